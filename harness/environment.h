@@ -1,0 +1,29 @@
+/* Where a run happened: machine, system, libraries, compiler, sources. Flat key = value pairs, so
+ * that a new fact needs no new column. */
+#ifndef YPI_ENVIRONMENT_H
+#define YPI_ENVIRONMENT_H
+
+#include <stdbool.h>
+
+#define YPI_FACTS_MAX 64
+
+struct ypi_fact {
+    const char *key; /* static: "machine.fingerprint", "cpu.model", "kernel", "git.commit", ... */
+    char *value;     /* owned */
+};
+
+struct ypi_environment {
+    struct ypi_fact facts[YPI_FACTS_MAX];
+    int count;
+    char fingerprint[33]; /* hex: of the topology and the processor, the same after a reboot */
+};
+
+/* Reads what can be read; a fact that cannot is left out. `source_root` is where git is asked for
+ * commit and dirtiness (NULL: it is not asked). Runs at most two short child processes (git) and
+ * has reaped them when it returns. */
+void ypi_environment_read(struct ypi_environment *e, const char *source_root);
+
+const char *ypi_environment_get(const struct ypi_environment *e, const char *key); /* or NULL */
+void ypi_environment_clear(struct ypi_environment *e);
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * The running case, as a body sees it: its parameters, its memory, what it expects and reports.
+ *
+ * All of it belongs to the thread that runs the body: work may go on in other threads, but they
+ * hand their findings to it.
+ */
+#ifndef YIELDPOINT_CASE_H
+#define YIELDPOINT_CASE_H
+
+#include <yieldpoint/device.h>
+#include <yieldpoint/test.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- parameters --------------------------------------------------------------------------- */
+
+const char *yp_id(const struct yp_case *t);
+const char *yp_case_name(const struct yp_case *t); /* of .cases; "" when the test has none */
+const char *yp_device_of(const struct yp_case *t); /* "cpu", "cuda:0": at collection too */
+uint64_t yp_seed(const struct yp_case *t);         /* the run's: the same for every case */
+
+/* The value of an axis. A name the test does not have, or an axis of another kind, fails the
+ * case with a message that lists the axes there are. */
+long long yp_int(const struct yp_case *t, const char *axis);
+double yp_double(const struct yp_case *t, const char *axis);
+const char *yp_string(const struct yp_case *t, const char *axis);
+
+/* The device this case runs on. Never NULL: a case whose device is absent does not run. */
+struct yp_device *yp_device(const struct yp_case *t);
+
+/* -- memory ------------------------------------------------------------------------------- */
+
+/* `bytes` of the case's device (yp_device_alloc), given back by the framework after teardown.
+ * Never NULL: when it cannot be had the case fails as out of memory and does not return here. */
+void *yp_alloc(struct yp_case *t, size_t bytes);
+
+/* A pointer of the caller's that setup, body and teardown share. NULL until set. */
+void yp_set_data(struct yp_case *t, void *data);
+void *yp_data(const struct yp_case *t);
+
+/* -- outcomes ----------------------------------------------------------------------------- */
+
+/* Ends the body at once; teardown still runs. */
+void yp_skip(struct yp_case *t, const char *format, ...)
+    __attribute__((noreturn, format(printf, 2, 3)));
+
+#define yp_fail(t, ...) ypi_fail(t, __FILE__, __LINE__, __VA_ARGS__)
+
+/* A condition that must hold. yp_expect goes on when it does not, yp_require ends the body.
+ * Both take a message in the manner of printf, which should show the values compared. */
+#define yp_expect(t, condition, ...)                                                            \
+    ((condition) ? (void)0 : ypi_expect(t, __FILE__, __LINE__, #condition, __VA_ARGS__))
+#define yp_require(t, condition, ...)                                                           \
+    ((condition) ? (void)0 : ypi_require(t, __FILE__, __LINE__, #condition, __VA_ARGS__))
+
+/* A call that returns enum yp_status must return YP_OK; shows yp_last_error() and ends the body.
+ * YP_OUT_OF_MEMORY ends it as out of memory. */
+#define yp_ok(t, call) ypi_ok(t, __FILE__, __LINE__, #call, (call))
+
+/* -- results ------------------------------------------------------------------------------ */
+
+/* A named figure, stored with the record and judged by yp_min_value / yp_max_value. NaN and
+ * infinity are stored and meet no budget. A name may be used once a case. */
+void yp_value(struct yp_case *t, const char *name, double value);
+void yp_value_unit(struct yp_case *t, const char *name, double value, const char *unit);
+
+/* The identity of the data a case worked on, stored with the record: the same declaration,
+ * seed and scale must give the same hash on every device and thread count. Make it of
+ * yp_hash_f32() sums, or of any 64 bits that are a function of the data alone. */
+void yp_data_hash(struct yp_case *t, uint64_t hash);
+
+/* Sum over i of a mix of (first + i, bits of values[i]), modulo 2^64. Sums of disjoint ranges
+ * add up, in any order: hashing tiles by threads and adding gives the hash of the whole. */
+uint64_t yp_hash_f32(uint64_t first, const float *values, size_t count);
+
+/* -- behind the macros -------------------------------------------------------------------- */
+
+void ypi_fail(struct yp_case *t, const char *file, int line, const char *format, ...)
+    __attribute__((noreturn, format(printf, 4, 5)));
+void ypi_expect(struct yp_case *t, const char *file, int line, const char *condition,
+                const char *format, ...) __attribute__((format(printf, 5, 6)));
+void ypi_require(struct yp_case *t, const char *file, int line, const char *condition,
+                 const char *format, ...) __attribute__((noreturn, format(printf, 5, 6)));
+void ypi_ok(struct yp_case *t, const char *file, int line, const char *call,
+            enum yp_status status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

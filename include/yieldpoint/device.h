@@ -1,0 +1,101 @@
+/*
+ * Where memory lives and work runs.
+ *
+ * A device hands out memory that it accounts for, and runs work on streams that it can time
+ * without stopping them. The CPU is a device too: its streams are synchronous and its events
+ * are readings of the monotonic clock, so code written against this header needs no second
+ * path for an accelerator.
+ */
+#ifndef YIELDPOINT_DEVICE_H
+#define YIELDPOINT_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define YP_KIB (1024LL)
+#define YP_MIB (1024LL * 1024)
+#define YP_GIB (1024LL * 1024 * 1024)
+
+enum yp_status {
+    YP_OK = 0,
+    YP_INVALID,       /* an argument is not allowed; yp_last_error() names it */
+    YP_OUT_OF_MEMORY, /* the machine, the device or --memory-limit has no more */
+    YP_UNSUPPORTED,   /* this build or this device cannot do it */
+    YP_IO,            /* a file or a database could not be read or written */
+};
+
+/* What the last call on this thread that did not return YP_OK (or returned NULL) had to say:
+ * the argument, what it was, what is allowed. Valid until the thread's next such call. */
+const char *yp_last_error(void);
+
+/* Sets that message and returns `status`. For libraries that report in the same way. */
+enum yp_status yp_set_error(enum yp_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Which memory a figure or a budget speaks of. */
+enum yp_memory_kind { YP_HOST = 0, YP_DEVICE = 1 };
+
+struct yp_device;
+struct yp_stream;
+struct yp_event;
+
+/* All figures in bytes unless said otherwise; `allocated` + headers never exceed `reserved`. */
+struct yp_memory {
+    uint64_t allocated;      /* handed out and not yet freed */
+    uint64_t allocated_peak; /* the most `allocated` has been since the last reset */
+    uint64_t reserved;       /* taken from the system, the allocator's own overhead included */
+    uint64_t reserved_peak;
+    uint64_t total;          /* sum of all requests so far */
+    uint64_t allocations;    /* number of requests granted */
+    uint64_t frees;          /* number of blocks given back */
+    uint64_t refused;        /* number of requests that failed */
+    uint64_t limit;          /* `allocated` may not exceed this; 0: no limit */
+};
+
+/* The CPU of this process. Never NULL, never freed, safe to use from every thread. */
+struct yp_device *yp_device_cpu(void);
+
+const char *yp_device_name(const struct yp_device *device); /* "cpu", "cuda:0" */
+enum yp_memory_kind yp_device_memory_kind(const struct yp_device *device);
+
+/* Uninitialised memory of the device, aligned to 64 bytes at least; the caller gives it back
+ * with yp_device_free(). NULL when `bytes` is 0 or cannot be had, with yp_last_error() set.
+ * Safe to call from every thread. */
+void *yp_device_alloc(struct yp_device *device, size_t bytes);
+
+/* NULL is allowed. A block that was not allocated by `device`, or was freed before, aborts the
+ * process with a message: it is a defect that must not go on unseen. */
+void yp_device_free(struct yp_device *device, void *block);
+
+void yp_device_memory(const struct yp_device *device, struct yp_memory *out);
+
+/* Sets the peaks back to what is in use now. */
+void yp_device_reset_peak(struct yp_device *device);
+
+/* Refuses every request that would take `allocated` beyond `bytes`; 0 lifts the limit. */
+void yp_device_set_limit(struct yp_device *device, uint64_t bytes);
+
+/* The device's default stream. Owned by the device. */
+struct yp_stream *yp_device_stream(struct yp_device *device);
+
+/* Waits until all work of all streams of the device is done. */
+enum yp_status yp_device_synchronize(struct yp_device *device);
+
+/* Events mark a point in a stream's order. Owned by the caller; destroy takes NULL. */
+struct yp_event *yp_event_create(struct yp_device *device);
+void yp_event_destroy(struct yp_event *event);
+enum yp_status yp_event_record(struct yp_event *event, struct yp_stream *stream);
+
+/* Seconds between two recorded events; waits for `end`. NaN when either was never recorded. */
+double yp_event_seconds(struct yp_event *begin, struct yp_event *end);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,85 @@
+/*
+ * Measuring a piece of work.
+ *
+ *     yp_measure(t, "fit", .items = pixels, .unit = "pixels", .bytes = 4.0 * values) {
+ *         rx_fit(rx, tiles);
+ *     }
+ *
+ * The block runs many times: warm-up first, then samples. A sample is one or more iterations in
+ * a row (a batch, sized so that the clock's resolution does not matter), timed as a whole on the
+ * device's stream; what is stored is seconds an iteration. How often it ran and why it stopped
+ * are stored too. The estimate is the median with a distribution-free interval.
+ *
+ * `break` in the block ends the measurement after the current sample, which is dropped.
+ */
+#ifndef YIELDPOINT_MEASURE_H
+#define YIELDPOINT_MEASURE_H
+
+#include <yieldpoint/case.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct yp_measure_options {
+    const char *name; /* set by yp_measure; unique in the case */
+    /* Work of one iteration, for rates; 0: unknown. */
+    double items;
+    const char *unit; /* of items, plural: "pixels" */
+    double flops;
+    double bytes; /* moved to or from memory */
+    /* Runs before every iteration, untimed; iterations are then timed one by one. */
+    void (*reset)(void *arg);
+    void *arg; /* of reset */
+    /* A fixed protocol. -1 for warmup: none. 0: as long as the adaptive rule needs. */
+    int warmup;  /* iterations */
+    int samples; /* samples to take; the adaptive rule is off */
+    /* The adaptive rule: stop when the interval's half-width is below `precision` of the median,
+     * when `max_samples` are taken or when `max_seconds` are over, whichever is first, but not
+     * before `min_samples`. 0 takes the defaults in brackets. */
+    int min_samples;    /* [10] */
+    int max_samples;    /* [10,000] */
+    double max_seconds; /* [1.0] */
+    double precision;   /* [0.01] */
+    int end_;
+};
+
+struct yp_measurement; /* of the running case, owned by it */
+
+#ifdef __cplusplus
+#define YPI_MEASURE_OPTIONS yp_measure_options
+#else
+#define YPI_MEASURE_OPTIONS (struct yp_measure_options)
+#endif
+
+/* clang-format off */
+#define yp_measure(...) YPI_MEASURE(__VA_ARGS__, .end_ = 0)
+#define YPI_MEASURE(t_, name_, ...)                                                             \
+    for (struct yp_measurement *ypi_m_ =                                                        \
+             ypi_measure_begin(t_, YPI_MEASURE_OPTIONS{.name = name_, __VA_ARGS__});            \
+         ypi_measure_next(ypi_m_);)                                                             \
+        for (uint64_t ypi_i_ = ypi_measure_batch(ypi_m_);                                       \
+             ypi_i_ > 0 || ypi_measure_sampled(ypi_m_); ypi_i_--)
+
+/* A named part of an iteration, inside a yp_measure block:
+ *     yp_phase(t, "forward") { ... }
+ * Its seconds an iteration are stored beside the measurement's. */
+#define yp_phase(t_, name_)                                                                     \
+    for (bool ypi_p_ = ypi_phase_begin(t_, name_); ypi_p_; ypi_p_ = ypi_phase_end(t_))
+/* clang-format on */
+
+/* Keeps the compiler from dropping the computation of a value, or a store through a pointer. */
+#define yp_keep(value_) __asm__ volatile("" : : "g"(value_) : "memory")
+
+struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_options options);
+bool ypi_measure_next(struct yp_measurement *m);
+uint64_t ypi_measure_batch(struct yp_measurement *m);
+bool ypi_measure_sampled(struct yp_measurement *m); /* always false */
+bool ypi_phase_begin(struct yp_case *t, const char *name);
+bool ypi_phase_end(struct yp_case *t); /* always false */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,127 @@
+/*
+ * Declaring a test: workload, scale, tags, axes, budgets in one place.
+ *
+ *     YP_TEST(rx, fit,
+ *             .tags = "stress",
+ *             .cases = YP_CASES(yp_case_of("small"), yp_case_of("large", .tags = "slow")),
+ *             .axes = YP_AXES(yp_axis_int("channels", 10, 50, 100)),
+ *             .devices = "cpu cuda",
+ *             .timeout = 120,
+ *             .budgets = YP_BUDGETS(yp_min_rate("fit", 1e6)))
+ *     {
+ *         ... the body; `t` is the running case ...
+ *     }
+ *
+ * The options are the fields of struct yp_test from `tags` on. C takes them in any order; C++20
+ * wants the order in which they stand there. A file may be C17, C++20 or CUDA C++20.
+ *
+ * A test times its cases times its axes times its devices are its *cases*. Each runs in a
+ * process of its own. Ids are `path/from/suites/file.c::name[case-axis=value-device]`; the
+ * parts that a test does not declare are left out, brackets and all if none is left.
+ */
+#ifndef YIELDPOINT_TEST_H
+#define YIELDPOINT_TEST_H
+
+#include <stdbool.h>
+#include <yieldpoint/budget.h>
+
+#define YP_MAX_CASES 32
+#define YP_MAX_AXES 8
+#define YP_MAX_AXIS_VALUES 32
+
+struct yp_case; /* the running case, see case.h */
+
+/* One named case. A name that is a registered tag (small, medium, large, xl, or one of
+ * yieldpoint.ini) gives the case that tag as well. */
+struct yp_case_decl {
+    const char *name;
+    const char *tags;   /* more tags, separated by blanks */
+    double timeout;     /* seconds; 0: the test's */
+    const char *skip;   /* reason; NULL: run it */
+    const char *xfail;  /* reason why it is expected to fail; NULL: it is not */
+    int end_;
+};
+
+enum yp_axis_kind { YP_AXIS_NONE = 0, YP_AXIS_INT, YP_AXIS_DOUBLE, YP_AXIS_STRING };
+
+struct yp_axis {
+    const char *name;
+    enum yp_axis_kind kind;
+    unsigned count;
+    union {
+        long long i[YP_MAX_AXIS_VALUES];
+        double d[YP_MAX_AXIS_VALUES];
+        const char *s[YP_MAX_AXIS_VALUES];
+    } values;
+};
+
+struct yp_test {
+    /* set by YP_TEST */
+    const char *group;
+    const char *name;
+    const char *file;
+    int line;
+    void (*body)(struct yp_case *t);
+    /* the options */
+    const char *tags;    /* separated by blanks, each one registered */
+    struct yp_case_decl cases[YP_MAX_CASES];
+    struct yp_axis axes[YP_MAX_AXES];
+    /* false leaves the combination out. Called at collection: only the case's name, its axes and
+     * its device may be asked for. */
+    bool (*filter)(const struct yp_case *t);
+    const char *devices; /* "cpu", "cpu cuda"; NULL: the CPU, and no device in the id */
+    double timeout;      /* seconds for setup, body and teardown together; 0: 60 */
+    void (*setup)(struct yp_case *t);
+    void (*teardown)(struct yp_case *t); /* runs after a failed body too, not after a crash */
+    const char *skip;    /* reason */
+    const char *xfail;   /* reason */
+    bool xfail_strict;   /* passing in spite of .xfail is then a failure */
+    bool parallel;       /* times nothing, so it may run beside others under --jobs */
+    struct yp_budget budgets[YP_MAX_BUDGETS];
+    int end_;
+};
+
+/* clang-format off */
+#define YP_CASES(...) { __VA_ARGS__ }
+#define YP_AXES(...) { __VA_ARGS__ }
+
+#define yp_case_of(...) YPI_CASE_OF(__VA_ARGS__, .end_ = 0)
+#define YPI_CASE_OF(name_, ...) { .name = name_, __VA_ARGS__ }
+
+#define yp_axis_int(name_, ...) \
+    { .name = name_, .kind = YP_AXIS_INT, .count = YPI_COUNT(__VA_ARGS__), .values = { .i = { __VA_ARGS__ } } }
+#define yp_axis_double(name_, ...) \
+    { .name = name_, .kind = YP_AXIS_DOUBLE, .count = YPI_COUNT(__VA_ARGS__), .values = { .d = { __VA_ARGS__ } } }
+#define yp_axis_string(name_, ...) \
+    { .name = name_, .kind = YP_AXIS_STRING, .count = YPI_COUNT(__VA_ARGS__), .values = { .s = { __VA_ARGS__ } } }
+
+#define YPI_COUNT(...) YPI_COUNT_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, \
+    19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define YPI_COUNT_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, \
+    a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, n, ...) n
+
+#if defined(__has_attribute)
+#if __has_attribute(retain) && !defined(__CUDACC__)
+#define YPI_KEEP used, retain
+#endif
+#endif
+#ifndef YPI_KEEP
+#define YPI_KEEP used
+#endif
+
+#define YP_TEST(...) YPI_TEST(__VA_ARGS__, .end_ = 0)
+#define YPI_TEST(group_, name_, ...)                                                            \
+    static void ypi_body_##group_##_##name_(struct yp_case *t);                                 \
+    _Pragma("GCC diagnostic push")                                                              \
+    _Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"")                          \
+    static const struct yp_test ypi_test_##group_##_##name_ = {                                 \
+        .group = #group_, .name = #name_, .file = __FILE__, .line = __LINE__,                   \
+        .body = ypi_body_##group_##_##name_, __VA_ARGS__ };                                     \
+    _Pragma("GCC diagnostic pop")                                                               \
+    __attribute__((YPI_KEEP, section("yp_tests")))                                              \
+    static const struct yp_test *const ypi_pointer_##group_##_##name_ =                         \
+        &ypi_test_##group_##_##name_;                                                           \
+    static void ypi_body_##group_##_##name_(struct yp_case *t __attribute__((unused)))
+/* clang-format on */
+
+#endif

@@ -1,0 +1,12 @@
+/* Everything a test may use. */
+#ifndef YIELDPOINT_YIELDPOINT_H
+#define YIELDPOINT_YIELDPOINT_H
+
+#include <yieldpoint/budget.h>
+#include <yieldpoint/case.h>
+#include <yieldpoint/device.h>
+#include <yieldpoint/gradient.h>
+#include <yieldpoint/measure.h>
+#include <yieldpoint/test.h>
+
+#endif
