@@ -9,8 +9,7 @@
 
 #include "environment.h"
 #include "result.h"
-
-#define YPI_SCHEMA_VERSION 2
+#include "schema.h"
 
 struct ypi_run {
     char id[37];    /* UUID, version 4 */
@@ -19,8 +18,11 @@ struct ypi_run {
     const char *command; /* the command line, quoted so that a shell takes it */
     const char *program; /* path of the executable */
     bool speed_judged;
-    uint64_t memory_limit; /* bytes, 0: none */
-    const struct ypi_environment *environment;
+    uint64_t memory_limit;                     /* bytes, 0: none */
+    const struct ypi_environment *environment; /* NULL: none */
+    /* Arguments that a reproduction must repeat: "--memory-limit", "1G", ... */
+    const char *const *reproduce_options;
+    int reproduce_option_count;
 };
 
 struct ypi_history; /* an open database */
@@ -30,7 +32,8 @@ struct ypi_history; /* an open database */
  * up to 30 s for another process's lock. */
 struct ypi_history *ypi_history_open(const char *path);
 
-/* Each of these is one transaction: on YP_IO nothing of it is stored. */
+/* Each of these is one transaction: unless it is YP_OK nothing of it is stored, and what was
+ * stored before stays. YP_INVALID: the run was not begun, or has this case and repeat already. */
 enum yp_status ypi_history_begin(struct ypi_history *h, const struct ypi_run *run);
 enum yp_status ypi_history_add(struct ypi_history *h, const char *run_id,
                                const struct ypi_result *result);

@@ -1,0 +1,458 @@
+#include "child.h"
+
+#include "collect.h"
+#include "device.h"
+#include "orphans.h"
+#include "process.h"
+#include "text.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* Present in a program built with AddressSanitizer or LeakSanitizer. */
+extern int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+struct block {
+    struct block *next;
+    void *memory;
+};
+
+struct ypi_child {
+    const struct ypi_wire *wire;
+    struct yp_device *device;
+    pthread_t thread;
+    jmp_buf leave;
+    bool leaving_allowed;
+    bool failed;
+    void *data;
+    struct block *blocks; /* of yp_alloc */
+    struct ypi_text names; /* used ones, each between newlines */
+    struct yp_measurement *measurement;
+    char *descriptors; /* as they were before the case began */
+    uint64_t resident_before;
+};
+
+/* The path of this process's channel, for the word at its very end. */
+static const char *exit_channel;
+
+void ypi_child_send(const struct yp_case *t, enum ypi_message kind, const void *first,
+                    size_t first_size, const void *second, size_t second_size)
+{
+    const char *path = t->child->wire->channel;
+    if (!ypi_channel_send(path, kind, first, first_size, second, second_size))
+        fprintf(stderr, "yieldpoint: cannot write to %s\n", path);
+}
+
+/* -- outcomes ----------------------------------------------------------------------------- */
+
+static void send_failure(const struct yp_case *t, enum ypi_cause cause, const char *file, int line,
+                         const char *message)
+{
+    struct ypi_failure_message head;
+    memset(&head, 0, sizeof head);
+    head.cause = cause;
+    head.line = line;
+    head.has_file = file != NULL;
+    struct ypi_text body = {0};
+    ypi_text_bytes(&body, (const char *)&head, sizeof head);
+    ypi_text_bytes(&body, file != NULL ? file : "", file != NULL ? strlen(file) + 1 : 1);
+    ypi_child_send(t, YPI_MESSAGE_FAILURE, body.data, body.length, message, strlen(message) + 1);
+    free(ypi_text_take(&body));
+    t->child->failed = true;
+}
+
+void ypi_child_fail(const struct yp_case *t, enum ypi_cause cause, const char *file, int line,
+                    const char *format, ...)
+{
+    struct ypi_text message = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    ypi_text_vadd(&message, format, arguments);
+    va_end(arguments);
+    char *text = ypi_text_take(&message);
+    send_failure(t, cause, file, line, text);
+    free(text);
+}
+
+void ypi_child_leave(const struct yp_case *t)
+{
+    if (!pthread_equal(pthread_self(), t->child->thread) || !t->child->leaving_allowed) {
+        fputs("yieldpoint: a case can only be ended by the thread that runs its body\n", stderr);
+        abort();
+    }
+    longjmp(t->child->leave, 1);
+}
+
+/* "condition: message", or the message alone. */
+static void fail_with(const struct yp_case *t, const char *file, int line, const char *condition,
+                      const char *format, va_list arguments)
+{
+    struct ypi_text message = {0};
+    if (condition != NULL)
+        ypi_text_add(&message, "%s: ", condition);
+    ypi_text_vadd(&message, format, arguments);
+    char *text = ypi_text_take(&message);
+    send_failure(t, YPI_CAUSE_EXPECTATION, file, line, text);
+    free(text);
+}
+
+void ypi_fail(struct yp_case *t, const char *file, int line, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail_with(t, file, line, NULL, format, arguments);
+    va_end(arguments);
+    ypi_child_leave(t);
+}
+
+void ypi_expect(struct yp_case *t, const char *file, int line, const char *condition,
+                const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail_with(t, file, line, condition, format, arguments);
+    va_end(arguments);
+}
+
+void ypi_require(struct yp_case *t, const char *file, int line, const char *condition,
+                 const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail_with(t, file, line, condition, format, arguments);
+    va_end(arguments);
+    ypi_child_leave(t);
+}
+
+void ypi_ok(struct yp_case *t, const char *file, int line, const char *call, enum yp_status status)
+{
+    if (status == YP_OK)
+        return;
+    enum ypi_cause cause =
+        status == YP_OUT_OF_MEMORY ? YPI_CAUSE_OUT_OF_MEMORY : YPI_CAUSE_EXPECTATION;
+    ypi_child_fail(t, cause, file, line, "%s: %s", call, yp_last_error());
+    ypi_child_leave(t);
+}
+
+void yp_skip(struct yp_case *t, const char *format, ...)
+{
+    struct ypi_text reason = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    ypi_text_vadd(&reason, format, arguments);
+    va_end(arguments);
+    char *text = ypi_text_take(&reason);
+    ypi_child_send(t, YPI_MESSAGE_SKIP, text, strlen(text) + 1, NULL, 0);
+    free(text);
+    ypi_child_leave(t);
+}
+
+/* -- names and parameters ----------------------------------------------------------------- */
+
+void ypi_child_name(struct yp_case *t, const char *what, const char *name)
+{
+    struct ypi_text *names = &t->child->names;
+    if (name == NULL || name[0] == '\0' || strlen(name) >= YPI_NAME_MAX ||
+        strchr(name, '\n') != NULL) {
+        ypi_child_fail(t, YPI_CAUSE_USAGE, NULL, 0,
+                       "the name of a %s is '%s': allowed are 1 to %d characters in one line",
+                       what, name != NULL ? name : "(null)", YPI_NAME_MAX - 1);
+        ypi_child_leave(t);
+    }
+    char *entry = ypi_format("\n%s %s\n", what, name);
+    if (names->data != NULL && strstr(names->data, entry) != NULL) {
+        free(entry);
+        ypi_child_fail(t, YPI_CAUSE_USAGE, NULL, 0,
+                       "the %s '%s' is there already: a name is used once a case", what, name);
+        ypi_child_leave(t);
+    }
+    ypi_text_add(names, "%s", entry);
+    free(entry);
+}
+
+struct yp_measurement **ypi_child_measurement(struct yp_case *t)
+{
+    return &t->child->measurement;
+}
+
+static void no_such_axis(const struct yp_case *t, const char *axis, const char *kind)
+{
+    struct ypi_text known = {0};
+    const char *names[YP_MAX_AXES];
+    for (int i = 0; i < t->setting_count; i++) {
+        static const char *const kinds[] = {"", "int", "double", "string"};
+        names[i] = t->settings[i].axis;
+        ypi_text_add(&known, "%s%s (%s)", i > 0 ? ", " : "", names[i], kinds[t->settings[i].kind]);
+    }
+    const char *near = ypi_nearest(axis, names, t->setting_count);
+    char *list = ypi_text_take(&known);
+    char *message =
+        ypi_format("no axis '%s' of kind %s; this test has: %s%s%s%s", axis, kind,
+                   list[0] != '\0' ? list : "none", near != NULL ? "; did you mean '" : "",
+                   near != NULL ? near : "", near != NULL ? "'?" : "");
+    free(list);
+    if (t->child != NULL) {
+        send_failure(t, YPI_CAUSE_USAGE, t->test->file, t->test->line, message);
+        free(message);
+        ypi_child_leave(t);
+    }
+    /* Asked by a filter, before any case runs. */
+    ypi_collect_error(t->test, message);
+    free(message);
+}
+
+static const struct ypi_setting *setting(const struct yp_case *t, const char *axis,
+                                         enum yp_axis_kind kind, const char *kind_name)
+{
+    for (int i = 0; i < t->setting_count; i++)
+        if (strcmp(t->settings[i].axis, axis) == 0 && t->settings[i].kind == kind)
+            return &t->settings[i];
+    static const struct ypi_setting nothing = {.s = ""};
+    no_such_axis(t, axis, kind_name);
+    return &nothing;
+}
+
+long long yp_int(const struct yp_case *t, const char *axis)
+{
+    return setting(t, axis, YP_AXIS_INT, "int")->i;
+}
+
+double yp_double(const struct yp_case *t, const char *axis)
+{
+    return setting(t, axis, YP_AXIS_DOUBLE, "double")->d;
+}
+
+const char *yp_string(const struct yp_case *t, const char *axis)
+{
+    return setting(t, axis, YP_AXIS_STRING, "string")->s;
+}
+
+const char *yp_id(const struct yp_case *t)
+{
+    return t->id;
+}
+
+const char *yp_case_name(const struct yp_case *t)
+{
+    return t->decl != NULL ? t->decl->name : "";
+}
+
+const char *yp_device_of(const struct yp_case *t)
+{
+    return t->device[0] != '\0' ? t->device : "cpu";
+}
+
+uint64_t yp_seed(const struct yp_case *t)
+{
+    return t->seed;
+}
+
+struct yp_device *yp_device(const struct yp_case *t)
+{
+    return t->child->device;
+}
+
+void yp_set_data(struct yp_case *t, void *data)
+{
+    t->child->data = data;
+}
+
+void *yp_data(const struct yp_case *t)
+{
+    return t->child->data;
+}
+
+/* -- results ------------------------------------------------------------------------------ */
+
+void yp_value_unit(struct yp_case *t, const char *name, double value, const char *unit)
+{
+    ypi_child_name(t, "value", name);
+    struct ypi_value message;
+    memset(&message, 0, sizeof message);
+    message.value = value;
+    snprintf(message.name, sizeof message.name, "%s", name);
+    snprintf(message.unit, sizeof message.unit, "%s", unit);
+    ypi_child_send(t, YPI_MESSAGE_VALUE, &message, sizeof message, NULL, 0);
+}
+
+void yp_value(struct yp_case *t, const char *name, double value)
+{
+    yp_value_unit(t, name, value, "");
+}
+
+void yp_data_hash(struct yp_case *t, uint64_t hash)
+{
+    ypi_child_send(t, YPI_MESSAGE_HASH, &hash, sizeof hash, NULL, 0);
+}
+
+void *yp_alloc(struct yp_case *t, size_t bytes)
+{
+    void *memory = yp_device_alloc(t->child->device, bytes);
+    struct block *block = memory != NULL ? malloc(sizeof *block) : NULL;
+    if (block == NULL) {
+        yp_device_free(t->child->device, memory);
+        ypi_child_fail(t, YPI_CAUSE_OUT_OF_MEMORY, NULL, 0, "%s", yp_last_error());
+        ypi_child_leave(t);
+    }
+    *block = (struct block){.next = t->child->blocks, .memory = memory};
+    t->child->blocks = block;
+    return memory;
+}
+
+/* -- the life of a case ------------------------------------------------------------------- */
+
+static void enter(const struct yp_case *t, enum ypi_stage_name name)
+{
+    struct ypi_stage stage;
+    memset(&stage, 0, sizeof stage);
+    stage.stage = name;
+    stage.at = ypi_now();
+    ypi_child_send(t, YPI_MESSAGE_STAGE, &stage, sizeof stage, NULL, 0);
+}
+
+/* Runs one function of the test; false when it left early. */
+static bool guarded(struct yp_case *t, void (*function)(struct yp_case *t))
+{
+    bool whole = false;
+    t->child->leaving_allowed = true;
+    if (setjmp(t->child->leave) == 0) {
+        function(t);
+        whole = true;
+    }
+    t->child->leaving_allowed = false;
+    return whole;
+}
+
+static void run_stages(struct yp_case *t)
+{
+    const struct yp_test *test = t->test;
+    enter(t, YPI_STAGE_SETUP);
+    bool ready = test->setup == NULL || (guarded(t, test->setup) && !t->child->failed);
+    if (ready) {
+        enter(t, YPI_STAGE_BODY);
+        guarded(t, test->body);
+    }
+    enter(t, YPI_STAGE_TEARDOWN);
+    if (test->teardown != NULL)
+        guarded(t, test->teardown);
+    enter(t, YPI_STAGE_DONE);
+}
+
+static void free_blocks(struct ypi_child *child)
+{
+    while (child->blocks != NULL) {
+        struct block *block = child->blocks;
+        child->blocks = block->next;
+        yp_device_free(child->device, block->memory);
+        free(block);
+    }
+}
+
+static void tell_memory(const struct yp_case *t)
+{
+    struct ypi_memory memory;
+    memset(&memory, 0, sizeof memory);
+    yp_device_memory(yp_device_cpu(), &memory.host);
+    memory.leaked_bytes = memory.host.allocated;
+    memory.leaked_blocks = memory.host.allocations - memory.host.frees;
+    memory.resident_before = t->child->resident_before;
+    memory.resident_peak = ypi_self_status("VmHWM:");
+    ypi_child_send(t, YPI_MESSAGE_MEMORY, &memory, sizeof memory, NULL, 0);
+}
+
+static void begin(struct yp_case *t)
+{
+    const struct ypi_wire *wire = t->child->wire;
+    struct ypi_hello hello = {.pid = getpid()};
+    ypi_child_send(t, YPI_MESSAGE_HELLO, &hello, sizeof hello, NULL, 0);
+    if (wire->cgroup != NULL)
+        ypi_cgroup_join(wire->cgroup);
+    /* Whatever the case forks, however it detaches, stays a descendant of this process. */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (wire->output != NULL) {
+        int fd = open(wire->output, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+        dup2(fd, STDOUT_FILENO);
+        dup2(fd, STDERR_FILENO);
+        close(fd);
+    }
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    yp_device_set_limit(yp_device_cpu(), wire->memory_limit);
+    t->child->device = ypi_device_open(t->device);
+    t->child->descriptors = ypi_descriptors();
+    ypi_reset_resident_peak();
+    t->child->resident_before = ypi_self_status("VmRSS:");
+}
+
+static void end(struct yp_case *t)
+{
+    struct ypi_child *child = t->child;
+    fflush(NULL);
+    free_blocks(child);
+    tell_memory(t);
+    ypi_orphans_check(t);
+    char *lost = ypi_descriptors_lost(child->descriptors);
+    free(child->descriptors);
+    free(ypi_text_take(&child->names));
+    if (lost != NULL)
+        ypi_child_fail(t, YPI_CAUSE_DESCRIPTORS, NULL, 0,
+                       "closed descriptors that were not its own: %s", lost);
+    if (lost == NULL && __lsan_do_recoverable_leak_check != NULL &&
+        __lsan_do_recoverable_leak_check() != 0)
+        ypi_child_fail(t, YPI_CAUSE_LEAK, NULL, 0,
+                       "LeakSanitizer found leaked memory; its report is in the output below");
+    free(lost);
+    ypi_child_send(t, YPI_MESSAGE_END, NULL, 0, NULL, 0);
+}
+
+static struct yp_case from_wire(const struct ypi_wire *wire)
+{
+    const struct yp_test *test = ypi_all_tests().begin[wire->test];
+    struct yp_case c = {.test = test,
+                        .decl = wire->decl >= 0 ? &test->cases[wire->decl] : NULL,
+                        .setting_count = wire->setting_count,
+                        .id = wire->id,
+                        .tags = wire->tags,
+                        .seed = wire->seed,
+                        .repeat = wire->repeat};
+    memcpy(c.settings, wire->settings, sizeof c.settings);
+    for (int i = 0; i < c.setting_count; i++)
+        c.settings[i].axis = test->axes[i].name;
+    memcpy(c.device, wire->device, sizeof c.device);
+    return c;
+}
+
+static void run_case(void)
+{
+    const struct ypi_wire *wire = criterion_current_test->data->data;
+    struct yp_case t = from_wire(wire);
+    struct ypi_child child = {.wire = wire, .thread = pthread_self()};
+    t.child = &child;
+    exit_channel = wire->channel;
+    begin(&t);
+    run_stages(&t);
+    end(&t);
+    /* Not by returning: Criterion would wait for an answer on a connection that the body may have
+     * closed, and would call the case over before its exit handlers have run. */
+    exit(EXIT_SUCCESS);
+}
+
+/* Runs after the program's own exit handlers and destructors: its absence tells that one of them
+ * crashed or left early. */
+__attribute__((destructor(101))) static void tell_exit(void)
+{
+    if (exit_channel != NULL)
+        ypi_channel_send(exit_channel, YPI_MESSAGE_EXIT, NULL, 0, NULL, 0);
+}
+
+void ypi_child_main(void)
+{
+    criterion_internal_test_setup();
+    criterion_internal_test_main(run_case);
+}

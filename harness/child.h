@@ -1,0 +1,50 @@
+/* The process that runs one case. */
+#ifndef YPI_CHILD_H
+#define YPI_CHILD_H
+
+#include "case.h"
+#include "channel.h"
+
+/* What the runner hands over. It lives in memory that Criterion maps into the case's process at
+ * the same address, together with every text it points to. */
+struct ypi_wire {
+    size_t test; /* index among all tests of the program */
+    int decl;    /* index among the test's cases, -1: none */
+    struct ypi_setting settings[YP_MAX_AXES];
+    int setting_count;
+    char device[16];
+    uint64_t seed;
+    int repeat;
+    uint64_t memory_limit;
+    bool speed_judged;
+    char *id;
+    char *tags;
+    char *channel; /* path */
+    char *output;  /* path, NULL: not captured */
+    char *cgroup;  /* path, NULL: none */
+};
+
+/* Criterion's test function: the same for every case. */
+void ypi_child_main(void);
+
+/* The running case's side of things. */
+struct ypi_child;
+
+void ypi_child_send(const struct yp_case *t, enum ypi_message kind, const void *first,
+                    size_t first_size, const void *second, size_t second_size);
+
+/* Tells a failure; ending the body is up to the caller. */
+void ypi_child_fail(const struct yp_case *t, enum ypi_cause cause, const char *file, int line,
+                    const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* Leaves the body at once; only from the thread that runs it. */
+void ypi_child_leave(const struct yp_case *t) __attribute__((noreturn));
+
+/* Names of measurements, values and checks are used once a case; tells a usage failure and leaves
+ * the body when `name` is missing, too long or was used before. */
+void ypi_child_name(struct yp_case *t, const char *what, const char *name);
+
+/* The measurement that is going on, for phases; NULL: none. */
+struct yp_measurement **ypi_child_measurement(struct yp_case *t);
+
+#endif

@@ -1,0 +1,17 @@
+/* What the sources are: commit, branch, changes, as git tells. */
+#ifndef YPI_GIT_H
+#define YPI_GIT_H
+
+#include <stdbool.h>
+
+struct ypi_git {
+    char commit[65];  /* hexadecimal; "" before the first commit */
+    char branch[128]; /* "(detached)" when there is none */
+    bool dirty;       /* files that git follows were changed */
+};
+
+/* Asks git about the tree that holds `directory`, whatever GIT_DIR and its like say. False when
+ * there is no git, no repository, or no answer within 2 s. One child process, reaped on return. */
+bool ypi_git_read(const char *directory, struct ypi_git *out);
+
+#endif

@@ -1,0 +1,32 @@
+#include "list.h"
+
+#include "budget.h"
+
+#include <stdio.h>
+
+static void list_budgets(const struct yp_case *c)
+{
+    printf("    tags: %s; timeout: %g s%s%s\n", c->tags, c->timeout,
+           c->skip != NULL ? "; skipped: " : "", c->skip != NULL ? c->skip : "");
+    for (int i = 0; i < YP_MAX_BUDGETS && c->test->budgets[i].kind != YP_BUDGET_NONE; i++) {
+        char text[256];
+        ypi_budget_text(text, &c->test->budgets[i], "");
+        printf("    budget: %s\n", text);
+    }
+}
+
+void ypi_list(const struct ypi_collection *c, int selected, const struct ypi_options *o)
+{
+    for (int i = 0; i < selected; i++) {
+        puts(c->cases[i]->id);
+        if (o->verbose > 0)
+            list_budgets(c->cases[i]);
+    }
+    if (o->verbose < 0)
+        return;
+    if (selected < c->count)
+        printf("\n%d/%d cases collected (%d deselected)\n", selected, c->count,
+               c->count - selected);
+    else
+        printf("\n%d cases collected\n", c->count);
+}

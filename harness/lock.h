@@ -1,0 +1,13 @@
+/* One timed case at a time on the whole machine: two suites, two shells or two builds wait for
+ * each other. */
+#ifndef YPI_LOCK_H
+#define YPI_LOCK_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Waits for the lock, saying so on `tell` when it is held by another; polls `*stop`. Returns a
+ * descriptor to close, or -1 when there is none to be had (told on `tell`) or `*stop` was set. */
+int ypi_machine_lock(FILE *tell, const volatile bool *stop);
+
+#endif

@@ -1,0 +1,171 @@
+/* A test program's main: options, collection, selection, run. */
+#include "collect.h"
+#include "environment.h"
+#include "list.h"
+#include "plan.h"
+#include "process.h"
+#include "reproduce.h"
+#include "run.h"
+#include "select.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void print_tags(const struct ypi_options *o)
+{
+    for (int i = 0; i < o->tag_count; i++)
+        printf("%-10s %s\n", o->tags[i], o->tag_help[i]);
+}
+
+static char *command_line(int argc, char **argv)
+{
+    struct ypi_text text = {0};
+    for (int i = 0; i < argc; i++) {
+        char *quoted = ypi_shell_quote(argv[i]);
+        ypi_text_add(&text, "%s%s", i > 0 ? " " : "", quoted != NULL ? quoted : "?");
+        free(quoted);
+    }
+    return ypi_text_take(&text);
+}
+
+/* Makes the directory of `path` and those above it. */
+static bool make_parents(const char *path)
+{
+    char *copy = ypi_strdup(path);
+    bool ok = true;
+    for (char *slash = strchr(copy + 1, '/'); slash != NULL && ok; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        ok = mkdir(copy, 0755) == 0 || errno == EEXIST;
+        if (!ok)
+            fprintf(stderr, "error: --history %s: %s: %s\n", path, copy, strerror(errno));
+        *slash = '/';
+    }
+    free(copy);
+    return ok;
+}
+
+/* Results go to the standard output there was; whatever else writes to descriptor 1 from now on
+ * must not get between the lines of a TAP stream. */
+static FILE *take_output(const struct ypi_options *o)
+{
+    int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (out != NULL && o->tap)
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+    return out != NULL ? out : stdout;
+}
+
+static enum ypi_exit exit_code(const struct ypi_runner *runner)
+{
+    const struct ypi_totals *t = &runner->totals;
+    if (t->interrupted)
+        return YPI_EXIT_INTERRUPTED;
+    if (runner->record_failed)
+        return YPI_EXIT_INTERNAL;
+    return t->count[YPI_FAILED] + t->count[YPI_ERROR] > 0 ? YPI_EXIT_FAILED : YPI_EXIT_OK;
+}
+
+static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int selected, char *line)
+{
+    struct ypi_environment environment = {0};
+    char program[PATH_MAX] = "";
+    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
+        strcpy(program, "?");
+    ypi_environment_read(&environment, o->root);
+
+    int option_count = 0;
+    char **options = ypi_options_reproduce(o, &option_count);
+    struct ypi_run record = {.started = ypi_wall_clock(),
+                             .seed = o->seed,
+                             .command = line,
+                             .program = program,
+                             .speed_judged = o->speed_judged,
+                             .memory_limit = o->memory_limit,
+                             .environment = &environment,
+                             .reproduce_options = (const char *const *)options,
+                             .reproduce_option_count = option_count};
+    ypi_uuid(record.id);
+    struct ypi_session session = {.o = o,
+                                  .environment = &environment,
+                                  .run_id = record.id,
+                                  .program = program,
+                                  .collected = c->count,
+                                  .deselected = c->count - selected,
+                                  .total = selected * o->repeat,
+                                  .started = ypi_now()};
+    struct ypi_runner runner = {.o = o, .session = &session};
+    struct ypi_plan plan = {.directory_fd = -1};
+    enum ypi_exit code = YPI_EXIT_INTERNAL;
+    runner.history = make_parents(o->history) ? ypi_history_open(o->history) : NULL;
+    if (runner.history == NULL || ypi_history_begin(runner.history, &record) != YP_OK ||
+        ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK) {
+        fprintf(stderr, "error: %s\n", yp_last_error());
+    } else {
+        runner.out = take_output(o);
+        ypi_run(&runner, &plan);
+        code = exit_code(&runner);
+        if (ypi_history_finish(runner.history, record.id, ypi_wall_clock(), (int)code) != YP_OK)
+            fprintf(stderr, "error: %s\n", yp_last_error());
+        fclose(runner.out);
+    }
+    ypi_plan_clear(&plan);
+    ypi_history_close(runner.history);
+    for (int i = 0; i < option_count; i++)
+        free(options[i]);
+    free(options);
+    ypi_environment_clear(&environment);
+    /* In TAP the lines carry the failures; a status as well would make them an error of the
+     * program to meson. */
+    return o->tap && code == YPI_EXIT_FAILED ? YPI_EXIT_OK : code;
+}
+
+static enum ypi_exit collect_and_run(struct ypi_options *o, char *line)
+{
+    struct ypi_collection c;
+    int selected = 0;
+    ypi_collect(&c, o, ypi_all_tests());
+    enum ypi_exit code = c.errors > 0         ? YPI_EXIT_INTERRUPTED
+                         : c.usage_errors > 0 ? YPI_EXIT_USAGE
+                                              : ypi_select(&c, o, &selected);
+    if (c.errors > 0)
+        fprintf(stderr, "%d error%s at collection, nothing was run\n", c.errors,
+                c.errors > 1 ? "s" : "");
+    if (code == YPI_EXIT_OK && selected == 0) {
+        fprintf(stderr, "no case selected: %d collected, all deselected\n", c.count);
+        code = YPI_EXIT_NOTHING;
+    } else if (code == YPI_EXIT_OK && o->collect_only) {
+        ypi_list(&c, selected, o);
+    } else if (code == YPI_EXIT_OK) {
+        code = run(o, &c, selected, line);
+    }
+    ypi_collection_clear(&c);
+    return code;
+}
+
+/* Visible: Criterion finds it by its dynamic symbol, to put the case's process in its place. */
+__attribute__((visibility("default"))) int main(int argc, char **argv)
+{
+    struct ypi_options o;
+    enum ypi_exit code = ypi_options_read(&o, argc, argv);
+    if (code == YPI_EXIT_OK) {
+        if (o.help) {
+            ypi_options_help(argc > 0 ? argv[0] : "program");
+        } else if (o.version) {
+            puts("yieldpoint " YPI_VERSION);
+        } else if (o.markers) {
+            print_tags(&o);
+        } else {
+            char *line = command_line(argc, argv);
+            code = collect_and_run(&o, line);
+            free(line);
+        }
+    }
+    ypi_options_clear(&o);
+    return (int)code;
+}

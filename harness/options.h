@@ -1,0 +1,69 @@
+/* What a run is asked to do: yieldpoint.ini, then YIELDPOINT_OPTIONS, then the command line. */
+#ifndef YPI_OPTIONS_H
+#define YPI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum ypi_exit {
+    YPI_EXIT_OK = 0,
+    YPI_EXIT_FAILED = 1,
+    YPI_EXIT_INTERRUPTED = 2, /* or an error at collection */
+    YPI_EXIT_INTERNAL = 3,
+    YPI_EXIT_USAGE = 4,
+    YPI_EXIT_NOTHING = 5,
+};
+
+struct ypi_set {
+    char *axis;
+    char *value;
+    bool used; /* some collected test has the axis */
+};
+
+struct ypi_options {
+    char *mark;    /* -m; NULL: all */
+    char *keyword; /* -k; NULL: all */
+    char **ids;    /* positional: files, files::tests, whole ids */
+    int id_count;
+    bool collect_only;
+    int verbose;      /* -v less -q */
+    bool no_capture;  /* -s */
+    int max_failures; /* -x, --maxfail; 0: no limit */
+    uint64_t seed;
+    char *device; /* auto, cpu, cuda, cuda:N, all */
+    struct ypi_set *sets;
+    int set_count;
+    int repeat;
+    double timeout; /* overrides every case's; 0: as declared */
+    char *history;  /* path of the database */
+    char *csv;      /* NULL: none */
+    bool speed_judged;
+    bool noisy_fails;
+    uint64_t memory_limit; /* bytes of accounted memory a case; 0: none */
+    uint64_t output_limit; /* bytes a case may write */
+    int process_limit;     /* processes and threads a case may have at once */
+    int jobs;              /* cases that time nothing, side by side */
+    bool tap;
+    int durations; /* slowest cases to list; -1: none, 0: all */
+
+    char *root;      /* the project: where yieldpoint.ini or .git is, else the working directory */
+    char **tags;     /* registered ones, the built-in first */
+    char **tag_help; /* what each is for */
+    int tag_count;
+    bool help, version, markers;
+};
+
+/* Fills *o. Returns YPI_EXIT_OK, or YPI_EXIT_USAGE after telling stderr what, where, and what is
+ * allowed. */
+enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv);
+void ypi_options_clear(struct ypi_options *o);
+
+void ypi_options_help(const char *program);
+bool ypi_is_tag(const struct ypi_options *o, const char *word, size_t length);
+
+/* The options that change a case's data or verdicts, for the line that reproduces it: each one
+ * word such as "--set=cubes=2". The caller frees the words and the array. */
+char **ypi_options_reproduce(const struct ypi_options *o, int *count);
+
+#endif

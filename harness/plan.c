@@ -1,0 +1,160 @@
+#include "plan.h"
+
+#include "process.h"
+#include "text.h"
+
+#include <criterion/alloc.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PREFIX "run-"
+/* Criterion's own limit lies far behind ours: a test that passes it ends the whole runner. */
+#define CRITERION_PATIENCE 1e6
+
+static void remove_directory(const char *path)
+{
+    DIR *directory = opendir(path);
+    const struct dirent *entry = NULL;
+    while (directory != NULL && (entry = readdir(directory)) != NULL)
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(directory), entry->d_name, 0);
+    if (directory != NULL)
+        closedir(directory);
+    rmdir(path);
+}
+
+/* A run holds a lock on its directory as long as it lives. */
+static void remove_stale(const char *parent)
+{
+    DIR *directory = opendir(parent);
+    const struct dirent *entry = NULL;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0)
+            continue;
+        char *path = ypi_format("%s/%s", parent, entry->d_name);
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            remove_directory(path);
+        if (fd >= 0)
+            close(fd);
+        free(path);
+    }
+    if (directory != NULL)
+        closedir(directory);
+}
+
+static enum yp_status make_directory(struct ypi_plan *plan, const char *history, const char *run_id)
+{
+    char *parent = ypi_strdup(history);
+    char *slash = strrchr(parent, '/');
+    if (slash == NULL)
+        strcpy(parent, ".");
+    else
+        *slash = '\0';
+    remove_stale(parent);
+    plan->directory = ypi_format("%s/" PREFIX "%s", parent, run_id);
+    free(parent);
+    if (mkdir(plan->directory, 0700) != 0)
+        return yp_set_error(YP_IO, "%s: %s", plan->directory, strerror(errno));
+    plan->directory_fd = open(plan->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    flock(plan->directory_fd, LOCK_EX);
+    return YP_OK;
+}
+
+static void make_item(struct ypi_item *item, const struct yp_case *c, int number,
+                      const struct ypi_plan *plan, const struct ypi_options *o)
+{
+    *item = (struct ypi_item){.c = *c, .number = number};
+    item->channel = ypi_format("%s/%d.channel", plan->directory, number);
+    item->output = o->no_capture ? NULL : ypi_format("%s/%d.output", plan->directory, number);
+    /* Criterion sorts by name; the number in front keeps the plan's order. */
+    item->criterion_name = ypi_format("%07d %s", number, c->id);
+    item->criterion_suite = ypi_strdup("yieldpoint");
+    item->extra = (struct criterion_test_extra_data){.lang_ = CR_LANG_C,
+                                                     .compiler_ = CR_COMP_GCC,
+                                                     .kind_ = CR_TEST_NORMAL,
+                                                     .identifier_ = item->criterion_name,
+                                                     .file_ = c->test->file,
+                                                     .line_ = (unsigned)c->test->line,
+                                                     .timeout = CRITERION_PATIENCE};
+    item->test = (struct criterion_test){.name = item->criterion_name,
+                                         .category = item->criterion_suite,
+                                         .test = ypi_child_main,
+                                         .data = &item->extra};
+}
+
+enum yp_status ypi_plan_make(struct ypi_plan *plan, struct ypi_collection *c, int selected,
+                             const struct ypi_options *o, const char *run_id)
+{
+    *plan = (struct ypi_plan){.directory_fd = -1, .count = selected * o->repeat};
+    enum yp_status status = make_directory(plan, o->history, run_id);
+    if (status != YP_OK)
+        return status;
+    plan->items = ypi_calloc((size_t)plan->count, sizeof *plan->items);
+    int number = 0;
+    for (int i = 0; i < selected; i++)
+        for (int repeat = 0; repeat < o->repeat; repeat++) {
+            c->cases[i]->repeat = repeat;
+            make_item(&plan->items[number], c->cases[i], number + 1, plan, o);
+            number++;
+        }
+    return YP_OK;
+}
+
+void ypi_plan_clear(struct ypi_plan *plan)
+{
+    for (int i = 0; i < plan->count; i++) {
+        struct ypi_item *item = &plan->items[i];
+        free(item->criterion_name);
+        free(item->criterion_suite);
+        free(item->channel);
+        free(item->output);
+        ypi_cgroup_remove(item->cgroup);
+    }
+    free(plan->items);
+    if (plan->directory != NULL)
+        remove_directory(plan->directory);
+    if (plan->directory_fd >= 0)
+        close(plan->directory_fd);
+    free(plan->directory);
+}
+
+static char *share(const char *text)
+{
+    if (text == NULL)
+        return NULL;
+    char *copy = cr_malloc(strlen(text) + 1);
+    return copy != NULL ? strcpy(copy, text) : NULL;
+}
+
+void ypi_plan_wire(struct ypi_item *item, const struct ypi_options *o)
+{
+    const struct yp_case *c = &item->c;
+    struct ypi_wire *wire = cr_malloc(sizeof *wire);
+    struct ypi_tests tests = ypi_all_tests();
+    memset(wire, 0, sizeof *wire);
+    while (tests.begin[wire->test] != c->test)
+        wire->test++;
+    wire->decl = c->decl != NULL ? (int)(c->decl - c->test->cases) : -1;
+    memcpy(wire->settings, c->settings, sizeof wire->settings);
+    wire->setting_count = c->setting_count;
+    for (int i = 0; i < c->setting_count; i++)
+        wire->settings[i].s = share(c->settings[i].s);
+    memcpy(wire->device, c->device, sizeof wire->device);
+    wire->seed = c->seed;
+    wire->repeat = c->repeat;
+    wire->memory_limit = o->memory_limit;
+    wire->id = share(c->id);
+    wire->tags = share(c->tags);
+    wire->channel = share(item->channel);
+    wire->output = share(item->output);
+    wire->cgroup = share(item->cgroup);
+    item->extra.data = wire;
+}

@@ -1,0 +1,42 @@
+/* Processes as /proc shows them. */
+#ifndef YPI_PROCESS_H
+#define YPI_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+double ypi_now(void);       /* monotonic seconds */
+double ypi_wall_clock(void); /* seconds since 1970 */
+
+/* Children of all threads of `pid`, at most `most`; returns how many. */
+int ypi_children(pid_t pid, pid_t *out, int most);
+
+/* Children, their children and so on; a process that changed its session is still found. */
+int ypi_descendants(pid_t pid, pid_t *out, int most);
+
+/* SIGKILL to all descendants of `root`, again and again until none but zombies are left (or 2 s
+ * are over), and with `self` to root and its process group first. Returns how many were found. */
+int ypi_kill_tree(pid_t root, bool self);
+
+void ypi_process_name(pid_t pid, char out[64]); /* "?" when it is gone */
+char ypi_process_state(pid_t pid);              /* 'R', 'S', 'Z', ...; '\0' when it is gone */
+bool ypi_environment_has(pid_t pid, const char *setting); /* "NAME=value" */
+
+/* A line such as "VmRSS:" of /proc/self/status, in bytes; 0 when it is not there. */
+uint64_t ypi_self_status(const char *field);
+void ypi_reset_resident_peak(void); /* VmHWM := VmRSS */
+
+/* How many processes the kernel has killed for want of memory since it started. */
+uint64_t ypi_oom_kills(void);
+
+/* -- a cgroup that bounds the number of processes ------------------------------------------ */
+
+/* A fresh group below this process's own with the limit set, or NULL when none can be made (not
+ * root, no pids controller). The returned path is freed by ypi_cgroup_remove. */
+char *ypi_cgroup_create(const char *name, int process_limit);
+bool ypi_cgroup_join(const char *group); /* moves the calling process */
+bool ypi_cgroup_exceeded(const char *group);
+void ypi_cgroup_remove(char *group);
+
+#endif

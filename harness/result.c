@@ -1,0 +1,68 @@
+#include "result.h"
+
+#include "text.h"
+
+#include <stdlib.h>
+
+const char *ypi_outcome_name(enum ypi_outcome outcome)
+{
+    static const char *const names[YPI_OUTCOMES] = {
+        "passed", "failed", "error", "skipped", "xfailed", "xpassed", "noisy"};
+    return outcome < YPI_OUTCOMES ? names[outcome] : "?";
+}
+
+const char *ypi_cause_name(enum ypi_cause cause)
+{
+    static const char *const names[YPI_CAUSES] = {
+        "expectation",   "usage",           "budget",   "gradient", "signal",
+        "exit",          "timeout",         "out of memory", "killed for memory", "leak",
+        "output",        "processes left",  "too many processes", "descriptors closed",
+        "passed in spite of xfail", "interrupted"};
+    return cause < YPI_CAUSES ? names[cause] : "?";
+}
+
+const char *ypi_stop_name(enum ypi_stop stop)
+{
+    static const char *const names[YPI_STOPS] = {"fixed", "precision", "samples", "time", "break"};
+    return stop < YPI_STOPS ? names[stop] : "?";
+}
+
+const char *ypi_met_name(enum ypi_met met)
+{
+    static const char *const names[] = {"met", "not met", "undecided", "recorded", "unmeasured"};
+    return met <= YPI_UNMEASURED ? names[met] : "?";
+}
+
+void ypi_result_fail(struct ypi_result *r, enum ypi_cause cause, const char *file, int line,
+                     const char *format, ...)
+{
+    r->failures = ypi_realloc(r->failures, (size_t)r->failure_count + 1, sizeof *r->failures);
+    struct ypi_text message = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    ypi_text_vadd(&message, format, arguments);
+    va_end(arguments);
+    r->failures[r->failure_count++] =
+        (struct ypi_failure){.cause = cause,
+                             .message = ypi_text_take(&message),
+                             .file = file != NULL ? ypi_strdup(file) : NULL,
+                             .line = line};
+}
+
+void ypi_result_clear(struct ypi_result *r)
+{
+    free(r->reason);
+    for (int i = 0; i < r->failure_count; i++) {
+        free(r->failures[i].message);
+        free(r->failures[i].file);
+    }
+    free(r->failures);
+    for (int i = 0; i < r->measured_count; i++)
+        free(r->measured[i].samples);
+    free(r->measured);
+    free(r->values);
+    free(r->gradients);
+    free(r->verdicts);
+    free(r->tail);
+    *r = (struct ypi_result){0};
+}

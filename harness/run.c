@@ -1,0 +1,397 @@
+#include "run.h"
+
+#include "budget.h"
+#include "lock.h"
+#include "process.h"
+#include "text.h"
+#include "watchdog.h"
+
+#include <criterion/criterion.h>
+#include <criterion/logging.h>
+#include <criterion/options.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TAIL_MOST = 8192 };
+
+/* Criterion's callbacks carry no argument of ours: the run that is going on. */
+static struct {
+    struct ypi_runner *runner;
+    struct ypi_plan *plan;
+    struct ypi_terminal *terminal;
+    int told;
+    int failures;
+    bool alone; /* one case at a time */
+} now;
+
+/* Set by the signal handler, read by the watchdog. */
+static volatile bool interrupted;
+
+/* -- what became of a process ------------------------------------------------------------- */
+
+static char *read_tail(const char *path, uint64_t *bytes)
+{
+    *bytes = 0;
+    char *tail = ypi_calloc(TAIL_MOST + 1, 1);
+    int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    struct stat status;
+    if (fd >= 0 && fstat(fd, &status) == 0) {
+        *bytes = (uint64_t)status.st_size;
+        off_t from = status.st_size > TAIL_MOST ? status.st_size - TAIL_MOST : 0;
+        ssize_t got = pread(fd, tail, TAIL_MOST, from);
+        /* NUL would end the text early and hide what follows. */
+        for (ssize_t i = 0; i < got; i++)
+            if (tail[i] == '\0')
+                tail[i] = '?';
+    }
+    if (fd >= 0)
+        close(fd);
+    return tail;
+}
+
+static const char *stage_name(const struct ypi_told *told)
+{
+    static const char *const names[] = {"in setup", "in the body", "in teardown",
+                                        "after teardown"};
+    return told->staged ? names[told->stage] : "before it began";
+}
+
+static void explain_killed(struct ypi_result *r, const struct ypi_item *item,
+                           const struct ypi_told *told)
+{
+    const struct ypi_options *o = now.runner->o;
+    enum ypi_cause cause = (enum ypi_cause)(item->killed - 1);
+    switch (cause) {
+    case YPI_CAUSE_TIMEOUT:
+        ypi_result_fail(r, cause, NULL, 0, "timeout: still running after %g s, killed %s",
+                        item->c.timeout, stage_name(told));
+        break;
+    case YPI_CAUSE_OUTPUT:
+        ypi_result_fail(r, cause, NULL, 0,
+                        "wrote more than %llu bytes of output (--output-limit), killed %s",
+                        (unsigned long long)o->output_limit, stage_name(told));
+        break;
+    case YPI_CAUSE_FORKS:
+        ypi_result_fail(r, cause, NULL, 0,
+                        "wanted more than %d processes and threads (--process-limit), killed %s",
+                        o->process_limit, stage_name(told));
+        break;
+    default:
+        ypi_result_fail(r, cause, NULL, 0, "interrupted %s", stage_name(told));
+    }
+}
+
+static void explain_end(struct ypi_result *r, const struct ypi_item *item,
+                        const struct ypi_told *told)
+{
+    if (item->killed != 0) {
+        explain_killed(r, item, told);
+    } else if (r->signal == SIGKILL && ypi_oom_kills() > item->oom_kills) {
+        ypi_result_fail(r, YPI_CAUSE_OOM_KILL, NULL, 0,
+                        "killed by the kernel for want of memory, %s", stage_name(told));
+    } else if (r->signal != 0) {
+        ypi_result_fail(r, YPI_CAUSE_SIGNAL, NULL, 0, "crashed %s: SIG%s (%s)", stage_name(told),
+                        sigabbrev_np(r->signal), strsignal(r->signal));
+    } else if (!told->ended) {
+        ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0, "the process exited with status %d %s",
+                        r->exit_code, stage_name(told));
+    } else if (!told->exited || r->exit_code != 0) {
+        ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0,
+                        "the process left with status %d from an exit handler or a destructor",
+                        r->exit_code);
+    }
+}
+
+static void sweep(struct ypi_result *r, pid_t worker)
+{
+    char name[64] = "";
+    int swept = ypi_sweep(worker, now.alone, name);
+    if (swept > 0)
+        ypi_result_fail(r, YPI_CAUSE_ORPHANS, NULL, 0,
+                        "left %d process%s running, among them %s; killed", swept,
+                        swept > 1 ? "es" : "", name);
+}
+
+/* -- telling ------------------------------------------------------------------------------ */
+
+static void count_outcome(const struct ypi_result *r)
+{
+    struct ypi_runner *runner = now.runner;
+    runner->totals.count[r->outcome]++;
+    if (r->outcome != YPI_FAILED && r->outcome != YPI_ERROR)
+        return;
+    now.failures++;
+    if (runner->o->max_failures == 0 || now.failures < runner->o->max_failures)
+        return;
+    for (int i = 0; i < now.plan->count; i++) {
+        struct ypi_item *item = &now.plan->items[i];
+        item->extra.disabled = true;
+        if (item->state == YPI_WAITING) {
+            item->state = YPI_DROPPED;
+            runner->totals.stopped = true;
+        }
+    }
+}
+
+/* Stored first: what is printed is in the history. */
+static void store_and_tell(const struct ypi_result *r)
+{
+    struct ypi_runner *runner = now.runner;
+    const struct ypi_options *o = runner->o;
+    if (ypi_history_add(runner->history, runner->session->run_id, r) != YP_OK) {
+        fprintf(stderr, "error: the result of %s is not stored: %s\n", r->c->id, yp_last_error());
+        runner->record_failed = true;
+    }
+    if (o->csv != NULL && ypi_csv_append(o->csv, runner->session, r) != YP_OK) {
+        fprintf(stderr, "error: %s\n", yp_last_error());
+        runner->record_failed = true;
+    }
+    now.told++;
+    count_outcome(r);
+    if (!o->tap) {
+        ypi_terminal_case(now.terminal, r);
+        return;
+    }
+    ypi_tap_case(runner->out, now.told, r);
+    if (r->outcome == YPI_FAILED || r->outcome == YPI_ERROR) {
+        fprintf(stderr, "%s %s\n", r->outcome == YPI_ERROR ? "ERROR" : "FAILED", r->c->id);
+        ypi_tell_failure(stderr, runner->session, r);
+        fflush(stderr);
+    }
+}
+
+/* -- the end of an item ------------------------------------------------------------------- */
+
+static void finish_skipped(struct ypi_item *item)
+{
+    item->state = YPI_FINISHED;
+    struct ypi_result r = {.c = &item->c,
+                           .started = ypi_wall_clock(),
+                           .reason = ypi_strdup(item->c.skip),
+                           .outcome = YPI_SKIPPED,
+                           .tail = ypi_strdup("")};
+    store_and_tell(&r);
+    ypi_result_clear(&r);
+}
+
+/* Cases skipped by declaration need no process; they are told where their turn comes. */
+static void finish_skipped_up_to(int number)
+{
+    for (int i = 0; i < now.plan->count && i < number; i++)
+        if (now.plan->items[i].state == YPI_WAITING && now.plan->items[i].c.skip != NULL)
+            finish_skipped(&now.plan->items[i]);
+}
+
+static void remove_traces(struct ypi_item *item)
+{
+    unlink(item->channel);
+    if (item->output != NULL)
+        unlink(item->output);
+    ypi_cgroup_remove(item->cgroup);
+    item->cgroup = NULL;
+}
+
+static void finish(struct ypi_item *item, int signal_number, int exit_code)
+{
+    struct ypi_result r = {.c = &item->c};
+    struct ypi_told told = ypi_channel_read(item->channel, &r);
+    item->state = YPI_FINISHED;
+    r.started = item->started_wall;
+    r.duration = item->started > 0 ? ypi_now() - item->started : 0;
+    r.signal = signal_number;
+    r.exit_code = exit_code;
+    r.ended = told.ended;
+    sweep(&r, told.pid);
+    explain_end(&r, item, &told);
+    r.tail = read_tail(item->output, &r.output_bytes);
+    remove_traces(item);
+    if (item->killed == (int)YPI_CAUSE_INTERRUPTED + 1) {
+        fprintf(now.runner->o->tap ? stderr : now.runner->out, "\ninterrupted: %s\n", item->c.id);
+    } else {
+        const struct ypi_options *o = now.runner->o;
+        struct ypi_judging how = {.speed_judged = o->speed_judged,
+                                  .noisy_fails = o->noisy_fails,
+                                  .skipped = told.skipped};
+        ypi_judge(&r, &how);
+        finish_skipped_up_to(item->number - 1);
+        store_and_tell(&r);
+    }
+    ypi_result_clear(&r);
+}
+
+/* -- Criterion's events ------------------------------------------------------------------- */
+
+static struct ypi_item *item_of(const struct criterion_test *test)
+{
+    return (struct ypi_item *)((char *)test->data - offsetof(struct ypi_item, extra));
+}
+
+static void on_start(struct criterion_suite *suite, struct criterion_test *test)
+{
+    (void)suite;
+    struct ypi_item *item = item_of(test);
+    item->started = ypi_now();
+    item->started_wall = ypi_wall_clock();
+    item->oom_kills = ypi_oom_kills();
+    item->state = YPI_RUNNING;
+}
+
+/* A case's process leaves by exit() while Criterion believes it in the middle of the test, so each
+ * of these comes when the process is gone, with its exit code or signal. */
+static void on_end(struct criterion_test_stats *stats)
+{
+    struct ypi_item *item = item_of(stats->test);
+    if (item->state != YPI_FINISHED)
+        finish(item, stats->signal, stats->exit_code);
+}
+
+static void on_abort(struct criterion_test_stats *stats, const char *message)
+{
+    (void)message;
+    on_end(stats);
+}
+
+/* Once Criterion's shared memory is there: what the cases' processes read. */
+static void on_begin(struct criterion_test_set *set)
+{
+    (void)set;
+    for (int i = 0; i < now.plan->count; i++)
+        if (now.plan->items[i].state == YPI_WAITING && !now.plan->items[i].extra.disabled)
+            ypi_plan_wire(&now.plan->items[i], now.runner->o);
+}
+
+static struct criterion_logger logger = {
+    .log_pre_all = on_begin,
+    .log_pre_init = on_start,
+    .log_test_timeout = on_end,
+    .log_test_crash = on_end,
+    .log_test_abort = on_abort,
+    .log_other_crash = on_end,
+    .log_abnormal_exit = on_end,
+    .log_post_fini = on_end,
+};
+
+/* -- signals ------------------------------------------------------------------------------ */
+
+static void on_signal(int number)
+{
+    (void)number;
+    /* A second one does not wait for anything; the cases die with their parent. */
+    if (interrupted)
+        _exit(YPI_EXIT_INTERRUPTED);
+    interrupted = true;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+/* -- the run ------------------------------------------------------------------------------ */
+
+static void make_cgroup(struct ypi_item *item)
+{
+    char *name = ypi_format("yieldpoint-%d-%d", (int)getpid(), item->number);
+    item->cgroup = ypi_cgroup_create(name, now.runner->o->process_limit);
+    free(name);
+}
+
+/* One pass of Criterion over the items that are `parallel`, or over those that are not. */
+static void pass(struct criterion_test_set *set, bool parallel, int jobs)
+{
+    int count = 0;
+    for (int i = 0; i < now.plan->count; i++) {
+        struct ypi_item *item = &now.plan->items[i];
+        bool mine = item->state == YPI_WAITING && item->c.skip == NULL &&
+                    (jobs == 1 || item->c.test->parallel == parallel);
+        item->extra.disabled = !mine || interrupted;
+        count += mine;
+        if (mine)
+            make_cgroup(item);
+    }
+    if (count == 0 || interrupted)
+        return;
+    now.alone = jobs == 1;
+    criterion_options.jobs = (size_t)jobs;
+    criterion_run_all_tests(set);
+}
+
+static bool any_timed(const struct ypi_plan *plan)
+{
+    for (int i = 0; i < plan->count; i++)
+        if (plan->items[i].c.skip == NULL && !plan->items[i].c.test->parallel)
+            return true;
+    return false;
+}
+
+static void run_timed(struct criterion_test_set *set)
+{
+    int lock = any_timed(now.plan) ? ypi_machine_lock(stderr, &interrupted) : -1;
+    pass(set, false, 1);
+    if (lock >= 0)
+        close(lock);
+}
+
+static struct criterion_test_set *set_up_criterion(struct ypi_plan *plan)
+{
+    pid_t group = getpgrp();
+    struct criterion_test_set *set = criterion_initialize();
+    /* Criterion makes a group of its own, which Ctrl-C in a script would not reach. */
+    setpgid(0, group);
+    catch_signals();
+    criterion_options.logger = &logger;
+    /* Silent, but not QUIET, which would close the program's own standard output. */
+    criterion_options.logging_threshold = CRITERION_LOG_LEVEL_QUIET - 1;
+    for (int i = 0; i < plan->count; i++)
+        if (plan->items[i].c.skip == NULL)
+            criterion_register_test(set, &plan->items[i].test);
+    return set;
+}
+
+/* What was neither run nor dropped: Criterion never spoke of it. */
+static void finish_unseen(void)
+{
+    for (int i = 0; i < now.plan->count && !interrupted; i++)
+        if (now.plan->items[i].state == YPI_WAITING || now.plan->items[i].state == YPI_RUNNING)
+            finish(&now.plan->items[i], 0, 0);
+}
+
+void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
+{
+    now.runner = runner;
+    now.plan = plan;
+    /* What a crashed case leaves behind comes to this process, which ends it. */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    /* Meson sets a random value, which costs time and touches memory that a case never used. */
+    setenv("MALLOC_PERTURB_", "0", 1);
+    if (runner->o->tap)
+        ypi_tap_begin(runner->out, runner->session);
+    else
+        now.terminal = ypi_terminal_begin(runner->out, runner->session);
+
+    struct criterion_test_set *set = set_up_criterion(plan);
+    struct ypi_watchdog *watchdog = ypi_watchdog_start(plan, runner->o, &interrupted);
+    if (runner->o->jobs > 1)
+        pass(set, true, runner->o->jobs);
+    run_timed(set);
+    if (!interrupted && !runner->totals.stopped)
+        finish_skipped_up_to(plan->count);
+    finish_unseen();
+    if (watchdog != NULL)
+        ypi_watchdog_stop(watchdog);
+    criterion_finalize(set);
+
+    runner->totals.interrupted = interrupted;
+    if (runner->o->tap)
+        ypi_tap_end(runner->out, &runner->totals);
+    else
+        ypi_terminal_end(now.terminal, &runner->totals);
+}

@@ -1,0 +1,30 @@
+/*
+ * The history's file: what tables it has, and how an older one is brought up to date.
+ *
+ * How values are stored, in every table:
+ * - enums as their readable names, truth values as 0 and 1 in BOOLEAN columns;
+ * - unsigned 64-bit figures in the two's complement of an INTEGER: in SQL printf('%u', seed);
+ * - reals as they are, infinity too; a NaN is NULL, for SQLite has none;
+ * - a data hash as 16 hexadecimal digits;
+ * - samples as a BLOB of little-endian IEEE 754 doubles, in the order taken, 8 bytes each;
+ * - times as seconds since 1970, durations as seconds, sizes as bytes.
+ */
+#ifndef YPI_SCHEMA_H
+#define YPI_SCHEMA_H
+
+#include <sqlite3.h>
+#include <yieldpoint/device.h>
+
+#define YPI_SCHEMA_VERSION 2
+#define YPI_APPLICATION_ID 0x59504849 /* "YPHI", in the header of the file */
+
+/* Opens for writing, creating the file (not its directory) or upgrading its tables where that is
+ * needed. A file that is not a history, or one of a newer version, is refused and left as it is.
+ * Owned by the caller: sqlite3_close(). NULL with yp_last_error() set. */
+sqlite3 *ypi_schema_open(const char *path);
+
+/* Opens a history of exactly this version for reading, also while another process writes to it.
+ * Never changes the tables. Owned by the caller. NULL with yp_last_error() set. */
+sqlite3 *ypi_schema_open_to_read(const char *path);
+
+#endif

@@ -1,0 +1,170 @@
+#include "select.h"
+
+#include "expression.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- expressions -------------------------------------------------------------------------- */
+
+static bool refuse(const char *option, const char *expression, size_t offset, size_t length,
+                   const char *message)
+{
+    fprintf(stderr, "error: %s\n  %s %s\n  %*s^", message, option, expression,
+            (int)(strlen(option) + 1 + offset), "");
+    for (size_t i = 1; i < length; i++)
+        fputc('~', stderr);
+    fputc('\n', stderr);
+    return false;
+}
+
+static bool has_tag(void *arg, const char *word, size_t length)
+{
+    return ypi_has_word(((const struct yp_case *)arg)->tags, word, length);
+}
+
+static bool id_holds(void *arg, const char *word, size_t length)
+{
+    const struct yp_case *c = arg;
+    char *needle = ypi_format("%.*s", (int)length, word);
+    bool found = strcasestr(c->id, needle) != NULL || strcasestr(c->test->group, needle) != NULL;
+    free(needle);
+    return found;
+}
+
+struct unknown {
+    const struct ypi_options *o;
+    const char *expression;
+    bool found;
+};
+
+static bool note_unknown(void *arg, const char *word, size_t length)
+{
+    struct unknown *u = arg;
+    if (u->found || ypi_is_tag(u->o, word, length))
+        return false;
+    u->found = true;
+    char *given = ypi_format("%.*s", (int)length, word);
+    const char *near = ypi_nearest(given, (const char *const *)u->o->tags, u->o->tag_count);
+    char *message =
+        ypi_format("'%s' is not a registered tag%s%s%s; --markers lists them", given,
+                   near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+                   near != NULL ? "'?" : "");
+    refuse("-m", u->expression, (size_t)(word - u->expression), length, message);
+    free(message);
+    free(given);
+    return false;
+}
+
+static bool ignore(void *arg, const char *word, size_t length)
+{
+    (void)arg, (void)word, (void)length;
+    return false;
+}
+
+/* Malformed or not is the same for every case, so it is told once and before any is asked. */
+static bool check_expression(const char *option, const char *expression, const struct ypi_options *o)
+{
+    bool valid = true;
+    struct ypi_expression_error error;
+    ypi_expression(expression, ignore, NULL, &valid, &error);
+    if (!valid)
+        return refuse(option, expression, error.offset, error.length, error.message);
+    struct unknown unknown = {.o = o, .expression = expression};
+    if (strcmp(option, "-m") == 0)
+        ypi_expression(expression, note_unknown, &unknown, &valid, &error);
+    return !unknown.found;
+}
+
+static bool fulfils(const char *expression, ypi_matches *matches, struct yp_case *c)
+{
+    bool valid = true;
+    struct ypi_expression_error error;
+    return expression == NULL || ypi_expression(expression, matches, c, &valid, &error);
+}
+
+/* -- ids ---------------------------------------------------------------------------------- */
+
+/* A directory, a file, a test or a case. */
+static bool names(const char *wanted, const char *id)
+{
+    size_t length = strlen(wanted);
+    if (length > 0 && wanted[length - 1] == '/')
+        length--;
+    if (length == 0 || strncmp(id, wanted, length) != 0)
+        return false;
+    const char *rest = id + length;
+    bool at_test = memchr(wanted, ':', length) != NULL;
+    return *rest == '\0' || (at_test ? *rest == '[' : *rest == '/' || strncmp(rest, "::", 2) == 0);
+}
+
+static bool check_id(const char *wanted, const struct ypi_collection *c)
+{
+    for (int i = 0; i < c->count; i++)
+        if (names(wanted, c->cases[i]->id))
+            return true;
+    const char **ids = ypi_calloc((size_t)c->count, sizeof *ids);
+    for (int i = 0; i < c->count; i++)
+        ids[i] = c->cases[i]->id;
+    const char *near = ypi_nearest(wanted, ids, c->count);
+    fprintf(stderr, "error: not found: '%s'%s%s%s; --co -q lists all ids\n", wanted,
+            near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+            near != NULL ? "'?" : "");
+    free(ids);
+    return false;
+}
+
+static bool is_named(const struct yp_case *c, const struct ypi_options *o)
+{
+    for (int i = 0; i < o->id_count; i++)
+        if (names(o->ids[i], c->id))
+            return true;
+    return o->id_count == 0;
+}
+
+static bool check_set(const struct ypi_set *set, const struct ypi_collection *c)
+{
+    if (set->used)
+        return true;
+    struct ypi_text known = {0};
+    for (int i = 0; i < c->count; i++)
+        for (int k = 0; k < c->cases[i]->setting_count; k++) {
+            const char *axis = c->cases[i]->settings[k].axis;
+            if (known.data == NULL || !ypi_has_word(known.data, axis, strlen(axis)))
+                ypi_text_add(&known, "%s%s", known.length > 0 ? ", " : "", axis);
+        }
+    char *axes = ypi_text_take(&known);
+    fprintf(stderr, "error: --set %s=%s: no test has the axis '%s'; there %s: %s\n", set->axis,
+            set->value, set->axis, axes[0] != '\0' ? "are" : "is", axes[0] != '\0' ? axes : "none");
+    free(axes);
+    return false;
+}
+
+enum ypi_exit ypi_select(struct ypi_collection *c, const struct ypi_options *o, int *selected)
+{
+    bool ok = (o->mark == NULL || check_expression("-m", o->mark, o)) &&
+              (o->keyword == NULL || check_expression("-k", o->keyword, o));
+    for (int i = 0; i < o->id_count; i++)
+        ok = check_id(o->ids[i], c) && ok;
+    for (int i = 0; i < o->set_count; i++)
+        ok = check_set(&o->sets[i], c) && ok;
+    *selected = 0;
+    if (!ok)
+        return YPI_EXIT_USAGE;
+
+    struct yp_case **rest = ypi_calloc((size_t)c->count, sizeof(*rest));
+    int left = 0;
+    for (int i = 0; i < c->count; i++) {
+        struct yp_case *one = c->cases[i];
+        if (is_named(one, o) && fulfils(o->mark, has_tag, one) &&
+            fulfils(o->keyword, id_holds, one))
+            c->cases[(*selected)++] = one;
+        else
+            rest[left++] = one;
+    }
+    memcpy(c->cases + *selected, rest, (size_t)left * sizeof(*rest));
+    free(rest);
+    return YPI_EXIT_OK;
+}

@@ -1,0 +1,127 @@
+#include "tell.h"
+
+#include "budget.h"
+#include "figures.h"
+#include "reproduce.h"
+#include "text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void figure(char out[YPI_FIGURE_MAX], const struct ypi_measured *m)
+{
+    double t = m->estimate.median;
+    if (m->items > 0)
+        ypi_format_rate(out, m->items / t, m->unit);
+    else if (m->flops > 0)
+        ypi_format_rate(out, m->flops / t, "FLOP");
+    else if (m->bytes > 0)
+        ypi_format_rate(out, m->bytes / t, "B");
+    else
+        ypi_format_seconds(out, t);
+}
+
+void ypi_headline(char out[YPI_HEADLINE_MAX], const struct ypi_result *r)
+{
+    out[0] = '\0';
+    if (r->measured_count == 0 || r->measured[0].count == 0)
+        return;
+    const struct ypi_measured *m = &r->measured[0];
+    char rate[YPI_FIGURE_MAX];
+    figure(rate, m);
+    double half = (m->estimate.high - m->estimate.low) / 2 / m->estimate.median;
+    snprintf(out, YPI_HEADLINE_MAX, "%s %s +-%.2g %%", m->name, rate, half * 100);
+}
+
+const char *ypi_first_reason(const struct ypi_result *r)
+{
+    return r->failure_count > 0 ? r->failures[0].message : r->reason != NULL ? r->reason : "";
+}
+
+char *ypi_reproduce_line(const struct ypi_session *s, const struct ypi_result *r)
+{
+    int count = 0;
+    char **extra = ypi_options_reproduce(s->o, &count);
+    char *line =
+        ypi_reproduce(s->program, r->c->id, r->c->seed, (const char *const *)extra, count);
+    for (int i = 0; i < count; i++)
+        free(extra[i]);
+    free(extra);
+    return line;
+}
+
+static void tell_verdicts(FILE *out, const struct ypi_result *r)
+{
+    if (r->verdict_count == 0)
+        return;
+    fputs("  budgets:\n", out);
+    for (int i = 0; i < r->verdict_count; i++) {
+        const struct ypi_verdict *v = &r->verdicts[i];
+        const char *unit = ypi_budget_unit(r, v->budget);
+        char text[256];
+        char measured[128];
+        ypi_budget_text(text, v->budget, unit);
+        if (v->met == YPI_UNMEASURED)
+            snprintf(measured, sizeof measured, "-");
+        else
+            ypi_budget_figure(measured, v->budget, v->measured, unit);
+        fprintf(out, "    %-10s %s: %s", ypi_met_name(v->met), text, measured);
+        if (v->low != v->high && isfinite(v->low)) {
+            char low[128];
+            char high[128];
+            ypi_budget_figure(low, v->budget, v->low, unit);
+            ypi_budget_figure(high, v->budget, v->high, unit);
+            fprintf(out, " [%s, %s]", low, high);
+        }
+        if (isfinite(v->distance))
+            fprintf(out, " (%+.3g %%)", v->distance * 100);
+        fputc('\n', out);
+    }
+}
+
+static void tell_measured(FILE *out, const struct ypi_result *r)
+{
+    for (int i = 0; i < r->measured_count; i++) {
+        const struct ypi_measured *m = &r->measured[i];
+        char text[3][YPI_FIGURE_MAX];
+        ypi_format_seconds(text[0], m->estimate.median);
+        ypi_format_seconds(text[1], m->estimate.low);
+        ypi_format_seconds(text[2], m->estimate.high);
+        fprintf(out, "  measured %s: median %s [%s, %s], %zu sample%s of %llu, stopped by %s\n",
+                m->name, text[0], text[1], text[2], m->count, m->count == 1 ? "" : "s",
+                (unsigned long long)m->batch, ypi_stop_name(m->stop));
+    }
+}
+
+static void tell_tail(FILE *out, const struct ypi_result *r)
+{
+    if (r->tail == NULL || r->tail[0] == '\0')
+        return;
+    char size[YPI_FIGURE_MAX];
+    ypi_format_bytes(size, (double)r->output_bytes);
+    bool cut = strlen(r->tail) < r->output_bytes;
+    fprintf(out, "  output (%s%s):\n", cut ? "the end of " : "", size);
+    for (const char *line = r->tail; *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+        fprintf(out, "    | %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+void ypi_tell_failure(FILE *out, const struct ypi_session *s, const struct ypi_result *r)
+{
+    for (int i = 0; i < r->failure_count; i++) {
+        const struct ypi_failure *f = &r->failures[i];
+        if (f->file != NULL)
+            fprintf(out, "  %s:%d: %s\n", f->file, f->line, f->message);
+        else
+            fprintf(out, "  %s\n", f->message);
+    }
+    tell_verdicts(out, r);
+    tell_measured(out, r);
+    tell_tail(out, r);
+    char *line = ypi_reproduce_line(s, r);
+    fprintf(out, "  reproduce: %s\n", line != NULL ? line : "(no memory)");
+    free(line);
+}

@@ -1,0 +1,45 @@
+/* Growing text and memory that is there or ends the process: a runner without memory for its own
+ * lists cannot tell anything any more. */
+#ifndef YPI_TEXT_H
+#define YPI_TEXT_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+void *ypi_calloc(size_t count, size_t size);
+void *ypi_realloc(void *block, size_t count, size_t size);
+char *ypi_strdup(const char *text);
+char *ypi_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+struct ypi_text {
+    char *data; /* NUL-terminated once anything was added; owned */
+    size_t length;
+    size_t capacity;
+};
+
+void ypi_text_add(struct ypi_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void ypi_text_vadd(struct ypi_text *text, const char *format, va_list arguments);
+void ypi_text_bytes(struct ypi_text *text, const char *bytes, size_t count);
+char *ypi_text_take(struct ypi_text *text); /* never NULL; the caller frees; text is empty after */
+
+/* The next blank-separated word at *cursor; false at the end. The word is not terminated. */
+bool ypi_next_word(const char **cursor, const char **word, size_t *length);
+bool ypi_has_word(const char *words, const char *word, size_t length);
+
+/* The nearest of `names` to a mistyped `word`, or NULL when none is near enough. */
+const char *ypi_nearest(const char *word, const char *const *names, int count);
+
+/* Whole-string numbers; false when anything but the number is there or it does not fit. */
+bool ypi_parse_u64(const char *text, uint64_t *out);
+bool ypi_parse_i64(const char *text, long long *out);
+bool ypi_parse_double(const char *text, double *out);
+/* 1500, 64K, 64KiB, 2M, 1.5G, 1T: powers of 1024. */
+bool ypi_parse_size(const char *text, uint64_t *out);
+
+/* The fewest digits that read back as the same double. */
+void ypi_print_double(char out[32], double value);
+
+#endif

@@ -1,0 +1,197 @@
+#include "watchdog.h"
+
+#include "channel.h"
+#include "process.h"
+#include "text.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CHILDREN_MOST = 1024, ZOMBIES_MOST = 64 };
+#define PERIOD_NS 20000000
+/* Criterion reaps a case's process at once; what stays longer is nobody's. */
+#define STRANGER_SECONDS 1.0
+#define AGAIN_SECONDS 1.0
+
+struct zombie {
+    pid_t pid;
+    double seen;
+};
+
+struct ypi_watchdog {
+    struct ypi_plan *plan;
+    const struct ypi_options *o;
+    const volatile bool *interrupted;
+    _Atomic bool stop;
+    pthread_t thread;
+    struct zombie zombies[ZOMBIES_MOST];
+};
+
+static pid_t find_pid(struct ypi_item *item)
+{
+    if (item->pid == 0) {
+        struct ypi_result unused = {0};
+        item->pid = ypi_channel_read(item->channel, &unused).pid;
+        ypi_result_clear(&unused);
+    }
+    return item->pid;
+}
+
+static bool too_much_output(const struct ypi_item *item, const struct ypi_options *o)
+{
+    struct stat status;
+    return item->output != NULL && stat(item->output, &status) == 0 &&
+           (uint64_t)status.st_size > o->output_limit;
+}
+
+/* Where no cgroup bounds them, processes are counted from outside. */
+static bool too_many_processes(const struct ypi_item *item, const struct ypi_options *o)
+{
+    if (item->cgroup != NULL)
+        return ypi_cgroup_exceeded(item->cgroup);
+    pid_t *found = ypi_calloc((size_t)o->process_limit + 1, sizeof *found);
+    int count = item->pid > 0 ? ypi_descendants(item->pid, found, o->process_limit + 1) : 0;
+    free(found);
+    return count > o->process_limit;
+}
+
+static void end_case(struct ypi_item *item, enum ypi_cause cause)
+{
+    if (item->killed == 0)
+        item->killed = (int)cause + 1;
+    item->killed_at = ypi_now();
+    ypi_kill_tree(item->pid, true);
+}
+
+static void watch(struct ypi_watchdog *w, struct ypi_item *item)
+{
+    double now = ypi_now();
+    if (item->state != YPI_RUNNING || find_pid(item) == 0)
+        return;
+    if (item->killed != 0) {
+        if (now > item->killed_at + AGAIN_SECONDS)
+            end_case(item, YPI_CAUSE_TIMEOUT);
+    } else if (*w->interrupted) {
+        end_case(item, YPI_CAUSE_INTERRUPTED);
+    } else if (now > item->started + item->c.timeout) {
+        end_case(item, YPI_CAUSE_TIMEOUT);
+    } else if (too_much_output(item, w->o)) {
+        end_case(item, YPI_CAUSE_OUTPUT);
+    } else if (too_many_processes(item, w->o)) {
+        end_case(item, YPI_CAUSE_FORKS);
+    }
+}
+
+/* -- processes without a parent ----------------------------------------------------------- */
+
+static bool is_worker(const struct ypi_watchdog *w, pid_t pid)
+{
+    for (int i = 0; i < w->plan->count; i++)
+        if (w->plan->items[i].state == YPI_RUNNING && w->plan->items[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* Criterion waits for any child and spins while one that is not its own stays a zombie. Its own
+ * are gone within milliseconds, so a zombie that is still there after a second is a stranger. */
+static void reap_strangers(struct ypi_watchdog *w)
+{
+    pid_t children[CHILDREN_MOST];
+    int count = ypi_children(getpid(), children, CHILDREN_MOST);
+    double now = ypi_now();
+    struct zombie seen[ZOMBIES_MOST];
+    memcpy(seen, w->zombies, sizeof seen);
+    memset(w->zombies, 0, sizeof w->zombies);
+    int kept = 0;
+    for (int i = 0; i < count && kept < ZOMBIES_MOST; i++) {
+        if (ypi_process_state(children[i]) != 'Z' || is_worker(w, children[i]))
+            continue;
+        double since = now;
+        for (int k = 0; k < ZOMBIES_MOST; k++)
+            if (seen[k].pid == children[i])
+                since = seen[k].seen;
+        bool leads = getsid(children[i]) == children[i];
+        if (now - since > (leads ? STRANGER_SECONDS : STRANGER_SECONDS / 10))
+            waitpid(children[i], NULL, WNOHANG);
+        else
+            w->zombies[kept++] = (struct zombie){.pid = children[i], .seen = since};
+    }
+}
+
+int ypi_sweep(pid_t worker, bool alone, char name[64])
+{
+    static const struct timespec pause = {.tv_nsec = 1000000};
+    pid_t children[CHILDREN_MOST];
+    char mark[64];
+    snprintf(mark, sizeof mark, "BXFI_MAP=/bxfi_%d", (int)worker);
+    /* A process that died before it told its number cannot be told from a stranger. */
+    int count = worker > 0 ? ypi_children(getpid(), children, CHILDREN_MOST) : 0;
+    int swept = 0;
+    for (int i = 0; i < count; i++) {
+        char state = ypi_process_state(children[i]);
+        if (children[i] == worker || state == '\0')
+            continue;
+        if (!alone && !ypi_environment_has(children[i], mark))
+            continue;
+        if (state != 'Z') {
+            ypi_process_name(children[i], name);
+            swept++;
+        }
+        ypi_kill_tree(children[i], true);
+        for (int k = 0; k < 1000 && waitpid(children[i], NULL, WNOHANG) == 0; k++)
+            nanosleep(&pause, NULL);
+    }
+    return swept;
+}
+
+/* -- the thread --------------------------------------------------------------------------- */
+
+static void *run(void *argument)
+{
+    static const struct timespec pause = {.tv_nsec = PERIOD_NS};
+    struct ypi_watchdog *w = argument;
+    while (!w->stop) {
+        for (int i = 0; i < w->plan->count; i++) {
+            struct ypi_item *item = &w->plan->items[i];
+            if (*w->interrupted && item->state == YPI_WAITING)
+                item->extra.disabled = true;
+            watch(w, item);
+        }
+        reap_strangers(w);
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+struct ypi_watchdog *ypi_watchdog_start(struct ypi_plan *plan, const struct ypi_options *o,
+                                        const volatile bool *interrupted)
+{
+    struct ypi_watchdog *w = ypi_calloc(1, sizeof *w);
+    w->plan = plan;
+    w->o = o;
+    w->interrupted = interrupted;
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&w->thread, NULL, run, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed != 0) {
+        free(w);
+        return NULL;
+    }
+    return w;
+}
+
+void ypi_watchdog_stop(struct ypi_watchdog *w)
+{
+    w->stop = true;
+    pthread_join(w->thread, NULL);
+    free(w);
+}

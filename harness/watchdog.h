@@ -1,0 +1,19 @@
+/* Watches the running cases from a thread of the runner: time, output, number of processes, and
+ * processes that lost their parent. */
+#ifndef YPI_WATCHDOG_H
+#define YPI_WATCHDOG_H
+
+#include "plan.h"
+
+struct ypi_watchdog;
+
+/* `*interrupted` set makes it end what runs. Its thread has all signals blocked. */
+struct ypi_watchdog *ypi_watchdog_start(struct ypi_plan *plan, const struct ypi_options *o,
+                                        const volatile bool *interrupted);
+void ypi_watchdog_stop(struct ypi_watchdog *watchdog);
+
+/* Kills and reaps what is left of a case whose process has ended; returns how many there were
+ * and the name of one. With `alone` no other case is running. */
+int ypi_sweep(pid_t worker, bool alone, char name[64]);
+
+#endif
