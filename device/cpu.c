@@ -9,7 +9,6 @@
 
 #define ALIGNMENT ((size_t)64)
 #define LIVE UINT64_C(0x79696c64706f6e74)
-#define FREED UINT64_C(0x66726565642e2e2e)
 
 /* Stands in the 64 bytes before every block, so that freeing needs no table. */
 struct header {
@@ -109,14 +108,14 @@ void yp_device_free(struct yp_device *device, void *block)
         return;
     struct header *header = (struct header *)((char *)block - ALIGNMENT);
     if (header->mark != LIVE) {
-        fprintf(stderr, "yp_device_free: %p %s\n", block,
-                header->mark == FREED ? "was freed before"
-                                      : "was not allocated by this device, or its header was "
-                                        "overwritten by a write before the block");
+        fprintf(stderr,
+                "yp_device_free: %p was freed before, was not allocated by this device, or "
+                "something was written in front of it\n",
+                block);
         abort();
     }
     uint64_t bytes = header->bytes;
-    header->mark = FREED;
+    header->mark = 0;
     free(header);
     atomic_fetch_sub(&device->allocated, bytes);
     atomic_fetch_sub(&device->reserved, (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);

@@ -94,17 +94,31 @@ static void tell_measured(FILE *out, const struct ypi_result *r)
     }
 }
 
+/* The start of the last `lines` lines. */
+static const char *last_lines(const char *text, int lines)
+{
+    const char *at = text + strlen(text);
+    if (at > text && at[-1] == '\n')
+        at--;
+    while (at > text && (at[-1] != '\n' || --lines > 0))
+        at--;
+    return at;
+}
+
 static void tell_tail(FILE *out, const struct ypi_result *r)
 {
+    enum { LINES = 40, COLUMNS = 160 };
     if (r->tail == NULL || r->tail[0] == '\0')
         return;
     char size[YPI_FIGURE_MAX];
     ypi_format_bytes(size, (double)r->output_bytes);
-    bool cut = strlen(r->tail) < r->output_bytes;
+    const char *line = last_lines(r->tail, LINES);
+    bool cut = strlen(line) < r->output_bytes;
     fprintf(out, "  output (%s%s):\n", cut ? "the end of " : "", size);
-    for (const char *line = r->tail; *line != '\0';) {
-        size_t length = strcspn(line, "\n");
-        fprintf(out, "    | %.*s\n", (int)length, line);
+    while (*line != '\0') {
+        int length = (int)strcspn(line, "\n");
+        fprintf(out, "    | %.*s%s\n", length < COLUMNS ? length : COLUMNS, line,
+                length > COLUMNS ? "..." : "");
         line += length + (line[length] == '\n');
     }
 }

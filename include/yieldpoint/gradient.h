@@ -51,7 +51,7 @@ struct yp_gradient {
      * that is 0): x + step * rms * sqrt(count) * v for a unit vector v. 0: begins at 1e-4 and is
      * made larger (to 1e-2) where rounding would hide more than a ten-millionth of the
      * derivative, smaller (to 1e-6) where f bends more than that; decided by the differences
-     * alone, never by how well they agree with g. Any other value, at most 1, is kept. Elements
+     * alone, never by which of them agrees with g. Any other value, at most 1, is kept. Elements
      * of very different sizes belong into tensors of their own. */
     double step;
 };
@@ -59,8 +59,9 @@ struct yp_gradient {
 struct yp_gradient_result {
     double error;         /* the worst relative error; infinity when anything was not finite */
     const char *tensor;   /* where */
-    double slope;         /* there: order of the remainder |f(x+hv)-f(x)-h g.v|; 2 when right, 1
-                             when wrong; NaN where rounding hides it (a linear f) */
+    double slope;         /* there: order of the remainder |f(x+hv)-f(x)-h g.v|; 2 and more when
+                             right, 1 when wrong; NaN where rounding hides it (a linear f);
+                             a figure to read, not judged: an inflection can bend it */
     double expected;      /* there: the directional derivative by differences */
     double got;           /* there: g.v */
     int checked;          /* directions tried, all tensors */

@@ -1,27 +1,339 @@
-#include <yieldpoint/yieldpoint.h>
-#include <stdlib.h>
+/* Every way a case can go wrong. Each is one failed case with its reason; all others run. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <yieldpoint/yieldpoint.h>
 
-YP_TEST(zoo, passes)
+YP_TEST(zoo, a_first_passes)
 {
-    yp_expect(t, 1 + 1 == 2, "sum is %d", 2);
+    yp_expect(t, 6 * 7 == 42, "%d", 6 * 7);
 }
 
 YP_TEST(zoo, crash)
 {
-    printf("about to crash\n");
-    volatile int *p = NULL;
-    *p = 1;
+    printf("about to write through NULL\n");
+    volatile int *nowhere = NULL;
+    *nowhere = 1;
 }
 
-YP_TEST(zoo, axes, .tags = "stress", .cases = YP_CASES(yp_case_of("small"), yp_case_of("large", .tags = "slow")),
-        .axes = YP_AXES(yp_axis_int("channels", 10, 50), yp_axis_string("mode", "a-b", "c")),
-        .devices = "cpu cuda", .timeout = 3, .budgets = YP_BUDGETS(yp_min_rate("loop", 1e3)))
+YP_TEST(zoo, abort)
 {
-    double x = 0;
-    yp_measure(t, "loop", .items = 1000, .unit = "items") {
-        for (int i = 0; i < 1000; i++)
-            x += i * (double)yp_int(t, "channels");
-        yp_keep(x);
+    abort();
+}
+
+YP_TEST(zoo, exits)
+{
+    exit(3);
+}
+
+YP_TEST(zoo, exits_at_once)
+{
+    _exit(0);
+}
+
+YP_TEST(zoo, hang, .timeout = 0.3)
+{
+    for (;;)
+        pause();
+}
+
+YP_TEST(zoo, hang_ignoring_signals, .timeout = 0.3)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    for (;;)
+        yp_keep(1);
+}
+
+static void crash_late(void)
+{
+    raise(SIGSEGV);
+}
+
+YP_TEST(zoo, crash_in_exit_handler)
+{
+    atexit(crash_late);
+}
+
+static void leave_late(void)
+{
+    _exit(7);
+}
+
+YP_TEST(zoo, exit_in_exit_handler)
+{
+    atexit(leave_late);
+}
+
+static void hang_late(void)
+{
+    for (;;)
+        pause();
+}
+
+YP_TEST(zoo, hang_in_exit_handler, .timeout = 0.3)
+{
+    atexit(hang_late);
+}
+
+YP_TEST(zoo, memory_limit)
+{
+    yp_alloc(t, 1 << 20);
+    yp_alloc(t, (size_t)64 << 20);
+}
+
+YP_TEST(zoo, leak)
+{
+    void *block = yp_device_alloc(yp_device(t), 1000);
+    yp_require(t, block != NULL, "%s", yp_last_error());
+}
+
+YP_TEST(zoo, double_free)
+{
+    void *block = yp_device_alloc(yp_device(t), 1000);
+    yp_device_free(yp_device(t), block);
+    yp_device_free(yp_device(t), block);
+}
+
+/* A group of its own with little memory, so that the kernel kills this process and no other. */
+static const char *join_small_group(void)
+{
+    static char group[256];
+    static const char *const files[][2] = {{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+                                           {"/sys/fs/cgroup", "memory.max"}};
+    for (int i = 0; i < 2; i++) {
+        char path[320];
+        snprintf(group, sizeof group, "%s/yieldpoint-zoo-%d", files[i][0], (int)getpid());
+        if (mkdir(group, 0755) != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", group, files[i][1]);
+        int limit = open(path, O_WRONLY);
+        snprintf(path, sizeof path, "%s/cgroup.procs", group);
+        int members = open(path, O_WRONLY);
+        char pid[32];
+        int length = snprintf(pid, sizeof pid, "%d", (int)getpid());
+        if (limit >= 0 && members >= 0 && write(limit, "33554432", 8) == 8 &&
+            write(members, pid, (size_t)length) == length)
+            return group;
+        close(limit);
+        close(members);
+        rmdir(group);
     }
+    return NULL;
+}
+
+YP_TEST(zoo, oom_kill)
+{
+    const char *group = join_small_group();
+    if (group == NULL)
+        yp_skip(t, "no memory cgroup can be made here");
+    if (fork() == 0) {
+        /* Out of reach of this group's limit no more than the case, but too small to be chosen:
+         * removes the group once the case is gone. */
+        setsid();
+        while (getppid() > 1 && kill(getppid(), 0) == 0 && rmdir(group) != 0)
+            usleep(1000);
+        _exit(0);
+    }
+    for (size_t i = 0; i < 1024; i++)
+        memset(mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1,
+               1 << 20);
+}
+
+YP_TEST(zoo, orphan)
+{
+    if (fork() == 0) {
+        execlp("sleep", "sleep", "1000", (char *)NULL);
+        _exit(1);
+    }
+}
+
+/* Twice forked and in a session of its own, as daemons are. */
+YP_TEST(zoo, daemon)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        setsid();
+        if (fork() == 0) {
+            execlp("sleep", "sleep", "1001", (char *)NULL);
+            _exit(1);
+        }
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+}
+
+/* The runner itself has to find what a crashed case left. */
+YP_TEST(zoo, daemon_then_crash)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        setsid();
+        if (fork() == 0) {
+            execlp("sleep", "sleep", "1002", (char *)NULL);
+            _exit(1);
+        }
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    usleep(50000);
+    abort();
+}
+
+YP_TEST(zoo, closed_descriptors)
+{
+    for (int fd = 0; fd < 100; fd++)
+        close(fd);
+}
+
+YP_TEST(zoo, floods_output, .timeout = 20)
+{
+    char line[1001];
+    memset(line, 'x', sizeof line - 1);
+    line[sizeof line - 1] = '\n';
+    for (int i = 0; i < 100000; i++)
+        fwrite(line, sizeof line, 1, stdout);
+}
+
+YP_TEST(zoo, fork_bomb, .timeout = 20)
+{
+    for (;;)
+        fork();
+}
+
+YP_TEST(zoo, expectation)
+{
+    int found = 41;
+    yp_expect(t, found == 42, "found is %d", found);
+    yp_expect(t, found == 43, "found is %d", found);
+}
+
+static void teardown_speaks(struct yp_case *t)
+{
+    (void)t;
+    fprintf(stderr, "teardown ran\n");
+}
+
+YP_TEST(zoo, requirement, .teardown = teardown_speaks)
+{
+    yp_require(t, 1 > 2, "one is not greater than %d", 2);
+    fprintf(stderr, "not reached\n");
+}
+
+static void setup_fails(struct yp_case *t)
+{
+    yp_fail(t, "no licence for the %s", "solver");
+}
+
+YP_TEST(zoo, setup_error, .setup = setup_fails, .teardown = teardown_speaks)
+{
+    fprintf(stderr, "not reached\n");
+}
+
+YP_TEST(zoo, misspelt_axis, .axes = YP_AXES(yp_axis_int("channels", 10), yp_axis_double("noise", 0.5)))
+{
+    yp_value(t, "chanels", (double)yp_int(t, "chanels"));
+}
+
+YP_TEST(zoo, name_twice)
+{
+    yp_value(t, "auc", 0.5);
+    yp_value(t, "auc", 0.6);
+}
+
+YP_TEST(zoo, never_measured, .budgets = YP_BUDGETS(yp_min_rate("fit", 1), yp_min_value("auc", 0.5)))
+{
+}
+
+YP_TEST(zoo, crash_before_measuring, .budgets = YP_BUDGETS(yp_min_rate("fit", 1)))
+{
+    raise(SIGFPE);
+}
+
+YP_TEST(zoo, value_nan, .budgets = YP_BUDGETS(yp_min_value("auc", 0.5)))
+{
+    yp_value(t, "auc", strtod("nan", NULL));
+}
+
+YP_TEST(zoo, value_too_low, .budgets = YP_BUDGETS(yp_min_value("auc", 0.95)))
+{
+    yp_value(t, "auc", 0.5);
+}
+
+YP_TEST(zoo, peak_too_high, .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 1 * YP_MIB)))
+{
+    yp_alloc(t, (size_t)(2 * YP_MIB));
+}
+
+YP_TEST(zoo, resident_too_high, .budgets = YP_BUDGETS(yp_max_resident(8 * YP_MIB)))
+{
+    char *block = malloc((size_t)(32 * YP_MIB));
+    memset(block, 1, (size_t)(32 * YP_MIB));
+    yp_keep(block);
+    free(block);
+}
+
+YP_TEST(zoo, too_slow, .budgets = YP_BUDGETS(yp_max_latency("nap", 1e-3)))
+{
+    yp_measure(t, "nap", .samples = 10)
+        usleep(3000);
+}
+
+static void square(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    for (int i = 0; i < 5; i++)
+        y[i] = x[i] * x[i];
+}
+
+static void square_vjp_off(void *arg, const double *x, const double *c, double *g)
+{
+    double scale = *(const double *)arg;
+    for (int i = 0; i < 5; i++)
+        g[i] = 2 * scale * x[i] * c[i];
+}
+
+YP_TEST(zoo, wrong_gradient)
+{
+    static const double x[] = {1, -2, 3, 0.5, 0.25};
+    double scale = 1.001;
+    struct yp_gradient gradient = {.name = "square", .inputs = 5, .outputs = 5, .f = square,
+                                   .vjp = square_vjp_off, .arg = &scale, .x = x};
+    yp_check_gradient(t, &gradient);
+}
+
+YP_TEST(zoo, strict_xfail_passes, .xfail = "not supported yet", .xfail_strict = true)
+{
+}
+
+YP_TEST(zoo, xfail_fails, .xfail = "known to be wrong")
+{
+    yp_fail(t, "wrong, as known");
+}
+
+YP_TEST(zoo, xfail_passes, .xfail = "known to be wrong")
+{
+}
+
+YP_TEST(zoo, skipped, .skip = "needs a licence")
+{
+    abort();
+}
+
+YP_TEST(zoo, skips_itself)
+{
+    yp_skip(t, "needs %d GiB", 512);
+}
+
+YP_TEST(zoo, z_last_passes)
+{
+    yp_expect(t, errno == 0 || errno != 0, "never told");
 }

@@ -1,0 +1,49 @@
+"""Runs a test program as a user would, with a history of its own."""
+
+import os
+import shlex
+import sqlite3
+import subprocess
+
+ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("YIELDPOINT")}
+
+
+class Outcome:
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+
+    def __repr__(self):
+        return f"exit {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+
+
+def run(program, *arguments, cwd=None, timeout=120, env=None):
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, errors="replace",
+                          cwd=cwd, timeout=timeout, env={**ENVIRONMENT, **(env or {})},
+                          stdin=subprocess.DEVNULL)
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def shell(line, *more, timeout=120):
+    """A printed line, run by a shell as it stands, with options added."""
+    text = line + "".join(" " + shlex.quote(m) for m in more)
+    done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, errors="replace",
+                          timeout=timeout, env=ENVIRONMENT, stdin=subprocess.DEVNULL)
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def rows(history, query, *parameters):
+    with sqlite3.connect(f"file:{history}?mode=ro", uri=True) as database:
+        database.row_factory = sqlite3.Row
+        return [dict(row) for row in database.execute(query, parameters)]
+
+
+def results(history):
+    """Newest result of each case, with its failures and verdicts."""
+    found = {}
+    for row in rows(history, "SELECT * FROM result ORDER BY started, rowid"):
+        row["failures"] = rows(history, "SELECT * FROM failure WHERE result_id = ? "
+                                        "ORDER BY position", row["id"])
+        row["verdicts"] = rows(history, "SELECT * FROM verdict WHERE result_id = ? "
+                                        "ORDER BY position", row["id"])
+        found[row["case_id"]] = row
+    return found

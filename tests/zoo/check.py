@@ -1,0 +1,144 @@
+"""Every way a case can go wrong is one failed case with its reason, and all others run."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from program import results, run, shell  # noqa: E402
+from tap import Tap  # noqa: E402
+
+# case: (outcome, cause of the first failure, what its message says)
+EXPECTED = {
+    "a_first_passes": ("passed", None, None),
+    "crash": ("failed", "signal", r"^crashed in the body: SIGSEGV \(Segmentation fault\)$"),
+    "abort": ("failed", "signal", r"^crashed in the body: SIGABRT"),
+    "exits": ("failed", "exit", r"^the process exited with status 3 in the body$"),
+    "exits_at_once": ("failed", "exit", r"^the process exited with status 0 in the body$"),
+    "hang": ("failed", "timeout", r"^timeout: still running after 0.3 s, killed in the body$"),
+    "hang_ignoring_signals": ("failed", "timeout", r"still running after 0.3 s"),
+    "crash_in_exit_handler": ("failed", "signal", r"^crashed after teardown: SIGSEGV"),
+    "exit_in_exit_handler": ("failed", "exit", r"status 7 from an exit handler"),
+    "hang_in_exit_handler": ("failed", "timeout", r"killed after teardown$"),
+    "memory_limit": ("failed", "out of memory",
+                     r"67108864 bytes asked .* 1048576 of the limit of 16777216 bytes in use$"),
+    "leak": ("failed", "leak", r"^leaked 1000 B of accounted memory in 1 allocation"),
+    "double_free": ("failed", "signal", r"SIGABRT"),
+    "oom_kill": ("failed", "killed for memory", r"^killed by the kernel for want of memory"),
+    "orphan": ("failed", "processes left", r"^left 1 process running: "),
+    "daemon": ("failed", "processes left", r"^left 1 process running: "),
+    "daemon_then_crash": ("failed", "processes left", r"^left 1 process running, among them sleep"),
+    "closed_descriptors": ("failed", "descriptors closed", r"not its own: 0 \(.*\), 1 \("),
+    "floods_output": ("failed", "output", r"^wrote more than 67108864 bytes of output"),
+    "fork_bomb": ("failed", "too many processes", r"^wanted more than 64 processes and threads"),
+    "expectation": ("failed", "expectation", r"^found == 42: found is 41$"),
+    "requirement": ("failed", "expectation", r"^1 > 2: one is not greater than 2$"),
+    "setup_error": ("error", "expectation", r"^no licence for the solver$"),
+    "misspelt_axis[channels=10-noise=0.5]":
+        ("failed", "usage", r"no axis 'chanels' of kind int; this test has: channels \(int\), "
+                            r"noise \(double\); did you mean 'channels'\?"),
+    "name_twice": ("failed", "usage", r"the value 'auc' is there already"),
+    "never_measured": ("failed", "budget", r"^budget fit at least .*: the body never measured it"),
+    "crash_before_measuring": ("failed", "signal", r"SIGFPE"),
+    "value_nan": ("failed", "budget", r"^budget auc at least 0.5: n/a$"),
+    "value_too_low": ("failed", "budget", r"^budget auc at least 0.95: 0.5, 47.4 % below"),
+    "peak_too_high": ("failed", "budget", r"at most 1.0 MiB accounted at once: 2.0 MiB, 100 % above"),
+    "resident_too_high": ("failed", "budget", r"at most 8.0 MiB resident growth: 3[12]"),
+    "too_slow": ("failed", "budget", r"^budget nap at most 1 ms: .* above the limit$"),
+    "wrong_gradient": ("failed", "gradient",
+                       r"^gradient 'square': relative error 0.000[0-9]+ in tensor 'x', at most 1e-06"),
+    "strict_xfail_passes": ("failed", "passed in spite of xfail", r"not supported yet$"),
+    "xfail_fails": ("xfailed", "expectation", r"^wrong, as known$"),
+    "xfail_passes": ("xpassed", None, None),
+    "skipped": ("skipped", None, None),
+    "skips_itself": ("skipped", None, None),
+    "z_last_passes": ("passed", None, None),
+}
+SPEED = {"min rate", "min flops", "min bandwidth", "max latency"}
+LIMITS = ["--memory-limit", "16M", "--process-limit", "64"]
+
+
+def check_case(tap, result, name, outcome, cause, message):
+    if result is None:
+        tap.check(False, name, "no result is stored")
+        return
+    # A machine without a memory cgroup cannot set the trap for the kernel.
+    if name == "oom_kill" and result["outcome"] == "skipped":
+        tap.skip(name, result["reason"])
+        return
+    first = result["failures"][0] if result["failures"] else {"cause": None, "message": ""}
+    causes = [f["cause"] for f in result["failures"]]
+    ok = result["outcome"] == outcome and (cause is None) == (not causes)
+    # The helper that tidies up after the kernel may be told of first.
+    chosen = next((f for f in result["failures"] if f["cause"] == cause), first)
+    ok = ok and chosen["cause"] == cause
+    ok = ok and (message is None or re.search(message, chosen["message"]) is not None)
+    tap.check(ok, name, f"wanted {outcome}, {cause}, {message}\n"
+                        f"got {result['outcome']}, {result['failures']}\n{result['tail'][-400:]}")
+
+
+def data_and_verdicts(result):
+    return (result["outcome"], result["data_hash"],
+            [(v["kind"], v["name"], v["met"]) for v in result["verdicts"]
+             if v["kind"] not in SPEED],
+            sorted({f["cause"] for f in result["failures"]}))
+
+
+def check_reproduce(tap, out, stored, folder):
+    """Each printed line gives the same data and the same verdicts."""
+    lines = re.findall(r"^  reproduce: (.*)$", out, re.M)
+    tap.check(len(lines) >= 30, f"{len(lines)} reproduce lines are printed", out[-2000:])
+    for number, line in enumerate(lines):
+        history = os.path.join(folder, f"again{number}.db")
+        again = shell(line, "--history", history)
+        found = results(history)
+        case = next(iter(found), "?")
+        tap.check(len(found) == 1 and case in stored and
+                  data_and_verdicts(found[case]) == data_and_verdicts(stored[case]),
+                  f"reproduces {case}", f"{line}\n{again}\n{found}")
+
+
+def stragglers():
+    found = subprocess.run(["pgrep", "-f", "^sleep 100[012]$"], capture_output=True, text=True)
+    return found.stdout.split()
+
+
+def main(program):
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        history = os.path.join(folder, "history.db")
+        done = run(program, "--history", history, *LIMITS)
+        left = os.listdir(folder)
+        stored = {key.split("::", 1)[1]: value for key, value in results(history).items()}
+        for name, expected in EXPECTED.items():
+            check_case(tap, stored.get(name), name, *expected)
+        tap.equal(sorted(stored), sorted(EXPECTED), "every case has a result and no other")
+        tap.equal(done.code, 1, "the exit code says that something failed")
+        counted = {o: sum(1 for e in stored.values() if e["outcome"] == o)
+                   for o in ("failed", "passed", "skipped", "xfailed", "xpassed", "error")}
+        tap.check(re.search("^=+ " + ", ".join(f"{n} {o}" for o, n in counted.items()) +
+                            r" in [0-9.]+s =+$", done.out.splitlines()[-1]) is not None,
+                  "the last line sums up", f"{counted}\n{done.out[-300:]}")
+        tap.check("teardown ran" in stored["requirement"]["tail"] and
+                  "not reached" not in stored["requirement"]["tail"],
+                  "a requirement ends the body and teardown runs", stored["requirement"]["tail"])
+        tap.check("teardown ran" in stored["setup_error"]["tail"] and
+                  "not reached" not in stored["setup_error"]["tail"],
+                  "after a failed setup only teardown runs", stored["setup_error"]["tail"])
+        tap.equal([f["message"] for f in stored["expectation"]["failures"]],
+                  ["found == 42: found is 41", "found == 43: found is 41"],
+                  "expectations go on")
+        tap.equal([v["met"] for v in stored["crash_before_measuring"]["verdicts"]],
+                  ["unmeasured"], "a crashed case has its budgets reported")
+        tap.check(len(stored["floods_output"]["tail"]) > 1000 and
+                  stored["floods_output"]["output_bytes"] > 67108864,
+                  "the tail of a flood is kept", stored["floods_output"]["output_bytes"])
+        tap.equal(left, ["history.db"], "nothing else is left beside the history")
+        tap.equal(stragglers(), [], "no process outlives its case")
+        check_reproduce(tap, done.out, results(history), folder)
+    tap.done()
+
+
+main(sys.argv[1])
