@@ -1,0 +1,150 @@
+/* The generator of the cuvis.ai stress suite; scene.h says what it makes and what it is not for. */
+#include "scene_internal.h"
+#include "stream.h"
+#include "table.h"
+
+#define CHUNK 4096        /* pixels whose mask is made at once */
+#define NOISE_VALUES 8192 /* at most about so many values of noise at once: they stay in cache */
+#define PIXELS_A_DISC 20  /* of the wanted area; the seed's generator divides by this */
+#define SMALLEST_RADIUS 2
+
+size_t ypi_cuvis_floats(const struct synth_spec *spec)
+{
+    return 2 * synth_padded(spec->channels) + synth_padded(spec->height) +
+           synth_padded(spec->width);
+}
+
+void ypi_cuvis_prepare(struct synth_scene *scene, float *tables)
+{
+    const struct synth_spec *spec = &scene->spec;
+    size_t channels = spec->channels;
+    float *normal = tables, *anomaly = tables + scene->stride;
+    scene->spectra = tables;
+    scene->rows = anomaly + scene->stride;
+    scene->columns = scene->rows + synth_padded(spec->height);
+    memset(tables, 0, ypi_cuvis_floats(spec) * sizeof *tables);
+    for (size_t c = 0; c < channels; c++) {
+        double w = channels > 1 ? (double)c / (double)(channels - 1) : 0.0;
+        double d = w - 0.5, left = w - 0.3, right = w - 0.7;
+        normal[c] = (float)(100.0 * synth_table_exp(-d * d / 0.1));
+        anomaly[c] = (float)(100.0 * spec->anomaly_strength *
+                             (0.5 * synth_table_exp(-left * left / 0.05) +
+                              0.5 * synth_table_exp(-right * right / 0.05)));
+    }
+    for (size_t i = 0; i < spec->height; i++)
+        scene->rows[i] =
+            (float)(1.0 + 0.2 * synth_table_sin_turns((double)i / (double)spec->height));
+    for (size_t j = 0; j < spec->width; j++)
+        scene->columns[j] =
+            (float)(1.0 + 0.2 * synth_table_cos_turns((double)j / (double)spec->width));
+    scene->sigma = (float)(100.0 * spec->noise_std);
+    double pixels = (double)spec->height * (double)spec->width;
+    scene->discs = (uint64_t)(pixels * spec->anomaly_ratio) / PIXELS_A_DISC;
+    if (scene->discs == 0)
+        scene->discs = 1;
+}
+
+/* Marks the part of a disc that lies in pixels first .. first + pixels - 1 of the image. */
+SYNTH_INLINE void cuvis_disc(const struct synth_spec *spec, int64_t row, int64_t column,
+                             int64_t radius, size_t first, size_t pixels, uint8_t *mask)
+{
+    int64_t height = (int64_t)spec->height, width = (int64_t)spec->width;
+    int64_t begin = (int64_t)first, end = begin + (int64_t)pixels;
+    for (int64_t dy = -radius; dy <= radius; dy++) {
+        int64_t y = row + dy, dx = radius;
+        if (y < 0 || y >= height || (y + 1) * width <= begin || y * width >= end)
+            continue;
+        while (dx * dx + dy * dy > radius * radius)
+            dx--;
+        int64_t from = column - dx < 0 ? 0 : column - dx;
+        int64_t to = column + dx + 1 > width ? width : column + dx + 1;
+        from = y * width + from < begin ? begin : y * width + from;
+        to = y * width + to > end ? end : y * width + to;
+        if (from < to)
+            memset(mask + (from - begin), 1, (size_t)(to - from));
+    }
+}
+
+/* Uniform over the places at which the disc lies within the image; the middle if there are none. */
+SYNTH_INLINE int64_t cuvis_centre(uint32_t word, int64_t side, int64_t radius)
+{
+    int64_t places = side - 2 * radius;
+    return places > 0 ? radius + (int64_t)(((uint64_t)word * (uint64_t)places) >> 32) : side / 2;
+}
+
+/* Disc d has words 4 d .. 4 d + 2 of the cube's disc stream: row, column, radius. */
+SYNTH_INLINE void cuvis_mask(const struct synth_scene *scene, uint64_t cube, size_t first,
+                             size_t pixels, uint8_t *mask)
+{
+    const struct synth_spec *spec = &scene->spec;
+    struct synth_stream stream = synth_stream(spec->seed, cube, SYNTH_DISCS);
+    memset(mask, 0, pixels);
+    for (uint64_t disc = 0; disc < scene->discs; disc += SYNTH_GROUP) {
+        struct synth_group words;
+        synth_blocks(stream, disc, &words);
+        for (int d = 0; d < SYNTH_GROUP && disc + (uint64_t)d < scene->discs; d++) {
+            int64_t radius = SMALLEST_RADIUS + (int64_t)(words.words[2][d] >> 30);
+            int64_t row = cuvis_centre(words.words[0][d], (int64_t)spec->height, radius);
+            int64_t column = cuvis_centre(words.words[1][d], (int64_t)spec->width, radius);
+            cuvis_disc(spec, row, column, radius, first, pixels, mask);
+        }
+    }
+}
+
+/* values holds standard normals on entry. */
+SYNTH_INLINE void cuvis_values(const struct synth_scene *scene, size_t pixel, uint8_t anomalous,
+                               float *restrict values)
+{
+    size_t channels = scene->spec.channels, width = scene->spec.width;
+    const float *restrict normal = scene->spectra;
+    if (anomalous) {
+        memcpy(values, normal + scene->stride, channels * sizeof *values);
+        return;
+    }
+    float bright = scene->rows[pixel / width] * scene->columns[pixel % width];
+    float sigma = scene->sigma;
+    for (size_t c = 0; c < channels; c++)
+        values[c] = SYNTH_FMA(sigma, values[c], normal[c] * bright);
+}
+
+/* At most CHUNK pixels. */
+SYNTH_INLINE void cuvis_chunk(const struct synth_scene *scene, uint64_t cube, size_t first,
+                              size_t pixels, float *values, uint8_t *labels, float *fill)
+{
+    size_t channels = scene->spec.channels;
+    size_t most = NOISE_VALUES / channels < 1 ? 1 : NOISE_VALUES / channels;
+    struct synth_stream noise = synth_stream(scene->spec.seed, cube, SYNTH_NOISE);
+    uint8_t mask[CHUNK];
+    cuvis_mask(scene, cube, first, pixels, mask);
+    for (size_t i = 0; i < pixels; i += most) {
+        size_t take = pixels - i < most ? pixels - i : most;
+        synth_normals_body(noise, (uint64_t)(first + i) * channels, take * channels,
+                           values + i * channels);
+        for (size_t j = i; j < i + take; j++)
+            cuvis_values(scene, first + j, mask[j], values + j * channels);
+    }
+    if (labels != NULL)
+        memcpy(labels, mask, pixels);
+    for (size_t i = 0; fill != NULL && i < pixels; i++)
+        fill[i] = mask[i];
+}
+
+SYNTH_INLINE void cuvis_tile_body(const struct synth_scene *scene, uint64_t cube, size_t pixel,
+                                  size_t pixels, float *values, uint8_t *labels, float *fill)
+{
+    for (size_t i = 0; i < pixels; i += CHUNK)
+        cuvis_chunk(scene, cube, pixel + i, pixels - i < CHUNK ? pixels - i : CHUNK,
+                    values + i * scene->spec.channels, labels != NULL ? labels + i : NULL,
+                    fill != NULL ? fill + i : NULL);
+}
+
+SYNTH_VERSIONS(cuvis_tile,
+               (const struct synth_scene *scene, uint64_t cube, size_t pixel, size_t pixels,
+                float *values, uint8_t *labels, float *fill),
+               (scene, cube, pixel, pixels, values, labels, fill));
+
+void ypi_cuvis_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
+                    size_t pixels, float *values, uint8_t *labels, float *fill)
+{
+    cuvis_tile_versions[scene->spec.level](scene, cube, first_pixel, pixels, values, labels, fill);
+}

@@ -1,0 +1,81 @@
+/*
+ * Philox4x32-10, addressed by what a number is for.
+ *
+ * Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC11. The reference is
+ * Random123; tests/unit/synth.c holds this form, which compilers turn into vector code, to it.
+ *
+ * A 32-bit word is a function of (seed, subsequence, index): key = the seed, counter = {index / 4,
+ * subsequence}, lane = index % 4. That is word `index` of cuRAND's curand_init(seed, subsequence,
+ * 0). A subsequence belongs to one purpose in one cube, so no value depends on what was drawn
+ * before it, on tiles or on threads.
+ */
+#ifndef YIELDPOINT_SYNTH_PHILOX_H
+#define YIELDPOINT_SYNTH_PHILOX_H
+
+#include "portable.h"
+
+/* What a subsequence is for. The numbers are part of the data: a new purpose takes a new number. */
+enum synth_purpose {
+    SYNTH_NOISE = 0,   /* a normal per value of the cube */
+    SYNTH_FIELD = 1,   /* SYNTH_LANES normals per node of the abundance lattice */
+    SYNTH_TARGET = 2,  /* two words per pixel: is it a target, and how much of it */
+    SYNTH_SPECTRA = 3, /* of cube 0: the spectra, which all cubes of a seed share */
+    SYNTH_DISCS = 4,   /* four words per disc of anomalies: row, column, radius, unused */
+    SYNTH_PURPOSES = 16,
+};
+
+/* A cube's number must be below this for its subsequences to be its own. */
+#define SYNTH_CUBES (UINT64_C(1) << 60)
+
+struct synth_stream {
+    uint64_t seed, subsequence;
+};
+
+SYNTH_INLINE struct synth_stream synth_stream(uint64_t seed, uint64_t cube,
+                                              enum synth_purpose purpose)
+{
+    struct synth_stream stream = {seed, cube * SYNTH_PURPOSES + (uint64_t)purpose};
+    return stream;
+}
+
+/* The four words of one block: words[i] is word 4 * block + i of the stream. */
+SYNTH_INLINE void synth_block(struct synth_stream stream, uint64_t block, uint32_t words[4])
+{
+    uint32_t k0 = (uint32_t)stream.seed, k1 = (uint32_t)(stream.seed >> 32);
+    uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32);
+    uint32_t c2 = (uint32_t)stream.subsequence, c3 = (uint32_t)(stream.subsequence >> 32);
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = (uint64_t)0xD2511F53u * c0;
+        uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c1 = (uint32_t)p1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    words[0] = c0;
+    words[1] = c1;
+    words[2] = c2;
+    words[3] = c3;
+}
+
+/* Blocks that are made side by side. A compile-time count, so that the loops over it have no
+ * remainder; more than one vector, so that the ten dependent rounds of one overlap another's. */
+#define SYNTH_GROUP 32
+
+struct synth_group {
+    uint32_t words[4][SYNTH_GROUP] __attribute__((aligned(64))); /* [lane][block] */
+};
+
+SYNTH_INLINE void synth_blocks(struct synth_stream stream, uint64_t block, struct synth_group *out)
+{
+    for (int b = 0; b < SYNTH_GROUP; b++) {
+        uint32_t words[4];
+        synth_block(stream, block + (uint64_t)b, words);
+        for (int lane = 0; lane < 4; lane++)
+            out->words[lane][b] = words[lane];
+    }
+}
+
+#endif

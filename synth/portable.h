@@ -1,0 +1,76 @@
+/*
+ * The few operations that everything in synth/ is made of.
+ *
+ * Each is exactly rounded by IEEE 754 (or is an integer operation), so any compiler, instruction
+ * set or accelerator gives the same bits, provided that nothing contracts or reorders them: the
+ * files that include this are compiled with -ffp-contract=off (nvcc: -fmad=false) and never with
+ * -ffast-math. Functions from libm are out: they differ between libraries and processors.
+ */
+#ifndef YIELDPOINT_SYNTH_PORTABLE_H
+#define YIELDPOINT_SYNTH_PORTABLE_H
+
+#include <float.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __FAST_MATH__
+#error "synth/ must be compiled without -ffast-math: the data would not repeat"
+#endif
+
+/* Always inlined, also at -O0, so that a body takes on the instruction set of its caller. */
+#ifdef __CUDACC__
+#define SYNTH_INLINE __host__ __device__ static __forceinline__
+#else
+#define SYNTH_INLINE static inline __attribute__((always_inline))
+_Static_assert(FLT_EVAL_METHOD == 0, "float expressions must be rounded to float");
+#endif
+
+#ifdef __CUDA_ARCH__
+#define SYNTH_FMA(a, b, c) __fmaf_rn(a, b, c)
+#define SYNTH_SQRT(a) __fsqrt_rn(a)
+#else
+#define SYNTH_FMA(a, b, c) __builtin_fmaf(a, b, c)
+#define SYNTH_SQRT(a) __builtin_sqrtf(a)
+#endif
+
+SYNTH_INLINE int32_t synth_bits(float value)
+{
+    int32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+SYNTH_INLINE float synth_float(int32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* (word + 1/2) / 2^32, rounded twice: in [2^-33, 1]. */
+SYNTH_INLINE float synth_uniform(uint32_t word)
+{
+    return SYNTH_FMA((float)word, 0x1p-32f, 0x1p-33f);
+}
+
+/* exp(x) for x <= 0, relative error below 2^-22; below -87 it stays at exp(-87).
+ * x = n ln 2 + r with |r| <= ln(2)/2; coefficients of the polynomial: Cephes, expf. */
+SYNTH_INLINE float synth_exp(float x)
+{
+    x = x < -87.0f ? -87.0f : x;
+    /* Adding 1.5 * 2^23 rounds to an integer: what is left after taking it away again is n. */
+    float n = (x * 1.44269504f + 0x1.8p23f) - 0x1.8p23f;
+    float r = SYNTH_FMA(n, -0.693359375f, x);
+    r = SYNTH_FMA(n, 2.12194440e-4f, r);
+    float p = 1.9875691500e-4f;
+    p = SYNTH_FMA(p, r, 1.3981999507e-3f);
+    p = SYNTH_FMA(p, r, 8.3334519073e-3f);
+    p = SYNTH_FMA(p, r, 4.1665795894e-2f);
+    p = SYNTH_FMA(p, r, 1.6666665459e-1f);
+    p = SYNTH_FMA(p, r, 5.0000001201e-1f);
+    p = SYNTH_FMA(p, r * r, r) + 1.0f;
+    return p * synth_float(((int32_t)n + 127) << 23);
+}
+
+#endif

@@ -1,0 +1,541 @@
+/*
+ * Functions in double precision with right vector-Jacobian products, in plain loops, for the
+ * gradient checker to be tried on.
+ */
+#ifndef GRADIENT_SUBJECTS_H
+#define GRADIENT_SUBJECTS_H
+
+#include <yieldpoint/gradient.h>
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* y (R,C) = a (R,K) b (K,C) */
+static void matmul(const double *a, const double *b, double *y, int R, int K, int C)
+{
+    for (int r = 0; r < R; r++)
+        for (int c = 0; c < C; c++) {
+            double sum = 0;
+            for (int k = 0; k < K; k++)
+                sum += a[r * K + k] * b[k * C + c];
+            y[r * C + c] = sum;
+        }
+}
+
+static void matmul_vjp(const double *a, const double *b, const double *dy, double *da, double *db,
+                       int R, int K, int C)
+{
+    for (int r = 0; r < R; r++)
+        for (int k = 0; k < K; k++) {
+            da[r * K + k] = 0;
+            for (int c = 0; c < C; c++)
+                da[r * K + k] += dy[r * C + c] * b[k * C + c];
+        }
+    for (int k = 0; k < K; k++)
+        for (int c = 0; c < C; c++) {
+            db[k * C + c] = 0;
+            for (int r = 0; r < R; r++)
+                db[k * C + c] += dy[r * C + c] * a[r * K + k];
+        }
+}
+
+static void wide_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    matmul(x, x + 15, y, 3, 5, 4);
+}
+
+static void wide_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    matmul_vjp(x, x + 15, c, g, g + 15, 3, 5, 4);
+}
+
+static void square_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    matmul(x, x + 16, y, 4, 4, 4);
+}
+
+static void square_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    matmul_vjp(x, x + 16, c, g, g + 16, 4, 4, 4);
+}
+
+static void softmax_row(const double *x, double *y, int n)
+{
+    double top = x[0], sum = 0;
+    for (int i = 1; i < n; i++)
+        top = fmax(top, x[i]);
+    for (int i = 0; i < n; i++)
+        sum += y[i] = exp(x[i] - top);
+    for (int i = 0; i < n; i++)
+        y[i] /= sum;
+}
+
+static void softmax_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    for (int r = 0; r < 4; r++)
+        softmax_row(x + 6 * r, y + 6 * r, 6);
+}
+
+static void softmax_vjp_with(const double *x, const double *c, double *g, bool stale)
+{
+    for (int r = 0; r < 4; r++, x += 6, c += 6, g += 6) {
+        double p[6], dot = 0;
+        softmax_row(x, p, 6);
+        for (int i = 0; i < 6; i++)
+            dot += stale ? 0 : c[i] * p[i];
+        for (int i = 0; i < 6; i++)
+            g[i] = p[i] * (c[i] - dot);
+    }
+}
+
+static void softmax_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    softmax_vjp_with(x, c, g, false);
+}
+
+static void softmax_stale(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    softmax_vjp_with(x, c, g, true);
+}
+
+/* Softmax does not see the shift x[24] that all its inputs share: a true gradient of 0, which is
+ * rounding on both sides of the comparison. */
+static void shifted_f(void *arg, const double *x, double *y)
+{
+    double moved[24];
+    for (int i = 0; i < 24; i++)
+        moved[i] = x[i] + x[24];
+    softmax_f(arg, moved, y);
+}
+
+static void shifted_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    double moved[24];
+    for (int i = 0; i < 24; i++)
+        moved[i] = x[i] + x[24];
+    softmax_vjp(arg, moved, c, g);
+    g[24] = 0;
+    for (int i = 0; i < 24; i++)
+        g[24] += g[i];
+}
+
+enum { ROWS = 4, WIDTH = 8, GAIN = ROWS * WIDTH, BIAS = GAIN + WIDTH };
+
+static double normalise(const double *x, double *z)
+{
+    double mean = 0, variance = 0;
+    for (int i = 0; i < WIDTH; i++)
+        mean += x[i] / WIDTH;
+    for (int i = 0; i < WIDTH; i++)
+        variance += (x[i] - mean) * (x[i] - mean) / WIDTH;
+    double scale = 1 / sqrt(variance + 1e-5);
+    for (int i = 0; i < WIDTH; i++)
+        z[i] = (x[i] - mean) * scale;
+    return scale;
+}
+
+static void layer_norm_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    for (int r = 0; r < ROWS; r++) {
+        double z[WIDTH];
+        normalise(x + r * WIDTH, z);
+        for (int i = 0; i < WIDTH; i++)
+            y[r * WIDTH + i] = z[i] * x[GAIN + i] + x[BIAS + i];
+    }
+}
+
+/* stale: the standard deviation taken for a constant */
+static void layer_norm_vjp_with(const double *x, const double *c, double *g, bool stale)
+{
+    memset(g + GAIN, 0, 2 * WIDTH * sizeof *g);
+    for (int r = 0; r < ROWS; r++) {
+        double z[WIDTH], dz[WIDTH], mean = 0, along = 0;
+        double scale = normalise(x + r * WIDTH, z);
+        for (int i = 0; i < WIDTH; i++) {
+            double dy = c[r * WIDTH + i];
+            g[GAIN + i] += dy * z[i];
+            g[BIAS + i] += dy;
+            dz[i] = dy * x[GAIN + i];
+            mean += dz[i] / WIDTH;
+            along += stale ? 0 : dz[i] * z[i] / WIDTH;
+        }
+        for (int i = 0; i < WIDTH; i++)
+            g[r * WIDTH + i] = scale * (dz[i] - mean - z[i] * along);
+    }
+}
+
+static void layer_norm_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    layer_norm_vjp_with(x, c, g, false);
+}
+
+static void layer_norm_stale(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    layer_norm_vjp_with(x, c, g, true);
+}
+
+/* x[0..5]^T A x[0..5], A (6,6) behind x */
+static void quadratic_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    y[0] = 0;
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j < 6; j++)
+            y[0] += x[i] * x[6 + 6 * i + j] * x[j];
+}
+
+/* stale: A taken for symmetric */
+static void quadratic_vjp_with(const double *x, const double *c, double *g, bool stale)
+{
+    for (int i = 0; i < 6; i++) {
+        g[i] = 0;
+        for (int j = 0; j < 6; j++) {
+            double other = stale ? x[6 + 6 * i + j] : x[6 + 6 * j + i];
+            g[i] += c[0] * (x[6 + 6 * i + j] + other) * x[j];
+            g[6 + 6 * i + j] = c[0] * x[i] * x[j];
+        }
+    }
+}
+
+static void quadratic_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    quadratic_vjp_with(x, c, g, false);
+}
+
+static void quadratic_stale(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    quadratic_vjp_with(x, c, g, true);
+}
+
+static void log_sum_exp_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    double top = x[0], sum = 0;
+    for (int i = 1; i < 16; i++)
+        top = fmax(top, x[i]);
+    for (int i = 0; i < 16; i++)
+        sum += exp(x[i] - top);
+    y[0] = top + log(sum);
+}
+
+static void log_sum_exp_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    softmax_row(x, g, 16);
+    for (int i = 0; i < 16; i++)
+        g[i] *= c[0];
+}
+
+static void gelu_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    for (int i = 0; i < 16; i++)
+        y[i] = x[i] * 0.5 * (1 + erf(x[i] * sqrt(0.5)));
+}
+
+static void gelu_vjp_with(const double *x, const double *c, double *g, double density)
+{
+    for (int i = 0; i < 16; i++)
+        g[i] = c[i] * (0.5 * (1 + erf(x[i] * sqrt(0.5))) +
+                       density * x[i] * exp(-x[i] * x[i] / 2) * 0.39894228040143267794);
+}
+
+static void gelu_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    gelu_vjp_with(x, c, g, 1);
+}
+
+static void gelu_stale(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    gelu_vjp_with(x, c, g, 0);
+}
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static void sigmoid_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    for (int i = 0; i < 16; i++)
+        y[i] = sigmoid(x[i]);
+}
+
+static void sigmoid_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    for (int i = 0; i < 16; i++)
+        g[i] = c[i] * sigmoid(x[i]) * (1 - sigmoid(x[i]));
+}
+
+static void sigmoid_stale(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    for (int i = 0; i < 16; i++)
+        g[i] = c[i] * sigmoid(x[i]);
+}
+
+static double target(int i)
+{
+    return i % 3 == 0;
+}
+
+/* Mean of log(1 + e^x) - t x, in the form that does not overflow. */
+static void bce_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    y[0] = 0;
+    for (int i = 0; i < 32; i++)
+        y[0] += (fmax(x[i], 0) - x[i] * target(i) + log1p(exp(-fabs(x[i])))) / 32;
+}
+
+static void bce_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    for (int i = 0; i < 32; i++)
+        g[i] = c[0] * (sigmoid(x[i]) - target(i)) / 32;
+}
+
+static void bce_stale(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    for (int i = 0; i < 32; i++) {
+        double s = sigmoid(x[i]);
+        g[i] = c[0] * (s - target(i)) * s * (1 - s) / 32;
+    }
+}
+
+enum { IN = 5, HIDDEN = 8, OUT = 3, W1 = IN, B1 = W1 + HIDDEN * IN, W2 = B1 + HIDDEN };
+enum { B2 = W2 + OUT * HIDDEN, MLP = B2 + OUT };
+
+static void hidden_layer(const double *x, double *h)
+{
+    matmul(x + W1, x, h, HIDDEN, IN, 1);
+    for (int i = 0; i < HIDDEN; i++)
+        h[i] = tanh(h[i] + x[B1 + i]);
+}
+
+static void mlp_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    double h[HIDDEN];
+    hidden_layer(x, h);
+    matmul(x + W2, h, y, OUT, HIDDEN, 1);
+    for (int i = 0; i < OUT; i++)
+        y[i] += x[B2 + i];
+}
+
+static void mlp_vjp_with(const double *x, const double *c, double *g, bool stale)
+{
+    double h[HIDDEN], dh[HIDDEN];
+    hidden_layer(x, h);
+    matmul_vjp(x + W2, h, c, g + W2, dh, OUT, HIDDEN, 1);
+    for (int i = 0; i < OUT; i++)
+        g[B2 + i] = c[i];
+    for (int i = 0; i < HIDDEN; i++)
+        g[B1 + i] = dh[i] *= stale ? 1 : 1 - h[i] * h[i];
+    matmul_vjp(x + W1, x, dh, g + W1, g, HIDDEN, IN, 1);
+}
+
+static void mlp_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    mlp_vjp_with(x, c, g, false);
+}
+
+static void mlp_stale(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    mlp_vjp_with(x, c, g, true);
+}
+
+enum { SIGNAL = 20, TAPS = 5, CHANNELS = 2, PLACES = SIGNAL - TAPS + 1 };
+
+static void conv1d_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    for (int k = 0; k < CHANNELS; k++)
+        for (int i = 0; i < PLACES; i++) {
+            double sum = 0;
+            for (int j = 0; j < TAPS; j++)
+                sum += x[i + j] * x[SIGNAL + k * TAPS + j];
+            y[k * PLACES + i] = sum;
+        }
+}
+
+static void conv1d_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    memset(g, 0, (SIGNAL + CHANNELS * TAPS) * sizeof *g);
+    for (int k = 0; k < CHANNELS; k++)
+        for (int i = 0; i < PLACES; i++)
+            for (int j = 0; j < TAPS; j++) {
+                g[i + j] += c[k * PLACES + i] * x[SIGNAL + k * TAPS + j];
+                g[SIGNAL + k * TAPS + j] += c[k * PLACES + i] * x[i + j];
+            }
+}
+
+/* Sixteen orders of magnitude between two tensors and the outputs they move. */
+static void scaled_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    for (int i = 0; i < 8; i++) {
+        y[i] = 1e8 * exp(0.5 * x[i]);
+        y[8 + i] = 1e-8 * sin(x[8 + i]);
+    }
+}
+
+static void scaled_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    for (int i = 0; i < 8; i++) {
+        g[i] = c[i] * 1e8 * 0.5 * exp(0.5 * x[i]);
+        g[8 + i] = c[8 + i] * 1e-8 * cos(x[8 + i]);
+    }
+}
+
+/* The same in the inputs: the tensors live at 1e-8 and at 1e8. */
+static void tiny_and_huge_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    for (int i = 0; i < 8; i++)
+        y[i] = exp(1e8 * x[i]) + log1p(1e-16 * x[8 + i] * x[8 + i]);
+}
+
+static void tiny_and_huge_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    for (int i = 0; i < 8; i++) {
+        g[i] = c[i] * 1e8 * exp(1e8 * x[i]);
+        g[8 + i] = c[i] * 2e-16 * x[8 + i] / (1 + 1e-16 * x[8 + i] * x[8 + i]);
+    }
+}
+
+/* Outputs that add up to 0 whatever the input: their sum tells nothing. */
+static void centred_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    double mean = 0;
+    for (int i = 0; i < 12; i++)
+        mean += x[i] * x[i] / 12;
+    for (int i = 0; i < 12; i++)
+        y[i] = x[i] * x[i] - mean;
+}
+
+static void centred_vjp_with(const double *x, const double *c, double *g, bool stale)
+{
+    double mean = 0;
+    for (int i = 0; i < 12; i++)
+        mean += stale ? 0 : c[i] / 12;
+    for (int i = 0; i < 12; i++)
+        g[i] = 2 * x[i] * (c[i] - mean);
+}
+
+static void centred_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    centred_vjp_with(x, c, g, false);
+}
+
+static void centred_stale(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    centred_vjp_with(x, c, g, true);
+}
+
+struct part {
+    const char *name;
+    int rows, cols;
+    double size; /* of its elements */
+    bool zero;   /* its true gradient is 0, and what a vjp returns is rounding */
+};
+
+struct subject {
+    const char *name;
+    size_t outputs;
+    yp_function *f;
+    yp_vjp *vjp;
+    yp_vjp *stale; /* with an intermediate forgotten */
+    struct part parts[6];
+};
+
+static const struct subject subjects[] = {
+    {"matmul 3x5x4", 12, wide_f, wide_vjp, NULL, {{"A", 3, 5, 1, false}, {"B", 5, 4, 1, false}}},
+    {"matmul 4x4x4",
+     16,
+     square_f,
+     square_vjp,
+     NULL,
+     {{"A", 4, 4, 1, false}, {"B", 4, 4, 1, false}}},
+    {"softmax", 24, softmax_f, softmax_vjp, softmax_stale, {{"x", 4, 6, 1, false}}},
+    {"softmax shifted",
+     24,
+     shifted_f,
+     shifted_vjp,
+     NULL,
+     {{"x", 4, 6, 1, false}, {"shift", 1, 1, 1, true}}},
+    {"layer norm",
+     ROWS *WIDTH,
+     layer_norm_f,
+     layer_norm_vjp,
+     layer_norm_stale,
+     {{"x", ROWS, WIDTH, 1, false}, {"gain", 1, WIDTH, 1, false}, {"bias", 1, WIDTH, 1, false}}},
+    {"quadratic",
+     1,
+     quadratic_f,
+     quadratic_vjp,
+     quadratic_stale,
+     {{"x", 1, 6, 1, false}, {"A", 6, 6, 1, false}}},
+    {"log-sum-exp", 1, log_sum_exp_f, log_sum_exp_vjp, NULL, {{"x", 4, 4, 1, false}}},
+    {"gelu", 16, gelu_f, gelu_vjp, gelu_stale, {{"x", 4, 4, 1, false}}},
+    {"sigmoid", 16, sigmoid_f, sigmoid_vjp, sigmoid_stale, {{"x", 4, 4, 1, false}}},
+    {"bce", 1, bce_f, bce_vjp, bce_stale, {{"logits", 4, 8, 1, false}}},
+    {"mlp",
+     OUT,
+     mlp_f,
+     mlp_vjp,
+     mlp_stale,
+     {{"x", 1, IN, 1, false},
+      {"W1", HIDDEN, IN, 1, false},
+      {"b1", 1, HIDDEN, 1, false},
+      {"W2", OUT, HIDDEN, 1, false},
+      {"b2", 1, OUT, 1, false}}},
+    {"conv1d",
+     CHANNELS *PLACES,
+     conv1d_f,
+     conv1d_vjp,
+     NULL,
+     {{"signal", 1, SIGNAL, 1, false}, {"kernel", CHANNELS, TAPS, 1, false}}},
+    {"scaled",
+     16,
+     scaled_f,
+     scaled_vjp,
+     NULL,
+     {{"large", 1, 8, 1, false}, {"small", 1, 8, 1, false}}},
+    {"tiny and huge",
+     8,
+     tiny_and_huge_f,
+     tiny_and_huge_vjp,
+     NULL,
+     {{"tiny", 1, 8, 1e-8, false}, {"huge", 1, 8, 1e8, false}}},
+    {"centred", 12, centred_f, centred_vjp, centred_stale, {{"x", 3, 4, 1, false}}},
+};
+#define SUBJECTS (sizeof subjects / sizeof *subjects)
+
+#endif
