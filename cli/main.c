@@ -1,0 +1,72 @@
+/* yieldpoint: hands its words on to the report that the first one names. */
+#include "arguments.h"
+#include "reports.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#ifndef YPI_VERSION
+#define YPI_VERSION "0.1.0"
+#endif
+
+static const struct command {
+    const char *name;
+    const char *usage;
+    const char *help;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"history", "[-n N] [--id PART] [--outcome NAME] [--json]",
+     "what ran, newest first: 20 results, or N; those whose id has PART in it; those that failed",
+     ypi_report_history},
+    {"show", "[ID | PREFIX | last] [--samples] [--json]",
+     "all that is stored of one result: the newest one of a case's id or of a part of it, or the\n"
+     "      one whose UUID begins so; of a run, if it is a run's; else of the newest result",
+     ypi_report_show},
+};
+
+#define COMMANDS (sizeof commands / sizeof *commands)
+
+static int help(void)
+{
+    puts("yieldpoint: reads the history of stress and performance suites\n");
+    for (size_t i = 0; i < COMMANDS; i++)
+        printf("  yieldpoint %s %s\n      %s\n", commands[i].name, commands[i].usage,
+               commands[i].help);
+    puts(
+        "\n"
+        "  --history FILE  the history to read; else the nearest .yieldpoint/history.db above the\n"
+        "                  working directory\n"
+        "  --version       the version\n"
+        "  --help          this\n"
+        "\n"
+        "Exit codes: 0 all right, 1 nothing matched, 3 the history or the output cannot be read "
+        "or\n"
+        "written, 4 wrong command line.");
+    return fflush(stdout) == 0 ? YPI_REPORT_OK : YPI_REPORT_FILE;
+}
+
+static bool asks(const char *word, const char *long_name, const char *short_name)
+{
+    return strcmp(word, long_name) == 0 || strcmp(word, short_name) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fputs("yieldpoint: which command? `yieldpoint --help` lists them\n", stderr);
+        return YPI_REPORT_USAGE;
+    }
+    if (asks(argv[1], "--version", "-V")) {
+        puts("yieldpoint " YPI_VERSION);
+        return fflush(stdout) == 0 ? YPI_REPORT_OK : YPI_REPORT_FILE;
+    }
+    /* After a command too, but not where "--" has ended the options. */
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (asks(argv[i], "--help", "-h"))
+            return help();
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    ypi_usage_error(argc - 1, argv + 1, 0, "%s: there is no such command", argv[1]);
+    return YPI_REPORT_USAGE;
+}

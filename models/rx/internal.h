@@ -1,0 +1,110 @@
+/* What the files of models/rx share. */
+#ifndef YPI_RX_INTERNAL_H
+#define YPI_RX_INTERNAL_H
+
+#include "rx.h"
+
+/* Pixels that are centred and multiplied at once: small enough to stay in a core's cache, and as
+ * far as a float sum may run before it is added to a double, whatever the size of a tile. */
+#define YPI_RX_CHUNK ((size_t)512)
+
+/* -- one block for everything -------------------------------------------------------------- */
+
+/* Hands out parts of a block in the order of asking. With base NULL it only counts, so the same
+ * code gives an object's size and its layout. */
+struct ypi_arena {
+    char *base;
+    size_t used;
+};
+
+/* `count` elements of `size` bytes, on a cache line of their own. */
+void *ypi_arena_take(struct ypi_arena *arena, size_t count, size_t size);
+
+/* Checks what the create and bytes functions share and replaces threads = 0. `what` names the
+ * function in the message. */
+enum yp_status ypi_rx_check(const char *what, size_t channels, size_t tile_pixels, int *threads);
+enum yp_status ypi_rx_check_device(const char *what, struct yp_device *device);
+
+/* -- a pass over the tiles ----------------------------------------------------------------- */
+
+/* Works on one tile with the memory of slot `slot`; in parallel, in any order. */
+typedef void ypi_rx_work(void *arg, int slot, size_t index, const struct rx_tile *tile);
+/* Takes over what the slot holds; one at a time, in the order of `index`. */
+typedef void ypi_rx_merge(void *arg, int slot);
+
+struct ypi_rx_pass {
+    const char *what; /* the public function, for messages */
+    size_t channels, tile_pixels;
+    int threads;
+    float *values;   /* (threads, tile_pixels, channels): room for yielders */
+    uint8_t *labels; /* (threads, tile_pixels), or NULL: no labels needed */
+    ypi_rx_work *work;
+    ypi_rx_merge *merge; /* NULL: nothing to merge */
+    void *arg;
+};
+
+/* On failure the message of the first failing tile, in the order of indices, is the caller's
+ * yp_last_error(), and no tile from that one on was merged. */
+enum yp_status ypi_rx_run(const struct ypi_rx_pass *pass, const struct rx_source *source);
+
+/* -- loops over pixels, for the instruction sets of this machine --------------------------- */
+
+struct ypi_rx_kernels {
+    const char *name;
+    /* keep[p] = all channels of pixel p are finite; returns how many are. */
+    size_t (*finite)(const float *x, size_t pixels, size_t channels, uint8_t *keep);
+    /* The same, and adds kept pixels to sum, low and high, all (channels). */
+    size_t (*moments)(const float *x, size_t pixels, size_t channels, double *sum, float *low,
+                      float *high, uint8_t *keep);
+    /* out = x - centre for kept pixels, without gaps (keep NULL: all); returns its rows. */
+    size_t (*centre)(const float *x, const uint8_t *keep, size_t pixels, size_t channels,
+                     const float *centre, float *out);
+    /* out[r] = sum over c of (y[r][c] - offset[c])^2 */
+    void (*squares)(const float *y, const float *offset, size_t rows, size_t channels, float *out);
+    /* out[r] = sum over c of a[r][c] b[r][c] */
+    void (*dots)(const float *a, const float *b, size_t rows, size_t channels, float *out);
+    /* out[r][c] = g[r] x[r][c]; sum[c] += out[r][c] */
+    void (*scale)(const float *x, const float *g, size_t rows, size_t channels, float *out,
+                  double *sum);
+};
+
+/* The fastest set this processor has, or the one of that rank: 0 is plain C. NULL when there is
+ * no such rank or the processor lacks it. */
+const struct ypi_rx_kernels *ypi_rx_kernels(void);
+const struct ypi_rx_kernels *ypi_rx_kernels_at(int rank);
+
+/* -- the detector -------------------------------------------------------------------------- */
+
+/* What a thread needs to work on a tile. */
+struct ypi_rx_slot {
+    double *m2;                       /* (C, C), upper triangle: around `centre` */
+    float *gram;                      /* (C, C), upper triangle: one chunk of it */
+    float *rows, *products;           /* (CHUNK, C) */
+    double *mean, *rest, *difference; /* (C); rest = mean - centre */
+    float *centre, *low, *high;       /* (C) */
+    uint8_t *keep;                    /* (tile_pixels) */
+    size_t kept, skipped;
+};
+
+struct rx {
+    struct yp_device *device;
+    size_t channels, tile_pixels;
+    int threads;
+    bool failed;   /* the last fit did not end */
+    bool finished; /* factor and whiten belong to a rx_finish */
+    uint64_t pixels, skipped;
+    double *mean;      /* (C) */
+    double *m2;        /* (C, C), upper triangle */
+    float *low, *high; /* (C) */
+    /* Of rx_finish, which a later fit leaves alone: */
+    double *factor;            /* (C, C): column k of L from its diagonal on in row k */
+    double *location;          /* (C): the mean */
+    float *whiten;             /* (C, C): row k is column k of L^-1 */
+    float *centre;             /* (C): the mean, rounded */
+    float *offset;             /* (C): L^-1 (mean - centre) */
+    float *values;             /* (threads, tile_pixels, C) */
+    struct ypi_rx_slot *slots; /* (threads) */
+    const struct ypi_rx_kernels *kernels;
+};
+
+#endif

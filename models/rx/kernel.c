@@ -1,0 +1,161 @@
+/*
+ * Loops over pixels that no library has. Written once, compiled for three instruction sets and
+ * chosen at run time, so that a binary runs everywhere (under Valgrind too, which has no AVX-512).
+ */
+#include "internal.h"
+
+#include <string.h>
+
+#define BODY static inline __attribute__((always_inline))
+
+BODY bool is_finite(const float *x, size_t channels)
+{
+    uint32_t bad = 0;
+    for (size_t c = 0; c < channels; c++) {
+        uint32_t bits;
+        memcpy(&bits, &x[c], sizeof bits);
+        bad |= (bits & 0x7f800000u) == 0x7f800000u; /* no early end: this one vectorises */
+    }
+    return bad == 0;
+}
+
+BODY size_t finite(const float *x, size_t pixels, size_t channels, uint8_t *keep)
+{
+    size_t kept = 0;
+    for (size_t p = 0; p < pixels; p++) {
+        keep[p] = is_finite(x + p * channels, channels);
+        kept += keep[p];
+    }
+    return kept;
+}
+
+BODY size_t moments(const float *restrict x, size_t pixels, size_t channels, double *restrict sum,
+                    float *restrict low, float *restrict high, uint8_t *restrict keep)
+{
+    size_t kept = 0;
+    for (size_t p = 0; p < pixels; p++, x += channels) {
+        keep[p] = is_finite(x, channels);
+        if (!keep[p])
+            continue;
+        kept++;
+        for (size_t c = 0; c < channels; c++)
+            sum[c] += (double)x[c];
+        for (size_t c = 0; c < channels; c++) {
+            low[c] = x[c] < low[c] ? x[c] : low[c];
+            high[c] = x[c] > high[c] ? x[c] : high[c];
+        }
+    }
+    return kept;
+}
+
+BODY size_t centre(const float *restrict x, const uint8_t *keep, size_t pixels, size_t channels,
+                   const float *restrict middle, float *restrict out)
+{
+    size_t rows = 0;
+    for (size_t p = 0; p < pixels; p++, x += channels) {
+        if (keep != NULL && !keep[p])
+            continue;
+        for (size_t c = 0; c < channels; c++)
+            out[rows * channels + c] = x[c] - middle[c];
+        rows++;
+    }
+    return rows;
+}
+
+BODY void squares(const float *restrict y, const float *restrict offset, size_t rows,
+                  size_t channels, float *restrict out)
+{
+    for (size_t r = 0; r < rows; r++, y += channels) {
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (size_t c = 0; c < channels; c++)
+            sum += (y[c] - offset[c]) * (y[c] - offset[c]);
+        out[r] = sum;
+    }
+}
+
+BODY void dots(const float *restrict a, const float *restrict b, size_t rows, size_t channels,
+               float *restrict out)
+{
+    for (size_t r = 0; r < rows; r++, a += channels, b += channels) {
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (size_t c = 0; c < channels; c++)
+            sum += a[c] * b[c];
+        out[r] = sum;
+    }
+}
+
+BODY void scale(const float *restrict x, const float *restrict g, size_t rows, size_t channels,
+                float *restrict out, double *restrict sum)
+{
+    for (size_t r = 0; r < rows; r++, x += channels, out += channels)
+        for (size_t c = 0; c < channels; c++) {
+            out[c] = g[r] * x[c];
+            sum[c] += (double)out[c];
+        }
+}
+
+/* The bodies above under one instruction set, as a table. */
+#define VARIANT(set, attributes) \
+    attributes static size_t finite_##set(const float *x, size_t n, size_t c, uint8_t *keep) \
+    { \
+        return finite(x, n, c, keep); \
+    } \
+    attributes static size_t moments_##set(const float *x, size_t n, size_t c, double *sum, \
+                                           float *low, float *high, uint8_t *keep) \
+    { \
+        return moments(x, n, c, sum, low, high, keep); \
+    } \
+    attributes static size_t centre_##set(const float *x, const uint8_t *keep, size_t n, size_t c, \
+                                          const float *middle, float *out) \
+    { \
+        return centre(x, keep, n, c, middle, out); \
+    } \
+    attributes static void squares_##set(const float *y, const float *offset, size_t n, size_t c, \
+                                         float *out) \
+    { \
+        squares(y, offset, n, c, out); \
+    } \
+    attributes static void dots_##set(const float *a, const float *b, size_t n, size_t c, \
+                                      float *out) \
+    { \
+        dots(a, b, n, c, out); \
+    } \
+    attributes static void scale_##set(const float *x, const float *g, size_t n, size_t c, \
+                                       float *out, double *sum) \
+    { \
+        scale(x, g, n, c, out, sum); \
+    } \
+    static const struct ypi_rx_kernels set = { \
+        #set, finite_##set, moments_##set, centre_##set, squares_##set, dots_##set, scale_##set};
+
+VARIANT(plain, )
+#ifdef __x86_64__
+VARIANT(avx2, __attribute__((target("avx2,fma"))))
+VARIANT(avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma"))))
+#endif
+
+const struct ypi_rx_kernels *ypi_rx_kernels_at(int rank)
+{
+    if (rank == 0)
+        return &plain;
+#ifdef __x86_64__
+    if (rank == 1 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return &avx2;
+    if (rank == 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return &avx512;
+#endif
+    return NULL;
+}
+
+const struct ypi_rx_kernels *ypi_rx_kernels(void)
+{
+    for (int rank = 2; rank > 0; rank--) {
+        const struct ypi_rx_kernels *kernels = ypi_rx_kernels_at(rank);
+        if (kernels != NULL)
+            return kernels;
+    }
+    return &plain;
+}

@@ -1,0 +1,195 @@
+/*
+ * The RX anomaly detector on the CPU: streaming mean and covariance, Cholesky whitening, scores,
+ * ROC-AUC, and the gradient of the detection loss.
+ *
+ * RX (Reed and Xiaoli, 1990) scores a pixel x by its squared Mahalanobis distance
+ *     s(x) = (x - mu)^T (Sigma + ridge I)^-1 (x - mu) = |L^-1 (x - mu)|^2,  L L^T = Sigma + ridge
+ * I.
+ *
+ * Data come tile by tile from a callback, so a scene never has to exist as a whole. Every result
+ * has the same bits for every number of threads: tiles are worked on in parallel, their parts are
+ * merged in the order of their indices, and OpenBLAS runs one thread inside a tile. Other tile
+ * sizes, other processors and other OpenBLAS kernels round differently.
+ *
+ * An object takes all of its memory in one accounted block when it is created and nothing later,
+ * so out of memory is an answer of the create functions and of those that take a device. An
+ * object serves one caller at a time; calls use the object's OpenMP threads themselves.
+ */
+#ifndef RX_H
+#define RX_H
+
+#include <yieldpoint/gradient.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RX_MAX_CHANNELS 8192
+#define RX_MAX_THREADS 256
+#define RX_EPS 1e-6 /* the usual `eps` of rx_finish */
+
+/* -- input -------------------------------------------------------------------------------- */
+
+/* A piece of an image. `values` is (pixels, channels), one pixel's channels side by side (BIP);
+ * `labels` is (pixels), not 0 where there is a target, or NULL when nobody knows. */
+struct rx_tile {
+    const float *values;
+    size_t pixels, channels;
+    const uint8_t *labels;
+};
+
+/*
+ * Yields tile `index` of a source. On entry `tile` has no pixels and points to `values`, room for
+ * (source.tile_pixels, channels) floats, and to `labels`, room for tile_pixels bytes, or NULL when
+ * the caller needs no labels. The room is the model's, one per thread, inside the memory it
+ * accounts for: the yielder fills it and sets tile->pixels. A yielder whose data are in memory
+ * already sets tile->values (and labels) to them instead; they must then stay unchanged until the
+ * call that asked for the tile returns.
+ *
+ * Called for each index once per pass, from several threads at once and in any order: tile `index`
+ * must be a function of `index` alone. What is not YP_OK ends the pass and is its result.
+ */
+typedef enum yp_status rx_yield(void *arg, size_t index, float *values, uint8_t *labels,
+                                struct rx_tile *tile);
+
+struct rx_source {
+    size_t channels;
+    size_t tile_pixels; /* no tile has more pixels */
+    size_t tiles;       /* indices are 0 .. tiles - 1 */
+    rx_yield *yield;
+    void *arg; /* of yield */
+};
+
+/* -- the detector ------------------------------------------------------------------------- */
+
+struct rx;
+
+/* Bytes of accounted memory that rx_create() takes with the same arguments; rx_fit, rx_finish and
+ * rx_score take no more. 0 with yp_last_error() set when an argument is not allowed. */
+size_t rx_bytes(size_t channels, size_t tile_pixels, int threads);
+
+/* A detector for 1 .. RX_MAX_CHANNELS channels that takes tiles of up to `tile_pixels` pixels and
+ * works with `threads` OpenMP threads (0: omp_get_max_threads()). NULL with yp_last_error() set:
+ * an argument is not allowed, the device is not the CPU, out of memory. */
+struct rx *rx_create(struct yp_device *device, size_t channels, size_t tile_pixels, int threads);
+
+void rx_destroy(struct rx *rx); /* NULL is allowed */
+
+void rx_reset(struct rx *rx); /* forgets all data and the factor */
+
+/*
+ * Adds all tiles to the statistics; may be called again with more. A pixel with a value that is
+ * not finite is skipped and counted. Per tile two passes: its mean, then products of float around
+ * it, whose sums go to double every 512 pixels. Tiles are merged in double (Chan, Golub and
+ * LeVeque, 1979, for pairs of sums):
+ *     M2 += M2_b + d d^T n m / (n + m),   mean += d n / (n + m),   d = mean_b - mean.
+ * The relative error of Sigma (Frobenius norm) is below 2e-7, whatever its condition and the
+ * size of tiles. After a failure that
+ * came when tiles had been added already rx_finish refuses until rx_reset.
+ */
+enum yp_status rx_fit(struct rx *rx, const struct rx_source *source);
+
+struct rx_summary {
+    uint64_t pixels;  /* that went into the statistics */
+    uint64_t skipped; /* with a value that is not finite */
+    float min, max;   /* over all values of those pixels; +infinity, -infinity without one */
+};
+
+void rx_summary(const struct rx *rx, struct rx_summary *out);
+
+/* (channels), the object's; all 0 before the first pixel. */
+const double *rx_mean(const struct rx *rx);
+
+/* Writes Sigma = M2 / (pixels - 1), (channels, channels). YP_INVALID with fewer than 2 pixels. */
+enum yp_status rx_covariance(const struct rx *rx, double *out);
+
+/*
+ * Factors Sigma + ridge I in double and prepares scoring. RX is affine-invariant, so the running
+ * min-max normaliser x / r, r = max(max - min, 1e-6), is folded in: adding eps to the covariance
+ * of normalised data is ridge = eps r^2 here, with the same scores. The statistics stay, so
+ * fitting and finishing may go on; a failure leaves no factor.
+ *
+ * YP_INVALID, naming the channel where there is one: eps is negative or not finite; fewer than 2
+ * pixels; eps = 0 and a channel is constant (a dead band) or pixels <= channels; a variance
+ * overflows float; the matrix is not positive definite, which includes a channel whose part that
+ * the channels before it do not explain is below 2^-20 of its variance, where statistics of
+ * float data cannot tell it from nothing.
+ */
+enum yp_status rx_finish(struct rx *rx, double eps);
+
+/* Scores of all tiles: pixel p of tile i goes to scores[i * source->tile_pixels + p]; `scores` has
+ * tiles * tile_pixels floats. NaN for a pixel with a value that is not finite and for places that
+ * a short tile leaves. YP_INVALID before rx_finish. */
+enum yp_status rx_score(struct rx *rx, const struct rx_source *source, float *scores);
+
+/* The same for one tile by forward substitution in double: the oracle of rx_score. Takes
+ * `channels` doubles of accounted memory while it runs. */
+enum yp_status rx_score_plain(const struct rx *rx, const struct rx_tile *tile, double *scores);
+
+/* -- judging ------------------------------------------------------------------------------ */
+
+/*
+ * Area under the ROC curve: the probability that a target scores higher than the background, ties
+ * counting half (Mann and Whitney). Exact; O(n log n) time. `scores` and `labels` have n entries,
+ * n < 2^32. Takes 4 bytes of accounted memory for each member of the smaller class while it runs.
+ *
+ * A NaN score is an error when `skipped` is NULL; otherwise it is left out and counted there.
+ * YP_INVALID also when a class is empty.
+ */
+enum yp_status rx_auc(struct yp_device *device, const float *scores, const uint8_t *labels,
+                      size_t n, double *auc, size_t *skipped);
+
+/* -- the detection loss ------------------------------------------------------------------- */
+
+/*
+ * For a pixel x with label y in {0, 1}:
+ *     s = (x - mu)^T A (x - mu),   l = scale (s - bias),   loss = 10 BCE(sigmoid(l), y).
+ * A is used as a general matrix: it need not be symmetric. With d = dloss/dl = 10 (sigmoid(l) - y)
+ * times the pixel's cotangent, g = d scale, and sums over pixels:
+ *     dA = sum g (x - mu)(x - mu)^T,  dmu = -(A + A^T) sum g (x - mu),
+ *     dscale = sum d (s - bias),      dbias = -scale sum d.
+ * A pixel with a value that is not finite has loss 0 and no gradient.
+ *
+ * Parameters, and gradients, are one vector of four tensors: mu (C), A (C, C), scale, bias.
+ */
+#define RX_LOSS_TENSORS 4
+
+size_t rx_loss_parameters(size_t channels); /* C + C C + 2 */
+
+/* Names and places of the tensors, as struct yp_gradient takes them. */
+void rx_loss_tensors(size_t channels, struct yp_tensor tensors[RX_LOSS_TENSORS]);
+
+/* Where training starts: mu and A = (Sigma + ridge I)^-1 of a finished detector, with the given
+ * scale and bias. Takes channels^2 doubles of accounted memory while it runs. */
+enum yp_status rx_loss_start(const struct rx *rx, float scale, float bias, float *parameters);
+
+/* The loss of each pixel of one tile in plain double loops, and its vector-Jacobian product, in
+ * the shapes that struct yp_gradient takes: `tile` is a struct rx_tile with labels, `x` the
+ * parameters, `losses` and `cotangent` are (pixels). */
+void rx_loss_plain(void *tile, const double *x, double *losses);
+void rx_loss_plain_vjp(void *tile, const double *x, const double *cotangent, double *gradient);
+
+/* The same loops in float: what struct yp_precision calls the plain implementation. */
+void rx_loss_plain_f32(const struct rx_tile *tile, const float *x, float *losses);
+void rx_loss_plain_vjp_f32(const struct rx_tile *tile, const float *x, const float *cotangent,
+                           float *gradient);
+
+/* The fast version, by matrix products in float: its workspace. Arguments and errors as of
+ * rx_bytes() and rx_create(). */
+struct rx_loss;
+size_t rx_loss_bytes(size_t channels, size_t tile_pixels, int threads);
+struct rx_loss *rx_loss_create(struct yp_device *device, size_t channels, size_t tile_pixels,
+                               int threads);
+void rx_loss_destroy(struct rx_loss *loss); /* NULL is allowed */
+
+/* The mean loss over all finite pixels of the source, whose tiles must have labels, and its
+ * gradient. Tiles are summed in float, the sum over tiles is double. YP_INVALID when there is no
+ * finite pixel. */
+enum yp_status rx_loss_gradient(struct rx_loss *loss, const struct rx_source *source,
+                                const float *parameters, double *mean, float *gradient);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

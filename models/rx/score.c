@@ -1,0 +1,99 @@
+/* Scores by matrix products, and the plain version that they are held to. */
+#include "internal.h"
+
+#include <cblas.h>
+#include <math.h>
+
+struct scoring {
+    const struct rx *rx;
+    float *scores;
+    size_t stride; /* scores a tile */
+};
+
+static bool has_value(const float *x, size_t channels)
+{
+    for (size_t c = 0; c < channels; c++)
+        if (!isfinite(x[c]))
+            return false;
+    return true;
+}
+
+static void score(void *arg, int thread, size_t index, const struct rx_tile *tile)
+{
+    const struct scoring *job = arg;
+    const struct rx *rx = job->rx;
+    const struct ypi_rx_slot *slot = &rx->slots[thread];
+    size_t channels = rx->channels;
+    int c = (int)channels;
+    float *scores = job->scores + index * job->stride;
+    for (size_t p = 0; p < tile->pixels; p += YPI_RX_CHUNK) {
+        size_t pixels = tile->pixels - p < YPI_RX_CHUNK ? tile->pixels - p : YPI_RX_CHUNK;
+        const float *values = tile->values + p * channels;
+        rx->kernels->centre(values, NULL, pixels, channels, rx->centre, slot->rows);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)pixels, c, c, 1, slot->rows, c,
+                    rx->whiten, c, 0, slot->products, c);
+        rx->kernels->squares(slot->products, rx->offset, pixels, channels, scores + p);
+        for (size_t i = 0; i < pixels; i++)
+            if (!isfinite(scores[p + i]) && !has_value(values + i * channels, channels))
+                scores[p + i] = NAN;
+    }
+    for (size_t p = tile->pixels; p < job->stride; p++)
+        scores[p] = NAN;
+}
+
+enum yp_status rx_score(struct rx *rx, const struct rx_source *source, float *scores)
+{
+    if (rx == NULL || scores == NULL)
+        return yp_set_error(YP_INVALID, "rx_score: %s is NULL", rx == NULL ? "rx" : "scores");
+    if (!rx->finished)
+        return yp_set_error(YP_INVALID, "rx_score: rx has no factor; call rx_finish");
+    struct scoring job = {.rx = rx, .stride = source != NULL ? source->tile_pixels : 0};
+    job.scores = scores;
+    return ypi_rx_run(&(struct ypi_rx_pass){.what = "rx_score",
+                                            .channels = rx->channels,
+                                            .tile_pixels = rx->tile_pixels,
+                                            .threads = rx->threads,
+                                            .values = rx->values,
+                                            .work = score,
+                                            .arg = &job},
+                      source);
+}
+
+/* |y|^2 with L y = x - mean; y is scratch, (C). */
+static double solve(const struct rx *rx, const float *x, double *y)
+{
+    size_t channels = rx->channels;
+    double sum = 0;
+    for (size_t i = 0; i < channels; i++) {
+        double rest = (double)x[i] - rx->location[i];
+        for (size_t k = 0; k < i; k++)
+            rest -= rx->factor[k * channels + i] * y[k];
+        y[i] = rest / rx->factor[i * channels + i];
+        sum += y[i] * y[i];
+    }
+    return sum;
+}
+
+enum yp_status rx_score_plain(const struct rx *rx, const struct rx_tile *tile, double *scores)
+{
+    if (rx == NULL || tile == NULL || tile->values == NULL || scores == NULL)
+        return yp_set_error(YP_INVALID, "rx_score_plain: %s is NULL",
+                            rx == NULL       ? "rx"
+                            : tile == NULL   ? "tile"
+                            : scores == NULL ? "scores"
+                                             : "tile->values");
+    if (!rx->finished)
+        return yp_set_error(YP_INVALID, "rx_score_plain: rx has no factor; call rx_finish");
+    if (tile->channels != rx->channels)
+        return yp_set_error(YP_INVALID, "rx_score_plain: the tile has %zu channels, rx has %zu",
+                            tile->channels, rx->channels);
+    double *y = yp_device_alloc(rx->device, rx->channels * sizeof *y);
+    if (y == NULL)
+        return YP_OUT_OF_MEMORY;
+    for (size_t p = 0; p < tile->pixels; p++) {
+        const float *x = tile->values + p * rx->channels;
+        scores[p] = has_value(x, rx->channels) ? solve(rx, x, y) : NAN;
+    }
+    yp_device_free(rx->device, y);
+    return YP_OK;
+}

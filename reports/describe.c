@@ -1,0 +1,400 @@
+#include "describe.h"
+
+#include "budget.h"
+#include "format.h"
+#include "store.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LABEL 16 /* columns of what stands left of a text */
+
+static void label(const char *name)
+{
+    printf("  %-*s", LABEL - 2, name);
+}
+
+static void line(const char *name, const char *text)
+{
+    if (!*text)
+        return;
+    label(name);
+    ypi_put_text(text, LABEL);
+}
+
+/* To be copied into a shell: not broken. */
+static void whole_line(const char *name, const char *text)
+{
+    label(name);
+    (void)ypi_put_line(text, 0);
+    putchar('\n');
+}
+
+static bool is_true(const cJSON *object, const char *name)
+{
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, name));
+}
+
+static bool is_null(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return !item || cJSON_IsNull(item);
+}
+
+/* -- the run ------------------------------------------------------------------------------- */
+
+static void print_facts(const cJSON *facts)
+{
+    const cJSON *fact;
+    puts("environment");
+    cJSON_ArrayForEach(fact, facts)
+    {
+        printf("  %-26s ", fact->string);
+        ypi_put_text(cJSON_IsString(fact) ? fact->valuestring : "", 29);
+    }
+}
+
+static void print_run(const cJSON *run)
+{
+    char time[32];
+    char text[256];
+    double limit = ypi_real(run, "memory_limit");
+    ypi_format_time(time, ypi_real(run, "started"));
+    if (is_null(run, "ended"))
+        snprintf(text, sizeof text, "%s, started %s, unfinished", ypi_text_of(run, "id"), time);
+    else
+        snprintf(text, sizeof text, "%s, started %s, exit code %.0f", ypi_text_of(run, "id"), time,
+                 ypi_real(run, "exit_code"));
+    line("run", text);
+    whole_line("command", ypi_text_of(run, "command"));
+    line("speed", is_true(run, "speed_judged") ? "judged" : "recorded, not judged");
+    if (limit > 0) {
+        ypi_format_bytes(text, limit);
+        line("memory limit", text);
+    }
+}
+
+void ypi_describe_run(const cJSON *run)
+{
+    puts("run");
+    print_run(run);
+    line("seed", ypi_text_of(run, "seed"));
+    print_facts(cJSON_GetObjectItem(run, "facts"));
+}
+
+/* -- the result ---------------------------------------------------------------------------- */
+
+static void print_times(const cJSON *result)
+{
+    char setup[YPI_FIGURE_MAX];
+    char body[YPI_FIGURE_MAX];
+    char teardown[YPI_FIGURE_MAX];
+    char process[YPI_FIGURE_MAX];
+    char timeout[YPI_FIGURE_MAX];
+    ypi_format_seconds(setup, ypi_real(result, "setup"));
+    ypi_format_seconds(body, ypi_real(result, "body"));
+    ypi_format_seconds(teardown, ypi_real(result, "teardown"));
+    ypi_format_seconds(process, ypi_real(result, "duration"));
+    ypi_format_seconds(timeout, ypi_real(result, "timeout"));
+    label("time");
+    printf("process %s of %s allowed; setup %s, body %s, teardown %s\n", process, timeout, setup,
+           body, teardown);
+}
+
+static void print_axes(const cJSON *axes)
+{
+    const cJSON *axis;
+    if (!axes || !axes->child)
+        return;
+    label("axes");
+    cJSON_ArrayForEach(axis, axes)
+    {
+        printf("%s%s=", axis->prev && axis != axes->child ? ", " : "", axis->string);
+        if (cJSON_IsNumber(axis))
+            printf("%.17g", axis->valuedouble);
+        else
+            (void)ypi_put_line(cJSON_IsString(axis) ? axis->valuestring : "nan", 0);
+    }
+    putchar('\n');
+}
+
+static void print_head(const cJSON *document)
+{
+    char text[128];
+    const cJSON *result = cJSON_GetObjectItem(document, "result");
+    const cJSON *test_case = cJSON_GetObjectItem(document, "case");
+    puts(ypi_text_of(result, "case"));
+    label("outcome");
+    ypi_put_outcome(ypi_text_of(result, "outcome"), 0);
+    putchar('\n');
+    line("reason", ypi_text_of(result, "reason"));
+    line("result", ypi_text_of(result, "id"));
+    ypi_format_time(text, ypi_real(result, "started"));
+    line("started", text);
+    if (ypi_real(result, "repeat") > 0) {
+        snprintf(text, sizeof text, "%.0f", ypi_real(result, "repeat") + 1);
+        line("repeat", text);
+    }
+    print_times(result);
+    if (ypi_real(result, "signal") > 0)
+        snprintf(text, sizeof text, "ended by signal %.0f", ypi_real(result, "signal"));
+    else
+        snprintf(text, sizeof text, "exit code %.0f%s", ypi_real(result, "exit_code"),
+                 is_true(result, "ended") ? "" : ", before the case had ended");
+    line("process", text);
+    line("device", ypi_text_of(test_case, "device"));
+    line("tags", ypi_text_of(test_case, "tags"));
+    print_axes(cJSON_GetObjectItem(test_case, "axes"));
+    line("seed", ypi_text_of(result, "seed"));
+    line("data hash", ypi_text_of(result, "data_hash"));
+    print_run(cJSON_GetObjectItem(document, "run"));
+}
+
+static void print_failures(const cJSON *failures)
+{
+    const cJSON *failure;
+    if (cJSON_GetArraySize(failures) > 0)
+        puts("failures");
+    cJSON_ArrayForEach(failure, failures)
+    {
+        printf("  %s", ypi_text_of(failure, "cause"));
+        if (*ypi_text_of(failure, "file"))
+            printf(", %s:%.0f", ypi_text_of(failure, "file"), ypi_real(failure, "line"));
+        putchar('\n');
+        printf("    ");
+        ypi_put_text(ypi_text_of(failure, "message"), 4);
+    }
+}
+
+static void print_rates(const cJSON *m)
+{
+    static const struct {
+        const char *member, *unit;
+    } rates[] = {{"items", NULL}, {"flops", "FLOP"}, {"bytes", "B"}};
+    char text[3 * YPI_FIGURE_MAX + 16];
+    char middle[YPI_FIGURE_MAX];
+    char low[YPI_FIGURE_MAX];
+    char high[YPI_FIGURE_MAX];
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        double work = ypi_real(m, rates[i].member);
+        const char *unit = rates[i].unit ? rates[i].unit : ypi_text_of(m, "unit");
+        if (!(work > 0))
+            continue;
+        ypi_format_rate(middle, work / ypi_real(m, "median"), unit);
+        ypi_format_rate(low, work / ypi_real(m, "high"), unit);
+        ypi_format_rate(high, work / ypi_real(m, "low"), unit);
+        snprintf(text, sizeof text, "%s, between %s and %s", middle, low, high);
+        ypi_put_lines(text, 4);
+    }
+}
+
+static void print_measurement(const cJSON *m)
+{
+    char median[YPI_FIGURE_MAX];
+    char low[YPI_FIGURE_MAX];
+    char high[YPI_FIGURE_MAX];
+    char text[YPI_FIGURE_MAX];
+    const cJSON *part;
+    ypi_format_seconds(median, ypi_real(m, "median"));
+    ypi_format_seconds(low, ypi_real(m, "low"));
+    ypi_format_seconds(high, ypi_real(m, "high"));
+    printf("  %s: median %s, between %s and %s (%.4g %% sure)\n", ypi_text_of(m, "name"), median,
+           low, high, 100 * ypi_real(m, "coverage"));
+    print_rates(m);
+    ypi_format_seconds(median, ypi_real(m, "mean"));
+    ypi_format_seconds(text, ypi_real(m, "sd"));
+    ypi_format_seconds(low, ypi_real(m, "min"));
+    ypi_format_seconds(high, ypi_real(m, "max"));
+    printf("    mean %s, standard deviation %s, from %s to %s\n", median, text, low, high);
+    printf("    %.0f samples of %.0f iterations after %.0f to warm up, stopped by: %s\n",
+           ypi_real(m, "count"), ypi_real(m, "batch"), ypi_real(m, "warmup"),
+           ypi_text_of(m, "stop"));
+    cJSON_ArrayForEach(part, cJSON_GetObjectItem(m, "phases"))
+    {
+        ypi_format_seconds(text, ypi_real(part, "seconds"));
+        printf("    phase %s: %s\n", ypi_text_of(part, "name"), text);
+    }
+    int column = 0;
+    cJSON_ArrayForEach(part, cJSON_GetObjectItem(m, "samples"))
+    {
+        if (cJSON_IsNumber(part))
+            snprintf(text, sizeof text, "%.6e", part->valuedouble);
+        else
+            snprintf(text, sizeof text, "%s", cJSON_IsString(part) ? part->valuestring : "nan");
+        printf("%s%13s%s", column == 0 ? "   " : "", text, column == 6 ? "\n" : "");
+        column = (column + 1) % 7;
+    }
+    if (column > 0)
+        putchar('\n');
+}
+
+static void print_measurements(const cJSON *measurements)
+{
+    const cJSON *m;
+    if (cJSON_GetArraySize(measurements) > 0)
+        puts("measurements (an iteration)");
+    cJSON_ArrayForEach(m, measurements) print_measurement(m);
+}
+
+static void print_values(const cJSON *values)
+{
+    const cJSON *value;
+    char text[YPI_FIGURE_MAX];
+    if (cJSON_GetArraySize(values) > 0)
+        puts("values");
+    cJSON_ArrayForEach(value, values)
+    {
+        ypi_format_value(text, ypi_real(value, "value"), ypi_text_of(value, "unit"));
+        printf("  %s: %s\n", ypi_text_of(value, "name"), text);
+    }
+}
+
+static void print_gradients(const cJSON *gradients)
+{
+    const cJSON *g;
+    if (cJSON_GetArraySize(gradients) > 0)
+        puts("gradients");
+    cJSON_ArrayForEach(g, gradients)
+    {
+        if (is_true(g, "precision")) {
+            printf("  %s: %.3g times the plain error, at most %.3g allowed\n",
+                   ypi_text_of(g, "name"), ypi_real(g, "error"), ypi_real(g, "allowed"));
+            continue;
+        }
+        printf("  %s: relative error %.3g, at most %.3g allowed, worst in %s\n",
+               ypi_text_of(g, "name"), ypi_real(g, "error"), ypi_real(g, "allowed"),
+               ypi_text_of(g, "tensor"));
+        printf("    expected %.9g, got %.9g, slope %.3g, %.0f directions\n",
+               ypi_real(g, "expected"), ypi_real(g, "got"), ypi_real(g, "slope"),
+               ypi_real(g, "checked"));
+    }
+}
+
+/* -- budgets ------------------------------------------------------------------------------- */
+
+static const char *unit_of(const cJSON *document, const char *list, const char *name)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(document, list))
+    {
+        if (strcmp(ypi_text_of(item, "name"), name) == 0)
+            return ypi_text_of(item, "unit");
+    }
+    return "";
+}
+
+/* The budget as it was declared. The names are those of the document. */
+static struct yp_budget declared(const cJSON *b)
+{
+    struct yp_budget budget = {.limit = ypi_real(b, "allowed")};
+    if (*ypi_text_of(b, "name"))
+        budget.name = ypi_text_of(b, "name");
+    if (strcmp(ypi_text_of(b, "memory"), "device") == 0)
+        budget.memory = YP_DEVICE;
+    for (int kind = 0; kind <= YP_BUDGET_MAX_GRADIENT_ERROR; kind++)
+        if (strcmp(ypi_budget_kind_name((enum yp_budget_kind)kind), ypi_text_of(b, "kind")) == 0)
+            budget.kind = (enum yp_budget_kind)kind;
+    return budget;
+}
+
+static void print_measured(const cJSON *b, const struct yp_budget *budget, const char *unit)
+{
+    char text[YPI_FIGURE_MAX];
+    double low = ypi_real(b, "low");
+    double high = ypi_real(b, "high");
+    ypi_budget_figure(text, budget, ypi_real(b, "measured"), unit);
+    printf("%*smeasured %s", LABEL, "", text);
+    if (low < high) {
+        ypi_budget_figure(text, budget, low, unit);
+        printf(", between %s", text);
+        ypi_budget_figure(text, budget, high, unit);
+        printf(" and %s", text);
+    }
+    if (!is_null(b, "distance")) {
+        ypi_format_share(text, ypi_real(b, "distance"));
+        printf(", distance %s", text);
+    }
+    putchar('\n');
+}
+
+static void print_budget(const cJSON *document, const cJSON *b)
+{
+    struct yp_budget budget = declared(b);
+    char text[256];
+    const char *unit = unit_of(document, "measurements", ypi_text_of(b, "name"));
+    if (!*unit)
+        unit = unit_of(document, "values", ypi_text_of(b, "name"));
+    ypi_budget_text(text, &budget, unit);
+    printf("  ");
+    ypi_put_outcome(ypi_text_of(b, "met"), LABEL - 2);
+    (void)ypi_put_line(text, 0);
+    printf(" (%s)\n", ypi_text_of(b, "kind"));
+    if (strcmp(ypi_text_of(b, "met"), ypi_met_name(YPI_UNMEASURED)) != 0)
+        print_measured(b, &budget, unit);
+}
+
+static void print_budgets(const cJSON *document)
+{
+    const cJSON *budget;
+    const cJSON *budgets = cJSON_GetObjectItem(document, "budgets");
+    if (cJSON_GetArraySize(budgets) > 0)
+        puts("budgets (distance: above 0 on the good side)");
+    cJSON_ArrayForEach(budget, budgets) print_budget(document, budget);
+}
+
+/* -- memory -------------------------------------------------------------------------------- */
+
+static void print_accounts(const cJSON *m)
+{
+    char a[YPI_FIGURE_MAX];
+    char b[YPI_FIGURE_MAX];
+    char c[YPI_FIGURE_MAX];
+    ypi_format_bytes(a, ypi_real(m, "allocated_peak"));
+    ypi_format_bytes(b, ypi_real(m, "reserved_peak"));
+    ypi_format_bytes(c, ypi_real(m, "allocated"));
+    printf("  %s: peak %s allocated, %s reserved; %s allocated at the end\n", m->string, a, b, c);
+    ypi_format_bytes(a, ypi_real(m, "total"));
+    printf("    %.0f allocations of %s in all, %.0f freed, %.0f refused",
+           ypi_real(m, "allocations"), a, ypi_real(m, "frees"), ypi_real(m, "refused"));
+    ypi_format_bytes(a, ypi_real(m, "allowed"));
+    printf("; limit %s\n", ypi_real(m, "allowed") > 0 ? a : "none");
+}
+
+static void print_memory(const cJSON *memory, const cJSON *result)
+{
+    const cJSON *kind;
+    char a[YPI_FIGURE_MAX];
+    char b[YPI_FIGURE_MAX];
+    if (!memory || !memory->child)
+        return;
+    puts("memory");
+    cJSON_ArrayForEach(kind, memory) print_accounts(kind);
+    ypi_format_bytes(a, ypi_real(result, "resident_peak"));
+    ypi_format_bytes(b, ypi_real(result, "resident_before"));
+    printf("  resident: peak %s, %s before setup\n", a, b);
+    ypi_format_bytes(a, ypi_real(result, "leaked_bytes"));
+    printf("  leaked: %s in %.0f blocks\n", a, ypi_real(result, "leaked_blocks"));
+}
+
+void ypi_describe_result(const cJSON *document)
+{
+    const cJSON *result = cJSON_GetObjectItem(document, "result");
+    const char *tail = ypi_text_of(result, "tail");
+    print_head(document);
+    print_failures(cJSON_GetObjectItem(document, "failures"));
+    print_budgets(document);
+    print_measurements(cJSON_GetObjectItem(document, "measurements"));
+    print_values(cJSON_GetObjectItem(document, "values"));
+    print_gradients(cJSON_GetObjectItem(document, "gradients"));
+    print_memory(cJSON_GetObjectItem(document, "memory"), result);
+    print_facts(cJSON_GetObjectItem(cJSON_GetObjectItem(document, "run"), "facts"));
+    if (*tail) {
+        printf("output (the last %zu of %.0f bytes)\n", strlen(tail),
+               ypi_real(result, "output_bytes"));
+        ypi_put_lines(tail, 2);
+    }
+    printf("reproduce: ");
+    (void)ypi_put_line(ypi_text_of(document, "reproduce"), 0);
+    putchar('\n');
+}

@@ -1,0 +1,225 @@
+#include "document.h"
+
+#include "reproduce.h"
+#include "store.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows that belong to `key`; an empty array, with *ok false, when they cannot be read. */
+static cJSON *rows(sqlite3 *db, bool *ok, const char *sql, const char *key)
+{
+    cJSON *found = ypi_store_rows(db, sql, 1, &key);
+    if (!found)
+        *ok = false;
+    return found ? found : cJSON_CreateArray();
+}
+
+static cJSON *first(sqlite3 *db, bool *ok, const char *sql, const char *key)
+{
+    cJSON *found = rows(db, ok, sql, key);
+    cJSON *row = cJSON_DetachItemFromArray(found, 0);
+    cJSON_Delete(found);
+    return row ? row : cJSON_CreateObject();
+}
+
+/* An object of the rows' members `name` and `value`. */
+static cJSON *pairs(cJSON *found)
+{
+    cJSON *object = cJSON_CreateObject();
+    cJSON *row;
+    cJSON_ArrayForEach(row, found)
+    {
+        cJSON *value = cJSON_DetachItemFromObjectCaseSensitive(row, "value");
+        cJSON_AddItemToObject(object, ypi_text_of(row, "name"), value);
+    }
+    cJSON_Delete(found);
+    return object;
+}
+
+static cJSON *run(sqlite3 *db, bool *ok, const char *id)
+{
+    cJSON *object = first(db, ok,
+                          "SELECT id, started, ended, exit_code, printf('%u', seed) AS seed,"
+                          " command, program, speed_judged, memory_limit, machine"
+                          " FROM run WHERE id = ?",
+                          id);
+    cJSON *options = cJSON_AddArrayToObject(object, "options");
+    cJSON *found =
+        rows(db, ok, "SELECT argument FROM run_option WHERE run_id = ? ORDER BY position", id);
+    cJSON *row;
+    cJSON_ArrayForEach(row, found)
+    {
+        cJSON_AddItemToArray(options, cJSON_CreateString(ypi_text_of(row, "argument")));
+    }
+    cJSON_Delete(found);
+    found = rows(db, ok, "SELECT key AS name, value FROM fact WHERE run_id = ? ORDER BY key", id);
+    cJSON_AddItemToObject(object, "facts", pairs(found));
+    return object;
+}
+
+static cJSON *test_case(sqlite3 *db, bool *ok, const char *id)
+{
+    cJSON *object = first(db, ok,
+                          "SELECT id, test_group, test, name, device, tags FROM test_case"
+                          " WHERE id = ?",
+                          id);
+    cJSON *axes =
+        rows(db, ok, "SELECT name, value FROM axis WHERE case_id = ? ORDER BY position", id);
+    cJSON_AddItemToObject(object, "axes", pairs(axes));
+    return object;
+}
+
+/* Moves each row to the array `name` of the measurement that it belongs to. */
+static void distribute(cJSON *measurements, cJSON *parts, const char *name)
+{
+    cJSON *measurement;
+    cJSON_ArrayForEach(measurement, measurements)
+    {
+        double position = ypi_real(measurement, "position");
+        cJSON *list = cJSON_AddArrayToObject(measurement, name);
+        for (cJSON *next, *row = parts->child; row; row = next) {
+            next = row->next;
+            if (ypi_real(row, "position") < position || ypi_real(row, "position") > position)
+                continue;
+            cJSON_DetachItemViaPointer(parts, row);
+            cJSON_DeleteItemFromObjectCaseSensitive(row, "position");
+            cJSON_AddItemToArray(list, row);
+        }
+    }
+    cJSON_Delete(parts);
+}
+
+/* The samples of a measurement are an array of numbers, not of rows. */
+static void add_samples(sqlite3 *db, bool *ok, cJSON *measurements, const char *id)
+{
+    cJSON *measurement;
+    cJSON *found = rows(db, ok, "SELECT position, seconds FROM samples WHERE result_id = ?", id);
+    distribute(measurements, found, "samples");
+    cJSON_ArrayForEach(measurement, measurements)
+    {
+        cJSON *list = cJSON_GetObjectItem(measurement, "samples");
+        cJSON *seconds = cJSON_DetachItemFromObjectCaseSensitive(list->child, "seconds");
+        if (seconds)
+            cJSON_ReplaceItemInObjectCaseSensitive(measurement, "samples", seconds);
+    }
+}
+
+static cJSON *measurements(sqlite3 *db, bool *ok, const char *id, bool samples)
+{
+    cJSON *measurement;
+    cJSON *list = rows(db, ok,
+                       "SELECT position, name, unit, items, flops, bytes, batch, warmup, stop,"
+                       " count, median, low, high, coverage, mean, sd, min, max"
+                       " FROM measurement WHERE result_id = ? ORDER BY position",
+                       id);
+    cJSON *phases = rows(db, ok,
+                         "SELECT position, name, seconds FROM phase WHERE result_id = ?"
+                         " ORDER BY position, phase",
+                         id);
+    distribute(list, phases, "phases");
+    if (samples)
+        add_samples(db, ok, list, id);
+    cJSON_ArrayForEach(measurement, list)
+    {
+        cJSON_DeleteItemFromObjectCaseSensitive(measurement, "position");
+    }
+    return list;
+}
+
+static void add_memory(sqlite3 *db, bool *ok, cJSON *document, const char *id)
+{
+    cJSON *row;
+    cJSON *memory = cJSON_AddObjectToObject(document, "memory");
+    cJSON *found = rows(db, ok,
+                        "SELECT memory, allocated, allocated_peak, reserved, reserved_peak, total,"
+                        " allocations, frees, refused, allowed FROM memory WHERE result_id = ?",
+                        id);
+    while ((row = cJSON_DetachItemFromArray(found, 0)) != NULL) {
+        cJSON *name = cJSON_DetachItemFromObjectCaseSensitive(row, "memory");
+        cJSON_AddItemToObject(memory, name->valuestring, row);
+        cJSON_Delete(name);
+    }
+    cJSON_Delete(found);
+}
+
+static void add_reproduce(cJSON *document)
+{
+    const cJSON *of_run = cJSON_GetObjectItem(document, "run");
+    const cJSON *result = cJSON_GetObjectItem(document, "result");
+    const cJSON *options = cJSON_GetObjectItem(of_run, "options");
+    int count = cJSON_GetArraySize(options);
+    const char **extra = calloc((size_t)count + 1, sizeof *extra);
+    if (!extra)
+        return;
+    for (int i = 0; i < count; i++)
+        extra[i] = cJSON_GetArrayItem(options, i)->valuestring;
+    char *line = ypi_reproduce(ypi_text_of(of_run, "program"), ypi_text_of(result, "case"),
+                               strtoull(ypi_text_of(result, "seed"), NULL, 10), extra, count);
+    if (line)
+        cJSON_AddStringToObject(document, "reproduce", line);
+    free(line);
+    free(extra);
+}
+
+static void add_parts(sqlite3 *db, bool *ok, cJSON *document, const char *id, bool samples)
+{
+    cJSON_AddItemToObject(document, "failures",
+                          rows(db, ok,
+                               "SELECT cause, message, file, line FROM failure"
+                               " WHERE result_id = ? ORDER BY position",
+                               id));
+    cJSON_AddItemToObject(document, "measurements", measurements(db, ok, id, samples));
+    cJSON_AddItemToObject(document, "values",
+                          rows(db, ok,
+                               "SELECT name, unit, value FROM value"
+                               " WHERE result_id = ? ORDER BY position",
+                               id));
+    cJSON_AddItemToObject(document, "gradients",
+                          rows(db, ok,
+                               "SELECT name, precision, error, allowed, slope, expected, got,"
+                               " tensor, checked FROM gradient WHERE result_id = ?"
+                               " ORDER BY position",
+                               id));
+    cJSON_AddItemToObject(document, "budgets",
+                          rows(db, ok,
+                               "SELECT kind, name, memory, allowed, met, measured, low, high,"
+                               " distance FROM verdict WHERE result_id = ? ORDER BY position",
+                               id));
+    add_memory(db, ok, document, id);
+}
+
+cJSON *ypi_document_of_result(sqlite3 *db, const char *result_id, bool samples)
+{
+    bool ok = true;
+    cJSON *document = cJSON_CreateObject();
+    cJSON *result = first(db, &ok,
+                          "SELECT id, run_id, case_id AS 'case', repeat, outcome, reason, started,"
+                          " setup, body, teardown, duration, timeout, ended, exit_code, signal,"
+                          " data_hash, printf('%u', seed) AS seed, leaked_bytes, leaked_blocks,"
+                          " resident_before, resident_peak, output_bytes, tail"
+                          " FROM result WHERE id = ?",
+                          result_id);
+    cJSON_AddItemToObject(document, "result", result);
+    cJSON_AddItemToObject(document, "case", test_case(db, &ok, ypi_text_of(result, "case")));
+    cJSON_AddItemToObject(document, "run", run(db, &ok, ypi_text_of(result, "run_id")));
+    add_parts(db, &ok, document, result_id, samples);
+    add_reproduce(document);
+    if (!ok) {
+        cJSON_Delete(document);
+        return NULL;
+    }
+    return document;
+}
+
+cJSON *ypi_document_of_run(sqlite3 *db, const char *run_id)
+{
+    bool ok = true;
+    cJSON *object = run(db, &ok, run_id);
+    if (!ok) {
+        cJSON_Delete(object);
+        return NULL;
+    }
+    return object;
+}

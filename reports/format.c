@@ -1,0 +1,181 @@
+#include "format.h"
+
+#include "reports.h"
+#include "store.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+void ypi_format_share(char out[YPI_FIGURE_MAX], double share)
+{
+    if (isnan(share))
+        snprintf(out, YPI_FIGURE_MAX, "n/a");
+    else
+        snprintf(out, YPI_FIGURE_MAX, "%+.1f %%", 100 * share);
+}
+
+void ypi_format_time(char out[32], double since_1970)
+{
+    struct tm local;
+    time_t seconds = isfinite(since_1970) ? (time_t)since_1970 : 0;
+    if (!isfinite(since_1970) || !localtime_r(&seconds, &local) ||
+        strftime(out, 32, "%Y-%m-%d %H:%M:%S", &local) == 0)
+        *out = '\0';
+}
+
+void ypi_format_measurement(char out[YPI_FIGURE_MAX], const cJSON *measurement, double seconds)
+{
+    double items = ypi_real(measurement, "items");
+    double flops = ypi_real(measurement, "flops");
+    double bytes = ypi_real(measurement, "bytes");
+    if (items > 0)
+        ypi_format_rate(out, items / seconds, ypi_text_of(measurement, "unit"));
+    else if (flops > 0)
+        ypi_format_rate(out, flops / seconds, "FLOP");
+    else if (bytes > 0)
+        ypi_format_rate(out, bytes / seconds, "B");
+    else
+        ypi_format_seconds(out, seconds);
+}
+
+static bool continues(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80; /* of a character whose first byte went before */
+}
+
+int ypi_columns(const char *text)
+{
+    int columns = 0;
+    for (; *text && *text != '\n'; text++)
+        columns += !continues(*text);
+    return columns;
+}
+
+/* 0x9b and its like begin a command too, as a character of two bytes. */
+static bool is_command(const char *text)
+{
+    unsigned char c = (unsigned char)text[0];
+    return c < 0x20 || c == 0x7f || (c == 0xc2 && (unsigned char)text[1] < 0xa0);
+}
+
+/* Writes the first `columns` of a line; returns what follows them. */
+static const char *put_columns(const char *text, int columns)
+{
+    for (; *text && *text != '\n'; text++) {
+        if (!continues(*text) && columns-- == 0)
+            break;
+        if (is_command(text)) {
+            putchar('?');
+            text += (unsigned char)*text == 0xc2;
+        } else {
+            putchar(*text);
+        }
+    }
+    return text;
+}
+
+int ypi_put_line(const char *text, int width)
+{
+    int all = ypi_columns(text);
+    bool cut = width > 3 && all > width;
+    (void)put_columns(text, cut ? width - 3 : all);
+    if (cut)
+        fputs("...", stdout);
+    return cut ? width : all;
+}
+
+/* How many columns to write so that the line ends before a blank, if it must be broken. */
+static int break_at(const char *text, int room)
+{
+    int columns = 0;
+    int last = 0;
+    int all = ypi_columns(text);
+    if (all <= room)
+        return all;
+    for (; *text && columns <= room; text++) {
+        if (*text == ' ' && columns > 0)
+            last = columns;
+        columns += !continues(*text);
+    }
+    return last ? last : room;
+}
+
+static void put_broken(const char *text, int indent, int room)
+{
+    for (const char *before = ""; *text && *text != '\n'; before = "\n") {
+        if (*before)
+            printf("%s%*s", before, indent, "");
+        text = put_columns(text, break_at(text, room));
+        text += *text == ' ';
+    }
+    putchar('\n');
+}
+
+static void put_all(const char *text, int indent, bool first, int room)
+{
+    while (*text) {
+        if (first)
+            printf("%*s", indent, "");
+        first = true;
+        put_broken(text, indent, room);
+        text += strcspn(text, "\n");
+        text += *text == '\n';
+    }
+}
+
+void ypi_put_lines(const char *text, int indent)
+{
+    put_all(text, indent, true, INT_MAX - 1);
+}
+
+void ypi_put_text(const char *text, int indent)
+{
+    if (!*text)
+        putchar('\n');
+    put_all(text, indent, false, isatty(STDOUT_FILENO) ? YPI_LINE_WIDTH - indent : INT_MAX - 1);
+}
+
+void ypi_put_outcome(const char *outcome, int width)
+{
+    static const char *const good[] = {"passed", "met", NULL};
+    static const char *const bad[] = {"failed", "error", "not met", "unmeasured", NULL};
+    const char *colour = "33";
+    const char *wish = getenv("NO_COLOR");
+    bool plain = !isatty(STDOUT_FILENO) || (wish && *wish);
+    for (int i = 0; good[i]; i++)
+        if (strcmp(outcome, good[i]) == 0)
+            colour = "32";
+    for (int i = 0; bad[i]; i++)
+        if (strcmp(outcome, bad[i]) == 0)
+            colour = "31";
+    if (plain)
+        printf("%-*s", width, outcome);
+    else
+        printf("\033[%sm%-*s\033[0m", colour, width, outcome);
+}
+
+int ypi_flush(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return YPI_REPORT_OK;
+    fprintf(stderr, "yieldpoint: the output cannot be written: %s\n", strerror(errno));
+    return YPI_REPORT_FILE;
+}
+
+int ypi_put_json(const cJSON *document)
+{
+    char *text = cJSON_Print(document);
+    if (!text) {
+        fputs("yieldpoint: no memory for the output\n", stderr);
+        return YPI_REPORT_FILE;
+    }
+    puts(text);
+    cJSON_free(text);
+    return ypi_flush();
+}

@@ -1,0 +1,41 @@
+/* Figures and texts for a person's eyes. */
+#ifndef YPI_FORMAT_H
+#define YPI_FORMAT_H
+
+#include "figures.h"
+
+#include <cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define YPI_LINE_WIDTH 100
+
+/* Year-month-day and time of the local clock; "" for NaN. */
+void ypi_format_time(char out[32], double since_1970);
+/* +12.3 %; n/a for NaN. */
+void ypi_format_share(char out[YPI_FIGURE_MAX], double share);
+
+/* The best that is known of a measurement: items, operations or bytes a second, else seconds. */
+void ypi_format_measurement(char out[YPI_FIGURE_MAX], const cJSON *measurement, double seconds);
+
+/* To the standard output. A control character becomes '?', so that what a case wrote does not
+ * take hold of the terminal. */
+
+/* The first line, at most `width` columns of it (0: all). Returns the columns written. */
+int ypi_put_line(const char *text, int width);
+/* All lines, `indent` blanks before each. */
+void ypi_put_lines(const char *text, int indent);
+/* The same, but on a terminal a long line is broken, and the first blanks are left to the caller.
+ */
+void ypi_put_text(const char *text, int indent);
+
+int ypi_columns(const char *text); /* of the first line */
+
+/* An outcome or a verdict, padded to `width`, coloured on a terminal unless NO_COLOR is set. */
+void ypi_put_outcome(const char *outcome, int width);
+
+/* The document to the standard output; the exit code for what came of the output. */
+int ypi_put_json(const cJSON *document);
+int ypi_flush(void);
+
+#endif

@@ -1,0 +1,95 @@
+/* yieldpoint history: what ran, newest first. */
+#include "reports.h"
+
+#include "arguments.h"
+#include "format.h"
+#include "result.h"
+#include "runs.h"
+#include "store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_outcome(const char *word)
+{
+    for (int i = 0; i < YPI_OUTCOMES; i++)
+        if (strcmp(word, ypi_outcome_name((enum ypi_outcome)i)) == 0)
+            return true;
+    return false;
+}
+
+static bool is_count(const char *word)
+{
+    return *word && strlen(word) <= 9 && word[strspn(word, "0123456789")] == '\0';
+}
+
+/* False when a value is not allowed; that was told. */
+static bool check(int argc, char **argv, char *limit, char *outcome)
+{
+    if (limit && (!is_count(limit) || atol(limit) == 0)) {
+        ypi_usage_error(argc, argv, ypi_place_of(argc, argv, limit),
+                        "-n %s: a number of results is wanted, from 1 to 999999999", limit);
+        return false;
+    }
+    if (outcome && !is_outcome(outcome)) {
+        char names[128] = "";
+        for (int i = 0; i < YPI_OUTCOMES; i++) {
+            size_t used = strlen(names);
+            snprintf(names + used, sizeof names - used, " %s",
+                     ypi_outcome_name((enum ypi_outcome)i));
+        }
+        ypi_usage_error(argc, argv, ypi_place_of(argc, argv, outcome),
+                        "--outcome %s: there is no such outcome, but%s", outcome, names);
+        return false;
+    }
+    return true;
+}
+
+static int print(cJSON *runs, bool json)
+{
+    bool nothing = cJSON_GetArraySize(runs) == 0;
+    int code;
+    if (json) {
+        cJSON *document = cJSON_CreateObject();
+        cJSON_AddItemReferenceToObject(document, "runs", runs);
+        code = ypi_put_json(document);
+        cJSON_Delete(document);
+    } else {
+        ypi_runs_print(runs);
+        code = ypi_flush();
+    }
+    if (!nothing || code != YPI_REPORT_OK)
+        return code;
+    fputs("yieldpoint: no result matches\n", stderr);
+    return YPI_REPORT_NOTHING;
+}
+
+int ypi_report_history(int argc, char **argv)
+{
+    char *file = NULL;
+    char *limit = NULL;
+    char *id = NULL;
+    char *outcome = NULL;
+    bool json = false;
+    const struct ypi_report_option options[] = {
+        {.name = "--history", .value = &file}, {.name = "-n", .value = &limit},
+        {.name = "--id", .value = &id},        {.name = "--outcome", .value = &outcome},
+        {.name = "--json", .flag = &json},     {0},
+    };
+    if (!ypi_report_options(argc, argv, options, NULL) || !check(argc, argv, limit, outcome))
+        return YPI_REPORT_USAGE;
+    sqlite3 *db = ypi_store_open(file);
+    cJSON *runs = NULL;
+    int code = YPI_REPORT_FILE;
+    if (db)
+        runs = ypi_runs_load(db, &(struct ypi_runs_filter){
+                                     .id = id, .outcome = outcome, .limit = limit ? limit : "20"});
+    if (runs)
+        code = print(runs, json);
+    else
+        fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
+    cJSON_Delete(runs);
+    sqlite3_close(db);
+    return code;
+}

@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+"""Tests of the scripts in ci/, told as TAP.
+
+usage: scripts.py Setup | Tally | Checks
+"""
+
+import os
+import re
+import shlex
+import sys
+import tempfile
+import time
+import traceback
+import unittest
+
+import standin
+
+
+class Scratch(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.directory = scratch.name
+        self.maxDiff = None
+
+    def machine(self, **more):
+        return standin.Machine(os.path.join(self.directory, "machine"), **more)
+
+    def project(self, tests):
+        return standin.Project(os.path.join(self.directory, "project"), tests)
+
+
+class Setup(Scratch):
+    def test_complete_machine_is_left_alone(self):
+        code, told, called = self.machine().complete().setup()
+        self.assertEqual((code, told, called), (0, "setup: nothing is missing\n", []))
+
+    def test_check_names_and_changes_nothing(self):
+        code, told, called = self.machine().complete(without=("meson", "inih")).setup("--check")
+        self.assertEqual(code, 1)
+        self.assertEqual(called, [])
+        self.assertEqual(
+            told,
+            "setup: missing meson (Debian package meson)\n"
+            "setup: missing inih (Debian package libinih-dev)\n",
+        )
+
+    def test_empty_machine_misses_everything_once(self):
+        code, told, _ = self.machine().setup("--check")
+        lines = told.splitlines()
+        self.assertEqual(code, 1)
+        self.assertEqual(len(lines), len(set(lines)))
+        for name in standin.Machine.TOOLS + standin.Machine.MODULES + standin.Machine.HEADERS:
+            self.assertIn(f"setup: missing {name} (", told)
+
+    def test_root_installs_what_is_missing_and_says_so_first(self):
+        machine = self.machine().complete(without=("ninja",))
+        machine.offer("ninja")
+        code, told, called = machine.setup()
+        self.assertEqual(code, 0, told)
+        self.assertIn("setup: installing ninja-build\n", told)
+        self.assertEqual(len(called), 2)
+        self.assertRegex(called[0], r" update$")
+        self.assertRegex(called[1], r" install -y --no-install-recommends ninja-build$")
+        self.assertEqual(machine.setup(), (0, "setup: nothing is missing\n", called))
+
+    def test_installed_and_still_not_found_is_an_error(self):
+        code, told, _ = self.machine().complete(without=("hwloc",)).setup()
+        self.assertEqual(code, 1)
+        self.assertIn("still not found: hwloc", told)
+
+    def test_user_without_sudo_gets_the_line_to_run(self):
+        code, told, called = self.machine(user=1000).complete(without=("g++", "git")).setup()
+        self.assertEqual((code, called), (1, []))
+        self.assertIn("apt-get install --no-install-recommends g++ git\n", told)
+
+    def test_user_with_sudo_installs(self):
+        machine = self.machine(user=1000).complete(without=("ninja",))
+        machine.offer("ninja")
+        sudo = f'[ "$1" = -n ] || exit 9\necho sudo >>"{machine.called}"\nshift\n"$@"'
+        machine.tool("sudo", sudo)
+        machine.tool("true")
+        code, told, called = machine.setup()
+        self.assertEqual(code, 0, told)
+        self.assertEqual([line.split()[0] for line in called], ["sudo"] + 2 * ["sudo", "apt-get"])
+
+    def test_sudo_that_asks_for_a_password_is_no_sudo(self):
+        machine = self.machine(user=1000).complete(without=("ninja",))
+        machine.tool("sudo", "exit 1")
+        code, told, called = machine.setup()
+        self.assertEqual((code, called), (1, []))
+        self.assertIn("neither root nor sudo", told)
+
+    def test_openblas_with_threads_of_its_own_will_not_do(self):
+        machine = self.machine().complete()
+        machine.pkg_config(machine.MODULES, openblas="USE_OPENMP=0")
+        code, told, _ = machine.setup("--check")
+        self.assertEqual(code, 1)
+        self.assertEqual(told, "setup: missing openblas (Debian package libopenblas-openmp-dev)\n")
+
+    def test_purposes(self):
+        machine = self.machine().complete(without=("clang-tidy", "Random123/philox.h"))
+        self.assertEqual(machine.setup("--check", "--for", "build")[0], 0)
+        told = machine.setup("--check", "--for", "stress")[1]
+        self.assertIn("philox.h", told)
+        self.assertNotIn("clang-tidy", told)
+        told = machine.setup("--check", "--for", "test")[1]
+        self.assertIn("philox.h", told)
+        self.assertIn("clang-tidy", told)
+
+    def test_wrong_arguments_are_named(self):
+        machine = self.machine().complete()
+        for arguments, named in (("--chekc", "'--chekc'"), ("--for x", "'x'"), ("--for", "''")):
+            code, told, called = machine.setup(*arguments.split())
+            self.assertEqual((code, called), (2, []))
+            self.assertIn(named, told)
+
+    def test_prefix_is_looked_into(self):
+        machine = self.machine(user=1000).complete(without=("ninja", "hwloc"))
+        prefix = os.path.join(self.directory, "prefix")
+        machine.tool("ninja", where=prefix + "/usr/bin")
+        machine.pkg_config(machine.MODULES, where=prefix + "/usr/bin")
+        self.assertEqual(machine.setup("--check")[0], 1)
+        self.assertEqual(machine.setup("--check", YP_PREFIX=prefix)[0], 0)
+
+    def test_nothing_is_installed_beside_a_prefix(self):
+        machine = self.machine().complete(without=("ninja",))
+        code, told, called = machine.setup(YP_PREFIX=self.directory)
+        self.assertEqual((code, called), (1, []))
+        self.assertIn("missing ninja", told)
+        self.assertIn("YP_PREFIX", told)
+
+    def test_prefix_that_is_not_there(self):
+        code, told, _ = self.machine().complete().setup(YP_PREFIX="/nowhere")
+        self.assertEqual(code, 1)
+        self.assertIn("YP_PREFIX", told)
+
+
+class Tally(Scratch):
+    """Runs one declared test and compares what is counted and told."""
+
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.project = standin.Project(
+            os.path.join(scratch.name, "project"),
+            "test('tap', program, protocol: 'tap', suite: 'unit')\n"
+            "test('plain', program, suite: 'unit')\n"
+            "test('tap-short', program, protocol: 'tap', timeout: 1, suite: 'unit')\n"
+            "test('plain-short', program, timeout: 1, suite: 'unit')\n",
+        )
+        cls.build = cls.project.path("build")
+        done = standin.call(["meson", "setup", cls.build, cls.project.root])
+        assert done.returncode == 0, done.stdout
+
+    def counted(self, arguments, name="tap", expected=1):
+        code = standin.call(
+            ["meson", "test", "-C", self.build, "--test-args", shlex.join(arguments), name]
+        ).returncode
+        log = os.path.join(self.build, "meson-logs", "testlog")
+        done = standin.call(
+            ["python3", self.project.path("ci/tally.py"), "x", log, str(expected), str(code)]
+        )
+        self.assertEqual(done.returncode, 0, done.stdout)
+        counts, _, told = done.stdout.partition("\n")
+        return counts, told
+
+    def test_each_subtest_counts(self):
+        counts, told = self.counted(
+            ["1..3", "ok 1 - a", "not ok 2 - b[n=3-cpu]", "ok 3 - c # SKIP why"]
+        )
+        self.assertEqual(counts, "1 1 1")
+        self.assertIn("FAILED x: tap: b[n=3-cpu]\n", told)
+        self.assertIn("SKIPPED x: tap: c (why)\n", told)
+
+    def test_expected_failure_is_no_failure(self):
+        self.assertEqual(self.counted(["1..1", "not ok 1 - a # TODO known"])[0], "1 0 0")
+
+    def test_death_after_passed_subtests(self):
+        self.assertEqual(self.counted(["1..2", "ok 1 - a", "die"])[0], "1 1 0")
+
+    def test_exit_code_after_passed_subtests(self):
+        self.assertEqual(self.counted(["1..1", "ok 1 - a", "return", "3"])[0], "1 1 0")
+
+    def test_failed_subtest_and_exit_code_is_one_failure(self):
+        self.assertEqual(self.counted(["1..1", "not ok 1 - a", "return", "1"])[0], "0 1 0")
+
+    def test_hang(self):
+        counts, told = self.counted(["1..2", "ok 1 - a", "hang"], "tap-short")
+        self.assertEqual(counts, "1 1 0")
+        self.assertIn("timeout", told)
+
+    def test_hang_without_tap(self):
+        self.assertEqual(self.counted(["hang"], "plain-short")[0], "0 1 0")
+
+    def test_fewer_than_planned(self):
+        self.assertEqual(self.counted(["1..2", "ok 1 - a"])[0], "1 1 0")
+
+    def test_bail_out(self):
+        self.assertEqual(self.counted(["1..2", "Bail out! disk full"])[0], "0 1 0")
+
+    def test_no_subtest_is_a_failure(self):
+        self.assertEqual(self.counted(["1..0"])[0], "0 1 0")
+
+    def test_no_subtest_with_a_reason_is_a_skip(self):
+        counts, told = self.counted(["1..0 # SKIP no GPU here"])
+        self.assertEqual(counts, "0 0 1")
+        self.assertIn("SKIPPED x: tap (no GPU here)", told)
+
+    def test_exit_codes(self):
+        for code, counts in ((0, "1 0 0"), (1, "0 1 0"), (77, "0 0 1"), (99, "0 1 0")):
+            self.assertEqual(self.counted(["exit", str(code)], "plain")[0], counts)
+
+    def test_output_that_xml_cannot_hold(self):
+        counts, told = self.counted(["1..2", "not ok 1 - a", "garbage", "ok 2 - b"])
+        self.assertEqual(counts, "1 1 0")
+        self.assertIn("| red?", told)
+
+    def test_fewer_tests_than_selected(self):
+        counts, told = self.counted(["1..1", "ok 1 - a"], expected=2)
+        self.assertEqual(counts, "1 1 0")
+        self.assertIn("2 tests were selected, 1 ran", told)
+
+    def test_no_log(self):
+        tally = os.path.join(standin.CI, "tally.py")
+        done = standin.call(["python3", tally, "x", self.directory + "/no", "1", "0"])
+        self.assertTrue(done.stdout.startswith("0 1 0\n"), done.stdout)
+
+
+GREEN = """test('plain', program, args: ['exit', '0'], suite: 'unit')
+test('told', program, args: ['1..2', 'ok 1 - a', 'ok 2 - b'], protocol: 'tap', suite: 'unit')
+test('small', program, args: ['options', '--speed=record'], suite: ['stress', 'small'])
+test('medium', program, args: ['exit', '1'], suite: ['stress', 'medium'])
+test('slow', program, args: ['exit', '1'], suite: ['stress', 'slow'])
+"""
+# format, lint and three builds; 4 in the first two builds, 3 in the one by clang
+PASSED = 5 + 4 + 4 + 3
+
+
+class Checks(Scratch):
+    def test_green_and_the_second_run_does_nothing(self):
+        project = self.project(GREEN)
+        code, told, last = project.check()
+        self.assertEqual((code, last), (0, f"{PASSED} passed, 0 failed, 0 skipped"), told)
+        begun = time.time()
+        code, told, last = project.check()
+        self.assertEqual((code, last), (0, f"{PASSED} passed, 0 failed, 0 skipped"), told)
+        self.assertIn("setup: nothing is missing", told)
+        for directory, _, names in os.walk(project.path("build")):
+            for name in names:
+                made = os.path.join(directory, name)
+                if name.endswith((".o", "build.ninja")) or name == "program":
+                    self.assertLess(os.stat(made).st_mtime, begun, made)
+
+    def test_every_kind_of_failure_is_counted_and_does_not_stop_the_others(self):
+        project = self.project(GREEN + "test('red', program, args: ['exit', '3'], suite: 'unit')\n")
+        # A warning of clang alone, and a line clang-format would break.
+        source = standin.read(project.path("program.c"))
+        standin.write(
+            project.path("program.c"),
+            source + "#ifdef __clang__\nint broken( void ) { int x; return x; }\n#endif\n",
+        )
+        code, told, last = project.check()
+        self.assertEqual(code, 1)
+        # red in two builds, format, build with clang; the tests and lint of that build do not run
+        self.assertEqual(last, f"{2 + 4 + 4} passed, 4 failed, 0 skipped", told)
+        summary = told[told.index("\nFAILED ") :]
+        for name in ("format", "build with clang, release", "test build: red", "asan build: red"):
+            self.assertIn(f"FAILED {name}", summary)
+        self.assertIn("uninitialized", summary)
+
+    def test_lint(self):
+        project = self.project(GREEN)
+        source = standin.read(project.path("program.c"))
+        standin.write(
+            project.path("program.c"),
+            source + "\nint sign(int n);\nint sign(int n)\n{\n    if (n < 0)\n        return -1;\n"
+            "    else\n        return 1;\n}\n",
+        )
+        code, told, last = project.check()
+        self.assertEqual((code, last), (1, f"{PASSED - 1} passed, 1 failed, 0 skipped"), told)
+        self.assertIn("FAILED lint", told)
+        self.assertIn("readability-else-after-return", told)
+
+    def test_no_tests_is_a_failure(self):
+        code, told, last = self.project("").check()
+        self.assertEqual((code, last), (1, "5 passed, 3 failed, 0 skipped"), told)
+
+    def test_skips_are_told(self):
+        gone = "test('gone', program, args: ['exit', '77'], suite: 'zoo')\n"
+        project = self.project(GREEN + gone)
+        code, told, last = project.check()
+        self.assertEqual((code, last), (0, f"{PASSED} passed, 0 failed, 2 skipped"), told)
+        self.assertIn("SKIPPED test build: gone", told)
+
+    def test_moved_tree_is_built_anew(self):
+        project = self.project(GREEN)
+        self.assertEqual(project.check()[0], 0)
+        moved = project.root + " moved"
+        os.rename(project.root, moved)
+        project.root = moved
+        project.declare(GREEN + "test('new', program, args: ['exit', '0'], suite: 'unit')\n")
+        code, told, last = project.check()
+        self.assertEqual((code, last), (0, f"{PASSED + 3} passed, 0 failed, 0 skipped"), told)
+
+
+class Tap(unittest.TestResult):
+    def tell(self, test, word, error=None):
+        for line in traceback.format_exception(*error) if error else ():
+            sys.stderr.write(line)
+        name = re.sub("^test_", "", test._testMethodName).replace("_", " ")
+        print(f"{word} {self.testsRun} - {name}", flush=True)
+
+    def addSuccess(self, test):
+        self.tell(test, "ok")
+
+    def addFailure(self, test, error):
+        self.tell(test, "not ok", error)
+
+    addError = addFailure
+
+
+if __name__ == "__main__":
+    selected = unittest.defaultTestLoader.loadTestsFromTestCase(globals()[sys.argv[1]])
+    print(f"1..{selected.countTestCases()}", flush=True)
+    selected.run(Tap())
