@@ -370,8 +370,6 @@ static void tell_memory(const struct yp_case *t)
 static void begin(struct yp_case *t)
 {
     const struct ypi_wire *wire = t->child->wire;
-    struct ypi_hello hello = {.pid = getpid()};
-    ypi_child_send(t, YPI_MESSAGE_HELLO, &hello, sizeof hello, NULL, 0);
     if (wire->cgroup != NULL)
         ypi_cgroup_join(wire->cgroup);
     /* Whatever the case forks, however it detaches, stays a descendant of this process. */
@@ -453,6 +451,11 @@ __attribute__((destructor(101))) static void tell_exit(void)
 
 void ypi_child_main(void)
 {
+    /* Before Criterion tells the runner of the case: it tells of cases that it passes over too, and
+     * only one that has a process has said so here. */
+    const struct ypi_wire *wire = criterion_current_test->data->data;
+    struct ypi_hello hello = {.pid = getpid()};
+    ypi_channel_send(wire->channel, YPI_MESSAGE_HELLO, &hello, sizeof hello, NULL, 0);
     criterion_internal_test_setup();
     criterion_internal_test_main(run_case);
 }

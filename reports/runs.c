@@ -98,6 +98,7 @@ cJSON *ypi_runs_load(sqlite3 *db, const struct ypi_runs_filter *filter)
 
 #define BEFORE_ID 21 /* columns: indent, UUID's begin, outcome, gaps */
 
+/* May have more lines than the one that is shown. */
 static void headline(const cJSON *result, char *out, size_t size)
 {
     const cJSON *failure = cJSON_GetObjectItem(result, "failure");
@@ -106,9 +107,8 @@ static void headline(const cJSON *result, char *out, size_t size)
     char figure[YPI_FIGURE_MAX];
     *out = '\0';
     if (failure) {
-        const char *message = ypi_text_of(failure, "message");
-        snprintf(out, size, "%s: %.*s", ypi_text_of(failure, "cause"), (int)strcspn(message, "\n"),
-                 message);
+        snprintf(out, size, "%s: %s", ypi_text_of(failure, "cause"),
+                 ypi_text_of(failure, "message"));
     } else if (*reason) {
         snprintf(out, size, "%s", reason);
     } else if (measurement) {

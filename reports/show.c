@@ -106,7 +106,14 @@ static bool is_prefix_of_uuid(const char *word)
            word[strspn(word, "0123456789abcdefABCDEF-")] == '\0';
 }
 
-/* The word is tried as an id first, then as the begin of a UUID, then as a part of an id. */
+#define NEWEST_OF_CASES_WHERE \
+    "SELECT (SELECT id FROM result WHERE case_id = test_case.id" \
+    "  ORDER BY started DESC, rowid DESC LIMIT 1) AS id," \
+    " 'result' AS kind, test_case.id AS label FROM test_case" \
+    " WHERE EXISTS (SELECT 1 FROM result WHERE case_id = test_case.id) AND "
+
+/* The word is tried as an id first, then as the begin of a UUID, then as the end of an id, which
+ * a file's name and all after it are, then as any part of one. */
 static int find_and_show(sqlite3 *db, const struct request *request)
 {
     static const char last[] = "SELECT id, 'result' AS kind FROM result WHERE ?1 IS NOT NULL"
@@ -117,11 +124,9 @@ static int find_and_show(sqlite3 *db, const struct request *request)
         "SELECT id, 'result' AS kind, 'result ' || id AS label FROM result"
         " WHERE substr(id, 1, length(?1)) = lower(?1) UNION ALL"
         " SELECT id, 'run', 'run ' || id FROM run WHERE substr(id, 1, length(?1)) = lower(?1)";
-    static const char by_part[] =
-        "SELECT (SELECT id FROM result WHERE case_id = test_case.id"
-        "  ORDER BY started DESC, rowid DESC LIMIT 1) AS id,"
-        " 'result' AS kind, test_case.id AS label FROM test_case WHERE instr(test_case.id, ?1) > 0"
-        " AND EXISTS (SELECT 1 FROM result WHERE case_id = test_case.id) ORDER BY 3";
+    static const char by_end[] =
+        NEWEST_OF_CASES_WHERE "substr(test_case.id, -length(?1)) = ?1 ORDER BY 3";
+    static const char by_part[] = NEWEST_OF_CASES_WHERE "instr(test_case.id, ?1) > 0 ORDER BY 3";
     int code = -1;
     if (strcmp(request->word, "last") == 0)
         code = try_rows(db, request, last, "");
@@ -129,6 +134,8 @@ static int find_and_show(sqlite3 *db, const struct request *request)
         code = try_rows(db, request, by_id, "");
     if (code < 0 && is_prefix_of_uuid(request->word))
         code = try_rows(db, request, by_prefix, "begin of several UUIDs");
+    if (code < 0)
+        code = try_rows(db, request, by_end, "end of several ids");
     if (code < 0)
         code = try_rows(db, request, by_part, "part of several ids");
     if (code >= 0)

@@ -50,7 +50,8 @@ class Setup(Scratch):
         lines = told.splitlines()
         self.assertEqual(code, 1)
         self.assertEqual(len(lines), len(set(lines)))
-        for name in standin.Machine.TOOLS + standin.Machine.MODULES + standin.Machine.HEADERS:
+        on = standin.Machine
+        for name in on.TOOLS + on.CHECKERS + on.MODULES + on.HEADERS:
             self.assertIn(f"setup: missing {name} (", told)
 
     def test_root_installs_what_is_missing_and_says_so_first(self):

@@ -39,7 +39,8 @@ class Machine:
     was called in `called` and makes what `offers` says it would install."""
 
     HELPERS = ("awk", "bash", "cat", "dirname", "env", "sort")
-    TOOLS = ("gcc", "g++", "meson", "ninja", "python3", "git", "sqlite3", "clang", "clang++")
+    TOOLS = ("gcc", "g++", "meson", "ninja", "python3", "git", "sqlite3")
+    CHECKERS = ("pgrep", "clang", "clang++", "clang-format", "clang-tidy")
     MODULES = ("criterion", "hwloc", "sqlite3", "inih", "libcjson", "openblas", "lapacke")
     HEADERS = ("stdio.h", "Random123/philox.h", "omp.h")
 
@@ -71,7 +72,7 @@ class Machine:
         )
 
     def complete(self, without=()):
-        for name in self.TOOLS + ("clang-format", "clang-tidy"):
+        for name in self.TOOLS + self.CHECKERS:
             if name not in without:
                 self.tool(name)
         self.compilers(h for h in self.HEADERS if h not in without)

@@ -1,0 +1,131 @@
+/* The operations of the RX detector over channels, from data that are in memory already. */
+#include "scene_tiles.h"
+
+#include <omp.h>
+
+enum { TILES = 16, TILE_PIXELS = 4096 };
+
+/* One image's worth of tiles, kept. */
+struct kept {
+    struct rx_source source;
+    float *values;
+    uint8_t *labels;
+    uint64_t hash;
+};
+
+static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *labels,
+                            struct rx_tile *tile)
+{
+    (void)values, (void)labels;
+    const struct kept *kept = arg;
+    tile->values = kept->values + index * TILE_PIXELS * kept->source.channels;
+    tile->labels = kept->labels + index * TILE_PIXELS;
+    tile->pixels = TILE_PIXELS;
+    return YP_OK;
+}
+
+static void keep(struct kept *kept, struct yp_case *t)
+{
+    size_t channels = (size_t)yp_int(t, "channels");
+    size_t pixels = (size_t)TILES * TILE_PIXELS;
+    struct scale s = {.cubes = 1, .height = 256, .width = 256, .channels = channels};
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
+    kept->source = (struct rx_source){.channels = channels, .tile_pixels = TILE_PIXELS,
+                                      .tiles = TILES, .yield = yield, .arg = kept};
+    kept->values = yp_alloc(t, pixels * channels * sizeof *kept->values);
+    kept->labels = yp_alloc(t, pixels);
+    yp_ok(t, synth_scene_tile(tiles.scene, 0, 0, pixels, kept->values, kept->labels, NULL));
+    yp_data_hash(t, yp_hash_f32(0, kept->values, pixels * channels));
+    scene_tiles_close(&tiles);
+}
+
+static void reset_rx(void *rx)
+{
+    rx_reset(rx);
+}
+
+#define CHANNELS yp_axis_int("channels", 10, 50, 100, 200)
+#define PIXELS ((double)TILES * TILE_PIXELS)
+
+YP_TEST(rx, scene, .tags = "perf small", .axes = YP_AXES(CHANNELS),
+        .budgets = YP_BUDGETS(yp_min_rate("scene", 30e6)))
+{
+    size_t channels = (size_t)yp_int(t, "channels");
+    struct scale s = {.cubes = 1, .height = 256, .width = 256, .channels = channels};
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
+    float *values = yp_alloc(t, TILE_PIXELS * channels * sizeof *values);
+    enum yp_status status = YP_OK;
+    uint64_t cube = 0;
+    yp_measure(t, "scene", .items = (double)(TILE_PIXELS * channels), .unit = "values",
+               .bytes = 4.0 * (double)(TILE_PIXELS * channels)) {
+        status = synth_scene_tile(tiles.scene, cube++, 0, TILE_PIXELS, values, NULL, NULL);
+        yp_keep(values);
+    }
+    yp_ok(t, status);
+    scene_tiles_close(&tiles);
+}
+
+YP_TEST(rx, statistics, .tags = "perf small", .axes = YP_AXES(CHANNELS),
+        .budgets = YP_BUDGETS(yp_min_flops("statistics", 1e9)))
+{
+    struct kept kept;
+    keep(&kept, t);
+    double c = (double)kept.source.channels;
+    struct rx *rx = rx_create(yp_device(t), kept.source.channels, TILE_PIXELS, 0);
+    yp_require(t, rx != NULL, "%s", yp_last_error());
+    enum yp_status status = YP_OK;
+    yp_measure(t, "statistics", .flops = PIXELS * c * (c + 1), .bytes = 4 * PIXELS * c,
+               .reset = reset_rx, .arg = rx) {
+        status = rx_fit(rx, &kept.source);
+    }
+    yp_ok(t, status);
+    rx_destroy(rx);
+}
+
+YP_TEST(rx, score, .tags = "perf small", .axes = YP_AXES(CHANNELS),
+        .budgets = YP_BUDGETS(yp_min_flops("score", 1e9)))
+{
+    struct kept kept;
+    keep(&kept, t);
+    double c = (double)kept.source.channels;
+    struct rx *rx = rx_create(yp_device(t), kept.source.channels, TILE_PIXELS, 0);
+    yp_require(t, rx != NULL, "%s", yp_last_error());
+    yp_ok(t, rx_fit(rx, &kept.source));
+    yp_ok(t, rx_finish(rx, RX_EPS));
+    float *scores = yp_alloc(t, (size_t)TILES * TILE_PIXELS * sizeof *scores);
+    enum yp_status status = YP_OK;
+    /* C^2 is what the triangular product needs; the dense one that is done has twice as many. */
+    yp_measure(t, "score", .flops = PIXELS * c * c, .bytes = 4 * PIXELS * c) {
+        status = rx_score(rx, &kept.source, scores);
+    }
+    yp_ok(t, status);
+    rx_destroy(rx);
+}
+
+YP_TEST(rx, gradient_step, .tags = "perf small", .axes = YP_AXES(CHANNELS),
+        .budgets = YP_BUDGETS(yp_min_flops("gradient step", 1e9)))
+{
+    struct kept kept;
+    keep(&kept, t);
+    size_t channels = kept.source.channels;
+    double c = (double)channels;
+    struct rx *rx = rx_create(yp_device(t), channels, TILE_PIXELS, 0);
+    struct rx_loss *loss = rx_loss_create(yp_device(t), channels, TILE_PIXELS, 0);
+    yp_require(t, rx != NULL && loss != NULL, "%s", yp_last_error());
+    yp_ok(t, rx_fit(rx, &kept.source));
+    yp_ok(t, rx_finish(rx, RX_EPS));
+    float *parameters = yp_alloc(t, rx_loss_parameters(channels) * sizeof *parameters);
+    float *gradient = yp_alloc(t, rx_loss_parameters(channels) * sizeof *gradient);
+    yp_ok(t, rx_loss_start(rx, 0.05F, (float)c, parameters));
+    double mean = 0;
+    enum yp_status status = YP_OK;
+    yp_measure(t, "gradient step", .flops = 4 * PIXELS * c * c, .bytes = 4 * PIXELS * c) {
+        status = rx_loss_gradient(loss, &kept.source, parameters, &mean, gradient);
+    }
+    yp_ok(t, status);
+    yp_value(t, "mean loss", mean);
+    rx_loss_destroy(loss);
+    rx_destroy(rx);
+}

@@ -1,0 +1,294 @@
+/* The RX detector as the data grow: does it stay right and inside its memory. */
+#include "scene_tiles.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#define TILE_PIXELS 4096
+/* Buffers are one a thread: with two the memory budget means the same on every machine. */
+#define THREADS 2
+/* Scores and labels are kept for this many pixels at most, 5 bytes each. */
+#define SCORED_PIXELS (100 * 128 * 128)
+
+static struct rx *open_rx(struct yp_case *t, size_t channels, size_t tile_pixels, int threads)
+{
+    struct rx *rx = rx_create(yp_device(t), channels, tile_pixels, threads);
+    yp_require(t, rx != NULL, "%s", yp_last_error());
+    return rx;
+}
+
+static void reset_rx(void *rx)
+{
+    rx_reset(rx);
+}
+
+/* ROC-AUC on the first cubes, whose scores are `scores`. */
+static double detection(struct yp_case *t, const struct scene_tiles *tiles, const float *scores,
+                        size_t cubes)
+{
+    size_t places = cubes * tiles->tiles_per_cube * tiles->source.tile_pixels;
+    uint8_t *labels = yp_alloc(t, places);
+    scene_tiles_labels(tiles, t, cubes, labels);
+    double auc = NAN;
+    size_t skipped = 0;
+    yp_ok(t, rx_auc(yp_device(t), scores, labels, places, &auc, &skipped));
+    return auc;
+}
+
+/* The scores that a detector gives to the data it was fitted to sum to (n - 1) C, exactly, when
+ * nothing is added to the covariance: sum (x-mu)^T Sigma^-1 (x-mu) = trace(Sigma^-1 M2). */
+static double score_sum_error(const float *scores, size_t places, double pixels, size_t channels)
+{
+    double sum = 0;
+    for (size_t i = 0; i < places; i++)
+        sum += isnan(scores[i]) ? 0 : (double)scores[i];
+    return fabs(sum / ((pixels - 1) * (double)channels) - 1);
+}
+
+YP_TEST(rx, fit,
+        .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium"),
+                          yp_case_of("large", .tags = "slow", .timeout = 1800)),
+        .timeout = 120,
+        .budgets = YP_BUDGETS(yp_min_rate("fit", 50e6),
+                              yp_max_peak(YP_HOST, 16 * YP_MIB),
+                              yp_max_resident(48 * YP_MIB),
+                              yp_min_value("auc", 0.90),
+                              yp_max_value("score sum error", 1e-4)))
+{
+    struct scale s = scale_named(t, yp_case_name(t));
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
+    struct rx *rx = open_rx(t, s.channels, TILE_PIXELS, THREADS);
+    yp_data_hash(t, scene_tiles_hash(&tiles, t));
+
+    size_t scored = SCORED_PIXELS / (s.height * s.width);
+    bool once = s.cubes > scored;
+    enum yp_status status = YP_OK;
+    yp_measure(t, "fit", .items = scale_values(&s), .unit = "values",
+               .flops = scale_values(&s) * (double)(s.channels + 1), .reset = reset_rx, .arg = rx,
+               .warmup = once ? -1 : 0, .samples = once ? 3 : 0) {
+        status = rx_fit(rx, &tiles.source);
+    }
+    yp_ok(t, status);
+    yp_ok(t, rx_finish(rx, 0));
+
+    /* The identity needs all the data; larger scales show it on the cubes that are scored. */
+    if (once) {
+        tiles.source.tiles = scored * tiles.tiles_per_cube;
+        s.cubes = scored;
+        rx_reset(rx);
+        yp_ok(t, rx_fit(rx, &tiles.source));
+        yp_ok(t, rx_finish(rx, 0));
+    }
+    size_t places = tiles.source.tiles * TILE_PIXELS;
+    float *scores = yp_alloc(t, places * sizeof *scores);
+    yp_ok(t, rx_score(rx, &tiles.source, scores));
+    yp_value(t, "score sum error", score_sum_error(scores, places, scale_pixels(&s), s.channels));
+    yp_value(t, "auc", detection(t, &tiles, scores, s.cubes));
+    rx_destroy(rx);
+    scene_tiles_close(&tiles);
+}
+
+/* One data set, whoever makes it: threads and tiles must not show. */
+YP_TEST(rx, same_data,
+        .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
+        .timeout = 120, .parallel = true)
+{
+    struct scale s = scale_named(t, yp_case_name(t));
+    static const size_t tile_pixels[] = {4096, 1000, 137};
+    uint64_t first = 0;
+    for (size_t i = 0; i < sizeof tile_pixels / sizeof tile_pixels[0]; i++) {
+        struct scene_tiles tiles;
+        scene_tiles_open(&tiles, t, &s, tile_pixels[i]);
+        for (int threads = 1; threads <= 2; threads++) {
+            omp_set_num_threads(threads);
+            uint64_t hash = scene_tiles_hash(&tiles, t);
+            if (i == 0 && threads == 1)
+                first = hash;
+            yp_expect(t, hash == first, "%016llx with tiles of %zu pixels and %d threads, %016llx "
+                      "with 4096 and 1", (unsigned long long)hash, tile_pixels[i], threads,
+                      (unsigned long long)first);
+        }
+        scene_tiles_close(&tiles);
+    }
+    yp_data_hash(t, first);
+}
+
+/* Mean, covariance and scores in the same bits for every number of threads at one tile size. */
+YP_TEST(rx, same_statistics,
+        .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
+        .timeout = 120, .parallel = true)
+{
+    struct scale s = scale_named(t, yp_case_name(t));
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
+    size_t values = s.channels * s.channels;
+    size_t places = tiles.source.tiles * TILE_PIXELS;
+    double *covariance[2];
+    float *scores[2];
+    for (int i = 0; i < 2; i++) {
+        struct rx *rx = open_rx(t, s.channels, TILE_PIXELS, i + 1);
+        covariance[i] = yp_alloc(t, values * sizeof *covariance[i]);
+        scores[i] = yp_alloc(t, places * sizeof *scores[i]);
+        yp_ok(t, rx_fit(rx, &tiles.source));
+        yp_ok(t, rx_covariance(rx, covariance[i]));
+        yp_ok(t, rx_finish(rx, RX_EPS));
+        yp_ok(t, rx_score(rx, &tiles.source, scores[i]));
+        rx_destroy(rx);
+    }
+    yp_expect(t, memcmp(covariance[0], covariance[1], values * sizeof *covariance[0]) == 0,
+              "the covariances of 1 and 2 threads differ");
+    yp_expect(t, memcmp(scores[0], scores[1], places * sizeof *scores[0]) == 0,
+              "the scores of 1 and 2 threads differ");
+    yp_data_hash(t, scene_tiles_hash(&tiles, t));
+    scene_tiles_close(&tiles);
+}
+
+/* -- gradients ---------------------------------------------------------------------------- */
+
+struct gradient_case {
+    size_t channels, pixels, parameters;
+    struct rx_tile tile;
+    float *start;  /* parameters, as float */
+    double *exact; /* the same values */
+};
+
+/* A tile of a fitted scene with some targets in it, and the parameters training starts from. */
+static struct gradient_case gradient_case_open(struct yp_case *t, const struct scale *s,
+                                               size_t pixels)
+{
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, s, TILE_PIXELS);
+    struct rx *rx = open_rx(t, s->channels, TILE_PIXELS, THREADS);
+    yp_ok(t, rx_fit(rx, &tiles.source));
+    yp_ok(t, rx_finish(rx, RX_EPS));
+
+    struct gradient_case g = {.channels = s->channels, .pixels = pixels,
+                              .parameters = rx_loss_parameters(s->channels)};
+    g.start = yp_alloc(t, g.parameters * sizeof *g.start);
+    g.exact = yp_alloc(t, g.parameters * sizeof *g.exact);
+    /* A scale that keeps the logits of background and targets off the flat ends of the sigmoid. */
+    yp_ok(t, rx_loss_start(rx, 0.05F, (float)s->channels, g.start));
+    for (size_t i = 0; i < g.parameters; i++)
+        g.exact[i] = (double)g.start[i];
+
+    float *values = yp_alloc(t, pixels * s->channels * sizeof *values);
+    uint8_t *labels = yp_alloc(t, pixels);
+    yp_ok(t, synth_scene_tile(tiles.scene, 0, 0, pixels, values, labels, NULL));
+    for (size_t i = 0; i < pixels; i += 7)
+        labels[i] = 1; /* both classes, whatever the seed put here */
+    g.tile = (struct rx_tile){.values = values, .pixels = pixels, .channels = s->channels,
+                              .labels = labels};
+    yp_data_hash(t, yp_hash_f32(0, values, pixels * s->channels));
+    rx_destroy(rx);
+    scene_tiles_close(&tiles);
+    return g;
+}
+
+/* By finite differences in double precision, every tensor. */
+YP_TEST(rx, gradient,
+        .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
+        .timeout = 120, .parallel = true,
+        .budgets = YP_BUDGETS(yp_max_gradient_error("loss", 1e-6)))
+{
+    struct scale s = scale_named(t, yp_case_name(t));
+    s.cubes = 2;
+    struct gradient_case g = gradient_case_open(t, &s, 64);
+    struct yp_gradient check = {.name = "loss", .inputs = g.parameters, .outputs = g.pixels,
+                                .f = rx_loss_plain, .vjp = rx_loss_plain_vjp, .arg = &g.tile,
+                                .x = g.exact};
+    rx_loss_tensors(g.channels, check.tensors);
+    yp_check_gradient(t, &check);
+}
+
+static enum yp_status yield_kept(void *arg, size_t index, float *values, uint8_t *labels,
+                                 struct rx_tile *tile)
+{
+    (void)index, (void)values, (void)labels;
+    *tile = *(const struct rx_tile *)arg;
+    return YP_OK;
+}
+
+enum { PARTS = 16, PART_PIXELS = 64 };
+
+/* The gradients of one part of the tile by three ways, put where the checks want them: tensor by
+ * tensor, PARTS of each side by side. A tensor of a single number is then one of 16, so that its
+ * error is no matter of luck. */
+static void add_part(struct yp_case *t, const struct gradient_case *g, struct rx_loss *loss,
+                     int part, double *exact, float *plain, float *fast)
+{
+    size_t n = g->parameters;
+    struct rx_tile tile = {.values = g->tile.values + (size_t)part * PART_PIXELS * g->channels,
+                           .labels = g->tile.labels + part * PART_PIXELS,
+                           .pixels = PART_PIXELS, .channels = g->channels};
+    double *exact_part = yp_alloc(t, n * sizeof *exact_part);
+    float *plain_part = yp_alloc(t, n * sizeof *plain_part);
+    float *fast_part = yp_alloc(t, n * sizeof *fast_part);
+    float share[PART_PIXELS]; /* the fast one's loss is the mean over pixels */
+    double exact_share[PART_PIXELS];
+    for (int i = 0; i < PART_PIXELS; i++)
+        exact_share[i] = (double)(share[i] = 1.0F / PART_PIXELS);
+    rx_loss_plain_vjp(&tile, g->exact, exact_share, exact_part);
+    rx_loss_plain_vjp_f32(&tile, g->start, share, plain_part);
+    struct rx_source source = {.channels = g->channels, .tile_pixels = PART_PIXELS, .tiles = 1,
+                               .yield = yield_kept, .arg = &tile};
+    double mean = 0;
+    yp_ok(t, rx_loss_gradient(loss, &source, g->start, &mean, fast_part));
+
+    struct yp_tensor tensors[RX_LOSS_TENSORS];
+    rx_loss_tensors(g->channels, tensors);
+    for (int i = 0; i < RX_LOSS_TENSORS; i++) {
+        size_t from = tensors[i].offset;
+        size_t count = tensors[i].count;
+        size_t to = PARTS * from + (size_t)part * count;
+        memcpy(exact + to, exact_part + from, count * sizeof *exact);
+        memcpy(plain + to, plain_part + from, count * sizeof *plain);
+        memcpy(fast + to, fast_part + from, count * sizeof *fast);
+    }
+}
+
+/* The fast gradient in float against the double one, tensor by tensor, in units of what plain
+ * loops in float are off. */
+YP_TEST(rx, gradient_precision,
+        .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
+        .timeout = 120,
+        .budgets = YP_BUDGETS(yp_min_rate("gradient", 5e6)))
+{
+    struct scale s = scale_named(t, yp_case_name(t));
+    s.cubes = 2;
+    struct gradient_case g = gradient_case_open(t, &s, (size_t)PARTS * PART_PIXELS);
+    size_t n = PARTS * g.parameters;
+    float *fast = yp_alloc(t, n * sizeof *fast);
+    float *plain = yp_alloc(t, n * sizeof *plain);
+    double *exact = yp_alloc(t, n * sizeof *exact);
+    struct rx_loss *loss = rx_loss_create(yp_device(t), g.channels, g.pixels, THREADS);
+    yp_require(t, loss != NULL, "%s", yp_last_error());
+    for (int i = 0; i < PARTS; i++)
+        add_part(t, &g, loss, i, exact, plain, fast);
+
+    struct yp_tensor tensors[RX_LOSS_TENSORS];
+    rx_loss_tensors(g.channels, tensors);
+    for (int i = 0; i < RX_LOSS_TENSORS; i++) {
+        size_t at = PARTS * tensors[i].offset;
+        struct yp_precision check = {.name = tensors[i].name, .count = PARTS * tensors[i].count,
+                                     .oracle = exact + at, .plain = plain + at, .got = fast + at};
+        yp_check_precision(t, &check);
+    }
+
+    struct rx_source source = {.channels = g.channels, .tile_pixels = g.pixels, .tiles = 1,
+                               .yield = yield_kept, .arg = &g.tile};
+    double mean = 0;
+    enum yp_status status = YP_OK;
+    yp_measure(t, "gradient", .items = (double)(g.pixels * g.channels), .unit = "values") {
+        status = rx_loss_gradient(loss, &source, g.start, &mean, fast);
+    }
+    yp_ok(t, status);
+    yp_value(t, "mean loss", mean);
+    rx_loss_destroy(loss);
+}

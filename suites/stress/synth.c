@@ -1,0 +1,70 @@
+/* The generator as the data grow: the right words, at a steady rate, in the memory it says. */
+#include "scene_tiles.h"
+#include "synth/stream.h"
+
+#include <Random123/philox.h>
+#include <string.h>
+
+/* Philox4x32-10 as Random123, its authors' library, computes it. */
+static void random123(uint64_t seed, uint64_t subsequence, uint64_t block, uint32_t out[4])
+{
+    philox4x32_ctr_t counter = {{(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)subsequence,
+                                 (uint32_t)(subsequence >> 32)}};
+    philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
+    philox4x32_ctr_t words = philox4x32_R(10, counter, key);
+    memcpy(out, words.v, sizeof words.v);
+}
+
+/* The known answer that Random123 publishes for the digits of pi, and then as many words as a
+ * scale has values, against Random123 itself. */
+YP_TEST(synth, words,
+        .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
+        .timeout = 120, .parallel = true)
+{
+    static const uint32_t pi[4] = {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1};
+    philox4x32_ctr_t counter = {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}};
+    philox4x32_key_t key = {{0xa4093822, 0x299f31d0}};
+    philox4x32_ctr_t known = philox4x32_R(10, counter, key);
+    yp_expect(t, memcmp(known.v, pi, sizeof pi) == 0, "Random123 is not Philox4x32-10 here");
+
+    enum { BLOCKS = 4096 };
+    struct scale s = scale_named(t, yp_case_name(t));
+    uint32_t *words = yp_alloc(t, BLOCKS * 4 * sizeof *words);
+    uint64_t blocks = (uint64_t)(scale_values(&s) / 4);
+    uint64_t wrong = 0;
+    for (uint64_t first = 0; first < blocks; first += BLOCKS) {
+        struct synth_stream stream = {.seed = yp_seed(t), .subsequence = first % 7};
+        synth_words(SYNTH_LEVEL_AUTO, stream, 4 * first, BLOCKS * 4, words);
+        for (uint64_t i = 0; i < BLOCKS; i++) {
+            uint32_t right[4];
+            random123(stream.seed, stream.subsequence, first + i, right);
+            wrong += memcmp(right, words + 4 * i, sizeof right) != 0;
+        }
+    }
+    yp_expect(t, wrong == 0, "%llu of %llu blocks differ from Random123's",
+              (unsigned long long)wrong, (unsigned long long)blocks);
+}
+
+YP_TEST(synth, scene,
+        .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
+        .timeout = 120,
+        .budgets = YP_BUDGETS(yp_min_rate("scene", 30e6), yp_max_peak(YP_HOST, 2 * YP_MIB)))
+{
+    enum { TILE_PIXELS = 4096 };
+    struct scale s = scale_named(t, yp_case_name(t));
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
+    float *values = yp_alloc(t, TILE_PIXELS * s.channels * sizeof *values);
+    enum yp_status status = YP_OK;
+    size_t cube = 0;
+    yp_measure(t, "scene", .items = (double)(TILE_PIXELS * s.channels), .unit = "values") {
+        status = synth_scene_tile(tiles.scene, cube++ % s.cubes, 0, TILE_PIXELS, values, NULL, NULL);
+        yp_keep(values);
+    }
+    yp_ok(t, status);
+    yp_ok(t, synth_scene_tile(tiles.scene, 0, 0, TILE_PIXELS, values, NULL, NULL));
+    yp_data_hash(t, yp_hash_f32(0, values, TILE_PIXELS * s.channels));
+    scene_tiles_close(&tiles);
+}

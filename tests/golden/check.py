@@ -1,0 +1,230 @@
+"""What a run prints, held against transcripts in expected/.
+
+    check.py PROGRAM             compares
+    check.py PROGRAM --update    writes them anew
+
+Only what differs from one run or machine to the next is replaced, by a mark that says what stood
+there: lines, words, units, signs and the width of rules are compared as they are.
+"""
+
+import difflib
+import os
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+from program import ENVIRONMENT  # noqa: E402
+from tap import Tap  # noqa: E402
+
+EXPECTED = os.path.join(HERE, "expected")
+LIMITS = ["--memory-limit", "16M", "--output-limit", "1M", "--process-limit", "64"]
+BASIC = ["golden.c"]
+# The sanitizers' own reports are not what is shown here.
+QUIET = {"ASAN_OPTIONS": "handle_segv=0:handle_abort=0:detect_leaks=0"}
+
+# transcript: arguments
+RUNS = {
+    "all": [],
+    "all-verbose": ["-v"],
+    "all-quiet": ["-q"],
+    "all-tap": ["--tap"],
+    "basic-verbose": ["-v", *BASIC],
+    "basic-tap": ["--tap", *BASIC],
+    "passing": ["golden.c::passes"],
+    "passing-quiet": ["-q", "golden.c::passes"],
+    "not-captured": ["-s", "golden.c::passes", "kinds/kinds.c::expectation"],
+    "not-captured-verbose": ["-sv", "golden.c::passes", "kinds/kinds.c::expectation"],
+    "not-captured-tap": ["-s", "--tap", "golden.c::passes", "kinds/kinds.c::expectation"],
+    "durations": ["--durations", "2", "-k", "naps or passes"],
+    "durations-all": ["--durations=0", "-q", "-k", "naps"],
+    "exit-first": ["-x"],
+    "exit-first-tap": ["-x", "--tap", "kinds/kinds.c"],
+    "maxfail": ["--maxfail", "2", "-v"],
+    "repeat": ["--repeat", "3", "-v", "-k", "requirement or passes"],
+    "repeat-tap": ["--repeat", "3", "--tap", "-k", "requirement or passes"],
+    "noisy-fails": ["--noisy=fail", "golden.c::noisy"],
+    "speed-recorded": ["--speed=record", "-v", "golden.c::noisy", "golden.c::measures",
+                       "kinds/kinds.c::budgets"],
+    "reproduce-options": ["--seed", "7", "--timeout", "5.5", "--set", "noise=0.2", "--device=cpu",
+                          "--set", "kind=it's", "--speed=record", "-k", "axes or requirement"],
+    "collect": ["--co"],
+    "collect-selected": ["--co", "-m", "perf and not slow"],
+    "collect-quiet": ["--co", "-q"],
+    "collect-verbose": ["--co", "-v"],
+    "markers": ["--markers"],
+    "help": ["--help"],
+    "version": ["--version"],
+    "nothing-selected": ["-k", "nowhere"],
+    "unknown-option": ["--speeed=judge", "golden.c"],
+    "malformed-expression": ["-m", "stress and (not slow"],
+}
+PTY_RUNS = {"terminal": ["golden.c", "kinds/kinds.c::requirement"],
+            "terminal-verbose": ["-v", "golden.c", "kinds/kinds.c::requirement"]}
+
+FIGURE = r"[-+]?(?:[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?|inf)"
+# Of the kinds of text there are, those that vary. Rules are drawn anew: see redraw().
+VARYING = [
+    (re.compile(r"(machine: ).* \([0-9a-f?]{1,12}\)$"), r"\1MODEL (FINGERPRINT)"),
+    (re.compile(rf"(in ){FIGURE} (?:us|ms|s)( \[ *[0-9]+%\])$"), r"\1TIME\2"),
+    (re.compile(rf"\+-{FIGURE} %"), "+-# %"),
+    (re.compile(r"^ *[0-9]+\.[0-9][0-9]s (?=[a-z])"), "   #.##s "),
+    (re.compile(r"\(pid [0-9]+\)"), "(pid PID)"),
+    (re.compile(r"^# (\w+) [0-9.e+]+ (\S)"), r"# \1 # \2"),
+    (re.compile(r"((?:PASSED|FAILED|NOISY|XFAILED|XPASSED|ERROR)(?:\033\[0m)?(?: #\d)? \w+ )[0-9.e+]+"
+                r" (?=\S+ ?\S*(?:/s)? \+-)"), r"\1# "),
+    (re.compile(rf"(resident growth: ){FIGURE} MiB(.*?){FIGURE} %"), r"\1# MiB\2# %"),
+    (re.compile(r"wrote more than 1048576 bytes of output \(--output-limit\), killed "
+                r"(?:in the body)$"), "wrote more than 1048576 bytes of output (--output-limit), "
+                                      "killed in the body"),
+]
+MEASURED = re.compile(r"^(?:#?  ?measured |.*\b(?:budget )?(?:step|copy) at (?:least|most) )")
+# The limit of a budget is declared and stays; what follows its colon was measured.
+LIMIT = re.compile(r"(.*?\b(?:step|copy) at (?:least|most) [^:]*: )(.*)$")
+ESTIMATE = re.compile(r"(  measured \w+: )(.*?)(, [0-9]+ samples? of [0-9]+, stopped by .*)$")
+RULE = re.compile(r"^(=+) (.*) (=+)$")
+SECONDS = re.compile(r"\bin [0-9]+\.[0-9][0-9]s$")
+
+
+def redraw(line):
+    """A rule whose title holds a time: as wide as it was, with a time of fixed width."""
+    found = RULE.match(line)
+    if found is None or SECONDS.search(found.group(2)) is None:
+        return SECONDS.sub("in #.##s", line)
+    left, title, right = found.groups()
+    room = 80 - len(title) - 2
+    drawn = f"{'=' * (room // 2)} {title} {'=' * (room - room // 2)}"
+    if line != drawn:
+        return line + " (not 80 wide)"
+    return f"= {SECONDS.sub('in #.##s', title)} = (80 wide)"
+
+
+def numbers_only(text):
+    return re.sub(rf"(?<![\w.]){FIGURE}(?= |\]|$)", "#", text)
+
+
+def normalise_line(line):
+    for pattern, mark in VARYING:
+        line = pattern.sub(mark, line)
+    found = LIMIT.match(line)
+    if found is not None:
+        line = found.group(1) + numbers_only(found.group(2))
+    found = ESTIMATE.match(line)
+    if found is not None:
+        line = found.group(1) + numbers_only(found.group(2)) + found.group(3)
+    return redraw(line)
+
+
+def normalise(text, places):
+    for path, mark in places:
+        text = text.replace(path, mark)
+    text = text.replace("\033", "\\e")
+    return "".join(normalise_line(line) + "\n" for line in text.split("\n")[:-1]) + \
+        ("" if text.endswith("\n") or text == "" else text.rsplit("\n", 1)[-1] + " (no line end)\n")
+
+
+def normalise_csv(text):
+    """Fields that vary by their column; rows and empty fields stay."""
+    lines = []
+    for number, line in enumerate(text.split("\n")[:-1]):
+        fields = re.findall(r'(?:^|,)("(?:[^"]|"")*"|[^,]*)', line)
+        if number > 0 and len(fields) == 14:
+            started, run, kind, name, value = fields[0], fields[1], fields[4], fields[5], fields[9]
+            fields[0] = "WHEN" if re.fullmatch(r"[0-9]+\.[0-9]{3}", started) else started
+            fields[1] = "RUN" if re.fullmatch(r"[0-9a-f-]{36}", run) else run
+            if kind in ("duration", "measurement"):
+                for column in (9, 10, 11):
+                    if fields[column] != "":
+                        fields[column] = "#" if float(fields[column]) > 0 else fields[column]
+        lines.append(",".join(fields))
+    return "\n".join(lines) + "\n"
+
+
+def transcript(program, arguments, places, folder):
+    done = subprocess.run([program, "--history", os.path.join(folder, "history.db"), *LIMITS,
+                           *arguments], capture_output=True, text=True, errors="replace",
+                          stdin=subprocess.DEVNULL, env={**ENVIRONMENT, **QUIET}, timeout=120)
+    return (f"$ golden {' '.join(arguments)}\n--- exit status {done.returncode}\n"
+            f"--- standard output\n{normalise(done.stdout, places)}"
+            f"--- standard error\n{normalise(done.stderr, places)}")
+
+
+def on_terminal(program, arguments, folder, **environment):
+    """What arrives at a terminal: both streams in one, with its line ends taken off."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([program, "--history", os.path.join(folder, "history.db"), *LIMITS,
+                                *arguments], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs,
+                               env={**ENVIRONMENT, **QUIET, **environment})
+    os.close(theirs)
+    text = b""
+    while True:
+        try:
+            more = os.read(ours, 65536)
+        except OSError:  # the other end is closed: this is how a terminal ends
+            more = b""
+        if not more:
+            break
+        text += more
+    os.close(ours)
+    return process.wait(), text.decode(errors="replace").replace("\r\n", "\n")
+
+
+def compare(tap, name, text, update):
+    path = os.path.join(EXPECTED, name + ".txt")
+    if update:
+        with open(path, "w") as file:
+            file.write(text)
+    wanted = ""
+    if os.path.exists(path):
+        with open(path) as file:
+            wanted = file.read()
+    difference = "".join(difflib.unified_diff(wanted.splitlines(True), text.splitlines(True),
+                                              f"expected/{name}.txt", "printed", n=2))
+    tap.check(difference == "", name, difference)
+
+
+def check_terminal(tap, program, places, folder, update):
+    for name, arguments in PTY_RUNS.items():
+        code, colour = on_terminal(program, arguments, folder)
+        _, plain = on_terminal(program, arguments, folder, NO_COLOR="1")
+        compare(tap, name, f"$ golden {' '.join(arguments)}\n--- exit status {code}\n"
+                           f"--- terminal\n{normalise(colour, places)}", update)
+        tap.check("\033[32m" in colour and "\033[31m" in colour, f"{name}: in colour", colour)
+        tap.check("\033" not in plain, f"{name}: no colour with NO_COLOR", plain)
+        tap.equal(normalise(re.sub("\033\\[[0-9;]*m", "", colour), places),
+                  normalise(plain, places), f"{name}: colour is all that NO_COLOR takes away")
+
+
+def check_csv(tap, program, places, folder, update):
+    path = os.path.join(folder, "rows.csv")
+    for arguments in (BASIC, ["--repeat", "2", "golden.c::passes", "kinds/kinds.c::gradient",
+                              "kinds/kinds.c::precision", "kinds/kinds.c::crash"]):
+        transcript(program, ["--csv", path, *arguments], places, folder)
+    with open(path) as file:
+        compare(tap, "csv", normalise_csv(file.read()), update)
+
+
+def main(program, update):
+    tap = Tap()
+    suites = os.path.join(HERE, "suites")
+    with tempfile.TemporaryDirectory() as folder:
+        # The program was compiled elsewhere: its files are named as the compiler was given them.
+        places = [(folder, "FOLDER"), (os.path.abspath(program), "PROGRAM"), (program, "PROGRAM")]
+        text = subprocess.run([program, "--history", os.path.join(folder, "history.db"),
+                               "kinds/kinds.c::requirement"], capture_output=True, text=True).stdout
+        named = re.search(r"^  (\S*)kinds/kinds\.c:", text, re.M)
+        places.append((named.group(1) if named else suites + "/", "SUITES/"))
+        for name, arguments in RUNS.items():
+            compare(tap, name, transcript(program, arguments, places, folder), update)
+        check_terminal(tap, program, places, folder, update)
+        check_csv(tap, program, places, folder, update)
+        stale = sorted(set(os.listdir(EXPECTED)) -
+                       {n + ".txt" for n in [*RUNS, *PTY_RUNS, "csv"]})
+        tap.equal(stale, [], "every transcript in expected/ is made by a run here")
+    tap.done()
+
+
+main(sys.argv[1], "--update" in sys.argv[2:])
