@@ -7,6 +7,7 @@
 #include "text.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -370,10 +371,12 @@ static void tell_memory(const struct yp_case *t)
 static void begin(struct yp_case *t)
 {
     const struct ypi_wire *wire = t->child->wire;
-    if (wire->cgroup != NULL)
-        ypi_cgroup_join(wire->cgroup);
     /* Whatever the case forks, however it detaches, stays a descendant of this process. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    /* Criterion leaves a pipe there that never ends: a case that reads would hang. */
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    dup2(nothing, STDIN_FILENO);
+    close(nothing);
     if (wire->output != NULL) {
         int fd = open(wire->output, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
         dup2(fd, STDOUT_FILENO);
@@ -455,7 +458,10 @@ void ypi_child_main(void)
      * only one that has a process has said so here. */
     const struct ypi_wire *wire = criterion_current_test->data->data;
     struct ypi_hello hello = {.pid = getpid()};
-    ypi_channel_send(wire->channel, YPI_MESSAGE_HELLO, &hello, sizeof hello, NULL, 0);
+    if (!ypi_channel_send(wire->channel, YPI_MESSAGE_HELLO, &hello, sizeof hello, NULL, 0)) {
+        fprintf(stderr, "error: %s: %s\n", wire->channel, strerror(errno));
+        _exit(EXIT_FAILURE);
+    }
     criterion_internal_test_setup();
     criterion_internal_test_main(run_case);
 }

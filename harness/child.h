@@ -21,7 +21,6 @@ struct ypi_wire {
     char *tags;
     char *channel; /* path */
     char *output;  /* path, NULL: not captured */
-    char *cgroup;  /* path, NULL: none */
 };
 
 /* Criterion's test function: the same for every case. */

@@ -1,5 +1,6 @@
 #include "collect.h"
 
+#include "budget.h"
 #include "device.h"
 #include "text.h"
 
@@ -24,6 +25,7 @@ struct collecting {
     struct ypi_collection *out;
     struct ypi_options *o;
     const struct yp_test *test;
+    bool misfiltered; /* its filter asked in vain: once told is enough */
 };
 
 static void error_at(struct collecting *g, const char *format, ...)
@@ -117,6 +119,12 @@ static void check_cases(struct collecting *g)
             if (strcmp(g->test->cases[k].name, c->name) == 0)
                 error_at(g, "case '%s' is declared twice", c->name);
     }
+    /* The first without a name ends the list: none may stand behind it. */
+    for (int i = count + 1; i < YP_MAX_CASES; i++)
+        if (g->test->cases[i].name != NULL) {
+            error_at(g, "case %d has no name", count + 1);
+            break;
+        }
 }
 
 static void check_axes(struct collecting *g)
@@ -129,16 +137,30 @@ static void check_axes(struct collecting *g)
         else if (axis->count == 0 || axis->count > YP_MAX_AXIS_VALUES)
             error_at(g, "axis '%s' has %u values: allowed are 1 to %d", axis->name, axis->count,
                      YP_MAX_AXIS_VALUES);
+        for (unsigned k = 0; axis->kind == YP_AXIS_STRING && k < axis->count; k++)
+            if (k < YP_MAX_AXIS_VALUES && axis->values.s[k] == NULL)
+                error_at(g, "value %u of axis %d is NULL", k + 1, i + 1);
         for (int k = 0; k < i; k++)
-            if (axis->name != NULL && strcmp(g->test->axes[k].name, axis->name) == 0)
+            if (axis->name != NULL && g->test->axes[k].name != NULL &&
+                strcmp(g->test->axes[k].name, axis->name) == 0)
                 error_at(g, "axis '%s' is declared twice", axis->name);
     }
+    if (count < YP_MAX_AXES && g->test->axes[count].name != NULL)
+        error_at(g, "axis %d is of no kind", count + 1);
 }
 
-static bool is_speed(enum yp_budget_kind kind)
+/* Two limits of one thing: only one of them would be heard of. */
+static void check_budget_alone(struct collecting *g, int i)
 {
-    return kind == YP_BUDGET_MIN_RATE || kind == YP_BUDGET_MIN_FLOPS ||
-           kind == YP_BUDGET_MIN_BANDWIDTH || kind == YP_BUDGET_MAX_LATENCY;
+    const struct yp_budget *b = &g->test->budgets[i];
+    for (int k = 0; k < i; k++) {
+        const struct yp_budget *other = &g->test->budgets[k];
+        bool same_name = b->name == NULL || other->name == NULL
+                             ? b->name == other->name
+                             : strcmp(b->name, other->name) == 0;
+        if (other->kind == b->kind && other->memory == b->memory && same_name)
+            error_at(g, "budgets %d and %d are of one thing", k + 1, i + 1);
+    }
 }
 
 static void check_budgets(struct collecting *g)
@@ -146,15 +168,16 @@ static void check_budgets(struct collecting *g)
     for (int i = 0; i < YP_MAX_BUDGETS && g->test->budgets[i].kind != YP_BUDGET_NONE; i++) {
         const struct yp_budget *b = &g->test->budgets[i];
         bool any_sign = b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE;
-        bool named = is_speed(b->kind) || any_sign || b->kind == YP_BUDGET_MAX_GRADIENT_ERROR;
+        bool named = ypi_budget_is_speed(b->kind) || any_sign || b->kind == YP_BUDGET_MAX_GRADIENT_ERROR;
         if (named && (b->name == NULL || b->name[0] == '\0'))
             error_at(g, "budget %d names no measurement, value or check", i + 1);
         if (!isfinite(b->limit) || (!any_sign && b->limit < 0))
             error_at(g, "budget %d has the limit %g: allowed is any finite number%s", i + 1,
                      b->limit, any_sign ? "" : " from 0");
-        if (is_speed(b->kind) && g->test->parallel)
+        if (ypi_budget_is_speed(b->kind) && g->test->parallel)
             error_at(g, "budget %d is one of speed, but .parallel says that nothing is timed",
                      i + 1);
+        check_budget_alone(g, i);
     }
 }
 
@@ -284,11 +307,16 @@ static double first_above_zero(double a, double b, double c, double d)
 
 static void add_case(struct collecting *g, const struct yp_case *like)
 {
+    if (g->misfiltered)
+        return;
     struct yp_case *c = ypi_calloc(1, sizeof *c);
     *c = *like;
     const struct yp_test *test = g->test;
     c->id = make_id(c);
-    if (test->filter != NULL && !test->filter(c)) {
+    int errors = filter_errors;
+    bool wanted = test->filter == NULL || test->filter(c);
+    g->misfiltered = filter_errors > errors;
+    if (!wanted) {
         free(c->id);
         free(c);
         return;

@@ -2,6 +2,7 @@
 
 #include "text.h"
 
+#include <errno.h>
 #include <ini.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@ struct reading {
     struct ypi_options *o;
     char **options;
     const char *path;
+    FILE *file;
+    int line; /* read last */
     bool failed;
 };
 
@@ -51,8 +54,26 @@ static bool is_tag_name(const char *name)
 
 static void refuse(struct reading *r, const char *what, const char *section, const char *name)
 {
-    fprintf(stderr, "error: %s: %s, at '%s' in [%s]\n", r->path, what, name, section);
+    fprintf(stderr, "error: %s:%d: %s, at '%s' in [%s]\n", r->path, r->line, what, name, section);
     r->failed = true;
+}
+
+static void take_history(struct reading *r, const char *value)
+{
+    if (value[0] == '\0') {
+        refuse(r, "history is empty: allowed is the path of a file", "yieldpoint", "history");
+        return;
+    }
+    free(r->o->history);
+    r->o->history = value[0] == '/' ? ypi_strdup(value) : ypi_format("%s/%s", r->o->root, value);
+}
+
+/* A value that goes on in an indented line comes again under its name. */
+static void take_options(struct reading *r, const char *value)
+{
+    char *before = *r->options;
+    *r->options = before != NULL ? ypi_format("%s %s", before, value) : ypi_strdup(value);
+    free(before);
 }
 
 /* inih wants non-zero for "handled"; a refusal is remembered instead, so that all are told. */
@@ -66,16 +87,33 @@ static int handle(void *user, const char *section, const char *name, const char 
         else
             register_tag(r->o, name, value);
     } else if (strcmp(section, "yieldpoint") == 0 && strcmp(name, "options") == 0) {
-        free(*r->options);
-        *r->options = ypi_strdup(value);
+        take_options(r, value);
     } else if (strcmp(section, "yieldpoint") == 0 && strcmp(name, "history") == 0) {
-        free(r->o->history);
-        r->o->history = value[0] == '/' ? ypi_strdup(value)
-                                        : ypi_format("%s/%s", r->o->root, value);
+        take_history(r, value);
     } else {
         refuse(r, "known are [yieldpoint] options, history and any name in [tags]", section, name);
     }
     return 1;
+}
+
+/* inih would cut a line at the end of its buffer and take the rest for a line of its own. */
+static char *read_line(char *line, int room, void *user)
+{
+    struct reading *r = user;
+    if (fgets(line, room, r->file) == NULL)
+        return NULL;
+    r->line++;
+    int next = strchr(line, '\n') != NULL ? '\n' : getc(r->file);
+    if (next != '\n' && next != EOF) {
+        fprintf(stderr,
+                "error: %s:%d: the line is longer than %d bytes: a value may go on in the next "
+                "line, indented\n",
+                r->path, r->line, room - 1);
+        r->failed = true;
+    }
+    while (next != '\n' && next != EOF)
+        next = getc(r->file);
+    return line;
 }
 
 /* The nearest directory upwards that holds `file`; NULL: none. */
@@ -113,12 +151,16 @@ bool ypi_config_read(struct ypi_options *o, char **options)
     if (!has_file)
         return true;
     char *path = ypi_format("%s/yieldpoint.ini", o->root);
-    struct reading reading = {.o = o, .options = options, .path = path};
-    int line = ini_parse(path, handle, &reading);
+    struct reading reading = {.o = o, .options = options, .path = path, .file = fopen(path, "r")};
+    int line = reading.file != NULL ? ini_parse_stream(read_line, &reading, handle, &reading) : -1;
+    if (reading.file != NULL && ferror(reading.file))
+        line = -1;
     if (line > 0)
         fprintf(stderr, "error: %s:%d: not a [section], a name = value or a comment\n", path, line);
     else if (line < 0)
-        fprintf(stderr, "error: %s: cannot be read\n", path);
+        fprintf(stderr, "error: %s: %s\n", path, strerror(errno));
+    if (reading.file != NULL)
+        fclose(reading.file);
     free(path);
     return line == 0 && !reading.failed;
 }

@@ -26,9 +26,11 @@ static void fail(struct parser *p, const char *at, size_t length, const char *ex
              length > 0 ? "'" : "the end", (int)length, at, length > 0 ? "'" : "");
 }
 
+/* What ids and tags are made of; bytes from 0x80 are letters of UTF-8. */
 static bool is_word(char c)
 {
-    return isalnum((unsigned char)c) || (c != '\0' && strchr("_.:=/[]+-%", c) != NULL);
+    unsigned char byte = (unsigned char)c;
+    return isalnum(byte) || byte >= 0x80 || (c != '\0' && strchr("_.:=/[]+-%", c) != NULL);
 }
 
 static size_t peek(struct parser *p)

@@ -43,7 +43,7 @@ static bool make_parents(const char *path)
         *slash = '\0';
         ok = mkdir(copy, 0755) == 0 || errno == EEXIST;
         if (!ok)
-            fprintf(stderr, "error: --history %s: %s: %s\n", path, copy, strerror(errno));
+            yp_set_error(YP_IO, "--history %s: %s: %s", path, copy, strerror(errno));
         *slash = '/';
     }
     free(copy);
@@ -59,6 +59,30 @@ static FILE *take_output(const struct ypi_options *o)
     if (out != NULL && o->tap)
         dup2(STDERR_FILENO, STDOUT_FILENO);
     return out != NULL ? out : stdout;
+}
+
+/* Before anything runs, rather than after all of it. */
+static bool can_append(const char *csv)
+{
+    int fd = csv != NULL ? open(csv, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644) : -1;
+    if (csv != NULL && fd < 0) {
+        yp_set_error(YP_IO, "--csv %s: %s", csv, strerror(errno));
+        return false;
+    }
+    if (fd >= 0)
+        close(fd);
+    return true;
+}
+
+/* A full disk or a closed pipe shows when what was written is flushed. */
+static bool written(FILE *out)
+{
+    bool before = ferror(out) == 0;
+    bool ok = fflush(out) == 0 && before;
+    if (!ok)
+        fprintf(stderr, "error: the standard output could not be written%s%s\n",
+                before ? ": " : "", before ? strerror(errno) : "");
+    return ok;
 }
 
 static enum ypi_exit exit_code(const struct ypi_runner *runner)
@@ -102,7 +126,9 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     struct ypi_runner runner = {.o = o, .session = &session};
     struct ypi_plan plan = {.directory_fd = -1};
     enum ypi_exit code = YPI_EXIT_INTERNAL;
-    runner.history = make_parents(o->history) ? ypi_history_open(o->history) : NULL;
+    runner.history = can_append(o->csv) && make_parents(o->history)
+                         ? ypi_history_open(o->history)
+                         : NULL;
     if (runner.history == NULL || ypi_history_begin(runner.history, &record) != YP_OK ||
         ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK) {
         fprintf(stderr, "error: %s\n", yp_last_error());
@@ -110,6 +136,8 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
         runner.out = take_output(o);
         ypi_run(&runner, &plan);
         code = exit_code(&runner);
+        if (code != YPI_EXIT_INTERRUPTED && !written(runner.out))
+            code = YPI_EXIT_INTERNAL;
         if (ypi_history_finish(runner.history, record.id, ypi_wall_clock(), (int)code) != YP_OK)
             fprintf(stderr, "error: %s\n", yp_last_error());
         fclose(runner.out);
@@ -137,7 +165,8 @@ static enum ypi_exit collect_and_run(struct ypi_options *o, char *line)
         fprintf(stderr, "%d error%s at collection, nothing was run\n", c.errors,
                 c.errors > 1 ? "s" : "");
     if (code == YPI_EXIT_OK && selected == 0) {
-        fprintf(stderr, "no case selected: %d collected, all deselected\n", c.count);
+        fprintf(stderr, "no case selected: %d collected%s\n", c.count,
+                c.count > 0 ? ", all deselected" : "");
         code = YPI_EXIT_NOTHING;
     } else if (code == YPI_EXIT_OK && o->collect_only) {
         ypi_list(&c, selected, o);
@@ -148,10 +177,21 @@ static enum ypi_exit collect_and_run(struct ypi_options *o, char *line)
     return code;
 }
 
+/* A file opened while one of the three is closed would take its place and be written to. */
+static void open_standard_streams(void)
+{
+    int fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = dup(fd);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
 /* Visible: Criterion finds it by its dynamic symbol, to put the case's process in its place. */
 __attribute__((visibility("default"))) int main(int argc, char **argv)
 {
     struct ypi_options o;
+    open_standard_streams();
     enum ypi_exit code = ypi_options_read(&o, argc, argv);
     if (code == YPI_EXIT_OK) {
         if (o.help) {
@@ -167,5 +207,5 @@ __attribute__((visibility("default"))) int main(int argc, char **argv)
         }
     }
     ypi_options_clear(&o);
-    return (int)code;
+    return code == YPI_EXIT_OK && !written(stdout) ? (int)YPI_EXIT_INTERNAL : (int)code;
 }

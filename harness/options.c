@@ -89,16 +89,15 @@ static bool complain(const struct source *s, int word, size_t offset, size_t len
                      const char *message)
 {
     fprintf(stderr, "error: %s\n  %s: ", message, s->name);
-    size_t column = strlen(s->name) + 4;
+    size_t column = ypi_columns(s->name, strlen(s->name)) + 4;
     for (int i = 0; i < s->count; i++) {
         fprintf(stderr, "%s%s", i > 0 ? " " : "", s->words[i]);
         if (i < word)
-            column += strlen(s->words[i]) + 1;
+            column += ypi_columns(s->words[i], strlen(s->words[i])) + 1;
     }
-    fprintf(stderr, "\n%*s^", (int)(column + offset), "");
-    for (size_t i = 1; i < length; i++)
-        fputc('~', stderr);
     fputc('\n', stderr);
+    const char *marked = s->words[word] + offset;
+    ypi_underline(column + ypi_columns(s->words[word], offset), ypi_columns(marked, length));
     return false;
 }
 
@@ -148,10 +147,12 @@ static bool read_size(const struct source *s, const char *option, const char *va
 
 static bool read_device(const struct source *s, struct ypi_options *o, const char *value)
 {
+    /* The name stands in ids, so there is one spelling of it: cuda:1, not cuda:01. */
+    char name[16] = "cuda";
     uint64_t ordinal = 0;
-    bool numbered = strncmp(value, "cuda:", 5) == 0 && ypi_parse_u64(value + 5, &ordinal) &&
-                    ordinal < 1024;
-    if (!numbered && !ypi_has_word("auto cpu cuda all", value, strlen(value)))
+    if (strncmp(value, "cuda:", 5) == 0 && ypi_parse_u64(value + 5, &ordinal) && ordinal < 1024)
+        snprintf(name, sizeof name, "cuda:%d", (int)ordinal);
+    if (strcmp(value, name) != 0 && !ypi_has_word("auto cpu all", value, strlen(value)))
         return bad_value(s, "--device", value, "auto, cpu, cuda, cuda:N or all");
     free(o->device);
     o->device = ypi_strdup(value);
@@ -163,6 +164,11 @@ static bool read_set(const struct source *s, struct ypi_options *o, const char *
     const char *equals = strchr(value, '=');
     if (equals == NULL || equals == value || equals[1] == '\0')
         return bad_value(s, "--set", value, "AXIS=VALUE");
+    for (int i = 0; i < o->set_count; i++)
+        if (strlen(o->sets[i].axis) == (size_t)(equals - value) &&
+            memcmp(o->sets[i].axis, value, (size_t)(equals - value)) == 0 &&
+            strcmp(o->sets[i].value, equals + 1) == 0)
+            return true; /* once more would be the same case once more */
     o->sets = ypi_realloc(o->sets, (size_t)o->set_count + 1, sizeof *o->sets);
     o->sets[o->set_count++] = (struct ypi_set){
         .axis = ypi_format("%.*s", (int)(equals - value), value), .value = ypi_strdup(equals + 1)};
@@ -180,6 +186,15 @@ static void replace(char **text, const char *value)
 {
     free(*text);
     *text = ypi_strdup(value);
+}
+
+/* An empty name would be a database in memory, or no file at all. */
+static bool read_path(const struct source *s, const char *option, const char *value, char **out)
+{
+    if (value[0] == '\0')
+        return bad_value(s, option, value, "the path of a file");
+    replace(out, value);
+    return true;
 }
 
 static bool apply(const struct source *s, struct ypi_options *o, const struct spec *spec,
@@ -221,11 +236,9 @@ static bool apply(const struct source *s, struct ypi_options *o, const struct sp
     case KEY_TIMEOUT:
         return read_seconds(s, option, value, &o->timeout);
     case KEY_HISTORY:
-        replace(&o->history, value);
-        return true;
+        return read_path(s, option, value, &o->history);
     case KEY_CSV:
-        replace(&o->csv, value);
-        return true;
+        return read_path(s, option, value, &o->csv);
     case KEY_SPEED:
         return read_choice(s, option, value, "record", "judge", &o->speed_judged);
     case KEY_NOISY:
@@ -301,8 +314,12 @@ static bool read_long(struct source *s, struct ypi_options *o)
             memcmp(spec->name, word, length) != 0)
             continue;
         const char *rest = word[length] == '=' ? word + length + 1 : NULL;
-        if (spec->value == NULL && rest != NULL)
-            return complain(s, s->at, length, strlen(word) - length, "this option takes no value");
+        if (spec->value == NULL && rest != NULL) {
+            char *message = ypi_format("%s takes no value", spec->name);
+            complain(s, s->at, length, strlen(word) - length, message);
+            free(message);
+            return false;
+        }
         const char *value = NULL;
         return (spec->value == NULL || take_value(s, spec->name, rest, &value)) &&
                apply(s, o, spec, spec->name, value);
@@ -359,19 +376,20 @@ static bool read_source(struct source *s, struct ypi_options *o)
     return true;
 }
 
-/* Splits at blanks; "..." and '...' keep them. */
+/* Splits at blanks and line ends; "..." and '...' keep them. */
 static bool read_text(const char *name, const char *text, struct ypi_options *o)
 {
+    static const char blank[] = " \t\r\n";
     struct source s = {.name = name};
     bool ok = true;
     const char *at = text;
     while (ok) {
-        at += strspn(at, " \t");
+        at += strspn(at, blank);
         if (*at == '\0')
             break;
         struct ypi_text word = {0};
         char quote = '\0';
-        for (; *at != '\0' && (quote != '\0' || strchr(" \t", *at) == NULL); at++) {
+        for (; *at != '\0' && (quote != '\0' || strchr(blank, *at) == NULL); at++) {
             if (quote == '\0' && (*at == '"' || *at == '\''))
                 quote = *at;
             else if (*at == quote)
@@ -482,8 +500,11 @@ char **ypi_options_reproduce(const struct ypi_options *o, int *count)
         words[(*count)++] = ypi_format("--device=%s", o->device);
     if (o->memory_limit > 0)
         words[(*count)++] = ypi_format("--memory-limit=%llu", (unsigned long long)o->memory_limit);
-    if (o->timeout > 0)
-        words[(*count)++] = ypi_format("--timeout=%.17g", o->timeout);
+    if (o->timeout > 0) {
+        char seconds[32];
+        ypi_print_double(seconds, o->timeout);
+        words[(*count)++] = ypi_format("--timeout=%s", seconds);
+    }
     if (o->output_limit != DEFAULT_OUTPUT_LIMIT)
         words[(*count)++] = ypi_format("--output-limit=%llu", (unsigned long long)o->output_limit);
     if (o->process_limit != DEFAULT_PROCESS_LIMIT)

@@ -52,20 +52,33 @@ static void remove_stale(const char *parent)
 
 static enum yp_status make_directory(struct ypi_plan *plan, const char *history, const char *run_id)
 {
-    char *parent = ypi_strdup(history);
-    char *slash = strrchr(parent, '/');
+    char *relative = ypi_strdup(history);
+    char *slash = strrchr(relative, '/');
     if (slash == NULL)
-        strcpy(parent, ".");
+        strcpy(relative, ".");
     else
-        *slash = '\0';
-    remove_stale(parent);
-    plan->directory = ypi_format("%s/" PREFIX "%s", parent, run_id);
+        slash[slash == relative] = '\0';
+    /* A case may change its working directory and still has to find its files. */
+    char *parent = realpath(relative, NULL);
+    int parent_fd = parent != NULL ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    enum yp_status status = YP_OK;
+    if (parent_fd < 0) {
+        status = yp_set_error(YP_IO, "%s: %s", relative, strerror(errno));
+    } else {
+        /* Held until the directory is locked: to another run it would look stale before. */
+        flock(parent_fd, LOCK_EX);
+        remove_stale(parent);
+        plan->directory = ypi_format("%s/" PREFIX "%s", parent, run_id);
+        if (mkdir(plan->directory, 0700) != 0)
+            status = yp_set_error(YP_IO, "%s: %s", plan->directory, strerror(errno));
+        else
+            plan->directory_fd = open(plan->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        flock(plan->directory_fd, LOCK_EX);
+        close(parent_fd);
+    }
     free(parent);
-    if (mkdir(plan->directory, 0700) != 0)
-        return yp_set_error(YP_IO, "%s: %s", plan->directory, strerror(errno));
-    plan->directory_fd = open(plan->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    flock(plan->directory_fd, LOCK_EX);
-    return YP_OK;
+    free(relative);
+    return status;
 }
 
 static void make_item(struct ypi_item *item, const struct yp_case *c, int number,
@@ -116,7 +129,6 @@ void ypi_plan_clear(struct ypi_plan *plan)
         free(item->criterion_suite);
         free(item->channel);
         free(item->output);
-        ypi_cgroup_remove(item->cgroup);
     }
     free(plan->items);
     if (plan->directory != NULL)
@@ -155,6 +167,5 @@ void ypi_plan_wire(struct ypi_item *item, const struct ypi_options *o)
     wire->tags = share(c->tags);
     wire->channel = share(item->channel);
     wire->output = share(item->output);
-    wire->cgroup = share(item->cgroup);
     item->extra.data = wire;
 }

@@ -20,7 +20,7 @@ struct ypi_item {
     struct criterion_test_extra_data extra;
     char *criterion_name, *criterion_suite;
     /* Files of the case's process. */
-    char *channel, *output, *cgroup;
+    char *channel, *output;
     /* Written by the runner's thread, read by the watchdog's. */
     double started_wall, started; /* monotonic */
     uint64_t oom_kills;
@@ -35,6 +35,7 @@ struct ypi_plan {
     int count;
     char *directory; /* of channels and outputs; removed at the end */
     int directory_fd; /* locked as long as the run lives */
+    char *cgroup;     /* that bounds the number of processes; NULL: none */
 };
 
 /* Every selected case `repeat` times. The directory is made beside the history; those of runs

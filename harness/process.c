@@ -216,46 +216,73 @@ static char *own_group(void)
     return NULL;
 }
 
-char *ypi_cgroup_create(const char *name, int process_limit)
+static void move_to(const char *group)
+{
+    char pid[32];
+    snprintf(pid, sizeof pid, "%d", (int)getpid());
+    write_text(group, "cgroup.procs", pid);
+}
+
+#define GROUP_PREFIX "yieldpoint-"
+
+/* A group can only be removed when nothing is in it, so this takes none from a living run. */
+static void remove_stale_groups(const char *own)
+{
+    DIR *directory = opendir(own);
+    const struct dirent *entry = NULL;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        if (strncmp(entry->d_name, GROUP_PREFIX, strlen(GROUP_PREFIX)) != 0)
+            continue;
+        pid_t owner = (pid_t)atoi(entry->d_name + strlen(GROUP_PREFIX));
+        if (ypi_process_state(owner) == '\0')
+            unlinkat(dirfd(directory), entry->d_name, AT_REMOVEDIR);
+    }
+    if (directory != NULL)
+        closedir(directory);
+}
+
+char *ypi_cgroup_enter(int limit)
 {
     char *own = own_group();
     if (own == NULL)
         return NULL;
-    char *group = ypi_format("%s/%s", own, name);
+    remove_stale_groups(own);
+    char *group = ypi_format("%s/" GROUP_PREFIX "%d", own, (int)getpid());
     free(own);
-    char limit[32];
-    snprintf(limit, sizeof limit, "%d", process_limit);
     if (mkdir(group, 0755) == 0) {
-        if (write_text(group, "pids.max", limit))
+        char text[64] = "";
+        char *current = ypi_format("%s/pids.current", group);
+        move_to(group);
+        bool counted = slurp(current, text, sizeof text) > 0 && atoi(text) > 0;
+        free(current);
+        snprintf(text, sizeof text, "%d", atoi(text) + limit);
+        if (counted && write_text(group, "pids.max", text))
             return group;
-        rmdir(group);
+        ypi_cgroup_leave(group);
+        return NULL;
     }
     free(group);
     return NULL;
 }
 
-bool ypi_cgroup_join(const char *group)
-{
-    char pid[32];
-    snprintf(pid, sizeof pid, "%d", (int)getpid());
-    return write_text(group, "cgroup.procs", pid);
-}
-
-bool ypi_cgroup_exceeded(const char *group)
+uint64_t ypi_cgroup_refusals(const char *group)
 {
     char *path = ypi_format("%s/pids.events", group);
     char text[256];
     ssize_t size = slurp(path, text, sizeof text);
     free(path);
     const char *at = size > 0 ? strstr(text, "max ") : NULL;
-    return at != NULL && strtoull(at + 4, NULL, 10) > 0;
+    return at != NULL ? strtoull(at + 4, NULL, 10) : 0;
 }
 
-void ypi_cgroup_remove(char *group)
+void ypi_cgroup_leave(char *group)
 {
-    static const struct timespec pause = {.tv_nsec = 1000000};
-    /* A group is busy until its last process is reaped. */
-    for (int i = 0; group != NULL && i < 200 && rmdir(group) != 0; i++)
-        nanosleep(&pause, NULL);
+    if (group == NULL)
+        return;
+    char *slash = strrchr(group, '/');
+    *slash = '\0';
+    move_to(group);
+    *slash = '/';
+    rmdir(group);
     free(group);
 }

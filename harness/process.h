@@ -32,11 +32,13 @@ uint64_t ypi_oom_kills(void);
 
 /* -- a cgroup that bounds the number of processes ------------------------------------------ */
 
-/* A fresh group below this process's own with the limit set, or NULL when none can be made (not
- * root, no pids controller). The returned path is freed by ypi_cgroup_remove. */
-char *ypi_cgroup_create(const char *name, int process_limit);
-bool ypi_cgroup_join(const char *group); /* moves the calling process */
-bool ypi_cgroup_exceeded(const char *group);
-void ypi_cgroup_remove(char *group);
+/* Moves this process into a fresh group below its own, where it and all it starts from now on may
+ * have `limit` processes and threads more than it has now. NULL when that cannot be done (not
+ * root, no pids controller); else the group's path, for the others. Removes groups that dead
+ * processes left. */
+char *ypi_cgroup_enter(int limit);
+/* How often the kernel has refused a process or thread for the limit. */
+uint64_t ypi_cgroup_refusals(const char *group);
+void ypi_cgroup_leave(char *group); /* frees the path; NULL is allowed */
 
 #endif

@@ -97,6 +97,11 @@ static void explain_end(struct ypi_result *r, const struct ypi_item *item,
     } else if (r->signal != 0) {
         ypi_result_fail(r, YPI_CAUSE_SIGNAL, NULL, 0, "crashed %s: SIG%s (%s)", stage_name(told),
                         sigabbrev_np(r->signal), strsignal(r->signal));
+    } else if (told->pid == 0) {
+        ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0,
+                        "the process exited with status %d before it began: a constructor left, or "
+                        "there is no room beside the history",
+                        r->exit_code);
     } else if (!told->ended) {
         ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0, "the process exited with status %d %s",
                         r->exit_code, stage_name(told));
@@ -107,17 +112,31 @@ static void explain_end(struct ypi_result *r, const struct ypi_item *item,
     }
 }
 
-static void sweep(struct ypi_result *r, pid_t worker)
+static void sweep(struct ypi_result *r, const struct ypi_item *item, pid_t worker)
 {
     char name[64] = "";
     int swept = ypi_sweep(worker, now.alone, name);
-    if (swept > 0)
+    /* A case that was killed could not have tidied up. */
+    if (swept > 0 && item->killed == 0)
         ypi_result_fail(r, YPI_CAUSE_ORPHANS, NULL, 0,
                         "left %d process%s running, among them %s; killed", swept,
                         swept > 1 ? "es" : "", name);
 }
 
 /* -- telling ------------------------------------------------------------------------------ */
+
+/* Nothing more is begun. */
+static void stop(void)
+{
+    for (int i = 0; i < now.plan->count; i++) {
+        struct ypi_item *item = &now.plan->items[i];
+        item->extra.disabled = true;
+        if (item->state == YPI_WAITING) {
+            item->state = YPI_DROPPED;
+            now.runner->totals.stopped = true;
+        }
+    }
+}
 
 static void count_outcome(const struct ypi_result *r)
 {
@@ -126,16 +145,8 @@ static void count_outcome(const struct ypi_result *r)
     if (r->outcome != YPI_FAILED && r->outcome != YPI_ERROR)
         return;
     now.failures++;
-    if (runner->o->max_failures == 0 || now.failures < runner->o->max_failures)
-        return;
-    for (int i = 0; i < now.plan->count; i++) {
-        struct ypi_item *item = &now.plan->items[i];
-        item->extra.disabled = true;
-        if (item->state == YPI_WAITING) {
-            item->state = YPI_DROPPED;
-            runner->totals.stopped = true;
-        }
-    }
+    if (runner->o->max_failures > 0 && now.failures >= runner->o->max_failures)
+        stop();
 }
 
 /* Stored first: what is printed is in the history. */
@@ -146,6 +157,7 @@ static void store_and_tell(const struct ypi_result *r)
     if (ypi_history_add(runner->history, runner->session->run_id, r) != YP_OK) {
         fprintf(stderr, "error: the result of %s is not stored: %s\n", r->c->id, yp_last_error());
         runner->record_failed = true;
+        stop();
     }
     if (o->csv != NULL && ypi_csv_append(o->csv, runner->session, r) != YP_OK) {
         fprintf(stderr, "error: %s\n", yp_last_error());
@@ -187,13 +199,11 @@ static void finish_skipped_up_to(int number)
             finish_skipped(&now.plan->items[i]);
 }
 
-static void remove_traces(struct ypi_item *item)
+static void remove_traces(const struct ypi_item *item)
 {
     unlink(item->channel);
     if (item->output != NULL)
         unlink(item->output);
-    ypi_cgroup_remove(item->cgroup);
-    item->cgroup = NULL;
 }
 
 static void finish(struct ypi_item *item, int signal_number, int exit_code)
@@ -206,7 +216,7 @@ static void finish(struct ypi_item *item, int signal_number, int exit_code)
     r.signal = signal_number;
     r.exit_code = exit_code;
     r.ended = told.ended;
-    sweep(&r, told.pid);
+    sweep(&r, item, told.pid);
     explain_end(&r, item, &told);
     r.tail = read_tail(item->output, &r.output_bytes);
     remove_traces(item);
@@ -292,14 +302,28 @@ static struct criterion_logger logger = {
 static void on_signal(int number)
 {
     (void)number;
-    /* A second one does not wait for anything; the cases die with their parent. */
-    if (interrupted)
+    /* A second one does not wait for anything. */
+    if (interrupted) {
+        for (int i = 0; i < now.plan->count; i++)
+            if (now.plan->items[i].state == YPI_RUNNING && now.plan->items[i].pid > 0)
+                kill(-now.plan->items[i].pid, SIGKILL);
         _exit(YPI_EXIT_INTERRUPTED);
+    }
+    interrupted = true;
+}
+
+/* Nobody reads on: what is done is stored, as after an interrupt. Caught and not ignored, for a
+ * case's process would inherit that. */
+static void on_broken_pipe(int number)
+{
+    (void)number;
     interrupted = true;
 }
 
 static void catch_signals(void)
 {
+    struct sigaction broken = {.sa_handler = on_broken_pipe, .sa_flags = SA_RESTART};
+    sigaction(SIGPIPE, &broken, NULL);
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
@@ -307,13 +331,6 @@ static void catch_signals(void)
 }
 
 /* -- the run ------------------------------------------------------------------------------ */
-
-static void make_cgroup(struct ypi_item *item)
-{
-    char *name = ypi_format("yieldpoint-%d-%d", (int)getpid(), item->number);
-    item->cgroup = ypi_cgroup_create(name, now.runner->o->process_limit);
-    free(name);
-}
 
 /* One pass of Criterion over the items that are `parallel`, or over those that are not. */
 static void pass(struct criterion_test_set *set, bool parallel, int jobs)
@@ -325,8 +342,6 @@ static void pass(struct criterion_test_set *set, bool parallel, int jobs)
                     (jobs == 1 || item->c.test->parallel == parallel);
         item->extra.disabled = !mine || interrupted;
         count += mine;
-        if (mine)
-            make_cgroup(item);
     }
     if (count == 0 || interrupted)
         return;
@@ -387,8 +402,10 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
         ypi_tap_begin(runner->out, runner->session);
     else
         now.terminal = ypi_terminal_begin(runner->out, runner->session);
+    fflush(runner->out); /* before a case writes to the same place, under -s */
 
     struct criterion_test_set *set = set_up_criterion(plan);
+    plan->cgroup = ypi_cgroup_enter(runner->o->process_limit * runner->o->jobs);
     struct ypi_watchdog *watchdog = ypi_watchdog_start(plan, runner->o, &interrupted);
     if (runner->o->jobs > 1)
         pass(set, true, runner->o->jobs);
@@ -399,6 +416,8 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
     if (watchdog != NULL)
         ypi_watchdog_stop(watchdog);
     criterion_finalize(set);
+    ypi_cgroup_leave(plan->cgroup);
+    plan->cgroup = NULL;
 
     runner->totals.interrupted = interrupted;
     if (runner->o->tap)

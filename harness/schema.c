@@ -348,7 +348,10 @@ static enum yp_status prepare(sqlite3 *db, const char *path)
     if (status == YP_OK)
         status = use_log(db, path);
     if (status == YP_OK)
-        status = execute(db, path, "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON",
+        status = execute(db, path,
+                         "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; "
+                         /* A checkpoint waits for the disk. One in some 400 results will do. */
+                         "PRAGMA wal_autocheckpoint = 8000",
                          "setting it up");
     return status;
 }

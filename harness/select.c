@@ -12,11 +12,9 @@
 static bool refuse(const char *option, const char *expression, size_t offset, size_t length,
                    const char *message)
 {
-    fprintf(stderr, "error: %s\n  %s %s\n  %*s^", message, option, expression,
-            (int)(strlen(option) + 1 + offset), "");
-    for (size_t i = 1; i < length; i++)
-        fputc('~', stderr);
-    fputc('\n', stderr);
+    fprintf(stderr, "error: %s\n  %s %s\n", message, option, expression);
+    ypi_underline(2 + strlen(option) + 1 + ypi_columns(expression, offset),
+                  ypi_columns(expression + offset, length));
     return false;
 }
 
@@ -91,13 +89,35 @@ static bool fulfils(const char *expression, ypi_matches *matches, struct yp_case
 static bool names(const char *wanted, const char *id)
 {
     size_t length = strlen(wanted);
-    if (length > 0 && wanted[length - 1] == '/')
+    bool at_test = memchr(wanted, ':', length) != NULL;
+    if (length > 0 && wanted[length - 1] == '/' && !at_test)
         length--;
     if (length == 0 || strncmp(id, wanted, length) != 0)
         return false;
     const char *rest = id + length;
-    bool at_test = memchr(wanted, ':', length) != NULL;
     return *rest == '\0' || (at_test ? *rest == '[' : *rest == '/' || strncmp(rest, "::", 2) == 0);
+}
+
+static void tell_missing(const char *wanted, const struct ypi_collection *c)
+{
+    enum { FILE_NODE, TEST_NODE, CASE_NODE, NODES };
+    int count = c->count * NODES;
+    char **nodes = ypi_calloc((size_t)count, sizeof *nodes);
+    for (int i = 0; i < c->count; i++) {
+        const char *id = c->cases[i]->id;
+        const char *test = strstr(id, "::");
+        int file_end = (int)(test - id);
+        nodes[i * NODES + FILE_NODE] = ypi_format("%.*s", file_end, id);
+        nodes[i * NODES + TEST_NODE] = ypi_format("%.*s", file_end + (int)strcspn(test, "["), id);
+        nodes[i * NODES + CASE_NODE] = ypi_strdup(id);
+    }
+    const char *near = ypi_nearest(wanted, (const char *const *)nodes, count);
+    fprintf(stderr, "error: not found: '%s'%s%s%s; --co -q lists all ids\n", wanted,
+            near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+            near != NULL ? "'?" : "");
+    for (int i = 0; i < count; i++)
+        free(nodes[i]);
+    free(nodes);
 }
 
 static bool check_id(const char *wanted, const struct ypi_collection *c)
@@ -105,14 +125,7 @@ static bool check_id(const char *wanted, const struct ypi_collection *c)
     for (int i = 0; i < c->count; i++)
         if (names(wanted, c->cases[i]->id))
             return true;
-    const char **ids = ypi_calloc((size_t)c->count, sizeof *ids);
-    for (int i = 0; i < c->count; i++)
-        ids[i] = c->cases[i]->id;
-    const char *near = ypi_nearest(wanted, ids, c->count);
-    fprintf(stderr, "error: not found: '%s'%s%s%s; --co -q lists all ids\n", wanted,
-            near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-            near != NULL ? "'?" : "");
-    free(ids);
+    tell_missing(wanted, c);
     return false;
 }
 

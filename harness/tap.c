@@ -46,6 +46,6 @@ void ypi_tap_end(FILE *out, const struct ypi_totals *totals)
     if (totals->interrupted)
         fputs("Bail out! interrupted\n", out);
     else if (totals->stopped)
-        fputs("Bail out! stopped after the number of failures asked for\n", out);
+        fputs("Bail out! stopped before all cases were run\n", out);
     fflush(out);
 }

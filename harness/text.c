@@ -108,15 +108,28 @@ bool ypi_has_word(const char *words, const char *word, size_t length)
     return false;
 }
 
-/* Levenshtein's distance between short words; words beyond the table count as far apart. */
-static size_t distance(const char *a, const char *b)
+size_t ypi_columns(const char *text, size_t length)
 {
-    enum { MOST = 48 };
-    size_t na = strlen(a);
-    size_t nb = strlen(b);
-    if (na >= MOST || nb >= MOST)
-        return MOST;
-    size_t row[MOST];
+    size_t columns = 0;
+    for (size_t i = 0; i < length; i++)
+        columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return columns;
+}
+
+void ypi_underline(size_t column, size_t length)
+{
+    fprintf(stderr, "%*s^", (int)column, "");
+    for (size_t i = 1; i < length; i++)
+        fputc('~', stderr);
+    fputc('\n', stderr);
+}
+
+enum { LONGEST_COMPARED = 256 };
+
+/* Levenshtein's distance between words of less than LONGEST_COMPARED bytes. */
+static size_t distance(const char *a, size_t na, const char *b, size_t nb)
+{
+    size_t row[LONGEST_COMPARED];
     for (size_t j = 0; j <= nb; j++)
         row[j] = j;
     for (size_t i = 1; i <= na; i++) {
@@ -137,9 +150,14 @@ static size_t distance(const char *a, const char *b)
 const char *ypi_nearest(const char *word, const char *const *names, int count)
 {
     const char *best = NULL;
-    size_t least = strlen(word) / 3 + 1;
+    size_t length = strlen(word);
+    size_t least = length / 3 + 1;
     for (int i = 0; i < count; i++) {
-        size_t d = distance(word, names[i]);
+        size_t n = strlen(names[i]);
+        if (length >= LONGEST_COMPARED || n >= LONGEST_COMPARED || n > length + least ||
+            length > n + least)
+            continue;
+        size_t d = distance(word, length, names[i], n);
         if (d <= least && (best == NULL || d < least)) {
             least = d;
             best = names[i];
@@ -159,8 +177,10 @@ bool ypi_parse_i64(const char *text, long long *out)
 bool ypi_parse_u64(const char *text, uint64_t *out)
 {
     char *end = NULL;
+    /* Hexadecimal where it says so; a leading zero alone is not to mean octal. */
+    int base = text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
     errno = 0;
-    *out = strtoull(text, &end, 0);
+    *out = strtoull(text, &end, base);
     return errno == 0 && end != text && *end == '\0' && isdigit((unsigned char)*text);
 }
 
@@ -169,7 +189,9 @@ bool ypi_parse_double(const char *text, double *out)
     char *end = NULL;
     errno = 0;
     *out = strtod(text, &end);
-    return errno == 0 && end != text && *end == '\0' && !isspace((unsigned char)*text);
+    /* Too small for a normal number is told like too large, but is a double all the same. */
+    bool fits = errno == 0 || (isfinite(*out) && *out != 0);
+    return fits && end != text && *end == '\0' && !isspace((unsigned char)*text);
 }
 
 bool ypi_parse_size(const char *text, uint64_t *out)
@@ -195,9 +217,14 @@ bool ypi_parse_size(const char *text, uint64_t *out)
 
 void ypi_print_double(char out[32], double value)
 {
+    size_t shortest = 32;
     for (int digits = 1; digits <= 17; digits++) {
-        snprintf(out, 32, "%.*g", digits, value);
-        if (strtod(out, NULL) == value)
-            return;
+        char text[32];
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        bool last = digits == 17 && shortest == 32; /* NaN is never equal */
+        if ((strtod(text, NULL) == value || last) && strlen(text) <= shortest) {
+            shortest = strlen(text);
+            strcpy(out, text);
+        }
     }
 }

@@ -29,6 +29,11 @@ char *ypi_text_take(struct ypi_text *text); /* never NULL; the caller frees; tex
 bool ypi_next_word(const char **cursor, const char **word, size_t *length);
 bool ypi_has_word(const char *words, const char *word, size_t length);
 
+/* The columns that `length` bytes of UTF-8 take on a terminal, one a character. */
+size_t ypi_columns(const char *text, size_t length);
+/* Tells stderr "   ^~~~": `length` columns from `column`, one at least. */
+void ypi_underline(size_t column, size_t length);
+
 /* The nearest of `names` to a mistyped `word`, or NULL when none is near enough. */
 const char *ypi_nearest(const char *word, const char *const *names, int count);
 
@@ -39,7 +44,7 @@ bool ypi_parse_double(const char *text, double *out);
 /* 1500, 64K, 64KiB, 2M, 1.5G, 1T: powers of 1024. */
 bool ypi_parse_size(const char *text, uint64_t *out);
 
-/* The fewest digits that read back as the same double. */
+/* The shortest text that reads back as the same double: 100, 0.1, 1e+06. */
 void ypi_print_double(char out[32], double value);
 
 #endif

@@ -31,6 +31,7 @@ struct ypi_watchdog {
     _Atomic bool stop;
     pthread_t thread;
     struct zombie zombies[ZOMBIES_MOST];
+    uint64_t refusals; /* of the cgroup, seen so far */
 };
 
 static pid_t find_pid(struct ypi_item *item)
@@ -50,15 +51,12 @@ static bool too_much_output(const struct ypi_item *item, const struct ypi_option
            (uint64_t)status.st_size > o->output_limit;
 }
 
-/* Where no cgroup bounds them, processes are counted from outside. */
-static bool too_many_processes(const struct ypi_item *item, const struct ypi_options *o)
+static int processes(const struct ypi_item *item, int most)
 {
-    if (item->cgroup != NULL)
-        return ypi_cgroup_exceeded(item->cgroup);
-    pid_t *found = ypi_calloc((size_t)o->process_limit + 1, sizeof *found);
-    int count = item->pid > 0 ? ypi_descendants(item->pid, found, o->process_limit + 1) : 0;
+    pid_t *found = ypi_calloc((size_t)most, sizeof *found);
+    int count = item->pid > 0 ? ypi_descendants(item->pid, found, most) : 0;
     free(found);
-    return count > o->process_limit;
+    return count;
 }
 
 static void end_case(struct ypi_item *item, enum ypi_cause cause)
@@ -83,9 +81,33 @@ static void watch(struct ypi_watchdog *w, struct ypi_item *item)
         end_case(item, YPI_CAUSE_TIMEOUT);
     } else if (too_much_output(item, w->o)) {
         end_case(item, YPI_CAUSE_OUTPUT);
-    } else if (too_many_processes(item, w->o)) {
+    } else if (w->plan->cgroup == NULL &&
+               processes(item, w->o->process_limit + 1) > w->o->process_limit) {
+        /* Where no cgroup bounds them, processes are counted from outside. */
         end_case(item, YPI_CAUSE_FORKS);
     }
+}
+
+/* The kernel has refused a process: the case that has most of them wanted too many. */
+static void watch_cgroup(struct ypi_watchdog *w)
+{
+    enum { MOST = 65536 };
+    uint64_t refusals = w->plan->cgroup != NULL ? ypi_cgroup_refusals(w->plan->cgroup) : 0;
+    if (refusals <= w->refusals)
+        return;
+    w->refusals = refusals;
+    struct ypi_item *guilty = NULL;
+    int most = -1;
+    for (int i = 0; i < w->plan->count; i++) {
+        struct ypi_item *item = &w->plan->items[i];
+        int count = item->state == YPI_RUNNING && find_pid(item) > 0 ? processes(item, MOST) : -1;
+        if (count > most) {
+            most = count;
+            guilty = item;
+        }
+    }
+    if (guilty != NULL)
+        end_case(guilty, YPI_CAUSE_FORKS);
 }
 
 /* -- processes without a parent ----------------------------------------------------------- */
@@ -163,6 +185,7 @@ static void *run(void *argument)
                 item->extra.disabled = true;
             watch(w, item);
         }
+        watch_cgroup(w);
         reap_strangers(w);
         nanosleep(&pause, NULL);
     }

@@ -2,6 +2,7 @@
 
 #include "reports.h"
 #include "store.h"
+#include "text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -49,12 +50,9 @@ static bool continues(char c)
     return ((unsigned char)c & 0xc0) == 0x80; /* of a character whose first byte went before */
 }
 
-int ypi_columns(const char *text)
+int ypi_line_columns(const char *text)
 {
-    int columns = 0;
-    for (; *text && *text != '\n'; text++)
-        columns += !continues(*text);
-    return columns;
+    return (int)ypi_columns(text, strcspn(text, "\n"));
 }
 
 /* 0x9b and its like begin a command too, as a character of two bytes. */
@@ -82,7 +80,7 @@ static const char *put_columns(const char *text, int columns)
 
 int ypi_put_line(const char *text, int width)
 {
-    int all = ypi_columns(text);
+    int all = ypi_line_columns(text);
     bool cut = width > 3 && all > width;
     (void)put_columns(text, cut ? width - 3 : all);
     if (cut)
@@ -95,7 +93,7 @@ static int break_at(const char *text, int room)
 {
     int columns = 0;
     int last = 0;
-    int all = ypi_columns(text);
+    int all = ypi_line_columns(text);
     if (all <= room)
         return all;
     for (; *text && columns <= room; text++) {

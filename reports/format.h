@@ -29,7 +29,7 @@ void ypi_put_lines(const char *text, int indent);
  */
 void ypi_put_text(const char *text, int indent);
 
-int ypi_columns(const char *text); /* of the first line */
+int ypi_line_columns(const char *text); /* of the first line */
 
 /* An outcome or a verdict, padded to `width`, coloured on a terminal unless NO_COLOR is set. */
 void ypi_put_outcome(const char *outcome, int width);

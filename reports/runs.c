@@ -126,7 +126,7 @@ static int id_width(const cJSON *results)
     const cJSON *result;
     cJSON_ArrayForEach(result, results)
     {
-        int columns = ypi_columns(ypi_text_of(result, "case"));
+        int columns = ypi_line_columns(ypi_text_of(result, "case"));
         if (columns > width)
             width = columns < most ? columns : most;
     }

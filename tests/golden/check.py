@@ -29,9 +29,8 @@ QUIET = {"ASAN_OPTIONS": "handle_segv=0:handle_abort=0:detect_leaks=0"}
 # transcript: arguments
 RUNS = {
     "all": [],
-    "all-verbose": ["-v"],
-    "all-quiet": ["-q"],
     "all-tap": ["--tap"],
+    "quiet": ["-q", *BASIC, "kinds/kinds.c::requirement"],
     "basic-verbose": ["-v", *BASIC],
     "basic-tap": ["--tap", *BASIC],
     "passing": ["golden.c::passes"],
@@ -41,9 +40,9 @@ RUNS = {
     "not-captured-tap": ["-s", "--tap", "golden.c::passes", "kinds/kinds.c::expectation"],
     "durations": ["--durations", "2", "-k", "naps or passes"],
     "durations-all": ["--durations=0", "-q", "-k", "naps"],
-    "exit-first": ["-x"],
+    "exit-first": ["-x", "-k", "passes or kinds"],
     "exit-first-tap": ["-x", "--tap", "kinds/kinds.c"],
-    "maxfail": ["--maxfail", "2", "-v"],
+    "maxfail": ["--maxfail", "2", "-v", "-k", "passes or kinds"],
     "repeat": ["--repeat", "3", "-v", "-k", "requirement or passes"],
     "repeat-tap": ["--repeat", "3", "--tap", "-k", "requirement or passes"],
     "noisy-fails": ["--noisy=fail", "golden.c::noisy"],
@@ -73,17 +72,17 @@ VARYING = [
     (re.compile(rf"\+-{FIGURE} %"), "+-# %"),
     (re.compile(r"^ *[0-9]+\.[0-9][0-9]s (?=[a-z])"), "   #.##s "),
     (re.compile(r"\(pid [0-9]+\)"), "(pid PID)"),
-    (re.compile(r"^# (\w+) [0-9.e+]+ (\S)"), r"# \1 # \2"),
-    (re.compile(r"((?:PASSED|FAILED|NOISY|XFAILED|XPASSED|ERROR)(?:\033\[0m)?(?: #\d)? \w+ )[0-9.e+]+"
+    (re.compile(r"^# (\w+) [0-9.e+]+ (?=\S+ ?\S*(?:/s)? \+-)"), r"# \1 # "),
+    (re.compile(r"pipe:\[[0-9]+\]"), "pipe:[NUMBER]"),
+    (re.compile(r"(the end of )[0-9.]+( MiB\))"), r"\1#\2"),
+    (re.compile(r"((?:PASSED|FAILED|NOISY|XFAILED|XPASSED|ERROR)(?:\\e\[0m)?(?: #\d)? \w+ )[0-9.e+]+"
                 r" (?=\S+ ?\S*(?:/s)? \+-)"), r"\1# "),
     (re.compile(rf"(resident growth: ){FIGURE} MiB(.*?){FIGURE} %"), r"\1# MiB\2# %"),
-    (re.compile(r"wrote more than 1048576 bytes of output \(--output-limit\), killed "
-                r"(?:in the body)$"), "wrote more than 1048576 bytes of output (--output-limit), "
-                                      "killed in the body"),
 ]
-MEASURED = re.compile(r"^(?:#?  ?measured |.*\b(?:budget )?(?:step|copy) at (?:least|most) )")
 # The limit of a budget is declared and stays; what follows its colon was measured.
 LIMIT = re.compile(r"(.*?\b(?:step|copy) at (?:least|most) [^:]*: )(.*)$")
+# Said when something else on the machine is timed just now.
+WAITING = re.compile(r"^waiting for another timed run on this machine .*\n", re.M)
 ESTIMATE = re.compile(r"(  measured \w+: )(.*?)(, [0-9]+ samples? of [0-9]+, stopped by .*)$")
 RULE = re.compile(r"^(=+) (.*) (=+)$")
 SECONDS = re.compile(r"\bin [0-9]+\.[0-9][0-9]s$")
@@ -95,11 +94,11 @@ def redraw(line):
     if found is None or SECONDS.search(found.group(2)) is None:
         return SECONDS.sub("in #.##s", line)
     left, title, right = found.groups()
-    room = 80 - len(title) - 2
+    room = max(80 - len(title) - 2, 2)
     drawn = f"{'=' * (room // 2)} {title} {'=' * (room - room // 2)}"
     if line != drawn:
-        return line + " (not 80 wide)"
-    return f"= {SECONDS.sub('in #.##s', title)} = (80 wide)"
+        return line + " (not as wide as a rule is)"
+    return f"= {SECONDS.sub('in #.##s', title)} = (a rule)"
 
 
 def numbers_only(text):
@@ -121,6 +120,7 @@ def normalise_line(line):
 def normalise(text, places):
     for path, mark in places:
         text = text.replace(path, mark)
+    text = WAITING.sub("", text)
     text = text.replace("\033", "\\e")
     return "".join(normalise_line(line) + "\n" for line in text.split("\n")[:-1]) + \
         ("" if text.endswith("\n") or text == "" else text.rsplit("\n", 1)[-1] + " (no line end)\n")

@@ -1,0 +1,22 @@
+#include <yieldpoint/yieldpoint.h>
+
+static void saxpy(size_t n, float a, const float *x, float *y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += a * x[i];
+}
+
+YP_TEST(blas, saxpy, .tags = "stress small",
+        .axes = YP_AXES(yp_axis_int("mib", 1, 16)),
+        .budgets = YP_BUDGETS(yp_min_bandwidth("saxpy", 1e9),
+                              yp_max_peak(YP_HOST, 64 * YP_MIB)))
+{
+    size_t n = (size_t)yp_int(t, "mib") * (1 << 20) / sizeof(float);
+    float *x = yp_alloc(t, n * sizeof *x), *y = yp_alloc(t, n * sizeof *y);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)(i % 1000), y[i] = 1;
+    yp_data_hash(t, yp_hash_f32(0, x, n));
+    yp_measure(t, "saxpy", .bytes = 3.0 * (double)(n * sizeof *x), .flops = 2.0 * (double)n)
+        saxpy(n, 1e-6F, x, y);
+    yp_expect(t, y[0] == 1, "y[0] is %g", (double)y[0]);
+}

@@ -1,0 +1,68 @@
+"""Programs that are watched while they run, and the processes that belong to them."""
+
+import os
+import signal
+import subprocess
+import time
+import uuid
+
+from program import ENVIRONMENT, Outcome
+
+
+class Started:
+    """A program in a process group of its own, and whatever came of it: known by a mark in its
+    environment, which detached processes keep too."""
+
+    def __init__(self, program, *arguments, cwd=None, env=None, stdout=subprocess.PIPE,
+                 preexec_fn=None):
+        self.mark = f"YPTEST_MARK={uuid.uuid4()}"
+        name, value = self.mark.split("=")
+        self.process = subprocess.Popen(
+            [program, *arguments], stdin=subprocess.DEVNULL, stdout=stdout,
+            stderr=subprocess.PIPE, text=True, errors="replace", cwd=cwd, start_new_session=True,
+            env={**ENVIRONMENT, **(env or {}), name: value}, preexec_fn=preexec_fn)
+
+    def living(self):
+        """(pid, name) of every process with the mark that is not a zombie."""
+        found = []
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit():
+                continue
+            try:
+                with open(f"/proc/{entry}/environ", "rb") as file:
+                    if self.mark.encode() not in file.read().split(b"\0"):
+                        continue
+                with open(f"/proc/{entry}/stat") as file:
+                    name, rest = file.read().split("(", 1)[1].rsplit(")", 1)
+                if rest.split()[0] not in "ZX":
+                    found.append((int(entry), name))
+            except OSError:
+                continue  # it has ended meanwhile
+        return found
+
+    def wait(self, timeout=30):
+        try:
+            out, err = self.process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            out, err = self.process.communicate()
+            return Outcome("still running, killed", out, err)
+        return Outcome(self.process.returncode, out, err)
+
+    def end(self):
+        """Leaves nothing behind, whatever went wrong."""
+        for pid, _ in self.living():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+def wait_until(condition, seconds=20, what="what was waited for"):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.01)
+    raise TimeoutError(f"{what} did not come about in {seconds} s")

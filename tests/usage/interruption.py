@@ -1,0 +1,218 @@
+"""Whatever ends a run early, what was done is stored, the rest is not, and nothing is left."""
+
+import fcntl
+import os
+import re
+import signal
+import sqlite3
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from process import Started, wait_until  # noqa: E402
+from program import rows, run  # noqa: E402
+from tap import Tap  # noqa: E402
+
+LOCK = "/tmp/yieldpoint.lock"
+# Of long_work the first two cases end at once and the third does not.
+DONE = ["usage.c::long_work[n=1]", "usage.c::long_work[n=2]"]
+
+
+def stored(history):
+    if not os.path.exists(history):
+        return []
+    try:
+        return [r["case_id"] for r in rows(history, "SELECT case_id FROM result ORDER BY rowid")]
+    except sqlite3.OperationalError:
+        return []  # its tables are being made
+
+
+def in_the_midst(program, history, *options):
+    """A run whose first two cases are stored and whose third has started its helper."""
+    started = Started(program, "--history", history, *options, "usage.c::long_work")
+    try:
+        wait_until(lambda: len(stored(history)) == 2 and
+                   any(name == "sleep" for _, name in started.living()), what="the third case")
+    except TimeoutError:
+        started.end()
+        raise
+    return started
+
+
+def check_left(tap, name, started, folder):
+    """The processes end with the runner or, where it was killed, just after."""
+    try:
+        wait_until(lambda: not started.living(), 3)
+    except TimeoutError:
+        pass
+    tap.equal(started.living(), [], f"{name}: no process is left")
+    started.end()
+    tap.equal([f for f in os.listdir(folder) if f.startswith("run-")], [],
+              f"{name}: no folder is left")
+
+
+def check_stored(tap, name, history, wanted, exit_code):
+    tap.equal(stored(history), wanted, f"{name}: what was done is stored and no more")
+    tap.equal(rows(history, "PRAGMA integrity_check"), [{"integrity_check": "ok"}],
+              f"{name}: the history is whole")
+    run_row = rows(history, "SELECT exit_code, ended FROM run ORDER BY started DESC")[0]
+    tap.check(run_row["exit_code"] == exit_code and (run_row["ended"] is None) ==
+              (exit_code is None), f"{name}: the run is stored with exit code {exit_code}", run_row)
+
+
+def check_signal(tap, program, name, send, options=()):
+    with tempfile.TemporaryDirectory() as folder:
+        history = os.path.join(folder, "history.db")
+        started = in_the_midst(program, history, *options)
+        begun = time.monotonic()
+        send(started.process.pid)
+        done = started.wait()
+        tap.check(done.code == 2, f"{name}: exit 2", done)
+        tap.check(time.monotonic() - begun < 5, f"{name}: at once", time.monotonic() - begun)
+        check_stored(tap, name, history, DONE, 2)
+        check_left(tap, name, started, folder)
+        if "--tap" in options:
+            tap.check(done.out.endswith("\nBail out! interrupted\n"), f"{name}: TAP says so", done)
+        else:
+            tap.check(re.search(r"\ninterrupted: usage\.c::long_work\[n=3\]\n", done.out) and
+                      re.search(r"2 passed, [0-9]+ deselected, interrupted in",
+                                done.out.splitlines()[-1]),
+                      f"{name}: the case and the summary say so", done)
+
+
+def check_signals(tap, program):
+    def to_process(number):
+        return lambda pid: os.kill(pid, number)
+
+    check_signal(tap, program, "SIGINT", to_process(signal.SIGINT))
+    check_signal(tap, program, "SIGTERM", to_process(signal.SIGTERM))
+    check_signal(tap, program, "SIGHUP", to_process(signal.SIGHUP))
+    check_signal(tap, program, "SIGINT to the group", lambda pid: os.killpg(pid, signal.SIGINT))
+    check_signal(tap, program, "SIGTERM to the group", lambda pid: os.killpg(pid, signal.SIGTERM))
+    check_signal(tap, program, "SIGINT under --tap", to_process(signal.SIGINT), ["--tap"])
+    check_signal(tap, program, "SIGINT under -s", to_process(signal.SIGINT), ["-s"])
+
+
+def check_second(tap, program):
+    """A second one ends the runner wherever it is; what it could not tidy the next run does."""
+    with tempfile.TemporaryDirectory() as folder:
+        history = os.path.join(folder, "history.db")
+        started = in_the_midst(program, history)
+        os.kill(started.process.pid, signal.SIGINT)
+        os.kill(started.process.pid, signal.SIGINT)
+        done = started.wait()
+        tap.check(done.code == 2, "two SIGINT: exit 2", done)
+        tap.equal(stored(history), DONE, "two SIGINT: what was done is stored")
+        run(program, "--history", history, "usage.c::passes")
+        check_left(tap, "two SIGINT, then another run", started, folder)
+
+
+def check_stubborn(tap, program):
+    with tempfile.TemporaryDirectory() as folder:
+        history = os.path.join(folder, "history.db")
+        started = Started(program, "--history", history, "usage.c::stubborn", "usage.c::passes")
+        wait_until(lambda: len(started.living()) > 1, what="the case")
+        time.sleep(0.2)
+        os.kill(started.process.pid, signal.SIGINT)
+        done = started.wait()
+        tap.check(done.code == 2, "a case that blocks signals: exit 2", done)
+        check_left(tap, "a case that blocks signals", started, folder)
+        check_stored(tap, "a case that blocks signals", history, ["usage.c::passes"], 2)
+
+
+def check_jobs(tap, program):
+    """Cases side by side are all ended."""
+    with tempfile.TemporaryDirectory() as folder:
+        history = os.path.join(folder, "history.db")
+        started = Started(program, "--history", history, "-j4", "--repeat", "50", "usage.c::naps")
+        wait_until(lambda: len(stored(history)) >= 4, what="the first cases")
+        os.kill(started.process.pid, signal.SIGINT)
+        done = started.wait()
+        passed = re.search(r"([0-9]+) passed, [0-9]+ deselected, interrupted", done.out)
+        tap.check(done.code == 2 and passed is not None, "SIGINT under -j4: exit 2", done)
+        tap.equal(len(stored(history)), int(passed.group(1)) if passed else None,
+                  "SIGINT under -j4: what is told is stored")
+        tap.equal(rows(history, "SELECT outcome FROM result WHERE outcome <> 'passed'"), [],
+                  "SIGINT under -j4: no case is called failed")
+        check_left(tap, "SIGINT under -j4", started, folder)
+
+
+def check_waiting(tap, program):
+    """While another run has the machine."""
+    with tempfile.TemporaryDirectory() as folder:
+        history = os.path.join(folder, "history.db")
+        lock = os.open(LOCK, os.O_RDONLY | os.O_CREAT, 0o644)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            started = Started(program, "--history", history, "usage.c::timed")
+            line = started.process.stderr.readline()
+            os.kill(started.process.pid, signal.SIGINT)
+            done = started.wait()
+        finally:
+            os.close(lock)
+        tap.check(line.startswith("waiting for another timed run on this machine"),
+                  "a run that waits says so", line)
+        tap.check(done.code == 2, "SIGINT while waiting: exit 2", done)
+        check_stored(tap, "SIGINT while waiting", history, [], 2)
+        check_left(tap, "SIGINT while waiting", started, folder)
+
+
+def check_killed(tap, program):
+    with tempfile.TemporaryDirectory() as folder:
+        history = os.path.join(folder, "history.db")
+        started = in_the_midst(program, history)
+        os.kill(started.process.pid, signal.SIGKILL)
+        started.wait()
+        try:
+            wait_until(lambda: not started.living(), 3)
+        except TimeoutError:
+            pass
+        tap.equal(started.living(), [], "kill -9 of the runner: the case and its helper die too")
+        check_stored(tap, "kill -9 of the runner", history, DONE, None)
+        tap.equal(len([f for f in os.listdir(folder) if f.startswith("run-")]), 1,
+                  "kill -9 of the runner: it could not tidy up")
+        done = run(program, "--history", history, "usage.c::passes")
+        tap.check(done.code == 0, "after kill -9: the next run goes on", done)
+        tap.equal(stored(history), [*DONE, "usage.c::passes"],
+                  "after kill -9: the history goes on")
+        check_left(tap, "after kill -9 and another run", started, folder)
+
+
+def check_at_any_moment(tap, program):
+    """From the first instructions to the end: never a failed case, never something left. Before
+    the handler is there the signal itself is the end."""
+    wrong = []
+    for i in range(20):
+        with tempfile.TemporaryDirectory() as folder:
+            history = os.path.join(folder, "history.db")
+            started = Started(program, "--history", history, "--repeat", "20", "usage.c::passes",
+                              "usage.c::signals")
+            time.sleep(0.004 * i)
+            os.kill(started.process.pid, signal.SIGINT)
+            done = started.wait()
+            time.sleep(0.05)
+            ids = stored(history)
+            bad = rows(history, "SELECT outcome FROM result WHERE outcome <> 'passed'") \
+                if ids else []
+            if done.code not in (0, 2, -signal.SIGINT) or bad or started.living():
+                wrong.append((i, done, bad, started.living()))
+            if done.code == 2 and any(f.startswith("run-") for f in os.listdir(folder)):
+                wrong.append((i, "a folder is left"))
+            started.end()
+    tap.equal(wrong, [], "SIGINT at any moment")
+
+
+def main(program):
+    tap = Tap()
+    tap.run("signals", check_signals, tap, program)
+    tap.run("two signals", check_second, tap, program)
+    tap.run("a stubborn case", check_stubborn, tap, program)
+    tap.run("side by side", check_jobs, tap, program)
+    tap.run("waiting", check_waiting, tap, program)
+    tap.run("kill -9", check_killed, tap, program)
+    tap.run("at any moment", check_at_any_moment, tap, program)
+    tap.done()
+
+
+main(os.path.abspath(sys.argv[1]))

@@ -1,0 +1,354 @@
+"""What a command line, the environment and yieldpoint.ini come to: exit codes as pytest's, what is
+wrong and where on standard error, and what the options do."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from program import results, rows, run, shell  # noqa: E402
+from tap import Tap  # noqa: E402
+
+OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING = range(6)
+PASS = "usage.c::passes"
+FAIL = "usage.c::fails"
+
+
+def marked(words, part):
+    """A line with `words` and, below it, the underlining of `part` at its place."""
+    def match(text):
+        lines = text.split("\n")
+        for line, below in zip(lines, lines[1:]):
+            if words in line:
+                at = line.index(words) + words.index(part)
+                return below == " " * at + "^" + "~" * (len(part) - 1)
+        return False
+    return match
+
+
+# name: (arguments, exit code, what standard error says: patterns, or functions of it)
+COMMAND_LINES = {
+    "passing": ([PASS], OK, ["^$"]),
+    "failing": ([FAIL], FAILED, ["^$"]),
+    "passing and failing": ([PASS, FAIL], FAILED, ["^$"]),
+    "skipped only is a success": (["--device=cpu", PASS], OK, ["^$"]),
+    "help": (["--help"], OK, ["^$"]),
+    "help and other options": (["-v", "--help", PASS], OK, ["^$"]),
+    "version": (["--version"], OK, ["^$"]),
+    "markers": (["--markers"], OK, ["^$"]),
+    "collect": (["--co"], OK, ["^$"]),
+    "collect what fails": (["--co", FAIL], OK, ["^$"]),
+    "collect nothing": (["--co", "-k", "nowhere"], NOTHING, ["^no case selected: 31 collected"]),
+    "nothing by keyword": (["-k", "nowhere"], NOTHING, ["^no case selected: 31 collected, all"]),
+    "nothing by mark": (["-m", "medium"], NOTHING, ["^no case selected"]),
+    "nothing by mark among ids": (["-m", "medium", PASS], NOTHING, ["^no case selected"]),
+    "nothing by device": (["--device=cuda"], NOTHING, ["^no case selected: 0 collected"]),
+    "unknown option": (["-v", "--sed=3", PASS], USAGE,
+                       [r"^error: unknown option '--sed', did you mean '--seed'\?",
+                        marked("-v --sed=3 usage", "--sed")]),
+    "unknown option without a near one": (["--frobnicate"], USAGE,
+                                          [r"^error: unknown option '--frobnicate'; --help"]),
+    "an option cut short": (["--hist=x"], USAGE, [r"unknown option '--hist'"]),
+    "unknown letter": (["-vzq"], USAGE, [r"unknown option '-z'", marked("-vzq", "z")]),
+    "value missing at the end": (["--seed"], USAGE,
+                                 [r"--seed needs a value", marked("db --seed", "--seed")]),
+    "value missing at a letter": (["-m"], USAGE, [r"-m needs a value"]),
+    "value where none is taken": (["--co=yes"], USAGE,
+                                  [r"takes no value", marked("--co=yes", "=yes")]),
+    "seed not a number": (["--seed", "x1"], USAGE,
+                          [r"--seed is 'x1': allowed is a whole", marked("--seed x1", "x1")]),
+    "seed negative": (["--seed=-1"], USAGE, [marked("--seed=-1", "-1")]),
+    "seed too large": (["--seed=18446744073709551616"], USAGE, [r"from 0 to 2\^64-1"]),
+    "seed with a rest": (["--seed=1x"], USAGE, [r"--seed is '1x'"]),
+    "seed empty": (["--seed="], USAGE, [r"--seed is ''"]),
+    "repeat of zero": (["--repeat=0"], USAGE, [r"--repeat is '0': allowed is a whole number "
+                                                r"from 1 to"]),
+    "repeat not whole": (["--repeat=1.5"], USAGE, [r"--repeat is '1.5'"]),
+    "timeout of zero": (["--timeout=0"], USAGE, [r"--timeout is '0'"]),
+    "timeout nan": (["--timeout=nan"], USAGE, [r"--timeout is 'nan'"]),
+    "timeout without end": (["--timeout=inf"], USAGE, [r"--timeout is 'inf'"]),
+    "memory limit of zero": (["--memory-limit=0"], USAGE, [r"--memory-limit is '0'"]),
+    "memory limit in no unit": (["--memory-limit=1Q"], USAGE, [r"such as 64K, 512M or 2G"]),
+    "memory limit too large": (["--memory-limit=99999999999G"], USAGE, [r"--memory-limit is"]),
+    "output limit negative": (["--output-limit=-5M"], USAGE, [r"--output-limit is '-5M'"]),
+    "process limit too small": (["--process-limit=1"], USAGE, [r"from 8 to"]),
+    "jobs of zero": (["-j0"], USAGE, [r"-j is '0'", marked("-j0", "0")]),
+    "maxfail of zero": (["--maxfail=0"], USAGE, [r"--maxfail is '0'"]),
+    "durations negative": (["--durations=-1"], USAGE, [r"--durations is '-1'"]),
+    "speed neither": (["--speed=maybe"], USAGE, [r"allowed is record or judge"]),
+    "noisy neither": (["--noisy", "ignore"], USAGE, [r"allowed is report or fail"]),
+    "device unknown": (["--device=gpu"], USAGE, [r"auto, cpu, cuda, cuda:N or all"]),
+    "device number missing": (["--device=cuda:"], USAGE, [r"--device is 'cuda:'"]),
+    "set without a value": (["--set", "channels"], USAGE,
+                            [r"--set is 'channels': allowed is AXIS=VALUE"]),
+    "set without an axis": (["--set==5"], USAGE, [r"--set is '=5'"]),
+    "set of an unknown axis": (["--set", "chanels=5"], USAGE,
+                               [r"--set chanels=5: no test has the axis 'chanels'; there are: "
+                                r"channels, noise, label, n$"]),
+    "set of another kind": (["--set", "channels=ten"], USAGE,
+                            [r"--set channels=ten: axis 'channels' of usage.axes \(\S*usage\.c:"
+                             r"[0-9]+\) takes whole numbers"]),
+    "set of a fraction for a whole number": (["--set", "channels=1.5"], USAGE, [r"takes whole"]),
+    "set of text for a number": (["--set", "noise=a"], USAGE, [r"axis 'noise'.* takes numbers"]),
+    "id not found": (["usage.c::pases"], USAGE,
+                     [r"^error: not found: 'usage.c::pases', did you mean 'usage.c::passes'\?; "
+                      r"--co -q lists all ids$"]),
+    "id of a case not found": (["usage.c::axes[small-channels=11-noise=0.5]"], USAGE,
+                               [r"did you mean 'usage.c::axes\[small-channels=10-noise=0.5\]'"]),
+    "file not found": (["usge.c"], USAGE, [r"not found: 'usge.c'"]),
+    "two ids not found": (["nowhere", PASS, "elsewhere"], USAGE,
+                          [r"'nowhere'", r"'elsewhere'"]),
+    "part of a name is not an id": (["usage.c::pass"], USAGE, [r"not found"]),
+    "empty id": ([""], USAGE, [r"not found: ''"]),
+    "mark not registered": (["-m", "stress and nightly"], USAGE,
+                            [r"'nightly' is not a registered tag; --markers lists them",
+                             marked("-m stress and nightly", "nightly")]),
+    "mark nearly registered": (["-m", "not slwo"], USAGE,
+                               [r"'slwo' is not a registered tag, did you mean 'slow'\?"]),
+    "mark not closed": (["-m", "(stress or perf"], USAGE,
+                        [r"expected '\)', found the end", r"\n  -m \(stress or perf\n {20}\^$"]),
+    "mark closed twice": (["-m", "stress) and perf"], USAGE,
+                          [r"expected 'and', 'or' or the end, found '\)'",
+                           marked("-m stress) and perf", ")")]),
+    "mark ends in and": (["-m", "stress and"], USAGE, [r"expected a word"]),
+    "mark begins with or": (["-m", "or stress"], USAGE, [marked("-m or stress", "or")]),
+    "mark two words": (["-m", "stress perf"], USAGE, [marked("-m stress perf", "perf")]),
+    "mark empty": (["-m", ""], USAGE, [r"expected a word"]),
+    "mark with a strange character": (["-m", "stress & perf"], USAGE,
+                                      [marked("-m stress & perf", "&")]),
+    "mark nested too deeply": (["-m", "(" * 5000 + "stress" + ")" * 5000], USAGE,
+                               [r"at most 200 levels of nesting"]),
+    "keyword malformed": (["-k", "a or not"], USAGE, [r"expected a word", r"-k a or not"]),
+    "keyword two words": (["-k", "passes fails"], USAGE, [marked("-k passes fails", "fails")]),
+    "jobs with a bad value after a good": (["--jobs", "2", "--jobs", "two"], USAGE,
+                                           [marked("--jobs 2 --jobs two", "two")]),
+    "tap keeps a usage error": (["--tap", "--nope"], USAGE, [r"unknown option"]),
+    "tap keeps nothing selected": (["--tap", "-k", "nowhere"], NOTHING, [r"no case selected"]),
+    "tap with failures is a success": (["--tap", FAIL], OK, [r"FAILED usage.c::fails"]),
+    "exit first": (["-x", FAIL, PASS], FAILED, ["^$"]),
+    "words after --": (["--", "--co"], USAGE, [r"not found: '--co'"]),
+    "csv in a missing directory": (["--csv", "/nowhere/rows.csv", PASS], INTERNAL,
+                                   [r"--csv /nowhere/rows.csv: No such file or directory"]),
+}
+
+# name: (text of YIELDPOINT_OPTIONS, arguments, exit code, standard error)
+ENVIRONMENTS = {
+    "options from the environment": ("--co -k 'passes or fails'", [], OK, ["^$"]),
+    "the command line comes last": ("--repeat 5 -k fails", ["-k", "passes", "--repeat=1"], OK,
+                                    ["^$"]),
+    "bad option in the environment": ("-v --sed=3", [PASS], USAGE,
+                                      [r"unknown option '--sed'",
+                                       marked("YIELDPOINT_OPTIONS: -v --sed=3", "--sed")]),
+    "open quote in the environment": ("-k 'passes", [], USAGE, [r"a quote is not closed"]),
+    "empty environment": ("  ", [PASS], OK, ["^$"]),
+}
+
+# name: (yieldpoint.ini, arguments, exit code, standard error)
+CONFIGURATIONS = {
+    "options from the file": ("[yieldpoint]\noptions = -k passes\n", [], OK, ["^$"]),
+    "bad option in the file": ("[yieldpoint]\noptions = --sed=3\n", [PASS], USAGE,
+                               [marked("yieldpoint.ini, options: --sed=3", "--sed")]),
+    "a tag of the project": ("[tags]\nnightly = once a day\n", ["-m", "nightly"], NOTHING,
+                             ["no case selected"]),
+    "a tag that is a word of the language": ("[tags]\nnot = never\n", [PASS], USAGE,
+                                             [r"yieldpoint.ini:2: a tag is letters.* at 'not'"]),
+    "a tag with a blank": ("[tags]\nevery night = x\n", [PASS], USAGE, [r"a tag is letters"]),
+    "unknown key": ("[yieldpoint]\noption = -v\n", [PASS], USAGE,
+                    [r"known are \[yieldpoint\] options, history .* at 'option' in \[yieldpoint\]"]),
+    "unknown section": ("[yeldpoint]\noptions = -v\n", [PASS], USAGE, [r"in \[yeldpoint\]"]),
+    "not an ini file": ("[tags]\nnightly\n", [PASS], USAGE,
+                        [r"yieldpoint.ini:2: not a \[section\]"]),
+}
+
+# pattern of a message for each line of declarations.c that is wrong
+DECLARATIONS = {
+    "unregistered_tag": r"tag 'nightly' is not registered: known are stress, perf",
+    "unregistered_tag_of_case": r"tag 'weekly' is not registered",
+    "speed_in_parallel": r"budget 1 is one of speed, but \.parallel says that nothing is timed",
+    "axis_without_name": r"axis 1 has no name",
+    "axis_null_name": r"axis 1 has no name",
+    "axis_twice": r"axis 'n' is declared twice",
+    "case_without_name": r"case 1 has an empty name",
+    "case_twice": r"case 'one' is declared twice",
+    "negative_timeout": r"\.timeout is -1: allowed is 0 \(the default of 60 s\) or more seconds",
+    "endless_timeout": r"\.timeout is inf",
+    "nan_timeout_of_case": r"\.timeout is -?nan",
+    "budget_without_name": r"budget 1 names no measurement, value or check",
+    "negative_budget": r"budget 1 has the limit -1: allowed is any finite number from 0",
+    "nan_budget": r"budget 1 has the limit -?nan",
+    "unknown_device": r"device 'gpu' is not known: allowed are cpu and cuda",
+    "no_device": r"\.devices is empty",
+    "filter": r"no axis 'chanels' of kind int; this test has: channels \(int\); did you mean",
+    "tagged_and": r"tag 'and' is not registered",
+    "null_string": r"value 2 of axis 1 is NULL",
+}
+
+
+def says(text, wanted):
+    for pattern in wanted:
+        found = pattern(text) if callable(pattern) else re.search(pattern, text, re.M)
+        if not found:
+            return False
+    return True
+
+
+def check_outcome(tap, name, done, code, wanted):
+    text = re.sub(r"^waiting for another timed run .*\n", "", done.err, flags=re.M).rstrip("\n")
+    ok = done.code == code and says(text, [p if callable(p) or p != "^$" else lambda t: t == ""
+                                           for p in wanted])
+    tap.check(ok, name, f"wanted exit {code}, {wanted}\n{done}")
+
+
+def check_command_lines(tap, program, folder):
+    history = ["--history", os.path.join(folder, "history.db")]
+    for name, (arguments, code, wanted) in COMMAND_LINES.items():
+        # What is being tested stands behind, so that a marked place is that of its own.
+        done = run(program, *history, *arguments, cwd=folder)
+        check_outcome(tap, name, done, code, wanted)
+
+
+def check_sources(tap, program, folder):
+    history = ["--history", os.path.join(folder, "history.db")]
+    for name, (text, arguments, code, wanted) in ENVIRONMENTS.items():
+        done = run(program, *history, *arguments, cwd=folder, env={"YIELDPOINT_OPTIONS": text})
+        check_outcome(tap, name, done, code, wanted)
+    for name, (text, arguments, code, wanted) in CONFIGURATIONS.items():
+        with open(os.path.join(folder, "yieldpoint.ini"), "w") as file:
+            file.write(text)
+        done = run(program, *history, *arguments, cwd=folder)
+        check_outcome(tap, name, done, code, wanted)
+    below = os.path.join(folder, "a", "b")
+    os.makedirs(below)
+    with open(os.path.join(folder, "yieldpoint.ini"), "w") as file:
+        file.write("[yieldpoint]\nhistory = kept/here.db\noptions = -k passes\n")
+    done = run(program, cwd=below)
+    tap.check(done.code == OK and
+              os.path.exists(os.path.join(folder, "kept", "here.db")),
+              "the file is found upwards, its history is beside it", done)
+    os.remove(os.path.join(folder, "yieldpoint.ini"))
+
+
+def check_collections(tap, duplicate, declarations, empty, folder):
+    history = ["--history", os.path.join(folder, "none.db")]
+    done = run(duplicate, *history)
+    source = r"\S*tests/usage/suites/duplicate\.c"
+    check_outcome(tap, "duplicate ids", done, INTERRUPTED,
+                  [rf"^error: duplicate id 'duplicate\.c::same\[n=2\]': declared at {source}:4 and "
+                   rf"at {source}:12$", r"^1 error at collection, nothing was run$"])
+    tap.equal(done.out, "", "duplicate ids: nothing is listed or run")
+    check_outcome(tap, "duplicate ids, --co", run(duplicate, "--co"), INTERRUPTED, [r"duplicate"])
+    check_outcome(tap, "duplicate ids, --tap", run(duplicate, "--tap"), INTERRUPTED,
+                  [r"duplicate"])
+
+    done = run(declarations, *history)
+    tap.equal(done.code, INTERRUPTED, "bad declarations: exit 2")
+    for name, pattern in DECLARATIONS.items():
+        tap.check(re.search(rf"^error: \S*declarations\.c:[0-9]+: test bad\.{name}: .*{pattern}",
+                            done.err, re.M) is not None, f"bad declaration: {name}", done.err)
+    tap.check(re.search(r"duplicate id 'declarations\.c::value_twice\[n=1\]'", done.err),
+              "bad declaration: value_twice", done.err)
+    tap.check("bad.fine" not in done.err and
+              f"{len(DECLARATIONS) + 1} errors at collection, nothing was run" in done.err,
+              "bad declarations: no other is complained of", done.err)
+    check_outcome(tap, "bad declarations, --co of a good one",
+                  run(declarations, "--co", "declarations.c::fine"), INTERRUPTED, [r"collection"])
+
+    check_outcome(tap, "no test in the program", run(empty, *history), NOTHING,
+                  [r"^no case selected: 0 collected$"])
+    tap.check(not os.path.exists(os.path.join(folder, "none.db")),
+              "no history is made when nothing runs")
+
+
+def check_effects(tap, program, folder):
+    def stored(name, *arguments, code=OK):
+        history = os.path.join(folder, f"{name}.db")
+        done = run(program, "--history", history, *arguments)
+        tap.check(done.code == code, f"{name}: exit {code}", done)
+        return history
+
+    history = stored("repeat", "--repeat", "3", PASS)
+    tap.equal([r["repeat"] for r in rows(history, "SELECT repeat FROM result ORDER BY repeat")],
+              [0, 1, 2], "--repeat 3 gives three results")
+
+    for seed in ("0", "1", "18446744073709551615"):
+        history = stored(f"seed {seed}", "--seed", seed, "usage.c::seed")
+        row = rows(history, "SELECT data_hash, printf('%u', seed) AS seed FROM result")[0]
+        tap.equal((int(row["data_hash"], 16), row["seed"]), (int(seed), seed),
+                  f"--seed {seed} is what yp_seed returns and what is stored")
+
+    history = stored("timeout", "--timeout", "0.3", "usage.c::slow", code=FAILED)
+    row = results(history)["usage.c::slow"]
+    tap.check(row["failures"][0]["message"].startswith("timeout: still running after 0.3 s") and
+              row["timeout"] == 0.3 and 0.3 <= row["duration"] < 5,
+              "--timeout overrides a case's own", row)
+
+    history = stored("memory", "--memory-limit", "4M", "usage.c::allocates", code=FAILED)
+    row = results(history)["usage.c::allocates"]
+    tap.check("8388608 bytes asked" in row["failures"][0]["message"] and
+              "4194304" in row["failures"][0]["message"], "--memory-limit refuses", row)
+    stored("memory enough", "--memory-limit", "8M", "usage.c::allocates")
+
+    history = stored("set", "--set", "channels=7", "--set", "channels=8", "--set", "noise=1e-3",
+                     "-k", "axes")
+    tap.equal(sorted(results(history)),
+              sorted(f"usage.c::axes[{c}-channels={n}-noise=0.001]" for c in ("small", "large")
+                     for n in (7, 8)), "--set replaces an axis's values")
+    again = run(program, "--history", history, *results(history))
+    tap.check(again.code == USAGE, "an id that --set made is known with --set only", again)
+
+    history = stored("selected", "-m", "stress and not slow", "--co")
+    tap.check(not os.path.exists(history), "--co makes no history")
+    done = run(program, "-m", "stress and not slow", "--co", "-q")
+    tap.equal(done.out.split("\n"), [PASS, "usage.c::axes[small-channels=10-noise=0.5]",
+                                     "usage.c::axes[small-channels=50-noise=0.5]", ""],
+              "-m selects by tags")
+    done = run(program, "-k", "AXES and not channels=10", "--co", "-q")
+    tap.equal(done.out.split("\n"), ["usage.c::axes[small-channels=50-noise=0.5]",
+                                     "usage.c::axes[large-channels=50-noise=0.5]", ""],
+              "-k selects by id, in any case")
+    done = run(program, "--co", "-q", "usage.c::axes", PASS)
+    tap.equal(len(done.out.split()), 5, "ids select tests and cases, once each")
+
+
+def check_s(tap, program, folder):
+    history = os.path.join(folder, "s.db")
+    done = run(program, "--history", history, "-s", "usage.c::speaks")
+    tap.check("said on standard output\n" in done.out and "said on standard error\n" in done.err,
+              "-s lets output through, each to its own", done)
+    row = results(history)["usage.c::speaks"]
+    tap.equal((row["tail"], row["outcome"]), ("", "passed"), "-s keeps no tail")
+    done = run(program, "--history", history, "usage.c::speaks")
+    tap.check("said" not in done.out and "said" not in done.err, "without -s it is kept back", done)
+    tap.equal(results(history)["usage.c::speaks"]["tail"],
+              "said on standard output\nsaid on standard error\n", "and stored in order")
+    done = run(program, "--history", history, "-s", "--tap", "usage.c::speaks")
+    tap.check("said" not in done.out and "said on standard output\n" in done.err,
+              "-s with --tap keeps the stream clean", done)
+
+
+def check_tap_codes(tap, program, duplicate, folder):
+    history = os.path.join(folder, "tap.db")
+    done = run(program, "--history", history, "--tap", FAIL, PASS)
+    tap.equal((done.code, done.out.split("\n")[:4]),
+              (OK, ["TAP version 13", "1..2", f"ok 1 - {PASS}", f"not ok 2 - {FAIL}"]),
+              "--tap: exit 0 and a line a case")
+    tap.equal(rows(history, "SELECT exit_code FROM run")[0]["exit_code"], FAILED,
+              "--tap: the stored exit code still says that something failed")
+
+
+def main(program, duplicate, declarations, empty):
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        tap.run("command lines", check_command_lines, tap, program, folder)
+        tap.run("environment and file", check_sources, tap, program, folder)
+        tap.run("collections", check_collections, tap, duplicate, declarations, empty, folder)
+        tap.run("what options do", check_effects, tap, program, folder)
+        tap.run("-s", check_s, tap, program, folder)
+        tap.run("--tap", check_tap_codes, tap, program, duplicate, folder)
+    tap.done()
+
+
+main(*map(os.path.abspath, sys.argv[1:]))

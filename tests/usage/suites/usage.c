@@ -1,0 +1,143 @@
+/* What the checks of a run's surroundings need: cases that sleep, write, allocate, look around. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <yieldpoint/yieldpoint.h>
+
+static void nap(double seconds)
+{
+    usleep((unsigned)(seconds * 1e6));
+}
+
+YP_TEST(usage, passes, .tags = "stress small", .parallel = true)
+{
+}
+
+YP_TEST(usage, fails, .tags = "perf", .parallel = true)
+{
+    yp_fail(t, "as it should");
+}
+
+YP_TEST(usage, axes, .tags = "stress perf", .parallel = true,
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("large", .tags = "slow")),
+        .axes = YP_AXES(yp_axis_int("channels", 10, 50), yp_axis_double("noise", 0.5)))
+{
+    yp_value(t, "channels", (double)yp_int(t, "channels"));
+    yp_value(t, "noise", yp_double(t, "noise"));
+}
+
+YP_TEST(usage, text, .parallel = true, .axes = YP_AXES(yp_axis_string("label", "it's \"a\" $b-c")))
+{
+    yp_fail(t, "label %s", yp_string(t, "label"));
+}
+
+YP_TEST(usage, seed, .parallel = true)
+{
+    yp_data_hash(t, yp_seed(t));
+}
+
+YP_TEST(usage, allocates, .parallel = true)
+{
+    yp_alloc(t, (size_t)(8 * YP_MIB));
+}
+
+YP_TEST(usage, speaks, .parallel = true)
+{
+    printf("said on standard output\n");
+    fprintf(stderr, "said on standard error\n");
+}
+
+/* Fresh blocks of the sizes that come from the heap: bytes set by the C library would show. */
+YP_TEST(usage, perturbed, .parallel = true)
+{
+    const char *setting = getenv("MALLOC_PERTURB_");
+    yp_expect(t, setting != NULL && strcmp(setting, "0") == 0, "MALLOC_PERTURB_ is %s", setting);
+    const unsigned char *block = malloc(100000);
+    int set = 0;
+    for (int i = 0; i < 100000; i++)
+        set += block[i] != 0;
+    yp_value(t, "bytes set", set);
+    free((void *)block);
+}
+
+YP_TEST(usage, moves_away, .parallel = true)
+{
+    yp_expect(t, chdir("/") == 0, "%s", strerror(errno));
+    yp_value(t, "after", 1);
+}
+
+YP_TEST(usage, reads, .parallel = true, .timeout = 2)
+{
+    char byte;
+    yp_value(t, "read", (double)read(STDIN_FILENO, &byte, 1));
+}
+
+/* The signals a program expects to find as they are by default, whatever the runner set. */
+YP_TEST(usage, signals, .parallel = true)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD, SIGQUIT};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct sigaction action;
+        sigaction(numbers[i], NULL, &action);
+        yp_expect(t, action.sa_handler == SIG_DFL, "SIG%s is not the default",
+                  sigabbrev_np(numbers[i]));
+    }
+    sigset_t blocked;
+    sigprocmask(SIG_SETMASK, NULL, &blocked);
+    for (int i = 1; i < 32; i++)
+        yp_expect(t, !sigismember(&blocked, i), "SIG%s is blocked", sigabbrev_np(i));
+}
+
+YP_TEST(usage, naps, .parallel = true, .axes = YP_AXES(yp_axis_int("n", 1, 2, 3, 4)))
+{
+    nap(0.4);
+}
+
+YP_TEST(usage, timed, .axes = YP_AXES(yp_axis_int("n", 1, 2, 3)))
+{
+    yp_measure (t, "nap", .samples = 3)
+        nap(0.05);
+}
+
+/* Long enough to be found in the midst, with a process of its own beside it. */
+YP_TEST(usage, long_work, .parallel = true,
+        .axes = YP_AXES(yp_axis_int("n", 1, 2, 3, 4, 5, 6, 7, 8)))
+{
+    pid_t helper = fork();
+    if (helper == 0) {
+        execlp("sleep", "sleep", "4711", (char *)NULL);
+        _exit(1);
+    }
+    nap(yp_int(t, "n") <= 2 ? 0.05 : 30);
+    kill(helper, SIGKILL);
+    waitpid(helper, NULL, 0);
+}
+
+/* Does not let itself be ended but by force. */
+YP_TEST(usage, stubborn, .parallel = true)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    for (;;)
+        nap(1);
+}
+
+YP_TEST(usage, slow, .parallel = true, .timeout = 20)
+{
+    nap(10);
+}
+
+/* More than a small disk holds. */
+YP_TEST(usage, floods, .parallel = true)
+{
+    char line[1001];
+    memset(line, 'x', sizeof line - 1);
+    line[sizeof line - 1] = '\n';
+    for (int i = 0; i < 8000; i++)
+        fwrite(line, sizeof line, 1, stdout);
+}
