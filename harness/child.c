@@ -429,9 +429,17 @@ static struct yp_case from_wire(const struct ypi_wire *wire)
     return c;
 }
 
+/* Criterion packs its objects without regard to alignment. */
+static const struct ypi_wire *read_wire(void)
+{
+    struct criterion_test_extra_data extra;
+    memcpy(&extra, (const void *)criterion_current_test->data, sizeof extra);
+    return extra.data;
+}
+
 static void run_case(void)
 {
-    const struct ypi_wire *wire = criterion_current_test->data->data;
+    const struct ypi_wire *wire = read_wire();
     struct yp_case t = from_wire(wire);
     struct ypi_child child = {.wire = wire, .thread = pthread_self()};
     t.child = &child;
@@ -456,12 +464,13 @@ void ypi_child_main(void)
 {
     /* Before Criterion tells the runner of the case: it tells of cases that it passes over too, and
      * only one that has a process has said so here. */
-    const struct ypi_wire *wire = criterion_current_test->data->data;
+    const struct ypi_wire *wire = read_wire();
     struct ypi_hello hello = {.pid = getpid()};
-    if (!ypi_channel_send(wire->channel, YPI_MESSAGE_HELLO, &hello, sizeof hello, NULL, 0)) {
+    bool told = ypi_channel_send(wire->channel, YPI_MESSAGE_HELLO, &hello, sizeof hello, NULL, 0);
+    if (!told)
         fprintf(stderr, "error: %s: %s\n", wire->channel, strerror(errno));
-        _exit(EXIT_FAILURE);
-    }
     criterion_internal_test_setup();
+    if (!told)
+        _exit(EXIT_FAILURE);
     criterion_internal_test_main(run_case);
 }

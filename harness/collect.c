@@ -53,15 +53,27 @@ void ypi_collect_error(const struct yp_test *test, const char *message)
     filter_errors++;
 }
 
+/* Behind the last `directory` of the path; NULL when it goes through none. */
+static const char *behind(const char *file, const char *directory)
+{
+    const char *found = NULL;
+    for (const char *at = file; (at = strstr(at, directory)) != NULL; at++)
+        if (at == file || at[-1] == '/')
+            found = at + strlen(directory);
+    return found;
+}
+
 const char *ypi_test_path(const char *file)
 {
-    const char *path = file;
-    for (const char *at = file; (at = strstr(at, "suites/")) != NULL; at++)
-        if (at == file || at[-1] == '/')
-            path = at + strlen("suites/");
-    while (path == file && (strncmp(file, "./", 2) == 0 || strncmp(file, "../", 3) == 0))
-        path = file = strchr(file, '/') + 1;
-    return path;
+    const char *suite = behind(file, "suites/");
+    if (suite != NULL)
+        return suite;
+    const char *tests = behind(file, "tests/");
+    if (tests != NULL)
+        return tests - strlen("tests/");
+    while (strncmp(file, "./", 2) == 0 || strncmp(file, "../", 3) == 0)
+        file = strchr(file, '/') + 1;
+    return file;
 }
 
 /* -- checks of a declaration -------------------------------------------------------------- */

@@ -25,8 +25,9 @@ void ypi_collection_clear(struct ypi_collection *c);
 /* For what a filter asks in vain: tells it and counts it as an error of the collection. */
 void ypi_collect_error(const struct yp_test *test, const char *message);
 
-/* `path` as it stands in an id: from behind the last suites/ component, or from the first
- * component that is not `.` or `..`. */
+/* `path` as it stands in an id, the same from whichever directory it was compiled: from behind the
+ * last suites/ component, else from the last tests/ on, else from the first component that is not
+ * `.` or `..`. */
 const char *ypi_test_path(const char *file);
 
 #endif

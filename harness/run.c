@@ -390,6 +390,15 @@ static void finish_unseen(void)
             finish(&now.plan->items[i], 0, 0);
 }
 
+/* Sets flags of a sanitizer for the cases; the user's own come later and win. */
+static void prefer_flags(const char *name, const char *flags)
+{
+    const char *own = getenv(name);
+    char *all = own != NULL && own[0] != '\0' ? ypi_format("%s:%s", flags, own) : ypi_strdup(flags);
+    setenv(name, all, 1);
+    free(all);
+}
+
 void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
 {
     now.runner = runner;
@@ -398,6 +407,11 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     /* Meson sets a random value, which costs time and touches memory that a case never used. */
     setenv("MALLOC_PERTURB_", "0", 1);
+    /* A sanitizer's finding is a crash with its report in the output; leaks are looked for once,
+     * while the case can still tell of them. */
+    prefer_flags("ASAN_OPTIONS", "abort_on_error=1:leak_check_at_exit=0");
+    prefer_flags("LSAN_OPTIONS", "leak_check_at_exit=0");
+    prefer_flags("UBSAN_OPTIONS", "abort_on_error=1:print_stacktrace=1");
     if (runner->o->tap)
         ypi_tap_begin(runner->out, runner->session);
     else

@@ -28,7 +28,14 @@ double yp_double(const struct yp_case *t, const char *axis);
 const char *yp_string(const struct yp_case *t, const char *axis);
 
 /* The device this case runs on. Never NULL: a case whose device is absent does not run. */
+#ifdef __cplusplus /* where a struct's name is that of its constructor too */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
 struct yp_device *yp_device(const struct yp_case *t);
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
 
 /* -- memory ------------------------------------------------------------------------------- */
 

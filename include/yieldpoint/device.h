@@ -17,6 +17,15 @@
 extern "C" {
 #endif
 
+/* A field that an initialiser may leave out: 0. C needs no word for it, C++ warns without one. */
+#ifdef __cplusplus
+#define YPI_OR_ZERO \
+    {                                                                                              \
+    }
+#else
+#define YPI_OR_ZERO
+#endif
+
 #define YP_KIB (1024LL)
 #define YP_MIB (1024LL * 1024)
 #define YP_GIB (1024LL * 1024 * 1024)

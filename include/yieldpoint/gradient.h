@@ -42,18 +42,18 @@ struct yp_gradient {
     size_t outputs;
     yp_function *f;
     yp_vjp *vjp;
-    void *arg;       /* of f and vjp */
-    const double *x; /* the point, `inputs` doubles */
+    void *arg YPI_OR_ZERO; /* of f and vjp */
+    const double *x;       /* the point, `inputs` doubles */
     /* Slices checked one by one; none given: all of x, named "x". Must not overlap. */
-    struct yp_tensor tensors[YP_MAX_TENSORS];
-    int directions; /* random directions a tensor; 0: 3 */
+    struct yp_tensor tensors[YP_MAX_TENSORS] YPI_OR_ZERO;
+    int directions YPI_OR_ZERO; /* random directions a tensor; 0: 3 */
     /* How far an element of the tensor moves, relative to the tensor's root mean square (1 if
      * that is 0): x + step * rms * sqrt(count) * v for a unit vector v. 0: begins at 1e-4 and is
      * made larger (to 1e-2) where rounding would hide more than a ten-millionth of the
      * derivative, smaller (to 1e-6) where f bends more than that; decided by the differences
      * alone, never by which of them agrees with g. Any other value, at most 1, is kept. Elements
      * of very different sizes belong into tensors of their own. */
-    double step;
+    double step YPI_OR_ZERO;
 };
 
 struct yp_gradient_result {
@@ -103,10 +103,10 @@ double yp_check_gradient(struct yp_case *t, const struct yp_gradient *gradient);
 struct yp_precision {
     const char *name;
     size_t count;
-    const double *oracle; /* double precision result on the same, already rounded inputs */
-    const float *plain;   /* a plain implementation in the precision under test */
-    const float *got;     /* what is checked */
-    double multiple;      /* error(got) may be this many times error(plain); 0: 3 */
+    const double *oracle;        /* double precision result on the same, already rounded inputs */
+    const float *plain;          /* a plain implementation in the precision under test */
+    const float *got;            /* what is checked */
+    double multiple YPI_OR_ZERO; /* error(got) may be this many times error(plain); 0: 3 */
 };
 
 struct yp_precision_result {

@@ -24,24 +24,24 @@ extern "C" {
 struct yp_measure_options {
     const char *name; /* set by yp_measure; unique in the case */
     /* Work of one iteration, for rates; 0: unknown. */
-    double items;
-    const char *unit; /* of items, plural: "pixels" */
-    double flops;
-    double bytes; /* moved to or from memory */
+    double items YPI_OR_ZERO;
+    const char *unit YPI_OR_ZERO; /* of items, plural: "pixels" */
+    double flops YPI_OR_ZERO;
+    double bytes YPI_OR_ZERO; /* moved to or from memory */
     /* Runs before every iteration, untimed; iterations are then timed one by one. */
-    void (*reset)(void *arg);
-    void *arg; /* of reset */
+    void (*reset)(void *arg) YPI_OR_ZERO;
+    void *arg YPI_OR_ZERO; /* of reset */
     /* A fixed protocol. -1 for warmup: none. 0: as long as the adaptive rule needs. */
-    int warmup;  /* iterations */
-    int samples; /* samples to take; the adaptive rule is off */
+    int warmup YPI_OR_ZERO;  /* iterations */
+    int samples YPI_OR_ZERO; /* samples to take; the adaptive rule is off */
     /* The adaptive rule: stop when the interval's half-width is below `precision` of the median,
      * when `max_samples` are taken or when `max_seconds` are over, whichever is first, but not
      * before `min_samples`. 0 takes the defaults in brackets. */
-    int min_samples;    /* [10] */
-    int max_samples;    /* [10,000] */
-    double max_seconds; /* [1.0] */
-    double precision;   /* [0.01] */
-    int end_;
+    int min_samples YPI_OR_ZERO;    /* [10] */
+    int max_samples YPI_OR_ZERO;    /* [10,000] */
+    double max_seconds YPI_OR_ZERO; /* [1.0] */
+    double precision YPI_OR_ZERO;   /* [0.01] */
+    int end_ YPI_OR_ZERO;
 };
 
 struct yp_measurement; /* of the running case, owned by it */

@@ -1,5 +1,6 @@
 """Runs a test program as a user would, with a history of its own."""
 
+import contextlib
 import os
 import shlex
 import sqlite3
@@ -32,7 +33,7 @@ def shell(line, *more, timeout=120):
 
 
 def rows(history, query, *parameters):
-    with sqlite3.connect(f"file:{history}?mode=ro", uri=True) as database:
+    with contextlib.closing(sqlite3.connect(f"file:{history}?mode=ro", uri=True)) as database:
         database.row_factory = sqlite3.Row
         return [dict(row) for row in database.execute(query, parameters)]
 

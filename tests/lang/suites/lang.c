@@ -1,0 +1,128 @@
+/* Everything a declaration and a body may hold, in C17 and in any order of the options. */
+#include <stdio.h>
+#include <yieldpoint/yieldpoint.h>
+
+static void set_up(struct yp_case *t)
+{
+    static int data = 7;
+    yp_set_data(t, &data);
+}
+
+static void tear_down(struct yp_case *t)
+{
+    printf("tear_down of %s\n", yp_id(t));
+}
+
+static bool small_ones(const struct yp_case *t)
+{
+    return yp_int(t, "channels") < 100 || yp_double(t, "noise") < 0.25;
+}
+
+static void reset(void *arg)
+{
+    *(double *)arg = 0;
+}
+
+YP_TEST(lang, everything,
+        .budgets = YP_BUDGETS(yp_min_rate("work", 1e-3), yp_min_flops("work", 1e-3),
+                              yp_min_bandwidth("work", 1e-3), yp_max_latency("work", 60),
+                              yp_max_peak(YP_HOST, 1 * YP_MIB), yp_max_resident(1 * YP_GIB),
+                              yp_max_leak(YP_HOST, 0), yp_max_allocations(YP_HOST, 8),
+                              yp_min_value("sum", 1), yp_max_value("sum", 1e12),
+                              yp_max_gradient_error("square", 1e-5)),
+        .parallel = false, .xfail_strict = false, .teardown = tear_down, .setup = set_up,
+        .timeout = 30, .devices = "cpu", .filter = small_ones,
+        .axes = YP_AXES(yp_axis_int("channels", 10, 100), yp_axis_double("noise", 0.125, 0.5),
+                        yp_axis_string("kind", "flat", "rough")),
+        .cases = YP_CASES(yp_case_of("small"),
+                          yp_case_of("large", .tags = "slow", .timeout = 60)),
+        .tags = "stress perf")
+{
+    double *values = (double *)yp_alloc(t, 1000 * sizeof *values);
+    double sum = 0;
+    yp_require(t, *(const int *)yp_data(t) == 7, "data is %d", *(const int *)yp_data(t));
+    yp_measure(t, "work", .items = 1000, .unit = "values", .flops = 1000, .bytes = 8000,
+               .reset = reset, .arg = &sum, .warmup = 2, .samples = 5)
+    {
+        yp_phase(t, "write")
+        {
+            for (int i = 0; i < 1000; i++)
+                values[i] = (double)yp_int(t, "channels");
+        }
+        yp_phase(t, "read")
+        {
+            for (int i = 0; i < 1000; i++)
+                sum += values[i];
+            yp_keep(sum);
+        }
+    }
+    yp_measure(t, "adaptive", .max_seconds = 0.02, .min_samples = 3, .max_samples = 10)
+        yp_keep(sum);
+    yp_measure(t, "plain", .samples = 3)
+        yp_keep(sum);
+    yp_expect(t, sum > 0, "sum is %g", sum);
+    yp_value(t, "sum", sum);
+    yp_value_unit(t, "noise", yp_double(t, "noise"), "dB");
+    yp_data_hash(t, yp_seed(t) + (uint64_t)(yp_case_name(t)[0] == 's'));
+    yp_ok(t, yp_device_synchronize(yp_device(t)));
+}
+
+static void square(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    for (int i = 0; i < 3; i++)
+        y[i] = x[i] * x[i];
+}
+
+static void square_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    for (int i = 0; i < 3; i++)
+        g[i] = 2 * x[i] * c[i];
+}
+
+YP_TEST(lang, gradients, .parallel = true)
+{
+    static const double x[] = {1, -2, 3};
+    static const float got[] = {1, 4, 9};
+    static const double oracle[] = {1, 4, 9};
+    struct yp_gradient gradient = {.name = "square", .inputs = 3, .outputs = 3, .f = square,
+                                   .vjp = square_vjp, .x = x,
+                                   .tensors = {{"first", 0, 1}, {"rest", 1, 2}}};
+    struct yp_precision precision = {
+        .name = "values", .count = 3, .oracle = oracle, .plain = got, .got = got};
+    yp_check_gradient(t, &gradient);
+    yp_check_precision(t, &precision);
+}
+
+YP_TEST(lang, bare)
+{
+}
+
+YP_TEST(lang, most_values, .parallel = true,
+        .axes = YP_AXES(yp_axis_int("n", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
+                                    18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32)))
+{
+}
+
+YP_TEST(lang, most_axes, .parallel = true,
+        .axes = YP_AXES(yp_axis_int("a", 1), yp_axis_int("b", 2), yp_axis_int("c", 3),
+                        yp_axis_int("d", 4), yp_axis_int("e", 5), yp_axis_int("f", 6),
+                        yp_axis_int("g", 7), yp_axis_int("h", 8)))
+{
+    yp_expect(t, yp_int(t, "a") + yp_int(t, "h") == 9, "h is %lld", yp_int(t, "h"));
+}
+
+YP_TEST(lang, skipped, .skip = "not here")
+{
+}
+
+YP_TEST(lang, expected_to_fail, .xfail = "known")
+{
+    yp_fail(t, "as known");
+}
+
+YP_TEST(lang, fails, .parallel = true)
+{
+    yp_fail(t, "in %s", yp_device_of(t));
+}

@@ -1,0 +1,100 @@
+/* The same in CUDA C++20, and a kernel on the case's device. */
+#include <cstdio>
+#include <cuda_runtime.h>
+#include <yieldpoint/yieldpoint.h>
+
+static void set_up(struct yp_case *t)
+{
+    static int data = 7;
+    yp_set_data(t, &data);
+}
+
+static void tear_down(struct yp_case *t)
+{
+    printf("tear_down of %s\n", yp_id(t));
+}
+
+static bool small_ones(const struct yp_case *t)
+{
+    return yp_int(t, "channels") < 100 || yp_double(t, "noise") < 0.25;
+}
+
+static void reset(void *arg)
+{
+    *static_cast<double *>(arg) = 0;
+}
+
+YP_TEST(lang, everything, .tags = "stress perf",
+        .cases = YP_CASES(yp_case_of("small"),
+                          yp_case_of("large", .tags = "slow", .timeout = 60)),
+        .axes = YP_AXES(yp_axis_int("channels", 10, 100), yp_axis_double("noise", 0.125, 0.5),
+                        yp_axis_string("kind", "flat", "rough")),
+        .filter = small_ones, .devices = "cpu", .timeout = 30, .setup = set_up,
+        .teardown = tear_down, .xfail_strict = false, .parallel = false,
+        .budgets = YP_BUDGETS(yp_min_rate("work", 1e-3), yp_max_peak(YP_HOST, 1 * YP_MIB),
+                              yp_max_value("sum", 1e12)))
+{
+    double *values = static_cast<double *>(yp_alloc(t, 1000 * sizeof *values));
+    double sum = 0;
+    yp_require(t, *static_cast<const int *>(yp_data(t)) == 7, "data is another");
+    yp_measure(t, "work", .items = 1000, .unit = "values", .reset = reset, .arg = &sum,
+               .warmup = 2, .samples = 5)
+    {
+        yp_phase(t, "write")
+        {
+            for (int i = 0; i < 1000; i++)
+                values[i] = double(yp_int(t, "channels"));
+        }
+        yp_phase(t, "read")
+        {
+            for (int i = 0; i < 1000; i++)
+                sum += values[i];
+            yp_keep(sum);
+        }
+    }
+    yp_value(t, "sum", sum);
+    yp_data_hash(t, yp_seed(t) + (yp_case_name(t)[0] == 's'));
+    yp_ok(t, yp_device_synchronize(yp_device(t)));
+}
+
+static __global__ void triad(int n, const float *x, const float *y, float *z)
+{
+    int i = int(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < n)
+        z[i] = x[i] + 2 * y[i];
+}
+
+static void triad_on_host(int n, const float *x, const float *y, float *z)
+{
+    for (int i = 0; i < n; i++)
+        z[i] = x[i] + 2 * y[i];
+}
+
+YP_TEST(lang, triad, .devices = "cpu cuda", .timeout = 60)
+{
+    const int n = 1 << 16;
+    float *x = static_cast<float *>(yp_alloc(t, 3 * n * sizeof *x));
+    float *y = x + n;
+    float *z = y + n;
+    float first = 0;
+    if (yp_device_memory_kind(yp_device(t)) == YP_HOST) {
+        for (int i = 0; i < n; i++)
+            x[i] = 1, y[i] = 2;
+        yp_measure(t, "triad", .bytes = 12.0 * n, .samples = 3)
+            triad_on_host(n, x, y, z);
+        first = z[0];
+    } else {
+        cudaMemset(x, 0, 3 * n * sizeof *x);
+        yp_measure(t, "triad", .bytes = 12.0 * n, .samples = 3)
+            triad<<<n / 256, 256>>>(n, x, y, z);
+        yp_expect(t, cudaMemcpy(&first, z, sizeof first, cudaMemcpyDeviceToHost) == cudaSuccess,
+                  "%s", cudaGetErrorString(cudaGetLastError()));
+        first += 5;
+    }
+    yp_expect(t, first == 5, "z[0] is %g", double(first));
+}
+
+YP_TEST(lang, fails, .parallel = true)
+{
+    yp_fail(t, "in %s", yp_device_of(t));
+}
