@@ -2,7 +2,9 @@
 
 #include "text.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,7 @@ struct frame {
     uint32_t mark;
     uint32_t kind;
     uint64_t size;
-    uint64_t sum;
+    uint64_t sum; /* of what stands before it and of the message */
 };
 
 /* FNV-1a, 64 bits (Fowler, Noll, Vo): finds a torn or overwritten message, nothing more. */
@@ -28,12 +30,17 @@ static uint64_t checksum(uint64_t sum, const void *bytes, size_t count)
     return sum;
 }
 
-#define CHECKSUM_START UINT64_C(0xcbf29ce484222325)
+static uint64_t frame_checksum(const struct frame *frame)
+{
+    return checksum(UINT64_C(0xcbf29ce484222325), frame, offsetof(struct frame, sum));
+}
 
 static bool write_all(int fd, struct iovec *parts, int count)
 {
     while (count > 0) {
         ssize_t done = writev(fd, parts, count);
+        if (done < 0 && errno == EINTR)
+            continue;
         if (done < 0)
             return false;
         size_t left = (size_t)done;
@@ -57,7 +64,8 @@ bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first
     if (fd < 0)
         return false;
     struct frame frame = {.mark = MARK, .kind = kind, .size = first_size + second_size};
-    frame.sum = checksum(checksum(CHECKSUM_START, first, first_size), second, second_size);
+    frame.sum =
+        checksum(checksum(frame_checksum(&frame), first, first_size), second, second_size);
     struct iovec parts[] = {{&frame, sizeof frame},
                             {(void *)(uintptr_t)first, first_size},
                             {(void *)(uintptr_t)second, second_size}};
@@ -188,7 +196,7 @@ struct ypi_told ypi_channel_read(const char *path, struct ypi_result *result)
         memcpy(&frame, bytes + at, sizeof frame);
         at += sizeof frame;
         if (frame.mark != MARK || frame.size > size - at ||
-            frame.sum != checksum(CHECKSUM_START, bytes + at, frame.size))
+            frame.sum != checksum(frame_checksum(&frame), bytes + at, frame.size))
             break;
         read_message(&reader, frame.kind, bytes + at, frame.size);
         at += frame.size;

@@ -390,6 +390,44 @@ static void finish_unseen(void)
             finish(&now.plan->items[i], 0, 0);
 }
 
+static void tell_end(void)
+{
+    struct ypi_runner *runner = now.runner;
+    runner->totals.interrupted = interrupted;
+    if (runner->o->tap)
+        ypi_tap_end(runner->out, &runner->totals);
+    else
+        ypi_terminal_end(now.terminal, &runner->totals);
+}
+
+/* A process that never came to life: what is known is stored and told, and the run is over, since
+ * Criterion cannot be brought to go on. */
+static void give_up(pid_t pid, double seconds)
+{
+    struct ypi_runner *runner = now.runner;
+    for (int i = 0; i < now.plan->count; i++) {
+        struct ypi_item *item = &now.plan->items[i];
+        if (item->state != YPI_WAITING || item->extra.disabled || item->c.skip != NULL)
+            continue;
+        finish_skipped_up_to(item->number - 1);
+        struct ypi_result r = {.c = &item->c, .started = ypi_wall_clock() - seconds,
+                               .duration = seconds, .tail = ypi_strdup("")};
+        ypi_result_fail(&r, YPI_CAUSE_TIMEOUT, NULL, 0,
+                        "its process did not come to life within %g s: does a constructor of the "
+                        "program hang? Nothing after it was run", seconds);
+        struct ypi_judging how = {.speed_judged = runner->o->speed_judged};
+        ypi_judge(&r, &how);
+        store_and_tell(&r);
+        ypi_result_clear(&r);
+        break;
+    }
+    tell_end();
+    ypi_history_finish(runner->history, runner->session->run_id, ypi_wall_clock(),
+                       YPI_EXIT_INTERNAL);
+    ypi_kill_tree(pid, true);
+    _exit(YPI_EXIT_INTERNAL);
+}
+
 /* Sets flags of a sanitizer for the cases; the user's own come later and win. */
 static void prefer_flags(const char *name, const char *flags)
 {
@@ -420,7 +458,7 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
 
     struct criterion_test_set *set = set_up_criterion(plan);
     plan->cgroup = ypi_cgroup_enter(runner->o->process_limit * runner->o->jobs);
-    struct ypi_watchdog *watchdog = ypi_watchdog_start(plan, runner->o, &interrupted);
+    struct ypi_watchdog *watchdog = ypi_watchdog_start(plan, runner->o, &interrupted, give_up);
     if (runner->o->jobs > 1)
         pass(set, true, runner->o->jobs);
     run_timed(set);
@@ -433,9 +471,5 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
     ypi_cgroup_leave(plan->cgroup);
     plan->cgroup = NULL;
 
-    runner->totals.interrupted = interrupted;
-    if (runner->o->tap)
-        ypi_tap_end(runner->out, &runner->totals);
-    else
-        ypi_terminal_end(now.terminal, &runner->totals);
+    tell_end();
 }

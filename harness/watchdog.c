@@ -18,6 +18,8 @@ enum { CHILDREN_MOST = 1024, ZOMBIES_MOST = 64 };
 /* Criterion reaps a case's process at once; what stays longer is nobody's. */
 #define STRANGER_SECONDS 1.0
 #define AGAIN_SECONDS 1.0
+/* From a process's first sight to its first word; a start takes milliseconds. */
+#define START_SECONDS 30.0
 
 struct zombie {
     pid_t pid;
@@ -32,6 +34,8 @@ struct ypi_watchdog {
     pthread_t thread;
     struct zombie zombies[ZOMBIES_MOST];
     uint64_t refusals; /* of the cgroup, seen so far */
+    ypi_stillborn *stillborn;
+    struct zombie starting; /* a child that has not told anything yet */
 };
 
 static pid_t find_pid(struct ypi_item *item)
@@ -146,6 +150,28 @@ static void reap_strangers(struct ypi_watchdog *w)
     }
 }
 
+/* A constructor of the program may hang, which Criterion would wait for without an end. */
+static void watch_start(struct ypi_watchdog *w)
+{
+    pid_t children[CHILDREN_MOST];
+    int count = ypi_children(getpid(), children, CHILDREN_MOST);
+    double now = ypi_now();
+    struct zombie before = w->starting;
+    w->starting.pid = 0;
+    for (int i = 0; i < count; i++) {
+        char state = ypi_process_state(children[i]);
+        if (state == 'Z' || state == '\0' || is_worker(w, children[i]))
+            continue;
+        w->starting.pid = children[i];
+        w->starting.seen = before.pid == children[i] ? before.seen : now;
+        char mark[64];
+        snprintf(mark, sizeof mark, "BXFI_MAP=/bxfi_%d", (int)children[i]);
+        if (now > w->starting.seen + START_SECONDS && ypi_environment_has(children[i], mark))
+            w->stillborn(children[i], START_SECONDS);
+        return;
+    }
+}
+
 int ypi_sweep(pid_t worker, bool alone, char name[64])
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
@@ -186,6 +212,7 @@ static void *run(void *argument)
             watch(w, item);
         }
         watch_cgroup(w);
+        watch_start(w);
         reap_strangers(w);
         nanosleep(&pause, NULL);
     }
@@ -193,9 +220,10 @@ static void *run(void *argument)
 }
 
 struct ypi_watchdog *ypi_watchdog_start(struct ypi_plan *plan, const struct ypi_options *o,
-                                        const volatile bool *interrupted)
+                                        const volatile bool *interrupted, ypi_stillborn *stillborn)
 {
     struct ypi_watchdog *w = ypi_calloc(1, sizeof *w);
+    w->stillborn = stillborn;
     w->plan = plan;
     w->o = o;
     w->interrupted = interrupted;

@@ -19,9 +19,7 @@ extern "C" {
 
 /* A field that an initialiser may leave out: 0. C needs no word for it, C++ warns without one. */
 #ifdef __cplusplus
-#define YPI_OR_ZERO \
-    {                                                                                              \
-    }
+#define YPI_OR_ZERO = {}
 #else
 #define YPI_OR_ZERO
 #endif

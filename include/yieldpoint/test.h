@@ -89,12 +89,18 @@ struct yp_test {
 #define YPI_CASE_OF(name_, ...) { .name = name_, __VA_ARGS__ }
 
 #define yp_axis_int(name_, ...) \
-    { .name = name_, .kind = YP_AXIS_INT, .count = YPI_COUNT(__VA_ARGS__), .values = { .i = { __VA_ARGS__ } } }
+    { .name = name_, .kind = YP_AXIS_INT, .count = YPI_COUNT(__VA_ARGS__), .values = { .i = YPI_LIST(__VA_ARGS__) } }
 #define yp_axis_double(name_, ...) \
-    { .name = name_, .kind = YP_AXIS_DOUBLE, .count = YPI_COUNT(__VA_ARGS__), .values = { .d = { __VA_ARGS__ } } }
+    { .name = name_, .kind = YP_AXIS_DOUBLE, .count = YPI_COUNT(__VA_ARGS__), .values = { .d = YPI_LIST(__VA_ARGS__) } }
 #define yp_axis_string(name_, ...) \
-    { .name = name_, .kind = YP_AXIS_STRING, .count = YPI_COUNT(__VA_ARGS__), .values = { .s = { __VA_ARGS__ } } }
+    { .name = name_, .kind = YP_AXIS_STRING, .count = YPI_COUNT(__VA_ARGS__), .values = { .s = YPI_LIST(__VA_ARGS__) } }
 
+/* At least one value: without, the token in front stands alone and does not compile. */
+#ifdef __cplusplus
+#define YPI_LIST(...) { +__VA_ARGS__ }
+#else
+#define YPI_LIST(...) { [0] = __VA_ARGS__ }
+#endif
 #define YPI_COUNT(...) YPI_COUNT_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, \
     19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define YPI_COUNT_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, \

@@ -104,7 +104,19 @@ def stragglers():
     return found.stdout.split()
 
 
-def main(program, sanitized):
+def check_stillborn(tap, program, folder):
+    history = os.path.join(folder, "stillborn.db")
+    done = run(program, "--history", history, env={"YIELDPOINT_TEST_HANG": "1"})
+    found = results(history)
+    first = found.get("tests/zoo/stillborn.c::first", {"failures": [], "outcome": "none"})
+    tap.check(done.code == 3 and len(found) == 1 and first["outcome"] == "failed" and
+              "did not come to life within 30 s" in first["failures"][0]["message"],
+              "a constructor that hangs ends the run with its reason", f"{done}\n{found}")
+    done = run(program, "--history", history)
+    tap.equal(done.code, 0, "without it the same program passes")
+
+
+def main(program, stillborn, sanitized):
     tap = Tap()
     if sanitized == "true":
         for name in SANITIZED:
@@ -140,6 +152,7 @@ def main(program, sanitized):
                   "the tail of a flood is kept", stored["floods_output"]["output_bytes"])
         tap.equal(left, ["history.db"], "nothing else is left beside the history")
         tap.equal(stragglers(), [], "no process outlives its case")
+        check_stillborn(tap, stillborn, folder)
         check_reproduce(tap, done.out, results(history), folder)
     tap.done()
 

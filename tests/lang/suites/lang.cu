@@ -25,8 +25,7 @@ static void reset(void *arg)
 }
 
 YP_TEST(lang, everything, .tags = "stress perf",
-        .cases = YP_CASES(yp_case_of("small"),
-                          yp_case_of("large", .tags = "slow", .timeout = 60)),
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("large", .tags = "slow", .timeout = 60)),
         .axes = YP_AXES(yp_axis_int("channels", 10, 100), yp_axis_double("noise", 0.125, 0.5),
                         yp_axis_string("kind", "flat", "rough")),
         .filter = small_ones, .devices = "cpu", .timeout = 30, .setup = set_up,
@@ -37,16 +36,13 @@ YP_TEST(lang, everything, .tags = "stress perf",
     double *values = static_cast<double *>(yp_alloc(t, 1000 * sizeof *values));
     double sum = 0;
     yp_require(t, *static_cast<const int *>(yp_data(t)) == 7, "data is another");
-    yp_measure(t, "work", .items = 1000, .unit = "values", .reset = reset, .arg = &sum,
-               .warmup = 2, .samples = 5)
-    {
-        yp_phase(t, "write")
-        {
+    yp_measure (t, "work", .items = 1000, .unit = "values", .reset = reset, .arg = &sum,
+                .warmup = 2, .samples = 5) {
+        yp_phase (t, "write") {
             for (int i = 0; i < 1000; i++)
                 values[i] = double(yp_int(t, "channels"));
         }
-        yp_phase(t, "read")
-        {
+        yp_phase (t, "read") {
             for (int i = 0; i < 1000; i++)
                 sum += values[i];
             yp_keep(sum);
@@ -80,12 +76,12 @@ YP_TEST(lang, triad, .devices = "cpu cuda", .timeout = 60)
     if (yp_device_memory_kind(yp_device(t)) == YP_HOST) {
         for (int i = 0; i < n; i++)
             x[i] = 1, y[i] = 2;
-        yp_measure(t, "triad", .bytes = 12.0 * n, .samples = 3)
+        yp_measure (t, "triad", .bytes = 12.0 * n, .samples = 3)
             triad_on_host(n, x, y, z);
         first = z[0];
     } else {
         cudaMemset(x, 0, 3 * n * sizeof *x);
-        yp_measure(t, "triad", .bytes = 12.0 * n, .samples = 3)
+        yp_measure (t, "triad", .bytes = 12.0 * n, .samples = 3)
             triad<<<n / 256, 256>>>(n, x, y, z);
         yp_expect(t, cudaMemcpy(&first, z, sizeof first, cudaMemcpyDeviceToHost) == cudaSuccess,
                   "%s", cudaGetErrorString(cudaGetLastError()));

@@ -1,0 +1,111 @@
+"""The same declarations written in each language make the same cases with the same outcomes."""
+
+import os
+import re
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from program import results, rows, run  # noqa: E402
+from tap import Tap  # noqa: E402
+
+KINDS = ("flat", "rough")
+EVERYTHING = [f"everything[{case}-channels={channels}-noise={noise}-kind={kind}-cpu]"
+              for case in ("small", "large")
+              for channels, noise in ((10, "0.125"), (10, "0.5"), (100, "0.125"))
+              for kind in KINDS]
+C_CASES = {**{name: "passed" for name in EVERYTHING},
+           "gradients": "passed", "bare": "passed",
+           **{f"most_values[n={n}]": "passed" for n in range(1, 33)},
+           "most_axes[a=1-b=2-c=3-d=4-e=5-f=6-g=7-h=8]": "passed",
+           "skipped": "skipped", "expected_to_fail": "xfailed", "fails": "failed"}
+CU_CASES = {**{name: "passed" for name in EVERYTHING},
+            "triad[cpu]": "passed", "triad[cuda]": None, "fails": "failed"}
+
+
+def check_everything(tap, name, history):
+    """What one of the cases stored: every part of a declaration and of a body arrived."""
+    case = f"%::{EVERYTHING[0]}"
+    found = rows(history, "SELECT * FROM result JOIN test_case ON test_case.id = case_id "
+                          "WHERE case_id LIKE ?", case)[0]
+    tap.equal((found["tags"], found["test_group"], found["test"], found["name"], found["device"],
+               found["timeout"]),
+              ("perf small stress", "lang", "everything", "small", "cpu", 30.0),
+              f"{name}: tags, names, device, timeout")
+    result = rows(history, "SELECT id FROM result WHERE case_id LIKE ?", case)[0]["id"]
+    tap.check(found["tail"] == f"tear_down of {found['case_id']}\n" and
+              int(found["data_hash"], 16) == 1, f"{name}: teardown, seed and case name", found)
+    tap.equal(rows(history, "SELECT name, kind, value FROM axis WHERE case_id LIKE ? "
+                            "ORDER BY position", case),
+              [{"name": "channels", "kind": "int", "value": 10},
+               {"name": "noise", "kind": "double", "value": 0.125},
+               {"name": "kind", "kind": "string", "value": "flat"}], f"{name}: axes")
+    work = rows(history, "SELECT name, unit, items, warmup, count FROM measurement "
+                         "WHERE result_id = ? AND position = 0", result)
+    tap.equal(work, [{"name": "work", "unit": "values", "items": 1000.0, "warmup": 2, "count": 5}],
+              f"{name}: the measurement and its options")
+    tap.equal([p["name"] for p in rows(history, "SELECT name FROM phase WHERE result_id = ? AND "
+                                                "position = 0 ORDER BY phase", result)],
+              ["write", "read"], f"{name}: phases")
+    tap.equal(rows(history, "SELECT value FROM value WHERE result_id = ? AND name = 'sum'",
+                   result), [{"value": 10000.0}], f"{name}: reset ran before each iteration")
+    large = rows(history, "SELECT timeout, tags FROM result JOIN test_case ON test_case.id = "
+                          "case_id WHERE case_id LIKE ?", f"%::{EVERYTHING[-1]}")
+    tap.equal(large, [{"timeout": 60.0, "tags": "large perf slow stress"}],
+              f"{name}: a case's own tags and timeout")
+
+
+def check_budgets(tap, name, history):
+    met = rows(history, "SELECT kind, met FROM verdict WHERE result_id = (SELECT id FROM result "
+                        "WHERE case_id LIKE ?) ORDER BY position", f"%::{EVERYTHING[0]}")
+    tap.equal([(v["kind"], v["met"]) for v in met],
+              [(kind, "met") for kind in
+               ("min rate", "min flops", "min bandwidth", "max latency", "max peak",
+                "max resident", "max leak", "max allocations", "min value", "max value",
+                "max gradient error")], f"{name}: all kinds of budgets, in order")
+
+
+def check_program(tap, name, program, folder):
+    history = os.path.join(folder, f"{name}.db")
+    cuda = name == "lang-cu"
+    source = {"lang-cpp": "lang.cpp", "lang-cu": "lang.cu"}.get(name, "lang.c")
+    done = run(program, "--history", history)
+    stored = {key.split("::", 1)[1]: value for key, value in results(history).items()}
+    wanted = dict(CU_CASES if cuda else C_CASES)
+    listed = run(program, "--co", "-q").out.split()
+    tap.equal(listed, [f"{source}::{case}" for case in wanted], f"{name}: ids in declared order")
+    if cuda:
+        device = stored.get("triad[cuda]", {})
+        wanted["triad[cuda]"] = "skipped" if device.get("outcome") == "skipped" else "passed"
+        tap.check(device.get("outcome") == "passed" or
+                  re.search(r"cuda|CUDA|GPU", device.get("reason") or "") is not None,
+                  f"{name}: the device's case runs, or is skipped with its reason", device)
+    wrong = {case: (outcome, stored.get(case, {}).get("outcome"))
+             for case, outcome in wanted.items()
+             if stored.get(case, {}).get("outcome") != outcome}
+    tap.equal((wrong, len(stored)), ({}, len(wanted)), f"{name}: outcomes")
+    tap.check(done.code == 1, f"{name}: exit 1", done)
+    failed = stored.get("fails", {"failures": [{}]})["failures"][0]
+    tap.check(failed.get("message") == "in cpu" and
+              re.search(rf"suites/{re.escape(source)}$", failed.get("file") or "") is not None,
+              f"{name}: a failure names its place", failed)
+    check_everything(tap, name, history)
+    if not cuda:
+        check_budgets(tap, name, history)
+
+
+def main(arguments):
+    tap = Tap()
+    programs = dict(zip(arguments[::2], map(os.path.abspath, arguments[1::2])))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, program in programs.items():
+            tap.run(name, check_program, tap, name, program, folder)
+    for name, missing in {"lang-cpp": "no C++ compiler here",
+                          "lang-cu": "built without CUDA",
+                          "lang-other": "no second C compiler here"}.items():
+        if name not in programs:
+            tap.skip(name, missing)
+    tap.done()
+
+
+main(sys.argv[1:])

@@ -1,0 +1,101 @@
+"""What cannot be meant does not compile: it is never dropped in silence. Each piece is tried by
+every compiler there is, beside a right one that differs only there."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from tap import Tap  # noqa: E402
+
+HEAD = "#include <yieldpoint/yieldpoint.h>\n"
+BODY = "\n{\n}\n"
+
+
+def numbers(count):
+    return ", ".join(str(n) for n in range(1, count + 1))
+
+
+def declaration(options):
+    return f"YP_TEST(misuse, one, {options}){BODY}"
+
+
+def in_body(statement):
+    return f"YP_TEST(misuse, one)\n{{\n    {statement}\n}}\n"
+
+
+AXIS = 'yp_axis_int("n%d", 1)'
+# name: (a right one, a wrong one)
+PIECES = {
+    "int values": (declaration(f'.axes = YP_AXES(yp_axis_int("n", {numbers(32)}))'),
+                   declaration(f'.axes = YP_AXES(yp_axis_int("n", {numbers(33)}))')),
+    "many int values": (declaration(f'.axes = YP_AXES(yp_axis_int("n", {numbers(31)}))'),
+                        declaration(f'.axes = YP_AXES(yp_axis_int("n", {numbers(70)}))')),
+    "double values": (declaration(f'.axes = YP_AXES(yp_axis_double("n", {numbers(32)}))'),
+                      declaration(f'.axes = YP_AXES(yp_axis_double("n", {numbers(33)}))')),
+    "string values": (
+        declaration('.axes = YP_AXES(yp_axis_string("n", %s))' % ", ".join(['"a"'] * 32)),
+        declaration('.axes = YP_AXES(yp_axis_string("n", %s))' % ", ".join(['"a"'] * 33))),
+    "axes": (declaration(".axes = YP_AXES(%s)" % ", ".join(AXIS % n for n in range(8))),
+             declaration(".axes = YP_AXES(%s)" % ", ".join(AXIS % n for n in range(9)))),
+    "cases": (declaration(".cases = YP_CASES(%s)" % ", ".join(['yp_case_of("a")'] * 32)),
+              declaration(".cases = YP_CASES(%s)" % ", ".join(['yp_case_of("a")'] * 33))),
+    "budgets": (declaration(".budgets = YP_BUDGETS(%s)" % ", ".join(['yp_min_rate("a", 1)'] * 32)),
+                declaration(".budgets = YP_BUDGETS(%s)" %
+                            ", ".join(['yp_min_rate("a", 1)'] * 33))),
+    "field of a test": (declaration(".timeout = 1"), declaration(".timeuot = 1")),
+    "field of a case": (declaration('.cases = YP_CASES(yp_case_of("a", .timeout = 1))'),
+                        declaration('.cases = YP_CASES(yp_case_of("a", .timeuot = 1))')),
+    "field of a measurement": (in_body('yp_measure(t, "a", .samples = 1) { }'),
+                               in_body('yp_measure(t, "a", .sample = 1) { }')),
+    "an axis without values": (declaration('.axes = YP_AXES(yp_axis_int("n", 1))'),
+                               declaration('.axes = YP_AXES(yp_axis_int("n"))')),
+    "text in an axis of numbers": (declaration('.axes = YP_AXES(yp_axis_int("n", 1))'),
+                                   declaration('.axes = YP_AXES(yp_axis_int("n", "one"))')),
+    "a fraction in an axis of whole numbers":
+        (declaration('.axes = YP_AXES(yp_axis_int("n", 1))'),
+         declaration('.axes = YP_AXES(yp_axis_int("n", 1.5))')),
+    "two tests of one name": (declaration(".timeout = 1"),
+                              declaration(".timeout = 1") + declaration(".timeout = 1")),
+    "a message's arguments": (in_body('yp_expect(t, 1 > 0, "is %d", 1);'),
+                              in_body('yp_expect(t, 1 > 0, "is %d", "one");')),
+    "an expectation without a message": (in_body('yp_expect(t, 1 > 0, "why");'),
+                                         in_body("yp_expect(t, 1 > 0);")),
+    "a setup of another kind": (
+        "static void up(struct yp_case *t)\n{\n    (void)t;\n}\n" + declaration(".setup = up"),
+        "static int up(int t)\n{\n    return t;\n}\n" + declaration(".setup = up")),
+}
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
+
+
+def compiles(command, suffix, text, folder):
+    source = os.path.join(folder, "piece" + suffix)
+    with open(source, "w") as file:
+        file.write(HEAD + text)
+    done = subprocess.run([*command, "-c", source, "-o", os.path.join(folder, "piece.o")],
+                          capture_output=True, text=True)
+    return done.returncode == 0, done.stderr
+
+
+def main(include, *configured):
+    tap = Tap()
+    c_flags = ["-std=c17", "-D_GNU_SOURCE", f"-I{include}", *WARNINGS]
+    cpp_flags = ["-std=c++20", f"-I{include}", *WARNINGS]
+    compilers = {"the configured compiler": ([*configured, *c_flags], ".c")}
+    for name, flags, suffix in (("gcc", c_flags, ".c"), ("clang", c_flags, ".c"),
+                                ("g++", cpp_flags, ".cpp"), ("clang++", cpp_flags, ".cpp")):
+        if shutil.which(name) is not None:
+            compilers[name] = ([name, *flags], suffix)
+    with tempfile.TemporaryDirectory() as folder:
+        for compiler, (command, suffix) in compilers.items():
+            for name, (right, wrong) in PIECES.items():
+                good, why = compiles(command, suffix, right, folder)
+                tap.check(good, f"{compiler}: {name}: a right one compiles", f"{right}\n{why}")
+                bad, _ = compiles(command, suffix, wrong, folder)
+                tap.check(not bad, f"{compiler}: {name}: a wrong one does not", wrong)
+    tap.done()
+
+
+main(*sys.argv[1:])
