@@ -8,10 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-void *ypi_calloc(size_t count, size_t size);
-void *ypi_realloc(void *block, size_t count, size_t size);
-char *ypi_strdup(const char *text);
-char *ypi_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void *ypi_calloc(size_t count, size_t size) __attribute__((returns_nonnull));
+void *ypi_realloc(void *block, size_t count, size_t size) __attribute__((returns_nonnull));
+char *ypi_strdup(const char *text) __attribute__((returns_nonnull));
+char *ypi_format(const char *format, ...)
+    __attribute__((format(printf, 1, 2), returns_nonnull));
 
 struct ypi_text {
     char *data; /* NUL-terminated once anything was added; owned */

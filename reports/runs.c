@@ -107,8 +107,7 @@ static void headline(const cJSON *result, char *out, size_t size)
     char figure[YPI_FIGURE_MAX];
     *out = '\0';
     if (failure) {
-        snprintf(out, size, "%s: %s", ypi_text_of(failure, "cause"),
-                 ypi_text_of(failure, "message"));
+        snprintf(out, size, "%s", ypi_text_of(failure, "message"));
     } else if (*reason) {
         snprintf(out, size, "%s", reason);
     } else if (measurement) {

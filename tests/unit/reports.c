@@ -169,7 +169,7 @@ Test(reports, history_lists_the_newest_first)
     const char *unfinished = strstr(output, "unfinished");
     cr_expect(unfinished && unfinished < old_run, "%s", output);
     expect_output("exit code 1");
-    expect_output("  failed   a.c::fit[n=2]  budget: not this: ?[31m\n");
+    expect_output("  failed   a.c::fit[n=2]  not this: ?[31m\n");
     expect_output("  passed   a.c::fit[n=1]  fit 1 M pixels/s\n");
 }
 
