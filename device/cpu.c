@@ -1,4 +1,5 @@
-/* The CPU as a device: accounted heap memory, one synchronous stream, events that read the clock. */
+/* The CPU as a device: accounted heap memory, one synchronous stream, events that read the clock.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -33,6 +34,11 @@ struct yp_event {
 
 static struct yp_device cpu;
 
+/* Addresses given back lately: what a block that is freed twice had in front of it may be another's
+ * by then, or, when it was large, no memory at all. */
+enum { LATELY_BITS = 10 };
+static _Atomic uintptr_t lately[1 << LATELY_BITS];
+
 struct yp_device *yp_device_cpu(void)
 {
     return &cpu;
@@ -55,6 +61,12 @@ static void raise_peak(_Atomic uint64_t *peak, uint64_t now)
     uint64_t seen = atomic_load_explicit(peak, memory_order_relaxed);
     while (now > seen && !atomic_compare_exchange_weak(peak, &seen, now)) {
     }
+}
+
+static _Atomic uintptr_t *lately_of(const void *block)
+{
+    uint64_t mixed = (uint64_t)(uintptr_t)block * UINT64_C(0x9e3779b97f4a7c15);
+    return &lately[mixed >> (64 - LATELY_BITS)];
 }
 
 /* Takes `bytes` out of what the limit allows; false when they do not fit any more. */
@@ -99,7 +111,10 @@ void *yp_device_alloc(struct yp_device *device, size_t bytes)
     atomic_fetch_add(&device->total, bytes);
     atomic_fetch_add(&device->allocations, 1);
     *header = (struct header){.mark = LIVE, .bytes = bytes};
-    return (char *)header + ALIGNMENT;
+    void *block = (char *)header + ALIGNMENT;
+    uintptr_t address = (uintptr_t)block;
+    atomic_compare_exchange_strong(lately_of(block), &address, 0);
+    return block;
 }
 
 void yp_device_free(struct yp_device *device, void *block)
@@ -107,7 +122,8 @@ void yp_device_free(struct yp_device *device, void *block)
     if (block == NULL)
         return;
     struct header *header = (struct header *)((char *)block - ALIGNMENT);
-    if (header->mark != LIVE) {
+    uintptr_t address = (uintptr_t)block;
+    if (atomic_exchange(lately_of(block), address) == address || header->mark != LIVE) {
         fprintf(stderr,
                 "yp_device_free: %p was freed before, was not allocated by this device, or "
                 "something was written in front of it\n",
@@ -115,7 +131,7 @@ void yp_device_free(struct yp_device *device, void *block)
         abort();
     }
     uint64_t bytes = header->bytes;
-    header->mark = 0;
+    *(volatile uint64_t *)&header->mark = 0; /* compilers drop plain stores in front of free() */
     free(header);
     atomic_fetch_sub(&device->allocated, bytes);
     atomic_fetch_sub(&device->reserved, (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);

@@ -107,13 +107,16 @@ static void exact(struct ypi_verdict *v, double measured)
     v->measured = v->low = v->high = measured;
     bool good = kinds[v->budget->kind].at_least ? measured >= v->budget->limit
                                                 : measured <= v->budget->limit;
-    v->met = good ? YPI_MET : YPI_NOT_MET; /* NaN compares false and is not met */
+    /* No figure at all is never good enough, not even an infinite one. */
+    v->met = good && isfinite(measured) ? YPI_MET : YPI_NOT_MET;
 }
 
 /* The work of one iteration that a speed budget counts; 0: not declared. */
 static double work_of(const struct ypi_measured *m, enum yp_budget_kind kind)
 {
-    return kind == YP_BUDGET_MIN_RATE ? m->items : kind == YP_BUDGET_MIN_FLOPS ? m->flops : m->bytes;
+    return kind == YP_BUDGET_MIN_RATE    ? m->items
+           : kind == YP_BUDGET_MIN_FLOPS ? m->flops
+                                         : m->bytes;
 }
 
 static void speed(struct ypi_verdict *v, const struct ypi_measured *m, bool judged)
@@ -136,7 +139,12 @@ static void speed(struct ypi_verdict *v, const struct ypi_measured *m, bool judg
     bool at_least = kinds[v->budget->kind].at_least;
     bool inside = at_least ? v->low >= v->budget->limit : v->high <= v->budget->limit;
     bool outside = at_least ? v->high < v->budget->limit : v->low > v->budget->limit;
-    v->met = !judged ? YPI_RECORDED : inside ? YPI_MET : outside ? YPI_NOT_MET : YPI_UNDECIDED;
+    if (!judged)
+        v->met = YPI_RECORDED;
+    else if (outside || !isfinite(v->measured))
+        v->met = YPI_NOT_MET;
+    else
+        v->met = inside ? YPI_MET : YPI_UNDECIDED;
 }
 
 static void judge_one(struct ypi_result *r, struct ypi_verdict *v, bool speed_judged)
@@ -155,6 +163,8 @@ static void judge_one(struct ypi_result *r, struct ypi_verdict *v, bool speed_ju
         for (int i = 0; i < r->gradient_count; i++)
             if (!r->gradients[i].precision && strcmp(r->gradients[i].name, b->name) == 0)
                 exact(v, r->gradients[i].error);
+    } else if (r->has_memory && b->memory == YP_DEVICE && strncmp(r->c->device, "cuda", 4) != 0) {
+        exact(v, 0); /* on the CPU there is no other memory to use */
     } else if (r->has_memory && b->memory == YP_HOST) {
         double used[] = {[YP_BUDGET_MAX_PEAK] = (double)m->host.allocated_peak,
                          [YP_BUDGET_MAX_RESIDENT] =
@@ -176,8 +186,7 @@ static void fail_verdict(struct ypi_result *r, const struct ypi_verdict *v)
     const char *unit = ypi_budget_unit(r, v->budget);
     ypi_budget_text(text, v->budget, unit);
     if (v->met == YPI_UNMEASURED) {
-        ypi_result_fail(r, YPI_CAUSE_BUDGET, NULL, 0,
-                        "budget %s: the body never %s it%s", text,
+        ypi_result_fail(r, YPI_CAUSE_BUDGET, NULL, 0, "budget %s: the body never %s it%s", text,
                         kinds[v->budget->kind].speed ? "measured" : "told",
                         kinds[v->budget->kind].speed ? ", or declared no work for it" : "");
         return;
@@ -201,11 +210,11 @@ static void fail_verdict(struct ypi_result *r, const struct ypi_verdict *v)
     free(finished);
 }
 
-static bool has_budget(const struct ypi_result *r, enum yp_budget_kind kind, const char *name)
+static bool has_leak_budget(const struct ypi_result *r)
 {
     for (int i = 0; i < r->verdict_count; i++)
-        if (r->verdicts[i].budget->kind == kind &&
-            (name == NULL || strcmp(r->verdicts[i].budget->name, name) == 0))
+        if (r->verdicts[i].budget->kind == YP_BUDGET_MAX_LEAK &&
+            r->verdicts[i].budget->memory == YP_HOST)
             return true;
     return false;
 }
@@ -229,7 +238,7 @@ static void judge_undeclared(struct ypi_result *r)
                             "remainder %.2f, 2 when right)",
                             g->name, g->error, g->tensor, g->limit, g->expected, g->got, g->slope);
     }
-    if (r->has_memory && r->memory.leaked_bytes > 0 && !has_budget(r, YP_BUDGET_MAX_LEAK, NULL)) {
+    if (r->has_memory && r->memory.leaked_bytes > 0 && !has_leak_budget(r)) {
         char bytes[YPI_FIGURE_MAX];
         ypi_format_bytes(bytes, (double)r->memory.leaked_bytes);
         ypi_result_fail(r, YPI_CAUSE_LEAK, NULL, 0,
@@ -272,8 +281,12 @@ void ypi_judge(struct ypi_result *r, const struct ypi_judging *how)
     bool noisy = false;
     for (int i = 0; i < r->verdict_count; i++) {
         struct ypi_verdict *v = &r->verdicts[i];
-        *v = (struct ypi_verdict){.budget = &budgets[i], .met = YPI_UNMEASURED, .measured = NAN,
-                                  .low = NAN, .high = NAN, .distance = NAN};
+        *v = (struct ypi_verdict){.budget = &budgets[i],
+                                  .met = YPI_UNMEASURED,
+                                  .measured = NAN,
+                                  .low = NAN,
+                                  .high = NAN,
+                                  .distance = NAN};
         judge_one(r, v, how->speed_judged);
         noisy = noisy || v->met == YPI_UNDECIDED;
     }

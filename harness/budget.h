@@ -7,7 +7,7 @@
 struct ypi_judging {
     bool speed_judged; /* false: speed budgets are recorded only */
     bool noisy_fails;
-    bool skipped;      /* the body said so */
+    bool skipped; /* the body said so */
 };
 
 /* Fills estimates, verdicts and outcome; adds a failure for each budget or check not met. */

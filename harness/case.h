@@ -26,8 +26,8 @@ struct yp_case {
     const char *skip; /* reason known before the run; NULL: run it */
     const char *xfail;
     uint64_t seed;
-    int repeat;               /* 0 .. --repeat - 1 */
-    struct ypi_child *child;  /* only in the process that runs the body */
+    int repeat;              /* 0 .. --repeat - 1 */
+    struct ypi_child *child; /* only in the process that runs the body */
 };
 
 #endif

@@ -57,15 +57,14 @@ static bool write_all(int fd, struct iovec *parts, int count)
     return true;
 }
 
-bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first,
-                      size_t first_size, const void *second, size_t second_size)
+bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first, size_t first_size,
+                      const void *second, size_t second_size)
 {
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
     struct frame frame = {.mark = MARK, .kind = kind, .size = first_size + second_size};
-    frame.sum =
-        checksum(checksum(frame_checksum(&frame), first, first_size), second, second_size);
+    frame.sum = checksum(checksum(frame_checksum(&frame), first, first_size), second, second_size);
     struct iovec parts[] = {{&frame, sizeof frame},
                             {(void *)(uintptr_t)first, first_size},
                             {(void *)(uintptr_t)second, second_size}};

@@ -44,8 +44,8 @@ struct ypi_failure_message {
 };
 
 /* One message of two parts, written whole. False when the file cannot be written. */
-bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first,
-                      size_t first_size, const void *second, size_t second_size);
+bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first, size_t first_size,
+                      const void *second, size_t second_size);
 
 /* What the messages of `path` say, into a cleared result; messages after a damaged one are not
  * read. `*pid` is 0 and `*stage` YPI_STAGE_DONE where nothing was told. */

@@ -33,7 +33,7 @@ struct ypi_child {
     bool leaving_allowed;
     bool failed;
     void *data;
-    struct block *blocks; /* of yp_alloc */
+    struct block *blocks;  /* of yp_alloc */
     struct ypi_text names; /* used ones, each between newlines */
     struct yp_measurement *measurement;
     char *descriptors; /* as they were before the case began */
@@ -163,8 +163,8 @@ void ypi_child_name(struct yp_case *t, const char *what, const char *name)
     if (name == NULL || name[0] == '\0' || strlen(name) >= YPI_NAME_MAX ||
         strchr(name, '\n') != NULL) {
         ypi_child_fail(t, YPI_CAUSE_USAGE, NULL, 0,
-                       "the name of a %s is '%s': allowed are 1 to %d characters in one line",
-                       what, name != NULL ? name : "(null)", YPI_NAME_MAX - 1);
+                       "the name of a %s is '%s': allowed are 1 to %d characters in one line", what,
+                       name != NULL ? name : "(null)", YPI_NAME_MAX - 1);
         ypi_child_leave(t);
     }
     char *entry = ypi_format("\n%s %s\n", what, name);

@@ -89,8 +89,10 @@ static void check_tags(struct collecting *g, const char *tags)
         struct ypi_text known = {0};
         for (int i = 0; i < g->o->tag_count; i++)
             ypi_text_add(&known, "%s%s", i > 0 ? ", " : "", g->o->tags[i]);
-        error_at(g, "tag '%.*s' is not registered: known are %s; a project adds its own under "
-                    "[tags] in yieldpoint.ini", (int)length, word, known.data);
+        error_at(g,
+                 "tag '%.*s' is not registered: known are %s; a project adds its own under "
+                 "[tags] in yieldpoint.ini",
+                 (int)length, word, known.data);
         free(ypi_text_take(&known));
     }
 }
@@ -167,9 +169,8 @@ static void check_budget_alone(struct collecting *g, int i)
     const struct yp_budget *b = &g->test->budgets[i];
     for (int k = 0; k < i; k++) {
         const struct yp_budget *other = &g->test->budgets[k];
-        bool same_name = b->name == NULL || other->name == NULL
-                             ? b->name == other->name
-                             : strcmp(b->name, other->name) == 0;
+        bool same_name = b->name == NULL || other->name == NULL ? b->name == other->name
+                                                                : strcmp(b->name, other->name) == 0;
         if (other->kind == b->kind && other->memory == b->memory && same_name)
             error_at(g, "budgets %d and %d are of one thing", k + 1, i + 1);
     }
@@ -180,7 +181,8 @@ static void check_budgets(struct collecting *g)
     for (int i = 0; i < YP_MAX_BUDGETS && g->test->budgets[i].kind != YP_BUDGET_NONE; i++) {
         const struct yp_budget *b = &g->test->budgets[i];
         bool any_sign = b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE;
-        bool named = ypi_budget_is_speed(b->kind) || any_sign || b->kind == YP_BUDGET_MAX_GRADIENT_ERROR;
+        bool named =
+            ypi_budget_is_speed(b->kind) || any_sign || b->kind == YP_BUDGET_MAX_GRADIENT_ERROR;
         if (named && (b->name == NULL || b->name[0] == '\0'))
             error_at(g, "budget %d names no measurement, value or check", i + 1);
         if (!isfinite(b->limit) || (!any_sign && b->limit < 0))
@@ -285,10 +287,10 @@ static int by_text(const void *a, const void *b)
 static char *make_tags(const struct yp_case *c, const struct ypi_options *o)
 {
     bool named = c->decl != NULL && ypi_is_tag(o, c->decl->name, strlen(c->decl->name));
-    char *all = ypi_format("%s %s %s %s", c->test->tags != NULL ? c->test->tags : "",
-                           c->decl != NULL && c->decl->tags != NULL ? c->decl->tags : "",
-                           named ? c->decl->name : "",
-                           strncmp(c->device, "cuda", 4) == 0 ? "gpu" : "");
+    char *all =
+        ypi_format("%s %s %s %s", c->test->tags != NULL ? c->test->tags : "",
+                   c->decl != NULL && c->decl->tags != NULL ? c->decl->tags : "",
+                   named ? c->decl->name : "", strncmp(c->device, "cuda", 4) == 0 ? "gpu" : "");
     char **words = NULL;
     size_t count = 0;
     const char *cursor = all;
@@ -451,9 +453,9 @@ static void refuse_duplicates(struct ypi_collection *out)
         if (strcmp(sorted[i - 1]->id, sorted[i]->id) != 0)
             continue;
         bool swap = a->line > b->line;
-        fprintf(stderr, "error: duplicate id '%s': declared at %s:%d and at %s:%d\n",
-                sorted[i]->id, swap ? b->file : a->file, swap ? b->line : a->line,
-                swap ? a->file : b->file, swap ? a->line : b->line);
+        fprintf(stderr, "error: duplicate id '%s': declared at %s:%d and at %s:%d\n", sorted[i]->id,
+                swap ? b->file : a->file, swap ? b->line : a->line, swap ? a->file : b->file,
+                swap ? a->line : b->line);
         out->errors++;
     }
     free(sorted);

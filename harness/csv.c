@@ -18,8 +18,7 @@ static void add_field(struct ypi_text *row, const char *text)
         return;
     }
     ypi_text_add(row, "\"");
-    for (; *text != '\0'; text++)
-        {
+    for (; *text != '\0'; text++) {
         if (*text == '"')
             ypi_text_add(row, "\"\"");
         else
@@ -40,8 +39,7 @@ static void begin_row(struct ypi_text *rows, const struct ypi_session *s,
     ypi_text_add(rows, ",%d,%llu,", r->c->repeat, (unsigned long long)r->c->seed);
 }
 
-static void add_rows(struct ypi_text *rows, const struct ypi_session *s,
-                     const struct ypi_result *r)
+static void add_rows(struct ypi_text *rows, const struct ypi_session *s, const struct ypi_result *r)
 {
     begin_row(rows, s, r, "duration", "case");
     ypi_text_add(rows, "s,%.9g,,,,\n", r->duration);
@@ -67,6 +65,25 @@ static void add_rows(struct ypi_text *rows, const struct ypi_session *s,
     }
 }
 
+/* All of it or nothing: half a row would run into the next one. */
+static bool write_rows(int fd, off_t end, const struct ypi_text *rows)
+{
+    size_t done = 0;
+    while (done < rows->length) {
+        ssize_t now = write(fd, rows->data + done, rows->length - done);
+        if (now < 0 && errno == EINTR)
+            continue;
+        if (now < 0) {
+            int error = errno;
+            if (ftruncate(fd, end) == 0)
+                errno = error;
+            return false;
+        }
+        done += (size_t)now;
+    }
+    return true;
+}
+
 enum yp_status ypi_csv_append(const char *path, const struct ypi_session *s,
                               const struct ypi_result *r)
 {
@@ -75,16 +92,20 @@ enum yp_status ypi_csv_append(const char *path, const struct ypi_session *s,
         return yp_set_error(YP_IO, "--csv %s: %s", path, strerror(errno));
     struct ypi_text rows = {0};
     struct stat status;
-    /* Two runs may append to one file: the header is written by one of them. */
-    flock(fd, LOCK_EX);
-    if (fstat(fd, &status) == 0 && status.st_size == 0)
-        ypi_text_add(&rows, "started,run,id,outcome,kind,name,repeat,seed,unit,value,low,high,"
-                            "samples,items\n");
-    add_rows(&rows, s, r);
-    ssize_t written = write(fd, rows.data, rows.length);
-    bool ok = written == (ssize_t)rows.length;
-    enum yp_status result =
-        ok ? YP_OK : yp_set_error(YP_IO, "--csv %s: %s", path, written < 0 ? strerror(errno) : "disk full");
+    enum yp_status result = YP_OK;
+    /* Two runs may append to one file: the header is written by one of them. Where a file system
+     * has no locks, rows are still appended whole. */
+    (void)flock(fd, LOCK_EX);
+    if (fstat(fd, &status) != 0) {
+        result = yp_set_error(YP_IO, "--csv %s: %s", path, strerror(errno));
+    } else {
+        if (status.st_size == 0)
+            ypi_text_add(&rows, "started,run,id,outcome,kind,name,repeat,seed,unit,value,low,high,"
+                                "samples,items\n");
+        add_rows(&rows, s, r);
+        if (!write_rows(fd, status.st_size, &rows))
+            result = yp_set_error(YP_IO, "--csv %s: %s", path, strerror(errno));
+    }
     close(fd);
     free(ypi_text_take(&rows));
     return result;

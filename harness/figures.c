@@ -39,7 +39,7 @@ void ypi_format_seconds(char out[YPI_FIGURE_MAX], double seconds)
     static const char *const units[] = {"ps", "ns", "us", "ms", "s"};
     if (odd(out, seconds, "s"))
         return;
-    int unit = seconds == 0 ? 4 : scale(&seconds, 1000, -4, 5);
+    int unit = scale(&seconds, 1000, -4, 5);
     snprintf(out, YPI_FIGURE_MAX, "%.4g %s", seconds, units[unit]);
 }
 

@@ -28,5 +28,5 @@ void ypi_list(const struct ypi_collection *c, int selected, const struct ypi_opt
         printf("\n%d/%d cases collected (%d deselected)\n", selected, c->count,
                c->count - selected);
     else
-        printf("\n%d cases collected\n", c->count);
+        printf("\n%d case%s collected\n", c->count, c->count == 1 ? "" : "s");
 }

@@ -12,7 +12,8 @@
 int ypi_machine_lock(FILE *tell, const volatile bool *stop)
 {
     static const struct timespec pause = {.tv_nsec = 50000000};
-    /* Without O_CREAT first: in a sticky directory another user's file may not be opened with it. */
+    /* Without O_CREAT first: in a sticky directory another user's file may not be opened with it.
+     */
     int fd = open(LOCK_FILE, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         fd = open(LOCK_FILE, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);

@@ -80,8 +80,8 @@ static bool written(FILE *out)
     bool before = ferror(out) == 0;
     bool ok = fflush(out) == 0 && before;
     if (!ok)
-        fprintf(stderr, "error: the standard output could not be written%s%s\n",
-                before ? ": " : "", before ? strerror(errno) : "");
+        fprintf(stderr, "error: the standard output could not be written%s%s\n", before ? ": " : "",
+                before ? strerror(errno) : "");
     return ok;
 }
 
@@ -126,9 +126,8 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     struct ypi_runner runner = {.o = o, .session = &session};
     struct ypi_plan plan = {.directory_fd = -1};
     enum ypi_exit code = YPI_EXIT_INTERNAL;
-    runner.history = can_append(o->csv) && make_parents(o->history)
-                         ? ypi_history_open(o->history)
-                         : NULL;
+    runner.history =
+        can_append(o->csv) && make_parents(o->history) ? ypi_history_open(o->history) : NULL;
     if (runner.history == NULL || ypi_history_begin(runner.history, &record) != YP_OK ||
         ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK) {
         fprintf(stderr, "error: %s\n", yp_last_error());

@@ -68,7 +68,9 @@ static void check_options(struct yp_case *t, const struct yp_measure_options *o)
         refuse(t, o->name, ".warmup", o->warmup, "-1 (none) or more");
     if (o->samples < 0 || o->min_samples < 0 || o->max_samples < 0)
         refuse(t, o->name, ".samples, .min_samples or .max_samples",
-               o->samples < 0 ? o->samples : o->min_samples < 0 ? o->min_samples : o->max_samples,
+               o->samples < 0       ? o->samples
+               : o->min_samples < 0 ? o->min_samples
+                                    : o->max_samples,
                "0 (the default) or more");
     if (t->test->parallel) {
         ypi_child_fail(t, YPI_CAUSE_USAGE, NULL, 0,

@@ -175,8 +175,7 @@ static bool read_set(const struct source *s, struct ypi_options *o, const char *
     return true;
 }
 
-static bool read_seconds(const struct source *s, const char *option, const char *value,
-                         double *out)
+static bool read_seconds(const struct source *s, const char *option, const char *value, double *out)
 {
     return (ypi_parse_double(value, out) && *out > 0 && *out <= 1e7) ||
            bad_value(s, option, value, "seconds above 0 and up to 1e7");
@@ -400,7 +399,8 @@ static bool read_text(const char *name, const char *text, struct ypi_options *o)
         s.words = ypi_realloc(s.words, (size_t)s.count + 1, sizeof *s.words);
         s.words[s.count++] = ypi_text_take(&word);
         if (quote != '\0')
-            ok = complain(&s, s.count - 1, 0, strlen(s.words[s.count - 1]), "a quote is not closed");
+            ok =
+                complain(&s, s.count - 1, 0, strlen(s.words[s.count - 1]), "a quote is not closed");
     }
     ok = ok && read_source(&s, o);
     for (int i = 0; i < s.count; i++)

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,40 @@ static void remove_directory(const char *path)
     rmdir(path);
 }
 
+/* A case dies with its runner, but not what it has started. Criterion's mark in the environment
+ * tells those processes from others that got the same number since. */
+static void end_processes_of(pid_t worker)
+{
+    char mark[64];
+    snprintf(mark, sizeof mark, "BXFI_MAP=/bxfi_%d", (int)worker);
+    DIR *directory = worker > 0 ? opendir("/proc") : NULL;
+    const struct dirent *entry = NULL;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        pid_t pid = (pid_t)atoi(entry->d_name);
+        if (pid > 0 && ypi_environment_has(pid, mark))
+            kill(pid, SIGKILL);
+    }
+    if (directory != NULL)
+        closedir(directory);
+}
+
+static void end_cases_of(const char *path)
+{
+    DIR *directory = opendir(path);
+    const struct dirent *entry = NULL;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        if (strstr(entry->d_name, ".channel") == NULL)
+            continue;
+        char *channel = ypi_format("%s/%s", path, entry->d_name);
+        struct ypi_result unused = {0};
+        end_processes_of(ypi_channel_read(channel, &unused).pid);
+        ypi_result_clear(&unused);
+        free(channel);
+    }
+    if (directory != NULL)
+        closedir(directory);
+}
+
 /* A run holds a lock on its directory as long as it lives. */
 static void remove_stale(const char *parent)
 {
@@ -40,8 +75,10 @@ static void remove_stale(const char *parent)
             continue;
         char *path = ypi_format("%s/%s", parent, entry->d_name);
         int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            end_cases_of(path);
             remove_directory(path);
+        }
         if (fd >= 0)
             close(fd);
         free(path);

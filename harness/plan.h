@@ -33,7 +33,7 @@ struct ypi_item {
 struct ypi_plan {
     struct ypi_item *items;
     int count;
-    char *directory; /* of channels and outputs; removed at the end */
+    char *directory;  /* of channels and outputs; removed at the end */
     int directory_fd; /* locked as long as the run lives */
     char *cgroup;     /* that bounds the number of processes; NULL: none */
 };

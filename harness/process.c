@@ -104,6 +104,19 @@ void ypi_process_name(pid_t pid, char out[64])
     out[strcspn(out, "\n")] = '\0';
 }
 
+bool ypi_same_command(pid_t a, pid_t b)
+{
+    char path[64];
+    char first[4096];
+    char second[4096];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)a);
+    ssize_t first_size = slurp(path, first, sizeof first);
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)b);
+    ssize_t second_size = slurp(path, second, sizeof second);
+    return first_size > 0 && first_size == second_size &&
+           memcmp(first, second, (size_t)first_size) == 0;
+}
+
 bool ypi_environment_has(pid_t pid, const char *setting)
 {
     enum { MOST = 1 << 18 };

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-double ypi_now(void);       /* monotonic seconds */
+double ypi_now(void);        /* monotonic seconds */
 double ypi_wall_clock(void); /* seconds since 1970 */
 
 /* Children of all threads of `pid`, at most `most`; returns how many. */
@@ -21,6 +21,7 @@ int ypi_kill_tree(pid_t root, bool self);
 
 void ypi_process_name(pid_t pid, char out[64]); /* "?" when it is gone */
 char ypi_process_state(pid_t pid);              /* 'R', 'S', 'Z', ...; '\0' when it is gone */
+bool ypi_same_command(pid_t a, pid_t b);        /* their command lines */
 bool ypi_environment_has(pid_t pid, const char *setting); /* "NAME=value" */
 
 /* A line such as "VmRSS:" of /proc/self/status, in bytes; 0 when it is not there. */

@@ -6,18 +6,29 @@
 
 const char *ypi_outcome_name(enum ypi_outcome outcome)
 {
-    static const char *const names[YPI_OUTCOMES] = {
-        "passed", "failed", "error", "skipped", "xfailed", "xpassed", "noisy"};
+    static const char *const names[YPI_OUTCOMES] = {"passed",  "failed",  "error", "skipped",
+                                                    "xfailed", "xpassed", "noisy"};
     return outcome < YPI_OUTCOMES ? names[outcome] : "?";
 }
 
 const char *ypi_cause_name(enum ypi_cause cause)
 {
-    static const char *const names[YPI_CAUSES] = {
-        "expectation",   "usage",           "budget",   "gradient", "signal",
-        "exit",          "timeout",         "out of memory", "killed for memory", "leak",
-        "output",        "processes left",  "too many processes", "descriptors closed",
-        "passed in spite of xfail", "interrupted"};
+    static const char *const names[YPI_CAUSES] = {"expectation",
+                                                  "usage",
+                                                  "budget",
+                                                  "gradient",
+                                                  "signal",
+                                                  "exit",
+                                                  "timeout",
+                                                  "out of memory",
+                                                  "killed for memory",
+                                                  "leak",
+                                                  "output",
+                                                  "processes left",
+                                                  "too many processes",
+                                                  "descriptors closed",
+                                                  "passed in spite of xfail",
+                                                  "interrupted"};
     return cause < YPI_CAUSES ? names[cause] : "?";
 }
 

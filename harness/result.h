@@ -8,7 +8,7 @@
 enum ypi_outcome {
     YPI_PASSED = 0,
     YPI_FAILED,
-    YPI_ERROR,   /* setup or teardown failed, the body did not */
+    YPI_ERROR, /* setup or teardown failed, the body did not */
     YPI_SKIPPED,
     YPI_XFAILED, /* failed, as declared */
     YPI_XPASSED, /* passed in spite of .xfail */
@@ -24,8 +24,8 @@ enum ypi_cause {
     YPI_CAUSE_USAGE,           /* the body misused the interface: unknown axis, name used twice */
     YPI_CAUSE_BUDGET,
     YPI_CAUSE_GRADIENT,
-    YPI_CAUSE_SIGNAL,        /* crash, abort, kill from outside */
-    YPI_CAUSE_EXIT,          /* the process ended before the case did */
+    YPI_CAUSE_SIGNAL, /* crash, abort, kill from outside */
+    YPI_CAUSE_EXIT,   /* the process ended before the case did */
     YPI_CAUSE_TIMEOUT,
     YPI_CAUSE_OUT_OF_MEMORY, /* an allocation was refused */
     YPI_CAUSE_OOM_KILL,      /* the kernel killed it for memory */
@@ -70,7 +70,7 @@ struct ypi_phase {
 
 struct ypi_measured {
     char name[YPI_NAME_MAX];
-    char unit[YPI_NAME_MAX]; /* of items; "" when none was given */
+    char unit[YPI_NAME_MAX];    /* of items; "" when none was given */
     double items, flops, bytes; /* an iteration; 0: unknown */
     uint64_t batch;             /* iterations a sample */
     uint64_t warmup;            /* iterations before the first sample */
@@ -78,7 +78,7 @@ struct ypi_measured {
     struct ypi_phase phases[YPI_PHASES_MAX];
     int phase_count;
     size_t count;
-    double *samples; /* owned; seconds an iteration, in the order taken */
+    double *samples;              /* owned; seconds an iteration, in the order taken */
     struct ypi_estimate estimate; /* of samples */
 };
 
@@ -122,12 +122,12 @@ struct ypi_memory {
 struct ypi_result {
     const struct yp_case *c; /* not owned */
     enum ypi_outcome outcome;
-    char *reason; /* owned: of a skip or an xfail; NULL: none */
-    double started;                   /* seconds since 1970 */
-    double setup, body, teardown;     /* seconds; 0 when not reached */
-    double duration;                  /* of the process, seen from outside */
-    bool ended;                       /* the case told its end */
-    int exit_code, signal;            /* of the process, where known */
+    char *reason;                 /* owned: of a skip or an xfail; NULL: none */
+    double started;               /* seconds since 1970 */
+    double setup, body, teardown; /* seconds; 0 when not reached */
+    double duration;              /* of the process, seen from outside */
+    bool ended;                   /* the case told its end */
+    int exit_code, signal;        /* of the process, where known */
     bool has_hash;
     uint64_t hash; /* of the data */
     struct ypi_memory memory;

@@ -56,8 +56,7 @@ static char *read_tail(const char *path, uint64_t *bytes)
 
 static const char *stage_name(const struct ypi_told *told)
 {
-    static const char *const names[] = {"in setup", "in the body", "in teardown",
-                                        "after teardown"};
+    static const char *const names[] = {"in setup", "in the body", "in teardown", "after teardown"};
     return told->staged ? names[told->stage] : "before it began";
 }
 
@@ -410,11 +409,14 @@ static void give_up(pid_t pid, double seconds)
         if (item->state != YPI_WAITING || item->extra.disabled || item->c.skip != NULL)
             continue;
         finish_skipped_up_to(item->number - 1);
-        struct ypi_result r = {.c = &item->c, .started = ypi_wall_clock() - seconds,
-                               .duration = seconds, .tail = ypi_strdup("")};
+        struct ypi_result r = {.c = &item->c,
+                               .started = ypi_wall_clock() - seconds,
+                               .duration = seconds,
+                               .tail = ypi_strdup("")};
         ypi_result_fail(&r, YPI_CAUSE_TIMEOUT, NULL, 0,
                         "its process did not come to life within %g s: does a constructor of the "
-                        "program hang? Nothing after it was run", seconds);
+                        "program hang? Nothing after it was run",
+                        seconds);
         struct ypi_judging how = {.speed_judged = runner->o->speed_judged};
         ypi_judge(&r, &how);
         store_and_tell(&r);

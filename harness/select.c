@@ -46,10 +46,9 @@ static bool note_unknown(void *arg, const char *word, size_t length)
     u->found = true;
     char *given = ypi_format("%.*s", (int)length, word);
     const char *near = ypi_nearest(given, (const char *const *)u->o->tags, u->o->tag_count);
-    char *message =
-        ypi_format("'%s' is not a registered tag%s%s%s; --markers lists them", given,
-                   near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-                   near != NULL ? "'?" : "");
+    char *message = ypi_format("'%s' is not a registered tag%s%s%s; --markers lists them", given,
+                               near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+                               near != NULL ? "'?" : "");
     refuse("-m", u->expression, (size_t)(word - u->expression), length, message);
     free(message);
     free(given);
@@ -63,7 +62,8 @@ static bool ignore(void *arg, const char *word, size_t length)
 }
 
 /* Malformed or not is the same for every case, so it is told once and before any is asked. */
-static bool check_expression(const char *option, const char *expression, const struct ypi_options *o)
+static bool check_expression(const char *option, const char *expression,
+                             const struct ypi_options *o)
 {
     bool valid = true;
     struct ypi_expression_error error;
@@ -177,7 +177,8 @@ enum ypi_exit ypi_select(struct ypi_collection *c, const struct ypi_options *o, 
         else
             rest[left++] = one;
     }
-    memcpy(c->cases + *selected, rest, (size_t)left * sizeof(*rest));
+    for (int i = 0; i < left; i++)
+        c->cases[*selected + i] = rest[i];
     free(rest);
     return YPI_EXIT_OK;
 }

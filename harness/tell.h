@@ -16,7 +16,7 @@ struct ypi_session {
     const char *run_id;
     const char *program; /* path of the executable */
     int collected, deselected;
-    int total; /* cases to run, repeats counted */
+    int total;      /* cases to run, repeats counted */
     double started; /* monotonic */
 };
 

@@ -77,11 +77,12 @@ static const char *plain(const struct ypi_terminal *terminal)
     return terminal->colour ? "\033[0m" : "";
 }
 
-static void percent(struct ypi_terminal *terminal)
+/* Ends a line of letters, the last of which is that of case number `told`. */
+static void percent(struct ypi_terminal *terminal, int told)
 {
     fprintf(terminal->out, "%*s[%3d%%]\n",
             terminal->column < WIDTH - 7 ? WIDTH - 7 - terminal->column : 1, "",
-            100 * terminal->told / terminal->s->total);
+            100 * told / terminal->s->total);
     terminal->column = 0;
 }
 
@@ -112,7 +113,7 @@ static void tell_letter(struct ypi_terminal *terminal, const struct ypi_result *
     int length = (int)strcspn(r->c->id, ":");
     if (terminal->path == NULL || strncmp(terminal->path, r->c->id, (size_t)length + 1) != 0) {
         if (terminal->column > 0)
-            percent(terminal);
+            percent(terminal, terminal->told - 1);
         free(terminal->path);
         terminal->path = ypi_format("%.*s:", length, r->c->id);
         terminal->column = fprintf(terminal->out, "%.*s ", length, r->c->id);
@@ -121,7 +122,7 @@ static void tell_letter(struct ypi_terminal *terminal, const struct ypi_result *
             plain(terminal));
     terminal->column++;
     if (terminal->told == terminal->s->total || terminal->column >= WIDTH - 8)
-        percent(terminal);
+        percent(terminal, terminal->told);
 }
 
 static bool is_failure(enum ypi_outcome outcome)
@@ -178,7 +179,7 @@ static void tell_durations(struct ypi_terminal *terminal)
     if (wanted == 0 || wanted > terminal->told)
         wanted = terminal->told;
     char title[64];
-    snprintf(title, sizeof title, "slowest %d durations", wanted);
+    snprintf(title, sizeof title, "slowest %d duration%s", wanted, wanted == 1 ? "" : "s");
     rule(terminal->out, '=', title);
     for (int i = 0; i < wanted; i++)
         fprintf(terminal->out, "%8.2fs %s\n", terminal->lasted[i].seconds, terminal->lasted[i].id);
@@ -197,7 +198,7 @@ static char *summary(const struct ypi_terminal *terminal, const struct ypi_total
                  {terminal->s->deselected, "deselected"},
                  {totals->count[YPI_XFAILED], "xfailed"},
                  {totals->count[YPI_XPASSED], "xpassed"},
-                 {totals->count[YPI_ERROR], "error"}};
+                 {totals->count[YPI_ERROR], totals->count[YPI_ERROR] == 1 ? "error" : "errors"}};
     struct ypi_text text = {0};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (parts[i].count > 0)
@@ -205,15 +206,14 @@ static char *summary(const struct ypi_terminal *terminal, const struct ypi_total
                          parts[i].word);
     if (totals->interrupted)
         ypi_text_add(&text, "%sinterrupted", text.length > 0 ? ", " : "");
-    ypi_text_add(&text, "%sin %.2fs", text.length > 0 ? " " : "",
-                 ypi_now() - terminal->s->started);
+    ypi_text_add(&text, "%sin %.2fs", text.length > 0 ? " " : "", ypi_now() - terminal->s->started);
     return ypi_text_take(&text);
 }
 
 void ypi_terminal_end(struct ypi_terminal *terminal, const struct ypi_totals *totals)
 {
     if (terminal->column > 0)
-        percent(terminal);
+        percent(terminal, terminal->told);
     if (terminal->failed.length > 0) {
         fputc('\n', terminal->out);
         rule(terminal->out, '=', "FAILURES");

@@ -126,7 +126,7 @@ void ypi_underline(size_t column, size_t length)
 
 enum { LONGEST_COMPARED = 256 };
 
-/* Levenshtein's distance between words of less than LONGEST_COMPARED bytes. */
+/* Levenshtein's distance; nb is less than LONGEST_COMPARED. */
 static size_t distance(const char *a, size_t na, const char *b, size_t nb)
 {
     size_t row[LONGEST_COMPARED];
@@ -154,8 +154,7 @@ const char *ypi_nearest(const char *word, const char *const *names, int count)
     size_t least = length / 3 + 1;
     for (int i = 0; i < count; i++) {
         size_t n = strlen(names[i]);
-        if (length >= LONGEST_COMPARED || n >= LONGEST_COMPARED || n > length + least ||
-            length > n + least)
+        if (n >= LONGEST_COMPARED || n > length + least || length > n + least)
             continue;
         size_t d = distance(word, length, names[i], n);
         if (d <= least && (best == NULL || d < least)) {

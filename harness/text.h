@@ -11,8 +11,7 @@
 void *ypi_calloc(size_t count, size_t size) __attribute__((returns_nonnull));
 void *ypi_realloc(void *block, size_t count, size_t size) __attribute__((returns_nonnull));
 char *ypi_strdup(const char *text) __attribute__((returns_nonnull));
-char *ypi_format(const char *format, ...)
-    __attribute__((format(printf, 1, 2), returns_nonnull));
+char *ypi_format(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 
 struct ypi_text {
     char *data; /* NUL-terminated once anything was added; owned */

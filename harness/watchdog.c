@@ -38,6 +38,26 @@ struct ypi_watchdog {
     struct zombie starting; /* a child that has not told anything yet */
 };
 
+/* Held while the watchdog works. Criterion forks in the runner's thread and allocates memory before
+ * it executes the program anew; a lock of an allocator that does not know fork (AddressSanitizer's)
+ * would stay taken in that child for ever. */
+static pthread_mutex_t working = PTHREAD_MUTEX_INITIALIZER;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&working);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&working);
+}
+
+static void pause_during_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
 static pid_t find_pid(struct ypi_item *item)
 {
     if (item->pid == 0) {
@@ -150,6 +170,15 @@ static void reap_strangers(struct ypi_watchdog *w)
     }
 }
 
+/* A process that Criterion has made and that has not told anything yet: executed anew, or still on
+ * the way there. What a case leaves behind carries another one's mark. */
+static bool is_unborn(pid_t pid)
+{
+    char mark[64];
+    snprintf(mark, sizeof mark, "BXFI_MAP=/bxfi_%d", (int)pid);
+    return ypi_environment_has(pid, mark) || ypi_same_command(pid, getpid());
+}
+
 /* A constructor of the program may hang, which Criterion would wait for without an end. */
 static void watch_start(struct ypi_watchdog *w)
 {
@@ -164,9 +193,7 @@ static void watch_start(struct ypi_watchdog *w)
             continue;
         w->starting.pid = children[i];
         w->starting.seen = before.pid == children[i] ? before.seen : now;
-        char mark[64];
-        snprintf(mark, sizeof mark, "BXFI_MAP=/bxfi_%d", (int)children[i]);
-        if (now > w->starting.seen + START_SECONDS && ypi_environment_has(children[i], mark))
+        if (now > w->starting.seen + START_SECONDS && is_unborn(children[i]))
             w->stillborn(children[i], START_SECONDS);
         return;
     }
@@ -205,6 +232,7 @@ static void *run(void *argument)
     static const struct timespec pause = {.tv_nsec = PERIOD_NS};
     struct ypi_watchdog *w = argument;
     while (!w->stop) {
+        pthread_mutex_lock(&working);
         for (int i = 0; i < w->plan->count; i++) {
             struct ypi_item *item = &w->plan->items[i];
             if (*w->interrupted && item->state == YPI_WAITING)
@@ -214,6 +242,7 @@ static void *run(void *argument)
         watch_cgroup(w);
         watch_start(w);
         reap_strangers(w);
+        pthread_mutex_unlock(&working);
         nanosleep(&pause, NULL);
     }
     return NULL;
@@ -222,6 +251,8 @@ static void *run(void *argument)
 struct ypi_watchdog *ypi_watchdog_start(struct ypi_plan *plan, const struct ypi_options *o,
                                         const volatile bool *interrupted, ypi_stillborn *stillborn)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, pause_during_forks);
     struct ypi_watchdog *w = ypi_calloc(1, sizeof *w);
     w->stillborn = stillborn;
     w->plan = plan;

@@ -92,10 +92,10 @@ uint64_t scene_tiles_hash(const struct scene_tiles *tiles, struct yp_case *t)
     for (size_t i = 0; i < tiles->source.tiles; i++) {
         float *values = room + (size_t)omp_get_thread_num() * most;
         struct place p = place_of(tiles, i);
-        failed += synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values, NULL, NULL) !=
-                  YP_OK;
-        sum += yp_hash_f32(p.cube * first_of_cube + p.first * channels, values,
-                           p.pixels * channels);
+        failed +=
+            synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values, NULL, NULL) != YP_OK;
+        sum +=
+            yp_hash_f32(p.cube * first_of_cube + p.first * channels, values, p.pixels * channels);
     }
     yp_device_free(yp_device(t), room);
     yp_require(t, failed == 0, "%d tiles could not be made", failed);

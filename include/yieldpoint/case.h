@@ -57,9 +57,9 @@ void yp_skip(struct yp_case *t, const char *format, ...)
 
 /* A condition that must hold. yp_expect goes on when it does not, yp_require ends the body.
  * Both take a message in the manner of printf, which should show the values compared. */
-#define yp_expect(t, condition, ...)                                                            \
+#define yp_expect(t, condition, ...) \
     ((condition) ? (void)0 : ypi_expect(t, __FILE__, __LINE__, #condition, __VA_ARGS__))
-#define yp_require(t, condition, ...)                                                           \
+#define yp_require(t, condition, ...) \
     ((condition) ? (void)0 : ypi_require(t, __FILE__, __LINE__, #condition, __VA_ARGS__))
 
 /* A call that returns enum yp_status must return YP_OK; shows yp_last_error() and ends the body.
@@ -90,8 +90,7 @@ void ypi_expect(struct yp_case *t, const char *file, int line, const char *condi
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
 void ypi_require(struct yp_case *t, const char *file, int line, const char *condition,
                  const char *format, ...) __attribute__((noreturn, format(printf, 5, 6)));
-void ypi_ok(struct yp_case *t, const char *file, int line, const char *call,
-            enum yp_status status);
+void ypi_ok(struct yp_case *t, const char *file, int line, const char *call, enum yp_status status);
 
 #ifdef __cplusplus
 }

@@ -57,11 +57,11 @@ struct yp_memory {
     uint64_t allocated_peak; /* the most `allocated` has been since the last reset */
     uint64_t reserved;       /* taken from the system, the allocator's own overhead included */
     uint64_t reserved_peak;
-    uint64_t total;          /* sum of all requests so far */
-    uint64_t allocations;    /* number of requests granted */
-    uint64_t frees;          /* number of blocks given back */
-    uint64_t refused;        /* number of requests that failed */
-    uint64_t limit;          /* `allocated` may not exceed this; 0: no limit */
+    uint64_t total;       /* sum of all requests so far */
+    uint64_t allocations; /* number of requests granted */
+    uint64_t frees;       /* number of blocks given back */
+    uint64_t refused;     /* number of requests that failed */
+    uint64_t limit;       /* `allocated` may not exceed this; 0: no limit */
 };
 
 /* The CPU of this process. Never NULL, never freed, safe to use from every thread. */

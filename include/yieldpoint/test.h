@@ -35,10 +35,10 @@ struct yp_case; /* the running case, see case.h */
  * yieldpoint.ini) gives the case that tag as well. */
 struct yp_case_decl {
     const char *name;
-    const char *tags;   /* more tags, separated by blanks */
-    double timeout;     /* seconds; 0: the test's */
-    const char *skip;   /* reason; NULL: run it */
-    const char *xfail;  /* reason why it is expected to fail; NULL: it is not */
+    const char *tags;  /* more tags, separated by blanks */
+    double timeout;    /* seconds; 0: the test's */
+    const char *skip;  /* reason; NULL: run it */
+    const char *xfail; /* reason why it is expected to fail; NULL: it is not */
     int end_;
 };
 
@@ -63,7 +63,7 @@ struct yp_test {
     int line;
     void (*body)(struct yp_case *t);
     /* the options */
-    const char *tags;    /* separated by blanks, each one registered */
+    const char *tags; /* separated by blanks, each one registered */
     struct yp_case_decl cases[YP_MAX_CASES];
     struct yp_axis axes[YP_MAX_AXES];
     /* false leaves the combination out. Called at collection: only the case's name, its axes and
@@ -73,10 +73,10 @@ struct yp_test {
     double timeout;      /* seconds for setup, body and teardown together; 0: 60 */
     void (*setup)(struct yp_case *t);
     void (*teardown)(struct yp_case *t); /* runs after a failed body too, not after a crash */
-    const char *skip;    /* reason */
-    const char *xfail;   /* reason */
-    bool xfail_strict;   /* passing in spite of .xfail is then a failure */
-    bool parallel;       /* times nothing, so it may run beside others under --jobs */
+    const char *skip;                    /* reason */
+    const char *xfail;                   /* reason */
+    bool xfail_strict;                   /* passing in spite of .xfail is then a failure */
+    bool parallel; /* times nothing, so it may run beside others under --jobs */
     struct yp_budget budgets[YP_MAX_BUDGETS];
     int end_;
 };

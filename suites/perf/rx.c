@@ -31,8 +31,11 @@ static void keep(struct kept *kept, struct yp_case *t)
     struct scale s = {.cubes = 1, .height = 256, .width = 256, .channels = channels};
     struct scene_tiles tiles;
     scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
-    kept->source = (struct rx_source){.channels = channels, .tile_pixels = TILE_PIXELS,
-                                      .tiles = TILES, .yield = yield, .arg = kept};
+    kept->source = (struct rx_source){.channels = channels,
+                                      .tile_pixels = TILE_PIXELS,
+                                      .tiles = TILES,
+                                      .yield = yield,
+                                      .arg = kept};
     kept->values = yp_alloc(t, pixels * channels * sizeof *kept->values);
     kept->labels = yp_alloc(t, pixels);
     yp_ok(t, synth_scene_tile(tiles.scene, 0, 0, pixels, kept->values, kept->labels, NULL));
@@ -58,8 +61,8 @@ YP_TEST(rx, scene, .tags = "perf small", .axes = YP_AXES(CHANNELS),
     float *values = yp_alloc(t, TILE_PIXELS * channels * sizeof *values);
     enum yp_status status = YP_OK;
     uint64_t cube = 0;
-    yp_measure(t, "scene", .items = (double)(TILE_PIXELS * channels), .unit = "values",
-               .bytes = 4.0 * (double)(TILE_PIXELS * channels)) {
+    yp_measure (t, "scene", .items = (double)(TILE_PIXELS * channels), .unit = "values",
+                .bytes = 4.0 * (double)(TILE_PIXELS * channels)) {
         status = synth_scene_tile(tiles.scene, cube++, 0, TILE_PIXELS, values, NULL, NULL);
         yp_keep(values);
     }
@@ -76,8 +79,8 @@ YP_TEST(rx, statistics, .tags = "perf small", .axes = YP_AXES(CHANNELS),
     struct rx *rx = rx_create(yp_device(t), kept.source.channels, TILE_PIXELS, 0);
     yp_require(t, rx != NULL, "%s", yp_last_error());
     enum yp_status status = YP_OK;
-    yp_measure(t, "statistics", .flops = PIXELS * c * (c + 1), .bytes = 4 * PIXELS * c,
-               .reset = reset_rx, .arg = rx) {
+    yp_measure (t, "statistics", .flops = PIXELS * c * (c + 1), .bytes = 4 * PIXELS * c,
+                .reset = reset_rx, .arg = rx) {
         status = rx_fit(rx, &kept.source);
     }
     yp_ok(t, status);
@@ -97,7 +100,7 @@ YP_TEST(rx, score, .tags = "perf small", .axes = YP_AXES(CHANNELS),
     float *scores = yp_alloc(t, (size_t)TILES * TILE_PIXELS * sizeof *scores);
     enum yp_status status = YP_OK;
     /* C^2 is what the triangular product needs; the dense one that is done has twice as many. */
-    yp_measure(t, "score", .flops = PIXELS * c * c, .bytes = 4 * PIXELS * c) {
+    yp_measure (t, "score", .flops = PIXELS * c * c, .bytes = 4 * PIXELS * c) {
         status = rx_score(rx, &kept.source, scores);
     }
     yp_ok(t, status);
@@ -121,7 +124,7 @@ YP_TEST(rx, gradient_step, .tags = "perf small", .axes = YP_AXES(CHANNELS),
     yp_ok(t, rx_loss_start(rx, 0.05F, (float)c, parameters));
     double mean = 0;
     enum yp_status status = YP_OK;
-    yp_measure(t, "gradient step", .flops = 4 * PIXELS * c * c, .bytes = 4 * PIXELS * c) {
+    yp_measure (t, "gradient step", .flops = 4 * PIXELS * c * c, .bytes = 4 * PIXELS * c) {
         status = rx_loss_gradient(loss, &kept.source, parameters, &mean, gradient);
     }
     yp_ok(t, status);

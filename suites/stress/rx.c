@@ -46,15 +46,12 @@ static double score_sum_error(const float *scores, size_t places, double pixels,
     return fabs(sum / ((pixels - 1) * (double)channels) - 1);
 }
 
-YP_TEST(rx, fit,
-        .tags = "stress",
+YP_TEST(rx, fit, .tags = "stress",
         .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium"),
                           yp_case_of("large", .tags = "slow", .timeout = 1800)),
         .timeout = 120,
-        .budgets = YP_BUDGETS(yp_min_rate("fit", 20e6),
-                              yp_max_peak(YP_HOST, 16 * YP_MIB),
-                              yp_max_resident(48 * YP_MIB),
-                              yp_min_value("auc", 0.90),
+        .budgets = YP_BUDGETS(yp_min_rate("fit", 20e6), yp_max_peak(YP_HOST, 16 * YP_MIB),
+                              yp_max_resident(48 * YP_MIB), yp_min_value("auc", 0.90),
                               yp_max_value("score sum error", 1e-4)))
 {
     struct scale s = scale_named(t, yp_case_name(t));
@@ -66,9 +63,9 @@ YP_TEST(rx, fit,
     size_t scored = SCORED_PIXELS / (s.height * s.width);
     bool once = s.cubes > scored;
     enum yp_status status = YP_OK;
-    yp_measure(t, "fit", .items = scale_values(&s), .unit = "values",
-               .flops = scale_values(&s) * (double)(s.channels + 1), .reset = reset_rx, .arg = rx,
-               .warmup = once ? -1 : 0, .samples = once ? 3 : 0) {
+    yp_measure (t, "fit", .items = scale_values(&s), .unit = "values",
+                .flops = scale_values(&s) * (double)(s.channels + 1), .reset = reset_rx, .arg = rx,
+                .warmup = once ? -1 : 0, .samples = once ? 3 : 0) {
         status = rx_fit(rx, &tiles.source);
     }
     yp_ok(t, status);
@@ -92,10 +89,9 @@ YP_TEST(rx, fit,
 }
 
 /* One data set, whoever makes it: threads and tiles must not show. */
-YP_TEST(rx, same_data,
-        .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
-        .timeout = 120, .parallel = true)
+YP_TEST(rx, same_data, .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .timeout = 120,
+        .parallel = true)
 {
     struct scale s = scale_named(t, yp_case_name(t));
     static const size_t tile_pixels[] = {4096, 1000, 137};
@@ -108,9 +104,10 @@ YP_TEST(rx, same_data,
             uint64_t hash = scene_tiles_hash(&tiles, t);
             if (i == 0 && threads == 1)
                 first = hash;
-            yp_expect(t, hash == first, "%016llx with tiles of %zu pixels and %d threads, %016llx "
-                      "with 4096 and 1", (unsigned long long)hash, tile_pixels[i], threads,
-                      (unsigned long long)first);
+            yp_expect(t, hash == first,
+                      "%016llx with tiles of %zu pixels and %d threads, %016llx "
+                      "with 4096 and 1",
+                      (unsigned long long)hash, tile_pixels[i], threads, (unsigned long long)first);
         }
         scene_tiles_close(&tiles);
     }
@@ -118,10 +115,9 @@ YP_TEST(rx, same_data,
 }
 
 /* Mean, covariance and scores in the same bits for every number of threads at one tile size. */
-YP_TEST(rx, same_statistics,
-        .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
-        .timeout = 120, .parallel = true)
+YP_TEST(rx, same_statistics, .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .timeout = 120,
+        .parallel = true)
 {
     struct scale s = scale_named(t, yp_case_name(t));
     struct scene_tiles tiles;
@@ -167,8 +163,8 @@ static struct gradient_case gradient_case_open(struct yp_case *t, const struct s
     yp_ok(t, rx_fit(rx, &tiles.source));
     yp_ok(t, rx_finish(rx, RX_EPS));
 
-    struct gradient_case g = {.channels = s->channels, .pixels = pixels,
-                              .parameters = rx_loss_parameters(s->channels)};
+    struct gradient_case g = {
+        .channels = s->channels, .pixels = pixels, .parameters = rx_loss_parameters(s->channels)};
     g.start = yp_alloc(t, g.parameters * sizeof *g.start);
     g.exact = yp_alloc(t, g.parameters * sizeof *g.exact);
     /* A scale that keeps the logits of background and targets off the flat ends of the sigmoid. */
@@ -181,8 +177,8 @@ static struct gradient_case gradient_case_open(struct yp_case *t, const struct s
     yp_ok(t, synth_scene_tile(tiles.scene, 0, 0, pixels, values, labels, NULL));
     for (size_t i = 0; i < pixels; i += 7)
         labels[i] = 1; /* both classes, whatever the seed put here */
-    g.tile = (struct rx_tile){.values = values, .pixels = pixels, .channels = s->channels,
-                              .labels = labels};
+    g.tile = (struct rx_tile){
+        .values = values, .pixels = pixels, .channels = s->channels, .labels = labels};
     yp_data_hash(t, yp_hash_f32(0, values, pixels * s->channels));
     rx_destroy(rx);
     scene_tiles_close(&tiles);
@@ -190,17 +186,19 @@ static struct gradient_case gradient_case_open(struct yp_case *t, const struct s
 }
 
 /* By finite differences in double precision, every tensor. */
-YP_TEST(rx, gradient,
-        .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
-        .timeout = 120, .parallel = true,
-        .budgets = YP_BUDGETS(yp_max_gradient_error("loss", 1e-6)))
+YP_TEST(rx, gradient, .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .timeout = 120,
+        .parallel = true, .budgets = YP_BUDGETS(yp_max_gradient_error("loss", 1e-6)))
 {
     struct scale s = scale_named(t, yp_case_name(t));
     s.cubes = 2;
     struct gradient_case g = gradient_case_open(t, &s, 64);
-    struct yp_gradient check = {.name = "loss", .inputs = g.parameters, .outputs = g.pixels,
-                                .f = rx_loss_plain, .vjp = rx_loss_plain_vjp, .arg = &g.tile,
+    struct yp_gradient check = {.name = "loss",
+                                .inputs = g.parameters,
+                                .outputs = g.pixels,
+                                .f = rx_loss_plain,
+                                .vjp = rx_loss_plain_vjp,
+                                .arg = &g.tile,
                                 .x = g.exact};
     rx_loss_tensors(g.channels, check.tensors);
     yp_check_gradient(t, &check);
@@ -225,7 +223,8 @@ static void add_part(struct yp_case *t, const struct gradient_case *g, struct rx
     size_t n = g->parameters;
     struct rx_tile tile = {.values = g->tile.values + (size_t)part * PART_PIXELS * g->channels,
                            .labels = g->tile.labels + part * PART_PIXELS,
-                           .pixels = PART_PIXELS, .channels = g->channels};
+                           .pixels = PART_PIXELS,
+                           .channels = g->channels};
     double *exact_part = yp_alloc(t, n * sizeof *exact_part);
     float *plain_part = yp_alloc(t, n * sizeof *plain_part);
     float *fast_part = yp_alloc(t, n * sizeof *fast_part);
@@ -235,8 +234,11 @@ static void add_part(struct yp_case *t, const struct gradient_case *g, struct rx
         exact_share[i] = (double)(share[i] = 1.0F / PART_PIXELS);
     rx_loss_plain_vjp(&tile, g->exact, exact_share, exact_part);
     rx_loss_plain_vjp_f32(&tile, g->start, share, plain_part);
-    struct rx_source source = {.channels = g->channels, .tile_pixels = PART_PIXELS, .tiles = 1,
-                               .yield = yield_kept, .arg = &tile};
+    struct rx_source source = {.channels = g->channels,
+                               .tile_pixels = PART_PIXELS,
+                               .tiles = 1,
+                               .yield = yield_kept,
+                               .arg = &tile};
     double mean = 0;
     yp_ok(t, rx_loss_gradient(loss, &source, g->start, &mean, fast_part));
 
@@ -254,10 +256,8 @@ static void add_part(struct yp_case *t, const struct gradient_case *g, struct rx
 
 /* The fast gradient in float against the double one, tensor by tensor, in units of what plain
  * loops in float are off. */
-YP_TEST(rx, gradient_precision,
-        .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
-        .timeout = 120,
+YP_TEST(rx, gradient_precision, .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .timeout = 120,
         .budgets = YP_BUDGETS(yp_min_rate("gradient", 5e6)))
 {
     struct scale s = scale_named(t, yp_case_name(t));
@@ -277,16 +277,22 @@ YP_TEST(rx, gradient_precision,
     rx_loss_tensors(g.channels, tensors);
     for (int i = 0; i < RX_LOSS_TENSORS; i++) {
         size_t at = PARTS * tensors[i].offset;
-        struct yp_precision check = {.name = tensors[i].name, .count = PARTS * tensors[i].count,
-                                     .oracle = exact + at, .plain = plain + at, .got = fast + at};
+        struct yp_precision check = {.name = tensors[i].name,
+                                     .count = PARTS * tensors[i].count,
+                                     .oracle = exact + at,
+                                     .plain = plain + at,
+                                     .got = fast + at};
         yp_check_precision(t, &check);
     }
 
-    struct rx_source source = {.channels = g.channels, .tile_pixels = g.pixels, .tiles = 1,
-                               .yield = yield_kept, .arg = &g.tile};
+    struct rx_source source = {.channels = g.channels,
+                               .tile_pixels = g.pixels,
+                               .tiles = 1,
+                               .yield = yield_kept,
+                               .arg = &g.tile};
     double mean = 0;
     enum yp_status status = YP_OK;
-    yp_measure(t, "gradient", .items = (double)(g.pixels * g.channels), .unit = "values") {
+    yp_measure (t, "gradient", .items = (double)(g.pixels * g.channels), .unit = "values") {
         status = rx_loss_gradient(loss, &source, g.start, &mean, fast);
     }
     yp_ok(t, status);

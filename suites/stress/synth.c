@@ -17,10 +17,9 @@ static void random123(uint64_t seed, uint64_t subsequence, uint64_t block, uint3
 
 /* The known answer that Random123 publishes for the digits of pi, and then as many words as a
  * scale has values, against Random123 itself. */
-YP_TEST(synth, words,
-        .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
-        .timeout = 120, .parallel = true)
+YP_TEST(synth, words, .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .timeout = 120,
+        .parallel = true)
 {
     static const uint32_t pi[4] = {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1};
     philox4x32_ctr_t counter = {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}};
@@ -46,10 +45,8 @@ YP_TEST(synth, words,
               (unsigned long long)wrong, (unsigned long long)blocks);
 }
 
-YP_TEST(synth, scene,
-        .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
-        .timeout = 120,
+YP_TEST(synth, scene, .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .timeout = 120,
         .budgets = YP_BUDGETS(yp_min_rate("scene", 30e6), yp_max_peak(YP_HOST, 2 * YP_MIB)))
 {
     enum { TILE_PIXELS = 4096 };
@@ -59,8 +56,9 @@ YP_TEST(synth, scene,
     float *values = yp_alloc(t, TILE_PIXELS * s.channels * sizeof *values);
     enum yp_status status = YP_OK;
     size_t cube = 0;
-    yp_measure(t, "scene", .items = (double)(TILE_PIXELS * s.channels), .unit = "values") {
-        status = synth_scene_tile(tiles.scene, cube++ % s.cubes, 0, TILE_PIXELS, values, NULL, NULL);
+    yp_measure (t, "scene", .items = (double)(TILE_PIXELS * s.channels), .unit = "values") {
+        status =
+            synth_scene_tile(tiles.scene, cube++ % s.cubes, 0, TILE_PIXELS, values, NULL, NULL);
         yp_keep(values);
     }
     yp_ok(t, status);

@@ -196,9 +196,8 @@ static void describe_measured(struct ypi_text *text, const struct ypi_measured *
 static char *describe(const struct ypi_result *r, const struct ypi_told *told)
 {
     struct ypi_text text = {0};
-    ypi_text_add(&text, "pid %d staged %d stage %d skipped %d ended %d exited %d\n",
-                 (int)told->pid, told->staged, (int)told->stage, told->skipped, told->ended,
-                 told->exited);
+    ypi_text_add(&text, "pid %d staged %d stage %d skipped %d ended %d exited %d\n", (int)told->pid,
+                 told->staged, (int)told->stage, told->skipped, told->ended, told->exited);
     ypi_text_add(&text, "times %g %g %g reason %s\n", r->setup, r->body, r->teardown,
                  r->reason != NULL ? r->reason : "none");
     if (r->has_hash)
@@ -413,7 +412,8 @@ Test(channel, a_count_that_lies_is_not_believed)
 
 Test(channel, messages_of_a_wrong_size_are_left_out)
 {
-    char bytes[512] = {0};
+    char bytes[512];
+    memset(bytes, 1, sizeof bytes);
     for (int kind = YPI_MESSAGE_HELLO; kind <= YPI_MESSAGE_MEMORY; kind++)
         cr_assert(send_plain((enum ypi_message)kind, bytes, 3));
     /* Texts without an end. */
@@ -422,12 +422,16 @@ Test(channel, messages_of_a_wrong_size_are_left_out)
     cr_assert(send_plain(YPI_MESSAGE_FAILURE, bytes, sizeof bytes));
     bytes[sizeof bytes - 1] = '\0';
     cr_assert(send_plain(YPI_MESSAGE_FAILURE, bytes, sizeof bytes), "a file, but no message");
+    bytes[sizeof bytes - 1] = 'x';
+    bytes[sizeof bytes - 4] = '\0';
+    cr_assert(send_plain(YPI_MESSAGE_FAILURE, bytes, sizeof bytes), "a message without an end");
     cr_assert(send_plain((enum ypi_message)99, bytes, sizeof bytes));
     cr_assert(send_value("after", 1));
     struct ypi_result r = {0};
     struct ypi_told told = ypi_channel_read(path, &r);
-    cr_expect(told.pid == 0 && !told.staged && r.failure_count == 0 && r.gradient_count == 0 &&
-              r.measured_count == 0 && !r.has_hash && !r.has_memory);
+    cr_expect(told.pid == 0 && !told.staged && !told.skipped && r.reason == NULL);
+    cr_expect(r.failure_count == 0 && r.gradient_count == 0 && r.measured_count == 0);
+    cr_expect(!r.has_hash && !r.has_memory);
     cr_expect_eq(r.value_count, 1, "what follows is heard");
     ypi_result_clear(&r);
 }

@@ -113,9 +113,7 @@ Test(collect, one_case_without_brackets)
 Test(collect, the_last_axis_runs_fastest)
 {
     static const struct yp_test test = {
-        HERE,
-        .name = "product",
-        .cases = YP_CASES(yp_case_of("p"), yp_case_of("q")),
+        HERE, .name = "product", .cases = YP_CASES(yp_case_of("p"), yp_case_of("q")),
         .axes = YP_AXES(yp_axis_int("n", 2, 1), yp_axis_string("s", "x", "y"),
                         yp_axis_double("d", 0.5)),
         .devices = "cpu cuda"};
@@ -131,10 +129,9 @@ Test(collect, the_last_axis_runs_fastest)
 Test(collect, values_reach_the_case)
 {
     static const struct yp_test test = {
-        HERE,
-        .name = "values",
-        .axes = YP_AXES(yp_axis_int("n", -3), yp_axis_string("s", "a-b"),
-                        yp_axis_double("d", 0.1))};
+        HERE, .name = "values",
+        .axes =
+            YP_AXES(yp_axis_int("n", -3), yp_axis_string("s", "a-b"), yp_axis_double("d", 0.1))};
     cr_expect_str_eq(collect_one(&test, ""), "");
     cr_assert_eq(found.count, 1);
     cr_expect_eq(yp_int(found.cases[0], "n"), -3);
@@ -146,17 +143,17 @@ Test(collect, values_reach_the_case)
 Test(collect, what_means_something_in_an_id_is_escaped)
 {
     static const struct yp_test test = {
-        HERE,
-        .name = "escapes",
-        .cases = YP_CASES(yp_case_of("a-b[c]")),
+        HERE, .name = "escapes", .cases = YP_CASES(yp_case_of("a-b[c]")),
         .axes = YP_AXES(yp_axis_string("x y", "100%", "p:q=r", "tab\there", "\x7f", "",
-                                       "gr\xc3\xbc\xc3\x9f" "e/1,2#3"),
+                                       "gr\xc3\xbc\xc3\x9f"
+                                       "e/1,2#3"),
                         yp_axis_int("n", -5, LLONG_MIN))};
     cr_expect_str_eq(ids_of(&test, "--set=n=-5"),
                      "[a%2db%5bc%5d-x%20y=100%25-n=%2d5] [a%2db%5bc%5d-x%20y=p%3aq%3dr-n=%2d5] "
                      "[a%2db%5bc%5d-x%20y=tab%09here-n=%2d5] [a%2db%5bc%5d-x%20y=%7f-n=%2d5] "
                      "[a%2db%5bc%5d-x%20y=-n=%2d5] "
-                     "[a%2db%5bc%5d-x%20y=gr\xc3\xbc\xc3\x9f" "e/1,2#3-n=%2d5]");
+                     "[a%2db%5bc%5d-x%20y=gr\xc3\xbc\xc3\x9f"
+                     "e/1,2#3-n=%2d5]");
     static const struct yp_test longest = {HERE, .name = "l",
                                            .axes = YP_AXES(yp_axis_int("n", LLONG_MIN))};
     cr_expect_str_eq(ids_of(&longest, ""), "[n=%2d9223372036854775808]");
@@ -166,8 +163,7 @@ Test(collect, what_means_something_in_an_id_is_escaped)
 Test(collect, escaping_keeps_ids_apart)
 {
     static const struct yp_test test = {
-        HERE,
-        .name = "apart",
+        HERE, .name = "apart",
         .cases = YP_CASES(yp_case_of("a"), yp_case_of("a-s=b"), yp_case_of("a%2ds=b")),
         .axes = YP_AXES(yp_axis_string("s", "b", "b-s=b", "%62", "", "-"))};
     cr_expect_str_eq(collect_one(&test, ""), "");
@@ -178,8 +174,7 @@ Test(collect, escaping_keeps_ids_apart)
 Test(collect, doubles_come_back_from_their_id)
 {
     static const struct yp_test test = {
-        HERE,
-        .name = "doubles",
+        HERE, .name = "doubles",
         .axes = YP_AXES(yp_axis_double("d", 0.1, 100, 1.0 / 3, 5e-324, DBL_MAX, -1e-9,
                                        0.30000000000000004, 0.3, -0.0, 0.0))};
     cr_expect_str_eq(ids_of(&test, ""),
@@ -224,8 +219,7 @@ Test(collect, as_large_as_it_gets)
 Test(collect, an_axis_may_have_32_values)
 {
     static const struct yp_test test = {
-        HERE,
-        .name = "wide",
+        HERE, .name = "wide",
         .axes = YP_AXES(yp_axis_int("n", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
                                     18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32))};
     cr_expect_str_eq(collect_one(&test, ""), "");
@@ -234,7 +228,7 @@ Test(collect, an_axis_may_have_32_values)
     let_go();
 }
 
-Test(collect, paths_begin_behind_suites)
+Test(collect, paths_begin_behind_suites_or_at_tests)
 {
     static const struct {
         const char *file, *wanted;
@@ -248,6 +242,10 @@ Test(collect, paths_begin_behind_suites)
         {"../../home/x/tests/a/zoo.c", "tests/a/zoo.c"},
         {"/x/tests/unit/tests/zoo.c", "tests/zoo.c"},
         {"../contests/zoo.c", "contests/zoo.c"},
+        {"/home/x/tests/zoo/zoo.c", "tests/zoo/zoo.c"},
+        {"tests/a/tests/zoo.c", "tests/zoo.c"},
+        {"mytests/zoo.c", "mytests/zoo.c"},
+        {"tests/suites/zoo.c", "zoo.c"},
         {"./../a/../zoo.c", "a/../zoo.c"},
         {"zoo.c", "zoo.c"},
         {"/abs/zoo.c", "/abs/zoo.c"},
@@ -363,12 +361,11 @@ Test(collect, a_gpu_case_says_so)
 Test(collect, set_replaces_the_values)
 {
     static const struct yp_test test = {
-        HERE,
-        .name = "set",
+        HERE, .name = "set",
         .axes = YP_AXES(yp_axis_int("n", 1, 2, 3), yp_axis_string("s", "x", "y"))};
     cr_expect_str_eq(ids_of(&test, "--set=n=77"), "[n=77-s=x] [n=77-s=y]");
     cr_expect_str_eq(ids_of(&test, "--set=n=5|--set=n=4"), "[n=5-s=x] [n=5-s=y] [n=4-s=x] "
-                                                          "[n=4-s=y]");
+                                                           "[n=4-s=y]");
     cr_expect_str_eq(ids_of(&test, "--set=s=a=b|--set=n=-1"), "[n=%2d1-s=a%3db]");
     collect_one(&test, "--set=n=5|--set=m=1");
     cr_expect(options.sets[0].used && !options.sets[1].used);
@@ -441,8 +438,8 @@ Test(collect, a_filter_that_asks_in_vain_is_an_error_once)
 static void expect_error(const struct yp_test *test, const char *message)
 {
     const char *told = collect_one(test, "");
-    char *wanted = ypi_format("error: %s:%d: test %s.%s: %s\n", test->file, test->line,
-                              test->group, test->name, message);
+    char *wanted = ypi_format("error: %s:%d: test %s.%s: %s\n", test->file, test->line, test->group,
+                              test->name, message);
     cr_expect_str_eq(told, wanted, "%s, wanted %s", told, wanted);
     cr_expect_eq(found.errors, 1, "%s", told);
     cr_expect_eq(found.count, 0, "nothing is made of a wrong declaration");
@@ -450,14 +447,15 @@ static void expect_error(const struct yp_test *test, const char *message)
     let_go();
 }
 
-#define TAGS "known are stress, perf, small, medium, large, xl, slow, gpu; a project adds its " \
-             "own under [tags] in yieldpoint.ini"
+#define TAGS \
+    "known are stress, perf, small, medium, large, xl, slow, gpu; a project adds its " \
+    "own under [tags] in yieldpoint.ini"
 #define TIMES "allowed is 0 (the default of 60 s) or more seconds"
 
-#define WRONG(message, ...)                                                                     \
-    do {                                                                                        \
-        static const struct yp_test wrong = {HERE, .name = "w", .line = 1, __VA_ARGS__};        \
-        expect_error(&wrong, message);                                                          \
+#define WRONG(message, ...) \
+    do { \
+        static const struct yp_test wrong = {HERE, .name = "w", .line = 1, __VA_ARGS__}; \
+        expect_error(&wrong, message); \
     } while (0)
 
 Test(declarations, tags)
@@ -480,8 +478,8 @@ Test(declarations, cases)
     WRONG("case 2 has an empty name", .cases = YP_CASES(yp_case_of("a"), yp_case_of("")));
     WRONG("case 'a' is declared twice",
           .cases = YP_CASES(yp_case_of("a"), yp_case_of("b"), yp_case_of("a")));
-    WRONG("case 2 has no name", .cases = YP_CASES(yp_case_of("a"), {.tags = "slow"},
-                                                  yp_case_of("c")));
+    WRONG("case 2 has no name",
+          .cases = YP_CASES(yp_case_of("a"), {.tags = "slow"}, yp_case_of("c")));
 }
 
 Test(declarations, axes)
@@ -491,10 +489,12 @@ Test(declarations, axes)
     WRONG("axis 'n' has 0 values: allowed are 1 to 32",
           .axes = YP_AXES({.name = "n", .kind = YP_AXIS_INT}));
     WRONG("axis 'n' has 33 values: allowed are 1 to 32",
-          .axes = YP_AXES({.name = "n", .kind = YP_AXIS_STRING, .count = 33,
-                           .values = {.s = {"", "", "", "", "", "", "", "", "", "", "",
-                                            "", "", "", "", "", "", "", "", "", "", "",
-                                            "", "", "", "", "", "", "", "", "", ""}}}));
+          .axes = YP_AXES(
+              {.name = "n",
+               .kind = YP_AXIS_STRING,
+               .count = 33,
+               .values = {.s = {"", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "",
+                                "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", ""}}}));
     WRONG("axis 'n' is declared twice",
           .axes = YP_AXES(yp_axis_int("n", 1), yp_axis_double("n", 1)));
     WRONG("value 2 of axis 1 is NULL", .axes = YP_AXES(yp_axis_string("s", "a", NULL)));
@@ -544,7 +544,12 @@ Test(declarations, devices)
 Test(declarations, all_errors_are_told_at_once)
 {
     static const struct yp_test one = {
-        HERE, .name = "one", .line = 1, .tags = "fast faster", .timeout = -1, .devices = "gpu",
+        HERE,
+        .name = "one",
+        .line = 1,
+        .tags = "fast faster",
+        .timeout = -1,
+        .devices = "gpu",
         .cases = YP_CASES(yp_case_of("a", .timeout = -3, .tags = "fastest"), yp_case_of("a")),
         .axes = YP_AXES(yp_axis_int("", 1), yp_axis_int("n", 1), yp_axis_int("n", 1)),
         .budgets = YP_BUDGETS(yp_min_rate("", 1), yp_max_peak(YP_HOST, -1))};
@@ -552,10 +557,18 @@ Test(declarations, all_errors_are_told_at_once)
     static const struct yp_test three = {HERE, .name = "three", .line = 3};
     const struct yp_test *const tests[] = {&one, &two, &three};
     const char *told = collect_all(tests, 3, "");
-    const char *const parts[] = {"tag 'fast'", "tag 'faster'", ".timeout is -1", "device 'gpu'",
-                                 ".timeout is -3", "tag 'fastest'", "case 'a' is declared twice",
-                                 "axis 1 has no name", "axis 'n' is declared twice",
-                                 "budget 1 names no", "budget 2 has the limit -1", "device 'tpu'"};
+    const char *const parts[] = {"tag 'fast'",
+                                 "tag 'faster'",
+                                 ".timeout is -1",
+                                 "device 'gpu'",
+                                 ".timeout is -3",
+                                 "tag 'fastest'",
+                                 "case 'a' is declared twice",
+                                 "axis 1 has no name",
+                                 "axis 'n' is declared twice",
+                                 "budget 1 names no",
+                                 "budget 2 has the limit -1",
+                                 "device 'tpu'"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         cr_expect_not_null(strstr(told, parts[i]), "%s is missing in %s", parts[i], told);
     cr_expect_eq(found.errors, 12, "%d: %s", found.errors, told);
@@ -577,8 +590,8 @@ Test(declarations, equal_ids_name_both_places)
 
 Test(declarations, equal_values_are_equal_ids)
 {
-    static const struct yp_test test = {
-        HERE, .name = "t", .line = 8, .axes = YP_AXES(yp_axis_double("d", 0.1, 0.2, 1e-1))};
+    static const struct yp_test test = {HERE, .name = "t", .line = 8,
+                                        .axes = YP_AXES(yp_axis_double("d", 0.1, 0.2, 1e-1))};
     cr_expect_str_eq(collect_one(&test, ""), "error: duplicate id 'a/b.c::t[d=0.1]': declared at "
                                              "../suites/a/b.c:8 and at ../suites/a/b.c:8\n");
     cr_expect_eq(found.errors, 1);

@@ -24,52 +24,31 @@ static bool holds(const char *expression, const char *words)
 }
 
 /* An expression in both languages, for all values of a, b and c. */
-#define SAME(text, wanted)                                                                      \
-    for (int i_ = 0; i_ < 8; i_++) {                                                            \
-        bool a = i_ & 1, b = i_ & 2, c = i_ & 4;                                                \
-        (void)a, (void)b, (void)c;                                                              \
-        char words[8];                                                                          \
-        snprintf(words, sizeof words, "%s%s%s", a ? "a " : "", b ? "b " : "", c ? "c" : "");    \
-        cr_expect_eq(holds(text, words), (wanted), "%s with '%s'", text, words);                \
+#define SAME(text, wanted) \
+    for (int i_ = 0; i_ < 8; i_++) { \
+        bool a = i_ & 1, b = i_ & 2, c = i_ & 4; \
+        (void)a, (void)b, (void)c; \
+        char words[8]; \
+        snprintf(words, sizeof words, "%s%s%s", a ? "a " : "", b ? "b " : "", c ? "c" : ""); \
+        cr_expect_eq(holds(text, words), (wanted), "%s with '%s'", text, words); \
     }
 
-Test(expression, one_word)
-{
-    SAME("a", a)
-    SAME(" a ", a)
-    SAME("(a)", a)
-    SAME("((a))", a)
-    SAME("\ta\n", a)
-}
+Test(expression,
+     one_word){SAME("a", a) SAME(" a ", a) SAME("(a)", a) SAME("((a))", a) SAME("\ta\n", a)}
 
-Test(expression, not_binds_closest)
-{
-    SAME("not a", !a)
-    SAME("not not a", a)
-    SAME("not a and b", !a && b)
-    SAME("not a or b", !a || b)
-    SAME("not (a or b)", !(a || b))
-    SAME("not(a and b)", !(a && b))
-    SAME("a and not b", a && !b)
-}
+Test(expression,
+     not_binds_closest){SAME("not a", !a) SAME("not not a", a) SAME("not a and b", !a && b)
+                            SAME("not a or b", !a || b) SAME("not (a or b)", !(a || b))
+                                SAME("not(a and b)", !(a && b)) SAME("a and not b", a && !b)}
 
-Test(expression, and_binds_closer_than_or)
-{
-    SAME("a or b and c", a || (b && c))
-    SAME("a and b or c", (a && b) || c)
-    SAME("(a or b) and c", (a || b) && c)
-    SAME("a and (b or c)", a && (b || c))
-    SAME("a or not b and c", a || (!b && c))
-    SAME("not a and b or not c", (!a && b) || !c)
-}
+Test(expression, and_binds_closer_than_or){
+    SAME("a or b and c", a || (b && c)) SAME("a and b or c", (a && b) || c)
+        SAME("(a or b) and c", (a || b) && c) SAME("a and (b or c)", a && (b || c))
+            SAME("a or not b and c", a || (!b && c)) SAME("not a and b or not c", (!a && b) || !c)}
 
-Test(expression, chains)
-{
-    SAME("a and b and c", a && b && c)
-    SAME("a or b or c", a || b || c)
-    SAME("a or b or c and not a", a || b || (c && !a))
-    SAME("((a)and(b))or((c))", (a && b) || c)
-}
+Test(expression, chains){SAME("a and b and c", a &&b &&c) SAME("a or b or c", a || b || c)
+                             SAME("a or b or c and not a", a || b || (c && !a))
+                                 SAME("((a)and(b))or((c))", (a && b) || c)}
 
 Test(expression, operators_are_lower_case_and_whole_words)
 {
@@ -83,7 +62,11 @@ Test(expression, words_may_be_parts_of_ids)
 {
     cr_expect(holds("stress/rx.c::fit[channels=100-noise=%2d0.5]",
                     "stress/rx.c::fit[channels=100-noise=%2d0.5]"));
-    cr_expect(holds("gr\xc3\xb6\xc3\x9f" "e and not b", "gr\xc3\xb6\xc3\x9f" "e"), "UTF-8");
+    cr_expect(holds("gr\xc3\xb6\xc3\x9f"
+                    "e and not b",
+                    "gr\xc3\xb6\xc3\x9f"
+                    "e"),
+              "UTF-8");
 }
 
 static bool count_word(void *arg, const char *word, size_t length)

@@ -30,23 +30,33 @@ TestSuite(select, .init = enter_directory, .fini = leave_directory, .timeout = 6
 /* a: stress/rx.c::fit[small], [large]; b: stress/rx.c::fitting; c: stress/rx.cu::fit;
  * d: perf/gemm.c::Gemm[n=1-cpu], [n=1-cuda], [n=2-cpu], [n=2-cuda]; e: stress_more/x.c::run */
 static const struct yp_test fit = {
-    .group = "detector", .name = "fit", .file = "suites/stress/rx.c", .line = 1, .tags = "stress",
+    .group = "detector",
+    .name = "fit",
+    .file = "suites/stress/rx.c",
+    .line = 1,
+    .tags = "stress",
     .cases = YP_CASES(yp_case_of("small"), yp_case_of("large", .tags = "slow"))};
-static const struct yp_test fitting = {
-    .group = "detector", .name = "fitting", .file = "suites/stress/rx.c", .line = 2,
-    .tags = "stress slow"};
+static const struct yp_test fitting = {.group = "detector",
+                                       .name = "fitting",
+                                       .file = "suites/stress/rx.c",
+                                       .line = 2,
+                                       .tags = "stress slow"};
 static const struct yp_test fit_cuda = {
     .group = "rx", .name = "fit", .file = "suites/stress/rx.cu", .line = 1, .tags = "stress"};
-static const struct yp_test gemm = {
-    .group = "matrix", .name = "Gemm", .file = "suites/perf/gemm.c", .line = 1, .tags = "perf",
-    .axes = YP_AXES(yp_axis_int("n", 1, 2)), .devices = "cpu cuda"};
+static const struct yp_test gemm = {.group = "matrix",
+                                    .name = "Gemm",
+                                    .file = "suites/perf/gemm.c",
+                                    .line = 1,
+                                    .tags = "perf",
+                                    .axes = YP_AXES(yp_axis_int("n", 1, 2)),
+                                    .devices = "cpu cuda"};
 static const struct yp_test run = {
     .group = "more", .name = "run", .file = "suites/stress_more/x.c", .line = 1};
 
 static const char *const ids[] = {
-    "perf/gemm.c::Gemm[n=1-cpu]", "perf/gemm.c::Gemm[n=1-cuda]", "perf/gemm.c::Gemm[n=2-cpu]",
-    "perf/gemm.c::Gemm[n=2-cuda]", "stress/rx.c::fit[small]", "stress/rx.c::fit[large]",
-    "stress/rx.c::fitting", "stress/rx.cu::fit", "stress_more/x.c::run"};
+    "perf/gemm.c::Gemm[n=1-cpu]",  "perf/gemm.c::Gemm[n=1-cuda]", "perf/gemm.c::Gemm[n=2-cpu]",
+    "perf/gemm.c::Gemm[n=2-cuda]", "stress/rx.c::fit[small]",     "stress/rx.c::fit[large]",
+    "stress/rx.c::fitting",        "stress/rx.cu::fit",           "stress_more/x.c::run"};
 enum { IDS = sizeof ids / sizeof ids[0] };
 
 static struct ypi_options options;
@@ -155,11 +165,21 @@ Test(select, ids)
 
 Test(select, near_misses_are_no_hits)
 {
-    static const char *const words[] = {
-        "stres",          "stress/rx",         "stress/rx.",  "stress/rx.c::fi",
-        "stress/rx.c::",  "stress/rx.c:",      "rx.c",        "stress/rx.c::fit[",
-        "stress/rx.c::fit[small", "fit",       "Stress",      "stress//",
-        "stress/rx.c::fit/",      "stress/rx.c::fit::small",  "/"};
+    static const char *const words[] = {"stres",
+                                        "stress/rx",
+                                        "stress/rx.",
+                                        "stress/rx.c::fi",
+                                        "stress/rx.c::",
+                                        "stress/rx.c:",
+                                        "rx.c",
+                                        "stress/rx.c::fit[",
+                                        "stress/rx.c::fit[small",
+                                        "fit",
+                                        "Stress",
+                                        "stress//",
+                                        "stress/rx.c::fit/",
+                                        "stress/rx.c::fit::small",
+                                        "/"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         char *start = ypi_format("error: not found: '%s'", words[i]);
         const char *told = refused_by(words[i]);
@@ -257,6 +277,12 @@ Test(select, unregistered_tags_are_refused)
                      "error: 'bananas' is not a registered tag; --markers lists them\n"
                      "  -m bananas\n"
                      "     ^~~~~~~\n");
+    cr_expect_str_eq(refused_by("-mslwo and stres"),
+                     "error: 'slwo' is not a registered tag, did you mean 'slow'?; --markers lists "
+                     "them\n"
+                     "  -m slwo and stres\n"
+                     "     ^~~~\n",
+                     "the first is told");
     /* Also where the value no longer depends on it; a keyword may be any word. */
     cr_expect_not_null(strstr(refused_by("-mslow or not slow or SLOW"), "'SLOW' is not a reg"));
     cr_expect_str_eq(selected_by("-kslwo"), "");
@@ -279,9 +305,14 @@ Test(select, malformed_expressions_are_refused)
 
 Test(select, columns_are_counted_not_bytes)
 {
-    cr_expect_str_eq(refused_by("-kgr\xc3\xbc\xc3\x9f" "e gr\xc3\xb6\xc3\x9f" "er"),
-                     "error: expected 'and', 'or' or the end, found 'gr\xc3\xb6\xc3\x9f" "er'\n"
-                     "  -k gr\xc3\xbc\xc3\x9f" "e gr\xc3\xb6\xc3\x9f" "er\n"
+    cr_expect_str_eq(refused_by("-kgr\xc3\xbc\xc3\x9f"
+                                "e gr\xc3\xb6\xc3\x9f"
+                                "er"),
+                     "error: expected 'and', 'or' or the end, found 'gr\xc3\xb6\xc3\x9f"
+                     "er'\n"
+                     "  -k gr\xc3\xbc\xc3\x9f"
+                     "e gr\xc3\xb6\xc3\x9f"
+                     "er\n"
                      "           ^~~~~~\n");
 }
 

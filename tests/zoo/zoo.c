@@ -238,7 +238,8 @@ YP_TEST(zoo, setup_error, .setup = setup_fails, .teardown = teardown_speaks)
     fprintf(stderr, "not reached\n");
 }
 
-YP_TEST(zoo, misspelt_axis, .axes = YP_AXES(yp_axis_int("channels", 10), yp_axis_double("noise", 0.5)))
+YP_TEST(zoo, misspelt_axis,
+        .axes = YP_AXES(yp_axis_int("channels", 10), yp_axis_double("noise", 0.5)))
 {
     yp_value(t, "chanels", (double)yp_int(t, "chanels"));
 }
@@ -283,7 +284,7 @@ YP_TEST(zoo, resident_too_high, .budgets = YP_BUDGETS(yp_max_resident(8 * YP_MIB
 
 YP_TEST(zoo, too_slow, .budgets = YP_BUDGETS(yp_max_latency("nap", 1e-3)))
 {
-    yp_measure(t, "nap", .samples = 10)
+    yp_measure (t, "nap", .samples = 10)
         usleep(3000);
 }
 
@@ -305,8 +306,13 @@ YP_TEST(zoo, wrong_gradient)
 {
     static const double x[] = {1, -2, 3, 0.5, 0.25};
     double scale = 1.001;
-    struct yp_gradient gradient = {.name = "square", .inputs = 5, .outputs = 5, .f = square,
-                                   .vjp = square_vjp_off, .arg = &scale, .x = x};
+    struct yp_gradient gradient = {.name = "square",
+                                   .inputs = 5,
+                                   .outputs = 5,
+                                   .f = square,
+                                   .vjp = square_vjp_off,
+                                   .arg = &scale,
+                                   .x = x};
     yp_check_gradient(t, &gradient);
 }
 
