@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -368,8 +369,19 @@ static void tell_memory(const struct yp_case *t)
     ypi_child_send(t, YPI_MESSAGE_MEMORY, &memory, sizeof memory, NULL, 0);
 }
 
+/* What the runner was started with must not show: a shell's background jobs ignore SIGINT. */
+static void reset_signals(void)
+{
+    for (int number = 1; number < SIGRTMIN; number++) {
+        struct sigaction action;
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            signal(number, SIG_DFL);
+    }
+}
+
 static void begin(struct yp_case *t)
 {
+    reset_signals();
     const struct ypi_wire *wire = t->child->wire;
     /* Whatever the case forks, however it detaches, stays a descendant of this process. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -319,7 +319,7 @@ static bool read_long(struct source *s, struct ypi_options *o)
             free(message);
             return false;
         }
-        const char *value = NULL;
+        const char *value = "";
         return (spec->value == NULL || take_value(s, spec->name, rest, &value)) &&
                apply(s, o, spec, spec->name, value);
     }
@@ -342,11 +342,11 @@ static bool read_letters(struct source *s, struct ypi_options *o)
         }
         char option[] = {'-', word[i], '\0'};
         if (spec->value == NULL) {
-            if (!apply(s, o, spec, option, NULL))
+            if (!apply(s, o, spec, option, ""))
                 return false;
             continue;
         }
-        const char *value = NULL;
+        const char *value = "";
         return take_value(s, option, word[i + 1] != '\0' ? word + i + 1 : NULL, &value) &&
                apply(s, o, spec, option, value);
     }

@@ -23,7 +23,8 @@ struct ypi_item {
     char *channel, *output;
     /* Written by the runner's thread, read by the watchdog's. */
     double started_wall, started; /* monotonic */
-    uint64_t oom_kills;
+    uint64_t oom_kills;           /* by the kernel, and refusals by the cgroup, before it began */
+    uint64_t refusals;
     /* Written by the watchdog. */
     _Atomic int pid;
     _Atomic int killed; /* a cause + 1; 0: not by us */

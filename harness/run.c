@@ -258,6 +258,7 @@ static void on_start(struct criterion_suite *suite, struct criterion_test *test)
     item->started = ypi_now();
     item->started_wall = ypi_wall_clock();
     item->oom_kills = ypi_oom_kills();
+    item->refusals = now.plan->cgroup != NULL ? ypi_cgroup_refusals(now.plan->cgroup) : 0;
     item->state = YPI_RUNNING;
 }
 

@@ -223,7 +223,7 @@ void ypi_print_double(char out[32], double value)
         bool last = digits == 17 && shortest == 32; /* NaN is never equal */
         if ((strtod(text, NULL) == value || last) && strlen(text) <= shortest) {
             shortest = strlen(text);
-            strcpy(out, text);
+            memcpy(out, text, sizeof text);
         }
     }
 }

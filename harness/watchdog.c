@@ -33,7 +33,6 @@ struct ypi_watchdog {
     _Atomic bool stop;
     pthread_t thread;
     struct zombie zombies[ZOMBIES_MOST];
-    uint64_t refusals; /* of the cgroup, seen so far */
     ypi_stillborn *stillborn;
     struct zombie starting; /* a child that has not told anything yet */
 };
@@ -112,19 +111,22 @@ static void watch(struct ypi_watchdog *w, struct ypi_item *item)
     }
 }
 
-/* The kernel has refused a process: the case that has most of them wanted too many. */
+/* The kernel has refused a process since a case began: of those that run, the one that has most of
+ * them wanted too many. */
 static void watch_cgroup(struct ypi_watchdog *w)
 {
     enum { MOST = 65536 };
-    uint64_t refusals = w->plan->cgroup != NULL ? ypi_cgroup_refusals(w->plan->cgroup) : 0;
-    if (refusals <= w->refusals)
+    if (w->plan->cgroup == NULL)
         return;
-    w->refusals = refusals;
+    uint64_t refusals = ypi_cgroup_refusals(w->plan->cgroup);
     struct ypi_item *guilty = NULL;
     int most = -1;
     for (int i = 0; i < w->plan->count; i++) {
         struct ypi_item *item = &w->plan->items[i];
-        int count = item->state == YPI_RUNNING && find_pid(item) > 0 ? processes(item, MOST) : -1;
+        if (item->state != YPI_RUNNING || item->killed != 0 || refusals <= item->refusals ||
+            find_pid(item) == 0)
+            continue;
+        int count = processes(item, MOST);
         if (count > most) {
             most = count;
             guilty = item;

@@ -144,16 +144,14 @@ Test(collect, what_means_something_in_an_id_is_escaped)
 {
     static const struct yp_test test = {
         HERE, .name = "escapes", .cases = YP_CASES(yp_case_of("a-b[c]")),
-        .axes = YP_AXES(yp_axis_string("x y", "100%", "p:q=r", "tab\there", "\x7f", "",
-                                       "gr\xc3\xbc\xc3\x9f"
-                                       "e/1,2#3"),
-                        yp_axis_int("n", -5, LLONG_MIN))};
+        .axes = YP_AXES(
+            yp_axis_string("x y", "100%", "p:q=r", "tab\there", "\x7f", "", "gr\xc3\xbcn/1,2#3"),
+            yp_axis_int("n", -5, LLONG_MIN))};
     cr_expect_str_eq(ids_of(&test, "--set=n=-5"),
                      "[a%2db%5bc%5d-x%20y=100%25-n=%2d5] [a%2db%5bc%5d-x%20y=p%3aq%3dr-n=%2d5] "
                      "[a%2db%5bc%5d-x%20y=tab%09here-n=%2d5] [a%2db%5bc%5d-x%20y=%7f-n=%2d5] "
                      "[a%2db%5bc%5d-x%20y=-n=%2d5] "
-                     "[a%2db%5bc%5d-x%20y=gr\xc3\xbc\xc3\x9f"
-                     "e/1,2#3-n=%2d5]");
+                     "[a%2db%5bc%5d-x%20y=gr\xc3\xbcn/1,2#3-n=%2d5]");
     static const struct yp_test longest = {HERE, .name = "l",
                                            .axes = YP_AXES(yp_axis_int("n", LLONG_MIN))};
     cr_expect_str_eq(ids_of(&longest, ""), "[n=%2d9223372036854775808]");

@@ -2,6 +2,7 @@
 #include <yieldpoint/device.h>
 
 #include "device.h"
+#include "sanitizer.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -16,11 +17,7 @@
 TestSuite(device, .timeout = 60);
 
 /* AddressSanitizer would end the process for a request that no system can meet. */
-__attribute__((visibility("default"))) const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-    return "allocator_may_return_null=1";
-}
+SANITIZER_OPTIONS("allocator_may_return_null=1")
 
 static struct yp_memory now(void)
 {
@@ -218,18 +215,19 @@ static void *allocate_and_free(void *argument)
     return NULL;
 }
 
-static void run_threads(void *(*function)(void *))
+static void run_threads(void *(*function)(void *), void *results[THREADS])
 {
     pthread_t threads[THREADS];
     for (uintptr_t i = 0; i < THREADS; i++)
         cr_assert_eq(pthread_create(&threads[i], NULL, function, (void *)(i + 1)), 0);
     for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+        pthread_join(threads[i], &results[i]);
 }
 
 Test(device, adds_up_under_threads)
 {
-    run_threads(allocate_and_free);
+    void *none[THREADS];
+    run_threads(allocate_and_free, none);
     struct yp_memory m = now();
     cr_expect(m.allocated == 0 && m.reserved == 0 && m.refused == 0);
     cr_expect_eq(m.allocations, THREADS * ROUNDS);
@@ -243,18 +241,29 @@ Test(device, adds_up_under_threads)
 static void *take_all(void *argument)
 {
     (void)argument;
-    while (yp_device_alloc(yp_device_cpu(), 7) != NULL) {
+    void **first = NULL;
+    void **block = NULL;
+    while ((block = yp_device_alloc(yp_device_cpu(), 8)) != NULL) {
+        *block = first;
+        first = block;
     }
-    return NULL;
+    return first;
 }
 
 Test(device, the_limit_is_exact_under_threads)
 {
-    yp_device_set_limit(yp_device_cpu(), 7 * 50001 + 3);
-    run_threads(take_all);
+    yp_device_set_limit(yp_device_cpu(), 8 * 50001 + 7);
+    void *blocks[THREADS];
+    run_threads(take_all, blocks);
     struct yp_memory m = now();
-    cr_expect(m.allocated == 7 * 50001 && m.allocations == 50001 && m.refused == THREADS);
+    cr_expect(m.allocated == 8 * 50001 && m.allocations == 50001 && m.refused == THREADS);
     cr_expect_eq(m.allocated_peak, m.allocated);
+    for (int i = 0; i < THREADS; i++)
+        for (void **block = blocks[i], **next = NULL; block != NULL; block = next) {
+            next = *block;
+            give_back(block);
+        }
+    cr_expect_eq(now().allocated, 0);
 }
 
 static void *fail_and_look(void *argument)
@@ -272,15 +281,11 @@ static void *fail_and_look(void *argument)
 
 Test(device, errors_are_each_thread_s_own)
 {
-    pthread_t threads[THREADS];
+    void *wrong[THREADS];
     cr_expect_eq(yp_set_error(YP_IO, "of the %s thread", "first"), YP_IO);
-    for (uintptr_t i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, fail_and_look, (void *)(i + 1));
-    for (int i = 0; i < THREADS; i++) {
-        void *result = &threads;
-        pthread_join(threads[i], &result);
-        cr_expect_null(result);
-    }
+    run_threads(fail_and_look, wrong);
+    for (int i = 0; i < THREADS; i++)
+        cr_expect_null(wrong[i]);
     cr_expect_str_eq(yp_last_error(), "of the first thread");
 }
 

@@ -8,6 +8,7 @@
 #include "case.h"
 #include "child.h"
 #include "process.h"
+#include "sanitizer.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -16,6 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A body that is left leaves its measurement to the end of the process. */
+SANITIZER_OPTIONS("detect_leaks=0")
 
 TestSuite(measure, .timeout = 60);
 

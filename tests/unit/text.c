@@ -2,6 +2,7 @@
 #include "text.h"
 #include "figures.h"
 
+#include "sanitizer.h"
 #include "seed.h"
 
 #include <criterion/criterion.h>
@@ -12,6 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A sanitizer would end the process before the answer is looked at. */
+SANITIZER_OPTIONS("allocator_may_return_null=1")
 
 TestSuite(text, .timeout = 60);
 TestSuite(figures, .timeout = 60);

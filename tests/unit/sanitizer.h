@@ -1,0 +1,12 @@
+/* Options of AddressSanitizer for one test program, where it is built in. */
+#ifndef UNIT_SANITIZER_H
+#define UNIT_SANITIZER_H
+
+#define SANITIZER_OPTIONS(options_) \
+    __attribute__((visibility("default"))) const char *__asan_default_options(void); \
+    const char *__asan_default_options(void) \
+    { \
+        return options_; \
+    }
+
+#endif
