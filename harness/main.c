@@ -95,12 +95,13 @@ static enum ypi_exit exit_code(const struct ypi_runner *runner)
     return t->count[YPI_FAILED] + t->count[YPI_ERROR] > 0 ? YPI_EXIT_FAILED : YPI_EXIT_OK;
 }
 
-static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int selected, char *line)
+static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int selected,
+                         const char *line)
 {
     struct ypi_environment environment = {0};
     char program[PATH_MAX] = "";
     if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
-        strcpy(program, "?");
+        snprintf(program, sizeof program, "?");
     ypi_environment_read(&environment, o->root);
 
     int option_count = 0;

@@ -162,7 +162,8 @@ static bool warm(struct yp_measurement *m, double seconds)
 {
     const struct yp_measure_options *o = &m->options;
     m->told.warmup += m->batch;
-    m->warm_seconds += seconds;
+    /* With what a reset takes, which may be much longer than the work itself. */
+    m->warm_seconds = fmax(m->warm_seconds + seconds, ypi_now() - m->started);
     bool fixed = o->warmup != 0 || o->samples > 0;
     bool alone = o->reset != NULL || o->samples > 0;
     if (!alone && seconds < SAMPLE_SECONDS && m->batch < MAX_BATCH) {

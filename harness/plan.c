@@ -4,6 +4,7 @@
 #include "text.h"
 
 #include <criterion/alloc.h>
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -65,13 +66,26 @@ static void end_cases_of(const char *path)
         closedir(directory);
 }
 
+/* By the whole form of its name: a directory that a user calls run-2024 is not ours to remove. */
+static bool is_of_a_run(const char *name)
+{
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"; /* of a UUID */
+    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+        return false;
+    const char *id = name + strlen(PREFIX);
+    for (size_t i = 0; i < sizeof form - 1; i++)
+        if (form[i] == 'x' ? !isxdigit((unsigned char)id[i]) : id[i] != '-')
+            return false;
+    return id[sizeof form - 1] == '\0';
+}
+
 /* A run holds a lock on its directory as long as it lives. */
 static void remove_stale(const char *parent)
 {
     DIR *directory = opendir(parent);
     const struct dirent *entry = NULL;
     while (directory != NULL && (entry = readdir(directory)) != NULL) {
-        if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0)
+        if (!is_of_a_run(entry->d_name))
             continue;
         char *path = ypi_format("%s/%s", parent, entry->d_name);
         int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -89,12 +103,9 @@ static void remove_stale(const char *parent)
 
 static enum yp_status make_directory(struct ypi_plan *plan, const char *history, const char *run_id)
 {
-    char *relative = ypi_strdup(history);
-    char *slash = strrchr(relative, '/');
-    if (slash == NULL)
-        strcpy(relative, ".");
-    else
-        slash[slash == relative] = '\0';
+    const char *slash = strrchr(history, '/');
+    int length = slash == history ? 1 : slash != NULL ? (int)(slash - history) : 0;
+    char *relative = slash != NULL ? ypi_format("%.*s", length, history) : ypi_strdup(".");
     /* A case may change its working directory and still has to find its files. */
     char *parent = realpath(relative, NULL);
     int parent_fd = parent != NULL ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -143,7 +154,12 @@ static void make_item(struct ypi_item *item, const struct yp_case *c, int number
 enum yp_status ypi_plan_make(struct ypi_plan *plan, struct ypi_collection *c, int selected,
                              const struct ypi_options *o, const char *run_id)
 {
-    *plan = (struct ypi_plan){.directory_fd = -1, .count = selected * o->repeat};
+    enum { MOST = 1000000 };
+    *plan = (struct ypi_plan){.directory_fd = -1};
+    if ((long long)selected * o->repeat > MOST)
+        return yp_set_error(YP_INVALID, "%d cases, %d times each, are more than %d in one run",
+                            selected, o->repeat, MOST);
+    plan->count = selected * o->repeat;
     enum yp_status status = make_directory(plan, o->history, run_id);
     if (status != YP_OK)
         return status;
@@ -180,7 +196,7 @@ static char *share(const char *text)
     if (text == NULL)
         return NULL;
     char *copy = cr_malloc(strlen(text) + 1);
-    return copy != NULL ? strcpy(copy, text) : NULL;
+    return copy != NULL ? memcpy(copy, text, strlen(text) + 1) : NULL;
 }
 
 void ypi_plan_wire(struct ypi_item *item, const struct ypi_options *o)

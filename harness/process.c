@@ -55,6 +55,8 @@ static int children_of_thread(pid_t pid, const char *thread, pid_t *out, int mos
     char *end = NULL;
     for (long child = strtol(at, &end, 10); end != at && count < most;
          child = strtol(at, &end, 10)) {
+        if (*end == '\0')
+            break; /* cut off in the middle of a number, which would be a stranger's */
         out[count++] = (pid_t)child;
         at = end;
     }
@@ -100,7 +102,7 @@ void ypi_process_name(pid_t pid, char out[64])
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
     if (slurp(path, out, 64) <= 0)
-        strcpy(out, "?");
+        snprintf(out, 64, "?");
     out[strcspn(out, "\n")] = '\0';
 }
 
@@ -139,7 +141,6 @@ int ypi_kill_tree(pid_t root, bool self)
     int most = 0;
     if (self) {
         /* Its descendants first: they are lost from sight once it is gone. */
-        most = ypi_descendants(root, found, MOST);
         kill(root, SIGSTOP);
         most = ypi_descendants(root, found, MOST);
         for (int i = 0; i < most; i++)
@@ -286,6 +287,25 @@ uint64_t ypi_cgroup_refusals(const char *group)
     free(path);
     const char *at = size > 0 ? strstr(text, "max ") : NULL;
     return at != NULL ? strtoull(at + 4, NULL, 10) : 0;
+}
+
+void ypi_cgroup_kill(const char *members)
+{
+    pid_t self = getpid();
+    pid_t pid = 0;
+    int fd = open(members, O_RDONLY | O_CLOEXEC);
+    char digit = 0;
+    while (fd >= 0 && read(fd, &digit, 1) == 1) {
+        if (digit >= '0' && digit <= '9') {
+            pid = 10 * pid + (digit - '0');
+            continue;
+        }
+        if (pid > 0 && pid != self)
+            kill(pid, SIGKILL);
+        pid = 0;
+    }
+    if (fd >= 0)
+        close(fd);
 }
 
 void ypi_cgroup_leave(char *group)

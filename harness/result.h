@@ -8,7 +8,7 @@
 enum ypi_outcome {
     YPI_PASSED = 0,
     YPI_FAILED,
-    YPI_ERROR, /* setup or teardown failed, the body did not */
+    YPI_ERROR, /* setup failed, so the body did not run */
     YPI_SKIPPED,
     YPI_XFAILED, /* failed, as declared */
     YPI_XPASSED, /* passed in spite of .xfail */

@@ -26,7 +26,8 @@ static struct {
     struct ypi_terminal *terminal;
     int told;
     int failures;
-    bool alone; /* one case at a time */
+    bool alone;    /* one case at a time */
+    char *members; /* path of the list of processes in the run's cgroup; NULL: none */
 } now;
 
 /* Set by the signal handler, read by the watchdog. */
@@ -94,8 +95,9 @@ static void explain_end(struct ypi_result *r, const struct ypi_item *item,
         ypi_result_fail(r, YPI_CAUSE_OOM_KILL, NULL, 0,
                         "killed by the kernel for want of memory, %s", stage_name(told));
     } else if (r->signal != 0) {
+        const char *name = sigabbrev_np(r->signal); /* real-time signals have none */
         ypi_result_fail(r, YPI_CAUSE_SIGNAL, NULL, 0, "crashed %s: SIG%s (%s)", stage_name(told),
-                        sigabbrev_np(r->signal), strsignal(r->signal));
+                        name != NULL ? name : "RT", strsignal(r->signal));
     } else if (told->pid == 0) {
         ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0,
                         "the process exited with status %d before it began: a constructor left, or "
@@ -304,6 +306,8 @@ static void on_signal(int number)
     (void)number;
     /* A second one does not wait for anything. */
     if (interrupted) {
+        if (now.members != NULL)
+            ypi_cgroup_kill(now.members);
         for (int i = 0; i < now.plan->count; i++)
             if (now.plan->items[i].state == YPI_RUNNING && now.plan->items[i].pid > 0)
                 kill(-now.plan->items[i].pid, SIGKILL);
@@ -461,7 +465,14 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
 
     struct criterion_test_set *set = set_up_criterion(plan);
     plan->cgroup = ypi_cgroup_enter(runner->o->process_limit * runner->o->jobs);
+    if (plan->cgroup != NULL)
+        now.members = ypi_format("%s/cgroup.procs", plan->cgroup);
     struct ypi_watchdog *watchdog = ypi_watchdog_start(plan, runner->o, &interrupted, give_up);
+    if (watchdog == NULL) {
+        fputs("error: no thread can be had for the watchdog: nothing is run\n", stderr);
+        runner->record_failed = true;
+        stop();
+    }
     if (runner->o->jobs > 1)
         pass(set, true, runner->o->jobs);
     run_timed(set);
@@ -471,6 +482,8 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
     if (watchdog != NULL)
         ypi_watchdog_stop(watchdog);
     criterion_finalize(set);
+    free(now.members);
+    now.members = NULL;
     ypi_cgroup_leave(plan->cgroup);
     plan->cgroup = NULL;
 

@@ -49,8 +49,8 @@ void ypi_tap_begin(FILE *out, const struct ypi_session *s);
 void ypi_tap_case(FILE *out, int number, const struct ypi_result *r);
 void ypi_tap_end(FILE *out, const struct ypi_totals *totals);
 
-/* Appends the rows of one result, and a header to an empty file; one row a measurement, value,
- * check and budget verdict, or a single one where there are none. YP_IO with the path. */
+/* Appends the rows of one result, and a header to an empty file; one row for the
+ * duration and one for each measurement, value, check and memory peak. YP_IO with the path. */
 enum yp_status ypi_csv_append(const char *path, const struct ypi_session *s,
                               const struct ypi_result *r);
 

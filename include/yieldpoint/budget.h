@@ -39,7 +39,13 @@ struct yp_budget {
 };
 
 /* clang-format off */
+#ifdef __cplusplus
 #define YP_BUDGETS(...) { __VA_ARGS__ }
+#else /* test.h says why */
+#define YP_BUDGETS(...) { __VA_ARGS__ }, .budgets_fit_ = YPI_FIT(YP_MAX_BUDGETS, struct yp_budget, __VA_ARGS__)
+#define YPI_FIT(most_, type_, ...) \
+    sizeof(char[sizeof((type_[]){ __VA_ARGS__ }) <= (most_) * sizeof(type_) ? 1 : -1])
+#endif
 
 #define yp_min_rate(name_, items_per_second_) \
     { .kind = YP_BUDGET_MIN_RATE, .name = name_, .limit = (items_per_second_) }

@@ -79,32 +79,42 @@ struct yp_test {
     bool parallel; /* times nothing, so it may run beside others under --jobs */
     struct yp_budget budgets[YP_MAX_BUDGETS];
     int end_;
+    char cases_fit_, axes_fit_, budgets_fit_;
 };
 
 /* clang-format off */
+/* More than there is room for is an error of C++, but only a warning of C, which then drops them:
+ * there, an array of negative size is made of it. */
+#ifdef __cplusplus
 #define YP_CASES(...) { __VA_ARGS__ }
 #define YP_AXES(...) { __VA_ARGS__ }
+#else
+#define YP_CASES(...) { __VA_ARGS__ }, .cases_fit_ = YPI_FIT(YP_MAX_CASES, struct yp_case_decl, __VA_ARGS__)
+#define YP_AXES(...) { __VA_ARGS__ }, .axes_fit_ = YPI_FIT(YP_MAX_AXES, struct yp_axis, __VA_ARGS__)
+#endif
 
 #define yp_case_of(...) YPI_CASE_OF(__VA_ARGS__, .end_ = 0)
 #define YPI_CASE_OF(name_, ...) { .name = name_, __VA_ARGS__ }
 
 #define yp_axis_int(name_, ...) \
-    { .name = name_, .kind = YP_AXIS_INT, .count = YPI_COUNT(__VA_ARGS__), .values = { .i = YPI_LIST(__VA_ARGS__) } }
+    { .name = name_, .kind = YP_AXIS_INT, .count = YPI_COUNT(long long, __VA_ARGS__), .values = { .i = YPI_LIST(__VA_ARGS__) } }
 #define yp_axis_double(name_, ...) \
-    { .name = name_, .kind = YP_AXIS_DOUBLE, .count = YPI_COUNT(__VA_ARGS__), .values = { .d = YPI_LIST(__VA_ARGS__) } }
+    { .name = name_, .kind = YP_AXIS_DOUBLE, .count = YPI_COUNT(double, __VA_ARGS__), .values = { .d = YPI_LIST(__VA_ARGS__) } }
 #define yp_axis_string(name_, ...) \
-    { .name = name_, .kind = YP_AXIS_STRING, .count = YPI_COUNT(__VA_ARGS__), .values = { .s = YPI_LIST(__VA_ARGS__) } }
+    { .name = name_, .kind = YP_AXIS_STRING, .count = YPI_COUNT(const char *, __VA_ARGS__), .values = { .s = YPI_LIST(__VA_ARGS__) } }
 
 /* At least one value: without, the token in front stands alone and does not compile. */
 #ifdef __cplusplus
 #define YPI_LIST(...) { +__VA_ARGS__ }
-#else
-#define YPI_LIST(...) { [0] = __VA_ARGS__ }
-#endif
-#define YPI_COUNT(...) YPI_COUNT_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, \
-    19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define YPI_COUNT(type_, ...) YPI_COUNT_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, \
+    20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define YPI_COUNT_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, \
     a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, n, ...) n
+#else
+#define YPI_LIST(...) { [0] = __VA_ARGS__ }
+#define YPI_COUNT(type_, ...) \
+    (unsigned)(sizeof((type_[])YPI_LIST(__VA_ARGS__)) / sizeof(type_) * YPI_FIT(YP_MAX_AXIS_VALUES, type_, __VA_ARGS__))
+#endif
 
 #if defined(__has_attribute)
 #if __has_attribute(retain) && !defined(__CUDACC__)

@@ -56,7 +56,7 @@ struct mutant {
 static void mutate_slice(const struct mutant *mutant, const struct part *part, const double *right,
                          double *g)
 {
-    size_t count = (size_t)(part->rows * part->cols), element = mutant->element % count;
+    size_t count = (size_t)part->rows * (size_t)part->cols, element = mutant->element % count;
     double squares = 0;
     for (size_t i = 0; i < count; i++) {
         size_t row = i / (size_t)part->cols, col = i % (size_t)part->cols;
@@ -125,7 +125,7 @@ static void mutated_vjp(void *arg, const double *x, const double *c, double *g)
     size_t offset = 0;
     for (int k = 0; subject->parts[k].name != NULL; k++) {
         const struct part *part = &subject->parts[k];
-        size_t count = (size_t)(part->rows * part->cols);
+        size_t count = (size_t)part->rows * (size_t)part->cols;
         if (mutant->tensor >= 0 && mutant->tensor != k)
             memcpy(g + offset, right + offset, count * sizeof *g);
         else if (replaced)
@@ -150,7 +150,7 @@ static int lay_out(struct mutant *mutant, uint64_t seed, double *x, struct yp_gr
     int k = 0;
     for (; subject->parts[k].name != NULL; k++) {
         const struct part *part = &subject->parts[k];
-        size_t count = (size_t)(part->rows * part->cols);
+        size_t count = (size_t)part->rows * (size_t)part->cols;
         gradient->tensors[k] = (struct yp_tensor){part->name, gradient->inputs, count};
         for (size_t i = 0; i < count; i++)
             x[gradient->inputs + i] = part->size * ypi_seed_normal(&random);

@@ -128,8 +128,8 @@ static int report(const char *words)
     int old_err = dup(STDERR_FILENO);
     dup2(fileno(out), STDOUT_FILENO);
     dup2(fileno(err), STDERR_FILENO);
-    int code =
-        strcmp(argv[0], "show") == 0 ? ypi_report_show(argc, argv) : ypi_report_history(argc, argv);
+    int code = argc > 0 && strcmp(argv[0], "show") == 0 ? ypi_report_show(argc, argv)
+                                                        : ypi_report_history(argc, argv);
     fflush(NULL);
     dup2(old_out, STDOUT_FILENO);
     dup2(old_err, STDERR_FILENO);

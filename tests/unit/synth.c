@@ -692,7 +692,8 @@ Test(cuvis, follows_its_formula)
     size_t anomalies = 0;
     for (size_t i = 0; i < cube.pixels; i++)
         for (size_t c = 0; c < 21; c++) {
-            double w = (double)c / 20, row = (double)(i / 80), column = (double)(i % 80);
+            size_t line = i / 80;
+            double w = (double)c / 20, row = (double)line, column = (double)(i % 80);
             double normal = 100 * exp(-(w - 0.5) * (w - 0.5) / 0.1) *
                             (1 + 0.2 * sin(2 * PI * row / 96)) *
                             (1 + 0.2 * cos(2 * PI * column / 80));

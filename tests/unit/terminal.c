@@ -99,7 +99,7 @@ static void expect_summary(struct ypi_totals totals, int deselected, const char 
     begin_session(0, -1);
     session.deselected = deselected;
     char *text = tell_all(NULL, NULL, 0, &totals);
-    char *start = ypi_format("%sin 0.0", wanted);
+    char *start = ypi_format("%sin ", wanted);
     const char *line = last_line(text);
     cr_expect(strncmp(line, start, strlen(start)) == 0 && line[strlen(line) - 1] == 's',
               "%s, wanted %s", line, start);
@@ -137,7 +137,7 @@ Test(terminal, the_summary_is_the_last_line_and_a_rule)
     char *text = tell_all(ids, outcomes, 2, &totals);
     const char *line = last_line(text);
     cr_expect_eq(strlen(line), 80, "%s", line);
-    cr_expect_not_null(strstr(line, "= 1 failed, 1 passed in 0.0"), "%s", line);
+    cr_expect_not_null(strstr(line, "= 1 failed, 1 passed in "), "%s", line);
     cr_expect(line[0] == '=' && line[79] == '=', "%s", line);
     free(text);
 }
@@ -297,10 +297,14 @@ static const char *tell_a_terminal(int verbose)
     tell_one(terminal, "a.c::1", YPI_PASSED, NULL);
     tell_one(terminal, "a.c::2", YPI_FAILED, "because");
     ypi_terminal_end(terminal, &(struct ypi_totals){.count = {[YPI_PASSED] = 1}});
-    ssize_t size = read(master, text, sizeof text - 1);
-    cr_assert(size > 0);
-    text[size] = '\0';
     fclose(out);
+    /* It comes in pieces; after the last one the other end is gone. */
+    size_t size = 0;
+    ssize_t got = 0;
+    while ((got = read(master, text + size, sizeof text - 1 - size)) > 0)
+        size += (size_t)got;
+    cr_assert_gt(size, 0);
+    text[size] = '\0';
     close(master);
     return text;
 }

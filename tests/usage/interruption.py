@@ -100,9 +100,12 @@ def check_second(tap, program):
         history = os.path.join(folder, "history.db")
         started = in_the_midst(program, history)
         os.kill(started.process.pid, signal.SIGINT)
+        time.sleep(0.002)  # two at the same moment are one
         os.kill(started.process.pid, signal.SIGINT)
         done = started.wait()
         tap.check(done.code == 2, "two SIGINT: exit 2", done)
+        time.sleep(0.2)
+        tap.equal(started.living(), [], "two SIGINT: no process is left")
         tap.equal(stored(history), DONE, "two SIGINT: what was done is stored")
         run(program, "--history", history, "usage.c::passes")
         check_left(tap, "two SIGINT, then another run", started, folder)
