@@ -289,25 +289,6 @@ uint64_t ypi_cgroup_refusals(const char *group)
     return at != NULL ? strtoull(at + 4, NULL, 10) : 0;
 }
 
-void ypi_cgroup_kill(const char *members)
-{
-    pid_t self = getpid();
-    pid_t pid = 0;
-    int fd = open(members, O_RDONLY | O_CLOEXEC);
-    char digit = 0;
-    while (fd >= 0 && read(fd, &digit, 1) == 1) {
-        if (digit >= '0' && digit <= '9') {
-            pid = 10 * pid + (digit - '0');
-            continue;
-        }
-        if (pid > 0 && pid != self)
-            kill(pid, SIGKILL);
-        pid = 0;
-    }
-    if (fd >= 0)
-        close(fd);
-}
-
 void ypi_cgroup_leave(char *group)
 {
     if (group == NULL)

@@ -40,9 +40,6 @@ uint64_t ypi_oom_kills(void);
 char *ypi_cgroup_enter(int limit);
 /* How often the kernel has refused a process or thread for the limit. */
 uint64_t ypi_cgroup_refusals(const char *group);
-/* SIGKILL to all that are in the group but this process; may be called from a signal handler.
- * `members` is the path of the group's file cgroup.procs. */
-void ypi_cgroup_kill(const char *members);
 void ypi_cgroup_leave(char *group); /* frees the path; NULL is allowed */
 
 #endif

@@ -26,12 +26,12 @@ static struct {
     struct ypi_terminal *terminal;
     int told;
     int failures;
-    bool alone;    /* one case at a time */
-    char *members; /* path of the list of processes in the run's cgroup; NULL: none */
+    bool alone; /* one case at a time */
 } now;
 
 /* Set by the signal handler, read by the watchdog. */
 static volatile bool interrupted;
+static volatile bool urgent;
 
 /* -- what became of a process ------------------------------------------------------------- */
 
@@ -304,15 +304,11 @@ static struct criterion_logger logger = {
 static void on_signal(int number)
 {
     (void)number;
-    /* A second one does not wait for anything. */
-    if (interrupted) {
-        if (now.members != NULL)
-            ypi_cgroup_kill(now.members);
-        for (int i = 0; i < now.plan->count; i++)
-            if (now.plan->items[i].state == YPI_RUNNING && now.plan->items[i].pid > 0)
-                kill(-now.plan->items[i].pid, SIGKILL);
+    /* A second one ends everything at once, by the watchdog, which may walk through /proc; a third
+     * one does not even wait for that. */
+    if (urgent)
         _exit(YPI_EXIT_INTERRUPTED);
-    }
+    urgent = interrupted;
     interrupted = true;
 }
 
@@ -465,9 +461,8 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
 
     struct criterion_test_set *set = set_up_criterion(plan);
     plan->cgroup = ypi_cgroup_enter(runner->o->process_limit * runner->o->jobs);
-    if (plan->cgroup != NULL)
-        now.members = ypi_format("%s/cgroup.procs", plan->cgroup);
-    struct ypi_watchdog *watchdog = ypi_watchdog_start(plan, runner->o, &interrupted, give_up);
+    struct ypi_watchdog *watchdog =
+        ypi_watchdog_start(plan, runner->o, &interrupted, &urgent, give_up);
     if (watchdog == NULL) {
         fputs("error: no thread can be had for the watchdog: nothing is run\n", stderr);
         runner->record_failed = true;
@@ -482,8 +477,6 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
     if (watchdog != NULL)
         ypi_watchdog_stop(watchdog);
     criterion_finalize(set);
-    free(now.members);
-    now.members = NULL;
     ypi_cgroup_leave(plan->cgroup);
     plan->cgroup = NULL;
 

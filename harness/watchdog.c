@@ -29,7 +29,7 @@ struct zombie {
 struct ypi_watchdog {
     struct ypi_plan *plan;
     const struct ypi_options *o;
-    const volatile bool *interrupted;
+    const volatile bool *interrupted, *urgent;
     _Atomic bool stop;
     pthread_t thread;
     struct zombie zombies[ZOMBIES_MOST];
@@ -229,12 +229,23 @@ int ypi_sweep(pid_t worker, bool alone, char name[64])
 
 /* -- the thread --------------------------------------------------------------------------- */
 
+static void end_everything(struct ypi_watchdog *w)
+{
+    for (int i = 0; i < w->plan->count; i++)
+        if (w->plan->items[i].killed == 0)
+            w->plan->items[i].killed = (int)YPI_CAUSE_INTERRUPTED + 1;
+    ypi_kill_tree(getpid(), false);
+    _exit(YPI_EXIT_INTERRUPTED);
+}
+
 static void *run(void *argument)
 {
     static const struct timespec pause = {.tv_nsec = PERIOD_NS};
     struct ypi_watchdog *w = argument;
     while (!w->stop) {
         pthread_mutex_lock(&working);
+        if (*w->urgent)
+            end_everything(w);
         for (int i = 0; i < w->plan->count; i++) {
             struct ypi_item *item = &w->plan->items[i];
             if (*w->interrupted && item->state == YPI_WAITING)
@@ -251,7 +262,8 @@ static void *run(void *argument)
 }
 
 struct ypi_watchdog *ypi_watchdog_start(struct ypi_plan *plan, const struct ypi_options *o,
-                                        const volatile bool *interrupted, ypi_stillborn *stillborn)
+                                        const volatile bool *interrupted,
+                                        const volatile bool *urgent, ypi_stillborn *stillborn)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, pause_during_forks);
@@ -260,6 +272,7 @@ struct ypi_watchdog *ypi_watchdog_start(struct ypi_plan *plan, const struct ypi_
     w->plan = plan;
     w->o = o;
     w->interrupted = interrupted;
+    w->urgent = urgent;
     sigset_t all;
     sigset_t before;
     sigfillset(&all);

@@ -11,9 +11,11 @@ struct ypi_watchdog;
  * never will. The runner's own thread waits for it inside Criterion and cannot be woken. */
 typedef void ypi_stillborn(pid_t pid, double seconds);
 
-/* `*interrupted` set makes it end what runs. Its thread has all signals blocked. */
+/* `*interrupted` set makes it end the cases that run, `*urgent` everything, the runner as well. Its
+ * thread has all signals blocked. */
 struct ypi_watchdog *ypi_watchdog_start(struct ypi_plan *plan, const struct ypi_options *o,
-                                        const volatile bool *interrupted, ypi_stillborn *stillborn);
+                                        const volatile bool *interrupted,
+                                        const volatile bool *urgent, ypi_stillborn *stillborn);
 void ypi_watchdog_stop(struct ypi_watchdog *watchdog);
 
 /* Kills and reaps what is left of a case whose process has ended; returns how many there were

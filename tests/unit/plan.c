@@ -67,11 +67,11 @@ Test(plan, leaves_alone_what_is_not_a_run_s)
     static const char *const names[] = {"run-",
                                         "run-2024",
                                         "run-all-the-things",
-                                        "run-" OTHER "0",
+                                        "run-aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee0",
                                         "run-aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeee",
                                         "run-aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeeg",
                                         "run-aaaaaaaabbbbb-4ccc-8ddd-eeeeeeeeeeee",
-                                        "Run-" OTHER,
+                                        "Run-aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee",
                                         OTHER};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         add_directory(names[i], "thesis.txt");
