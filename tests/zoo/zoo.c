@@ -1,5 +1,4 @@
 /* Every way a case can go wrong. Each is one failed case with its reason; all others run. */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -341,5 +340,5 @@ YP_TEST(zoo, skips_itself)
 
 YP_TEST(zoo, z_last_passes)
 {
-    yp_expect(t, errno == 0 || errno != 0, "never told");
+    yp_expect(t, strcmp(yp_case_name(t), "") == 0, "the case is '%s'", yp_case_name(t));
 }
