@@ -25,6 +25,7 @@ struct yp_device {
     struct yp_stream stream;
     _Atomic uint64_t allocated, allocated_peak, reserved, reserved_peak;
     _Atomic uint64_t total, allocations, frees, refused, limit;
+    _Atomic uint64_t requests, fail_request; /* the latter: which one to refuse, 0: none */
 };
 
 struct yp_event {
@@ -95,6 +96,14 @@ void *yp_device_alloc(struct yp_device *device, size_t bytes)
                      SIZE_MAX - 2 * ALIGNMENT);
         return NULL;
     }
+    uint64_t request = atomic_fetch_add(&device->requests, 1) + 1;
+    if (request == atomic_load(&device->fail_request)) {
+        atomic_fetch_add(&device->refused, 1);
+        yp_set_error(YP_OUT_OF_MEMORY,
+                     "out of memory: request %" PRIu64 " of the %s, %zu bytes, refused on purpose",
+                     request, yp_device_name(device), bytes);
+        return NULL;
+    }
     if (!account(device, bytes))
         return NULL;
 
@@ -162,6 +171,12 @@ void yp_device_reset_peak(struct yp_device *device)
 void yp_device_set_limit(struct yp_device *device, uint64_t bytes)
 {
     atomic_store(&device->limit, bytes);
+}
+
+void yp_device_fail_allocation(struct yp_device *device, uint64_t nth)
+{
+    uint64_t seen = atomic_load(&device->requests);
+    atomic_store(&device->fail_request, nth > 0 ? seen + nth : 0);
 }
 
 struct yp_stream *yp_device_stream(struct yp_device *device)

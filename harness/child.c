@@ -449,9 +449,8 @@ static const struct ypi_wire *read_wire(void)
     return extra.data;
 }
 
-static void run_case(void)
+void ypi_child_direct(const struct ypi_wire *wire)
 {
-    const struct ypi_wire *wire = read_wire();
     struct yp_case t = from_wire(wire);
     struct ypi_child child = {.wire = wire, .thread = pthread_self()};
     t.child = &child;
@@ -462,6 +461,11 @@ static void run_case(void)
     /* Not by returning: Criterion would wait for an answer on a connection that the body may have
      * closed, and would call the case over before its exit handlers have run. */
     exit(EXIT_SUCCESS);
+}
+
+static void run_case(void)
+{
+    ypi_child_direct(read_wire());
 }
 
 /* Runs after the program's own exit handlers and destructors: its absence tells that one of them

@@ -2,6 +2,7 @@
 #ifndef YPI_CHILD_H
 #define YPI_CHILD_H
 
+#include "binding.h"
 #include "case.h"
 #include "channel.h"
 
@@ -17,6 +18,11 @@ struct ypi_wire {
     int repeat;
     uint64_t memory_limit;
     bool speed_judged;
+    bool instructions;        /* count them by Callgrind */
+    uint64_t fail_allocation; /* the request to refuse; 0: none */
+    bool brief;               /* one sample is enough: it is the failing that is looked at */
+    enum ypi_bind bind;
+    int attempt; /* see ypi_result */
     char *id;
     char *tags;
     char *channel; /* path */
@@ -25,6 +31,10 @@ struct ypi_wire {
 
 /* Criterion's test function: the same for every case. */
 void ypi_child_main(void);
+
+/* Runs the case in this process and leaves it: for a program that was executed anew, under
+ * Valgrind, from the process that Criterion made. */
+void ypi_child_direct(const struct ypi_wire *wire) __attribute__((noreturn));
 
 /* The running case's side of things. */
 struct ypi_child;

@@ -30,6 +30,12 @@ enum key {
     KEY_CSV,
     KEY_SPEED,
     KEY_NOISY,
+    KEY_CONFIRM,
+    KEY_INSTRUCTIONS,
+    KEY_CPUS,
+    KEY_BIND,
+    KEY_ISA,
+    KEY_FAIL_ALLOCATION,
     KEY_MEMORY_LIMIT,
     KEY_OUTPUT_LIMIT,
     KEY_PROCESS_LIMIT,
@@ -64,6 +70,13 @@ static const struct spec {
     {KEY_CSV, 0, "--csv", "FILE", "append a row a measurement or value"},
     {KEY_SPEED, 0, "--speed", "judge|record", "whether speed budgets may fail a case (judge)"},
     {KEY_NOISY, 0, "--noisy", "fail|report", "what an undecided speed budget means (report)"},
+    {KEY_CONFIRM, 0, "--confirm", "N", "fresh processes asked before a speed budget fails (3)"},
+    {KEY_INSTRUCTIONS, 0, "--instructions", NULL, "count instructions by Callgrind, time nothing"},
+    {KEY_CPUS, 0, "--cpus", "LIST", "processors to use: 0-3,8"},
+    {KEY_BIND, 0, "--bind", "auto|none|cores", "whether threads stay on cores of their own (auto)"},
+    {KEY_ISA, 0, "--isa", "NAME", "instructions to use at most: baseline, avx2, avx512 or amx"},
+    {KEY_FAIL_ALLOCATION, 0, "--fail-allocation", "N|each",
+     "refuse the Nth allocation, or each in turn"},
     {KEY_MEMORY_LIMIT, 0, "--memory-limit", "SIZE", "accounted memory a case may use: 64M, 2G"},
     {KEY_OUTPUT_LIMIT, 0, "--output-limit", "SIZE", "how much a case may write (64M)"},
     {KEY_PROCESS_LIMIT, 0, "--process-limit", "N", "processes and threads a case may have (512)"},
@@ -196,6 +209,34 @@ static bool read_path(const struct source *s, const char *option, const char *va
     return true;
 }
 
+static bool read_cpus(const struct source *s, struct ypi_options *o, const char *value)
+{
+    unsigned char named[YPI_CPUS_MAX];
+    if (!ypi_cpus_parse(value, named, YPI_CPUS_MAX))
+        return bad_value(s, "--cpus", value, "numbers of processors such as 0-3,8");
+    replace(&o->cpus, value);
+    return true;
+}
+
+static bool read_bind(const struct source *s, struct ypi_options *o, const char *value)
+{
+    static const char *const names[] = {"auto", "none", "cores"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(value, names[i]) == 0) {
+            o->bind = (enum ypi_bind)i;
+            return true;
+        }
+    return bad_value(s, "--bind", value, "auto, none or cores");
+}
+
+static bool read_fail_allocation(const struct source *s, struct ypi_options *o, const char *value)
+{
+    o->fail_each = strcmp(value, "each") == 0;
+    o->fail_allocation = 0;
+    return o->fail_each || (ypi_parse_u64(value, &o->fail_allocation) && o->fail_allocation > 0) ||
+           bad_value(s, "--fail-allocation", value, "a whole number from 1, or each");
+}
+
 static bool apply(const struct source *s, struct ypi_options *o, const struct spec *spec,
                   const char *option, const char *value)
 {
@@ -242,6 +283,20 @@ static bool apply(const struct source *s, struct ypi_options *o, const struct sp
         return read_choice(s, option, value, "record", "judge", &o->speed_judged);
     case KEY_NOISY:
         return read_choice(s, option, value, "report", "fail", &o->noisy_fails);
+    case KEY_CONFIRM:
+        return read_count(s, option, value, 0, &o->confirmations);
+    case KEY_INSTRUCTIONS:
+        o->instructions = true;
+        return true;
+    case KEY_CPUS:
+        return read_cpus(s, o, value);
+    case KEY_BIND:
+        return read_bind(s, o, value);
+    case KEY_ISA:
+        o->isa_given = yp_isa_from_name(value, &o->isa);
+        return o->isa_given || bad_value(s, option, value, "baseline, avx2, avx512 or amx");
+    case KEY_FAIL_ALLOCATION:
+        return read_fail_allocation(s, o, value);
     case KEY_MEMORY_LIMIT:
         return read_size(s, option, value, &o->memory_limit);
     case KEY_OUTPUT_LIMIT:
@@ -414,6 +469,7 @@ enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv)
     *o = (struct ypi_options){.device = ypi_strdup("auto"),
                               .repeat = 1,
                               .speed_judged = true,
+                              .confirmations = 3,
                               .output_limit = DEFAULT_OUTPUT_LIMIT,
                               .process_limit = DEFAULT_PROCESS_LIMIT,
                               .jobs = 1,
@@ -457,6 +513,7 @@ void ypi_options_clear(struct ypi_options *o)
     free(o->sets);
     free(o->history);
     free(o->csv);
+    free(o->cpus);
     free(o->root);
     clear_list(o->tags, o->tag_count);
     clear_list(o->tag_help, o->tag_count);
@@ -492,7 +549,8 @@ bool ypi_is_tag(const struct ypi_options *o, const char *word, size_t length)
 
 char **ypi_options_reproduce(const struct ypi_options *o, int *count)
 {
-    char **words = ypi_calloc((size_t)o->set_count + 8, sizeof *words);
+    static const char *const binds[] = {"auto", "none", "cores"};
+    char **words = ypi_calloc((size_t)o->set_count + 16, sizeof *words);
     *count = 0;
     for (int i = 0; i < o->set_count; i++)
         words[(*count)++] = ypi_format("--set=%s=%s", o->sets[i].axis, o->sets[i].value);
@@ -509,6 +567,19 @@ char **ypi_options_reproduce(const struct ypi_options *o, int *count)
         words[(*count)++] = ypi_format("--output-limit=%llu", (unsigned long long)o->output_limit);
     if (o->process_limit != DEFAULT_PROCESS_LIMIT)
         words[(*count)++] = ypi_format("--process-limit=%d", o->process_limit);
+    if (o->cpus != NULL)
+        words[(*count)++] = ypi_format("--cpus=%s", o->cpus);
+    if (o->bind != YPI_BIND_AUTO)
+        words[(*count)++] = ypi_format("--bind=%s", binds[o->bind]);
+    if (o->isa_given)
+        words[(*count)++] = ypi_format("--isa=%s", yp_isa_name(o->isa));
+    if (o->instructions)
+        words[(*count)++] = ypi_strdup("--instructions");
+    if (o->fail_each)
+        words[(*count)++] = ypi_strdup("--fail-allocation=each");
+    else if (o->fail_allocation > 0)
+        words[(*count)++] =
+            ypi_format("--fail-allocation=%llu", (unsigned long long)o->fail_allocation);
     if (!o->speed_judged)
         words[(*count)++] = ypi_strdup("--speed=record");
     return words;

@@ -2,9 +2,12 @@
 #ifndef YPI_OPTIONS_H
 #define YPI_OPTIONS_H
 
+#include "binding.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <yieldpoint/isa.h>
 
 enum ypi_exit {
     YPI_EXIT_OK = 0,
@@ -40,6 +43,14 @@ struct ypi_options {
     char *csv;      /* NULL: none */
     bool speed_judged;
     bool noisy_fails;
+    int confirmations;        /* fresh processes that a failing speed budget is asked of */
+    bool instructions;        /* count them by Callgrind instead of timing */
+    uint64_t fail_allocation; /* the accounted allocation to refuse; 0: none */
+    bool fail_each;           /* one after the other */
+    enum ypi_bind bind;
+    char *cpus; /* processors to use: "0-3,8"; NULL: all */
+    bool isa_given;
+    enum yp_isa isa;       /* the highest to use, if given */
     uint64_t memory_limit; /* bytes of accounted memory a case; 0: none */
     uint64_t output_limit; /* bytes a case may write */
     int process_limit;     /* processes and threads a case may have at once */

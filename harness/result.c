@@ -34,13 +34,29 @@ const char *ypi_cause_name(enum ypi_cause cause)
 
 const char *ypi_stop_name(enum ypi_stop stop)
 {
-    static const char *const names[YPI_STOPS] = {"fixed", "precision", "samples", "time", "break"};
+    static const char *const names[YPI_STOPS] = {"fixed",   "decided", "precision", "settled",
+                                                 "samples", "time",    "break"};
     return stop < YPI_STOPS ? names[stop] : "?";
+}
+
+const char *ypi_counter_name(enum yp_counter counter)
+{
+    static const char *const names[YP_COUNTERS] = {"instructions",  "cycles",
+                                                   "branch misses", "cache misses",
+                                                   "page faults",   "context switches"};
+    return counter < YP_COUNTERS ? names[counter] : "?";
+}
+
+const char *ypi_counter_source_name(enum ypi_counter_source source)
+{
+    static const char *const names[] = {"none", "kernel", "hardware", "callgrind"};
+    return source <= YPI_COUNTED_CALLGRIND ? names[source] : "?";
 }
 
 const char *ypi_met_name(enum ypi_met met)
 {
-    static const char *const names[] = {"met", "not met", "undecided", "recorded", "unmeasured"};
+    static const char *const names[] = {"met",      "not met", "undecided",
+                                        "recorded", "absent",  "unmeasured"};
     return met <= YPI_UNMEASURED ? names[met] : "?";
 }
 
@@ -60,6 +76,14 @@ void ypi_result_fail(struct ypi_result *r, enum ypi_cause cause, const char *fil
                              .line = line};
 }
 
+void ypi_measured_clear(struct ypi_measured *m)
+{
+    free(m->samples);
+    free(m->cpu);
+    free(m->shares);
+    m->samples = m->cpu = m->shares = NULL;
+}
+
 void ypi_result_clear(struct ypi_result *r)
 {
     free(r->reason);
@@ -69,7 +93,7 @@ void ypi_result_clear(struct ypi_result *r)
     }
     free(r->failures);
     for (int i = 0; i < r->measured_count; i++)
-        free(r->measured[i].samples);
+        ypi_measured_clear(&r->measured[i]);
     free(r->measured);
     free(r->values);
     free(r->gradients);

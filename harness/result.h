@@ -5,6 +5,8 @@
 #include "case.h"
 #include "stats.h"
 
+#include <yieldpoint/ceiling.h>
+
 enum ypi_outcome {
     YPI_PASSED = 0,
     YPI_FAILED,
@@ -50,8 +52,11 @@ struct ypi_failure {
 
 /* Why a measurement stopped. */
 enum ypi_stop {
-    YPI_STOP_FIXED = 0, /* the declared number of samples */
+    YPI_STOP_FIXED = 0, /* the declared number of samples or requests */
+    YPI_STOP_DECIDED,   /* every speed budget of it is decided */
     YPI_STOP_PRECISION, /* the interval is narrow enough */
+    YPI_STOP_SETTLED,   /* the interval narrows no more: the noise is not of the kind that averages
+                           out */
     YPI_STOP_SAMPLES,   /* max_samples */
     YPI_STOP_TIME,      /* max_seconds */
     YPI_STOP_BREAK,     /* the body left the block */
@@ -68,24 +73,82 @@ struct ypi_phase {
     double seconds; /* mean a iteration, over all samples */
 };
 
+enum ypi_measured_kind { YPI_MEASURED_WORK = 0, YPI_MEASURED_SERVE, YPI_MEASURED_COUNT };
+
+/* One ceiling as it was probed beside the samples. */
+struct ypi_ceiling {
+    enum yp_ceiling ceiling;
+    char level[8]; /* "L1", "L2", "L3", "memory"; "" for arithmetic */
+    int threads;
+    int probes;             /* how often; 0: not probed */
+    double rate, low, high; /* median, least and most of the probes: bytes or operations a second */
+    double work;            /* what the measurement declared of it, an iteration */
+};
+enum { YPI_BOUND_ARITHMETIC = 0, YPI_BOUND_TRAFFIC, YPI_BOUNDS };
+
+/* What went on beside a measurement, as the kernel tells it; NaN: it does not. Times in seconds of
+ * all processors together, over `wall`. */
+struct ypi_noise {
+    double wall;
+    double own;       /* processor time of this process */
+    double others;    /* of all other processes */
+    double stolen;    /* by the hypervisor */
+    double throttled; /* held back by a cgroup's quota */
+    double minor_faults, major_faults;
+    double waits, preemptions;         /* context switches, of its own will and not */
+    double migrations;                 /* to another processor */
+    double frequency, frequency_least; /* Hz: before and after, mean and least of the processors */
+    double hot;                        /* thermal throttling events of the processors */
+    int processors;                    /* that it may use */
+};
+
+enum ypi_counter_source {
+    YPI_NOT_COUNTED = 0,
+    YPI_COUNTED_KERNEL,
+    YPI_COUNTED_HARDWARE,
+    YPI_COUNTED_CALLGRIND
+};
+struct ypi_count {
+    enum ypi_counter_source source;
+    double count; /* an iteration */
+};
+
 struct ypi_measured {
+    enum ypi_measured_kind kind;
     char name[YPI_NAME_MAX];
     char unit[YPI_NAME_MAX];    /* of items; "" when none was given */
     double items, flops, bytes; /* an iteration; 0: unknown */
-    uint64_t batch;             /* iterations a sample */
-    uint64_t warmup;            /* iterations before the first sample */
+    double footprint;           /* bytes; 0: memory */
+    int threads;                /* that the work uses at most */
+    bool cold;
+    double rate;     /* YPI_MEASURED_SERVE: requests a second that were due */
+    uint64_t batch;  /* iterations a sample */
+    uint64_t warmup; /* iterations before the first sample */
     enum ypi_stop stop;
     struct ypi_phase phases[YPI_PHASES_MAX];
     int phase_count;
+    struct ypi_ceiling bounds[YPI_BOUNDS]; /* by YPI_BOUND_ARITHMETIC and YPI_BOUND_TRAFFIC */
+    int bound; /* which of them is the nearer; -1: no work declared, or not probed */
+    struct ypi_noise noise;
+    struct ypi_count counts[YP_COUNTERS];
+    /* Over the samples, bytes an iteration; NaN with fewer than 3. */
+    double growth_accounted, growth_resident;
     size_t count;
-    double *samples;              /* owned; seconds an iteration, in the order taken */
+    double *samples; /* owned; seconds an iteration, in the order taken */
+    double *cpu;     /* owned; `count` of them: processor seconds an iteration; NULL: none */
+    size_t share_count;
+    double *shares;               /* owned; of the bound, one for each stretch between two probes */
     struct ypi_estimate estimate; /* of samples */
+    struct ypi_estimate cpu_estimate;   /* of cpu */
+    struct ypi_estimate share_estimate; /* of shares */
 };
 
 struct ypi_value {
     char name[YPI_NAME_MAX];
     char unit[YPI_NAME_MAX];
     double value;
+    double low, high; /* the same where the value is exact */
+    bool of_speed;    /* what it was made of is noisy: judged as speed is */
 };
 
 struct ypi_gradient {
@@ -94,6 +157,7 @@ struct ypi_gradient {
     double error, limit, slope, expected, got;
     char tensor[YPI_NAME_MAX];
     int checked;
+    double resolution; /* that rounding left; NaN for a precision */
 };
 
 enum ypi_met {
@@ -101,6 +165,7 @@ enum ypi_met {
     YPI_NOT_MET,
     YPI_UNDECIDED,  /* the interval holds the limit */
     YPI_RECORDED,   /* --speed=record: stored, not judged */
+    YPI_ABSENT,     /* cannot be had here (a counter): skips the case */
     YPI_UNMEASURED, /* the case ended before it was measured; counts as not met */
 };
 
@@ -111,6 +176,7 @@ struct ypi_verdict {
     enum ypi_met met;
     double measured, low, high; /* in the budget's unit; low = high = measured when exact */
     double distance; /* (measured - limit) / limit, positive when on the good side; NaN: none */
+    int asked, confirmed; /* fresh processes, and those of them that said the same */
 };
 
 struct ypi_memory {
@@ -121,6 +187,10 @@ struct ypi_memory {
 
 struct ypi_result {
     const struct yp_case *c; /* not owned */
+    char id[37];             /* UUID in the history, made when it is begun */
+    int attempt; /* 0: the case; above: a fresh process that confirms or fails allocation `attempt`
+                  */
+    uint64_t fail_allocation; /* the request that was refused on purpose; 0: none */
     enum ypi_outcome outcome;
     char *reason;                 /* owned: of a skip or an xfail; NULL: none */
     double started;               /* seconds since 1970 */
@@ -149,6 +219,11 @@ struct ypi_result {
 /* Adds a failure; the message is formatted. `file` NULL: no place in the source. */
 void ypi_result_fail(struct ypi_result *r, enum ypi_cause cause, const char *file, int line,
                      const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+const char *ypi_counter_name(enum yp_counter counter);               /* "instructions", ... */
+const char *ypi_counter_source_name(enum ypi_counter_source source); /* "kernel", ... */
+
+void ypi_measured_clear(struct ypi_measured *m); /* frees its arrays */
 
 /* Frees what the result owns, not the result. */
 void ypi_result_clear(struct ypi_result *r);

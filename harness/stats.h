@@ -13,6 +13,16 @@ struct ypi_estimate {
     double coverage;
     double mean, sd; /* sd with n - 1; 0 for one sample */
     double min, max;
+    /* NaN where the samples do not support them: see ypi_quantile_needs. */
+    double p90, p99, p999;
+    /* Beyond the quartiles by 1.5 and by 3 times their distance (Tukey's fences). They are counted
+     * and kept. */
+    size_t low_mild, high_mild, low_severe, high_severe;
+    /* Lag-1 correlation of the samples in the order taken; 0 with fewer than 8, or when they are
+     * all the same. Beyond what independent samples would show in one case of a hundred, the
+     * interval is made for `effective` samples, count (1 - r) / (1 + r), instead of count. */
+    double autocorrelation;
+    double effective;
 };
 
 /* The interval asked for has coverage 0.99; with fewer than 8 samples that cannot be reached and
@@ -28,5 +38,25 @@ double ypi_median_ranks(size_t count, double coverage, size_t *low, size_t *high
 /* The q-quantile, 0 <= q <= 1, of sorted samples: linear interpolation between order statistics
  * (Hyndman and Fan's type 7, numpy's default). */
 double ypi_quantile_sorted(const double *sorted, size_t count, double q);
+
+/* How many samples a quantile needs before one of them is beyond it with 99 % confidence, that is
+ * the least n with q^n <= 0.01: 44 at p90, 459 at p99, 4,603 at p99.9. */
+size_t ypi_quantile_needs(double q);
+
+/* P(X <= k) and P(X >= k) for X binomial with n trials of probability p, to 1e-12 relative. */
+double ypi_binomial_cdf(size_t k, size_t n, double p);
+double ypi_binomial_tail(size_t k, size_t n, double p);
+
+/* A line through (x, y): least squares, with the interval of the slope from Student's t at 99 %.
+ * All NaN with fewer than 3 points or when all x are the same. */
+struct ypi_line {
+    double slope, intercept;
+    double low, high; /* of the slope */
+};
+struct ypi_line ypi_line(const double *x, const double *y, size_t count);
+
+/* The median of the slopes between all pairs of points with i < j and x apart (Theil and Sen);
+ * robust against steps. At most 512 points are looked at, evenly chosen. NaN with fewer than 2. */
+double ypi_theil_sen(const double *x, const double *y, size_t count);
 
 #endif

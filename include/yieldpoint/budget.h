@@ -16,26 +16,47 @@
 
 enum yp_budget_kind {
     YP_BUDGET_NONE = 0,
-    /* Speed: judged on the median's interval, recorded only under --speed=record. */
-    YP_BUDGET_MIN_RATE,      /* items a second */
-    YP_BUDGET_MIN_FLOPS,     /* declared floating-point operations a second */
-    YP_BUDGET_MIN_BANDWIDTH, /* declared bytes a second */
-    YP_BUDGET_MAX_LATENCY,   /* seconds an iteration */
+    /* Speed: judged on an interval, confirmed by fresh processes before it fails a case, recorded
+     * only under --speed=record. */
+    YP_BUDGET_MIN_SHARE,      /* of what bounds the declared work on this machine: 0.5 is half */
+    YP_BUDGET_MIN_RATE,       /* items a second */
+    YP_BUDGET_MIN_FLOPS,      /* declared operations a second */
+    YP_BUDGET_MIN_BANDWIDTH,  /* declared bytes a second */
+    YP_BUDGET_MAX_LATENCY,    /* seconds an iteration */
+    YP_BUDGET_MAX_PERCENTILE, /* seconds that `quantile` of the samples may take at most */
+    YP_BUDGET_MAX_CPU_TIME,   /* seconds an iteration, of all threads together */
     /* Exact: no noise, so one run decides. */
     YP_BUDGET_MAX_PEAK,        /* accounted bytes in use at once */
     YP_BUDGET_MAX_RESIDENT,    /* growth of the resident set, bytes */
     YP_BUDGET_MAX_LEAK,        /* accounted bytes not given back */
     YP_BUDGET_MAX_ALLOCATIONS, /* number of accounted allocations */
+    YP_BUDGET_MAX_GROWTH,      /* of the resident set over the samples, bytes an iteration */
+    YP_BUDGET_MAX_COUNT,       /* of `counter`, an iteration */
     YP_BUDGET_MIN_VALUE,
     YP_BUDGET_MAX_VALUE,
     YP_BUDGET_MAX_GRADIENT_ERROR, /* relative error of a gradient check */
+};
+
+/* What is counted over a measurement. Those of the hardware are there where the kernel gives them
+ * (perf_event_open), the instructions also under --instructions, which counts them by Callgrind. A
+ * budget on one that is absent skips the case with the reason; it never passes. */
+enum yp_counter {
+    YP_INSTRUCTIONS = 0,
+    YP_CYCLES,
+    YP_BRANCH_MISSES,
+    YP_CACHE_MISSES, /* of the last level */
+    YP_PAGE_FAULTS,
+    YP_CONTEXT_SWITCHES,
+    YP_COUNTERS
 };
 
 struct yp_budget {
     enum yp_budget_kind kind;
     const char *name; /* of the measurement, value or check; NULL for memory */
     enum yp_memory_kind memory;
-    double limit; /* in the unit named beside the kind */
+    enum yp_counter counter;
+    double quantile; /* of YP_BUDGET_MAX_PERCENTILE: 0.99 for p99 */
+    double limit;    /* in the unit named beside the kind */
 };
 
 /* clang-format off */
@@ -47,6 +68,12 @@ struct yp_budget {
     sizeof(char[sizeof((type_[]){ __VA_ARGS__ }) <= (most_) * sizeof(type_) ? 1 : -1])
 #endif
 
+/* Of the roofline: the larger of the times that .flops takes at the ceiling of .arithmetic and
+ * .bytes at the ceiling of .traffic, over the time measured. The ceilings are probed beside the
+ * samples, on as many threads as the work may use. More than 1 is possible, and shown: the work is
+ * then less than declared, or comes from a nearer cache than .footprint says. */
+#define yp_min_share(name_, share_) \
+    { .kind = YP_BUDGET_MIN_SHARE, .name = name_, .limit = (share_) }
 #define yp_min_rate(name_, items_per_second_) \
     { .kind = YP_BUDGET_MIN_RATE, .name = name_, .limit = (items_per_second_) }
 #define yp_min_flops(name_, flops_per_second_) \
@@ -55,6 +82,12 @@ struct yp_budget {
     { .kind = YP_BUDGET_MIN_BANDWIDTH, .name = name_, .limit = (bytes_per_second_) }
 #define yp_max_latency(name_, seconds_) \
     { .kind = YP_BUDGET_MAX_LATENCY, .name = name_, .limit = (seconds_) }
+/* percent_: 99 for p99. Judged by the binomial distribution of the samples beyond the limit, so it
+ * needs samples: 459 at p99 when none is beyond it, 4,603 at p99.9. */
+#define yp_max_percentile(name_, percent_, seconds_) \
+    { .kind = YP_BUDGET_MAX_PERCENTILE, .name = name_, .quantile = (percent_) / 100.0, .limit = (seconds_) }
+#define yp_max_cpu_time(name_, seconds_) \
+    { .kind = YP_BUDGET_MAX_CPU_TIME, .name = name_, .limit = (seconds_) }
 #define yp_max_peak(memory_, bytes_) \
     { .kind = YP_BUDGET_MAX_PEAK, .memory = memory_, .limit = (double)(bytes_) }
 #define yp_max_resident(bytes_) \
@@ -64,6 +97,11 @@ struct yp_budget {
     { .kind = YP_BUDGET_MAX_LEAK, .memory = memory_, .limit = (double)(bytes_) }
 #define yp_max_allocations(memory_, count_) \
     { .kind = YP_BUDGET_MAX_ALLOCATIONS, .memory = memory_, .limit = (double)(count_) }
+/* The slope of the resident set over the samples of a measurement: what a soak case leaks. */
+#define yp_max_growth(name_, bytes_per_iteration_) \
+    { .kind = YP_BUDGET_MAX_GROWTH, .name = name_, .limit = (double)(bytes_per_iteration_) }
+#define yp_max_count(name_, counter_, per_iteration_) \
+    { .kind = YP_BUDGET_MAX_COUNT, .name = name_, .counter = (counter_), .limit = (double)(per_iteration_) }
 #define yp_min_value(name_, limit_) \
     { .kind = YP_BUDGET_MIN_VALUE, .name = name_, .limit = (limit_) }
 #define yp_max_value(name_, limit_) \

@@ -87,6 +87,10 @@ void yp_device_reset_peak(struct yp_device *device);
 /* Refuses every request that would take `allocated` beyond `bytes`; 0 lifts the limit. */
 void yp_device_set_limit(struct yp_device *device, uint64_t bytes);
 
+/* Refuses the `nth` request from now on, counted from 1, as if there were no more memory, and only
+ * that one; 0 takes it back. What comes of a failed allocation is seen by failing each in turn. */
+void yp_device_fail_allocation(struct yp_device *device, uint64_t nth);
+
 /* The device's default stream. Owned by the device. */
 struct yp_stream *yp_device_stream(struct yp_device *device);
 

@@ -16,6 +16,7 @@
 #define YIELDPOINT_MEASURE_H
 
 #include <yieldpoint/case.h>
+#include <yieldpoint/ceiling.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,8 +27,15 @@ struct yp_measure_options {
     /* Work of one iteration, for rates; 0: unknown. */
     double items YPI_OR_ZERO;
     const char *unit YPI_OR_ZERO; /* of items, plural: "pixels" */
-    double flops YPI_OR_ZERO;
-    double bytes YPI_OR_ZERO; /* moved to or from memory */
+    double flops YPI_OR_ZERO;     /* operations, whatever `arithmetic` they are */
+    double bytes YPI_OR_ZERO;     /* read plus written, as `traffic` */
+    /* What bounds that work, for yp_min_share and the classification of every measurement. */
+    enum yp_ceiling arithmetic YPI_OR_ZERO; /* of flops [YP_FP32] */
+    enum yp_ceiling traffic YPI_OR_ZERO;    /* of bytes [YP_COPY] */
+    double footprint YPI_OR_ZERO; /* bytes that all iterations touch again and again: the smallest
+                                     cache that holds them is the level meant; 0: memory */
+    int threads YPI_OR_ZERO;      /* that the work runs on; 0: as many as the case may use */
+    bool cold YPI_OR_ZERO; /* caches are emptied before every iteration, which is timed alone */
     /* Runs before every iteration, untimed; iterations are then timed one by one. */
     void (*reset)(void *arg) YPI_OR_ZERO;
     void *arg YPI_OR_ZERO; /* of reset */
@@ -67,6 +75,12 @@ struct yp_measurement; /* of the running case, owned by it */
 #define yp_phase(t_, name_)                                                                     \
     for (bool ypi_p_ = ypi_phase_begin(t_, name_); ypi_p_; ypi_p_ = ypi_phase_end(t_))
 /* clang-format on */
+
+/* Cold by rotation, where emptying the caches would cost too much: work on copy yp_turn(t) of
+ * yp_rotations(t, bytes) copies of `bytes` each, which together are twice the largest cache at
+ * least. yp_turn counts the iterations of the running measurement, from 0, modulo that number. */
+size_t yp_rotations(struct yp_case *t, size_t bytes);
+size_t yp_turn(struct yp_case *t);
 
 /* Keeps the compiler from dropping the computation of a value, or a store through a pointer. */
 #define yp_keep(value_) __asm__ volatile("" : : "g"(value_) : "memory")

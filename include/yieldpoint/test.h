@@ -55,6 +55,23 @@ struct yp_axis {
     } values;
 };
 
+enum yp_relation_kind {
+    YP_RELATION_NONE = 0,
+    YP_RELATION_RATIO,
+    YP_RELATION_RATIO_OVER,
+    YP_RELATION_VALUE_RATIO,
+    YP_RELATION_GROWTH,
+    YP_RELATION_SAME_HASH,
+};
+
+/* See relation.h for what each kind takes. */
+struct yp_relation {
+    enum yp_relation_kind kind;
+    const char *of, *to; /* nodes */
+    const char *name;    /* of the measurement or value */
+    const char *axis, *a, *b;
+};
+
 struct yp_test {
     /* set by YP_TEST */
     const char *group;
@@ -78,6 +95,10 @@ struct yp_test {
     bool xfail_strict;                   /* passing in spite of .xfail is then a failure */
     bool parallel; /* times nothing, so it may run beside others under --jobs */
     struct yp_budget budgets[YP_MAX_BUDGETS];
+    struct yp_relation relation; /* of YP_RELATION */
+    const char *command;         /* of YP_COMMAND: a line for the shell, like the two below */
+    const char *input;           /* what it reads on its standard input; NULL: nothing */
+    const char *environment;     /* "NAME=value NAME='other value'" beside what there is */
     int end_;
     char cases_fit_, axes_fit_, budgets_fit_;
 };
@@ -128,16 +149,19 @@ struct yp_test {
 #define YP_TEST(...) YPI_TEST(__VA_ARGS__, .end_ = 0)
 #define YPI_TEST(group_, name_, ...)                                                            \
     static void ypi_body_##group_##_##name_(struct yp_case *t);                                 \
+    YPI_DECLARE(group_, name_, ypi_body_##group_##_##name_, __VA_ARGS__);                       \
+    static void ypi_body_##group_##_##name_(struct yp_case *t __attribute__((unused)))
+/* The declaration itself, without a body. */
+#define YPI_DECLARE(group_, name_, body_, ...)                                                  \
     _Pragma("GCC diagnostic push")                                                              \
     _Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"")                          \
     static const struct yp_test ypi_test_##group_##_##name_ = {                                 \
         .group = #group_, .name = #name_, .file = __FILE__, .line = __LINE__,                   \
-        .body = ypi_body_##group_##_##name_, __VA_ARGS__ };                                     \
+        .body = body_, __VA_ARGS__ };                                                           \
     _Pragma("GCC diagnostic pop")                                                               \
     __attribute__((YPI_KEEP, section("yp_tests")))                                              \
     static const struct yp_test *const ypi_pointer_##group_##_##name_ =                         \
-        &ypi_test_##group_##_##name_;                                                           \
-    static void ypi_body_##group_##_##name_(struct yp_case *t __attribute__((unused)))
+        &ypi_test_##group_##_##name_
 /* clang-format on */
 
 #endif

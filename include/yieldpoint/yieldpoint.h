@@ -4,9 +4,14 @@
 
 #include <yieldpoint/budget.h>
 #include <yieldpoint/case.h>
+#include <yieldpoint/ceiling.h>
+#include <yieldpoint/command.h>
 #include <yieldpoint/device.h>
 #include <yieldpoint/gradient.h>
+#include <yieldpoint/isa.h>
 #include <yieldpoint/measure.h>
+#include <yieldpoint/relation.h>
+#include <yieldpoint/serve.h>
 #include <yieldpoint/test.h>
 
 #endif

@@ -192,17 +192,18 @@ static struct ypi_failure failures[] = {
     {YPI_CAUSE_LEAK, (char[]){"it's 3 blocks"}, (char[]){"rx.c"}, 42},
 };
 
-static struct ypi_value values[] = {{"auc", "", 0.97}, {"bad", "s", NAN}};
+static struct ypi_value values[] = {{"auc", "", 0.97, 0.97, 0.97, false},
+                                    {"bad", "s", NAN, NAN, NAN, false}};
 
 static struct ypi_gradient gradients[] = {
-    {"loss", false, 1e-9, 1e-6, 2, 0.5, 0.75, "weights", 6},
-    {"half", true, 1.5, 3, NAN, NAN, NAN, "", 1},
+    {"loss", false, 1e-9, 1e-6, 2, 0.5, 0.75, "weights", 6, 1e-12},
+    {"half", true, 1.5, 3, NAN, NAN, NAN, "", 1, NAN},
 };
 
 static struct ypi_verdict verdicts[] = {
-    {&budgets[0], YPI_UNDECIDED, 9e5, 8e5, 11e5, -0.1},
-    {&budgets[1], YPI_NOT_MET, 1024, 1024, 1024, -1},
-    {&budgets[2], YPI_UNMEASURED, NAN, NAN, NAN, NAN},
+    {&budgets[0], YPI_UNDECIDED, 9e5, 8e5, 11e5, -0.1, 3, 1},
+    {&budgets[1], YPI_NOT_MET, 1024, 1024, 1024, -1, 0, 0},
+    {&budgets[2], YPI_UNMEASURED, NAN, NAN, NAN, NAN, 0, 0},
 };
 
 static char because[] = "because";

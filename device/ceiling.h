@@ -1,0 +1,47 @@
+/* Probes of ceilings: short runs of kernels that do nothing but what the ceiling is about. */
+#ifndef YPI_CEILING_H
+#define YPI_CEILING_H
+
+#include <stddef.h>
+#include <yieldpoint/ceiling.h>
+#include <yieldpoint/device.h>
+#include <yieldpoint/isa.h>
+
+/* A level of memory as `threads` processors of this process see it. */
+struct ypi_level {
+    char name[8];   /* "L1", "L2", "L3", "memory" */
+    size_t size;    /* bytes of one instance; memory: 0 */
+    size_t working; /* bytes that a probe of this level touches on each thread */
+};
+
+/* The caches from the nearest on and, last, memory; returns how many (at most `most`). Read from
+ * the kernel's files once and kept. */
+int ypi_levels(int threads, struct ypi_level *out, int most);
+
+/* The nearest level whose caches hold `footprint` bytes spread over `threads` processors (a cache
+ * that several of them share counts once); 0 bytes: memory. */
+struct ypi_level ypi_level_of(double footprint, int threads);
+
+struct ypi_probe;
+
+/* Gets buffers and threads ready, on as many of the processors that this process may use as
+ * `threads` says (0: all of them). `level` matters for traffic only. NULL with yp_last_error() set:
+ * YP_INVALID, YP_OUT_OF_MEMORY. Buffers are filled with values that are neither zero nor
+ * denormal; those of arithmetic kernels are chosen so that nothing overflows. */
+struct ypi_probe *ypi_probe_open(enum yp_ceiling ceiling, const struct ypi_level *level,
+                                 int threads, enum yp_isa isa);
+
+/* Runs the kernel on all threads at once for about `seconds` and returns the rate: what the threads
+ * did together over the time from the first one's begin to the last one's end. Threads sleep
+ * before and after. */
+double ypi_probe_run(struct ypi_probe *probe, double seconds);
+
+size_t ypi_probe_bytes(const struct ypi_probe *probe); /* of resident memory that it keeps */
+void ypi_probe_close(struct ypi_probe *probe);         /* takes NULL */
+
+/* Does what emptying all caches needs: `scratch` of ypi_cache_flush_bytes() is written through and
+ * read. */
+size_t ypi_cache_flush_bytes(void);
+void ypi_cache_flush(void *scratch);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * Latency under load.
+ *
+ *     yp_serve(t, "lookup", .rate = 2000, .seconds = 5) {
+ *         answer(request);
+ *     }
+ *
+ * Requests come at a given rate, whether or not the one before is done. The latency of each counts
+ * from when it was due, so time spent waiting behind others counts too; a loop that only sends the
+ * next request after the last answer would leave it out. Each latency is one sample.
+ */
+#ifndef YIELDPOINT_SERVE_H
+#define YIELDPOINT_SERVE_H
+
+#include <yieldpoint/measure.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct yp_serve_options {
+    const char *name; /* set by yp_serve; a measurement's name, unique in the case */
+    double rate;      /* requests a second, above 0 */
+    /* Ends after `requests` if given, else after `seconds` of arrivals. */
+    double seconds YPI_OR_ZERO; /* [2] */
+    int requests YPI_OR_ZERO;
+    int warmup YPI_OR_ZERO;   /* requests answered back to back before the first is due [10]; -1:
+                                 none */
+    bool regular YPI_OR_ZERO; /* evenly spaced arrivals; else a Poisson process drawn from the seed
+                               */
+    int end_ YPI_OR_ZERO;
+};
+
+#ifdef __cplusplus
+#define YPI_SERVE_OPTIONS yp_serve_options
+#else
+#define YPI_SERVE_OPTIONS (struct yp_serve_options)
+#endif
+
+/* clang-format off */
+#define yp_serve(...) YPI_SERVE(__VA_ARGS__, .end_ = 0)
+#define YPI_SERVE(t_, name_, ...)                                                               \
+    for (struct yp_measurement *ypi_m_ =                                                        \
+             ypi_serve_begin(t_, YPI_SERVE_OPTIONS{.name = name_, __VA_ARGS__});                \
+         ypi_measure_next(ypi_m_);)                                                             \
+        for (bool ypi_once_ = true; ypi_once_ || ypi_measure_sampled(ypi_m_); ypi_once_ = false)
+/* clang-format on */
+
+struct yp_measurement *ypi_serve_begin(struct yp_case *t, struct yp_serve_options options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
