@@ -1,17 +1,16 @@
-/* Estimates, peaks, values and gradients against what was declared: verdicts and the outcome. */
+/* One budget against what was measured. */
 #ifndef YPI_BUDGET_H
 #define YPI_BUDGET_H
 
 #include "result.h"
 
-struct ypi_judging {
-    bool speed_judged; /* false: speed budgets are recorded only */
-    bool noisy_fails;
-    bool skipped; /* the body said so */
-};
+/* The verdict that one process's figures give. Needs the measurements' estimates. */
+struct ypi_verdict ypi_budget_judge(const struct ypi_result *r, const struct yp_budget *budget,
+                                    bool speed_judged);
 
-/* Fills estimates, verdicts and outcome; adds a failure for each budget or check not met. */
-void ypi_judge(struct ypi_result *r, const struct ypi_judging *how);
+/* The same of a speed budget and a measurement that is still going on: fills measured, low, high
+ * and met, which stays as it is when there is nothing to judge. */
+void ypi_budget_judge_speed(struct ypi_verdict *v, const struct ypi_measured *m);
 
 /* "at least 1 M pixels/s of 'fit'", "at most 64 MiB of host memory at once". */
 void ypi_budget_text(char out[256], const struct yp_budget *budget, const char *unit);
@@ -21,6 +20,7 @@ void ypi_budget_figure(char out[128], const struct yp_budget *budget, double val
                        const char *unit);
 
 const char *ypi_budget_kind_name(enum yp_budget_kind kind); /* "min rate", ... */
+bool ypi_budget_is_named(enum yp_budget_kind kind);         /* of a measurement, value or check */
 bool ypi_budget_is_speed(enum yp_budget_kind kind);
 
 /* The unit of a budget's measurement or value in this result; "" when there is none. */

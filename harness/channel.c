@@ -115,16 +115,31 @@ static void read_failure(struct ypi_result *r, const char *bytes, size_t size)
         ypi_result_fail(r, m.cause, m.has_file ? file : NULL, m.line, "%s", message);
 }
 
+/* A copy of the next `count` doubles; NULL for none. */
+static double *take_doubles(const char **bytes, size_t count)
+{
+    if (count == 0)
+        return NULL;
+    double *copy = ypi_calloc(count, sizeof *copy);
+    memcpy(copy, *bytes, count * sizeof *copy);
+    *bytes += count * sizeof *copy;
+    return copy;
+}
+
 static void read_measured(struct ypi_result *r, const char *bytes, size_t size)
 {
     struct ypi_measured m;
     if (size < sizeof m)
         return;
     memcpy(&m, bytes, sizeof m);
-    if (m.count != (size - sizeof m) / sizeof(double))
+    size_t cpu = m.cpu != NULL ? m.count : 0;
+    size_t room = (size - sizeof m) / sizeof(double);
+    if (m.count > room || cpu > room - m.count || m.share_count != room - m.count - cpu)
         return;
-    m.samples = ypi_calloc(m.count, sizeof *m.samples);
-    memcpy(m.samples, bytes + sizeof m, m.count * sizeof *m.samples);
+    bytes += sizeof m;
+    m.samples = take_doubles(&bytes, m.count);
+    m.cpu = take_doubles(&bytes, cpu);
+    m.shares = take_doubles(&bytes, m.share_count);
     r->measured = append(r->measured, &r->measured_count, &m, sizeof m);
 }
 

@@ -18,7 +18,7 @@ enum ypi_message {
     YPI_MESSAGE_FAILURE,   /* struct ypi_failure_message, then file and message, NUL-terminated */
     YPI_MESSAGE_SKIP,      /* the reason, NUL-terminated */
     YPI_MESSAGE_VALUE,     /* struct ypi_value */
-    YPI_MESSAGE_MEASURED,  /* struct ypi_measured, then its samples */
+    YPI_MESSAGE_MEASURED,  /* struct ypi_measured, then its samples, processor times and shares */
     YPI_MESSAGE_GRADIENT,  /* struct ypi_gradient */
     YPI_MESSAGE_HASH,      /* uint64_t */
     YPI_MESSAGE_MEMORY,    /* struct ypi_memory */

@@ -38,7 +38,8 @@ struct ypi_child {
     struct ypi_text names; /* used ones, each between newlines */
     struct yp_measurement *measurement;
     char *descriptors; /* as they were before the case began */
-    uint64_t resident_before;
+    uint64_t resident_before, resident_peak;
+    size_t own; /* bytes of what is resident that are the framework's */
 };
 
 /* The path of this process's channel, for the word at its very end. */
@@ -50,6 +51,37 @@ void ypi_child_send(const struct yp_case *t, enum ypi_message kind, const void *
     const char *path = t->child->wire->channel;
     if (!ypi_channel_send(path, kind, first, first_size, second, second_size))
         fprintf(stderr, "yieldpoint: cannot write to %s\n", path);
+}
+
+void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured *m)
+{
+    size_t cpu = m->cpu != NULL ? m->count : 0;
+    double *all = ypi_calloc(m->count + cpu + m->share_count + 1, sizeof *all);
+    if (m->count > 0)
+        memcpy(all, m->samples, m->count * sizeof *all);
+    if (cpu > 0)
+        memcpy(all + m->count, m->cpu, cpu * sizeof *all);
+    if (m->share_count > 0)
+        memcpy(all + m->count + cpu, m->shares, m->share_count * sizeof *all);
+    ypi_child_send(t, YPI_MESSAGE_MEASURED, m, sizeof *m, all,
+                   (m->count + cpu + m->share_count) * sizeof *all);
+    free(all);
+}
+
+void ypi_child_own_memory(struct yp_case *t, size_t bytes)
+{
+    struct ypi_child *child = t->child;
+    uint64_t peak = ypi_self_status("VmHWM:");
+    peak = peak > child->own ? peak - child->own : 0;
+    if (peak > child->resident_peak)
+        child->resident_peak = peak;
+    child->own = bytes;
+    ypi_reset_resident_peak();
+}
+
+const struct ypi_wire *ypi_child_wire(const struct yp_case *t)
+{
+    return t->child->wire;
 }
 
 /* -- outcomes ----------------------------------------------------------------------------- */
@@ -278,7 +310,7 @@ void yp_value_unit(struct yp_case *t, const char *name, double value, const char
     ypi_child_name(t, "value", name);
     struct ypi_value message;
     memset(&message, 0, sizeof message);
-    message.value = value;
+    message.value = message.low = message.high = value;
     snprintf(message.name, sizeof message.name, "%s", name);
     snprintf(message.unit, sizeof message.unit, "%s", unit);
     ypi_child_send(t, YPI_MESSAGE_VALUE, &message, sizeof message, NULL, 0);
@@ -357,15 +389,16 @@ static void free_blocks(struct ypi_child *child)
     }
 }
 
-static void tell_memory(const struct yp_case *t)
+static void tell_memory(struct yp_case *t)
 {
+    ypi_child_own_memory(t, 0);
     struct ypi_memory memory;
     memset(&memory, 0, sizeof memory);
     yp_device_memory(yp_device_cpu(), &memory.host);
     memory.leaked_bytes = memory.host.allocated;
     memory.leaked_blocks = memory.host.allocations - memory.host.frees;
     memory.resident_before = t->child->resident_before;
-    memory.resident_peak = ypi_self_status("VmHWM:");
+    memory.resident_peak = t->child->resident_peak;
     ypi_child_send(t, YPI_MESSAGE_MEMORY, &memory, sizeof memory, NULL, 0);
 }
 
@@ -398,9 +431,11 @@ static void begin(struct yp_case *t)
     setvbuf(stdout, NULL, _IOLBF, 0);
     yp_device_set_limit(yp_device_cpu(), wire->memory_limit);
     t->child->device = ypi_device_open(t->device);
+    ypi_bind_self(wire->bind);
     t->child->descriptors = ypi_descriptors();
     ypi_reset_resident_peak();
     t->child->resident_before = ypi_self_status("VmRSS:");
+    yp_device_fail_allocation(t->child->device, wire->fail_allocation);
 }
 
 static void end(struct yp_case *t)

@@ -53,6 +53,14 @@ void ypi_child_leave(const struct yp_case *t) __attribute__((noreturn));
  * the body when `name` is missing, too long or was used before. */
 void ypi_child_name(struct yp_case *t, const char *what, const char *name);
 
+/* Tells a measurement with its samples, processor times and shares. */
+void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured *measured);
+
+/* From now on `bytes` of what is resident are the framework's own, and do not count. */
+void ypi_child_own_memory(struct yp_case *t, size_t bytes);
+
+const struct ypi_wire *ypi_child_wire(const struct yp_case *t);
+
 /* The measurement that is going on, for phases; NULL: none. */
 struct yp_measurement **ypi_child_measurement(struct yp_case *t);
 

@@ -2,6 +2,7 @@
 
 #include "budget.h"
 #include "device.h"
+#include "relation.h"
 #include "text.h"
 
 #include <ctype.h>
@@ -31,15 +32,21 @@ struct collecting {
 static void error_at(struct collecting *g, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+static void tell_error(const struct yp_test *test, const char *message)
+{
+    fprintf(stderr, "error: %s:%d: test %s.%s: %s\n", test->file, test->line, test->group,
+            test->name, message);
+}
+
 static void error_at(struct collecting *g, const char *format, ...)
 {
-    fprintf(stderr, "error: %s:%d: test %s.%s: ", g->test->file, g->test->line, g->test->group,
-            g->test->name);
+    struct ypi_text message = {0};
     va_list arguments;
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    ypi_text_vadd(&message, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
+    tell_error(g->test, message.data);
+    free(ypi_text_take(&message));
     g->out->errors++;
 }
 
@@ -48,8 +55,7 @@ static int filter_errors;
 
 void ypi_collect_error(const struct yp_test *test, const char *message)
 {
-    fprintf(stderr, "error: %s:%d: test %s.%s: %s\n", test->file, test->line, test->group,
-            test->name, message);
+    tell_error(test, message);
     filter_errors++;
 }
 
@@ -169,9 +175,10 @@ static void check_budget_alone(struct collecting *g, int i)
     const struct yp_budget *b = &g->test->budgets[i];
     for (int k = 0; k < i; k++) {
         const struct yp_budget *other = &g->test->budgets[k];
+        bool same_part = other->counter == b->counter && other->quantile == b->quantile;
         bool same_name = b->name == NULL || other->name == NULL ? b->name == other->name
                                                                 : strcmp(b->name, other->name) == 0;
-        if (other->kind == b->kind && other->memory == b->memory && same_name)
+        if (other->kind == b->kind && other->memory == b->memory && same_part && same_name)
             error_at(g, "budgets %d and %d are of one thing", k + 1, i + 1);
     }
 }
@@ -181,13 +188,19 @@ static void check_budgets(struct collecting *g)
     for (int i = 0; i < YP_MAX_BUDGETS && g->test->budgets[i].kind != YP_BUDGET_NONE; i++) {
         const struct yp_budget *b = &g->test->budgets[i];
         bool any_sign = b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE;
-        bool named =
-            ypi_budget_is_speed(b->kind) || any_sign || b->kind == YP_BUDGET_MAX_GRADIENT_ERROR;
+        bool named = ypi_budget_is_named(b->kind);
         if (named && (b->name == NULL || b->name[0] == '\0'))
             error_at(g, "budget %d names no measurement, value or check", i + 1);
         if (!isfinite(b->limit) || (!any_sign && b->limit < 0))
             error_at(g, "budget %d has the limit %g: allowed is any finite number%s", i + 1,
                      b->limit, any_sign ? "" : " from 0");
+        if (b->kind == YP_BUDGET_MAX_PERCENTILE && !(b->quantile > 0 && b->quantile < 1))
+            error_at(g,
+                     "budget %d is of the percentile %g: allowed is more than 0 and less than 100",
+                     i + 1, b->quantile * 100);
+        if (b->kind == YP_BUDGET_MAX_COUNT && b->counter >= YP_COUNTERS)
+            error_at(g, "budget %d is of counter %d: allowed are those of enum yp_counter", i + 1,
+                     (int)b->counter);
         if (ypi_budget_is_speed(b->kind) && g->test->parallel)
             error_at(g, "budget %d is one of speed, but .parallel says that nothing is timed",
                      i + 1);
@@ -210,6 +223,16 @@ static void check_devices(struct collecting *g)
         error_at(g, ".devices is empty: allowed are cpu and cuda");
 }
 
+static void check_relation(struct collecting *g)
+{
+    if (g->test->relation.kind == YP_RELATION_NONE)
+        return;
+    char *problem = ypi_relation_problem(g->test);
+    if (problem != NULL)
+        error_at(g, "%s", problem);
+    free(problem);
+}
+
 static bool check_test(struct collecting *g)
 {
     int before = g->out->errors;
@@ -219,6 +242,7 @@ static bool check_test(struct collecting *g)
     check_axes(g);
     check_budgets(g);
     check_devices(g);
+    check_relation(g);
     return g->out->errors == before;
 }
 

@@ -1,9 +1,11 @@
-/* The measuring loop: warm-up, batches, samples, and when to stop. */
-#include <yieldpoint/measure.h>
-
-#include "child.h"
+/* The measuring loop: warm-up, batches, samples. */
+#include "budget.h"
+#include "callgrind.h"
+#include "measurement.h"
 #include "process.h"
 #include "text.h"
+
+#include "ceiling.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,33 +15,19 @@
 enum {
     DEFAULT_MIN_SAMPLES = 10,
     DEFAULT_MAX_SAMPLES = 10000,
+    DEFAULT_REQUESTS_WARMUP = 10,
+    COUNTED_ITERATIONS = 3, /* under Callgrind */
+    FIRST_ROOM = 1024,
 };
 #define DEFAULT_MAX_SECONDS 1.0
+#define DEFAULT_SERVE_SECONDS 2.0
 #define DEFAULT_PRECISION 0.01
 /* A sample this long keeps the clock's resolution and its reading (some 50 ns) below 0.1 %. */
 #define SAMPLE_SECONDS 50e-6
 #define WARMUP_SECONDS 0.05
+/* What takes longer does not notice what a probe left in the caches. */
+#define SETTLE_SECONDS 0.01
 #define MAX_BATCH (UINT64_C(1) << 30)
-
-enum state { STARTING, WARMING, SAMPLING, DONE };
-
-struct yp_measurement {
-    struct yp_case *t;
-    struct yp_measure_options options;
-    struct yp_device *device;
-    struct yp_stream *stream;
-    struct yp_event *begin, *end;
-    enum state state;
-    bool whole; /* the batch ran to its end */
-    uint64_t batch;
-    double warm_seconds, started;
-    double *samples;
-    size_t count, room, next_check;
-    double phase_seconds[YPI_PHASES_MAX]; /* of the current batch */
-    double phase_begun;
-    int phase; /* being timed, -1: none */
-    struct ypi_measured told;
-};
 
 /* -- options ------------------------------------------------------------------------------ */
 
@@ -51,7 +39,7 @@ static void refuse(struct yp_case *t, const char *name, const char *what, double
     ypi_child_leave(t);
 }
 
-static void check_options(struct yp_case *t, const struct yp_measure_options *o)
+static void check_amounts(struct yp_case *t, const struct yp_measure_options *o)
 {
     const struct {
         const char *what;
@@ -59,11 +47,29 @@ static void check_options(struct yp_case *t, const struct yp_measure_options *o)
     } amounts[] = {{".items", o->items},
                    {".flops", o->flops},
                    {".bytes", o->bytes},
+                   {".footprint", o->footprint},
                    {".max_seconds", o->max_seconds},
                    {".precision", o->precision}};
     for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++)
         if (!(amounts[i].given >= 0) || isinf(amounts[i].given))
             refuse(t, o->name, amounts[i].what, amounts[i].given, "a finite number from 0");
+}
+
+static void check_work(struct yp_case *t, const struct yp_measure_options *o)
+{
+    if (o->arithmetic != YP_NO_CEILING && (o->arithmetic < YP_FP64 || o->arithmetic >= YP_CEILINGS))
+        refuse(t, o->name, ".arithmetic", o->arithmetic,
+               "YP_FP64, YP_FP32, YP_BF16, YP_INT8 or YP_INT32");
+    if (o->traffic != YP_NO_CEILING && (o->traffic < YP_READ || o->traffic > YP_FILL))
+        refuse(t, o->name, ".traffic", o->traffic, "YP_READ, YP_COPY or YP_FILL");
+    if (o->threads < 0)
+        refuse(t, o->name, ".threads", o->threads, "0 (as many as the case may use) or more");
+}
+
+static void check_options(struct yp_case *t, const struct yp_measure_options *o)
+{
+    check_amounts(t, o);
+    check_work(t, o);
     if (o->warmup < -1)
         refuse(t, o->name, ".warmup", o->warmup, "-1 (none) or more");
     if (o->samples < 0 || o->min_samples < 0 || o->max_samples < 0)
@@ -87,56 +93,176 @@ static void take_defaults(struct yp_measure_options *o)
     o->max_samples = o->max_samples > 0 ? o->max_samples : DEFAULT_MAX_SAMPLES;
     o->max_seconds = o->max_seconds > 0 ? o->max_seconds : DEFAULT_MAX_SECONDS;
     o->precision = o->precision > 0 ? o->precision : DEFAULT_PRECISION;
+    o->arithmetic = o->arithmetic != YP_NO_CEILING ? o->arithmetic : YP_FP32;
+    o->traffic = o->traffic != YP_NO_CEILING ? o->traffic : YP_COPY;
+    o->threads = o->threads > 0 ? o->threads : ypi_processors();
     if (o->min_samples > o->max_samples)
         o->min_samples = o->max_samples;
 }
 
-struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_options options)
+/* One sample is enough where it is the failing that is looked at. */
+static void be_brief(struct yp_measure_options *o)
 {
-    ypi_child_name(t, "measurement", options.name);
+    o->warmup = -1;
+    o->samples = 1;
+    o->flops = o->bytes = 0;
+}
+
+/* -- begin and end ------------------------------------------------------------------------- */
+
+static bool share_is_asked(const struct yp_case *t, const char *name)
+{
+    const struct yp_budget *budgets = t->test->budgets;
+    for (int i = 0; i < YP_MAX_BUDGETS && budgets[i].kind != YP_BUDGET_NONE; i++)
+        if (budgets[i].kind == YP_BUDGET_MIN_SHARE && strcmp(budgets[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void describe(struct yp_measurement *m)
+{
+    const struct yp_measure_options *o = &m->options;
+    struct ypi_measured *told = &m->told;
+    snprintf(told->name, sizeof told->name, "%s", o->name);
+    snprintf(told->unit, sizeof told->unit, "%s", o->unit != NULL ? o->unit : "");
+    told->items = o->items;
+    told->flops = o->flops;
+    told->bytes = o->bytes;
+    told->footprint = o->footprint;
+    told->threads = o->threads;
+    told->cold = o->cold;
+    told->bound = -1;
+    told->growth_accounted = told->growth_resident = NAN;
+}
+
+/* The framework's own memory that is resident beside the case's. */
+static size_t own_bytes(const struct yp_measurement *m)
+{
+    return 2 * m->room * sizeof(double) + (m->options.cold ? ypi_cache_flush_bytes() : 0) +
+           (m->roofline != NULL ? ypi_roofline_bytes(m->roofline) : 0);
+}
+
+static void make_room(struct yp_measurement *m, size_t room)
+{
+    m->told.samples = ypi_realloc(m->told.samples, room, sizeof *m->told.samples);
+    m->told.cpu = ypi_realloc(m->told.cpu, room, sizeof *m->told.cpu);
+    memset(m->told.samples + m->room, 1, (room - m->room) * sizeof *m->told.samples);
+    memset(m->told.cpu + m->room, 1, (room - m->room) * sizeof *m->told.cpu);
+    m->room = room;
+}
+
+static struct yp_measurement *open_measurement(struct yp_case *t,
+                                               const struct yp_measure_options *options)
+{
+    ypi_child_name(t, "measurement", options->name);
     if (*ypi_child_measurement(t) != NULL) {
         ypi_child_fail(t, YPI_CAUSE_USAGE, NULL, 0,
                        "yp_measure '%s' inside another yp_measure: use yp_phase for a part",
-                       options.name);
+                       options->name);
         ypi_child_leave(t);
     }
-    check_options(t, &options);
-    take_defaults(&options);
+    check_options(t, options);
+    const struct ypi_wire *wire = ypi_child_wire(t);
+    ypi_child_own_memory(t, 0); /* what the case itself has used until now */
     struct yp_measurement *m = ypi_calloc(1, sizeof *m);
     m->t = t;
-    m->options = options;
+    m->options = *options;
+    if (wire->brief)
+        be_brief(&m->options);
+    take_defaults(&m->options);
     m->device = yp_device(t);
     m->stream = yp_device_stream(m->device);
     m->begin = yp_event_create(m->device);
     m->end = yp_event_create(m->device);
     m->batch = 1;
     m->phase = -1;
-    m->told.warmup = 0;
-    snprintf(m->told.name, sizeof m->told.name, "%s", options.name);
-    snprintf(m->told.unit, sizeof m->told.unit, "%s", options.unit != NULL ? options.unit : "");
-    m->told.items = options.items;
-    m->told.flops = options.flops;
-    m->told.bytes = options.bytes;
+    m->judged = wire->speed_judged;
+    describe(m);
+    make_room(m, FIRST_ROOM);
     *ypi_child_measurement(t) = m;
     return m;
 }
 
-/* -- the loop ----------------------------------------------------------------------------- */
-
-static bool start_batch(struct yp_measurement *m)
+struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_options options)
 {
-    if (m->options.reset != NULL)
-        m->options.reset(m->options.arg);
-    memset(m->phase_seconds, 0, sizeof m->phase_seconds);
-    m->whole = false;
-    yp_event_record(m->begin, m->stream);
-    return true;
+    struct yp_measurement *m = open_measurement(t, &options);
+    if (ypi_callgrind_running())
+        return m;
+    m->each = share_is_asked(t, m->told.name);
+    m->roofline = ypi_roofline_open(&m->options, &m->told, m->each);
+    m->counters = ypi_counters_open();
+    m->growth = ypi_growth_open();
+    if (m->options.cold)
+        m->scratch = ypi_calloc(1, ypi_cache_flush_bytes());
+    ypi_child_own_memory(t, own_bytes(m));
+    return m;
 }
 
-static double end_batch(struct yp_measurement *m)
+struct yp_measurement *ypi_serve_begin(struct yp_case *t, struct yp_serve_options options)
 {
-    yp_event_record(m->end, m->stream);
-    return yp_event_seconds(m->begin, m->end);
+    if (!(options.rate > 0) || isinf(options.rate))
+        refuse(t, options.name, ".rate", options.rate, "requests a second, above 0");
+    if (options.requests < 0)
+        refuse(t, options.name, ".requests", options.requests, "0 (by .seconds) or more");
+    if (options.warmup == 0)
+        options.warmup = DEFAULT_REQUESTS_WARMUP;
+    if (!(options.seconds > 0))
+        options.seconds = DEFAULT_SERVE_SECONDS;
+    struct yp_measure_options common = {
+        .name = options.name, .items = 1, .unit = "requests", .warmup = options.warmup};
+    struct yp_measurement *m = open_measurement(t, &common);
+    m->told.kind = YPI_MEASURED_SERVE;
+    m->told.rate = options.rate;
+    if (ypi_callgrind_running())
+        return m;
+    if (ypi_child_wire(t)->brief)
+        options.requests = 1;
+    m->serve = options;
+    m->counters = ypi_counters_open();
+    m->growth = ypi_growth_open();
+    ypi_child_own_memory(t, own_bytes(m));
+    return m;
+}
+
+static void count_stop(struct yp_measurement *m)
+{
+    if (!m->counting)
+        return;
+    struct ypi_count now[YP_COUNTERS] = {0};
+    ypi_counters_stop(m->counters, now);
+    m->counting = false;
+    for (int i = 0; i < YP_COUNTERS; i++) {
+        m->told.counts[i].source = now[i].source;
+        m->told.counts[i].count += now[i].count;
+    }
+}
+
+static void tell_noise(struct yp_measurement *m)
+{
+    struct ypi_noise_mark now;
+    ypi_noise_mark(&now);
+    m->told.noise = ypi_noise_between(&m->noise, &now);
+}
+
+static void close_parts(struct yp_measurement *m)
+{
+    struct ypi_measured *told = &m->told;
+    double iterations = (double)told->count * (double)m->batch;
+    count_stop(m);
+    for (int i = 0; i < YP_COUNTERS; i++)
+        told->counts[i].count /= iterations > 0 ? iterations : 1;
+    if (m->state == YPI_MEASURE_SAMPLING)
+        tell_noise(m);
+    if (m->roofline != NULL) {
+        if (told->count > 0)
+            ypi_roofline_probe(m->roofline, told);
+        ypi_roofline_close(m->roofline, told);
+    }
+    if (m->growth != NULL)
+        ypi_growth_close(m->growth, told);
+    ypi_counters_close(m->counters);
+    ypi_arrivals_close(m->arrivals);
+    free(m->scratch);
 }
 
 static bool finish(struct yp_measurement *m, enum ypi_stop stop)
@@ -144,17 +270,86 @@ static bool finish(struct yp_measurement *m, enum ypi_stop stop)
     struct ypi_measured *told = &m->told;
     told->stop = stop;
     told->batch = m->batch;
-    told->count = m->count;
+    ypi_child_own_memory(m->t, own_bytes(m));
+    close_parts(m);
     for (int i = 0; i < told->phase_count; i++)
-        told->phases[i].seconds /= m->count > 0 ? (double)m->count : 1;
-    ypi_child_send(m->t, YPI_MESSAGE_MEASURED, told, sizeof *told, m->samples,
-                   m->count * sizeof *m->samples);
+        told->phases[i].seconds /= told->count > 0 ? (double)told->count : 1;
+    ypi_child_send_measured(m->t, told);
     *ypi_child_measurement(m->t) = NULL;
     yp_event_destroy(m->begin);
     yp_event_destroy(m->end);
-    free(m->samples);
+    ypi_measured_clear(told);
+    ypi_child_own_memory(m->t, 0);
     free(m);
     return false;
+}
+
+/* -- the loop ----------------------------------------------------------------------------- */
+
+static bool alone(const struct yp_measurement *m)
+{
+    return m->options.reset != NULL || m->options.cold || m->options.samples > 0;
+}
+
+/* What comes between iterations and is no part of them. */
+static void prepare(struct yp_measurement *m)
+{
+    if (m->options.reset == NULL && !m->options.cold)
+        return;
+    count_stop(m);
+    if (m->options.reset != NULL)
+        m->options.reset(m->options.arg);
+    if (m->scratch != NULL)
+        ypi_cache_flush(m->scratch);
+}
+
+static bool start_batch(struct yp_measurement *m)
+{
+    prepare(m);
+    memset(m->phase_seconds, 0, sizeof m->phase_seconds);
+    m->whole = false;
+    if (m->state == YPI_MEASURE_SAMPLING && !m->counting) {
+        ypi_counters_start(m->counters);
+        m->counting = true;
+    }
+    if (m->arrivals != NULL && !ypi_arrivals_wait(m->arrivals))
+        return finish(m, YPI_STOP_FIXED);
+    if (m->state == YPI_MEASURE_COUNTING)
+        ypi_callgrind_start();
+    m->cpu = ypi_processor_seconds();
+    yp_event_record(m->begin, m->stream);
+    return true;
+}
+
+/* Seconds of the batch; of a request, from when it was due. */
+static double end_batch(struct yp_measurement *m)
+{
+    double seconds = 0;
+    if (m->arrivals != NULL) {
+        yp_device_synchronize(m->device);
+        seconds = ypi_arrivals_latency(m->arrivals);
+    } else {
+        yp_event_record(m->end, m->stream);
+        seconds = yp_event_seconds(m->begin, m->end);
+    }
+    m->cpu = ypi_processor_seconds() - m->cpu;
+    return seconds;
+}
+
+static bool begin_sampling(struct yp_measurement *m, double batch_seconds)
+{
+    ypi_bind_threads(ypi_child_wire(m->t)->bind);
+    m->state = YPI_MEASURE_SAMPLING;
+    if (m->roofline != NULL)
+        ypi_roofline_probe(m->roofline, &m->told);
+    m->started = m->stretch = ypi_now();
+    m->next_check = (size_t)m->options.min_samples;
+    ypi_noise_mark(&m->noise);
+    if (m->told.kind == YPI_MEASURED_SERVE)
+        m->arrivals = ypi_arrivals_open(&m->serve, yp_seed(m->t), m->started);
+    else if (m->roofline != NULL && batch_seconds > 0 && batch_seconds < SETTLE_SECONDS)
+        m->state = YPI_MEASURE_SETTLING;
+    return start_batch(m);
 }
 
 /* Warm-up also finds the batch: doubled until it is long enough to be timed. */
@@ -164,84 +359,87 @@ static bool warm(struct yp_measurement *m, double seconds)
     m->told.warmup += m->batch;
     /* With what a reset takes, which may be much longer than the work itself. */
     m->warm_seconds = fmax(m->warm_seconds + seconds, ypi_now() - m->started);
+    bool serve = m->told.kind == YPI_MEASURED_SERVE;
     bool fixed = o->warmup != 0 || o->samples > 0;
-    bool alone = o->reset != NULL || o->samples > 0;
-    if (!alone && seconds < SAMPLE_SECONDS && m->batch < MAX_BATCH) {
+    if (!serve && !alone(m) && seconds < SAMPLE_SECONDS && m->batch < MAX_BATCH) {
         m->batch *= 2;
         return start_batch(m);
     }
     bool enough = fixed ? m->told.warmup >= (uint64_t)(o->warmup > 0 ? o->warmup : 1)
                         : m->warm_seconds >= fmin(WARMUP_SECONDS, o->max_seconds / 10);
-    if (enough) {
-        m->state = SAMPLING;
-        m->started = ypi_now();
-        m->next_check = (size_t)o->min_samples;
-    }
-    return start_batch(m);
-}
-
-static bool precise(const struct yp_measurement *m)
-{
-    struct ypi_estimate e = ypi_estimate(m->samples, m->count);
-    return (e.high - e.low) / 2 <= m->options.precision * e.median;
-}
-
-/* Whether to stop, and why. The interval costs a sort, so it is looked at ever more rarely. */
-static bool decided(struct yp_measurement *m, enum ypi_stop *why)
-{
-    const struct yp_measure_options *o = &m->options;
-    if (o->samples > 0) {
-        *why = YPI_STOP_FIXED;
-        return m->count >= (size_t)o->samples;
-    }
-    if (m->count < (size_t)o->min_samples)
-        return false;
-    *why = YPI_STOP_SAMPLES;
-    if (m->count >= (size_t)o->max_samples)
-        return true;
-    *why = YPI_STOP_TIME;
-    if (ypi_now() - m->started >= o->max_seconds)
-        return true;
-    if (m->count < m->next_check)
-        return false;
-    m->next_check = m->count + m->count / 4 + 1;
-    *why = YPI_STOP_PRECISION;
-    return precise(m);
+    return enough ? begin_sampling(m, seconds) : start_batch(m);
 }
 
 static void keep_sample(struct yp_measurement *m, double seconds)
 {
-    if (m->count == m->room) {
-        m->room = m->room > 0 ? 2 * m->room : 64;
-        m->samples = ypi_realloc(m->samples, m->room, sizeof *m->samples);
+    struct ypi_measured *told = &m->told;
+    if (told->count == m->room) {
+        make_room(m, 2 * m->room);
+        ypi_child_own_memory(m->t, own_bytes(m));
     }
-    m->samples[m->count++] = seconds / (double)m->batch;
-    for (int i = 0; i < m->told.phase_count; i++)
-        m->told.phases[i].seconds += m->phase_seconds[i] / (double)m->batch;
+    told->samples[told->count] = seconds / (double)m->batch;
+    told->cpu[told->count] = m->cpu / (double)m->batch;
+    told->count++;
+    for (int i = 0; i < told->phase_count; i++)
+        told->phases[i].seconds += m->phase_seconds[i] / (double)m->batch;
+    ypi_growth_look(m->growth, told->count * m->batch, m->device, own_bytes(m));
+}
+
+static bool sample(struct yp_measurement *m, double seconds)
+{
+    enum ypi_stop why = YPI_STOP_TIME;
+    keep_sample(m, seconds);
+    if (m->arrivals != NULL)
+        return start_batch(m);
+    bool due = m->roofline != NULL && ypi_roofline_due(m->roofline, ypi_now() - m->stretch);
+    if (due) {
+        count_stop(m);
+        ypi_roofline_probe(m->roofline, &m->told);
+        m->stretch = ypi_now();
+    }
+    if (ypi_stop_now(m, &why))
+        return finish(m, why);
+    if (due && seconds < SETTLE_SECONDS)
+        m->state = YPI_MEASURE_SETTLING;
+    return start_batch(m);
+}
+
+/* One iteration that warms up, then those that are counted. */
+static bool count(struct yp_measurement *m)
+{
+    double instructions = ypi_callgrind_stop();
+    struct ypi_count *told = &m->told.counts[YP_INSTRUCTIONS];
+    m->told.kind = YPI_MEASURED_COUNT;
+    if (m->counted_iterations++ > 0 && isfinite(instructions)) {
+        told->source = YPI_COUNTED_CALLGRIND;
+        told->count = m->counted_iterations == 2 ? instructions : fmin(told->count, instructions);
+    }
+    return m->counted_iterations > COUNTED_ITERATIONS ? finish(m, YPI_STOP_FIXED) : start_batch(m);
 }
 
 bool ypi_measure_next(struct yp_measurement *m)
 {
-    double seconds = m->state == STARTING ? 0 : end_batch(m);
-    if (m->state != STARTING && !m->whole)
+    if (m->state == YPI_MEASURE_STARTING) {
+        m->started = ypi_now();
+        m->state = ypi_callgrind_running() ? YPI_MEASURE_COUNTING : YPI_MEASURE_WARMING;
+        return m->state == YPI_MEASURE_WARMING && m->options.warmup == -1 ? begin_sampling(m, 0)
+                                                                          : start_batch(m);
+    }
+    double seconds = end_batch(m);
+    ypi_phase_check(m);
+    if (!m->whole)
         return finish(m, YPI_STOP_BREAK);
     switch (m->state) {
-    case STARTING:
-        m->state = m->options.warmup == -1 ? SAMPLING : WARMING;
-        m->started = ypi_now();
-        m->next_check = (size_t)m->options.min_samples;
-        return start_batch(m);
-    case WARMING:
+    case YPI_MEASURE_WARMING:
         return warm(m, seconds);
-    case SAMPLING: {
-        enum ypi_stop why = YPI_STOP_TIME;
-        keep_sample(m, seconds);
-        return decided(m, &why) ? finish(m, why) : start_batch(m);
+    case YPI_MEASURE_SETTLING:
+        m->state = YPI_MEASURE_SAMPLING;
+        return start_batch(m);
+    case YPI_MEASURE_COUNTING:
+        return count(m);
+    default:
+        return sample(m, seconds);
     }
-    case DONE:
-        break;
-    }
-    return false;
 }
 
 uint64_t ypi_measure_batch(struct yp_measurement *m)
@@ -255,43 +453,8 @@ bool ypi_measure_sampled(struct yp_measurement *m)
     return false;
 }
 
-/* -- phases ------------------------------------------------------------------------------- */
-
-static int phase_of(struct yp_measurement *m, const char *name)
+size_t yp_rotations(size_t bytes)
 {
-    struct ypi_measured *told = &m->told;
-    for (int i = 0; i < told->phase_count; i++)
-        if (strcmp(told->phases[i].name, name) == 0)
-            return i;
-    if (told->phase_count == YPI_PHASES_MAX) {
-        ypi_child_fail(m->t, YPI_CAUSE_USAGE, NULL, 0,
-                       "phase '%s' of '%s' is one too many: at most %d", name, told->name,
-                       YPI_PHASES_MAX);
-        ypi_child_leave(m->t);
-    }
-    snprintf(told->phases[told->phase_count].name, YPI_NAME_MAX, "%s", name);
-    return told->phase_count++;
-}
-
-bool ypi_phase_begin(struct yp_case *t, const char *name)
-{
-    struct yp_measurement *m = *ypi_child_measurement(t);
-    if (m == NULL || m->phase >= 0) {
-        ypi_child_fail(t, YPI_CAUSE_USAGE, NULL, 0, "yp_phase '%s' %s", name,
-                       m == NULL ? "outside yp_measure" : "inside another phase");
-        ypi_child_leave(t);
-    }
-    m->phase = phase_of(m, name);
-    yp_device_synchronize(m->device);
-    m->phase_begun = ypi_now();
-    return true;
-}
-
-bool ypi_phase_end(struct yp_case *t)
-{
-    struct yp_measurement *m = *ypi_child_measurement(t);
-    yp_device_synchronize(m->device);
-    m->phase_seconds[m->phase] += ypi_now() - m->phase_begun;
-    m->phase = -1;
-    return false;
+    size_t flush = ypi_cache_flush_bytes(); /* twice the largest cache at least */
+    return bytes > 0 ? flush / bytes + 2 : 2;
 }

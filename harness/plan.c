@@ -178,6 +178,9 @@ void ypi_plan_clear(struct ypi_plan *plan)
 {
     for (int i = 0; i < plan->count; i++) {
         struct ypi_item *item = &plan->items[i];
+        for (int k = 0; k < item->result_count; k++)
+            ypi_result_clear(&item->results[k]);
+        free(item->results);
         free(item->criterion_name);
         free(item->criterion_suite);
         free(item->channel);
@@ -199,6 +202,24 @@ static char *share(const char *text)
     return copy != NULL ? memcpy(copy, text, strlen(text) + 1) : NULL;
 }
 
+void ypi_item_renew(struct ypi_item *item)
+{
+    item->over = false;
+    item->pid = 0;
+    item->killed = 0;
+    item->started = 0;
+}
+
+uint64_t ypi_item_fails(const struct ypi_item *item, const struct ypi_options *o)
+{
+    return o->fail_each ? (uint64_t)item->attempt : o->fail_allocation;
+}
+
+bool ypi_is_relation(const struct yp_case *c)
+{
+    return c->test->relation.kind != YP_RELATION_NONE;
+}
+
 void ypi_plan_wire(struct ypi_item *item, const struct ypi_options *o)
 {
     const struct yp_case *c = &item->c;
@@ -216,6 +237,12 @@ void ypi_plan_wire(struct ypi_item *item, const struct ypi_options *o)
     wire->seed = c->seed;
     wire->repeat = c->repeat;
     wire->memory_limit = o->memory_limit;
+    wire->speed_judged = o->speed_judged;
+    wire->instructions = o->instructions;
+    wire->fail_allocation = ypi_item_fails(item, o);
+    wire->brief = o->fail_each;
+    wire->bind = o->bind;
+    wire->attempt = item->attempt;
     wire->id = share(c->id);
     wire->tags = share(c->tags);
     wire->channel = share(item->channel);

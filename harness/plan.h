@@ -25,6 +25,12 @@ struct ypi_item {
     double started_wall, started; /* monotonic */
     uint64_t oom_kills;           /* by the kernel, and refusals by the cgroup, before it began */
     uint64_t refusals;
+    /* Its processes so far: the case itself first; owned. */
+    int attempt; /* 0: the case itself; above: see ypi_result */
+    struct ypi_result *results;
+    int result_count;
+    bool over;    /* this attempt's end was seen */
+    bool skipped; /* the body said so */
     /* Written by the watchdog. */
     _Atomic int pid;
     _Atomic int killed; /* a cause + 1; 0: not by us */
@@ -44,6 +50,14 @@ struct ypi_plan {
 enum yp_status ypi_plan_make(struct ypi_plan *plan, struct ypi_collection *c, int selected,
                              const struct ypi_options *o, const char *run_id);
 void ypi_plan_clear(struct ypi_plan *plan);
+
+/* Ready for one more process. */
+void ypi_item_renew(struct ypi_item *item);
+
+/* The allocation that is refused in this attempt; 0: none. */
+uint64_t ypi_item_fails(const struct ypi_item *item, const struct ypi_options *o);
+
+bool ypi_is_relation(const struct yp_case *c);
 
 /* Copies what the case's process needs into memory it will share; from PRE_ALL on. */
 void ypi_plan_wire(struct ypi_item *item, const struct ypi_options *o);

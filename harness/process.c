@@ -21,6 +21,13 @@ double ypi_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+double ypi_processor_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 double ypi_wall_clock(void)
 {
     struct timespec t;
@@ -173,6 +180,14 @@ uint64_t ypi_self_status(const char *field)
         return 0;
     const char *at = strstr(text, field);
     return at != NULL ? strtoull(at + strlen(field), NULL, 10) * 1024 : 0;
+}
+
+uint64_t ypi_self_resident(void)
+{
+    char text[128];
+    const char *second =
+        slurp("/proc/self/statm", text, sizeof text) > 0 ? strchr(text, ' ') : NULL;
+    return second != NULL ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
 void ypi_reset_resident_peak(void)

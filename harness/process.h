@@ -6,8 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-double ypi_now(void);        /* monotonic seconds */
-double ypi_wall_clock(void); /* seconds since 1970 */
+double ypi_now(void);               /* monotonic seconds */
+double ypi_wall_clock(void);        /* seconds since 1970 */
+double ypi_processor_seconds(void); /* of all threads of this process */
 
 /* Children of all threads of `pid`, at most `most`; returns how many. */
 int ypi_children(pid_t pid, pid_t *out, int most);
@@ -26,6 +27,7 @@ bool ypi_environment_has(pid_t pid, const char *setting); /* "NAME=value" */
 
 /* A line such as "VmRSS:" of /proc/self/status, in bytes; 0 when it is not there. */
 uint64_t ypi_self_status(const char *field);
+uint64_t ypi_self_resident(void);   /* bytes, faster than by its line in status */
 void ypi_reset_resident_peak(void); /* VmHWM := VmRSS */
 
 /* How many processes the kernel has killed for want of memory since it started. */

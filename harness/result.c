@@ -76,6 +76,19 @@ void ypi_result_fail(struct ypi_result *r, enum ypi_cause cause, const char *fil
                              .line = line};
 }
 
+void ypi_result_note(struct ypi_result *r, const char *format, ...)
+{
+    struct ypi_text note = {0};
+    if (r->note != NULL)
+        ypi_text_add(&note, "%s; ", r->note);
+    va_list arguments;
+    va_start(arguments, format);
+    ypi_text_vadd(&note, format, arguments);
+    va_end(arguments);
+    free(r->note);
+    r->note = ypi_text_take(&note);
+}
+
 void ypi_measured_clear(struct ypi_measured *m)
 {
     free(m->samples);
@@ -86,6 +99,7 @@ void ypi_measured_clear(struct ypi_measured *m)
 
 void ypi_result_clear(struct ypi_result *r)
 {
+    free(r->note);
     free(r->reason);
     for (int i = 0; i < r->failure_count; i++) {
         free(r->failures[i].message);

@@ -192,8 +192,9 @@ struct ypi_result {
                   */
     uint64_t fail_allocation; /* the request that was refused on purpose; 0: none */
     enum ypi_outcome outcome;
-    char *reason;                 /* owned: of a skip or an xfail; NULL: none */
-    double started;               /* seconds since 1970 */
+    char *note;     /* owned: what a reader should know beside the verdict; NULL: nothing */
+    char *reason;   /* owned: of a skip or an xfail; NULL: none */
+    double started; /* seconds since 1970 */
     double setup, body, teardown; /* seconds; 0 when not reached */
     double duration;              /* of the process, seen from outside */
     bool ended;                   /* the case told its end */
@@ -224,6 +225,10 @@ const char *ypi_counter_name(enum yp_counter counter);               /* "instruc
 const char *ypi_counter_source_name(enum ypi_counter_source source); /* "kernel", ... */
 
 void ypi_measured_clear(struct ypi_measured *m); /* frees its arrays */
+
+/* Adds a sentence to the note. */
+void ypi_result_note(struct ypi_result *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Frees what the result owns, not the result. */
 void ypi_result_clear(struct ypi_result *r);

@@ -1,8 +1,11 @@
 #include "run.h"
 
-#include "budget.h"
+#include "aftermath.h"
+#include "judge.h"
 #include "lock.h"
 #include "process.h"
+#include "relation.h"
+#include "sweep.h"
 #include "text.h"
 #include "watchdog.h"
 
@@ -17,8 +20,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TAIL_MOST = 8192 };
-
 /* Criterion's callbacks carry no argument of ours: the run that is going on. */
 static struct {
     struct ypi_runner *runner;
@@ -26,113 +27,24 @@ static struct {
     struct ypi_terminal *terminal;
     int told;
     int failures;
-    bool alone; /* one case at a time */
+    int again;    /* items that want one more process */
+    bool alone;   /* one case at a time */
+    bool stopped; /* nothing more is begun */
 } now;
 
 /* Set by the signal handler, read by the watchdog. */
 static volatile bool interrupted;
 static volatile bool urgent;
 
-/* -- what became of a process ------------------------------------------------------------- */
-
-static char *read_tail(const char *path, uint64_t *bytes)
-{
-    *bytes = 0;
-    char *tail = ypi_calloc(TAIL_MOST + 1, 1);
-    int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    struct stat status;
-    if (fd >= 0 && fstat(fd, &status) == 0) {
-        *bytes = (uint64_t)status.st_size;
-        off_t from = status.st_size > TAIL_MOST ? status.st_size - TAIL_MOST : 0;
-        ssize_t got = pread(fd, tail, TAIL_MOST, from);
-        /* NUL would end the text early and hide what follows. */
-        for (ssize_t i = 0; i < got; i++)
-            if (tail[i] == '\0')
-                tail[i] = '?';
-    }
-    if (fd >= 0)
-        close(fd);
-    return tail;
-}
-
-static const char *stage_name(const struct ypi_told *told)
-{
-    static const char *const names[] = {"in setup", "in the body", "in teardown", "after teardown"};
-    return told->staged ? names[told->stage] : "before it began";
-}
-
-static void explain_killed(struct ypi_result *r, const struct ypi_item *item,
-                           const struct ypi_told *told)
-{
-    const struct ypi_options *o = now.runner->o;
-    enum ypi_cause cause = (enum ypi_cause)(item->killed - 1);
-    switch (cause) {
-    case YPI_CAUSE_TIMEOUT:
-        ypi_result_fail(r, cause, NULL, 0, "timeout: still running after %g s, killed %s",
-                        item->c.timeout, stage_name(told));
-        break;
-    case YPI_CAUSE_OUTPUT:
-        ypi_result_fail(r, cause, NULL, 0,
-                        "wrote more than %llu bytes of output (--output-limit), killed %s",
-                        (unsigned long long)o->output_limit, stage_name(told));
-        break;
-    case YPI_CAUSE_FORKS:
-        ypi_result_fail(r, cause, NULL, 0,
-                        "wanted more than %d processes and threads (--process-limit), killed %s",
-                        o->process_limit, stage_name(told));
-        break;
-    default:
-        ypi_result_fail(r, cause, NULL, 0, "interrupted %s", stage_name(told));
-    }
-}
-
-static void explain_end(struct ypi_result *r, const struct ypi_item *item,
-                        const struct ypi_told *told)
-{
-    if (item->killed != 0) {
-        explain_killed(r, item, told);
-    } else if (r->signal == SIGKILL && ypi_oom_kills() > item->oom_kills) {
-        ypi_result_fail(r, YPI_CAUSE_OOM_KILL, NULL, 0,
-                        "killed by the kernel for want of memory, %s", stage_name(told));
-    } else if (r->signal != 0) {
-        const char *name = sigabbrev_np(r->signal); /* real-time signals have none */
-        ypi_result_fail(r, YPI_CAUSE_SIGNAL, NULL, 0, "crashed %s: SIG%s (%s)", stage_name(told),
-                        name != NULL ? name : "RT", strsignal(r->signal));
-    } else if (told->pid == 0) {
-        ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0,
-                        "the process exited with status %d before it began: a constructor left, or "
-                        "there is no room beside the history",
-                        r->exit_code);
-    } else if (!told->ended) {
-        ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0, "the process exited with status %d %s",
-                        r->exit_code, stage_name(told));
-    } else if (!told->exited || r->exit_code != 0) {
-        ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0,
-                        "the process left with status %d from an exit handler or a destructor",
-                        r->exit_code);
-    }
-}
-
-static void sweep(struct ypi_result *r, const struct ypi_item *item, pid_t worker)
-{
-    char name[64] = "";
-    int swept = ypi_sweep(worker, now.alone, name);
-    /* A case that was killed could not have tidied up. */
-    if (swept > 0 && item->killed == 0)
-        ypi_result_fail(r, YPI_CAUSE_ORPHANS, NULL, 0,
-                        "left %d process%s running, among them %s; killed", swept,
-                        swept > 1 ? "es" : "", name);
-}
-
 /* -- telling ------------------------------------------------------------------------------ */
 
-/* Nothing more is begun. */
 static void stop(void)
 {
+    now.stopped = true;
     for (int i = 0; i < now.plan->count; i++) {
         struct ypi_item *item = &now.plan->items[i];
         item->extra.disabled = true;
-        if (item->state == YPI_WAITING) {
+        if (item->state == YPI_WAITING && item->result_count == 0) {
             item->state = YPI_DROPPED;
             now.runner->totals.stopped = true;
         }
@@ -150,8 +62,9 @@ static void count_outcome(const struct ypi_result *r)
         stop();
 }
 
-/* Stored first: what is printed is in the history. */
-static void store_and_tell(const struct ypi_result *r)
+static void finish_skipped_up_to(int number);
+
+static void store(const struct ypi_result *r)
 {
     struct ypi_runner *runner = now.runner;
     const struct ypi_options *o = runner->o;
@@ -164,6 +77,14 @@ static void store_and_tell(const struct ypi_result *r)
         fprintf(stderr, "error: %s\n", yp_last_error());
         runner->record_failed = true;
     }
+}
+
+/* Stored first: what is printed is in the history. */
+static void store_and_tell(const struct ypi_result *r)
+{
+    struct ypi_runner *runner = now.runner;
+    const struct ypi_options *o = runner->o;
+    store(r);
     now.told++;
     count_outcome(r);
     if (!o->tap) {
@@ -179,6 +100,18 @@ static void store_and_tell(const struct ypi_result *r)
 }
 
 /* -- the end of an item ------------------------------------------------------------------- */
+
+/* Stored, told and kept for the relations that read it, but for its samples. */
+static void close_item(struct ypi_item *item, struct ypi_result *r)
+{
+    item->state = YPI_FINISHED;
+    finish_skipped_up_to(item->number - 1);
+    store_and_tell(r);
+    for (int i = 0; i < r->measured_count; i++)
+        ypi_measured_clear(&r->measured[i]);
+    free(r->tail);
+    r->tail = NULL;
+}
 
 static void finish_skipped(struct ypi_item *item)
 {
@@ -200,39 +133,141 @@ static void finish_skipped_up_to(int number)
             finish_skipped(&now.plan->items[i]);
 }
 
-static void remove_traces(const struct ypi_item *item)
+static struct ypi_judging judging(const struct ypi_item *item)
 {
-    unlink(item->channel);
-    if (item->output != NULL)
-        unlink(item->output);
+    const struct ypi_options *o = now.runner->o;
+    bool timed = o->speed_judged && !o->instructions && !o->fail_each;
+    return (struct ypi_judging){.speed_judged = timed,
+                                .noisy_fails = o->noisy_fails,
+                                .skipped = item->skipped,
+                                .confirmations = timed ? o->confirmations : 0};
+}
+
+/* The last word on an item, from all of its processes. */
+static void conclude(struct ypi_item *item)
+{
+    struct ypi_judging how = judging(item);
+    struct ypi_result *r = &item->results[0];
+    int others = item->result_count - 1;
+    ypi_conclude(r, &how, item->results + 1, others);
+    how.confirmations = 0;
+    for (int i = 1; i <= others; i++) {
+        ypi_conclude(&item->results[i], &how, NULL, 0);
+        store(&item->results[i]);
+        ypi_result_clear(&item->results[i]);
+    }
+    item->result_count = 1;
+    close_item(item, r);
+}
+
+static void keep_result(struct ypi_item *item, const struct ypi_result *r)
+{
+    item->results =
+        ypi_realloc(item->results, (size_t)item->result_count + 1, sizeof *item->results);
+    item->results[item->result_count++] = *r;
+}
+
+/* One more process for the same case, in the next pass. */
+static void again(struct ypi_item *item)
+{
+    item->attempt++;
+    item->state = YPI_WAITING;
+    now.again++;
+}
+
+/* After the process that has the whole memory, one for each of its allocations. */
+static void finish_failing(struct ypi_item *item, struct ypi_result *r)
+{
+    struct ypi_judging how = judging(item);
+    ypi_judge_budgets(r, &how);
+    if (item->attempt == 0) {
+        keep_result(item, r);
+    } else {
+        ypi_failed_allocation(&item->results[0], r);
+        ypi_conclude(r, &how, NULL, 0);
+        store(r);
+        ypi_result_clear(r);
+    }
+    const struct ypi_result *whole = &item->results[0];
+    bool sound = whole->ended && !item->skipped && (item->attempt > 0 || whole->failure_count == 0);
+    if (sound && (uint64_t)item->attempt < whole->memory.host.allocations && !now.stopped)
+        again(item);
+    else
+        conclude(item);
+}
+
+static void finish_timed(struct ypi_item *item, const struct ypi_result *r)
+{
+    struct ypi_judging how = judging(item);
+    keep_result(item, r);
+    struct ypi_result *all = item->results;
+    ypi_judge_budgets(&all[item->result_count - 1], &how);
+    if (!now.stopped && ypi_needs_confirmation(&all[0], &how, all + 1, item->result_count - 1))
+        again(item);
+    else
+        conclude(item);
 }
 
 static void finish(struct ypi_item *item, int signal_number, int exit_code)
 {
-    struct ypi_result r = {.c = &item->c};
-    struct ypi_told told = ypi_channel_read(item->channel, &r);
+    struct ypi_result r;
+    struct ypi_ending ending = {
+        .signal = signal_number, .exit_code = exit_code, .alone = now.alone};
+    item->over = true;
     item->state = YPI_FINISHED;
-    r.started = item->started_wall;
-    r.duration = item->started > 0 ? ypi_now() - item->started : 0;
-    r.signal = signal_number;
-    r.exit_code = exit_code;
-    r.ended = told.ended;
-    sweep(&r, item, told.pid);
-    explain_end(&r, item, &told);
-    r.tail = read_tail(item->output, &r.output_bytes);
-    remove_traces(item);
+    struct ypi_told told = ypi_aftermath(item, &ending, now.runner->o, &r);
     if (item->killed == (int)YPI_CAUSE_INTERRUPTED + 1) {
         fprintf(now.runner->o->tap ? stderr : now.runner->out, "\ninterrupted: %s\n", item->c.id);
-    } else {
-        const struct ypi_options *o = now.runner->o;
-        struct ypi_judging how = {.speed_judged = o->speed_judged,
-                                  .noisy_fails = o->noisy_fails,
-                                  .skipped = told.skipped};
-        ypi_judge(&r, &how);
-        finish_skipped_up_to(item->number - 1);
-        store_and_tell(&r);
+        ypi_result_clear(&r);
+        return;
     }
-    ypi_result_clear(&r);
+    if (item->attempt == 0)
+        item->skipped = told.skipped;
+    if (now.runner->o->fail_each)
+        finish_failing(item, &r);
+    else
+        finish_timed(item, &r);
+}
+
+/* Those that waited for one more process when the run was stopped. */
+static void conclude_pending(void)
+{
+    for (int i = 0; i < now.plan->count; i++) {
+        struct ypi_item *item = &now.plan->items[i];
+        if (item->state == YPI_WAITING && item->result_count > 0)
+            conclude(item);
+    }
+}
+
+/* -- relations ------------------------------------------------------------------------------ */
+
+static void finish_relation(struct ypi_item *item, const struct ypi_relation_input *input)
+{
+    struct ypi_result r = {
+        .c = &item->c, .started = ypi_wall_clock(), .ended = true, .tail = ypi_strdup("")};
+    item->skipped = !ypi_relation_work_out(input, &r);
+    struct ypi_judging how = judging(item);
+    ypi_judge(&r, &how);
+    keep_result(item, &r);
+    close_item(item, &item->results[0]);
+}
+
+static void finish_relations(void)
+{
+    int count = now.plan->count;
+    const struct yp_case **cases = ypi_calloc((size_t)count, sizeof(*cases));
+    const struct ypi_result **results = ypi_calloc((size_t)count, sizeof(*results));
+    struct ypi_relation_input input = {.cases = cases, .results = results, .count = count};
+    for (int i = 0; i < count; i++) {
+        struct ypi_item *item = &now.plan->items[i];
+        cases[i] = &item->c;
+        results[i] = item->result_count > 0 ? item->results : NULL;
+    }
+    for (int i = 0; i < count && !interrupted && !now.stopped; i++)
+        if (now.plan->items[i].state == YPI_WAITING && ypi_is_relation(&now.plan->items[i].c))
+            finish_relation(&now.plan->items[i], &input);
+    free(cases);
+    free(results);
 }
 
 /* -- Criterion's events ------------------------------------------------------------------- */
@@ -269,7 +304,7 @@ static void on_start(struct criterion_suite *suite, struct criterion_test *test)
 static void on_end(struct criterion_test_stats *stats)
 {
     struct ypi_item *item = item_of(stats->test);
-    if (item->state != YPI_FINISHED)
+    if (!item->over)
         finish(item, stats->signal, stats->exit_code);
 }
 
@@ -332,15 +367,22 @@ static void catch_signals(void)
 
 /* -- the run ------------------------------------------------------------------------------ */
 
+static bool needs_process(const struct ypi_item *item)
+{
+    return item->c.skip == NULL && !ypi_is_relation(&item->c);
+}
+
 /* One pass of Criterion over the items that are `parallel`, or over those that are not. */
 static void pass(struct criterion_test_set *set, bool parallel, int jobs)
 {
     int count = 0;
     for (int i = 0; i < now.plan->count; i++) {
         struct ypi_item *item = &now.plan->items[i];
-        bool mine = item->state == YPI_WAITING && item->c.skip == NULL &&
+        bool mine = item->state == YPI_WAITING && needs_process(item) &&
                     (jobs == 1 || item->c.test->parallel == parallel);
         item->extra.disabled = !mine || interrupted;
+        if (mine)
+            ypi_item_renew(item);
         count += mine;
     }
     if (count == 0 || interrupted)
@@ -350,10 +392,19 @@ static void pass(struct criterion_test_set *set, bool parallel, int jobs)
     criterion_run_all_tests(set);
 }
 
+/* As many passes as the items that want one more process need. */
+static void passes(struct criterion_test_set *set, bool parallel, int jobs)
+{
+    do {
+        now.again = 0;
+        pass(set, parallel, jobs);
+    } while (now.again > 0 && !interrupted && !now.stopped);
+}
+
 static bool any_timed(const struct ypi_plan *plan)
 {
     for (int i = 0; i < plan->count; i++)
-        if (plan->items[i].c.skip == NULL && !plan->items[i].c.test->parallel)
+        if (needs_process(&plan->items[i]) && !plan->items[i].c.test->parallel)
             return true;
     return false;
 }
@@ -361,7 +412,7 @@ static bool any_timed(const struct ypi_plan *plan)
 static void run_timed(struct criterion_test_set *set)
 {
     int lock = any_timed(now.plan) ? ypi_machine_lock(stderr, &interrupted) : -1;
-    pass(set, false, 1);
+    passes(set, false, 1);
     if (lock >= 0)
         close(lock);
 }
@@ -377,7 +428,7 @@ static struct criterion_test_set *set_up_criterion(struct ypi_plan *plan)
     /* Silent, but not QUIET, which would close the program's own standard output. */
     criterion_options.logging_threshold = CRITERION_LOG_LEVEL_QUIET - 1;
     for (int i = 0; i < plan->count; i++)
-        if (plan->items[i].c.skip == NULL)
+        if (needs_process(&plan->items[i]))
             criterion_register_test(set, &plan->items[i].test);
     return set;
 }
@@ -385,9 +436,12 @@ static struct criterion_test_set *set_up_criterion(struct ypi_plan *plan)
 /* What was neither run nor dropped: Criterion never spoke of it. */
 static void finish_unseen(void)
 {
-    for (int i = 0; i < now.plan->count && !interrupted; i++)
-        if (now.plan->items[i].state == YPI_WAITING || now.plan->items[i].state == YPI_RUNNING)
-            finish(&now.plan->items[i], 0, 0);
+    for (int i = 0; i < now.plan->count && !interrupted; i++) {
+        struct ypi_item *item = &now.plan->items[i];
+        bool open = item->state == YPI_WAITING || item->state == YPI_RUNNING;
+        if (open && needs_process(item) && item->result_count == 0)
+            finish(item, 0, 0);
+    }
 }
 
 static void tell_end(void)
@@ -440,6 +494,24 @@ static void prefer_flags(const char *name, const char *flags)
     free(all);
 }
 
+/* What the cases inherit: processors and instruction sets. */
+static bool confine(const struct ypi_options *o)
+{
+    /* OpenBLAS chooses its kernels by this name alone. */
+    static const char *const cores[YP_ISAS] = {
+        [YP_ISA_BASELINE] = "Nehalem", [YP_ISA_AVX2] = "Haswell", [YP_ISA_AVX512] = "SkylakeX"};
+    if (o->cpus != NULL && ypi_cpus_confine(o->cpus) != YP_OK) {
+        fprintf(stderr, "error: --cpus %s: %s\n", o->cpus, yp_last_error());
+        return false;
+    }
+    if (!o->isa_given)
+        return true;
+    setenv("YIELDPOINT_ISA", yp_isa_name(o->isa), 1);
+    if (cores[o->isa] != NULL)
+        setenv("OPENBLAS_CORETYPE", cores[o->isa], 1);
+    return true;
+}
+
 void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
 {
     now.runner = runner;
@@ -459,6 +531,10 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
         now.terminal = ypi_terminal_begin(runner->out, runner->session);
     fflush(runner->out); /* before a case writes to the same place, under -s */
 
+    if (!confine(runner->o)) {
+        runner->record_failed = true;
+        return;
+    }
     struct criterion_test_set *set = set_up_criterion(plan);
     plan->cgroup = ypi_cgroup_enter(runner->o->process_limit * runner->o->jobs);
     struct ypi_watchdog *watchdog =
@@ -469,11 +545,13 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
         stop();
     }
     if (runner->o->jobs > 1)
-        pass(set, true, runner->o->jobs);
+        passes(set, true, runner->o->jobs);
     run_timed(set);
     if (!interrupted && !runner->totals.stopped)
         finish_skipped_up_to(plan->count);
     finish_unseen();
+    conclude_pending();
+    finish_relations();
     if (watchdog != NULL)
         ypi_watchdog_stop(watchdog);
     criterion_finalize(set);

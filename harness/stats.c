@@ -147,6 +147,16 @@ static struct ypi_estimate estimate_sorted(const double *sorted, size_t count)
     return out;
 }
 
+static double *sort_copy(const double *samples, size_t count)
+{
+    double *sorted = count <= SIZE_MAX / sizeof *sorted ? malloc(count * sizeof *sorted) : NULL;
+    if (sorted == NULL)
+        return NULL;
+    memcpy(sorted, samples, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, by_value);
+    return sorted;
+}
+
 struct ypi_estimate ypi_estimate(const double *samples, size_t count)
 {
     struct ypi_estimate nothing = {.count = count,
@@ -200,4 +210,12 @@ double ypi_theil_sen(const double *x, const double *y, size_t count)
 {
     (void)x, (void)y, (void)count;
     return NAN;
+}
+
+double ypi_quantile(const double *samples, size_t count, double q)
+{
+    double *sorted = sort_copy(samples, count);
+    double value = sorted != NULL ? ypi_quantile_sorted(sorted, count, q) : NAN;
+    free(sorted);
+    return value;
 }

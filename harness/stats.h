@@ -39,6 +39,9 @@ double ypi_median_ranks(size_t count, double coverage, size_t *low, size_t *high
  * (Hyndman and Fan's type 7, numpy's default). */
 double ypi_quantile_sorted(const double *sorted, size_t count, double q);
 
+/* The same of samples in any order; NaN without memory for a sorted copy. */
+double ypi_quantile(const double *samples, size_t count, double q);
+
 /* How many samples a quantile needs before one of them is beyond it with 99 % confidence, that is
  * the least n with q^n <= 0.01: 44 at p90, 459 at p99, 4,603 at p99.9. */
 size_t ypi_quantile_needs(double q);

@@ -33,6 +33,11 @@ void ypi_tap_case(FILE *out, int number, const struct ypi_result *r)
         fprintf(out, "# %s\n", headline);
     if (r->outcome == YPI_NOISY)
         fputs("# noisy: a speed budget could not be decided\n", out);
+    if (r->note != NULL) {
+        fputs("# note: ", out);
+        put_plain(out, r->note);
+        fputc('\n', out);
+    }
     for (int i = 0; i < r->failure_count; i++) {
         fputs("# ", out);
         put_plain(out, r->failures[i].message);

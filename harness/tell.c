@@ -12,7 +12,9 @@
 static void figure(char out[YPI_FIGURE_MAX], const struct ypi_measured *m)
 {
     double t = m->estimate.median;
-    if (m->items > 0)
+    if (m->kind == YPI_MEASURED_SERVE)
+        ypi_format_seconds(out, t);
+    else if (m->items > 0)
         ypi_format_rate(out, m->items / t, m->unit);
     else if (m->flops > 0)
         ypi_format_rate(out, m->flops / t, "FLOP");
@@ -25,13 +27,25 @@ static void figure(char out[YPI_FIGURE_MAX], const struct ypi_measured *m)
 void ypi_headline(char out[YPI_HEADLINE_MAX], const struct ypi_result *r)
 {
     out[0] = '\0';
-    if (r->measured_count == 0 || r->measured[0].count == 0)
+    if (r->measured_count == 0)
         return;
     const struct ypi_measured *m = &r->measured[0];
+    if (m->kind == YPI_MEASURED_COUNT) {
+        snprintf(out, YPI_HEADLINE_MAX, "%s %.0f instructions", m->name,
+                 m->counts[YP_INSTRUCTIONS].count);
+        return;
+    }
+    if (m->count == 0)
+        return;
     char rate[YPI_FIGURE_MAX];
     figure(rate, m);
     double half = (m->estimate.high - m->estimate.low) / 2 / m->estimate.median;
-    snprintf(out, YPI_HEADLINE_MAX, "%s %s +-%.2g %%", m->name, rate, half * 100);
+    int length = snprintf(out, YPI_HEADLINE_MAX, "%s %s +-%.2g %%", m->name, rate, half * 100);
+    if (m->bound >= 0 && m->share_count > 0)
+        snprintf(out + length, YPI_HEADLINE_MAX - (size_t)length, ", %.2f of %s%s%s",
+                 m->share_estimate.median, m->bounds[m->bound].level,
+                 m->bounds[m->bound].level[0] != '\0' ? " " : "",
+                 yp_ceiling_name(m->bounds[m->bound].ceiling));
 }
 
 const char *ypi_first_reason(const struct ypi_result *r)
@@ -75,6 +89,8 @@ static void tell_verdicts(FILE *out, const struct ypi_result *r)
         }
         if (isfinite(v->distance))
             fprintf(out, " (%+.3g %%)", v->distance * 100);
+        if (v->asked > 0)
+            fprintf(out, ", %d of %d fresh processes outside", v->confirmed, v->asked);
         fputc('\n', out);
     }
 }
@@ -133,6 +149,8 @@ void ypi_tell_failure(FILE *out, const struct ypi_session *s, const struct ypi_r
     }
     tell_verdicts(out, r);
     tell_measured(out, r);
+    if (r->note != NULL)
+        fprintf(out, "  note: %s\n", r->note);
     tell_tail(out, r);
     char *line = ypi_reproduce_line(s, r);
     fprintf(out, "  reproduce: %s\n", line != NULL ? line : "(no memory)");

@@ -154,8 +154,10 @@ void ypi_terminal_case(struct ypi_terminal *terminal, const struct ypi_result *r
     if (is_failure(r->outcome))
         keep_failure(terminal, r);
     if (r->outcome == YPI_NOISY)
-        ypi_text_add(&terminal->brief, "NOISY %s - a speed budget could not be decided\n",
-                     r->c->id);
+        ypi_text_add(&terminal->brief, "NOISY %s - a speed budget could not be decided%s%s\n",
+                     r->c->id, r->note != NULL ? ": " : "", r->note != NULL ? r->note : "");
+    else if (r->note != NULL && !is_failure(r->outcome))
+        ypi_text_add(&terminal->brief, "NOTE %s - %s\n", r->c->id, r->note);
     if (terminal->s->o->verbose > 0)
         tell_line(terminal, r);
     else if (terminal->s->o->verbose == 0)

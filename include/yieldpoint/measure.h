@@ -41,9 +41,10 @@ struct yp_measure_options {
     void *arg YPI_OR_ZERO; /* of reset */
     /* A fixed protocol. -1 for warmup: none. 0: as long as the adaptive rule needs. */
     int warmup YPI_OR_ZERO;  /* iterations */
-    int samples YPI_OR_ZERO; /* samples to take; the adaptive rule is off */
-    /* The adaptive rule: stop when the interval's half-width is below `precision` of the median,
-     * when `max_samples` are taken or when `max_seconds` are over, whichever is first, but not
+    int samples YPI_OR_ZERO; /* samples to take, an iteration each; the adaptive rule is off */
+    /* The adaptive rule: stop when every speed budget of this measurement is decided; without one,
+     * when the interval's half-width is below `precision` of the median, or when more samples make
+     * it no narrower; in any case when `max_samples` are taken or `max_seconds` are over, but not
      * before `min_samples`. 0 takes the defaults in brackets. */
     int min_samples YPI_OR_ZERO;    /* [10] */
     int max_samples YPI_OR_ZERO;    /* [10,000] */
@@ -76,11 +77,9 @@ struct yp_measurement; /* of the running case, owned by it */
     for (bool ypi_p_ = ypi_phase_begin(t_, name_); ypi_p_; ypi_p_ = ypi_phase_end(t_))
 /* clang-format on */
 
-/* Cold by rotation, where emptying the caches would cost too much: work on copy yp_turn(t) of
- * yp_rotations(t, bytes) copies of `bytes` each, which together are twice the largest cache at
- * least. yp_turn counts the iterations of the running measurement, from 0, modulo that number. */
-size_t yp_rotations(struct yp_case *t, size_t bytes);
-size_t yp_turn(struct yp_case *t);
+/* Cold by rotation, where emptying the caches would cost too much: how many copies of `bytes` each
+ * are twice the largest cache together. Work on the next one in every iteration. */
+size_t yp_rotations(size_t bytes);
 
 /* Keeps the compiler from dropping the computation of a value, or a store through a pointer. */
 #define yp_keep(value_) __asm__ volatile("" : : "g"(value_) : "memory")

@@ -1,5 +1,6 @@
 /* Verdicts and outcomes: every kind of budget at, inside and outside its limit, and the words. */
 #include "budget.h"
+#include "judge.h"
 
 #include "text.h"
 

@@ -5,8 +5,10 @@
  */
 #include <yieldpoint/measure.h>
 
+#include "callgrind.h"
 #include "case.h"
 #include "child.h"
+#include "measurement.h"
 #include "process.h"
 #include "sanitizer.h"
 
@@ -118,18 +120,116 @@ void ypi_child_leave(const struct yp_case *t)
     longjmp(left, 1);
 }
 
-void ypi_child_send(const struct yp_case *t, enum ypi_message kind, const void *first,
-                    size_t first_size, const void *second, size_t second_size)
+void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured *measured)
 {
     (void)t;
-    cr_assert(kind == YPI_MESSAGE_MEASURED && first_size == sizeof told);
     free(told.samples);
-    memcpy(&told, first, sizeof told);
-    cr_assert_eq(second_size, told.count * sizeof(double));
-    told.samples = malloc(second_size + 1);
-    if (second_size > 0)
-        memcpy(told.samples, second, second_size);
+    free(told.cpu);
+    told = *measured;
+    told.samples = malloc((told.count + 1) * sizeof *told.samples);
+    told.cpu = malloc((told.count + 1) * sizeof *told.cpu);
+    memcpy(told.samples, measured->samples, told.count * sizeof *told.samples);
+    memcpy(told.cpu, measured->cpu, told.count * sizeof *told.cpu);
     told_count++;
+}
+
+static struct ypi_wire wire = {.speed_judged = true};
+
+const struct ypi_wire *ypi_child_wire(const struct yp_case *t)
+{
+    (void)t;
+    return &wire;
+}
+
+static size_t own;
+
+void ypi_child_own_memory(struct yp_case *t, size_t bytes)
+{
+    (void)t;
+    own = bytes;
+}
+
+uint64_t yp_seed(const struct yp_case *t)
+{
+    (void)t;
+    return 7;
+}
+
+double ypi_processor_seconds(void)
+{
+    return 2 * clock_seconds; /* two threads, both busy */
+}
+
+static uint64_t resident, accounted;
+
+uint64_t ypi_self_resident(void)
+{
+    return resident + own;
+}
+
+void yp_device_memory(const struct yp_device *device, struct yp_memory *out)
+{
+    (void)device;
+    *out = (struct yp_memory){.allocated = accounted};
+}
+
+static bool under_callgrind;
+static double instructions;
+
+bool ypi_callgrind_running(void)
+{
+    return under_callgrind;
+}
+
+void ypi_callgrind_start(void)
+{
+}
+
+double ypi_callgrind_stop(void)
+{
+    return instructions++;
+}
+
+/* A roofline whose probes take a millisecond of the test's clock. */
+static int probes;
+static bool probe_each;
+static double share_told; /* of every stretch */
+
+struct ypi_roofline *ypi_roofline_open(const struct yp_measure_options *options,
+                                       struct ypi_measured *m, bool each)
+{
+    (void)m;
+    probes = 0;
+    probe_each = each;
+    return options->flops > 0 ? (struct ypi_roofline *)&probes : NULL;
+}
+
+void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *m)
+{
+    (void)r;
+    clock_seconds += 1e-3;
+    if (probes++ == 0)
+        return;
+    m->shares = realloc(m->shares, (m->share_count + 1) * sizeof *m->shares);
+    m->shares[m->share_count++] = share_told;
+}
+
+bool ypi_roofline_due(const struct ypi_roofline *r, double stretch)
+{
+    (void)r;
+    return probe_each && stretch >= 0.02;
+}
+
+size_t ypi_roofline_bytes(const struct ypi_roofline *r)
+{
+    (void)r;
+    return 1000;
+}
+
+void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *m)
+{
+    (void)r;
+    m->bound = YPI_BOUND_ARITHMETIC;
 }
 
 /* -- helpers ------------------------------------------------------------------------------- */
@@ -247,34 +347,41 @@ static void noisy_work(int *iterations)
     clock_seconds += ++*iterations % 2 ? 1e-3 : 2e-3;
 }
 
-Test(measure, noisy_work_stops_by_the_clock)
+/* Anything from 1 to 9 ms: the interval narrows as more is taken, but slowly. */
+static void uneven_work(void)
 {
-    int iterations = 0;
-    yp_measure (t, "fit") {
-        noisy_work(&iterations);
-    }
-    cr_expect_eq(told.stop, YPI_STOP_TIME);
-    cr_expect(told.count >= 666 && told.count <= 668, "1 s of samples: %zu", told.count);
-    told_count = 0;
-    yp_measure (t, "fit", .max_seconds = 0.3) {
-        noisy_work(&iterations);
-    }
-    cr_expect_eq(told.stop, YPI_STOP_TIME);
-    cr_expect(told.count >= 199 && told.count <= 201, "%zu", told.count);
+    static uint32_t state = 1;
+    state = state * 1664525u + 1013904223u;
+    clock_seconds += 1e-3 + 8e-3 * (double)state / 4294967296.0;
 }
 
-Test(measure, noisy_work_stops_by_the_number)
+Test(measure, uneven_work_stops_by_the_clock)
+{
+    yp_measure (t, "fit")
+        uneven_work();
+    cr_expect_eq(told.stop, YPI_STOP_TIME);
+    cr_expect(told.count >= 190 && told.count <= 210, "1 s of samples: %zu", told.count);
+    yp_measure (t, "fit", .max_seconds = 0.3)
+        uneven_work();
+    cr_expect_eq(told.stop, YPI_STOP_TIME);
+    cr_expect(told.count >= 50 && told.count <= 70, "%zu", told.count);
+}
+
+Test(measure, uneven_work_stops_by_the_number)
+{
+    yp_measure (t, "fit", .max_samples = 100, .max_seconds = 100)
+        uneven_work();
+    expect_told(100, 1, YPI_STOP_SAMPLES);
+}
+
+Test(measure, noise_that_does_not_average_out_stops)
 {
     int iterations = 0;
-    yp_measure (t, "fit", .max_samples = 100) {
+    yp_measure (t, "fit", .max_seconds = 100)
         noisy_work(&iterations);
-    }
-    expect_told(100, 1, YPI_STOP_SAMPLES);
-    told_count = 0;
-    yp_measure (t, "fit", .max_seconds = 100) {
-        noisy_work(&iterations);
-    }
-    expect_told(10000, 1, YPI_STOP_SAMPLES);
+    expect_told(told.count, 1, YPI_STOP_SETTLED);
+    cr_expect(told.count >= 333, "not before half a second: %zu", told.count);
+    cr_expect(told.count < 2000, "%zu", told.count);
 }
 
 Test(measure, the_fewest_are_taken_however_long_it_takes)
@@ -523,4 +630,149 @@ Test(measure, phases_are_counted)
     cr_expect_eq(told.phase_count, YPI_PHASES_MAX);
     LEAVES(run_phases(YPI_PHASES_MAX + 1));
     cr_expect_str_eq(failure, "phase 'p8' of 'fit' is one too many: at most 8");
+}
+
+/* -- budgets ------------------------------------------------------------------------------- */
+
+static void measure_budgeted(const struct yp_test *budgeted)
+{
+    told_count = 0;
+    subject.test = budgeted;
+    yp_measure (t, "fit", .flops = 1, .max_seconds = 100)
+        uneven_work();
+    subject.test = &test;
+}
+
+Test(measure, stops_when_its_budgets_are_decided)
+{
+    static const struct yp_test far = {
+        .name = "t",
+        .budgets = YP_BUDGETS(yp_max_latency("fit", 20e-3), yp_max_latency("other", 5e-3))};
+    static const struct yp_test near = {.name = "t",
+                                        .budgets = YP_BUDGETS(yp_max_latency("fit", 5.02e-3))};
+    measure_budgeted(&far);
+    cr_expect_eq(told.stop, YPI_STOP_DECIDED);
+    cr_expect(told.count >= 20 && told.count < 60, "a tenth of a second: %zu", told.count);
+    measure_budgeted(&near);
+    cr_expect(told.count > 1000, "a limit in the middle takes long: %zu", told.count);
+    /* One that is decided does not end it while another is not. */
+    static const struct yp_test both = {
+        .name = "t",
+        .budgets = YP_BUDGETS(yp_max_latency("fit", 5.02e-3), yp_max_cpu_time("fit", 1))};
+    measure_budgeted(&both);
+    cr_expect(told.count > 1000, "%zu", told.count);
+    /* Where speed is only recorded no budget matters. */
+    wire.speed_judged = false;
+    measure_budgeted(&far);
+    cr_expect_neq(told.stop, YPI_STOP_DECIDED);
+    wire.speed_judged = true;
+}
+
+Test(measure, a_share_is_asked_of_stretches)
+{
+    static const struct yp_test shared = {.name = "t",
+                                          .budgets = YP_BUDGETS(yp_min_share("fit", 0.5))};
+    share_told = 0.6;
+    measure_budgeted(&shared);
+    cr_expect_eq(told.stop, YPI_STOP_DECIDED);
+    cr_expect_geq(told.share_count, 8, "fewer have no interval of 99 %%: %zu", told.share_count);
+    cr_expect_eq((size_t)probes, told.share_count + 1, "one probe before, one after each");
+    /* Without such a budget: before and after. */
+    yp_measure (t, "free", .flops = 1)
+        clock_seconds += 1e-3;
+    cr_expect_eq(told.share_count, 1);
+    cr_expect_eq(probes, 2);
+}
+
+/* -- what is told of the samples ------------------------------------------------------------ */
+
+Test(measure, processor_time_is_kept_beside_each_sample)
+{
+    yp_measure (t, "fit", .samples = 5)
+        clock_seconds += 1e-3;
+    for (size_t i = 0; i < told.count; i++)
+        cr_expect_float_eq(told.cpu[i], 2e-3, 1e-9);
+    yp_measure (t, "short")
+        clock_seconds += 1e-6;
+    cr_expect_float_eq(told.cpu[0], 2e-6, 1e-12, "an iteration's, not a batch's");
+}
+
+Test(measure, what_stays_behind_is_a_slope)
+{
+    yp_measure (t, "leak", .samples = 1000) {
+        clock_seconds += 1e-3;
+        resident += 4096;
+        accounted += 100;
+    }
+    cr_expect_float_eq(told.growth_resident, 4096, 1e-6, "%g", told.growth_resident);
+    cr_expect_float_eq(told.growth_accounted, 100, 1e-6, "%g", told.growth_accounted);
+    yp_measure (t, "flat", .samples = 5000)
+        clock_seconds += 1e-3;
+    cr_expect(told.growth_resident == 0 && told.growth_accounted == 0,
+              "the samples' own memory is no growth: %g", told.growth_resident);
+    yp_measure (t, "two", .samples = 2)
+        clock_seconds += 1e-3;
+    cr_expect(isnan(told.growth_resident));
+}
+
+Test(measure, a_cold_iteration_stands_alone)
+{
+    yp_measure (t, "fit", .cold = true)
+        clock_seconds += 1e-6;
+    cr_expect_eq(told.batch, 1);
+    cr_expect(told.cold);
+    cr_expect_eq(own, 0, "the memory that empties the caches is given back");
+}
+
+Test(measure, brief_is_one_sample)
+{
+    wire.brief = true;
+    int iterations = 0;
+    yp_measure (t, "fit", .warmup = 5, .samples = 50) {
+        iterations++;
+        clock_seconds += 1e-3;
+    }
+    expect_told(1, 1, YPI_STOP_FIXED);
+    cr_expect_eq(iterations, 1);
+    wire.brief = false;
+}
+
+Test(measure, instructions_are_counted_three_times)
+{
+    under_callgrind = true;
+    instructions = 1000;
+    int iterations = 0;
+    yp_measure (t, "fit") {
+        iterations++;
+    }
+    cr_expect_eq(iterations, 4, "one that warms up: %d", iterations);
+    cr_expect_eq(told.kind, YPI_MEASURED_COUNT);
+    cr_expect_eq(told.count, 0);
+    cr_expect_eq(told.counts[YP_INSTRUCTIONS].source, YPI_COUNTED_CALLGRIND);
+    cr_expect_float_eq(told.counts[YP_INSTRUCTIONS].count, 1001, 1e-9, "the least of three");
+    instructions = NAN;
+    yp_measure (t, "none") {
+        iterations++;
+    }
+    cr_expect_eq(told.counts[YP_INSTRUCTIONS].source, YPI_NOT_COUNTED);
+}
+
+Test(measure, a_phase_is_not_left_by_break)
+{
+    LEAVES(yp_measure (t, "fit") {
+        yp_phase (t, "forward") {
+            break;
+        }
+        clock_seconds += 1e-3;
+    });
+    cr_expect_str_eq(failure, "yp_phase 'forward' was left by break, continue or goto: its end was "
+                              "not seen");
+}
+
+Test(measure, a_name_of_a_phase_has_its_length)
+{
+    char name[YPI_NAME_MAX + 1] = "";
+    memset(name, 'x', YPI_NAME_MAX);
+    LEAVES(yp_measure (t, "fit"){yp_phase (t, name){}});
+    cr_expect(strstr(failure, "64 characters") != NULL, "%s", failure);
 }

@@ -1,0 +1,258 @@
+/* Verdicts of all budgets together: what they mean for the case. */
+#include "judge.h"
+
+#include "budget.h"
+#include "counters.h"
+#include "figures.h"
+#include "noise.h"
+#include "text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
+{
+    for (int i = 0; i < r->measured_count; i++) {
+        struct ypi_measured *m = &r->measured[i];
+        m->estimate = ypi_estimate(m->samples, m->count);
+        m->cpu_estimate = ypi_estimate(m->cpu, m->cpu != NULL ? m->count : 0);
+        m->share_estimate = ypi_estimate(m->shares, m->share_count);
+    }
+    const struct yp_budget *budgets = r->c->test->budgets;
+    while (r->verdict_count < YP_MAX_BUDGETS && budgets[r->verdict_count].kind != YP_BUDGET_NONE)
+        r->verdict_count++;
+    r->verdicts = ypi_calloc((size_t)r->verdict_count, sizeof *r->verdicts);
+    for (int i = 0; i < r->verdict_count; i++)
+        r->verdicts[i] = ypi_budget_judge(r, &budgets[i], how->speed_judged);
+}
+
+/* -- confirmation by fresh processes -------------------------------------------------------- */
+
+static bool in_question(const struct ypi_verdict *v)
+{
+    return ypi_budget_is_speed(v->budget->kind) &&
+           (v->met == YPI_NOT_MET || v->met == YPI_UNDECIDED);
+}
+
+/* What all of them said of one budget; undecided when they differ. */
+static enum ypi_met common_verdict(const struct ypi_result *others, int count, int budget)
+{
+    enum ypi_met all = YPI_UNDECIDED;
+    for (int i = 0; i < count; i++) {
+        enum ypi_met met = others[i].verdicts[budget].met;
+        if (i > 0 && met != all)
+            return YPI_UNDECIDED;
+        all = met;
+    }
+    return all == YPI_MET || all == YPI_NOT_MET ? all : YPI_UNDECIDED;
+}
+
+bool ypi_needs_confirmation(const struct ypi_result *r, const struct ypi_judging *how,
+                            const struct ypi_result *others, int count)
+{
+    if (!r->ended || r->failure_count > 0 || how->skipped || count >= how->confirmations)
+        return false;
+    for (int i = 0; i < r->verdict_count; i++) {
+        const struct ypi_verdict *v = &r->verdicts[i];
+        if (!in_question(v))
+            continue;
+        enum ypi_met all = common_verdict(others, count, i);
+        if (count == 0 || all == YPI_NOT_MET || (all == YPI_MET && v->met == YPI_UNDECIDED))
+            return true;
+    }
+    return false;
+}
+
+/* A budget is not met when this process and all the fresh ones say so; an undecided one is what all
+ * the fresh ones say. */
+static void merge(struct ypi_result *r, const struct ypi_judging *how,
+                  const struct ypi_result *others, int count)
+{
+    for (int i = 0; i < r->verdict_count; i++) {
+        struct ypi_verdict *v = &r->verdicts[i];
+        if (!in_question(v) || how->confirmations == 0)
+            continue;
+        enum ypi_met all =
+            count == how->confirmations ? common_verdict(others, count, i) : YPI_UNDECIDED;
+        v->asked = count;
+        for (int k = 0; k < count; k++)
+            v->confirmed += others[k].verdicts[i].met == YPI_NOT_MET;
+        v->met = all == YPI_NOT_MET || v->met == YPI_UNDECIDED ? all : YPI_UNDECIDED;
+    }
+}
+
+/* What else befell a fresh process is not lost. */
+static void take_failures(struct ypi_result *r, const struct ypi_result *others, int count)
+{
+    for (int k = 0; k < count; k++)
+        for (int i = 0; i < others[k].failure_count; i++)
+            if (others[k].failures[i].cause != YPI_CAUSE_BUDGET)
+                ypi_result_fail(r, others[k].failures[i].cause, others[k].failures[i].file,
+                                others[k].failures[i].line, "in fresh process %d: %s",
+                                others[k].attempt, others[k].failures[i].message);
+}
+
+/* -- what it means ------------------------------------------------------------------------- */
+
+static void fail_verdict(struct ypi_result *r, const struct ypi_verdict *v)
+{
+    char text[256];
+    char measured[128];
+    char low[128];
+    char high[128];
+    const char *unit = ypi_budget_unit(r, v->budget);
+    ypi_budget_text(text, v->budget, unit);
+    if (v->met == YPI_UNMEASURED) {
+        ypi_result_fail(r, YPI_CAUSE_BUDGET, NULL, 0, "budget %s: the body never %s it%s", text,
+                        ypi_budget_is_speed(v->budget->kind) ? "measured" : "told",
+                        ypi_budget_is_speed(v->budget->kind) ? ", or declared no work for it" : "");
+        return;
+    }
+    ypi_budget_figure(measured, v->budget, v->measured, unit);
+    ypi_budget_figure(low, v->budget, v->low, unit);
+    ypi_budget_figure(high, v->budget, v->high, unit);
+    struct ypi_text message = {0};
+    ypi_text_add(&message, "budget %s: %s%s", text, v->met == YPI_UNDECIDED ? "too noisy, " : "",
+                 measured);
+    if (v->low < v->high || (isnan(v->low) && ypi_budget_is_speed(v->budget->kind)))
+        ypi_text_add(&message, " [%s, %s]", low, high);
+    if (isfinite(v->distance))
+        ypi_text_add(&message, ", %.3g %% %s the limit", fabs(v->distance) * 100,
+                     (v->measured > v->budget->limit) ? "above" : "below");
+    if (v->asked > 0)
+        ypi_text_add(&message, "; %d of %d fresh processes say so too", v->confirmed, v->asked);
+    enum ypi_cause cause = v->budget->kind == YP_BUDGET_MAX_GRADIENT_ERROR ? YPI_CAUSE_GRADIENT
+                           : v->budget->kind == YP_BUDGET_MAX_LEAK         ? YPI_CAUSE_LEAK
+                                                                           : YPI_CAUSE_BUDGET;
+    char *finished = ypi_text_take(&message);
+    ypi_result_fail(r, cause, NULL, 0, "%s", finished);
+    free(finished);
+}
+
+static bool has_leak_budget(const struct ypi_result *r)
+{
+    for (int i = 0; i < r->verdict_count; i++)
+        if (r->verdicts[i].budget->kind == YP_BUDGET_MAX_LEAK &&
+            r->verdicts[i].budget->memory == YP_HOST)
+            return true;
+    return false;
+}
+
+/* Checks and leaks are judged without a budget too. */
+static void judge_undeclared(struct ypi_result *r)
+{
+    for (int i = 0; i < r->gradient_count; i++) {
+        const struct ypi_gradient *g = &r->gradients[i];
+        if (g->error <= g->limit)
+            continue;
+        if (g->precision)
+            ypi_result_fail(r, YPI_CAUSE_GRADIENT, NULL, 0,
+                            "precision of '%s': the error %.3g is %.3g times that of the plain "
+                            "implementation (%.3g), at most %.3g times is allowed; worst at %s",
+                            g->name, g->got, g->error, g->expected, g->limit, g->tensor);
+        else
+            ypi_result_fail(r, YPI_CAUSE_GRADIENT, NULL, 0,
+                            "gradient '%s': relative error %.3g in tensor '%s', at most %.3g is "
+                            "allowed: by differences %.9g, by the gradient %.9g (slope of the "
+                            "remainder %.2f, 2 when right)",
+                            g->name, g->error, g->tensor, g->limit, g->expected, g->got, g->slope);
+    }
+    if (r->has_memory && r->memory.leaked_bytes > 0 && !has_leak_budget(r)) {
+        char bytes[YPI_FIGURE_MAX];
+        ypi_format_bytes(bytes, (double)r->memory.leaked_bytes);
+        ypi_result_fail(r, YPI_CAUSE_LEAK, NULL, 0,
+                        "leaked %s of accounted memory in %llu allocation%s (yp_max_leak allows "
+                        "some)",
+                        bytes, (unsigned long long)r->memory.leaked_blocks,
+                        r->memory.leaked_blocks > 1 ? "s" : "");
+    }
+}
+
+/* Whether a budget is on a counter that is not there: the case has then not shown what it promised,
+ * and says which. */
+static bool absent(struct ypi_result *r)
+{
+    for (int i = 0; i < r->verdict_count; i++) {
+        if (r->verdicts[i].met != YPI_ABSENT)
+            continue;
+        char text[256];
+        ypi_budget_text(text, r->verdicts[i].budget, "");
+        free(r->reason);
+        r->reason = ypi_format("budget %s cannot be judged: %s%s", text, ypi_counters_absent(),
+                               r->verdicts[i].budget->counter == YP_INSTRUCTIONS
+                                   ? "; --instructions counts them by Callgrind"
+                                   : "");
+        return true;
+    }
+    return false;
+}
+
+static enum ypi_outcome outcome_of(struct ypi_result *r, const struct ypi_judging *how, bool noisy)
+{
+    const struct yp_case *c = r->c;
+    if (c->xfail != NULL && !how->skipped) {
+        free(r->reason);
+        r->reason = ypi_strdup(c->xfail);
+        if (r->failure_count > 0)
+            return YPI_XFAILED;
+        if (!c->test->xfail_strict)
+            return YPI_XPASSED;
+        ypi_result_fail(r, YPI_CAUSE_XPASS, c->test->file, c->test->line,
+                        "passed, but is declared to fail (strict): %s", c->xfail);
+        return YPI_FAILED;
+    }
+    if (r->failure_count > 0)
+        return c->test->setup != NULL && r->body == 0 && r->ended ? YPI_ERROR : YPI_FAILED;
+    if (how->skipped)
+        return YPI_SKIPPED;
+    if (absent(r))
+        return YPI_SKIPPED;
+    return noisy ? YPI_NOISY : YPI_PASSED;
+}
+
+/* What explains a verdict, or contradicts a declaration. */
+static void add_notes(struct ypi_result *r, bool noisy)
+{
+    char sentence[256];
+    for (int i = 0; i < r->measured_count; i++) {
+        const struct ypi_measured *m = &r->measured[i];
+        if (ypi_counts_contradict(m, sentence, sizeof sentence))
+            ypi_result_note(r, "'%s' %s", m->name, sentence);
+        double half = (m->estimate.high - m->estimate.low) / 2 / m->estimate.median;
+        bool wide = noisy || r->failure_count > 0 || half > 0.05;
+        if (m->count > 1 && wide &&
+            ypi_noise_cause(&m->noise, m->threads, sentence, sizeof sentence))
+            ypi_result_note(r, "'%s' was disturbed: %s", m->name, sentence);
+    }
+}
+
+void ypi_conclude(struct ypi_result *r, const struct ypi_judging *how,
+                  const struct ypi_result *others, int count)
+{
+    bool noisy = false;
+    take_failures(r, others, count);
+    merge(r, how, others, count);
+    /* A case that never came to its end has said why; its budgets are listed as not measured. */
+    bool whole = !how->skipped && r->ended && r->failure_count == 0;
+    for (int i = 0; i < r->verdict_count; i++) {
+        const struct ypi_verdict *v = &r->verdicts[i];
+        noisy = noisy || v->met == YPI_UNDECIDED;
+        if (v->met == YPI_NOT_MET && v->budget->kind == YP_BUDGET_MAX_GRADIENT_ERROR)
+            continue; /* told with its tensor and direction, below */
+        if (v->met == YPI_NOT_MET || (v->met == YPI_UNMEASURED && whole) ||
+            (v->met == YPI_UNDECIDED && how->noisy_fails))
+            fail_verdict(r, v);
+    }
+    judge_undeclared(r);
+    add_notes(r, noisy);
+    r->outcome = outcome_of(r, how, noisy);
+}
+
+void ypi_judge(struct ypi_result *r, const struct ypi_judging *how)
+{
+    struct ypi_judging once = *how;
+    once.confirmations = 0;
+    ypi_judge_budgets(r, &once);
+    ypi_conclude(r, &once, NULL, 0);
+}

@@ -1,0 +1,106 @@
+/* A measurement that is going on, in the case's process: what measure.c and its parts share. */
+#ifndef YPI_MEASUREMENT_H
+#define YPI_MEASUREMENT_H
+
+#include "child.h"
+#include "counters.h"
+#include "noise.h"
+
+#include <yieldpoint/measure.h>
+#include <yieldpoint/serve.h>
+
+enum ypi_measure_state {
+    YPI_MEASURE_STARTING,
+    YPI_MEASURE_WARMING,
+    YPI_MEASURE_SETTLING, /* one batch whose time is not kept, after a probe */
+    YPI_MEASURE_SAMPLING,
+    YPI_MEASURE_COUNTING, /* instructions, under Callgrind */
+};
+
+struct ypi_roofline;
+struct ypi_growth;
+struct ypi_arrivals;
+
+struct yp_measurement {
+    struct yp_case *t;
+    struct yp_measure_options options;
+    struct yp_device *device;
+    struct yp_stream *stream;
+    struct yp_event *begin, *end;
+    enum ypi_measure_state state;
+    bool whole;     /* the batch ran to its end */
+    uint64_t batch; /* iterations */
+    double warm_seconds;
+    double started; /* the sampling, or the warm-up before it */
+    double stretch; /* since the last probe */
+    double cpu;     /* processor seconds, of the batch */
+    bool judged;    /* speed is */
+    bool each;      /* a share is asked for: probes between stretches */
+    int counted_iterations;
+    struct yp_serve_options serve;
+    size_t room, next_check;
+    struct ypi_stopping {
+        double half;  /* the interval's relative half-width when it was last looked at ... */
+        size_t count; /* ... with so many samples */
+    } stopping;
+    double phase_seconds[YPI_PHASES_MAX]; /* of the current batch */
+    double phase_begun;
+    int phase;                     /* being timed, -1: none */
+    void *scratch;                 /* for emptying the caches */
+    struct ypi_roofline *roofline; /* NULL: no work is declared */
+    struct ypi_growth *growth;
+    struct ypi_arrivals *arrivals; /* of yp_serve */
+    struct ypi_counters *counters;
+    bool counting;
+    struct ypi_noise_mark noise;
+    struct ypi_measured told;
+};
+
+/* -- phase.c ------------------------------------------------------------------------------- */
+
+/* A phase that the body left by break or goto is a mistake: its time would be any. */
+void ypi_phase_check(struct yp_measurement *m);
+
+/* -- roofline.c: ceilings beside the samples ---------------------------------------------- */
+
+/* Gets probes for the declared work ready. `each`: for a share that is judged, between stretches of
+ * samples; else before and after only. Without work, or where nothing can be probed, it does
+ * nothing from then on. */
+struct ypi_roofline *ypi_roofline_open(const struct yp_measure_options *options,
+                                       struct ypi_measured *told, bool each);
+
+/* Probes. Where samples were taken since the last time, what the bound allows over their median is
+ * one more share. */
+void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *told);
+
+/* Whether `stretch` seconds of samples are enough to probe again. */
+bool ypi_roofline_due(const struct ypi_roofline *r, double stretch);
+size_t ypi_roofline_bytes(const struct ypi_roofline *r); /* of resident memory, its own */
+
+/* Tells the ceilings' medians and which bound is the nearer. */
+void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *told);
+
+/* -- stopping.c ---------------------------------------------------------------------------- */
+
+/* Whether to stop, and why. The interval costs a sort, so it is looked at ever more rarely. */
+bool ypi_stop_now(struct yp_measurement *m, enum ypi_stop *why);
+
+/* -- growth.c: what the samples leave behind ----------------------------------------------- */
+
+struct ypi_growth *ypi_growth_open(void);
+/* `own`: bytes of resident memory that are the framework's. */
+void ypi_growth_look(struct ypi_growth *g, uint64_t iteration, struct yp_device *device,
+                     size_t own);
+void ypi_growth_close(struct ypi_growth *g, struct ypi_measured *told);
+
+/* -- serve.c ------------------------------------------------------------------------------- */
+
+struct ypi_arrivals *ypi_arrivals_open(const struct yp_serve_options *options, uint64_t seed,
+                                       double begin);
+/* Waits until the next request is due; false when there are no more. */
+bool ypi_arrivals_wait(struct ypi_arrivals *a);
+/* Seconds from when the request was due. */
+double ypi_arrivals_latency(const struct ypi_arrivals *a);
+void ypi_arrivals_close(struct ypi_arrivals *a);
+
+#endif

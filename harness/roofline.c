@@ -1,0 +1,190 @@
+/*
+ * Ceilings beside the samples: short probes before, between and after stretches of them, so that
+ * what a machine could do is known of the same second in which it was asked for. Whatever slows the
+ * processor slows both.
+ *
+ * The roofline: Williams, Waterman and Patterson, "Roofline: an insightful visual performance model
+ * for multicore architectures", CACM 52 (2009).
+ */
+#include "measurement.h"
+#include "process.h"
+#include "text.h"
+
+#include "ceiling.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PROBE_SECONDS 0.004
+#define STRETCH_SECONDS 0.02
+/* A bound that is so much farther away than the other is not probed again. */
+#define FARTHER 1.5
+/* A pool of threads may watch for more work for some milliseconds before it sleeps. */
+#define QUIET_SECONDS 0.02
+#define QUIET_LOOK_NS 500000
+
+struct bound {
+    struct ypi_probe *probe; /* NULL: no such work, or it cannot be probed */
+    double *rates;           /* of all probes */
+    size_t count, room;
+    bool far;
+};
+
+struct ypi_roofline {
+    struct bound bounds[YPI_BOUNDS];
+    bool each;
+    size_t shared; /* samples that are in a share already */
+    size_t share_room;
+};
+
+static bool is_traffic(enum yp_ceiling ceiling)
+{
+    return ceiling == YP_READ || ceiling == YP_COPY || ceiling == YP_FILL;
+}
+
+static struct bound open_bound(struct ypi_ceiling *told, enum yp_ceiling ceiling,
+                               const struct yp_measure_options *o, double work)
+{
+    struct ypi_level level = ypi_level_of(o->footprint, o->threads);
+    struct bound b = {0};
+    *told = (struct ypi_ceiling){.ceiling = ceiling,
+                                 .threads = o->threads,
+                                 .rate = NAN,
+                                 .low = NAN,
+                                 .high = NAN,
+                                 .work = work};
+    if (is_traffic(ceiling))
+        memcpy(told->level, level.name, sizeof told->level);
+    if (work > 0)
+        b.probe =
+            ypi_probe_open(ceiling, is_traffic(ceiling) ? &level : NULL, o->threads, yp_isa());
+    return b;
+}
+
+struct ypi_roofline *ypi_roofline_open(const struct yp_measure_options *options,
+                                       struct ypi_measured *told, bool each)
+{
+    struct ypi_roofline *r = ypi_calloc(1, sizeof *r);
+    r->each = each;
+    r->bounds[YPI_BOUND_ARITHMETIC] = open_bound(&told->bounds[YPI_BOUND_ARITHMETIC],
+                                                 options->arithmetic, options, options->flops);
+    r->bounds[YPI_BOUND_TRAFFIC] =
+        open_bound(&told->bounds[YPI_BOUND_TRAFFIC], options->traffic, options, options->bytes);
+    return r;
+}
+
+/* Until the work's own threads are asleep: the probe wants their processors. */
+static void wait_for_quiet(void)
+{
+    static const struct timespec pause = {.tv_nsec = QUIET_LOOK_NS};
+    double end = ypi_now() + QUIET_SECONDS;
+    for (;;) {
+        double wall = ypi_now();
+        double used = ypi_processor_seconds();
+        nanosleep(&pause, NULL);
+        wall = ypi_now() - wall;
+        used = ypi_processor_seconds() - used;
+        if (used < wall / 4 || ypi_now() > end)
+            return;
+    }
+}
+
+static void append(double **list, size_t *count, size_t *room, double value)
+{
+    if (*count == *room) {
+        *room = *room > 0 ? 2 * *room : 32;
+        *list = ypi_realloc(*list, *room, sizeof **list);
+    }
+    (*list)[(*count)++] = value;
+}
+
+/* The seconds that the declared work takes at the ceilings as they were lately: the mean of the
+ * last two probes, or of the one there is. */
+static double bound_seconds(const struct ypi_roofline *r, const struct ypi_measured *told)
+{
+    double longest = NAN;
+    for (int i = 0; i < YPI_BOUNDS; i++) {
+        const struct bound *b = &r->bounds[i];
+        if (b->count == 0)
+            continue;
+        double rate = b->rates[b->count - 1];
+        if (b->count > 1)
+            rate = (rate + b->rates[b->count - 2]) / 2;
+        longest = fmax(longest, told->bounds[i].work / rate);
+    }
+    return longest;
+}
+
+static void leave_the_farther_alone(struct ypi_roofline *r, const struct ypi_measured *told)
+{
+    struct bound *b = r->bounds;
+    if (b[0].count == 0 || b[1].count == 0)
+        return;
+    double first = told->bounds[0].work / b[0].rates[b[0].count - 1];
+    double second = told->bounds[1].work / b[1].rates[b[1].count - 1];
+    b[0].far = first * FARTHER < second;
+    b[1].far = second * FARTHER < first;
+}
+
+void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *told)
+{
+    if (r->bounds[0].probe == NULL && r->bounds[1].probe == NULL)
+        return;
+    wait_for_quiet();
+    for (int i = 0; i < YPI_BOUNDS; i++) {
+        struct bound *b = &r->bounds[i];
+        if (b->probe != NULL && !b->far)
+            append(&b->rates, &b->count, &b->room, ypi_probe_run(b->probe, PROBE_SECONDS));
+    }
+    if (told->count > r->shared) {
+        struct ypi_estimate stretch =
+            ypi_estimate(told->samples + r->shared, told->count - r->shared);
+        append(&told->shares, &told->share_count, &r->share_room,
+               bound_seconds(r, told) / stretch.median);
+    }
+    r->shared = told->count;
+    if (r->each)
+        leave_the_farther_alone(r, told);
+}
+
+bool ypi_roofline_due(const struct ypi_roofline *r, double stretch)
+{
+    return r->each && stretch >= STRETCH_SECONDS;
+}
+
+size_t ypi_roofline_bytes(const struct ypi_roofline *r)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < YPI_BOUNDS; i++)
+        bytes += r->bounds[i].probe != NULL ? ypi_probe_bytes(r->bounds[i].probe) : 0;
+    return bytes;
+}
+
+static void tell_bound(const struct bound *b, struct ypi_ceiling *told)
+{
+    struct ypi_estimate e = ypi_estimate(b->rates, b->count);
+    told->probes = (int)b->count;
+    told->rate = e.median;
+    told->low = e.min;
+    told->high = e.max;
+}
+
+void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *told)
+{
+    double longest = 0;
+    told->bound = -1;
+    for (int i = 0; i < YPI_BOUNDS; i++) {
+        struct bound *b = &r->bounds[i];
+        tell_bound(b, &told->bounds[i]);
+        double seconds = told->bounds[i].work / told->bounds[i].rate;
+        if (b->count > 0 && seconds > longest) {
+            longest = seconds;
+            told->bound = i;
+        }
+        ypi_probe_close(b->probe);
+        free(b->rates);
+    }
+    free(r);
+}
