@@ -7,10 +7,13 @@
 #include <yieldpoint/device.h>
 #include <yieldpoint/isa.h>
 
+enum { YPI_LEVELS_MAX = 6 };
+
 /* A level of memory as `threads` processors of this process see it. */
 struct ypi_level {
     char name[8];   /* "L1", "L2", "L3", "memory" */
     size_t size;    /* bytes of one instance; memory: 0 */
+    size_t total;   /* of all instances that these processors have; memory: four times the caches */
     size_t working; /* bytes that a probe of this level touches on each thread */
 };
 
