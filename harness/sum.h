@@ -1,4 +1,4 @@
-/* Sums and norms that lose nothing to rounding or range. */
+/* Sums and norms that lose nothing to rounding or range, and twice the digits where those count. */
 #ifndef YPI_SUM_H
 #define YPI_SUM_H
 
@@ -50,6 +50,54 @@ static inline double ypi_norm_value(const struct ypi_norm *norm)
     if (norm->strange != 0) /* NaN is not 0 either */
         return norm->strange;
     return norm->largest * sqrt(norm->squares);
+}
+
+/* A number as high + low, low at most half a unit in the last place of high: some 32 digits
+ * (Dekker, 1971). Only for finite numbers. */
+struct ypi_pair {
+    double high, low;
+};
+
+/* a + b, nothing lost. */
+static inline struct ypi_pair ypi_pair_sum(double a, double b)
+{
+    double sum = a + b;
+    double of_b = sum - a;
+    return (struct ypi_pair){sum, a - (sum - of_b) + (b - of_b)};
+}
+
+/* a * b, nothing lost unless it is below the range. */
+static inline struct ypi_pair ypi_pair_product(double a, double b)
+{
+    double product = a * b;
+    return (struct ypi_pair){product, fma(a, b, -product)};
+}
+
+static inline struct ypi_pair ypi_pair_minus(struct ypi_pair a)
+{
+    return (struct ypi_pair){-a.high, -a.low};
+}
+
+static inline struct ypi_pair ypi_pair_add(struct ypi_pair a, struct ypi_pair b)
+{
+    struct ypi_pair high = ypi_pair_sum(a.high, b.high), low = ypi_pair_sum(a.low, b.low);
+    struct ypi_pair sum = ypi_pair_sum(high.high, high.low + low.high);
+    return ypi_pair_sum(sum.high, sum.low + low.low);
+}
+
+static inline struct ypi_pair ypi_pair_mul(struct ypi_pair a, struct ypi_pair b)
+{
+    struct ypi_pair product = ypi_pair_product(a.high, b.high);
+    double cross = fma(a.high, b.low, a.low * b.high);
+    return ypi_pair_sum(product.high, product.low + cross);
+}
+
+static inline struct ypi_pair ypi_pair_div(struct ypi_pair a, struct ypi_pair b)
+{
+    double quotient = a.high / b.high;
+    struct ypi_pair part = ypi_pair_mul((struct ypi_pair){quotient, 0}, b);
+    struct ypi_pair rest = ypi_pair_add(a, ypi_pair_minus(part));
+    return ypi_pair_sum(quotient, rest.high / b.high);
 }
 
 #endif
