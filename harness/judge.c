@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* No processor does anything in less: a tenth of a cycle at 5 GHz. */
+#define IMPOSSIBLE_SECONDS 20e-12
+
 void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
 {
     for (int i = 0; i < r->measured_count; i++) {
@@ -219,6 +222,11 @@ static void add_notes(struct ypi_result *r, bool noisy)
         const struct ypi_measured *m = &r->measured[i];
         if (ypi_counts_contradict(m, sentence, sizeof sentence))
             ypi_result_note(r, "'%s' %s", m->name, sentence);
+        if (m->count > 0 && m->estimate.median < IMPOSSIBLE_SECONDS)
+            ypi_result_note(r,
+                            "'%s' takes no time: the compiler has removed the work; yp_keep() what "
+                            "it computes",
+                            m->name);
         double half = (m->estimate.high - m->estimate.low) / 2 / m->estimate.median;
         bool wide = noisy || r->failure_count > 0 || half > 0.05;
         if (m->count > 1 && wide &&

@@ -447,10 +447,11 @@ uint64_t ypi_measure_batch(struct yp_measurement *m)
     return m->batch;
 }
 
-bool ypi_measure_sampled(struct yp_measurement *m)
+/* A break leaves some of the batch. */
+uint64_t ypi_measure_sampled(struct yp_measurement *m, uint64_t left)
 {
-    m->whole = true;
-    return false;
+    m->whole = left == 0;
+    return 0;
 }
 
 size_t yp_rotations(size_t bytes)

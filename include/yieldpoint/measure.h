@@ -67,8 +67,9 @@ struct yp_measurement; /* of the running case, owned by it */
     for (struct yp_measurement *ypi_m_ =                                                        \
              ypi_measure_begin(t_, YPI_MEASURE_OPTIONS{.name = name_, __VA_ARGS__});            \
          ypi_measure_next(ypi_m_);)                                                             \
-        for (uint64_t ypi_i_ = ypi_measure_batch(ypi_m_);                                       \
-             ypi_i_ > 0 || ypi_measure_sampled(ypi_m_); ypi_i_--)
+        for (uint64_t ypi_i_ = ypi_measure_batch(ypi_m_), ypi_open_ = 1; ypi_open_ != 0;        \
+             ypi_open_ = ypi_measure_sampled(ypi_m_, ypi_i_))                                   \
+            for (; ypi_i_ > 0; ypi_i_--)
 
 /* A named part of an iteration, inside a yp_measure block:
  *     yp_phase(t, "forward") { ... }
@@ -87,7 +88,7 @@ size_t yp_rotations(size_t bytes);
 struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_options options);
 bool ypi_measure_next(struct yp_measurement *m);
 uint64_t ypi_measure_batch(struct yp_measurement *m);
-bool ypi_measure_sampled(struct yp_measurement *m); /* always false */
+uint64_t ypi_measure_sampled(struct yp_measurement *m, uint64_t left); /* always 0 */
 bool ypi_phase_begin(struct yp_case *t, const char *name);
 bool ypi_phase_end(struct yp_case *t); /* always false */
 

@@ -43,7 +43,9 @@ struct yp_serve_options {
     for (struct yp_measurement *ypi_m_ =                                                        \
              ypi_serve_begin(t_, YPI_SERVE_OPTIONS{.name = name_, __VA_ARGS__});                \
          ypi_measure_next(ypi_m_);)                                                             \
-        for (bool ypi_once_ = true; ypi_once_ || ypi_measure_sampled(ypi_m_); ypi_once_ = false)
+        for (uint64_t ypi_i_ = 1, ypi_open_ = 1; ypi_open_ != 0;                                \
+             ypi_open_ = ypi_measure_sampled(ypi_m_, ypi_i_))                                   \
+            for (; ypi_i_ > 0; ypi_i_--)
 /* clang-format on */
 
 struct yp_measurement *ypi_serve_begin(struct yp_case *t, struct yp_serve_options options);
