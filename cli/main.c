@@ -15,8 +15,9 @@ static const struct command {
     const char *help;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"history", "[-n N] [--id PART] [--outcome NAME] [--json]",
-     "what ran, newest first: 20 results, or N; those whose id has PART in it; those that failed",
+    {"history", "[-n N] [--id PART] [--outcome NAME] [--attempts] [--json]",
+     "what ran, newest first: 20 results, or N; those whose id has PART in it; those that failed;\n"
+     "      with the fresh processes that confirmed a case or had its allocations refused",
      ypi_report_history},
     {"show", "[ID | PREFIX | last] [--samples] [--json]",
      "all that is stored of one result: the newest one of a case's id or of a part of it, or the\n"

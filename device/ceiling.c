@@ -19,7 +19,7 @@
 #define CHUNK ((size_t)128 << 10)
 #define STEPS 4096
 #define TRIAL_SECONDS 0.003
-enum { TRIALS = 3, THREADS_MOST = 1024 };
+enum { TRIALS = 3 };
 #define PAGE ((size_t)4096)
 
 struct worker {
@@ -248,8 +248,8 @@ static void lay_out(struct ypi_probe *p, const struct ypi_level *level, const in
 struct ypi_probe *ypi_probe_open(enum yp_ceiling ceiling, const struct ypi_level *level,
                                  int threads, enum yp_isa isa)
 {
-    int cpus[THREADS_MOST];
-    int allowed = ypi_cpus_allowed(cpus, THREADS_MOST);
+    const int *cpus = NULL;
+    int allowed = ypi_own_processors(&cpus);
     if (ceiling <= YP_NO_CEILING || ceiling >= YP_CEILINGS) {
         yp_set_error(YP_INVALID, "ceiling is %d: allowed is 1 to %d", (int)ceiling,
                      YP_CEILINGS - 1);
@@ -262,7 +262,7 @@ struct ypi_probe *ypi_probe_open(enum yp_ceiling ceiling, const struct ypi_level
         return NULL;
     }
     struct ypi_probe *p = calloc(1, sizeof *p);
-    struct worker *workers = calloc(THREADS_MOST, sizeof *workers);
+    struct worker *workers = calloc(YPI_PROCESSORS_MAX, sizeof *workers);
     if (p == NULL || workers == NULL || allowed == 0) {
         yp_set_error(YP_OUT_OF_MEMORY, "probe of %s: no memory", yp_ceiling_name(ceiling));
         free(p);

@@ -65,16 +65,25 @@ int ypi_caches_read(const char *root, const int *cpus, int cpu_count, struct ypi
     return count;
 }
 
-int ypi_cpus_allowed(int *out, int most)
+static int own[YPI_PROCESSORS_MAX];
+static int own_count;
+
+static void read_own(void)
 {
     cpu_set_t set;
-    int count = 0;
     if (sched_getaffinity(0, sizeof set, &set) != 0)
-        return 0;
-    for (int cpu = 0; cpu < CPU_SETSIZE && count < most; cpu++)
+        return;
+    for (int cpu = 0; cpu < CPU_SETSIZE && own_count < YPI_PROCESSORS_MAX; cpu++)
         if (CPU_ISSET((size_t)cpu, &set))
-            out[count++] = cpu;
-    return count;
+            own[own_count++] = cpu;
+}
+
+int ypi_own_processors(const int **out)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_own);
+    *out = own;
+    return own_count;
 }
 
 /* Bytes of one level that the first `threads` of the processors have together. */
@@ -129,19 +138,17 @@ int ypi_levels_from(const struct ypi_cache *all, int count, const int *cpus, int
 
 static void read_once(void)
 {
-    enum { CPUS = 1024 };
-    static int cpus[CPUS];
-    int count = ypi_cpus_allowed(cpus, CPUS);
+    const int *cpus = NULL;
+    int count = ypi_own_processors(&cpus);
     cache_count = ypi_caches_read("/sys/devices/system/cpu", cpus, count, caches, YPI_CACHES_MAX);
 }
 
 int ypi_levels(int threads, struct ypi_level *out, int most)
 {
-    enum { CPUS = 1024 };
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    int cpus[CPUS];
+    const int *cpus = NULL;
+    int count = ypi_own_processors(&cpus);
     pthread_once(&once, read_once);
-    int count = ypi_cpus_allowed(cpus, CPUS);
     if (threads <= 0 || threads > count)
         threads = count;
     return ypi_levels_from(caches, cache_count, cpus, threads, out, most);

@@ -4,7 +4,7 @@
 
 #include "ceiling.h"
 
-enum { YPI_CACHES_MAX = 8192 };
+enum { YPI_CACHES_MAX = 8192, YPI_PROCESSORS_MAX = 1024 };
 
 struct ypi_cache {
     int cpu, level;
@@ -16,8 +16,9 @@ struct ypi_cache {
 int ypi_caches_read(const char *root, const int *cpus, int cpu_count, struct ypi_cache *out,
                     int most);
 
-/* Processors that this thread may run on. */
-int ypi_cpus_allowed(int *out, int most);
+/* The processors that this process could use when it was first asked: a thread that was bound to
+ * one since does not change them. Static. */
+int ypi_own_processors(const int **out);
 
 /* As ypi_levels, for the first `threads` of `cpus`. */
 int ypi_levels_from(const struct ypi_cache *all, int count, const int *cpus, int threads,

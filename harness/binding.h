@@ -23,15 +23,35 @@ bool ypi_cpus_parse(const char *list, unsigned char *out, int most);
 enum yp_status ypi_cpus_confine(const char *list);
 
 /* Binds the calling thread to the first core this process may use and its memory to that node.
- * `bind` AUTO is resolved. YP_UNSUPPORTED with the reason where the system does not let it. */
+ * Threads it starts afterwards inherit that core until ypi_bind_threads moves them on. `bind` AUTO
+ * is resolved. YP_UNSUPPORTED with the reason where the system does not let it. */
 enum yp_status ypi_bind_self(enum ypi_bind bind);
 
 /* Binds every other thread of the process (a pool exists by now) to the next core in turn, hyper-
- * threads last. Returns how many were bound. Threads that carry an affinity of their own already
- * (OMP_PROC_BIND, a library) are left alone. */
+ * threads last, always to one that the fewest are bound to; those of an earlier call stay. Returns
+ * how many were bound. Threads that carry an affinity of their own already (OMP_PROC_BIND, a
+ * library) are left alone, and so are those that block all signals: helpers of libraries, which
+ * wait most of the time and would take a core from a worker. */
 int ypi_bind_threads(enum ypi_bind bind);
 
 /* As many processors as this process may use. */
 int ypi_processors(void);
+
+/* These processors, a byte each, YPI_CPUS_MAX of them. They are what all threads together may use
+ * when it is first asked for (by any function here), less what ypi_cpus_confine takes away, and
+ * stay the same when threads are bound later. */
+const unsigned char *ypi_cpus_allowed(void);
+
+struct hwloc_topology;
+
+/* One of these processors after the other, as threads are to be bound: in the order of the cores,
+ * which keeps to one node until it is full, first one of every core, then the second ones. Returns
+ * how many there are; `out` takes `most`. */
+int ypi_bind_order(struct hwloc_topology *topology, const unsigned char *allowed, int *out,
+                   int most);
+
+/* What AUTO means for these processors; the others are what they are. */
+enum ypi_bind ypi_bind_resolve(struct hwloc_topology *topology, const unsigned char *allowed,
+                               enum ypi_bind bind);
 
 #endif

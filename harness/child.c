@@ -431,7 +431,6 @@ static void begin(struct yp_case *t)
     setvbuf(stdout, NULL, _IOLBF, 0);
     yp_device_set_limit(yp_device_cpu(), wire->memory_limit);
     t->child->device = ypi_device_open(t->device);
-    ypi_bind_self(wire->bind);
     t->child->descriptors = ypi_descriptors();
     ypi_reset_resident_peak();
     t->child->resident_before = ypi_self_status("VmRSS:");

@@ -1,9 +1,11 @@
 #include "budget.h"
+#include "record.h"
 #include "tell.h"
 #include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -27,42 +29,121 @@ static void add_field(struct ypi_text *row, const char *text)
     ypi_text_add(row, "\"");
 }
 
-static void begin_row(struct ypi_text *rows, const struct ypi_session *s,
-                      const struct ypi_result *r, const char *kind, const char *name)
+/* Columns are only ever added at the end, so that who reads them by position goes on. */
+static const char header[] = "started,run,id,outcome,kind,name,repeat,seed,unit,value,low,high,"
+                             "samples,items,share,cpu,p90,p99,met,attempt\n";
+
+struct rows {
+    struct ypi_text text;
+    const struct ypi_session *s;
+    const struct ypi_result *r;
+};
+
+static void begin_row(struct rows *rows, const char *kind, const char *name, const char *unit)
 {
-    const char *fields[] = {s->run_id, r->c->id, ypi_outcome_name(r->outcome), kind, name};
-    ypi_text_add(rows, "%.3f", r->started);
+    const struct ypi_result *r = rows->r;
+    const char *fields[] = {rows->s->run_id, r->c->id, ypi_outcome_name(r->outcome), kind, name};
+    ypi_text_add(&rows->text, "%.3f", r->started);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        ypi_text_add(rows, ",");
-        add_field(rows, fields[i]);
+        ypi_text_add(&rows->text, ",");
+        add_field(&rows->text, fields[i]);
     }
-    ypi_text_add(rows, ",%d,%llu,", r->c->repeat, (unsigned long long)r->c->seed);
+    ypi_text_add(&rows->text, ",%d,%llu,", r->c->repeat, (unsigned long long)r->c->seed);
+    add_field(&rows->text, unit);
 }
 
-static void add_rows(struct ypi_text *rows, const struct ypi_session *s, const struct ypi_result *r)
+/* What is not known is an empty field. */
+static void add_figure(struct rows *rows, double value, int digits)
 {
-    begin_row(rows, s, r, "duration", "case");
-    ypi_text_add(rows, "s,%.9g,,,,\n", r->duration);
-    for (int i = 0; i < r->measured_count; i++) {
-        const struct ypi_measured *m = &r->measured[i];
-        begin_row(rows, s, r, "measurement", m->name);
-        ypi_text_add(rows, "s,%.9g,%.9g,%.9g,%zu,%.9g\n", m->estimate.median, m->estimate.low,
-                     m->estimate.high, m->count, m->items);
-    }
-    for (int i = 0; i < r->value_count; i++) {
-        begin_row(rows, s, r, "value", r->values[i].name);
-        add_field(rows, r->values[i].unit);
-        ypi_text_add(rows, ",%.17g,,,,\n", r->values[i].value);
-    }
-    for (int i = 0; i < r->gradient_count; i++) {
-        begin_row(rows, s, r, r->gradients[i].precision ? "precision" : "gradient",
-                  r->gradients[i].name);
-        ypi_text_add(rows, ",%.9g,,,,\n", r->gradients[i].error);
-    }
+    ypi_text_add(&rows->text, ",");
+    if (!isnan(value))
+        ypi_text_add(&rows->text, "%.*g", digits, value);
+}
+
+/* The columns value, low and high; an exact value has no interval. */
+static void add_interval(struct rows *rows, double value, double low, double high, int digits)
+{
+    bool exact = !(low < high);
+    add_figure(rows, value, digits);
+    add_figure(rows, exact ? NAN : low, digits);
+    add_figure(rows, exact ? NAN : high, digits);
+}
+
+/* After the columns samples to p99. */
+static void end_row(struct rows *rows, const char *met)
+{
+    ypi_text_add(&rows->text, ",%s,%d\n", met, rows->r->attempt);
+}
+
+static void end_plain_row(struct rows *rows, const char *met)
+{
+    ypi_text_add(&rows->text, ",,,,,,");
+    end_row(rows, met);
+}
+
+static void add_exact(struct rows *rows, const char *kind, const char *name, const char *unit,
+                      double value)
+{
+    begin_row(rows, kind, name, unit);
+    add_interval(rows, value, NAN, NAN, 9);
+    end_plain_row(rows, "");
+}
+
+static void add_measurement(struct rows *rows, const struct ypi_measured *m)
+{
+    const struct ypi_estimate *e = &m->estimate;
+    begin_row(rows, "measurement", m->name, "s");
+    add_figure(rows, e->median, 9);
+    add_figure(rows, e->low, 9);
+    add_figure(rows, e->high, 9);
+    ypi_text_add(&rows->text, ",%zu,%.9g", m->count, m->items);
+    add_figure(rows, m->share_count > 0 ? m->share_estimate.median : NAN, 9);
+    add_figure(rows, m->cpu != NULL ? m->cpu_estimate.median : NAN, 9);
+    add_figure(rows, e->p90, 9);
+    add_figure(rows, e->p99, 9);
+    end_row(rows, "");
+}
+
+static void add_value(struct rows *rows, const struct ypi_value *v)
+{
+    begin_row(rows, "value", v->name, v->unit);
+    add_interval(rows, v->value, v->low, v->high, 17);
+    end_plain_row(rows, "");
+}
+
+/* Named by all that tells it from the case's other budgets. */
+static void add_verdict(struct rows *rows, const struct ypi_verdict *v)
+{
+    const struct yp_budget *b = v->budget;
+    char detail[YPI_DETAIL_MAX];
+    bool more = ypi_budget_detail(detail, b);
+    const char *of = b->name != NULL ? b->name : b->memory == YP_DEVICE ? "device" : "host";
+    char *name =
+        ypi_format("%s %s%s%s", ypi_budget_kind_name(b->kind), of, more ? " " : "", detail);
+    begin_row(rows, "verdict", name, "");
+    add_interval(rows, v->measured, v->low, v->high, 9);
+    end_plain_row(rows, ypi_met_name(v->met));
+    free(name);
+}
+
+static void add_rows(struct rows *rows)
+{
+    const struct ypi_result *r = rows->r;
+    add_exact(rows, "duration", "case", "s", r->duration);
+    for (int i = 0; i < r->measured_count; i++)
+        add_measurement(rows, &r->measured[i]);
+    for (int i = 0; i < r->value_count; i++)
+        add_value(rows, &r->values[i]);
+    for (int i = 0; i < r->gradient_count; i++)
+        add_exact(rows, r->gradients[i].precision ? "precision" : "gradient", r->gradients[i].name,
+                  "", r->gradients[i].error);
     if (r->has_memory) {
-        begin_row(rows, s, r, "memory", "host peak");
-        ypi_text_add(rows, "B,%llu,,,,\n", (unsigned long long)r->memory.host.allocated_peak);
+        begin_row(rows, "memory", "host peak", "B");
+        ypi_text_add(&rows->text, ",%llu,,", (unsigned long long)r->memory.host.allocated_peak);
+        end_plain_row(rows, "");
     }
+    for (int i = 0; i < r->verdict_count; i++)
+        add_verdict(rows, &r->verdicts[i]);
 }
 
 /* All of it or nothing: half a row would run into the next one. */
@@ -84,29 +165,72 @@ static bool write_rows(int fd, off_t end, const struct ypi_text *rows)
     return true;
 }
 
+static enum yp_status refuse(const char *path)
+{
+    return yp_set_error(YP_IO, "--csv %s: %s", path, strerror(errno));
+}
+
+/* Rows of another shape would make the file unreadable. */
+static enum yp_status check_header(const char *path)
+{
+    char first[sizeof header] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return refuse(path);
+    ssize_t size = read(fd, first, sizeof first - 1);
+    enum yp_status status = size < 0 ? refuse(path) : YP_OK;
+    close(fd);
+    if (status == YP_OK && strcmp(first, header) != 0)
+        status = yp_set_error(
+            YP_IO, "--csv %s: the file's header is of another version; name another file", path);
+    return status;
+}
+
+/* Locked, for two runs may append to one file and one of them writes the header. Where a file
+ * system has no locks, rows are still appended whole. -1 with the error set. */
+static int open_to_append(const char *path, struct stat *file)
+{
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0) {
+        (void)refuse(path);
+        return -1;
+    }
+    enum yp_status status = YP_OK;
+    (void)flock(fd, LOCK_EX);
+    if (fstat(fd, file) != 0)
+        status = refuse(path);
+    else if (file->st_size > 0 && S_ISREG(file->st_mode))
+        status = check_header(path);
+    if (status == YP_OK)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+enum yp_status ypi_csv_check(const char *path)
+{
+    struct stat file;
+    int fd = open_to_append(path, &file);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 ? YP_OK : YP_IO;
+}
+
 enum yp_status ypi_csv_append(const char *path, const struct ypi_session *s,
                               const struct ypi_result *r)
 {
-    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    struct stat file;
+    int fd = open_to_append(path, &file);
     if (fd < 0)
-        return yp_set_error(YP_IO, "--csv %s: %s", path, strerror(errno));
-    struct ypi_text rows = {0};
-    struct stat status;
-    enum yp_status result = YP_OK;
-    /* Two runs may append to one file: the header is written by one of them. Where a file system
-     * has no locks, rows are still appended whole. */
-    (void)flock(fd, LOCK_EX);
-    if (fstat(fd, &status) != 0) {
-        result = yp_set_error(YP_IO, "--csv %s: %s", path, strerror(errno));
-    } else {
-        if (status.st_size == 0)
-            ypi_text_add(&rows, "started,run,id,outcome,kind,name,repeat,seed,unit,value,low,high,"
-                                "samples,items\n");
-        add_rows(&rows, s, r);
-        if (!write_rows(fd, status.st_size, &rows))
-            result = yp_set_error(YP_IO, "--csv %s: %s", path, strerror(errno));
-    }
+        return YP_IO;
+    struct rows rows = {.s = s, .r = r};
+    if (file.st_size == 0)
+        ypi_text_add(&rows.text, "%s", header);
+    add_rows(&rows);
+    enum yp_status status = YP_OK;
+    if (!write_rows(fd, file.st_size, &rows.text))
+        status = refuse(path);
     close(fd);
-    free(ypi_text_take(&rows));
-    return result;
+    free(ypi_text_take(&rows.text));
+    return status;
 }

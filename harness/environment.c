@@ -1,5 +1,6 @@
 #include "environment.h"
 
+#include "cgroup_path.h"
 #include "git.h"
 #include "topology.h"
 
@@ -99,33 +100,6 @@ static void add_virtualisation(struct ypi_environment *e)
 
 /* -- control group ------------------------------------------------------------------------- */
 
-/* The group of this process in the hierarchy that /proc/self/cgroup lists with `controller`; ""
- * stands for version 2. */
-static bool group_of(const char *controller, char *out, size_t size)
-{
-    char text[4096];
-    char *rest = NULL;
-    if (!read_text("/proc/self/cgroup", text, sizeof text))
-        return false;
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        char *names = strchr(line, ':');
-        char *path = names ? strchr(names + 1, ':') : NULL;
-        if (!path)
-            continue;
-        *path++ = '\0';
-        char *inner = NULL;
-        bool found = *controller == '\0' && names[1] == '\0';
-        for (char *name = strtok_r(names + 1, ",", &inner); name && !found;
-             name = strtok_r(NULL, ",", &inner))
-            found = strcmp(name, controller) == 0;
-        if (found) {
-            snprintf(out, size, "%s", strcmp(path, "/") == 0 ? "" : path);
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Processors' worth of time that one group may use; 0: as much as there is. */
 static double quota_of(const char *group, bool version_2)
 {
@@ -146,24 +120,19 @@ static double quota_of(const char *group, bool version_2)
     return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/* The tightest of the group and all above it holds. Inside a container the path may be the
- * host's, and the container's own group is then the root. */
+/* The tightest of the group and all above it holds. */
 static void add_quota(struct ypi_environment *e)
 {
     char group[2048];
     double least = 0;
     for (int version = 1; version <= 2; version++) {
-        if (!group_of(version == 2 ? "" : "cpu", group, sizeof group))
+        if (!ypi_cgroup_path("", version == 2 ? "" : "cpu", group, sizeof group))
             continue;
-        for (;;) {
+        do {
             double quota = quota_of(group, version == 2);
             if (quota > 0 && (least <= 0 || quota < least))
                 least = quota;
-            char *slash = strrchr(group, '/');
-            if (!slash)
-                break;
-            *slash = '\0';
-        }
+        } while (ypi_cgroup_above(group));
     }
     if (least > 0)
         add(e, "cgroup.cpu.quota", "%g", least);

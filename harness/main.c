@@ -64,14 +64,7 @@ static FILE *take_output(const struct ypi_options *o)
 /* Before anything runs, rather than after all of it. */
 static bool can_append(const char *csv)
 {
-    int fd = csv != NULL ? open(csv, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644) : -1;
-    if (csv != NULL && fd < 0) {
-        yp_set_error(YP_IO, "--csv %s: %s", csv, strerror(errno));
-        return false;
-    }
-    if (fd >= 0)
-        close(fd);
-    return true;
+    return csv == NULL || ypi_csv_check(csv) == YP_OK;
 }
 
 /* A full disk or a closed pipe shows when what was written is flushed. */

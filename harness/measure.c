@@ -338,6 +338,8 @@ static double end_batch(struct yp_measurement *m)
 
 static bool begin_sampling(struct yp_measurement *m, double batch_seconds)
 {
+    /* The pool that the work uses is there by now. */
+    ypi_bind_self(ypi_child_wire(m->t)->bind);
     ypi_bind_threads(ypi_child_wire(m->t)->bind);
     m->state = YPI_MEASURE_SAMPLING;
     if (m->roofline != NULL)

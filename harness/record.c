@@ -1,6 +1,7 @@
 #include "record.h"
 
 #include "budget.h"
+#include "record_measured.h"
 #include "row.h"
 
 #include <stdio.h>
@@ -223,6 +224,9 @@ static bool add_main_row(struct ypi_history *h, const char *id, const char *run_
     }
     ypi_row_text(&r, result->tail ? result->tail : "");
     ypi_row_unsigned(&r, result->output_bytes);
+    ypi_row_int(&r, result->attempt);
+    ypi_row_unsigned(&r, result->fail_allocation);
+    ypi_row_text(&r, result->note);
     bool ok = ypi_row_store(&r);
     return ok && (!result->has_memory || add_memory(h, id, "host", &result->memory.host));
 }
@@ -247,62 +251,20 @@ static bool add_failures(struct ypi_history *h, const char *id, const struct ypi
     return ok;
 }
 
-static bool add_samples(struct ypi_history *h, const char *id, int position,
-                        const struct ypi_measured *m)
-{
-    struct ypi_row r = ypi_row(&h->statements, YPI_ADD_SAMPLES);
-    ypi_row_text(&r, id);
-    ypi_row_int(&r, position);
-    ypi_row_doubles(&r, m->samples, m->count);
-    bool ok = ypi_row_store(&r);
-    for (int i = 0; ok && i < m->phase_count; i++) {
-        r = ypi_row(&h->statements, YPI_ADD_PHASE);
-        ypi_row_text(&r, id);
-        ypi_row_int(&r, position);
-        ypi_row_int(&r, i);
-        ypi_row_text(&r, m->phases[i].name);
-        ypi_row_real(&r, m->phases[i].seconds);
-        ok = ypi_row_store(&r);
-    }
-    return ok;
-}
-
-static bool add_measurement(struct ypi_history *h, const char *id, int position,
-                            const struct ypi_measured *m)
-{
-    struct ypi_row r = ypi_row(&h->statements, YPI_ADD_MEASUREMENT);
-    ypi_row_text(&r, id);
-    ypi_row_int(&r, position);
-    ypi_row_text(&r, m->name);
-    ypi_row_text(&r, m->unit);
-    ypi_row_real(&r, m->items);
-    ypi_row_real(&r, m->flops);
-    ypi_row_real(&r, m->bytes);
-    ypi_row_unsigned(&r, m->batch);
-    ypi_row_unsigned(&r, m->warmup);
-    ypi_row_text(&r, ypi_stop_name(m->stop));
-    ypi_row_unsigned(&r, m->count);
-    ypi_row_real(&r, m->estimate.median);
-    ypi_row_real(&r, m->estimate.low);
-    ypi_row_real(&r, m->estimate.high);
-    ypi_row_real(&r, m->estimate.coverage);
-    ypi_row_real(&r, m->estimate.mean);
-    ypi_row_real(&r, m->estimate.sd);
-    ypi_row_real(&r, m->estimate.min);
-    ypi_row_real(&r, m->estimate.max);
-    return ypi_row_store(&r) && add_samples(h, id, position, m);
-}
-
 static bool add_values(struct ypi_history *h, const char *id, const struct ypi_result *result)
 {
     bool ok = true;
     for (int i = 0; ok && i < result->value_count; i++) {
+        const struct ypi_value *v = &result->values[i];
         struct ypi_row r = ypi_row(&h->statements, YPI_ADD_VALUE);
         ypi_row_text(&r, id);
         ypi_row_int(&r, i);
-        ypi_row_text(&r, result->values[i].name);
-        ypi_row_text(&r, result->values[i].unit);
-        ypi_row_real(&r, result->values[i].value);
+        ypi_row_text(&r, v->name);
+        ypi_row_text(&r, v->unit);
+        ypi_row_real(&r, v->value);
+        ypi_row_real(&r, v->low);
+        ypi_row_real(&r, v->high);
+        ypi_row_int(&r, v->of_speed);
         ok = ypi_row_store(&r);
     }
     return ok;
@@ -325,6 +287,7 @@ static bool add_gradients(struct ypi_history *h, const char *id, const struct yp
         ypi_row_real(&r, g->got);
         ypi_row_text(&r, g->tensor);
         ypi_row_int(&r, g->checked);
+        ypi_row_real(&r, g->resolution);
         ok = ypi_row_store(&r);
     }
     return ok;
@@ -336,6 +299,7 @@ static bool add_verdicts(struct ypi_history *h, const char *id, const struct ypi
     for (int i = 0; ok && i < result->verdict_count; i++) {
         const struct ypi_verdict *v = &result->verdicts[i];
         const struct yp_budget *b = v->budget;
+        char detail[YPI_DETAIL_MAX];
         struct ypi_row r = ypi_row(&h->statements, YPI_ADD_VERDICT);
         ypi_row_text(&r, id);
         ypi_row_int(&r, i);
@@ -351,6 +315,9 @@ static bool add_verdicts(struct ypi_history *h, const char *id, const struct ypi
         ypi_row_real(&r, v->low);
         ypi_row_real(&r, v->high);
         ypi_row_real(&r, v->distance);
+        ypi_row_text(&r, ypi_budget_detail(detail, b) ? detail : NULL);
+        ypi_row_int(&r, v->asked);
+        ypi_row_int(&r, v->confirmed);
         ok = ypi_row_store(&r);
     }
     return ok;
@@ -358,12 +325,15 @@ static bool add_verdicts(struct ypi_history *h, const char *id, const struct ypi
 
 static bool add_result(struct ypi_history *h, const char *run_id, const struct ypi_result *result)
 {
-    char id[37];
-    ypi_uuid(id);
+    char id[sizeof result->id];
+    if (*result->id)
+        memcpy(id, result->id, sizeof id);
+    else
+        ypi_uuid(id);
     bool ok = add_case(h, result->c) && add_main_row(h, id, run_id, result) &&
               add_failures(h, id, result);
     for (int i = 0; ok && i < result->measured_count; i++)
-        ok = add_measurement(h, id, i, &result->measured[i]);
+        ok = ypi_record_measured(&h->statements, id, i, &result->measured[i]);
     return ok && add_values(h, id, result) && add_gradients(h, id, result) &&
            add_verdicts(h, id, result);
 }
@@ -372,8 +342,19 @@ enum yp_status ypi_history_add(struct ypi_history *h, const char *run_id,
                                const struct ypi_result *result)
 {
     char what[512];
-    snprintf(what, sizeof what, "storing %s, repeat %d", result->c->id, result->c->repeat);
+    snprintf(what, sizeof what, "storing %s, repeat %d, attempt %d", result->c->id,
+             result->c->repeat, result->attempt);
     return end(h, simple(h, YPI_BEGIN) && add_result(h, run_id, result), what);
+}
+
+bool ypi_budget_detail(char out[YPI_DETAIL_MAX], const struct yp_budget *budget)
+{
+    *out = '\0';
+    if (budget->kind == YP_BUDGET_MAX_COUNT)
+        snprintf(out, YPI_DETAIL_MAX, "%s", ypi_counter_name(budget->counter));
+    else if (budget->kind == YP_BUDGET_MAX_PERCENTILE)
+        snprintf(out, YPI_DETAIL_MAX, "p%g", 100 * budget->quantile);
+    return *out != '\0';
 }
 
 /* -- the file ------------------------------------------------------------------------------ */

@@ -33,12 +33,18 @@ struct ypi_history; /* an open database */
 struct ypi_history *ypi_history_open(const char *path);
 
 /* Each of these is one transaction: unless it is YP_OK nothing of it is stored, and what was
- * stored before stays. YP_INVALID: the run was not begun, or has this case and repeat already. */
+ * stored before stays. YP_INVALID: the run was not begun, or has this case, repeat and attempt
+ * already. A result without an id gets one. */
 enum yp_status ypi_history_begin(struct ypi_history *h, const struct ypi_run *run);
 enum yp_status ypi_history_add(struct ypi_history *h, const char *run_id,
                                const struct ypi_result *result);
 enum yp_status ypi_history_finish(struct ypi_history *h, const char *run_id, double ended,
                                   int exit_code);
+
+/* What the kind and the name of a budget leave open: its counter, or its quantile as "p99". False,
+ * with "", when there is no such thing. */
+#define YPI_DETAIL_MAX 32
+bool ypi_budget_detail(char out[YPI_DETAIL_MAX], const struct yp_budget *budget);
 
 /* Fresh UUID (version 4) from the kernel's random source, 36 characters and a NUL. */
 void ypi_uuid(char out[37]);

@@ -20,33 +20,49 @@ static const char *const sql[YPI_STATEMENTS] = {
                      " WHERE name <> excluded.name OR tags <> excluded.tags",
     [YPI_ADD_AXIS] = "INSERT OR IGNORE INTO axis (case_id, position, name, kind, value)"
                      " VALUES (?, ?, ?, ?, ?)",
-    [YPI_ADD_RESULT] = "INSERT INTO result (id, run_id, case_id, repeat, outcome, reason, started,"
-                       " setup, body, teardown, duration, timeout, ended, exit_code, signal,"
-                       " data_hash, seed, leaked_bytes, leaked_blocks, resident_before,"
-                       " resident_peak, tail, output_bytes) VALUES"
-                       " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [YPI_ADD_RESULT] =
+        "INSERT INTO result (id, run_id, case_id, repeat, outcome, reason, started,"
+        " setup, body, teardown, duration, timeout, ended, exit_code, signal, data_hash,"
+        " seed, leaked_bytes, leaked_blocks, resident_before, resident_peak, tail,"
+        " output_bytes, attempt, fail_allocation, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?,"
+        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [YPI_ADD_MEMORY] = "INSERT INTO memory (result_id, memory, allocated, allocated_peak, reserved,"
                        " reserved_peak, total, allocations, frees, refused, allowed)"
                        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [YPI_ADD_FAILURE] = "INSERT INTO failure (result_id, position, cause, message, file, line)"
                         " VALUES (?, ?, ?, ?, ?, ?)",
     [YPI_ADD_MEASUREMENT] =
-        "INSERT INTO measurement (result_id, position, name, unit, items, flops,"
-        " bytes, batch, warmup, stop, count, median, low, high, coverage, mean,"
-        " sd, min, max)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [YPI_ADD_SAMPLES] = "INSERT INTO samples (result_id, position, seconds) VALUES (?, ?, ?)",
+        "INSERT INTO measurement (result_id, position, name, unit, items, flops, bytes,"
+        " batch, warmup, stop, count, median, low, high, coverage, mean, sd, min, max,"
+        " p90, p99, p999, low_mild, high_mild, low_severe, high_severe, autocorrelation,"
+        " effective, kind, footprint, threads, cold, rate, growth_accounted,"
+        " growth_resident, cpu, cpu_low, cpu_high, bound, share, share_low, share_high,"
+        " share_coverage, stretches) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+        " ?, ?, ?)",
+    [YPI_ADD_SAMPLES] =
+        "INSERT INTO samples (result_id, position, seconds, cpu, shares) VALUES (?, ?, ?,"
+        " ?, ?)",
     [YPI_ADD_PHASE] = "INSERT INTO phase (result_id, position, phase, name, seconds)"
                       " VALUES (?, ?, ?, ?, ?)",
-    [YPI_ADD_VALUE] = "INSERT INTO value (result_id, position, name, unit, value)"
-                      " VALUES (?, ?, ?, ?, ?)",
+    [YPI_ADD_BOUND] =
+        "INSERT INTO bound (result_id, position, number, ceiling, level, threads, probes,"
+        " rate, low, high, work) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [YPI_ADD_NOISE] = "INSERT INTO noise (result_id, position, name, value) VALUES (?, ?, ?, ?)",
+    [YPI_ADD_COUNTER] =
+        "INSERT INTO counter (result_id, position, counter, source, count) VALUES (?, ?,"
+        " ?, ?, ?)",
+    [YPI_ADD_VALUE] =
+        "INSERT INTO value (result_id, position, name, unit, value, low, high, of_speed)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     [YPI_ADD_GRADIENT] =
         "INSERT INTO gradient (result_id, position, name, precision, error, allowed,"
-        " slope, expected, got, tensor, checked)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " slope, expected, got, tensor, checked, resolution) VALUES (?, ?, ?, ?, ?, ?, ?,"
+        " ?, ?, ?, ?, ?)",
     [YPI_ADD_VERDICT] =
         "INSERT INTO verdict (result_id, position, kind, name, memory, allowed, met,"
-        " measured, low, high, distance) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " measured, low, high, distance, detail, asked, confirmed) VALUES (?, ?, ?, ?, ?,"
+        " ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 };
 
 bool ypi_statements_prepare(struct ypi_statements *all, sqlite3 *db)

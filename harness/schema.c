@@ -113,9 +113,103 @@ static const char version_2[] =
     " FOREIGN KEY (result_id, position) REFERENCES measurement (result_id, position)"
     " ON DELETE CASCADE) WITHOUT ROWID;";
 
+/* A result is told apart by its attempt too, which takes a new table: SQLite cannot change a
+ * constraint. What refers to it keeps its rows, for references are not looked at meanwhile. The
+ * other tables only grow. What an older program did not know of a result is NULL. */
+static const char version_3_result[] =
+    "CREATE TABLE new_result ("
+    " id TEXT PRIMARY KEY,"
+    " run_id TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,"
+    " case_id TEXT NOT NULL REFERENCES test_case (id),"
+    " repeat INTEGER NOT NULL, outcome TEXT NOT NULL, reason TEXT,"
+    " started REAL NOT NULL, setup REAL, body REAL, teardown REAL, duration REAL, timeout REAL,"
+    " ended BOOLEAN NOT NULL, exit_code INTEGER, signal INTEGER,"
+    " data_hash TEXT, seed INTEGER NOT NULL,"
+    " leaked_bytes INTEGER, leaked_blocks INTEGER,"
+    " resident_before INTEGER, resident_peak INTEGER,"
+    " tail TEXT NOT NULL, output_bytes INTEGER NOT NULL DEFAULT 0,"
+    " attempt INTEGER NOT NULL DEFAULT 0," /* 0: the case; above: a fresh process for the same */
+    " fail_allocation INTEGER NOT NULL DEFAULT 0," /* refused on purpose; 0: none */
+    " note TEXT,"
+    " UNIQUE (run_id, case_id, repeat, attempt));"
+    "INSERT INTO new_result (rowid, id, run_id, case_id, repeat, outcome, reason, started, setup,"
+    " body, teardown, duration, timeout, ended, exit_code, signal, data_hash, seed, leaked_bytes,"
+    " leaked_blocks, resident_before, resident_peak, tail, output_bytes)"
+    " SELECT rowid, id, run_id, case_id, repeat, outcome, reason, started, setup,"
+    " body, teardown, duration, timeout, ended, exit_code, signal, data_hash, seed, leaked_bytes,"
+    " leaked_blocks, resident_before, resident_peak, tail, output_bytes FROM result;"
+    "DROP TABLE result;"
+    "ALTER TABLE new_result RENAME TO result;"
+    "CREATE INDEX result_case ON result (case_id, started);";
+
+static const char version_3_rest[] =
+    "ALTER TABLE measurement ADD COLUMN kind TEXT;"      /* work, serve, count; NULL: from before */
+    "ALTER TABLE measurement ADD COLUMN footprint REAL;" /* 0: memory */
+    "ALTER TABLE measurement ADD COLUMN threads INTEGER;"
+    "ALTER TABLE measurement ADD COLUMN cold BOOLEAN;"
+    "ALTER TABLE measurement ADD COLUMN rate REAL;" /* requests a second that were due */
+    "ALTER TABLE measurement ADD COLUMN p90 REAL;"  /* NULL: too few samples */
+    "ALTER TABLE measurement ADD COLUMN p99 REAL;"
+    "ALTER TABLE measurement ADD COLUMN p999 REAL;"
+    "ALTER TABLE measurement ADD COLUMN low_mild INTEGER;" /* outliers */
+    "ALTER TABLE measurement ADD COLUMN high_mild INTEGER;"
+    "ALTER TABLE measurement ADD COLUMN low_severe INTEGER;"
+    "ALTER TABLE measurement ADD COLUMN high_severe INTEGER;"
+    "ALTER TABLE measurement ADD COLUMN autocorrelation REAL;"
+    "ALTER TABLE measurement ADD COLUMN effective REAL;" /* number of independent samples */
+    "ALTER TABLE measurement ADD COLUMN cpu REAL;"       /* median, processor seconds */
+    "ALTER TABLE measurement ADD COLUMN cpu_low REAL;"
+    "ALTER TABLE measurement ADD COLUMN cpu_high REAL;"
+    "ALTER TABLE measurement ADD COLUMN growth_accounted REAL;" /* bytes an iteration */
+    "ALTER TABLE measurement ADD COLUMN growth_resident REAL;"
+    "ALTER TABLE measurement ADD COLUMN bound TEXT;" /* the nearer ceiling; '': not known */
+    "ALTER TABLE measurement ADD COLUMN share REAL;" /* of the bound */
+    "ALTER TABLE measurement ADD COLUMN share_low REAL;"
+    "ALTER TABLE measurement ADD COLUMN share_high REAL;"
+    "ALTER TABLE measurement ADD COLUMN share_coverage REAL;"
+    "ALTER TABLE measurement ADD COLUMN stretches INTEGER;" /* that the share was made of */
+
+    "ALTER TABLE samples ADD COLUMN cpu BLOB;"
+    "ALTER TABLE samples ADD COLUMN shares BLOB;" /* one a stretch */
+
+    "CREATE TABLE bound (" /* ceilings, as they were probed beside a measurement */
+    " result_id TEXT NOT NULL, position INTEGER NOT NULL, number INTEGER NOT NULL,"
+    " ceiling TEXT NOT NULL, level TEXT NOT NULL, threads INTEGER NOT NULL,"
+    " probes INTEGER NOT NULL, rate REAL, low REAL, high REAL, work REAL,"
+    " PRIMARY KEY (result_id, position, number),"
+    " FOREIGN KEY (result_id, position) REFERENCES measurement (result_id, position)"
+    " ON DELETE CASCADE) WITHOUT ROWID;"
+
+    "CREATE TABLE noise (" /* what went on beside a measurement; NULL: the kernel does not tell */
+    " result_id TEXT NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL, value REAL,"
+    " PRIMARY KEY (result_id, position, name),"
+    " FOREIGN KEY (result_id, position) REFERENCES measurement (result_id, position)"
+    " ON DELETE CASCADE) WITHOUT ROWID;"
+
+    "CREATE TABLE counter (" /* an iteration */
+    " result_id TEXT NOT NULL, position INTEGER NOT NULL, counter TEXT NOT NULL,"
+    " source TEXT NOT NULL, count REAL,"
+    " PRIMARY KEY (result_id, position, counter),"
+    " FOREIGN KEY (result_id, position) REFERENCES measurement (result_id, position)"
+    " ON DELETE CASCADE) WITHOUT ROWID;"
+
+    "ALTER TABLE value ADD COLUMN low REAL;"
+    "ALTER TABLE value ADD COLUMN high REAL;"
+    "ALTER TABLE value ADD COLUMN of_speed BOOLEAN NOT NULL DEFAULT 0;"
+    "ALTER TABLE gradient ADD COLUMN resolution REAL;"
+    "ALTER TABLE verdict ADD COLUMN detail TEXT;"       /* a counter's name, or such as p99 */
+    "ALTER TABLE verdict ADD COLUMN asked INTEGER;"     /* fresh processes */
+    "ALTER TABLE verdict ADD COLUMN confirmed INTEGER;" /* of them, that said the same */
+
+    "CREATE TABLE ceiling (machine TEXT NOT NULL, name TEXT NOT NULL, level TEXT NOT NULL,"
+    " threads INTEGER NOT NULL, isa TEXT NOT NULL, unit TEXT NOT NULL, measured REAL NOT NULL,"
+    " rate REAL, low REAL, high REAL,"
+    " PRIMARY KEY (machine, name, level, threads, isa)) WITHOUT ROWID;";
+
 /* Element v takes version v to v + 1. A new file takes all of them, so that it is the same as an
  * upgraded one. */
-static const char *const steps[YPI_SCHEMA_VERSION] = {version_1, version_2};
+static const char *const steps[YPI_SCHEMA_VERSION][2] = {
+    {version_1}, {version_2}, {version_3_result, version_3_rest}};
 
 static enum yp_status refuse(sqlite3 *db, const char *path, const char *doing)
 {
@@ -272,6 +366,16 @@ static enum yp_status check_references(sqlite3 *db, const char *path)
     return status;
 }
 
+static enum yp_status take_step(sqlite3 *db, const char *path, int version)
+{
+    enum yp_status status = YP_OK;
+    for (int i = 0; status == YP_OK && i < 2; i++)
+        if (steps[version][i])
+            status =
+                execute(db, path, steps[version][i], version == 0 ? "creating it" : "upgrading it");
+    return status;
+}
+
 /* Inside a transaction: another process may have done it since the version was read. */
 static enum yp_status take_steps(sqlite3 *db, const char *path)
 {
@@ -283,7 +387,7 @@ static enum yp_status take_steps(sqlite3 *db, const char *path)
     if (version > YPI_SCHEMA_VERSION)
         return too_new(path, version);
     for (int v = version < 0 ? 0 : version; status == YP_OK && v < YPI_SCHEMA_VERSION; v++)
-        status = execute(db, path, steps[v], v == 0 ? "creating it" : "upgrading it");
+        status = take_step(db, path, v);
     if (status == YP_OK)
         status = check_references(db, path);
     snprintf(pragmas, sizeof pragmas, "PRAGMA application_id = %d; PRAGMA user_version = %d",
@@ -299,7 +403,11 @@ static enum yp_status bring_up_to_date(sqlite3 *db, const char *path)
         return status;
     if (version > YPI_SCHEMA_VERSION)
         return too_new(path, version);
-    status = execute(db, path, "BEGIN IMMEDIATE", "locking it");
+    /* Both for a table that is made anew: rows that refer to it stay, and views are not looked at
+     * while it is not there. Inside a transaction the first would change nothing. */
+    status = execute(db, path,
+                     "PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON; BEGIN IMMEDIATE",
+                     "locking it");
     if (status != YP_OK)
         return status;
     status = take_steps(db, path);

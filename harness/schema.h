@@ -6,6 +6,7 @@
  * - unsigned 64-bit figures in the two's complement of an INTEGER: in SQL printf('%u', seed);
  * - reals as they are, infinity too; a NaN is NULL, for SQLite has none;
  * - a data hash as 16 hexadecimal digits;
+ * - what is not known, or was not when the row was written, is NULL;
  * - samples as a BLOB of little-endian IEEE 754 doubles, in the order taken, 8 bytes each;
  * - times as seconds since 1970, durations as seconds, sizes as bytes.
  */
@@ -15,7 +16,7 @@
 #include <sqlite3.h>
 #include <yieldpoint/device.h>
 
-#define YPI_SCHEMA_VERSION 2
+#define YPI_SCHEMA_VERSION 3
 #define YPI_APPLICATION_ID 0x59504849 /* "YPHI", in the header of the file */
 
 /* Opens for writing, creating the file (not its directory) or upgrading its tables where that is

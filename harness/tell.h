@@ -49,9 +49,12 @@ void ypi_tap_begin(FILE *out, const struct ypi_session *s);
 void ypi_tap_case(FILE *out, int number, const struct ypi_result *r);
 void ypi_tap_end(FILE *out, const struct ypi_totals *totals);
 
-/* Appends the rows of one result, and a header to an empty file; one row for the
- * duration and one for each measurement, value, check and memory peak. YP_IO with the path. */
+/* Appends the rows of one result, and a header to an empty file: one row for the duration and one
+ * for each measurement, value, check, memory peak and verdict. YP_IO with the path, also when the
+ * file's header is another one. */
 enum yp_status ypi_csv_append(const char *path, const struct ypi_session *s,
                               const struct ypi_result *r);
+/* Whether it can be appended to; creates the file. */
+enum yp_status ypi_csv_check(const char *path);
 
 #endif

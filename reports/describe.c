@@ -2,10 +2,13 @@
 
 #include "budget.h"
 #include "format.h"
+#include "measurement.h"
+#include "runs.h"
 #include "store.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LABEL 16 /* columns of what stands left of a text */
@@ -119,6 +122,26 @@ static void print_axes(const cJSON *axes)
     putchar('\n');
 }
 
+/* That this is not the case itself but a fresh process for it, and of what. */
+static void print_attempt(const cJSON *document)
+{
+    const cJSON *result = cJSON_GetObjectItem(document, "result");
+    const cJSON *other;
+    double attempt = ypi_real(result, "attempt");
+    if (!(attempt > 0))
+        return;
+    label("attempt");
+    printf("%.0f, a fresh process", attempt);
+    cJSON_ArrayForEach(other, cJSON_GetObjectItem(document, "attempts"))
+    {
+        if (ypi_real(other, "attempt") < 1)
+            printf(" for result %.8s", ypi_text_of(other, "id"));
+    }
+    if (strcmp(ypi_text_of(result, "fail_allocation"), "0") != 0)
+        printf("; allocation %s was refused on purpose", ypi_text_of(result, "fail_allocation"));
+    putchar('\n');
+}
+
 static void print_head(const cJSON *document)
 {
     char text[128];
@@ -129,6 +152,8 @@ static void print_head(const cJSON *document)
     ypi_put_outcome(ypi_text_of(result, "outcome"), 0);
     putchar('\n');
     line("reason", ypi_text_of(result, "reason"));
+    line("note", ypi_text_of(result, "note"));
+    print_attempt(document);
     line("result", ypi_text_of(result, "id"));
     ypi_format_time(text, ypi_real(result, "started"));
     line("started", text);
@@ -167,74 +192,12 @@ static void print_failures(const cJSON *failures)
     }
 }
 
-static void print_rates(const cJSON *m)
-{
-    static const struct {
-        const char *member, *unit;
-    } rates[] = {{"items", NULL}, {"flops", "FLOP"}, {"bytes", "B"}};
-    char text[3 * YPI_FIGURE_MAX + 16];
-    char middle[YPI_FIGURE_MAX];
-    char low[YPI_FIGURE_MAX];
-    char high[YPI_FIGURE_MAX];
-    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
-        double work = ypi_real(m, rates[i].member);
-        const char *unit = rates[i].unit ? rates[i].unit : ypi_text_of(m, "unit");
-        if (!(work > 0))
-            continue;
-        ypi_format_rate(middle, work / ypi_real(m, "median"), unit);
-        ypi_format_rate(low, work / ypi_real(m, "high"), unit);
-        ypi_format_rate(high, work / ypi_real(m, "low"), unit);
-        snprintf(text, sizeof text, "%s, between %s and %s", middle, low, high);
-        ypi_put_lines(text, 4);
-    }
-}
-
-static void print_measurement(const cJSON *m)
-{
-    char median[YPI_FIGURE_MAX];
-    char low[YPI_FIGURE_MAX];
-    char high[YPI_FIGURE_MAX];
-    char text[YPI_FIGURE_MAX];
-    const cJSON *part;
-    ypi_format_seconds(median, ypi_real(m, "median"));
-    ypi_format_seconds(low, ypi_real(m, "low"));
-    ypi_format_seconds(high, ypi_real(m, "high"));
-    printf("  %s: median %s, between %s and %s (%.4g %% sure)\n", ypi_text_of(m, "name"), median,
-           low, high, 100 * ypi_real(m, "coverage"));
-    print_rates(m);
-    ypi_format_seconds(median, ypi_real(m, "mean"));
-    ypi_format_seconds(text, ypi_real(m, "sd"));
-    ypi_format_seconds(low, ypi_real(m, "min"));
-    ypi_format_seconds(high, ypi_real(m, "max"));
-    printf("    mean %s, standard deviation %s, from %s to %s\n", median, text, low, high);
-    printf("    %.0f samples of %.0f iterations after %.0f to warm up, stopped by: %s\n",
-           ypi_real(m, "count"), ypi_real(m, "batch"), ypi_real(m, "warmup"),
-           ypi_text_of(m, "stop"));
-    cJSON_ArrayForEach(part, cJSON_GetObjectItem(m, "phases"))
-    {
-        ypi_format_seconds(text, ypi_real(part, "seconds"));
-        printf("    phase %s: %s\n", ypi_text_of(part, "name"), text);
-    }
-    int column = 0;
-    cJSON_ArrayForEach(part, cJSON_GetObjectItem(m, "samples"))
-    {
-        if (cJSON_IsNumber(part))
-            snprintf(text, sizeof text, "%.6e", part->valuedouble);
-        else
-            snprintf(text, sizeof text, "%s", cJSON_IsString(part) ? part->valuestring : "nan");
-        printf("%s%13s%s", column == 0 ? "   " : "", text, column == 6 ? "\n" : "");
-        column = (column + 1) % 7;
-    }
-    if (column > 0)
-        putchar('\n');
-}
-
 static void print_measurements(const cJSON *measurements)
 {
     const cJSON *m;
     if (cJSON_GetArraySize(measurements) > 0)
         puts("measurements (an iteration)");
-    cJSON_ArrayForEach(m, measurements) print_measurement(m);
+    cJSON_ArrayForEach(m, measurements) ypi_describe_measurement(m);
 }
 
 static void print_values(const cJSON *values)
@@ -245,8 +208,16 @@ static void print_values(const cJSON *values)
         puts("values");
     cJSON_ArrayForEach(value, values)
     {
-        ypi_format_value(text, ypi_real(value, "value"), ypi_text_of(value, "unit"));
-        printf("  %s: %s\n", ypi_text_of(value, "name"), text);
+        const char *unit = ypi_text_of(value, "unit");
+        ypi_format_value(text, ypi_real(value, "value"), unit);
+        printf("  %s: %s", ypi_text_of(value, "name"), text);
+        if (ypi_real(value, "low") < ypi_real(value, "high")) {
+            ypi_format_value(text, ypi_real(value, "low"), unit);
+            printf(", between %s", text);
+            ypi_format_value(text, ypi_real(value, "high"), unit);
+            printf(" and %s", text);
+        }
+        putchar('\n');
     }
 }
 
@@ -265,9 +236,11 @@ static void print_gradients(const cJSON *gradients)
         printf("  %s: relative error %.3g, at most %.3g allowed, worst in %s\n",
                ypi_text_of(g, "name"), ypi_real(g, "error"), ypi_real(g, "allowed"),
                ypi_text_of(g, "tensor"));
-        printf("    expected %.9g, got %.9g, slope %.3g, %.0f directions\n",
-               ypi_real(g, "expected"), ypi_real(g, "got"), ypi_real(g, "slope"),
-               ypi_real(g, "checked"));
+        printf("    expected %.9g, got %.9g, slope %.3g, %.0f directions", ypi_real(g, "expected"),
+               ypi_real(g, "got"), ypi_real(g, "slope"), ypi_real(g, "checked"));
+        if (!is_null(g, "resolution"))
+            printf(", rounding leaves %.2g", ypi_real(g, "resolution"));
+        putchar('\n');
     }
 }
 
@@ -287,6 +260,7 @@ static const char *unit_of(const cJSON *document, const char *list, const char *
 /* The budget as it was declared. The names are those of the document. */
 static struct yp_budget declared(const cJSON *b)
 {
+    const char *detail = ypi_text_of(b, "detail");
     struct yp_budget budget = {.limit = ypi_real(b, "allowed")};
     if (*ypi_text_of(b, "name"))
         budget.name = ypi_text_of(b, "name");
@@ -295,6 +269,11 @@ static struct yp_budget declared(const cJSON *b)
     for (int kind = 0; kind <= YP_BUDGET_MAX_GRADIENT_ERROR; kind++)
         if (strcmp(ypi_budget_kind_name((enum yp_budget_kind)kind), ypi_text_of(b, "kind")) == 0)
             budget.kind = (enum yp_budget_kind)kind;
+    for (int counter = 0; counter < YP_COUNTERS; counter++)
+        if (strcmp(ypi_counter_name((enum yp_counter)counter), detail) == 0)
+            budget.counter = (enum yp_counter)counter;
+    if (*detail == 'p')
+        budget.quantile = strtod(detail + 1, NULL) / 100;
     return budget;
 }
 
@@ -322,16 +301,22 @@ static void print_budget(const cJSON *document, const cJSON *b)
 {
     struct yp_budget budget = declared(b);
     char text[256];
+    const char *met = ypi_text_of(b, "met");
     const char *unit = unit_of(document, "measurements", ypi_text_of(b, "name"));
     if (!*unit)
         unit = unit_of(document, "values", ypi_text_of(b, "name"));
     ypi_budget_text(text, &budget, unit);
     printf("  ");
-    ypi_put_outcome(ypi_text_of(b, "met"), LABEL - 2);
+    ypi_put_outcome(met, LABEL - 2);
     (void)ypi_put_line(text, 0);
     printf(" (%s)\n", ypi_text_of(b, "kind"));
-    if (strcmp(ypi_text_of(b, "met"), ypi_met_name(YPI_UNMEASURED)) != 0)
+    if (strcmp(met, ypi_met_name(YPI_UNMEASURED)) != 0 &&
+        strcmp(met, ypi_met_name(YPI_ABSENT)) != 0)
         print_measured(b, &budget, unit);
+    if (ypi_real(b, "asked") > 0)
+        printf("%*s%.0f of %.0f fresh %s\n", LABEL, "", ypi_real(b, "confirmed"),
+               ypi_real(b, "asked"),
+               ypi_real(b, "asked") > 1 ? "processes agree" : "process agrees");
 }
 
 static void print_budgets(const cJSON *document)
@@ -341,6 +326,31 @@ static void print_budgets(const cJSON *document)
     if (cJSON_GetArraySize(budgets) > 0)
         puts("budgets (distance: above 0 on the good side)");
     cJSON_ArrayForEach(budget, budgets) print_budget(document, budget);
+}
+
+/* -- the other processes of the case ------------------------------------------------------- */
+
+static void print_attempts(const cJSON *document)
+{
+    const cJSON *attempts = cJSON_GetObjectItem(document, "attempts");
+    const cJSON *attempt;
+    if (cJSON_GetArraySize(attempts) == 0 ||
+        ypi_real(cJSON_GetObjectItem(document, "result"), "attempt") > 0)
+        return;
+    puts("attempts (fresh processes for the same case)");
+    cJSON_ArrayForEach(attempt, attempts)
+    {
+        char text[512];
+        const char *refused = ypi_text_of(attempt, "fail_allocation");
+        ypi_result_headline(attempt, text, sizeof text);
+        printf("  %-3.0f %.8s  ", ypi_real(attempt, "attempt"), ypi_text_of(attempt, "id"));
+        ypi_put_outcome(ypi_text_of(attempt, "outcome"), 7);
+        if (strcmp(refused, "0") != 0)
+            printf("  allocation %s refused", refused);
+        printf("%s", *text ? "  " : "");
+        (void)ypi_put_line(text, 0);
+        putchar('\n');
+    }
 }
 
 /* -- memory -------------------------------------------------------------------------------- */
@@ -384,6 +394,7 @@ void ypi_describe_result(const cJSON *document)
     print_head(document);
     print_failures(cJSON_GetObjectItem(document, "failures"));
     print_budgets(document);
+    print_attempts(document);
     print_measurements(cJSON_GetObjectItem(document, "measurements"));
     print_values(cJSON_GetObjectItem(document, "values"));
     print_gradients(cJSON_GetObjectItem(document, "gradients"));

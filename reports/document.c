@@ -1,9 +1,13 @@
 #include "document.h"
 
+#include "beside.h"
+#include "noise.h"
 #include "reproduce.h"
+#include "runs.h"
 #include "store.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,34 +95,78 @@ static void distribute(cJSON *measurements, cJSON *parts, const char *name)
     cJSON_Delete(parts);
 }
 
-/* The samples of a measurement are an array of numbers, not of rows. */
+/* The samples of a measurement are arrays of numbers, not of rows. */
 static void add_samples(sqlite3 *db, bool *ok, cJSON *measurements, const char *id)
 {
+    static const char *const arrays[] = {"samples", "cpu_samples", "shares"};
     cJSON *measurement;
-    cJSON *found = rows(db, ok, "SELECT position, seconds FROM samples WHERE result_id = ?", id);
-    distribute(measurements, found, "samples");
+    cJSON *found = rows(db, ok,
+                        "SELECT position, seconds AS samples, cpu AS cpu_samples, shares"
+                        " FROM samples WHERE result_id = ?",
+                        id);
+    distribute(measurements, found, "rows");
     cJSON_ArrayForEach(measurement, measurements)
     {
-        cJSON *list = cJSON_GetObjectItem(measurement, "samples");
-        cJSON *seconds = cJSON_DetachItemFromObjectCaseSensitive(list->child, "seconds");
-        if (seconds)
-            cJSON_ReplaceItemInObjectCaseSensitive(measurement, "samples", seconds);
+        cJSON *list = cJSON_DetachItemFromObjectCaseSensitive(measurement, "rows");
+        for (size_t i = 0; list->child && i < sizeof arrays / sizeof *arrays; i++) {
+            cJSON *array = cJSON_DetachItemFromObjectCaseSensitive(list->child, arrays[i]);
+            if (cJSON_IsArray(array))
+                cJSON_AddItemToObject(measurement, arrays[i], array);
+            else
+                cJSON_Delete(array);
+        }
+        cJSON_Delete(list);
+    }
+}
+
+/* As an object of figures by name, with what they come to. */
+static void add_noise(sqlite3 *db, bool *ok, cJSON *measurements, const char *id)
+{
+    cJSON *measurement;
+    cJSON *found = rows(db, ok, "SELECT position, name, value FROM noise WHERE result_id = ?", id);
+    distribute(measurements, found, "noise");
+    cJSON_ArrayForEach(measurement, measurements)
+    {
+        char cause[256];
+        double threads = ypi_real(measurement, "threads");
+        cJSON *list = cJSON_DetachItemFromObjectCaseSensitive(measurement, "noise");
+        cJSON *figures = pairs(list);
+        struct ypi_noise noise = ypi_beside_noise(figures);
+        bool any = figures->child != NULL;
+        cJSON_AddItemToObject(measurement, "noise", figures);
+        if (any && ypi_noise_cause(&noise, threads > 0 ? (int)threads : 0, cause, sizeof cause))
+            cJSON_AddStringToObject(measurement, "noise_cause", cause);
     }
 }
 
 static cJSON *measurements(sqlite3 *db, bool *ok, const char *id, bool samples)
 {
     cJSON *measurement;
-    cJSON *list = rows(db, ok,
-                       "SELECT position, name, unit, items, flops, bytes, batch, warmup, stop,"
-                       " count, median, low, high, coverage, mean, sd, min, max"
-                       " FROM measurement WHERE result_id = ? ORDER BY position",
-                       id);
+    cJSON *list =
+        rows(db, ok,
+             "SELECT position, name, unit, items, flops, bytes, batch, warmup, stop,"
+             " count, median, low, high, coverage, mean, sd, min, max, p90, p99, p999,"
+             " low_mild, high_mild, low_severe, high_severe, autocorrelation, effective,"
+             " kind, footprint, threads, cold, rate, growth_accounted, growth_resident,"
+             " cpu, cpu_low, cpu_high, bound, share, share_low, share_high,"
+             " share_coverage, stretches FROM measurement WHERE result_id = ? ORDER BY position",
+             id);
     cJSON *phases = rows(db, ok,
                          "SELECT position, name, seconds FROM phase WHERE result_id = ?"
                          " ORDER BY position, phase",
                          id);
+    cJSON *bounds = rows(db, ok,
+                         "SELECT position, ceiling, level, threads, probes, rate, low, high, work"
+                         " FROM bound WHERE result_id = ? ORDER BY position, number",
+                         id);
+    cJSON *counters = rows(db, ok,
+                           "SELECT position, counter, source, count FROM counter"
+                           " WHERE result_id = ? ORDER BY position, counter",
+                           id);
     distribute(list, phases, "phases");
+    distribute(list, bounds, "bounds");
+    distribute(list, counters, "counters");
+    add_noise(db, ok, list, id);
     if (samples)
         add_samples(db, ok, list, id);
     cJSON_ArrayForEach(measurement, list)
@@ -155,6 +203,12 @@ static void add_reproduce(cJSON *document)
         return;
     for (int i = 0; i < count; i++)
         extra[i] = cJSON_GetArrayItem(options, i)->valuestring;
+    /* One of the many processes that "each" stands for. */
+    char one[64];
+    snprintf(one, sizeof one, "--fail-allocation=%s", ypi_text_of(result, "fail_allocation"));
+    for (int i = 0; i < count && ypi_real(result, "attempt") > 0; i++)
+        if (strcmp(extra[i], "--fail-allocation=each") == 0)
+            extra[i] = one;
     char *line = ypi_reproduce(ypi_text_of(of_run, "program"), ypi_text_of(result, "case"),
                                strtoull(ypi_text_of(result, "seed"), NULL, 10), extra, count);
     if (line)
@@ -173,21 +227,27 @@ static void add_parts(sqlite3 *db, bool *ok, cJSON *document, const char *id, bo
     cJSON_AddItemToObject(document, "measurements", measurements(db, ok, id, samples));
     cJSON_AddItemToObject(document, "values",
                           rows(db, ok,
-                               "SELECT name, unit, value FROM value"
+                               "SELECT name, unit, value, low, high, of_speed FROM value"
                                " WHERE result_id = ? ORDER BY position",
                                id));
     cJSON_AddItemToObject(document, "gradients",
                           rows(db, ok,
                                "SELECT name, precision, error, allowed, slope, expected, got,"
-                               " tensor, checked FROM gradient WHERE result_id = ?"
+                               " tensor, checked, resolution FROM gradient WHERE result_id = ?"
                                " ORDER BY position",
                                id));
     cJSON_AddItemToObject(document, "budgets",
                           rows(db, ok,
                                "SELECT kind, name, memory, allowed, met, measured, low, high,"
-                               " distance FROM verdict WHERE result_id = ? ORDER BY position",
+                               " distance, detail, asked, confirmed FROM verdict WHERE result_id = "
+                               "? ORDER BY position",
                                id));
     add_memory(db, ok, document, id);
+    cJSON *attempts = ypi_attempts_load(db, id);
+    if (!attempts)
+        *ok = false;
+    else
+        cJSON_AddItemToObject(document, "attempts", attempts);
 }
 
 cJSON *ypi_document_of_result(sqlite3 *db, const char *result_id, bool samples)
@@ -198,7 +258,8 @@ cJSON *ypi_document_of_result(sqlite3 *db, const char *result_id, bool samples)
                           "SELECT id, run_id, case_id AS 'case', repeat, outcome, reason, started,"
                           " setup, body, teardown, duration, timeout, ended, exit_code, signal,"
                           " data_hash, printf('%u', seed) AS seed, leaked_bytes, leaked_blocks,"
-                          " resident_before, resident_peak, output_bytes, tail"
+                          " resident_before, resident_peak, output_bytes, tail, attempt,"
+                          " printf('%u', fail_allocation) AS fail_allocation, note"
                           " FROM result WHERE id = ?",
                           result_id);
     cJSON_AddItemToObject(document, "result", result);

@@ -6,9 +6,10 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
-/* {result, case {.., axes}, run {.., facts, options}, failures, measurements {.., phases,
- * samples}, values, gradients, budgets, memory, reproduce}. Seeds are texts: they may be larger
- * than what a JSON reader takes as a number. Owned by the caller; NULL with yp_last_error()
+/* {result, case {.., axes}, run {.., facts, options}, failures, measurements {.., phases, bounds,
+ * counters, noise {..}, noise_cause, samples, cpu_samples, shares}, values, gradients, budgets,
+ * memory, attempts, reproduce}. Seeds and numbers of allocations are texts: they may be larger than
+ * what a JSON reader takes as a number. Owned by the caller; NULL with yp_last_error()
  * set. */
 cJSON *ypi_document_of_result(sqlite3 *db, const char *result_id, bool samples);
 

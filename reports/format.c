@@ -45,6 +45,15 @@ void ypi_format_measurement(char out[YPI_FIGURE_MAX], const cJSON *measurement, 
         ypi_format_seconds(out, seconds);
 }
 
+void ypi_format_part(char out[YPI_FIGURE_MAX], const cJSON *measurement)
+{
+    const char *bound = ypi_text_of(measurement, "bound");
+    double share = ypi_real(measurement, "share");
+    *out = '\0';
+    if (*bound && share >= 0)
+        snprintf(out, YPI_FIGURE_MAX, ", %.*g of %.90s", share < 100 ? 2 : 4, share, bound);
+}
+
 static bool continues(char c)
 {
     return ((unsigned char)c & 0xc0) == 0x80; /* of a character whose first byte went before */

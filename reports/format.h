@@ -17,6 +17,8 @@ void ypi_format_share(char out[YPI_FIGURE_MAX], double share);
 
 /* The best that is known of a measurement: items, operations or bytes a second, else seconds. */
 void ypi_format_measurement(char out[YPI_FIGURE_MAX], const cJSON *measurement, double seconds);
+/* ", 0.61 of fp32": which part of what bounds it here; "" where that is not known. */
+void ypi_format_part(char out[YPI_FIGURE_MAX], const cJSON *measurement);
 
 /* To the standard output. A control character becomes '?', so that what a case wrote does not
  * take hold of the terminal. */

@@ -72,10 +72,15 @@ int ypi_report_history(int argc, char **argv)
     char *id = NULL;
     char *outcome = NULL;
     bool json = false;
+    bool attempts = false;
     const struct ypi_report_option options[] = {
-        {.name = "--history", .value = &file}, {.name = "-n", .value = &limit},
-        {.name = "--id", .value = &id},        {.name = "--outcome", .value = &outcome},
-        {.name = "--json", .flag = &json},     {0},
+        {.name = "--history", .value = &file},
+        {.name = "-n", .value = &limit},
+        {.name = "--id", .value = &id},
+        {.name = "--outcome", .value = &outcome},
+        {.name = "--json", .flag = &json},
+        {.name = "--attempts", .flag = &attempts},
+        {0},
     };
     if (!ypi_report_options(argc, argv, options, NULL) || !check(argc, argv, limit, outcome))
         return YPI_REPORT_USAGE;
@@ -83,8 +88,10 @@ int ypi_report_history(int argc, char **argv)
     cJSON *runs = NULL;
     int code = YPI_REPORT_FILE;
     if (db)
-        runs = ypi_runs_load(db, &(struct ypi_runs_filter){
-                                     .id = id, .outcome = outcome, .limit = limit ? limit : "20"});
+        runs = ypi_runs_load(db, &(struct ypi_runs_filter){.id = id,
+                                                           .outcome = outcome,
+                                                           .limit = limit ? limit : "20",
+                                                           .attempts = attempts});
     if (runs)
         code = print(runs, json);
     else

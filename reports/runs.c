@@ -9,24 +9,36 @@
 #include <string.h>
 #include <unistd.h>
 
+#define OF_RESULT \
+    " r.id, r.case_id AS 'case', r.repeat, r.attempt," \
+    " printf('%u', r.fail_allocation) AS fail_allocation, r.outcome, r.reason, r.started," \
+    " r.duration, r.data_hash, f.cause, f.message," \
+    " m.name, m.median, m.low, m.high, m.items, m.unit, m.flops, m.bytes, m.share, m.share_low," \
+    " m.share_high, m.bound"
+#define PARTS_OF_RESULT \
+    " LEFT JOIN failure AS f ON f.result_id = r.id AND f.position = 0" \
+    " LEFT JOIN measurement AS m ON m.result_id = r.id AND m.position = 0"
+
 static const char query[] =
     "SELECT run.id AS run_id, run.started AS run_started, run.ended AS run_ended, run.exit_code,"
     " run.command, run.machine,"
     " (SELECT value FROM fact WHERE run_id = run.id AND key = 'git.commit') AS 'commit',"
-    " (SELECT value FROM fact WHERE run_id = run.id AND key = 'git.dirty') AS dirty,"
-    " r.id, r.case_id AS 'case', r.repeat, r.outcome, r.reason, r.started, r.duration,"
-    " r.data_hash, f.cause, f.message,"
-    " m.name, m.median, m.low, m.high, m.items, m.unit, m.flops, m.bytes"
+    " (SELECT value FROM fact WHERE run_id = run.id AND key = 'git.dirty') AS dirty," OF_RESULT
     " FROM run LEFT JOIN result AS r ON r.run_id = run.id"
-    " LEFT JOIN failure AS f ON f.result_id = r.id AND f.position = 0"
-    " LEFT JOIN measurement AS m ON m.result_id = r.id AND m.position = 0"
+    " AND (?5 IS NOT NULL OR r.attempt = 0)" PARTS_OF_RESULT
     " WHERE (?1 IS NULL OR run.id = ?1) AND (?2 IS NULL OR instr(r.case_id, ?2) > 0)"
     " AND (?3 IS NULL OR r.outcome = ?3)"
     " ORDER BY run.started DESC, run.rowid DESC, r.started DESC, r.rowid DESC LIMIT ?4 + 0";
 
+static const char attempts_query[] =
+    "SELECT" OF_RESULT " FROM result AS this JOIN result AS r ON r.run_id = this.run_id"
+    " AND r.case_id = this.case_id AND r.repeat = this.repeat"
+    " AND r.attempt <> this.attempt" PARTS_OF_RESULT " WHERE this.id = ?1 ORDER BY r.attempt";
+
 static const char *const of_run[] = {"exit_code", "command", "machine", "commit"};
-static const char *const of_measurement[] = {"name",  "median", "low",   "high",
-                                             "items", "unit",   "flops", "bytes"};
+static const char *const of_measurement[] = {"name",  "median",    "low",        "high",
+                                             "items", "unit",      "flops",      "bytes",
+                                             "share", "share_low", "share_high", "bound"};
 
 /* Takes a member out of `from` and puts it into `to`. */
 static void move(cJSON *to, const char *name, cJSON *from, const char *old)
@@ -54,8 +66,9 @@ static cJSON *new_run(cJSON *row)
 
 static cJSON *new_result(cJSON *row)
 {
-    static const char *const plain[] = {"id",     "case",    "repeat",   "outcome",
-                                        "reason", "started", "duration", "data_hash"};
+    static const char *const plain[] = {
+        "id",      "case",   "repeat",  "attempt",  "fail_allocation",
+        "outcome", "reason", "started", "duration", "data_hash"};
     cJSON *result = cJSON_CreateObject();
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         move(result, plain[i], row, plain[i]);
@@ -74,8 +87,9 @@ static cJSON *new_result(cJSON *row)
 
 cJSON *ypi_runs_load(sqlite3 *db, const struct ypi_runs_filter *filter)
 {
-    const char *parameters[] = {filter->run, filter->id, filter->outcome, filter->limit};
-    cJSON *rows = ypi_store_rows(db, query, 4, parameters);
+    const char *parameters[] = {filter->run, filter->id, filter->outcome, filter->limit,
+                                filter->attempts ? "" : NULL};
+    cJSON *rows = ypi_store_rows(db, query, 5, parameters);
     if (!rows)
         return NULL;
     cJSON *runs = cJSON_CreateArray();
@@ -94,17 +108,32 @@ cJSON *ypi_runs_load(sqlite3 *db, const struct ypi_runs_filter *filter)
     return runs;
 }
 
+cJSON *ypi_attempts_load(sqlite3 *db, const char *result_id)
+{
+    cJSON *rows = ypi_store_rows(db, attempts_query, 1, &result_id);
+    if (!rows)
+        return NULL;
+    cJSON *attempts = cJSON_CreateArray();
+    cJSON *row;
+    cJSON_ArrayForEach(row, rows)
+    {
+        cJSON_AddItemToArray(attempts, new_result(row));
+    }
+    cJSON_Delete(rows);
+    return attempts;
+}
+
 /* -- for a person -------------------------------------------------------------------------- */
 
 #define BEFORE_ID 21 /* columns: indent, UUID's begin, outcome, gaps */
 
-/* May have more lines than the one that is shown. */
-static void headline(const cJSON *result, char *out, size_t size)
+void ypi_result_headline(const cJSON *result, char *out, size_t size)
 {
     const cJSON *failure = cJSON_GetObjectItem(result, "failure");
     const cJSON *measurement = cJSON_GetObjectItem(result, "measurement");
     const char *reason = ypi_text_of(result, "reason");
     char figure[YPI_FIGURE_MAX];
+    char part[YPI_FIGURE_MAX];
     *out = '\0';
     if (failure) {
         snprintf(out, size, "%s", ypi_text_of(failure, "message"));
@@ -112,8 +141,23 @@ static void headline(const cJSON *result, char *out, size_t size)
         snprintf(out, size, "%s", reason);
     } else if (measurement) {
         ypi_format_measurement(figure, measurement, ypi_real(measurement, "median"));
-        snprintf(out, size, "%s %s", ypi_text_of(measurement, "name"), figure);
+        ypi_format_part(part, measurement);
+        snprintf(out, size, "%s %s%s", ypi_text_of(measurement, "name"), figure, part);
     }
+}
+
+/* What tells results of one case in a run apart: " #2 attempt 3". */
+static int marks(const cJSON *result, char out[64])
+{
+    double repeat = ypi_real(result, "repeat");
+    double attempt = ypi_real(result, "attempt");
+    int length = 0;
+    *out = '\0';
+    if (repeat > 0)
+        length = snprintf(out, 64, " #%.0f", repeat + 1);
+    if (attempt > 0)
+        length += snprintf(out + length, 64 - (size_t)length, " attempt %.0f", attempt);
+    return length;
 }
 
 /* Ids as wide as the widest, unless that leaves too little for what stands behind them: an id
@@ -122,10 +166,11 @@ static int id_width(const cJSON *results)
 {
     const int most = YPI_LINE_WIDTH - BEFORE_ID - 2 - 26;
     int width = 0;
+    char text[64];
     const cJSON *result;
     cJSON_ArrayForEach(result, results)
     {
-        int columns = ypi_line_columns(ypi_text_of(result, "case"));
+        int columns = ypi_line_columns(ypi_text_of(result, "case")) + marks(result, text);
         if (columns > width)
             width = columns < most ? columns : most;
     }
@@ -141,14 +186,17 @@ static int room(int columns)
 static void print_result(const cJSON *result, int width)
 {
     char text[512];
-    double repeat = ypi_real(result, "repeat");
-    headline(result, text, sizeof text);
+    char more[64];
+    int length = marks(result, more);
+    ypi_result_headline(result, text, sizeof text);
     printf("  %.8s  ", ypi_text_of(result, "id"));
     ypi_put_outcome(ypi_text_of(result, "outcome"), 7);
     printf("  ");
     int columns = ypi_put_line(ypi_text_of(result, "case"), room(YPI_LINE_WIDTH - BEFORE_ID));
-    if (repeat > 0 && columns <= width)
-        columns += printf(" #%.0f", repeat + 1);
+    if (columns <= width) {
+        fputs(more, stdout);
+        columns += length;
+    }
     if (*text && columns > width)
         printf("\n%*s", columns = BEFORE_ID + 2, "");
     else if (*text)

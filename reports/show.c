@@ -107,18 +107,21 @@ static bool is_prefix_of_uuid(const char *word)
 }
 
 #define NEWEST_OF_CASES_WHERE \
-    "SELECT (SELECT id FROM result WHERE case_id = test_case.id" \
+    "SELECT (SELECT id FROM result WHERE case_id = test_case.id AND attempt = 0" \
     "  ORDER BY started DESC, rowid DESC LIMIT 1) AS id," \
     " 'result' AS kind, test_case.id AS label FROM test_case" \
-    " WHERE EXISTS (SELECT 1 FROM result WHERE case_id = test_case.id) AND "
+    " WHERE EXISTS (SELECT 1 FROM result WHERE case_id = test_case.id AND attempt = 0) AND "
 
-/* The word is tried as an id first, then as the begin of a UUID, then as the end of an id, which
- * a file's name and all after it are, then as any part of one. */
+/* Attempts are found by their own UUIDs only. The word is tried as an id first, then as the begin
+ * of a UUID, then as the end of an id, which a file's name and all after it are, then as any part
+ * of one. */
 static int find_and_show(sqlite3 *db, const struct request *request)
 {
     static const char last[] = "SELECT id, 'result' AS kind FROM result WHERE ?1 IS NOT NULL"
+                               " AND attempt = 0"
                                " ORDER BY started DESC, rowid DESC LIMIT 1";
     static const char by_id[] = "SELECT id, 'result' AS kind FROM result WHERE case_id = ?1"
+                                " AND attempt = 0"
                                 " ORDER BY started DESC, rowid DESC LIMIT 1";
     static const char by_prefix[] =
         "SELECT id, 'result' AS kind, 'result ' || id AS label FROM result"

@@ -126,17 +126,21 @@ def normalise(text, places):
         ("" if text.endswith("\n") or text == "" else text.rsplit("\n", 1)[-1] + " (no line end)\n")
 
 
+EXACT_BUDGET = re.compile("max (?:peak|leak|allocations|value|gradient error) |min value ")
+
+
 def normalise_csv(text):
     """Fields that vary by their column; rows and empty fields stay."""
     lines = []
     for number, line in enumerate(text.split("\n")[:-1]):
         fields = re.findall(r'(?:^|,)("(?:[^"]|"")*"|[^,]*)', line)
-        if number > 0 and len(fields) == 14:
-            started, run, kind, name, value = fields[0], fields[1], fields[4], fields[5], fields[9]
+        if number > 0 and len(fields) == 20:
+            started, run, kind, name = fields[0], fields[1], fields[4], fields[5]
             fields[0] = "WHEN" if re.fullmatch(r"[0-9]+\.[0-9]{3}", started) else started
             fields[1] = "RUN" if re.fullmatch(r"[0-9a-f-]{36}", run) else run
-            if kind in ("duration", "measurement"):
-                for column in (9, 10, 11):
+            if kind in ("duration", "measurement") or \
+                    kind == "verdict" and not EXACT_BUDGET.match(name):
+                for column in (9, 10, 11, 14, 15, 16, 17):
                     if fields[column] != "":
                         fields[column] = "#" if float(fields[column]) > 0 else fields[column]
         lines.append(",".join(fields))

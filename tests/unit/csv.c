@@ -34,7 +34,10 @@ static void remove_directory(void)
 
 TestSuite(csv, .init = make_directory, .fini = remove_directory, .timeout = 120);
 
-#define HEADER "started,run,id,outcome,kind,name,repeat,seed,unit,value,low,high,samples,items\n"
+#define HEADER \
+    "started,run,id,outcome,kind,name,repeat,seed,unit,value,low,high,samples,items,share,cpu," \
+    "p90," \
+    "p99,met,attempt\n"
 
 static const struct ypi_session session = {.run_id = "run-1"};
 static const struct yp_test test = {.name = "t"};
@@ -45,8 +48,10 @@ static void append_full(const char *id, const char *name, const char *unit)
     struct yp_case c = {
         .test = &test, .id = (char *)(uintptr_t)id, .seed = UINT64_MAX, .repeat = 2};
     struct ypi_measured m = {
-        .items = 100, .count = 5, .estimate = {.median = 0.5, .low = 0.25, .high = 1}};
-    struct ypi_value v = {.value = 0.1};
+        .items = 100,
+        .count = 5,
+        .estimate = {.median = 0.5, .low = 0.25, .high = 1, .p90 = 0.75, .p99 = NAN}};
+    struct ypi_value v = {.value = 0.1, .low = 0.1, .high = 0.1};
     struct ypi_gradient g[2] = {{.error = 1e-9}, {.error = 1.5, .precision = true}};
     snprintf(m.name, sizeof m.name, "%s", name);
     snprintf(v.name, sizeof v.name, "%s", name);
@@ -94,27 +99,102 @@ Test(csv, rows)
     char *text = read_file();
     cr_expect_str_eq(
         text,
-        HEADER "1.500,run-1,a.c::t,passed,duration,case,2,18446744073709551615,s,0.25,,,,\n"
+        HEADER "1.500,run-1,a.c::t,passed,duration,case,2,18446744073709551615,s,0.25,,,,,,,,,,0\n"
                "1.500,run-1,a.c::t,passed,measurement,fit,2,18446744073709551615,s,0.5,0.25,1,5,"
-               "100\n"
+               "100,,,0.75,,,0\n"
                "1.500,run-1,a.c::t,passed,value,fit,2,18446744073709551615,mm,"
-               "0.10000000000000001,,,,\n"
-               "1.500,run-1,a.c::t,passed,gradient,fit,2,18446744073709551615,,1e-09,,,,\n"
-               "1.500,run-1,a.c::t,passed,precision,fit,2,18446744073709551615,,1.5,,,,\n"
-               "1.500,run-1,a.c::t,passed,memory,host peak,2,18446744073709551615,B,4096,,,,\n"
-               "2.000,run-1,a.c::u,failed,duration,case,0,0,s,1,,,,\n");
+               "0.10000000000000001,,,,,,,,,,0\n"
+               "1.500,run-1,a.c::t,passed,gradient,fit,2,18446744073709551615,,1e-09,,,,,,,,,,0\n"
+               "1.500,run-1,a.c::t,passed,precision,fit,2,18446744073709551615,,1.5,,,,,,,,,,0\n"
+               "1.500,run-1,a.c::t,passed,memory,host peak,2,18446744073709551615,B,4096,,,,,,,,,,"
+               "0\n"
+               "2.000,run-1,a.c::u,failed,duration,case,0,0,s,1,,,,,,,,,,0\n");
     free(text);
 }
 
-Test(csv, an_older_file_is_continued)
+/* What a verdict says, what stands behind an interval, and which attempt it was. */
+Test(csv, rows_of_a_judged_attempt)
+{
+    static const struct yp_budget budgets[] = {
+        yp_min_share("fit", 0.5), yp_max_percentile("fit", 99, 1), yp_max_peak(YP_HOST, 10),
+        yp_max_leak(YP_DEVICE, 1), yp_max_count("fit", YP_CACHE_MISSES, 2)};
+    static double some[] = {1, 2};
+    struct yp_case c = {.test = &test, .id = (char *)(uintptr_t) "a.c::t"};
+    struct ypi_measured m = {.name = "fit",
+                             .count = 2,
+                             .cpu = some,
+                             .share_count = 2,
+                             .estimate = {.median = 1, .low = 1, .high = 1, .p90 = 2, .p99 = 3},
+                             .cpu_estimate = {.median = 1.5},
+                             .share_estimate = {.median = 0.625}};
+    struct ypi_value v = {.name = "ratio", .value = 2, .low = 1.5, .high = 2.5};
+    struct ypi_verdict verdicts[] = {{&budgets[0], YPI_NOT_MET, 0.25, 0.125, 0.375, -0.5, 3, 3},
+                                     {&budgets[1], YPI_UNMEASURED, NAN, NAN, NAN, NAN, 0, 0},
+                                     {&budgets[2], YPI_MET, 5, 5, 5, 0.5, 0, 0},
+                                     {&budgets[3], YPI_RECORDED, 0, 0, 0, NAN, 0, 0},
+                                     {&budgets[4], YPI_ABSENT, -NAN, NAN, NAN, NAN, 0, 0}};
+    struct ypi_result r = {.c = &c,
+                           .attempt = 2,
+                           .outcome = YPI_FAILED,
+                           .measured = &m,
+                           .measured_count = 1,
+                           .values = &v,
+                           .value_count = 1,
+                           .verdicts = verdicts,
+                           .verdict_count = 5};
+    cr_assert_eq(ypi_csv_append(path, &session, &r), YP_OK);
+    char *text = read_file();
+#define BEGIN "0.000,run-1,a.c::t,failed,"
+    cr_expect_str_eq(text, HEADER BEGIN
+                     "duration,case,0,0,s,0,,,,,,,,,,2\n" BEGIN
+                     "measurement,fit,0,0,s,1,1,1,2,0,0.625,1.5,2,3,,2\n" BEGIN
+                     "value,ratio,0,0,,2,1.5,2.5,,,,,,,,2\n" BEGIN
+                     "verdict,min share fit,0,0,,0.25,0.125,0.375,,,,,,,not met,2\n" BEGIN
+                     "verdict,max percentile fit p99,0,0,,,,,,,,,,,unmeasured,2\n" BEGIN
+                     "verdict,max peak host,0,0,,5,,,,,,,,,met,2\n" BEGIN
+                     "verdict,max leak device,0,0,,0,,,,,,,,,recorded,2\n" BEGIN
+                     "verdict,max count fit cache misses,0,0,,,,,,,,,,,absent,2\n");
+    free(text);
+}
+
+static void write_header(const char *header)
 {
     FILE *file = fopen(path, "w");
-    fputs("what,ever\n", file);
+    fputs(header, file);
     fclose(file);
+}
+
+/* Rows of another shape would make it unreadable. */
+Test(csv, an_older_file_is_refused)
+{
+    static const char *const headers[] = {
+        "what,ever\n", "x",
+        "started,run,id,outcome,kind,name,repeat,seed,unit,value,low,high,samples,items\n",
+        "STARTED,run,id,outcome,kind,name,repeat,seed,unit,value,low,high\n"};
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        write_header(headers[i]);
+        cr_expect_eq(append_bare("a.c::t"), YP_IO, "%s", headers[i]);
+        cr_expect_not_null(strstr(yp_last_error(), path), "%s", yp_last_error());
+        cr_expect_not_null(strstr(yp_last_error(), "of another version; name another file"), "%s",
+                           yp_last_error());
+        cr_expect_eq(ypi_csv_check(path), YP_IO);
+        char *text = read_file();
+        cr_expect_str_eq(text, headers[i], "it is left as it was");
+        free(text);
+    }
+}
+
+Test(csv, is_looked_at_before_a_run)
+{
+    cr_expect_eq(ypi_csv_check(path), YP_OK);
     append_bare("a.c::t");
+    cr_expect_eq(ypi_csv_check(path), YP_OK);
     char *text = read_file();
-    cr_expect_str_eq(text, "what,ever\n2.000,run-1,a.c::t,failed,duration,case,0,0,s,1,,,,\n");
+    cr_expect_str_eq(text, HEADER "2.000,run-1,a.c::t,failed,duration,case,0,0,s,1,,,,,,,,,,0\n");
     free(text);
+    snprintf(path, sizeof path, "%s/none/results.csv", directory);
+    cr_expect_eq(ypi_csv_check(path), YP_IO);
+    snprintf(path, sizeof path, "%s/results.csv", directory);
 }
 
 /* Python reads it; each field comes back in hexadecimal digits, so that nothing is quoted here. */
@@ -157,7 +237,7 @@ Test(csv, a_reader_undoes_the_quoting)
             int commas = 0;
             for (int k = 0; k < length; k++)
                 commas += line[k] == ',';
-            cr_assert_eq(commas, 13, "every row has as many fields as the header: %.*s", length,
+            cr_assert_eq(commas, 19, "every row has as many fields as the header: %.*s", length,
                          line);
             struct ypi_text wanted = {0};
             ypi_text_add(&wanted, ",");
@@ -191,7 +271,7 @@ Test(csv, odd_figures_are_numbers_to_a_reader)
     struct ypi_result r = {.c = &c, .values = v, .value_count = 3};
     cr_assert_eq(ypi_csv_append(path, &session, &r), YP_OK);
     char *text = read_file();
-    cr_expect(strstr(text, ",a,0,0,,nan,") != NULL && strstr(text, ",b,0,0,,inf,") != NULL &&
+    cr_expect(strstr(text, ",a,0,0,,,,,") != NULL && strstr(text, ",b,0,0,,inf,") != NULL &&
                   strstr(text, ",c,0,0,,-inf,") != NULL,
               "%s", text);
     free(text);
@@ -280,7 +360,7 @@ Test(csv, a_full_disk_leaves_whole_rows)
     char *later = read_file();
     cr_expect_eq(strncmp(later, before, strlen(before)), 0);
     cr_expect_str_eq(later + strlen(before),
-                     "2.000,run-1,a.c::v,failed,duration,case,0,0,s,1,,,,\n");
+                     "2.000,run-1,a.c::v,failed,duration,case,0,0,s,1,,,,,,,,,,0\n");
     free(before);
     free(after);
     free(later);

@@ -1,0 +1,310 @@
+#include "measurement.h"
+
+#include "beside.h"
+#include "format.h"
+#include "stats.h"
+#include "store.h"
+#include "text.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- what was measured --------------------------------------------------------------------- */
+
+/* Before version 3 of the history none of what this is asked for was stored. */
+static bool is_of_today(const cJSON *m)
+{
+    return *ypi_text_of(m, "kind") != '\0';
+}
+
+static void print_rates(const cJSON *m)
+{
+    static const struct {
+        const char *member, *unit;
+    } rates[] = {{"items", NULL}, {"flops", "FLOP"}, {"bytes", "B"}};
+    char text[3 * YPI_FIGURE_MAX + 16];
+    char middle[YPI_FIGURE_MAX];
+    char low[YPI_FIGURE_MAX];
+    char high[YPI_FIGURE_MAX];
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        double work = ypi_real(m, rates[i].member);
+        const char *unit = rates[i].unit ? rates[i].unit : ypi_text_of(m, "unit");
+        if (!(work > 0))
+            continue;
+        ypi_format_rate(middle, work / ypi_real(m, "median"), unit);
+        ypi_format_rate(low, work / ypi_real(m, "high"), unit);
+        ypi_format_rate(high, work / ypi_real(m, "low"), unit);
+        snprintf(text, sizeof text, "%s, between %s and %s", middle, low, high);
+        ypi_put_lines(text, 4);
+    }
+}
+
+static void print_spread(const cJSON *m)
+{
+    char mean[YPI_FIGURE_MAX];
+    char sd[YPI_FIGURE_MAX];
+    char least[YPI_FIGURE_MAX];
+    char most[YPI_FIGURE_MAX];
+    double variation = ypi_real(m, "sd") / ypi_real(m, "mean");
+    ypi_format_seconds(mean, ypi_real(m, "mean"));
+    ypi_format_seconds(sd, ypi_real(m, "sd"));
+    ypi_format_seconds(least, ypi_real(m, "min"));
+    ypi_format_seconds(most, ypi_real(m, "max"));
+    printf("    mean %s, standard deviation %s", mean, sd);
+    if (variation > 0)
+        printf(" (CV %.2g %%)", 100 * variation);
+    printf(", from %s to %s\n", least, most);
+}
+
+/* One that the samples do not support is told with the number that it takes. */
+static void print_quantiles(const cJSON *m)
+{
+    static const struct {
+        const char *member, *name;
+        double q;
+    } quantiles[] = {{"median", "p50", 0.5},
+                     {"p90", "p90", 0.9},
+                     {"p99", "p99", 0.99},
+                     {"p999", "p99.9", 0.999}};
+    char figure[YPI_FIGURE_MAX];
+    double count = ypi_real(m, "count");
+    const char *before = "    ";
+    if (!is_of_today(m) || count < 1)
+        return;
+    for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++) {
+        double value = ypi_real(m, quantiles[i].member);
+        size_t needs = ypi_quantile_needs(quantiles[i].q);
+        ypi_format_seconds(figure, value);
+        if (i > 0 && value != value && count < (double)needs)
+            printf("%s%s needs %zu samples", before, quantiles[i].name, needs);
+        else
+            printf("%s%s %s", before, quantiles[i].name, figure);
+        before = ", ";
+    }
+    putchar('\n');
+}
+
+static void print_outliers(const cJSON *m)
+{
+    double low = ypi_real(m, "low_mild") + ypi_real(m, "low_severe");
+    double high = ypi_real(m, "high_mild") + ypi_real(m, "high_severe");
+    double count = ypi_real(m, "count");
+    double effective = ypi_real(m, "effective");
+    if (low + high > 0)
+        printf("    outliers: %.0f low (%.0f of them far), %.0f high (%.0f of them far)\n", low,
+               ypi_real(m, "low_severe"), high, ypi_real(m, "high_severe"));
+    if (effective > 0 && effective < count)
+        printf("    samples depend on the one before (correlation %.2f): they count as %.3g\n",
+               ypi_real(m, "autocorrelation"), effective);
+}
+
+static void print_processor_time(const cJSON *m)
+{
+    char cpu[YPI_FIGURE_MAX];
+    char low[YPI_FIGURE_MAX];
+    char high[YPI_FIGURE_MAX];
+    double seconds = ypi_real(m, "cpu");
+    if (!(seconds >= 0))
+        return;
+    ypi_format_seconds(cpu, seconds);
+    ypi_format_seconds(low, ypi_real(m, "cpu_low"));
+    ypi_format_seconds(high, ypi_real(m, "cpu_high"));
+    printf("    processor time %s, between %s and %s", cpu, low, high);
+    if (strcmp(ypi_text_of(m, "kind"), "work") == 0)
+        printf(": %.3g processors busy", seconds / ypi_real(m, "median"));
+    putchar('\n');
+}
+
+static void print_growth(const cJSON *m)
+{
+    static const struct {
+        const char *member, *name;
+    } kinds[] = {{"growth_accounted", "accounted"}, {"growth_resident", "resident"}};
+    char figure[YPI_FIGURE_MAX];
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        double growth = ypi_real(m, kinds[i].member);
+        ypi_format_bytes(figure, growth);
+        if (growth < 0 || growth > 0)
+            printf("    %s memory grows by %s\n", kinds[i].name, figure);
+    }
+}
+
+static void print_counters(const cJSON *m)
+{
+    const cJSON *counter;
+    cJSON_ArrayForEach(counter, cJSON_GetObjectItemCaseSensitive(m, "counters"))
+    {
+        printf("    %s: %.6g (%s)\n", ypi_text_of(counter, "counter"), ypi_real(counter, "count"),
+               ypi_text_of(counter, "source"));
+    }
+}
+
+/* -- what bounds it ------------------------------------------------------------------------ */
+
+/* "copy from memory", "fp32 arithmetic". */
+static void name_ceiling(char out[64], const cJSON *bound)
+{
+    const char *ceiling = ypi_text_of(bound, "ceiling");
+    const char *level = ypi_text_of(bound, "level");
+    if (*level)
+        snprintf(out, 64, "%s %s %s", ceiling, strcmp(ceiling, "fill") == 0 ? "of" : "from", level);
+    else
+        snprintf(out, 64, "%s arithmetic", ceiling);
+}
+
+static void format_ceiling(char out[YPI_FIGURE_MAX], const cJSON *bound, const char *member)
+{
+    bool whole = strncmp(ypi_text_of(bound, "ceiling"), "int", 3) == 0;
+    const char *unit = *ypi_text_of(bound, "level") ? "B" : whole ? "operations" : "FLOP";
+    ypi_format_rate(out, ypi_real(bound, member), unit);
+}
+
+static void print_ceiling(const cJSON *bound)
+{
+    char name[64];
+    char rate[YPI_FIGURE_MAX];
+    char low[YPI_FIGURE_MAX];
+    char high[YPI_FIGURE_MAX];
+    double probes = ypi_real(bound, "probes");
+    double threads = ypi_real(bound, "threads");
+    name_ceiling(name, bound);
+    if (!(probes > 0)) {
+        printf("    ceiling of %s: not probed\n", name);
+        return;
+    }
+    format_ceiling(rate, bound, "rate");
+    format_ceiling(low, bound, "low");
+    format_ceiling(high, bound, "high");
+    printf("    ceiling of %s: %s, from %s to %s in %.0f probe%s on %.0f thread%s\n", name, rate,
+           low, high, probes, probes > 1 ? "s" : "", threads, threads > 1 ? "s" : "");
+}
+
+/* The time that the declared work takes at the ceiling. */
+static double least_time(const cJSON *bound)
+{
+    return ypi_real(bound, "work") / ypi_real(bound, "rate");
+}
+
+static void add_share(struct ypi_text *text, const cJSON *m, const cJSON *bound)
+{
+    char ceiling[YPI_FIGURE_MAX];
+    double share = ypi_real(m, "share");
+    format_ceiling(ceiling, bound, "rate");
+    if (!(share >= 0))
+        return;
+    ypi_text_add(text, ": %.3g", share);
+    if (ypi_real(m, "share_low") < ypi_real(m, "share_high"))
+        ypi_text_add(text, " [%.3g, %.3g]", ypi_real(m, "share_low"), ypi_real(m, "share_high"));
+    ypi_text_add(text, " of %s", ceiling);
+    if (share > 1)
+        ypi_text_add(text, "; more than 1: the work is less than declared, or comes from a nearer "
+                           "cache than its footprint says");
+}
+
+/* The place in the roofline, in words: what bounds, how near, and what the other one allows. */
+static void print_bound(const cJSON *m, const cJSON *bound, const cJSON *other)
+{
+    struct ypi_text text = {0};
+    char name[64];
+    double threads = ypi_real(bound, "threads");
+    double room = least_time(bound) / least_time(other);
+    name_ceiling(name, bound);
+    ypi_text_add(&text, "bound by %s on %.0f thread%s", name, threads, threads > 1 ? "s" : "");
+    add_share(&text, m, bound);
+    if (room > 0) {
+        name_ceiling(name, other);
+        ypi_text_add(&text, "; %s would allow %.3g times more", name, room);
+    }
+    ypi_put_lines(text.data, 4);
+    free(ypi_text_take(&text));
+}
+
+static void print_roofline(const cJSON *m)
+{
+    const cJSON *bounds = cJSON_GetObjectItemCaseSensitive(m, "bounds");
+    const cJSON *nearest = NULL;
+    const cJSON *other = NULL;
+    const cJSON *bound;
+    cJSON_ArrayForEach(bound, bounds)
+    {
+        if (strcmp(ypi_text_of(bound, "ceiling"), ypi_text_of(m, "bound")) == 0)
+            nearest = bound;
+        else
+            other = bound;
+    }
+    if (nearest)
+        print_bound(m, nearest, other);
+    cJSON_ArrayForEach(bound, bounds) print_ceiling(bound);
+}
+
+/* -- all of it ----------------------------------------------------------------------------- */
+
+static void print_samples(const char *name, const cJSON *samples)
+{
+    char text[32];
+    int column = 0;
+    const cJSON *part;
+    if (*name && cJSON_GetArraySize(samples) > 0)
+        printf("    %s\n", name);
+    cJSON_ArrayForEach(part, samples)
+    {
+        if (cJSON_IsNumber(part))
+            snprintf(text, sizeof text, "%.6e", part->valuedouble);
+        else
+            snprintf(text, sizeof text, "%s", cJSON_IsString(part) ? part->valuestring : "nan");
+        printf("%s%13s%s", column == 0 ? "   " : "", text, column == 6 ? "\n" : "");
+        column = (column + 1) % 7;
+    }
+    if (column > 0)
+        putchar('\n');
+}
+
+/* What the samples were taken of, where it is not plain work in warm caches. */
+static void print_protocol(const cJSON *m)
+{
+    char figure[YPI_FIGURE_MAX];
+    if (ypi_real(m, "rate") > 0)
+        printf("    requests due %.6g times a second; a latency counts from then\n",
+               ypi_real(m, "rate"));
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(m, "cold")))
+        puts("    caches emptied before every iteration");
+    ypi_format_bytes(figure, ypi_real(m, "footprint"));
+    if (ypi_real(m, "footprint") > 0)
+        printf("    footprint %s\n", figure);
+}
+
+void ypi_describe_measurement(const cJSON *m)
+{
+    char median[YPI_FIGURE_MAX];
+    char low[YPI_FIGURE_MAX];
+    char high[YPI_FIGURE_MAX];
+    const cJSON *phase;
+    ypi_format_seconds(median, ypi_real(m, "median"));
+    ypi_format_seconds(low, ypi_real(m, "low"));
+    ypi_format_seconds(high, ypi_real(m, "high"));
+    printf("  %s: median %s, between %s and %s (%.4g %% sure)\n", ypi_text_of(m, "name"), median,
+           low, high, 100 * ypi_real(m, "coverage"));
+    print_rates(m);
+    print_spread(m);
+    print_quantiles(m);
+    print_outliers(m);
+    printf("    %.0f samples of %.0f iterations after %.0f to warm up, stopped by: %s\n",
+           ypi_real(m, "count"), ypi_real(m, "batch"), ypi_real(m, "warmup"),
+           ypi_text_of(m, "stop"));
+    print_protocol(m);
+    print_roofline(m);
+    print_processor_time(m);
+    print_growth(m);
+    print_counters(m);
+    ypi_beside_print(m);
+    cJSON_ArrayForEach(phase, cJSON_GetObjectItem(m, "phases"))
+    {
+        ypi_format_seconds(median, ypi_real(phase, "seconds"));
+        printf("    phase %s: %s\n", ypi_text_of(phase, "name"), median);
+    }
+    print_samples("", cJSON_GetObjectItemCaseSensitive(m, "samples"));
+    print_samples("processor time", cJSON_GetObjectItemCaseSensitive(m, "cpu_samples"));
+    print_samples("shares", cJSON_GetObjectItemCaseSensitive(m, "shares"));
+}
