@@ -225,8 +225,6 @@ static void check_devices(struct collecting *g)
 
 static void check_relation(struct collecting *g)
 {
-    if (g->test->relation.kind == YP_RELATION_NONE)
-        return;
     char *problem = ypi_relation_problem(g->test);
     if (problem != NULL)
         error_at(g, "%s", problem);
@@ -493,6 +491,22 @@ static int by_place(const void *a, const void *b)
     return files != 0 ? files : (x->line > y->line) - (x->line < y->line);
 }
 
+/* A node that is mistyped would skip its relation for ever. With --set and --device cases have
+ * other ids, or none. */
+static void check_nodes(struct ypi_collection *out, struct ypi_options *o)
+{
+    if (o->set_count > 0 || strcmp(o->device, "auto") != 0)
+        return;
+    for (int i = 0; i < out->count; i++) {
+        struct collecting g = {.out = out, .o = o, .test = out->cases[i]->test};
+        const char *stray =
+            ypi_relation_stray(g.test, (const struct yp_case *const *)out->cases, out->count);
+        if (stray != NULL)
+            error_at(&g, "its relation reads '%s', which names no case; --co -q lists all ids",
+                     stray);
+    }
+}
+
 void ypi_collect(struct ypi_collection *out, struct ypi_options *o, struct ypi_tests tests)
 {
     *out = (struct ypi_collection){0};
@@ -512,6 +526,7 @@ void ypi_collect(struct ypi_collection *out, struct ypi_options *o, struct ypi_t
     free(sorted);
     out->errors += filter_errors;
     refuse_duplicates(out);
+    check_nodes(out, o);
 }
 
 void ypi_collection_clear(struct ypi_collection *c)

@@ -4,10 +4,17 @@
 
 #include "result.h"
 
-/* What is wrong with a declared relation, NULL when nothing is. The caller frees. */
+/* What is wrong with a test's declaration as a relation, or as one that has none; NULL when nothing
+ * is. The caller frees. */
 char *ypi_relation_problem(const struct yp_test *test);
 
-/* Whether `node` (a test or a whole case id, as on the command line) names the case `id`. */
+/* The first node of a relation that names none of the cases; NULL: each names one. Where all
+ * declared cases were collected (no --set, no --device) that is a mistake of the declaration. */
+const char *ypi_relation_stray(const struct yp_test *test, const struct yp_case *const *cases,
+                               int count);
+
+/* Whether `node` names the case `id`: a directory, a file, a test or a whole case id, as on the
+ * command line. */
 bool ypi_node_names(const char *node, const char *id);
 
 /* The results of this run so far, one a case. `results` may hold NULL for a case that has none. */
@@ -17,10 +24,12 @@ struct ypi_relation_input {
     int count;
 };
 
-/* Works out the relation of r->c->test: adds its value (ypi_value "ratio" or "exponent", with its
- * interval) and, for hashes that differ, a failure that names both cases. False when a case that it
- * reads is missing, was not selected or has no result: r->reason then names it, and the relation is
- * to be skipped. */
+/* Works out the relation of r->c->test from the cases that have r->c's repeat: adds its value
+ * ("ratio", "exponent" or "distinct hashes", with its interval), and a note
+ * where it is of one of several pairs or series, or where cases had to be left out; for hashes that
+ * differ a failure that names both cases; for what cannot be read as declared (no such axis, no
+ * such measurement) a failure of cause USAGE. False when a case that it reads is missing, was not
+ * selected or has no result: r->reason then names it, and the relation is to be skipped. */
 bool ypi_relation_work_out(const struct ypi_relation_input *input, struct ypi_result *r);
 
 #endif

@@ -1,6 +1,7 @@
 #include "select.h"
 
 #include "expression.h"
+#include "relation.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -85,19 +86,6 @@ static bool fulfils(const char *expression, ypi_matches *matches, struct yp_case
 
 /* -- ids ---------------------------------------------------------------------------------- */
 
-/* A directory, a file, a test or a case. */
-static bool names(const char *wanted, const char *id)
-{
-    size_t length = strlen(wanted);
-    bool at_test = memchr(wanted, ':', length) != NULL;
-    if (length > 0 && wanted[length - 1] == '/' && !at_test)
-        length--;
-    if (length == 0 || strncmp(id, wanted, length) != 0)
-        return false;
-    const char *rest = id + length;
-    return *rest == '\0' || (at_test ? *rest == '[' : *rest == '/' || strncmp(rest, "::", 2) == 0);
-}
-
 static void tell_missing(const char *wanted, const struct ypi_collection *c)
 {
     enum { FILE_NODE, TEST_NODE, CASE_NODE, NODES };
@@ -123,7 +111,7 @@ static void tell_missing(const char *wanted, const struct ypi_collection *c)
 static bool check_id(const char *wanted, const struct ypi_collection *c)
 {
     for (int i = 0; i < c->count; i++)
-        if (names(wanted, c->cases[i]->id))
+        if (ypi_node_names(wanted, c->cases[i]->id))
             return true;
     tell_missing(wanted, c);
     return false;
@@ -132,7 +120,7 @@ static bool check_id(const char *wanted, const struct ypi_collection *c)
 static bool is_named(const struct yp_case *c, const struct ypi_options *o)
 {
     for (int i = 0; i < o->id_count; i++)
-        if (names(o->ids[i], c->id))
+        if (ypi_node_names(o->ids[i], c->id))
             return true;
     return o->id_count == 0;
 }

@@ -1,19 +1,26 @@
 /*
  * Relations between cases: what one measured against what another did in the same run.
  *
- *     YP_RELATION(rx, linear_in_pixels, .tags = "stress",
- *                 .relation = yp_growth("stress/rx.c::fit_pixels", "fit", "pixels"),
+ *     YP_RELATION(rx, linear_in_pixels,
+ *                 .tags = "stress",
  *                 .budgets = YP_BUDGETS(yp_min_value("exponent", 0.9),
- * yp_max_value("exponent", 1.1)));
+ *                                       yp_max_value("exponent", 1.1)),
+ *                 .relation = yp_growth("stress/rx.c::fit_pixels", "fit", "pixels"));
  *
- * A relation has an id, tags and a verdict of its own. It runs after the cases it reads, takes no
- * process, and is skipped naming the first of them that is not selected or has no result. What it
- * finds is a value with an interval ("exponent", "ratio"), judged by yp_min_value / yp_max_value;
- * one whose interval holds the limit is noisy. Under --speed=record values that come of speed are
- * stored and not judged.
+ * A relation has an id, tags and a verdict of its own; beside .relation it takes .tags, .skip,
+ * .xfail, .xfail_strict and .budgets. It runs after the cases it reads, takes no process, and is
+ * skipped naming the first of them that is not selected or has no result: one that failed or was
+ * skipped has none, one that is noisy, or failed as it was expected to, has. What it finds is a
+ * value with an interval ("exponent", "ratio"), judged by yp_min_value / yp_max_value; one whose
+ * interval holds the limit is noisy. Under --speed=record values that come of speed are stored and
+ * not judged. With --repeat the cases of one repeat are compared with each other.
  *
  * Nodes are written as on the command line: "stress/rx.c::fit" is every case of that test,
  * "stress/rx.c::fit[small]" one case.
+ *
+ * Where a value can be had of several pairs or series of cases, the one is told that is the worst
+ * in the eyes of the budgets, and named: when it is inside, all are. Without budgets that is the
+ * least ratio and the largest exponent.
  */
 #ifndef YIELDPOINT_RELATION_H
 #define YIELDPOINT_RELATION_H
@@ -25,18 +32,23 @@
  * the measurement `name_`. Both are one case. Its interval is that of the two medians' intervals. */
 #define yp_ratio(of_, to_, name_) \
     { .kind = YP_RELATION_RATIO, .of = of_, .to = to_, .name = name_ }
-/* "ratio" over an axis of one test ("device" is one): every case that has `a_` there against the one
- * that is the same but for `b_`. The value is the smallest of the ratios, named in the output. */
+/* "ratio" over an axis of one test: every case that has `a_` there against the one that is the same
+ * but for `b_`. Both are texts, read as the axis's values are; "device" is an axis, too, on which
+ * "cuda" is any of them. A case without its partner skips the relation. */
 #define yp_ratio_over(of_, name_, axis_, a_, b_) \
     { .kind = YP_RELATION_RATIO_OVER, .of = of_, .name = name_, .axis = axis_, .a = a_, .b = b_ }
-/* "ratio" of a value that both told by yp_value: `of` over `to`. */
+/* "ratio" of a value that both told by yp_value: `of` over `to`. Exact. */
 #define yp_value_ratio(of_, to_, name_) \
     { .kind = YP_RELATION_VALUE_RATIO, .of = of_, .to = to_, .name = name_ }
-/* "exponent": the slope of log(seconds of the measurement) over log(axis), over all cases of `of`
- * that were run: at least 3 values of the axis. */
+/* "exponent": the slope of log(seconds of the measurement) over log(axis), over the cases of the
+ * test `of` that have a result: at least 3 values of the axis, all above 0. Cases that differ in
+ * anything else (name, other axes, device) are a series each. The interval takes in the scatter
+ * about the line at 99 % and the medians' own intervals; 3 values seldom decide anything, as the
+ * scatter has then only one degree of freedom: take 5 over two decades. */
 #define yp_growth(of_, name_, axis_) \
     { .kind = YP_RELATION_GROWTH, .of = of_, .name = name_, .axis = axis_ }
-/* The data hashes of all cases of both nodes are one and the same. No budget is needed. */
+/* The data hashes of all cases of both nodes are one and the same: a difference is a failure, and
+ * no budget is needed. Its value is "distinct hashes". */
 #define yp_same_hash(of_, to_) \
     { .kind = YP_RELATION_SAME_HASH, .of = of_, .to = to_ }
 

@@ -117,10 +117,16 @@ def normalise_line(line):
     return redraw(line)
 
 
+# What else went on is another thing every time, and may be nothing.
+DISTURBED = re.compile(r"(?m)^(?:  note: |# note: |NOTE \S+ - )'[^'\n]*' was disturbed: .*\n"
+                       r"|(?<=be decided): '[^'\n]*' was disturbed: .*(?=\n)")
+
+
 def normalise(text, places):
     for path, mark in places:
         text = text.replace(path, mark)
     text = WAITING.sub("", text)
+    text = DISTURBED.sub("", text)
     text = text.replace("\033", "\\e")
     return "".join(normalise_line(line) + "\n" for line in text.split("\n")[:-1]) + \
         ("" if text.endswith("\n") or text == "" else text.rsplit("\n", 1)[-1] + " (no line end)\n")

@@ -14,13 +14,17 @@ EVERYTHING = [f"everything[{case}-channels={channels}-noise={noise}-kind={kind}-
               for case in ("small", "large")
               for channels, noise in ((10, "0.125"), (10, "0.5"), (100, "0.125"))
               for kind in KINDS]
+ADDED = {**{f"limits[n={n}-cpu]": "passed" for n in (64, 256, 1024)}, "counted": "passed",
+         "serves": "passed", "command[n=1]": "passed", "command[n=2]": "passed",
+         **{name: "passed" for name in
+            ("ratio", "ratio_over", "value_ratio", "growth", "same_hash")}}
 C_CASES = {**{name: "passed" for name in EVERYTHING},
            "gradients": "passed", "bare": "passed",
            **{f"most_values[n={n}]": "passed" for n in range(1, 33)},
            "most_axes[a=1-b=2-c=3-d=4-e=5-f=6-g=7-h=8]": "passed",
-           "skipped": "skipped", "expected_to_fail": "xfailed", "fails": "failed"}
+           "skipped": "skipped", "expected_to_fail": "xfailed", **ADDED, "fails": "failed"}
 CU_CASES = {**{name: "passed" for name in EVERYTHING},
-            "triad[cpu]": "passed", "triad[cuda]": None, "fails": "failed"}
+            "triad[cpu]": "passed", "triad[cuda]": None, **ADDED, "fails": "failed"}
 
 
 def check_everything(tap, name, history):
@@ -55,10 +59,40 @@ def check_everything(tap, name, history):
               f"{name}: a case's own tags and timeout")
 
 
+def verdicts(history, case):
+    found = rows(history, "SELECT kind, met FROM verdict WHERE result_id = (SELECT id FROM result "
+                          "WHERE case_id LIKE ?) ORDER BY position", f"%::{case}")
+    return [(v["kind"], v["met"]) for v in found]
+
+
+def values(history, case):
+    found = rows(history, "SELECT name, value FROM value WHERE result_id = (SELECT id FROM result "
+                          "WHERE case_id LIKE ?) ORDER BY position", f"%::{case}")
+    return {v["name"]: v["value"] for v in found}
+
+
+def check_added(tap, name, history):
+    """Limits of measurements, load, commands and relations."""
+    tap.equal(verdicts(history, "limits[n=64-cpu]"),
+              [(kind, "met") for kind in ("min share", "max percentile", "max cpu time",
+                                          "max growth")], f"{name}: limits")
+    tap.equal(verdicts(history, "counted"), [("max count", "met")], f"{name}: a counter's limit")
+    tap.equal(rows(history, "SELECT name, count FROM measurement WHERE result_id = (SELECT id FROM "
+                            "result WHERE case_id LIKE '%::serves') ORDER BY position"),
+              [{"name": "all", "count": 20}, {"name": "plain", "count": 5}], f"{name}: requests")
+    for n in (1, 2):
+        tail = rows(history, "SELECT tail FROM result WHERE case_id LIKE ?",
+                    f"%::command[n={n}]")[0]["tail"]
+        tap.equal((values(history, f"command[n={n}]"), tail), ({"half": 0.5}, f"hello you {n}\n"),
+                  f"{name}: a command's input, environment and axis {n}")
+    tap.equal([list(values(history, case)) for case in ("ratio", "ratio_over", "growth")],
+              [["ratio"], ["ratio"], ["exponent"]], f"{name}: what relations of speed find")
+    tap.equal([values(history, case) for case in ("value_ratio", "same_hash")],
+              [{"ratio": 4}, {"distinct hashes": 1}], f"{name}: what exact relations find")
+
+
 def check_budgets(tap, name, history):
-    met = rows(history, "SELECT kind, met FROM verdict WHERE result_id = (SELECT id FROM result "
-                        "WHERE case_id LIKE ?) ORDER BY position", f"%::{EVERYTHING[0]}")
-    tap.equal([(v["kind"], v["met"]) for v in met],
+    tap.equal(verdicts(history, EVERYTHING[0]),
               [(kind, "met") for kind in
                ("min rate", "min flops", "min bandwidth", "max latency", "max peak",
                 "max resident", "max leak", "max allocations", "min value", "max value",
@@ -90,6 +124,7 @@ def check_program(tap, name, program, folder):
               re.search(rf"suites/{re.escape(source)}$", failed.get("file") or "") is not None,
               f"{name}: a failure names its place", failed)
     check_everything(tap, name, history)
+    check_added(tap, name, history)
     if not cuda:
         check_budgets(tap, name, history)
 

@@ -22,6 +22,10 @@ def declaration(options):
     return f"YP_TEST(misuse, one, {options}){BODY}"
 
 
+def relation(options):
+    return f"YP_RELATION(misuse, one, {options});\n"
+
+
 def in_body(statement):
     return f"YP_TEST(misuse, one)\n{{\n    {statement}\n}}\n"
 
@@ -50,6 +54,25 @@ PIECES = {
                         declaration('.cases = YP_CASES(yp_case_of("a", .timeuot = 1))')),
     "field of a measurement": (in_body('yp_measure(t, "a", .samples = 1) { }'),
                                in_body('yp_measure(t, "a", .sample = 1) { }')),
+    "field of a load": (in_body('yp_serve(t, "a", .rate = 1, .requests = 1) { }'),
+                        in_body('yp_serve(t, "a", .rate = 1, .request = 1) { }')),
+    "field of a command": ('YP_COMMAND(misuse, one, .command = "true");\n',
+                           'YP_COMMAND(misuse, one, .comand = "true");\n'),
+    "field of a relation": (relation('.relation = yp_growth("a.c::t", "m", "n")'),
+                            relation('.relations = yp_growth("a.c::t", "m", "n")')),
+    "a growth without an axis": (relation('.relation = yp_growth("a.c::t", "m", "n")'),
+                                 relation('.relation = yp_growth("a.c::t", "m")')),
+    "a ratio over an axis of numbers":
+        (relation('.relation = yp_ratio_over("a.c::t", "m", "n", "1", "2")'),
+         relation('.relation = yp_ratio_over("a.c::t", "m", "n", 1, 2)')),
+    "two relations of one name": (relation('.relation = yp_same_hash("a.c::t", "a.c::u")'),
+                                  relation('.relation = yp_same_hash("a.c::t", "a.c::u")') * 2),
+    "a percentile without a limit":
+        (declaration('.budgets = YP_BUDGETS(yp_max_percentile("a", 99, 1))'),
+         declaration('.budgets = YP_BUDGETS(yp_max_percentile("a", 99))')),
+    "a counter that is no counter":
+        (declaration('.budgets = YP_BUDGETS(yp_max_count("a", YP_CYCLES, 1))'),
+         declaration('.budgets = YP_BUDGETS(yp_max_count("a", YP_CYCLE, 1))')),
     "an axis without values": (declaration('.axes = YP_AXES(yp_axis_int("n", 1))'),
                                declaration('.axes = YP_AXES(yp_axis_int("n"))')),
     "text in an axis of numbers": (declaration('.axes = YP_AXES(yp_axis_int("n", 1))'),
@@ -70,7 +93,9 @@ PIECES = {
 # Those whose wrong one is an error even where no warning is one.
 ALWAYS = {"int values", "many int values", "double values", "string values", "axes", "cases",
           "budgets", "field of a test", "field of a case", "field of a measurement",
-          "an axis without values", "two tests of one name", "an expectation without a message"}
+          "field of a load", "field of a command", "field of a relation",
+          "a growth without an axis", "two relations of one name", "a percentile without a limit",
+          "a counter that is no counter", "an axis without values", "two tests of one name", "an expectation without a message"}
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
 
 

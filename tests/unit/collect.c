@@ -33,7 +33,12 @@ static void leave_directory(void)
 TestSuite(collect, .init = enter_directory, .fini = leave_directory, .timeout = 60);
 TestSuite(declarations, .init = enter_directory, .fini = leave_directory, .timeout = 60);
 
-#define HERE .group = "g", .file = "../suites/a/b.c"
+static void nothing(struct yp_case *t)
+{
+    (void)t;
+}
+
+#define HERE .group = "g", .body = nothing, .file = "../suites/a/b.c"
 
 static struct ypi_options options;
 static struct ypi_collection found;
@@ -257,9 +262,12 @@ Test(collect, paths_begin_behind_suites_or_at_tests)
 
 Test(collect, tests_stand_as_in_their_files)
 {
-    static const struct yp_test a = {.group = "g", .name = "a", .file = "x/2.c", .line = 1};
-    static const struct yp_test b = {.group = "g", .name = "b", .file = "x/1.c", .line = 20};
-    static const struct yp_test c = {.group = "g", .name = "c", .file = "x/1.c", .line = 3};
+    static const struct yp_test a = {
+        .group = "g", .body = nothing, .name = "a", .file = "x/2.c", .line = 1};
+    static const struct yp_test b = {
+        .group = "g", .body = nothing, .name = "b", .file = "x/1.c", .line = 20};
+    static const struct yp_test c = {
+        .group = "g", .body = nothing, .name = "c", .file = "x/1.c", .line = 3};
     const struct yp_test *const tests[] = {&a, &b, &c};
     cr_expect_str_eq(collect_all(tests, 3, ""), "");
     cr_assert_eq(found.count, 3);
@@ -576,9 +584,12 @@ Test(declarations, all_errors_are_told_at_once)
 
 Test(declarations, equal_ids_name_both_places)
 {
-    static const struct yp_test a = {.group = "g", .name = "t", .file = "x/suites/1.c", .line = 30};
-    static const struct yp_test b = {.group = "h", .name = "t", .file = "y/suites/1.c", .line = 4};
-    static const struct yp_test c = {.group = "h", .name = "u", .file = "y/suites/1.c", .line = 5};
+    static const struct yp_test a = {
+        .group = "g", .body = nothing, .name = "t", .file = "x/suites/1.c", .line = 30};
+    static const struct yp_test b = {
+        .group = "h", .body = nothing, .name = "t", .file = "y/suites/1.c", .line = 4};
+    static const struct yp_test c = {
+        .group = "h", .body = nothing, .name = "u", .file = "y/suites/1.c", .line = 5};
     const struct yp_test *const tests[] = {&a, &b, &c};
     cr_expect_str_eq(collect_all(tests, 3, ""), "error: duplicate id '1.c::t': declared at "
                                                 "y/suites/1.c:4 and at x/suites/1.c:30\n");

@@ -29,21 +29,33 @@ TestSuite(select, .init = enter_directory, .fini = leave_directory, .timeout = 6
 
 /* a: stress/rx.c::fit[small], [large]; b: stress/rx.c::fitting; c: stress/rx.cu::fit;
  * d: perf/gemm.c::Gemm[n=1-cpu], [n=1-cuda], [n=2-cpu], [n=2-cuda]; e: stress_more/x.c::run */
+static void nothing(struct yp_case *t)
+{
+    (void)t;
+}
+
 static const struct yp_test fit = {
     .group = "detector",
+    .body = nothing,
     .name = "fit",
     .file = "suites/stress/rx.c",
     .line = 1,
     .tags = "stress",
     .cases = YP_CASES(yp_case_of("small"), yp_case_of("large", .tags = "slow"))};
 static const struct yp_test fitting = {.group = "detector",
+                                       .body = nothing,
                                        .name = "fitting",
                                        .file = "suites/stress/rx.c",
                                        .line = 2,
                                        .tags = "stress slow"};
-static const struct yp_test fit_cuda = {
-    .group = "rx", .name = "fit", .file = "suites/stress/rx.cu", .line = 1, .tags = "stress"};
+static const struct yp_test fit_cuda = {.group = "rx",
+                                        .body = nothing,
+                                        .name = "fit",
+                                        .file = "suites/stress/rx.cu",
+                                        .line = 1,
+                                        .tags = "stress"};
 static const struct yp_test gemm = {.group = "matrix",
+                                    .body = nothing,
                                     .name = "Gemm",
                                     .file = "suites/perf/gemm.c",
                                     .line = 1,
@@ -51,7 +63,7 @@ static const struct yp_test gemm = {.group = "matrix",
                                     .axes = YP_AXES(yp_axis_int("n", 1, 2)),
                                     .devices = "cpu cuda"};
 static const struct yp_test run = {
-    .group = "more", .name = "run", .file = "suites/stress_more/x.c", .line = 1};
+    .group = "more", .body = nothing, .name = "run", .file = "suites/stress_more/x.c", .line = 1};
 
 static const char *const ids[] = {
     "perf/gemm.c::Gemm[n=1-cpu]",  "perf/gemm.c::Gemm[n=1-cuda]", "perf/gemm.c::Gemm[n=2-cpu]",

@@ -90,6 +90,62 @@ YP_TEST(lang, triad, .devices = "cpu cuda", .timeout = 60)
     yp_expect(t, first == 5, "z[0] is %g", double(first));
 }
 
+YP_TEST(lang, limits, .axes = YP_AXES(yp_axis_int("n", 64, 256, 1024)), .devices = "cpu",
+        .budgets = YP_BUDGETS(yp_min_share("work", 1e-9), yp_max_percentile("work", 50, 60),
+                              yp_max_cpu_time("work", 60), yp_max_growth("work", 1 * YP_GIB)))
+{
+    int n = int(yp_int(t, "n"));
+    double *values = static_cast<double *>(yp_alloc(t, size_t(n) * sizeof *values));
+    yp_measure (t, "work", .flops = 1.0 * n, .bytes = 16.0 * n, .arithmetic = YP_FP64,
+                .traffic = YP_COPY, .footprint = 8.0 * n, .threads = 1, .max_samples = 20,
+                .max_seconds = 0.05)
+        for (int i = 0; i < n; i++) {
+            values[i] = n;
+            yp_keep(values);
+        }
+    yp_value(t, "n", n);
+    yp_data_hash(t, 7);
+}
+
+YP_TEST(lang, counted, .budgets = YP_BUDGETS(yp_max_count("work", YP_PAGE_FAULTS, 1e9)))
+{
+    yp_measure (t, "work", .max_samples = 10, .max_seconds = 0.02)
+        yp_keep(t);
+}
+
+YP_TEST(lang, serves, .budgets = YP_BUDGETS(yp_max_percentile("all", 50, 60)))
+{
+    int answered = 0;
+    yp_serve (t, "all", .rate = 10000, .seconds = 1, .requests = 20, .warmup = 1, .regular = true) {
+        answered++;
+        yp_keep(answered);
+    }
+    yp_serve (t, "plain", .rate = 10000, .requests = 5, .warmup = -1)
+        answered++;
+    yp_expect(t, answered == 26, "answered %d", answered);
+}
+
+YP_COMMAND(lang, command, .axes = YP_AXES(yp_axis_int("n", 1, 2)),
+           .budgets = YP_BUDGETS(yp_min_value("half", 0.5), yp_max_value("half", 0.5)),
+           .command = "cat; echo \"$GREETING {n}\"",
+           .input = "{\"value\": \"half\", \"number\": 0.5}\n",
+           .environment = "GREETING='hello you'");
+
+YP_RELATION(lang, ratio, .tags = "perf",
+            .budgets = YP_BUDGETS(yp_min_value("ratio", 1e-9), yp_max_value("ratio", 1e9)),
+            .relation = yp_ratio("lang.cu::limits[n=64-cpu]", "lang.cu::limits[n=256-cpu]",
+                                 "work"));
+YP_RELATION(lang, ratio_over, .budgets = YP_BUDGETS(yp_min_value("ratio", 1e-9)),
+            .relation = yp_ratio_over("lang.cu::limits", "work", "n", "64", "1024"));
+YP_RELATION(lang, value_ratio,
+            .budgets = YP_BUDGETS(yp_min_value("ratio", 4), yp_max_value("ratio", 4)),
+            .relation = yp_value_ratio("lang.cu::limits[n=256-cpu]", "lang.cu::limits[n=64-cpu]",
+                                       "n"));
+YP_RELATION(lang, growth, .budgets = YP_BUDGETS(yp_max_value("exponent", 1e9)),
+            .relation = yp_growth("lang.cu::limits", "work", "n"));
+YP_RELATION(lang, same_hash,
+            .relation = yp_same_hash("lang.cu::limits", "lang.cu::limits[n=64-cpu]"));
+
 YP_TEST(lang, fails, .parallel = true)
 {
     yp_fail(t, "in %s", yp_device_of(t));
