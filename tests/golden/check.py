@@ -122,11 +122,15 @@ DISTURBED = re.compile(r"(?m)^(?:  note: |# note: |NOTE \S+ - )'[^'\n]*' was dis
                        r"|(?<=be decided): '[^'\n]*' was disturbed: .*(?=\n)")
 
 
+SHARE = re.compile(r", [0-9]+\.[0-9]{2} of (?:L[0-9] |memory )?[a-z0-9]+(?= in |$)", re.M)
+
+
 def normalise(text, places):
     for path, mark in places:
         text = text.replace(path, mark)
     text = WAITING.sub("", text)
     text = DISTURBED.sub("", text)
+    text = SHARE.sub(", # of a ceiling", text)
     text = text.replace("\033", "\\e")
     return "".join(normalise_line(line) + "\n" for line in text.split("\n")[:-1]) + \
         ("" if text.endswith("\n") or text == "" else text.rsplit("\n", 1)[-1] + " (no line end)\n")
