@@ -52,7 +52,7 @@ static void reset_rx(void *rx)
 #define PIXELS ((double)TILES * TILE_PIXELS)
 
 YP_TEST(rx, scene, .tags = "perf small", .axes = YP_AXES(CHANNELS),
-        .budgets = YP_BUDGETS(yp_min_rate("scene", 30e6)))
+        .budgets = YP_BUDGETS(yp_min_share("scene", 0.003), yp_max_peak(YP_HOST, 64 * YP_MIB)))
 {
     size_t channels = (size_t)yp_int(t, "channels");
     struct scale s = {.cubes = 1, .height = 256, .width = 256, .channels = channels};
@@ -62,7 +62,8 @@ YP_TEST(rx, scene, .tags = "perf small", .axes = YP_AXES(CHANNELS),
     enum yp_status status = YP_OK;
     uint64_t cube = 0;
     yp_measure (t, "scene", .items = (double)(TILE_PIXELS * channels), .unit = "values",
-                .bytes = 4.0 * (double)(TILE_PIXELS * channels)) {
+                .bytes = 4.0 * (double)(TILE_PIXELS * channels), .traffic = YP_FILL,
+                .footprint = 4.0 * (double)(TILE_PIXELS * channels), .threads = 1) {
         status = synth_scene_tile(tiles.scene, cube++, 0, TILE_PIXELS, values, NULL, NULL);
         yp_keep(values);
     }
@@ -71,7 +72,7 @@ YP_TEST(rx, scene, .tags = "perf small", .axes = YP_AXES(CHANNELS),
 }
 
 YP_TEST(rx, statistics, .tags = "perf small", .axes = YP_AXES(CHANNELS),
-        .budgets = YP_BUDGETS(yp_min_flops("statistics", 1e9)))
+        .budgets = YP_BUDGETS(yp_min_share("statistics", 0.05)))
 {
     struct kept kept;
     keep(&kept, t);
@@ -80,7 +81,7 @@ YP_TEST(rx, statistics, .tags = "perf small", .axes = YP_AXES(CHANNELS),
     yp_require(t, rx != NULL, "%s", yp_last_error());
     enum yp_status status = YP_OK;
     yp_measure (t, "statistics", .flops = PIXELS * c * (c + 1), .bytes = 4 * PIXELS * c,
-                .reset = reset_rx, .arg = rx) {
+                .traffic = YP_READ, .footprint = 4 * PIXELS * c, .reset = reset_rx, .arg = rx) {
         status = rx_fit(rx, &kept.source);
     }
     yp_ok(t, status);
@@ -88,7 +89,7 @@ YP_TEST(rx, statistics, .tags = "perf small", .axes = YP_AXES(CHANNELS),
 }
 
 YP_TEST(rx, score, .tags = "perf small", .axes = YP_AXES(CHANNELS),
-        .budgets = YP_BUDGETS(yp_min_flops("score", 1e9)))
+        .budgets = YP_BUDGETS(yp_min_share("score", 0.05)))
 {
     struct kept kept;
     keep(&kept, t);
@@ -100,7 +101,8 @@ YP_TEST(rx, score, .tags = "perf small", .axes = YP_AXES(CHANNELS),
     float *scores = yp_alloc(t, (size_t)TILES * TILE_PIXELS * sizeof *scores);
     enum yp_status status = YP_OK;
     /* C^2 is what the triangular product needs; the dense one that is done has twice as many. */
-    yp_measure (t, "score", .flops = PIXELS * c * c, .bytes = 4 * PIXELS * c) {
+    yp_measure (t, "score", .flops = PIXELS * c * c, .bytes = 4 * PIXELS * c, .traffic = YP_READ,
+                .footprint = 4 * PIXELS * c) {
         status = rx_score(rx, &kept.source, scores);
     }
     yp_ok(t, status);
@@ -108,7 +110,7 @@ YP_TEST(rx, score, .tags = "perf small", .axes = YP_AXES(CHANNELS),
 }
 
 YP_TEST(rx, gradient_step, .tags = "perf small", .axes = YP_AXES(CHANNELS),
-        .budgets = YP_BUDGETS(yp_min_flops("gradient step", 1e9)))
+        .budgets = YP_BUDGETS(yp_min_share("gradient step", 0.01)))
 {
     struct kept kept;
     keep(&kept, t);
@@ -124,7 +126,8 @@ YP_TEST(rx, gradient_step, .tags = "perf small", .axes = YP_AXES(CHANNELS),
     yp_ok(t, rx_loss_start(rx, 0.05F, (float)c, parameters));
     double mean = 0;
     enum yp_status status = YP_OK;
-    yp_measure (t, "gradient step", .flops = 4 * PIXELS * c * c, .bytes = 4 * PIXELS * c) {
+    yp_measure (t, "gradient step", .flops = 4 * PIXELS * c * c, .bytes = 4 * PIXELS * c,
+                .traffic = YP_READ, .footprint = 4 * PIXELS * c) {
         status = rx_loss_gradient(loss, &kept.source, parameters, &mean, gradient);
     }
     yp_ok(t, status);
@@ -132,3 +135,12 @@ YP_TEST(rx, gradient_step, .tags = "perf small", .axes = YP_AXES(CHANNELS),
     rx_loss_destroy(loss);
     rx_destroy(rx);
 }
+
+/* In channels between linear, where memory bounds it, and quadratic. */
+YP_RELATION(rx, statistics_growth, .tags = "perf small",
+            .budgets = YP_BUDGETS(yp_min_value("exponent", 0.5), yp_max_value("exponent", 2.2)),
+            .relation = yp_growth("perf/rx.c::statistics", "statistics", "channels"));
+
+YP_RELATION(rx, score_growth, .tags = "perf small",
+            .budgets = YP_BUDGETS(yp_min_value("exponent", 0.5), yp_max_value("exponent", 2.2)),
+            .relation = yp_growth("perf/rx.c::score", "score", "channels"));

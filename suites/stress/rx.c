@@ -50,7 +50,7 @@ YP_TEST(rx, fit, .tags = "stress",
         .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium"),
                           yp_case_of("large", .tags = "slow", .timeout = 1800)),
         .timeout = 120,
-        .budgets = YP_BUDGETS(yp_min_rate("fit", 20e6), yp_max_peak(YP_HOST, 16 * YP_MIB),
+        .budgets = YP_BUDGETS(yp_min_share("fit", 0.002), yp_max_peak(YP_HOST, 16 * YP_MIB),
                               yp_max_resident(48 * YP_MIB), yp_min_value("auc", 0.90),
                               yp_max_value("score sum error", 1e-4)))
 {
@@ -64,8 +64,8 @@ YP_TEST(rx, fit, .tags = "stress",
     bool once = s.cubes > scored;
     enum yp_status status = YP_OK;
     yp_measure (t, "fit", .items = scale_values(&s), .unit = "values",
-                .flops = scale_values(&s) * (double)(s.channels + 1), .reset = reset_rx, .arg = rx,
-                .warmup = once ? -1 : 0, .samples = once ? 3 : 0) {
+                .flops = scale_values(&s) * (double)(s.channels + 1), .threads = THREADS,
+                .reset = reset_rx, .arg = rx, .warmup = once ? -1 : 0, .samples = once ? 3 : 0) {
         status = rx_fit(rx, &tiles.source);
     }
     yp_ok(t, status);
@@ -258,7 +258,7 @@ static void add_part(struct yp_case *t, const struct gradient_case *g, struct rx
  * loops in float are off. */
 YP_TEST(rx, gradient_precision, .tags = "stress",
         .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .timeout = 120,
-        .budgets = YP_BUDGETS(yp_min_rate("gradient", 5e6)))
+        .budgets = YP_BUDGETS(yp_min_share("gradient", 0.01)))
 {
     struct scale s = scale_named(t, yp_case_name(t));
     s.cubes = 2;
@@ -292,7 +292,9 @@ YP_TEST(rx, gradient_precision, .tags = "stress",
                                .arg = &g.tile};
     double mean = 0;
     enum yp_status status = YP_OK;
-    yp_measure (t, "gradient", .items = (double)(g.pixels * g.channels), .unit = "values") {
+    double values = (double)(g.pixels * g.channels);
+    yp_measure (t, "gradient", .items = values, .unit = "values",
+                .flops = 4 * values * (double)g.channels, .threads = 1) {
         status = rx_loss_gradient(loss, &source, g.start, &mean, fast);
     }
     yp_ok(t, status);
