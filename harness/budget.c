@@ -101,16 +101,24 @@ static void aspect(char out[64], const struct yp_budget *budget)
         snprintf(out, 64, " resident growth an iteration");
 }
 
+static const char *memory_part(enum yp_budget_kind kind)
+{
+    switch (kind) {
+    case YP_BUDGET_MAX_PEAK:
+        return "accounted at once";
+    case YP_BUDGET_MAX_RESIDENT:
+        return "resident growth";
+    case YP_BUDGET_MAX_LEAK:
+        return "left behind";
+    default:
+        return "allocations";
+    }
+}
+
 void ypi_budget_text(char out[256], const struct yp_budget *budget, const char *unit)
 {
-    static const char *const what[] = {
-        [YP_BUDGET_MAX_PEAK] = "accounted at once",
-        [YP_BUDGET_MAX_RESIDENT] = "resident growth",
-        [YP_BUDGET_MAX_LEAK] = "left behind",
-        [YP_BUDGET_MAX_ALLOCATIONS] = "allocations",
-    };
-    char figure[128];
-    char of[64];
+    char figure[128] = "";
+    char of[64] = "";
     ypi_budget_figure(figure, budget, budget->limit, unit);
     aspect(of, budget);
     const char *side = kinds[budget->kind].at_least ? "at least" : "at most";
@@ -120,7 +128,7 @@ void ypi_budget_text(char out[256], const struct yp_budget *budget, const char *
                  budget->name, of, side, figure);
     else
         snprintf(out, 256, "%s memory: %s %s %s", budget->memory == YP_HOST ? "host" : "device",
-                 side, figure, what[budget->kind]);
+                 side, figure, memory_part(budget->kind));
 }
 
 const char *ypi_budget_unit(const struct ypi_result *r, const struct yp_budget *budget)
