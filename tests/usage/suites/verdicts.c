@@ -1,0 +1,145 @@
+/* Verdicts on speed and memory whose causes are planted, for verdicts.py. */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <yieldpoint/yieldpoint.h>
+
+static void nap(double seconds)
+{
+    struct timespec pause = {.tv_sec = (time_t)seconds,
+                             .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    nanosleep(&pause, NULL);
+}
+
+/* What the script says of this process: PROCESSES counts them, a byte each. */
+static char role(void)
+{
+    const char *script = getenv("SCRIPT");
+    const char *path = getenv("PROCESSES");
+    if (script == NULL || path == NULL)
+        return 'f';
+    FILE *file = fopen(path, "a");
+    long before = ftell(file);
+    fputc('.', file);
+    fclose(file);
+    return before < (long)strlen(script) ? script[before] : 'f';
+}
+
+/* Fast, slow, or both in turns, against 20 ms. */
+YP_TEST(speed, scripted, .budgets = YP_BUDGETS(yp_max_latency("nap", 20e-3)))
+{
+    char is = role();
+    if (is == 'c')
+        abort();
+    int i = 0;
+    yp_measure (t, "nap", .warmup = -1, .samples = 10) {
+        nap(is == 's' || (is == 'b' && i++ % 2 == 0) ? 45e-3 : 1e-3);
+    }
+}
+
+YP_TEST(memory, sound)
+{
+    void *a = yp_alloc(t, 100);
+    void *b = yp_device_alloc(yp_device(t), 200);
+    if (b == NULL)
+        yp_fail(t, "no second block: %s", yp_last_error());
+    void *c = yp_device_alloc(yp_device(t), 300);
+    yp_value(t, "found another way", c == NULL);
+    memset(a, 1, 100);
+    yp_device_free(yp_device(t), b);
+    yp_device_free(yp_device(t), c);
+}
+
+YP_TEST(memory, crashes)
+{
+    char *a = yp_alloc(t, 100);
+    char *b = yp_device_alloc(yp_device(t), 4096);
+    a[0] = 1;
+    b[0] = 2; /* without looking */
+    yp_keep(b);
+    yp_device_free(yp_device(t), b);
+}
+
+YP_TEST(memory, leaks)
+{
+    void *a = yp_device_alloc(yp_device(t), 64);
+    yp_require(t, a != NULL, "no first block");
+    void *b = yp_device_alloc(yp_device(t), 64);
+    yp_require(t, b != NULL, "no second block"); /* and leaves the first */
+    yp_device_free(yp_device(t), b);
+    yp_device_free(yp_device(t), a);
+}
+
+YP_TEST(memory, soak, .budgets = YP_BUDGETS(yp_max_growth("step", 1024)),
+        .axes = YP_AXES(yp_axis_int("leak", 0, 1)))
+{
+    size_t bytes = (size_t)64 << 10;
+    yp_measure (t, "step", .warmup = 10, .samples = 200) {
+        char *block = malloc(bytes);
+        memset(block, 1, bytes);
+        yp_keep(block);
+        if (yp_int(t, "leak") == 0)
+            free(block);
+    }
+}
+
+YP_TEST(counts, faults, .budgets = YP_BUDGETS(yp_max_count("touch", YP_PAGE_FAULTS, 40)),
+        .axes = YP_AXES(yp_axis_int("pages", 10, 100)))
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t pages = (size_t)yp_int(t, "pages");
+    yp_measure (t, "touch", .samples = 20) {
+        /* Too large for the allocator to keep: it comes from the kernel each time. */
+        char *block = malloc((size_t)1 << 26);
+        for (size_t i = 0; i < pages; i++)
+            block[i * page * 2] = 1;
+        yp_keep(block);
+        free(block);
+    }
+}
+
+YP_TEST(counts, instructions, .budgets = YP_BUDGETS(yp_max_count("none", YP_INSTRUCTIONS, 1e12)))
+{
+    yp_measure (t, "none", .samples = 3) {
+        yp_keep(t);
+    }
+}
+
+YP_TEST(latency, served, .budgets = YP_BUDGETS(yp_max_percentile("answer", 90, 0.5)))
+{
+    yp_serve (t, "answer", .rate = 500, .requests = 200) {
+        nap(1e-4);
+    }
+}
+
+YP_TEST(place, processors)
+{
+    cpu_set_t set;
+    sched_getaffinity(0, sizeof set, &set);
+    yp_value(t, "processors", CPU_COUNT(&set));
+    yp_value(t, "isa", yp_isa());
+    yp_measure (t, "work", .samples = 3) {
+        nap(1e-3);
+    }
+    sched_getaffinity(0, sizeof set, &set);
+    yp_value(t, "processors of the thread", CPU_COUNT(&set));
+}
+
+YP_TEST(work, removed)
+{
+    yp_measure (t, "nothing", .max_seconds = 0.1) {
+    }
+}
+
+YP_TEST(work, shared, .budgets = YP_BUDGETS(yp_min_share("fill", 1e-6)))
+{
+    static char block[1 << 16];
+    yp_measure (t, "fill", .bytes = sizeof block, .traffic = YP_FILL, .footprint = sizeof block,
+                .threads = 1) {
+        memset(block, 1, sizeof block);
+        yp_keep(block);
+    }
+}

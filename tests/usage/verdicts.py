@@ -1,0 +1,168 @@
+"""Confirmation by fresh processes, refused allocations, counters, placement: what a user gets."""
+
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from program import results, rows, run  # noqa: E402
+from tap import Tap  # noqa: E402
+
+PATH = "verdicts.c::"
+
+
+def case(program, history, name, *options, env=None):
+    done = run(program, "--history", history, PATH + name, *options, env=env)
+    return done, rows(history, "SELECT * FROM result ORDER BY started, rowid")
+
+
+def scripted(tap, program, folder, script, wanted, processes, *options):
+    """The first process is the first letter, and so on."""
+    history = os.path.join(folder, f"speed-{script}{'-'.join(options)}.db")
+    env = {"SCRIPT": script, "PROCESSES": history + ".count"}
+    done, stored = case(program, history, "scripted", *options, env=env)
+    main = [r for r in stored if r["attempt"] == 0]
+    name = f"{script} {' '.join(options)}".strip()
+    tap.equal([r["outcome"] for r in main], [wanted], f"{name}: {wanted}")
+    tap.equal(os.path.getsize(env["PROCESSES"]), processes, f"{name}: {processes} processes")
+    tap.equal(sorted(r["attempt"] for r in stored), list(range(processes)),
+              f"{name}: each of them is stored")
+    tap.equal(done.code, 1 if wanted == "failed" else 0, f"{name}: exit code")
+    verdict = rows(history, "SELECT * FROM verdict WHERE result_id = ?", main[0]["id"])[0]
+    return done, verdict
+
+
+def check_confirmation(tap, program, folder):
+    scripted(tap, program, folder, "f", "passed", 1)
+    done, verdict = scripted(tap, program, folder, "ssss", "failed", 4)
+    tap.check(verdict["met"] == "not met" and (verdict["asked"], verdict["confirmed"]) == (3, 3),
+              "the verdict says who was asked", verdict)
+    tap.check("3 of 3 fresh processes say so too" in done.out, "and so does the output", done)
+    scripted(tap, program, folder, "sf", "noisy", 2)
+    scripted(tap, program, folder, "ssf", "noisy", 3)
+    scripted(tap, program, folder, "sb", "noisy", 2)
+    scripted(tap, program, folder, "bfff", "passed", 4)
+    scripted(tap, program, folder, "bsss", "failed", 4)
+    scripted(tap, program, folder, "bf" + "b", "noisy", 3)
+    scripted(tap, program, folder, "s", "failed", 1, "--confirm=0")
+    scripted(tap, program, folder, "ss", "failed", 2, "--confirm=1")
+    scripted(tap, program, folder, "sf", "failed", 2, "--noisy=fail")
+    scripted(tap, program, folder, "s", "passed", 1, "--speed=record")
+    done, _ = scripted(tap, program, folder, "sc", "failed", 2)
+    tap.check("in fresh process 1: crashed in the body: SIGABRT" in done.out,
+              "a crash of a fresh process is told", done)
+    # The fresh processes come after all other cases, and -x does not lose a verdict.
+    history = os.path.join(folder, "order.db")
+    env = {"SCRIPT": "ssss", "PROCESSES": history + ".count"}
+    done = run(program, "--history", history, "-v", PATH + "scripted", PATH + "sound", env=env)
+    lines = [line for line in done.out.splitlines() if line.startswith(PATH)]
+    tap.check([line.split()[1] for line in lines] == ["PASSED", "FAILED"], "the others go first",
+              done)
+
+
+def check_allocations(tap, program, folder):
+    history = os.path.join(folder, "sound.db")
+    done, stored = case(program, history, "sound", "--fail-allocation=each")
+    tap.equal([r["outcome"] for r in stored if r["attempt"] == 0], ["passed"],
+              "a body that looks at what it gets is sound")
+    tap.equal(sorted(r["fail_allocation"] for r in stored), [0, 1, 2, 3],
+              "once with all, once without each")
+    values = {r["name"]: r["value"] for r in rows(
+        history, "SELECT v.* FROM value v JOIN result r ON r.id = v.result_id "
+                 "WHERE r.attempt = 0")}
+    tap.check(values.get("allocations refused") == 3 and values.get("ended with a failure") == 2,
+              "two ends are failures that it tells", values)
+    done, stored = case(program, os.path.join(folder, "crash.db"), "crashes",
+                        "--fail-allocation=each")
+    tap.check(done.code == 1 and "with allocation 2 refused (--fail-allocation=2): crashed in the "
+              "body: SIGSEGV" in done.out, "a crash fails it, with the number to reproduce", done)
+    done, stored = case(program, os.path.join(folder, "crash2.db"), "crashes",
+                        "--fail-allocation=2")
+    tap.check(done.code == 1 and stored[0]["signal"] == 11, "which gives the same crash", done)
+    done, stored = case(program, os.path.join(folder, "leaks.db"), "leaks",
+                        "--fail-allocation=each")
+    tap.check(done.code == 1 and "with allocation 2 refused" in done.out and "left behind" in
+              done.out.replace("left accounted memory behind", "left behind"),
+              "what is left behind fails it", done)
+    done, stored = case(program, os.path.join(folder, "none.db"), "removed",
+                        "--fail-allocation=each")
+    tap.check(done.code == 0 and len(stored) == 1, "a case without allocations runs once", done)
+    for wrong in ("0", "-1", "all", ""):
+        done = run(program, f"--fail-allocation={wrong}")
+        tap.check(done.code == 4 and "a whole number from 1, or each" in done.err,
+                  f"--fail-allocation={wrong} is refused", done)
+
+
+def check_figures(tap, program, folder):
+    history = os.path.join(folder, "figures.db")
+    run(program, "--history", history, PATH + "soak", PATH + "faults", PATH + "served",
+        PATH + "removed", PATH + "shared", PATH + "instructions")
+    stored = results(history)
+    outcome = {name.split("::")[1]: r["outcome"] for name, r in stored.items()}
+    tap.equal(outcome.get("soak[leak=0]"), "passed", "memory that is given back is no growth")
+    tap.equal(outcome.get("soak[leak=1]"), "failed", "64 KiB an iteration are")
+    growth = {r["case_id"]: r["growth_resident"] for r in rows(
+        history, "SELECT r.case_id, m.growth_resident FROM measurement m "
+                 "JOIN result r ON r.id = m.result_id")}
+    leak = growth.get(PATH + "soak[leak=1]") or 0
+    tap.check(0.9 < leak / 65536 < 1.2, "by the slope of the resident set", growth)
+    tap.equal(outcome.get("faults[pages=10]"), "passed", "page faults within their budget")
+    tap.equal(outcome.get("faults[pages=100]"), "failed", "and beyond it")
+    tap.equal(outcome.get("served"), "passed", "a percentile from 200 requests")
+    served = rows(history, "SELECT m.* FROM measurement m JOIN result r ON r.id = m.result_id "
+                           "WHERE r.case_id GLOB '*served'")[0]
+    tap.check(served["kind"] == "serve" and served["count"] == 200 and served["rate"] == 500,
+              "each request is a sample", served)
+    notes = {r["case_id"]: r["note"] for r in rows(history, "SELECT case_id, note FROM result")}
+    tap.check("the compiler has removed the work" in (notes.get(PATH + "removed") or ""),
+              "work that the compiler removed is told of", notes)
+    bound = rows(history, "SELECT b.* FROM bound b JOIN result r ON r.id = b.result_id "
+                          "WHERE r.case_id GLOB '*shared' AND b.probes > 0")
+    tap.check(len(bound) == 1 and bound[0]["ceiling"] == "fill" and bound[0]["rate"] > 0 and
+              bound[0]["level"] != "memory", "a share has its ceiling", bound)
+    counted = stored.get(PATH + "instructions")
+    met = counted["verdicts"][0]["met"]
+    tap.check((counted["outcome"], met) in (("passed", "met"), ("skipped", "absent")),
+              "a counter is read, or its absence skips the case", counted)
+    if counted["outcome"] == "skipped":
+        tap.check("cannot be judged" in counted["reason"], "with the reason", counted["reason"])
+
+
+def values(program, history, *options, env=None):
+    run(program, "--history", history, PATH + "processors", *options, env=env)
+    return {r["name"]: r["value"] for r in rows(history, "SELECT * FROM value")}
+
+
+def check_place(tap, program, folder):
+    allowed = sorted(os.sched_getaffinity(0))
+    all_of_them = values(program, os.path.join(folder, "all.db"))
+    tap.equal(all_of_them.get("processors"), len(allowed), "all processors by default")
+    one = values(program, os.path.join(folder, "one.db"), f"--cpus={allowed[-1]}")
+    tap.equal(one.get("processors"), 1, "--cpus with one of them")
+    bound = values(program, os.path.join(folder, "bound.db"), "--bind=cores")
+    tap.check(bound.get("processors") == len(allowed) and
+              bound.get("processors of the thread") == 1, "--bind=cores from the measuring on",
+              bound)
+    free = values(program, os.path.join(folder, "free.db"), "--bind=none")
+    tap.equal(free.get("processors of the thread"), len(allowed), "--bind=none")
+    low = values(program, os.path.join(folder, "low.db"), "--isa=baseline")
+    tap.equal(low.get("isa"), 0, "--isa=baseline")
+    for option, allowed_words in (("--cpus=x", "0-3,8"), ("--cpus=", "0-3,8"),
+                                  ("--bind=socket", "auto, none or cores"),
+                                  ("--isa=sse9", "baseline, avx2, avx512 or amx"),
+                                  ("--confirm=-1", "a whole number from 0")):
+        done = run(program, option)
+        tap.check(done.code == 4 and allowed_words in done.err, f"{option} is refused", done)
+    done = run(program, "--cpus=4000", "--history", os.path.join(folder, "far.db"))
+    tap.check(done.code == 3 and "4000" in done.err, "--cpus with none that is there", done)
+
+
+def main(program):
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        for check in (check_confirmation, check_allocations, check_figures, check_place):
+            tap.run(check.__name__, check, tap, program, folder)
+    tap.done()
+
+
+main(*sys.argv[1:])
