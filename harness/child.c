@@ -1,5 +1,6 @@
 #include "child.h"
 
+#include "callgrind.h"
 #include "collect.h"
 #include "device.h"
 #include "orphans.h"
@@ -39,7 +40,8 @@ struct ypi_child {
     struct yp_measurement *measurement;
     char *descriptors; /* as they were before the case began */
     uint64_t resident_before, resident_peak;
-    size_t own; /* bytes of what is resident that are the framework's */
+    uint64_t resident_of_command; /* its peak; 0: there is no command */
+    size_t own;                   /* bytes of what is resident that are the framework's */
 };
 
 /* The path of this process's channel, for the word at its very end. */
@@ -190,25 +192,35 @@ void yp_skip(struct yp_case *t, const char *format, ...)
 
 /* -- names and parameters ----------------------------------------------------------------- */
 
-void ypi_child_name(struct yp_case *t, const char *what, const char *name)
+char *ypi_child_name_problem(struct yp_case *t, const char *what, const char *name)
 {
     struct ypi_text *names = &t->child->names;
     if (name == NULL || name[0] == '\0' || strlen(name) >= YPI_NAME_MAX ||
-        strchr(name, '\n') != NULL) {
-        ypi_child_fail(t, YPI_CAUSE_USAGE, NULL, 0,
-                       "the name of a %s is '%s': allowed are 1 to %d characters in one line", what,
-                       name != NULL ? name : "(null)", YPI_NAME_MAX - 1);
-        ypi_child_leave(t);
-    }
+        strchr(name, '\n') != NULL)
+        return ypi_format("the name of a %s is '%s': allowed are 1 to %d characters in one line",
+                          what, name != NULL ? name : "(null)", YPI_NAME_MAX - 1);
     char *entry = ypi_format("\n%s %s\n", what, name);
-    if (names->data != NULL && strstr(names->data, entry) != NULL) {
-        free(entry);
-        ypi_child_fail(t, YPI_CAUSE_USAGE, NULL, 0,
-                       "the %s '%s' is there already: a name is used once a case", what, name);
-        ypi_child_leave(t);
-    }
-    ypi_text_add(names, "%s", entry);
+    bool used = names->data != NULL && strstr(names->data, entry) != NULL;
+    if (!used)
+        ypi_text_add(names, "%s", entry);
     free(entry);
+    return used ? ypi_format("the %s '%s' is there already: a name is used once a case", what, name)
+                : NULL;
+}
+
+void ypi_child_name(struct yp_case *t, const char *what, const char *name)
+{
+    char *problem = ypi_child_name_problem(t, what, name);
+    if (problem == NULL)
+        return;
+    ypi_child_fail(t, YPI_CAUSE_USAGE, NULL, 0, "%s", problem);
+    free(problem);
+    ypi_child_leave(t);
+}
+
+void ypi_child_set_resident(struct yp_case *t, uint64_t peak)
+{
+    t->child->resident_of_command = peak;
 }
 
 struct yp_measurement **ypi_child_measurement(struct yp_case *t)
@@ -399,6 +411,10 @@ static void tell_memory(struct yp_case *t)
     memory.leaked_blocks = memory.host.allocations - memory.host.frees;
     memory.resident_before = t->child->resident_before;
     memory.resident_peak = t->child->resident_peak;
+    if (t->child->resident_of_command > 0) {
+        memory.resident_before = 0;
+        memory.resident_peak = t->child->resident_of_command;
+    }
     ypi_child_send(t, YPI_MESSAGE_MEMORY, &memory, sizeof memory, NULL, 0);
 }
 
@@ -489,8 +505,14 @@ void ypi_child_direct(const struct ypi_wire *wire)
     struct ypi_child child = {.wire = wire, .thread = pthread_self()};
     t.child = &child;
     exit_channel = wire->channel;
+    bool here = !wire->instructions || ypi_callgrind_running();
+    if (!here)
+        ypi_callgrind_execute(&t, wire);
     begin(&t);
-    run_stages(&t);
+    if (here)
+        run_stages(&t);
+    else /* it came back */
+        ypi_child_fail(&t, YPI_CAUSE_EXIT, NULL, 0, "%s", yp_last_error());
     end(&t);
     /* Not by returning: Criterion would wait for an answer on a connection that the body may have
      * closed, and would call the case over before its exit handlers have run. */

@@ -25,6 +25,7 @@ struct ypi_wire {
     int attempt; /* see ypi_result */
     char *id;
     char *tags;
+    char *root;    /* path: the project's, where commands run */
     char *channel; /* path */
     char *output;  /* path, NULL: not captured */
 };
@@ -53,6 +54,10 @@ void ypi_child_leave(const struct yp_case *t) __attribute__((noreturn));
  * the body when `name` is missing, too long or was used before. */
 void ypi_child_name(struct yp_case *t, const char *what, const char *name);
 
+/* The same without telling and leaving: what is wrong, which the caller frees; NULL: the name is
+ * noted as used. */
+char *ypi_child_name_problem(struct yp_case *t, const char *what, const char *name);
+
 /* Tells a measurement with its samples, processor times and shares. */
 void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured *measured);
 
@@ -60,6 +65,9 @@ void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured 
 void ypi_child_own_memory(struct yp_case *t, size_t bytes);
 
 const struct ypi_wire *ypi_child_wire(const struct yp_case *t);
+
+/* The resident set that is judged is then `peak` bytes: that of a command, not of this process. */
+void ypi_child_set_resident(struct yp_case *t, uint64_t peak);
 
 /* The measurement that is going on, for phases; NULL: none. */
 struct yp_measurement **ypi_child_measurement(struct yp_case *t);

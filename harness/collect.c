@@ -1,6 +1,8 @@
 #include "collect.h"
 
 #include "budget.h"
+#include "callgrind.h"
+#include "command.h"
 #include "device.h"
 #include "relation.h"
 #include "text.h"
@@ -231,6 +233,14 @@ static void check_relation(struct collecting *g)
     free(problem);
 }
 
+static void check_command(struct collecting *g)
+{
+    char *problem = ypi_command_problem(g->test);
+    if (problem != NULL)
+        error_at(g, "%s", problem);
+    free(problem);
+}
+
 static bool check_test(struct collecting *g)
 {
     int before = g->out->errors;
@@ -241,6 +251,7 @@ static bool check_test(struct collecting *g)
     check_budgets(g);
     check_devices(g);
     check_relation(g);
+    check_command(g);
     return g->out->errors == before;
 }
 
@@ -364,6 +375,8 @@ static void add_case(struct collecting *g, const struct yp_case *like)
     c->skip = c->decl != NULL && c->decl->skip != NULL ? c->decl->skip : test->skip;
     if (c->skip == NULL && c->device[0] != '\0')
         c->skip = ypi_device_absent(c->device);
+    if (c->skip == NULL && g->o->instructions)
+        c->skip = ypi_callgrind_refuses(c);
     c->xfail = c->decl != NULL && c->decl->xfail != NULL ? c->decl->xfail : test->xfail;
     g->out->cases = ypi_realloc(g->out->cases, (size_t)g->out->count + 1, sizeof(*g->out->cases));
     g->out->cases[g->out->count++] = c;

@@ -1,4 +1,5 @@
 /* A test program's main: options, collection, selection, run. */
+#include "callgrind.h"
 #include "collect.h"
 #include "environment.h"
 #include "list.h"
@@ -184,7 +185,14 @@ static void open_standard_streams(void)
 __attribute__((visibility("default"))) int main(int argc, char **argv)
 {
     struct ypi_options o;
+    const struct ypi_wire *wire = NULL;
     open_standard_streams();
+    if (ypi_callgrind_executed(&wire)) {
+        if (wire != NULL)
+            ypi_child_direct(wire);
+        fprintf(stderr, "error: %s\n", yp_last_error());
+        return YPI_EXIT_INTERNAL;
+    }
     enum ypi_exit code = ypi_options_read(&o, argc, argv);
     if (code == YPI_EXIT_OK) {
         if (o.help) {

@@ -1,5 +1,6 @@
 #include "plan.h"
 
+#include "callgrind.h"
 #include "process.h"
 #include "text.h"
 
@@ -36,13 +37,11 @@ static void remove_directory(const char *path)
  * tells those processes from others that got the same number since. */
 static void end_processes_of(pid_t worker)
 {
-    char mark[64];
-    snprintf(mark, sizeof mark, "BXFI_MAP=/bxfi_%d", (int)worker);
     DIR *directory = worker > 0 ? opendir("/proc") : NULL;
     const struct dirent *entry = NULL;
     while (directory != NULL && (entry = readdir(directory)) != NULL) {
         pid_t pid = (pid_t)atoi(entry->d_name);
-        if (pid > 0 && ypi_environment_has(pid, mark))
+        if (pid > 0 && ypi_started_by(pid, worker))
             kill(pid, SIGKILL);
     }
     if (directory != NULL)
@@ -238,13 +237,14 @@ void ypi_plan_wire(struct ypi_item *item, const struct ypi_options *o)
     wire->repeat = c->repeat;
     wire->memory_limit = o->memory_limit;
     wire->speed_judged = o->speed_judged;
-    wire->instructions = o->instructions;
+    wire->instructions = o->instructions && ypi_callgrind_wanted(c);
     wire->fail_allocation = ypi_item_fails(item, o);
     wire->brief = o->fail_each;
     wire->bind = o->bind;
     wire->attempt = item->attempt;
     wire->id = share(c->id);
     wire->tags = share(c->tags);
+    wire->root = share(o->root);
     wire->channel = share(item->channel);
     wire->output = share(item->output);
     item->extra.data = wire;

@@ -140,6 +140,16 @@ bool ypi_environment_has(pid_t pid, const char *setting)
     return found;
 }
 
+bool ypi_started_by(pid_t pid, pid_t worker)
+{
+    char mark[64];
+    snprintf(mark, sizeof mark, YPI_MARK_OF_CRITERION "=/bxfi_%d", (int)worker);
+    if (ypi_environment_has(pid, mark))
+        return true;
+    snprintf(mark, sizeof mark, YPI_MARK "=%d", (int)worker);
+    return ypi_environment_has(pid, mark);
+}
+
 int ypi_kill_tree(pid_t root, bool self)
 {
     enum { MOST = 4096 };

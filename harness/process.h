@@ -25,6 +25,13 @@ char ypi_process_state(pid_t pid);              /* 'R', 'S', 'Z', ...; '\0' when
 bool ypi_same_command(pid_t a, pid_t b);        /* their command lines */
 bool ypi_environment_has(pid_t pid, const char *setting); /* "NAME=value" */
 
+/* What carries the number of a case's process in the environment of all that it starts: Criterion's
+ * own mark, or ours where a program that links Criterion would take that for an order to run a
+ * test. */
+#define YPI_MARK_OF_CRITERION "BXFI_MAP"
+#define YPI_MARK "YIELDPOINT_WORKER"
+bool ypi_started_by(pid_t pid, pid_t worker);
+
 /* A line such as "VmRSS:" of /proc/self/status, in bytes; 0 when it is not there. */
 uint64_t ypi_self_status(const char *field);
 uint64_t ypi_self_resident(void);   /* bytes, faster than by its line in status */

@@ -205,8 +205,6 @@ int ypi_sweep(pid_t worker, bool alone, char name[64])
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
     pid_t children[CHILDREN_MOST];
-    char mark[64];
-    snprintf(mark, sizeof mark, "BXFI_MAP=/bxfi_%d", (int)worker);
     /* A process that died before it told its number cannot be told from a stranger. */
     int count = worker > 0 ? ypi_children(getpid(), children, CHILDREN_MOST) : 0;
     int swept = 0;
@@ -214,7 +212,7 @@ int ypi_sweep(pid_t worker, bool alone, char name[64])
         char state = ypi_process_state(children[i]);
         if (children[i] == worker || state == '\0')
             continue;
-        if (!alone && !ypi_environment_has(children[i], mark))
+        if (!alone && !ypi_started_by(children[i], worker))
             continue;
         if (state != 'Z') {
             ypi_process_name(children[i], name);

@@ -40,7 +40,7 @@ class Machine:
 
     HELPERS = ("awk", "bash", "cat", "dirname", "env", "sort")
     TOOLS = ("gcc", "g++", "meson", "ninja", "python3", "git", "sqlite3")
-    CHECKERS = ("pgrep", "clang", "clang++", "clang-format", "clang-tidy")
+    CHECKERS = ("pgrep", "valgrind", "clang", "clang++", "clang-format", "clang-tidy")
     MODULES = ("criterion", "hwloc", "sqlite3", "inih", "libcjson", "openblas", "lapacke")
     HEADERS = ("stdio.h", "Random123/philox.h", "omp.h")
 

@@ -59,7 +59,8 @@ def main(build, examples):
                         os.path.isfile(os.path.join(out, f))]
             for program in programs:
                 history = os.path.join(folder, example + ".db")
-                done = run(program, "--speed=record", "--history", history, cwd=folder)
+                # Its commands are found from where its yieldpoint.ini is.
+                done = run(program, "--speed=record", "--history", history, cwd=source)
                 tap.check(done.code == 0 and
                           len(rows(history, "SELECT * FROM result WHERE outcome = 'passed'")) > 0,
                           f"{example}: {os.path.basename(program)} passes", done)
