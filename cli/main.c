@@ -1,5 +1,6 @@
-/* yieldpoint: hands its words on to the report that the first one names. */
+/* yieldpoint: hands its words on to the command that the first one names. */
 #include "arguments.h"
+#include "machine.h"
 #include "reports.h"
 
 #include <stdio.h>
@@ -23,6 +24,11 @@ static const struct command {
      "all that is stored of one result: the newest one of a case's id or of a part of it, or the\n"
      "      one whose UUID begins so; of a run, if it is a run's; else of the newest result",
      ypi_report_show},
+    {"machine", "[--again] [--json]",
+     "what this machine is made of and what it was measured to do at most; --again: measured "
+     "anew,\n"
+     "      which takes about a minute",
+     ypi_machine_command},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)
@@ -36,7 +42,7 @@ static int help(void)
     puts(
         "\n"
         "  --history FILE  the history to read; else the nearest .yieldpoint/history.db above the\n"
-        "                  working directory\n"
+        "                  working directory; machine: the one to keep it in, else a suite's\n"
         "  --version       the version\n"
         "  --help          this\n"
         "\n"

@@ -27,7 +27,7 @@ struct ypi_level ypi_level_of(double footprint, int threads);
 
 struct ypi_probe;
 
-/* Gets buffers and threads ready, on as many of the processors that this process may use as
+/* Gets buffers and threads ready, on as many of the processors that this process was given as
  * `threads` says (0: all of them). `level` matters for traffic only. NULL with yp_last_error() set:
  * YP_INVALID, YP_OUT_OF_MEMORY. Buffers are filled with values that are neither zero nor
  * denormal; those of arithmetic kernels are chosen so that nothing overflows. */

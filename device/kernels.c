@@ -1,68 +1,95 @@
 #include "kernels.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #define FACTOR 0.999
 #define TERM 0.5
-#define FACTOR_F 0.999F
-#define TERM_F 0.5F
 
-/* -- anywhere ------------------------------------------------------------------------------ */
+/* Nothing is known of memory from here on, so that each pass is made. */
+#define PASS(w) __asm__ volatile("" : : "r"((w)->from), "r"((w)->to) : "memory")
+
+/* -- for every processor ------------------------------------------------------------------- */
 
 static void read_words(struct ypi_kernel_work *w)
 {
-    uint64_t sum[8] = {0};
-    const uint64_t *x = (const uint64_t *)(const void *)w->from;
-    for (size_t i = 0; i < w->bytes / 8; i += 8)
-        for (int k = 0; k < 8; k++)
-            sum[k] += x[i + (size_t)k];
-    for (int k = 1; k < 8; k++)
-        sum[0] += sum[k];
-    w->result = (double)sum[0];
+    enum { LANES = 8 };
+    uint64_t sum[LANES] = {0};
+    for (size_t pass = 0; pass < w->passes; pass++) {
+        const uint64_t *x = (const uint64_t *)(const void *)w->from;
+        PASS(w);
+        for (size_t i = 0; i < w->bytes / sizeof *x; i += LANES)
+            for (size_t k = 0; k < LANES; k++)
+                sum[k] += x[i + k];
+    }
+    w->sum = 0;
+    for (size_t k = 0; k < LANES; k++)
+        w->sum += sum[k];
 }
 
 static void copy_words(struct ypi_kernel_work *w)
 {
-    memcpy(w->to, w->from, w->bytes);
-    __asm__ volatile("" : : "g"(w->to) : "memory");
+    for (size_t pass = 0; pass < w->passes; pass++) {
+        PASS(w);
+        memcpy(w->to, w->from, w->bytes);
+    }
+    PASS(w);
 }
 
 static void fill_words(struct ypi_kernel_work *w)
 {
-    memset(w->to, 0x5a, w->bytes);
-    __asm__ volatile("" : : "g"(w->to) : "memory");
+    for (size_t pass = 0; pass < w->passes; pass++) {
+        PASS(w);
+        memset(w->to, YPI_KERNEL_FILL, w->bytes);
+    }
+    PASS(w);
 }
 
-/* Lanes enough for any vector register there is; the compiler makes of them what it targets. */
-#define PLAIN(name, type, lanes, factor, term) \
+/* The sum over the lanes of one accumulator. */
+#define TOTAL(type) \
+    static double total_##type(const void *vector, size_t bytes) \
+    { \
+        double total = 0; \
+        for (size_t i = 0; i < bytes; i += sizeof(type)) { \
+            type lane; \
+            memcpy(&lane, (const char *)vector + i, sizeof lane); \
+            total += (double)lane; \
+        } \
+        return total; \
+    }
+TOTAL(double)
+TOTAL(float)
+TOTAL(uint32_t)
+
+/* Lanes enough for any vector register; the compiler makes of them what it targets. */
+#define PLAIN(name, type, lanes, first, factor_, term_) \
     static void name(struct ypi_kernel_work *w) \
     { \
+        volatile type opaque[2] = {factor_, term_}; \
+        const type factor = opaque[0]; \
+        const type term = opaque[1]; \
         type v[lanes]; \
         for (int k = 0; k < (lanes); k++) \
-            v[k] = 1; \
-        for (size_t i = 0; i < w->steps; i++) { \
+            v[k] = first; \
+        for (size_t i = 0; i < w->steps; i++) \
             for (int k = 0; k < (lanes); k++) \
-                v[k] = (type)(v[k] * (type)(factor) + (type)(term)); \
-            __asm__ volatile("" : : : "memory"); \
-        } \
-        for (int k = 1; k < (lanes); k++) \
-            __asm__ volatile("" : : "g"(v[k])); \
-        w->result = (double)v[0]; \
+                v[k] = v[k] * factor + term; \
+        w->total = total_##type(v, sizeof v); \
     }
+PLAIN(int32_plain, uint32_t, 32, 1, 3, 1)
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* -- x86-64: accumulators enough to hide the latency of two units with four cycles each ----- */
+/* -- x86-64: chains enough to keep two units busy that answer after five cycles ------------- */
 
+/* All that 16 registers have room for, or 32. */
 #define TWELVE(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11)
-#define TEN(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9)
-#define HOLD_V(k) __asm__ volatile("" : "+v"(v##k));
-#define HOLD_X(k) __asm__ volatile("" : "+x"(v##k));
+#define TWENTY(DO) TWELVE(DO) DO(12) DO(13) DO(14) DO(15) DO(16) DO(17) DO(18) DO(19)
 
 #define BEGIN(k) V v##k = first;
-#define CHAINS(name, target_, vector, EACH, HOLD, first_, a_, b_, STEP, lane) \
+#define HOLD(k) __asm__ volatile("" : "+v"(v##k));
+/* a and b are unknown to the compiler in every step: nothing that is made of them alone is kept. */
+#define CHAINS(name, target_, vector, EACH, first_, a_, b_, STEP, type) \
     __attribute__((target(target_))) static void name(struct ypi_kernel_work *w) \
     { \
         typedef vector V; \
@@ -71,84 +98,91 @@ static void fill_words(struct ypi_kernel_work *w)
         V b = b_; \
         EACH(BEGIN) \
         for (size_t i = 0; i < w->steps; i++) { \
-            __asm__ volatile("" : "+x"(a), "+x"(b)); \
+            __asm__ volatile("" : "+v"(a), "+v"(b)); \
             EACH(STEP) \
             EACH(HOLD) \
         } \
-        w->result = (double)(lane); \
+        w->total = 0; \
+        EACH(ADD_##type) \
     }
+#define ADD_double(k) w->total += total_double(&v##k, sizeof v##k);
+#define ADD_float(k) w->total += total_float(&v##k, sizeof v##k);
+#define ADD_uint32_t(k) w->total += total_uint32_t(&v##k, sizeof v##k);
 
-#define FMA_512(k) v##k = _mm512_fmadd_ps(v##k, a, b);
-CHAINS(fp32_avx512, "avx512f", __m512, TWELVE, HOLD_V, _mm512_set1_ps(1), _mm512_set1_ps(FACTOR_F),
-       _mm512_set1_ps(TERM_F), FMA_512, _mm512_cvtss_f32(v0))
-#define FMA_512D(k) v##k = _mm512_fmadd_pd(v##k, a, b);
-CHAINS(fp64_avx512, "avx512f", __m512d, TWELVE, HOLD_V, _mm512_set1_pd(1), _mm512_set1_pd(FACTOR),
-       _mm512_set1_pd(TERM), FMA_512D, _mm512_cvtsd_f64(v0))
-#define FMA_256(k) v##k = _mm256_fmadd_ps(v##k, a, b);
-CHAINS(fp32_avx2, "avx2,fma", __m256, TWELVE, HOLD_X, _mm256_set1_ps(1), _mm256_set1_ps(FACTOR_F),
-       _mm256_set1_ps(TERM_F), FMA_256, _mm256_cvtss_f32(v0))
-#define FMA_256D(k) v##k = _mm256_fmadd_pd(v##k, a, b);
-CHAINS(fp64_avx2, "avx2,fma", __m256d, TWELVE, HOLD_X, _mm256_set1_pd(1), _mm256_set1_pd(FACTOR),
-       _mm256_set1_pd(TERM), FMA_256D, _mm256_cvtsd_f64(v0))
-#define MUL_ADD_128(k) v##k = _mm_add_ps(_mm_mul_ps(v##k, a), b);
-CHAINS(fp32_sse2, "sse2", __m128, TWELVE, HOLD_X, _mm_set1_ps(1), _mm_set1_ps(FACTOR_F),
-       _mm_set1_ps(TERM_F), MUL_ADD_128, _mm_cvtss_f32(v0))
-#define MUL_ADD_128D(k) v##k = _mm_add_pd(_mm_mul_pd(v##k, a), b);
-CHAINS(fp64_sse2, "sse2", __m128d, TWELVE, HOLD_X, _mm_set1_pd(1), _mm_set1_pd(FACTOR),
-       _mm_set1_pd(TERM), MUL_ADD_128D, _mm_cvtsd_f64(v0))
+#define STEP_PS512(k) v##k = _mm512_fmadd_ps(v##k, a, b);
+CHAINS(fp32_avx512, "avx512f", __m512, TWENTY, _mm512_set1_ps(1), _mm512_set1_ps((float)FACTOR),
+       _mm512_set1_ps((float)TERM), STEP_PS512, float)
+#define STEP_PD512(k) v##k = _mm512_fmadd_pd(v##k, a, b);
+CHAINS(fp64_avx512, "avx512f", __m512d, TWENTY, _mm512_set1_pd(1), _mm512_set1_pd(FACTOR),
+       _mm512_set1_pd(TERM), STEP_PD512, double)
+#define STEP_PS256(k) v##k = _mm256_fmadd_ps(v##k, a, b);
+CHAINS(fp32_avx2, "avx2,fma", __m256, TWELVE, _mm256_set1_ps(1), _mm256_set1_ps((float)FACTOR),
+       _mm256_set1_ps((float)TERM), STEP_PS256, float)
+#define STEP_PD256(k) v##k = _mm256_fmadd_pd(v##k, a, b);
+CHAINS(fp64_avx2, "avx2,fma", __m256d, TWELVE, _mm256_set1_pd(1), _mm256_set1_pd(FACTOR),
+       _mm256_set1_pd(TERM), STEP_PD256, double)
+#define STEP_PS128(k) v##k = _mm_add_ps(_mm_mul_ps(v##k, a), b);
+CHAINS(fp32_sse2, "sse2", __m128, TWELVE, _mm_set1_ps(1), _mm_set1_ps((float)FACTOR),
+       _mm_set1_ps((float)TERM), STEP_PS128, float)
+#define STEP_PD128(k) v##k = _mm_add_pd(_mm_mul_pd(v##k, a), b);
+CHAINS(fp64_sse2, "sse2", __m128d, TWELVE, _mm_set1_pd(1), _mm_set1_pd(FACTOR), _mm_set1_pd(TERM),
+       STEP_PD128, double)
 
-/* Products by 3 and sums with 1, modulo 2^32. */
-#define STEP_512I(k) v##k = _mm512_add_epi32(_mm512_mullo_epi32(v##k, a), b);
-CHAINS(int32_avx512, "avx512f", __m512i, TWELVE, HOLD_V, _mm512_set1_epi32(1), _mm512_set1_epi32(3),
-       _mm512_set1_epi32(1), STEP_512I, (uint32_t)_mm512_cvtsi512_si32(v0))
-#define STEP_256I(k) v##k = _mm256_add_epi32(_mm256_mullo_epi32(v##k, a), b);
-CHAINS(int32_avx2, "avx2", __m256i, TWELVE, HOLD_X, _mm256_set1_epi32(1), _mm256_set1_epi32(3),
-       _mm256_set1_epi32(1), STEP_256I, (uint32_t)_mm256_extract_epi32(v0, 0))
+#define STEP_I512(k) v##k = _mm512_add_epi32(_mm512_mullo_epi32(v##k, a), b);
+CHAINS(int32_avx512, "avx512f", __m512i, TWENTY, _mm512_set1_epi32(1), _mm512_set1_epi32(3),
+       _mm512_set1_epi32(1), STEP_I512, uint32_t)
+#define STEP_I256(k) v##k = _mm256_add_epi32(_mm256_mullo_epi32(v##k, a), b);
+CHAINS(int32_avx2, "avx2", __m256i, TWELVE, _mm256_set1_epi32(1), _mm256_set1_epi32(3),
+       _mm256_set1_epi32(1), STEP_I256, uint32_t)
 
-/* Sums of products of one byte each, 1 times 3, four products a lane. */
-#define DOT_512I(k) v##k = _mm512_dpbusd_epi32(v##k, a, b);
-CHAINS(int8_vnni, "avx512f,avx512vnni", __m512i, TWELVE, HOLD_V, _mm512_setzero_si512(),
-       _mm512_set1_epi8(1), _mm512_set1_epi8(3), DOT_512I, _mm512_cvtsi512_si32(v0))
-#define AGAIN __asm__ volatile("" : "+x"(a));
-#define DOT_256I(k) \
+/* Four products a lane. */
+#define STEP_DOT512(k) v##k = _mm512_dpbusd_epi32(v##k, a, b);
+CHAINS(int8_vnni, "avx512f,avx512vnni", __m512i, TWENTY, _mm512_setzero_si512(),
+       _mm512_set1_epi8(1), _mm512_set1_epi8(3), STEP_DOT512, uint32_t)
+/* The product of a and b is made anew for each accumulator. */
+#define AGAIN __asm__ volatile("" : "+v"(a));
+#define STEP_DOT256(k) \
     AGAIN v##k = _mm256_add_epi32( \
         v##k, _mm256_madd_epi16(_mm256_maddubs_epi16(a, b), _mm256_set1_epi16(1)));
-CHAINS(int8_avx2, "avx2", __m256i, TEN, HOLD_X, _mm256_setzero_si256(), _mm256_set1_epi8(1),
-       _mm256_set1_epi8(3), DOT_256I, _mm256_extract_epi32(v0, 0))
-/* The same in bytes that stand in words already, two products a lane. */
-#define DOT_128I(k) AGAIN v##k = _mm_add_epi32(v##k, _mm_madd_epi16(a, b));
-CHAINS(int8_sse2, "sse2", __m128i, TEN, HOLD_X, _mm_setzero_si128(), _mm_set1_epi16(1),
-       _mm_set1_epi16(3), DOT_128I, _mm_cvtsi128_si32(v0))
+CHAINS(int8_avx2, "avx2", __m256i, TWELVE, _mm256_setzero_si256(), _mm256_set1_epi8(1),
+       _mm256_set1_epi8(3), STEP_DOT256, uint32_t)
+/* Bytes that stand in words already: two products a lane. */
+#define STEP_DOT128(k) AGAIN v##k = _mm_add_epi32(v##k, _mm_madd_epi16(a, b));
+CHAINS(int8_sse2, "sse2", __m128i, TWELVE, _mm_setzero_si128(), _mm_set1_epi16(1),
+       _mm_set1_epi16(3), STEP_DOT128, uint32_t)
 
-/* 1.5 times 2 in bf16, two products a lane. */
-#define DOT_512B(k) v##k = _mm512_dpbf16_ps(v##k, (__m512bh)a, (__m512bh)b);
-CHAINS(bf16_avx512, "avx512f,avx512bf16", __m512, TWELVE, HOLD_V, _mm512_setzero_ps(),
+/* 1.5 and 2 in bf16, two of each a lane: two products. */
+#define STEP_BF512(k) v##k = _mm512_dpbf16_ps(v##k, (__m512bh)a, (__m512bh)b);
+CHAINS(bf16_avx512, "avx512f,avx512bf16", __m512, TWENTY, _mm512_setzero_ps(),
        _mm512_castsi512_ps(_mm512_set1_epi32(0x3fc03fc0)),
-       _mm512_castsi512_ps(_mm512_set1_epi32(0x40004000)), DOT_512B, _mm512_cvtss_f32(v0))
+       _mm512_castsi512_ps(_mm512_set1_epi32(0x40004000)), STEP_BF512, float)
 
-/* Four tiles of 16 by 16 sums, each of 16 by 64 bytes times 64 bytes by 16. */
+/* Intel's Architecture Instruction Set Extensions Programming Reference, chapter 3: the 64 bytes
+ * that LDTILECFG takes. */
 struct tile_config {
     uint8_t palette, start_row;
     uint8_t reserved[14];
-    uint16_t columns[16];
+    uint16_t row_bytes[16];
     uint8_t rows[16];
 };
 
-#define TILES(name, type_, dot, first_, second_, result_) \
-    __attribute__((target("amx-tile," type_))) static void name(struct ypi_kernel_work *w) \
+/* Four tiles of 16 by 16 sums, each of 16 by 64 bytes times 64 bytes by 16. */
+#define TILES(name, target_, dot, a_, b_, type) \
+    __attribute__((target("amx-tile," target_))) static void name(struct ypi_kernel_work *w) \
     { \
         struct tile_config config = {.palette = 1}; \
-        uint16_t a[512]; \
-        uint16_t b[512]; \
-        result_ sum[256]; \
+        uint16_t a[16 * 32]; \
+        uint16_t b[16 * 32]; \
+        type sum[4][16 * 16]; \
         for (int i = 0; i < 8; i++) { \
-            config.columns[i] = 64; \
+            config.row_bytes[i] = 64; \
             config.rows[i] = 16; \
         } \
-        for (int i = 0; i < 512; i++) { \
-            a[i] = first_; \
-            b[i] = second_; \
+        for (int i = 0; i < 16 * 32; i++) { \
+            a[i] = a_; \
+            b[i] = b_; \
         } \
+        __asm__ volatile("" : : "r"(a), "r"(b), "r"(&config) : "memory"); \
         _tile_loadconfig(&config); \
         _tile_zero(0); \
         _tile_zero(1); \
@@ -164,41 +198,54 @@ struct tile_config {
             dot(2, 5, 6); \
             dot(3, 5, 7); \
         } \
-        _tile_stored(0, sum, 64); \
+        _tile_stored(0, sum[0], 64); \
+        _tile_stored(1, sum[1], 64); \
+        _tile_stored(2, sum[2], 64); \
+        _tile_stored(3, sum[3], 64); \
         _tile_release(); \
-        w->result = (double)sum[0]; \
+        __asm__ volatile("" : : "r"(sum) : "memory"); \
+        w->total = total_##type(sum, sizeof sum); \
     }
 TILES(bf16_amx, "amx-bf16", _tile_dpbf16ps, 0x3fc0, 0x4000, float)
-TILES(int8_amx, "amx-int8", _tile_dpbusd, 0x0101, 0x0303, int32_t)
+TILES(int8_amx, "amx-int8", _tile_dpbusd, 0x0101, 0x0303, uint32_t)
 
-/* -- traffic ------------------------------------------------------------------------------- */
+/* -- x86-64: traffic ----------------------------------------------------------------------- */
 
-#define READ(name, target_, vector, width, zero, add, load) \
+#define READ(name, target_, vector, zero, add, load) \
     __attribute__((target(target_))) static void name(struct ypi_kernel_work *w) \
     { \
-        vector sum[8]; \
-        uint64_t words[8 * (width) / 8]; \
-        for (int k = 0; k < 8; k++) \
+        enum { AT_ONCE = 8, WORDS = AT_ONCE * sizeof(vector) / 8 }; \
+        vector sum[AT_ONCE]; \
+        uint64_t words[WORDS]; \
+        for (size_t k = 0; k < AT_ONCE; k++) \
             sum[k] = zero(); \
-        for (size_t i = 0; i < w->bytes; i += 8 * (width)) \
-            for (size_t k = 0; k < 8; k++) \
-                sum[k] = add(sum[k], load((const void *)(w->from + i + k * (width)))); \
+        for (size_t pass = 0; pass < w->passes; pass++) { \
+            const char *end = w->from + w->bytes; \
+            PASS(w); \
+            for (const char *x = w->from; x < end; x += sizeof sum) \
+                for (size_t k = 0; k < AT_ONCE; k++) \
+                    sum[k] = add(sum[k], load((const void *)(x + k * sizeof(vector)))); \
+        } \
         memcpy(words, sum, sizeof words); \
-        for (size_t k = 1; k < 8 * (width) / 8; k++) \
-            words[0] += words[k]; \
-        w->result = (double)words[0]; \
+        w->sum = 0; \
+        for (size_t k = 0; k < WORDS; k++) \
+            w->sum += words[k]; \
     }
-READ(read_avx512, "avx512f", __m512i, 64, _mm512_setzero_si512, _mm512_add_epi64, _mm512_load_si512)
-READ(read_avx2, "avx2", __m256i, 32, _mm256_setzero_si256, _mm256_add_epi64, _mm256_load_si256)
+READ(read_avx512, "avx512f", __m512i, _mm512_setzero_si512, _mm512_add_epi64, _mm512_load_si512)
+READ(read_avx2, "avx2", __m256i, _mm256_setzero_si256, _mm256_add_epi64, _mm256_load_si256)
 
 #define MOVE(name, target_, width, value, store, after) \
     __attribute__((target(target_))) static void name(struct ypi_kernel_work *w) \
     { \
-        for (size_t i = 0; i < w->bytes; i += 8 * (width)) \
-            for (size_t k = 0; k < 8; k++) \
-                store((void *)(w->to + i + k * (width)), value); \
+        enum { AT_ONCE = 8 }; \
+        for (size_t pass = 0; pass < w->passes; pass++) { \
+            PASS(w); \
+            for (size_t i = 0; i < w->bytes; i += AT_ONCE * (width)) \
+                for (size_t k = 0; k < AT_ONCE; k++) \
+                    store((void *)(w->to + i + k * (width)), value); \
+        } \
         after; \
-        __asm__ volatile("" : : "g"(w->to) : "memory"); \
+        PASS(w); \
     }
 #define FROM_512 _mm512_load_si512((const void *)(w->from + i + k * 64))
 #define FROM_256 _mm256_load_si256((const void *)(w->from + i + k * 32))
@@ -208,11 +255,14 @@ MOVE(copy_avx512_past, "avx512f", 64, FROM_512, _mm512_stream_si512, _mm_sfence(
 MOVE(copy_avx2, "avx2", 32, FROM_256, _mm256_store_si256, (void)0)
 MOVE(copy_avx2_past, "avx2", 32, FROM_256, _mm256_stream_si256, _mm_sfence())
 MOVE(copy_sse2_past, "sse2", 16, FROM_128, _mm_stream_si128, _mm_sfence())
-MOVE(fill_avx512, "avx512f", 64, _mm512_set1_epi8(0x5a), _mm512_store_si512, (void)0)
-MOVE(fill_avx512_past, "avx512f", 64, _mm512_set1_epi8(0x5a), _mm512_stream_si512, _mm_sfence())
-MOVE(fill_avx2, "avx2", 32, _mm256_set1_epi8(0x5a), _mm256_store_si256, (void)0)
-MOVE(fill_avx2_past, "avx2", 32, _mm256_set1_epi8(0x5a), _mm256_stream_si256, _mm_sfence())
-MOVE(fill_sse2_past, "sse2", 16, _mm_set1_epi8(0x5a), _mm_stream_si128, _mm_sfence())
+#define WITH_512 _mm512_set1_epi8(YPI_KERNEL_FILL)
+#define WITH_256 _mm256_set1_epi8(YPI_KERNEL_FILL)
+#define WITH_128 _mm_set1_epi8(YPI_KERNEL_FILL)
+MOVE(fill_avx512, "avx512f", 64, WITH_512, _mm512_store_si512, (void)0)
+MOVE(fill_avx512_past, "avx512f", 64, WITH_512, _mm512_stream_si512, _mm_sfence())
+MOVE(fill_avx2, "avx2", 32, WITH_256, _mm256_store_si256, (void)0)
+MOVE(fill_avx2_past, "avx2", 32, WITH_256, _mm256_stream_si256, _mm_sfence())
+MOVE(fill_sse2_past, "sse2", 16, WITH_128, _mm_stream_si128, _mm_sfence())
 
 static bool has_vnni(void)
 {
@@ -224,57 +274,83 @@ static bool has_bf16(void)
     return __builtin_cpu_supports("avx512bf16");
 }
 #else
-PLAIN(fp32_plain, float, 64, FACTOR, TERM)
-PLAIN(fp64_plain, double, 32, FACTOR, TERM)
+PLAIN(fp64_plain, double, 32, 1, FACTOR, TERM)
+PLAIN(fp32_plain, float, 64, 1, FACTOR, TERM)
+/* One product a lane, in 32 bits: nothing narrower is known of such a processor. */
+static void int8_plain(struct ypi_kernel_work *w)
+{
+    enum { LANES = 32 };
+    volatile uint32_t opaque[2] = {1, 3};
+    uint32_t v[LANES] = {0};
+    for (size_t i = 0; i < w->steps; i++) {
+        uint32_t a = opaque[0];
+        uint32_t b = opaque[1];
+        for (int k = 0; k < LANES; k++) {
+            __asm__ volatile("" : "+r"(a));
+            v[k] += a * b;
+        }
+    }
+    w->total = total_uint32_t(v, sizeof v);
+}
 #endif
 
-PLAIN(int32_plain, uint32_t, 32, 3, 1)
-
 static const struct ypi_kernel kernels[] = {
-    {YP_READ, YP_ISA_BASELINE, NULL, read_words, 1, false},
-    {YP_COPY, YP_ISA_BASELINE, NULL, copy_words, 2, false},
-    {YP_FILL, YP_ISA_BASELINE, NULL, fill_words, 1, false},
-    {YP_INT32, YP_ISA_BASELINE, NULL, int32_plain, 32 * 2, false},
+    {YP_READ, YP_ISA_BASELINE, false, 1, NULL, read_words},
+    {YP_COPY, YP_ISA_BASELINE, false, 2, NULL, copy_words},
+    {YP_FILL, YP_ISA_BASELINE, false, 1, NULL, fill_words},
+    {YP_INT32, YP_ISA_BASELINE, false, 32 * 2, NULL, int32_plain},
 #if defined(__x86_64__)
-    {YP_READ, YP_ISA_AVX2, NULL, read_avx2, 1, false},
-    {YP_READ, YP_ISA_AVX512, NULL, read_avx512, 1, false},
-    {YP_COPY, YP_ISA_BASELINE, NULL, copy_sse2_past, 2, true},
-    {YP_COPY, YP_ISA_AVX2, NULL, copy_avx2, 2, false},
-    {YP_COPY, YP_ISA_AVX2, NULL, copy_avx2_past, 2, true},
-    {YP_COPY, YP_ISA_AVX512, NULL, copy_avx512, 2, false},
-    {YP_COPY, YP_ISA_AVX512, NULL, copy_avx512_past, 2, true},
-    {YP_FILL, YP_ISA_BASELINE, NULL, fill_sse2_past, 1, true},
-    {YP_FILL, YP_ISA_AVX2, NULL, fill_avx2, 1, false},
-    {YP_FILL, YP_ISA_AVX2, NULL, fill_avx2_past, 1, true},
-    {YP_FILL, YP_ISA_AVX512, NULL, fill_avx512, 1, false},
-    {YP_FILL, YP_ISA_AVX512, NULL, fill_avx512_past, 1, true},
-    {YP_FP64, YP_ISA_BASELINE, NULL, fp64_sse2, 12 * 2 * 2, false},
-    {YP_FP64, YP_ISA_AVX2, NULL, fp64_avx2, 12 * 4 * 2, false},
-    {YP_FP64, YP_ISA_AVX512, NULL, fp64_avx512, 12 * 8 * 2, false},
-    {YP_FP32, YP_ISA_BASELINE, NULL, fp32_sse2, 12 * 4 * 2, false},
-    {YP_FP32, YP_ISA_AVX2, NULL, fp32_avx2, 12 * 8 * 2, false},
-    {YP_FP32, YP_ISA_AVX512, NULL, fp32_avx512, 12 * 16 * 2, false},
-    {YP_BF16, YP_ISA_BASELINE, NULL, fp32_sse2, 12 * 4 * 2, false},
-    {YP_BF16, YP_ISA_AVX2, NULL, fp32_avx2, 12 * 8 * 2, false},
-    {YP_BF16, YP_ISA_AVX512, NULL, fp32_avx512, 12 * 16 * 2, false},
-    {YP_BF16, YP_ISA_AVX512, has_bf16, bf16_avx512, 12 * 16 * 2 * 2, false},
-    {YP_BF16, YP_ISA_AMX, NULL, bf16_amx, 4 * 16 * 16 * 32 * 2, false},
-    {YP_INT8, YP_ISA_BASELINE, NULL, int8_sse2, 10 * 4 * 2 * 2, false},
-    {YP_INT8, YP_ISA_AVX2, NULL, int8_avx2, 10 * 8 * 4 * 2, false},
-    {YP_INT8, YP_ISA_AVX512, has_vnni, int8_vnni, 12 * 16 * 4 * 2, false},
-    {YP_INT8, YP_ISA_AMX, NULL, int8_amx, 4 * 16 * 16 * 64 * 2, false},
-    {YP_INT32, YP_ISA_AVX2, NULL, int32_avx2, 12 * 8 * 2, false},
-    {YP_INT32, YP_ISA_AVX512, NULL, int32_avx512, 12 * 16 * 2, false},
+    {YP_READ, YP_ISA_AVX2, false, 1, NULL, read_avx2},
+    {YP_READ, YP_ISA_AVX512, false, 1, NULL, read_avx512},
+    {YP_COPY, YP_ISA_BASELINE, true, 2, NULL, copy_sse2_past},
+    {YP_COPY, YP_ISA_AVX2, false, 2, NULL, copy_avx2},
+    {YP_COPY, YP_ISA_AVX2, true, 2, NULL, copy_avx2_past},
+    {YP_COPY, YP_ISA_AVX512, false, 2, NULL, copy_avx512},
+    {YP_COPY, YP_ISA_AVX512, true, 2, NULL, copy_avx512_past},
+    {YP_FILL, YP_ISA_BASELINE, true, 1, NULL, fill_sse2_past},
+    {YP_FILL, YP_ISA_AVX2, false, 1, NULL, fill_avx2},
+    {YP_FILL, YP_ISA_AVX2, true, 1, NULL, fill_avx2_past},
+    {YP_FILL, YP_ISA_AVX512, false, 1, NULL, fill_avx512},
+    {YP_FILL, YP_ISA_AVX512, true, 1, NULL, fill_avx512_past},
+    {YP_FP64, YP_ISA_BASELINE, false, 12 * 2 * 2, NULL, fp64_sse2},
+    {YP_FP64, YP_ISA_AVX2, false, 12 * 4 * 2, NULL, fp64_avx2},
+    {YP_FP64, YP_ISA_AVX512, false, 20 * 8 * 2, NULL, fp64_avx512},
+    {YP_FP32, YP_ISA_BASELINE, false, 12 * 4 * 2, NULL, fp32_sse2},
+    {YP_FP32, YP_ISA_AVX2, false, 12 * 8 * 2, NULL, fp32_avx2},
+    {YP_FP32, YP_ISA_AVX512, false, 20 * 16 * 2, NULL, fp32_avx512},
+    {YP_BF16, YP_ISA_BASELINE, false, 12 * 4 * 2, NULL, fp32_sse2},
+    {YP_BF16, YP_ISA_AVX2, false, 12 * 8 * 2, NULL, fp32_avx2},
+    {YP_BF16, YP_ISA_AVX512, false, 20 * 16 * 2, NULL, fp32_avx512},
+    {YP_BF16, YP_ISA_AVX512, false, 20 * 16 * 2 * 2, has_bf16, bf16_avx512},
+    {YP_BF16, YP_ISA_AMX, false, 4 * 16 * 16 * 32 * 2, NULL, bf16_amx},
+    {YP_INT8, YP_ISA_BASELINE, false, 12 * 4 * 2 * 2, NULL, int8_sse2},
+    {YP_INT8, YP_ISA_AVX2, false, 12 * 8 * 4 * 2, NULL, int8_avx2},
+    {YP_INT8, YP_ISA_AVX512, false, 20 * 16 * 4 * 2, has_vnni, int8_vnni},
+    {YP_INT8, YP_ISA_AMX, false, 4 * 16 * 16 * 64 * 2, NULL, int8_amx},
+    {YP_INT32, YP_ISA_AVX2, false, 12 * 8 * 2, NULL, int32_avx2},
+    {YP_INT32, YP_ISA_AVX512, false, 20 * 16 * 2, NULL, int32_avx512},
 #else
-    {YP_FP64, YP_ISA_BASELINE, NULL, fp64_plain, 32 * 2, false},
-    {YP_FP32, YP_ISA_BASELINE, NULL, fp32_plain, 64 * 2, false},
-    {YP_BF16, YP_ISA_BASELINE, NULL, fp32_plain, 64 * 2, false},
-    {YP_INT8, YP_ISA_BASELINE, NULL, int32_plain, 32 * 2, false},
+    {YP_FP64, YP_ISA_BASELINE, false, 32 * 2, NULL, fp64_plain},
+    {YP_FP32, YP_ISA_BASELINE, false, 64 * 2, NULL, fp32_plain},
+    {YP_BF16, YP_ISA_BASELINE, false, 64 * 2, NULL, fp32_plain},
+    {YP_INT8, YP_ISA_BASELINE, false, 32 * 2, NULL, int8_plain},
 #endif
 };
 
 const struct ypi_kernel *ypi_kernels(size_t *count)
 {
-    *count = sizeof kernels / sizeof kernels[0];
+    *count = sizeof kernels / sizeof *kernels;
     return kernels;
+}
+
+const struct ypi_kernel *ypi_kernel_best(enum yp_ceiling ceiling, enum yp_isa isa, bool streaming)
+{
+    const struct ypi_kernel *best = NULL;
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        const struct ypi_kernel *k = &kernels[i];
+        if (k->ceiling == ceiling && k->isa <= isa && k->streaming == streaming &&
+            (k->runs == NULL || k->runs()))
+            best = k;
+    }
+    return best;
 }

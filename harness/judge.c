@@ -28,6 +28,9 @@ void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
     r->verdicts = ypi_calloc((size_t)r->verdict_count, sizeof *r->verdicts);
     for (int i = 0; i < r->verdict_count; i++)
         r->verdicts[i] = ypi_budget_judge(r, &budgets[i], how->speed_judged);
+    for (int i = 0; i < r->verdict_count && how->instructions; i++)
+        if (budgets[i].kind == YP_BUDGET_MAX_RESIDENT || budgets[i].kind == YP_BUDGET_MAX_GROWTH)
+            r->verdicts[i].met = YPI_RECORDED;
 }
 
 /* -- confirmation by fresh processes -------------------------------------------------------- */

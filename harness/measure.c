@@ -314,10 +314,10 @@ static bool start_batch(struct yp_measurement *m)
     }
     if (m->arrivals != NULL && !ypi_arrivals_wait(m->arrivals))
         return finish(m, YPI_STOP_FIXED);
-    if (m->state == YPI_MEASURE_COUNTING)
-        ypi_callgrind_start();
     m->cpu = ypi_processor_seconds();
     yp_event_record(m->begin, m->stream);
+    if (m->state == YPI_MEASURE_COUNTING)
+        ypi_callgrind_start();
     return true;
 }
 
@@ -407,9 +407,8 @@ static bool sample(struct yp_measurement *m, double seconds)
 }
 
 /* One iteration that warms up, then those that are counted. */
-static bool count(struct yp_measurement *m)
+static bool count(struct yp_measurement *m, double instructions)
 {
-    double instructions = ypi_callgrind_stop();
     struct ypi_count *told = &m->told.counts[YP_INSTRUCTIONS];
     m->told.kind = YPI_MEASURED_COUNT;
     if (m->counted_iterations++ > 0 && isfinite(instructions)) {
@@ -427,6 +426,7 @@ bool ypi_measure_next(struct yp_measurement *m)
         return m->state == YPI_MEASURE_WARMING && m->options.warmup == -1 ? begin_sampling(m, 0)
                                                                           : start_batch(m);
     }
+    double instructions = m->state == YPI_MEASURE_COUNTING ? ypi_callgrind_stop() : NAN;
     double seconds = end_batch(m);
     ypi_phase_check(m);
     if (!m->whole)
@@ -438,7 +438,7 @@ bool ypi_measure_next(struct yp_measurement *m)
         m->state = YPI_MEASURE_SAMPLING;
         return start_batch(m);
     case YPI_MEASURE_COUNTING:
-        return count(m);
+        return count(m, instructions);
     default:
         return sample(m, seconds);
     }

@@ -138,6 +138,7 @@ static struct ypi_judging judging(const struct ypi_item *item)
     const struct ypi_options *o = now.runner->o;
     bool timed = o->speed_judged && !o->instructions && !o->fail_each;
     return (struct ypi_judging){.speed_judged = timed,
+                                .instructions = o->instructions,
                                 .noisy_fails = o->noisy_fails,
                                 .skipped = item->skipped,
                                 .confirmations = timed ? o->confirmations : 0};

@@ -27,12 +27,13 @@ static void figure(char out[YPI_FIGURE_MAX], const struct ypi_measured *m)
 void ypi_headline(char out[YPI_HEADLINE_MAX], const struct ypi_result *r)
 {
     out[0] = '\0';
-    if (r->c->test->relation.kind != YP_RELATION_NONE && r->value_count > 0) {
-        const struct ypi_value *v = &r->values[0];
-        snprintf(out, YPI_HEADLINE_MAX, "%s %.3g [%.3g, %.3g]", v->name, v->value, v->low, v->high);
-    }
-    if (r->measured_count == 0)
+    if (r->measured_count == 0) {
+        const struct ypi_value *v = r->values;
+        if (r->value_count > 0 && r->c->test->relation.kind != YP_RELATION_NONE)
+            snprintf(out, YPI_HEADLINE_MAX, "%s %.3g [%.3g, %.3g]", v->name, v->value, v->low,
+                     v->high);
         return;
+    }
     const struct ypi_measured *m = &r->measured[0];
     if (m->kind == YPI_MEASURED_COUNT) {
         snprintf(out, YPI_HEADLINE_MAX, "%s %.0f instructions", m->name,

@@ -1,5 +1,7 @@
 #include "level.h"
 
+#include <yieldpoint/isa.h>
+
 bool synth_level_runs(enum synth_level level)
 {
     switch (level) {
@@ -8,11 +10,9 @@ bool synth_level_runs(enum synth_level level)
         return true;
 #if defined(__x86_64__)
     case SYNTH_LEVEL_AVX2:
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+        return yp_isa() >= YP_ISA_AVX2;
     case SYNTH_LEVEL_AVX512:
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-               synth_level_runs(SYNTH_LEVEL_AVX2);
+        return yp_isa() >= YP_ISA_AVX512;
 #endif
     default:
         return false;

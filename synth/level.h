@@ -11,14 +11,14 @@
 #include <stdbool.h>
 
 enum synth_level {
-    SYNTH_LEVEL_AUTO = 0, /* the highest that this processor runs */
+    SYNTH_LEVEL_AUTO = 0, /* the highest that yp_isa() allows */
     SYNTH_LEVEL_BASELINE, /* what the compiler targets; on x86-64 fma is then libm's, and slow */
     SYNTH_LEVEL_AVX2,     /* AVX2 and FMA */
     SYNTH_LEVEL_AVX512,   /* AVX-512 F, DQ, BW, VL */
     SYNTH_LEVELS,
 };
 
-/* Whether this build has the level and this processor runs it. AUTO and BASELINE: always. */
+/* Whether this build has the level and yp_isa() allows it. AUTO and BASELINE: always. */
 bool synth_level_runs(enum synth_level level);
 
 /* `level` itself where it runs; otherwise, and for AUTO, the highest that does. */

@@ -5,6 +5,7 @@
 #include "internal.h"
 
 #include <string.h>
+#include <yieldpoint/isa.h>
 
 #define BODY static inline __attribute__((always_inline))
 
@@ -141,10 +142,9 @@ const struct ypi_rx_kernels *ypi_rx_kernels_at(int rank)
     if (rank == 0)
         return &plain;
 #ifdef __x86_64__
-    if (rank == 1 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    if (rank == 1 && yp_isa() >= YP_ISA_AVX2)
         return &avx2;
-    if (rank == 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (rank == 2 && yp_isa() >= YP_ISA_AVX512)
         return &avx512;
 #endif
     return NULL;

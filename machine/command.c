@@ -1,0 +1,258 @@
+/* yieldpoint machine: what it is made of, what it can do; measured once and kept. */
+#include "machine.h"
+
+#include "arguments.h"
+#include "config.h"
+#include "figures.h"
+#include "format.h"
+#include "lock.h"
+#include "reports.h"
+#include "schema.h"
+#include "text.h"
+#include "topology.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FIGURE_WIDTH = 34, NAME_WIDTH = 24, COLUMNS_MAX = 8 };
+
+/* -- for a person -------------------------------------------------------------------------- */
+
+static void format_rate(char out[YPI_FIGURE_MAX], double rate, const char *unit)
+{
+    if (strcmp(unit, "s") == 0)
+        ypi_format_seconds(out, rate);
+    else
+        ypi_format_rate(out, rate, strcmp(unit, "op/s") == 0 ? "op" : "B");
+}
+
+/* "21.5 GB/s [20.13, 22.05]": the spread in the unit of the median. */
+static void format_figure(char *out, size_t size, const struct ypi_figure *f)
+{
+    char median[YPI_FIGURE_MAX];
+    double shown = NAN;
+    format_rate(median, f->rate, f->unit);
+    if (isnan(f->rate) || sscanf(median, "%lf", &shown) != 1 || shown <= 0)
+        snprintf(out, size, "%s", median);
+    else
+        snprintf(out, size, "%s [%.4g, %.4g]", median, f->low * shown / f->rate,
+                 f->high * shown / f->rate);
+}
+
+static bool same_row(const struct ypi_figure *a, const struct ypi_figure *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->level, b->level) == 0 &&
+           strcmp(a->isa, b->isa) == 0;
+}
+
+/* The different numbers of threads, rising. */
+static int thread_counts(const struct ypi_figures *figures, int out[COLUMNS_MAX])
+{
+    int count = 0;
+    for (size_t i = 0; i < figures->count; i++) {
+        int threads = figures->list[i].threads;
+        int at = 0;
+        while (at < count && out[at] < threads)
+            at++;
+        if ((at < count && out[at] == threads) || count == COLUMNS_MAX)
+            continue;
+        memmove(out + at + 1, out + at, (size_t)(count - at) * sizeof *out);
+        out[at] = threads;
+        count++;
+    }
+    return count;
+}
+
+/* Without blanks at a line's end. */
+static void put_column(const char *text, bool last)
+{
+    if (last)
+        fputs(text, stdout);
+    else
+        printf("%-*s", FIGURE_WIDTH, text);
+}
+
+static size_t print_row(const struct ypi_figure *row, size_t left, const int *columns, int count)
+{
+    char text[2 * YPI_FIGURE_MAX];
+    size_t used = 0;
+    bool traffic = *row->level != '\0';
+    snprintf(text, sizeof text, "%s %s", row->name, traffic ? row->level : row->isa);
+    printf("  %-*s", NAME_WIDTH, text);
+    for (int i = 0; i < count && used < left && same_row(row, &row[used]); i++) {
+        *text = '\0';
+        if (row[used].threads == columns[i])
+            format_figure(text, sizeof text, &row[used++]);
+        bool last = used == left || !same_row(row, &row[used]);
+        put_column(text, last);
+    }
+    putchar('\n');
+    return used > 0 ? used : 1;
+}
+
+static void print_figures(const struct ypi_figures *figures)
+{
+    char text[32];
+    int columns[COLUMNS_MAX] = {0};
+    int count = thread_counts(figures, columns);
+    ypi_format_time(text, figures->list[0].measured);
+    printf("measured %s; medians of several runs [least, most]\n", text);
+    printf("  %-*s", NAME_WIDTH, "threads");
+    for (int i = 0; i < count; i++) {
+        snprintf(text, sizeof text, "%d", columns[i]);
+        put_column(text, i + 1 == count);
+    }
+    putchar('\n');
+    for (size_t i = 0; i < figures->count;)
+        i += print_row(&figures->list[i], figures->count - i, columns, count);
+}
+
+/* -- for a program ------------------------------------------------------------------------- */
+
+static void add_real(cJSON *object, const char *name, double value)
+{
+    if (isfinite(value))
+        cJSON_AddNumberToObject(object, name, value);
+    else
+        cJSON_AddNullToObject(object, name);
+}
+
+static cJSON *document_of(const struct ypi_topology *topology, const struct ypi_figures *figures)
+{
+    cJSON *document = cJSON_CreateObject();
+    cJSON *machine = cJSON_AddObjectToObject(document, "machine");
+    cJSON_AddStringToObject(machine, "fingerprint", topology->fingerprint);
+    cJSON_AddStringToObject(machine, "model", topology->model);
+    cJSON_AddStringToObject(machine, "synthetic", topology->synthetic);
+    cJSON_AddNumberToObject(machine, "packages", topology->packages);
+    cJSON_AddNumberToObject(machine, "cores", topology->cores);
+    cJSON_AddNumberToObject(machine, "threads", topology->threads);
+    cJSON_AddNumberToObject(machine, "numa_nodes", topology->numa_nodes);
+    cJSON_AddNumberToObject(machine, "memory", (double)topology->memory);
+    cJSON *ceilings = cJSON_AddArrayToObject(document, "ceilings");
+    for (size_t i = 0; i < figures->count; i++) {
+        const struct ypi_figure *f = &figures->list[i];
+        cJSON *object = cJSON_CreateObject();
+        cJSON_AddStringToObject(object, "name", f->name);
+        cJSON_AddStringToObject(object, "level", f->level);
+        cJSON_AddStringToObject(object, "isa", f->isa);
+        cJSON_AddStringToObject(object, "unit", f->unit);
+        cJSON_AddNumberToObject(object, "threads", f->threads);
+        add_real(object, "measured", f->measured);
+        add_real(object, "rate", f->rate);
+        add_real(object, "low", f->low);
+        add_real(object, "high", f->high);
+        cJSON_AddItemToArray(ceilings, object);
+    }
+    return document;
+}
+
+static int print(const struct ypi_topology *topology, const struct ypi_figures *figures, bool json)
+{
+    if (json) {
+        cJSON *document = document_of(topology, figures);
+        int code = ypi_put_json(document);
+        cJSON_Delete(document);
+        return code;
+    }
+    char *picture = ypi_this_machine_picture();
+    printf("%s\nfingerprint %s\n", picture, topology->fingerprint);
+    free(picture);
+    print_figures(figures);
+    return ypi_flush();
+}
+
+/* -- where it is kept ---------------------------------------------------------------------- */
+
+/* As a run here would: what yieldpoint.ini says, else below the project's root. */
+static char *default_history(void)
+{
+    struct ypi_options o = {0};
+    char *standing = NULL;
+    char *path = NULL;
+    if (ypi_config_read(&o, &standing)) {
+        path = o.history != NULL ? ypi_strdup(o.history)
+                                 : ypi_format("%s/.yieldpoint/history.db", o.root);
+        char *slash = strrchr(path, '/');
+        *slash = '\0';
+        if (o.history == NULL && mkdir(path, 0755) != 0 && errno != EEXIST)
+            fprintf(stderr, "yieldpoint: %s: %s\n", path, strerror(errno));
+        *slash = '/';
+    }
+    ypi_options_clear(&o);
+    free(standing);
+    return path;
+}
+
+static char *directory_of(const char *path)
+{
+    char *directory = ypi_strdup(path);
+    char *slash = strrchr(directory, '/');
+    if (slash != NULL)
+        *(slash == directory ? slash + 1 : slash) = '\0';
+    else
+        memcpy(directory, ".", *directory != '\0' ? 2 : 1);
+    return directory;
+}
+
+static void measure(struct ypi_figures *figures, const char *path)
+{
+    static const volatile bool never = false;
+    int lock = ypi_machine_lock(stderr, &never);
+    char *directory = directory_of(path);
+    figures->count = 0;
+    ypi_calibrate(figures, directory);
+    free(directory);
+    if (lock >= 0)
+        close(lock);
+}
+
+static int run(const char *path, bool again, bool json)
+{
+    struct ypi_topology topology;
+    struct ypi_figures figures = {0};
+    int code = YPI_REPORT_FILE;
+    if (!ypi_topology_read(&topology)) {
+        fputs("yieldpoint: hwloc cannot read this machine\n", stderr);
+        return YPI_REPORT_FILE;
+    }
+    sqlite3 *db = ypi_schema_open(path);
+    bool ok = db != NULL && ypi_figures_load(db, topology.fingerprint, &figures) == YP_OK;
+    if (ok && (again || figures.count == 0)) {
+        measure(&figures, path);
+        ok = ypi_figures_store(db, topology.fingerprint, &figures) == YP_OK;
+    }
+    if (ok) {
+        ypi_figures_sort(&figures);
+        code = print(&topology, &figures, json);
+    } else {
+        fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
+    }
+    free(figures.list);
+    sqlite3_close(db);
+    return code;
+}
+
+int ypi_machine_command(int argc, char **argv)
+{
+    char *file = NULL;
+    bool again = false;
+    bool json = false;
+    const struct ypi_report_option options[] = {
+        {.name = "--history", .value = &file},
+        {.name = "--again", .flag = &again},
+        {.name = "--json", .flag = &json},
+        {0},
+    };
+    if (!ypi_report_options(argc, argv, options, NULL))
+        return YPI_REPORT_USAGE;
+    char *path = file != NULL ? ypi_strdup(file) : default_history();
+    int code = path != NULL ? run(path, again, json) : YPI_REPORT_USAGE;
+    free(path);
+    return code;
+}
