@@ -14,6 +14,31 @@
 /* No processor does anything in less: a tenth of a cycle at 5 GHz. */
 #define IMPOSSIBLE_SECONDS 20e-12
 
+/* So many processors more than there are may be wanted; so much of what was wanted be stolen. */
+#define CROWDED_PROCESSORS 0.25
+#define CROWDED_STOLEN 0.1
+
+/* Whether the work had to share its processors. It may then be slow for that alone. */
+static bool crowded(const struct ypi_measured *m)
+{
+    const struct ypi_noise *n = &m->noise;
+    if (!(n->wall > 0) || n->processors == 0)
+        return false;
+    double wanted = fmin(m->threads, n->processors) + n->others / n->wall;
+    return wanted > n->processors + CROWDED_PROCESSORS ||
+           n->stolen > CROWDED_STOLEN * (n->own + n->stolen);
+}
+
+/* Work that had to share its processors may pass; that it is slow proves nothing. */
+static void excuse_crowded(const struct ypi_result *r, struct ypi_verdict *v)
+{
+    if (v->met != YPI_NOT_MET || !ypi_budget_is_speed(v->budget->kind))
+        return;
+    for (int i = 0; i < r->measured_count; i++)
+        if (strcmp(r->measured[i].name, v->budget->name) == 0 && crowded(&r->measured[i]))
+            v->met = YPI_UNDECIDED;
+}
+
 void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
 {
     for (int i = 0; i < r->measured_count; i++) {
@@ -26,8 +51,10 @@ void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
     while (r->verdict_count < YP_MAX_BUDGETS && budgets[r->verdict_count].kind != YP_BUDGET_NONE)
         r->verdict_count++;
     r->verdicts = ypi_calloc((size_t)r->verdict_count, sizeof *r->verdicts);
-    for (int i = 0; i < r->verdict_count; i++)
+    for (int i = 0; i < r->verdict_count; i++) {
         r->verdicts[i] = ypi_budget_judge(r, &budgets[i], how->speed_judged);
+        excuse_crowded(r, &r->verdicts[i]);
+    }
     for (int i = 0; i < r->verdict_count && how->instructions; i++)
         if (budgets[i].kind == YP_BUDGET_MAX_RESIDENT || budgets[i].kind == YP_BUDGET_MAX_GROWTH)
             r->verdicts[i].met = YPI_RECORDED;

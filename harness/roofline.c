@@ -8,6 +8,7 @@
  */
 #include "measurement.h"
 #include "process.h"
+#include "task.h"
 #include "text.h"
 
 #include "ceiling.h"
@@ -16,14 +17,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#define PROBE_SECONDS 0.004
+/* A probe is the best of some short runs: what disturbs one only ever makes it slower. */
+#define PROBE_SECONDS 0.001
+enum { PROBE_RUNS = 4 };
 #define STRETCH_SECONDS 0.02
 /* A bound that is so much farther away than the other is not probed again. */
 #define FARTHER 1.5
 /* A pool of threads may watch for more work for some milliseconds before it sleeps. */
-#define QUIET_SECONDS 0.02
-#define QUIET_LOOK_NS 500000
+#define QUIET_SECONDS 0.05
+#define QUIET_LOOK_NS 200000
 
 struct bound {
     struct ypi_probe *probe; /* NULL: no such work, or it cannot be probed */
@@ -75,20 +79,27 @@ struct ypi_roofline *ypi_roofline_open(const struct yp_measure_options *options,
     return r;
 }
 
+/* Whether another thread of this process is running, by its state: its processor time is brought up
+ * to date only every few milliseconds. */
+static bool others_run(void)
+{
+    enum { MOST = 1024 };
+    pid_t tasks[MOST];
+    int count = ypi_tasks("", tasks, MOST);
+    pid_t self = gettid();
+    for (int i = 0; i < count && i < MOST; i++)
+        if (tasks[i] != self && ypi_process_state(tasks[i]) == 'R')
+            return true;
+    return false;
+}
+
 /* Until the work's own threads are asleep: the probe wants their processors. */
 static void wait_for_quiet(void)
 {
     static const struct timespec pause = {.tv_nsec = QUIET_LOOK_NS};
     double end = ypi_now() + QUIET_SECONDS;
-    for (;;) {
-        double wall = ypi_now();
-        double used = ypi_processor_seconds();
+    while (others_run() && ypi_now() < end)
         nanosleep(&pause, NULL);
-        wall = ypi_now() - wall;
-        used = ypi_processor_seconds() - used;
-        if (used < wall / 4 || ypi_now() > end)
-            return;
-    }
 }
 
 static void append(double **list, size_t *count, size_t *room, double value)
@@ -100,8 +111,8 @@ static void append(double **list, size_t *count, size_t *room, double value)
     (*list)[(*count)++] = value;
 }
 
-/* The seconds that the declared work takes at the ceilings as they were lately: the mean of the
- * last two probes, or of the one there is. */
+/* The seconds that the declared work takes at the ceilings as they were lately: the better of the
+ * last two probes, or the one there is. */
 static double bound_seconds(const struct ypi_roofline *r, const struct ypi_measured *told)
 {
     double longest = NAN;
@@ -111,7 +122,7 @@ static double bound_seconds(const struct ypi_roofline *r, const struct ypi_measu
             continue;
         double rate = b->rates[b->count - 1];
         if (b->count > 1)
-            rate = (rate + b->rates[b->count - 2]) / 2;
+            rate = fmax(rate, b->rates[b->count - 2]);
         longest = fmax(longest, told->bounds[i].work / rate);
     }
     return longest;
@@ -128,6 +139,14 @@ static void leave_the_farther_alone(struct ypi_roofline *r, const struct ypi_mea
     b[1].far = second * FARTHER < first;
 }
 
+static double probe(struct ypi_probe *of)
+{
+    double best = 0;
+    for (int i = 0; i < PROBE_RUNS; i++)
+        best = fmax(best, ypi_probe_run(of, PROBE_SECONDS));
+    return best;
+}
+
 void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *told)
 {
     if (r->bounds[0].probe == NULL && r->bounds[1].probe == NULL)
@@ -136,7 +155,7 @@ void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *told)
     for (int i = 0; i < YPI_BOUNDS; i++) {
         struct bound *b = &r->bounds[i];
         if (b->probe != NULL && !b->far)
-            append(&b->rates, &b->count, &b->room, ypi_probe_run(b->probe, PROBE_SECONDS));
+            append(&b->rates, &b->count, &b->room, probe(b->probe));
     }
     if (told->count > r->shared) {
         struct ypi_estimate stretch =

@@ -156,6 +156,38 @@ Test(judge, what_befalls_a_fresh_process_is_not_lost)
     cr_expect_eq(results[0].outcome, YPI_FAILED);
 }
 
+/* -- work that has to share its processors -------------------------------------------------- */
+
+Test(judge, crowded_work_may_pass_but_not_fail)
+{
+    const struct {
+        double others, stolen;
+        int threads;
+        enum ypi_met met;
+    } cases[] = {{0, 0, 2, YPI_NOT_MET},     {1.0, 0, 1, YPI_NOT_MET},   {0.2, 0, 2, YPI_NOT_MET},
+                 {0.3, 0, 2, YPI_UNDECIDED}, {1.0, 0, 2, YPI_UNDECIDED}, {0, 0.05, 1, YPI_NOT_MET},
+                 {0, 0.2, 1, YPI_UNDECIDED}, {NAN, NAN, 2, YPI_NOT_MET}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        begin(OUTSIDE);
+        struct ypi_measured *m = results[0].measured;
+        m->threads = cases[i].threads;
+        m->noise = (struct ypi_noise){.wall = 1,
+                                      .own = cases[i].threads,
+                                      .others = cases[i].others,
+                                      .stolen = cases[i].stolen,
+                                      .processors = 2};
+        results[0].verdict_count = 0;
+        ypi_judge_budgets(&results[0], &how);
+        cr_expect_eq(results[0].verdicts[0].met, cases[i].met, "case %zu: %s", i,
+                     ypi_met_name(results[0].verdicts[0].met));
+        for (int k = 0; k < SAMPLES; k++)
+            m->samples[k] = 0.5e-3;
+        results[0].verdict_count = 0;
+        ypi_judge_budgets(&results[0], &how);
+        cr_expect_eq(results[0].verdicts[0].met, YPI_MET);
+    }
+}
+
 /* -- counters that are not there ------------------------------------------------------------ */
 
 Test(judge, a_budget_on_an_absent_counter_skips_and_never_passes)
