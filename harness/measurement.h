@@ -67,18 +67,18 @@ void ypi_phase_check(struct yp_measurement *m);
  * samples; else before and after only. Without work, or where nothing can be probed, it does
  * nothing from then on. */
 struct ypi_roofline *ypi_roofline_open(const struct yp_measure_options *options,
-                                       struct ypi_measured *told, bool each);
+                                       struct ypi_measured *measured, bool each);
 
 /* Probes. Where samples were taken since the last time, what the bound allows over their median is
  * one more share. */
-void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *told);
+void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *measured);
 
 /* Whether `stretch` seconds of samples are enough to probe again. */
 bool ypi_roofline_due(const struct ypi_roofline *r, double stretch);
 size_t ypi_roofline_bytes(const struct ypi_roofline *r); /* of resident memory, its own */
 
 /* Tells the ceilings' medians and which bound is the nearer. */
-void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *told);
+void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *measured);
 
 /* -- stopping.c ---------------------------------------------------------------------------- */
 

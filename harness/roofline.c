@@ -48,19 +48,19 @@ static bool is_traffic(enum yp_ceiling ceiling)
     return ceiling == YP_READ || ceiling == YP_COPY || ceiling == YP_FILL;
 }
 
-static struct bound open_bound(struct ypi_ceiling *told, enum yp_ceiling ceiling,
+static struct bound open_bound(struct ypi_ceiling *measured, enum yp_ceiling ceiling,
                                const struct yp_measure_options *o, double work)
 {
     struct ypi_level level = ypi_level_of(o->footprint, o->threads);
     struct bound b = {0};
-    *told = (struct ypi_ceiling){.ceiling = ceiling,
-                                 .threads = o->threads,
-                                 .rate = NAN,
-                                 .low = NAN,
-                                 .high = NAN,
-                                 .work = work};
+    *measured = (struct ypi_ceiling){.ceiling = ceiling,
+                                     .threads = o->threads,
+                                     .rate = NAN,
+                                     .low = NAN,
+                                     .high = NAN,
+                                     .work = work};
     if (is_traffic(ceiling))
-        memcpy(told->level, level.name, sizeof told->level);
+        memcpy(measured->level, level.name, sizeof measured->level);
     if (work > 0)
         b.probe =
             ypi_probe_open(ceiling, is_traffic(ceiling) ? &level : NULL, o->threads, yp_isa());
@@ -68,14 +68,14 @@ static struct bound open_bound(struct ypi_ceiling *told, enum yp_ceiling ceiling
 }
 
 struct ypi_roofline *ypi_roofline_open(const struct yp_measure_options *options,
-                                       struct ypi_measured *told, bool each)
+                                       struct ypi_measured *measured, bool each)
 {
     struct ypi_roofline *r = ypi_calloc(1, sizeof *r);
     r->each = each;
-    r->bounds[YPI_BOUND_ARITHMETIC] = open_bound(&told->bounds[YPI_BOUND_ARITHMETIC],
+    r->bounds[YPI_BOUND_ARITHMETIC] = open_bound(&measured->bounds[YPI_BOUND_ARITHMETIC],
                                                  options->arithmetic, options, options->flops);
     r->bounds[YPI_BOUND_TRAFFIC] =
-        open_bound(&told->bounds[YPI_BOUND_TRAFFIC], options->traffic, options, options->bytes);
+        open_bound(&measured->bounds[YPI_BOUND_TRAFFIC], options->traffic, options, options->bytes);
     return r;
 }
 
@@ -113,7 +113,7 @@ static void append(double **list, size_t *count, size_t *room, double value)
 
 /* The seconds that the declared work takes at the ceilings as they were lately: the better of the
  * last two probes, or the one there is. */
-static double bound_seconds(const struct ypi_roofline *r, const struct ypi_measured *told)
+static double bound_seconds(const struct ypi_roofline *r, const struct ypi_measured *measured)
 {
     double longest = NAN;
     for (int i = 0; i < YPI_BOUNDS; i++) {
@@ -123,18 +123,18 @@ static double bound_seconds(const struct ypi_roofline *r, const struct ypi_measu
         double rate = b->rates[b->count - 1];
         if (b->count > 1)
             rate = fmax(rate, b->rates[b->count - 2]);
-        longest = fmax(longest, told->bounds[i].work / rate);
+        longest = fmax(longest, measured->bounds[i].work / rate);
     }
     return longest;
 }
 
-static void leave_the_farther_alone(struct ypi_roofline *r, const struct ypi_measured *told)
+static void leave_the_farther_alone(struct ypi_roofline *r, const struct ypi_measured *measured)
 {
     struct bound *b = r->bounds;
     if (b[0].count == 0 || b[1].count == 0)
         return;
-    double first = told->bounds[0].work / b[0].rates[b[0].count - 1];
-    double second = told->bounds[1].work / b[1].rates[b[1].count - 1];
+    double first = measured->bounds[0].work / b[0].rates[b[0].count - 1];
+    double second = measured->bounds[1].work / b[1].rates[b[1].count - 1];
     b[0].far = first * FARTHER < second;
     b[1].far = second * FARTHER < first;
 }
@@ -147,7 +147,7 @@ static double probe(struct ypi_probe *of)
     return best;
 }
 
-void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *told)
+void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *measured)
 {
     if (r->bounds[0].probe == NULL && r->bounds[1].probe == NULL)
         return;
@@ -157,15 +157,15 @@ void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *told)
         if (b->probe != NULL && !b->far)
             append(&b->rates, &b->count, &b->room, probe(b->probe));
     }
-    if (told->count > r->shared) {
+    if (measured->count > r->shared) {
         struct ypi_estimate stretch =
-            ypi_estimate(told->samples + r->shared, told->count - r->shared);
-        append(&told->shares, &told->share_count, &r->share_room,
-               bound_seconds(r, told) / stretch.median);
+            ypi_estimate(measured->samples + r->shared, measured->count - r->shared);
+        append(&measured->shares, &measured->share_count, &r->share_room,
+               bound_seconds(r, measured) / stretch.median);
     }
-    r->shared = told->count;
+    r->shared = measured->count;
     if (r->each)
-        leave_the_farther_alone(r, told);
+        leave_the_farther_alone(r, measured);
 }
 
 bool ypi_roofline_due(const struct ypi_roofline *r, double stretch)
@@ -181,26 +181,26 @@ size_t ypi_roofline_bytes(const struct ypi_roofline *r)
     return bytes;
 }
 
-static void tell_bound(const struct bound *b, struct ypi_ceiling *told)
+static void tell_bound(const struct bound *b, struct ypi_ceiling *measured)
 {
     struct ypi_estimate e = ypi_estimate(b->rates, b->count);
-    told->probes = (int)b->count;
-    told->rate = e.median;
-    told->low = e.min;
-    told->high = e.max;
+    measured->probes = (int)b->count;
+    measured->rate = e.median;
+    measured->low = e.min;
+    measured->high = e.max;
 }
 
-void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *told)
+void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *measured)
 {
     double longest = 0;
-    told->bound = -1;
+    measured->bound = -1;
     for (int i = 0; i < YPI_BOUNDS; i++) {
         struct bound *b = &r->bounds[i];
-        tell_bound(b, &told->bounds[i]);
-        double seconds = told->bounds[i].work / told->bounds[i].rate;
+        tell_bound(b, &measured->bounds[i]);
+        double seconds = measured->bounds[i].work / measured->bounds[i].rate;
         if (b->count > 0 && seconds > longest) {
             longest = seconds;
-            told->bound = i;
+            measured->bound = i;
         }
         ypi_probe_close(b->probe);
         free(b->rates);

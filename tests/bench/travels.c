@@ -30,7 +30,7 @@ enum { CHAINS = 12 };
         for (int c = 1; c < CHAINS; c++) \
             v[0] += v[c]; \
         *out = v[0][0]; \
-        return 2.0 * (double)steps * CHAINS * ((bytes) / sizeof(float)); \
+        return 2.0 * (double)(steps * CHAINS * ((bytes) / sizeof(float))); \
     }
 
 DEFINE(chains_baseline, , 16)

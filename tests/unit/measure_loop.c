@@ -196,22 +196,23 @@ static bool probe_each;
 static double share_told; /* of every stretch */
 
 struct ypi_roofline *ypi_roofline_open(const struct yp_measure_options *options,
-                                       struct ypi_measured *m, bool each)
+                                       struct ypi_measured *measured, bool each)
 {
-    (void)m;
+    (void)measured;
     probes = 0;
     probe_each = each;
     return options->flops > 0 ? (struct ypi_roofline *)&probes : NULL;
 }
 
-void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *m)
+void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *measured)
 {
     (void)r;
     clock_seconds += 1e-3;
     if (probes++ == 0)
         return;
-    m->shares = realloc(m->shares, (m->share_count + 1) * sizeof *m->shares);
-    m->shares[m->share_count++] = share_told;
+    measured->shares =
+        realloc(measured->shares, (measured->share_count + 1) * sizeof *measured->shares);
+    measured->shares[measured->share_count++] = share_told;
 }
 
 bool ypi_roofline_due(const struct ypi_roofline *r, double stretch)
@@ -226,10 +227,10 @@ size_t ypi_roofline_bytes(const struct ypi_roofline *r)
     return 1000;
 }
 
-void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *m)
+void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *measured)
 {
     (void)r;
-    m->bound = YPI_BOUND_ARITHMETIC;
+    measured->bound = YPI_BOUND_ARITHMETIC;
 }
 
 /* -- helpers ------------------------------------------------------------------------------- */

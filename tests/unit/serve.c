@@ -16,10 +16,11 @@ double ypi_now(void)
 }
 
 /* In place of the C library's: waking up is late. */
-int nanosleep(const struct timespec *wanted, struct timespec *left)
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): reserved there */
+int nanosleep(const struct timespec *requested_time, struct timespec *remaining)
 {
-    (void)left;
-    now += (double)wanted->tv_sec + 1e-9 * (double)wanted->tv_nsec + 60e-6;
+    (void)remaining;
+    now += (double)requested_time->tv_sec + 1e-9 * (double)requested_time->tv_nsec + 60e-6;
     return 0;
 }
 

@@ -76,6 +76,8 @@ YP_TEST(memory, leaks)
 YP_TEST(memory, soak, .budgets = YP_BUDGETS(yp_max_growth("step", 1024)),
         .axes = YP_AXES(yp_axis_int("leak", 0, 1)))
 {
+    static char *kept[1000];
+    size_t count = 0;
     size_t bytes = (size_t)64 << 10;
     yp_measure (t, "step", .warmup = 10, .samples = 200) {
         char *block = malloc(bytes);
@@ -83,6 +85,8 @@ YP_TEST(memory, soak, .budgets = YP_BUDGETS(yp_max_growth("step", 1024)),
         yp_keep(block);
         if (yp_int(t, "leak") == 0)
             free(block);
+        else
+            kept[count++] = block;
     }
 }
 
