@@ -308,8 +308,26 @@ enum yp_status ypi_bind_self(enum ypi_bind bind)
     return YP_OK;
 }
 
+/* Such as the one that nanomsg keeps in every case's process. */
+static bool blocks_all_signals(pid_t task)
+{
+    const unsigned long long blockable = 0x7ffbfeff; /* 1 to 31 but SIGKILL and SIGSTOP */
+    unsigned long long blocked = 0;
+    char path[64];
+    char line[256];
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)task);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "SigBlk:", 7) == 0)
+            blocked = strtoull(line + 7, NULL, 16);
+    if (file)
+        fclose(file);
+    return (blocked & blockable) == blockable;
+}
+
 /* How many threads are bound to each processor already. Those that are where the calling thread is
- * inherited that and are to be bound. */
+ * inherited that and are to be bound; those that are never bound (probes of ceilings) do not count.
+ */
 static void count_bound(const pid_t *tasks, int count, const unsigned char self[YPI_CPUS_MAX],
                         int uses[YPI_CPUS_MAX])
 {
@@ -317,7 +335,7 @@ static void count_bound(const pid_t *tasks, int count, const unsigned char self[
     for (int i = 0; i < count; i++) {
         bool other = tasks[i] != gettid();
         if (!get_affinity(tasks[i], cpus) || count_of(cpus) != 1 ||
-            (other && memcmp(cpus, self, sizeof cpus) == 0))
+            (other && (memcmp(cpus, self, sizeof cpus) == 0 || blocks_all_signals(tasks[i]))))
             continue;
         const unsigned char *one = memchr(cpus, 1, sizeof cpus);
         uses[one - cpus]++;
@@ -341,21 +359,14 @@ static bool has_own_affinity(pid_t task, const unsigned char self[YPI_CPUS_MAX])
                                          memcmp(cpus, self, sizeof cpus) != 0);
 }
 
-/* Such as the one that nanomsg keeps in every case's process. */
-static bool blocks_all_signals(pid_t task)
+int ypi_working_threads(void)
 {
-    const unsigned long long blockable = 0x7ffbfeff; /* 1 to 31 but SIGKILL and SIGSTOP */
-    unsigned long long blocked = 0;
-    char path[64];
-    char line[256];
-    snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)task);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, "SigBlk:", 7) == 0)
-            blocked = strtoull(line + 7, NULL, 16);
-    if (file)
-        fclose(file);
-    return (blocked & blockable) == blockable;
+    pid_t tasks[TASKS_MAX];
+    int count = tasks_of(tasks);
+    int working = 0;
+    for (int i = 0; i < count; i++)
+        working += tasks[i] == gettid() || !blocks_all_signals(tasks[i]);
+    return working;
 }
 
 int ypi_bind_threads(enum ypi_bind bind)

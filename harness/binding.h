@@ -34,6 +34,10 @@ enum yp_status ypi_bind_self(enum ypi_bind bind);
  * wait most of the time and would take a core from a worker. */
 int ypi_bind_threads(enum ypi_bind bind);
 
+/* Threads of the process that may work for a case: all but those that block every signal (probes of
+ * ceilings, what a library keeps for itself). */
+int ypi_working_threads(void);
+
 /* As many processors as this process may use. */
 int ypi_processors(void);
 

@@ -251,6 +251,10 @@ static void judge_measured(const struct ypi_result *r, struct ypi_verdict *v, bo
             judge_figure(v, m);
             continue;
         }
+        if (v->budget->kind == YP_BUDGET_MIN_SHARE && ypi_on_accelerator(r->c)) {
+            v->met = YPI_ABSENT;
+            continue;
+        }
         ypi_budget_judge_speed(v, m);
         if (!judged && v->met != YPI_UNMEASURED)
             v->met = YPI_RECORDED;
@@ -287,7 +291,7 @@ static void judge_memory(const struct ypi_result *r, struct ypi_verdict *v)
     if (!r->has_memory)
         return;
     if (b->memory == YP_DEVICE) {
-        if (strncmp(r->c->device, "cuda", 4) != 0)
+        if (!ypi_on_accelerator(r->c))
             exact(v, 0); /* on the CPU there is no other memory to use */
         return;
     }

@@ -6,6 +6,8 @@
 #include <yieldpoint/case.h>
 #include <yieldpoint/test.h>
 
+#include <string.h>
+
 struct ypi_setting {
     const char *axis;
     enum yp_axis_kind kind;
@@ -29,5 +31,10 @@ struct yp_case {
     int repeat;              /* 0 .. --repeat - 1 */
     struct ypi_child *child; /* only in the process that runs the body */
 };
+
+static inline bool ypi_on_accelerator(const struct yp_case *c)
+{
+    return strncmp(c->device, "cuda", 4) == 0;
+}
 
 #endif

@@ -74,7 +74,8 @@ void ypi_child_own_memory(struct yp_case *t, size_t bytes)
 {
     struct ypi_child *child = t->child;
     uint64_t peak = ypi_self_status("VmHWM:");
-    peak = peak > child->own ? peak - child->own : 0;
+    size_t own = bytes > child->own ? bytes : child->own; /* both were there, or are by now */
+    peak = peak > own ? peak - own : 0;
     if (peak > child->resident_peak)
         child->resident_peak = peak;
     child->own = bytes;

@@ -185,6 +185,24 @@ static void check_budget_alone(struct collecting *g, int i)
     }
 }
 
+static void check_budget_kind(struct collecting *g, int i)
+{
+    const struct yp_budget *b = &g->test->budgets[i];
+    if (b->kind == YP_BUDGET_MAX_PERCENTILE && !(b->quantile > 0 && b->quantile < 1))
+        error_at(g, "budget %d is of the percentile %g: allowed is more than 0 and less than 100",
+                 i + 1, b->quantile * 100);
+    if (b->kind == YP_BUDGET_MAX_COUNT && b->counter >= YP_COUNTERS)
+        error_at(g, "budget %d is of counter %d: allowed are those of enum yp_counter", i + 1,
+                 (int)b->counter);
+    bool inside = b->kind == YP_BUDGET_MIN_SHARE || b->kind == YP_BUDGET_MAX_CPU_TIME ||
+                  b->kind == YP_BUDGET_MAX_GROWTH || b->kind == YP_BUDGET_MAX_COUNT;
+    if (g->test->command != NULL && inside)
+        error_at(g,
+                 "budget %d (%s) is of what goes on inside a process: a command's cannot be "
+                 "seen",
+                 i + 1, ypi_budget_kind_name(b->kind));
+}
+
 static void check_budgets(struct collecting *g)
 {
     for (int i = 0; i < YP_MAX_BUDGETS && g->test->budgets[i].kind != YP_BUDGET_NONE; i++) {
@@ -196,13 +214,7 @@ static void check_budgets(struct collecting *g)
         if (!isfinite(b->limit) || (!any_sign && b->limit < 0))
             error_at(g, "budget %d has the limit %g: allowed is any finite number%s", i + 1,
                      b->limit, any_sign ? "" : " from 0");
-        if (b->kind == YP_BUDGET_MAX_PERCENTILE && !(b->quantile > 0 && b->quantile < 1))
-            error_at(g,
-                     "budget %d is of the percentile %g: allowed is more than 0 and less than 100",
-                     i + 1, b->quantile * 100);
-        if (b->kind == YP_BUDGET_MAX_COUNT && b->counter >= YP_COUNTERS)
-            error_at(g, "budget %d is of counter %d: allowed are those of enum yp_counter", i + 1,
-                     (int)b->counter);
+        check_budget_kind(g, i);
         if (ypi_budget_is_speed(b->kind) && g->test->parallel)
             error_at(g, "budget %d is one of speed, but .parallel says that nothing is timed",
                      i + 1);

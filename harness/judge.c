@@ -39,6 +39,13 @@ static void excuse_crowded(const struct ypi_result *r, struct ypi_verdict *v)
             v->met = YPI_UNDECIDED;
 }
 
+static bool not_judged(enum yp_budget_kind kind, const struct ypi_judging *how)
+{
+    bool growth = kind == YP_BUDGET_MAX_GROWTH;
+    return (how->instructions && (growth || kind == YP_BUDGET_MAX_RESIDENT)) ||
+           (how->brief && (growth || ypi_budget_is_speed(kind)));
+}
+
 void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
 {
     for (int i = 0; i < r->measured_count; i++) {
@@ -55,8 +62,8 @@ void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
         r->verdicts[i] = ypi_budget_judge(r, &budgets[i], how->speed_judged);
         excuse_crowded(r, &r->verdicts[i]);
     }
-    for (int i = 0; i < r->verdict_count && how->instructions; i++)
-        if (budgets[i].kind == YP_BUDGET_MAX_RESIDENT || budgets[i].kind == YP_BUDGET_MAX_GROWTH)
+    for (int i = 0; i < r->verdict_count; i++)
+        if (not_judged(budgets[i].kind, how))
             r->verdicts[i].met = YPI_RECORDED;
 }
 
@@ -212,8 +219,13 @@ static bool absent(struct ypi_result *r)
         char text[256];
         ypi_budget_text(text, r->verdicts[i].budget, "");
         free(r->reason);
-        r->reason = ypi_format("budget %s cannot be judged: %s%s", text, ypi_counters_absent(),
-                               r->verdicts[i].budget->counter == YP_INSTRUCTIONS
+        const char *why = r->verdicts[i].budget->kind == YP_BUDGET_MIN_SHARE
+                              ? "ceilings are probed on the CPU only"
+                              : ypi_counters_absent();
+        r->reason = ypi_format("budget %s cannot be judged: %s%s", text,
+                               why[0] != '\0' ? why : "Callgrind does not count it",
+                               r->verdicts[i].budget->kind == YP_BUDGET_MAX_COUNT &&
+                                       r->verdicts[i].budget->counter == YP_INSTRUCTIONS
                                    ? "; --instructions counts them by Callgrind"
                                    : "");
         return true;
@@ -224,6 +236,11 @@ static bool absent(struct ypi_result *r)
 static enum ypi_outcome outcome_of(struct ypi_result *r, const struct ypi_judging *how, bool noisy)
 {
     const struct yp_case *c = r->c;
+    bool open = r->failure_count == 0 && !how->skipped;
+    if (open && absent(r))
+        return YPI_SKIPPED;
+    if (open && noisy)
+        return YPI_NOISY;
     if (c->xfail != NULL && !how->skipped) {
         free(r->reason);
         r->reason = ypi_strdup(c->xfail);
@@ -237,11 +254,7 @@ static enum ypi_outcome outcome_of(struct ypi_result *r, const struct ypi_judgin
     }
     if (r->failure_count > 0)
         return c->test->setup != NULL && r->body == 0 && r->ended ? YPI_ERROR : YPI_FAILED;
-    if (how->skipped)
-        return YPI_SKIPPED;
-    if (absent(r))
-        return YPI_SKIPPED;
-    return noisy ? YPI_NOISY : YPI_PASSED;
+    return how->skipped ? YPI_SKIPPED : YPI_PASSED;
 }
 
 /* What explains a verdict, or contradicts a declaration. */
@@ -250,7 +263,8 @@ static void add_notes(struct ypi_result *r, bool noisy)
     char sentence[256];
     for (int i = 0; i < r->measured_count; i++) {
         const struct ypi_measured *m = &r->measured[i];
-        if (ypi_counts_contradict(m, sentence, sizeof sentence))
+        /* What is counted is done by the processor; an accelerator's work is not. */
+        if (!ypi_on_accelerator(r->c) && ypi_counts_contradict(m, sentence, sizeof sentence))
             ypi_result_note(r, "'%s' %s", m->name, sentence);
         if (m->count > 0 && m->estimate.median < IMPOSSIBLE_SECONDS)
             ypi_result_note(r,

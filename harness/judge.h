@@ -7,6 +7,7 @@
 struct ypi_judging {
     bool speed_judged; /* false: speed budgets are recorded only */
     bool instructions; /* under Callgrind, whose own memory is resident too */
+    bool brief;        /* one sample a measurement: neither speed nor growth is judged */
     bool noisy_fails;
     bool skipped;      /* the body said so */
     int confirmations; /* fresh processes that must all agree before a speed budget fails a case; 0:

@@ -169,6 +169,7 @@ static struct yp_measurement *open_measurement(struct yp_case *t,
     m->options = *options;
     if (wire->brief)
         be_brief(&m->options);
+    m->threads_unknown = options->threads == 0;
     take_defaults(&m->options);
     m->device = yp_device(t);
     m->stream = yp_device_stream(m->device);
@@ -189,7 +190,8 @@ struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_op
     if (ypi_callgrind_running())
         return m;
     m->each = share_is_asked(t, m->told.name);
-    m->roofline = ypi_roofline_open(&m->options, &m->told, m->each);
+    if (!ypi_on_accelerator(t)) /* whose ceilings are others */
+        m->roofline = ypi_roofline_open(&m->options, &m->told, m->each);
     m->counters = ypi_counters_open();
     m->growth = ypi_growth_open();
     if (m->options.cold)
@@ -224,7 +226,7 @@ struct yp_measurement *ypi_serve_begin(struct yp_case *t, struct yp_serve_option
     return m;
 }
 
-static void count_stop(struct yp_measurement *m)
+void ypi_counting_pause(struct yp_measurement *m)
 {
     if (!m->counting)
         return;
@@ -232,8 +234,9 @@ static void count_stop(struct yp_measurement *m)
     ypi_counters_stop(m->counters, now);
     m->counting = false;
     for (int i = 0; i < YP_COUNTERS; i++) {
-        m->told.counts[i].source = now[i].source;
-        m->told.counts[i].count += now[i].count;
+        struct ypi_count *told = &m->told.counts[i];
+        told->count += now[i].count;
+        told->source = isnan(told->count) ? YPI_NOT_COUNTED : now[i].source;
     }
 }
 
@@ -248,7 +251,7 @@ static void close_parts(struct yp_measurement *m)
 {
     struct ypi_measured *told = &m->told;
     double iterations = (double)told->count * (double)m->batch;
-    count_stop(m);
+    ypi_counting_pause(m);
     for (int i = 0; i < YP_COUNTERS; i++)
         told->counts[i].count /= iterations > 0 ? iterations : 1;
     if (m->state == YPI_MEASURE_SAMPLING)
@@ -270,6 +273,8 @@ static bool finish(struct yp_measurement *m, enum ypi_stop stop)
     struct ypi_measured *told = &m->told;
     told->stop = stop;
     told->batch = m->batch;
+    if (m->threads_unknown && ypi_working_threads() < told->threads)
+        told->threads = ypi_working_threads();
     ypi_child_own_memory(m->t, own_bytes(m));
     close_parts(m);
     for (int i = 0; i < told->phase_count; i++)
@@ -296,7 +301,7 @@ static void prepare(struct yp_measurement *m)
 {
     if (m->options.reset == NULL && !m->options.cold)
         return;
-    count_stop(m);
+    ypi_counting_pause(m);
     if (m->options.reset != NULL)
         m->options.reset(m->options.arg);
     if (m->scratch != NULL)
@@ -308,12 +313,15 @@ static bool start_batch(struct yp_measurement *m)
     prepare(m);
     memset(m->phase_seconds, 0, sizeof m->phase_seconds);
     m->whole = false;
+    if (m->arrivals != NULL) {
+        ypi_counting_pause(m);
+        if (!ypi_arrivals_wait(m->arrivals))
+            return finish(m, YPI_STOP_FIXED);
+    }
     if (m->state == YPI_MEASURE_SAMPLING && !m->counting) {
         ypi_counters_start(m->counters);
         m->counting = true;
     }
-    if (m->arrivals != NULL && !ypi_arrivals_wait(m->arrivals))
-        return finish(m, YPI_STOP_FIXED);
     m->cpu = ypi_processor_seconds();
     yp_event_record(m->begin, m->stream);
     if (m->state == YPI_MEASURE_COUNTING)
@@ -348,7 +356,7 @@ static bool begin_sampling(struct yp_measurement *m, double batch_seconds)
     m->next_check = (size_t)m->options.min_samples;
     ypi_noise_mark(&m->noise);
     if (m->told.kind == YPI_MEASURED_SERVE)
-        m->arrivals = ypi_arrivals_open(&m->serve, yp_seed(m->t), m->started);
+        m->arrivals = ypi_arrivals_open(&m->serve, yp_seed(m->t), ypi_now());
     else if (m->roofline != NULL && batch_seconds > 0 && batch_seconds < SETTLE_SECONDS)
         m->state = YPI_MEASURE_SETTLING;
     return start_batch(m);
@@ -376,6 +384,7 @@ static void keep_sample(struct yp_measurement *m, double seconds)
 {
     struct ypi_measured *told = &m->told;
     if (told->count == m->room) {
+        ypi_counting_pause(m);
         make_room(m, 2 * m->room);
         ypi_child_own_memory(m->t, own_bytes(m));
     }
@@ -395,7 +404,7 @@ static bool sample(struct yp_measurement *m, double seconds)
         return start_batch(m);
     bool due = m->roofline != NULL && ypi_roofline_due(m->roofline, ypi_now() - m->stretch);
     if (due) {
-        count_stop(m);
+        ypi_counting_pause(m);
         ypi_roofline_probe(m->roofline, &m->told);
         m->stretch = ypi_now();
     }
@@ -412,8 +421,9 @@ static bool count(struct yp_measurement *m, double instructions)
     struct ypi_count *told = &m->told.counts[YP_INSTRUCTIONS];
     m->told.kind = YPI_MEASURED_COUNT;
     if (m->counted_iterations++ > 0 && isfinite(instructions)) {
+        bool first = told->source != YPI_COUNTED_CALLGRIND;
         told->source = YPI_COUNTED_CALLGRIND;
-        told->count = m->counted_iterations == 2 ? instructions : fmin(told->count, instructions);
+        told->count = first ? instructions : fmin(told->count, instructions);
     }
     return m->counted_iterations > COUNTED_ITERATIONS ? finish(m, YPI_STOP_FIXED) : start_batch(m);
 }

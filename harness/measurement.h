@@ -31,11 +31,12 @@ struct yp_measurement {
     bool whole;     /* the batch ran to its end */
     uint64_t batch; /* iterations */
     double warm_seconds;
-    double started; /* the sampling, or the warm-up before it */
-    double stretch; /* since the last probe */
-    double cpu;     /* processor seconds, of the batch */
-    bool judged;    /* speed is */
-    bool each;      /* a share is asked for: probes between stretches */
+    double started;       /* the sampling, or the warm-up before it */
+    double stretch;       /* since the last probe */
+    double cpu;           /* processor seconds, of the batch */
+    bool threads_unknown; /* how many the work runs on was not declared */
+    bool judged;          /* speed is */
+    bool each;            /* a share is asked for: probes between stretches */
     int counted_iterations;
     struct yp_serve_options serve;
     size_t room, next_check;
@@ -55,6 +56,11 @@ struct yp_measurement {
     struct ypi_noise_mark noise;
     struct ypi_measured told;
 };
+
+/* -- measure.c ----------------------------------------------------------------------------- */
+
+/* What happens until the next batch begins is not counted. */
+void ypi_counting_pause(struct yp_measurement *m);
 
 /* -- phase.c ------------------------------------------------------------------------------- */
 

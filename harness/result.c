@@ -11,6 +11,11 @@ const char *ypi_outcome_name(enum ypi_outcome outcome)
     return outcome < YPI_OUTCOMES ? names[outcome] : "?";
 }
 
+bool ypi_is_failure(enum ypi_outcome outcome)
+{
+    return outcome == YPI_FAILED || outcome == YPI_ERROR;
+}
+
 const char *ypi_cause_name(enum ypi_cause cause)
 {
     static const char *const names[YPI_CAUSES] = {"expectation",

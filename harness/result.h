@@ -19,6 +19,7 @@ enum ypi_outcome {
 };
 
 const char *ypi_outcome_name(enum ypi_outcome outcome); /* "passed", ... */
+bool ypi_is_failure(enum ypi_outcome outcome);          /* one that makes the run fail */
 
 /* Why a case failed; the first one found is the reason that is printed first. */
 enum ypi_cause {
@@ -119,7 +120,7 @@ struct ypi_measured {
     char unit[YPI_NAME_MAX];    /* of items; "" when none was given */
     double items, flops, bytes; /* an iteration; 0: unknown */
     double footprint;           /* bytes; 0: memory */
-    int threads;                /* that the work uses at most */
+    int threads;                /* that the work uses at most, or that there were in the end */
     bool cold;
     double rate;     /* YPI_MEASURED_SERVE: requests a second that were due */
     uint64_t batch;  /* iterations a sample */
@@ -166,7 +167,7 @@ enum ypi_met {
     YPI_UNDECIDED,  /* the interval holds the limit */
     YPI_RECORDED,   /* --speed=record: stored, not judged */
     YPI_ABSENT,     /* cannot be had here (a counter): skips the case */
-    YPI_UNMEASURED, /* the case ended before it was measured; counts as not met */
+    YPI_UNMEASURED, /* never measured: not met, unless the case ended early for another reason */
 };
 
 const char *ypi_met_name(enum ypi_met met);

@@ -118,6 +118,8 @@ static double bound_seconds(const struct ypi_roofline *r, const struct ypi_measu
     double longest = NAN;
     for (int i = 0; i < YPI_BOUNDS; i++) {
         const struct bound *b = &r->bounds[i];
+        if (b->count == 0 && measured->bounds[i].work > 0)
+            return NAN; /* could not be probed: what bounds the work is not known */
         if (b->count == 0)
             continue;
         double rate = b->rates[b->count - 1];
@@ -160,8 +162,9 @@ void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *measured)
     if (measured->count > r->shared) {
         struct ypi_estimate stretch =
             ypi_estimate(measured->samples + r->shared, measured->count - r->shared);
-        append(&measured->shares, &measured->share_count, &r->share_room,
-               bound_seconds(r, measured) / stretch.median);
+        double share = bound_seconds(r, measured) / stretch.median;
+        if (!isnan(share))
+            append(&measured->shares, &measured->share_count, &r->share_room, share);
     }
     r->shared = measured->count;
     if (r->each)

@@ -55,14 +55,12 @@ static void count_outcome(const struct ypi_result *r)
 {
     struct ypi_runner *runner = now.runner;
     runner->totals.count[r->outcome]++;
-    if (r->outcome != YPI_FAILED && r->outcome != YPI_ERROR)
+    if (!ypi_is_failure(r->outcome))
         return;
     now.failures++;
     if (runner->o->max_failures > 0 && now.failures >= runner->o->max_failures)
         stop();
 }
-
-static void finish_skipped_up_to(int number);
 
 static void store(const struct ypi_result *r)
 {
@@ -92,7 +90,7 @@ static void store_and_tell(const struct ypi_result *r)
         return;
     }
     ypi_tap_case(runner->out, now.told, r);
-    if (r->outcome == YPI_FAILED || r->outcome == YPI_ERROR) {
+    if (ypi_is_failure(r->outcome)) {
         fprintf(stderr, "%s %s\n", r->outcome == YPI_ERROR ? "ERROR" : "FAILED", r->c->id);
         ypi_tell_failure(stderr, runner->session, r);
         fflush(stderr);
@@ -100,6 +98,8 @@ static void store_and_tell(const struct ypi_result *r)
 }
 
 /* -- the end of an item ------------------------------------------------------------------- */
+
+static void finish_skipped_up_to(int number);
 
 /* Stored, told and kept for the relations that read it, but for its samples. */
 static void close_item(struct ypi_item *item, struct ypi_result *r)
@@ -139,6 +139,7 @@ static struct ypi_judging judging(const struct ypi_item *item)
     bool timed = o->speed_judged && !o->instructions && !o->fail_each;
     return (struct ypi_judging){.speed_judged = timed,
                                 .instructions = o->instructions,
+                                .brief = o->fail_each,
                                 .noisy_fails = o->noisy_fails,
                                 .skipped = item->skipped,
                                 .confirmations = timed ? o->confirmations : 0};
@@ -220,6 +221,8 @@ static void finish(struct ypi_item *item, int signal_number, int exit_code)
     if (item->killed == (int)YPI_CAUSE_INTERRUPTED + 1) {
         fprintf(now.runner->o->tap ? stderr : now.runner->out, "\ninterrupted: %s\n", item->c.id);
         ypi_result_clear(&r);
+        if (item->result_count > 0)
+            item->state = YPI_WAITING; /* to be concluded with what there is */
         return;
     }
     if (item->attempt == 0)
@@ -230,13 +233,23 @@ static void finish(struct ypi_item *item, int signal_number, int exit_code)
         finish_timed(item, &r);
 }
 
+static void conclude_early(struct ypi_item *item)
+{
+    struct ypi_result *r = &item->results[0];
+    if (now.runner->o->fail_each)
+        ypi_result_note(r, "stopped after %d of %llu allocations were refused", item->attempt - 1,
+                        (unsigned long long)r->memory.host.allocations);
+    conclude(item);
+}
+
 /* Those that waited for one more process when the run was stopped. */
 static void conclude_pending(void)
 {
     for (int i = 0; i < now.plan->count; i++) {
         struct ypi_item *item = &now.plan->items[i];
-        if (item->state == YPI_WAITING && item->result_count > 0)
-            conclude(item);
+        bool open = item->state == YPI_WAITING || item->state == YPI_RUNNING;
+        if (open && item->result_count > 0)
+            conclude_early(item);
     }
 }
 
@@ -386,7 +399,7 @@ static void pass(struct criterion_test_set *set, bool parallel, int jobs)
             ypi_item_renew(item);
         count += mine;
     }
-    if (count == 0 || interrupted)
+    if (count == 0 || interrupted || now.stopped)
         return;
     now.alone = jobs == 1;
     criterion_options.jobs = (size_t)jobs;
@@ -473,12 +486,15 @@ static void give_up(pid_t pid, double seconds)
                         "its process did not come to life within %g s: does a constructor of the "
                         "program hang? Nothing after it was run",
                         seconds);
-        struct ypi_judging how = {.speed_judged = runner->o->speed_judged};
-        ypi_judge(&r, &how);
-        store_and_tell(&r);
-        ypi_result_clear(&r);
+        /* As the case itself, or as a fresh process, whose failure the case takes over. */
+        r.attempt = item->attempt;
+        struct ypi_judging how = judging(item);
+        ypi_judge_budgets(&r, &how);
+        keep_result(item, &r);
+        conclude(item);
         break;
     }
+    conclude_pending();
     tell_end();
     ypi_history_finish(runner->history, runner->session->run_id, ypi_wall_clock(),
                        YPI_EXIT_INTERNAL);

@@ -38,12 +38,13 @@ void ypi_failed_allocation(struct ypi_result *whole, const struct ypi_result *r)
     enum { TOLD_MOST = 10 };
     bool bad = !r->ended;
     const char *what = r->failure_count > 0 ? r->failures[0].message : "it ended too early";
+    enum ypi_cause cause = r->failure_count > 0 ? r->failures[0].cause : YPI_CAUSE_EXIT;
     for (int i = 0; i < r->failure_count; i++)
         if (!is_told(r->failures[i].cause)) {
             bad = true;
             what = r->failures[i].message;
+            cause = r->failures[i].cause;
         }
-    enum ypi_cause cause = r->failure_count > 0 ? r->failures[0].cause : YPI_CAUSE_EXIT;
     if (!bad && r->memory.leaked_bytes > 0) {
         bad = true;
         what = "it left accounted memory behind";

@@ -17,7 +17,7 @@ static void put_plain(FILE *out, const char *text)
 
 void ypi_tap_case(FILE *out, int number, const struct ypi_result *r)
 {
-    bool failed = r->outcome == YPI_FAILED || r->outcome == YPI_ERROR || r->outcome == YPI_XFAILED;
+    bool failed = ypi_is_failure(r->outcome) || r->outcome == YPI_XFAILED;
     fprintf(out, "%sok %d - ", failed ? "not " : "", number);
     put_plain(out, r->c->id);
     if (r->c->repeat > 0)

@@ -125,11 +125,6 @@ static void tell_letter(struct ypi_terminal *terminal, const struct ypi_result *
         percent(terminal, terminal->told);
 }
 
-static bool is_failure(enum ypi_outcome outcome)
-{
-    return outcome == YPI_FAILED || outcome == YPI_ERROR;
-}
-
 static void keep_failure(struct ypi_terminal *terminal, const struct ypi_result *r)
 {
     char *text = NULL;
@@ -151,12 +146,12 @@ void ypi_terminal_case(struct ypi_terminal *terminal, const struct ypi_result *r
 {
     terminal->lasted[terminal->told++] =
         (struct lasted){.seconds = r->duration, .id = ypi_strdup(r->c->id)};
-    if (is_failure(r->outcome))
+    if (ypi_is_failure(r->outcome))
         keep_failure(terminal, r);
     if (r->outcome == YPI_NOISY)
         ypi_text_add(&terminal->brief, "NOISY %s - a speed budget could not be decided%s%s\n",
                      r->c->id, r->note != NULL ? ": " : "", r->note != NULL ? r->note : "");
-    else if (r->note != NULL && !is_failure(r->outcome))
+    else if (r->note != NULL && !ypi_is_failure(r->outcome))
         ypi_text_add(&terminal->brief, "NOTE %s - %s\n", r->c->id, r->note);
     if (terminal->s->o->verbose > 0)
         tell_line(terminal, r);

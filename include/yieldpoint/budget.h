@@ -2,7 +2,7 @@
  * Budgets: what a case promises to keep inside.
  *
  * They are part of the declaration, so they are known before a run: `--co -v` lists them, and a
- * case that crashes still has every one of them reported as not met.
+ * case that crashes still has every one of them listed, as unmeasured.
  *
  * Each macro below is one entry of YP_BUDGETS(...). `name` is the name given to yp_measure(),
  * yp_value() or a gradient check in the body.
@@ -25,7 +25,7 @@ enum yp_budget_kind {
     YP_BUDGET_MAX_LATENCY,    /* seconds an iteration */
     YP_BUDGET_MAX_PERCENTILE, /* seconds that `quantile` of the samples may take at most */
     YP_BUDGET_MAX_CPU_TIME,   /* seconds an iteration, of all threads together */
-    /* Exact: no noise, so one run decides. */
+    /* Exact: one run decides. */
     YP_BUDGET_MAX_PEAK,        /* accounted bytes in use at once */
     YP_BUDGET_MAX_RESIDENT,    /* growth of the resident set, bytes */
     YP_BUDGET_MAX_LEAK,        /* accounted bytes not given back */

@@ -39,7 +39,8 @@ struct yp_measure_options {
     /* Runs before every iteration, untimed; iterations are then timed one by one. */
     void (*reset)(void *arg) YPI_OR_ZERO;
     void *arg YPI_OR_ZERO; /* of reset */
-    /* A fixed protocol. -1 for warmup: none. 0: as long as the adaptive rule needs. */
+    /* A fixed protocol. -1 for warmup: none. 0: as long as the adaptive rule needs, one iteration
+     * with .samples. */
     int warmup YPI_OR_ZERO;  /* iterations */
     int samples YPI_OR_ZERO; /* samples to take, an iteration each; the adaptive rule is off */
     /* The adaptive rule: stop when every speed budget of this measurement is decided; without one,

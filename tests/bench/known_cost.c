@@ -61,6 +61,24 @@ YP_TEST(known, copy, .axes = AXES, .budgets = YP_BUDGETS(yp_min_share("work", BU
     }
 }
 
+/* All of two large blocks at a time, as `perf bench mem` does it. */
+YP_TEST(known, whole, .axes = YP_AXES(yp_axis_int("mib", 256)))
+{
+    size_t bytes = (size_t)yp_int(t, "mib") << 20;
+    char *from = yp_alloc(t, bytes);
+    char *to = yp_alloc(t, bytes);
+    memset(from, 1, bytes);
+    memset(to, 2, bytes);
+    yp_measure (t, "memcpy", .bytes = 2.0 * (double)bytes, .traffic = YP_COPY, .threads = 1) {
+        memcpy(to, from, bytes);
+        yp_keep(to);
+    }
+    yp_measure (t, "memset", .bytes = (double)bytes, .traffic = YP_FILL, .threads = 1) {
+        memset(to, 3, bytes);
+        yp_keep(to);
+    }
+}
+
 /* In seconds; a budget that does not travel. `base` is then the seconds of 20,000 steps. */
 YP_TEST(known, seconds, .axes = AXES,
         .budgets = YP_BUDGETS(yp_max_latency("work", BUDGETED_SECONDS)))

@@ -30,7 +30,8 @@ enum { CHAINS = 12 };
         for (int c = 1; c < CHAINS; c++) \
             v[0] += v[c]; \
         *out = v[0][0]; \
-        return 2.0 * (double)(steps * CHAINS * ((bytes) / sizeof(float))); \
+        const size_t lanes = sizeof(vector) / sizeof(float); \
+        return 2.0 * (double)(steps * CHAINS * lanes); \
     }
 
 DEFINE(chains_baseline, , 16)

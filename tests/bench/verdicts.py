@@ -127,6 +127,7 @@ def main():
     parser.add_argument("--times", type=int, default=300)
     parser.add_argument("--work", nargs="*", default=["arithmetic", "copy", "seconds"])
     parser.add_argument("--load", nargs="*", default=["none", "half"])
+    parser.add_argument("--margin", type=float, nargs="*", default=[0.1, -0.1])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--option", action="append", default=[],
                         help="handed on to the program: --option=--cpus=0")
@@ -136,7 +137,7 @@ def main():
         program = Program(asked.build, folder, asked.threads, asked.option)
         for work in asked.work:
             for load in asked.load:
-                for margin in (0.1, -0.1):
+                for margin in asked.margin:
                     results.append(trial(program, work, load, margin, asked.times))
     print(f"{'work':12} {'load':5} {'margin':>7} {'passed':>7} {'failed':>7} {'noisy':>6} "
           f"{'wrong':>6} {'at most':>8}")

@@ -188,6 +188,26 @@ Test(judge, crowded_work_may_pass_but_not_fail)
     }
 }
 
+Test(judge, an_expected_failure_that_is_undecided_is_noisy)
+{
+    begin(ACROSS);
+    subject.xfail = "slow";
+    test.xfail_strict = true;
+    add_process(ACROSS);
+    expect(YPI_NOISY, YPI_UNDECIDED);
+}
+
+Test(judge, one_sample_is_no_speed)
+{
+    struct ypi_judging brief = {.speed_judged = false, .brief = true};
+    begin(OUTSIDE);
+    results[0].measured_count = 0;
+    results[0].verdict_count = 0;
+    ypi_judge(&results[0], &brief);
+    cr_expect_eq(results[0].outcome, YPI_PASSED);
+    cr_expect_eq(results[0].verdicts[0].met, YPI_RECORDED);
+}
+
 /* -- counters that are not there ------------------------------------------------------------ */
 
 Test(judge, a_budget_on_an_absent_counter_skips_and_never_passes)

@@ -167,6 +167,8 @@ Test(select, ids)
         {"stress/rx.c::fit[large]", "5"},
         {"stress/rx.c::fitting", "6"},
         {"stress_more", "8"},
+        {"suites/stress/rx.c", "456"}, /* as a shell completes it */
+        {"./suites/stress", "4567"},
         {"perf/gemm.c::Gemm[n=2-cuda]", "3"},
         /* Several add up, each case once, in the collection's order. */
         {"stress/rx.c::fitting|perf/gemm.c::Gemm[n=1-cpu]", "06"},

@@ -87,6 +87,9 @@ def check_allocations(tap, program, folder):
     done, stored = case(program, os.path.join(folder, "none.db"), "removed",
                         "--fail-allocation=each")
     tap.check(done.code == 0 and len(stored) == 1, "a case without allocations runs once", done)
+    done, stored = case(program, os.path.join(folder, "budgets.db"), "shared",
+                        "--fail-allocation=each")
+    tap.check(done.code == 0, "speed is not judged there", done)
     for wrong in ("0", "-1", "all", ""):
         done = run(program, f"--fail-allocation={wrong}")
         tap.check(done.code == 4 and "a whole number from 1, or each" in done.err,

@@ -87,6 +87,7 @@ YP_TEST(memory, soak, .budgets = YP_BUDGETS(yp_max_growth("step", 1024)),
             free(block);
         else
             kept[count++] = block;
+        yp_keep(kept);
     }
 }
 
