@@ -51,7 +51,8 @@ def stream(path):
 
 
 def gemm(path, n):
-    out = subprocess.run([path, str(n), str(n), "1"], capture_output=True, text=True, check=True,
+    out = subprocess.run([path, str(n), str(n), "1"], stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT, text=True, check=True,
                          env={**os.environ, "OPENBLAS_LOOPS": "10"}).stdout
     return float(re.search(r": +([0-9.]+) MFlops", out).group(1)) * 1e6
 
