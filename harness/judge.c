@@ -24,9 +24,10 @@ static bool crowded(const struct ypi_measured *m)
     const struct ypi_noise *n = &m->noise;
     if (!(n->wall > 0) || n->processors == 0)
         return false;
-    double wanted = fmin(m->threads, n->processors) + n->others / n->wall;
-    return wanted > n->processors + CROWDED_PROCESSORS ||
-           n->stolen > CROWDED_STOLEN * (n->own + n->stolen);
+    /* Beside others it still had half of what it wanted; one that naps wanted little. */
+    double wanted = fmin(fmin(m->threads, n->processors), 2 * n->own / n->wall);
+    return wanted + n->others / n->wall > n->processors + CROWDED_PROCESSORS ||
+           n->stolen > CROWDED_STOLEN * fmax(n->own + n->stolen, n->wall);
 }
 
 /* Work that had to share its processors may pass; that it is slow proves nothing. */

@@ -166,7 +166,7 @@ Test(judge, crowded_work_may_pass_but_not_fail)
         enum ypi_met met;
     } cases[] = {{0, 0, 2, YPI_NOT_MET},     {1.0, 0, 1, YPI_NOT_MET},   {0.2, 0, 2, YPI_NOT_MET},
                  {0.3, 0, 2, YPI_UNDECIDED}, {1.0, 0, 2, YPI_UNDECIDED}, {0, 0.05, 1, YPI_NOT_MET},
-                 {0, 0.2, 1, YPI_UNDECIDED}, {NAN, NAN, 2, YPI_NOT_MET}};
+                 {0, 0.2, 1, YPI_UNDECIDED}, {NAN, NAN, 2, YPI_NOT_MET}, {2.0, 0, 0, YPI_NOT_MET}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         begin(OUTSIDE);
         struct ypi_measured *m = results[0].measured;
