@@ -17,6 +17,7 @@ YP_TEST(blas, saxpy, .tags = "stress small", .axes = YP_AXES(yp_axis_int("mib", 
 
     saxpy(n, 2, x, y);
     yp_expect(t, y[n - 1] == 1 + 2 * x[n - 1], "y[n - 1] is %g", (double)y[n - 1]);
-    yp_measure (t, "saxpy", .bytes = 3.0 * (double)(n * sizeof *x))
+    yp_measure (t, "saxpy", .bytes = 3.0 * (double)(n * sizeof *x),
+                .footprint = 2.0 * (double)(n * sizeof *x), .threads = 1)
         saxpy(n, 1e-6F, x, y);
 }
