@@ -50,7 +50,8 @@ static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *lab
     const struct scene_tiles *tiles = arg;
     struct place p = place_of(tiles, index);
     tile->pixels = p.pixels;
-    return synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values, labels, NULL);
+    return synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values,
+                            &(struct synth_truth){.labels = labels});
 }
 
 void scene_tiles_open(struct scene_tiles *tiles, struct yp_case *t, const struct scale *scale,
@@ -92,8 +93,7 @@ uint64_t scene_tiles_hash(const struct scene_tiles *tiles, struct yp_case *t)
     for (size_t i = 0; i < tiles->source.tiles; i++) {
         float *values = room + (size_t)omp_get_thread_num() * most;
         struct place p = place_of(tiles, i);
-        failed +=
-            synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values, NULL, NULL) != YP_OK;
+        failed += synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values, NULL) != YP_OK;
         sum +=
             yp_hash_f32(p.cube * first_of_cube + p.first * channels, values, p.pixels * channels);
     }
@@ -112,7 +112,7 @@ void scene_tiles_labels(const struct scene_tiles *tiles, struct yp_case *t, size
     for (size_t i = 0; i < cubes * tiles->tiles_per_cube && status == YP_OK; i++) {
         struct place p = place_of(tiles, i);
         status = synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values,
-                                  labels + i * most, NULL);
+                                  &(struct synth_truth){.labels = labels + i * most});
         memset(labels + i * most + p.pixels, 0, most - p.pixels);
     }
     yp_device_free(yp_device(t), values);

@@ -8,23 +8,23 @@
 #define PIXELS_A_DISC 20  /* of the wanted area; the seed's generator divides by this */
 #define SMALLEST_RADIUS 2
 
-size_t ypi_cuvis_floats(const struct synth_spec *spec)
+void ypi_cuvis_lay_out(struct synth_scene *scene, struct synth_tables *tables)
 {
-    return 2 * synth_padded(spec->channels) + synth_padded(spec->height) +
-           synth_padded(spec->width);
+    const struct synth_spec *spec = &scene->spec;
+    scene->spectra = ypi_synth_take(tables, 2 * scene->stride * sizeof(float));
+    scene->rows = ypi_synth_take(tables, spec->height * sizeof(float));
+    scene->across = ypi_synth_take(tables, spec->width * sizeof(float));
 }
 
-void ypi_cuvis_prepare(struct synth_scene *scene, float *tables)
+void ypi_cuvis_prepare(struct synth_scene *scene)
 {
     const struct synth_spec *spec = &scene->spec;
     size_t channels = spec->channels;
-    float *normal = tables, *anomaly = tables + scene->stride;
-    scene->spectra = tables;
-    scene->rows = anomaly + scene->stride;
-    scene->columns = scene->rows + synth_padded(spec->height);
-    memset(tables, 0, ypi_cuvis_floats(spec) * sizeof *tables);
+    float *normal = scene->spectra, *anomaly = scene->spectra + scene->stride;
+    memset(scene->good, 1, channels);
     for (size_t c = 0; c < channels; c++) {
         double w = channels > 1 ? (double)c / (double)(channels - 1) : 0.0;
+        scene->wavelengths[c] = (float)w;
         double d = w - 0.5, left = w - 0.3, right = w - 0.7;
         normal[c] = (float)(100.0 * synth_table_exp(-d * d / 0.1));
         anomaly[c] = (float)(100.0 * spec->anomaly_strength *
@@ -35,7 +35,7 @@ void ypi_cuvis_prepare(struct synth_scene *scene, float *tables)
         scene->rows[i] =
             (float)(1.0 + 0.2 * synth_table_sin_turns((double)i / (double)spec->height));
     for (size_t j = 0; j < spec->width; j++)
-        scene->columns[j] =
+        scene->across[j] =
             (float)(1.0 + 0.2 * synth_table_cos_turns((double)j / (double)spec->width));
     scene->sigma = (float)(100.0 * spec->noise_std);
     double pixels = (double)spec->height * (double)spec->width;
@@ -101,7 +101,7 @@ SYNTH_INLINE void cuvis_values(const struct synth_scene *scene, size_t pixel, ui
         memcpy(values, normal + scene->stride, channels * sizeof *values);
         return;
     }
-    float bright = scene->rows[pixel / width] * scene->columns[pixel % width];
+    float bright = scene->rows[pixel / width] * scene->across[pixel % width];
     float sigma = scene->sigma;
     for (size_t c = 0; c < channels; c++)
         values[c] = SYNTH_FMA(sigma, values[c], normal[c] * bright);
@@ -109,42 +109,72 @@ SYNTH_INLINE void cuvis_values(const struct synth_scene *scene, size_t pixel, ui
 
 /* At most CHUNK pixels. */
 SYNTH_INLINE void cuvis_chunk(const struct synth_scene *scene, uint64_t cube, size_t first,
-                              size_t pixels, float *values, uint8_t *labels, float *fill)
+                              size_t pixels, float *values, uint8_t mask[CHUNK])
 {
     size_t channels = scene->spec.channels;
     size_t most = NOISE_VALUES / channels < 1 ? 1 : NOISE_VALUES / channels;
     struct synth_stream noise = synth_stream(scene->spec.seed, cube, SYNTH_NOISE);
-    uint8_t mask[CHUNK];
     cuvis_mask(scene, cube, first, pixels, mask);
     for (size_t i = 0; i < pixels; i += most) {
         size_t take = pixels - i < most ? pixels - i : most;
-        synth_normals_body(noise, (uint64_t)(first + i) * channels, take * channels,
-                           values + i * channels);
+        synth_normals(scene->spec.level, noise, (uint64_t)(first + i) * channels, take * channels,
+                      values + i * channels);
         for (size_t j = i; j < i + take; j++)
             cuvis_values(scene, first + j, mask[j], values + j * channels);
     }
-    if (labels != NULL)
-        memcpy(labels, mask, pixels);
-    for (size_t i = 0; fill != NULL && i < pixels; i++)
-        fill[i] = mask[i];
 }
 
 SYNTH_INLINE void cuvis_tile_body(const struct synth_scene *scene, uint64_t cube, size_t pixel,
-                                  size_t pixels, float *values, uint8_t *labels, float *fill)
+                                  size_t pixels, float *values, const struct synth_truth *truth)
 {
-    for (size_t i = 0; i < pixels; i += CHUNK)
-        cuvis_chunk(scene, cube, pixel + i, pixels - i < CHUNK ? pixels - i : CHUNK,
-                    values + i * scene->spec.channels, labels != NULL ? labels + i : NULL,
-                    fill != NULL ? fill + i : NULL);
+    uint8_t mask[CHUNK];
+    for (size_t i = 0; i < pixels; i += CHUNK) {
+        size_t count = pixels - i < CHUNK ? pixels - i : CHUNK;
+        cuvis_chunk(scene, cube, pixel + i, count, values + i * scene->spec.channels, mask);
+        if (truth->labels != NULL)
+            memcpy(truth->labels + i, mask, count);
+        for (size_t j = 0; truth->fill != NULL && j < count; j++)
+            truth->fill[i + j] = mask[j];
+    }
+    if (truth->valid != NULL)
+        memset(truth->valid, 1, pixels);
 }
 
 SYNTH_VERSIONS(cuvis_tile,
                (const struct synth_scene *scene, uint64_t cube, size_t pixel, size_t pixels,
-                float *values, uint8_t *labels, float *fill),
-               (scene, cube, pixel, pixels, values, labels, fill));
+                float *values, const struct synth_truth *truth),
+               (scene, cube, pixel, pixels, values, truth));
 
 void ypi_cuvis_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
-                    size_t pixels, float *values, uint8_t *labels, float *fill)
+                    size_t pixels, float *values, const struct synth_truth *truth)
 {
-    cuvis_tile_versions[scene->spec.level](scene, cube, first_pixel, pixels, values, labels, fill);
+    cuvis_tile_versions[scene->spec.level](scene, cube, first_pixel, pixels, values, truth);
+}
+
+SYNTH_INLINE void cuvis_band_body(const struct synth_scene *scene, uint64_t cube, size_t channel,
+                                  size_t pixel, size_t pixels, float *values)
+{
+    const struct synth_spec *spec = &scene->spec;
+    struct synth_stream noise = synth_stream(spec->seed, cube, SYNTH_NOISE);
+    uint8_t mask[CHUNK];
+    for (size_t i = 0; i < pixels; i++) {
+        size_t at = pixel + i;
+        if (i % CHUNK == 0)
+            cuvis_mask(scene, cube, at, pixels - i < CHUNK ? pixels - i : CHUNK, mask);
+        float bright = scene->rows[at / spec->width] * scene->across[at % spec->width];
+        float z = synth_normal(noise, (uint64_t)at * spec->channels + channel);
+        float normal = scene->spectra[channel], anomaly = scene->spectra[scene->stride + channel];
+        values[i] = mask[i % CHUNK] ? anomaly : SYNTH_FMA(scene->sigma, z, normal * bright);
+    }
+}
+
+SYNTH_VERSIONS(cuvis_band,
+               (const struct synth_scene *scene, uint64_t cube, size_t channel, size_t pixel,
+                size_t pixels, float *values),
+               (scene, cube, channel, pixel, pixels, values));
+
+void ypi_cuvis_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
+                    size_t first_pixel, size_t pixels, float *values)
+{
+    cuvis_band_versions[scene->spec.level](scene, cube, channel, first_pixel, pixels, values);
 }

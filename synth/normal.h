@@ -83,6 +83,17 @@ SYNTH_INLINE void synth_normal_pair(uint32_t x, uint32_t y, float *first, float 
     *second = radius * cosine;
 }
 
+/* Normal `index` of the stream, alone. */
+SYNTH_INLINE float synth_normal(struct synth_stream stream, uint64_t index)
+{
+    uint32_t words[4];
+    float first, second;
+    synth_block(stream, index / 4, words);
+    const uint32_t *pair = words + (index & 2u);
+    synth_normal_pair(pair[0], pair[1], &first, &second);
+    return index % 2 == 0 ? first : second;
+}
+
 /* Normals 4 * block ... 4 * (block + SYNTH_GROUP) - 1 of the stream. */
 SYNTH_INLINE void synth_group_normals(struct synth_stream stream, uint64_t block,
                                       float out[4 * SYNTH_GROUP])

@@ -16,11 +16,15 @@
 
 /* What a subsequence is for. The numbers are part of the data: a new purpose takes a new number. */
 enum synth_purpose {
-    SYNTH_NOISE = 0,   /* a normal per value of the cube */
-    SYNTH_FIELD = 1,   /* SYNTH_LANES normals per node of the abundance lattice */
-    SYNTH_TARGET = 2,  /* two words per pixel: is it a target, and how much of it */
-    SYNTH_SPECTRA = 3, /* of cube 0: the spectra, which all cubes of a seed share */
-    SYNTH_DISCS = 4,   /* four words per disc of anomalies: row, column, radius, unused */
+    SYNTH_NOISE = 0,     /* a normal per value of the cube */
+    SYNTH_FIELD = 1,     /* SYNTH_LANES normals per node of the abundance lattice */
+    SYNTH_TARGET = 2,    /* two words per pixel: is it a target, and how much of it */
+    SYNTH_SPECTRA = 3,   /* of cube 0: the spectra, which all cubes of a seed share */
+    SYNTH_DISCS = 4,     /* four words per disc of anomalies: row, column, radius, unused */
+    SYNTH_PSI_LEVEL = 5, /* SYNTH_LANES normals per node: how bright each material is there */
+    SYNTH_PSI_SLOPE = 6, /* the same for its slope */
+    SYNTH_COLUMNS = 7,   /* of cube 0: two normals per column and channel of the sensor */
+    SYNTH_DEAD = 8,      /* of cube 0: a word per pixel */
     SYNTH_PURPOSES = 16,
 };
 

@@ -15,26 +15,76 @@ static enum yp_status check_size(const char *field, size_t value, size_t low, si
                         high);
 }
 
-enum off { NEEDED, MAY_BE_OFF };
+/* An option that is a number: 0 takes the default, OFF (where it may be) becomes 0. */
+struct option {
+    const char *field;
+    size_t offset;
+    double standard, low, high;
+    bool may_be_off;
+};
 
-/* Puts the default in the place of 0, and 0 in the place of OFF. */
-static enum yp_status resolve(const char *field, double *value, double standard, double high,
-                              enum off off)
+#define LEAST 1e-9
+#define OPTION(field, ...) \
+    { \
+#field, offsetof(struct synth_spec, field), __VA_ARGS__ \
+    }
+
+static const struct option scene_options[] = {
+    OPTION(first_nm, 400, 100, 20000, false),
+    OPTION(last_nm, 2500, 100, 20000, false),
+    OPTION(sharpness, 2, LEAST, 20, false),
+    OPTION(variability, 0.25, LEAST, 0.5, true),
+    OPTION(shade, 0.2, LEAST, 0.5, true),
+    OPTION(water, 0.97, LEAST, 1, true),
+    OPTION(path, 0.1, LEAST, 1, true),
+    OPTION(snr_db, 40, 1, 120, true),
+    OPTION(prnu, 0.005, LEAST, 0.1, true),
+    OPTION(dsnu, 0.005, LEAST, 0.1, true),
+    OPTION(bits, 16, 8, 16, true),
+    OPTION(dead_fraction, 0.0005, LEAST, 1, true),
+    OPTION(target_fraction, 0.001, LEAST, 1, true),
+    OPTION(fill_low, 0.05, LEAST, 1, false),
+    OPTION(fill_high, 1, LEAST, 1, false),
+};
+
+static const struct option cuvis_options[] = {
+    OPTION(anomaly_ratio, 0.05, LEAST, 1, false),
+    OPTION(anomaly_strength, 3, LEAST, 1000, false),
+    OPTION(noise_std, 0.1, LEAST, 1000, true),
+};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static double *field_of(struct synth_spec *spec, const struct option *option)
 {
-    const double low = 1e-9;
+    return (double *)((char *)spec + option->offset);
+}
+
+static enum yp_status resolve(struct synth_spec *spec, const struct option *option)
+{
+    double *value = field_of(spec, option);
     if (*value == 0.0) {
-        *value = standard;
+        *value = option->standard;
         return YP_OK;
     }
-    if (off == MAY_BE_OFF && *value == SYNTH_OFF) {
+    if (option->may_be_off && *value == SYNTH_OFF) {
         *value = 0.0;
         return YP_OK;
     }
-    if (*value >= low && *value <= high) /* not so for a NaN */
+    if (*value >= option->low && *value <= option->high) /* not so for a NaN */
         return YP_OK;
-    return yp_set_error(YP_INVALID, "synth_spec.%s is %g: must be %g to %g, or 0 for %g%s", field,
-                        *value, low, high, standard,
-                        off == MAY_BE_OFF ? ", or SYNTH_OFF (-1) for none" : "");
+    return yp_set_error(YP_INVALID, "synth_spec.%s is %g: must be %g to %g, or 0 for %g%s",
+                        option->field, *value, option->low, option->high, option->standard,
+                        option->may_be_off ? ", or SYNTH_OFF (-1) for none" : "");
+}
+
+static enum yp_status resolve_all(struct synth_spec *spec, const struct option *options,
+                                  size_t count)
+{
+    enum yp_status status = YP_OK;
+    for (size_t i = 0; i < count && status == YP_OK; i++)
+        status = resolve(spec, &options[i]);
+    return status;
 }
 
 /* An option of a preset that was not asked for would have no effect: better say so. */
@@ -44,6 +94,15 @@ static enum yp_status check_unused(const char *field, double value, const char *
         return YP_OK;
     return yp_set_error(YP_INVALID, "synth_spec.%s is %g: it belongs to %s and must stay 0 here",
                         field, value, preset);
+}
+
+static enum yp_status check_all_unused(struct synth_spec *spec, const struct option *options,
+                                       size_t count, const char *preset)
+{
+    enum yp_status status = YP_OK;
+    for (size_t i = 0; i < count && status == YP_OK; i++)
+        status = check_unused(options[i].field, *field_of(spec, &options[i]), preset);
+    return status;
 }
 
 static enum yp_status resolve_sizes(const struct synth_spec *spec)
@@ -66,9 +125,17 @@ static enum yp_status resolve_sizes(const struct synth_spec *spec)
     return YP_OK;
 }
 
-static enum yp_status resolve_mixing(struct synth_spec *spec)
+static enum yp_status check_rising(const char *first, double low, const char *second, double high,
+                                   bool may_be_equal)
 {
-    const char *other = "SYNTH_CUVIS";
+    if (low < high || (may_be_equal && low == high))
+        return YP_OK;
+    return yp_set_error(YP_INVALID, "synth_spec.%s is %g and %s is %g: the first must be %s", first,
+                        low, second, high, may_be_equal ? "at most the second" : "the smaller");
+}
+
+static enum yp_status resolve_scene(struct synth_spec *spec)
+{
     if (spec->endmembers == 0)
         spec->endmembers = 6;
     if (spec->correlation_px == 0)
@@ -77,38 +144,31 @@ static enum yp_status resolve_mixing(struct synth_spec *spec)
     if (status == YP_OK)
         status = check_size("correlation_px", spec->correlation_px, 1, 65536);
     if (status == YP_OK)
-        status = resolve("shade", &spec->shade, 0.2, 0.5, MAY_BE_OFF);
+        status = resolve_all(spec, scene_options, COUNT(scene_options));
     if (status == YP_OK)
-        status = resolve("snr_db", &spec->snr_db, 40.0, 120.0, MAY_BE_OFF);
+        status = check_all_unused(spec, cuvis_options, COUNT(cuvis_options), "SYNTH_CUVIS");
     if (status == YP_OK)
-        status = resolve("target_fraction", &spec->target_fraction, 0.001, 1.0, MAY_BE_OFF);
+        status = check_rising("first_nm", spec->first_nm, "last_nm", spec->last_nm, false);
     if (status == YP_OK)
-        status = check_unused("anomaly_ratio", spec->anomaly_ratio, other);
-    if (status == YP_OK)
-        status = check_unused("anomaly_strength", spec->anomaly_strength, other);
-    if (status == YP_OK)
-        status = check_unused("noise_std", spec->noise_std, other);
+        status = check_rising("fill_low", spec->fill_low, "fill_high", spec->fill_high, true);
+    if (status == YP_OK && spec->bits != (double)(int)spec->bits)
+        status =
+            yp_set_error(YP_INVALID, "synth_spec.bits is %g: must be a whole number", spec->bits);
     return status;
 }
 
 static enum yp_status resolve_cuvis(struct synth_spec *spec)
 {
-    const char *other = "SYNTH_MIXING";
-    enum yp_status status = resolve("anomaly_ratio", &spec->anomaly_ratio, 0.05, 1.0, NEEDED);
+    const char *other = "SYNTH_SCENE";
+    enum yp_status status = resolve_all(spec, cuvis_options, COUNT(cuvis_options));
     if (status == YP_OK)
-        status = resolve("anomaly_strength", &spec->anomaly_strength, 3.0, 1000.0, NEEDED);
-    if (status == YP_OK)
-        status = resolve("noise_std", &spec->noise_std, 0.1, 1000.0, MAY_BE_OFF);
+        status = check_all_unused(spec, scene_options, COUNT(scene_options), other);
     if (status == YP_OK)
         status = check_unused("endmembers", (double)spec->endmembers, other);
     if (status == YP_OK)
         status = check_unused("correlation_px", (double)spec->correlation_px, other);
     if (status == YP_OK)
-        status = check_unused("shade", spec->shade, other);
-    if (status == YP_OK)
-        status = check_unused("snr_db", spec->snr_db, other);
-    if (status == YP_OK)
-        status = check_unused("target_fraction", spec->target_fraction, other);
+        status = check_unused("blank_bands", spec->blank_bands, other);
     return status;
 }
 
@@ -117,10 +177,10 @@ static enum yp_status resolve_spec(const struct synth_spec *asked, struct synth_
     if (asked == NULL)
         return yp_set_error(YP_INVALID, "synth_spec is NULL: must point to a spec");
     *spec = *asked;
-    if (spec->preset != SYNTH_MIXING && spec->preset != SYNTH_CUVIS)
-        return yp_set_error(
-            YP_INVALID, "synth_spec.preset is %d: must be SYNTH_MIXING (%d) or SYNTH_CUVIS (%d)",
-            (int)spec->preset, SYNTH_MIXING, SYNTH_CUVIS);
+    if (spec->preset != SYNTH_SCENE && spec->preset != SYNTH_CUVIS)
+        return yp_set_error(YP_INVALID,
+                            "synth_spec.preset is %d: must be SYNTH_SCENE (%d) or SYNTH_CUVIS (%d)",
+                            (int)spec->preset, SYNTH_SCENE, SYNTH_CUVIS);
     if (!synth_level_runs(spec->level))
         return yp_set_error(YP_UNSUPPORTED,
                             "synth_spec.level is %d: this build or processor does not run it; "
@@ -130,24 +190,41 @@ static enum yp_status resolve_spec(const struct synth_spec *asked, struct synth_
     enum yp_status status = resolve_sizes(spec);
     if (status != YP_OK)
         return status;
-    return spec->preset == SYNTH_CUVIS ? resolve_cuvis(spec) : resolve_mixing(spec);
+    return spec->preset == SYNTH_CUVIS ? resolve_cuvis(spec) : resolve_scene(spec);
 }
 
-static size_t bytes_of(const struct synth_spec *spec)
+void *ypi_synth_take(struct synth_tables *tables, size_t bytes)
 {
-    size_t floats = spec->preset == SYNTH_CUVIS ? ypi_cuvis_floats(spec) : ypi_mixing_floats(spec);
-    return HEADER + floats * sizeof(float);
+    void *part = tables->base != NULL ? tables->base + tables->used : NULL;
+    tables->used += (bytes + 63) / 64 * 64;
+    return part;
+}
+
+/* The scene of a resolved spec, its tables laid out at `base`; returns their bytes. */
+static size_t lay_out(struct synth_scene *scene, const struct synth_spec *spec, char *base)
+{
+    struct synth_tables tables = {.base = base};
+    *scene = (struct synth_scene){.spec = *spec, .stride = synth_padded(spec->channels)};
+    scene->wavelengths = ypi_synth_take(&tables, scene->stride * sizeof(float));
+    scene->good = ypi_synth_take(&tables, scene->stride);
+    if (spec->preset == SYNTH_CUVIS)
+        ypi_cuvis_lay_out(scene, &tables);
+    else
+        ypi_scene_lay_out(scene, &tables);
+    return tables.used;
 }
 
 size_t synth_scene_bytes(const struct synth_spec *spec)
 {
     struct synth_spec resolved;
-    return resolve_spec(spec, &resolved) == YP_OK ? bytes_of(&resolved) : 0;
+    struct synth_scene scene;
+    return resolve_spec(spec, &resolved) == YP_OK ? HEADER + lay_out(&scene, &resolved, NULL) : 0;
 }
 
 struct synth_scene *synth_scene_create(struct yp_device *device, const struct synth_spec *spec)
 {
     struct synth_spec resolved;
+    struct synth_scene counted;
     if (device == NULL) {
         yp_set_error(YP_INVALID, "synth_scene_create: device is NULL: must be a device");
         return NULL;
@@ -160,16 +237,18 @@ struct synth_scene *synth_scene_create(struct yp_device *device, const struct sy
     }
     if (resolve_spec(spec, &resolved) != YP_OK)
         return NULL;
-    struct synth_scene *scene = yp_device_alloc(device, bytes_of(&resolved));
+    size_t bytes = lay_out(&counted, &resolved, NULL);
+    struct synth_scene *scene = yp_device_alloc(device, HEADER + bytes);
     if (scene == NULL)
         return NULL;
-    float *tables = (float *)((char *)scene + HEADER);
-    *scene = (struct synth_scene){
-        .device = device, .spec = resolved, .stride = synth_padded(resolved.channels)};
+    char *tables = (char *)scene + HEADER;
+    memset(tables, 0, bytes);
+    lay_out(scene, &resolved, tables);
+    scene->device = device;
     if (resolved.preset == SYNTH_CUVIS)
-        ypi_cuvis_prepare(scene, tables);
+        ypi_cuvis_prepare(scene);
     else
-        ypi_mixing_prepare(scene, tables);
+        ypi_scene_prepare(scene);
     return scene;
 }
 
@@ -184,24 +263,75 @@ const struct synth_spec *synth_scene_spec(const struct synth_scene *scene)
     return &scene->spec;
 }
 
-enum yp_status synth_scene_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
-                                size_t pixels, float *values, uint8_t *labels, float *fill)
+const float *synth_scene_wavelengths(const struct synth_scene *scene)
+{
+    return scene->wavelengths;
+}
+
+const uint8_t *synth_scene_good_bands(const struct synth_scene *scene)
+{
+    return scene->good;
+}
+
+const float *synth_scene_spectrum(const struct synth_scene *scene, size_t k)
+{
+    size_t endmembers = scene->spec.preset == SYNTH_CUVIS ? 1 : scene->spec.endmembers;
+    if (k > endmembers)
+        return NULL;
+    size_t row = scene->spec.preset == SYNTH_SCENE && k == endmembers ? SYNTH_LAST : k;
+    return scene->spectra + row * scene->stride;
+}
+
+static enum yp_status check_pixels(const char *what, const struct synth_scene *scene, uint64_t cube,
+                                   size_t first_pixel, size_t pixels, const float *values)
 {
     if (scene == NULL || values == NULL)
-        return yp_set_error(YP_INVALID, "synth_scene_tile: %s is NULL: must not be",
+        return yp_set_error(YP_INVALID, "%s: %s is NULL: must not be", what,
                             scene == NULL ? "scene" : "values");
     if (cube >= SYNTH_CUBES)
-        return yp_set_error(YP_INVALID, "synth_scene_tile: cube is %" PRIu64 ": must be below 2^60",
-                            cube);
+        return yp_set_error(YP_INVALID, "%s: cube is %" PRIu64 ": must be below 2^60", what, cube);
     size_t all = scene->spec.height * scene->spec.width;
     if (first_pixel > all || pixels > all - first_pixel)
         return yp_set_error(YP_INVALID,
-                            "synth_scene_tile: first_pixel is %zu and pixels %zu: together at most "
-                            "the %zu pixels of the cube",
-                            first_pixel, pixels, all);
+                            "%s: first_pixel is %zu and pixels %zu: together at most the %zu "
+                            "pixels of the cube",
+                            what, first_pixel, pixels, all);
+    return YP_OK;
+}
+
+enum yp_status synth_scene_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
+                                size_t pixels, float *values, const struct synth_truth *truth)
+{
+    static const struct synth_truth nothing;
+    enum yp_status status =
+        check_pixels("synth_scene_tile", scene, cube, first_pixel, pixels, values);
+    if (status != YP_OK)
+        return status;
+    if (truth == NULL)
+        truth = &nothing;
+    if (scene->spec.preset == SYNTH_CUVIS && truth->abundances != NULL)
+        return yp_set_error(YP_INVALID, "synth_scene_tile: truth->abundances is given: SYNTH_CUVIS "
+                                        "has no endmembers, it must be NULL");
     if (scene->spec.preset == SYNTH_CUVIS)
-        ypi_cuvis_tile(scene, cube, first_pixel, pixels, values, labels, fill);
+        ypi_cuvis_tile(scene, cube, first_pixel, pixels, values, truth);
     else
-        ypi_mixing_tile(scene, cube, first_pixel, pixels, values, labels, fill);
+        ypi_scene_tile(scene, cube, first_pixel, pixels, values, truth);
+    return YP_OK;
+}
+
+enum yp_status synth_scene_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
+                                size_t first_pixel, size_t pixels, float *values)
+{
+    enum yp_status status =
+        check_pixels("synth_scene_band", scene, cube, first_pixel, pixels, values);
+    if (status != YP_OK)
+        return status;
+    if (channel >= scene->spec.channels)
+        return yp_set_error(YP_INVALID, "synth_scene_band: channel is %zu: must be 0 to %zu",
+                            channel, scene->spec.channels - 1);
+    if (scene->spec.preset == SYNTH_CUVIS)
+        ypi_cuvis_band(scene, cube, channel, first_pixel, pixels, values);
+    else
+        ypi_scene_band(scene, cube, channel, first_pixel, pixels, values);
     return YP_OK;
 }

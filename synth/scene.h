@@ -4,11 +4,12 @@
  * A value is a pure function of (spec, cube, pixel, channel). It does not depend on the tile it is
  * asked for in, on threads, on order, on the compiler or on the instruction set. A cube is height x
  * width pixels in row-major order, its channels beside each other (BIP); channels sample the
- * wavelength axis 0..1 evenly, both ends included (one channel: 0).
+ * wavelength axis evenly, both ends included (one channel: its beginning).
  */
 #ifndef YIELDPOINT_SYNTH_SCENE_H
 #define YIELDPOINT_SYNTH_SCENE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <yieldpoint/device.h>
@@ -21,25 +22,46 @@ extern "C" {
 
 enum synth_preset {
     /*
-     * A linear mixing scene with rare sub-pixel targets; the default.
+     * A linear mixing scene seen by an imaging spectrometer; the default. Every part but the
+     * mixture itself can be turned off. For pixel p and channel c, lambda the channel's wavelength
+     * and w its place between the first and the last one, 0 to 1:
      *
-     * x = S ((1 - f) sum_k a_k e_k + f t), value = x + sqrt(a x + b) z with z standard normal.
+     *   R = (1 - f) sum_k a_k psi_k e_k + f t         what is on the ground
+     *   x = S tau R + path                            what comes to the sensor
+     *   y = gain (x + sqrt(a x + b) z) + offset       what it reads; z standard normal
+     *   value = y to the nearest multiple of 2^-bits, clipped to 0 .. 1 - 2^-bits
+     *
      * - e_k: `endmembers` reflectances in (0, 1), smooth, with absorption features; t: that of the
      *   target. All are drawn from the seed and shared by its cubes.
-     * - a_k: softmax of 2 g_k; g_k standard normal at every pixel, value noise on a lattice of
-     *   `correlation_px` pixels, so that neighbours look alike.
-     * - S = 1 + shade * g, g a field like the others, clamped to [1/4, 7/4].
+     * - a_k: abundances, the softmax over k of sharpness * g_k; g_k standard normal at every pixel,
+     *   value noise on a lattice of `correlation_px` pixels, so that neighbours look alike.
+     * - psi_k = 1 + variability (h + h' (2 w - 1)) / 2: no two places of a material are alike, in
+     *   brightness and in slope. h and h' are fields like g, one pair for each k, halved and
+     * clamped to [-1, 1], so psi_k stays within 1 +- variability. (Endmember variability as a
+     * scaling of its own for each material: Drumetz et al., IEEE Trans. Image Process. 25(8),
+     * 2016.)
+     * - S = 1 + shade * g, a field too, clamped to [1/4, 7/4].
+     * - tau: illumination, atmosphere and optics together, at most 1/2 so that bright pixels stay
+     *   in range, falling to both ends of the spectrum; water vapour takes away the part `water`
+     *   at the middle of its bands near 1400 and 1900 nm, 0.8 and 0.6 of that near 1130 and 940 nm.
+     * - path: light that never saw the ground, path / 2 at 400 nm and falling as lambda^-4
+     *   (Rayleigh).
+     * - a x + b: the variance of photon and read noise, half each at m = the mean of x over
+     * channels and endmembers where S = 1; there m^2 / (a m + b) is `snr_db`.
+     * - gain = 1 + prnu g, offset = m dsnu g: fixed for a column and channel of the sensor
+     *   (striping); g standard normal, the products rounded to bf16.
+     * - dead pixels: probability `dead_fraction`, at the same places in all cubes of a seed. Their
+     *   values are NaN.
+     * - blank_bands: channels where water takes more than 70 % read 0 everywhere, as vendors
+     *   deliver them.
      * - f: 0 but at the targets, which are independent pixels with probability `target_fraction`;
-     *   there uniform in [0.05, 1].
-     * - a x + b: the variance of photon and read noise; half each at x = the mean of all e_k, where
-     *   x^2 / (a x + b) is `snr_db`.
-     * Labels mark the targets, fill is f.
+     *   there uniform in [fill_low, fill_high].
      */
-    SYNTH_MIXING = 0,
+    SYNTH_SCENE = 0,
     /*
      * The generator of the cuvis.ai stress suite, kept for parity and for timing.
      *
-     * With w the wavelength axis,
+     * With w = 0 .. 1 the wavelength axis,
      *
      *   normal = 100 exp(-(w - 0.5)^2 / 0.1),
      *   anomaly = 100 m (0.5 exp(-(w - 0.3)^2 / 0.05) + 0.5 exp(-(w - 0.7)^2 / 0.05)),
@@ -74,12 +96,22 @@ struct synth_spec {
     uint64_t seed;
     enum synth_level level; /* the instruction set; the values do not depend on it */
 
-    /* SYNTH_MIXING */
-    size_t endmembers;      /* 2 to 7; default 6 */
-    size_t correlation_px;  /* lattice pitch of the fields, 1 to 65536; default 16 */
-    double shade;           /* deviation of the illumination, 1e-9 to 0.5; default 0.2; or OFF */
-    double snr_db;          /* 1 to 120; default 40; or OFF: no noise */
-    double target_fraction; /* probability, 1e-9 to 1; default 0.001; or OFF */
+    /* SYNTH_SCENE */
+    size_t endmembers;        /* 2 to 7; default 6 */
+    size_t correlation_px;    /* lattice pitch of the fields, 1 to 65536; default 16 */
+    double first_nm, last_nm; /* 100 to 20,000, rising; default 400 and 2500 */
+    double sharpness;         /* 1e-9 to 20; default 2 */
+    double variability;       /* 1e-9 to 0.5; default 0.25; or OFF */
+    double shade;             /* 1e-9 to 0.5; default 0.2; or OFF */
+    double water;             /* 1e-9 to 1; default 0.97; or OFF */
+    double path;              /* 1e-9 to 1; default 0.1; or OFF */
+    double snr_db;            /* 1 to 120; default 40; or OFF: no noise */
+    double prnu, dsnu;        /* 1e-9 to 0.1; default 0.005 each; or OFF */
+    double bits;              /* whole, 8 to 16; default 16; or OFF: neither rounded nor clipped */
+    double dead_fraction;     /* probability, 1e-9 to 1; default 0.0005; or OFF */
+    bool blank_bands;         /* default false */
+    double target_fraction;   /* probability, 1e-9 to 1; default 0.001; or OFF */
+    double fill_low, fill_high; /* 1e-9 to 1, rising; default 0.05 and 1 */
 
     /* SYNTH_CUVIS */
     double anomaly_ratio;    /* 1e-9 to 1; default 0.05 */
@@ -99,24 +131,47 @@ void synth_scene_destroy(struct synth_scene *scene);
 
 /* The bytes that synth_scene_create() will take from the device, exactly; 0 with yp_last_error()
  * set when the spec is not allowed. With S = channels rounded up to a multiple of 16: a header
- * below 512 bytes, and 32 S bytes (MIXING) or 8 S + 4 (height + width) bytes (CUVIS), each table
- * rounded up to 64. Nothing else is taken, then or later; a tile uses less than 64 KiB of stack. */
+ * below 512 bytes; SCENE: 109 S, and 4 width S with striping; CUVIS: 13 S + 4 (height + width);
+ * each table rounded up to 64. Nothing else is taken, then or later; a tile uses less than 64 KiB
+ * of stack. */
 size_t synth_scene_bytes(const struct synth_spec *spec);
 
-/* The spec with its defaults filled in (OFF: 0) and its level resolved. Owned by the scene. */
+/* The spec with its defaults filled in (OFF: 0) and its level resolved. Owned by the scene, like
+ * all that the functions below return. */
 const struct synth_spec *synth_scene_spec(const struct synth_scene *scene);
+
+/* (channels), nm: of CUVIS 0 to 1, which has no unit. */
+const float *synth_scene_wavelengths(const struct synth_scene *scene);
+/* (channels): 0 where water takes more than 70 % of the light, else 1. */
+const uint8_t *synth_scene_good_bands(const struct synth_scene *scene);
+/* (channels): reflectance of endmember k < endmembers; k = endmembers: of the target. CUVIS has
+ * two, normal and anomaly. NULL for another k. */
+const float *synth_scene_spectrum(const struct synth_scene *scene, size_t k);
+
+/* What is known of a tile beside its values. Each is the caller's, or NULL: not wanted. */
+struct synth_truth {
+    uint8_t *labels;   /* (pixels): 1 on a target or anomaly, else 0 */
+    float *fill;       /* (pixels): f; CUVIS: 1 in a disc */
+    float *abundances; /* (pixels, endmembers): (1 - f) a_k, which with f sum to 1; CUVIS: none,
+                          must be NULL */
+    uint8_t *valid;    /* (pixels): 0 on a dead pixel, else 1 */
+};
 
 /*
  * Pixels first_pixel .. first_pixel + pixels - 1 of cube `cube`.
  *
- * values: pixels x channels. labels: pixels, 1 on a target or anomaly, else 0; or NULL. fill:
- * pixels, the target's share of the pixel; or NULL. All are the caller's.
+ * values: pixels x channels, the caller's. truth: NULL: none is wanted.
  * cube < 2^60; the pixels must lie in the cube; pixels may be 0. YP_INVALID otherwise, and nothing
  * is written. A scene is not changed: any number of threads may make tiles of it at once.
  * Cost: linear in pixels x channels; with SYNTH_CUVIS also the number of discs per 4096 pixels.
  */
 enum yp_status synth_scene_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
-                                size_t pixels, float *values, uint8_t *labels, float *fill);
+                                size_t pixels, float *values, const struct synth_truth *truth);
+
+/* One channel of the same pixels: values is (pixels). A value costs some ten times one of a tile,
+ * since random words come by fours. */
+enum yp_status synth_scene_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
+                                size_t first_pixel, size_t pixels, float *values);
 
 #ifdef __cplusplus
 }

@@ -5,8 +5,7 @@
 #include "philox.h"
 #include "scene.h"
 
-/* Slots of a mixing pixel: up to 7 endmembers, then the target; on the lattice the last is shade.
- */
+/* Slots of a pixel: up to 7 endmembers, then the target; on the lattice the last is shade. */
 #define SYNTH_LANES 8
 #define SYNTH_LAST (SYNTH_LANES - 1)
 
@@ -24,28 +23,49 @@ struct synth_scene {
     struct synth_spec spec; /* resolved */
     size_t stride;          /* synth_padded(channels) */
 
-    /* MIXING: SYNTH_LANES x stride, the endmembers, zeros, and last the target.
+    float *wavelengths; /* stride */
+    uint8_t *good;      /* stride */
+    /* SCENE: SYNTH_LANES x stride, the endmembers, zeros, and last the target.
      * CUVIS: 2 x stride, normal and anomaly. */
     float *spectra;
-    float photon, read;    /* MIXING: a and b of the noise variance */
-    uint64_t threshold;    /* MIXING: a word below it makes a target; at most 2^32 */
-    float *rows, *columns; /* CUVIS: the brightness factors, height and width (each padded) */
-    float sigma;           /* CUVIS: noise */
-    uint64_t discs;        /* CUVIS */
+
+    /* SCENE */
+    float *levels, *slopes; /* SYNTH_LANES x stride each: tau e_k, and that times 2 w - 1 */
+    float *path;            /* stride */
+    uint32_t *columns;      /* width x stride: gain - 1 and offset, a bf16 each; NULL: none */
+    float photon, read;     /* a and b of the noise variance */
+    float magic, low, high; /* adding magic and taking it away rounds; the ends of the range */
+    uint64_t target, dead;  /* a word below it makes a target, a dead pixel; at most 2^32 */
+
+    /* CUVIS */
+    float *rows, *across; /* the brightness factors, height and width (each padded) */
+    float sigma;          /* noise */
+    uint64_t discs;
 };
 
-/* Floats of the tables of a resolved spec; the spec has passed the checks. */
-size_t ypi_mixing_floats(const struct synth_spec *spec);
-size_t ypi_cuvis_floats(const struct synth_spec *spec);
+/* Hands out the tables of a scene in the order of asking; base NULL only counts. */
+struct synth_tables {
+    char *base;
+    size_t used;
+};
+void *ypi_synth_take(struct synth_tables *tables, size_t bytes);
 
-/* Fill the scene's tables, which lie at `tables`. */
-void ypi_mixing_prepare(struct synth_scene *scene, float *tables);
-void ypi_cuvis_prepare(struct synth_scene *scene, float *tables);
+/* Lay the tables of a resolved spec out; with tables->base NULL only to count. */
+void ypi_scene_lay_out(struct synth_scene *scene, struct synth_tables *tables);
+void ypi_cuvis_lay_out(struct synth_scene *scene, struct synth_tables *tables);
+
+/* Fill them; they are zeros. */
+void ypi_scene_prepare(struct synth_scene *scene);
+void ypi_cuvis_prepare(struct synth_scene *scene);
 
 /* A tile whose arguments have been checked. */
-void ypi_mixing_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
-                     size_t pixels, float *values, uint8_t *labels, float *fill);
+void ypi_scene_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
+                    size_t pixels, float *values, const struct synth_truth *truth);
 void ypi_cuvis_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
-                    size_t pixels, float *values, uint8_t *labels, float *fill);
+                    size_t pixels, float *values, const struct synth_truth *truth);
+void ypi_scene_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
+                    size_t first_pixel, size_t pixels, float *values);
+void ypi_cuvis_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
+                    size_t first_pixel, size_t pixels, float *values);
 
 #endif

@@ -38,7 +38,8 @@ static void keep(struct kept *kept, struct yp_case *t)
                                       .arg = kept};
     kept->values = yp_alloc(t, pixels * channels * sizeof *kept->values);
     kept->labels = yp_alloc(t, pixels);
-    yp_ok(t, synth_scene_tile(tiles.scene, 0, 0, pixels, kept->values, kept->labels, NULL));
+    yp_ok(t, synth_scene_tile(tiles.scene, 0, 0, pixels, kept->values,
+                              &(struct synth_truth){.labels = kept->labels}));
     yp_data_hash(t, yp_hash_f32(0, kept->values, pixels * channels));
     scene_tiles_close(&tiles);
 }
@@ -64,7 +65,7 @@ YP_TEST(rx, scene, .tags = "perf small", .axes = YP_AXES(CHANNELS),
     yp_measure (t, "scene", .items = (double)(TILE_PIXELS * channels), .unit = "values",
                 .bytes = 4.0 * (double)(TILE_PIXELS * channels), .traffic = YP_FILL,
                 .footprint = 4.0 * (double)(TILE_PIXELS * channels), .threads = 1) {
-        status = synth_scene_tile(tiles.scene, cube++, 0, TILE_PIXELS, values, NULL, NULL);
+        status = synth_scene_tile(tiles.scene, cube++, 0, TILE_PIXELS, values, NULL);
         yp_keep(values);
     }
     yp_ok(t, status);

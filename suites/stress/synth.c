@@ -57,12 +57,11 @@ YP_TEST(synth, scene, .tags = "stress",
     enum yp_status status = YP_OK;
     size_t cube = 0;
     yp_measure (t, "scene", .items = (double)(TILE_PIXELS * s.channels), .unit = "values") {
-        status =
-            synth_scene_tile(tiles.scene, cube++ % s.cubes, 0, TILE_PIXELS, values, NULL, NULL);
+        status = synth_scene_tile(tiles.scene, cube++ % s.cubes, 0, TILE_PIXELS, values, NULL);
         yp_keep(values);
     }
     yp_ok(t, status);
-    yp_ok(t, synth_scene_tile(tiles.scene, 0, 0, TILE_PIXELS, values, NULL, NULL));
+    yp_ok(t, synth_scene_tile(tiles.scene, 0, 0, TILE_PIXELS, values, NULL));
     yp_data_hash(t, yp_hash_f32(0, values, TILE_PIXELS * s.channels));
     scene_tiles_close(&tiles);
 }

@@ -303,7 +303,8 @@ static struct cube make_cube(const struct synth_spec *spec, uint64_t number, siz
         size_t at = (tiles - 1 - t) * tile; /* from the end, so that order cannot help */
         size_t count = tile < cube.pixels - at ? tile : cube.pixels - at;
         bad += synth_scene_tile(scene, number, at, count, cube.value + at * spec->channels,
-                                cube.label + at, cube.fill + at) != YP_OK;
+                                &(struct synth_truth){.labels = cube.label + at,
+                                                      .fill = cube.fill + at}) != YP_OK;
     }
     cr_assert_eq(bad, 0);
     synth_scene_destroy(scene);
@@ -323,8 +324,16 @@ static struct synth_spec odd_spec(enum synth_preset preset)
 {
     struct synth_spec spec = {
         .preset = preset, .height = 67, .width = 71, .channels = 13, .seed = 0x0123456789abcdef};
-    if (preset == SYNTH_MIXING)
+    if (preset == SYNTH_SCENE)
         spec.target_fraction = 0.01;
+    return spec;
+}
+
+/* The mixture alone: what the sensor and the air do to it turned off. */
+static struct synth_spec bare(struct synth_spec spec)
+{
+    spec.variability = spec.water = spec.path = SYNTH_OFF;
+    spec.prnu = spec.dsnu = spec.bits = spec.dead_fraction = SYNTH_OFF;
     return spec;
 }
 
@@ -344,7 +353,7 @@ static void check_golden(enum synth_preset preset, uint64_t golden)
 
 Test(mixing, has_its_golden_bits_at_every_level)
 {
-    check_golden(SYNTH_MIXING, MIXING_HASH);
+    check_golden(SYNTH_SCENE, MIXING_HASH);
 }
 
 Test(cuvis, has_its_golden_bits_at_every_level)
@@ -368,7 +377,7 @@ static void check_tiles(struct synth_spec spec)
 
 Test(mixing, does_not_depend_on_tiles_or_threads)
 {
-    struct synth_spec spec = odd_spec(SYNTH_MIXING);
+    struct synth_spec spec = odd_spec(SYNTH_SCENE);
     check_tiles(spec);
     spec.correlation_px = 1;
     spec.endmembers = 2;
@@ -386,7 +395,7 @@ Test(cuvis, does_not_depend_on_tiles_or_threads)
 /* More channels than a chunk's values: then a chunk is one pixel. */
 Test(scene, does_not_depend_on_tiles_with_many_channels)
 {
-    for (int preset = SYNTH_MIXING; preset <= SYNTH_CUVIS; preset++) {
+    for (int preset = SYNTH_SCENE; preset <= SYNTH_CUVIS; preset++) {
         struct synth_spec spec = odd_spec((enum synth_preset)preset);
         spec.height = 3, spec.width = 5, spec.channels = 8193;
         struct cube whole = make_cube(&spec, 3, 0, 1), cube = make_cube(&spec, 3, 1, 2);
@@ -400,7 +409,7 @@ Test(scene, differs_by_seed_and_cube)
 {
     static const uint64_t seeds[] = {0, 1, UINT64_C(1) << 32};
     static const uint64_t cubes[] = {0, 1, SYNTH_CUBES - 1};
-    for (int preset = SYNTH_MIXING; preset <= SYNTH_CUVIS; preset++) {
+    for (int preset = SYNTH_SCENE; preset <= SYNTH_CUVIS; preset++) {
         uint64_t hashes[9];
         for (int i = 0; i < 9; i++) {
             struct synth_spec spec = odd_spec((enum synth_preset)preset);
@@ -416,7 +425,7 @@ Test(scene, differs_by_seed_and_cube)
 
 Test(scene, works_at_its_smallest)
 {
-    for (int preset = SYNTH_MIXING; preset <= SYNTH_CUVIS; preset++) {
+    for (int preset = SYNTH_SCENE; preset <= SYNTH_CUVIS; preset++) {
         struct synth_spec spec = sized((enum synth_preset)preset, 1, 1, 1);
         struct cube cube = make_cube(&spec, 0, 0, 1);
         cr_expect(isfinite(cube.value[0]));
@@ -427,19 +436,20 @@ Test(scene, works_at_its_smallest)
 
 Test(scene, takes_exactly_the_bytes_it_says)
 {
-    for (int preset = SYNTH_MIXING; preset <= SYNTH_CUVIS; preset++) {
+    for (int preset = SYNTH_SCENE; preset <= SYNTH_CUVIS; preset++) {
         struct synth_spec spec = odd_spec((enum synth_preset)preset);
         struct yp_memory before, during, after;
         yp_device_memory(yp_device_cpu(), &before);
         struct synth_scene *scene = make_scene(&spec);
-        size_t tables = preset == SYNTH_MIXING ? 32 * 16 : 8 * 16 + 4 * (80 + 80);
+        size_t tables = preset == SYNTH_SCENE ? 4 * (1 + 8 + 8 + 8 + 1) * 16 + 64 + 4 * 71 * 16
+                                              : 4 * (1 + 2) * 16 + 64 + 320 + 320;
         yp_device_memory(yp_device_cpu(), &during);
         cr_expect_eq(during.allocated - before.allocated, synth_scene_bytes(&spec));
         cr_expect_gt(synth_scene_bytes(&spec), tables);
         cr_expect_leq(synth_scene_bytes(&spec), tables + 512);
         cr_expect_eq(during.allocations - before.allocations, 1);
         float value[13];
-        cr_expect_eq(synth_scene_tile(scene, 0, 0, 1, value, NULL, NULL), YP_OK);
+        cr_expect_eq(synth_scene_tile(scene, 0, 0, 1, value, NULL), YP_OK);
         yp_device_memory(yp_device_cpu(), &after);
         cr_expect_eq(after.allocations, during.allocations, "a tile allocates");
         synth_scene_destroy(scene);
@@ -468,7 +478,7 @@ static void refused(struct synth_spec spec, const char *field, const char *value
 
 Test(scene, refuses_what_is_not_allowed)
 {
-    const struct synth_spec mixing = odd_spec(SYNTH_MIXING), cuvis = odd_spec(SYNTH_CUVIS);
+    const struct synth_spec mixing = odd_spec(SYNTH_SCENE), cuvis = odd_spec(SYNTH_CUVIS);
 #define REFUSED(base, field, is, value, allowed) \
     do { \
         struct synth_spec spec_ = base; \
@@ -486,7 +496,7 @@ Test(scene, refuses_what_is_not_allowed)
     REFUSED(mixing, correlation_px, 65537, "is 65537", "1 to 65536");
     REFUSED(mixing, shade, 0.51, "is 0.51", "1e-09 to 0.5");
     REFUSED(mixing, snr_db, -3.0, "is -3", "SYNTH_OFF (-1)");
-    REFUSED(mixing, snr_db, INFINITY, "is inf", "1e-09 to 120");
+    REFUSED(mixing, snr_db, INFINITY, "is inf", "1 to 120");
     REFUSED(mixing, target_fraction, 1.5, "is 1.5", "1e-09 to 1");
     REFUSED(mixing, target_fraction, NAN, "nan", "1e-09 to 1");
     REFUSED(cuvis, anomaly_ratio, 1.01, "is 1.01", "1e-09 to 1");
@@ -497,11 +507,11 @@ Test(scene, refuses_what_is_not_allowed)
     REFUSED(mixing, anomaly_ratio, 0.05, "is 0.05", "belongs to SYNTH_CUVIS");
     REFUSED(mixing, anomaly_strength, 3.0, "is 3", "belongs to SYNTH_CUVIS");
     REFUSED(mixing, noise_std, 0.1, "is 0.1", "belongs to SYNTH_CUVIS");
-    REFUSED(cuvis, endmembers, 6, "is 6", "belongs to SYNTH_MIXING");
-    REFUSED(cuvis, correlation_px, 16, "is 16", "belongs to SYNTH_MIXING");
-    REFUSED(cuvis, shade, 0.2, "is 0.2", "belongs to SYNTH_MIXING");
-    REFUSED(cuvis, snr_db, 40.0, "is 40", "belongs to SYNTH_MIXING");
-    REFUSED(cuvis, target_fraction, 0.001, "is 0.001", "belongs to SYNTH_MIXING");
+    REFUSED(cuvis, endmembers, 6, "is 6", "belongs to SYNTH_SCENE");
+    REFUSED(cuvis, correlation_px, 16, "is 16", "belongs to SYNTH_SCENE");
+    REFUSED(cuvis, shade, 0.2, "is 0.2", "belongs to SYNTH_SCENE");
+    REFUSED(cuvis, snr_db, 40.0, "is 40", "belongs to SYNTH_SCENE");
+    REFUSED(cuvis, target_fraction, 0.001, "is 0.001", "belongs to SYNTH_SCENE");
 #undef REFUSED
     struct synth_spec huge = mixing;
     huge.height = huge.width = huge.channels = (size_t)1 << 30;
@@ -512,22 +522,22 @@ Test(scene, refuses_what_is_not_allowed)
 
 Test(scene, refuses_tiles_outside_the_cube)
 {
-    struct synth_spec spec = odd_spec(SYNTH_MIXING);
+    struct synth_spec spec = odd_spec(SYNTH_SCENE);
     struct synth_scene *scene = make_scene(&spec);
     float value[13] = {[0] = -7};
     const size_t all = 67 * 71;
-    cr_expect_eq(synth_scene_tile(scene, SYNTH_CUBES, 0, 1, value, NULL, NULL), YP_INVALID);
+    cr_expect_eq(synth_scene_tile(scene, SYNTH_CUBES, 0, 1, value, NULL), YP_INVALID);
     cr_expect_not_null(strstr(yp_last_error(), "1152921504606846976"), "%s", yp_last_error());
-    cr_expect_eq(synth_scene_tile(scene, 0, all, 1, value, NULL, NULL), YP_INVALID);
+    cr_expect_eq(synth_scene_tile(scene, 0, all, 1, value, NULL), YP_INVALID);
     cr_expect_not_null(strstr(yp_last_error(), "4757"), "%s", yp_last_error());
-    cr_expect_eq(synth_scene_tile(scene, 0, SIZE_MAX, 2, value, NULL, NULL), YP_INVALID);
-    cr_expect_eq(synth_scene_tile(scene, 0, 1, SIZE_MAX, value, NULL, NULL), YP_INVALID);
-    cr_expect_eq(synth_scene_tile(scene, 0, 0, 1, NULL, NULL, NULL), YP_INVALID);
-    cr_expect_eq(synth_scene_tile(NULL, 0, 0, 1, value, NULL, NULL), YP_INVALID);
+    cr_expect_eq(synth_scene_tile(scene, 0, SIZE_MAX, 2, value, NULL), YP_INVALID);
+    cr_expect_eq(synth_scene_tile(scene, 0, 1, SIZE_MAX, value, NULL), YP_INVALID);
+    cr_expect_eq(synth_scene_tile(scene, 0, 0, 1, NULL, NULL), YP_INVALID);
+    cr_expect_eq(synth_scene_tile(NULL, 0, 0, 1, value, NULL), YP_INVALID);
     cr_expect_eq(value[0], -7, "a refused tile was written");
-    cr_expect_eq(synth_scene_tile(scene, 0, all, 0, value, NULL, NULL), YP_OK);
+    cr_expect_eq(synth_scene_tile(scene, 0, all, 0, value, NULL), YP_OK);
     cr_expect_eq(value[0], -7, "an empty tile was written");
-    cr_expect_eq(synth_scene_tile(scene, 0, all - 1, 1, value, NULL, NULL), YP_OK);
+    cr_expect_eq(synth_scene_tile(scene, 0, all - 1, 1, value, NULL), YP_OK);
     cr_expect_neq(value[0], -7);
     synth_scene_destroy(scene);
 }
@@ -538,7 +548,7 @@ Test(scene, refuses_tiles_outside_the_cube)
  * deviation 0.95 / sqrt(12). */
 Test(mixing, has_the_targets_it_was_asked_for)
 {
-    struct synth_spec spec = sized(SYNTH_MIXING, 512, 512, 1);
+    struct synth_spec spec = sized(SYNTH_SCENE, 512, 512, 1);
     const double fractions[] = {0.0, 0.001, 0.1, 1.0}; /* 0: the default */
     for (int i = 0; i < 4; i++) {
         spec.target_fraction = fractions[i];
@@ -568,7 +578,7 @@ Test(mixing, has_the_targets_it_was_asked_for)
  * of t is below 24 * 2^-24 / f < 1.5e-6 / 0.05. */
 Test(mixing, puts_the_share_of_one_target_spectrum_that_fill_says)
 {
-    struct synth_spec with = sized(SYNTH_MIXING, 64, 64, 30);
+    struct synth_spec with = bare(sized(SYNTH_SCENE, 64, 64, 30));
     with.shade = SYNTH_OFF;
     with.snr_db = SYNTH_OFF;
     with.target_fraction = 0.05;
@@ -600,7 +610,8 @@ Test(mixing, puts_the_share_of_one_target_spectrum_that_fill_says)
 Test(mixing, has_the_noise_it_was_asked_for)
 {
     for (double snr = 20; snr <= 50; snr += 15) {
-        struct synth_spec spec = sized(SYNTH_MIXING, 256, 256, 50), clean = spec;
+        struct synth_spec spec = bare(sized(SYNTH_SCENE, 256, 256, 50)), clean;
+        clean = spec;
         spec.snr_db = snr;
         clean.snr_db = SYNTH_OFF;
         struct cube a = make_cube(&spec, 2, 0, 1), b = make_cube(&clean, 2, 0, 1);
@@ -625,7 +636,7 @@ Test(mixing, has_the_noise_it_was_asked_for)
  * count. */
 Test(mixing, has_fields_that_are_standard_normal_everywhere)
 {
-    struct synth_spec flat = sized(SYNTH_MIXING, 512, 512, 1), spec;
+    struct synth_spec flat = bare(sized(SYNTH_SCENE, 512, 512, 1)), spec;
     flat.correlation_px = 4;
     flat.snr_db = SYNTH_OFF;
     flat.shade = SYNTH_OFF;
@@ -665,7 +676,7 @@ static double correlation(struct cube cube, size_t width, size_t channels, size_
  * pitch of 16, hence a standard error of 1/32. */
 Test(mixing, has_the_correlation_length_it_was_asked_for)
 {
-    struct synth_spec spec = sized(SYNTH_MIXING, 512, 512, 1);
+    struct synth_spec spec = bare(sized(SYNTH_SCENE, 512, 512, 1));
     spec.snr_db = SYNTH_OFF;
     spec.target_fraction = SYNTH_OFF;
     struct cube fine, coarse;
@@ -862,8 +873,9 @@ Test(mixing, lets_rx_find_the_targets, .timeout = 300)
 {
     for (size_t channels = 50; channels <= 100; channels += 50)
         for (uint64_t seed = 1; seed <= 3; seed++) {
-            struct synth_spec spec = sized(SYNTH_MIXING, 128, 128, channels);
+            struct synth_spec spec = sized(SYNTH_SCENE, 128, 128, channels);
             spec.seed = seed;
+            spec.dead_fraction = SYNTH_OFF; /* this detector knows no missing pixels */
             struct rx rx = rx_run(&spec, seed);
             cr_log_info("mixing, %zu channels, seed %d: AUC %.4f", channels, (int)seed, rx.auc);
             cr_expect_geq(rx.auc, 0.9, "%zu channels, seed %d: AUC %g", channels, (int)seed,
