@@ -5,6 +5,7 @@
 
 /* Of a hash: each has a tile of its own, and memory budgets should not grow with the machine. */
 #define MOST_THREADS 2
+#define MOST_HASHED 100 /* cubes */
 
 struct scale scale_named(struct yp_case *t, const char *name)
 {
@@ -12,11 +13,12 @@ struct scale scale_named(struct yp_case *t, const char *name)
         {"small", 10, 64, 64, 10},
         {"medium", 100, 128, 128, 50},
         {"large", 1000, 256, 256, 100},
+        {"xl", 10000, 512, 512, 200},
     };
     for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++)
         if (strcmp(scales[i].name, name) == 0)
             return scales[i];
-    yp_fail(t, "there is no scale '%s': small, medium, large", name);
+    yp_fail(t, "there is no scale '%s': small, medium, large, xl", name);
 }
 
 double scale_pixels(const struct scale *s)
@@ -89,10 +91,12 @@ uint64_t scene_tiles_hash(const struct scene_tiles *tiles, struct yp_case *t)
     yp_require(t, room != NULL, "%s", yp_last_error());
     uint64_t sum = 0;
     int failed = 0;
+    size_t cubes = tiles->scale.cubes < MOST_HASHED ? tiles->scale.cubes : MOST_HASHED;
 #pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(+ : sum, failed)
-    for (size_t i = 0; i < tiles->source.tiles; i++) {
+    for (size_t i = 0; i < cubes * tiles->tiles_per_cube; i++) {
         float *values = room + (size_t)omp_get_thread_num() * most;
         struct place p = place_of(tiles, i);
+        p.cube = p.cube * tiles->scale.cubes / cubes;
         failed += synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values, NULL) != YP_OK;
         sum +=
             yp_hash_f32(p.cube * first_of_cube + p.first * channels, values, p.pixels * channels);
@@ -117,4 +121,50 @@ void scene_tiles_labels(const struct scene_tiles *tiles, struct yp_case *t, size
     }
     yp_device_free(yp_device(t), values);
     yp_ok(t, status);
+}
+
+double scene_tiles_auc(const struct scene_tiles *tiles, struct yp_case *t, const float *scores,
+                       size_t cubes)
+{
+    size_t places = cubes * tiles->tiles_per_cube * tiles->source.tile_pixels;
+    uint8_t *labels = yp_alloc(t, places);
+    scene_tiles_labels(tiles, t, cubes, labels);
+    double auc = 0;
+    size_t skipped = 0; /* dead pixels and what short tiles leave */
+    yp_ok(t, rx_auc(yp_device(t), scores, labels, places, &auc, &skipped));
+    return auc;
+}
+
+static enum yp_status yield_kept(void *arg, size_t index, float *values, uint8_t *labels,
+                                 struct rx_tile *tile)
+{
+    (void)values, (void)labels;
+    const struct kept_tiles *kept = arg;
+    index += kept->first;
+    tile->values = kept->values + index * kept->source.tile_pixels * kept->source.channels;
+    tile->labels = kept->labels + index * kept->source.tile_pixels;
+    tile->pixels = kept->pixels[index];
+    return YP_OK;
+}
+
+void kept_tiles_open(struct kept_tiles *kept, struct yp_case *t, const struct scene_tiles *tiles)
+{
+    size_t most = tiles->source.tile_pixels, channels = tiles->source.channels;
+    *kept = (struct kept_tiles){.source = tiles->source};
+    kept->source.yield = yield_kept;
+    kept->source.arg = kept;
+    kept->values = yp_alloc(t, tiles->source.tiles * most * channels * sizeof *kept->values);
+    kept->labels = yp_alloc(t, tiles->source.tiles * most);
+    kept->pixels = yp_alloc(t, tiles->source.tiles * sizeof *kept->pixels);
+    uint64_t hash = 0;
+    for (size_t i = 0; i < tiles->source.tiles; i++) {
+        struct place p = place_of(tiles, i);
+        float *values = kept->values + i * most * channels;
+        yp_ok(t, synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values,
+                                  &(struct synth_truth){.labels = kept->labels + i * most}));
+        size_t before = (p.cube * tiles->scale.height * tiles->scale.width + p.first) * channels;
+        hash += yp_hash_f32(before, values, p.pixels * channels);
+        kept->pixels[i] = p.pixels;
+    }
+    yp_data_hash(t, hash);
 }

@@ -18,7 +18,7 @@ struct scale {
     size_t cubes, height, width, channels;
 };
 
-/* The scales of the suites by their names: small, medium, large. Fails the case for another. */
+/* The scales of the suites by their names: small, medium, large, xl. Fails the case for another. */
 struct scale scale_named(struct yp_case *t, const char *name);
 
 double scale_pixels(const struct scale *s); /* of all cubes */
@@ -37,12 +37,29 @@ void scene_tiles_open(struct scene_tiles *tiles, struct yp_case *t, const struct
                       size_t tile_pixels);
 void scene_tiles_close(struct scene_tiles *tiles);
 
-/* yp_hash_f32 over all values of all cubes, by all OpenMP threads. Takes one tile a thread of the
- * case's memory while it runs. */
+/* yp_hash_f32 over all values of all cubes, or, where there are more than 100, of 100 cubes spread
+ * evenly; by all OpenMP threads. Takes one tile a thread of the case's memory while it runs. */
 uint64_t scene_tiles_hash(const struct scene_tiles *tiles, struct yp_case *t);
 
 /* Labels of the first `cubes` cubes, where rx_score puts their scores: tiles * tile_pixels. */
 void scene_tiles_labels(const struct scene_tiles *tiles, struct yp_case *t, size_t cubes,
                         uint8_t *labels);
+
+/* ROC-AUC on the first `cubes` cubes, whose scores stand where rx_score puts them. Takes a byte a
+ * pixel of the case's memory, for its rest. */
+double scene_tiles_auc(const struct scene_tiles *tiles, struct yp_case *t, const float *scores,
+                       size_t cubes);
+
+/* All tiles of a scene, generated once and kept in the case's memory, as an input of their own. */
+struct kept_tiles {
+    struct rx_source source; /* `arg` is this structure */
+    float *values;           /* tile i at i * tile_pixels * channels */
+    uint8_t *labels;         /* tile i at i * tile_pixels */
+    size_t *pixels;          /* (tiles) */
+    size_t first;            /* tile 0 of the source is this one; 0 at first */
+};
+
+/* Also sets the case's data hash. The structure must stay where it is. */
+void kept_tiles_open(struct kept_tiles *kept, struct yp_case *t, const struct scene_tiles *tiles);
 
 #endif

@@ -6,41 +6,13 @@
 enum { TILES = 16, TILE_PIXELS = 4096 };
 
 /* One image's worth of tiles, kept. */
-struct kept {
-    struct rx_source source;
-    float *values;
-    uint8_t *labels;
-    uint64_t hash;
-};
-
-static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *labels,
-                            struct rx_tile *tile)
+static void keep(struct kept_tiles *kept, struct yp_case *t)
 {
-    (void)values, (void)labels;
-    const struct kept *kept = arg;
-    tile->values = kept->values + index * TILE_PIXELS * kept->source.channels;
-    tile->labels = kept->labels + index * TILE_PIXELS;
-    tile->pixels = TILE_PIXELS;
-    return YP_OK;
-}
-
-static void keep(struct kept *kept, struct yp_case *t)
-{
-    size_t channels = (size_t)yp_int(t, "channels");
-    size_t pixels = (size_t)TILES * TILE_PIXELS;
-    struct scale s = {.cubes = 1, .height = 256, .width = 256, .channels = channels};
+    struct scale s = {
+        .cubes = 1, .height = 256, .width = 256, .channels = (size_t)yp_int(t, "channels")};
     struct scene_tiles tiles;
     scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
-    kept->source = (struct rx_source){.channels = channels,
-                                      .tile_pixels = TILE_PIXELS,
-                                      .tiles = TILES,
-                                      .yield = yield,
-                                      .arg = kept};
-    kept->values = yp_alloc(t, pixels * channels * sizeof *kept->values);
-    kept->labels = yp_alloc(t, pixels);
-    yp_ok(t, synth_scene_tile(tiles.scene, 0, 0, pixels, kept->values,
-                              &(struct synth_truth){.labels = kept->labels}));
-    yp_data_hash(t, yp_hash_f32(0, kept->values, pixels * channels));
+    kept_tiles_open(kept, t, &tiles);
     scene_tiles_close(&tiles);
 }
 
@@ -75,7 +47,7 @@ YP_TEST(rx, scene, .tags = "perf small", .axes = YP_AXES(CHANNELS),
 YP_TEST(rx, statistics, .tags = "perf small", .axes = YP_AXES(CHANNELS),
         .budgets = YP_BUDGETS(yp_min_share("statistics", 0.05)))
 {
-    struct kept kept;
+    struct kept_tiles kept;
     keep(&kept, t);
     double c = (double)kept.source.channels;
     struct rx *rx = rx_create(yp_device(t), kept.source.channels, TILE_PIXELS, 0);
@@ -92,7 +64,7 @@ YP_TEST(rx, statistics, .tags = "perf small", .axes = YP_AXES(CHANNELS),
 YP_TEST(rx, score, .tags = "perf small", .axes = YP_AXES(CHANNELS),
         .budgets = YP_BUDGETS(yp_min_share("score", 0.05)))
 {
-    struct kept kept;
+    struct kept_tiles kept;
     keep(&kept, t);
     double c = (double)kept.source.channels;
     struct rx *rx = rx_create(yp_device(t), kept.source.channels, TILE_PIXELS, 0);
@@ -113,7 +85,7 @@ YP_TEST(rx, score, .tags = "perf small", .axes = YP_AXES(CHANNELS),
 YP_TEST(rx, gradient_step, .tags = "perf small", .axes = YP_AXES(CHANNELS),
         .budgets = YP_BUDGETS(yp_min_share("gradient step", 0.01)))
 {
-    struct kept kept;
+    struct kept_tiles kept;
     keep(&kept, t);
     size_t channels = kept.source.channels;
     double c = (double)channels;

@@ -23,19 +23,6 @@ static void reset_rx(void *rx)
     rx_reset(rx);
 }
 
-/* ROC-AUC on the first cubes, whose scores are `scores`. */
-static double detection(struct yp_case *t, const struct scene_tiles *tiles, const float *scores,
-                        size_t cubes)
-{
-    size_t places = cubes * tiles->tiles_per_cube * tiles->source.tile_pixels;
-    uint8_t *labels = yp_alloc(t, places);
-    scene_tiles_labels(tiles, t, cubes, labels);
-    double auc = NAN;
-    size_t skipped = 0;
-    yp_ok(t, rx_auc(yp_device(t), scores, labels, places, &auc, &skipped));
-    return auc;
-}
-
 /* The scores that a detector gives to the data it was fitted to sum to (n - 1) C, exactly, when
  * nothing is added to the covariance: sum (x-mu)^T Sigma^-1 (x-mu) = trace(Sigma^-1 M2). */
 static double score_sum_error(const float *scores, size_t places, const struct rx *rx,
@@ -87,7 +74,7 @@ YP_TEST(rx, fit, .tags = "stress",
     float *scores = yp_alloc(t, places * sizeof *scores);
     yp_ok(t, rx_score(rx, &tiles.source, scores));
     yp_value(t, "score sum error", score_sum_error(scores, places, rx, s.channels));
-    yp_value(t, "auc", detection(t, &tiles, scores, s.cubes));
+    yp_value(t, "auc", scene_tiles_auc(&tiles, t, scores, s.cubes));
     rx_destroy(rx);
     scene_tiles_close(&tiles);
 }

@@ -1,0 +1,251 @@
+/* How the RX detector's cost grows: with channels, with the image, with the batch, over minutes,
+ * and at a scale that no memory or disk would hold. */
+#include "scene_tiles.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* Buffers are one a thread: with two the memory budgets mean the same on every machine. */
+#define THREADS 2
+#define TILE_PIXELS 4096
+
+static struct rx *open_rx(struct yp_case *t, size_t channels, size_t tile_pixels)
+{
+    struct rx *rx = rx_create(yp_device(t), channels, tile_pixels, THREADS);
+    yp_require(t, rx != NULL, "%s", yp_last_error());
+    return rx;
+}
+
+static void reset_rx(void *rx)
+{
+    rx_reset(rx);
+}
+
+/* Generates and fits a whole scale as one measurement; what is declared is the larger part, the
+ * products of the covariance. */
+static void fit_all(struct yp_case *t, const char *name, const struct scene_tiles *tiles,
+                    struct rx *rx)
+{
+    const struct scale *s = &tiles->scale;
+    enum yp_status status = YP_OK;
+    yp_measure (t, name, .items = scale_values(s), .unit = "values",
+                .flops = scale_values(s) * (double)(s->channels + 1), .threads = THREADS,
+                .reset = reset_rx, .arg = rx) {
+        status = rx_fit(rx, &tiles->source);
+    }
+    yp_ok(t, status);
+    yp_ok(t, rx_finish(rx, RX_EPS));
+}
+
+/* -- channels ----------------------------------------------------------------------------- */
+
+/* From data in memory, so that the detector's own law shows and not the generator's. */
+YP_TEST(rx, channels, .tags = "stress small", .timeout = 120,
+        .axes = YP_AXES(yp_axis_int("channels", 10, 20, 50, 100, 200)),
+        .budgets = YP_BUDGETS(yp_min_share("channels", 0.02), yp_max_peak(YP_HOST, 64 * YP_MIB)))
+{
+    struct scale s = {
+        .cubes = 20, .height = 32, .width = 32, .channels = (size_t)yp_int(t, "channels")};
+    struct scene_tiles tiles;
+    struct kept_tiles kept;
+    scene_tiles_open(&tiles, t, &s, 1024);
+    kept_tiles_open(&kept, t, &tiles);
+    struct rx *rx = open_rx(t, s.channels, 1024);
+    double c = (double)s.channels;
+    enum yp_status status = YP_OK;
+    yp_measure (t, "channels", .items = scale_pixels(&s), .unit = "pixels",
+                .flops = scale_pixels(&s) * c * (c + 1), .bytes = 4 * scale_values(&s),
+                .traffic = YP_READ, .footprint = 4 * scale_values(&s), .threads = THREADS,
+                .reset = reset_rx, .arg = rx) {
+        status = rx_fit(rx, &kept.source);
+    }
+    yp_ok(t, status);
+    yp_ok(t, rx_finish(rx, RX_EPS));
+    rx_destroy(rx);
+    scene_tiles_close(&tiles);
+}
+
+/* Linear while reading is what takes the time, quadratic once the products are. */
+YP_RELATION(rx, channels_growth, .tags = "stress small",
+            .budgets = YP_BUDGETS(yp_min_value("exponent", 0.9), yp_max_value("exponent", 2.1)),
+            .relation = yp_growth("stress/rx_scaling.c::channels", "channels", "channels"));
+
+/* -- image size --------------------------------------------------------------------------- */
+
+YP_TEST(rx, spatial, .tags = "stress small", .timeout = 120,
+        .axes = YP_AXES(yp_axis_int("pixels", 1024, 4096, 16384, 65536, 262144)),
+        .budgets = YP_BUDGETS(yp_min_share("spatial", 0.002), yp_max_peak(YP_HOST, 16 * YP_MIB),
+                              yp_max_resident(48 * YP_MIB)))
+{
+    size_t side = (size_t)sqrt((double)yp_int(t, "pixels"));
+    struct scale s = {.cubes = 10, .height = side, .width = side, .channels = 10};
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, &s, 1024);
+    struct rx *rx = open_rx(t, s.channels, 1024);
+    yp_data_hash(t, scene_tiles_hash(&tiles, t));
+    fit_all(t, "spatial", &tiles, rx);
+    rx_destroy(rx);
+    scene_tiles_close(&tiles);
+}
+
+YP_RELATION(rx, spatial_growth, .tags = "stress small",
+            .budgets = YP_BUDGETS(yp_min_value("exponent", 0.8), yp_max_value("exponent", 1.1)),
+            .relation = yp_growth("stress/rx_scaling.c::spatial", "spatial", "pixels"));
+
+/* -- latency ------------------------------------------------------------------------------ */
+
+/* A fitted detector and images to score: 64 x 64 x 10 each, a tile an image. */
+struct forward {
+    struct scene_tiles tiles;
+    struct kept_tiles kept;
+    struct rx *rx;
+    float *scores;
+};
+
+static void forward_open(struct forward *f, struct yp_case *t, size_t images, int threads)
+{
+    struct scale s = {.cubes = images, .height = 64, .width = 64, .channels = 10};
+    scene_tiles_open(&f->tiles, t, &s, 64 * 64);
+    kept_tiles_open(&f->kept, t, &f->tiles);
+    f->rx = rx_create(yp_device(t), s.channels, 64 * 64, threads);
+    yp_require(t, f->rx != NULL, "%s", yp_last_error());
+    f->scores = yp_alloc(t, images * 64 * 64 * sizeof *f->scores);
+    yp_ok(t, rx_fit(f->rx, &f->kept.source));
+    yp_ok(t, rx_finish(f->rx, RX_EPS));
+}
+
+static void forward_close(struct forward *f)
+{
+    rx_destroy(f->rx);
+    scene_tiles_close(&f->tiles);
+}
+
+YP_TEST(rx, forward_latency, .tags = "stress small",
+        .axes = YP_AXES(yp_axis_int("batch", 1, 4, 8, 16)), .timeout = 120,
+        .budgets = YP_BUDGETS(yp_max_percentile("forward", 99, 8.5e-3),
+                              yp_max_peak(YP_HOST, 16 * YP_MIB)))
+{
+    struct forward f;
+    size_t images = (size_t)yp_int(t, "batch");
+    forward_open(&f, t, images, THREADS);
+    double values = scale_values(&f.tiles.scale);
+    enum yp_status status = YP_OK;
+    yp_measure (t, "forward", .items = (double)images, .unit = "images", .flops = values * 10,
+                .bytes = 4 * values, .traffic = YP_READ, .footprint = 4 * values,
+                .threads = THREADS) {
+        status = rx_score(f.rx, &f.kept.source, f.scores);
+    }
+    yp_ok(t, status);
+    forward_close(&f);
+}
+
+/* Single images that come when they come: latency counts from when each was due. */
+YP_TEST(rx, forward_under_load, .tags = "stress small",
+        .axes = YP_AXES(yp_axis_int("rate", 100, 1000)), .timeout = 120,
+        .budgets = YP_BUDGETS(yp_max_percentile("request", 95, 8.5e-3)))
+{
+    struct forward f;
+    forward_open(&f, t, 16, 1);
+    struct rx_source one = f.kept.source;
+    one.tiles = 1;
+    size_t image = 0;
+    enum yp_status status = YP_OK;
+    yp_serve (t, "request", .rate = (double)yp_int(t, "rate"), .seconds = 2) {
+        f.kept.first = image++ % 16;
+        status = rx_score(f.rx, &one, f.scores);
+    }
+    yp_ok(t, status);
+    forward_close(&f);
+}
+
+/* -- time --------------------------------------------------------------------------------- */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int rising(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, rising);
+    return values[count / 2];
+}
+
+/* Minutes of the same work: neither memory nor speed may creep. Speed is told as the median pass of
+ * the last quarter over that of the first. */
+YP_TEST(rx, soak, .tags = "stress medium slow", .axes = YP_AXES(yp_axis_int("minutes", 3)),
+        .timeout = 7200,
+        .budgets = YP_BUDGETS(yp_max_growth("soak", 64), yp_max_resident(48 * YP_MIB),
+                              yp_max_peak(YP_HOST, 16 * YP_MIB), yp_max_value("slower", 1.25)))
+{
+    struct scale s = scale_named(t, "medium");
+    s.cubes = 10;
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
+    struct rx *rx = open_rx(t, s.channels, TILE_PIXELS);
+    yp_data_hash(t, scene_tiles_hash(&tiles, t));
+    yp_ok(t, rx_fit(rx, &tiles.source));
+    rx_reset(rx);
+    double begun = now();
+    yp_ok(t, rx_fit(rx, &tiles.source));
+    double pass = now() - begun;
+    size_t passes = (size_t)(60 * (double)yp_int(t, "minutes") / pass) + 8;
+    double *seconds = yp_alloc(t, passes * sizeof *seconds);
+    size_t done = 0;
+    enum yp_status status = YP_OK;
+    yp_measure (t, "soak", .items = scale_values(&s), .unit = "values", .threads = THREADS,
+                .reset = reset_rx, .arg = rx, .warmup = -1, .samples = (int)passes) {
+        begun = now();
+        status = rx_fit(rx, &tiles.source);
+        seconds[done++] = now() - begun;
+    }
+    yp_ok(t, status);
+    size_t quarter = done / 4;
+    yp_value(t, "passes", (double)done);
+    yp_value(t, "slower", median(seconds + done - quarter, quarter) / median(seconds, quarter));
+    rx_destroy(rx);
+    scene_tiles_close(&tiles);
+}
+
+/* -- beyond every store ------------------------------------------------------------------- */
+
+/* 10,000 x 512 x 512 x 200: 524 G values, 2.1 TB if they were stored; `--set cubes=N` takes a
+ * slice. Once through, generated and fitted tile by tile. */
+YP_TEST(rx, xl, .tags = "stress slow", .cases = YP_CASES(yp_case_of("xl")),
+        .axes = YP_AXES(yp_axis_int("cubes", 10000)), .timeout = 14400,
+        .budgets = YP_BUDGETS(yp_min_share("fit", 0.1), yp_max_peak(YP_HOST, 512 * YP_MIB),
+                              yp_max_resident(512 * YP_MIB), yp_min_value("auc", 0.95)))
+{
+    struct scale s = scale_named(t, "xl");
+    s.cubes = (size_t)yp_int(t, "cubes");
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
+    struct rx *rx = open_rx(t, s.channels, TILE_PIXELS);
+    yp_data_hash(t, scene_tiles_hash(&tiles, t));
+    enum yp_status status = YP_OK;
+    yp_measure (t, "fit", .items = scale_values(&s), .unit = "values",
+                .flops = scale_values(&s) * (double)(s.channels + 1), .threads = THREADS,
+                .warmup = -1, .samples = 1) {
+        rx_reset(rx);
+        status = rx_fit(rx, &tiles.source);
+    }
+    yp_ok(t, status);
+    yp_ok(t, rx_finish(rx, RX_EPS));
+    size_t scored = s.cubes < 10 ? s.cubes : 10;
+    tiles.source.tiles = scored * tiles.tiles_per_cube;
+    float *scores = yp_alloc(t, tiles.source.tiles * TILE_PIXELS * sizeof *scores);
+    yp_ok(t, rx_score(rx, &tiles.source, scores));
+    yp_value(t, "auc", scene_tiles_auc(&tiles, t, scores, scored));
+    rx_destroy(rx);
+    scene_tiles_close(&tiles);
+}
