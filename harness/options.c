@@ -24,6 +24,7 @@ enum key {
     KEY_SEED,
     KEY_DEVICE,
     KEY_SET,
+    KEY_CUBE,
     KEY_REPEAT,
     KEY_TIMEOUT,
     KEY_HISTORY,
@@ -64,6 +65,7 @@ static const struct spec {
     {KEY_SEED, 0, "--seed", "N", "seed of all data (0)"},
     {KEY_DEVICE, 0, "--device", "NAME", "auto, cpu, cuda, cuda:N or all (auto)"},
     {KEY_SET, 0, "--set", "AXIS=VALUE", "run an axis at this value instead of its own"},
+    {KEY_CUBE, 0, "--cube", "FILE", "--set cube=FILE with the whole path: data of your own"},
     {KEY_REPEAT, 0, "--repeat", "N", "run every case N times"},
     {KEY_TIMEOUT, 0, "--timeout", "SECONDS", "for every case, instead of its own"},
     {KEY_HISTORY, 0, "--history", "FILE", "where results are kept (.yieldpoint/history.db)"},
@@ -172,20 +174,37 @@ static bool read_device(const struct source *s, struct ypi_options *o, const cha
     return true;
 }
 
+/* Takes over both texts. */
+static bool add_set(struct ypi_options *o, char *axis, char *value)
+{
+    for (int i = 0; i < o->set_count; i++)
+        if (strcmp(o->sets[i].axis, axis) == 0 && strcmp(o->sets[i].value, value) == 0) {
+            free(axis);
+            free(value);
+            return true; /* once more would be the same case once more */
+        }
+    o->sets = ypi_realloc(o->sets, (size_t)o->set_count + 1, sizeof *o->sets);
+    o->sets[o->set_count++] = (struct ypi_set){.axis = axis, .value = value};
+    return true;
+}
+
 static bool read_set(const struct source *s, struct ypi_options *o, const char *value)
 {
     const char *equals = strchr(value, '=');
     if (equals == NULL || equals == value || equals[1] == '\0')
         return bad_value(s, "--set", value, "AXIS=VALUE");
-    for (int i = 0; i < o->set_count; i++)
-        if (strlen(o->sets[i].axis) == (size_t)(equals - value) &&
-            memcmp(o->sets[i].axis, value, (size_t)(equals - value)) == 0 &&
-            strcmp(o->sets[i].value, equals + 1) == 0)
-            return true; /* once more would be the same case once more */
-    o->sets = ypi_realloc(o->sets, (size_t)o->set_count + 1, sizeof *o->sets);
-    o->sets[o->set_count++] = (struct ypi_set){
-        .axis = ypi_format("%.*s", (int)(equals - value), value), .value = ypi_strdup(equals + 1)};
-    return true;
+    return add_set(o, ypi_format("%.*s", (int)(equals - value), value), ypi_strdup(equals + 1));
+}
+
+/* With its whole path, so that the id and the line that reproduces hold from anywhere. */
+static bool read_cube(const struct source *s, struct ypi_options *o, const char *value)
+{
+    char *path = realpath(value, NULL);
+    if (path == NULL || access(path, R_OK) != 0) {
+        free(path);
+        return bad_value(s, "--cube", value, "a file that can be read");
+    }
+    return add_set(o, ypi_strdup("cube"), path);
 }
 
 static bool read_seconds(const struct source *s, const char *option, const char *value, double *out)
@@ -271,6 +290,8 @@ static bool apply(const struct source *s, struct ypi_options *o, const struct sp
         return read_device(s, o, value);
     case KEY_SET:
         return read_set(s, o, value);
+    case KEY_CUBE:
+        return read_cube(s, o, value);
     case KEY_REPEAT:
         return read_count(s, option, value, 1, &o->repeat);
     case KEY_TIMEOUT:

@@ -304,6 +304,8 @@ Test(options, bad_values_are_marked)
         {"--set=n", "n", "--set is 'n': allowed is AXIS=VALUE"},
         {"--set|=1", "=1", "--set is '=1': allowed is AXIS=VALUE"},
         {"--set|n=", "n=", "--set is 'n=': allowed is AXIS=VALUE"},
+        {"--cube|/no/such/file", "/no/such/file",
+         "--cube is '/no/such/file': allowed is a file that can be read"},
         /* An empty name would be a file that nobody finds again. */
         {"--history=", "(behind the end)", "--history is '': allowed is the path of a file"},
         {"--csv=", "(behind the end)", "--csv is '': allowed is the path of a file"},
@@ -356,6 +358,16 @@ Test(options, the_same_setting_twice_counts_once)
     ypi_options_clear(&o);
 }
 
+Test(options, a_cube_is_an_axis_with_its_whole_path)
+{
+    cr_assert_eq(chdir("/proc/self"), 0);
+    struct ypi_options o = read_good("--cube=../version|--set=cube=/proc/version");
+    cr_assert_eq(o.set_count, 1);
+    cr_expect_str_eq(o.sets[0].axis, "cube");
+    cr_expect_str_eq(o.sets[0].value, "/proc/version");
+    ypi_options_clear(&o);
+}
+
 Test(options, what_reproduces_a_case)
 {
     struct ypi_options o =
@@ -403,6 +415,7 @@ Test(options, help_names_every_option)
                                  "--seed N",
                                  "--device NAME",
                                  "--set AXIS=VALUE",
+                                 "--cube FILE",
                                  "--repeat N",
                                  "--timeout SECONDS",
                                  "--history FILE",
