@@ -64,10 +64,23 @@ static void explain_killed(struct ypi_result *r, const struct ypi_item *item,
     }
 }
 
+static bool came_to_its_end(const struct ypi_told *told, int signal)
+{
+    return told->ended && told->exited && signal == 0;
+}
+
+bool ypi_was_interrupted(const struct ypi_item *item, const struct ypi_told *told, int signal)
+{
+    return item->killed == (int)YPI_CAUSE_INTERRUPTED + 1 && !came_to_its_end(told, signal);
+}
+
 static void explain_end(struct ypi_result *r, const struct ypi_item *item,
                         const struct ypi_told *told, const struct ypi_options *o)
 {
-    if (item->killed != 0) {
+    /* An interrupt that found the process gone, and only not yet told of, has ended nothing. */
+    bool too_late =
+        item->killed == (int)YPI_CAUSE_INTERRUPTED + 1 && came_to_its_end(told, r->signal);
+    if (item->killed != 0 && !too_late) {
         explain_killed(r, item, told, o);
     } else if (r->signal == SIGKILL && ypi_oom_kills() > item->oom_kills) {
         ypi_result_fail(r, YPI_CAUSE_OOM_KILL, NULL, 0,

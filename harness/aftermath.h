@@ -10,6 +10,9 @@ struct ypi_ending {
     bool alone;            /* nothing else was running: whatever is left over is the case's */
 };
 
+/* Whether the process was ended by an interrupt, and did not come to its own end before that. */
+bool ypi_was_interrupted(const struct ypi_item *item, const struct ypi_told *told, int signal);
+
 /* Reads what the process told, explains how it ended, ends what it left running and removes its
  * files. *r is made anew; it is not judged. */
 struct ypi_told ypi_aftermath(const struct ypi_item *item, const struct ypi_ending *ending,

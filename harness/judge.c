@@ -92,7 +92,7 @@ static enum ypi_met common_verdict(const struct ypi_result *others, int count, i
 bool ypi_needs_confirmation(const struct ypi_result *r, const struct ypi_judging *how,
                             const struct ypi_result *others, int count)
 {
-    if (!r->ended || r->failure_count > 0 || how->skipped || count >= how->confirmations)
+    if (!r->ended || r->failure_count > 0 || r->skipped || count >= how->confirmations)
         return false;
     for (int i = 0; i < r->verdict_count; i++) {
         const struct ypi_verdict *v = &r->verdicts[i];
@@ -123,15 +123,19 @@ static void merge(struct ypi_result *r, const struct ypi_judging *how,
     }
 }
 
-/* What else befell a fresh process is not lost. */
+/* What else befell a fresh process is not lost; nor that one gave no answer. */
 static void take_failures(struct ypi_result *r, const struct ypi_result *others, int count)
 {
-    for (int k = 0; k < count; k++)
+    for (int k = 0; k < count; k++) {
+        if (others[k].skipped)
+            ypi_result_note(r, "a fresh process skipped: %s",
+                            others[k].reason != NULL ? others[k].reason : "");
         for (int i = 0; i < others[k].failure_count; i++)
             if (others[k].failures[i].cause != YPI_CAUSE_BUDGET)
                 ypi_result_fail(r, others[k].failures[i].cause, others[k].failures[i].file,
                                 others[k].failures[i].line, "in fresh process %d: %s",
                                 others[k].attempt, others[k].failures[i].message);
+    }
 }
 
 /* -- what it means ------------------------------------------------------------------------- */
@@ -234,15 +238,15 @@ static bool absent(struct ypi_result *r)
     return false;
 }
 
-static enum ypi_outcome outcome_of(struct ypi_result *r, const struct ypi_judging *how, bool noisy)
+static enum ypi_outcome outcome_of(struct ypi_result *r, bool noisy)
 {
     const struct yp_case *c = r->c;
-    bool open = r->failure_count == 0 && !how->skipped;
+    bool open = r->failure_count == 0 && !r->skipped;
     if (open && absent(r))
         return YPI_SKIPPED;
     if (open && noisy)
         return YPI_NOISY;
-    if (c->xfail != NULL && !how->skipped) {
+    if (c->xfail != NULL && !r->skipped) {
         free(r->reason);
         r->reason = ypi_strdup(c->xfail);
         if (r->failure_count > 0)
@@ -255,7 +259,7 @@ static enum ypi_outcome outcome_of(struct ypi_result *r, const struct ypi_judgin
     }
     if (r->failure_count > 0)
         return c->test->setup != NULL && r->body == 0 && r->ended ? YPI_ERROR : YPI_FAILED;
-    return how->skipped ? YPI_SKIPPED : YPI_PASSED;
+    return r->skipped ? YPI_SKIPPED : YPI_PASSED;
 }
 
 /* What explains a verdict, or contradicts a declaration. */
@@ -287,7 +291,7 @@ void ypi_conclude(struct ypi_result *r, const struct ypi_judging *how,
     take_failures(r, others, count);
     merge(r, how, others, count);
     /* A case that never came to its end has said why; its budgets are listed as not measured. */
-    bool whole = !how->skipped && r->ended && r->failure_count == 0;
+    bool whole = !r->skipped && r->ended && r->failure_count == 0;
     for (int i = 0; i < r->verdict_count; i++) {
         const struct ypi_verdict *v = &r->verdicts[i];
         noisy = noisy || v->met == YPI_UNDECIDED;
@@ -299,7 +303,7 @@ void ypi_conclude(struct ypi_result *r, const struct ypi_judging *how,
     }
     judge_undeclared(r);
     add_notes(r, noisy);
-    r->outcome = outcome_of(r, how, noisy);
+    r->outcome = outcome_of(r, noisy);
 }
 
 void ypi_judge(struct ypi_result *r, const struct ypi_judging *how)

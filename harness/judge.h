@@ -9,7 +9,6 @@ struct ypi_judging {
     bool instructions; /* under Callgrind, whose own memory is resident too */
     bool brief;        /* one sample a measurement: neither speed nor growth is judged */
     bool noisy_fails;
-    bool skipped;      /* the body said so */
     int confirmations; /* fresh processes that must all agree before a speed budget fails a case; 0:
                           this one decides */
 };

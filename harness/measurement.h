@@ -75,8 +75,8 @@ void ypi_phase_check(struct yp_measurement *m);
 struct ypi_roofline *ypi_roofline_open(const struct yp_measure_options *options,
                                        struct ypi_measured *measured, bool each);
 
-/* Probes. Where samples were taken since the last time, what the bound allows over their median is
- * one more share. */
+/* Probes, unless no sample was taken since the last time. What the bound allows over the median of
+ * those that were is one more share. */
 void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *measured);
 
 /* Whether `stretch` seconds of samples are enough to probe again. */

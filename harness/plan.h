@@ -29,8 +29,7 @@ struct ypi_item {
     int attempt; /* 0: the case itself; above: see ypi_result */
     struct ypi_result *results;
     int result_count;
-    bool over;    /* this attempt's end was seen */
-    bool skipped; /* the body said so */
+    bool over; /* this attempt's end was seen */
     /* Written by the watchdog. */
     _Atomic int pid;
     _Atomic int killed; /* a cause + 1; 0: not by us */

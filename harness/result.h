@@ -199,6 +199,7 @@ struct ypi_result {
     double setup, body, teardown; /* seconds; 0 when not reached */
     double duration;              /* of the process, seen from outside */
     bool ended;                   /* the case told its end */
+    bool skipped;                 /* the body said so */
     int exit_code, signal;        /* of the process, where known */
     bool has_hash;
     uint64_t hash; /* of the data */

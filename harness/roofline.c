@@ -39,6 +39,7 @@ struct bound {
 struct ypi_roofline {
     struct bound bounds[YPI_BOUNDS];
     bool each;
+    bool probed;   /* once at least */
     size_t shared; /* samples that are in a share already */
     size_t share_room;
 };
@@ -153,6 +154,10 @@ void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *measured)
 {
     if (r->bounds[0].probe == NULL && r->bounds[1].probe == NULL)
         return;
+    /* No samples since the last probe: another one would speak of none. */
+    if (r->probed && measured->count == r->shared)
+        return;
+    r->probed = true;
     wait_for_quiet();
     for (int i = 0; i < YPI_BOUNDS; i++) {
         struct bound *b = &r->bounds[i];

@@ -133,7 +133,7 @@ static void finish_skipped_up_to(int number)
             finish_skipped(&now.plan->items[i]);
 }
 
-static struct ypi_judging judging(const struct ypi_item *item)
+static struct ypi_judging judging(void)
 {
     const struct ypi_options *o = now.runner->o;
     bool timed = o->speed_judged && !o->instructions && !o->fail_each;
@@ -141,14 +141,13 @@ static struct ypi_judging judging(const struct ypi_item *item)
                                 .instructions = o->instructions,
                                 .brief = o->fail_each,
                                 .noisy_fails = o->noisy_fails,
-                                .skipped = item->skipped,
                                 .confirmations = timed ? o->confirmations : 0};
 }
 
 /* The last word on an item, from all of its processes. */
 static void conclude(struct ypi_item *item)
 {
-    struct ypi_judging how = judging(item);
+    struct ypi_judging how = judging();
     struct ypi_result *r = &item->results[0];
     int others = item->result_count - 1;
     ypi_conclude(r, &how, item->results + 1, others);
@@ -180,7 +179,7 @@ static void again(struct ypi_item *item)
 /* After the process that has the whole memory, one for each of its allocations. */
 static void finish_failing(struct ypi_item *item, struct ypi_result *r)
 {
-    struct ypi_judging how = judging(item);
+    struct ypi_judging how = judging();
     ypi_judge_budgets(r, &how);
     if (item->attempt == 0) {
         keep_result(item, r);
@@ -191,7 +190,8 @@ static void finish_failing(struct ypi_item *item, struct ypi_result *r)
         ypi_result_clear(r);
     }
     const struct ypi_result *whole = &item->results[0];
-    bool sound = whole->ended && !item->skipped && (item->attempt > 0 || whole->failure_count == 0);
+    bool sound =
+        whole->ended && !whole->skipped && (item->attempt > 0 || whole->failure_count == 0);
     if (sound && (uint64_t)item->attempt < whole->memory.host.allocations && !now.stopped)
         again(item);
     else
@@ -200,7 +200,7 @@ static void finish_failing(struct ypi_item *item, struct ypi_result *r)
 
 static void finish_timed(struct ypi_item *item, const struct ypi_result *r)
 {
-    struct ypi_judging how = judging(item);
+    struct ypi_judging how = judging();
     keep_result(item, r);
     struct ypi_result *all = item->results;
     ypi_judge_budgets(&all[item->result_count - 1], &how);
@@ -218,15 +218,14 @@ static void finish(struct ypi_item *item, int signal_number, int exit_code)
     item->over = true;
     item->state = YPI_FINISHED;
     struct ypi_told told = ypi_aftermath(item, &ending, now.runner->o, &r);
-    if (item->killed == (int)YPI_CAUSE_INTERRUPTED + 1) {
+    if (ypi_was_interrupted(item, &told, signal_number)) {
         fprintf(now.runner->o->tap ? stderr : now.runner->out, "\ninterrupted: %s\n", item->c.id);
         ypi_result_clear(&r);
         if (item->result_count > 0)
             item->state = YPI_WAITING; /* to be concluded with what there is */
         return;
     }
-    if (item->attempt == 0)
-        item->skipped = told.skipped;
+    r.skipped = told.skipped;
     if (now.runner->o->fail_each)
         finish_failing(item, &r);
     else
@@ -259,8 +258,8 @@ static void finish_relation(struct ypi_item *item, const struct ypi_relation_inp
 {
     struct ypi_result r = {
         .c = &item->c, .started = ypi_wall_clock(), .ended = true, .tail = ypi_strdup("")};
-    item->skipped = !ypi_relation_work_out(input, &r);
-    struct ypi_judging how = judging(item);
+    r.skipped = !ypi_relation_work_out(input, &r);
+    struct ypi_judging how = judging();
     ypi_judge(&r, &how);
     keep_result(item, &r);
     close_item(item, &item->results[0]);
@@ -488,7 +487,7 @@ static void give_up(pid_t pid, double seconds)
                         seconds);
         /* As the case itself, or as a fresh process, whose failure the case takes over. */
         r.attempt = item->attempt;
-        struct ypi_judging how = judging(item);
+        struct ypi_judging how = judging();
         ypi_judge_budgets(&r, &how);
         keep_result(item, &r);
         conclude(item);

@@ -125,6 +125,36 @@ Test(judge, fewer_than_were_to_be_asked_prove_nothing)
     cr_expect_eq(results[0].outcome, YPI_NOISY);
 }
 
+Test(judge, a_fresh_process_that_skips_gives_no_answer)
+{
+    begin(OUTSIDE);
+    add_process(OUTSIDE);
+    add_process(INSIDE);
+    struct ypi_result *last = &results[2];
+    last->skipped = true;
+    last->reason = ypi_strdup("no network");
+    last->measured_count = 0; /* it did not come to it */
+    free(last->verdicts);
+    last->verdict_count = 0;
+    ypi_measured_clear(last->measured);
+    free(last->measured);
+    last->measured = NULL;
+    ypi_judge_budgets(last, &how);
+    cr_expect_not(more());
+    ypi_conclude(&results[0], &how, results + 1, 2);
+    cr_expect_eq(results[0].outcome, YPI_NOISY);
+    cr_expect(results[0].note != NULL &&
+                  strstr(results[0].note, "a fresh process skipped: no network") != NULL,
+              "%s", results[0].note);
+    struct ypi_judging alone = how;
+    alone.confirmations = 0;
+    ypi_conclude(last, &alone, NULL, 0);
+    cr_expect_eq(last->outcome, YPI_SKIPPED, "%s", ypi_outcome_name(last->outcome));
+    cr_expect_eq(last->failure_count, 0);
+    for (int i = 0; i < count; i++)
+        ypi_result_clear(&results[i]);
+}
+
 Test(judge, nobody_is_asked_where_there_is_nothing_to_decide)
 {
     struct ypi_judging alone = how;

@@ -141,6 +141,55 @@ def check_jobs(tap, program):
         check_left(tap, "SIGINT under -j4", started, folder)
 
 
+def ends_unseen(program, history):
+    """A case comes to its end while the runner is stopped, which then finds an interrupt and the
+    dead process at the same time. None when it was stopped before the case began, or too late."""
+    started = Started(program, "--history", history, "usage.c::naps[n=1]")
+    runner = started.process.pid
+
+    def others():
+        return {pid for pid, _ in started.living() if pid != runner}
+
+    def napping():
+        """What the runner itself asks, as git, is gone sooner."""
+        before = others()
+        time.sleep(0.1)
+        return before & others()
+
+    try:
+        wait_until(lambda: napping() or started.process.poll() is not None, what="the case")
+        if started.process.poll() is not None:
+            return None
+        os.kill(runner, signal.SIGSTOP)
+        try:
+            wait_until(lambda: not others(), 3)
+        except TimeoutError:
+            return None
+        os.kill(runner, signal.SIGINT)
+        os.kill(runner, signal.SIGCONT)
+        return started.wait()
+    finally:
+        started.end()
+
+
+def check_too_late(tap, program):
+    """Which of its threads is first to look, the watchdog's or the other, is up to the system."""
+    trials = 0
+    wrong = []
+    for _ in range(20):
+        with tempfile.TemporaryDirectory() as folder:
+            history = os.path.join(folder, "history.db")
+            done = ends_unseen(program, history)
+            if done is None:
+                continue
+            trials += 1
+            outcomes = [r["outcome"] for r in rows(history, "SELECT outcome FROM result")]
+            if done.code != 2 or outcomes != ["passed"] or "1 passed, " not in done.out:
+                wrong.append((done, outcomes))
+    tap.check(trials >= 10, "a case ends just before SIGINT", trials)
+    tap.equal(wrong, [], "a case that ended just before SIGINT is stored and told")
+
+
 def check_waiting(tap, program):
     """While another run has the machine."""
     with tempfile.TemporaryDirectory() as folder:
@@ -217,6 +266,7 @@ def main(program):
     tap.run("two signals", check_second, tap, program)
     tap.run("a stubborn case", check_stubborn, tap, program)
     tap.run("side by side", check_jobs, tap, program)
+    tap.run("too late", check_too_late, tap, program)
     tap.run("waiting", check_waiting, tap, program)
     tap.run("kill -9", check_killed, tap, program)
     tap.run("at any moment", check_at_any_moment, tap, program)

@@ -51,6 +51,13 @@ def check_confirmation(tap, program, folder):
     done, _ = scripted(tap, program, folder, "sc", "failed", 2)
     tap.check("in fresh process 1: crashed in the body: SIGABRT" in done.out,
               "a crash of a fresh process is told", done)
+    done, _ = scripted(tap, program, folder, "ssk", "noisy", 3)
+    tap.check("could not be decided: a fresh process skipped: nothing to nap on" in done.out,
+              "a fresh process that skips is told", done)
+    tap.equal([r["outcome"] for r in rows(os.path.join(folder, "speed-ssk.db"),
+                                          "SELECT outcome FROM result WHERE attempt > 0 "
+                                          "ORDER BY attempt")],
+              ["failed", "skipped"], "and is stored as skipped")
     # The fresh processes come after all other cases, and -x does not lose a verdict.
     history = os.path.join(folder, "order.db")
     env = {"SCRIPT": "ssss", "PROCESSES": history + ".count"}
