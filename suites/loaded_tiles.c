@@ -1,0 +1,69 @@
+#include "loaded_tiles.h"
+
+#include <omp.h>
+
+static enum yp_status fill(void *arg, size_t index, float *values, uint8_t *labels, size_t *pixels)
+{
+    struct scene_tiles *tiles = arg;
+    struct rx_tile tile = {.values = values, .labels = labels};
+    enum yp_status status = tiles->source.yield(tiles, index, values, labels, &tile);
+    *pixels = tile.pixels;
+    return status;
+}
+
+/* A tile stays with the thread until it asks for its next one. */
+static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *labels,
+                            struct rx_tile *tile)
+{
+    (void)values, (void)labels;
+    struct loaded_tiles *loaded = arg;
+    struct synth_tile *held = &loaded->held[omp_get_thread_num()];
+    if (held->values != NULL)
+        synth_loader_give_back(loaded->loader, held);
+    enum yp_status status = synth_loader_take(loaded->loader, index, held);
+    if (status != YP_OK)
+        return status;
+    tile->values = held->values;
+    tile->labels = held->labels;
+    tile->pixels = held->pixels;
+    return YP_OK;
+}
+
+void loaded_tiles_open(struct loaded_tiles *loaded, struct yp_case *t, struct scene_tiles *tiles,
+                       int workers, size_t depth)
+{
+    *loaded = (struct loaded_tiles){.source = tiles->source};
+    loaded->source.yield = yield;
+    loaded->source.arg = loaded;
+    struct synth_loader_options options = {.tiles = tiles->source.tiles,
+                                           .tile_pixels = tiles->source.tile_pixels,
+                                           .channels = tiles->source.channels,
+                                           .workers = workers,
+                                           .depth = depth,
+                                           .consumers = LOADED_CONSUMERS,
+                                           .labels = true,
+                                           .fill = fill,
+                                           .arg = tiles};
+    loaded->loader = synth_loader_create(yp_device(t), &options);
+    yp_require(t, loaded->loader != NULL, "%s", yp_last_error());
+}
+
+static void give_back(struct loaded_tiles *loaded)
+{
+    for (int i = 0; i < LOADED_CONSUMERS; i++)
+        if (loaded->held[i].values != NULL)
+            synth_loader_give_back(loaded->loader, &loaded->held[i]);
+}
+
+void loaded_tiles_close(struct loaded_tiles *loaded)
+{
+    give_back(loaded);
+    synth_loader_destroy(loaded->loader);
+}
+
+void loaded_tiles_rewind(void *arg)
+{
+    struct loaded_tiles *loaded = arg;
+    give_back(loaded);
+    synth_loader_rewind(loaded->loader);
+}

@@ -1,0 +1,25 @@
+/* Tiles of a scene made ahead by the workers of a loader, as the input of a detector. */
+#ifndef SUITES_LOADED_TILES_H
+#define SUITES_LOADED_TILES_H
+
+#include "scene_tiles.h"
+#include "synth/loader.h"
+
+#define LOADED_CONSUMERS 2 /* threads of the detector, at most */
+
+struct loaded_tiles {
+    struct synth_loader *loader;
+    struct rx_source source;                  /* `arg` is this structure */
+    struct synth_tile held[LOADED_CONSUMERS]; /* what each thread of the detector works on */
+};
+
+/* `workers` as of a loader; `depth` tiles ahead. The scene must outlive it. Requires in `t`. The
+ * structure must stay where it is; give it back with loaded_tiles_close(). */
+void loaded_tiles_open(struct loaded_tiles *loaded, struct yp_case *t, struct scene_tiles *tiles,
+                       int workers, size_t depth);
+void loaded_tiles_close(struct loaded_tiles *loaded);
+
+/* For the next pass; in the shape of a measurement's reset. */
+void loaded_tiles_rewind(void *loaded);
+
+#endif

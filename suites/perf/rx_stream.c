@@ -1,0 +1,81 @@
+/* The whole stream, generated and fitted: tile sizes, threads, and workers that generate ahead. */
+#include "loaded_tiles.h"
+
+#define CHANNELS 100
+
+static struct scale image(size_t cubes)
+{
+    return (struct scale){.cubes = cubes, .height = 256, .width = 256, .channels = CHANNELS};
+}
+
+static struct rx *open_rx(struct yp_case *t, size_t tile_pixels, int threads)
+{
+    struct rx *rx = rx_create(yp_device(t), CHANNELS, tile_pixels, threads);
+    yp_require(t, rx != NULL, "%s", yp_last_error());
+    return rx;
+}
+
+static void reset_rx(void *rx)
+{
+    rx_reset(rx);
+}
+
+#define STREAM(s, threads_) \
+    .items = scale_values(s), .unit = "values", .flops = scale_values(s) * (CHANNELS + 1), \
+    .bytes = 4 * scale_values(s), .traffic = YP_FILL, .footprint = 1 * YP_MIB, .threads = threads_
+
+YP_TEST(rx, stream, .tags = "perf small",
+        .axes = YP_AXES(yp_axis_int("threads", 1, 2), yp_axis_int("tile", 256, 512, 1024, 4096)),
+        .budgets = YP_BUDGETS(yp_min_share("stream", 0.02)))
+{
+    int threads = (int)yp_int(t, "threads");
+    size_t tile_pixels = (size_t)yp_int(t, "tile");
+    struct scale s = image(2);
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, &s, tile_pixels);
+    struct rx *rx = open_rx(t, tile_pixels, threads);
+    enum yp_status status = YP_OK;
+    yp_measure (t, "stream", STREAM(&s, threads), .reset = reset_rx, .arg = rx) {
+        status = rx_fit(rx, &tiles.source);
+    }
+    yp_ok(t, status);
+    yp_data_hash(t, scene_tiles_hash(&tiles, t));
+    rx_destroy(rx);
+    scene_tiles_close(&tiles);
+}
+
+/* Consumers are threads of the detector; with no worker they generate for themselves. What workers
+ * can gain is what consumers leave of the processors. */
+YP_TEST(rx, prefetch, .tags = "perf small",
+        .axes = YP_AXES(yp_axis_int("workers", 0, 1, 2), yp_axis_int("consumers", 1, 2)),
+        .budgets = YP_BUDGETS(yp_min_share("prefetch", 0.02)))
+{
+    enum { TILE_PIXELS = 1024, DEPTH = 4 };
+    int workers = (int)yp_int(t, "workers");
+    int consumers = (int)yp_int(t, "consumers");
+    struct scale s = image(2);
+    struct scene_tiles tiles;
+    struct loaded_tiles loaded;
+    scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
+    loaded_tiles_open(&loaded, t, &tiles, workers, DEPTH);
+    struct rx *rx = open_rx(t, TILE_PIXELS, consumers);
+    enum yp_status status = YP_OK;
+    yp_measure (t, "prefetch", STREAM(&s, 2), .reset = loaded_tiles_rewind, .arg = &loaded) {
+        rx_reset(rx);
+        status = rx_fit(rx, &loaded.source);
+    }
+    yp_ok(t, status);
+    struct synth_loader_statistics statistics;
+    synth_loader_statistics(loaded.loader, &statistics);
+    double takes = (double)(statistics.ready + statistics.waited + statistics.helped);
+    yp_value(t, "ready", (double)statistics.ready / takes);
+    yp_value(t, "helped", (double)statistics.helped / takes);
+    yp_data_hash(t, scene_tiles_hash(&tiles, t));
+    loaded_tiles_close(&loaded);
+    rx_destroy(rx);
+    scene_tiles_close(&tiles);
+}
+
+/* Whoever makes the tiles and however many they are: the same data. */
+YP_RELATION(rx, stream_data, .tags = "perf small",
+            .relation = yp_same_hash("perf/rx_stream.c::stream", "perf/rx_stream.c::prefetch"));
