@@ -5,82 +5,84 @@
  * u = (x + 1/2) / 2^32 and v = (y + 1/2) / 2^32, s = sqrt(-2 ln u), they are s sin(2 pi v) and
  * s cos(2 pi v). |z| <= sqrt(66 ln 2) < 6.764.
  *
- * Error against the same formula in exact arithmetic, relative, at most 7.5e-7:
- * - radius: ln u is good to 2^-22 by the polynomial and the last sums. Where u < 0.708, u itself
- * has been rounded twice, 2^-23, and |ln u| > 0.345; above, u - 1 is made from the complement of x,
- *   which keeps its relative accuracy as u nears 1. The root halves these and adds 2^-24:
- *   2^-23 + 2^-24 / 0.345 + 2^-24.
- * - sine and cosine: 2^-22 absolute near 1 (angle 2^-23 of at most pi / 4, polynomial and roundings
- *   2^-23), relative to at least sqrt(1/2); relative, too, where they cross 0, since quarter turns
- *   are taken off exactly.
- * - product: 2^-24.
- * Sum: (1 + 1.45 + 0.5 + 2.83 + 0.5) 2^-23. Absolute, at most 4e-6: the part of u's rounding is
- * 2^-23 / 0.83, the rest 6.764 (1 + 0.5 + 2 + 0.5) 2^-23. Largest seen in 2^20 normals: 5.7e-7.
+ * Error against the same formula in exact arithmetic, relative, at most 4.7 * 2^-23 = 5.6e-7, in
+ * units of 2^-23:
+ * - radius: u, or 1 - u above 1/2, is rounded twice, 1; -2 ln u changes by at most 1.44 times as
+ *   much. The polynomial is good to 0.2, its roundings add 0.75, the product with e no more; the
+ *   last sum 0.5. The root halves these 2.94 and adds 0.5.
+ * - sine: angle 1, polynomial 0.24, its roundings 0.4, product 0.5; cosine less. Relative, too,
+ *   where they cross 0, since quarter turns are taken off exactly.
+ * - product: 0.5.
+ * Absolute: |z| times that, at most 3.8e-6. Largest seen in 2^24 normals: 2.9e-7 relative, 7.1e-7
+ * absolute.
  */
 #ifndef YIELDPOINT_SYNTH_NORMAL_H
 #define YIELDPOINT_SYNTH_NORMAL_H
 
 #include "philox.h"
 
-/* ln((word + 1/2) / 2^32). With m in [sqrt(1/2), sqrt(2)), u = m 2^e and f = m - 1:
- * ln u = e ln 2 + f - f^2 / 2 + f^3 p(f); coefficients of p: Cephes, logf. */
-SYNTH_INLINE float synth_log_uniform(uint32_t word)
-{
-    int32_t bits = synth_bits(synth_uniform(word));
-    int32_t exponent = (bits - 0x3f3504f3) >> 23; /* 0x3f3504f3: sqrt(1/2) */
-    float f = synth_float(bits - (int32_t)((uint32_t)exponent << 23)) - 1.0f;
-    float e = (float)exponent;
-    /* Near 1, rounding the word to 24 bits would lose what matters: 1 - u does not. */
-    int near_one = word >= 0xB5000000u; /* u >= 0.70703, just below sqrt(1/2) */
-    f = near_one ? -synth_uniform(~word) : f;
-    e = near_one ? 0.0f : e;
+/* 2 ln(1 + h/2) / h on [-1, 0), from the second coefficient on; the first is 1. Minimax in relative
+ * error, 2.4e-8. */
+#define SYNTH_LOG_1 -2.499976009e-01f
+#define SYNTH_LOG_2 8.340823650e-02f
+#define SYNTH_LOG_3 -3.045842610e-02f
+#define SYNTH_LOG_4 1.648900472e-02f
+#define SYNTH_LOG_5 5.674236454e-03f
+#define SYNTH_LOG_6 1.891115867e-02f
+#define SYNTH_LOG_7 1.282588392e-02f
+#define SYNTH_LOG_8 5.530022550e-03f
+#define SYNTH_LOG_E -1.38629436f /* -2 ln 2 */
+/* sin(pi/4 x) / x and cos(pi/4 x) as polynomials of x^2 on [0, 1]: minimax in relative error,
+ * 2.8e-8 and 4.0e-8. */
+#define SYNTH_SIN_0 7.853981853e-01f
+#define SYNTH_SIN_1 -8.074583113e-02f
+#define SYNTH_SIN_2 2.491016407e-03f
+#define SYNTH_SIN_3 -3.660915172e-05f
+#define SYNTH_COS_1 -3.084244132e-01f
+#define SYNTH_COS_2 1.585014910e-02f
+#define SYNTH_COS_3 -3.189770214e-04f
 
-    float z = f * f;
-    float p = 7.0376836292e-2f;
-    p = SYNTH_FMA(p, f, -1.1514610310e-1f);
-    p = SYNTH_FMA(p, f, 1.1676998740e-1f);
-    p = SYNTH_FMA(p, f, -1.2420140846e-1f);
-    p = SYNTH_FMA(p, f, 1.4249322787e-1f);
-    p = SYNTH_FMA(p, f, -1.6668057665e-1f);
-    p = SYNTH_FMA(p, f, 2.0000714765e-1f);
-    p = SYNTH_FMA(p, f, -2.4999993993e-1f);
-    p = SYNTH_FMA(p, f, 3.3333331174e-1f);
-    float r = (p * f) * z;
-    r = SYNTH_FMA(e, -2.12194440e-4f, r); /* ln 2 in two parts, the first exact times e */
-    r = SYNTH_FMA(z, -0.5f, r) + f;
-    return SYNTH_FMA(e, 0.693359375f, r);
+/* sqrt(-2 ln((word + 1/2) / 2^32)). In the lower half, u = m 2^(e - 1) with m in [1, 2), e <= 0 and
+ * h = m - 2: both parts of -ln u = -e ln 2 - ln(1 + h / 2) are positive, so nothing cancels. In the
+ * upper half, h = 2 (u - 1) comes from the word itself and keeps its relative accuracy: the word as
+ * a signed number is 2^32 u or 2^32 (u - 1), less the half. */
+SYNTH_INLINE float synth_radius(uint32_t word)
+{
+    float x = SYNTH_FMA((float)(int32_t)word, 0x1p-31f, 0x1p-32f);
+    int32_t bits = synth_bits(x);
+    float m = synth_float((bits & 0x7fffff) | 0x3f800000);
+    float h = bits < 0 ? x : m - 2.0f;
+    float e = bits < 0 ? 0.0f : (float)((bits >> 23) - 127);
+    float q = SYNTH_LOG_8;
+    q = SYNTH_FMA(q, h, SYNTH_LOG_7);
+    q = SYNTH_FMA(q, h, SYNTH_LOG_6);
+    q = SYNTH_FMA(q, h, SYNTH_LOG_5);
+    q = SYNTH_FMA(q, h, SYNTH_LOG_4);
+    q = SYNTH_FMA(q, h, SYNTH_LOG_3);
+    q = SYNTH_FMA(q, h, SYNTH_LOG_2);
+    q = SYNTH_FMA(q, h, SYNTH_LOG_1);
+    q = SYNTH_FMA(q, h, 1.0f);
+    return SYNTH_SQRT(SYNTH_FMA(-h, q, e * SYNTH_LOG_E));
 }
 
-/* sin and cos of 2 pi (word + 1/2) / 2^32. The quadrant is taken off in integers, exactly;
- * coefficients of the polynomials on [-pi/4, pi/4]: Cephes, sinf and cosf. */
-SYNTH_INLINE void synth_sincos(uint32_t word, float *sine, float *cosine)
-{
-    uint32_t quadrant = (word + 0x20000000u) >> 30;
-    int32_t rest = (int32_t)(word - (quadrant << 30));
-    float x = SYNTH_FMA((float)rest, 1.46291807926715968e-9f, 7.3145903963357984e-10f);
-    float z = x * x;
-    float s = -1.9515295891e-4f;
-    s = SYNTH_FMA(s, z, 8.3321608736e-3f);
-    s = SYNTH_FMA(s, z, -1.6666654611e-1f);
-    s = SYNTH_FMA(s * z, x, x);
-    float c = 2.443315711809948e-5f;
-    c = SYNTH_FMA(c, z, -1.388731625493765e-3f);
-    c = SYNTH_FMA(c, z, 4.166664568298827e-2f);
-    c = SYNTH_FMA(c * z, z, SYNTH_FMA(z, -0.5f, 1.0f));
-    int32_t odd = -(int32_t)(quadrant & 1u); /* quadrants 1 and 3 exchange sine and cosine */
-    int32_t sb = synth_bits(s), cb = synth_bits(c);
-    int32_t a = (cb & odd) | (sb & ~odd), b = (sb & odd) | (cb & ~odd);
-    *sine = synth_float(a ^ (int32_t)((quadrant & 2u) << 30));
-    *cosine = synth_float(b ^ (int32_t)(((quadrant + 1u) & 2u) << 30));
-}
-
+/* sin and cos of 2 pi (y + 1/2) / 2^32, times the radius of x. Four times what is left of y
+ * after the nearest whole number of quarter turns is y * 4 modulo 2^32. */
 SYNTH_INLINE void synth_normal_pair(uint32_t x, uint32_t y, float *first, float *second)
 {
-    float radius = SYNTH_SQRT(-2.0f * synth_log_uniform(x));
-    float sine, cosine;
-    synth_sincos(y, &sine, &cosine);
-    *first = radius * sine;
-    *second = radius * cosine;
+    float angle = SYNTH_FMA((float)(int32_t)(y << 2), 0x1p-31f, 0x1p-30f);
+    float z = angle * angle;
+    float s = SYNTH_FMA(SYNTH_SIN_3, z, SYNTH_SIN_2);
+    s = SYNTH_FMA(s, z, SYNTH_SIN_1);
+    s = SYNTH_FMA(s, z, SYNTH_SIN_0) * angle;
+    float c = SYNTH_FMA(SYNTH_COS_3, z, SYNTH_COS_2);
+    c = SYNTH_FMA(c, z, SYNTH_COS_1);
+    c = SYNTH_FMA(c, z, 1.0f);
+    /* Bit 31: both change their sign. Bit 30: they are exchanged, and the second changes its. */
+    uint32_t turned = y + 0x20000000u;
+    float r = synth_float(synth_bits(synth_radius(x)) ^ (int32_t)(turned & 0x80000000u));
+    int32_t swap = (int32_t)(turned & 0x40000000u);
+    *first = r * (swap != 0 ? c : s);
+    *second = r * (swap != 0 ? -s : c);
 }
 
 /* Normal `index` of the stream, alone. */
@@ -92,22 +94,6 @@ SYNTH_INLINE float synth_normal(struct synth_stream stream, uint64_t index)
     const uint32_t *pair = words + (index & 2u);
     synth_normal_pair(pair[0], pair[1], &first, &second);
     return index % 2 == 0 ? first : second;
-}
-
-/* Normals 4 * block ... 4 * (block + SYNTH_GROUP) - 1 of the stream. */
-SYNTH_INLINE void synth_group_normals(struct synth_stream stream, uint64_t block,
-                                      float out[4 * SYNTH_GROUP])
-{
-    struct synth_group words;
-    float normals[4][SYNTH_GROUP] __attribute__((aligned(64)));
-    synth_blocks(stream, block, &words);
-    for (int b = 0; b < SYNTH_GROUP; b++) {
-        synth_normal_pair(words.words[0][b], words.words[1][b], &normals[0][b], &normals[1][b]);
-        synth_normal_pair(words.words[2][b], words.words[3][b], &normals[2][b], &normals[3][b]);
-    }
-    for (int b = 0; b < SYNTH_GROUP; b++)
-        for (int lane = 0; lane < 4; lane++)
-            out[4 * b + lane] = normals[lane][b];
 }
 
 #endif

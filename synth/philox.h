@@ -31,6 +31,11 @@ enum synth_purpose {
 /* A cube's number must be below this for its subsequences to be its own. */
 #define SYNTH_CUBES (UINT64_C(1) << 60)
 
+#define SYNTH_PHILOX_M0 0xD2511F53u
+#define SYNTH_PHILOX_M1 0xCD9E8D57u
+#define SYNTH_PHILOX_W0 0x9E3779B9u
+#define SYNTH_PHILOX_W1 0xBB67AE85u
+
 struct synth_stream {
     uint64_t seed, subsequence;
 };
@@ -42,26 +47,32 @@ SYNTH_INLINE struct synth_stream synth_stream(uint64_t seed, uint64_t cube,
     return stream;
 }
 
-/* The four words of one block: words[i] is word 4 * block + i of the stream. */
-SYNTH_INLINE void synth_block(struct synth_stream stream, uint64_t block, uint32_t words[4])
+/* Philox4x32-10 itself. */
+SYNTH_INLINE void synth_philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3,
+                               uint32_t words[4])
 {
-    uint32_t k0 = (uint32_t)stream.seed, k1 = (uint32_t)(stream.seed >> 32);
-    uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32);
-    uint32_t c2 = (uint32_t)stream.subsequence, c3 = (uint32_t)(stream.subsequence >> 32);
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int round = 0; round < 10; round++) {
-        uint64_t p0 = (uint64_t)0xD2511F53u * c0;
-        uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
+        uint64_t p0 = (uint64_t)SYNTH_PHILOX_M0 * c0;
+        uint64_t p1 = (uint64_t)SYNTH_PHILOX_M1 * c2;
         c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
         c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
         c1 = (uint32_t)p1;
         c3 = (uint32_t)p0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
+        k0 += SYNTH_PHILOX_W0;
+        k1 += SYNTH_PHILOX_W1;
     }
     words[0] = c0;
     words[1] = c1;
     words[2] = c2;
     words[3] = c3;
+}
+
+/* The four words of one block: words[i] is word 4 * block + i of the stream. */
+SYNTH_INLINE void synth_block(struct synth_stream stream, uint64_t block, uint32_t words[4])
+{
+    synth_philox(stream.seed, (uint32_t)block, (uint32_t)(block >> 32),
+                 (uint32_t)stream.subsequence, (uint32_t)(stream.subsequence >> 32), words);
 }
 
 /* Blocks that are made side by side. A compile-time count, so that the loops over it have no

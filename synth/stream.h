@@ -1,8 +1,7 @@
 /*
- * Any range of a stream's words or normals, at any offset: bulk forms of philox.h and normal.h.
- *
- * The *_body() functions are for kernels, which inline them into their own instruction set; the
- * plain functions choose it at run time.
+ * Any range of a stream's words or normals, at any offset: bulk forms of philox.h and normal.h, the
+ * same in bits, for each instruction set (bulk.h). Some thousand values a call, written to where
+ * they stay in a near cache, cost next to nothing in calling.
  */
 #ifndef YIELDPOINT_SYNTH_STREAM_H
 #define YIELDPOINT_SYNTH_STREAM_H
@@ -18,49 +17,15 @@ void synth_words(enum synth_level level, struct synth_stream stream, uint64_t fi
 void synth_normals(enum synth_level level, struct synth_stream stream, uint64_t first, size_t count,
                    float *out);
 
-/* Whole groups go straight to `out`; what is left over at either end goes through `group`. */
-SYNTH_INLINE void synth_normals_body(struct synth_stream stream, uint64_t first, size_t count,
-                                     float *out)
-{
-    enum { GROUP = 4 * SYNTH_GROUP };
-    float group[GROUP] __attribute__((aligned(64)));
-    uint64_t block = first / 4;
-    size_t skip = first % 4;
-    while (count > 0) {
-        size_t take = GROUP - skip < count ? GROUP - skip : count;
-        if (take == GROUP) {
-            synth_group_normals(stream, block, out);
-        } else {
-            synth_group_normals(stream, block, group);
-            memcpy(out, group + skip, take * sizeof *out);
-        }
-        out += take;
-        count -= take;
-        block += SYNTH_GROUP;
-        skip = 0;
-    }
-}
+/* out[i] = word (first + i) of cuRAND's Philox4x32-10 generator with that seed, in its legacy
+ * order: what curandGenerate() gives after curandSetGeneratorOffset(first) where the ordering is
+ * CURAND_ORDERING_PSEUDO_LEGACY. Block q of four words is block q / 65536 of subsequence
+ * q mod 65536. */
+void synth_words_curand(enum synth_level level, uint64_t seed, uint64_t first, size_t count,
+                        uint32_t *out);
 
-SYNTH_INLINE void synth_words_body(struct synth_stream stream, uint64_t first, size_t count,
-                                   uint32_t *out)
-{
-    enum { GROUP = 4 * SYNTH_GROUP };
-    uint32_t group[GROUP] __attribute__((aligned(64)));
-    uint64_t block = first / 4;
-    size_t skip = first % 4;
-    while (count > 0) {
-        size_t take = GROUP - skip < count ? GROUP - skip : count;
-        struct synth_group words;
-        synth_blocks(stream, block, &words);
-        for (int b = 0; b < SYNTH_GROUP; b++)
-            for (int lane = 0; lane < 4; lane++)
-                group[4 * b + lane] = words.words[lane][b];
-        memcpy(out, group + skip, take * sizeof *out);
-        out += take;
-        count -= take;
-        block += SYNTH_GROUP;
-        skip = 0;
-    }
-}
+/* Ranges of at least so many bytes are written past the caches: they would not stay there, and such
+ * a store need not read the line first. */
+size_t synth_past_caches(void);
 
 #endif

@@ -20,8 +20,8 @@ static const struct philox_answer {
 /* Hashes of this code's own output, the same from gcc 12 and clang 14 at -O0, -O1, -O2, -O3 and at
  * every instruction level. A change here means that every stored result with a data hash is of
  * other data: change it knowingly. */
-#define NORMALS_HASH UINT64_C(0x46fd90f48ff72fc7)
-#define MIXING_HASH UINT64_C(0x83306aa73308f00f)
-#define CUVIS_HASH UINT64_C(0x955f7f40ebe91947)
+#define NORMALS_HASH UINT64_C(0xa256aef5425b0fad)
+#define MIXING_HASH UINT64_C(0xcaa7ec0df630cf8f)
+#define CUVIS_HASH UINT64_C(0x0c2636c73ab13473)
 
 #endif

@@ -1,0 +1,89 @@
+/* Random words and normals at the speed of the memory they are written to. */
+#include <yieldpoint/yieldpoint.h>
+
+#include "synth/stream.h"
+
+#include <omp.h>
+
+/* Beyond every cache; half of a common second-level cache, for each thread. */
+#define MEMORY ((size_t)yp_int(t, "mib") << 20)
+#define NEAR ((size_t)512 << 10)
+
+enum kind { WORDS, NORMALS, CURAND };
+
+static void make(enum kind kind, uint64_t first, size_t count, uint32_t *out)
+{
+    struct synth_stream stream = synth_stream(8, 1, SYNTH_NOISE);
+    if (kind == WORDS)
+        synth_words(SYNTH_LEVEL_AUTO, stream, first, count, out);
+    else if (kind == NORMALS)
+        synth_normals(SYNTH_LEVEL_AUTO, stream, first, count, (float *)out);
+    else
+        synth_words_curand(SYNTH_LEVEL_AUTO, stream.seed, first, count, out);
+}
+
+/* Each thread has a part of the buffer; values are those of one stream, whatever their number. */
+static void fill(struct yp_case *t, enum kind kind, size_t bytes, bool near)
+{
+    int threads = (int)yp_int(t, "threads");
+    size_t count = bytes / sizeof(uint32_t), part = count / (size_t)threads;
+    uint32_t *out = yp_alloc(t, bytes);
+    uint64_t first = 0;
+    make(kind, 0, count, out);
+    yp_measure (t, "make", .items = (double)count, .unit = "values", .bytes = (double)bytes,
+                .traffic = YP_FILL, .footprint = near ? (double)bytes : 0, .threads = threads) {
+#pragma omp parallel num_threads(threads)
+        {
+            size_t from = (size_t)omp_get_thread_num() * part;
+            make(kind, first + from, part, out + from);
+        }
+        first += count;
+        yp_keep(out);
+    }
+    make(kind, 0, 1024, out);
+    yp_data_hash(t, yp_hash_f32(0, (const float *)(const void *)out, 1024));
+}
+
+#define THREADS yp_axis_int("threads", 1, 2)
+#define TO_MEMORY YP_AXES(THREADS, yp_axis_int("mib", 512))
+
+YP_TEST(synth, words, .tags = "perf small", .axes = TO_MEMORY,
+        .budgets = YP_BUDGETS(yp_min_share("make", 0.35)))
+{
+    fill(t, WORDS, MEMORY, false);
+}
+
+YP_TEST(synth, curand, .tags = "perf small", .axes = TO_MEMORY,
+        .budgets = YP_BUDGETS(yp_min_share("make", 0.35)))
+{
+    fill(t, CURAND, MEMORY, false);
+}
+
+YP_TEST(synth, normals, .tags = "perf small", .axes = TO_MEMORY,
+        .budgets = YP_BUDGETS(yp_min_share("make", 0.2)))
+{
+    fill(t, NORMALS, MEMORY, false);
+}
+
+YP_TEST(synth, words_near, .tags = "perf small", .axes = YP_AXES(THREADS),
+        .budgets = YP_BUDGETS(yp_min_share("make", 0.07)))
+{
+    fill(t, WORDS, NEAR * (size_t)yp_int(t, "threads"), true);
+}
+
+YP_TEST(synth, normals_near, .tags = "perf small", .axes = YP_AXES(THREADS),
+        .budgets = YP_BUDGETS(yp_min_share("make", 0.04)))
+{
+    fill(t, NORMALS, NEAR * (size_t)yp_int(t, "threads"), true);
+}
+
+/* Twice as many steps for a normal as for a word, and no more. */
+YP_RELATION(synth, normals_to_words, .tags = "perf small",
+            .budgets = YP_BUDGETS(yp_min_value("ratio", 0.5)),
+            .relation = yp_ratio("perf/synth.c::normals[threads=1-mib=512]",
+                                 "perf/synth.c::words[threads=1-mib=512]", "make"));
+
+YP_RELATION(synth, normals_to_words_by_two, .tags = "perf small",
+            .budgets = YP_BUDGETS(yp_min_value("ratio", 0.5)),
+            .relation = yp_ratio("perf/synth.c::normals[threads=2-mib=512]",
+                                 "perf/synth.c::words[threads=2-mib=512]", "make"));
