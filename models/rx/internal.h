@@ -7,6 +7,9 @@
 /* Pixels that are centred and multiplied at once: small enough to stay in a core's cache, and as
  * far as a float sum may run before it is added to a double, whatever the size of a tile. */
 #define YPI_RX_CHUNK ((size_t)512)
+/* Scoring takes no more pixels at once than this, nor more channels at once to fill a vector. */
+#define YPI_RX_BLOCK ((size_t)48)
+#define YPI_RX_LANES ((size_t)16)
 
 /* -- one block for everything -------------------------------------------------------------- */
 
@@ -43,6 +46,12 @@ struct ypi_rx_pass {
     void *arg;
 };
 
+/* Floats from one pixel of a tile to the next. */
+static inline size_t ypi_rx_stride(const struct rx_tile *tile)
+{
+    return tile->stride != 0 ? tile->stride : tile->channels;
+}
+
 /* On failure the message of the first failing tile, in the order of indices, is the caller's
  * yp_last_error(), and no tile from that one on was merged. */
 enum yp_status ypi_rx_run(const struct ypi_rx_pass *pass, const struct rx_source *source);
@@ -68,6 +77,11 @@ struct ypi_rx_kernels {
                   double *sum);
 };
 
+/* centre() after finite(), for pixels `stride` floats apart. */
+size_t ypi_rx_centre_finite(const struct ypi_rx_kernels *kernels, const float *x, size_t stride,
+                            size_t pixels, size_t channels, const float *middle, uint8_t *keep,
+                            float *out);
+
 /* The fastest set this processor has, or the one of that rank: 0 is plain C. NULL when there is
  * no such rank or the processor lacks it. */
 const struct ypi_rx_kernels *ypi_rx_kernels(void);
@@ -75,14 +89,18 @@ const struct ypi_rx_kernels *ypi_rx_kernels_at(int rank);
 
 /* -- the detector -------------------------------------------------------------------------- */
 
-/* What a thread needs to work on a tile. */
+/* What a thread needs to work on a tile. P are the channels, rounded up to YPI_RX_LANES; zeros fill
+ * the difference. */
 struct ypi_rx_slot {
-    double *m2;                       /* (C, C), upper triangle: around `centre` */
-    float *gram;                      /* (C, C), upper triangle: one chunk of it */
-    float *rows, *products;           /* (CHUNK, C) */
-    double *mean, *rest, *difference; /* (C); rest = mean - centre */
-    float *centre, *low, *high;       /* (C) */
-    uint8_t *keep;                    /* (tile_pixels) */
+    double *sums;                     /* as struct ypi_gram_shape says: around `mean` */
+    float *split;                     /* of precisions that split: as split.h says */
+    float *panels;                    /* (max(CHUNK, BLOCK), P): pixels packed, or transposed */
+    double *mean, *rest, *difference; /* (P): the tile's; a chunk's - the tile's; scratch */
+    double *sum;                      /* (P): a chunk's */
+    float *centre, *fine;             /* (P): a chunk's mean as the sum of two floats */
+    float *low, *high;                /* (P): the tile's */
+    float *least, *most;              /* (P): a chunk's */
+    uint8_t *keep;                    /* (CHUNK) */
     size_t kept, skipped;
 };
 
@@ -105,6 +123,10 @@ struct rx {
     float *values;             /* (threads, tile_pixels, C) */
     struct ypi_rx_slot *slots; /* (threads) */
     const struct ypi_rx_kernels *kernels;
+    enum rx_precision precision;
+    const struct ypi_gram_kernels *gram;
+    const struct ypi_split_kernels *split; /* NULL: this precision splits nothing */
+    const struct ypi_triangle_kernels *triangle;
 };
 
 #endif

@@ -137,6 +137,18 @@ VARIANT(avx2, __attribute__((target("avx2,fma"))))
 VARIANT(avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma"))))
 #endif
 
+size_t ypi_rx_centre_finite(const struct ypi_rx_kernels *kernels, const float *x, size_t stride,
+                            size_t pixels, size_t channels, const float *middle, uint8_t *keep,
+                            float *out)
+{
+    size_t rows = 0, together = stride == channels ? pixels : 1;
+    for (size_t p = 0; p < pixels; p += together, x += together * stride) {
+        kernels->finite(x, together, channels, keep + p);
+        rows += kernels->centre(x, keep + p, together, channels, middle, out + rows * channels);
+    }
+    return rows;
+}
+
 const struct ypi_rx_kernels *ypi_rx_kernels_at(int rank)
 {
     if (rank == 0)

@@ -130,7 +130,7 @@ static void add_tile(void *arg, int thread, size_t index, const struct rx_tile *
 {
     const struct rx_loss *loss = arg;
     struct slot *slot = &loss->slots[thread];
-    size_t channels = loss->channels;
+    size_t channels = loss->channels, stride = ypi_rx_stride(tile);
     (void)index;
     memset(slot->gram, 0, channels * channels * sizeof *slot->gram);
     memset(slot->moment, 0, channels * sizeof *slot->moment);
@@ -138,10 +138,8 @@ static void add_tile(void *arg, int thread, size_t index, const struct rx_tile *
     slot->kept = 0;
     for (size_t p = 0; p < tile->pixels; p += YPI_RX_CHUNK) {
         size_t pixels = tile->pixels - p < YPI_RX_CHUNK ? tile->pixels - p : YPI_RX_CHUNK;
-        const float *values = tile->values + p * channels;
-        loss->kernels->finite(values, pixels, channels, slot->keep);
-        size_t rows = loss->kernels->centre(values, slot->keep, pixels, channels, loss->parameters,
-                                            slot->rows);
+        size_t rows = ypi_rx_centre_finite(loss->kernels, tile->values + p * stride, stride, pixels,
+                                           channels, loss->parameters, slot->keep, slot->rows);
         for (size_t i = 0, row = 0; i < pixels; i++)
             if (slot->keep[i])
                 slot->labels[row++] = tile->labels[p + i];

@@ -30,12 +30,19 @@ extern "C" {
 
 /* -- input -------------------------------------------------------------------------------- */
 
-/* A piece of an image. `values` is (pixels, channels), one pixel's channels side by side (BIP);
- * `labels` is (pixels), not 0 where there is a target, or NULL when nobody knows. */
+/*
+ * A piece of an image. `values` is (pixels, channels), one pixel's channels side by side (BIP);
+ * `labels` is (pixels), not 0 where there is a target, or NULL when nobody knows.
+ *
+ * Pixels need not lie side by side: `stride` floats lead from one to the next, 0 means `channels`.
+ * So a column of an image is a tile (stride = width * bands), and so are some adjacent bands of
+ * one (stride = bands). A stride below `channels` is YP_INVALID.
+ */
 struct rx_tile {
     const float *values;
     size_t pixels, channels;
     const uint8_t *labels;
+    size_t stride;
 };
 
 /*
@@ -64,8 +71,30 @@ struct rx_source {
 
 struct rx;
 
-/* Bytes of accounted memory that rx_create() takes with the same arguments; rx_fit, rx_finish and
- * rx_score take no more. 0 with yp_last_error() set when an argument is not allowed. */
+/*
+ * How products are summed for the covariance; means and the merging of chunks and tiles are double
+ * in all of them. Scores are float.
+ *   RX_FP32    float: error of Sigma as rx_fit says.
+ *   RX_BF16X2  bf16 in two terms, three products (models/rx/split.h), summed in float: below 1e-5.
+ *   RX_BF16X3  bf16 in three terms, six products: as RX_FP32.
+ *   RX_FP64    plain loops in double: what the others are held to, and slow.
+ * The bf16 ones are for matrix units (AMX). Where there are none they are answered by VDPBF16PS,
+ * and without that by the same arithmetic in float: never by another precision, and slower than
+ * RX_FP32.
+ */
+enum rx_precision { RX_FP32 = 0, RX_BF16X2, RX_BF16X3, RX_FP64 };
+
+struct rx_options {
+    enum rx_precision precision;
+};
+
+/*
+ * Bytes of accounted memory that rx_create() takes with the same arguments; rx_fit, rx_finish and
+ * rx_score take no more. 0 with yp_last_error() set when an argument is not allowed. With P the
+ * channels rounded up to 16, a thread takes of it room for one tile, 4 P^2 bytes or a little more
+ * of sums, and 4 P bytes for each of min(tile_pixels, 512) pixels; bf16 takes about 4 P (two
+ * terms) or 6 P more for each of them, on AMX twice that.
+ */
 size_t rx_bytes(size_t channels, size_t tile_pixels, int threads);
 
 /* A detector for 1 .. RX_MAX_CHANNELS channels that takes tiles of up to `tile_pixels` pixels and
@@ -73,19 +102,26 @@ size_t rx_bytes(size_t channels, size_t tile_pixels, int threads);
  * an argument is not allowed, the device is not the CPU, out of memory. */
 struct rx *rx_create(struct yp_device *device, size_t channels, size_t tile_pixels, int threads);
 
+/* The same with options; NULL for those of rx_create(). */
+size_t rx_bytes_with(size_t channels, size_t tile_pixels, int threads,
+                     const struct rx_options *options);
+struct rx *rx_create_with(struct yp_device *device, size_t channels, size_t tile_pixels,
+                          int threads, const struct rx_options *options);
+
 void rx_destroy(struct rx *rx); /* NULL is allowed */
 
 void rx_reset(struct rx *rx); /* forgets all data and the factor */
 
 /*
  * Adds all tiles to the statistics; may be called again with more. A pixel with a value that is
- * not finite is skipped and counted. Per tile two passes: its mean, then products of float around
- * it, whose sums go to double every 512 pixels. Tiles are merged in double (Chan, Golub and
- * LeVeque, 1979, for pairs of sums):
- *     M2 += M2_b + d d^T n m / (n + m),   mean += d n / (n + m),   d = mean_b - mean.
- * The relative error of Sigma (Frobenius norm) is below 2e-7, whatever its condition and the
- * size of tiles. After a failure that
- * came when tiles had been added already rx_finish refuses until rx_reset.
+ * not finite is skipped and counted. Data are read from memory once: chunks of up to 512 pixels,
+ * while they are in a core's cache, are gone through for their mean in double, then for products of
+ * float around it. Chunks, then tiles, are merged in double (Chan, Golub and LeVeque, 1979, for
+ * pairs of sums):
+ *     M2 += M2_b + d d^T n m / (n + m),   mean += d m / (n + m),   d = mean_b - mean.
+ * The relative error of Sigma (Frobenius norm) is below 1e-6, whatever its condition and the size
+ * of tiles, and 2e-7 from some thousand pixels on. After a failure that came when tiles had been
+ * added already rx_finish refuses until rx_reset.
  */
 enum yp_status rx_fit(struct rx *rx, const struct rx_source *source);
 

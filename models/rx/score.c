@@ -1,7 +1,6 @@
-/* Scores by matrix products, and the plain version that they are held to. */
-#include "internal.h"
+/* Scores by blocks, and the plain version that they are held to. */
+#include "triangle.h"
 
-#include <cblas.h>
 #include <math.h>
 
 struct scoring {
@@ -22,21 +21,14 @@ static void score(void *arg, int thread, size_t index, const struct rx_tile *til
 {
     const struct scoring *job = arg;
     const struct rx *rx = job->rx;
-    const struct ypi_rx_slot *slot = &rx->slots[thread];
-    size_t channels = rx->channels;
-    int c = (int)channels;
+    size_t channels = rx->channels, stride = ypi_rx_stride(tile);
+    struct ypi_triangle triangle = {channels, rx->whiten, rx->centre, rx->offset};
     float *scores = job->scores + index * job->stride;
-    for (size_t p = 0; p < tile->pixels; p += YPI_RX_CHUNK) {
-        size_t pixels = tile->pixels - p < YPI_RX_CHUNK ? tile->pixels - p : YPI_RX_CHUNK;
-        const float *values = tile->values + p * channels;
-        rx->kernels->centre(values, NULL, pixels, channels, rx->centre, slot->rows);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)pixels, c, c, 1, slot->rows, c,
-                    rx->whiten, c, 0, slot->products, c);
-        rx->kernels->squares(slot->products, rx->offset, pixels, channels, scores + p);
-        for (size_t i = 0; i < pixels; i++)
-            if (!isfinite(scores[p + i]) && !has_value(values + i * channels, channels))
-                scores[p + i] = NAN;
-    }
+    rx->triangle->score(&triangle, tile->values, stride, tile->pixels, rx->slots[thread].panels,
+                        scores);
+    for (size_t p = 0; p < tile->pixels; p++)
+        if (!isfinite(scores[p]) && !has_value(tile->values + p * stride, channels))
+            scores[p] = NAN;
     for (size_t p = tile->pixels; p < job->stride; p++)
         scores[p] = NAN;
 }
@@ -87,11 +79,16 @@ enum yp_status rx_score_plain(const struct rx *rx, const struct rx_tile *tile, d
     if (tile->channels != rx->channels)
         return yp_set_error(YP_INVALID, "rx_score_plain: the tile has %zu channels, rx has %zu",
                             tile->channels, rx->channels);
+    size_t stride = ypi_rx_stride(tile);
+    if (stride < tile->channels)
+        return yp_set_error(
+            YP_INVALID, "rx_score_plain: the tile has stride %zu, allowed are 0 and %zu or more",
+            stride, tile->channels);
     double *y = yp_device_alloc(rx->device, rx->channels * sizeof *y);
     if (y == NULL)
         return YP_OUT_OF_MEMORY;
     for (size_t p = 0; p < tile->pixels; p++) {
-        const float *x = tile->values + p * rx->channels;
+        const float *x = tile->values + p * stride;
         scores[p] = has_value(x, rx->channels) ? solve(rx, x, y) : NAN;
     }
     yp_device_free(rx->device, y);

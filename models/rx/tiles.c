@@ -65,13 +65,17 @@ static enum yp_status yield(const struct ypi_rx_pass *pass, const struct rx_sour
     size_t at = (size_t)slot * pass->tile_pixels;
     float *values = pass->values + at * pass->channels;
     uint8_t *labels = pass->labels != NULL ? pass->labels + at : NULL;
-    *tile = (struct rx_tile){values, 0, pass->channels, labels};
+    *tile = (struct rx_tile){values, 0, pass->channels, labels, 0};
     enum yp_status status = source->yield(source->arg, index, values, labels, tile);
     if (status != YP_OK)
         return status;
     if (tile->channels != pass->channels)
         return yp_set_error(YP_INVALID, "%s: tile %zu has %zu channels, the source has %zu",
                             pass->what, index, tile->channels, pass->channels);
+    if (tile->stride != 0 && tile->stride < tile->channels)
+        return yp_set_error(YP_INVALID,
+                            "%s: tile %zu has stride %zu, allowed are 0 and %zu or more",
+                            pass->what, index, tile->stride, tile->channels);
     if (tile->pixels > source->tile_pixels)
         return yp_set_error(YP_INVALID, "%s: tile %zu has %zu pixels, allowed are 0 to %zu",
                             pass->what, index, tile->pixels, source->tile_pixels);

@@ -119,7 +119,7 @@ static struct rx_source source_of(struct scene *s)
 
 static struct rx_tile tile_of(const struct scene *s)
 {
-    return (struct rx_tile){s->values, s->pixels, s->channels, s->labels};
+    return (struct rx_tile){s->values, s->pixels, s->channels, s->labels, 0};
 }
 
 static struct rx *create(const struct scene *s, int threads)
@@ -547,7 +547,7 @@ Test(rx, few_pixels)
     for (size_t n = 0; n <= 9; n++) {
         s.pixels = n;
         struct rx *rx = fitted(&s, 2);
-        struct rx_tile one = {s.values, 1, 8, NULL};
+        struct rx_tile one = {s.values, 1, 8, NULL, 0};
         if (n < 2) {
             FAILS(rx_covariance(rx, covariance), YP_INVALID, "finite pixels");
             FAILS(rx_finish(rx, RX_EPS), YP_INVALID, "takes 2 at least");
@@ -816,7 +816,7 @@ Test(rx, loss_by_hand)
 {
     float values[4] = {1, 1, 3, 3}, f[4];
     uint8_t labels[4] = {0, 1, 0, 1};
-    struct rx_tile tile = {values, 4, 1, labels};
+    struct rx_tile tile = {values, 4, 1, labels, 0};
     double losses[4], x[4] = {0, 1, 50, 1}; /* mu, A, scale, bias: l = 50 (v^2 - 1) */
     float x32[4] = {0, 1, 50, 1};
     rx_loss_plain(&tile, x, losses);

@@ -162,7 +162,7 @@ Test(rx_detection, an_objective_is_the_loss_and_its_gradient_with_pixels_counted
         doubles[i] = (double)p[i];
     double plain = 0, finite = 0;
     for (size_t t = 0; t < TILES; t++) {
-        struct rx_tile tile = {s->values[t], s->pixels[t], CHANNELS, s->labels[t]};
+        struct rx_tile tile = {s->values[t], s->pixels[t], CHANNELS, s->labels[t], 0};
         rx_loss_plain(&tile, doubles, oracle);
         for (size_t i = 0; i < s->pixels[t]; i++) {
             bool ok = true;
