@@ -1,5 +1,5 @@
 /* From statistics to a factor: Cholesky in double, whitening in float. */
-#include "internal.h"
+#include "nodes_internal.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -9,129 +9,213 @@
 /* What rounding leaves of a variance that other channels explain wholly: entries of the covariance
  * are right to 2^-22 or so, and a pivot collects a few of them. A condition of 1e6 stays above. */
 #define LEAST_PIVOT 0x1p-20
+#define FAR_OUT 0x1p500 /* a pivot whose inverse square is no variance's */
 
-/* The factor's bits must not hang on the number of threads, nor may small matrices pay for a
- * team: LAPACK's calls run in the calling thread. */
-static int alone(void)
+int ypi_rx_alone(void)
 {
     int threads = omp_get_max_threads();
     omp_set_num_threads(1);
     return threads;
 }
 
-/* Why there can be no factor, known from the data alone. */
-static enum yp_status check_data(const struct rx *rx, double eps)
+static bool is_dead(const struct rx *rx, size_t channel)
 {
+    return rx->low[channel] == rx->high[channel];
+}
+
+enum yp_status ypi_rx_check_finish(const char *what, const struct rx *rx,
+                                   const struct rx_finish_options *options)
+{
+    double eps = options->eps, shrink = options->shrink;
+    size_t alive = 0;
     if (!(eps >= 0) || isinf(eps))
-        return yp_set_error(YP_INVALID, "rx_finish: eps is %g, allowed is 0 or more", eps);
+        return yp_set_error(YP_INVALID, "%s: eps is %g, allowed is 0 or more", what, eps);
+    if (!(shrink >= 0 && shrink <= 1))
+        return yp_set_error(YP_INVALID, "%s: shrink is %g, allowed are 0 to 1", what, shrink);
     if (rx->failed)
-        return yp_set_error(YP_INVALID, "rx_finish: a rx_fit before it failed part of the way; "
-                                        "call rx_reset and fit again");
-    if (rx->pixels < 2)
         return yp_set_error(YP_INVALID,
-                            "rx_finish: %zu finite pixels (%zu skipped), it takes 2 at least",
-                            (size_t)rx->pixels, (size_t)rx->skipped);
+                            "%s: a rx_fit before it failed part of the way; call rx_reset and fit "
+                            "again",
+                            what);
+    if (rx->pixels < 2)
+        return yp_set_error(YP_INVALID, "%s: %zu finite pixels (%zu skipped), it takes 2 at least",
+                            what, (size_t)rx->pixels, (size_t)rx->skipped);
     for (size_t c = 0; c < rx->channels; c++) {
         if (!isfinite(rx->m2[c * rx->channels + c]))
             return yp_set_error(YP_INVALID,
-                                "rx_finish: channel %zu has values from %g to %g, whose variance "
+                                "%s: channel %zu has values from %g to %g, whose variance "
                                 "overflows float",
-                                c, (double)rx->low[c], (double)rx->high[c]);
-        if (eps == 0 && rx->low[c] == rx->high[c])
+                                what, c, (double)rx->low[c], (double)rx->high[c]);
+        if (eps == 0 && is_dead(rx, c) && !options->mask_dead)
             return yp_set_error(YP_INVALID,
-                                "rx_finish: channel %zu is dead, all its %zu values are %g; leave "
-                                "it out or use eps > 0",
-                                c, (size_t)rx->pixels, (double)rx->low[c]);
+                                "%s: channel %zu is dead, all its %zu values are %g; leave it out "
+                                "(mask_dead) or use eps > 0",
+                                what, c, (size_t)rx->pixels, (double)rx->low[c]);
+        alive += !(options->mask_dead && is_dead(rx, c));
     }
-    if (eps == 0 && rx->pixels <= rx->channels)
+    if (eps == 0 && shrink == 0 && alive > 0 && rx->pixels <= alive)
         return yp_set_error(YP_INVALID,
-                            "rx_finish: %zu finite pixels cannot give a covariance of %zu channels "
-                            "full rank; use more of them or eps > 0",
-                            (size_t)rx->pixels, rx->channels);
+                            "%s: %zu finite pixels cannot give a covariance of %zu channels full "
+                            "rank; use more of them, eps > 0 or shrink > 0",
+                            what, (size_t)rx->pixels, alive);
     return YP_OK;
 }
 
-static enum yp_status refuse(const struct rx *rx, size_t channel, double eps)
+size_t ypi_rx_dead(const struct rx *rx, uint8_t *dead)
 {
-    double variance = rx->m2[channel * rx->channels + channel] / (double)(rx->pixels - 1);
-    return yp_set_error(YP_INVALID,
-                        "rx_finish: the covariance of %zu pixels with eps %g is not positive "
-                        "definite at channel %zu (variance %g): the channels before it explain it; "
-                        "leave it out or use a larger eps",
-                        (size_t)rx->pixels, eps, channel, variance);
+    size_t n = 0;
+    for (size_t c = 0; c < rx->channels; c++)
+        n += dead[c] = is_dead(rx, c);
+    return n;
 }
 
-/* L L^T = M2 / (n - 1) + ridge I. A row-major upper triangle is LAPACK's lower one. */
-static enum yp_status factor(struct rx *rx, double eps)
+static enum yp_status refuse(const struct ypi_rx_factoring *job, size_t channel, double variance)
 {
-    size_t channels = rx->channels;
-    struct rx_summary all;
-    rx_summary(rx, &all);
-    double range = fmax((double)all.max - (double)all.min, 1e-6), ridge = eps * range * range;
-    for (size_t i = 0; i < channels * channels; i++)
-        rx->factor[i] = rx->m2[i] / (double)(rx->pixels - 1);
-    for (size_t c = 0; c < channels; c++)
-        rx->factor[c * channels + c] += ridge;
+    return yp_set_error(YP_INVALID,
+                        "%s: the covariance with eps %g is not positive definite at channel %zu "
+                        "(variance %g): the channels before it explain it; leave it out or use a "
+                        "larger eps",
+                        job->what, job->eps, channel, variance);
+}
 
-    int threads = alone();
-    lapack_int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (lapack_int)channels, rx->factor,
+static bool left_out(const struct ypi_rx_factoring *job, size_t channel)
+{
+    return job->dead != NULL && job->dead[channel] != 0;
+}
+
+/* A row-major upper triangle is LAPACK's lower one. */
+enum yp_status ypi_rx_factor(const struct ypi_rx_factoring *job, double *matrix, double *variances)
+{
+    size_t channels = job->channels;
+    for (size_t i = 0; i < channels; i++) {
+        bool out = left_out(job, i);
+        variances[i] = matrix[i * channels + i];
+        matrix[i * channels + i] = out ? 1 : variances[i] + job->ridge;
+        for (size_t j = i + 1; j < channels; j++)
+            matrix[i * channels + j] *= out || left_out(job, j) ? 0 : 1 - job->shrink;
+    }
+    int threads = ypi_rx_alone();
+    lapack_int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (lapack_int)channels, matrix,
                                           (lapack_int)channels);
     omp_set_num_threads(threads);
     if (info < 0)
-        return yp_set_error(YP_UNSUPPORTED, "rx_finish: dpotrf refused its argument %d",
+        return yp_set_error(YP_UNSUPPORTED, "%s: dpotrf refused its argument %d", job->what,
                             -(int)info);
     if (info > 0)
-        return refuse(rx, (size_t)info - 1, eps);
+        return refuse(job, (size_t)info - 1, variances[info - 1]);
     for (size_t c = 0; c < channels; c++) {
-        double pivot = rx->factor[c * channels + c];
-        double variance = rx->m2[c * channels + c] / (double)(rx->pixels - 1) + ridge;
-        if (!(pivot * pivot >= LEAST_PIVOT * variance))
-            return refuse(rx, c, eps);
+        double *pivot = &matrix[c * channels + c];
+        if (left_out(job, c))
+            *pivot = INFINITY;
+        else if (!(*pivot * *pivot >= LEAST_PIVOT * (variances[c] + job->ridge)))
+            return refuse(job, c, variances[c]);
     }
     return YP_OK;
 }
 
 /* column (C, from `first` on) = L^-1 e_first */
-static void invert_column(const struct rx *rx, size_t first, double *column)
+static void invert_column(const double *factor, size_t channels, size_t first, double *column)
 {
-    size_t channels = rx->channels;
     memset(column, 0, channels * sizeof *column);
     column[first] = 1;
     for (size_t j = first; j < channels; j++) {
-        const double *below = rx->factor + j * channels;
+        const double *below = factor + j * channels;
         column[j] /= below[j];
         for (size_t i = j + 1; i < channels; i++)
             column[i] -= below[i] * column[j];
     }
 }
 
-enum yp_status rx_finish(struct rx *rx, double eps)
+void ypi_rx_whiten(const double *factor, size_t channels, const double *rest, float *whiten,
+                   double *column, double *offset)
 {
-    if (rx == NULL)
-        return yp_set_error(YP_INVALID, "rx_finish: rx is NULL");
+    for (size_t k = 0; k < channels; k++) {
+        invert_column(factor, channels, k, column);
+        for (size_t i = 0; i < channels; i++) {
+            whiten[k * channels + i] = (float)column[i];
+            if (offset != NULL)
+                offset[i] += column[i] * rest[k];
+        }
+    }
+}
+
+void ypi_rx_inverse(double *matrix, size_t channels)
+{
+    int threads = ypi_rx_alone();
+    for (size_t c = 0; c < channels; c++) /* LAPACK is not asked about infinity */
+        if (isinf(matrix[c * channels + c]))
+            matrix[c * channels + c] = FAR_OUT;
+    LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', (lapack_int)channels, matrix, (lapack_int)channels);
+    omp_set_num_threads(threads);
+    for (size_t i = 0; i < channels; i++) {
+        double *diagonal = &matrix[i * channels + i];
+        *diagonal = *diagonal == 1 / FAR_OUT / FAR_OUT ? 0 : *diagonal;
+        for (size_t j = i + 1; j < channels; j++)
+            matrix[j * channels + i] = matrix[i * channels + j];
+    }
+}
+
+static double ridge_of(const struct rx *rx, double eps)
+{
+    struct rx_summary all;
+    rx_summary(rx, &all);
+    double range = fmax((double)all.max - (double)all.min, 1e-6);
+    return eps * range * range;
+}
+
+enum yp_status rx_finish_with(struct rx *rx, const struct rx_finish_options *options)
+{
+    if (rx == NULL || options == NULL)
+        return yp_set_error(YP_INVALID, "rx_finish: %s is NULL", rx == NULL ? "rx" : "options");
     rx->finished = false;
-    enum yp_status status = check_data(rx, eps);
-    if (status == YP_OK)
-        status = factor(rx, eps);
+    enum yp_status status = ypi_rx_check_finish("rx_finish", rx, options);
+    if (status != YP_OK)
+        return status;
+    size_t channels = rx->channels;
+    for (size_t i = 0; i < channels * channels; i++)
+        rx->factor[i] = rx->m2[i] / (double)(rx->pixels - 1);
+    uint8_t *dead = (uint8_t *)rx->offset; /* until it is filled */
+    ypi_rx_dead(rx, dead);
+    status = ypi_rx_factor(&(struct ypi_rx_factoring){.what = "rx_finish",
+                                                      .channels = channels,
+                                                      .eps = options->eps,
+                                                      .ridge = ridge_of(rx, options->eps),
+                                                      .shrink = options->shrink,
+                                                      .dead = options->mask_dead ? dead : NULL},
+                           rx->factor, rx->location);
     if (status != YP_OK)
         return status;
 
-    size_t channels = rx->channels;
-    double *column = rx->slots[0].mean, *offset = rx->slots[0].rest;
+    double *column = rx->slots[0].mean, *offset = rx->slots[0].rest,
+           *rest = rx->slots[0].difference;
     memset(offset, 0, channels * sizeof *offset);
     for (size_t k = 0; k < channels; k++) {
         rx->location[k] = rx->mean[k];
         rx->centre[k] = (float)rx->mean[k];
-        invert_column(rx, k, column);
-        for (size_t i = 0; i < channels; i++) {
-            rx->whiten[k * channels + i] = (float)column[i];
-            offset[i] += column[i] * (rx->location[k] - (double)rx->centre[k]);
-        }
+        rest[k] = rx->location[k] - (double)rx->centre[k];
     }
+    ypi_rx_whiten(rx->factor, channels, rest, rx->whiten, column, offset);
     for (size_t i = 0; i < channels; i++)
         rx->offset[i] = (float)offset[i];
     rx->finished = true;
     return YP_OK;
+}
+
+enum yp_status rx_finish(struct rx *rx, double eps)
+{
+    return rx_finish_with(rx, &(struct rx_finish_options){.eps = eps});
+}
+
+size_t rx_masked(const struct rx *rx, uint8_t *mask)
+{
+    size_t masked = 0;
+    for (size_t c = 0; c < rx->channels; c++) {
+        bool out = rx->finished && isinf(rx->factor[c * rx->channels + c]);
+        masked += out;
+        if (mask != NULL)
+            mask[c] = out;
+    }
+    return masked;
 }
 
 enum yp_status rx_loss_start(const struct rx *rx, float scale, float bias, float *parameters)
@@ -146,15 +230,13 @@ enum yp_status rx_loss_start(const struct rx *rx, float scale, float bias, float
     if (inverse == NULL)
         return YP_OUT_OF_MEMORY;
     memcpy(inverse, rx->factor, channels * channels * sizeof *inverse);
-    int threads = alone();
-    LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', (lapack_int)channels, inverse, (lapack_int)channels);
-    omp_set_num_threads(threads);
+    ypi_rx_inverse(inverse, channels);
 
     float *a = parameters + channels;
     for (size_t i = 0; i < channels; i++) {
         parameters[i] = rx->centre[i];
-        for (size_t j = i; j < channels; j++)
-            a[i * channels + j] = a[j * channels + i] = (float)inverse[i * channels + j];
+        for (size_t j = 0; j < channels; j++)
+            a[i * channels + j] = (float)inverse[i * channels + j];
     }
     a[channels * channels] = scale;
     a[channels * channels + 1] = bias;

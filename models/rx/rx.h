@@ -153,6 +153,26 @@ enum yp_status rx_covariance(const struct rx *rx, double *out);
  */
 enum yp_status rx_finish(struct rx *rx, double eps);
 
+/* What to do about a covariance that cannot be inverted as it is. */
+struct rx_finish_options {
+    double eps;
+    /* Sigma becomes (1 - shrink) Sigma + shrink diag(Sigma), 0 to 1: full rank where no channel is
+     * constant, however few the pixels. */
+    double shrink YPI_OR_ZERO;
+    /* Channels whose values are all the same are left out: they add 0 to a score. All of them may
+     * be, then every score is 0. */
+    bool mask_dead YPI_OR_ZERO;
+};
+
+/* rx_finish() with more to choose. In addition YP_INVALID when shrink is not 0 to 1; with shrink
+ * above 0, pixels <= channels is allowed, and with mask_dead a dead channel, whatever eps. A
+ * channel that is never finite leaves no pixel to fit: see rx_survey(). */
+enum yp_status rx_finish_with(struct rx *rx, const struct rx_finish_options *options);
+
+/* How many channels the last rx_finish_with() left out; mask[c] = 1 for each of them when `mask`,
+ * (channels), is not NULL. 0 without a factor. */
+size_t rx_masked(const struct rx *rx, uint8_t *mask);
+
 /* Scores of all tiles: pixel p of tile i goes to scores[i * source->tile_pixels + p]; `scores` has
  * tiles * tile_pixels floats. NaN for a pixel with a value that is not finite and for places that
  * a short tile leaves. YP_INVALID before rx_finish. */

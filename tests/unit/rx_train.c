@@ -52,7 +52,7 @@ static void oracle_sums(const struct oracle *o, const struct rx_source *source, 
     for (size_t i = 0; i < PARAMETERS; i++)
         w[i] = (float)o->p[i];
     for (size_t t = 0; t < TILES_PER_CUBE; t++) {
-        struct rx_tile tile = {values, 0, CHANNELS, labels};
+        struct rx_tile tile = {values, 0, CHANNELS, labels, 0};
         OK(source->yield(source->arg, cube * TILES_PER_CUBE + t, values, labels, &tile));
         subject_add(&tile, w, sums, logits);
     }
@@ -411,7 +411,7 @@ Test(rx_train, validation_has_the_measures_of_its_logits)
     struct subject_sums sums = {0};
     struct rx_confusion counts = {0};
     for (size_t t = 0; t < 6; t++) {
-        struct rx_tile tile = {values, 0, CHANNELS, labels + n};
+        struct rx_tile tile = {values, 0, CHANNELS, labels + n, 0};
         OK(source->yield(source->arg, t, values, labels + n, &tile));
         subject_add(&tile, subject_start, &sums, scores + n);
         n += tile.pixels;

@@ -97,7 +97,7 @@ static inline enum yp_status subject_pass(const struct rx_source *source, const 
     uint8_t labels[TILE_PIXELS];
     *sums = (struct subject_sums){0};
     for (size_t i = 0; i < source->tiles; i++) {
-        struct rx_tile tile = {values, 0, CHANNELS, labels};
+        struct rx_tile tile = {values, 0, CHANNELS, labels, 0};
         enum yp_status status = source->yield(source->arg, i, values, labels, &tile);
         if (status != YP_OK)
             return status;
