@@ -2,7 +2,9 @@
 #include "arguments.h"
 #include "machine.h"
 #include "reports.h"
+#include "synth/command.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,27 +17,33 @@ static const struct command {
     const char *usage;
     const char *help;
     int (*run)(int argc, char **argv);
+    bool helps_itself;
 } commands[] = {
     {"history", "[-n N] [--id PART] [--outcome NAME] [--attempts] [--json]",
      "what ran, newest first: 20 results, or N; those whose id has PART in it; those that failed;\n"
      "      with the fresh processes that confirmed a case or had its allocations refused",
-     ypi_report_history},
+     ypi_report_history, false},
     {"show", "[ID | PREFIX | last] [--samples] [--json]",
      "all that is stored of one result: the newest one of a case's id or of a part of it, or the\n"
      "      one whose UUID begins so; of a run, if it is a run's; else of the newest result",
-     ypi_report_show},
+     ypi_report_show, false},
     {"machine", "[--again] [--json]",
      "what this machine is made of and what it was measured to do at most; --again: measured "
      "anew,\n"
      "      which takes about a minute",
-     ypi_machine_command},
+     ypi_machine_command, false},
+    {"synth", "--output PATH --height N --width N --channels N [options]",
+     "makes synthetic hyperspectral cubes, ENVI or .npy, with their truth; `yieldpoint synth "
+     "--help`\n"
+     "      tells the options",
+     ypi_synth_command, true},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)
 
 static int help(void)
 {
-    puts("yieldpoint: reads the history of stress and performance suites\n");
+    puts("yieldpoint: reads the history of stress and performance suites, and makes their data\n");
     for (size_t i = 0; i < COMMANDS; i++)
         printf("  yieldpoint %s %s\n      %s\n", commands[i].name, commands[i].usage,
                commands[i].help);
@@ -67,6 +75,9 @@ int main(int argc, char **argv)
         puts("yieldpoint " YPI_VERSION);
         return fflush(stdout) == 0 ? YPI_REPORT_OK : YPI_REPORT_FILE;
     }
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (commands[i].helps_itself && strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
     /* After a command too, but not where "--" has ended the options. */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (asks(argv[i], "--help", "-h"))

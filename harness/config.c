@@ -90,7 +90,7 @@ static int handle(void *user, const char *section, const char *name, const char 
         take_options(r, value);
     } else if (strcmp(section, "yieldpoint") == 0 && strcmp(name, "history") == 0) {
         take_history(r, value);
-    } else {
+    } else if (strcmp(section, "synth") != 0) { /* which `yieldpoint synth` reads */
         refuse(r, "known are [yieldpoint] options, history and any name in [tags]", section, name);
     }
     return 1;

@@ -40,8 +40,8 @@ class Machine:
 
     HELPERS = ("awk", "bash", "cat", "dirname", "env", "sort")
     TOOLS = ("gcc", "g++", "meson", "ninja", "python3", "git", "sqlite3")
-    CHECKERS = ("pgrep", "valgrind", "clang", "clang++", "clang-format", "clang-tidy")
-    MODULES = ("criterion", "hwloc", "sqlite3", "inih", "libcjson", "openblas", "lapacke")
+    CHECKERS = ("pgrep", "valgrind", "gdal_translate", "clang", "clang++", "clang-format", "clang-tidy")
+    MODULES = ("criterion", "hwloc", "sqlite3", "inih", "libcjson", "libpng", "openblas", "lapacke")
     HEADERS = ("stdio.h", "Random123/philox.h", "omp.h")
 
     def __init__(self, directory, user=0):

@@ -1,0 +1,175 @@
+/*
+ * Cubes in files: ENVI (a header and a raw file) and .npy, read in any window and written whole.
+ *
+ * Values come and go as float32, pixels x channels (BIP), pixels in row-major order, whatever the
+ * file holds. Nothing is mapped into memory and no more is read than was asked for, but for whole
+ * pixels where the file is BIP and only some bands are wanted. All functions that take a file or a
+ * writer may be called from many threads at once, unless it says otherwise; they use less than 320
+ * KiB of stack.
+ *
+ * ENVI: https://www.nv5geospatialsoftware.com/docs/ENVIHeaderFiles.html
+ * .npy: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+ */
+#ifndef YIELDPOINT_SYNTH_CUBE_FILE_H
+#define YIELDPOINT_SYNTH_CUBE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <yieldpoint/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum synth_format { SYNTH_ENVI = 0, SYNTH_NPY = 1 };
+
+/* In which order a file holds its values; a .npy in C order is BIP, one in Fortran order neither of
+ * these: it is read as it is, and told as BSQ. */
+enum synth_interleave { SYNTH_BIP = 0, SYNTH_BIL = 1, SYNTH_BSQ = 2 };
+
+/* In brackets ENVI's number of it. All are read; F32, U16, I16 and U8 are written. */
+enum synth_type {
+    SYNTH_F32 = 0, /* 4 */
+    SYNTH_U16,     /* 12 */
+    SYNTH_I16,     /* 2 */
+    SYNTH_U8,      /* 1; in .npy also bool */
+    SYNTH_F64,     /* 5; a value beyond a float's range becomes an infinity */
+    SYNTH_I32,     /* 3 */
+    SYNTH_U32,     /* 13 */
+    SYNTH_I64,     /* 14 */
+    SYNTH_U64,     /* 15 */
+    SYNTH_I8,      /* .npy only */
+    SYNTH_TYPES,
+};
+
+/*
+ * What a file holds, and what is known of it. Zero or NULL: not known.
+ *
+ * A .npy has 2 to 4 axes: (pixels, channels), which is a cube of one column; (height, width,
+ * channels); (cubes, height, width, channels). It holds nothing of what stands below `offset`.
+ */
+struct synth_cube_info {
+    enum synth_format format;
+    enum synth_type type;
+    enum synth_interleave interleave;
+    bool big_endian;
+    size_t cubes; /* 1 with ENVI; 0 means 1 for a writer */
+    size_t height, width, channels;
+    uint64_t offset; /* bytes before the first value; a writer takes none but 0 */
+
+    double scale;              /* reflectance scale factor: a stored value / scale is the value */
+    bool has_ignore;           /* data ignore value: stored in the place of no data */
+    double ignore;             /* may be a NaN */
+    const float *wavelengths;  /* (channels), nm; NULL where their unit is not one of length */
+    const float *fwhm;         /* (channels), nm */
+    const uint8_t *good_bands; /* bbl, (channels): 0 for a bad band, else 1 */
+    const char *const *band_names; /* (channels); a writer takes no comma or brace in them */
+    const char *description;       /* a writer takes no brace in it */
+    size_t default_bands[3];       /* red, green, blue or one of grey, counted from 0 */
+    size_t default_band_count;     /* 0, 1 or 3 */
+};
+
+/* ---- reading ---- */
+
+/* What becomes of integers that have a scale. */
+enum synth_scaling { SYNTH_AS_STORED = 0, SYNTH_SCALED = 1 };
+
+struct synth_cube_file;
+
+/*
+ * Opens a .npy, or an ENVI cube by either of its names: NAME.hdr, or NAME, NAME.img, .dat, .raw,
+ * .bsq, .bil, .bip, .bin with NAME.hdr or NAME.img.hdr beside it. What the file is, its first bytes
+ * tell.
+ *
+ * Headers are read with indulgence: keys in any case and order, blanks or underscores in them, any
+ * end of line, comments, lists over many lines and with a comma at their end, keys that are not
+ * known. Interleave is BSQ, byte order little and header offset 0 where they are missing; a unit of
+ * wavelengths that is missing is micrometres when all are below 100, else nanometres. A raw file
+ * must be exactly as long as its header says.
+ *
+ * The file lies in one block of `device`'s memory (while opening: two), at most the header's size
+ * twice, 4 * channels per list and 1 KiB more; close it with synth_cube_close(). NULL with
+ * yp_last_error() set: the file, the line, what is there and what is allowed.
+ */
+struct synth_cube_file *synth_cube_open(struct yp_device *device, const char *path,
+                                        enum synth_scaling scaling);
+
+/* NULL is allowed. No thread may use the file any more. */
+void synth_cube_close(struct synth_cube_file *file);
+
+/* Owned by the file. */
+const struct synth_cube_info *synth_cube_info(const struct synth_cube_file *file);
+
+/*
+ * Pixels first_pixel .. first_pixel + pixels - 1 of cube `cube`; values: pixels x channels, the
+ * caller's. What equals the data ignore value becomes a NaN. With SYNTH_SCALED values are divided
+ * by the scale, where there is one. YP_INVALID when that is not in the file, and nothing is
+ * written; YP_IO when the file cannot be read or has become shorter.
+ */
+enum yp_status synth_cube_read(const struct synth_cube_file *file, uint64_t cube,
+                               size_t first_pixel, size_t pixels, float *values);
+
+struct synth_window {
+    size_t row, rows, column, columns, band, bands;
+};
+
+/* The same for a block of rows x columns x bands; values: (rows, columns, bands). */
+enum yp_status synth_cube_read_window(const struct synth_cube_file *file, uint64_t cube,
+                                      const struct synth_window *window, float *values);
+
+/* ---- writing ---- */
+
+struct synth_cube_writer;
+
+/* Bytes of all files of such a cube, headers included; 0 with yp_last_error() set when `info` is
+ * not allowed. */
+uint64_t synth_cube_bytes(const struct synth_cube_info *info);
+
+enum synth_existing { SYNTH_REFUSE = 0, SYNTH_REPLACE = 1 };
+
+/*
+ * Begins a cube, or with .npy `info->cubes` of them. ENVI: `path` is the raw file's name; an
+ * ending .img, .dat, .raw, .bsq, .bil, .bip, .bin or .hdr is replaced for the header, and the raw
+ * file of .hdr gets .img. Native byte order or the other; .npy: C order, BIP.
+ *
+ * Nothing is under the final names before synth_cube_commit(): the file is nameless until then, or
+ * where the file system cannot do that, under a name that ends in ".part". NULL with
+ * yp_last_error() set: an argument (YP_INVALID), a name that is taken, no directory, no right to
+ * write, or less room on the file system than the cube needs, with both figures.
+ *
+ * Takes one block of `device`'s memory: below 20 KiB and the header's text.
+ */
+struct synth_cube_writer *synth_cube_create(struct yp_device *device, const char *path,
+                                            const struct synth_cube_info *info,
+                                            enum synth_existing existing);
+
+/*
+ * Stores pixels, which may come in any order and from any thread, but each once. Integers: value
+ * times scale (0: 1), rounded to the nearest and clipped to the type's range, from which the data
+ * ignore value is left out where it is the range's end; a NaN becomes the data ignore value, or 0
+ * where there is none. YP_IO: the system's reason; then the cube can only be abandoned.
+ */
+enum yp_status synth_cube_write(struct synth_cube_writer *writer, uint64_t cube, size_t first_pixel,
+                                size_t pixels, const float *values);
+
+/* Values that were clipped so far. */
+uint64_t synth_cube_clipped(const struct synth_cube_writer *writer);
+
+/* Brings the files to the disk and gives them their names, the header last. The writer is gone
+ * then, also after an error, which leaves no file. YP_INVALID when pixels are missing. One thread
+ * only. */
+enum yp_status synth_cube_commit(struct synth_cube_writer *writer);
+
+/* The same for several: all of them have their names then, given in this order, or none. It takes
+ * the disk far less time than one after the other. */
+enum yp_status synth_cube_commit_all(struct synth_cube_writer *const *writers, size_t count);
+
+/* Leaves no file; NULL is allowed. One thread only. */
+void synth_cube_abandon(struct synth_cube_writer *writer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

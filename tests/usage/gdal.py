@@ -1,0 +1,78 @@
+"""GDAL reads what `yieldpoint synth` stores, and what GDAL stores is read."""
+
+import os
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from cubes import dumped, envi, same, values_of  # noqa: E402
+from program import run  # noqa: E402
+from tap import Tap  # noqa: E402
+
+SIZES = ["--height=11", "--width=13", "--channels=20", "--seed=3"]
+
+
+def translate(folder, *words):
+    done = run("gdal_translate", "-q", *words, cwd=folder)
+    assert done.code == 0, done
+
+
+def raw(path):
+    with open(path, "rb") as file:
+        return values_of(file.read(), "f", False)
+
+
+def check_reads(tap, program, folder):
+    """Through GDAL to floats in BIP; the file itself says what they are."""
+    for order in ("bip", "bil", "bsq"):
+        for kind in ("float32", "uint16", "int16"):
+            for big in ("no", "yes"):
+                name = f"{order} {kind} big-endian={big}"
+                done = run(program, "synth", *SIZES, "--output=a", f"--interleave={order}",
+                           f"--type={kind}", f"--big-endian={big}", "--bits=12", "--force",
+                           cwd=folder)
+                assert done.code == 0, done
+                shape, values, head = envi(os.path.join(folder, "a.img"))
+                translate(folder, "-of", "ENVI", "-co", "INTERLEAVE=BIP", "-ot", "Float32",
+                          "a.img", "b.img")
+                tap.check(same(raw(os.path.join(folder, "b.img")), values), f"GDAL reads {name}")
+                told = run("gdalinfo", "a.img", cwd=folder)
+                none = {"uint16": "65535", "int16": "-32768"}.get(kind)
+                tap.check(told.code == 0 and "Size is 13, 11" in told.out and
+                          f"Type={dict(float32='Float32', uint16='UInt16', int16='Int16')[kind]}"
+                          in told.out and "wavelength=400" in told.out and
+                          (none is None or f"NoData Value={none}" in told.out),
+                          f"GDAL knows {name}", told)
+
+
+def check_is_read(tap, program, dump, folder):
+    done = run(program, "synth", *SIZES, "--output=a", "--type=uint16", "--bits=8",
+               "--dead-fraction=off", "--force", cwd=folder)
+    assert done.code == 0, done
+    values = envi(os.path.join(folder, "a.img"))[1]
+    kinds = ["Byte", "UInt16", "Int16", "UInt32", "Int32", "Float32", "Float64", "Int64", "UInt64"]
+    for kind in kinds:
+        for order in ("BIP", "BIL", "BSQ"):
+            done = run("gdal_translate", "-q", "-of", "ENVI", "-co", f"INTERLEAVE={order}", "-ot",
+                       kind, "-a_nodata", "none", "a.img", "g.img", cwd=folder)
+            if done.code != 0 and kind.endswith("nt64"):
+                tap.skip(f"read GDAL's {order} {kind}", "this GDAL does not write it")
+                continue
+            shape, read = dumped(dump, os.path.join(folder, "g.img"))
+            tap.check(shape == (1, 11, 13, 20) and same(read, values), f"read GDAL's {order} {kind}",
+                      done)
+
+
+def main(program, dump):
+    tap = Tap()
+    if shutil.which("gdal_translate") is None or shutil.which("gdalinfo") is None:
+        tap.skip("GDAL", "no gdal_translate or gdalinfo; the Debian package is gdal-bin")
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            tap.run("reads", check_reads, tap, program, folder)
+            tap.run("is read", check_is_read, tap, program, dump, folder)
+    tap.done()
+
+
+main(*[os.path.abspath(p) for p in sys.argv[1:]])
