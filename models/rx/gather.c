@@ -69,6 +69,17 @@ BODY void columns(const float *a, const float *b, size_t rows, size_t channels, 
                      product != NULL ? product + c : NULL);
 }
 
+BODY void weigh(const float *x, const float *g, float factor, size_t rows, size_t channels,
+                float *out)
+{
+    for (size_t r = 0; r < rows; r++, x += channels, out += channels) {
+        float weight = factor * g[r];
+#pragma omp simd
+        for (size_t c = 0; c < channels; c++)
+            out[c] = weight * x[c];
+    }
+}
+
 #define VARIANT(set, attributes) \
     attributes static size_t gather_##set(const float *x, size_t stride, size_t n, size_t c, \
                                           const float *base, const float *gain, const float *rest, \
@@ -81,7 +92,12 @@ BODY void columns(const float *a, const float *b, size_t rows, size_t channels, 
     { \
         columns(a, b, n, c, sum, product); \
     } \
-    static const struct ypi_rx_gathering set = {gather_##set, columns_##set};
+    attributes static void weigh_##set(const float *x, const float *g, float factor, size_t n, \
+                                       size_t c, float *out) \
+    { \
+        weigh(x, g, factor, n, c, out); \
+    } \
+    static const struct ypi_rx_gathering set = {gather_##set, columns_##set, weigh_##set};
 
 VARIANT(plain, )
 #ifdef __x86_64__

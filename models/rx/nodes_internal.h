@@ -89,6 +89,9 @@ struct ypi_rx_gathering {
     /* sum[c] += sum over rows of a[r][c]; product[c] += of a[r][c] b[r][c], when not NULL */
     void (*columns)(const float *a, const float *b, size_t rows, size_t channels, double *sum,
                     double *product);
+    /* out[r][c] = factor g[r] x[r][c]; out may be x */
+    void (*weigh)(const float *x, const float *g, float factor, size_t rows, size_t channels,
+                  float *out);
 };
 
 const struct ypi_rx_gathering *ypi_rx_gathering(void);
@@ -122,7 +125,7 @@ struct ypi_rx_lane {
 struct ypi_rx_sums {
     size_t gram, cross, w1, w2;  /* in matrices: (D, D), (K, C), (H, C), (C, H) */
     size_t matrices;             /* their size */
-    size_t moment, b1, b2, dots; /* in sums: (D), (H), (C), (C) */
+    size_t moment, b1, b2, dots; /* in sums: (D), (H), (C), (C or D) */
     size_t loss, d, d_away;      /* scalars */
     size_t sums;
 };
@@ -157,6 +160,8 @@ struct rx_pipeline {
     double *square, *other; /* (C, C) of scratch; start keeps Sigma in the first */
     double *column;         /* (C) of scratch */
     double *start;          /* (parameters): before rounding */
+    float *even;            /* (D, D): (A + A^T) / 2 of RX and LAD, else NULL */
+    bool uneven;            /* A is another matrix */
     double *lapack;         /* of PCA and pinv */
     int *lapack_int;
     uint8_t *dead; /* (C) */

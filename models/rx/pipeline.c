@@ -158,7 +158,7 @@ static void count_sums(const struct rx_pipeline_options *o, struct ypi_rx_sums *
     }
     at->b1 = at->moment = 0;
     at->b2 = at->b1 + h;
-    at->dots = o->detector == RX_AUTOENCODER ? at->b2 + c : 0;
+    at->dots = o->detector == RX_AUTOENCODER ? at->b2 + c : o->detector == RX_IMAGE ? 0 : d;
     at->loss = at->dots + c;
     at->d = at->loss + 1;
     at->d_away = at->loss + 2;
@@ -217,6 +217,8 @@ static void lay_out_start(struct rx_pipeline *p, struct ypi_arena *arena)
     p->square = ypi_arena_take(arena, c * c, sizeof(double));
     p->other = ypi_arena_take(arena, c * c, sizeof(double));
     p->start = ypi_arena_take(arena, p->places.count, sizeof(double));
+    if (o->detector == RX_GLOBAL || o->detector == RX_LAD)
+        p->even = ypi_arena_take(arena, ypi_rx_width(o) * ypi_rx_width(o), sizeof(float));
     p->dead = ypi_arena_take(arena, c, 1);
     if (o->detector == RX_GLOBAL && (o->components > 0 || o->inverse == RX_PINV_F32)) {
         p->lapack = ypi_arena_take(arena, ypi_rx_pca_work(c), sizeof(double));

@@ -2,27 +2,16 @@
  * From sums over pixels to the gradient of the mean loss, in double.
  *
  * With v what MinMax and selector leave of a pixel and dv its cotangent, everything before v needs
- * but two sums a channel: H_c = sum dv_c and Q_c = sum dv_c v_c. For RX and LAD, z = v - mu,
- * S = A + A^T and G = sum g z z^T, dv = g S z gives
- *     H = S sum g z,   Q_c = (S G)_cc + mu_c H_c,
- * so no second pass over the pixels is needed. Behind PCA, with X = sum g z (v - mean)^T,
- *     dW = S X,  H = W^T (S sum g z) = -dmean,  Q_c = sum_k W_kc dW_kc + mean_c H_c.
+ * but two sums a channel: H_c = sum dv_c and Q_c = sum dv_c v_c. For RX and LAD, z = v - mu and
+ * dv = 2 g M z with M = (A + A^T) / 2, which the scores z M z need anyway, so
+ *     H = sum dv = -dmu,   Q_c = sum dv_c z_c + mu_c H_c.
+ * (From sum g z and sum g z z^T alone they follow too, but M is ill-conditioned: errors of those
+ * sums come back many times larger.) Behind PCA, with dz = 2 g M z,
+ *     dW = sum dz (v - mean)^T,  H = W^T sum dz = -dmean,  Q_c = sum_k W_kc dW_kc + mean_c H_c.
  * Autoencoder, dv = W1^T dh - d:  H = W1^T db1 - db2,  Q_c = sum_h W1_hc dW1_hc - sum d_c v_c.
  * RX by image: H = 0 and Q is summed image by image.
  */
 #include "nodes_internal.h"
-
-#include <cblas.h>
-#include <omp.h>
-
-/* p->square (D, D) = A + A^T */
-static void symmetric_sum(const struct rx_pipeline *p, size_t d)
-{
-    const float *a = p->parameters + p->places.a;
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < d; j++)
-            p->square[i * d + j] = (double)a[i * d + j] + (double)a[j * d + i];
-}
 
 static double dot(const double *a, const double *b, size_t n)
 {
@@ -37,39 +26,29 @@ static void write_quadratic(const struct rx_pipeline *p, double n, float *gradie
 {
     size_t d = ypi_rx_width(&p->options);
     const double *gram = p->matrices + p->at.gram, *moment = p->sums + p->at.moment;
-    symmetric_sum(p, d);
-    for (size_t i = 0; i < d; i++) {
-        double h = dot(p->square + i * d, moment, d);
-        gradient[p->places.mu + i] = (float)(-h / n);
+    for (size_t i = 0; i < d; i++)
+        gradient[p->places.mu + i] = (float)(-moment[i] / n);
+    for (size_t i = 0; i < d; i++) /* symmetric but for rounding; so A stays symmetric, too */
         for (size_t j = 0; j < d; j++)
-            gradient[p->places.a + i * d + j] = (float)(gram[i * d + j] / n);
-        p->column[i] = h;
-    }
-    if (p->options.components > 0)
-        return;
-    for (size_t i = 0; i < d; i++) {
-        double q = 0;
-        for (size_t j = 0; j < d; j++)
-            q += p->square[i * d + j] * gram[j * d + i];
-        p->h[i] = p->column[i];
-        p->q[i] = q + (double)p->parameters[p->places.mu + i] * p->column[i];
+            gradient[p->places.a + i * d + j] =
+                (float)(0.5 * (gram[i * d + j] + gram[j * d + i]) / n);
+    for (size_t i = 0; i < d && p->options.components == 0; i++) {
+        p->h[i] = moment[i];
+        p->q[i] = p->sums[p->at.dots + i] + (double)p->parameters[p->places.mu + i] * moment[i];
     }
 }
 
-/* Behind write_quadratic(): dmean, dW and the penalty's. */
+/* dmean, dW and the penalty's. */
 static void write_pca(const struct rx_pipeline *p, double n, float *gradient)
 {
     size_t c = p->options.channels, d = p->options.components;
     const float *w = p->parameters + p->places.w;
-    int m = (int)d, k = (int)c, threads = ypi_rx_alone();
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, k, m, 1, p->square, m,
-                p->matrices + p->at.cross, k, 0, p->other, k);
-    omp_set_num_threads(threads);
+    const double *dw = p->matrices + p->at.cross, *moment = p->sums + p->at.moment;
     for (size_t j = 0; j < c; j++) {
         p->h[j] = p->q[j] = 0;
         for (size_t i = 0; i < d; i++) {
-            p->h[j] += (double)w[i * c + j] * p->column[i];
-            p->q[j] += (double)w[i * c + j] * p->other[i * c + j];
+            p->h[j] += (double)w[i * c + j] * moment[i];
+            p->q[j] += (double)w[i * c + j] * dw[i * c + j];
         }
         p->q[j] += (double)p->parameters[p->places.mean + j] * p->h[j];
         gradient[p->places.mean + j] = (float)(-p->h[j] / n);
@@ -81,7 +60,7 @@ static void write_pca(const struct rx_pipeline *p, double n, float *gradient)
             double pull = 0;
             for (size_t l = 0; l < d && weight > 0; l++)
                 pull += p->square[i * d + l] * (double)w[l * c + j];
-            gradient[p->places.w + i * c + j] = (float)(p->other[i * c + j] / n + weight * pull);
+            gradient[p->places.w + i * c + j] = (float)(dw[i * c + j] / n + weight * pull);
         }
 }
 

@@ -29,6 +29,19 @@ static void share_out(struct rx_pipeline *p)
     }
 }
 
+/* p->even = (A + A^T) / 2, and whether that is another matrix than A. */
+static void make_even(struct rx_pipeline *p)
+{
+    size_t d = ypi_rx_width(&p->options);
+    const float *a = p->parameters + p->places.a;
+    p->uneven = false;
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++) {
+            p->even[i * d + j] = (float)(0.5 * ((double)a[i * d + j] + (double)a[j * d + i]));
+            p->uneven = p->uneven || a[i * d + j] != a[j * d + i];
+        }
+}
+
 void ypi_rx_centre(const struct rx_pipeline *p, const double *centre, float *base, float *rest)
 {
     for (size_t c = 0; c < p->options.channels; c++) {
@@ -56,6 +69,8 @@ enum yp_status ypi_rx_prepare(struct rx_pipeline *p, const char *what, const flo
     p->moves = width >= YPI_RX_LEAST_RANGE;
     p->range = p->moves ? width : YPI_RX_LEAST_RANGE;
     share_out(p);
+    if (p->even != NULL)
+        make_even(p);
     for (size_t c = 0; c < o->channels; c++) {
         p->gain64[c] = p->weights[c] / p->range;
         p->gain[c] = (float)p->gain64[c];
@@ -172,17 +187,25 @@ static void score_quadratic(const struct rx_pipeline *p, struct ypi_rx_lane *lan
     p->kernels->dots(lane->products, x, rows, width, lane->scores);
 }
 
+/* Behind score_quadratic(), whose products are M z where A is symmetric, as it stays in training.
+ */
 static void pull_quadratic(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows)
 {
     size_t width = ypi_rx_width(&p->options);
     int n = (int)rows, c = (int)p->options.channels, d = (int)width;
     const float *x = p->options.components > 0 ? lane->low : lane->rows;
-    p->kernels->scale(x, lane->g, rows, width, lane->products, lane->sums + p->at.moment);
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, d, d, n, 1, lane->products, d, x, d, 1,
-                lane->matrices + p->at.gram, d);
+    if (p->uneven)
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, d, 1, x, d, p->even, d, 0,
+                    lane->products, d);
+    p->gathering->weigh(lane->products, lane->g, 2, rows, width, lane->products);
+    p->gathering->columns(lane->products, x, rows, width, lane->sums + p->at.moment,
+                          lane->sums + p->at.dots);
     if (p->options.components > 0)
         cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, d, c, n, 1, lane->products, d,
                     lane->rows, c, 1, lane->matrices + p->at.cross, c);
+    p->gathering->weigh(x, lane->g, 1, rows, width, lane->products);
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, d, d, n, 1, lane->products, d, x, d, 1,
+                lane->matrices + p->at.gram, d);
 }
 
 /* Rows of `width` values, each `from`. */

@@ -1,0 +1,145 @@
+/* What the detector finds on the default scene, how well its scores are calibrated, and what its
+ * cost can be brought down to. */
+#include "rx/metrics.h"
+#include "rx/nodes.h"
+#include "scene_tiles.h"
+
+#include <math.h>
+#include <string.h>
+
+#define TILE_PIXELS 1024
+#define THREADS 2
+
+/* A million pixels of 200 channels, some thousand targets. */
+static const struct scale million = {.cubes = 16, .height = 256, .width = 256, .channels = 200};
+
+/* Fits a pipeline and scores what it was fitted to. */
+static float *fit_and_score(struct yp_case *t, const struct rx_pipeline_options *options,
+                            const struct rx_source *source, struct rx_start *start)
+{
+    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), options);
+    struct rx *rx = rx_create(yp_device(t), options->channels, options->tile_pixels, THREADS);
+    yp_require(t, pipeline != NULL && rx != NULL, "%s", yp_last_error());
+    float *parameters = yp_alloc(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
+    float *scores = yp_alloc(t, source->tiles * source->tile_pixels * sizeof *scores);
+    yp_ok(t, rx_pipeline_fit(pipeline, rx, source, parameters, start));
+    yp_ok(t, rx_pipeline_score(pipeline, source, parameters, scores, NULL));
+    rx_pipeline_destroy(pipeline);
+    rx_destroy(rx);
+    return scores;
+}
+
+/* Exact measures of the ranking, and how the background's scores compare with chi-square. */
+static void judge(struct yp_case *t, const struct scene_tiles *tiles, const float *scores)
+{
+    size_t places = tiles->source.tiles * TILE_PIXELS;
+    uint8_t *labels = yp_alloc(t, places);
+    scene_tiles_labels(tiles, t, tiles->scale.cubes, labels);
+    size_t targets = 0;
+    for (size_t i = 0; i < places; i++)
+        targets += labels[i];
+    struct rx_ranking *ranking = rx_ranking_create(yp_device(t), targets);
+    yp_require(t, ranking != NULL, "%s", yp_last_error());
+    yp_ok(t, rx_ranking_targets(ranking, scores, labels, places));
+    yp_ok(t, rx_ranking_background(ranking, scores, labels, places));
+    struct rx_ranked ranked;
+    rx_ranking_result(ranking, &ranked);
+    rx_ranking_destroy(ranking);
+
+    struct rx_calibration *calibration = yp_alloc(t, sizeof *calibration);
+    struct rx_calibrated calibrated;
+    yp_ok(t, rx_calibration_start(calibration, tiles->scale.channels));
+    rx_calibration_add(calibration, scores, labels, places);
+    rx_calibration_result(calibration, &calibrated);
+    yp_value(t, "targets", (double)ranked.targets);
+    yp_value(t, "auc", ranked.roc_auc);
+    yp_value(t, "average precision", ranked.average_precision);
+    yp_value(t, "detection at 1e-3", ranked.detection_1e3);
+    yp_value(t, "detection at 1e-4", ranked.detection_1e4);
+    yp_value(t, "beyond chi-square 0.999", calibrated.beyond[2]);
+    yp_value(t, "Kolmogorov distance", calibrated.distance);
+}
+
+static void detect(struct yp_case *t, enum rx_inverse inverse)
+{
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, &million, TILE_PIXELS);
+    struct rx_pipeline_options options = {.channels = million.channels,
+                                          .tile_pixels = TILE_PIXELS,
+                                          .threads = THREADS,
+                                          .eps = inverse == RX_CHOLESKY ? 0 : RX_EPS,
+                                          .inverse = inverse};
+    struct rx_start start = {0};
+    float *scores = fit_and_score(t, &options, &tiles.source, &start);
+    yp_value(t, "dropped", (double)start.dropped);
+    judge(t, &tiles, scores);
+    yp_data_hash(t, scene_tiles_hash(&tiles, t));
+    scene_tiles_close(&tiles);
+}
+
+/* 40 dB, 0.1 % targets of uniform fill in [0.05, 1], 200 channels. */
+YP_TEST(rx, detection, .tags = "stress medium", .timeout = 300,
+        .budgets = YP_BUDGETS(yp_min_value("auc", 0.95), yp_min_value("detection at 1e-3", 0.7),
+                              yp_max_value("Kolmogorov distance", 0.25)))
+{
+    detect(t, RX_CHOLESKY);
+}
+
+/* The pseudo-inverse in float32, as systems use it that this follows: for comparison. */
+YP_TEST(rx, detection_pinv, .tags = "stress medium", .timeout = 300)
+{
+    detect(t, RX_PINV_F32);
+}
+
+YP_RELATION(rx, cholesky_beats_pinv, .tags = "stress medium",
+            .budgets = YP_BUDGETS(yp_min_value("ratio", 1.1)),
+            .relation = yp_value_ratio("stress/rx_detection.c::detection",
+                                       "stress/rx_detection.c::detection_pinv", "auc"));
+
+/* Principal components and the channels of largest variance as the way out of the quadratic cost:
+ * time against detection. */
+YP_TEST(rx, reduced, .tags = "stress medium", .timeout = 300,
+        .axes = YP_AXES(yp_axis_string("by", "pca", "variance"),
+                        yp_axis_int("channels", 10, 25, 50, 100, 200)),
+        .budgets = YP_BUDGETS(yp_min_rate("reduced", 1e5)))
+{
+    struct scale s = million;
+    s.cubes = 2;
+    size_t kept = (size_t)yp_int(t, "channels");
+    bool by_pca = strcmp(yp_string(t, "by"), "pca") == 0;
+    struct scene_tiles tiles;
+    struct kept_tiles all;
+    scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
+    kept_tiles_open(&all, t, &tiles);
+    struct rx_subset *subset = NULL;
+    const struct rx_source *source = &all.source;
+    if (!by_pca) {
+        struct rx_channel *channels = yp_alloc(t, s.channels * sizeof *channels);
+        size_t *list = yp_alloc(t, s.channels * sizeof *list);
+        yp_ok(t, rx_survey(yp_device(t), &all.source, THREADS, channels));
+        size_t count = rx_usable(channels, s.channels, kept, list);
+        subset = rx_subset_create(yp_device(t), &all.source, list, count, THREADS);
+        yp_require(t, subset != NULL, "%s", yp_last_error());
+        source = rx_subset_source(subset);
+    }
+    struct rx_pipeline_options options = {.channels = source->channels,
+                                          .tile_pixels = TILE_PIXELS,
+                                          .threads = THREADS,
+                                          .components = by_pca && kept < s.channels ? kept : 0};
+    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), &options);
+    struct rx *rx = rx_create(yp_device(t), options.channels, TILE_PIXELS, THREADS);
+    yp_require(t, pipeline != NULL && rx != NULL, "%s", yp_last_error());
+    float *parameters = yp_alloc(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
+    float *scores = yp_alloc(t, source->tiles * TILE_PIXELS * sizeof *scores);
+    yp_ok(t, rx_pipeline_fit(pipeline, rx, source, parameters, NULL));
+    enum yp_status status = YP_OK;
+    yp_measure (t, "reduced", .items = scale_pixels(&s), .unit = "pixels", .threads = THREADS) {
+        status = rx_pipeline_score(pipeline, source, parameters, scores, NULL);
+    }
+    yp_ok(t, status);
+    yp_value(t, "auc", scene_tiles_auc(&tiles, t, scores, s.cubes));
+    rx_pipeline_destroy(pipeline);
+    rx_subset_destroy(subset);
+    rx_destroy(rx);
+    scene_tiles_close(&tiles);
+}

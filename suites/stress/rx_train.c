@@ -1,0 +1,336 @@
+/* Two-phase training of the whole pipeline: statistics, then gradients; its oracles, and that a run
+ * which was interrupted ends where one that was not does. */
+#include "rx/nodes.h"
+#include "rx/train.h"
+#include "scene_tiles.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TILE_PIXELS 4096
+#define THREADS 2
+
+/* A pipeline, its data and its trainer. */
+struct training {
+    struct scene_tiles tiles;
+    struct rx *rx;
+    struct rx_pipeline *pipeline;
+    struct yp_tensor tensors[RX_PIPELINE_TENSORS];
+    struct rx_objective objective;
+    struct rx_train_config config;
+    struct rx_train *train;
+    float *parameters; /* where the gradient phase starts */
+};
+
+/* MinMax, selector, RX, logit, 10 BCE: what the cuvis.ai suite trains. */
+static void training_open(struct training *f, struct yp_case *t, const struct scale *s, int threads,
+                          size_t batch, uint64_t epochs)
+{
+    scene_tiles_open(&f->tiles, t, s, TILE_PIXELS);
+    struct rx_pipeline_options options = {.channels = s->channels,
+                                          .tile_pixels = TILE_PIXELS,
+                                          .threads = threads,
+                                          .normalise = true,
+                                          .select = true,
+                                          .eps = RX_EPS};
+    f->pipeline = rx_pipeline_create(yp_device(t), &options);
+    f->rx = rx_create(yp_device(t), s->channels, TILE_PIXELS, threads);
+    yp_require(t, f->pipeline != NULL && f->rx != NULL, "%s", yp_last_error());
+    f->objective = (struct rx_objective){.parameters = rx_pipeline_parameters(f->pipeline),
+                                         .tensors = f->tensors,
+                                         .n_tensors = rx_pipeline_tensors(f->pipeline, f->tensors),
+                                         .identity = yp_seed(t),
+                                         .gradient = rx_pipeline_train_gradient,
+                                         .evaluate = rx_pipeline_train_evaluate,
+                                         .arg = f->pipeline};
+    f->config = rx_train_defaults();
+    f->config.seed = yp_seed(t);
+    f->config.batch = batch;
+    f->config.epochs = epochs;
+    f->config.targets = 64 + (size_t)(0.002 * scale_pixels(s)); /* twice what is expected */
+    f->train = rx_train_create(yp_device(t), &f->objective, &f->tiles.source,
+                               f->tiles.tiles_per_cube, &f->config);
+    yp_require(t, f->train != NULL, "%s", yp_last_error());
+    f->parameters = yp_alloc(t, f->objective.parameters * sizeof *f->parameters);
+}
+
+static void training_close(struct training *f)
+{
+    rx_train_destroy(f->train);
+    rx_pipeline_destroy(f->pipeline);
+    rx_destroy(f->rx);
+    scene_tiles_close(&f->tiles);
+}
+
+/* The statistical phase, on the cubes for training. */
+static enum yp_status begin(struct training *f)
+{
+    enum yp_status status = rx_pipeline_fit(
+        f->pipeline, f->rx, rx_train_source(f->train, RX_FOR_TRAINING), f->parameters, NULL);
+    return status == YP_OK ? rx_train_begin(f->train, f->parameters) : status;
+}
+
+/* Both phases as one measurement; small: batches of 2 cubes, 2 epochs; medium: 4 cubes, 1 epoch. */
+YP_TEST(rx, train, .tags = "stress", .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
+        .timeout = 300,
+        .budgets = YP_BUDGETS(yp_min_share("train", 0.002), yp_max_peak(YP_HOST, 32 * YP_MIB),
+                              yp_max_resident(64 * YP_MIB), yp_max_value("loss ratio", 1),
+                              yp_min_value("roc auc", 0.85)))
+{
+    bool small = strcmp(yp_case_name(t), "small") == 0;
+    struct scale s = scale_named(t, yp_case_name(t));
+    uint64_t epochs = small ? 2 : 1;
+    struct training f;
+    training_open(&f, t, &s, THREADS, small ? 2 : 4, epochs);
+    yp_data_hash(t, scene_tiles_hash(&f.tiles, t));
+    double c = (double)s.channels;
+    enum yp_status status = YP_OK;
+    /* Covariance and scores once, gradient steps each epoch; validation is on top. */
+    yp_measure (t, "train", .items = (double)s.cubes, .unit = "cubes",
+                .flops = scale_pixels(&s) * (c * (c + 1) + c * c + (double)epochs * 4 * c * c),
+                .threads = THREADS, .max_seconds = 3, .min_samples = 5) {
+        rx_reset(f.rx);
+        status = begin(&f);
+        if (status == YP_OK)
+            status = rx_train_run(f.train, 0);
+    }
+    yp_ok(t, status);
+
+    const struct rx_source *validation = rx_train_source(f.train, RX_FOR_VALIDATION);
+    double before = NAN;
+    double after = NAN;
+    struct rx_judgement judged;
+    yp_ok(t, rx_train_judge(f.train, validation, f.parameters, &before, NULL));
+    yp_ok(t, rx_train_judge(f.train, validation, rx_train_best(f.train), &after, &judged));
+    struct rx_train_state state;
+    rx_train_state(f.train, &state);
+    yp_expect(t, state.end == RX_ALL_EPOCHS && state.skipped == 0,
+              "ended by %d with %llu steps skipped", (int)state.end,
+              (unsigned long long)state.skipped);
+    yp_value(t, "steps", (double)state.step);
+    yp_value(t, "loss before", before);
+    yp_value(t, "loss after", after);
+    yp_value(t, "loss ratio", after / before);
+    yp_value(t, "roc auc", judged.ranked.roc_auc);
+    yp_value(t, "average precision", judged.ranked.average_precision);
+    yp_value(t, "f1", rx_f1(&judged.confusion));
+    yp_value(t, "iou", rx_iou(&judged.confusion));
+    training_close(&f);
+}
+
+/* Runs to the end; with `stop`, leaves after so many steps and goes on in a new trainer from the
+ * checkpoint. Writes the parameters. */
+static void run(struct yp_case *t, const struct scale *s, int threads, uint64_t stop,
+                const char *checkpoint, float *parameters)
+{
+    struct training f;
+    training_open(&f, t, s, threads, 2, 2);
+    yp_ok(t, begin(&f));
+    yp_ok(t, rx_train_run(f.train, stop));
+    if (stop > 0) {
+        yp_ok(t, rx_train_save(f.train, checkpoint));
+        training_close(&f);
+        training_open(&f, t, s, threads, 2, 2);
+        yp_ok(t, rx_train_resume(f.train, checkpoint));
+        yp_ok(t, rx_train_run(f.train, 0));
+    }
+    memcpy(parameters, rx_train_parameters(f.train), f.objective.parameters * sizeof *parameters);
+    training_close(&f);
+}
+
+/* Stopped after any step and taken up again, and on one thread: the same bits. */
+YP_TEST(rx, train_resumes, .tags = "stress small", .timeout = 120)
+{
+    struct scale s = scale_named(t, "small");
+    struct training f;
+    training_open(&f, t, &s, THREADS, 2, 2);
+    size_t bytes = f.objective.parameters * sizeof(float);
+    training_close(&f);
+    char checkpoint[] = "/tmp/yieldpoint-checkpoint-XXXXXX";
+    int file = mkstemp(checkpoint);
+    yp_require(t, file >= 0, "no file '%s' for a checkpoint", checkpoint);
+    close(file);
+    float *whole = yp_alloc(t, bytes);
+    float *other = yp_alloc(t, bytes);
+    run(t, &s, THREADS, 0, checkpoint, whole);
+    for (uint64_t stop = 1; stop <= 7; stop += 2) {
+        run(t, &s, THREADS, stop, checkpoint, other);
+        yp_expect(t, memcmp(whole, other, bytes) == 0, "stopped after %llu steps: other bits",
+                  (unsigned long long)stop);
+    }
+    run(t, &s, 1, 3, checkpoint, other);
+    yp_expect(t, memcmp(whole, other, bytes) == 0, "one thread: other bits");
+    unlink(checkpoint);
+}
+
+/* -- gradients of whole pipelines ---------------------------------------------------------- */
+
+static struct rx_pipeline_options options_named(struct yp_case *t, size_t channels, size_t pixels)
+{
+    struct rx_pipeline_options o = {
+        .channels = channels, .tile_pixels = pixels, .threads = 1, .normalise = true, .eps = 1e-3};
+    const char *name = yp_string(t, "pipeline");
+    if (strcmp(name, "selector") == 0) {
+        o.select = o.train_temperature = true;
+    } else if (strcmp(name, "pca") == 0) {
+        o.components = channels / 2;
+        o.orthogonality = 0.1;
+    } else if (strcmp(name, "lad") == 0) {
+        o.detector = RX_LAD;
+        o.eps = 0;
+    } else if (strcmp(name, "image") == 0) {
+        o.detector = RX_IMAGE;
+    } else if (strcmp(name, "autoencoder") == 0) {
+        o.detector = RX_AUTOENCODER;
+        o.eps = 0;
+    }
+    o.scale = 0.05F; /* keeps logits off the flat ends of the sigmoid */
+    return o;
+}
+
+/* A tile's pixels, and tiles whose gradients are compared side by side: the error of a small tensor
+ * is then no matter of luck. */
+enum { PIXELS = 256, PARTS = 16 };
+
+static enum yp_status yield_one(void *arg, size_t index, float *values, uint8_t *labels,
+                                struct rx_tile *tile)
+{
+    (void)index, (void)values, (void)labels;
+    *tile = *(const struct rx_tile *)arg;
+    return YP_OK;
+}
+
+/* The parts of a scene, with both classes in each, and the parameters training starts from. */
+static float *start_on_tiles(struct yp_case *t, struct rx_pipeline *pipeline, size_t channels,
+                             struct rx_tile tiles[PARTS])
+{
+    struct scale s = {.cubes = 4, .height = 64, .width = 64, .channels = channels};
+    struct scene_tiles scene;
+    scene_tiles_open(&scene, t, &s, PIXELS);
+    struct rx *rx = rx_create(yp_device(t), channels, PIXELS, 1);
+    yp_require(t, rx != NULL, "%s", yp_last_error());
+    float *parameters = yp_alloc(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
+    yp_ok(t, rx_pipeline_fit(pipeline, rx, &scene.source, parameters, NULL));
+    float *values = yp_alloc(t, (size_t)PARTS * PIXELS * channels * sizeof *values);
+    uint8_t *labels = yp_alloc(t, (size_t)PARTS * PIXELS);
+    yp_ok(t, synth_scene_tile(scene.scene, 0, 0, (size_t)PARTS * PIXELS, values,
+                              &(struct synth_truth){.labels = labels}));
+    yp_data_hash(t, yp_hash_f32(0, values, (size_t)PARTS * PIXELS * channels));
+    for (size_t i = 0; i < (size_t)PARTS * PIXELS; i += 7)
+        labels[i] = 1; /* both classes, whatever the seed put here */
+    for (size_t i = 0; i < PARTS; i++)
+        tiles[i] = (struct rx_tile){.values = values + i * PIXELS * channels,
+                                    .labels = labels + i * PIXELS,
+                                    .pixels = PIXELS,
+                                    .channels = channels};
+    rx_destroy(rx);
+    scene_tiles_close(&scene);
+    return parameters;
+}
+
+/* Three gradients of the mean loss over the finite pixels of a tile: exact, by plain loops in
+ * float, and the fast one; tensor by tensor, those of all parts side by side. */
+struct gradients {
+    double *exact;
+    float *loops, *fast;
+};
+
+struct subject {
+    struct rx_pipeline_options options;
+    struct rx_pipeline *pipeline;
+    size_t parameters, tensors;
+    struct yp_tensor tensor[RX_PIPELINE_TENSORS];
+    float *start;
+    double *at; /* the same values */
+};
+
+static void add_part(struct yp_case *t, const struct subject *s, struct rx_tile *tile, size_t part,
+                     const struct gradients *to)
+{
+    struct rx_plain *plain = rx_plain_create(yp_device(t), &s->options, tile);
+    yp_require(t, plain != NULL, "%s", yp_last_error());
+    size_t outputs = rx_plain_outputs(plain);
+    size_t n = s->parameters;
+    double *share = yp_alloc(t, outputs * sizeof *share);
+    float *share_f32 = yp_alloc(t, outputs * sizeof *share_f32);
+    double finite = 0;
+    for (size_t i = 0; i < PIXELS; i++)
+        finite += isfinite(tile->values[i * tile->channels]) ? 1 : 0;
+    for (size_t i = 0; i < outputs; i++) /* a penalty stands behind the pixels */
+        share[i] = (double)(share_f32[i] = i < PIXELS ? (float)(1 / finite) : 1);
+    double *exact = yp_alloc(t, n * sizeof *exact);
+    float *loops = yp_alloc(t, n * sizeof *loops);
+    float *fast = yp_alloc(t, n * sizeof *fast);
+    rx_plain_vjp(plain, s->at, share, exact);
+    rx_plain_vjp_f32(plain, s->start, share_f32, loops);
+    struct rx_source source = {.channels = tile->channels,
+                               .tile_pixels = PIXELS,
+                               .tiles = 1,
+                               .yield = yield_one,
+                               .arg = tile};
+    double mean = 0;
+    yp_ok(t, rx_pipeline_gradient(s->pipeline, &source, s->start, &mean, fast));
+    for (size_t i = 0; i < s->tensors; i++) {
+        size_t from = s->tensor[i].offset;
+        size_t count = s->tensor[i].count;
+        size_t place = PARTS * from + part * count;
+        memcpy(to->exact + place, exact + from, count * sizeof *exact);
+        memcpy(to->loops + place, loops + from, count * sizeof *loops);
+        memcpy(to->fast + place, fast + from, count * sizeof *fast);
+    }
+    rx_plain_destroy(plain);
+}
+
+/* Every trainable tensor of every pipeline: the exact gradient by differences in double, the fast
+ * one against it in units of what plain loops in float are off. */
+YP_TEST(rx, pipeline_gradient, .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
+        .axes = YP_AXES(yp_axis_string("pipeline", "rx", "selector", "pca", "lad", "image",
+                                       "autoencoder")),
+        .timeout = 300, .parallel = true)
+{
+    size_t channels = strcmp(yp_case_name(t), "small") == 0 ? 10 : 50;
+    struct subject s = {.options = options_named(t, channels, PIXELS)};
+    s.pipeline = rx_pipeline_create(yp_device(t), &s.options);
+    yp_require(t, s.pipeline != NULL, "%s", yp_last_error());
+    s.parameters = rx_pipeline_parameters(s.pipeline);
+    s.tensors = rx_pipeline_tensors(s.pipeline, s.tensor);
+    struct rx_tile tiles[PARTS];
+    s.start = start_on_tiles(t, s.pipeline, channels, tiles);
+    size_t n = s.parameters;
+    s.at = yp_alloc(t, n * sizeof *s.at);
+    for (size_t i = 0; i < n; i++)
+        s.at[i] = (double)s.start[i];
+
+    struct rx_plain *plain = rx_plain_create(yp_device(t), &s.options, &tiles[0]);
+    yp_require(t, plain != NULL, "%s", yp_last_error());
+    struct yp_gradient check = {.name = "pipeline",
+                                .inputs = n,
+                                .outputs = rx_plain_outputs(plain),
+                                .f = rx_plain_losses,
+                                .vjp = rx_plain_vjp,
+                                .arg = plain,
+                                .x = s.at};
+    memcpy(check.tensors, s.tensor, s.tensors * sizeof *s.tensor);
+    yp_check_gradient(t, &check);
+    rx_plain_destroy(plain);
+
+    struct gradients all = {.exact = yp_alloc(t, PARTS * n * sizeof *all.exact),
+                            .loops = yp_alloc(t, PARTS * n * sizeof *all.loops),
+                            .fast = yp_alloc(t, PARTS * n * sizeof *all.fast)};
+    for (size_t i = 0; i < PARTS; i++)
+        add_part(t, &s, &tiles[i], i, &all);
+    for (size_t i = 0; i < s.tensors; i++) {
+        size_t place = PARTS * s.tensor[i].offset;
+        struct yp_precision precision = {.name = s.tensor[i].name,
+                                         .count = PARTS * s.tensor[i].count,
+                                         .oracle = all.exact + place,
+                                         .plain = all.loops + place,
+                                         .got = all.fast + place};
+        yp_check_precision(t, &precision);
+    }
+    rx_pipeline_destroy(s.pipeline);
+}
