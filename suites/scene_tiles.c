@@ -31,17 +31,12 @@ double scale_values(const struct scale *s)
     return scale_pixels(s) * (double)s->channels;
 }
 
-/* Where tile `index` lies. */
-struct place {
-    size_t cube, first, pixels;
-};
-
-static struct place place_of(const struct scene_tiles *tiles, size_t index)
+struct scene_place scene_tiles_place(const struct scene_tiles *tiles, size_t index)
 {
     size_t whole = tiles->scale.height * tiles->scale.width;
     size_t most = tiles->source.tile_pixels;
-    struct place p = {.cube = index / tiles->tiles_per_cube,
-                      .first = index % tiles->tiles_per_cube * most};
+    struct scene_place p = {.cube = index / tiles->tiles_per_cube,
+                            .first = index % tiles->tiles_per_cube * most};
     p.pixels = whole - p.first < most ? whole - p.first : most;
     return p;
 }
@@ -50,7 +45,7 @@ static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *lab
                             struct rx_tile *tile)
 {
     const struct scene_tiles *tiles = arg;
-    struct place p = place_of(tiles, index);
+    struct scene_place p = scene_tiles_place(tiles, index);
     tile->pixels = p.pixels;
     return synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values,
                             &(struct synth_truth){.labels = labels});
@@ -81,11 +76,12 @@ void scene_tiles_close(struct scene_tiles *tiles)
     tiles->scene = NULL;
 }
 
-uint64_t scene_tiles_hash(const struct scene_tiles *tiles, struct yp_case *t)
+uint64_t scene_tiles_hash_of(const struct scene_tiles *tiles, struct yp_case *t,
+                             const struct rx_source *source)
 {
     size_t channels = tiles->scale.channels;
     size_t most = tiles->source.tile_pixels * channels;
-    uint64_t first_of_cube = tiles->scale.height * tiles->scale.width * channels;
+    uint64_t of_cube = tiles->scale.height * tiles->scale.width * channels;
     int threads = omp_get_max_threads() < MOST_THREADS ? omp_get_max_threads() : MOST_THREADS;
     float *room = yp_device_alloc(yp_device(t), (size_t)threads * most * sizeof *room);
     yp_require(t, room != NULL, "%s", yp_last_error());
@@ -95,15 +91,21 @@ uint64_t scene_tiles_hash(const struct scene_tiles *tiles, struct yp_case *t)
 #pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(+ : sum, failed)
     for (size_t i = 0; i < cubes * tiles->tiles_per_cube; i++) {
         float *values = room + (size_t)omp_get_thread_num() * most;
-        struct place p = place_of(tiles, i);
-        p.cube = p.cube * tiles->scale.cubes / cubes;
-        failed += synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values, NULL) != YP_OK;
-        sum +=
-            yp_hash_f32(p.cube * first_of_cube + p.first * channels, values, p.pixels * channels);
+        size_t cube = i / tiles->tiles_per_cube * tiles->scale.cubes / cubes;
+        size_t index = cube * tiles->tiles_per_cube + i % tiles->tiles_per_cube;
+        struct scene_place p = scene_tiles_place(tiles, index);
+        struct rx_tile tile = {.values = values};
+        failed += source->yield(source->arg, index, values, NULL, &tile) != YP_OK;
+        sum += yp_hash_f32(p.cube * of_cube + p.first * channels, values, p.pixels * channels);
     }
     yp_device_free(yp_device(t), room);
     yp_require(t, failed == 0, "%d tiles could not be made", failed);
     return sum;
+}
+
+uint64_t scene_tiles_hash(const struct scene_tiles *tiles, struct yp_case *t)
+{
+    return scene_tiles_hash_of(tiles, t, &tiles->source);
 }
 
 void scene_tiles_labels(const struct scene_tiles *tiles, struct yp_case *t, size_t cubes,
@@ -114,7 +116,7 @@ void scene_tiles_labels(const struct scene_tiles *tiles, struct yp_case *t, size
     yp_require(t, values != NULL, "%s", yp_last_error());
     enum yp_status status = YP_OK;
     for (size_t i = 0; i < cubes * tiles->tiles_per_cube && status == YP_OK; i++) {
-        struct place p = place_of(tiles, i);
+        struct scene_place p = scene_tiles_place(tiles, i);
         status = synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values,
                                   &(struct synth_truth){.labels = labels + i * most});
         memset(labels + i * most + p.pixels, 0, most - p.pixels);
@@ -158,7 +160,7 @@ void kept_tiles_open(struct kept_tiles *kept, struct yp_case *t, const struct sc
     kept->pixels = yp_alloc(t, tiles->source.tiles * sizeof *kept->pixels);
     uint64_t hash = 0;
     for (size_t i = 0; i < tiles->source.tiles; i++) {
-        struct place p = place_of(tiles, i);
+        struct scene_place p = scene_tiles_place(tiles, i);
         float *values = kept->values + i * most * channels;
         yp_ok(t, synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values,
                                   &(struct synth_truth){.labels = kept->labels + i * most}));

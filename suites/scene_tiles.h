@@ -37,9 +37,18 @@ void scene_tiles_open(struct scene_tiles *tiles, struct yp_case *t, const struct
                       size_t tile_pixels);
 void scene_tiles_close(struct scene_tiles *tiles);
 
+/* Where tile `index` lies. */
+struct scene_place {
+    size_t cube, first, pixels;
+};
+struct scene_place scene_tiles_place(const struct scene_tiles *tiles, size_t index);
+
 /* yp_hash_f32 over all values of all cubes, or, where there are more than 100, of 100 cubes spread
  * evenly; by all OpenMP threads. Takes one tile a thread of the case's memory while it runs. */
 uint64_t scene_tiles_hash(const struct scene_tiles *tiles, struct yp_case *t);
+/* The same of another source that is cut in the same way and fills its tiles' room. */
+uint64_t scene_tiles_hash_of(const struct scene_tiles *tiles, struct yp_case *t,
+                             const struct rx_source *source);
 
 /* Labels of the first `cubes` cubes, where rx_score puts their scores: tiles * tile_pixels. */
 void scene_tiles_labels(const struct scene_tiles *tiles, struct yp_case *t, size_t cubes,

@@ -60,6 +60,7 @@ const struct ypi_option ypi_synth_options[] = {
     SCENE_REAL("sharpness", sharpness, false, "how pure the pixels are; 2"),
     SCENE_REAL("variability", variability, true, "of a material from place to place; 0.25"),
     SCENE_REAL("shade", shade, true, "deviation of the illumination; 0.2"),
+    SCENE_REAL("grain", grain, true, "the same, in every pixel for itself; 0.1"),
     SCENE_REAL("water", water, true, "light that water vapour takes at most; 0.97"),
     SCENE_REAL("path", path, true, "light scattered on the way; 0.1"),
     SCENE_REAL("snr-db", snr_db, true, "signal over noise; 40"),

@@ -8,33 +8,39 @@
 
 #define CHUNK 64                /* pixels whose coefficients are made at once */
 #define CHUNK_VALUES 4096       /* at most about so many values a chunk: they stay in cache */
+#define GRAINS 128              /* normals of a group */
 #define NODES 34                /* of a lattice row that are there at once */
 #define LANES (3 * SYNTH_LANES) /* abundances and shade, psi's level, psi's slope */
 
 /* What is known of the pixels of a chunk. */
 struct chunk {
-    float share[CHUNK]; /* the target's part, 0 where there is none */
+    float share[CHUNK];  /* the target's part, 0 where there is none */
+    uint8_t kind[CHUNK]; /* which target it would be */
     uint8_t valid[CHUNK];
     bool any_dead;
-    int32_t left[CHUNK]; /* the node on the left, counted from the lattice's first */
-    float weight[CHUNK], norm[CHUNK];
+    int32_t left[CHUNK];    /* the first of its three nodes, counted from the lattice's first */
+    float weight[3][CHUNK]; /* of the three */
+    float grain[CHUNK];     /* of shade; 0 where there is none */
+    float drawn[GRAINS];
+    uint64_t group; /* whose grain is drawn, counted from 1 */
     float abundance[SYNTH_LAST][CHUNK];
     float level[SYNTH_LANES][CHUNK], slope[SYNTH_LANES][CHUNK]; /* of the rows of those tables */
 };
 
-/* Two neighbouring rows of the lattice, from a node on; kept from one image row to the next. A
- * vector may begin at any node and looks one further. */
-#define ROOM (NODES + 17)
+/* Three neighbouring rows of the lattice, from a node on; kept from one image row to the next. A
+ * vector may begin at any node and looks two further. */
+#define ROOM (NODES + 18)
 struct lattice {
     uint64_t row;
     size_t node, nodes; /* nodes 0: nothing is there yet */
-    float upper[LANES][ROOM], lower[LANES][ROOM], blend[LANES][ROOM];
+    float rows[3][LANES][ROOM], blend[LANES][ROOM];
 };
 
 /* How a pixel's values are made; constants to the compiler where they are used. */
 struct variant {
     int endmembers; /* 6 or 7: rows that are not used are 0 */
     bool target, varies, columns;
+    size_t row; /* of the target, no constant */
 };
 #define VARIANT(...) ((struct variant){__VA_ARGS__})
 
@@ -43,11 +49,18 @@ static int mixing_fields(const struct synth_scene *scene)
     return scene->spec.variability > 0 ? LANES : SYNTH_LANES;
 }
 
-/* Smoothstep: its slope is 0 at the nodes, so that fields have no creases there. */
-SYNTH_INLINE float mixing_ease(int32_t rest, float pitch)
+/* The quadratic B-spline at t of the way through a cell: what each of three nodes weighs, over the
+ * root of the sum of squares, so that a field of independent standard normals has variance 1
+ * everywhere. Smooth, and no node stands out as a plateau. */
+SYNTH_INLINE void mixing_spline(int32_t rest, float pitch, float weights[3])
 {
-    float t = (float)rest / pitch;
-    return t * t * SYNTH_FMA(-2.0f, t, 3.0f);
+    float t = (float)rest / pitch, u = 1.0f - t;
+    float first = 0.5f * u * u, last = 0.5f * t * t, middle = 1.0f - first - last;
+    float squares = SYNTH_FMA(first, first, SYNTH_FMA(middle, middle, last * last));
+    float norm = 1.0f / SYNTH_SQRT(squares);
+    weights[0] = first * norm;
+    weights[1] = middle * norm;
+    weights[2] = last * norm;
 }
 
 #define SYNTH_VECTOR 1
@@ -114,12 +127,12 @@ static void fill_lattice(const struct synth_scene *scene, uint64_t cube, uint64_
     const struct synth_spec *spec = &scene->spec;
     if (lattice->row == row && lattice->node == node && lattice->nodes >= nodes)
         return;
-    uint64_t wide = (spec->width - 1) / spec->correlation_px + 2; /* nodes in a lattice row */
+    uint64_t wide = (spec->width - 1) / spec->correlation_px + 3; /* nodes in a lattice row */
     uint64_t first = row * wide + node;
     for (int lane = 0; lane < mixing_fields(scene); lane += SYNTH_LANES) {
         struct synth_stream stream = synth_stream(spec->seed, cube, purposes[lane / SYNTH_LANES]);
-        draw_nodes(spec, stream, first, nodes, lattice->upper + lane);
-        draw_nodes(spec, stream, first + wide, nodes, lattice->lower + lane);
+        for (int i = 0; i < 3; i++)
+            draw_nodes(spec, stream, first + (uint64_t)i * wide, nodes, lattice->rows[i] + lane);
     }
     lattice->row = row;
     lattice->node = node;
@@ -138,11 +151,11 @@ static struct segment next_segment(const struct synth_scene *scene, uint64_t cub
     const struct synth_spec *spec = &scene->spec;
     size_t pitch = spec->correlation_px;
     struct segment s = {.row = pixel / spec->width, .column = pixel % spec->width};
-    size_t most = (NODES - 1) * pitch - s.column % pitch, left = spec->width - s.column;
+    size_t most = (NODES - 2) * pitch - s.column % pitch, left = spec->width - s.column;
     s.pixels = left < pixels ? left : pixels;
     s.pixels = s.pixels < most ? s.pixels : most;
     size_t node = s.column / pitch, last = (s.column + s.pixels - 1) / pitch;
-    fill_lattice(scene, cube, s.row / pitch, node, last - node + 2, lattice);
+    fill_lattice(scene, cube, s.row / pitch, node, last - node + 3, lattice);
     all_kernels[spec->level].blend(scene, s.row, lattice);
     return s;
 }
@@ -176,7 +189,7 @@ static void tell(const struct synth_spec *spec, const struct chunk *chunk, size_
                  const struct synth_truth *truth)
 {
     for (size_t i = 0; truth->labels != NULL && i < pixels; i++)
-        truth->labels[at + i] = chunk->share[i] > 0.0f;
+        truth->labels[at + i] = chunk->share[i] > 0.0f ? (uint8_t)(1 + chunk->kind[i]) : 0;
     if (truth->fill != NULL)
         memcpy(truth->fill + at, chunk->share, pixels * sizeof *truth->fill);
     if (truth->valid != NULL)

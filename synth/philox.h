@@ -25,6 +25,7 @@ enum synth_purpose {
     SYNTH_PSI_SLOPE = 6, /* the same for its slope */
     SYNTH_COLUMNS = 7,   /* of cube 0: two normals per column and channel of the sensor */
     SYNTH_DEAD = 8,      /* of cube 0: a word per pixel */
+    SYNTH_GRAIN = 9,     /* a normal per pixel */
     SYNTH_PURPOSES = 16,
 };
 

@@ -12,8 +12,8 @@ void ypi_scene_lay_out(struct synth_scene *scene, struct synth_tables *tables)
 {
     const struct synth_spec *spec = &scene->spec;
     size_t row = scene->stride * sizeof(float);
-    scene->spectra = ypi_synth_take(tables, SYNTH_LANES * row);
-    scene->levels = ypi_synth_take(tables, SYNTH_LANES * row);
+    scene->spectra = ypi_synth_take(tables, SYNTH_ROWS * row);
+    scene->levels = ypi_synth_take(tables, SYNTH_ROWS * row);
     scene->slopes = ypi_synth_take(tables, SYNTH_LANES * row);
     scene->path = ypi_synth_take(tables, row);
     if (spec->prnu > 0 || spec->dsnu > 0)
@@ -34,22 +34,33 @@ static double draw(const uint32_t **word, double low, double high)
     return low + (high - low) * u;
 }
 
-/* The ranges keep a material in 0.02 ... 0.88 and a target in 0.01 ... 0.95, so that nothing need
- * be clipped. A target is made by man: its features are deeper and lie where the light is good. */
-static struct shape draw_shape(const uint32_t *word, bool target)
+/* Endmember `lane` is between 0.12 and 0.48 bright, on a logarithmic scale and in a seventh of it
+ * of its own, in an order that spreads the first few as well: water, soil and concrete are that
+ * far apart, and it is their contrast that makes the spectrum of the covariance and the tail of RX
+ * scores what they are in real scenes. */
+static double brightness(const uint32_t **word, size_t lane)
+{
+    static const int seventh[SYNTH_LAST] = {3, 0, 6, 1, 5, 2, 4};
+    return synth_table_exp(-2.1 + 1.366 * (seventh[lane] + draw(word, 0, 1)) / 7);
+}
+
+/* The ranges keep slope and humps within 0.1 ... 1.9, so that nothing need be clipped: a material
+ * in 0.001 ... 0.92. */
+static struct shape draw_shape(const uint32_t *word, size_t lane)
 {
     struct shape shape;
-    shape.level = target ? draw(&word, 0.45, 0.65) : draw(&word, 0.3, 0.6);
-    shape.slope = draw(&word, -0.16, 0.16);
+    bool target = lane >= SYNTH_LAST;
+    shape.level = target ? 0 : brightness(&word, lane);
+    shape.slope = draw(&word, -0.8, 0.8);
     for (int i = 0; i < 2; i++) {
-        shape.hump[i] = draw(&word, -0.1, 0.1);
+        shape.hump[i] = draw(&word, -0.25, 0.25);
         shape.hump_at[i] = draw(&word, 0.0, 1.0);
         shape.hump_width[i] = draw(&word, 0.1, 0.3);
     }
     for (int i = 0; i < 3; i++) {
-        shape.depth[i] = target ? draw(&word, 0.4, 0.6) : draw(&word, 0.1, 0.5);
+        shape.depth[i] = target ? draw(&word, 0.3, 0.5) : draw(&word, 0.1, 0.5);
         shape.dip_at[i] = target ? draw(&word, 0.05, 0.4) : draw(&word, 0.0, 1.0);
-        shape.dip_width[i] = target ? draw(&word, 0.015, 0.045) : draw(&word, 0.015, 0.075);
+        shape.dip_width[i] = target ? draw(&word, 0.005, 0.012) : draw(&word, 0.015, 0.075);
     }
     return shape;
 }
@@ -60,14 +71,21 @@ static double bell(double x, double at, double width)
     return synth_table_exp(-0.5 * d * d);
 }
 
+/* What the features of a shape leave of the light. */
+static double dips(const struct shape *shape, double w)
+{
+    double left = 1.0;
+    for (int i = 0; i < 3; i++)
+        left *= 1.0 - shape->depth[i] * bell(w, shape->dip_at[i], shape->dip_width[i]);
+    return left;
+}
+
 static double reflectance(const struct shape *shape, double w)
 {
-    double smooth = shape->level + shape->slope * (w - 0.5);
+    double smooth = 1.0 + shape->slope * (w - 0.5);
     for (int i = 0; i < 2; i++)
         smooth += shape->hump[i] * bell(w, shape->hump_at[i], shape->hump_width[i]);
-    for (int i = 0; i < 3; i++)
-        smooth *= 1.0 - shape->depth[i] * bell(w, shape->dip_at[i], shape->dip_width[i]);
-    return smooth;
+    return shape->level * smooth * dips(shape, w);
 }
 
 /* Where a channel lies on the axis, 0 to 1. */
@@ -81,16 +99,49 @@ static double wavelength(const struct synth_spec *spec, size_t channel)
     return spec->first_nm + (spec->last_nm - spec->first_nm) * place(spec, channel);
 }
 
-/* Row `lane` of the table gets spectrum `lane` of the seed. */
-static void fill_spectrum(struct synth_scene *scene, size_t lane)
+/* What comes of features that stand a little further up the axis than those of the surroundings:
+ * less light below, more above, the same together. (x/w) exp(1/2 - (x/w)^2/2), 1 at most. */
+static double shifts(const struct shape *shape, double w)
+{
+    double left = 1.0;
+    for (int i = 0; i < 3; i++) {
+        double x = (w - shape->dip_at[i]) / shape->dip_width[i];
+        left *= 1.0 + shape->depth[i] * x * synth_table_exp(-0.5 * x * x) * 1.6487212707001282;
+    }
+    return left;
+}
+
+static struct shape shape_of(const struct synth_scene *scene, size_t lane)
 {
     uint32_t words[WORDS_A_SPECTRUM];
     synth_words(scene->spec.level, synth_stream(scene->spec.seed, 0, SYNTH_SPECTRA),
                 lane * WORDS_A_SPECTRUM, WORDS_A_SPECTRUM, words);
-    struct shape shape = draw_shape(words, lane == SYNTH_LAST);
+    return draw_shape(words, lane);
+}
+
+/* Row `lane` of the table gets spectrum `lane` of the seed. */
+static void fill_spectrum(struct synth_scene *scene, size_t lane)
+{
+    struct shape shape = shape_of(scene, lane);
     for (size_t c = 0; c < scene->spec.channels; c++)
         scene->spectra[lane * scene->stride + c] =
             (float)reflectance(&shape, place(&scene->spec, c));
+}
+
+/* Row `row`: a target coloured like its surroundings, the mean of the endmembers, but not made so:
+ * deep features of its own, where the light is good. So it hides in the directions in which the
+ * background varies and shows in those in which it does not. */
+static void fill_target(struct synth_scene *scene, size_t row)
+{
+    struct shape shape = shape_of(scene, row);
+    size_t endmembers = scene->spec.endmembers;
+    for (size_t c = 0; c < scene->spec.channels; c++) {
+        double mean = 0;
+        for (size_t k = 0; k < endmembers; k++)
+            mean += (double)scene->spectra[k * scene->stride + c] / (double)endmembers;
+        scene->spectra[row * scene->stride + c] =
+            (float)(mean * shifts(&shape, place(&scene->spec, c)));
+    }
 }
 
 /* -- atmosphere --------------------------------------------------------------------------- */
@@ -132,7 +183,7 @@ static double fill_radiance(struct synth_scene *scene)
         scene->wavelengths[c] = (float)nm;
         scene->good[c] = through >= 0.3;
         scene->path[c] = (float)scattered(spec, nm);
-        for (size_t k = 0; k < SYNTH_LANES; k++) {
+        for (size_t k = 0; k < SYNTH_ROWS; k++) {
             double level = tau * (double)scene->spectra[k * stride + c];
             scene->levels[k * stride + c] = (float)level;
             if (k < spec->endmembers) {
@@ -181,7 +232,8 @@ void ypi_scene_prepare(struct synth_scene *scene)
     const struct synth_spec *spec = &scene->spec;
     for (size_t k = 0; k < spec->endmembers; k++)
         fill_spectrum(scene, k);
-    fill_spectrum(scene, SYNTH_LAST);
+    for (size_t i = 0; i < SYNTH_TARGETS; i++)
+        fill_target(scene, SYNTH_LAST + i);
     double m = fill_radiance(scene);
 
     /* 10^(-snr/10) of the square of m, half of it growing with the signal. */

@@ -32,9 +32,10 @@ struct option {
 static const struct option scene_options[] = {
     OPTION(first_nm, 400, 100, 20000, false),
     OPTION(last_nm, 2500, 100, 20000, false),
-    OPTION(sharpness, 2, LEAST, 20, false),
+    OPTION(sharpness, 5, LEAST, 20, false),
     OPTION(variability, 0.25, LEAST, 0.5, true),
     OPTION(shade, 0.2, LEAST, 0.5, true),
+    OPTION(grain, 0.1, LEAST, 0.5, true),
     OPTION(water, 0.97, LEAST, 1, true),
     OPTION(path, 0.1, LEAST, 1, true),
     OPTION(snr_db, 40, 1, 120, true),
@@ -275,11 +276,12 @@ const uint8_t *synth_scene_good_bands(const struct synth_scene *scene)
 
 const float *synth_scene_spectrum(const struct synth_scene *scene, size_t k)
 {
-    size_t endmembers = scene->spec.preset == SYNTH_CUVIS ? 1 : scene->spec.endmembers;
-    if (k > endmembers)
+    if (scene->spec.preset == SYNTH_CUVIS)
+        return k < 2 ? scene->spectra + k * scene->stride : NULL;
+    size_t endmembers = scene->spec.endmembers;
+    if (k >= endmembers + SYNTH_TARGETS)
         return NULL;
-    size_t row = scene->spec.preset == SYNTH_SCENE && k == endmembers ? SYNTH_LAST : k;
-    return scene->spectra + row * scene->stride;
+    return scene->spectra + (k < endmembers ? k : SYNTH_LAST + k - endmembers) * scene->stride;
 }
 
 static enum yp_status check_pixels(const char *what, const struct synth_scene *scene, uint64_t cube,

@@ -31,16 +31,22 @@ enum synth_preset {
      *   y = gain (x + sqrt(a x + b) z) + offset       what it reads; z standard normal
      *   value = y to the nearest multiple of 2^-bits, clipped to 0 .. 1 - 2^-bits
      *
-     * - e_k: `endmembers` reflectances in (0, 1), smooth, with absorption features; t: that of the
-     *   target. All are drawn from the seed and shared by its cubes.
+     * - e_k: `endmembers` reflectances in (0, 1), smooth, with absorption features, far apart in
+     *   brightness; all are drawn from the seed and shared by its cubes.
+     * - t: that of one of SYNTH_TARGETS targets, which are coloured like their surroundings (the
+     *   mean of all e_k) but have narrow features of their own, so that they hide in the directions
+     *   in which the background varies. One material alone would be a principal component of the
+     *   scene when there are many of it, and RX blind to it.
      * - a_k: abundances, the softmax over k of sharpness * g_k; g_k standard normal at every pixel,
-     *   value noise on a lattice of `correlation_px` pixels, so that neighbours look alike.
+     *   a quadratic B-spline through a lattice of `correlation_px` pixels, so that neighbours look
+     *   alike and beyond three times that nothing does.
      * - psi_k = 1 + variability (h + h' (2 w - 1)) / 2: no two places of a material are alike, in
      *   brightness and in slope. h and h' are fields like g, one pair for each k, halved and
      * clamped to [-1, 1], so psi_k stays within 1 +- variability. (Endmember variability as a
      * scaling of its own for each material: Drumetz et al., IEEE Trans. Image Process. 25(8),
      * 2016.)
-     * - S = 1 + shade * g, a field too, clamped to [1/4, 7/4].
+     * - S = 1 + shade * g + grain * z, g a field too, z standard normal at every pixel for itself
+     *   (what is finer than a pixel), clamped to [1/4, 7/4].
      * - tau: illumination, atmosphere and optics together, at most 1/2 so that bright pixels stay
      *   in range, falling to both ends of the spectrum; water vapour takes away the part `water`
      *   at the middle of its bands near 1400 and 1900 nm, 0.8 and 0.6 of that near 1130 and 940 nm.
@@ -86,6 +92,9 @@ enum synth_preset {
 /* Turns an option off that has a default other than none. */
 #define SYNTH_OFF (-1.0)
 
+/* Materials that targets of SYNTH_SCENE are of. */
+#define SYNTH_TARGETS 4
+
 /*
  * What to make. All options may stay 0, which means the default; where SYNTH_OFF is named, it
  * means none. An option of the other preset must stay 0.
@@ -100,9 +109,10 @@ struct synth_spec {
     size_t endmembers;        /* 2 to 7; default 6 */
     size_t correlation_px;    /* lattice pitch of the fields, 1 to 65536; default 16 */
     double first_nm, last_nm; /* 100 to 20,000, rising; default 400 and 2500 */
-    double sharpness;         /* 1e-9 to 20; default 2 */
+    double sharpness;         /* 1e-9 to 20; default 5 */
     double variability;       /* 1e-9 to 0.5; default 0.25; or OFF */
     double shade;             /* 1e-9 to 0.5; default 0.2; or OFF */
+    double grain;             /* 1e-9 to 0.5; default 0.1; or OFF */
     double water;             /* 1e-9 to 1; default 0.97; or OFF */
     double path;              /* 1e-9 to 1; default 0.1; or OFF */
     double snr_db;            /* 1 to 120; default 40; or OFF: no noise */
@@ -131,7 +141,7 @@ void synth_scene_destroy(struct synth_scene *scene);
 
 /* The bytes that synth_scene_create() will take from the device, exactly; 0 with yp_last_error()
  * set when the spec is not allowed. With S = channels rounded up to a multiple of 16: a header
- * below 512 bytes; SCENE: 109 S, and 4 width S with striping; CUVIS: 13 S + 4 (height + width);
+ * below 512 bytes; SCENE: 133 S, and 4 width S with striping; CUVIS: 13 S + 4 (height + width);
  * each table rounded up to 64. Nothing else is taken, then or later; a tile uses less than 64 KiB
  * of stack. */
 size_t synth_scene_bytes(const struct synth_spec *spec);
@@ -144,13 +154,13 @@ const struct synth_spec *synth_scene_spec(const struct synth_scene *scene);
 const float *synth_scene_wavelengths(const struct synth_scene *scene);
 /* (channels): 0 where water takes more than 70 % of the light, else 1. */
 const uint8_t *synth_scene_good_bands(const struct synth_scene *scene);
-/* (channels): reflectance of endmember k < endmembers; k = endmembers: of the target. CUVIS has
+/* (channels): reflectance of endmember k < endmembers, then of the SYNTH_TARGETS targets. CUVIS has
  * two, normal and anomaly. NULL for another k. */
 const float *synth_scene_spectrum(const struct synth_scene *scene, size_t k);
 
 /* What is known of a tile beside its values. Each is the caller's, or NULL: not wanted. */
 struct synth_truth {
-    uint8_t *labels;   /* (pixels): 1 on a target or anomaly, else 0 */
+    uint8_t *labels;   /* (pixels): 0, on a target 1 + its number, in a disc of CUVIS 1 */
     float *fill;       /* (pixels): f; CUVIS: 1 in a disc */
     float *abundances; /* (pixels, endmembers): (1 - f) a_k, which with f sum to 1; CUVIS: none,
                           must be NULL */

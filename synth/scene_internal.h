@@ -5,9 +5,12 @@
 #include "philox.h"
 #include "scene.h"
 
-/* Slots of a pixel: up to 7 endmembers, then the target; on the lattice the last is shade. */
+/* Slots of a pixel: up to 7 endmembers, then its target; on the lattice the last is shade. */
 #define SYNTH_LANES 8
 #define SYNTH_LAST (SYNTH_LANES - 1)
+
+/* Rows of the tables of spectra: the endmembers, zeros, from SYNTH_LAST on the targets. */
+#define SYNTH_ROWS (SYNTH_LAST + SYNTH_TARGETS)
 
 /* Tables are padded to this many floats a row (64 bytes), with zeros. */
 #define SYNTH_PAD 16
@@ -25,12 +28,13 @@ struct synth_scene {
 
     float *wavelengths; /* stride */
     uint8_t *good;      /* stride */
-    /* SCENE: SYNTH_LANES x stride, the endmembers, zeros, and last the target.
+    /* SCENE: SYNTH_ROWS x stride.
      * CUVIS: 2 x stride, normal and anomaly. */
     float *spectra;
 
     /* SCENE */
-    float *levels, *slopes; /* SYNTH_LANES x stride each: tau e_k, and that times 2 w - 1 */
+    float *levels;          /* SYNTH_ROWS x stride: tau e_k and tau t */
+    float *slopes;          /* SYNTH_LANES x stride: tau e_k (2 w - 1) */
     float *path;            /* stride */
     uint32_t *columns;      /* width x stride: gain - 1 and offset, a bf16 each; NULL: none */
     float photon, read;     /* a and b of the noise variance */

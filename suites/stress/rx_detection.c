@@ -37,7 +37,7 @@ static void judge(struct yp_case *t, const struct scene_tiles *tiles, const floa
     scene_tiles_labels(tiles, t, tiles->scale.cubes, labels);
     size_t targets = 0;
     for (size_t i = 0; i < places; i++)
-        targets += labels[i];
+        targets += labels[i] != 0;
     struct rx_ranking *ranking = rx_ranking_create(yp_device(t), targets);
     yp_require(t, ranking != NULL, "%s", yp_last_error());
     yp_ok(t, rx_ranking_targets(ranking, scores, labels, places));

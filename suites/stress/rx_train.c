@@ -77,8 +77,7 @@ static enum yp_status begin(struct training *f)
 YP_TEST(rx, train, .tags = "stress", .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
         .timeout = 300,
         .budgets = YP_BUDGETS(yp_min_share("train", 0.002), yp_max_peak(YP_HOST, 32 * YP_MIB),
-                              yp_max_resident(64 * YP_MIB), yp_max_value("loss ratio", 1),
-                              yp_min_value("roc auc", 0.85)))
+                              yp_max_resident(64 * YP_MIB), yp_max_value("loss ratio", 1)))
 {
     bool small = strcmp(yp_case_name(t), "small") == 0;
     struct scale s = scale_named(t, yp_case_name(t));

@@ -1,0 +1,429 @@
+#include "cube_statistics.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <string.h>
+
+#define CHUNK 512 /* pixels that go through the matrix products at once */
+
+static const size_t lags[CUBE_LAGS] = {1, 8, 32};
+
+/* -- chi-square --------------------------------------------------------------------------- */
+
+/* Q(a, x), the upper regularised incomplete gamma function: the series of the lower one where it
+ * converges fast, else the continued fraction (Lentz). */
+static double gamma_above(double a, double x)
+{
+    if (x <= 0)
+        return 1;
+    double front = exp(a * log(x) - x - lgamma(a));
+    if (x < a + 1) {
+        double term = 1 / a, sum = term;
+        for (double k = a + 1; term > 1e-17 * sum; k++)
+            sum += term *= x / k;
+        return 1 - front * sum;
+    }
+    double b = x + 1 - a, c = 1e300, d = 1 / b, h = d, change = 0;
+    for (int i = 1; i < 100000 && fabs(change - 1) > 1e-16; i++) {
+        double an = -i * (i - a);
+        b += 2;
+        d = 1 / (an * d + b);
+        c = b + an / c;
+        change = c * d;
+        h *= change;
+    }
+    return front * h;
+}
+
+double chi_square_above(double degrees, double x)
+{
+    return gamma_above(degrees / 2, x / 2);
+}
+
+double chi_square_quantile(double degrees, double p)
+{
+    double low = 0, high = degrees + 100 * sqrt(2 * degrees) + 100;
+    for (int i = 0; i < 200 && high - low > 1e-14 * high; i++) {
+        double middle = (low + high) / 2;
+        *(chi_square_above(degrees, middle) > p ? &low : &high) = middle;
+    }
+    return (low + high) / 2;
+}
+
+/* -- work space --------------------------------------------------------------------------- */
+
+struct work {
+    size_t pixels, channels, count; /* of the cube; count: channels that count */
+    size_t *channel;                /* (count): their numbers */
+    char *counts;                   /* (pixels) */
+    double *mean, *values, *others; /* (channels) each; eigenvalues, those of the correlation */
+    double *matrix, *second;        /* (channels, channels) each; matrix: vectors in its rows */
+    double *rows, *turned;          /* (CHUNK, channels) each */
+    double *lapack;                 /* what dsyevd asks for */
+    lapack_int *integers;
+    lapack_int lapack_count, integer_count;
+    double *scores; /* (pixels); scratch of the SNR before */
+};
+
+static void *take(char **at, size_t bytes)
+{
+    void *part = *at;
+    *at += (bytes + 63) / 64 * 64;
+    return part;
+}
+
+static size_t lay_out(struct work *w, const struct cube_view *cube, char *base)
+{
+    char *at = base;
+    size_t n = w->pixels = cube->height * cube->width, c = w->channels = cube->channels;
+    w->channel = take(&at, c * sizeof *w->channel);
+    w->counts = take(&at, n);
+    w->mean = take(&at, c * sizeof(double));
+    w->values = take(&at, c * sizeof(double));
+    w->others = take(&at, c * sizeof(double));
+    w->matrix = take(&at, c * c * sizeof(double));
+    w->second = take(&at, c * c * sizeof(double));
+    w->rows = take(&at, CHUNK * c * sizeof(double));
+    w->turned = take(&at, CHUNK * c * sizeof(double));
+    w->scores = take(&at, n * sizeof(double));
+    w->lapack_count = (lapack_int)(1 + 6 * c + 2 * c * c);
+    w->integer_count = (lapack_int)(3 + 5 * c);
+    w->lapack = take(&at, (size_t)w->lapack_count * sizeof(double));
+    w->integers = take(&at, (size_t)w->integer_count * sizeof *w->integers);
+    return (size_t)(at - base);
+}
+
+size_t cube_statistics_bytes(const struct cube_view *cube)
+{
+    static char nothing;
+    struct work w;
+    return lay_out(&w, cube, &nothing);
+}
+
+/* -- what counts -------------------------------------------------------------------------- */
+
+static bool channel_counts(const struct cube_view *cube, size_t pixels, size_t c)
+{
+    size_t finite = 0;
+    float low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < pixels; i++) {
+        float x = cube->values[i * cube->channels + c];
+        if (!isfinite(x))
+            continue;
+        finite++;
+        low = x < low ? x : low;
+        high = x > high ? x : high;
+    }
+    return 2 * finite >= pixels && low < high;
+}
+
+static void find_what_counts(const struct cube_view *cube, struct work *w,
+                             struct cube_statistics *out)
+{
+    w->count = 0;
+    for (size_t c = 0; c < w->channels; c++)
+        if (channel_counts(cube, w->pixels, c))
+            w->channel[w->count++] = c;
+    out->channels = w->count;
+    out->pixels = 0;
+    for (size_t i = 0; i < w->pixels; i++) {
+        w->counts[i] = 1;
+        for (size_t k = 0; k < w->count && w->counts[i]; k++)
+            w->counts[i] = (char)isfinite(cube->values[i * w->channels + w->channel[k]]);
+        out->pixels += (size_t)w->counts[i];
+    }
+}
+
+/* -- covariance and what follows from it -------------------------------------------------- */
+
+/* The next pixels that count from *pixel on, around the mean, into w->rows; how many. */
+static size_t next_rows(const struct cube_view *cube, const struct work *w, size_t *pixel,
+                        size_t at[CHUNK])
+{
+    size_t rows = 0;
+    for (; *pixel < w->pixels && rows < CHUNK; ++*pixel) {
+        if (!w->counts[*pixel])
+            continue;
+        const float *x = cube->values + *pixel * w->channels;
+        for (size_t k = 0; k < w->count; k++)
+            w->rows[rows * w->count + k] = (double)x[w->channel[k]] - w->mean[k];
+        at[rows++] = *pixel;
+    }
+    return rows;
+}
+
+static void find_mean(const struct cube_view *cube, struct work *w, double pixels)
+{
+    memset(w->mean, 0, w->count * sizeof *w->mean);
+    for (size_t i = 0; i < w->pixels; i++)
+        for (size_t k = 0; k < w->count && w->counts[i]; k++)
+            w->mean[k] += (double)cube->values[i * w->channels + w->channel[k]] / pixels;
+}
+
+/* Upper triangles (row-major) of the covariance to matrix, of the correlation to second. */
+static void find_covariance(const struct cube_view *cube, struct work *w, double pixels)
+{
+    int c = (int)w->count;
+    size_t at[CHUNK], pixel = 0, rows;
+    memset(w->matrix, 0, w->count * w->count * sizeof *w->matrix);
+    while ((rows = next_rows(cube, w, &pixel, at)) > 0)
+        cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, c, (int)rows, 1 / (pixels - 1), w->rows,
+                    c, 1, w->matrix, c);
+    memcpy(w->second, w->matrix, w->count * w->count * sizeof *w->second);
+    cblas_dsyr(CblasRowMajor, CblasUpper, c, 1, w->mean, 1, w->second, c);
+}
+
+/* The upper triangle by rows is the lower by columns, which LAPACK takes without a copy. */
+static bool decompose(const struct work *w, char vectors, double *matrix, double *values)
+{
+    lapack_int c = (lapack_int)w->count;
+    return LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, vectors, 'L', c, matrix, c, values, w->lapack,
+                               w->lapack_count, w->integers, w->integer_count) == 0;
+}
+
+/* Eigenvalues, rising, to values and others; eigenvectors to the rows of matrix. */
+static enum yp_status find_eigenvalues(struct work *w)
+{
+    if (decompose(w, 'V', w->matrix, w->values) && decompose(w, 'N', w->second, w->others))
+        return YP_OK;
+    return yp_set_error(YP_INVALID,
+                        "cube_statistics: the eigenvalues of the covariance of %zu "
+                        "channels did not converge",
+                        w->count);
+}
+
+static void judge_spectrum(const struct work *w, struct cube_statistics *out)
+{
+    static const size_t first[CUBE_SHARES] = {1, 3, 10};
+    double trace = 0, sum = 0;
+    for (size_t k = 0; k < w->count; k++)
+        trace += w->values[k];
+    out->components_99 = out->components_999 = w->count;
+    for (size_t k = 0; k < w->count; k++) {
+        sum += w->values[w->count - 1 - k];
+        for (int i = 0; i < CUBE_SHARES; i++)
+            if (k < first[i])
+                out->share[i] = sum / trace;
+        if (sum >= 0.99 * trace && out->components_99 == w->count)
+            out->components_99 = k + 1;
+        if (sum >= 0.999 * trace && out->components_999 == w->count)
+            out->components_999 = k + 1;
+    }
+}
+
+/* The k-th eigenvalues of correlation and covariance differ by chance with a variance of about
+ * 2 (l^2 + m^2) / n; 3.0902 standard deviations are passed once in 1,000. */
+static void judge_dimension(const struct work *w, struct cube_statistics *out)
+{
+    out->virtual_dimension = 0;
+    for (size_t k = 0; k < w->count; k++) {
+        double l = w->others[k], m = w->values[k];
+        out->virtual_dimension +=
+            l - m > 3.0902323 * sqrt(2 * (l * l + m * m) / (double)out->pixels);
+    }
+}
+
+/* -- scores ------------------------------------------------------------------------------- */
+
+/* w->scores gets those of the pixels that count, side by side; the directions whose variance is
+ * not lost in the rounding of the largest are their degrees of freedom. */
+static size_t find_scores(const struct cube_view *cube, struct work *w)
+{
+    int c = (int)w->count;
+    double least = 1e-13 * w->values[w->count - 1];
+    size_t at[CHUNK], pixel = 0, rows, done = 0, rank = 0;
+    for (size_t k = 0; k < w->count; k++)
+        rank += w->values[k] > least;
+    while ((rows = next_rows(cube, w, &pixel, at)) > 0) {
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, c, c, 1, w->rows, c,
+                    w->matrix, c, 0, w->turned, c);
+        for (size_t i = 0; i < rows; i++) {
+            double score = 0;
+            for (size_t k = w->count - rank; k < w->count; k++) {
+                double y = w->turned[i * w->count + k];
+                score += y * y / w->values[k];
+            }
+            w->scores[done++] = score;
+        }
+    }
+    return rank;
+}
+
+/* Mean log density of scores of a multivariate t with v degrees of freedom and this covariance:
+ * s / c * v / (v - 2) is F(c, v). Terms without v are left out. */
+static double likelihood(const double *scores, size_t n, double c, double v)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += log1p(scores[i] / (v - 2));
+    return lgamma((v + c) / 2) - lgamma(v / 2) - c / 2 * log(v - 2) - (v + c) / 2 * sum / (double)n;
+}
+
+/* Golden section on the logarithm of v - 2. */
+static double most_likely_degrees(const double *scores, size_t n, double c)
+{
+    const double golden = 0.6180339887498949;
+    double low = log(0.01), high = log(1e6);
+    while (high - low > 1e-4) {
+        double a = high - golden * (high - low), b = low + golden * (high - low);
+        if (likelihood(scores, n, c, 2 + exp(a)) < likelihood(scores, n, c, 2 + exp(b)))
+            low = a;
+        else
+            high = b;
+    }
+    return 2 + exp((low + high) / 2);
+}
+
+static void judge_scores(const struct cube_view *cube, struct work *w, struct cube_statistics *out)
+{
+    static const double above[CUBE_TAILS] = {0.01, 0.001, 0.0001};
+    double rank = (double)find_scores(cube, w);
+    for (int i = 0; i < CUBE_TAILS; i++) {
+        double limit = chi_square_quantile(rank, above[i]);
+        size_t count = 0;
+        for (size_t k = 0; k < out->pixels; k++)
+            count += w->scores[k] > limit;
+        out->tail[i] = (double)count / (above[i] * (double)out->pixels);
+    }
+    out->degrees = most_likely_degrees(w->scores, out->pixels, rank);
+}
+
+/* -- space and noise ---------------------------------------------------------------------- */
+
+struct pairs {
+    double n, x, y, xx, yy, xy;
+};
+
+static double correlation_of(const struct pairs *p)
+{
+    return (p->n * p->xy - p->x * p->y) /
+           sqrt((p->n * p->xx - p->x * p->x) * (p->n * p->yy - p->y * p->y));
+}
+
+/* Of channel k, `lag` pixels apart along rows (across) or columns. */
+static double channel_correlation(const struct cube_view *cube, const struct work *w, size_t k,
+                                  size_t lag, bool across)
+{
+    size_t step = across ? lag : lag * cube->width, c = w->channel[k];
+    size_t height = across ? cube->height : cube->height - lag;
+    size_t width = across ? cube->width - lag : cube->width;
+    struct pairs p = {0};
+    for (size_t row = 0; row < height; row++)
+        for (size_t i = row * cube->width; i < row * cube->width + width; i++) {
+            if (!w->counts[i] || !w->counts[i + step])
+                continue;
+            double x = (double)cube->values[i * w->channels + c] - w->mean[k];
+            double y = (double)cube->values[(i + step) * w->channels + c] - w->mean[k];
+            p.n++, p.x += x, p.y += y, p.xx += x * x, p.yy += y * y, p.xy += x * y;
+        }
+    return correlation_of(&p);
+}
+
+static void judge_space(const struct cube_view *cube, const struct work *w,
+                        struct cube_statistics *out)
+{
+    for (int i = 0; i < CUBE_LAGS; i++) {
+        out->correlation[i] = NAN;
+        if (lags[i] + 1 >= cube->width || lags[i] + 1 >= cube->height)
+            continue;
+        double sum = 0;
+        for (size_t k = 0; k < w->count; k++)
+            for (int across = 0; across < 2; across++)
+                sum += channel_correlation(cube, w, k, lags[i], across) / 2;
+        out->correlation[i] = sum / (double)w->count;
+    }
+}
+
+/* Puts the values below number `want` (counted as if sorted) before it; returns it. Hoare. */
+static double select_value(double *values, size_t n, size_t want)
+{
+    size_t low = 0, high = n - 1;
+    while (low < high) {
+        double pivot = values[low + (high - low) / 2];
+        size_t i = low, j = high;
+        for (;;) {
+            while (values[i] < pivot)
+                i++;
+            while (values[j] > pivot)
+                j--;
+            if (i >= j)
+                break;
+            double swap = values[i];
+            values[i++] = values[j];
+            values[j--] = swap;
+        }
+        if (want <= j)
+            high = j;
+        else
+            low = j + 1;
+    }
+    return values[want];
+}
+
+/* The upper one of an even number. */
+static double median(double *values, size_t n)
+{
+    return n == 0 ? NAN : select_value(values, n, n / 2);
+}
+
+/* The median of a normal's size is 0.6745 of its standard deviation; a second difference has six
+ * times the variance of its terms. */
+static double channel_noise(const struct cube_view *cube, struct work *w, size_t k)
+{
+    size_t n = 0, c = w->channel[k], step = cube->width;
+    for (size_t i = 0; i + 2 * step < w->pixels; i++) {
+        if (!w->counts[i] || !w->counts[i + step] || !w->counts[i + 2 * step])
+            continue;
+        double a = (double)cube->values[i * w->channels + c];
+        double b = (double)cube->values[(i + step) * w->channels + c];
+        double d = (double)cube->values[(i + 2 * step) * w->channels + c];
+        w->scores[n++] = fabs(a - 2 * b + d);
+    }
+    return median(w->scores, n) / 0.6744897501960817 / sqrt(6);
+}
+
+/* Uses w->scores, and w->others, which the dimension is done with. */
+static void judge_noise(const struct cube_view *cube, struct work *w, struct cube_statistics *out)
+{
+    for (size_t k = 0; k < w->count; k++)
+        w->others[k] = fabs(w->mean[k]) / channel_noise(cube, w, k);
+    out->snr_db = 20 * log10(median(w->others, w->count));
+}
+
+/* -- all of it ---------------------------------------------------------------------------- */
+
+static enum yp_status judge(const struct cube_view *cube, struct work *w,
+                            struct cube_statistics *out)
+{
+    find_what_counts(cube, w, out);
+    if (w->count == 0 || out->pixels < w->count + 2)
+        return yp_set_error(YP_INVALID,
+                            "cube_statistics: %zu pixels and %zu channels count: must be at least "
+                            "1 channel and 2 pixels more than channels",
+                            out->pixels, w->count);
+    find_mean(cube, w, (double)out->pixels);
+    find_covariance(cube, w, (double)out->pixels);
+    enum yp_status status = find_eigenvalues(w);
+    if (status != YP_OK)
+        return status;
+    judge_spectrum(w, out);
+    judge_dimension(w, out);
+    judge_scores(cube, w, out);
+    judge_space(cube, w, out);
+    judge_noise(cube, w, out);
+    return YP_OK;
+}
+
+enum yp_status cube_statistics(struct yp_device *device, const struct cube_view *cube,
+                               struct cube_statistics *out)
+{
+    struct work w;
+    char *room = yp_device_alloc(device, cube_statistics_bytes(cube));
+    if (room == NULL)
+        return YP_OUT_OF_MEMORY;
+    lay_out(&w, cube, room);
+    enum yp_status status = judge(cube, &w, out);
+    yp_device_free(device, room);
+    return status;
+}

@@ -1,0 +1,56 @@
+/*
+ * What tells a real scene from a made one: statistics of any cube, in double, whoever made it.
+ *
+ * A channel counts when it is finite in at least half of the pixels and not constant there; a pixel
+ * when it is finite in all channels that count.
+ */
+#ifndef SUITES_CUBE_STATISTICS_H
+#define SUITES_CUBE_STATISTICS_H
+
+#include <stddef.h>
+#include <yieldpoint/device.h>
+
+/* (height, width, channels), a pixel's channels side by side. */
+struct cube_view {
+    const float *values;
+    size_t height, width, channels;
+};
+
+enum { CUBE_SHARES = 3, CUBE_LAGS = 3, CUBE_TAILS = 3 };
+
+struct cube_statistics {
+    size_t pixels, channels; /* that count */
+    /* Of the covariance, whose eigenvalues fall: the part of its trace that the first 1, 3, 10
+     * have, and how many it takes for 99 % and for 99.9 %. */
+    double share[CUBE_SHARES];
+    size_t components_99, components_999;
+    /* Virtual dimensionality: sources of the mean that stand out of the noise, with a false alarm
+     * in 1,000 (Harsanyi, Farrand and Chang; Chang and Du, IEEE TGRS 42(3), 2004). */
+    size_t virtual_dimension;
+    /* Correlation of pixels 1, 8 and 32 apart, the mean over rows and columns and over channels;
+     * NaN where the cube is too small. */
+    double correlation[CUBE_LAGS];
+    /* Median over channels of the mean to the noise, 20 log10. Noise: the median of second
+     * differences down the columns, where striping does not show, as of a normal one. Texture finer
+     * than three pixels counts as noise. */
+    double snr_db;
+    /* RX scores by the cube's own mean and covariance: how many times as many are above the
+     * 0.99, 0.999 and 0.9999 quantile of chi-square as of normal pixels would be. */
+    double tail[CUBE_TAILS];
+    /* The most likely degrees of freedom of a multivariate t distribution with these scores; 1e6
+     * is as good as normal (Manolakis and Marden, IGARSS 2002). */
+    double degrees;
+};
+
+/* Bytes of accounted memory that cube_statistics() takes while it runs. */
+size_t cube_statistics_bytes(const struct cube_view *cube);
+
+/* YP_INVALID when there are fewer pixels that count than channels + 2, or no channel counts. */
+enum yp_status cube_statistics(struct yp_device *device, const struct cube_view *cube,
+                               struct cube_statistics *out);
+
+/* P(chi-square with `degrees` > x), and the x where it is `p`; to 1e-10 of themselves. */
+double chi_square_above(double degrees, double x);
+double chi_square_quantile(double degrees, double p);
+
+#endif
