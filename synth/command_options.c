@@ -57,7 +57,7 @@ const struct ypi_option ypi_synth_options[] = {
      "pixels over which neighbours look alike; 16"},
     SCENE_REAL("first-nm", first_nm, false, "wavelength of the first channel; 400"),
     SCENE_REAL("last-nm", last_nm, false, "wavelength of the last channel; 2500"),
-    SCENE_REAL("sharpness", sharpness, false, "how pure the pixels are; 2"),
+    SCENE_REAL("sharpness", sharpness, false, "how pure the pixels are; 5"),
     SCENE_REAL("variability", variability, true, "of a material from place to place; 0.25"),
     SCENE_REAL("shade", shade, true, "deviation of the illumination; 0.2"),
     SCENE_REAL("grain", grain, true, "the same, in every pixel for itself; 0.1"),

@@ -389,8 +389,7 @@ SCENES(channels_200, "side=256-channels=200");
 SCENES(large, "side=512-channels=200");
 
 /* The aim is 40 times the generator of cuvis.ai itself, of which 19 M values/s are known. */
-YP_RELATION(peers, scene_by_40, .tags = TAGS,
-            .budgets = YP_BUDGETS(yp_min_value("ratio", 40)),
+YP_RELATION(peers, scene_by_40, .tags = TAGS, .budgets = YP_BUDGETS(yp_min_value("ratio", 40)),
             .relation = yp_ratio(
                 "perf/peers.c::scene[side=256-channels=100-preset=scene-threads=2]",
                 "perf/peers.c::cuvis_scene[side=256-channels=100-random=legacy]", "scene"));
