@@ -17,7 +17,11 @@ static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *lab
 {
     (void)values, (void)labels;
     struct loaded_tiles *loaded = arg;
-    struct synth_tile *held = &loaded->held[omp_get_thread_num()];
+    int thread = omp_get_thread_num();
+    if (thread >= LOADED_CONSUMERS)
+        return yp_set_error(YP_INVALID, "thread %d takes a tile: at most %d threads may", thread,
+                            LOADED_CONSUMERS);
+    struct synth_tile *held = &loaded->held[thread];
     if (held->values != NULL)
         synth_loader_give_back(loaded->loader, held);
     enum yp_status status = synth_loader_take(loaded->loader, index, held);

@@ -96,7 +96,7 @@ uint64_t scene_tiles_hash_of(const struct scene_tiles *tiles, struct yp_case *t,
         struct scene_place p = scene_tiles_place(tiles, index);
         struct rx_tile tile = {.values = values};
         failed += source->yield(source->arg, index, values, NULL, &tile) != YP_OK;
-        sum += yp_hash_f32(p.cube * of_cube + p.first * channels, values, p.pixels * channels);
+        sum += yp_hash_f32(p.cube * of_cube + p.first * channels, tile.values, p.pixels * channels);
     }
     yp_device_free(yp_device(t), room);
     yp_require(t, failed == 0, "%d tiles could not be made", failed);

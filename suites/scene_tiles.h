@@ -1,5 +1,5 @@
 /*
- * A synthetic scene as the input of a detector: the one place where synth/ and models/ meet.
+ * A synthetic scene as the input of a detector: where synth/ and models/ meet.
  *
  * The cubes of a scene stand one after the other and are cut into tiles of `tile_pixels`; no tile
  * crosses a cube, so the last of a cube may be shorter. A tile is generated when it is asked for
@@ -46,7 +46,8 @@ struct scene_place scene_tiles_place(const struct scene_tiles *tiles, size_t ind
 /* yp_hash_f32 over all values of all cubes, or, where there are more than 100, of 100 cubes spread
  * evenly; by all OpenMP threads. Takes one tile a thread of the case's memory while it runs. */
 uint64_t scene_tiles_hash(const struct scene_tiles *tiles, struct yp_case *t);
-/* The same of another source that is cut in the same way and fills its tiles' room. */
+/* The same of another source that is cut in the same way; asked by two threads at most, once for a
+ * tile. */
 uint64_t scene_tiles_hash_of(const struct scene_tiles *tiles, struct yp_case *t,
                              const struct rx_source *source);
 

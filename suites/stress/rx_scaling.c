@@ -222,11 +222,12 @@ YP_TEST(rx, soak, .tags = "stress medium slow", .axes = YP_AXES(yp_axis_int("min
 /* 10,000 x 512 x 512 x 200: 524 G values, 2.1 TB if they were stored; `--set cubes=N` takes a
  * slice. Once through, generated and fitted tile by tile. */
 YP_TEST(rx, xl, .tags = "stress slow", .cases = YP_CASES(yp_case_of("xl")),
-        .axes = YP_AXES(yp_axis_int("cubes", 10000)), .timeout = 14400,
+        .axes = YP_AXES(yp_axis_int("cubes", 10000)), .timeout = 7200,
         .budgets = YP_BUDGETS(yp_min_share("fit", 0.1), yp_max_peak(YP_HOST, 512 * YP_MIB),
                               yp_max_resident(512 * YP_MIB), yp_min_value("auc", 0.95)))
 {
     struct scale s = scale_named(t, "xl");
+    yp_require(t, yp_int(t, "cubes") > 0, "cubes is %lld: at least 1", yp_int(t, "cubes"));
     s.cubes = (size_t)yp_int(t, "cubes");
     struct scene_tiles tiles;
     scene_tiles_open(&tiles, t, &s, TILE_PIXELS);

@@ -1,14 +1,11 @@
 /* Two-phase training of the whole pipeline: statistics, then gradients; its oracles, and that a run
  * which was interrupted ends where one that was not does. */
+#include "file_tiles.h"
 #include "rx/nodes.h"
 #include "rx/train.h"
-#include "scene_tiles.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define TILE_PIXELS 4096
 #define THREADS 2
@@ -148,10 +145,10 @@ YP_TEST(rx, train_resumes, .tags = "stress small", .timeout = 120)
     training_open(&f, t, &s, THREADS, 2, 2);
     size_t bytes = f.objective.parameters * sizeof(float);
     training_close(&f);
-    char checkpoint[] = "/tmp/yieldpoint-checkpoint-XXXXXX";
-    int file = mkstemp(checkpoint);
-    yp_require(t, file >= 0, "no file '%s' for a checkpoint", checkpoint);
-    close(file);
+    struct scratch scratch;
+    char checkpoint[512];
+    scratch_open(&scratch, t);
+    scratch_path(&scratch, "checkpoint", checkpoint);
     float *whole = yp_alloc(t, bytes);
     float *other = yp_alloc(t, bytes);
     run(t, &s, THREADS, 0, checkpoint, whole);
@@ -162,7 +159,7 @@ YP_TEST(rx, train_resumes, .tags = "stress small", .timeout = 120)
     }
     run(t, &s, 1, 3, checkpoint, other);
     yp_expect(t, memcmp(whole, other, bytes) == 0, "one thread: other bits");
-    unlink(checkpoint);
+    scratch_close(&scratch);
 }
 
 /* -- gradients of whole pipelines ---------------------------------------------------------- */

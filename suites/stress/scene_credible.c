@@ -1,15 +1,13 @@
 /* Is the default scene like a real one? Its statistics against those of real scenes, and against a
  * user's own cube with --cube FILE. */
-#include "../cube_statistics.h"
+#include "cube_statistics.h"
+#include "file_tiles.h"
 #include "synth/scene.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yieldpoint/yieldpoint.h>
-
-#include "synth/cube_file.h"
 
 /* Of cube_statistics; correlation 32 pixels apart is left out, it is chance in all but one. */
 enum { FIGURES = 13 };
@@ -192,39 +190,17 @@ static struct cube_view read_cube(struct yp_case *t, const char *path)
     yp_ok(t, status);
     return cube;
 }
-/* Without a cube of the user's: the default scene, through a file all the same. Writes the file's
- * name to `path`, in a directory of its own. */
-static void write_scene(struct yp_case *t, char path[64])
+/* Without a cube of the user's: the default scene, through a file all the same. */
+static void write_own(struct yp_case *t, struct scratch *scratch, char path[512])
 {
-    enum { SIDE = 100, CHANNELS = 200 };
-    struct synth_spec spec = {
-        .height = SIDE, .width = SIDE, .channels = CHANNELS, .seed = yp_seed(t)};
-    struct synth_scene *scene = synth_scene_create(yp_device(t), &spec);
-    yp_require(t, scene != NULL, "%s", yp_last_error());
-    float *values = yp_alloc(t, (size_t)SIDE * SIDE * CHANNELS * sizeof *values);
-    yp_ok(t, synth_scene_tile(scene, 0, 0, (size_t)SIDE * SIDE, values, NULL));
-    yp_require(t, mkdtemp(path) != NULL, "%s cannot be made", path);
-    strcat(path, "/cube.img");
-    struct synth_cube_info info = {.format = SYNTH_ENVI,
-                                   .interleave = SYNTH_BIL,
-                                   .height = SIDE,
-                                   .width = SIDE,
-                                   .channels = CHANNELS,
-                                   .wavelengths = synth_scene_wavelengths(scene)};
-    struct synth_cube_writer *writer = synth_cube_create(yp_device(t), path, &info, SYNTH_REFUSE);
-    yp_require(t, writer != NULL, "%s", yp_last_error());
-    yp_ok(t, synth_cube_write(writer, 0, 0, (size_t)SIDE * SIDE, values));
-    yp_ok(t, synth_cube_commit(writer));
-    synth_scene_destroy(scene);
-}
-
-static void remove_scene(char path[64])
-{
-    remove(path);
-    strcpy(strrchr(path, '.'), ".hdr");
-    remove(path);
-    *strrchr(path, '/') = '\0';
-    remove(path);
+    struct scale s = {.cubes = 1, .height = 100, .width = 100, .channels = 200};
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, &s, 1000);
+    scratch_path(scratch, "cube.img", path);
+    struct synth_cube_info info = scene_tiles_info(&tiles);
+    info.interleave = SYNTH_BIL;
+    scene_tiles_write(&tiles, t, scratch, path, &info);
+    scene_tiles_close(&tiles);
 }
 
 /* The user's cube, the default scene and the real ones beside each other (-s shows it). What a cube
@@ -233,13 +209,17 @@ YP_TEST(synth, credible_cube, .tags = "stress small",
         .axes = YP_AXES(yp_axis_string("cube", "generated")), .timeout = 600, .parallel = true)
 {
     const char *path = yp_string(t, "cube");
-    char own_path[64] = "/tmp/yieldpoint-cube-XXXXXX";
     bool generated = strcmp(path, "generated") == 0;
-    if (generated)
-        write_scene(t, own_path);
+    struct scratch scratch;
+    char own_path[512];
+    if (generated) {
+        scratch_open(&scratch, t);
+        write_own(t, &scratch, own_path);
+    }
     struct cube_view cube = read_cube(t, generated ? own_path : path);
     if (generated)
-        remove_scene(own_path);
+        scratch_close(&scratch);
+    yp_data_hash(t, yp_hash_f32(0, cube.values, cube.height * cube.width * cube.channels));
     struct cube_statistics statistics;
     yp_ok(t, cube_statistics(yp_device(t), &cube, &statistics));
     double own[FIGURES], scene[FIGURES];

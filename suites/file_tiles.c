@@ -1,0 +1,134 @@
+#include "file_tiles.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define WRITERS 2
+
+static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *labels,
+                            struct rx_tile *tile)
+{
+    (void)labels;
+    const struct file_tiles *files = arg;
+    size_t cube = index / files->tiles_per_cube;
+    size_t first = index % files->tiles_per_cube * files->source.tile_pixels;
+    size_t left = files->cube_pixels - first;
+    tile->pixels = left < files->source.tile_pixels ? left : files->source.tile_pixels;
+    return synth_cube_read(files->file, cube, first, tile->pixels, values);
+}
+
+void file_tiles_open(struct file_tiles *files, struct yp_case *t, const char *path,
+                     size_t tile_pixels)
+{
+    *files = (struct file_tiles){.file = synth_cube_open(yp_device(t), path, SYNTH_SCALED)};
+    yp_require(t, files->file != NULL, "%s", yp_last_error());
+    const struct synth_cube_info *info = synth_cube_info(files->file);
+    files->cube_pixels = info->height * info->width;
+    files->tiles_per_cube = (files->cube_pixels + tile_pixels - 1) / tile_pixels;
+    files->source = (struct rx_source){.channels = info->channels,
+                                       .tile_pixels = tile_pixels,
+                                       .tiles = info->cubes * files->tiles_per_cube,
+                                       .yield = yield,
+                                       .arg = files};
+}
+
+void file_tiles_close(struct file_tiles *files)
+{
+    synth_cube_close(files->file);
+    files->file = NULL;
+}
+
+uint64_t file_tiles_hash(const struct file_tiles *files, struct yp_case *t)
+{
+    const struct rx_source *source = &files->source;
+    float *values = yp_alloc(t, source->tile_pixels * source->channels * sizeof *values);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < source->tiles; i++) {
+        struct rx_tile tile = {.values = values};
+        yp_ok(t, source->yield(source->arg, i, values, NULL, &tile));
+        size_t before = i / files->tiles_per_cube * files->cube_pixels +
+                        i % files->tiles_per_cube * source->tile_pixels;
+        sum += yp_hash_f32(before * source->channels, values, tile.pixels * source->channels);
+    }
+    return sum;
+}
+
+void scratch_open(struct scratch *scratch, struct yp_case *t)
+{
+    const char *under = getenv("TMPDIR");
+    snprintf(scratch->directory, sizeof scratch->directory, "%s/yieldpoint-XXXXXX",
+             under != NULL && under[0] != '\0' ? under : "/tmp");
+    yp_require(t, mkdtemp(scratch->directory) != NULL, "%s: %s", scratch->directory,
+               strerror(errno));
+}
+
+void scratch_path(const struct scratch *scratch, const char *name, char path[512])
+{
+    snprintf(path, 512, "%s/%s", scratch->directory, name);
+}
+
+void scratch_close(struct scratch *scratch)
+{
+    DIR *directory = opendir(scratch->directory);
+    if (directory == NULL)
+        return;
+    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory))
+        unlinkat(dirfd(directory), entry->d_name, 0); /* not . and .. */
+    closedir(directory);
+    rmdir(scratch->directory);
+}
+
+struct synth_cube_info scene_tiles_info(const struct scene_tiles *tiles)
+{
+    const struct scale *s = &tiles->scale;
+    return (struct synth_cube_info){.cubes = s->cubes,
+                                    .height = s->height,
+                                    .width = s->width,
+                                    .channels = s->channels,
+                                    .wavelengths = synth_scene_wavelengths(tiles->scene)};
+}
+
+static bool has_room(const char *directory, uint64_t bytes)
+{
+    struct statvfs room;
+    return statvfs(directory, &room) != 0 ||
+           (uint64_t)room.f_bavail * (uint64_t)room.f_frsize > bytes;
+}
+
+void scene_tiles_write(const struct scene_tiles *tiles, struct yp_case *t, struct scratch *scratch,
+                       const char *path, const struct synth_cube_info *info)
+{
+    uint64_t bytes = synth_cube_bytes(info);
+    if (!has_room(scratch->directory, bytes)) {
+        scratch_close(scratch);
+        yp_skip(t, "no room for %.1f GB under %s", (double)bytes / 1e9, scratch->directory);
+    }
+    struct synth_cube_writer *writer = synth_cube_create(yp_device(t), path, info, SYNTH_REPLACE);
+    if (writer == NULL) {
+        scratch_close(scratch);
+        yp_fail(t, "%s", yp_last_error());
+    }
+    size_t most = tiles->source.tile_pixels * tiles->scale.channels;
+    float *room = yp_alloc(t, WRITERS * most * sizeof *room);
+    int failed = 0;
+#pragma omp parallel for schedule(dynamic) num_threads(WRITERS) reduction(+ : failed)
+    for (size_t i = 0; i < tiles->source.tiles; i++) {
+        float *values = room + (size_t)omp_get_thread_num() * most;
+        struct scene_place p = scene_tiles_place(tiles, i);
+        failed +=
+            synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values, NULL) != YP_OK ||
+            synth_cube_write(writer, p.cube, p.first, p.pixels, values) != YP_OK;
+    }
+    if (failed > 0) {
+        synth_cube_abandon(writer);
+        scratch_close(scratch);
+        yp_fail(t, "%d tiles could not be written to %s", failed, path);
+    }
+    yp_ok(t, synth_cube_commit(writer));
+}

@@ -1,0 +1,104 @@
+/* Cube files: writing and reading, over interleaves and types. Written to the disk and synced, read
+ * from the page cache. */
+#include "file_tiles.h"
+
+#include <string.h>
+
+#define TILE_PIXELS 4096
+
+static enum synth_interleave interleave_named(const char *name)
+{
+    return strcmp(name, "bsq") == 0 ? SYNTH_BSQ : strcmp(name, "bil") == 0 ? SYNTH_BIL : SYNTH_BIP;
+}
+
+struct subject {
+    struct scene_tiles tiles;
+    struct kept_tiles kept;
+    struct synth_cube_info info;
+    struct scratch scratch;
+    char path[512];
+};
+
+static void subject_open(struct subject *f, struct yp_case *t)
+{
+    struct scale s = {.cubes = 1, .height = 256, .width = 256, .channels = 100};
+    scene_tiles_open(&f->tiles, t, &s, TILE_PIXELS);
+    kept_tiles_open(&f->kept, t, &f->tiles);
+    f->info = scene_tiles_info(&f->tiles);
+    f->info.interleave = interleave_named(yp_string(t, "interleave"));
+    f->info.type = strcmp(yp_string(t, "type"), "uint16") == 0 ? SYNTH_U16 : SYNTH_F32;
+    f->info.scale = f->info.type == SYNTH_U16 ? 65536 : 0;
+    scratch_open(&f->scratch, t);
+    scratch_path(&f->scratch, "cube.img", f->path);
+}
+
+static enum yp_status write_all(struct subject *f, struct yp_device *device)
+{
+    struct synth_cube_writer *writer = synth_cube_create(device, f->path, &f->info, SYNTH_REPLACE);
+    if (writer == NULL)
+        return YP_IO;
+    enum yp_status status = YP_OK;
+    size_t step = TILE_PIXELS * f->kept.source.channels;
+    for (size_t i = 0; i < f->kept.source.tiles && status == YP_OK; i++)
+        status = synth_cube_write(writer, 0, i * TILE_PIXELS, f->kept.pixels[i],
+                                  f->kept.values + i * step);
+    if (status != YP_OK) {
+        synth_cube_abandon(writer);
+        return status;
+    }
+    return synth_cube_commit(writer);
+}
+
+static double file_bytes(const struct subject *f)
+{
+    return scale_values(&f->tiles.scale) * (f->info.type == SYNTH_U16 ? 2 : 4);
+}
+
+static void subject_close(struct subject *f)
+{
+    scratch_close(&f->scratch);
+    scene_tiles_close(&f->tiles);
+}
+
+#define AXES \
+    YP_AXES(yp_axis_string("interleave", "bip", "bil", "bsq"), \
+            yp_axis_string("type", "float32", "uint16"))
+
+YP_TEST(cubes, write, .tags = "perf small", .axes = AXES, .timeout = 120,
+        .budgets = YP_BUDGETS(yp_min_share("write", 0.0001)))
+{
+    struct subject f;
+    subject_open(&f, t);
+    enum yp_status status = YP_OK;
+    yp_measure (t, "write", .items = scale_values(&f.tiles.scale), .unit = "values",
+                .bytes = file_bytes(&f), .traffic = YP_FILL, .threads = 1) {
+        status = write_all(&f, yp_device(t));
+    }
+    subject_close(&f);
+    yp_ok(t, status);
+}
+
+YP_TEST(cubes, read, .tags = "perf small", .axes = AXES, .timeout = 120,
+        .budgets = YP_BUDGETS(yp_min_share("read", 0.001)))
+{
+    struct subject f;
+    struct file_tiles files;
+    subject_open(&f, t);
+    enum yp_status status = write_all(&f, yp_device(t));
+    if (status != YP_OK)
+        subject_close(&f);
+    yp_ok(t, status);
+    file_tiles_open(&files, t, f.path, TILE_PIXELS);
+    float *values = yp_alloc(t, TILE_PIXELS * f.kept.source.channels * sizeof *values);
+    yp_measure (t, "read", .items = scale_values(&f.tiles.scale), .unit = "values",
+                .bytes = file_bytes(&f), .traffic = YP_READ, .threads = 1) {
+        for (size_t i = 0; i < files.source.tiles && status == YP_OK; i++) {
+            struct rx_tile tile = {.values = values};
+            status = files.source.yield(files.source.arg, i, values, NULL, &tile);
+        }
+        yp_keep(values);
+    }
+    yp_ok(t, status);
+    file_tiles_close(&files);
+    subject_close(&f);
+}
