@@ -56,7 +56,7 @@ static int help(void)
         "\n"
         "Exit codes: 0 all right, 1 nothing matched, 3 the history or the output cannot be read "
         "or\n"
-        "written, 4 wrong command line.");
+        "written, 4 wrong command line, 130 or 143 synth was interrupted by SIGINT or SIGTERM.");
     return fflush(stdout) == 0 ? YPI_REPORT_OK : YPI_REPORT_FILE;
 }
 

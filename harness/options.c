@@ -196,14 +196,20 @@ static bool read_set(const struct source *s, struct ypi_options *o, const char *
     return add_set(o, ypi_format("%.*s", (int)(equals - value), value), ypi_strdup(equals + 1));
 }
 
-/* With its whole path, so that the id and the line that reproduces hold from anywhere. */
+/* With its whole path, so that the id and the line that reproduces hold from anywhere. Links stay:
+ * what they lead to may have another name than the header beside them. Whether there is such a cube
+ * its reader says, who knows all the names it may go by. */
 static bool read_cube(const struct source *s, struct ypi_options *o, const char *value)
 {
-    char *path = realpath(value, NULL);
-    if (path == NULL || access(path, R_OK) != 0) {
-        free(path);
-        return bad_value(s, "--cube", value, "a file that can be read");
-    }
+    if (value[0] == '\0')
+        return bad_value(s, "--cube", value, "the path of a file");
+    if (value[0] == '/')
+        return add_set(o, ypi_strdup("cube"), ypi_strdup(value));
+    char *here = getcwd(NULL, 0);
+    if (here == NULL)
+        return bad_value(s, "--cube", value, "a path from /: the working directory is gone");
+    char *path = ypi_format("%s/%s", strcmp(here, "/") == 0 ? "" : here, value);
+    free(here);
     return add_set(o, ypi_strdup("cube"), path);
 }
 

@@ -111,14 +111,25 @@ enum yp_status ypi_atomic_sync(const struct ypi_atomic_file *file)
     return failed(file->path, "cannot be brought to the disk");
 }
 
+/* Not over another file. Few file systems cannot; those have second names. */
+static bool rename_free(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return true;
+    if ((errno != EINVAL && errno != ENOSYS) || link(from, to) != 0)
+        return false;
+    unlink(from);
+    return true;
+}
+
 /* A nameless file takes a free name at once, and one that is taken by way of another name. */
-static bool link_nameless(struct ypi_atomic_file *file)
+static bool link_nameless(struct ypi_atomic_file *file, bool replace)
 {
     char self[64];
     snprintf(self, sizeof self, "/proc/self/fd/%d", file->fd);
     if (linkat(AT_FDCWD, self, AT_FDCWD, file->path, AT_SYMLINK_FOLLOW) == 0)
         return true;
-    if (errno != EEXIST)
+    if (errno != EEXIST || !replace)
         return false;
     for (int i = 0; i < NAMES_TRIED; i++) {
         if (!part_name(file->part, file->path)) {
@@ -134,9 +145,12 @@ static bool link_nameless(struct ypi_atomic_file *file)
     return false;
 }
 
-enum yp_status ypi_atomic_publish(struct ypi_atomic_file *file)
+enum yp_status ypi_atomic_publish(struct ypi_atomic_file *file, bool replace)
 {
-    bool good = file->part[0] != '\0' ? rename(file->part, file->path) == 0 : link_nameless(file);
+    bool named = file->part[0] != '\0';
+    bool good = !named    ? link_nameless(file, replace)
+                : replace ? rename(file->part, file->path) == 0
+                          : rename_free(file->part, file->path);
     if (!good) {
         enum yp_status status = failed(file->path, "cannot be given its name");
         ypi_atomic_abandon(file);

@@ -31,8 +31,9 @@ void ypi_atomic_hurry(const struct ypi_atomic_file *file);
 /* To the disk; the name is not there yet. */
 enum yp_status ypi_atomic_sync(const struct ypi_atomic_file *file);
 
-/* Gives it its name, in the place of another file of that name, and closes it. */
-enum yp_status ypi_atomic_publish(struct ypi_atomic_file *file);
+/* Gives it its name and closes it. With `replace` in the place of another file of that name; else
+ * YP_IO when there is one, which stays as it is. */
+enum yp_status ypi_atomic_publish(struct ypi_atomic_file *file, bool replace);
 
 /* Leaves nothing; a second time does nothing. */
 void ypi_atomic_abandon(struct ypi_atomic_file *file);

@@ -32,4 +32,8 @@ extern const struct synth_bulks ypi_bulk_baseline;
 extern const struct synth_bulks ypi_bulk_avx2, ypi_bulk_avx512;
 #endif
 
+/* Ranges of at least so many bytes are written past the caches: they would not stay there, and such
+ * a store need not read the line first. */
+size_t ypi_past_caches(void);
+
 #endif

@@ -53,7 +53,7 @@ static int make(const struct ypi_outputs *outputs, struct ypi_preview *preview, 
         return interrupted(outputs, &made, number);
     ypi_job_path(outputs->job, ".png", path);
     if (preview != NULL)
-        status = ypi_preview_write(preview, path);
+        status = ypi_preview_write(preview, path, outputs->job->force);
     if (status == YP_OK)
         status = ypi_sidecars_write(outputs, &made);
     if (status != YP_OK)

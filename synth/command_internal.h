@@ -114,7 +114,7 @@ void ypi_preview_destroy(struct ypi_preview *preview);
 /* Pixels in any order and from any thread. */
 void ypi_preview_put(struct ypi_preview *preview, size_t first_pixel, size_t pixels,
                      const float *values, const struct synth_truth *truth);
-enum yp_status ypi_preview_write(const struct ypi_preview *preview, const char *path);
+enum yp_status ypi_preview_write(const struct ypi_preview *preview, const char *path, bool replace);
 
 /* ---- running ---- */
 
@@ -142,8 +142,9 @@ void ypi_tell_made(const struct ypi_outputs *outputs, const struct ypi_made *mad
 /* Spectra, wavelengths and the description of the whole, which comes last. */
 enum yp_status ypi_sidecars_write(const struct ypi_outputs *outputs, const struct ypi_made *made);
 
-/* A small file that is there whole or not at all. */
+/* A small file that is there whole or not at all; without `replace` YP_IO when its name is taken.
+ */
 enum yp_status ypi_write_whole(const char *path, const void *head, size_t head_size,
-                               const void *data, size_t size);
+                               const void *data, size_t size, bool replace);
 
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <ini.h>
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -184,6 +185,16 @@ static int check(struct ypi_job *job)
     return YPI_SYNTH_OK;
 }
 
+/* Processors that the process may use: taskset and cpusets leave it fewer than are online. */
+static size_t processors(void)
+{
+    cpu_set_t sets[8192 / CPU_SETSIZE];
+    if (sched_getaffinity(0, sizeof sets, sets) == 0)
+        return (size_t)CPU_COUNT_S(sizeof sets, sets);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (size_t)online : 1;
+}
+
 /* Output without its ending, and the ending of raw files. */
 static void split_output(struct ypi_job *job)
 {
@@ -218,10 +229,8 @@ int ypi_job_read(struct ypi_job *job, int argc, char **argv)
     if (code != YPI_SYNTH_OK || help)
         return code;
     take_words(job, argc, argv);
-    if (job->threads == 0) {
-        long processors = sysconf(_SC_NPROCESSORS_ONLN);
-        job->threads = processors > 0 ? (size_t)processors : 1;
-    }
+    if (job->threads == 0)
+        job->threads = processors();
     code = check(job);
     if (code == YPI_SYNTH_OK)
         split_output(job);

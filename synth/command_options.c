@@ -224,7 +224,8 @@ static void add_quoted(struct ypi_text *line, const char *text)
     ypi_text_add(line, "'");
 }
 
-/* Flags are said with their value: an ini file may say otherwise. */
+/* All is said, flags with their value; and no yieldpoint.ini that happens to be about has a say in
+ * what is not. */
 char *ypi_job_line(const struct ypi_job *job)
 {
     struct ypi_text line = {0};
@@ -237,6 +238,7 @@ char *ypi_job_line(const struct ypi_job *job)
         }
         free(text);
     }
+    ypi_text_add(&line, " --config=/dev/null");
     return ypi_text_take(&line);
 }
 
@@ -267,5 +269,5 @@ void ypi_synth_help(void)
     }
     puts("\nExit codes: 0 all right, 3 a file cannot be read or written, 4 wrong command line or "
          "ini\n"
-         "file, 130 interrupted.");
+         "file, 130 or 143 interrupted by SIGINT or SIGTERM.");
 }

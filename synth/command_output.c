@@ -11,7 +11,7 @@ static const struct {
     enum synth_type type;
     const char *what;
 } planes[YPI_PLANES] = {
-    [YPI_LABELS] = {"_labels", SYNTH_U8, "1 on a target"},
+    [YPI_LABELS] = {"_labels", SYNTH_U8, "a target's number from 1, else 0"},
     [YPI_FILL] = {"_fill", SYNTH_F32, "the target's share of the pixel"},
     [YPI_ABUNDANCES] = {"_abundances", SYNTH_F32, "shares of the endmembers"},
     [YPI_VALID] = {"_valid", SYNTH_U8, "0 on a dead pixel"},

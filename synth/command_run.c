@@ -66,16 +66,9 @@ static void fail(struct run *r, enum yp_status status)
     pthread_cond_broadcast(&r->changed);
 }
 
-/* The slot of the next cube, opened; NULL: the run is over. The lock is held. */
-static struct slot *next_slot(struct run *r)
+static struct slot *open_slot(struct run *r, struct slot *slot, size_t cube)
 {
     bool npy = r->outputs->job->format == SYNTH_NPY;
-    size_t cube = npy ? 0 : r->next_cube;
-    struct slot *slot = &r->slots[cube % r->slot_count];
-    while (!r->stop && slot->open && slot->cube != cube)
-        pthread_cond_wait(&r->changed, &r->lock);
-    if (r->stop || slot->open)
-        return r->stop ? NULL : slot;
     enum yp_status status = ypi_cube_begin(r->outputs, cube, &slot->files);
     if (status != YP_OK) {
         fail(r, status);
@@ -87,20 +80,30 @@ static struct slot *next_slot(struct run *r)
     return slot;
 }
 
+/* The slot of the next cube, opened; NULL: the run is over. The lock is held, but given up while
+ * another cube has the slot. Others may begin and end the next cube in the meantime, so which one
+ * that is must be asked anew. */
+static struct slot *next_slot(struct run *r)
+{
+    const struct ypi_job *job = r->outputs->job;
+    while (!r->stop && r->next_cube < job->cubes) {
+        size_t cube = job->format == SYNTH_NPY ? 0 : r->next_cube;
+        struct slot *slot = &r->slots[cube % r->slot_count];
+        if (!slot->open)
+            return open_slot(r, slot, cube);
+        if (slot->cube == cube)
+            return slot;
+        pthread_cond_wait(&r->changed, &r->lock);
+    }
+    return NULL;
+}
+
 static bool take_tile(struct run *r, struct tile *tile)
 {
     pthread_mutex_lock(&r->lock);
     if (caught != 0)
         r->stop = true;
-    /* Another thread may take the last tile while this one waits for a slot. */
-    struct slot *slot = NULL;
-    while (!r->stop && r->next_cube < r->outputs->job->cubes) {
-        size_t cube = r->next_cube, number = r->next_tile;
-        slot = next_slot(r);
-        if (slot == NULL || (r->next_cube == cube && r->next_tile == number))
-            break;
-        slot = NULL;
-    }
+    struct slot *slot = next_slot(r);
     if (slot != NULL) {
         *tile = (struct tile){r->next_cube, r->next_tile * r->tile_pixels, r->tile_pixels, slot};
         if (tile->pixels > r->pixels - tile->first)

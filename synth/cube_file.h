@@ -89,8 +89,9 @@ struct synth_cube_file;
  * must be exactly as long as its header says.
  *
  * The file lies in one block of `device`'s memory (while opening: two), at most the header's size
- * twice, 4 * channels per list and 1 KiB more; close it with synth_cube_close(). NULL with
- * yp_last_error() set: the file, the line, what is there and what is allowed.
+ * twice, for each channel 4 bytes of wavelengths, 4 of fwhm, 5 of bbl and 8 of band names (of what
+ * there is), the path, which has up to 4 KiB, and 1 KiB more; close it with synth_cube_close().
+ * NULL with yp_last_error() set: the file, the line, what is there and what is allowed.
  */
 struct synth_cube_file *synth_cube_open(struct yp_device *device, const char *path,
                                         enum synth_scaling scaling);
@@ -148,7 +149,9 @@ struct synth_cube_writer *synth_cube_create(struct yp_device *device, const char
  * Stores pixels, which may come in any order and from any thread, but each once. Integers: value
  * times scale (0: 1), rounded to the nearest and clipped to the type's range, from which the data
  * ignore value is left out where it is the range's end; a NaN becomes the data ignore value, or 0
- * where there is none. YP_IO: the system's reason; then the cube can only be abandoned.
+ * where there is none. A data ignore value within the range takes nothing from data: a value that
+ * is stored as the same integer is read back as a NaN. YP_IO: the system's reason; then the cube
+ * can only be abandoned.
  */
 enum yp_status synth_cube_write(struct synth_cube_writer *writer, uint64_t cube, size_t first_pixel,
                                 size_t pixels, const float *values);
@@ -157,8 +160,9 @@ enum yp_status synth_cube_write(struct synth_cube_writer *writer, uint64_t cube,
 uint64_t synth_cube_clipped(const struct synth_cube_writer *writer);
 
 /* Brings the files to the disk and gives them their names, the header last. The writer is gone
- * then, also after an error, which leaves no file. YP_INVALID when pixels are missing. One thread
- * only. */
+ * then, also after an error, which leaves no file of it. YP_INVALID when pixels are missing; YP_IO
+ * when with SYNTH_REFUSE one of the names was taken since, and then that file stays as it is. One
+ * thread only. */
 enum yp_status synth_cube_commit(struct synth_cube_writer *writer);
 
 /* The same for several: all of them have their names then, given in this order, or none. It takes

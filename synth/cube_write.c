@@ -25,6 +25,7 @@ struct synth_cube_writer {
     enum synth_format format;
     enum synth_interleave interleave;
     size_t cubes, height, width, channels;
+    bool replace;
     struct ypi_storing storing;
     struct ypi_atomic_file raw, header; /* header.fd is -1 with .npy */
     uint64_t offset;
@@ -119,7 +120,8 @@ uint64_t synth_cube_bytes(const struct synth_cube_info *info)
     return bytes + header_size(info);
 }
 
-/* No data takes one end of the range away from data, or both where it is none of the ends. */
+/* No data takes away from data the end of the range that it is; within the range it takes nothing:
+ * there data would have to be moved. */
 static void take_storing(struct synth_cube_writer *w, const struct synth_cube_info *info)
 {
     double low = 0, high = 0;
@@ -223,7 +225,10 @@ struct synth_cube_writer *synth_cube_create(struct yp_device *device, const char
         ypi_check_room(raw, bytes) != YP_OK)
         return NULL;
     struct synth_cube_writer *w = make_writer(device, info);
-    if (w == NULL || begin_files(w, raw, header) == YP_OK)
+    if (w == NULL)
+        return NULL;
+    w->replace = existing == SYNTH_REPLACE;
+    if (begin_files(w, raw, header) == YP_OK)
         return w;
     synth_cube_abandon(w);
     return NULL;
@@ -282,12 +287,12 @@ static enum yp_status sync_all(struct synth_cube_writer *const *writers, size_t 
 /* A header that stood here before belongs to another raw file: it goes before that one comes. */
 static enum yp_status publish(struct synth_cube_writer *w)
 {
-    if (w->format == SYNTH_ENVI)
+    if (w->format == SYNTH_ENVI && w->replace)
         unlink(w->header.path);
-    enum yp_status status = ypi_atomic_publish(&w->raw);
+    enum yp_status status = ypi_atomic_publish(&w->raw, w->replace);
     if (status != YP_OK || w->format == SYNTH_NPY)
         return status;
-    status = ypi_atomic_publish(&w->header);
+    status = ypi_atomic_publish(&w->header, w->replace);
     if (status != YP_OK)
         unlink(w->raw.path);
     return status;
@@ -305,8 +310,10 @@ static enum yp_status publish_all(struct synth_cube_writer *const *writers, size
 {
     enum yp_status status = YP_OK;
     size_t done = 0;
-    for (; done < count && status == YP_OK; done++)
+    while (done < count && status == YP_OK) {
         status = publish(writers[done]);
+        done += status == YP_OK; /* what stands under the names of one that failed is not its own */
+    }
     for (size_t i = 0; i < count && status == YP_OK; i++)
         if (i == 0 || !same_directory(writers[i]->raw.path, writers[i - 1]->raw.path))
             status = ypi_sync_directory(writers[i]->raw.path);

@@ -7,6 +7,7 @@
 #define NOISE_VALUES 8192 /* at most about so many values of noise at once: they stay in cache */
 #define PIXELS_A_DISC 20  /* of the wanted area; the seed's generator divides by this */
 #define SMALLEST_RADIUS 2
+#define DISCS 32 /* whose words are made at once */
 
 void ypi_cuvis_lay_out(struct synth_scene *scene, struct synth_tables *tables)
 {
@@ -79,13 +80,13 @@ SYNTH_INLINE void cuvis_mask(const struct synth_scene *scene, uint64_t cube, siz
     const struct synth_spec *spec = &scene->spec;
     struct synth_stream stream = synth_stream(spec->seed, cube, SYNTH_DISCS);
     memset(mask, 0, pixels);
-    for (uint64_t disc = 0; disc < scene->discs; disc += SYNTH_GROUP) {
-        struct synth_group words;
-        synth_blocks(stream, disc, &words);
-        for (int d = 0; d < SYNTH_GROUP && disc + (uint64_t)d < scene->discs; d++) {
-            int64_t radius = SMALLEST_RADIUS + (int64_t)(words.words[2][d] >> 30);
-            int64_t row = cuvis_centre(words.words[0][d], (int64_t)spec->height, radius);
-            int64_t column = cuvis_centre(words.words[1][d], (int64_t)spec->width, radius);
+    for (uint64_t disc = 0; disc < scene->discs; disc += DISCS) {
+        uint32_t words[DISCS][4];
+        synth_words(spec->level, stream, 4 * disc, DISCS * (size_t)4, words[0]);
+        for (size_t d = 0; d < DISCS && disc + d < scene->discs; d++) {
+            int64_t radius = SMALLEST_RADIUS + (int64_t)(words[d][2] >> 30);
+            int64_t row = cuvis_centre(words[d][0], (int64_t)spec->height, radius);
+            int64_t column = cuvis_centre(words[d][1], (int64_t)spec->width, radius);
             cuvis_disc(spec, row, column, radius, first, pixels, mask);
         }
     }

@@ -1,9 +1,13 @@
 /*
  * One source, several instruction sets: a normal build (no -march) uses what the machine has.
  *
- * A kernel is written once as an always-inlined NAME_body(); SYNTH_VERSIONS() compiles it for each
- * level and makes a table NAME_versions[], indexed by the level. The results are the same in bits:
- * the bodies are made of exactly rounded operations (portable.h).
+ * There are three ways to write a kernel. Loops that compilers make good vector code of are an
+ * always-inlined NAME_body() in plain C: SYNTH_VERSIONS() compiles it for each level and makes a
+ * table NAME_versions[], indexed by the level (cuvis.c). Floats that need vectors by hand use the
+ * macros of vector.h, in a file that is included once for each level (mixing.inc). Random words and
+ * normals are integers across lanes: bulk_kernel.h has what is common, bulk_*.c what each level
+ * adds. The results are the same in bits: all are made of exactly rounded operations (portable.h)
+ * and of integers.
  */
 #ifndef YIELDPOINT_SYNTH_LEVEL_H
 #define YIELDPOINT_SYNTH_LEVEL_H

@@ -58,8 +58,10 @@ struct synth_loader;
 
 /* The bytes that synth_loader_create() takes from the device, exactly; 0 with yp_last_error() set
  * when an option is not allowed. It is room for depth + consumers tiles (consumers without
- * workers), each of values and labels rounded up to 64 bytes and 1 KiB at most for its state, and a
- * bit for each tile of a pass. Nothing else is taken later; stacks of threads are the system's. */
+ * workers), each of values and labels rounded up to 64 bytes and 1 KiB at most for its state, a bit
+ * for each tile of a pass, 24 bytes for each worker, and 1 KiB at most for the loader itself and
+ * for rounding these up to 64 bytes. Nothing else is taken later; stacks of threads are the
+ * system's. */
 size_t synth_loader_bytes(const struct synth_loader_options *options);
 
 /* Takes the memory in one block, starts the workers, and these begin with tile 0. When the system

@@ -18,7 +18,7 @@
 enum synth_purpose {
     SYNTH_NOISE = 0,     /* a normal per value of the cube */
     SYNTH_FIELD = 1,     /* SYNTH_LANES normals per node of the abundance lattice */
-    SYNTH_TARGET = 2,    /* two words per pixel: is it a target, and how much of it */
+    SYNTH_TARGET = 2,    /* two words per pixel: is it a target and which, and how much */
     SYNTH_SPECTRA = 3,   /* of cube 0: the spectra, which all cubes of a seed share */
     SYNTH_DISCS = 4,     /* four words per disc of anomalies: row, column, radius, unused */
     SYNTH_PSI_LEVEL = 5, /* SYNTH_LANES normals per node: how bright each material is there */
@@ -74,24 +74,6 @@ SYNTH_INLINE void synth_block(struct synth_stream stream, uint64_t block, uint32
 {
     synth_philox(stream.seed, (uint32_t)block, (uint32_t)(block >> 32),
                  (uint32_t)stream.subsequence, (uint32_t)(stream.subsequence >> 32), words);
-}
-
-/* Blocks that are made side by side. A compile-time count, so that the loops over it have no
- * remainder; more than one vector, so that the ten dependent rounds of one overlap another's. */
-#define SYNTH_GROUP 32
-
-struct synth_group {
-    uint32_t words[4][SYNTH_GROUP] __attribute__((aligned(64))); /* [lane][block] */
-};
-
-SYNTH_INLINE void synth_blocks(struct synth_stream stream, uint64_t block, struct synth_group *out)
-{
-    for (int b = 0; b < SYNTH_GROUP; b++) {
-        uint32_t words[4];
-        synth_block(stream, block + (uint64_t)b, words);
-        for (int lane = 0; lane < 4; lane++)
-            out->words[lane][b] = words[lane];
-    }
 }
 
 #endif

@@ -123,7 +123,7 @@ static void paint(const struct ypi_preview *p, float *sample, unsigned char *ima
 }
 
 static enum yp_status write_png(const struct ypi_preview *p, const unsigned char *image,
-                                struct ypi_atomic_file *file)
+                                struct ypi_atomic_file *file, bool replace)
 {
     png_image png = {.version = PNG_IMAGE_VERSION,
                      .width = (png_uint_32)(2 * p->width + GAP),
@@ -141,10 +141,10 @@ static enum yp_status write_png(const struct ypi_preview *p, const unsigned char
         return yp_set_error(YP_IO, "%s: cannot be written: %s", file->path,
                             good == 0 ? png.message : strerror(errno));
     enum yp_status status = ypi_atomic_sync(file);
-    return status == YP_OK ? ypi_atomic_publish(file) : status;
+    return status == YP_OK ? ypi_atomic_publish(file, replace) : status;
 }
 
-enum yp_status ypi_preview_write(const struct ypi_preview *p, const char *path)
+enum yp_status ypi_preview_write(const struct ypi_preview *p, const char *path, bool replace)
 {
     struct ypi_atomic_file file = {.fd = -1};
     size_t sample = SAMPLE_MAX * sizeof(float), size = 3 * (2 * p->width + GAP) * p->height;
@@ -155,7 +155,7 @@ enum yp_status ypi_preview_write(const struct ypi_preview *p, const char *path)
     paint(p, (float *)block, image);
     enum yp_status status = ypi_atomic_create(&file, path);
     if (status == YP_OK)
-        status = write_png(p, image, &file);
+        status = write_png(p, image, &file, replace);
     ypi_atomic_abandon(&file);
     yp_device_free(yp_device_cpu(), block);
     return status;

@@ -35,16 +35,20 @@ enum synth_preset {
      *   brightness; all are drawn from the seed and shared by its cubes.
      * - t: that of one of SYNTH_TARGETS targets, which are coloured like their surroundings (the
      *   mean of all e_k) but have narrow features of their own, so that they hide in the directions
-     *   in which the background varies. One material alone would be a principal component of the
-     *   scene when there are many of it, and RX blind to it.
-     * - a_k: abundances, the softmax over k of sharpness * g_k; g_k standard normal at every pixel,
-     *   a quadratic B-spline through a lattice of `correlation_px` pixels, so that neighbours look
-     *   alike and beyond three times that nothing does.
+     *   in which the background varies. Three features take away or add up to half each: t is 1/8
+     *   to 27/8 of that mean, so above 0, and where bright ground meets several of them it may be
+     *   above 1. They are 0.005 to 0.012 of the axis wide, narrower than channels where there are
+     *   fewer than about 100 of these: few of them show there. One material alone would be a
+     *   principal component of the scene when there are many of it, and RX blind to it.
+     * - a_k: abundances, the softmax over k of sharpness * g_k; g_k a quadratic B-spline over a
+     *   lattice of independent standard normals `correlation_px` pixels apart, its weights divided
+     *   by the root of their sum of squares, so that it is standard normal at every pixel.
+     *   Neighbours look alike, and beyond three times that distance nothing does.
      * - psi_k = 1 + variability (h + h' (2 w - 1)) / 2: no two places of a material are alike, in
      *   brightness and in slope. h and h' are fields like g, one pair for each k, halved and
-     * clamped to [-1, 1], so psi_k stays within 1 +- variability. (Endmember variability as a
-     * scaling of its own for each material: Drumetz et al., IEEE Trans. Image Process. 25(8),
-     * 2016.)
+     *   clamped to [-1, 1], so psi_k stays within 1 +- variability. (Endmember variability as a
+     *   scaling of its own for each material: Drumetz et al., IEEE Trans. Image Process. 25(8),
+     *   2016.)
      * - S = 1 + shade * g + grain * z, g a field too, z standard normal at every pixel for itself
      *   (what is finer than a pixel), clamped to [1/4, 7/4].
      * - tau: illumination, atmosphere and optics together, at most 1/2 so that bright pixels stay
@@ -53,7 +57,7 @@ enum synth_preset {
      * - path: light that never saw the ground, path / 2 at 400 nm and falling as lambda^-4
      *   (Rayleigh).
      * - a x + b: the variance of photon and read noise, half each at m = the mean of x over
-     * channels and endmembers where S = 1; there m^2 / (a m + b) is `snr_db`.
+     *   channels and endmembers where S = 1; there m^2 / (a m + b) is `snr_db`.
      * - gain = 1 + prnu g, offset = m dsnu g: fixed for a column and channel of the sensor
      *   (striping); g standard normal, the products rounded to bf16.
      * - dead pixels: probability `dead_fraction`, at the same places in all cubes of a seed. Their
@@ -141,7 +145,7 @@ void synth_scene_destroy(struct synth_scene *scene);
 
 /* The bytes that synth_scene_create() will take from the device, exactly; 0 with yp_last_error()
  * set when the spec is not allowed. With S = channels rounded up to a multiple of 16: a header
- * below 512 bytes; SCENE: 133 S, and 4 width S with striping; CUVIS: 13 S + 4 (height + width);
+ * below 512 bytes; SCENE: 129 S, and 4 width S with striping; CUVIS: 13 S + 4 (height + width);
  * each table rounded up to 64. Nothing else is taken, then or later; a tile uses less than 64 KiB
  * of stack. */
 size_t synth_scene_bytes(const struct synth_spec *spec);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum yp_status ypi_write_whole(const char *path, const void *head, size_t head_size,
-                               const void *data, size_t size)
+                               const void *data, size_t size, bool replace)
 {
     struct ypi_atomic_file file;
     enum yp_status status = ypi_atomic_create(&file, path);
@@ -20,7 +20,7 @@ enum yp_status ypi_write_whole(const char *path, const void *head, size_t head_s
     if (status == YP_OK)
         status = ypi_atomic_sync(&file);
     if (status == YP_OK)
-        return ypi_atomic_publish(&file);
+        return ypi_atomic_publish(&file, replace);
     ypi_atomic_abandon(&file);
     return status;
 }
@@ -31,10 +31,11 @@ static enum yp_status write_npy(const struct ypi_job *job, const char *suffix, c
     char path[YPI_PATH_MAX], head[256];
     ypi_job_path(job, suffix, path);
     size_t size = ypi_npy_text(head, sizeof head, ypi_big_endian() ? ">f4" : "<f4", shape);
-    return ypi_write_whole(path, head, size, values, count * sizeof *values);
+    return ypi_write_whole(path, head, size, values, count * sizeof *values, job->force);
 }
 
-/* The endmembers, and last the target; of CUVIS normal and anomaly. */
+/* The endmembers, then the targets, so that label k is row endmembers + k - 1; of CUVIS normal and
+ * anomaly, which is label 1. */
 static enum yp_status write_spectra(const struct ypi_outputs *o)
 {
     size_t channels = o->spec->channels, rows = 0;
@@ -108,6 +109,7 @@ static char *document_of(const struct ypi_outputs *o, const struct ypi_made *mad
     cJSON_AddStringToObject(document, "made_by", "yieldpoint " YPI_VERSION);
     cJSON_AddStringToObject(document, "remake", line);
     add_word64(document, "seed", job.spec.seed);
+    add_word64(document, "targets", job.spec.preset == SYNTH_CUVIS ? 1 : SYNTH_TARGETS);
     cJSON_AddItemToObject(document, "options", options_of(&job));
     bands = cJSON_AddArrayToObject(document, "preview_bands");
     for (size_t i = 0; i < 3; i++)
@@ -141,7 +143,7 @@ enum yp_status ypi_sidecars_write(const struct ypi_outputs *o, const struct ypi_
         return yp_set_error(YP_OUT_OF_MEMORY, "no memory for the description of %zu cubes",
                             o->job->cubes);
     ypi_job_path(o->job, ".json", path);
-    status = ypi_write_whole(path, text, strlen(text), "\n", 1);
+    status = ypi_write_whole(path, text, strlen(text), "\n", 1, o->job->force);
     free(text);
     return status == YP_OK ? ypi_sync_directory(path) : status;
 }

@@ -17,7 +17,7 @@ struct source {
 
 /* Half of the largest cache, as the C library knows it; 16 MiB where it does not. Whoever finds it
  * first writes it down: the same for all. */
-size_t synth_past_caches(void)
+size_t ypi_past_caches(void)
 {
     static _Atomic size_t bytes;
     size_t known = bytes;
@@ -109,7 +109,7 @@ static void make(const struct source *source, const struct maker *maker, uint64_
 {
     uint64_t block = first / 4;
     size_t skip = first % 4;
-    bool past = count >= synth_past_caches() / sizeof *out;
+    bool past = count >= ypi_past_caches() / sizeof *out;
     while (count > 0) {
         size_t to_line = -(uintptr_t)out % LINE / sizeof *out;
         bool aligned = (uintptr_t)out % LINE == 0;

@@ -24,8 +24,4 @@ void synth_normals(enum synth_level level, struct synth_stream stream, uint64_t 
 void synth_words_curand(enum synth_level level, uint64_t seed, uint64_t first, size_t count,
                         uint32_t *out);
 
-/* Ranges of at least so many bytes are written past the caches: they would not stay there, and such
- * a store need not read the line first. */
-size_t synth_past_caches(void);
-
 #endif

@@ -21,13 +21,11 @@
 #undef V_MIN
 #undef V_MAX
 #undef VI_LOAD
-#undef VI_LOAD_FIRST
 #undef VI_SET
 #undef VI_ADD
 #undef VI_AND
 #undef VI_SHIFT_LEFT
 #undef V_PICK
-#undef V_OF_INT
 #undef VI_OF_FLOAT
 #undef V_OF_BITS
 
@@ -50,14 +48,12 @@
 #define V_MIN(a, b) _mm512_min_ps(a, b)
 #define V_MAX(a, b) _mm512_max_ps(a, b)
 #define VI_LOAD(p) _mm512_loadu_si512(p)
-#define VI_LOAD_FIRST(p, n) _mm512_maskz_loadu_epi32((__mmask16)((1u << (n)) - 1), p)
 #define VI_SET(x) _mm512_set1_epi32(x)
 #define VI_ADD(a, b) _mm512_add_epi32(a, b)
 #define VI_AND(a, b) _mm512_and_si512(a, b)
 #define VI_SHIFT_LEFT(a, n) _mm512_slli_epi32(a, n)
 /* Lane i gets lane index[i] of a. */
 #define V_PICK(a, index) _mm512_permutexvar_ps(index, a)
-#define V_OF_INT(a) _mm512_cvtepi32_ps(a)
 #define VI_OF_FLOAT(a) _mm512_cvttps_epi32(a)
 #define V_OF_BITS(a) _mm512_castsi512_ps(a)
 
@@ -81,13 +77,11 @@
 #define V_MIN(a, b) _mm256_min_ps(a, b)
 #define V_MAX(a, b) _mm256_max_ps(a, b)
 #define VI_LOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
-#define VI_LOAD_FIRST(p, n) _mm256_maskload_epi32((const int *)(const void *)(p), V_FIRST_(n))
 #define VI_SET(x) _mm256_set1_epi32(x)
 #define VI_ADD(a, b) _mm256_add_epi32(a, b)
 #define VI_AND(a, b) _mm256_and_si256(a, b)
 #define VI_SHIFT_LEFT(a, n) _mm256_slli_epi32(a, n)
 #define V_PICK(a, index) _mm256_permutevar8x32_ps(a, index)
-#define V_OF_INT(a) _mm256_cvtepi32_ps(a)
 #define VI_OF_FLOAT(a) _mm256_cvttps_epi32(a)
 #define V_OF_BITS(a) _mm256_castsi256_ps(a)
 
@@ -108,13 +102,11 @@
 #define V_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define V_MAX(a, b) ((a) > (b) ? (a) : (b))
 #define VI_LOAD(p) ((int32_t) * (p))
-#define VI_LOAD_FIRST(p, n) ((void)(n), 0)
 #define VI_SET(x) (x)
 #define VI_ADD(a, b) ((a) + (b))
 #define VI_AND(a, b) ((a) & (b))
 #define VI_SHIFT_LEFT(a, n) ((int32_t)((uint32_t)(a) << (n)))
 #define V_PICK(a, index) ((void)(index), (a))
-#define V_OF_INT(a) ((float)(a))
 #define VI_OF_FLOAT(a) ((int32_t)(a))
 #define V_OF_BITS(a) synth_float(a)
 #endif

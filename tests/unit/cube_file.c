@@ -895,6 +895,54 @@ Test(cube_file, has_its_name_when_it_is_whole)
     }
 }
 
+static void check_text(const char *name, const char *wanted)
+{
+    char text[32] = "";
+    FILE *file = fopen(in_folder(name), "r");
+    cr_assert_not_null(file, "%s is gone", name);
+    cr_expect(fgets(text, sizeof text, file) != NULL && strcmp(text, wanted) == 0, "%s: '%s'", name,
+              text);
+    fclose(file);
+}
+
+/* Another's file that comes while a cube is written, in the place of either of its files. */
+Test(cube_file, refuses_a_name_that_was_taken_meanwhile)
+{
+    static const char *const names[] = {"cube", "cube.hdr"};
+    const float values[64] = {1, 2, 3};
+    for (int i = 0; i < 4; i++) {
+        const char *taken = names[i % 2];
+        ypi_atomic_named = i >= 2;
+        struct synth_cube_writer *writers[2] = {create("first", &little), create("cube", &little)};
+        for (int w = 0; w < 2; w++)
+            cr_assert_eq(synth_cube_write(writers[w], 0, 0, 16, values), YP_OK);
+        put_text(taken, "mine");
+        cr_expect_eq(synth_cube_commit_all(writers, 2), YP_IO);
+        cr_expect_not_null(strstr(yp_last_error(), "File exists"), "%s", yp_last_error());
+        check_text(taken, "mine");
+        cr_expect_eq(files_there(), 1, "%s, named %d: %d files", taken, i >= 2, files_there());
+        unlink(in_folder(taken));
+    }
+}
+
+/* No end of the range: data keep it, and it comes back as no data. */
+Test(cube_file, a_data_ignore_value_within_the_range_takes_nothing)
+{
+    const struct synth_cube_info info = {
+        .type = SYNTH_U8, .height = 1, .width = 1, .channels = 4, .has_ignore = true, .ignore = 7};
+    const float in[4] = {6, 7.2F, NAN, 255};
+    float out[4];
+    struct synth_cube_writer *writer = create("cube", &info);
+    cr_assert_eq(synth_cube_write(writer, 0, 0, 1, in), YP_OK);
+    cr_expect_eq(synth_cube_clipped(writer), 0);
+    cr_assert_eq(synth_cube_commit(writer), YP_OK);
+    struct synth_cube_file *file = open_good("cube");
+    cr_assert_eq(synth_cube_read(file, 0, 0, 1, out), YP_OK);
+    cr_expect(out[0] == 6 && isnan(out[1]) && isnan(out[2]) && out[3] == 255, "%g %g %g %g",
+              (double)out[0], (double)out[1], (double)out[2], (double)out[3]);
+    synth_cube_close(file);
+}
+
 Test(cube_file, leaves_nothing_when_the_disk_is_full)
 {
     static float values[1 << 14];

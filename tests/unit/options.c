@@ -304,8 +304,7 @@ Test(options, bad_values_are_marked)
         {"--set=n", "n", "--set is 'n': allowed is AXIS=VALUE"},
         {"--set|=1", "=1", "--set is '=1': allowed is AXIS=VALUE"},
         {"--set|n=", "n=", "--set is 'n=': allowed is AXIS=VALUE"},
-        {"--cube|/no/such/file", "/no/such/file",
-         "--cube is '/no/such/file': allowed is a file that can be read"},
+        {"--cube=", "(behind the end)", "--cube is '': allowed is the path of a file"},
         /* An empty name would be a file that nobody finds again. */
         {"--history=", "(behind the end)", "--history is '': allowed is the path of a file"},
         {"--csv=", "(behind the end)", "--csv is '': allowed is the path of a file"},
@@ -360,11 +359,33 @@ Test(options, the_same_setting_twice_counts_once)
 
 Test(options, a_cube_is_an_axis_with_its_whole_path)
 {
-    cr_assert_eq(chdir("/proc/self"), 0);
-    struct ypi_options o = read_good("--cube=../version|--set=cube=/proc/version");
+    cr_assert_eq(chdir("/proc"), 0);
+    struct ypi_options o = read_good("--cube=version|--set=cube=/proc/version");
     cr_assert_eq(o.set_count, 1);
     cr_expect_str_eq(o.sets[0].axis, "cube");
     cr_expect_str_eq(o.sets[0].value, "/proc/version");
+    ypi_options_clear(&o);
+    cr_assert_eq(chdir("/"), 0);
+    o = read_good("--cube=proc/version");
+    cr_expect_str_eq(o.sets[0].value, "/proc/version");
+    ypi_options_clear(&o);
+    o = read_good("--cube=/no/such/file");
+    cr_expect_str_eq(o.sets[0].value, "/no/such/file", "its reader says that it is not there");
+    ypi_options_clear(&o);
+}
+
+/* A data set of links: what they lead to has other names. */
+Test(options, a_cube_that_is_a_link_keeps_its_name)
+{
+    cr_assert_eq(chdir(directory), 0);
+    cr_assert_eq(symlink("/proc/version", "cube.hdr"), 0);
+    struct ypi_options o = read_good("--cube=cube.hdr|--cube=cube");
+    char *path = ypi_format("%s/cube.hdr", directory);
+    cr_assert_eq(o.set_count, 2);
+    cr_expect_str_eq(o.sets[0].value, path);
+    path[strlen(path) - 4] = '\0';
+    cr_expect_str_eq(o.sets[1].value, path, "an ending is none of this");
+    free(path);
     ypi_options_clear(&o);
 }
 

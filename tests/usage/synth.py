@@ -21,6 +21,7 @@ from program import ENVIRONMENT, run  # noqa: E402
 from tap import Tap  # noqa: E402
 
 FILE, USAGE = 3, 4
+TARGETS = 4
 SIZES = ["--height=7", "--width=9", "--channels=20"]
 # So that a small cube has some of everything.
 MUCH = ["--seed=5", "--target-fraction=0.1", "--dead-fraction=0.1"]
@@ -121,15 +122,20 @@ def check_truth(tap, program):
         p.good(tap, "truth", *SIZES, *MUCH, "--output=t", "--interleave=bsq")
         values, labels, fill, abundances, valid = (envi(p.path(f"t{n}.img"))[1] for n in PLANES)
         pixels = range(7 * 9)
-        tap.check(sum(labels) > 0 and all((labels[i] == 1) == (fill[i] > 0) for i in pixels),
-                  "labels are where there is fill", (labels, fill))
+        tap.check(sum(labels) > 0 and all((labels[i] > 0) == (fill[i] > 0) for i in pixels)
+                  and max(labels) <= TARGETS, "labels are where there is fill", (labels, fill))
         tap.check(all(abs(fill[i] + sum(abundances[6 * i:6 * i + 6]) - 1) < 1e-5 for i in pixels),
                   "fill and abundances are one")
         tap.check(0 < sum(valid) < 63 and all(
             (values[20 * i] != values[20 * i]) == (valid[i] == 0) for i in pixels),
             "what is not valid has no values", valid)
         spectra_shape, spectra = npy(p.path("t_endmembers.npy"))
-        tap.check(spectra_shape == (7, 20) and all(0 < s < 1 for s in spectra), "the spectra")
+        document = json.loads(p.contents()["t.json"])
+        rows = document["options"]["endmembers"] + document["targets"]
+        tap.check(rows == 6 + TARGETS and spectra_shape == (rows, 20) and
+                  all(0 < s < 1 for s in spectra[:6 * 20]) and
+                  all(0 < s < 3.4 for s in spectra[6 * 20:]), "the spectra", spectra)
+        check_label_rows(tap, p)
         shape, wavelengths = npy(p.path("t_wavelengths.npy"))
         tap.check(shape == (20,) and wavelengths[0] == 400 and wavelengths[-1] == 2500,
                   "the wavelengths", wavelengths)
@@ -138,6 +144,23 @@ def check_truth(tap, program):
         tap.equal(p.files(), ["t.hdr", "t.img", "t.json", "t_endmembers.npy", "t_fill.hdr",
                               "t_fill.img", "t_labels.hdr", "t_labels.img", "t_valid.hdr",
                               "t_valid.img", "t_wavelengths.npy"], "cuvis has no abundances")
+
+
+def check_label_rows(tap, p):
+    """Label k is row endmembers + k - 1: without noise and air a full pixel is that spectrum."""
+    p.good(tap, "labels", *SIZES, "--target-fraction=0.5", "--fill-low=1", "--shade=off",
+           "--grain=off", "--water=off", "--path=off", "--snr-db=off", "--prnu=off", "--dsnu=off",
+           "--bits=off", "--dead-fraction=off", "--output=u")
+    values, labels = (envi(p.path(f"u{n}.img"))[1] for n in ("", "_labels"))
+    spectra = npy(p.path("u_endmembers.npy"))[1]
+    tap.equal(sorted(set(labels)), list(range(TARGETS + 1)), "labels: every target is there")
+    tau = {}  # the same for all: it is what a value is of its spectrum
+    for i in (i for i in range(63) if labels[i]):
+        row = spectra[20 * (6 + int(labels[i]) - 1):][:20]
+        for c in range(20):
+            tau.setdefault(c, []).append(values[20 * i + c] / row[c])
+    tap.check(all(max(t) - min(t) < 1e-5 for t in tau.values()) and len(tau) == 20,
+              "labels: each is a row of the spectra", tau)
 
 
 def check_again(tap, program):
@@ -153,16 +176,50 @@ def check_again(tap, program):
             document = json.loads(first.contents()[f"{words[0][9:].removesuffix('.npy')}.json"])
             line = document["remake"]
             assert line.startswith("yieldpoint synth ")
+            with open(second.path("yieldpoint.ini"), "w") as file:  # which has no say
+                file.write("[synth]\npreview = yes\nshade = 0.4\n")
             done = subprocess.run(
                 ["sh", "-c", f"{program}{line.removeprefix('yieldpoint')} --threads=1"],
                 cwd=second.folder, capture_output=True, text=True, timeout=120, check=False,
                 env=ENVIRONMENT)
-            tap.equal(done.returncode, 0, f"again {words[0]}: exit 0")
+            os.unlink(second.path("yieldpoint.ini"))
+            tap.equal((done.returncode, done.stderr), (0, ""), f"again {words[0]}: exit 0")
             tap.check(first.contents() == second.contents(), f"again {words[0]}: the same bytes",
                       f"{line}\n{first.files()}\n{second.files()}")
             for files in document["files"]:
                 tap.check(all(name in first.files() for name in files.values()),
                           f"again {words[0]}: it names its files", files)
+
+
+def check_many(tap, program):
+    """More cubes than threads by far: each is made once, whoever waited for its place."""
+    where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    for i in range(4):
+        with tempfile.TemporaryDirectory(dir=where) as folder:
+            p = Place(program, folder)
+            done = p.synth("--height=4", "--width=4", "--channels=2", "--cubes=2000",
+                           "--threads=16", "--output=a")
+            tap.check(done.code == 0 and len(p.files()) == 2000 * 10 + 3, f"many: {i}",
+                      (done, len(p.files())))
+
+
+def check_processors(tap, program):
+    """As many threads as the process has processors, which taskset and cpusets may take away."""
+    one = min(os.sched_getaffinity(0))
+    for allowed in ({one}, os.sched_getaffinity(0)):
+        with place(program) as p:
+            started = Started(program, "synth", "--height=2000", "--width=1000", "--channels=100",
+                              "--output=a", cwd=p.folder,
+                              preexec_fn=lambda a=allowed: os.sched_setaffinity(0, a))
+            most = 0
+            try:
+                until = time.monotonic() + 1
+                while started.process.poll() is None and time.monotonic() < until:
+                    with contextlib.suppress(OSError):
+                        most = max(most, len(os.listdir(f"/proc/{started.process.pid}/task")))
+            finally:
+                started.end()
+            tap.equal(most, 1 + len(allowed), f"threads on {len(allowed)} processors")
 
 
 def check_levels(tap, program):
@@ -247,7 +304,7 @@ def check_preview(tap, program):
         labels = envi(p.path("a_labels.img"))[1]
         valid = envi(p.path("a_valid.img"))[1]
         marked = [int(r >= 160 and b == 0) for row in rows for r, g, b in row[64:]]
-        tap.check(marked == labels and sum(labels) > 100, "preview: the targets are marked")
+        tap.check(marked == [int(label > 0) for label in labels] and sum(marked) > 100, "preview: the targets are marked")
         black = [row[i] == (0, 0, 0) for row in rows for i in range(60)]
         tap.check(all(black[i] for i in range(2400) if not valid[i]),
                   "preview: dead pixels are black")
@@ -498,6 +555,8 @@ def main(program, dump, usage):
     tap.run("formats", check_formats, tap, program, dump)
     tap.run("truth", check_truth, tap, program)
     tap.run("again", check_again, tap, program)
+    tap.run("many", check_many, tap, program)
+    tap.run("processors", check_processors, tap, program)
     tap.run("levels", check_levels, tap, program)
     tap.run("numpy", check_numpy, tap, program)
     tap.run("preview", check_preview, tap, program)

@@ -1,0 +1,69 @@
+"""The data that synth makes are the same whichever compiler and optimisation makes the program.
+
+Builds synth's own files anew for each, with the options of synth/meson.build but for -O. The
+build's compiler is named for its options: where the system's headers lie."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from tap import Tap  # noqa: E402
+
+SOURCES = ["bulk_avx2", "bulk_avx512", "bulk_baseline", "cuvis", "level", "mixing", "prepare",
+           "scene", "stream"]
+FRAMEWORK = ["cpu", "error", "isa", "levels"]
+OPTIONS = ["-std=c17", "-D_GNU_SOURCE", "-ffp-contract=off", "-fno-math-errno",
+           "-fno-trapping-math"]
+
+
+def built(root, compiler, more, level, folder):
+    """The program; what is not synth is the same for all and is not what is looked at."""
+    program = os.path.join(folder, f"same-bits-{os.path.basename(compiler)}{level}")
+    files = [os.path.join(root, "synth", f"{name}.c") for name in SOURCES]
+    files += [os.path.join(root, "device", f"{name}.c") for name in FRAMEWORK]
+    files.append(os.path.join(root, "tests", "usage", "suites", "same_bits.c"))
+    subprocess.run([compiler, *more, *OPTIONS, level, *[f"-I{os.path.join(root, d)}" for d in (
+        ".", "include", "device", "tests")], "-o", program, *files, "-lm", "-lpthread"],
+        check=True, timeout=120)
+    return program
+
+
+def hashes(program):
+    """{what: {level: hash}}"""
+    done = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60)
+    found = {}
+    for line in done.stdout.splitlines():
+        what, level, value = line.split()
+        found.setdefault(what, {})[level] = value
+    return found
+
+
+def check_build(tap, root, compiler, more, level, folder, wanted):
+    name = f"{os.path.basename(compiler)} {level}"
+    found = hashes(built(root, compiler, more, level, folder))
+    for what, values in found.items():
+        # What has no golden hash is held to the first build's.
+        value = wanted.setdefault(what, values.get("golden", values["1"]))
+        tap.check(set(values.values()) == {value}, f"{name}: {what}", (values, value))
+    tap.check(set(found) == set(wanted) and len(wanted) == 7, f"{name}: everything", found)
+
+
+def main(root, _, *more):
+    tap = Tap()
+    wanted = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for compiler in ("gcc", "clang"):
+            path = shutil.which(compiler)
+            for level in ("-O0", "-O1", "-O2", "-O3"):
+                if path is None:
+                    tap.skip(f"{compiler} {level}", f"no {compiler}")
+                else:
+                    tap.run(f"{compiler} {level}", check_build, tap, root, path, more, level,
+                            folder, wanted)
+    tap.done()
+
+
+main(*sys.argv[1:])

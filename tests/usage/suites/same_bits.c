@@ -1,0 +1,89 @@
+/* Prints a hash of what synth makes at each instruction level, and those of the unit tests. */
+#include "synth/scene.h"
+#include "synth/stream.h"
+#include "unit/synth_known_answers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define COUNT 100003
+#define CUBE 3
+
+/* FNV-1a over bytes. */
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes)
+{
+    const unsigned char *byte = data;
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+#define HASH_START UINT64_C(0xcbf29ce484222325)
+
+static int failed(void)
+{
+    fprintf(stderr, "%s\n", yp_last_error());
+    return 1;
+}
+
+/* Values, labels and fill of one cube, by tiles and by bands. The sizes leave every loop a rest. */
+static int print_scene(const char *name, enum synth_preset preset, enum synth_level level)
+{
+    enum { HEIGHT = 67, WIDTH = 71, CHANNELS = 13, PIXELS = HEIGHT * WIDTH };
+    static float values[PIXELS * CHANNELS], fill[PIXELS], band[PIXELS];
+    static uint8_t labels[PIXELS];
+    struct synth_spec spec = {.preset = preset,
+                              .height = HEIGHT,
+                              .width = WIDTH,
+                              .channels = CHANNELS,
+                              .seed = 0x0123456789abcdef,
+                              .level = level};
+    if (preset == SYNTH_SCENE)
+        spec.target_fraction = 0.01;
+    struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
+    const struct synth_truth truth = {.labels = labels, .fill = fill};
+    if (scene == NULL || synth_scene_tile(scene, CUBE, 0, PIXELS, values, &truth) != YP_OK)
+        return failed();
+    uint64_t hash = hash_bytes(HASH_START, values, sizeof values);
+    hash = hash_bytes(hash, labels, sizeof labels);
+    printf("%s %d 0x%016" PRIx64 "\n", name, level, hash_bytes(hash, fill, sizeof fill));
+    hash = HASH_START;
+    for (size_t c = 0; c < CHANNELS; c++) {
+        if (synth_scene_band(scene, CUBE, c, 0, PIXELS, band) != YP_OK)
+            return failed();
+        hash = hash_bytes(hash, band, sizeof band);
+    }
+    printf("%s-bands %d 0x%016" PRIx64 "\n", name, level, hash);
+    synth_scene_destroy(scene);
+    return 0;
+}
+
+static void print_streams(enum synth_level level)
+{
+    static float normals[COUNT];
+    static uint32_t words[COUNT];
+    struct synth_stream stream = synth_stream(11, 3, SYNTH_NOISE);
+    synth_normals(level, stream, 0, COUNT, normals);
+    printf("normals %d 0x%016" PRIx64 "\n", level, hash_bytes(HASH_START, normals, sizeof normals));
+    synth_words(level, stream, 5, COUNT, words);
+    printf("words %d 0x%016" PRIx64 "\n", level, hash_bytes(HASH_START, words, sizeof words));
+    synth_words_curand(level, 11, 7, COUNT, words);
+    printf("curand %d 0x%016" PRIx64 "\n", level, hash_bytes(HASH_START, words, sizeof words));
+}
+
+int main(void)
+{
+    printf("normals golden 0x%016" PRIx64 "\n", NORMALS_HASH);
+    printf("scene golden 0x%016" PRIx64 "\n", MIXING_HASH);
+    printf("cuvis golden 0x%016" PRIx64 "\n", CUVIS_HASH);
+    for (int level = SYNTH_LEVEL_BASELINE; level < SYNTH_LEVELS; level++) {
+        if (!synth_level_runs((enum synth_level)level))
+            continue;
+        print_streams((enum synth_level)level);
+        if (print_scene("scene", SYNTH_SCENE, (enum synth_level)level) != 0 ||
+            print_scene("cuvis", SYNTH_CUVIS, (enum synth_level)level) != 0)
+            return 1;
+    }
+    return fflush(stdout) == 0 ? 0 : 1;
+}
