@@ -7,34 +7,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-static void sift(float *heap, size_t root, size_t n)
-{
-    float moved = heap[root];
-    for (size_t child = 2 * root + 1; child < n; child = 2 * root + 1) {
-        if (child + 1 < n && heap[child + 1] > heap[child])
-            child++;
-        if (!(heap[child] > moved))
-            break;
-        heap[root] = heap[child];
-        root = child;
-    }
-    heap[root] = moved;
-}
-
-/* Heapsort: in place, so that the memory it takes is the memory that was accounted (qsort takes
- * what it likes). */
-static void sort(float *values, size_t n)
-{
-    for (size_t i = n / 2; i-- > 0;)
-        sift(values, i, n);
-    for (size_t end = n; end-- > 1;) {
-        float last = values[end];
-        values[end] = values[0];
-        values[0] = last;
-        sift(values, 0, end);
-    }
-}
-
 /* How many of the sorted values are below x, or not above x. */
 static size_t rank(const float *sorted, size_t n, float x, bool equal_too)
 {
@@ -124,7 +96,7 @@ enum yp_status rx_auc(struct yp_device *device, const float *scores, const uint8
     for (size_t i = 0, at = 0; i < n; i++)
         if (!isnan(scores[i]) && (labels[i] != 0) == sort_targets)
             sorted[at++] = scores[i];
-    sort(sorted, members);
+    ypi_rx_sort(sorted, members);
     uint64_t all = 2 * found.targets * found.background;
     uint64_t above = pairs_above(scores, labels, n, sort_targets, sorted, members);
     *auc = (double)(sort_targets ? all - above : above) / (double)all;

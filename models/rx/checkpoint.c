@@ -153,7 +153,9 @@ static void flush(struct file *file)
     size_t left = file->used * sizeof *file->buffer;
     while (left > 0 && file->status == YP_OK) {
         ssize_t n = write(file->fd, from, left);
-        if (n < 0 && errno != EINTR)
+        if (n == 0)
+            errno = EIO; /* nothing was written and nothing says why: not for ever */
+        if (n == 0 || (n < 0 && errno != EINTR))
             trouble(file, "written");
         if (n > 0) {
             from += n;

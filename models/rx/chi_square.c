@@ -2,7 +2,6 @@
 #include "metrics.h"
 
 #include "internal.h"
-#include "train_internal.h"
 
 #include <assert.h>
 #include <math.h>
@@ -174,11 +173,17 @@ enum yp_status rx_kolmogorov(struct yp_device *device, const float *scores, cons
     enum yp_status status = ypi_rx_check_device("rx_kolmogorov", device);
     if (status != YP_OK)
         return status;
+    if (scores == NULL || distance == NULL)
+        return yp_set_error(YP_INVALID, "rx_kolmogorov: %s is NULL",
+                            scores == NULL ? "scores" : "distance");
+    if (channels == 0 || channels > RX_MAX_CHANNELS)
+        return yp_set_error(YP_INVALID, "rx_kolmogorov: channels is %zu, allowed are 1 to %d",
+                            channels, RX_MAX_CHANNELS);
     for (size_t i = 0; i < n; i++)
         members += (labels == NULL || labels[i] == 0) && !isnan(scores[i]);
-    if (members == 0 || channels == 0)
-        return yp_set_error(YP_INVALID, "rx_kolmogorov: %s, allowed is 1 and more",
-                            members == 0 ? "there are 0 background scores" : "channels is 0");
+    if (members == 0)
+        return yp_set_error(YP_INVALID, "rx_kolmogorov: there are 0 background scores, allowed is "
+                                        "1 and more");
     float *sorted = yp_device_alloc(device, members * sizeof *sorted);
     if (sorted == NULL)
         return YP_OUT_OF_MEMORY;

@@ -1,18 +1,12 @@
 /* Orders and parts of the cubes of a source. */
 #include "cubes.h"
 
-#define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
-
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
+#include "internal.h"
 
 uint64_t rx_cube_key(uint64_t seed, uint64_t stream, uint64_t index)
 {
-    return mix(mix(seed + GOLDEN * (stream + 1)) + GOLDEN * (index + 1));
+    return ypi_rx_mix(ypi_rx_mix(seed + YPI_RX_GOLDEN * (stream + 1)) +
+                      YPI_RX_GOLDEN * (index + 1));
 }
 
 struct ranking {

@@ -56,25 +56,49 @@ static inline size_t ypi_rx_stride(const struct rx_tile *tile)
  * yp_last_error(), and no tile from that one on was merged. */
 enum yp_status ypi_rx_run(const struct ypi_rx_pass *pass, const struct rx_source *source);
 
+/* -- numbers ------------------------------------------------------------------------------- */
+
+/* Ascending, without NaN; in place and without other memory. */
+void ypi_rx_sort(float *values, size_t n);
+
+#define YPI_RX_GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+
+/* The last part of splitmix64 (Steele, Lea and Flood, 2014); its state goes up by YPI_RX_GOLDEN. */
+static inline uint64_t ypi_rx_mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
 /* -- loops over pixels, for the instruction sets of this machine --------------------------- */
 
 struct ypi_rx_kernels {
     const char *name;
     /* keep[p] = all channels of pixel p are finite; returns how many are. */
     size_t (*finite)(const float *x, size_t pixels, size_t channels, uint8_t *keep);
-    /* The same, and adds kept pixels to sum, low and high, all (channels). */
-    size_t (*moments)(const float *x, size_t pixels, size_t channels, double *sum, float *low,
-                      float *high, uint8_t *keep);
+    /* The same of pixels `stride` floats apart, and adds kept ones to sum, low and high, all
+     * (channels). */
+    size_t (*moments)(const float *x, size_t stride, size_t pixels, size_t channels, double *sum,
+                      float *low, float *high, uint8_t *keep);
     /* out = x - centre for kept pixels, without gaps (keep NULL: all); returns its rows. */
     size_t (*centre)(const float *x, const uint8_t *keep, size_t pixels, size_t channels,
                      const float *centre, float *out);
-    /* out[r] = sum over c of (y[r][c] - offset[c])^2 */
-    void (*squares)(const float *y, const float *offset, size_t rows, size_t channels, float *out);
     /* out[r] = sum over c of a[r][c] b[r][c] */
     void (*dots)(const float *a, const float *b, size_t rows, size_t channels, float *out);
     /* out[r][c] = g[r] x[r][c]; sum[c] += out[r][c] */
     void (*scale)(const float *x, const float *g, size_t rows, size_t channels, float *out,
                   double *sum);
+    /* out = (x - base) gain + rest for finite pixels, without gaps; keep[p] says which; rows. */
+    size_t (*gather)(const float *x, size_t stride, size_t pixels, size_t channels,
+                     const float *base, const float *gain, const float *rest, float *out,
+                     uint8_t *keep);
+    /* sum[c] += sum over rows of a[r][c]; product[c] += of a[r][c] b[r][c], when not NULL */
+    void (*columns)(const float *a, const float *b, size_t rows, size_t channels, double *sum,
+                    double *product);
+    /* out[r][c] = factor g[r] x[r][c]; out may be x */
+    void (*weigh)(const float *x, const float *g, float factor, size_t rows, size_t channels,
+                  float *out);
 };
 
 /* centre() after finite(), for pixels `stride` floats apart. */

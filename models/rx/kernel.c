@@ -30,11 +30,12 @@ BODY size_t finite(const float *x, size_t pixels, size_t channels, uint8_t *keep
     return kept;
 }
 
-BODY size_t moments(const float *restrict x, size_t pixels, size_t channels, double *restrict sum,
-                    float *restrict low, float *restrict high, uint8_t *restrict keep)
+BODY size_t moments(const float *restrict x, size_t stride, size_t pixels, size_t channels,
+                    double *restrict sum, float *restrict low, float *restrict high,
+                    uint8_t *restrict keep)
 {
     size_t kept = 0;
-    for (size_t p = 0; p < pixels; p++, x += channels) {
+    for (size_t p = 0; p < pixels; p++, x += stride) {
         keep[p] = is_finite(x, channels);
         if (!keep[p])
             continue;
@@ -63,18 +64,6 @@ BODY size_t centre(const float *restrict x, const uint8_t *keep, size_t pixels, 
     return rows;
 }
 
-BODY void squares(const float *restrict y, const float *restrict offset, size_t rows,
-                  size_t channels, float *restrict out)
-{
-    for (size_t r = 0; r < rows; r++, y += channels) {
-        float sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (size_t c = 0; c < channels; c++)
-            sum += (y[c] - offset[c]) * (y[c] - offset[c]);
-        out[r] = sum;
-    }
-}
-
 BODY void dots(const float *restrict a, const float *restrict b, size_t rows, size_t channels,
                float *restrict out)
 {
@@ -97,26 +86,83 @@ BODY void scale(const float *restrict x, const float *restrict g, size_t rows, s
         }
 }
 
+BODY size_t gather(const float *restrict x, size_t stride, size_t pixels, size_t channels,
+                   const float *restrict base, const float *restrict gain,
+                   const float *restrict rest, float *restrict out, uint8_t *restrict keep)
+{
+    size_t rows = 0;
+    for (size_t p = 0; p < pixels; p++, x += stride) {
+        keep[p] = is_finite(x, channels);
+        if (!keep[p])
+            continue;
+        for (size_t c = 0; c < channels; c++)
+            out[rows * channels + c] = (x[c] - base[c]) * gain[c] + rest[c];
+        rows++;
+    }
+    return rows;
+}
+
+#define TOGETHER ((size_t)16) /* channels whose sums stay in registers */
+
+/* `width` channels, TOGETHER or fewer: a constant where it matters. */
+BODY void some_columns(const float *restrict a, const float *restrict b, size_t rows,
+                       size_t channels, size_t width, double *restrict sum,
+                       double *restrict product)
+{
+    double sums[TOGETHER] = {0}, products[TOGETHER] = {0};
+    for (size_t r = 0; r < rows; r++, a += channels)
+        for (size_t c = 0; c < width; c++)
+            sums[c] += (double)a[c];
+    for (size_t c = 0; c < width; c++)
+        sum[c] += sums[c];
+    if (b == NULL || product == NULL)
+        return;
+    a -= rows * channels;
+    for (size_t r = 0; r < rows; r++, a += channels, b += channels)
+        for (size_t c = 0; c < width; c++)
+            products[c] += (double)a[c] * (double)b[c];
+    for (size_t c = 0; c < width; c++)
+        product[c] += products[c];
+}
+
+BODY void columns(const float *a, const float *b, size_t rows, size_t channels, double *sum,
+                  double *product)
+{
+    size_t c = 0;
+    for (; c + TOGETHER <= channels; c += TOGETHER)
+        some_columns(a + c, b != NULL ? b + c : NULL, rows, channels, TOGETHER, sum + c,
+                     product != NULL ? product + c : NULL);
+    if (c < channels)
+        some_columns(a + c, b != NULL ? b + c : NULL, rows, channels, channels - c, sum + c,
+                     product != NULL ? product + c : NULL);
+}
+
+BODY void weigh(const float *x, const float *g, float factor, size_t rows, size_t channels,
+                float *out)
+{
+    for (size_t r = 0; r < rows; r++, x += channels, out += channels) {
+        float weight = factor * g[r];
+#pragma omp simd
+        for (size_t c = 0; c < channels; c++)
+            out[c] = weight * x[c];
+    }
+}
+
 /* The bodies above under one instruction set, as a table. */
 #define VARIANT(set, attributes) \
     attributes static size_t finite_##set(const float *x, size_t n, size_t c, uint8_t *keep) \
     { \
         return finite(x, n, c, keep); \
     } \
-    attributes static size_t moments_##set(const float *x, size_t n, size_t c, double *sum, \
-                                           float *low, float *high, uint8_t *keep) \
+    attributes static size_t moments_##set(const float *x, size_t stride, size_t n, size_t c, \
+                                           double *sum, float *low, float *high, uint8_t *keep) \
     { \
-        return moments(x, n, c, sum, low, high, keep); \
+        return moments(x, stride, n, c, sum, low, high, keep); \
     } \
     attributes static size_t centre_##set(const float *x, const uint8_t *keep, size_t n, size_t c, \
                                           const float *middle, float *out) \
     { \
         return centre(x, keep, n, c, middle, out); \
-    } \
-    attributes static void squares_##set(const float *y, const float *offset, size_t n, size_t c, \
-                                         float *out) \
-    { \
-        squares(y, offset, n, c, out); \
     } \
     attributes static void dots_##set(const float *a, const float *b, size_t n, size_t c, \
                                       float *out) \
@@ -128,8 +174,25 @@ BODY void scale(const float *restrict x, const float *restrict g, size_t rows, s
     { \
         scale(x, g, n, c, out, sum); \
     } \
-    static const struct ypi_rx_kernels set = { \
-        #set, finite_##set, moments_##set, centre_##set, squares_##set, dots_##set, scale_##set};
+    attributes static size_t gather_##set(const float *x, size_t stride, size_t n, size_t c, \
+                                          const float *base, const float *gain, const float *rest, \
+                                          float *out, uint8_t *keep) \
+    { \
+        return gather(x, stride, n, c, base, gain, rest, out, keep); \
+    } \
+    attributes static void columns_##set(const float *a, const float *b, size_t n, size_t c, \
+                                         double *sum, double *product) \
+    { \
+        columns(a, b, n, c, sum, product); \
+    } \
+    attributes static void weigh_##set(const float *x, const float *g, float factor, size_t n, \
+                                       size_t c, float *out) \
+    { \
+        weigh(x, g, factor, n, c, out); \
+    } \
+    static const struct ypi_rx_kernels set = {#set,         finite_##set,  moments_##set, \
+                                              centre_##set, dots_##set,    scale_##set, \
+                                              gather_##set, columns_##set, weigh_##set};
 
 VARIANT(plain, )
 #ifdef __x86_64__

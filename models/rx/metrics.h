@@ -21,11 +21,14 @@ struct rx_confusion {
 
 void rx_confusion_add(struct rx_confusion *counts, const float *logits, const uint8_t *labels,
                       size_t n);
-double
-rx_precision(const struct rx_confusion *counts);     /* TP / (TP + FP); NaN: nothing was called */
-double rx_recall(const struct rx_confusion *counts); /* TP / (TP + FN); NaN: no targets */
-double rx_f1(const struct rx_confusion *counts);     /* 2 TP / (2 TP + FP + FN); NaN: neither */
-double rx_iou(const struct rx_confusion *counts);    /* TP / (TP + FP + FN); NaN: neither */
+/* TP / (TP + FP); NaN: nothing was called */
+double rx_precision(const struct rx_confusion *counts);
+/* TP / (TP + FN); NaN: no targets */
+double rx_recall(const struct rx_confusion *counts);
+/* 2 TP / (2 TP + FP + FN); NaN: neither */
+double rx_f1(const struct rx_confusion *counts);
+/* TP / (TP + FP + FN); NaN: neither */
+double rx_iou(const struct rx_confusion *counts);
 
 /* -- rankings -------------------------------------------------------------------------------- */
 
@@ -117,7 +120,7 @@ void rx_calibration_result(const struct rx_calibration *calibration, struct rx_c
 
 /* Kolmogorov's distance itself, of all background scores at once. Takes 4 bytes of accounted memory
  * a score while it runs and one evaluation of F for each: the oracle of the bins. YP_INVALID
- * without background. */
+ * without background, and when channels is not 1 to RX_MAX_CHANNELS. */
 enum yp_status rx_kolmogorov(struct yp_device *device, const float *scores, const uint8_t *labels,
                              size_t n, size_t channels, double *distance);
 

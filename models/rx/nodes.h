@@ -186,7 +186,10 @@ enum yp_status rx_pipeline_fit(struct rx_pipeline *pipeline, struct rx *rx,
                                struct rx_start *start);
 
 /* Scores and logits of all tiles, placed as rx_score() places them; either may be NULL. Anomalous
- * is what has a logit of 0 or more (a sigmoid of 0.5 or more). An autoencoder has no logits. */
+ * is what has a logit of 0 or more (a sigmoid of 0.5 or more). An autoencoder has no logits.
+ * z^T A z with A in float: the relative error is about cond(Sigma + eps I) 2^-24, where rx_score()
+ * sums squares of L^-1 z, whose error grows with the root of the condition. YP_INVALID as of
+ * rx_pipeline_gradient(). */
 enum yp_status rx_pipeline_score(struct rx_pipeline *pipeline, const struct rx_source *source,
                                  const float *parameters, float *scores, float *logits);
 
@@ -194,8 +197,10 @@ enum yp_status rx_pipeline_score(struct rx_pipeline *pipeline, const struct rx_s
  * The mean loss over all finite pixels of the source, plus the weighted penalty of PCA, and its
  * gradient, (rx_pipeline_parameters), which may be NULL: the loss alone. Tiles must have labels
  * but for the autoencoder. Tiles are summed in float, the sum over tiles is double; the same bits
- * for any number of threads. YP_INVALID when there is no finite pixel or a parameter of MinMax is
- * not finite. Parameters that have run away give a loss that is not finite: look at it.
+ * for any number of threads. YP_INVALID when there is no finite pixel; when min or max of MinMax is
+ * not finite or they are more than 1e37 apart; RX_IMAGE: when the covariance of an image, with eps,
+ * cannot be factored, with the index of the first. Other parameters that have run away give a loss
+ * that is not finite: look at it.
  */
 enum yp_status rx_pipeline_gradient(struct rx_pipeline *pipeline, const struct rx_source *source,
                                     const float *parameters, double *mean, float *gradient);
@@ -206,16 +211,12 @@ enum yp_status rx_pipeline_train_gradient(void *pipeline, const struct rx_source
                                           const float *parameters, double *mean, double *weight,
                                           float *gradient);
 
-/* Takes the logits (NaN: the pixel does not count) and labels of a tile, both (pixels). */
-typedef void rx_pipeline_take(void *take_arg, const float *logits, const uint8_t *labels,
-                              size_t pixels);
-
 /* Mean loss and weight, unless both are NULL, and each tile's logits to `take`, one call at a time
  * and in the order of tiles, unless that is NULL; one pass for both. An autoencoder has no logits
  * and never calls it. */
 enum yp_status rx_pipeline_train_evaluate(void *pipeline, const struct rx_source *source,
                                           const float *parameters, double *mean, double *weight,
-                                          rx_pipeline_take *take, void *take_arg);
+                                          rx_take *take, void *take_arg);
 
 /* -- the pipeline in plain loops: the oracle ------------------------------------------------ */
 
@@ -223,7 +224,8 @@ enum yp_status rx_pipeline_train_evaluate(void *pipeline, const struct rx_source
 struct rx_plain;
 size_t rx_plain_bytes(const struct rx_pipeline_options *options, const struct rx_tile *tile);
 
-/* The tile must outlive the object and stay as it is; it needs labels but for the autoencoder. */
+/* The tile must outlive the object and stay as it is; it has up to options->tile_pixels pixels, and
+ * needs labels but for the autoencoder. */
 struct rx_plain *rx_plain_create(struct yp_device *device,
                                  const struct rx_pipeline_options *options,
                                  const struct rx_tile *tile);
@@ -236,7 +238,6 @@ size_t rx_plain_outputs(const struct rx_plain *plain);
  * that struct yp_gradient takes: `plain` is a struct rx_plain, `x` the parameters. */
 void rx_plain_losses(void *plain, const double *x, double *losses);
 void rx_plain_vjp(void *plain, const double *x, const double *cotangent, double *gradient);
-void rx_plain_losses_f32(struct rx_plain *plain, const float *x, float *losses);
 void rx_plain_vjp_f32(struct rx_plain *plain, const float *x, const float *cotangent,
                       float *gradient);
 
@@ -267,7 +268,8 @@ size_t rx_usable(const struct rx_channel *channels, size_t count, size_t most, s
 
 /* A source of those channels of another, in the order of `list`, each index below
  * source->channels. It copies; `source` and its data must outlive it. For the calls of one object
- * at a time, of up to `threads` threads (0: all). */
+ * at a time, of up to `threads` threads (0: all): each thread has its room by its number, so tiles
+ * are asked for by the threads of one pass of this library, not by a team of the caller's. */
 struct rx_subset;
 size_t rx_subset_bytes(const struct rx_source *source, size_t count, int threads);
 struct rx_subset *rx_subset_create(struct yp_device *device, const struct rx_source *source,

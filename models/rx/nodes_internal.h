@@ -79,24 +79,6 @@ void ypi_rx_whiten(const double *factor, size_t channels, const double *rest, fl
  * what to hand to omp_set_num_threads() afterwards. */
 int ypi_rx_alone(void);
 
-/* -- loops over pixels (gather.c) ----------------------------------------------------------- */
-
-struct ypi_rx_gathering {
-    /* out = (x - base) gain + rest for finite pixels, without gaps; keep[p] says which; rows. */
-    size_t (*gather)(const float *x, size_t stride, size_t pixels, size_t channels,
-                     const float *base, const float *gain, const float *rest, float *out,
-                     uint8_t *keep);
-    /* sum[c] += sum over rows of a[r][c]; product[c] += of a[r][c] b[r][c], when not NULL */
-    void (*columns)(const float *a, const float *b, size_t rows, size_t channels, double *sum,
-                    double *product);
-    /* out[r][c] = factor g[r] x[r][c]; out may be x */
-    void (*weigh)(const float *x, const float *g, float factor, size_t rows, size_t channels,
-                  float *out);
-};
-
-const struct ypi_rx_gathering *ypi_rx_gathering(void);
-const struct ypi_rx_gathering *ypi_rx_gathering_at(int rank); /* as ypi_rx_kernels_at() */
-
 /* -- the pipeline object --------------------------------------------------------------------- */
 
 /* What a thread needs. Which parts there are hangs on the detector. */
@@ -143,18 +125,18 @@ struct rx_pipeline {
     size_t failed; /* index of the first image that could not be factored; SIZE_MAX: none */
     struct ypi_rx_lane *lanes; /* (threads) */
     const struct ypi_rx_kernels *kernels;
-    const struct ypi_rx_gathering *gathering;
     /* Of the call that is on: */
     const float *parameters;
     bool judged, backward, calibrates;
     double range, floor;            /* r and min of MinMax */
     bool moves;                     /* r follows min and max */
+    bool lost;                      /* a gain is not finite */
     double *weights, *shares;       /* (C): k softmax, softmax */
     double *gain64;                 /* (C): weights / r */
     float *base, *gain, *rest;      /* (C): (x - base) gain + rest */
     float *scores_out, *logits_out; /* or NULL */
     size_t stride_out;              /* their places a tile */
-    rx_pipeline_take *take;         /* of the logits tile by tile, or NULL */
+    rx_take *take;                  /* of the logits tile by tile, or NULL */
     void *take_arg;
     double *h, *q;          /* (C): sums of dv and of dv v */
     double *square, *other; /* (C, C) of scratch; start keeps Sigma in the first */

@@ -34,7 +34,8 @@ struct rx_adamw rx_adamw_defaults(void); /* 1e-3, 0.9, 0.999, 1e-8, 0.01 */
  * The bias of both moments is corrected inside: m's in the step size, v's before eps is added.
  * The decay has the learning rate as its factor and is not seen by the moments. The factors that
  * all elements share are made in double, elements are float (or double). All arrays have `count`
- * elements; m and v are 0 before step 1.
+ * elements; m and v are 0 before step 1. With eps = 0 an element whose gradient was always 0
+ * becomes 0 / 0, NaN, as in PyTorch.
  */
 void rx_adamw_step(const struct rx_adamw *how, uint64_t t, size_t count, const float *gradient,
                    float *m, float *v, float *parameters);

@@ -1,5 +1,6 @@
 /* The pipeline's options, the places of its parameters, and its memory. */
 #include "nodes_internal.h"
+#include "train.h"
 
 #include <math.h>
 #include <string.h>
@@ -143,6 +144,18 @@ size_t rx_pipeline_tensors(const struct rx_pipeline *pipeline,
     return list_tensors(&pipeline->options, &places, tensors);
 }
 
+struct rx_objective rx_pipeline_objective(struct rx_pipeline *pipeline,
+                                          struct yp_tensor tensors[RX_PIPELINE_TENSORS])
+{
+    return (struct rx_objective){.parameters = rx_pipeline_parameters(pipeline),
+                                 .tensors = tensors,
+                                 .n_tensors = rx_pipeline_tensors(pipeline, tensors),
+                                 .gradient = rx_pipeline_train_gradient,
+                                 .evaluate = rx_pipeline_train_evaluate,
+                                 .no_logits = !ypi_rx_trains(&pipeline->options),
+                                 .arg = pipeline};
+}
+
 /* -- memory -------------------------------------------------------------------------------- */
 
 static void count_sums(const struct rx_pipeline_options *o, struct ypi_rx_sums *at)
@@ -281,7 +294,6 @@ struct rx_pipeline *rx_pipeline_create(struct yp_device *device,
     lay_out(p, &arena, &checked);
     p->device = device;
     p->kernels = ypi_rx_kernels();
-    p->gathering = ypi_rx_gathering();
     return p;
 }
 

@@ -3,6 +3,7 @@
 #include "nodes_internal.h"
 
 #include <cblas.h>
+#include <math.h>
 #include <string.h>
 
 typedef void each_chunk(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t first,
@@ -26,7 +27,7 @@ static void add_mean(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size
 {
     (void)first;
     (void)pixels;
-    p->gathering->columns(lane->rows, NULL, rows, p->options.channels, lane->mean, NULL);
+    p->kernels->columns(lane->rows, NULL, rows, p->options.channels, lane->mean, NULL);
     lane->kept += rows;
 }
 
@@ -132,14 +133,15 @@ void ypi_rx_image_tile(const struct rx_pipeline *p, struct ypi_rx_lane *lane,
 {
     size_t channels = p->options.channels;
     locate(p, lane, tile);
-    lane->failed = lane->kept > 0 && !learn(p, lane, tile);
-    if (lane->kept == 0)
-        memset(lane->whiten, 0, channels * channels * sizeof *lane->whiten);
+    lane->failed = lane->kept > 0 && !p->lost && !learn(p, lane, tile);
+    if (lane->kept == 0 || p->lost) /* lost: scores are NaN, as those of the other detectors */
+        for (size_t i = 0; i < channels * channels; i++)
+            lane->whiten[i] = p->lost ? NAN : 0;
     lane->kept = 0;
     if (lane->failed)
         return;
     memset(lane->m2, 0, channels * channels * sizeof *lane->m2);
     over_chunks(p, lane, tile, lane->base, lane->rest, add_gradient);
-    if (p->backward && lane->kept > 0)
+    if (p->backward && lane->kept > 0 && !p->lost && (p->options.normalise || p->options.select))
         add_front(p, lane);
 }

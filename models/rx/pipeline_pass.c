@@ -71,8 +71,10 @@ enum yp_status ypi_rx_prepare(struct rx_pipeline *p, const char *what, const flo
     share_out(p);
     if (p->even != NULL)
         make_even(p);
+    p->lost = false;
     for (size_t c = 0; c < o->channels; c++) {
         p->gain64[c] = p->weights[c] / p->range;
+        p->lost = p->lost || !isfinite(p->gain64[c]);
         p->gain[c] = (float)p->gain64[c];
         p->column[c] = at->mean != YPI_RX_NOWHERE ? (double)parameters[at->mean + c]
                        : at->mu != YPI_RX_NOWHERE ? (double)parameters[at->mu + c]
@@ -99,8 +101,8 @@ size_t ypi_rx_gather(const struct rx_pipeline *p, struct ypi_rx_lane *lane,
 {
     size_t stride = ypi_rx_stride(tile), row = 0;
     size_t rows =
-        p->gathering->gather(tile->values + first * stride, stride, pixels, p->options.channels,
-                             base, p->gain, rest, lane->rows, lane->keep);
+        p->kernels->gather(tile->values + first * stride, stride, pixels, p->options.channels, base,
+                           p->gain, rest, lane->rows, lane->keep);
     for (size_t i = 0; i < pixels && p->judged && tile->labels != NULL; i++)
         if (lane->keep[i])
             lane->labels[row++] = tile->labels[first + i];
@@ -197,13 +199,13 @@ static void pull_quadratic(const struct rx_pipeline *p, struct ypi_rx_lane *lane
     if (p->uneven)
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, d, 1, x, d, p->even, d, 0,
                     lane->products, d);
-    p->gathering->weigh(lane->products, lane->g, 2, rows, width, lane->products);
-    p->gathering->columns(lane->products, x, rows, width, lane->sums + p->at.moment,
-                          lane->sums + p->at.dots);
+    p->kernels->weigh(lane->products, lane->g, 2, rows, width, lane->products);
+    p->kernels->columns(lane->products, x, rows, width, lane->sums + p->at.moment,
+                        lane->sums + p->at.dots);
     if (p->options.components > 0)
         cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, d, c, n, 1, lane->products, d,
                     lane->rows, c, 1, lane->matrices + p->at.cross, c);
-    p->gathering->weigh(x, lane->g, 1, rows, width, lane->products);
+    p->kernels->weigh(x, lane->g, 1, rows, width, lane->products);
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, d, d, n, 1, lane->products, d, x, d, 1,
                 lane->matrices + p->at.gram, d);
 }
@@ -241,13 +243,13 @@ static void pull_autoencoder(const struct rx_pipeline *p, struct ypi_rx_lane *la
     float *d = lane->products, *dh = lane->low + rows * hidden;
     for (size_t i = 0; i < rows * channels; i++)
         d[i] *= 2 / (float)channels;
-    p->gathering->columns(d, lane->rows, rows, channels, lane->sums + p->at.b2,
-                          lane->sums + p->at.dots);
+    p->kernels->columns(d, lane->rows, rows, channels, lane->sums + p->at.b2,
+                        lane->sums + p->at.dots);
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, c, h, n, 1, d, c, lane->low, h, 1,
                 lane->matrices + p->at.w2, h);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, h, c, 1, d, c,
                 p->parameters + p->places.w2, h, 0, dh, h);
-    p->gathering->columns(dh, NULL, rows, hidden, lane->sums + p->at.b1, NULL);
+    p->kernels->columns(dh, NULL, rows, hidden, lane->sums + p->at.b1, NULL);
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, h, c, n, 1, dh, h, lane->rows, c, 1,
                 lane->matrices + p->at.w1, c);
 }
@@ -340,8 +342,7 @@ static enum yp_status pass(struct rx_pipeline *p, const char *what, const struct
 /* Mean loss and gradient, or only what is not NULL; p->kept tells of how many pixels. */
 static enum yp_status objective(struct rx_pipeline *p, const char *what,
                                 const struct rx_source *source, const float *parameters,
-                                double *mean, float *gradient, rx_pipeline_take *take,
-                                void *take_arg)
+                                double *mean, float *gradient, rx_take *take, void *take_arg)
 {
     if (p == NULL || parameters == NULL)
         return yp_set_error(YP_INVALID, "%s: %s is NULL", what,
@@ -395,7 +396,7 @@ enum yp_status rx_pipeline_train_gradient(void *pipeline, const struct rx_source
 
 enum yp_status rx_pipeline_train_evaluate(void *pipeline, const struct rx_source *source,
                                           const float *parameters, double *mean, double *weight,
-                                          rx_pipeline_take *take, void *take_arg)
+                                          rx_take *take, void *take_arg)
 {
     struct rx_pipeline *p = pipeline;
     const char *what = "rx_pipeline_train_evaluate";

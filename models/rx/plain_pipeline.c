@@ -115,6 +115,13 @@ static enum yp_status check(const char *what, const struct rx_pipeline_options *
     if (tile->channels != options->channels)
         return yp_set_error(YP_INVALID, "%s: the tile has %zu channels, the options %zu", what,
                             tile->channels, options->channels);
+    if (tile->stride != 0 && tile->stride < tile->channels)
+        return yp_set_error(YP_INVALID,
+                            "%s: the tile has stride %zu, allowed are 0 and %zu or more", what,
+                            tile->stride, tile->channels);
+    if (tile->pixels > options->tile_pixels)
+        return yp_set_error(YP_INVALID, "%s: the tile has %zu pixels, allowed are 0 to %zu", what,
+                            tile->pixels, options->tile_pixels);
     if (tile->labels == NULL && ypi_rx_trains(options))
         return yp_set_error(YP_INVALID, "%s: the tile has no labels", what);
     plain->tile = *tile;
@@ -188,17 +195,20 @@ size_t rx_plain_outputs(const struct rx_plain *plain)
 
 void rx_plain_losses(void *plain, const double *x, double *losses)
 {
-    chain_f64(plain, x, losses);
+    struct rx_plain *chain = plain;
+    run_f64(chain, x, chain->count);
+    scatter_f64(chain, chain->count, 0, losses);
+    if (chain->options.components == 0)
+        return;
+    double *penalty = losses + chain->tile.pixels;
+    ypi_rx_plain_nodes[RX_NODE_ORTHOGONAL].forward(&chain->penalty, NULL, x + chain->places.w,
+                                                   penalty);
+    *penalty *= (double)chain->options.orthogonality;
 }
 
 void rx_plain_vjp(void *plain, const double *x, const double *cotangent, double *gradient)
 {
     chain_vjp_f64(plain, x, cotangent, gradient);
-}
-
-void rx_plain_losses_f32(struct rx_plain *plain, const float *x, float *losses)
-{
-    chain_f32(plain, x, losses);
 }
 
 void rx_plain_vjp_f32(struct rx_plain *plain, const float *x, const float *cotangent,

@@ -3,8 +3,8 @@
  * ROC-AUC, and the gradient of the detection loss.
  *
  * RX (Reed and Xiaoli, 1990) scores a pixel x by its squared Mahalanobis distance
- *     s(x) = (x - mu)^T (Sigma + ridge I)^-1 (x - mu) = |L^-1 (x - mu)|^2,  L L^T = Sigma + ridge
- * I.
+ *     s(x) = (x - mu)^T (Sigma + ridge I)^-1 (x - mu) = |L^-1 (x - mu)|^2,
+ * with L L^T = Sigma + ridge I.
  *
  * Data come tile by tile from a callback, so a scene never has to exist as a whole. Every result
  * has the same bits for every number of threads: tiles are worked on in parallel, their parts are
@@ -66,6 +66,9 @@ struct rx_source {
     rx_yield *yield;
     void *arg; /* of yield */
 };
+
+/* Takes the logits and labels (pixels) of a tile; a NaN logit: the pixel does not count. */
+typedef void rx_take(void *take_arg, const float *logits, const uint8_t *labels, size_t pixels);
 
 /* -- the detector ------------------------------------------------------------------------- */
 

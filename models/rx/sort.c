@@ -1,5 +1,6 @@
-/* Heapsort of scores: in place, so that the memory it takes is the memory that was accounted. */
-#include "train_internal.h"
+/* Heapsort of scores: in place, so that the memory it takes is the memory that was accounted (qsort
+ * takes what it likes). */
+#include "internal.h"
 
 static void sift(float *heap, size_t root, size_t n)
 {

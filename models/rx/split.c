@@ -90,8 +90,6 @@ static inline V plain_dot(V a, V b, V sum)
 #include "vectors_end.h"
 #endif
 
-const struct ypi_split_kernels *ypi_split_amx(void);
-
 size_t ypi_split_floats(const struct ypi_split_kernels *kernels, const struct ypi_gram_shape *shape,
                         size_t rows, int terms)
 {

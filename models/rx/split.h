@@ -37,5 +37,7 @@ size_t ypi_split_floats(const struct ypi_split_kernels *kernels, const struct yp
  * with BF16, 4 AMX; 0 to 3 sum in the same order but for the width of rotations. */
 const struct ypi_split_kernels *ypi_split_kernels(void);
 const struct ypi_split_kernels *ypi_split_kernels_at(int rank);
+/* Those of rank 4 (split_amx.c), whatever the processor has; NULL for another architecture. */
+const struct ypi_split_kernels *ypi_split_amx(void);
 
 #endif

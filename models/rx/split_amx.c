@@ -8,7 +8,9 @@
 
 #define TILE_TARGET \
     __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")))
-#define TILE_CONFIG(layout) _tile_loadconfig(layout)
+/* _tile_loadconfig() of gcc 12 tells the compiler of a pointer's size, 8 bytes, that are read: it
+ * may leave out the stores of the other 56. */
+#define TILE_CONFIG(layout) __asm__ volatile("ldtilecfg %0" ::"m"(*(layout)))
 #define TILE_RELEASE() _tile_release()
 #define TILE_ZERO(tile) _tile_zero(tile)
 #define TILE_LOAD(tile, from, stride) _tile_loadd(tile, from, stride)

@@ -28,6 +28,7 @@ static enum yp_status start_front(struct rx_pipeline *p, const char *what,
     const struct rx_pipeline_options *o = &p->options;
     size_t c = o->channels;
     double top = -INFINITY, sum = 0;
+    double temperature = o->train_temperature ? settle(s, o->temperature) : o->temperature;
     p->floor = o->normalise ? settle(s, s->min) : 0;
     double most = o->normalise ? settle(s, s->max) : 1;
     p->range = fmax(most - p->floor, YPI_RX_LEAST_RANGE);
@@ -46,9 +47,9 @@ static enum yp_status start_front(struct rx_pipeline *p, const char *what,
         top = fmax(top, p->shares[i]);
     }
     for (size_t i = 0; i < c; i++)
-        sum += p->shares[i] = exp((p->shares[i] - top) / o->temperature);
+        sum += p->shares[i] = exp((p->shares[i] - top) / temperature);
     if (o->select && o->train_temperature)
-        to[p->places.temperature] = o->temperature;
+        to[p->places.temperature] = temperature;
     for (size_t i = 0; i < c; i++)
         p->gain64[i] = (o->select ? o->keep * p->shares[i] / sum : 1) / p->range;
     for (size_t i = 0; i < c; i++)
@@ -138,10 +139,7 @@ static void start_layers(const struct rx_pipeline *p, double *to)
     size_t c = o->channels, h = o->hidden;
     uint64_t state = o->seed;
     for (size_t i = p->places.w1; i < p->places.count; i++) {
-        uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
-        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-        double unit = (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+        double unit = (double)(ypi_rx_mix(state += YPI_RX_GOLDEN) >> 11) * 0x1p-53;
         to[i] = (2 * unit - 1) / sqrt((double)(i < p->places.w2 ? c : h));
     }
 }

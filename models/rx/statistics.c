@@ -153,11 +153,8 @@ void rx_reset(struct rx *rx)
 static size_t locate_finite(const struct rx *rx, struct ypi_rx_slot *slot, const float *x,
                             size_t stride, size_t pixels)
 {
-    size_t kept = 0;
-    for (size_t p = 0; p < pixels; p++)
-        kept += rx->kernels->moments(x + p * stride, 1, rx->channels, slot->sum, slot->least,
-                                     slot->most, slot->keep + p);
-    return kept;
+    return rx->kernels->moments(x, stride, pixels, rx->channels, slot->sum, slot->least, slot->most,
+                                slot->keep);
 }
 
 static void clear_chunk(struct ypi_rx_slot *slot, size_t padded)

@@ -165,6 +165,10 @@ static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *lab
                             "rx_subset: tile %zu has %zu pixels of %zu channels, allowed are 0 to "
                             "%zu of %zu",
                             index, whole.pixels, whole.channels, from->tile_pixels, from->channels);
+    if (whole.stride != 0 && whole.stride < whole.channels)
+        return yp_set_error(YP_INVALID,
+                            "rx_subset: tile %zu has stride %zu, allowed are 0 and %zu or more",
+                            index, whole.stride, whole.channels);
     size_t count = subset->source.channels, stride = ypi_rx_stride(&whole);
     for (size_t p = 0; p < whole.pixels && whole.values != NULL; p++)
         for (size_t i = 0; i < count; i++)

@@ -349,6 +349,12 @@ static enum yp_status judge_loss(struct rx_train *train, const struct rx_source 
 enum yp_status rx_train_judge(struct rx_train *train, const struct rx_source *source,
                               const float *parameters, double *loss, struct rx_judgement *out)
 {
+    if (train == NULL || source == NULL || parameters == NULL || loss == NULL)
+        return yp_set_error(YP_INVALID, "rx_train_judge: %s is NULL",
+                            train == NULL        ? "train"
+                            : source == NULL     ? "source"
+                            : parameters == NULL ? "parameters"
+                                                 : "loss");
     const struct rx_objective *objective = &train->objective;
     if (out == NULL)
         return judge_loss(train, source, parameters, NULL, loss);

@@ -17,6 +17,7 @@
 
 #include "cubes.h"
 #include "metrics.h"
+#include "nodes.h"
 #include "optimiser.h"
 
 #ifdef __cplusplus
@@ -37,15 +38,11 @@ typedef enum yp_status rx_train_gradient(void *arg, const struct rx_source *sour
                                          const float *parameters, double *mean, double *weight,
                                          float *gradient);
 
-/* Takes the logits and labels (pixels) of a tile; a NaN logit: the pixel does not count. */
-typedef void rx_train_take(void *take_arg, const float *logits, const uint8_t *labels,
-                           size_t pixels);
-
 /* The same mean and weight without a gradient, unless `mean` and `weight` are NULL; and each tile's
  * logits to `take`, one call at a time and in the order of tiles, unless that is NULL. */
 typedef enum yp_status rx_train_evaluate(void *arg, const struct rx_source *source,
                                          const float *parameters, double *mean, double *weight,
-                                         rx_train_take *take, void *take_arg);
+                                         rx_take *take, void *take_arg);
 
 struct rx_objective {
     size_t parameters;
@@ -61,52 +58,13 @@ struct rx_objective {
 };
 
 /*
- * The detection loss of rx.h as an objective: the parameters and the gradient of
- * rx_loss_gradient(), its finite pixels counted, and logits. Arguments, memory and errors as of
- * rx_loss_create(); two accounted blocks, one of them a struct rx_loss.
+ * A pipeline of nodes.h as an objective, which refers to the pipeline and to `tensors`; both must
+ * outlive it. identity is 0: the caller sets what tells his model and data from others.
  */
-struct rx_detection;
-size_t rx_detection_bytes(size_t channels, size_t tile_pixels, int threads);
-struct rx_detection *rx_detection_create(struct yp_device *device, size_t channels,
-                                         size_t tile_pixels, int threads);
-void rx_detection_destroy(struct rx_detection *detection); /* NULL is allowed */
-/* Refers to the detection; identity is 0. */
-struct rx_objective rx_detection_objective(struct rx_detection *detection);
+struct rx_objective rx_pipeline_objective(struct rx_pipeline *pipeline,
+                                          struct yp_tensor tensors[RX_PIPELINE_TENSORS]);
 
-/*
- * A model's own functions as an objective: its pixels are counted as they pass, and its logits are
- * asked for `window` tiles at a time, so that memory stays bounded.
- */
-
-/* The mean loss over the finite pixels of the source, and its gradient unless that is NULL;
- * YP_INVALID where there is no finite pixel. rx_pipeline_gradient() is such a function. */
-typedef enum yp_status rx_model_gradient(void *arg, const struct rx_source *source,
-                                         const float *parameters, double *mean, float *gradient);
-/* Logits placed as rx_score() places scores. It may ask the source for tiles without labels. */
-typedef enum yp_status rx_model_logits(void *arg, const struct rx_source *source,
-                                       const float *parameters, float *logits);
-
-struct rx_model {
-    size_t channels, tile_pixels;
-    size_t parameters;
-    const struct yp_tensor *tensors; /* as in struct rx_objective */
-    size_t n_tensors;
-    rx_model_gradient *gradient;
-    rx_model_logits *logits; /* NULL: there are none */
-    bool unlabelled;         /* the loss needs no labels */
-    void *arg;
-};
-
-struct rx_adapter;
-/* Accounted bytes of an adapter, for windows of `window` tiles: 5 a pixel. 0 with an error set. */
-size_t rx_adapter_bytes(const struct rx_model *model, size_t window);
-struct rx_adapter *rx_adapter_create(struct yp_device *device, const struct rx_model *model,
-                                     size_t window);
-void rx_adapter_destroy(struct rx_adapter *adapter);                  /* NULL is allowed */
-struct rx_objective rx_adapter_objective(struct rx_adapter *adapter); /* refers to it */
-
-/* -- how ----------------------------------------------------------------------------------------
- */
+/* -- how -------------------------------------------------------------------------------------- */
 
 /* RX_SAVING: before a checkpoint is written; a watcher that keeps something writes it out. */
 enum rx_event_kind { RX_STEP, RX_EPOCH, RX_SAVING, RX_SAVED };
@@ -156,7 +114,7 @@ struct rx_train_config {
     size_t targets;            /* room for the scores of so many targets in validation; 0: only
                                   counts. Judging takes two passes then instead of one */
     const char *checkpoint;    /* file; NULL: none. Kept by reference */
-    uint64_t checkpoint_every; /* steps; 0: at the ends of epochs alone */
+    uint64_t checkpoint_every; /* steps; 0: at the ends of epochs and where a run stops */
     rx_train_watch *watch;     /* NULL: none */
     void *watch_arg;
 };
@@ -165,8 +123,7 @@ struct rx_train_config {
  * accumulate 1, plateau factor 0.1 with patience 2, no early stop, 10 skipped steps, keep_best. */
 struct rx_train_config rx_train_defaults(void);
 
-/* -- the trainer ---------------------------------------------------------------------------------
- */
+/* -- the trainer ------------------------------------------------------------------------------ */
 
 struct rx_train;
 
@@ -198,7 +155,8 @@ enum yp_status rx_train_begin(struct rx_train *train, const float *parameters);
 enum yp_status rx_train_resume(struct rx_train *train, const char *path);
 
 /* Replaces the file at once: writes PATH.tmp, flushes it to the disk, renames it and flushes the
- * directory. A failure (YP_IO) leaves the old file. One writer a path. */
+ * directory. A failure (YP_IO) leaves the old file, or, when the directory alone cannot be flushed,
+ * the new one, which a crash may then take back. One writer a path. */
 enum yp_status rx_train_save(struct rx_train *train, const char *path);
 
 enum rx_train_end {
@@ -230,13 +188,12 @@ const float *rx_train_parameters(const struct rx_train *train);
 const float *rx_train_best(const struct rx_train *train);
 
 /* Judges any source by the objective, as validation does; `out` may be NULL. Takes the memory of
- * the trainer's own judgement. YP_UNSUPPORTED when `out` is wanted of an objective without
- * evaluate. */
+ * the trainer's own judgement. YP_INVALID: one of the others is NULL. YP_UNSUPPORTED when `out` is
+ * wanted of an objective without evaluate. */
 enum yp_status rx_train_judge(struct rx_train *train, const struct rx_source *source,
                               const float *parameters, double *loss, struct rx_judgement *out);
 
-/* -- a log ----------------------------------------------------------------------------------------
- */
+/* -- a log ------------------------------------------------------------------------------------ */
 
 /*
  * A CSV file with a row for each event:
@@ -248,7 +205,9 @@ enum yp_status rx_train_judge(struct rx_train *train, const struct rx_source *so
 struct rx_log;
 
 /* A new file; or with `after` the rows of an existing one up to and including the state that was
- * resumed, so that the log of a resumed run has each row once. NULL with yp_last_error() set. */
+ * resumed, so that the log of a resumed run has each row once. NULL with yp_last_error() set; with
+ * `after` also when the file cannot be read (YP_IO), or is neither empty nor a log (YP_INVALID):
+ * it then stays as it is. */
 struct rx_log *rx_log_create(struct yp_device *device, const char *path,
                              const struct rx_train_state *after);
 /* Writes what is left. YP_IO when any row was lost. NULL is allowed. */

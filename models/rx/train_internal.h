@@ -5,9 +5,6 @@
 #include "internal.h"
 #include "train.h"
 
-/* Ascending, without NaN; in place and without other memory. */
-void ypi_rx_sort(float *values, size_t n);
-
 /* A ranking inside a block that is somebody else's; NULL while the arena only counts. */
 struct rx_ranking *ypi_rx_ranking_take(struct ypi_arena *arena, size_t targets);
 
@@ -46,12 +43,6 @@ struct rx_train {
     bool unsaved; /* since the last checkpoint something happened */
     struct ypi_rx_progress progress;
 };
-
-/* The gradient with the number of finite pixels that it saw; 0 of them is no error. `labelled`: a
- * tile needs labels. */
-enum yp_status ypi_rx_count_pixels(rx_model_gradient *model, void *arg, bool labelled,
-                                   const struct rx_source *source, const float *parameters,
-                                   double *mean, double *weight, float *gradient);
 
 /* Bits of tensor masks. */
 static inline bool ypi_rx_has(uint64_t mask, size_t tensor)

@@ -30,8 +30,8 @@ static void flush(struct rx_log *log)
     size_t done = 0;
     while (done < log->used && log->error == 0) {
         ssize_t n = write(log->fd, log->rows + done, log->used - done);
-        if (n < 0 && errno != EINTR)
-            log->error = errno;
+        if (n == 0 || (n < 0 && errno != EINTR))
+            log->error = n == 0 ? EIO : errno; /* 0 is no error that errno tells of */
         if (n > 0)
             done += (size_t)n;
     }
@@ -95,11 +95,13 @@ bool rx_log_watch(void *arg, const struct rx_train_event *event)
     return true;
 }
 
-/* Is the row of something that had happened at `after`? Not if it is torn or none. */
+/* Is the row of something that had happened at `after`? Not if it is torn or none: a file that lost
+ * its power may end in zeros. */
 static bool belongs(const char *row, const struct rx_train_state *after)
 {
     uint64_t epoch, place;
-    if (row[strlen(row) - 1] != '\n')
+    size_t n = strlen(row);
+    if (n == 0 || row[n - 1] != '\n')
         return false;
     if (sscanf(row, "step,%" SCNu64 ",%" SCNu64 ",", &epoch, &place) == 2)
         return epoch <= after->epoch || (epoch == after->epoch + 1 && place <= after->place);
@@ -108,19 +110,34 @@ static bool belongs(const char *row, const struct rx_train_state *after)
     return false;
 }
 
-/* Bytes of the file that stay: its head and rows that belong; 0 where the head is another one. */
-static off_t length_until(const char *path, const struct rx_train_state *after)
+/* Bytes of the file that stay: its head and rows that belong; 0 where there is none or it is empty.
+ * What has another head is no log, and not ours to cut. */
+static enum yp_status length_until(const char *path, const struct rx_train_state *after,
+                                   off_t *length)
 {
     char row[ROW];
-    FILE *file = fopen(path, "r");
-    off_t length = 0;
-    if (file == NULL)
-        return 0;
-    while (fgets(row, sizeof row, file) != NULL &&
-           (length == 0 ? strcmp(row, head) == 0 : belongs(row, after)))
-        length += (off_t)strlen(row);
-    fclose(file);
-    return length;
+    bool another = false;
+    *length = 0;
+    FILE *file = fopen(path, "re");
+    if (file == NULL && errno == ENOENT)
+        return YP_OK;
+    while (file != NULL && fgets(row, sizeof row, file) != NULL) {
+        another = *length == 0 && strcmp(row, head) != 0;
+        if (another || (*length > 0 && !belongs(row, after)))
+            break;
+        *length += (off_t)strlen(row);
+    }
+    int error = file == NULL || ferror(file) ? errno : 0;
+    if (file != NULL)
+        fclose(file);
+    if (error != 0)
+        return yp_set_error(YP_IO, "rx_log_create: %s cannot be read: %s", path, strerror(error));
+    if (another)
+        return yp_set_error(YP_INVALID,
+                            "rx_log_create: %s begins with another line than a log does; allowed "
+                            "are a log, an empty file and none",
+                            path);
+    return YP_OK;
 }
 
 struct rx_log *rx_log_create(struct yp_device *device, const char *path,
@@ -132,10 +149,12 @@ struct rx_log *rx_log_create(struct yp_device *device, const char *path,
         yp_set_error(YP_INVALID, "rx_log_create: path is NULL");
         return NULL;
     }
+    off_t keep = 0;
+    if (after != NULL && length_until(path, after, &keep) != YP_OK)
+        return NULL;
     struct rx_log *log = yp_device_alloc(device, sizeof *log);
     if (log == NULL)
         return NULL;
-    off_t keep = after != NULL ? length_until(path, after) : 0;
     log->device = device;
     log->error = 0;
     log->used = 0;

@@ -19,7 +19,7 @@
 #define FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
 #define LEAST(a, b) _mm512_min_ps(a, b)
 #define MOST(a, b) _mm512_max_ps(a, b)
-/* The first n lanes, n < W; what is not of them loads as 0 and is not read. */
+/* The first n lanes, n <= W; what is not of them loads as 0 and is not read. */
 #define FIRST(n) ((__mmask16)((1u << (n)) - 1))
 #define LOAD_SOME(p, some) _mm512_maskz_loadu_ps(some, p)
 /* The first half of the lanes as doubles, and the other. */

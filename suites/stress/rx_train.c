@@ -36,13 +36,8 @@ static void training_open(struct training *f, struct yp_case *t, const struct sc
     f->pipeline = rx_pipeline_create(yp_device(t), &options);
     f->rx = rx_create(yp_device(t), s->channels, TILE_PIXELS, threads);
     yp_require(t, f->pipeline != NULL && f->rx != NULL, "%s", yp_last_error());
-    f->objective = (struct rx_objective){.parameters = rx_pipeline_parameters(f->pipeline),
-                                         .tensors = f->tensors,
-                                         .n_tensors = rx_pipeline_tensors(f->pipeline, f->tensors),
-                                         .identity = yp_seed(t),
-                                         .gradient = rx_pipeline_train_gradient,
-                                         .evaluate = rx_pipeline_train_evaluate,
-                                         .arg = f->pipeline};
+    f->objective = rx_pipeline_objective(f->pipeline, f->tensors);
+    f->objective.identity = yp_seed(t);
     f->config = rx_train_defaults();
     f->config.seed = yp_seed(t);
     f->config.batch = batch;

@@ -341,13 +341,13 @@ Test(rx, instruction_sets_agree)
         memset(low, 0x42, sizeof low); /* some positive number */
         memset(high, 0, sizeof high);
         for (int i = 0; i < 2; i++) {
-            size_t n = both[i]->moments(s.values, 300, 37, sum[i], low[i], high[i], keep[i]);
+            size_t n = both[i]->moments(s.values, 37, 300, 37, sum[i], low[i], high[i], keep[i]);
             cr_assert_eq(n, 299);
             cr_assert_eq(both[i]->finite(s.values, 300, 37, keep[i]), 299);
             cr_assert_eq(keep[i][40], 0);
             n = both[i]->centre(s.values, keep[i], 300, 37, s.values, rows[i]);
             cr_assert_eq(n, 299);
-            both[i]->squares(rows[i], s.values + 37, 299, 37, out[i]);
+            both[i]->dots(rows[i], rows[i], 299, 37, out[i]);
         }
         cr_expect(same_bits(sum[0], sum[1], sizeof sum[0]), "%s", other->name);
         cr_expect(same_bits(low[0], low[1], sizeof low[0]), "%s", other->name);

@@ -359,6 +359,12 @@ Test(rx_metrics, calibration_leaves_out_targets_and_nan)
     cr_expect(fabs(out.distance - distance) <= 1.0 / RX_CALIBRATION_BINS);
     FAILS(rx_kolmogorov(yp_device_cpu(), scores, all, LENGTH(scores), 2, &distance), YP_INVALID,
           "0 background");
+    FAILS(rx_kolmogorov(yp_device_cpu(), NULL, labels, 5, 2, &distance), YP_INVALID, "scores is");
+    FAILS(rx_kolmogorov(yp_device_cpu(), scores, labels, 5, 2, NULL), YP_INVALID, "distance is");
+    FAILS(rx_kolmogorov(yp_device_cpu(), scores, labels, 5, 0, &distance), YP_INVALID,
+          "channels is 0, allowed are 1 to 8192");
+    FAILS(rx_kolmogorov(yp_device_cpu(), scores, labels, 5, RX_MAX_CHANNELS + 1, &distance),
+          YP_INVALID, "channels is 8193");
     FAILS(rx_calibration_start(&calibration, 0), YP_INVALID, "channels is 0");
     FAILS(rx_calibration_start(&calibration, RX_MAX_CHANNELS + 1), YP_INVALID, "channels is 8193");
 }

@@ -991,8 +991,7 @@ Test(rx_nodes, the_float_pseudo_inverse_loses_what_cholesky_keeps)
     scene_free(&s);
 }
 
-/* -- for a trainer -------------------------------------------------------------------------------
- */
+/* -- for a trainer ---------------------------------------------------------------------------- */
 
 struct taken {
     float logits[700];
@@ -1062,8 +1061,7 @@ Test(rx_nodes, a_trainer_is_told_weights_and_logits)
     scene_free(&s);
 }
 
-/* -- bits ----------------------------------------------------------------------------------------
- */
+/* -- bits ------------------------------------------------------------------------------------- */
 
 Test(rx_nodes, bits_do_not_depend_on_threads_or_on_where_pixels_lie)
 {
@@ -1117,8 +1115,7 @@ Test(rx_nodes, instruction_sets_agree)
         rest[c] = (float)c / 3;
     }
     for (int rank = 0; rank <= 2; rank++) {
-        const struct ypi_rx_gathering *sets[2] = {ypi_rx_gathering_at(0),
-                                                  ypi_rx_gathering_at(rank)};
+        const struct ypi_rx_kernels *sets[2] = {ypi_rx_kernels_at(0), ypi_rx_kernels_at(rank)};
         if (sets[1] == NULL)
             continue;
         for (int i = 0; i < 2; i++) {
@@ -1140,12 +1137,11 @@ Test(rx_nodes, instruction_sets_agree)
         free(out[0]);
         free(out[1]);
     }
-    cr_assert_null(ypi_rx_gathering_at(3));
+    cr_assert_null(ypi_rx_kernels_at(3));
     scene_free(&s);
 }
 
-/* -- what data can do
- * ------------------------------------------------------------------------------ */
+/* -- what data can do ------------------------------------------------------------------------- */
 
 Test(rx_nodes, finishing_with_shrinkage_and_without_dead_channels)
 {
@@ -1425,6 +1421,65 @@ Test(rx_nodes, huge_values)
     scene_free(&s);
 }
 
+/* RX by image would have no factor, which ends a run; a step that is lost is to be skipped. */
+Test(rx_nodes, gains_that_run_away)
+{
+    struct scene s = scene_make(200, 5, 10, 0);
+    struct rx_source source = source_of(&s);
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct rx_pipeline_options o = options_for(&shapes[i], &s, 2);
+        if (!o.select)
+            continue;
+        struct rx_pipeline *p = pipeline_for(&o);
+        size_t n = rx_pipeline_parameters(p);
+        float *parameters = fit(p, &s, 2), *gradient = block(n, sizeof(float));
+        double mean = 0, weight = 0;
+        float saved = parameters[p->places.logits + 2];
+        OK(rx_pipeline_train_gradient(p, &source, parameters, &mean, &weight, gradient));
+        double before = mean;
+        for (int j = 0; j < 2; j++) {
+            parameters[p->places.logits + 2] = j == 0 ? NAN : INFINITY;
+            OK(rx_pipeline_train_gradient(p, &source, parameters, &mean, &weight, gradient));
+            cr_expect(isnan(mean) && weight == 200, "%s: %g", shapes[i].name, mean);
+        }
+        parameters[p->places.logits + 2] = saved;
+        OK(rx_pipeline_train_gradient(p, &source, parameters, &mean, &weight, gradient));
+        cr_expect_eq(mean, before, "%s", shapes[i].name);
+        rx_pipeline_destroy(p);
+        free(parameters);
+        free(gradient);
+    }
+    scene_free(&s);
+}
+
+/* A stride that the yielder got wrong is told, not read past. */
+static enum yp_status narrow_yield(void *arg, size_t index, float *values, uint8_t *labels,
+                                   struct rx_tile *tile)
+{
+    enum yp_status status = scene_yield(arg, index, values, labels, tile);
+    tile->stride = 4;
+    return status;
+}
+
+Test(rx_nodes, a_stride_below_channels_is_refused)
+{
+    struct scene s = scene_make(200, 5, 10, 0);
+    struct rx_source source = source_of(&s);
+    struct rx_pipeline_options o = options_for(&shapes[0], &s, 2);
+    struct rx_tile tile = tile_of(&s);
+    struct rx_channel channels[2];
+    source.yield = narrow_yield;
+    struct rx_subset *subset = rx_subset_create(yp_device_cpu(), &source, (size_t[]){1, 0}, 2, 2);
+    cr_assert_not_null(subset, "%s", yp_last_error());
+    FAILS(rx_survey(yp_device_cpu(), rx_subset_source(subset), 2, channels), YP_INVALID,
+          "tile 0 has stride 4, allowed are 0 and 5 or more");
+    rx_subset_destroy(subset);
+    tile.stride = 4;
+    FAILS(rx_plain_create(yp_device_cpu(), &o, &tile) == NULL ? YP_INVALID : YP_OK, YP_INVALID,
+          "stride 4, allowed are 0 and 5 or more");
+    scene_free(&s);
+}
+
 /* What changes a parameter beyond sense gives a loss that tells, or a message. */
 Test(rx_nodes, parameters_that_run_away)
 {
@@ -1511,6 +1566,9 @@ Test(rx_nodes, bytes_are_what_is_taken)
             rx_pipeline_destroy(p);
             before = memory().allocated;
             yp_device_reset_peak(cpu);
+            FAILS(rx_plain_create(cpu, &o, &tile) == NULL ? YP_INVALID : YP_OK, YP_INVALID,
+                  "the tile has 300 pixels, allowed are 0 to 90");
+            o.tile_pixels = 300;
             struct rx_plain *plain = rx_plain_create(cpu, &o, &tile);
             cr_assert_not_null(plain, "%s", yp_last_error());
             cr_expect_eq(memory().allocated_peak - before, rx_plain_bytes(&o, &tile), "%s",

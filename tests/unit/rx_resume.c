@@ -573,6 +573,63 @@ Test(rx_resume, a_row_that_is_torn_is_dropped)
     free(now.at);
 }
 
+static void add_to(const char *path, const char *bytes, size_t n)
+{
+    FILE *file = fopen(path, "a");
+    cr_assert(file != NULL && fwrite(bytes, 1, n, file) == n && fclose(file) == 0);
+}
+
+/* What a file system may leave of a row when the power goes: a length, and zeros. */
+Test(rx_resume, zeros_at_the_end_of_a_log_are_dropped)
+{
+    const struct rx_train_state late = {.judged = true, .epoch = 5};
+    const char zeros[5000] = {0}, row[] = "step,1,1,1,2,3,4,5,0,,,,,,,,,,,,0.5\n";
+    for (size_t n = 1; n <= sizeof zeros; n *= 3) {
+        OK(rx_log_destroy(rx_log_create(yp_device_cpu(), "log", NULL)));
+        add_to("log", row, sizeof row - 1);
+        struct bytes wanted = read_bytes("log");
+        add_to("log", zeros, n);
+        add_to("log", row, n % 2 * (sizeof row - 1)); /* zeros first, then a row, in one line */
+        OK(rx_log_destroy(rx_log_create(yp_device_cpu(), "log", &late)));
+        struct bytes now = read_bytes("log");
+        cr_expect(now.n == wanted.n && memcmp(now.at, wanted.at, now.n) == 0, "%zu zeros", n);
+        free(wanted.at);
+        free(now.at);
+    }
+}
+
+#define NO_LOG(path, after, status, words) \
+    FAILS(rx_log_create(yp_device_cpu(), path, after) == NULL ? status : YP_OK, status, words)
+
+Test(rx_resume, what_is_no_log_is_not_cut)
+{
+    const struct rx_train_state late = {.judged = true, .epoch = 5};
+    const char *const others[] = {"a letter\n", "kind,epoch", "\n",
+                                  "kind,epoch,place\nstep,1,1,\n"};
+    for (size_t i = 0; i < LENGTH(others); i++) {
+        write_bytes("log", others[i], strlen(others[i]));
+        NO_LOG("log", &late, YP_INVALID, "log begins with another line");
+        struct bytes now = read_bytes("log");
+        cr_expect(now.n == strlen(others[i]) && memcmp(now.at, others[i], now.n) == 0);
+        free(now.at);
+    }
+    NO_LOG("log/below", &late, YP_IO, "log/below cannot be read: Not a directory");
+    NO_LOG(".", &late, YP_IO, ". cannot be read: Is a directory");
+    OK(rx_log_destroy(rx_log_create(yp_device_cpu(), "log", NULL))); /* without `after`: anew */
+    struct bytes head = read_bytes("log");
+    write_bytes("log", "", 0);
+    OK(rx_log_destroy(rx_log_create(yp_device_cpu(), "log", &late)));
+    struct bytes again = read_bytes("log");
+    unlink("log");
+    OK(rx_log_destroy(rx_log_create(yp_device_cpu(), "log", &late)));
+    struct bytes none = read_bytes("log");
+    cr_expect(head.n == again.n && memcmp(head.at, again.at, head.n) == 0);
+    cr_expect(head.n == none.n && memcmp(head.at, none.at, head.n) == 0);
+    free(head.at);
+    free(again.at);
+    free(none.at);
+}
+
 /* A figure, not a bar: what a step pays for its row. */
 Test(rx_resume, a_row_costs_microseconds)
 {

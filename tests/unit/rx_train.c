@@ -550,5 +550,11 @@ Test(rx_train, what_is_not_allowed_is_named)
     FAILS(rx_train_begin(train, start), YP_INVALID, "w[2] is inf");
     FAILS(rx_train_begin(train, NULL), YP_INVALID, "parameters is NULL");
     FAILS(rx_train_run(NULL, 0), YP_INVALID, "train is NULL");
+    const struct rx_source *part = rx_train_source(train, RX_FOR_VALIDATION);
+    double loss;
+    FAILS(rx_train_judge(NULL, part, start, &loss, NULL), YP_INVALID, "train is NULL");
+    FAILS(rx_train_judge(train, NULL, start, &loss, NULL), YP_INVALID, "source is NULL");
+    FAILS(rx_train_judge(train, part, NULL, &loss, NULL), YP_INVALID, "parameters is NULL");
+    FAILS(rx_train_judge(train, part, start, NULL, NULL), YP_INVALID, "loss is NULL");
     rx_train_destroy(train);
 }

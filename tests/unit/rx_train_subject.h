@@ -90,8 +90,7 @@ static inline void subject_add(const struct rx_tile *tile, const float *w,
 }
 
 static inline enum yp_status subject_pass(const struct rx_source *source, const float *w,
-                                          struct subject_sums *sums, rx_train_take *take,
-                                          void *take_arg)
+                                          struct subject_sums *sums, rx_take *take, void *take_arg)
 {
     float values[TILE_PIXELS * CHANNELS], logits[TILE_PIXELS];
     uint8_t labels[TILE_PIXELS];
@@ -130,7 +129,7 @@ static inline enum yp_status subject_gradient(void *arg, const struct rx_source 
 
 static inline enum yp_status subject_evaluate(void *arg, const struct rx_source *source,
                                               const float *w, double *mean, double *weight,
-                                              rx_train_take *take, void *take_arg)
+                                              rx_take *take, void *take_arg)
 {
     struct subject_sums sums;
     (void)arg;
