@@ -58,7 +58,7 @@ static struct shape draw_shape(const uint32_t *word, size_t lane)
         shape.hump_width[i] = draw(&word, 0.1, 0.3);
     }
     for (int i = 0; i < 3; i++) {
-        shape.depth[i] = target ? draw(&word, 0.3, 0.5) : draw(&word, 0.1, 0.5);
+        shape.depth[i] = target ? draw(&word, 0.2, 0.3) : draw(&word, 0.1, 0.5);
         shape.dip_at[i] = target ? draw(&word, 0.05, 0.4) : draw(&word, 0.0, 1.0);
         shape.dip_width[i] = target ? draw(&word, 0.005, 0.012) : draw(&word, 0.015, 0.075);
     }

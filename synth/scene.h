@@ -35,8 +35,8 @@ enum synth_preset {
      *   brightness; all are drawn from the seed and shared by its cubes.
      * - t: that of one of SYNTH_TARGETS targets, which are coloured like their surroundings (the
      *   mean of all e_k) but have narrow features of their own, so that they hide in the directions
-     *   in which the background varies. Three features take away or add up to half each: t is 1/8
-     *   to 27/8 of that mean, so above 0, and where bright ground meets several of them it may be
+     *   in which the background varies. Three features take away or add up to 0.3 each: t is 0.34
+     *   to 2.2 of that mean, so above 0, and where bright ground meets several of them it may be
      *   above 1. They are 0.005 to 0.012 of the axis wide, narrower than channels where there are
      *   fewer than about 100 of these: few of them show there. One material alone would be a
      *   principal component of the scene when there are many of it, and RX blind to it.

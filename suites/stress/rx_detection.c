@@ -77,10 +77,10 @@ static void detect(struct yp_case *t, enum rx_inverse inverse)
     scene_tiles_close(&tiles);
 }
 
-/* 40 dB, 0.1 % targets of uniform fill in [0.05, 1], 200 channels. */
+/* 40 dB, 0.1 % targets of uniform fill in [0.05, 1], 200 channels. How far the background's scores
+ * are from chi-square is told and not judged: like those of real scenes they have long tails. */
 YP_TEST(rx, detection, .tags = "stress medium", .timeout = 300,
-        .budgets = YP_BUDGETS(yp_min_value("auc", 0.95), yp_min_value("detection at 1e-3", 0.7),
-                              yp_max_value("Kolmogorov distance", 0.25)))
+        .budgets = YP_BUDGETS(yp_min_value("auc", 0.95), yp_min_value("detection at 1e-3", 0.7)))
 {
     detect(t, RX_CHOLESKY);
 }

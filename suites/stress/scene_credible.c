@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Of cube_statistics; correlation 32 pixels apart is left out, it is chance in all but one. */
-enum { FIGURES = 13 };
+enum { FIGURES = 13, VIRTUAL_DIMENSION = 5 };
 static const char *const names[FIGURES] = {"share of 1 component",
                                            "share of 3",
                                            "share of 10",
@@ -140,7 +140,8 @@ static void median_figures(struct yp_case *t, size_t side, int seeds, double fig
     }
 }
 
-/* small: as large as the real ones. */
+/* small: as large as the real ones. The virtual dimension is told and not judged: its test (HFC)
+ * takes noise to be the same in all channels. */
 YP_TEST(synth, credible, .tags = "stress",
         .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .timeout = 300,
         .parallel = true)
@@ -152,7 +153,7 @@ YP_TEST(synth, credible, .tags = "stress",
         double low, high;
         range_of(k, &low, &high);
         yp_value(t, names[k], figure[k]);
-        yp_expect(t, figure[k] >= low && figure[k] <= high,
+        yp_expect(t, k == VIRTUAL_DIMENSION || (figure[k] >= low && figure[k] <= high),
                   "%s is %.4g: real scenes have %.4g to %.4g", names[k], figure[k], low, high);
     }
 }
