@@ -19,7 +19,7 @@ void loaded_tiles_open(struct loaded_tiles *loaded, struct yp_case *t, struct sc
                        int workers, size_t depth);
 void loaded_tiles_close(struct loaded_tiles *loaded);
 
-/* For the next pass; in the shape of a measurement's reset. */
-void loaded_tiles_rewind(void *loaded);
+/* For the next pass; `arg` is a struct loaded_tiles, in the shape of a reset. */
+void loaded_tiles_rewind(void *arg);
 
 #endif
