@@ -128,6 +128,20 @@ static void fill_spectrum(struct synth_scene *scene, size_t lane)
             (float)reflectance(&shape, place(&scene->spec, c));
 }
 
+/* Features that were narrower than the channels would fall between them: with fewer than 100 they
+ * grow with the channels' spacing. */
+static void widen(struct shape *shape, size_t channels)
+{
+    if (channels >= 100 || channels < 2)
+        return;
+    double spacing = 99.0 / (double)(channels - 1);
+    for (int i = 0; i < 3; i++) {
+        double depth = shape->depth[i] * spacing;
+        shape->dip_width[i] *= spacing;
+        shape->depth[i] = depth < 0.6 ? depth : 0.6;
+    }
+}
+
 /* Row `row`: a target coloured like its surroundings, the mean of the endmembers, but not made so:
  * deep features of its own, where the light is good. So it hides in the directions in which the
  * background varies and shows in those in which it does not. */
@@ -135,6 +149,7 @@ static void fill_target(struct synth_scene *scene, size_t row)
 {
     struct shape shape = shape_of(scene, row);
     size_t endmembers = scene->spec.endmembers;
+    widen(&shape, scene->spec.channels);
     for (size_t c = 0; c < scene->spec.channels; c++) {
         double mean = 0;
         for (size_t k = 0; k < endmembers; k++)

@@ -35,10 +35,10 @@ enum synth_preset {
      *   brightness; all are drawn from the seed and shared by its cubes.
      * - t: that of one of SYNTH_TARGETS targets, which are coloured like their surroundings (the
      *   mean of all e_k) but have narrow features of their own, so that they hide in the directions
-     *   in which the background varies. Three features take away or add up to 0.3 each: t is 0.34
-     *   to 2.2 of that mean, so above 0, and where bright ground meets several of them it may be
-     *   above 1. They are 0.005 to 0.012 of the axis wide, narrower than channels where there are
-     *   fewer than about 100 of these: few of them show there. One material alone would be a
+     *   in which the background varies. Three features, 0.005 to 0.012 of the axis wide, take away
+     *   or add 0.2 to 0.3 each; with fewer than 100 channels both grow with their spacing, the
+     *   depth up to 0.6, so that none falls between them. So t is 0.064 to 4.1 of that mean, and
+     *   where bright ground meets several it may be above 1. One material alone would be a
      *   principal component of the scene when there are many of it, and RX blind to it.
      * - a_k: abundances, the softmax over k of sharpness * g_k; g_k a quadratic B-spline over a
      *   lattice of independent standard normals `correlation_px` pixels apart, its weights divided

@@ -42,7 +42,8 @@ YP_TEST(rx, fit, .tags = "stress",
                           yp_case_of("large", .tags = "slow", .timeout = 1800)),
         .timeout = 120,
         .budgets = YP_BUDGETS(yp_min_share("fit", 0.002), yp_max_peak(YP_HOST, 16 * YP_MIB),
-                              yp_max_resident(48 * YP_MIB), yp_max_value("score sum error", 1e-4)))
+                              yp_max_resident(48 * YP_MIB), yp_min_value("auc", 0.90),
+                              yp_max_value("score sum error", 1e-4)))
 {
     struct scale s = scale_named(t, yp_case_name(t));
     struct scene_tiles tiles;

@@ -69,7 +69,8 @@ static enum yp_status begin(struct training *f)
 YP_TEST(rx, train, .tags = "stress", .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
         .timeout = 300,
         .budgets = YP_BUDGETS(yp_min_share("train", 0.002), yp_max_peak(YP_HOST, 32 * YP_MIB),
-                              yp_max_resident(64 * YP_MIB), yp_max_value("loss ratio", 1)))
+                              yp_max_resident(64 * YP_MIB), yp_max_value("loss ratio", 1),
+                              yp_min_value("roc auc", 0.85)))
 {
     bool small = strcmp(yp_case_name(t), "small") == 0;
     struct scale s = scale_named(t, yp_case_name(t));
@@ -184,7 +185,7 @@ static struct rx_pipeline_options options_named(struct yp_case *t, size_t channe
 
 /* A tile's pixels, and tiles whose gradients are compared side by side: the error of a small tensor
  * is then no matter of luck. */
-enum { PIXELS = 256, PARTS = 16 };
+enum { PIXELS = 256, PARTS = 64 };
 
 static enum yp_status yield_one(void *arg, size_t index, float *values, uint8_t *labels,
                                 struct rx_tile *tile)
@@ -198,7 +199,7 @@ static enum yp_status yield_one(void *arg, size_t index, float *values, uint8_t 
 static float *start_on_tiles(struct yp_case *t, struct rx_pipeline *pipeline, size_t channels,
                              struct rx_tile tiles[PARTS])
 {
-    struct scale s = {.cubes = 4, .height = 64, .width = 64, .channels = channels};
+    struct scale s = {.cubes = 2, .height = 128, .width = 128, .channels = channels};
     struct scene_tiles scene;
     scene_tiles_open(&scene, t, &s, PIXELS);
     struct rx *rx = rx_create(yp_device(t), channels, PIXELS, 1);
