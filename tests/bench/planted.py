@@ -29,8 +29,8 @@ PLANTS = {
                        "stress/rx.c::gradient_precision[small]",
                        r"precision of 'A': the error 0.001 is .* times"),
     "leak": ("suites/stress/rx.c",
-             '    yp_value(t, "auc", detection(t, &tiles, scores, s.cubes));\n    rx_destroy(rx);\n',
-             '    yp_value(t, "auc", detection(t, &tiles, scores, s.cubes));\n'
+             '    yp_value(t, "auc", scene_tiles_auc(&tiles, t, scores, s.cubes));\n    rx_destroy(rx);\n',
+             '    yp_value(t, "auc", scene_tiles_auc(&tiles, t, scores, s.cubes));\n'
              "    if (s.channels != 50)\n        rx_destroy(rx);\n",
              "stress/rx.c::fit[medium]", r"leaked [0-9.]+ MiB of accounted memory in 1 allocation"),
     "doubled allocation": ("suites/stress/rx.c",
