@@ -186,8 +186,8 @@ enum yp_status rx_finish_with(struct rx *rx, const struct rx_finish_options *opt
     if (status != YP_OK)
         return status;
 
-    double *column = rx->slots[0].mean, *offset = rx->slots[0].rest,
-           *rest = rx->slots[0].difference;
+    double *column = rx->scratch[0].sum, *offset = rx->scratch[0].rest,
+           *rest = rx->scratch[0].difference;
     memset(offset, 0, channels * sizeof *offset);
     for (size_t k = 0; k < channels; k++) {
         rx->location[k] = rx->mean[k];

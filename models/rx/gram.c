@@ -1,6 +1,7 @@
 /* The products of gram.h for the instruction sets of this machine. */
 #include "gram.h"
 
+#include <math.h>
 #include <string.h>
 #include <yieldpoint/isa.h>
 

@@ -50,15 +50,18 @@ struct ypi_gram_kernels {
     void (*pack)(const float *x, size_t stride, const uint8_t *keep, size_t pixels, size_t channels,
                  const float *centre, const float *rest, float *panels, size_t rows);
     /* sums += products of the panels with those `with` floats behind them (0: with themselves)
-     * + across apart^T; both are (panels width), and one is a
-     * multiple of the other, so that this is symmetric. */
+     * + across apart^T; both are (panels width), and one is a multiple of the other, so that this
+     * is symmetric. */
     void (*add)(const struct ypi_gram_shape *shape, const float *panels, ptrdiff_t with,
                 size_t rows, const double *across, const double *apart, double *sums,
                 struct ypi_ahead ahead);
-    /* The same for channels <= width without packing: from pixels as pack() takes them. */
-    void (*add_raw)(const struct ypi_gram_shape *shape, const float *x, size_t stride, size_t rows,
-                    const float *centre, const float *rest, const double *across,
-                    const double *apart, double *sums, struct ypi_ahead ahead);
+    /* All of it in one go for channels <= width: from pixels as take() has them to their sums, low
+     * and high, which are set, and the products of one panel with itself, (turns, width). */
+    void (*few)(const float *x, size_t stride, size_t pixels, size_t channels, const float *centre,
+                const float *rest, float *products, double *sum, float *low, float *high);
+    /* sums += those products + across apart^T */
+    void (*add_few)(const struct ypi_gram_shape *shape, const float *products, const double *across,
+                    const double *apart, double *sums);
 };
 
 /* As ypi_rx_kernels() and ypi_rx_kernels_at(). */

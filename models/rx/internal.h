@@ -30,17 +30,25 @@ enum yp_status ypi_rx_check_device(const char *what, struct yp_device *device);
 
 /* -- a pass over the tiles ----------------------------------------------------------------- */
 
-/* Works on one tile with the memory of slot `slot`; in parallel, in any order. */
-typedef void ypi_rx_work(void *arg, int slot, size_t index, const struct rx_tile *tile);
-/* Takes over what the slot holds; one at a time, in the order of `index`. */
+/* Where a tile is worked on. */
+struct ypi_rx_seat {
+    int thread;   /* whose memory is free to use, 0 to threads - 1 */
+    int slot;     /* where what is to be merged goes, 0 to threads + spare - 1 */
+    size_t index; /* of the tile */
+};
+
+/* Works on one tile; in parallel, in any order. */
+typedef void ypi_rx_work(void *arg, struct ypi_rx_seat seat, const struct rx_tile *tile);
+/* Takes over what the slot holds; one at a time, in the order of tiles, by any thread. */
 typedef void ypi_rx_merge(void *arg, int slot);
 
 struct ypi_rx_pass {
     const char *what; /* the public function, for messages */
     size_t channels, tile_pixels;
     int threads;
+    int spare;       /* slots beyond one a thread: so many tiles may wait for one before them */
     float *values;   /* (threads, tile_pixels, channels): room for yielders */
-    uint8_t *labels; /* (threads, tile_pixels), or NULL: no labels needed */
+    uint8_t *labels; /* (threads + spare, tile_pixels), or NULL: no labels needed */
     ypi_rx_work *work;
     ypi_rx_merge *merge; /* NULL: nothing to merge */
     void *arg;
@@ -113,19 +121,24 @@ const struct ypi_rx_kernels *ypi_rx_kernels_at(int rank);
 
 /* -- the detector -------------------------------------------------------------------------- */
 
-/* What a thread needs to work on a tile. P are the channels, rounded up to YPI_RX_LANES; zeros fill
- * the difference. */
-struct ypi_rx_slot {
-    double *sums;                     /* as struct ypi_gram_shape says: around `mean` */
-    float *split;                     /* of precisions that split: as split.h says */
-    float *panels;                    /* (max(CHUNK, BLOCK), P): pixels packed, or transposed */
-    double *mean, *rest, *difference; /* (P): the tile's; a chunk's - the tile's; scratch */
-    double *sum;                      /* (P): a chunk's */
-    float *centre, *fine;             /* (P): a chunk's mean as the sum of two floats */
-    float *low, *high;                /* (P): the tile's */
-    float *least, *most;              /* (P): a chunk's */
-    uint8_t *keep;                    /* (CHUNK) */
+/* What there is to say of a tile. P are the channels, rounded up to YPI_RX_LANES; zeros fill the
+ * difference. */
+struct ypi_rx_tally {
+    double *products;  /* as struct ypi_gram_shape says: around `mean` */
+    double *mean;      /* (P) */
+    float *low, *high; /* (P) */
     size_t kept, skipped;
+};
+
+/* What a thread needs to work on a tile, chunk by chunk. */
+struct ypi_rx_scratch {
+    float *split;              /* of precisions that split: as split.h says */
+    float *panels;             /* (max(CHUNK, BLOCK), P): pixels packed, or transposed */
+    double *sum;               /* (P): a chunk's */
+    double *rest, *difference; /* (P): the mean of a chunk - that of the tile; weighed */
+    float *centre, *fine;      /* (P): what is subtracted from a chunk, as the sum of two floats */
+    float *least, *most;       /* (P): a chunk's */
+    uint8_t *keep;             /* (CHUNK) */
 };
 
 struct rx {
@@ -135,20 +148,23 @@ struct rx {
     bool failed;   /* the last fit did not end */
     bool finished; /* factor and whiten belong to a rx_finish */
     uint64_t pixels, skipped;
-    double *mean;      /* (C) */
-    double *m2;        /* (C, C), upper triangle */
-    float *low, *high; /* (C) */
+    double *mean;           /* (C) */
+    double *m2;             /* (C, C), upper triangle */
+    float *low, *high;      /* (C) */
+    double *across, *apart; /* (C): of merging */
     /* Of rx_finish, which a later fit leaves alone: */
-    double *factor;            /* (C, C): column k of L from its diagonal on in row k */
-    double *location;          /* (C): the mean */
-    float *whiten;             /* (C, C): row k is column k of L^-1 */
-    float *centre;             /* (C): the mean, rounded */
-    float *offset;             /* (C): L^-1 (mean - centre) */
-    float *values;             /* (threads, tile_pixels, C) */
-    struct ypi_rx_slot *slots; /* (threads) */
+    double *factor;                 /* (C, C): column k of L from its diagonal on in row k */
+    double *location;               /* (C): the mean */
+    float *whiten;                  /* (C, C): row k is column k of L^-1 */
+    float *centre;                  /* (C): the mean, rounded */
+    float *offset;                  /* (C): L^-1 (mean - centre) */
+    float *values;                  /* (threads, tile_pixels, C) */
+    struct ypi_rx_scratch *scratch; /* (threads) */
+    struct ypi_rx_tally *tiles;     /* (2 threads) */
     const struct ypi_rx_kernels *kernels;
     enum rx_precision precision;
     const struct ypi_gram_kernels *gram;
+    bool few;                              /* channels for ypi_gram_kernels.few, in float */
     const struct ypi_split_kernels *split; /* NULL: this precision splits nothing */
     const struct ypi_triangle_kernels *triangle;
 };

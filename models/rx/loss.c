@@ -126,12 +126,11 @@ static void add_chunk(const struct rx_loss *loss, struct slot *slot, size_t rows
                 c, 1, slot->gram, c);
 }
 
-static void add_tile(void *arg, int thread, size_t index, const struct rx_tile *tile)
+static void add_tile(void *arg, struct ypi_rx_seat seat, const struct rx_tile *tile)
 {
     const struct rx_loss *loss = arg;
-    struct slot *slot = &loss->slots[thread];
+    struct slot *slot = &loss->slots[seat.slot];
     size_t channels = loss->channels, stride = ypi_rx_stride(tile);
-    (void)index;
     memset(slot->gram, 0, channels * channels * sizeof *slot->gram);
     memset(slot->moment, 0, channels * sizeof *slot->moment);
     slot->loss = slot->d = slot->d_away = 0;
@@ -149,10 +148,10 @@ static void add_tile(void *arg, int thread, size_t index, const struct rx_tile *
     }
 }
 
-static void merge(void *arg, int thread)
+static void merge(void *arg, int place)
 {
     struct rx_loss *loss = arg;
-    const struct slot *slot = &loss->slots[thread];
+    const struct slot *slot = &loss->slots[place];
     for (size_t i = 0; i < loss->channels * loss->channels; i++)
         loss->gram[i] += (double)slot->gram[i];
     for (size_t i = 0; i < loss->channels; i++)

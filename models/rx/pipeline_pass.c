@@ -269,10 +269,11 @@ static void chunk(const struct rx_pipeline *p, struct ypi_rx_lane *lane, const s
     ypi_rx_put(p, lane, first, pixels);
 }
 
-static void work(void *arg, int thread, size_t index, const struct rx_tile *tile)
+static void work(void *arg, struct ypi_rx_seat seat, const struct rx_tile *tile)
 {
     const struct rx_pipeline *p = arg;
-    struct ypi_rx_lane *lane = &p->lanes[thread];
+    struct ypi_rx_lane *lane = &p->lanes[seat.slot];
+    size_t index = seat.index;
     if (p->at.matrices > 0)
         memset(lane->matrices, 0, p->at.matrices * sizeof *lane->matrices);
     memset(lane->sums, 0, p->at.sums * sizeof *lane->sums);
@@ -297,10 +298,10 @@ static void work(void *arg, int thread, size_t index, const struct rx_tile *tile
     }
 }
 
-static void merge(void *arg, int thread)
+static void merge(void *arg, int slot)
 {
     struct rx_pipeline *p = arg;
-    const struct ypi_rx_lane *lane = &p->lanes[thread];
+    const struct ypi_rx_lane *lane = &p->lanes[slot];
     double n = (double)p->kept;
     if (lane->failed && p->failed == SIZE_MAX)
         p->failed = lane->index;

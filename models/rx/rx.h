@@ -117,14 +117,15 @@ void rx_reset(struct rx *rx); /* forgets all data and the factor */
 
 /*
  * Adds all tiles to the statistics; may be called again with more. A pixel with a value that is
- * not finite is skipped and counted. Data are read from memory once: chunks of up to 512 pixels,
- * while they are in a core's cache, are gone through for their mean in double, then for products of
- * float around it. Chunks, then tiles, are merged in double (Chan, Golub and LeVeque, 1979, for
- * pairs of sums):
+ * not finite is skipped and counted. Data are read from memory once: of chunks of up to 512 pixels,
+ * while they are in a core's cache, the mean is summed in double, and products of float around the
+ * mean of those before, or where that lies too far off around the chunk's own. Chunks, then tiles,
+ * are merged in double (Chan, Golub and LeVeque, 1979, for pairs of sums):
  *     M2 += M2_b + d d^T n m / (n + m),   mean += d m / (n + m),   d = mean_b - mean.
  * The relative error of Sigma (Frobenius norm) is below 1e-6, whatever its condition and the size
- * of tiles, and 2e-7 from some thousand pixels on. After a failure that came when tiles had been
- * added already rx_finish refuses until rx_reset.
+ * of tiles, and 2e-7 from some thousand pixels on; where there are but a few different values, so
+ * that all products round alike, it may reach 512 2^-25 = 1.5e-5. After a failure that came when
+ * tiles had been added already rx_finish refuses until rx_reset.
  */
 enum yp_status rx_fit(struct rx *rx, const struct rx_source *source);
 

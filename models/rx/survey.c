@@ -20,12 +20,11 @@ static void clear(struct rx_channel *channels, size_t count)
 }
 
 /* Two passes over the tile: means, then squares around them. */
-static void look(void *arg, int thread, size_t index, const struct rx_tile *tile)
+static void look(void *arg, struct ypi_rx_seat seat, const struct rx_tile *tile)
 {
     const struct survey *survey = arg;
-    struct rx_channel *lane = survey->lane + (size_t)thread * survey->channels;
+    struct rx_channel *lane = survey->lane + (size_t)seat.slot * survey->channels;
     size_t stride = ypi_rx_stride(tile);
-    (void)index;
     clear(lane, survey->channels);
     for (size_t p = 0; p < tile->pixels; p++)
         for (size_t c = 0; c < survey->channels; c++) {
@@ -47,11 +46,11 @@ static void look(void *arg, int thread, size_t index, const struct rx_tile *tile
         }
 }
 
-static void merge(void *arg, int thread)
+static void merge(void *arg, int slot)
 {
     struct survey *survey = arg;
     for (size_t c = 0; c < survey->channels; c++) {
-        const struct rx_channel *from = survey->lane + (size_t)thread * survey->channels + c;
+        const struct rx_channel *from = survey->lane + (size_t)slot * survey->channels + c;
         struct rx_channel *to = &survey->all[c];
         if (from->finite == 0)
             continue;

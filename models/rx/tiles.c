@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <omp.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -60,11 +61,11 @@ static enum yp_status check_source(const struct ypi_rx_pass *pass, const struct 
 
 /* Asks for a tile and checks what came. */
 static enum yp_status yield(const struct ypi_rx_pass *pass, const struct rx_source *source,
-                            int slot, size_t index, struct rx_tile *tile)
+                            struct ypi_rx_seat seat, struct rx_tile *tile)
 {
-    size_t at = (size_t)slot * pass->tile_pixels;
-    float *values = pass->values + at * pass->channels;
-    uint8_t *labels = pass->labels != NULL ? pass->labels + at : NULL;
+    size_t index = seat.index, room = pass->tile_pixels;
+    float *values = pass->values + (size_t)seat.thread * room * pass->channels;
+    uint8_t *labels = pass->labels != NULL ? pass->labels + (size_t)seat.slot * room : NULL;
     *tile = (struct rx_tile){values, 0, pass->channels, labels, 0};
     enum yp_status status = source->yield(source->arg, index, values, labels, tile);
     if (status != YP_OK)
@@ -104,37 +105,91 @@ static void fail(struct failure *first, size_t index, enum yp_status status)
     }
 }
 
+/*
+ * The order of merging. A tile's slot is its index modulo the number of slots, and no tile begins
+ * before the one that had its slot is merged. Who ends the tile whose turn it is merges it and all
+ * that were waiting for it, while the others go on: only who is a whole round ahead waits.
+ */
+struct order {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    size_t slots, next; /* the tile whose turn it is */
+    bool merging;
+    bool done[2 * RX_MAX_THREADS];
+};
+
+static void wait_for_slot(struct order *order, size_t index)
+{
+    pthread_mutex_lock(&order->lock);
+    while (index >= order->next + order->slots)
+        pthread_cond_wait(&order->moved, &order->lock);
+    pthread_mutex_unlock(&order->lock);
+}
+
+static void merge_in_order(struct order *order, const struct ypi_rx_pass *pass,
+                           struct failure *first, size_t index)
+{
+    pthread_mutex_lock(&order->lock);
+    order->done[index % order->slots] = true;
+    bool mine = !order->merging;
+    while (mine && order->done[order->next % order->slots]) {
+        size_t slot = order->next % order->slots;
+        order->merging = true;
+        pthread_mutex_unlock(&order->lock);
+        if (order->next < atomic_load(&first->index))
+            pass->merge(pass->arg, (int)slot);
+        pthread_mutex_lock(&order->lock);
+        order->merging = order->done[slot] = false;
+        order->next++;
+        pthread_cond_broadcast(&order->moved);
+    }
+    pthread_mutex_unlock(&order->lock);
+}
+
+static void run_tile(const struct ypi_rx_pass *pass, const struct rx_source *source,
+                     struct failure *first, struct ypi_rx_seat seat)
+{
+    struct rx_tile tile;
+    if (seat.index >= atomic_load(&first->index))
+        return;
+    enum yp_status status = yield(pass, source, seat, &tile);
+    if (status == YP_OK)
+        pass->work(pass->arg, seat, &tile);
+    else
+        fail(first, seat.index, status);
+}
+
 enum yp_status ypi_rx_run(const struct ypi_rx_pass *pass, const struct rx_source *source)
 {
     enum yp_status status = check_source(pass, source);
     if (status != YP_OK)
         return status;
     struct failure first = {.status = YP_OK};
+    struct order order = {.slots = (size_t)(pass->threads + pass->spare)};
     atomic_init(&first.index, SIZE_MAX);
+    pthread_mutex_init(&order.lock, NULL);
+    pthread_cond_init(&order.moved, NULL);
 
 #pragma omp parallel num_threads(pass->threads)
     {
         /* This thread's own setting: OpenBLAS asks for it and then stays in the thread, in a team
          * of one too, where omp_in_parallel() does not tell it to. */
         omp_set_num_threads(1);
-#pragma omp for ordered schedule(dynamic, 1)
+#pragma omp for schedule(dynamic, 1)
         for (size_t index = 0; index < source->tiles; index++) {
-            int slot = omp_get_thread_num();
-            if (index < atomic_load(&first.index)) {
-                struct rx_tile tile;
-                enum yp_status yielded = yield(pass, source, slot, index, &tile);
-                if (yielded == YP_OK)
-                    pass->work(pass->arg, slot, index, &tile);
-                else
-                    fail(&first, index, yielded);
+            int thread = omp_get_thread_num();
+            if (pass->merge == NULL) {
+                run_tile(pass, source, &first, (struct ypi_rx_seat){thread, thread, index});
+                continue;
             }
-            if (pass->merge != NULL) {
-#pragma omp ordered
-                if (index < atomic_load(&first.index))
-                    pass->merge(pass->arg, slot);
-            }
+            wait_for_slot(&order, index);
+            run_tile(pass, source, &first,
+                     (struct ypi_rx_seat){thread, (int)(index % order.slots), index});
+            merge_in_order(&order, pass, &first, index);
         }
     }
+    pthread_cond_destroy(&order.moved);
+    pthread_mutex_destroy(&order.lock);
     if (first.status != YP_OK)
         return yp_set_error(first.status, "%s", first.message);
     return YP_OK;
