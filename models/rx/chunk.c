@@ -33,12 +33,12 @@ static size_t locate_finite(const struct chunk *k)
                                    own->least, own->most, own->keep);
 }
 
-static void clear_chunk(struct ypi_rx_scratch *own, size_t padded)
+static void clear_moments(double *sum, float *least, float *most, size_t channels)
 {
-    for (size_t c = 0; c < padded; c++) {
-        own->sum[c] = 0;
-        own->least[c] = INFINITY;
-        own->most[c] = -INFINITY;
+    for (size_t c = 0; c < channels; c++) {
+        sum[c] = 0;
+        least[c] = INFINITY;
+        most[c] = -INFINITY;
     }
 }
 
@@ -61,17 +61,16 @@ static void split(struct ypi_rx_scratch *own, const double *mean, double scale, 
     }
 }
 
-/* The tile's mean moves to that of all its pixels so far, with `rows` more, whose mean has `rest`
- * over the tile's. Leaves that times `weight` in difference. */
-static void move_mean(const struct chunk *k, double rows, double weight)
+/* The tile's mean of `kept` pixels moves to that with `rows` more, whose mean has `rest` over it.
+ * Leaves that times `weight` in difference. */
+static void move_mean(const struct chunk *k, double kept, double rows, double weight)
 {
     struct ypi_rx_scratch *own = k->own;
     struct ypi_rx_tally *sums = k->sums;
     size_t channels = k->rx->channels;
-    double all = (double)sums->kept + rows;
     for (size_t c = 0; c < channels; c++) {
         own->difference[c] = own->rest[c] * weight;
-        sums->mean[c] += own->rest[c] * (rows / all);
+        sums->mean[c] += own->rest[c] * (rows / (kept + rows));
     }
     for (size_t c = 0; c < channels; c++) {
         sums->low[c] = own->least[c] < sums->low[c] ? own->least[c] : sums->low[c];
@@ -160,39 +159,73 @@ static void add_in_double(const struct chunk *k, const double *mean, const uint8
 
 static void guess_mean(const struct chunk *k)
 {
-    size_t channels = k->rx->channels, taken = (k->pixels + SAMPLE - 1) / SAMPLE;
+    size_t channels = k->rx->channels, taken = 0;
     double *mean = k->sums->mean;
     memset(mean, 0, channels * sizeof *mean);
-    for (size_t p = 0; p < k->pixels; p += SAMPLE)
+    for (size_t p = 0; p < k->pixels; p += SAMPLE) {
+        const float *x = k->x + p * k->stride;
+        float wrong = 0;
         for (size_t c = 0; c < channels; c++)
-            mean[c] += (double)k->x[p * k->stride + c];
-    for (size_t c = 0; c < channels; c++)
+            wrong += x[c] * 0; /* NaN for infinity and NaN: fewer tests */
+        for (size_t c = 0; c < channels && wrong == 0; c++)
+            mean[c] += (double)x[c];
+        taken += wrong == 0;
+    }
+    for (size_t c = 0; c < channels && taken > 0; c++)
         mean[c] /= (double)taken;
 }
 
-/* Goes through the chunk around the tile's mean: packs it, or makes its products at once. */
-static void take(const struct chunk *k)
+/* Pixels that are packed at once. Where one of them is not finite their moments have to be made
+ * anew, of so many and not of the whole chunk. */
+#define PART ((size_t)64)
+
+/* Of packed pixels those that are not finite become the mean, which adds nothing. Returns how many
+ * are left. */
+static size_t repair_part(const struct chunk *k, size_t first, size_t pixels)
+{
+    struct ypi_rx_scratch *own = k->own;
+    size_t width = k->shape.width;
+    clear_moments(own->part_sum, own->part_least, own->part_most, k->rx->channels);
+    size_t rows =
+        k->rx->kernels->moments(k->x + first * k->stride, k->stride, pixels, k->rx->channels,
+                                own->part_sum, own->part_least, own->part_most, own->keep);
+    for (size_t p = 0; p < pixels; p++)
+        for (size_t v = 0; v < k->shape.panels && !own->keep[p]; v++)
+            memset(own->panels + (v * k->pixels + first + p) * width, 0,
+                   width * sizeof *own->panels);
+    return rows;
+}
+
+/* Packs the chunk around the centre. Returns how many pixels are finite. */
+static size_t pack(const struct chunk *k)
 {
     const struct rx *rx = k->rx;
     struct ypi_rx_scratch *own = k->own;
-    if (rx->few) {
-        rx->gram->few(k->x, k->stride, k->pixels, rx->channels, own->centre, own->fine, own->panels,
-                      own->sum, own->least, own->most);
-        return;
+    size_t channels = rx->channels, padded = ypi_rx_padded(channels), rows = 0;
+    clear_moments(own->sum, own->least, own->most, padded);
+    for (size_t first = 0, n; first < k->pixels; first += n) {
+        n = k->pixels - first < PART ? k->pixels - first : PART;
+        clear_moments(own->part_sum, own->part_least, own->part_most, padded);
+        rx->gram->take(k->x + first * k->stride, k->stride, n, channels, own->centre, own->fine,
+                       own->panels + first * k->shape.width, k->pixels, own->part_sum,
+                       own->part_least, own->part_most);
+        rows += all_finite(own->part_sum, channels) ? n : repair_part(k, first, n);
+        for (size_t c = 0; c < channels; c++) {
+            own->sum[c] += own->part_sum[c];
+            own->least[c] = own->part_least[c] < own->least[c] ? own->part_least[c] : own->least[c];
+            own->most[c] = own->part_most[c] > own->most[c] ? own->part_most[c] : own->most[c];
+        }
     }
-    clear_chunk(own, ypi_rx_padded(rx->channels));
-    rx->gram->take(k->x, k->stride, k->pixels, rx->channels, own->centre, own->fine, own->panels,
-                   own->sum, own->least, own->most);
+    return rows;
 }
 
 /*
  * In one go around the mean of the tile before it:
  *     M2 += sum z z^T - d d^T m m / (n + m).
- * That is M2_b + d d^T n m / (n + m) as in rx.h, and as good: with n >= m, which holds from the
- * second chunk on, what is taken off again is no more than what d d^T adds to the whole. In the
- * first one it is some part of what is left while d is small beside the range of values. Not so
- * when a value is not finite, or when the chunk lies off that mean: sums of products that are all
- * alike may round all alike.
+ * That is M2_b + d d^T n m / (n + m) as in rx.h, and as good: with n >= m / 2, which holds from the
+ * second chunk on, what is taken off again is no more than twice what d d^T adds to the whole. In
+ * the first one it is some part of what is left while d is small beside the range of values. Not so
+ * when the chunk lies off that mean: sums of products that are all alike may round all alike.
  */
 static bool add_around_tile(const struct chunk *k)
 {
@@ -200,25 +233,30 @@ static bool add_around_tile(const struct chunk *k)
     struct ypi_rx_scratch *own = k->own;
     struct ypi_rx_tally *sums = k->sums;
     size_t channels = rx->channels;
-    double n = (double)sums->kept, m = (double)k->pixels;
-    if ((sums->kept > 0 && sums->kept < k->pixels) || rx->precision == RX_FP64)
+    if ((sums->kept > 0 && 2 * sums->kept < k->pixels) || rx->precision == RX_FP64)
         return false;
     if (sums->kept == 0)
         guess_mean(k);
     split(own, sums->mean, 1, channels);
-    take(k);
-    if (!all_finite(own->sum, channels) || !among(own, channels))
+    size_t rows = rx->few ? rx->gram->few(k->x, k->stride, k->pixels, channels, own->centre,
+                                          own->fine, own->panels, own->sum, own->least, own->most)
+                          : pack(k);
+    double n = (double)sums->kept, m = (double)rows;
+    if (rows > 0 && !among(own, channels))
         return false;
-    for (size_t c = 0; c < channels; c++)
+    for (size_t c = 0; c < channels && rows > 0; c++)
         own->rest[c] = own->sum[c] / m - sums->mean[c];
-    if (sums->kept == 0 && !well_guessed(own, channels))
+    if (rows > 0 && sums->kept == 0 && !well_guessed(own, channels))
         return false;
-    move_mean(k, m, -m * m / (n + m));
+    sums->skipped += k->pixels - rows;
+    sums->kept += rows;
+    if (rows == 0)
+        return true;
+    move_mean(k, n, m, -m * m / (n + m));
     if (rx->few)
         rx->gram->add_few(&k->shape, own->panels, own->difference, own->rest, sums->products);
     else
         add_packed(k, k->pixels);
-    sums->kept += k->pixels;
     return true;
 }
 
@@ -231,11 +269,11 @@ static void add_around_itself(const struct chunk *k)
     size_t channels = rx->channels, rows = k->pixels, padded = ypi_rx_padded(channels);
     if (sums->kept == 0) /* no guess */
         memset(sums->mean, 0, channels * sizeof *sums->mean);
-    clear_chunk(own, padded);
+    clear_moments(own->sum, own->least, own->most, padded);
     rx->gram->moments(k->x, k->stride, k->pixels, channels, own->sum, own->least, own->most);
     bool all = all_finite(own->sum, channels);
     if (!all) {
-        clear_chunk(own, padded);
+        clear_moments(own->sum, own->least, own->most, padded);
         rows = locate_finite(k);
         sums->skipped += k->pixels - rows;
     }
@@ -245,7 +283,7 @@ static void add_around_itself(const struct chunk *k)
     split(own, own->sum, 1 / m, channels);
     for (size_t c = 0; c < channels; c++)
         own->rest[c] = own->sum[c] / m - sums->mean[c];
-    move_mean(k, m, n * m / (n + m));
+    move_mean(k, n, m, n * m / (n + m));
     if (rx->precision == RX_FP64) {
         for (size_t c = 0; c < channels; c++)
             own->sum[c] /= m;

@@ -41,9 +41,10 @@ struct ypi_gram_kernels {
      * floats apart. When a value is not finite, so is one of the sums. */
     void (*moments)(const float *x, size_t stride, size_t pixels, size_t channels, double *sum,
                     float *low, float *high);
-    /* The same, and packs all of them as pack() does. */
+    /* The same, and packs all of them as pack() does, into panels of `rows`. */
     void (*take)(const float *x, size_t stride, size_t pixels, size_t channels, const float *centre,
-                 const float *rest, float *panels, double *sum, float *low, float *high);
+                 const float *rest, float *panels, size_t rows, double *sum, float *low,
+                 float *high);
     /* Packs (x - centre) - rest of kept pixels (keep NULL: all) into panels that have room for
      * `rows` each, which is the number of those. centre and rest are (panels width), zeros at the
      * end. */
@@ -56,9 +57,11 @@ struct ypi_gram_kernels {
                 size_t rows, const double *across, const double *apart, double *sums,
                 struct ypi_ahead ahead);
     /* All of it in one go for channels <= width: from pixels as take() has them to their sums, low
-     * and high, which are set, and the products of one panel with itself, (turns, width). */
-    void (*few)(const float *x, size_t stride, size_t pixels, size_t channels, const float *centre,
-                const float *rest, float *products, double *sum, float *low, float *high);
+     * and high, which are set, and the products of one panel with itself, (turns, width). Leaves
+     * out pixels with a value that is not finite and returns how many are left. */
+    size_t (*few)(const float *x, size_t stride, size_t pixels, size_t channels,
+                  const float *centre, const float *rest, float *products, double *sum, float *low,
+                  float *high);
     /* sums += those products + across apart^T */
     void (*add_few)(const struct ypi_gram_shape *shape, const float *products, const double *across,
                     const double *apart, double *sums);

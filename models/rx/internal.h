@@ -138,7 +138,9 @@ struct ypi_rx_scratch {
     double *rest, *difference; /* (P): the mean of a chunk - that of the tile; weighed */
     float *centre, *fine;      /* (P): what is subtracted from a chunk, as the sum of two floats */
     float *least, *most;       /* (P): a chunk's */
-    uint8_t *keep;             /* (CHUNK) */
+    double *part_sum;          /* (P): as sum, of some of its pixels; so the next two */
+    float *part_least, *part_most;
+    uint8_t *keep; /* (CHUNK) */
 };
 
 struct rx {

@@ -26,10 +26,11 @@ static void lay_out_scratch(struct ypi_rx_scratch *to, struct ypi_arena *arena, 
     if (terms > 0)
         to->split = ypi_arena_take(
             arena, ypi_split_floats(ypi_split_kernels(), &shape, chunk, terms), sizeof(float));
-    double **doubles[] = {&to->sum, &to->rest, &to->difference};
+    double **doubles[] = {&to->sum, &to->rest, &to->difference, &to->part_sum};
     for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++)
         *doubles[i] = ypi_arena_take(arena, padded, sizeof(double));
-    float **floats[] = {&to->centre, &to->fine, &to->least, &to->most};
+    float **floats[] = {&to->centre, &to->fine,       &to->least,
+                        &to->most,   &to->part_least, &to->part_most};
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
         *floats[i] = ypi_arena_take(arena, padded, sizeof(float));
     to->keep = ypi_arena_take(arena, chunk, 1);

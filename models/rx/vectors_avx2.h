@@ -22,6 +22,8 @@
 #define FIRST(n) \
     _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
 #define LOAD_SOME(p, some) _mm256_maskload_ps(p, some)
+#define WRONG(v) \
+    (_mm256_movemask_ps(_mm256_cmp_ps(_mm256_sub_ps(v, v), _mm256_setzero_ps(), _CMP_NEQ_UQ)) != 0)
 #define LOW_HALF(v) _mm256_cvtps_pd(_mm256_castps256_ps128(v))
 #define HIGH_HALF(v) _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1))
 #define SAME_HALF(x) _mm256_set1_pd(x)

@@ -22,6 +22,8 @@
 /* The first n lanes, n <= W; what is not of them loads as 0 and is not read. */
 #define FIRST(n) ((__mmask16)((1u << (n)) - 1))
 #define LOAD_SOME(p, some) _mm512_maskz_loadu_ps(some, p)
+/* Whether a lane is infinite or NaN. */
+#define WRONG(v) (_mm512_fpclass_ps_mask(v, 0x99) != 0)
 /* The first half of the lanes as doubles, and the other. */
 #define LOW_HALF(v) _mm512_cvtps_pd(_mm512_castps512_ps256(v))
 #define HIGH_HALF(v) _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1))

@@ -17,6 +17,7 @@
 #undef MOST
 #undef FIRST
 #undef LOAD_SOME
+#undef WRONG
 #undef LOW_HALF
 #undef HIGH_HALF
 #undef SAME_HALF

@@ -32,6 +32,14 @@ static inline plain_vector plain_choose(plain_vector a, plain_vector b, bool lea
     return a;
 }
 
+static inline bool plain_wrong(plain_vector v)
+{
+    for (int i = 0; i < 4; i++)
+        if (!(v[i] - v[i] == 0))
+            return true;
+    return false;
+}
+
 static inline plain_turn plain_load_turn(const int *p)
 {
     return (plain_turn){{p[0], p[1], p[2], p[3]}};
@@ -49,6 +57,7 @@ static inline plain_turn plain_load_turn(const int *p)
 #define MOST(a, b) plain_choose(a, b, false)
 #define FIRST(n) ((size_t)(n))
 #define LOAD_SOME(p, some) plain_load(p, some)
+#define WRONG(v) plain_wrong(v)
 #define LOW_HALF(v) ((plain_half){(double)(v)[0], (double)(v)[1]})
 #define HIGH_HALF(v) ((plain_half){(double)(v)[2], (double)(v)[3]})
 #define SAME_HALF(x) ((plain_half){x, x})
