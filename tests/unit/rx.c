@@ -245,6 +245,25 @@ Test(rx, statistics_match_two_passes_in_long_double)
     }
 }
 
+/* Dead ones here and there, in one channel or in all, and where samples are taken. */
+Test(rx, pixels_that_are_not_finite_leave_the_others_exact)
+{
+    const size_t channels[] = {3, 16, 17, 40}, steps[] = {16, 37, 300};
+    for (size_t i = 0; i < sizeof channels / sizeof *channels; i++)
+        for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+            size_t c = channels[i];
+            struct scene s = scene_make(1300, c, 100, 11);
+            for (size_t p = 0; p < s.pixels; p += steps[k])
+                for (size_t at = 0; at < c; at++)
+                    if (p % 2 == 0 || at == p % c)
+                        s.values[p * c + at] = p % 3 == 0 ? NAN : INFINITY;
+            check_statistics_to(1e-6, &s, 1300);
+            check_statistics_to(1e-6, &s, 600);
+            check_statistics_to(1e-6, &s, 1);
+            scene_free(&s);
+        }
+}
+
 /* Values that stand out at regular places, wherever a sample might be taken. There are but two, so
  * that all products round alike: half a unit of the last place in each of a chunk's sums. */
 Test(rx, outliers_in_step_mislead_no_first_guess)
