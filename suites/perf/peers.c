@@ -6,27 +6,18 @@
  * OPENBLAS_NUM_THREADS of the command and, in PyTorch, set_num_threads; a command that keeps more
  * processors busy fails. Python is YIELDPOINT_PYTHON, else python3.
  */
-#include "scene_tiles.h"
+#include "peers.h"
 
+#include "rx_work.h"
 #include "synth/stream.h"
 
 #include <math.h>
-#include <omp.h>
 
-/* Some minutes, and gigabytes. */
-#define TAGS "perf large slow"
-#define TIMEOUT 600
 #define SIDE yp_axis_int("side", 256, 512)
 #define CHANNELS yp_axis_int("channels", 10, 50, 100, 200)
 #define THREADS yp_axis_int("threads", 1, 2)
 #define BITS yp_axis_int("bits", 32, 64)
 
-/* Without the file, or Python, the case is skipped with the reason. */
-#define PEER(script_, arguments_) \
-    "peer=suites/perf/peers/" script_ ".py; python=${{YIELDPOINT_PYTHON:-python3}; " \
-    "if ! [ -f $peer ]; then echo '{{\"skip\": \"no " script_ ".py below this directory\"}'; " \
-    "elif ! command -v \"$python\" >/dev/null; then echo '{{\"skip\": \"no Python\"}'; " \
-    "else exec \"$python\" $peer " arguments_ "; fi"
 #define WITH_THREADS \
     "OMP_NUM_THREADS={threads} OPENBLAS_NUM_THREADS={threads} MKL_NUM_THREADS={threads}"
 
@@ -37,134 +28,31 @@ static bool is_measured(const struct yp_case *t)
 
 /* -- the peers ---------------------------------------------------------------------------- */
 
-YP_COMMAND(peers, numpy, .tags = TAGS, .timeout = TIMEOUT, .filter = is_measured,
+YP_COMMAND(peers, numpy, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_measured,
            .axes = YP_AXES(SIDE, CHANNELS, THREADS, BITS),
            .command = PEER("numpy_rx", "{side} {channels} {seed} {bits}"),
            .environment = WITH_THREADS);
 
-YP_COMMAND(peers, spectral, .tags = TAGS, .timeout = TIMEOUT, .filter = is_measured,
+YP_COMMAND(peers, spectral, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_measured,
            .axes = YP_AXES(SIDE, CHANNELS, THREADS),
            .command = PEER("spectral_rx", "{side} {channels} {seed}"), .environment = WITH_THREADS);
 
-YP_COMMAND(peers, torch, .tags = TAGS, .timeout = TIMEOUT, .filter = is_measured,
+YP_COMMAND(peers, torch, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_measured,
            .axes = YP_AXES(SIDE, CHANNELS, THREADS,
                            yp_axis_string("form", "einsum", "product", "double")),
            .command = PEER("torch_rx", "{side} {channels} {seed} {form} {threads}"),
            .environment = WITH_THREADS);
 
 /* Its arithmetic is NumPy's own, which has one thread. */
-YP_COMMAND(peers, cuvis_scene, .tags = TAGS, .timeout = TIMEOUT, .filter = is_measured,
+YP_COMMAND(peers, cuvis_scene, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_measured,
            .axes = YP_AXES(SIDE, CHANNELS, yp_axis_string("random", "pcg64", "legacy")),
            .command = PEER("cuvis_scene", "{side} {channels} {seed} {random}"),
            .environment = "OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1");
 
-YP_COMMAND(peers, other_normals, .tags = TAGS, .timeout = TIMEOUT,
+YP_COMMAND(peers, other_normals, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT,
            .axes = YP_AXES(yp_axis_int("count", 1 << 24), THREADS,
                            yp_axis_string("by", "numpy", "torch")),
            .command = PEER("normals", "{by} {count} {seed}"), .environment = WITH_THREADS);
-
-YP_COMMAND(peers, other_readers, .tags = TAGS, .timeout = TIMEOUT,
-           .axes = YP_AXES(SIDE, yp_axis_int("channels", 100, 200), THREADS), .filter = is_measured,
-           .command = PEER("read", "{side} {channels} {seed}"), .environment = WITH_THREADS);
-
-/* -- their image -------------------------------------------------------------------------- */
-
-enum { MATERIALS = 7, TILE_PIXELS = 4096 }; /* the last material is the target's */
-
-/* SplitMix64 (Steele, Lea, Flood 2014). */
-static uint64_t word(uint64_t seed, uint64_t index)
-{
-    uint64_t z = seed + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-/* (MATERIALS, channels): three bumps on a level each. */
-static void make_spectra(uint64_t seed, size_t channels, int32_t *out)
-{
-    for (size_t k = 0; k < MATERIALS; k++)
-        for (size_t c = 0; c < channels; c++) {
-            int64_t at = (int64_t)(c * 4095 / (channels > 1 ? channels - 1 : 1));
-            int64_t sum = 200;
-            for (uint64_t b = 0; b < 3; b++) {
-                uint64_t w = word(seed, 3 * k + b);
-                int64_t far = at - (int64_t)(w % 4096);
-                int64_t width = 256 + (int64_t)((w >> 16) % 1024);
-                int64_t height = 256 + (int64_t)((w >> 32) % 1024);
-                int64_t bump = height * (width * width - far * far);
-                sum += bump > 0 ? bump / (width * width) : 0;
-            }
-            out[k * channels + c] = (int32_t)sum;
-        }
-}
-
-static void make_amounts(uint64_t material_seed, uint64_t target_seed, uint64_t pixel,
-                         int32_t amounts[MATERIALS])
-{
-    uint64_t w = word(material_seed, pixel);
-    for (int k = 0; k < MATERIALS - 1; k++) {
-        int32_t tenth = (int32_t)(w >> (10 * k) & 1023);
-        amounts[k] = tenth * tenth >> 10;
-    }
-    w = word(target_seed, pixel);
-    amounts[MATERIALS - 1] = w % 1024 == 0 ? 64 + (int32_t)((w >> 32) % 960) : 0;
-}
-
-struct image {
-    struct rx_source source;
-    size_t pixels;
-    float *values;
-    uint8_t *labels;
-};
-
-static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *labels,
-                            struct rx_tile *tile)
-{
-    (void)values, (void)labels;
-    const struct image *image = arg;
-    size_t first = index * TILE_PIXELS;
-    tile->values = image->values + first * image->source.channels;
-    tile->labels = image->labels + first;
-    tile->pixels = TILE_PIXELS;
-    return YP_OK;
-}
-
-/* A linear mixture with noise in 16 bits, in whole numbers: no order of sums changes it. Noise is
- * the sum of 4 bytes, so nearly normal; 40 dB below the signal, about. */
-static void make_image(struct image *image, struct yp_case *t)
-{
-    size_t side = (size_t)yp_int(t, "side"), channels = (size_t)yp_int(t, "channels");
-    size_t pixels = image->pixels = side * side;
-    image->source = (struct rx_source){.channels = channels,
-                                       .tile_pixels = TILE_PIXELS,
-                                       .tiles = pixels / TILE_PIXELS,
-                                       .yield = yield,
-                                       .arg = image};
-    float *values = image->values = yp_alloc(t, pixels * channels * sizeof *values);
-    uint8_t *labels = image->labels = yp_alloc(t, pixels);
-    int32_t *spectra = yp_alloc(t, MATERIALS * channels * sizeof *spectra);
-    uint64_t seed = yp_seed(t), hash = 0;
-    make_spectra(word(seed, 0), channels, spectra);
-#pragma omp parallel for reduction(+ : hash)
-    for (size_t p = 0; p < pixels; p++) {
-        int32_t amounts[MATERIALS];
-        make_amounts(word(seed, 1), word(seed, 2), p, amounts);
-        labels[p] = amounts[MATERIALS - 1] > 0;
-        for (size_t c = 0; c < channels; c++) {
-            uint64_t i = p * channels + c;
-            uint32_t w = (uint32_t)(word(word(seed, 3), i / 2) >> 32 * (i % 2));
-            int32_t mixed = 0;
-            for (size_t k = 0; k < MATERIALS; k++)
-                mixed += amounts[k] * spectra[k * channels + c];
-            w = (w & 0x00ff00ff) + (w >> 8 & 0x00ff00ff);
-            mixed = (mixed >> 9) + (int32_t)((w & 0xffff) + (w >> 16));
-            values[i] = (float)mixed / 65536;
-            hash += (uint64_t)mixed * (2 * i + 1);
-        }
-    }
-    yp_data_hash(t, hash);
-}
 
 /* -- our side ----------------------------------------------------------------------------- */
 
@@ -177,7 +65,7 @@ static double norm(const float *x, size_t count)
 }
 
 /* What the peers tell as well. The statistics must be those of the image. */
-static void tell_results(struct yp_case *t, const struct rx *rx, const struct image *image,
+static void tell_results(struct yp_case *t, const struct rx *rx, const struct peers_image *image,
                          const float *scores)
 {
     size_t c = image->source.channels;
@@ -195,76 +83,53 @@ static void tell_results(struct yp_case *t, const struct rx *rx, const struct im
     yp_value(t, "score sum error", fabs(sum / ((double)(image->pixels - 1) * (double)c) - 1));
 }
 
-static void step(struct yp_case *t, const struct rx *rx, const struct image *image, int threads)
+static void step(struct yp_case *t, const struct rx *rx, const struct rx_work *work)
 {
-    size_t channels = image->source.channels;
-    double c = (double)channels, n = (double)image->pixels;
-    struct rx_loss *loss = rx_loss_create(yp_device(t), channels, TILE_PIXELS, threads);
-    yp_require(t, loss != NULL, "%s", yp_last_error());
-    float *parameters = yp_alloc(t, rx_loss_parameters(channels) * sizeof *parameters);
+    size_t channels = work->source->channels;
     float *gradient = yp_alloc(t, rx_loss_parameters(channels) * sizeof *gradient);
-    yp_ok(t, rx_loss_start(rx, 0.05F, (float)c, parameters));
-    double mean = 0;
-    enum yp_status status = YP_OK;
-    yp_measure (t, "gradient step", .items = n, .unit = "pixels", .flops = 4 * n * c * c,
-                .bytes = 4 * n * c, .traffic = YP_READ, .footprint = 4 * n * c,
-                .threads = threads) {
-        status = rx_loss_gradient(loss, &image->source, parameters, &mean, gradient);
-    }
-    yp_ok(t, status);
-    rx_loss_destroy(loss);
-    yp_value(t, "mean loss", mean);
+    measure_gradient_step(t, rx, work, gradient);
     yp_value(t, "gradient of mean", norm(gradient, channels));
     yp_value(t, "gradient of A", norm(gradient + channels, channels * channels));
     yp_value(t, "gradient of scale", norm(gradient + channels + channels * channels, 1));
     yp_value(t, "gradient of bias", norm(gradient + channels + channels * channels + 1, 1));
 }
 
-static void reset_rx(void *rx)
+static void detect(struct yp_case *t, struct rx *rx, const struct rx_work *work, float *scores)
 {
-    rx_reset(rx);
+    double c = (double)work->source->channels, n = perf_pixels(work->source);
+    enum yp_status status = YP_OK;
+    yp_measure (t, "detection", .items = n, .unit = "pixels", .flops = n * c * (2 * c + 1),
+                .bytes = 8 * n * c, .traffic = YP_READ, .footprint = 4 * n * c,
+                .threads = work->threads) {
+        rx_reset(rx);
+        status = rx_fit(rx, work->source);
+        status = status == YP_OK ? rx_finish(rx, 0) : status;
+        status = status == YP_OK ? rx_score(rx, work->source, scores) : status;
+    }
+    yp_ok(t, status);
 }
 
-YP_TEST(peers, rx, .tags = TAGS, .timeout = TIMEOUT, .filter = is_measured,
+YP_TEST(peers, rx, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_measured,
         .axes = YP_AXES(SIDE, CHANNELS, THREADS),
         .budgets = YP_BUDGETS(yp_max_value("score sum error", 1e-4)))
 {
-    int threads = (int)yp_int(t, "threads");
-    struct image image;
-    make_image(&image, t);
-    double c = (double)image.source.channels, n = (double)image.pixels;
-    struct rx *rx = rx_create(yp_device(t), image.source.channels, TILE_PIXELS, threads);
-    yp_require(t, rx != NULL, "%s", yp_last_error());
+    struct peers_image image;
+    peers_image_open(&image, t);
+    struct rx_work work = {
+        .source = &image.source, .threads = (int)yp_int(t, "threads"), .pixels = true};
+    struct rx *rx = perf_rx(t, &work, RX_FP32);
     float *scores = yp_alloc(t, image.pixels * sizeof *scores);
-    enum yp_status status = YP_OK;
-    yp_measure (t, "statistics", .items = n, .unit = "pixels", .flops = n * c * (c + 1),
-                .bytes = 4 * n * c, .traffic = YP_READ, .footprint = 4 * n * c, .threads = threads,
-                .reset = reset_rx, .arg = rx) {
-        status = rx_fit(rx, &image.source);
-    }
-    yp_ok(t, status);
+    measure_statistics(t, rx, &work);
     yp_ok(t, rx_finish(rx, 0));
-    yp_measure (t, "score", .items = n, .unit = "pixels", .flops = n * c * c, .bytes = 4 * n * c,
-                .traffic = YP_READ, .footprint = 4 * n * c, .threads = threads) {
-        status = rx_score(rx, &image.source, scores);
-    }
-    yp_ok(t, status);
+    measure_score(t, rx, &work, scores);
     tell_results(t, rx, &image, scores);
-    yp_measure (t, "detection", .items = n, .unit = "pixels", .flops = n * c * (2 * c + 1),
-                .bytes = 8 * n * c, .traffic = YP_READ, .footprint = 4 * n * c,
-                .threads = threads) {
-        rx_reset(rx);
-        status = rx_fit(rx, &image.source);
-        status = status == YP_OK ? rx_finish(rx, 0) : status;
-        status = status == YP_OK ? rx_score(rx, &image.source, scores) : status;
-    }
-    yp_ok(t, status);
-    step(t, rx, &image, threads);
+    detect(t, rx, &work, scores);
+    step(t, rx, &work);
     rx_destroy(rx);
 }
 
 /* A whole cube into memory, with its labels: what a sample of the generator is. */
-YP_TEST(peers, scene, .tags = TAGS, .timeout = TIMEOUT, .filter = is_measured,
+YP_TEST(peers, scene, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_measured,
         .axes = YP_AXES(SIDE, CHANNELS, yp_axis_string("preset", "scene", "cuvis"), THREADS))
 {
     size_t side = (size_t)yp_int(t, "side"), channels = (size_t)yp_int(t, "channels");
@@ -283,9 +148,10 @@ YP_TEST(peers, scene, .tags = TAGS, .timeout = TIMEOUT, .filter = is_measured,
     yp_measure (t, "scene", .items = count, .unit = "values", .bytes = 4 * count,
                 .traffic = YP_FILL, .footprint = 4 * count, .threads = threads) {
 #pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(+ : failed)
-        for (size_t first = 0; first < pixels; first += TILE_PIXELS)
-            failed += synth_scene_tile(scene, cube, first, TILE_PIXELS, values + first * channels,
-                                       &(struct synth_truth){.labels = labels + first}) != YP_OK;
+        for (size_t first = 0; first < pixels; first += PEERS_TILE_PIXELS)
+            failed +=
+                synth_scene_tile(scene, cube, first, PEERS_TILE_PIXELS, values + first * channels,
+                                 &(struct synth_truth){.labels = labels + first}) != YP_OK;
         cube++;
         yp_keep(values);
     }
@@ -295,7 +161,7 @@ YP_TEST(peers, scene, .tags = TAGS, .timeout = TIMEOUT, .filter = is_measured,
     synth_scene_destroy(scene);
 }
 
-YP_TEST(peers, normals, .tags = TAGS, .timeout = TIMEOUT,
+YP_TEST(peers, normals, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT,
         .axes = YP_AXES(yp_axis_int("count", 1 << 24), THREADS))
 {
     enum { PIECE = 1 << 16 };
@@ -317,20 +183,18 @@ YP_TEST(peers, normals, .tags = TAGS, .timeout = TIMEOUT,
 
 /* -- ours against theirs ------------------------------------------------------------------ */
 
-/* Times in medians of one run. `size_` is the beginning of a case's id, in brackets. */
+/* `of_` and `to_`: the beginning of a case's id, in brackets. */
 #define FASTER(name_, what_, of_, to_, least_) \
-    YP_RELATION(peers, name_, .tags = TAGS, .budgets = YP_BUDGETS(yp_min_value("ratio", least_)), \
-                .relation = yp_ratio("perf/peers.c::" of_ "]", "perf/peers.c::" to_ "]", what_))
+    PEERS_FASTER(name_, what_, "perf/peers.c::" of_ "]", "perf/peers.c::" to_ "]", least_)
 /* The same, to `off_` relative. */
 #define AGREES(name_, what_, of_, to_, off_) \
     YP_RELATION( \
-        peers, name_, .tags = TAGS, \
+        peers, name_, .tags = PEERS_TAGS, \
         .budgets = \
             YP_BUDGETS(yp_min_value("ratio", 1 - (off_)), yp_max_value("ratio", 1 + (off_))), \
         .relation = yp_value_ratio("perf/peers.c::" of_ "]", "perf/peers.c::" to_ "]", what_))
 #define SAME_IMAGE(name_, of_, to_) \
-    YP_RELATION(peers, name_, .tags = TAGS, \
-                .relation = yp_same_hash("perf/peers.c::" of_ "]", "perf/peers.c::" to_ "]"))
+    PEERS_SAME_IMAGE(name_, "perf/peers.c::" of_ "]", "perf/peers.c::" to_ "]")
 
 /* One size and number of threads. Scores of a large image by two threads: at least 10 times as fast
  * as those of Spectral Python, 5 times as those of PyTorch by cuvis.ai's formula. Elsewhere, and
@@ -389,10 +253,11 @@ SCENES(channels_200, "side=256-channels=200");
 SCENES(large, "side=512-channels=200");
 
 /* The aim is 40 times the generator of cuvis.ai itself, of which 19 M values/s are known. */
-YP_RELATION(peers, scene_by_40, .tags = TAGS, .budgets = YP_BUDGETS(yp_min_value("ratio", 40)),
-            .relation = yp_ratio(
-                "perf/peers.c::scene[side=256-channels=100-preset=scene-threads=2]",
-                "perf/peers.c::cuvis_scene[side=256-channels=100-random=legacy]", "scene"));
+YP_RELATION(
+    peers, scene_by_40, .tags = PEERS_TAGS, .budgets = YP_BUDGETS(yp_min_value("ratio", 40)),
+    .relation = yp_ratio("perf/peers.c::scene[side=256-channels=100-preset=scene-threads=2]",
+                         "perf/peers.c::cuvis_scene[side=256-channels=100-random=legacy]",
+                         "scene"));
 
 #define NORMALS(name_, threads_, by_) \
     FASTER(name_, "normals", "normals[count=16777216-threads=" threads_, \

@@ -1,0 +1,42 @@
+/* What cases that are held against other programs share: their image, and how Python is called. */
+#ifndef SUITES_PERF_PEERS_H
+#define SUITES_PERF_PEERS_H
+
+#include "rx/rx.h"
+
+#include <yieldpoint/yieldpoint.h>
+
+/* Some minutes, and gigabytes. */
+#define PEERS_TAGS "perf large slow"
+#define PEERS_TIMEOUT 600
+#define PEERS_TILE_PIXELS 4096
+
+/* The command of one. Without the file, or Python, the case is skipped with the reason. */
+#define PEER(script_, arguments_) \
+    "peer=suites/perf/peers/" script_ ".py; python=${{YIELDPOINT_PYTHON:-python3}; " \
+    "if ! [ -f $peer ]; then echo '{{\"skip\": \"no " script_ ".py below this directory\"}'; " \
+    "elif ! command -v \"$python\" >/dev/null; then echo '{{\"skip\": \"no Python\"}'; " \
+    "else exec \"$python\" $peer " arguments_ "; fi"
+
+/* Times in medians of one run; `of_` and `to_` are whole ids. */
+#define PEERS_FASTER(name_, what_, of_, to_, least_) \
+    YP_RELATION(peers, name_, .tags = PEERS_TAGS, \
+                .budgets = YP_BUDGETS(yp_min_value("ratio", least_)), \
+                .relation = yp_ratio(of_, to_, what_))
+#define PEERS_SAME_IMAGE(name_, of_, to_) \
+    YP_RELATION(peers, name_, .tags = PEERS_TAGS, .relation = yp_same_hash(of_, to_))
+
+/* An image in the case's memory, in tiles of PEERS_TILE_PIXELS. Values are 1 / 65536 times a whole
+ * number from 0 to 65,535. */
+struct peers_image {
+    struct rx_source source; /* `arg` is this structure */
+    size_t side, pixels;
+    float *values;
+    uint8_t *labels;
+};
+
+/* By the case's axes "side" and "channels", and its seed; sets the data hash. The bits are those of
+ * peers/common.py. The structure must stay where it is. */
+void peers_image_open(struct peers_image *image, struct yp_case *t);
+
+#endif

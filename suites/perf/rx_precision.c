@@ -1,0 +1,148 @@
+/* The covariance in every precision: how fast, and how far from sums of doubles. */
+#include "rx_work.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+/* Useful operations are those of the covariance, however many a precision makes of one: split ones
+ * are held to the ceiling of float, whose place they take. Double goes through plain loops, and has
+ * a quarter of the image. Errors are judged by the one that rx.h promises (relative, Frobenius
+ * norm), and by 1e-6 or, split, 1e-5 for every single covariance; those of double by what sums in
+ * another order may differ. One thread, so that ratios of precisions are not those of waiting. */
+struct kind {
+    const char *name;
+    enum rx_precision precision;
+    enum yp_ceiling arithmetic;
+    size_t side;
+    double error, largest;
+};
+
+static const struct kind kinds[] = {
+    {"fp32", RX_FP32, YP_FP32, 128, 1e-6, 1e-6},
+    {"bf16x2", RX_BF16X2, YP_FP32, 128, 1e-5, 1e-5},
+    {"bf16x3", RX_BF16X3, YP_FP32, 128, 1e-6, 1e-5},
+    {"fp64", RX_FP64, YP_FP64, 64, 1e-12, 1e-12},
+};
+
+static const struct kind *kind_of(struct yp_case *t)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i].name, yp_string(t, "precision")) == 0)
+            return &kinds[i];
+    yp_fail(t, "there is no precision '%s': fp32, bf16x2, bf16x3, fp64", yp_string(t, "precision"));
+}
+
+/* Those of a dead pixel are not numbers; it counts nowhere. */
+static bool is_dead(const float *pixel, size_t channels)
+{
+    for (size_t c = 0; c < channels; c++)
+        if (!isfinite(pixel[c]))
+            return true;
+    return false;
+}
+
+/* (C), and how many pixels it is of. */
+static double mean_of(const struct kept_tiles *kept, double *mean)
+{
+    size_t channels = kept->source.channels;
+    size_t pixels = kept->source.tiles * kept->source.tile_pixels, counted = 0;
+    memset(mean, 0, channels * sizeof *mean);
+    for (size_t p = 0; p < pixels; p++) {
+        const float *pixel = kept->values + p * channels;
+        if (is_dead(pixel, channels))
+            continue;
+        counted++;
+        for (size_t c = 0; c < channels; c++)
+            mean[c] += (double)pixel[c];
+    }
+    for (size_t c = 0; c < channels; c++)
+        mean[c] /= (double)counted;
+    return (double)counted;
+}
+
+/* (C, C), its lower triangle: two passes in double, products by OpenBLAS. */
+static double *right_covariance(struct yp_case *t, const struct kept_tiles *kept)
+{
+    size_t channels = kept->source.channels, most = kept->source.tile_pixels;
+    double *mean = yp_alloc(t, channels * sizeof *mean);
+    double *centred = yp_alloc(t, most * channels * sizeof *centred);
+    double *sums = yp_alloc(t, channels * channels * sizeof *sums);
+    double counted = mean_of(kept, mean);
+    memset(sums, 0, channels * channels * sizeof *sums);
+    for (size_t i = 0; i < kept->source.tiles; i++) {
+        for (size_t p = 0; p < most; p++) {
+            const float *pixel = kept->values + (i * most + p) * channels;
+            double *out = centred + p * channels;
+            bool dead = is_dead(pixel, channels);
+            for (size_t c = 0; c < channels; c++)
+                out[c] = dead ? 0 : (double)pixel[c] - mean[c];
+        }
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (int)channels, (int)most,
+                    1 / (counted - 1), centred, (int)channels, 1, sums, (int)channels);
+    }
+    return sums;
+}
+
+/* "error": of the whole, in the Frobenius norm. "largest error": of a covariance against the
+ * deviations of its two channels. */
+static void tell_errors(struct yp_case *t, const struct rx *rx, const struct kept_tiles *kept,
+                        const struct kind *kind)
+{
+    size_t channels = kept->source.channels;
+    const double *right = right_covariance(t, kept);
+    double *found = yp_alloc(t, channels * channels * sizeof *found);
+    double off = 0, all = 0, largest = 0;
+    yp_ok(t, rx_covariance(rx, found));
+    for (size_t i = 0; i < channels; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double is = right[i * channels + j], by = found[i * channels + j] - is;
+            double times = i == j ? 1 : 2;
+            off += times * by * by;
+            all += times * is * is;
+            largest =
+                fmax(largest, fabs(by) / sqrt(right[i * channels + i] * right[j * channels + j]));
+        }
+    yp_value(t, "error", sqrt(off / all));
+    yp_value(t, "largest error", largest);
+    yp_value(t, "error over allowed", sqrt(off / all) / kind->error);
+    yp_value(t, "largest error over allowed", largest / kind->largest);
+}
+
+YP_TEST(rx, statistics_precision, .tags = "perf small",
+        .axes = YP_AXES(yp_axis_int("channels", 100, 200),
+                        yp_axis_string("precision", "fp32", "bf16x2", "bf16x3", "fp64")),
+        .budgets = YP_BUDGETS(yp_min_share("statistics", 0.02),
+                              yp_max_value("error over allowed", 1),
+                              yp_max_value("largest error over allowed", 1)))
+{
+    const struct kind *kind = kind_of(t);
+    struct scale s = perf_image((size_t)yp_int(t, "channels"));
+    s.height = s.width = kind->side;
+    struct kept_tiles kept;
+    perf_keep(&kept, t, &s, PERF_TILE_PIXELS);
+    struct rx_work work = {.source = &kept.source, .threads = 1, .arithmetic = kind->arithmetic};
+    struct rx *rx = perf_rx(t, &work, kind->precision);
+    measure_statistics(t, rx, &work);
+    tell_errors(t, rx, &kept, kind);
+    rx_destroy(rx);
+}
+
+/* About 0.7 of what was reached without instructions for bf16; with them it is 0.7 and 0.4, and
+ * matrix units are to come out above 1. */
+YP_RELATION(rx, bf16x2_to_fp32, .tags = "perf small",
+            .budgets = YP_BUDGETS(yp_min_value("ratio", 0.15)),
+            .relation = yp_ratio_over("perf/rx_precision.c::statistics_precision", "statistics",
+                                      "precision", "bf16x2", "fp32"));
+
+YP_RELATION(rx, bf16x3_to_fp32, .tags = "perf small",
+            .budgets = YP_BUDGETS(yp_min_value("ratio", 0.08)),
+            .relation = yp_ratio_over("perf/rx_precision.c::statistics_precision", "statistics",
+                                      "precision", "bf16x3", "fp32"));
+
+/* The third term is there. */
+YP_RELATION(rx, third_term, .tags = "perf small", .budgets = YP_BUDGETS(yp_min_value("ratio", 2)),
+            .relation = yp_value_ratio(
+                "perf/rx_precision.c::statistics_precision[channels=200-precision=bf16x2]",
+                "perf/rx_precision.c::statistics_precision[channels=200-precision=bf16x3]",
+                "error"));

@@ -1,0 +1,158 @@
+#include "rx_work.h"
+
+#include <omp.h>
+
+struct scale perf_image(size_t channels)
+{
+    return (struct scale){.cubes = 1, .height = 256, .width = 256, .channels = channels};
+}
+
+void perf_keep(struct kept_tiles *kept, struct yp_case *t, const struct scale *scale,
+               size_t tile_pixels)
+{
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, scale, tile_pixels);
+    kept_tiles_open(kept, t, &tiles);
+    scene_tiles_close(&tiles);
+}
+
+double perf_pixels(const struct rx_source *source)
+{
+    return (double)source->tiles * (double)source->tile_pixels;
+}
+
+struct rx *perf_rx(struct yp_case *t, const struct rx_work *work, enum rx_precision precision)
+{
+    struct rx *rx = rx_create_with(yp_device(t), work->source->channels, work->source->tile_pixels,
+                                   work->threads, &(struct rx_options){.precision = precision});
+    yp_require(t, rx != NULL, "%s", yp_last_error());
+    return rx;
+}
+
+void measure_scene(struct yp_case *t, size_t channels, int count, int threads)
+{
+    struct scale s = perf_image(channels);
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, &s, PERF_TILE_PIXELS);
+    size_t one = PERF_TILE_PIXELS * channels;
+    double all = (double)one * count;
+    float *values = yp_alloc(t, (size_t)count * one * sizeof *values);
+    uint64_t cube = 0;
+    int failed = 0;
+    yp_measure (t, "scene", .items = all, .unit = "values", .bytes = 4 * all, .traffic = YP_FILL,
+                .footprint = 4 * all, .threads = threads) {
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : failed)
+        for (int i = 0; i < count; i++)
+            failed += synth_scene_tile(tiles.scene, cube + (uint64_t)i, 0, PERF_TILE_PIXELS,
+                                       values + (size_t)i * one, NULL) != YP_OK;
+        cube += (uint64_t)count;
+        yp_keep(values);
+    }
+    yp_require(t, failed == 0, "%d tiles could not be made", failed);
+    scene_tiles_close(&tiles);
+}
+
+static double bytes_of(const struct rx_source *source)
+{
+    return 4 * perf_pixels(source) * (double)source->channels;
+}
+
+/* What all of them declare, of an operation that takes so many flops a pixel. Half a second holds
+ * some tens of iterations, and there are many cases. */
+#define WORK(w_, flops_) \
+    .items = (w_)->pixels ? perf_pixels((w_)->source) : 0, .unit = (w_)->pixels ? "pixels" : NULL, \
+    .flops = (w_)->copying ? 0 : perf_pixels((w_)->source) * (flops_), \
+    .arithmetic = (w_)->arithmetic, .bytes = bytes_of((w_)->source), \
+    .traffic = (w_)->copying ? YP_COPY : YP_READ, \
+    .footprint = (w_)->cold ? 0 : bytes_of((w_)->source), .cold = (w_)->cold, \
+    .threads = (w_)->threads, .max_seconds = 0.5
+
+static void reset_rx(void *rx)
+{
+    rx_reset(rx);
+}
+
+void measure_statistics(struct yp_case *t, struct rx *rx, const struct rx_work *work)
+{
+    double c = (double)work->source->channels;
+    enum yp_status status = YP_OK;
+    yp_measure (t, "statistics", WORK(work, c * (c + 1)), .reset = reset_rx, .arg = rx) {
+        status = rx_fit(rx, work->source);
+    }
+    yp_ok(t, status);
+}
+
+void measure_score(struct yp_case *t, struct rx *rx, const struct rx_work *work, float *scores)
+{
+    double c = (double)work->source->channels;
+    enum yp_status status = YP_OK;
+    yp_measure (t, "score", WORK(work, c * c)) {
+        status = rx_score(rx, work->source, scores);
+    }
+    yp_ok(t, status);
+}
+
+double measure_gradient_step(struct yp_case *t, const struct rx *rx, const struct rx_work *work,
+                             float *gradient)
+{
+    size_t channels = work->source->channels;
+    double c = (double)channels;
+    struct rx_loss *loss =
+        rx_loss_create(yp_device(t), channels, work->source->tile_pixels, work->threads);
+    yp_require(t, loss != NULL, "%s", yp_last_error());
+    float *parameters = yp_alloc(t, rx_loss_parameters(channels) * sizeof *parameters);
+    yp_ok(t, rx_loss_start(rx, 0.05F, (float)c, parameters));
+    double mean = 0;
+    enum yp_status status = YP_OK;
+    yp_measure (t, "gradient step", WORK(work, 4 * c * c)) {
+        status = rx_loss_gradient(loss, work->source, parameters, &mean, gradient);
+    }
+    yp_ok(t, status);
+    rx_loss_destroy(loss);
+    yp_value(t, "mean loss", mean);
+    return mean;
+}
+
+/* -- with the default scene ---------------------------------------------------------------- */
+
+void perf_statistics(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
+                     struct rx_work how)
+{
+    struct kept_tiles kept;
+    perf_keep(&kept, t, scale, tile_pixels);
+    how.source = &kept.source;
+    struct rx *rx = perf_rx(t, &how, RX_FP32);
+    measure_statistics(t, rx, &how);
+    rx_destroy(rx);
+}
+
+static struct rx *fitted(struct yp_case *t, struct kept_tiles *kept, const struct scale *scale,
+                         size_t tile_pixels, struct rx_work *how)
+{
+    perf_keep(kept, t, scale, tile_pixels);
+    how->source = &kept->source;
+    struct rx *rx = perf_rx(t, how, RX_FP32);
+    yp_ok(t, rx_fit(rx, how->source));
+    yp_ok(t, rx_finish(rx, RX_EPS));
+    return rx;
+}
+
+void perf_score(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
+                struct rx_work how)
+{
+    struct kept_tiles kept;
+    struct rx *rx = fitted(t, &kept, scale, tile_pixels, &how);
+    float *scores = yp_alloc(t, how.source->tiles * tile_pixels * sizeof *scores);
+    measure_score(t, rx, &how, scores);
+    rx_destroy(rx);
+}
+
+void perf_gradient_step(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
+                        struct rx_work how)
+{
+    struct kept_tiles kept;
+    struct rx *rx = fitted(t, &kept, scale, tile_pixels, &how);
+    float *gradient = yp_alloc(t, rx_loss_parameters(scale->channels) * sizeof *gradient);
+    measure_gradient_step(t, rx, &how, gradient);
+    rx_destroy(rx);
+}

@@ -1,0 +1,58 @@
+/*
+ * The operations of the detector as measurements. Each has one name and declares the same useful
+ * work wherever it is measured: "scene", "statistics", "score", "gradient step".
+ */
+#ifndef SUITES_PERF_RX_WORK_H
+#define SUITES_PERF_RX_WORK_H
+
+#include "scene_tiles.h"
+
+#define PERF_TILE_PIXELS 4096
+
+/* How an operation goes over a source, whose tiles are all whole. */
+struct rx_work {
+    const struct rx_source *source;
+    int threads;                /* 0: as many as the case may use */
+    enum yp_ceiling arithmetic; /* that operations are held to; 0: YP_FP32 */
+    bool pixels;                /* rates in pixels */
+    bool cold;                  /* the source is in no cache when an iteration begins */
+    /* Only bytes count, and they are held to the ceiling of copying: for few channels and more data
+     * than caches hold. */
+    bool copying;
+};
+
+/* The default scene, generated and kept; `cubes` of side x side pixels. */
+void perf_keep(struct kept_tiles *kept, struct yp_case *t, const struct scale *scale,
+               size_t tile_pixels);
+struct scale perf_image(size_t channels); /* 256 x 256 */
+
+double perf_pixels(const struct rx_source *source);
+
+/* A detector, or the case ends. */
+struct rx *perf_rx(struct yp_case *t, const struct rx_work *work, enum rx_precision precision);
+
+/* `count` tiles of PERF_TILE_PIXELS of the default scene, each of another cube, always into the
+ * same room. */
+void measure_scene(struct yp_case *t, size_t channels, int count, int threads);
+
+/* Useful operations: C (C + 1) a pixel, a triangle with its diagonal, products and sums. */
+void measure_statistics(struct yp_case *t, struct rx *rx, const struct rx_work *work);
+
+/* C^2 a pixel: what the triangular product needs. The detector has its factor; `scores` are as
+ * rx_score() takes them. */
+void measure_score(struct yp_case *t, struct rx *rx, const struct rx_work *work, float *scores);
+
+/* 4 C^2 a pixel. From where training begins with this finished detector; gives the mean loss, and
+ * the gradient, rx_loss_parameters() floats. */
+double measure_gradient_step(struct yp_case *t, const struct rx *rx, const struct rx_work *work,
+                             float *gradient);
+
+/* What comes before the last two, and they, with the default scene at this scale. */
+void perf_statistics(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
+                     struct rx_work how);
+void perf_score(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
+                struct rx_work how);
+void perf_gradient_step(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
+                        struct rx_work how);
+
+#endif
