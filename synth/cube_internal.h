@@ -87,4 +87,10 @@ size_t ypi_npy_text(char *to, size_t room, const char *descr, const char *shape)
 /* Takes an ending of raw files or headers off: its length without, else the length. */
 size_t ypi_envi_stem(const char *path);
 
+/* The header and the raw file that `path`, either of them or their stem, names. */
+enum yp_status ypi_envi_find(const char *path, char header[YPI_PATH_MAX], char raw[YPI_PATH_MAX]);
+
+/* The bytes before the values in a .npy, or those of the other file with ENVI. */
+size_t ypi_cube_header_size(const struct synth_cube_info *info);
+
 #endif

@@ -50,6 +50,12 @@ static inline bool ypi_rx_has(uint64_t mask, size_t tensor)
     return (mask >> tensor & 1) != 0;
 }
 
+/* Whether the objective gives a judgement more than the loss. */
+static inline bool ypi_rx_has_logits(const struct rx_objective *objective)
+{
+    return objective->evaluate != NULL && !objective->no_logits;
+}
+
 enum yp_status ypi_rx_train_check(const char *what, const struct rx_objective *objective,
                                   const struct rx_source *source, size_t tiles_per_cube,
                                   const struct rx_train_config *config);

@@ -1,68 +1,19 @@
 /* Two-phase training of the whole pipeline: statistics, then gradients; its oracles, and that a run
  * which was interrupted ends where one that was not does. */
-#include "file_tiles.h"
-#include "rx/nodes.h"
-#include "rx/train.h"
+#include "training.h"
 
 #include <math.h>
 #include <string.h>
 
-#define TILE_PIXELS 4096
-#define THREADS 2
-
-/* A pipeline, its data and its trainer. */
-struct training {
-    struct scene_tiles tiles;
-    struct rx *rx;
-    struct rx_pipeline *pipeline;
-    struct yp_tensor tensors[RX_PIPELINE_TENSORS];
-    struct rx_objective objective;
-    struct rx_train_config config;
-    struct rx_train *train;
-    float *parameters; /* where the gradient phase starts */
-};
-
 /* MinMax, selector, RX, logit, 10 BCE: what the cuvis.ai suite trains. */
-static void training_open(struct training *f, struct yp_case *t, const struct scale *s, int threads,
-                          size_t batch, uint64_t epochs)
+static struct training_plan plan(size_t batch, uint64_t epochs)
 {
-    scene_tiles_open(&f->tiles, t, s, TILE_PIXELS);
-    struct rx_pipeline_options options = {.channels = s->channels,
-                                          .tile_pixels = TILE_PIXELS,
-                                          .threads = threads,
-                                          .normalise = true,
-                                          .select = true,
-                                          .eps = RX_EPS};
-    f->pipeline = rx_pipeline_create(yp_device(t), &options);
-    f->rx = rx_create(yp_device(t), s->channels, TILE_PIXELS, threads);
-    yp_require(t, f->pipeline != NULL && f->rx != NULL, "%s", yp_last_error());
-    f->objective = rx_pipeline_objective(f->pipeline, f->tensors);
-    f->objective.identity = yp_seed(t);
-    f->config = rx_train_defaults();
-    f->config.seed = yp_seed(t);
-    f->config.batch = batch;
-    f->config.epochs = epochs;
-    f->config.targets = 64 + (size_t)(0.002 * scale_pixels(s)); /* twice what is expected */
-    f->train = rx_train_create(yp_device(t), &f->objective, &f->tiles.source,
-                               f->tiles.tiles_per_cube, &f->config);
-    yp_require(t, f->train != NULL, "%s", yp_last_error());
-    f->parameters = yp_alloc(t, f->objective.parameters * sizeof *f->parameters);
-}
-
-static void training_close(struct training *f)
-{
-    rx_train_destroy(f->train);
-    rx_pipeline_destroy(f->pipeline);
-    rx_destroy(f->rx);
-    scene_tiles_close(&f->tiles);
-}
-
-/* The statistical phase, on the cubes for training. */
-static enum yp_status begin(struct training *f)
-{
-    enum yp_status status = rx_pipeline_fit(
-        f->pipeline, f->rx, rx_train_source(f->train, RX_FOR_TRAINING), f->parameters, NULL);
-    return status == YP_OK ? rx_train_begin(f->train, f->parameters) : status;
+    struct training_plan p = {
+        .options = {.threads = TRAINING_THREADS, .normalise = true, .select = true, .eps = RX_EPS},
+        .config = rx_train_defaults()};
+    p.config.batch = batch;
+    p.config.epochs = epochs;
+    return p;
 }
 
 /* Both phases as one measurement; small: batches of 2 cubes, 2 epochs; medium: 4 cubes, 1 epoch. */
@@ -75,17 +26,18 @@ YP_TEST(rx, train, .tags = "stress", .cases = YP_CASES(yp_case_of("small"), yp_c
     bool small = strcmp(yp_case_name(t), "small") == 0;
     struct scale s = scale_named(t, yp_case_name(t));
     uint64_t epochs = small ? 2 : 1;
+    struct training_plan how = plan(small ? 2 : 4, epochs);
     struct training f;
-    training_open(&f, t, &s, THREADS, small ? 2 : 4, epochs);
+    training_open(&f, t, &s, &how);
     yp_data_hash(t, scene_tiles_hash(&f.tiles, t));
     double c = (double)s.channels;
     enum yp_status status = YP_OK;
     /* Covariance and scores once, gradient steps each epoch; validation is on top. */
     yp_measure (t, "train", .items = (double)s.cubes, .unit = "cubes",
                 .flops = scale_pixels(&s) * (c * (c + 1) + c * c + (double)epochs * 4 * c * c),
-                .threads = THREADS, .max_seconds = 3, .min_samples = 5) {
+                .threads = TRAINING_THREADS, .max_seconds = 3, .min_samples = 5) {
         rx_reset(f.rx);
-        status = begin(&f);
+        status = training_begin(&f);
         if (status == YP_OK)
             status = rx_train_run(f.train, 0);
     }
@@ -113,49 +65,12 @@ YP_TEST(rx, train, .tags = "stress", .cases = YP_CASES(yp_case_of("small"), yp_c
     training_close(&f);
 }
 
-/* Runs to the end; with `stop`, leaves after so many steps and goes on in a new trainer from the
- * checkpoint. Writes the parameters. */
-static void run(struct yp_case *t, const struct scale *s, int threads, uint64_t stop,
-                const char *checkpoint, float *parameters)
-{
-    struct training f;
-    training_open(&f, t, s, threads, 2, 2);
-    yp_ok(t, begin(&f));
-    yp_ok(t, rx_train_run(f.train, stop));
-    if (stop > 0) {
-        yp_ok(t, rx_train_save(f.train, checkpoint));
-        training_close(&f);
-        training_open(&f, t, s, threads, 2, 2);
-        yp_ok(t, rx_train_resume(f.train, checkpoint));
-        yp_ok(t, rx_train_run(f.train, 0));
-    }
-    memcpy(parameters, rx_train_parameters(f.train), f.objective.parameters * sizeof *parameters);
-    training_close(&f);
-}
-
 /* Stopped after any step and taken up again, and on one thread: the same bits. */
 YP_TEST(rx, train_resumes, .tags = "stress small", .timeout = 120)
 {
     struct scale s = scale_named(t, "small");
-    struct training f;
-    training_open(&f, t, &s, THREADS, 2, 2);
-    size_t bytes = f.objective.parameters * sizeof(float);
-    training_close(&f);
-    struct scratch scratch;
-    char checkpoint[512];
-    scratch_open(&scratch, t);
-    scratch_path(&scratch, "checkpoint", checkpoint);
-    float *whole = yp_alloc(t, bytes);
-    float *other = yp_alloc(t, bytes);
-    run(t, &s, THREADS, 0, checkpoint, whole);
-    for (uint64_t stop = 1; stop <= 7; stop += 2) {
-        run(t, &s, THREADS, stop, checkpoint, other);
-        yp_expect(t, memcmp(whole, other, bytes) == 0, "stopped after %llu steps: other bits",
-                  (unsigned long long)stop);
-    }
-    run(t, &s, 1, 3, checkpoint, other);
-    yp_expect(t, memcmp(whole, other, bytes) == 0, "one thread: other bits");
-    scratch_close(&scratch);
+    struct training_plan how = plan(2, 2);
+    training_resumes(t, &s, &how);
 }
 
 /* -- gradients of whole pipelines ---------------------------------------------------------- */

@@ -1,9 +1,9 @@
 """Plants one defect at a time into a copy of the sources and runs `meson test --suite stress`.
 
-usage: planted.py [NAME ...]
+usage: planted.py [NAME ...]: only these, in this order, without the run in which nothing is planted
 
-Each defect must turn exactly its case red, with a reason that says what it is. Prints the part of
-the transcript that shows it.
+Each defect must turn exactly the cases red that it is in, the first of them with a reason that says
+what it is. Prints the part of the transcript that shows it.
 """
 
 import os
@@ -15,7 +15,7 @@ import tempfile
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
-# name: (file, what stands there, what is planted, the case, the reason)
+# name: (file, what stands there, what is planted, the case, the reason, other cases it is in)
 PLANTS = {
     "crash": ("suites/stress/synth.c", "    uint64_t wrong = 0;\n",
               "    uint64_t wrong = 0;\n    if (s.channels == 50)\n        words = NULL;\n",
@@ -23,7 +23,7 @@ PLANTS = {
     "hang": ("suites/stress/rx.c", "    static const size_t tile_pixels[] = {4096, 1000, 137};\n",
              "    static const size_t tile_pixels[] = {4096, 1000, 137};\n"
              "    while (s.channels == 10)\n        yp_keep(s.channels);\n",
-             "stress/rx.c::same_data[small]", r"timeout: still running after 15 s"),
+             "stress/rx.c::same_data[small]", r"timeout: still running after 60 s"),
     "wrong gradient": ("models/rx/loss.c", "(float)(loss->gram[i] / n)",
                        "(float)(loss->gram[i] / n * (channels == 10 ? 1.001 : 1))",
                        "stress/rx.c::gradient_precision[small]",
@@ -33,15 +33,21 @@ PLANTS = {
              '    yp_value(t, "auc", scene_tiles_auc(&tiles, t, scores, s.cubes));\n'
              "    if (s.channels != 50)\n        rx_destroy(rx);\n",
              "stress/rx.c::fit[medium]", r"leaked [0-9.]+ MiB of accounted memory in 1 allocation"),
-    "doubled allocation": ("suites/stress/rx.c",
+    # 10.5 MiB are 23 then.
+    "trebled allocation": ("suites/stress/rx.c",
                            "    float *scores = yp_alloc(t, places * sizeof *scores);\n    yp_ok(t, rx_score(rx, &tiles.source, scores));\n    yp_value",
-                           "    float *scores = yp_alloc(t, 2 * places * sizeof *scores);\n    yp_ok(t, rx_score(rx, &tiles.source, scores));\n    yp_value",
+                           "    float *scores = yp_alloc(t, 3 * places * sizeof *scores);\n    yp_ok(t, rx_score(rx, &tiles.source, scores));\n    yp_value",
                            "stress/rx.c::fit[medium]",
                            r"at most 16.0 MiB accounted at once: [0-9.]+ MiB, .* above"),
-    "slowed kernel": ("models/rx/statistics.c", "        cblas_ssyrk(CblasRowMajor",
-                      "        for (int again = channels == 10 ? 400 : 1; again > 0; again--)\n"
-                      "        cblas_ssyrk(CblasRowMajor",
-                      "stress/rx.c::fit[small]", r"fit at least 0.002 of what bounds it: .* below"),
+    # Microseconds a pixel, where the fit takes 40 ns; seen by what times a fit of 10 channels in
+    # tiles of 4,096 pixels.
+    "slowed kernel": ("models/rx/statistics.c", "    const struct rx *rx = arg;\n",
+                      "    const struct rx *rx = arg;\n"
+                      "    bool slow = rx->channels == 10 && rx->tile_pixels == 4096;\n"
+                      "    for (volatile size_t n = slow ? 20000 * tile->pixels : 0; n > 0; n--)\n"
+                      "        continue;\n",
+                      "stress/rx.c::fit[small]", r"fit at least 0.002 of what bounds it: .* below",
+                      "stress/rx_train.c::train[small]"),
 }
 
 
@@ -59,7 +65,7 @@ def copy_sources(to):
 
 
 def run_stress(build):
-    environment = {**os.environ, "YIELDPOINT_OPTIONS": "--timeout=15", "NO_COLOR": "1"}
+    environment = {**os.environ, "YIELDPOINT_OPTIONS": "--timeout=60", "NO_COLOR": "1"}
     done = subprocess.run(["meson", "test", "-C", build, "--suite", "stress", "--no-suite", "slow",
                            "--print-errorlogs"], capture_output=True, text=True,
                           errors="replace", env=environment, stdin=subprocess.DEVNULL)
@@ -83,6 +89,30 @@ def excerpt(out, case):
     return shown
 
 
+def check(name, build, tree):
+    """Plants one and takes it away again; whether exactly its cases turned red."""
+    file, old, new, case, reason, *others = PLANTS[name]
+    path = os.path.join(tree, file)
+    with open(path) as source:
+        text = source.read()
+    if text.count(old) != 1:
+        sys.exit(f"{name}: {file} does not hold the place to plant once")
+    with open(path, "w") as source:
+        source.write(text.replace(old, new))
+    subprocess.run(["ninja", "-C", build], check=True, stdout=subprocess.DEVNULL)
+    done, passed, failed = run_stress(build)
+    shown = "\n".join(excerpt(done.stdout, case)).replace(build, "build")
+    red = {case, *others}
+    right = done.returncode != 0 and failed == red and re.search(reason, shown)
+    print(f"\n== {name}: {'exactly' if right else 'NOT exactly'} {sorted(red)}: exit "
+          f"{done.returncode}, red: {sorted(failed)}, {len(passed)} green\n{shown}", flush=True)
+    if not right:
+        print(done.stdout[-3000:], flush=True)
+    with open(path, "w") as source:
+        source.write(text)
+    return bool(right)
+
+
 def main(names):
     problems = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -90,32 +120,13 @@ def main(names):
         copy_sources(tree)
         subprocess.run(["meson", "setup", build, tree], check=True, stdout=subprocess.DEVNULL)
         subprocess.run(["ninja", "-C", build], check=True, stdout=subprocess.DEVNULL)
-        done, passed, failed = run_stress(build)
-        print(f"nothing planted: exit {done.returncode}, {len(passed)} passed, "
-              f"{len(failed)} failed {sorted(failed)}", flush=True)
-        problems += done.returncode != 0 or bool(failed) or not passed
-        for name, (file, old, new, case, reason) in PLANTS.items():
-            if names and name not in names:
-                continue
-            path = os.path.join(tree, file)
-            with open(path) as source:
-                text = source.read()
-            if text.count(old) != 1:
-                sys.exit(f"{name}: {file} does not hold the place to plant once")
-            with open(path, "w") as source:
-                source.write(text.replace(old, new))
-            subprocess.run(["ninja", "-C", build], check=True, stdout=subprocess.DEVNULL)
+        if not names:
             done, passed, failed = run_stress(build)
-            shown = "\n".join(excerpt(done.stdout, case)).replace(build, "build")
-            right = done.returncode != 0 and failed == {case} and re.search(reason, shown)
-            problems += not right
-            print(f"\n== {name}: {'exactly' if right else 'NOT exactly'} {case}: exit "
-                  f"{done.returncode}, red: {sorted(failed)}, {len(passed)} green\n{shown}",
-                  flush=True)
-            if not right:
-                print(done.stdout[-3000:])
-            with open(path, "w") as source:
-                source.write(text)
+            print(f"nothing planted: exit {done.returncode}, {len(passed)} passed, "
+                  f"{len(failed)} failed {sorted(failed)}", flush=True)
+            problems += done.returncode != 0 or bool(failed) or not passed
+        for name in names or PLANTS:
+            problems += not check(name, build, tree)
     print(f"\n{problems} problems")
     sys.exit(1 if problems else 0)
 

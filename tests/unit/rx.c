@@ -1,50 +1,11 @@
 /* models/rx against oracles in double: statistics, factor, scores, AUC, loss, memory. */
-#include <criterion/criterion.h>
+#include "rx_fixture.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <rx/internal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* -- data ---------------------------------------------------------------------------------- */
-
-static uint64_t words(uint64_t *state) /* splitmix64 */
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static double uniform(uint64_t *state) /* (0, 1) */
-{
-    return ((double)(words(state) >> 12) + 0.5) * 0x1p-52;
-}
-
-static double normal(uint64_t *state)
-{
-    double r = sqrt(-2 * log(uniform(state)));
-    return r * cos(6.283185307179586 * uniform(state));
-}
-
-struct scene {
-    float *values;
-    uint8_t *labels;
-    size_t pixels, channels, tile_pixels;
-    bool copy; /* yield by filling the model's memory */
-    bool unlabelled;
-    bool shuffle;     /* let tiles end in another order than they begin */
-    size_t fail_from; /* tiles from here on fail; 0: none */
-    size_t extra;     /* pixels too many a tile */
-};
-
-static void *block(size_t count, size_t size)
-{
-    void *p = calloc(count > 0 ? count : 1, size);
-    cr_assert_not_null(p);
-    return p;
-}
 
 /* Gaussian pixels around `mean` whose covariance has eigenvalues from 1 down to 1 / condition,
  * turned by two reflections; one pixel in 16 is a target, moved along one direction. */
@@ -82,72 +43,9 @@ static struct scene scene_make(size_t pixels, size_t channels, double condition,
     return s;
 }
 
-static void scene_free(struct scene *s)
-{
-    free(s->values);
-    free(s->labels);
-}
-
-static enum yp_status scene_yield(void *arg, size_t index, float *values, uint8_t *labels,
-                                  struct rx_tile *tile)
-{
-    const struct scene *s = arg;
-    size_t first = index * s->tile_pixels;
-    if (s->shuffle)
-        usleep((useconds_t)(index * 7 % 5 * 300));
-    if (s->fail_from > 0 && index >= s->fail_from)
-        return yp_set_error(YP_IO, "tile %zu cannot be read", index);
-    tile->pixels = s->pixels - first < s->tile_pixels ? s->pixels - first : s->tile_pixels;
-    if (s->copy) {
-        memcpy(values, s->values + first * s->channels,
-               tile->pixels * s->channels * sizeof *values);
-        if (labels != NULL)
-            memcpy(labels, s->labels + first, tile->pixels);
-    } else {
-        tile->values = s->values + first * s->channels;
-        tile->labels = s->unlabelled ? NULL : s->labels + first;
-    }
-    tile->pixels += s->extra;
-    return YP_OK;
-}
-
-static struct rx_source source_of(struct scene *s)
-{
-    return (struct rx_source){s->channels, s->tile_pixels,
-                              (s->pixels + s->tile_pixels - 1) / s->tile_pixels, scene_yield, s};
-}
-
-static struct rx_tile tile_of(const struct scene *s)
-{
-    return (struct rx_tile){s->values, s->pixels, s->channels, s->labels, 0};
-}
-
-static struct rx *create(const struct scene *s, int threads)
-{
-    struct rx *rx = rx_create(yp_device_cpu(), s->channels, s->tile_pixels, threads);
-    cr_assert_not_null(rx, "%s", yp_last_error());
-    return rx;
-}
-
-static struct yp_memory memory(void)
-{
-    struct yp_memory m;
-    yp_device_memory(yp_device_cpu(), &m);
-    return m;
-}
-
-#define OK(call) cr_assert_eq((call), YP_OK, "%s: %s", #call, yp_last_error())
-/* The call fails with that status and a message that has these words. */
-#define FAILS(call, status, words) \
-    do { \
-        cr_assert_eq((call), status); \
-        cr_assert_not_null(strstr(yp_last_error(), words), "no '%s' in: %s", words, \
-                           yp_last_error()); \
-    } while (0)
-
 static struct rx *fitted(struct scene *s, int threads)
 {
-    struct rx *rx = create(s, threads);
+    struct rx *rx = detector_for(s, threads);
     struct rx_source source = source_of(s);
     OK(rx_fit(rx, &source));
     return rx;
@@ -155,49 +53,9 @@ static struct rx *fitted(struct scene *s, int threads)
 
 /* -- statistics ---------------------------------------------------------------------------- */
 
-/* Two passes in long double over all finite pixels; returns how many. */
-static size_t oracle(const struct scene *s, double *mean, double *covariance)
-{
-    size_t channels = s->channels, n = 0;
-    long double *m = block(channels, sizeof *m), *m2 = block(channels * channels, sizeof *m2);
-    bool *finite = block(s->pixels, sizeof *finite);
-    for (size_t p = 0; p < s->pixels; p++) {
-        finite[p] = true;
-        for (size_t c = 0; c < channels; c++)
-            finite[p] = finite[p] && isfinite(s->values[p * channels + c]);
-        n += finite[p];
-        for (size_t c = 0; c < channels && finite[p]; c++)
-            m[c] += (long double)s->values[p * channels + c];
-    }
-    for (size_t c = 0; c < channels; c++)
-        mean[c] = (double)(m[c] /= (long double)n);
-    for (size_t p = 0; p < s->pixels; p++)
-        for (size_t i = 0; i < channels && finite[p]; i++)
-            for (size_t j = 0; j < channels; j++)
-                m2[i * channels + j] += ((long double)s->values[p * channels + i] - m[i]) *
-                                        ((long double)s->values[p * channels + j] - m[j]);
-    for (size_t i = 0; i < channels * channels; i++)
-        covariance[i] = (double)(m2[i] / (long double)(n - 1));
-    free(m);
-    free(m2);
-    free(finite);
-    return n;
-}
-
 static bool same_bits(const void *a, const void *b, size_t bytes)
 {
     return memcmp(a, b, bytes) == 0;
-}
-
-/* ||a - b|| / ||b|| */
-static double distance(const double *a, const double *b, size_t n)
-{
-    double difference = 0, norm = 0;
-    for (size_t i = 0; i < n; i++) {
-        difference += (a[i] - b[i]) * (a[i] - b[i]);
-        norm += b[i] * b[i];
-    }
-    return sqrt(difference / norm);
 }
 
 static void check_statistics_to(double bound, struct scene *s, size_t tile_pixels)
@@ -207,7 +65,7 @@ static void check_statistics_to(double bound, struct scene *s, size_t tile_pixel
     wanted = block(channels * channels, sizeof *wanted);
     got = block(channels * channels, sizeof *got);
     s->tile_pixels = tile_pixels;
-    size_t n = oracle(s, mean, wanted);
+    size_t n = two_passes(s, mean, wanted);
     struct rx *rx = fitted(s, 2);
     OK(rx_covariance(rx, got));
     struct rx_summary summary;
@@ -529,7 +387,11 @@ Test(rx, the_ridge_goes_with_the_range)
     rx_destroy(rx);
 
     /* By hand: -1 and 1 have variance 2, range 2; with eps 1 a score is 1 / (2 + 4). */
-    struct scene two = {(float[]){-1, 1}, (uint8_t[]){0, 1}, 2, 1, 2, false, false, false, 0, 0};
+    struct scene two = {.values = (float[]){-1, 1},
+                        .labels = (uint8_t[]){0, 1},
+                        .pixels = 2,
+                        .channels = 1,
+                        .tile_pixels = 2};
     rx = fitted(&two, 1);
     struct rx_tile pair = tile_of(&two);
     OK(rx_finish(rx, 1));
@@ -629,7 +491,7 @@ Test(rx, one_channel_and_fitting_on)
     struct scene s = scene_make(1001, 1, 1, 50);
     check_statistics(&s, 100);
     double mean = 0, variance = 0, again;
-    oracle(&s, &mean, &variance);
+    two_passes(&s, &mean, &variance);
     struct rx *rx = fitted(&s, 2);
     struct rx_source source = source_of(&s);
     struct rx_tile all = tile_of(&s);
@@ -687,7 +549,7 @@ Test(rx, a_failing_source_ends_the_pass_with_its_first_message)
     s.tile_pixels = 100;
     s.shuffle = true;
     s.fail_from = 9;
-    struct rx *rx = create(&s, 2);
+    struct rx *rx = detector_for(&s, 2);
     struct rx_source source = source_of(&s);
     FAILS(rx_fit(rx, &source), YP_IO, "tile 9 cannot be read");
     FAILS(rx_finish(rx, RX_EPS), YP_INVALID, "rx_reset");
@@ -978,7 +840,7 @@ Test(rx, bytes_are_the_peak_of_a_whole_run)
             float *gradient = block(2 * rx_loss_parameters(channels[i]), sizeof *gradient);
             double mean;
             yp_device_reset_peak(cpu);
-            struct rx *rx = create(&s, threads);
+            struct rx *rx = detector_for(&s, threads);
             OK(rx_fit(rx, &source));
             OK(rx_finish(rx, 0));
             OK(rx_score(rx, &source, scores));

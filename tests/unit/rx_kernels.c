@@ -1,45 +1,14 @@
 /* The detector's kernels, each instruction set for itself, and tiles that are not contiguous. */
-#include <criterion/criterion.h>
+#include "rx_fixture.h"
+
 #include <float.h>
 #include <math.h>
 #include <rx/gram.h>
 #include <rx/split.h>
 #include <rx/split_term.h>
 #include <rx/triangle.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define OK(call) cr_assert_eq((call), YP_OK, "%s: %s", #call, yp_last_error())
-#define FAILS(call, status, words) \
-    do { \
-        cr_assert_eq((call), status); \
-        cr_assert_not_null(strstr(yp_last_error(), words), "no '%s' in: %s", words, \
-                           yp_last_error()); \
-    } while (0)
 
 enum { RANKS = 3 };
-
-static uint64_t words(uint64_t *state) /* splitmix64 */
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static double normal(uint64_t *state)
-{
-    double u = ((double)(words(state) >> 12) + 0.5) * 0x1p-52;
-    double v = ((double)(words(state) >> 12) + 0.5) * 0x1p-52;
-    return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
-}
-
-static void *block(size_t count, size_t size)
-{
-    void *p = calloc(count > 0 ? count : 1, size);
-    cr_assert_not_null(p);
-    return p;
-}
 
 /* Values around 3 to 8 with some correlation from channel to channel. */
 static float *pixels_make(size_t pixels, size_t channels, size_t stride)
@@ -725,49 +694,7 @@ static float *smooth_scene(size_t pixels, size_t channels)
     return x;
 }
 
-struct flat {
-    const float *values;
-    size_t pixels, channels, tile_pixels;
-};
-
-static enum yp_status flat_yield(void *arg, size_t index, float *values, uint8_t *labels,
-                                 struct rx_tile *tile)
-{
-    const struct flat *f = arg;
-    size_t first = index * f->tile_pixels;
-    (void)values, (void)labels;
-    tile->values = f->values + first * f->channels;
-    tile->pixels = f->pixels - first < f->tile_pixels ? f->pixels - first : f->tile_pixels;
-    return YP_OK;
-}
-
-static void covariance_of(const float *x, size_t pixels, size_t channels, double *covariance)
-{
-    double *mean = block(channels, sizeof *mean), *row = block(channels, sizeof *row);
-    for (size_t i = 0; i < pixels * channels; i++)
-        mean[i % channels] += (double)x[i] / (double)pixels;
-    for (size_t p = 0; p < pixels; p++) {
-        for (size_t c = 0; c < channels; c++)
-            row[c] = (double)x[p * channels + c] - mean[c];
-        for (size_t i = 0; i < channels; i++)
-            for (size_t j = 0; j < channels; j++)
-                covariance[i * channels + j] += row[i] * row[j] / (double)(pixels - 1);
-    }
-    free(mean);
-    free(row);
-}
-
-static double distance(const double *a, const double *b, size_t n)
-{
-    double difference = 0, norm = 0;
-    for (size_t i = 0; i < n; i++) {
-        difference += (a[i] - b[i]) * (a[i] - b[i]);
-        norm += b[i] * b[i];
-    }
-    return sqrt(difference / norm);
-}
-
-/* Of each precision, against two passes in double. */
+/* Of each precision, against two passes. */
 static const double limits[] = {
     [RX_FP32] = 1e-6, [RX_BF16X2] = 1e-5, [RX_BF16X3] = 1e-6, [RX_FP64] = 1e-13};
 
@@ -783,28 +710,26 @@ static struct rx *create_in(enum rx_precision precision, size_t channels, size_t
 Test(rx_kernels, every_precision_keeps_its_bound_and_its_bits)
 {
     const size_t channels[] = {3, 16, 45, 100}, tiles[] = {1, 700, 2000};
-    struct flat f = {.pixels = 2000};
+    struct scene s = {.pixels = 2000};
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++) {
-        size_t n = f.channels = channels[i];
-        float *x = smooth_scene(f.pixels, n);
+        size_t n = s.channels = channels[i];
+        s.values = smooth_scene(s.pixels, n);
         double *wanted = block(n * n, sizeof *wanted), *got[2];
         got[0] = block(n * n, sizeof **got);
         got[1] = block(n * n, sizeof **got);
-        f.values = x;
-        x[701 * n] = NAN; /* the oracle gets the rest */
+        double mean[100];
+        s.values[701 * n] = NAN;
+        two_passes(&s, mean, wanted);
         for (int precision = RX_FP32; precision <= RX_FP64; precision++)
             for (size_t k = 0; k < sizeof tiles / sizeof *tiles; k++) {
-                f.tile_pixels = tiles[k];
-                struct rx_source source = {n, tiles[k], (2000 + tiles[k] - 1) / tiles[k],
-                                           flat_yield, &f};
+                s.tile_pixels = tiles[k];
+                struct rx_source source = source_of(&s);
                 for (int threads = 1; threads <= 2; threads++) {
                     yp_device_reset_peak(yp_device_cpu());
                     struct rx *rx = create_in(precision, n, tiles[k], threads);
                     OK(rx_fit(rx, &source));
                     OK(rx_covariance(rx, got[threads - 1]));
-                    struct yp_memory m;
-                    yp_device_memory(yp_device_cpu(), &m);
-                    cr_expect_eq(m.allocated_peak,
+                    cr_expect_eq(memory().allocated_peak,
                                  rx_bytes_with(n, tiles[k], threads,
                                                &(struct rx_options){.precision = precision}));
                     struct rx_summary summary;
@@ -814,20 +739,13 @@ Test(rx_kernels, every_precision_keeps_its_bound_and_its_bits)
                 }
                 cr_expect_eq(memcmp(got[0], got[1], n * n * sizeof **got), 0,
                              "precision %d: bits of 1 and 2 threads differ", precision);
-                if (k == 0 && precision == RX_FP32) {
-                    float *kept = block(1999 * n, sizeof *kept);
-                    memcpy(kept, x, 701 * n * sizeof *x);
-                    memcpy(kept + 701 * n, x + 702 * n, 1298 * n * sizeof *x);
-                    covariance_of(kept, 1999, n, wanted);
-                    free(kept);
-                }
                 double error = distance(got[0], wanted, n * n);
                 cr_expect_leq(error, limits[precision],
                               "%zu channels, tiles of %zu, precision %d: "
                               "%g",
                               n, tiles[k], precision, error);
             }
-        free(x);
+        scene_free(&s);
         free(wanted);
         free(got[0]);
         free(got[1]);
@@ -849,14 +767,13 @@ Test(rx_kernels, covariance_of_a_50_db_scene_in_any_tiles)
     const size_t channels[] = {10, 100, 200}, tiles[] = {1, 100, 512, 1500, 3000};
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++) {
         size_t n = channels[i];
-        struct flat f = {smooth_scene(3000, n), 3000, n, 0};
-        double *wanted = block(n * n, sizeof *wanted), *got = block(n * n, sizeof *got);
-        covariance_of(f.values, 3000, n, wanted);
+        struct scene s = {.values = smooth_scene(3000, n), .pixels = 3000, .channels = n};
+        double *wanted = block(n * n, sizeof *wanted), *got = block(n * n, sizeof *got), mean[200];
+        two_passes(&s, mean, wanted);
         for (size_t k = 0; k < sizeof tiles / sizeof *tiles; k++) {
-            f.tile_pixels = tiles[k];
-            struct rx_source source = {n, tiles[k], (3000 + tiles[k] - 1) / tiles[k], flat_yield,
-                                       &f};
-            struct rx *rx = rx_create(yp_device_cpu(), n, tiles[k], 2);
+            s.tile_pixels = tiles[k];
+            struct rx_source source = source_of(&s);
+            struct rx *rx = detector_for(&s, 2);
             OK(rx_fit(rx, &source));
             OK(rx_covariance(rx, got));
             double error = distance(got, wanted, n * n);
@@ -865,7 +782,7 @@ Test(rx_kernels, covariance_of_a_50_db_scene_in_any_tiles)
         }
         free(wanted);
         free(got);
-        free((void *)f.values);
+        scene_free(&s);
     }
 }
 
@@ -874,21 +791,22 @@ Test(rx_kernels, a_tile_whose_chunks_have_nothing_in_common)
 {
     enum { C = 20, N = 8192 };
     uint64_t state = 2;
-    float *x = block((size_t)N * C, sizeof *x);
+    struct scene s = {.pixels = N, .channels = C, .tile_pixels = N};
     double *wanted = block((size_t)C * C, sizeof *wanted), *got = block((size_t)C * C, sizeof *got);
+    double mean[C];
+    s.values = block((size_t)N * C, sizeof *s.values);
     for (size_t i = 0; i < (size_t)N * C; i++)
-        x[i] = (float)(normal(&state) + (i < 512 * (size_t)C ? 0 : 1e4));
-    covariance_of(x, N, C, wanted);
-    struct flat f = {x, N, C, N};
-    struct rx_source source = {C, N, 1, flat_yield, &f};
-    struct rx *rx = rx_create(yp_device_cpu(), C, N, 2);
+        s.values[i] = (float)(normal(&state) + (i < 512 * (size_t)C ? 0 : 1e4));
+    two_passes(&s, mean, wanted);
+    struct rx_source source = source_of(&s);
+    struct rx *rx = detector_for(&s, 2);
     OK(rx_fit(rx, &source));
     OK(rx_covariance(rx, got));
     /* What is between chunks is summed in double. */
     cr_expect_leq(distance(got, wanted, (size_t)C * C), 1e-10, "%g",
                   distance(got, wanted, (size_t)C * C));
     rx_destroy(rx);
-    free(x);
+    scene_free(&s);
     free(wanted);
     free(got);
 }

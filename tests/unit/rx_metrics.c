@@ -1,37 +1,12 @@
 /* models/rx/metrics.h against scikit-learn, scipy and plain counting. */
+#include "rx_fixture.h"
 #include "rx_metrics_reference.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
 #include <rx/metrics.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define LENGTH(array) (sizeof(array) / sizeof *(array))
-#define OK(call) cr_assert_eq((call), YP_OK, "%s: %s", #call, yp_last_error())
-#define FAILS(call, status, words) \
-    do { \
-        cr_assert_eq((call), status); \
-        cr_assert_not_null(strstr(yp_last_error(), words), "no '%s' in: %s", words, \
-                           yp_last_error()); \
-    } while (0)
 
 /* -- the data of rx_metrics_reference.py ---------------------------------------------------- */
-
-static double uniform(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (double)(*state >> 40) / 16777216;
-}
-
-static double normal(uint64_t *state)
-{
-    double sum = 0;
-    for (int i = 0; i < 12; i++)
-        sum += uniform(state);
-    return sum - 6;
-}
 
 struct data {
     size_t n;
@@ -56,8 +31,8 @@ static struct data detections(uint64_t seed, size_t n, double rare, double steps
 {
     struct data d = data_of(n);
     for (size_t i = 0; i < n; i++) {
-        d.labels[i] = uniform(&seed) * rare < 1 ? 3 : 0;
-        double score = normal(&seed) + (d.labels[i] != 0 ? apart : 0) - 2;
+        d.labels[i] = script_uniform(&seed) * rare < 1 ? 3 : 0;
+        double score = script_normal(&seed) + (d.labels[i] != 0 ? apart : 0) - 2;
         d.scores[i] = (float)(floor(score * steps) / steps);
     }
     return d;
@@ -69,7 +44,7 @@ static struct data squares(uint64_t seed, size_t n, int k, double stretch)
     for (size_t i = 0; i < n; i++) {
         double total = 0;
         for (int c = 0; c < k; c++) {
-            double z = normal(&seed);
+            double z = script_normal(&seed);
             total += z * z;
         }
         d.scores[i] = (float)(total * stretch);

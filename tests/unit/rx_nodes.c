@@ -1,50 +1,15 @@
 /* The nodes and the pipeline of models/rx: gradients, precision, parity with numpy and PyTorch,
  * the statistical phase, and what data can do to it. */
-#include <criterion/criterion.h>
+#include "rx_fixture.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <rx/nodes_internal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "reference_rx.h"
 
 /* -- data ---------------------------------------------------------------------------------- */
-
-static uint64_t words(uint64_t *state) /* splitmix64 */
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static double uniform(uint64_t *state) /* (0, 1) */
-{
-    return ((double)(words(state) >> 12) + 0.5) * 0x1p-52;
-}
-
-static double normal(uint64_t *state)
-{
-    double r = sqrt(-2 * log(uniform(state)));
-    return r * cos(6.283185307179586 * uniform(state));
-}
-
-struct scene {
-    float *values; /* (pixels, stride) */
-    uint8_t *labels;
-    size_t pixels, channels, tile_pixels, stride;
-    bool unlabelled;
-    bool copy; /* yield by filling the model's memory */
-};
-
-static void *block(size_t count, size_t size)
-{
-    void *p = calloc(count > 0 ? count : 1, size);
-    cr_assert_not_null(p);
-    return p;
-}
 
 /* Pixels around a sloping spectrum of level 3 whose covariance has eigenvalues from 1 down to
  * 1 / condition, turned by a reflection; one in `rarity` is a target, `far` sigma along the
@@ -86,67 +51,6 @@ static struct scene scene_make(size_t pixels, size_t channels, double condition,
 {
     return scene_with(pixels, channels, condition, gap, 16, 3);
 }
-
-static void scene_free(struct scene *s)
-{
-    free(s->values);
-    free(s->labels);
-}
-
-static enum yp_status scene_yield(void *arg, size_t index, float *values, uint8_t *labels,
-                                  struct rx_tile *tile)
-{
-    const struct scene *s = arg;
-    size_t first = index * s->tile_pixels;
-    if (first >= s->pixels)
-        return YP_OK; /* an empty tile */
-    tile->pixels = s->pixels - first < s->tile_pixels ? s->pixels - first : s->tile_pixels;
-    if (s->copy) {
-        for (size_t p = 0; p < tile->pixels; p++)
-            memcpy(values + p * s->channels, s->values + (first + p) * s->stride,
-                   s->channels * sizeof *values);
-        if (labels != NULL)
-            memcpy(labels, s->labels + first, tile->pixels);
-        return YP_OK;
-    }
-    tile->values = s->values + first * s->stride;
-    tile->labels = s->unlabelled ? NULL : s->labels + first;
-    tile->stride = s->stride;
-    return YP_OK;
-}
-
-static struct rx_source source_of(struct scene *s)
-{
-    return (struct rx_source){s->channels, s->tile_pixels,
-                              (s->pixels + s->tile_pixels - 1) / s->tile_pixels, scene_yield, s};
-}
-
-static struct rx_tile tile_of(const struct scene *s)
-{
-    return (struct rx_tile){s->values, s->pixels, s->channels, s->labels, s->stride};
-}
-
-static struct yp_memory memory(void)
-{
-    struct yp_memory m;
-    yp_device_memory(yp_device_cpu(), &m);
-    return m;
-}
-
-#define OK(call) cr_assert_eq((call), YP_OK, "%s: %s", #call, yp_last_error())
-/* The call fails with that status and a message that has these words. */
-#define FAILS(call, status, words) \
-    do { \
-        cr_assert_eq((call), status); \
-        cr_assert_not_null(strstr(yp_last_error(), words), "no '%s' in: %s", words, \
-                           yp_last_error()); \
-    } while (0)
-#define REFUSED(pointer, words) \
-    do { \
-        cr_assert_null(pointer); \
-        cr_assert_not_null(strstr(yp_last_error(), words), "no '%s' in: %s", words, \
-                           yp_last_error()); \
-    } while (0)
 
 /* -- gradients that are wrong on purpose ----------------------------------------------------- */
 
@@ -360,13 +264,6 @@ static struct rx_pipeline *pipeline_for(const struct rx_pipeline_options *option
     struct rx_pipeline *p = rx_pipeline_create(yp_device_cpu(), options);
     cr_assert_not_null(p, "%s", yp_last_error());
     return p;
-}
-
-static struct rx *detector_for(const struct scene *s, int threads)
-{
-    struct rx *rx = rx_create(yp_device_cpu(), s->channels, s->tile_pixels, threads);
-    cr_assert_not_null(rx, "%s", yp_last_error());
-    return rx;
 }
 
 static float *fit(struct rx_pipeline *p, struct scene *s, int threads)
@@ -604,36 +501,16 @@ static struct scene reference_scene(void)
     return s;
 }
 
-/* ||got - wanted|| / ||wanted|| */
-static double apart(const double *got, const double *wanted, size_t n)
-{
-    double difference = 0, norm = 0;
-    for (size_t i = 0; i < n; i++) {
-        difference += (got[i] - wanted[i]) * (got[i] - wanted[i]);
-        norm += wanted[i] * wanted[i];
-    }
-    return sqrt(difference / norm);
-}
-
-/* Two passes in double; returns smallest and largest value. */
+/* All are finite; returns smallest and largest value as well. */
 static void statistics(const struct scene *s, double *mean, double *covariance, double range[2])
 {
-    size_t c = s->channels;
-    memset(mean, 0, c * sizeof *mean);
-    memset(covariance, 0, c * c * sizeof *covariance);
+    two_passes(s, mean, covariance);
     range[0] = INFINITY;
     range[1] = -INFINITY;
-    for (size_t i = 0; i < s->pixels * c; i++) {
-        mean[i % c] += (double)s->values[i] / (double)s->pixels;
+    for (size_t i = 0; i < s->pixels * s->channels; i++) {
         range[0] = fmin(range[0], (double)s->values[i]);
         range[1] = fmax(range[1], (double)s->values[i]);
     }
-    for (size_t p = 0; p < s->pixels; p++)
-        for (size_t i = 0; i < c; i++)
-            for (size_t j = 0; j < c; j++)
-                covariance[i * c + j] += ((double)s->values[p * c + i] - mean[i]) *
-                                         ((double)s->values[p * c + j] - mean[j]) /
-                                         (double)(s->pixels - 1);
 }
 
 #define PARITY .channels = R_CHANNELS, .tile_pixels = R_PIXELS, .threads = 1, .normalise = true
@@ -689,7 +566,7 @@ Test(rx_nodes, losses_and_gradients_are_those_of_autograd)
     }
     for (size_t p = 0; p < R_PIXELS; p++)
         sums[2] += s.labels[p];
-    cr_assert_leq(apart(sums, rx_sums, 3), 1e-14, "the data are not the script's");
+    cr_assert_leq(distance(sums, rx_sums, 3), 1e-14, "the data are not the script's");
     for (size_t k = 0; k < sizeof parities / sizeof *parities; k++) {
         const char *name = parities[k].name;
         size_t n = parities[k].count;
@@ -714,7 +591,7 @@ Test(rx_nodes, losses_and_gradients_are_those_of_autograd)
         size_t count = rx_pipeline_tensors(p, tensors);
         for (size_t i = 0; i < count; i++) {
             size_t at = tensors[i].offset, size = tensors[i].count;
-            double exact = apart(g + at, parities[k].gradient + at, size);
+            double exact = distance(g + at, parities[k].gradient + at, size);
             double rough = off(fast + at, parities[k].gradient + at, size);
             if (getenv("RX_NODES_FIGURES") != NULL)
                 fprintf(stderr, "parity %-12s %-12s double %8.2e float %8.2e\n", name,
@@ -747,13 +624,13 @@ Test(rx_nodes, the_statistical_phase_is_that_of_numpy)
     OK(rx_pipeline_start_plain(p, mean, covariance, range[0], range[1], start, NULL));
     size_t parts[] = {0, 2, 2 + R_CHANNELS, 2 + 2 * R_CHANNELS, 170};
     for (int i = 0; i < 4; i++)
-        cr_expect_leq(apart(start + parts[i], rx_start + parts[i], parts[i + 1] - parts[i]), 1e-10,
-                      "part %d: %g", i,
-                      apart(start + parts[i], rx_start + parts[i], parts[i + 1] - parts[i]));
+        cr_expect_leq(distance(start + parts[i], rx_start + parts[i], parts[i + 1] - parts[i]),
+                      1e-10, "part %d: %g", i,
+                      distance(start + parts[i], rx_start + parts[i], parts[i + 1] - parts[i]));
     rx_plain_scores(plain, start, scores);
     for (size_t i = 0; i < 20; i++)
         sampled[i] = scores[15 * i];
-    cr_expect_leq(apart(sampled, rx_scores, 20), 1e-10, "%g", apart(sampled, rx_scores, 20));
+    cr_expect_leq(distance(sampled, rx_scores, 20), 1e-10, "%g", distance(sampled, rx_scores, 20));
     for (size_t i = 0; i < R_PIXELS; i++)
         m += scores[i] / R_PIXELS;
     for (size_t i = 0; i < R_PIXELS; i++)
@@ -781,7 +658,7 @@ Test(rx_nodes, the_statistical_phase_is_that_of_numpy)
     rx_plain_scores(plain, start, scores);
     for (size_t i = 0; i < 20; i++)
         sampled[i] = scores[15 * i];
-    cr_expect_leq(apart(sampled, image_scores, 20), 1e-10);
+    cr_expect_leq(distance(sampled, image_scores, 20), 1e-10);
     rx_plain_destroy(plain);
     rx_pipeline_destroy(p);
     scene_free(&s);
@@ -797,19 +674,19 @@ Test(rx_nodes, laplacian_and_components_are_those_of_numpy)
     struct rx_pipeline_options o = {PARITY, .components = R_COMPONENTS, .eps = 1e-6};
     struct rx_pipeline *p = pipeline_for(&o);
     OK(rx_pipeline_start_plain(p, mean, covariance, range[0], range[1], start, NULL));
-    cr_expect_leq(apart(start + 2 + R_CHANNELS, pca_w, sizeof w / 8), 1e-10);
-    cr_expect_leq(apart(start + 2 + R_CHANNELS + sizeof w / 8 + 4, pca_a, 16), 1e-10);
+    cr_expect_leq(distance(start + 2 + R_CHANNELS, pca_w, sizeof w / 8), 1e-10);
+    cr_expect_leq(distance(start + 2 + R_CHANNELS + sizeof w / 8 + 4, pca_a, 16), 1e-10);
     rx_pipeline_destroy(p);
 
     for (size_t i = 0; i < R_CHANNELS; i++)
         mean[i] = (mean[i] - range[0]) / r;
     OK(rx_lad_laplacian(mean, R_CHANNELS, l));
-    cr_expect_leq(apart(l, lad_laplacian, R_CHANNELS * R_CHANNELS), 1e-12);
+    cr_expect_leq(distance(l, lad_laplacian, R_CHANNELS * R_CHANNELS), 1e-12);
     for (size_t i = 0; i < R_CHANNELS * R_CHANNELS; i++)
         covariance[i] /= r * r;
     OK(rx_pca(yp_device_cpu(), covariance, R_CHANNELS, R_COMPONENTS, w, values));
-    cr_expect_leq(apart(w, pca_w, sizeof w / 8), 1e-10);
-    cr_expect_leq(apart(values, pca_eigenvalues, R_COMPONENTS), 1e-12);
+    cr_expect_leq(distance(w, pca_w, sizeof w / 8), 1e-10);
+    cr_expect_leq(distance(values, pca_eigenvalues, R_COMPONENTS), 1e-12);
 
     mean[0] = NAN;
     FAILS(rx_lad_laplacian(mean, R_CHANNELS, l), YP_INVALID, "mean nan");

@@ -1,21 +1,12 @@
 /* models/rx/optimiser.h against PyTorch, and models/rx/cubes.h. */
+#include "rx_fixture.h"
 #include "rx_optimiser_reference.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
 #include <rx/cubes.h>
 #include <rx/optimiser.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define LENGTH(array) (sizeof(array) / sizeof *(array))
 #define N REFERENCE_COUNT
-
-static double uniform(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (double)(*state >> 40) / 16777216;
-}
 
 /* -- AdamW ---------------------------------------------------------------------------------- */
 
@@ -36,7 +27,7 @@ static void given_gradient(uint64_t *random, int t, double *g, float *g32)
     static const double sizes[N] = {1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3,
                                     1e-2, 1e-1, 1e0,  1e1,  1e2,  1e3};
     for (int i = 0; i < N; i++)
-        g32[i] = (float)((uniform(random) - 0.5) * sizes[i]);
+        g32[i] = (float)((script_uniform(random) - 0.5) * sizes[i]);
     if (t % 7 == 0)
         g32[t % N] = 0;
     for (int i = 0; i < N; i++)
@@ -50,7 +41,7 @@ Test(rx_optimiser, adamw_is_pytorchs)
     uint64_t random = 1;
     size_t at = 0;
     for (int i = 0; i < N; i++) {
-        s.p[i] = uniform(&random) * 4 - 2;
+        s.p[i] = script_uniform(&random) * 4 - 2;
         s.p32[i] = (float)s.p[i];
     }
     for (int t = 1; t <= 100; t++) {
@@ -138,9 +129,9 @@ Test(rx_optimiser, clipping_decay_masks_and_schedule_go_together_as_in_pytorch)
     rx_plateau_start(&b.plateau);
     rx_plateau_start(&b.plateau32);
     for (int i = 0; i < N; i++)
-        b.a[i] = 0.5 + 8 * uniform(&random);
+        b.a[i] = 0.5 + 8 * script_uniform(&random);
     for (int i = 0; i < N; i++)
-        b.c[i] = uniform(&random) * 2 - 1;
+        b.c[i] = script_uniform(&random) * 2 - 1;
     for (int t = 1; t <= 200; t++) {
         bowl_step(&b, (uint64_t)t);
         if (t % 5 == 0)
@@ -190,7 +181,7 @@ Test(rx_optimiser, norms_are_of_double_and_see_every_value)
         long double wanted = 0;
         uint64_t random = n;
         for (size_t i = 0; i < n; i++) {
-            x[i] = (float)((uniform(&random) - 0.5) * (i % 3 == 0 ? 1e30 : 1));
+            x[i] = (float)((script_uniform(&random) - 0.5) * (i % 3 == 0 ? 1e30 : 1));
             wanted += (long double)x[i] * (long double)x[i];
         }
         cr_expect(fabsl(rx_sum_squares(n, x) - wanted) <= wanted * 1e-15L, "%zu values", n);

@@ -1,11 +1,10 @@
 /* Training of a pipeline in both phases: models/rx/train.h with models/rx/nodes.h. */
-#include <criterion/criterion.h>
+#include "rx_fixture.h"
+
 #include <math.h>
 #include <rx/nodes.h>
 #include <rx/train.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define CHANNELS ((size_t)12)
@@ -15,29 +14,7 @@
 #define STRIDE (CHANNELS + 3)
 #define PARAMETERS (CHANNELS + CHANNELS * CHANNELS + 2)
 
-#define OK(call) cr_assert_eq((call), YP_OK, "%s: %s", #call, yp_last_error())
-#define FAILS(call, status, words) \
-    do { \
-        cr_assert_eq((call), status); \
-        cr_assert_not_null(strstr(yp_last_error(), words), "no '%s' in: %s", words, \
-                           yp_last_error()); \
-    } while (0)
-
-static double uniform(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (double)(*state >> 40) / 16777216;
-}
-
-static double normal(uint64_t *state)
-{
-    double sum = 0;
-    for (int i = 0; i < 12; i++)
-        sum += uniform(state);
-    return sum - 6;
-}
-
-struct scene {
+struct cubes {
     size_t fail_at;     /* a tile; SIZE_MAX: none */
     size_t unlabelled;  /* a tile without labels; SIZE_MAX: none */
     bool all_nan, slow; /* slow: tiles end in another order than they begin */
@@ -48,17 +25,17 @@ struct scene {
 
 /* Correlated background; targets are off in one direction, which RX cannot know: it weighs all
  * directions alike, so the second phase has something to learn. */
-static void fill(struct scene *s, size_t t)
+static void fill(struct cubes *s, size_t t)
 {
     uint64_t state = 77 + t;
     s->pixels[t] = TILE_PIXELS - t % 7;
     for (size_t p = 0; p < s->pixels[t]; p++) {
-        double shared = normal(&state);
+        double shared = script_normal(&state);
         for (size_t c = CHANNELS; c < STRIDE; c++)
             s->values[t][p * STRIDE + c] = NAN;
-        s->labels[t][p] = uniform(&state) < 0.02;
+        s->labels[t][p] = script_uniform(&state) < 0.02;
         for (size_t c = 0; c < CHANNELS; c++) {
-            double x = normal(&state) * (c < 6 ? 1 : 0.2) + shared + 3;
+            double x = script_normal(&state) * (c < 6 ? 1 : 0.2) + shared + 3;
             x += s->labels[t][p] == 0 || c < 6 ? 0 : c % 2 == 0 ? 0.3 : -0.3;
             s->values[t][p * STRIDE + c] = (float)x;
         }
@@ -67,9 +44,9 @@ static void fill(struct scene *s, size_t t)
     }
 }
 
-static struct scene *scene_create(bool all_nan)
+static struct cubes *cubes_create(bool all_nan)
 {
-    struct scene *s = calloc(1, sizeof *s);
+    struct cubes *s = calloc(1, sizeof *s);
     cr_assert_not_null(s);
     s->fail_at = s->unlabelled = SIZE_MAX;
     s->all_nan = all_nan;
@@ -78,10 +55,10 @@ static struct scene *scene_create(bool all_nan)
     return s;
 }
 
-static enum yp_status scene_yield(void *arg, size_t index, float *values, uint8_t *labels,
+static enum yp_status cubes_yield(void *arg, size_t index, float *values, uint8_t *labels,
                                   struct rx_tile *tile)
 {
-    struct scene *s = arg;
+    struct cubes *s = arg;
     if (s->slow)
         usleep((useconds_t)(index * 7 % 5 * 200));
     if (index == s->fail_at)
@@ -99,9 +76,9 @@ static enum yp_status scene_yield(void *arg, size_t index, float *values, uint8_
     return YP_OK;
 }
 
-static struct rx_source source_of(struct scene *s)
+static struct rx_source source_for(struct cubes *s)
 {
-    return (struct rx_source){CHANNELS, TILE_PIXELS, TILES, scene_yield, s};
+    return (struct rx_source){CHANNELS, TILE_PIXELS, TILES, cubes_yield, s};
 }
 
 static struct rx_train_config config_of(void)
@@ -140,7 +117,7 @@ static void statistical_phase(struct rx_pipeline *p, const struct rx_source *sou
 /* -- the objective ---------------------------------------------------------------------------- */
 
 struct taken {
-    struct scene *scene;
+    struct cubes *scene;
     size_t tile;
     double loss, weight;
 };
@@ -163,8 +140,8 @@ static void take(void *arg, const float *logits, const uint8_t *labels, size_t p
 
 Test(rx_phases, an_objective_is_the_loss_and_its_gradient_with_pixels_counted)
 {
-    struct scene *s = scene_create(false);
-    struct rx_source source = source_of(s);
+    struct cubes *s = cubes_create(false);
+    struct rx_source source = source_for(s);
     static float p[PARAMETERS], gradient[PARAMETERS], wanted[PARAMETERS];
     static double oracle[TILE_PIXELS], doubles[PARAMETERS];
     struct rx_pipeline *pipeline = pipeline_create(1);
@@ -222,8 +199,8 @@ Test(rx_phases, an_autoencoder_has_no_logits)
 
 Test(rx_phases, a_source_without_finite_pixels_has_no_weight_and_failures_stay_failures)
 {
-    struct scene *s = scene_create(true);
-    struct rx_source source = source_of(s);
+    struct cubes *s = cubes_create(true);
+    struct rx_source source = source_for(s);
     static float p[PARAMETERS], gradient[PARAMETERS];
     struct yp_tensor tensors[RX_PIPELINE_TENSORS];
     struct rx_pipeline *pipeline = pipeline_create(2);
@@ -266,9 +243,9 @@ static bool keep_loss(void *arg, const struct rx_train_event *event)
 }
 
 /* As a suite does it; stopped and resumed in another object after `stop` steps, 0: not. */
-static void train_both(struct scene *s, int threads, uint64_t stop, struct outcome *out)
+static void train_both(struct cubes *s, int threads, uint64_t stop, struct outcome *out)
 {
-    struct rx_source source = source_of(s);
+    struct rx_source source = source_for(s);
     struct yp_tensor tensors[RX_PIPELINE_TENSORS];
     struct rx_pipeline *p = pipeline_create(threads);
     struct rx_objective objective = rx_pipeline_objective(p, tensors);
@@ -304,7 +281,7 @@ static void train_both(struct scene *s, int threads, uint64_t stop, struct outco
 
 Test(rx_phases, the_second_phase_improves_on_the_first)
 {
-    struct scene *s = scene_create(false);
+    struct cubes *s = cubes_create(false);
     static struct outcome out;
     train_both(s, 2, 0, &out);
     cr_expect_lt(out.best_loss, 0.8 * out.start_loss, "%g of %g", out.best_loss, out.start_loss);
@@ -319,7 +296,7 @@ Test(rx_phases, the_second_phase_improves_on_the_first)
 
 Test(rx_phases, threads_and_stops_change_no_bit)
 {
-    struct scene *s = scene_create(false);
+    struct cubes *s = cubes_create(false);
     static struct outcome first, other;
     train_both(s, 1, 0, &first);
     s->slow = true;

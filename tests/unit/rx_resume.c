@@ -308,7 +308,7 @@ Test(rx_resume, a_run_that_is_killed_at_any_time_and_resumed_is_the_same_run)
         unlink("a.tmp");
         for (int lives = 0; lives < 8; lives++) {
             bool killed = live_for((struct life){.checkpoint = "a", .slow = true},
-                                   fmin(0.9, whole) * subject_uniform(&random) * 0.5 + 1e-4);
+                                   fmin(0.9, whole) * script_uniform(&random) * 0.5 + 1e-4);
             kills += killed;
             in_writing += killed && access("a.tmp", F_OK) == 0;
         }

@@ -34,6 +34,14 @@ static bool keep(void *arg, const struct rx_train_event *event)
     return told->count != told->stop_after;
 }
 
+static struct rx_train_config watched_by(struct told *told)
+{
+    struct rx_train_config config = subject_config();
+    config.watch = keep;
+    config.watch_arg = told;
+    return config;
+}
+
 /* The training of this file's subject again, in double and from the formulas. */
 struct oracle {
     double p[PARAMETERS], m[PARAMETERS], v[PARAMETERS], lr, best;
@@ -111,10 +119,8 @@ Test(rx_train, a_run_is_what_the_formulas_say)
 {
     struct subject s = subject();
     struct told told = {.count = 0};
-    struct rx_train_config config = subject_config();
+    struct rx_train_config config = watched_by(&told);
     struct oracle o = {.lr = config.adamw.lr, .best = INFINITY};
-    config.watch = keep;
-    config.watch_arg = &told;
     struct rx_train *train = subject_begin(&s, &config);
     struct rx_source source = subject_source(&s, SUBJECT_CUBES);
     rx_plateau_start(&o.plateau);
@@ -177,10 +183,8 @@ Test(rx_train, without_epochs_only_the_statistical_phase_is_judged)
 {
     struct subject s = subject();
     struct told told = {.count = 0};
-    struct rx_train_config config = subject_config();
+    struct rx_train_config config = watched_by(&told);
     config.epochs = 0;
-    config.watch = keep;
-    config.watch_arg = &told;
     struct rx_train *train = subject_begin(&s, &config);
     for (int again = 0; again < 2; again++) {
         OK(rx_train_run(train, 0));
@@ -238,9 +242,7 @@ Test(rx_train, one_cube_is_trained_on_and_watched)
 {
     struct subject s = subject();
     struct told told = {.count = 0};
-    struct rx_train_config config = subject_config();
-    config.watch = keep;
-    config.watch_arg = &told;
+    struct rx_train_config config = watched_by(&told);
     struct rx_objective objective = subject_objective(&s);
     struct rx_source source = subject_source(&s, 1);
     struct rx_train *train = rx_train_create(yp_device_cpu(), &objective, &source, 2, &config);
@@ -264,10 +266,8 @@ Test(rx_train, a_step_that_is_not_finite_is_as_if_it_had_not_been)
     for (int loss = 0; loss < 2; loss++) {
         struct subject s = subject();
         struct told told = {.count = 0};
-        struct rx_train_config config = subject_config();
+        struct rx_train_config config = watched_by(&told);
         config.accumulate = 1;
-        config.watch = keep;
-        config.watch_arg = &told;
         s.poison = 3;
         s.poison_loss = loss != 0;
         struct rx_train *train = subject_begin(&s, &config);
@@ -344,9 +344,7 @@ Test(rx_train, a_frozen_tensor_stays_and_is_not_in_the_norm)
 {
     struct subject s = subject();
     struct told told = {.count = 0}, free_told = {.count = 0};
-    struct rx_train_config config = subject_config();
-    config.watch = keep;
-    config.watch_arg = &free_told;
+    struct rx_train_config config = watched_by(&free_told);
     struct rx_train *train = subject_begin(&s, &config);
     OK(rx_train_run(train, 1));
     rx_train_destroy(train);
@@ -364,9 +362,7 @@ Test(rx_train, training_stops_when_it_gets_no_better_and_keeps_the_best)
 {
     struct subject s = subject();
     struct told told = {.count = 0};
-    struct rx_train_config config = subject_config();
-    config.watch = keep;
-    config.watch_arg = &told;
+    struct rx_train_config config = watched_by(&told);
     config.epochs = 60;
     config.adamw.lr = 8; /* it jumps around */
     config.plateau.factor = 1;

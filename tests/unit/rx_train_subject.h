@@ -2,31 +2,15 @@
 #ifndef RX_TRAIN_SUBJECT_H
 #define RX_TRAIN_SUBJECT_H
 
-#include <criterion/criterion.h>
+#include "rx_fixture.h"
+
 #include <math.h>
 #include <rx/train.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define LENGTH(array) (sizeof(array) / sizeof *(array))
-#define OK(call) cr_assert_eq((call), YP_OK, "%s: %s", #call, yp_last_error())
-#define FAILS(call, status, words) \
-    do { \
-        cr_assert_eq((call), status); \
-        cr_assert_not_null(strstr(yp_last_error(), words), "no '%s' in: %s", words, \
-                           yp_last_error()); \
-    } while (0)
 
 #define CHANNELS ((size_t)6)
 #define TILE_PIXELS ((size_t)24)
 #define TILES_PER_CUBE ((size_t)2)
 #define PARAMETERS (CHANNELS + 1)
-
-static inline double subject_uniform(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (double)(*state >> 40) / 16777216;
-}
 
 struct subject {
     size_t fail_at;  /* that yield fails, counted from 1; 0: none */
@@ -50,11 +34,11 @@ static inline enum yp_status subject_yield(void *arg, size_t index, float *value
     for (size_t p = 0; p < tile->pixels; p++) {
         double away = 0;
         for (size_t c = 0; c < CHANNELS; c++) {
-            double x = subject_uniform(&state) * 2 - 1 + 0.1 * (double)(index % 5);
+            double x = script_uniform(&state) * 2 - 1 + 0.1 * (double)(index % 5);
             values[p * CHANNELS + c] = index / TILES_PER_CUBE == s->nan_cube ? NAN : (float)x;
             away += x * ((double)c - 2);
         }
-        labels[p] = away + subject_uniform(&state) > 1;
+        labels[p] = away + script_uniform(&state) > 1;
     }
     return YP_OK;
 }

@@ -1,0 +1,87 @@
+#include "training.h"
+
+#include "file_tiles.h"
+
+#include <string.h>
+
+void training_open(struct training *f, struct yp_case *t, const struct scale *s,
+                   const struct training_plan *plan)
+{
+    scene_tiles_open(&f->tiles, t, s, TRAINING_TILE_PIXELS);
+    struct rx_pipeline_options options = plan->options;
+    options.channels = s->channels;
+    options.tile_pixels = TRAINING_TILE_PIXELS;
+    f->pipeline = rx_pipeline_create(yp_device(t), &options);
+    f->rx = rx_create(yp_device(t), s->channels, TRAINING_TILE_PIXELS, options.threads);
+    yp_require(t, f->pipeline != NULL && f->rx != NULL, "%s", yp_last_error());
+    f->objective = rx_pipeline_objective(f->pipeline, f->tensors);
+    f->objective.identity = yp_seed(t);
+    f->config = plan->config;
+    f->config.seed = yp_seed(t);
+    if (!f->objective.no_logits) /* room for twice the targets that are expected */
+        f->config.targets = 64 + (size_t)(0.002 * scale_pixels(s));
+    f->train = rx_train_create(yp_device(t), &f->objective, &f->tiles.source,
+                               f->tiles.tiles_per_cube, &f->config);
+    yp_require(t, f->train != NULL, "%s", yp_last_error());
+    f->parameters = yp_alloc(t, f->objective.parameters * sizeof *f->parameters);
+}
+
+void training_close(struct training *f)
+{
+    rx_train_destroy(f->train);
+    rx_pipeline_destroy(f->pipeline);
+    rx_destroy(f->rx);
+    scene_tiles_close(&f->tiles);
+}
+
+enum yp_status training_begin(struct training *f)
+{
+    enum yp_status status = rx_pipeline_fit(
+        f->pipeline, f->rx, rx_train_source(f->train, RX_FOR_TRAINING), f->parameters, NULL);
+    return status == YP_OK ? rx_train_begin(f->train, f->parameters) : status;
+}
+
+/* Runs to the end; with `stop`, leaves after so many steps and goes on in a new trainer from the
+ * checkpoint. Writes the parameters. */
+static void run(struct yp_case *t, const struct scale *s, const struct training_plan *plan,
+                uint64_t stop, const char *checkpoint, float *parameters)
+{
+    struct training f;
+    training_open(&f, t, s, plan);
+    yp_ok(t, training_begin(&f));
+    yp_ok(t, rx_train_run(f.train, stop));
+    if (stop > 0) {
+        yp_ok(t, rx_train_save(f.train, checkpoint));
+        training_close(&f);
+        training_open(&f, t, s, plan);
+        yp_ok(t, rx_train_resume(f.train, checkpoint));
+        yp_ok(t, rx_train_run(f.train, 0));
+    }
+    memcpy(parameters, rx_train_parameters(f.train), f.objective.parameters * sizeof *parameters);
+    training_close(&f);
+}
+
+void training_resumes(struct yp_case *t, const struct scale *s, const struct training_plan *plan)
+{
+    struct training f;
+    training_open(&f, t, s, plan);
+    size_t bytes = f.objective.parameters * sizeof(float);
+    training_close(&f);
+    struct scratch scratch;
+    char checkpoint[512];
+    scratch_open(&scratch, t);
+    scratch_path(&scratch, "checkpoint", checkpoint);
+    float *whole = yp_alloc(t, bytes);
+    float *other = yp_alloc(t, bytes);
+    run(t, s, plan, 0, checkpoint, whole);
+    for (uint64_t stop = 1; stop <= 7; stop += 2) {
+        run(t, s, plan, stop, checkpoint, other);
+        yp_expect(t, memcmp(whole, other, bytes) == 0, "stopped after %llu steps: other bits",
+                  (unsigned long long)stop);
+    }
+    struct training_plan alone = *plan;
+    alone.options.threads = 1;
+    run(t, s, &alone, 3, checkpoint, other);
+    yp_expect(t, memcmp(whole, other, bytes) == 0, "one thread: other bits");
+    scratch_close(&scratch);
+}

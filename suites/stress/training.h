@@ -1,0 +1,41 @@
+/* A pipeline on the cubes of a scene and its trainer. */
+#ifndef SUITES_STRESS_TRAINING_H
+#define SUITES_STRESS_TRAINING_H
+
+#include "../scene_tiles.h"
+#include "rx/train.h"
+
+#define TRAINING_TILE_PIXELS 4096
+#define TRAINING_THREADS 2
+
+struct training {
+    struct scene_tiles tiles;
+    struct rx *rx;
+    struct rx_pipeline *pipeline;
+    struct yp_tensor tensors[RX_PIPELINE_TENSORS];
+    struct rx_objective objective;
+    struct rx_train_config config;
+    struct rx_train *train;
+    float *parameters; /* where the gradient phase starts; the case's memory */
+};
+
+/* What a case chooses: a pipeline for any number of channels (channels and tile_pixels are set
+ * here), and how it is trained (seed and, where there are logits, targets are set here). */
+struct training_plan {
+    struct rx_pipeline_options options;
+    struct rx_train_config config;
+};
+
+/* Requires in `t`. The structure must stay where it is; give it back with training_close(). */
+void training_open(struct training *f, struct yp_case *t, const struct scale *s,
+                   const struct training_plan *plan);
+void training_close(struct training *f);
+
+/* The statistical phase, on the cubes for training; the gradient phase may begin then. */
+enum yp_status training_begin(struct training *f);
+
+/* Expects that a run which is left after 1, 3, 5 or 7 steps and goes on in a new trainer, and one
+ * on a single thread, end in the same bits as one that is not. */
+void training_resumes(struct yp_case *t, const struct scale *s, const struct training_plan *plan);
+
+#endif
