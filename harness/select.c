@@ -24,11 +24,32 @@ static bool has_tag(void *arg, const char *word, size_t length)
     return ypi_has_word(((const struct yp_case *)arg)->tags, word, length);
 }
 
+/* The id without the names of axes: -k speaks of what a case is, and `cube` is no case that runs over
+ * some number of cubes. */
+static char *without_axes(const char *id)
+{
+    char *out = ypi_calloc(strlen(id) + 1, 1), *to = out;
+    const char *open = strchr(id, '[');
+    for (const char *at = id; *at != '\0'; at++) {
+        bool begins = open != NULL && at > open && (at[-1] == '[' || at[-1] == '-');
+        size_t name = begins ? strspn(at, "abcdefghijklmnopqrstuvwxyz_0123456789") : 0;
+        if (name > 0 && at[name] == '=')
+            at += name + 1;
+        if (*at == '\0')
+            break;
+        *to++ = *at;
+    }
+    return out;
+}
+
+/* A word with `=` says which value of which axis. */
 static bool id_holds(void *arg, const char *word, size_t length)
 {
     const struct yp_case *c = arg;
     char *needle = ypi_format("%.*s", (int)length, word);
-    bool found = strcasestr(c->id, needle) != NULL || strcasestr(c->test->group, needle) != NULL;
+    char *id = strchr(needle, '=') != NULL ? ypi_format("%s", c->id) : without_axes(c->id);
+    bool found = strcasestr(id, needle) != NULL || strcasestr(c->test->group, needle) != NULL;
+    free(id);
     free(needle);
     return found;
 }

@@ -236,6 +236,8 @@ Test(select, keywords)
         {"-kGEMM and not cuda", "02"},
         {"-kfit and not fitting", "457"},
         {"-kn=2 or large", "235"},
+        {"-k[n=1", "01"},
+        {"-k[1", "01"}, /* the value, not the name of its axis */
         {"-kfit[s", "4"},
         {"-kmatrix", "0123"}, /* the group */
         {"-kdetector and large", "5"},
