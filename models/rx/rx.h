@@ -79,7 +79,8 @@ struct rx;
  * in all of them. Scores are float.
  *   RX_FP32    float: error of Sigma as rx_fit says.
  *   RX_BF16X2  bf16 in two terms, three products (models/rx/split.h), summed in float: below 1e-5.
- *   RX_BF16X3  bf16 in three terms, six products: as RX_FP32.
+ *   RX_BF16X3  bf16 in three terms, six products: as RX_FP32 (a single covariance, against the
+ *              deviations of its channels, may be 7 times as far off as there: 2e-6).
  *   RX_FP64    plain loops in double: what the others are held to, and slow.
  * The bf16 ones are for matrix units (AMX). Where there are none they are answered by VDPBF16PS,
  * and without that by the same arithmetic in float: never by another precision, and slower than
@@ -94,9 +95,9 @@ struct rx_options {
 /*
  * Bytes of accounted memory that rx_create() takes with the same arguments; rx_fit, rx_finish and
  * rx_score take no more. 0 with yp_last_error() set when an argument is not allowed. With P the
- * channels rounded up to 16, a thread takes of it room for one tile, 4 P^2 bytes or a little more
- * of sums, and 4 P bytes for each of min(tile_pixels, 512) pixels; bf16 takes about 4 P (two
- * terms) or 6 P more for each of them, on AMX twice that.
+ * channels rounded up to 16, a thread takes of it room for one tile, 8 P^2 bytes or a little more
+ * for the sums of two, and 4 P bytes for each of min(tile_pixels, 512) pixels; bf16 takes about 4 P
+ * (two terms) or 6 P more for each of them, on AMX twice that.
  */
 size_t rx_bytes(size_t channels, size_t tile_pixels, int threads);
 
