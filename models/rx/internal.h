@@ -32,23 +32,23 @@ enum yp_status ypi_rx_check_device(const char *what, struct yp_device *device);
 
 /* Where a tile is worked on. */
 struct ypi_rx_seat {
-    int thread;   /* whose memory is free to use, 0 to threads - 1 */
-    int slot;     /* where what is to be merged goes, 0 to threads + spare - 1 */
+    int thread; /* whose memory is free to use, 0 to threads - 1 */
+    int slot; /* where what is to be merged goes, 0 to threads (1 + spare) - 1: the thread's own */
     size_t index; /* of the tile */
 };
 
 /* Works on one tile; in parallel, in any order. */
 typedef void ypi_rx_work(void *arg, struct ypi_rx_seat seat, const struct rx_tile *tile);
-/* Takes over what the slot holds; one at a time, in the order of tiles, by any thread. */
+/* Takes over what the slot holds; one at a time, in the order of tiles. */
 typedef void ypi_rx_merge(void *arg, int slot);
 
 struct ypi_rx_pass {
     const char *what; /* the public function, for messages */
     size_t channels, tile_pixels;
     int threads;
-    int spare;       /* slots beyond one a thread: so many tiles may wait for one before them */
-    float *values;   /* (threads, tile_pixels, channels): room for yielders */
-    uint8_t *labels; /* (threads + spare, tile_pixels), or NULL: no labels needed */
+    int spare;     /* slots beyond one a thread, 0 or 1: so many of its tiles may wait for others */
+    float *values; /* (threads, tile_pixels, channels): room for yielders */
+    uint8_t *labels; /* (threads (1 + spare), tile_pixels), or NULL: no labels needed */
     ypi_rx_work *work;
     ypi_rx_merge *merge; /* NULL: nothing to merge */
     void *arg;

@@ -192,7 +192,7 @@ enum yp_status rx_fit(struct rx *rx, const struct rx_source *source)
                                                              .channels = rx->channels,
                                                              .tile_pixels = rx->tile_pixels,
                                                              .threads = rx->threads,
-                                                             .spare = rx->threads,
+                                                             .spare = 1,
                                                              .values = rx->values,
                                                              .work = measure,
                                                              .merge = merge,

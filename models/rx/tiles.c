@@ -106,40 +106,45 @@ static void fail(struct failure *first, size_t index, enum yp_status status)
 }
 
 /*
- * The order of merging. A tile's slot is its index modulo the number of slots, and no tile begins
- * before the one that had its slot is merged. Who ends the tile whose turn it is merges it and all
- * that were waiting for it, while the others go on: only who is a whole round ahead waits.
+ * The order of merging. A thread has slots of its own, so that what it sums up stays in its caches,
+ * and merges its own tiles only: when it ends one, and when it has no slot left. So it goes on
+ * while a tile before its own is not done yet. The tile whose turn it is never waits for a slot:
+ * all before it are merged.
  */
+enum { SPARE_MOST = 1 };
+
 struct order {
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    size_t slots, next; /* the tile whose turn it is */
-    bool merging;
-    bool done[2 * RX_MAX_THREADS];
+    size_t next; /* the tile whose turn it is */
 };
 
-static void wait_for_slot(struct order *order, size_t index)
-{
-    pthread_mutex_lock(&order->lock);
-    while (index >= order->next + order->slots)
-        pthread_cond_wait(&order->moved, &order->lock);
-    pthread_mutex_unlock(&order->lock);
-}
+/* A thread's tiles that are done and not merged, from `first` on; slots are taken in turns. */
+struct mine {
+    int slot, slots; /* the first of its slots */
+    int first, count;
+    size_t index[1 + SPARE_MOST];
+};
 
-static void merge_in_order(struct order *order, const struct ypi_rx_pass *pass,
-                           struct failure *first, size_t index)
+/* Merges those whose turn it is; waits for it while there are more than `most`. */
+static void merge_mine(struct order *order, const struct ypi_rx_pass *pass,
+                       const struct failure *first, struct mine *mine, int most)
 {
     pthread_mutex_lock(&order->lock);
-    order->done[index % order->slots] = true;
-    bool mine = !order->merging;
-    while (mine && order->done[order->next % order->slots]) {
-        size_t slot = order->next % order->slots;
-        order->merging = true;
+    while (mine->count > 0) {
+        size_t index = mine->index[mine->first];
+        if (order->next != index) {
+            if (mine->count <= most)
+                break;
+            pthread_cond_wait(&order->moved, &order->lock);
+            continue;
+        }
         pthread_mutex_unlock(&order->lock);
-        if (order->next < atomic_load(&first->index))
-            pass->merge(pass->arg, (int)slot);
+        if (index < atomic_load(&first->index))
+            pass->merge(pass->arg, mine->slot + mine->first);
+        mine->first = (mine->first + 1) % mine->slots;
+        mine->count--;
         pthread_mutex_lock(&order->lock);
-        order->merging = order->done[slot] = false;
         order->next++;
         pthread_cond_broadcast(&order->moved);
     }
@@ -165,7 +170,7 @@ enum yp_status ypi_rx_run(const struct ypi_rx_pass *pass, const struct rx_source
     if (status != YP_OK)
         return status;
     struct failure first = {.status = YP_OK};
-    struct order order = {.slots = (size_t)(pass->threads + pass->spare)};
+    struct order order = {.next = 0};
     atomic_init(&first.index, SIZE_MAX);
     pthread_mutex_init(&order.lock, NULL);
     pthread_cond_init(&order.moved, NULL);
@@ -175,18 +180,20 @@ enum yp_status ypi_rx_run(const struct ypi_rx_pass *pass, const struct rx_source
         /* This thread's own setting: OpenBLAS asks for it and then stays in the thread, in a team
          * of one too, where omp_in_parallel() does not tell it to. */
         omp_set_num_threads(1);
-#pragma omp for schedule(dynamic, 1)
+        int thread = omp_get_thread_num(), slots = 1 + pass->spare;
+        struct mine mine = {.slot = thread * slots, .slots = slots};
+        assert(pass->spare <= SPARE_MOST);
+#pragma omp for schedule(dynamic, 1) nowait
         for (size_t index = 0; index < source->tiles; index++) {
-            int thread = omp_get_thread_num();
-            if (pass->merge == NULL) {
-                run_tile(pass, source, &first, (struct ypi_rx_seat){thread, thread, index});
+            int at = (mine.first + mine.count) % slots;
+            run_tile(pass, source, &first, (struct ypi_rx_seat){thread, mine.slot + at, index});
+            if (pass->merge == NULL)
                 continue;
-            }
-            wait_for_slot(&order, index);
-            run_tile(pass, source, &first,
-                     (struct ypi_rx_seat){thread, (int)(index % order.slots), index});
-            merge_in_order(&order, pass, &first, index);
+            mine.index[at] = index;
+            mine.count++;
+            merge_mine(&order, pass, &first, &mine, pass->spare);
         }
+        merge_mine(&order, pass, &first, &mine, 0);
     }
     pthread_cond_destroy(&order.moved);
     pthread_mutex_destroy(&order.lock);
