@@ -60,8 +60,23 @@ struct ypi_probe {
 
 const char *yp_ceiling_name(enum yp_ceiling ceiling)
 {
-    static const char *const names[YP_CEILINGS] = {"none", "read", "copy", "fill", "fp64",
-                                                   "fp32", "bf16", "int8", "int32"};
+    static const char *const names[YP_CEILINGS] = {"none",
+                                                   "read",
+                                                   "copy",
+                                                   "fill",
+                                                   "fp64",
+                                                   "fp32",
+                                                   "bf16",
+                                                   "int8",
+                                                   "int32",
+                                                   "tf32",
+                                                   "fp16",
+                                                   "fp8",
+                                                   "upload",
+                                                   "download",
+                                                   "upload pageable",
+                                                   "download pageable",
+                                                   "launch"};
     return ceiling < YP_CEILINGS ? names[ceiling] : "?";
 }
 
@@ -309,6 +324,9 @@ static bool check(enum yp_ceiling ceiling, const struct ypi_level *level, int th
     if (ceiling <= YP_NO_CEILING || ceiling >= YP_CEILINGS)
         yp_set_error(YP_INVALID, "ceiling is %d: allowed are %d to %d", (int)ceiling,
                      YP_NO_CEILING + 1, YP_CEILINGS - 1);
+    else if ((int)ceiling >= (int)YPI_CPU_CEILINGS)
+        yp_set_error(YP_UNSUPPORTED, "ceiling is %s: processors have none",
+                     yp_ceiling_name(ceiling));
     else if (is_traffic(ceiling) && level == NULL)
         yp_set_error(YP_INVALID, "level is NULL: the probe of %s needs a level of memory",
                      yp_ceiling_name(ceiling));

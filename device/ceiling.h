@@ -2,12 +2,22 @@
 #ifndef YPI_CEILING_H
 #define YPI_CEILING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <yieldpoint/ceiling.h>
 #include <yieldpoint/device.h>
 #include <yieldpoint/isa.h>
 
 enum { YPI_LEVELS_MAX = 6 };
+
+/* Those from here on are accelerators' alone. */
+enum { YPI_CPU_CEILINGS = YP_INT32 + 1 };
+
+static inline bool ypi_is_traffic(enum yp_ceiling ceiling)
+{
+    return (ceiling >= YP_READ && ceiling <= YP_FILL) ||
+           (ceiling >= YP_UPLOAD && ceiling <= YP_DOWNLOAD_PAGEABLE);
+}
 
 /* A level of memory as `threads` processors of this process see it. */
 struct ypi_level {

@@ -1,12 +1,11 @@
-/* The CPU as a device: accounted heap memory, one synchronous stream, events that read the clock.
- */
-#include <inttypes.h>
+/* The CPU as a device: heap memory, one synchronous stream, events that read the clock. */
+#include "backend.h"
+
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
-#include <yieldpoint/device.h>
 
 #define ALIGNMENT ((size_t)64)
 #define LIVE UINT64_C(0x79696c64706f6e74)
@@ -17,23 +16,16 @@ struct header {
     uint64_t bytes;
 };
 
-struct yp_stream {
-    struct yp_device *device;
-};
-
-struct yp_device {
-    struct yp_stream stream;
-    _Atomic uint64_t allocated, allocated_peak, reserved, reserved_peak;
-    _Atomic uint64_t total, allocations, frees, refused, limit;
-    _Atomic uint64_t requests, fail_request; /* the latter: which one to refuse, 0: none */
-};
-
-struct yp_event {
+struct event {
+    struct yp_event base;
     struct timespec at;
     bool recorded;
 };
 
-static struct yp_device cpu;
+static const struct ypi_backend backend;
+static struct yp_device cpu = {.backend = &backend};
+static struct yp_stream only_stream = {.device = &cpu};
+static _Atomic uint64_t reserved, reserved_peak;
 
 /* Addresses given back lately: what a block that is freed twice had in front of it may be another's
  * by then, or, when it was large, no memory at all. */
@@ -45,23 +37,10 @@ struct yp_device *yp_device_cpu(void)
     return &cpu;
 }
 
-const char *yp_device_name(const struct yp_device *device)
+static const char *name_of(const struct yp_device *device)
 {
     (void)device;
     return "cpu";
-}
-
-enum yp_memory_kind yp_device_memory_kind(const struct yp_device *device)
-{
-    (void)device;
-    return YP_HOST;
-}
-
-static void raise_peak(_Atomic uint64_t *peak, uint64_t now)
-{
-    uint64_t seen = atomic_load_explicit(peak, memory_order_relaxed);
-    while (now > seen && !atomic_compare_exchange_weak(peak, &seen, now)) {
-    }
 }
 
 static _Atomic uintptr_t *lately_of(const void *block)
@@ -70,55 +49,24 @@ static _Atomic uintptr_t *lately_of(const void *block)
     return &lately[mixed >> (64 - LATELY_BITS)];
 }
 
-/* Takes `bytes` out of what the limit allows; false when they do not fit any more. */
-static bool account(struct yp_device *device, uint64_t bytes)
+static size_t whole_of(size_t bytes)
 {
-    uint64_t limit = atomic_load(&device->limit);
-    uint64_t now = atomic_load(&device->allocated);
-    do {
-        if (limit != 0 && (bytes > limit || now > limit - bytes)) {
-            atomic_fetch_add(&device->refused, 1);
-            yp_set_error(YP_OUT_OF_MEMORY,
-                         "out of memory: %" PRIu64 " bytes asked of the %s, %" PRIu64
-                         " of the limit of %" PRIu64 " bytes in use",
-                         bytes, yp_device_name(device), now, limit);
-            return false;
-        }
-    } while (!atomic_compare_exchange_weak(&device->allocated, &now, now + bytes));
-    raise_peak(&device->allocated_peak, now + bytes);
-    return true;
+    return (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-void *yp_device_alloc(struct yp_device *device, size_t bytes)
+static void *take(struct yp_device *device, size_t bytes)
 {
-    if (bytes == 0 || bytes > SIZE_MAX - 2 * ALIGNMENT) {
-        yp_set_error(YP_INVALID, "bytes is %zu: an allocation has 1 to %zu bytes", bytes,
-                     SIZE_MAX - 2 * ALIGNMENT);
-        return NULL;
-    }
-    uint64_t request = atomic_fetch_add(&device->requests, 1) + 1;
-    if (request == atomic_load(&device->fail_request)) {
-        atomic_fetch_add(&device->refused, 1);
-        yp_set_error(YP_OUT_OF_MEMORY,
-                     "out of memory: request %" PRIu64 " of the %s, %zu bytes, refused on purpose",
-                     request, yp_device_name(device), bytes);
-        return NULL;
-    }
-    if (!account(device, bytes))
-        return NULL;
-
-    size_t whole = (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    (void)device;
+    size_t whole = whole_of(bytes);
     struct header *header = aligned_alloc(ALIGNMENT, whole);
     if (header == NULL) {
-        atomic_fetch_sub(&device->allocated, bytes);
-        atomic_fetch_add(&device->refused, 1);
         yp_set_error(YP_OUT_OF_MEMORY, "out of memory: the system refused %zu bytes", bytes);
         return NULL;
     }
-    uint64_t reserved = atomic_fetch_add(&device->reserved, whole) + whole;
-    raise_peak(&device->reserved_peak, reserved);
-    atomic_fetch_add(&device->total, bytes);
-    atomic_fetch_add(&device->allocations, 1);
+    uint64_t now = atomic_fetch_add(&reserved, whole) + whole;
+    uint64_t seen = atomic_load_explicit(&reserved_peak, memory_order_relaxed);
+    while (now > seen && !atomic_compare_exchange_weak(&reserved_peak, &seen, now)) {
+    }
     *header = (struct header){.mark = LIVE, .bytes = bytes};
     void *block = (char *)header + ALIGNMENT;
     uintptr_t address = (uintptr_t)block;
@@ -126,10 +74,9 @@ void *yp_device_alloc(struct yp_device *device, size_t bytes)
     return block;
 }
 
-void yp_device_free(struct yp_device *device, void *block)
+static size_t give(struct yp_device *device, void *block)
 {
-    if (block == NULL)
-        return;
+    (void)device;
     struct header *header = (struct header *)((char *)block - ALIGNMENT);
     uintptr_t address = (uintptr_t)block;
     if (atomic_exchange(lately_of(block), address) == address || header->mark != LIVE) {
@@ -139,84 +86,105 @@ void yp_device_free(struct yp_device *device, void *block)
                 block);
         abort();
     }
-    uint64_t bytes = header->bytes;
+    size_t bytes = header->bytes;
     *(volatile uint64_t *)&header->mark = 0; /* compilers drop plain stores in front of free() */
     free(header);
-    atomic_fetch_sub(&device->allocated, bytes);
-    atomic_fetch_sub(&device->reserved, (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-    atomic_fetch_add(&device->frees, 1);
+    atomic_fetch_sub(&reserved, whole_of(bytes));
+    return bytes;
 }
 
-void yp_device_memory(const struct yp_device *device, struct yp_memory *out)
+static void memory(const struct yp_device *device, struct yp_memory *out)
 {
-    *out = (struct yp_memory){
-        .allocated = atomic_load(&device->allocated),
-        .allocated_peak = atomic_load(&device->allocated_peak),
-        .reserved = atomic_load(&device->reserved),
-        .reserved_peak = atomic_load(&device->reserved_peak),
-        .total = atomic_load(&device->total),
-        .allocations = atomic_load(&device->allocations),
-        .frees = atomic_load(&device->frees),
-        .refused = atomic_load(&device->refused),
-        .limit = atomic_load(&device->limit),
-    };
+    (void)device;
+    out->reserved = atomic_load(&reserved);
+    out->reserved_peak = atomic_load(&reserved_peak);
 }
 
-void yp_device_reset_peak(struct yp_device *device)
+static void reset_peak(struct yp_device *device)
 {
-    atomic_store(&device->allocated_peak, atomic_load(&device->allocated));
-    atomic_store(&device->reserved_peak, atomic_load(&device->reserved));
+    (void)device;
+    atomic_store(&reserved_peak, atomic_load(&reserved));
 }
 
-void yp_device_set_limit(struct yp_device *device, uint64_t bytes)
+static struct yp_stream *stream(struct yp_device *device)
 {
-    atomic_store(&device->limit, bytes);
+    (void)device;
+    return &only_stream;
 }
 
-void yp_device_fail_allocation(struct yp_device *device, uint64_t nth)
+static void *native_stream(const struct yp_stream *of)
 {
-    uint64_t seen = atomic_load(&device->requests);
-    atomic_store(&device->fail_request, nth > 0 ? seen + nth : 0);
+    (void)of;
+    return NULL;
 }
 
-struct yp_stream *yp_device_stream(struct yp_device *device)
-{
-    device->stream.device = device;
-    return &device->stream;
-}
-
-enum yp_status yp_device_synchronize(struct yp_device *device)
+static enum yp_status synchronize(struct yp_device *device)
 {
     (void)device;
     return YP_OK;
 }
 
-struct yp_event *yp_event_create(struct yp_device *device)
+static enum yp_status copy(struct yp_device *device, void *to, const void *from, size_t bytes)
 {
     (void)device;
-    struct yp_event *event = calloc(1, sizeof *event);
-    if (event == NULL)
-        yp_set_error(YP_OUT_OF_MEMORY, "out of memory: an event could not be created");
-    return event;
+    memmove(to, from, bytes);
+    return YP_OK;
 }
 
-void yp_event_destroy(struct yp_event *event)
+static struct yp_event *event_create(struct yp_device *device)
+{
+    struct event *event = calloc(1, sizeof *event);
+    if (event == NULL) {
+        yp_set_error(YP_OUT_OF_MEMORY, "out of memory: an event could not be created");
+        return NULL;
+    }
+    event->base.device = device;
+    return &event->base;
+}
+
+static void event_destroy(struct yp_event *event)
 {
     free(event);
 }
 
-enum yp_status yp_event_record(struct yp_event *event, struct yp_stream *stream)
+static enum yp_status event_record(struct yp_event *event, struct yp_stream *on)
 {
-    (void)stream;
-    clock_gettime(CLOCK_MONOTONIC, &event->at);
-    event->recorded = true;
+    (void)on;
+    struct event *e = (struct event *)event;
+    clock_gettime(CLOCK_MONOTONIC, &e->at);
+    e->recorded = true;
     return YP_OK;
 }
 
-double yp_event_seconds(struct yp_event *begin, struct yp_event *end)
+static double event_seconds(struct yp_event *begin, struct yp_event *end)
 {
-    if (!begin->recorded || !end->recorded)
+    const struct event *b = (const struct event *)begin;
+    const struct event *e = (const struct event *)end;
+    if (!b->recorded || !e->recorded)
         return NAN;
-    return (double)(end->at.tv_sec - begin->at.tv_sec) +
-           1e-9 * (double)(end->at.tv_nsec - begin->at.tv_nsec);
+    return (double)(e->at.tv_sec - b->at.tv_sec) + 1e-9 * (double)(e->at.tv_nsec - b->at.tv_nsec);
 }
+
+static enum yp_status close_device(struct yp_device *device)
+{
+    (void)device;
+    return YP_OK;
+}
+
+static const struct ypi_backend backend = {
+    .kind = YP_HOST,
+    .name = name_of,
+    .take = take,
+    .give = give,
+    .memory = memory,
+    .reset_peak = reset_peak,
+    .stream = stream,
+    .native_stream = native_stream,
+    .synchronize = synchronize,
+    .copy = copy,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .event_seconds = event_seconds,
+    .close = close_device,
+};

@@ -251,7 +251,7 @@ static void judge_measured(const struct ypi_result *r, struct ypi_verdict *v, bo
             judge_figure(v, m);
             continue;
         }
-        if (v->budget->kind == YP_BUDGET_MIN_SHARE && ypi_on_accelerator(r->c)) {
+        if (v->budget->kind == YP_BUDGET_MIN_SHARE && ypi_on_accelerator(r->c) && m->bound < 0) {
             v->met = YPI_ABSENT;
             continue;
         }
@@ -291,7 +291,12 @@ static void judge_memory(const struct ypi_result *r, struct ypi_verdict *v)
     if (!r->has_memory)
         return;
     if (b->memory == YP_DEVICE) {
-        if (!ypi_on_accelerator(r->c))
+        double device[] = {[YP_BUDGET_MAX_PEAK] = (double)m->device.allocated_peak,
+                           [YP_BUDGET_MAX_LEAK] = (double)m->device.allocated,
+                           [YP_BUDGET_MAX_ALLOCATIONS] = (double)m->device.allocations};
+        if (m->has_device)
+            exact(v, device[b->kind]);
+        else if (!ypi_on_accelerator(r->c))
             exact(v, 0); /* on the CPU there is no other memory to use */
         return;
     }

@@ -1,5 +1,7 @@
 #include "channel.h"
 
+#include "series.h"
+
 #include "text.h"
 
 #include <errno.h>
@@ -134,12 +136,16 @@ static void read_measured(struct ypi_result *r, const char *bytes, size_t size)
     memcpy(&m, bytes, sizeof m);
     size_t cpu = m.cpu != NULL ? m.count : 0;
     size_t room = (size - sizeof m) / sizeof(double);
-    if (m.count > room || cpu > room - m.count || m.share_count != room - m.count - cpu)
+    if (m.count > room || cpu > room - m.count)
+        return;
+    room -= m.count + cpu;
+    if (m.share_count > room || m.slowed_count != room - m.share_count)
         return;
     bytes += sizeof m;
     m.samples = take_doubles(&bytes, m.count);
     m.cpu = take_doubles(&bytes, cpu);
     m.shares = take_doubles(&bytes, m.share_count);
+    m.slowed = take_doubles(&bytes, m.slowed_count);
     r->measured = append(r->measured, &r->measured_count, &m, sizeof m);
 }
 
@@ -192,6 +198,10 @@ static void read_message(struct reader *reader, uint32_t kind, const char *bytes
     } else if (kind == YPI_MESSAGE_MEMORY && size == sizeof r->memory) {
         memcpy(&r->memory, bytes, size);
         r->has_memory = true;
+    } else if (kind == YPI_MESSAGE_SERIES && r->series == NULL) {
+        size_t row = YPI_SERIES_COLUMNS * sizeof *r->series;
+        r->series_count = size / row;
+        r->series = take_doubles(&bytes, r->series_count * YPI_SERIES_COLUMNS);
     } else if (kind == YPI_MESSAGE_END) {
         reader->told.ended = true;
     } else if (kind == YPI_MESSAGE_EXIT) {

@@ -22,6 +22,7 @@ enum ypi_message {
     YPI_MESSAGE_GRADIENT,  /* struct ypi_gradient */
     YPI_MESSAGE_HASH,      /* uint64_t */
     YPI_MESSAGE_MEMORY,    /* struct ypi_memory */
+    YPI_MESSAGE_SERIES,    /* rows of doubles, see series.h */
     YPI_MESSAGE_END,       /* nothing: the case is over */
     YPI_MESSAGE_EXIT,      /* nothing: the process ended in the ordinary way */
 };

@@ -1,10 +1,12 @@
 #include "child.h"
 
+#include "backend.h"
 #include "callgrind.h"
 #include "collect.h"
 #include "device.h"
 #include "orphans.h"
 #include "process.h"
+#include "series.h"
 #include "text.h"
 
 #include <criterion/criterion.h>
@@ -38,7 +40,8 @@ struct ypi_child {
     struct block *blocks;  /* of yp_alloc */
     struct ypi_text names; /* used ones, each between newlines */
     struct yp_measurement *measurement;
-    char *descriptors; /* as they were before the case began */
+    struct ypi_series *series; /* of the accelerator; NULL: it tells nothing */
+    char *descriptors;         /* as they were before the case began */
     uint64_t resident_before, resident_peak;
     uint64_t resident_of_command; /* its peak; 0: there is no command */
     size_t own;                   /* bytes of what is resident that are the framework's */
@@ -58,15 +61,17 @@ void ypi_child_send(const struct yp_case *t, enum ypi_message kind, const void *
 void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured *m)
 {
     size_t cpu = m->cpu != NULL ? m->count : 0;
-    double *all = ypi_calloc(m->count + cpu + m->share_count + 1, sizeof *all);
+    size_t room = m->count + cpu + m->share_count + m->slowed_count;
+    double *all = ypi_calloc(room + 1, sizeof *all);
     if (m->count > 0)
         memcpy(all, m->samples, m->count * sizeof *all);
     if (cpu > 0)
         memcpy(all + m->count, m->cpu, cpu * sizeof *all);
     if (m->share_count > 0)
         memcpy(all + m->count + cpu, m->shares, m->share_count * sizeof *all);
-    ypi_child_send(t, YPI_MESSAGE_MEASURED, m, sizeof *m, all,
-                   (m->count + cpu + m->share_count) * sizeof *all);
+    if (m->slowed_count > 0)
+        memcpy(all + m->count + cpu + m->share_count, m->slowed, m->slowed_count * sizeof *all);
+    ypi_child_send(t, YPI_MESSAGE_MEASURED, m, sizeof *m, all, room * sizeof *all);
     free(all);
 }
 
@@ -172,8 +177,9 @@ void ypi_ok(struct yp_case *t, const char *file, int line, const char *call, enu
 {
     if (status == YP_OK)
         return;
-    enum ypi_cause cause =
-        status == YP_OUT_OF_MEMORY ? YPI_CAUSE_OUT_OF_MEMORY : YPI_CAUSE_EXPECTATION;
+    enum ypi_cause cause = status == YP_OUT_OF_MEMORY  ? YPI_CAUSE_OUT_OF_MEMORY
+                           : status == YP_DEVICE_FAULT ? YPI_CAUSE_DEVICE
+                                                       : YPI_CAUSE_EXPECTATION;
     ypi_child_fail(t, cause, file, line, "%s: %s", call, yp_last_error());
     ypi_child_leave(t);
 }
@@ -344,8 +350,10 @@ void *yp_alloc(struct yp_case *t, size_t bytes)
     void *memory = yp_device_alloc(t->child->device, bytes);
     struct block *block = memory != NULL ? malloc(sizeof *block) : NULL;
     if (block == NULL) {
+        bool fault = memory == NULL && ypi_last_status() == YP_DEVICE_FAULT;
         yp_device_free(t->child->device, memory);
-        ypi_child_fail(t, YPI_CAUSE_OUT_OF_MEMORY, NULL, 0, "%s", yp_last_error());
+        ypi_child_fail(t, fault ? YPI_CAUSE_DEVICE : YPI_CAUSE_OUT_OF_MEMORY, NULL, 0, "%s",
+                       yp_last_error());
         ypi_child_leave(t);
     }
     *block = (struct block){.next = t->child->blocks, .memory = memory};
@@ -408,6 +416,9 @@ static void tell_memory(struct yp_case *t)
     struct ypi_memory memory;
     memset(&memory, 0, sizeof memory);
     yp_device_memory(yp_device_cpu(), &memory.host);
+    memory.has_device = t->child->device != yp_device_cpu();
+    if (memory.has_device)
+        yp_device_memory(t->child->device, &memory.device);
     memory.leaked_bytes = memory.host.allocated;
     memory.leaked_blocks = memory.host.allocations - memory.host.frees;
     memory.resident_before = t->child->resident_before;
@@ -429,7 +440,42 @@ static void reset_signals(void)
     }
 }
 
-static void begin(struct yp_case *t)
+/* False when the case cannot run for want of its device, which is told. A command opens it itself:
+ * a context of ours beside it would take memory, and all of an exclusive device. */
+static bool open_device(struct yp_case *t)
+{
+    t->child->device = yp_device_cpu();
+    enum yp_status status = t->test->command != NULL
+                                ? ypi_device_confine(t->device)
+                                : ypi_device_open(t->device, &t->child->device);
+    if (status == YP_OK && ypi_child_wire(t)->bind != YPI_BIND_NONE)
+        ypi_device_bind_near("");
+    if (status == YP_OK)
+        return true;
+    const char *reason = yp_last_error();
+    if (status == YP_UNSUPPORTED)
+        ypi_child_send(t, YPI_MESSAGE_SKIP, reason, strlen(reason) + 1, NULL, 0);
+    else
+        ypi_child_fail(t, status == YP_OUT_OF_MEMORY ? YPI_CAUSE_OUT_OF_MEMORY : YPI_CAUSE_DEVICE,
+                       NULL, 0, "%s", reason);
+    return false;
+}
+
+/* Work that nobody waited for may have failed: the case has then not shown what it says. */
+static void close_device(struct yp_case *t)
+{
+    struct yp_device *device = t->child->device;
+    size_t count = 0;
+    double *rows = ypi_series_close(t->child->series, &count);
+    if (count > 0)
+        ypi_child_send(t, YPI_MESSAGE_SERIES, rows, count * YPI_SERIES_COLUMNS * sizeof *rows, NULL,
+                       0);
+    free(rows);
+    if (device->backend->close(device) != YP_OK)
+        ypi_child_fail(t, YPI_CAUSE_DEVICE, NULL, 0, "the device failed: %s", yp_last_error());
+}
+
+static bool begin(struct yp_case *t)
 {
     reset_signals();
     const struct ypi_wire *wire = t->child->wire;
@@ -446,18 +492,24 @@ static void begin(struct yp_case *t)
         close(fd);
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
+    bool ready = open_device(t);
     yp_device_set_limit(yp_device_cpu(), wire->memory_limit);
-    t->child->device = ypi_device_open(t->device);
+    if (t->child->device != yp_device_cpu())
+        yp_device_set_limit(t->child->device, wire->device_memory_limit);
     t->child->descriptors = ypi_descriptors();
     ypi_reset_resident_peak();
     t->child->resident_before = ypi_self_status("VmRSS:");
-    yp_device_fail_allocation(t->child->device, wire->fail_allocation);
+    ypi_fail_any_allocation(wire->fail_allocation);
+    if (t->child->device != yp_device_cpu())
+        t->child->series = ypi_series_open(t->child->device);
+    return ready;
 }
 
 static void end(struct yp_case *t)
 {
     struct ypi_child *child = t->child;
     fflush(NULL);
+    close_device(t);
     free_blocks(child);
     tell_memory(t);
     ypi_orphans_check(t);
@@ -509,10 +561,10 @@ void ypi_child_direct(const struct ypi_wire *wire)
     bool here = !wire->instructions || ypi_callgrind_running();
     if (!here)
         ypi_callgrind_execute(&t, wire);
-    begin(&t);
-    if (here)
+    bool ready = begin(&t);
+    if (here && ready)
         run_stages(&t);
-    else /* it came back */
+    else if (!here) /* it came back */
         ypi_child_fail(&t, YPI_CAUSE_EXIT, NULL, 0, "%s", yp_last_error());
     end(&t);
     /* Not by returning: Criterion would wait for an answer on a connection that the body may have

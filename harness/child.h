@@ -17,6 +17,7 @@ struct ypi_wire {
     uint64_t seed;
     int repeat;
     uint64_t memory_limit;
+    uint64_t device_memory_limit;
     bool speed_judged;
     bool instructions;        /* count them by Callgrind */
     uint64_t fail_allocation; /* the request to refuse; 0: none */

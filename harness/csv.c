@@ -142,6 +142,11 @@ static void add_rows(struct rows *rows)
         ypi_text_add(&rows->text, ",%llu,,", (unsigned long long)r->memory.host.allocated_peak);
         end_plain_row(rows, "");
     }
+    if (r->has_memory && r->memory.has_device) {
+        begin_row(rows, "memory", "device peak", "B");
+        ypi_text_add(&rows->text, ",%llu,,", (unsigned long long)r->memory.device.allocated_peak);
+        end_plain_row(rows, "");
+    }
     for (int i = 0; i < r->verdict_count; i++)
         add_verdict(rows, &r->verdicts[i]);
 }

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#define YPI_FACTS_MAX 64
+#define YPI_FACTS_MAX 96
 
 struct ypi_fact {
     const char *key; /* static: "machine.fingerprint", "cpu.model", "kernel", "git.commit", ... */

@@ -175,13 +175,27 @@ static void fail_verdict(struct ypi_result *r, const struct ypi_verdict *v)
     free(finished);
 }
 
-static bool has_leak_budget(const struct ypi_result *r)
+static bool has_leak_budget(const struct ypi_result *r, enum yp_memory_kind memory)
 {
     for (int i = 0; i < r->verdict_count; i++)
         if (r->verdicts[i].budget->kind == YP_BUDGET_MAX_LEAK &&
-            r->verdicts[i].budget->memory == YP_HOST)
+            r->verdicts[i].budget->memory == memory)
             return true;
     return false;
+}
+
+static void judge_leak(struct ypi_result *r, enum yp_memory_kind memory, uint64_t leaked,
+                       uint64_t blocks)
+{
+    if (leaked == 0 || has_leak_budget(r, memory))
+        return;
+    char bytes[YPI_FIGURE_MAX];
+    ypi_format_bytes(bytes, (double)leaked);
+    ypi_result_fail(r, YPI_CAUSE_LEAK, NULL, 0,
+                    "leaked %s of accounted %smemory in %llu allocation%s (yp_max_leak allows "
+                    "some)",
+                    bytes, memory == YP_DEVICE ? "device " : "", (unsigned long long)blocks,
+                    blocks > 1 ? "s" : "");
 }
 
 /* Checks and leaks are judged without a budget too. */
@@ -203,15 +217,11 @@ static void judge_undeclared(struct ypi_result *r)
                             "remainder %.2f, 2 when right)",
                             g->name, g->error, g->tensor, g->limit, g->expected, g->got, g->slope);
     }
-    if (r->has_memory && r->memory.leaked_bytes > 0 && !has_leak_budget(r)) {
-        char bytes[YPI_FIGURE_MAX];
-        ypi_format_bytes(bytes, (double)r->memory.leaked_bytes);
-        ypi_result_fail(r, YPI_CAUSE_LEAK, NULL, 0,
-                        "leaked %s of accounted memory in %llu allocation%s (yp_max_leak allows "
-                        "some)",
-                        bytes, (unsigned long long)r->memory.leaked_blocks,
-                        r->memory.leaked_blocks > 1 ? "s" : "");
-    }
+    const struct ypi_memory *m = &r->memory;
+    if (r->has_memory)
+        judge_leak(r, YP_HOST, m->leaked_bytes, m->leaked_blocks);
+    if (r->has_memory && m->has_device)
+        judge_leak(r, YP_DEVICE, m->device.allocated, m->device.allocations - m->device.frees);
 }
 
 /* Whether a budget is on a counter that is not there: the case has then not shown what it promised,
@@ -225,7 +235,7 @@ static bool absent(struct ypi_result *r)
         ypi_budget_text(text, r->verdicts[i].budget, "");
         free(r->reason);
         const char *why = r->verdicts[i].budget->kind == YP_BUDGET_MIN_SHARE
-                              ? "ceilings are probed on the CPU only"
+                              ? "no ceiling of it could be probed on the device"
                               : ypi_counters_absent();
         r->reason = ypi_format("budget %s cannot be judged: %s%s", text,
                                why[0] != '\0' ? why : "Callgrind does not count it",

@@ -1,6 +1,7 @@
 /* A test program's main: options, collection, selection, run. */
 #include "callgrind.h"
 #include "collect.h"
+#include "device.h"
 #include "environment.h"
 #include "list.h"
 #include "plan.h"
@@ -97,6 +98,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
         snprintf(program, sizeof program, "?");
     ypi_environment_read(&environment, o->root);
+    ypi_device_facts(&environment);
 
     int option_count = 0;
     char **options = ypi_options_reproduce(o, &option_count);

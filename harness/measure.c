@@ -5,7 +5,9 @@
 #include "process.h"
 #include "text.h"
 
+#include "backend.h"
 #include "ceiling.h"
+#include "device.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,6 +26,8 @@ enum {
 #define DEFAULT_PRECISION 0.01
 /* A sample this long keeps the clock's resolution and its reading (some 50 ns) below 0.1 %. */
 #define SAMPLE_SECONDS 50e-6
+/* Events of a device tick every half microsecond. */
+#define DEVICE_SAMPLE_SECONDS 500e-6
 #define WARMUP_SECONDS 0.05
 /* What takes longer does not notice what a probe left in the caches. */
 #define SETTLE_SECONDS 0.01
@@ -57,11 +61,13 @@ static void check_amounts(struct yp_case *t, const struct yp_measure_options *o)
 
 static void check_work(struct yp_case *t, const struct yp_measure_options *o)
 {
-    if (o->arithmetic != YP_NO_CEILING && (o->arithmetic < YP_FP64 || o->arithmetic >= YP_CEILINGS))
+    if (o->arithmetic != YP_NO_CEILING &&
+        (o->arithmetic < YP_NO_CEILING || o->arithmetic >= YP_CEILINGS ||
+         ypi_is_traffic(o->arithmetic)))
         refuse(t, o->name, ".arithmetic", o->arithmetic,
-               "YP_FP64, YP_FP32, YP_BF16, YP_INT8 or YP_INT32");
-    if (o->traffic != YP_NO_CEILING && (o->traffic < YP_READ || o->traffic > YP_FILL))
-        refuse(t, o->name, ".traffic", o->traffic, "YP_READ, YP_COPY or YP_FILL");
+               "YP_FP64, YP_FP32, YP_BF16, YP_INT8, YP_INT32 or an accelerator's");
+    if (o->traffic != YP_NO_CEILING && !ypi_is_traffic(o->traffic))
+        refuse(t, o->name, ".traffic", o->traffic, "YP_READ, YP_COPY, YP_FILL or an accelerator's");
     if (o->threads < 0)
         refuse(t, o->name, ".threads", o->threads, "0 (as many as the case may use) or more");
 }
@@ -132,13 +138,20 @@ static void describe(struct yp_measurement *m)
     told->threads = o->threads;
     told->cold = o->cold;
     told->bound = -1;
+    told->on_device = (struct ypi_on_device){.clock = NAN,
+                                             .clock_least = NAN,
+                                             .clock_most = NAN,
+                                             .temperature = NAN,
+                                             .power = NAN,
+                                             .utilisation = NAN,
+                                             .used = NAN};
     told->growth_accounted = told->growth_resident = NAN;
 }
 
 /* The framework's own memory that is resident beside the case's. */
 static size_t own_bytes(const struct yp_measurement *m)
 {
-    return 2 * m->room * sizeof(double) + (m->options.cold ? ypi_cache_flush_bytes() : 0) +
+    return 2 * m->room * sizeof(double) + (m->scratch != NULL ? ypi_cache_flush_bytes() : 0) +
            (m->roofline != NULL ? ypi_roofline_bytes(m->roofline) : 0);
 }
 
@@ -178,6 +191,8 @@ static struct yp_measurement *open_measurement(struct yp_case *t,
     m->batch = 1;
     m->phase = -1;
     m->judged = wire->speed_judged;
+    if (m->device->backend->kind == YP_DEVICE)
+        m->accelerated = ypi_accelerated_open(m->device, options->name);
     describe(m);
     make_room(m, FIRST_ROOM);
     *ypi_child_measurement(t) = m;
@@ -190,11 +205,10 @@ struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_op
     if (ypi_callgrind_running())
         return m;
     m->each = share_is_asked(t, m->told.name);
-    if (!ypi_on_accelerator(t)) /* whose ceilings are others */
-        m->roofline = ypi_roofline_open(&m->options, &m->told, m->each);
+    m->roofline = ypi_roofline_open(m->device, &m->options, &m->told, m->each);
     m->counters = ypi_counters_open();
     m->growth = ypi_growth_open();
-    if (m->options.cold)
+    if (m->options.cold && m->accelerated == NULL)
         m->scratch = ypi_calloc(1, ypi_cache_flush_bytes());
     ypi_child_own_memory(t, own_bytes(m));
     return m;
@@ -261,6 +275,7 @@ static void close_parts(struct yp_measurement *m)
             ypi_roofline_probe(m->roofline, told);
         ypi_roofline_close(m->roofline, told);
     }
+    ypi_accelerated_close(m);
     if (m->growth != NULL)
         ypi_growth_close(m->growth, told);
     ypi_counters_close(m->counters);
@@ -278,7 +293,7 @@ static bool finish(struct yp_measurement *m, enum ypi_stop stop)
     ypi_child_own_memory(m->t, own_bytes(m));
     close_parts(m);
     for (int i = 0; i < told->phase_count; i++)
-        told->phases[i].seconds /= told->count > 0 ? (double)told->count : 1;
+        told->phases[i].seconds /= told->count > 0 ? (double)(told->count + told->slowed_count) : 1;
     ypi_child_send_measured(m->t, told);
     *ypi_child_measurement(m->t) = NULL;
     yp_event_destroy(m->begin);
@@ -306,6 +321,8 @@ static void prepare(struct yp_measurement *m)
         m->options.reset(m->options.arg);
     if (m->scratch != NULL)
         ypi_cache_flush(m->scratch);
+    if (m->options.cold && m->accelerated != NULL)
+        (void)m->device->backend->flush(m->stream);
 }
 
 static bool start_batch(struct yp_measurement *m)
@@ -323,7 +340,14 @@ static bool start_batch(struct yp_measurement *m)
         m->counting = true;
     }
     m->cpu = ypi_processor_seconds();
+    if (m->state == YPI_MEASURE_CAPTURING) {
+        ypi_accelerated_capture_begin(m);
+        return true;
+    }
+    ypi_accelerated_begin(m);
     yp_event_record(m->begin, m->stream);
+    if (ypi_accelerated_replays(m))
+        ypi_accelerated_replay(m);
     if (m->state == YPI_MEASURE_COUNTING)
         ypi_callgrind_start();
     return true;
@@ -338,6 +362,7 @@ static double end_batch(struct yp_measurement *m)
         seconds = ypi_arrivals_latency(m->arrivals);
     } else {
         yp_event_record(m->end, m->stream);
+        ypi_accelerated_end(m);
         seconds = yp_event_seconds(m->begin, m->end);
     }
     m->cpu = ypi_processor_seconds() - m->cpu;
@@ -346,6 +371,10 @@ static double end_batch(struct yp_measurement *m)
 
 static bool begin_sampling(struct yp_measurement *m, double batch_seconds)
 {
+    if (ypi_accelerated_wants_graph(m)) {
+        m->state = YPI_MEASURE_CAPTURING;
+        return start_batch(m);
+    }
     /* The pool that the work uses is there by now. */
     ypi_bind_self(ypi_child_wire(m->t)->bind);
     ypi_bind_threads(ypi_child_wire(m->t)->bind);
@@ -371,7 +400,8 @@ static bool warm(struct yp_measurement *m, double seconds)
     m->warm_seconds = fmax(m->warm_seconds + seconds, ypi_now() - m->started);
     bool serve = m->told.kind == YPI_MEASURED_SERVE;
     bool fixed = o->warmup != 0 || o->samples > 0;
-    if (!serve && !alone(m) && seconds < SAMPLE_SECONDS && m->batch < MAX_BATCH) {
+    double least = m->accelerated != NULL ? DEVICE_SAMPLE_SECONDS : SAMPLE_SECONDS;
+    if (!serve && !alone(m) && seconds < least && m->batch < MAX_BATCH) {
         m->batch *= 2;
         return start_batch(m);
     }
@@ -400,7 +430,7 @@ static bool sample(struct yp_measurement *m, double seconds)
 {
     enum ypi_stop why = YPI_STOP_TIME;
     keep_sample(m, seconds);
-    if (m->arrivals != NULL)
+    if (m->arrivals != NULL || ypi_accelerated_slowed(m))
         return start_batch(m);
     bool due = m->roofline != NULL && ypi_roofline_due(m->roofline, ypi_now() - m->stretch);
     if (due) {
@@ -428,6 +458,14 @@ static bool count(struct yp_measurement *m, double instructions)
     return m->counted_iterations > COUNTED_ITERATIONS ? finish(m, YPI_STOP_FIXED) : start_batch(m);
 }
 
+/* The batch was launched into a graph, and has not run. */
+static bool captured(struct yp_measurement *m)
+{
+    ypi_phase_check(m);
+    ypi_accelerated_capture_end(m);
+    return m->whole ? begin_sampling(m, 0) : finish(m, YPI_STOP_BREAK);
+}
+
 bool ypi_measure_next(struct yp_measurement *m)
 {
     if (m->state == YPI_MEASURE_STARTING) {
@@ -436,11 +474,15 @@ bool ypi_measure_next(struct yp_measurement *m)
         return m->state == YPI_MEASURE_WARMING && m->options.warmup == -1 ? begin_sampling(m, 0)
                                                                           : start_batch(m);
     }
+    if (m->state == YPI_MEASURE_CAPTURING)
+        return captured(m);
     double instructions = m->state == YPI_MEASURE_COUNTING ? ypi_callgrind_stop() : NAN;
     double seconds = end_batch(m);
     ypi_phase_check(m);
     if (!m->whole)
         return finish(m, YPI_STOP_BREAK);
+    if (!ypi_accelerated_counts(m, seconds))
+        return start_batch(m);
     switch (m->state) {
     case YPI_MEASURE_WARMING:
         return warm(m, seconds);
@@ -456,7 +498,7 @@ bool ypi_measure_next(struct yp_measurement *m)
 
 uint64_t ypi_measure_batch(struct yp_measurement *m)
 {
-    return m->batch;
+    return ypi_accelerated_replays(m) && m->state != YPI_MEASURE_CAPTURING ? 0 : m->batch;
 }
 
 /* A break leaves some of the batch. */
@@ -469,5 +511,7 @@ uint64_t ypi_measure_sampled(struct yp_measurement *m, uint64_t left)
 size_t yp_rotations(size_t bytes)
 {
     size_t flush = ypi_cache_flush_bytes(); /* twice the largest cache at least */
+    size_t device = 2 * ypi_device_cache_bytes();
+    flush = device > flush ? device : flush;
     return bytes > 0 ? flush / bytes + 2 : 2;
 }

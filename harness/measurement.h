@@ -12,12 +12,14 @@
 enum ypi_measure_state {
     YPI_MEASURE_STARTING,
     YPI_MEASURE_WARMING,
-    YPI_MEASURE_SETTLING, /* one batch whose time is not kept, after a probe */
+    YPI_MEASURE_CAPTURING, /* one batch that becomes a graph */
+    YPI_MEASURE_SETTLING,  /* one batch whose time is not kept, after a probe */
     YPI_MEASURE_SAMPLING,
     YPI_MEASURE_COUNTING, /* instructions, under Callgrind */
 };
 
 struct ypi_roofline;
+struct ypi_accelerated;
 struct ypi_growth;
 struct ypi_arrivals;
 
@@ -46,9 +48,10 @@ struct yp_measurement {
     } stopping;
     double phase_seconds[YPI_PHASES_MAX]; /* of the current batch */
     double phase_begun;
-    int phase;                     /* being timed, -1: none */
-    void *scratch;                 /* for emptying the caches */
-    struct ypi_roofline *roofline; /* NULL: no work is declared */
+    int phase;                           /* being timed, -1: none */
+    void *scratch;                       /* for emptying the caches */
+    struct ypi_roofline *roofline;       /* NULL: no work is declared */
+    struct ypi_accelerated *accelerated; /* NULL: on the CPU */
     struct ypi_growth *growth;
     struct ypi_arrivals *arrivals; /* of yp_serve */
     struct ypi_counters *counters;
@@ -72,7 +75,8 @@ void ypi_phase_check(struct yp_measurement *m);
 /* Gets probes for the declared work ready. `each`: for a share that is judged, between stretches of
  * samples; else before and after only. Without work, or where nothing can be probed, it does
  * nothing from then on. */
-struct ypi_roofline *ypi_roofline_open(const struct yp_measure_options *options,
+struct ypi_roofline *ypi_roofline_open(struct yp_device *device,
+                                       const struct yp_measure_options *options,
                                        struct ypi_measured *measured, bool each);
 
 /* Probes, unless no sample was taken since the last time. What the bound allows over the median of
@@ -85,6 +89,27 @@ size_t ypi_roofline_bytes(const struct ypi_roofline *r); /* of resident memory, 
 
 /* Tells the ceilings' medians and which bound is the nearer. */
 void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *measured);
+
+/* -- accelerated.c: what an accelerator's work needs beside its events ----------------------- */
+
+/* `name`: of the measurement, for whoever traces the process. */
+struct ypi_accelerated *ypi_accelerated_open(struct yp_device *device, const char *name);
+/* Before and after a batch, around its events. */
+void ypi_accelerated_begin(struct yp_measurement *m);
+void ypi_accelerated_end(struct yp_measurement *m);
+/* After the events were read: whether the batch counts. One that does not is to be taken again. */
+bool ypi_accelerated_counts(struct yp_measurement *m, double seconds);
+/* Whether a stretch of samples is to be taken again, for the device was slowed down in it. */
+bool ypi_accelerated_slowed(struct yp_measurement *m);
+/* Whether a batch is to become a graph first; then its begin and end, which leaves the body when it
+ * cannot be one. */
+bool ypi_accelerated_wants_graph(const struct yp_measurement *m);
+void ypi_accelerated_capture_begin(struct yp_measurement *m);
+void ypi_accelerated_capture_end(struct yp_measurement *m);
+/* Launches the graph in place of the body; false when there is none. */
+bool ypi_accelerated_replays(const struct yp_measurement *m);
+void ypi_accelerated_replay(struct yp_measurement *m);
+void ypi_accelerated_close(struct yp_measurement *m);
 
 /* -- stopping.c ---------------------------------------------------------------------------- */
 

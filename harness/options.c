@@ -38,6 +38,7 @@ enum key {
     KEY_ISA,
     KEY_FAIL_ALLOCATION,
     KEY_MEMORY_LIMIT,
+    KEY_DEVICE_MEMORY_LIMIT,
     KEY_OUTPUT_LIMIT,
     KEY_PROCESS_LIMIT,
     KEY_JOBS,
@@ -80,6 +81,8 @@ static const struct spec {
     {KEY_FAIL_ALLOCATION, 0, "--fail-allocation", "N|each",
      "refuse the Nth allocation, or each in turn"},
     {KEY_MEMORY_LIMIT, 0, "--memory-limit", "SIZE", "accounted memory a case may use: 64M, 2G"},
+    {KEY_DEVICE_MEMORY_LIMIT, 0, "--device-memory-limit", "SIZE",
+     "the same of an accelerator's: 4G is a card of 4 GB"},
     {KEY_OUTPUT_LIMIT, 0, "--output-limit", "SIZE", "how much a case may write (64M)"},
     {KEY_PROCESS_LIMIT, 0, "--process-limit", "N", "processes and threads a case may have (512)"},
     {KEY_JOBS, 'j', "--jobs", "N", "run cases that time nothing side by side (1)"},
@@ -326,6 +329,8 @@ static bool apply(const struct source *s, struct ypi_options *o, const struct sp
         return read_fail_allocation(s, o, value);
     case KEY_MEMORY_LIMIT:
         return read_size(s, option, value, &o->memory_limit);
+    case KEY_DEVICE_MEMORY_LIMIT:
+        return read_size(s, option, value, &o->device_memory_limit);
     case KEY_OUTPUT_LIMIT:
         return read_size(s, option, value, &o->output_limit);
     case KEY_PROCESS_LIMIT:
@@ -585,6 +590,9 @@ char **ypi_options_reproduce(const struct ypi_options *o, int *count)
         words[(*count)++] = ypi_format("--device=%s", o->device);
     if (o->memory_limit > 0)
         words[(*count)++] = ypi_format("--memory-limit=%llu", (unsigned long long)o->memory_limit);
+    if (o->device_memory_limit > 0)
+        words[(*count)++] =
+            ypi_format("--device-memory-limit=%llu", (unsigned long long)o->device_memory_limit);
     if (o->timeout > 0) {
         char seconds[32];
         ypi_print_double(seconds, o->timeout);

@@ -50,11 +50,12 @@ struct ypi_options {
     enum ypi_bind bind;
     char *cpus; /* processors to use: "0-3,8"; NULL: all */
     bool isa_given;
-    enum yp_isa isa;       /* the highest to use, if given */
-    uint64_t memory_limit; /* bytes of accounted memory a case; 0: none */
-    uint64_t output_limit; /* bytes a case may write */
-    int process_limit;     /* processes and threads a case may have at once */
-    int jobs;              /* cases that time nothing, side by side */
+    enum yp_isa isa;              /* the highest to use, if given */
+    uint64_t memory_limit;        /* bytes of accounted memory a case; 0: none */
+    uint64_t device_memory_limit; /* the same of the accelerator's memory */
+    uint64_t output_limit;        /* bytes a case may write */
+    int process_limit;            /* processes and threads a case may have at once */
+    int jobs;                     /* cases that time nothing, side by side */
     bool tap;
     int durations; /* slowest cases to list; -1: none, 0: all */
 

@@ -2,6 +2,8 @@
 #include "measurement.h"
 #include "process.h"
 
+#include "backend.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +36,8 @@ bool ypi_phase_begin(struct yp_case *t, const char *name)
     }
     m->phase = phase_of(m, name);
     yp_device_synchronize(m->device);
+    if (m->device->backend->range != NULL)
+        m->device->backend->range(name);
     m->phase_begun = ypi_now();
     return true;
 }
@@ -43,6 +47,8 @@ bool ypi_phase_end(struct yp_case *t)
     struct yp_measurement *m = *ypi_child_measurement(t);
     yp_device_synchronize(m->device);
     m->phase_seconds[m->phase] += ypi_now() - m->phase_begun;
+    if (m->device->backend->range != NULL)
+        m->device->backend->range(NULL);
     m->phase = -1;
     return false;
 }

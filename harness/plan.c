@@ -236,6 +236,7 @@ void ypi_plan_wire(struct ypi_item *item, const struct ypi_options *o)
     wire->seed = c->seed;
     wire->repeat = c->repeat;
     wire->memory_limit = o->memory_limit;
+    wire->device_memory_limit = o->device_memory_limit;
     wire->speed_judged = o->speed_judged;
     wire->instructions = o->instructions && ypi_callgrind_wanted(c);
     wire->fail_allocation = ypi_item_fails(item, o);

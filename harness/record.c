@@ -3,6 +3,8 @@
 #include "budget.h"
 #include "record_measured.h"
 #include "row.h"
+#include "series.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,6 +190,10 @@ static bool add_memory(struct ypi_history *h, const char *id, const char *kind,
     ypi_row_unsigned(&r, m->frees);
     ypi_row_unsigned(&r, m->refused);
     ypi_row_unsigned(&r, m->limit);
+    if (m->system > 0)
+        ypi_row_unsigned(&r, m->system);
+    else
+        ypi_row_null(&r);
     return ypi_row_store(&r);
 }
 
@@ -228,7 +234,9 @@ static bool add_main_row(struct ypi_history *h, const char *id, const char *run_
     ypi_row_unsigned(&r, result->fail_allocation);
     ypi_row_text(&r, result->note);
     bool ok = ypi_row_store(&r);
-    return ok && (!result->has_memory || add_memory(h, id, "host", &result->memory.host));
+    const struct ypi_memory *m = &result->memory;
+    ok = ok && (!result->has_memory || add_memory(h, id, "host", &m->host));
+    return ok && (!result->has_memory || !m->has_device || add_memory(h, id, "device", &m->device));
 }
 
 static bool add_failures(struct ypi_history *h, const char *id, const struct ypi_result *result)
@@ -323,6 +331,34 @@ static bool add_verdicts(struct ypi_history *h, const char *id, const struct ypi
     return ok;
 }
 
+/* Columns one behind the other; a row refers to them until it is stored. The caller frees them. */
+static double *columns_of(const struct ypi_result *result)
+{
+    size_t count = result->series_count;
+    double *columns = ypi_calloc(YPI_SERIES_COLUMNS * count + 1, sizeof *columns);
+    for (size_t c = 0; c < YPI_SERIES_COLUMNS; c++)
+        for (size_t i = 0; i < count; i++)
+            columns[c * count + i] = result->series[i * YPI_SERIES_COLUMNS + c];
+    return columns;
+}
+
+static bool add_series(struct ypi_history *h, const char *id, const struct ypi_result *result)
+{
+    bool ok = true;
+    size_t count = result->series_count;
+    double *columns = columns_of(result);
+    for (int c = YPI_SERIES_AT + 1; ok && count > 0 && c < YPI_SERIES_COLUMNS; c++) {
+        struct ypi_row r = ypi_row(&h->statements, YPI_ADD_SERIES);
+        ypi_row_text(&r, id);
+        ypi_row_text(&r, ypi_series_name((enum ypi_series_column)c));
+        ypi_row_doubles(&r, columns, count);
+        ypi_row_doubles(&r, columns + (size_t)c * count, count);
+        ok = ypi_row_store(&r);
+    }
+    free(columns);
+    return ok;
+}
+
 static bool add_result(struct ypi_history *h, const char *run_id, const struct ypi_result *result)
 {
     char id[sizeof result->id];
@@ -335,7 +371,7 @@ static bool add_result(struct ypi_history *h, const char *run_id, const struct y
     for (int i = 0; ok && i < result->measured_count; i++)
         ok = ypi_record_measured(&h->statements, id, i, &result->measured[i]);
     return ok && add_values(h, id, result) && add_gradients(h, id, result) &&
-           add_verdicts(h, id, result);
+           add_verdicts(h, id, result) && add_series(h, id, result);
 }
 
 enum yp_status ypi_history_add(struct ypi_history *h, const char *run_id,

@@ -116,6 +116,7 @@ static bool add_samples(const struct place *at, const struct ypi_measured *m)
     ypi_row_doubles(&r, m->samples, m->count);
     put_array(&r, m->cpu, m->count);
     put_array(&r, m->shares, m->share_count);
+    put_array(&r, m->slowed, m->slowed_count);
     return ypi_row_store(&r);
 }
 
@@ -168,6 +169,34 @@ static bool add_noise(const struct place *at, const struct ypi_measured *m)
     return ok;
 }
 
+/* What the accelerator told stands beside what the kernel did. */
+static bool add_on_device(const struct place *at, const struct ypi_measured *m)
+{
+    const struct ypi_on_device *d = &m->on_device;
+    const struct {
+        const char *name;
+        double value;
+    } rows[] = {{"gpu held", d->held},
+                {"gpu graph", d->replayed},
+                {"gpu clock", d->clock},
+                {"gpu clock least", d->clock_least},
+                {"gpu clock most", d->clock_most},
+                {"gpu temperature", d->temperature},
+                {"gpu power", d->power},
+                {"gpu utilisation", d->utilisation},
+                {"gpu memory used", d->used},
+                {"gpu throttled", (double)d->throttled},
+                {"gpu samples set aside", (double)m->slowed_count}};
+    bool ok = true;
+    for (size_t i = 0; ok && d->there && i < sizeof rows / sizeof *rows; i++) {
+        struct ypi_row r = row_at(at, YPI_ADD_NOISE);
+        ypi_row_text(&r, rows[i].name);
+        ypi_row_real(&r, rows[i].value);
+        ok = ypi_row_store(&r);
+    }
+    return ok;
+}
+
 static bool add_counters(const struct place *at, const struct ypi_measured *m)
 {
     bool ok = true;
@@ -189,5 +218,5 @@ bool ypi_record_measured(const struct ypi_statements *all, const char *result_id
 {
     const struct place at = {all, result_id, position};
     return add_measurement(&at, m) && add_samples(&at, m) && add_phases(&at, m) &&
-           add_bounds(&at, m) && add_noise(&at, m) && add_counters(&at, m);
+           add_bounds(&at, m) && add_noise(&at, m) && add_on_device(&at, m) && add_counters(&at, m);
 }

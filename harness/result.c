@@ -32,6 +32,7 @@ const char *ypi_cause_name(enum ypi_cause cause)
                                                   "processes left",
                                                   "too many processes",
                                                   "descriptors closed",
+                                                  "device",
                                                   "passed in spite of xfail",
                                                   "interrupted"};
     return cause < YPI_CAUSES ? names[cause] : "?";
@@ -99,7 +100,8 @@ void ypi_measured_clear(struct ypi_measured *m)
     free(m->samples);
     free(m->cpu);
     free(m->shares);
-    m->samples = m->cpu = m->shares = NULL;
+    free(m->slowed);
+    m->samples = m->cpu = m->shares = m->slowed = NULL;
 }
 
 void ypi_result_clear(struct ypi_result *r)
@@ -117,6 +119,7 @@ void ypi_result_clear(struct ypi_result *r)
     free(r->values);
     free(r->gradients);
     free(r->verdicts);
+    free(r->series);
     free(r->tail);
     *r = (struct ypi_result){0};
 }

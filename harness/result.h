@@ -37,6 +37,7 @@ enum ypi_cause {
     YPI_CAUSE_ORPHANS,     /* left processes running */
     YPI_CAUSE_FORKS,       /* too many processes */
     YPI_CAUSE_DESCRIPTORS, /* closed descriptors that were not its own */
+    YPI_CAUSE_DEVICE,      /* the accelerator or its driver failed */
     YPI_CAUSE_XPASS,       /* strict xfail that passed */
     YPI_CAUSE_INTERRUPTED,
     YPI_CAUSES
@@ -103,6 +104,17 @@ struct ypi_noise {
     int processors;                    /* that it may use */
 };
 
+/* What the accelerator told of itself while it was measured; NaN: it did not. */
+struct ypi_on_device {
+    bool there;                             /* measured on one */
+    bool replayed;                          /* from a graph */
+    bool held;                              /* work was launched before it ran */
+    double clock, clock_least, clock_most;  /* Hz: mean and least seen, the most it may have */
+    double temperature, power, utilisation; /* most, in degrees Celsius; mean, W; mean, 0 to 1 */
+    double used;                            /* bytes of its memory by all processes, most */
+    uint64_t throttled;                     /* NVML's reasons, all that were seen */
+};
+
 enum ypi_counter_source {
     YPI_NOT_COUNTED = 0,
     YPI_COUNTED_KERNEL,
@@ -131,12 +143,16 @@ struct ypi_measured {
     struct ypi_ceiling bounds[YPI_BOUNDS]; /* by YPI_BOUND_ARITHMETIC and YPI_BOUND_TRAFFIC */
     int bound; /* which of them is the nearer; -1: no work declared, or not probed */
     struct ypi_noise noise;
+    struct ypi_on_device on_device;
     struct ypi_count counts[YP_COUNTERS];
     /* Over the samples, bytes an iteration; NaN with fewer than 3. */
     double growth_accounted, growth_resident;
     size_t count;
     double *samples; /* owned; seconds an iteration, in the order taken */
     double *cpu;     /* owned; `count` of them: processor seconds an iteration; NULL: none */
+    /* Samples that were taken while the device was slowed down, and were taken again; owned. */
+    size_t slowed_count;
+    double *slowed;
     size_t share_count;
     double *shares;               /* owned; of the bound, one for each stretch between two probes */
     struct ypi_estimate estimate; /* of samples */
@@ -181,8 +197,10 @@ struct ypi_verdict {
 };
 
 struct ypi_memory {
-    struct yp_memory host; /* as it was at the end of the case */
-    uint64_t leaked_bytes, leaked_blocks;
+    struct yp_memory host;   /* as it was at the end of the case */
+    struct yp_memory device; /* the accelerator's, if the case ran on one */
+    bool has_device;
+    uint64_t leaked_bytes, leaked_blocks;    /* of the host's */
     uint64_t resident_before, resident_peak; /* bytes; peak since just before setup */
 };
 
@@ -215,9 +233,17 @@ struct ypi_result {
     int gradient_count;
     struct ypi_verdict *verdicts; /* one a budget, in declared order */
     int verdict_count;
+    double *series; /* owned: rows of what the accelerator did over time, see series.h */
+    size_t series_count;
     char *tail; /* owned: the end of what the case wrote; "" when nothing */
     uint64_t output_bytes;
 };
+
+/* Requests for memory that were granted, of the host and the device. */
+static inline uint64_t ypi_allocations(const struct ypi_memory *m)
+{
+    return m->host.allocations + (m->has_device ? m->device.allocations : 0);
+}
 
 /* Adds a failure; the message is formatted. `file` NULL: no place in the source. */
 void ypi_result_fail(struct ypi_result *r, enum ypi_cause cause, const char *file, int line,

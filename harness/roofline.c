@@ -11,9 +11,11 @@
 #include "task.h"
 #include "text.h"
 
+#include "backend.h"
 #include "ceiling.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -30,13 +32,15 @@ enum { PROBE_RUNS = 4 };
 #define QUIET_LOOK_NS 200000
 
 struct bound {
-    struct ypi_probe *probe; /* NULL: no such work, or it cannot be probed */
-    double *rates;           /* of all probes */
+    struct ypi_probe *probe;               /* both NULL: no such work, or it cannot be probed */
+    struct ypi_device_probe *device_probe; /* of an accelerator's */
+    double *rates;                         /* of all probes */
     size_t count, room;
     bool far;
 };
 
 struct ypi_roofline {
+    struct yp_device *device;
     struct bound bounds[YPI_BOUNDS];
     bool each;
     bool probed;   /* once at least */
@@ -47,6 +51,20 @@ struct ypi_roofline {
 static bool is_traffic(enum yp_ceiling ceiling)
 {
     return ceiling == YP_READ || ceiling == YP_COPY || ceiling == YP_FILL;
+}
+
+static struct bound open_device_bound(struct yp_device *device, struct ypi_ceiling *measured,
+                                      enum yp_ceiling ceiling, double footprint, double work)
+{
+    struct bound b = {0};
+    *measured = (struct ypi_ceiling){
+        .ceiling = ceiling, .rate = NAN, .low = NAN, .high = NAN, .work = work};
+    if (work > 0 && device->backend->probe_open != NULL)
+        b.device_probe = device->backend->probe_open(device, ceiling, footprint);
+    if (b.device_probe != NULL)
+        snprintf(measured->level, sizeof measured->level, "%s",
+                 device->backend->probe_level(b.device_probe));
+    return b;
 }
 
 static struct bound open_bound(struct ypi_ceiling *measured, enum yp_ceiling ceiling,
@@ -68,11 +86,21 @@ static struct bound open_bound(struct ypi_ceiling *measured, enum yp_ceiling cei
     return b;
 }
 
-struct ypi_roofline *ypi_roofline_open(const struct yp_measure_options *options,
+struct ypi_roofline *ypi_roofline_open(struct yp_device *device,
+                                       const struct yp_measure_options *options,
                                        struct ypi_measured *measured, bool each)
 {
     struct ypi_roofline *r = ypi_calloc(1, sizeof *r);
     r->each = each;
+    r->device = device;
+    if (device->backend->kind == YP_DEVICE) {
+        for (int i = 0; i < YPI_BOUNDS; i++)
+            r->bounds[i] = open_device_bound(
+                device, &measured->bounds[i],
+                i == YPI_BOUND_ARITHMETIC ? options->arithmetic : options->traffic,
+                options->footprint, i == YPI_BOUND_ARITHMETIC ? options->flops : options->bytes);
+        return r;
+    }
     r->bounds[YPI_BOUND_ARITHMETIC] = open_bound(&measured->bounds[YPI_BOUND_ARITHMETIC],
                                                  options->arithmetic, options, options->flops);
     r->bounds[YPI_BOUND_TRAFFIC] =
@@ -142,27 +170,40 @@ static void leave_the_farther_alone(struct ypi_roofline *r, const struct ypi_mea
     b[1].far = second * FARTHER < first;
 }
 
-static double probe(struct ypi_probe *of)
+static bool has_probe(const struct bound *b)
+{
+    return b->probe != NULL || b->device_probe != NULL;
+}
+
+static double probe(const struct ypi_roofline *r, const struct bound *b)
 {
     double best = 0;
     for (int i = 0; i < PROBE_RUNS; i++)
-        best = fmax(best, ypi_probe_run(of, PROBE_SECONDS));
+        best = fmax(best, b->probe != NULL
+                              ? ypi_probe_run(b->probe, PROBE_SECONDS)
+                              : r->device->backend->probe_run(b->device_probe, PROBE_SECONDS));
     return best;
 }
 
 void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *measured)
 {
-    if (r->bounds[0].probe == NULL && r->bounds[1].probe == NULL)
+    if (!has_probe(&r->bounds[0]) && !has_probe(&r->bounds[1]))
         return;
     /* No samples since the last probe: another one would speak of none. */
     if (r->probed && measured->count == r->shared)
         return;
     r->probed = true;
-    wait_for_quiet();
+    if (measured->count < r->shared) /* some were set aside */
+        r->shared = measured->count;
+    if (r->device->backend->kind == YP_HOST)
+        wait_for_quiet();
+    else
+        (void)yp_device_synchronize(r->device);
     for (int i = 0; i < YPI_BOUNDS; i++) {
         struct bound *b = &r->bounds[i];
-        if (b->probe != NULL && !b->far)
-            append(&b->rates, &b->count, &b->room, probe(b->probe));
+        double rate = has_probe(b) && !b->far ? probe(r, b) : 0;
+        if (rate > 0) /* a device that has failed tells none */
+            append(&b->rates, &b->count, &b->room, rate);
     }
     if (measured->count > r->shared) {
         struct ypi_estimate stretch =
@@ -211,6 +252,8 @@ void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *measured)
             measured->bound = i;
         }
         ypi_probe_close(b->probe);
+        if (b->device_probe != NULL)
+            r->device->backend->probe_close(b->device_probe);
         free(b->rates);
     }
     free(r);

@@ -27,8 +27,8 @@ static const char *const sql[YPI_STATEMENTS] = {
         " output_bytes, attempt, fail_allocation, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?,"
         " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [YPI_ADD_MEMORY] = "INSERT INTO memory (result_id, memory, allocated, allocated_peak, reserved,"
-                       " reserved_peak, total, allocations, frees, refused, allowed)"
-                       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                       " reserved_peak, total, allocations, frees, refused, allowed, system)"
+                       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [YPI_ADD_FAILURE] = "INSERT INTO failure (result_id, position, cause, message, file, line)"
                         " VALUES (?, ?, ?, ?, ?, ?)",
     [YPI_ADD_MEASUREMENT] =
@@ -40,9 +40,8 @@ static const char *const sql[YPI_STATEMENTS] = {
         " share_coverage, stretches) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
         " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
         " ?, ?, ?)",
-    [YPI_ADD_SAMPLES] =
-        "INSERT INTO samples (result_id, position, seconds, cpu, shares) VALUES (?, ?, ?,"
-        " ?, ?)",
+    [YPI_ADD_SAMPLES] = "INSERT INTO samples (result_id, position, seconds, cpu, shares, slowed)"
+                        " VALUES (?, ?, ?, ?, ?, ?)",
     [YPI_ADD_PHASE] = "INSERT INTO phase (result_id, position, phase, name, seconds)"
                       " VALUES (?, ?, ?, ?, ?)",
     [YPI_ADD_BOUND] =
@@ -59,6 +58,7 @@ static const char *const sql[YPI_STATEMENTS] = {
         "INSERT INTO gradient (result_id, position, name, precision, error, allowed,"
         " slope, expected, got, tensor, checked, resolution) VALUES (?, ?, ?, ?, ?, ?, ?,"
         " ?, ?, ?, ?, ?)",
+    [YPI_ADD_SERIES] = "INSERT INTO series (result_id, name, seconds, value) VALUES (?, ?, ?, ?)",
     [YPI_ADD_VERDICT] =
         "INSERT INTO verdict (result_id, position, kind, name, memory, allowed, met,"
         " measured, low, high, distance, detail, asked, confirmed) VALUES (?, ?, ?, ?, ?,"

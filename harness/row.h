@@ -30,6 +30,7 @@ enum ypi_statement {
     YPI_ADD_VALUE,
     YPI_ADD_GRADIENT,
     YPI_ADD_VERDICT,
+    YPI_ADD_SERIES,
     YPI_STATEMENTS
 };
 

@@ -192,7 +192,7 @@ static void finish_failing(struct ypi_item *item, struct ypi_result *r)
     const struct ypi_result *whole = &item->results[0];
     bool sound =
         whole->ended && !whole->skipped && (item->attempt > 0 || whole->failure_count == 0);
-    if (sound && (uint64_t)item->attempt < whole->memory.host.allocations && !now.stopped)
+    if (sound && (uint64_t)item->attempt < ypi_allocations(&whole->memory) && !now.stopped)
         again(item);
     else
         conclude(item);
@@ -237,7 +237,7 @@ static void conclude_early(struct ypi_item *item)
     struct ypi_result *r = &item->results[0];
     if (now.runner->o->fail_each)
         ypi_result_note(r, "stopped after %d of %llu allocations were refused", item->attempt - 1,
-                        (unsigned long long)r->memory.host.allocations);
+                        (unsigned long long)ypi_allocations(&r->memory));
     conclude(item);
 }
 

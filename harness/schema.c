@@ -206,10 +206,18 @@ static const char version_3_rest[] =
     " rate REAL, low REAL, high REAL,"
     " PRIMARY KEY (machine, name, level, threads, isa)) WITHOUT ROWID;";
 
+static const char version_4[] =
+    "ALTER TABLE samples ADD COLUMN slowed BLOB;"   /* set aside: the device was slowed down */
+    "ALTER TABLE memory ADD COLUMN system INTEGER;" /* of the process, as the driver counts it */
+    "CREATE TABLE series ("                         /* what an accelerator did beside a case */
+    " result_id TEXT NOT NULL REFERENCES result (id) ON DELETE CASCADE,"
+    " name TEXT NOT NULL, seconds BLOB NOT NULL, value BLOB NOT NULL,"
+    " PRIMARY KEY (result_id, name)) WITHOUT ROWID;";
+
 /* Element v takes version v to v + 1. A new file takes all of them, so that it is the same as an
  * upgraded one. */
 static const char *const steps[YPI_SCHEMA_VERSION][2] = {
-    {version_1}, {version_2}, {version_3_result, version_3_rest}};
+    {version_1}, {version_2}, {version_3_result, version_3_rest}, {version_4}};
 
 static enum yp_status refuse(sqlite3 *db, const char *path, const char *doing)
 {

@@ -16,7 +16,7 @@
 #include <sqlite3.h>
 #include <yieldpoint/device.h>
 
-#define YPI_SCHEMA_VERSION 3
+#define YPI_SCHEMA_VERSION 4
 #define YPI_APPLICATION_ID 0x59504849 /* "YPHI", in the header of the file */
 
 /* Opens for writing, creating the file (not its directory) or upgrading its tables where that is

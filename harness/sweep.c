@@ -45,7 +45,8 @@ void ypi_failed_allocation(struct ypi_result *whole, const struct ypi_result *r)
             what = r->failures[i].message;
             cause = r->failures[i].cause;
         }
-    if (!bad && r->memory.leaked_bytes > 0) {
+    uint64_t left = r->memory.leaked_bytes + r->memory.device.allocated;
+    if (!bad && left > 0) {
         bad = true;
         what = "it left accounted memory behind";
         cause = YPI_CAUSE_LEAK;

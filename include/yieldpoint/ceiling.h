@@ -25,6 +25,16 @@ enum yp_ceiling {
     YP_BF16,  /* products of bf16 summed in fp32: AMX or AVX-512 BF16, else the rate of fp32 */
     YP_INT8,  /* products of 8 bits summed in 32: AMX or AVX-512 VNNI, else by AVX2 or plain C */
     YP_INT32, /* additions and multiplications of 32 bits */
+    /* Of accelerators alone. There YP_BF16 and YP_INT8 are the matrix units' too. */
+    YP_TF32, /* products of fp32 rounded to 10 bits of mantissa, summed in fp32 */
+    YP_FP16, /* products of fp16 summed in fp32 */
+    YP_FP8,  /* products of e4m3 summed in fp32 */
+    /* Traffic between the host's memory and the device's, which is pinned or ordinary. */
+    YP_UPLOAD,
+    YP_DOWNLOAD,
+    YP_UPLOAD_PAGEABLE,
+    YP_DOWNLOAD_PAGEABLE,
+    YP_LAUNCH, /* kernels begun one after the other, each an operation */
     YP_CEILINGS
 };
 

@@ -34,6 +34,7 @@ enum yp_status {
     YP_OUT_OF_MEMORY, /* the machine, the device or --memory-limit has no more */
     YP_UNSUPPORTED,   /* this build or this device cannot do it */
     YP_IO,            /* a file or a database could not be read or written */
+    YP_DEVICE_FAULT,  /* the device or its driver failed; this process can use it no more */
 };
 
 /* What the last call on this thread that did not return YP_OK (or returned NULL) had to say:
@@ -62,6 +63,9 @@ struct yp_memory {
     uint64_t frees;       /* number of blocks given back */
     uint64_t refused;     /* number of requests that failed */
     uint64_t limit;       /* `allocated` may not exceed this; 0: no limit */
+    /* What the driver counts for this process on the device: its context, code and libraries beside
+     * what is reserved. 0: not known, or the CPU. */
+    uint64_t system;
 };
 
 /* The CPU of this process. Never NULL, never freed, safe to use from every thread. */
@@ -91,11 +95,18 @@ void yp_device_set_limit(struct yp_device *device, uint64_t bytes);
  * that one; 0 takes it back. What comes of a failed allocation is seen by failing each in turn. */
 void yp_device_fail_allocation(struct yp_device *device, uint64_t nth);
 
-/* The device's default stream. Owned by the device. */
+/* The device's default stream, the one whose work is measured. Owned by the device. */
 struct yp_stream *yp_device_stream(struct yp_device *device);
+
+/* What kernels are launched on: a cudaStream_t, of a device of CUDA; NULL for the CPU. */
+void *yp_stream_native(const struct yp_stream *stream);
 
 /* Waits until all work of all streams of the device is done. */
 enum yp_status yp_device_synchronize(struct yp_device *device);
+
+/* Copies `bytes` between memory of the host and of `device`, either way or within one of them, in
+ * the order of its default stream, and waits until it is done. */
+enum yp_status yp_device_copy(struct yp_device *device, void *to, const void *from, size_t bytes);
 
 /* Events mark a point in a stream's order. Owned by the caller; destroy takes NULL. */
 struct yp_event *yp_event_create(struct yp_device *device);

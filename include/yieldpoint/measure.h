@@ -35,7 +35,10 @@ struct yp_measure_options {
     double footprint YPI_OR_ZERO; /* bytes that all iterations touch again and again: the smallest
                                      cache that holds them is the level meant; 0: memory */
     int threads YPI_OR_ZERO;      /* that the work runs on; 0: as many as the case may use */
-    bool cold YPI_OR_ZERO; /* caches are emptied before every iteration, which is timed alone */
+    bool cold YPI_OR_ZERO;  /* caches are emptied before every iteration, which is timed alone */
+    bool graph YPI_OR_ZERO; /* an accelerator's launches are recorded once, as CUDA's graph, and the
+                               samples replay them; such work takes no memory and waits for
+                               nothing. Of no meaning on the CPU */
     /* Runs before every iteration, untimed; iterations are then timed one by one. */
     void (*reset)(void *arg) YPI_OR_ZERO;
     void *arg YPI_OR_ZERO; /* of reset */

@@ -129,7 +129,7 @@ Test(ceiling, traffic_touches_every_byte_in_every_pass)
 
 Test(ceiling, the_best_kernel_is_no_wider_than_allowed)
 {
-    for (int c = YP_READ; c < YP_CEILINGS; c++)
+    for (int c = YP_READ; c < (int)YPI_CPU_CEILINGS; c++)
         for (int isa = 0; isa <= (int)yp_isa(); isa++) {
             const struct ypi_kernel *k =
                 ypi_kernel_best((enum yp_ceiling)c, (enum yp_isa)isa, false);
@@ -150,6 +150,7 @@ Test(ceiling, names)
     cr_expect_str_eq(yp_ceiling_name(YP_NO_CEILING), "none");
     cr_expect_str_eq(yp_ceiling_name(YP_COPY), "copy");
     cr_expect_str_eq(yp_ceiling_name(YP_INT32), "int32");
+    cr_expect_str_eq(yp_ceiling_name(YP_LAUNCH), "launch");
     cr_expect_str_eq(yp_ceiling_name(YP_CEILINGS), "?");
 }
 
@@ -366,7 +367,7 @@ static const struct ypi_level tiny = {.name = "L1", .size = 8192, .total = 8192,
 
 Test(ceiling, every_probe_tells_a_rate)
 {
-    for (int c = YP_READ; c < YP_CEILINGS; c++)
+    for (int c = YP_READ; c < (int)YPI_CPU_CEILINGS; c++)
         for (int threads = 0; threads < 2; threads++) {
             struct ypi_probe *p = ypi_probe_open((enum yp_ceiling)c, &tiny, threads, yp_isa());
             cr_assert_not_null(p, "%s", yp_last_error());
@@ -403,7 +404,8 @@ static void expect_refused(int ceiling, const struct ypi_level *level, int threa
 Test(ceiling, wrong_arguments_are_refused)
 {
     expect_refused(YP_NO_CEILING, &tiny, 1, 0, "ceiling is 0");
-    expect_refused(YP_CEILINGS, &tiny, 1, 0, "ceiling is 9");
+    expect_refused(YP_CEILINGS, &tiny, 1, 0, "ceiling is 17");
+    expect_refused(YP_FP8, &tiny, 1, 0, "ceiling is fp8: processors have none");
     expect_refused(YP_COPY, NULL, 1, 0, "level is NULL");
     expect_refused(YP_FP32, NULL, -1, 0, "threads is -1");
     expect_refused(YP_FP32, NULL, 1, YP_ISAS, "isa is 4");

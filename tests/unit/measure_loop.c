@@ -5,6 +5,7 @@
  */
 #include <yieldpoint/measure.h>
 
+#include "backend.h"
 #include "callgrind.h"
 #include "case.h"
 #include "child.h"
@@ -31,14 +32,13 @@ static double clock_seconds;
 static struct ypi_measured told; /* with its samples; owned by the test */
 static int told_count;
 static char failure[512]; /* the last */
+static enum ypi_cause failed;
 static jmp_buf left;
 static struct yp_measurement *running;
 static int synchronized;
 
-struct yp_stream {
-    int unused;
-};
-struct yp_event {
+struct event {
+    struct yp_event base;
     double at;
 };
 
@@ -47,47 +47,68 @@ double ypi_now(void)
     return clock_seconds;
 }
 
-struct yp_device *yp_device(const struct yp_case *t)
+/* A device whose clock is the test's. */
+static struct yp_device fake;
+static uint64_t accounted;
+
+static void memory_of(const struct yp_device *of, struct yp_memory *out)
 {
-    (void)t;
-    return NULL;
+    (void)of;
+    *out = (struct yp_memory){.allocated = accounted};
 }
 
-struct yp_stream *yp_device_stream(struct yp_device *device)
+static struct yp_stream *stream_of(struct yp_device *of)
 {
-    (void)device;
     static struct yp_stream stream;
+    stream.device = of;
     return &stream;
 }
 
-enum yp_status yp_device_synchronize(struct yp_device *device)
+static enum yp_status synchronize(struct yp_device *of)
 {
-    (void)device;
+    (void)of;
     synchronized++;
     return YP_OK;
 }
 
-struct yp_event *yp_event_create(struct yp_device *device)
+static struct yp_event *event_create(struct yp_device *of)
 {
-    (void)device;
-    return calloc(1, sizeof(struct yp_event));
+    struct event *event = calloc(1, sizeof *event);
+    event->base.device = of;
+    return &event->base;
 }
 
-void yp_event_destroy(struct yp_event *event)
+static void event_destroy(struct yp_event *event)
 {
     free(event);
 }
 
-enum yp_status yp_event_record(struct yp_event *event, struct yp_stream *stream)
+static enum yp_status event_record(struct yp_event *event, struct yp_stream *stream)
 {
     cr_assert_not_null(stream);
-    event->at = clock_seconds;
+    ((struct event *)event)->at = clock_seconds;
     return YP_OK;
 }
 
-double yp_event_seconds(struct yp_event *begin, struct yp_event *end)
+static double event_seconds(struct yp_event *begin, struct yp_event *end)
 {
-    return end->at - begin->at;
+    return ((struct event *)end)->at - ((struct event *)begin)->at;
+}
+
+static struct ypi_backend backend = {.kind = YP_HOST,
+                                     .memory = memory_of,
+                                     .stream = stream_of,
+                                     .synchronize = synchronize,
+                                     .event_create = event_create,
+                                     .event_destroy = event_destroy,
+                                     .event_record = event_record,
+                                     .event_seconds = event_seconds};
+
+struct yp_device *yp_device(const struct yp_case *t)
+{
+    (void)t;
+    fake.backend = &backend;
+    return &fake;
 }
 
 void ypi_child_name(struct yp_case *t, const char *what, const char *name)
@@ -107,7 +128,7 @@ void ypi_child_fail(const struct yp_case *t, enum ypi_cause cause, const char *f
                     const char *format, ...)
 {
     (void)t, (void)file, (void)line;
-    cr_expect_eq(cause, YPI_CAUSE_USAGE);
+    failed = cause;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(failure, sizeof failure, format, arguments);
@@ -125,7 +146,11 @@ void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured 
     (void)t;
     free(told.samples);
     free(told.cpu);
+    free(told.slowed);
     told = *measured;
+    told.slowed = malloc((told.slowed_count + 1) * sizeof *told.slowed);
+    for (size_t i = 0; i < told.slowed_count; i++)
+        told.slowed[i] = measured->slowed[i];
     told.samples = malloc((told.count + 1) * sizeof *told.samples);
     told.cpu = malloc((told.count + 1) * sizeof *told.cpu);
     memcpy(told.samples, measured->samples, told.count * sizeof *told.samples);
@@ -160,17 +185,11 @@ double ypi_processor_seconds(void)
     return 2 * clock_seconds; /* two threads, both busy */
 }
 
-static uint64_t resident, accounted;
+static uint64_t resident;
 
 uint64_t ypi_self_resident(void)
 {
     return resident + own;
-}
-
-void yp_device_memory(const struct yp_device *device, struct yp_memory *out)
-{
-    (void)device;
-    *out = (struct yp_memory){.allocated = accounted};
 }
 
 static bool under_callgrind;
@@ -195,9 +214,11 @@ static int probes;
 static bool probe_each;
 static double share_told; /* of every stretch */
 
-struct ypi_roofline *ypi_roofline_open(const struct yp_measure_options *options,
+struct ypi_roofline *ypi_roofline_open(struct yp_device *device,
+                                       const struct yp_measure_options *options,
                                        struct ypi_measured *measured, bool each)
 {
+    (void)device;
     (void)measured;
     probes = 0;
     probe_each = each;
@@ -776,4 +797,187 @@ Test(measure, a_name_of_a_phase_has_its_length)
     memset(name, 'x', YPI_NAME_MAX);
     LEAVES(yp_measure (t, "fit"){yp_phase (t, name){}});
     cr_expect(strstr(failure, "64 characters") != NULL, "%s", failure);
+}
+
+/* -- on an accelerator ------------------------------------------------------------------------ */
+
+static int holds, releases, flushes, looks;
+static bool opens_early;       /* whoever launches waits for its work */
+static double others, broken;  /* seconds; NaN: the device has failed */
+static uint64_t throttled_for; /* how many looks find it slowed down */
+
+static enum yp_status hold(struct yp_stream *stream, double seconds)
+{
+    cr_expect(stream != NULL && seconds > 0);
+    cr_expect_eq(holds, releases, "never held twice");
+    holds++;
+    return YP_OK;
+}
+
+static bool release(struct yp_stream *stream)
+{
+    (void)stream;
+    releases++;
+    return !opens_early;
+}
+
+static double others_after(struct yp_event *end)
+{
+    cr_expect_not_null(end);
+    looks++;
+    return others;
+}
+
+static enum yp_status flush(struct yp_stream *stream)
+{
+    (void)stream;
+    clock_seconds += 1; /* no part of what is timed */
+    flushes++;
+    return YP_OK;
+}
+
+static bool condition(struct yp_device *of, struct ypi_condition *out)
+{
+    (void)of;
+    bool slow = throttled_for > 0;
+    throttled_for -= slow;
+    *out = (struct ypi_condition){.clock = slow ? 1.8e9 : 1.9e9,
+                                  .clock_most = 2e9,
+                                  .temperature = 50,
+                                  .power = 300,
+                                  .utilisation = 1,
+                                  .used = 7,
+                                  .throttled = slow ? 0x4 : 0x1};
+    return true;
+}
+
+static double seconds_or_broken(struct yp_event *begin, struct yp_event *end)
+{
+    return event_seconds(begin, end) + broken;
+}
+
+static void on_an_accelerator(void)
+{
+    backend.kind = YP_DEVICE;
+    backend.hold = hold;
+    backend.release = release;
+    backend.others_after = others_after;
+    backend.flush = flush;
+    backend.condition = condition;
+    backend.event_seconds = seconds_or_broken;
+}
+
+Test(measure, work_of_an_accelerator_is_held_until_it_is_launched, .init = on_an_accelerator)
+{
+    yp_measure (t, "fit", .max_samples = 20)
+        clock_seconds += 1e-3;
+    cr_expect(told.on_device.there && told.on_device.held);
+    cr_expect_eq(holds, releases);
+    cr_expect_eq((size_t)holds, told.warmup + told.count - 1, "all but the first: %d", holds);
+    cr_expect_eq(looks, 3);
+    cr_expect_eq(told.slowed_count, 0);
+    cr_expect_eq(told.on_device.throttled, 1);
+    cr_expect_float_eq(told.on_device.clock, 1.9e9, 1);
+    cr_expect_eq(told.on_device.clock_most, 2e9);
+    yp_measure (t, "short")
+        clock_seconds += 1e-6;
+    cr_expect_eq(told.batch, 512, "longer batches, for its clock is coarser: %d", (int)told.batch);
+}
+
+Test(measure, work_that_waits_for_itself_is_not_held, .init = on_an_accelerator)
+{
+    opens_early = true;
+    yp_measure (t, "fit")
+        clock_seconds += 1e-3;
+    cr_expect(told.on_device.there && !told.on_device.held);
+    cr_expect_eq(holds, 1, "tried once");
+    cr_expect_geq(told.count, 10);
+}
+
+Test(measure, a_batch_that_ran_early_is_taken_again, .init = on_an_accelerator)
+{
+    int iterations = 0;
+    yp_measure (t, "fit", .warmup = 2, .samples = 5) {
+        iterations++;
+        opens_early = iterations == 4;
+        clock_seconds += opens_early ? 9 : 1e-3;
+    }
+    cr_expect_eq(iterations, 8, "2 to warm up, 5 samples and one again: %d", iterations);
+    cr_expect_eq(told.count, 5);
+    expect_samples(1e-3);
+    cr_expect(told.on_device.held, "once may be the processor's fault");
+}
+
+Test(measure, work_on_another_stream_is_a_mistake, .init = on_an_accelerator)
+{
+    others = 0.5e-3;
+    if (setjmp(left) == 0) {
+        yp_measure (t, "fit")
+            clock_seconds += 1e-3;
+        cr_assert_fail("it went on");
+    }
+    cr_expect_eq(failed, YPI_CAUSE_USAGE);
+    cr_expect_eq(looks, 3, "never by one look alone");
+    cr_expect_not_null(strstr(failure, "goes on for 0.5 ms on another stream"), "%s", failure);
+}
+
+Test(measure, a_little_after_the_end_is_none, .init = on_an_accelerator)
+{
+    others = 90e-6;
+    yp_measure (t, "fit")
+        clock_seconds += 1e-3;
+    cr_expect_eq(told_count, 1);
+    others = 4e-3; /* of 100 ms */
+    yp_measure (t, "long", .max_seconds = 2)
+        clock_seconds += 0.1;
+    cr_expect_eq(told_count, 2);
+}
+
+Test(measure, a_device_that_fails_is_told_by_the_batch, .init = on_an_accelerator)
+{
+    if (setjmp(left) == 0) {
+        yp_measure (t, "fit") {
+            clock_seconds += 1e-3;
+            broken = clock_seconds > 0.02 ? (double)NAN : 0;
+            yp_set_error(YP_DEVICE_FAULT, "an illegal address");
+        }
+        cr_assert_fail("it went on");
+    }
+    cr_expect_eq(failed, YPI_CAUSE_DEVICE);
+    cr_expect_str_eq(failure, "yp_measure 'fit': an illegal address");
+}
+
+Test(measure, samples_of_a_slowed_device_are_set_aside_and_taken_again, .init = on_an_accelerator)
+{
+    int iterations = 0;
+    throttled_for = 2;
+    yp_measure (t, "fit", .warmup = 1, .samples = 50) {
+        iterations++;
+        clock_seconds += 1e-3;
+    }
+    cr_expect_eq(told.count, 50);
+    cr_expect(told.slowed_count > 0 && told.slowed_count < 100, "%zu", told.slowed_count);
+    cr_expect_eq((size_t)iterations, 1 + told.count + told.slowed_count);
+    cr_expect_eq(told.on_device.throttled, 0x5);
+    cr_expect_eq(told.on_device.clock_least, 1.8e9);
+    for (size_t i = 0; i < told.slowed_count; i++)
+        cr_expect_float_eq(told.slowed[i], 1e-3, 1e-9);
+}
+
+Test(measure, a_device_that_stays_slow_is_taken_as_it_is, .init = on_an_accelerator)
+{
+    throttled_for = UINT64_MAX;
+    yp_measure (t, "fit", .warmup = 1, .samples = 200)
+        clock_seconds += 1e-3;
+    cr_expect_eq(told.count, 200);
+    cr_expect(told.slowed_count >= 3 && told.slowed_count <= 66, "three stretches: %zu",
+              told.slowed_count);
+}
+
+Test(measure, a_device_s_caches_are_emptied_by_itself, .init = on_an_accelerator)
+{
+    yp_measure (t, "fit", .cold = true, .warmup = 1, .samples = 4)
+        clock_seconds += 1e-3;
+    cr_expect_eq(flushes, 5);
+    expect_samples(1e-3);
 }

@@ -157,9 +157,11 @@ Test(options, long_ones_with_both_forms_of_value)
 
 Test(options, the_rest_of_the_long_ones)
 {
-    struct ypi_options o = read_good("--collect-only|--memory-limit|2GiB|--output-limit=1.5K|"
-                                     "--process-limit=8|--jobs|4|--durations=0|--markers|"
-                                     "--version|--help|--exitfirst|--verbose|--speed|judge");
+    struct ypi_options o =
+        read_good("--collect-only|--memory-limit|2GiB|--device-memory-limit|4G|--output-limit=1.5K|"
+                  "--process-limit=8|--jobs|4|--durations=0|--markers|"
+                  "--version|--help|--exitfirst|--verbose|--speed|judge");
+    cr_expect_eq(o.device_memory_limit, UINT64_C(4) << 30);
     cr_expect(o.collect_only && o.memory_limit == UINT64_C(2) << 30 && o.output_limit == 1536);
     cr_expect(o.process_limit == 8 && o.jobs == 4 && o.durations == 0 && o.markers);
     cr_expect(o.version && o.help && o.max_failures == 1 && o.verbose == 1 && o.speed_judged);
@@ -289,6 +291,7 @@ Test(options, bad_values_are_marked)
         {"--durations=-1", "-1", "--durations is '-1': " COUNT(0)},
         {"--process-limit=7", "7", "--process-limit is '7': " COUNT(8)},
         {"--memory-limit=-1", "-1", "--memory-limit is '-1': " SIZE},
+        {"--device-memory-limit=0", "0", "--device-memory-limit is '0': " SIZE},
         {"--memory-limit=0", "0", "--memory-limit is '0': " SIZE},
         {"--memory-limit|64Q", "64Q", "--memory-limit is '64Q': " SIZE},
         {"--output-limit=9e99", "9e99", "--output-limit is '9e99': " SIZE},

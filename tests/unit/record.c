@@ -541,7 +541,7 @@ Test(record, creates_a_marked_file_with_a_log)
 {
     ypi_history_close(begun(RUN));
     expect("PRAGMA journal_mode", "wal");
-    expect("PRAGMA user_version", "3");
+    expect("PRAGMA user_version", "4");
     expect("PRAGMA application_id", "1498433609"); /* 0x59504849 */
 }
 
@@ -559,7 +559,7 @@ Test(record, upgrades_version_1)
     write_version_1();
     struct ypi_history *h = ypi_history_open(path);
     cr_assert_not_null(h, "%s", yp_last_error());
-    expect("PRAGMA user_version", "3");
+    expect("PRAGMA user_version", "4");
     expect("PRAGMA application_id", "1498433609");
     expect_sound();
     expect("SELECT group_concat(outcome || ' ' || output_bytes) FROM result", "failed 0,passed 0");
@@ -619,7 +619,7 @@ Test(record, upgrades_version_2)
     write_version_2();
     struct ypi_history *h = ypi_history_open(path);
     cr_assert_not_null(h, "%s", yp_last_error());
-    expect("PRAGMA user_version", "3");
+    expect("PRAGMA user_version", "4");
     expect_sound();
     expect_rows_of_version_2();
     struct yp_case c = case_of("stress/rx.c::fit[small-channels=10-cpu]", 1);
@@ -644,7 +644,7 @@ Test(record, upgrades_around_a_view)
     write_version_2();
     execute("CREATE VIEW failed AS SELECT id FROM result WHERE outcome = 'failed'");
     ypi_history_close(ypi_history_open(path));
-    expect("PRAGMA user_version", "3");
+    expect("PRAGMA user_version", "4");
     expect("SELECT count(*) FROM failed", "1");
 }
 
@@ -681,7 +681,7 @@ Test(record, the_whole_way_from_version_1_is_one_transaction)
     expect("SELECT count(*) FROM sqlite_master WHERE name IN ('phase', 'bound')", "0");
     execute("DROP TABLE ceiling");
     ypi_history_close(ypi_history_open(path));
-    expect("PRAGMA user_version", "3");
+    expect("PRAGMA user_version", "4");
     expect("SELECT count(*) FROM result", "2");
     expect_sound();
 }
@@ -712,10 +712,10 @@ Test(record, a_new_file_has_the_tables_of_an_upgraded_one)
 Test(record, refuses_a_newer_version)
 {
     ypi_history_close(begun(RUN));
-    execute("PRAGMA user_version = 4");
-    expect_refused(path, "schema version 4");
+    execute("PRAGMA user_version = 5");
+    expect_refused(path, "schema version 5");
     expect_refused(path, "newer Yieldpoint");
-    expect("PRAGMA user_version", "4");
+    expect("PRAGMA user_version", "5");
 }
 
 Test(record, refuses_other_files)

@@ -71,7 +71,7 @@ static struct ypi_roofline *open_with(double flops, double bytes, bool each)
         .flops = flops, .bytes = bytes, .arithmetic = YP_FP64, .traffic = YP_COPY, .threads = 1};
     measured = (struct ypi_measured){.samples = samples};
     memset(runs, 0, sizeof runs);
-    return ypi_roofline_open(&o, &measured, each);
+    return ypi_roofline_open(yp_device_cpu(), &o, &measured, each);
 }
 
 static void take(size_t count, double seconds)

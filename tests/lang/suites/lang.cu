@@ -80,11 +80,13 @@ YP_TEST(lang, triad, .devices = "cpu cuda", .timeout = 60)
             triad_on_host(n, x, y, z);
         first = z[0];
     } else {
-        cudaMemset(x, 0, 3 * n * sizeof *x);
+        cudaStream_t stream =
+            static_cast<cudaStream_t>(yp_stream_native(yp_device_stream(yp_device(t))));
+        cudaMemsetAsync(x, 0, 3 * n * sizeof *x, stream);
         yp_measure (t, "triad", .bytes = 12.0 * n, .samples = 3)
-            triad<<<n / 256, 256>>>(n, x, y, z);
-        yp_expect(t, cudaMemcpy(&first, z, sizeof first, cudaMemcpyDeviceToHost) == cudaSuccess,
-                  "%s", cudaGetErrorString(cudaGetLastError()));
+            triad<<<n / 256, 256, 0, stream>>>(n, x, y, z);
+        yp_expect(t, cudaGetLastError() == cudaSuccess, "the kernel could not be launched");
+        yp_ok(t, yp_device_copy(yp_device(t), &first, z, sizeof first));
         first += 5;
     }
     yp_expect(t, first == 5, "z[0] is %g", double(first));

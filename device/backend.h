@@ -1,0 +1,111 @@
+/* What stands behind a device: the accounting is the same for all (device.c), each backend brings
+ * memory, streams and events. A backend may live in a plugin, which is built with the same
+ * compiler and checked by YPI_BACKEND_ABI; nothing here is C++. */
+#ifndef YPI_BACKEND_H
+#define YPI_BACKEND_H
+
+#include <stdatomic.h>
+#include <yieldpoint/ceiling.h>
+#include <yieldpoint/device.h>
+
+/* One more with every change of this header. */
+#define YPI_BACKEND_ABI 3U
+
+struct ypi_backend;
+
+/* The beginning of every backend's own structure; begins as zeros but for `backend`. */
+struct yp_device {
+    const struct ypi_backend *backend;
+    _Atomic uint64_t allocated, allocated_peak;
+    _Atomic uint64_t total, allocations, frees, refused, limit;
+    _Atomic uint64_t requests, fail_request; /* the latter: which one to refuse, 0: none */
+};
+struct yp_stream {
+    struct yp_device *device;
+};
+struct yp_event {
+    struct yp_device *device;
+};
+
+struct ypi_graph;        /* work that was captured, each backend's own */
+struct ypi_device_probe; /* of a ceiling, each backend's own */
+
+/* What the device itself was doing over some time; NaN: not known. */
+struct ypi_condition {
+    double at;          /* monotonic seconds */
+    double clock;       /* Hz, of the multiprocessors */
+    double clock_most;  /* Hz, that it may reach */
+    double temperature; /* degrees Celsius */
+    double power;       /* W */
+    double utilisation; /* of the time that a kernel ran lately, 0 to 1 */
+    double used;        /* bytes of the device's memory, all processes together */
+    uint64_t throttled; /* reasons, as NVML's bits: those of YPI_SLOWED slow the work */
+};
+
+/* SW power cap, HW slowdown, SW thermal, HW thermal, HW power brake. */
+#define YPI_SLOWED UINT64_C(0xec)
+
+struct ypi_backend {
+    enum yp_memory_kind kind;
+    const char *(*name)(const struct yp_device *device);
+    /* Uninitialised memory, ready for every stream; NULL with yp_last_error() set. */
+    void *(*take)(struct yp_device *device, size_t bytes);
+    /* Takes a block back once no work uses it any more and returns how many bytes were asked for;
+     * aborts on one that is not its own. */
+    size_t (*give)(struct yp_device *device, void *block);
+    /* Fills `reserved`, `reserved_peak` and `system`. */
+    void (*memory)(const struct yp_device *device, struct yp_memory *out);
+    void (*reset_peak)(struct yp_device *device);
+    struct yp_stream *(*stream)(struct yp_device *device);
+    void *(*native_stream)(const struct yp_stream *stream);
+    enum yp_status (*synchronize)(struct yp_device *device);
+    enum yp_status (*copy)(struct yp_device *device, void *to, const void *from, size_t bytes);
+    struct yp_event *(*event_create)(struct yp_device *device);
+    void (*event_destroy)(struct yp_event *event);
+    enum yp_status (*event_record)(struct yp_event *event, struct yp_stream *stream);
+    double (*event_seconds)(struct yp_event *begin, struct yp_event *end);
+
+    /* The rest is for measuring, and is NULL for the CPU, where work is done when it is called. */
+
+    /* Work of the stream waits from here to release(), so that it is launched before it runs. It
+     * waits no longer than `seconds`. */
+    enum yp_status (*hold)(struct yp_stream *stream, double seconds);
+    /* Lets it run; false when it had run before that: whoever launched it waited for it. */
+    bool (*release)(struct yp_stream *stream);
+    /* What is launched on the stream between the two is not run but becomes a graph. */
+    enum yp_status (*capture_begin)(struct yp_stream *stream);
+    enum yp_status (*capture_end)(struct yp_stream *stream, struct ypi_graph **out);
+    enum yp_status (*replay)(struct ypi_graph *graph, struct yp_stream *stream);
+    void (*graph_destroy)(struct ypi_graph *graph);
+    /* Waits for `end`, then for the whole device: the seconds that other streams went on after it.
+     * NaN where that cannot be told. */
+    double (*others_after)(struct yp_event *end);
+    /* Out of the caches with everything; part of the stream's order. */
+    enum yp_status (*flush)(struct yp_stream *stream);
+    size_t (*cache_bytes)(const struct yp_device *device);
+    /* False where nothing can be told. */
+    bool (*condition)(struct yp_device *device, struct ypi_condition *out);
+
+    /* Where the device is on the bus, "0000:4e:00.0". */
+    const char *(*place)(const struct yp_device *device);
+    /* A range for whoever traces this process, until the matching range(NULL). */
+    void (*range)(const char *name);
+    /* Ceilings. `footprint` bytes that are touched again and again choose the cache, 0: memory.
+     * NULL with yp_last_error() set. */
+    struct ypi_device_probe *(*probe_open)(struct yp_device *device, enum yp_ceiling ceiling,
+                                           double footprint);
+    const char *(*probe_level)(const struct ypi_device_probe *probe); /* "L2", "memory" or "" */
+    double (*probe_run)(struct ypi_device_probe *probe, double seconds);
+    void (*probe_close)(struct ypi_device_probe *probe);
+    /* Leaves what work left behind: a fault of the device's that nobody asked about. */
+    enum yp_status (*close)(struct yp_device *device);
+};
+
+/* What the message of yp_last_error() came with. */
+enum yp_status ypi_last_status(void);
+
+/* Numbers the requests of all devices together, and refuses the `nth` from now on, whichever device
+ * it is made of; 0 takes it back. */
+void ypi_fail_any_allocation(uint64_t nth);
+
+#endif

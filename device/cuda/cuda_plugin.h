@@ -1,0 +1,32 @@
+/* The CUDA device's plugin: what it gives the program, and what its parts share. */
+#ifndef YPI_CUDA_PLUGIN_H
+#define YPI_CUDA_PLUGIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <yieldpoint/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define YPI_CUDA_PLUGIN "cuda"
+
+/* Receives facts about the device: "gpu.name" and its like. */
+typedef void ypi_cuda_fact(void *arg, const char *key, const char *value);
+
+struct ypi_cuda_plugin {
+    unsigned backend_abi; /* YPI_BACKEND_ABI */
+    /* Whether device 0 may be used, without a context on it. YP_UNSUPPORTED with the reason when
+     * there is none; YP_DEVICE_FAULT when it is there and does not work. */
+    enum yp_status (*look)(ypi_cuda_fact *tell, void *arg);
+    /* Makes a context on device 0, once a process. YP_OUT_OF_MEMORY when the device is full,
+     * YP_UNSUPPORTED when it is another's alone. */
+    enum yp_status (*open)(struct yp_device **out);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

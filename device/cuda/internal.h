@@ -1,0 +1,91 @@
+/* What the parts of the CUDA device share. */
+#ifndef YPI_CUDA_INTERNAL_H
+#define YPI_CUDA_INTERNAL_H
+
+#include "../backend.h"
+#include "cuda_plugin.h"
+
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+#include <yieldpoint/plugin.h>
+
+/* Of the program that loaded the plugin. */
+extern const struct yp_plugin_host *ypi_cuda_host;
+
+struct ypi_blocks; /* of memory.c */
+
+struct ypi_cuda_device {
+    struct yp_device base;
+    struct yp_stream stream;
+    cudaStream_t work;   /* the measured one */
+    cudaStream_t memory; /* where memory is taken and given, so that it waits for no work */
+    cudaMemPool_t pool;  /* NULL: the device has none, memory is taken one by one */
+    pthread_mutex_t lock;
+    struct ypi_blocks *blocks;
+    uint64_t reserved, reserved_peak; /* where there is no pool; under the lock */
+    uint64_t system;                  /* the driver's figure, as it was at `system_at` */
+    double system_at;
+    unsigned *gate; /* pinned: [0] open, [1] ran out of patience */
+    void *scratch;  /* for emptying the second-level cache; taken when it is first asked for */
+    size_t cache;   /* bytes of the second-level cache */
+    int multiprocessors;
+    char pci[32];
+    struct ypi_nvml *nvml; /* NULL: not there */
+};
+
+static inline struct ypi_cuda_device *ypi_cuda(const struct yp_device *device)
+{
+    return (struct ypi_cuda_device *)(uintptr_t)device;
+}
+
+double ypi_cuda_now(void); /* monotonic seconds */
+
+/* What a call comes to, with the host's message set: `what` names it. */
+enum yp_status ypi_cuda_status(cudaError_t error, const char *what);
+
+/* -- memory.c ------------------------------------------------------------------------------- */
+
+enum yp_status ypi_cuda_memory_open(struct ypi_cuda_device *d);
+void *ypi_cuda_take(struct yp_device *device, size_t bytes);
+size_t ypi_cuda_give(struct yp_device *device, void *block);
+void ypi_cuda_memory(const struct yp_device *device, struct yp_memory *out);
+void ypi_cuda_reset_peak(struct yp_device *device);
+
+/* -- stream.c ------------------------------------------------------------------------------- */
+
+enum yp_status ypi_cuda_stream_open(struct ypi_cuda_device *d);
+struct yp_stream *ypi_cuda_stream(struct yp_device *device);
+void *ypi_cuda_native_stream(const struct yp_stream *stream);
+enum yp_status ypi_cuda_synchronize(struct yp_device *device);
+enum yp_status ypi_cuda_copy(struct yp_device *device, void *to, const void *from, size_t bytes);
+struct yp_event *ypi_cuda_event_create(struct yp_device *device);
+void ypi_cuda_event_destroy(struct yp_event *event);
+enum yp_status ypi_cuda_event_record(struct yp_event *event, struct yp_stream *stream);
+double ypi_cuda_event_seconds(struct yp_event *begin, struct yp_event *end);
+enum yp_status ypi_cuda_hold(struct yp_stream *stream, double seconds);
+bool ypi_cuda_release(struct yp_stream *stream);
+enum yp_status ypi_cuda_capture_begin(struct yp_stream *stream);
+enum yp_status ypi_cuda_capture_end(struct yp_stream *stream, struct ypi_graph **out);
+enum yp_status ypi_cuda_replay(struct ypi_graph *graph, struct yp_stream *stream);
+void ypi_cuda_graph_destroy(struct ypi_graph *graph);
+double ypi_cuda_others_after(struct yp_event *end);
+enum yp_status ypi_cuda_flush(struct yp_stream *stream);
+size_t ypi_cuda_cache_bytes(const struct yp_device *device);
+
+/* -- probe.c: ceilings ---------------------------------------------------------------------- */
+
+struct ypi_device_probe *ypi_cuda_probe_open(struct yp_device *device, enum yp_ceiling ceiling,
+                                             double footprint);
+const char *ypi_cuda_probe_level(const struct ypi_device_probe *probe);
+double ypi_cuda_probe_run(struct ypi_device_probe *probe, double seconds);
+void ypi_cuda_probe_close(struct ypi_device_probe *probe);
+
+/* -- nvml.c --------------------------------------------------------------------------------- */
+
+struct ypi_nvml *ypi_nvml_open(const char *pci); /* NULL: no library, or it does not know it */
+bool ypi_nvml_condition(struct ypi_nvml *n, struct ypi_condition *out);
+uint64_t ypi_nvml_own_bytes(struct ypi_nvml *n); /* of this process; 0: not known */
+void ypi_nvml_facts(struct ypi_nvml *n, ypi_cuda_fact *tell, void *arg);
+bool ypi_cuda_condition(struct yp_device *device, struct ypi_condition *out);
+
+#endif

@@ -1,0 +1,231 @@
+/* The device's memory: a pool of CUDA's, which keeps what is given back. Allocated is what was
+ * asked for, reserved what the pool took from the driver, as PyTorch's caching allocator tells
+ * them. */
+#include "internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* How old the driver's figure may be, in seconds: asking for it takes a while. */
+#define SYSTEM_AGE 0.1
+
+/* Open addressing; a block that was given back leaves its address, so that others behind it are
+ * still found and freeing it twice is seen. */
+struct ypi_blocks {
+    struct block {
+        void *address;
+        size_t bytes; /* 0: given back */
+    } * slots;
+    size_t room, used; /* slots that ever had an address since the last growth */
+};
+
+/* -- the table of blocks ------------------------------------------------------------------- */
+
+static size_t slot_of(const struct ypi_blocks *b, const void *address)
+{
+    uint64_t mixed = (uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15);
+    size_t at = (size_t)(mixed >> 32) & (b->room - 1);
+    while (b->slots[at].address != NULL && b->slots[at].address != address)
+        at = (at + 1) & (b->room - 1);
+    return at;
+}
+
+static bool grow(struct ypi_blocks *b)
+{
+    enum { FIRST = 256 };
+    struct ypi_blocks more = {.room = FIRST};
+    for (size_t i = 0; i < b->room; i++)
+        more.used += b->slots[i].bytes > 0;
+    while (more.room < 4 * (more.used + 1))
+        more.room *= 2;
+    more.slots = calloc(more.room, sizeof *more.slots);
+    if (more.slots == NULL)
+        return false;
+    for (size_t i = 0; i < b->room; i++)
+        if (b->slots[i].bytes > 0)
+            more.slots[slot_of(&more, b->slots[i].address)] = b->slots[i];
+    free(b->slots);
+    *b = more;
+    return true;
+}
+
+static bool remember(struct ypi_blocks *b, void *address, size_t bytes)
+{
+    if (2 * (b->used + 1) > b->room && !grow(b))
+        return false;
+    struct block *slot = &b->slots[slot_of(b, address)];
+    b->used += slot->address == NULL;
+    *slot = (struct block){address, bytes};
+    return true;
+}
+
+/* 0: not one of ours, or not any more. */
+static size_t forget(struct ypi_blocks *b, void *address)
+{
+    struct block *slot = b->room > 0 ? &b->slots[slot_of(b, address)] : NULL;
+    size_t bytes = slot != NULL ? slot->bytes : 0;
+    if (bytes > 0)
+        slot->bytes = 0;
+    return bytes;
+}
+
+/* -- taking and giving --------------------------------------------------------------------- */
+
+enum yp_status ypi_cuda_memory_open(struct ypi_cuda_device *d)
+{
+    int pools = 0;
+    d->blocks = calloc(1, sizeof *d->blocks);
+    if (d->blocks == NULL)
+        return ypi_cuda_host->set_error(YP_OUT_OF_MEMORY, "out of memory: the device's table");
+    pthread_mutex_init(&d->lock, NULL);
+    if (cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, 0) != cudaSuccess)
+        pools = 0;
+    if (pools == 0)
+        return YP_OK;
+    struct cudaMemPoolProps properties = {.allocType = cudaMemAllocationTypePinned,
+                                          .location = {.type = cudaMemLocationTypeDevice}};
+    enum yp_status status =
+        ypi_cuda_status(cudaMemPoolCreate(&d->pool, &properties), "a pool of memory");
+    uint64_t keep_all = UINT64_MAX;
+    if (status == YP_OK)
+        status = ypi_cuda_status(
+            cudaMemPoolSetAttribute(d->pool, cudaMemPoolAttrReleaseThreshold, &keep_all),
+            "what the pool keeps");
+    return status;
+}
+
+/* Waits only for what was given back before: the stream has no other work. */
+static cudaError_t take_from_pool(struct ypi_cuda_device *d, void **out, size_t bytes)
+{
+    cudaError_t error = cudaMallocFromPoolAsync(out, bytes, d->pool, d->memory);
+    return error == cudaSuccess ? cudaStreamSynchronize(d->memory) : error;
+}
+
+static cudaError_t take_once(struct ypi_cuda_device *d, void **out, size_t bytes)
+{
+    *out = NULL;
+    cudaError_t error = d->pool != NULL ? take_from_pool(d, out, bytes) : cudaMalloc(out, bytes);
+    if (error != cudaSuccess)
+        (void)cudaGetLastError(); /* a refusal is told once */
+    return error;
+}
+
+/* What the pool keeps may be in pieces too small: all of them go back to the driver first. */
+static cudaError_t take_at_all(struct ypi_cuda_device *d, void **out, size_t bytes)
+{
+    cudaError_t error = take_once(d, out, bytes);
+    if (error != cudaErrorMemoryAllocation || d->pool == NULL)
+        return error;
+    (void)cudaDeviceSynchronize();
+    (void)cudaMemPoolTrimTo(d->pool, 0);
+    return take_once(d, out, bytes);
+}
+
+static void give_back(struct ypi_cuda_device *d, void *block)
+{
+    (void)(d->pool != NULL ? cudaFreeAsync(block, d->memory) : cudaFree(block));
+}
+
+static void refuse(size_t bytes, cudaError_t error)
+{
+    size_t available = 0;
+    size_t total = 0;
+    if (error != cudaErrorMemoryAllocation) {
+        (void)ypi_cuda_status(error, "an allocation");
+        return;
+    }
+    if (cudaMemGetInfo(&available, &total) != cudaSuccess)
+        (void)cudaGetLastError();
+    ypi_cuda_host->set_error(YP_OUT_OF_MEMORY,
+                             "out of memory: the driver refused %zu bytes; %zu of the device's %zu "
+                             "are free",
+                             bytes, available, total);
+}
+
+void *ypi_cuda_take(struct yp_device *device, size_t bytes)
+{
+    struct ypi_cuda_device *d = ypi_cuda(device);
+    void *block = NULL;
+    cudaError_t error = take_at_all(d, &block, bytes);
+    if (error != cudaSuccess) {
+        refuse(bytes, error);
+        return NULL;
+    }
+    pthread_mutex_lock(&d->lock);
+    bool kept = remember(d->blocks, block, bytes);
+    if (kept && d->pool == NULL) {
+        d->reserved += bytes;
+        d->reserved_peak = d->reserved > d->reserved_peak ? d->reserved : d->reserved_peak;
+    }
+    pthread_mutex_unlock(&d->lock);
+    if (kept)
+        return block;
+    give_back(d, block);
+    ypi_cuda_host->set_error(YP_OUT_OF_MEMORY, "out of memory: the device's table");
+    return NULL;
+}
+
+size_t ypi_cuda_give(struct yp_device *device, void *block)
+{
+    struct ypi_cuda_device *d = ypi_cuda(device);
+    pthread_mutex_lock(&d->lock);
+    size_t bytes = forget(d->blocks, block);
+    if (d->pool == NULL)
+        d->reserved -= bytes;
+    pthread_mutex_unlock(&d->lock);
+    if (bytes == 0) {
+        fprintf(stderr,
+                "yp_device_free: %p was freed before, or was not allocated by this device\n",
+                block);
+        abort();
+    }
+    /* Like cudaFree(): whatever stream still uses it is done then. */
+    (void)cudaDeviceSynchronize();
+    give_back(d, block);
+    return bytes;
+}
+
+/* -- figures ------------------------------------------------------------------------------- */
+
+static uint64_t attribute(const struct ypi_cuda_device *d, enum cudaMemPoolAttr which)
+{
+    uint64_t value = 0;
+    if (cudaMemPoolGetAttribute(d->pool, which, &value) != cudaSuccess)
+        (void)cudaGetLastError();
+    return value;
+}
+
+void ypi_cuda_memory(const struct yp_device *device, struct yp_memory *out)
+{
+    struct ypi_cuda_device *d = ypi_cuda(device);
+    if (d->pool != NULL) {
+        out->reserved = attribute(d, cudaMemPoolAttrReservedMemCurrent);
+        out->reserved_peak = attribute(d, cudaMemPoolAttrReservedMemHigh);
+    }
+    pthread_mutex_lock(&d->lock);
+    if (d->pool == NULL) {
+        out->reserved = d->reserved;
+        out->reserved_peak = d->reserved_peak;
+    }
+    double now = ypi_cuda_now();
+    if (d->nvml != NULL && (d->system_at <= 0 || now - d->system_at > SYSTEM_AGE)) {
+        d->system = ypi_nvml_own_bytes(d->nvml);
+        d->system_at = now;
+    }
+    out->system = d->system;
+    pthread_mutex_unlock(&d->lock);
+}
+
+void ypi_cuda_reset_peak(struct yp_device *device)
+{
+    struct ypi_cuda_device *d = ypi_cuda(device);
+    uint64_t none = 0; /* the one value that CUDA takes: back to what is in use */
+    if (d->pool != NULL) {
+        (void)cudaMemPoolSetAttribute(d->pool, cudaMemPoolAttrReservedMemHigh, &none);
+        (void)cudaMemPoolSetAttribute(d->pool, cudaMemPoolAttrUsedMemHigh, &none);
+    }
+    pthread_mutex_lock(&d->lock);
+    d->reserved_peak = d->reserved;
+    pthread_mutex_unlock(&d->lock);
+}

@@ -1,0 +1,188 @@
+/* Streams and events, and what measuring needs beside them. */
+#include "internal.h"
+#include "kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct event {
+    struct yp_event base;
+    cudaEvent_t event;
+    bool recorded;
+};
+
+/* A stream that CUDA's default one waits for, and that waits for it: work of a library that takes
+ * no stream is then in order with what is measured, and inside of it. */
+enum yp_status ypi_cuda_stream_open(struct ypi_cuda_device *d)
+{
+    enum yp_status status =
+        ypi_cuda_status(cudaStreamCreateWithFlags(&d->work, cudaStreamDefault), "a stream");
+    if (status == YP_OK)
+        status = ypi_cuda_status(cudaStreamCreateWithFlags(&d->memory, cudaStreamNonBlocking),
+                                 "a stream for memory");
+    if (status == YP_OK)
+        status = ypi_cuda_status(
+            cudaHostAlloc((void **)&d->gate, 2 * sizeof *d->gate, cudaHostAllocMapped), "a gate");
+    d->stream.device = &d->base;
+    return status;
+}
+
+struct yp_stream *ypi_cuda_stream(struct yp_device *device)
+{
+    return &ypi_cuda(device)->stream;
+}
+
+void *ypi_cuda_native_stream(const struct yp_stream *stream)
+{
+    return ypi_cuda(stream->device)->work;
+}
+
+enum yp_status ypi_cuda_synchronize(struct yp_device *device)
+{
+    (void)device;
+    return ypi_cuda_status(cudaDeviceSynchronize(), "work on the device");
+}
+
+enum yp_status ypi_cuda_copy(struct yp_device *device, void *to, const void *from, size_t bytes)
+{
+    struct ypi_cuda_device *d = ypi_cuda(device);
+    cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, d->work);
+    if (error == cudaSuccess)
+        error = cudaStreamSynchronize(d->work);
+    return ypi_cuda_status(error, "a copy");
+}
+
+/* -- events -------------------------------------------------------------------------------- */
+
+struct yp_event *ypi_cuda_event_create(struct yp_device *device)
+{
+    struct event *e = calloc(1, sizeof *e);
+    if (e == NULL) {
+        ypi_cuda_host->set_error(YP_OUT_OF_MEMORY, "out of memory: an event could not be created");
+        return NULL;
+    }
+    e->base.device = device;
+    if (ypi_cuda_status(cudaEventCreateWithFlags(&e->event, cudaEventDefault), "an event") == YP_OK)
+        return &e->base;
+    free(e);
+    return NULL;
+}
+
+void ypi_cuda_event_destroy(struct yp_event *event)
+{
+    struct event *e = (struct event *)event;
+    (void)cudaEventDestroy(e->event);
+    free(e);
+}
+
+enum yp_status ypi_cuda_event_record(struct yp_event *event, struct yp_stream *stream)
+{
+    struct event *e = (struct event *)event;
+    enum yp_status status = ypi_cuda_status(
+        cudaEventRecord(e->event, ypi_cuda(stream->device)->work), "recording an event");
+    e->recorded = status == YP_OK;
+    return status;
+}
+
+double ypi_cuda_event_seconds(struct yp_event *begin, struct yp_event *end)
+{
+    const struct event *b = (const struct event *)begin;
+    const struct event *e = (const struct event *)end;
+    float milliseconds = 0;
+    if (!b->recorded || !e->recorded ||
+        ypi_cuda_status(cudaEventSynchronize(b->event), "waiting for an event") != YP_OK ||
+        ypi_cuda_status(cudaEventSynchronize(e->event), "waiting for an event") != YP_OK ||
+        ypi_cuda_status(cudaEventElapsedTime(&milliseconds, b->event, e->event),
+                        "the time between events") != YP_OK)
+        return NAN;
+    return (double)milliseconds * 1e-3;
+}
+
+/* -- for measuring ------------------------------------------------------------------------- */
+
+enum yp_status ypi_cuda_hold(struct yp_stream *stream, double seconds)
+{
+    struct ypi_cuda_device *d = ypi_cuda(stream->device);
+    volatile unsigned *gate = d->gate;
+    gate[0] = gate[1] = 0;
+    return ypi_cuda_status(ypi_kernel_gate(d->gate, (unsigned long long)(seconds * 1e9), d->work),
+                           "holding the stream");
+}
+
+bool ypi_cuda_release(struct yp_stream *stream)
+{
+    struct ypi_cuda_device *d = ypi_cuda(stream->device);
+    volatile unsigned *gate = d->gate;
+    bool held = gate[1] == 0;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    gate[0] = 1;
+    return held;
+}
+
+/* Of this thread alone: other threads may go on with what a capture does not allow. */
+enum yp_status ypi_cuda_capture_begin(struct yp_stream *stream)
+{
+    return ypi_cuda_status(
+        cudaStreamBeginCapture(ypi_cuda(stream->device)->work, cudaStreamCaptureModeThreadLocal),
+        "beginning a graph");
+}
+
+enum yp_status ypi_cuda_capture_end(struct yp_stream *stream, struct ypi_graph **out)
+{
+    cudaGraph_t captured = NULL;
+    cudaGraphExec_t graph = NULL;
+    cudaError_t error = cudaStreamEndCapture(ypi_cuda(stream->device)->work, &captured);
+    if (error == cudaSuccess && captured == NULL)
+        error = cudaErrorStreamCaptureInvalidated;
+    if (error == cudaSuccess)
+        error = cudaGraphInstantiate(&graph, captured, 0);
+    if (captured != NULL)
+        (void)cudaGraphDestroy(captured);
+    *out = (struct ypi_graph *)graph;
+    return ypi_cuda_status(error, "work that should become a graph");
+}
+
+enum yp_status ypi_cuda_replay(struct ypi_graph *graph, struct yp_stream *stream)
+{
+    return ypi_cuda_status(cudaGraphLaunch((cudaGraphExec_t)graph, ypi_cuda(stream->device)->work),
+                           "launching a graph");
+}
+
+void ypi_cuda_graph_destroy(struct ypi_graph *graph)
+{
+    (void)cudaGraphExecDestroy((cudaGraphExec_t)graph);
+}
+
+double ypi_cuda_others_after(struct yp_event *end)
+{
+    const struct event *e = (const struct event *)end;
+    if (ypi_cuda_status(cudaEventSynchronize(e->event), "waiting for an event") != YP_OK)
+        return NAN;
+    double before = ypi_cuda_now();
+    if (ypi_cuda_status(cudaDeviceSynchronize(), "work on another stream") != YP_OK)
+        return NAN;
+    return ypi_cuda_now() - before;
+}
+
+/* Written all over with what is no cache's content any more. Not accounted for: it is the
+ * framework's own. */
+enum yp_status ypi_cuda_flush(struct yp_stream *stream)
+{
+    struct ypi_cuda_device *d = ypi_cuda(stream->device);
+    size_t bytes = 2 * d->cache;
+    if (bytes == 0)
+        return YP_OK;
+    if (d->scratch == NULL) {
+        enum yp_status status =
+            ypi_cuda_status(cudaMalloc(&d->scratch, bytes), "what empties the caches");
+        if (status != YP_OK)
+            return status;
+    }
+    return ypi_cuda_status(ypi_kernel_words(d->scratch, bytes / sizeof(unsigned), d->work),
+                           "emptying the caches");
+}
+
+size_t ypi_cuda_cache_bytes(const struct yp_device *device)
+{
+    return ypi_cuda(device)->cache;
+}

@@ -1,0 +1,230 @@
+"""Cases on a CUDA device that is made up: what they come to, and why they are skipped."""
+
+import os
+import re
+import struct
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from program import results, rows, run  # noqa: E402
+from tap import Tap  # noqa: E402
+
+PATH = "device.c::"
+
+
+class Fake:
+    """A program, the directory of its plugin, and a fresh history for every run."""
+
+    def __init__(self, program, plugin, folder):
+        self.program, self.folder, self.count = program, folder, 0
+        self.plugins = os.path.dirname(os.path.abspath(plugin))
+
+    def run(self, *arguments, fake="", env=None):
+        self.count += 1
+        self.history = os.path.join(self.folder, f"{self.count}.db")
+        done = run(self.program, "--history", self.history, *arguments,
+                   env={"YIELDPOINT_PLUGINS": self.plugins, "FAKE_CUDA": fake, **(env or {})})
+        found = results(self.history) if os.path.exists(self.history) else {}
+        return done, {key.replace(PATH, ""): value for key, value in found.items()}
+
+
+def first(result):
+    return (result["failures"] or [{"cause": None, "message": ""}])[0]
+
+
+def check_outcomes(tap, fake):
+    done, found = fake.run("-v", "--speed=record")
+    outcomes = {key: (value["outcome"], first(value)["cause"]) for key, value in found.items()}
+    ceilings = [key for key in outcomes if key.startswith("ceilings")]
+    tap.equal([outcomes.pop(key) for key in ceilings], 14 * [("passed", None)],
+              "every ceiling is probed")
+    levels = rows(fake.history, "SELECT DISTINCT ceiling, level FROM bound WHERE result_id IN "
+                                "(SELECT id FROM result WHERE case_id LIKE '%::ceilings%') AND "
+                                "rate > 0 ORDER BY ceiling")
+    tap.equal((len(levels), [r["level"] for r in levels if r["ceiling"] in ("fill", "read")]),
+              (14, ["L2", "memory"]), "and the level is known")
+    tap.equal(outcomes, {
+        "doubles[n=100-cpu]": ("passed", None), "doubles[n=100-cuda]": ("passed", None),
+        "doubles[n=100000-cpu]": ("passed", None), "doubles[n=100000-cuda]": ("passed", None),
+        "replayed[cpu]": ("passed", None), "replayed[cuda]": ("passed", None),
+        "waits_in_a_graph[cuda]": ("failed", "usage"), "measured[cuda]": ("passed", None), "elsewhere[cuda]": ("failed", "usage"),
+        "leaks[cuda]": ("failed", "leak"), "may_leak[cuda]": ("passed", None),
+        "too_little[cuda]": ("passed", None), "too_much[cuda]": ("failed", "out of memory"),
+        "one_gib_at_a_time[cuda]": ("passed", None), "freed_twice[cuda]": ("failed", "signal"),
+        "many_blocks[cuda]": ("passed", None), "asks[cuda]": ("passed", None),
+        "command[cuda]": ("passed", None), "same_data": ("passed", None),
+    }, "outcomes")
+    replayed = rows(fake.history, "SELECT * FROM measurement WHERE result_id = ?",
+                    found["replayed[cuda]"]["id"])[0]
+    bodies = rows(fake.history, "SELECT value FROM value WHERE result_id = ?",
+                  found["replayed[cuda]"]["id"])[0]["value"]
+    tap.equal((bodies, replayed["count"] >= 10), (replayed["warmup"] + 1, True),
+              "a graph is launched in place of the body")
+    tap.check(0.9e-3 < replayed["median"] < 1.2e-3, "and takes its time", replayed)
+    tap.check(".graph: work that should become a graph" in
+              first(found["waits_in_a_graph[cuda]"])["message"], "what is no graph is told",
+              first(found["waits_in_a_graph[cuda]"]))
+    tap.check("another stream" in first(found["elsewhere[cuda]"])["message"],
+              "work on another stream is told", first(found["elsewhere[cuda]"]))
+    tap.equal(first(found["leaks[cuda]"])["message"],
+              "leaked 1000 B of accounted device memory in 1 allocation (yp_max_leak allows some)",
+              "a leak is told")
+    tap.check("the driver refused 68719476736 bytes" in first(found["too_much[cuda]"])["message"],
+              "a refusal is told", first(found["too_much[cuda]"]))
+    stored = rows(fake.history, "SELECT memory, allocated_peak, reserved, reserved_peak, allocations,"
+                                " frees FROM memory WHERE result_id = ? ORDER BY memory",
+                  found["one_gib_at_a_time[cuda]"]["id"])
+    tap.equal([(m["memory"], m["allocations"], m["frees"]) for m in stored],
+              [("device", 3, 3), ("host", 0, 0)], "host and device are told apart")
+    tap.equal((stored[0]["allocated_peak"], stored[0]["reserved_peak"]),
+              (702 << 20, 702 << 20), "peaks: what was asked for, and what the pool took")
+    facts = {row["key"]: row["value"] for row in rows(fake.history, "SELECT key, value FROM fact")}
+    tap.equal((facts.get("gpu.name"), facts.get("gpu.capability"), facts.get("library.cuda")),
+              ("Fake GPU", "9.0", "13.0"), "the environment names the device")
+
+
+def check_measured(tap, fake):
+    done, found = fake.run(PATH + "measured")
+    result = found["measured[cuda]"]
+    tap.equal(result["outcome"], "passed", "speed on the device is judged")
+    work = rows(fake.history, "SELECT * FROM measurement WHERE result_id = ? ORDER BY position",
+                result["id"])
+    tap.check(0.9e-3 < work[0]["median"] < 1.2e-3, "events time the work", work[0])
+    tap.check(work[0]["bound"] == "copy" and 0.8 < work[0]["share"] < 1.2,
+              "the share is of the device's own ceiling", work[0])
+    tap.check(work[1]["count"] == 5 and work[1]["bound"] == "fp8", "cold, of matrix units", work[1])
+    noise = {row["name"]: row["value"] for row in rows(
+        fake.history, "SELECT name, value FROM noise WHERE result_id = ? AND position = 0",
+        result["id"])}
+    tap.check(noise.get("gpu held") == 1, "work was launched before it ran", noise)
+
+
+def check_memory(tap, fake):
+    done, found = fake.run(PATH + "doubles", "--device-memory-limit=100K")
+    tap.equal({key: (value["outcome"], first(value)["cause"]) for key, value in found.items()},
+              {"doubles[n=100-cpu]": ("passed", None), "doubles[n=100-cuda]": ("passed", None),
+               "doubles[n=100000-cpu]": ("passed", None),
+               "doubles[n=100000-cuda]": ("failed", "out of memory")},
+              "a limit of the device's memory is the device's")
+    tap.check("asked of the cuda:0, 0 of the limit of 102400 bytes" in
+              first(found["doubles[n=100000-cuda]"])["message"], "and is told", done)
+    tap.check("--device-memory-limit=102400" in done.out, "and reproduced", done)
+    done, found = fake.run(PATH + "doubles[n=100-cuda]", "--fail-allocation=each")
+    stored = rows(fake.history, "SELECT attempt, outcome FROM result ORDER BY attempt")
+    tap.equal([(row["attempt"], row["outcome"]) for row in stored],
+              [(0, "passed"), (1, "failed"), (2, "failed")],
+              "each allocation is refused once, the host's and the device's")
+    values = {row["name"]: row["value"] for row in rows(fake.history, "SELECT * FROM value")}
+    tap.equal((done.code, values), (0, {"allocations refused": 2, "ended with a failure": 2}),
+              "and each is told")
+    done, found = fake.run(PATH + "leaks[cuda]", "--fail-allocation=each")
+    tap.equal(found["leaks[cuda]"]["outcome"], "failed", "a leak is one in a sweep too")
+    done, found = fake.run(PATH + "one_gib_at_a_time", fake="pools=0")
+    tap.equal(found["one_gib_at_a_time[cuda]"]["outcome"], "passed", "a device without pools")
+    done, found = fake.run(PATH + "many_blocks", fake="pools=0")
+    tap.equal(found["many_blocks[cuda]"]["outcome"], "passed", "and many blocks of it")
+
+
+def reason(tap, fake, words, wanted, env=None, device=None, outcome="skipped"):
+    done, found = fake.run(PATH + "asks", *([f"--device={device}"] if device else []), fake=words,
+                           env=env)
+    result = found[f"asks[{device or 'cuda'}]"]
+    text = result["reason"] if outcome == "skipped" else first(result)["message"]
+    tap.check(result["outcome"] == outcome and re.search(wanted, text or "") is not None,
+              f"{words or env or 'there'}: {outcome}", f"{result['outcome']}: {text}")
+
+
+def check_absence(tap, fake):
+    reason(tap, fake, "driver=0", "the driver's library libcuda.so.1 is not there")
+    reason(tap, fake, "driver=12040", "too old: it is for CUDA 12.4, this build needs one for 13.0")
+    reason(tap, fake, "devices=0", "the driver finds none")
+    reason(tap, fake, "capability=70", r"of compute capability 7\.0, this build has code from 8\.0")
+    reason(tap, fake, "mode=2", "compute mode prohibits contexts")
+    reason(tap, fake, "busy", "in use by another process")
+    reason(tap, fake, "crash", "the driver ended the process that asked|the process that asked ended")
+    reason(tap, fake, "full", "out of memory: a context on the CUDA device", outcome="failed")
+    reason(tap, fake, "lost", "a context on the CUDA device", outcome="failed")
+    reason(tap, fake, "", "no plugin libyieldpoint-cuda.so in the directories",
+           env={"YIELDPOINT_PLUGINS": fake.folder})
+    reason(tap, fake, "", "CUDA_VISIBLE_DEVICES is '3', which has no cuda:1",
+           env={"CUDA_VISIBLE_DEVICES": "3"}, device="cuda:1")
+    with open(os.path.join(fake.folder, "libyieldpoint-cuda.so"), "w") as file:
+        file.write("no shared object")
+    reason(tap, fake, "", "cannot be loaded", env={"YIELDPOINT_PLUGINS": fake.folder})
+    os.chmod(os.path.join(fake.folder, "libyieldpoint-cuda.so"), 0o666)
+    reason(tap, fake, "", "no plugin", env={"YIELDPOINT_PLUGINS": fake.folder})
+
+
+def check_faults(tap, fake):
+    done, found = fake.run(PATH + "doubles[n=100-cuda]", PATH + "asks", fake="fault=2")
+    tap.equal((found["doubles[n=100-cuda]"]["outcome"],
+               first(found["doubles[n=100-cuda]"])["cause"]), ("failed", "device"),
+              "a kernel's fault is the device's failure")
+    tap.check("an illegal memory access" in first(found["doubles[n=100-cuda]"])["message"],
+              "and is told", first(found["doubles[n=100-cuda]"]))
+    done, found = fake.run(PATH + "asks", fake="fault=1")
+    tap.equal((found["asks[cuda]"]["outcome"], first(found["asks[cuda]"])["cause"]),
+              ("failed", "device"), "one that nobody waited for is found at the end")
+    done, found = fake.run(PATH + "too_little", fake="fault=1")
+    tap.equal(first(found["too_little[cuda]"])["cause"], "device",
+              "an allocation that finds one is not out of memory")
+    done, found = fake.run(PATH + "measured", fake="fault=4")
+    tap.equal(first(found["measured[cuda]"])["cause"], "device", "one inside a measurement too")
+
+
+def check_condition(tap, fake, nvml):
+    env = {"LD_LIBRARY_PATH": os.path.dirname(os.path.abspath(nvml))}
+    done, found = fake.run(PATH + "measured", env=env)
+    result = found["measured[cuda]"]
+    series = {row["name"]: struct.unpack(f"{len(row['value']) // 8}d", row["value"]) for row in rows(
+        fake.history, "SELECT * FROM series WHERE result_id = ?", result["id"])}
+    tap.equal({name: value[0] for name, value in series.items()},
+              {"clock": 1755e6, "temperature": 61, "power": 345.678, "utilisation": 0.87,
+               "memory used": 42, "throttled": 1}, "the device is looked at beside a case")
+    tap.check(len(series["clock"]) >= 3, "again and again", series)
+    noise = {row["name"]: row["value"] for row in rows(
+        fake.history, "SELECT name, value FROM noise WHERE result_id = ? AND position = 0",
+        result["id"])}
+    tap.equal((noise["gpu clock"], noise["gpu clock most"], noise["gpu samples set aside"]),
+              (1755e6, 1980e6, 0), "and during a measurement")
+    tap.equal(rows(fake.history, "SELECT system FROM memory WHERE memory = 'device'"),
+              [{"system": 123456789}], "the driver's figure for the process")
+    facts = {row["key"]: row["value"] for row in rows(fake.history, "SELECT key, value FROM fact")}
+    tap.equal((facts.get("gpu.driver"), facts.get("gpu.clock.most")), ("599.1", "1980 MHz"),
+              "the environment names the driver")
+    done, found = fake.run(PATH + "measured", env={**env, "FAKE_NVML": "slow"})
+    measured = rows(fake.history, "SELECT name, value FROM noise WHERE name LIKE 'gpu %' AND "
+                                  "position = 0")
+    noise = {row["name"]: row["value"] for row in measured}
+    slowed = rows(fake.history, "SELECT slowed FROM samples WHERE position = 0")[0]["slowed"]
+    tap.check(found["measured[cuda]"]["outcome"] in ("passed", "noisy") and
+              noise["gpu throttled"] == 4 and noise["gpu samples set aside"] > 0 and
+              len(slowed) == 8 * noise["gpu samples set aside"],
+              "samples of a slowed device are set aside and stored", noise)
+
+
+def check_choice(tap, fake):
+    for device, listed, wanted in (("cuda", None, "0"), ("cuda:2", None, "2"),
+                                   ("cuda:1", "5,7,9", "7"), ("cuda", "GPU-abc,GPU-def", "GPU-abc")):
+        env = {"CUDA_VISIBLE_DEVICES": listed} if listed else {}
+        done, found = fake.run(PATH + "asks", PATH + "command", f"--device={device}", env=env)
+        name = device if ":" in device else "cuda:0"
+        tap.equal(found[f"asks[{device}]"]["tail"],
+                  f"device {device} visible {wanted} name {name}\n", f"{device} of {listed}")
+        tap.equal(found[f"command[{device}]"]["tail"], f"visible {wanted} device {name}\n",
+                  f"{device} of {listed}: commands see the same")
+
+
+def main(program, plugin, nvml):
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        fake = Fake(program, plugin, folder)
+        for check in (check_outcomes, check_measured, check_memory, check_absence, check_faults,
+                      check_choice):
+            tap.run(check.__name__, check, tap, fake)
+        tap.run("check_condition", check_condition, tap, fake, nvml)
+    tap.done()
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,18 @@
+/* What a test may ask of the fake runtime; see runtime.c. */
+#ifndef FAKE_CUDA_H
+#define FAKE_CUDA_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+double fake_now(void); /* monotonic seconds */
+
+/* A kernel of so many seconds on that stream. */
+void fake_work(cudaStream_t stream, double seconds);
+
+/* The same on another stream. */
+void fake_work_elsewhere(cudaStream_t stream, double seconds);
+
+#endif
