@@ -1,4 +1,5 @@
 /* The generator of the cuvis.ai stress suite; scene.h says what it makes and what it is not for. */
+#include "cuvis_disc.h"
 #include "scene_internal.h"
 #include "stream.h"
 #include "table.h"
@@ -6,8 +7,7 @@
 #define CHUNK 4096        /* pixels whose mask is made at once */
 #define NOISE_VALUES 8192 /* at most about so many values of noise at once: they stay in cache */
 #define PIXELS_A_DISC 20  /* of the wanted area; the seed's generator divides by this */
-#define SMALLEST_RADIUS 2
-#define DISCS 32 /* whose words are made at once */
+#define DISCS 32          /* whose words are made at once */
 
 void ypi_cuvis_lay_out(struct synth_scene *scene, struct synth_tables *tables)
 {
@@ -46,19 +46,17 @@ void ypi_cuvis_prepare(struct synth_scene *scene)
 }
 
 /* Marks the part of a disc that lies in pixels first .. first + pixels - 1 of the image. */
-SYNTH_INLINE void cuvis_disc(const struct synth_spec *spec, int64_t row, int64_t column,
-                             int64_t radius, size_t first, size_t pixels, uint8_t *mask)
+SYNTH_INLINE void cuvis_disc(const struct synth_spec *spec, const struct synth_disc *disc,
+                             size_t first, size_t pixels, uint8_t *mask)
 {
     int64_t height = (int64_t)spec->height, width = (int64_t)spec->width;
     int64_t begin = (int64_t)first, end = begin + (int64_t)pixels;
-    for (int64_t dy = -radius; dy <= radius; dy++) {
-        int64_t y = row + dy, dx = radius;
+    for (int64_t dy = -disc->radius; dy <= disc->radius; dy++) {
+        int64_t y = disc->row + dy, dx = synth_disc_reach(disc->radius, dy);
         if (y < 0 || y >= height || (y + 1) * width <= begin || y * width >= end)
             continue;
-        while (dx * dx + dy * dy > radius * radius)
-            dx--;
-        int64_t from = column - dx < 0 ? 0 : column - dx;
-        int64_t to = column + dx + 1 > width ? width : column + dx + 1;
+        int64_t from = disc->column - dx < 0 ? 0 : disc->column - dx;
+        int64_t to = disc->column + dx + 1 > width ? width : disc->column + dx + 1;
         from = y * width + from < begin ? begin : y * width + from;
         to = y * width + to > end ? end : y * width + to;
         if (from < to)
@@ -66,14 +64,6 @@ SYNTH_INLINE void cuvis_disc(const struct synth_spec *spec, int64_t row, int64_t
     }
 }
 
-/* Uniform over the places at which the disc lies within the image; the middle if there are none. */
-SYNTH_INLINE int64_t cuvis_centre(uint32_t word, int64_t side, int64_t radius)
-{
-    int64_t places = side - 2 * radius;
-    return places > 0 ? radius + (int64_t)(((uint64_t)word * (uint64_t)places) >> 32) : side / 2;
-}
-
-/* Disc d has words 4 d .. 4 d + 2 of the cube's disc stream: row, column, radius. */
 SYNTH_INLINE void cuvis_mask(const struct synth_scene *scene, uint64_t cube, size_t first,
                              size_t pixels, uint8_t *mask)
 {
@@ -84,10 +74,9 @@ SYNTH_INLINE void cuvis_mask(const struct synth_scene *scene, uint64_t cube, siz
         uint32_t words[DISCS][4];
         synth_words(spec->level, stream, 4 * disc, DISCS * (size_t)4, words[0]);
         for (size_t d = 0; d < DISCS && disc + d < scene->discs; d++) {
-            int64_t radius = SMALLEST_RADIUS + (int64_t)(words[d][2] >> 30);
-            int64_t row = cuvis_centre(words[d][0], (int64_t)spec->height, radius);
-            int64_t column = cuvis_centre(words[d][1], (int64_t)spec->width, radius);
-            cuvis_disc(spec, row, column, radius, first, pixels, mask);
+            struct synth_disc at =
+                synth_disc(words[d], (int64_t)spec->height, (int64_t)spec->width);
+            cuvis_disc(spec, &at, first, pixels, mask);
         }
     }
 }

@@ -1,6 +1,7 @@
 /* The tiles of a mixing scene: fields, abundances, what the sensor makes of them. mixing.inc has
  * what is made for each instruction set, this file what goes around it. */
 #include "level.h"
+#include "mixing_spline.h"
 #include "scene_internal.h"
 #include "stream.h"
 
@@ -47,20 +48,6 @@ struct variant {
 static int mixing_fields(const struct synth_scene *scene)
 {
     return scene->spec.variability > 0 ? LANES : SYNTH_LANES;
-}
-
-/* The quadratic B-spline at t of the way through a cell: what each of three nodes weighs, over the
- * root of the sum of squares, so that a field of independent standard normals has variance 1
- * everywhere. Smooth, and no node stands out as a plateau. */
-SYNTH_INLINE void mixing_spline(int32_t rest, float pitch, float weights[3])
-{
-    float t = (float)rest / pitch, u = 1.0f - t;
-    float first = 0.5f * u * u, last = 0.5f * t * t, middle = 1.0f - first - last;
-    float squares = SYNTH_FMA(first, first, SYNTH_FMA(middle, middle, last * last));
-    float norm = 1.0f / SYNTH_SQRT(squares);
-    weights[0] = first * norm;
-    weights[1] = middle * norm;
-    weights[2] = last * norm;
 }
 
 #define SYNTH_VECTOR 1

@@ -69,6 +69,41 @@ SYNTH_INLINE void synth_philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t 
     words[3] = c3;
 }
 
+/* The keys of each round, for those who make many blocks: k0 and k1 of round r are key[r][0] and
+ * key[r][1]. */
+struct synth_keys {
+    uint32_t key[10][2];
+};
+
+SYNTH_INLINE struct synth_keys synth_keys(uint64_t seed)
+{
+    struct synth_keys keys;
+    for (uint32_t round = 0; round < 10; round++) {
+        keys.key[round][0] = (uint32_t)seed + round * SYNTH_PHILOX_W0;
+        keys.key[round][1] = (uint32_t)(seed >> 32) + round * SYNTH_PHILOX_W1;
+    }
+    return keys;
+}
+
+/* synth_philox() with its keys made beforehand. */
+SYNTH_INLINE void synth_philox_keyed(const struct synth_keys *keys, uint32_t c0, uint32_t c1,
+                                     uint32_t c2, uint32_t c3, uint32_t words[4])
+{
+    SYNTH_UNROLL
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = synth_wide(SYNTH_PHILOX_M0, c0);
+        uint64_t p1 = synth_wide(SYNTH_PHILOX_M1, c2);
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ keys->key[round][0];
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ keys->key[round][1];
+        c1 = (uint32_t)p1;
+        c3 = (uint32_t)p0;
+    }
+    words[0] = c0;
+    words[1] = c1;
+    words[2] = c2;
+    words[3] = c3;
+}
+
 /* The four words of one block: words[i] is word 4 * block + i of the stream. */
 SYNTH_INLINE void synth_block(struct synth_stream stream, uint64_t block, uint32_t words[4])
 {

@@ -254,16 +254,16 @@ void ypi_scene_prepare(struct synth_scene *scene)
     /* 10^(-snr/10) of the square of m, half of it growing with the signal. */
     double variance =
         spec->snr_db > 0 ? m * m * synth_table_exp(-0.23025850929940457 * spec->snr_db) : 0;
-    scene->photon = (float)(0.5 * variance / m);
-    scene->read = (float)(0.5 * variance);
+    scene->sensor.photon = (float)(0.5 * variance / m);
+    scene->sensor.read = (float)(0.5 * variance);
     if (scene->columns != NULL)
         fill_columns(scene, m);
-    scene->low = spec->bits > 0 ? 0.0f : -INFINITY;
-    scene->high = INFINITY;
+    scene->sensor.low = spec->bits > 0 ? 0.0f : -INFINITY;
+    scene->sensor.high = INFINITY;
     if (spec->bits > 0) {
         int64_t steps = INT64_C(1) << (int)spec->bits;
-        scene->high = (float)(1.0 - 1.0 / (double)steps);
-        scene->magic = (float)(1.5 * 0x1p23 / (double)steps); /* its last place is 2^-bits */
+        scene->sensor.high = (float)(1.0 - 1.0 / (double)steps);
+        scene->sensor.magic = (float)(1.5 * 0x1p23 / (double)steps); /* its last place is 2^-bits */
     }
     scene->target = threshold(spec->target_fraction);
     scene->dead = threshold(spec->dead_fraction);

@@ -1,3 +1,4 @@
+#include "accelerated.h"
 #include "scene_internal.h"
 
 #include <inttypes.h>
@@ -222,41 +223,53 @@ size_t synth_scene_bytes(const struct synth_spec *spec)
     return resolve_spec(spec, &resolved) == YP_OK ? HEADER + lay_out(&scene, &resolved, NULL) : 0;
 }
 
-struct synth_scene *synth_scene_create(struct yp_device *device, const struct synth_spec *spec)
+/* The scene itself, in host memory. */
+static struct synth_scene *create(const struct synth_spec *resolved)
 {
-    struct synth_spec resolved;
     struct synth_scene counted;
-    if (device == NULL) {
-        yp_set_error(YP_INVALID, "synth_scene_create: device is NULL: must be a device");
-        return NULL;
-    }
-    if (yp_device_memory_kind(device) != YP_HOST) {
-        yp_set_error(YP_UNSUPPORTED,
-                     "synth_scene_create: device is %s: must be one with host memory",
-                     yp_device_name(device));
-        return NULL;
-    }
-    if (resolve_spec(spec, &resolved) != YP_OK)
-        return NULL;
-    size_t bytes = lay_out(&counted, &resolved, NULL);
-    struct synth_scene *scene = yp_device_alloc(device, HEADER + bytes);
+    size_t bytes = lay_out(&counted, resolved, NULL);
+    struct synth_scene *scene = yp_device_alloc(yp_device_cpu(), HEADER + bytes);
     if (scene == NULL)
         return NULL;
     char *tables = (char *)scene + HEADER;
     memset(tables, 0, bytes);
-    lay_out(scene, &resolved, tables);
-    scene->device = device;
-    if (resolved.preset == SYNTH_CUVIS)
+    lay_out(scene, resolved, tables);
+    scene->device = yp_device_cpu();
+    scene->bytes = HEADER + bytes;
+    if (resolved->preset == SYNTH_CUVIS)
         ypi_cuvis_prepare(scene);
     else
         ypi_scene_prepare(scene);
     return scene;
 }
 
+struct synth_scene *synth_scene_create(struct yp_device *device, const struct synth_spec *spec)
+{
+    struct synth_spec resolved;
+    if (device == NULL) {
+        yp_set_error(YP_INVALID, "synth_scene_create: device is NULL: must be a device");
+        return NULL;
+    }
+    if (resolve_spec(spec, &resolved) != YP_OK)
+        return NULL;
+    bool accelerated = yp_device_memory_kind(device) != YP_HOST;
+    if (accelerated && ypi_scene_check_device() != YP_OK)
+        return NULL;
+    struct synth_scene *scene = create(&resolved);
+    if (scene != NULL && accelerated && ypi_scene_to_device(scene, device) != YP_OK) {
+        synth_scene_destroy(scene);
+        return NULL;
+    }
+    return scene;
+}
+
 void synth_scene_destroy(struct synth_scene *scene)
 {
-    if (scene != NULL)
-        yp_device_free(scene->device, scene);
+    if (scene == NULL)
+        return;
+    if (scene->tables != NULL)
+        yp_device_free(scene->device, scene->tables);
+    yp_device_free(yp_device_cpu(), scene);
 }
 
 const struct synth_spec *synth_scene_spec(const struct synth_scene *scene)
@@ -301,24 +314,82 @@ static enum yp_status check_pixels(const char *what, const struct synth_scene *s
     return YP_OK;
 }
 
-enum yp_status synth_scene_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
-                                size_t pixels, float *values, const struct synth_truth *truth)
+/* Whether `cubes` cubes from `cube` on, as many pixels of each, are there and fit in memory. */
+static enum yp_status check_cubes(const char *what, const struct synth_scene *scene, uint64_t cube,
+                                  size_t cubes, size_t pixels)
+{
+    size_t bytes = scene->spec.channels * sizeof(float);
+    if (cubes > SYNTH_CUBES - cube)
+        return yp_set_error(YP_INVALID,
+                            "%s: cube is %" PRIu64 " and cubes %zu: together at most 2^60", what,
+                            cube, cubes);
+    if (__builtin_mul_overflow(bytes, pixels, &bytes) ||
+        __builtin_mul_overflow(bytes, cubes, &bytes))
+        return yp_set_error(YP_INVALID, "%s: cubes is %zu: their values must fit a size_t in bytes",
+                            what, cubes);
+    return YP_OK;
+}
+
+static void make_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
+                      size_t pixels, float *values, const struct synth_truth *truth)
+{
+    if (scene->spec.preset == SYNTH_CUVIS)
+        ypi_cuvis_tile(scene, cube, first_pixel, pixels, values, truth);
+    else
+        ypi_scene_tile(scene, cube, first_pixel, pixels, values, truth);
+}
+
+/* What is wanted of the cube that comes after `pixels` pixels. */
+static struct synth_truth truth_after(const struct synth_truth *truth, size_t pixels,
+                                      size_t endmembers)
+{
+    struct synth_truth after = {0};
+    after.labels = truth->labels != NULL ? truth->labels + pixels : NULL;
+    after.fill = truth->fill != NULL ? truth->fill + pixels : NULL;
+    after.valid = truth->valid != NULL ? truth->valid + pixels : NULL;
+    if (truth->abundances != NULL)
+        after.abundances = truth->abundances + pixels * endmembers;
+    return after;
+}
+
+static enum yp_status make_cubes(const char *what, const struct synth_scene *scene, uint64_t cube,
+                                 size_t cubes, size_t first_pixel, size_t pixels, float *values,
+                                 const struct synth_truth *truth)
 {
     static const struct synth_truth nothing;
-    enum yp_status status =
-        check_pixels("synth_scene_tile", scene, cube, first_pixel, pixels, values);
+    enum yp_status status = check_pixels(what, scene, cube, first_pixel, pixels, values);
+    if (status == YP_OK)
+        status = check_cubes(what, scene, cube, cubes, pixels);
     if (status != YP_OK)
         return status;
     if (truth == NULL)
         truth = &nothing;
     if (scene->spec.preset == SYNTH_CUVIS && truth->abundances != NULL)
-        return yp_set_error(YP_INVALID, "synth_scene_tile: truth->abundances is given: SYNTH_CUVIS "
-                                        "has no endmembers, it must be NULL");
-    if (scene->spec.preset == SYNTH_CUVIS)
-        ypi_cuvis_tile(scene, cube, first_pixel, pixels, values, truth);
-    else
-        ypi_scene_tile(scene, cube, first_pixel, pixels, values, truth);
+        return yp_set_error(YP_INVALID,
+                            "%s: truth->abundances is given: SYNTH_CUVIS has no endmembers, it "
+                            "must be NULL",
+                            what);
+    if (scene->tables != NULL)
+        return ypi_scene_tile_on_device(scene, cube, cubes, first_pixel, pixels, values, truth);
+    for (size_t i = 0; i < cubes; i++) {
+        struct synth_truth own = truth_after(truth, i * pixels, scene->spec.endmembers);
+        make_tile(scene, cube + i, first_pixel, pixels, values + i * pixels * scene->spec.channels,
+                  &own);
+    }
     return YP_OK;
+}
+
+enum yp_status synth_scene_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
+                                size_t pixels, float *values, const struct synth_truth *truth)
+{
+    return make_cubes("synth_scene_tile", scene, cube, 1, first_pixel, pixels, values, truth);
+}
+
+enum yp_status synth_scene_cubes(const struct synth_scene *scene, uint64_t cube, size_t cubes,
+                                 size_t first_pixel, size_t pixels, float *values,
+                                 const struct synth_truth *truth)
+{
+    return make_cubes("synth_scene_cubes", scene, cube, cubes, first_pixel, pixels, values, truth);
 }
 
 enum yp_status synth_scene_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
@@ -331,6 +402,10 @@ enum yp_status synth_scene_band(const struct synth_scene *scene, uint64_t cube, 
     if (channel >= scene->spec.channels)
         return yp_set_error(YP_INVALID, "synth_scene_band: channel is %zu: must be 0 to %zu",
                             channel, scene->spec.channels - 1);
+    if (scene->tables != NULL)
+        return yp_set_error(YP_UNSUPPORTED,
+                            "synth_scene_band: the scene is on %s: bands are made on the CPU only",
+                            yp_device_name(scene->device));
     if (scene->spec.preset == SYNTH_CUVIS)
         ypi_cuvis_band(scene, cube, channel, first_pixel, pixels, values);
     else

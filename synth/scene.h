@@ -135,15 +135,18 @@ struct synth_spec {
 
 struct synth_scene;
 
-/* Makes the tables of a scene in one block of `device`'s memory, which must be host memory. The
- * caller gives it back with synth_scene_destroy(). NULL with yp_last_error() set when the spec is
- * not allowed (the field, its value and what is allowed) or memory is short. */
+/* Makes the tables of a scene in one block of the CPU's memory and, where `device` is an
+ * accelerator, a copy of it in one block of the device's; its tiles are made there then. The caller
+ * gives both back with synth_scene_destroy(). NULL with yp_last_error() set when the spec is not
+ * allowed (the field, its value and what is allowed), memory is short, or this build has no code
+ * for the device. */
 struct synth_scene *synth_scene_create(struct yp_device *device, const struct synth_spec *spec);
 
 /* NULL is allowed. */
 void synth_scene_destroy(struct synth_scene *scene);
 
-/* The bytes that synth_scene_create() will take from the device, exactly; 0 with yp_last_error()
+/* The bytes that synth_scene_create() will take from the CPU and, where the device is another, from
+ * that too, exactly; 0 with yp_last_error()
  * set when the spec is not allowed. With S = channels rounded up to a multiple of 16: a header
  * below 512 bytes; SCENE: 129 S, and 4 width S with striping; CUVIS: 13 S + 4 (height + width);
  * each table rounded up to 64. Nothing else is taken, then or later; a tile uses less than 64 KiB
@@ -177,13 +180,25 @@ struct synth_truth {
  * values: pixels x channels, the caller's. truth: NULL: none is wanted.
  * cube < 2^60; the pixels must lie in the cube; pixels may be 0. YP_INVALID otherwise, and nothing
  * is written. A scene is not changed: any number of threads may make tiles of it at once.
- * Cost: linear in pixels x channels; with SYNTH_CUVIS also the number of discs per 4096 pixels.
+ * Cost: linear in pixels x channels; with SYNTH_CUVIS also the number of discs per 4096 pixels
+ * (1024 on an accelerator).
+ *
+ * Of a scene on an accelerator, all memory is that device's, and the work is launched on its
+ * default stream: it is done when that is. The bits are the CPU's. Fastest where channels are a
+ * multiple of 4 and values and first_pixel x channels lie at a multiple of 16 bytes.
  */
 enum yp_status synth_scene_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
                                 size_t pixels, float *values, const struct synth_truth *truth);
 
+/* The same pixels of `cubes` cubes from `cube` on, one cube after the other in each array: values
+ * is cubes x pixels x channels. cube + cubes <= 2^60; cubes may be 0. On an accelerator all are
+ * made by one launch. */
+enum yp_status synth_scene_cubes(const struct synth_scene *scene, uint64_t cube, size_t cubes,
+                                 size_t first_pixel, size_t pixels, float *values,
+                                 const struct synth_truth *truth);
+
 /* One channel of the same pixels: values is (pixels). A value costs some ten times one of a tile,
- * since random words come by fours. */
+ * since random words come by fours. YP_UNSUPPORTED on an accelerator. */
 enum yp_status synth_scene_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
                                 size_t first_pixel, size_t pixels, float *values);
 

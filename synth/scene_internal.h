@@ -21,10 +21,18 @@ static inline size_t synth_padded(size_t count)
     return (count + SYNTH_PAD - 1) / SYNTH_PAD * SYNTH_PAD;
 }
 
+/* What makes a reading of the light that comes to the sensor, but for its columns. */
+struct synth_sensor {
+    float photon, read;     /* a and b of the noise variance */
+    float magic, low, high; /* adding magic and taking it away rounds; the ends of the range */
+};
+
 struct synth_scene {
-    struct yp_device *device;
-    struct synth_spec spec; /* resolved */
-    size_t stride;          /* synth_padded(channels) */
+    struct yp_device *device; /* where tiles are made */
+    char *tables;             /* NULL: it is the CPU; else a copy of all this on the device */
+    size_t bytes;             /* of all this */
+    struct synth_spec spec;   /* resolved */
+    size_t stride;            /* synth_padded(channels) */
 
     float *wavelengths; /* stride */
     uint8_t *good;      /* stride */
@@ -33,13 +41,12 @@ struct synth_scene {
     float *spectra;
 
     /* SCENE */
-    float *levels;          /* SYNTH_ROWS x stride: tau e_k and tau t */
-    float *slopes;          /* SYNTH_LANES x stride: tau e_k (2 w - 1) */
-    float *path;            /* stride */
-    uint32_t *columns;      /* width x stride: gain - 1 and offset, a bf16 each; NULL: none */
-    float photon, read;     /* a and b of the noise variance */
-    float magic, low, high; /* adding magic and taking it away rounds; the ends of the range */
-    uint64_t target, dead;  /* a word below it makes a target, a dead pixel; at most 2^32 */
+    float *levels;     /* SYNTH_ROWS x stride: tau e_k and tau t */
+    float *slopes;     /* SYNTH_LANES x stride: tau e_k (2 w - 1) */
+    float *path;       /* stride */
+    uint32_t *columns; /* width x stride: gain - 1 and offset, a bf16 each; NULL: none */
+    struct synth_sensor sensor;
+    uint64_t target, dead; /* a word below it makes a target, a dead pixel; at most 2^32 */
 
     /* CUVIS */
     float *rows, *across; /* the brightness factors, height and width (each padded) */

@@ -2,8 +2,9 @@
  * Vectors of floats and of 32-bit integers by macros, for kernels that compilers do not turn into
  * vector code by themselves. No guard: before each inclusion SYNTH_VECTOR says how many lanes are
  * meant, 16 (AVX-512), 8 (AVX2 and FMA) or 1 (plain C), and the functions that use them carry the
- * matching SYNTH_TARGET_.... Every operation is exactly rounded or an integer one, so lanes do not
- * show in the results. V_MIN(a, b) is a < b ? a : b, V_MAX(a, b) is a > b ? a : b.
+ * matching SYNTH_TARGET_.... (or, for CUDA, __device__). Every operation is exactly rounded or an
+ * integer one, so lanes do not show in the results. V_MIN(a, b) is a < b ? a : b, V_MAX(a, b) is a
+ * > b ? a : b.
  */
 #undef VF
 #undef VI
@@ -99,8 +100,8 @@
 #define V_MUL(a, b) ((a) * (b))
 #define V_DIV(a, b) ((a) / (b))
 #define V_SQRT(a) SYNTH_SQRT(a)
-#define V_MIN(a, b) ((a) < (b) ? (a) : (b))
-#define V_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define V_MIN(a, b) SYNTH_MIN(a, b)
+#define V_MAX(a, b) SYNTH_MAX(a, b)
 #define VI_LOAD(p) ((int32_t) * (p))
 #define VI_SET(x) (x)
 #define VI_ADD(a, b) ((a) + (b))

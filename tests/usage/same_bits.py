@@ -12,11 +12,11 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from tap import Tap  # noqa: E402
 
-SOURCES = ["bulk_avx2", "bulk_avx512", "bulk_baseline", "cuvis", "level", "mixing", "prepare",
+SOURCES = ["accelerated", "bulk_avx2", "bulk_avx512", "bulk_baseline", "cuvis", "level", "mixing", "prepare",
            "scene", "stream"]
-FRAMEWORK = ["cpu", "error", "isa", "levels"]
+FRAMEWORK = ["cpu", "device", "error", "isa", "levels", "plugin"]
 OPTIONS = ["-std=c17", "-D_GNU_SOURCE", "-ffp-contract=off", "-fno-math-errno",
-           "-fno-trapping-math"]
+           "-fno-trapping-math", "-DYPI_VERSION=\"0\""]
 
 
 def built(root, compiler, more, level, folder):
@@ -26,7 +26,7 @@ def built(root, compiler, more, level, folder):
     files += [os.path.join(root, "device", f"{name}.c") for name in FRAMEWORK]
     files.append(os.path.join(root, "tests", "usage", "suites", "same_bits.c"))
     subprocess.run([compiler, *more, *OPTIONS, level, *[f"-I{os.path.join(root, d)}" for d in (
-        ".", "include", "device", "tests")], "-o", program, *files, "-lm", "-lpthread"],
+        ".", "include", "device", "tests")], "-o", program, *files, "-lm", "-lpthread", "-ldl"],
         check=True, timeout=120)
     return program
 

@@ -1,0 +1,27 @@
+/* Words by cuRAND's own device functions: what those of words_body.h are held to. They run on the
+ * host too, where QUALIFIERS say so. */
+#ifndef YIELDPOINT_SYNTH_CUDA_CURAND_WORDS_H
+#define YIELDPOINT_SYNTH_CUDA_CURAND_WORDS_H
+
+#define QUALIFIERS static __inline__ __host__ __device__
+#include <curand_kernel.h>
+
+#include "work.h"
+
+/* Block `block` of a stream, or in cuRAND's legacy order. Each is begun anew: a state belongs to
+ * one subsequence. */
+SYNTH_INLINE void synth_curand_block(const struct synth_cuda_words *w, uint64_t block,
+                                     uint32_t words[4])
+{
+    curandStatePhilox4_32_10_t state;
+    uint64_t subsequence = w->kind == SYNTH_CUDA_CURAND ? block & 0xffff : w->subsequence;
+    uint64_t counter = w->kind == SYNTH_CUDA_CURAND ? block >> 16 : block;
+    curand_init(w->seed, subsequence, 4 * counter, &state);
+    uint4 four = curand4(&state);
+    words[0] = four.x;
+    words[1] = four.y;
+    words[2] = four.z;
+    words[3] = four.w;
+}
+
+#endif
