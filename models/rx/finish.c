@@ -1,4 +1,5 @@
 /* From statistics to a factor: Cholesky in double, whitening in float. */
+#include "device.h"
 #include "nodes_internal.h"
 
 #include <lapacke.h>
@@ -197,8 +198,9 @@ enum yp_status rx_finish_with(struct rx *rx, const struct rx_finish_options *opt
     ypi_rx_whiten(rx->factor, channels, rest, rx->whiten, column, offset);
     for (size_t i = 0; i < channels; i++)
         rx->offset[i] = (float)offset[i];
-    rx->finished = true;
-    return YP_OK;
+    status = rx->on != NULL ? ypi_rx_device_finish(rx) : YP_OK;
+    rx->finished = status == YP_OK;
+    return status;
 }
 
 enum yp_status rx_finish(struct rx *rx, double eps)

@@ -60,6 +60,12 @@ static inline size_t ypi_rx_stride(const struct rx_tile *tile)
     return tile->stride != 0 ? tile->stride : tile->channels;
 }
 
+/* Checks a source against the pass's what, channels and tile_pixels. */
+enum yp_status ypi_rx_check_source(const struct ypi_rx_pass *pass, const struct rx_source *source);
+/* Asks for the seat's tile and checks what came. */
+enum yp_status ypi_rx_ask(const struct ypi_rx_pass *pass, const struct rx_source *source,
+                          struct ypi_rx_seat seat, struct rx_tile *tile);
+
 /* On failure the message of the first failing tile, in the order of indices, is the caller's
  * yp_last_error(), and no tile from that one on was merged. */
 enum yp_status ypi_rx_run(const struct ypi_rx_pass *pass, const struct rx_source *source);
@@ -143,8 +149,11 @@ struct ypi_rx_scratch {
     uint8_t *keep; /* (CHUNK) */
 };
 
+struct ypi_rx_device;
+
 struct rx {
-    struct yp_device *device;
+    struct yp_device *device; /* of the object's memory on the host */
+    struct ypi_rx_device *on; /* the device that works on tiles, or NULL: the CPU */
     size_t channels, tile_pixels;
     int threads;
     bool failed;   /* the last fit did not end */

@@ -1,5 +1,5 @@
 /* The mean detection loss of a stream of tiles and its gradient, by matrix products in float. */
-#include "internal.h"
+#include "device.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -18,6 +18,7 @@ struct slot {
 
 struct rx_loss {
     struct yp_device *device;
+    struct ypi_rx_device *on; /* NULL: the CPU */
     size_t channels, tile_pixels;
     int threads;
     float *values;   /* (threads, tile_pixels, C) */
@@ -73,9 +74,39 @@ size_t rx_loss_bytes(size_t channels, size_t tile_pixels, int threads)
     return arena.used;
 }
 
+size_t rx_loss_device_bytes(size_t channels, size_t tile_pixels)
+{
+    if (ypi_rx_device_check("rx_loss_device_bytes", channels, tile_pixels, NULL) != YP_OK)
+        return 0;
+    return ypi_rx_device_bytes(channels, tile_pixels, true);
+}
+
+static struct rx_loss *create_on(struct yp_device *device, size_t channels, size_t tile_pixels)
+{
+    struct placed {
+        struct rx_loss loss;
+        struct ypi_rx_device on;
+    };
+    if (ypi_rx_device_check("rx_loss_create", channels, tile_pixels, NULL) != YP_OK)
+        return NULL;
+    struct placed *placed = yp_device_alloc(yp_device_cpu(), sizeof *placed);
+    if (placed == NULL)
+        return NULL;
+    *placed = (struct placed){.loss = {.device = yp_device_cpu(),
+                                       .channels = channels,
+                                       .tile_pixels = tile_pixels,
+                                       .on = &placed->on}};
+    if (ypi_rx_device_open(&placed->on, device, channels, tile_pixels, true) == YP_OK)
+        return &placed->loss;
+    yp_device_free(yp_device_cpu(), placed);
+    return NULL;
+}
+
 struct rx_loss *rx_loss_create(struct yp_device *device, size_t channels, size_t tile_pixels,
                                int threads)
 {
+    if (device != NULL && yp_device_memory_kind(device) == YP_DEVICE)
+        return create_on(device, channels, tile_pixels);
     if (ypi_rx_check_device("rx_loss_create", device) != YP_OK ||
         ypi_rx_check("rx_loss_create", channels, tile_pixels, &threads) != YP_OK)
         return NULL;
@@ -92,8 +123,11 @@ struct rx_loss *rx_loss_create(struct yp_device *device, size_t channels, size_t
 
 void rx_loss_destroy(struct rx_loss *loss)
 {
-    if (loss != NULL)
-        yp_device_free(loss->device, loss);
+    if (loss == NULL)
+        return;
+    if (loss->on != NULL)
+        ypi_rx_device_close(loss->on);
+    yp_device_free(loss->device, loss);
 }
 
 /* From scores to g = dloss/ds, and the sums that hang on the pixel alone. */
@@ -188,6 +222,8 @@ enum yp_status rx_loss_gradient(struct rx_loss *loss, const struct rx_source *so
                             : parameters == NULL ? "parameters"
                             : mean == NULL       ? "mean"
                                                  : "gradient");
+    if (loss->on != NULL)
+        return ypi_rx_device_gradient(loss->on, source, parameters, mean, gradient);
     memset(loss->gram, 0, loss->channels * loss->channels * sizeof *loss->gram);
     memset(loss->moment, 0, loss->channels * sizeof *loss->moment);
     loss->loss = loss->d = loss->d_away = 0;

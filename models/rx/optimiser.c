@@ -1,5 +1,5 @@
 /* AdamW, clipping and the plateau schedule. */
-#include "optimiser.h"
+#include "device.h"
 
 #include <math.h>
 
@@ -11,26 +11,21 @@ struct rx_adamw rx_adamw_defaults(void)
         .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01};
 }
 
-/* What the elements of one step share. */
-struct factors {
-    double keep, gain1, beta2, gain2, correction, eps, step;
-};
-
-static struct factors factors_of(const struct rx_adamw *how, uint64_t t)
+struct ypi_adamw_factors ypi_rx_adamw_factors(const struct rx_adamw *how, uint64_t t)
 {
-    return (struct factors){.keep = 1 - how->lr * how->weight_decay,
-                            .gain1 = 1 - how->beta1,
-                            .beta2 = how->beta2,
-                            .gain2 = 1 - how->beta2,
-                            .correction = sqrt(1 - pow(how->beta2, (double)t)),
-                            .eps = how->eps,
-                            .step = how->lr / (1 - pow(how->beta1, (double)t))};
+    return (struct ypi_adamw_factors){.keep = 1 - how->lr * how->weight_decay,
+                                      .gain1 = 1 - how->beta1,
+                                      .beta2 = how->beta2,
+                                      .gain2 = 1 - how->beta2,
+                                      .correction = sqrt(1 - pow(how->beta2, (double)t)),
+                                      .eps = how->eps,
+                                      .step = how->lr / (1 - pow(how->beta1, (double)t))};
 }
 
 void rx_adamw_step(const struct rx_adamw *how, uint64_t t, size_t count, const float *gradient,
                    float *m, float *v, float *parameters)
 {
-    const struct factors f = factors_of(how, t);
+    const struct ypi_adamw_factors f = ypi_rx_adamw_factors(how, t);
     const float keep = (float)f.keep, gain1 = (float)f.gain1, beta2 = (float)f.beta2;
     const float gain2 = (float)f.gain2, correction = (float)f.correction, eps = (float)f.eps;
     const float step = (float)f.step;
@@ -46,7 +41,7 @@ void rx_adamw_step(const struct rx_adamw *how, uint64_t t, size_t count, const f
 void rx_adamw_step_f64(const struct rx_adamw *how, uint64_t t, size_t count, const double *gradient,
                        double *m, double *v, double *parameters)
 {
-    const struct factors f = factors_of(how, t);
+    const struct ypi_adamw_factors f = ypi_rx_adamw_factors(how, t);
     for (size_t i = 0; i < count; i++) {
         double g = gradient[i];
         m[i] = m[i] + f.gain1 * (g - m[i]);

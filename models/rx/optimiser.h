@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <yieldpoint/device.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,6 +43,18 @@ void rx_adamw_step(const struct rx_adamw *how, uint64_t t, size_t count, const f
 /* The same in double: the oracle. */
 void rx_adamw_step_f64(const struct rx_adamw *how, uint64_t t, size_t count, const double *gradient,
                        double *m, double *v, double *parameters);
+
+/*
+ * The same on a GPU, with the gradient clipped to the norm `most` before (0: not clipped), which
+ * `gradient` itself does not show. All arrays are in the device's memory, `scratch` has
+ * RX_STEP_SCRATCH doubles. Without clipping the bits are those of rx_adamw_step(); the norm is
+ * summed in double in another order. Launches and returns. YP_INVALID for NULL or t = 0,
+ * YP_UNSUPPORTED when the device is no GPU or the plugin is not there.
+ */
+#define RX_STEP_SCRATCH 257
+enum yp_status rx_adamw_step_on(struct yp_device *device, const struct rx_adamw *how, uint64_t t,
+                                size_t count, double most, double *scratch, const float *gradient,
+                                float *m, float *v, float *parameters);
 
 /* -- clipping ------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /*
- * The RX anomaly detector on the CPU: streaming mean and covariance, Cholesky whitening, scores,
- * ROC-AUC, and the gradient of the detection loss.
+ * The RX anomaly detector on the CPU or a GPU: streaming mean and covariance, Cholesky whitening,
+ * scores, ROC-AUC, and the gradient of the detection loss.
  *
  * RX (Reed and Xiaoli, 1990) scores a pixel x by its squared Mahalanobis distance
  *     s(x) = (x - mu)^T (Sigma + ridge I)^-1 (x - mu) = |L^-1 (x - mu)|^2,
@@ -101,9 +101,25 @@ struct rx_options {
  */
 size_t rx_bytes(size_t channels, size_t tile_pixels, int threads);
 
+/*
+ * On a GPU (a device of kind YP_DEVICE) the calls are the same, with this difference. Tiles are in
+ * the device's memory: the room a yielder is given, what it sets tile->values and labels to, and
+ * rx_score's `scores`, rx_loss_gradient's `parameters` and `gradient`. A yielder launches its work
+ * on the device's default stream, and need not wait for it; it is called by the caller's thread
+ * alone, for one index after the other, and data it points to may change when the device's work up
+ * to there is done. `threads` says nothing. Statistics and the factor are on the host as on the
+ * CPU, so are rx_loss_start's parameters; rx_fit waits for the device, rx_score launches and
+ * returns. A fit that fails leaves the statistics as they were.
+ *
+ * There are up to 248 channels and RX_FP32 alone: else YP_UNSUPPORTED. The error of Sigma is what
+ * rx_fit says of some thousand pixels, and the bits are the same on every GPU. rx_create() takes
+ * rx_device_bytes() of the device and less than rx_bytes(channels, 512, 1) of the CPU.
+ */
+size_t rx_device_bytes(size_t channels, size_t tile_pixels);
+
 /* A detector for 1 .. RX_MAX_CHANNELS channels that takes tiles of up to `tile_pixels` pixels and
  * works with `threads` OpenMP threads (0: omp_get_max_threads()). NULL with yp_last_error() set:
- * an argument is not allowed, the device is not the CPU, out of memory. */
+ * an argument is not allowed, the device cannot do it, out of memory. */
 struct rx *rx_create(struct yp_device *device, size_t channels, size_t tile_pixels, int threads);
 
 /* The same with options; NULL for those of rx_create(). */
@@ -239,6 +255,8 @@ void rx_loss_plain_vjp_f32(const struct rx_tile *tile, const float *x, const flo
  * rx_bytes() and rx_create(). */
 struct rx_loss;
 size_t rx_loss_bytes(size_t channels, size_t tile_pixels, int threads);
+/* Of a GPU's memory, as rx_device_bytes(). */
+size_t rx_loss_device_bytes(size_t channels, size_t tile_pixels);
 struct rx_loss *rx_loss_create(struct yp_device *device, size_t channels, size_t tile_pixels,
                                int threads);
 void rx_loss_destroy(struct rx_loss *loss); /* NULL is allowed */

@@ -1,4 +1,5 @@
 /* Scores by blocks, and the plain version that they are held to. */
+#include "device.h"
 #include "triangle.h"
 
 #include <math.h>
@@ -39,6 +40,8 @@ enum yp_status rx_score(struct rx *rx, const struct rx_source *source, float *sc
         return yp_set_error(YP_INVALID, "rx_score: %s is NULL", rx == NULL ? "rx" : "scores");
     if (!rx->finished)
         return yp_set_error(YP_INVALID, "rx_score: rx has no factor; call rx_finish");
+    if (rx->on != NULL)
+        return ypi_rx_device_score(rx, source, scores);
     struct scoring job = {.rx = rx, .stride = source != NULL ? source->tile_pixels : 0};
     job.scores = scores;
     return ypi_rx_run(&(struct ypi_rx_pass){.what = "rx_score",

@@ -1,5 +1,6 @@
 /* The detector's memory, and mean and covariance of a stream of tiles. */
 #include "chunk.h"
+#include "device.h"
 #include "triangle.h"
 
 #include <math.h>
@@ -107,9 +108,65 @@ size_t rx_bytes(size_t channels, size_t tile_pixels, int threads)
     return rx_bytes_with(channels, tile_pixels, threads, NULL);
 }
 
+size_t rx_device_bytes(size_t channels, size_t tile_pixels)
+{
+    if (ypi_rx_device_check("rx_device_bytes", channels, tile_pixels, NULL) != YP_OK)
+        return 0;
+    return ypi_rx_device_bytes(channels, tile_pixels, false);
+}
+
+static void start(struct rx *rx, struct yp_device *device, enum rx_precision precision)
+{
+    rx->device = device;
+    rx->kernels = ypi_rx_kernels();
+    rx->precision = precision;
+    rx->gram = ypi_gram_kernels();
+    rx->few = precision == RX_FP32 && rx->channels <= rx->gram->width;
+    rx->split = ypi_rx_terms(precision) > 0 ? ypi_split_kernels() : NULL;
+    rx->triangle = ypi_triangle_kernels();
+    rx_reset(rx);
+}
+
+/* The object on the host, which has no tiles there, and what is on the device. */
+static struct rx *lay_out_on(struct rx *rx, struct ypi_arena *arena, size_t channels)
+{
+    size_t staged = rxc_slices((unsigned)channels) + channels + RXC_ROWS;
+    lay_out(rx, arena, channels, 1, 1, RX_FP32);
+    struct ypi_rx_device *on = ypi_arena_take(arena, 1, sizeof *on);
+    float *values = ypi_arena_take(arena, staged, sizeof(float));
+    if (arena->base != NULL) {
+        rx->on = on;
+        on->staged = values;
+    }
+    return rx;
+}
+
+static struct rx *create_on(struct yp_device *device, size_t channels, size_t tile_pixels,
+                            const struct rx_options *options)
+{
+    struct ypi_arena size = {0};
+    struct rx object;
+    if (ypi_rx_device_check("rx_create", channels, tile_pixels, options) != YP_OK)
+        return NULL;
+    ypi_arena_take(&size, 1, sizeof object);
+    lay_out_on(&object, &size, channels);
+    struct ypi_arena arena = {.base = yp_device_alloc(yp_device_cpu(), size.used)};
+    if (arena.base == NULL)
+        return NULL;
+    struct rx *rx = lay_out_on(ypi_arena_take(&arena, 1, sizeof *rx), &arena, channels);
+    rx->tile_pixels = tile_pixels;
+    start(rx, yp_device_cpu(), RX_FP32);
+    if (ypi_rx_device_open(rx->on, device, channels, tile_pixels, false) == YP_OK)
+        return rx;
+    yp_device_free(yp_device_cpu(), rx);
+    return NULL;
+}
+
 struct rx *rx_create_with(struct yp_device *device, size_t channels, size_t tile_pixels,
                           int threads, const struct rx_options *options)
 {
+    if (device != NULL && yp_device_memory_kind(device) == YP_DEVICE)
+        return create_on(device, channels, tile_pixels, options);
     if (ypi_rx_check_device("rx_create", device) != YP_OK ||
         ypi_rx_check("rx_create", channels, tile_pixels, &threads) != YP_OK ||
         check_options("rx_create", options) != YP_OK)
@@ -121,14 +178,7 @@ struct rx *rx_create_with(struct yp_device *device, size_t channels, size_t tile
     struct rx *rx = ypi_arena_take(&arena, 1, sizeof *rx);
     enum rx_precision precision = options != NULL ? options->precision : RX_FP32;
     lay_out(rx, &arena, channels, tile_pixels, threads, precision);
-    rx->device = device;
-    rx->kernels = ypi_rx_kernels();
-    rx->precision = precision;
-    rx->gram = ypi_gram_kernels();
-    rx->few = precision == RX_FP32 && channels <= rx->gram->width;
-    rx->split = ypi_rx_terms(precision) > 0 ? ypi_split_kernels() : NULL;
-    rx->triangle = ypi_triangle_kernels();
-    rx_reset(rx);
+    start(rx, device, precision);
     return rx;
 }
 
@@ -139,8 +189,11 @@ struct rx *rx_create(struct yp_device *device, size_t channels, size_t tile_pixe
 
 void rx_destroy(struct rx *rx)
 {
-    if (rx != NULL)
-        yp_device_free(rx->device, rx);
+    if (rx == NULL)
+        return;
+    if (rx->on != NULL)
+        ypi_rx_device_close(rx->on);
+    yp_device_free(rx->device, rx);
 }
 
 void rx_reset(struct rx *rx)
@@ -187,6 +240,8 @@ enum yp_status rx_fit(struct rx *rx, const struct rx_source *source)
 {
     if (rx == NULL)
         return yp_set_error(YP_INVALID, "rx_fit: rx is NULL");
+    if (rx->on != NULL)
+        return ypi_rx_device_fit(rx, source);
     uint64_t before = rx->pixels + rx->skipped;
     enum yp_status status = ypi_rx_run(&(struct ypi_rx_pass){.what = "rx_fit",
                                                              .channels = rx->channels,

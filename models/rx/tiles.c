@@ -45,7 +45,7 @@ enum yp_status ypi_rx_check_device(const char *what, struct yp_device *device)
     return YP_OK;
 }
 
-static enum yp_status check_source(const struct ypi_rx_pass *pass, const struct rx_source *source)
+enum yp_status ypi_rx_check_source(const struct ypi_rx_pass *pass, const struct rx_source *source)
 {
     if (source == NULL || source->yield == NULL)
         return yp_set_error(YP_INVALID, "%s: %s is NULL", pass->what,
@@ -59,9 +59,8 @@ static enum yp_status check_source(const struct ypi_rx_pass *pass, const struct 
     return YP_OK;
 }
 
-/* Asks for a tile and checks what came. */
-static enum yp_status yield(const struct ypi_rx_pass *pass, const struct rx_source *source,
-                            struct ypi_rx_seat seat, struct rx_tile *tile)
+enum yp_status ypi_rx_ask(const struct ypi_rx_pass *pass, const struct rx_source *source,
+                          struct ypi_rx_seat seat, struct rx_tile *tile)
 {
     size_t index = seat.index, room = pass->tile_pixels;
     float *values = pass->values + (size_t)seat.thread * room * pass->channels;
@@ -157,7 +156,7 @@ static void run_tile(const struct ypi_rx_pass *pass, const struct rx_source *sou
     struct rx_tile tile;
     if (seat.index >= atomic_load(&first->index))
         return;
-    enum yp_status status = yield(pass, source, seat, &tile);
+    enum yp_status status = ypi_rx_ask(pass, source, seat, &tile);
     if (status == YP_OK)
         pass->work(pass->arg, seat, &tile);
     else
@@ -166,7 +165,7 @@ static void run_tile(const struct ypi_rx_pass *pass, const struct rx_source *sou
 
 enum yp_status ypi_rx_run(const struct ypi_rx_pass *pass, const struct rx_source *source)
 {
-    enum yp_status status = check_source(pass, source);
+    enum yp_status status = ypi_rx_check_source(pass, source);
     if (status != YP_OK)
         return status;
     struct failure first = {.status = YP_OK};

@@ -1,0 +1,219 @@
+/* RX on a GPU: kernels around the work of block.h's kind, and their launches. */
+#include "merge.h"
+
+#include <cuda_runtime.h>
+#include <yieldpoint/plugin.h>
+
+static const struct yp_plugin_host *host;
+
+/* As many registers as `blocks` of `most` threads have beside each other. */
+template <bool weighted, int most, int blocks>
+static __global__ void __launch_bounds__(most, blocks) products_kernel(struct rxc_gram job)
+{
+    extern __shared__ float4 shared[];
+    struct rxc_multiplier own[RXC_HELD(most)];
+    rxc_products(&job, blockIdx.x, blockDim.x, rxc_row_of(most), weighted,
+                 reinterpret_cast<float *>(shared), own);
+}
+
+template <bool loss>
+static __global__ void __launch_bounds__(RXC_QUADRATIC_THREADS, 2)
+    quadratic_kernel(struct rxc_quadratic job)
+{
+    extern __shared__ float4 shared[];
+    struct rxc_lane own[RXC_HELD(32)];
+    rxc_quadratics(&job, blockIdx.x, loss, reinterpret_cast<float *>(shared), own);
+}
+
+/* One block, a thread a channel. */
+static __global__ void __launch_bounds__(RXC_MERGE_THREADS) channels_kernel(struct rxc_merge job)
+{
+    if (job.weighted) {
+        if (threadIdx.x < job.channels)
+            rxc_merge_moment(&job, threadIdx.x);
+        return;
+    }
+    for (unsigned b = threadIdx.x; b < job.blocks; b += blockDim.x)
+        rxc_merge_weight(&job, b);
+    __syncthreads();
+    if (threadIdx.x < job.channels)
+        rxc_merge_channel(&job, threadIdx.x);
+    if (threadIdx.x == 0)
+        rxc_merge_counts(&job);
+}
+
+static __global__ void __launch_bounds__(RXC_MERGE_THREADS) entries_kernel(struct rxc_merge job)
+{
+    unsigned entry = blockIdx.x * blockDim.x + threadIdx.x;
+    if (entry < RXC_SQUARE * rxc_pairs(job.channels))
+        rxc_merge_entry(&job, entry);
+}
+
+static __global__ void fold_kernel(unsigned channels, const float *a, float *slices)
+{
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x, row, k;
+    if (i >= rxc_slices(channels))
+        return;
+    rxc_entry(i, &row, &k);
+    slices[i] = rxc_folded(channels, a, row, k);
+}
+
+static __global__ void __launch_bounds__(RXC_LOSS_THREADS) add_loss_kernel(struct rxc_loss job)
+{
+    __shared__ double shared[RXC_LOSS_THREADS];
+    rxc_add_loss(&job, shared);
+}
+
+static __global__ void gradient_kernel(struct rxc_loss job)
+{
+    size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at < (size_t)job.channels * (job.channels + 1) + 2)
+        rxc_write_gradient(&job, at);
+}
+
+static __global__ void norm_kernel(size_t count, const float *values, double *parts)
+{
+    unsigned part = blockIdx.x * blockDim.x + threadIdx.x;
+    parts[part] = rxc_norm_part(count, values, part);
+}
+
+static __global__ void clip_kernel(const double *parts, double most, double *factor)
+{
+    *factor = rxc_clip(parts, most);
+}
+
+static __global__ void adamw_kernel(struct rxc_adamw job)
+{
+    size_t step = (size_t)gridDim.x * blockDim.x;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < job.count; i += step)
+        rxc_adamw_element(&job, i);
+}
+
+/* -- launches ------------------------------------------------------------------------------- */
+
+static enum yp_status check(unsigned channels, const char *what)
+{
+    if (channels == 0 || channels > RXC_CHANNELS)
+        return host->set_error(YP_INVALID, "%s: channels is %u, allowed are 1 to %u", what,
+                               channels, RXC_CHANNELS);
+    return YP_OK;
+}
+
+/* More shared memory than every kernel may have is asked for; once is enough, but a context can be
+ * another one by now. */
+template <typename function>
+static enum yp_status allow(function kernel, size_t bytes, const char *what)
+{
+    return yp_plugin_status(
+        host, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+        what);
+}
+
+static unsigned blocks_for(size_t count, size_t each)
+{
+    return (unsigned)((count + each - 1) / each);
+}
+
+typedef void (*rxc_products_kernel)(struct rxc_gram);
+
+template <bool weighted> static rxc_products_kernel products_kernel_of(unsigned threads)
+{
+    if (threads <= 128)
+        return products_kernel < weighted, 128, weighted ? 3 : 4 > ;
+    if (threads <= 384)
+        return products_kernel<weighted, 384, 1>;
+    return products_kernel<weighted, 512, 1>;
+}
+
+static enum yp_status gram(struct yp_device *device, const struct rxc_gram *job)
+{
+    enum yp_status status = check(job->channels, "gram");
+    unsigned threads = rxc_product_threads(job->channels);
+    size_t bytes = rxc_product_shared(job->channels);
+    if (status != YP_OK || job->pixels == 0)
+        return status;
+    rxc_products_kernel kernel = job->weights != NULL ? products_kernel_of<true>(threads)
+                                                      : products_kernel_of<false>(threads);
+    status = allow(kernel, bytes, "gram");
+    if (status != YP_OK)
+        return status;
+    kernel<<<blocks_for(job->pixels, job->range), threads, bytes, yp_plugin_stream(host, device)>>>(
+        *job);
+    return yp_plugin_launched(host, "gram");
+}
+
+static enum yp_status merge(struct yp_device *device, const struct rxc_merge *job)
+{
+    enum yp_status status = check(job->channels, "merge");
+    if (status != YP_OK || job->blocks == 0)
+        return status;
+    unsigned entries = RXC_SQUARE * rxc_pairs(job->channels);
+    cudaStream_t stream = yp_plugin_stream(host, device);
+    channels_kernel<<<1, RXC_MERGE_THREADS, 0, stream>>>(*job);
+    entries_kernel<<<blocks_for(entries, RXC_MERGE_THREADS), RXC_MERGE_THREADS, 0, stream>>>(*job);
+    return yp_plugin_launched(host, "merge");
+}
+
+static enum yp_status quadratic(struct yp_device *device, const struct rxc_quadratic *job)
+{
+    enum yp_status status = check(job->channels, "quadratic");
+    size_t bytes = rxc_quadratic_shared(job->channels);
+    if (status != YP_OK || job->room == 0)
+        return status;
+    status = job->loss ? allow(quadratic_kernel<true>, bytes, "quadratic")
+                       : allow(quadratic_kernel<false>, bytes, "quadratic");
+    if (status != YP_OK)
+        return status;
+    unsigned blocks = blocks_for(job->room, RXC_PIXELS);
+    cudaStream_t stream = yp_plugin_stream(host, device);
+    if (job->loss)
+        quadratic_kernel<true><<<blocks, RXC_QUADRATIC_THREADS, bytes, stream>>>(*job);
+    else
+        quadratic_kernel<false><<<blocks, RXC_QUADRATIC_THREADS, bytes, stream>>>(*job);
+    return yp_plugin_launched(host, "quadratic");
+}
+
+static enum yp_status fold(struct yp_device *device, unsigned channels, const float *a,
+                           float *slices)
+{
+    enum yp_status status = check(channels, "fold");
+    if (status != YP_OK)
+        return status;
+    fold_kernel<<<blocks_for(rxc_slices(channels), 256), 256, 0, yp_plugin_stream(host, device)>>>(
+        channels, a, slices);
+    return yp_plugin_launched(host, "fold");
+}
+
+static enum yp_status add_loss(struct yp_device *device, const struct rxc_loss *job)
+{
+    add_loss_kernel<<<1, RXC_LOSS_THREADS, 0, yp_plugin_stream(host, device)>>>(*job);
+    return yp_plugin_launched(host, "add_loss");
+}
+
+static enum yp_status gradient(struct yp_device *device, const struct rxc_loss *job)
+{
+    size_t count = (size_t)job->channels * (job->channels + 1) + 2;
+    gradient_kernel<<<blocks_for(count, 256), 256, 0, yp_plugin_stream(host, device)>>>(*job);
+    return yp_plugin_launched(host, "gradient");
+}
+
+static enum yp_status clip(struct yp_device *device, size_t count, const float *values, double most,
+                           double *parts, double *factor)
+{
+    cudaStream_t stream = yp_plugin_stream(host, device);
+    norm_kernel<<<RXC_NORM_PARTS / 32, 32, 0, stream>>>(count, values, parts);
+    clip_kernel<<<1, 1, 0, stream>>>(parts, most, factor);
+    return yp_plugin_launched(host, "clip");
+}
+
+static enum yp_status adamw(struct yp_device *device, const struct rxc_adamw *job)
+{
+    unsigned wanted = blocks_for(job->count, 256), blocks = wanted > 1024 ? 1024 : wanted;
+    if (job->count == 0)
+        return YP_OK;
+    adamw_kernel<<<blocks, 256, 0, yp_plugin_stream(host, device)>>>(*job);
+    return yp_plugin_launched(host, "adamw");
+}
+
+static const struct rx_cuda table = {gram, merge, quadratic, fold, add_loss, gradient, clip, adamw};
+YP_PLUGIN(RXC_PLUGIN, table, host)

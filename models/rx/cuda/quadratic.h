@@ -1,0 +1,277 @@
+/*
+ * Quadratic forms of pixels by one block of threads: what struct rxc_quadratic says.
+ *
+ * The pixels stand in shared memory, one channel of all of them side by side. A warp takes 16 rows
+ * of the triangle at once, whose slices it fetches while it multiplies the one before; a lane has
+ * 4 pixels, 32 apart, and the 16 rows' sums for each in registers. What lies above the diagonal is
+ * left out but for the last slice of a row. Rows are dealt out so that every warp has about the
+ * same number of slices.
+ */
+#ifndef RXC_QUADRATIC_H
+#define RXC_QUADRATIC_H
+
+#include "block.h"
+#include "rx_cuda.h"
+
+#define RXC_QUADRATIC_WARPS 4U
+#define RXC_QUADRATIC_THREADS (32U * RXC_QUADRATIC_WARPS) /* as many as pixels */
+#define RXC_APART (RXC_PIXELS + 1U) /* from one channel to the next: no two lanes in one bank */
+#define RXC_LANE_PIXELS (RXC_PIXELS / 32U)
+
+RXC_BOTH unsigned rxc_fours(unsigned channels)
+{
+    return (channels + 3) / 4 * 4;
+}
+
+/* A multiple of 4 channels makes every part a multiple of 16 bytes. */
+RXC_BOTH size_t rxc_quadratic_shared(unsigned channels)
+{
+    return (RXC_APART * rxc_fours(channels) + 2U * RXC_SLICE * RXC_QUADRATIC_WARPS +
+            RXC_PIXELS * RXC_QUADRATIC_WARPS) *
+           sizeof(float);
+}
+
+#if defined __CUDACC__ || defined RXC_ON_CPU
+
+struct rxc_pixels {
+    unsigned count, channels, inputs; /* inputs: channels rounded up to 4 */
+    float *z;                         /* (inputs, APART) */
+    float *slices;                    /* (WARPS, 2, SLICE) */
+    float *part;                      /* (WARPS, PIXELS): of the scores */
+};
+
+struct rxc_lane {
+    float rows[RXC_LANE_PIXELS][RXC_ROWS];
+    float score[RXC_LANE_PIXELS];
+};
+
+/* One thread after the other along the channels of a pixel; a warp takes every fourth pixel. */
+RXC_FUNCTION void rxc_fill(const struct rxc_quadratic *job, const struct rxc_pixels *at,
+                           unsigned block, unsigned t)
+{
+    const unsigned warps = RXC_QUADRATIC_WARPS, first = t / 32;
+    const float *x = job->x + ((size_t)block * RXC_PIXELS + first) * job->stride;
+    bool whole = at->count == RXC_PIXELS;
+    for (unsigned c = t % 32; c < at->inputs; c += 32) {
+        bool there = c < at->channels;
+        float centre = there ? job->centre[c] : 0, *to = at->z + c * RXC_APART + first;
+        const float *from = x + c;
+        RXC_UNROLL(8)
+        for (unsigned p = 0; p < RXC_PIXELS; p += warps, from += warps * job->stride) {
+            float value = there && (whole || first + p < at->count) ? *from : centre;
+            to[p] = value - centre;
+        }
+    }
+}
+
+RXC_FUNCTION void rxc_fetch(const struct rxc_quadratic *job, const struct rxc_pixels *at,
+                            unsigned warp, unsigned number, unsigned place, unsigned lane)
+{
+    float *to = at->slices + (warp * 2 + place) * RXC_SLICE;
+    const float *from = job->slices + (size_t)number * RXC_SLICE;
+    for (unsigned i = 4 * lane; i < RXC_SLICE; i += 4 * 32)
+        rxc_copy(to + i, from + i, 4);
+    rxc_commit(warp * 32 + lane);
+}
+
+/* 16 inputs of 16 rows, 4 inputs at once; the slice's end beyond the last input is left out. */
+RXC_FUNCTION void rxc_add_slice(const struct rxc_pixels *at, struct rxc_lane *own, unsigned warp,
+                                unsigned first, unsigned place, unsigned lane)
+{
+    const float *slice = at->slices + (warp * 2 + place) * RXC_SLICE;
+    unsigned inputs = at->inputs - first < RXC_ROWS ? at->inputs - first : RXC_ROWS;
+    const float *z = at->z + first * RXC_APART + lane;
+    for (unsigned k = 0; k < inputs; k += 4) {
+        RXC_UNROLL(4)
+        for (unsigned e = 0; e < 4; e++) {
+            float row[RXC_ROWS];
+            RXC_UNROLL(4)
+            for (unsigned i = 0; i < RXC_ROWS; i += 4)
+                rxc_four(slice + (k + e) * RXC_ROWS + i, row + i);
+            RXC_UNROLL(4)
+            for (unsigned q = 0; q < RXC_LANE_PIXELS; q++) {
+                float value = z[(k + e) * RXC_APART + 32 * q];
+                RXC_UNROLL(16)
+                for (unsigned i = 0; i < RXC_ROWS; i++)
+                    own->rows[q][i] = fmaf(row[i], value, own->rows[q][i]);
+            }
+        }
+    }
+}
+
+RXC_FUNCTION void rxc_begin_rows(const struct rxc_quadratic *job, struct rxc_lane *own,
+                                 unsigned rows)
+{
+    RXC_UNROLL(16)
+    for (unsigned i = 0; i < RXC_ROWS; i++) {
+        float from = job->offset != NULL ? -job->offset[rows * RXC_ROWS + i] : 0;
+        RXC_UNROLL(4)
+        for (unsigned q = 0; q < RXC_LANE_PIXELS; q++)
+            own->rows[q][i] = from;
+    }
+}
+
+RXC_FUNCTION void rxc_end_rows(const struct rxc_pixels *at, struct rxc_lane *own, unsigned rows,
+                               bool loss, unsigned lane)
+{
+    const float *z = at->z + rows * RXC_ROWS * RXC_APART + lane;
+    RXC_UNROLL(16)
+    for (unsigned i = 0; i < RXC_ROWS; i++) {
+        if (loss && rows * RXC_ROWS + i >= at->channels)
+            continue;
+        RXC_UNROLL(4)
+        for (unsigned q = 0; q < RXC_LANE_PIXELS; q++) {
+            float y = own->rows[q][i], with = loss ? z[i * RXC_APART + 32 * q] : y;
+            own->score[q] = fmaf(y, with, own->score[q]);
+        }
+    }
+}
+
+/* All rows that are this warp's. A lane's copies are its own until the warp's barrier. */
+RXC_FUNCTION void rxc_go_down(const struct rxc_quadratic *job, const struct rxc_pixels *at,
+                              struct rxc_lane *own, bool loss, unsigned warp)
+{
+    unsigned blocks = (at->channels + RXC_ROWS - 1) / RXC_ROWS;
+    for (unsigned turn = 0; turn < blocks; turn++) {
+        unsigned place = turn % RXC_QUADRATIC_WARPS;
+        if (turn / RXC_QUADRATIC_WARPS % 2 != 0)
+            place = RXC_QUADRATIC_WARPS - 1 - place;
+        if (place != warp)
+            continue;
+        unsigned rows = blocks - 1 - turn, first = rows * (rows + 1) / 2;
+        RXC_LANES (l) {
+            rxc_begin_rows(job, &own[RXC_OWN(l)], rows);
+            rxc_fetch(job, at, warp, first, 0, l);
+        }
+        for (unsigned s = 0; s <= rows; s++) {
+            rxc_warp_barrier(); /* the other place has been read */
+            RXC_LANES (l) {
+                if (s < rows)
+                    rxc_fetch(job, at, warp, first + s + 1, (s + 1) % 2, l);
+                rxc_wait(warp * 32 + l, s < rows ? 1 : 0);
+            }
+            rxc_warp_barrier();
+            RXC_LANES (l)
+                rxc_add_slice(at, &own[RXC_OWN(l)], warp, s * RXC_ROWS, s % 2, l);
+        }
+        RXC_LANES (l)
+            rxc_end_rows(at, &own[RXC_OWN(l)], rows, loss, l);
+        rxc_warp_barrier();
+    }
+}
+
+/* From a score to g and to what it adds, as judge() of loss.c. */
+RXC_FUNCTION void rxc_judge(const struct rxc_quadratic *job, size_t pixel, float score, bool kept,
+                            double *sums)
+{
+    float scale = job->scalars[0], bias = job->scalars[1];
+    float away = score - bias, l = scale * away;
+    bool target = kept && job->labels[pixel] != 0;
+    float wrong = target ? -l : l;
+    float slope = target ? -1 / (1 + expf(l)) : 1 / (1 + expf(-l));
+    float d = 10 * slope;
+    job->g[pixel] = kept ? d * scale : 0;
+    sums[0] = kept ? 10.0 * (double)(fmaxf(wrong, 0) + log1pf(expf(-fabsf(wrong)))) : 0;
+    sums[1] = kept ? (double)d : 0;
+    sums[2] = kept ? (double)d * (double)away : 0;
+}
+
+RXC_FUNCTION bool rxc_all_finite(const struct rxc_quadratic *job, size_t pixel)
+{
+    for (unsigned c = 0; c < job->channels; c++)
+        if (!rxc_finite(job->x[pixel * job->stride + c]))
+            return false;
+    return true;
+}
+
+/* A pixel's score from the warps' parts, in their order. The loss's sums go where the pixels were:
+ * (PIXELS, 4), the last is 1 for each that counts. */
+RXC_FUNCTION void rxc_finish_pixel(const struct rxc_quadratic *job, const struct rxc_pixels *at,
+                                   unsigned block, bool loss, double *sums, unsigned t)
+{
+    size_t pixel = (size_t)block * RXC_PIXELS + t;
+    float score = 0;
+    for (unsigned w = 0; w < RXC_QUADRATIC_WARPS; w++)
+        score += at->part[w * RXC_PIXELS + t];
+    /* A value that is not finite makes every sum it is in another such, if only by a factor 0. */
+    bool there = t < at->count;
+    bool kept = there && (rxc_finite(score) || rxc_all_finite(job, pixel));
+    if (pixel < job->room && job->scores != NULL)
+        job->scores[pixel] = kept ? score : RXC_NAN;
+    if (!loss)
+        return;
+    double *own = sums + 4 * t;
+    own[0] = own[1] = own[2] = 0;
+    own[3] = kept;
+    if (there)
+        rxc_judge(job, pixel, score, kept, own);
+}
+
+/* The work of one block; `shared` has rxc_quadratic_shared() bytes. */
+RXC_FUNCTION void rxc_quadratics(const struct rxc_quadratic *job, unsigned block, bool loss,
+                                 float *shared, struct rxc_lane *own)
+{
+    size_t first = (size_t)block * RXC_PIXELS;
+    struct rxc_pixels at;
+    size_t left = first < job->pixels ? job->pixels - first : 0;
+    at.count = left < RXC_PIXELS ? (unsigned)left : RXC_PIXELS;
+    at.channels = job->channels;
+    at.inputs = rxc_fours(job->channels);
+    at.z = shared;
+    at.slices = at.z + RXC_APART * at.inputs;
+    at.part = at.slices + 2 * RXC_SLICE * RXC_QUADRATIC_WARPS;
+    RXC_EACH (t, RXC_QUADRATIC_THREADS)
+        rxc_fill(job, &at, block, t);
+    rxc_barrier();
+    RXC_WARPS (w, RXC_QUADRATIC_WARPS) {
+        RXC_LANES (l)
+            for (unsigned q = 0; q < RXC_LANE_PIXELS; q++)
+                own[RXC_OWN(l)].score[q] = 0;
+        rxc_go_down(job, &at, own, loss, w);
+        RXC_LANES (l)
+            for (unsigned q = 0; q < RXC_LANE_PIXELS; q++)
+                at.part[w * RXC_PIXELS + 32 * q + l] = own[RXC_OWN(l)].score[q];
+    }
+    rxc_barrier();
+    /* As many doubles as a few channels' room does not hold: the slices' place lies behind it. */
+    double *sums = (double *)(void *)shared;
+    RXC_EACH (t, RXC_QUADRATIC_THREADS)
+        rxc_finish_pixel(job, &at, block, loss, sums, t);
+    if (!loss)
+        return;
+    for (unsigned width = RXC_PIXELS / 2; width > 0; width /= 2) {
+        rxc_barrier();
+        RXC_EACH (t, width)
+            for (unsigned i = 0; i < 4; i++)
+                sums[4 * t + i] += sums[4 * (t + width) + i];
+    }
+    RXC_EACH (t, 1U) {
+        for (unsigned i = 0; i < 3; i++)
+            job->sums[3 * (size_t)block + i] = sums[i];
+        job->kept[block] = (unsigned)sums[3];
+    }
+}
+
+/* One slice's entry of (A + A^T) with the diagonal once, as a lower triangle: entry (row, k). */
+RXC_FUNCTION float rxc_folded(unsigned channels, const float *a, unsigned row, unsigned k)
+{
+    if (row >= channels || k > row)
+        return 0;
+    size_t c = channels;
+    return row == k ? a[row * c + k] : a[row * c + k] + a[k * c + row];
+}
+
+/* Where a triangle's entry stands in its slices: number i of all. */
+RXC_FUNCTION void rxc_entry(unsigned i, unsigned *row, unsigned *k)
+{
+    unsigned slice = i / RXC_SLICE, block = 0;
+    while (slice > block) {
+        slice -= block + 1;
+        block++;
+    }
+    *k = slice * RXC_ROWS + i % RXC_SLICE / RXC_ROWS;
+    *row = block * RXC_ROWS + i % RXC_ROWS;
+}
+
+#endif
+#endif

@@ -1,0 +1,158 @@
+/*
+ * RX on a GPU: what the plugin `rx-cuda` gives the program. All pointers are to the device's
+ * memory; every function launches on the device's default stream and returns. A job's arrays are
+ * the caller's.
+ *
+ * All of it is for 1 .. RXC_CHANNELS channels: so many that the sums of one block of threads stay
+ * on the chip.
+ */
+#ifndef RX_CUDA_H
+#define RX_CUDA_H
+
+#include <yieldpoint/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of the program and of kernels. */
+#ifdef __CUDACC__
+#define RXC_BOTH static inline __host__ __device__
+#else
+#define RXC_BOTH static inline
+#endif
+
+#define RXC_PLUGIN "rx-cuda"
+#define RXC_CHANNELS 248U
+
+/* Products of 8 by 8 channels are one thread's. Group b of channels is 4 b .. 4 b + 3 and the four
+ * as far from the middle, so that neighbouring threads read neighbouring memory. */
+#define RXC_GROUP 8U
+#define RXC_SQUARE (RXC_GROUP * RXC_GROUP)
+
+/* Rows of a triangle are taken 16 at once: a slice is 16 inputs of them. */
+#define RXC_ROWS 16U
+#define RXC_SLICE (RXC_ROWS * RXC_ROWS)
+#define RXC_PIXELS 128U /* a block's, of rxc_quadratic */
+
+RXC_BOTH unsigned rxc_groups(unsigned channels)
+{
+    return (channels + RXC_GROUP - 1) / RXC_GROUP;
+}
+
+/* Pairs of groups, which is the number of threads that multiply. */
+RXC_BOTH unsigned rxc_pairs(unsigned channels)
+{
+    unsigned groups = rxc_groups(channels);
+    return groups * (groups + 1) / 2;
+}
+
+/* Floats of a triangle's slices, one behind the other: those of rows 0 .. 15, then 16 .. 31. */
+RXC_BOTH unsigned rxc_slices(unsigned channels)
+{
+    unsigned blocks = (channels + RXC_ROWS - 1) / RXC_ROWS;
+    return blocks * (blocks + 1) / 2 * RXC_SLICE;
+}
+
+/*
+ * Sums over pixels, `range` of them a block: products[b] = sum z z^T, z = x - centre, around a
+ * centre of the block's own, near its mean. With weights: sum w z z^T around the given centre, and
+ * `mean` is the sum of w z. A pixel with a value that is not finite counts in `skipped` alone.
+ */
+struct rxc_gram {
+    const float *x; /* (pixels, channels), `stride` floats apart */
+    size_t stride, pixels;
+    unsigned channels, range;
+    const float *weights;     /* (pixels), or NULL */
+    const float *centre;      /* (channels), with weights */
+    float *products;          /* (blocks, RXC_SQUARE, pairs) */
+    double *mean;             /* (blocks, channels): of the block's pixels */
+    double *away;             /* (blocks, channels): that, minus the centre */
+    float *low, *high;        /* (blocks, channels) */
+    unsigned *kept, *skipped; /* (blocks) */
+};
+
+/* The sums of all tiles so far, in double, and what merging needs. */
+struct rxc_merge {
+    unsigned channels, blocks;
+    bool weighted; /* as rxc_gram: plain sums, m2 and mean alone */
+    bool fresh;    /* with `weighted`: there was nothing before */
+    const float *products;
+    const double *mean, *away;
+    const float *low, *high;
+    const unsigned *kept, *skipped;
+    double *apart;    /* (blocks, channels): scratch */
+    double *weight;   /* (blocks): scratch */
+    double *share;    /* (blocks): scratch */
+    double *m2;       /* (channels, channels), upper triangle */
+    double *all_mean; /* (channels) */
+    float *all_low, *all_high;
+    uint64_t *counts; /* kept, skipped */
+};
+
+/*
+ * y = T z - offset for a lower triangle T, z = x - centre; scores[p] = |y|^2, or y . z when `loss`.
+ * A pixel with a value that is not finite scores NaN. With `loss` then, from labels and
+ * scalars = (scale, bias), g = dloss/ds, 0 for those, and a block's sums of the loss, of d and of
+ * d (s - bias), as rx.h has them.
+ */
+struct rxc_quadratic {
+    const float *x;
+    size_t stride, pixels;
+    size_t room; /* pixels and the places after them, whose scores become NaN */
+    unsigned channels;
+    bool loss;
+    const float *centre; /* (channels) */
+    const float *slices; /* rxc_slices() */
+    const float *offset; /* (channels, rounded up to RXC_ROWS), or NULL: zeros */
+    float *scores;       /* (room), may be NULL when `loss` */
+    const uint8_t *labels;
+    const float *scalars;
+    float *g;       /* (pixels) */
+    double *sums;   /* (blocks of RXC_PIXELS places, 3) */
+    unsigned *kept; /* (blocks) */
+};
+
+/* What becomes of a loss's sums. */
+struct rxc_loss {
+    unsigned channels, blocks;
+    bool fresh;              /* nothing is in `all` */
+    const double *sums;      /* (blocks, 3) */
+    const unsigned *kept;    /* (blocks) */
+    double *all;             /* loss, d, d_away, pixels: added to */
+    const double *gram;      /* (channels, channels), upper triangle */
+    const double *moment;    /* (channels) */
+    const float *parameters; /* as rx.h */
+    float *gradient;
+};
+
+struct rxc_adamw {
+    size_t count;
+    float keep, gain1, beta2, gain2, correction, eps, step;
+    const float *gradient;
+    const double *factor; /* of the gradient; NULL: 1 */
+    float *m, *v, *parameters;
+};
+
+struct rx_cuda {
+    enum yp_status (*gram)(struct yp_device *device, const struct rxc_gram *job);
+    enum yp_status (*merge)(struct yp_device *device, const struct rxc_merge *job);
+    enum yp_status (*quadratic)(struct yp_device *device, const struct rxc_quadratic *job);
+    /* slices of (A + A^T) without what is doubled: z^T A z = y . z. `a` is (channels, channels). */
+    enum yp_status (*fold)(struct yp_device *device, unsigned channels, const float *a,
+                           float *slices);
+    enum yp_status (*add_loss)(struct yp_device *device, const struct rxc_loss *job);
+    enum yp_status (*gradient)(struct yp_device *device, const struct rxc_loss *job);
+    /* parts has RXC_NORM_PARTS doubles; factor = min(1, most / (norm + 1e-6)), 1 with most = 0. */
+    enum yp_status (*clip)(struct yp_device *device, size_t count, const float *values, double most,
+                           double *parts, double *factor);
+    enum yp_status (*adamw)(struct yp_device *device, const struct rxc_adamw *job);
+};
+
+#define RXC_NORM_PARTS 256U
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,371 @@
+/* The detector on a GPU: its memory there, and the passes over tiles. */
+#include "device.h"
+
+#include <assert.h>
+#include <yieldpoint/plugin.h>
+
+/* Blocks that a tile is for, of every GPU: enough for four on each multiprocessor of large ones. */
+#define BLOCKS ((size_t)528)
+#define LEAST_RANGE ((size_t)512)
+#define MOST_RANGE ((size_t)8192) /* rxc_guess() samples well so far */
+
+/* What a test has set instead of the plugin. */
+static const struct rx_cuda *instead;
+
+void ypi_rx_set_cuda(const struct rx_cuda *cuda)
+{
+    instead = cuda;
+}
+
+const struct rx_cuda *ypi_rx_cuda(void)
+{
+    return instead != NULL ? instead : yp_plugin_table(RXC_PLUGIN, sizeof(struct rx_cuda));
+}
+
+unsigned ypi_rx_range(size_t tile_pixels)
+{
+    size_t even = (tile_pixels + BLOCKS - 1) / BLOCKS;
+    even = (even + LEAST_RANGE - 1) / LEAST_RANGE * LEAST_RANGE;
+    return (unsigned)(even < MOST_RANGE ? even : MOST_RANGE);
+}
+
+enum yp_status ypi_rx_device_check(const char *what, size_t channels, size_t tile_pixels,
+                                   const struct rx_options *options)
+{
+    int threads = 1;
+    enum yp_status status = ypi_rx_check(what, channels, tile_pixels, &threads);
+    if (status != YP_OK)
+        return status;
+    if (channels > RXC_CHANNELS)
+        return yp_set_error(YP_UNSUPPORTED, "%s: channels is %zu, a GPU takes 1 to %u", what,
+                            channels, RXC_CHANNELS);
+    if (options != NULL && options->precision != RX_FP32)
+        return yp_set_error(YP_UNSUPPORTED,
+                            "%s: options->precision is %d, a GPU has %d (RX_FP32) alone", what,
+                            (int)options->precision, (int)RX_FP32);
+    return YP_OK;
+}
+
+/* -- memory --------------------------------------------------------------------------------- */
+
+/* What a pass over tiles sums, block by block and for all. */
+static void lay_out_sums(struct ypi_rx_device *on, struct ypi_arena *arena, size_t channels,
+                         bool loss)
+{
+    struct rxc_gram *gram = &on->gram;
+    struct rxc_merge *merge = &on->merge;
+    size_t blocks = (on->tile_pixels + gram->range - 1) / gram->range;
+    size_t square = (size_t)RXC_SQUARE * rxc_pairs((unsigned)channels);
+    gram->products = ypi_arena_take(arena, blocks * square, sizeof(float));
+    gram->mean = ypi_arena_take(arena, blocks * channels, sizeof(double));
+    gram->kept = ypi_arena_take(arena, blocks, sizeof(unsigned));
+    gram->skipped = ypi_arena_take(arena, blocks, sizeof(unsigned));
+    merge->m2 = ypi_arena_take(arena, channels * channels, sizeof(double));
+    merge->all_mean = ypi_arena_take(arena, channels, sizeof(double));
+    if (loss)
+        return;
+    gram->away = ypi_arena_take(arena, blocks * channels, sizeof(double));
+    gram->low = ypi_arena_take(arena, blocks * channels, sizeof(float));
+    gram->high = ypi_arena_take(arena, blocks * channels, sizeof(float));
+    merge->apart = ypi_arena_take(arena, blocks * channels, sizeof(double));
+    merge->weight = ypi_arena_take(arena, blocks, sizeof(double));
+    merge->share = ypi_arena_take(arena, blocks, sizeof(double));
+    merge->all_low = ypi_arena_take(arena, channels, sizeof(float));
+    merge->all_high = ypi_arena_take(arena, channels, sizeof(float));
+    merge->counts = ypi_arena_take(arena, 2, sizeof(uint64_t));
+}
+
+static void lay_out(struct ypi_rx_device *on, struct ypi_arena *arena, size_t channels,
+                    size_t tile_pixels, bool loss)
+{
+    size_t blocks = (tile_pixels + RXC_PIXELS - 1) / RXC_PIXELS;
+    on->tile_pixels = tile_pixels;
+    on->gram.range = ypi_rx_range(tile_pixels);
+    on->values = ypi_arena_take(arena, tile_pixels * channels, sizeof(float));
+    on->slices = ypi_arena_take(arena, rxc_slices((unsigned)channels), sizeof(float));
+    lay_out_sums(on, arena, channels, loss);
+    if (loss) {
+        on->labels = ypi_arena_take(arena, tile_pixels, 1);
+        on->quadratic.g = ypi_arena_take(arena, tile_pixels, sizeof(float));
+        on->quadratic.sums = ypi_arena_take(arena, blocks * 3, sizeof(double));
+        on->quadratic.kept = ypi_arena_take(arena, blocks, sizeof(unsigned));
+        on->loss.all = ypi_arena_take(arena, 4, sizeof(double));
+    } else {
+        on->centre = ypi_arena_take(arena, channels, sizeof(float));
+        on->offset = ypi_arena_take(arena, channels + RXC_ROWS, sizeof(float));
+    }
+}
+
+size_t ypi_rx_device_bytes(size_t channels, size_t tile_pixels, bool loss)
+{
+    struct ypi_arena arena = {0};
+    struct ypi_rx_device on = {0};
+    lay_out(&on, &arena, channels, tile_pixels, loss);
+    return arena.used;
+}
+
+/* What one job makes is what the next one takes. */
+static void connect(struct ypi_rx_device *on, unsigned channels, bool loss)
+{
+    struct rxc_gram *gram = &on->gram;
+    struct rxc_merge *merge = &on->merge;
+    gram->channels = merge->channels = on->quadratic.channels = on->loss.channels = channels;
+    merge->weighted = on->quadratic.loss = loss;
+    merge->products = gram->products;
+    merge->mean = gram->mean;
+    merge->away = gram->away;
+    merge->low = gram->low;
+    merge->high = gram->high;
+    merge->kept = gram->kept;
+    merge->skipped = gram->skipped;
+    gram->weights = loss ? on->quadratic.g : NULL;
+    on->quadratic.slices = on->slices;
+    on->quadratic.centre = on->centre;
+    on->quadratic.offset = on->offset;
+    on->loss.sums = on->quadratic.sums;
+    on->loss.kept = on->quadratic.kept;
+    on->loss.gram = merge->m2;
+    on->loss.moment = merge->all_mean;
+}
+
+enum yp_status ypi_rx_device_open(struct ypi_rx_device *on, struct yp_device *device,
+                                  size_t channels, size_t tile_pixels, bool loss)
+{
+    float *staged = on->staged;
+    *on = (struct ypi_rx_device){.device = device, .staged = staged, .cuda = ypi_rx_cuda()};
+    if (on->cuda == NULL)
+        return YP_UNSUPPORTED;
+    struct ypi_arena arena = {
+        .base = yp_device_alloc(device, ypi_rx_device_bytes(channels, tile_pixels, loss))};
+    if (arena.base == NULL)
+        return YP_OUT_OF_MEMORY;
+    on->block = arena.base;
+    lay_out(on, &arena, channels, tile_pixels, loss);
+    connect(on, (unsigned)channels, loss);
+    return YP_OK;
+}
+
+void ypi_rx_device_close(struct ypi_rx_device *on)
+{
+    yp_device_free(on->device, on->block);
+}
+
+/* -- passes --------------------------------------------------------------------------------- */
+
+/* Asks for tile `index` in the device's memory. */
+static enum yp_status ask(const char *what, struct ypi_rx_device *on,
+                          const struct rx_source *source, size_t index, struct rx_tile *tile)
+{
+    return ypi_rx_ask(&(struct ypi_rx_pass){.what = what,
+                                            .channels = on->gram.channels,
+                                            .tile_pixels = on->tile_pixels,
+                                            .threads = 1,
+                                            .values = on->values,
+                                            .labels = on->labels},
+                      source, (struct ypi_rx_seat){.index = index}, tile);
+}
+
+static enum yp_status check(const char *what, const struct ypi_rx_device *on,
+                            const struct rx_source *source)
+{
+    return ypi_rx_check_source(&(struct ypi_rx_pass){.what = what,
+                                                     .channels = on->gram.channels,
+                                                     .tile_pixels = on->tile_pixels},
+                               source);
+}
+
+/* Sums of a tile, and those to the sums of all. */
+static enum yp_status add_products(struct ypi_rx_device *on, const struct rx_tile *tile)
+{
+    on->gram.x = tile->values;
+    on->gram.stride = ypi_rx_stride(tile);
+    on->gram.pixels = tile->pixels;
+    on->merge.blocks = (unsigned)((tile->pixels + on->gram.range - 1) / on->gram.range);
+    enum yp_status status = on->cuda->gram(on->device, &on->gram);
+    return status == YP_OK ? on->cuda->merge(on->device, &on->merge) : status;
+}
+
+/* The statistics to the device or from there. */
+static enum yp_status exchange(struct rx *rx, bool down)
+{
+    struct ypi_rx_device *on = rx->on;
+    const struct rxc_merge *merge = &on->merge;
+    size_t channels = rx->channels;
+    uint64_t counts[2] = {rx->pixels, rx->skipped};
+    const struct {
+        void *there, *here;
+        size_t bytes;
+    } parts[] = {{merge->m2, rx->m2, channels * channels * sizeof *rx->m2},
+                 {merge->all_mean, rx->mean, channels * sizeof *rx->mean},
+                 {merge->all_low, rx->low, channels * sizeof *rx->low},
+                 {merge->all_high, rx->high, channels * sizeof *rx->high},
+                 {merge->counts, counts, sizeof counts}};
+    enum yp_status status = YP_OK;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && status == YP_OK; i++)
+        status = yp_device_copy(on->device, down ? parts[i].here : parts[i].there,
+                                down ? parts[i].there : parts[i].here, parts[i].bytes);
+    if (down && status == YP_OK) {
+        rx->pixels = counts[0];
+        rx->skipped = counts[1];
+    }
+    return status;
+}
+
+/* The host's statistics change when all has gone well, and not before. */
+enum yp_status ypi_rx_device_fit(struct rx *rx, const struct rx_source *source)
+{
+    struct ypi_rx_device *on = rx->on;
+    enum yp_status status = check("rx_fit", on, source);
+    if (status == YP_OK)
+        status = exchange(rx, false);
+    for (size_t i = 0; status == YP_OK && i < source->tiles; i++) {
+        struct rx_tile tile;
+        status = ask("rx_fit", on, source, i, &tile);
+        if (status == YP_OK && tile.pixels > 0)
+            status = add_products(on, &tile);
+    }
+    if (status != YP_OK)
+        return status;
+    status = exchange(rx, true);
+    rx->failed = rx->failed || status != YP_OK;
+    return status;
+}
+
+/* L^-1 by slices: row `row` of it is column `row` of whiten. */
+static void stage_factor(const struct rx *rx, float *slices, float *offset)
+{
+    size_t channels = rx->channels;
+    for (size_t i = 0, block = 0; i < rxc_slices((unsigned)channels); block++)
+        for (size_t input = 0; input < (block + 1) * RXC_ROWS; input++)
+            for (size_t r = 0; r < RXC_ROWS; r++, i++) {
+                size_t row = block * RXC_ROWS + r;
+                bool there = row < channels && input <= row;
+                slices[i] = there ? rx->whiten[input * channels + row] : 0;
+            }
+    for (size_t c = 0; c < channels + RXC_ROWS; c++)
+        offset[c] = c < channels ? rx->offset[c] : 0;
+}
+
+enum yp_status ypi_rx_device_finish(struct rx *rx)
+{
+    struct ypi_rx_device *on = rx->on;
+    size_t slices = rxc_slices((unsigned)rx->channels);
+    float *offset = on->staged + slices;
+    stage_factor(rx, on->staged, offset);
+    enum yp_status status =
+        yp_device_copy(on->device, on->slices, on->staged, slices * sizeof(float));
+    if (status == YP_OK)
+        status = yp_device_copy(on->device, on->offset, offset,
+                                (rx->channels + RXC_ROWS) * sizeof(float));
+    if (status == YP_OK)
+        status = yp_device_copy(on->device, on->centre, rx->centre, rx->channels * sizeof(float));
+    return status;
+}
+
+enum yp_status ypi_rx_device_score(struct rx *rx, const struct rx_source *source, float *scores)
+{
+    struct ypi_rx_device *on = rx->on;
+    enum yp_status status = check("rx_score", on, source);
+    for (size_t i = 0; status == YP_OK && i < source->tiles; i++) {
+        struct rx_tile tile;
+        status = ask("rx_score", on, source, i, &tile);
+        if (status != YP_OK)
+            break;
+        on->quadratic.x = tile.values;
+        on->quadratic.stride = ypi_rx_stride(&tile);
+        on->quadratic.pixels = tile.pixels;
+        on->quadratic.room = source->tile_pixels;
+        on->quadratic.scores = scores + i * source->tile_pixels;
+        status = on->cuda->quadratic(on->device, &on->quadratic);
+    }
+    return status;
+}
+
+/* -- loss ----------------------------------------------------------------------------------- */
+
+static enum yp_status add_loss(struct ypi_rx_device *on, const struct rx_tile *tile)
+{
+    on->quadratic.x = tile->values;
+    on->quadratic.stride = ypi_rx_stride(tile);
+    on->quadratic.pixels = on->quadratic.room = tile->pixels;
+    on->quadratic.labels = tile->labels;
+    on->loss.blocks = (unsigned)((tile->pixels + RXC_PIXELS - 1) / RXC_PIXELS);
+    enum yp_status status = on->cuda->quadratic(on->device, &on->quadratic);
+    if (status == YP_OK)
+        status = on->cuda->add_loss(on->device, &on->loss);
+    if (status == YP_OK)
+        status = add_products(on, tile);
+    on->loss.fresh = on->merge.fresh = false;
+    return status;
+}
+
+enum yp_status ypi_rx_device_gradient(struct ypi_rx_device *on, const struct rx_source *source,
+                                      const float *parameters, double *mean, float *gradient)
+{
+    size_t channels = on->gram.channels;
+    double all[4] = {0};
+    enum yp_status status = check("rx_loss_gradient", on, source);
+    on->quadratic.centre = on->gram.centre = on->loss.parameters = parameters;
+    on->quadratic.scalars = parameters + channels + channels * channels;
+    on->loss.gradient = gradient;
+    on->loss.fresh = on->merge.fresh = true;
+    if (status == YP_OK)
+        status = on->cuda->fold(on->device, (unsigned)channels, parameters + channels, on->slices);
+    for (size_t i = 0; status == YP_OK && i < source->tiles; i++) {
+        struct rx_tile tile;
+        status = ask("rx_loss_gradient", on, source, i, &tile);
+        if (status == YP_OK && tile.pixels > 0)
+            status = add_loss(on, &tile);
+    }
+    if (status == YP_OK && !on->loss.fresh)
+        status = yp_device_copy(on->device, all, on->loss.all, sizeof all);
+    if (status != YP_OK)
+        return status;
+    if (!(all[3] > 0))
+        return yp_set_error(YP_INVALID, "rx_loss_gradient: the source has no finite pixel");
+    *mean = all[0] / all[3];
+    return on->cuda->gradient(on->device, &on->loss);
+}
+
+/* -- optimiser ------------------------------------------------------------------------------ */
+
+static_assert(RX_STEP_SCRATCH == RXC_NORM_PARTS + 1, "the factor stands behind the parts");
+
+enum yp_status rx_adamw_step_on(struct yp_device *device, const struct rx_adamw *how, uint64_t t,
+                                size_t count, double most, double *scratch, const float *gradient,
+                                float *m, float *v, float *parameters)
+{
+    const void *const needed[] = {device, how, scratch, gradient, m, v, parameters};
+    static const char *const names[] = {"device", "how", "scratch",   "gradient",
+                                        "m",      "v",   "parameters"};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (needed[i] == NULL)
+            return yp_set_error(YP_INVALID, "rx_adamw_step_on: %s is NULL", names[i]);
+    if (yp_device_memory_kind(device) != YP_DEVICE)
+        return yp_set_error(YP_UNSUPPORTED, "rx_adamw_step_on: device is %s, it takes a GPU",
+                            yp_device_name(device));
+    if (t == 0)
+        return yp_set_error(YP_INVALID, "rx_adamw_step_on: t is 0, steps count from 1");
+    const struct rx_cuda *cuda = ypi_rx_cuda();
+    if (cuda == NULL)
+        return YP_UNSUPPORTED;
+    const struct ypi_adamw_factors f = ypi_rx_adamw_factors(how, t);
+    double *factor = scratch + RXC_NORM_PARTS;
+    struct rxc_adamw job = {.count = count,
+                            .keep = (float)f.keep,
+                            .gain1 = (float)f.gain1,
+                            .beta2 = (float)f.beta2,
+                            .gain2 = (float)f.gain2,
+                            .correction = (float)f.correction,
+                            .eps = (float)f.eps,
+                            .step = (float)f.step,
+                            .gradient = gradient,
+                            .factor = most > 0 ? factor : NULL,
+                            .m = m,
+                            .v = v,
+                            .parameters = parameters};
+    enum yp_status status = YP_OK;
+    if (most > 0)
+        status = cuda->clip(device, count, gradient, most, scratch, factor);
+    return status == YP_OK ? cuda->adamw(device, &job) : status;
+}

@@ -1,0 +1,362 @@
+/*
+ * A made-up GPU for RX: the kernels' own code, run block by block and thread by thread on the CPU.
+ *
+ * Its memory cannot be touched but by kernels and copies: whoever else reads or writes it dies. New
+ * memory, and shared memory, is full of garbage. Copies into shared memory arrive no sooner than
+ * they are waited for; until then there is garbage too. Threads go forwards or backwards.
+ */
+#ifndef RX_ON_CPU_H
+#define RX_ON_CPU_H
+
+#define RXC_ON_CPU
+#include <backend.h>
+#include <criterion/criterion.h>
+#include <rx/cuda/merge.h>
+#include <rx/device.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define GARBAGE_MOST ((size_t)1 << 24)
+
+bool rxc_backwards;
+
+/* Each byte of it: a float of 8e37, or NaN for GARBAGE_NAN. */
+#define GARBAGE_NAN 0xff
+static int garbage = 0x7e;
+
+/* -- memory --------------------------------------------------------------------------------- */
+
+enum { BLOCKS_MOST = 64, PAGE = 4096 };
+static struct {
+    char *at;
+    size_t bytes, pages;
+} gpu_blocks[BLOCKS_MOST];
+
+static void gpu_reach(bool can)
+{
+    for (int i = 0; i < BLOCKS_MOST; i++)
+        if (gpu_blocks[i].at != NULL)
+            mprotect(gpu_blocks[i].at, gpu_blocks[i].pages,
+                     can ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+/* Whether `bytes` from there on are the GPU's. */
+static bool gpu_has(const void *from, size_t bytes)
+{
+    const char *at = from;
+    for (int i = 0; i < BLOCKS_MOST; i++)
+        if (gpu_blocks[i].at != NULL && at >= gpu_blocks[i].at &&
+            at + bytes <= gpu_blocks[i].at + gpu_blocks[i].bytes)
+            return true;
+    return false;
+}
+
+#define GPU_NEEDS(pointer_, count_) \
+    cr_assert(gpu_has(pointer_, (count_) * sizeof *(pointer_)), \
+              "%s: %zu elements are not the GPU's", #pointer_, (size_t)(count_))
+
+static const char *gpu_name(const struct yp_device *device)
+{
+    (void)device;
+    return "made-up:0";
+}
+
+static void *gpu_take(struct yp_device *device, size_t bytes)
+{
+    (void)device;
+    for (int i = 0; i < BLOCKS_MOST; i++) {
+        if (gpu_blocks[i].at != NULL)
+            continue;
+        size_t pages = (bytes + PAGE - 1) / PAGE * PAGE;
+        char *at = mmap(NULL, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        cr_assert_neq(at, MAP_FAILED);
+        memset(at, garbage, bytes < GARBAGE_MOST ? bytes : GARBAGE_MOST);
+        mprotect(at, pages, PROT_NONE);
+        gpu_blocks[i].at = at;
+        gpu_blocks[i].bytes = bytes;
+        gpu_blocks[i].pages = pages;
+        return at;
+    }
+    cr_assert_fail("too many blocks");
+    return NULL;
+}
+
+static size_t gpu_give(struct yp_device *device, void *block)
+{
+    (void)device;
+    for (int i = 0; i < BLOCKS_MOST; i++)
+        if (gpu_blocks[i].at == block) {
+            munmap(block, gpu_blocks[i].pages);
+            gpu_blocks[i].at = NULL;
+            return gpu_blocks[i].bytes;
+        }
+    cr_assert_fail("not a block of the GPU");
+    return 0;
+}
+
+static void gpu_memory(const struct yp_device *device, struct yp_memory *out)
+{
+    (void)device;
+    (void)out;
+}
+
+static enum yp_status gpu_copy(struct yp_device *device, void *to, const void *from, size_t bytes)
+{
+    (void)device;
+    cr_assert(gpu_has(to, bytes) || gpu_has(from, bytes), "neither side is the GPU's");
+    gpu_reach(true);
+    memcpy(to, from, bytes);
+    gpu_reach(false);
+    return YP_OK;
+}
+
+static const struct ypi_backend gpu_backend = {.kind = YP_DEVICE,
+                                               .name = gpu_name,
+                                               .take = gpu_take,
+                                               .give = gpu_give,
+                                               .memory = gpu_memory,
+                                               .copy = gpu_copy};
+
+/* -- copies into shared memory -------------------------------------------------------------- */
+
+enum { COPIES_MOST = 1 << 18 };
+static struct {
+    float *to;
+    const float *from;
+    unsigned words, thread;
+    unsigned group; /* of its thread */
+    bool sent;
+} copies[COPIES_MOST];
+static size_t copies_made, copies_open; /* open: from here on not in a group yet */
+static unsigned groups[1024];           /* of each thread, so far */
+
+void rxc_copy_later(float *to, const float *from, unsigned words)
+{
+    cr_assert_lt(copies_made, COPIES_MOST);
+    cr_assert_eq((uintptr_t)to % (4 * words), 0);
+    cr_assert_eq((uintptr_t)from % (4 * words), 0);
+    copies[copies_made].to = to;
+    copies[copies_made].from = from;
+    copies[copies_made].words = words;
+    copies[copies_made++].sent = false;
+    memset(to, garbage, words * sizeof *to);
+}
+
+void rxc_commit(unsigned t)
+{
+    groups[t]++;
+    for (; copies_open < copies_made; copies_open++) {
+        copies[copies_open].thread = t;
+        copies[copies_open].group = groups[t];
+    }
+}
+
+void rxc_wait(unsigned t, unsigned most)
+{
+    size_t waiting = 0;
+    for (size_t i = 0; i < copies_made; i++) {
+        if (!copies[i].sent && copies[i].thread == t && copies[i].group + most <= groups[t]) {
+            memcpy(copies[i].to, copies[i].from, copies[i].words * sizeof(float));
+            copies[i].sent = true;
+        }
+        waiting += !copies[i].sent;
+    }
+    if (waiting == 0)
+        copies_made = copies_open = 0;
+}
+
+/* -- kernels -------------------------------------------------------------------------------- */
+
+static unsigned launches; /* so far */
+
+static float *shared_memory(size_t bytes)
+{
+    float *shared = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    cr_assert_not_null(shared);
+    memset(shared, garbage, bytes);
+    copies_made = copies_open = 0;
+    launches++;
+    return shared;
+}
+
+/* Copies that nobody waited for would arrive in another block's memory. */
+static void shared_give(float *shared)
+{
+    cr_assert_eq(copies_made, 0, "%zu copies were not waited for", copies_made);
+    free(shared);
+}
+
+static size_t parts_of(size_t count, size_t each)
+{
+    return (count + each - 1) / each;
+}
+
+static enum yp_status cpu_gram(struct yp_device *device, const struct rxc_gram *job)
+{
+    size_t blocks = parts_of(job->pixels, job->range), c = job->channels;
+    unsigned threads = rxc_product_threads(job->channels);
+    (void)device;
+    cr_assert_leq(threads, 512);
+    GPU_NEEDS(job->x, (job->pixels - 1) * job->stride + c);
+    GPU_NEEDS(job->products, blocks * RXC_SQUARE * rxc_pairs(job->channels));
+    GPU_NEEDS(job->mean, blocks * c);
+    GPU_NEEDS(job->kept, blocks);
+    GPU_NEEDS(job->skipped, blocks);
+    if (job->weights != NULL) {
+        GPU_NEEDS(job->weights, job->pixels);
+        GPU_NEEDS(job->centre, c);
+    } else {
+        GPU_NEEDS(job->low, blocks * c);
+        GPU_NEEDS(job->away, blocks * c);
+    }
+    struct rxc_multiplier *own = calloc(threads, sizeof *own);
+    gpu_reach(true);
+    for (unsigned b = 0; b < blocks; b++) {
+        float *shared = shared_memory(rxc_product_shared(job->channels));
+        memset(own, garbage, threads * sizeof *own);
+        rxc_products(job, b, threads, rxc_row(job->channels), job->weights != NULL, shared, own);
+        shared_give(shared);
+    }
+    gpu_reach(false);
+    free(own);
+    return YP_OK;
+}
+
+static enum yp_status cpu_merge(struct yp_device *device, const struct rxc_merge *job)
+{
+    (void)device;
+    GPU_NEEDS(job->m2, (size_t)job->channels * job->channels);
+    GPU_NEEDS(job->products, (size_t)job->blocks * RXC_SQUARE * rxc_pairs(job->channels));
+    gpu_reach(true);
+    if (job->weighted) {
+        RXC_EACH (t, job->channels)
+            rxc_merge_moment(job, t);
+    } else {
+        RXC_EACH (b, job->blocks)
+            rxc_merge_weight(job, b);
+        RXC_EACH (t, job->channels)
+            rxc_merge_channel(job, t);
+        rxc_merge_counts(job);
+    }
+    RXC_EACH (e, RXC_SQUARE * rxc_pairs(job->channels))
+        rxc_merge_entry(job, e);
+    gpu_reach(false);
+    return YP_OK;
+}
+
+static enum yp_status cpu_quadratic(struct yp_device *device, const struct rxc_quadratic *job)
+{
+    size_t blocks = parts_of(job->room, RXC_PIXELS);
+    struct rxc_lane own[32];
+    (void)device;
+    GPU_NEEDS(job->slices, rxc_slices(job->channels));
+    GPU_NEEDS(job->centre, job->channels);
+    if (job->scores != NULL)
+        GPU_NEEDS(job->scores, job->room);
+    if (job->offset != NULL)
+        GPU_NEEDS(job->offset, parts_of(job->channels, RXC_ROWS) * RXC_ROWS);
+    if (job->loss) {
+        GPU_NEEDS(job->labels, job->pixels);
+        GPU_NEEDS(job->scalars, 2);
+        GPU_NEEDS(job->g, job->pixels);
+        GPU_NEEDS(job->sums, 3 * blocks);
+        GPU_NEEDS(job->kept, blocks);
+    }
+    gpu_reach(true);
+    for (unsigned b = 0; b < blocks; b++) {
+        float *shared = shared_memory(rxc_quadratic_shared(job->channels));
+        memset(own, garbage, sizeof own);
+        rxc_quadratics(job, b, job->loss, shared, own);
+        shared_give(shared);
+    }
+    gpu_reach(false);
+    return YP_OK;
+}
+
+static enum yp_status cpu_fold(struct yp_device *device, unsigned channels, const float *a,
+                               float *slices)
+{
+    (void)device;
+    GPU_NEEDS(a, (size_t)channels * channels);
+    GPU_NEEDS(slices, rxc_slices(channels));
+    gpu_reach(true);
+    for (unsigned i = 0, row, k; i < rxc_slices(channels); i++) {
+        rxc_entry(i, &row, &k);
+        slices[i] = rxc_folded(channels, a, row, k);
+    }
+    gpu_reach(false);
+    return YP_OK;
+}
+
+static enum yp_status cpu_add_loss(struct yp_device *device, const struct rxc_loss *job)
+{
+    (void)device;
+    GPU_NEEDS(job->all, 4);
+    gpu_reach(true);
+    double shared[RXC_LOSS_THREADS];
+    memset(shared, garbage, sizeof shared);
+    rxc_add_loss(job, shared);
+    gpu_reach(false);
+    return YP_OK;
+}
+
+static enum yp_status cpu_gradient(struct yp_device *device, const struct rxc_loss *job)
+{
+    size_t count = (size_t)job->channels * (job->channels + 1) + 2;
+    (void)device;
+    GPU_NEEDS(job->parameters, count);
+    GPU_NEEDS(job->gradient, count);
+    gpu_reach(true);
+    for (size_t i = 0; i < count; i++)
+        rxc_write_gradient(job, i);
+    gpu_reach(false);
+    return YP_OK;
+}
+
+static enum yp_status cpu_clip(struct yp_device *device, size_t count, const float *values,
+                               double most, double *parts, double *factor)
+{
+    (void)device;
+    GPU_NEEDS(values, count);
+    GPU_NEEDS(parts, RXC_NORM_PARTS);
+    GPU_NEEDS(factor, 1);
+    gpu_reach(true);
+    for (unsigned i = 0; i < RXC_NORM_PARTS; i++)
+        parts[i] = rxc_norm_part(count, values, i);
+    *factor = rxc_clip(parts, most);
+    gpu_reach(false);
+    return YP_OK;
+}
+
+static enum yp_status cpu_adamw(struct yp_device *device, const struct rxc_adamw *job)
+{
+    (void)device;
+    GPU_NEEDS(job->gradient, job->count);
+    GPU_NEEDS(job->m, job->count);
+    GPU_NEEDS(job->v, job->count);
+    GPU_NEEDS(job->parameters, job->count);
+    gpu_reach(true);
+    for (size_t i = 0; i < job->count; i++)
+        rxc_adamw_element(job, i);
+    gpu_reach(false);
+    return YP_OK;
+}
+
+static const struct rx_cuda cpu_table = {.gram = cpu_gram,
+                                         .merge = cpu_merge,
+                                         .quadratic = cpu_quadratic,
+                                         .fold = cpu_fold,
+                                         .add_loss = cpu_add_loss,
+                                         .gradient = cpu_gradient,
+                                         .clip = cpu_clip,
+                                         .adamw = cpu_adamw};
+
+/* A device of its own, with its kernels. */
+static struct yp_device *gpu_open(void)
+{
+    static struct yp_device gpu = {.backend = &gpu_backend};
+    ypi_rx_set_cuda(&cpu_table);
+    return &gpu;
+}
+
+#endif
