@@ -24,8 +24,8 @@ static bool has_tag(void *arg, const char *word, size_t length)
     return ypi_has_word(((const struct yp_case *)arg)->tags, word, length);
 }
 
-/* The id without the names of axes: -k speaks of what a case is, and `cube` is no case that runs over
- * some number of cubes. */
+/* The id without the names of axes: -k speaks of what a case is, and `cube` is no case that runs
+ * over some number of cubes. */
 static char *without_axes(const char *id)
 {
     char *out = ypi_calloc(strlen(id) + 1, 1), *to = out;
