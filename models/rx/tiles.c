@@ -170,6 +170,10 @@ enum yp_status ypi_rx_run(const struct ypi_rx_pass *pass, const struct rx_source
         return status;
     struct failure first = {.status = YP_OK};
     struct order order = {.next = 0};
+    /* Tiles begin in the order of indices, which OpenMP's schedules do not promise: one that nobody
+     * has begun would never have its turn while all threads wait for it. */
+    atomic_size_t begun;
+    atomic_init(&begun, 0);
     atomic_init(&first.index, SIZE_MAX);
     pthread_mutex_init(&order.lock, NULL);
     pthread_cond_init(&order.moved, NULL);
@@ -182,8 +186,7 @@ enum yp_status ypi_rx_run(const struct ypi_rx_pass *pass, const struct rx_source
         int thread = omp_get_thread_num(), slots = 1 + pass->spare;
         struct mine mine = {.slot = thread * slots, .slots = slots};
         assert(pass->spare <= SPARE_MOST);
-#pragma omp for schedule(dynamic, 1) nowait
-        for (size_t index = 0; index < source->tiles; index++) {
+        for (size_t index; (index = atomic_fetch_add(&begun, 1)) < source->tiles;) {
             int at = (mine.first + mine.count) % slots;
             run_tile(pass, source, &first, (struct ypi_rx_seat){thread, mine.slot + at, index});
             if (pass->merge == NULL)
