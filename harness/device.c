@@ -139,7 +139,8 @@ static size_t read_all(int fd, char *out, size_t most)
 {
     size_t size = 0;
     ssize_t got = 0;
-    while (size < most && ((got = read(fd, out + size, most - size)) > 0 || errno == EINTR))
+    while (size < most && (got = read(fd, out + size, most - size)) != 0 &&
+           (got > 0 || errno == EINTR))
         size += got > 0 ? (size_t)got : 0;
     return size;
 }

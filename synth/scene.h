@@ -191,8 +191,8 @@ enum yp_status synth_scene_tile(const struct synth_scene *scene, uint64_t cube, 
                                 size_t pixels, float *values, const struct synth_truth *truth);
 
 /* The same pixels of `cubes` cubes from `cube` on, one cube after the other in each array: values
- * is cubes x pixels x channels. cube + cubes <= 2^60; cubes may be 0. On an accelerator all are
- * made by one launch. */
+ * is cubes x pixels x channels. cube + cubes <= 2^60; cubes may be 0. On an accelerator a launch
+ * makes up to 32,768 of them. */
 enum yp_status synth_scene_cubes(const struct synth_scene *scene, uint64_t cube, size_t cubes,
                                  size_t first_pixel, size_t pixels, float *values,
                                  const struct synth_truth *truth);
