@@ -102,15 +102,16 @@ static bool among(const struct ypi_rx_scratch *own, size_t channels)
     return inside;
 }
 
-/* The products of packed pixels to the tile's. */
-static void add_packed(const struct chunk *k, size_t rows)
+/* The products of packed pixels to the tile's; those of panels with themselves may have been made
+ * before. */
+static void add_packed(const struct chunk *k, size_t rows, const float *turned)
 {
     const struct rx *rx = k->rx;
     struct ypi_rx_scratch *own = k->own;
     struct ypi_rx_tally *sums = k->sums;
     if (rx->split == NULL) {
-        rx->gram->add(&k->shape, own->panels, 0, rows, own->difference, own->rest, sums->products,
-                      k->ahead);
+        rx->gram->add(&k->shape, own->panels, 0, rows, turned, own->difference, own->rest,
+                      sums->products, k->ahead);
         return;
     }
     int terms = ypi_rx_terms(rx->precision);
@@ -179,20 +180,22 @@ static void guess_mean(const struct chunk *k)
  * anew, of so many and not of the whole chunk. */
 #define PART ((size_t)64)
 
-/* Of packed pixels those that are not finite become the mean, which adds nothing. Returns how many
- * are left. */
+/* As it was before the part: of packed pixels those that are not finite become the mean, which adds
+ * nothing. Returns how many are left. */
 static size_t repair_part(const struct chunk *k, size_t first, size_t pixels)
 {
     struct ypi_rx_scratch *own = k->own;
     size_t width = k->shape.width;
-    clear_moments(own->part_sum, own->part_least, own->part_most, k->rx->channels);
+    float *panels = own->panels + first * width;
+    memcpy(own->sum, own->before, own->moments);
     size_t rows =
         k->rx->kernels->moments(k->x + first * k->stride, k->stride, pixels, k->rx->channels,
-                                own->part_sum, own->part_least, own->part_most, own->keep);
+                                own->sum, own->least, own->most, own->keep);
     for (size_t p = 0; p < pixels; p++)
         for (size_t v = 0; v < k->shape.panels && !own->keep[p]; v++)
-            memset(own->panels + (v * k->pixels + first + p) * width, 0,
-                   width * sizeof *own->panels);
+            memset(panels + (v * k->pixels + p) * width, 0, width * sizeof *panels);
+    if (own->turned != NULL)
+        k->rx->gram->turn(&k->shape, panels, pixels, k->pixels, own->turned);
     return rows;
 }
 
@@ -201,20 +204,17 @@ static size_t pack(const struct chunk *k)
 {
     const struct rx *rx = k->rx;
     struct ypi_rx_scratch *own = k->own;
-    size_t channels = rx->channels, padded = ypi_rx_padded(channels), rows = 0;
-    clear_moments(own->sum, own->least, own->most, padded);
+    size_t rows = 0;
+    clear_moments(own->sum, own->least, own->most, ypi_rx_padded(rx->channels));
+    if (own->turned != NULL)
+        memset(own->turned, 0, k->shape.blocks * sizeof *own->turned);
     for (size_t first = 0, n; first < k->pixels; first += n) {
         n = k->pixels - first < PART ? k->pixels - first : PART;
-        clear_moments(own->part_sum, own->part_least, own->part_most, padded);
-        rx->gram->take(k->x + first * k->stride, k->stride, n, channels, own->centre, own->fine,
-                       own->panels + first * k->shape.width, k->pixels, own->part_sum,
-                       own->part_least, own->part_most);
-        rows += all_finite(own->part_sum, channels) ? n : repair_part(k, first, n);
-        for (size_t c = 0; c < channels; c++) {
-            own->sum[c] += own->part_sum[c];
-            own->least[c] = own->part_least[c] < own->least[c] ? own->part_least[c] : own->least[c];
-            own->most[c] = own->part_most[c] > own->most[c] ? own->part_most[c] : own->most[c];
-        }
+        memcpy(own->before, own->sum, own->moments);
+        bool finite = rx->gram->take(&k->shape, k->x + first * k->stride, k->stride, n, own->centre,
+                                     own->fine, own->panels + first * k->shape.width, k->pixels,
+                                     own->sum, own->least, own->most, own->turned);
+        rows += finite ? n : repair_part(k, first, n);
     }
     return rows;
 }
@@ -256,7 +256,7 @@ static bool add_around_tile(const struct chunk *k)
     if (rx->few)
         rx->gram->add_few(&k->shape, own->panels, own->difference, own->rest, sums->products);
     else
-        add_packed(k, k->pixels);
+        add_packed(k, k->pixels, own->turned);
     return true;
 }
 
@@ -291,7 +291,7 @@ static void add_around_itself(const struct chunk *k)
     } else {
         rx->gram->pack(k->x, k->stride, all ? NULL : own->keep, k->pixels, channels, own->centre,
                        own->fine, own->panels, rows);
-        add_packed(k, rows);
+        add_packed(k, rows, NULL);
     }
     sums->kept += rows;
 }

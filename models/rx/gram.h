@@ -41,10 +41,15 @@ struct ypi_gram_kernels {
      * floats apart. When a value is not finite, so is one of the sums. */
     void (*moments)(const float *x, size_t stride, size_t pixels, size_t channels, double *sum,
                     float *low, float *high);
-    /* The same, and packs all of them as pack() does, into panels of `rows`. */
-    void (*take)(const float *x, size_t stride, size_t pixels, size_t channels, const float *centre,
-                 const float *rest, float *panels, size_t rows, double *sum, float *low,
-                 float *high);
+    /* The same, packs all of them as pack() does, into panels of `rows`, and, when products
+     * (panels, turns, width) is not NULL, adds to it those of each panel with itself. Returns
+     * whether all values were finite; when not, none of what was added to is of any use. */
+    bool (*take)(const struct ypi_gram_shape *shape, const float *x, size_t stride, size_t pixels,
+                 const float *centre, const float *rest, float *panels, size_t rows, double *sum,
+                 float *low, float *high, float *products);
+    /* Adds to those products again, for packed pixels. */
+    void (*turn)(const struct ypi_gram_shape *shape, const float *panels, size_t pixels,
+                 size_t rows, float *products);
     /* Packs (x - centre) - rest of kept pixels (keep NULL: all) into panels that have room for
      * `rows` each, which is the number of those. centre and rest are (panels width), zeros at the
      * end. */
@@ -52,10 +57,10 @@ struct ypi_gram_kernels {
                  const float *centre, const float *rest, float *panels, size_t rows);
     /* sums += products of the panels with those `with` floats behind them (0: with themselves)
      * + across apart^T; both are (panels width), and one is a multiple of the other, so that this
-     * is symmetric. */
+     * is symmetric. `turned`: products as take() makes them of the same rows, or NULL. */
     void (*add)(const struct ypi_gram_shape *shape, const float *panels, ptrdiff_t with,
-                size_t rows, const double *across, const double *apart, double *sums,
-                struct ypi_ahead ahead);
+                size_t rows, const float *turned, const double *across, const double *apart,
+                double *sums, struct ypi_ahead ahead);
     /* All of it in one go for channels <= width: from pixels as take() has them to their sums, low
      * and high, which are set, and the products of one panel with itself, (turns, width). Leaves
      * out pixels with a value that is not finite and returns how many are left. */

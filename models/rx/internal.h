@@ -140,13 +140,15 @@ struct ypi_rx_tally {
 struct ypi_rx_scratch {
     float *split;              /* of precisions that split: as split.h says */
     float *panels;             /* (max(CHUNK, BLOCK), P): pixels packed, or transposed */
-    double *sum;               /* (P): a chunk's */
     double *rest, *difference; /* (P): the mean of a chunk - that of the tile; weighed */
     float *centre, *fine;      /* (P): what is subtracted from a chunk, as the sum of two floats */
-    float *least, *most;       /* (P): a chunk's */
-    double *part_sum;          /* (P): as sum, of some of its pixels; so the next two */
-    float *part_least, *part_most;
-    uint8_t *keep; /* (CHUNK) */
+    /* A chunk's, one behind the other in `moments` bytes. */
+    double *sum;         /* (P) */
+    float *least, *most; /* (P) */
+    float *turned;       /* products of panels with themselves, as gram.h says, or NULL */
+    size_t moments;
+    double *before; /* the same, before the part that is being packed */
+    uint8_t *keep;  /* (CHUNK) */
 };
 
 struct ypi_rx_device;

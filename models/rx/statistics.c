@@ -16,6 +16,20 @@ struct ypi_gram_shape ypi_rx_shape(size_t channels, enum rx_precision precision)
     return ypi_gram_shape(channels, precision == RX_FP64 ? 1 : ypi_gram_kernels()->width);
 }
 
+/* One behind the other, so that all of them are kept and taken back at once. */
+static void lay_out_moments(struct ypi_rx_scratch *to, struct ypi_arena *arena, size_t padded,
+                            size_t turned)
+{
+    to->moments = padded * (sizeof(double) + 2 * sizeof(float)) + turned * sizeof(float);
+    to->sum = ypi_arena_take(arena, to->moments, 1);
+    to->before = ypi_arena_take(arena, to->moments, 1);
+    if (to->sum == NULL)
+        return;
+    to->least = (float *)(void *)(to->sum + padded);
+    to->most = to->least + padded;
+    to->turned = turned > 0 ? to->most + padded : NULL;
+}
+
 static void lay_out_scratch(struct ypi_rx_scratch *to, struct ypi_arena *arena, size_t channels,
                             size_t tile_pixels, enum rx_precision precision)
 {
@@ -27,13 +41,11 @@ static void lay_out_scratch(struct ypi_rx_scratch *to, struct ypi_arena *arena, 
     if (terms > 0)
         to->split = ypi_arena_take(
             arena, ypi_split_floats(ypi_split_kernels(), &shape, chunk, terms), sizeof(float));
-    double **doubles[] = {&to->sum, &to->rest, &to->difference, &to->part_sum};
-    for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++)
-        *doubles[i] = ypi_arena_take(arena, padded, sizeof(double));
-    float **floats[] = {&to->centre, &to->fine,       &to->least,
-                        &to->most,   &to->part_least, &to->part_most};
-    for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
-        *floats[i] = ypi_arena_take(arena, padded, sizeof(float));
+    to->rest = ypi_arena_take(arena, padded, sizeof(double));
+    to->difference = ypi_arena_take(arena, padded, sizeof(double));
+    to->centre = ypi_arena_take(arena, padded, sizeof(float));
+    to->fine = ypi_arena_take(arena, padded, sizeof(float));
+    lay_out_moments(to, arena, padded, precision == RX_FP32 ? shape.blocks : 0);
     to->keep = ypi_arena_take(arena, chunk, 1);
 }
 

@@ -61,7 +61,7 @@ static struct packed through(const struct ypi_gram_kernels *kernels, const float
     kernels->moments(x, stride, pixels, channels, p.sum, p.low, p.high);
     kernels->pack(x, stride, keep, pixels, channels, p.centre, p.fine, p.panels, rows);
     /* Memory ahead may be anywhere. */
-    kernels->add(&p.shape, p.panels, 0, rows, across, apart, p.sums,
+    kernels->add(&p.shape, p.panels, 0, rows, NULL, across, apart, p.sums,
                  (struct ypi_ahead){(const char *)x, pixels * stride * sizeof *x});
     ypi_gram_merge(&p.shape, p.sums, across, apart, p.m2);
     free(across);
@@ -111,6 +111,73 @@ static void check_products(const struct packed *p, const char *name, const float
             cr_assert_eq(p->m2[i * channels + j], 0, "below the diagonal");
 }
 
+/* The tile's products, anew, with those of panels with themselves given. */
+static void check_turned(const struct ypi_gram_kernels *kernels, struct packed *p, const float *x,
+                         size_t stride, size_t pixels, const float *turned)
+{
+    size_t channels = p->shape.channels, padded = p->shape.panels * kernels->width;
+    double *across = block(padded, sizeof *across), *apart = block(padded, sizeof *apart);
+    for (size_t c = 0; c < channels; c++) {
+        apart[c] = 0.5 - (double)c;
+        across[c] = 0.75 * apart[c];
+    }
+    memset(p->sums, 0, p->shape.total * sizeof *p->sums);
+    memset(p->m2, 0, channels * channels * sizeof *p->m2);
+    kernels->add(&p->shape, p->panels, 0, pixels, turned, across, apart, p->sums,
+                 (struct ypi_ahead){0});
+    ypi_gram_merge(&p->shape, p->sums, across, apart, p->m2);
+    check_products(p, kernels->name, x, stride, NULL, pixels);
+    free(across);
+    free(apart);
+}
+
+/* Packing with sums and products in one go, in two parts; then with a value that is not finite. */
+static void check_take(const struct ypi_gram_kernels *kernels, struct packed *p, float *x,
+                       size_t stride, size_t pixels)
+{
+    size_t channels = p->shape.channels, width = kernels->width, first = pixels / 3;
+    size_t padded = p->shape.panels * width, floats = pixels * padded;
+    float *panels = block(floats, sizeof *panels), *turned = block(p->shape.blocks, sizeof *turned);
+    float *low = block(padded, sizeof *low), *high = block(padded, sizeof *high);
+    double *sum = block(padded, sizeof *sum);
+    for (size_t c = 0; c < channels; c++) {
+        low[c] = INFINITY;
+        high[c] = -INFINITY;
+    }
+    cr_assert(kernels->take(&p->shape, x, stride, first, p->centre, p->fine, panels, pixels, sum,
+                            low, high, turned));
+    cr_assert(kernels->take(&p->shape, x + first * stride, stride, pixels - first, p->centre,
+                            p->fine, panels + first * width, pixels, sum, low, high, turned));
+    cr_assert_eq(memcmp(panels, p->panels, floats * sizeof *panels), 0, "%s", kernels->name);
+    cr_assert_eq(memcmp(low, p->low, channels * sizeof *low), 0, "%s", kernels->name);
+    cr_assert_eq(memcmp(high, p->high, channels * sizeof *high), 0, "%s", kernels->name);
+    for (size_t c = 0; c < channels; c++) {
+        double size = fmax(fabs((double)low[c]), fabs((double)high[c]));
+        cr_assert_leq(fabs(sum[c] - p->sum[c]), (double)(pixels * pixels) * 0x1p-53 * size);
+    }
+    check_turned(kernels, p, x, stride, pixels, turned);
+    memset(turned, 0, p->shape.blocks * sizeof *turned);
+    kernels->turn(&p->shape, p->panels, first, pixels, turned);
+    kernels->turn(&p->shape, p->panels + first * width, pixels - first, pixels, turned);
+    check_turned(kernels, p, x, stride, pixels, turned);
+
+    static const float wrong[] = {NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        float *at = x + (pixels - 1) * stride + (i == 0 ? channels - 1 : 0), was = *at;
+        *at = wrong[i];
+        memset(sum, 0, padded * sizeof *sum);
+        memset(panels, 0, floats * sizeof *panels);
+        cr_assert_not(kernels->take(&p->shape, x, stride, pixels, p->centre, p->fine, panels,
+                                    pixels, sum, low, high, NULL));
+        *at = was;
+    }
+    free(panels);
+    free(turned);
+    free(low);
+    free(high);
+    free(sum);
+}
+
 /* The same in one go. */
 static void check_few(const struct ypi_gram_kernels *kernels, struct packed *p, const float *x,
                       size_t stride, size_t pixels)
@@ -155,6 +222,8 @@ static void check_sets(size_t channels, size_t pixels, const uint8_t *keep)
         cr_assert_eq(memcmp(p.sum, plain.sum, channels * sizeof *p.sum), 0, "%s", kernels->name);
         cr_assert_eq(memcmp(p.low, plain.low, channels * sizeof *p.low), 0, "%s", kernels->name);
         cr_assert_eq(memcmp(p.high, plain.high, channels * sizeof *p.high), 0, "%s", kernels->name);
+        if (keep == NULL)
+            check_take(kernels, &p, x, stride, pixels);
         packed_free(&p);
     }
     packed_free(&plain);
