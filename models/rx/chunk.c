@@ -160,18 +160,12 @@ static void add_in_double(const struct chunk *k, const double *mean, const uint8
 
 static void guess_mean(const struct chunk *k)
 {
-    size_t channels = k->rx->channels, taken = 0;
+    struct ypi_rx_scratch *own = k->own;
+    size_t channels = k->rx->channels, pixels = (k->pixels + SAMPLE - 1) / SAMPLE;
     double *mean = k->sums->mean;
     memset(mean, 0, channels * sizeof *mean);
-    for (size_t p = 0; p < k->pixels; p += SAMPLE) {
-        const float *x = k->x + p * k->stride;
-        float wrong = 0;
-        for (size_t c = 0; c < channels; c++)
-            wrong += x[c] * 0; /* NaN for infinity and NaN: fewer tests */
-        for (size_t c = 0; c < channels && wrong == 0; c++)
-            mean[c] += (double)x[c];
-        taken += wrong == 0;
-    }
+    size_t taken = k->rx->kernels->moments(k->x, k->stride * SAMPLE, pixels, channels, mean,
+                                           own->least, own->most, own->keep);
     for (size_t c = 0; c < channels && taken > 0; c++)
         mean[c] /= (double)taken;
 }
