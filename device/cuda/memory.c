@@ -119,6 +119,7 @@ static cudaError_t take_at_all(struct ypi_cuda_device *d, void **out, size_t byt
         return error;
     (void)cudaDeviceSynchronize();
     (void)cudaMemPoolTrimTo(d->pool, 0);
+    (void)cudaGetLastError();
     return take_once(d, out, bytes);
 }
 
@@ -180,9 +181,11 @@ size_t ypi_cuda_give(struct yp_device *device, void *block)
                 block);
         abort();
     }
-    /* Like cudaFree(): whatever stream still uses it is done then. */
+    /* Like cudaFree(): whatever stream still uses it is done then. What goes wrong (work is being
+     * captured, the device is lost) is not the next launch's fault: that would find it. */
     (void)cudaDeviceSynchronize();
     give_back(d, block);
+    (void)cudaGetLastError();
     return bytes;
 }
 

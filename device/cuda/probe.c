@@ -11,6 +11,7 @@ enum { BEYOND = 16, INSIDE = 4, GROUPS_EACH = 4, ALIGNED = 4096, TRANSFERRED = 6
 /* Launches are made so long that what they cost does not matter. */
 #define CALIBRATED_SECONDS 200e-6
 #define STEPS_MOST (1U << 28)
+#define HOLD_SECONDS 0.02
 
 struct ypi_device_probe {
     struct ypi_cuda_device *device;
@@ -88,16 +89,27 @@ static cudaError_t launch(struct ypi_device_probe *p, unsigned steps, double *am
                               GROUPS_EACH * d->multiprocessors, d->work);
 }
 
+/* Launched before it runs, as measured work is: what a launch costs is not in between. Kernels that
+ * were not loaded yet and transfers, which wait, are not. */
+static bool hold(const struct ypi_device_probe *p)
+{
+    return p->step_seconds > 0 && !is_transfer(p->ceiling) && p->ceiling != YP_LAUNCH &&
+           ypi_cuda_hold(&p->device->stream, HOLD_SECONDS) == YP_OK;
+}
+
 /* Seconds of one launch; NaN with the error set. */
 static double timed(struct ypi_device_probe *p, unsigned steps, double *amount)
 {
     float milliseconds = 0;
     cudaStream_t stream = p->device->work;
+    bool held = hold(p);
     cudaError_t error = cudaEventRecord(p->begin, stream);
     if (error == cudaSuccess)
         error = launch(p, steps, amount);
     if (error == cudaSuccess)
         error = cudaEventRecord(p->end, stream);
+    if (held)
+        (void)ypi_cuda_release(&p->device->stream);
     if (error == cudaSuccess)
         error = cudaEventSynchronize(p->end);
     if (error == cudaSuccess)
@@ -217,13 +229,14 @@ void ypi_cuda_probe_close(struct ypi_device_probe *p)
     (void)cudaFree(p->from);
     (void)cudaFree(p->to);
     (void)cudaFree(p->sink);
-    if (is_pinned(p->ceiling))
-        (void)cudaFreeHost(p->host);
-    else
+    if (!is_pinned(p->ceiling))
         free(p->host);
+    else if (p->host != NULL)
+        (void)cudaFreeHost(p->host);
     if (p->begin != NULL)
         (void)cudaEventDestroy(p->begin);
     if (p->end != NULL)
         (void)cudaEventDestroy(p->end);
+    (void)cudaGetLastError();
     free(p);
 }

@@ -1,7 +1,8 @@
 /* Traffic: reading, copying and filling, 16 bytes a thread and access, several in flight. */
 #include "kernels.h"
 
-enum { THREADS = 512, UNROLL = 4 };
+/* All of a multiprocessor's threads: as many blocks as probe.c begins on each are resident. */
+enum { THREADS = 512, RESIDENT = 4, UNROLL = 4, COPIED = 2 };
 
 static __device__ __forceinline__ uint4 streamed(const uint4 *from)
 {
@@ -12,7 +13,7 @@ static __device__ __forceinline__ uint4 streamed(const uint4 *from)
     return v;
 }
 
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, RESIDENT)
     read_kernel(const uint4 *from, size_t count, unsigned passes, unsigned *sink)
 {
     size_t step = (size_t)gridDim.x * THREADS;
@@ -38,19 +39,19 @@ static __global__ void __launch_bounds__(THREADS)
         *sink = folded;
 }
 
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, RESIDENT)
     copy_kernel(const uint4 *from, uint4 *to, size_t count, unsigned passes)
 {
     size_t step = (size_t)gridDim.x * THREADS;
     for (unsigned pass = 0; pass < passes; pass++) {
         size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
-        for (; i + (UNROLL - 1) * step < count; i += UNROLL * step) {
-            uint4 v[UNROLL];
+        for (; i + (COPIED - 1) * step < count; i += COPIED * step) {
+            uint4 v[COPIED];
 #pragma unroll
-            for (int k = 0; k < UNROLL; k++)
+            for (int k = 0; k < COPIED; k++)
                 v[k] = streamed(from + i + k * step);
 #pragma unroll
-            for (int k = 0; k < UNROLL; k++)
+            for (int k = 0; k < COPIED; k++)
                 to[i + k * step] = v[k];
         }
         for (; i < count; i += step)
@@ -58,7 +59,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, RESIDENT)
     fill_kernel(uint4 *to, size_t count, unsigned passes)
 {
     size_t step = (size_t)gridDim.x * THREADS;

@@ -698,10 +698,30 @@ Test(rx_cuda, shared_memory_fits)
         cr_expect_geq(rxc_row(channels), rxc_groups(channels) * RXC_GROUP);
     }
     cr_expect_leq(4 * (rxc_product_shared(100) + 1024), 228 * 1024);
+    cr_expect_leq(3 * (rxc_quadratic_shared(100) + 1024), 228 * 1024);
     cr_expect_leq(2 * (rxc_quadratic_shared(200) + 1024), 228 * 1024);
 }
 
 /* Everything a fit allocates, refused once. */
+/* Each pair of groups is one thread's, and neighbours share a group where they can. */
+Test(rx_cuda, every_pair_of_groups_has_a_thread)
+{
+    for (unsigned all = 1; all <= rxc_groups(RXC_CHANNELS); all++) {
+        unsigned pairs = all * (all + 1) / 2, shared = 0;
+        bool *seen = block((size_t)all * all, sizeof *seen);
+        for (unsigned p = 0, last = ~0U; p < pairs; p++) {
+            unsigned left, right;
+            rxc_place(p, all, &left, &right);
+            cr_assert(left <= right && right < all && !seen[left * all + right]);
+            seen[left * all + right] = true;
+            shared += p % 2 == 1 && right == last;
+            last = right;
+        }
+        cr_expect_eq(shared, (pairs - (all + 1) / 2) / 2);
+        free(seen);
+    }
+}
+
 Test(rx_cuda, out_of_memory_is_an_answer)
 {
     struct yp_device *gpu = gpu_open(), *const devices[] = {gpu, yp_device_cpu()};

@@ -11,6 +11,7 @@
 #define RXC_ON_CPU
 #include <backend.h>
 #include <criterion/criterion.h>
+#include <rx/cuda/factor.h>
 #include <rx/cuda/merge.h>
 #include <rx/device.h>
 #include <stdlib.h>
@@ -214,7 +215,8 @@ static enum yp_status cpu_gram(struct yp_device *device, const struct rxc_gram *
     for (unsigned b = 0; b < blocks; b++) {
         float *shared = shared_memory(rxc_product_shared(job->channels));
         memset(own, garbage, threads * sizeof *own);
-        rxc_products(job, b, threads, rxc_row(job->channels), job->weights != NULL, shared, own);
+        rxc_products(job, b, b / 3, threads, rxc_row(job->channels), job->weights != NULL, shared,
+                     own);
         shared_give(shared);
     }
     gpu_reach(false);
@@ -228,18 +230,22 @@ static enum yp_status cpu_merge(struct yp_device *device, const struct rxc_merge
     GPU_NEEDS(job->m2, (size_t)job->channels * job->channels);
     GPU_NEEDS(job->products, (size_t)job->blocks * RXC_SQUARE * rxc_pairs(job->channels));
     gpu_reach(true);
-    if (job->weighted) {
-        RXC_EACH (t, job->channels)
-            rxc_merge_moment(job, t);
-    } else {
-        RXC_EACH (b, job->blocks)
-            rxc_merge_weight(job, b);
-        RXC_EACH (t, job->channels)
-            rxc_merge_channel(job, t);
-        rxc_merge_counts(job);
+    struct rxc_merge_room *room = malloc(sizeof *room);
+    double means[RXC_MERGE_THREADS];
+    cr_assert_not_null(room);
+    for (size_t b = 0; b < parts_of(job->channels, RXC_ABREAST); b++) {
+        memset(room, garbage, sizeof *room);
+        memset(means, garbage, sizeof means);
+        rxc_merge_channels(job, (unsigned)b, room, means);
     }
-    RXC_EACH (e, RXC_SQUARE * rxc_pairs(job->channels))
-        rxc_merge_entry(job, e);
+    for (unsigned b = 0; b < rxc_entry_blocks(job->channels); b++) {
+        memset(room, garbage, sizeof *room);
+        rxc_merge_entries(job, b, room);
+    }
+    memset(room, garbage, sizeof *room);
+    if (!job->weighted)
+        rxc_merge_counts(job, room);
+    free(room);
     gpu_reach(false);
     return YP_OK;
 }
@@ -342,6 +348,24 @@ static enum yp_status cpu_adamw(struct yp_device *device, const struct rxc_adamw
     return YP_OK;
 }
 
+static enum yp_status cpu_factor(struct yp_device *device, const struct rxc_factor *job)
+{
+    struct rxc_factor_room room;
+    double sums[RXC_FACTOR_THREADS];
+    (void)device;
+    GPU_NEEDS(job->matrix, (size_t)job->channels * job->channels);
+    GPU_NEEDS(job->inverse, (size_t)job->channels * job->channels);
+    GPU_NEEDS(job->slices, rxc_slices(job->channels));
+    GPU_NEEDS(job->offset, job->channels + RXC_ROWS);
+    GPU_NEEDS(job->failed, 1);
+    memset(&room, garbage, sizeof room);
+    memset(sums, garbage, sizeof sums);
+    gpu_reach(true);
+    rxc_factorise(job, &room, sums);
+    gpu_reach(false);
+    return YP_OK;
+}
+
 static const struct rx_cuda cpu_table = {.gram = cpu_gram,
                                          .merge = cpu_merge,
                                          .quadratic = cpu_quadratic,
@@ -349,7 +373,8 @@ static const struct rx_cuda cpu_table = {.gram = cpu_gram,
                                          .add_loss = cpu_add_loss,
                                          .gradient = cpu_gradient,
                                          .clip = cpu_clip,
-                                         .adamw = cpu_adamw};
+                                         .adamw = cpu_adamw,
+                                         .factor = cpu_factor};
 
 /* A device of its own, with its kernels. */
 static struct yp_device *gpu_open(void)

@@ -26,6 +26,11 @@
 #define RXC_OWN(t_) 0
 #define RXC_EACH(t_, count_) \
     for (unsigned t_ = threadIdx.x, once_ = 1; once_ != 0 && t_ < (count_); once_ = 0)
+/* The same with the bits `by_` of threads' numbers changed, which leaves all of them below the
+ * count: which thread has which number is nothing to the phases. */
+#define RXC_EACH_TURNED(t_, count_, by_) \
+    for (unsigned t_ = rxc_turned(threadIdx.x, by_), once_ = 1; once_ != 0 && t_ < (count_); \
+         once_ = 0)
 /* The lanes of one warp, of a phase that a warp is alone with; RXC_WARPS runs each warp's. */
 #define RXC_WARPS(w_, count_) \
     for (unsigned w_ = threadIdx.x / 32, once_ = 1; once_ != 0 && w_ < (count_); once_ = 0)
@@ -35,6 +40,11 @@
 #define RXC_UNROLL(n_) RXC_PRAGMA(unroll n_)
 #define RXC_INFINITY __int_as_float(0x7f800000)
 #define RXC_NAN __int_as_float(0x7fffffff)
+
+static __device__ __forceinline__ unsigned rxc_turned(unsigned t, unsigned by)
+{
+    return t ^ by;
+}
 
 static __device__ __forceinline__ void rxc_barrier(void)
 {
@@ -100,10 +110,12 @@ static __device__ __forceinline__ bool rxc_finite(float x)
 
 #define RXC_FUNCTION static inline
 #define RXC_HELD(most_) (most_)
-#define RXC_OWN(t_) (t_)
-#define RXC_EACH(t_, count_) \
-    for (unsigned t_##_at = 0, t_ = rxc_turn(0, count_); t_ < (count_) && t_##_at < (count_); \
-         t_##_at++, t_ = rxc_turn(t_##_at, count_))
+#define RXC_OWN(t_) (t_##_is) /* the thread itself, whatever number it goes by */
+#define RXC_EACH(t_, count_) RXC_EACH_TURNED (t_, count_, 0U)
+#define RXC_EACH_TURNED(t_, count_, by_) \
+    for (unsigned t_##_at = 0, t_##_is = rxc_turn(0, count_), t_ = rxc_turned(t_##_is, by_); \
+         t_##_at < (count_) && t_ < (count_); \
+         t_##_at++, t_##_is = rxc_turn(t_##_at, count_), t_ = rxc_turned(t_##_is, by_))
 #define RXC_WARPS(w_, count_) RXC_EACH (w_, count_)
 #define RXC_LANES(l_) RXC_EACH (l_, 32U)
 #define RXC_UNROLL(n_)
@@ -119,6 +131,11 @@ void rxc_wait(unsigned t, unsigned most);
 static inline unsigned rxc_turn(unsigned at, unsigned count)
 {
     return rxc_backwards ? count - 1 - at : at;
+}
+
+static inline unsigned rxc_turned(unsigned t, unsigned by)
+{
+    return t ^ by;
 }
 
 static inline void rxc_barrier(void)

@@ -1,4 +1,5 @@
 /* RX on a GPU: kernels around the work of block.h's kind, and their launches. */
+#include "factor.h"
 #include "merge.h"
 
 #include <cuda_runtime.h>
@@ -8,12 +9,13 @@ static const struct yp_plugin_host *host;
 
 /* As many registers as `blocks` of `most` threads have beside each other. */
 template <bool weighted, int most, int blocks>
-static __global__ void __launch_bounds__(most, blocks) products_kernel(struct rxc_gram job)
+static __global__ void __launch_bounds__(most, blocks)
+    products_kernel(struct rxc_gram job, unsigned multiprocessors)
 {
     extern __shared__ float4 shared[];
     struct rxc_multiplier own[RXC_HELD(most)];
-    rxc_products(&job, blockIdx.x, blockDim.x, rxc_row_of(most), weighted,
-                 reinterpret_cast<float *>(shared), own);
+    rxc_products(&job, blockIdx.x, most == 128 ? blockIdx.x / multiprocessors : 0, blockDim.x,
+                 rxc_row_of(most), weighted, reinterpret_cast<float *>(shared), own);
 }
 
 template <bool loss>
@@ -25,28 +27,21 @@ static __global__ void __launch_bounds__(RXC_QUADRATIC_THREADS, 2)
     rxc_quadratics(&job, blockIdx.x, loss, reinterpret_cast<float *>(shared), own);
 }
 
-/* One block, a thread a channel. */
 static __global__ void __launch_bounds__(RXC_MERGE_THREADS) channels_kernel(struct rxc_merge job)
 {
-    if (job.weighted) {
-        if (threadIdx.x < job.channels)
-            rxc_merge_moment(&job, threadIdx.x);
-        return;
-    }
-    for (unsigned b = threadIdx.x; b < job.blocks; b += blockDim.x)
-        rxc_merge_weight(&job, b);
-    __syncthreads();
-    if (threadIdx.x < job.channels)
-        rxc_merge_channel(&job, threadIdx.x);
-    if (threadIdx.x == 0)
-        rxc_merge_counts(&job);
+    __shared__ struct rxc_merge_room room;
+    double mean[RXC_HELD(RXC_MERGE_THREADS)];
+    rxc_merge_channels(&job, blockIdx.x, &room, mean);
 }
 
+/* The block after the last entries counts. */
 static __global__ void __launch_bounds__(RXC_MERGE_THREADS) entries_kernel(struct rxc_merge job)
 {
-    unsigned entry = blockIdx.x * blockDim.x + threadIdx.x;
-    if (entry < RXC_SQUARE * rxc_pairs(job.channels))
-        rxc_merge_entry(&job, entry);
+    __shared__ struct rxc_merge_room room;
+    if (blockIdx.x < rxc_entry_blocks(job.channels))
+        rxc_merge_entries(&job, blockIdx.x, &room);
+    else
+        rxc_merge_counts(&job, &room);
 }
 
 static __global__ void fold_kernel(unsigned channels, const float *a, float *slices)
@@ -89,6 +84,13 @@ static __global__ void adamw_kernel(struct rxc_adamw job)
         rxc_adamw_element(&job, i);
 }
 
+static __global__ void __launch_bounds__(RXC_FACTOR_THREADS) factor_kernel(struct rxc_factor job)
+{
+    __shared__ struct rxc_factor_room room;
+    double sum[RXC_HELD(RXC_FACTOR_THREADS)];
+    rxc_factorise(&job, &room, sum);
+}
+
 /* -- launches ------------------------------------------------------------------------------- */
 
 static enum yp_status check(unsigned channels, const char *what)
@@ -99,14 +101,18 @@ static enum yp_status check(unsigned channels, const char *what)
     return YP_OK;
 }
 
-/* More shared memory than every kernel may have is asked for; once is enough, but a context can be
+/* More shared memory than every kernel may have is asked for, and as much of the multiprocessor's
+ * for it as there is, so that several blocks find room. Once is enough, but a context can be
  * another one by now. */
 template <typename function>
 static enum yp_status allow(function kernel, size_t bytes, const char *what)
 {
-    return yp_plugin_status(
-        host, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
-        what);
+    cudaError_t error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    if (error == cudaSuccess)
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                     cudaSharedmemCarveoutMaxShared);
+    return yp_plugin_status(host, error, what);
 }
 
 static unsigned blocks_for(size_t count, size_t each)
@@ -114,7 +120,17 @@ static unsigned blocks_for(size_t count, size_t each)
     return (unsigned)((count + each - 1) / each);
 }
 
-typedef void (*rxc_products_kernel)(struct rxc_gram);
+typedef void (*rxc_products_kernel)(struct rxc_gram, unsigned);
+
+/* Asked for once: a process has one device. */
+static unsigned multiprocessors(void)
+{
+    static int count;
+    if (count <= 0 &&
+        cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0) != cudaSuccess)
+        (void)cudaGetLastError();
+    return count > 0 ? (unsigned)count : 1;
+}
 
 template <bool weighted> static rxc_products_kernel products_kernel_of(unsigned threads)
 {
@@ -138,7 +154,7 @@ static enum yp_status gram(struct yp_device *device, const struct rxc_gram *job)
     if (status != YP_OK)
         return status;
     kernel<<<blocks_for(job->pixels, job->range), threads, bytes, yp_plugin_stream(host, device)>>>(
-        *job);
+        *job, multiprocessors());
     return yp_plugin_launched(host, "gram");
 }
 
@@ -147,10 +163,10 @@ static enum yp_status merge(struct yp_device *device, const struct rxc_merge *jo
     enum yp_status status = check(job->channels, "merge");
     if (status != YP_OK || job->blocks == 0)
         return status;
-    unsigned entries = RXC_SQUARE * rxc_pairs(job->channels);
+    unsigned entries = rxc_entry_blocks(job->channels) + (job->weighted ? 0 : 1);
     cudaStream_t stream = yp_plugin_stream(host, device);
-    channels_kernel<<<1, RXC_MERGE_THREADS, 0, stream>>>(*job);
-    entries_kernel<<<blocks_for(entries, RXC_MERGE_THREADS), RXC_MERGE_THREADS, 0, stream>>>(*job);
+    channels_kernel<<<blocks_for(job->channels, RXC_ABREAST), RXC_MERGE_THREADS, 0, stream>>>(*job);
+    entries_kernel<<<entries, RXC_MERGE_THREADS, 0, stream>>>(*job);
     return yp_plugin_launched(host, "merge");
 }
 
@@ -215,5 +231,15 @@ static enum yp_status adamw(struct yp_device *device, const struct rxc_adamw *jo
     return yp_plugin_launched(host, "adamw");
 }
 
-static const struct rx_cuda table = {gram, merge, quadratic, fold, add_loss, gradient, clip, adamw};
+static enum yp_status factor(struct yp_device *device, const struct rxc_factor *job)
+{
+    enum yp_status status = check(job->channels, "factor");
+    if (status != YP_OK)
+        return status;
+    factor_kernel<<<1, RXC_FACTOR_THREADS, 0, yp_plugin_stream(host, device)>>>(*job);
+    return yp_plugin_launched(host, "factor");
+}
+
+static const struct rx_cuda table = {gram,     merge, quadratic, fold,  add_loss,
+                                     gradient, clip,  adamw,     factor};
 YP_PLUGIN(RXC_PLUGIN, table, host)

@@ -1,7 +1,7 @@
 /*
- * Blocks' sums to those of all, in double and in the order of blocks, by Chan's formula (rx.h); and
- * a loss's sums to its gradient. Each function is one thread's work; what it needs of others has
- * been written by a kernel before it, or before the barrier that its kernel has.
+ * Blocks' sums to those of all, in double and in an order that only their number decides, by Chan's
+ * formula (rx.h); and a loss's sums to its gradient. Most functions are one thread's work; what it
+ * needs of others has been written by a kernel before it, or before a barrier.
  */
 #ifndef RXC_MERGE_H
 #define RXC_MERGE_H
@@ -11,79 +11,201 @@
 
 #define RXC_MERGE_THREADS 256U
 
+/* Threads of these kernels stand SEGMENTS deep: each row of ABREAST takes its part of the blocks of
+ * as many channels or entries, and the parts are put together in their order. */
+#define RXC_SEGMENTS 8U
+#define RXC_ABREAST (RXC_MERGE_THREADS / RXC_SEGMENTS)
+
+/* Blocks of threads for a block's products. */
+RXC_BOTH unsigned rxc_entry_blocks(unsigned channels)
+{
+    return (RXC_SQUARE * rxc_pairs(channels) + RXC_ABREAST - 1) / RXC_ABREAST;
+}
+
 #if defined __CUDACC__ || defined RXC_ON_CPU
 
 /* Blocks that are read before the first of them is used: one after the other each would take as
  * long as memory takes to answer. */
 #define RXC_AHEAD 16U
 
-/* What a block's distance counts: n m / (n + m) to M2 and m / (n + m) to the mean, with n pixels
- * before it. */
-RXC_FUNCTION void rxc_merge_weight(const struct rxc_merge *job, unsigned block)
+struct rxc_merge_room {
+    uint64_t kept[RXC_MERGE_THREADS], skipped[RXC_MERGE_THREADS];
+    double sum[RXC_MERGE_THREADS];
+    float low[RXC_MERGE_THREADS], high[RXC_MERGE_THREADS];
+};
+
+/* The first block of a segment, or of what would be the one after the last. */
+RXC_FUNCTION unsigned rxc_segment(const struct rxc_merge *job, unsigned segment)
 {
-    uint64_t before = job->counts[0];
-    RXC_UNROLL(16)
-    for (unsigned b = 0; b < block; b++)
-        before += job->kept[b];
-    double n = (double)before, m = (double)job->kept[block];
-    double share = m > 0 ? m / (n + m) : 0;
-    job->share[block] = share;
-    job->weight[block] = n * share;
+    unsigned length = (job->blocks + RXC_SEGMENTS - 1) / RXC_SEGMENTS, first = segment * length;
+    return first < job->blocks ? first : job->blocks;
 }
 
-/* After the weights: a channel's mean, block by block, and how far each block's lies from that of
- * those before. A block without pixels has a share of 0. */
-RXC_FUNCTION void rxc_merge_channel(const struct rxc_merge *job, unsigned c)
+/* Pixels of a thread's blocks, a few that lie side by side. */
+RXC_FUNCTION void rxc_merge_count(const struct rxc_merge *job, struct rxc_merge_room *room,
+                                  unsigned t)
 {
-    double mean = job->all_mean[c];
-    float low = job->all_low[c], high = job->all_high[c];
-    for (unsigned first = 0; first < job->blocks; first += RXC_AHEAD) {
+    unsigned each = (job->blocks + RXC_MERGE_THREADS - 1) / RXC_MERGE_THREADS;
+    uint64_t kept = 0, skipped = 0;
+    for (unsigned b = t * each; b < (t + 1) * each && b < job->blocks; b++) {
+        kept += job->kept[b];
+        skipped += job->skipped[b];
+    }
+    room->kept[t] = kept;
+    room->skipped[t] = skipped;
+}
+
+/* What a block's distance counts: n m / (n + m) to M2 and m / (n + m) to the mean, with n pixels
+ * before it. Every block of threads writes the same for all. */
+RXC_FUNCTION void rxc_merge_weight(const struct rxc_merge *job, const struct rxc_merge_room *room,
+                                   unsigned t)
+{
+    unsigned each = (job->blocks + RXC_MERGE_THREADS - 1) / RXC_MERGE_THREADS;
+    uint64_t before = job->counts[0];
+    RXC_UNROLL(16)
+    for (unsigned i = 0; i < t; i++)
+        before += room->kept[i];
+    for (unsigned b = t * each; b < (t + 1) * each && b < job->blocks; b++) {
+        double n = (double)before, m = (double)job->kept[b];
+        double share = m > 0 ? m / (n + m) : 0;
+        job->share[b] = share;
+        job->weight[b] = n * share;
+        before += job->kept[b];
+    }
+}
+
+/* A segment's sum of means and its ends, for a channel; with weights the sum of all its sums. */
+RXC_FUNCTION void rxc_merge_segment(const struct rxc_merge *job, struct rxc_merge_room *room,
+                                    unsigned c, unsigned t)
+{
+    unsigned segment = t / RXC_ABREAST, end = rxc_segment(job, segment + 1);
+    double sum = 0;
+    uint64_t kept = 0;
+    float low = RXC_INFINITY, high = -RXC_INFINITY;
+    RXC_UNROLL(8)
+    for (unsigned b = rxc_segment(job, segment); b < end; b++) {
+        size_t at = (size_t)b * job->channels + c;
+        if (job->weighted) {
+            sum += job->mean[at];
+            continue;
+        }
+        sum += (double)job->kept[b] * job->mean[at];
+        kept += job->kept[b];
+        low = fminf(low, job->low[at]);
+        high = fmaxf(high, job->high[at]);
+    }
+    room->sum[t] = sum;
+    room->kept[t] = kept;
+    room->low[t] = low;
+    room->high[t] = high;
+}
+
+/* The mean of all that comes before a segment. */
+RXC_FUNCTION double rxc_mean_before(const struct rxc_merge *job, const struct rxc_merge_room *room,
+                                    unsigned c, unsigned t)
+{
+    uint64_t kept = job->counts[0], before = kept;
+    double sum = (double)kept * job->all_mean[c];
+    for (unsigned i = t % RXC_ABREAST; i < t; i += RXC_ABREAST) {
+        sum += room->sum[i];
+        kept += room->kept[i];
+    }
+    return kept > before ? sum / (double)kept : job->all_mean[c];
+}
+
+/* How far each block's mean lies from that of those before; returns the mean after the segment. A
+ * block without pixels has a share of 0. */
+RXC_FUNCTION double rxc_merge_apart(const struct rxc_merge *job, double mean, unsigned c,
+                                    unsigned segment)
+{
+    unsigned end = rxc_segment(job, segment + 1);
+    for (unsigned first = rxc_segment(job, segment); first < end; first += RXC_AHEAD) {
         double means[RXC_AHEAD], shares[RXC_AHEAD];
-        float lows[RXC_AHEAD], highs[RXC_AHEAD];
         RXC_UNROLL(16)
         for (unsigned i = 0; i < RXC_AHEAD; i++) {
-            bool there = first + i < job->blocks;
-            size_t b = there ? first + i : 0, at = b * job->channels + c;
-            means[i] = job->mean[at];
+            bool there = first + i < end;
+            size_t b = there ? first + i : 0;
+            means[i] = job->mean[b * job->channels + c];
             shares[i] = there ? job->share[b] : 0;
-            lows[i] = job->low[at];
-            highs[i] = job->high[at];
         }
         RXC_UNROLL(16)
         for (unsigned i = 0; i < RXC_AHEAD; i++) {
             double apart = shares[i] > 0 ? means[i] - mean : 0;
             mean += apart * shares[i];
-            low = fminf(low, lows[i]);
-            high = fmaxf(high, highs[i]);
-            if (first + i < job->blocks)
+            if (first + i < end)
                 job->apart[(size_t)(first + i) * job->channels + c] = apart;
         }
     }
-    job->all_mean[c] = mean;
+    return mean;
+}
+
+/* A channel's ends, and its mean or, with weights, its sum: by the thread of the last segment,
+ * when nobody reads those before any more. */
+RXC_FUNCTION void rxc_merge_channel(const struct rxc_merge *job, const struct rxc_merge_room *room,
+                                    double mean, unsigned c, unsigned lane)
+{
+    double sum = job->fresh ? 0 : job->all_mean[c];
+    float low = job->weighted ? 0 : job->all_low[c], high = job->weighted ? 0 : job->all_high[c];
+    for (unsigned i = lane; i < RXC_MERGE_THREADS; i += RXC_ABREAST) {
+        sum += room->sum[i];
+        low = fminf(low, room->low[i]);
+        high = fmaxf(high, room->high[i]);
+    }
+    job->all_mean[c] = job->weighted ? sum : mean;
+    if (job->weighted)
+        return;
     job->all_low[c] = low;
     job->all_high[c] = high;
 }
 
-/* After the weights. */
-RXC_FUNCTION void rxc_merge_counts(const struct rxc_merge *job)
+/* The work of one block of MERGE_THREADS: ABREAST channels. `means` is a place a thread (RXC_HELD).
+ * The counts stay as they were: other blocks read them. */
+RXC_FUNCTION void rxc_merge_channels(const struct rxc_merge *job, unsigned block,
+                                     struct rxc_merge_room *room, double *means)
 {
-    uint64_t kept = job->counts[0], skipped = job->counts[1];
-    RXC_UNROLL(16)
-    for (unsigned b = 0; b < job->blocks; b++) {
-        kept += job->kept[b];
-        skipped += job->skipped[b];
+    unsigned first = block * RXC_ABREAST;
+    if (!job->weighted) {
+        RXC_EACH (t, RXC_MERGE_THREADS)
+            rxc_merge_count(job, room, t);
+        rxc_barrier();
+        RXC_EACH (t, RXC_MERGE_THREADS)
+            rxc_merge_weight(job, room, t);
+        rxc_barrier();
     }
-    job->counts[0] = kept;
-    job->counts[1] = skipped;
+    RXC_EACH (t, RXC_MERGE_THREADS)
+        if (first + t % RXC_ABREAST < job->channels)
+            rxc_merge_segment(job, room, first + t % RXC_ABREAST, t);
+    rxc_barrier();
+    RXC_EACH (t, RXC_MERGE_THREADS) {
+        unsigned c = first + t % RXC_ABREAST;
+        if (c < job->channels && !job->weighted)
+            means[RXC_OWN(t)] =
+                rxc_merge_apart(job, rxc_mean_before(job, room, c, t), c, t / RXC_ABREAST);
+    }
+    rxc_barrier();
+    RXC_EACH (t, RXC_MERGE_THREADS) {
+        unsigned c = first + t % RXC_ABREAST;
+        if (c < job->channels && t / RXC_ABREAST == RXC_SEGMENTS - 1)
+            rxc_merge_channel(job, room, job->weighted ? 0 : means[RXC_OWN(t)], c, t % RXC_ABREAST);
+    }
 }
 
-/* With weights: a channel's sums. */
-RXC_FUNCTION void rxc_merge_moment(const struct rxc_merge *job, unsigned c)
+/* One block, once the weights are there: pixels that count, and others. */
+RXC_FUNCTION void rxc_merge_counts(const struct rxc_merge *job, struct rxc_merge_room *room)
 {
-    double sum = job->fresh ? 0 : job->all_mean[c];
-    for (unsigned b = 0; b < job->blocks; b++)
-        sum += job->mean[(size_t)b * job->channels + c];
-    job->all_mean[c] = sum;
+    RXC_EACH (t, RXC_MERGE_THREADS)
+        rxc_merge_count(job, room, t);
+    for (unsigned width = RXC_MERGE_THREADS / 2; width > 0; width /= 2) {
+        rxc_barrier();
+        RXC_EACH (t, width) {
+            room->kept[t] += room->kept[t + width];
+            room->skipped[t] += room->skipped[t + width];
+        }
+    }
+    RXC_EACH (t, 1U) {
+        job->counts[0] += room->kept[t];
+        job->counts[1] += room->skipped[t];
+    }
 }
 
 RXC_FUNCTION unsigned rxc_channel_of(unsigned group, unsigned member, unsigned half)
@@ -91,30 +213,63 @@ RXC_FUNCTION unsigned rxc_channel_of(unsigned group, unsigned member, unsigned h
     return 4 * group + member + (member < 4 ? 0 : half - 4);
 }
 
-/* Number `entry` of the products of a block, (SQUARE, pairs). */
-RXC_FUNCTION void rxc_merge_entry(const struct rxc_merge *job, unsigned entry)
+/* Where number `entry` of the products of a block, (SQUARE, pairs), goes; NULL: it is another's
+ * mirror image or beyond the channels. */
+RXC_FUNCTION double *rxc_entry_of(const struct rxc_merge *job, unsigned entry, unsigned *i,
+                                  unsigned *j)
 {
     unsigned channels = job->channels, pairs = rxc_pairs(channels), left, right;
     unsigned square = entry / pairs, half = 4 * rxc_groups(channels);
+    if (square >= RXC_SQUARE)
+        return NULL;
     rxc_place(entry % pairs, rxc_groups(channels), &left, &right);
-    unsigned i = rxc_channel_of(left, square / RXC_GROUP, half);
-    unsigned j = rxc_channel_of(right, square % RXC_GROUP, half);
-    if (i >= channels || j >= channels || (left == right && i > j))
-        return;
-    double *to = job->m2 + (size_t)(i < j ? i : j) * channels + (i < j ? j : i);
-    double sum = job->weighted && job->fresh ? 0 : *to;
+    *i = rxc_channel_of(left, square / RXC_GROUP, half);
+    *j = rxc_channel_of(right, square % RXC_GROUP, half);
+    if (*i >= channels || *j >= channels || (left == right && *i > *j))
+        return NULL;
+    return job->m2 + (size_t)(*i < *j ? *i : *j) * channels + (*i < *j ? *j : *i);
+}
+
+/* Of the blocks of a segment. */
+RXC_FUNCTION double rxc_entry_sum(const struct rxc_merge *job, unsigned entry, unsigned i,
+                                  unsigned j, unsigned segment)
+{
+    size_t block = (size_t)RXC_SQUARE * rxc_pairs(job->channels);
     const float *products = job->products + entry;
-    size_t block = (size_t)RXC_SQUARE * pairs;
+    unsigned end = rxc_segment(job, segment + 1);
+    double sum = 0;
     RXC_UNROLL(8)
-    for (unsigned b = 0; b < job->blocks; b++) {
+    for (unsigned b = rxc_segment(job, segment); b < end; b++) {
         sum += (double)products[b * block];
         if (!job->weighted) {
-            size_t at = (size_t)b * channels;
+            size_t at = (size_t)b * job->channels;
             sum -= (double)job->kept[b] * job->away[at + i] * job->away[at + j];
             sum += job->weight[b] * job->apart[at + i] * job->apart[at + j];
         }
     }
-    *to = sum;
+    return sum;
+}
+
+/* The work of one block of MERGE_THREADS: ABREAST entries. */
+RXC_FUNCTION void rxc_merge_entries(const struct rxc_merge *job, unsigned block,
+                                    struct rxc_merge_room *room)
+{
+    unsigned first = block * RXC_ABREAST;
+    RXC_EACH (t, RXC_MERGE_THREADS) {
+        unsigned i, j, entry = first + t % RXC_ABREAST;
+        if (rxc_entry_of(job, entry, &i, &j) != NULL)
+            room->sum[t] = rxc_entry_sum(job, entry, i, j, t / RXC_ABREAST);
+    }
+    rxc_barrier();
+    RXC_EACH (t, RXC_ABREAST) {
+        unsigned i, j;
+        double *to = rxc_entry_of(job, first + t, &i, &j);
+        double sum = to == NULL || (job->weighted && job->fresh) ? 0 : *to;
+        for (unsigned from = t; from < RXC_MERGE_THREADS; from += RXC_ABREAST)
+            sum += room->sum[from];
+        if (to != NULL)
+            *to = sum;
+    }
 }
 
 /* -- loss ----------------------------------------------------------------------------------- */
@@ -150,6 +305,7 @@ RXC_FUNCTION void rxc_write_gradient(const struct rxc_loss *job, size_t at)
     double n = job->all[3], value;
     if (at < channels) {
         double sum = 0;
+        RXC_UNROLL(8)
         for (size_t j = 0; j < channels; j++)
             sum += ((double)a[at * channels + j] + (double)a[j * channels + at]) * job->moment[j];
         value = -sum;
@@ -170,14 +326,22 @@ RXC_FUNCTION void rxc_write_gradient(const struct rxc_loss *job, size_t at)
 RXC_FUNCTION double rxc_norm_part(size_t count, const float *values, unsigned part)
 {
     double sum = 0;
-    for (size_t i = part; i < count; i += RXC_NORM_PARTS)
-        sum += (double)values[i] * (double)values[i];
+    for (size_t first = part; first < count; first += RXC_AHEAD * RXC_NORM_PARTS) {
+        float some[RXC_AHEAD];
+        RXC_UNROLL(16)
+        for (unsigned i = 0; i < RXC_AHEAD; i++)
+            some[i] = first + i * RXC_NORM_PARTS < count ? values[first + i * RXC_NORM_PARTS] : 0;
+        RXC_UNROLL(16)
+        for (unsigned i = 0; i < RXC_AHEAD; i++)
+            sum += (double)some[i] * (double)some[i];
+    }
     return sum;
 }
 
 RXC_FUNCTION double rxc_clip(const double *parts, double most)
 {
     double sum = 0;
+    RXC_UNROLL(32)
     for (unsigned i = 0; i < RXC_NORM_PARTS; i++)
         sum += parts[i];
     double factor = most > 0 ? most / (sqrt(sum) + 1e-6) : 1;

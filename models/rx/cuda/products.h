@@ -63,6 +63,7 @@ struct rxc_range {
     const float *weights; /* likewise */
     bool weighted;
     unsigned pixels, channels, groups, pairs, threads, row;
+    unsigned turn;               /* of the threads' numbers: bits that are changed in them */
     unsigned words;              /* that are copied at once */
     float *stage;                /* (2, CHUNK, row) */
     float *second;               /* (SQUARE, pairs): sums beyond those in registers */
@@ -84,16 +85,22 @@ RXC_FUNCTION unsigned rxc_least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* Which groups a thread multiplies: pairs stand row by row. */
+/* Which groups a thread multiplies. Two rows go side by side, so that neighbouring threads read the
+ * same right group, and those two apart the same left one: several threads' reads of shared memory
+ * are then one. What has no neighbour, the first of every other row, comes last. */
 RXC_FUNCTION void rxc_place(unsigned pair, unsigned groups, unsigned *left, unsigned *right)
 {
     unsigned row = 0;
-    while (pair >= groups - row) {
-        pair -= groups - row;
-        row++;
+    for (; row + 1 < groups; row += 2) {
+        unsigned both = 2 * (groups - 1 - row);
+        if (pair < both) {
+            *left = row + pair % 2;
+            *right = row + 1 + pair / 2;
+            return;
+        }
+        pair -= both;
     }
-    *left = row;
-    *right = row + pair;
+    *left = *right = 2 * pair;
 }
 
 RXC_FUNCTION void rxc_begin(const struct rxc_range *r, struct rxc_multiplier *own, unsigned t)
@@ -207,7 +214,7 @@ RXC_FUNCTION void rxc_centre_channel(const struct rxc_range *r, struct rxc_multi
     const float *weight = r->weight + chunk % 2 * RXC_CHUNK;
     float centre = r->channel[t].centre, fine = r->channel[t].fine;
     float sum = 0, low = RXC_INFINITY, high = -RXC_INFINITY;
-    RXC_UNROLL(4)
+    RXC_UNROLL(8)
     for (unsigned p = 0; p < RXC_CHUNK; p++) {
         bool counts = whole || (p < n && (bad == NULL || bad[p] == 0));
         float x = at[p * r->row], z = (x - centre) - fine;
@@ -283,7 +290,7 @@ RXC_FUNCTION void rxc_multiply(const struct rxc_range *r, struct rxc_multiplier 
     const float *a = rxc_stage(r, chunk) + own->left, *b = rxc_stage(r, chunk) + own->right;
     const float *weight = r->weight + chunk % 2 * RXC_CHUNK;
     unsigned half = r->row / 2;
-    RXC_UNROLL(4)
+    RXC_UNROLL(8)
     for (unsigned p = 0; p < RXC_CHUNK; p++) {
         float left[RXC_GROUP], right[RXC_GROUP];
         rxc_four(a + p * r->row, left);
@@ -372,10 +379,10 @@ RXC_FUNCTION void rxc_write_range(const struct rxc_range *r, const struct rxc_gr
 RXC_FUNCTION void rxc_chunk(const struct rxc_range *r, struct rxc_multiplier *own, unsigned chunk,
                             unsigned chunks)
 {
-    RXC_EACH (t, r->threads)
+    RXC_EACH_TURNED (t, r->threads, r->turn)
         rxc_wait(t, 0);
     rxc_barrier();
-    RXC_EACH (t, r->threads) {
+    RXC_EACH_TURNED (t, r->threads, r->turn) {
         if (chunk + 1 < chunks)
             rxc_send(r, chunk + 1, t);
         rxc_centre(r, &own[RXC_OWN(t)], chunk, NULL, t);
@@ -383,18 +390,18 @@ RXC_FUNCTION void rxc_chunk(const struct rxc_range *r, struct rxc_multiplier *ow
     rxc_barrier();
     bool some_bad = r->any[chunk % 2] != 0;
     if (some_bad) {
-        RXC_EACH (t, r->threads)
+        RXC_EACH_TURNED (t, r->threads, r->turn)
             rxc_reload(r, chunk, t);
         rxc_barrier();
-        RXC_EACH (t, r->threads)
+        RXC_EACH_TURNED (t, r->threads, r->turn)
             rxc_search(r, chunk, t);
         rxc_barrier();
-        RXC_EACH (t, r->threads)
+        RXC_EACH_TURNED (t, r->threads, r->turn)
             rxc_centre(r, &own[RXC_OWN(t)], chunk, r->bad, t);
         rxc_barrier();
     }
     bool flush = chunk % RXC_FLUSH == RXC_FLUSH - 1 || chunk + 1 == chunks;
-    RXC_EACH (t, r->threads) {
+    RXC_EACH_TURNED (t, r->threads, r->turn) {
         rxc_note(r, &own[RXC_OWN(t)], chunk, some_bad, t);
         if (t < r->pairs) {
             rxc_multiply(r, &own[RXC_OWN(t)], chunk);
@@ -408,7 +415,7 @@ RXC_FUNCTION void rxc_chunk(const struct rxc_range *r, struct rxc_multiplier *ow
 RXC_FUNCTION void rxc_go_through(const struct rxc_range *r, struct rxc_multiplier *own)
 {
     unsigned chunks = (r->pixels + RXC_CHUNK - 1) / RXC_CHUNK;
-    RXC_EACH (t, r->threads) {
+    RXC_EACH_TURNED (t, r->threads, r->turn) {
         rxc_restart(r, &own[RXC_OWN(t)], t);
         rxc_send(r, 0, t);
     }
@@ -418,7 +425,8 @@ RXC_FUNCTION void rxc_go_through(const struct rxc_range *r, struct rxc_multiplie
 }
 
 RXC_FUNCTION void rxc_lay_out_range(struct rxc_range *r, const struct rxc_gram *job, unsigned block,
-                                    unsigned threads, unsigned row, bool weighted, float *shared)
+                                    unsigned layer, unsigned threads, unsigned row, bool weighted,
+                                    float *shared)
 {
     size_t first = (size_t)block * job->range;
     r->x = job->x + first * job->stride;
@@ -431,6 +439,7 @@ RXC_FUNCTION void rxc_lay_out_range(struct rxc_range *r, const struct rxc_gram *
     r->groups = rxc_groups(job->channels);
     r->pairs = rxc_pairs(job->channels);
     r->threads = threads;
+    r->turn = threads == 128 ? layer % 4 * 32 : 0;
     r->words =
         (uintptr_t)job->x % 16 == 0 && job->stride % 4 == 0 && job->channels % 4 == 0 ? 4 : 1;
     r->stage = shared;
@@ -443,14 +452,16 @@ RXC_FUNCTION void rxc_lay_out_range(struct rxc_range *r, const struct rxc_gram *
 }
 
 /* The work of one block; `row` is rxc_row() of the channels, and `shared` has rxc_product_shared()
- * bytes. */
-RXC_FUNCTION void rxc_products(const struct rxc_gram *job, unsigned block, unsigned threads,
-                               unsigned row, bool weighted, float *shared,
+ * bytes. `layer`: about how many blocks of the same multiprocessor came before this one. A warp's
+ * place in its block says which quarter of the multiprocessor runs it, and of four warps the last
+ * one may have nothing to multiply: each layer leaves another quarter alone. */
+RXC_FUNCTION void rxc_products(const struct rxc_gram *job, unsigned block, unsigned layer,
+                               unsigned threads, unsigned row, bool weighted, float *shared,
                                struct rxc_multiplier *own)
 {
     struct rxc_range r;
-    rxc_lay_out_range(&r, job, block, threads, row, weighted, shared);
-    RXC_EACH (t, threads) {
+    rxc_lay_out_range(&r, job, block, layer, threads, row, weighted, shared);
+    RXC_EACH_TURNED (t, threads, r.turn) {
         rxc_begin(&r, &own[RXC_OWN(t)], t);
         if (!weighted)
             rxc_guess(&r, t);
@@ -462,16 +473,16 @@ RXC_FUNCTION void rxc_products(const struct rxc_gram *job, unsigned block, unsig
         rxc_go_through(&r, own);
         if (weighted || again)
             break;
-        RXC_EACH (t, threads)
+        RXC_EACH_TURNED (t, threads, r.turn)
             rxc_judge_centre(&r, t);
         rxc_barrier();
         if (r.any[2] == 0)
             break;
-        RXC_EACH (t, threads)
+        RXC_EACH_TURNED (t, threads, r.turn)
             rxc_move_centre(&r, t);
         rxc_barrier();
     }
-    RXC_EACH (t, threads)
+    RXC_EACH_TURNED (t, threads, r.turn)
         rxc_write_range(&r, job, block, t);
 }
 

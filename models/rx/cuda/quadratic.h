@@ -3,8 +3,8 @@
  *
  * The pixels stand in shared memory, one channel of all of them side by side. A warp takes 16 rows
  * of the triangle at once, whose slices it fetches while it multiplies the one before; a lane has
- * 4 pixels, 32 apart, and the 16 rows' sums for each in registers. What lies above the diagonal is
- * left out but for the last slice of a row. Rows are dealt out so that every warp has about the
+ * 4 pixels, side by side, and the 16 rows' sums for each in registers. What lies above the diagonal
+ * is left out but for the last slice of a row. Rows are dealt out so that every warp has about the
  * same number of slices.
  */
 #ifndef RXC_QUADRATIC_H
@@ -15,7 +15,9 @@
 
 #define RXC_QUADRATIC_WARPS 4U
 #define RXC_QUADRATIC_THREADS (32U * RXC_QUADRATIC_WARPS) /* as many as pixels */
-#define RXC_APART (RXC_PIXELS + 1U) /* from one channel to the next: no two lanes in one bank */
+/* From one channel to the next: a multiple of 16 bytes, and 8 channels of 4 pixels lie in banks of
+ * their own. */
+#define RXC_APART (RXC_PIXELS + 4U)
 #define RXC_LANE_PIXELS (RXC_PIXELS / 32U)
 
 RXC_BOTH unsigned rxc_fours(unsigned channels)
@@ -23,12 +25,15 @@ RXC_BOTH unsigned rxc_fours(unsigned channels)
     return (channels + 3) / 4 * 4;
 }
 
-/* A multiple of 4 channels makes every part a multiple of 16 bytes. */
+/* Floats of the pixels; room for a loss's sums at least, which take their place. */
+RXC_BOTH unsigned rxc_quadratic_pixels(unsigned channels)
+{
+    return RXC_APART * (rxc_fours(channels) < 8 ? 8 : rxc_fours(channels));
+}
+
 RXC_BOTH size_t rxc_quadratic_shared(unsigned channels)
 {
-    return (RXC_APART * rxc_fours(channels) + 2U * RXC_SLICE * RXC_QUADRATIC_WARPS +
-            RXC_PIXELS * RXC_QUADRATIC_WARPS) *
-           sizeof(float);
+    return (rxc_quadratic_pixels(channels) + 2U * RXC_SLICE * RXC_QUADRATIC_WARPS) * sizeof(float);
 }
 
 #if defined __CUDACC__ || defined RXC_ON_CPU
@@ -36,8 +41,7 @@ RXC_BOTH size_t rxc_quadratic_shared(unsigned channels)
 struct rxc_pixels {
     unsigned count, channels, inputs; /* inputs: channels rounded up to 4 */
     float *z;                         /* (inputs, APART) */
-    float *slices;                    /* (WARPS, 2, SLICE) */
-    float *part;                      /* (WARPS, PIXELS): of the scores */
+    float *slices;                    /* (WARPS, 2, SLICE); a warp's part of the scores after it */
 };
 
 struct rxc_lane {
@@ -45,23 +49,31 @@ struct rxc_lane {
     float score[RXC_LANE_PIXELS];
 };
 
-/* One thread after the other along the channels of a pixel; a warp takes every fourth pixel. */
+/* A warp takes 8 channels of 4 pixels at once, each 32 bytes in memory; half of a channel's pixels
+ * are on their way together. */
 RXC_FUNCTION void rxc_fill(const struct rxc_quadratic *job, const struct rxc_pixels *at,
                            unsigned block, unsigned t)
 {
-    const unsigned warps = RXC_QUADRATIC_WARPS, first = t / 32;
+    const unsigned step = RXC_QUADRATIC_THREADS / 8, first = t / 8;
     const float *x = job->x + ((size_t)block * RXC_PIXELS + first) * job->stride;
     bool whole = at->count == RXC_PIXELS;
-    for (unsigned c = t % 32; c < at->inputs; c += 32) {
+    RXC_UNROLL(2)
+    for (unsigned c = t % 8; c < at->inputs; c += 8) {
         bool there = c < at->channels;
         float centre = there ? job->centre[c] : 0, *to = at->z + c * RXC_APART + first;
         const float *from = x + c;
         RXC_UNROLL(8)
-        for (unsigned p = 0; p < RXC_PIXELS; p += warps, from += warps * job->stride) {
+        for (unsigned p = 0; p < RXC_PIXELS; p += step, from += step * job->stride) {
             float value = there && (whole || first + p < at->count) ? *from : centre;
             to[p] = value - centre;
         }
     }
+}
+
+/* Where a warp's part of the scores goes, (PIXELS): it needs no slices any more. */
+RXC_FUNCTION float *rxc_part(const struct rxc_pixels *at, unsigned warp)
+{
+    return at->slices + warp * 2 * RXC_SLICE;
 }
 
 RXC_FUNCTION void rxc_fetch(const struct rxc_quadratic *job, const struct rxc_pixels *at,
@@ -80,20 +92,20 @@ RXC_FUNCTION void rxc_add_slice(const struct rxc_pixels *at, struct rxc_lane *ow
 {
     const float *slice = at->slices + (warp * 2 + place) * RXC_SLICE;
     unsigned inputs = at->inputs - first < RXC_ROWS ? at->inputs - first : RXC_ROWS;
-    const float *z = at->z + first * RXC_APART + lane;
+    const float *z = at->z + first * RXC_APART + RXC_LANE_PIXELS * lane;
     for (unsigned k = 0; k < inputs; k += 4) {
         RXC_UNROLL(4)
         for (unsigned e = 0; e < 4; e++) {
-            float row[RXC_ROWS];
+            float row[RXC_ROWS], value[RXC_LANE_PIXELS];
             RXC_UNROLL(4)
             for (unsigned i = 0; i < RXC_ROWS; i += 4)
                 rxc_four(slice + (k + e) * RXC_ROWS + i, row + i);
+            rxc_four(z + (k + e) * RXC_APART, value);
             RXC_UNROLL(4)
             for (unsigned q = 0; q < RXC_LANE_PIXELS; q++) {
-                float value = z[(k + e) * RXC_APART + 32 * q];
                 RXC_UNROLL(16)
                 for (unsigned i = 0; i < RXC_ROWS; i++)
-                    own->rows[q][i] = fmaf(row[i], value, own->rows[q][i]);
+                    own->rows[q][i] = fmaf(row[i], value[q], own->rows[q][i]);
             }
         }
     }
@@ -114,14 +126,14 @@ RXC_FUNCTION void rxc_begin_rows(const struct rxc_quadratic *job, struct rxc_lan
 RXC_FUNCTION void rxc_end_rows(const struct rxc_pixels *at, struct rxc_lane *own, unsigned rows,
                                bool loss, unsigned lane)
 {
-    const float *z = at->z + rows * RXC_ROWS * RXC_APART + lane;
+    const float *z = at->z + rows * RXC_ROWS * RXC_APART + RXC_LANE_PIXELS * lane;
     RXC_UNROLL(16)
     for (unsigned i = 0; i < RXC_ROWS; i++) {
         if (loss && rows * RXC_ROWS + i >= at->channels)
             continue;
         RXC_UNROLL(4)
         for (unsigned q = 0; q < RXC_LANE_PIXELS; q++) {
-            float y = own->rows[q][i], with = loss ? z[i * RXC_APART + 32 * q] : y;
+            float y = own->rows[q][i], with = loss ? z[i * RXC_APART + q] : y;
             own->score[q] = fmaf(y, with, own->score[q]);
         }
     }
@@ -192,7 +204,7 @@ RXC_FUNCTION void rxc_finish_pixel(const struct rxc_quadratic *job, const struct
     size_t pixel = (size_t)block * RXC_PIXELS + t;
     float score = 0;
     for (unsigned w = 0; w < RXC_QUADRATIC_WARPS; w++)
-        score += at->part[w * RXC_PIXELS + t];
+        score += rxc_part(at, w)[t];
     /* A value that is not finite makes every sum it is in another such, if only by a factor 0. */
     bool there = t < at->count;
     bool kept = there && (rxc_finite(score) || rxc_all_finite(job, pixel));
@@ -218,8 +230,7 @@ RXC_FUNCTION void rxc_quadratics(const struct rxc_quadratic *job, unsigned block
     at.channels = job->channels;
     at.inputs = rxc_fours(job->channels);
     at.z = shared;
-    at.slices = at.z + RXC_APART * at.inputs;
-    at.part = at.slices + 2 * RXC_SLICE * RXC_QUADRATIC_WARPS;
+    at.slices = at.z + rxc_quadratic_pixels(job->channels);
     RXC_EACH (t, RXC_QUADRATIC_THREADS)
         rxc_fill(job, &at, block, t);
     rxc_barrier();
@@ -230,10 +241,9 @@ RXC_FUNCTION void rxc_quadratics(const struct rxc_quadratic *job, unsigned block
         rxc_go_down(job, &at, own, loss, w);
         RXC_LANES (l)
             for (unsigned q = 0; q < RXC_LANE_PIXELS; q++)
-                at.part[w * RXC_PIXELS + 32 * q + l] = own[RXC_OWN(l)].score[q];
+                rxc_part(&at, w)[RXC_LANE_PIXELS * l + q] = own[RXC_OWN(l)].score[q];
     }
     rxc_barrier();
-    /* As many doubles as a few channels' room does not hold: the slices' place lies behind it. */
     double *sums = (double *)(void *)shared;
     RXC_EACH (t, RXC_QUADRATIC_THREADS)
         rxc_finish_pixel(job, &at, block, loss, sums, t);

@@ -126,6 +126,23 @@ struct rxc_loss {
     float *gradient;
 };
 
+/*
+ * The factor of a covariance, L L^T = A, and what whitens by it: as ypi_rx_factor() and
+ * ypi_rx_whiten() have it, within rounding.
+ */
+struct rxc_factor {
+    unsigned channels;
+    double *matrix; /* (channels, channels): A's upper triangle, becomes L^T's; rest untouched */
+    const double *least; /* (channels): of a pivot's square; NULL: anything above 0 */
+    const uint8_t *out;  /* (channels): whose row of A is 1 at the diagonal alone and whose pivot
+                            becomes infinite, so that nothing comes of it; NULL: none */
+    double *inverse;     /* (channels, channels): L^-1, zeros above the diagonal */
+    const double *rest;  /* (channels): of the location, less its float */
+    float *slices;       /* rxc_slices(): L^-1 */
+    float *offset;       /* (channels + RXC_ROWS): L^-1 rest, then zeros */
+    unsigned *failed; /* 1 + the channel whose pivot fails: the rest is as it was; 0: none does */
+};
+
 struct rxc_adamw {
     size_t count;
     float keep, gain1, beta2, gain2, correction, eps, step;
@@ -147,6 +164,7 @@ struct rx_cuda {
     enum yp_status (*clip)(struct yp_device *device, size_t count, const float *values, double most,
                            double *parts, double *factor);
     enum yp_status (*adamw)(struct yp_device *device, const struct rxc_adamw *job);
+    enum yp_status (*factor)(struct yp_device *device, const struct rxc_factor *job);
 };
 
 #define RXC_NORM_PARTS 256U
