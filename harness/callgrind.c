@@ -16,8 +16,14 @@
 
 #if __has_include(<valgrind/callgrind.h>)
 #include <valgrind/callgrind.h>
+#define HAS_HEADER true
 #else
-#define NO_CALLGRIND
+#define HAS_HEADER false
+#define RUNNING_ON_VALGRIND 0
+#define CALLGRIND_ZERO_STATS ((void)0)
+#define CALLGRIND_START_INSTRUMENTATION ((void)0)
+#define CALLGRIND_STOP_INSTRUMENTATION ((void)0)
+#define CALLGRIND_DUMP_STATS ((void)0)
 #endif
 
 /* In the environment of the program that is executed anew: the path of its channel. */
@@ -45,18 +51,16 @@ static bool on_path(const char *program)
 
 const char *ypi_callgrind_absent(void)
 {
-#ifdef NO_CALLGRIND
-    return "Yieldpoint was built without <valgrind/callgrind.h> (Debian package valgrind)";
-#else
     static bool asked;
     static const char *reason;
-    if (!asked && __lsan_do_recoverable_leak_check != NULL)
+    if (!asked && !HAS_HEADER)
+        reason = "Yieldpoint was built without <valgrind/callgrind.h> (Debian package valgrind)";
+    else if (!asked && __lsan_do_recoverable_leak_check != NULL)
         reason = "a program with AddressSanitizer does not run under Valgrind";
     else if (!asked && !on_path("valgrind"))
         reason = "no program 'valgrind' in PATH (Debian package valgrind)";
     asked = true;
     return reason;
-#endif
 }
 
 bool ypi_callgrind_wanted(const struct yp_case *c)
@@ -237,21 +241,6 @@ bool ypi_callgrind_executed(const struct ypi_wire **wire)
 
 /* -- counting ------------------------------------------------------------------------------ */
 
-#ifdef NO_CALLGRIND
-bool ypi_callgrind_running(void)
-{
-    return false;
-}
-
-void ypi_callgrind_start(void)
-{
-}
-
-double ypi_callgrind_stop(void)
-{
-    return NAN;
-}
-#else
 bool ypi_callgrind_running(void)
 {
     return channel != NULL && RUNNING_ON_VALGRIND > 0;
@@ -293,4 +282,3 @@ double ypi_callgrind_stop(void)
     free(path);
     return total;
 }
-#endif

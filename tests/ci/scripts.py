@@ -7,6 +7,7 @@ usage: scripts.py Setup | Tally | Checks
 import os
 import re
 import shlex
+import shutil
 import sys
 import tempfile
 import time
@@ -135,6 +136,162 @@ class Setup(Scratch):
         code, told, _ = self.machine().complete().setup(YP_PREFIX="/nowhere")
         self.assertEqual(code, 1)
         self.assertIn("YP_PREFIX", told)
+
+
+# Says what it was called with, and does what the selection it was given is to do here.
+SUITE = """#!/bin/sh
+echo "$(basename "$0") $*" >>"$CALLED"
+case "$*" in
+*--version*) exit 0 ;;
+*machine*) echo 'read memory 1 GB/s' && exit 0 ;;
+*history*) exit 0 ;;
+*--help*) echo "$HELP" && exit 0 ;;
+esac
+case "$*" in
+*--audit*) eval "$AUDIT" ;;
+*"(not perf and not slow)"*) eval "$PARITY" ;;
+*"(perf and not slow)"*) eval "$PERF" ;;
+*"(slow and xl)"*) eval "$XL" ;;
+*) exit 5 ;;
+esac
+"""
+SKIPPED = "echo 1..1; echo 'ok 1 - a # SKIP no driver'"
+GOOD = "echo 1..2; echo 'ok 1 - a'; echo 'ok 2 - b'"
+BAD = "echo 1..2; echo 'not ok 1 - a'; echo 'ok 2 - b'; echo 'FAILED a - bits differ' >&2; exit 1"
+
+
+class Gpu(Scratch):
+    def gpu(self, *arguments, sanitizer=None, again=False, **does):
+        """Runs ci/gpu with a bundle of stand-ins: (exit code, what it printed, lines of the summary)."""
+        if again:
+            shutil.rmtree(os.path.join(self.directory, "project"))
+        project = self.project("")
+        self.called = os.path.join(self.directory, "called")
+        self.out = os.path.join(self.directory, "out of it")
+        standin.write(self.called, "")
+        tree = project.path("tree")
+        standin.write(tree + "/about", "commit 1\n")
+        for name in ("yieldpoint", "lang-cu", "plugin-scale", "yieldpoint-stress", "yieldpoint-perf"):
+            standin.write(f"{tree}/bin/{name}", SUITE, executable=True)
+        os.makedirs(project.path("build/bundle"))
+        done = standin.call(["tar", "-C", tree, "-czf", project.path("build/bundle/bundle.tar.gz"), "."])
+        self.assertEqual(done.returncode, 0, done.stdout)
+        if sanitizer:
+            standin.write(project.path("ci/sanitize"), f"#!/bin/sh\n{sanitizer}\n", executable=True)
+        elif os.path.exists(project.path("ci/sanitize")):
+            os.remove(project.path("ci/sanitize"))
+        environment = dict(os.environ, CALLED=self.called, HELP="", PARITY=GOOD, PERF=GOOD, XL=GOOD, AUDIT=GOOD)
+        done = standin.call(
+            ["bash", project.path("ci/gpu"), "--out", self.out, *arguments],
+            env=environment | does,
+        )
+        summary = os.path.join(self.out, "summary.txt")
+        lines = standin.read(summary).splitlines() if os.path.exists(summary) else []
+        return done.returncode, done.stdout, {line.split()[0]: line for line in lines}
+
+    def test_all_pass(self):
+        code, told, lines = self.gpu()
+        self.assertEqual(code, 0, told)
+        self.assertRegex(lines["parity"], "passed .* 4 passed, 0 failed, 0 skipped")
+        self.assertRegex(lines["ceilings"], "passed")
+        self.assertRegex(lines["large"], "absent .*no such case")
+        self.assertRegex(lines["audit"], "absent .*no program has --audit")
+        self.assertRegex(lines["sanitize"], "absent .*no ci/sanitize")
+        self.assertRegex(lines["checkers"], "absent .*needs --build")
+        self.assertRegex(lines["all"], "passed .* 12 passed, 0 failed, 0 skipped")
+        self.assertIn("GB/s", standin.read(os.path.join(self.out, "ceilings.log")))
+
+    def test_every_case_has_a_step_and_no_case_two(self):
+        self.gpu(HELP="--audit")
+        selections = {}
+        for line in standin.read(self.called).splitlines():
+            if "--tap" in line and "--audit" not in line:
+                name = line.split()[0]
+                found = re.search(r"-m (\(.*\)) ", line + " ").group(1)
+                selections.setdefault(name, []).append(found)
+        for name in ("yieldpoint-stress", "yieldpoint-perf"):
+            for tags in range(16):
+                known = {tag: bool(tags >> i & 1) for i, tag in enumerate(("gpu", "perf", "slow", "xl"))}
+                chosen = [s for s in selections[name] if eval(s, {}, known)]
+                self.assertEqual(len(chosen), int(known["gpu"]), (name, known, chosen))
+
+    def test_skipped_everywhere(self):
+        code, told, lines = self.gpu(PARITY=SKIPPED, PERF=SKIPPED, XL=SKIPPED)
+        self.assertEqual(code, 3, told)
+        self.assertRegex(lines["perf"], "skipped .* 0 passed, 0 failed, 2 skipped")
+        self.assertRegex(lines["all"], "skipped .* 6 skipped; 6 times: no driver")
+
+    def test_a_failure_is_told_and_does_not_stop_the_others(self):
+        code, told, lines = self.gpu(PARITY=BAD)
+        self.assertEqual(code, 1)
+        self.assertRegex(lines["parity"], "failed .* 2 passed, 2 failed, 0 skipped")
+        self.assertRegex(lines["xl"], "passed")
+        self.assertIn("not ok 1 - a\nFAILED a - bits differ\n", told)
+
+    def test_a_crash_is_a_failure(self):
+        code, _, lines = self.gpu(XL="kill -SEGV $$")
+        self.assertEqual(code, 1)
+        self.assertRegex(lines["xl"], "failed .* ended with 139")
+
+    def test_a_step_that_hangs_is_ended_and_leaves_what_it_said(self):
+        hang = "echo 1..2; echo 'ok 1 - a'; exec sleep 1000"
+        begun = time.time()
+        code, _, lines = self.gpu("--within", "15", PARITY=hang)
+        self.assertLess(time.time() - begun, 40)
+        self.assertEqual(code, 1)
+        self.assertRegex(lines["parity"], "out of time .* 1 passed, 0 failed")
+        self.assertRegex(lines["perf"], "not run .*no time left")
+
+    def test_declared_work_is_counted_by_programs_that_can(self):
+        told = "echo 1..1; echo 'ok 1 - a'; echo '# a declares 2 flops an iteration, the device 3'"
+        code, told, lines = self.gpu(HELP="  --audit  count", AUDIT=told)
+        self.assertEqual(code, 0, told)
+        self.assertRegex(lines["audit"], "passed .* 4 passed, 0 failed")
+        self.assertIn("a declares 2 flops an iteration", told)
+
+    def test_what_the_sanitizer_finds_is_a_failure(self):
+        found = "echo 1..2; echo 'ok 1 - memcheck'; echo 'not ok 2 - racecheck'; exit 1"
+        code, told, lines = self.gpu("--steps", "sanitize", sanitizer=found)
+        self.assertEqual(code, 1)
+        self.assertRegex(lines["sanitize"], "failed .* 1 passed, 1 failed")
+        self.assertIn("not ok 2 - racecheck", told)
+
+    def test_no_sanitizer_is_no_failure(self):
+        code, _, lines = self.gpu("--steps", "sanitize,xl", sanitizer="echo '1..0 # SKIP no tool'")
+        self.assertEqual(code, 0)
+        self.assertRegex(lines["sanitize"], "absent .*no tool")
+
+    def test_nothing_tried_is_not_passed(self):
+        code, _, lines = self.gpu("--steps", "large,checkers")
+        self.assertEqual(code, 3)
+        self.assertRegex(lines["all"], "skipped")
+        self.assertEqual(self.gpu("--steps", "ceilings", again=True)[0], 0)
+
+    def test_steps_are_chosen(self):
+        code, _, lines = self.gpu("--steps", "xl,ceilings")
+        self.assertEqual((code, list(lines)), (0, ["programs", "ceilings", "xl", "all"]))
+
+    def test_marks_and_options_reach_the_programs(self):
+        self.gpu("--mark", "gpu and small", "--steps", "perf", "--seed", "7")
+        self.assertRegex(
+            standin.read(self.called),
+            r"yieldpoint-perf --tap .*-m \(gpu and small\) and \(perf and not slow\) --confirm 1 --seed 7\n",
+        )
+
+    def test_packed_it_is_few_files_and_whole(self):
+        code, told, _ = self.gpu("--pack", PARITY=BAD)  # these programs write no CSV
+        self.assertEqual(code, 1, told)
+        found = sorted(os.listdir(self.out))
+        self.assertEqual(found, ["all.tar.gz", "environment.txt", "summary.txt"])
+        listed = standin.call(["tar", "-tzf", os.path.join(self.out, "all.tar.gz")]).stdout
+        for name in ("failures.txt", "summary.txt", "parity.yieldpoint-stress.tap", "ceilings.log"):
+            self.assertIn(f"./{name}\n", listed)
+
+    def test_wrong_arguments_are_named(self):
+        for arguments, named in (("--steps all", "'all'"), ("--within 5m", "'5m'"), ("--out", "--out")):
+            done = standin.call(["bash", os.path.join(standin.CI, "gpu"), *arguments.split()])
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(named, done.stdout)
 
 
 class Tally(Scratch):
