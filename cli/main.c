@@ -23,9 +23,10 @@ static const struct command {
      "what ran, newest first: 20 results, or N; those whose id has PART in it; those that failed;\n"
      "      with the fresh processes that confirmed a case or had its allocations refused",
      ypi_report_history, false},
-    {"show", "[ID | PREFIX | last] [--samples] [--json]",
+    {"show", "[ID | PREFIX | last] [--samples] [--json | --csv]",
      "all that is stored of one result: the newest one of a case's id or of a part of it, or the\n"
-     "      one whose UUID begins so; of a run, if it is a run's; else of the newest result",
+     "      one whose UUID begins so; of a run, if it is a run's; else of the newest result;\n"
+     "      --csv: what its accelerator did over time",
      ypi_report_show, false},
     {"machine", "[--again] [--json]",
      "what this machine is made of and what it was measured to do at most; --again: measured "

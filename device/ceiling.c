@@ -3,11 +3,11 @@
 
 #include "kernels.h"
 #include "levels.h"
+#include "thread.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -247,9 +247,9 @@ double ypi_probe_run(struct ypi_probe *p, double seconds)
     return rate_of(p->workers, p->threads);
 }
 
-static bool create_thread(struct worker *w, const pthread_attr_t *attributes)
+static bool create_thread(struct worker *w)
 {
-    w->created = pthread_create(&w->thread, attributes, live, w) == 0;
+    w->created = ypi_thread_begin(&w->thread, live, w, STACK_BYTES);
     return w->created;
 }
 
@@ -258,18 +258,9 @@ static bool start_threads(struct ypi_probe *p)
 {
     int created = 0;
     bool ok = true;
-    pthread_attr_t attributes;
-    sigset_t all;
-    sigset_t before;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the threads of the case */
     p->busy = p->threads;
-    while (created < p->threads && create_thread(&p->workers[created], &attributes))
+    while (created < p->threads && create_thread(&p->workers[created]))
         created++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
     pthread_mutex_lock(&p->lock);
     p->busy -= p->threads - created;
     while (p->busy > 0)

@@ -32,6 +32,8 @@ struct ypi_accelerated {
     struct ypi_graph *graph; /* NULL: the body launches */
     int batches, lates;
     int looks;
+    double held_at, launching; /* seconds: when the hold began, of all holds that were in time */
+    int holds;
     double others, shortest; /* seconds: of others after the end, of a batch */
     double looked;           /* when the device was last asked */
     size_t first;            /* sample of the stretch */
@@ -61,6 +63,7 @@ void ypi_accelerated_begin(struct yp_measurement *m)
     /* The first time a kernel is loaded, which waits for the whole device. */
     a->holding = a->hold && a->batches++ > 0 && m->arrivals == NULL &&
                  a->device->backend->hold(m->stream, HOLD_SECONDS) == YP_OK;
+    a->held_at = ypi_now();
 }
 
 void ypi_accelerated_end(struct yp_measurement *m)
@@ -68,7 +71,12 @@ void ypi_accelerated_end(struct yp_measurement *m)
     struct ypi_accelerated *a = m->accelerated;
     if (a == NULL)
         return;
+    double launching = ypi_now() - a->held_at;
     a->late = a->holding && !a->device->backend->release(m->stream);
+    if (a->holding && !a->late) {
+        a->launching += launching;
+        a->holds++;
+    }
     a->holding = false;
 }
 
@@ -224,6 +232,7 @@ void ypi_accelerated_close(struct yp_measurement *m)
     (void)look_at_device(m);
     told->there = true;
     told->held = a->hold && a->batches > 1;
+    told->launching = a->holds > 0 ? a->launching / a->holds : NAN;
     told->clock = a->conditions > 0 ? a->clocks / a->conditions : NAN;
     told->power = a->conditions > 0 ? a->powers / a->conditions : NAN;
     told->utilisation = a->conditions > 0 ? a->utilisations / a->conditions : NAN;

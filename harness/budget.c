@@ -204,8 +204,8 @@ static void of_estimate(struct ypi_verdict *v, const struct ypi_estimate *e)
 
 void ypi_budget_judge_speed(struct ypi_verdict *v, const struct ypi_measured *m)
 {
-    if (m->kind == YPI_MEASURED_COUNT) {
-        v->met = YPI_RECORDED; /* not timed on purpose */
+    if (!ypi_is_timed(m->kind)) {
+        v->met = YPI_NOT_JUDGED;
         return;
     }
     if (m->count == 0)
@@ -234,6 +234,8 @@ static void judge_figure(struct ypi_verdict *v, const struct ypi_measured *m)
     if (v->budget->kind == YP_BUDGET_MAX_GROWTH) {
         if (!isnan(m->growth_resident))
             exact(v, m->growth_resident);
+    } else if (m->kind == YPI_MEASURED_RUN) {
+        v->met = YPI_NOT_JUDGED;
     } else if (m->counts[v->budget->counter].source == YPI_NOT_COUNTED) {
         v->met = YPI_ABSENT;
     } else {
@@ -251,12 +253,13 @@ static void judge_measured(const struct ypi_result *r, struct ypi_verdict *v, bo
             judge_figure(v, m);
             continue;
         }
-        if (v->budget->kind == YP_BUDGET_MIN_SHARE && ypi_on_accelerator(r->c) && m->bound < 0) {
+        if (v->budget->kind == YP_BUDGET_MIN_SHARE && ypi_is_timed(m->kind) &&
+            ypi_on_accelerator(r->c) && m->bound < 0) {
             v->met = YPI_ABSENT;
             continue;
         }
         ypi_budget_judge_speed(v, m);
-        if (!judged && v->met != YPI_UNMEASURED)
+        if (!judged && v->met != YPI_UNMEASURED && v->met != YPI_NOT_JUDGED)
             v->met = YPI_RECORDED;
     }
 }

@@ -21,7 +21,8 @@ struct ypi_wire {
     bool speed_judged;
     bool instructions;        /* count them by Callgrind */
     uint64_t fail_allocation; /* the request to refuse; 0: none */
-    bool brief;               /* one sample is enough: it is the failing that is looked at */
+    bool untimed;             /* measured bodies run, and nothing is timed */
+    bool brief;               /* once each: it is the failing that is looked at */
     enum ypi_bind bind;
     int attempt; /* see ypi_result */
     char *id;

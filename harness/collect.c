@@ -389,6 +389,8 @@ static void add_case(struct collecting *g, const struct yp_case *like)
         c->skip = ypi_device_absent(c->device);
     if (c->skip == NULL && g->o->instructions)
         c->skip = ypi_callgrind_refuses(c);
+    if (c->skip == NULL && g->o->speed == YPI_SPEED_OFF && ypi_relation_is_of_speed(test))
+        c->skip = "a relation of speed, and nothing is timed (--speed=off)";
     c->xfail = c->decl != NULL && c->decl->xfail != NULL ? c->decl->xfail : test->xfail;
     g->out->cases = ypi_realloc(g->out->cases, (size_t)g->out->count + 1, sizeof(*g->out->cases));
     g->out->cases[g->out->count++] = c;

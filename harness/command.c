@@ -67,6 +67,10 @@ static struct variables variables_of(const struct yp_case *t)
     set_variable(&v, ypi_format("YIELDPOINT_SEED=%" PRIu64, t->seed));
     set_variable(&v, ypi_format("YIELDPOINT_CASE=%s", yp_case_name(t)));
     set_variable(&v, ypi_format("YIELDPOINT_ID=%s", t->id));
+    const struct ypi_wire *wire = ypi_child_wire(t);
+    set_variable(&v, ypi_format("YIELDPOINT_SPEED=%s", wire->untimed        ? "off"
+                                                       : wire->speed_judged ? "judge"
+                                                                            : "record"));
     if (t->test->environment != NULL) {
         char *text = ypi_command_substitute(t, t->test->environment);
         const char *cursor = text;

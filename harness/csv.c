@@ -1,5 +1,7 @@
 #include "budget.h"
 #include "record.h"
+#include "series.h"
+#include "stats.h"
 #include "tell.h"
 #include "text.h"
 
@@ -126,12 +128,56 @@ static void add_verdict(struct rows *rows, const struct ypi_verdict *v)
     free(name);
 }
 
+/* What the accelerator did over time: median, least and most of a column. */
+static void add_series(struct rows *rows)
+{
+    static const char *const units[YPI_SERIES_COLUMNS] = {[YPI_SERIES_CLOCK] = "Hz",
+                                                          [YPI_SERIES_TEMPERATURE] = "C",
+                                                          [YPI_SERIES_POWER] = "W",
+                                                          [YPI_SERIES_UTILISATION] = "",
+                                                          [YPI_SERIES_USED] = "B"};
+    const struct ypi_result *r = rows->r;
+    double *values = ypi_calloc(r->series_count + 1, sizeof *values);
+    for (int c = YPI_SERIES_CLOCK; c <= YPI_SERIES_USED; c++) {
+        size_t known = 0;
+        for (size_t i = 0; i < r->series_count; i++)
+            if (!isnan(r->series[i * YPI_SERIES_COLUMNS + (size_t)c]))
+                values[known++] = r->series[i * YPI_SERIES_COLUMNS + (size_t)c];
+        struct ypi_estimate e = ypi_estimate(values, known);
+        if (known == 0)
+            continue;
+        begin_row(rows, "series", ypi_series_name((enum ypi_series_column)c), units[c]);
+        add_figure(rows, e.median, 9);
+        add_figure(rows, e.min, 9);
+        add_figure(rows, e.max, 9);
+        ypi_text_add(&rows->text, ",%zu,,,,,", known);
+        end_row(rows, "");
+    }
+    free(values);
+}
+
+/* Samples that were set aside, for the device was slowed down in them. */
+static void add_set_aside(struct rows *rows, const struct ypi_measured *m)
+{
+    struct ypi_estimate e = ypi_estimate(m->slowed, m->slowed_count);
+    if (m->slowed_count == 0)
+        return;
+    begin_row(rows, "set aside", m->name, "s");
+    add_figure(rows, e.median, 9);
+    add_figure(rows, e.min, 9);
+    add_figure(rows, e.max, 9);
+    ypi_text_add(&rows->text, ",%zu,,,,,", m->slowed_count);
+    end_row(rows, "");
+}
+
 static void add_rows(struct rows *rows)
 {
     const struct ypi_result *r = rows->r;
     add_exact(rows, "duration", "case", "s", r->duration);
     for (int i = 0; i < r->measured_count; i++)
         add_measurement(rows, &r->measured[i]);
+    for (int i = 0; i < r->measured_count; i++)
+        add_set_aside(rows, &r->measured[i]);
     for (int i = 0; i < r->value_count; i++)
         add_value(rows, &r->values[i]);
     for (int i = 0; i < r->gradient_count; i++)
@@ -147,6 +193,7 @@ static void add_rows(struct rows *rows)
         ypi_text_add(&rows->text, ",%llu,,", (unsigned long long)r->memory.device.allocated_peak);
         end_plain_row(rows, "");
     }
+    add_series(rows);
     for (int i = 0; i < r->verdict_count; i++)
         add_verdict(rows, &r->verdicts[i]);
 }

@@ -222,6 +222,21 @@ void ypi_device_facts(struct ypi_environment *e)
     }
 }
 
+const char *ypi_device_fact(const char *name, const char *key)
+{
+    for (int i = 0; i < asked_count; i++) {
+        const char *at = strcmp(asked[i].name, name) == 0 ? asked[i].facts : NULL;
+        const char *end = at != NULL ? at + asked[i].facts_size : NULL;
+        while (at != NULL && at < end) {
+            const char *value = at + strlen(at) + 1;
+            if (value < end && strcmp(at, key) == 0)
+                return value;
+            at = value < end ? value + strlen(value) + 1 : end;
+        }
+    }
+    return NULL;
+}
+
 /* -- opening -------------------------------------------------------------------------------- */
 
 enum yp_status ypi_device_open(const char *name, struct yp_device **out)

@@ -13,6 +13,9 @@ const char *ypi_device_absent(const char *name);
 /* What those that were asked about said of themselves: "gpu.name" and more, of the first. */
 void ypi_device_facts(struct ypi_environment *e);
 
+/* One of them, of a device that was asked about and is there; NULL: it did not say. */
+const char *ypi_device_fact(const char *name, const char *key);
+
 /* Opens the device for this process, which may not open another accelerator after it. "" is the
  * CPU. YP_UNSUPPORTED when it is absent or another's, YP_OUT_OF_MEMORY when it is full,
  * YP_DEVICE_FAULT when it does not work. */

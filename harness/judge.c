@@ -65,7 +65,7 @@ void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
     }
     for (int i = 0; i < r->verdict_count; i++)
         if (not_judged(budgets[i].kind, how))
-            r->verdicts[i].met = YPI_RECORDED;
+            r->verdicts[i].met = isnan(r->verdicts[i].measured) ? YPI_NOT_JUDGED : YPI_RECORDED;
 }
 
 /* -- confirmation by fresh processes -------------------------------------------------------- */

@@ -7,7 +7,7 @@
 struct ypi_judging {
     bool speed_judged; /* false: speed budgets are recorded only */
     bool instructions; /* under Callgrind, whose own memory is resident too */
-    bool brief;        /* one sample a measurement: neither speed nor growth is judged */
+    bool brief;        /* each body runs once: neither speed nor growth is judged */
     bool noisy_fails;
     int confirmations; /* fresh processes that must all agree before a speed budget fails a case; 0:
                           this one decides */

@@ -106,7 +106,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
                              .seed = o->seed,
                              .command = line,
                              .program = program,
-                             .speed_judged = o->speed_judged,
+                             .speed_judged = o->speed == YPI_SPEED_JUDGE,
                              .memory_limit = o->memory_limit,
                              .environment = &environment,
                              .reproduce_options = (const char *const *)options,

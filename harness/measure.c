@@ -106,23 +106,31 @@ static void take_defaults(struct yp_measure_options *o)
         o->min_samples = o->max_samples;
 }
 
-/* One sample is enough where it is the failing that is looked at. */
-static void be_brief(struct yp_measure_options *o)
-{
-    o->warmup = -1;
-    o->samples = 1;
-    o->flops = o->bytes = 0;
-}
-
 /* -- begin and end ------------------------------------------------------------------------- */
 
-static bool share_is_asked(const struct yp_case *t, const char *name)
+static bool is_asked(const struct yp_case *t, enum yp_budget_kind kind, const char *name)
 {
     const struct yp_budget *budgets = t->test->budgets;
     for (int i = 0; i < YP_MAX_BUDGETS && budgets[i].kind != YP_BUDGET_NONE; i++)
-        if (budgets[i].kind == YP_BUDGET_MIN_SHARE && strcmp(budgets[i].name, name) == 0)
+        if (budgets[i].kind == kind && strcmp(budgets[i].name, name) == 0)
             return true;
     return false;
+}
+
+/* Where nothing is timed a body runs as often as it may rely on, and once at least. Growth is over
+ * iterations, so it needs what it has at least. */
+static uint64_t iterations_wanted(const struct yp_case *t, const struct yp_measure_options *o,
+                                  bool growth)
+{
+    if (ypi_callgrind_running())
+        return 1 + COUNTED_ITERATIONS;
+    if (ypi_child_wire(t)->brief)
+        return 1;
+    int least = o->samples > 0       ? o->samples
+                : o->min_samples > 0 ? o->min_samples
+                : growth             ? DEFAULT_MIN_SAMPLES
+                                     : 1;
+    return (uint64_t)least;
 }
 
 static void describe(struct yp_measurement *m)
@@ -138,7 +146,8 @@ static void describe(struct yp_measurement *m)
     told->threads = o->threads;
     told->cold = o->cold;
     told->bound = -1;
-    told->on_device = (struct ypi_on_device){.clock = NAN,
+    told->on_device = (struct ypi_on_device){.launching = NAN,
+                                             .clock = NAN,
                                              .clock_least = NAN,
                                              .clock_most = NAN,
                                              .temperature = NAN,
@@ -164,6 +173,16 @@ static void make_room(struct yp_measurement *m, size_t room)
     m->room = room;
 }
 
+static void begin_untimed(struct yp_measurement *m)
+{
+    const struct ypi_wire *wire = ypi_child_wire(m->t);
+    bool growth = !wire->brief && !ypi_callgrind_running() &&
+                  is_asked(m->t, YP_BUDGET_MAX_GROWTH, m->options.name);
+    m->iterations_wanted = iterations_wanted(m->t, &m->options, growth);
+    if (growth)
+        m->growth = ypi_growth_open();
+}
+
 static struct yp_measurement *open_measurement(struct yp_case *t,
                                                const struct yp_measure_options *options)
 {
@@ -180,8 +199,9 @@ static struct yp_measurement *open_measurement(struct yp_case *t,
     struct yp_measurement *m = ypi_calloc(1, sizeof *m);
     m->t = t;
     m->options = *options;
-    if (wire->brief)
-        be_brief(&m->options);
+    m->untimed = wire->untimed || ypi_callgrind_running();
+    if (m->untimed)
+        begin_untimed(m);
     m->threads_unknown = options->threads == 0;
     take_defaults(&m->options);
     m->device = yp_device(t);
@@ -191,7 +211,7 @@ static struct yp_measurement *open_measurement(struct yp_case *t,
     m->batch = 1;
     m->phase = -1;
     m->judged = wire->speed_judged;
-    if (m->device->backend->kind == YP_DEVICE)
+    if (m->device->backend->kind == YP_DEVICE && !m->untimed)
         m->accelerated = ypi_accelerated_open(m->device, options->name);
     describe(m);
     make_room(m, FIRST_ROOM);
@@ -202,9 +222,9 @@ static struct yp_measurement *open_measurement(struct yp_case *t,
 struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_options options)
 {
     struct yp_measurement *m = open_measurement(t, &options);
-    if (ypi_callgrind_running())
+    if (m->untimed)
         return m;
-    m->each = share_is_asked(t, m->told.name);
+    m->each = is_asked(t, YP_BUDGET_MIN_SHARE, m->told.name);
     m->roofline = ypi_roofline_open(m->device, &m->options, &m->told, m->each);
     m->counters = ypi_counters_open();
     m->growth = ypi_growth_open();
@@ -224,15 +244,16 @@ struct yp_measurement *ypi_serve_begin(struct yp_case *t, struct yp_serve_option
         options.warmup = DEFAULT_REQUESTS_WARMUP;
     if (!(options.seconds > 0))
         options.seconds = DEFAULT_SERVE_SECONDS;
-    struct yp_measure_options common = {
-        .name = options.name, .items = 1, .unit = "requests", .warmup = options.warmup};
+    struct yp_measure_options common = {.name = options.name,
+                                        .items = 1,
+                                        .unit = "requests",
+                                        .warmup = options.warmup,
+                                        .min_samples = (int)options.requests};
     struct yp_measurement *m = open_measurement(t, &common);
     m->told.kind = YPI_MEASURED_SERVE;
     m->told.rate = options.rate;
-    if (ypi_callgrind_running())
+    if (m->untimed)
         return m;
-    if (ypi_child_wire(t)->brief)
-        options.requests = 1;
     m->serve = options;
     m->counters = ypi_counters_open();
     m->growth = ypi_growth_open();
@@ -339,6 +360,11 @@ static bool start_batch(struct yp_measurement *m)
         ypi_counters_start(m->counters);
         m->counting = true;
     }
+    if (m->state == YPI_MEASURE_UNTIMED) {
+        if (ypi_callgrind_running())
+            ypi_callgrind_start();
+        return true;
+    }
     m->cpu = ypi_processor_seconds();
     if (m->state == YPI_MEASURE_CAPTURING) {
         ypi_accelerated_capture_begin(m);
@@ -348,8 +374,6 @@ static bool start_batch(struct yp_measurement *m)
     yp_event_record(m->begin, m->stream);
     if (ypi_accelerated_replays(m))
         ypi_accelerated_replay(m);
-    if (m->state == YPI_MEASURE_COUNTING)
-        ypi_callgrind_start();
     return true;
 }
 
@@ -445,18 +469,63 @@ static bool sample(struct yp_measurement *m, double seconds)
     return start_batch(m);
 }
 
-/* One iteration that warms up, then those that are counted. */
-static bool count(struct yp_measurement *m, double instructions)
+/* -- without a clock ----------------------------------------------------------------------- */
+
+static bool start_untimed(struct yp_measurement *m)
+{
+    bool counted = ypi_callgrind_running();
+    m->state = YPI_MEASURE_UNTIMED;
+    m->told.kind = counted ? YPI_MEASURED_COUNT : YPI_MEASURED_RUN;
+    if (m->device->backend->range != NULL) /* for whoever traces the process */
+        m->device->backend->range(m->told.name);
+    return start_batch(m);
+}
+
+static bool finish_untimed(struct yp_measurement *m, enum ypi_stop stop)
+{
+    m->told.phase_count = 0; /* their names were checked, their times would be any */
+    if (m->device->backend->range != NULL)
+        m->device->backend->range(NULL);
+    return finish(m, stop);
+}
+
+/* The first iteration warms up. */
+static void count(struct yp_measurement *m, double instructions)
 {
     struct ypi_count *told = &m->told.counts[YP_INSTRUCTIONS];
-    m->told.kind = YPI_MEASURED_COUNT;
-    if (m->counted_iterations++ > 0 && isfinite(instructions)) {
-        bool first = told->source != YPI_COUNTED_CALLGRIND;
-        told->source = YPI_COUNTED_CALLGRIND;
-        told->count = first ? instructions : fmin(told->count, instructions);
-    }
-    return m->counted_iterations > COUNTED_ITERATIONS ? finish(m, YPI_STOP_FIXED) : start_batch(m);
+    if (m->iterations == 1 || !isfinite(instructions))
+        return;
+    bool first = told->source != YPI_COUNTED_CALLGRIND;
+    told->source = YPI_COUNTED_CALLGRIND;
+    told->count = first ? instructions : fmin(told->count, instructions);
 }
+
+/* An iteration is over, or was left. */
+static bool ran(struct yp_measurement *m)
+{
+    bool counted = m->told.kind == YPI_MEASURED_COUNT;
+    double instructions = counted ? ypi_callgrind_stop() : NAN;
+    enum yp_status status = yp_device_synchronize(m->device);
+    ypi_phase_check(m);
+    if (status != YP_OK) {
+        ypi_child_fail(m->t, YPI_CAUSE_DEVICE, NULL, 0, "yp_measure '%s': %s", m->told.name,
+                       yp_last_error());
+        ypi_child_leave(m->t);
+    }
+    if (!m->whole)
+        return finish_untimed(m, YPI_STOP_BREAK);
+    m->iterations++;
+    if (counted)
+        count(m, instructions);
+    else
+        m->told.warmup = m->iterations;
+    if (m->growth != NULL)
+        ypi_growth_look(m->growth, m->iterations, m->device, own_bytes(m));
+    return m->iterations < m->iterations_wanted ? start_batch(m)
+                                                : finish_untimed(m, YPI_STOP_FIXED);
+}
+
+/* -- the states ----------------------------------------------------------------------------- */
 
 /* The batch was launched into a graph, and has not run. */
 static bool captured(struct yp_measurement *m)
@@ -468,15 +537,17 @@ static bool captured(struct yp_measurement *m)
 
 bool ypi_measure_next(struct yp_measurement *m)
 {
+    if (m->state == YPI_MEASURE_STARTING && m->untimed)
+        return start_untimed(m);
     if (m->state == YPI_MEASURE_STARTING) {
         m->started = ypi_now();
-        m->state = ypi_callgrind_running() ? YPI_MEASURE_COUNTING : YPI_MEASURE_WARMING;
-        return m->state == YPI_MEASURE_WARMING && m->options.warmup == -1 ? begin_sampling(m, 0)
-                                                                          : start_batch(m);
+        m->state = YPI_MEASURE_WARMING;
+        return m->options.warmup == -1 ? begin_sampling(m, 0) : start_batch(m);
     }
+    if (m->state == YPI_MEASURE_UNTIMED)
+        return ran(m);
     if (m->state == YPI_MEASURE_CAPTURING)
         return captured(m);
-    double instructions = m->state == YPI_MEASURE_COUNTING ? ypi_callgrind_stop() : NAN;
     double seconds = end_batch(m);
     ypi_phase_check(m);
     if (!m->whole)
@@ -489,8 +560,6 @@ bool ypi_measure_next(struct yp_measurement *m)
     case YPI_MEASURE_SETTLING:
         m->state = YPI_MEASURE_SAMPLING;
         return start_batch(m);
-    case YPI_MEASURE_COUNTING:
-        return count(m, instructions);
     default:
         return sample(m, seconds);
     }

@@ -15,7 +15,7 @@ enum ypi_measure_state {
     YPI_MEASURE_CAPTURING, /* one batch that becomes a graph */
     YPI_MEASURE_SETTLING,  /* one batch whose time is not kept, after a probe */
     YPI_MEASURE_SAMPLING,
-    YPI_MEASURE_COUNTING, /* instructions, under Callgrind */
+    YPI_MEASURE_UNTIMED, /* bodies run; under Callgrind their instructions are counted */
 };
 
 struct ypi_roofline;
@@ -39,7 +39,9 @@ struct yp_measurement {
     bool threads_unknown; /* how many the work runs on was not declared */
     bool judged;          /* speed is */
     bool each;            /* a share is asked for: probes between stretches */
-    int counted_iterations;
+    bool untimed;         /* nothing is timed, probed or warmed up */
+    uint64_t iterations;  /* those that ran, where nothing is timed, and those that should */
+    uint64_t iterations_wanted;
     struct yp_serve_options serve;
     size_t room, next_check;
     struct ypi_stopping {

@@ -71,7 +71,8 @@ static const struct spec {
     {KEY_TIMEOUT, 0, "--timeout", "SECONDS", "for every case, instead of its own"},
     {KEY_HISTORY, 0, "--history", "FILE", "where results are kept (.yieldpoint/history.db)"},
     {KEY_CSV, 0, "--csv", "FILE", "append a row a measurement or value"},
-    {KEY_SPEED, 0, "--speed", "judge|record", "whether speed budgets may fail a case (judge)"},
+    {KEY_SPEED, 0, "--speed", "judge|record|off",
+     "whether speed budgets may fail a case (judge); off: time nothing"},
     {KEY_NOISY, 0, "--noisy", "fail|report", "what an undecided speed budget means (report)"},
     {KEY_CONFIRM, 0, "--confirm", "N", "fresh processes asked before a speed budget fails (3)"},
     {KEY_INSTRUCTIONS, 0, "--instructions", NULL, "count instructions by Callgrind, time nothing"},
@@ -257,6 +258,19 @@ static bool read_bind(const struct source *s, struct ypi_options *o, const char 
     return bad_value(s, "--bind", value, "auto, none or cores");
 }
 
+static const char *const speeds[] = {
+    [YPI_SPEED_JUDGE] = "judge", [YPI_SPEED_RECORD] = "record", [YPI_SPEED_OFF] = "off"};
+
+static bool read_speed(const struct source *s, struct ypi_options *o, const char *value)
+{
+    for (int i = YPI_SPEED_JUDGE; i <= YPI_SPEED_OFF; i++)
+        if (strcmp(value, speeds[i]) == 0) {
+            o->speed = (enum ypi_speed)i;
+            return true;
+        }
+    return bad_value(s, "--speed", value, "judge, record or off");
+}
+
 static bool read_fail_allocation(const struct source *s, struct ypi_options *o, const char *value)
 {
     o->fail_each = strcmp(value, "each") == 0;
@@ -310,7 +324,7 @@ static bool apply(const struct source *s, struct ypi_options *o, const struct sp
     case KEY_CSV:
         return read_path(s, option, value, &o->csv);
     case KEY_SPEED:
-        return read_choice(s, option, value, "record", "judge", &o->speed_judged);
+        return read_speed(s, o, value);
     case KEY_NOISY:
         return read_choice(s, option, value, "report", "fail", &o->noisy_fails);
     case KEY_CONFIRM:
@@ -500,7 +514,6 @@ enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv)
 {
     *o = (struct ypi_options){.device = ypi_strdup("auto"),
                               .repeat = 1,
-                              .speed_judged = true,
                               .confirmations = 3,
                               .output_limit = DEFAULT_OUTPUT_LIMIT,
                               .process_limit = DEFAULT_PROCESS_LIMIT,
@@ -615,7 +628,7 @@ char **ypi_options_reproduce(const struct ypi_options *o, int *count)
     else if (o->fail_allocation > 0)
         words[(*count)++] =
             ypi_format("--fail-allocation=%llu", (unsigned long long)o->fail_allocation);
-    if (!o->speed_judged)
-        words[(*count)++] = ypi_strdup("--speed=record");
+    if (o->speed != YPI_SPEED_JUDGE)
+        words[(*count)++] = ypi_format("--speed=%s", speeds[o->speed]);
     return words;
 }

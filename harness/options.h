@@ -18,6 +18,12 @@ enum ypi_exit {
     YPI_EXIT_NOTHING = 5,
 };
 
+enum ypi_speed {
+    YPI_SPEED_JUDGE = 0,
+    YPI_SPEED_RECORD, /* measured and stored, not judged */
+    YPI_SPEED_OFF,    /* bodies run, nothing is timed */
+};
+
 struct ypi_set {
     char *axis;
     char *value;
@@ -41,7 +47,7 @@ struct ypi_options {
     double timeout; /* overrides every case's; 0: as declared */
     char *history;  /* path of the database */
     char *csv;      /* NULL: none */
-    bool speed_judged;
+    enum ypi_speed speed;
     bool noisy_fails;
     int confirmations;        /* fresh processes that a failing speed budget is asked of */
     bool instructions;        /* count them by Callgrind instead of timing */

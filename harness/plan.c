@@ -237,7 +237,8 @@ void ypi_plan_wire(struct ypi_item *item, const struct ypi_options *o)
     wire->repeat = c->repeat;
     wire->memory_limit = o->memory_limit;
     wire->device_memory_limit = o->device_memory_limit;
-    wire->speed_judged = o->speed_judged;
+    wire->speed_judged = o->speed == YPI_SPEED_JUDGE;
+    wire->untimed = o->speed == YPI_SPEED_OFF || o->fail_each;
     wire->instructions = o->instructions && ypi_callgrind_wanted(c);
     wire->fail_allocation = ypi_item_fails(item, o);
     wire->brief = o->fail_each;

@@ -20,7 +20,11 @@ static struct ypi_row row_at(const struct place *at, enum ypi_statement which)
 
 static const char *kind_name(enum ypi_measured_kind kind)
 {
-    return kind == YPI_MEASURED_SERVE ? "serve" : kind == YPI_MEASURED_COUNT ? "count" : "work";
+    static const char *const names[] = {[YPI_MEASURED_WORK] = "work",
+                                        [YPI_MEASURED_SERVE] = "serve",
+                                        [YPI_MEASURED_COUNT] = "count",
+                                        [YPI_MEASURED_RUN] = "run"};
+    return names[kind];
 }
 
 static bool is_known(const struct ypi_ceiling *c)
@@ -177,6 +181,7 @@ static bool add_on_device(const struct place *at, const struct ypi_measured *m)
         const char *name;
         double value;
     } rows[] = {{"gpu held", d->held},
+                {"gpu launching", d->launching},
                 {"gpu graph", d->replayed},
                 {"gpu clock", d->clock},
                 {"gpu clock least", d->clock_least},

@@ -30,6 +30,12 @@ bool ypi_node_names(const char *node, const char *id)
     return *rest == '\0' || (at_test ? *rest == '[' : *rest == '/' || strncmp(rest, "::", 2) == 0);
 }
 
+bool ypi_relation_is_of_speed(const struct yp_test *test)
+{
+    unsigned kind = (unsigned)test->relation.kind;
+    return kind < KINDS && kinds[kind].of_speed;
+}
+
 /* -- the declaration ---------------------------------------------------------------------- */
 
 static bool empty(const char *text)

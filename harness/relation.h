@@ -32,4 +32,7 @@ struct ypi_relation_input {
  * selected or has no result: r->reason then names it, and the relation is to be skipped. */
 bool ypi_relation_work_out(const struct ypi_relation_input *input, struct ypi_result *r);
 
+/* Whether what it finds is made of times. */
+bool ypi_relation_is_of_speed(const struct yp_test *test);
+
 #endif

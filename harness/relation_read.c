@@ -119,8 +119,10 @@ const struct ypi_estimate *ypi_relation_time(struct ypi_relation_work *w, int i)
         if (strcmp(m->name, name) != 0)
             continue;
         free(ypi_text_take(&there));
-        if (m->kind == YPI_MEASURED_COUNT)
-            ypi_relation_missing(w, ypi_format("'%s' counted '%s' and did not time it", id, name));
+        if (!ypi_is_timed(m->kind))
+            ypi_relation_missing(w,
+                                 ypi_format("'%s' %s '%s' and did not time it", id,
+                                            m->kind == YPI_MEASURED_RUN ? "ran" : "counted", name));
         else if (m->count == 0 || !(m->estimate.median > 0) || !isfinite(m->estimate.median))
             ypi_relation_misuse(
                 w, "'%s': the median of '%s' is %g s over %zu samples: allowed is above 0", id,

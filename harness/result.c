@@ -61,8 +61,8 @@ const char *ypi_counter_source_name(enum ypi_counter_source source)
 
 const char *ypi_met_name(enum ypi_met met)
 {
-    static const char *const names[] = {"met",      "not met", "undecided",
-                                        "recorded", "absent",  "unmeasured"};
+    static const char *const names[] = {"met",        "not met", "undecided", "recorded",
+                                        "not judged", "absent",  "unmeasured"};
     return met <= YPI_UNMEASURED ? names[met] : "?";
 }
 

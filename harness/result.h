@@ -75,7 +75,18 @@ struct ypi_phase {
     double seconds; /* mean a iteration, over all samples */
 };
 
-enum ypi_measured_kind { YPI_MEASURED_WORK = 0, YPI_MEASURED_SERVE, YPI_MEASURED_COUNT };
+enum ypi_measured_kind {
+    YPI_MEASURED_WORK = 0,
+    YPI_MEASURED_SERVE,
+    YPI_MEASURED_COUNT, /* instructions, nothing timed */
+    YPI_MEASURED_RUN    /* `warmup` iterations, nothing timed */
+};
+
+/* Whether there are samples, and figures made of them, on purpose. */
+static inline bool ypi_is_timed(enum ypi_measured_kind kind)
+{
+    return kind == YPI_MEASURED_WORK || kind == YPI_MEASURED_SERVE;
+}
 
 /* One ceiling as it was probed beside the samples. */
 struct ypi_ceiling {
@@ -109,6 +120,7 @@ struct ypi_on_device {
     bool there;                             /* measured on one */
     bool replayed;                          /* from a graph */
     bool held;                              /* work was launched before it ran */
+    double launching;                       /* s, mean: that a batch was held for its launches */
     double clock, clock_least, clock_most;  /* Hz: mean and least seen, the most it may have */
     double temperature, power, utilisation; /* most, in degrees Celsius; mean, W; mean, 0 to 1 */
     double used;                            /* bytes of its memory by all processes, most */
@@ -182,6 +194,7 @@ enum ypi_met {
     YPI_NOT_MET,
     YPI_UNDECIDED,  /* the interval holds the limit */
     YPI_RECORDED,   /* --speed=record: stored, not judged */
+    YPI_NOT_JUDGED, /* not measured on purpose: --speed=off, --instructions */
     YPI_ABSENT,     /* cannot be had here (a counter): skips the case */
     YPI_UNMEASURED, /* never measured: not met, unless the case ended early for another reason */
 };

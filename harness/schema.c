@@ -143,7 +143,7 @@ static const char version_3_result[] =
     "CREATE INDEX result_case ON result (case_id, started);";
 
 static const char version_3_rest[] =
-    "ALTER TABLE measurement ADD COLUMN kind TEXT;"      /* work, serve, count; NULL: from before */
+    "ALTER TABLE measurement ADD COLUMN kind TEXT;"      /* work, serve, count, run; NULL: old */
     "ALTER TABLE measurement ADD COLUMN footprint REAL;" /* 0: memory */
     "ALTER TABLE measurement ADD COLUMN threads INTEGER;"
     "ALTER TABLE measurement ADD COLUMN cold BOOLEAN;"

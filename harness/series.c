@@ -3,10 +3,10 @@
 #include "backend.h"
 #include "process.h"
 #include "text.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -86,22 +86,6 @@ static void *watch(void *argument)
     return NULL;
 }
 
-/* On a small stack, and signals are for the threads of the case. */
-static bool begin(struct ypi_series *s)
-{
-    pthread_attr_t attributes;
-    sigset_t all;
-    sigset_t before;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool begun = pthread_create(&s->thread, &attributes, watch, s) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return begun;
-}
-
 static void forget(struct ypi_series *s)
 {
     pthread_cond_destroy(&s->wake);
@@ -126,7 +110,7 @@ struct ypi_series *ypi_series_open(struct yp_device *device)
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->wake, &clock);
     pthread_condattr_destroy(&clock);
-    if (begin(s))
+    if (ypi_thread_begin(&s->thread, watch, s, STACK_BYTES))
         return s;
     forget(s);
     return NULL;

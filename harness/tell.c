@@ -40,6 +40,8 @@ void ypi_headline(char out[YPI_HEADLINE_MAX], const struct ypi_result *r)
                  m->counts[YP_INSTRUCTIONS].count);
         return;
     }
+    if (m->kind == YPI_MEASURED_RUN)
+        snprintf(out, YPI_HEADLINE_MAX, "%s not timed", m->name);
     if (m->count == 0)
         return;
     char rate[YPI_FIGURE_MAX];
@@ -80,7 +82,7 @@ static void tell_verdicts(FILE *out, const struct ypi_result *r)
         char text[256];
         char measured[128];
         ypi_budget_text(text, v->budget, unit);
-        if (v->met == YPI_UNMEASURED)
+        if (v->met == YPI_UNMEASURED || v->met == YPI_NOT_JUDGED)
             snprintf(measured, sizeof measured, "-");
         else
             ypi_budget_figure(measured, v->budget, v->measured, unit);
@@ -105,6 +107,11 @@ static void tell_measured(FILE *out, const struct ypi_result *r)
     for (int i = 0; i < r->measured_count; i++) {
         const struct ypi_measured *m = &r->measured[i];
         char text[3][YPI_FIGURE_MAX];
+        if (m->kind == YPI_MEASURED_RUN) {
+            fprintf(out, "  ran %s: %llu time%s, not timed\n", m->name,
+                    (unsigned long long)m->warmup, m->warmup == 1 ? "" : "s");
+            continue;
+        }
         ypi_format_seconds(text[0], m->estimate.median);
         ypi_format_seconds(text[1], m->estimate.low);
         ypi_format_seconds(text[2], m->estimate.high);

@@ -47,6 +47,9 @@ struct ypi_terminal *ypi_terminal_begin(FILE *out, const struct ypi_session *s)
     terminal->out = out;
     terminal->s = s;
     terminal->lasted = ypi_calloc((size_t)s->total, sizeof *terminal->lasted);
+    static const char *const speeds[] = {[YPI_SPEED_JUDGE] = "judged",
+                                         [YPI_SPEED_RECORD] = "recorded",
+                                         [YPI_SPEED_OFF] = "not timed"};
     const char *no_colour = getenv("NO_COLOR");
     terminal->colour = isatty(fileno(out)) && (no_colour == NULL || no_colour[0] == '\0');
     if (s->o->verbose < 0)
@@ -56,7 +59,7 @@ struct ypi_terminal *ypi_terminal_begin(FILE *out, const struct ypi_session *s)
     fprintf(out, "machine: %s (%.12s)\n", model != NULL ? model : "unknown processor",
             s->environment->fingerprint);
     fprintf(out, "seed: %llu, speed: %s, history: %s\n", (unsigned long long)s->o->seed,
-            s->o->speed_judged ? "judged" : "recorded", s->o->history);
+            speeds[s->o->speed], s->o->history);
     fprintf(out, "collected %d case%s", s->collected, s->collected == 1 ? "" : "s");
     if (s->deselected > 0)
         fprintf(out, ", %d deselected, %d selected", s->deselected, s->collected - s->deselected);

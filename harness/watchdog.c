@@ -3,9 +3,9 @@
 #include "channel.h"
 #include "process.h"
 #include "text.h"
+#include "thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -271,17 +271,10 @@ struct ypi_watchdog *ypi_watchdog_start(struct ypi_plan *plan, const struct ypi_
     w->o = o;
     w->interrupted = interrupted;
     w->urgent = urgent;
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&w->thread, NULL, run, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed != 0) {
-        free(w);
-        return NULL;
-    }
-    return w;
+    if (ypi_thread_begin(&w->thread, run, w, 0))
+        return w;
+    free(w);
+    return NULL;
 }
 
 void ypi_watchdog_stop(struct ypi_watchdog *w)

@@ -3,7 +3,6 @@
 
 #include "ceiling.h"
 #include "process.h"
-#include "stats.h"
 
 #include <sched.h>
 #include <stdarg.h>
@@ -16,10 +15,7 @@
 enum { RUNS = 7, STORAGE_RUNS = 5, BLAS_RUNS = 5 };
 enum { PROCESSES = 32, PROGRAMS = 16, THREADS = 128 }; /* launched in a run */
 
-static void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* The line in which it is told what is being measured; "": it is taken away. */
-static void tell(const char *format, ...)
+void ypi_calibrate_tell(const char *format, ...)
 {
     va_list arguments;
     if (!isatty(STDERR_FILENO))
@@ -29,16 +25,6 @@ static void tell(const char *format, ...)
     vfprintf(stderr, format, arguments);
     va_end(arguments);
     fflush(stderr);
-}
-
-static void add(struct ypi_figures *out, struct ypi_figure figure, const double *runs, size_t count)
-{
-    struct ypi_estimate e = ypi_estimate(runs, count);
-    figure.measured = ypi_wall_clock();
-    figure.rate = e.median;
-    figure.low = e.min;
-    figure.high = e.max;
-    ypi_figures_add(out, &figure);
 }
 
 /* -- probes -------------------------------------------------------------------------------- */
@@ -53,12 +39,13 @@ static void measure_probe(struct ypi_figures *out, enum yp_ceiling ceiling,
     snprintf(figure.level, sizeof figure.level, "%.7s", level != NULL ? level->name : "");
     snprintf(figure.isa, sizeof figure.isa, "%s", yp_isa_name(isa));
     snprintf(figure.unit, sizeof figure.unit, "%s", level != NULL ? "B/s" : "op/s");
-    tell("measuring %s %s %s, threads: %d", figure.name, figure.level, figure.isa, threads);
+    ypi_calibrate_tell("measuring %s %s %s, threads: %d", figure.name, figure.level, figure.isa,
+                       threads);
     struct ypi_probe *probe = ypi_probe_open(ceiling, level, threads, isa);
     while (probe != NULL && count < RUNS)
         runs[count++] = ypi_probe_run(probe, PROBE_SECONDS);
     ypi_probe_close(probe);
-    add(out, figure, runs, count);
+    ypi_figures_add_runs(out, &figure, runs, count);
 }
 
 static void measure_traffic(struct ypi_figures *out, int threads)
@@ -85,10 +72,10 @@ static void measure_launch(struct ypi_figures *out, const char *name, double (*l
     double runs[RUNS];
     struct ypi_figure figure = {.unit = "s", .threads = 1};
     snprintf(figure.name, sizeof figure.name, "%s", name);
-    tell("measuring %s", name);
+    ypi_calibrate_tell("measuring %s", name);
     for (int i = 0; i < RUNS; i++)
         runs[i] = launch(launches);
-    add(out, figure, runs, RUNS);
+    ypi_figures_add_runs(out, &figure, runs, RUNS);
 }
 
 static void measure_storage(struct ypi_figures *out, const char *name, struct ypi_storage *storage,
@@ -98,11 +85,11 @@ static void measure_storage(struct ypi_figures *out, const char *name, struct yp
     size_t count = 0;
     struct ypi_figure figure = {.unit = "B/s", .threads = 1};
     snprintf(figure.name, sizeof figure.name, "%s", name);
-    tell("measuring %s", name);
+    ypi_calibrate_tell("measuring %s", name);
     double end = ypi_now() + STORAGE_SECONDS;
     while (storage != NULL && count < STORAGE_RUNS && (count == 0 || ypi_now() < end))
         runs[count++] = move(storage);
-    add(out, figure, runs, count);
+    ypi_figures_add_runs(out, &figure, runs, count);
 }
 
 static void measure_blas(struct ypi_figures *out, const char *name, int threads,
@@ -111,7 +98,7 @@ static void measure_blas(struct ypi_figures *out, const char *name, int threads,
     double runs[BLAS_RUNS];
     struct ypi_figure figure = {.unit = "op/s", .threads = threads};
     snprintf(figure.name, sizeof figure.name, "%s", name);
-    tell("measuring %s, threads: %d", name, threads);
+    ypi_calibrate_tell("measuring %s, threads: %d", name, threads);
     struct ypi_blas *blas = ypi_blas_open(threads);
     if (blas == NULL)
         return;
@@ -119,7 +106,7 @@ static void measure_blas(struct ypi_figures *out, const char *name, int threads,
     for (int i = 0; i < BLAS_RUNS; i++)
         runs[i] = product(blas);
     ypi_blas_close(blas);
-    add(out, figure, runs, BLAS_RUNS);
+    ypi_figures_add_runs(out, &figure, runs, BLAS_RUNS);
 }
 
 /* One thread, and all of them: as many as there are processors for. */
@@ -157,5 +144,5 @@ void ypi_calibrate(struct ypi_figures *out, const char *directory)
         measure_blas(out, "dgemm", threads[i], ypi_blas_double);
     }
     ypi_figures_sort(out);
-    tell("%s", "");
+    ypi_calibrate_tell("%s", "");
 }

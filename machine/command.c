@@ -3,6 +3,7 @@
 
 #include "arguments.h"
 #include "config.h"
+#include "device.h"
 #include "figures.h"
 #include "format.h"
 #include "lock.h"
@@ -18,6 +19,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* All that is told. */
+struct everything {
+    struct ypi_figures figures; /* of the processors and the system */
+    struct ypi_machine_device devices[YPI_MACHINE_DEVICES];
+    int device_count;
+};
 
 enum { FIGURE_WIDTH = 34, NAME_WIDTH = 24, COLUMNS_MAX = 8 };
 
@@ -102,14 +110,58 @@ static void print_figures(const struct ypi_figures *figures)
     int count = thread_counts(figures, columns);
     ypi_format_time(text, figures->list[0].measured);
     printf("measured %s; medians of several runs [least, most]\n", text);
-    printf("  %-*s", NAME_WIDTH, "threads");
-    for (int i = 0; i < count; i++) {
+    if (columns[0] > 0)
+        printf("  %-*s", NAME_WIDTH, "threads");
+    for (int i = 0; i < count && columns[0] > 0; i++) {
         snprintf(text, sizeof text, "%d", columns[i]);
         put_column(text, i + 1 == count);
+        if (i + 1 == count)
+            putchar('\n');
     }
-    putchar('\n');
     for (size_t i = 0; i < figures->count;)
         i += print_row(&figures->list[i], figures->count - i, columns, count);
+}
+
+/* ", LABEL VALUE", of what the device said. */
+static void print_fact(const struct ypi_machine_device *d, const char *key, const char *label)
+{
+    const char *value = ypi_device_fact(d->name, key);
+    if (value != NULL)
+        printf(", %s%s", label, value);
+}
+
+static void print_size(const struct ypi_machine_device *d, const char *key, const char *label)
+{
+    char size[YPI_FIGURE_MAX];
+    const char *value = ypi_device_fact(d->name, key);
+    if (value == NULL)
+        return;
+    ypi_format_bytes(size, strtod(value, NULL));
+    printf(", %s%s", label, size);
+}
+
+static void print_device(const struct ypi_machine_device *d, bool only)
+{
+    const char *model = ypi_device_fact(d->name, "gpu.name");
+    if (d->absent != NULL) {
+        printf("%s%s%s\n", only ? "" : d->name, only ? "" : ": ", d->absent);
+        return;
+    }
+    printf("%s: %s", d->name, model != NULL ? model : "a CUDA device");
+    print_size(d, "gpu.memory", "");
+    print_fact(d, "gpu.capability", "capability ");
+    print_fact(d, "gpu.multiprocessors", "multiprocessors ");
+    print_size(d, "gpu.l2", "L2 ");
+    print_fact(d, "gpu.clock.most", "up to ");
+    print_fact(d, "gpu.power.limit", "up to ");
+    print_fact(d, "gpu.pci", "PCI ");
+    print_fact(d, "gpu.driver", "driver ");
+    print_fact(d, "gpu.driver.cuda", "for CUDA ");
+    putchar('\n');
+    if (d->figures.count > 0)
+        print_figures(&d->figures);
+    else
+        puts("  not measured");
 }
 
 /* -- for a program ------------------------------------------------------------------------- */
@@ -122,19 +174,9 @@ static void add_real(cJSON *object, const char *name, double value)
         cJSON_AddNullToObject(object, name);
 }
 
-static cJSON *document_of(const struct ypi_topology *topology, const struct ypi_figures *figures)
+static void add_figures(cJSON *to, const struct ypi_figures *figures)
 {
-    cJSON *document = cJSON_CreateObject();
-    cJSON *machine = cJSON_AddObjectToObject(document, "machine");
-    cJSON_AddStringToObject(machine, "fingerprint", topology->fingerprint);
-    cJSON_AddStringToObject(machine, "model", topology->model);
-    cJSON_AddStringToObject(machine, "synthetic", topology->synthetic);
-    cJSON_AddNumberToObject(machine, "packages", topology->packages);
-    cJSON_AddNumberToObject(machine, "cores", topology->cores);
-    cJSON_AddNumberToObject(machine, "threads", topology->threads);
-    cJSON_AddNumberToObject(machine, "numa_nodes", topology->numa_nodes);
-    cJSON_AddNumberToObject(machine, "memory", (double)topology->memory);
-    cJSON *ceilings = cJSON_AddArrayToObject(document, "ceilings");
+    cJSON *ceilings = cJSON_AddArrayToObject(to, "ceilings");
     for (size_t i = 0; i < figures->count; i++) {
         const struct ypi_figure *f = &figures->list[i];
         cJSON *object = cJSON_CreateObject();
@@ -149,13 +191,54 @@ static cJSON *document_of(const struct ypi_topology *topology, const struct ypi_
         add_real(object, "high", f->high);
         cJSON_AddItemToArray(ceilings, object);
     }
+}
+
+static void add_device(cJSON *devices, const struct ypi_machine_device *d)
+{
+    static const char *const keys[] = {"name", "memory",     "capability",  "multiprocessors",
+                                       "l2",   "clock.most", "power.limit", "ecc",
+                                       "pci",  "driver",     "driver.cuda"};
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddStringToObject(object, "device", d->name);
+    if (d->absent != NULL)
+        cJSON_AddStringToObject(object, "absent", d->absent);
+    else
+        cJSON_AddNullToObject(object, "absent");
+    cJSON *facts = cJSON_AddObjectToObject(object, "facts");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "gpu.%s", keys[i]);
+        const char *value = ypi_device_fact(d->name, key);
+        if (value != NULL)
+            cJSON_AddStringToObject(facts, key, value);
+    }
+    add_figures(object, &d->figures);
+    cJSON_AddItemToArray(devices, object);
+}
+
+static cJSON *document_of(const struct ypi_topology *topology, const struct everything *all)
+{
+    cJSON *document = cJSON_CreateObject();
+    cJSON *machine = cJSON_AddObjectToObject(document, "machine");
+    cJSON_AddStringToObject(machine, "fingerprint", topology->fingerprint);
+    cJSON_AddStringToObject(machine, "model", topology->model);
+    cJSON_AddStringToObject(machine, "synthetic", topology->synthetic);
+    cJSON_AddNumberToObject(machine, "packages", topology->packages);
+    cJSON_AddNumberToObject(machine, "cores", topology->cores);
+    cJSON_AddNumberToObject(machine, "threads", topology->threads);
+    cJSON_AddNumberToObject(machine, "numa_nodes", topology->numa_nodes);
+    cJSON_AddNumberToObject(machine, "memory", (double)topology->memory);
+    add_figures(document, &all->figures);
+    cJSON *devices = cJSON_AddArrayToObject(document, "devices");
+    for (int i = 0; i < all->device_count; i++)
+        add_device(devices, &all->devices[i]);
     return document;
 }
 
-static int print(const struct ypi_topology *topology, const struct ypi_figures *figures, bool json)
+static int print(const struct ypi_topology *topology, const struct everything *all, bool json)
 {
     if (json) {
-        cJSON *document = document_of(topology, figures);
+        cJSON *document = document_of(topology, all);
         int code = ypi_put_json(document);
         cJSON_Delete(document);
         return code;
@@ -163,7 +246,9 @@ static int print(const struct ypi_topology *topology, const struct ypi_figures *
     char *picture = ypi_this_machine_picture();
     printf("%s\nfingerprint %s\n", picture, topology->fingerprint);
     free(picture);
-    print_figures(figures);
+    print_figures(&all->figures);
+    for (int i = 0; i < all->device_count; i++)
+        print_device(&all->devices[i], all->device_count == 1);
     return ypi_flush();
 }
 
@@ -200,40 +285,91 @@ static char *directory_of(const char *path)
     return directory;
 }
 
-static void measure(struct ypi_figures *figures, const char *path)
+/* Accelerators first: OpenBLAS leaves threads behind, which a fork does not take along. */
+static void measure(struct everything *all, const bool wanted[], bool own, const char *path)
 {
     static const volatile bool never = false;
     int lock = ypi_machine_lock(stderr, &never);
-    char *directory = directory_of(path);
-    figures->count = 0;
-    ypi_calibrate(figures, directory);
-    free(directory);
+    for (int i = 0; i < all->device_count; i++)
+        if (wanted[i]) {
+            all->devices[i].figures.count = 0;
+            ypi_device_calibrate(&all->devices[i]);
+        }
+    if (own) {
+        char *directory = directory_of(path);
+        all->figures.count = 0;
+        ypi_calibrate(&all->figures, directory);
+        free(directory);
+    }
     if (lock >= 0)
         close(lock);
+}
+
+static bool load(sqlite3 *db, const char *machine, struct everything *all)
+{
+    bool ok = ypi_figures_load(db, machine, &all->figures) == YP_OK;
+    for (int i = 0; i < all->device_count && ok; i++) {
+        char *key = ypi_device_key(machine, &all->devices[i]);
+        if (all->devices[i].absent == NULL)
+            ok = ypi_figures_load(db, key, &all->devices[i].figures) == YP_OK;
+        free(key);
+    }
+    return ok;
+}
+
+/* What is missing, or everything; each is stored in the place of what was there. */
+static bool complete(sqlite3 *db, const char *machine, struct everything *all, bool again,
+                     const char *path)
+{
+    bool wanted[YPI_MACHINE_DEVICES] = {false};
+    bool own = again || all->figures.count == 0;
+    bool any = own;
+    for (int i = 0; i < all->device_count; i++) {
+        const struct ypi_machine_device *d = &all->devices[i];
+        wanted[i] = d->absent == NULL && (again || d->figures.count == 0);
+        any = any || wanted[i];
+    }
+    if (any)
+        measure(all, wanted, own, path);
+    bool ok = !own || ypi_figures_store(db, machine, &all->figures) == YP_OK;
+    for (int i = 0; i < all->device_count && ok; i++) {
+        char *key = ypi_device_key(machine, &all->devices[i]);
+        if (wanted[i] && all->devices[i].figures.count > 0)
+            ok = ypi_figures_store(db, key, &all->devices[i].figures) == YP_OK;
+        free(key);
+    }
+    return ok;
+}
+
+static void clear(struct everything *all)
+{
+    free(all->figures.list);
+    for (int i = 0; i < all->device_count; i++)
+        free(all->devices[i].figures.list);
 }
 
 static int run(const char *path, bool again, bool json)
 {
     struct ypi_topology topology;
-    struct ypi_figures figures = {0};
+    struct everything all = {0};
     int code = YPI_REPORT_FILE;
     if (!ypi_topology_read(&topology)) {
         fputs("yieldpoint: hwloc cannot read this machine\n", stderr);
         return YPI_REPORT_FILE;
     }
     sqlite3 *db = ypi_schema_open(path);
-    bool ok = db != NULL && ypi_figures_load(db, topology.fingerprint, &figures) == YP_OK;
-    if (ok && (again || figures.count == 0)) {
-        measure(&figures, path);
-        ok = ypi_figures_store(db, topology.fingerprint, &figures) == YP_OK;
-    }
-    if (ok) {
-        ypi_figures_sort(&figures);
-        code = print(&topology, &figures, json);
+    if (db != NULL)
+        all.device_count = ypi_devices_find(all.devices);
+    if (db != NULL && load(db, topology.fingerprint, &all) &&
+        complete(db, topology.fingerprint, &all, again, path)) {
+        ypi_figures_sort(&all.figures);
+        for (int i = 0; i < all.device_count; i++)
+            ypi_figures_sort(&all.devices[i].figures);
+        code = print(&topology, &all, json);
     } else {
         fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
     }
-    free(figures.list);
+    clear(&all);
     sqlite3_close(db);
     return code;
 }

@@ -1,5 +1,7 @@
 #include "machine.h"
 
+#include "process.h"
+#include "stats.h"
 #include "text.h"
 
 #include <math.h>
@@ -16,11 +18,43 @@ void ypi_figures_add(struct ypi_figures *figures, const struct ypi_figure *figur
     figures->list[figures->count++] = *figure;
 }
 
+void ypi_figures_add_runs(struct ypi_figures *figures, const struct ypi_figure *figure,
+                          const double *runs, size_t count)
+{
+    struct ypi_estimate e = ypi_estimate(runs, count);
+    struct ypi_figure one = *figure;
+    one.measured = ypi_wall_clock();
+    one.rate = e.median;
+    one.low = e.min;
+    one.high = e.max;
+    ypi_figures_add(figures, &one);
+}
+
 static int rank_of_name(const char *name)
 {
-    static const char *const names[] = {"read", "copy", "fill",   "fp64",          "fp32",
-                                        "bf16", "int8", "int32",  "sgemm",         "dgemm",
-                                        "fork", "exec", "thread", "storage write", "storage read"};
+    static const char *const names[] = {"read",
+                                        "copy",
+                                        "fill",
+                                        "fp64",
+                                        "fp32",
+                                        "bf16",
+                                        "int8",
+                                        "int32",
+                                        "tf32",
+                                        "fp16",
+                                        "fp8",
+                                        "upload",
+                                        "download",
+                                        "upload pageable",
+                                        "download pageable",
+                                        "launch",
+                                        "sgemm",
+                                        "dgemm",
+                                        "fork",
+                                        "exec",
+                                        "thread",
+                                        "storage write",
+                                        "storage read"};
     int count = sizeof names / sizeof *names;
     for (int i = 0; i < count; i++)
         if (strcmp(name, names[i]) == 0)

@@ -9,11 +9,11 @@
 
 /* A row of table `ceiling`. */
 struct ypi_figure {
-    char name[16];   /* "copy", "fp32", "sgemm", "fork", "storage read", ... */
+    char name[20];   /* "copy", "fp32", "sgemm", "fork", "storage read", "upload", ... */
     char level[8];   /* "L1", ..., "memory" of traffic, else "" */
     char isa[12];    /* of probes, else "" */
     char unit[8];    /* "B/s", "op/s"; "s": a latency */
-    int threads;     /* that did it together */
+    int threads;     /* that did it together; 0: an accelerator did */
     double measured; /* seconds since 1970 */
     double rate;     /* the median of several runs; NaN: it could not be measured */
     double low, high;
@@ -25,6 +25,10 @@ struct ypi_figures {
 };
 
 void ypi_figures_add(struct ypi_figures *figures, const struct ypi_figure *figure);
+
+/* The same, from several runs: their median, least and most; NaN when there are none. */
+void ypi_figures_add_runs(struct ypi_figures *figures, const struct ypi_figure *figure,
+                          const double *runs, size_t count);
 
 /* As a person reads them: by kind, then from near to far, from plain to wide, from one thread on.
  */
@@ -40,6 +44,30 @@ enum yp_status ypi_figures_load(sqlite3 *db, const char *machine, struct ypi_fig
 /* Measures everything. Storage is that of `directory`. Tells how far it is on the standard error
  * stream when that is a terminal. */
 void ypi_calibrate(struct ypi_figures *out, const char *directory);
+
+/* The line on the standard error stream, if that is a terminal, in which it is told what is being
+ * measured; "": it is taken away. */
+void ypi_calibrate_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* An accelerator of this machine. */
+enum { YPI_MACHINE_DEVICES = 8 };
+struct ypi_machine_device {
+    char name[16];              /* "cuda:0"; its facts are those of ypi_device_fact() */
+    const char *absent;         /* why it cannot be used; NULL: it can. Not owned */
+    struct ypi_figures figures; /* its ceilings; `list` owned */
+};
+
+/* Asks for them one after the other, each in a process of its own; returns how many, 1 at least:
+ * where there is none, the first says why. */
+int ypi_devices_find(struct ypi_machine_device out[YPI_MACHINE_DEVICES]);
+
+/* What its ceilings are kept under, in the place of a machine's fingerprint: another card in the
+ * same slot has others. The caller frees. */
+char *ypi_device_key(const char *machine, const struct ypi_machine_device *d);
+
+/* Measures all its ceilings; those it has no unit for are left out. What went wrong is told on the
+ * standard error stream, and what was measured until then stays. */
+void ypi_device_calibrate(struct ypi_machine_device *d);
 
 /* Seconds a process or thread, of `count` one after the other, until each is gone; NaN when
  * the system refuses one. */

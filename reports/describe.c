@@ -1,5 +1,6 @@
 #include "describe.h"
 
+#include "accelerator.h"
 #include "budget.h"
 #include "format.h"
 #include "measurement.h"
@@ -58,6 +59,17 @@ static void print_facts(const cJSON *facts)
     }
 }
 
+static bool has_option(const cJSON *run, const char *option)
+{
+    const cJSON *word;
+    cJSON_ArrayForEach(word, cJSON_GetObjectItemCaseSensitive(run, "options"))
+    {
+        if (cJSON_IsString(word) && strcmp(word->valuestring, option) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void print_run(const cJSON *run)
 {
     char time[32];
@@ -71,7 +83,9 @@ static void print_run(const cJSON *run)
                  ypi_real(run, "exit_code"));
     line("run", text);
     whole_line("command", ypi_text_of(run, "command"));
-    line("speed", is_true(run, "speed_judged") ? "judged" : "recorded, not judged");
+    line("speed", is_true(run, "speed_judged")     ? "judged"
+                  : has_option(run, "--speed=off") ? "not timed"
+                                                   : "recorded, not judged");
     if (limit > 0) {
         ypi_format_bytes(text, limit);
         line("memory limit", text);
@@ -145,6 +159,7 @@ static void print_attempt(const cJSON *document)
 static void print_head(const cJSON *document)
 {
     char text[128];
+    char device[128];
     const cJSON *result = cJSON_GetObjectItem(document, "result");
     const cJSON *test_case = cJSON_GetObjectItem(document, "case");
     puts(ypi_text_of(result, "case"));
@@ -168,7 +183,9 @@ static void print_head(const cJSON *document)
         snprintf(text, sizeof text, "exit code %.0f%s", ypi_real(result, "exit_code"),
                  is_true(result, "ended") ? "" : ", before the case had ended");
     line("process", text);
-    line("device", ypi_text_of(test_case, "device"));
+    ypi_accelerator_name(device, ypi_text_of(test_case, "device"),
+                         cJSON_GetObjectItem(cJSON_GetObjectItem(document, "run"), "facts"));
+    line("device", device);
     line("tags", ypi_text_of(test_case, "tags"));
     print_axes(cJSON_GetObjectItem(test_case, "axes"));
     line("seed", ypi_text_of(result, "seed"));
@@ -311,6 +328,7 @@ static void print_budget(const cJSON *document, const cJSON *b)
     (void)ypi_put_line(text, 0);
     printf(" (%s)\n", ypi_text_of(b, "kind"));
     if (strcmp(met, ypi_met_name(YPI_UNMEASURED)) != 0 &&
+        strcmp(met, ypi_met_name(YPI_NOT_JUDGED)) != 0 &&
         strcmp(met, ypi_met_name(YPI_ABSENT)) != 0)
         print_measured(b, &budget, unit);
     if (ypi_real(b, "asked") > 0)
@@ -399,6 +417,7 @@ void ypi_describe_result(const cJSON *document)
     print_values(cJSON_GetObjectItem(document, "values"));
     print_gradients(cJSON_GetObjectItem(document, "gradients"));
     print_memory(cJSON_GetObjectItem(document, "memory"), result);
+    ypi_accelerator_print_series(cJSON_GetObjectItem(document, "series"));
     print_facts(cJSON_GetObjectItem(cJSON_GetObjectItem(document, "run"), "facts"));
     if (*tail) {
         printf("output (the last %zu of %.0f bytes)\n", strlen(tail),

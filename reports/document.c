@@ -1,5 +1,6 @@
 #include "document.h"
 
+#include "accelerator.h"
 #include "beside.h"
 #include "noise.h"
 #include "reproduce.h"
@@ -98,11 +99,11 @@ static void distribute(cJSON *measurements, cJSON *parts, const char *name)
 /* The samples of a measurement are arrays of numbers, not of rows. */
 static void add_samples(sqlite3 *db, bool *ok, cJSON *measurements, const char *id)
 {
-    static const char *const arrays[] = {"samples", "cpu_samples", "shares"};
+    static const char *const arrays[] = {"samples", "cpu_samples", "shares", "set_aside_samples"};
     cJSON *measurement;
     cJSON *found = rows(db, ok,
-                        "SELECT position, seconds AS samples, cpu AS cpu_samples, shares"
-                        " FROM samples WHERE result_id = ?",
+                        "SELECT position, seconds AS samples, cpu AS cpu_samples, shares,"
+                        " slowed AS set_aside_samples FROM samples WHERE result_id = ?",
                         id);
     distribute(measurements, found, "rows");
     cJSON_ArrayForEach(measurement, measurements)
@@ -115,6 +116,25 @@ static void add_samples(sqlite3 *db, bool *ok, cJSON *measurements, const char *
             else
                 cJSON_Delete(array);
         }
+        cJSON_Delete(list);
+    }
+}
+
+static void add_set_aside(sqlite3 *db, bool *ok, cJSON *measurements, const char *id)
+{
+    cJSON *measurement;
+    cJSON *found = rows(db, ok,
+                        "SELECT position, slowed FROM samples WHERE result_id = ?"
+                        " AND slowed IS NOT NULL",
+                        id);
+    distribute(measurements, found, "rows");
+    cJSON_ArrayForEach(measurement, measurements)
+    {
+        cJSON *list = cJSON_DetachItemFromObjectCaseSensitive(measurement, "rows");
+        if (list->child)
+            cJSON_AddItemToObject(
+                measurement, "set_aside",
+                ypi_accelerator_summary(cJSON_GetObjectItem(list->child, "slowed")));
         cJSON_Delete(list);
     }
 }
@@ -167,6 +187,7 @@ static cJSON *measurements(sqlite3 *db, bool *ok, const char *id, bool samples)
     distribute(list, bounds, "bounds");
     distribute(list, counters, "counters");
     add_noise(db, ok, list, id);
+    add_set_aside(db, ok, list, id);
     if (samples)
         add_samples(db, ok, list, id);
     cJSON_ArrayForEach(measurement, list)
@@ -243,6 +264,7 @@ static void add_parts(sqlite3 *db, bool *ok, cJSON *document, const char *id, bo
                                "? ORDER BY position",
                                id));
     add_memory(db, ok, document, id);
+    cJSON_AddItemToObject(document, "series", ypi_accelerator_series(db, ok, id, samples));
     cJSON *attempts = ypi_attempts_load(db, id);
     if (!attempts)
         *ok = false;

@@ -1,5 +1,6 @@
 #include "measurement.h"
 
+#include "accelerator.h"
 #include "beside.h"
 #include "format.h"
 #include "stats.h"
@@ -161,15 +162,25 @@ static void format_ceiling(char out[YPI_FIGURE_MAX], const cJSON *bound, const c
     ypi_format_rate(out, ypi_real(bound, member), unit);
 }
 
+/* " on 2 threads"; an accelerator's are not counted. */
+static void name_threads(char out[32], const cJSON *bound)
+{
+    double threads = ypi_real(bound, "threads");
+    *out = '\0';
+    if (threads > 0)
+        snprintf(out, 32, " on %.0f thread%s", threads, threads > 1 ? "s" : "");
+}
+
 static void print_ceiling(const cJSON *bound)
 {
+    char on[32];
     char name[64];
     char rate[YPI_FIGURE_MAX];
     char low[YPI_FIGURE_MAX];
     char high[YPI_FIGURE_MAX];
     double probes = ypi_real(bound, "probes");
-    double threads = ypi_real(bound, "threads");
     name_ceiling(name, bound);
+    name_threads(on, bound);
     if (!(probes > 0)) {
         printf("    ceiling of %s: not probed\n", name);
         return;
@@ -177,8 +188,8 @@ static void print_ceiling(const cJSON *bound)
     format_ceiling(rate, bound, "rate");
     format_ceiling(low, bound, "low");
     format_ceiling(high, bound, "high");
-    printf("    ceiling of %s: %s, from %s to %s in %.0f probe%s on %.0f thread%s\n", name, rate,
-           low, high, probes, probes > 1 ? "s" : "", threads, threads > 1 ? "s" : "");
+    printf("    ceiling of %s: %s, from %s to %s in %.0f probe%s%s\n", name, rate, low, high,
+           probes, probes > 1 ? "s" : "", on);
 }
 
 /* The time that the declared work takes at the ceiling. */
@@ -208,10 +219,11 @@ static void print_bound(const cJSON *m, const cJSON *bound, const cJSON *other)
 {
     struct ypi_text text = {0};
     char name[64];
-    double threads = ypi_real(bound, "threads");
+    char on[32];
     double room = least_time(bound) / least_time(other);
     name_ceiling(name, bound);
-    ypi_text_add(&text, "bound by %s on %.0f thread%s", name, threads, threads > 1 ? "s" : "");
+    name_threads(on, bound);
+    ypi_text_add(&text, "bound by %s%s", name, on);
     add_share(&text, m, bound);
     if (room > 0) {
         name_ceiling(name, other);
@@ -275,12 +287,25 @@ static void print_protocol(const cJSON *m)
         printf("    footprint %s\n", figure);
 }
 
+/* --speed=off */
+static void describe_untimed(const cJSON *m)
+{
+    double times = ypi_real(m, "warmup");
+    printf("  %s: ran %.0f time%s, not timed\n", ypi_text_of(m, "name"), times,
+           times > 1 ? "s" : "");
+    print_growth(m);
+}
+
 void ypi_describe_measurement(const cJSON *m)
 {
     char median[YPI_FIGURE_MAX];
     char low[YPI_FIGURE_MAX];
     char high[YPI_FIGURE_MAX];
     const cJSON *phase;
+    if (strcmp(ypi_text_of(m, "kind"), "run") == 0) {
+        describe_untimed(m);
+        return;
+    }
     ypi_format_seconds(median, ypi_real(m, "median"));
     ypi_format_seconds(low, ypi_real(m, "low"));
     ypi_format_seconds(high, ypi_real(m, "high"));
@@ -299,6 +324,7 @@ void ypi_describe_measurement(const cJSON *m)
     print_growth(m);
     print_counters(m);
     ypi_beside_print(m);
+    ypi_accelerator_print(m);
     cJSON_ArrayForEach(phase, cJSON_GetObjectItem(m, "phases"))
     {
         ypi_format_seconds(median, ypi_real(phase, "seconds"));
@@ -307,4 +333,5 @@ void ypi_describe_measurement(const cJSON *m)
     print_samples("", cJSON_GetObjectItemCaseSensitive(m, "samples"));
     print_samples("processor time", cJSON_GetObjectItemCaseSensitive(m, "cpu_samples"));
     print_samples("shares", cJSON_GetObjectItemCaseSensitive(m, "shares"));
+    print_samples("set aside", cJSON_GetObjectItemCaseSensitive(m, "set_aside_samples"));
 }

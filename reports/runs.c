@@ -139,6 +139,8 @@ void ypi_result_headline(const cJSON *result, char *out, size_t size)
         snprintf(out, size, "%s", ypi_text_of(failure, "message"));
     } else if (*reason) {
         snprintf(out, size, "%s", reason);
+    } else if (measurement && isnan(ypi_real(measurement, "median"))) {
+        snprintf(out, size, "%s not timed", ypi_text_of(measurement, "name"));
     } else if (measurement) {
         ypi_format_measurement(figure, measurement, ypi_real(measurement, "median"));
         ypi_format_part(part, measurement);

@@ -1,6 +1,7 @@
 /* yieldpoint show: all that is stored of one result, or of one run. */
 #include "reports.h"
 
+#include "accelerator.h"
 #include "arguments.h"
 #include "describe.h"
 #include "document.h"
@@ -19,6 +20,7 @@ struct request {
     const char *word;
     bool samples;
     bool json;
+    bool csv;
 };
 
 static int file_error(void)
@@ -29,11 +31,16 @@ static int file_error(void)
 
 static int show_result(sqlite3 *db, const char *id, const struct request *request)
 {
-    cJSON *document = ypi_document_of_result(db, id, request->samples);
+    cJSON *document = ypi_document_of_result(db, id, request->samples || request->csv);
     int code;
     if (!document)
         return file_error();
-    if (request->json) {
+    if (request->csv) {
+        bool any = ypi_accelerator_put_csv(cJSON_GetObjectItem(document, "series"));
+        code = any ? ypi_flush() : YPI_REPORT_NOTHING;
+        if (!any)
+            fputs("yieldpoint: no accelerator told anything beside this result\n", stderr);
+    } else if (request->json) {
         code = ypi_put_json(document);
     } else {
         ypi_describe_result(document);
@@ -158,6 +165,7 @@ int ypi_report_show(int argc, char **argv)
         {.name = "--history", .value = &file},
         {.name = "--samples", .flag = &request.samples},
         {.name = "--json", .flag = &request.json},
+        {.name = "--csv", .flag = &request.csv},
         {0},
     };
     if (!ypi_report_options(argc, argv, options, &word))

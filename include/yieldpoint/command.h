@@ -8,9 +8,10 @@
  * The shell runs it in the directory of yieldpoint.ini (or .git). {axis} stands for the value of an
  * axis, {case} for the name of a case, {seed} and {device} for those, each quoted for the shell, in
  * .environment too; {{ is a brace of the shell's own. The environment has YIELDPOINT_SEED,
- * YIELDPOINT_CASE and YIELDPOINT_ID. A line of its standard output that is a JSON object with one
- * of the keys below is a result; every other line is output, but one that begins as a result and is
- * wrong (another key, a number out of range, NaN, cut off) fails the case and ends the command.
+ * YIELDPOINT_CASE, YIELDPOINT_ID and YIELDPOINT_SPEED ("judge", "record", or "off": one sample will
+ * do). A line of its standard output that is a JSON object with one of the keys below is a result;
+ * every other line is output, but one that begins as a result and is wrong (another key, a number
+ * out of range, NaN, cut off) fails the case and ends the command.
  *
  *     {"measure": "mean", "seconds": [0.11, 0.12], "items": 1000, "unit": "values",
  *      "flops": 0, "bytes": 0, "warmup": 3}        seconds an iteration, in the order taken

@@ -11,6 +11,9 @@
  * are stored too. The estimate is the median with a distribution-free interval.
  *
  * `break` in the block ends the measurement after the current sample, which is dropped.
+ *
+ * With --speed=off nothing is timed: the block runs once, or `.samples` times, else `.min_samples`
+ * times, where these are given; ten times for a yp_max_growth without them.
  */
 #ifndef YIELDPOINT_MEASURE_H
 #define YIELDPOINT_MEASURE_H

@@ -8,6 +8,8 @@
  * Requests come at a given rate, whether or not the one before is done. The latency of each counts
  * from when it was due, so time spent waiting behind others counts too; a loop that only sends the
  * next request after the last answer would leave it out. Each latency is one sample.
+ *
+ * With --speed=off nothing is waited for and nothing timed: `.requests` are answered, or one.
  */
 #ifndef YIELDPOINT_SERVE_H
 #define YIELDPOINT_SERVE_H

@@ -388,7 +388,8 @@ class Tally(Scratch):
 
 GREEN = """test('plain', program, args: ['exit', '0'], suite: 'unit')
 test('told', program, args: ['1..2', 'ok 1 - a', 'ok 2 - b'], protocol: 'tap', suite: 'unit')
-test('small', program, args: ['options', '--speed=record'], suite: ['stress', 'small'])
+test('small', program, suite: ['stress', 'small'],
+  args: ['options', get_option('sanitize') ? '--speed=off' : '--speed=record'])
 test('medium', program, args: ['exit', '1'], suite: ['stress', 'medium'])
 test('slow', program, args: ['exit', '1'], suite: ['stress', 'slow'])
 """

@@ -48,6 +48,8 @@ RUNS = {
     "noisy-fails": ["--noisy=fail", "golden.c::noisy"],
     "speed-recorded": ["--speed=record", "-v", "golden.c::noisy", "golden.c::measures",
                        "kinds/kinds.c::budgets"],
+    "speed-off": ["--speed=off", "-v", "golden.c::noisy", "golden.c::measures",
+                  "kinds/kinds.c::budgets"],
     "reproduce-options": ["--seed", "7", "--timeout", "5.5", "--set", "noise=0.2", "--device=cpu",
                           "--set", "kind=it's", "--speed=record", "-k", "axes or requirement"],
     "collect": ["--co"],

@@ -235,7 +235,35 @@ Test(judge, one_sample_is_no_speed)
     results[0].verdict_count = 0;
     ypi_judge(&results[0], &brief);
     cr_expect_eq(results[0].outcome, YPI_PASSED);
-    cr_expect_eq(results[0].verdicts[0].met, YPI_RECORDED);
+    cr_expect_eq(results[0].verdicts[0].met, YPI_NOT_JUDGED);
+}
+
+Test(judge, what_was_not_timed_is_not_judged)
+{
+    struct ypi_judging off = {.speed_judged = false};
+    begin(OUTSIDE);
+    results[0].measured[0].kind = YPI_MEASURED_RUN;
+    results[0].measured[0].count = 0;
+    test.budgets[1] = (struct yp_budget){
+        .kind = YP_BUDGET_MAX_COUNT, .name = "work", .counter = YP_PAGE_FAULTS, .limit = 1};
+    test.budgets[2] = (struct yp_budget){.kind = YP_BUDGET_MIN_SHARE, .name = "work", .limit = 0.5};
+    results[0].verdict_count = 0;
+    ypi_judge(&results[0], &off);
+    cr_expect_eq(results[0].outcome, YPI_PASSED);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(results[0].verdicts[i].met, YPI_NOT_JUDGED, "%d", i);
+    /* Growth is memory, and a name that was never measured is a mistake. */
+    begin(INSIDE);
+    results[0].measured[0].kind = YPI_MEASURED_RUN;
+    results[0].measured[0].growth_resident = 4096;
+    test.budgets[0] = (struct yp_budget)yp_max_growth("work", 1024);
+    test.budgets[1] = (struct yp_budget)yp_max_latency("wrok", 1);
+    test.budgets[2] = (struct yp_budget){0};
+    results[0].verdict_count = 0;
+    ypi_judge(&results[0], &off);
+    cr_expect_eq(results[0].outcome, YPI_FAILED);
+    cr_expect_eq(results[0].verdicts[0].met, YPI_NOT_MET);
+    cr_expect_eq(results[0].verdicts[1].met, YPI_UNMEASURED);
 }
 
 /* -- counters that are not there ------------------------------------------------------------ */

@@ -746,17 +746,90 @@ Test(measure, a_cold_iteration_stands_alone)
     cr_expect_eq(own, 0, "the memory that empties the caches is given back");
 }
 
-Test(measure, brief_is_one_sample)
+Test(measure, brief_is_one_iteration)
 {
-    wire.brief = true;
+    wire.brief = wire.untimed = true;
     int iterations = 0;
-    yp_measure (t, "fit", .warmup = 5, .samples = 50) {
+    yp_measure (t, "fit", .warmup = 5, .samples = 50)
         iterations++;
-        clock_seconds += 1e-3;
-    }
-    expect_told(1, 1, YPI_STOP_FIXED);
+    expect_told(0, 1, YPI_STOP_FIXED);
     cr_expect_eq(iterations, 1);
-    wire.brief = false;
+    wire.brief = wire.untimed = false;
+}
+
+static void count_reset(void *count)
+{
+    ++*(int *)count;
+}
+
+Test(measure, untimed_work_runs_as_often_as_it_may_rely_on)
+{
+    wire.untimed = true;
+    probes = -1;
+    int iterations = 0;
+    int resets = 0;
+    yp_measure (t, "fit", .warmup = 5, .flops = 1e9, .cold = true) {
+        iterations++;
+        yp_phase (t, "forward") {
+            clock_seconds += 1e-3;
+        }
+    }
+    expect_told(0, 1, YPI_STOP_FIXED);
+    cr_expect_eq(iterations, 1, "neither warmed up nor taken again: %d", iterations);
+    cr_expect_eq(told.kind, YPI_MEASURED_RUN);
+    cr_expect(told.warmup == 1 && told.bound == -1 && told.phase_count == 0);
+    cr_expect_eq(probes, -1, "no ceiling is made ready");
+    yp_measure (t, "fixed", .samples = 7, .min_samples = 3, .reset = count_reset, .arg = &resets)
+        iterations++;
+    cr_expect_eq(iterations, 8);
+    cr_expect_eq(resets, 7, "before each");
+    cr_expect_eq(told.warmup, 7);
+    yp_measure (t, "adaptive", .min_samples = 3)
+        iterations++;
+    cr_expect_eq(iterations, 11);
+    yp_serve (t, "one", .rate = 1e-6)
+        iterations++;
+    cr_expect_eq(iterations, 12, "nothing is waited for");
+    cr_expect_eq(told.kind, YPI_MEASURED_RUN);
+    yp_serve (t, "requests", .rate = 1e-6, .requests = 20)
+        iterations++;
+    cr_expect_eq(iterations, 32);
+    wire.untimed = false;
+}
+
+Test(measure, growth_is_looked_at_without_a_clock)
+{
+    static const struct yp_test soak = {.name = "t",
+                                        .budgets = YP_BUDGETS(yp_max_growth("leak", 1))};
+    wire.untimed = true;
+    subject.test = &soak;
+    int iterations = 0;
+    yp_measure (t, "leak") {
+        iterations++;
+        resident += 4096;
+    }
+    cr_expect_eq(iterations, 10);
+    cr_expect_float_eq(told.growth_resident, 4096, 1e-6, "%g", told.growth_resident);
+    yp_measure (t, "other")
+        iterations++;
+    cr_expect_eq(iterations, 11);
+    cr_expect(isnan(told.growth_resident));
+    subject.test = &test;
+    wire.untimed = false;
+}
+
+Test(measure, untimed_work_may_be_left)
+{
+    wire.untimed = true;
+    yp_measure (t, "fit")
+        break;
+    cr_expect_eq(told.stop, YPI_STOP_BREAK);
+    cr_expect_eq(told.warmup, 0);
+    LEAVES(yp_measure (t, "other") { yp_phase (t, "forward") { break;
+}
+});
+cr_expect_eq(failed, YPI_CAUSE_USAGE);
+wire.untimed = false;
 }
 
 Test(measure, instructions_are_counted_three_times)

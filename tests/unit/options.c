@@ -119,7 +119,7 @@ Test(options, without_any)
     cr_expect(!o.collect_only && o.verbose == 0 && !o.no_capture && o.max_failures == 0);
     cr_expect(o.seed == 0 && o.set_count == 0 && o.repeat == 1 && o.timeout == 0);
     cr_expect_str_eq(o.device, "auto");
-    cr_expect(o.speed_judged && !o.noisy_fails && o.memory_limit == 0 && o.jobs == 1);
+    cr_expect(o.speed == YPI_SPEED_JUDGE && !o.noisy_fails && o.memory_limit == 0 && o.jobs == 1);
     cr_expect(o.output_limit == 64 << 20 && o.process_limit == 512 && !o.tap);
     cr_expect(o.durations == -1 && !o.help && !o.version && !o.markers);
     cr_expect_str_eq(o.root, directory);
@@ -147,7 +147,8 @@ Test(options, long_ones_with_both_forms_of_value)
         cr_expect_str_eq(o.sets[1].value, "a=b", "only the first = divides");
         cr_expect(o.tap);
         if (i == 0) {
-            cr_expect(o.repeat == 2 && o.timeout == 0.5 && !o.speed_judged && o.noisy_fails);
+            cr_expect(o.repeat == 2 && o.timeout == 0.5 && o.noisy_fails);
+            cr_expect_eq(o.speed, YPI_SPEED_RECORD);
             cr_expect_str_eq(o.history, "h.db");
             cr_expect_str_eq(o.csv, "c.csv");
         }
@@ -164,7 +165,11 @@ Test(options, the_rest_of_the_long_ones)
     cr_expect_eq(o.device_memory_limit, UINT64_C(4) << 30);
     cr_expect(o.collect_only && o.memory_limit == UINT64_C(2) << 30 && o.output_limit == 1536);
     cr_expect(o.process_limit == 8 && o.jobs == 4 && o.durations == 0 && o.markers);
-    cr_expect(o.version && o.help && o.max_failures == 1 && o.verbose == 1 && o.speed_judged);
+    cr_expect(o.version && o.help && o.max_failures == 1 && o.verbose == 1);
+    cr_expect_eq(o.speed, YPI_SPEED_JUDGE);
+    ypi_options_clear(&o);
+    o = read_good("--speed=judge|--speed|off");
+    cr_expect_eq(o.speed, YPI_SPEED_OFF);
     ypi_options_clear(&o);
     o = read_good("--quiet|--co|--noisy|report");
     cr_expect(o.verbose == -1 && o.collect_only && !o.noisy_fails);
@@ -301,7 +306,7 @@ Test(options, bad_values_are_marked)
         {"--timeout=inf", "inf", "--timeout is 'inf': " SECONDS},
         {"--timeout=1e8", "1e8", "--timeout is '1e8': " SECONDS},
         {"--timeout=1s", "1s", "--timeout is '1s': " SECONDS},
-        {"--speed=Judge", "Judge", "--speed is 'Judge': allowed is record or judge"},
+        {"--speed=Judge", "Judge", "--speed is 'Judge': allowed is judge, record or off"},
         {"--noisy=", "(behind the end)", "--noisy is '': allowed is report or fail"},
         {"--noisy=|x", " ", "--noisy is '': allowed is report or fail"},
         {"--set=n", "n", "--set is 'n': allowed is AXIS=VALUE"},
@@ -413,7 +418,7 @@ Test(options, what_reproduces_a_case)
     struct ypi_options again = read_good(line.data);
     cr_expect(again.memory_limit == o.memory_limit && again.timeout == o.timeout &&
               again.output_limit == o.output_limit && again.process_limit == o.process_limit &&
-              again.speed_judged == o.speed_judged && again.set_count == o.set_count);
+              again.speed == o.speed && again.set_count == o.set_count);
     ypi_options_clear(&again);
     ypi_options_clear(&o);
     free(ypi_text_take(&line));

@@ -519,6 +519,8 @@ Test(relation, a_median_that_is_no_time_is_a_mistake)
                                     "allowed is above 0");
     m->kind = YPI_MEASURED_COUNT;
     expect_missing(work_out(a_to_b), "'rx.c::fit[a]' counted 'fit' and did not time it");
+    m->kind = YPI_MEASURED_RUN;
+    expect_missing(work_out(a_to_b), "'rx.c::fit[a]' ran 'fit' and did not time it");
     m->kind = YPI_MEASURED_SERVE;
     m->count = 1;
     expect_value(work_out(a_to_b), "ratio", 1, 1, 1);

@@ -20,7 +20,7 @@ TestSuite(told, .timeout = 60);
 
 /* -- a session and its results ------------------------------------------------------------- */
 
-static struct ypi_options options = {.durations = -1, .repeat = 1, .speed_judged = true};
+static struct ypi_options options = {.durations = -1, .repeat = 1};
 static struct ypi_environment environment;
 static struct ypi_session session = {
     .o = &options, .environment = &environment, .run_id = "run", .program = "/bin/suite"};

@@ -256,11 +256,14 @@ def check_given(tap, place):
     lines = r["tail"].splitlines()
     for wanted in ("PLAIN=one", "QUOTED=two words", 'DOUBLE=a "b" $HOME', "JOINED=x", "EMPTY=",
                    "OF_AXIS=it's $HOME", "LAST=z", "YIELDPOINT_CASE=mine", "YIELDPOINT_SEED=5",
-                   "OUTER=kept",
+                   "OUTER=kept", "YIELDPOINT_SPEED=judge",
                    "YIELDPOINT_ID=commands.c::environment[text=it's%20$HOME]"):
         name = wanted.split("=")[0]
         tap.equal([line for line in lines if line.startswith(name + "=")], [wanted],
                   f"environment: {wanted}")
+    for speed in ("record", "off"):
+        r = place.one("environment", f"--speed={speed}")
+        tap.check(f"YIELDPOINT_SPEED={speed}" in r["tail"].splitlines(), f"environment: {speed}", r)
     tap.equal([line for line in lines if line.startswith("BXFI_")], [],
               "environment: without Criterion's mark")
 

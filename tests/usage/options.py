@@ -78,7 +78,7 @@ COMMAND_LINES = {
     "jobs of zero": (["-j0"], USAGE, [r"-j is '0'", marked("-j0", "0")]),
     "maxfail of zero": (["--maxfail=0"], USAGE, [r"--maxfail is '0'"]),
     "durations negative": (["--durations=-1"], USAGE, [r"--durations is '-1'"]),
-    "speed neither": (["--speed=maybe"], USAGE, [r"allowed is record or judge"]),
+    "speed neither": (["--speed=maybe"], USAGE, [r"allowed is judge, record or off"]),
     "noisy neither": (["--noisy", "ignore"], USAGE, [r"allowed is report or fail"]),
     "device unknown": (["--device=gpu"], USAGE, [r"auto, cpu, cuda, cuda:N or all"]),
     "device number missing": (["--device=cuda:"], USAGE, [r"--device is 'cuda:'"]),

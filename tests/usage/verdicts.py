@@ -1,5 +1,6 @@
 """Confirmation by fresh processes, refused allocations, counters, placement: what a user gets."""
 
+import fcntl
 import os
 import sys
 import tempfile
@@ -148,6 +149,49 @@ def check_figures(tap, program, folder, sanitized):
         tap.check("cannot be judged" in counted["reason"], "with the reason", counted["reason"])
 
 
+def check_untimed(tap, program, folder, sanitized):
+    """--speed=off: bodies run, and what is no speed is judged as ever."""
+    off = "--speed=off"
+    done, verdict = scripted(tap, program, folder, "s", "passed", 1, off)
+    tap.equal((verdict["met"], verdict["measured"]), ("not judged", None),
+              "a speed budget is told as not judged")
+    tap.check("speed: not timed" in done.out, "and the run says so", done)
+    history = os.path.join(folder, "off.db")
+    done = run(program, "--history", history, "-v", PATH + "soak", PATH + "faults[pages=100]",
+               PATH + "served", PATH + "shared", PATH + "leaking_is_slower", off)
+    stored = {name.split("::")[1]: r for name, r in results(history).items()}
+    outcome = {name: r["outcome"] for name, r in stored.items()}
+    grown = outcome.pop("soak[leak=1]")
+    if sanitized:
+        outcome.pop("soak[leak=0]")
+    else:
+        tap.equal(outcome.pop("soak[leak=0]"), "passed", "memory that is given back is no growth")
+    tap.equal(grown, "failed", "growth is judged without a clock")
+    tap.equal(outcome, {"faults[pages=100]": "passed", "served": "passed", "shared": "passed",
+                        "leaking_is_slower": "skipped"}, "nothing fails by speed or by counts")
+    tap.equal(stored["leaking_is_slower"]["reason"],
+              "a relation of speed, and nothing is timed (--speed=off)", "with the reason")
+    ran = rows(history, "SELECT m.name, m.kind, m.count, m.warmup FROM measurement m ORDER BY name, "
+                        "m.warmup")
+    tap.equal([(m["name"], m["kind"], m["count"], m["warmup"]) for m in ran],
+              [("answer", "run", 0, 200), ("fill", "run", 0, 1), ("step", "run", 0, 200),
+               ("step", "run", 0, 200), ("touch", "run", 0, 20)], "as often as was declared")
+    tap.equal([rows(history, f"SELECT count(*) AS n FROM {table}")[0]["n"] for table in
+               ("bound", "noise", "counter")], [0, 0, 0], "nothing is probed or counted")
+    body = stored["served"]["body"]
+    tap.check(body < 0.35, "requests are not waited for", body)
+    tap.check("--speed=off" in done.out, "and reproduced", done)
+    # Whoever holds the machine for a timed run does not hold it up.
+    with open("/tmp/yieldpoint.lock", "rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            pass  # somebody else does
+        done = run(program, "--history", history, PATH + "shared", off, timeout=30)
+    tap.check(done.code == 0 and "waiting for" not in done.out + done.err, "beside a timed run",
+              done)
+
+
 def values(program, history, *options, env=None):
     run(program, "--history", history, PATH + "processors", *options, env=env)
     return {r["name"]: r["value"] for r in rows(history, "SELECT * FROM value")}
@@ -182,7 +226,7 @@ def main(program, sanitized=""):
     with tempfile.TemporaryDirectory() as folder:
         for check in (check_confirmation, check_place):
             tap.run(check.__name__, check, tap, program, folder)
-        for check in (check_allocations, check_figures):
+        for check in (check_allocations, check_figures, check_untimed):
             tap.run(check.__name__, check, tap, program, folder, bool(sanitized))
     tap.done()
 

@@ -122,6 +122,9 @@ YP_TEST(latency, served, .budgets = YP_BUDGETS(yp_max_percentile("answer", 90, 0
     }
 }
 
+YP_RELATION(memory, leaking_is_slower,
+            .relation = yp_ratio("verdicts.c::soak[leak=0]", "verdicts.c::soak[leak=1]", "step"));
+
 YP_TEST(place, processors)
 {
     cpu_set_t set;

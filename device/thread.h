@@ -1,0 +1,13 @@
+/* Threads of the framework's own, beside those of a case. */
+#ifndef YPI_THREAD_H
+#define YPI_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Begins a thread that gets no signal: those are for the threads of the case. `stack` bytes, 0: as
+ * many as the system gives. False when it does not come to life. */
+bool ypi_thread_begin(pthread_t *thread, void *(*work)(void *), void *argument, size_t stack);
+
+#endif
