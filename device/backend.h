@@ -9,7 +9,7 @@
 #include <yieldpoint/device.h>
 
 /* One more with every change of this header. */
-#define YPI_BACKEND_ABI 3U
+#define YPI_BACKEND_ABI 4U
 
 struct ypi_backend;
 
@@ -40,6 +40,24 @@ struct ypi_condition {
     double utilisation; /* of the time that a kernel ran lately, 0 to 1 */
     double used;        /* bytes of the device's memory, all processes together */
     uint64_t throttled; /* reasons, as NVML's bits: those of YPI_SLOWED slow the work */
+};
+
+/* What a device counts of the work on it: operations, instructions (INTEGER) and bytes. */
+enum ypi_audited {
+    YPI_AUDIT_FP64 = 0,
+    YPI_AUDIT_FP32,
+    YPI_AUDIT_FP16,
+    YPI_AUDIT_INTEGER,
+    YPI_AUDIT_TENSOR_FP64, /* of matrix units, from here on */
+    YPI_AUDIT_TENSOR_TF32,
+    YPI_AUDIT_TENSOR_BF16,
+    YPI_AUDIT_TENSOR_FP16,
+    YPI_AUDIT_TENSOR_FP8,
+    YPI_AUDIT_TENSOR_INT8,
+    YPI_AUDIT_READ, /* of the device's memory */
+    YPI_AUDIT_WRITTEN,
+    YPI_AUDIT_CACHE, /* between multiprocessors and the second-level cache */
+    YPI_AUDITED
 };
 
 /* SW power cap, HW slowdown, SW thermal, HW thermal, HW power brake. */
@@ -97,6 +115,14 @@ struct ypi_backend {
     const char *(*probe_level)(const struct ypi_device_probe *probe); /* "L2", "memory" or "" */
     double (*probe_run)(struct ypi_device_probe *probe, double seconds);
     void (*probe_close)(struct ypi_device_probe *probe);
+    /* Counting what work does, which is executed once for each pass: open() once a process, before
+     * the first kernel; then begin() before and end() after each pass, and read() when there are
+     * no more. NULL: not on this device. YP_UNSUPPORTED: it is not permitted, or cannot be here. */
+    enum yp_status (*audit_open)(struct yp_device *device);
+    enum yp_status (*audit_begin)(struct yp_device *device, bool first);
+    enum yp_status (*audit_end)(struct yp_device *device, bool *more);
+    /* NaN: this device does not count it. */
+    enum yp_status (*audit_read)(struct yp_device *device, double out[YPI_AUDITED]);
     /* Leaves what work left behind: a fault of the device's that nobody asked about. */
     enum yp_status (*close)(struct yp_device *device);
 };

@@ -1,5 +1,6 @@
 #include "child.h"
 
+#include "audit.h"
 #include "backend.h"
 #include "callgrind.h"
 #include "collect.h"
@@ -440,6 +441,17 @@ static void reset_signals(void)
     }
 }
 
+/* Why the case cannot run: what it needs is not here, or does not work. */
+static void tell_refusal(struct yp_case *t, enum yp_status status)
+{
+    const char *reason = yp_last_error();
+    if (status == YP_UNSUPPORTED)
+        ypi_child_send(t, YPI_MESSAGE_SKIP, reason, strlen(reason) + 1, NULL, 0);
+    else
+        ypi_child_fail(t, status == YP_OUT_OF_MEMORY ? YPI_CAUSE_OUT_OF_MEMORY : YPI_CAUSE_DEVICE,
+                       NULL, 0, "%s", reason);
+}
+
 /* False when the case cannot run for want of its device, which is told. A command opens it itself:
  * a context of ours beside it would take memory, and all of an exclusive device. */
 static bool open_device(struct yp_case *t)
@@ -450,15 +462,17 @@ static bool open_device(struct yp_case *t)
                                 : ypi_device_open(t->device, &t->child->device);
     if (status == YP_OK && ypi_child_wire(t)->bind != YPI_BIND_NONE)
         ypi_device_bind_near("");
-    if (status == YP_OK)
-        return true;
-    const char *reason = yp_last_error();
-    if (status == YP_UNSUPPORTED)
-        ypi_child_send(t, YPI_MESSAGE_SKIP, reason, strlen(reason) + 1, NULL, 0);
-    else
-        ypi_child_fail(t, status == YP_OUT_OF_MEMORY ? YPI_CAUSE_OUT_OF_MEMORY : YPI_CAUSE_DEVICE,
-                       NULL, 0, "%s", reason);
-    return false;
+    if (status != YP_OK)
+        tell_refusal(t, status);
+    return status == YP_OK;
+}
+
+static bool open_audit(struct yp_case *t)
+{
+    enum yp_status status = ypi_audit_open(t->child->device);
+    if (status != YP_OK)
+        tell_refusal(t, status);
+    return status == YP_OK;
 }
 
 /* Work that nobody waited for may have failed: the case has then not shown what it says. */
@@ -502,7 +516,8 @@ static bool begin(struct yp_case *t)
     ypi_fail_any_allocation(wire->fail_allocation);
     if (t->child->device != yp_device_cpu())
         t->child->series = ypi_series_open(t->child->device);
-    return ready;
+    /* Here, so that descriptors which the profiler opens and closes are its own affair. */
+    return ready && (!wire->audit || open_audit(t));
 }
 
 static void end(struct yp_case *t)

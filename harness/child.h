@@ -20,6 +20,7 @@ struct ypi_wire {
     uint64_t device_memory_limit;
     bool speed_judged;
     bool instructions;        /* count them by Callgrind */
+    bool audit;               /* count the device's work by CUPTI */
     uint64_t fail_allocation; /* the request to refuse; 0: none */
     bool untimed;             /* measured bodies run, and nothing is timed */
     bool brief;               /* once each: it is the failing that is looked at */

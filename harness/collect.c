@@ -1,5 +1,6 @@
 #include "collect.h"
 
+#include "audit.h"
 #include "budget.h"
 #include "callgrind.h"
 #include "command.h"
@@ -391,6 +392,8 @@ static void add_case(struct collecting *g, const struct yp_case *like)
         c->skip = ypi_callgrind_refuses(c);
     if (c->skip == NULL && g->o->speed == YPI_SPEED_OFF && ypi_relation_is_of_speed(test))
         c->skip = "a relation of speed, and nothing is timed (--speed=off)";
+    if (c->skip == NULL && g->o->audit)
+        c->skip = ypi_audit_refuses(c);
     c->xfail = c->decl != NULL && c->decl->xfail != NULL ? c->decl->xfail : test->xfail;
     g->out->cases = ypi_realloc(g->out->cases, (size_t)g->out->count + 1, sizeof(*g->out->cases));
     g->out->cases[g->out->count++] = c;

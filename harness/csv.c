@@ -1,3 +1,4 @@
+#include "audit.h"
 #include "budget.h"
 #include "record.h"
 #include "series.h"
@@ -106,6 +107,32 @@ static void add_measurement(struct rows *rows, const struct ypi_measured *m)
     end_row(rows, "");
 }
 
+static void add_part(struct rows *rows, const char *kind, const struct ypi_measured *m,
+                     const char *what, const char *unit, double value)
+{
+    char *name = ypi_format("%s %s", m->name, what);
+    if (isfinite(value))
+        add_exact(rows, kind, name, unit, value);
+    free(name);
+}
+
+/* Of a run that counts: each count, and what the device did beside what was declared. */
+static void add_counts(struct rows *rows, const struct ypi_measured *m)
+{
+    if (m->kind != YPI_MEASURED_COUNT)
+        return;
+    for (int i = 0; i < YP_COUNTERS; i++)
+        if (m->counts[i].source != YPI_NOT_COUNTED)
+            add_part(rows, "count", m, ypi_counter_name((enum yp_counter)i), "",
+                     m->counts[i].count);
+    if (!ypi_audited(m))
+        return;
+    add_part(rows, "declared", m, "operations", "", m->flops);
+    add_part(rows, "executed", m, "operations", "", ypi_audit_operations(m));
+    add_part(rows, "declared", m, "bytes", "B", m->bytes);
+    add_part(rows, "executed", m, "bytes", "B", ypi_audit_bytes(m));
+}
+
 static void add_value(struct rows *rows, const struct ypi_value *v)
 {
     begin_row(rows, "value", v->name, v->unit);
@@ -178,6 +205,8 @@ static void add_rows(struct rows *rows)
         add_measurement(rows, &r->measured[i]);
     for (int i = 0; i < r->measured_count; i++)
         add_set_aside(rows, &r->measured[i]);
+    for (int i = 0; i < r->measured_count; i++)
+        add_counts(rows, &r->measured[i]);
     for (int i = 0; i < r->value_count; i++)
         add_value(rows, &r->values[i]);
     for (int i = 0; i < r->gradient_count; i++)

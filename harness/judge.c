@@ -1,6 +1,7 @@
 /* Verdicts of all budgets together: what they mean for the case. */
 #include "judge.h"
 
+#include "audit.h"
 #include "budget.h"
 #include "counters.h"
 #include "figures.h"
@@ -224,6 +225,31 @@ static void judge_undeclared(struct ypi_result *r)
         judge_leak(r, YP_DEVICE, m->device.allocated, m->device.allocations - m->device.frees);
 }
 
+static bool audited(const struct ypi_result *r)
+{
+    for (int i = 0; i < r->measured_count; i++)
+        if (ypi_audited(&r->measured[i]))
+            return true;
+    return false;
+}
+
+/* The caller frees it. */
+static char *why_absent(const struct ypi_result *r, const struct yp_budget *b)
+{
+    bool count = b->kind == YP_BUDGET_MAX_COUNT;
+    if (b->kind == YP_BUDGET_MIN_SHARE)
+        return ypi_strdup("no ceiling of it could be probed on the device");
+    if (count && b->counter >= YP_GPU_FP64)
+        return ypi_strdup(audited(r) ? "this device has no metric of it"
+                                     : "it is counted under --audit, by CUPTI");
+    if (audited(r))
+        return ypi_strdup("under --audit only the device counts");
+    const char *why = ypi_counters_absent();
+    return ypi_format(
+        "%s%s", why[0] != '\0' ? why : "Callgrind does not count it",
+        count && b->counter == YP_INSTRUCTIONS ? "; --instructions counts them by Callgrind" : "");
+}
+
 /* Whether a budget is on a counter that is not there: the case has then not shown what it promised,
  * and says which. */
 static bool absent(struct ypi_result *r)
@@ -234,15 +260,9 @@ static bool absent(struct ypi_result *r)
         char text[256];
         ypi_budget_text(text, r->verdicts[i].budget, "");
         free(r->reason);
-        const char *why = r->verdicts[i].budget->kind == YP_BUDGET_MIN_SHARE
-                              ? "no ceiling of it could be probed on the device"
-                              : ypi_counters_absent();
-        r->reason = ypi_format("budget %s cannot be judged: %s%s", text,
-                               why[0] != '\0' ? why : "Callgrind does not count it",
-                               r->verdicts[i].budget->kind == YP_BUDGET_MAX_COUNT &&
-                                       r->verdicts[i].budget->counter == YP_INSTRUCTIONS
-                                   ? "; --instructions counts them by Callgrind"
-                                   : "");
+        char *why = why_absent(r, r->verdicts[i].budget);
+        r->reason = ypi_format("budget %s cannot be judged: %s", text, why);
+        free(why);
         return true;
     }
     return false;
@@ -281,6 +301,10 @@ static void add_notes(struct ypi_result *r, bool noisy)
         /* What is counted is done by the processor; an accelerator's work is not. */
         if (!ypi_on_accelerator(r->c) && ypi_counts_contradict(m, sentence, sizeof sentence))
             ypi_result_note(r, "'%s' %s", m->name, sentence);
+        if (ypi_audited(m) && ypi_audit_contradicts(m, sentence, sizeof sentence))
+            ypi_result_note(r, "'%s' %s", m->name, sentence);
+        if (ypi_audited(m) && ypi_audit_missing(m, sentence, sizeof sentence))
+            ypi_result_note(r, "'%s': this device has no metric of %s", m->name, sentence);
         if (m->count > 0 && m->estimate.median < IMPOSSIBLE_SECONDS)
             ypi_result_note(r,
                             "'%s' takes no time: the compiler has removed the work; yp_keep() what "

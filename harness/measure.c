@@ -1,4 +1,5 @@
 /* The measuring loop: warm-up, batches, samples. */
+#include "audit.h"
 #include "budget.h"
 #include "callgrind.h"
 #include "measurement.h"
@@ -211,6 +212,7 @@ static struct yp_measurement *open_measurement(struct yp_case *t,
     m->batch = 1;
     m->phase = -1;
     m->judged = wire->speed_judged;
+    m->audited = wire->audit;
     if (m->device->backend->kind == YP_DEVICE && !m->untimed)
         m->accelerated = ypi_accelerated_open(m->device, options->name);
     describe(m);
@@ -222,7 +224,7 @@ static struct yp_measurement *open_measurement(struct yp_case *t,
 struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_options options)
 {
     struct yp_measurement *m = open_measurement(t, &options);
-    if (m->untimed)
+    if (m->untimed || m->audited)
         return m;
     m->each = is_asked(t, YP_BUDGET_MIN_SHARE, m->told.name);
     m->roofline = ypi_roofline_open(m->device, &m->options, &m->told, m->each);
@@ -252,7 +254,7 @@ struct yp_measurement *ypi_serve_begin(struct yp_case *t, struct yp_serve_option
     struct yp_measurement *m = open_measurement(t, &common);
     m->told.kind = YPI_MEASURED_SERVE;
     m->told.rate = options.rate;
-    if (m->untimed)
+    if (m->untimed || m->audited)
         return m;
     m->serve = options;
     m->counters = ypi_counters_open();
@@ -525,6 +527,24 @@ static bool ran(struct yp_measurement *m)
                                                 : finish_untimed(m, YPI_STOP_FIXED);
 }
 
+/* -- audited ------------------------------------------------------------------------------- */
+
+/* Launched by the body, without a gate or a graph: the device would count these too. */
+static bool next_audited(struct yp_measurement *m)
+{
+    if (m->state == YPI_MEASURE_AUDITING) {
+        bool more = ypi_audit_end(m);
+        ypi_phase_check(m);
+        if (!m->whole || !more)
+            return finish(m, m->whole ? YPI_STOP_FIXED : YPI_STOP_BREAK);
+    }
+    m->state = YPI_MEASURE_AUDITING;
+    m->whole = false;
+    prepare(m);
+    ypi_audit_begin(m);
+    return true;
+}
+
 /* -- the states ----------------------------------------------------------------------------- */
 
 /* The batch was launched into a graph, and has not run. */
@@ -537,6 +557,8 @@ static bool captured(struct yp_measurement *m)
 
 bool ypi_measure_next(struct yp_measurement *m)
 {
+    if (m->audited)
+        return next_audited(m);
     if (m->state == YPI_MEASURE_STARTING && m->untimed)
         return start_untimed(m);
     if (m->state == YPI_MEASURE_STARTING) {

@@ -11,6 +11,7 @@
 
 enum ypi_measure_state {
     YPI_MEASURE_STARTING,
+    YPI_MEASURE_AUDITING, /* a device counts its own work, nothing is timed */
     YPI_MEASURE_WARMING,
     YPI_MEASURE_CAPTURING, /* one batch that becomes a graph */
     YPI_MEASURE_SETTLING,  /* one batch whose time is not kept, after a probe */
@@ -58,6 +59,8 @@ struct yp_measurement {
     struct ypi_arrivals *arrivals; /* of yp_serve */
     struct ypi_counters *counters;
     bool counting;
+    bool audited;   /* the device counts its own work */
+    int audit_runs; /* bodies that ran for it */
     struct ypi_noise_mark noise;
     struct ypi_measured told;
 };

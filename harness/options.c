@@ -33,6 +33,7 @@ enum key {
     KEY_NOISY,
     KEY_CONFIRM,
     KEY_INSTRUCTIONS,
+    KEY_AUDIT,
     KEY_CPUS,
     KEY_BIND,
     KEY_ISA,
@@ -76,6 +77,8 @@ static const struct spec {
     {KEY_NOISY, 0, "--noisy", "fail|report", "what an undecided speed budget means (report)"},
     {KEY_CONFIRM, 0, "--confirm", "N", "fresh processes asked before a speed budget fails (3)"},
     {KEY_INSTRUCTIONS, 0, "--instructions", NULL, "count instructions by Callgrind, time nothing"},
+    {KEY_AUDIT, 0, "--audit", NULL,
+     "count a GPU's work by CUPTI beside what is declared, time nothing"},
     {KEY_CPUS, 0, "--cpus", "LIST", "processors to use: 0-3,8"},
     {KEY_BIND, 0, "--bind", "auto|none|cores", "whether threads stay on cores of their own (auto)"},
     {KEY_ISA, 0, "--isa", "NAME", "instructions to use at most: baseline, avx2, avx512 or amx"},
@@ -332,6 +335,9 @@ static bool apply(const struct source *s, struct ypi_options *o, const struct sp
     case KEY_INSTRUCTIONS:
         o->instructions = true;
         return true;
+    case KEY_AUDIT:
+        o->audit = true;
+        return true;
     case KEY_CPUS:
         return read_cpus(s, o, value);
     case KEY_BIND:
@@ -533,6 +539,10 @@ enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv)
     line.count = argc > 0 ? argc - 1 : 0;
     ok = ok && read_source(&line, o);
 
+    if (ok && o->audit && o->instructions) {
+        fputs("error: --audit and --instructions: a run counts by CUPTI or by Callgrind\n", stderr);
+        ok = false;
+    }
     if (o->history == NULL)
         o->history = ypi_format("%s/.yieldpoint/history.db", o->root);
     return ok ? YPI_EXIT_OK : YPI_EXIT_USAGE;
@@ -623,6 +633,8 @@ char **ypi_options_reproduce(const struct ypi_options *o, int *count)
         words[(*count)++] = ypi_format("--isa=%s", yp_isa_name(o->isa));
     if (o->instructions)
         words[(*count)++] = ypi_strdup("--instructions");
+    if (o->audit)
+        words[(*count)++] = ypi_strdup("--audit");
     if (o->fail_each)
         words[(*count)++] = ypi_strdup("--fail-allocation=each");
     else if (o->fail_allocation > 0)

@@ -51,6 +51,7 @@ struct ypi_options {
     bool noisy_fails;
     int confirmations;        /* fresh processes that a failing speed budget is asked of */
     bool instructions;        /* count them by Callgrind instead of timing */
+    bool audit;               /* count a device's work by CUPTI instead of timing */
     uint64_t fail_allocation; /* the accounted allocation to refuse; 0: none */
     bool fail_each;           /* one after the other */
     enum ypi_bind bind;

@@ -1,5 +1,6 @@
 #include "plan.h"
 
+#include "audit.h"
 #include "callgrind.h"
 #include "process.h"
 #include "text.h"
@@ -240,6 +241,7 @@ void ypi_plan_wire(struct ypi_item *item, const struct ypi_options *o)
     wire->speed_judged = o->speed == YPI_SPEED_JUDGE;
     wire->untimed = o->speed == YPI_SPEED_OFF || o->fail_each;
     wire->instructions = o->instructions && ypi_callgrind_wanted(c);
+    wire->audit = o->audit && ypi_audit_wanted(c);
     wire->fail_allocation = ypi_item_fails(item, o);
     wire->brief = o->fail_each;
     wire->bind = o->bind;

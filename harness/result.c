@@ -47,16 +47,21 @@ const char *ypi_stop_name(enum ypi_stop stop)
 
 const char *ypi_counter_name(enum yp_counter counter)
 {
-    static const char *const names[YP_COUNTERS] = {"instructions",  "cycles",
-                                                   "branch misses", "cache misses",
-                                                   "page faults",   "context switches"};
+    static const char *const names[YP_COUNTERS] = {
+        "instructions",    "cycles",          "branch misses",
+        "cache misses",    "page faults",     "context switches",
+        "gpu fp64",        "gpu fp32",        "gpu fp16",
+        "gpu integer",     "gpu tensor fp64", "gpu tensor tf32",
+        "gpu tensor bf16", "gpu tensor fp16", "gpu tensor fp8",
+        "gpu tensor int8", "gpu bytes read",  "gpu bytes written",
+        "gpu L2 bytes"};
     return counter < YP_COUNTERS ? names[counter] : "?";
 }
 
 const char *ypi_counter_source_name(enum ypi_counter_source source)
 {
-    static const char *const names[] = {"none", "kernel", "hardware", "callgrind"};
-    return source <= YPI_COUNTED_CALLGRIND ? names[source] : "?";
+    static const char *const names[] = {"none", "kernel", "hardware", "callgrind", "cupti"};
+    return source <= YPI_COUNTED_CUPTI ? names[source] : "?";
 }
 
 const char *ypi_met_name(enum ypi_met met)

@@ -124,6 +124,7 @@ struct ypi_on_device {
     double clock, clock_least, clock_most;  /* Hz: mean and least seen, the most it may have */
     double temperature, power, utilisation; /* most, in degrees Celsius; mean, W; mean, 0 to 1 */
     double used;                            /* bytes of its memory by all processes, most */
+    double cache;                           /* bytes of its second-level cache; 0: not known */
     uint64_t throttled;                     /* NVML's reasons, all that were seen */
 };
 
@@ -131,7 +132,8 @@ enum ypi_counter_source {
     YPI_NOT_COUNTED = 0,
     YPI_COUNTED_KERNEL,
     YPI_COUNTED_HARDWARE,
-    YPI_COUNTED_CALLGRIND
+    YPI_COUNTED_CALLGRIND,
+    YPI_COUNTED_CUPTI
 };
 struct ypi_count {
     enum ypi_counter_source source;

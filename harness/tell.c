@@ -1,5 +1,6 @@
 #include "tell.h"
 
+#include "audit.h"
 #include "budget.h"
 #include "figures.h"
 #include "reproduce.h"
@@ -35,6 +36,15 @@ void ypi_headline(char out[YPI_HEADLINE_MAX], const struct ypi_result *r)
         return;
     }
     const struct ypi_measured *m = &r->measured[0];
+    if (m->kind == YPI_MEASURED_COUNT && ypi_audited(m)) {
+        int length = snprintf(out, YPI_HEADLINE_MAX, "%s ", m->name);
+        ypi_audit_text(m, out + length, YPI_HEADLINE_MAX - (size_t)length);
+        return;
+    }
+    if (m->kind == YPI_MEASURED_COUNT && m->counts[YP_INSTRUCTIONS].source == YPI_NOT_COUNTED) {
+        snprintf(out, YPI_HEADLINE_MAX, "%s was not counted", m->name);
+        return;
+    }
     if (m->kind == YPI_MEASURED_COUNT) {
         snprintf(out, YPI_HEADLINE_MAX, "%s %.0f instructions", m->name,
                  m->counts[YP_INSTRUCTIONS].count);
@@ -107,6 +117,11 @@ static void tell_measured(FILE *out, const struct ypi_result *r)
     for (int i = 0; i < r->measured_count; i++) {
         const struct ypi_measured *m = &r->measured[i];
         char text[3][YPI_FIGURE_MAX];
+        if (ypi_audited(m)) {
+            ypi_audit_text(m, text[0], sizeof text[0]);
+            fprintf(out, "  counted %s: %s\n", m->name, text[0]);
+            continue;
+        }
         if (m->kind == YPI_MEASURED_RUN) {
             fprintf(out, "  ran %s: %llu time%s, not timed\n", m->name,
                     (unsigned long long)m->warmup, m->warmup == 1 ? "" : "s");

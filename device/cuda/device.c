@@ -216,7 +216,9 @@ static void range(const char *of)
 /* Faults of work that nobody waited for show here. */
 static enum yp_status close_device(struct yp_device *device)
 {
-    return ypi_cuda_synchronize(device);
+    enum yp_status status = ypi_cuda_synchronize(device);
+    ypi_cuda_audit_close();
+    return status;
 }
 
 static const struct ypi_backend backend = {
@@ -250,6 +252,10 @@ static const struct ypi_backend backend = {
     .probe_level = ypi_cuda_probe_level,
     .probe_run = ypi_cuda_probe_run,
     .probe_close = ypi_cuda_probe_close,
+    .audit_open = ypi_cuda_audit_open,
+    .audit_begin = ypi_cuda_audit_begin,
+    .audit_end = ypi_cuda_audit_end,
+    .audit_read = ypi_cuda_audit_read,
     .close = close_device,
 };
 

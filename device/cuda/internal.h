@@ -4,13 +4,10 @@
 
 #include "../backend.h"
 #include "cuda_plugin.h"
+#include "host.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
-#include <yieldpoint/plugin.h>
-
-/* Of the program that loaded the plugin. */
-extern const struct yp_plugin_host *ypi_cuda_host;
 
 struct ypi_blocks; /* of memory.c */
 
@@ -79,6 +76,14 @@ struct ypi_device_probe *ypi_cuda_probe_open(struct yp_device *device, enum yp_c
 const char *ypi_cuda_probe_level(const struct ypi_device_probe *probe);
 double ypi_cuda_probe_run(struct ypi_device_probe *probe, double seconds);
 void ypi_cuda_probe_close(struct ypi_device_probe *probe);
+
+/* -- audit.c: counting by CUPTI -------------------------------------------------------------- */
+
+enum yp_status ypi_cuda_audit_open(struct yp_device *device);
+enum yp_status ypi_cuda_audit_begin(struct yp_device *device, bool first);
+enum yp_status ypi_cuda_audit_end(struct yp_device *device, bool *more);
+enum yp_status ypi_cuda_audit_read(struct yp_device *device, double out[YPI_AUDITED]);
+void ypi_cuda_audit_close(void);
 
 /* -- nvml.c --------------------------------------------------------------------------------- */
 

@@ -38,8 +38,9 @@ enum yp_budget_kind {
 };
 
 /* What is counted over a measurement. Those of the hardware are there where the kernel gives them
- * (perf_event_open), the instructions also under --instructions, which counts them by Callgrind. A
- * budget on one that is absent skips the case with the reason; it never passes. */
+ * (perf_event_open), the instructions also under --instructions, which counts them by Callgrind.
+ * Those of a GPU are there under --audit, which counts them by CUPTI. A budget on one that is
+ * absent skips the case with the reason; it never passes. */
 enum yp_counter {
     YP_INSTRUCTIONS = 0,
     YP_CYCLES,
@@ -47,6 +48,19 @@ enum yp_counter {
     YP_CACHE_MISSES, /* of the last level */
     YP_PAGE_FAULTS,
     YP_CONTEXT_SWITCHES,
+    YP_GPU_FP64, /* operations: a multiplication and an addition are two, fused or not */
+    YP_GPU_FP32,
+    YP_GPU_FP16,
+    YP_GPU_INTEGER,     /* instructions, of threads */
+    YP_GPU_TENSOR_FP64, /* operations of the matrix units */
+    YP_GPU_TENSOR_TF32,
+    YP_GPU_TENSOR_BF16,
+    YP_GPU_TENSOR_FP16,
+    YP_GPU_TENSOR_FP8,
+    YP_GPU_TENSOR_INT8,
+    YP_GPU_READ, /* bytes, of the device's memory */
+    YP_GPU_WRITTEN,
+    YP_GPU_CACHE, /* bytes, between multiprocessors and second-level cache */
     YP_COUNTERS
 };
 

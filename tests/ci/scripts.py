@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the scripts in ci/, told as TAP.
 
-usage: scripts.py Setup | Tally | Checks
+usage: scripts.py Setup | Gpu | Tally | Checks | Sanitize
 """
 
 import os
@@ -462,6 +462,98 @@ class Checks(Scratch):
         project.declare(GREEN + "test('new', program, args: ['exit', '0'], suite: 'unit')\n")
         code, told, last = project.check()
         self.assertEqual((code, last), (0, f"{PASSED + 3} passed, 0 failed, 0 skipped"), told)
+
+
+class Sanitize(Scratch):
+    """ci/sanitize with a tool and programs that are shell scripts."""
+
+    def setUp(self):
+        super().setUp()
+        self.out = os.path.join(self.directory, "out")
+
+    def program(self, name, body):
+        path = os.path.join(self.directory, "programs", name)
+        standin.write(path, f"#!/bin/bash\n{body}\n", executable=True)
+        return path
+
+    def sanitize(self, tool, *programs):
+        """The tool is told which tool it is, and runs the program; `tool` says what it finds."""
+        path = os.path.join(self.directory, "compute-sanitizer")
+        if tool is not None:
+            standin.write(path, '#!/bin/bash\n[ "$1" = --version ] && exit 0\necho "$@" >>' +
+                          shlex.quote(self.directory) + '/called\nwhich=$2\n'
+                          'while [ "${1#--}" != "$1" ]; do [ "$1" = --log-file ] && log=$2; shift 2; done\n'
+                          'echo "========= something" >"$log"\n"$@" || exit 1\n' + tool + "\n",
+                          executable=True)
+        done = standin.call([os.path.join(standin.CI, "sanitize"), "--out", self.out, *programs],
+                            env={**os.environ, "YP_SANITIZER": path, "CUDA_HOME": self.directory,
+                                 "PATH": "/usr/bin:/bin"})
+        return done.returncode, done.stdout
+
+    PASSES = 'case "$*" in --help) echo "--speed judge|record";; *) echo "TAP version 13"; ' \
+             'echo "ok 1 - case"; echo "1..1";; esac'
+
+    def test_no_tool_skips_all(self):
+        if os.path.exists("/usr/bin/compute-sanitizer"):
+            self.skipTest("there is one")
+        code, told = self.sanitize(None, self.program("yieldpoint-x", self.PASSES))
+        self.assertEqual(code, 0)
+        self.assertRegex(told, r"^TAP version 13\n1\.\.0 # SKIP no compute-sanitizer: ")
+
+    def test_no_device_skips_with_the_programs_reason(self):
+        body = self.PASSES.replace("ok 1 - case", "ok 1 - case # SKIP no CUDA device: none")
+        code, told = self.sanitize("exit 86", self.program("yieldpoint-x", body))
+        self.assertEqual(code, 0)
+        self.assertIn("ok 1 - yieldpoint-x # SKIP no CUDA device: none\n1..1\n", told)
+        self.assertIn("# nothing ran", told)
+
+    def test_every_tool_over_every_program(self):
+        code, told = self.sanitize("exit 0", self.program("yieldpoint-stress", self.PASSES),
+                                   self.program("plugin-scale", self.PASSES))
+        self.assertEqual((code, told), (0, "TAP version 13\n" + "".join(
+            f"ok {i + 1} - {name}: {tool}\n" for i, (name, tool) in enumerate(
+                (n, t) for n in ("yieldpoint-stress", "plugin-scale")
+                for t in ("memcheck", "racecheck", "synccheck", "initcheck"))) + "1..8\n"))
+        called = standin.read(os.path.join(self.directory, "called"))
+        self.assertIn("--error-exitcode 86", called)
+        self.assertIn("--target-processes all", called)
+        self.assertIn("plugin-scale -m gpu --set n=1000 --speed=record --tap --history", called)
+        self.assertIn("yieldpoint-stress -m gpu and small and not slow --speed=record", called)
+        self.assertTrue(os.path.exists(os.path.join(self.out, "plugin-scale-racecheck.txt")))
+
+    def test_bodies_are_not_timed_where_a_program_can_do_without(self):
+        body = self.PASSES.replace("judge|record", "judge|record|off")
+        self.sanitize("exit 0", self.program("yieldpoint-x", body))
+        self.assertIn("--speed=off", standin.read(os.path.join(self.directory, "called")))
+
+    def test_what_a_tool_finds_is_told(self):
+        code, told = self.sanitize('[ "$which" = racecheck ] && exit 86; exit 0',
+                                   self.program("yieldpoint-x", self.PASSES))
+        self.assertEqual(code, 1)
+        self.assertIn("not ok 2 - yieldpoint-x: racecheck ended with 86\n# ========= something\n", told)
+        self.assertIn("ok 3 - yieldpoint-x: synccheck\n", told)
+
+    def test_what_is_planted_has_to_be_found(self):
+        known = self.program("cuda-known", self.PASSES)
+        finds = '[[ "$*" = *defect=$which* ]] && exit 86; exit 0'
+        code, told = self.sanitize(finds, known)
+        self.assertEqual(code, 0)
+        self.assertIn("ok 1 - memcheck finds what is planted\nok 2 - cuda-known: memcheck\n", told)
+        code, told = self.sanitize("exit 0", known)
+        self.assertEqual(code, 1)
+        self.assertIn("not ok 1 - memcheck does not find what is planted (0)", told)
+
+    def test_a_program_that_fails_without_the_tool(self):
+        body = self.PASSES.replace("ok 1", "not ok 1").replace("esac", "esac; exit 1")
+        code, told = self.sanitize("exit 0", self.program("yieldpoint-x", body))
+        self.assertEqual(code, 1)
+        self.assertIn("not ok 1 - yieldpoint-x: fails without the tool\n", told)
+
+    def test_a_program_that_crashes_and_one_without_gpu_cases(self):
+        code, told = self.sanitize("exit 0", self.program("yieldpoint-x", "exit 5"),
+                                   self.program("yieldpoint-y", "exit 3"))
+        self.assertEqual(code, 1)
+        self.assertIn("not ok 1 - yieldpoint-y: ended with 3 before a case\n1..1\n", told)
 
 
 class Tap(unittest.TestResult):

@@ -53,6 +53,8 @@ def check_outcomes(tap, fake):
         "too_little[cuda]": ("passed", None), "too_much[cuda]": ("failed", "out of memory"),
         "one_gib_at_a_time[cuda]": ("passed", None), "freed_twice[cuda]": ("failed", "signal"),
         "many_blocks[cuda]": ("passed", None), "asks[cuda]": ("passed", None),
+        "audited[cpu]": ("skipped", None), "audited[cuda]": ("skipped", None),
+        "audited_left[cuda]": ("passed", None),
         "command[cuda]": ("passed", None), "same_data": ("passed", None),
     }, "outcomes")
     replayed = rows(fake.history, "SELECT * FROM measurement WHERE result_id = ?",

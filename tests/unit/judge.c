@@ -291,6 +291,35 @@ Test(judge, a_budget_on_an_absent_counter_skips_and_never_passes)
     cr_expect_eq(results[0].outcome, YPI_FAILED);
 }
 
+Test(judge, a_counter_of_a_gpu_is_there_under_audit_only)
+{
+    begin(INSIDE);
+    test.budgets[0] = (struct yp_budget){
+        .kind = YP_BUDGET_MAX_COUNT, .name = "work", .counter = YP_GPU_READ, .limit = 1000};
+    results[0].verdict_count = 0;
+    ypi_judge(&results[0], &how);
+    cr_expect_eq(results[0].outcome, YPI_SKIPPED);
+    cr_expect_not_null(strstr(results[0].reason, "work gpu bytes read an iteration at most 1000 "
+                                                 "cannot be judged: it is counted under --audit"),
+                       "%s", results[0].reason);
+    begin(INSIDE);
+    results[0].measured[0].counts[YP_GPU_FP32] = (struct ypi_count){YPI_COUNTED_CUPTI, 5};
+    test.budgets[0] = (struct yp_budget){
+        .kind = YP_BUDGET_MAX_COUNT, .name = "work", .counter = YP_GPU_READ, .limit = 1000};
+    results[0].verdict_count = 0;
+    ypi_judge(&results[0], &how);
+    cr_expect_not_null(strstr(results[0].reason, "this device has no metric of it"), "%s",
+                       results[0].reason);
+    begin(INSIDE);
+    results[0].measured[0].counts[YP_GPU_FP32] = (struct ypi_count){YPI_COUNTED_CUPTI, 5};
+    test.budgets[0] = (struct yp_budget){
+        .kind = YP_BUDGET_MAX_COUNT, .name = "work", .counter = YP_CYCLES, .limit = 1000};
+    results[0].verdict_count = 0;
+    ypi_judge(&results[0], &how);
+    cr_expect_not_null(strstr(results[0].reason, "under --audit only the device counts"), "%s",
+                       results[0].reason);
+}
+
 Test(judge, a_count_is_exact)
 {
     begin(INSIDE);

@@ -141,6 +141,17 @@ void ypi_child_leave(const struct yp_case *t)
     longjmp(left, 1);
 }
 
+static char skipped[512]; /* the last reason */
+
+void yp_skip(struct yp_case *t, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(skipped, sizeof skipped, format, arguments);
+    va_end(arguments);
+    ypi_child_leave(t);
+}
+
 void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured *measured)
 {
     (void)t;
@@ -1053,4 +1064,138 @@ Test(measure, a_device_s_caches_are_emptied_by_itself, .init = on_an_accelerator
         clock_seconds += 1e-3;
     cr_expect_eq(flushes, 5);
     expect_samples(1e-3);
+}
+
+/* -- counted by a device ------------------------------------------------------------------- */
+
+static int audit_passes, audit_begun, audit_ended, audit_read_count, audit_first;
+static enum yp_status audit_begins, audit_ends, audit_reads;
+
+static enum yp_status answer(enum yp_status status)
+{
+    return status == YP_OK ? YP_OK : yp_set_error(status, "no more counting");
+}
+
+static enum yp_status audit_begin(struct yp_device *device, bool first)
+{
+    (void)device;
+    cr_expect_eq(audit_begun, audit_ended, "one pass after the other");
+    audit_first += first;
+    audit_begun++;
+    return answer(audit_begins);
+}
+
+static enum yp_status audit_end(struct yp_device *device, bool *more)
+{
+    (void)device;
+    *more = ++audit_ended < audit_passes;
+    return answer(audit_ends);
+}
+
+static enum yp_status audit_read(struct yp_device *device, double out[YPI_AUDITED])
+{
+    (void)device;
+    audit_read_count++;
+    for (int i = 0; i < YPI_AUDITED; i++)
+        out[i] = i == YPI_AUDIT_FP16 ? NAN : 10 + i;
+    return answer(audit_reads);
+}
+
+static size_t cache_of(const struct yp_device *device)
+{
+    (void)device;
+    return 4096;
+}
+
+static void count_by_device(int passes)
+{
+    on_an_accelerator();
+    backend.audit_begin = audit_begin;
+    backend.audit_end = audit_end;
+    backend.audit_read = audit_read;
+    backend.cache_bytes = cache_of;
+    wire.audit = true;
+    audit_passes = passes;
+}
+
+Test(measure, a_device_counts_once_a_pass)
+{
+    count_by_device(5);
+    int iterations = 0;
+    yp_measure (t, "fit", .flops = 3, .bytes = 4, .arithmetic = YP_BF16, .traffic = YP_READ,
+                .footprint = 5, .graph = true, .samples = 50, .warmup = -1) {
+        iterations++;
+        clock_seconds += 1e-3;
+    }
+    cr_expect_eq(iterations, 6, "one that warms up: %d", iterations);
+    cr_expect(audit_begun == 5 && audit_ended == 5 && audit_first == 1 && audit_read_count == 1);
+    expect_told(0, 1, YPI_STOP_FIXED);
+    cr_expect_eq(told.kind, YPI_MEASURED_COUNT);
+    for (int i = 0; i < YPI_AUDITED; i++)
+        if (i == YPI_AUDIT_FP16)
+            cr_expect_eq(told.counts[YP_GPU_FP16].source, YPI_NOT_COUNTED);
+        else
+            cr_expect(told.counts[YP_GPU_FP64 + i].source == YPI_COUNTED_CUPTI &&
+                          told.counts[YP_GPU_FP64 + i].count == 10 + i,
+                      "%d: %g", i, told.counts[YP_GPU_FP64 + i].count);
+    cr_expect_eq(told.counts[YP_INSTRUCTIONS].source, YPI_NOT_COUNTED);
+    cr_expect(told.flops == 3 && told.bytes == 4 && told.on_device.cache == 4096);
+    cr_expect_eq(told.bounds[YPI_BOUND_ARITHMETIC].ceiling, YP_BF16);
+    cr_expect_eq(told.bounds[YPI_BOUND_TRAFFIC].ceiling, YP_READ);
+    cr_expect(flushes == 0 && holds == 0 && looks == 0, "a gate would be counted");
+    cr_expect_eq(probes, 0, "nothing is probed");
+}
+
+Test(measure, cold_work_is_counted_cold)
+{
+    int resets = 0;
+    count_by_device(2);
+    yp_measure (t, "fit", .cold = true, .reset = reset_slowly, .arg = &resets)
+        clock_seconds += 1e-3;
+    cr_expect(flushes == 3 && resets == 3, "before every body: %d, %d", flushes, resets);
+}
+
+Test(measure, a_body_that_is_left_is_not_counted)
+{
+    int iterations = 0;
+    count_by_device(2);
+    yp_measure (t, "fit")
+        if (++iterations == 3)
+            break;
+    expect_told(0, 1, YPI_STOP_BREAK);
+    cr_expect(audit_read_count == 0 && told.counts[YP_GPU_FP32].source == YPI_NOT_COUNTED);
+}
+
+static void refused_at(enum yp_status *where, enum yp_status status)
+{
+    count_by_device(2);
+    *where = status;
+    LEAVES(yp_measure (t, "fit") clock_seconds += 1e-3;);
+}
+
+Test(measure, a_late_refusal_skips)
+{
+    refused_at(&audit_begins, YP_UNSUPPORTED);
+    cr_expect_str_eq(skipped, "no more counting");
+    cr_expect_str_eq(failure, "");
+}
+
+Test(measure, a_device_that_fails_to_begin_fails)
+{
+    refused_at(&audit_begins, YP_DEVICE_FAULT);
+    cr_expect_str_eq(failure, "yp_measure 'fit': --audit: no more counting");
+    cr_expect_eq(failed, YPI_CAUSE_DEVICE);
+}
+
+Test(measure, a_device_that_fails_to_end_fails)
+{
+    refused_at(&audit_ends, YP_DEVICE_FAULT);
+    cr_expect_eq(failed, YPI_CAUSE_DEVICE);
+}
+
+Test(measure, a_device_that_cannot_be_read_fails)
+{
+    refused_at(&audit_reads, YP_OUT_OF_MEMORY);
+    cr_expect_eq(failed, YPI_CAUSE_DEVICE);
+    cr_expect_eq(told_count, 0);
 }

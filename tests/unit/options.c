@@ -397,6 +397,20 @@ Test(options, a_cube_that_is_a_link_keeps_its_name)
     ypi_options_clear(&o);
 }
 
+Test(options, a_run_counts_one_thing)
+{
+    struct ypi_options o = read_good("--audit");
+    cr_expect(o.audit && !o.instructions);
+    int count = 0;
+    char **words = ypi_options_reproduce(&o, &count);
+    cr_expect(count == 1 && strcmp(words[0], "--audit") == 0);
+    for (int i = 0; i < count; i++)
+        free(words[i]);
+    free(words);
+    ypi_options_clear(&o);
+    cr_expect_not_null(strstr(read_bad("--instructions|--audit"), "--audit and --instructions"));
+}
+
 Test(options, what_reproduces_a_case)
 {
     struct ypi_options o =

@@ -76,6 +76,38 @@ YP_TEST(fake, measured, .devices = "cuda",
         work(t, own_stream(t), 1e-3);
 }
 
+/* How often a body runs, and what it says it does. */
+YP_TEST(fake, audited, .devices = "cpu cuda",
+        .budgets = YP_BUDGETS(yp_max_latency("work", 1e-9),
+                              yp_max_count("work", YP_GPU_FP32, 4.5e9)))
+{
+    int bodies = 0;
+    yp_measure (t, "work", .flops = 2e9, .bytes = 64e6, .graph = true) {
+        bodies++;
+        work(t, own_stream(t), 1e-4);
+    }
+    yp_value(t, "bodies", bodies);
+    yp_measure (t, "cached", .bytes = 1e6, .footprint = 1e5, .traffic = YP_READ, .cold = true)
+        work(t, own_stream(t), 1e-4);
+    yp_measure (t, "integers", .flops = 1e6, .arithmetic = YP_INT32)
+        work(t, own_stream(t), 1e-4);
+    yp_measure (t, "fp8", .flops = 1e6, .arithmetic = YP_FP8)
+        work(t, own_stream(t), 1e-4);
+    yp_measure (t, "upload", .bytes = 1e9, .traffic = YP_UPLOAD)
+        work(t, own_stream(t), 1e-4);
+}
+
+YP_TEST(fake, audited_left, .devices = "cuda")
+{
+    int bodies = 0;
+    yp_measure (t, "left", .flops = 1e6)
+        if (++bodies == 2)
+            break;
+    yp_measure (t, "after", .flops = 1e6)
+        work(t, own_stream(t), 1e-4);
+    yp_value(t, "bodies", bodies);
+}
+
 YP_TEST(fake, replayed, .devices = "cpu cuda")
 {
     int bodies = 0;
