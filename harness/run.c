@@ -136,8 +136,7 @@ static void finish_skipped_up_to(int number)
 static struct ypi_judging judging(void)
 {
     const struct ypi_options *o = now.runner->o;
-    bool timed =
-        o->speed == YPI_SPEED_JUDGE && !o->instructions && !o->audit && !o->fail_each;
+    bool timed = o->speed == YPI_SPEED_JUDGE && !o->instructions && !o->audit && !o->fail_each;
     return (struct ypi_judging){.speed_judged = timed,
                                 .instructions = o->instructions || o->audit,
                                 .brief = o->fail_each,
