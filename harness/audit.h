@@ -32,15 +32,7 @@ bool ypi_audit_missing(const struct ypi_measured *m, char *out, size_t size);
 
 /* -- audited.c: in the case's process --------------------------------------------------------- */
 
-struct yp_measurement;
-
 /* Gets the case's device ready. YP_UNSUPPORTED with the reason where it may not count. */
 enum yp_status ypi_audit_open(struct yp_device *device);
-
-/* Around an iteration: the first one warms up and is not counted. A device that fails or refuses
- * leaves the body. */
-void ypi_audit_begin(struct yp_measurement *m);
-/* False when that was the last, and the counts are told. */
-bool ypi_audit_end(struct yp_measurement *m);
 
 #endif

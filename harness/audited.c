@@ -27,7 +27,9 @@ static void leave(const struct yp_measurement *m, enum yp_status status)
     ypi_child_leave(m->t);
 }
 
-void ypi_audit_begin(struct yp_measurement *m)
+/* Around an iteration: the first one warms up and is not counted. A device that fails or refuses
+ * leaves the body. */
+static void begin(struct yp_measurement *m)
 {
     if (m->audit_runs == 0)
         return;
@@ -48,7 +50,8 @@ static void tell(struct yp_measurement *m)
                 (struct ypi_count){.source = YPI_COUNTED_CUPTI, .count = counts[i]};
 }
 
-bool ypi_audit_end(struct yp_measurement *m)
+/* False when that was the last, and the counts are told. */
+static bool end(struct yp_measurement *m)
 {
     bool more = true;
     m->told.kind = YPI_MEASURED_COUNT;
@@ -63,4 +66,20 @@ bool ypi_audit_end(struct yp_measurement *m)
     if (!more && m->whole)
         tell(m);
     return more;
+}
+
+/* Launched by the body, without a gate or a graph: the device would count these too. */
+bool ypi_audited_next(struct yp_measurement *m)
+{
+    if (m->state == YPI_MEASURE_AUDITING) {
+        bool more = end(m);
+        ypi_phase_check(m);
+        if (!m->whole || !more)
+            return ypi_measure_finish(m, m->whole ? YPI_STOP_FIXED : YPI_STOP_BREAK);
+    }
+    m->state = YPI_MEASURE_AUDITING;
+    m->whole = false;
+    ypi_measure_prepare(m);
+    begin(m);
+    return true;
 }

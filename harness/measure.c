@@ -1,5 +1,4 @@
 /* The measuring loop: warm-up, batches, samples. */
-#include "audit.h"
 #include "budget.h"
 #include "callgrind.h"
 #include "measurement.h"
@@ -159,7 +158,7 @@ static void describe(struct yp_measurement *m)
 }
 
 /* The framework's own memory that is resident beside the case's. */
-static size_t own_bytes(const struct yp_measurement *m)
+size_t ypi_measure_own_bytes(const struct yp_measurement *m)
 {
     return 2 * m->room * sizeof(double) + (m->scratch != NULL ? ypi_cache_flush_bytes() : 0) +
            (m->roofline != NULL ? ypi_roofline_bytes(m->roofline) : 0);
@@ -232,7 +231,7 @@ struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_op
     m->growth = ypi_growth_open();
     if (m->options.cold && m->accelerated == NULL)
         m->scratch = ypi_calloc(1, ypi_cache_flush_bytes());
-    ypi_child_own_memory(t, own_bytes(m));
+    ypi_child_own_memory(t, ypi_measure_own_bytes(m));
     return m;
 }
 
@@ -259,7 +258,7 @@ struct yp_measurement *ypi_serve_begin(struct yp_case *t, struct yp_serve_option
     m->serve = options;
     m->counters = ypi_counters_open();
     m->growth = ypi_growth_open();
-    ypi_child_own_memory(t, own_bytes(m));
+    ypi_child_own_memory(t, ypi_measure_own_bytes(m));
     return m;
 }
 
@@ -306,14 +305,14 @@ static void close_parts(struct yp_measurement *m)
     free(m->scratch);
 }
 
-static bool finish(struct yp_measurement *m, enum ypi_stop stop)
+bool ypi_measure_finish(struct yp_measurement *m, enum ypi_stop stop)
 {
     struct ypi_measured *told = &m->told;
     told->stop = stop;
     told->batch = m->batch;
     if (m->threads_unknown && ypi_working_threads() < told->threads)
         told->threads = ypi_working_threads();
-    ypi_child_own_memory(m->t, own_bytes(m));
+    ypi_child_own_memory(m->t, ypi_measure_own_bytes(m));
     close_parts(m);
     for (int i = 0; i < told->phase_count; i++)
         told->phases[i].seconds /= told->count > 0 ? (double)(told->count + told->slowed_count) : 1;
@@ -335,7 +334,7 @@ static bool alone(const struct yp_measurement *m)
 }
 
 /* What comes between iterations and is no part of them. */
-static void prepare(struct yp_measurement *m)
+void ypi_measure_prepare(struct yp_measurement *m)
 {
     if (m->options.reset == NULL && !m->options.cold)
         return;
@@ -348,15 +347,15 @@ static void prepare(struct yp_measurement *m)
         (void)m->device->backend->flush(m->stream);
 }
 
-static bool start_batch(struct yp_measurement *m)
+bool ypi_measure_batch_begin(struct yp_measurement *m)
 {
-    prepare(m);
+    ypi_measure_prepare(m);
     memset(m->phase_seconds, 0, sizeof m->phase_seconds);
     m->whole = false;
     if (m->arrivals != NULL) {
         ypi_counting_pause(m);
         if (!ypi_arrivals_wait(m->arrivals))
-            return finish(m, YPI_STOP_FIXED);
+            return ypi_measure_finish(m, YPI_STOP_FIXED);
     }
     if (m->state == YPI_MEASURE_SAMPLING && !m->counting) {
         ypi_counters_start(m->counters);
@@ -399,7 +398,7 @@ static bool begin_sampling(struct yp_measurement *m, double batch_seconds)
 {
     if (ypi_accelerated_wants_graph(m)) {
         m->state = YPI_MEASURE_CAPTURING;
-        return start_batch(m);
+        return ypi_measure_batch_begin(m);
     }
     /* The pool that the work uses is there by now. */
     ypi_bind_self(ypi_child_wire(m->t)->bind);
@@ -414,7 +413,7 @@ static bool begin_sampling(struct yp_measurement *m, double batch_seconds)
         m->arrivals = ypi_arrivals_open(&m->serve, yp_seed(m->t), ypi_now());
     else if (m->roofline != NULL && batch_seconds > 0 && batch_seconds < SETTLE_SECONDS)
         m->state = YPI_MEASURE_SETTLING;
-    return start_batch(m);
+    return ypi_measure_batch_begin(m);
 }
 
 /* Warm-up also finds the batch: doubled until it is long enough to be timed. */
@@ -429,11 +428,11 @@ static bool warm(struct yp_measurement *m, double seconds)
     double least = m->accelerated != NULL ? DEVICE_SAMPLE_SECONDS : SAMPLE_SECONDS;
     if (!serve && !alone(m) && seconds < least && m->batch < MAX_BATCH) {
         m->batch *= 2;
-        return start_batch(m);
+        return ypi_measure_batch_begin(m);
     }
     bool enough = fixed ? m->told.warmup >= (uint64_t)(o->warmup > 0 ? o->warmup : 1)
                         : m->warm_seconds >= fmin(WARMUP_SECONDS, o->max_seconds / 10);
-    return enough ? begin_sampling(m, seconds) : start_batch(m);
+    return enough ? begin_sampling(m, seconds) : ypi_measure_batch_begin(m);
 }
 
 static void keep_sample(struct yp_measurement *m, double seconds)
@@ -442,14 +441,14 @@ static void keep_sample(struct yp_measurement *m, double seconds)
     if (told->count == m->room) {
         ypi_counting_pause(m);
         make_room(m, 2 * m->room);
-        ypi_child_own_memory(m->t, own_bytes(m));
+        ypi_child_own_memory(m->t, ypi_measure_own_bytes(m));
     }
     told->samples[told->count] = seconds / (double)m->batch;
     told->cpu[told->count] = m->cpu / (double)m->batch;
     told->count++;
     for (int i = 0; i < told->phase_count; i++)
         told->phases[i].seconds += m->phase_seconds[i] / (double)m->batch;
-    ypi_growth_look(m->growth, told->count * m->batch, m->device, own_bytes(m));
+    ypi_growth_look(m->growth, told->count * m->batch, m->device, ypi_measure_own_bytes(m));
 }
 
 static bool sample(struct yp_measurement *m, double seconds)
@@ -457,7 +456,7 @@ static bool sample(struct yp_measurement *m, double seconds)
     enum ypi_stop why = YPI_STOP_TIME;
     keep_sample(m, seconds);
     if (m->arrivals != NULL || ypi_accelerated_slowed(m))
-        return start_batch(m);
+        return ypi_measure_batch_begin(m);
     bool due = m->roofline != NULL && ypi_roofline_due(m->roofline, ypi_now() - m->stretch);
     if (due) {
         ypi_counting_pause(m);
@@ -465,84 +464,10 @@ static bool sample(struct yp_measurement *m, double seconds)
         m->stretch = ypi_now();
     }
     if (ypi_stop_now(m, &why))
-        return finish(m, why);
+        return ypi_measure_finish(m, why);
     if (due && seconds < SETTLE_SECONDS)
         m->state = YPI_MEASURE_SETTLING;
-    return start_batch(m);
-}
-
-/* -- without a clock ----------------------------------------------------------------------- */
-
-static bool start_untimed(struct yp_measurement *m)
-{
-    bool counted = ypi_callgrind_running();
-    m->state = YPI_MEASURE_UNTIMED;
-    m->told.kind = counted ? YPI_MEASURED_COUNT : YPI_MEASURED_RUN;
-    if (m->device->backend->range != NULL) /* for whoever traces the process */
-        m->device->backend->range(m->told.name);
-    return start_batch(m);
-}
-
-static bool finish_untimed(struct yp_measurement *m, enum ypi_stop stop)
-{
-    m->told.phase_count = 0; /* their names were checked, their times would be any */
-    if (m->device->backend->range != NULL)
-        m->device->backend->range(NULL);
-    return finish(m, stop);
-}
-
-/* The first iteration warms up. */
-static void count(struct yp_measurement *m, double instructions)
-{
-    struct ypi_count *told = &m->told.counts[YP_INSTRUCTIONS];
-    if (m->iterations == 1 || !isfinite(instructions))
-        return;
-    bool first = told->source != YPI_COUNTED_CALLGRIND;
-    told->source = YPI_COUNTED_CALLGRIND;
-    told->count = first ? instructions : fmin(told->count, instructions);
-}
-
-/* An iteration is over, or was left. */
-static bool ran(struct yp_measurement *m)
-{
-    bool counted = m->told.kind == YPI_MEASURED_COUNT;
-    double instructions = counted ? ypi_callgrind_stop() : NAN;
-    enum yp_status status = yp_device_synchronize(m->device);
-    ypi_phase_check(m);
-    if (status != YP_OK) {
-        ypi_child_fail(m->t, YPI_CAUSE_DEVICE, NULL, 0, "yp_measure '%s': %s", m->told.name,
-                       yp_last_error());
-        ypi_child_leave(m->t);
-    }
-    if (!m->whole)
-        return finish_untimed(m, YPI_STOP_BREAK);
-    m->iterations++;
-    if (counted)
-        count(m, instructions);
-    else
-        m->told.warmup = m->iterations;
-    if (m->growth != NULL)
-        ypi_growth_look(m->growth, m->iterations, m->device, own_bytes(m));
-    return m->iterations < m->iterations_wanted ? start_batch(m)
-                                                : finish_untimed(m, YPI_STOP_FIXED);
-}
-
-/* -- audited ------------------------------------------------------------------------------- */
-
-/* Launched by the body, without a gate or a graph: the device would count these too. */
-static bool next_audited(struct yp_measurement *m)
-{
-    if (m->state == YPI_MEASURE_AUDITING) {
-        bool more = ypi_audit_end(m);
-        ypi_phase_check(m);
-        if (!m->whole || !more)
-            return finish(m, m->whole ? YPI_STOP_FIXED : YPI_STOP_BREAK);
-    }
-    m->state = YPI_MEASURE_AUDITING;
-    m->whole = false;
-    prepare(m);
-    ypi_audit_begin(m);
-    return true;
+    return ypi_measure_batch_begin(m);
 }
 
 /* -- the states ----------------------------------------------------------------------------- */
@@ -552,36 +477,36 @@ static bool captured(struct yp_measurement *m)
 {
     ypi_phase_check(m);
     ypi_accelerated_capture_end(m);
-    return m->whole ? begin_sampling(m, 0) : finish(m, YPI_STOP_BREAK);
+    return m->whole ? begin_sampling(m, 0) : ypi_measure_finish(m, YPI_STOP_BREAK);
 }
 
 bool ypi_measure_next(struct yp_measurement *m)
 {
     if (m->audited)
-        return next_audited(m);
+        return ypi_audited_next(m);
     if (m->state == YPI_MEASURE_STARTING && m->untimed)
-        return start_untimed(m);
+        return ypi_untimed_start(m);
     if (m->state == YPI_MEASURE_STARTING) {
         m->started = ypi_now();
         m->state = YPI_MEASURE_WARMING;
-        return m->options.warmup == -1 ? begin_sampling(m, 0) : start_batch(m);
+        return m->options.warmup == -1 ? begin_sampling(m, 0) : ypi_measure_batch_begin(m);
     }
     if (m->state == YPI_MEASURE_UNTIMED)
-        return ran(m);
+        return ypi_untimed_ran(m);
     if (m->state == YPI_MEASURE_CAPTURING)
         return captured(m);
     double seconds = end_batch(m);
     ypi_phase_check(m);
     if (!m->whole)
-        return finish(m, YPI_STOP_BREAK);
+        return ypi_measure_finish(m, YPI_STOP_BREAK);
     if (!ypi_accelerated_counts(m, seconds))
-        return start_batch(m);
+        return ypi_measure_batch_begin(m);
     switch (m->state) {
     case YPI_MEASURE_WARMING:
         return warm(m, seconds);
     case YPI_MEASURE_SETTLING:
         m->state = YPI_MEASURE_SAMPLING;
-        return start_batch(m);
+        return ypi_measure_batch_begin(m);
     default:
         return sample(m, seconds);
     }

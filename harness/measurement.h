@@ -70,6 +70,21 @@ struct yp_measurement {
 /* What happens until the next batch begins is not counted. */
 void ypi_counting_pause(struct yp_measurement *m);
 
+/* Empties the caches and resets, as was asked for, before a batch. */
+void ypi_measure_prepare(struct yp_measurement *m);
+/* Prepares one and begins it; for ypi_measure_next() to return. */
+bool ypi_measure_batch_begin(struct yp_measurement *m);
+/* Closes the measurement: false, for ypi_measure_next() to return. */
+bool ypi_measure_finish(struct yp_measurement *m, enum ypi_stop stop);
+size_t ypi_measure_own_bytes(const struct yp_measurement *m); /* resident, the framework's */
+
+/* -- untimed.c, audited.c ------------------------------------------------------------------ */
+
+/* What ypi_measure_next() is where nothing is timed: at first, and after each iteration. */
+bool ypi_untimed_start(struct yp_measurement *m);
+bool ypi_untimed_ran(struct yp_measurement *m);
+bool ypi_audited_next(struct yp_measurement *m);
+
 /* -- phase.c ------------------------------------------------------------------------------- */
 
 /* A phase that the body left by break or goto is a mistake: its time would be any. */

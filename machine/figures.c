@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <yieldpoint/ceiling.h>
 #include <yieldpoint/isa.h>
 
 void ypi_figures_add(struct ypi_figures *figures, const struct ypi_figure *figure)
@@ -30,36 +31,19 @@ void ypi_figures_add_runs(struct ypi_figures *figures, const struct ypi_figure *
     ypi_figures_add(figures, &one);
 }
 
+/* Ceilings as the probes count them, then what is measured beside them. */
 static int rank_of_name(const char *name)
 {
-    static const char *const names[] = {"read",
-                                        "copy",
-                                        "fill",
-                                        "fp64",
-                                        "fp32",
-                                        "bf16",
-                                        "int8",
-                                        "int32",
-                                        "tf32",
-                                        "fp16",
-                                        "fp8",
-                                        "upload",
-                                        "download",
-                                        "upload pageable",
-                                        "download pageable",
-                                        "launch",
-                                        "sgemm",
-                                        "dgemm",
-                                        "fork",
-                                        "exec",
-                                        "thread",
-                                        "storage write",
-                                        "storage read"};
-    int count = sizeof names / sizeof *names;
-    for (int i = 0; i < count; i++)
-        if (strcmp(name, names[i]) == 0)
+    static const char *const others[] = {"sgemm",  "dgemm",         "fork",        "exec",
+                                         "thread", "storage write", "storage read"};
+    int count = sizeof others / sizeof *others;
+    for (int i = 0; i < YP_CEILINGS; i++)
+        if (strcmp(name, yp_ceiling_name((enum yp_ceiling)i)) == 0)
             return i;
-    return count;
+    for (int i = 0; i < count; i++)
+        if (strcmp(name, others[i]) == 0)
+            return YP_CEILINGS + i;
+    return YP_CEILINGS + count;
 }
 
 static int rank_of_isa(const char *name)
