@@ -71,16 +71,26 @@ struct ypi_backend {
     /* Takes a block back once no work uses it any more and returns how many bytes were asked for;
      * aborts on one that is not its own. */
     size_t (*give)(struct yp_device *device, void *block);
+    /* The same of page-locked memory of the host. */
+    void *(*take_pinned)(struct yp_device *device, size_t bytes);
+    size_t (*give_pinned)(struct yp_device *device, void *block);
     /* Fills `reserved`, `reserved_peak` and `system`. */
     void (*memory)(const struct yp_device *device, struct yp_memory *out);
     void (*reset_peak)(struct yp_device *device);
     struct yp_stream *(*stream)(struct yp_device *device);
     void *(*native_stream)(const struct yp_stream *stream);
+    struct yp_stream *(*stream_create)(struct yp_device *device);
+    void (*stream_destroy)(struct yp_stream *stream); /* one that was created, once it is idle */
+    enum yp_status (*stream_wait)(struct yp_stream *stream, struct yp_event *event);
+    enum yp_status (*stream_copy)(struct yp_stream *stream, void *to, const void *from,
+                                  size_t bytes);
+    enum yp_status (*stream_synchronize)(struct yp_stream *stream);
     enum yp_status (*synchronize)(struct yp_device *device);
     enum yp_status (*copy)(struct yp_device *device, void *to, const void *from, size_t bytes);
     struct yp_event *(*event_create)(struct yp_device *device);
     void (*event_destroy)(struct yp_event *event);
     enum yp_status (*event_record)(struct yp_event *event, struct yp_stream *stream);
+    enum yp_status (*event_synchronize)(struct yp_event *event);
     double (*event_seconds)(struct yp_event *begin, struct yp_event *end);
 
     /* The rest is for measuring, and is NULL for the CPU, where work is done when it is called. */
@@ -126,6 +136,10 @@ struct ypi_backend {
     /* Leaves what work left behind: a fault of the device's that nobody asked about. */
     enum yp_status (*close)(struct yp_device *device);
 };
+
+/* Memory of the host that another device took for the CPU, or gave back: what is reserved. */
+void ypi_cpu_reserve(size_t bytes);
+void ypi_cpu_release(size_t bytes);
 
 /* What the message of yp_last_error() came with. */
 enum yp_status ypi_last_status(void);

@@ -1,4 +1,4 @@
-/* The CPU as a device: heap memory, one synchronous stream, events that read the clock. */
+/* The CPU as a device: heap memory, streams that are synchronous, events that read the clock. */
 #include "backend.h"
 
 #include <math.h>
@@ -54,6 +54,19 @@ static size_t whole_of(size_t bytes)
     return (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
+void ypi_cpu_reserve(size_t bytes)
+{
+    uint64_t now = atomic_fetch_add(&reserved, bytes) + bytes;
+    uint64_t seen = atomic_load_explicit(&reserved_peak, memory_order_relaxed);
+    while (now > seen && !atomic_compare_exchange_weak(&reserved_peak, &seen, now)) {
+    }
+}
+
+void ypi_cpu_release(size_t bytes)
+{
+    atomic_fetch_sub(&reserved, bytes);
+}
+
 static void *take(struct yp_device *device, size_t bytes)
 {
     (void)device;
@@ -63,10 +76,7 @@ static void *take(struct yp_device *device, size_t bytes)
         yp_set_error(YP_OUT_OF_MEMORY, "out of memory: the system refused %zu bytes", bytes);
         return NULL;
     }
-    uint64_t now = atomic_fetch_add(&reserved, whole) + whole;
-    uint64_t seen = atomic_load_explicit(&reserved_peak, memory_order_relaxed);
-    while (now > seen && !atomic_compare_exchange_weak(&reserved_peak, &seen, now)) {
-    }
+    ypi_cpu_reserve(whole);
     *header = (struct header){.mark = LIVE, .bytes = bytes};
     void *block = (char *)header + ALIGNMENT;
     uintptr_t address = (uintptr_t)block;
@@ -89,7 +99,7 @@ static size_t give(struct yp_device *device, void *block)
     size_t bytes = header->bytes;
     *(volatile uint64_t *)&header->mark = 0; /* compilers drop plain stores in front of free() */
     free(header);
-    atomic_fetch_sub(&reserved, whole_of(bytes));
+    ypi_cpu_release(whole_of(bytes));
     return bytes;
 }
 
@@ -116,6 +126,42 @@ static void *native_stream(const struct yp_stream *of)
 {
     (void)of;
     return NULL;
+}
+
+/* Its work was done when it was called, so there is nothing in it. */
+static struct yp_stream *stream_create(struct yp_device *device)
+{
+    struct yp_stream *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        yp_set_error(YP_OUT_OF_MEMORY, "out of memory: a stream could not be created");
+    else
+        made->device = device;
+    return made;
+}
+
+static void stream_destroy(struct yp_stream *of)
+{
+    free(of);
+}
+
+static enum yp_status stream_wait(struct yp_stream *of, struct yp_event *event)
+{
+    (void)of;
+    (void)event;
+    return YP_OK;
+}
+
+static enum yp_status stream_copy(struct yp_stream *of, void *to, const void *from, size_t bytes)
+{
+    (void)of;
+    memmove(to, from, bytes);
+    return YP_OK;
+}
+
+static enum yp_status stream_synchronize(struct yp_stream *of)
+{
+    (void)of;
+    return YP_OK;
 }
 
 static enum yp_status synchronize(struct yp_device *device)
@@ -156,6 +202,12 @@ static enum yp_status event_record(struct yp_event *event, struct yp_stream *on)
     return YP_OK;
 }
 
+static enum yp_status event_synchronize(struct yp_event *event)
+{
+    (void)event;
+    return YP_OK;
+}
+
 static double event_seconds(struct yp_event *begin, struct yp_event *end)
 {
     const struct event *b = (const struct event *)begin;
@@ -176,15 +228,23 @@ static const struct ypi_backend backend = {
     .name = name_of,
     .take = take,
     .give = give,
+    .take_pinned = take,
+    .give_pinned = give,
     .memory = memory,
     .reset_peak = reset_peak,
     .stream = stream,
     .native_stream = native_stream,
+    .stream_create = stream_create,
+    .stream_destroy = stream_destroy,
+    .stream_wait = stream_wait,
+    .stream_copy = stream_copy,
+    .stream_synchronize = stream_synchronize,
     .synchronize = synchronize,
     .copy = copy,
     .event_create = event_create,
     .event_destroy = event_destroy,
     .event_record = event_record,
+    .event_synchronize = event_synchronize,
     .event_seconds = event_seconds,
     .close = close_device,
 };

@@ -3,6 +3,8 @@
 #include "backend.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #define ALIGNMENT ((size_t)64)
 
@@ -66,33 +68,63 @@ static bool refused_on_purpose(struct yp_device *device, size_t bytes)
     return true;
 }
 
-void *yp_device_alloc(struct yp_device *device, size_t bytes)
+/* Of `of`'s memory, by the backend of `device`. */
+static void *take(struct yp_device *of, struct yp_device *device, size_t bytes,
+                  void *(*by)(struct yp_device *, size_t))
 {
     if (bytes == 0 || bytes > SIZE_MAX - 2 * ALIGNMENT) {
         yp_set_error(YP_INVALID, "bytes is %zu: an allocation has 1 to %zu bytes", bytes,
                      SIZE_MAX - 2 * ALIGNMENT);
         return NULL;
     }
-    if (refused_on_purpose(device, bytes) || !account(device, bytes))
+    if (refused_on_purpose(of, bytes) || !account(of, bytes))
         return NULL;
-    void *block = device->backend->take(device, bytes);
+    void *block = by(device, bytes);
     if (block == NULL) {
-        atomic_fetch_sub(&device->allocated, bytes);
-        atomic_fetch_add(&device->refused, 1);
+        atomic_fetch_sub(&of->allocated, bytes);
+        atomic_fetch_add(&of->refused, 1);
         return NULL;
     }
-    atomic_fetch_add(&device->total, bytes);
-    atomic_fetch_add(&device->allocations, 1);
+    atomic_fetch_add(&of->total, bytes);
+    atomic_fetch_add(&of->allocations, 1);
     return block;
+}
+
+static void given(struct yp_device *of, size_t bytes)
+{
+    atomic_fetch_sub(&of->allocated, bytes);
+    atomic_fetch_add(&of->frees, 1);
+}
+
+void *yp_device_alloc(struct yp_device *device, size_t bytes)
+{
+    return take(device, device, bytes, device->backend->take);
 }
 
 void yp_device_free(struct yp_device *device, void *block)
 {
+    if (block != NULL)
+        given(device, device->backend->give(device, block));
+}
+
+void *yp_device_alloc_pinned(struct yp_device *device, size_t bytes)
+{
+    struct yp_device *cpu = yp_device_cpu();
+    void *block = take(cpu, device, bytes, device->backend->take_pinned);
+    if (block != NULL && device != cpu)
+        ypi_cpu_reserve(bytes);
+    return block;
+}
+
+void yp_device_free_pinned(struct yp_device *device, void *block)
+{
+    struct yp_device *cpu = yp_device_cpu();
     if (block == NULL)
         return;
-    size_t bytes = device->backend->give(device, block);
-    atomic_fetch_sub(&device->allocated, bytes);
-    atomic_fetch_add(&device->frees, 1);
+    size_t bytes = device->backend->give_pinned(device, block);
+    if (device != cpu)
+        ypi_cpu_release(bytes);
+    given(cpu, bytes);
 }
 
 void yp_device_memory(const struct yp_device *device, struct yp_memory *out)
@@ -138,6 +170,59 @@ void *yp_stream_native(const struct yp_stream *stream)
     return stream->device->backend->native_stream(stream);
 }
 
+struct yp_stream *yp_stream_create(struct yp_device *device)
+{
+    return device->backend->stream_create(device);
+}
+
+void yp_stream_destroy(struct yp_stream *stream)
+{
+    if (stream == NULL)
+        return;
+    if (stream == yp_device_stream(stream->device)) {
+        fprintf(stderr, "yp_stream_destroy: the default stream of %s is the device's\n",
+                yp_device_name(stream->device));
+        abort();
+    }
+    (void)stream->device->backend->stream_synchronize(stream);
+    stream->device->backend->stream_destroy(stream);
+}
+
+static enum yp_status of_one_device(const struct yp_stream *stream, const struct yp_event *event)
+{
+    if (stream->device == event->device)
+        return YP_OK;
+    return yp_set_error(YP_INVALID, "event is of %s and stream of %s: they must be of one device",
+                        yp_device_name(event->device), yp_device_name(stream->device));
+}
+
+enum yp_status yp_stream_wait(struct yp_stream *stream, struct yp_event *event)
+{
+    enum yp_status status = of_one_device(stream, event);
+    return status == YP_OK ? stream->device->backend->stream_wait(stream, event) : status;
+}
+
+static enum yp_status check_copy(const void *to, const void *from, size_t bytes)
+{
+    if (to != NULL && from != NULL)
+        return YP_OK;
+    return yp_set_error(YP_INVALID, "%s is NULL: %zu bytes are to be copied",
+                        to == NULL ? "to" : "from", bytes);
+}
+
+enum yp_status yp_stream_copy(struct yp_stream *stream, void *to, const void *from, size_t bytes)
+{
+    if (bytes == 0)
+        return YP_OK;
+    enum yp_status status = check_copy(to, from, bytes);
+    return status == YP_OK ? stream->device->backend->stream_copy(stream, to, from, bytes) : status;
+}
+
+enum yp_status yp_stream_synchronize(struct yp_stream *stream)
+{
+    return stream->device->backend->stream_synchronize(stream);
+}
+
 enum yp_status yp_device_synchronize(struct yp_device *device)
 {
     return device->backend->synchronize(device);
@@ -147,10 +232,8 @@ enum yp_status yp_device_copy(struct yp_device *device, void *to, const void *fr
 {
     if (bytes == 0)
         return YP_OK;
-    if (to == NULL || from == NULL)
-        return yp_set_error(YP_INVALID, "%s is NULL: %zu bytes are to be copied",
-                            to == NULL ? "to" : "from", bytes);
-    return device->backend->copy(device, to, from, bytes);
+    enum yp_status status = check_copy(to, from, bytes);
+    return status == YP_OK ? device->backend->copy(device, to, from, bytes) : status;
 }
 
 struct yp_event *yp_event_create(struct yp_device *device)
@@ -166,7 +249,13 @@ void yp_event_destroy(struct yp_event *event)
 
 enum yp_status yp_event_record(struct yp_event *event, struct yp_stream *stream)
 {
-    return event->device->backend->event_record(event, stream);
+    enum yp_status status = of_one_device(stream, event);
+    return status == YP_OK ? event->device->backend->event_record(event, stream) : status;
+}
+
+enum yp_status yp_event_synchronize(struct yp_event *event)
+{
+    return event->device->backend->event_synchronize(event);
 }
 
 double yp_event_seconds(struct yp_event *begin, struct yp_event *end)

@@ -30,7 +30,28 @@ static const struct kind {
     [YP_BUDGET_MIN_VALUE] = {"min value", true, false},
     [YP_BUDGET_MAX_VALUE] = {"max value", false, false},
     [YP_BUDGET_MAX_GRADIENT_ERROR] = {"max gradient error", false, false},
+    [YP_BUDGET_FOR_DEVICE] = {"for device", false, false},
 };
+
+const char *ypi_budget_device(const struct yp_test *test, int i)
+{
+    while (i >= 0 && test->budgets[i].kind != YP_BUDGET_FOR_DEVICE)
+        i--;
+    return i >= 0 ? test->budgets[i].name : NULL;
+}
+
+const struct yp_budget *ypi_next_budget(const struct yp_case *c, int *next)
+{
+    const struct yp_budget *budgets = c->test->budgets;
+    const char *device = c->device[0] != '\0' ? c->device : "cpu";
+    for (; *next < YP_MAX_BUDGETS && budgets[*next].kind != YP_BUDGET_NONE; ++*next) {
+        const char *of = ypi_budget_device(c->test, *next);
+        if (budgets[*next].kind != YP_BUDGET_FOR_DEVICE &&
+            (of == NULL || strncmp(device, of, strlen(of)) == 0))
+            return &budgets[(*next)++];
+    }
+    return NULL;
+}
 
 const char *ypi_budget_kind_name(enum yp_budget_kind kind)
 {

@@ -19,6 +19,12 @@ void ypi_budget_text(char out[256], const struct yp_budget *budget, const char *
 void ypi_budget_figure(char out[128], const struct yp_budget *budget, double value,
                        const char *unit);
 
+/* The device that budget `i` of the test is for; NULL: all. */
+const char *ypi_budget_device(const struct yp_test *test, int i);
+
+/* The first budget from *next on that is for this case, and *next behind it; NULL: no more. */
+const struct yp_budget *ypi_next_budget(const struct yp_case *c, int *next);
+
 const char *ypi_budget_kind_name(enum yp_budget_kind kind); /* "min rate", ... */
 bool ypi_budget_is_named(enum yp_budget_kind kind);         /* of a measurement, value or check */
 bool ypi_budget_is_speed(enum yp_budget_kind kind);

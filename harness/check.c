@@ -1,4 +1,5 @@
 /* Gradient and precision checks of a running case: run, told to the runner, judged there. */
+#include "budget.h"
 #include "child.h"
 #include "text.h"
 
@@ -9,11 +10,10 @@
 
 static double limit_of(const struct yp_case *t, const char *name)
 {
-    for (int i = 0; i < YP_MAX_BUDGETS && t->test->budgets[i].kind != YP_BUDGET_NONE; i++) {
-        const struct yp_budget *b = &t->test->budgets[i];
+    const struct yp_budget *b = NULL;
+    for (int next = 0; (b = ypi_next_budget(t, &next)) != NULL;)
         if (b->kind == YP_BUDGET_MAX_GRADIENT_ERROR && strcmp(b->name, name) == 0)
             return b->limit;
-    }
     return YP_GRADIENT_LIMIT;
 }
 

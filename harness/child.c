@@ -27,6 +27,7 @@ extern int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
 struct block {
     struct block *next;
+    struct yp_device *device;
     void *memory;
 };
 
@@ -346,20 +347,30 @@ void yp_data_hash(struct yp_case *t, uint64_t hash)
     ypi_child_send(t, YPI_MESSAGE_HASH, &hash, sizeof hash, NULL, 0);
 }
 
-void *yp_alloc(struct yp_case *t, size_t bytes)
+static void *take(struct yp_case *t, struct yp_device *device, size_t bytes)
 {
-    void *memory = yp_device_alloc(t->child->device, bytes);
+    void *memory = yp_device_alloc(device, bytes);
     struct block *block = memory != NULL ? malloc(sizeof *block) : NULL;
     if (block == NULL) {
         bool fault = memory == NULL && ypi_last_status() == YP_DEVICE_FAULT;
-        yp_device_free(t->child->device, memory);
+        yp_device_free(device, memory);
         ypi_child_fail(t, fault ? YPI_CAUSE_DEVICE : YPI_CAUSE_OUT_OF_MEMORY, NULL, 0, "%s",
                        yp_last_error());
         ypi_child_leave(t);
     }
-    *block = (struct block){.next = t->child->blocks, .memory = memory};
+    *block = (struct block){.next = t->child->blocks, .device = device, .memory = memory};
     t->child->blocks = block;
     return memory;
+}
+
+void *yp_alloc(struct yp_case *t, size_t bytes)
+{
+    return take(t, t->child->device, bytes);
+}
+
+void *yp_alloc_host(struct yp_case *t, size_t bytes)
+{
+    return take(t, yp_device_cpu(), bytes);
 }
 
 /* -- the life of a case ------------------------------------------------------------------- */
@@ -406,7 +417,7 @@ static void free_blocks(struct ypi_child *child)
     while (child->blocks != NULL) {
         struct block *block = child->blocks;
         child->blocks = block->next;
-        yp_device_free(child->device, block->memory);
+        yp_device_free(block->device, block->memory);
         free(block);
     }
 }

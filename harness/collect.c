@@ -181,9 +181,21 @@ static void check_budget_alone(struct collecting *g, int i)
         bool same_part = other->counter == b->counter && other->quantile == b->quantile;
         bool same_name = b->name == NULL || other->name == NULL ? b->name == other->name
                                                                 : strcmp(b->name, other->name) == 0;
-        if (other->kind == b->kind && other->memory == b->memory && same_part && same_name)
+        const char *of = ypi_budget_device(g->test, i), *to = ypi_budget_device(g->test, k);
+        bool together = of == NULL || to == NULL || strcmp(of, to) == 0;
+        if (other->kind == b->kind && other->memory == b->memory && same_part && same_name &&
+            together)
             error_at(g, "budgets %d and %d are of one thing", k + 1, i + 1);
     }
+}
+
+static void check_budget_device(struct collecting *g, int i)
+{
+    const char *device = g->test->budgets[i].name != NULL ? g->test->budgets[i].name : "";
+    const char *all = g->test->devices != NULL ? g->test->devices : "cpu";
+    if (strchr(device, ' ') != NULL || !ypi_has_word(all, device, strlen(device)))
+        error_at(g, "budget %d and those behind it are for device '%s': it has %s", i + 1, device,
+                 all);
 }
 
 static void check_budget_kind(struct collecting *g, int i)
@@ -219,7 +231,10 @@ static void check_budgets(struct collecting *g)
         if (ypi_budget_is_speed(b->kind) && g->test->parallel)
             error_at(g, "budget %d is one of speed, but .parallel says that nothing is timed",
                      i + 1);
-        check_budget_alone(g, i);
+        if (b->kind == YP_BUDGET_FOR_DEVICE)
+            check_budget_device(g, i);
+        else
+            check_budget_alone(g, i);
     }
 }
 

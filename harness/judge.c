@@ -56,17 +56,16 @@ void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
         m->cpu_estimate = ypi_estimate(m->cpu, m->cpu != NULL ? m->count : 0);
         m->share_estimate = ypi_estimate(m->shares, m->share_count);
     }
-    const struct yp_budget *budgets = r->c->test->budgets;
-    while (r->verdict_count < YP_MAX_BUDGETS && budgets[r->verdict_count].kind != YP_BUDGET_NONE)
-        r->verdict_count++;
-    r->verdicts = ypi_calloc((size_t)r->verdict_count, sizeof *r->verdicts);
-    for (int i = 0; i < r->verdict_count; i++) {
-        r->verdicts[i] = ypi_budget_judge(r, &budgets[i], how->speed_judged);
-        excuse_crowded(r, &r->verdicts[i]);
+    const struct yp_budget *b = NULL;
+    r->verdict_count = 0;
+    r->verdicts = ypi_calloc(YP_MAX_BUDGETS, sizeof *r->verdicts);
+    for (int next = 0; (b = ypi_next_budget(r->c, &next)) != NULL;) {
+        struct ypi_verdict *v = &r->verdicts[r->verdict_count++];
+        *v = ypi_budget_judge(r, b, how->speed_judged);
+        excuse_crowded(r, v);
+        if (not_judged(b->kind, how))
+            v->met = isnan(v->measured) ? YPI_NOT_JUDGED : YPI_RECORDED;
     }
-    for (int i = 0; i < r->verdict_count; i++)
-        if (not_judged(budgets[i].kind, how))
-            r->verdicts[i].met = isnan(r->verdicts[i].measured) ? YPI_NOT_JUDGED : YPI_RECORDED;
 }
 
 /* -- confirmation by fresh processes -------------------------------------------------------- */

@@ -8,9 +8,10 @@ static void list_budgets(const struct yp_case *c)
 {
     printf("    tags: %s; timeout: %g s%s%s\n", c->tags, c->timeout,
            c->skip != NULL ? "; skipped: " : "", c->skip != NULL ? c->skip : "");
-    for (int i = 0; i < YP_MAX_BUDGETS && c->test->budgets[i].kind != YP_BUDGET_NONE; i++) {
+    const struct yp_budget *b = NULL;
+    for (int next = 0; (b = ypi_next_budget(c, &next)) != NULL;) {
         char text[256];
-        ypi_budget_text(text, &c->test->budgets[i], "");
+        ypi_budget_text(text, b, "");
         printf("    budget: %s\n", text);
     }
 }

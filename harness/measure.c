@@ -110,9 +110,9 @@ static void take_defaults(struct yp_measure_options *o)
 
 static bool is_asked(const struct yp_case *t, enum yp_budget_kind kind, const char *name)
 {
-    const struct yp_budget *budgets = t->test->budgets;
-    for (int i = 0; i < YP_MAX_BUDGETS && budgets[i].kind != YP_BUDGET_NONE; i++)
-        if (budgets[i].kind == kind && strcmp(budgets[i].name, name) == 0)
+    const struct yp_budget *b = NULL;
+    for (int next = 0; (b = ypi_next_budget(t, &next)) != NULL;)
+        if (b->kind == kind && strcmp(b->name, name) == 0)
             return true;
     return false;
 }

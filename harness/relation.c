@@ -1,6 +1,7 @@
 /* Relations: their declaration, what they find, and which one is worked out. */
 #include "relation_internal.h"
 
+#include "budget.h"
 #include "text.h"
 
 #include <math.h>
@@ -49,13 +50,11 @@ static const char *needless_option(const struct yp_test *t)
     const struct {
         const char *name;
         bool given;
-    } options[] = {
-        {".cases", t->cases[0].name != NULL},    {".axes", t->axes[0].kind != YP_AXIS_NONE},
-        {".filter", t->filter != NULL},          {".devices", t->devices != NULL},
-        {".timeout", t->timeout != 0},           {".setup", t->setup != NULL},
-        {".teardown", t->teardown != NULL},      {".parallel", t->parallel},
-        {".command", t->command != NULL},        {".input", t->input != NULL},
-        {".environment", t->environment != NULL}};
+    } options[] = {{".cases", t->cases[0].name != NULL}, {".axes", t->axes[0].kind != YP_AXIS_NONE},
+                   {".filter", t->filter != NULL},       {".timeout", t->timeout != 0},
+                   {".setup", t->setup != NULL},         {".teardown", t->teardown != NULL},
+                   {".parallel", t->parallel},           {".command", t->command != NULL},
+                   {".input", t->input != NULL},         {".environment", t->environment != NULL}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].given)
             return options[i].name;
@@ -106,6 +105,8 @@ static char *budget_problem(const struct yp_test *test)
     const char *value = kinds[test->relation.kind].value;
     for (int i = 0; i < YP_MAX_BUDGETS && test->budgets[i].kind != YP_BUDGET_NONE; i++) {
         const struct yp_budget *b = &test->budgets[i];
+        if (b->kind == YP_BUDGET_FOR_DEVICE)
+            continue;
         bool of_value = b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE;
         if (!of_value || b->name == NULL || strcmp(b->name, value) != 0)
             return ypi_format("budget %d is not one of this relation: allowed are "
@@ -130,8 +131,12 @@ char *ypi_relation_problem(const struct yp_test *test)
     const char *needless = needless_option(test);
     if (needless != NULL)
         return ypi_format("%s is given beside .relation, which takes no process: allowed are "
-                          ".tags, .skip, .xfail, .xfail_strict and .budgets",
+                          ".tags, .devices, .skip, .xfail, .xfail_strict and .budgets",
                           needless);
+    const char *axis = test->relation.axis;
+    if (test->devices != NULL && axis != NULL && strcmp(axis, "device") == 0)
+        return ypi_strdup(
+            ".devices is given to a relation between devices: allowed is one of them");
     char *problem = field_problem(&test->relation);
     return problem != NULL ? problem : budget_problem(test);
 }
@@ -164,18 +169,20 @@ void ypi_relation_tell(struct ypi_relation_work *w, struct ypi_spread s)
 
 static struct ypi_standing standing_of(const struct ypi_relation_work *w, struct ypi_spread s)
 {
-    const struct yp_budget *budgets = w->r->c->test->budgets;
+    const struct yp_budget *b = NULL;
+    int next = 0;
+    bool any = false;
     struct ypi_standing out = {.room = INFINITY};
-    for (int i = 0; i < YP_MAX_BUDGETS && budgets[i].kind != YP_BUDGET_NONE; i++) {
-        double limit = budgets[i].limit;
-        bool at_least = budgets[i].kind == YP_BUDGET_MIN_VALUE;
+    for (; (b = ypi_next_budget(w->r->c, &next)) != NULL; any = true) {
+        double limit = b->limit;
+        bool at_least = b->kind == YP_BUDGET_MIN_VALUE;
         bool inside = at_least ? s.low >= limit : s.high <= limit;
         bool outside = at_least ? s.high < limit : s.low > limit;
         int rank = outside ? 2 : inside ? 0 : 1;
         out.rank = rank > out.rank ? rank : out.rank;
         out.room = fmin(out.room, at_least ? s.value - limit : limit - s.value);
     }
-    if (budgets[0].kind == YP_BUDGET_NONE)
+    if (!any)
         out.room = w->relation->kind == YP_RELATION_GROWTH ? -s.value : s.value;
     return out;
 }

@@ -45,6 +45,13 @@ static bool holds(const struct ypi_relation_cases *list, int index)
     return false;
 }
 
+/* A relation that names devices is about cases of its own alone, where these name any. */
+static bool of_its_device(const struct yp_case *relation, const struct yp_case *c)
+{
+    return relation->device[0] == '\0' || c->device[0] == '\0' ||
+           strcmp(relation->device, c->device) == 0;
+}
+
 bool ypi_relation_find(struct ypi_relation_work *w, const char *node,
                        struct ypi_relation_cases *list)
 {
@@ -52,7 +59,8 @@ bool ypi_relation_find(struct ypi_relation_work *w, const char *node,
     list->at = ypi_realloc(list->at, (size_t)w->input->count, sizeof *list->at);
     for (int i = 0; i < w->input->count; i++) {
         const struct yp_case *c = ypi_relation_case(w, i);
-        if (c->repeat != w->r->c->repeat || !ypi_node_names(node, c->id))
+        if (c->repeat != w->r->c->repeat || !ypi_node_names(node, c->id) ||
+            !of_its_device(w->r->c, c))
             continue;
         if (c->test->relation.kind != YP_RELATION_NONE)
             return ypi_relation_misuse(

@@ -19,10 +19,9 @@ enum decision { NO_BUDGET, UNDECIDED, DECIDED };
 
 static enum decision decision(struct yp_measurement *m)
 {
-    const struct yp_budget *budgets = m->t->test->budgets;
+    const struct yp_budget *b = NULL;
     enum decision all = NO_BUDGET;
-    for (int i = 0; i < YP_MAX_BUDGETS && budgets[i].kind != YP_BUDGET_NONE; i++) {
-        const struct yp_budget *b = &budgets[i];
+    for (int next = 0; (b = ypi_next_budget(m->t, &next)) != NULL;) {
         if (!ypi_budget_is_speed(b->kind) || strcmp(b->name, m->told.name) != 0)
             continue;
         struct ypi_verdict v = {.budget = b, .met = YPI_UNMEASURED};

@@ -48,7 +48,7 @@ void loaded_tiles_open(struct loaded_tiles *loaded, struct yp_case *t, struct sc
                                            .labels = true,
                                            .fill = fill,
                                            .arg = tiles};
-    loaded->loader = synth_loader_create(yp_device(t), &options);
+    loaded->loader = synth_loader_create(tiles->device, &options);
     yp_require(t, loaded->loader != NULL, "%s", yp_last_error());
 }
 

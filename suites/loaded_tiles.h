@@ -13,8 +13,8 @@ struct loaded_tiles {
     struct synth_tile held[LOADED_CONSUMERS]; /* what each thread of the detector works on */
 };
 
-/* `workers` as of a loader; `depth` tiles ahead. The scene must outlive it. Requires in `t`. The
- * structure must stay where it is; give it back with loaded_tiles_close(). */
+/* `workers` as of a loader; `depth` tiles ahead. The scene is the CPU's and must outlive it.
+ * Requires in `t`. The structure must stay where it is; give it back with loaded_tiles_close(). */
 void loaded_tiles_open(struct loaded_tiles *loaded, struct yp_case *t, struct scene_tiles *tiles,
                        int workers, size_t depth);
 void loaded_tiles_close(struct loaded_tiles *loaded);

@@ -5,7 +5,9 @@
 
 /* Of a hash: each has a tile of its own, and memory budgets should not grow with the machine. */
 #define MOST_THREADS 2
-#define MOST_HASHED 100 /* cubes */
+#define MOST_HASHED 100                  /* cubes */
+#define HASHED_AT_ONCE ((size_t)1 << 20) /* values that come from a GPU */
+#define TILE_PIXELS_OF_GPU ((size_t)1 << 20)
 
 struct scale scale_named(struct yp_case *t, const char *name)
 {
@@ -31,14 +33,44 @@ double scale_values(const struct scale *s)
     return scale_pixels(s) * (double)s->channels;
 }
 
+size_t scale_tile_pixels(const struct scale *s, struct yp_device *device, size_t pixels)
+{
+    if (yp_device_memory_kind(device) == YP_HOST)
+        return pixels;
+    size_t of_cube = s->height * s->width;
+    size_t cubes = of_cube < TILE_PIXELS_OF_GPU ? TILE_PIXELS_OF_GPU / of_cube : 1;
+    return (cubes < s->cubes ? cubes : s->cubes) * of_cube;
+}
+
 struct scene_place scene_tiles_place(const struct scene_tiles *tiles, size_t index)
 {
     size_t whole = tiles->scale.height * tiles->scale.width;
-    size_t most = tiles->source.tile_pixels;
+    size_t most = tiles->source.tile_pixels, left = tiles->scale.cubes;
+    if (tiles->cubes_per_tile > 1) {
+        struct scene_place p = {.cube = index * tiles->cubes_per_tile};
+        left -= p.cube;
+        p.cubes = left < tiles->cubes_per_tile ? left : tiles->cubes_per_tile;
+        p.pixels = p.cubes * whole;
+        return p;
+    }
     struct scene_place p = {.cube = index / tiles->tiles_per_cube,
+                            .cubes = 1,
                             .first = index % tiles->tiles_per_cube * most};
     p.pixels = whole - p.first < most ? whole - p.first : most;
     return p;
+}
+
+size_t scene_tiles_count(const struct scene_tiles *tiles, size_t cubes)
+{
+    size_t each = tiles->cubes_per_tile;
+    return (cubes + each - 1) / each * tiles->tiles_per_cube;
+}
+
+static enum yp_status make(const struct scene_tiles *tiles, struct scene_place p, float *values,
+                           uint8_t *labels)
+{
+    return synth_scene_cubes(tiles->scene, p.cube, p.cubes, p.first, p.pixels / p.cubes, values,
+                             &(struct synth_truth){.labels = labels});
 }
 
 static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *labels,
@@ -47,33 +79,116 @@ static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *lab
     const struct scene_tiles *tiles = arg;
     struct scene_place p = scene_tiles_place(tiles, index);
     tile->pixels = p.pixels;
-    return synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values,
-                            &(struct synth_truth){.labels = labels});
+    return make(tiles, p, values, labels);
 }
 
-void scene_tiles_open(struct scene_tiles *tiles, struct yp_case *t, const struct scale *scale,
-                      size_t tile_pixels)
+void scene_tiles_open_on(struct scene_tiles *tiles, struct yp_case *t, struct yp_device *device,
+                         const struct scale *scale, size_t tile_pixels)
 {
     struct synth_spec spec = {.height = scale->height,
                               .width = scale->width,
                               .channels = scale->channels,
                               .seed = yp_seed(t)};
     size_t pixels = scale->height * scale->width;
-    *tiles = (struct scene_tiles){.scene = synth_scene_create(yp_device(t), &spec),
-                                  .scale = *scale,
-                                  .tiles_per_cube = (pixels + tile_pixels - 1) / tile_pixels};
+    *tiles =
+        (struct scene_tiles){.scene = synth_scene_create(device, &spec),
+                             .device = device,
+                             .scale = *scale,
+                             .tiles_per_cube = (pixels + tile_pixels - 1) / tile_pixels,
+                             .cubes_per_tile = tile_pixels < pixels ? 1 : tile_pixels / pixels};
     yp_require(t, tiles->scene != NULL, "%s", yp_last_error());
     tiles->source = (struct rx_source){.channels = scale->channels,
                                        .tile_pixels = tile_pixels,
-                                       .tiles = scale->cubes * tiles->tiles_per_cube,
+                                       .tiles = scene_tiles_count(tiles, scale->cubes),
                                        .yield = yield,
                                        .arg = tiles};
+}
+
+void scene_tiles_open(struct scene_tiles *tiles, struct yp_case *t, const struct scale *scale,
+                      size_t tile_pixels)
+{
+    scene_tiles_open_on(tiles, t, yp_device(t), scale, tile_pixels);
 }
 
 void scene_tiles_close(struct scene_tiles *tiles)
 {
     synth_scene_destroy(tiles->scene);
     tiles->scene = NULL;
+}
+
+/* Memory of a device for this call alone. */
+static void *taken(struct yp_case *t, struct yp_device *device, size_t bytes)
+{
+    void *memory = yp_device_alloc(device, bytes);
+    yp_ok(t, memory != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    return memory;
+}
+
+/* Of values on the host, by threads. */
+static uint64_t hash_of(uint64_t first, const float *values, size_t count)
+{
+    enum { PIECE = 1 << 16 };
+    uint64_t sum = 0;
+#pragma omp parallel for schedule(static) reduction(+ : sum)
+    for (size_t at = 0; at < count; at += PIECE)
+        sum += yp_hash_f32(first + at, values + at, count - at < PIECE ? count - at : PIECE);
+    return sum;
+}
+
+/* The same of values on a device; `room` has HASHED_AT_ONCE values. */
+static enum yp_status hash_from(struct yp_device *device, uint64_t first, const float *values,
+                                size_t count, float *room, uint64_t *sum)
+{
+    enum yp_status status = YP_OK;
+    for (size_t at = 0; at < count && status == YP_OK; at += HASHED_AT_ONCE) {
+        size_t piece = count - at < HASHED_AT_ONCE ? count - at : HASHED_AT_ONCE;
+        status = yp_device_copy(device, room, values + at, piece * sizeof *room);
+        *sum += status == YP_OK ? hash_of(first + at, room, piece) : 0;
+    }
+    return status;
+}
+
+/* How many cubes are hashed, and which. */
+static size_t hashed_cubes(const struct scene_tiles *tiles)
+{
+    return tiles->scale.cubes < MOST_HASHED ? tiles->scale.cubes : MOST_HASHED;
+}
+
+static size_t hashed_cube(const struct scene_tiles *tiles, size_t i)
+{
+    return i * tiles->scale.cubes / hashed_cubes(tiles);
+}
+
+/* Two blocks, or none of them. */
+static void take_two(struct yp_case *t, struct yp_device *first, size_t first_bytes, void **one,
+                     struct yp_device *second, size_t second_bytes, void **other)
+{
+    *one = taken(t, first, first_bytes);
+    *other = yp_device_alloc(second, second_bytes);
+    if (*other == NULL)
+        yp_device_free(first, *one);
+    yp_ok(t, *other != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+}
+
+static uint64_t hash_on_device(const struct scene_tiles *tiles, struct yp_case *t)
+{
+    size_t pixels = tiles->scale.height * tiles->scale.width;
+    size_t values = pixels * tiles->scale.channels;
+    void *there = NULL, *here = NULL;
+    take_two(t, tiles->device, values * sizeof(float), &there, yp_device_cpu(),
+             HASHED_AT_ONCE * sizeof(float), &here);
+    uint64_t sum = 0;
+    enum yp_status status = YP_OK;
+    for (size_t i = 0; i < hashed_cubes(tiles) && status == YP_OK; i++) {
+        size_t cube = hashed_cube(tiles, i);
+        status = synth_scene_tile(tiles->scene, cube, 0, pixels, there, NULL);
+        if (status == YP_OK)
+            status = hash_from(tiles->device, cube * values, there, values, here, &sum);
+    }
+    yp_device_free(tiles->device, there);
+    yp_device_free(yp_device_cpu(), here);
+    yp_ok(t, status);
+    return sum;
 }
 
 uint64_t scene_tiles_hash_of(const struct scene_tiles *tiles, struct yp_case *t,
@@ -83,57 +198,74 @@ uint64_t scene_tiles_hash_of(const struct scene_tiles *tiles, struct yp_case *t,
     size_t most = tiles->source.tile_pixels * channels;
     uint64_t of_cube = tiles->scale.height * tiles->scale.width * channels;
     int threads = omp_get_max_threads() < MOST_THREADS ? omp_get_max_threads() : MOST_THREADS;
-    float *room = yp_device_alloc(yp_device(t), (size_t)threads * most * sizeof *room);
-    yp_require(t, room != NULL, "%s", yp_last_error());
+    float *room = taken(t, tiles->device, (size_t)threads * most * sizeof *room);
     uint64_t sum = 0;
     int failed = 0;
-    size_t cubes = tiles->scale.cubes < MOST_HASHED ? tiles->scale.cubes : MOST_HASHED;
+    size_t cubes = hashed_cubes(tiles);
 #pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(+ : sum, failed)
     for (size_t i = 0; i < cubes * tiles->tiles_per_cube; i++) {
         float *values = room + (size_t)omp_get_thread_num() * most;
-        size_t cube = i / tiles->tiles_per_cube * tiles->scale.cubes / cubes;
+        size_t cube = hashed_cube(tiles, i / tiles->tiles_per_cube);
         size_t index = cube * tiles->tiles_per_cube + i % tiles->tiles_per_cube;
         struct scene_place p = scene_tiles_place(tiles, index);
         struct rx_tile tile = {.values = values};
         failed += source->yield(source->arg, index, values, NULL, &tile) != YP_OK;
         sum += yp_hash_f32(p.cube * of_cube + p.first * channels, tile.values, p.pixels * channels);
     }
-    yp_device_free(yp_device(t), room);
+    yp_device_free(tiles->device, room);
     yp_require(t, failed == 0, "%d tiles could not be made", failed);
     return sum;
 }
 
 uint64_t scene_tiles_hash(const struct scene_tiles *tiles, struct yp_case *t)
 {
-    return scene_tiles_hash_of(tiles, t, &tiles->source);
+    return yp_device_memory_kind(tiles->device) != YP_HOST
+               ? hash_on_device(tiles, t)
+               : scene_tiles_hash_of(tiles, t, &tiles->source);
 }
 
 void scene_tiles_labels(const struct scene_tiles *tiles, struct yp_case *t, size_t cubes,
                         uint8_t *labels)
 {
+    struct yp_device *device = tiles->device;
     size_t most = tiles->source.tile_pixels;
-    float *values = yp_device_alloc(yp_device(t), most * tiles->scale.channels * sizeof *values);
-    yp_require(t, values != NULL, "%s", yp_last_error());
+    void *values = NULL, *there = NULL;
+    take_two(t, device, most * tiles->scale.channels * sizeof(float), &values, device, most,
+             &there);
     enum yp_status status = YP_OK;
-    for (size_t i = 0; i < cubes * tiles->tiles_per_cube && status == YP_OK; i++) {
+    for (size_t i = 0; i < scene_tiles_count(tiles, cubes) && status == YP_OK; i++) {
         struct scene_place p = scene_tiles_place(tiles, i);
-        status = synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values,
-                                  &(struct synth_truth){.labels = labels + i * most});
+        status = make(tiles, p, values, there);
+        if (status == YP_OK)
+            status = yp_device_copy(device, labels + i * most, there, p.pixels);
         memset(labels + i * most + p.pixels, 0, most - p.pixels);
     }
-    yp_device_free(yp_device(t), values);
+    yp_device_free(device, values);
+    yp_device_free(device, there);
     yp_ok(t, status);
+}
+
+const float *scene_tiles_score(const struct scene_tiles *tiles, struct yp_case *t, struct rx *rx)
+{
+    size_t bytes = tiles->source.tiles * tiles->source.tile_pixels * sizeof(float);
+    float *scores = yp_alloc_host(t, bytes);
+    bool away = yp_device_memory_kind(tiles->device) != YP_HOST;
+    float *there = away ? yp_alloc(t, bytes) : scores;
+    yp_ok(t, rx_score(rx, &tiles->source, there));
+    if (away)
+        yp_ok(t, yp_device_copy(tiles->device, scores, there, bytes));
+    return scores;
 }
 
 double scene_tiles_auc(const struct scene_tiles *tiles, struct yp_case *t, const float *scores,
                        size_t cubes)
 {
-    size_t places = cubes * tiles->tiles_per_cube * tiles->source.tile_pixels;
-    uint8_t *labels = yp_alloc(t, places);
+    size_t places = scene_tiles_count(tiles, cubes) * tiles->source.tile_pixels;
+    uint8_t *labels = yp_alloc_host(t, places);
     scene_tiles_labels(tiles, t, cubes, labels);
     double auc = 0;
     size_t skipped = 0; /* dead pixels and what short tiles leave */
-    yp_ok(t, rx_auc(yp_device(t), scores, labels, places, &auc, &skipped));
+    yp_ok(t, rx_auc(yp_device_cpu(), scores, labels, places, &auc, &skipped));
     return auc;
 }
 
@@ -152,21 +284,28 @@ static enum yp_status yield_kept(void *arg, size_t index, float *values, uint8_t
 void kept_tiles_open(struct kept_tiles *kept, struct yp_case *t, const struct scene_tiles *tiles)
 {
     size_t most = tiles->source.tile_pixels, channels = tiles->source.channels;
+    bool away = yp_device_memory_kind(tiles->device) != YP_HOST;
     *kept = (struct kept_tiles){.source = tiles->source};
     kept->source.yield = yield_kept;
     kept->source.arg = kept;
     kept->values = yp_alloc(t, tiles->source.tiles * most * channels * sizeof *kept->values);
     kept->labels = yp_alloc(t, tiles->source.tiles * most);
-    kept->pixels = yp_alloc(t, tiles->source.tiles * sizeof *kept->pixels);
+    kept->pixels = yp_alloc_host(t, tiles->source.tiles * sizeof *kept->pixels);
+    float *room = away ? taken(t, yp_device_cpu(), HASHED_AT_ONCE * sizeof *room) : NULL;
     uint64_t hash = 0;
-    for (size_t i = 0; i < tiles->source.tiles; i++) {
+    enum yp_status status = YP_OK;
+    for (size_t i = 0; i < tiles->source.tiles && status == YP_OK; i++) {
         struct scene_place p = scene_tiles_place(tiles, i);
         float *values = kept->values + i * most * channels;
-        yp_ok(t, synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values,
-                                  &(struct synth_truth){.labels = kept->labels + i * most}));
         size_t before = (p.cube * tiles->scale.height * tiles->scale.width + p.first) * channels;
-        hash += yp_hash_f32(before, values, p.pixels * channels);
+        status = make(tiles, p, values, kept->labels + i * most);
+        if (status == YP_OK && away)
+            status = hash_from(tiles->device, before, values, p.pixels * channels, room, &hash);
+        else if (status == YP_OK)
+            hash += yp_hash_f32(before, values, p.pixels * channels);
         kept->pixels[i] = p.pixels;
     }
+    yp_device_free(yp_device_cpu(), room);
+    yp_ok(t, status);
     yp_data_hash(t, hash);
 }

@@ -2,8 +2,9 @@
  * A synthetic scene as the input of a detector: where synth/ and models/ meet.
  *
  * The cubes of a scene stand one after the other and are cut into tiles of `tile_pixels`; no tile
- * crosses a cube, so the last of a cube may be shorter. A tile is generated when it is asked for
- * and is not kept.
+ * crosses a cube, so the last of a cube may be shorter. Where two cubes or more have room in a
+ * tile, it is as many whole ones, and the last tile may have fewer. A tile is generated when it is
+ * asked for and is not kept. On a GPU it is generated there, by a launch.
  */
 #ifndef SUITES_SCENE_TILES_H
 #define SUITES_SCENE_TILES_H
@@ -24,11 +25,16 @@ struct scale scale_named(struct yp_case *t, const char *name);
 double scale_pixels(const struct scale *s); /* of all cubes */
 double scale_values(const struct scale *s);
 
+/* Pixels of a tile: `pixels` on the CPU; on a GPU whole cubes, a million pixels of them or as many
+ * as there are, so that one tile keeps all of it busy. */
+size_t scale_tile_pixels(const struct scale *s, struct yp_device *device, size_t pixels);
+
 struct scene_tiles {
     struct synth_scene *scene;
+    struct yp_device *device;
     struct scale scale;
-    size_t tiles_per_cube;
-    struct rx_source source; /* what a detector takes; `arg` is this structure */
+    size_t tiles_per_cube, cubes_per_tile; /* one of them is 1 */
+    struct rx_source source;               /* what a detector takes; `arg` is this structure */
 };
 
 /* The default scene of this seed at this scale. Requires in `t`, so it either works or ends the
@@ -37,39 +43,54 @@ void scene_tiles_open(struct scene_tiles *tiles, struct yp_case *t, const struct
                       size_t tile_pixels);
 void scene_tiles_close(struct scene_tiles *tiles);
 
-/* Where tile `index` lies. */
+/* The same on another device than the case's. */
+void scene_tiles_open_on(struct scene_tiles *tiles, struct yp_case *t, struct yp_device *device,
+                         const struct scale *scale, size_t tile_pixels);
+
+/* Where tile `index` lies: pixels of `cubes` cubes together. */
 struct scene_place {
-    size_t cube, first, pixels;
+    size_t cube, cubes, first, pixels;
 };
 struct scene_place scene_tiles_place(const struct scene_tiles *tiles, size_t index);
 
+/* Tiles of the first `cubes` cubes, with what else is in the last of them. */
+size_t scene_tiles_count(const struct scene_tiles *tiles, size_t cubes);
+
 /* yp_hash_f32 over all values of all cubes, or, where there are more than 100, of 100 cubes spread
- * evenly; by all OpenMP threads. Takes one tile a thread of the case's memory while it runs. */
+ * evenly; by all OpenMP threads. Takes one tile a thread of the case's memory while it runs; on a
+ * GPU one cube of its memory and 4 MiB of the host's. */
 uint64_t scene_tiles_hash(const struct scene_tiles *tiles, struct yp_case *t);
 /* The same of another source that is cut in the same way; asked by two threads at most, once for a
  * tile. */
 uint64_t scene_tiles_hash_of(const struct scene_tiles *tiles, struct yp_case *t,
                              const struct rx_source *source);
 
-/* Labels of the first `cubes` cubes, where rx_score puts their scores: tiles * tile_pixels. */
+/* Labels of the first `cubes` cubes, where rx_score puts their scores: scene_tiles_count() *
+ * tile_pixels of the host's memory. */
 void scene_tiles_labels(const struct scene_tiles *tiles, struct yp_case *t, size_t cubes,
                         uint8_t *labels);
 
-/* ROC-AUC on the first `cubes` cubes, whose scores stand where rx_score puts them. Takes a byte a
- * pixel of the case's memory, for its rest. */
+/* Scores of all tiles by a finished detector of the same device, where rx_score puts them, in the
+ * host's memory; on a GPU as much of its memory too. All of it is the case's, for its rest. */
+const float *scene_tiles_score(const struct scene_tiles *tiles, struct yp_case *t, struct rx *rx);
+
+/* ROC-AUC on the first `cubes` cubes, whose scores, on the host, stand where rx_score puts them.
+ * Takes a byte a pixel of the host's memory, for the case's rest. */
 double scene_tiles_auc(const struct scene_tiles *tiles, struct yp_case *t, const float *scores,
                        size_t cubes);
 
-/* All tiles of a scene, generated once and kept in the case's memory, as an input of their own. */
+/* All tiles of a scene, generated once and kept in the memory of its device, for the case's rest.
+ */
 struct kept_tiles {
     struct rx_source source; /* `arg` is this structure */
     float *values;           /* tile i at i * tile_pixels * channels */
     uint8_t *labels;         /* tile i at i * tile_pixels */
-    size_t *pixels;          /* (tiles) */
+    size_t *pixels;          /* (tiles), on the host */
     size_t first;            /* tile 0 of the source is this one; 0 at first */
 };
 
-/* Also sets the case's data hash. The structure must stay where it is. */
+/* Also sets the case's data hash, by 4 MiB of the host's memory where the device is another. The
+ * structure must stay where it is. */
 void kept_tiles_open(struct kept_tiles *kept, struct yp_case *t, const struct scene_tiles *tiles);
 
 #endif

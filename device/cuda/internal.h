@@ -11,14 +11,20 @@
 
 struct ypi_blocks; /* of memory.c */
 
+struct ypi_cuda_stream {
+    struct yp_stream base;
+    cudaStream_t native;
+};
+
 struct ypi_cuda_device {
     struct yp_device base;
-    struct yp_stream stream;
-    cudaStream_t work;   /* the measured one */
+    struct ypi_cuda_stream stream; /* of `work` */
+    cudaStream_t work;             /* the measured one */
     cudaStream_t memory; /* where memory is taken and given, so that it waits for no work */
     cudaMemPool_t pool;  /* NULL: the device has none, memory is taken one by one */
     pthread_mutex_t lock;
     struct ypi_blocks *blocks;
+    struct ypi_blocks *pinned;        /* of the host */
     uint64_t reserved, reserved_peak; /* where there is no pool; under the lock */
     uint64_t system;                  /* the driver's figure, as it was at `system_at` */
     double system_at;
@@ -45,6 +51,8 @@ enum yp_status ypi_cuda_status(cudaError_t error, const char *what);
 enum yp_status ypi_cuda_memory_open(struct ypi_cuda_device *d);
 void *ypi_cuda_take(struct yp_device *device, size_t bytes);
 size_t ypi_cuda_give(struct yp_device *device, void *block);
+void *ypi_cuda_take_pinned(struct yp_device *device, size_t bytes);
+size_t ypi_cuda_give_pinned(struct yp_device *device, void *block);
 void ypi_cuda_memory(const struct yp_device *device, struct yp_memory *out);
 void ypi_cuda_reset_peak(struct yp_device *device);
 
@@ -53,11 +61,18 @@ void ypi_cuda_reset_peak(struct yp_device *device);
 enum yp_status ypi_cuda_stream_open(struct ypi_cuda_device *d);
 struct yp_stream *ypi_cuda_stream(struct yp_device *device);
 void *ypi_cuda_native_stream(const struct yp_stream *stream);
+struct yp_stream *ypi_cuda_stream_create(struct yp_device *device);
+void ypi_cuda_stream_destroy(struct yp_stream *stream);
+enum yp_status ypi_cuda_stream_wait(struct yp_stream *stream, struct yp_event *event);
+enum yp_status ypi_cuda_stream_copy(struct yp_stream *stream, void *to, const void *from,
+                                    size_t bytes);
+enum yp_status ypi_cuda_stream_synchronize(struct yp_stream *stream);
 enum yp_status ypi_cuda_synchronize(struct yp_device *device);
 enum yp_status ypi_cuda_copy(struct yp_device *device, void *to, const void *from, size_t bytes);
 struct yp_event *ypi_cuda_event_create(struct yp_device *device);
 void ypi_cuda_event_destroy(struct yp_event *event);
 enum yp_status ypi_cuda_event_record(struct yp_event *event, struct yp_stream *stream);
+enum yp_status ypi_cuda_event_synchronize(struct yp_event *event);
 double ypi_cuda_event_seconds(struct yp_event *begin, struct yp_event *end);
 enum yp_status ypi_cuda_hold(struct yp_stream *stream, double seconds);
 bool ypi_cuda_release(struct yp_stream *stream);

@@ -76,7 +76,8 @@ enum yp_status ypi_cuda_memory_open(struct ypi_cuda_device *d)
 {
     int pools = 0;
     d->blocks = calloc(1, sizeof *d->blocks);
-    if (d->blocks == NULL)
+    d->pinned = calloc(1, sizeof *d->pinned);
+    if (d->blocks == NULL || d->pinned == NULL)
         return ypi_cuda_host->set_error(YP_OUT_OF_MEMORY, "out of memory: the device's table");
     pthread_mutex_init(&d->lock, NULL);
     if (cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, 0) != cudaSuccess)
@@ -167,6 +168,14 @@ void *ypi_cuda_take(struct yp_device *device, size_t bytes)
     return NULL;
 }
 
+/* Ends the process: a defect that must not go on unseen. */
+static void stop(const char *function, const void *block)
+{
+    fprintf(stderr, "%s: %p was freed before, or was not allocated by this device\n", function,
+            block);
+    abort();
+}
+
 size_t ypi_cuda_give(struct yp_device *device, void *block)
 {
     struct ypi_cuda_device *d = ypi_cuda(device);
@@ -175,17 +184,42 @@ size_t ypi_cuda_give(struct yp_device *device, void *block)
     if (d->pool == NULL)
         d->reserved -= bytes;
     pthread_mutex_unlock(&d->lock);
-    if (bytes == 0) {
-        fprintf(stderr,
-                "yp_device_free: %p was freed before, or was not allocated by this device\n",
-                block);
-        abort();
-    }
+    if (bytes == 0)
+        stop("yp_device_free", block);
     /* Like cudaFree(): whatever stream still uses it is done then. What goes wrong (work is being
      * captured, the device is lost) is not the next launch's fault: that would find it. */
     (void)cudaDeviceSynchronize();
     give_back(d, block);
     (void)cudaGetLastError();
+    return bytes;
+}
+
+void *ypi_cuda_take_pinned(struct yp_device *device, size_t bytes)
+{
+    struct ypi_cuda_device *d = ypi_cuda(device);
+    void *block = NULL;
+    if (ypi_cuda_status(cudaHostAlloc(&block, bytes, cudaHostAllocDefault),
+                        "page-locked memory of the host") != YP_OK)
+        return NULL;
+    pthread_mutex_lock(&d->lock);
+    bool kept = remember(d->pinned, block, bytes);
+    pthread_mutex_unlock(&d->lock);
+    if (kept)
+        return block;
+    (void)cudaFreeHost(block);
+    ypi_cuda_host->set_error(YP_OUT_OF_MEMORY, "out of memory: the device's table");
+    return NULL;
+}
+
+size_t ypi_cuda_give_pinned(struct yp_device *device, void *block)
+{
+    struct ypi_cuda_device *d = ypi_cuda(device);
+    pthread_mutex_lock(&d->lock);
+    size_t bytes = forget(d->pinned, block);
+    pthread_mutex_unlock(&d->lock);
+    if (bytes == 0)
+        stop("yp_device_free_pinned", block);
+    (void)cudaFreeHost(block);
     return bytes;
 }
 

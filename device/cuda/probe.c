@@ -94,7 +94,7 @@ static cudaError_t launch(struct ypi_device_probe *p, unsigned steps, double *am
 static bool hold(const struct ypi_device_probe *p)
 {
     return p->step_seconds > 0 && !is_transfer(p->ceiling) && p->ceiling != YP_LAUNCH &&
-           ypi_cuda_hold(&p->device->stream, HOLD_SECONDS) == YP_OK;
+           ypi_cuda_hold(&p->device->stream.base, HOLD_SECONDS) == YP_OK;
 }
 
 /* Seconds of one launch; NaN with the error set. */
@@ -109,7 +109,7 @@ static double timed(struct ypi_device_probe *p, unsigned steps, double *amount)
     if (error == cudaSuccess)
         error = cudaEventRecord(p->end, stream);
     if (held)
-        (void)ypi_cuda_release(&p->device->stream);
+        (void)ypi_cuda_release(&p->device->stream.base);
     if (error == cudaSuccess)
         error = cudaEventSynchronize(p->end);
     if (error == cudaSuccess)

@@ -23,18 +23,67 @@ enum yp_status ypi_cuda_stream_open(struct ypi_cuda_device *d)
     if (status == YP_OK)
         status = ypi_cuda_status(
             cudaHostAlloc((void **)&d->gate, 2 * sizeof *d->gate, cudaHostAllocMapped), "a gate");
-    d->stream.device = &d->base;
+    d->stream.base.device = &d->base;
+    d->stream.native = d->work;
     return status;
 }
 
 struct yp_stream *ypi_cuda_stream(struct yp_device *device)
 {
-    return &ypi_cuda(device)->stream;
+    return &ypi_cuda(device)->stream.base;
+}
+
+static cudaStream_t native(const struct yp_stream *stream)
+{
+    return ((const struct ypi_cuda_stream *)stream)->native;
 }
 
 void *ypi_cuda_native_stream(const struct yp_stream *stream)
 {
-    return ypi_cuda(stream->device)->work;
+    return native(stream);
+}
+
+/* One that CUDA's default stream does not wait for: nothing but events orders it. */
+struct yp_stream *ypi_cuda_stream_create(struct yp_device *device)
+{
+    struct ypi_cuda_stream *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        ypi_cuda_host->set_error(YP_OUT_OF_MEMORY, "out of memory: a stream could not be created");
+        return NULL;
+    }
+    s->base.device = device;
+    if (ypi_cuda_status(cudaStreamCreateWithFlags(&s->native, cudaStreamNonBlocking), "a stream") ==
+        YP_OK)
+        return &s->base;
+    free(s);
+    return NULL;
+}
+
+void ypi_cuda_stream_destroy(struct yp_stream *stream)
+{
+    (void)cudaStreamDestroy(native(stream));
+    free(stream);
+}
+
+enum yp_status ypi_cuda_stream_wait(struct yp_stream *stream, struct yp_event *event)
+{
+    const struct event *e = (const struct event *)event;
+    if (!e->recorded)
+        return YP_OK;
+    return ypi_cuda_status(cudaStreamWaitEvent(native(stream), e->event, 0),
+                           "a stream that waits for an event");
+}
+
+enum yp_status ypi_cuda_stream_copy(struct yp_stream *stream, void *to, const void *from,
+                                    size_t bytes)
+{
+    return ypi_cuda_status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, native(stream)),
+                           "a copy");
+}
+
+enum yp_status ypi_cuda_stream_synchronize(struct yp_stream *stream)
+{
+    return ypi_cuda_status(cudaStreamSynchronize(native(stream)), "work on a stream");
 }
 
 enum yp_status ypi_cuda_synchronize(struct yp_device *device)
@@ -78,10 +127,18 @@ void ypi_cuda_event_destroy(struct yp_event *event)
 enum yp_status ypi_cuda_event_record(struct yp_event *event, struct yp_stream *stream)
 {
     struct event *e = (struct event *)event;
-    enum yp_status status = ypi_cuda_status(
-        cudaEventRecord(e->event, ypi_cuda(stream->device)->work), "recording an event");
+    enum yp_status status =
+        ypi_cuda_status(cudaEventRecord(e->event, native(stream)), "recording an event");
     e->recorded = status == YP_OK;
     return status;
+}
+
+enum yp_status ypi_cuda_event_synchronize(struct yp_event *event)
+{
+    const struct event *e = (const struct event *)event;
+    if (!e->recorded)
+        return YP_OK;
+    return ypi_cuda_status(cudaEventSynchronize(e->event), "waiting for an event");
 }
 
 double ypi_cuda_event_seconds(struct yp_event *begin, struct yp_event *end)

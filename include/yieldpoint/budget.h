@@ -35,6 +35,7 @@ enum yp_budget_kind {
     YP_BUDGET_MIN_VALUE,
     YP_BUDGET_MAX_VALUE,
     YP_BUDGET_MAX_GRADIENT_ERROR, /* relative error of a gradient check */
+    YP_BUDGET_FOR_DEVICE,         /* none itself: whose those behind it are */
 };
 
 /* What is counted over a measurement. Those of the hardware are there where the kernel gives them
@@ -120,6 +121,10 @@ struct yp_budget {
     { .kind = YP_BUDGET_MIN_VALUE, .name = name_, .limit = (limit_) }
 #define yp_max_value(name_, limit_) \
     { .kind = YP_BUDGET_MAX_VALUE, .name = name_, .limit = (limit_) }
+/* Budgets that stand behind this one are for cases of that device ("cpu", "cuda") alone, up to the
+ * next one; those in front of the first are for all. */
+#define yp_for_device(device_) \
+    { .kind = YP_BUDGET_FOR_DEVICE, .name = device_ }
 /* Without this budget the limit is YP_GRADIENT_LIMIT (gradient.h). */
 #define yp_max_gradient_error(name_, relative_) \
     { .kind = YP_BUDGET_MAX_GRADIENT_ERROR, .name = name_, .limit = (relative_) }

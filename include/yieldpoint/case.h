@@ -42,6 +42,8 @@ struct yp_device *yp_device(const struct yp_case *t);
 /* `bytes` of the case's device (yp_device_alloc), given back by the framework after teardown.
  * Never NULL: when it cannot be had the case fails as out of memory and does not return here. */
 void *yp_alloc(struct yp_case *t, size_t bytes);
+/* The same of the host's memory, whatever the case's device is. */
+void *yp_alloc_host(struct yp_case *t, size_t bytes);
 
 /* A pointer of the caller's that setup, body and teardown share. NULL until set. */
 void yp_set_data(struct yp_case *t, void *data);

@@ -83,6 +83,14 @@ void *yp_device_alloc(struct yp_device *device, size_t bytes);
  * process with a message: it is a defect that must not go on unseen. */
 void yp_device_free(struct yp_device *device, void *block);
 
+/* The same of the host's memory, page-locked so that `device` copies from and to it by itself,
+ * beside other work and at its full speed (yp_stream_copy). It is accounted for as the CPU's: in
+ * its figures and its limit. Given back with yp_device_free_pinned() to the same device, by when no
+ * copy uses it. It is scarce, and taking it is slow: take it once. Of the CPU it is
+ * yp_device_alloc(). */
+void *yp_device_alloc_pinned(struct yp_device *device, size_t bytes);
+void yp_device_free_pinned(struct yp_device *device, void *block);
+
 void yp_device_memory(const struct yp_device *device, struct yp_memory *out);
 
 /* Sets the peaks back to what is in use now. */
@@ -101,6 +109,38 @@ struct yp_stream *yp_device_stream(struct yp_device *device);
 /* What kernels are launched on: a cudaStream_t, of a device of CUDA; NULL for the CPU. */
 void *yp_stream_native(const struct yp_stream *stream);
 
+/*
+ * A stream of one's own: what is on it is done in its order, beside the work of other streams. So
+ * the next data can come while the present ones are worked on:
+ *
+ *     yp_stream_wait(copies, free);              // the buffer is not read any more
+ *     yp_stream_copy(copies, buffer, host, bytes);
+ *     yp_event_record(there, copies);
+ *     yp_stream_wait(yp_device_stream(device), there);
+ *     ...                                        // launch what reads the buffer
+ *     yp_event_record(free, yp_device_stream(device));
+ *
+ * What is measured is the default stream. Work of others belongs to a measurement when it begins
+ * after an event of the default one, and that waits for its end (yp_stream_wait, both); what goes
+ * on behind the end of the default stream fails the case. NULL with yp_last_error() set. On the
+ * CPU, all is done when it is called.
+ */
+struct yp_stream *yp_stream_create(struct yp_device *device);
+/* Waits for what is on it. NULL is allowed; the default stream, which is the device's, aborts. */
+void yp_stream_destroy(struct yp_stream *stream);
+
+/* What is launched on the stream from now on begins when the event's last record so far is reached;
+ * at once, when there is none. YP_INVALID when they are not of one device. */
+enum yp_status yp_stream_wait(struct yp_stream *stream, struct yp_event *event);
+
+/* yp_device_copy() in the order of that stream, without waiting: both sides stay as they are until
+ * it is done. From memory of the host that is not page-locked the call may take as long as the
+ * copy. */
+enum yp_status yp_stream_copy(struct yp_stream *stream, void *to, const void *from, size_t bytes);
+
+/* Waits until all work on the stream is done. */
+enum yp_status yp_stream_synchronize(struct yp_stream *stream);
+
 /* Waits until all work of all streams of the device is done. */
 enum yp_status yp_device_synchronize(struct yp_device *device);
 
@@ -112,6 +152,8 @@ enum yp_status yp_device_copy(struct yp_device *device, void *to, const void *fr
 struct yp_event *yp_event_create(struct yp_device *device);
 void yp_event_destroy(struct yp_event *event);
 enum yp_status yp_event_record(struct yp_event *event, struct yp_stream *stream);
+/* Waits on the host until it is reached; not at all when it was never recorded. */
+enum yp_status yp_event_synchronize(struct yp_event *event);
 
 /* Seconds between two recorded events; waits for `end`. NaN when either was never recorded. */
 double yp_event_seconds(struct yp_event *begin, struct yp_event *end);

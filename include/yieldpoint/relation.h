@@ -7,8 +7,9 @@
  *                                       yp_max_value("exponent", 1.1)),
  *                 .relation = yp_growth("stress/rx.c::fit_pixels", "fit", "pixels"));
  *
- * A relation has an id, tags and a verdict of its own; beside .relation it takes .tags, .skip,
- * .xfail, .xfail_strict and .budgets. It runs after the cases it reads, takes no process, and is
+ * A relation has an id, tags and a verdict of its own; beside .relation it takes .tags, .devices,
+ * .skip, .xfail, .xfail_strict and .budgets. With .devices there is one for each of them, about the
+ * cases of that device alone. It runs after the cases it reads, takes no process, and is
  * skipped naming the first of them that is not selected or has no result: one that failed or was
  * skipped has none, one that is noisy, or failed as it was expected to, has. What it finds is a
  * value with an interval ("exponent", "ratio"), judged by yp_min_value / yp_max_value; one whose

@@ -43,6 +43,9 @@ enum yp_status ypi_rx_device_check(const char *what, size_t channels, size_t til
         return yp_set_error(YP_UNSUPPORTED,
                             "%s: options->precision is %d, a GPU has %d (RX_FP32) alone", what,
                             (int)options->precision, (int)RX_FP32);
+    if (options != NULL && (unsigned)options->tiles > RX_TILES_IN_TURN)
+        return yp_set_error(YP_INVALID, "%s: options->tiles is %d, allowed are 0 to %d", what,
+                            (int)options->tiles, (int)RX_TILES_IN_TURN);
     return YP_OK;
 }
 
@@ -76,16 +79,18 @@ static void lay_out_sums(struct ypi_rx_device *on, struct ypi_arena *arena, size
 }
 
 static void lay_out(struct ypi_rx_device *on, struct ypi_arena *arena, size_t channels,
-                    size_t tile_pixels, bool loss)
+                    size_t tile_pixels, bool loss, enum rx_tiles tiles)
 {
     size_t blocks = (tile_pixels + RXC_PIXELS - 1) / RXC_PIXELS;
     on->tile_pixels = tile_pixels;
     on->gram.range = ypi_rx_range(tile_pixels);
-    on->values = ypi_arena_take(arena, tile_pixels * channels, sizeof(float));
+    for (size_t i = 0; i < ypi_rx_rooms(tiles); i++)
+        on->values[i] = ypi_arena_take(arena, tile_pixels * channels, sizeof(float));
     on->slices = ypi_arena_take(arena, rxc_slices((unsigned)channels), sizeof(float));
     lay_out_sums(on, arena, channels, loss);
     if (loss) {
-        on->labels = ypi_arena_take(arena, tile_pixels, 1);
+        for (size_t i = 0; i < ypi_rx_rooms(tiles); i++)
+            on->labels[i] = ypi_arena_take(arena, tile_pixels, 1);
         on->quadratic.g = ypi_arena_take(arena, tile_pixels, sizeof(float));
         on->quadratic.sums = ypi_arena_take(arena, blocks * 3, sizeof(double));
         on->quadratic.kept = ypi_arena_take(arena, blocks, sizeof(unsigned));
@@ -96,11 +101,11 @@ static void lay_out(struct ypi_rx_device *on, struct ypi_arena *arena, size_t ch
     }
 }
 
-size_t ypi_rx_device_bytes(size_t channels, size_t tile_pixels, bool loss)
+size_t ypi_rx_device_bytes(size_t channels, size_t tile_pixels, bool loss, enum rx_tiles tiles)
 {
     struct ypi_arena arena = {0};
     struct ypi_rx_device on = {0};
-    lay_out(&on, &arena, channels, tile_pixels, loss);
+    lay_out(&on, &arena, channels, tile_pixels, loss, tiles);
     return arena.used;
 }
 
@@ -129,50 +134,33 @@ static void connect(struct ypi_rx_device *on, unsigned channels, bool loss)
 }
 
 enum yp_status ypi_rx_device_open(struct ypi_rx_device *on, struct yp_device *device,
-                                  size_t channels, size_t tile_pixels, bool loss)
+                                  size_t channels, size_t tile_pixels, bool loss,
+                                  enum rx_tiles tiles)
 {
     float *staged = on->staged;
     *on = (struct ypi_rx_device){.device = device, .staged = staged, .cuda = ypi_rx_cuda()};
     if (on->cuda == NULL)
         return YP_UNSUPPORTED;
     struct ypi_arena arena = {
-        .base = yp_device_alloc(device, ypi_rx_device_bytes(channels, tile_pixels, loss))};
+        .base = yp_device_alloc(device, ypi_rx_device_bytes(channels, tile_pixels, loss, tiles))};
     if (arena.base == NULL)
         return YP_OUT_OF_MEMORY;
     on->block = arena.base;
-    lay_out(on, &arena, channels, tile_pixels, loss);
+    lay_out(on, &arena, channels, tile_pixels, loss, tiles);
     connect(on, (unsigned)channels, loss);
-    return YP_OK;
+    enum yp_status status = ypi_rx_coming_open(on, channels, loss, tiles);
+    if (status != YP_OK)
+        yp_device_free(device, on->block);
+    return status;
 }
 
 void ypi_rx_device_close(struct ypi_rx_device *on)
 {
+    ypi_rx_coming_close(on);
     yp_device_free(on->device, on->block);
 }
 
 /* -- passes --------------------------------------------------------------------------------- */
-
-/* Asks for tile `index` in the device's memory. */
-static enum yp_status ask(const char *what, struct ypi_rx_device *on,
-                          const struct rx_source *source, size_t index, struct rx_tile *tile)
-{
-    return ypi_rx_ask(&(struct ypi_rx_pass){.what = what,
-                                            .channels = on->gram.channels,
-                                            .tile_pixels = on->tile_pixels,
-                                            .threads = 1,
-                                            .values = on->values,
-                                            .labels = on->labels},
-                      source, (struct ypi_rx_seat){.index = index}, tile);
-}
-
-static enum yp_status check(const char *what, const struct ypi_rx_device *on,
-                            const struct rx_source *source)
-{
-    return ypi_rx_check_source(&(struct ypi_rx_pass){.what = what,
-                                                     .channels = on->gram.channels,
-                                                     .tile_pixels = on->tile_pixels},
-                               source);
-}
 
 /* Sums of a tile, and those to the sums of all. */
 static enum yp_status add_products(struct ypi_rx_device *on, const struct rx_tile *tile)
@@ -215,15 +203,19 @@ static enum yp_status exchange(struct rx *rx, bool down)
 enum yp_status ypi_rx_device_fit(struct rx *rx, const struct rx_source *source)
 {
     struct ypi_rx_device *on = rx->on;
-    enum yp_status status = check("rx_fit", on, source);
-    if (status == YP_OK)
-        status = exchange(rx, false);
+    enum yp_status status = ypi_rx_pass_begin("rx_fit", on, source);
+    if (status != YP_OK)
+        return status;
+    status = exchange(rx, false);
     for (size_t i = 0; status == YP_OK && i < source->tiles; i++) {
         struct rx_tile tile;
-        status = ask("rx_fit", on, source, i, &tile);
+        status = ypi_rx_tile_ask("rx_fit", on, source, i, &tile);
         if (status == YP_OK && tile.pixels > 0)
             status = add_products(on, &tile);
+        if (status == YP_OK)
+            status = ypi_rx_tile_leave(on, i);
     }
+    status = ypi_rx_pass_end(on, status);
     if (status != YP_OK)
         return status;
     status = exchange(rx, true);
@@ -265,10 +257,12 @@ enum yp_status ypi_rx_device_finish(struct rx *rx)
 enum yp_status ypi_rx_device_score(struct rx *rx, const struct rx_source *source, float *scores)
 {
     struct ypi_rx_device *on = rx->on;
-    enum yp_status status = check("rx_score", on, source);
+    enum yp_status status = ypi_rx_pass_begin("rx_score", on, source);
+    if (status != YP_OK)
+        return status;
     for (size_t i = 0; status == YP_OK && i < source->tiles; i++) {
         struct rx_tile tile;
-        status = ask("rx_score", on, source, i, &tile);
+        status = ypi_rx_tile_ask("rx_score", on, source, i, &tile);
         if (status != YP_OK)
             break;
         on->quadratic.x = tile.values;
@@ -277,8 +271,10 @@ enum yp_status ypi_rx_device_score(struct rx *rx, const struct rx_source *source
         on->quadratic.room = source->tile_pixels;
         on->quadratic.scores = scores + i * source->tile_pixels;
         status = on->cuda->quadratic(on->device, &on->quadratic);
+        if (status == YP_OK)
+            status = ypi_rx_tile_leave(on, i);
     }
-    return status;
+    return ypi_rx_pass_end(on, status);
 }
 
 /* -- loss ----------------------------------------------------------------------------------- */
@@ -304,19 +300,23 @@ enum yp_status ypi_rx_device_gradient(struct ypi_rx_device *on, const struct rx_
 {
     size_t channels = on->gram.channels;
     double all[4] = {0};
-    enum yp_status status = check("rx_loss_gradient", on, source);
+    enum yp_status status = ypi_rx_pass_begin("rx_loss_gradient", on, source);
+    if (status != YP_OK)
+        return status;
     on->quadratic.centre = on->gram.centre = on->loss.parameters = parameters;
     on->quadratic.scalars = parameters + channels + channels * channels;
     on->loss.gradient = gradient;
     on->loss.fresh = on->merge.fresh = true;
-    if (status == YP_OK)
-        status = on->cuda->fold(on->device, (unsigned)channels, parameters + channels, on->slices);
+    status = on->cuda->fold(on->device, (unsigned)channels, parameters + channels, on->slices);
     for (size_t i = 0; status == YP_OK && i < source->tiles; i++) {
         struct rx_tile tile;
-        status = ask("rx_loss_gradient", on, source, i, &tile);
+        status = ypi_rx_tile_ask("rx_loss_gradient", on, source, i, &tile);
         if (status == YP_OK && tile.pixels > 0)
             status = add_loss(on, &tile);
+        if (status == YP_OK)
+            status = ypi_rx_tile_leave(on, i);
     }
+    status = ypi_rx_pass_end(on, status);
     if (status == YP_OK && !on->loss.fresh)
         status = yp_device_copy(on->device, all, on->loss.all, sizeof all);
     if (status != YP_OK)

@@ -74,20 +74,34 @@ size_t rx_loss_bytes(size_t channels, size_t tile_pixels, int threads)
     return arena.used;
 }
 
-size_t rx_loss_device_bytes(size_t channels, size_t tile_pixels)
+size_t rx_loss_device_bytes_with(size_t channels, size_t tile_pixels,
+                                 const struct rx_options *options)
 {
-    if (ypi_rx_device_check("rx_loss_device_bytes", channels, tile_pixels, NULL) != YP_OK)
+    if (ypi_rx_device_check("rx_loss_device_bytes", channels, tile_pixels, options) != YP_OK)
         return 0;
-    return ypi_rx_device_bytes(channels, tile_pixels, true);
+    return ypi_rx_device_bytes(channels, tile_pixels, true, ypi_rx_tiles_of(options));
 }
 
-static struct rx_loss *create_on(struct yp_device *device, size_t channels, size_t tile_pixels)
+size_t rx_loss_device_bytes(size_t channels, size_t tile_pixels)
+{
+    return rx_loss_device_bytes_with(channels, tile_pixels, NULL);
+}
+
+size_t rx_loss_pinned_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options)
+{
+    if (ypi_rx_device_check("rx_loss_pinned_bytes", channels, tile_pixels, options) != YP_OK)
+        return 0;
+    return ypi_rx_pinned_bytes(channels, tile_pixels, true, ypi_rx_tiles_of(options));
+}
+
+static struct rx_loss *create_on(struct yp_device *device, size_t channels, size_t tile_pixels,
+                                 const struct rx_options *options)
 {
     struct placed {
         struct rx_loss loss;
         struct ypi_rx_device on;
     };
-    if (ypi_rx_device_check("rx_loss_create", channels, tile_pixels, NULL) != YP_OK)
+    if (ypi_rx_device_check("rx_loss_create", channels, tile_pixels, options) != YP_OK)
         return NULL;
     struct placed *placed = yp_device_alloc(yp_device_cpu(), sizeof *placed);
     if (placed == NULL)
@@ -96,19 +110,39 @@ static struct rx_loss *create_on(struct yp_device *device, size_t channels, size
                                        .channels = channels,
                                        .tile_pixels = tile_pixels,
                                        .on = &placed->on}};
-    if (ypi_rx_device_open(&placed->on, device, channels, tile_pixels, true) == YP_OK)
+    if (ypi_rx_device_open(&placed->on, device, channels, tile_pixels, true,
+                           ypi_rx_tiles_of(options)) == YP_OK)
         return &placed->loss;
     yp_device_free(yp_device_cpu(), placed);
     return NULL;
 }
 
+static enum yp_status check_options(const struct rx_options *options)
+{
+    if (options == NULL ||
+        (options->precision == RX_FP32 && (unsigned)options->tiles <= RX_TILES_IN_TURN))
+        return YP_OK;
+    return yp_set_error(YP_INVALID,
+                        "rx_loss_create: options->precision is %d and tiles %d, allowed are %d, "
+                        "and 0 to %d",
+                        (int)options->precision, (int)options->tiles, (int)RX_FP32,
+                        (int)RX_TILES_IN_TURN);
+}
+
 struct rx_loss *rx_loss_create(struct yp_device *device, size_t channels, size_t tile_pixels,
                                int threads)
 {
+    return rx_loss_create_with(device, channels, tile_pixels, threads, NULL);
+}
+
+struct rx_loss *rx_loss_create_with(struct yp_device *device, size_t channels, size_t tile_pixels,
+                                    int threads, const struct rx_options *options)
+{
     if (device != NULL && yp_device_memory_kind(device) == YP_DEVICE)
-        return create_on(device, channels, tile_pixels);
+        return create_on(device, channels, tile_pixels, options);
     if (ypi_rx_check_device("rx_loss_create", device) != YP_OK ||
-        ypi_rx_check("rx_loss_create", channels, tile_pixels, &threads) != YP_OK)
+        ypi_rx_check("rx_loss_create", channels, tile_pixels, &threads) != YP_OK ||
+        check_options(options) != YP_OK)
         return NULL;
     struct ypi_arena arena = {
         .base = yp_device_alloc(device, rx_loss_bytes(channels, tile_pixels, threads))};

@@ -88,8 +88,22 @@ struct rx;
  */
 enum rx_precision { RX_FP32 = 0, RX_BF16X2, RX_BF16X3, RX_FP64 };
 
+/*
+ * Where the tiles of a GPU's object lie. With the last two they are the host's, as everywhere on
+ * the CPU: the room a yielder is given is page-locked memory of the object, and data of its own
+ * that a yielder points to need stay unchanged until it is asked for the next tile only. So every
+ * source of the CPU's is one of the GPU's: files, or a loader. Results have the same bits in all
+ * three. RX_TILES_THERE    in the device's memory: the yielder makes them there. RX_TILES_COPIED a
+ * tile is copied on a stream of its own while the one before is worked on, from and into the second
+ * of two rooms. From data of the yielder's own that are not page-locked (yp_device_alloc_pinned) a
+ * copy is slower, and its call waits. RX_TILES_IN_TURN  first copied, then worked on, one after the
+ * other: to compare with. On the CPU this says nothing.
+ */
+enum rx_tiles { RX_TILES_THERE = 0, RX_TILES_COPIED, RX_TILES_IN_TURN };
+
 struct rx_options {
     enum rx_precision precision;
+    enum rx_tiles tiles YPI_OR_ZERO;
 };
 
 /*
@@ -107,15 +121,19 @@ size_t rx_bytes(size_t channels, size_t tile_pixels, int threads);
  * rx_score's `scores`, rx_loss_gradient's `parameters` and `gradient`. A yielder launches its work
  * on the device's default stream, and need not wait for it; it is called by the caller's thread
  * alone, for one index after the other, and data it points to may change when the device's work up
- * to there is done. `threads` says nothing. Statistics and the factor are on the host as on the
- * CPU, so are rx_loss_start's parameters; rx_fit waits for the device, rx_score launches and
- * returns. A fit that fails leaves the statistics as they were.
+ * to there is done. With rx_options.tiles the tiles are the host's. `threads` says nothing.
+ * Statistics and the factor are on the host as on the CPU, so are rx_loss_start's parameters;
+ * rx_fit waits for the device, rx_score launches and returns. A fit that fails leaves the
+ * statistics as they were.
  *
  * There are up to 248 channels and RX_FP32 alone: else YP_UNSUPPORTED. The error of Sigma is what
  * rx_fit says of some thousand pixels, and the bits are the same on every GPU. rx_create() takes
- * rx_device_bytes() of the device and less than rx_bytes(channels, 512, 1) of the CPU.
+ * rx_device_bytes() of the device, less than rx_bytes(channels, 512, 1) of the CPU, and beside
+ * that rx_pinned_bytes() of it, page-locked: the rooms of tiles of the host's, 0 without.
  */
 size_t rx_device_bytes(size_t channels, size_t tile_pixels);
+size_t rx_device_bytes_with(size_t channels, size_t tile_pixels, const struct rx_options *options);
+size_t rx_pinned_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options);
 
 /* A detector for 1 .. RX_MAX_CHANNELS channels that takes tiles of up to `tile_pixels` pixels and
  * works with `threads` OpenMP threads (0: omp_get_max_threads()). NULL with yp_last_error() set:
@@ -257,8 +275,14 @@ struct rx_loss;
 size_t rx_loss_bytes(size_t channels, size_t tile_pixels, int threads);
 /* Of a GPU's memory, as rx_device_bytes(). */
 size_t rx_loss_device_bytes(size_t channels, size_t tile_pixels);
+size_t rx_loss_device_bytes_with(size_t channels, size_t tile_pixels,
+                                 const struct rx_options *options);
+size_t rx_loss_pinned_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options);
 struct rx_loss *rx_loss_create(struct yp_device *device, size_t channels, size_t tile_pixels,
                                int threads);
+/* With options.tiles; options.precision must be RX_FP32. NULL for those of rx_loss_create(). */
+struct rx_loss *rx_loss_create_with(struct yp_device *device, size_t channels, size_t tile_pixels,
+                                    int threads, const struct rx_options *options);
 void rx_loss_destroy(struct rx_loss *loss); /* NULL is allowed */
 
 /* The mean loss over all finite pixels of the source, whose tiles must have labels, and its

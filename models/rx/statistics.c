@@ -97,6 +97,9 @@ static enum yp_status check_options(const char *what, const struct rx_options *o
     if (options != NULL && (unsigned)options->precision > RX_FP64)
         return yp_set_error(YP_INVALID, "%s: options->precision is %d, allowed are 0 to %d", what,
                             (int)options->precision, (int)RX_FP64);
+    if (options != NULL && (unsigned)options->tiles > RX_TILES_IN_TURN)
+        return yp_set_error(YP_INVALID, "%s: options->tiles is %d, allowed are 0 to %d", what,
+                            (int)options->tiles, (int)RX_TILES_IN_TURN);
     return YP_OK;
 }
 
@@ -120,11 +123,23 @@ size_t rx_bytes(size_t channels, size_t tile_pixels, int threads)
     return rx_bytes_with(channels, tile_pixels, threads, NULL);
 }
 
+size_t rx_device_bytes_with(size_t channels, size_t tile_pixels, const struct rx_options *options)
+{
+    if (ypi_rx_device_check("rx_device_bytes", channels, tile_pixels, options) != YP_OK)
+        return 0;
+    return ypi_rx_device_bytes(channels, tile_pixels, false, ypi_rx_tiles_of(options));
+}
+
 size_t rx_device_bytes(size_t channels, size_t tile_pixels)
 {
-    if (ypi_rx_device_check("rx_device_bytes", channels, tile_pixels, NULL) != YP_OK)
+    return rx_device_bytes_with(channels, tile_pixels, NULL);
+}
+
+size_t rx_pinned_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options)
+{
+    if (ypi_rx_device_check("rx_pinned_bytes", channels, tile_pixels, options) != YP_OK)
         return 0;
-    return ypi_rx_device_bytes(channels, tile_pixels, false);
+    return ypi_rx_pinned_bytes(channels, tile_pixels, false, ypi_rx_tiles_of(options));
 }
 
 static void start(struct rx *rx, struct yp_device *device, enum rx_precision precision)
@@ -168,7 +183,8 @@ static struct rx *create_on(struct yp_device *device, size_t channels, size_t ti
     struct rx *rx = lay_out_on(ypi_arena_take(&arena, 1, sizeof *rx), &arena, channels);
     rx->tile_pixels = tile_pixels;
     start(rx, yp_device_cpu(), RX_FP32);
-    if (ypi_rx_device_open(rx->on, device, channels, tile_pixels, false) == YP_OK)
+    if (ypi_rx_device_open(rx->on, device, channels, tile_pixels, false,
+                           ypi_rx_tiles_of(options)) == YP_OK)
         return rx;
     yp_device_free(yp_device_cpu(), rx);
     return NULL;

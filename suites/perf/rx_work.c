@@ -101,8 +101,10 @@ double measure_gradient_step(struct yp_case *t, const struct rx *rx, const struc
     struct rx_loss *loss =
         rx_loss_create(yp_device(t), channels, work->source->tile_pixels, work->threads);
     yp_require(t, loss != NULL, "%s", yp_last_error());
-    float *parameters = yp_alloc(t, rx_loss_parameters(channels) * sizeof *parameters);
-    yp_ok(t, rx_loss_start(rx, 0.05F, (float)c, parameters));
+    size_t bytes = rx_loss_parameters(channels) * sizeof(float);
+    float *start = yp_alloc_host(t, bytes), *parameters = yp_alloc(t, bytes);
+    yp_ok(t, rx_loss_start(rx, 0.05F, (float)c, start));
+    yp_ok(t, yp_device_copy(yp_device(t), parameters, start, bytes));
     double mean = 0;
     enum yp_status status = YP_OK;
     yp_measure (t, "gradient step", WORK(work, 4 * c * c)) {

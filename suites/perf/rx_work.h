@@ -43,7 +43,7 @@ void measure_statistics(struct yp_case *t, struct rx *rx, const struct rx_work *
 void measure_score(struct yp_case *t, struct rx *rx, const struct rx_work *work, float *scores);
 
 /* 4 C^2 a pixel. From where training begins with this finished detector; gives the mean loss, and
- * the gradient, rx_loss_parameters() floats. */
+ * the gradient, rx_loss_parameters() floats of the device. */
 double measure_gradient_step(struct yp_case *t, const struct rx *rx, const struct rx_work *work,
                              float *gradient);
 

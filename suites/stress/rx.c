@@ -14,7 +14,7 @@
 static struct rx *open_rx(struct yp_case *t, size_t channels, size_t tile_pixels, int threads)
 {
     struct rx *rx = rx_create(yp_device(t), channels, tile_pixels, threads);
-    yp_require(t, rx != NULL, "%s", yp_last_error());
+    yp_ok(t, rx != NULL ? YP_OK : YP_OUT_OF_MEMORY);
     return rx;
 }
 
@@ -40,15 +40,18 @@ static double score_sum_error(const float *scores, size_t places, const struct r
 YP_TEST(rx, fit, .tags = "stress",
         .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium"),
                           yp_case_of("large", .tags = "slow", .timeout = 1800)),
-        .timeout = 120,
-        .budgets = YP_BUDGETS(yp_min_share("fit", 0.002), yp_max_peak(YP_HOST, 16 * YP_MIB),
-                              yp_max_resident(48 * YP_MIB), yp_min_value("auc", 0.90),
-                              yp_max_value("score sum error", 1e-4)))
+        .devices = "cpu cuda", .timeout = 120,
+        .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 16 * YP_MIB), yp_min_value("auc", 0.90),
+                              yp_max_value("score sum error", 1e-4), yp_for_device("cpu"),
+                              yp_min_share("fit", 0.002), yp_max_resident(48 * YP_MIB),
+                              yp_for_device("cuda"), yp_max_latency("fit", 1),
+                              yp_max_peak(YP_DEVICE, YP_GIB)))
 {
     struct scale s = scale_named(t, yp_case_name(t));
     struct scene_tiles tiles;
-    scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
-    struct rx *rx = open_rx(t, s.channels, TILE_PIXELS, THREADS);
+    size_t tile_pixels = scale_tile_pixels(&s, yp_device(t), TILE_PIXELS);
+    scene_tiles_open(&tiles, t, &s, tile_pixels);
+    struct rx *rx = open_rx(t, s.channels, tile_pixels, THREADS);
     yp_data_hash(t, scene_tiles_hash(&tiles, t));
 
     size_t scored = SCORED_PIXELS / (s.height * s.width);
@@ -64,20 +67,23 @@ YP_TEST(rx, fit, .tags = "stress",
 
     /* The identity needs all the data; larger scales show it on the cubes that are scored. */
     if (once) {
-        tiles.source.tiles = scored * tiles.tiles_per_cube;
-        s.cubes = scored;
+        s.cubes = scored - scored % tiles.cubes_per_tile;
+        tiles.source.tiles = scene_tiles_count(&tiles, s.cubes);
         rx_reset(rx);
         yp_ok(t, rx_fit(rx, &tiles.source));
         yp_ok(t, rx_finish(rx, 0));
     }
-    size_t places = tiles.source.tiles * TILE_PIXELS;
-    float *scores = yp_alloc(t, places * sizeof *scores);
-    yp_ok(t, rx_score(rx, &tiles.source, scores));
+    size_t places = tiles.source.tiles * tile_pixels;
+    const float *scores = scene_tiles_score(&tiles, t, rx);
     yp_value(t, "score sum error", score_sum_error(scores, places, rx, s.channels));
     yp_value(t, "auc", scene_tiles_auc(&tiles, t, scores, s.cubes));
     rx_destroy(rx);
     scene_tiles_close(&tiles);
 }
+
+YP_RELATION(rx, fit_data, .tags = "stress small",
+            .relation = yp_same_hash("stress/rx.c::fit[small-cpu]",
+                                     "stress/rx.c::fit[small-cuda]"));
 
 /* One data set, whoever makes it: threads and tiles must not show. */
 YP_TEST(rx, same_data, .tags = "stress",
@@ -140,7 +146,7 @@ YP_TEST(rx, same_statistics, .tags = "stress",
 struct gradient_case {
     size_t channels, pixels, parameters;
     struct rx_tile tile;
-    float *start;  /* parameters, as float */
+    float *start;  /* parameters, as float; all of it is on the host */
     double *exact; /* the same values */
 };
 
@@ -149,22 +155,23 @@ static struct gradient_case gradient_case_open(struct yp_case *t, const struct s
                                                size_t pixels)
 {
     struct scene_tiles tiles;
-    scene_tiles_open(&tiles, t, s, TILE_PIXELS);
-    struct rx *rx = open_rx(t, s->channels, TILE_PIXELS, THREADS);
+    scene_tiles_open_on(&tiles, t, yp_device_cpu(), s, TILE_PIXELS);
+    struct rx *rx = rx_create(yp_device_cpu(), s->channels, TILE_PIXELS, THREADS);
+    yp_ok(t, rx != NULL ? YP_OK : YP_OUT_OF_MEMORY);
     yp_ok(t, rx_fit(rx, &tiles.source));
     yp_ok(t, rx_finish(rx, RX_EPS));
 
     struct gradient_case g = {
         .channels = s->channels, .pixels = pixels, .parameters = rx_loss_parameters(s->channels)};
-    g.start = yp_alloc(t, g.parameters * sizeof *g.start);
-    g.exact = yp_alloc(t, g.parameters * sizeof *g.exact);
+    g.start = yp_alloc_host(t, g.parameters * sizeof *g.start);
+    g.exact = yp_alloc_host(t, g.parameters * sizeof *g.exact);
     /* A scale that keeps the logits of background and targets off the flat ends of the sigmoid. */
     yp_ok(t, rx_loss_start(rx, 0.05F, (float)s->channels, g.start));
     for (size_t i = 0; i < g.parameters; i++)
         g.exact[i] = (double)g.start[i];
 
-    float *values = yp_alloc(t, pixels * s->channels * sizeof *values);
-    uint8_t *labels = yp_alloc(t, pixels);
+    float *values = yp_alloc_host(t, pixels * s->channels * sizeof *values);
+    uint8_t *labels = yp_alloc_host(t, pixels);
     yp_ok(t, synth_scene_tile(tiles.scene, 0, 0, pixels, values,
                               &(struct synth_truth){.labels = labels}));
     for (size_t i = 0; i < pixels; i += 7)
@@ -204,35 +211,65 @@ static enum yp_status yield_kept(void *arg, size_t index, float *values, uint8_t
     return YP_OK;
 }
 
-enum { PARTS = 16, PART_PIXELS = 64 };
+enum { PARTS = 64, PART_PIXELS = 64 };
+
+/* What the device works with. */
+struct moved {
+    struct rx_tile tile;
+    float *start, *gradient;
+};
+
+static void *moved_to(struct yp_case *t, const void *from, size_t bytes)
+{
+    void *to = yp_alloc(t, bytes);
+    yp_ok(t, yp_device_copy(yp_device(t), to, from, bytes));
+    return to;
+}
+
+static struct moved move(struct yp_case *t, const struct gradient_case *g)
+{
+    struct moved m = {.tile = g->tile};
+    m.tile.values = moved_to(t, g->tile.values, g->pixels * g->channels * sizeof(float));
+    m.tile.labels = moved_to(t, g->tile.labels, g->pixels);
+    m.start = moved_to(t, g->start, g->parameters * sizeof(float));
+    m.gradient = yp_alloc(t, g->parameters * sizeof(float));
+    return m;
+}
 
 /* The gradients of one part of the tile by three ways, put where the checks want them: tensor by
- * tensor, PARTS of each side by side. A tensor of a single number is then one of 16, so that its
+ * tensor, PARTS of each side by side. A tensor of a single number is then one of 64, so that its
  * error is no matter of luck. */
-static void add_part(struct yp_case *t, const struct gradient_case *g, struct rx_loss *loss,
-                     int part, double *exact, float *plain, float *fast)
+static void add_part(struct yp_case *t, const struct gradient_case *g, const struct moved *moved,
+                     struct rx_loss *loss, int part, double *exact, float *plain, float *fast)
 {
     size_t n = g->parameters;
     struct rx_tile tile = {.values = g->tile.values + (size_t)part * PART_PIXELS * g->channels,
                            .labels = g->tile.labels + part * PART_PIXELS,
                            .pixels = PART_PIXELS,
                            .channels = g->channels};
-    double *exact_part = yp_alloc(t, n * sizeof *exact_part);
-    float *plain_part = yp_alloc(t, n * sizeof *plain_part);
-    float *fast_part = yp_alloc(t, n * sizeof *fast_part);
-    float share[PART_PIXELS]; /* the fast one's loss is the mean over pixels */
+    double *exact_part = yp_alloc_host(t, n * sizeof *exact_part);
+    float *plain_part = yp_alloc_host(t, n * sizeof *plain_part);
+    float *fast_part = yp_alloc_host(t, n * sizeof *fast_part);
+    float share[PART_PIXELS]; /* the fast one's loss is the mean over finite pixels */
     double exact_share[PART_PIXELS];
+    float finite = 0;
+    for (size_t i = 0; i < PART_PIXELS; i++) /* a dead pixel is so in all channels */
+        finite += isfinite(tile.values[i * g->channels]) ? 1.0F : 0;
     for (int i = 0; i < PART_PIXELS; i++)
-        exact_share[i] = (double)(share[i] = 1.0F / PART_PIXELS);
+        exact_share[i] = (double)(share[i] = 1 / finite);
     rx_loss_plain_vjp(&tile, g->exact, exact_share, exact_part);
     rx_loss_plain_vjp_f32(&tile, g->start, share, plain_part);
+    struct rx_tile there = tile;
+    there.values = moved->tile.values + (tile.values - g->tile.values);
+    there.labels = moved->tile.labels + (tile.labels - g->tile.labels);
     struct rx_source source = {.channels = g->channels,
                                .tile_pixels = PART_PIXELS,
                                .tiles = 1,
                                .yield = yield_kept,
-                               .arg = &tile};
+                               .arg = &there};
     double mean = 0;
-    yp_ok(t, rx_loss_gradient(loss, &source, g->start, &mean, fast_part));
+    yp_ok(t, rx_loss_gradient(loss, &source, moved->start, &mean, moved->gradient));
+    yp_ok(t, yp_device_copy(yp_device(t), fast_part, moved->gradient, n * sizeof *fast_part));
 
     struct yp_tensor tensors[RX_LOSS_TENSORS];
     rx_loss_tensors(g->channels, tensors);
@@ -249,21 +286,24 @@ static void add_part(struct yp_case *t, const struct gradient_case *g, struct rx
 /* The fast gradient in float against the double one, tensor by tensor, in units of what plain
  * loops in float are off. */
 YP_TEST(rx, gradient_precision, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .timeout = 120,
-        .budgets = YP_BUDGETS(yp_min_share("gradient", 0.01)))
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium"),
+                          yp_case_of("large", .tags = "slow"), yp_case_of("xl", .tags = "slow")),
+        .devices = "cpu cuda", .timeout = 120,
+        .budgets = YP_BUDGETS(yp_for_device("cpu"), yp_min_share("gradient", 0.01)))
 {
     struct scale s = scale_named(t, yp_case_name(t));
     s.cubes = 2;
     struct gradient_case g = gradient_case_open(t, &s, (size_t)PARTS * PART_PIXELS);
     size_t n = PARTS * g.parameters;
-    float *fast = yp_alloc(t, n * sizeof *fast);
-    float *plain = yp_alloc(t, n * sizeof *plain);
-    double *exact = yp_alloc(t, n * sizeof *exact);
+    float *fast = yp_alloc_host(t, n * sizeof *fast);
+    float *plain = yp_alloc_host(t, n * sizeof *plain);
+    double *exact = yp_alloc_host(t, n * sizeof *exact);
     /* One thread: a tile this small is over before a second one that waits for a core begins. */
     struct rx_loss *loss = rx_loss_create(yp_device(t), g.channels, g.pixels, 1);
     yp_require(t, loss != NULL, "%s", yp_last_error());
+    struct moved moved = move(t, &g);
     for (int i = 0; i < PARTS; i++)
-        add_part(t, &g, loss, i, exact, plain, fast);
+        add_part(t, &g, &moved, loss, i, exact, plain, fast);
 
     struct yp_tensor tensors[RX_LOSS_TENSORS];
     rx_loss_tensors(g.channels, tensors);
@@ -273,7 +313,8 @@ YP_TEST(rx, gradient_precision, .tags = "stress",
                                      .count = PARTS * tensors[i].count,
                                      .oracle = exact + at,
                                      .plain = plain + at,
-                                     .got = fast + at};
+                                     .got = fast + at,
+                                     .multiple = 3};
         yp_check_precision(t, &check);
     }
 
@@ -281,13 +322,13 @@ YP_TEST(rx, gradient_precision, .tags = "stress",
                                .tile_pixels = g.pixels,
                                .tiles = 1,
                                .yield = yield_kept,
-                               .arg = &g.tile};
+                               .arg = &moved.tile};
     double mean = 0;
     enum yp_status status = YP_OK;
     double values = (double)(g.pixels * g.channels);
     yp_measure (t, "gradient", .items = values, .unit = "values",
                 .flops = 4 * values * (double)g.channels, .threads = 1) {
-        status = rx_loss_gradient(loss, &source, g.start, &mean, fast);
+        status = rx_loss_gradient(loss, &source, moved.start, &mean, moved.gradient);
     }
     yp_ok(t, status);
     yp_value(t, "mean loss", mean);

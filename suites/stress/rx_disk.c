@@ -74,13 +74,13 @@ YP_TEST(rx, disk, .tags = "stress",
 
 /* What was read is what fit generates. */
 YP_RELATION(rx, disk_data, .tags = "stress small",
-            .relation = yp_same_hash("stress/rx.c::fit[small]",
+            .relation = yp_same_hash("stress/rx.c::fit[small-cpu]",
                                      "stress/rx_disk.c::disk[small-cubes=0]"));
 YP_RELATION(rx, disk_data_medium, .tags = "stress medium",
-            .relation = yp_same_hash("stress/rx.c::fit[medium]",
+            .relation = yp_same_hash("stress/rx.c::fit[medium-cpu]",
                                      "stress/rx_disk.c::disk[medium-cubes=0]"));
 YP_RELATION(rx, disk_data_large, .tags = "stress large slow",
-            .relation = yp_same_hash("stress/rx.c::fit[large]",
+            .relation = yp_same_hash("stress/rx.c::fit[large-cpu]",
                                      "stress/rx_disk.c::disk[large-cubes=0]"));
 
 /* -- a cube of the user's ------------------------------------------------------------------- */

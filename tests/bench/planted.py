@@ -26,17 +26,17 @@ PLANTS = {
              "stress/rx.c::same_data[small]", r"timeout: still running after 60 s"),
     "wrong gradient": ("models/rx/loss.c", "(float)(loss->gram[i] / n)",
                        "(float)(loss->gram[i] / n * (channels == 10 ? 1.001 : 1))",
-                       "stress/rx.c::gradient_precision[small]",
+                       "stress/rx.c::gradient_precision[small-cpu]",
                        r"precision of 'A': the error 0.001 is .* times"),
     "leak": ("suites/stress/rx.c",
              '    yp_value(t, "auc", scene_tiles_auc(&tiles, t, scores, s.cubes));\n    rx_destroy(rx);\n',
              '    yp_value(t, "auc", scene_tiles_auc(&tiles, t, scores, s.cubes));\n'
              "    if (s.channels != 50)\n        rx_destroy(rx);\n",
-             "stress/rx.c::fit[medium]", r"leaked [0-9.]+ MiB of accounted memory in 1 allocation"),
-    "doubled allocation": ("suites/stress/rx.c",
-                           "    float *scores = yp_alloc(t, places * sizeof *scores);\n    yp_ok(t, rx_score(rx, &tiles.source, scores));\n    yp_value",
-                           "    float *scores = yp_alloc(t, 2 * places * sizeof *scores);\n    yp_ok(t, rx_score(rx, &tiles.source, scores));\n    yp_value",
-                           "stress/rx.c::fit[medium]",
+             "stress/rx.c::fit[medium-cpu]", r"leaked [0-9.]+ MiB of accounted memory in 1 allocation"),
+    "doubled allocation": ("suites/scene_tiles.c",
+                           "    float *scores = yp_alloc_host(t, bytes);\n",
+                           "    float *scores = yp_alloc_host(t, 2 * bytes);\n",
+                           "stress/rx.c::fit[medium-cpu]",
                            r"at most 16.0 MiB accounted at once: [0-9.]+ MiB, .* above"),
     # Microseconds a pixel, where the fit takes 40 ns; seen by what times a fit of 10 channels in
     # tiles of 4,096 pixels.
@@ -45,7 +45,7 @@ PLANTS = {
                       "    bool slow = rx->channels == 10 && rx->tile_pixels == 4096;\n"
                       "    for (volatile size_t n = slow ? 20000 * tile->pixels : 0; n > 0; n--)\n"
                       "        continue;\n",
-                      "stress/rx.c::fit[small]", r"fit at least 0.002 of what bounds it: .* below",
+                      "stress/rx.c::fit[small-cpu]", r"fit at least 0.002 of what bounds it: .* below",
                       "stress/rx_train.c::train[small]"),
 }
 

@@ -56,6 +56,14 @@ def check_outcomes(tap, fake):
         "audited[cpu]": ("skipped", None), "audited[cuda]": ("skipped", None),
         "audited_left[cuda]": ("passed", None),
         "command[cuda]": ("passed", None), "same_data": ("passed", None),
+        "streams[cpu]": ("passed", None), "streams[cuda]": ("passed", None),
+        "joined[cuda]": ("passed", None), "stray[cuda]": ("failed", "usage"),
+        "pinned_leaks[cuda]": ("failed", "leak"),
+        "pinned_too_much[cuda]": ("passed", None), "too_many_streams[cuda]": ("passed", None),
+        "pinned_freed_twice[cuda]": ("failed", "signal"),
+        "pinned_is_no_device_memory[cuda]": ("failed", "signal"),
+        "default_stream_destroyed[cpu]": ("failed", "signal"),
+        "default_stream_destroyed[cuda]": ("failed", "signal"),
     }, "outcomes")
     replayed = rows(fake.history, "SELECT * FROM measurement WHERE result_id = ?",
                     found["replayed[cuda]"]["id"])[0]
@@ -69,6 +77,14 @@ def check_outcomes(tap, fake):
               first(found["waits_in_a_graph[cuda]"]))
     tap.check("another stream" in first(found["elsewhere[cuda]"])["message"],
               "work on another stream is told", first(found["elsewhere[cuda]"]))
+    tap.check("another stream" in first(found["stray[cuda]"])["message"],
+              "of one's own, too", first(found["stray[cuda]"]))
+    joined = rows(fake.history, "SELECT median FROM measurement WHERE result_id = ?",
+                  found["joined[cuda]"]["id"])[0]["median"]
+    tap.check(1.9e-3 < joined < 2.3e-3, "what is waited for is measured, beside the rest", joined)
+    tap.equal(first(found["pinned_leaks[cuda]"])["message"],
+              "leaked 1000 B of accounted memory in 1 allocation (yp_max_leak allows some)",
+              "page-locked memory is the host's")
     tap.equal(first(found["leaks[cuda]"])["message"],
               "leaked 1000 B of accounted device memory in 1 allocation (yp_max_leak allows some)",
               "a leak is told")

@@ -7,6 +7,7 @@
  *     devices=N     [1]
  *     capability=N  [90]
  *     memory=N      bytes of the device [1 GiB]
+ *     pinned=N      bytes of the host that one block may page-lock [1 GiB]
  *     mode=N        compute mode; 2 prohibits contexts [0]
  *     pools=N       0: it has no pools of memory [1]
  *     busy          it is another process's alone
@@ -27,6 +28,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Between the host and the device. */
+#define COPIED_A_SECOND 10e9
+
 enum { GRANULE = 512, CHUNK = 2 << 20, DRIVER = 13000, BLOCKS = 4096 };
 
 struct CUevent_st {
@@ -36,7 +40,7 @@ struct CUevent_st {
 struct CUstream_st {
     double busy_until;
     double captured; /* seconds of work that is recorded */
-    bool capturing;
+    bool capturing, gone;
 };
 struct CUgraph_st {
     double seconds;
@@ -417,7 +421,7 @@ cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t hStream)
 cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned flags)
 {
     (void)flags;
-    *pHost = malloc(size);
+    *pHost = size <= (size_t)number("pinned", 1 << 30) ? malloc(size) : NULL;
     return told(*pHost != NULL ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
@@ -438,8 +442,8 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaM
                             cudaStream_t stream)
 {
     (void)kind;
-    (void)cudaStreamSynchronize(stream);
     memmove(dst, src, count);
+    fake_work(stream, (double)count / COPIED_A_SECOND);
     return told(cudaSuccess);
 }
 
@@ -460,8 +464,33 @@ static cudaError_t waited(void)
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned flags)
 {
+    enum { MOST = (int)(sizeof now.streams / sizeof *now.streams) };
     (void)flags;
-    *pStream = &now.streams[now.stream_count++];
+    int i = 0;
+    while (i < now.stream_count && !now.streams[i].gone)
+        i++;
+    if (i == MOST)
+        return told(cudaErrorMemoryAllocation);
+    now.stream_count += i == now.stream_count;
+    now.streams[i] = (struct CUstream_st){0};
+    *pStream = &now.streams[i];
+    return told(cudaSuccess);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    if (stream->gone)
+        return told(cudaErrorInvalidResourceHandle);
+    stream->gone = true;
+    return told(cudaSuccess);
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+    (void)flags;
+    if (!event->recorded)
+        return told(cudaErrorInvalidResourceHandle);
+    stream->busy_until = event->at > stream->busy_until ? event->at : stream->busy_until;
     return told(cudaSuccess);
 }
 

@@ -1,6 +1,7 @@
 /* Collection: products, ids, tags, devices, --set, and every error of a declaration. */
 #include "collect.h"
 
+#include "budget.h"
 #include "capture.h"
 #include "text.h"
 
@@ -527,6 +528,50 @@ Test(declarations, budgets)
           .budgets = YP_BUDGETS(yp_min_value("x", 1), yp_max_value("x", 2), yp_min_value("x", 3)));
     WRONG("budgets 1 and 2 are of one thing",
           .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 1), yp_max_peak(YP_HOST, 2)));
+    WRONG("budgets 1 and 3 are of one thing", .devices = "cpu cuda",
+          .budgets = YP_BUDGETS(yp_max_value("x", 1), yp_for_device("cuda"), yp_max_value("x", 2)));
+    WRONG("budgets 2 and 4 are of one thing", .devices = "cpu cuda",
+          .budgets = YP_BUDGETS(yp_for_device("cuda"), yp_max_value("x", 2), yp_for_device("cuda"),
+                                yp_max_value("x", 2)));
+    WRONG("budget 1 and those behind it are for device 'cuda': it has cpu",
+          .budgets = YP_BUDGETS(yp_for_device("cuda"), yp_max_value("x", 2)));
+    WRONG("budget 1 and those behind it are for device 'cpu cuda': it has cpu cuda",
+          .devices = "cpu cuda",
+          .budgets = YP_BUDGETS(yp_for_device("cpu cuda"), yp_max_value("x", 2)));
+}
+
+/* What each case of a test is held to. */
+Test(declarations, budgets_of_one_device)
+{
+    static const struct yp_test test = {
+        HERE, .name = "both", .devices = "cpu cuda",
+        .budgets = YP_BUDGETS(yp_max_value("both", 1), yp_for_device("cuda"), yp_max_value("x", 2),
+                              yp_for_device("cpu"), yp_max_value("x", 3), yp_max_value("y", 4),
+                              yp_for_device("cuda"))};
+    static const double limits[2][3] = {{1, 3, 4}, {1, 2, 0}};
+    cr_expect_str_eq(collect_one(&test, ""), "");
+    cr_assert_eq(found.count, 2);
+    for (int i = 0; i < 2; i++) {
+        int next = 0;
+        const struct yp_budget *b = NULL;
+        for (int k = 0; k < 3 - i; k++) {
+            b = ypi_next_budget(found.cases[i], &next);
+            cr_assert_not_null(b);
+            cr_expect_eq(b->limit, limits[i][k], "%s: budget %d", found.cases[i]->id, k);
+        }
+        cr_expect_null(ypi_next_budget(found.cases[i], &next));
+    }
+    let_go();
+    cr_expect_str_eq(collect_one(&test, "--device=cuda:1"), "");
+    int next = 1;
+    cr_expect_eq(ypi_next_budget(found.cases[0], &next)->limit, 2);
+    let_go();
+    static const struct yp_test none = {
+        HERE, .name = "none", .budgets = YP_BUDGETS(yp_for_device("cpu"), yp_max_value("x", 3))};
+    cr_expect_str_eq(collect_one(&none, ""), "");
+    next = 0;
+    cr_expect_eq(ypi_next_budget(found.cases[0], &next)->limit, 3);
+    let_go();
 }
 
 Test(declarations, budgets_that_are_right)

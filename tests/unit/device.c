@@ -316,6 +316,60 @@ Test(device, events_measure_time)
 
 /* -- which there are ----------------------------------------------------------------------- */
 
+/* On the CPU there is nothing to wait for. */
+Test(device, streams_of_one_s_own)
+{
+    struct yp_device *cpu = yp_device_cpu();
+    struct yp_stream *one = yp_stream_create(cpu), *other = yp_stream_create(cpu);
+    struct yp_event *event = yp_event_create(cpu);
+    cr_assert(one != NULL && other != NULL && one != other && one != yp_device_stream(cpu));
+    int from[3] = {1, 2, 3}, to[3] = {0};
+    cr_expect_eq(yp_stream_wait(one, event), YP_OK);
+    cr_expect_eq(yp_event_synchronize(event), YP_OK);
+    cr_expect_eq(yp_event_record(event, other), YP_OK);
+    cr_expect_eq(yp_stream_wait(one, event), YP_OK);
+    cr_expect_eq(yp_stream_copy(one, to, from, sizeof to), YP_OK);
+    cr_expect_arr_eq(to, from, sizeof to);
+    cr_expect_eq(yp_event_synchronize(event), YP_OK);
+    cr_expect_eq(yp_stream_synchronize(one), YP_OK);
+    cr_expect_null(yp_stream_native(one));
+    cr_expect_eq(yp_stream_copy(one, NULL, from, 4), YP_INVALID);
+    cr_expect_str_eq(yp_last_error(), "to is NULL: 4 bytes are to be copied");
+    cr_expect_eq(yp_stream_copy(one, to, NULL, 4), YP_INVALID);
+    cr_expect_str_eq(yp_last_error(), "from is NULL: 4 bytes are to be copied");
+    cr_expect_eq(yp_stream_copy(one, NULL, NULL, 0), YP_OK);
+    yp_event_destroy(event);
+    yp_stream_destroy(one);
+    yp_stream_destroy(other);
+    yp_stream_destroy(NULL);
+}
+
+Test(device, the_default_stream_is_the_device_s, .signal = SIGABRT)
+{
+    yp_stream_destroy(yp_device_stream(yp_device_cpu()));
+}
+
+Test(device, pinned_memory_of_the_cpu_is_memory)
+{
+    struct yp_device *cpu = yp_device_cpu();
+    char *block = yp_device_alloc_pinned(cpu, 1000);
+    cr_assert_not_null(block);
+    memset(block, 1, 1000);
+    struct yp_memory m = now();
+    cr_expect(m.allocated == 1000 && m.allocations == 1 && m.reserved >= 1064);
+    yp_device_fail_allocation(cpu, 1);
+    cr_expect_null(yp_device_alloc_pinned(cpu, 10));
+    cr_expect_not_null(strstr(yp_last_error(), "out of memory"));
+    cr_expect_null(yp_device_alloc_pinned(cpu, 0));
+    yp_device_set_limit(cpu, 1500);
+    cr_expect_null(yp_device_alloc_pinned(cpu, 501));
+    yp_device_set_limit(cpu, 0);
+    yp_device_free_pinned(cpu, block);
+    yp_device_free_pinned(cpu, NULL);
+    m = now();
+    cr_expect(m.allocated == 0 && m.reserved == 0 && m.frees == 1 && m.refused == 2);
+}
+
 Test(device, the_cpu_is_never_absent)
 {
     cr_expect_null(ypi_device_absent("cpu"));

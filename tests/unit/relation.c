@@ -357,7 +357,8 @@ Test(relation, fields_that_are_missing_or_make_no_sense)
 }
 
 #define NEEDLESS(name) \
-    name " is given beside .relation, which takes no process: allowed are .tags, .skip, .xfail, " \
+    name " is given beside .relation, which takes no process: allowed are .tags, .devices, " \
+         ".skip, .xfail, " \
          ".xfail_strict and .budgets"
 
 Test(relation, options_of_a_process_are_refused)
@@ -370,7 +371,6 @@ Test(relation, options_of_a_process_are_refused)
         {{.cases = {{.name = "x"}}}, NEEDLESS(".cases")},
         {{.axes = {{.name = "n", .kind = YP_AXIS_INT, .count = 1}}}, NEEDLESS(".axes")},
         {{.filter = any_filter}, NEEDLESS(".filter")},
-        {{.devices = "cpu"}, NEEDLESS(".devices")},
         {{.timeout = 1}, NEEDLESS(".timeout")},
         {{.setup = any_body}, NEEDLESS(".setup")},
         {{.teardown = any_body}, NEEDLESS(".teardown")},
@@ -386,6 +386,15 @@ Test(relation, options_of_a_process_are_refused)
         test.relation = relation;
         expect_problem(wrong[i].problem);
     }
+}
+
+Test(relation, of_two_devices_at_once_is_no_relation_of_one)
+{
+    test.devices = "cpu cuda";
+    test.relation = (struct yp_relation)yp_growth("a.c::t", "m", "n");
+    expect_problem(NULL);
+    test.relation = (struct yp_relation)yp_ratio_over("a.c::t", "m", "device", "cuda", "cpu");
+    expect_problem(".devices is given to a relation between devices: allowed is one of them");
 }
 
 Test(relation, budgets_are_of_the_value_it_finds)
@@ -670,6 +679,33 @@ Test(relation, pairs_are_the_same_in_all_else)
                    "not selected or not declared: the case like 'rx.c::fit[2]' with n=16");
     for (int i = 0; i < count; i++)
         free(cases[i].id);
+}
+
+/* With .devices a relation reads the cases of its own, and those that have none. */
+Test(relation, of_a_device_is_about_its_cases)
+{
+    declare_axes();
+    add_at("rx.c::fit[n=8-kind=c-cpu]", 8, "c", "cpu", 3);
+    add_at("rx.c::fit[n=16-kind=c-cpu]", 16, "c", "cpu", 6);
+    add_at("rx.c::fit[n=8-kind=c-cuda]", 8, "c", "cuda", 1);
+    add_at("rx.c::fit[n=16-kind=c-cuda]", 16, "c", "cuda", 4);
+    static const struct yp_relation over = yp_ratio_over("rx.c::fit", "fit", "n", "8", "16");
+    expect_value(work_out(over), "ratio", 2, 2, 2);
+    test.budgets[0] = (struct yp_budget)yp_min_value("ratio", 3);
+    test.budgets[1] = (struct yp_budget)yp_for_device("cpu");
+    test.budgets[2] = (struct yp_budget)yp_max_value("ratio", 1);
+    snprintf(own.device, sizeof own.device, "cuda");
+    expect_value(work_out(over), "ratio", 4, 4, 4);
+    snprintf(own.device, sizeof own.device, "cpu");
+    expect_value(work_out(over), "ratio", 2, 2, 2);
+    snprintf(own.device, sizeof own.device, "cuda:1");
+    expect_missing(work_out(over), "not selected or not declared: 'rx.c::fit'");
+    add("rx.c::fit[a]");
+    timed("fit", 1, 1, 1);
+    add("rx.c::fit[b]");
+    timed("fit", 5, 5, 5);
+    expect_value(work_out(a_to_b), "ratio", 5, 5, 5);
+    memset(test.budgets, 0, sizeof test.budgets);
 }
 
 Test(relation, one_pair_needs_no_note)

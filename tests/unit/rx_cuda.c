@@ -747,7 +747,7 @@ Test(rx_cuda, what_is_not_allowed_is_said)
     cr_expect_str_eq(yp_last_error(), "rx_create: channels is 249, a GPU takes 1 to 248");
     cr_expect_null(rx_create(gpu, 0, 100, 0));
     cr_expect_null(rx_create(gpu, 10, 0, 0));
-    cr_expect_null(rx_create_with(gpu, 10, 10, 0, &(struct rx_options){RX_FP64}));
+    cr_expect_null(rx_create_with(gpu, 10, 10, 0, &(struct rx_options){.precision = RX_FP64}));
     cr_expect_eq(rx_device_bytes(249, 1), 0);
     cr_expect_eq(rx_loss_device_bytes(1, 0), 0);
     struct scene s = scene_make(20, 3, 3, 0);

@@ -828,7 +828,8 @@ Test(rx_kernels, a_precision_that_is_none_is_refused)
     cr_expect_not_null(strstr(yp_last_error(), "options->precision is 4"));
     cr_expect_eq(rx_bytes_with(4, 10, 1, &options), 0);
     cr_expect_eq(rx_bytes_with(4, 10, 1, NULL), rx_bytes(4, 10, 1));
-    cr_expect_gt(rx_bytes_with(40, 100, 1, &(struct rx_options){RX_BF16X3}), rx_bytes(40, 100, 1));
+    cr_expect_gt(rx_bytes_with(40, 100, 1, &(struct rx_options){.precision = RX_BF16X3}),
+                 rx_bytes(40, 100, 1));
 }
 
 Test(rx_kernels, covariance_of_a_50_db_scene_in_any_tiles)

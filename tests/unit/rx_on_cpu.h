@@ -4,18 +4,37 @@
  * Its memory cannot be touched but by kernels and copies: whoever else reads or writes it dies. New
  * memory, and shared memory, is full of garbage. Copies into shared memory arrive no sooner than
  * they are waited for; until then there is garbage too. Threads go forwards or backwards.
+ *
+ * Its work is done at once, or, as gpu_order says, when it is waited for: what is on other streams
+ * than the default one as late as that allows (LATE) or as early (EARLY). With KERNELS_FIRST the
+ * default one does not wait for who waits for it, but other streams do.
+ *
+ * With RX_ON_CPU_PLUGIN there are the kernels alone, for a plugin on a runtime that is made up.
  */
 #ifndef RX_ON_CPU_H
 #define RX_ON_CPU_H
 
 #define RXC_ON_CPU
+#ifdef RX_ON_CPU_PLUGIN
+#include <stdio.h>
+#include <stdlib.h>
+#define cr_assert(...) RX_FIRST(__VA_ARGS__, 0)
+#define RX_FIRST(is_, ...) ((is_) ? (void)0 : abort())
+#define cr_assert_eq(a_, ...) RX_SECOND(==, a_, __VA_ARGS__, 0)
+#define cr_assert_lt(a_, ...) RX_SECOND(<, a_, __VA_ARGS__, 0)
+#define cr_assert_leq(a_, ...) RX_SECOND(<=, a_, __VA_ARGS__, 0)
+#define RX_SECOND(is_, a_, b_, ...) ((a_)is_(b_) ? (void)0 : abort())
+#define cr_assert_not_null(...) cr_assert(__VA_ARGS__)
+#else
 #include <backend.h>
 #include <criterion/criterion.h>
+#include <rx/device.h>
+#include <sys/mman.h>
+#endif
 #include <rx/cuda/factor.h>
 #include <rx/cuda/merge.h>
-#include <rx/device.h>
 #include <stdlib.h>
-#include <sys/mman.h>
+#include <string.h>
 
 #define GARBAGE_MOST ((size_t)1 << 24)
 
@@ -27,6 +46,13 @@ static int garbage = 0x7e;
 
 /* -- memory --------------------------------------------------------------------------------- */
 
+#ifdef RX_ON_CPU_PLUGIN
+#define GPU_NEEDS(pointer_, count_) cr_assert((pointer_) != NULL || (count_) == 0)
+static void gpu_reach(bool can)
+{
+    (void)can;
+}
+#else
 enum { BLOCKS_MOST = 64, PAGE = 4096 };
 static struct {
     char *at;
@@ -82,9 +108,13 @@ static void *gpu_take(struct yp_device *device, size_t bytes)
     return NULL;
 }
 
+static void gpu_run_all(void);
+
+/* Whatever stream still uses it is done then. */
 static size_t gpu_give(struct yp_device *device, void *block)
 {
     (void)device;
+    gpu_run_all();
     for (int i = 0; i < BLOCKS_MOST; i++)
         if (gpu_blocks[i].at == block) {
             munmap(block, gpu_blocks[i].pages);
@@ -101,9 +131,180 @@ static void gpu_memory(const struct yp_device *device, struct yp_memory *out)
     (void)out;
 }
 
+/* -- streams -------------------------------------------------------------------------------- */
+
+static enum { AT_ONCE, LATE, EARLY, KERNELS_FIRST, ORDERS } gpu_order;
+
+enum { STREAMS_MOST = 4, WORK_MOST = 1 << 12 };
+
+struct gpu_event {
+    struct yp_event base;
+    int stream; /* where it was recorded last */
+    size_t at;  /* work of that stream that is done by then; 0: never recorded */
+};
+
+/* One piece of work: `run`, a copy, or a wait for another stream. */
+struct gpu_work {
+    void (*run)(struct gpu_work *work);
+    union {
+        struct rxc_gram gram;
+        struct rxc_merge merge;
+        struct rxc_quadratic quadratic;
+        struct rxc_loss loss;
+        struct rxc_factor factor;
+    } job;
+    void *to;
+    const void *from;
+    size_t bytes;
+    int stream; /* waits for `at` pieces of it */
+    size_t at;
+};
+
+static struct gpu_stream {
+    struct yp_stream base;
+    bool open;
+    struct gpu_work *work;
+    size_t given, done;
+} gpu_streams[STREAMS_MOST]; /* the first is the default one */
+static int gpu_events;       /* that are open */
+
+/* The work of that stream up to there, with what it waits for; `force` false: not that. */
+static void gpu_run(int stream, size_t to, bool force)
+{
+    struct gpu_stream *s = &gpu_streams[stream];
+    while (s->done < to) {
+        struct gpu_work *w = &s->work[s->done % WORK_MOST];
+        if (w->run == NULL && w->to == NULL && gpu_streams[w->stream].done < w->at) {
+            if (!force)
+                return;
+            gpu_run(w->stream, w->at, true);
+        }
+        if (w->to != NULL) {
+            gpu_reach(true);
+            memcpy(w->to, w->from, w->bytes);
+            gpu_reach(false);
+        } else if (w->run != NULL) {
+            w->run(w);
+        }
+        s->done++;
+    }
+}
+
+static void gpu_give_work(int stream, struct gpu_work work)
+{
+    struct gpu_stream *s = &gpu_streams[stream];
+    if (s->work == NULL)
+        s->work = calloc(WORK_MOST, sizeof *s->work);
+    cr_assert_lt(s->given - s->done, WORK_MOST);
+    s->work[s->given++ % WORK_MOST] = work;
+    for (int i = 1; i < STREAMS_MOST && gpu_order == EARLY; i++)
+        gpu_run(i, gpu_streams[i].given, false);
+    if (gpu_order == AT_ONCE || (gpu_order == KERNELS_FIRST && stream == 0))
+        gpu_run(stream, s->given, true);
+}
+
+static void gpu_run_all(void)
+{
+    for (int i = 0; i < STREAMS_MOST; i++)
+        gpu_run(i, gpu_streams[i].given, true);
+}
+
+static int gpu_number(const struct yp_stream *stream)
+{
+    return (int)((const struct gpu_stream *)stream - gpu_streams);
+}
+
+static struct yp_stream *gpu_stream(struct yp_device *device)
+{
+    gpu_streams[0].base.device = device;
+    return &gpu_streams[0].base;
+}
+
+static struct yp_stream *gpu_stream_create(struct yp_device *device)
+{
+    for (int i = 1; i < STREAMS_MOST; i++)
+        if (!gpu_streams[i].open) {
+            gpu_streams[i].base.device = device; /* what was done stays so */
+            gpu_streams[i].open = true;
+            return &gpu_streams[i].base;
+        }
+    cr_assert_fail("too many streams");
+    return NULL;
+}
+
+static void gpu_stream_destroy(struct yp_stream *stream)
+{
+    struct gpu_stream *s = &gpu_streams[gpu_number(stream)];
+    free(s->work);
+    s->work = NULL;
+    s->open = false;
+}
+
+static enum yp_status gpu_stream_wait(struct yp_stream *stream, struct yp_event *event)
+{
+    const struct gpu_event *e = (const struct gpu_event *)event;
+    if (e->at > 0)
+        gpu_give_work(gpu_number(stream), (struct gpu_work){.stream = e->stream, .at = e->at});
+    return YP_OK;
+}
+
+static enum yp_status gpu_stream_copy(struct yp_stream *stream, void *to, const void *from,
+                                      size_t bytes)
+{
+    cr_assert(gpu_has(to, bytes) || gpu_has(from, bytes), "neither side is the GPU's");
+    gpu_give_work(gpu_number(stream), (struct gpu_work){.to = to, .from = from, .bytes = bytes});
+    return YP_OK;
+}
+
+static enum yp_status gpu_stream_synchronize(struct yp_stream *stream)
+{
+    int i = gpu_number(stream);
+    gpu_run(i, gpu_streams[i].given, true);
+    return YP_OK;
+}
+
+static enum yp_status gpu_synchronize(struct yp_device *device)
+{
+    (void)device;
+    gpu_run_all();
+    return YP_OK;
+}
+
+static struct yp_event *gpu_event_create(struct yp_device *device)
+{
+    struct gpu_event *e = calloc(1, sizeof *e);
+    cr_assert_not_null(e);
+    e->base.device = device;
+    gpu_events++;
+    return &e->base;
+}
+
+static void gpu_event_destroy(struct yp_event *event)
+{
+    free(event);
+    gpu_events--;
+}
+
+/* An event is the work before it: nothing of its own. */
+static enum yp_status gpu_event_record(struct yp_event *event, struct yp_stream *stream)
+{
+    struct gpu_event *e = (struct gpu_event *)event;
+    e->stream = gpu_number(stream);
+    e->at = gpu_streams[e->stream].given;
+    return YP_OK;
+}
+
+static enum yp_status gpu_event_synchronize(struct yp_event *event)
+{
+    const struct gpu_event *e = (const struct gpu_event *)event;
+    gpu_run(e->stream, e->at, true);
+    return YP_OK;
+}
+
 static enum yp_status gpu_copy(struct yp_device *device, void *to, const void *from, size_t bytes)
 {
     (void)device;
+    (void)gpu_stream_synchronize(gpu_stream(device));
     cr_assert(gpu_has(to, bytes) || gpu_has(from, bytes), "neither side is the GPU's");
     gpu_reach(true);
     memcpy(to, from, bytes);
@@ -111,12 +312,49 @@ static enum yp_status gpu_copy(struct yp_device *device, void *to, const void *f
     return YP_OK;
 }
 
+static size_t gpu_pinned; /* bytes */
+
+static void *gpu_take_pinned(struct yp_device *device, size_t bytes)
+{
+    (void)device;
+    size_t *block = malloc(bytes + 64);
+    cr_assert_not_null(block);
+    memset(block, garbage, bytes + 64);
+    *block = bytes;
+    gpu_pinned += bytes;
+    return (char *)block + 64;
+}
+
+static size_t gpu_give_pinned(struct yp_device *device, void *pinned)
+{
+    (void)device;
+    size_t *block = (size_t *)(void *)((char *)pinned - 64), bytes = *block;
+    free(block);
+    gpu_pinned -= bytes;
+    return bytes;
+}
+
 static const struct ypi_backend gpu_backend = {.kind = YP_DEVICE,
                                                .name = gpu_name,
                                                .take = gpu_take,
                                                .give = gpu_give,
+                                               .take_pinned = gpu_take_pinned,
+                                               .give_pinned = gpu_give_pinned,
                                                .memory = gpu_memory,
+                                               .stream = gpu_stream,
+                                               .stream_create = gpu_stream_create,
+                                               .stream_destroy = gpu_stream_destroy,
+                                               .stream_wait = gpu_stream_wait,
+                                               .stream_copy = gpu_stream_copy,
+                                               .stream_synchronize = gpu_stream_synchronize,
+                                               .synchronize = gpu_synchronize,
+                                               .event_create = gpu_event_create,
+                                               .event_destroy = gpu_event_destroy,
+                                               .event_record = gpu_event_record,
+                                               .event_synchronize = gpu_event_synchronize,
                                                .copy = gpu_copy};
+
+#endif
 
 /* -- copies into shared memory -------------------------------------------------------------- */
 
@@ -376,12 +614,51 @@ static const struct rx_cuda cpu_table = {.gram = cpu_gram,
                                          .adamw = cpu_adamw,
                                          .factor = cpu_factor};
 
+#ifndef RX_ON_CPU_PLUGIN
+/* Kernels as work of the default stream. */
+#define GPU_WORK(name_, type_) \
+    static void run_##name_(struct gpu_work *work) \
+    { \
+        cr_assert_eq(cpu_##name_(NULL, &work->job.type_), YP_OK); \
+    } \
+    static enum yp_status gpu_##name_(struct yp_device *device, const struct rxc_##type_ *job) \
+    { \
+        (void)device; \
+        gpu_give_work(0, (struct gpu_work){.run = run_##name_, .job.type_ = *job}); \
+        return YP_OK; \
+    }
+GPU_WORK(gram, gram)
+GPU_WORK(merge, merge)
+GPU_WORK(quadratic, quadratic)
+GPU_WORK(add_loss, loss)
+GPU_WORK(gradient, loss)
+GPU_WORK(factor, factor)
+
+static enum yp_status gpu_fold(struct yp_device *device, unsigned channels, const float *a,
+                               float *slices)
+{
+    (void)gpu_stream_synchronize(gpu_stream(device));
+    return cpu_fold(device, channels, a, slices);
+}
+
+static const struct rx_cuda gpu_table = {.gram = gpu_gram,
+                                         .merge = gpu_merge,
+                                         .quadratic = gpu_quadratic,
+                                         .fold = gpu_fold,
+                                         .add_loss = gpu_add_loss,
+                                         .gradient = gpu_gradient,
+                                         .clip = cpu_clip,
+                                         .adamw = cpu_adamw,
+                                         .factor = gpu_factor};
+
 /* A device of its own, with its kernels. */
 static struct yp_device *gpu_open(void)
 {
     static struct yp_device gpu = {.backend = &gpu_backend};
-    ypi_rx_set_cuda(&cpu_table);
+    ypi_rx_set_cuda(&gpu_table);
     return &gpu;
 }
+
+#endif
 
 #endif

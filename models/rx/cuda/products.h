@@ -77,7 +77,7 @@ struct rxc_range {
 struct rxc_multiplier {
     float square[RXC_SQUARE];
     unsigned left, right;                   /* first channels of its groups */
-    float chunk_sum, chunk_low, chunk_high; /* of its channel */
+    float chunk_sum, chunk_rest, chunk_low, chunk_high; /* of its channel */
 };
 
 RXC_FUNCTION unsigned rxc_least(unsigned a, unsigned b)
@@ -204,6 +204,15 @@ RXC_FUNCTION void rxc_send(const struct rxc_range *r, unsigned chunk, unsigned t
     rxc_commit(t);
 }
 
+/* Kahan, Communications of the ACM 8 (1965), 40: `rest` is what the sum has too much. The sum of
+ * weighed pixels is multiplied by a matrix that may be large. */
+RXC_FUNCTION void rxc_add_exactly(float *sum, float *rest, float term)
+{
+    float less = term - *rest, more = *sum + less;
+    *rest = (more - *sum) - less;
+    *sum = more;
+}
+
 /* Centres a thread's channel of a chunk in its place. Unless `whole`, pixels that `bad` names
  * (NULL: none) become zeros and do not count, nor do those that a short chunk lacks. */
 RXC_FUNCTION void rxc_centre_channel(const struct rxc_range *r, struct rxc_multiplier *own,
@@ -213,19 +222,23 @@ RXC_FUNCTION void rxc_centre_channel(const struct rxc_range *r, struct rxc_multi
     float *at = rxc_stage(r, chunk) + rxc_spot(r, t);
     const float *weight = r->weight + chunk % 2 * RXC_CHUNK;
     float centre = r->channel[t].centre, fine = r->channel[t].fine;
-    float sum = 0, low = RXC_INFINITY, high = -RXC_INFINITY;
+    float sum = 0, rest = 0, low = RXC_INFINITY, high = -RXC_INFINITY;
     RXC_UNROLL(8)
     for (unsigned p = 0; p < RXC_CHUNK; p++) {
         bool counts = whole || (p < n && (bad == NULL || bad[p] == 0));
         float x = at[p * r->row], z = (x - centre) - fine;
         if (counts) {
-            sum += r->weighted ? weight[p] * z : z;
+            if (r->weighted)
+                rxc_add_exactly(&sum, &rest, weight[p] * z);
+            else
+                sum += z;
             low = fminf(low, x);
             high = fmaxf(high, x);
         }
         at[p * r->row] = counts ? z : 0;
     }
     own->chunk_sum = sum;
+    own->chunk_rest = rest;
     own->chunk_low = low;
     own->chunk_high = high;
     if (bad == NULL && !rxc_finite(sum))
@@ -254,7 +267,7 @@ RXC_FUNCTION void rxc_note(const struct rxc_range *r, const struct rxc_multiplie
     if (t >= r->channels)
         return;
     struct rxc_channel *channel = &r->channel[t];
-    channel->sum += (double)own->chunk_sum;
+    channel->sum += (double)own->chunk_sum - (double)own->chunk_rest;
     channel->low = fminf(channel->low, own->chunk_low);
     channel->high = fmaxf(channel->high, own->chunk_high);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static bool on_device(struct yp_case *t)
 {
@@ -30,6 +31,13 @@ static void call(struct yp_case *t, const char *function, void *stream, double s
 static void work(struct yp_case *t, void *stream, double seconds)
 {
     call(t, "fake_work", stream, seconds);
+}
+
+static double now(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
 }
 
 static void *own_stream(struct yp_case *t)
@@ -214,3 +222,158 @@ YP_TEST(fake, asks, .devices = "cuda", .parallel = true)
 
 YP_COMMAND(fake, command, .devices = "cuda",
            .command = "echo visible $CUDA_VISIBLE_DEVICES device $YIELDPOINT_DEVICE");
+
+/* -- streams of one's own ---------------------------------------------------------------------- */
+
+enum { COUNT = 100000 };
+
+/* Two buffers, filled beside the work of the default stream; true when the data came. */
+static bool copies_beside(struct yp_case *t, struct yp_stream *copies, float *pinned, float *there,
+                          struct yp_event *event)
+{
+    struct yp_stream *work_stream = yp_device_stream(yp_device(t));
+    float back[2] = {0};
+    for (int i = 0; i < COUNT; i++)
+        pinned[i] = (float)i;
+    yp_ok(t, yp_event_record(event, work_stream));
+    yp_ok(t, yp_stream_wait(copies, event));
+    yp_ok(t, yp_stream_copy(copies, there, pinned, COUNT * sizeof *pinned));
+    yp_ok(t, yp_event_record(event, copies));
+    yp_ok(t, yp_stream_wait(work_stream, event));
+    yp_ok(t, yp_event_synchronize(event));
+    yp_ok(t, yp_device_copy(yp_device(t), back, there + COUNT - 2, sizeof back));
+    return back[1] == COUNT - 1;
+}
+
+YP_TEST(fake, streams, .devices = "cpu cuda",
+        .budgets = YP_BUDGETS(yp_for_device("cpu"), yp_max_peak(YP_HOST, 2 * COUNT * sizeof(float)),
+                              yp_for_device("cuda"), yp_max_peak(YP_HOST, COUNT * sizeof(float))))
+{
+    struct yp_device *device = yp_device(t);
+    struct yp_memory before, after;
+    yp_device_memory(yp_device_cpu(), &before);
+    float *pinned = yp_device_alloc_pinned(device, COUNT * sizeof *pinned);
+    yp_device_memory(yp_device_cpu(), &after);
+    yp_require(t, pinned != NULL, "%s", yp_last_error());
+    yp_expect(t,
+              after.allocated - before.allocated == COUNT * sizeof *pinned &&
+                  after.reserved - before.reserved >= COUNT * sizeof *pinned,
+              "it is the host's: %llu", (unsigned long long)after.allocated);
+    struct yp_stream *copies = yp_stream_create(device);
+    struct yp_event *event = yp_event_create(device);
+    yp_require(t, copies != NULL && event != NULL, "%s", yp_last_error());
+    yp_expect(t, copies != yp_device_stream(device), "a stream of its own");
+    yp_expect(t, (yp_stream_native(copies) != NULL) == on_device(t), "what CUDA calls it");
+    yp_ok(t, yp_stream_wait(copies, event)); /* never recorded */
+    yp_ok(t, yp_event_synchronize(event));
+    float *there = yp_device_alloc(device, COUNT * sizeof *there);
+    yp_require(t, there != NULL, "%s", yp_last_error());
+    yp_expect(t, copies_beside(t, copies, pinned, there, event), "the data did not come");
+    yp_expect(t, yp_stream_copy(copies, NULL, pinned, 4) == YP_INVALID, "to is NULL");
+    yp_expect(t, yp_stream_copy(copies, NULL, NULL, 0) == YP_OK, "nothing is copied");
+    if (on_device(t)) {
+        struct yp_event *other = yp_event_create(yp_device_cpu());
+        yp_expect(t, yp_stream_wait(copies, other) == YP_INVALID, "an event of the CPU");
+        yp_expect(t, yp_event_record(other, copies) == YP_INVALID, "an event of the CPU");
+        yp_event_destroy(other);
+        /* What is on it is waited for. */
+        double begin = now();
+        work(t, yp_stream_native(copies), 5e-3);
+        yp_stream_destroy(copies);
+        yp_expect(t, now() - begin >= 5e-3, "after %g s", now() - begin);
+    } else {
+        yp_stream_destroy(copies);
+    }
+    yp_stream_destroy(NULL);
+    yp_device_free_pinned(device, NULL);
+    yp_device_free(device, there);
+    yp_event_destroy(event);
+    yp_device_set_limit(yp_device_cpu(), 100);
+    yp_expect(t,
+              yp_device_alloc_pinned(device, COUNT) == NULL &&
+                  strstr(yp_last_error(), "out of memory") != NULL,
+              "the host's limit is its own");
+    yp_device_set_limit(yp_device_cpu(), 0);
+    yp_device_free_pinned(device, pinned);
+    for (int i = 0; i < 200; i++) { /* none is left */
+        struct yp_stream *again = yp_stream_create(device);
+        yp_require(t, again != NULL, "stream %d: %s", i, yp_last_error());
+        yp_stream_destroy(again);
+    }
+}
+
+/* Work on another stream that the measured one waits for is part of it; `join`: whether it does. */
+static void overlapped(struct yp_case *t, bool join)
+{
+    struct yp_stream *other = yp_stream_create(yp_device(t)), *own = yp_device_stream(yp_device(t));
+    struct yp_event *event = yp_event_create(yp_device(t));
+    yp_measure (t, "work", .max_seconds = 0.2) {
+        (void)yp_event_record(event, own);
+        (void)yp_stream_wait(other, event);
+        work(t, yp_stream_native(other), join ? 2e-3 : 20e-3);
+        work(t, yp_stream_native(own), 1e-3);
+        (void)yp_event_record(event, other);
+        if (join)
+            (void)yp_stream_wait(own, event);
+    }
+    yp_event_destroy(event);
+    yp_stream_destroy(other);
+}
+
+YP_TEST(fake, joined, .devices = "cuda", .budgets = YP_BUDGETS(yp_max_latency("work", 2.8e-3)))
+{
+    overlapped(t, true);
+}
+
+YP_TEST(fake, stray, .devices = "cuda")
+{
+    overlapped(t, false);
+}
+
+YP_TEST(fake, pinned_leaks, .devices = "cuda")
+{
+    yp_expect(t, yp_device_alloc_pinned(yp_device(t), 1000) != NULL, "%s", yp_last_error());
+}
+
+/* The driver has no more: nothing is counted but the refusal. */
+YP_TEST(fake, pinned_too_much, .devices = "cuda")
+{
+    struct yp_memory m;
+    yp_expect(t,
+              yp_device_alloc_pinned(yp_device(t), (size_t)2 << 30) == NULL &&
+                  strstr(yp_last_error(), "out of memory: page-locked memory") != NULL,
+              "%s", yp_last_error());
+    yp_device_memory(yp_device_cpu(), &m);
+    yp_expect(t, m.allocated == 0 && m.reserved == 0 && m.refused == 1, "%llu bytes",
+              (unsigned long long)m.allocated);
+}
+
+YP_TEST(fake, too_many_streams, .devices = "cuda")
+{
+    enum { MOST = 100 };
+    struct yp_stream *streams[MOST];
+    int made = 0;
+    while (made < MOST && (streams[made] = yp_stream_create(yp_device(t))) != NULL)
+        made++;
+    yp_expect(t, made < MOST && strstr(yp_last_error(), "out of memory: a stream") != NULL,
+              "%d: %s", made, yp_last_error());
+    while (made > 0)
+        yp_stream_destroy(streams[--made]);
+}
+
+YP_TEST(fake, pinned_freed_twice, .devices = "cuda")
+{
+    void *block = yp_device_alloc_pinned(yp_device(t), 10);
+    yp_device_free_pinned(yp_device(t), block);
+    yp_device_free_pinned(yp_device(t), block);
+}
+
+YP_TEST(fake, pinned_is_no_device_memory, .devices = "cuda")
+{
+    yp_device_free(yp_device(t), yp_device_alloc_pinned(yp_device(t), 10));
+}
+
+YP_TEST(fake, default_stream_destroyed, .devices = "cpu cuda")
+{
+    yp_stream_destroy(yp_device_stream(yp_device(t)));
+}

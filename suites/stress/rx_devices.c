@@ -1,0 +1,438 @@
+/* The detector on either device against double precision on the CPU. */
+#include "loaded_tiles.h"
+#include "rx/optimiser.h"
+
+#include <math.h>
+#include <string.h>
+
+#define THREADS 2
+#define SCALES \
+    YP_CASES(yp_case_of("small"), yp_case_of("medium"), \
+             yp_case_of("large", .tags = "slow", .timeout = 600), \
+             yp_case_of("xl", .tags = "slow", .timeout = 600))
+
+static bool on_gpu(struct yp_case *t)
+{
+    return yp_device_memory_kind(yp_device(t)) == YP_DEVICE;
+}
+
+/* -- a sample -------------------------------------------------------------------------------- */
+
+/* The first 16,384 pixels, or all, of 8 cubes that are spread evenly over the scale: what plain
+ * loops in double can do of the largest. A tile is what comes of a cube. */
+enum { SAMPLE_CUBES = 8, SAMPLE_PIXELS = 16384 };
+
+struct sample {
+    struct rx_source source; /* `arg` is this structure */
+    const float *values;     /* (tiles, tile_pixels, channels) */
+    const uint8_t *labels;
+};
+
+static enum yp_status yield_sample(void *arg, size_t index, float *values, uint8_t *labels,
+                                   struct rx_tile *tile)
+{
+    (void)values, (void)labels;
+    const struct sample *s = arg;
+    tile->values = s->values + index * s->source.tile_pixels * s->source.channels;
+    tile->labels = s->labels + index * s->source.tile_pixels;
+    tile->pixels = s->source.tile_pixels;
+    return YP_OK;
+}
+
+static void *memory_on(struct yp_case *t, struct yp_device *device, size_t bytes)
+{
+    return device == yp_device_cpu() ? yp_alloc_host(t, bytes) : yp_alloc(t, bytes);
+}
+
+/* Made by that device, in its memory, which is the case's for its rest. */
+static void sample_open(struct sample *s, struct yp_case *t, struct yp_device *device,
+                        const struct scale *scale)
+{
+    struct scene_tiles tiles;
+    size_t whole = scale->height * scale->width, c = scale->channels;
+    size_t pixels = whole < SAMPLE_PIXELS ? whole : SAMPLE_PIXELS;
+    float *values = memory_on(t, device, SAMPLE_CUBES * pixels * c * sizeof *values);
+    uint8_t *labels = memory_on(t, device, SAMPLE_CUBES * pixels);
+    scene_tiles_open_on(&tiles, t, device, scale, whole);
+    enum yp_status status = YP_OK;
+    for (size_t i = 0; i < SAMPLE_CUBES && status == YP_OK; i++)
+        status = synth_scene_tile(tiles.scene, i * scale->cubes / SAMPLE_CUBES, 0, pixels,
+                                  values + i * pixels * c,
+                                  &(struct synth_truth){.labels = labels + i * pixels});
+    if (status == YP_OK)
+        status = yp_device_synchronize(device);
+    scene_tiles_close(&tiles);
+    yp_ok(t, status);
+    *s = (struct sample){.values = values, .labels = labels};
+    s->source = (struct rx_source){.channels = c,
+                                   .tile_pixels = pixels,
+                                   .tiles = SAMPLE_CUBES,
+                                   .yield = yield_sample,
+                                   .arg = s};
+}
+
+static size_t sample_pixels(const struct sample *s)
+{
+    return s->source.tiles * s->source.tile_pixels;
+}
+
+/* Values and labels of the case's device, and the CPU's: the same bits. */
+static void expect_same_sample(struct yp_case *t, const struct sample *theirs,
+                               const struct sample *right)
+{
+    const struct rx_source *source = &right->source;
+    size_t count = source->tile_pixels * source->channels;
+    float *values = yp_alloc_host(t, count * sizeof *values);
+    uint8_t *labels = yp_alloc_host(t, source->tile_pixels);
+    for (size_t i = 0; i < source->tiles; i++) {
+        yp_ok(t, yp_device_copy(yp_device(t), values, theirs->values + i * count,
+                                count * sizeof *values));
+        yp_ok(t, yp_device_copy(yp_device(t), labels, theirs->labels + i * source->tile_pixels,
+                                source->tile_pixels));
+        yp_expect(t, memcmp(values, right->values + i * count, count * sizeof *values) == 0,
+                  "the values of tile %zu are not the CPU's", i);
+        yp_expect(t,
+                  memcmp(labels, right->labels + i * source->tile_pixels, source->tile_pixels) == 0,
+                  "the labels of tile %zu are not the CPU's", i);
+    }
+    yp_data_hash(t, yp_hash_f32(0, right->values, sample_pixels(right) * source->channels));
+}
+
+/* -- results -------------------------------------------------------------------------------------
+ */
+
+static struct rx *open_rx(struct yp_case *t, struct yp_device *device,
+                          const struct rx_source *source, enum rx_precision precision)
+{
+    struct rx *rx = rx_create_with(device, source->channels, source->tile_pixels, THREADS,
+                                   &(struct rx_options){.precision = precision});
+    yp_ok(t, rx != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    return rx;
+}
+
+struct results {
+    double *covariance;
+    const double *mean; /* the detector's */
+    float *scores;      /* on the host */
+    struct rx_summary summary;
+};
+
+/* Fits, factors, scores; on the device that `rx` is of. */
+static struct results work_out(struct yp_case *t, struct rx *rx, const struct sample *s)
+{
+    size_t c = s->source.channels, bytes = sample_pixels(s) * sizeof(float);
+    struct results r = {.covariance = yp_alloc_host(t, c * c * sizeof(double)),
+                        .scores = yp_alloc_host(t, bytes)};
+    float *there = on_gpu(t) ? yp_alloc(t, bytes) : r.scores;
+    yp_ok(t, rx_fit(rx, &s->source));
+    yp_ok(t, rx_covariance(rx, r.covariance));
+    yp_ok(t, rx_finish(rx, RX_EPS));
+    yp_ok(t, rx_score(rx, &s->source, there));
+    if (there != r.scores)
+        yp_ok(t, yp_device_copy(yp_device(t), r.scores, there, bytes));
+    r.mean = rx_mean(rx);
+    rx_summary(rx, &r.summary);
+    return r;
+}
+
+static double norm(const double *x, size_t count)
+{
+    double squares = 0;
+    for (size_t i = 0; i < count; i++)
+        squares += x[i] * x[i];
+    return sqrt(squares);
+}
+
+/* By plain loops in double from beginning to end. */
+struct oracle {
+    double *covariance, *scores;
+    struct rx *rx;
+};
+
+static struct oracle oracle_of(struct yp_case *t, const struct sample *s)
+{
+    size_t c = s->source.channels;
+    struct oracle o = {.covariance = yp_alloc_host(t, c * c * sizeof(double)),
+                       .scores = yp_alloc_host(t, sample_pixels(s) * sizeof(double)),
+                       .rx = open_rx(t, yp_device_cpu(), &s->source, RX_FP64)};
+    yp_ok(t, rx_fit(o.rx, &s->source));
+    yp_ok(t, rx_covariance(o.rx, o.covariance));
+    yp_ok(t, rx_finish(o.rx, RX_EPS));
+    for (size_t i = 0; i < s->source.tiles; i++) {
+        struct rx_tile tile = {.channels = c};
+        yp_ok(t, yield_sample((void *)(uintptr_t)s, i, NULL, NULL, &tile));
+        yp_ok(t, rx_score_plain(o.rx, &tile, o.scores + i * s->source.tile_pixels));
+    }
+    return o;
+}
+
+static void judge_statistics(struct yp_case *t, const struct results *r, const struct oracle *o,
+                             size_t c)
+{
+    struct rx_summary right;
+    rx_summary(o->rx, &right);
+    yp_expect(t, r->summary.pixels == right.pixels && r->summary.skipped == right.skipped,
+              "%llu pixels and %llu skipped, not %llu and %llu",
+              (unsigned long long)r->summary.pixels, (unsigned long long)r->summary.skipped,
+              (unsigned long long)right.pixels, (unsigned long long)right.skipped);
+    yp_expect(t, r->summary.min == right.min && r->summary.max == right.max,
+              "the range is %g to %g, not %g to %g", (double)r->summary.min, (double)r->summary.max,
+              (double)right.min, (double)right.max);
+    double *off = yp_alloc_host(t, c * c * sizeof *off), mean = 0;
+    for (size_t i = 0; i < c * c; i++)
+        off[i] = r->covariance[i] - o->covariance[i];
+    for (size_t i = 0; i < c; i++)
+        mean = fmax(mean, fabs(r->mean[i] - rx_mean(o->rx)[i]) / sqrt(o->covariance[i * c + i]));
+    yp_value(t, "covariance error", norm(off, c * c) / norm(o->covariance, c * c));
+    yp_value(t, "mean error", mean); /* in deviations of the channel */
+}
+
+static void judge_scores(struct yp_case *t, const struct results *r, const struct oracle *o,
+                         size_t pixels)
+{
+    double wrong = 0, all = 0;
+    size_t apart = 0;
+    for (size_t i = 0; i < pixels; i++) {
+        if (isnan(o->scores[i]) || isnan(r->scores[i])) {
+            apart += isnan(o->scores[i]) != isnan(r->scores[i]);
+            continue;
+        }
+        double off = (double)r->scores[i] - o->scores[i];
+        wrong += off * off;
+        all += o->scores[i] * o->scores[i];
+    }
+    yp_expect(t, apart == 0, "%zu pixels have a score on one side alone", apart);
+    yp_value(t, "score error", sqrt(wrong / all));
+}
+
+/* rx.h promises 1e-6 of the covariance. Scores in float have the condition of the scene to bear as
+ * well: up to 8.4e-5 was seen, on the CPU. */
+YP_TEST(rx, parity, .tags = "stress", .cases = SCALES, .devices = "cpu cuda", .timeout = 120,
+        .budgets = YP_BUDGETS(yp_max_value("covariance error", 1e-6),
+                              yp_max_value("mean error", 1e-7), yp_max_value("score error", 2e-4)))
+{
+    struct scale scale = scale_named(t, yp_case_name(t));
+    struct sample here, there;
+    sample_open(&here, t, yp_device_cpu(), &scale);
+    sample_open(&there, t, yp_device(t), &scale);
+    expect_same_sample(t, &there, &here);
+    struct oracle o = oracle_of(t, &here);
+    struct rx *rx = open_rx(t, yp_device(t), &there.source, RX_FP32);
+    struct results first = work_out(t, rx, &there);
+    judge_statistics(t, &first, &o, scale.channels);
+    judge_scores(t, &first, &o, sample_pixels(&here));
+    rx_reset(rx);
+    struct results again = work_out(t, rx, &there);
+    yp_expect(t,
+              memcmp(first.covariance, again.covariance,
+                     scale.channels * scale.channels * sizeof(double)) == 0 &&
+                  memcmp(first.scores, again.scores, sample_pixels(&here) * sizeof(float)) == 0,
+              "the same pass twice has other bits");
+    rx_destroy(rx);
+    rx_destroy(o.rx);
+}
+
+/* -- tiles of the host ----------------------------------------------------------------------------
+ */
+
+/* Statistics, scores and a gradient by a GPU, from tiles in its memory and from the host's. */
+struct brought {
+    double *covariance, loss;
+    float *scores, *gradient; /* on the host */
+};
+
+static struct brought bring(struct yp_case *t, enum rx_tiles tiles, const struct sample *s,
+                            const float *start)
+{
+    size_t c = s->source.channels, n = rx_loss_parameters(c) * sizeof(float);
+    size_t bytes = sample_pixels(s) * sizeof(float);
+    const struct rx_options options = {.tiles = tiles};
+    struct brought b = {.covariance = yp_alloc_host(t, c * c * sizeof(double)),
+                        .scores = yp_alloc_host(t, bytes),
+                        .gradient = yp_alloc_host(t, n)};
+    float *scores = yp_alloc(t, bytes), *parameters = yp_alloc(t, n), *gradient = yp_alloc(t, n);
+    struct rx *rx = rx_create_with(yp_device(t), c, s->source.tile_pixels, THREADS, &options);
+    struct rx_loss *loss =
+        rx_loss_create_with(yp_device(t), c, s->source.tile_pixels, THREADS, &options);
+    yp_ok(t, rx != NULL && loss != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    yp_ok(t, yp_device_copy(yp_device(t), parameters, start, n));
+    yp_ok(t, rx_fit(rx, &s->source));
+    yp_ok(t, rx_covariance(rx, b.covariance));
+    yp_ok(t, rx_finish(rx, RX_EPS));
+    yp_ok(t, rx_score(rx, &s->source, scores));
+    yp_ok(t, rx_loss_gradient(loss, &s->source, parameters, &b.loss, gradient));
+    yp_ok(t, yp_device_copy(yp_device(t), b.scores, scores, bytes));
+    yp_ok(t, yp_device_copy(yp_device(t), b.gradient, gradient, n));
+    rx_loss_destroy(loss);
+    rx_destroy(rx);
+    return b;
+}
+
+/* Copied while the tile before is worked on, or in turn, or there from the beginning: the same
+ * bits.
+ */
+YP_TEST(rx, tiles_of_the_host, .tags = "stress", .cases = SCALES, .devices = "cuda", .timeout = 120)
+{
+    struct scale scale = scale_named(t, yp_case_name(t));
+    size_t c = scale.channels;
+    struct sample here, there;
+    sample_open(&here, t, yp_device_cpu(), &scale);
+    sample_open(&there, t, yp_device(t), &scale);
+    struct rx *rx = open_rx(t, yp_device_cpu(), &here.source, RX_FP32);
+    float *start = yp_alloc_host(t, rx_loss_parameters(c) * sizeof *start);
+    yp_ok(t, rx_fit(rx, &here.source));
+    yp_ok(t, rx_finish(rx, RX_EPS));
+    yp_ok(t, rx_loss_start(rx, 0.05F, (float)c, start));
+    rx_destroy(rx);
+    struct brought right = bring(t, RX_TILES_THERE, &there, start);
+    for (int tiles = RX_TILES_COPIED; tiles <= RX_TILES_IN_TURN; tiles++) {
+        struct brought got = bring(t, (enum rx_tiles)tiles, &here, start);
+        yp_expect(t, memcmp(right.covariance, got.covariance, c * c * sizeof(double)) == 0,
+                  "tiles %d: another covariance", tiles);
+        yp_expect(t, memcmp(right.scores, got.scores, sample_pixels(&here) * sizeof(float)) == 0,
+                  "tiles %d: other scores", tiles);
+        yp_expect(t,
+                  memcmp(&right.loss, &got.loss, sizeof right.loss) == 0 &&
+                      memcmp(right.gradient, got.gradient, rx_loss_parameters(c) * sizeof(float)) ==
+                          0,
+                  "tiles %d: another loss or gradient", tiles);
+    }
+    yp_data_hash(t, yp_hash_f32(0, here.values, sample_pixels(&here) * c));
+}
+
+/* Fits a whole source of the host's. */
+static double *fit_from_host(struct yp_case *t, const struct rx_source *source)
+{
+    const struct rx_options options = {.tiles = RX_TILES_COPIED};
+    size_t c = source->channels;
+    double *covariance = yp_alloc_host(t, c * c * sizeof *covariance);
+    struct rx *rx = rx_create_with(yp_device(t), c, source->tile_pixels, THREADS, &options);
+    yp_ok(t, rx != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    yp_ok(t, rx_fit(rx, source));
+    yp_ok(t, rx_covariance(rx, covariance));
+    rx_destroy(rx);
+    return covariance;
+}
+
+/* Tiles that the CPU makes: by workers ahead, in the loader's memory, or when they are asked for,
+ * in the detector's rooms. */
+YP_TEST(rx, loaded_tiles, .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .devices = "cuda",
+        .timeout = 120)
+{
+    struct scale scale = scale_named(t, yp_case_name(t));
+    struct scene_tiles tiles;
+    struct loaded_tiles loaded;
+    scene_tiles_open_on(&tiles, t, yp_device_cpu(), &scale, 4096);
+    loaded_tiles_open(&loaded, t, &tiles, 2, 4);
+    const double *ahead = fit_from_host(t, &loaded.source);
+    const double *asked = fit_from_host(t, &tiles.source);
+    yp_expect(t, memcmp(ahead, asked, scale.channels * scale.channels * sizeof *ahead) == 0,
+              "workers that make tiles ahead make another covariance");
+    yp_data_hash(t, scene_tiles_hash(&tiles, t));
+    loaded_tiles_close(&loaded);
+    scene_tiles_close(&tiles);
+}
+
+/* -- training ------------------------------------------------------------------------------------
+ */
+
+enum { STEPS = 25 };
+
+static const struct rx_adamw how_to_train = {
+    .lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01};
+
+/* All of it on the case's device. `state`: gradient, m, v and parameters. */
+static enum yp_status train_step(struct yp_case *t, struct rx_loss *loss, const struct sample *s,
+                                 uint64_t step, double *scratch, float *state, double *mean)
+{
+    size_t n = rx_loss_parameters(s->source.channels);
+    float *m = state + n, *v = state + 2 * n, *parameters = state + 3 * n;
+    enum yp_status status = rx_loss_gradient(loss, &s->source, parameters, mean, state);
+    if (status == YP_OK && on_gpu(t))
+        status = rx_adamw_step_on(yp_device(t), &how_to_train, step, n, 0, scratch, state, m, v,
+                                  parameters);
+    else if (status == YP_OK)
+        rx_adamw_step(&how_to_train, step, n, state, m, v, parameters);
+    return status;
+}
+
+/* The mean loss of a tile at these parameters, by plain loops in double. */
+static double plain_loss(struct rx_tile *tile, const double *parameters, double *losses)
+{
+    double sum = 0, kept = 0;
+    rx_loss_plain(tile, parameters, losses);
+    for (size_t p = 0; p < tile->pixels; p++) {
+        kept += isfinite(tile->values[p * tile->channels]) ? 1 : 0;
+        sum += losses[p];
+    }
+    return sum / kept;
+}
+
+/* From where training begins after a fit, with what keeps logits off the flat ends. */
+static void start_training(struct yp_case *t, const struct sample *here, float *parameters)
+{
+    struct rx *rx = open_rx(t, yp_device_cpu(), &here->source, RX_FP32);
+    yp_ok(t, rx_fit(rx, &here->source));
+    yp_ok(t, rx_finish(rx, RX_EPS));
+    yp_ok(t, rx_loss_start(rx, 0.05F, (float)here->source.channels, parameters));
+    rx_destroy(rx);
+}
+
+/* How far a step's loss is from that of double at the parameters before it, `state` then. */
+static double loss_off(struct yp_case *t, const struct sample *here, const float *parameters,
+                       double *exact, double *losses, double loss)
+{
+    size_t n = rx_loss_parameters(here->source.channels);
+    struct rx_tile tile = {.channels = here->source.channels};
+    yp_ok(t, yield_sample((void *)(uintptr_t)here, 0, NULL, NULL, &tile));
+    for (size_t i = 0; i < n; i++)
+        exact[i] = (double)parameters[i];
+    return fabs(loss / plain_loss(&tile, exact, losses) - 1);
+}
+
+/* The gradient phase: loss, gradient and AdamW's step, all on the device, on the pixels of one
+ * cube, targets and background. The loss of each step is held to that of double precision at the
+ * same parameters. A step is short: a mean of raw data that moves by 1e-3 leaves the noise behind.
+ */
+YP_TEST(rx, train_on_device, .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .devices = "cpu cuda",
+        .timeout = 120,
+        .budgets = YP_BUDGETS(yp_max_value("loss error", 2e-5), yp_max_value("loss ratio", 1)))
+{
+    struct scale scale = scale_named(t, yp_case_name(t));
+    struct sample here, there;
+    sample_open(&here, t, yp_device_cpu(), &scale);
+    sample_open(&there, t, yp_device(t), &scale);
+    here.source.tile_pixels = there.source.tile_pixels = 4096;
+    here.source.tiles = there.source.tiles = 1;
+    yp_data_hash(t, yp_hash_f32(0, here.values, 4096 * scale.channels));
+    size_t n = rx_loss_parameters(scale.channels);
+    float *start = yp_alloc_host(t, 4 * n * sizeof *start);
+    memset(start, 0, 3 * n * sizeof *start);
+    start_training(t, &here, start + 3 * n);
+    float *state = yp_alloc(t, 4 * n * sizeof *state);
+    double *scratch = yp_alloc(t, RX_STEP_SCRATCH * sizeof *scratch), losses[STEPS], mean = 0;
+    yp_ok(t, yp_device_copy(yp_device(t), state, start, 4 * n * sizeof *state));
+    struct rx_loss *loss = rx_loss_create(yp_device(t), scale.channels, 4096, THREADS);
+    yp_ok(t, loss != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    double *exact = yp_alloc_host(t, n * sizeof *exact), off = 0;
+    double *of_pixels = yp_alloc_host(t, 4096 * sizeof *of_pixels);
+    for (int i = 0; i < STEPS; i++) {
+        yp_ok(t, yp_device_copy(yp_device(t), start, state + 3 * n, n * sizeof *start));
+        yp_ok(t, train_step(t, loss, &there, (uint64_t)i + 1, scratch, state, &losses[i]));
+        off = fmax(off, loss_off(t, &here, start, exact, of_pixels, losses[i]));
+    }
+    yp_value(t, "loss error", off);
+    yp_value(t, "loss before", losses[0]);
+    yp_value(t, "loss ratio", losses[STEPS - 1] / losses[0]);
+    uint64_t step = STEPS;
+    enum yp_status status = YP_OK;
+    yp_measure (t, "step", .items = 4096, .unit = "pixels",
+                .flops = 4096.0 * 4 * (double)(scale.channels * scale.channels), .threads = THREADS,
+                .max_seconds = 0.5) {
+        status = train_step(t, loss, &there, ++step, scratch, state, &mean);
+    }
+    yp_ok(t, status);
+    rx_loss_destroy(loss);
+}

@@ -1,0 +1,41 @@
+"""The stress suite's small cases of a GPU, on a device that is made up and runs the kernels' own
+code on the CPU: they come to the same as on the CPU.
+
+    suites.py PROGRAM PLUGIN
+"""
+
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from program import results, rows, run  # noqa: E402
+from tap import Tap  # noqa: E402
+
+# What grows with the image takes too long so.
+WHICH = ("-m", "stress and small and gpu and not slow", "-k", "not spatial")
+LEAST = 20
+
+
+def main(program, plugin):
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        history = os.path.join(folder, "history.db")
+        env = {"YIELDPOINT_PLUGINS": os.path.dirname(os.path.abspath(plugin)),
+               "FAKE_CUDA": "memory=8589934592"}
+        done = run(program, "--history", history, "--speed=record", *WHICH, env=env)
+        found = results(history)
+        outcomes = {key: (value["outcome"], value["reason"] or
+                          "; ".join(f["message"] for f in value["failures"]))
+                    for key, value in found.items()}
+        tap.check(len(found) >= LEAST, "cases of a GPU run", sorted(found))
+        tap.equal({key: value for key, value in outcomes.items() if value[0] != "passed"}, {},
+                  "all of them pass")
+        tap.equal(done.code, 0, "and so does the run")
+        memory = rows(history, "SELECT result_id FROM memory WHERE memory = 'device' AND "
+                               "allocations > 0 AND allocations = frees")
+        tap.check(len(memory) >= LEAST - 1, "with the device's memory, all given back", memory)
+    tap.done()
+
+
+main(*sys.argv[1:])
