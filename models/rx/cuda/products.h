@@ -76,7 +76,7 @@ struct rxc_range {
 
 struct rxc_multiplier {
     float square[RXC_SQUARE];
-    unsigned left, right;                   /* first channels of its groups */
+    unsigned left, right;                               /* first channels of its groups */
     float chunk_sum, chunk_rest, chunk_low, chunk_high; /* of its channel */
 };
 
