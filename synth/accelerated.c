@@ -51,9 +51,12 @@ static void describe_mixing(const struct synth_scene *scene, struct synth_cuda_s
 {
     const struct synth_spec *spec = &scene->spec;
     out->endmembers = (uint32_t)spec->endmembers;
-    out->pitch = (uint32_t)spec->correlation_px;
-    out->nodes = (SYNTH_CUDA_SIDE - 1 + out->pitch - 1) / out->pitch + 3;
-    out->wide = (spec->width - 1) / spec->correlation_px + 3;
+    uint32_t pitch = (uint32_t)spec->correlation_px;
+    out->pitch = synth_divisor(pitch);
+    out->tall = pitch <= SYNTH_CUDA_DENSE ? SYNTH_CUDA_DENSE_TALL : SYNTH_CUDA_TALL;
+    out->nodes = synth_divisor((SYNTH_CUDA_SIDE - 1 + pitch - 1) / pitch + 3);
+    out->deep = (out->tall - 1 + pitch - 1) / pitch + 3;
+    out->wide = (uint32_t)((spec->width - 1) / spec->correlation_px + 3);
     out->varies = spec->variability > 0;
     out->blank = spec->blank_bands;
     out->fill_low = (float)spec->fill_low;
@@ -68,8 +71,30 @@ static void describe_mixing(const struct synth_scene *scene, struct synth_cuda_s
     out->levels = there(scene, scene->levels);
     out->slopes = there(scene, scene->slopes);
     out->path = there(scene, scene->path);
-    out->columns = there(scene, scene->columns);
+    out->striped = scene->columns != NULL;
+    out->columns = there(scene, out->striped ? (const void *)scene->columns : scene->levels);
+    out->column_stride = out->striped ? out->stride : 0;
     out->good = there(scene, scene->good);
+}
+
+static uint32_t side_of(const struct synth_scene *scene)
+{
+    return scene->spec.preset == SYNTH_SCENE ? SYNTH_CUDA_SIDE : SYNTH_CUDA_CUVIS_SIDE;
+}
+
+/* Where a block has not threads enough for a unit, quads stay in their order. */
+static void share_quads(const struct synth_scene *scene, struct synth_cuda_scene *out)
+{
+    uint32_t most = side_of(scene) / out->group + (out->width % out->group != 0);
+    bool all = out->quads <= SYNTH_CUDA_THREADS;
+    out->own = all ? out->quads : SYNTH_CUDA_THREADS;
+    out->at_once = SYNTH_CUDA_THREADS / out->own;
+    out->borders = !all ? 0 : out->group - 1 < out->own ? out->group - 1 : out->own;
+    uint32_t plain = out->own - out->borders;
+    out->plain = synth_divisor(plain > 0 ? plain : 1);
+    out->most = synth_divisor(most);
+    out->down = out->at_once / most;
+    out->along = out->at_once % most;
 }
 
 static void describe(const struct synth_scene *scene, struct synth_cuda_scene *out)
@@ -83,10 +108,12 @@ static void describe(const struct synth_scene *scene, struct synth_cuda_scene *o
     out->group_bits = group_bits_of(spec->channels);
     out->group = 1U << out->group_bits;
     out->quads = (uint32_t)(spec->channels * out->group / 4);
+    share_quads(scene, out);
     if (spec->preset == SYNTH_SCENE) {
         describe_mixing(scene, out);
         return;
     }
+    out->tall = SYNTH_CUDA_CUVIS_SIDE;
     out->spectra = there(scene, scene->spectra);
     out->rows = there(scene, scene->rows);
     out->across = there(scene, scene->across);
@@ -106,16 +133,19 @@ enum yp_status ypi_scene_tile_on_device(const struct synth_scene *scene, uint64_
     if (pixels == 0 || cubes == 0)
         return YP_OK;
     describe(scene, &job.scene);
-    uint64_t side = synth_cuda_side(&job.scene);
+    uint64_t side = side_of(scene);
     uint32_t most = SYNTH_CUDA_THREADS;
-    job.tile = (struct synth_cuda_tile){.cube = cube,
-                                        .first = first_pixel,
-                                        .pixels = pixels,
-                                        .values = values,
-                                        .truth = *truth,
-                                        .patch_row = first_pixel / scene->spec.width / side};
-    job.tile.across = (uint32_t)((scene->spec.width + side - 1) / side);
-    job.tile.chunks = (job.scene.quads + most - 1) / most;
+    job.tile =
+        (struct synth_cuda_tile){.cube = cube,
+                                 .first = first_pixel,
+                                 .pixels = pixels,
+                                 .values = values,
+                                 .truth = *truth,
+                                 .patch_row = first_pixel / scene->spec.width / job.scene.tall};
+    job.tile.across = synth_divisor((uint32_t)((scene->spec.width + side - 1) / side));
+    job.tile.chunks = synth_divisor((job.scene.quads + most - 1) / most);
+    job.tile.tells = truth->labels != NULL || truth->fill != NULL || truth->abundances != NULL ||
+                     truth->valid != NULL;
     job.tile.vectors = (uintptr_t)values % 16 == 0 && first_pixel * channels % 4 == 0 &&
                        (cubes == 1 || pixels * channels % 4 == 0);
     return cuda->tile(scene->device, &job, cubes);

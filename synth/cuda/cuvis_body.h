@@ -101,16 +101,16 @@ SYNTH_INLINE void synth_cuvis_quad(const struct synth_cuda_job *job,
     struct synth_four four = synth_four_normals(
         &s->keys, patch->cube * SYNTH_PURPOSES + SYNTH_NOISE, row->block + after);
     float down = s->rows[patch->row + walk->y];
-    int32_t first = row->shift + (int32_t)(walk->k * s->group), pixel[4];
+    int32_t first = row->shift + (int32_t)(walk->k * s->group);
     SYNTH_UNROLL
     for (int i = 0; i < 4; i++) {
-        pixel[i] = first + (whole ? 0 : (int32_t)synth_quad_pixel(&kept->quad, (uint32_t)i));
-        int32_t x = whole ? pixel[i] : synth_near_pixel(row, pixel[i]);
+        int32_t pixel = first + (whole ? 0 : synth_quad_pixel(s, &kept->quad, i));
+        int32_t x = whole ? pixel : synth_near_pixel(row, pixel);
         float bright = down * s->across[patch->column + (uint32_t)x];
         float value = SYNTH_FMA(s->sigma, four.v[i], kept->normal[i] * bright);
         four.v[i] = shared->mask[walk->y] >> x & 1 ? kept->anomaly[i] : value;
     }
-    synth_put(job, row, after, pixel, whole, &four);
+    synth_put(job, row, after, first, &kept->quad, whole, &four);
 }
 
 SYNTH_INLINE void synth_cuvis_values(const struct synth_cuda_job *job,
@@ -119,20 +119,20 @@ SYNTH_INLINE void synth_cuvis_values(const struct synth_cuda_job *job,
                                      bool whole)
 {
     const struct synth_cuda_scene *s = &job->scene;
-    struct synth_walk walk = synth_walk(s, patch, thread, SYNTH_CUDA_CUVIS_SIDE, whole);
+    struct synth_walk walk = synth_walk(s, patch, thread, whole);
     struct synth_cuvis_kept kept;
     if (patch->chunk == 0)
         synth_cuvis_tell(job, patch, shared, thread);
     if (walk.idle)
         return;
-    kept.quad = synth_quad(s, walk.quad, whole);
+    kept.quad = synth_quad(job, walk.quad, whole);
     SYNTH_UNROLL
     for (int i = 0; i < 4; i++) {
-        uint32_t c = synth_quad_channel(s, &kept.quad, (uint32_t)i);
+        uint32_t c = synth_quad_channel(s, &kept.quad, i);
         kept.normal[i] = s->spectra[c];
         kept.anomaly[i] = s->spectra[s->stride + c];
     }
-    for (; walk.y < SYNTH_CUDA_CUVIS_SIDE; synth_walk_on(&walk, SYNTH_CUDA_CUVIS_SIDE, whole))
+    for (; walk.y < SYNTH_CUDA_CUVIS_SIDE; synth_walk_on(s, &walk, SYNTH_CUDA_CUVIS_SIDE, whole))
         if ((int32_t)walk.k < shared->rows[walk.y].units)
             synth_cuvis_quad(job, patch, shared, &walk, &kept, whole);
 }

@@ -82,14 +82,16 @@ template <int MATERIALS, bool WHOLE>
 static __global__ void __launch_bounds__(THREADS, RESIDENT(MATERIALS, WHOLE))
     scene_kernel(const __grid_constant__ struct synth_cuda_job job)
 {
-    struct synth_shared *shared = (struct synth_shared *)(void *)shared_room;
+    /* Where that begins is asked of a slow register: once. */
+    uint32_t room = (uint32_t)__cvta_generic_to_shared(shared_room);
+    SYNTH_KEPT(room);
+    struct synth_shared *shared = (struct synth_shared *)__cvta_shared_to_generic(room);
     struct synth_patch patch = synth_patch(&job, blockIdx.x, blockIdx.y, SYNTH_CUDA_SIDE);
-    synth_place_pixels(&job, &patch, shared, threadIdx.x);
-    synth_draw_lattice(&job, &patch, shared, threadIdx.x);
+    synth_begin_patch(&job, &patch, shared, threadIdx.x);
     __syncthreads();
     synth_blend_rows(&job, &patch, shared, threadIdx.x);
     __syncthreads();
-    synth_make_pixel(&job, &patch, shared, threadIdx.x);
+    synth_make_pixels(&job, &patch, shared, threadIdx.x, MATERIALS);
     __syncthreads();
     synth_make_values(&job, &patch, shared, threadIdx.x, MATERIALS, WHOLE);
 }
@@ -127,8 +129,8 @@ static enum yp_status make_cubes(cudaStream_t stream, const struct synth_cuda_jo
     enum { WITHOUT_ASKING = 48 << 10 };
     scene_function *kernel = kernel_of(job);
     bool cuvis = job->scene.spectra != NULL;
-    size_t bytes = cuvis ? 0 : sizeof(struct synth_shared) + synth_cuda_lattice_bytes(&job->scene);
-    uint64_t blocks = synth_cuda_blocks(job, synth_cuda_side(&job->scene));
+    size_t bytes = cuvis ? 0 : synth_shared_bytes(&job->scene);
+    uint64_t blocks = synth_cuda_blocks(job);
     if (blocks == 0)
         return host->set_error(YP_UNSUPPORTED,
                                "a tile of %llu pixels of %u channels is too large for one launch",

@@ -16,12 +16,13 @@ SYNTH_INLINE struct synth_patch synth_patch(const struct synth_cuda_job *job, ui
                                             uint64_t cube, uint32_t side)
 {
     struct synth_patch patch;
-    uint32_t place = block / job->tile.chunks;
-    patch.chunk = block % job->tile.chunks;
+    uint32_t place = synth_divided(block, job->tile.chunks);
+    uint32_t row = synth_divided(place, job->tile.across);
+    patch.chunk = block - place * job->tile.chunks.by;
     patch.index = cube;
     patch.cube = job->tile.cube + cube;
-    patch.row = (uint32_t)(job->tile.patch_row + place / job->tile.across) * side;
-    patch.column = place % job->tile.across * side;
+    patch.row = ((uint32_t)job->tile.patch_row + row) * job->scene.tall;
+    patch.column = (place - row * job->tile.across.by) * side;
     return patch;
 }
 
@@ -57,77 +58,117 @@ SYNTH_INLINE void synth_patch_row(const struct synth_cuda_job *job, const struct
     row->shift = (int32_t)((int64_t)(unit * s->group) - (int64_t)begin);
 }
 
+/* The quad of value `pixel` x channels of the pattern: of two pixels at least, if 0 < pixel <
+ * group.
+ */
+SYNTH_INLINE uint32_t synth_border(const struct synth_cuda_scene *s, uint32_t pixel)
+{
+    return (uint32_t)(synth_wide(pixel, s->channels) / 4);
+}
+
+/* A thread's unit of those at once, and its quad of that: first all that are of one pixel, then the
+ * others. From at_once on: none. */
+SYNTH_INLINE uint32_t synth_own_quad(const struct synth_cuda_scene *s, uint32_t thread, bool whole,
+                                     uint32_t *quad)
+{
+    uint32_t plain = s->own - s->borders;
+    if (whole || thread < plain * s->at_once) {
+        uint32_t unit = synth_divided(thread, s->plain);
+        *quad = thread - unit * plain;
+        SYNTH_UNROLL
+        for (uint32_t k = 1; k < 4 && !whole; k++)
+            *quad += k <= s->borders && *quad >= synth_border(s, k);
+        return unit;
+    }
+    uint32_t left = thread - plain * s->at_once;
+    uint32_t unit = s->borders == 3 ? left / 3 : s->borders == 1 ? left : s->at_once;
+    *quad = synth_border(s, left - unit * s->borders + 1);
+    return unit;
+}
+
 /* Which quad of the pattern is a thread's, and how it goes through the units of a patch: rows one
- * after the other, `most` units in each, `at_once` of them by the block together. */
+ * after the other, the scene's `most` units in each, `at_once` of them by the block together. */
 struct synth_walk {
     bool idle;
     uint32_t quad;
     uint32_t y, k; /* the unit at hand */
-    uint32_t at_once, down, along, most;
 };
 
-/* `whole`: a constant to the compiler, which then knows `most`. */
 SYNTH_INLINE struct synth_walk synth_walk(const struct synth_cuda_scene *s,
                                           const struct synth_patch *patch, uint32_t thread,
-                                          uint32_t side, bool whole)
+                                          bool whole)
 {
     struct synth_walk walk;
-    uint32_t own = s->quads < SYNTH_CUDA_THREADS ? s->quads : SYNTH_CUDA_THREADS;
-    uint32_t unit = thread / own;
-    walk.at_once = SYNTH_CUDA_THREADS / own;
-    walk.quad = patch->chunk * SYNTH_CUDA_THREADS + thread % own;
-    walk.idle = unit >= walk.at_once || walk.quad >= s->quads;
-    walk.most = whole ? side : (side >> s->group_bits) + (s->width % s->group != 0);
-    walk.y = unit / walk.most;
-    walk.k = unit % walk.most;
-    walk.down = walk.at_once / walk.most;
-    walk.along = walk.at_once % walk.most;
+    uint32_t quad, unit = synth_own_quad(s, thread, whole, &quad);
+    walk.quad = patch->chunk * SYNTH_CUDA_THREADS + quad;
+    walk.idle = unit >= s->at_once || walk.quad >= s->quads;
+    walk.y = synth_divided(unit, s->most);
+    walk.k = unit - walk.y * s->most.by;
     return walk;
 }
 
-SYNTH_INLINE void synth_walk_on(struct synth_walk *walk, uint32_t side, bool whole)
+SYNTH_INLINE void synth_walk_on(const struct synth_cuda_scene *s, struct synth_walk *walk,
+                                uint32_t side, bool whole)
 {
-    if (whole) {
-        uint32_t unit = walk->y * side + walk->k + walk->at_once;
+    if (whole) { /* `side` is a constant to the compiler, a power of 2 */
+        uint32_t unit = walk->y * side + walk->k + s->at_once;
         walk->y = unit / side;
         walk->k = unit % side;
         return;
     }
-    walk->k += walk->along;
-    walk->y += walk->down;
-    if (walk->k >= walk->most) {
-        walk->k -= walk->most;
-        walk->y++;
-    }
+    uint32_t k = walk->k + s->along, beyond = k - s->most.by; /* huge where it is not */
+    walk->y += s->down + (k >= s->most.by);
+    walk->k = k < beyond ? k : beyond;
 }
 
-/* A quad's four values belong to these pixels of the pattern, a byte each; few registers. */
+/* Made once and kept in a register: the compiler would rather make it again where it is used. */
+#ifdef __CUDA_ARCH__
+#define SYNTH_KEPT(number) asm volatile("" : "+r"(number))
+#else
+#define SYNTH_KEPT(number) ((void)(number))
+#endif
+
+/* Whose a quad's values are. */
 struct synth_quad {
-    uint32_t first; /* value of the pattern */
-    uint32_t pixels;
+    uint32_t channel; /* of value 0 */
+    int32_t pixel;    /* the same, in its unit */
+    int32_t split;    /* the first value of the next pixel; 4: it has none */
+    int32_t last;     /* value 3's pixel; beyond all of them where quads are not stored at once */
 };
 
-SYNTH_INLINE struct synth_quad synth_quad(const struct synth_cuda_scene *s, uint32_t quad,
+SYNTH_INLINE struct synth_quad synth_quad(const struct synth_cuda_job *job, uint32_t quad,
                                           bool whole)
 {
-    struct synth_quad q;
-    q.first = 4 * quad;
-    q.pixels = 0;
+    const struct synth_cuda_scene *s = &job->scene;
+    struct synth_quad q = {4 * quad, 0, 4, 0};
+    if (whole)
+        return q;
     SYNTH_UNROLL
-    for (uint32_t i = 0; i < 4; i++)
-        q.pixels |= whole ? 0 : (q.first + i) / s->channels << 8 * i;
+    for (uint32_t k = 1; k < 4; k++)
+        q.pixel += 4 * quad >= k * s->channels;
+    q.channel -= (uint32_t)q.pixel * s->channels;
+    q.split = s->channels - q.channel < 4 ? (int32_t)(s->channels - q.channel) : 4;
+    q.last = q.pixel + (s->channels == 1 ? 3 : q.split < 4);
+    q.last = job->tile.vectors ? q.last : INT16_MAX;
+    SYNTH_KEPT(q.last);
+    SYNTH_KEPT(q.channel);
+    SYNTH_KEPT(q.pixel);
+    SYNTH_KEPT(q.split);
     return q;
 }
 
-SYNTH_INLINE uint32_t synth_quad_pixel(const struct synth_quad *q, uint32_t i)
+/* More than one further pixel has a quad with a single channel only. */
+SYNTH_INLINE int32_t synth_quad_pixel(const struct synth_cuda_scene *s, const struct synth_quad *q,
+                                      int32_t i)
 {
-    return q->pixels >> 8 * i & 0xff;
+    return q->pixel + (s->channels == 1 ? i : (int32_t)(i >= q->split));
 }
 
 SYNTH_INLINE uint32_t synth_quad_channel(const struct synth_cuda_scene *s,
-                                         const struct synth_quad *q, uint32_t i)
+                                         const struct synth_quad *q, int32_t i)
 {
-    return q->first + i - synth_quad_pixel(q, i) * s->channels;
+    uint32_t further = s->channels == 1 ? 0 : (uint32_t)(i - q->split);
+    return i < q->split ? q->channel + (uint32_t)i : further;
 }
 
 struct synth_four {
@@ -171,18 +212,18 @@ SYNTH_INLINE struct synth_four synth_four_normals(const struct synth_keys *keys,
 /* The pixel in the patch's row of a value of unit k; the nearest that is wanted when it is not. */
 SYNTH_INLINE int32_t synth_near_pixel(const struct synth_patch_row *row, int32_t pixel)
 {
-    pixel = pixel < row->low ? row->low : pixel;
-    return pixel < row->high ? pixel : row->high - 1;
+    pixel = pixel > row->low ? pixel : row->low;
+    return pixel < row->high - 1 ? pixel : row->high - 1;
 }
 
-/* Puts the `after`th quad of a row where it belongs, as far as its values are wanted. `whole`: all
- * are, and lie at a multiple of 16 bytes. */
+/* Puts the `after`th quad of a row, of the unit that begins with pixel `first`, where it belongs,
+ * as far as its values are wanted. `whole`: all are, and lie at a multiple of 16 bytes. */
 SYNTH_INLINE void synth_put(const struct synth_cuda_job *job, const struct synth_patch_row *row,
-                            uint64_t after, const int32_t pixel[4], bool whole,
-                            const struct synth_four *values)
+                            uint64_t after, int32_t first, const struct synth_quad *quad,
+                            bool whole, const struct synth_four *values)
 {
     float *out = (float *)(uintptr_t)(row->out + after * sizeof *values);
-    if (whole || (job->tile.vectors && pixel[0] >= row->low && pixel[3] < row->high)) {
+    if (whole || (first + quad->pixel >= row->low && first + quad->last < row->high)) {
         struct synth_four_words words;
         SYNTH_UNROLL
         for (int i = 0; i < 4; i++)
@@ -191,9 +232,11 @@ SYNTH_INLINE void synth_put(const struct synth_cuda_job *job, const struct synth
         return;
     }
     SYNTH_UNROLL
-    for (int i = 0; i < 4; i++)
-        if (pixel[i] >= row->low && pixel[i] < row->high)
+    for (int32_t i = 0; i < 4; i++) {
+        int32_t pixel = first + synth_quad_pixel(&job->scene, quad, i);
+        if (pixel >= row->low && pixel < row->high)
             out[i] = values->v[i];
+    }
 }
 
 #endif

@@ -2,6 +2,7 @@
  * the CPU's bits, everything that is wanted and nothing beside it. */
 #include "fake_accelerator.h"
 #include "scene_kit.h"
+#include "synth/cuda/work.h"
 #include "synth/device_stream.h"
 
 #include <stdio.h>
@@ -186,7 +187,8 @@ Test(synth_cuda, makes_the_same_scene_with_bands_blank_and_all_off, .timeout = 1
 Test(synth_cuda, makes_the_same_scene_over_any_lattice, .timeout = 120)
 {
     static const size_t pitches[] = {1, 2, 3, 7, 15, 16, 17, 40, 65536};
-    static const size_t sides[][2] = {{1, 1}, {1, 50}, {50, 1}, {16, 16}, {17, 33}, {48, 31}};
+    static const size_t sides[][2] = {{1, 1},   {1, 50},  {50, 1}, {16, 16},
+                                      {17, 33}, {48, 31}, {37, 48}};
     for (size_t i = 0; i < sizeof pitches / sizeof *pitches; i++)
         for (size_t k = 0; k < sizeof sides / sizeof *sides; k++) {
             char what[64];
@@ -199,6 +201,22 @@ Test(synth_cuda, makes_the_same_scene_over_any_lattice, .timeout = 120)
                      sides[k][1]);
             check_scene(&spec, what);
         }
+}
+
+Test(synth_cuda, divides_by_what_is_known_before)
+{
+    static const uint32_t numbers[] = {1,     2,     3,          5,          7,         16,
+                                       24,    25,    63,         255,        65535,     65536,
+                                       65537, 99991, 0x3fffffff, 0x40000000, 0x7fffffff};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct synth_divisor by = synth_divisor(numbers[i]);
+        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+            for (uint32_t off = 0; off < 5; off++) {
+                uint32_t n = UINT32_MAX / numbers[k] * numbers[k] - 2 + off, m = numbers[k] - off;
+                cr_expect_eq(synth_divided(n, by), n / numbers[i], "%u / %u", n, numbers[i]);
+                cr_expect_eq(synth_divided(m, by), m / numbers[i], "%u / %u", m, numbers[i]);
+            }
+    }
 }
 
 Test(synth_cuda, makes_the_same_cuvis, .timeout = 120)

@@ -1,6 +1,7 @@
 /* The plugin of synth/'s kernels without a GPU: the same functions, called for each thread of each
- * block in turn. Threads come in an order that finds a missing barrier, shared memory is filled
- * with what is no number and is as large as the kernel asks for, to the byte. */
+ * block in turn. Threads come in orders that find a missing barrier and memory that two have,
+ * shared memory is filled with what is no number and is as large as the kernel asks for, to the
+ * byte. */
 #include "synth/cuda/cuvis_body.h"
 #include "synth/cuda/scene_body.h"
 #include "synth/cuda/words_body.h"
@@ -10,10 +11,16 @@
 
 static const struct yp_plugin_host *host;
 
-/* A thread of a block, the last first. */
+/* The i-th thread of a block: of even blocks the last first, of odd ones all over the place. */
+static uint32_t thread_of(uint32_t i, uint32_t block)
+{
+    return block % 2 == 0 ? SYNTH_CUDA_THREADS - 1 - i : (i * 77 + 33) % SYNTH_CUDA_THREADS;
+}
+
 #define EACH_THREAD(t) \
-    uint32_t t = SYNTH_CUDA_THREADS; \
-    t-- > 0;
+    uint32_t i_ = 0, t = thread_of(0, block); \
+    i_ < SYNTH_CUDA_THREADS; \
+    t = thread_of(++i_, block)
 
 static void *shared_of(size_t bytes)
 {
@@ -25,20 +32,18 @@ static void *shared_of(size_t bytes)
 
 static enum yp_status scene_block(const struct synth_cuda_job *job, uint32_t block, uint32_t cube)
 {
-    struct synth_shared *shared = shared_of(sizeof *shared + synth_cuda_lattice_bytes(&job->scene));
+    struct synth_shared *shared = shared_of(synth_shared_bytes(&job->scene));
     struct synth_patch patch = synth_patch(job, block, cube, SYNTH_CUDA_SIDE);
     bool whole = job->scene.group == 1 && job->tile.vectors;
     int materials = job->scene.endmembers == SYNTH_LAST ? 7 : 6;
     if (shared == NULL)
         return YP_OUT_OF_MEMORY;
-    for (EACH_THREAD(t)) {
-        synth_place_pixels(job, &patch, shared, t);
-        synth_draw_lattice(job, &patch, shared, t);
-    }
+    for (EACH_THREAD(t))
+        synth_begin_patch(job, &patch, shared, t);
     for (EACH_THREAD(t))
         synth_blend_rows(job, &patch, shared, t);
     for (EACH_THREAD(t))
-        synth_make_pixel(job, &patch, shared, t);
+        synth_make_pixels(job, &patch, shared, t, materials);
     for (EACH_THREAD(t))
         synth_make_values(job, &patch, shared, t, materials, whole);
     free(shared);
@@ -67,7 +72,7 @@ static enum yp_status make_tile(struct yp_device *device, const struct synth_cud
 {
     (void)device;
     enum yp_status status = YP_OK;
-    uint64_t blocks = synth_cuda_blocks(job, synth_cuda_side(&job->scene));
+    uint64_t blocks = synth_cuda_blocks(job);
     if (blocks == 0)
         return host->set_error(YP_UNSUPPORTED, "a tile is too large for one launch");
     for (uint32_t cube = 0; cube < cubes; cube++)
