@@ -98,6 +98,9 @@ static void lay_out(struct ypi_rx_device *on, struct ypi_arena *arena, size_t ch
     } else {
         on->centre = ypi_arena_take(arena, channels, sizeof(float));
         on->offset = ypi_arena_take(arena, channels + RXC_ROWS, sizeof(float));
+        on->factor.matrix = ypi_arena_take(arena, channels * channels, sizeof(double));
+        on->factor.inverse = ypi_arena_take(arena, channels * channels, sizeof(double));
+        on->factor.failed = ypi_arena_take(arena, 1, sizeof(unsigned));
     }
 }
 
@@ -107,6 +110,19 @@ size_t ypi_rx_device_bytes(size_t channels, size_t tile_pixels, bool loss, enum 
     struct ypi_rx_device on = {0};
     lay_out(&on, &arena, channels, tile_pixels, loss, tiles);
     return arena.used;
+}
+
+static void connect_factor(struct ypi_rx_device *on, unsigned channels)
+{
+    struct rxc_factor *factor = &on->factor;
+    factor->channels = channels;
+    factor->m2 = on->merge.m2;
+    factor->mean = on->merge.all_mean;
+    factor->low = on->merge.all_low;
+    factor->high = on->merge.all_high;
+    factor->centre = on->centre;
+    factor->slices = on->slices;
+    factor->offset = on->offset;
 }
 
 /* What one job makes is what the next one takes. */
@@ -131,14 +147,15 @@ static void connect(struct ypi_rx_device *on, unsigned channels, bool loss)
     on->loss.kept = on->quadratic.kept;
     on->loss.gram = merge->m2;
     on->loss.moment = merge->all_mean;
+    if (!loss)
+        connect_factor(on, channels);
 }
 
 enum yp_status ypi_rx_device_open(struct ypi_rx_device *on, struct yp_device *device,
                                   size_t channels, size_t tile_pixels, bool loss,
                                   enum rx_tiles tiles)
 {
-    float *staged = on->staged;
-    *on = (struct ypi_rx_device){.device = device, .staged = staged, .cuda = ypi_rx_cuda()};
+    *on = (struct ypi_rx_device){.device = device, .cuda = ypi_rx_cuda()};
     if (on->cuda == NULL)
         return YP_UNSUPPORTED;
     struct ypi_arena arena = {
@@ -206,6 +223,7 @@ enum yp_status ypi_rx_device_fit(struct rx *rx, const struct rx_source *source)
     enum yp_status status = ypi_rx_pass_begin("rx_fit", on, source);
     if (status != YP_OK)
         return status;
+    on->same = false;
     status = exchange(rx, false);
     for (size_t i = 0; status == YP_OK && i < source->tiles; i++) {
         struct rx_tile tile;
@@ -219,38 +237,25 @@ enum yp_status ypi_rx_device_fit(struct rx *rx, const struct rx_source *source)
     if (status != YP_OK)
         return status;
     status = exchange(rx, true);
+    on->same = status == YP_OK;
     rx->failed = rx->failed || status != YP_OK;
     return status;
 }
 
-/* L^-1 by slices: row `row` of it is column `row` of whiten. */
-static void stage_factor(const struct rx *rx, float *slices, float *offset)
-{
-    size_t channels = rx->channels;
-    for (size_t i = 0, block = 0; i < rxc_slices((unsigned)channels); block++)
-        for (size_t input = 0; input < (block + 1) * RXC_ROWS; input++)
-            for (size_t r = 0; r < RXC_ROWS; r++, i++) {
-                size_t row = block * RXC_ROWS + r;
-                bool there = row < channels && input <= row;
-                slices[i] = there ? rx->whiten[input * channels + row] : 0;
-            }
-    for (size_t c = 0; c < channels + RXC_ROWS; c++)
-        offset[c] = c < channels ? rx->offset[c] : 0;
-}
-
-enum yp_status ypi_rx_device_finish(struct rx *rx)
+/* A fit that failed, or a rx_reset, leaves other sums there than the host's. */
+enum yp_status ypi_rx_device_factor(struct rx *rx, unsigned *failed)
 {
     struct ypi_rx_device *on = rx->on;
-    size_t slices = rxc_slices((unsigned)rx->channels);
-    float *offset = on->staged + slices;
-    stage_factor(rx, on->staged, offset);
-    enum yp_status status =
-        yp_device_copy(on->device, on->slices, on->staged, slices * sizeof(float));
+    enum yp_status status = on->same ? YP_OK : exchange(rx, false);
+    if (status != YP_OK)
+        return status;
+    on->same = true;
+    status = on->cuda->factor(on->device, &on->factor);
     if (status == YP_OK)
-        status = yp_device_copy(on->device, on->offset, offset,
-                                (rx->channels + RXC_ROWS) * sizeof(float));
-    if (status == YP_OK)
-        status = yp_device_copy(on->device, on->centre, rx->centre, rx->channels * sizeof(float));
+        status = yp_device_copy(on->device, failed, on->factor.failed, sizeof *failed);
+    if (status == YP_OK && *failed == 0)
+        status = yp_device_copy(on->device, rx->factor, on->factor.matrix,
+                                rx->channels * rx->channels * sizeof *rx->factor);
     return status;
 }
 

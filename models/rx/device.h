@@ -1,6 +1,7 @@
 /*
  * The detector and its loss on a GPU: the same objects, whose tiles are worked on by the plugin of
- * models/rx/cuda. Statistics, the factor and all that is said of them are on the host, as ever.
+ * models/rx/cuda. Sums and the factor are made there; the host has copies of the statistics and of
+ * the factor, and all that is said of them is said by it, as ever.
  */
 #ifndef YPI_RX_DEVICE_H
 #define YPI_RX_DEVICE_H
@@ -44,8 +45,9 @@ struct ypi_rx_device {
     struct rxc_merge merge;
     struct rxc_quadratic quadratic;
     struct rxc_loss loss;
+    struct rxc_factor factor;
     float *centre, *slices, *offset; /* what the kernels read as const */
-    float *staged;                   /* on the host: (slices), then (C, rounded up) */
+    bool same;                       /* the sums there are the host's */
 };
 
 /* Memory of the device that it takes; `loss`: of a rx_loss. */
@@ -88,9 +90,11 @@ enum yp_status ypi_rx_pass_end(struct ypi_rx_device *on, enum yp_status status);
 enum yp_status ypi_rx_device_check(const char *what, size_t channels, size_t tile_pixels,
                                    const struct rx_options *options);
 
-/* What rx_fit, rx_score and rx_loss_gradient are there, and what rx_finish has to add. */
+/* What rx_fit, rx_score and rx_loss_gradient are there. */
 enum yp_status ypi_rx_device_fit(struct rx *rx, const struct rx_source *source);
-enum yp_status ypi_rx_device_finish(struct rx *rx);
+/* The factor, by on->factor's numbers, which are the caller's to set, of the host's statistics; to
+ * rx->factor. `failed` as there: no factor when it is not 0. Waits for the device. */
+enum yp_status ypi_rx_device_factor(struct rx *rx, unsigned *failed);
 enum yp_status ypi_rx_device_score(struct rx *rx, const struct rx_source *source, float *scores);
 enum yp_status ypi_rx_device_gradient(struct ypi_rx_device *on, const struct rx_source *source,
                                       const float *parameters, double *mean, float *gradient);

@@ -164,6 +164,44 @@ static double ridge_of(const struct rx *rx, double eps)
     return eps * range * range;
 }
 
+/* The factor, and what whitens by it. rx->location is scratch. */
+static enum yp_status factor_here(struct rx *rx, const struct ypi_rx_factoring *job)
+{
+    size_t channels = rx->channels;
+    for (size_t i = 0; i < channels * channels; i++)
+        rx->factor[i] = rx->m2[i] / (double)(rx->pixels - 1);
+    enum yp_status status = ypi_rx_factor(job, rx->factor, rx->location);
+    if (status != YP_OK)
+        return status;
+    double *column = rx->scratch[0].sum, *offset = rx->scratch[0].rest,
+           *rest = rx->scratch[0].difference;
+    memset(offset, 0, channels * sizeof *offset);
+    for (size_t k = 0; k < channels; k++)
+        rest[k] = rx->mean[k] - (double)(float)rx->mean[k];
+    ypi_rx_whiten(rx->factor, channels, rest, rx->whiten, column, offset);
+    for (size_t i = 0; i < channels; i++)
+        rx->offset[i] = (float)offset[i];
+    return YP_OK;
+}
+
+/* The same on the device: here it is the factor alone, for those who ask. */
+static enum yp_status factor_there(struct rx *rx, const struct ypi_rx_factoring *job)
+{
+    struct rxc_factor *how = &rx->on->factor;
+    unsigned failed = 0;
+    how->mask = job->dead != NULL;
+    how->count = (double)(rx->pixels - 1);
+    how->ridge = job->ridge;
+    how->keep = 1 - job->shrink;
+    how->least = LEAST_PIVOT;
+    enum yp_status status = ypi_rx_device_factor(rx, &failed);
+    if (status == YP_OK && failed != 0) {
+        size_t channel = failed - 1;
+        return refuse(job, channel, rx->m2[channel * rx->channels + channel] / how->count);
+    }
+    return status;
+}
+
 enum yp_status rx_finish_with(struct rx *rx, const struct rx_finish_options *options)
 {
     if (rx == NULL || options == NULL)
@@ -172,33 +210,19 @@ enum yp_status rx_finish_with(struct rx *rx, const struct rx_finish_options *opt
     enum yp_status status = ypi_rx_check_finish("rx_finish", rx, options);
     if (status != YP_OK)
         return status;
-    size_t channels = rx->channels;
-    for (size_t i = 0; i < channels * channels; i++)
-        rx->factor[i] = rx->m2[i] / (double)(rx->pixels - 1);
     uint8_t *dead = (uint8_t *)rx->offset; /* until it is filled */
     ypi_rx_dead(rx, dead);
-    status = ypi_rx_factor(&(struct ypi_rx_factoring){.what = "rx_finish",
-                                                      .channels = channels,
-                                                      .eps = options->eps,
-                                                      .ridge = ridge_of(rx, options->eps),
-                                                      .shrink = options->shrink,
-                                                      .dead = options->mask_dead ? dead : NULL},
-                           rx->factor, rx->location);
-    if (status != YP_OK)
-        return status;
-
-    double *column = rx->scratch[0].sum, *offset = rx->scratch[0].rest,
-           *rest = rx->scratch[0].difference;
-    memset(offset, 0, channels * sizeof *offset);
-    for (size_t k = 0; k < channels; k++) {
+    const struct ypi_rx_factoring job = {.what = "rx_finish",
+                                         .channels = rx->channels,
+                                         .eps = options->eps,
+                                         .ridge = ridge_of(rx, options->eps),
+                                         .shrink = options->shrink,
+                                         .dead = options->mask_dead ? dead : NULL};
+    status = rx->on != NULL ? factor_there(rx, &job) : factor_here(rx, &job);
+    for (size_t k = 0; k < rx->channels && status == YP_OK; k++) {
         rx->location[k] = rx->mean[k];
         rx->centre[k] = (float)rx->mean[k];
-        rest[k] = rx->location[k] - (double)rx->centre[k];
     }
-    ypi_rx_whiten(rx->factor, channels, rest, rx->whiten, column, offset);
-    for (size_t i = 0; i < channels; i++)
-        rx->offset[i] = (float)offset[i];
-    status = rx->on != NULL ? ypi_rx_device_finish(rx) : YP_OK;
     rx->finished = status == YP_OK;
     return status;
 }

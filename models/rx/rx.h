@@ -122,8 +122,10 @@ size_t rx_bytes(size_t channels, size_t tile_pixels, int threads);
  * on the device's default stream, and need not wait for it; it is called by the caller's thread
  * alone, for one index after the other, and data it points to may change when the device's work up
  * to there is done. With rx_options.tiles the tiles are the host's. `threads` says nothing.
- * Statistics and the factor are on the host as on the CPU, so are rx_loss_start's parameters;
- * rx_fit waits for the device, rx_score launches and returns. A fit that fails leaves the
+ * The factor is made there too, from the sums that lie there: the CPU's within rounding, and what
+ * is refused is the same. The host has copies of statistics and factor, so the other calls take and
+ * give what they do on the CPU, rx_loss_start's parameters too; rx_fit and rx_finish wait for the
+ * device, rx_score launches and returns. A fit that fails leaves the
  * statistics as they were.
  *
  * There are up to 248 channels and RX_FP32 alone: else YP_UNSUPPORTED. The error of Sigma is what

@@ -157,14 +157,10 @@ static void start(struct rx *rx, struct yp_device *device, enum rx_precision pre
 /* The object on the host, which has no tiles there, and what is on the device. */
 static struct rx *lay_out_on(struct rx *rx, struct ypi_arena *arena, size_t channels)
 {
-    size_t staged = rxc_slices((unsigned)channels) + channels + RXC_ROWS;
     lay_out(rx, arena, channels, 1, 1, RX_FP32);
     struct ypi_rx_device *on = ypi_arena_take(arena, 1, sizeof *on);
-    float *values = ypi_arena_take(arena, staged, sizeof(float));
-    if (arena->base != NULL) {
+    if (arena->base != NULL)
         rx->on = on;
-        on->staged = values;
-    }
     return rx;
 }
 

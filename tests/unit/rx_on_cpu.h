@@ -591,6 +591,11 @@ static enum yp_status cpu_factor(struct yp_device *device, const struct rxc_fact
     struct rxc_factor_room room;
     double sums[RXC_FACTOR_THREADS];
     (void)device;
+    GPU_NEEDS(job->m2, (size_t)job->channels * job->channels);
+    GPU_NEEDS(job->mean, job->channels);
+    GPU_NEEDS(job->low, job->channels);
+    GPU_NEEDS(job->high, job->channels);
+    GPU_NEEDS(job->centre, job->channels);
     GPU_NEEDS(job->matrix, (size_t)job->channels * job->channels);
     GPU_NEEDS(job->inverse, (size_t)job->channels * job->channels);
     GPU_NEEDS(job->slices, rxc_slices(job->channels));

@@ -17,6 +17,33 @@ struct rxc_factor_room {
     double pivot;                   /* squared */
 };
 
+RXC_FUNCTION bool rxc_left_out(const struct rxc_factor *job, unsigned channel)
+{
+    return job->mask && job->low[channel] == job->high[channel];
+}
+
+/* Of A, without what its channel is masked for. */
+RXC_FUNCTION double rxc_diagonal(const struct rxc_factor *job, unsigned channel)
+{
+    return job->m2[(size_t)channel * job->channels + channel] / job->count + job->ridge;
+}
+
+/* A's upper triangle, and zeros. */
+RXC_FUNCTION void rxc_regularise(const struct rxc_factor *job, unsigned t)
+{
+    unsigned channels = job->channels;
+    for (unsigned at = t; at < channels * channels; at += RXC_FACTOR_THREADS) {
+        unsigned i = at / channels, j = at % channels;
+        bool out = rxc_left_out(job, i) || rxc_left_out(job, j);
+        double value = 0;
+        if (i == j)
+            value = out ? 1 : rxc_diagonal(job, i);
+        else if (i < j && !out)
+            value = job->m2[at] / job->count * job->keep;
+        job->matrix[at] = value;
+    }
+}
+
 /* Column j of the factor: a thread has sum = A - sum of products of what is left of it. */
 RXC_FUNCTION void rxc_factor_sum(const struct rxc_factor *job, struct rxc_factor_room *room,
                                  unsigned j, double *sum, unsigned t)
@@ -33,11 +60,9 @@ RXC_FUNCTION void rxc_factor_sum(const struct rxc_factor *job, struct rxc_factor
         room->pivot = left;
 }
 
-/* NaN is no pivot either. */
-RXC_FUNCTION bool rxc_factor_holds(const struct rxc_factor *job, double pivot, unsigned j)
+RXC_FUNCTION bool rxc_factor_suffices(const struct rxc_factor *job, double pivot, unsigned j)
 {
-    bool out = job->out != NULL && job->out[j] != 0;
-    return pivot > 0 && (out || job->least == NULL || pivot >= job->least[j]);
+    return rxc_left_out(job, j) || pivot >= job->least * rxc_diagonal(job, j);
 }
 
 RXC_FUNCTION void rxc_factor_divide(const struct rxc_factor *job,
@@ -48,15 +73,17 @@ RXC_FUNCTION void rxc_factor_divide(const struct rxc_factor *job,
     if (t < j || t >= job->channels)
         return;
     if (t == j)
-        root = job->out != NULL && job->out[j] != 0 ? (double)RXC_INFINITY : root;
+        root = rxc_left_out(job, j) ? (double)RXC_INFINITY : root;
     job->matrix[(size_t)j * job->channels + t] = t == j ? root : sum / root;
 }
 
-/* False when a pivot fails, which is told. */
-RXC_FUNCTION bool rxc_factor_matrix(const struct rxc_factor *job, struct rxc_factor_room *room,
-                                    double *sums)
+/* What rxc_factor.failed becomes. As the host does, all pivots are taken before a small one is
+ * minded. NaN is no pivot either. */
+RXC_FUNCTION unsigned rxc_factor_matrix(const struct rxc_factor *job, struct rxc_factor_room *room,
+                                        double *sums)
 {
     size_t channels = job->channels;
+    unsigned small = 0;
     for (unsigned j = 0; j < channels; j++) {
         RXC_EACH (t, RXC_FACTOR_THREADS)
             if (t < j)
@@ -65,16 +92,15 @@ RXC_FUNCTION bool rxc_factor_matrix(const struct rxc_factor *job, struct rxc_fac
         RXC_EACH (t, RXC_FACTOR_THREADS)
             rxc_factor_sum(job, room, j, &sums[RXC_OWN(t)], t);
         rxc_barrier();
-        if (!rxc_factor_holds(job, room->pivot, j)) {
-            RXC_EACH (t, 1U)
-                *job->failed = j + 1 + t;
-            return false;
-        }
+        if (!(room->pivot > 0))
+            return j + 1;
+        if (small == 0 && !rxc_factor_suffices(job, room->pivot, j))
+            small = j + 1;
         RXC_EACH (t, RXC_FACTOR_THREADS)
             rxc_factor_divide(job, room, j, sums[RXC_OWN(t)], t);
         rxc_barrier();
     }
-    return true;
+    return small;
 }
 
 /* Row i of the inverse, of which a thread has column t. Its warp begins with the same row: there
@@ -117,13 +143,19 @@ RXC_FUNCTION void rxc_cut_slices(const struct rxc_factor *job, unsigned t)
     }
 }
 
+RXC_FUNCTION void rxc_round_mean(const struct rxc_factor *job, unsigned t)
+{
+    for (unsigned c = t; c < job->channels; c += RXC_FACTOR_THREADS)
+        job->centre[c] = (float)job->mean[c];
+}
+
 RXC_FUNCTION void rxc_put_offset(const struct rxc_factor *job, unsigned t)
 {
     size_t channels = job->channels;
     for (unsigned row = t; row < channels + RXC_ROWS; row += RXC_FACTOR_THREADS) {
         double sum = 0;
         for (unsigned k = 0; row < channels && k <= row; k++)
-            sum += job->inverse[row * channels + k] * job->rest[k];
+            sum += job->inverse[row * channels + k] * (job->mean[k] - (double)(float)job->mean[k]);
         job->offset[row] = (float)sum;
     }
 }
@@ -132,15 +164,20 @@ RXC_FUNCTION void rxc_put_offset(const struct rxc_factor *job, unsigned t)
 RXC_FUNCTION void rxc_factorise(const struct rxc_factor *job, struct rxc_factor_room *room,
                                 double *sums)
 {
-    if (!rxc_factor_matrix(job, room, sums))
+    RXC_EACH (t, RXC_FACTOR_THREADS)
+        rxc_regularise(job, t);
+    rxc_barrier();
+    unsigned failed = rxc_factor_matrix(job, room, sums);
+    RXC_EACH (t, 1U)
+        *job->failed = failed + t;
+    if (failed != 0)
         return;
     rxc_invert(job, room);
     RXC_EACH (t, RXC_FACTOR_THREADS) {
         rxc_cut_slices(job, t);
+        rxc_round_mean(job, t);
         rxc_put_offset(job, t);
     }
-    RXC_EACH (t, 1U)
-        *job->failed = t;
 }
 
 #endif

@@ -128,19 +128,25 @@ struct rxc_loss {
 
 /*
  * The factor of a covariance, L L^T = A, and what whitens by it: as ypi_rx_factor() and
- * ypi_rx_whiten() have it, within rounding.
+ * ypi_rx_whiten() have it, within rounding. A = m2 / count times `keep`, with m2 / count + ridge on
+ * the diagonal. Channels that are left out (`mask`, and low = high) have 1 on the diagonal alone,
+ * and a pivot that becomes infinite, so that nothing comes of them.
  */
 struct rxc_factor {
     unsigned channels;
-    double *matrix; /* (channels, channels): A's upper triangle, becomes L^T's; rest untouched */
-    const double *least; /* (channels): of a pivot's square; NULL: anything above 0 */
-    const uint8_t *out;  /* (channels): whose row of A is 1 at the diagonal alone and whose pivot
-                            becomes infinite, so that nothing comes of it; NULL: none */
-    double *inverse;     /* (channels, channels): L^-1, zeros above the diagonal */
-    const double *rest;  /* (channels): of the location, less its float */
-    float *slices;       /* rxc_slices(): L^-1 */
-    float *offset;       /* (channels + RXC_ROWS): L^-1 rest, then zeros */
-    unsigned *failed; /* 1 + the channel whose pivot fails: the rest is as it was; 0: none does */
+    bool mask;
+    double count, ridge, keep;
+    double least;     /* share of A's diagonal that a pivot's square is at least */
+    const double *m2; /* (channels, channels), upper triangle */
+    const double *mean;
+    const float *low, *high;
+    double *matrix;   /* (channels, channels): L^T, zeros below the diagonal */
+    double *inverse;  /* (channels, channels): L^-1, zeros above the diagonal */
+    float *centre;    /* (channels): the mean, rounded */
+    float *slices;    /* rxc_slices(): L^-1 */
+    float *offset;    /* (channels + RXC_ROWS): L^-1 (mean - centre), then zeros */
+    unsigned *failed; /* 1 + the first channel whose pivot is not above 0, otherwise the first with
+                         one that is too small: then only `matrix` has changed; 0: there is none */
 };
 
 struct rxc_adamw {
