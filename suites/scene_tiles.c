@@ -33,6 +33,11 @@ double scale_values(const struct scale *s)
     return scale_pixels(s) * (double)s->channels;
 }
 
+bool runs_on_gpu(struct yp_case *t)
+{
+    return yp_device_memory_kind(yp_device(t)) == YP_DEVICE;
+}
+
 size_t scale_tile_pixels(const struct scale *s, struct yp_device *device, size_t pixels)
 {
     if (yp_device_memory_kind(device) == YP_HOST)

@@ -22,6 +22,15 @@ struct scale {
 /* The scales of the suites by their names: small, medium, large, xl. Fails the case for another. */
 struct scale scale_named(struct yp_case *t, const char *name);
 
+/* Them all as cases, of which the large ones take minutes. */
+#define SCALE_CASES \
+    YP_CASES(yp_case_of("small"), yp_case_of("medium"), \
+             yp_case_of("large", .tags = "slow", .timeout = 600), \
+             yp_case_of("xl", .tags = "slow", .timeout = 600))
+
+/* Whether the case runs on a GPU. */
+bool runs_on_gpu(struct yp_case *t);
+
 double scale_pixels(const struct scale *s); /* of all cubes */
 double scale_values(const struct scale *s);
 

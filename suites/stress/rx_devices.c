@@ -6,15 +6,6 @@
 #include <string.h>
 
 #define THREADS 2
-#define SCALES \
-    YP_CASES(yp_case_of("small"), yp_case_of("medium"), \
-             yp_case_of("large", .tags = "slow", .timeout = 600), \
-             yp_case_of("xl", .tags = "slow", .timeout = 600))
-
-static bool on_gpu(struct yp_case *t)
-{
-    return yp_device_memory_kind(yp_device(t)) == YP_DEVICE;
-}
 
 /* -- a sample -------------------------------------------------------------------------------- */
 
@@ -123,7 +114,7 @@ static struct results work_out(struct yp_case *t, struct rx *rx, const struct sa
     size_t c = s->source.channels, bytes = sample_pixels(s) * sizeof(float);
     struct results r = {.covariance = yp_alloc_host(t, c * c * sizeof(double)),
                         .scores = yp_alloc_host(t, bytes)};
-    float *there = on_gpu(t) ? yp_alloc(t, bytes) : r.scores;
+    float *there = runs_on_gpu(t) ? yp_alloc(t, bytes) : r.scores;
     yp_ok(t, rx_fit(rx, &s->source));
     yp_ok(t, rx_covariance(rx, r.covariance));
     yp_ok(t, rx_finish(rx, RX_EPS));
@@ -207,7 +198,7 @@ static void judge_scores(struct yp_case *t, const struct results *r, const struc
 
 /* rx.h promises 1e-6 of the covariance. Scores in float have the condition of the scene to bear as
  * well: up to 8.4e-5 was seen, on the CPU. */
-YP_TEST(rx, parity, .tags = "stress", .cases = SCALES, .devices = "cpu cuda", .timeout = 120,
+YP_TEST(rx, parity, .tags = "stress", .cases = SCALE_CASES, .devices = "cpu cuda", .timeout = 120,
         .budgets = YP_BUDGETS(yp_max_value("covariance error", 1e-6),
                               yp_max_value("mean error", 1e-7), yp_max_value("score error", 2e-4)))
 {
@@ -271,7 +262,8 @@ static struct brought bring(struct yp_case *t, enum rx_tiles tiles, const struct
 /* Copied while the tile before is worked on, or in turn, or there from the beginning: the same
  * bits.
  */
-YP_TEST(rx, tiles_of_the_host, .tags = "stress", .cases = SCALES, .devices = "cuda", .timeout = 120)
+YP_TEST(rx, tiles_of_the_host, .tags = "stress", .cases = SCALE_CASES, .devices = "cuda",
+        .timeout = 120)
 {
     struct scale scale = scale_named(t, yp_case_name(t));
     size_t c = scale.channels;
@@ -349,7 +341,7 @@ static enum yp_status train_step(struct yp_case *t, struct rx_loss *loss, const 
     size_t n = rx_loss_parameters(s->source.channels);
     float *m = state + n, *v = state + 2 * n, *parameters = state + 3 * n;
     enum yp_status status = rx_loss_gradient(loss, &s->source, parameters, mean, state);
-    if (status == YP_OK && on_gpu(t))
+    if (status == YP_OK && runs_on_gpu(t))
         status = rx_adamw_step_on(yp_device(t), &how_to_train, step, n, 0, scratch, state, m, v,
                                   parameters);
     else if (status == YP_OK)

@@ -5,15 +5,6 @@
 #include <string.h>
 
 #define THREADS 2
-#define SCALES \
-    YP_CASES(yp_case_of("small"), yp_case_of("medium"), \
-             yp_case_of("large", .tags = "slow", .timeout = 600), \
-             yp_case_of("xl", .tags = "slow", .timeout = 600))
-
-static bool on_gpu(struct yp_case *t)
-{
-    return yp_device_memory_kind(yp_device(t)) == YP_DEVICE;
-}
 
 struct held {
     uint64_t host, device, requests;
@@ -25,7 +16,7 @@ static struct held held_now(struct yp_case *t)
     struct yp_memory host, device;
     yp_device_memory(yp_device_cpu(), &host);
     yp_device_memory(yp_device(t), &device);
-    bool two = on_gpu(t);
+    bool two = runs_on_gpu(t);
     return (struct held){host.allocated, two ? device.allocated : 0,
                          host.allocations + (two ? device.allocations : 0)};
 }
@@ -37,14 +28,14 @@ static void expect_held(struct yp_case *t, const char *what, struct held before,
     uint64_t more = now.host - before.host;
     yp_expect(t, now.device - before.device == device, "%s takes %llu bytes of the GPU, not %zu",
               what, (unsigned long long)(now.device - before.device), device);
-    yp_expect(t, on_gpu(t) ? more <= host_most : more == host_most,
+    yp_expect(t, runs_on_gpu(t) ? more <= host_most : more == host_most,
               "%s takes %llu bytes of the host, not %zu", what, (unsigned long long)more,
               host_most);
 }
 
 /* A scene, a detector and a loss at the tiles that the scale is worked on with, and one tile of it
  * through all of them. */
-YP_TEST(rx, predicted_memory, .tags = "stress", .cases = SCALES, .devices = "cpu cuda",
+YP_TEST(rx, predicted_memory, .tags = "stress", .cases = SCALE_CASES, .devices = "cpu cuda",
         .timeout = 120, .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 64 * YP_MIB)))
 {
     struct scale s = scale_named(t, yp_case_name(t));
@@ -56,19 +47,19 @@ YP_TEST(rx, predicted_memory, .tags = "stress", .cases = SCALES, .devices = "cpu
     struct held before = held_now(t);
     scene_tiles_open(&tiles, t, &s, pixels);
     size_t bytes = synth_scene_bytes(synth_scene_spec(tiles.scene));
-    expect_held(t, "a scene", before, bytes, on_gpu(t) ? bytes : 0);
+    expect_held(t, "a scene", before, bytes, runs_on_gpu(t) ? bytes : 0);
     before = held_now(t);
     struct rx *rx = rx_create(yp_device(t), c, pixels, THREADS);
     yp_ok(t, rx != NULL ? YP_OK : YP_OUT_OF_MEMORY);
     expect_held(t, "a detector", before,
-                on_gpu(t) ? rx_bytes(c, 512, 1) : rx_bytes(c, pixels, THREADS),
-                on_gpu(t) ? rx_device_bytes(c, pixels) : 0);
+                runs_on_gpu(t) ? rx_bytes(c, 512, 1) : rx_bytes(c, pixels, THREADS),
+                runs_on_gpu(t) ? rx_device_bytes(c, pixels) : 0);
     before = held_now(t);
     struct rx_loss *loss = rx_loss_create(yp_device(t), c, pixels, THREADS);
     yp_ok(t, loss != NULL ? YP_OK : YP_OUT_OF_MEMORY);
     expect_held(t, "a loss", before,
-                on_gpu(t) ? rx_loss_bytes(c, 512, 1) : rx_loss_bytes(c, pixels, THREADS),
-                on_gpu(t) ? rx_loss_device_bytes(c, pixels) : 0);
+                runs_on_gpu(t) ? rx_loss_bytes(c, 512, 1) : rx_loss_bytes(c, pixels, THREADS),
+                runs_on_gpu(t) ? rx_loss_device_bytes(c, pixels) : 0);
     before = held_now(t);
     double mean = 0;
     tiles.source.tiles = 1;
@@ -215,6 +206,6 @@ YP_TEST(rx, every_allocation, .tags = "stress small", .devices = "cpu cuda", .ti
     double right[WHOLE_CHANNELS * WHOLE_CHANNELS];
     yp_ok(t, whole_fit(t, right));
     yp_value(t, "refused on the host", fail_each(t, yp_device_cpu(), right));
-    if (on_gpu(t))
+    if (runs_on_gpu(t))
         yp_value(t, "refused on the device", fail_each(t, yp_device(t), right));
 }

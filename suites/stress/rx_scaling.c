@@ -272,7 +272,7 @@ YP_TEST(rx, xl, .tags = "stress slow", .cases = YP_CASES(yp_case_of("xl")),
     tiles.source.tiles = scene_tiles_count(&tiles, scored);
     const float *scores = scene_tiles_score(&tiles, t, rx);
     yp_value(t, "auc", scene_tiles_auc(&tiles, t, scores, scored));
-    if (yp_device_memory_kind(yp_device(t)) == YP_DEVICE) {
+    if (runs_on_gpu(t)) {
         struct yp_memory m;
         yp_device_memory(yp_device(t), &m);
         yp_value(t, "reserved over allocated", (double)m.reserved_peak / (double)m.allocated_peak);
