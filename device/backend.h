@@ -141,9 +141,6 @@ struct ypi_backend {
 void ypi_cpu_reserve(size_t bytes);
 void ypi_cpu_release(size_t bytes);
 
-/* What the message of yp_last_error() came with. */
-enum yp_status ypi_last_status(void);
-
 /* Numbers the requests of all devices together, and refuses the `nth` from now on, whichever device
  * it is made of; 0 takes it back. */
 void ypi_fail_any_allocation(uint64_t nth);

@@ -12,7 +12,7 @@ const char *yp_last_error(void)
     return message;
 }
 
-enum yp_status ypi_last_status(void)
+enum yp_status yp_last_status(void)
 {
     return last;
 }

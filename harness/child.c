@@ -186,6 +186,14 @@ void ypi_ok(struct yp_case *t, const char *file, int line, const char *call, enu
     ypi_child_leave(t);
 }
 
+/* Whoever returns NULL and says nothing has failed all the same. */
+void ypi_got(struct yp_case *t, const char *file, int line, const char *call, const void *pointer)
+{
+    enum yp_status status = yp_last_status();
+    if (pointer == NULL)
+        ypi_ok(t, file, line, call, status == YP_OK ? YP_INVALID : status);
+}
+
 void yp_skip(struct yp_case *t, const char *format, ...)
 {
     struct ypi_text reason = {0};
@@ -352,7 +360,7 @@ static void *take(struct yp_case *t, struct yp_device *device, size_t bytes)
     void *memory = yp_device_alloc(device, bytes);
     struct block *block = memory != NULL ? malloc(sizeof *block) : NULL;
     if (block == NULL) {
-        bool fault = memory == NULL && ypi_last_status() == YP_DEVICE_FAULT;
+        bool fault = memory == NULL && yp_last_status() == YP_DEVICE_FAULT;
         yp_device_free(device, memory);
         ypi_child_fail(t, fault ? YPI_CAUSE_DEVICE : YPI_CAUSE_OUT_OF_MEMORY, NULL, 0, "%s",
                        yp_last_error());

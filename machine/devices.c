@@ -75,7 +75,7 @@ static bool measure_probe(int fd, struct yp_device *device, enum yp_ceiling ceil
     size_t count = 0;
     struct ypi_figure figure = {.measured = 0};
     struct ypi_device_probe *probe = device->backend->probe_open(device, ceiling, footprint);
-    if (probe == NULL && ypi_last_status() == YP_UNSUPPORTED)
+    if (probe == NULL && yp_last_status() == YP_UNSUPPORTED)
         return true;
     const char *level = probe != NULL ? device->backend->probe_level(probe) : "";
     snprintf(figure.name, sizeof figure.name, "%s", yp_ceiling_name(ceiling));

@@ -125,7 +125,7 @@ void scene_tiles_close(struct scene_tiles *tiles)
 static void *taken(struct yp_case *t, struct yp_device *device, size_t bytes)
 {
     void *memory = yp_device_alloc(device, bytes);
-    yp_ok(t, memory != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    yp_got(t, memory);
     return memory;
 }
 
@@ -172,7 +172,7 @@ static void take_two(struct yp_case *t, struct yp_device *first, size_t first_by
     *other = yp_device_alloc(second, second_bytes);
     if (*other == NULL)
         yp_device_free(first, *one);
-    yp_ok(t, *other != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    yp_got(t, *other);
 }
 
 static uint64_t hash_on_device(const struct scene_tiles *tiles, struct yp_case *t)

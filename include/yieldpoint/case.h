@@ -68,6 +68,10 @@ void yp_skip(struct yp_case *t, const char *format, ...)
  * YP_OUT_OF_MEMORY ends it as out of memory. */
 #define yp_ok(t, call) ypi_ok(t, __FILE__, __LINE__, #call, (call))
 
+/* The same for a pointer that a call returned, which must not be NULL: ends the body as
+ * yp_last_status() says. */
+#define yp_got(t, pointer) ypi_got(t, __FILE__, __LINE__, #pointer, (pointer))
+
 /* -- results ------------------------------------------------------------------------------ */
 
 /* A named figure, stored with the record and judged by yp_min_value / yp_max_value. NaN and
@@ -93,6 +97,7 @@ void ypi_expect(struct yp_case *t, const char *file, int line, const char *condi
 void ypi_require(struct yp_case *t, const char *file, int line, const char *condition,
                  const char *format, ...) __attribute__((noreturn, format(printf, 5, 6)));
 void ypi_ok(struct yp_case *t, const char *file, int line, const char *call, enum yp_status status);
+void ypi_got(struct yp_case *t, const char *file, int line, const char *call, const void *pointer);
 
 #ifdef __cplusplus
 }

@@ -41,7 +41,10 @@ enum yp_status {
  * the argument, what it was, what is allowed. Valid until the thread's next such call. */
 const char *yp_last_error(void);
 
-/* Sets that message and returns `status`. For libraries that report in the same way. */
+/* What that call returned, or would have returned instead of NULL. */
+enum yp_status yp_last_status(void);
+
+/* Sets both and returns `status`. For libraries that report in the same way. */
 enum yp_status yp_set_error(enum yp_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -45,7 +45,7 @@ static enum yp_status open_stream(struct ypi_rx_coming *c, struct yp_device *dev
         c->used[i] = yp_event_create(device);
         all = all && c->copied[i] != NULL && c->used[i] != NULL;
     }
-    return all ? YP_OK : YP_OUT_OF_MEMORY;
+    return all ? YP_OK : yp_last_status();
 }
 
 enum yp_status ypi_rx_coming_open(struct ypi_rx_device *on, size_t channels, bool loss,

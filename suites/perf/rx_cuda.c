@@ -160,7 +160,7 @@ static void *host_memory(struct yp_case *t, bool pinned, size_t bytes)
 {
     void *memory = pinned ? yp_device_alloc_pinned(yp_device(t), bytes)
                           : yp_device_alloc(yp_device_cpu(), bytes);
-    yp_ok(t, memory != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    yp_got(t, memory);
     return memory;
 }
 

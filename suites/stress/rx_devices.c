@@ -97,7 +97,7 @@ static struct rx *open_rx(struct yp_case *t, struct yp_device *device,
 {
     struct rx *rx = rx_create_with(device, source->channels, source->tile_pixels, THREADS,
                                    &(struct rx_options){.precision = precision});
-    yp_ok(t, rx != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    yp_got(t, rx);
     return rx;
 }
 
@@ -245,7 +245,8 @@ static struct brought bring(struct yp_case *t, enum rx_tiles tiles, const struct
     struct rx *rx = rx_create_with(yp_device(t), c, s->source.tile_pixels, THREADS, &options);
     struct rx_loss *loss =
         rx_loss_create_with(yp_device(t), c, s->source.tile_pixels, THREADS, &options);
-    yp_ok(t, rx != NULL && loss != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    yp_got(t, rx);
+    yp_got(t, loss);
     yp_ok(t, yp_device_copy(yp_device(t), parameters, start, n));
     yp_ok(t, rx_fit(rx, &s->source));
     yp_ok(t, rx_covariance(rx, b.covariance));
@@ -299,7 +300,7 @@ static double *fit_from_host(struct yp_case *t, const struct rx_source *source)
     size_t c = source->channels;
     double *covariance = yp_alloc_host(t, c * c * sizeof *covariance);
     struct rx *rx = rx_create_with(yp_device(t), c, source->tile_pixels, THREADS, &options);
-    yp_ok(t, rx != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    yp_got(t, rx);
     yp_ok(t, rx_fit(rx, source));
     yp_ok(t, rx_covariance(rx, covariance));
     rx_destroy(rx);
@@ -407,7 +408,7 @@ YP_TEST(rx, train_on_device, .tags = "stress",
     double *scratch = yp_alloc(t, RX_STEP_SCRATCH * sizeof *scratch), losses[STEPS], mean = 0;
     yp_ok(t, yp_device_copy(yp_device(t), state, start, 4 * n * sizeof *state));
     struct rx_loss *loss = rx_loss_create(yp_device(t), scale.channels, 4096, THREADS);
-    yp_ok(t, loss != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    yp_got(t, loss);
     double *exact = yp_alloc_host(t, n * sizeof *exact), off = 0;
     double *of_pixels = yp_alloc_host(t, 4096 * sizeof *of_pixels);
     for (int i = 0; i < STEPS; i++) {

@@ -50,13 +50,13 @@ YP_TEST(rx, predicted_memory, .tags = "stress", .cases = SCALE_CASES, .devices =
     expect_held(t, "a scene", before, bytes, runs_on_gpu(t) ? bytes : 0);
     before = held_now(t);
     struct rx *rx = rx_create(yp_device(t), c, pixels, THREADS);
-    yp_ok(t, rx != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    yp_got(t, rx);
     expect_held(t, "a detector", before,
                 runs_on_gpu(t) ? rx_bytes(c, 512, 1) : rx_bytes(c, pixels, THREADS),
                 runs_on_gpu(t) ? rx_device_bytes(c, pixels) : 0);
     before = held_now(t);
     struct rx_loss *loss = rx_loss_create(yp_device(t), c, pixels, THREADS);
-    yp_ok(t, loss != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    yp_got(t, loss);
     expect_held(t, "a loss", before,
                 runs_on_gpu(t) ? rx_loss_bytes(c, 512, 1) : rx_loss_bytes(c, pixels, THREADS),
                 runs_on_gpu(t) ? rx_loss_device_bytes(c, pixels) : 0);

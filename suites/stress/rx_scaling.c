@@ -13,7 +13,7 @@
 static struct rx *open_rx(struct yp_case *t, size_t channels, size_t tile_pixels)
 {
     struct rx *rx = rx_create(yp_device(t), channels, tile_pixels, THREADS);
-    yp_ok(t, rx != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    yp_got(t, rx);
     return rx;
 }
 
@@ -126,7 +126,7 @@ static void forward_open(struct forward *f, struct yp_case *t, size_t images, si
     scene_tiles_open(&f->tiles, t, &s, tile_pixels);
     kept_tiles_open(&f->kept, t, &f->tiles);
     f->rx = rx_create(yp_device(t), s.channels, tile_pixels, threads);
-    yp_ok(t, f->rx != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    yp_got(t, f->rx);
     f->scores = yp_alloc(t, images * 64 * 64 * sizeof *f->scores);
     yp_ok(t, rx_fit(f->rx, &f->kept.source));
     yp_ok(t, rx_finish(f->rx, RX_EPS));

@@ -89,6 +89,17 @@ YP_TEST(zoo, memory_limit)
     yp_alloc(t, (size_t)64 << 20);
 }
 
+YP_TEST(zoo, memory_not_got)
+{
+    void *block = yp_device_alloc(yp_device(t), (size_t)64 << 20);
+    yp_got(t, block);
+}
+
+YP_TEST(zoo, nothing_got)
+{
+    yp_got(t, yp_device_alloc(yp_device(t), 0));
+}
+
 YP_TEST(zoo, leak)
 {
     void *block = yp_device_alloc(yp_device(t), 1000);

@@ -51,7 +51,7 @@ YP_TEST(fake, doubles, .devices = "cpu cuda", .axes = YP_AXES(yp_axis_int("n", 1
 {
     size_t n = (size_t)yp_int(t, "n");
     float *host = yp_device_alloc(yp_device_cpu(), n * sizeof *host);
-    yp_ok(t, host != NULL ? YP_OK : YP_OUT_OF_MEMORY);
+    yp_got(t, host);
     float *x = yp_device_alloc(yp_device(t), n * sizeof *x);
     if (x == NULL) {
         yp_device_free(yp_device_cpu(), host);
