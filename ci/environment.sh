@@ -21,6 +21,12 @@ yp_die() {
     exit 1
 }
 
+# For arguments that are not allowed.
+yp_usage() {
+    printf '%s\n' "$*" >&2
+    exit 2
+}
+
 # prepend VARIABLE DIRECTORY: to a list separated by colons, if there is such a directory.
 yp_prepend() {
     [ -d "$2" ] || return 0

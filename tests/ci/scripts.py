@@ -221,6 +221,19 @@ class Gpu(Scratch):
         self.assertRegex(lines["perf"], "skipped .* 0 passed, 0 failed, 2 skipped")
         self.assertRegex(lines["all"], "skipped .* 6 skipped; 6 times: no driver")
 
+    def test_what_the_cpu_passes_is_no_gpu(self):
+        beside = SKIPPED.replace("1..1", "1..2") + "; echo 'ok 2 - both[n=1-cpu]'"
+        code, told, lines = self.gpu(PARITY=SKIPPED, PERF=beside, XL=SKIPPED)
+        self.assertEqual(code, 3, told)
+        self.assertRegex(lines["all"], "skipped .* 2 passed, 0 failed, 6 skipped")
+        code, told, _ = self.gpu(PARITY=SKIPPED, PERF=beside.replace("-cpu", "-cuda"), XL=SKIPPED, again=True)
+        self.assertEqual(code, 0, told)
+
+    def test_an_error_is_told_by_its_line(self):
+        wrong = "echo 'error: no such option' >&2; echo '   ^' >&2; exit 4"
+        _, _, lines = self.gpu(PARITY=wrong)
+        self.assertRegex(lines["parity"], "failed .* error: no such option")
+
     def test_a_failure_is_told_and_does_not_stop_the_others(self):
         code, told, lines = self.gpu(PARITY=BAD)
         self.assertEqual(code, 1)
@@ -290,7 +303,7 @@ class Gpu(Scratch):
     def test_wrong_arguments_are_named(self):
         for arguments, named in (("--steps all", "'all'"), ("--within 5m", "'5m'"), ("--out", "--out")):
             done = standin.call(["bash", os.path.join(standin.CI, "gpu"), *arguments.split()])
-            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.returncode, 2)
             self.assertIn(named, done.stdout)
 
 
