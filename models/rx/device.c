@@ -82,6 +82,7 @@ static void lay_out(struct ypi_rx_device *on, struct ypi_arena *arena, size_t ch
                     size_t tile_pixels, bool loss, enum rx_tiles tiles)
 {
     size_t blocks = (tile_pixels + RXC_PIXELS - 1) / RXC_PIXELS;
+    on->channels = channels;
     on->tile_pixels = tile_pixels;
     on->gram.range = ypi_rx_range(tile_pixels);
     for (size_t i = 0; i < ypi_rx_rooms(tiles); i++)

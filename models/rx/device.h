@@ -37,7 +37,8 @@ struct ypi_rx_device {
     struct yp_device *device;
     const struct rx_cuda *cuda;
     void *block; /* all of its memory there */
-    size_t tile_pixels;
+    size_t channels, tile_pixels;
+    bool unlabelled; /* the pass that is on needs no labels, though there is room for them */
     float *values[YPI_RX_ROOMS];   /* (tile_pixels, C): room for yielders, or for copies */
     uint8_t *labels[YPI_RX_ROOMS]; /* (tile_pixels), or NULL */
     struct ypi_rx_coming coming;

@@ -91,7 +91,7 @@ enum yp_status ypi_rx_pass_begin(const char *what, struct ypi_rx_device *on,
     struct ypi_rx_coming *c = &on->coming;
     enum yp_status status = ypi_rx_check_source(
         &(struct ypi_rx_pass){
-            .what = what, .channels = on->gram.channels, .tile_pixels = on->tile_pixels},
+            .what = what, .channels = on->channels, .tile_pixels = on->tile_pixels},
         source);
     if (status != YP_OK || c->how != RX_TILES_COPIED)
         return status;
@@ -111,13 +111,18 @@ static void pack(struct rx_tile *tile, float *room)
     tile->stride = 0;
 }
 
+static bool wants_labels(const struct ypi_rx_device *on)
+{
+    return on->labels[0] != NULL && !on->unlabelled;
+}
+
 /* The device's room is free when the work on the tile two before is done; the default stream goes
  * on when the tile is there. */
 static enum yp_status send(struct ypi_rx_device *on, size_t slot, const struct rx_tile *tile)
 {
     struct ypi_rx_coming *c = &on->coming;
     size_t bytes = tile->pixels * tile->channels * sizeof(float);
-    bool labels = on->labels[slot] != NULL && tile->labels != NULL;
+    bool labels = wants_labels(on);
     enum yp_status status = yp_stream_wait(c->copies, c->used[slot]);
     if (status == YP_OK)
         status = yp_stream_copy(c->copies, on->values[slot], tile->values, bytes);
@@ -134,7 +139,7 @@ static enum yp_status send_in_turn(struct ypi_rx_device *on, const struct rx_til
 {
     enum yp_status status = yp_device_copy(on->device, on->values[0], tile->values,
                                            tile->pixels * tile->channels * sizeof(float));
-    if (status == YP_OK && on->labels[0] != NULL && tile->labels != NULL)
+    if (status == YP_OK && wants_labels(on))
         status = yp_device_copy(on->device, on->labels[0], tile->labels, tile->pixels);
     return status;
 }
@@ -144,12 +149,12 @@ static enum yp_status bring(struct ypi_rx_device *on, size_t slot, struct rx_til
 {
     struct ypi_rx_coming *c = &on->coming;
     pack(tile, c->room[slot]);
-    c->foreign = tile->values != c->room[slot] ||
-                 (on->labels[slot] != NULL && tile->labels != c->room_labels[slot]);
+    c->foreign =
+        tile->values != c->room[slot] || (wants_labels(on) && tile->labels != c->room_labels[slot]);
     enum yp_status status =
         c->how == RX_TILES_COPIED ? send(on, slot, tile) : send_in_turn(on, tile);
     tile->values = on->values[slot];
-    tile->labels = tile->labels != NULL ? on->labels[slot] : NULL;
+    tile->labels = wants_labels(on) ? on->labels[slot] : NULL;
     return status;
 }
 
@@ -165,11 +170,13 @@ enum yp_status ypi_rx_tile_ask(const char *what, struct ypi_rx_device *on,
     if (status != YP_OK)
         return status;
     const struct ypi_rx_pass pass = {.what = what,
-                                     .channels = on->gram.channels,
+                                     .channels = on->channels,
                                      .tile_pixels = on->tile_pixels,
                                      .threads = 1,
                                      .values = here ? c->room[slot] : on->values[0],
-                                     .labels = here ? c->room_labels[slot] : on->labels[0]};
+                                     .labels = !wants_labels(on) ? NULL
+                                               : here            ? c->room_labels[slot]
+                                                                 : on->labels[0]};
     status = ypi_rx_ask(&pass, source, (struct ypi_rx_seat){.index = index}, tile);
     return status == YP_OK && here && tile->pixels > 0 ? bring(on, slot, tile) : status;
 }

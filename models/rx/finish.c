@@ -7,9 +7,6 @@
 #include <omp.h>
 #include <string.h>
 
-/* What rounding leaves of a variance that other channels explain wholly: entries of the covariance
- * are right to 2^-22 or so, and a pivot collects a few of them. A condition of 1e6 stays above. */
-#define LEAST_PIVOT 0x1p-20
 #define FAR_OUT 0x1p500 /* a pivot whose inverse square is no variance's */
 
 int ypi_rx_alone(void)
@@ -108,7 +105,7 @@ enum yp_status ypi_rx_factor(const struct ypi_rx_factoring *job, double *matrix,
         double *pivot = &matrix[c * channels + c];
         if (left_out(job, c))
             *pivot = INFINITY;
-        else if (!(*pivot * *pivot >= LEAST_PIVOT * (variances[c] + job->ridge)))
+        else if (!(*pivot * *pivot >= YPI_RX_LEAST_PIVOT * (variances[c] + job->ridge)))
             return refuse(job, c, variances[c]);
     }
     return YP_OK;
@@ -193,7 +190,7 @@ static enum yp_status factor_there(struct rx *rx, const struct ypi_rx_factoring 
     how->count = (double)(rx->pixels - 1);
     how->ridge = job->ridge;
     how->keep = 1 - job->shrink;
-    how->least = LEAST_PIVOT;
+    how->least = YPI_RX_LEAST_PIVOT;
     enum yp_status status = ypi_rx_device_factor(rx, &failed);
     if (status == YP_OK && failed != 0) {
         size_t channel = failed - 1;

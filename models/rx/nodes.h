@@ -128,8 +128,9 @@ struct rx_pipeline_options {
     double shrink YPI_OR_ZERO;  /* this and the next two of RX_GLOBAL only; the first as in */
     bool mask_dead YPI_OR_ZERO; /* struct rx_finish_options */
     enum rx_inverse inverse YPI_OR_ZERO;
-    float scale YPI_OR_ZERO;   /* where the logit's scale starts; 0: 1 */
-    uint64_t seed YPI_OR_ZERO; /* of the autoencoder's weights */
+    float scale YPI_OR_ZERO;         /* where the logit's scale starts; 0: 1 */
+    uint64_t seed YPI_OR_ZERO;       /* of the autoencoder's weights */
+    enum rx_tiles tiles YPI_OR_ZERO; /* of a GPU: where tiles come from, as rx.h says */
 };
 
 /* min, max, logits, temperature, mean, W, mu, A (RX) or M, L (LAD) or W1, b1, W2, b2, scale, bias:
@@ -142,8 +143,25 @@ struct rx_pipeline;
  * yp_last_error() set when an option, or the combination, is not allowed. */
 size_t rx_pipeline_bytes(const struct rx_pipeline_options *options);
 
-/* NULL with yp_last_error() set: an option is not allowed, the device is not the CPU, out of
- * memory. An object serves one caller at a time. */
+/*
+ * On a GPU (a device of kind YP_DEVICE) the calls are the same, with this difference. Tiles are in
+ * the device's memory, or with options.tiles the host's, as rx.h has it of rx_create(), and so are
+ * the sources that a trainer walks. Everything else is the host's: parameters, gradient, scores and
+ * logits, and what `take` is given. Scores, and the sums over pixels that make loss and gradient,
+ * are made there; parameters, the way from sums to the gradient, and of RX_IMAGE the part of it
+ * before the detector stay with the host, in double. `threads` says nothing. There are up to 248
+ * channels: else YP_UNSUPPORTED. The same bits come on every GPU, other ones than the CPU's, within
+ * what gradients in float are off.
+ *
+ * rx_pipeline_create() takes rx_pipeline_device_bytes() of the device, rx_pipeline_pinned_bytes()
+ * of it page-locked (0 where tiles are the device's), and rx_pipeline_host_bytes() of the CPU.
+ */
+size_t rx_pipeline_device_bytes(const struct rx_pipeline_options *options);
+size_t rx_pipeline_pinned_bytes(const struct rx_pipeline_options *options);
+size_t rx_pipeline_host_bytes(const struct rx_pipeline_options *options);
+
+/* NULL with yp_last_error() set: an option is not allowed, the device cannot do it, out of memory.
+ * An object serves one caller at a time. */
 struct rx_pipeline *rx_pipeline_create(struct yp_device *device,
                                        const struct rx_pipeline_options *options);
 void rx_pipeline_destroy(struct rx_pipeline *pipeline); /* NULL is allowed */

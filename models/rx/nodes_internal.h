@@ -49,6 +49,10 @@ static inline bool ypi_rx_trains(const struct rx_pipeline_options *options)
 
 /* -- from covariance to factor (finish.c) --------------------------------------------------- */
 
+/* What rounding leaves of a variance that other channels explain wholly: entries of the covariance
+ * are right to 2^-22 or so, and a pivot collects a few of them. A condition of 1e6 stays above. */
+#define YPI_RX_LEAST_PIVOT 0x1p-20
+
 /* Why there can be no factor, known from the data alone. */
 enum yp_status ypi_rx_check_finish(const char *what, const struct rx *rx,
                                    const struct rx_finish_options *options);
@@ -112,8 +116,11 @@ struct ypi_rx_sums {
     size_t sums;
 };
 
+struct ypi_rx_pipeline_device;
+
 struct rx_pipeline {
-    struct yp_device *device;
+    struct yp_device *device;          /* of the object's memory on the host */
+    struct ypi_rx_pipeline_device *on; /* what works on tiles, or NULL: the CPU */
     struct rx_pipeline_options options;
     struct ypi_rx_places places;
     struct ypi_rx_sums at;
@@ -168,9 +175,25 @@ size_t ypi_rx_gather(const struct rx_pipeline *p, struct ypi_rx_lane *lane,
 /* Writes what a call wants of lane->scores, for the `pixels` pixels from `first` on. */
 void ypi_rx_put(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t first, size_t pixels);
 
+/* A lane takes a tile with index `index`, and, when the tile is done, what it leaves of its place
+ * is NaN. What it found is added to what all have found but for the sums: its place in the order of
+ * tiles is the caller's to keep. */
+void ypi_rx_begin_tile(struct ypi_rx_lane *lane, size_t index, const struct rx_tile *tile);
+void ypi_rx_end_tile(const struct rx_pipeline *p, const struct ypi_rx_lane *lane);
+void ypi_rx_merge_tile(struct rx_pipeline *p, const struct ypi_rx_lane *lane);
+
 /* One tile of RX by image: scores and sums. */
 void ypi_rx_image_tile(const struct rx_pipeline *p, struct ypi_rx_lane *lane,
                        const struct rx_tile *tile);
+
+/* From lane->m2 = sum g z z^T, upper triangle, and lane->inverse = L of the image to the sums of
+ * what comes before the detector. */
+void ypi_rx_image_front(const struct rx_pipeline *p, struct ypi_rx_lane *lane);
+
+/* The object's memory, from `arena`; `there`: a GPU works on tiles. The object alone, without what
+ * `there` adds. */
+void ypi_rx_pipeline_lay_out(struct rx_pipeline *p, struct ypi_arena *arena,
+                             const struct rx_pipeline_options *options, bool there);
 
 /* The weighted penalty of PCA, 0 without; p->square = W W^T - I. */
 double ypi_rx_penalty(const struct rx_pipeline *p);

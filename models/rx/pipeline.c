@@ -1,5 +1,5 @@
 /* The pipeline's options, the places of its parameters, and its memory. */
-#include "nodes_internal.h"
+#include "device_pipeline.h"
 #include "train.h"
 
 #include <math.h>
@@ -32,6 +32,9 @@ static enum yp_status check_choice(const char *what, const struct rx_pipeline_op
     if ((unsigned)o->inverse > RX_PINV_F32)
         return yp_set_error(YP_INVALID, "%s: inverse is %d, allowed are 0 to %d", what,
                             (int)o->inverse, RX_PINV_F32);
+    if ((unsigned)o->tiles > RX_TILES_IN_TURN)
+        return yp_set_error(YP_INVALID, "%s: tiles is %d, allowed are 0 to %d", what, (int)o->tiles,
+                            (int)RX_TILES_IN_TURN);
     if (o->components > o->channels)
         return yp_set_error(YP_INVALID, "%s: components is %zu, allowed are 0 to channels, %zu",
                             what, o->components, o->channels);
@@ -192,12 +195,11 @@ static void lay_out_image(struct ypi_rx_lane *lane, struct ypi_arena *arena, siz
     lane->rest = ypi_arena_take(arena, channels, sizeof(float));
 }
 
-static void lay_out_lane(struct ypi_rx_lane *lane, struct ypi_arena *arena,
-                         const struct rx_pipeline *p)
+/* What BLAS and the loops over pixels need of it. */
+static void lay_out_rows(struct ypi_rx_lane *lane, struct ypi_arena *arena,
+                         const struct rx_pipeline *p, size_t chunk)
 {
     const struct rx_pipeline_options *o = &p->options;
-    size_t chunk = o->tile_pixels < YPI_RX_CHUNK ? o->tile_pixels : YPI_RX_CHUNK;
-    lane->sums = ypi_arena_take(arena, p->at.sums, sizeof(double));
     if (p->at.matrices > 0)
         lane->matrices = ypi_arena_take(arena, p->at.matrices, sizeof(float));
     lane->rows = ypi_arena_take(arena, chunk * o->channels, sizeof(float));
@@ -205,11 +207,22 @@ static void lay_out_lane(struct ypi_rx_lane *lane, struct ypi_arena *arena,
     if (o->components > 0 || o->detector == RX_AUTOENCODER)
         lane->low = ypi_arena_take(
             arena, chunk * (o->components > 0 ? o->components : 2 * o->hidden), sizeof(float));
-    lane->scores = ypi_arena_take(arena, chunk, sizeof(float));
     lane->g = ypi_arena_take(arena, chunk, sizeof(float));
-    lane->keep = ypi_arena_take(arena, chunk, 1);
     lane->labels = ypi_arena_take(arena, chunk, 1);
+}
+
+static void lay_out_lane(struct ypi_rx_lane *lane, struct ypi_arena *arena,
+                         const struct rx_pipeline *p, bool there)
+{
+    const struct rx_pipeline_options *o = &p->options;
+    size_t most = there ? YPI_RX_DEVICE_CHUNK : YPI_RX_CHUNK;
+    size_t chunk = o->tile_pixels < most ? o->tile_pixels : most;
+    lane->sums = ypi_arena_take(arena, p->at.sums, sizeof(double));
+    lane->scores = ypi_arena_take(arena, chunk, sizeof(float));
+    lane->keep = ypi_arena_take(arena, chunk, 1);
     lane->logits = ypi_arena_take(arena, o->tile_pixels, sizeof(float));
+    if (!there)
+        lay_out_rows(lane, arena, p, chunk);
     if (o->detector == RX_IMAGE)
         lay_out_image(lane, arena, o->channels);
 }
@@ -239,15 +252,16 @@ static void lay_out_start(struct rx_pipeline *p, struct ypi_arena *arena)
     }
 }
 
-static void lay_out(struct rx_pipeline *p, struct ypi_arena *arena,
-                    const struct rx_pipeline_options *options)
+void ypi_rx_pipeline_lay_out(struct rx_pipeline *p, struct ypi_arena *arena,
+                             const struct rx_pipeline_options *options, bool there)
 {
-    size_t teams = (size_t)options->threads;
+    size_t teams = there ? 1 : (size_t)options->threads;
     *p = (struct rx_pipeline){.options = *options};
     ypi_rx_places(options, &p->places);
     count_sums(options, &p->at);
-    p->values =
-        ypi_arena_take(arena, teams * options->tile_pixels, options->channels * sizeof(float));
+    if (!there)
+        p->values =
+            ypi_arena_take(arena, teams * options->tile_pixels, options->channels * sizeof(float));
     p->labels = ypi_arena_take(arena, teams * options->tile_pixels, 1);
     p->sums = ypi_arena_take(arena, p->at.sums, sizeof(double));
     if (p->at.matrices > 0)
@@ -256,7 +270,7 @@ static void lay_out(struct rx_pipeline *p, struct ypi_arena *arena,
     p->lanes = ypi_arena_take(arena, teams, sizeof *p->lanes);
     for (size_t i = 0; i < teams; i++) {
         struct ypi_rx_lane lane = {0};
-        lay_out_lane(&lane, arena, p);
+        lay_out_lane(&lane, arena, p, there);
         if (arena->base != NULL)
             p->lanes[i] = lane;
     }
@@ -268,7 +282,7 @@ static size_t bytes_of(const struct rx_pipeline_options *options)
     struct ypi_arena arena = {0};
     struct rx_pipeline p;
     ypi_arena_take(&arena, 1, sizeof p);
-    lay_out(&p, &arena, options);
+    ypi_rx_pipeline_lay_out(&p, &arena, options, false);
     return arena.used;
 }
 
@@ -284,6 +298,8 @@ struct rx_pipeline *rx_pipeline_create(struct yp_device *device,
                                        const struct rx_pipeline_options *options)
 {
     struct rx_pipeline_options checked = {0};
+    if (device != NULL && yp_device_memory_kind(device) == YP_DEVICE)
+        return ypi_rx_pipeline_create_there(device, options);
     if (ypi_rx_check_device("rx_pipeline_create", device) != YP_OK ||
         ypi_rx_pipeline_check("rx_pipeline_create", options, &checked) != YP_OK)
         return NULL;
@@ -291,7 +307,7 @@ struct rx_pipeline *rx_pipeline_create(struct yp_device *device,
     if (arena.base == NULL)
         return NULL;
     struct rx_pipeline *p = ypi_arena_take(&arena, 1, sizeof *p);
-    lay_out(p, &arena, &checked);
+    ypi_rx_pipeline_lay_out(p, &arena, &checked, false);
     p->device = device;
     p->kernels = ypi_rx_kernels();
     return p;
@@ -299,6 +315,9 @@ struct rx_pipeline *rx_pipeline_create(struct yp_device *device,
 
 void rx_pipeline_destroy(struct rx_pipeline *pipeline)
 {
-    if (pipeline != NULL)
-        yp_device_free(pipeline->device, pipeline);
+    if (pipeline == NULL)
+        return;
+    if (pipeline->on != NULL)
+        ypi_rx_pipeline_device_close(pipeline->on);
+    yp_device_free(pipeline->device, pipeline);
 }

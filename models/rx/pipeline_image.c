@@ -32,7 +32,7 @@ static void add_mean(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size
 }
 
 /* lane->m2 += a^T rows, upper triangle. Float no further than SUM_ROWS: eps is the difference of
- * large numbers here (add_front), and how well BLAS sums depends on the processor. */
+ * large numbers here (ypi_rx_image_front), and how well BLAS sums depends on the processor. */
 enum { SUM_ROWS = 128 };
 static void add_products(const struct rx_pipeline *p, struct ypi_rx_lane *lane, const float *a,
                          size_t rows)
@@ -115,7 +115,7 @@ static bool learn(const struct rx_pipeline *p, struct ypi_rx_lane *lane, const s
 /* Q_c = sum dv_c v_c with G in m2. dv = 2 g A z - 2 / (n - 1) A G A z, less its mean, and
  * A Sigma = I - eps A, so Q_c = 2 (A G - A G A Sigma)_cc = 2 eps (A G A)_cc: what is left when
  * nearly all of it cancels, since RX without eps would not see a channel's scale at all. */
-static void add_front(const struct rx_pipeline *p, struct ypi_rx_lane *lane)
+void ypi_rx_image_front(const struct rx_pipeline *p, struct ypi_rx_lane *lane)
 {
     size_t channels = p->options.channels;
     int c = (int)channels;
@@ -148,5 +148,5 @@ void ypi_rx_image_tile(const struct rx_pipeline *p, struct ypi_rx_lane *lane,
     memset(lane->m2, 0, channels * channels * sizeof *lane->m2);
     over_chunks(p, lane, tile, lane->base, lane->rest, add_gradient);
     if (p->backward && lane->kept > 0 && !p->lost && (p->options.normalise || p->options.select))
-        add_front(p, lane);
+        ypi_rx_image_front(p, lane);
 }

@@ -1,6 +1,6 @@
 /* The pipeline over a stream of tiles: scores, loss and the sums that make its gradient, by matrix
  * products in float. */
-#include "nodes_internal.h"
+#include "device_pipeline.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -269,20 +269,34 @@ static void chunk(const struct rx_pipeline *p, struct ypi_rx_lane *lane, const s
     ypi_rx_put(p, lane, first, pixels);
 }
 
-static void work(void *arg, struct ypi_rx_seat seat, const struct rx_tile *tile)
+void ypi_rx_begin_tile(struct ypi_rx_lane *lane, size_t index, const struct rx_tile *tile)
 {
-    const struct rx_pipeline *p = arg;
-    struct ypi_rx_lane *lane = &p->lanes[seat.slot];
-    size_t index = seat.index;
-    if (p->at.matrices > 0)
-        memset(lane->matrices, 0, p->at.matrices * sizeof *lane->matrices);
-    memset(lane->sums, 0, p->at.sums * sizeof *lane->sums);
     lane->mean_score = lane->m2_score = 0;
     lane->kept = 0;
     lane->index = index;
     lane->tile_labels = tile->labels;
     lane->tile_pixels = tile->pixels;
     lane->failed = false;
+}
+
+void ypi_rx_end_tile(const struct rx_pipeline *p, const struct ypi_rx_lane *lane)
+{
+    for (size_t i = lane->tile_pixels; i < p->stride_out; i++) {
+        if (p->scores_out != NULL)
+            p->scores_out[lane->index * p->stride_out + i] = NAN;
+        if (p->logits_out != NULL)
+            p->logits_out[lane->index * p->stride_out + i] = NAN;
+    }
+}
+
+static void work(void *arg, struct ypi_rx_seat seat, const struct rx_tile *tile)
+{
+    const struct rx_pipeline *p = arg;
+    struct ypi_rx_lane *lane = &p->lanes[seat.slot];
+    if (p->at.matrices > 0)
+        memset(lane->matrices, 0, p->at.matrices * sizeof *lane->matrices);
+    memset(lane->sums, 0, p->at.sums * sizeof *lane->sums);
+    ypi_rx_begin_tile(lane, seat.index, tile);
     if (p->options.detector == RX_IMAGE)
         ypi_rx_image_tile(p, lane, tile);
     else
@@ -290,30 +304,30 @@ static void work(void *arg, struct ypi_rx_seat seat, const struct rx_tile *tile)
             size_t rest = tile->pixels - first;
             chunk(p, lane, tile, first, rest < YPI_RX_CHUNK ? rest : YPI_RX_CHUNK);
         }
-    for (size_t i = tile->pixels; i < p->stride_out; i++) {
-        if (p->scores_out != NULL)
-            p->scores_out[index * p->stride_out + i] = NAN;
-        if (p->logits_out != NULL)
-            p->logits_out[index * p->stride_out + i] = NAN;
-    }
+    ypi_rx_end_tile(p, lane);
+}
+
+void ypi_rx_merge_tile(struct rx_pipeline *p, const struct ypi_rx_lane *lane)
+{
+    double n = (double)p->kept;
+    if (lane->failed && p->failed == SIZE_MAX)
+        p->failed = lane->index;
+    if (p->take != NULL && p->failed == SIZE_MAX)
+        p->take(p->take_arg, lane->logits, lane->tile_labels, lane->tile_pixels);
+    merge_moments(&n, &p->mean_score, &p->m2_score, (double)lane->kept, lane->mean_score,
+                  lane->m2_score);
+    p->kept += lane->kept;
 }
 
 static void merge(void *arg, int slot)
 {
     struct rx_pipeline *p = arg;
     const struct ypi_rx_lane *lane = &p->lanes[slot];
-    double n = (double)p->kept;
-    if (lane->failed && p->failed == SIZE_MAX)
-        p->failed = lane->index;
-    if (p->take != NULL && p->failed == SIZE_MAX)
-        p->take(p->take_arg, lane->logits, lane->tile_labels, lane->tile_pixels);
+    ypi_rx_merge_tile(p, lane);
     for (size_t i = 0; i < p->at.matrices && p->backward; i++)
         p->matrices[i] += (double)lane->matrices[i];
     for (size_t i = 0; i < p->at.sums; i++)
         p->sums[i] += lane->sums[i];
-    merge_moments(&n, &p->mean_score, &p->m2_score, (double)lane->kept, lane->mean_score,
-                  lane->m2_score);
-    p->kept += lane->kept;
 }
 
 /* -- public calls ---------------------------------------------------------------------------- */
@@ -322,16 +336,17 @@ static enum yp_status pass(struct rx_pipeline *p, const char *what, const struct
 {
     bool labelled = (p->judged || p->take != NULL) && ypi_rx_trains(&p->options);
     p->stride_out = source != NULL ? source->tile_pixels : 0;
-    enum yp_status status = ypi_rx_run(&(struct ypi_rx_pass){.what = what,
-                                                             .channels = p->options.channels,
-                                                             .tile_pixels = p->options.tile_pixels,
-                                                             .threads = p->options.threads,
-                                                             .values = p->values,
-                                                             .labels = labelled ? p->labels : NULL,
-                                                             .work = work,
-                                                             .merge = merge,
-                                                             .arg = p},
-                                       source);
+    const struct ypi_rx_pass here = {.what = what,
+                                     .channels = p->options.channels,
+                                     .tile_pixels = p->options.tile_pixels,
+                                     .threads = p->options.threads,
+                                     .values = p->values,
+                                     .labels = labelled ? p->labels : NULL,
+                                     .work = work,
+                                     .merge = merge,
+                                     .arg = p};
+    enum yp_status status = p->on != NULL ? ypi_rx_pipeline_device_pass(p, what, source, labelled)
+                                          : ypi_rx_run(&here, source);
     if (status == YP_OK && p->failed != SIZE_MAX)
         return yp_set_error(YP_INVALID,
                             "%s: the covariance of image %zu with eps %g is not positive definite "

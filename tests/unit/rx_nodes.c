@@ -1,5 +1,6 @@
 /* The nodes and the pipeline of models/rx: gradients, precision, parity with numpy and PyTorch,
- * the statistical phase, and what data can do to it. */
+ * the statistical phase, and what data can do to it. With RX_NODES_ON_GPU pipelines are those of a
+ * made-up GPU, which the host's tiles are copied to; all else is the same. */
 #include "rx_fixture.h"
 
 #include <inttypes.h>
@@ -8,6 +9,27 @@
 #include <stdio.h>
 
 #include "reference_rx.h"
+
+#ifdef RX_NODES_ON_GPU
+#include "rx_on_cpu.h"
+#define TILES RX_TILES_COPIED
+#define PIPELINE_BYTES bytes_here
+static size_t bytes_here(const struct rx_pipeline_options *o)
+{
+    return rx_pipeline_host_bytes(o) + rx_pipeline_pinned_bytes(o);
+}
+static struct yp_device *device_of_pipelines(void)
+{
+    return gpu_open();
+}
+#else
+#define TILES RX_TILES_THERE
+#define PIPELINE_BYTES rx_pipeline_bytes
+static struct yp_device *device_of_pipelines(void)
+{
+    return yp_device_cpu();
+}
+#endif
 
 /* -- data ---------------------------------------------------------------------------------- */
 
@@ -256,12 +278,13 @@ static struct rx_pipeline_options options_for(const struct shape *shape, const s
     o.channels = s->channels;
     o.tile_pixels = s->tile_pixels;
     o.threads = threads;
+    o.tiles = TILES;
     return o;
 }
 
 static struct rx_pipeline *pipeline_for(const struct rx_pipeline_options *options)
 {
-    struct rx_pipeline *p = rx_pipeline_create(yp_device_cpu(), options);
+    struct rx_pipeline *p = rx_pipeline_create(device_of_pipelines(), options);
     cr_assert_not_null(p, "%s", yp_last_error());
     return p;
 }
@@ -513,7 +536,8 @@ static void statistics(const struct scene *s, double *mean, double *covariance, 
     }
 }
 
-#define PARITY .channels = R_CHANNELS, .tile_pixels = R_PIXELS, .threads = 1, .normalise = true
+#define PARITY \
+    .channels = R_CHANNELS, .tile_pixels = R_PIXELS, .threads = 1, .normalise = true, .tiles = TILES
 #define SELECT .select = true, .keep = 7, .temperature = 0.75
 
 static const struct {
@@ -1407,12 +1431,13 @@ Test(rx_nodes, options_that_make_no_sense_are_refused_by_name)
          "RX_GLOBAL only"},
         {{.channels = 4, .tile_pixels = 9, .detector = (enum rx_detector)9}, "detector is 9"},
         {{.channels = 4, .tile_pixels = 9, .inverse = (enum rx_inverse)9}, "inverse is 9"},
+        {{.channels = 4, .tile_pixels = 9, .tiles = (enum rx_tiles)9}, "tiles is 9"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        REFUSED(rx_pipeline_create(yp_device_cpu(), &wrong[i].options), wrong[i].words);
-        cr_expect_eq(rx_pipeline_bytes(&wrong[i].options), 0);
+        REFUSED(rx_pipeline_create(device_of_pipelines(), &wrong[i].options), wrong[i].words);
+        cr_expect_eq(PIPELINE_BYTES(&wrong[i].options), 0);
     }
-    REFUSED(rx_pipeline_create(yp_device_cpu(), NULL), "options is NULL");
+    REFUSED(rx_pipeline_create(device_of_pipelines(), NULL), "options is NULL");
     REFUSED(rx_pipeline_create(NULL, &shapes[0].options), "device is NULL");
 }
 
@@ -1438,8 +1463,9 @@ Test(rx_nodes, bytes_are_what_is_taken)
             OK(rx_pipeline_fit(p, rx, &source, parameters, NULL));
             OK(rx_pipeline_gradient(p, &source, parameters, &mean,
                                     parameters + rx_pipeline_parameters(p)));
-            cr_expect_eq(memory().allocated_peak - before, rx_pipeline_bytes(&o), "%s",
-                         shapes[i].name);
+            cr_expect_eq(memory().allocated_peak - before, PIPELINE_BYTES(&o), "%s: %zu, not %zu",
+                         shapes[i].name, (size_t)(memory().allocated_peak - before),
+                         PIPELINE_BYTES(&o));
             rx_pipeline_destroy(p);
             before = memory().allocated;
             yp_device_reset_peak(cpu);
@@ -1471,7 +1497,7 @@ static enum yp_status all_memory(struct scene *s, const struct rx_pipeline_optio
         status = rx_pca(cpu, covariance, 5, 2, w, values);
     struct rx_subset *subset =
         status == YP_OK ? rx_subset_create(cpu, &source, (size_t[]){1, 0}, 2, 2) : NULL;
-    struct rx_pipeline *p = subset != NULL ? rx_pipeline_create(cpu, o) : NULL;
+    struct rx_pipeline *p = subset != NULL ? rx_pipeline_create(device_of_pipelines(), o) : NULL;
     struct rx_plain *plain = p != NULL ? rx_plain_create(cpu, o, &tile) : NULL;
     if (status == YP_OK && plain == NULL)
         status = YP_OUT_OF_MEMORY;

@@ -33,6 +33,7 @@
 #endif
 #include <rx/cuda/factor.h>
 #include <rx/cuda/merge.h>
+#include <rx/cuda/rows.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,6 +153,12 @@ struct gpu_work {
         struct rxc_quadratic quadratic;
         struct rxc_loss loss;
         struct rxc_factor factor;
+        struct rxc_gather gather;
+        struct rxc_linear linear;
+        struct rxc_dots dots;
+        struct rxc_columns columns;
+        struct rxc_cross cross;
+        struct rxc_parts parts;
     } job;
     void *to;
     const void *from;
@@ -609,6 +616,130 @@ static enum yp_status cpu_factor(struct yp_device *device, const struct rxc_fact
     return YP_OK;
 }
 
+/* Each block of a kernel of rows.h, with new room and a thread's own, both full of garbage. */
+static void *fresh_room(void *room, size_t bytes)
+{
+    cr_assert_not_null(room);
+    return memset(room, garbage, bytes);
+}
+
+static enum yp_status cpu_gather(struct yp_device *device, const struct rxc_gather *job)
+{
+    unsigned odd[RXC_GATHERED];
+    (void)device;
+    GPU_NEEDS(job->x, (job->pixels - 1) * job->stride + job->channels);
+    GPU_NEEDS(job->base, job->channels);
+    GPU_NEEDS(job->gain, job->channels);
+    GPU_NEEDS(job->rest, job->channels);
+    GPU_NEEDS(job->rows, job->pixels * job->channels);
+    GPU_NEEDS(job->keep, job->pixels);
+    gpu_reach(true);
+    for (size_t b = 0; b < parts_of(job->pixels, RXC_GATHERED); b++)
+        rxc_gather_rows(job, (unsigned)b, fresh_room(odd, sizeof odd));
+    gpu_reach(false);
+    return YP_OK;
+}
+
+static enum yp_status cpu_linear(struct yp_device *device, const struct rxc_linear *job)
+{
+    struct rxc_linear_room *room = aligned_alloc(64, (sizeof *room + 63) / 64 * 64);
+    struct rxc_linear_own own[RXC_ROW_THREADS];
+    (void)device;
+    GPU_NEEDS(job->in, job->pixels * job->inputs);
+    GPU_NEEDS(job->w, (size_t)job->outputs * job->inputs);
+    GPU_NEEDS(job->out, job->pixels * job->outputs);
+    if (job->offset != NULL)
+        GPU_NEEDS(job->offset, job->outputs);
+    if (job->less != NULL)
+        GPU_NEEDS(job->less, job->pixels * job->outputs);
+    gpu_reach(true);
+    for (size_t b = 0; b < parts_of(job->pixels, RXC_PIXELS); b++)
+        for (size_t w = 0; w < parts_of(job->outputs, RXC_WIDE); w++)
+            rxc_linear_rows(job, (unsigned)b, (unsigned)w, fresh_room(room, sizeof *room),
+                            fresh_room(own, sizeof own));
+    gpu_reach(false);
+    free(room);
+    return YP_OK;
+}
+
+static enum yp_status cpu_dots(struct yp_device *device, const struct rxc_dots *job)
+{
+    struct rxc_dots_room room;
+    size_t blocks = parts_of(job->pixels, RXC_PIXELS);
+    (void)device;
+    GPU_NEEDS(job->keep, job->pixels);
+    GPU_NEEDS(job->scores, job->pixels);
+    GPU_NEEDS(job->sums, 3 * blocks);
+    GPU_NEEDS(job->kept, blocks);
+    if (job->a != NULL) {
+        GPU_NEEDS(job->a, job->pixels * job->width);
+        GPU_NEEDS(job->b, job->pixels * job->width);
+    }
+    if (job->labels != NULL) {
+        GPU_NEEDS(job->labels, job->pixels);
+        GPU_NEEDS(job->scalars, 2);
+    }
+    if (job->labels != NULL || job->own)
+        GPU_NEEDS(job->g, job->pixels);
+    gpu_reach(true);
+    for (size_t b = 0; b < blocks; b++)
+        rxc_dots_rows(job, (unsigned)b, fresh_room(&room, sizeof room));
+    gpu_reach(false);
+    return YP_OK;
+}
+
+static enum yp_status cpu_columns(struct yp_device *device, const struct rxc_columns *job)
+{
+    struct rxc_columns_room room;
+    (void)device;
+    GPU_NEEDS(job->a, job->pixels * job->width);
+    GPU_NEEDS(job->parts, (size_t)rxc_ranges(job->pixels) * 2 * job->width);
+    if (job->b != NULL)
+        GPU_NEEDS(job->b, job->pixels * job->width);
+    if (job->weights != NULL)
+        GPU_NEEDS(job->weights, job->pixels);
+    gpu_reach(true);
+    for (unsigned b = 0; b < rxc_ranges(job->pixels); b++)
+        for (size_t w = 0; w < parts_of(job->width, RXC_COLUMNS); w++)
+            rxc_columns_rows(job, b, (unsigned)w, fresh_room(&room, sizeof room));
+    gpu_reach(false);
+    return YP_OK;
+}
+
+static enum yp_status cpu_cross(struct yp_device *device, const struct rxc_cross *job)
+{
+    struct rxc_cross_room *room = aligned_alloc(64, (sizeof *room + 63) / 64 * 64);
+    struct rxc_cross_own own[RXC_ROW_THREADS];
+    size_t squares = parts_of(job->rows, RXC_WIDE) * parts_of(job->columns, RXC_WIDE);
+    (void)device;
+    GPU_NEEDS(job->a, job->pixels * job->rows);
+    GPU_NEEDS(job->b, job->pixels * job->columns);
+    GPU_NEEDS(job->parts, (size_t)rxc_ranges(job->pixels) * job->rows * job->columns);
+    gpu_reach(true);
+    for (unsigned b = 0; b < rxc_ranges(job->pixels); b++)
+        for (size_t square = 0; square < squares; square++)
+            rxc_cross_rows(job, b, (unsigned)square, fresh_room(room, sizeof *room),
+                           fresh_room(own, sizeof own));
+    gpu_reach(false);
+    free(room);
+    return YP_OK;
+}
+
+static enum yp_status cpu_parts(struct yp_device *device, const struct rxc_parts *job)
+{
+    (void)device;
+    GPU_NEEDS(job->all, job->count);
+    if (job->doubles != NULL)
+        GPU_NEEDS(job->doubles, job->blocks * job->count);
+    else
+        GPU_NEEDS(job->floats, job->blocks * job->count);
+    gpu_reach(true);
+    for (size_t i = 0; i < job->count; i++)
+        rxc_add_parts(job, i);
+    gpu_reach(false);
+    return YP_OK;
+}
+
 static const struct rx_cuda cpu_table = {.gram = cpu_gram,
                                          .merge = cpu_merge,
                                          .quadratic = cpu_quadratic,
@@ -617,7 +748,13 @@ static const struct rx_cuda cpu_table = {.gram = cpu_gram,
                                          .gradient = cpu_gradient,
                                          .clip = cpu_clip,
                                          .adamw = cpu_adamw,
-                                         .factor = cpu_factor};
+                                         .factor = cpu_factor,
+                                         .gather = cpu_gather,
+                                         .linear = cpu_linear,
+                                         .dots = cpu_dots,
+                                         .columns = cpu_columns,
+                                         .cross = cpu_cross,
+                                         .parts = cpu_parts};
 
 #ifndef RX_ON_CPU_PLUGIN
 /* Kernels as work of the default stream. */
@@ -638,6 +775,12 @@ GPU_WORK(quadratic, quadratic)
 GPU_WORK(add_loss, loss)
 GPU_WORK(gradient, loss)
 GPU_WORK(factor, factor)
+GPU_WORK(gather, gather)
+GPU_WORK(linear, linear)
+GPU_WORK(dots, dots)
+GPU_WORK(columns, columns)
+GPU_WORK(cross, cross)
+GPU_WORK(parts, parts)
 
 static enum yp_status gpu_fold(struct yp_device *device, unsigned channels, const float *a,
                                float *slices)
@@ -654,7 +797,13 @@ static const struct rx_cuda gpu_table = {.gram = gpu_gram,
                                          .gradient = gpu_gradient,
                                          .clip = cpu_clip,
                                          .adamw = cpu_adamw,
-                                         .factor = gpu_factor};
+                                         .factor = gpu_factor,
+                                         .gather = gpu_gather,
+                                         .linear = gpu_linear,
+                                         .dots = gpu_dots,
+                                         .columns = gpu_columns,
+                                         .cross = gpu_cross,
+                                         .parts = gpu_parts};
 
 /* A device of its own, with its kernels. */
 static struct yp_device *gpu_open(void)

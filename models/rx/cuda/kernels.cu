@@ -1,6 +1,7 @@
 /* RX on a GPU: kernels around the work of block.h's kind, and their launches. */
 #include "factor.h"
 #include "merge.h"
+#include "rows.h"
 
 #include <cuda_runtime.h>
 #include <yieldpoint/plugin.h>
@@ -89,6 +90,45 @@ static __global__ void __launch_bounds__(RXC_FACTOR_THREADS) factor_kernel(struc
     __shared__ struct rxc_factor_room room;
     double sum[RXC_HELD(RXC_FACTOR_THREADS)];
     rxc_factorise(&job, &room, sum);
+}
+
+static __global__ void __launch_bounds__(RXC_ROW_THREADS) gather_kernel(struct rxc_gather job)
+{
+    __shared__ unsigned odd[RXC_GATHERED];
+    rxc_gather_rows(&job, blockIdx.x, odd);
+}
+
+static __global__ void __launch_bounds__(RXC_ROW_THREADS) linear_kernel(struct rxc_linear job)
+{
+    __shared__ __align__(16) struct rxc_linear_room room;
+    struct rxc_linear_own own[RXC_HELD(RXC_ROW_THREADS)];
+    rxc_linear_rows(&job, blockIdx.x, blockIdx.y, &room, own);
+}
+
+static __global__ void __launch_bounds__(RXC_ROW_THREADS) dots_kernel(struct rxc_dots job)
+{
+    __shared__ struct rxc_dots_room room;
+    rxc_dots_rows(&job, blockIdx.x, &room);
+}
+
+static __global__ void __launch_bounds__(RXC_ROW_THREADS) columns_kernel(struct rxc_columns job)
+{
+    __shared__ struct rxc_columns_room room;
+    rxc_columns_rows(&job, blockIdx.x, blockIdx.y, &room);
+}
+
+static __global__ void __launch_bounds__(RXC_ROW_THREADS) cross_kernel(struct rxc_cross job)
+{
+    __shared__ __align__(16) struct rxc_cross_room room;
+    struct rxc_cross_own own[RXC_HELD(RXC_ROW_THREADS)];
+    rxc_cross_rows(&job, blockIdx.x, blockIdx.y, &room, own);
+}
+
+static __global__ void parts_kernel(struct rxc_parts job)
+{
+    size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (at < job.count)
+        rxc_add_parts(&job, at);
 }
 
 /* -- launches ------------------------------------------------------------------------------- */
@@ -240,6 +280,61 @@ static enum yp_status factor(struct yp_device *device, const struct rxc_factor *
     return yp_plugin_launched(host, "factor");
 }
 
-static const struct rx_cuda table = {gram,     merge, quadratic, fold,  add_loss,
-                                     gradient, clip,  adamw,     factor};
+static enum yp_status gather(struct yp_device *device, const struct rxc_gather *job)
+{
+    if (job->pixels == 0)
+        return YP_OK;
+    gather_kernel<<<blocks_for(job->pixels, RXC_GATHERED), RXC_ROW_THREADS, 0,
+                    yp_plugin_stream(host, device)>>>(*job);
+    return yp_plugin_launched(host, "gather");
+}
+
+static enum yp_status linear(struct yp_device *device, const struct rxc_linear *job)
+{
+    dim3 grid(blocks_for(job->pixels, RXC_PIXELS), blocks_for(job->outputs, RXC_WIDE));
+    if (job->pixels == 0)
+        return YP_OK;
+    linear_kernel<<<grid, RXC_ROW_THREADS, 0, yp_plugin_stream(host, device)>>>(*job);
+    return yp_plugin_launched(host, "linear");
+}
+
+static enum yp_status dots(struct yp_device *device, const struct rxc_dots *job)
+{
+    if (job->pixels == 0)
+        return YP_OK;
+    dots_kernel<<<blocks_for(job->pixels, RXC_PIXELS), RXC_ROW_THREADS, 0,
+                  yp_plugin_stream(host, device)>>>(*job);
+    return yp_plugin_launched(host, "dots");
+}
+
+static enum yp_status columns(struct yp_device *device, const struct rxc_columns *job)
+{
+    dim3 grid(rxc_ranges(job->pixels), blocks_for(job->width, RXC_COLUMNS));
+    if (job->pixels == 0)
+        return YP_OK;
+    columns_kernel<<<grid, RXC_ROW_THREADS, 0, yp_plugin_stream(host, device)>>>(*job);
+    return yp_plugin_launched(host, "columns");
+}
+
+static enum yp_status cross(struct yp_device *device, const struct rxc_cross *job)
+{
+    dim3 grid(rxc_ranges(job->pixels),
+              blocks_for(job->rows, RXC_WIDE) * blocks_for(job->columns, RXC_WIDE));
+    if (job->pixels == 0)
+        return YP_OK;
+    cross_kernel<<<grid, RXC_ROW_THREADS, 0, yp_plugin_stream(host, device)>>>(*job);
+    return yp_plugin_launched(host, "cross");
+}
+
+static enum yp_status parts(struct yp_device *device, const struct rxc_parts *job)
+{
+    if (job->count == 0)
+        return YP_OK;
+    parts_kernel<<<blocks_for(job->count, 256), 256, 0, yp_plugin_stream(host, device)>>>(*job);
+    return yp_plugin_launched(host, "parts");
+}
+
+static const struct rx_cuda table = {gram,     merge, quadratic, fold,   add_loss,
+                                     gradient, clip,  adamw,     factor, gather,
+                                     linear,   dots,  columns,   cross,  parts};
 YP_PLUGIN(RXC_PLUGIN, table, host)

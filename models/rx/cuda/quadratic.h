@@ -172,20 +172,37 @@ RXC_FUNCTION void rxc_go_down(const struct rxc_quadratic *job, const struct rxc_
     }
 }
 
-/* From a score to g and to what it adds, as judge() of loss.c. */
-RXC_FUNCTION void rxc_judge(const struct rxc_quadratic *job, size_t pixel, float score, bool kept,
+/* From a score to g and to what it adds, as judge() of loss.c; `target`: a pixel that counts and is
+ * one. */
+RXC_FUNCTION void rxc_judge(const float *scalars, float score, bool target, bool kept, float *g,
                             double *sums)
 {
-    float scale = job->scalars[0], bias = job->scalars[1];
+    float scale = scalars[0], bias = scalars[1];
     float away = score - bias, l = scale * away;
-    bool target = kept && job->labels[pixel] != 0;
     float wrong = target ? -l : l;
     float slope = target ? -1 / (1 + expf(l)) : 1 / (1 + expf(-l));
     float d = 10 * slope;
-    job->g[pixel] = kept ? d * scale : 0;
+    *g = kept ? d * scale : 0;
     sums[0] = kept ? 10.0 * (double)(fmaxf(wrong, 0) + log1pf(expf(-fabsf(wrong)))) : 0;
     sums[1] = kept ? (double)d : 0;
     sums[2] = kept ? (double)d * (double)away : 0;
+}
+
+/* A block's sums from its pixels', (PIXELS, 4), which are used up. All threads call it, behind what
+ * wrote them. */
+RXC_FUNCTION void rxc_sum_pixels(double *sums, double *to, unsigned *kept)
+{
+    for (unsigned width = RXC_PIXELS / 2; width > 0; width /= 2) {
+        rxc_barrier();
+        RXC_EACH (t, width)
+            for (unsigned i = 0; i < 4; i++)
+                sums[4 * t + i] += sums[4 * (t + width) + i];
+    }
+    RXC_EACH (t, 1U) {
+        for (unsigned i = 0; i < 3; i++)
+            to[i] = sums[i];
+        *kept = (unsigned)sums[3];
+    }
 }
 
 RXC_FUNCTION bool rxc_all_finite(const struct rxc_quadratic *job, size_t pixel)
@@ -216,7 +233,7 @@ RXC_FUNCTION void rxc_finish_pixel(const struct rxc_quadratic *job, const struct
     own[0] = own[1] = own[2] = 0;
     own[3] = kept;
     if (there)
-        rxc_judge(job, pixel, score, kept, own);
+        rxc_judge(job->scalars, score, kept && job->labels[pixel] != 0, kept, job->g + pixel, own);
 }
 
 /* The work of one block; `shared` has rxc_quadratic_shared() bytes. */
@@ -249,17 +266,7 @@ RXC_FUNCTION void rxc_quadratics(const struct rxc_quadratic *job, unsigned block
         rxc_finish_pixel(job, &at, block, loss, sums, t);
     if (!loss)
         return;
-    for (unsigned width = RXC_PIXELS / 2; width > 0; width /= 2) {
-        rxc_barrier();
-        RXC_EACH (t, width)
-            for (unsigned i = 0; i < 4; i++)
-                sums[4 * t + i] += sums[4 * (t + width) + i];
-    }
-    RXC_EACH (t, 1U) {
-        for (unsigned i = 0; i < 3; i++)
-            job->sums[3 * (size_t)block + i] = sums[i];
-        job->kept[block] = (unsigned)sums[3];
-    }
+    rxc_sum_pixels(sums, job->sums + 3 * (size_t)block, job->kept + block);
 }
 
 /* One slice's entry of (A + A^T) with the diagonal once, as a lower triangle: entry (row, k). */

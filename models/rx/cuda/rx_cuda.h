@@ -113,7 +113,7 @@ struct rxc_quadratic {
     unsigned *kept; /* (blocks) */
 };
 
-/* What becomes of a loss's sums. */
+/* What becomes of a loss's sums; add_loss takes what stands above `gram` alone. */
 struct rxc_loss {
     unsigned channels, blocks;
     bool fresh;              /* nothing is in `all` */
@@ -149,6 +149,85 @@ struct rxc_factor {
                          one that is too small: then only `matrix` has changed; 0: there is none */
 };
 
+/* -- of pipelines: rows of pixels as their nodes take them ---------------------------------------
+ */
+
+/* rows = (x - base) gain + rest, side by side. keep[p]: all of the pixel's values are finite; the
+ * row of another is `odd` throughout. */
+struct rxc_gather {
+    const float *x; /* (pixels, channels), `stride` floats apart */
+    size_t stride, pixels;
+    unsigned channels;
+    const float *base, *gain, *rest; /* (channels) */
+    float odd;
+    float *rows;   /* (pixels, channels) */
+    uint8_t *keep; /* (pixels) */
+};
+
+/* out = in W^T + offset - less */
+struct rxc_linear {
+    size_t pixels;
+    unsigned inputs, outputs;
+    const float *in;     /* (pixels, inputs) */
+    const float *w;      /* (outputs, inputs) */
+    const float *offset; /* (outputs), or NULL: zeros */
+    const float *less;   /* (pixels, outputs), or NULL: zeros */
+    float *out;          /* (pixels, outputs) */
+};
+
+/*
+ * scores = factor a . b, row by row; without `a` they are there. With labels g = dloss/ds and a
+ * block's sums as in rxc_quadratic. With `own` the score is the loss, and g is 1. A row that is not
+ * kept has g = 0 and counts nowhere; its score says nothing.
+ */
+struct rxc_dots {
+    size_t pixels;
+    unsigned width;
+    float factor;
+    bool own;
+    const float *a, *b;    /* (pixels, width) */
+    const uint8_t *keep;   /* (pixels) */
+    const uint8_t *labels; /* (pixels), or NULL */
+    const float *scalars;  /* scale, bias; with labels */
+    float *scores;         /* (pixels) */
+    float *g;              /* (pixels) */
+    double *sums;          /* (blocks of RXC_PIXELS, 3) */
+    unsigned *kept;        /* (blocks) */
+};
+
+/* Rows that one block sums in float at most: parts are summed in double. */
+#define RXC_RANGE 512U
+
+/* a = factor weight a, then the columns' sums of a and of a b. */
+struct rxc_columns {
+    size_t pixels;
+    unsigned width;
+    float factor;
+    const float *weights; /* (pixels), or NULL: `a` stays */
+    float *a;             /* (pixels, width) */
+    const float *b;       /* (pixels, width), or NULL: the second sums are 0 */
+    double *parts;        /* (blocks of RXC_RANGE, 2, width) */
+};
+
+/* a^T b, block by block. */
+struct rxc_cross {
+    size_t pixels;
+    unsigned rows, columns;
+    const float *a; /* (pixels, rows) */
+    const float *b; /* (pixels, columns) */
+    float *parts;   /* (blocks of RXC_RANGE, rows, columns) */
+};
+
+/* The sum of blocks' parts, of one kind or the other; `fresh`: nothing is in `all`. */
+struct rxc_parts {
+    size_t count;
+    unsigned blocks;
+    bool fresh;
+    const double *doubles; /* (blocks, count), or NULL */
+    const float *floats;   /* (blocks, count), or NULL */
+    double *all;           /* (count) */
+};
+
 struct rxc_adamw {
     size_t count;
     float keep, gain1, beta2, gain2, correction, eps, step;
@@ -171,6 +250,12 @@ struct rx_cuda {
                            double *parts, double *factor);
     enum yp_status (*adamw)(struct yp_device *device, const struct rxc_adamw *job);
     enum yp_status (*factor)(struct yp_device *device, const struct rxc_factor *job);
+    enum yp_status (*gather)(struct yp_device *device, const struct rxc_gather *job);
+    enum yp_status (*linear)(struct yp_device *device, const struct rxc_linear *job);
+    enum yp_status (*dots)(struct yp_device *device, const struct rxc_dots *job);
+    enum yp_status (*columns)(struct yp_device *device, const struct rxc_columns *job);
+    enum yp_status (*cross)(struct yp_device *device, const struct rxc_cross *job);
+    enum yp_status (*parts)(struct yp_device *device, const struct rxc_parts *job);
 };
 
 #define RXC_NORM_PARTS 256U

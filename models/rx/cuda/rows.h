@@ -1,0 +1,331 @@
+/*
+ * What a pipeline does to rows of pixels, by blocks of threads: products with a matrix, scores and
+ * the sums that make a gradient. See rx_cuda.h for each job.
+ */
+#ifndef RXC_ROWS_H
+#define RXC_ROWS_H
+
+#include "quadratic.h"
+
+#define RXC_ROW_THREADS 256U
+
+RXC_BOTH unsigned rxc_ranges(size_t pixels)
+{
+    return (unsigned)((pixels + RXC_RANGE - 1) / RXC_RANGE);
+}
+
+#define RXC_GATHERED 8U /* pixels of a block: a warp takes one */
+
+/* A block of linear() makes so many outputs of so many pixels, and reads so many inputs at once. */
+#define RXC_WIDE 64U
+#define RXC_DEEP 16U
+
+#define RXC_COLUMNS 32U /* of a block of columns() */
+
+#if defined __CUDACC__ || defined RXC_ON_CPU
+
+/* -- gather --------------------------------------------------------------------------------- */
+
+/* `odd` is RXC_GATHERED of shared memory. */
+RXC_FUNCTION void rxc_gather_rows(const struct rxc_gather *job, unsigned block, unsigned *odd)
+{
+    size_t first = (size_t)block * RXC_GATHERED;
+    RXC_EACH (t, RXC_GATHERED)
+        odd[t] = 0;
+    rxc_barrier();
+    RXC_EACH (t, RXC_ROW_THREADS) {
+        size_t pixel = first + t / 32;
+        for (unsigned c = t % 32; pixel < job->pixels && c < job->channels; c += 32)
+            if (!rxc_finite(job->x[pixel * job->stride + c]))
+                odd[t / 32] = 1; /* whoever writes, writes the same */
+    }
+    rxc_barrier();
+    RXC_EACH (t, RXC_ROW_THREADS) {
+        size_t pixel = first + t / 32;
+        if (pixel < job->pixels) {
+            const float *x = job->x + pixel * job->stride;
+            float *row = job->rows + pixel * job->channels;
+            bool kept = odd[t / 32] == 0;
+            for (unsigned c = t % 32; c < job->channels; c += 32)
+                row[c] = kept ? fmaf(x[c] - job->base[c], job->gain[c], job->rest[c]) : job->odd;
+            if (t % 32 == 0)
+                job->keep[pixel] = kept;
+        }
+    }
+}
+
+/* -- products with a matrix ------------------------------------------------------------------ */
+
+/* Both sides turned: what one thread multiplies lies side by side. */
+struct rxc_linear_room {
+    float in[RXC_DEEP][RXC_PIXELS + 4];
+    float w[RXC_DEEP][RXC_WIDE + 4];
+};
+
+struct rxc_linear_own {
+    float sum[8][4]; /* of pixels and outputs */
+};
+
+RXC_FUNCTION void rxc_linear_load(const struct rxc_linear *job, size_t pixel, unsigned output,
+                                  unsigned input, struct rxc_linear_room *room, unsigned t)
+{
+    unsigned k = t % RXC_DEEP;
+    bool there = input + k < job->inputs;
+    RXC_UNROLL(8)
+    for (unsigned p = t / RXC_DEEP; p < RXC_PIXELS; p += RXC_ROW_THREADS / RXC_DEEP)
+        room->in[k][p] =
+            there && pixel + p < job->pixels ? job->in[(pixel + p) * job->inputs + input + k] : 0;
+    RXC_UNROLL(4)
+    for (unsigned j = t / RXC_DEEP; j < RXC_WIDE; j += RXC_ROW_THREADS / RXC_DEEP)
+        room->w[k][j] = there && output + j < job->outputs
+                            ? job->w[(size_t)(output + j) * job->inputs + input + k]
+                            : 0;
+}
+
+RXC_FUNCTION void rxc_linear_multiply(const struct rxc_linear_room *room,
+                                      struct rxc_linear_own *own, unsigned t)
+{
+    RXC_UNROLL(4)
+    for (unsigned k = 0; k < RXC_DEEP; k++) {
+        float in[8], w[4];
+        rxc_four(&room->in[k][8 * (t / 16)], in);
+        rxc_four(&room->in[k][8 * (t / 16) + 4], in + 4);
+        rxc_four(&room->w[k][4 * (t % 16)], w);
+        RXC_UNROLL(8)
+        for (unsigned p = 0; p < 8; p++) {
+            RXC_UNROLL(4)
+            for (unsigned j = 0; j < 4; j++)
+                own->sum[p][j] = fmaf(in[p], w[j], own->sum[p][j]);
+        }
+    }
+}
+
+RXC_FUNCTION void rxc_linear_write(const struct rxc_linear *job, size_t pixel, unsigned output,
+                                   const struct rxc_linear_own *own, unsigned t)
+{
+    RXC_UNROLL(8)
+    for (unsigned p = 0; p < 8; p++) {
+        size_t row = pixel + 8 * (t / 16) + p;
+        RXC_UNROLL(4)
+        for (unsigned j = 0; j < 4; j++) {
+            unsigned column = output + 4 * (t % 16) + j;
+            if (row >= job->pixels || column >= job->outputs)
+                continue;
+            size_t at = row * job->outputs + column;
+            float sum = own->sum[p][j] + (job->offset != NULL ? job->offset[column] : 0);
+            job->out[at] = sum - (job->less != NULL ? job->less[at] : 0);
+        }
+    }
+}
+
+/* Outputs from RXC_WIDE `wide` on, of the pixels of one block. `own` is a place a thread. */
+RXC_FUNCTION void rxc_linear_rows(const struct rxc_linear *job, unsigned block, unsigned wide,
+                                  struct rxc_linear_room *room, struct rxc_linear_own *own)
+{
+    size_t pixel = (size_t)block * RXC_PIXELS;
+    unsigned output = wide * RXC_WIDE;
+    RXC_EACH (t, RXC_ROW_THREADS) {
+        RXC_UNROLL(8)
+        for (unsigned p = 0; p < 8; p++) {
+            RXC_UNROLL(4)
+            for (unsigned j = 0; j < 4; j++)
+                own[RXC_OWN(t)].sum[p][j] = 0;
+        }
+    }
+    for (unsigned input = 0; input < job->inputs; input += RXC_DEEP) {
+        RXC_EACH (t, RXC_ROW_THREADS)
+            rxc_linear_load(job, pixel, output, input, room, t);
+        rxc_barrier();
+        RXC_EACH (t, RXC_ROW_THREADS)
+            rxc_linear_multiply(room, &own[RXC_OWN(t)], t);
+        rxc_barrier();
+    }
+    RXC_EACH (t, RXC_ROW_THREADS)
+        rxc_linear_write(job, pixel, output, &own[RXC_OWN(t)], t);
+}
+
+/* -- scores ---------------------------------------------------------------------------------- */
+
+struct rxc_dots_room {
+    float part[RXC_PIXELS]
+              [33]; /* each lane's; one more, so that columns lie in banks of their own */
+    double sums[RXC_PIXELS * 4];
+};
+
+RXC_FUNCTION void rxc_dots_part(const struct rxc_dots *job, size_t first,
+                                struct rxc_dots_room *room, unsigned t)
+{
+    for (unsigned p = t / 32; p < RXC_PIXELS; p += RXC_ROW_THREADS / 32) {
+        size_t row = (first + p) * job->width;
+        float sum = 0;
+        for (unsigned c = t % 32; first + p < job->pixels && c < job->width; c += 32)
+            sum = fmaf(job->a[row + c], job->b[row + c], sum);
+        room->part[p][t % 32] = sum;
+    }
+}
+
+RXC_FUNCTION void rxc_dots_pixel(const struct rxc_dots *job, size_t first,
+                                 struct rxc_dots_room *room, unsigned t)
+{
+    size_t pixel = first + t;
+    double *sums = room->sums + 4 * t;
+    sums[0] = sums[1] = sums[2] = sums[3] = 0;
+    if (pixel >= job->pixels)
+        return;
+    bool kept = job->keep[pixel] != 0;
+    float score = 0;
+    if (job->a != NULL) {
+        for (unsigned i = 0; i < 32; i++)
+            score += room->part[t][i];
+        job->scores[pixel] = score *= job->factor;
+    } else {
+        score = job->scores[pixel];
+    }
+    sums[3] = kept;
+    if (job->own) {
+        job->g[pixel] = kept ? 1 : 0;
+        sums[0] = kept ? (double)score : 0;
+    } else if (job->labels != NULL) {
+        rxc_judge(job->scalars, score, kept && job->labels[pixel] != 0, kept, job->g + pixel, sums);
+    }
+}
+
+RXC_FUNCTION void rxc_dots_rows(const struct rxc_dots *job, unsigned block,
+                                struct rxc_dots_room *room)
+{
+    size_t first = (size_t)block * RXC_PIXELS;
+    if (job->a != NULL) {
+        RXC_EACH (t, RXC_ROW_THREADS)
+            rxc_dots_part(job, first, room, t);
+        rxc_barrier();
+    }
+    RXC_EACH (t, RXC_PIXELS)
+        rxc_dots_pixel(job, first, room, t);
+    rxc_sum_pixels(room->sums, job->sums + 3 * (size_t)block, job->kept + block);
+}
+
+/* -- sums over rows ---------------------------------------------------------------------------- */
+
+struct rxc_columns_room {
+    double sum[RXC_ROW_THREADS], product[RXC_ROW_THREADS];
+};
+
+/* COLUMNS columns, from that many times `wide` on, of one range of rows. */
+RXC_FUNCTION void rxc_columns_rows(const struct rxc_columns *job, unsigned block, unsigned wide,
+                                   struct rxc_columns_room *room)
+{
+    size_t first = (size_t)block * RXC_RANGE, left = job->pixels - first;
+    size_t end = first + (left < RXC_RANGE ? left : RXC_RANGE);
+    RXC_EACH (t, RXC_ROW_THREADS) {
+        unsigned c = wide * RXC_COLUMNS + t % RXC_COLUMNS;
+        double sum = 0, product = 0;
+        RXC_UNROLL(8)
+        for (size_t p = first + t / RXC_COLUMNS; c < job->width && p < end;
+             p += RXC_ROW_THREADS / RXC_COLUMNS) {
+            size_t at = p * job->width + c;
+            float value = job->a[at];
+            if (job->weights != NULL)
+                job->a[at] = value *= job->factor * job->weights[p];
+            sum += (double)value;
+            product += job->b != NULL ? (double)value * (double)job->b[at] : 0;
+        }
+        room->sum[t] = sum;
+        room->product[t] = product;
+    }
+    rxc_barrier();
+    RXC_EACH (t, RXC_COLUMNS) {
+        unsigned c = wide * RXC_COLUMNS + t;
+        double *to = job->parts + (size_t)block * 2 * job->width + c, sum = 0, product = 0;
+        for (unsigned from = t; from < RXC_ROW_THREADS; from += RXC_COLUMNS) {
+            sum += room->sum[from];
+            product += room->product[from];
+        }
+        if (c < job->width) {
+            to[0] = sum;
+            to[job->width] = product;
+        }
+    }
+}
+
+struct rxc_cross_room {
+    float a[RXC_DEEP][RXC_WIDE + 4], b[RXC_DEEP][RXC_WIDE + 4]; /* of DEEP pixels */
+};
+
+struct rxc_cross_own {
+    float sum[4][4];
+};
+
+RXC_FUNCTION void rxc_cross_load(const float *from, unsigned width, unsigned first, size_t pixel,
+                                 size_t end, float to[RXC_DEEP][RXC_WIDE + 4], unsigned t)
+{
+    unsigned c = first + t % RXC_WIDE;
+    RXC_UNROLL(4)
+    for (unsigned p = t / RXC_WIDE; p < RXC_DEEP; p += RXC_ROW_THREADS / RXC_WIDE)
+        to[p][t % RXC_WIDE] = pixel + p < end && c < width ? from[(pixel + p) * width + c] : 0;
+}
+
+RXC_FUNCTION void rxc_cross_multiply(const struct rxc_cross_room *room, struct rxc_cross_own *own,
+                                     unsigned t)
+{
+    RXC_UNROLL(8)
+    for (unsigned p = 0; p < RXC_DEEP; p++) {
+        float a[4], b[4];
+        rxc_four(&room->a[p][4 * (t / 16)], a);
+        rxc_four(&room->b[p][4 * (t % 16)], b);
+        RXC_UNROLL(4)
+        for (unsigned i = 0; i < 4; i++) {
+            RXC_UNROLL(4)
+            for (unsigned j = 0; j < 4; j++)
+                own->sum[i][j] = fmaf(a[i], b[j], own->sum[i][j]);
+        }
+    }
+}
+
+/* WIDE by WIDE products of one range of rows: number `square` of those there are. */
+RXC_FUNCTION void rxc_cross_rows(const struct rxc_cross *job, unsigned block, unsigned square,
+                                 struct rxc_cross_room *room, struct rxc_cross_own *own)
+{
+    unsigned across = (job->columns + RXC_WIDE - 1) / RXC_WIDE;
+    unsigned row = square / across * RXC_WIDE, column = square % across * RXC_WIDE;
+    size_t first = (size_t)block * RXC_RANGE, left = job->pixels - first;
+    size_t end = first + (left < RXC_RANGE ? left : RXC_RANGE);
+    RXC_EACH (t, RXC_ROW_THREADS) {
+        RXC_UNROLL(16)
+        for (unsigned i = 0; i < 16; i++)
+            own[RXC_OWN(t)].sum[i / 4][i % 4] = 0;
+    }
+    for (size_t pixel = first; pixel < end; pixel += RXC_DEEP) {
+        RXC_EACH (t, RXC_ROW_THREADS) {
+            rxc_cross_load(job->a, job->rows, row, pixel, end, room->a, t);
+            rxc_cross_load(job->b, job->columns, column, pixel, end, room->b, t);
+        }
+        rxc_barrier();
+        RXC_EACH (t, RXC_ROW_THREADS)
+            rxc_cross_multiply(room, &own[RXC_OWN(t)], t);
+        rxc_barrier();
+    }
+    RXC_EACH (t, RXC_ROW_THREADS) {
+        float *to = job->parts + (size_t)block * job->rows * job->columns;
+        RXC_UNROLL(16)
+        for (unsigned i = 0; i < 16; i++) {
+            unsigned r = row + 4 * (t / 16) + i / 4, c = column + 4 * (t % 16) + i % 4;
+            if (r < job->rows && c < job->columns)
+                to[(size_t)r * job->columns + c] = own[RXC_OWN(t)].sum[i / 4][i % 4];
+        }
+    }
+}
+
+/* Number `at` of all. */
+RXC_FUNCTION void rxc_add_parts(const struct rxc_parts *job, size_t at)
+{
+    double sum = job->fresh ? 0 : job->all[at];
+    RXC_UNROLL(8)
+    for (unsigned b = 0; b < job->blocks; b++) {
+        size_t place = b * job->count + at;
+        sum += job->doubles != NULL ? job->doubles[place] : (double)job->floats[place];
+    }
+    job->all[at] = sum;
+}
+
+#endif
+#endif
