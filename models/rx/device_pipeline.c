@@ -25,6 +25,17 @@ struct image_sums {
     float *low, *high;
 };
 
+/* Pixels that gram() sums in float: as ypi_rx_image_front() needs it, or as all else does. */
+static unsigned gram_range(const struct rx_pipeline_options *o)
+{
+    return o->detector == RX_IMAGE ? YPI_RX_IMAGE_ROWS : RXC_RANGE;
+}
+
+static unsigned gram_blocks(const struct rxc_gram *gram, size_t pixels)
+{
+    return (unsigned)((pixels + gram->range - 1) / gram->range);
+}
+
 struct ypi_rx_pipeline_device {
     struct ypi_rx_device on; /* tiles, and the jobs of gram, quadratic and loss */
     size_t chunk;
@@ -136,7 +147,7 @@ static void lay_out_sums(struct ypi_rx_pipeline_device *d, struct ypi_arena *are
 static void lay_out_gram(struct ypi_rx_pipeline_device *d, struct ypi_arena *arena, size_t width)
 {
     struct rxc_gram *gram = &d->on.gram;
-    size_t ranges = rxc_ranges(d->chunk);
+    size_t ranges = gram_blocks(gram, d->chunk);
     gram->products =
         ypi_arena_take(arena, ranges * RXC_SQUARE * rxc_pairs((unsigned)width), sizeof(float));
     gram->mean = ypi_arena_take(arena, ranges * width, sizeof(double));
@@ -159,7 +170,7 @@ static void lay_out_image(struct ypi_rx_pipeline_device *d, struct ypi_arena *ar
 {
     struct rxc_merge *merge = &d->statistics;
     struct rxc_factor *factor = &d->on.factor;
-    size_t ranges = rxc_ranges(d->chunk), before = arena->used;
+    size_t ranges = gram_blocks(&d->on.gram, d->chunk), before = arena->used;
     struct image_sums live = lay_out_statistics(arena, c);
     d->statistics_bytes = arena->used - before;
     d->none = lay_out_statistics(arena, c);
@@ -188,6 +199,7 @@ static void lay_out(struct ypi_rx_pipeline_device *d, struct ypi_arena *arena,
     d->on.channels = o->channels;
     d->on.tile_pixels = o->tile_pixels;
     d->chunk = o->tile_pixels < YPI_RX_DEVICE_CHUNK ? o->tile_pixels : YPI_RX_DEVICE_CHUNK;
+    d->on.gram.range = d->sample.range = gram_range(o);
     count_numbers(o, &d->at);
     for (size_t i = 0; i < ypi_rx_rooms(o->tiles); i++) {
         d->on.values[i] = ypi_arena_take(arena, o->tile_pixels * o->channels, sizeof(float));
@@ -273,7 +285,6 @@ static void connect_gram(struct ypi_rx_pipeline_device *d, const struct rx_pipel
     struct rxc_merge *merge = &d->on.merge;
     gram->channels = merge->channels = (unsigned)ypi_rx_width(o);
     gram->stride = gram->channels;
-    gram->range = RXC_RANGE;
     gram->x = o->components > 0 ? d->map.out : d->gather.rows;
     gram->weights = d->dots.g;
     gram->centre = d->numbers + d->at.zeros;
@@ -294,7 +305,6 @@ static void connect_image(struct ypi_rx_pipeline_device *d, const struct rx_pipe
         (unsigned)o->channels;
     sample->x = quadratic->x = d->gather.rows;
     sample->stride = quadratic->stride = o->channels;
-    sample->range = RXC_RANGE;
     sample->products = d->on.gram.products;
     sample->mean = d->on.gram.mean;
     sample->kept = d->on.gram.kept;
@@ -573,7 +583,7 @@ static enum yp_status add_cross(const struct ypi_rx_pipeline_device *d, struct r
 static enum yp_status add_gram(struct ypi_rx_pipeline_device *d, size_t pixels, bool fresh)
 {
     d->on.gram.pixels = pixels;
-    d->on.merge.blocks = rxc_ranges(pixels);
+    d->on.merge.blocks = gram_blocks(&d->on.gram, pixels);
     d->on.merge.fresh = fresh;
     enum yp_status status = d->on.cuda->gram(d->on.device, &d->on.gram);
     return status == YP_OK ? d->on.cuda->merge(d->on.device, &d->on.merge) : status;
@@ -675,7 +685,7 @@ static enum yp_status look(struct rx_pipeline *p, struct ypi_rx_lane *lane,
     (void)lane;
     struct ypi_rx_pipeline_device *d = p->on;
     d->sample.pixels = pixels;
-    d->statistics.blocks = rxc_ranges(pixels);
+    d->statistics.blocks = gram_blocks(&d->sample, pixels);
     enum yp_status status = gather(d, tile, first, pixels, NAN);
     if (status == YP_OK)
         status = d->on.cuda->gram(d->on.device, &d->sample);

@@ -186,6 +186,10 @@ void ypi_rx_merge_tile(struct rx_pipeline *p, const struct ypi_rx_lane *lane);
 void ypi_rx_image_tile(const struct rx_pipeline *p, struct ypi_rx_lane *lane,
                        const struct rx_tile *tile);
 
+/* Float sums of an image's products go no further than that: eps is the difference of large numbers
+ * in ypi_rx_image_front(), and how well BLAS sums depends on the processor. */
+enum { YPI_RX_IMAGE_ROWS = 128 };
+
 /* From lane->m2 = sum g z z^T, upper triangle, and lane->inverse = L of the image to the sums of
  * what comes before the detector. */
 void ypi_rx_image_front(const struct rx_pipeline *p, struct ypi_rx_lane *lane);

@@ -31,16 +31,14 @@ static void add_mean(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size
     lane->kept += rows;
 }
 
-/* lane->m2 += a^T rows, upper triangle. Float no further than SUM_ROWS: eps is the difference of
- * large numbers here (ypi_rx_image_front), and how well BLAS sums depends on the processor. */
-enum { SUM_ROWS = 128 };
+/* lane->m2 += a^T rows, upper triangle. */
 static void add_products(const struct rx_pipeline *p, struct ypi_rx_lane *lane, const float *a,
                          size_t rows)
 {
     size_t channels = p->options.channels;
     int c = (int)channels;
-    for (size_t row = 0; row < rows; row += SUM_ROWS) {
-        size_t count = rows - row < SUM_ROWS ? rows - row : SUM_ROWS;
+    for (size_t row = 0; row < rows; row += YPI_RX_IMAGE_ROWS) {
+        size_t count = rows - row < YPI_RX_IMAGE_ROWS ? rows - row : YPI_RX_IMAGE_ROWS;
         cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, c, c, (int)count, 1,
                     a + row * channels, c, lane->rows + row * channels, c, 0, lane->gram, c);
         for (size_t i = 0; i < channels; i++)

@@ -66,6 +66,13 @@ YP_TEST(rx, gradient_step, .tags = "perf small", .axes = YP_AXES(CHANNELS),
     perf_gradient_step(t, &s, PERF_TILE_PIXELS, (struct rx_work){0});
 }
 
+YP_TEST(rx, pipeline_step, .tags = "perf small", .axes = YP_AXES(CHANNELS),
+        .budgets = YP_BUDGETS(yp_min_share("pipeline step", 0.01)))
+{
+    struct scale s = image(t);
+    perf_pipeline_step(t, &s, PERF_TILE_PIXELS, (struct rx_work){0});
+}
+
 /* In channels between linear, where memory bounds it, and quadratic. */
 YP_RELATION(rx, statistics_growth, .tags = "perf small",
             .budgets = YP_BUDGETS(yp_min_value("exponent", 0.5), yp_max_value("exponent", 2.2)),

@@ -72,6 +72,18 @@ YP_TEST(rx_cuda, gradient_step, .tags = "perf small", .axes = YP_AXES(WIDE), .de
     rx_destroy(rx);
 }
 
+/* Products, weights, and products with weights, and what comes before the detector. The products
+ * are written out, so that the way back needs no second matrix: a guess, too. */
+YP_TEST(rx_cuda, pipeline_step, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = "cuda",
+        .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("pipeline step", 0.3)))
+{
+    struct repeated r;
+    struct rx_work work = open_repeated(&r, t, (size_t)yp_int(t, "channels"));
+    struct rx *rx = perf_rx(t, &work, RX_FP32);
+    measure_pipeline_step(t, rx, &work);
+    rx_destroy(rx);
+}
+
 /* -- batches -------------------------------------------------------------------------------------
  */
 
@@ -120,6 +132,7 @@ YP_TEST(rx_cuda, both, .tags = "perf medium gpu", .devices = "cpu cuda", .timeou
     yp_ok(t, rx_finish(rx, RX_EPS)); /* what was measured forgot the factor */
     measure_score(t, rx, &work, scores);
     measure_gradient_step(t, rx, &work, gradient);
+    measure_pipeline_step(t, rx, &work);
     rx_destroy(rx);
 }
 
@@ -130,6 +143,7 @@ YP_TEST(rx_cuda, both, .tags = "perf medium gpu", .devices = "cpu cuda", .timeou
 CUDA_AGAINST_CPU(statistics_against_cpu, "statistics");
 CUDA_AGAINST_CPU(score_against_cpu, "score");
 CUDA_AGAINST_CPU(gradient_against_cpu, "gradient step");
+CUDA_AGAINST_CPU(pipeline_against_cpu, "pipeline step");
 
 YP_RELATION(rx_cuda, both_data, .tags = "perf medium gpu",
             .relation = yp_same_hash("perf/rx_cuda.c::both[channels=100-cpu]",

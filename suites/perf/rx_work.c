@@ -116,6 +116,31 @@ double measure_gradient_step(struct yp_case *t, const struct rx *rx, const struc
     return mean;
 }
 
+void measure_pipeline_step(struct yp_case *t, struct rx *rx, const struct rx_work *work)
+{
+    double c = (double)work->source->channels;
+    struct rx_pipeline_options options = {.channels = work->source->channels,
+                                          .tile_pixels = work->source->tile_pixels,
+                                          .threads = work->threads,
+                                          .normalise = true,
+                                          .select = true,
+                                          .eps = RX_EPS};
+    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), &options);
+    yp_got(t, pipeline);
+    size_t count = rx_pipeline_parameters(pipeline);
+    float *parameters = yp_alloc_host(t, 2 * count * sizeof *parameters);
+    double mean = 0;
+    yp_ok(t, rx_pipeline_fit(pipeline, rx, work->source, parameters, NULL));
+    enum yp_status status = YP_OK;
+    yp_measure (t, "pipeline step", WORK(work, 4 * c * c)) {
+        status =
+            rx_pipeline_gradient(pipeline, work->source, parameters, &mean, parameters + count);
+    }
+    yp_ok(t, status);
+    rx_pipeline_destroy(pipeline);
+    yp_value(t, "mean loss of the pipeline", mean);
+}
+
 /* -- with the default scene ---------------------------------------------------------------- */
 
 void perf_statistics(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
@@ -157,5 +182,16 @@ void perf_gradient_step(struct yp_case *t, const struct scale *scale, size_t til
     struct rx *rx = fitted(t, &kept, scale, tile_pixels, &how);
     float *gradient = yp_alloc(t, rx_loss_parameters(scale->channels) * sizeof *gradient);
     measure_gradient_step(t, rx, &how, gradient);
+    rx_destroy(rx);
+}
+
+void perf_pipeline_step(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
+                        struct rx_work how)
+{
+    struct kept_tiles kept;
+    perf_keep(&kept, t, scale, tile_pixels);
+    how.source = &kept.source;
+    struct rx *rx = perf_rx(t, &how, RX_FP32);
+    measure_pipeline_step(t, rx, &how);
     rx_destroy(rx);
 }

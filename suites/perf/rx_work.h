@@ -1,10 +1,11 @@
 /*
  * The operations of the detector as measurements. Each has one name and declares the same useful
- * work wherever it is measured: "scene", "statistics", "score", "gradient step".
+ * work wherever it is measured: "scene", "statistics", "score", "gradient step", "pipeline step".
  */
 #ifndef SUITES_PERF_RX_WORK_H
 #define SUITES_PERF_RX_WORK_H
 
+#include "rx/nodes.h"
 #include "scene_tiles.h"
 
 #define PERF_TILE_PIXELS 4096
@@ -47,12 +48,18 @@ void measure_score(struct yp_case *t, struct rx *rx, const struct rx_work *work,
 double measure_gradient_step(struct yp_case *t, const struct rx *rx, const struct rx_work *work,
                              float *gradient);
 
-/* What comes before the last two, and they, with the default scene at this scale. */
+/* 4 C^2 a pixel: the same of a whole pipeline, with MinMax and channel selector before RX, from
+ * where its statistics put it. */
+void measure_pipeline_step(struct yp_case *t, struct rx *rx, const struct rx_work *work);
+
+/* What comes before the last but one, and they, with the default scene at this scale. */
 void perf_statistics(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
                      struct rx_work how);
 void perf_score(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
                 struct rx_work how);
 void perf_gradient_step(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
+                        struct rx_work how);
+void perf_pipeline_step(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
                         struct rx_work how);
 
 #endif

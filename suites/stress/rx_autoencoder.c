@@ -58,13 +58,13 @@ static double optimum(struct yp_case *t, const struct training *f, float *parame
 {
     size_t c = f->tiles.scale.channels;
     size_t h = c < 5 ? c : 5;
-    double *covariance = yp_alloc(t, c * c * sizeof *covariance);
-    double *w = yp_alloc(t, c * c * sizeof *w);
-    double *eigenvalues = yp_alloc(t, c * sizeof *eigenvalues);
+    double *covariance = yp_alloc_host(t, c * c * sizeof *covariance);
+    double *w = yp_alloc_host(t, c * c * sizeof *w);
+    double *eigenvalues = yp_alloc_host(t, c * sizeof *eigenvalues);
     struct rx_summary seen;
     rx_summary(f->rx, &seen);
     yp_ok(t, rx_covariance(f->rx, covariance));
-    yp_ok(t, rx_pca(yp_device(t), covariance, c, c, w, eigenvalues));
+    yp_ok(t, rx_pca(yp_device_cpu(), covariance, c, c, w, eigenvalues));
 
     memcpy(parameters, f->parameters, f->objective.parameters * sizeof *parameters);
     float *w1 = place(t, f, "W1", parameters);
@@ -98,14 +98,14 @@ static void detect(struct yp_case *t, const struct training *f, const float *tra
     cubes = f->tiles.scale.cubes < cubes ? f->tiles.scale.cubes : cubes;
     source.tiles = cubes * f->tiles.tiles_per_cube;
     size_t places = source.tiles * source.tile_pixels;
-    float *scores = yp_alloc(t, places * sizeof *scores);
-    uint8_t *labels = yp_alloc(t, places);
+    float *scores = yp_alloc_host(t, places * sizeof *scores);
+    uint8_t *labels = yp_alloc_host(t, places);
     double auc[2] = {NAN, NAN};
     scene_tiles_labels(&f->tiles, t, cubes, labels);
     for (int i = 0; i < 2; i++) {
         size_t skipped = 0; /* dead pixels and what short tiles leave */
         yp_ok(t, rx_pipeline_score(f->pipeline, &source, i == 0 ? trained : best, scores, NULL));
-        yp_ok(t, rx_auc(yp_device(t), scores, labels, places, &auc[i], &skipped));
+        yp_ok(t, rx_auc(yp_device_cpu(), scores, labels, places, &auc[i], &skipped));
     }
     yp_value(t, "auc", auc[0]);
     yp_value(t, "auc above pca", auc[0] - auc[1]);
@@ -118,16 +118,19 @@ static void check_gradient(struct yp_case *t, const struct training *f,
 {
     size_t n = f->objective.parameters;
     struct rx_tile tile = {.pixels = CHECKED_PIXELS, .channels = f->tiles.scale.channels};
-    float *values = yp_alloc(t, tile.pixels * tile.channels * sizeof *values);
-    double *at = yp_alloc(t, n * sizeof *at);
-    yp_ok(t, synth_scene_tile(f->tiles.scene, 0, 0, tile.pixels, values, NULL));
+    float *values = yp_alloc_host(t, tile.pixels * tile.channels * sizeof *values);
+    double *at = yp_alloc_host(t, n * sizeof *at);
+    struct scene_tiles here;
+    scene_tiles_open_on(&here, t, yp_device_cpu(), &f->tiles.scale, TRAINING_TILE_PIXELS);
+    yp_ok(t, synth_scene_tile(here.scene, 0, 0, tile.pixels, values, NULL));
+    scene_tiles_close(&here);
     tile.values = values;
     for (size_t i = 0; i < n; i++)
         at[i] = (double)parameters[i];
     struct rx_pipeline_options options = how->options;
     options.channels = tile.channels;
     options.tile_pixels = tile.pixels;
-    struct rx_plain *plain = rx_plain_create(yp_device(t), &options, &tile);
+    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &options, &tile);
     yp_require(t, plain != NULL, "%s", yp_last_error());
     struct yp_gradient gradient = {.name = "autoencoder",
                                    .inputs = n,
@@ -155,12 +158,12 @@ static void start_again(void *arg)
 YP_TEST(rx, autoencoder, .tags = "stress",
         .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium"),
                           yp_case_of("large", .tags = "slow", .timeout = 3600)),
-        .timeout = 300,
-        .budgets = YP_BUDGETS(yp_min_share("epoch", 0.005), yp_max_peak(YP_HOST, 24 * YP_MIB),
-                              yp_max_resident(64 * YP_MIB), yp_max_value("loss ratio", 5e-4),
+        .devices = "cpu cuda", .timeout = 300,
+        .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 24 * YP_MIB), yp_max_value("loss ratio", 5e-4),
                               yp_max_value("loss over least", 1.25),
                               yp_max_value("pca's loss off least", 1e-4), yp_min_value("auc", 0.90),
-                              yp_min_value("auc above pca", -0.01)))
+                              yp_min_value("auc above pca", -0.01), yp_for_device("cpu"),
+                              yp_min_share("epoch", 0.005), yp_max_resident(64 * YP_MIB)))
 {
     struct scale s = scale_named(t, yp_case_name(t));
     struct training_plan how = plan(s.name);
@@ -191,7 +194,7 @@ YP_TEST(rx, autoencoder, .tags = "stress",
               (unsigned long long)state.skipped);
     const struct rx_source *source = rx_train_source(f.train, RX_FOR_TRAINING);
     const float *trained = rx_train_best(f.train);
-    float *best = yp_alloc(t, f.objective.parameters * sizeof *best);
+    float *best = yp_alloc_host(t, f.objective.parameters * sizeof *best);
     double least = optimum(t, &f, best);
     double before = NAN;
     double after = NAN;
@@ -216,7 +219,7 @@ YP_TEST(rx, autoencoder, .tags = "stress",
 }
 
 /* Stopped after any step and taken up again, and on one thread: the same bits. */
-YP_TEST(rx, autoencoder_resumes, .tags = "stress small", .timeout = 120)
+YP_TEST(rx, autoencoder_resumes, .tags = "stress small", .devices = "cpu cuda", .timeout = 120)
 {
     struct scale s = scale_named(t, "small");
     struct training_plan how = plan(s.name);

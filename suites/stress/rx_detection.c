@@ -19,9 +19,10 @@ static float *fit_and_score(struct yp_case *t, const struct rx_pipeline_options 
 {
     struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), options);
     struct rx *rx = rx_create(yp_device(t), options->channels, options->tile_pixels, THREADS);
-    yp_require(t, pipeline != NULL && rx != NULL, "%s", yp_last_error());
-    float *parameters = yp_alloc(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
-    float *scores = yp_alloc(t, source->tiles * source->tile_pixels * sizeof *scores);
+    yp_got(t, pipeline);
+    yp_got(t, rx);
+    float *parameters = yp_alloc_host(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
+    float *scores = yp_alloc_host(t, source->tiles * source->tile_pixels * sizeof *scores);
     yp_ok(t, rx_pipeline_fit(pipeline, rx, source, parameters, start));
     yp_ok(t, rx_pipeline_score(pipeline, source, parameters, scores, NULL));
     rx_pipeline_destroy(pipeline);
@@ -32,21 +33,21 @@ static float *fit_and_score(struct yp_case *t, const struct rx_pipeline_options 
 /* Exact measures of the ranking, and how the background's scores compare with chi-square. */
 static void judge(struct yp_case *t, const struct scene_tiles *tiles, const float *scores)
 {
-    size_t places = tiles->source.tiles * TILE_PIXELS;
-    uint8_t *labels = yp_alloc(t, places);
+    size_t places = tiles->source.tiles * tiles->source.tile_pixels;
+    uint8_t *labels = yp_alloc_host(t, places);
     scene_tiles_labels(tiles, t, tiles->scale.cubes, labels);
     size_t targets = 0;
     for (size_t i = 0; i < places; i++)
         targets += labels[i] != 0;
-    struct rx_ranking *ranking = rx_ranking_create(yp_device(t), targets);
-    yp_require(t, ranking != NULL, "%s", yp_last_error());
+    struct rx_ranking *ranking = rx_ranking_create(yp_device_cpu(), targets);
+    yp_got(t, ranking);
     yp_ok(t, rx_ranking_targets(ranking, scores, labels, places));
     yp_ok(t, rx_ranking_background(ranking, scores, labels, places));
     struct rx_ranked ranked;
     rx_ranking_result(ranking, &ranked);
     rx_ranking_destroy(ranking);
 
-    struct rx_calibration *calibration = yp_alloc(t, sizeof *calibration);
+    struct rx_calibration *calibration = yp_alloc_host(t, sizeof *calibration);
     struct rx_calibrated calibrated;
     yp_ok(t, rx_calibration_start(calibration, tiles->scale.channels));
     rx_calibration_add(calibration, scores, labels, places);
@@ -63,9 +64,10 @@ static void judge(struct yp_case *t, const struct scene_tiles *tiles, const floa
 static void detect(struct yp_case *t, enum rx_inverse inverse)
 {
     struct scene_tiles tiles;
-    scene_tiles_open(&tiles, t, &million, TILE_PIXELS);
+    size_t pixels = scale_tile_pixels(&million, yp_device(t), TILE_PIXELS);
+    scene_tiles_open(&tiles, t, &million, pixels);
     struct rx_pipeline_options options = {.channels = million.channels,
-                                          .tile_pixels = TILE_PIXELS,
+                                          .tile_pixels = pixels,
                                           .threads = THREADS,
                                           .eps = inverse == RX_CHOLESKY ? 0 : RX_EPS,
                                           .inverse = inverse};
@@ -79,7 +81,7 @@ static void detect(struct yp_case *t, enum rx_inverse inverse)
 
 /* 40 dB, 0.1 % targets of uniform fill in [0.05, 1], 200 channels. How far the background's scores
  * are from chi-square is told and not judged: like those of real scenes they have long tails. */
-YP_TEST(rx, detection, .tags = "stress medium", .timeout = 300,
+YP_TEST(rx, detection, .tags = "stress medium", .devices = "cpu cuda", .timeout = 300,
         .budgets = YP_BUDGETS(yp_min_value("auc", 0.95), yp_min_value("detection at 1e-3", 0.7)))
 {
     detect(t, RX_CHOLESKY);
@@ -93,7 +95,7 @@ YP_TEST(rx, detection_pinv, .tags = "stress medium", .timeout = 300)
 
 YP_RELATION(rx, cholesky_beats_pinv, .tags = "stress medium",
             .budgets = YP_BUDGETS(yp_min_value("ratio", 1.1)),
-            .relation = yp_value_ratio("stress/rx_detection.c::detection",
+            .relation = yp_value_ratio("stress/rx_detection.c::detection[cpu]",
                                        "stress/rx_detection.c::detection_pinv", "auc"));
 
 /* Principal components and the channels of largest variance as the way out of the quadratic cost:

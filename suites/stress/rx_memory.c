@@ -1,5 +1,6 @@
 /* The detector's memory on either device against what was predicted, and what comes of memory that
  * cannot be had. */
+#include "rx/nodes.h"
 #include "scene_tiles.h"
 
 #include <string.h>
@@ -33,8 +34,41 @@ static void expect_held(struct yp_case *t, const char *what, struct held before,
               host_most);
 }
 
-/* A scene, a detector and a loss at the tiles that the scale is worked on with, and one tile of it
- * through all of them. */
+static struct rx_pipeline_options pipeline_options(size_t channels, size_t pixels, int threads)
+{
+    return (struct rx_pipeline_options){.channels = channels,
+                                        .tile_pixels = pixels,
+                                        .threads = threads,
+                                        .normalise = true,
+                                        .select = true,
+                                        .eps = RX_EPS};
+}
+
+/* The pipeline, and its gradient where statistics put it. */
+static void expect_pipeline(struct yp_case *t, struct rx *rx, const struct rx_source *source)
+{
+    struct rx_pipeline_options o = pipeline_options(source->channels, source->tile_pixels, THREADS);
+    bool gpu = runs_on_gpu(t);
+    struct held before = held_now(t);
+    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), &o);
+    yp_got(t, pipeline);
+    expect_held(t, "a pipeline", before, gpu ? rx_pipeline_host_bytes(&o) : rx_pipeline_bytes(&o),
+                gpu ? rx_pipeline_device_bytes(&o) : 0);
+    size_t n = rx_pipeline_parameters(pipeline);
+    float *parameters = yp_alloc_host(t, 2 * n * sizeof *parameters);
+    double mean = 0;
+    before = held_now(t);
+    yp_ok(t, rx_pipeline_start(pipeline, rx, parameters, NULL));
+    yp_ok(t, rx_pipeline_calibrate(pipeline, source, parameters));
+    yp_ok(t, rx_pipeline_gradient(pipeline, source, parameters, &mean, parameters + n));
+    struct held passed = held_now(t);
+    yp_expect(t, passed.requests == before.requests, "a pipeline's gradient took memory %llu times",
+              (unsigned long long)(passed.requests - before.requests));
+    rx_pipeline_destroy(pipeline);
+}
+
+/* A scene, a detector, a loss and a pipeline at the tiles that the scale is worked on with, and one
+ * tile of it through all of them. */
 YP_TEST(rx, predicted_memory, .tags = "stress", .cases = SCALE_CASES, .devices = "cpu cuda",
         .timeout = 120, .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 64 * YP_MIB)))
 {
@@ -83,6 +117,7 @@ YP_TEST(rx, predicted_memory, .tags = "stress", .cases = SCALE_CASES, .devices =
     yp_value_unit(t, "allocated", (double)m.allocated, "bytes");
     yp_value(t, "reserved over allocated", (double)m.reserved_peak / (double)m.allocated_peak);
     rx_loss_destroy(loss);
+    expect_pipeline(t, rx, &tiles.source);
     rx_destroy(rx);
     scene_tiles_close(&tiles);
 }
@@ -95,6 +130,7 @@ struct whole {
     struct synth_scene *scene;
     struct rx *rx;
     struct rx_loss *loss;
+    struct rx_pipeline *pipeline;
     float *parameters, *scores;
 };
 
@@ -105,9 +141,11 @@ static enum yp_status whole_open(struct whole *w, struct yp_device *device, uint
     struct synth_spec spec = {
         .height = WHOLE_SIDE, .width = WHOLE_SIDE, .channels = WHOLE_CHANNELS, .seed = seed};
     size_t parameters = 2 * rx_loss_parameters(WHOLE_CHANNELS) * sizeof(float);
+    struct rx_pipeline_options options = pipeline_options(WHOLE_CHANNELS, WHOLE_PIXELS, 1);
     if ((w->scene = synth_scene_create(device, &spec)) == NULL ||
         (w->rx = rx_create(device, WHOLE_CHANNELS, WHOLE_PIXELS, 1)) == NULL ||
         (w->loss = rx_loss_create(device, WHOLE_CHANNELS, WHOLE_PIXELS, 1)) == NULL ||
+        (w->pipeline = rx_pipeline_create(device, &options)) == NULL ||
         (w->parameters = yp_device_alloc(device, parameters)) == NULL ||
         (w->scores = yp_device_alloc(device, WHOLE_PIXELS * sizeof(float))) == NULL)
         return YP_OUT_OF_MEMORY;
@@ -118,6 +156,7 @@ static void whole_close(struct whole *w, struct yp_device *device)
 {
     yp_device_free(device, w->scores);
     yp_device_free(device, w->parameters);
+    rx_pipeline_destroy(w->pipeline);
     rx_loss_destroy(w->loss);
     rx_destroy(w->rx);
     synth_scene_destroy(w->scene);
@@ -149,6 +188,12 @@ static enum yp_status whole_work(struct whole *w, struct yp_device *device, doub
     if (status == YP_OK)
         status = rx_loss_gradient(w->loss, &source, w->parameters, &mean,
                                   w->parameters + sizeof start / sizeof *start);
+    float begin[WHOLE_CHANNELS * (WHOLE_CHANNELS + 2) + 4];
+    float gradient[sizeof begin / sizeof *begin];
+    if (status == YP_OK)
+        status = rx_pipeline_fit(w->pipeline, w->rx, &source, begin, NULL);
+    if (status == YP_OK)
+        status = rx_pipeline_gradient(w->pipeline, &source, begin, &mean, gradient);
     return status == YP_OK ? yp_device_synchronize(device) : status;
 }
 
@@ -197,11 +242,12 @@ static int fail_each(struct yp_case *t, struct yp_device *device, const double *
     yp_fail(t, "more than %d requests", MOST);
 }
 
-/* Scene, fit, factor, scores, gradient: every allocation of each is refused once. All end as out of
- * memory, nothing is left, and the next attempt has the bits of one that nothing was refused. */
+/* Scene, fit, factor, scores, gradient, pipeline: every allocation of each is refused once. All end
+ * as out of memory, nothing is left, and the next attempt has the bits of one that nothing was
+ * refused. */
 YP_TEST(rx, every_allocation, .tags = "stress small", .devices = "cpu cuda", .timeout = 120,
-        .budgets = YP_BUDGETS(yp_min_value("refused on the host", 4), yp_for_device("cuda"),
-                              yp_min_value("refused on the device", 5)))
+        .budgets = YP_BUDGETS(yp_min_value("refused on the host", 5), yp_for_device("cuda"),
+                              yp_min_value("refused on the device", 6)))
 {
     double right[WHOLE_CHANNELS * WHOLE_CHANNELS];
     yp_ok(t, whole_fit(t, right));

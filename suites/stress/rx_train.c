@@ -18,10 +18,10 @@ static struct training_plan plan(size_t batch, uint64_t epochs)
 
 /* Both phases as one measurement; small: batches of 2 cubes, 2 epochs; medium: 4 cubes, 1 epoch. */
 YP_TEST(rx, train, .tags = "stress", .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
-        .timeout = 300,
-        .budgets = YP_BUDGETS(yp_min_share("train", 0.002), yp_max_peak(YP_HOST, 32 * YP_MIB),
-                              yp_max_resident(64 * YP_MIB), yp_max_value("loss ratio", 1),
-                              yp_min_value("roc auc", 0.85)))
+        .devices = "cpu cuda", .timeout = 300,
+        .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 32 * YP_MIB), yp_max_value("loss ratio", 1),
+                              yp_min_value("roc auc", 0.85), yp_for_device("cpu"),
+                              yp_min_share("train", 0.002), yp_max_resident(64 * YP_MIB)))
 {
     bool small = strcmp(yp_case_name(t), "small") == 0;
     struct scale s = scale_named(t, yp_case_name(t));
@@ -66,7 +66,7 @@ YP_TEST(rx, train, .tags = "stress", .cases = YP_CASES(yp_case_of("small"), yp_c
 }
 
 /* Stopped after any step and taken up again, and on one thread: the same bits. */
-YP_TEST(rx, train_resumes, .tags = "stress small", .timeout = 120)
+YP_TEST(rx, train_resumes, .tags = "stress small", .devices = "cpu cuda", .timeout = 120)
 {
     struct scale s = scale_named(t, "small");
     struct training_plan how = plan(2, 2);
@@ -94,7 +94,8 @@ static struct rx_pipeline_options options_named(struct yp_case *t, size_t channe
         o.detector = RX_AUTOENCODER;
         o.eps = 0;
     }
-    o.scale = 0.05F; /* keeps logits off the flat ends of the sigmoid */
+    o.tiles = RX_TILES_COPIED; /* the host's, whatever device works on them */
+    o.scale = 0.05F;           /* keeps logits off the flat ends of the sigmoid */
     return o;
 }
 
@@ -116,13 +117,13 @@ static float *start_on_tiles(struct yp_case *t, struct rx_pipeline *pipeline, si
 {
     struct scale s = {.cubes = 2, .height = 128, .width = 128, .channels = channels};
     struct scene_tiles scene;
-    scene_tiles_open(&scene, t, &s, PIXELS);
-    struct rx *rx = rx_create(yp_device(t), channels, PIXELS, 1);
-    yp_require(t, rx != NULL, "%s", yp_last_error());
-    float *parameters = yp_alloc(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
+    scene_tiles_open_on(&scene, t, yp_device_cpu(), &s, PIXELS);
+    struct rx *rx = rx_create(yp_device_cpu(), channels, PIXELS, 1);
+    yp_got(t, rx);
+    float *parameters = yp_alloc_host(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
     yp_ok(t, rx_pipeline_fit(pipeline, rx, &scene.source, parameters, NULL));
-    float *values = yp_alloc(t, (size_t)PARTS * PIXELS * channels * sizeof *values);
-    uint8_t *labels = yp_alloc(t, (size_t)PARTS * PIXELS);
+    float *values = yp_alloc_host(t, (size_t)PARTS * PIXELS * channels * sizeof *values);
+    uint8_t *labels = yp_alloc_host(t, (size_t)PARTS * PIXELS);
     yp_ok(t, synth_scene_tile(scene.scene, 0, 0, (size_t)PARTS * PIXELS, values,
                               &(struct synth_truth){.labels = labels}));
     yp_data_hash(t, yp_hash_f32(0, values, (size_t)PARTS * PIXELS * channels));
@@ -157,20 +158,20 @@ struct subject {
 static void add_part(struct yp_case *t, const struct subject *s, struct rx_tile *tile, size_t part,
                      const struct gradients *to)
 {
-    struct rx_plain *plain = rx_plain_create(yp_device(t), &s->options, tile);
-    yp_require(t, plain != NULL, "%s", yp_last_error());
+    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &s->options, tile);
+    yp_got(t, plain);
     size_t outputs = rx_plain_outputs(plain);
     size_t n = s->parameters;
-    double *share = yp_alloc(t, outputs * sizeof *share);
-    float *share_f32 = yp_alloc(t, outputs * sizeof *share_f32);
+    double *share = yp_alloc_host(t, outputs * sizeof *share);
+    float *share_f32 = yp_alloc_host(t, outputs * sizeof *share_f32);
     double finite = 0;
     for (size_t i = 0; i < PIXELS; i++)
         finite += isfinite(tile->values[i * tile->channels]) ? 1 : 0;
     for (size_t i = 0; i < outputs; i++) /* a penalty stands behind the pixels */
         share[i] = (double)(share_f32[i] = i < PIXELS ? (float)(1 / finite) : 1);
-    double *exact = yp_alloc(t, n * sizeof *exact);
-    float *loops = yp_alloc(t, n * sizeof *loops);
-    float *fast = yp_alloc(t, n * sizeof *fast);
+    double *exact = yp_alloc_host(t, n * sizeof *exact);
+    float *loops = yp_alloc_host(t, n * sizeof *loops);
+    float *fast = yp_alloc_host(t, n * sizeof *fast);
     rx_plain_vjp(plain, s->at, share, exact);
     rx_plain_vjp_f32(plain, s->start, share_f32, loops);
     struct rx_source source = {.channels = tile->channels,
@@ -256,23 +257,23 @@ YP_TEST(rx, pipeline_gradient, .tags = "stress",
         .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
         .axes = YP_AXES(yp_axis_string("pipeline", "rx", "selector", "pca", "lad", "image",
                                        "autoencoder")),
-        .timeout = 300, .parallel = true)
+        .devices = "cpu cuda", .timeout = 300, .parallel = true)
 {
     size_t channels = strcmp(yp_case_name(t), "small") == 0 ? 10 : 50;
     struct subject s = {.options = options_named(t, channels, PIXELS)};
     s.pipeline = rx_pipeline_create(yp_device(t), &s.options);
-    yp_require(t, s.pipeline != NULL, "%s", yp_last_error());
+    yp_got(t, s.pipeline);
     s.parameters = rx_pipeline_parameters(s.pipeline);
     s.tensors = rx_pipeline_tensors(s.pipeline, s.tensor);
     struct rx_tile tiles[PARTS];
     s.start = start_on_tiles(t, s.pipeline, channels, tiles);
     size_t n = s.parameters;
-    s.at = yp_alloc(t, n * sizeof *s.at);
+    s.at = yp_alloc_host(t, n * sizeof *s.at);
     for (size_t i = 0; i < n; i++)
         s.at[i] = (double)s.start[i];
 
-    struct rx_plain *plain = rx_plain_create(yp_device(t), &s.options, &tiles[0]);
-    yp_require(t, plain != NULL, "%s", yp_last_error());
+    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &s.options, &tiles[0]);
+    yp_got(t, plain);
     struct yp_gradient exact = {.name = "pipeline",
                                 .inputs = n,
                                 .outputs = rx_plain_outputs(plain),
@@ -284,9 +285,9 @@ YP_TEST(rx, pipeline_gradient, .tags = "stress",
     yp_check_gradient(t, &exact);
     rx_plain_destroy(plain);
 
-    struct gradients all = {.exact = yp_alloc(t, PARTS * n * sizeof *all.exact),
-                            .loops = yp_alloc(t, PARTS * n * sizeof *all.loops),
-                            .fast = yp_alloc(t, PARTS * n * sizeof *all.fast)};
+    struct gradients all = {.exact = yp_alloc_host(t, PARTS * n * sizeof *all.exact),
+                            .loops = yp_alloc_host(t, PARTS * n * sizeof *all.loops),
+                            .fast = yp_alloc_host(t, PARTS * n * sizeof *all.fast)};
     for (size_t i = 0; i < PARTS; i++)
         add_part(t, &s, &tiles[i], i, &all);
     size_t scalars = equalise_all(&s, &all);
@@ -294,9 +295,9 @@ YP_TEST(rx, pipeline_gradient, .tags = "stress",
         if (s.tensor[i].count > 1)
             check(t, s.tensor[i].name, &all, PARTS * s.tensor[i].offset, PARTS * s.tensor[i].count);
     if (scalars > 0) {
-        struct gradients together = {.exact = yp_alloc(t, scalars * sizeof *together.exact),
-                                     .loops = yp_alloc(t, scalars * sizeof *together.loops),
-                                     .fast = yp_alloc(t, scalars * sizeof *together.fast)};
+        struct gradients together = {.exact = yp_alloc_host(t, scalars * sizeof *together.exact),
+                                     .loops = yp_alloc_host(t, scalars * sizeof *together.loops),
+                                     .fast = yp_alloc_host(t, scalars * sizeof *together.fast)};
         gather_scalars(&s, &all, &together);
         check(t, "scalars", &together, 0, scalars);
     }

@@ -7,23 +7,25 @@
 void training_open(struct training *f, struct yp_case *t, const struct scale *s,
                    const struct training_plan *plan)
 {
-    scene_tiles_open(&f->tiles, t, s, TRAINING_TILE_PIXELS);
+    size_t pixels = runs_on_gpu(t) ? s->height * s->width : TRAINING_TILE_PIXELS;
+    scene_tiles_open(&f->tiles, t, s, pixels);
     struct rx_pipeline_options options = plan->options;
     options.channels = s->channels;
-    options.tile_pixels = TRAINING_TILE_PIXELS;
+    options.tile_pixels = pixels;
     f->pipeline = rx_pipeline_create(yp_device(t), &options);
-    f->rx = rx_create(yp_device(t), s->channels, TRAINING_TILE_PIXELS, options.threads);
-    yp_require(t, f->pipeline != NULL && f->rx != NULL, "%s", yp_last_error());
+    yp_got(t, f->pipeline);
+    f->rx = rx_create(yp_device(t), s->channels, pixels, options.threads);
+    yp_got(t, f->rx);
     f->objective = rx_pipeline_objective(f->pipeline, f->tensors);
     f->objective.identity = yp_seed(t);
     f->config = plan->config;
     f->config.seed = yp_seed(t);
     if (!f->objective.no_logits) /* room for twice the targets that are expected */
         f->config.targets = 64 + (size_t)(0.002 * scale_pixels(s));
-    f->train = rx_train_create(yp_device(t), &f->objective, &f->tiles.source,
+    f->train = rx_train_create(yp_device_cpu(), &f->objective, &f->tiles.source,
                                f->tiles.tiles_per_cube, &f->config);
-    yp_require(t, f->train != NULL, "%s", yp_last_error());
-    f->parameters = yp_alloc(t, f->objective.parameters * sizeof *f->parameters);
+    yp_got(t, f->train);
+    f->parameters = yp_alloc_host(t, f->objective.parameters * sizeof *f->parameters);
 }
 
 void training_close(struct training *f)
@@ -71,8 +73,8 @@ void training_resumes(struct yp_case *t, const struct scale *s, const struct tra
     char checkpoint[512];
     scratch_open(&scratch, t);
     scratch_path(&scratch, "checkpoint", checkpoint);
-    float *whole = yp_alloc(t, bytes);
-    float *other = yp_alloc(t, bytes);
+    float *whole = yp_alloc_host(t, bytes);
+    float *other = yp_alloc_host(t, bytes);
     run(t, s, plan, 0, checkpoint, whole);
     for (uint64_t stop = 1; stop <= 7; stop += 2) {
         run(t, s, plan, stop, checkpoint, other);

@@ -1,11 +1,12 @@
-/* A pipeline on the cubes of a scene and its trainer. */
+/* A pipeline on the cubes of a scene and its trainer, on the case's device: on a GPU it makes the
+ * scene, cube by cube, and works on it. */
 #ifndef SUITES_STRESS_TRAINING_H
 #define SUITES_STRESS_TRAINING_H
 
 #include "../scene_tiles.h"
 #include "rx/train.h"
 
-#define TRAINING_TILE_PIXELS 4096
+#define TRAINING_TILE_PIXELS 4096 /* of the CPU's; a GPU's is a cube */
 #define TRAINING_THREADS 2
 
 struct training {
@@ -16,7 +17,7 @@ struct training {
     struct rx_objective objective;
     struct rx_train_config config;
     struct rx_train *train;
-    float *parameters; /* where the gradient phase starts; the case's memory */
+    float *parameters; /* where the gradient phase starts; the case's memory, on the host */
 };
 
 /* What a case chooses: a pipeline for any number of channels (channels and tile_pixels are set

@@ -46,7 +46,7 @@ PLANTS = {
                       "    for (volatile size_t n = slow ? 20000 * tile->pixels : 0; n > 0; n--)\n"
                       "        continue;\n",
                       "stress/rx.c::fit[small-cpu]", r"fit at least 0.002 of what bounds it: .* below",
-                      "stress/rx_train.c::train[small]"),
+                      "stress/rx_train.c::train[small-cpu]"),
 }
 
 
