@@ -65,6 +65,10 @@ YP_TEST(rx, train, .tags = "stress", .cases = YP_CASES(yp_case_of("small"), yp_c
     training_close(&f);
 }
 
+YP_RELATION(rx, train_data, .tags = "stress small",
+            .relation = yp_same_hash("stress/rx_train.c::train[small-cpu]",
+                                     "stress/rx_train.c::train[small-cuda]"));
+
 /* Stopped after any step and taken up again, and on one thread: the same bits. */
 YP_TEST(rx, train_resumes, .tags = "stress small", .devices = "cpu cuda", .timeout = 120)
 {

@@ -25,6 +25,7 @@ EXPECTED = {
     "memory_limit": ("failed", "out of memory",
                      r"67108864 bytes asked .* 1048576 of the limit of 16777216 bytes in use$"),
     "memory_not_got": ("failed", "out of memory", r"^block: .*67108864 bytes asked"),
+    "nothing_got_and_no_reason": ("failed", "expectation", r"^strchr\("),
     "nothing_got": ("failed", "expectation", r"^yp_device_alloc\(yp_device\(t\), 0\): "),
     "leak": ("failed", "leak", r"^leaked 1000 B of accounted memory in 1 allocation"),
     "double_free": ("failed", "signal", r"SIGABRT"),

@@ -100,6 +100,11 @@ YP_TEST(zoo, nothing_got)
     yp_got(t, yp_device_alloc(yp_device(t), 0));
 }
 
+YP_TEST(zoo, nothing_got_and_no_reason)
+{
+    yp_got(t, strchr("haystack", 'n'));
+}
+
 YP_TEST(zoo, leak)
 {
     void *block = yp_device_alloc(yp_device(t), 1000);
