@@ -57,7 +57,7 @@ static void lay_out_sums(struct ypi_rx_device *on, struct ypi_arena *arena, size
 {
     struct rxc_gram *gram = &on->gram;
     struct rxc_merge *merge = &on->merge;
-    size_t blocks = (on->tile_pixels + gram->range - 1) / gram->range;
+    size_t blocks = rxc_ranges(on->tile_pixels, gram->range);
     size_t square = (size_t)RXC_SQUARE * rxc_pairs((unsigned)channels);
     gram->products = ypi_arena_take(arena, blocks * square, sizeof(float));
     gram->mean = ypi_arena_take(arena, blocks * channels, sizeof(double));
@@ -81,7 +81,7 @@ static void lay_out_sums(struct ypi_rx_device *on, struct ypi_arena *arena, size
 static void lay_out(struct ypi_rx_device *on, struct ypi_arena *arena, size_t channels,
                     size_t tile_pixels, bool loss, enum rx_tiles tiles)
 {
-    size_t blocks = (tile_pixels + RXC_PIXELS - 1) / RXC_PIXELS;
+    size_t blocks = rxc_pixel_blocks(tile_pixels);
     on->channels = channels;
     on->tile_pixels = tile_pixels;
     on->gram.range = ypi_rx_range(tile_pixels);
@@ -126,13 +126,9 @@ static void connect_factor(struct ypi_rx_device *on, unsigned channels)
     factor->offset = on->offset;
 }
 
-/* What one job makes is what the next one takes. */
-static void connect(struct ypi_rx_device *on, unsigned channels, bool loss)
+void ypi_rx_merge_what(struct rxc_merge *merge, const struct rxc_gram *gram)
 {
-    struct rxc_gram *gram = &on->gram;
-    struct rxc_merge *merge = &on->merge;
-    gram->channels = merge->channels = on->quadratic.channels = on->loss.channels = channels;
-    merge->weighted = on->quadratic.loss = loss;
+    merge->channels = gram->channels;
     merge->products = gram->products;
     merge->mean = gram->mean;
     merge->away = gram->away;
@@ -140,6 +136,16 @@ static void connect(struct ypi_rx_device *on, unsigned channels, bool loss)
     merge->high = gram->high;
     merge->kept = gram->kept;
     merge->skipped = gram->skipped;
+}
+
+/* What one job makes is what the next one takes. */
+static void connect(struct ypi_rx_device *on, unsigned channels, bool loss)
+{
+    struct rxc_gram *gram = &on->gram;
+    struct rxc_merge *merge = &on->merge;
+    gram->channels = on->quadratic.channels = on->loss.channels = channels;
+    merge->weighted = on->quadratic.loss = loss;
+    ypi_rx_merge_what(merge, gram);
     gram->weights = loss ? on->quadratic.g : NULL;
     on->quadratic.slices = on->slices;
     on->quadratic.centre = on->centre;
@@ -186,7 +192,7 @@ static enum yp_status add_products(struct ypi_rx_device *on, const struct rx_til
     on->gram.x = tile->values;
     on->gram.stride = ypi_rx_stride(tile);
     on->gram.pixels = tile->pixels;
-    on->merge.blocks = (unsigned)((tile->pixels + on->gram.range - 1) / on->gram.range);
+    on->merge.blocks = rxc_ranges(tile->pixels, on->gram.range);
     enum yp_status status = on->cuda->gram(on->device, &on->gram);
     return status == YP_OK ? on->cuda->merge(on->device, &on->merge) : status;
 }
@@ -291,7 +297,7 @@ static enum yp_status add_loss(struct ypi_rx_device *on, const struct rx_tile *t
     on->quadratic.stride = ypi_rx_stride(tile);
     on->quadratic.pixels = on->quadratic.room = tile->pixels;
     on->quadratic.labels = tile->labels;
-    on->loss.blocks = (unsigned)((tile->pixels + RXC_PIXELS - 1) / RXC_PIXELS);
+    on->loss.blocks = rxc_pixel_blocks(tile->pixels);
     enum yp_status status = on->cuda->quadratic(on->device, &on->quadratic);
     if (status == YP_OK)
         status = on->cuda->add_loss(on->device, &on->loss);

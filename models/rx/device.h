@@ -58,6 +58,9 @@ size_t ypi_rx_pinned_bytes(size_t channels, size_t tile_pixels, bool loss, enum 
 /* Tiles that there is room for. */
 size_t ypi_rx_rooms(enum rx_tiles tiles);
 
+/* What `gram` leaves, as the sums that `merge` takes. */
+void ypi_rx_merge_what(struct rxc_merge *merge, const struct rxc_gram *gram);
+
 enum rx_tiles ypi_rx_tiles_of(const struct rx_options *options);
 
 /* What the elements of one step share: of optimiser.c. */

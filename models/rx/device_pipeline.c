@@ -3,18 +3,24 @@
 
 #include "cuda/rows.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
+/* Blocks of a chunk's sums over rows: three for each multiprocessor of large GPUs. */
+#define BLOCKS ((size_t)396)
+#define LEAST_RANGE ((size_t)32)
+#define MOST_RANGE ((size_t)512) /* rows that are summed in float at most */
+
 /* What a call gives the kernels, as places in one block of floats. */
 struct numbers {
-    size_t base, rest, gain; /* (C): base and rest lie side by side */
+    size_t base, rest, gain; /* (C) */
     size_t zeros, nans;      /* (C) */
     size_t scalars;          /* scale, bias */
     size_t map, map_offset;  /* W (K, C) and -mu, or W1 (H, C) and b1 */
-    size_t product;          /* A (D, D), or W2 (C, H) */
+    size_t product;          /* slices of A, or W2 (C, H) */
     size_t product_offset;   /* b2 */
-    size_t back;             /* (A + A^T) / 2, or W2^T (H, C) */
+    size_t back;             /* slices of (A + A^T) / 2, or W2^T (H, C) */
     size_t count;
 };
 
@@ -25,30 +31,32 @@ struct image_sums {
     float *low, *high;
 };
 
-/* Pixels that gram() sums in float: as ypi_rx_image_front() needs it, or as all else does. */
-static unsigned gram_range(const struct rx_pipeline_options *o)
+/* Rows of one block's sums. Of the size of tiles alone, so that every GPU has the same bits. */
+static unsigned range_of(const struct rx_pipeline_options *o, size_t chunk)
 {
-    return o->detector == RX_IMAGE ? YPI_RX_IMAGE_ROWS : RXC_RANGE;
-}
-
-static unsigned gram_blocks(const struct rxc_gram *gram, size_t pixels)
-{
-    return (unsigned)((pixels + gram->range - 1) / gram->range);
+    size_t even = (chunk + BLOCKS - 1) / BLOCKS;
+    even = (even + LEAST_RANGE - 1) / LEAST_RANGE * LEAST_RANGE;
+    size_t most = o->detector == RX_IMAGE ? YPI_RX_IMAGE_ROWS : MOST_RANGE;
+    return (unsigned)(even < most ? even : most);
 }
 
 struct ypi_rx_pipeline_device {
     struct ypi_rx_device on; /* tiles, and the jobs of gram, quadratic and loss */
     size_t chunk;
+    unsigned range;
+    float *scores; /* (tile_pixels), and behind them as many bytes of keep */
+    uint8_t *keep;
     struct numbers at;
     float *numbers, *given; /* there, and on the host */
     struct rxc_gather gather;
-    struct rxc_linear map, product; /* to what the detector sees, and of that */
-    struct rxc_linear back;         /* from there to cotangents of it */
-    struct rxc_dots dots;
+    struct rxc_linear map;              /* to what the detector sees, or to hidden values */
+    struct rxc_linear product, back;    /* of an autoencoder: from there, and of cotangents */
+    struct rxc_dots dots;               /* of it, and by image */
     struct rxc_columns columns, hidden; /* dv and, of the autoencoder, dh */
     struct rxc_cross cross, other;      /* dW; dW2 and dW1 */
     struct rxc_parts column_sums, hidden_sums, cross_sums, other_sums;
-    bool fresh; /* no chunk of the call has been summed yet */
+    bool fresh;    /* no chunk of the call has been summed yet */
+    uint64_t kept; /* by image: so far */
     /* RX by image: */
     struct rxc_gram sample;
     struct rxc_merge statistics;
@@ -67,7 +75,7 @@ static size_t inner_width(const struct rx_pipeline_options *o)
     return o->detector == RX_AUTOENCODER ? o->hidden : ypi_rx_width(o);
 }
 
-/* Of `product`: what scores are sums over. */
+/* What scores are sums over. */
 static size_t outer_width(const struct rx_pipeline_options *o)
 {
     return o->detector == RX_AUTOENCODER ? o->channels : ypi_rx_width(o);
@@ -75,9 +83,17 @@ static size_t outer_width(const struct rx_pipeline_options *o)
 
 /* -- memory ---------------------------------------------------------------------------------- */
 
+static bool is_quadratic(const struct rx_pipeline_options *o)
+{
+    return o->detector == RX_GLOBAL || o->detector == RX_LAD;
+}
+
 static void count_numbers(const struct rx_pipeline_options *o, struct numbers *at)
 {
-    size_t c = o->channels, inner = inner_width(o), outer = outer_width(o), n = 0;
+    enum { LINE = 16 };
+    bool coder = o->detector == RX_AUTOENCODER;
+    size_t c = o->channels, inner = inner_width(o), n = 0;
+    size_t slices = is_quadratic(o) ? rxc_square_slices((unsigned)inner) : 0;
     const struct {
         size_t *place, count;
     } rows[] = {{&at->base, c},
@@ -88,12 +104,12 @@ static void count_numbers(const struct rx_pipeline_options *o, struct numbers *a
                 {&at->scalars, 2},
                 {&at->map, maps(o) ? inner * c : 0},
                 {&at->map_offset, maps(o) ? inner : 0},
-                {&at->product, o->detector == RX_IMAGE ? 0 : outer * inner},
-                {&at->product_offset, o->detector == RX_AUTOENCODER ? c : 0},
-                {&at->back, o->detector == RX_IMAGE ? 0 : outer * inner}};
+                {&at->product, coder ? c * inner : slices},
+                {&at->product_offset, coder ? c : 0},
+                {&at->back, coder ? inner * c : slices}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         *rows[i].place = n;
-        n += rows[i].count;
+        n += (rows[i].count + LINE - 1) / LINE * LINE;
     }
     at->count = n;
 }
@@ -103,20 +119,18 @@ static size_t largest(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Rows of all chunks, and what a node makes of them. */
+/* A chunk's rows, and what a node makes of them. */
 static void lay_out_rows(struct ypi_rx_pipeline_device *d, struct ypi_arena *arena,
                          const struct rx_pipeline_options *o)
 {
-    size_t n = d->chunk, blocks = (n + RXC_PIXELS - 1) / RXC_PIXELS;
+    size_t n = d->chunk, blocks = rxc_pixel_blocks(n);
     d->gather.rows = ypi_arena_take(arena, n * o->channels, sizeof(float));
-    d->gather.keep = ypi_arena_take(arena, n, 1);
     if (maps(o))
         d->map.out = ypi_arena_take(arena, n * inner_width(o), sizeof(float));
     if (o->detector != RX_IMAGE)
         d->product.out = ypi_arena_take(arena, n * outer_width(o), sizeof(float));
     if (o->detector == RX_AUTOENCODER)
         d->back.out = ypi_arena_take(arena, n * o->hidden, sizeof(float));
-    d->dots.scores = ypi_arena_take(arena, n, sizeof(float));
     d->dots.g = ypi_arena_take(arena, n, sizeof(float));
     d->dots.sums = ypi_arena_take(arena, 3 * blocks, sizeof(double));
     d->dots.kept = ypi_arena_take(arena, blocks, sizeof(unsigned));
@@ -129,7 +143,7 @@ static void lay_out_sums(struct ypi_rx_pipeline_device *d, struct ypi_arena *are
                          const struct rx_pipeline_options *o)
 {
     size_t c = o->channels, inner = inner_width(o), outer = outer_width(o);
-    size_t ranges = rxc_ranges(d->chunk), cross = maps(o) ? inner * c : 0;
+    size_t ranges = rxc_ranges(d->chunk, d->range), cross = maps(o) ? inner * c : 0;
     char *parts =
         ypi_arena_take(arena, ranges, largest(2 * outer * sizeof(double), cross * sizeof(float)));
     d->columns.parts = d->hidden.parts = (double *)(void *)parts;
@@ -147,7 +161,7 @@ static void lay_out_sums(struct ypi_rx_pipeline_device *d, struct ypi_arena *are
 static void lay_out_gram(struct ypi_rx_pipeline_device *d, struct ypi_arena *arena, size_t width)
 {
     struct rxc_gram *gram = &d->on.gram;
-    size_t ranges = gram_blocks(gram, d->chunk);
+    size_t ranges = rxc_ranges(d->chunk, d->range);
     gram->products =
         ypi_arena_take(arena, ranges * RXC_SQUARE * rxc_pairs((unsigned)width), sizeof(float));
     gram->mean = ypi_arena_take(arena, ranges * width, sizeof(double));
@@ -170,7 +184,7 @@ static void lay_out_image(struct ypi_rx_pipeline_device *d, struct ypi_arena *ar
 {
     struct rxc_merge *merge = &d->statistics;
     struct rxc_factor *factor = &d->on.factor;
-    size_t ranges = gram_blocks(&d->on.gram, d->chunk), before = arena->used;
+    size_t ranges = rxc_ranges(d->chunk, d->range), before = arena->used;
     struct image_sums live = lay_out_statistics(arena, c);
     d->statistics_bytes = arena->used - before;
     d->none = lay_out_statistics(arena, c);
@@ -199,7 +213,7 @@ static void lay_out(struct ypi_rx_pipeline_device *d, struct ypi_arena *arena,
     d->on.channels = o->channels;
     d->on.tile_pixels = o->tile_pixels;
     d->chunk = o->tile_pixels < YPI_RX_DEVICE_CHUNK ? o->tile_pixels : YPI_RX_DEVICE_CHUNK;
-    d->on.gram.range = d->sample.range = gram_range(o);
+    d->range = range_of(o, d->chunk);
     count_numbers(o, &d->at);
     for (size_t i = 0; i < ypi_rx_rooms(o->tiles); i++) {
         d->on.values[i] = ypi_arena_take(arena, o->tile_pixels * o->channels, sizeof(float));
@@ -207,6 +221,8 @@ static void lay_out(struct ypi_rx_pipeline_device *d, struct ypi_arena *arena,
             d->on.labels[i] = ypi_arena_take(arena, o->tile_pixels, 1);
     }
     d->numbers = ypi_arena_take(arena, d->at.count, sizeof(float));
+    d->scores = ypi_arena_take(arena, o->tile_pixels, sizeof(float));
+    d->keep = ypi_arena_take(arena, o->tile_pixels, 1);
     lay_out_rows(d, arena, o);
     if (o->detector != RX_IMAGE)
         lay_out_sums(d, arena, o);
@@ -224,7 +240,7 @@ static struct rxc_parts parts_of(const double *doubles, const float *floats, siz
     return (struct rxc_parts){.count = count, .doubles = doubles, .floats = floats, .all = all};
 }
 
-/* The map, what comes of it, and the way back to its weights. */
+/* The map, what an autoencoder makes of it, and the way back to the weights. */
 static void connect_map(struct ypi_rx_pipeline_device *d, const struct rx_pipeline_options *o)
 {
     unsigned c = (unsigned)o->channels, inner = (unsigned)inner_width(o);
@@ -236,12 +252,22 @@ static void connect_map(struct ypi_rx_pipeline_device *d, const struct rx_pipeli
     d->map.offset = d->numbers + d->at.map_offset;
     d->cross.a = d->product.out;
     d->cross.b = coder ? d->map.out : d->gather.rows;
+    d->cross.range = d->other.range = d->hidden.range = d->range;
     d->cross.rows = coder ? c : inner;
     d->cross.columns = coder ? inner : c;
     d->cross_sums = parts_of(NULL, d->cross.parts, (size_t)inner * c, d->cross_sums.all);
     if (!coder)
         return;
-    d->back.in = d->product.out;
+    d->product.inputs = d->back.outputs = inner;
+    d->product.outputs = d->back.inputs = c;
+    d->product.in = d->map.out;
+    d->product.w = d->numbers + d->at.product;
+    d->product.offset = d->numbers + d->at.product_offset;
+    d->product.less = d->gather.rows;
+    d->dots.a = d->dots.b = d->back.in = d->product.out;
+    d->dots.width = c;
+    d->dots.factor = 1 / (float)c;
+    d->back.w = d->numbers + d->at.back;
     d->other.a = d->back.out;
     d->hidden.a = d->back.out;
     d->hidden.width = d->other.rows = inner;
@@ -251,48 +277,47 @@ static void connect_map(struct ypi_rx_pipeline_device *d, const struct rx_pipeli
     d->other_sums = parts_of(NULL, d->other.parts, (size_t)inner * c, d->other_sums.all);
 }
 
-static void connect_product(struct ypi_rx_pipeline_device *d, const struct rx_pipeline_options *o)
+/* Scores, products and what is judged in one. */
+static void connect_quadratic(struct ypi_rx_pipeline_device *d, const struct rx_pipeline_options *o)
 {
-    unsigned inner = (unsigned)inner_width(o), outer = (unsigned)outer_width(o);
+    struct rxc_quadratic *job = &d->on.quadratic;
+    job->x = maps(o) ? d->map.out : d->gather.rows;
+    job->channels = (unsigned)inner_width(o);
+    job->stride = job->channels;
+    job->loss = true;
+    job->centre = d->numbers + d->at.zeros;
+    job->products = d->product.out;
+    job->scalars = d->dots.scalars;
+    job->g = d->dots.g;
+    job->sums = d->dots.sums;
+    job->kept = d->dots.kept;
+}
+
+static void connect_columns(struct ypi_rx_pipeline_device *d, const struct rx_pipeline_options *o)
+{
     bool coder = o->detector == RX_AUTOENCODER;
-    const float *seen = maps(o) ? d->map.out : d->gather.rows;
-    d->product.inputs = inner;
-    d->product.outputs = outer;
-    d->product.in = seen;
-    d->product.w = d->numbers + d->at.product;
-    if (!coder) {
-        d->back.in = seen;
-        d->back.out = d->product.out;
-    }
-    d->back.inputs = outer;
-    d->back.outputs = inner;
-    d->back.w = d->numbers + d->at.back;
-    d->product.offset = coder ? d->numbers + d->at.product_offset : NULL;
-    d->product.less = coder ? d->gather.rows : NULL;
-    d->dots.a = d->columns.a = d->product.out;
-    d->dots.b = coder ? d->product.out : seen;
-    d->dots.width = d->columns.width = outer;
-    d->dots.factor = coder ? 1 / (float)outer : 1;
+    size_t outer = outer_width(o);
+    d->columns.width = (unsigned)outer;
+    d->columns.range = d->range;
     d->columns.factor = coder ? 2 / (float)outer : 2;
     d->columns.weights = d->dots.g;
-    d->columns.b = coder ? d->gather.rows : seen;
-    d->column_sums = parts_of(d->columns.parts, NULL, 2 * (size_t)outer, d->column_sums.all);
+    d->columns.a = d->product.out;
+    d->columns.b = o->components > 0 ? d->map.out : d->gather.rows;
+    d->column_sums = parts_of(d->columns.parts, NULL, 2 * outer, d->column_sums.all);
 }
 
 static void connect_gram(struct ypi_rx_pipeline_device *d, const struct rx_pipeline_options *o)
 {
     struct rxc_gram *gram = &d->on.gram;
     struct rxc_merge *merge = &d->on.merge;
-    gram->channels = merge->channels = (unsigned)ypi_rx_width(o);
+    gram->channels = (unsigned)ypi_rx_width(o);
     gram->stride = gram->channels;
+    gram->range = d->range;
     gram->x = o->components > 0 ? d->map.out : d->gather.rows;
     gram->weights = d->dots.g;
     gram->centre = d->numbers + d->at.zeros;
     merge->weighted = true;
-    merge->products = gram->products;
-    merge->mean = gram->mean;
-    merge->kept = gram->kept;
-    merge->skipped = gram->skipped;
+    ypi_rx_merge_what(merge, gram);
 }
 
 static void connect_image(struct ypi_rx_pipeline_device *d, const struct rx_pipeline_options *o)
@@ -301,21 +326,15 @@ static void connect_image(struct ypi_rx_pipeline_device *d, const struct rx_pipe
     struct rxc_merge *merge = &d->statistics;
     struct rxc_factor *factor = &d->on.factor;
     struct rxc_quadratic *quadratic = &d->on.quadratic;
-    sample->channels = merge->channels = factor->channels = quadratic->channels =
-        (unsigned)o->channels;
+    sample->channels = factor->channels = quadratic->channels = (unsigned)o->channels;
+    sample->range = d->range;
     sample->x = quadratic->x = d->gather.rows;
     sample->stride = quadratic->stride = o->channels;
     sample->products = d->on.gram.products;
     sample->mean = d->on.gram.mean;
     sample->kept = d->on.gram.kept;
     sample->skipped = d->on.gram.skipped;
-    merge->products = sample->products;
-    merge->mean = sample->mean;
-    merge->away = sample->away;
-    merge->low = sample->low;
-    merge->high = sample->high;
-    merge->kept = sample->kept;
-    merge->skipped = sample->skipped;
+    ypi_rx_merge_what(merge, sample);
     factor->ridge = o->eps;
     factor->keep = 1;
     factor->least = YPI_RX_LEAST_PIVOT;
@@ -324,7 +343,6 @@ static void connect_image(struct ypi_rx_pipeline_device *d, const struct rx_pipe
     factor->low = merge->all_low;
     factor->high = merge->all_high;
     quadratic->slices = factor->slices;
-    quadratic->scores = d->dots.scores;
 }
 
 static void connect(struct ypi_rx_pipeline_device *d, const struct rx_pipeline_options *o)
@@ -334,14 +352,15 @@ static void connect(struct ypi_rx_pipeline_device *d, const struct rx_pipeline_o
     d->gather.gain = d->numbers + d->at.gain;
     d->gather.rest = d->numbers + d->at.rest;
     d->dots.own = o->detector == RX_AUTOENCODER;
-    d->dots.keep = d->gather.keep;
     d->dots.scalars = d->numbers + d->at.scalars;
     d->on.loss.sums = d->dots.sums;
     d->on.loss.kept = d->dots.kept;
     if (maps(o))
         connect_map(d, o);
+    if (is_quadratic(o))
+        connect_quadratic(d, o);
     if (o->detector != RX_IMAGE)
-        connect_product(d, o);
+        connect_columns(d, o);
     if (o->detector != RX_AUTOENCODER)
         connect_gram(d, o);
     if (o->detector == RX_IMAGE)
@@ -489,27 +508,45 @@ static void put(float *to, const float *from, size_t count)
     memcpy(to, from, count * sizeof *to);
 }
 
+/* As rxc_square_slices() lie: 16 rows of 16 inputs each, an input's rows side by side. */
+static void put_slices(float *to, const float *matrix, size_t width)
+{
+    size_t blocks = (width + RXC_ROWS - 1) / RXC_ROWS;
+    for (size_t i = 0; i < blocks * blocks * RXC_SLICE; i++) {
+        size_t slice = i / RXC_SLICE;
+        size_t row = slice / blocks * RXC_ROWS + i % RXC_ROWS;
+        size_t input = slice % blocks * RXC_ROWS + i % RXC_SLICE / RXC_ROWS;
+        to[i] = row < width && input < width ? matrix[row * width + input] : 0;
+    }
+}
+
+static void give_layers(const struct rx_pipeline *p, float *to)
+{
+    const struct ypi_rx_places *from = &p->places;
+    const struct numbers *at = &p->on->at;
+    size_t c = p->options.channels, h = p->options.hidden;
+    put(to + at->map, p->parameters + from->w1, h * c);
+    put(to + at->map_offset, p->parameters + from->b1, h);
+    put(to + at->product, p->parameters + from->w2, c * h);
+    put(to + at->product_offset, p->parameters + from->b2, c);
+    for (size_t i = 0; i < c * h; i++)
+        to[at->back + i % h * c + i / h] = p->parameters[from->w2 + i];
+}
+
 static void give_weights(const struct rx_pipeline *p, float *to)
 {
     const struct rx_pipeline_options *o = &p->options;
     const struct ypi_rx_places *from = &p->places;
     const struct numbers *at = &p->on->at;
-    size_t c = o->channels, d = ypi_rx_width(o), h = o->hidden;
-    if (o->detector == RX_AUTOENCODER) {
-        put(to + at->map, p->parameters + from->w1, h * c);
-        put(to + at->map_offset, p->parameters + from->b1, h);
-        put(to + at->product, p->parameters + from->w2, c * h);
-        put(to + at->product_offset, p->parameters + from->b2, c);
-        for (size_t i = 0; i < c * h; i++)
-            to[at->back + i % h * c + i / h] = p->parameters[from->w2 + i];
-        return;
-    }
-    if (o->detector != RX_IMAGE) {
-        put(to + at->product, p->parameters + from->a, d * d);
-        put(to + at->back, p->even, d * d);
-    }
+    size_t width = ypi_rx_width(o);
+    if (o->detector == RX_AUTOENCODER)
+        give_layers(p, to);
+    if (is_quadratic(o))
+        put_slices(to + at->product, p->parameters + from->a, width);
+    if (is_quadratic(o) && p->uneven)
+        put_slices(to + at->back, p->even, width);
     if (o->components > 0)
-        put(to + at->map, p->parameters + from->w, d * c);
+        put(to + at->map, p->parameters + from->w, width * o->channels);
     for (size_t i = 0; i < o->components; i++)
         to[at->map_offset + i] = -p->parameters[from->mu + i];
 }
@@ -533,7 +570,8 @@ static enum yp_status give(const struct rx_pipeline *p)
         to[at->scalars + 1] = p->parameters[p->places.bias];
     }
     give_weights(p, to);
-    return yp_device_copy(d->on.device, d->numbers, to, at->count * sizeof *to);
+    size_t count = is_quadratic(&p->options) && !p->uneven ? at->back : at->count;
+    return yp_device_copy(d->on.device, d->numbers, to, count * sizeof *to);
 }
 
 /* -- a chunk --------------------------------------------------------------------------------- */
@@ -545,13 +583,14 @@ static enum yp_status gather(struct ypi_rx_pipeline_device *d, const struct rx_t
     d->gather.x = tile->values + first * d->gather.stride;
     d->gather.pixels = pixels;
     d->gather.odd = odd;
+    d->gather.keep = d->keep + first;
     return d->on.cuda->gather(d->on.device, &d->gather);
 }
 
 static enum yp_status sum_parts(const struct ypi_rx_pipeline_device *d, struct rxc_parts *parts,
                                 size_t pixels)
 {
-    parts->blocks = rxc_ranges(pixels);
+    parts->blocks = rxc_ranges(pixels, d->range);
     parts->fresh = d->fresh;
     return d->on.cuda->parts(d->on.device, parts);
 }
@@ -583,44 +622,62 @@ static enum yp_status add_cross(const struct ypi_rx_pipeline_device *d, struct r
 static enum yp_status add_gram(struct ypi_rx_pipeline_device *d, size_t pixels, bool fresh)
 {
     d->on.gram.pixels = pixels;
-    d->on.merge.blocks = gram_blocks(&d->on.gram, pixels);
+    d->on.merge.blocks = rxc_ranges(pixels, d->range);
     d->on.merge.fresh = fresh;
     enum yp_status status = d->on.cuda->gram(d->on.device, &d->on.gram);
     return status == YP_OK ? d->on.cuda->merge(d->on.device, &d->on.merge) : status;
 }
 
-/* Scores, from products or there already, to the loss's sums and g. */
+static enum yp_status add_loss(struct ypi_rx_pipeline_device *d, size_t pixels)
+{
+    d->on.loss.blocks = rxc_pixel_blocks(pixels);
+    d->on.loss.fresh = d->fresh;
+    return d->on.cuda->add_loss(d->on.device, &d->on.loss);
+}
+
+static const uint8_t *judged_labels(const struct rx_pipeline *p, const struct rx_tile *tile,
+                                    size_t first)
+{
+    return p->judged && ypi_rx_trains(&p->options) ? tile->labels + first : NULL;
+}
+
+/* Scores, of products or there already, to the loss's sums and g. */
 static enum yp_status judge(const struct rx_pipeline *p, const struct rx_tile *tile, size_t first,
                             size_t pixels)
 {
     struct ypi_rx_pipeline_device *d = p->on;
-    bool labelled = p->judged && ypi_rx_trains(&p->options);
     d->dots.pixels = pixels;
-    d->dots.labels = labelled ? tile->labels + first : NULL;
-    d->on.loss.blocks = (unsigned)((pixels + RXC_PIXELS - 1) / RXC_PIXELS);
-    d->on.loss.fresh = d->fresh;
+    d->dots.keep = d->keep + first;
+    d->dots.scores = d->scores + first;
+    d->dots.labels = judged_labels(p, tile, first);
     enum yp_status status = d->on.cuda->dots(d->on.device, &d->dots);
-    return status == YP_OK ? d->on.cuda->add_loss(d->on.device, &d->on.loss) : status;
+    return status == YP_OK ? add_loss(d, pixels) : status;
 }
 
-/* Scores of a chunk to the host, when anybody asks for them. */
-static enum yp_status fetch(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t first,
-                            size_t pixels)
+/* All of that from what the detector sees. */
+static enum yp_status judge_quadratic(const struct rx_pipeline *p, const struct rx_tile *tile,
+                                      size_t first, size_t pixels)
 {
-    const struct ypi_rx_pipeline_device *d = p->on;
-    if (p->scores_out == NULL && p->logits_out == NULL && p->take == NULL && !p->calibrates)
-        return YP_OK;
-    enum yp_status status =
-        yp_device_copy(d->on.device, lane->scores, d->dots.scores, pixels * sizeof(float));
-    if (status == YP_OK)
-        status = yp_device_copy(d->on.device, lane->keep, d->gather.keep, pixels);
-    if (status != YP_OK)
-        return status;
-    for (size_t i = 0, row = 0; i < pixels; i++)
-        if (lane->keep[i])
-            lane->scores[row++] = lane->scores[i];
-    ypi_rx_put(p, lane, first, pixels);
-    return YP_OK;
+    struct ypi_rx_pipeline_device *d = p->on;
+    struct rxc_quadratic *job = &d->on.quadratic;
+    job->pixels = job->room = pixels;
+    job->slices = d->numbers + d->at.product;
+    job->keep = d->keep + first;
+    job->scores = d->scores + first;
+    job->labels = judged_labels(p, tile, first);
+    enum yp_status status = d->on.cuda->quadratic(d->on.device, job);
+    return status == YP_OK ? add_loss(d, pixels) : status;
+}
+
+/* The products once more, with (A + A^T) / 2, where that is another matrix. */
+static enum yp_status even_products(const struct rx_pipeline *p)
+{
+    struct ypi_rx_pipeline_device *d = p->on;
+    struct rxc_quadratic *job = &d->on.quadratic;
+    job->slices = d->numbers + d->at.back;
+    job->labels = NULL;
+    job->scores = NULL;
+    return d->on.cuda->quadratic(d->on.device, job);
 }
 
 /* What makes the gradient, behind the scores: dv takes the place of the products, which are those
@@ -629,7 +686,7 @@ static enum yp_status pull(struct rx_pipeline *p, size_t pixels)
 {
     struct ypi_rx_pipeline_device *d = p->on;
     bool coder = p->options.detector == RX_AUTOENCODER;
-    enum yp_status status = !coder && p->uneven ? multiply(d, &d->back, pixels) : YP_OK;
+    enum yp_status status = !coder && p->uneven ? even_products(p) : YP_OK;
     if (status == YP_OK)
         status = add_columns(d, &d->columns, &d->column_sums, pixels);
     if (status == YP_OK && maps(&p->options))
@@ -646,16 +703,16 @@ static enum yp_status pull(struct rx_pipeline *p, size_t pixels)
 static enum yp_status chunk(struct rx_pipeline *p, struct ypi_rx_lane *lane,
                             const struct rx_tile *tile, size_t first, size_t pixels)
 {
+    (void)lane;
     struct ypi_rx_pipeline_device *d = p->on;
+    bool coder = p->options.detector == RX_AUTOENCODER;
     enum yp_status status = gather(d, tile, first, pixels, 0);
     if (status == YP_OK && maps(&p->options))
         status = multiply(d, &d->map, pixels);
-    if (status == YP_OK)
+    if (status == YP_OK && coder)
         status = multiply(d, &d->product, pixels);
     if (status == YP_OK)
-        status = judge(p, tile, first, pixels);
-    if (status == YP_OK)
-        status = fetch(p, lane, first, pixels);
+        status = (coder ? judge : judge_quadratic)(p, tile, first, pixels);
     if (status == YP_OK && p->backward)
         status = pull(p, pixels);
     d->fresh = false;
@@ -685,23 +742,23 @@ static enum yp_status look(struct rx_pipeline *p, struct ypi_rx_lane *lane,
     (void)lane;
     struct ypi_rx_pipeline_device *d = p->on;
     d->sample.pixels = pixels;
-    d->statistics.blocks = gram_blocks(&d->sample, pixels);
+    d->statistics.blocks = rxc_ranges(pixels, d->range);
     enum yp_status status = gather(d, tile, first, pixels, NAN);
     if (status == YP_OK)
         status = d->on.cuda->gram(d->on.device, &d->sample);
     return status == YP_OK ? d->on.cuda->merge(d->on.device, &d->statistics) : status;
 }
 
-/* Base and rest, which stand side by side there. */
 static enum yp_status centre_around(const struct rx_pipeline *p, const float *base,
                                     const float *rest)
 {
     const struct ypi_rx_pipeline_device *d = p->on;
+    const struct numbers *at = &d->at;
     size_t c = p->options.channels;
-    put(d->given + d->at.base, base, c);
-    put(d->given + d->at.rest, rest, c);
-    return yp_device_copy(d->on.device, d->numbers + d->at.base, d->given + d->at.base,
-                          2 * c * sizeof(float));
+    assert(at->base == 0 && at->rest < at->gain);
+    put(d->given + at->base, base, c);
+    put(d->given + at->rest, rest, c);
+    return yp_device_copy(d->on.device, d->numbers, d->given, at->gain * sizeof(float));
 }
 
 /* Statistics of the image around those of all, and its factor. `kept`: its finite pixels. */
@@ -740,16 +797,16 @@ static enum yp_status learn(struct rx_pipeline *p, struct ypi_rx_lane *lane,
 static enum yp_status score_chunk(struct rx_pipeline *p, struct ypi_rx_lane *lane,
                                   const struct rx_tile *tile, size_t first, size_t pixels)
 {
+    (void)lane;
     struct ypi_rx_pipeline_device *d = p->on;
     d->on.quadratic.pixels = d->on.quadratic.room = pixels;
+    d->on.quadratic.scores = d->scores + first;
     enum yp_status status = gather(d, tile, first, pixels, 0);
     if (status == YP_OK)
         status = d->on.cuda->quadratic(d->on.device, &d->on.quadratic);
     if (status == YP_OK)
         status = judge(p, tile, first, pixels);
     d->fresh = false;
-    if (status == YP_OK)
-        status = fetch(p, lane, first, pixels);
     return status == YP_OK && p->backward ? add_gram(d, pixels, first == 0) : status;
 }
 
@@ -766,13 +823,11 @@ static enum yp_status add_front(const struct rx_pipeline *p, struct ypi_rx_lane 
     return status;
 }
 
-/* How many pixels have counted in this call. */
-static enum yp_status count_kept(const struct ypi_rx_pipeline_device *d, uint64_t *kept)
+static enum yp_status count_kept(struct ypi_rx_pipeline_device *d)
 {
     double all[4] = {0};
-    enum yp_status status =
-        d->fresh ? YP_OK : yp_device_copy(d->on.device, all, d->on.loss.all, sizeof all);
-    *kept = (uint64_t)all[3];
+    enum yp_status status = yp_device_copy(d->on.device, all, d->on.loss.all, sizeof all);
+    d->kept = (uint64_t)all[3];
     return status;
 }
 
@@ -782,18 +837,16 @@ static enum yp_status image(struct rx_pipeline *p, struct ypi_rx_lane *lane,
                             const struct rx_tile *tile)
 {
     struct ypi_rx_pipeline_device *d = p->on;
-    uint64_t kept = 0, before = 0, after = 0;
+    uint64_t kept = 0, before = d->kept;
     enum yp_status status = p->lost ? YP_OK : learn(p, lane, tile, &kept);
     bool known = kept > 0; /* otherwise nothing counts, or, when a gain is lost, all is NaN */
     if (status != YP_OK || lane->failed)
         return status;
     d->on.quadratic.centre = d->numbers + (known ? d->at.zeros : d->at.nans);
-    status = count_kept(d, &before);
-    if (status == YP_OK)
-        status = over_chunks(p, lane, tile, score_chunk);
+    status = over_chunks(p, lane, tile, score_chunk);
     if (status == YP_OK && !p->lost)
-        status = count_kept(d, &after);
-    lane->failed = !p->lost && after - before != kept;
+        status = count_kept(d);
+    lane->failed = !p->lost && d->kept - before != kept;
     bool front = p->options.normalise || p->options.select;
     return status == YP_OK && known && !lane->failed && p->backward && front ? add_front(p, lane)
                                                                              : status;
@@ -801,20 +854,43 @@ static enum yp_status image(struct rx_pipeline *p, struct ypi_rx_lane *lane,
 
 /* -- a pass ---------------------------------------------------------------------------------- */
 
+/* A tile's scores to the host, when anybody asks for them, and what is made of them. */
+static enum yp_status fetch(const struct rx_pipeline *p, struct ypi_rx_lane *lane)
+{
+    const struct ypi_rx_pipeline_device *d = p->on;
+    size_t pixels = lane->tile_pixels;
+    if (p->scores_out == NULL && p->logits_out == NULL && p->take == NULL && !p->calibrates)
+        return YP_OK;
+    /* The two stand behind each other on both sides. */
+    ptrdiff_t apart = (const char *)d->keep - (const char *)d->scores;
+    size_t bytes = (size_t)apart + pixels;
+    assert((const char *)lane->keep - (const char *)lane->scores == apart);
+    enum yp_status status = yp_device_copy(d->on.device, lane->scores, d->scores, bytes);
+    if (status == YP_OK && p->take != NULL)
+        status = yp_device_copy(d->on.device, p->labels, lane->tile_labels, pixels);
+    if (status != YP_OK)
+        return status;
+    lane->tile_labels = p->labels;
+    for (size_t i = 0, row = 0; i < pixels; i++)
+        if (lane->keep[i])
+            lane->scores[row++] = lane->scores[i];
+    ypi_rx_put(p, lane, 0, pixels);
+    return YP_OK;
+}
+
 static enum yp_status work(struct rx_pipeline *p, size_t index, const struct rx_tile *tile)
 {
     struct ypi_rx_lane *lane = &p->lanes[0];
+    bool by_image = p->options.detector == RX_IMAGE;
     enum yp_status status = YP_OK;
     ypi_rx_begin_tile(lane, index, tile);
     memset(lane->sums, 0, p->at.sums * sizeof *lane->sums);
     if (tile->pixels > 0)
-        status = p->options.detector == RX_IMAGE ? image(p, lane, tile)
-                                                 : over_chunks(p, lane, tile, chunk);
-    if (status == YP_OK && p->take != NULL && tile->pixels > 0)
-        status = yp_device_copy(p->on->on.device, p->labels, tile->labels, tile->pixels);
+        status = by_image ? image(p, lane, tile) : over_chunks(p, lane, tile, chunk);
+    if (status == YP_OK && tile->pixels > 0 && !lane->failed)
+        status = fetch(p, lane);
     if (status != YP_OK)
         return status;
-    lane->tile_labels = p->labels;
     ypi_rx_end_tile(p, lane);
     ypi_rx_merge_tile(p, lane);
     for (size_t i = 0; i < p->at.sums; i++)
@@ -882,6 +958,7 @@ enum yp_status ypi_rx_pipeline_device_pass(struct rx_pipeline *p, const char *wh
     if (status != YP_OK)
         return status;
     d->fresh = true;
+    d->kept = 0;
     status = give(p);
     for (size_t i = 0; status == YP_OK && i < source->tiles && p->failed == SIZE_MAX; i++) {
         struct rx_tile tile;

@@ -9,8 +9,8 @@
 #include "device.h"
 #include "nodes_internal.h"
 
-/* Pixels that are worked on at once there: enough for all of a large GPU, and few enough for its
- * cache. */
+/* Pixels that are worked on at once there: enough for all of a large GPU, and what they become on
+ * the way is not many times its cache. */
 #define YPI_RX_DEVICE_CHUNK ((size_t)1 << 16)
 
 /* As rx_pipeline_create(), of a device of kind YP_DEVICE. NULL with yp_last_error() set. */

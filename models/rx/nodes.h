@@ -146,12 +146,13 @@ size_t rx_pipeline_bytes(const struct rx_pipeline_options *options);
 /*
  * On a GPU (a device of kind YP_DEVICE) the calls are the same, with this difference. Tiles are in
  * the device's memory, or with options.tiles the host's, as rx.h has it of rx_create(), and so are
- * the sources that a trainer walks. Everything else is the host's: parameters, gradient, scores and
- * logits, and what `take` is given. Scores, and the sums over pixels that make loss and gradient,
- * are made there; parameters, the way from sums to the gradient, and of RX_IMAGE the part of it
- * before the detector stay with the host, in double. `threads` says nothing. There are up to 248
- * channels: else YP_UNSUPPORTED. The same bits come on every GPU, other ones than the CPU's, within
- * what gradients in float are off.
+ * the sources that a trainer walks; the detector that rx_pipeline_fit() is given takes its tiles
+ * from the same place. Everything else is the host's: parameters, gradient, scores and logits, and
+ * what `take` is given. Scores, and the sums over pixels that make loss and gradient, are made
+ * there; parameters, the way from sums to the gradient, and of RX_IMAGE the part of it before the
+ * detector stay with the host, in double. `threads` says nothing. There are up to 248 channels:
+ * else YP_UNSUPPORTED. The same bits come on every GPU, other ones than the CPU's, within what
+ * gradients in float are off.
  *
  * rx_pipeline_create() takes rx_pipeline_device_bytes() of the device, rx_pipeline_pinned_bytes()
  * of it page-locked (0 where tiles are the device's), and rx_pipeline_host_bytes() of the CPU.
@@ -214,11 +215,11 @@ enum yp_status rx_pipeline_score(struct rx_pipeline *pipeline, const struct rx_s
 /*
  * The mean loss over all finite pixels of the source, plus the weighted penalty of PCA, and its
  * gradient, (rx_pipeline_parameters), which may be NULL: the loss alone. Tiles must have labels
- * but for the autoencoder. Tiles are summed in float, the sum over tiles is double; the same bits
- * for any number of threads. YP_INVALID when there is no finite pixel; when min or max of MinMax is
- * not finite or they are more than 1e37 apart; RX_IMAGE: when the covariance of an image, with eps,
- * cannot be factored, with the index of the first. Other parameters that have run away give a loss
- * that is not finite: look at it.
+ * but for the autoencoder. Tiles are summed in float (on a GPU up to 512 pixels), the sum over
+ * tiles is double; the same bits for any number of threads. YP_INVALID when there is no finite
+ * pixel; when min or max of MinMax is not finite or they are more than 1e37 apart; RX_IMAGE: when
+ * the covariance of an image, with eps, cannot be factored, with the index of the first. Other
+ * parameters that have run away give a loss that is not finite: look at it.
  */
 enum yp_status rx_pipeline_gradient(struct rx_pipeline *pipeline, const struct rx_source *source,
                                     const float *parameters, double *mean, float *gradient);

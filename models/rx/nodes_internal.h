@@ -85,7 +85,9 @@ int ypi_rx_alone(void);
 
 /* -- the pipeline object --------------------------------------------------------------------- */
 
-/* What a thread needs. Which parts there are hangs on the detector. */
+/* What a thread needs. Which parts there are hangs on the detector. Where a GPU works on tiles
+ * there is one lane, of what the host does with scores and images: scores, then keep,
+ * (tile_pixels), and no matrices, rows, low, products, g and labels. */
 struct ypi_rx_lane {
     float *matrices; /* sums over a tile that are products of matrices: see struct ypi_rx_sums */
     double *sums;    /* the others */

@@ -215,7 +215,7 @@ static void lay_out_lane(struct ypi_rx_lane *lane, struct ypi_arena *arena,
                          const struct rx_pipeline *p, bool there)
 {
     const struct rx_pipeline_options *o = &p->options;
-    size_t most = there ? YPI_RX_DEVICE_CHUNK : YPI_RX_CHUNK;
+    size_t most = there ? o->tile_pixels : YPI_RX_CHUNK;
     size_t chunk = o->tile_pixels < most ? o->tile_pixels : most;
     lane->sums = ypi_arena_take(arena, p->at.sums, sizeof(double));
     lane->scores = ypi_arena_take(arena, chunk, sizeof(float));

@@ -500,16 +500,24 @@ static enum yp_status cpu_quadratic(struct yp_device *device, const struct rxc_q
     size_t blocks = parts_of(job->room, RXC_PIXELS);
     struct rxc_lane own[32];
     (void)device;
-    GPU_NEEDS(job->slices, rxc_slices(job->channels));
+    GPU_NEEDS(job->slices,
+              job->products != NULL ? rxc_square_slices(job->channels) : rxc_slices(job->channels));
     GPU_NEEDS(job->centre, job->channels);
+    if (job->products != NULL) {
+        GPU_NEEDS(job->products, job->pixels * job->channels);
+        GPU_NEEDS(job->keep, job->pixels);
+        cr_assert(job->loss);
+    }
     if (job->scores != NULL)
         GPU_NEEDS(job->scores, job->room);
     if (job->offset != NULL)
         GPU_NEEDS(job->offset, parts_of(job->channels, RXC_ROWS) * RXC_ROWS);
-    if (job->loss) {
+    if (job->loss && (job->products == NULL || job->labels != NULL)) {
         GPU_NEEDS(job->labels, job->pixels);
         GPU_NEEDS(job->scalars, 2);
         GPU_NEEDS(job->g, job->pixels);
+    }
+    if (job->loss) {
         GPU_NEEDS(job->sums, 3 * blocks);
         GPU_NEEDS(job->kept, blocks);
     }
@@ -517,7 +525,7 @@ static enum yp_status cpu_quadratic(struct yp_device *device, const struct rxc_q
     for (unsigned b = 0; b < blocks; b++) {
         float *shared = shared_memory(rxc_quadratic_shared(job->channels));
         memset(own, garbage, sizeof own);
-        rxc_quadratics(job, b, job->loss, shared, own);
+        rxc_quadratics(job, b, rxc_outcome_of(job), shared, own);
         shared_give(shared);
     }
     gpu_reach(false);
@@ -693,13 +701,13 @@ static enum yp_status cpu_columns(struct yp_device *device, const struct rxc_col
     struct rxc_columns_room room;
     (void)device;
     GPU_NEEDS(job->a, job->pixels * job->width);
-    GPU_NEEDS(job->parts, (size_t)rxc_ranges(job->pixels) * 2 * job->width);
+    GPU_NEEDS(job->parts, (size_t)rxc_ranges(job->pixels, job->range) * 2 * job->width);
     if (job->b != NULL)
         GPU_NEEDS(job->b, job->pixels * job->width);
     if (job->weights != NULL)
         GPU_NEEDS(job->weights, job->pixels);
     gpu_reach(true);
-    for (unsigned b = 0; b < rxc_ranges(job->pixels); b++)
+    for (unsigned b = 0; b < rxc_ranges(job->pixels, job->range); b++)
         for (size_t w = 0; w < parts_of(job->width, RXC_COLUMNS); w++)
             rxc_columns_rows(job, b, (unsigned)w, fresh_room(&room, sizeof room));
     gpu_reach(false);
@@ -714,9 +722,9 @@ static enum yp_status cpu_cross(struct yp_device *device, const struct rxc_cross
     (void)device;
     GPU_NEEDS(job->a, job->pixels * job->rows);
     GPU_NEEDS(job->b, job->pixels * job->columns);
-    GPU_NEEDS(job->parts, (size_t)rxc_ranges(job->pixels) * job->rows * job->columns);
+    GPU_NEEDS(job->parts, (size_t)rxc_ranges(job->pixels, job->range) * job->rows * job->columns);
     gpu_reach(true);
-    for (unsigned b = 0; b < rxc_ranges(job->pixels); b++)
+    for (unsigned b = 0; b < rxc_ranges(job->pixels, job->range); b++)
         for (size_t square = 0; square < squares; square++)
             rxc_cross_rows(job, b, (unsigned)square, fresh_room(room, sizeof *room),
                            fresh_room(own, sizeof own));

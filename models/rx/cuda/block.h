@@ -94,6 +94,12 @@ static __device__ __forceinline__ void rxc_four(const float *from, float *to)
     to[3] = four.w;
 }
 
+/* `to` is a multiple of 16 bytes. */
+static __device__ __forceinline__ void rxc_put_four(float *to, const float *from)
+{
+    *reinterpret_cast<float4 *>(to) = make_float4(from[0], from[1], from[2], from[3]);
+}
+
 static __device__ __forceinline__ bool rxc_finite(float x)
 {
     return (__float_as_uint(x) & 0x7f800000U) != 0x7f800000U;
@@ -152,6 +158,11 @@ static inline void rxc_copy(float *to, const float *from, unsigned words)
 }
 
 static inline void rxc_four(const float *from, float *to)
+{
+    memcpy(to, from, 4 * sizeof *to);
+}
+
+static inline void rxc_put_four(float *to, const float *from)
 {
     memcpy(to, from, 4 * sizeof *to);
 }

@@ -19,13 +19,13 @@ static __global__ void __launch_bounds__(most, blocks)
                  rxc_row_of(most), weighted, reinterpret_cast<float *>(shared), own);
 }
 
-template <bool loss>
-static __global__ void __launch_bounds__(RXC_QUADRATIC_THREADS, 2)
+template <enum rxc_outcome outcome>
+static __global__ void __launch_bounds__(RXC_QUADRATIC_THREADS, outcome == RXC_PRODUCTS ? 3 : 2)
     quadratic_kernel(struct rxc_quadratic job)
 {
     extern __shared__ float4 shared[];
     struct rxc_lane own[RXC_HELD(32)];
-    rxc_quadratics(&job, blockIdx.x, loss, reinterpret_cast<float *>(shared), own);
+    rxc_quadratics(&job, blockIdx.x, outcome, reinterpret_cast<float *>(shared), own);
 }
 
 static __global__ void __launch_bounds__(RXC_MERGE_THREADS) channels_kernel(struct rxc_merge job)
@@ -100,9 +100,10 @@ static __global__ void __launch_bounds__(RXC_ROW_THREADS) gather_kernel(struct r
 
 static __global__ void __launch_bounds__(RXC_ROW_THREADS) linear_kernel(struct rxc_linear job)
 {
+    unsigned wides = (job.outputs + RXC_WIDE - 1) / RXC_WIDE; /* neighbours read the same rows */
     __shared__ __align__(16) struct rxc_linear_room room;
     struct rxc_linear_own own[RXC_HELD(RXC_ROW_THREADS)];
-    rxc_linear_rows(&job, blockIdx.x, blockIdx.y, &room, own);
+    rxc_linear_rows(&job, blockIdx.x / wides, blockIdx.x % wides, &room, own);
 }
 
 static __global__ void __launch_bounds__(RXC_ROW_THREADS) dots_kernel(struct rxc_dots job)
@@ -210,22 +211,22 @@ static enum yp_status merge(struct yp_device *device, const struct rxc_merge *jo
     return yp_plugin_launched(host, "merge");
 }
 
+typedef void (*rxc_quadratic_kernel)(struct rxc_quadratic);
+
 static enum yp_status quadratic(struct yp_device *device, const struct rxc_quadratic *job)
 {
+    static const rxc_quadratic_kernel kernels[] = {
+        quadratic_kernel<RXC_SCORES>, quadratic_kernel<RXC_LOSS>, quadratic_kernel<RXC_PRODUCTS>};
     enum yp_status status = check(job->channels, "quadratic");
     size_t bytes = rxc_quadratic_shared(job->channels);
     if (status != YP_OK || job->room == 0)
         return status;
-    status = job->loss ? allow(quadratic_kernel<true>, bytes, "quadratic")
-                       : allow(quadratic_kernel<false>, bytes, "quadratic");
+    rxc_quadratic_kernel kernel = kernels[rxc_outcome_of(job)];
+    status = allow(kernel, bytes, "quadratic");
     if (status != YP_OK)
         return status;
-    unsigned blocks = blocks_for(job->room, RXC_PIXELS);
-    cudaStream_t stream = yp_plugin_stream(host, device);
-    if (job->loss)
-        quadratic_kernel<true><<<blocks, RXC_QUADRATIC_THREADS, bytes, stream>>>(*job);
-    else
-        quadratic_kernel<false><<<blocks, RXC_QUADRATIC_THREADS, bytes, stream>>>(*job);
+    kernel<<<rxc_pixel_blocks(job->room), RXC_QUADRATIC_THREADS, bytes,
+             yp_plugin_stream(host, device)>>>(*job);
     return yp_plugin_launched(host, "quadratic");
 }
 
@@ -291,10 +292,10 @@ static enum yp_status gather(struct yp_device *device, const struct rxc_gather *
 
 static enum yp_status linear(struct yp_device *device, const struct rxc_linear *job)
 {
-    dim3 grid(blocks_for(job->pixels, RXC_PIXELS), blocks_for(job->outputs, RXC_WIDE));
+    unsigned blocks = rxc_pixel_blocks(job->pixels) * blocks_for(job->outputs, RXC_WIDE);
     if (job->pixels == 0)
         return YP_OK;
-    linear_kernel<<<grid, RXC_ROW_THREADS, 0, yp_plugin_stream(host, device)>>>(*job);
+    linear_kernel<<<blocks, RXC_ROW_THREADS, 0, yp_plugin_stream(host, device)>>>(*job);
     return yp_plugin_launched(host, "linear");
 }
 
@@ -302,14 +303,14 @@ static enum yp_status dots(struct yp_device *device, const struct rxc_dots *job)
 {
     if (job->pixels == 0)
         return YP_OK;
-    dots_kernel<<<blocks_for(job->pixels, RXC_PIXELS), RXC_ROW_THREADS, 0,
+    dots_kernel<<<rxc_pixel_blocks(job->pixels), RXC_ROW_THREADS, 0,
                   yp_plugin_stream(host, device)>>>(*job);
     return yp_plugin_launched(host, "dots");
 }
 
 static enum yp_status columns(struct yp_device *device, const struct rxc_columns *job)
 {
-    dim3 grid(rxc_ranges(job->pixels), blocks_for(job->width, RXC_COLUMNS));
+    dim3 grid(rxc_ranges(job->pixels, job->range), blocks_for(job->width, RXC_COLUMNS));
     if (job->pixels == 0)
         return YP_OK;
     columns_kernel<<<grid, RXC_ROW_THREADS, 0, yp_plugin_stream(host, device)>>>(*job);
@@ -318,7 +319,7 @@ static enum yp_status columns(struct yp_device *device, const struct rxc_columns
 
 static enum yp_status cross(struct yp_device *device, const struct rxc_cross *job)
 {
-    dim3 grid(rxc_ranges(job->pixels),
+    dim3 grid(rxc_ranges(job->pixels, job->range),
               blocks_for(job->rows, RXC_WIDE) * blocks_for(job->columns, RXC_WIDE));
     if (job->pixels == 0)
         return YP_OK;

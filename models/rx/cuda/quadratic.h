@@ -36,6 +36,14 @@ RXC_BOTH size_t rxc_quadratic_shared(unsigned channels)
     return (rxc_quadratic_pixels(channels) + 2U * RXC_SLICE * RXC_QUADRATIC_WARPS) * sizeof(float);
 }
 
+/* What becomes of y: scores |y|^2, a loss's y . z, or that and the products themselves. */
+enum rxc_outcome { RXC_SCORES, RXC_LOSS, RXC_PRODUCTS };
+
+RXC_BOTH enum rxc_outcome rxc_outcome_of(const struct rxc_quadratic *job)
+{
+    return job->products != NULL ? RXC_PRODUCTS : job->loss ? RXC_LOSS : RXC_SCORES;
+}
+
 #if defined __CUDACC__ || defined RXC_ON_CPU
 
 struct rxc_pixels {
@@ -124,24 +132,50 @@ RXC_FUNCTION void rxc_begin_rows(const struct rxc_quadratic *job, struct rxc_lan
 }
 
 RXC_FUNCTION void rxc_end_rows(const struct rxc_pixels *at, struct rxc_lane *own, unsigned rows,
-                               bool loss, unsigned lane)
+                               enum rxc_outcome outcome, unsigned lane)
 {
     const float *z = at->z + rows * RXC_ROWS * RXC_APART + RXC_LANE_PIXELS * lane;
     RXC_UNROLL(16)
     for (unsigned i = 0; i < RXC_ROWS; i++) {
-        if (loss && rows * RXC_ROWS + i >= at->channels)
+        if (outcome != RXC_SCORES && rows * RXC_ROWS + i >= at->channels)
             continue;
         RXC_UNROLL(4)
         for (unsigned q = 0; q < RXC_LANE_PIXELS; q++) {
-            float y = own->rows[q][i], with = loss ? z[i * RXC_APART + q] : y;
+            float y = own->rows[q][i], with = outcome != RXC_SCORES ? z[i * RXC_APART + q] : y;
             own->score[q] = fmaf(y, with, own->score[q]);
+        }
+    }
+}
+
+/* A lane's 16 values of each of its pixels, which lie side by side in memory. */
+RXC_FUNCTION void rxc_write_rows(const struct rxc_quadratic *job, const struct rxc_pixels *at,
+                                 unsigned block, const struct rxc_lane *own, unsigned rows,
+                                 unsigned lane)
+{
+    bool fours = job->channels % 4 == 0; /* the products are a multiple of 16 bytes, then */
+    RXC_UNROLL(4)
+    for (unsigned q = 0; q < RXC_LANE_PIXELS; q++) {
+        unsigned pixel = RXC_LANE_PIXELS * lane + q;
+        float *to = job->products + ((size_t)block * RXC_PIXELS + pixel) * job->channels;
+        RXC_UNROLL(4)
+        for (unsigned i = 0; i < RXC_ROWS; i += 4) {
+            unsigned row = rows * RXC_ROWS + i;
+            if (pixel >= at->count)
+                continue;
+            if (fours && row < at->channels)
+                rxc_put_four(to + row, own->rows[q] + i);
+            RXC_UNROLL(4)
+            for (unsigned e = 0; e < 4; e++)
+                if (!fours && row + e < at->channels)
+                    to[row + e] = own->rows[q][i + e];
         }
     }
 }
 
 /* All rows that are this warp's. A lane's copies are its own until the warp's barrier. */
 RXC_FUNCTION void rxc_go_down(const struct rxc_quadratic *job, const struct rxc_pixels *at,
-                              struct rxc_lane *own, bool loss, unsigned warp)
+                              unsigned block, struct rxc_lane *own, enum rxc_outcome outcome,
+                              unsigned warp)
 {
     unsigned blocks = (at->channels + RXC_ROWS - 1) / RXC_ROWS;
     for (unsigned turn = 0; turn < blocks; turn++) {
@@ -150,24 +184,31 @@ RXC_FUNCTION void rxc_go_down(const struct rxc_quadratic *job, const struct rxc_
             place = RXC_QUADRATIC_WARPS - 1 - place;
         if (place != warp)
             continue;
-        unsigned rows = blocks - 1 - turn, first = rows * (rows + 1) / 2;
+        unsigned rows = blocks - 1 - turn, last = rows, first = rows * (rows + 1) / 2;
+        if (outcome == RXC_PRODUCTS) {
+            last = blocks - 1;
+            first = rows * blocks;
+        }
         RXC_LANES (l) {
             rxc_begin_rows(job, &own[RXC_OWN(l)], rows);
             rxc_fetch(job, at, warp, first, 0, l);
         }
-        for (unsigned s = 0; s <= rows; s++) {
+        for (unsigned s = 0; s <= last; s++) {
             rxc_warp_barrier(); /* the other place has been read */
             RXC_LANES (l) {
-                if (s < rows)
+                if (s < last)
                     rxc_fetch(job, at, warp, first + s + 1, (s + 1) % 2, l);
-                rxc_wait(warp * 32 + l, s < rows ? 1 : 0);
+                rxc_wait(warp * 32 + l, s < last ? 1 : 0);
             }
             rxc_warp_barrier();
             RXC_LANES (l)
                 rxc_add_slice(at, &own[RXC_OWN(l)], warp, s * RXC_ROWS, s % 2, l);
         }
-        RXC_LANES (l)
-            rxc_end_rows(at, &own[RXC_OWN(l)], rows, loss, l);
+        RXC_LANES (l) {
+            rxc_end_rows(at, &own[RXC_OWN(l)], rows, outcome, l);
+            if (outcome == RXC_PRODUCTS)
+                rxc_write_rows(job, at, block, &own[RXC_OWN(l)], rows, l);
+        }
         rxc_warp_barrier();
     }
 }
@@ -216,29 +257,32 @@ RXC_FUNCTION bool rxc_all_finite(const struct rxc_quadratic *job, size_t pixel)
 /* A pixel's score from the warps' parts, in their order. The loss's sums go where the pixels were:
  * (PIXELS, 4), the last is 1 for each that counts. */
 RXC_FUNCTION void rxc_finish_pixel(const struct rxc_quadratic *job, const struct rxc_pixels *at,
-                                   unsigned block, bool loss, double *sums, unsigned t)
+                                   unsigned block, enum rxc_outcome outcome, double *sums,
+                                   unsigned t)
 {
     size_t pixel = (size_t)block * RXC_PIXELS + t;
     float score = 0;
     for (unsigned w = 0; w < RXC_QUADRATIC_WARPS; w++)
         score += rxc_part(at, w)[t];
-    /* A value that is not finite makes every sum it is in another such, if only by a factor 0. */
-    bool there = t < at->count;
-    bool kept = there && (rxc_finite(score) || rxc_all_finite(job, pixel));
+    bool there = t < at->count, kept;
+    if (outcome == RXC_PRODUCTS)
+        kept = there && job->keep[pixel] != 0;
+    else /* a value that is not finite makes every sum it is in another such, if by a factor 0 */
+        kept = there && (rxc_finite(score) || rxc_all_finite(job, pixel));
     if (pixel < job->room && job->scores != NULL)
         job->scores[pixel] = kept ? score : RXC_NAN;
-    if (!loss)
+    if (outcome == RXC_SCORES)
         return;
     double *own = sums + 4 * t;
     own[0] = own[1] = own[2] = 0;
     own[3] = kept;
-    if (there)
+    if (there && (outcome == RXC_LOSS || job->labels != NULL))
         rxc_judge(job->scalars, score, kept && job->labels[pixel] != 0, kept, job->g + pixel, own);
 }
 
 /* The work of one block; `shared` has rxc_quadratic_shared() bytes. */
-RXC_FUNCTION void rxc_quadratics(const struct rxc_quadratic *job, unsigned block, bool loss,
-                                 float *shared, struct rxc_lane *own)
+RXC_FUNCTION void rxc_quadratics(const struct rxc_quadratic *job, unsigned block,
+                                 enum rxc_outcome outcome, float *shared, struct rxc_lane *own)
 {
     size_t first = (size_t)block * RXC_PIXELS;
     struct rxc_pixels at;
@@ -255,7 +299,7 @@ RXC_FUNCTION void rxc_quadratics(const struct rxc_quadratic *job, unsigned block
         RXC_LANES (l)
             for (unsigned q = 0; q < RXC_LANE_PIXELS; q++)
                 own[RXC_OWN(l)].score[q] = 0;
-        rxc_go_down(job, &at, own, loss, w);
+        rxc_go_down(job, &at, block, own, outcome, w);
         RXC_LANES (l)
             for (unsigned q = 0; q < RXC_LANE_PIXELS; q++)
                 rxc_part(&at, w)[RXC_LANE_PIXELS * l + q] = own[RXC_OWN(l)].score[q];
@@ -263,8 +307,8 @@ RXC_FUNCTION void rxc_quadratics(const struct rxc_quadratic *job, unsigned block
     rxc_barrier();
     double *sums = (double *)(void *)shared;
     RXC_EACH (t, RXC_QUADRATIC_THREADS)
-        rxc_finish_pixel(job, &at, block, loss, sums, t);
-    if (!loss)
+        rxc_finish_pixel(job, &at, block, outcome, sums, t);
+    if (outcome == RXC_SCORES)
         return;
     rxc_sum_pixels(sums, job->sums + 3 * (size_t)block, job->kept + block);
 }

@@ -7,12 +7,9 @@
 
 #include "quadratic.h"
 
-#define RXC_ROW_THREADS 256U
+#include <assert.h>
 
-RXC_BOTH unsigned rxc_ranges(size_t pixels)
-{
-    return (unsigned)((pixels + RXC_RANGE - 1) / RXC_RANGE);
-}
+#define RXC_ROW_THREADS 256U
 
 #define RXC_GATHERED 8U /* pixels of a block: a warp takes one */
 
@@ -21,6 +18,16 @@ RXC_BOTH unsigned rxc_ranges(size_t pixels)
 #define RXC_DEEP 16U
 
 #define RXC_COLUMNS 32U /* of a block of columns() */
+
+/* Rows that a thread of columns() reads before it uses the first; they are COLUMNED apart. */
+#define RXC_TOGETHER 8U
+#define RXC_COLUMNED (RXC_ROW_THREADS / RXC_COLUMNS)
+
+static_assert(RXC_ROW_THREADS == 32 * RXC_GATHERED, "a warp a pixel");
+static_assert(RXC_ROW_THREADS == RXC_PIXELS / 8 * (RXC_WIDE / 4), "8 by 4 sums of linear() each");
+static_assert(RXC_ROW_THREADS / 4 == RXC_WIDE && RXC_PIXELS == 2 * RXC_WIDE && RXC_DEEP == 16,
+              "4 inputs of three rows each");
+static_assert(RXC_ROW_THREADS == RXC_WIDE / 4 * (RXC_WIDE / 4), "4 by 4 sums of cross() each");
 
 #if defined __CUDACC__ || defined RXC_ON_CPU
 
@@ -66,20 +73,43 @@ struct rxc_linear_own {
     float sum[8][4]; /* of pixels and outputs */
 };
 
+/* Four inputs of a row, of which there are `left`, and zeros; `fours`: rows are a multiple of 16
+ * bytes. */
+RXC_FUNCTION void rxc_linear_four(const float *from, unsigned left, bool fours, float *to)
+{
+    RXC_UNROLL(4)
+    for (unsigned i = 0; i < 4; i++)
+        to[i] = 0;
+    if (fours && left > 0)
+        rxc_four(from, to);
+    if (fours)
+        return;
+    RXC_UNROLL(4)
+    for (unsigned i = 0; i < 4; i++)
+        to[i] = i < left ? from[i] : 0;
+}
+
+/* All of a thread's loads are on their way before the first is waited for. */
 RXC_FUNCTION void rxc_linear_load(const struct rxc_linear *job, size_t pixel, unsigned output,
                                   unsigned input, struct rxc_linear_room *room, unsigned t)
 {
-    unsigned k = t % RXC_DEEP;
-    bool there = input + k < job->inputs;
-    RXC_UNROLL(8)
-    for (unsigned p = t / RXC_DEEP; p < RXC_PIXELS; p += RXC_ROW_THREADS / RXC_DEEP)
-        room->in[k][p] =
-            there && pixel + p < job->pixels ? job->in[(pixel + p) * job->inputs + input + k] : 0;
+    const unsigned k = t % 4 * 4, first = t / 4, step = RXC_ROW_THREADS / 4;
+    bool fours = job->inputs % 4 == 0;
+    unsigned left = input + k < job->inputs ? job->inputs - input - k : 0;
+    size_t rows = job->pixels - pixel;
+    float in[2][4], w[4];
+    const float *from = job->in + (pixel + first) * job->inputs + input + k;
+    rxc_linear_four(from, first < rows ? left : 0, fours, in[0]);
+    rxc_linear_four(from + (size_t)step * job->inputs, first + step < rows ? left : 0, fours,
+                    in[1]);
+    rxc_linear_four(job->w + (size_t)(output + first) * job->inputs + input + k,
+                    output + first < job->outputs ? left : 0, fours, w);
     RXC_UNROLL(4)
-    for (unsigned j = t / RXC_DEEP; j < RXC_WIDE; j += RXC_ROW_THREADS / RXC_DEEP)
-        room->w[k][j] = there && output + j < job->outputs
-                            ? job->w[(size_t)(output + j) * job->inputs + input + k]
-                            : 0;
+    for (unsigned i = 0; i < 4; i++) {
+        room->in[k + i][first] = in[0][i];
+        room->in[k + i][first + step] = in[1][i];
+        room->w[k + i][first] = w[i];
+    }
 }
 
 RXC_FUNCTION void rxc_linear_multiply(const struct rxc_linear_room *room,
@@ -178,7 +208,7 @@ RXC_FUNCTION void rxc_dots_pixel(const struct rxc_dots *job, size_t first,
         for (unsigned i = 0; i < 32; i++)
             score += room->part[t][i];
         job->scores[pixel] = score *= job->factor;
-    } else {
+    } else if (kept) {
         score = job->scores[pixel];
     }
     sums[3] = kept;
@@ -210,25 +240,41 @@ struct rxc_columns_room {
     double sum[RXC_ROW_THREADS], product[RXC_ROW_THREADS];
 };
 
+/* A thread's rows of column c, from `first` on. */
+RXC_FUNCTION void rxc_column_some(const struct rxc_columns *job, size_t first, size_t end,
+                                  unsigned c, double *sum, double *product)
+{
+    float a[RXC_TOGETHER], b[RXC_TOGETHER], weight[RXC_TOGETHER];
+    RXC_UNROLL(8)
+    for (unsigned i = 0; i < RXC_TOGETHER; i++) {
+        size_t p = first + i * RXC_COLUMNED, at = p * job->width + c;
+        a[i] = p < end ? job->a[at] : 0;
+        b[i] = p < end && job->b != NULL ? job->b[at] : 0;
+        weight[i] = p < end && job->weights != NULL ? job->weights[p] : 0;
+    }
+    RXC_UNROLL(8)
+    for (unsigned i = 0; i < RXC_TOGETHER; i++) {
+        size_t p = first + i * RXC_COLUMNED;
+        float value = job->weights != NULL ? a[i] * (job->factor * weight[i]) : a[i];
+        if (job->weights != NULL && p < end)
+            job->a[p * job->width + c] = value;
+        *sum += (double)value;
+        *product += (double)value * (double)b[i];
+    }
+}
+
 /* COLUMNS columns, from that many times `wide` on, of one range of rows. */
 RXC_FUNCTION void rxc_columns_rows(const struct rxc_columns *job, unsigned block, unsigned wide,
                                    struct rxc_columns_room *room)
 {
-    size_t first = (size_t)block * RXC_RANGE, left = job->pixels - first;
-    size_t end = first + (left < RXC_RANGE ? left : RXC_RANGE);
+    size_t first = (size_t)block * job->range, left = job->pixels - first;
+    size_t end = first + (left < job->range ? left : job->range);
     RXC_EACH (t, RXC_ROW_THREADS) {
         unsigned c = wide * RXC_COLUMNS + t % RXC_COLUMNS;
         double sum = 0, product = 0;
-        RXC_UNROLL(8)
         for (size_t p = first + t / RXC_COLUMNS; c < job->width && p < end;
-             p += RXC_ROW_THREADS / RXC_COLUMNS) {
-            size_t at = p * job->width + c;
-            float value = job->a[at];
-            if (job->weights != NULL)
-                job->a[at] = value *= job->factor * job->weights[p];
-            sum += (double)value;
-            product += job->b != NULL ? (double)value * (double)job->b[at] : 0;
-        }
+             p += RXC_TOGETHER * RXC_COLUMNED)
+            rxc_column_some(job, p, end, c, &sum, &product);
         room->sum[t] = sum;
         room->product[t] = product;
     }
@@ -287,8 +333,8 @@ RXC_FUNCTION void rxc_cross_rows(const struct rxc_cross *job, unsigned block, un
 {
     unsigned across = (job->columns + RXC_WIDE - 1) / RXC_WIDE;
     unsigned row = square / across * RXC_WIDE, column = square % across * RXC_WIDE;
-    size_t first = (size_t)block * RXC_RANGE, left = job->pixels - first;
-    size_t end = first + (left < RXC_RANGE ? left : RXC_RANGE);
+    size_t first = (size_t)block * job->range, left = job->pixels - first;
+    size_t end = first + (left < job->range ? left : job->range);
     RXC_EACH (t, RXC_ROW_THREADS) {
         RXC_UNROLL(16)
         for (unsigned i = 0; i < 16; i++)

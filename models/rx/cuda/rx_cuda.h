@@ -54,6 +54,25 @@ RXC_BOTH unsigned rxc_slices(unsigned channels)
     return blocks * (blocks + 1) / 2 * RXC_SLICE;
 }
 
+/* The same of a whole square: row block by row block, each with all of its inputs. */
+RXC_BOTH unsigned rxc_square_slices(unsigned channels)
+{
+    unsigned blocks = (channels + RXC_ROWS - 1) / RXC_ROWS;
+    return blocks * blocks * RXC_SLICE;
+}
+
+/* Blocks of rxc_quadratic and rxc_dots. */
+RXC_BOTH unsigned rxc_pixel_blocks(size_t pixels)
+{
+    return (unsigned)((pixels + RXC_PIXELS - 1) / RXC_PIXELS);
+}
+
+/* Blocks of so many rows of pixels. */
+RXC_BOTH unsigned rxc_ranges(size_t pixels, unsigned range)
+{
+    return (unsigned)((pixels + range - 1) / range);
+}
+
 /*
  * Sums over pixels, `range` of them a block: products[b] = sum z z^T, z = x - centre, around a
  * centre of the block's own, near its mean. With weights: sum w z z^T around the given centre, and
@@ -95,6 +114,9 @@ struct rxc_merge {
  * A pixel with a value that is not finite scores NaN. With `loss` then, from labels and
  * scalars = (scale, bias), g = dloss/ds, 0 for those, and a block's sums of the loss, of d and of
  * d (s - bias), as rx.h has them.
+ *
+ * With `products` (and `loss`) the matrix is whole, and y is written too. What counts is then what
+ * `keep` says, and without labels nothing is judged: the sums are 0, and g stays.
  */
 struct rxc_quadratic {
     const float *x;
@@ -103,14 +125,16 @@ struct rxc_quadratic {
     unsigned channels;
     bool loss;
     const float *centre; /* (channels) */
-    const float *slices; /* rxc_slices() */
+    const float *slices; /* rxc_slices(), of `products` rxc_square_slices() */
     const float *offset; /* (channels, rounded up to RXC_ROWS), or NULL: zeros */
     float *scores;       /* (room), may be NULL when `loss` */
     const uint8_t *labels;
     const float *scalars;
-    float *g;       /* (pixels) */
-    double *sums;   /* (blocks of RXC_PIXELS places, 3) */
-    unsigned *kept; /* (blocks) */
+    float *g;            /* (pixels) */
+    double *sums;        /* (blocks of RXC_PIXELS places, 3) */
+    unsigned *kept;      /* (blocks) */
+    float *products;     /* (pixels, channels), or NULL */
+    const uint8_t *keep; /* (pixels), with products */
 };
 
 /* What becomes of a loss's sums; add_loss takes what stands above `gram` alone. */
@@ -195,27 +219,24 @@ struct rxc_dots {
     unsigned *kept;        /* (blocks) */
 };
 
-/* Rows that one block sums in float at most: parts are summed in double. */
-#define RXC_RANGE 512U
-
 /* a = factor weight a, then the columns' sums of a and of a b. */
 struct rxc_columns {
     size_t pixels;
-    unsigned width;
+    unsigned width, range; /* range: rows of a block */
     float factor;
     const float *weights; /* (pixels), or NULL: `a` stays */
     float *a;             /* (pixels, width) */
     const float *b;       /* (pixels, width), or NULL: the second sums are 0 */
-    double *parts;        /* (blocks of RXC_RANGE, 2, width) */
+    double *parts;        /* (blocks, 2, width) */
 };
 
-/* a^T b, block by block. */
+/* a^T b, block by block; in float, so that `range` bounds how far. */
 struct rxc_cross {
     size_t pixels;
-    unsigned rows, columns;
+    unsigned rows, columns, range;
     const float *a; /* (pixels, rows) */
     const float *b; /* (pixels, columns) */
-    float *parts;   /* (blocks of RXC_RANGE, rows, columns) */
+    float *parts;   /* (blocks, rows, columns) */
 };
 
 /* The sum of blocks' parts, of one kind or the other; `fresh`: nothing is in `all`. */
