@@ -100,6 +100,12 @@ static __device__ __forceinline__ void rxc_put_four(float *to, const float *from
     *reinterpret_cast<float4 *>(to) = make_float4(from[0], from[1], from[2], from[3]);
 }
 
+/* Makes it 1; several threads may, at once. */
+static __device__ __forceinline__ void rxc_flag(unsigned *flag)
+{
+    atomicOr(flag, 1U);
+}
+
 static __device__ __forceinline__ bool rxc_finite(float x)
 {
     return (__float_as_uint(x) & 0x7f800000U) != 0x7f800000U;
@@ -165,6 +171,11 @@ static inline void rxc_four(const float *from, float *to)
 static inline void rxc_put_four(float *to, const float *from)
 {
     memcpy(to, from, 4 * sizeof *to);
+}
+
+static inline void rxc_flag(unsigned *flag)
+{
+    *flag = 1;
 }
 
 static inline bool rxc_finite(float x)

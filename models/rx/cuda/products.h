@@ -242,7 +242,7 @@ RXC_FUNCTION void rxc_centre_channel(const struct rxc_range *r, struct rxc_multi
     own->chunk_low = low;
     own->chunk_high = high;
     if (bad == NULL && !rxc_finite(sum))
-        r->any[chunk % 2] = 1;
+        rxc_flag(&r->any[chunk % 2]);
 }
 
 RXC_FUNCTION void rxc_centre(const struct rxc_range *r, struct rxc_multiplier *own, unsigned chunk,
@@ -285,7 +285,6 @@ RXC_FUNCTION void rxc_reload(const struct rxc_range *r, unsigned chunk, unsigned
         r->bad[t] = 0;
 }
 
-/* All who find something write the same. */
 RXC_FUNCTION void rxc_search(const struct rxc_range *r, unsigned chunk, unsigned t)
 {
     unsigned n = rxc_chunk_pixels(r, chunk);
@@ -293,7 +292,7 @@ RXC_FUNCTION void rxc_search(const struct rxc_range *r, unsigned chunk, unsigned
     for (unsigned p = t / 32; p < n; p += r->threads / 32)
         for (unsigned c = t % 32; c < r->channels; c += 32)
             if (!rxc_finite(at[p * r->row + rxc_spot(r, c)]))
-                r->bad[p] = 1;
+                rxc_flag(&r->bad[p]);
 }
 
 /* The products of a chunk, to the registers. */
@@ -354,7 +353,7 @@ RXC_FUNCTION void rxc_judge_centre(const struct rxc_range *r, unsigned t)
     if (t >= r->channels || r->pixels == r->any[3])
         return;
     if (!(8 * fabs(rxc_away(r, t)) <= (double)r->channel[t].high - (double)r->channel[t].low))
-        r->any[2] = 1;
+        rxc_flag(&r->any[2]);
 }
 
 RXC_FUNCTION void rxc_move_centre(const struct rxc_range *r, unsigned t)

@@ -44,7 +44,7 @@ RXC_FUNCTION void rxc_gather_rows(const struct rxc_gather *job, unsigned block, 
         size_t pixel = first + t / 32;
         for (unsigned c = t % 32; pixel < job->pixels && c < job->channels; c += 32)
             if (!rxc_finite(job->x[pixel * job->stride + c]))
-                odd[t / 32] = 1; /* whoever writes, writes the same */
+                rxc_flag(&odd[t / 32]);
     }
     rxc_barrier();
     RXC_EACH (t, RXC_ROW_THREADS) {
