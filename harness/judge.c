@@ -18,6 +18,8 @@
 /* So many processors more than there are may be wanted; so much of what was wanted be stolen. */
 #define CROWDED_PROCESSORS 0.25
 #define CROWDED_STOLEN 0.1
+/* Nobody who shares processors makes work so many times slower, sample after sample. */
+#define MOST_CROWDED 100
 
 /* Whether the work had to share its processors. It may then be slow for that alone. */
 static bool crowded(const struct ypi_measured *m)
@@ -31,10 +33,17 @@ static bool crowded(const struct ypi_measured *m)
            n->stolen > CROWDED_STOLEN * fmax(n->own + n->stolen, n->wall);
 }
 
-/* Work that had to share its processors may pass; that it is slow proves nothing. */
+static bool beyond_crowding(const struct ypi_verdict *v)
+{
+    double ratio = v->measured / v->budget->limit;
+    return fmax(ratio, 1 / ratio) > MOST_CROWDED;
+}
+
+/* Work that had to share its processors may pass; that it is slow proves nothing, unless it is so
+ * beyond all sharing. */
 static void excuse_crowded(const struct ypi_result *r, struct ypi_verdict *v)
 {
-    if (v->met != YPI_NOT_MET || !ypi_budget_is_speed(v->budget->kind))
+    if (v->met != YPI_NOT_MET || !ypi_budget_is_speed(v->budget->kind) || beyond_crowding(v))
         return;
     for (int i = 0; i < r->measured_count; i++)
         if (strcmp(r->measured[i].name, v->budget->name) == 0 && crowded(&r->measured[i]))

@@ -105,7 +105,8 @@ enum yp_status ypi_rx_factor(const struct ypi_rx_factoring *job, double *matrix,
         double *pivot = &matrix[c * channels + c];
         if (left_out(job, c))
             *pivot = INFINITY;
-        else if (!(*pivot * *pivot >= YPI_RX_LEAST_PIVOT * (variances[c] + job->ridge)))
+        else if (!(*pivot * *pivot >= YPI_RX_LEAST_PIVOT * (variances[c] + job->ridge)) ||
+                 isinf(variances[c])) /* which LAPACK may pass over */
             return refuse(job, c, variances[c]);
     }
     return YP_OK;

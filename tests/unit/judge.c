@@ -210,6 +210,11 @@ Test(judge, crowded_work_may_pass_but_not_fail)
         ypi_judge_budgets(&results[0], &how);
         cr_expect_eq(results[0].verdicts[0].met, cases[i].met, "case %zu: %s", i,
                      ypi_met_name(results[0].verdicts[0].met));
+        for (int k = 0; k < SAMPLES; k++) /* a thousand times what is allowed: nobody's fault */
+            m->samples[k] *= 1000;
+        results[0].verdict_count = 0;
+        ypi_judge_budgets(&results[0], &how);
+        cr_expect_eq(results[0].verdicts[0].met, YPI_NOT_MET);
         for (int k = 0; k < SAMPLES; k++)
             m->samples[k] = 0.5e-3;
         results[0].verdict_count = 0;

@@ -49,7 +49,7 @@ EXPECTED = {
     "value_too_low": ("failed", "budget", r"^budget auc at least 0.95: 0.5, 47.4 % below"),
     "peak_too_high": ("failed", "budget", r"at most 1.0 MiB accounted at once: 2.0 MiB, 100 % above"),
     "resident_too_high": ("failed", "budget", r"at most 8.0 MiB resident growth: 3[1-9]"),
-    "too_slow": ("failed", "budget", r"^budget nap at most 1 ms: .* above the limit$"),
+    "too_slow": ("failed", "budget", r"^budget nap at most 20 us: .* above the limit$"),
     "wrong_gradient": ("failed", "gradient",
                        r"^gradient 'square': relative error 0.000[0-9]+ in tensor 'x', at most 1e-06"),
     "strict_xfail_passes": ("failed", "passed in spite of xfail", r"not supported yet$"),

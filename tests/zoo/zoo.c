@@ -297,7 +297,8 @@ YP_TEST(zoo, resident_too_high, .budgets = YP_BUDGETS(yp_max_resident(8 * YP_MIB
     free(block);
 }
 
-YP_TEST(zoo, too_slow, .budgets = YP_BUDGETS(yp_max_latency("nap", 1e-3)))
+/* More than a hundred times, which no crowd on the machine excuses. */
+YP_TEST(zoo, too_slow, .budgets = YP_BUDGETS(yp_max_latency("nap", 20e-6)))
 {
     yp_measure (t, "nap", .samples = 10)
         usleep(3000);

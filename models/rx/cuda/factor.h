@@ -62,7 +62,8 @@ RXC_FUNCTION void rxc_factor_sum(const struct rxc_factor *job, struct rxc_factor
 
 RXC_FUNCTION bool rxc_factor_suffices(const struct rxc_factor *job, double pivot, unsigned j)
 {
-    return rxc_left_out(job, j) || pivot >= job->least * rxc_diagonal(job, j);
+    return rxc_left_out(job, j) ||
+           (pivot >= job->least * rxc_diagonal(job, j) && pivot < (double)RXC_INFINITY);
 }
 
 RXC_FUNCTION void rxc_factor_divide(const struct rxc_factor *job,
