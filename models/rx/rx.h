@@ -93,11 +93,13 @@ enum rx_precision { RX_FP32 = 0, RX_BF16X2, RX_BF16X3, RX_FP64 };
  * the CPU: the room a yielder is given is page-locked memory of the object, and data of its own
  * that a yielder points to need stay unchanged until it is asked for the next tile only. So every
  * source of the CPU's is one of the GPU's: files, or a loader. Results have the same bits in all
- * three. RX_TILES_THERE    in the device's memory: the yielder makes them there. RX_TILES_COPIED a
- * tile is copied on a stream of its own while the one before is worked on, from and into the second
- * of two rooms. From data of the yielder's own that are not page-locked (yp_device_alloc_pinned) a
- * copy is slower, and its call waits. RX_TILES_IN_TURN  first copied, then worked on, one after the
- * other: to compare with. On the CPU this says nothing.
+ * three. On the CPU this says nothing.
+ *   RX_TILES_THERE    in the device's memory: the yielder makes them there.
+ *   RX_TILES_COPIED   a tile is copied on a stream of its own while the one before is worked on,
+ *                     from and into the second of two rooms. From data of the yielder's own that
+ *                     are not page-locked (yp_device_alloc_pinned) a copy is slower, and its call
+ *                     waits.
+ *   RX_TILES_IN_TURN  first copied, then worked on, one after the other: to compare with.
  */
 enum rx_tiles { RX_TILES_THERE = 0, RX_TILES_COPIED, RX_TILES_IN_TURN };
 
