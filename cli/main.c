@@ -1,8 +1,8 @@
 /* yieldpoint: hands its words on to the command that the first one names. */
-#include "arguments.h"
-#include "machine.h"
-#include "reports.h"
-#include "synth/command.h"
+#include "base/arguments.h"
+#include "machine/machine.h"
+#include "reports/reports.h"
+#include "synth/command/command.h"
 
 #include <stdbool.h>
 #include <stdio.h>

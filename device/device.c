@@ -1,6 +1,6 @@
 /* What every device does alike: accounting, limits and refusals. Memory itself, streams and events
  * are its backend's. */
-#include "backend.h"
+#include "device/backend.h"
 
 #include <inttypes.h>
 #include <stdio.h>

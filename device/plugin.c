@@ -1,5 +1,5 @@
 /* Plugins: found, checked, loaded once. */
-#include "plugin.h"
+#include "device/plugin.h"
 
 #include <dlfcn.h>
 #include <errno.h>

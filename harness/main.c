@@ -1,15 +1,15 @@
 /* A test program's main: options, collection, selection, run. */
-#include "callgrind.h"
-#include "collect.h"
-#include "device.h"
-#include "environment.h"
-#include "list.h"
-#include "plan.h"
-#include "process.h"
-#include "reproduce.h"
-#include "run.h"
-#include "select.h"
-#include "text.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "device/registry.h"
+#include "harness/collect/collect.h"
+#include "harness/collect/list.h"
+#include "harness/collect/select.h"
+#include "harness/measure/callgrind.h"
+#include "harness/record/environment.h"
+#include "harness/record/reproduce.h"
+#include "harness/run/plan.h"
+#include "harness/run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>

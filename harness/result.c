@@ -1,6 +1,6 @@
-#include "result.h"
+#include "harness/result.h"
 
-#include "text.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 

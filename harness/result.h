@@ -2,8 +2,8 @@
 #ifndef YPI_RESULT_H
 #define YPI_RESULT_H
 
-#include "case.h"
-#include "stats.h"
+#include "base/stats.h"
+#include "harness/case.h"
 
 #include <yieldpoint/ceiling.h>
 

@@ -1,9 +1,9 @@
 /* OpenBLAS as a user's program would have it. It is looked for when it is wanted: `yieldpoint`
  * needs no mathematics for anything else. */
-#include "machine.h"
+#include "machine/machine.h"
 
-#include "process.h"
-#include "text.h"
+#include "base/clock.h"
+#include "base/text.h"
 
 #include <dlfcn.h>
 #include <math.h>

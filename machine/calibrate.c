@@ -1,8 +1,8 @@
 /* Every ceiling, several times over. */
-#include "machine.h"
+#include "machine/machine.h"
 
-#include "ceiling.h"
-#include "process.h"
+#include "base/clock.h"
+#include "device/ceiling/ceiling.h"
 
 #include <sched.h>
 #include <stdarg.h>

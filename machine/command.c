@@ -1,16 +1,16 @@
 /* yieldpoint machine: what it is made of, what it can do; measured once and kept. */
-#include "machine.h"
+#include "machine/machine.h"
 
-#include "arguments.h"
-#include "config.h"
-#include "device.h"
-#include "figures.h"
-#include "format.h"
-#include "lock.h"
-#include "reports.h"
-#include "schema.h"
-#include "text.h"
-#include "topology.h"
+#include "base/arguments.h"
+#include "base/figures.h"
+#include "base/lock.h"
+#include "base/text.h"
+#include "device/cpu/topology.h"
+#include "device/registry.h"
+#include "harness/collect/config.h"
+#include "harness/record/schema.h"
+#include "reports/format.h"
+#include "reports/reports.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,11 +1,11 @@
 /* The machine's accelerators: which there are, why not, and their ceilings. A process of its own
  * measures each, so that this one never loads a driver and outlives one that crashes or hangs. */
-#include "machine.h"
+#include "machine/machine.h"
 
-#include "backend.h"
-#include "device.h"
-#include "process.h"
-#include "text.h"
+#include "base/text.h"
+#include "device/backend.h"
+#include "device/registry.h"
+#include "harness/run/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
-#include "machine.h"
+#include "machine/machine.h"
 
-#include "process.h"
-#include "stats.h"
-#include "text.h"
+#include "base/clock.h"
+#include "base/stats.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* How long the system takes to start something. */
-#include "machine.h"
+#include "machine/machine.h"
 
-#include "process.h"
+#include "base/clock.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
-#include "machine.h"
+#include "machine/machine.h"
 
-#include "figures.h"
-#include "text.h"
+#include "base/figures.h"
+#include "base/text.h"
 
 #include <hwloc.h>
 #include <stdio.h>

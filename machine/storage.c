@@ -1,8 +1,8 @@
 /* The storage below a directory, not the page cache in front of it. */
-#include "machine.h"
+#include "machine/machine.h"
 
-#include "process.h"
-#include "text.h"
+#include "base/clock.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

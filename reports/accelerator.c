@@ -1,9 +1,9 @@
-#include "accelerator.h"
+#include "reports/accelerator.h"
 
-#include "format.h"
-#include "stats.h"
-#include "store.h"
-#include "text.h"
+#include "base/stats.h"
+#include "base/text.h"
+#include "harness/record/history.h"
+#include "reports/format.h"
 
 #include <math.h>
 #include <stdint.h>

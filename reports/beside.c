@@ -1,8 +1,8 @@
-#include "beside.h"
+#include "reports/beside.h"
 
-#include "format.h"
-#include "store.h"
-#include "text.h"
+#include "base/text.h"
+#include "harness/record/history.h"
+#include "reports/format.h"
 
 #include <math.h>
 #include <stddef.h>

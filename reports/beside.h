@@ -2,7 +2,7 @@
 #ifndef YPI_BESIDE_H
 #define YPI_BESIDE_H
 
-#include "result.h"
+#include "harness/result.h"
 
 #include <cJSON.h>
 

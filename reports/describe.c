@@ -1,11 +1,11 @@
-#include "describe.h"
+#include "reports/describe.h"
 
-#include "accelerator.h"
-#include "budget.h"
-#include "format.h"
-#include "measurement.h"
-#include "runs.h"
-#include "store.h"
+#include "harness/judge/budget.h"
+#include "harness/record/history.h"
+#include "reports/accelerator.h"
+#include "reports/format.h"
+#include "reports/measurement.h"
+#include "reports/runs.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
-#include "document.h"
+#include "reports/document.h"
 
-#include "accelerator.h"
-#include "beside.h"
-#include "noise.h"
-#include "reproduce.h"
-#include "runs.h"
-#include "store.h"
+#include "harness/measure/noise.h"
+#include "harness/record/history.h"
+#include "harness/record/reproduce.h"
+#include "reports/accelerator.h"
+#include "reports/beside.h"
+#include "reports/runs.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-#include "format.h"
+#include "reports/format.h"
 
-#include "reports.h"
-#include "store.h"
-#include "text.h"
+#include "base/text.h"
+#include "harness/record/history.h"
+#include "reports/reports.h"
 
 #include <errno.h>
 #include <limits.h>

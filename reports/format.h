@@ -2,7 +2,7 @@
 #ifndef YPI_FORMAT_H
 #define YPI_FORMAT_H
 
-#include "figures.h"
+#include "base/figures.h"
 
 #include <cJSON.h>
 #include <stdbool.h>

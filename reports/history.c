@@ -1,11 +1,11 @@
 /* yieldpoint history: what ran, newest first. */
-#include "reports.h"
+#include "reports/reports.h"
 
-#include "arguments.h"
-#include "format.h"
-#include "result.h"
-#include "runs.h"
-#include "store.h"
+#include "base/arguments.h"
+#include "harness/record/history.h"
+#include "harness/result.h"
+#include "reports/format.h"
+#include "reports/runs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

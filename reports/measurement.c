@@ -1,11 +1,11 @@
-#include "measurement.h"
+#include "reports/measurement.h"
 
-#include "accelerator.h"
-#include "beside.h"
-#include "format.h"
-#include "stats.h"
-#include "store.h"
-#include "text.h"
+#include "base/stats.h"
+#include "base/text.h"
+#include "harness/record/history.h"
+#include "reports/accelerator.h"
+#include "reports/beside.h"
+#include "reports/format.h"
 
 #include <stdbool.h>
 #include <stdio.h>

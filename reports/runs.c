@@ -1,7 +1,7 @@
-#include "runs.h"
+#include "reports/runs.h"
 
-#include "format.h"
-#include "store.h"
+#include "harness/record/history.h"
+#include "reports/format.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,13 +1,13 @@
 /* yieldpoint show: all that is stored of one result, or of one run. */
-#include "reports.h"
+#include "reports/reports.h"
 
-#include "accelerator.h"
-#include "arguments.h"
-#include "describe.h"
-#include "document.h"
-#include "format.h"
-#include "runs.h"
-#include "store.h"
+#include "base/arguments.h"
+#include "harness/record/history.h"
+#include "reports/accelerator.h"
+#include "reports/describe.h"
+#include "reports/document.h"
+#include "reports/format.h"
+#include "reports/runs.h"
 
 #include <stdio.h>
 #include <string.h>

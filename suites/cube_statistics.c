@@ -1,4 +1,4 @@
-#include "cube_statistics.h"
+#include "suites/cube_statistics.h"
 
 #include <cblas.h>
 #include <lapacke.h>

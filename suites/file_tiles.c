@@ -1,4 +1,4 @@
-#include "file_tiles.h"
+#include "suites/file_tiles.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 #ifndef SUITES_FILE_TILES_H
 #define SUITES_FILE_TILES_H
 
-#include "scene_tiles.h"
-#include "synth/cube_file.h"
+#include "suites/scene_tiles.h"
+#include "synth/cube/cube.h"
 
 struct file_tiles {
     struct synth_cube_file *file;

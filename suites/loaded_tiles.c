@@ -1,4 +1,4 @@
-#include "loaded_tiles.h"
+#include "suites/loaded_tiles.h"
 
 #include <omp.h>
 

@@ -2,8 +2,8 @@
 #ifndef SUITES_LOADED_TILES_H
 #define SUITES_LOADED_TILES_H
 
-#include "scene_tiles.h"
-#include "synth/loader.h"
+#include "models/data/loader.h"
+#include "suites/scene_tiles.h"
 
 #define LOADED_CONSUMERS 2 /* threads of the detector, at most */
 

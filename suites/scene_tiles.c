@@ -1,4 +1,4 @@
-#include "scene_tiles.h"
+#include "suites/scene_tiles.h"
 
 #include <omp.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 #ifndef SUITES_SCENE_TILES_H
 #define SUITES_SCENE_TILES_H
 
-#include "rx/rx.h"
-#include "synth/scene.h"
+#include "models/rx/rx.h"
+#include "synth/scene/scene.h"
 
 #include <yieldpoint/yieldpoint.h>
 

@@ -1,8 +1,8 @@
 /* Rates of arithmetic: chains of multiplications and additions with every operand in registers.
  * Matrix units by mma.sync, whose shapes and fragments are those of "PTX ISA", "Matrix multiply
  * instructions"; Hopper's own way to them is in wgmma.cu. */
-#include "kernels.h"
-#include "wgmma.h"
+#include "device/cuda/kernels.h"
+#include "device/cuda/wgmma.h"
 
 enum { THREADS = 256, WARPS = THREADS / 32, CHAINS = 8, LARGE_CHAINS = 4, BLOCKS_EACH = 4 };
 

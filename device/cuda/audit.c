@@ -1,7 +1,7 @@
 /* What work really does, counted by the device itself: one range around it, executed once for each
  * pass, since the device has not counters enough for all at once. */
-#include "cupti.h"
-#include "internal.h"
+#include "device/cuda/cupti.h"
+#include "device/cuda/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* CUPTI's library: found, loaded, and what its results mean. */
-#include "cupti.h"
+#include "device/cuda/cupti.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -11,9 +11,9 @@
 #ifndef YPI_CUPTI_H
 #define YPI_CUPTI_H
 
-#include "../backend.h"
+#include "device/backend.h"
 
-#include "host.h"
+#include "device/cuda/host.h"
 
 /* Every structure begins with its size, without what pads its end, and a pointer that is NULL. */
 #define YPI_CUPTI_SIZE(type_, last_) \

@@ -1,6 +1,6 @@
 /* The CUDA device: whether there is one, and what it is made of. */
-#include "internal.h"
-#include "kernels.h"
+#include "device/cuda/internal.h"
+#include "device/cuda/kernels.h"
 
 #ifdef YPI_NVTX
 #include <nvtx3/nvToolsExt.h>

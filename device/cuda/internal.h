@@ -2,9 +2,9 @@
 #ifndef YPI_CUDA_INTERNAL_H
 #define YPI_CUDA_INTERNAL_H
 
-#include "../backend.h"
-#include "cuda_plugin.h"
-#include "host.h"
+#include "device/backend.h"
+#include "device/cuda/cuda_plugin.h"
+#include "device/cuda/host.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>

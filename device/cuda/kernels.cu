@@ -1,5 +1,5 @@
 /* Small kernels of the device: the gate, and words that are no zeros. */
-#include "kernels.h"
+#include "device/cuda/kernels.h"
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* The device's memory: a pool of CUDA's, which keeps what is given back. Allocated is what was
  * asked for, reserved what the pool took from the driver, as PyTorch's caching allocator tells
  * them. */
-#include "internal.h"
+#include "device/cuda/internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

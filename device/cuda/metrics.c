@@ -11,7 +11,7 @@
  * Bytes: of device memory, read and written, by everything on the device (dram__bytes_...). Between
  * the multiprocessors and the second-level cache: sectors of 32 bytes that they asked for.
  */
-#include "cupti.h"
+#include "device/cuda/cupti.h"
 
 #include <math.h>
 #include <stdlib.h>

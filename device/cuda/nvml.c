@@ -1,7 +1,7 @@
 /* What the device itself says of its clocks, heat, power and memory: NVML, which comes with the
  * driver. Loaded by name and declared here, since CUDA's toolkit need not have its header; the
  * functions and structures are those of "NVML API Reference Guide" (NVIDIA). */
-#include "internal.h"
+#include "device/cuda/internal.h"
 
 #include <dlfcn.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Probes of the device's ceilings: kernels that do nothing but what the ceiling is about, timed by
  * events. */
-#include "internal.h"
-#include "kernels.h"
+#include "device/cuda/internal.h"
+#include "device/cuda/kernels.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Streams and events, and what measuring needs beside them. */
-#include "internal.h"
-#include "kernels.h"
+#include "device/cuda/internal.h"
+#include "device/cuda/kernels.h"
 
 #include <math.h>
 #include <stdlib.h>

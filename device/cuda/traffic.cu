@@ -1,5 +1,5 @@
 /* Traffic: reading, copying and filling, 16 bytes a thread and access, several in flight. */
-#include "kernels.h"
+#include "device/cuda/kernels.h"
 
 /* All of a multiprocessor's threads: as many blocks as probe.c begins on each are resident. */
 enum { THREADS = 512, RESIDENT = 4, UNROLL = 4, COPIED = 2 };

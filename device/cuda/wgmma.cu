@@ -1,7 +1,7 @@
 /* Matrix units as Hopper's warp groups drive them: both factors from shared memory, sums in
  * registers. Instructions and descriptors are those of "PTX ISA", "Asynchronous warpgroup level
  * matrix instructions". Compiled for sm_90a alone. */
-#include "wgmma.h"
+#include "device/cuda/wgmma.h"
 
 #include <stdint.h>
 

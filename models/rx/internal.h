@@ -2,7 +2,10 @@
 #ifndef YPI_RX_INTERNAL_H
 #define YPI_RX_INTERNAL_H
 
-#include "rx.h"
+#include "base/arena.h"
+#include "base/sort.h"
+#include "base/splitmix.h"
+#include "models/rx/rx.h"
 
 /* Pixels that are centred and multiplied at once: small enough to stay in a core's cache, and as
  * far as a float sum may run before it is added to a double, whatever the size of a tile. */
@@ -10,18 +13,6 @@
 /* Scoring takes no more pixels at once than this, nor more channels at once to fill a vector. */
 #define YPI_RX_BLOCK ((size_t)48)
 #define YPI_RX_LANES ((size_t)16)
-
-/* -- one block for everything -------------------------------------------------------------- */
-
-/* Hands out parts of a block in the order of asking. With base NULL it only counts, so the same
- * code gives an object's size and its layout. */
-struct ypi_arena {
-    char *base;
-    size_t used;
-};
-
-/* `count` elements of `size` bytes, on a cache line of their own. */
-void *ypi_arena_take(struct ypi_arena *arena, size_t count, size_t size);
 
 /* Checks what the create and bytes functions share and replaces threads = 0. `what` names the
  * function in the message. */
@@ -69,21 +60,6 @@ enum yp_status ypi_rx_ask(const struct ypi_rx_pass *pass, const struct rx_source
 /* On failure the message of the first failing tile, in the order of indices, is the caller's
  * yp_last_error(), and no tile from that one on was merged. */
 enum yp_status ypi_rx_run(const struct ypi_rx_pass *pass, const struct rx_source *source);
-
-/* -- numbers ------------------------------------------------------------------------------- */
-
-/* Ascending, without NaN; in place and without other memory. */
-void ypi_rx_sort(float *values, size_t n);
-
-#define YPI_RX_GOLDEN UINT64_C(0x9e3779b97f4a7c15)
-
-/* The last part of splitmix64 (Steele, Lea and Flood, 2014); its state goes up by YPI_RX_GOLDEN. */
-static inline uint64_t ypi_rx_mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
 
 /* -- loops over pixels, for the instruction sets of this machine --------------------------- */
 

@@ -78,8 +78,8 @@ struct rx;
  * How products are summed for the covariance; means and the merging of chunks and tiles are double
  * in all of them. Scores are float.
  *   RX_FP32    float: error of Sigma as rx_fit says.
- *   RX_BF16X2  bf16 in two terms, three products (models/rx/split.h), summed in float: below 1e-5.
- *   RX_BF16X3  bf16 in three terms, six products: as RX_FP32 (a single covariance, against the
+ *   RX_BF16X2  bf16 in two terms, three products (models/nn/simd/split.h), summed in float: below
+ * 1e-5. RX_BF16X3  bf16 in three terms, six products: as RX_FP32 (a single covariance, against the
  *              deviations of its channels, may be 7 times as far off as there: 2e-6).
  *   RX_FP64    plain loops in double: what the others are held to, and slow.
  * The bf16 ones are for matrix units (AMX). Where there are none they are answered by VDPBF16PS,

@@ -1,6 +1,6 @@
 /* Cube files: writing and reading, over interleaves and types. Written to the disk and synced, read
  * from the page cache. */
-#include "file_tiles.h"
+#include "suites/file_tiles.h"
 
 #include <string.h>
 

@@ -6,10 +6,10 @@
  * OPENBLAS_NUM_THREADS of the command and, in PyTorch, set_num_threads; a command that keeps more
  * processors busy fails. Python is YIELDPOINT_PYTHON, else python3.
  */
-#include "peers.h"
+#include "suites/perf/peers.h"
 
-#include "rx_work.h"
-#include "synth/stream.h"
+#include "suites/perf/rx_work.h"
+#include "synth/random/stream.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #ifndef SUITES_PERF_PEERS_H
 #define SUITES_PERF_PEERS_H
 
-#include "rx/rx.h"
+#include "models/rx/rx.h"
 
 #include <yieldpoint/yieldpoint.h>
 

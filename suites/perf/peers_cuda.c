@@ -1,8 +1,8 @@
 /* Normals on a GPU against torch.randn and CuPy there. Ours are the CPU's to the bit, theirs are a
  * device's own. */
-#include "peers.h"
+#include "suites/perf/peers.h"
 
-#include "synth/device_stream.h"
+#include "synth/random/device_stream.h"
 
 #define COUNT yp_axis_int("count", 1 << 28)
 

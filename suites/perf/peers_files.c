@@ -4,9 +4,9 @@
  * What is written is synced to the disk, what is read comes from the page cache and ends as float32
  * with a pixel's channels side by side. Opening and closing are timed.
  */
-#include "peers.h"
+#include "suites/perf/peers.h"
 
-#include "file_tiles.h"
+#include "suites/file_tiles.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The image that peers/common.py makes, with the same bits. */
-#include "peers.h"
+#include "suites/perf/peers.h"
 
 enum { MATERIALS = 7 }; /* the last material is the target's */
 

@@ -1,5 +1,5 @@
 /* The operations of the RX detector over channels, from data that are in memory already. */
-#include "rx_work.h"
+#include "suites/perf/rx_work.h"
 
 #define CHANNELS yp_axis_int("channels", 10, 50, 100, 200)
 /* Where arithmetic bounds the work: held to what is expected of the kernels there. With few

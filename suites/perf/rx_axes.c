@@ -1,5 +1,5 @@
 /* The operations of the RX detector over threads, tiles, images of one pass, and caches. */
-#include "rx_work.h"
+#include "suites/perf/rx_work.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* The detector on a GPU from data that are in its memory: shares of what bounds the work, batches,
  * and the same work on the CPU. */
-#include "rx_work.h"
+#include "suites/perf/rx_work.h"
 
 #define WIDE yp_axis_int("channels", 100, 200)
 /* A pass is so many tiles of a million pixels, one and the same in memory: more than any cache

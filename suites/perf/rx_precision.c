@@ -1,5 +1,5 @@
 /* The covariance in every precision: how fast, and how far from sums of doubles. */
-#include "rx_work.h"
+#include "suites/perf/rx_work.h"
 
 #include <cblas.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* The whole stream, generated and fitted: tile sizes, threads, and workers that generate ahead. */
-#include "loaded_tiles.h"
+#include "suites/loaded_tiles.h"
 
 #define CHANNELS 100
 

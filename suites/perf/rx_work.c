@@ -1,4 +1,4 @@
-#include "rx_work.h"
+#include "suites/perf/rx_work.h"
 
 #include <omp.h>
 

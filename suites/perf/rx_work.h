@@ -5,8 +5,8 @@
 #ifndef SUITES_PERF_RX_WORK_H
 #define SUITES_PERF_RX_WORK_H
 
-#include "rx/nodes.h"
-#include "scene_tiles.h"
+#include "models/rx/pipeline/nodes.h"
+#include "suites/scene_tiles.h"
 
 #define PERF_TILE_PIXELS 4096
 

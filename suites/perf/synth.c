@@ -1,7 +1,7 @@
 /* Random words and normals at the speed of the memory they are written to. */
 #include <yieldpoint/yieldpoint.h>
 
-#include "synth/stream.h"
+#include "synth/random/stream.h"
 
 #include <omp.h>
 

@@ -1,8 +1,8 @@
 /* Words, normals and scenes made by a GPU: at the speed of its memory, and the CPU's to the bit. */
 #include <yieldpoint/yieldpoint.h>
 
-#include "synth/device_stream.h"
-#include "synth/scene.h"
+#include "synth/random/device_stream.h"
+#include "synth/scene/scene.h"
 
 #include <stdlib.h>
 #include <string.h>

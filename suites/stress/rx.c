@@ -1,5 +1,5 @@
 /* The RX detector as the data grow: does it stay right and inside its memory. */
-#include "scene_tiles.h"
+#include "suites/scene_tiles.h"
 
 #include <math.h>
 #include <omp.h>

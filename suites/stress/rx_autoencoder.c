@@ -1,6 +1,6 @@
 /* A linear autoencoder trained by gradient descent, held to the best that one can be: principal
  * components. */
-#include "training.h"
+#include "suites/stress/training.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* What the detector finds on the default scene, how well its scores are calibrated, and what its
  * cost can be brought down to. */
-#include "rx/metrics.h"
-#include "rx/nodes.h"
-#include "scene_tiles.h"
+#include "models/metrics/metrics.h"
+#include "models/rx/pipeline/nodes.h"
+#include "suites/scene_tiles.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The detector on either device against double precision on the CPU. */
-#include "loaded_tiles.h"
-#include "rx/optimiser.h"
+#include "models/train/optimiser.h"
+#include "suites/loaded_tiles.h"
 
 #include <math.h>
 #include <string.h>

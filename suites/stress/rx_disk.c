@@ -1,5 +1,5 @@
 /* The detector on cubes that are read from files: scenes that were written before, and a user's. */
-#include "file_tiles.h"
+#include "suites/file_tiles.h"
 
 #include <fcntl.h>
 #include <math.h>

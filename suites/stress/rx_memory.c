@@ -1,7 +1,7 @@
 /* The detector's memory on either device against what was predicted, and what comes of memory that
  * cannot be had. */
-#include "rx/nodes.h"
-#include "scene_tiles.h"
+#include "models/rx/pipeline/nodes.h"
+#include "suites/scene_tiles.h"
 
 #include <string.h>
 

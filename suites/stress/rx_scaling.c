@@ -1,6 +1,6 @@
 /* How the RX detector's cost grows: with channels, with the image, with the batch, over minutes,
  * and at a scale that no memory or disk would hold. */
-#include "scene_tiles.h"
+#include "suites/scene_tiles.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Two-phase training of the whole pipeline: statistics, then gradients; its oracles, and that a run
  * which was interrupted ends where one that was not does. */
-#include "training.h"
+#include "suites/stress/training.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Is the default scene like a real one? Its statistics against those of real scenes, and against a
  * user's own cube with --cube FILE. */
-#include "cube_statistics.h"
-#include "file_tiles.h"
-#include "synth/scene.h"
+#include "suites/cube_statistics.h"
+#include "suites/file_tiles.h"
+#include "synth/scene/scene.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The generator as the data grow: the right words, at a steady rate, in the memory it says. */
-#include "scene_tiles.h"
-#include "synth/stream.h"
+#include "suites/scene_tiles.h"
+#include "synth/random/stream.h"
 
 #include <Random123/philox.h>
 #include <string.h>

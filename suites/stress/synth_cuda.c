@@ -1,5 +1,5 @@
 /* Every scene of the suites, made by a GPU: the CPU's values and truth, to the bit. */
-#include "scene_tiles.h"
+#include "suites/scene_tiles.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-#include "training.h"
+#include "suites/stress/training.h"
 
-#include "file_tiles.h"
+#include "suites/file_tiles.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #ifndef SUITES_STRESS_TRAINING_H
 #define SUITES_STRESS_TRAINING_H
 
-#include "../scene_tiles.h"
-#include "rx/train.h"
+#include "models/train/trainer.h"
+#include "suites/scene_tiles.h"
 
 #define TRAINING_TILE_PIXELS 4096 /* of the CPU's; a GPU's is a cube */
 #define TRAINING_THREADS 2

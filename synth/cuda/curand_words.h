@@ -6,7 +6,7 @@
 #define QUALIFIERS static __inline__ __host__ __device__
 #include <curand_kernel.h>
 
-#include "work.h"
+#include "synth/cuda/work.h"
 
 /* Block `block` of a stream, or in cuRAND's legacy order. Each is begun anew: a state belongs to
  * one subsequence. */

@@ -3,8 +3,8 @@
 #ifndef YIELDPOINT_SYNTH_CUDA_CUVIS_BODY_H
 #define YIELDPOINT_SYNTH_CUDA_CUVIS_BODY_H
 
-#include "../cuvis_disc.h"
-#include "patch.h"
+#include "synth/cuda/patch.h"
+#include "synth/scene/cuvis_disc.h"
 
 #ifdef __CUDA_ARCH__
 #define SYNTH_MARK(word, bits) atomicOr(word, bits)

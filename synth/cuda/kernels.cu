@@ -4,10 +4,10 @@
 /* A struct and a function that share a name are no accident in C. */
 #pragma GCC diagnostic ignored "-Wshadow"
 
-#include "curand_words.h"
-#include "cuvis_body.h"
-#include "scene_body.h"
-#include "words_body.h"
+#include "synth/cuda/curand_words.h"
+#include "synth/cuda/cuvis_body.h"
+#include "synth/cuda/scene_body.h"
+#include "synth/cuda/words_body.h"
 
 #include <yieldpoint/plugin.h>
 

@@ -2,7 +2,7 @@
 #ifndef YIELDPOINT_SYNTH_CUDA_PATCH_H
 #define YIELDPOINT_SYNTH_CUDA_PATCH_H
 
-#include "work.h"
+#include "synth/cuda/work.h"
 
 /* Where a block works. */
 struct synth_patch {

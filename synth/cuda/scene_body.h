@@ -2,7 +2,7 @@
 #ifndef YIELDPOINT_SYNTH_CUDA_SCENE_BODY_H
 #define YIELDPOINT_SYNTH_CUDA_SCENE_BODY_H
 
-#include "scene_pixel.h"
+#include "synth/cuda/scene_pixel.h"
 
 #define SYNTH_NAN_BITS 0x7fc00000
 

@@ -6,8 +6,8 @@
 #ifndef YIELDPOINT_SYNTH_CUDA_SCENE_PIXEL_H
 #define YIELDPOINT_SYNTH_CUDA_SCENE_PIXEL_H
 
-#include "../mixing_spline.h"
-#include "patch.h"
+#include "synth/cuda/patch.h"
+#include "synth/scene/mixing_spline.h"
 
 #define SYNTH_VECTOR 1
 #ifdef __CUDACC__
@@ -16,7 +16,7 @@
 #define TARGET
 #endif
 #define NAME(name) name##_cuda
-#include "../mixing_formulas.inc"
+#include "synth/scene/mixing_formulas.inc"
 
 #define SIDE SYNTH_CUDA_SIDE
 #define FIELDS SYNTH_CUDA_FIELDS

@@ -2,7 +2,7 @@
 #ifndef YIELDPOINT_SYNTH_CUDA_WORDS_BODY_H
 #define YIELDPOINT_SYNTH_CUDA_WORDS_BODY_H
 
-#include "patch.h"
+#include "synth/cuda/patch.h"
 
 /* Blocks of Philox that the words asked for lie in. */
 SYNTH_INLINE uint64_t synth_cuda_word_blocks(const struct synth_cuda_words *w)

@@ -14,8 +14,8 @@
 #ifndef YIELDPOINT_SYNTH_CUDA_WORK_H
 #define YIELDPOINT_SYNTH_CUDA_WORK_H
 
-#include "../normal.h"
-#include "../scene_internal.h"
+#include "synth/random/normal.h"
+#include "synth/scene/internal.h"
 
 #define SYNTH_CUDA_THREADS 256
 /* Pixels of a row of a patch of SYNTH_SCENE, and its rows: as many as registers' tables should be

@@ -24,7 +24,7 @@ PLANTS = {
              "    static const size_t tile_pixels[] = {4096, 1000, 137};\n"
              "    while (s.channels == 10)\n        yp_keep(s.channels);\n",
              "stress/rx.c::same_data[small]", r"timeout: still running after 60 s"),
-    "wrong gradient": ("models/rx/loss.c", "(float)(loss->gram[i] / n)",
+    "wrong gradient": ("models/rx/detector/loss.c", "(float)(loss->gram[i] / n)",
                        "(float)(loss->gram[i] / n * (channels == 10 ? 1.001 : 1))",
                        "stress/rx.c::gradient_precision[small-cpu]",
                        r"precision of 'A': the error 0.001 is .* times"),
@@ -40,7 +40,7 @@ PLANTS = {
                            r"at most 16.0 MiB accounted at once: [0-9.]+ MiB, .* above"),
     # Microseconds a pixel, where the fit takes 40 ns; seen by what times a fit of 10 channels in
     # tiles of 4,096 pixels.
-    "slowed kernel": ("models/rx/statistics.c", "    const struct rx *rx = arg;\n",
+    "slowed kernel": ("models/rx/detector/statistics.c", "    const struct rx *rx = arg;\n",
                       "    const struct rx *rx = arg;\n"
                       "    bool slow = rx->channels == 10 && rx->tile_pixels == 4096;\n"
                       "    for (volatile size_t n = slow ? 20000 * tile->pixels : 0; n > 0; n--)\n"

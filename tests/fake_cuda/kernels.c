@@ -1,6 +1,6 @@
 /* The device's own kernels, as far as the fake has any: they take time and fill memory. */
 #include "device/cuda/kernels.h"
-#include "fake.h"
+#include "tests/fake_cuda/fake.h"
 
 #define BYTES_A_SECOND 100e9
 #define OPERATIONS_A_SECOND 1e12

@@ -18,7 +18,7 @@
  *     hang          asking for it never ends
  *     crash         asking for it ends the process
  */
-#include "fake.h"
+#include "tests/fake_cuda/fake.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* The kernels of models/rx for a device that is made up: their own code, run by the CPU as it is
  * launched. */
 #define RX_ON_CPU_PLUGIN
-#include "../unit/rx_on_cpu.h"
+#include "tests/unit/rx/rx_on_cpu.h"
 
 #include <yieldpoint/plugin.h>
 

@@ -1,6 +1,6 @@
 /* Plugins: found, checked and loaded; what is wrong with one is told. */
-#include "plugin.h"
-#include "scale.h"
+#include "device/plugin.h"
+#include "tests/plugin/scale.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "scale.h"
+#include "tests/plugin/scale.h"
 
 #include <yieldpoint/plugin.h>
 

@@ -12,9 +12,9 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from tap import Tap  # noqa: E402
 
-SOURCES = ["accelerated", "bulk_avx2", "bulk_avx512", "bulk_baseline", "cuvis", "level", "mixing", "prepare",
-           "scene", "stream"]
-FRAMEWORK = ["cpu", "device", "error", "isa", "levels", "plugin"]
+SOURCES = [*(f"random/{name}" for name in ("bulk_avx2", "bulk_avx512", "bulk_baseline", "level", "stream")),
+           *(f"scene/{name}" for name in ("accelerated", "cuvis", "mixing", "prepare", "scene"))]
+FRAMEWORK = ["base/error", "device/cpu/cpu", "device/cpu/isa", "device/cpu/levels", "device/device", "device/plugin"]
 OPTIONS = ["-std=c17", "-D_GNU_SOURCE", "-ffp-contract=off", "-fno-math-errno",
            "-fno-trapping-math", "-DYPI_VERSION=\"0\""]
 
@@ -23,10 +23,10 @@ def built(root, compiler, more, level, folder):
     """The program; what is not synth is the same for all and is not what is looked at."""
     program = os.path.join(folder, f"same-bits-{os.path.basename(compiler)}{level}")
     files = [os.path.join(root, "synth", f"{name}.c") for name in SOURCES]
-    files += [os.path.join(root, "device", f"{name}.c") for name in FRAMEWORK]
+    files += [os.path.join(root, f"{name}.c") for name in FRAMEWORK]
     files.append(os.path.join(root, "tests", "usage", "suites", "same_bits.c"))
     subprocess.run([compiler, *more, *OPTIONS, level, *[f"-I{os.path.join(root, d)}" for d in (
-        ".", "include", "device", "tests")], "-o", program, *files, "-lm", "-lpthread", "-ldl"],
+        ".", "include")], "-o", program, *files, "-lm", "-lpthread", "-ldl"],
         check=True, timeout=120)
     return program
 

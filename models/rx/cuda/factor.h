@@ -6,7 +6,7 @@
 #ifndef RXC_FACTOR_H
 #define RXC_FACTOR_H
 
-#include "quadratic.h"
+#include "models/rx/cuda/quadratic.h"
 
 #define RXC_FACTOR_THREADS 256U /* a thread a channel, at least */
 

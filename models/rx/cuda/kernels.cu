@@ -1,7 +1,7 @@
 /* RX on a GPU: kernels around the work of block.h's kind, and their launches. */
-#include "factor.h"
-#include "merge.h"
-#include "rows.h"
+#include "models/rx/cuda/factor.h"
+#include "models/rx/cuda/merge.h"
+#include "models/rx/cuda/rows.h"
 
 #include <cuda_runtime.h>
 #include <yieldpoint/plugin.h>

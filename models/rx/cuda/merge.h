@@ -6,8 +6,8 @@
 #ifndef RXC_MERGE_H
 #define RXC_MERGE_H
 
-#include "products.h"
-#include "quadratic.h"
+#include "models/rx/cuda/products.h"
+#include "models/rx/cuda/quadratic.h"
 
 #define RXC_MERGE_THREADS 256U
 

@@ -14,8 +14,8 @@
 #ifndef RXC_PRODUCTS_H
 #define RXC_PRODUCTS_H
 
-#include "block.h"
-#include "rx_cuda.h"
+#include "models/rx/cuda/block.h"
+#include "models/rx/cuda/rx_cuda.h"
 
 #define RXC_CHUNK 32U  /* pixels in shared memory at once, twice */
 #define RXC_FLUSH 16U  /* chunks that registers sum */

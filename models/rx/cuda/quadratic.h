@@ -10,8 +10,8 @@
 #ifndef RXC_QUADRATIC_H
 #define RXC_QUADRATIC_H
 
-#include "block.h"
-#include "rx_cuda.h"
+#include "models/rx/cuda/block.h"
+#include "models/rx/cuda/rx_cuda.h"
 
 #define RXC_QUADRATIC_WARPS 4U
 #define RXC_QUADRATIC_THREADS (32U * RXC_QUADRATIC_WARPS) /* as many as pixels */

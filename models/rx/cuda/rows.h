@@ -5,7 +5,7 @@
 #ifndef RXC_ROWS_H
 #define RXC_ROWS_H
 
-#include "quadratic.h"
+#include "models/rx/cuda/quadratic.h"
 
 #include <assert.h>
 

@@ -2,7 +2,7 @@
 
 usage: cuvis_scene.py SIDE CHANNELS SEED pcg64|legacy
 
-Written anew from its formula (synth/scene.h has it under SYNTH_CUVIS), in whole-array operations;
+Written anew from its formula (synth/scene/scene.h has it under SYNTH_CUVIS), in whole-array operations;
 with NumPy's present generator, or with the one of before 1.17 that much code still has.
 """
 

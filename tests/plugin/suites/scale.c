@@ -1,5 +1,5 @@
 /* A case that is the same on both devices, with its kernel in a plugin. */
-#include "../scale.h"
+#include "tests/plugin/scale.h"
 
 #include <yieldpoint/plugin.h>
 #include <yieldpoint/yieldpoint.h>

@@ -1,6 +1,6 @@
 /* Tells what a cube file holds and writes its values as float32, pixels x channels:
  * cube-dump FILE [scaled] */
-#include "synth/cube_file.h"
+#include "synth/cube/cube.h"
 
 #include <stdio.h>
 #include <stdlib.h>

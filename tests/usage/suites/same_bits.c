@@ -1,7 +1,7 @@
 /* Prints a hash of what synth makes at each instruction level, and those of the unit tests. */
-#include "synth/scene.h"
-#include "synth/stream.h"
-#include "unit/synth_known_answers.h"
+#include "synth/random/stream.h"
+#include "synth/scene/scene.h"
+#include "tests/unit/synth/synth_known_answers.h"
 
 #include <inttypes.h>
 #include <stdio.h>

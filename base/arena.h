@@ -1,0 +1,19 @@
+/* An object and its arrays in one block of memory. */
+#ifndef YPI_ARENA_H
+#define YPI_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Hands out parts of a block in the order of asking. With base NULL it only counts, so the same
+ * code gives an object's size and its layout. */
+struct ypi_arena {
+    char *base;
+    size_t used;
+    bool overflow; /* more was asked for than a size_t counts; `used` means nothing then */
+};
+
+/* `count` elements of `size` bytes, on a cache line of their own. NULL while the arena counts. */
+void *ypi_arena_take(struct ypi_arena *arena, size_t count, size_t size);
+
+#endif

@@ -1,0 +1,9 @@
+/* The system's clocks. */
+#ifndef YPI_CLOCK_H
+#define YPI_CLOCK_H
+
+double ypi_now(void);               /* monotonic seconds */
+double ypi_wall_clock(void);        /* seconds since 1970 */
+double ypi_processor_seconds(void); /* of all threads of this process */
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * The identity of data: a sum, so that tiles hashed by any thread in any order add up.
+ *
+ * What is mixed is index * odd + bits. The odd number is 2^64 over the golden ratio, whose
+ * multiples up to the N-th keep 2^64 / (sqrt(5) N) apart: two pairs of index and bits whose
+ * indices are less than 1.9e9 apart never meet before the mixing.
+ */
+#include <yieldpoint/case.h>
+
+#include <string.h>
+
+#include "base/splitmix.h"
+
+#define BLOCK 256 /* a fixed trip count: what compilers vectorise at -O2 already */
+
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static inline
+#endif
+
+/* The one body of every version: integers only, so all give the same sum. */
+INLINE uint64_t hash_values(uint64_t first, const float *values, size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, values + i, sizeof bits);
+        sum += ypi_mix64((first + i) * YPI_GOLDEN + bits);
+    }
+    return sum;
+}
+
+INLINE uint64_t hash_range(uint64_t first, const float *values, size_t count)
+{
+    uint64_t sum = 0;
+    size_t done = 0;
+    for (; count - done >= BLOCK; done += BLOCK)
+        sum += hash_values(first + done, values + done, BLOCK);
+    return sum + hash_values(first + done, values + done, count - done);
+}
+
+static uint64_t hash_plain(uint64_t first, const float *values, size_t count)
+{
+    return hash_range(first, values, count);
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+/* AVX-512 multiplies 64-bit integers, eight at a time; AVX2 cannot and gains little. Picked at
+ * run time and not by an ifunc: those resolve before a sanitizer has set itself up. */
+__attribute__((target("avx512f,avx512dq,avx512vl"))) static uint64_t
+hash_avx512(uint64_t first, const float *values, size_t count)
+{
+    return hash_range(first, values, count);
+}
+
+uint64_t yp_hash_f32(uint64_t first, const float *values, size_t count)
+{
+    if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return hash_avx512(first, values, count);
+    return hash_plain(first, values, count);
+}
+#else
+uint64_t yp_hash_f32(uint64_t first, const float *values, size_t count)
+{
+    return hash_plain(first, values, count);
+}
+#endif

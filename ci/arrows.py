@@ -1,0 +1,98 @@
+"""Which room includes which: docs/architecture.md has the plan, ARROWS holds it.
+
+usage: arrows.py [ROOT]
+
+Prints a line for each include that the plan does not have, or that is not written from the root, and
+ends with 1 when there was one. A room is a folder with all below it that is no room of its own."""
+
+import os
+import re
+import sys
+
+# room: what its files may include beside their own room and the public headers. A name that ends in .h
+# is that header alone.
+ARROWS = {
+    "include": [],
+    "base": [],
+    "device": ["base"],
+    "device/cuda": ["device", "base"],
+    "harness": ["device", "base"],
+    "machine": ["harness/record/history.h", "device", "base"],
+    "reports": ["harness/record/history.h", "base"],
+    "gate": ["harness/record/history.h", "base"],
+    "synth": ["device", "base"],
+    "synth/cuda": ["synth", "device", "device/cuda"],
+    "synth/command": ["synth", "device", "base"],
+    "models/nn": ["device", "base"],
+    "models/data": ["device", "base"],
+    "models/metrics": ["device", "base"],
+    "models/train": ["models/nn", "models/data", "models/metrics", "device", "base"],
+    "suites": ["models", "synth"],
+    "cli": ["machine/machine.h", "reports/reports.h", "synth/command/command.h", "base"],
+    "examples": [],
+    "tests": [""],
+}
+# A workload of models/ that is not named above: no other workload.
+WORKLOAD = ["models/nn", "models/data", "models/metrics", "models/train", "device", "device/cuda", "base"]
+SOURCES = (".c", ".h", ".cu", ".cuh", ".cpp", ".inc")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.M)
+
+
+def room_of(path):
+    """The longest room that holds the file, and what it may include."""
+    parts = path.split("/")[:-1]
+    if parts[:1] == ["models"] and len(parts) > 1 and "/".join(parts[:2]) not in ARROWS:
+        return "/".join(parts[:2]), WORKLOAD
+    for length in range(len(parts), 0, -1):
+        room = "/".join(parts[:length])
+        if room in ARROWS:
+            return room, ARROWS[room]
+    return None, []
+
+
+def within(path, room):
+    return room == "" or path == room or path.startswith(room + "/")
+
+
+def allowed(path, target):
+    room, may = room_of(path)
+    if within(target, room):
+        return True
+    return any(within(target, other) for other in may)
+
+
+def wrong(root):
+    """(file, line, what is wrong) of each include that is not the plan's."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in ("build", "shared"))
+        for name in sorted(names):
+            path = os.path.relpath(os.path.join(folder, name), root)
+            if not name.endswith(SOURCES) or "/" not in path or path.startswith("examples/"):
+                continue
+            if room_of(path)[0] is None:
+                yield path, 1, "is in no room that ci/arrows.py knows"
+                continue
+            with open(os.path.join(root, path), encoding="utf-8") as file:
+                text = file.read()
+            for match in INCLUDE.finditer(text):
+                line = text.count("\n", 0, match.start()) + 1
+                quoted, angled = match.groups()
+                if angled:
+                    if not angled.startswith("yieldpoint/") and os.path.exists(os.path.join(root, angled)):
+                        yield path, line, f"<{angled}>: the project's own headers stand in quotes"
+                elif not os.path.exists(os.path.join(root, quoted)):
+                    yield path, line, f'"{quoted}": is not written from the root'
+                elif not allowed(path, quoted):
+                    room, may = room_of(path)
+                    yield path, line, f'"{quoted}": {room} may include {", ".join(may) or "no other room"}'
+
+
+def main(root):
+    found = list(wrong(root))
+    for path, line, what in found:
+        print(f"{path}:{line}: {what}")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -1,0 +1,397 @@
+#include "device/cpu/binding.h"
+
+#include "base/text.h"
+#include "device/cpu/task.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <hwloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TASKS_MAX 4096
+
+/* Read once for the process. */
+static struct {
+    pthread_once_t allowed_once, topology_once;
+    unsigned char allowed[YPI_CPUS_MAX];
+    hwloc_topology_t topology; /* NULL: cannot be read */
+} machine = {.allowed_once = PTHREAD_ONCE_INIT, .topology_once = PTHREAD_ONCE_INIT};
+
+/* -- lists of processors ------------------------------------------------------------------- */
+
+static int count_of(const unsigned char *cpus)
+{
+    int count = 0;
+    for (int cpu = 0; cpu < YPI_CPUS_MAX; cpu++)
+        count += cpus[cpu];
+    return count;
+}
+
+/* "0-3,8": the caller frees. */
+static char *list_of(const unsigned char *cpus)
+{
+    struct ypi_text text = {0};
+    for (int cpu = 0; cpu < YPI_CPUS_MAX; cpu++) {
+        int first = cpu;
+        if (!cpus[cpu])
+            continue;
+        while (cpu + 1 < YPI_CPUS_MAX && cpus[cpu + 1])
+            cpu++;
+        ypi_text_add(&text, "%s%d", text.length > 0 ? "," : "", first);
+        if (cpu > first)
+            ypi_text_add(&text, "-%d", cpu);
+    }
+    return ypi_text_take(&text);
+}
+
+static bool parse_number(const char **text, int most, int *out)
+{
+    char *end;
+    if (!isdigit((unsigned char)**text))
+        return false;
+    errno = 0;
+    long number = strtol(*text, &end, 10);
+    if (errno != 0 || number >= most)
+        return false;
+    *text = end;
+    *out = (int)number;
+    return true;
+}
+
+static bool parse(const char *text, unsigned char *out, int most)
+{
+    memset(out, 0, (size_t)most);
+    for (;;) {
+        int first;
+        if (!parse_number(&text, most, &first))
+            return false;
+        int last = first;
+        if (*text == '-') {
+            text++;
+            if (!parse_number(&text, most, &last) || last < first)
+                return false;
+        }
+        memset(out + first, 1, (size_t)last - (size_t)first + 1);
+        if (*text == '\0')
+            return true;
+        if (*text++ != ',')
+            return false;
+    }
+}
+
+static enum yp_status refuse(const char *list, const char *wanted)
+{
+    char *allowed = list_of(ypi_cpus_allowed());
+    enum yp_status status = yp_set_error(
+        YP_INVALID, "processors: '%s': %s; this process may use %s", list, wanted, allowed);
+    free(allowed);
+    return status;
+}
+
+bool ypi_cpus_parse(const char *list, unsigned char *out, int most)
+{
+    bool ok = parse(list, out, most);
+    if (!ok)
+        (void)refuse(list, "numbers and ranges such as 0-3,8 are allowed");
+    return ok;
+}
+
+/* -- affinity of one thread, a byte a processor -------------------------------------------- */
+
+struct masks {
+    cpu_set_t sets[YPI_CPUS_MAX / CPU_SETSIZE];
+};
+
+static bool get_affinity(pid_t task, unsigned char out[YPI_CPUS_MAX])
+{
+    struct masks masks;
+    if (sched_getaffinity(task, sizeof masks, masks.sets) != 0)
+        return false;
+    for (size_t cpu = 0; cpu < YPI_CPUS_MAX; cpu++)
+        out[cpu] = CPU_ISSET_S(cpu, sizeof masks, masks.sets) != 0;
+    return true;
+}
+
+static bool set_affinity(pid_t task, const unsigned char cpus[YPI_CPUS_MAX])
+{
+    struct masks masks = {0};
+    for (size_t cpu = 0; cpu < YPI_CPUS_MAX; cpu++)
+        if (cpus[cpu])
+            CPU_SET_S(cpu, sizeof masks, masks.sets);
+    return sched_setaffinity(task, sizeof masks, masks.sets) == 0;
+}
+
+static bool set_processor(pid_t task, int cpu)
+{
+    unsigned char cpus[YPI_CPUS_MAX] = {0};
+    cpus[cpu] = 1;
+    return set_affinity(task, cpus);
+}
+
+static int tasks_of(pid_t tasks[TASKS_MAX])
+{
+    int count = ypi_tasks("", tasks, TASKS_MAX);
+    return count < TASKS_MAX ? count : TASKS_MAX;
+}
+
+/* -- what this process may use ------------------------------------------------------------- */
+
+static void read_allowed(void)
+{
+    pid_t tasks[TASKS_MAX];
+    unsigned char one[YPI_CPUS_MAX];
+    int count = tasks_of(tasks);
+    for (int i = 0; i < count; i++) {
+        bool there = get_affinity(tasks[i], one);
+        for (int cpu = 0; there && cpu < YPI_CPUS_MAX; cpu++)
+            machine.allowed[cpu] |= one[cpu];
+    }
+}
+
+const unsigned char *ypi_cpus_allowed(void)
+{
+    pthread_once(&machine.allowed_once, read_allowed);
+    return machine.allowed;
+}
+
+int ypi_processors(void)
+{
+    int count = count_of(ypi_cpus_allowed());
+    return count > 0 ? count : 1;
+}
+
+enum yp_status ypi_cpus_confine(const char *list)
+{
+    unsigned char cpus[YPI_CPUS_MAX];
+    pid_t tasks[TASKS_MAX];
+    if (!ypi_cpus_parse(list, cpus, YPI_CPUS_MAX))
+        return YP_INVALID;
+    for (int cpu = 0; cpu < YPI_CPUS_MAX; cpu++)
+        cpus[cpu] &= ypi_cpus_allowed()[cpu];
+    if (count_of(cpus) == 0)
+        return refuse(list, "none of them is there for it");
+    int count = tasks_of(tasks);
+    for (int i = 0; i < count; i++)
+        if (!set_affinity(tasks[i], cpus) && errno != ESRCH)
+            return yp_set_error(YP_UNSUPPORTED, "processors: '%s': sched_setaffinity: %s", list,
+                                strerror(errno));
+    memcpy(machine.allowed, cpus, sizeof cpus);
+    return YP_OK;
+}
+
+/* -- the order of cores -------------------------------------------------------------------- */
+
+static bool holds(hwloc_const_bitmap_t set, int cpu)
+{
+    return hwloc_bitmap_isset(set, (unsigned)cpu) != 0;
+}
+
+/* The `turn`th allowed processor of a core, from 0; -1. */
+static int processor_of(hwloc_const_bitmap_t core, const unsigned char *allowed, int turn)
+{
+    for (int cpu = hwloc_bitmap_first(core); cpu >= 0; cpu = hwloc_bitmap_next(core, cpu))
+        if (cpu < YPI_CPUS_MAX && allowed[cpu] && turn-- == 0)
+            return cpu;
+    return -1;
+}
+
+int ypi_bind_order(struct hwloc_topology *topology, const unsigned char *allowed, int *out,
+                   int most)
+{
+    /* Some virtual machines show processors and no cores. */
+    bool cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0;
+    hwloc_obj_type_t type = cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+    int count = 0;
+    for (int turn = 0, before = -1; before < count; turn++) {
+        before = count;
+        for (hwloc_obj_t core = NULL; (core = hwloc_get_next_obj_by_type(topology, type, core));) {
+            int cpu = processor_of(core->cpuset, allowed, turn);
+            if (cpu >= 0 && count < most)
+                out[count] = cpu;
+            count += cpu >= 0;
+        }
+    }
+    return count;
+}
+
+/* There are several when one of them holds a part of the processors only. */
+static bool several_nodes(hwloc_topology_t topology, const unsigned char *allowed)
+{
+    hwloc_obj_t node = NULL;
+    while ((node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node))) {
+        bool some = false;
+        bool all = true;
+        for (int cpu = 0; cpu < YPI_CPUS_MAX; cpu++) {
+            some |= allowed[cpu] && holds(node->cpuset, cpu);
+            all &= !allowed[cpu] || holds(node->cpuset, cpu);
+        }
+        if (some && !all)
+            return true;
+    }
+    return false;
+}
+
+enum ypi_bind ypi_bind_resolve(struct hwloc_topology *topology, const unsigned char *allowed,
+                               enum ypi_bind bind)
+{
+    if (bind != YPI_BIND_AUTO)
+        return bind;
+    return several_nodes(topology, allowed) ? YPI_BIND_CORES : YPI_BIND_NONE;
+}
+
+/* -- binding ------------------------------------------------------------------------------- */
+
+static void read_topology(void)
+{
+    hwloc_topology_t t;
+    if (hwloc_topology_init(&t) != 0)
+        return;
+    hwloc_topology_set_io_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE);
+#if HWLOC_API_VERSION >= 0x00020100
+    /* It would move to every processor in turn; the kernel's files tell the same. */
+    hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+#endif
+    if (hwloc_topology_load(t) == 0)
+        machine.topology = t;
+    else
+        hwloc_topology_destroy(t);
+}
+
+static hwloc_topology_t topology_of_machine(void)
+{
+    pthread_once(&machine.topology_once, read_topology);
+    return machine.topology;
+}
+
+/* The order in which to bind, or none when it is not to be: -1 when it cannot be told. */
+static int order_of(enum ypi_bind bind, int order[YPI_CPUS_MAX])
+{
+    if (bind == YPI_BIND_NONE)
+        return 0;
+    hwloc_topology_t topology = topology_of_machine();
+    if (!topology)
+        return -1;
+    if (ypi_bind_resolve(topology, ypi_cpus_allowed(), bind) == YPI_BIND_NONE)
+        return 0;
+    int count = ypi_bind_order(topology, ypi_cpus_allowed(), order, YPI_CPUS_MAX);
+    return count > 0 ? count : -1;
+}
+
+/* Memory where it is first touched, whatever policy was inherited: for a thread that stays where it
+ * is that is its node, and threads that inherit it get their own. It is the kernel's default, so
+ * where it may not be set it is in force already. */
+static void keep_memory_near(hwloc_topology_t topology)
+{
+    if (several_nodes(topology, ypi_cpus_allowed()))
+        (void)hwloc_set_membind(topology, hwloc_topology_get_complete_nodeset(topology),
+                                HWLOC_MEMBIND_FIRSTTOUCH,
+                                HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET);
+}
+
+enum yp_status ypi_bind_self(enum ypi_bind bind)
+{
+    int order[YPI_CPUS_MAX];
+    int count = order_of(bind, order);
+    if (count < 0)
+        return yp_set_error(YP_UNSUPPORTED, "binding: hwloc cannot read this machine's processors");
+    if (count == 0)
+        return YP_OK;
+    if (!set_processor(gettid(), order[0]))
+        return yp_set_error(YP_UNSUPPORTED, "binding: processor %d: sched_setaffinity: %s",
+                            order[0], strerror(errno));
+    keep_memory_near(topology_of_machine());
+    return YP_OK;
+}
+
+/* Such as the one that nanomsg keeps in every case's process. */
+static bool blocks_all_signals(pid_t task)
+{
+    const unsigned long long blockable = 0x7ffbfeff; /* 1 to 31 but SIGKILL and SIGSTOP */
+    unsigned long long blocked = 0;
+    char path[64];
+    char line[256];
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)task);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "SigBlk:", 7) == 0)
+            blocked = strtoull(line + 7, NULL, 16);
+    if (file)
+        fclose(file);
+    return (blocked & blockable) == blockable;
+}
+
+/* How many threads are bound to each processor already. Those that are where the calling thread is
+ * inherited that and are to be bound; those that are never bound (probes of ceilings) do not count.
+ */
+static void count_bound(const pid_t *tasks, int count, const unsigned char self[YPI_CPUS_MAX],
+                        int uses[YPI_CPUS_MAX])
+{
+    unsigned char cpus[YPI_CPUS_MAX];
+    for (int i = 0; i < count; i++) {
+        bool other = tasks[i] != gettid();
+        if (!get_affinity(tasks[i], cpus) || count_of(cpus) != 1 ||
+            (other && (memcmp(cpus, self, sizeof cpus) == 0 || blocks_all_signals(tasks[i]))))
+            continue;
+        const unsigned char *one = memchr(cpus, 1, sizeof cpus);
+        uses[one - cpus]++;
+    }
+}
+
+static int least_used(const int *order, int count, const int *uses)
+{
+    int least = order[0];
+    for (int i = 1; i < count; i++)
+        if (uses[order[i]] < uses[least])
+            least = order[i];
+    return least;
+}
+
+/* Of the process as a whole, or inherited from the calling thread. */
+static bool has_own_affinity(pid_t task, const unsigned char self[YPI_CPUS_MAX])
+{
+    unsigned char cpus[YPI_CPUS_MAX];
+    return !get_affinity(task, cpus) || (memcmp(cpus, ypi_cpus_allowed(), sizeof cpus) != 0 &&
+                                         memcmp(cpus, self, sizeof cpus) != 0);
+}
+
+int ypi_working_threads(void)
+{
+    pid_t tasks[TASKS_MAX];
+    int count = tasks_of(tasks);
+    int working = 0;
+    for (int i = 0; i < count; i++)
+        working += tasks[i] == gettid() || !blocks_all_signals(tasks[i]);
+    return working;
+}
+
+int ypi_bind_threads(enum ypi_bind bind)
+{
+    int order[YPI_CPUS_MAX];
+    int uses[YPI_CPUS_MAX] = {0};
+    pid_t tasks[TASKS_MAX];
+    unsigned char self[YPI_CPUS_MAX];
+    int processors = order_of(bind, order);
+    if (processors <= 0 || !get_affinity(gettid(), self))
+        return 0;
+    int count = tasks_of(tasks);
+    int bound = 0;
+    count_bound(tasks, count, self, uses);
+    if (count_of(self) != 1)
+        uses[order[0]]++; /* the calling thread's, though it is not held there */
+    for (int i = 0; i < count; i++) {
+        if (tasks[i] == gettid() || has_own_affinity(tasks[i], self) ||
+            blocks_all_signals(tasks[i]))
+            continue;
+        int cpu = least_used(order, processors, uses);
+        if (!set_processor(tasks[i], cpu))
+            continue;
+        uses[cpu]++;
+        bound++;
+    }
+    return bound;
+}

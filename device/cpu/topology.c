@@ -1,0 +1,92 @@
+#include "device/cpu/topology.h"
+
+#include <hwloc.h>
+#include <stdio.h>
+
+#define DESCRIPTION_MAX 1024
+
+/* Multiplies by the prime 2^88 + 0x13b and keeps 128 bits; h[0] is the low half. */
+static void multiply(uint64_t h[2])
+{
+    uint64_t low = (h[0] & 0xffffffffU) * 0x13b;
+    uint64_t middle = (h[0] >> 32) * 0x13b + (low >> 32);
+    uint64_t high = h[1] * 0x13b + (middle >> 32) + (h[0] << 24);
+    h[0] = middle << 32 | (low & 0xffffffffU);
+    h[1] = high;
+}
+
+void ypi_fnv128(const char *text, char out[33])
+{
+    uint64_t h[2] = {0x62b821756295c58dU, 0x6c62272e07bb0142U};
+    for (; *text; text++) {
+        h[0] ^= (unsigned char)*text;
+        multiply(h);
+    }
+    snprintf(out, 33, "%016llx%016llx", (unsigned long long)h[1], (unsigned long long)h[0]);
+}
+
+static int count_of(hwloc_topology_t t, hwloc_obj_type_t type)
+{
+    int n = hwloc_get_nbobjs_by_type(t, type);
+    return n > 0 ? n : 0;
+}
+
+static const char *model_of(hwloc_topology_t t)
+{
+    hwloc_obj_t package = hwloc_get_obj_by_type(t, HWLOC_OBJ_PACKAGE, 0);
+    const char *model = package ? hwloc_obj_get_info_by_name(package, "CPUModel") : NULL;
+    if (!model)
+        model = hwloc_obj_get_info_by_name(hwloc_get_root_obj(t), "CPUModel");
+    return model ? model : "";
+}
+
+/* What makes it this machine and no other, and stays over a reboot: no frequency, nothing that a
+ * control group takes away, and no size of memory, which a hypervisor changes while the machine
+ * runs, by a fifth and more. */
+static void describe(hwloc_topology_t t, const struct ypi_topology *out, char *text)
+{
+    int length = snprintf(text, DESCRIPTION_MAX, "%s;numa:%d", out->model, out->numa_nodes);
+    for (int depth = 0; depth < hwloc_topology_get_depth(t) && length < DESCRIPTION_MAX; depth++) {
+        hwloc_obj_t object = hwloc_get_obj_by_depth(t, depth, 0);
+        unsigned long long size =
+            hwloc_obj_type_is_cache(object->type) ? object->attr->cache.size : 0;
+        length += snprintf(text + length, (size_t)(DESCRIPTION_MAX - length), ";%s:%u:%llu",
+                           hwloc_obj_type_string(object->type), hwloc_get_nbobjs_by_depth(t, depth),
+                           size);
+    }
+}
+
+static void fill(hwloc_topology_t t, struct ypi_topology *out)
+{
+    char text[DESCRIPTION_MAX];
+    snprintf(out->model, sizeof out->model, "%s", model_of(t));
+    if (hwloc_topology_export_synthetic(t, out->synthetic, sizeof out->synthetic, 0) < 0)
+        out->synthetic[0] = '\0'; /* an irregular machine has no such notation */
+    out->packages = count_of(t, HWLOC_OBJ_PACKAGE);
+    out->cores = count_of(t, HWLOC_OBJ_CORE);
+    out->threads = count_of(t, HWLOC_OBJ_PU);
+    out->numa_nodes = count_of(t, HWLOC_OBJ_NUMANODE);
+    out->memory = hwloc_get_root_obj(t)->total_memory;
+    describe(t, out, text);
+    ypi_fnv128(text, out->fingerprint);
+}
+
+bool ypi_topology_read(struct ypi_topology *out)
+{
+    hwloc_topology_t t;
+    *out = (struct ypi_topology){0};
+    if (hwloc_topology_init(&t) != 0)
+        return false;
+    /* It is asked for the machine, not for the part of it that this process may use. */
+    hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    hwloc_topology_set_io_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE);
+#if HWLOC_API_VERSION >= 0x00020100
+    /* It would move to every processor in turn; the kernel's files tell the same. */
+    hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+#endif
+    bool ok = hwloc_topology_load(t) == 0;
+    if (ok)
+        fill(t, out);
+    hwloc_topology_destroy(t);
+    return ok;
+}

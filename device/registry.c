@@ -1,0 +1,284 @@
+#include "device/registry.h"
+
+#include "base/text.h"
+#include "device/backend.h"
+#include "device/cpu/binding.h"
+#include "device/cuda/cuda_plugin.h"
+#include "device/plugin.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A driver that hangs would hang the run before its first case. */
+enum { PATIENCE_SECONDS = 60, ASKED_MAX = 8, ANSWER_MAX = 8192 };
+
+/* Answers of processes that asked; kept to the end. */
+static struct asked {
+    char name[16];
+    char *reason; /* NULL: it is there */
+    char *facts;  /* "key\0value\0", ... */
+    size_t facts_size;
+} asked[ASKED_MAX];
+static int asked_count;
+
+static const struct yp_device *accelerator; /* that is open; NULL: none */
+
+static bool is_cuda(const char *name)
+{
+    return strncmp(name, "cuda", 4) == 0;
+}
+
+static int ordinal_of(const char *name)
+{
+    return name[4] == ':' ? atoi(name + 5) : 0;
+}
+
+/* -- one device and no other --------------------------------------------------------------- */
+
+/* Element `ordinal` of a list that is separated by commas; NULL when it is shorter. The caller
+ * frees it. */
+static char *element(const char *list, int ordinal)
+{
+    while (ordinal > 0 && (list = strchr(list, ',')) != NULL) {
+        list++;
+        ordinal--;
+    }
+    return list != NULL && list[0] != '\0' ? ypi_format("%.*s", (int)strcspn(list, ","), list)
+                                           : NULL;
+}
+
+/* Every library of CUDA's that the process or one it starts loads then sees this device as its only
+ * one. Numbers are nvidia-smi's, which are by the place on the bus. */
+enum yp_status ypi_device_confine(const char *name)
+{
+    static char confined[16];
+    int ordinal = ordinal_of(name);
+    char canonical[16];
+    if (!is_cuda(name))
+        return YP_OK;
+    snprintf(canonical, sizeof canonical, "cuda:%d", ordinal);
+    if (strcmp(confined, canonical) == 0)
+        return YP_OK;
+    if (confined[0] != '\0')
+        return yp_set_error(YP_UNSUPPORTED, "this process has %s open and cannot open %s too",
+                            confined, canonical);
+    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    char *own = list != NULL ? element(list, ordinal) : ypi_format("%d", ordinal);
+    if (own == NULL)
+        return yp_set_error(YP_UNSUPPORTED,
+                            "no CUDA device: CUDA_VISIBLE_DEVICES is '%s', which has no %s", list,
+                            canonical);
+    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
+    setenv("CUDA_VISIBLE_DEVICES", own, 1);
+    setenv("YIELDPOINT_DEVICE", canonical, 1);
+    memcpy(confined, canonical, sizeof confined);
+    free(own);
+    return YP_OK;
+}
+
+static const struct ypi_cuda_plugin *plugin(void)
+{
+    const struct ypi_cuda_plugin *p = yp_plugin_table(YPI_CUDA_PLUGIN, sizeof *p);
+    if (p != NULL && p->backend_abi != YPI_BACKEND_ABI) {
+        yp_set_error(YP_INVALID,
+                     "the plugin libyieldpoint-%s.so is of another build than this "
+                     "program",
+                     YPI_CUDA_PLUGIN);
+        return NULL;
+    }
+    return p;
+}
+
+/* -- asking -------------------------------------------------------------------------------- */
+
+static void tell_fact(void *arg, const char *key, const char *value)
+{
+    FILE *out = arg;
+    fprintf(out, "%s%c%s%c", key, '\0', value, '\0');
+}
+
+/* In the process that asks: the first byte says whether it is there, then come reason or facts. */
+static void answer(const char *name, int fd) __attribute__((noreturn));
+
+static void answer(const char *name, int fd)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGALRM, SIG_DFL);
+    alarm(PATIENCE_SECONDS);
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    dup2(nothing, STDOUT_FILENO);
+    dup2(nothing, STDERR_FILENO);
+    char *facts = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&facts, &size);
+    const struct ypi_cuda_plugin *p = memory != NULL ? plugin() : NULL;
+    bool there =
+        p != NULL && ypi_device_confine(name) == YP_OK && p->look(tell_fact, memory) == YP_OK;
+    if (memory != NULL)
+        fclose(memory);
+    dprintf(fd, "%c", there ? '+' : '-');
+    const char *text = there ? facts : yp_last_error();
+    size_t left = there ? size : strlen(text);
+    ssize_t done = 0;
+    while (left > 0 && (done = write(fd, text, left)) > 0) {
+        text += done;
+        left -= (size_t)done;
+    }
+    _exit(0);
+}
+
+static size_t read_all(int fd, char *out, size_t most)
+{
+    size_t size = 0;
+    ssize_t got = 0;
+    while (size < most && (got = read(fd, out + size, most - size)) != 0 &&
+           (got > 0 || errno == EINTR))
+        size += got > 0 ? (size_t)got : 0;
+    return size;
+}
+
+static char *reason_of_death(int status)
+{
+    if (!WIFSIGNALED(status))
+        return ypi_format("no CUDA device: the process that asked ended with status %d",
+                          WEXITSTATUS(status));
+    if (WTERMSIG(status) == SIGALRM)
+        return ypi_format("no CUDA device: the driver did not answer within %d s",
+                          (int)PATIENCE_SECONDS);
+    return ypi_format("no CUDA device: the driver ended the process that asked (%s)",
+                      strsignal(WTERMSIG(status)));
+}
+
+static void ask(struct asked *a)
+{
+    int ends[2];
+    char text[ANSWER_MAX];
+    int status = 0;
+    fflush(NULL);
+    pid_t pid = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
+    if (pid < 0) {
+        a->reason = ypi_format("no CUDA device: cannot ask for it: %s", strerror(errno));
+        return;
+    }
+    if (pid == 0)
+        answer(a->name, ends[1]);
+    close(ends[1]);
+    size_t size = read_all(ends[0], text, sizeof text);
+    close(ends[0]);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (size > 0 && text[0] == '-') {
+        a->reason = ypi_format("%.*s", (int)(size - 1), text + 1);
+    } else if (size > 0 && text[0] == '+') {
+        a->facts = ypi_calloc(size, 1); /* ends with a NUL of its own */
+        a->facts_size = size - 1;
+        memcpy(a->facts, text + 1, size - 1);
+    } else {
+        a->reason = reason_of_death(status);
+    }
+}
+
+const char *ypi_device_absent(const char *name)
+{
+    char path[PATH_MAX];
+    if (!is_cuda(name))
+        return NULL;
+    for (int i = 0; i < asked_count; i++)
+        if (strcmp(asked[i].name, name) == 0)
+            return asked[i].reason;
+    if (asked_count == ASKED_MAX)
+        return "no CUDA device: more devices are named than can be asked for";
+    struct asked *a = &asked[asked_count++];
+    snprintf(a->name, sizeof a->name, "%s", name);
+    if (ypi_plugin_find(YPI_CUDA_PLUGIN, path))
+        ask(a);
+    else
+        a->reason = ypi_format("no CUDA device: %s", yp_last_error());
+    return a->reason;
+}
+
+void ypi_device_facts(struct ypi_environment *e)
+{
+    for (int i = 0; i < asked_count; i++) {
+        const char *at = asked[i].facts;
+        const char *end = at != NULL ? at + asked[i].facts_size : NULL;
+        while (at != NULL && at < end && e->count < YPI_FACTS_MAX) {
+            const char *value = at + strlen(at) + 1;
+            if (value >= end)
+                break;
+            e->facts[e->count++] = (struct ypi_fact){.key = at, .value = ypi_strdup(value)};
+            at = value + strlen(value) + 1;
+        }
+        if (asked[i].facts != NULL)
+            return;
+    }
+}
+
+const char *ypi_device_fact(const char *name, const char *key)
+{
+    for (int i = 0; i < asked_count; i++) {
+        const char *at = strcmp(asked[i].name, name) == 0 ? asked[i].facts : NULL;
+        const char *end = at != NULL ? at + asked[i].facts_size : NULL;
+        while (at != NULL && at < end) {
+            const char *value = at + strlen(at) + 1;
+            if (value < end && strcmp(at, key) == 0)
+                return value;
+            at = value < end ? value + strlen(value) + 1 : end;
+        }
+    }
+    return NULL;
+}
+
+/* -- opening -------------------------------------------------------------------------------- */
+
+enum yp_status ypi_device_open(const char *name, struct yp_device **out)
+{
+    *out = yp_device_cpu();
+    if (!is_cuda(name))
+        return YP_OK;
+    enum yp_status status = ypi_device_confine(name);
+    const struct ypi_cuda_plugin *p = status == YP_OK ? plugin() : NULL;
+    if (p == NULL)
+        return YP_UNSUPPORTED;
+    struct yp_device *device = NULL;
+    status = p->open(&device);
+    if (status == YP_OK)
+        accelerator = *out = device;
+    return status;
+}
+
+/* The kernel lists the processors that are on the device's memory node. */
+void ypi_device_bind_near(const char *root)
+{
+    char list[4096] = "";
+    char place[32] = "";
+    if (accelerator == NULL || accelerator->backend->place == NULL)
+        return;
+    snprintf(place, sizeof place, "%s", accelerator->backend->place(accelerator));
+    for (char *c = place; *c != '\0'; c++)
+        *c = (char)tolower((unsigned char)*c);
+    char *path = ypi_format("%s/sys/bus/pci/devices/%s/local_cpulist", root, place);
+    FILE *file = fopen(path, "re");
+    size_t length = file != NULL ? fread(list, 1, sizeof list - 1, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    free(path);
+    list[length] = '\0';
+    list[strcspn(list, "\n")] = '\0';
+    /* None of them may be ours to use: then it stays where it is. */
+    if (list[0] != '\0')
+        (void)ypi_cpus_confine(list);
+}
+
+size_t ypi_device_cache_bytes(void)
+{
+    return accelerator != NULL ? accelerator->backend->cache_bytes(accelerator) : 0;
+}

@@ -1,0 +1,34 @@
+/* Which devices there are, and the one that a case runs on. */
+#ifndef YPI_DEVICE_H
+#define YPI_DEVICE_H
+
+#include "harness/record/environment.h"
+
+#include <yieldpoint/device.h>
+
+/* NULL when a case may run on `name` ("cpu", "cuda", "cuda:N"), else the reason why not. A process
+ * of its own asks the driver, once a name: this one never loads it. The reason stays. */
+const char *ypi_device_absent(const char *name);
+
+/* What those that were asked about said of themselves: "gpu.name" and more, of the first. */
+void ypi_device_facts(struct ypi_environment *e);
+
+/* One of them, of a device that was asked about and is there; NULL: it did not say. */
+const char *ypi_device_fact(const char *name, const char *key);
+
+/* Opens the device for this process, which may not open another accelerator after it. "" is the
+ * CPU. YP_UNSUPPORTED when it is absent or another's, YP_OUT_OF_MEMORY when it is full,
+ * YP_DEVICE_FAULT when it does not work. */
+enum yp_status ypi_device_open(const char *name, struct yp_device **out);
+
+/* Keeps this process on the processors near the accelerator that is open, where there are such and
+ * others. `root`: "" is this machine. */
+void ypi_device_bind_near(const char *root);
+
+/* For a process that does not open it, but starts others that do: they see no other. */
+enum yp_status ypi_device_confine(const char *name);
+
+/* Bytes of the largest cache of the accelerator that is open; 0: none is. */
+size_t ypi_device_cache_bytes(void);
+
+#endif

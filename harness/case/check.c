@@ -1,0 +1,66 @@
+/* Gradient and precision checks of a running case: run, told to the runner, judged there. */
+#include "base/text.h"
+#include "harness/case/child.h"
+#include "harness/judge/budget.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <yieldpoint/gradient.h>
+
+static double limit_of(const struct yp_case *t, const char *name)
+{
+    const struct yp_budget *b = NULL;
+    for (int next = 0; (b = ypi_next_budget(t, &next)) != NULL;)
+        if (b->kind == YP_BUDGET_MAX_GRADIENT_ERROR && strcmp(b->name, name) == 0)
+            return b->limit;
+    return YP_GRADIENT_LIMIT;
+}
+
+static void refuse(struct yp_case *t, const char *name)
+{
+    ypi_child_fail(t, YPI_CAUSE_USAGE, NULL, 0, "check '%s': %s", name, yp_last_error());
+    ypi_child_leave(t);
+}
+
+double yp_check_gradient(struct yp_case *t, const struct yp_gradient *gradient)
+{
+    ypi_child_name(t, "check", gradient->name);
+    struct yp_gradient_result result;
+    if (yp_gradient_error(gradient, t->seed, &result) != YP_OK)
+        refuse(t, gradient->name);
+    struct ypi_gradient message;
+    memset(&message, 0, sizeof message);
+    snprintf(message.name, sizeof message.name, "%s", gradient->name);
+    snprintf(message.tensor, sizeof message.tensor, "%s",
+             result.tensor != NULL ? result.tensor : "");
+    message.error = result.error;
+    message.limit = limit_of(t, gradient->name);
+    message.slope = result.slope;
+    message.expected = result.expected;
+    message.got = result.got;
+    message.checked = result.checked;
+    ypi_child_send(t, YPI_MESSAGE_GRADIENT, &message, sizeof message, NULL, 0);
+    return result.error;
+}
+
+double yp_check_precision(struct yp_case *t, const struct yp_precision *check)
+{
+    ypi_child_name(t, "check", check->name);
+    struct yp_precision_result result;
+    if (yp_precision_error(check, &result) != YP_OK)
+        refuse(t, check->name);
+    struct ypi_gradient message;
+    memset(&message, 0, sizeof message);
+    snprintf(message.name, sizeof message.name, "%s", check->name);
+    snprintf(message.tensor, sizeof message.tensor, "element %zu", result.worst);
+    message.precision = true;
+    message.error = result.ratio;
+    message.limit = check->multiple > 0 ? check->multiple : 3;
+    message.slope = NAN;
+    message.expected = result.plain_error;
+    message.got = result.error;
+    message.checked = 1;
+    ypi_child_send(t, YPI_MESSAGE_GRADIENT, &message, sizeof message, NULL, 0);
+    return result.ratio;
+}

@@ -1,0 +1,78 @@
+/* The process that runs one case. */
+#ifndef YPI_CHILD_H
+#define YPI_CHILD_H
+
+#include "device/cpu/binding.h"
+#include "harness/case.h"
+#include "harness/run/channel.h"
+
+/* What the runner hands over. It lives in memory that Criterion maps into the case's process at
+ * the same address, together with every text it points to. */
+struct ypi_wire {
+    size_t test; /* index among all tests of the program */
+    int decl;    /* index among the test's cases, -1: none */
+    struct ypi_setting settings[YP_MAX_AXES];
+    int setting_count;
+    char device[16];
+    uint64_t seed;
+    int repeat;
+    uint64_t memory_limit;
+    uint64_t device_memory_limit;
+    bool speed_judged;
+    bool instructions;        /* count them by Callgrind */
+    bool audit;               /* count the device's work by CUPTI */
+    uint64_t fail_allocation; /* the request to refuse; 0: none */
+    bool untimed;             /* measured bodies run, and nothing is timed */
+    bool brief;               /* once each: it is the failing that is looked at */
+    enum ypi_bind bind;
+    int attempt; /* see ypi_result */
+    char *id;
+    char *tags;
+    char *root;    /* path: the project's, where commands run */
+    char *channel; /* path */
+    char *output;  /* path, NULL: not captured */
+};
+
+/* Criterion's test function: the same for every case. */
+void ypi_child_main(void);
+
+/* Runs the case in this process and leaves it: for a program that was executed anew, under
+ * Valgrind, from the process that Criterion made. */
+void ypi_child_direct(const struct ypi_wire *wire) __attribute__((noreturn));
+
+/* The running case's side of things. */
+struct ypi_child;
+
+void ypi_child_send(const struct yp_case *t, enum ypi_message kind, const void *first,
+                    size_t first_size, const void *second, size_t second_size);
+
+/* Tells a failure; ending the body is up to the caller. */
+void ypi_child_fail(const struct yp_case *t, enum ypi_cause cause, const char *file, int line,
+                    const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* Leaves the body at once; only from the thread that runs it. */
+void ypi_child_leave(const struct yp_case *t) __attribute__((noreturn));
+
+/* Names of measurements, values and checks are used once a case; tells a usage failure and leaves
+ * the body when `name` is missing, too long or was used before. */
+void ypi_child_name(struct yp_case *t, const char *what, const char *name);
+
+/* The same without telling and leaving: what is wrong, which the caller frees; NULL: the name is
+ * noted as used. */
+char *ypi_child_name_problem(struct yp_case *t, const char *what, const char *name);
+
+/* Tells a measurement with its samples, processor times and shares. */
+void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured *measured);
+
+/* From now on `bytes` of what is resident are the framework's own, and do not count. */
+void ypi_child_own_memory(struct yp_case *t, size_t bytes);
+
+const struct ypi_wire *ypi_child_wire(const struct yp_case *t);
+
+/* The resident set that is judged is then `peak` bytes: that of a command, not of this process. */
+void ypi_child_set_resident(struct yp_case *t, uint64_t peak);
+
+/* The measurement that is going on, for phases; NULL: none. */
+struct yp_measurement **ypi_child_measurement(struct yp_case *t);
+
+#endif

@@ -1,0 +1,39 @@
+/* A command as a case: what its declaration says, and what its lines mean. */
+#ifndef YPI_COMMAND_H
+#define YPI_COMMAND_H
+
+#include "harness/case.h"
+
+#include <yieldpoint/command.h>
+
+/* NULL when .command, .input and .environment of the test are right or absent, else what is wrong
+ * with them; the caller frees. */
+char *ypi_command_problem(const struct yp_test *test);
+
+/* `text` with {axis}, {case}, {seed} and {device} replaced, each quoted for the shell. Only for a
+ * test without a problem; the caller frees. */
+char *ypi_command_substitute(const struct yp_case *c, const char *text);
+
+/* The next assignment at *cursor, its quotes taken off: "NAME=value", which the caller frees. NULL
+ * at the end, or with *problem set (the caller frees that too). */
+char *ypi_command_assignment(const char **cursor, char **problem);
+
+enum ypi_said {
+    YPI_SAID_NOTHING, /* not a result */
+    YPI_SAID_RESULT,  /* told */
+    YPI_SAID_SKIP,    /* the case is to be skipped */
+    YPI_SAID_WRONG    /* meant as a result, and wrong */
+};
+
+/* One line of a command's output, without its newline but NUL-terminated: tells the runner the
+ * result that it is. *text is the reason of a skip, or what is wrong; the caller frees. */
+enum ypi_said ypi_command_line(struct yp_case *t, const char *line, size_t length, char **text);
+
+/* Whether a line that begins so is meant as a result, be it whole or not. */
+bool ypi_command_begins_result(const char *line);
+
+/* For a command's own resident peak, which is told beside what it tells itself. */
+#define YPI_COMMAND_PEAK "resident peak"
+void ypi_command_value(const struct yp_case *t, const char *name, double value, const char *unit);
+
+#endif

@@ -1,0 +1,517 @@
+/* Directional differences against a vector-Jacobian product; nothing here knows a running case. */
+#include <yieldpoint/gradient.h>
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/splitmix.h"
+#include "base/sum.h"
+
+#define DIRECTIONS 3
+#define FIRST_STEP 1e-4
+#define LARGEST_STEP 1e-2
+#define SMALLEST_STEP 1e-6
+#define ATTEMPTS 5
+#define GOOD_ENOUGH 1e-7      /* a tenth of YP_GRADIENT_LIMIT */
+#define OUTPUT_ROUNDING 256   /* units of rounding that an output may be off by */
+#define COTANGENTS UINT64_MAX /* the purpose of their random stream; a tensor's is its index */
+
+/* The arrays of one check and what it works on. */
+struct work {
+    const struct yp_gradient *gradient;
+    struct yp_tensor whole;          /* stands in when no tensors are given */
+    const struct yp_tensor *tensors; /* the slices checked, `count` of them */
+    int count;
+    uint64_t seed;
+    double *g, *v, *plus, *minus;     /* `inputs` each; v fills only a tensor's size */
+    double *y, *y_plus, *y_minus, *c; /* `outputs` each */
+    unsigned moves;                   /* bit k: tensor k moves an output */
+    uint16_t *depends;                /* `outputs`: bit k says that tensor k moves it */
+    struct yp_gradient_result *out;
+    int worst_tensor, worst_direction;
+    double worst_step;
+};
+
+_Static_assert(YP_MAX_TENSORS <= 16, "a bit for each tensor in work.depends");
+
+/* A directional derivative by differences and by the vjp, and how good the first can be. */
+struct difference {
+    double expected, got;
+    double rounding, truncation; /* of `expected`; absolute, the second a guess */
+    double step;
+    bool finite;
+};
+
+static enum yp_status check_tensor(const struct yp_gradient *gradient, int k)
+{
+    const struct yp_tensor *tensor = &gradient->tensors[k];
+    if (tensor->name == NULL)
+        return yp_set_error(YP_INVALID, "gradient \"%s\": tensors[%d].name is NULL", gradient->name,
+                            k);
+    if (tensor->count == 0)
+        return yp_set_error(YP_INVALID, "gradient \"%s\": tensors[%d] (\"%s\").count is 0",
+                            gradient->name, k, tensor->name);
+    if (tensor->offset > gradient->inputs || tensor->count > gradient->inputs - tensor->offset)
+        return yp_set_error(
+            YP_INVALID, "gradient \"%s\": tensors[%d] (\"%s\") is [%zu, +%zu), but inputs is %zu",
+            gradient->name, k, tensor->name, tensor->offset, tensor->count, gradient->inputs);
+    for (int other = 0; other < k; other++) {
+        const struct yp_tensor *before = &gradient->tensors[other];
+        if (tensor->offset < before->offset + before->count &&
+            before->offset < tensor->offset + tensor->count)
+            return yp_set_error(
+                YP_INVALID, "gradient \"%s\": tensors[%d] (\"%s\") overlaps tensors[%d] (\"%s\")",
+                gradient->name, k, tensor->name, other, before->name);
+    }
+    return YP_OK;
+}
+
+/* The first entry that is all zero ends the list. */
+static int count_tensors(const struct yp_gradient *gradient)
+{
+    int k = 0;
+    while (k < YP_MAX_TENSORS &&
+           (gradient->tensors[k].name != NULL || gradient->tensors[k].count != 0 ||
+            gradient->tensors[k].offset != 0))
+        k++;
+    return k;
+}
+
+static enum yp_status check_fields(const struct yp_gradient *gradient)
+{
+    if (gradient->name == NULL)
+        return yp_set_error(YP_INVALID, "gradient: name is NULL");
+    const char *missing = gradient->f == NULL      ? "f is NULL"
+                          : gradient->vjp == NULL  ? "vjp is NULL"
+                          : gradient->x == NULL    ? "x is NULL"
+                          : gradient->inputs == 0  ? "inputs is 0"
+                          : gradient->outputs == 0 ? "outputs is 0"
+                                                   : NULL;
+    if (missing != NULL)
+        return yp_set_error(YP_INVALID, "gradient \"%s\": %s", gradient->name, missing);
+    if (gradient->directions < 0)
+        return yp_set_error(YP_INVALID, "gradient \"%s\": directions is %d, at least 0 is allowed",
+                            gradient->name, gradient->directions);
+    if (!(gradient->step >= 0 && gradient->step <= 1))
+        return yp_set_error(YP_INVALID, "gradient \"%s\": step is %g, 0 to 1 is allowed",
+                            gradient->name, gradient->step);
+    int count = count_tensors(gradient);
+    for (int k = 0; k < count; k++) {
+        enum yp_status status = check_tensor(gradient, k);
+        if (status != YP_OK)
+            return status;
+    }
+    return YP_OK;
+}
+
+/* What f or the vjp leaves unwritten stays NaN and is found as not finite. */
+static void fill_nan(double *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] = NAN;
+}
+
+static bool all_finite(const double *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return false;
+    return true;
+}
+
+static bool call_f(const struct work *work, const double *x, double *y)
+{
+    fill_nan(y, work->gradient->outputs);
+    work->gradient->f(work->gradient->arg, x, y);
+    return all_finite(y, work->gradient->outputs);
+}
+
+static double root_mean_square(const double *values, size_t count)
+{
+    struct ypi_norm norm = {0};
+    for (size_t i = 0; i < count; i++)
+        ypi_norm_add(&norm, values[i]);
+    return ypi_norm_value(&norm) / sqrt((double)count);
+}
+
+/* The length of a move by `step` in tensor k. */
+static double length_of(const struct work *work, int k, double step)
+{
+    const struct yp_tensor *tensor = &work->tensors[k];
+    double rms = root_mean_square(work->gradient->x + tensor->offset, tensor->count);
+    return step * (rms > 0 ? rms : 1) * sqrt((double)tensor->count);
+}
+
+/* Sets the slice of tensor k in `to` to x + h v. */
+static void move(const struct work *work, int k, double h, double *to)
+{
+    const struct yp_tensor *tensor = &work->tensors[k];
+    for (size_t i = 0; i < tensor->count; i++)
+        to[tensor->offset + i] = work->gradient->x[tensor->offset + i] + h * work->v[i];
+}
+
+static void draw_direction(struct work *work, int k, int direction)
+{
+    size_t count = work->tensors[k].count;
+    struct ypi_seed seed = ypi_seed_of(work->seed, (uint64_t)k, (uint64_t)direction);
+    ypi_seed_normals(&seed, work->v, count);
+    double length = root_mean_square(work->v, count) * sqrt((double)count);
+    for (size_t i = 0; i < count; i++)
+        work->v[i] /= length;
+}
+
+/* Draws the cotangent of a direction index and has the vjp pull it back. */
+static bool draw_gradient(struct work *work, int direction)
+{
+    const struct yp_gradient *gradient = work->gradient;
+    struct ypi_seed seed = ypi_seed_of(work->seed, COTANGENTS, (uint64_t)direction);
+    ypi_seed_normals(&seed, work->c, gradient->outputs);
+    fill_nan(work->g, gradient->inputs);
+    gradient->vjp(gradient->arg, gradient->x, work->c, work->g);
+    return all_finite(work->g, gradient->inputs);
+}
+
+/* Which outputs a tensor moves at all, seen from bits that differ. One that never does adds
+ * nothing to any difference, and so no rounding either: a large output of another tensor must not
+ * hide the derivative of a small one. */
+static void note_dependences(struct work *work, int k, const double *y)
+{
+    for (size_t i = 0; i < work->gradient->outputs; i++) {
+        if (y[i] != work->y[i]) {
+            work->depends[i] |= (uint16_t)(1u << k);
+            work->moves |= 1u << k;
+        }
+    }
+}
+
+/* By the largest move there will be. */
+static void find_dependences(struct work *work, int k)
+{
+    double given = work->gradient->step;
+    double length = length_of(work, k, given > 0 ? given : LARGEST_STEP);
+    draw_direction(work, k, 0);
+    for (int sign = -1; sign <= 1; sign += 2) {
+        move(work, k, sign * length, work->plus);
+        call_f(work, work->plus, work->y_plus);
+        note_dependences(work, k, work->y_plus);
+    }
+    move(work, k, 0, work->plus);
+}
+
+/* <c, y_plus - y_minus>: outputs are subtracted one by one, which is exact where they are close,
+ * before anything is summed.
+ *
+ * `rounding` is what that may be off by. With e_i the error of output i, at most
+ * OUTPUT_ROUNDING eps |y_i|, the sum is off by sum c_i (e_i+ - e_i-); the c_i are independent
+ * normals that know nothing of the e_i, so its size is that of the root of the sum of squares,
+ * sqrt(2) OUTPUT_ROUNDING eps ||c y||, however the e_i hang together. That is far more than a
+ * standard deviation of it, as outputs are seldom off by 256 units; a sum of absolute values
+ * would grow by sqrt(outputs) and hide what can be seen. */
+static double change_of(const struct work *work, int k, const double *y_plus, const double *y_minus,
+                        double *rounding)
+{
+    struct ypi_sum sum = {0};
+    struct ypi_norm norm = {0};
+    for (size_t i = 0; i < work->gradient->outputs; i++) {
+        ypi_sum_add(&sum, work->c[i] * (y_plus[i] - y_minus[i]));
+        if (work->depends[i] & (1u << k))
+            ypi_norm_add(&norm, work->c[i] * fmax(fabs(y_plus[i]), fabs(y_minus[i])));
+    }
+    *rounding = sqrt(2) * OUTPUT_ROUNDING * DBL_EPSILON * ypi_norm_value(&norm);
+    return ypi_sum_value(&sum);
+}
+
+/* g (to - from) in tensor k, with the difference as it is in doubles and not as it was meant:
+ * that takes the rounding of x + h v out of the comparison. */
+static double predicted_change(const struct work *work, int k, const double *to, const double *from)
+{
+    const struct yp_tensor *tensor = &work->tensors[k];
+    struct ypi_sum sum = {0};
+    for (size_t i = tensor->offset; i < tensor->offset + tensor->count; i++)
+        ypi_sum_add(&sum, work->g[i] * (to[i] - from[i]));
+    return ypi_sum_value(&sum);
+}
+
+/* The central difference over [-h, h], by f, by g, and the rounding of the first. */
+static bool central(struct work *work, int k, double h, double *by_f, double *by_g,
+                    double *rounding)
+{
+    move(work, k, h, work->plus);
+    move(work, k, -h, work->minus);
+    bool finite = call_f(work, work->plus, work->y_plus);
+    finite = call_f(work, work->minus, work->y_minus) && finite;
+    note_dependences(work, k, work->y_plus);
+    note_dependences(work, k, work->y_minus);
+    *by_f = change_of(work, k, work->y_plus, work->y_minus, rounding) / (2 * h);
+    *by_g = predicted_change(work, k, work->plus, work->minus) / (2 * h);
+    *rounding /= 2 * h;
+    move(work, k, 0, work->plus);
+    move(work, k, 0, work->minus);
+    return finite && isfinite(*by_f) && isfinite(*by_g) && isfinite(*rounding);
+}
+
+/* Where no output moves, the derivative is 0 and g may be its own rounding: so little that a move
+ * of x by its whole size would not move <c, y> by more than the rounding of the outputs. */
+static double rounding_of_zero(const struct work *work, int k)
+{
+    struct ypi_norm norm = {0};
+    for (size_t i = 0; i < work->gradient->outputs; i++)
+        ypi_norm_add(&norm, work->c[i] * work->y[i]);
+    return OUTPUT_ROUNDING * DBL_EPSILON * ypi_norm_value(&norm) / length_of(work, k, 1);
+}
+
+/* Richardson: the h^2 terms of the differences at h and h/2 cancel in (4 D(h/2) - D(h)) / 3, and
+ * -h^4/480 of the fifth derivative is left. (D(h/2) - D(h)) / 3 is the term that was cancelled;
+ * where f bends like a sine or an exponential, the one left is 1.2 times its square, relative to
+ * the derivative: good enough to choose a step by. */
+static struct difference difference_at(struct work *work, int k, double step)
+{
+    double h = length_of(work, k, step);
+    double f1, g1, r1, f2, g2, r2;
+    struct difference d = {.step = step};
+    bool finite = central(work, k, h, &f1, &g1, &r1);
+    d.finite = central(work, k, h / 2, &f2, &g2, &r2) && finite;
+    d.expected = (4 * f2 - f1) / 3;
+    d.got = (4 * g2 - g1) / 3;
+    d.rounding = work->moves & (1u << k) ? (4 * r2 + r1) / 3 : rounding_of_zero(work, k);
+    double cancelled = fabs(f2 - f1) / 3;
+    d.truncation = cancelled;
+    if (fabs(d.expected) > cancelled)
+        d.truncation = fmin(cancelled, 1.2 * cancelled * (cancelled / fabs(d.expected)));
+    return d;
+}
+
+/* Rounding falls as 1/h and truncation grows as h^4: their sum is least where the first is four
+ * times the second. */
+static double better_step(const struct difference *d)
+{
+    double factor = d->truncation > 0 ? pow(d->rounding / (4 * d->truncation), 0.2) : 32;
+    factor = fmin(fmax(factor, 1.0 / 32), 32);
+    return fmin(fmax(d->step * factor, SMALLEST_STEP), LARGEST_STEP);
+}
+
+/* Looks at `expected` and its errors only: a step chosen by how well g fits would forgive g. */
+static struct difference best_difference(struct work *work, int k)
+{
+    double given = work->gradient->step;
+    struct difference best = difference_at(work, k, given > 0 ? given : FIRST_STEP);
+    if (given > 0 || !best.finite)
+        return best;
+    struct difference last = best;
+    for (int attempt = 1; attempt < ATTEMPTS; attempt++) {
+        if (best.rounding + best.truncation <= GOOD_ENOUGH * fabs(best.expected))
+            break;
+        double step = better_step(&last);
+        if (fabs(step - last.step) <= 0.1 * last.step)
+            break;
+        last = difference_at(work, k, step);
+        if (!last.finite || last.rounding + last.truncation >= best.rounding + best.truncation)
+            break;
+        best = last;
+    }
+    return best;
+}
+
+static double relative_error(const struct difference *d, double typical, double *resolution)
+{
+    double scale = fmax(fmax(fabs(d->expected), fabs(d->got)), typical);
+    *resolution = d->rounding > 0 ? d->rounding / scale : 0;
+    if (!d->finite || !isfinite(scale))
+        return INFINITY;
+    double excess = fabs(d->expected - d->got) - d->rounding;
+    return excess > 0 ? excess / scale : 0;
+}
+
+/* A disagreement may be truncation that its guess missed, where two differences are close by
+ * chance. They are asked again at a sixteenth of the step, and that answer stands whichever it
+ * is, unless its rounding is more than it may hide. */
+static void look_again(struct work *work, int k, struct difference *d)
+{
+    if (work->gradient->step > 0 || !d->finite)
+        return;
+    struct difference again = difference_at(work, k, d->step / 16);
+    if (again.finite && again.rounding <= GOOD_ENOUGH * fabs(again.expected))
+        *d = again;
+}
+
+static void check_direction(struct work *work, int k, int direction)
+{
+    const struct yp_tensor *tensor = &work->tensors[k];
+    struct yp_gradient_result *out = work->out;
+    draw_direction(work, k, direction);
+    double typical = root_mean_square(work->g + tensor->offset, tensor->count);
+    double resolution;
+    struct difference d = best_difference(work, k);
+    double error = relative_error(&d, typical, &resolution);
+    if (error > GOOD_ENOUGH) {
+        look_again(work, k, &d);
+        error = relative_error(&d, typical, &resolution);
+    }
+    if (out->checked == 0 || error > out->error) {
+        out->error = error;
+        out->tensor = tensor->name;
+        out->expected = d.expected;
+        out->got = d.got;
+        work->worst_tensor = k;
+        work->worst_direction = direction;
+        work->worst_step = d.step;
+    }
+    if (out->checked == 0 || resolution > out->resolution) {
+        out->resolution = resolution;
+        out->coarsest = tensor->name;
+    }
+    out->checked++;
+}
+
+/* Least squares through the logarithms of the remainders at h, h/2, h/4, ...; only those that
+ * stand clear of rounding count. */
+static double fit_slope(const double *remainder, const double *floor, int count)
+{
+    int used = 0;
+    double mean = 0;
+    while (used < count && remainder[used] > floor[used])
+        mean += log2(remainder[used++]);
+    if (used < 3)
+        return NAN;
+    mean /= used;
+    double above = 0, below = 0;
+    for (int i = 0; i < used; i++) {
+        double t = (used - 1) / 2.0 - i;
+        above += t * (log2(remainder[i]) - mean);
+        below += t * t;
+    }
+    return above / below;
+}
+
+/* Where the error was worst, once more: five steps from the one used down to its sixteenth. */
+static double remainder_slope(struct work *work)
+{
+    int k = work->worst_tensor;
+    double remainder[5], floor[5];
+    double h = length_of(work, k, work->worst_step);
+    if (!draw_gradient(work, work->worst_direction))
+        return NAN;
+    draw_direction(work, k, work->worst_direction);
+    for (int i = 0; i < 5; i++, h /= 2) {
+        move(work, k, h, work->plus);
+        if (!call_f(work, work->plus, work->y_plus))
+            return NAN;
+        double change = change_of(work, k, work->y_plus, work->y, &floor[i]);
+        remainder[i] = fabs(change - predicted_change(work, k, work->plus, work->gradient->x));
+    }
+    return fit_slope(remainder, floor, 5);
+}
+
+static void not_finite(struct work *work, const char *tensor)
+{
+    work->out->error = INFINITY;
+    work->out->tensor = tensor;
+}
+
+static const char *tensor_not_finite(const struct work *work, const double *values)
+{
+    for (int k = 0; k < work->count; k++)
+        if (!all_finite(values + work->tensors[k].offset, work->tensors[k].count))
+            return work->tensors[k].name;
+    return work->tensors[0].name;
+}
+
+static void check_directions(struct work *work)
+{
+    const struct yp_gradient *gradient = work->gradient;
+    int directions = gradient->directions > 0 ? gradient->directions : DIRECTIONS;
+    for (int k = 0; k < work->count; k++)
+        find_dependences(work, k);
+    for (int direction = 0; direction < directions; direction++) {
+        if (!draw_gradient(work, direction)) {
+            not_finite(work, tensor_not_finite(work, work->g));
+            return;
+        }
+        for (int k = 0; k < work->count; k++)
+            check_direction(work, k, direction);
+    }
+    if (isfinite(work->out->error))
+        work->out->slope = remainder_slope(work);
+}
+
+/* y = f(x), twice: a function that draws a new mask at each call has no gradient to check. */
+static enum yp_status evaluate(struct work *work, bool *finite)
+{
+    const struct yp_gradient *gradient = work->gradient;
+    *finite = call_f(work, gradient->x, work->y) && all_finite(gradient->x, gradient->inputs);
+    call_f(work, gradient->x, work->y_plus);
+    for (size_t i = 0; *finite && i < gradient->outputs; i++) {
+        double allowed = OUTPUT_ROUNDING * DBL_EPSILON * fabs(work->y[i]);
+        if (!(fabs(work->y[i] - work->y_plus[i]) <= allowed))
+            return yp_set_error(
+                YP_INVALID,
+                "gradient \"%s\": f gave y[%zu] = %.17g and then %.17g for the same "
+                "x; it must be deterministic (freeze random masks)",
+                gradient->name, i, work->y[i], work->y_plus[i]);
+    }
+    return YP_OK;
+}
+
+static enum yp_status run_check(struct work *work)
+{
+    const struct yp_gradient *gradient = work->gradient;
+    bool finite;
+    *work->out = (struct yp_gradient_result){.tensor = work->tensors[0].name,
+                                             .coarsest = work->tensors[0].name,
+                                             .slope = NAN,
+                                             .expected = NAN,
+                                             .got = NAN};
+    enum yp_status status = evaluate(work, &finite);
+    if (status != YP_OK)
+        return status;
+    memcpy(work->plus, gradient->x, gradient->inputs * sizeof(double));
+    memcpy(work->minus, gradient->x, gradient->inputs * sizeof(double));
+    if (finite)
+        check_directions(work);
+    else
+        not_finite(work, tensor_not_finite(work, gradient->x));
+    return YP_OK;
+}
+
+enum yp_status yp_gradient_error(const struct yp_gradient *gradient, uint64_t seed,
+                                 struct yp_gradient_result *out)
+{
+    if (gradient == NULL || out == NULL)
+        return yp_set_error(YP_INVALID, "%s is NULL", gradient == NULL ? "gradient" : "out");
+    enum yp_status status = check_fields(gradient);
+    if (status != YP_OK)
+        return status;
+
+    size_t n = gradient->inputs, m = gradient->outputs;
+    struct work work = {.gradient = gradient, .seed = seed, .out = out};
+    work.whole = (struct yp_tensor){"x", 0, n};
+    work.count = count_tensors(gradient);
+    work.tensors = work.count > 0 ? gradient->tensors : &work.whole;
+    work.count = work.count > 0 ? work.count : 1;
+
+    bool countable = n <= SIZE_MAX / 64 && m <= SIZE_MAX / 64;
+    double *input_arrays = countable ? calloc(n, 4 * sizeof(double)) : NULL;
+    double *output_arrays = countable ? calloc(m, 4 * sizeof(double)) : NULL;
+    work.depends = countable ? calloc(m, sizeof *work.depends) : NULL;
+    if (input_arrays == NULL || output_arrays == NULL || work.depends == NULL) {
+        status = yp_set_error(YP_OUT_OF_MEMORY, "gradient \"%s\": %zu inputs and %zu outputs",
+                              gradient->name, n, m);
+    } else {
+        work.g = input_arrays;
+        work.v = work.g + n;
+        work.plus = work.v + n;
+        work.minus = work.plus + n;
+        work.y = output_arrays;
+        work.y_plus = work.y + m;
+        work.y_minus = work.y_plus + m;
+        work.c = work.y_minus + m;
+        status = run_check(&work);
+    }
+    free(input_arrays);
+    free(output_arrays);
+    free(work.depends);
+    return status;
+}

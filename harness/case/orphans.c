@@ -1,0 +1,78 @@
+#include "harness/case/orphans.h"
+
+#include "base/text.h"
+#include "harness/case/child.h"
+#include "harness/run/process.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void ypi_orphans_check(struct yp_case *t)
+{
+    enum { MOST = 4096, SHOWN = 5 };
+    while (waitpid(-1, NULL, WNOHANG) > 0) {
+    }
+    pid_t *found = ypi_calloc(MOST, sizeof *found);
+    int count = ypi_descendants(getpid(), found, MOST);
+    struct ypi_text list = {0};
+    int live = 0;
+    for (int i = 0; i < count; i++) {
+        char state = ypi_process_state(found[i]);
+        if (state == 'Z' || state == '\0')
+            continue;
+        char name[64];
+        ypi_process_name(found[i], name);
+        if (live++ < SHOWN)
+            ypi_text_add(&list, "%s%s (pid %d)", live > 1 ? ", " : "", name, (int)found[i]);
+    }
+    if (live > SHOWN)
+        ypi_text_add(&list, ", ...");
+    if (live > 0) {
+        ypi_kill_tree(getpid(), false);
+        while (waitpid(-1, NULL, WNOHANG) > 0) {
+        }
+        ypi_child_fail(t, YPI_CAUSE_ORPHANS, NULL, 0, "left %d process%s running: %s", live,
+                       live > 1 ? "es" : "", list.data);
+    }
+    free(ypi_text_take(&list));
+    free(found);
+}
+
+char *ypi_descriptors(void)
+{
+    struct ypi_text list = {0};
+    DIR *directory = opendir("/proc/self/fd");
+    const struct dirent *entry = NULL;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        char target[512];
+        ssize_t length = readlinkat(dirfd(directory), entry->d_name, target, sizeof target);
+        if (length > 0 && atoi(entry->d_name) != dirfd(directory))
+            ypi_text_add(&list, "%s (%.*s)\n", entry->d_name, (int)length, target);
+    }
+    if (directory != NULL)
+        closedir(directory);
+    return ypi_text_take(&list);
+}
+
+char *ypi_descriptors_lost(const char *before)
+{
+    char *now = ypi_descriptors();
+    struct ypi_text lost = {0};
+    for (const char *line = before; *line != '\0'; line += strcspn(line, "\n") + 1) {
+        int length = (int)strcspn(line, "\n") + 1;
+        char *one = ypi_format("%.*s", length, line);
+        const char *at = strstr(now, one);
+        if (at == NULL || (at != now && at[-1] != '\n'))
+            ypi_text_add(&lost, "%s%.*s", lost.length > 0 ? ", " : "", length - 1, line);
+        free(one);
+    }
+    free(now);
+    if (lost.length > 0)
+        return ypi_text_take(&lost);
+    free(ypi_text_take(&lost));
+    return NULL;
+}

@@ -1,0 +1,16 @@
+/* What a case leaves behind: processes still running, descriptors that are gone. */
+#ifndef YPI_ORPHANS_H
+#define YPI_ORPHANS_H
+
+#include "harness/case.h"
+
+/* Kills and reaps every process the case left running and tells a failure that names them. */
+void ypi_orphans_check(struct yp_case *t);
+
+/* The open descriptors of this process and what they are, one a line; the caller frees. */
+char *ypi_descriptors(void);
+
+/* Those of `before` that are no longer what they were: "5 (socket:[123])"; NULL: none. */
+char *ypi_descriptors_lost(const char *before);
+
+#endif

@@ -1,0 +1,66 @@
+/* A result in low precision against its oracle; nothing here knows a running case. */
+#include <yieldpoint/gradient.h>
+
+#include <float.h>
+#include <math.h>
+
+#include "base/sum.h"
+
+static enum yp_status check_precision_fields(const struct yp_precision *check)
+{
+    if (check->name == NULL)
+        return yp_set_error(YP_INVALID, "precision: name is NULL");
+    const char *missing = check->oracle == NULL  ? "oracle is NULL"
+                          : check->plain == NULL ? "plain is NULL"
+                          : check->got == NULL   ? "got is NULL"
+                          : check->count == 0    ? "count is 0"
+                                                 : NULL;
+    if (missing != NULL)
+        return yp_set_error(YP_INVALID, "precision \"%s\": %s", check->name, missing);
+    if (!(check->multiple >= 0 && isfinite(check->multiple)))
+        return yp_set_error(YP_INVALID, "precision \"%s\": multiple is %g, it must be 0 or more",
+                            check->name, check->multiple);
+    for (size_t i = 0; i < check->count; i++) {
+        if (!isfinite(check->oracle[i]) || !isfinite(check->plain[i]))
+            return yp_set_error(YP_INVALID, "precision \"%s\": %s[%zu] is not finite", check->name,
+                                isfinite(check->plain[i]) ? "oracle" : "plain", i);
+    }
+    return YP_OK;
+}
+
+static double distance(const float *values, const double *oracle, size_t count, size_t *worst)
+{
+    struct ypi_norm norm = {0};
+    double largest = -1;
+    for (size_t i = 0; i < count; i++) {
+        double deviation = fabs((double)values[i] - oracle[i]);
+        ypi_norm_add(&norm, deviation);
+        if (deviation > largest || (isnan(deviation) && !isnan(largest))) {
+            largest = deviation;
+            *worst = i;
+        }
+    }
+    return ypi_norm_value(&norm);
+}
+
+enum yp_status yp_precision_error(const struct yp_precision *check, struct yp_precision_result *out)
+{
+    if (check == NULL || out == NULL)
+        return yp_set_error(YP_INVALID, "%s is NULL", check == NULL ? "check" : "out");
+    enum yp_status status = check_precision_fields(check);
+    if (status != YP_OK)
+        return status;
+
+    struct ypi_norm norm = {0};
+    for (size_t i = 0; i < check->count; i++)
+        ypi_norm_add(&norm, check->oracle[i]);
+    double length = ypi_norm_value(&norm);
+    size_t ignored;
+    double error = distance(check->got, check->oracle, check->count, &out->worst);
+    double plain_error = distance(check->plain, check->oracle, check->count, &ignored);
+    out->error = length > 0 ? error / length : error;
+    out->plain_error =
+        length > 0 ? fmax(plain_error / length, 0x1p-24) : fmax(plain_error, FLT_MIN);
+    out->ratio = out->error / out->plain_error;
+    return YP_OK;
+}

@@ -1,0 +1,33 @@
+/* Declarations times axes times devices: the cases. */
+#ifndef YPI_COLLECT_H
+#define YPI_COLLECT_H
+
+#include "harness/case.h"
+#include "harness/collect/options.h"
+
+struct ypi_collection {
+    struct yp_case **cases; /* in declared order; owned */
+    int count;
+    /* Told to stderr; a run does not start with any. */
+    int errors;       /* in declarations */
+    int usage_errors; /* in --set */
+};
+
+/* All the program's tests: the section that YP_TEST fills. */
+struct ypi_tests {
+    const struct yp_test *const *begin, *const *end;
+};
+struct ypi_tests ypi_all_tests(void);
+
+void ypi_collect(struct ypi_collection *out, struct ypi_options *o, struct ypi_tests tests);
+void ypi_collection_clear(struct ypi_collection *c);
+
+/* For what a filter asks in vain: tells it and counts it as an error of the collection. */
+void ypi_collect_error(const struct yp_test *test, const char *message);
+
+/* `path` as it stands in an id, the same from whichever directory it was compiled: from behind the
+ * last suites/ component, else from the last tests/ on, else from the first component that is not
+ * `.` or `..`. */
+const char *ypi_test_path(const char *file);
+
+#endif

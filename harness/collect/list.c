@@ -1,0 +1,33 @@
+#include "harness/collect/list.h"
+
+#include "harness/judge/budget.h"
+
+#include <stdio.h>
+
+static void list_budgets(const struct yp_case *c)
+{
+    printf("    tags: %s; timeout: %g s%s%s\n", c->tags, c->timeout,
+           c->skip != NULL ? "; skipped: " : "", c->skip != NULL ? c->skip : "");
+    const struct yp_budget *b = NULL;
+    for (int next = 0; (b = ypi_next_budget(c, &next)) != NULL;) {
+        char text[256];
+        ypi_budget_text(text, b, "");
+        printf("    budget: %s\n", text);
+    }
+}
+
+void ypi_list(const struct ypi_collection *c, int selected, const struct ypi_options *o)
+{
+    for (int i = 0; i < selected; i++) {
+        puts(c->cases[i]->id);
+        if (o->verbose > 0)
+            list_budgets(c->cases[i]);
+    }
+    if (o->verbose < 0)
+        return;
+    if (selected < c->count)
+        printf("\n%d/%d cases collected (%d deselected)\n", selected, c->count,
+               c->count - selected);
+    else
+        printf("\n%d case%s collected\n", c->count, c->count == 1 ? "" : "s");
+}

@@ -1,0 +1,9 @@
+/* --co: the cases without running them. */
+#ifndef YPI_LIST_H
+#define YPI_LIST_H
+
+#include "harness/collect/collect.h"
+
+void ypi_list(const struct ypi_collection *c, int selected, const struct ypi_options *o);
+
+#endif

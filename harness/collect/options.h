@@ -1,0 +1,88 @@
+/* What a run is asked to do: yieldpoint.ini, then YIELDPOINT_OPTIONS, then the command line. */
+#ifndef YPI_OPTIONS_H
+#define YPI_OPTIONS_H
+
+#include "device/cpu/binding.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <yieldpoint/isa.h>
+
+enum ypi_exit {
+    YPI_EXIT_OK = 0,
+    YPI_EXIT_FAILED = 1,
+    YPI_EXIT_INTERRUPTED = 2, /* or an error at collection */
+    YPI_EXIT_INTERNAL = 3,
+    YPI_EXIT_USAGE = 4,
+    YPI_EXIT_NOTHING = 5,
+};
+
+enum ypi_speed {
+    YPI_SPEED_JUDGE = 0,
+    YPI_SPEED_RECORD, /* measured and stored, not judged */
+    YPI_SPEED_OFF,    /* bodies run, nothing is timed */
+};
+
+struct ypi_set {
+    char *axis;
+    char *value;
+    bool used; /* some collected test has the axis */
+};
+
+struct ypi_options {
+    char *mark;    /* -m; NULL: all */
+    char *keyword; /* -k; NULL: all */
+    char **ids;    /* positional: files, files::tests, whole ids */
+    int id_count;
+    bool collect_only;
+    int verbose;      /* -v less -q */
+    bool no_capture;  /* -s */
+    int max_failures; /* -x, --maxfail; 0: no limit */
+    uint64_t seed;
+    char *device; /* auto, cpu, cuda, cuda:N, all */
+    struct ypi_set *sets;
+    int set_count;
+    int repeat;
+    double timeout; /* overrides every case's; 0: as declared */
+    char *history;  /* path of the database */
+    char *csv;      /* NULL: none */
+    enum ypi_speed speed;
+    bool noisy_fails;
+    int confirmations;        /* fresh processes that a failing speed budget is asked of */
+    bool instructions;        /* count them by Callgrind instead of timing */
+    bool audit;               /* count a device's work by CUPTI instead of timing */
+    uint64_t fail_allocation; /* the accounted allocation to refuse; 0: none */
+    bool fail_each;           /* one after the other */
+    enum ypi_bind bind;
+    char *cpus; /* processors to use: "0-3,8"; NULL: all */
+    bool isa_given;
+    enum yp_isa isa;              /* the highest to use, if given */
+    uint64_t memory_limit;        /* bytes of accounted memory a case; 0: none */
+    uint64_t device_memory_limit; /* the same of the accelerator's memory */
+    uint64_t output_limit;        /* bytes a case may write */
+    int process_limit;            /* processes and threads a case may have at once */
+    int jobs;                     /* cases that time nothing, side by side */
+    bool tap;
+    int durations; /* slowest cases to list; -1: none, 0: all */
+
+    char *root;      /* the project: where yieldpoint.ini or .git is, else the working directory */
+    char **tags;     /* registered ones, the built-in first */
+    char **tag_help; /* what each is for */
+    int tag_count;
+    bool help, version, markers;
+};
+
+/* Fills *o. Returns YPI_EXIT_OK, or YPI_EXIT_USAGE after telling stderr what, where, and what is
+ * allowed. */
+enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv);
+void ypi_options_clear(struct ypi_options *o);
+
+void ypi_options_help(const char *program);
+bool ypi_is_tag(const struct ypi_options *o, const char *word, size_t length);
+
+/* The options that change a case's data or verdicts, for the line that reproduces it: each one
+ * word such as "--set=cubes=2". The caller frees the words and the array. */
+char **ypi_options_reproduce(const struct ypi_options *o, int *count);
+
+#endif

@@ -1,0 +1,199 @@
+#include "harness/collect/select.h"
+
+#include "base/text.h"
+#include "harness/collect/expression.h"
+#include "harness/judge/relation.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- expressions -------------------------------------------------------------------------- */
+
+static bool refuse(const char *option, const char *expression, size_t offset, size_t length,
+                   const char *message)
+{
+    fprintf(stderr, "error: %s\n  %s %s\n", message, option, expression);
+    ypi_underline(2 + strlen(option) + 1 + ypi_columns(expression, offset),
+                  ypi_columns(expression + offset, length));
+    return false;
+}
+
+static bool has_tag(void *arg, const char *word, size_t length)
+{
+    return ypi_has_word(((const struct yp_case *)arg)->tags, word, length);
+}
+
+/* The id without the names of axes: -k speaks of what a case is, and `cube` is no case that runs
+ * over some number of cubes. */
+static char *without_axes(const char *id)
+{
+    char *out = ypi_calloc(strlen(id) + 1, 1), *to = out;
+    const char *open = strchr(id, '[');
+    for (const char *at = id; *at != '\0'; at++) {
+        bool begins = open != NULL && at > open && (at[-1] == '[' || at[-1] == '-');
+        size_t name = begins ? strspn(at, "abcdefghijklmnopqrstuvwxyz_0123456789") : 0;
+        if (name > 0 && at[name] == '=')
+            at += name + 1;
+        if (*at == '\0')
+            break;
+        *to++ = *at;
+    }
+    return out;
+}
+
+/* A word with `=` says which value of which axis. */
+static bool id_holds(void *arg, const char *word, size_t length)
+{
+    const struct yp_case *c = arg;
+    char *needle = ypi_format("%.*s", (int)length, word);
+    char *id = strchr(needle, '=') != NULL ? ypi_format("%s", c->id) : without_axes(c->id);
+    bool found = strcasestr(id, needle) != NULL || strcasestr(c->test->group, needle) != NULL;
+    free(id);
+    free(needle);
+    return found;
+}
+
+struct unknown {
+    const struct ypi_options *o;
+    const char *expression;
+    bool found;
+};
+
+static bool note_unknown(void *arg, const char *word, size_t length)
+{
+    struct unknown *u = arg;
+    if (u->found || ypi_is_tag(u->o, word, length))
+        return false;
+    u->found = true;
+    char *given = ypi_format("%.*s", (int)length, word);
+    const char *near = ypi_nearest(given, (const char *const *)u->o->tags, u->o->tag_count);
+    char *message = ypi_format("'%s' is not a registered tag%s%s%s; --markers lists them", given,
+                               near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+                               near != NULL ? "'?" : "");
+    refuse("-m", u->expression, (size_t)(word - u->expression), length, message);
+    free(message);
+    free(given);
+    return false;
+}
+
+static bool ignore(void *arg, const char *word, size_t length)
+{
+    (void)arg, (void)word, (void)length;
+    return false;
+}
+
+/* Malformed or not is the same for every case, so it is told once and before any is asked. */
+static bool check_expression(const char *option, const char *expression,
+                             const struct ypi_options *o)
+{
+    bool valid = true;
+    struct ypi_expression_error error;
+    ypi_expression(expression, ignore, NULL, &valid, &error);
+    if (!valid)
+        return refuse(option, expression, error.offset, error.length, error.message);
+    struct unknown unknown = {.o = o, .expression = expression};
+    if (strcmp(option, "-m") == 0)
+        ypi_expression(expression, note_unknown, &unknown, &valid, &error);
+    return !unknown.found;
+}
+
+static bool fulfils(const char *expression, ypi_matches *matches, struct yp_case *c)
+{
+    bool valid = true;
+    struct ypi_expression_error error;
+    return expression == NULL || ypi_expression(expression, matches, c, &valid, &error);
+}
+
+/* -- ids ---------------------------------------------------------------------------------- */
+
+static void tell_missing(const char *wanted, const struct ypi_collection *c)
+{
+    enum { FILE_NODE, TEST_NODE, CASE_NODE, NODES };
+    int count = c->count * NODES;
+    char **nodes = ypi_calloc((size_t)count, sizeof *nodes);
+    for (int i = 0; i < c->count; i++) {
+        const char *id = c->cases[i]->id;
+        const char *test = strstr(id, "::");
+        int file_end = (int)(test - id);
+        nodes[i * NODES + FILE_NODE] = ypi_format("%.*s", file_end, id);
+        nodes[i * NODES + TEST_NODE] = ypi_format("%.*s", file_end + (int)strcspn(test, "["), id);
+        nodes[i * NODES + CASE_NODE] = ypi_strdup(id);
+    }
+    const char *near = ypi_nearest(wanted, (const char *const *)nodes, count);
+    fprintf(stderr, "error: not found: '%s'%s%s%s; --co -q lists all ids\n", wanted,
+            near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+            near != NULL ? "'?" : "");
+    for (int i = 0; i < count; i++)
+        free(nodes[i]);
+    free(nodes);
+}
+
+/* A path as a shell completes it, suites/stress/rx.c, is that of the id. */
+static bool is_meant(const char *wanted, const struct yp_case *c)
+{
+    return ypi_node_names(wanted, c->id) || ypi_node_names(ypi_test_path(wanted), c->id);
+}
+
+static bool check_id(const char *wanted, const struct ypi_collection *c)
+{
+    for (int i = 0; i < c->count; i++)
+        if (is_meant(wanted, c->cases[i]))
+            return true;
+    tell_missing(wanted, c);
+    return false;
+}
+
+static bool is_named(const struct yp_case *c, const struct ypi_options *o)
+{
+    for (int i = 0; i < o->id_count; i++)
+        if (is_meant(o->ids[i], c))
+            return true;
+    return o->id_count == 0;
+}
+
+static bool check_set(const struct ypi_set *set, const struct ypi_collection *c)
+{
+    if (set->used)
+        return true;
+    struct ypi_text known = {0};
+    for (int i = 0; i < c->count; i++)
+        for (int k = 0; k < c->cases[i]->setting_count; k++) {
+            const char *axis = c->cases[i]->settings[k].axis;
+            if (known.data == NULL || !ypi_has_word(known.data, axis, strlen(axis)))
+                ypi_text_add(&known, "%s%s", known.length > 0 ? ", " : "", axis);
+        }
+    char *axes = ypi_text_take(&known);
+    fprintf(stderr, "error: --set %s=%s: no test has the axis '%s'; there %s: %s\n", set->axis,
+            set->value, set->axis, axes[0] != '\0' ? "are" : "is", axes[0] != '\0' ? axes : "none");
+    free(axes);
+    return false;
+}
+
+enum ypi_exit ypi_select(struct ypi_collection *c, const struct ypi_options *o, int *selected)
+{
+    bool ok = (o->mark == NULL || check_expression("-m", o->mark, o)) &&
+              (o->keyword == NULL || check_expression("-k", o->keyword, o));
+    for (int i = 0; i < o->id_count; i++)
+        ok = check_id(o->ids[i], c) && ok;
+    for (int i = 0; i < o->set_count; i++)
+        ok = check_set(&o->sets[i], c) && ok;
+    *selected = 0;
+    if (!ok)
+        return YPI_EXIT_USAGE;
+
+    struct yp_case **rest = ypi_calloc((size_t)c->count, sizeof(*rest));
+    int left = 0;
+    for (int i = 0; i < c->count; i++) {
+        struct yp_case *one = c->cases[i];
+        if (is_named(one, o) && fulfils(o->mark, has_tag, one) &&
+            fulfils(o->keyword, id_holds, one))
+            c->cases[(*selected)++] = one;
+        else
+            rest[left++] = one;
+    }
+    for (int i = 0; i < left; i++)
+        c->cases[*selected + i] = rest[i];
+    free(rest);
+    return YPI_EXIT_OK;
+}

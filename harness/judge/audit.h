@@ -1,0 +1,38 @@
+/* Declared work held against what a device counted (--audit): CUPTI on CUDA devices. */
+#ifndef YPI_AUDIT_H
+#define YPI_AUDIT_H
+
+#include "harness/result.h"
+
+/* Whether a case has something to be counted, which one that times nothing has not. */
+bool ypi_audit_wanted(const struct yp_case *c);
+
+/* NULL when it may be counted or has nothing to count, else the reason. Static text. Whether the
+ * device permits it is known in the case's process only. */
+const char *ypi_audit_refuses(const struct yp_case *c);
+
+/* Whether a measurement was counted so. */
+bool ypi_audited(const struct ypi_measured *m);
+
+/* What was counted of the kind that is declared, an iteration. Operations: of integers or of 8 bits
+ * where .arithmetic says so, else all floating ones. Bytes: of the second-level cache where the
+ * footprint fits into it, else of memory. NaN: not counted, or none that can be compared. */
+double ypi_audit_operations(const struct ypi_measured *m);
+double ypi_audit_bytes(const struct ypi_measured *m);
+
+/* "1e+09 operations (1.00 of declared), 24.0 MiB of memory (0.98 of declared)". */
+void ypi_audit_text(const struct ypi_measured *m, char *out, size_t size);
+
+/* Where declared and counted work are more than a factor of two apart, one sentence; false where
+ * they are not, or nothing can be told. */
+bool ypi_audit_contradicts(const struct ypi_measured *m, char *out, size_t size);
+
+/* What the device does not count though it should, by name; false: nothing. */
+bool ypi_audit_missing(const struct ypi_measured *m, char *out, size_t size);
+
+/* -- audited.c: in the case's process --------------------------------------------------------- */
+
+/* Gets the case's device ready. YP_UNSUPPORTED with the reason where it may not count. */
+enum yp_status ypi_audit_open(struct yp_device *device);
+
+#endif

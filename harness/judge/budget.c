@@ -1,0 +1,361 @@
+#include "harness/judge/budget.h"
+
+#include "base/figures.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct kind {
+    const char *name;
+    bool at_least; /* else at most */
+    bool speed;
+} kinds[] = {
+    [YP_BUDGET_NONE] = {"none", false, false},
+    [YP_BUDGET_MIN_SHARE] = {"min share", true, true},
+    [YP_BUDGET_MIN_RATE] = {"min rate", true, true},
+    [YP_BUDGET_MIN_FLOPS] = {"min flops", true, true},
+    [YP_BUDGET_MIN_BANDWIDTH] = {"min bandwidth", true, true},
+    [YP_BUDGET_MAX_LATENCY] = {"max latency", false, true},
+    [YP_BUDGET_MAX_PERCENTILE] = {"max percentile", false, true},
+    [YP_BUDGET_MAX_CPU_TIME] = {"max cpu time", false, true},
+    [YP_BUDGET_MAX_PEAK] = {"max peak", false, false},
+    [YP_BUDGET_MAX_RESIDENT] = {"max resident", false, false},
+    [YP_BUDGET_MAX_LEAK] = {"max leak", false, false},
+    [YP_BUDGET_MAX_ALLOCATIONS] = {"max allocations", false, false},
+    [YP_BUDGET_MAX_GROWTH] = {"max growth", false, false},
+    [YP_BUDGET_MAX_COUNT] = {"max count", false, false},
+    [YP_BUDGET_MIN_VALUE] = {"min value", true, false},
+    [YP_BUDGET_MAX_VALUE] = {"max value", false, false},
+    [YP_BUDGET_MAX_GRADIENT_ERROR] = {"max gradient error", false, false},
+    [YP_BUDGET_FOR_DEVICE] = {"for device", false, false},
+};
+
+const char *ypi_budget_device(const struct yp_test *test, int i)
+{
+    while (i >= 0 && test->budgets[i].kind != YP_BUDGET_FOR_DEVICE)
+        i--;
+    return i >= 0 ? test->budgets[i].name : NULL;
+}
+
+const struct yp_budget *ypi_next_budget(const struct yp_case *c, int *next)
+{
+    const struct yp_budget *budgets = c->test->budgets;
+    const char *device = c->device[0] != '\0' ? c->device : "cpu";
+    for (; *next < YP_MAX_BUDGETS && budgets[*next].kind != YP_BUDGET_NONE; ++*next) {
+        const char *of = ypi_budget_device(c->test, *next);
+        if (budgets[*next].kind != YP_BUDGET_FOR_DEVICE &&
+            (of == NULL || strncmp(device, of, strlen(of)) == 0))
+            return &budgets[(*next)++];
+    }
+    return NULL;
+}
+
+const char *ypi_budget_kind_name(enum yp_budget_kind kind)
+{
+    return kinds[kind].name;
+}
+
+bool ypi_budget_is_named(enum yp_budget_kind kind)
+{
+    return kinds[kind].speed || kind >= YP_BUDGET_MAX_GROWTH;
+}
+
+bool ypi_budget_is_speed(enum yp_budget_kind kind)
+{
+    return kinds[kind].speed;
+}
+
+/* -- words -------------------------------------------------------------------------------- */
+
+void ypi_budget_figure(char out[128], const struct yp_budget *budget, double value,
+                       const char *unit)
+{
+    switch (budget->kind) {
+    case YP_BUDGET_MIN_RATE:
+        ypi_format_rate(out, value, unit);
+        break;
+    case YP_BUDGET_MIN_FLOPS:
+        ypi_format_rate(out, value, "FLOP");
+        break;
+    case YP_BUDGET_MIN_BANDWIDTH:
+        ypi_format_rate(out, value, "B");
+        break;
+    case YP_BUDGET_MIN_SHARE:
+        snprintf(out, 128, "%.3g of what bounds it", value);
+        break;
+    case YP_BUDGET_MAX_LATENCY:
+    case YP_BUDGET_MAX_PERCENTILE:
+    case YP_BUDGET_MAX_CPU_TIME:
+        ypi_format_seconds(out, value);
+        break;
+    case YP_BUDGET_MAX_COUNT:
+        ypi_format_value(out, value, "");
+        break;
+    case YP_BUDGET_MAX_PEAK:
+    case YP_BUDGET_MAX_RESIDENT:
+    case YP_BUDGET_MAX_LEAK:
+    case YP_BUDGET_MAX_GROWTH:
+        ypi_format_bytes(out, value);
+        break;
+    case YP_BUDGET_MAX_ALLOCATIONS:
+        snprintf(out, 128, "%.0f", value);
+        break;
+    default:
+        ypi_format_value(out, value, unit);
+    }
+}
+
+/* What of the measurement a budget is about: " p99", " instructions an iteration", ... */
+static void aspect(char out[64], const struct yp_budget *budget)
+{
+    out[0] = '\0';
+    if (budget->kind == YP_BUDGET_MAX_PERCENTILE)
+        snprintf(out, 64, " p%g", budget->quantile * 100);
+    else if (budget->kind == YP_BUDGET_MAX_COUNT)
+        snprintf(out, 64, " %s an iteration", ypi_counter_name(budget->counter));
+    else if (budget->kind == YP_BUDGET_MAX_CPU_TIME)
+        snprintf(out, 64, " processor time");
+    else if (budget->kind == YP_BUDGET_MAX_GROWTH)
+        snprintf(out, 64, " resident growth an iteration");
+}
+
+static const char *memory_part(enum yp_budget_kind kind)
+{
+    switch (kind) {
+    case YP_BUDGET_MAX_PEAK:
+        return "accounted at once";
+    case YP_BUDGET_MAX_RESIDENT:
+        return "resident growth";
+    case YP_BUDGET_MAX_LEAK:
+        return "left behind";
+    default:
+        return "allocations";
+    }
+}
+
+void ypi_budget_text(char out[256], const struct yp_budget *budget, const char *unit)
+{
+    char figure[128] = "";
+    char of[64] = "";
+    ypi_budget_figure(figure, budget, budget->limit, unit);
+    aspect(of, budget);
+    const char *side = kinds[budget->kind].at_least ? "at least" : "at most";
+    if (budget->name != NULL)
+        snprintf(out, 256, "%s%.64s%s %s %s",
+                 budget->kind == YP_BUDGET_MAX_GRADIENT_ERROR ? "gradient error of " : "",
+                 budget->name, of, side, figure);
+    else
+        snprintf(out, 256, "%s memory: %s %s %s", budget->memory == YP_HOST ? "host" : "device",
+                 side, figure, memory_part(budget->kind));
+}
+
+const char *ypi_budget_unit(const struct ypi_result *r, const struct yp_budget *budget)
+{
+    for (int i = 0; budget->name != NULL && i < r->measured_count; i++)
+        if (strcmp(r->measured[i].name, budget->name) == 0)
+            return r->measured[i].unit;
+    for (int i = 0; budget->name != NULL && i < r->value_count; i++)
+        if (strcmp(r->values[i].name, budget->name) == 0)
+            return r->values[i].unit;
+    return "";
+}
+
+/* -- verdicts ----------------------------------------------------------------------------- */
+
+static void exact(struct ypi_verdict *v, double measured)
+{
+    v->measured = v->low = v->high = measured;
+    bool good = kinds[v->budget->kind].at_least ? measured >= v->budget->limit
+                                                : measured <= v->budget->limit;
+    /* No figure at all is never good enough, not even an infinite one. */
+    v->met = good && isfinite(measured) ? YPI_MET : YPI_NOT_MET;
+}
+
+/* The work of one iteration that a speed budget counts; 0: not declared. */
+static double work_of(const struct ypi_measured *m, enum yp_budget_kind kind)
+{
+    return kind == YP_BUDGET_MIN_RATE    ? m->items
+           : kind == YP_BUDGET_MIN_FLOPS ? m->flops
+                                         : m->bytes;
+}
+
+static void between(struct ypi_verdict *v, double measured, double low, double high)
+{
+    v->measured = measured;
+    v->low = low;
+    v->high = high;
+    bool at_least = kinds[v->budget->kind].at_least;
+    bool inside = at_least ? low >= v->budget->limit : high <= v->budget->limit;
+    bool outside = at_least ? high < v->budget->limit : low > v->budget->limit;
+    v->met = outside || !isfinite(measured) ? YPI_NOT_MET : inside ? YPI_MET : YPI_UNDECIDED;
+}
+
+/* With t of n samples beyond the limit: met when so few would hardly be seen if more than 1 - q
+ * were beyond it in the long run, not met when so many would hardly be seen otherwise. */
+static void percentile(struct ypi_verdict *v, const struct ypi_measured *m)
+{
+    const double sure = 0.01;
+    double q = v->budget->quantile;
+    size_t beyond = 0;
+    for (size_t i = 0; i < m->count; i++)
+        beyond += !(m->samples[i] <= v->budget->limit);
+    v->measured = v->low = v->high = ypi_quantile(m->samples, m->count, q);
+    v->met = YPI_UNDECIDED;
+    if (ypi_binomial_cdf(beyond, m->count, 1 - q) <= sure)
+        v->met = YPI_MET;
+    else if (ypi_binomial_tail(beyond, m->count, 1 - q) <= sure)
+        v->met = YPI_NOT_MET;
+}
+
+static void rate(struct ypi_verdict *v, const struct ypi_measured *m)
+{
+    double work = work_of(m, v->budget->kind);
+    if (work > 0)
+        between(v, work / m->estimate.median, work / m->estimate.high, work / m->estimate.low);
+}
+
+static void of_estimate(struct ypi_verdict *v, const struct ypi_estimate *e)
+{
+    if (e->count > 0)
+        between(v, e->median, e->low, e->high);
+}
+
+void ypi_budget_judge_speed(struct ypi_verdict *v, const struct ypi_measured *m)
+{
+    if (!ypi_is_timed(m->kind)) {
+        v->met = YPI_NOT_JUDGED;
+        return;
+    }
+    if (m->count == 0)
+        return;
+    switch (v->budget->kind) {
+    case YP_BUDGET_MIN_SHARE:
+        of_estimate(v, &m->share_estimate);
+        break;
+    case YP_BUDGET_MAX_LATENCY:
+        of_estimate(v, &m->estimate);
+        break;
+    case YP_BUDGET_MAX_CPU_TIME:
+        of_estimate(v, &m->cpu_estimate);
+        break;
+    case YP_BUDGET_MAX_PERCENTILE:
+        percentile(v, m);
+        break;
+    default:
+        rate(v, m);
+    }
+}
+
+/* Of a measurement, but exact. */
+static void judge_figure(struct ypi_verdict *v, const struct ypi_measured *m)
+{
+    if (v->budget->kind == YP_BUDGET_MAX_GROWTH) {
+        if (!isnan(m->growth_resident))
+            exact(v, m->growth_resident);
+    } else if (m->kind == YPI_MEASURED_RUN) {
+        v->met = YPI_NOT_JUDGED;
+    } else if (m->counts[v->budget->counter].source == YPI_NOT_COUNTED) {
+        v->met = YPI_ABSENT;
+    } else {
+        exact(v, m->counts[v->budget->counter].count);
+    }
+}
+
+static void judge_measured(const struct ypi_result *r, struct ypi_verdict *v, bool judged)
+{
+    for (int i = 0; i < r->measured_count; i++) {
+        const struct ypi_measured *m = &r->measured[i];
+        if (strcmp(m->name, v->budget->name) != 0)
+            continue;
+        if (!kinds[v->budget->kind].speed) {
+            judge_figure(v, m);
+            continue;
+        }
+        if (v->budget->kind == YP_BUDGET_MIN_SHARE && ypi_is_timed(m->kind) &&
+            ypi_on_accelerator(r->c) && m->bound < 0) {
+            v->met = YPI_ABSENT;
+            continue;
+        }
+        ypi_budget_judge_speed(v, m);
+        if (!judged && v->met != YPI_UNMEASURED && v->met != YPI_NOT_JUDGED)
+            v->met = YPI_RECORDED;
+    }
+}
+
+static void judge_value(const struct ypi_result *r, struct ypi_verdict *v, bool judged)
+{
+    for (int i = 0; i < r->value_count; i++) {
+        const struct ypi_value *value = &r->values[i];
+        if (strcmp(value->name, v->budget->name) != 0)
+            continue;
+        if (!value->of_speed) {
+            exact(v, value->value);
+            continue;
+        }
+        between(v, value->value, value->low, value->high);
+        if (!judged)
+            v->met = YPI_RECORDED;
+    }
+}
+
+static void judge_gradient(const struct ypi_result *r, struct ypi_verdict *v)
+{
+    for (int i = 0; i < r->gradient_count; i++)
+        if (!r->gradients[i].precision && strcmp(r->gradients[i].name, v->budget->name) == 0)
+            exact(v, r->gradients[i].error);
+}
+
+static void judge_memory(const struct ypi_result *r, struct ypi_verdict *v)
+{
+    const struct yp_budget *b = v->budget;
+    const struct ypi_memory *m = &r->memory;
+    if (!r->has_memory)
+        return;
+    if (b->memory == YP_DEVICE) {
+        double device[] = {[YP_BUDGET_MAX_PEAK] = (double)m->device.allocated_peak,
+                           [YP_BUDGET_MAX_LEAK] = (double)m->device.allocated,
+                           [YP_BUDGET_MAX_ALLOCATIONS] = (double)m->device.allocations};
+        if (m->has_device)
+            exact(v, device[b->kind]);
+        else if (!ypi_on_accelerator(r->c))
+            exact(v, 0); /* on the CPU there is no other memory to use */
+        return;
+    }
+    double used[] = {[YP_BUDGET_MAX_PEAK] = (double)m->host.allocated_peak,
+                     [YP_BUDGET_MAX_RESIDENT] =
+                         (double)m->resident_peak - (double)m->resident_before,
+                     [YP_BUDGET_MAX_LEAK] = (double)m->leaked_bytes,
+                     [YP_BUDGET_MAX_ALLOCATIONS] = (double)m->host.allocations};
+    exact(v, used[b->kind]);
+}
+
+static void judge_one(const struct ypi_result *r, struct ypi_verdict *v, bool speed_judged)
+{
+    const struct yp_budget *b = v->budget;
+    if (kinds[b->kind].speed || b->kind == YP_BUDGET_MAX_GROWTH || b->kind == YP_BUDGET_MAX_COUNT)
+        judge_measured(r, v, speed_judged);
+    else if (b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE)
+        judge_value(r, v, speed_judged);
+    else if (b->kind == YP_BUDGET_MAX_GRADIENT_ERROR)
+        judge_gradient(r, v);
+    else
+        judge_memory(r, v);
+    double beyond = (v->measured - b->limit) / fabs(b->limit);
+    v->distance = b->limit == 0 ? NAN : kinds[b->kind].at_least ? beyond : -beyond;
+}
+
+struct ypi_verdict ypi_budget_judge(const struct ypi_result *r, const struct yp_budget *budget,
+                                    bool speed_judged)
+{
+    struct ypi_verdict v = {.budget = budget,
+                            .met = YPI_UNMEASURED,
+                            .measured = NAN,
+                            .low = NAN,
+                            .high = NAN,
+                            .distance = NAN};
+    judge_one(r, &v, speed_judged);
+    return v;
+}

@@ -1,0 +1,35 @@
+/* One budget against what was measured. */
+#ifndef YPI_BUDGET_H
+#define YPI_BUDGET_H
+
+#include "harness/result.h"
+
+/* The verdict that one process's figures give. Needs the measurements' estimates. */
+struct ypi_verdict ypi_budget_judge(const struct ypi_result *r, const struct yp_budget *budget,
+                                    bool speed_judged);
+
+/* The same of a speed budget and a measurement that is still going on: fills measured, low, high
+ * and met, which stays as it is when there is nothing to judge. */
+void ypi_budget_judge_speed(struct ypi_verdict *v, const struct ypi_measured *m);
+
+/* "at least 1 M pixels/s of 'fit'", "at most 64 MiB of host memory at once". */
+void ypi_budget_text(char out[256], const struct yp_budget *budget, const char *unit);
+
+/* A figure in the budget's unit. */
+void ypi_budget_figure(char out[128], const struct yp_budget *budget, double value,
+                       const char *unit);
+
+/* The device that budget `i` of the test is for; NULL: all. */
+const char *ypi_budget_device(const struct yp_test *test, int i);
+
+/* The first budget from *next on that is for this case, and *next behind it; NULL: no more. */
+const struct yp_budget *ypi_next_budget(const struct yp_case *c, int *next);
+
+const char *ypi_budget_kind_name(enum yp_budget_kind kind); /* "min rate", ... */
+bool ypi_budget_is_named(enum yp_budget_kind kind);         /* of a measurement, value or check */
+bool ypi_budget_is_speed(enum yp_budget_kind kind);
+
+/* The unit of a budget's measurement or value in this result; "" when there is none. */
+const char *ypi_budget_unit(const struct ypi_result *r, const struct yp_budget *budget);
+
+#endif

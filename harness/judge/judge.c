@@ -1,0 +1,357 @@
+/* Verdicts of all budgets together: what they mean for the case. */
+#include "harness/judge/judge.h"
+
+#include "base/figures.h"
+#include "base/text.h"
+#include "harness/judge/audit.h"
+#include "harness/judge/budget.h"
+#include "harness/measure/counters.h"
+#include "harness/measure/noise.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* No processor does anything in less: a tenth of a cycle at 5 GHz. */
+#define IMPOSSIBLE_SECONDS 20e-12
+
+/* So many processors more than there are may be wanted; so much of what was wanted be stolen. */
+#define CROWDED_PROCESSORS 0.25
+#define CROWDED_STOLEN 0.1
+/* Nobody who shares processors makes work so many times slower, sample after sample. */
+#define MOST_CROWDED 100
+
+/* Whether the work had to share its processors. It may then be slow for that alone. */
+static bool crowded(const struct ypi_measured *m)
+{
+    const struct ypi_noise *n = &m->noise;
+    if (!(n->wall > 0) || n->processors == 0)
+        return false;
+    /* Beside others it still had half of what it wanted; one that naps wanted little. */
+    double wanted = fmin(fmin(m->threads, n->processors), 2 * n->own / n->wall);
+    return wanted + n->others / n->wall > n->processors + CROWDED_PROCESSORS ||
+           n->stolen > CROWDED_STOLEN * fmax(n->own + n->stolen, n->wall);
+}
+
+static bool beyond_crowding(const struct ypi_verdict *v)
+{
+    double ratio = v->measured / v->budget->limit;
+    return fmax(ratio, 1 / ratio) > MOST_CROWDED;
+}
+
+/* Work that had to share its processors may pass; that it is slow proves nothing, unless it is so
+ * beyond all sharing. */
+static void excuse_crowded(const struct ypi_result *r, struct ypi_verdict *v)
+{
+    if (v->met != YPI_NOT_MET || !ypi_budget_is_speed(v->budget->kind) || beyond_crowding(v))
+        return;
+    for (int i = 0; i < r->measured_count; i++)
+        if (strcmp(r->measured[i].name, v->budget->name) == 0 && crowded(&r->measured[i]))
+            v->met = YPI_UNDECIDED;
+}
+
+static bool not_judged(enum yp_budget_kind kind, const struct ypi_judging *how)
+{
+    bool growth = kind == YP_BUDGET_MAX_GROWTH;
+    return (how->instructions && (growth || kind == YP_BUDGET_MAX_RESIDENT)) ||
+           (how->brief && (growth || ypi_budget_is_speed(kind)));
+}
+
+void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
+{
+    for (int i = 0; i < r->measured_count; i++) {
+        struct ypi_measured *m = &r->measured[i];
+        m->estimate = ypi_estimate(m->samples, m->count);
+        m->cpu_estimate = ypi_estimate(m->cpu, m->cpu != NULL ? m->count : 0);
+        m->share_estimate = ypi_estimate(m->shares, m->share_count);
+    }
+    const struct yp_budget *b = NULL;
+    r->verdict_count = 0;
+    r->verdicts = ypi_calloc(YP_MAX_BUDGETS, sizeof *r->verdicts);
+    for (int next = 0; (b = ypi_next_budget(r->c, &next)) != NULL;) {
+        struct ypi_verdict *v = &r->verdicts[r->verdict_count++];
+        *v = ypi_budget_judge(r, b, how->speed_judged);
+        excuse_crowded(r, v);
+        if (not_judged(b->kind, how))
+            v->met = isnan(v->measured) ? YPI_NOT_JUDGED : YPI_RECORDED;
+    }
+}
+
+/* -- confirmation by fresh processes -------------------------------------------------------- */
+
+static bool in_question(const struct ypi_verdict *v)
+{
+    return ypi_budget_is_speed(v->budget->kind) &&
+           (v->met == YPI_NOT_MET || v->met == YPI_UNDECIDED);
+}
+
+/* What all of them said of one budget; undecided when they differ. */
+static enum ypi_met common_verdict(const struct ypi_result *others, int count, int budget)
+{
+    enum ypi_met all = YPI_UNDECIDED;
+    for (int i = 0; i < count; i++) {
+        enum ypi_met met = others[i].verdicts[budget].met;
+        if (i > 0 && met != all)
+            return YPI_UNDECIDED;
+        all = met;
+    }
+    return all == YPI_MET || all == YPI_NOT_MET ? all : YPI_UNDECIDED;
+}
+
+bool ypi_needs_confirmation(const struct ypi_result *r, const struct ypi_judging *how,
+                            const struct ypi_result *others, int count)
+{
+    if (!r->ended || r->failure_count > 0 || r->skipped || count >= how->confirmations)
+        return false;
+    for (int i = 0; i < r->verdict_count; i++) {
+        const struct ypi_verdict *v = &r->verdicts[i];
+        if (!in_question(v))
+            continue;
+        enum ypi_met all = common_verdict(others, count, i);
+        if (count == 0 || all == YPI_NOT_MET || (all == YPI_MET && v->met == YPI_UNDECIDED))
+            return true;
+    }
+    return false;
+}
+
+/* A budget is not met when this process and all the fresh ones say so; an undecided one is what all
+ * the fresh ones say. */
+static void merge(struct ypi_result *r, const struct ypi_judging *how,
+                  const struct ypi_result *others, int count)
+{
+    for (int i = 0; i < r->verdict_count; i++) {
+        struct ypi_verdict *v = &r->verdicts[i];
+        if (!in_question(v) || how->confirmations == 0)
+            continue;
+        enum ypi_met all =
+            count == how->confirmations ? common_verdict(others, count, i) : YPI_UNDECIDED;
+        v->asked = count;
+        for (int k = 0; k < count; k++)
+            v->confirmed += others[k].verdicts[i].met == YPI_NOT_MET;
+        v->met = all == YPI_NOT_MET || v->met == YPI_UNDECIDED ? all : YPI_UNDECIDED;
+    }
+}
+
+/* What else befell a fresh process is not lost; nor that one gave no answer. */
+static void take_failures(struct ypi_result *r, const struct ypi_result *others, int count)
+{
+    for (int k = 0; k < count; k++) {
+        if (others[k].skipped)
+            ypi_result_note(r, "a fresh process skipped: %s",
+                            others[k].reason != NULL ? others[k].reason : "");
+        for (int i = 0; i < others[k].failure_count; i++)
+            if (others[k].failures[i].cause != YPI_CAUSE_BUDGET)
+                ypi_result_fail(r, others[k].failures[i].cause, others[k].failures[i].file,
+                                others[k].failures[i].line, "in fresh process %d: %s",
+                                others[k].attempt, others[k].failures[i].message);
+    }
+}
+
+/* -- what it means ------------------------------------------------------------------------- */
+
+static void fail_verdict(struct ypi_result *r, const struct ypi_verdict *v)
+{
+    char text[256];
+    char measured[128];
+    char low[128];
+    char high[128];
+    const char *unit = ypi_budget_unit(r, v->budget);
+    ypi_budget_text(text, v->budget, unit);
+    if (v->met == YPI_UNMEASURED) {
+        ypi_result_fail(r, YPI_CAUSE_BUDGET, NULL, 0, "budget %s: the body never %s it%s", text,
+                        ypi_budget_is_speed(v->budget->kind) ? "measured" : "told",
+                        ypi_budget_is_speed(v->budget->kind) ? ", or declared no work for it" : "");
+        return;
+    }
+    ypi_budget_figure(measured, v->budget, v->measured, unit);
+    ypi_budget_figure(low, v->budget, v->low, unit);
+    ypi_budget_figure(high, v->budget, v->high, unit);
+    struct ypi_text message = {0};
+    ypi_text_add(&message, "budget %s: %s%s", text, v->met == YPI_UNDECIDED ? "too noisy, " : "",
+                 measured);
+    if (v->low < v->high || (isnan(v->low) && ypi_budget_is_speed(v->budget->kind)))
+        ypi_text_add(&message, " [%s, %s]", low, high);
+    if (isfinite(v->distance))
+        ypi_text_add(&message, ", %.3g %% %s the limit", fabs(v->distance) * 100,
+                     (v->measured > v->budget->limit) ? "above" : "below");
+    if (v->asked > 0)
+        ypi_text_add(&message, "; %d of %d fresh processes say so too", v->confirmed, v->asked);
+    enum ypi_cause cause = v->budget->kind == YP_BUDGET_MAX_GRADIENT_ERROR ? YPI_CAUSE_GRADIENT
+                           : v->budget->kind == YP_BUDGET_MAX_LEAK         ? YPI_CAUSE_LEAK
+                                                                           : YPI_CAUSE_BUDGET;
+    char *finished = ypi_text_take(&message);
+    ypi_result_fail(r, cause, NULL, 0, "%s", finished);
+    free(finished);
+}
+
+static bool has_leak_budget(const struct ypi_result *r, enum yp_memory_kind memory)
+{
+    for (int i = 0; i < r->verdict_count; i++)
+        if (r->verdicts[i].budget->kind == YP_BUDGET_MAX_LEAK &&
+            r->verdicts[i].budget->memory == memory)
+            return true;
+    return false;
+}
+
+static void judge_leak(struct ypi_result *r, enum yp_memory_kind memory, uint64_t leaked,
+                       uint64_t blocks)
+{
+    if (leaked == 0 || has_leak_budget(r, memory))
+        return;
+    char bytes[YPI_FIGURE_MAX];
+    ypi_format_bytes(bytes, (double)leaked);
+    ypi_result_fail(r, YPI_CAUSE_LEAK, NULL, 0,
+                    "leaked %s of accounted %smemory in %llu allocation%s (yp_max_leak allows "
+                    "some)",
+                    bytes, memory == YP_DEVICE ? "device " : "", (unsigned long long)blocks,
+                    blocks > 1 ? "s" : "");
+}
+
+/* Checks and leaks are judged without a budget too. */
+static void judge_undeclared(struct ypi_result *r)
+{
+    for (int i = 0; i < r->gradient_count; i++) {
+        const struct ypi_gradient *g = &r->gradients[i];
+        if (g->error <= g->limit)
+            continue;
+        if (g->precision)
+            ypi_result_fail(r, YPI_CAUSE_GRADIENT, NULL, 0,
+                            "precision of '%s': the error %.3g is %.3g times that of the plain "
+                            "implementation (%.3g), at most %.3g times is allowed; worst at %s",
+                            g->name, g->got, g->error, g->expected, g->limit, g->tensor);
+        else
+            ypi_result_fail(r, YPI_CAUSE_GRADIENT, NULL, 0,
+                            "gradient '%s': relative error %.3g in tensor '%s', at most %.3g is "
+                            "allowed: by differences %.9g, by the gradient %.9g (slope of the "
+                            "remainder %.2f, 2 when right)",
+                            g->name, g->error, g->tensor, g->limit, g->expected, g->got, g->slope);
+    }
+    const struct ypi_memory *m = &r->memory;
+    if (r->has_memory)
+        judge_leak(r, YP_HOST, m->leaked_bytes, m->leaked_blocks);
+    if (r->has_memory && m->has_device)
+        judge_leak(r, YP_DEVICE, m->device.allocated, m->device.allocations - m->device.frees);
+}
+
+static bool audited(const struct ypi_result *r)
+{
+    for (int i = 0; i < r->measured_count; i++)
+        if (ypi_audited(&r->measured[i]))
+            return true;
+    return false;
+}
+
+/* The caller frees it. */
+static char *why_absent(const struct ypi_result *r, const struct yp_budget *b)
+{
+    bool count = b->kind == YP_BUDGET_MAX_COUNT;
+    if (b->kind == YP_BUDGET_MIN_SHARE)
+        return ypi_strdup("no ceiling of it could be probed on the device");
+    if (count && b->counter >= YP_GPU_FP64)
+        return ypi_strdup(audited(r) ? "this device has no metric of it"
+                                     : "it is counted under --audit, by CUPTI");
+    if (audited(r))
+        return ypi_strdup("under --audit only the device counts");
+    const char *why = ypi_counters_absent();
+    return ypi_format(
+        "%s%s", why[0] != '\0' ? why : "Callgrind does not count it",
+        count && b->counter == YP_INSTRUCTIONS ? "; --instructions counts them by Callgrind" : "");
+}
+
+/* Whether a budget is on a counter that is not there: the case has then not shown what it promised,
+ * and says which. */
+static bool absent(struct ypi_result *r)
+{
+    for (int i = 0; i < r->verdict_count; i++) {
+        if (r->verdicts[i].met != YPI_ABSENT)
+            continue;
+        char text[256];
+        ypi_budget_text(text, r->verdicts[i].budget, "");
+        free(r->reason);
+        char *why = why_absent(r, r->verdicts[i].budget);
+        r->reason = ypi_format("budget %s cannot be judged: %s", text, why);
+        free(why);
+        return true;
+    }
+    return false;
+}
+
+static enum ypi_outcome outcome_of(struct ypi_result *r, bool noisy)
+{
+    const struct yp_case *c = r->c;
+    bool open = r->failure_count == 0 && !r->skipped;
+    if (open && absent(r))
+        return YPI_SKIPPED;
+    if (open && noisy)
+        return YPI_NOISY;
+    if (c->xfail != NULL && !r->skipped) {
+        free(r->reason);
+        r->reason = ypi_strdup(c->xfail);
+        if (r->failure_count > 0)
+            return YPI_XFAILED;
+        if (!c->test->xfail_strict)
+            return YPI_XPASSED;
+        ypi_result_fail(r, YPI_CAUSE_XPASS, c->test->file, c->test->line,
+                        "passed, but is declared to fail (strict): %s", c->xfail);
+        return YPI_FAILED;
+    }
+    if (r->failure_count > 0)
+        return c->test->setup != NULL && r->body == 0 && r->ended ? YPI_ERROR : YPI_FAILED;
+    return r->skipped ? YPI_SKIPPED : YPI_PASSED;
+}
+
+/* What explains a verdict, or contradicts a declaration. */
+static void add_notes(struct ypi_result *r, bool noisy)
+{
+    char sentence[256];
+    for (int i = 0; i < r->measured_count; i++) {
+        const struct ypi_measured *m = &r->measured[i];
+        /* What is counted is done by the processor; an accelerator's work is not. */
+        if (!ypi_on_accelerator(r->c) && ypi_counts_contradict(m, sentence, sizeof sentence))
+            ypi_result_note(r, "'%s' %s", m->name, sentence);
+        if (ypi_audited(m) && ypi_audit_contradicts(m, sentence, sizeof sentence))
+            ypi_result_note(r, "'%s' %s", m->name, sentence);
+        if (ypi_audited(m) && ypi_audit_missing(m, sentence, sizeof sentence))
+            ypi_result_note(r, "'%s': this device has no metric of %s", m->name, sentence);
+        if (m->count > 0 && m->estimate.median < IMPOSSIBLE_SECONDS)
+            ypi_result_note(r,
+                            "'%s' takes no time: the compiler has removed the work; yp_keep() what "
+                            "it computes",
+                            m->name);
+        double half = (m->estimate.high - m->estimate.low) / 2 / m->estimate.median;
+        bool wide = noisy || r->failure_count > 0 || half > 0.05;
+        if (m->count > 1 && wide &&
+            ypi_noise_cause(&m->noise, m->threads, sentence, sizeof sentence))
+            ypi_result_note(r, "'%s' was disturbed: %s", m->name, sentence);
+    }
+}
+
+void ypi_conclude(struct ypi_result *r, const struct ypi_judging *how,
+                  const struct ypi_result *others, int count)
+{
+    bool noisy = false;
+    take_failures(r, others, count);
+    merge(r, how, others, count);
+    /* A case that never came to its end has said why; its budgets are listed as not measured. */
+    bool whole = !r->skipped && r->ended && r->failure_count == 0;
+    for (int i = 0; i < r->verdict_count; i++) {
+        const struct ypi_verdict *v = &r->verdicts[i];
+        noisy = noisy || v->met == YPI_UNDECIDED;
+        if (v->met == YPI_NOT_MET && v->budget->kind == YP_BUDGET_MAX_GRADIENT_ERROR)
+            continue; /* told with its tensor and direction, below */
+        if (v->met == YPI_NOT_MET || (v->met == YPI_UNMEASURED && whole) ||
+            (v->met == YPI_UNDECIDED && how->noisy_fails))
+            fail_verdict(r, v);
+    }
+    judge_undeclared(r);
+    add_notes(r, noisy);
+    r->outcome = outcome_of(r, noisy);
+}
+
+void ypi_judge(struct ypi_result *r, const struct ypi_judging *how)
+{
+    struct ypi_judging once = *how;
+    once.confirmations = 0;
+    ypi_judge_budgets(r, &once);
+    ypi_conclude(r, &once, NULL, 0);
+}

@@ -1,0 +1,236 @@
+/* Relations: their declaration, what they find, and which one is worked out. */
+#include "harness/judge/relation_internal.h"
+
+#include "base/text.h"
+#include "harness/judge/budget.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct ypi_relation_kind kinds[] = {
+    [YP_RELATION_RATIO] = {"ratio", .of_speed = true, .to = true, .name = true},
+    [YP_RELATION_RATIO_OVER] = {"ratio", .of_speed = true, .name = true, .axis = true,
+                                .ends = true},
+    [YP_RELATION_VALUE_RATIO] = {"ratio", .to = true, .name = true},
+    [YP_RELATION_GROWTH] = {"exponent", .of_speed = true, .name = true, .axis = true},
+    [YP_RELATION_SAME_HASH] = {"distinct hashes", .to = true},
+};
+#define KINDS (sizeof kinds / sizeof *kinds)
+
+bool ypi_node_names(const char *node, const char *id)
+{
+    size_t length = strlen(node);
+    bool at_test = memchr(node, ':', length) != NULL;
+    if (length > 0 && node[length - 1] == '/' && !at_test)
+        length--;
+    if (length == 0 || strncmp(id, node, length) != 0)
+        return false;
+    const char *rest = id + length;
+    return *rest == '\0' || (at_test ? *rest == '[' : *rest == '/' || strncmp(rest, "::", 2) == 0);
+}
+
+bool ypi_relation_is_of_speed(const struct yp_test *test)
+{
+    unsigned kind = (unsigned)test->relation.kind;
+    return kind < KINDS && kinds[kind].of_speed;
+}
+
+/* -- the declaration ---------------------------------------------------------------------- */
+
+static bool empty(const char *text)
+{
+    return text == NULL || text[0] == '\0';
+}
+
+/* The first option given that means nothing without a process; NULL: none. */
+static const char *needless_option(const struct yp_test *t)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } options[] = {{".cases", t->cases[0].name != NULL}, {".axes", t->axes[0].kind != YP_AXIS_NONE},
+                   {".filter", t->filter != NULL},       {".timeout", t->timeout != 0},
+                   {".setup", t->setup != NULL},         {".teardown", t->teardown != NULL},
+                   {".parallel", t->parallel},           {".command", t->command != NULL},
+                   {".input", t->input != NULL},         {".environment", t->environment != NULL}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given)
+            return options[i].name;
+    return NULL;
+}
+
+static char *node_problem(const char *which, const char *node, bool of_test)
+{
+    if (empty(node))
+        return ypi_format("'%s' is missing: allowed is a test, 'FILE::TEST', or one case of it%s",
+                          which, of_test ? ", but here the test" : "");
+    const char *test = strstr(node, "::");
+    const char *bracket = strchr(node, '[');
+    if (test == NULL || test == node || test[2] == '\0')
+        return ypi_format("'%s' is '%s': allowed is 'FILE::TEST' or 'FILE::TEST[...]'", which,
+                          node);
+    if (of_test && bracket != NULL)
+        return ypi_format("'%s' is '%s', one case: allowed is a test with all its cases, '%.*s'",
+                          which, node, (int)(bracket - node), node);
+    if (bracket != NULL && node[strlen(node) - 1] != ']')
+        return ypi_format("'%s' is '%s': allowed is an id to its closing bracket", which, node);
+    return NULL;
+}
+
+static char *field_problem(const struct yp_relation *r)
+{
+    const struct ypi_relation_kind *kind = &kinds[r->kind];
+    char *problem = node_problem("of", r->of, kind->axis);
+    if (problem == NULL && kind->to)
+        problem = node_problem("to", r->to, false);
+    if (problem != NULL)
+        return problem;
+    if (kind->to && r->kind != YP_RELATION_SAME_HASH && strcmp(r->of, r->to) == 0)
+        return ypi_format("'of' and 'to' are both '%s': allowed are two cases", r->of);
+    if (kind->name && empty(r->name))
+        return ypi_format("the name of a %s is missing: allowed is one that the body gives",
+                          r->kind == YP_RELATION_VALUE_RATIO ? "value" : "measurement");
+    if (kind->axis && empty(r->axis))
+        return ypi_format("the axis is missing: allowed is one of '%s'", r->of);
+    if (kind->ends && (empty(r->a) || empty(r->b) || strcmp(r->a, r->b) == 0))
+        return ypi_format("'a' is '%s' and 'b' is '%s': allowed are two values of the axis '%s'",
+                          r->a != NULL ? r->a : "", r->b != NULL ? r->b : "", r->axis);
+    return NULL;
+}
+
+static char *budget_problem(const struct yp_test *test)
+{
+    const char *value = kinds[test->relation.kind].value;
+    for (int i = 0; i < YP_MAX_BUDGETS && test->budgets[i].kind != YP_BUDGET_NONE; i++) {
+        const struct yp_budget *b = &test->budgets[i];
+        if (b->kind == YP_BUDGET_FOR_DEVICE)
+            continue;
+        bool of_value = b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE;
+        if (!of_value || b->name == NULL || strcmp(b->name, value) != 0)
+            return ypi_format("budget %d is not one of this relation: allowed are "
+                              "yp_min_value(\"%s\", ...) and yp_max_value(\"%s\", ...)",
+                              i + 1, value, value);
+    }
+    return NULL;
+}
+
+char *ypi_relation_problem(const struct yp_test *test)
+{
+    static const char makers[] =
+        "yp_ratio, yp_ratio_over, yp_value_ratio, yp_growth and yp_same_hash";
+    unsigned kind = (unsigned)test->relation.kind;
+    if (kind == YP_RELATION_NONE && test->body != NULL)
+        return NULL;
+    if (kind == YP_RELATION_NONE || kind >= KINDS)
+        return ypi_format(".relation is %s: allowed are %s",
+                          kind == YP_RELATION_NONE ? "missing" : "of no known kind", makers);
+    if (test->body != NULL && test->command == NULL)
+        return ypi_strdup(".relation is given to a test with a body: allowed in YP_RELATION only");
+    const char *needless = needless_option(test);
+    if (needless != NULL)
+        return ypi_format("%s is given beside .relation, which takes no process: allowed are "
+                          ".tags, .devices, .skip, .xfail, .xfail_strict and .budgets",
+                          needless);
+    const char *axis = test->relation.axis;
+    if (test->devices != NULL && axis != NULL && strcmp(axis, "device") == 0)
+        return ypi_strdup(
+            ".devices is given to a relation between devices: allowed is one of them");
+    char *problem = field_problem(&test->relation);
+    return problem != NULL ? problem : budget_problem(test);
+}
+
+const char *ypi_relation_stray(const struct yp_test *test, const struct yp_case *const *cases,
+                               int count)
+{
+    const char *nodes[] = {test->relation.of, test->relation.to};
+    for (size_t n = 0; n < 2; n++) {
+        bool named = nodes[n] == NULL;
+        for (int i = 0; i < count && !named; i++)
+            named = ypi_node_names(nodes[n], cases[i]->id);
+        if (!named)
+            return nodes[n];
+    }
+    return NULL;
+}
+
+/* -- what is found ------------------------------------------------------------------------ */
+
+void ypi_relation_tell(struct ypi_relation_work *w, struct ypi_spread s)
+{
+    struct ypi_result *r = w->r;
+    r->values = ypi_realloc(r->values, (size_t)r->value_count + 1, sizeof *r->values);
+    struct ypi_value *v = &r->values[r->value_count++];
+    *v = (struct ypi_value){
+        .value = s.value, .low = s.low, .high = s.high, .of_speed = w->kind->of_speed};
+    snprintf(v->name, sizeof v->name, "%s", w->kind->value);
+}
+
+static struct ypi_standing standing_of(const struct ypi_relation_work *w, struct ypi_spread s)
+{
+    const struct yp_budget *b = NULL;
+    int next = 0;
+    bool any = false;
+    struct ypi_standing out = {.room = INFINITY};
+    for (; (b = ypi_next_budget(w->r->c, &next)) != NULL; any = true) {
+        double limit = b->limit;
+        bool at_least = b->kind == YP_BUDGET_MIN_VALUE;
+        bool inside = at_least ? s.low >= limit : s.high <= limit;
+        bool outside = at_least ? s.high < limit : s.low > limit;
+        int rank = outside ? 2 : inside ? 0 : 1;
+        out.rank = rank > out.rank ? rank : out.rank;
+        out.room = fmin(out.room, at_least ? s.value - limit : limit - s.value);
+    }
+    if (!any)
+        out.room = w->relation->kind == YP_RELATION_GROWTH ? -s.value : s.value;
+    return out;
+}
+
+void ypi_relation_consider(const struct ypi_relation_work *w, struct ypi_relation_worst *worst,
+                           struct ypi_spread s, char *note)
+{
+    struct ypi_standing standing = standing_of(w, s);
+    bool worse = standing.rank != worst->standing.rank ? standing.rank > worst->standing.rank
+                                                       : standing.room < worst->standing.room;
+    if (worst->candidates++ > 0 && !worse) {
+        free(note);
+        return;
+    }
+    free(worst->note);
+    worst->spread = s;
+    worst->standing = standing;
+    worst->note = note;
+}
+
+void ypi_relation_tell_worst(struct ypi_relation_work *w, const struct ypi_relation_worst *worst,
+                             const char *of)
+{
+    ypi_relation_tell(w, worst->spread);
+    if (worst->candidates > 1)
+        ypi_result_note(w->r, "the worst of %d %s: %s", worst->candidates, of, worst->note);
+    else if (worst->partial)
+        ypi_result_note(w->r, "%s", worst->note);
+    if (worst->left != NULL)
+        ypi_result_note(w->r, "left out: %s", worst->left);
+}
+
+/* -- all of it ---------------------------------------------------------------------------- */
+
+bool ypi_relation_work_out(const struct ypi_relation_input *input, struct ypi_result *r)
+{
+    static void (*const work_out[])(struct ypi_relation_work *) = {
+        [YP_RELATION_RATIO] = ypi_relation_ratio,
+        [YP_RELATION_RATIO_OVER] = ypi_relation_ratio_over,
+        [YP_RELATION_VALUE_RATIO] = ypi_relation_value_ratio,
+        [YP_RELATION_GROWTH] = ypi_relation_growth,
+        [YP_RELATION_SAME_HASH] = ypi_relation_same_hash,
+    };
+    const struct yp_relation *relation = &r->c->test->relation;
+    struct ypi_relation_work w = {
+        .input = input, .r = r, .relation = relation, .kind = &kinds[relation->kind]};
+    free(r->reason);
+    r->reason = NULL;
+    work_out[relation->kind](&w);
+    return r->reason == NULL;
+}

@@ -1,0 +1,38 @@
+/* Relations between the cases of a run. */
+#ifndef YPI_RELATION_H
+#define YPI_RELATION_H
+
+#include "harness/result.h"
+
+/* What is wrong with a test's declaration as a relation, or as one that has none; NULL when nothing
+ * is. The caller frees. */
+char *ypi_relation_problem(const struct yp_test *test);
+
+/* The first node of a relation that names none of the cases; NULL: each names one. Where all
+ * declared cases were collected (no --set, no --device) that is a mistake of the declaration. */
+const char *ypi_relation_stray(const struct yp_test *test, const struct yp_case *const *cases,
+                               int count);
+
+/* Whether `node` names the case `id`: a directory, a file, a test or a whole case id, as on the
+ * command line. */
+bool ypi_node_names(const char *node, const char *id);
+
+/* The results of this run so far, one a case. `results` may hold NULL for a case that has none. */
+struct ypi_relation_input {
+    const struct yp_case *const *cases;
+    const struct ypi_result *const *results;
+    int count;
+};
+
+/* Works out the relation of r->c->test from the cases that have r->c's repeat: adds its value
+ * ("ratio", "exponent" or "distinct hashes", with its interval), and a note
+ * where it is of one of several pairs or series, or where cases had to be left out; for hashes that
+ * differ a failure that names both cases; for what cannot be read as declared (no such axis, no
+ * such measurement) a failure of cause USAGE. False when a case that it reads is missing, was not
+ * selected or has no result: r->reason then names it, and the relation is to be skipped. */
+bool ypi_relation_work_out(const struct ypi_relation_input *input, struct ypi_result *r);
+
+/* Whether what it finds is made of times. */
+bool ypi_relation_is_of_speed(const struct yp_test *test);
+
+#endif

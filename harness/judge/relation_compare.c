@@ -1,0 +1,374 @@
+/* The kinds of relations: ratios, growth, hashes. */
+#include "harness/judge/relation_internal.h"
+
+#include "base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LEAST_POINTS 3 /* of a growth: with two, a line has no scatter to be unsure by */
+
+/* -- ratios ------------------------------------------------------------------------------- */
+
+static struct ypi_spread ratio_of(const struct ypi_estimate *of, const struct ypi_estimate *to)
+{
+    return (struct ypi_spread){to->median / of->median, to->low / of->high, to->high / of->low};
+}
+
+static bool find_one(struct ypi_relation_work *w, const char *node, int *out)
+{
+    struct ypi_relation_cases list = {0};
+    bool found = ypi_relation_find(w, node, &list);
+    if (found && list.count > 1)
+        found = ypi_relation_misuse(
+            w, "'%s' names %d cases, '%s' and '%s' among them: allowed is one", node, list.count,
+            ypi_relation_case(w, list.at[0])->id, ypi_relation_case(w, list.at[1])->id);
+    if (found)
+        *out = list.at[0];
+    free(list.at);
+    return found;
+}
+
+static bool find_both(struct ypi_relation_work *w, int *of, int *to)
+{
+    if (!find_one(w, w->relation->of, of) || !find_one(w, w->relation->to, to))
+        return false;
+    return *of != *to ||
+           ypi_relation_misuse(w, "'%s' and '%s' are both '%s': allowed are two cases",
+                               w->relation->of, w->relation->to, ypi_relation_case(w, *of)->id);
+}
+
+void ypi_relation_ratio(struct ypi_relation_work *w)
+{
+    int of = 0;
+    int to = 0;
+    if (!find_both(w, &of, &to))
+        return;
+    const struct ypi_estimate *x = ypi_relation_time(w, of);
+    const struct ypi_estimate *y = x != NULL ? ypi_relation_time(w, to) : NULL;
+    if (y != NULL)
+        ypi_relation_tell(w, ratio_of(x, y));
+}
+
+void ypi_relation_value_ratio(struct ypi_relation_work *w)
+{
+    int of = 0;
+    int to = 0;
+    double x = 0;
+    double y = 0;
+    if (find_both(w, &of, &to) && ypi_relation_value(w, of, &x) && ypi_relation_value(w, to, &y))
+        ypi_relation_tell(w, (struct ypi_spread){x / y, x / y, x / y});
+}
+
+/* The case that is like the one at `i` but stands at b. */
+static bool find_partner(struct ypi_relation_work *w, const struct ypi_relation_cases *list, int i,
+                         int *out)
+{
+    const struct yp_relation *relation = w->relation;
+    for (int k = 0; k < list->count; k++) {
+        *out = list->at[k];
+        const struct yp_case *other = ypi_relation_case(w, *out);
+        if (*out != i && ypi_relation_stands_at(other, relation->axis, relation->b) &&
+            ypi_relation_alike(ypi_relation_case(w, i), other, relation->axis))
+            return true;
+    }
+    return ypi_relation_missing(
+        w, ypi_format("not selected or not declared: the case like '%s' with %s=%s",
+                      ypi_relation_case(w, i)->id, relation->axis, relation->b));
+}
+
+static bool compare_pairs(struct ypi_relation_work *w, const struct ypi_relation_cases *list,
+                          struct ypi_relation_worst *worst)
+{
+    const struct yp_relation *relation = w->relation;
+    for (int k = 0; k < list->count; k++) {
+        int of = list->at[k];
+        int to = 0;
+        if (!ypi_relation_stands_at(ypi_relation_case(w, of), relation->axis, relation->a))
+            continue;
+        if (!find_partner(w, list, of, &to))
+            return false;
+        const struct ypi_estimate *x = ypi_relation_time(w, of);
+        const struct ypi_estimate *y = x != NULL ? ypi_relation_time(w, to) : NULL;
+        if (y == NULL)
+            return false;
+        ypi_relation_consider(w, worst, ratio_of(x, y),
+                              ypi_format("'%s' against '%s'", ypi_relation_case(w, of)->id,
+                                         ypi_relation_case(w, to)->id));
+    }
+    return worst->candidates > 0 ||
+           ypi_relation_missing(
+               w, ypi_format("not selected or not declared: a case of '%s' with %s=%s",
+                             relation->of, relation->axis, relation->a));
+}
+
+static bool check_ends(struct ypi_relation_work *w, const struct ypi_relation_cases *list)
+{
+    for (int k = 0; k < list->count; k++) {
+        const struct yp_case *c = ypi_relation_case(w, list->at[k]);
+        if (!ypi_relation_has_axis(w, c, true) || !ypi_relation_has_end(w, c, w->relation->a) ||
+            !ypi_relation_has_end(w, c, w->relation->b))
+            return false;
+    }
+    return true;
+}
+
+void ypi_relation_ratio_over(struct ypi_relation_work *w)
+{
+    struct ypi_relation_cases list = {0};
+    struct ypi_relation_worst worst = {0};
+    if (ypi_relation_find(w, w->relation->of, &list) && check_ends(w, &list) &&
+        compare_pairs(w, &list, &worst))
+        ypi_relation_tell_worst(w, &worst, "pairs");
+    free(worst.note);
+    free(list.at);
+}
+
+/* -- growth ------------------------------------------------------------------------------- */
+
+/* The cases that differ in the axis alone, on logarithmic scales. */
+struct series {
+    double *x, *y;     /* owned */
+    double *down, *up; /* owned: how far the median's interval reaches from y */
+    int count;
+    int skipped;   /* cases without a result because they were skipped */
+    char *absence; /* owned: of the first case without a result; NULL: all have one */
+    int others;    /* how many more have none */
+};
+
+static void close_series(struct series *s)
+{
+    free(s->x);
+    free(s->y);
+    free(s->down);
+    free(s->up);
+    free(s->absence);
+}
+
+static bool add_point(struct ypi_relation_work *w, struct series *s, int i)
+{
+    char *reason = ypi_relation_absence(w, i);
+    if (reason != NULL) {
+        s->skipped += ypi_relation_was_skipped(w, i);
+        s->others += s->absence != NULL;
+        if (s->absence == NULL)
+            s->absence = reason;
+        else
+            free(reason);
+        return true;
+    }
+    const struct yp_case *c = ypi_relation_case(w, i);
+    const struct ypi_setting *setting = ypi_relation_setting(c, w->relation->axis);
+    double x = setting->kind == YP_AXIS_INT ? (double)setting->i : setting->d;
+    if (!(x > 0) || !isfinite(x))
+        return ypi_relation_misuse(w, "'%s' stands at %s=%g: allowed for a growth is above 0",
+                                   c->id, setting->axis, x);
+    const struct ypi_estimate *time = ypi_relation_time(w, i);
+    if (time == NULL)
+        return false;
+    int at = s->count++;
+    s->x[at] = log(x);
+    s->y[at] = log(time->median);
+    s->down[at] = s->y[at] - log(time->low);
+    s->up[at] = log(time->high) - s->y[at];
+    return true;
+}
+
+static int distinct(const double *x, int count)
+{
+    int found = 0;
+    for (int i = 0; i < count; i++) {
+        bool seen = false;
+        for (int k = 0; k < i; k++)
+            seen = seen || x[k] == x[i];
+        found += !seen;
+    }
+    return found;
+}
+
+/* The slope is a weighted sum of the y, so it is farthest off when each median lies at that end of
+ * its interval where the weight's sign has it; the scatter about the line may be wider still. */
+static struct ypi_spread exponent_of(const struct series *s)
+{
+    struct ypi_line line = ypi_line(s->x, s->y, (size_t)s->count);
+    double mean = 0;
+    double square = 0;
+    for (int i = 0; i < s->count; i++)
+        mean += s->x[i] / s->count;
+    for (int i = 0; i < s->count; i++)
+        square += (s->x[i] - mean) * (s->x[i] - mean);
+    double low = line.slope;
+    double high = line.slope;
+    for (int i = 0; i < s->count; i++) {
+        double weight = (s->x[i] - mean) / square;
+        if (weight > 0) {
+            low -= weight * s->down[i];
+            high += weight * s->up[i];
+        } else if (weight < 0) {
+            low += weight * s->up[i];
+            high -= weight * s->down[i];
+        }
+    }
+    return (struct ypi_spread){line.slope, fmin(low, line.low), fmax(high, line.high)};
+}
+
+static char *series_note(const struct series *s, const char *first)
+{
+    char more[64] = "";
+    if (s->others > 0)
+        snprintf(more, sizeof more, ", and %d more", s->others);
+    return ypi_format("%d cases like '%s'%s%s%s%s", s->count, first,
+                      s->absence != NULL ? " (without others: " : "",
+                      s->absence != NULL ? s->absence : "", more, s->absence != NULL ? ")" : "");
+}
+
+/* A series that was skipped as a whole, as on a device that is not there, says nothing about the
+ * others; one of which too little is there leaves the relation unknown. */
+static bool fit_series(struct ypi_relation_work *w, const struct series *s, int first,
+                       struct ypi_relation_worst *worst)
+{
+    const char *id = ypi_relation_case(w, first)->id;
+    int points = distinct(s->x, s->count);
+    if (points >= LEAST_POINTS) {
+        ypi_relation_consider(w, worst, exponent_of(s), series_note(s, id));
+        worst->partial = s->absence != NULL;
+        return true;
+    }
+    if (s->count == 0 && s->skipped == s->others + 1) {
+        if (worst->left == NULL)
+            worst->left = ypi_strdup(s->absence);
+        return true;
+    }
+    return ypi_relation_missing(
+        w, ypi_format("%d value%s of '%s' among the cases like '%s', %d are needed%s%s", points,
+                      points == 1 ? "" : "s", w->relation->axis, id, LEAST_POINTS,
+                      s->absence != NULL ? ": " : "", s->absence != NULL ? s->absence : ""));
+}
+
+/* Whether a case before the k-th of the list is of the same series. */
+static bool is_taken(const struct ypi_relation_work *w, const struct ypi_relation_cases *list,
+                     int k)
+{
+    for (int i = 0; i < k; i++)
+        if (ypi_relation_alike(ypi_relation_case(w, list->at[i]), ypi_relation_case(w, list->at[k]),
+                               w->relation->axis))
+            return true;
+    return false;
+}
+
+static bool work_out_series(struct ypi_relation_work *w, const struct ypi_relation_cases *list,
+                            int first, struct ypi_relation_worst *worst)
+{
+    size_t room = (size_t)list->count;
+    struct series s = {.x = ypi_calloc(room, sizeof *s.x),
+                       .y = ypi_calloc(room, sizeof *s.y),
+                       .down = ypi_calloc(room, sizeof *s.down),
+                       .up = ypi_calloc(room, sizeof *s.up)};
+    bool fine = true;
+    for (int k = first; k < list->count && fine; k++)
+        if (ypi_relation_alike(ypi_relation_case(w, list->at[first]),
+                               ypi_relation_case(w, list->at[k]), w->relation->axis))
+            fine = add_point(w, &s, list->at[k]);
+    fine = fine && fit_series(w, &s, list->at[first], worst);
+    close_series(&s);
+    return fine;
+}
+
+static bool check_numbers(struct ypi_relation_work *w, const struct ypi_relation_cases *list)
+{
+    for (int k = 0; k < list->count; k++) {
+        const struct yp_case *c = ypi_relation_case(w, list->at[k]);
+        if (!ypi_relation_has_axis(w, c, false))
+            return false;
+        if (ypi_relation_setting(c, w->relation->axis)->kind == YP_AXIS_STRING)
+            return ypi_relation_misuse(
+                w, "the axis '%s' of '%s' is one of texts: allowed for a growth are numbers",
+                w->relation->axis, w->relation->of);
+    }
+    return true;
+}
+
+static bool work_out_all_series(struct ypi_relation_work *w, const struct ypi_relation_cases *list,
+                                struct ypi_relation_worst *worst)
+{
+    for (int k = 0; k < list->count; k++)
+        if (!is_taken(w, list, k) && !work_out_series(w, list, k, worst))
+            return false;
+    return worst->candidates > 0 || ypi_relation_missing(w, ypi_relation_absence(w, list->at[0]));
+}
+
+void ypi_relation_growth(struct ypi_relation_work *w)
+{
+    struct ypi_relation_cases list = {0};
+    struct ypi_relation_worst worst = {0};
+    if (ypi_relation_find(w, w->relation->of, &list) && check_numbers(w, &list) &&
+        work_out_all_series(w, &list, &worst))
+        ypi_relation_tell_worst(w, &worst, "series");
+    free(worst.left);
+    free(worst.note);
+    free(list.at);
+}
+
+/* -- hashes ------------------------------------------------------------------------------- */
+
+static bool has_hash(struct ypi_relation_work *w, int i)
+{
+    if (!ypi_relation_has_result(w, i))
+        return false;
+    const struct ypi_result *r = w->input->results[i];
+    if (r->has_hash)
+        return true;
+    if (r->outcome == YPI_XFAILED)
+        return ypi_relation_missing(w, ypi_format("'%s' has no result: xfailed before yp_data_hash",
+                                                  ypi_relation_case(w, i)->id));
+    return ypi_relation_misuse(w, "'%s' has no data hash: allowed are cases that call yp_data_hash",
+                               ypi_relation_case(w, i)->id);
+}
+
+static bool all_have_hashes(struct ypi_relation_work *w, const struct ypi_relation_cases *list)
+{
+    for (int k = 0; k < list->count; k++)
+        if (!has_hash(w, list->at[k]))
+            return false;
+    return list->count > 1 ||
+           ypi_relation_missing(w, ypi_format("no case to compare '%s' with",
+                                              ypi_relation_case(w, list->at[0])->id));
+}
+
+static void compare_hashes(struct ypi_relation_work *w, const struct ypi_relation_cases *list)
+{
+    uint64_t *seen = ypi_calloc((size_t)list->count, sizeof *seen);
+    int count = 0;
+    int second = 0; /* the first case whose hash is another than that of the first of all */
+    for (int k = 0; k < list->count; k++) {
+        uint64_t hash = w->input->results[list->at[k]]->hash;
+        int known = 0;
+        while (known < count && seen[known] != hash)
+            known++;
+        if (known < count)
+            continue;
+        seen[count++] = hash;
+        if (count == 2)
+            second = k;
+    }
+    const struct yp_test *test = w->r->c->test;
+    if (count > 1)
+        ypi_result_fail(w->r, YPI_CAUSE_EXPECTATION, test->file, test->line,
+                        "the data of '%s' and of '%s' differ: %016llx and %016llx (%d hashes in "
+                        "%d cases)",
+                        ypi_relation_case(w, list->at[0])->id,
+                        ypi_relation_case(w, list->at[second])->id, (unsigned long long)seen[0],
+                        (unsigned long long)seen[1], count, list->count);
+    free(seen);
+    ypi_relation_tell(w, (struct ypi_spread){count, count, count});
+}
+
+void ypi_relation_same_hash(struct ypi_relation_work *w)
+{
+    struct ypi_relation_cases list = {0};
+    if (ypi_relation_find(w, w->relation->of, &list) &&
+        ypi_relation_find(w, w->relation->to, &list) && all_have_hashes(w, &list))
+        compare_hashes(w, &list);
+    free(list.at);
+}

@@ -1,0 +1,101 @@
+/* What the parts of a relation share: relation.c, relation_read.c, relation_compare.c. */
+#ifndef YPI_RELATION_INTERNAL_H
+#define YPI_RELATION_INTERNAL_H
+
+#include "harness/judge/relation.h"
+
+struct ypi_relation_kind {
+    const char *value; /* that it finds */
+    bool of_speed;
+    bool to, name, axis, ends; /* the fields that it takes beside `of` */
+};
+
+/* One relation while it is worked out. */
+struct ypi_relation_work {
+    const struct ypi_relation_input *input;
+    struct ypi_result *r;
+    const struct yp_relation *relation;
+    const struct ypi_relation_kind *kind;
+};
+
+struct ypi_relation_cases { /* indices into the input */
+    int *at;                /* owned */
+    int count;
+};
+
+/* -- relation_read.c: what there is to read; `i` is an index into the input ------------------ */
+
+/* Both end the working out: false. The reason is taken over. */
+bool ypi_relation_missing(struct ypi_relation_work *w, char *reason);
+bool ypi_relation_misuse(struct ypi_relation_work *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+const struct yp_case *ypi_relation_case(const struct ypi_relation_work *w, int i);
+
+/* Adds the cases that a node names, each once. */
+bool ypi_relation_find(struct ypi_relation_work *w, const char *node,
+                       struct ypi_relation_cases *list);
+
+bool ypi_relation_was_skipped(const struct ypi_relation_work *w, int i);
+
+/* Why a case has nothing to read; NULL when it has. The caller frees. */
+char *ypi_relation_absence(const struct ypi_relation_work *w, int i);
+bool ypi_relation_has_result(struct ypi_relation_work *w, int i);
+
+/* The measurement, or value, of the relation's name. NULL, or false, when there is none, which has
+ * then been told. */
+const struct ypi_estimate *ypi_relation_time(struct ypi_relation_work *w, int i);
+bool ypi_relation_value(struct ypi_relation_work *w, int i, double *out);
+
+/* Where a case stands on an axis; NULL: it has none of that name. */
+const struct ypi_setting *ypi_relation_setting(const struct yp_case *c, const char *axis);
+bool ypi_relation_stands_at(const struct yp_case *c, const char *axis, const char *text);
+
+/* Whether two cases differ in this axis at most. */
+bool ypi_relation_alike(const struct yp_case *x, const struct yp_case *y, const char *axis);
+
+/* Whether the case's test has the relation's axis, of which the device is one if `devices` says so;
+ * and this value on it. What is not so has been told. */
+bool ypi_relation_has_axis(struct ypi_relation_work *w, const struct yp_case *c, bool devices);
+bool ypi_relation_has_end(struct ypi_relation_work *w, const struct yp_case *c, const char *text);
+
+/* -- relation.c: what is found ---------------------------------------------------------------- */
+
+struct ypi_spread {
+    double value, low, high;
+};
+
+void ypi_relation_tell(struct ypi_relation_work *w, struct ypi_spread s);
+
+/* Of several spreads one is told: the worst in the eyes of the budgets, so that all are inside when
+ * it is. One that is certainly outside is worse than an undecided one, that than one inside, and
+ * among equals the one that has least room to a limit. */
+struct ypi_standing {
+    int rank;
+    double room;
+};
+
+struct ypi_relation_worst {
+    struct ypi_spread spread;
+    struct ypi_standing standing;
+    int candidates;
+    char *note;   /* owned: which one */
+    bool partial; /* it lacks cases, so the note is worth telling of a single one too */
+    char *left;   /* owned: why others were left out; NULL: none were */
+};
+
+/* Takes the note. */
+void ypi_relation_consider(const struct ypi_relation_work *w, struct ypi_relation_worst *worst,
+                           struct ypi_spread s, char *note);
+void ypi_relation_tell_worst(struct ypi_relation_work *w, const struct ypi_relation_worst *worst,
+                             const char *of);
+
+/* -- relation_compare.c: one of each kind ----------------------------------------------------- */
+
+void ypi_relation_ratio(struct ypi_relation_work *w);
+void ypi_relation_ratio_over(struct ypi_relation_work *w);
+void ypi_relation_value_ratio(struct ypi_relation_work *w);
+void ypi_relation_growth(struct ypi_relation_work *w);
+void ypi_relation_same_hash(struct ypi_relation_work *w);
+
+#endif

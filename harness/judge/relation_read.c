@@ -1,0 +1,282 @@
+/* What a relation reads of the cases it names: which they are, their results, where they stand. */
+#include "harness/judge/relation_internal.h"
+
+#include "base/text.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- what there is to read ---------------------------------------------------------------- */
+
+bool ypi_relation_missing(struct ypi_relation_work *w, char *reason)
+{
+    free(w->r->reason);
+    w->r->reason = reason;
+    return false;
+}
+
+bool ypi_relation_misuse(struct ypi_relation_work *w, const char *format, ...)
+{
+    struct ypi_text text = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    ypi_text_vadd(&text, format, arguments);
+    va_end(arguments);
+    char *message = ypi_text_take(&text);
+    const struct yp_test *test = w->r->c->test;
+    ypi_result_fail(w->r, YPI_CAUSE_USAGE, test->file, test->line, "%s", message);
+    free(message);
+    return false;
+}
+
+const struct yp_case *ypi_relation_case(const struct ypi_relation_work *w, int i)
+{
+    return w->input->cases[i];
+}
+
+static bool holds(const struct ypi_relation_cases *list, int index)
+{
+    for (int i = 0; i < list->count; i++)
+        if (list->at[i] == index)
+            return true;
+    return false;
+}
+
+/* A relation that names devices is about cases of its own alone, where these name any. */
+static bool of_its_device(const struct yp_case *relation, const struct yp_case *c)
+{
+    return relation->device[0] == '\0' || c->device[0] == '\0' ||
+           strcmp(relation->device, c->device) == 0;
+}
+
+bool ypi_relation_find(struct ypi_relation_work *w, const char *node,
+                       struct ypi_relation_cases *list)
+{
+    bool any = false;
+    list->at = ypi_realloc(list->at, (size_t)w->input->count, sizeof *list->at);
+    for (int i = 0; i < w->input->count; i++) {
+        const struct yp_case *c = ypi_relation_case(w, i);
+        if (c->repeat != w->r->c->repeat || !ypi_node_names(node, c->id) ||
+            !of_its_device(w->r->c, c))
+            continue;
+        if (c->test->relation.kind != YP_RELATION_NONE)
+            return ypi_relation_misuse(
+                w, "'%s' is a relation itself: allowed are tests that measure", c->id);
+        any = true;
+        if (!holds(list, i))
+            list->at[list->count++] = i;
+    }
+    return any || ypi_relation_missing(w, ypi_format("not selected or not declared: '%s'", node));
+}
+
+bool ypi_relation_was_skipped(const struct ypi_relation_work *w, int i)
+{
+    const struct ypi_result *r = w->input->results[i];
+    return r != NULL ? r->outcome == YPI_SKIPPED : ypi_relation_case(w, i)->skip != NULL;
+}
+
+char *ypi_relation_absence(const struct ypi_relation_work *w, int i)
+{
+    const struct ypi_result *r = w->input->results[i];
+    const struct yp_case *c = ypi_relation_case(w, i);
+    if (r == NULL && c->skip == NULL)
+        return ypi_format("'%s' has no result: it did not run", c->id);
+    enum ypi_outcome outcome = r != NULL ? r->outcome : YPI_SKIPPED;
+    if (outcome != YPI_FAILED && outcome != YPI_ERROR && outcome != YPI_SKIPPED)
+        return NULL;
+    const char *reason = r != NULL ? r->reason : c->skip;
+    return ypi_format("'%s' has no result: %s%s%s", c->id, ypi_outcome_name(outcome),
+                      reason != NULL ? ": " : "", reason != NULL ? reason : "");
+}
+
+bool ypi_relation_has_result(struct ypi_relation_work *w, int i)
+{
+    char *reason = ypi_relation_absence(w, i);
+    return reason == NULL || ypi_relation_missing(w, reason);
+}
+
+/* A case that failed as declared may have done so before it came to what is looked for. */
+static bool lacks(struct ypi_relation_work *w, int i, const char *what, struct ypi_text *there)
+{
+    char *names = ypi_text_take(there);
+    const char *id = ypi_relation_case(w, i)->id;
+    if (w->input->results[i]->outcome == YPI_XFAILED)
+        ypi_relation_missing(
+            w, ypi_format("'%s' has no result: xfailed before '%s'", id, w->relation->name));
+    else
+        ypi_relation_misuse(w, "'%s' has no %s '%s': it has %s", id, what, w->relation->name,
+                            names[0] != '\0' ? names : "none");
+    free(names);
+    return false;
+}
+
+const struct ypi_estimate *ypi_relation_time(struct ypi_relation_work *w, int i)
+{
+    if (!ypi_relation_has_result(w, i))
+        return NULL;
+    const char *id = ypi_relation_case(w, i)->id;
+    const char *name = w->relation->name;
+    const struct ypi_result *r = w->input->results[i];
+    struct ypi_text there = {0};
+    for (int k = 0; k < r->measured_count; k++) {
+        const struct ypi_measured *m = &r->measured[k];
+        ypi_text_add(&there, "%s'%s'", k > 0 ? ", " : "", m->name);
+        if (strcmp(m->name, name) != 0)
+            continue;
+        free(ypi_text_take(&there));
+        if (!ypi_is_timed(m->kind))
+            ypi_relation_missing(w,
+                                 ypi_format("'%s' %s '%s' and did not time it", id,
+                                            m->kind == YPI_MEASURED_RUN ? "ran" : "counted", name));
+        else if (m->count == 0 || !(m->estimate.median > 0) || !isfinite(m->estimate.median))
+            ypi_relation_misuse(
+                w, "'%s': the median of '%s' is %g s over %zu samples: allowed is above 0", id,
+                name, m->estimate.median, m->count);
+        else
+            return &m->estimate;
+        return NULL;
+    }
+    lacks(w, i, "measurement", &there);
+    return NULL;
+}
+
+bool ypi_relation_value(struct ypi_relation_work *w, int i, double *out)
+{
+    if (!ypi_relation_has_result(w, i))
+        return false;
+    const struct ypi_result *r = w->input->results[i];
+    struct ypi_text there = {0};
+    for (int k = 0; k < r->value_count; k++) {
+        ypi_text_add(&there, "%s'%s'", k > 0 ? ", " : "", r->values[k].name);
+        if (strcmp(r->values[k].name, w->relation->name) != 0)
+            continue;
+        free(ypi_text_take(&there));
+        *out = r->values[k].value;
+        return true;
+    }
+    return lacks(w, i, "value", &there);
+}
+
+/* -- axes --------------------------------------------------------------------------------- */
+
+const struct ypi_setting *ypi_relation_setting(const struct yp_case *c, const char *axis)
+{
+    for (int i = 0; i < c->setting_count; i++)
+        if (strcmp(c->settings[i].axis, axis) == 0)
+            return &c->settings[i];
+    return NULL;
+}
+
+static bool equals_text(const struct ypi_setting *s, const char *text)
+{
+    long long i = 0;
+    double d = 0;
+    if (s->kind == YP_AXIS_INT)
+        return ypi_parse_i64(text, &i) && i == s->i;
+    if (s->kind == YP_AXIS_DOUBLE)
+        return ypi_parse_double(text, &d) && d == s->d;
+    return strcmp(s->s, text) == 0;
+}
+
+static bool equal(const struct ypi_setting *x, const struct ypi_setting *y)
+{
+    return x->kind == YP_AXIS_INT      ? x->i == y->i
+           : x->kind == YP_AXIS_DOUBLE ? x->d == y->d
+                                       : strcmp(x->s, y->s) == 0;
+}
+
+/* "cuda" names any of them, "cuda:1" that one. */
+static bool is_device(const char *device, const char *name, size_t length)
+{
+    return strncmp(device, name, length) == 0 && (device[length] == '\0' || device[length] == ':');
+}
+
+bool ypi_relation_stands_at(const struct yp_case *c, const char *axis, const char *text)
+{
+    const struct ypi_setting *s = ypi_relation_setting(c, axis);
+    return s != NULL ? equals_text(s, text) : is_device(c->device, text, strlen(text));
+}
+
+bool ypi_relation_alike(const struct yp_case *x, const struct yp_case *y, const char *axis)
+{
+    bool over_device = ypi_relation_setting(x, axis) == NULL;
+    if (x->test != y->test || x->decl != y->decl ||
+        (!over_device && strcmp(x->device, y->device) != 0))
+        return false;
+    for (int i = 0; i < x->setting_count; i++)
+        if (strcmp(x->settings[i].axis, axis) != 0 && !equal(&x->settings[i], &y->settings[i]))
+            return false;
+    return true;
+}
+
+/* The axes of a case's test; the device is one where the test names devices. */
+bool ypi_relation_has_axis(struct ypi_relation_work *w, const struct yp_case *c, bool devices)
+{
+    const char *axis = w->relation->axis;
+    devices = devices && c->device[0] != '\0';
+    if (ypi_relation_setting(c, axis) != NULL || (devices && strcmp(axis, "device") == 0))
+        return true;
+    struct ypi_text there = {0};
+    for (int i = 0; i < c->setting_count; i++)
+        ypi_text_add(&there, "%s'%s'", i > 0 ? ", " : "", c->settings[i].axis);
+    if (devices)
+        ypi_text_add(&there, "%s'device'", c->setting_count > 0 ? ", " : "");
+    char *axes = ypi_text_take(&there);
+    ypi_relation_misuse(w, "'%s' has no axis '%s': it has %s", w->relation->of, axis,
+                        axes[0] != '\0' ? axes : "none");
+    free(axes);
+    return false;
+}
+
+/* Whether a test declares the value, so that a case of it may stand there; lists those it does. */
+static bool declares(const struct yp_test *test, const char *axis, const char *text,
+                     struct ypi_text *values)
+{
+    for (int i = 0; i < YP_MAX_AXES && test->axes[i].kind != YP_AXIS_NONE; i++) {
+        const struct yp_axis *a = &test->axes[i];
+        for (unsigned k = 0; k < a->count && strcmp(a->name, axis) == 0; k++) {
+            struct ypi_setting s = {.kind = a->kind};
+            char number[32];
+            const char *shown = number;
+            if (a->kind == YP_AXIS_INT)
+                snprintf(number, sizeof number, "%lld", s.i = a->values.i[k]);
+            else if (a->kind == YP_AXIS_DOUBLE)
+                ypi_print_double(number, s.d = a->values.d[k]);
+            else
+                shown = s.s = a->values.s[k];
+            ypi_text_add(values, "%s%s", values->length > 0 ? ", " : "", shown);
+            if (equals_text(&s, text))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool declares_device(const struct yp_test *test, const char *text)
+{
+    const char *cursor = test->devices != NULL ? test->devices : "";
+    const char *word = NULL;
+    size_t length = 0;
+    bool found = false;
+    while (!found && ypi_next_word(&cursor, &word, &length))
+        found = is_device(text, word, length);
+    return found;
+}
+
+bool ypi_relation_has_end(struct ypi_relation_work *w, const struct yp_case *c, const char *text)
+{
+    const char *axis = w->relation->axis;
+    struct ypi_text values = {0};
+    bool over_device = ypi_relation_setting(c, axis) == NULL;
+    bool known =
+        over_device ? declares_device(c->test, text) : declares(c->test, axis, text, &values);
+    char *there = ypi_text_take(&values);
+    if (!known)
+        ypi_relation_misuse(w, "the axis '%s' of '%s' has no value '%s': allowed are %s", axis,
+                            w->relation->of, text, over_device ? c->test->devices : there);
+    free(there);
+    return known;
+}

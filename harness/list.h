@@ -1,9 +1,0 @@
-/* --co: the cases without running them. */
-#ifndef YPI_LIST_H
-#define YPI_LIST_H
-
-#include "collect.h"
-
-void ypi_list(const struct ypi_collection *c, int selected, const struct ypi_options *o);
-
-#endif

@@ -1,0 +1,251 @@
+/* Measuring on an accelerator: work is launched before it runs, nothing of it goes on elsewhere,
+ * and what slows the device is seen. */
+#include "base/clock.h"
+#include "base/text.h"
+#include "harness/measure/measurement.h"
+
+#include "device/backend.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Work whose launches take longer than this, or that waits for its own results, cannot be held. */
+#define HOLD_SECONDS 0.02
+/* A sample that was not held though others were: the processor was taken away meanwhile. */
+enum { LATE_MOST = 3 };
+/* Other streams are looked at after this many batches; the shortest of their times is believed, for
+ * what disturbs the processor only makes them longer. */
+enum { LOOKS = 3 };
+#define OTHERS_SECONDS 100e-6
+#define OTHERS_PART 0.05
+#define ONE_LOOK_SECONDS 2e-3 /* where there was no second look */
+/* How often the device is asked for its clocks, which takes it up to a millisecond. */
+#define CONDITION_SECONDS 0.02
+/* Clocks below this part of the most are slowed down, whatever the reason. */
+#define CLOCK_PART 0.75
+enum { AGAIN_MOST = 3 }; /* stretches; then the device is taken as it is */
+
+struct ypi_accelerated {
+    struct yp_device *device;
+    bool hold, holding, late;
+    struct ypi_graph *graph; /* NULL: the body launches */
+    int batches, lates;
+    int looks;
+    double held_at, launching; /* seconds: when the hold began, of all holds that were in time */
+    int holds;
+    double others, shortest; /* seconds: of others after the end, of a batch */
+    double looked;           /* when the device was last asked */
+    size_t first;            /* sample of the stretch */
+    int again;
+    double clocks, powers, utilisations; /* sums over `conditions` */
+    int conditions;
+};
+
+struct ypi_accelerated *ypi_accelerated_open(struct yp_device *device, const char *name)
+{
+    struct ypi_accelerated *a = ypi_calloc(1, sizeof *a);
+    a->device = device;
+    a->hold = device->backend->hold != NULL;
+    a->others = a->shortest = INFINITY;
+    if (device->backend->range != NULL)
+        device->backend->range(name);
+    return a;
+}
+
+/* -- around a batch -------------------------------------------------------------------------- */
+
+void ypi_accelerated_begin(struct yp_measurement *m)
+{
+    struct ypi_accelerated *a = m->accelerated;
+    if (a == NULL)
+        return;
+    /* The first time a kernel is loaded, which waits for the whole device. */
+    a->holding = a->hold && a->batches++ > 0 && m->arrivals == NULL &&
+                 a->device->backend->hold(m->stream, HOLD_SECONDS) == YP_OK;
+    a->held_at = ypi_now();
+}
+
+void ypi_accelerated_end(struct yp_measurement *m)
+{
+    struct ypi_accelerated *a = m->accelerated;
+    if (a == NULL)
+        return;
+    double launching = ypi_now() - a->held_at;
+    a->late = a->holding && !a->device->backend->release(m->stream);
+    if (a->holding && !a->late) {
+        a->launching += launching;
+        a->holds++;
+    }
+    a->holding = false;
+}
+
+/* -- graphs ------------------------------------------------------------------------------------ */
+
+bool ypi_accelerated_wants_graph(const struct yp_measurement *m)
+{
+    const struct ypi_accelerated *a = m->accelerated;
+    return a != NULL && m->options.graph && a->graph == NULL && m->arrivals == NULL;
+}
+
+static void refuse_graph(struct yp_measurement *m)
+{
+    ypi_child_fail(m->t, YPI_CAUSE_USAGE, NULL, 0, "yp_measure '%s': .graph: %s", m->told.name,
+                   yp_last_error());
+    ypi_child_leave(m->t);
+}
+
+void ypi_accelerated_capture_begin(struct yp_measurement *m)
+{
+    const struct ypi_backend *backend = m->device->backend;
+    if (backend->capture_begin == NULL) {
+        yp_set_error(YP_UNSUPPORTED, "this device has no graphs");
+        refuse_graph(m);
+    }
+    if (backend->capture_begin(m->stream) != YP_OK)
+        refuse_graph(m);
+}
+
+void ypi_accelerated_capture_end(struct yp_measurement *m)
+{
+    if (m->device->backend->capture_end(m->stream, &m->accelerated->graph) != YP_OK)
+        refuse_graph(m);
+}
+
+bool ypi_accelerated_replays(const struct yp_measurement *m)
+{
+    return m->accelerated != NULL && m->accelerated->graph != NULL;
+}
+
+/* What goes wrong with it is told by the batch's events. */
+void ypi_accelerated_replay(struct yp_measurement *m)
+{
+    (void)m->device->backend->replay(m->accelerated->graph, m->stream);
+}
+
+/* -- other streams --------------------------------------------------------------------------- */
+
+static void fail_others(struct yp_measurement *m)
+{
+    const struct ypi_accelerated *a = m->accelerated;
+    ypi_child_fail(m->t, YPI_CAUSE_USAGE, NULL, 0,
+                   "yp_measure '%s': work goes on for %.3g ms on another stream after the end of "
+                   "the measured one: launch it on yp_stream_native(yp_device_stream(device)), or "
+                   "let that stream wait for it",
+                   m->told.name, a->others * 1e3);
+    ypi_child_leave(m->t);
+}
+
+static void look_at_others(struct yp_measurement *m, double seconds)
+{
+    struct ypi_accelerated *a = m->accelerated;
+    if (a->looks >= LOOKS || a->device->backend->others_after == NULL || m->arrivals != NULL)
+        return;
+    a->looks++;
+    a->others = fmin(a->others, a->device->backend->others_after(m->end));
+    a->shortest = fmin(a->shortest, seconds);
+    if (a->looks == LOOKS && a->others > OTHERS_SECONDS && a->others > OTHERS_PART * a->shortest)
+        fail_others(m);
+}
+
+/* -- what the device itself does -------------------------------------------------------------- */
+
+/* Whether it is slowed down now. */
+static bool look_at_device(struct yp_measurement *m)
+{
+    struct ypi_accelerated *a = m->accelerated;
+    struct ypi_on_device *told = &m->told.on_device;
+    struct ypi_condition now;
+    a->looked = ypi_now();
+    if (a->device->backend->condition == NULL || !a->device->backend->condition(a->device, &now))
+        return false;
+    bool slow = (now.throttled & YPI_SLOWED) != 0 || now.clock < CLOCK_PART * now.clock_most;
+    a->conditions++;
+    a->clocks += now.clock;
+    a->powers += now.power;
+    a->utilisations += now.utilisation;
+    told->clock_least = fmin(told->clock_least, now.clock);
+    told->clock_most = now.clock_most;
+    told->temperature = fmax(told->temperature, now.temperature);
+    told->used = fmax(told->used, now.used);
+    told->throttled |= now.throttled;
+    return slow;
+}
+
+/* -- verdicts on a batch ---------------------------------------------------------------------- */
+
+bool ypi_accelerated_counts(struct yp_measurement *m, double seconds)
+{
+    struct ypi_accelerated *a = m->accelerated;
+    if (a == NULL)
+        return true;
+    if (isnan(seconds)) {
+        ypi_child_fail(m->t, YPI_CAUSE_DEVICE, NULL, 0, "yp_measure '%s': %s", m->told.name,
+                       yp_last_error());
+        ypi_child_leave(m->t);
+    }
+    look_at_others(m, seconds);
+    if (!a->late)
+        return true;
+    a->lates++;
+    if (m->state == YPI_MEASURE_WARMING || a->lates >= LATE_MOST)
+        a->hold = false;
+    return m->state != YPI_MEASURE_SAMPLING;
+}
+
+static void set_aside(struct yp_measurement *m)
+{
+    struct ypi_accelerated *a = m->accelerated;
+    struct ypi_measured *told = &m->told;
+    size_t count = told->count - a->first;
+    told->slowed = ypi_realloc(told->slowed, told->slowed_count + count, sizeof *told->slowed);
+    memcpy(told->slowed + told->slowed_count, told->samples + a->first, count * sizeof(double));
+    told->slowed_count += count;
+    told->count = a->first;
+    a->again++;
+}
+
+bool ypi_accelerated_slowed(struct yp_measurement *m)
+{
+    struct ypi_accelerated *a = m->accelerated;
+    if (a == NULL)
+        return false;
+    if (m->told.count > a->first && ypi_now() - a->looked < CONDITION_SECONDS)
+        return false;
+    bool slow = look_at_device(m) && m->told.count > a->first;
+    if (slow && a->again < AGAIN_MOST) {
+        set_aside(m);
+        return true;
+    }
+    a->first = m->told.count;
+    return false;
+}
+
+void ypi_accelerated_close(struct yp_measurement *m)
+{
+    struct ypi_accelerated *a = m->accelerated;
+    struct ypi_on_device *told = &m->told.on_device;
+    if (a == NULL)
+        return;
+    bool left = a->looks > 0 && a->looks < LOOKS && a->others > ONE_LOOK_SECONDS &&
+                a->others > OTHERS_PART * a->shortest;
+    (void)look_at_device(m);
+    told->there = true;
+    told->held = a->hold && a->batches > 1;
+    told->launching = a->holds > 0 ? a->launching / a->holds : NAN;
+    told->clock = a->conditions > 0 ? a->clocks / a->conditions : NAN;
+    told->power = a->conditions > 0 ? a->powers / a->conditions : NAN;
+    told->utilisation = a->conditions > 0 ? a->utilisations / a->conditions : NAN;
+    if (left)
+        ypi_child_fail(m->t, YPI_CAUSE_USAGE, NULL, 0,
+                       "yp_measure '%s': work goes on for %.3g ms on another stream after the end "
+                       "of the measured one",
+                       m->told.name, a->others * 1e3);
+    if (a->device->backend->range != NULL)
+        a->device->backend->range(NULL);
+    told->replayed = a->graph != NULL;
+    if (a->graph != NULL)
+        a->device->backend->graph_destroy(a->graph);
+    free(a);
+    m->accelerated = NULL;
+}

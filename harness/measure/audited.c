@@ -1,0 +1,85 @@
+/* Counting on the device, in the case's process: one iteration a pass. */
+#include "harness/judge/audit.h"
+
+#include "harness/measure/measurement.h"
+
+#include "device/backend.h"
+
+#include <math.h>
+
+_Static_assert(YP_GPU_CACHE - YP_GPU_FP64 + 1 == YPI_AUDITED, "one counter for each");
+
+enum yp_status ypi_audit_open(struct yp_device *device)
+{
+    if (device->backend->audit_open == NULL)
+        return yp_set_error(YP_UNSUPPORTED, "--audit: nothing counts the work of %s",
+                            device->backend->name(device));
+    return device->backend->audit_open(device);
+}
+
+/* A refusal that came late is one all the same. */
+static void leave(const struct yp_measurement *m, enum yp_status status)
+{
+    if (status == YP_UNSUPPORTED)
+        yp_skip(m->t, "%s", yp_last_error());
+    ypi_child_fail(m->t, YPI_CAUSE_DEVICE, NULL, 0, "yp_measure '%s': --audit: %s", m->told.name,
+                   yp_last_error());
+    ypi_child_leave(m->t);
+}
+
+/* Around an iteration: the first one warms up and is not counted. A device that fails or refuses
+ * leaves the body. */
+static void begin(struct yp_measurement *m)
+{
+    if (m->audit_runs == 0)
+        return;
+    enum yp_status status = m->device->backend->audit_begin(m->device, m->audit_runs == 1);
+    if (status != YP_OK)
+        leave(m, status);
+}
+
+static void tell(struct yp_measurement *m)
+{
+    double counts[YPI_AUDITED];
+    enum yp_status status = m->device->backend->audit_read(m->device, counts);
+    if (status != YP_OK)
+        leave(m, status);
+    for (int i = 0; i < YPI_AUDITED; i++)
+        if (isfinite(counts[i]))
+            m->told.counts[YP_GPU_FP64 + i] =
+                (struct ypi_count){.source = YPI_COUNTED_CUPTI, .count = counts[i]};
+}
+
+/* False when that was the last, and the counts are told. */
+static bool end(struct yp_measurement *m)
+{
+    bool more = true;
+    m->told.kind = YPI_MEASURED_COUNT;
+    m->told.bounds[YPI_BOUND_ARITHMETIC].ceiling = m->options.arithmetic;
+    m->told.bounds[YPI_BOUND_TRAFFIC].ceiling = m->options.traffic;
+    m->told.on_device.cache = (double)m->device->backend->cache_bytes(m->device);
+    if (m->audit_runs++ == 0)
+        return true;
+    enum yp_status status = m->device->backend->audit_end(m->device, &more);
+    if (status != YP_OK)
+        leave(m, status);
+    if (!more && m->whole)
+        tell(m);
+    return more;
+}
+
+/* Launched by the body, without a gate or a graph: the device would count these too. */
+bool ypi_audited_next(struct yp_measurement *m)
+{
+    if (m->state == YPI_MEASURE_AUDITING) {
+        bool more = end(m);
+        ypi_phase_check(m);
+        if (!m->whole || !more)
+            return ypi_measure_finish(m, m->whole ? YPI_STOP_FIXED : YPI_STOP_BREAK);
+    }
+    m->state = YPI_MEASURE_AUDITING;
+    m->whole = false;
+    ypi_measure_prepare(m);
+    begin(m);
+    return true;
+}

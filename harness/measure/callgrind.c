@@ -1,0 +1,284 @@
+#include "harness/measure/callgrind.h"
+
+#include "base/text.h"
+#include "harness/run/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <yieldpoint/isa.h>
+
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#define HAS_HEADER true
+#else
+#define HAS_HEADER false
+#define RUNNING_ON_VALGRIND 0
+#define CALLGRIND_ZERO_STATS ((void)0)
+#define CALLGRIND_START_INSTRUMENTATION ((void)0)
+#define CALLGRIND_STOP_INSTRUMENTATION ((void)0)
+#define CALLGRIND_DUMP_STATS ((void)0)
+#endif
+
+/* In the environment of the program that is executed anew: the path of its channel. */
+#define DIRECT "YIELDPOINT_DIRECT"
+
+extern int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+/* -- whether ------------------------------------------------------------------------------ */
+
+static bool on_path(const char *program)
+{
+    const char *at = getenv("PATH");
+    bool found = false;
+    while (at != NULL && *at != '\0' && !found) {
+        size_t length = strcspn(at, ":");
+        char *path = ypi_format("%.*s/%s", (int)length, at, program);
+        struct stat status;
+        found = length > 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+                access(path, X_OK) == 0;
+        free(path);
+        at += length + (at[length] == ':');
+    }
+    return found;
+}
+
+const char *ypi_callgrind_absent(void)
+{
+    static bool asked;
+    static const char *reason;
+    if (!asked && !HAS_HEADER)
+        reason = "Yieldpoint was built without <valgrind/callgrind.h> (Debian package valgrind)";
+    else if (!asked && __lsan_do_recoverable_leak_check != NULL)
+        reason = "a program with AddressSanitizer does not run under Valgrind";
+    else if (!asked && !on_path("valgrind"))
+        reason = "no program 'valgrind' in PATH (Debian package valgrind)";
+    asked = true;
+    return reason;
+}
+
+bool ypi_callgrind_wanted(const struct yp_case *c)
+{
+    return !c->test->parallel && c->test->relation.kind == YP_RELATION_NONE;
+}
+
+const char *ypi_callgrind_refuses(const struct yp_case *c)
+{
+    if (!ypi_callgrind_wanted(c))
+        return NULL;
+    if (c->test->command != NULL)
+        return "instructions are counted in this program, not in a command";
+    if (strncmp(c->device, "cuda", 4) == 0)
+        return "Callgrind counts instructions of the CPU only";
+    return ypi_callgrind_absent();
+}
+
+/* -- from the case's process to its successor ---------------------------------------------- */
+
+static char *beside(const char *channel, const char *ending)
+{
+    return ypi_format("%s.%s", channel, ending);
+}
+
+/* The texts that a wire points to. */
+enum { WIRE_TEXTS = YP_MAX_AXES + 5 };
+static void texts_of(struct ypi_wire *wire, char **texts[WIRE_TEXTS])
+{
+    int count = 0;
+    texts[count++] = &wire->id;
+    texts[count++] = &wire->tags;
+    texts[count++] = &wire->root;
+    texts[count++] = &wire->channel;
+    texts[count++] = &wire->output;
+    for (int i = 0; i < YP_MAX_AXES; i++)
+        texts[count++] = (char **)(uintptr_t)&wire->settings[i].s;
+}
+
+/* Both ends are the same program, so it is written as it lies in memory: the structure, then each
+ * text that is there with its NUL. */
+static enum yp_status write_wire(const struct ypi_wire *wire, const char *path)
+{
+    struct ypi_wire copy = *wire;
+    char **texts[WIRE_TEXTS];
+    texts_of(&copy, texts);
+    FILE *file = fopen(path, "we");
+    bool ok = file != NULL && fwrite(&copy, sizeof copy, 1, file) == 1;
+    for (int i = 0; i < WIRE_TEXTS && ok; i++)
+        ok = *texts[i] == NULL || fwrite(*texts[i], strlen(*texts[i]) + 1, 1, file) == 1;
+    if (file != NULL)
+        ok = fclose(file) == 0 && ok;
+    return ok ? YP_OK : yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
+}
+
+/* Kept as long as the process lives. */
+static struct ypi_wire *read_wire(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    struct ypi_wire *wire = ypi_calloc(1, sizeof *wire);
+    bool ok = file != NULL && fread(wire, sizeof *wire, 1, file) == 1;
+    char **texts[WIRE_TEXTS];
+    texts_of(wire, texts);
+    for (int i = 0; i < WIRE_TEXTS && ok; i++) {
+        size_t room = 0;
+        if (*texts[i] == NULL)
+            continue;
+        *texts[i] = NULL;
+        ok = getdelim(texts[i], &room, '\0', file) > 0;
+    }
+    if (!ok)
+        yp_set_error(YP_IO, DIRECT ": %s: %s", path,
+                     file == NULL ? strerror(errno) : "is not what a case has written");
+    if (file != NULL)
+        fclose(file);
+    if (ok)
+        return wire;
+    free(wire);
+    return NULL;
+}
+
+static void prefer(const char *name, const char *value)
+{
+    setenv(name, value, 0);
+}
+
+/* What makes counts repeat, and what Valgrind can execute: it knows no AVX-512. */
+static void set_environment(const struct ypi_wire *wire)
+{
+    char worker[32];
+    enum yp_isa isa = YP_ISAS;
+    const char *given = getenv("YIELDPOINT_ISA");
+    if (given == NULL || !yp_isa_from_name(given, &isa) || isa > YP_ISA_AVX2)
+        setenv("YIELDPOINT_ISA", yp_isa_name(YP_ISA_AVX2), 1);
+    prefer("OPENBLAS_CORETYPE", "Haswell");
+    prefer("OMP_NUM_THREADS", "1");
+    prefer("OMP_WAIT_POLICY", "passive");
+    /* The successor is an ordinary program again, though still this case's process. */
+    unsetenv(YPI_MARK_OF_CRITERION);
+    snprintf(worker, sizeof worker, "%d", (int)getpid());
+    setenv(YPI_MARK, worker, 1);
+    setenv(DIRECT, wire->channel, 1);
+}
+
+/* What Valgrind itself has to say belongs to the case's output. */
+static void take_output(const struct ypi_wire *wire)
+{
+    int fd = wire->output != NULL
+                 ? open(wire->output, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)
+                 : -1;
+    if (fd < 0)
+        return;
+    dup2(fd, STDOUT_FILENO);
+    dup2(fd, STDERR_FILENO);
+    close(fd);
+}
+
+/* Valgrind gives a meaning to % in names of files. */
+static char *out_file_option(const char *channel)
+{
+    char *path = beside(channel, "callgrind");
+    struct ypi_text option = {0};
+    ypi_text_add(&option, "--callgrind-out-file=");
+    for (const char *c = path; *c != '\0'; c++)
+        ypi_text_add(&option, *c == '%' ? "%%%%" : "%c", *c);
+    free(path);
+    return ypi_text_take(&option);
+}
+
+void ypi_callgrind_execute(const struct yp_case *t, const struct ypi_wire *wire)
+{
+    char program[PATH_MAX] = "";
+    char *file = beside(wire->channel, "wire");
+    char *out = out_file_option(wire->channel);
+    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0) {
+        yp_set_error(YP_IO, "/proc/self/exe: %s", strerror(errno));
+    } else if (write_wire(wire, file) == YP_OK) {
+        const char *const words[] = {"valgrind",
+                                     "--tool=callgrind",
+                                     "--command-line-only=yes",
+                                     "--quiet",
+                                     "--vgdb=no",
+                                     "--trace-children=no",
+                                     "--child-silent-after-fork=yes",
+                                     "--instr-atstart=no",
+                                     out,
+                                     program,
+                                     t->id,
+                                     NULL};
+        fflush(NULL);
+        set_environment(wire);
+        take_output(wire);
+        execvp("valgrind", (char *const *)(uintptr_t)words);
+        yp_set_error(YP_UNSUPPORTED, "valgrind: %s", strerror(errno));
+        unlink(file);
+    }
+    free(out);
+    free(file);
+}
+
+/* Of this process, when it was executed anew. */
+static char *channel;
+
+bool ypi_callgrind_executed(const struct ypi_wire **wire)
+{
+    const char *path = getenv(DIRECT);
+    *wire = NULL;
+    if (path == NULL)
+        return false;
+    channel = ypi_strdup(path);
+    unsetenv(DIRECT); /* what the case starts is no case */
+    char *file = beside(channel, "wire");
+    *wire = read_wire(file);
+    unlink(file);
+    free(file);
+    return true;
+}
+
+/* -- counting ------------------------------------------------------------------------------ */
+
+bool ypi_callgrind_running(void)
+{
+    return channel != NULL && RUNNING_ON_VALGRIND > 0;
+}
+
+/* The line "totals: N" of a dump, of all threads together. */
+static double read_total(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    double total = NAN;
+    char *line = NULL;
+    size_t room = 0;
+    static const char key[] = "totals: ";
+    while (file != NULL && getline(&line, &room, file) > 0)
+        if (strncmp(line, key, sizeof key - 1) == 0)
+            total = strtod(line + sizeof key - 1, NULL);
+    free(line);
+    if (file != NULL)
+        fclose(file);
+    return total;
+}
+
+void ypi_callgrind_start(void)
+{
+    CALLGRIND_ZERO_STATS;
+    CALLGRIND_START_INSTRUMENTATION;
+}
+
+double ypi_callgrind_stop(void)
+{
+    static int dumps; /* Callgrind numbers them */
+    CALLGRIND_STOP_INSTRUMENTATION;
+    CALLGRIND_DUMP_STATS;
+    if (channel == NULL)
+        return NAN;
+    char *path = ypi_format("%s.callgrind.%d", channel, ++dumps);
+    double total = read_total(path);
+    unlink(path);
+    free(path);
+    return total;
+}

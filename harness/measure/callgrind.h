@@ -1,0 +1,32 @@
+/* Instruction counts by Callgrind: the same case, executed anew under Valgrind. */
+#ifndef YPI_CALLGRIND_H
+#define YPI_CALLGRIND_H
+
+#include "harness/case/child.h"
+
+/* NULL when Valgrind can be run here, else the reason it cannot. Static text; asked once. */
+const char *ypi_callgrind_absent(void);
+
+/* Whether a case has something to be counted, which one that times nothing has not. */
+bool ypi_callgrind_wanted(const struct yp_case *c);
+
+/* NULL when it can be counted here or has nothing to count, else the reason. Static text. */
+const char *ypi_callgrind_refuses(const struct yp_case *c);
+
+/* In the case's process: executes it anew under Valgrind, as the program itself with the case's
+ * wire in a file beside its channel. Returns only when that failed, with yp_last_error() set. */
+void ypi_callgrind_execute(const struct yp_case *t, const struct ypi_wire *wire);
+
+/* First of all in main(): true when ypi_callgrind_execute() made this process. *wire is then what
+ * it has to run, or NULL with yp_last_error() set. */
+bool ypi_callgrind_executed(const struct ypi_wire **wire);
+
+/* Whether this process runs under Callgrind. */
+bool ypi_callgrind_running(void);
+
+/* Around one iteration: zeroes the counts and starts, stops and reads what was counted. NaN when
+ * the counts cannot be read. */
+void ypi_callgrind_start(void);
+double ypi_callgrind_stop(void);
+
+#endif

@@ -1,0 +1,57 @@
+/* Memory over the samples of a measurement: a slope that is not zero is a leak. */
+#include "base/text.h"
+#include "harness/measure/measurement.h"
+#include "harness/run/process.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { POINTS = 512 };
+
+struct ypi_growth {
+    double at[POINTS]; /* iterations */
+    double accounted[POINTS], resident[POINTS];
+    size_t count;
+    size_t every, skipped; /* looks a point, and those since the last one */
+};
+
+struct ypi_growth *ypi_growth_open(void)
+{
+    struct ypi_growth *g = ypi_calloc(1, sizeof *g);
+    g->every = 1;
+    return g;
+}
+
+/* Every second point goes, and points are half as dense from now on. */
+static void thin(struct ypi_growth *g)
+{
+    for (size_t i = 0; i < POINTS / 2; i++) {
+        g->at[i] = g->at[2 * i];
+        g->accounted[i] = g->accounted[2 * i];
+        g->resident[i] = g->resident[2 * i];
+    }
+    g->count = POINTS / 2;
+    g->every *= 2;
+}
+
+void ypi_growth_look(struct ypi_growth *g, uint64_t iteration, struct yp_device *device, size_t own)
+{
+    if (++g->skipped < g->every && g->count > 0)
+        return;
+    g->skipped = 0;
+    struct yp_memory memory;
+    yp_device_memory(device, &memory);
+    g->at[g->count] = (double)iteration;
+    g->accounted[g->count] = (double)memory.allocated;
+    g->resident[g->count] = (double)ypi_self_resident() - (double)own;
+    if (++g->count == POINTS)
+        thin(g);
+}
+
+void ypi_growth_close(struct ypi_growth *g, struct ypi_measured *told)
+{
+    bool enough = g->count >= 3;
+    told->growth_accounted = enough ? ypi_theil_sen(g->at, g->accounted, g->count) : NAN;
+    told->growth_resident = enough ? ypi_theil_sen(g->at, g->resident, g->count) : NAN;
+    free(g);
+}

@@ -1,0 +1,157 @@
+/* A measurement that is going on, in the case's process: what measure.c and its parts share. */
+#ifndef YPI_MEASUREMENT_H
+#define YPI_MEASUREMENT_H
+
+#include "harness/case/child.h"
+#include "harness/measure/counters.h"
+#include "harness/measure/noise.h"
+
+#include <yieldpoint/measure.h>
+#include <yieldpoint/serve.h>
+
+enum ypi_measure_state {
+    YPI_MEASURE_STARTING,
+    YPI_MEASURE_AUDITING, /* a device counts its own work, nothing is timed */
+    YPI_MEASURE_WARMING,
+    YPI_MEASURE_CAPTURING, /* one batch that becomes a graph */
+    YPI_MEASURE_SETTLING,  /* one batch whose time is not kept, after a probe */
+    YPI_MEASURE_SAMPLING,
+    YPI_MEASURE_UNTIMED, /* bodies run; under Callgrind their instructions are counted */
+};
+
+struct ypi_roofline;
+struct ypi_accelerated;
+struct ypi_growth;
+struct ypi_arrivals;
+
+struct yp_measurement {
+    struct yp_case *t;
+    struct yp_measure_options options;
+    struct yp_device *device;
+    struct yp_stream *stream;
+    struct yp_event *begin, *end;
+    enum ypi_measure_state state;
+    bool whole;     /* the batch ran to its end */
+    uint64_t batch; /* iterations */
+    double warm_seconds;
+    double started;       /* the sampling, or the warm-up before it */
+    double stretch;       /* since the last probe */
+    double cpu;           /* processor seconds, of the batch */
+    bool threads_unknown; /* how many the work runs on was not declared */
+    bool judged;          /* speed is */
+    bool each;            /* a share is asked for: probes between stretches */
+    bool untimed;         /* nothing is timed, probed or warmed up */
+    uint64_t iterations;  /* those that ran, where nothing is timed, and those that should */
+    uint64_t iterations_wanted;
+    struct yp_serve_options serve;
+    size_t room, next_check;
+    struct ypi_stopping {
+        double half;  /* the interval's relative half-width when it was last looked at ... */
+        size_t count; /* ... with so many samples */
+    } stopping;
+    double phase_seconds[YPI_PHASES_MAX]; /* of the current batch */
+    double phase_begun;
+    int phase;                           /* being timed, -1: none */
+    void *scratch;                       /* for emptying the caches */
+    struct ypi_roofline *roofline;       /* NULL: no work is declared */
+    struct ypi_accelerated *accelerated; /* NULL: on the CPU */
+    struct ypi_growth *growth;
+    struct ypi_arrivals *arrivals; /* of yp_serve */
+    struct ypi_counters *counters;
+    bool counting;
+    bool audited;   /* the device counts its own work */
+    int audit_runs; /* bodies that ran for it */
+    struct ypi_noise_mark noise;
+    struct ypi_measured told;
+};
+
+/* -- measure.c ----------------------------------------------------------------------------- */
+
+/* What happens until the next batch begins is not counted. */
+void ypi_counting_pause(struct yp_measurement *m);
+
+/* Empties the caches and resets, as was asked for, before a batch. */
+void ypi_measure_prepare(struct yp_measurement *m);
+/* Prepares one and begins it; for ypi_measure_next() to return. */
+bool ypi_measure_batch_begin(struct yp_measurement *m);
+/* Closes the measurement: false, for ypi_measure_next() to return. */
+bool ypi_measure_finish(struct yp_measurement *m, enum ypi_stop stop);
+size_t ypi_measure_own_bytes(const struct yp_measurement *m); /* resident, the framework's */
+
+/* -- untimed.c, audited.c ------------------------------------------------------------------ */
+
+/* What ypi_measure_next() is where nothing is timed: at first, and after each iteration. */
+bool ypi_untimed_start(struct yp_measurement *m);
+bool ypi_untimed_ran(struct yp_measurement *m);
+bool ypi_audited_next(struct yp_measurement *m);
+
+/* -- phase.c ------------------------------------------------------------------------------- */
+
+/* A phase that the body left by break or goto is a mistake: its time would be any. */
+void ypi_phase_check(struct yp_measurement *m);
+
+/* -- roofline.c: ceilings beside the samples ---------------------------------------------- */
+
+/* Gets probes for the declared work ready. `each`: for a share that is judged, between stretches of
+ * samples; else before and after only. Without work, or where nothing can be probed, it does
+ * nothing from then on. */
+struct ypi_roofline *ypi_roofline_open(struct yp_device *device,
+                                       const struct yp_measure_options *options,
+                                       struct ypi_measured *measured, bool each);
+
+/* Probes, unless no sample was taken since the last time. What the bound allows over the median of
+ * those that were is one more share. */
+void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *measured);
+
+/* Whether `stretch` seconds of samples are enough to probe again. */
+bool ypi_roofline_due(const struct ypi_roofline *r, double stretch);
+size_t ypi_roofline_bytes(const struct ypi_roofline *r); /* of resident memory, its own */
+
+/* Tells the ceilings' medians and which bound is the nearer. */
+void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *measured);
+
+/* -- accelerated.c: what an accelerator's work needs beside its events ----------------------- */
+
+/* `name`: of the measurement, for whoever traces the process. */
+struct ypi_accelerated *ypi_accelerated_open(struct yp_device *device, const char *name);
+/* Before and after a batch, around its events. */
+void ypi_accelerated_begin(struct yp_measurement *m);
+void ypi_accelerated_end(struct yp_measurement *m);
+/* After the events were read: whether the batch counts. One that does not is to be taken again. */
+bool ypi_accelerated_counts(struct yp_measurement *m, double seconds);
+/* Whether a stretch of samples is to be taken again, for the device was slowed down in it. */
+bool ypi_accelerated_slowed(struct yp_measurement *m);
+/* Whether a batch is to become a graph first; then its begin and end, which leaves the body when it
+ * cannot be one. */
+bool ypi_accelerated_wants_graph(const struct yp_measurement *m);
+void ypi_accelerated_capture_begin(struct yp_measurement *m);
+void ypi_accelerated_capture_end(struct yp_measurement *m);
+/* Launches the graph in place of the body; false when there is none. */
+bool ypi_accelerated_replays(const struct yp_measurement *m);
+void ypi_accelerated_replay(struct yp_measurement *m);
+void ypi_accelerated_close(struct yp_measurement *m);
+
+/* -- stopping.c ---------------------------------------------------------------------------- */
+
+/* Whether to stop, and why. The interval costs a sort, so it is looked at ever more rarely. */
+bool ypi_stop_now(struct yp_measurement *m, enum ypi_stop *why);
+
+/* -- growth.c: what the samples leave behind ----------------------------------------------- */
+
+struct ypi_growth *ypi_growth_open(void);
+/* `own`: bytes of resident memory that are the framework's. */
+void ypi_growth_look(struct ypi_growth *g, uint64_t iteration, struct yp_device *device,
+                     size_t own);
+void ypi_growth_close(struct ypi_growth *g, struct ypi_measured *told);
+
+/* -- serve.c ------------------------------------------------------------------------------- */
+
+struct ypi_arrivals *ypi_arrivals_open(const struct yp_serve_options *options, uint64_t seed,
+                                       double begin);
+/* Waits until the next request is due; false when there are no more. */
+bool ypi_arrivals_wait(struct ypi_arrivals *a);
+/* Seconds from when the request was due. */
+double ypi_arrivals_latency(const struct ypi_arrivals *a);
+void ypi_arrivals_close(struct ypi_arrivals *a);
+
+#endif

@@ -1,0 +1,251 @@
+#include "harness/record/environment.h"
+
+#include "device/cpu/topology.h"
+#include "harness/measure/cgroup_path.h"
+#include "harness/record/git.h"
+
+#include <ctype.h>
+#include <gnu/libc-version.h>
+#include <hwloc.h>
+#include <limits.h>
+#include <sched.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* A fact without a value, or without memory to keep it, is left out. */
+static void add(struct ypi_environment *e, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void add(struct ypi_environment *e, const char *key, const char *format, ...)
+{
+    char *value = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = e->count < YPI_FACTS_MAX ? vasprintf(&value, format, arguments) : -1;
+    va_end(arguments);
+    if (length > 0)
+        e->facts[e->count++] = (struct ypi_fact){.key = key, .value = value};
+    else if (length == 0)
+        free(value);
+}
+
+/* The first `size` - 1 bytes of a file without the blanks at its end; false when there are none. */
+static bool read_text(const char *path, char *out, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    size_t length = fread(out, 1, size - 1, file);
+    fclose(file);
+    while (length > 0 && isspace((unsigned char)out[length - 1]))
+        length--;
+    out[length] = '\0';
+    return length > 0;
+}
+
+/* -- machine ------------------------------------------------------------------------------- */
+
+static void add_processors(struct ypi_environment *e)
+{
+    struct ypi_topology t;
+    cpu_set_t allowed;
+    if (ypi_topology_read(&t)) {
+        memcpy(e->fingerprint, t.fingerprint, sizeof e->fingerprint);
+        add(e, "machine.fingerprint", "%s", t.fingerprint);
+        add(e, "cpu.model", "%s", t.model);
+        add(e, "cpu.packages", "%d", t.packages);
+        add(e, "cpu.cores", "%d", t.cores);
+        add(e, "cpu.threads", "%d", t.threads);
+        add(e, "memory.total", "%llu", (unsigned long long)t.memory);
+        add(e, "memory.nodes", "%d", t.numa_nodes);
+        add(e, "topology", "%s", t.synthetic);
+    }
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        add(e, "cpu.allowed", "%d", CPU_COUNT(&allowed));
+}
+
+static void add_governor(struct ypi_environment *e)
+{
+    char text[64];
+    if (read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", text, sizeof text))
+        add(e, "cpu.governor", "%s", text);
+    if (read_text("/sys/devices/system/cpu/intel_pstate/no_turbo", text, sizeof text))
+        add(e, "cpu.boost", "%s", *text == '0' ? "on" : "off");
+    else if (read_text("/sys/devices/system/cpu/cpufreq/boost", text, sizeof text))
+        add(e, "cpu.boost", "%s", *text == '1' ? "on" : "off");
+}
+
+/* Products that only hypervisors call a machine by, or the flag that they set in the processor. */
+static void add_virtualisation(struct ypi_environment *e)
+{
+    char text[4096];
+    char vendor[128] = "";
+    if (!read_text("/proc/cpuinfo", text, sizeof text))
+        return;
+    char *flags = strstr(text, "\nflags");
+    if (flags)
+        flags[1 + strcspn(flags + 1, "\n")] = '\0';
+    if (!flags || !strstr(flags, " hypervisor"))
+        return;
+    if (!read_text("/sys/class/dmi/id/sys_vendor", vendor, sizeof vendor))
+        (void)read_text("/sys/hypervisor/type", vendor, sizeof vendor);
+    add(e, "machine.virtual", "%s", *vendor ? vendor : "yes");
+}
+
+/* -- control group ------------------------------------------------------------------------- */
+
+/* Processors' worth of time that one group may use; 0: as much as there is. */
+static double quota_of(const char *group, bool version_2)
+{
+    char path[PATH_MAX];
+    char text[64];
+    double quota = 0;
+    double period = 0;
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s%.3000s/%s", version_2 ? "" : "/cpu", group,
+             version_2 ? "cpu.max" : "cpu.cfs_quota_us");
+    if (!read_text(path, text, sizeof text))
+        return 0;
+    if (version_2)
+        return sscanf(text, "%lf %lf", &quota, &period) == 2 && period > 0 ? quota / period : 0;
+    quota = strtod(text, NULL);
+    snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%.3000s/cpu.cfs_period_us", group);
+    if (read_text(path, text, sizeof text))
+        period = strtod(text, NULL);
+    return quota > 0 && period > 0 ? quota / period : 0;
+}
+
+/* The tightest of the group and all above it holds. */
+static void add_quota(struct ypi_environment *e)
+{
+    char group[2048];
+    double least = 0;
+    for (int version = 1; version <= 2; version++) {
+        if (!ypi_cgroup_path("", version == 2 ? "" : "cpu", group, sizeof group))
+            continue;
+        do {
+            double quota = quota_of(group, version == 2);
+            if (quota > 0 && (least <= 0 || quota < least))
+                least = quota;
+        } while (ypi_cgroup_above(group));
+    }
+    if (least > 0)
+        add(e, "cgroup.cpu.quota", "%g", least);
+}
+
+/* -- software ------------------------------------------------------------------------------ */
+
+static void add_system(struct ypi_environment *e)
+{
+    struct utsname u;
+    char text[4096];
+    if (uname(&u) == 0) {
+        add(e, "os", "%s", u.sysname);
+        add(e, "kernel", "%s", u.release);
+        add(e, "architecture", "%s", u.machine);
+        add(e, "hostname", "%s", u.nodename);
+    }
+    if (!read_text("/etc/os-release", text, sizeof text))
+        return;
+    char *name = strstr(text, "PRETTY_NAME=");
+    if (name) {
+        name += strlen("PRETTY_NAME=");
+        name += *name == '"';
+        add(e, "distribution", "%.*s", (int)strcspn(name, "\"\n"), name);
+    }
+}
+
+static void add_build(struct ypi_environment *e)
+{
+    unsigned hwloc = hwloc_get_api_version();
+#ifdef __clang__
+    add(e, "compiler", "%s", __VERSION__);
+#else
+    add(e, "compiler", "gcc %s", __VERSION__);
+#endif
+#ifdef YPI_CFLAGS
+    add(e, "compiler.flags", "%s", YPI_CFLAGS);
+#endif
+#ifdef YPI_CRITERION_VERSION /* its headers have none */
+    add(e, "library.criterion", "%s", YPI_CRITERION_VERSION);
+#endif
+    add(e, "library.glibc", "%s", gnu_get_libc_version());
+    add(e, "library.hwloc", "API %u.%u.%u", hwloc >> 16, hwloc >> 8 & 255, hwloc & 255);
+    add(e, "library.sqlite", "%s", sqlite3_libversion());
+}
+
+static void add_variables(struct ypi_environment *e)
+{
+    static const struct {
+        const char *name, *key;
+    } variables[] = {
+        {"OMP_NUM_THREADS", "env.omp_num_threads"},
+        {"OMP_PROC_BIND", "env.omp_proc_bind"},
+        {"OMP_PLACES", "env.omp_places"},
+        {"OMP_SCHEDULE", "env.omp_schedule"},
+        {"OMP_WAIT_POLICY", "env.omp_wait_policy"},
+        {"GOMP_CPU_AFFINITY", "env.gomp_cpu_affinity"},
+        {"OPENBLAS_NUM_THREADS", "env.openblas_num_threads"},
+        {"OPENBLAS_CORETYPE", "env.openblas_coretype"},
+        {"MALLOC_ARENA_MAX", "env.malloc_arena_max"},
+        {"MALLOC_MMAP_THRESHOLD_", "env.malloc_mmap_threshold_"},
+        {"MALLOC_PERTURB_", "env.malloc_perturb_"},
+        {"MALLOC_TOP_PAD_", "env.malloc_top_pad_"},
+        {"MALLOC_TRIM_THRESHOLD_", "env.malloc_trim_threshold_"},
+        {"MALLOC_CONF", "env.malloc_conf"},
+        {"GLIBC_TUNABLES", "env.glibc_tunables"},
+        {"CUDA_VISIBLE_DEVICES", "env.cuda_visible_devices"},
+        {"LD_PRELOAD", "env.ld_preload"},
+        {"LD_LIBRARY_PATH", "env.ld_library_path"},
+    };
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *value = getenv(variables[i].name);
+        if (value) /* set to nothing is not the same as not set */
+            add(e, variables[i].key, "%s", *value ? value : "(empty)");
+    }
+}
+
+static void add_sources(struct ypi_environment *e, const char *root)
+{
+    struct ypi_git git;
+    if (!root || !ypi_git_read(root, &git))
+        return;
+    add(e, "git.commit", "%s", git.commit);
+    add(e, "git.branch", "%s", git.branch);
+    add(e, "git.dirty", "%s", git.dirty ? "yes" : "no");
+}
+
+/* -- all of it ----------------------------------------------------------------------------- */
+
+void ypi_environment_read(struct ypi_environment *e, const char *source_root)
+{
+    *e = (struct ypi_environment){0};
+    add_processors(e);
+    add_governor(e);
+    add_virtualisation(e);
+    add_quota(e);
+    add_system(e);
+    add_build(e);
+    add_variables(e);
+    add_sources(e, source_root);
+}
+
+const char *ypi_environment_get(const struct ypi_environment *e, const char *key)
+{
+    for (int i = 0; i < e->count; i++)
+        if (strcmp(e->facts[i].key, key) == 0)
+            return e->facts[i].value;
+    return NULL;
+}
+
+void ypi_environment_clear(struct ypi_environment *e)
+{
+    for (int i = 0; i < e->count; i++)
+        free(e->facts[i].value);
+    *e = (struct ypi_environment){0};
+}

@@ -1,0 +1,178 @@
+#include "harness/record/history.h"
+
+#include "harness/record/schema.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+static bool find(char *out, size_t size)
+{
+    char directory[PATH_MAX];
+    if (!getcwd(directory, sizeof directory)) {
+        (void)yp_set_error(YP_IO, "the working directory cannot be read: %s", strerror(errno));
+        return false;
+    }
+    char start[PATH_MAX];
+    memcpy(start, directory, sizeof start);
+    for (;;) {
+        int length = snprintf(out, size, "%s/.yieldpoint/history.db", directory);
+        if (length > 0 && (size_t)length < size && access(out, F_OK) == 0)
+            return true;
+        char *slash = strrchr(directory, '/');
+        if (!slash || directory[0] == '\0')
+            break;
+        *slash = '\0';
+    }
+    (void)yp_set_error(
+        YP_IO,
+        "no .yieldpoint/history.db in %.700s or above it; run a suite first, or name "
+        "one with --history FILE",
+        start);
+    return false;
+}
+
+sqlite3 *ypi_store_open(const char *path)
+{
+    char found[PATH_MAX + 32];
+    if (!path) {
+        if (!find(found, sizeof found))
+            return NULL;
+        path = found;
+    }
+    sqlite3 *db = ypi_schema_open_to_read(path);
+    if (db && sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
+        (void)yp_set_error(YP_IO, "history '%s': %s", path, sqlite3_errmsg(db));
+        sqlite3_close(db);
+        db = NULL;
+    }
+    return db;
+}
+
+/* The length of the well-formed character at `s`, 0 when there is none (RFC 3629, section 4). */
+static size_t character(const unsigned char *s)
+{
+    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    if (length == 0 || s[0] > 0xf4)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+/* What a case wrote may be any bytes; JSON is UTF-8. */
+static cJSON *text_value(const char *text)
+{
+    static const char replacement[] = "\xef\xbf\xbd";
+    char *clean = malloc(3 * strlen(text) + 1);
+    char *to = clean;
+    if (!clean)
+        return NULL;
+    for (const char *from = text; *from;) {
+        size_t length = character((const unsigned char *)from);
+        memcpy(to, length ? from : replacement, length ? length : 3);
+        to += length ? length : 3;
+        from += length ? length : 1;
+    }
+    *to = '\0';
+    cJSON *value = cJSON_CreateString(clean);
+    free(clean);
+    return value;
+}
+
+static cJSON *real_value(double value)
+{
+    if (isnan(value))
+        return cJSON_CreateNull();
+    if (isinf(value))
+        return cJSON_CreateString(value > 0 ? "inf" : "-inf");
+    return cJSON_CreateNumber(value);
+}
+
+static cJSON *blob_value(const void *bytes, int size)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (int i = 0; i + 8 <= size; i += 8) {
+        double value;
+        memcpy(&value, (const char *)bytes + i, sizeof value);
+        cJSON_AddItemToArray(array, real_value(value));
+    }
+    return array;
+}
+
+static cJSON *column_value(sqlite3_stmt *s, int i)
+{
+    const char *declared = sqlite3_column_decltype(s, i);
+    switch (sqlite3_column_type(s, i)) {
+    case SQLITE_INTEGER:
+        if (declared && strcasecmp(declared, "BOOLEAN") == 0)
+            return cJSON_CreateBool(sqlite3_column_int(s, i));
+        return cJSON_CreateNumber((double)sqlite3_column_int64(s, i));
+    case SQLITE_FLOAT:
+        return real_value(sqlite3_column_double(s, i));
+    case SQLITE_TEXT:
+        return text_value((const char *)sqlite3_column_text(s, i));
+    case SQLITE_BLOB:
+        return blob_value(sqlite3_column_blob(s, i), sqlite3_column_bytes(s, i));
+    default:
+        return cJSON_CreateNull();
+    }
+}
+
+static int read_rows(sqlite3_stmt *s, cJSON *rows)
+{
+    int code = sqlite3_step(s);
+    for (; code == SQLITE_ROW; code = sqlite3_step(s)) {
+        cJSON *object = cJSON_CreateObject();
+        for (int i = 0; i < sqlite3_column_count(s); i++)
+            cJSON_AddItemToObject(object, sqlite3_column_name(s, i), column_value(s, i));
+        cJSON_AddItemToArray(rows, object);
+    }
+    return code;
+}
+
+cJSON *ypi_store_rows(sqlite3 *db, const char *sql, int count, const char *const *parameters)
+{
+    sqlite3_stmt *s = NULL;
+    cJSON *rows = cJSON_CreateArray();
+    int code = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
+    for (int i = 0; code == SQLITE_OK && i < count; i++)
+        code = sqlite3_bind_text(s, i + 1, parameters[i], -1, SQLITE_STATIC);
+    if (code == SQLITE_OK)
+        code = read_rows(s, rows);
+    if (code != SQLITE_DONE || !rows) {
+        (void)yp_set_error(YP_IO, "history '%s': reading it: %s", sqlite3_db_filename(db, "main"),
+                           sqlite3_errmsg(db));
+        cJSON_Delete(rows);
+        rows = NULL;
+    }
+    sqlite3_finalize(s);
+    return rows;
+}
+
+double ypi_real(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    if (cJSON_IsNumber(item))
+        return item->valuedouble;
+    if (cJSON_IsString(item) && strcmp(item->valuestring, "inf") == 0)
+        return INFINITY;
+    if (cJSON_IsString(item) && strcmp(item->valuestring, "-inf") == 0)
+        return -INFINITY;
+    return NAN;
+}
+
+const char *ypi_text_of(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}

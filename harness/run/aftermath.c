@@ -1,0 +1,142 @@
+/* What became of a case's process: its channel, how it ended, what it left running. */
+#include "harness/run/aftermath.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "harness/run/process.h"
+#include "harness/run/watchdog.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TAIL_MOST = 8192 };
+
+static char *read_tail(const char *path, uint64_t *bytes)
+{
+    *bytes = 0;
+    char *tail = ypi_calloc(TAIL_MOST + 1, 1);
+    int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    struct stat status;
+    if (fd >= 0 && fstat(fd, &status) == 0) {
+        *bytes = (uint64_t)status.st_size;
+        off_t from = status.st_size > TAIL_MOST ? status.st_size - TAIL_MOST : 0;
+        ssize_t got = pread(fd, tail, TAIL_MOST, from);
+        /* NUL would end the text early and hide what follows. */
+        for (ssize_t i = 0; i < got; i++)
+            if (tail[i] == '\0')
+                tail[i] = '?';
+    }
+    if (fd >= 0)
+        close(fd);
+    return tail;
+}
+
+static const char *stage_name(const struct ypi_told *told)
+{
+    static const char *const names[] = {"in setup", "in the body", "in teardown", "after teardown"};
+    return told->staged ? names[told->stage] : "before it began";
+}
+
+static void explain_killed(struct ypi_result *r, const struct ypi_item *item,
+                           const struct ypi_told *told, const struct ypi_options *o)
+{
+    enum ypi_cause cause = (enum ypi_cause)(item->killed - 1);
+    switch (cause) {
+    case YPI_CAUSE_TIMEOUT:
+        ypi_result_fail(r, cause, NULL, 0, "timeout: still running after %g s, killed %s",
+                        item->c.timeout, stage_name(told));
+        break;
+    case YPI_CAUSE_OUTPUT:
+        ypi_result_fail(r, cause, NULL, 0,
+                        "wrote more than %llu bytes of output (--output-limit), killed %s",
+                        (unsigned long long)o->output_limit, stage_name(told));
+        break;
+    case YPI_CAUSE_FORKS:
+        ypi_result_fail(r, cause, NULL, 0,
+                        "wanted more than %d processes and threads (--process-limit), killed %s",
+                        o->process_limit, stage_name(told));
+        break;
+    default:
+        ypi_result_fail(r, cause, NULL, 0, "interrupted %s", stage_name(told));
+    }
+}
+
+static bool came_to_its_end(const struct ypi_told *told, int signal)
+{
+    return told->ended && told->exited && signal == 0;
+}
+
+bool ypi_was_interrupted(const struct ypi_item *item, const struct ypi_told *told, int signal)
+{
+    return item->killed == (int)YPI_CAUSE_INTERRUPTED + 1 && !came_to_its_end(told, signal);
+}
+
+static void explain_end(struct ypi_result *r, const struct ypi_item *item,
+                        const struct ypi_told *told, const struct ypi_options *o)
+{
+    /* An interrupt that found the process gone, and only not yet told of, has ended nothing. */
+    bool too_late =
+        item->killed == (int)YPI_CAUSE_INTERRUPTED + 1 && came_to_its_end(told, r->signal);
+    if (item->killed != 0 && !too_late) {
+        explain_killed(r, item, told, o);
+    } else if (r->signal == SIGKILL && ypi_oom_kills() > item->oom_kills) {
+        ypi_result_fail(r, YPI_CAUSE_OOM_KILL, NULL, 0,
+                        "killed by the kernel for want of memory, %s", stage_name(told));
+    } else if (r->signal != 0) {
+        const char *name = sigabbrev_np(r->signal); /* real-time signals have none */
+        ypi_result_fail(r, YPI_CAUSE_SIGNAL, NULL, 0, "crashed %s: SIG%s (%s)", stage_name(told),
+                        name != NULL ? name : "RT", strsignal(r->signal));
+    } else if (told->pid == 0) {
+        ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0,
+                        "the process exited with status %d before it began: a constructor left, or "
+                        "there is no room beside the history",
+                        r->exit_code);
+    } else if (!told->ended) {
+        ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0, "the process exited with status %d %s",
+                        r->exit_code, stage_name(told));
+    } else if (!told->exited || r->exit_code != 0) {
+        ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0,
+                        "the process left with status %d from an exit handler or a destructor",
+                        r->exit_code);
+    }
+}
+
+static void sweep(struct ypi_result *r, const struct ypi_item *item, pid_t worker, bool alone)
+{
+    char name[64] = "";
+    int swept = ypi_sweep(worker, alone, name);
+    /* A case that was killed could not have tidied up. */
+    if (swept > 0 && item->killed == 0)
+        ypi_result_fail(r, YPI_CAUSE_ORPHANS, NULL, 0,
+                        "left %d process%s running, among them %s; killed", swept,
+                        swept > 1 ? "es" : "", name);
+}
+
+static void remove_traces(const struct ypi_item *item)
+{
+    unlink(item->channel);
+    if (item->output != NULL)
+        unlink(item->output);
+}
+
+struct ypi_told ypi_aftermath(const struct ypi_item *item, const struct ypi_ending *ending,
+                              const struct ypi_options *o, struct ypi_result *r)
+{
+    *r = (struct ypi_result){
+        .c = &item->c, .attempt = item->attempt, .fail_allocation = ypi_item_fails(item, o)};
+    struct ypi_told told = ypi_channel_read(item->channel, r);
+    r->started = item->started_wall;
+    r->duration = item->started > 0 ? ypi_now() - item->started : 0;
+    r->signal = ending->signal;
+    r->exit_code = ending->exit_code;
+    r->ended = told.ended;
+    sweep(r, item, told.pid, ending->alone);
+    explain_end(r, item, &told, o);
+    r->tail = read_tail(item->output, &r->output_bytes);
+    remove_traces(item);
+    return told;
+}

@@ -1,0 +1,230 @@
+#include "harness/run/channel.h"
+
+#include "harness/measure/series.h"
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define MARK UINT32_C(0x59504d31)
+
+struct frame {
+    uint32_t mark;
+    uint32_t kind;
+    uint64_t size;
+    uint64_t sum; /* of what stands before it and of the message */
+};
+
+/* FNV-1a, 64 bits (Fowler, Noll, Vo): finds a torn or overwritten message, nothing more. */
+static uint64_t checksum(uint64_t sum, const void *bytes, size_t count)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < count; i++)
+        sum = (sum ^ at[i]) * UINT64_C(0x100000001b3);
+    return sum;
+}
+
+static uint64_t frame_checksum(const struct frame *frame)
+{
+    return checksum(UINT64_C(0xcbf29ce484222325), frame, offsetof(struct frame, sum));
+}
+
+static bool write_all(int fd, struct iovec *parts, int count)
+{
+    while (count > 0) {
+        ssize_t done = writev(fd, parts, count);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return false;
+        size_t left = (size_t)done;
+        while (count > 0 && left >= parts->iov_len) {
+            left -= parts->iov_len;
+            parts++;
+            count--;
+        }
+        if (count > 0) {
+            parts->iov_base = (char *)parts->iov_base + left;
+            parts->iov_len -= left;
+        }
+    }
+    return true;
+}
+
+bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first, size_t first_size,
+                      const void *second, size_t second_size)
+{
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    struct frame frame = {.mark = MARK, .kind = kind, .size = first_size + second_size};
+    frame.sum = checksum(checksum(frame_checksum(&frame), first, first_size), second, second_size);
+    struct iovec parts[] = {{&frame, sizeof frame},
+                            {(void *)(uintptr_t)first, first_size},
+                            {(void *)(uintptr_t)second, second_size}};
+    bool ok = write_all(fd, parts, 3);
+    close(fd);
+    return ok;
+}
+
+/* -- reading ------------------------------------------------------------------------------ */
+
+static char *read_file(const char *path, size_t *size)
+{
+    *size = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) != 0) {
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    char *bytes = ypi_calloc((size_t)status.st_size + 1, 1);
+    ssize_t got = 0;
+    while (*size < (size_t)status.st_size &&
+           (got = read(fd, bytes + *size, (size_t)status.st_size - *size)) > 0)
+        *size += (size_t)got;
+    close(fd);
+    return bytes;
+}
+
+/* Appends one element to an owned array. */
+static void *append(void *list, int *count, const void *element, size_t size)
+{
+    char *longer = ypi_realloc(list, (size_t)*count + 1, size);
+    memcpy(longer + (size_t)*count * size, element, size);
+    (*count)++;
+    return longer;
+}
+
+static void read_failure(struct ypi_result *r, const char *bytes, size_t size)
+{
+    struct ypi_failure_message m;
+    if (size < sizeof m + 2 || bytes[size - 1] != '\0')
+        return;
+    memcpy(&m, bytes, sizeof m);
+    const char *file = bytes + sizeof m;
+    const char *message = file + strlen(file) + 1;
+    if (message < bytes + size)
+        ypi_result_fail(r, m.cause, m.has_file ? file : NULL, m.line, "%s", message);
+}
+
+/* A copy of the next `count` doubles; NULL for none. */
+static double *take_doubles(const char **bytes, size_t count)
+{
+    if (count == 0)
+        return NULL;
+    double *copy = ypi_calloc(count, sizeof *copy);
+    memcpy(copy, *bytes, count * sizeof *copy);
+    *bytes += count * sizeof *copy;
+    return copy;
+}
+
+static void read_measured(struct ypi_result *r, const char *bytes, size_t size)
+{
+    struct ypi_measured m;
+    if (size < sizeof m)
+        return;
+    memcpy(&m, bytes, sizeof m);
+    size_t cpu = m.cpu != NULL ? m.count : 0;
+    size_t room = (size - sizeof m) / sizeof(double);
+    if (m.count > room || cpu > room - m.count)
+        return;
+    room -= m.count + cpu;
+    if (m.share_count > room || m.slowed_count != room - m.share_count)
+        return;
+    bytes += sizeof m;
+    m.samples = take_doubles(&bytes, m.count);
+    m.cpu = take_doubles(&bytes, cpu);
+    m.shares = take_doubles(&bytes, m.share_count);
+    m.slowed = take_doubles(&bytes, m.slowed_count);
+    r->measured = append(r->measured, &r->measured_count, &m, sizeof m);
+}
+
+struct reader {
+    struct ypi_result *r;
+    struct ypi_told told;
+    double entered;
+};
+
+static void read_stage(struct reader *reader, const struct ypi_stage *stage)
+{
+    double *const spent[] = {&reader->r->setup, &reader->r->body, &reader->r->teardown};
+    if (reader->told.staged && reader->told.stage < YPI_STAGE_DONE)
+        *spent[reader->told.stage] = stage->at - reader->entered;
+    reader->entered = stage->at;
+    reader->told.staged = true;
+    reader->told.stage = stage->stage;
+}
+
+static void read_message(struct reader *reader, uint32_t kind, const char *bytes, size_t size)
+{
+    struct ypi_result *r = reader->r;
+    struct ypi_hello hello;
+    struct ypi_stage stage;
+    struct ypi_value value;
+    struct ypi_gradient gradient;
+    if (kind == YPI_MESSAGE_HELLO && size == sizeof hello) {
+        memcpy(&hello, bytes, size);
+        reader->told.pid = hello.pid;
+    } else if (kind == YPI_MESSAGE_STAGE && size == sizeof stage) {
+        memcpy(&stage, bytes, size);
+        read_stage(reader, &stage);
+    } else if (kind == YPI_MESSAGE_FAILURE) {
+        read_failure(r, bytes, size);
+    } else if (kind == YPI_MESSAGE_SKIP && size > 0 && bytes[size - 1] == '\0') {
+        free(r->reason);
+        r->reason = ypi_strdup(bytes);
+        reader->told.skipped = true;
+    } else if (kind == YPI_MESSAGE_VALUE && size == sizeof value) {
+        memcpy(&value, bytes, size);
+        r->values = append(r->values, &r->value_count, &value, size);
+    } else if (kind == YPI_MESSAGE_MEASURED) {
+        read_measured(r, bytes, size);
+    } else if (kind == YPI_MESSAGE_GRADIENT && size == sizeof gradient) {
+        memcpy(&gradient, bytes, size);
+        r->gradients = append(r->gradients, &r->gradient_count, &gradient, size);
+    } else if (kind == YPI_MESSAGE_HASH && size == sizeof r->hash) {
+        memcpy(&r->hash, bytes, size);
+        r->has_hash = true;
+    } else if (kind == YPI_MESSAGE_MEMORY && size == sizeof r->memory) {
+        memcpy(&r->memory, bytes, size);
+        r->has_memory = true;
+    } else if (kind == YPI_MESSAGE_SERIES && r->series == NULL) {
+        size_t row = YPI_SERIES_COLUMNS * sizeof *r->series;
+        r->series_count = size / row;
+        r->series = take_doubles(&bytes, r->series_count * YPI_SERIES_COLUMNS);
+    } else if (kind == YPI_MESSAGE_END) {
+        reader->told.ended = true;
+    } else if (kind == YPI_MESSAGE_EXIT) {
+        reader->told.exited = true;
+    }
+}
+
+struct ypi_told ypi_channel_read(const char *path, struct ypi_result *result)
+{
+    struct reader reader = {.r = result, .told = {.stage = YPI_STAGE_DONE}};
+    size_t size = 0;
+    char *bytes = read_file(path, &size);
+    size_t at = 0;
+    while (bytes != NULL && size - at >= sizeof(struct frame)) {
+        struct frame frame;
+        memcpy(&frame, bytes + at, sizeof frame);
+        at += sizeof frame;
+        if (frame.mark != MARK || frame.size > size - at ||
+            frame.sum != checksum(frame_checksum(&frame), bytes + at, frame.size))
+            break;
+        read_message(&reader, frame.kind, bytes + at, frame.size);
+        at += frame.size;
+    }
+    free(bytes);
+    return reader.told;
+}

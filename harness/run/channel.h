@@ -1,0 +1,61 @@
+/*
+ * What a case tells the runner: an append-only file of checksummed messages, one file a case.
+ *
+ * The file is opened anew by its path for every message, so it goes on working when a body closes
+ * descriptors that are not its own, and whatever was told before a crash is there after it. Both
+ * ends are the same program, so messages are plain structures.
+ */
+#ifndef YPI_CHANNEL_H
+#define YPI_CHANNEL_H
+
+#include "harness/result.h"
+
+#include <sys/types.h>
+
+enum ypi_message {
+    YPI_MESSAGE_HELLO = 1, /* struct ypi_hello */
+    YPI_MESSAGE_STAGE,     /* struct ypi_stage */
+    YPI_MESSAGE_FAILURE,   /* struct ypi_failure_message, then file and message, NUL-terminated */
+    YPI_MESSAGE_SKIP,      /* the reason, NUL-terminated */
+    YPI_MESSAGE_VALUE,     /* struct ypi_value */
+    YPI_MESSAGE_MEASURED,  /* struct ypi_measured, then its samples, processor times and shares */
+    YPI_MESSAGE_GRADIENT,  /* struct ypi_gradient */
+    YPI_MESSAGE_HASH,      /* uint64_t */
+    YPI_MESSAGE_MEMORY,    /* struct ypi_memory */
+    YPI_MESSAGE_SERIES,    /* rows of doubles, see series.h */
+    YPI_MESSAGE_END,       /* nothing: the case is over */
+    YPI_MESSAGE_EXIT,      /* nothing: the process ended in the ordinary way */
+};
+
+struct ypi_hello {
+    pid_t pid;
+};
+
+enum ypi_stage_name { YPI_STAGE_SETUP, YPI_STAGE_BODY, YPI_STAGE_TEARDOWN, YPI_STAGE_DONE };
+
+struct ypi_stage {
+    enum ypi_stage_name stage; /* entered now */
+    double at;                 /* monotonic seconds */
+};
+
+struct ypi_failure_message {
+    enum ypi_cause cause;
+    int line;
+    bool has_file;
+};
+
+/* One message of two parts, written whole. False when the file cannot be written. */
+bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first, size_t first_size,
+                      const void *second, size_t second_size);
+
+/* What the messages of `path` say, into a cleared result; messages after a damaged one are not
+ * read. `*pid` is 0 and `*stage` YPI_STAGE_DONE where nothing was told. */
+struct ypi_told {
+    pid_t pid;
+    bool staged; /* a stage was told */
+    enum ypi_stage_name stage;
+    bool skipped, ended, exited;
+};
+struct ypi_told ypi_channel_read(const char *path, struct ypi_result *result);
+
+#endif

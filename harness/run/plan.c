@@ -1,0 +1,255 @@
+#include "harness/run/plan.h"
+
+#include "base/text.h"
+#include "harness/judge/audit.h"
+#include "harness/measure/callgrind.h"
+#include "harness/run/process.h"
+
+#include <criterion/alloc.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PREFIX "run-"
+/* Criterion's own limit lies far behind ours: a test that passes it ends the whole runner. */
+#define CRITERION_PATIENCE 1e6
+
+static void remove_directory(const char *path)
+{
+    DIR *directory = opendir(path);
+    const struct dirent *entry = NULL;
+    while (directory != NULL && (entry = readdir(directory)) != NULL)
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(directory), entry->d_name, 0);
+    if (directory != NULL)
+        closedir(directory);
+    rmdir(path);
+}
+
+/* A case dies with its runner, but not what it has started. Criterion's mark in the environment
+ * tells those processes from others that got the same number since. */
+static void end_processes_of(pid_t worker)
+{
+    DIR *directory = worker > 0 ? opendir("/proc") : NULL;
+    const struct dirent *entry = NULL;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        pid_t pid = (pid_t)atoi(entry->d_name);
+        if (pid > 0 && ypi_started_by(pid, worker))
+            kill(pid, SIGKILL);
+    }
+    if (directory != NULL)
+        closedir(directory);
+}
+
+static void end_cases_of(const char *path)
+{
+    DIR *directory = opendir(path);
+    const struct dirent *entry = NULL;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        if (strstr(entry->d_name, ".channel") == NULL)
+            continue;
+        char *channel = ypi_format("%s/%s", path, entry->d_name);
+        struct ypi_result unused = {0};
+        end_processes_of(ypi_channel_read(channel, &unused).pid);
+        ypi_result_clear(&unused);
+        free(channel);
+    }
+    if (directory != NULL)
+        closedir(directory);
+}
+
+/* By the whole form of its name: a directory that a user calls run-2024 is not ours to remove. */
+static bool is_of_a_run(const char *name)
+{
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"; /* of a UUID */
+    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+        return false;
+    const char *id = name + strlen(PREFIX);
+    for (size_t i = 0; i < sizeof form - 1; i++)
+        if (form[i] == 'x' ? !isxdigit((unsigned char)id[i]) : id[i] != '-')
+            return false;
+    return id[sizeof form - 1] == '\0';
+}
+
+/* A run holds a lock on its directory as long as it lives. */
+static void remove_stale(const char *parent)
+{
+    DIR *directory = opendir(parent);
+    const struct dirent *entry = NULL;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        if (!is_of_a_run(entry->d_name))
+            continue;
+        char *path = ypi_format("%s/%s", parent, entry->d_name);
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            end_cases_of(path);
+            remove_directory(path);
+        }
+        if (fd >= 0)
+            close(fd);
+        free(path);
+    }
+    if (directory != NULL)
+        closedir(directory);
+}
+
+static enum yp_status make_directory(struct ypi_plan *plan, const char *history, const char *run_id)
+{
+    const char *slash = strrchr(history, '/');
+    int length = slash == history ? 1 : slash != NULL ? (int)(slash - history) : 0;
+    char *relative = slash != NULL ? ypi_format("%.*s", length, history) : ypi_strdup(".");
+    /* A case may change its working directory and still has to find its files. */
+    char *parent = realpath(relative, NULL);
+    int parent_fd = parent != NULL ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    enum yp_status status = YP_OK;
+    if (parent_fd < 0) {
+        status = yp_set_error(YP_IO, "%s: %s", relative, strerror(errno));
+    } else {
+        /* Held until the directory is locked: to another run it would look stale before. */
+        flock(parent_fd, LOCK_EX);
+        remove_stale(parent);
+        plan->directory = ypi_format("%s/" PREFIX "%s", parent, run_id);
+        if (mkdir(plan->directory, 0700) != 0)
+            status = yp_set_error(YP_IO, "%s: %s", plan->directory, strerror(errno));
+        else
+            plan->directory_fd = open(plan->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        flock(plan->directory_fd, LOCK_EX);
+        close(parent_fd);
+    }
+    free(parent);
+    free(relative);
+    return status;
+}
+
+static void make_item(struct ypi_item *item, const struct yp_case *c, int number,
+                      const struct ypi_plan *plan, const struct ypi_options *o)
+{
+    *item = (struct ypi_item){.c = *c, .number = number};
+    item->channel = ypi_format("%s/%d.channel", plan->directory, number);
+    item->output = o->no_capture ? NULL : ypi_format("%s/%d.output", plan->directory, number);
+    /* Criterion sorts by name; the number in front keeps the plan's order. */
+    item->criterion_name = ypi_format("%07d %s", number, c->id);
+    item->criterion_suite = ypi_strdup("yieldpoint");
+    item->extra = (struct criterion_test_extra_data){.lang_ = CR_LANG_C,
+                                                     .compiler_ = CR_COMP_GCC,
+                                                     .kind_ = CR_TEST_NORMAL,
+                                                     .identifier_ = item->criterion_name,
+                                                     .file_ = c->test->file,
+                                                     .line_ = (unsigned)c->test->line,
+                                                     .timeout = CRITERION_PATIENCE};
+    item->test = (struct criterion_test){.name = item->criterion_name,
+                                         .category = item->criterion_suite,
+                                         .test = ypi_child_main,
+                                         .data = &item->extra};
+}
+
+enum yp_status ypi_plan_make(struct ypi_plan *plan, struct ypi_collection *c, int selected,
+                             const struct ypi_options *o, const char *run_id)
+{
+    enum { MOST = 1000000 };
+    *plan = (struct ypi_plan){.directory_fd = -1};
+    if ((long long)selected * o->repeat > MOST)
+        return yp_set_error(YP_INVALID, "%d cases, %d times each, are more than %d in one run",
+                            selected, o->repeat, MOST);
+    plan->count = selected * o->repeat;
+    enum yp_status status = make_directory(plan, o->history, run_id);
+    if (status != YP_OK)
+        return status;
+    plan->items = ypi_calloc((size_t)plan->count, sizeof *plan->items);
+    int number = 0;
+    for (int i = 0; i < selected; i++)
+        for (int repeat = 0; repeat < o->repeat; repeat++) {
+            c->cases[i]->repeat = repeat;
+            make_item(&plan->items[number], c->cases[i], number + 1, plan, o);
+            number++;
+        }
+    return YP_OK;
+}
+
+void ypi_plan_clear(struct ypi_plan *plan)
+{
+    for (int i = 0; i < plan->count; i++) {
+        struct ypi_item *item = &plan->items[i];
+        for (int k = 0; k < item->result_count; k++)
+            ypi_result_clear(&item->results[k]);
+        free(item->results);
+        free(item->criterion_name);
+        free(item->criterion_suite);
+        free(item->channel);
+        free(item->output);
+    }
+    free(plan->items);
+    if (plan->directory != NULL)
+        remove_directory(plan->directory);
+    if (plan->directory_fd >= 0)
+        close(plan->directory_fd);
+    free(plan->directory);
+}
+
+static char *share(const char *text)
+{
+    if (text == NULL)
+        return NULL;
+    char *copy = cr_malloc(strlen(text) + 1);
+    return copy != NULL ? memcpy(copy, text, strlen(text) + 1) : NULL;
+}
+
+void ypi_item_renew(struct ypi_item *item)
+{
+    item->over = false;
+    item->pid = 0;
+    item->killed = 0;
+    item->started = 0;
+}
+
+uint64_t ypi_item_fails(const struct ypi_item *item, const struct ypi_options *o)
+{
+    return o->fail_each ? (uint64_t)item->attempt : o->fail_allocation;
+}
+
+bool ypi_is_relation(const struct yp_case *c)
+{
+    return c->test->relation.kind != YP_RELATION_NONE;
+}
+
+void ypi_plan_wire(struct ypi_item *item, const struct ypi_options *o)
+{
+    const struct yp_case *c = &item->c;
+    struct ypi_wire *wire = cr_malloc(sizeof *wire);
+    struct ypi_tests tests = ypi_all_tests();
+    memset(wire, 0, sizeof *wire);
+    while (tests.begin[wire->test] != c->test)
+        wire->test++;
+    wire->decl = c->decl != NULL ? (int)(c->decl - c->test->cases) : -1;
+    memcpy(wire->settings, c->settings, sizeof wire->settings);
+    wire->setting_count = c->setting_count;
+    for (int i = 0; i < c->setting_count; i++)
+        wire->settings[i].s = share(c->settings[i].s);
+    memcpy(wire->device, c->device, sizeof wire->device);
+    wire->seed = c->seed;
+    wire->repeat = c->repeat;
+    wire->memory_limit = o->memory_limit;
+    wire->device_memory_limit = o->device_memory_limit;
+    wire->speed_judged = o->speed == YPI_SPEED_JUDGE;
+    wire->untimed = o->speed == YPI_SPEED_OFF || o->fail_each;
+    wire->instructions = o->instructions && ypi_callgrind_wanted(c);
+    wire->audit = o->audit && ypi_audit_wanted(c);
+    wire->fail_allocation = ypi_item_fails(item, o);
+    wire->brief = o->fail_each;
+    wire->bind = o->bind;
+    wire->attempt = item->attempt;
+    wire->id = share(c->id);
+    wire->tags = share(c->tags);
+    wire->root = share(o->root);
+    wire->channel = share(item->channel);
+    wire->output = share(item->output);
+    item->extra.data = wire;
+}

@@ -1,0 +1,64 @@
+/* What runs, in which order, and where its traces are kept while it does. */
+#ifndef YPI_PLAN_H
+#define YPI_PLAN_H
+
+#include "harness/case/child.h"
+#include "harness/collect/collect.h"
+
+#include <criterion/types.h>
+#include <stdatomic.h>
+
+enum ypi_state { YPI_WAITING = 0, YPI_RUNNING, YPI_FINISHED, YPI_DROPPED };
+
+/* One run of one case. */
+struct ypi_item {
+    struct yp_case c; /* shares its texts with the collection */
+    int number;       /* from 1, in the order of the plan */
+    _Atomic int state;
+    /* Criterion's side. `extra` is found again from its events. */
+    struct criterion_test test;
+    struct criterion_test_extra_data extra;
+    char *criterion_name, *criterion_suite;
+    /* Files of the case's process. */
+    char *channel, *output;
+    /* Written by the runner's thread, read by the watchdog's. */
+    double started_wall, started; /* monotonic */
+    uint64_t oom_kills;           /* by the kernel, and refusals by the cgroup, before it began */
+    uint64_t refusals;
+    /* Its processes so far: the case itself first; owned. */
+    int attempt; /* 0: the case itself; above: see ypi_result */
+    struct ypi_result *results;
+    int result_count;
+    bool over; /* this attempt's end was seen */
+    /* Written by the watchdog. */
+    _Atomic int pid;
+    _Atomic int killed; /* a cause + 1; 0: not by us */
+    double killed_at;
+};
+
+struct ypi_plan {
+    struct ypi_item *items;
+    int count;
+    char *directory;  /* of channels and outputs; removed at the end */
+    int directory_fd; /* locked as long as the run lives */
+    char *cgroup;     /* that bounds the number of processes; NULL: none */
+};
+
+/* Every selected case `repeat` times. The directory is made beside the history; those of runs
+ * that died are removed. YP_IO with yp_last_error() set. */
+enum yp_status ypi_plan_make(struct ypi_plan *plan, struct ypi_collection *c, int selected,
+                             const struct ypi_options *o, const char *run_id);
+void ypi_plan_clear(struct ypi_plan *plan);
+
+/* Ready for one more process. */
+void ypi_item_renew(struct ypi_item *item);
+
+/* The allocation that is refused in this attempt; 0: none. */
+uint64_t ypi_item_fails(const struct ypi_item *item, const struct ypi_options *o);
+
+bool ypi_is_relation(const struct yp_case *c);
+
+/* Copies what the case's process needs into memory it will share; from PRE_ALL on. */
+void ypi_plan_wire(struct ypi_item *item, const struct ypi_options *o);
+
+#endif

@@ -1,0 +1,307 @@
+#include "harness/run/process.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A small file of /proc or /sys, terminated; bytes read or -1. */
+static ssize_t slurp(const char *path, char *out, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    ssize_t total = 0;
+    ssize_t got = 0;
+    while ((size_t)total + 1 < size && (got = read(fd, out + total, size - 1 - (size_t)total)) > 0)
+        total += got;
+    close(fd);
+    out[total] = '\0';
+    return total;
+}
+
+static int children_of_thread(pid_t pid, const char *thread, pid_t *out, int most)
+{
+    char path[320];
+    char list[16384];
+    snprintf(path, sizeof path, "/proc/%d/task/%s/children", (int)pid, thread);
+    if (slurp(path, list, sizeof list) <= 0)
+        return 0;
+    int count = 0;
+    char *at = list;
+    char *end = NULL;
+    for (long child = strtol(at, &end, 10); end != at && count < most;
+         child = strtol(at, &end, 10)) {
+        if (*end == '\0')
+            break; /* cut off in the middle of a number, which would be a stranger's */
+        out[count++] = (pid_t)child;
+        at = end;
+    }
+    return count;
+}
+
+int ypi_children(pid_t pid, pid_t *out, int most)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *directory = opendir(path);
+    int count = 0;
+    const struct dirent *entry = NULL;
+    while (directory != NULL && (entry = readdir(directory)) != NULL)
+        if (entry->d_name[0] != '.')
+            count += children_of_thread(pid, entry->d_name, out + count, most - count);
+    if (directory != NULL)
+        closedir(directory);
+    return count;
+}
+
+int ypi_descendants(pid_t pid, pid_t *out, int most)
+{
+    int count = ypi_children(pid, out, most);
+    for (int i = 0; i < count; i++)
+        count += ypi_children(out[i], out + count, most - count);
+    return count;
+}
+
+char ypi_process_state(pid_t pid)
+{
+    char path[64];
+    char stat[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    if (slurp(path, stat, sizeof stat) <= 0)
+        return '\0';
+    const char *name_end = strrchr(stat, ')');
+    return name_end != NULL && name_end[1] == ' ' ? name_end[2] : '\0';
+}
+
+void ypi_process_name(pid_t pid, char out[64])
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    if (slurp(path, out, 64) <= 0)
+        snprintf(out, 64, "?");
+    out[strcspn(out, "\n")] = '\0';
+}
+
+bool ypi_same_command(pid_t a, pid_t b)
+{
+    char path[64];
+    char first[4096];
+    char second[4096];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)a);
+    ssize_t first_size = slurp(path, first, sizeof first);
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)b);
+    ssize_t second_size = slurp(path, second, sizeof second);
+    return first_size > 0 && first_size == second_size &&
+           memcmp(first, second, (size_t)first_size) == 0;
+}
+
+bool ypi_environment_has(pid_t pid, const char *setting)
+{
+    enum { MOST = 1 << 18 };
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    char *list = ypi_calloc(MOST, 1);
+    ssize_t size = slurp(path, list, MOST);
+    bool found = false;
+    for (ssize_t at = 0; at < size && !found; at += (ssize_t)strlen(list + at) + 1)
+        found = strcmp(list + at, setting) == 0;
+    free(list);
+    return found;
+}
+
+bool ypi_started_by(pid_t pid, pid_t worker)
+{
+    char mark[64];
+    snprintf(mark, sizeof mark, YPI_MARK_OF_CRITERION "=/bxfi_%d", (int)worker);
+    if (ypi_environment_has(pid, mark))
+        return true;
+    snprintf(mark, sizeof mark, YPI_MARK "=%d", (int)worker);
+    return ypi_environment_has(pid, mark);
+}
+
+int ypi_kill_tree(pid_t root, bool self)
+{
+    enum { MOST = 4096 };
+    static const struct timespec pause = {.tv_nsec = 2000000};
+    pid_t *found = ypi_calloc(MOST, sizeof *found);
+    int most = 0;
+    if (self) {
+        /* Its descendants first: they are lost from sight once it is gone. */
+        kill(root, SIGSTOP);
+        most = ypi_descendants(root, found, MOST);
+        for (int i = 0; i < most; i++)
+            kill(found[i], SIGKILL);
+        kill(-root, SIGKILL);
+        kill(root, SIGKILL);
+    }
+    double end = ypi_now() + 2;
+    int live = 1;
+    while (!self && live > 0 && ypi_now() < end) {
+        int count = ypi_descendants(root, found, MOST);
+        live = 0;
+        for (int i = 0; i < count; i++) {
+            char state = ypi_process_state(found[i]);
+            if (state != 'Z' && state != '\0' && kill(found[i], SIGKILL) == 0)
+                live++;
+        }
+        most = live > most ? live : most;
+        if (live > 0)
+            nanosleep(&pause, NULL);
+    }
+    free(found);
+    return most;
+}
+
+uint64_t ypi_self_status(const char *field)
+{
+    char text[8192];
+    if (slurp("/proc/self/status", text, sizeof text) <= 0)
+        return 0;
+    const char *at = strstr(text, field);
+    return at != NULL ? strtoull(at + strlen(field), NULL, 10) * 1024 : 0;
+}
+
+uint64_t ypi_self_resident(void)
+{
+    char text[128];
+    const char *second =
+        slurp("/proc/self/statm", text, sizeof text) > 0 ? strchr(text, ' ') : NULL;
+    return second != NULL ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+void ypi_reset_resident_peak(void)
+{
+    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t written = write(fd, "5", 1);
+    (void)written; /* where it is refused the peak is that of the whole process */
+    close(fd);
+}
+
+uint64_t ypi_oom_kills(void)
+{
+    char text[16384];
+    if (slurp("/proc/vmstat", text, sizeof text) <= 0)
+        return 0;
+    const char *at = strstr(text, "\noom_kill ");
+    return at != NULL ? strtoull(at + strlen("\noom_kill "), NULL, 10) : 0;
+}
+
+/* -- cgroup ------------------------------------------------------------------------------- */
+
+static bool write_text(const char *directory, const char *file, const char *text)
+{
+    char *path = ypi_format("%s/%s", directory, file);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    free(path);
+    if (fd < 0)
+        return false;
+    bool ok = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    close(fd);
+    return ok;
+}
+
+/* This process's own group: version 1's pids hierarchy, else version 2's single one. */
+static char *own_group(void)
+{
+    char text[8192];
+    if (slurp("/proc/self/cgroup", text, sizeof text) <= 0)
+        return NULL;
+    const char *mounts[] = {"/sys/fs/cgroup/pids", "/sys/fs/cgroup"};
+    const char *marks[] = {":pids:", "0::"};
+    for (int i = 0; i < 2; i++) {
+        const char *at = strstr(text, marks[i]);
+        if (at == NULL)
+            continue;
+        at += strlen(marks[i]);
+        char *path = ypi_format("%s%.*s", mounts[i], (int)strcspn(at, "\n"), at);
+        struct stat status;
+        if (stat(path, &status) == 0)
+            return path;
+        free(path);
+    }
+    return NULL;
+}
+
+static void move_to(const char *group)
+{
+    char pid[32];
+    snprintf(pid, sizeof pid, "%d", (int)getpid());
+    write_text(group, "cgroup.procs", pid);
+}
+
+#define GROUP_PREFIX "yieldpoint-"
+
+/* A group can only be removed when nothing is in it, so this takes none from a living run. */
+static void remove_stale_groups(const char *own)
+{
+    DIR *directory = opendir(own);
+    const struct dirent *entry = NULL;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        if (strncmp(entry->d_name, GROUP_PREFIX, strlen(GROUP_PREFIX)) != 0)
+            continue;
+        pid_t owner = (pid_t)atoi(entry->d_name + strlen(GROUP_PREFIX));
+        if (ypi_process_state(owner) == '\0')
+            unlinkat(dirfd(directory), entry->d_name, AT_REMOVEDIR);
+    }
+    if (directory != NULL)
+        closedir(directory);
+}
+
+char *ypi_cgroup_enter(int limit)
+{
+    char *own = own_group();
+    if (own == NULL)
+        return NULL;
+    remove_stale_groups(own);
+    char *group = ypi_format("%s/" GROUP_PREFIX "%d", own, (int)getpid());
+    free(own);
+    if (mkdir(group, 0755) == 0) {
+        char text[64] = "";
+        char *current = ypi_format("%s/pids.current", group);
+        move_to(group);
+        bool counted = slurp(current, text, sizeof text) > 0 && atoi(text) > 0;
+        free(current);
+        snprintf(text, sizeof text, "%d", atoi(text) + limit);
+        if (counted && write_text(group, "pids.max", text))
+            return group;
+        ypi_cgroup_leave(group);
+        return NULL;
+    }
+    free(group);
+    return NULL;
+}
+
+uint64_t ypi_cgroup_refusals(const char *group)
+{
+    char *path = ypi_format("%s/pids.events", group);
+    char text[256];
+    ssize_t size = slurp(path, text, sizeof text);
+    free(path);
+    const char *at = size > 0 ? strstr(text, "max ") : NULL;
+    return at != NULL ? strtoull(at + 4, NULL, 10) : 0;
+}
+
+void ypi_cgroup_leave(char *group)
+{
+    if (group == NULL)
+        return;
+    char *slash = strrchr(group, '/');
+    *slash = '\0';
+    move_to(group);
+    *slash = '/';
+    rmdir(group);
+    free(group);
+}

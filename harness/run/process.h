@@ -1,0 +1,50 @@
+/* Processes as /proc shows them. */
+#ifndef YPI_PROCESS_H
+#define YPI_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Children of all threads of `pid`, at most `most`; returns how many. */
+int ypi_children(pid_t pid, pid_t *out, int most);
+
+/* Children, their children and so on; a process that changed its session is still found. */
+int ypi_descendants(pid_t pid, pid_t *out, int most);
+
+/* SIGKILL to all descendants of `root`, again and again until none but zombies are left (or 2 s
+ * are over), and with `self` to root and its process group first. Returns how many were found. */
+int ypi_kill_tree(pid_t root, bool self);
+
+void ypi_process_name(pid_t pid, char out[64]); /* "?" when it is gone */
+char ypi_process_state(pid_t pid);              /* 'R', 'S', 'Z', ...; '\0' when it is gone */
+bool ypi_same_command(pid_t a, pid_t b);        /* their command lines */
+bool ypi_environment_has(pid_t pid, const char *setting); /* "NAME=value" */
+
+/* What carries the number of a case's process in the environment of all that it starts: Criterion's
+ * own mark, or ours where a program that links Criterion would take that for an order to run a
+ * test. */
+#define YPI_MARK_OF_CRITERION "BXFI_MAP"
+#define YPI_MARK "YIELDPOINT_WORKER"
+bool ypi_started_by(pid_t pid, pid_t worker);
+
+/* A line such as "VmRSS:" of /proc/self/status, in bytes; 0 when it is not there. */
+uint64_t ypi_self_status(const char *field);
+uint64_t ypi_self_resident(void);   /* bytes, faster than by its line in status */
+void ypi_reset_resident_peak(void); /* VmHWM := VmRSS */
+
+/* How many processes the kernel has killed for want of memory since it started. */
+uint64_t ypi_oom_kills(void);
+
+/* -- a cgroup that bounds the number of processes ------------------------------------------ */
+
+/* Moves this process into a fresh group below its own, where it and all it starts from now on may
+ * have `limit` processes and threads more than it has now. NULL when that cannot be done (not
+ * root, no pids controller); else the group's path, for the others. Removes groups that dead
+ * processes left. */
+char *ypi_cgroup_enter(int limit);
+/* How often the kernel has refused a process or thread for the limit. */
+uint64_t ypi_cgroup_refusals(const char *group);
+void ypi_cgroup_leave(char *group); /* frees the path; NULL is allowed */
+
+#endif

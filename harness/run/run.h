@@ -1,0 +1,21 @@
+/* Drives Criterion over a plan: one process a case. */
+#ifndef YPI_RUN_H
+#define YPI_RUN_H
+
+#include "harness/record/record.h"
+#include "harness/run/plan.h"
+#include "harness/tell/tell.h"
+
+struct ypi_runner {
+    const struct ypi_options *o;
+    const struct ypi_session *session;
+    struct ypi_history *history;
+    FILE *out; /* where results are told: the program's own standard output */
+    struct ypi_totals totals;
+    bool record_failed; /* a result could not be stored; told */
+};
+
+/* Runs, judges, stores and tells every item, in that order for each. */
+void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan);
+
+#endif

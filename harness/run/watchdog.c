@@ -1,0 +1,286 @@
+#include "harness/run/watchdog.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "harness/run/channel.h"
+#include "harness/run/process.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CHILDREN_MOST = 1024, ZOMBIES_MOST = 64 };
+#define PERIOD_NS 20000000
+/* Criterion reaps a case's process at once; what stays longer is nobody's. */
+#define STRANGER_SECONDS 1.0
+#define AGAIN_SECONDS 1.0
+/* From a process's first sight to its first word; a start takes milliseconds. */
+#define START_SECONDS 30.0
+
+struct zombie {
+    pid_t pid;
+    double seen;
+};
+
+struct ypi_watchdog {
+    struct ypi_plan *plan;
+    const struct ypi_options *o;
+    const volatile bool *interrupted, *urgent;
+    _Atomic bool stop;
+    pthread_t thread;
+    struct zombie zombies[ZOMBIES_MOST];
+    ypi_stillborn *stillborn;
+    struct zombie starting; /* a child that has not told anything yet */
+};
+
+/* Held while the watchdog works. Criterion forks in the runner's thread and allocates memory before
+ * it executes the program anew; a lock of an allocator that does not know fork (AddressSanitizer's)
+ * would stay taken in that child for ever. */
+static pthread_mutex_t working = PTHREAD_MUTEX_INITIALIZER;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&working);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&working);
+}
+
+static void pause_during_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+static pid_t find_pid(struct ypi_item *item)
+{
+    if (item->pid == 0) {
+        struct ypi_result unused = {0};
+        item->pid = ypi_channel_read(item->channel, &unused).pid;
+        ypi_result_clear(&unused);
+    }
+    return item->pid;
+}
+
+static bool too_much_output(const struct ypi_item *item, const struct ypi_options *o)
+{
+    struct stat status;
+    return item->output != NULL && stat(item->output, &status) == 0 &&
+           (uint64_t)status.st_size > o->output_limit;
+}
+
+static int processes(const struct ypi_item *item, int most)
+{
+    pid_t *found = ypi_calloc((size_t)most, sizeof *found);
+    int count = item->pid > 0 ? ypi_descendants(item->pid, found, most) : 0;
+    free(found);
+    return count;
+}
+
+static void end_case(struct ypi_item *item, enum ypi_cause cause)
+{
+    if (item->killed == 0)
+        item->killed = (int)cause + 1;
+    item->killed_at = ypi_now();
+    ypi_kill_tree(item->pid, true);
+}
+
+static void watch(struct ypi_watchdog *w, struct ypi_item *item)
+{
+    double now = ypi_now();
+    if (item->state != YPI_RUNNING || find_pid(item) == 0)
+        return;
+    if (item->killed != 0) {
+        if (now > item->killed_at + AGAIN_SECONDS)
+            end_case(item, YPI_CAUSE_TIMEOUT);
+    } else if (*w->interrupted) {
+        end_case(item, YPI_CAUSE_INTERRUPTED);
+    } else if (now > item->started + item->c.timeout) {
+        end_case(item, YPI_CAUSE_TIMEOUT);
+    } else if (too_much_output(item, w->o)) {
+        end_case(item, YPI_CAUSE_OUTPUT);
+    } else if (w->plan->cgroup == NULL &&
+               processes(item, w->o->process_limit + 1) > w->o->process_limit) {
+        /* Where no cgroup bounds them, processes are counted from outside. */
+        end_case(item, YPI_CAUSE_FORKS);
+    }
+}
+
+/* The kernel has refused a process since a case began: of those that run, the one that has most of
+ * them wanted too many. */
+static void watch_cgroup(struct ypi_watchdog *w)
+{
+    enum { MOST = 65536 };
+    if (w->plan->cgroup == NULL)
+        return;
+    uint64_t refusals = ypi_cgroup_refusals(w->plan->cgroup);
+    struct ypi_item *guilty = NULL;
+    int most = -1;
+    for (int i = 0; i < w->plan->count; i++) {
+        struct ypi_item *item = &w->plan->items[i];
+        if (item->state != YPI_RUNNING || item->killed != 0 || refusals <= item->refusals ||
+            find_pid(item) == 0)
+            continue;
+        int count = processes(item, MOST);
+        if (count > most) {
+            most = count;
+            guilty = item;
+        }
+    }
+    if (guilty != NULL)
+        end_case(guilty, YPI_CAUSE_FORKS);
+}
+
+/* -- processes without a parent ----------------------------------------------------------- */
+
+static bool is_worker(const struct ypi_watchdog *w, pid_t pid)
+{
+    for (int i = 0; i < w->plan->count; i++)
+        if (w->plan->items[i].state == YPI_RUNNING && w->plan->items[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* Criterion waits for any child and spins while one that is not its own stays a zombie. Its own
+ * are gone within milliseconds, so a zombie that is still there after a second is a stranger. */
+static void reap_strangers(struct ypi_watchdog *w)
+{
+    pid_t children[CHILDREN_MOST];
+    int count = ypi_children(getpid(), children, CHILDREN_MOST);
+    double now = ypi_now();
+    struct zombie seen[ZOMBIES_MOST];
+    memcpy(seen, w->zombies, sizeof seen);
+    memset(w->zombies, 0, sizeof w->zombies);
+    int kept = 0;
+    for (int i = 0; i < count && kept < ZOMBIES_MOST; i++) {
+        if (ypi_process_state(children[i]) != 'Z' || is_worker(w, children[i]))
+            continue;
+        double since = now;
+        for (int k = 0; k < ZOMBIES_MOST; k++)
+            if (seen[k].pid == children[i])
+                since = seen[k].seen;
+        bool leads = getsid(children[i]) == children[i];
+        if (now - since > (leads ? STRANGER_SECONDS : STRANGER_SECONDS / 10))
+            waitpid(children[i], NULL, WNOHANG);
+        else
+            w->zombies[kept++] = (struct zombie){.pid = children[i], .seen = since};
+    }
+}
+
+/* A process that Criterion has made and that has not told anything yet: executed anew, or still on
+ * the way there. What a case leaves behind carries another one's mark. */
+static bool is_unborn(pid_t pid)
+{
+    char mark[64];
+    snprintf(mark, sizeof mark, "BXFI_MAP=/bxfi_%d", (int)pid);
+    return ypi_environment_has(pid, mark) || ypi_same_command(pid, getpid());
+}
+
+/* A constructor of the program may hang, which Criterion would wait for without an end. */
+static void watch_start(struct ypi_watchdog *w)
+{
+    pid_t children[CHILDREN_MOST];
+    int count = ypi_children(getpid(), children, CHILDREN_MOST);
+    double now = ypi_now();
+    struct zombie before = w->starting;
+    w->starting.pid = 0;
+    for (int i = 0; i < count; i++) {
+        char state = ypi_process_state(children[i]);
+        if (state == 'Z' || state == '\0' || is_worker(w, children[i]))
+            continue;
+        w->starting.pid = children[i];
+        w->starting.seen = before.pid == children[i] ? before.seen : now;
+        if (now > w->starting.seen + START_SECONDS && is_unborn(children[i]))
+            w->stillborn(children[i], START_SECONDS);
+        return;
+    }
+}
+
+int ypi_sweep(pid_t worker, bool alone, char name[64])
+{
+    static const struct timespec pause = {.tv_nsec = 1000000};
+    pid_t children[CHILDREN_MOST];
+    /* A process that died before it told its number cannot be told from a stranger. */
+    int count = worker > 0 ? ypi_children(getpid(), children, CHILDREN_MOST) : 0;
+    int swept = 0;
+    for (int i = 0; i < count; i++) {
+        char state = ypi_process_state(children[i]);
+        if (children[i] == worker || state == '\0')
+            continue;
+        if (!alone && !ypi_started_by(children[i], worker))
+            continue;
+        if (state != 'Z') {
+            ypi_process_name(children[i], name);
+            swept++;
+        }
+        ypi_kill_tree(children[i], true);
+        for (int k = 0; k < 1000 && waitpid(children[i], NULL, WNOHANG) == 0; k++)
+            nanosleep(&pause, NULL);
+    }
+    return swept;
+}
+
+/* -- the thread --------------------------------------------------------------------------- */
+
+static void end_everything(struct ypi_watchdog *w)
+{
+    for (int i = 0; i < w->plan->count; i++)
+        if (w->plan->items[i].killed == 0)
+            w->plan->items[i].killed = (int)YPI_CAUSE_INTERRUPTED + 1;
+    ypi_kill_tree(getpid(), false);
+    _exit(YPI_EXIT_INTERRUPTED);
+}
+
+static void *run(void *argument)
+{
+    static const struct timespec pause = {.tv_nsec = PERIOD_NS};
+    struct ypi_watchdog *w = argument;
+    while (!w->stop) {
+        pthread_mutex_lock(&working);
+        if (*w->urgent)
+            end_everything(w);
+        for (int i = 0; i < w->plan->count; i++) {
+            struct ypi_item *item = &w->plan->items[i];
+            if (*w->interrupted && item->state == YPI_WAITING)
+                item->extra.disabled = true;
+            watch(w, item);
+        }
+        watch_cgroup(w);
+        watch_start(w);
+        reap_strangers(w);
+        pthread_mutex_unlock(&working);
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+struct ypi_watchdog *ypi_watchdog_start(struct ypi_plan *plan, const struct ypi_options *o,
+                                        const volatile bool *interrupted,
+                                        const volatile bool *urgent, ypi_stillborn *stillborn)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, pause_during_forks);
+    struct ypi_watchdog *w = ypi_calloc(1, sizeof *w);
+    w->stillborn = stillborn;
+    w->plan = plan;
+    w->o = o;
+    w->interrupted = interrupted;
+    w->urgent = urgent;
+    if (ypi_thread_begin(&w->thread, run, w, 0))
+        return w;
+    free(w);
+    return NULL;
+}
+
+void ypi_watchdog_stop(struct ypi_watchdog *w)
+{
+    w->stop = true;
+    pthread_join(w->thread, NULL);
+    free(w);
+}

@@ -1,0 +1,56 @@
+#include "harness/tell/tell.h"
+
+#include <string.h>
+
+void ypi_tap_begin(FILE *out, const struct ypi_session *s)
+{
+    fprintf(out, "TAP version 13\n1..%d\n", s->total);
+    fflush(out);
+}
+
+/* `#` begins a directive and a line end ends the line. */
+static void put_plain(FILE *out, const char *text)
+{
+    for (; *text != '\0' && *text != '\n'; text++)
+        fputc(*text == '#' ? '%' : *text, out);
+}
+
+void ypi_tap_case(FILE *out, int number, const struct ypi_result *r)
+{
+    bool failed = ypi_is_failure(r->outcome) || r->outcome == YPI_XFAILED;
+    fprintf(out, "%sok %d - ", failed ? "not " : "", number);
+    put_plain(out, r->c->id);
+    if (r->c->repeat > 0)
+        fprintf(out, " (repeat %d)", r->c->repeat + 1);
+    if (r->outcome == YPI_SKIPPED || r->outcome == YPI_XFAILED || r->outcome == YPI_XPASSED) {
+        fputs(r->outcome == YPI_SKIPPED ? " # SKIP " : " # TODO ", out);
+        put_plain(out, r->reason != NULL ? r->reason : "");
+    }
+    fputc('\n', out);
+    char headline[YPI_HEADLINE_MAX];
+    ypi_headline(headline, r);
+    if (headline[0] != '\0')
+        fprintf(out, "# %s\n", headline);
+    if (r->outcome == YPI_NOISY)
+        fputs("# noisy: a speed budget could not be decided\n", out);
+    if (r->note != NULL) {
+        fputs("# note: ", out);
+        put_plain(out, r->note);
+        fputc('\n', out);
+    }
+    for (int i = 0; i < r->failure_count; i++) {
+        fputs("# ", out);
+        put_plain(out, r->failures[i].message);
+        fputc('\n', out);
+    }
+    fflush(out);
+}
+
+void ypi_tap_end(FILE *out, const struct ypi_totals *totals)
+{
+    if (totals->interrupted)
+        fputs("Bail out! interrupted\n", out);
+    else if (totals->stopped)
+        fputs("Bail out! stopped before all cases were run\n", out);
+    fflush(out);
+}

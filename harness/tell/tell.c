@@ -1,0 +1,185 @@
+#include "harness/tell/tell.h"
+
+#include "base/figures.h"
+#include "base/text.h"
+#include "harness/judge/audit.h"
+#include "harness/judge/budget.h"
+#include "harness/record/reproduce.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void figure(char out[YPI_FIGURE_MAX], const struct ypi_measured *m)
+{
+    double t = m->estimate.median;
+    if (m->kind == YPI_MEASURED_SERVE)
+        ypi_format_seconds(out, t);
+    else if (m->items > 0)
+        ypi_format_rate(out, m->items / t, m->unit);
+    else if (m->flops > 0)
+        ypi_format_rate(out, m->flops / t, "FLOP");
+    else if (m->bytes > 0)
+        ypi_format_rate(out, m->bytes / t, "B");
+    else
+        ypi_format_seconds(out, t);
+}
+
+void ypi_headline(char out[YPI_HEADLINE_MAX], const struct ypi_result *r)
+{
+    out[0] = '\0';
+    if (r->measured_count == 0) {
+        const struct ypi_value *v = r->values;
+        if (r->value_count > 0 && r->c->test->relation.kind != YP_RELATION_NONE)
+            snprintf(out, YPI_HEADLINE_MAX, "%s %.3g [%.3g, %.3g]", v->name, v->value, v->low,
+                     v->high);
+        return;
+    }
+    const struct ypi_measured *m = &r->measured[0];
+    if (m->kind == YPI_MEASURED_COUNT && ypi_audited(m)) {
+        int length = snprintf(out, YPI_HEADLINE_MAX, "%s ", m->name);
+        ypi_audit_text(m, out + length, YPI_HEADLINE_MAX - (size_t)length);
+        return;
+    }
+    if (m->kind == YPI_MEASURED_COUNT && m->counts[YP_INSTRUCTIONS].source == YPI_NOT_COUNTED) {
+        snprintf(out, YPI_HEADLINE_MAX, "%s was not counted", m->name);
+        return;
+    }
+    if (m->kind == YPI_MEASURED_COUNT) {
+        snprintf(out, YPI_HEADLINE_MAX, "%s %.0f instructions", m->name,
+                 m->counts[YP_INSTRUCTIONS].count);
+        return;
+    }
+    if (m->kind == YPI_MEASURED_RUN)
+        snprintf(out, YPI_HEADLINE_MAX, "%s not timed", m->name);
+    if (m->count == 0)
+        return;
+    char rate[YPI_FIGURE_MAX];
+    figure(rate, m);
+    double half = (m->estimate.high - m->estimate.low) / 2 / m->estimate.median;
+    int length = snprintf(out, YPI_HEADLINE_MAX, "%s %s +-%.2g %%", m->name, rate, half * 100);
+    if (m->bound >= 0 && m->share_count > 0)
+        snprintf(out + length, YPI_HEADLINE_MAX - (size_t)length, ", %.2f of %s%s%s",
+                 m->share_estimate.median, m->bounds[m->bound].level,
+                 m->bounds[m->bound].level[0] != '\0' ? " " : "",
+                 yp_ceiling_name(m->bounds[m->bound].ceiling));
+}
+
+const char *ypi_first_reason(const struct ypi_result *r)
+{
+    return r->failure_count > 0 ? r->failures[0].message : r->reason != NULL ? r->reason : "";
+}
+
+char *ypi_reproduce_line(const struct ypi_session *s, const struct ypi_result *r)
+{
+    int count = 0;
+    char **extra = ypi_options_reproduce(s->o, &count);
+    char *line = ypi_reproduce(s->program, r->c->id, r->c->seed, (const char *const *)extra, count);
+    for (int i = 0; i < count; i++)
+        free(extra[i]);
+    free(extra);
+    return line;
+}
+
+static void tell_verdicts(FILE *out, const struct ypi_result *r)
+{
+    if (r->verdict_count == 0)
+        return;
+    fputs("  budgets:\n", out);
+    for (int i = 0; i < r->verdict_count; i++) {
+        const struct ypi_verdict *v = &r->verdicts[i];
+        const char *unit = ypi_budget_unit(r, v->budget);
+        char text[256];
+        char measured[128];
+        ypi_budget_text(text, v->budget, unit);
+        if (v->met == YPI_UNMEASURED || v->met == YPI_NOT_JUDGED)
+            snprintf(measured, sizeof measured, "-");
+        else
+            ypi_budget_figure(measured, v->budget, v->measured, unit);
+        fprintf(out, "    %-10s %s: %s", ypi_met_name(v->met), text, measured);
+        if (v->low != v->high && isfinite(v->low)) {
+            char low[128];
+            char high[128];
+            ypi_budget_figure(low, v->budget, v->low, unit);
+            ypi_budget_figure(high, v->budget, v->high, unit);
+            fprintf(out, " [%s, %s]", low, high);
+        }
+        if (isfinite(v->distance))
+            fprintf(out, " (%+.3g %%)", v->distance * 100);
+        if (v->asked > 0)
+            fprintf(out, ", %d of %d fresh processes outside", v->confirmed, v->asked);
+        fputc('\n', out);
+    }
+}
+
+static void tell_measured(FILE *out, const struct ypi_result *r)
+{
+    for (int i = 0; i < r->measured_count; i++) {
+        const struct ypi_measured *m = &r->measured[i];
+        char text[3][YPI_FIGURE_MAX];
+        if (ypi_audited(m)) {
+            ypi_audit_text(m, text[0], sizeof text[0]);
+            fprintf(out, "  counted %s: %s\n", m->name, text[0]);
+            continue;
+        }
+        if (m->kind == YPI_MEASURED_RUN) {
+            fprintf(out, "  ran %s: %llu time%s, not timed\n", m->name,
+                    (unsigned long long)m->warmup, m->warmup == 1 ? "" : "s");
+            continue;
+        }
+        ypi_format_seconds(text[0], m->estimate.median);
+        ypi_format_seconds(text[1], m->estimate.low);
+        ypi_format_seconds(text[2], m->estimate.high);
+        fprintf(out, "  measured %s: median %s [%s, %s], %zu sample%s of %llu, stopped by %s\n",
+                m->name, text[0], text[1], text[2], m->count, m->count == 1 ? "" : "s",
+                (unsigned long long)m->batch, ypi_stop_name(m->stop));
+    }
+}
+
+/* The start of the last `lines` lines. */
+static const char *last_lines(const char *text, int lines)
+{
+    const char *at = text + strlen(text);
+    if (at > text && at[-1] == '\n')
+        at--;
+    while (at > text && (at[-1] != '\n' || --lines > 0))
+        at--;
+    return at;
+}
+
+static void tell_tail(FILE *out, const struct ypi_result *r)
+{
+    enum { LINES = 40, COLUMNS = 160 };
+    if (r->tail == NULL || r->tail[0] == '\0')
+        return;
+    char size[YPI_FIGURE_MAX];
+    ypi_format_bytes(size, (double)r->output_bytes);
+    const char *line = last_lines(r->tail, LINES);
+    bool cut = strlen(line) < r->output_bytes;
+    fprintf(out, "  output (%s%s):\n", cut ? "the end of " : "", size);
+    while (*line != '\0') {
+        int length = (int)strcspn(line, "\n");
+        fprintf(out, "    | %.*s%s\n", length < COLUMNS ? length : COLUMNS, line,
+                length > COLUMNS ? "..." : "");
+        line += length + (line[length] == '\n');
+    }
+}
+
+void ypi_tell_failure(FILE *out, const struct ypi_session *s, const struct ypi_result *r)
+{
+    for (int i = 0; i < r->failure_count; i++) {
+        const struct ypi_failure *f = &r->failures[i];
+        if (f->file != NULL)
+            fprintf(out, "  %s:%d: %s\n", f->file, f->line, f->message);
+        else
+            fprintf(out, "  %s\n", f->message);
+    }
+    tell_verdicts(out, r);
+    tell_measured(out, r);
+    if (r->note != NULL)
+        fprintf(out, "  note: %s\n", r->note);
+    tell_tail(out, r);
+    char *line = ypi_reproduce_line(s, r);
+    fprintf(out, "  reproduce: %s\n", line != NULL ? line : "(no memory)");
+    free(line);
+}

@@ -1,0 +1,60 @@
+/* Telling a person, meson and a spreadsheet: the same results, three forms. */
+#ifndef YPI_TELL_H
+#define YPI_TELL_H
+
+#include "harness/collect/options.h"
+#include "harness/record/environment.h"
+#include "harness/result.h"
+
+#include <stdio.h>
+
+#define YPI_HEADLINE_MAX 256
+
+struct ypi_session {
+    const struct ypi_options *o;
+    const struct ypi_environment *environment;
+    const char *run_id;
+    const char *program; /* path of the executable */
+    int collected, deselected;
+    int total;      /* cases to run, repeats counted */
+    double started; /* monotonic */
+};
+
+struct ypi_totals {
+    int count[YPI_OUTCOMES];
+    bool interrupted;
+    bool stopped; /* by -x or --maxfail */
+};
+
+/* "fit 12.3 M pixels/s +-0.4 %"; "" when nothing was measured. */
+void ypi_headline(char out[YPI_HEADLINE_MAX], const struct ypi_result *r);
+
+/* The first reason of a failure, one line; "" when there is none. */
+const char *ypi_first_reason(const struct ypi_result *r);
+
+/* The line that runs the case again; the caller frees. */
+char *ypi_reproduce_line(const struct ypi_session *s, const struct ypi_result *r);
+
+/* Everything to know about a failed case: reasons, budgets, the end of its output, how to run it
+ * again. */
+void ypi_tell_failure(FILE *out, const struct ypi_session *s, const struct ypi_result *r);
+
+struct ypi_terminal;
+struct ypi_terminal *ypi_terminal_begin(FILE *out, const struct ypi_session *s);
+void ypi_terminal_case(struct ypi_terminal *terminal, const struct ypi_result *r);
+void ypi_terminal_end(struct ypi_terminal *terminal, const struct ypi_totals *totals);
+
+/* TAP 13, numbered, streamed: a line as soon as its case is stored. */
+void ypi_tap_begin(FILE *out, const struct ypi_session *s);
+void ypi_tap_case(FILE *out, int number, const struct ypi_result *r);
+void ypi_tap_end(FILE *out, const struct ypi_totals *totals);
+
+/* Appends the rows of one result, and a header to an empty file: one row for the duration and one
+ * for each measurement, value, check, memory peak and verdict. YP_IO with the path, also when the
+ * file's header is another one. */
+enum yp_status ypi_csv_append(const char *path, const struct ypi_session *s,
+                              const struct ypi_result *r);
+/* Whether it can be appended to; creates the file. */
+enum yp_status ypi_csv_check(const char *path);
+
+#endif

@@ -1,0 +1,78 @@
+/* What the parts of the loader share; not for users of loader.h. */
+#ifndef YIELDPOINT_SYNTH_LOADER_INTERNAL_H
+#define YIELDPOINT_SYNTH_LOADER_INTERNAL_H
+
+#include "base/arena.h"
+#include "models/data/loader.h"
+
+#include <pthread.h>
+
+#define YPI_LOADER_CPUS 4096
+
+/* YPI_MAKING: by a worker, YPI_READY: made by one. Both are ahead, there are at most `depth` of
+ * them. YPI_HELD: a consumer's, from the moment he begins to make it or finds it. */
+enum ypi_loader_state { YPI_EMPTY, YPI_MAKING, YPI_READY, YPI_HELD };
+
+struct ypi_loader_slot {
+    enum ypi_loader_state state;
+    size_t index;
+    /* Of whoever makes it, then of whoever takes it. */
+    size_t pixels;
+    enum yp_status status;
+    char message[512];
+};
+
+struct ypi_loader_worker {
+    struct synth_loader *loader;
+    pthread_t thread;
+    double waits_since; /* for room; 0: does not */
+};
+
+struct synth_loader {
+    struct yp_device *device;
+    struct synth_loader_options o;
+    size_t slot_count, depth;
+    struct ypi_loader_slot *slots;
+    struct ypi_loader_worker *worker;
+    uint64_t *begun; /* a bit for each tile of this pass, 1 also for places behind the last */
+    float *values;   /* slot s at s * values_stride */
+    uint8_t *labels;
+    size_t values_stride, labels_stride;
+    int workers;
+
+    pthread_mutex_t lock;
+    pthread_cond_t room; /* for workers: something may be made */
+    pthread_cond_t made; /* for others: a worker has finished a tile */
+    size_t begun_count;
+    size_t cursor;              /* workers go on from here */
+    size_t ahead, making, held; /* slots; `held` counts takes that wait too */
+    bool rewinding, closing;
+    struct synth_loader_statistics seen;
+};
+
+/* ---- memory ---- */
+
+/* Sets the loader's places; the limits of the options keep one tile below 2^64 bytes. */
+void ypi_loader_lay_out(struct synth_loader *l, struct ypi_arena *arena);
+
+/* ---- tiles: with the lock but for ypi_loader_make() ---- */
+
+/* The first tile from the cursor on, and then from 0, that nobody has begun. There is one. */
+size_t ypi_loader_next(const struct synth_loader *l);
+
+/* An empty slot for this tile. There always is one: ahead < depth, or held <= consumers. */
+size_t ypi_loader_begin(struct synth_loader *l, size_t index, enum ypi_loader_state state);
+
+/* Without the lock: the slot is this thread's. yp_last_error() is a thread's own, so the message
+ * waits in the slot. Returns the seconds it took. */
+double ypi_loader_make(struct synth_loader *l, size_t at);
+
+/* ---- workers ---- */
+
+/* As many as the system gives. YP_INVALID when it is a processor of the list that fails. */
+enum yp_status ypi_loader_start(struct synth_loader *l);
+
+void ypi_loader_stop_clock(struct ypi_loader_worker *w); /* of a worker's waiting */
+double ypi_loader_seconds(void);                         /* of the monotonic clock */
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * The detector and its loss on a GPU: the same objects, whose tiles are worked on by the plugin of
+ * models/rx/cuda. Sums and the factor are made there; the host has copies of the statistics and of
+ * the factor, and all that is said of them is said by it, as ever.
+ */
+#ifndef YPI_RX_DEVICE_H
+#define YPI_RX_DEVICE_H
+
+#include "models/rx/cuda/rx_cuda.h"
+#include "models/rx/internal.h"
+#include "models/train/optimiser.h"
+
+/* The plugin's table, or the one that a test has set (NULL: no more). NULL with yp_last_error()
+ * set when there is none. */
+const struct rx_cuda *ypi_rx_cuda(void);
+void ypi_rx_set_cuda(const struct rx_cuda *cuda);
+
+/* Pixels a block sums: of the size of tiles alone, so that every GPU has the same bits. */
+unsigned ypi_rx_range(size_t tile_pixels);
+
+enum { YPI_RX_ROOMS = 2 };
+
+/* How tiles of the host come to the device: of device_tiles.c. */
+struct ypi_rx_coming {
+    enum rx_tiles how;
+    struct yp_stream *copies; /* RX_TILES_COPIED */
+    struct yp_event *begun;   /* of the pass, on the default stream */
+    struct yp_event *copied[YPI_RX_ROOMS], *used[YPI_RX_ROOMS]; /* the last tile of this room */
+    bool foreign;                       /* the last tile came from memory of the yielder's own */
+    void *block;                        /* page-locked: the rooms */
+    float *room[YPI_RX_ROOMS];          /* (tile_pixels, C), for yielders */
+    uint8_t *room_labels[YPI_RX_ROOMS]; /* (tile_pixels), or NULL */
+};
+
+/* A copy of rx.h's objects on the device; it stands in the object's own memory on the host. */
+struct ypi_rx_device {
+    struct yp_device *device;
+    const struct rx_cuda *cuda;
+    void *block; /* all of its memory there */
+    size_t channels, tile_pixels;
+    bool unlabelled; /* the pass that is on needs no labels, though there is room for them */
+    float *values[YPI_RX_ROOMS];   /* (tile_pixels, C): room for yielders, or for copies */
+    uint8_t *labels[YPI_RX_ROOMS]; /* (tile_pixels), or NULL */
+    struct ypi_rx_coming coming;
+    struct rxc_gram gram;
+    struct rxc_merge merge;
+    struct rxc_quadratic quadratic;
+    struct rxc_loss loss;
+    struct rxc_factor factor;
+    float *centre, *slices, *offset; /* what the kernels read as const */
+    bool same;                       /* the sums there are the host's */
+};
+
+/* Memory of the device that it takes; `loss`: of a rx_loss. */
+size_t ypi_rx_device_bytes(size_t channels, size_t tile_pixels, bool loss, enum rx_tiles tiles);
+/* Page-locked memory of the host. */
+size_t ypi_rx_pinned_bytes(size_t channels, size_t tile_pixels, bool loss, enum rx_tiles tiles);
+/* Tiles that there is room for. */
+size_t ypi_rx_rooms(enum rx_tiles tiles);
+
+/* What `gram` leaves, as the sums that `merge` takes. */
+void ypi_rx_merge_what(struct rxc_merge *merge, const struct rxc_gram *gram);
+
+enum rx_tiles ypi_rx_tiles_of(const struct rx_options *options);
+
+/* What the elements of one step share: of optimiser.c. */
+struct ypi_adamw_factors {
+    double keep, gain1, beta2, gain2, correction, eps, step;
+};
+struct ypi_adamw_factors ypi_rx_adamw_factors(const struct rx_adamw *how, uint64_t t);
+
+/* Takes it, and sets up the jobs. `on` is in the object's memory. */
+enum yp_status ypi_rx_device_open(struct ypi_rx_device *on, struct yp_device *device,
+                                  size_t channels, size_t tile_pixels, bool loss,
+                                  enum rx_tiles tiles);
+void ypi_rx_device_close(struct ypi_rx_device *on);
+
+/* -- device_tiles.c ------------------------------------------------------------------------- */
+
+enum yp_status ypi_rx_coming_open(struct ypi_rx_device *on, size_t channels, bool loss,
+                                  enum rx_tiles tiles);
+void ypi_rx_coming_close(struct ypi_rx_device *on);
+
+/* A pass over a source: it is checked and begun; each tile is asked for, comes to the device, and
+ * is left once what works on it is launched; at last, whatever came of it, the pass ends with
+ * `status` or what it meets itself. */
+enum yp_status ypi_rx_pass_begin(const char *what, struct ypi_rx_device *on,
+                                 const struct rx_source *source);
+enum yp_status ypi_rx_tile_ask(const char *what, struct ypi_rx_device *on,
+                               const struct rx_source *source, size_t index, struct rx_tile *tile);
+enum yp_status ypi_rx_tile_leave(struct ypi_rx_device *on, size_t index);
+enum yp_status ypi_rx_pass_end(struct ypi_rx_device *on, enum yp_status status);
+
+enum yp_status ypi_rx_device_check(const char *what, size_t channels, size_t tile_pixels,
+                                   const struct rx_options *options);
+
+/* What rx_fit, rx_score and rx_loss_gradient are there. */
+enum yp_status ypi_rx_device_fit(struct rx *rx, const struct rx_source *source);
+/* The factor, by on->factor's numbers, which are the caller's to set, of the host's statistics; to
+ * rx->factor. `failed` as there: no factor when it is not 0. Waits for the device. */
+enum yp_status ypi_rx_device_factor(struct rx *rx, unsigned *failed);
+enum yp_status ypi_rx_device_score(struct rx *rx, const struct rx_source *source, float *scores);
+enum yp_status ypi_rx_device_gradient(struct ypi_rx_device *on, const struct rx_source *source,
+                                      const float *parameters, double *mean, float *gradient);
+
+#endif

@@ -1,0 +1,222 @@
+/* What the files of the nodes and of the pipeline share. */
+#ifndef YPI_RX_NODES_INTERNAL_H
+#define YPI_RX_NODES_INTERNAL_H
+
+#include "models/rx/internal.h"
+#include "models/rx/pipeline/nodes.h"
+
+#define YPI_RX_LEAST_RANGE 1e-6 /* of MinMax */
+
+/* -- plain nodes by kind ------------------------------------------------------------------- */
+
+typedef void ypi_rx_forward(const struct rx_node *, const double *x, const double *p, double *y);
+typedef void ypi_rx_backward(const struct rx_node *, const double *x, const double *p,
+                             const double *c, double *dx, double *dp);
+typedef void ypi_rx_forward_f32(const struct rx_node *, const float *x, const float *p, float *y);
+typedef void ypi_rx_backward_f32(const struct rx_node *, const float *x, const float *p,
+                                 const float *c, float *dx, float *dp);
+
+struct ypi_rx_plain_node {
+    ypi_rx_forward *forward;
+    ypi_rx_backward *backward;
+    ypi_rx_forward_f32 *forward_f32;
+    ypi_rx_backward_f32 *backward_f32;
+};
+
+extern const struct ypi_rx_plain_node ypi_rx_plain_nodes[RX_NODE_KINDS];
+
+/* -- the options, checked and with defaults in place; where parameters are ------------------ */
+
+/* Offsets in the parameters; YPI_RX_NOWHERE: there is no such tensor. */
+#define YPI_RX_NOWHERE SIZE_MAX
+struct ypi_rx_places {
+    size_t min, max, logits, temperature, mean, w;
+    size_t mu, a; /* of RX, and M, L of LAD */
+    size_t w1, b1, w2, b2, scale, bias;
+    size_t count;
+};
+
+enum yp_status ypi_rx_pipeline_check(const char *what, const struct rx_pipeline_options *given,
+                                     struct rx_pipeline_options *options);
+void ypi_rx_places(const struct rx_pipeline_options *options, struct ypi_rx_places *places);
+/* Channels that the detector sees. */
+size_t ypi_rx_width(const struct rx_pipeline_options *options);
+
+static inline bool ypi_rx_trains(const struct rx_pipeline_options *options)
+{
+    return options->detector != RX_AUTOENCODER; /* against labels, through a logit */
+}
+
+/* -- from covariance to factor (finish.c) --------------------------------------------------- */
+
+/* What rounding leaves of a variance that other channels explain wholly: entries of the covariance
+ * are right to 2^-22 or so, and a pivot collects a few of them. A condition of 1e6 stays above. */
+#define YPI_RX_LEAST_PIVOT 0x1p-20
+
+/* Why there can be no factor, known from the data alone. */
+enum yp_status ypi_rx_check_finish(const char *what, const struct rx *rx,
+                                   const struct rx_finish_options *options);
+/* dead[c] = all values of the channel are the same; how many there are. */
+size_t ypi_rx_dead(const struct rx *rx, uint8_t *dead);
+
+struct ypi_rx_factoring {
+    const char *what; /* the public function, for messages */
+    size_t channels;
+    double eps, ridge, shrink;
+    const uint8_t *dead; /* (channels): leave these out; NULL: none */
+};
+
+/* matrix (C, C): in the upper triangle of Sigma; out L of L L^T = (1 - shrink) Sigma + shrink
+ * diag(Sigma) + ridge I, column k from its diagonal on in row k. A dead channel has an infinite
+ * diagonal and nothing beside it, so that it adds 0 to a score. `variances` is (C) of scratch. */
+enum yp_status ypi_rx_factor(const struct ypi_rx_factoring *job, double *matrix, double *variances);
+
+/* L of ypi_rx_factor() to the full symmetric inverse, zero for dead channels, in place. */
+void ypi_rx_inverse(double *matrix, size_t channels);
+
+/* L^-1 in float, for matrix products from the right: row k is column k of L^-1. `column` is (C) of
+ * scratch. Adds L^-1 rest to `offset` when that is not NULL. */
+void ypi_rx_whiten(const double *factor, size_t channels, const double *rest, float *whiten,
+                   double *column, double *offset);
+
+/* LAPACK's calls run in the calling thread: bits must not hang on the number of threads. Returns
+ * what to hand to omp_set_num_threads() afterwards. */
+int ypi_rx_alone(void);
+
+/* -- the pipeline object --------------------------------------------------------------------- */
+
+/* What a thread needs. Which parts there are hangs on the detector. Where a GPU works on tiles
+ * there is one lane, of what the host does with scores and images: scores, then keep,
+ * (tile_pixels), and no matrices, rows, low, products, g and labels. */
+struct ypi_rx_lane {
+    float *matrices; /* sums over a tile that are products of matrices: see struct ypi_rx_sums */
+    double *sums;    /* the others */
+    size_t kept, index;
+    double mean_score, m2_score; /* of the tile, for rx_pipeline_calibrate() */
+    float *rows;                 /* (CHUNK, C): what PCA or the detector takes, centred */
+    float *low;                  /* (CHUNK, K): after PCA; or (2, CHUNK, H): hidden values */
+    float *products;             /* (CHUNK, C) */
+    float *scores, *g;           /* (CHUNK): g is dloss/ds */
+    uint8_t *keep, *labels;      /* (CHUNK) */
+    float *logits;               /* (tile_pixels) */
+    const uint8_t *tile_labels;  /* of the tile at hand */
+    size_t tile_pixels;
+    /* RX by image: */
+    double *m2, *inverse, *spare; /* (C, C) */
+    double *mean, *variances;     /* (C) */
+    float *gram, *whiten;         /* (C, C) */
+    float *base, *rest;           /* (C) */
+    bool failed;                  /* the image at hand could not be factored */
+};
+
+/* Where the sums over pixels are, in elements. */
+struct ypi_rx_sums {
+    size_t gram, cross, w1, w2;  /* in matrices: (D, D), (K, C), (H, C), (C, H) */
+    size_t matrices;             /* their size */
+    size_t moment, b1, b2, dots; /* in sums: (D), (H), (C), (C or D) */
+    size_t loss, d, d_away;      /* scalars */
+    size_t sums;
+};
+
+struct ypi_rx_pipeline_device;
+
+struct rx_pipeline {
+    struct yp_device *device;          /* of the object's memory on the host */
+    struct ypi_rx_pipeline_device *on; /* what works on tiles, or NULL: the CPU */
+    struct rx_pipeline_options options;
+    struct ypi_rx_places places;
+    struct ypi_rx_sums at;
+    float *values;           /* (threads, tile_pixels, C) */
+    uint8_t *labels;         /* (threads, tile_pixels) */
+    double *matrices, *sums; /* of all tiles so far */
+    uint64_t kept;
+    double mean_score, m2_score;
+    size_t failed; /* index of the first image that could not be factored; SIZE_MAX: none */
+    struct ypi_rx_lane *lanes; /* (threads) */
+    const struct ypi_rx_kernels *kernels;
+    /* Of the call that is on: */
+    const float *parameters;
+    bool judged, backward, calibrates;
+    double range, floor;            /* r and min of MinMax */
+    bool moves;                     /* r follows min and max */
+    bool lost;                      /* a gain is not finite */
+    double *weights, *shares;       /* (C): k softmax, softmax */
+    double *gain64;                 /* (C): weights / r */
+    float *base, *gain, *rest;      /* (C): (x - base) gain + rest */
+    float *scores_out, *logits_out; /* or NULL */
+    size_t stride_out;              /* their places a tile */
+    rx_take *take;                  /* of the logits tile by tile, or NULL */
+    void *take_arg;
+    double *h, *q;          /* (C): sums of dv and of dv v */
+    double *square, *other; /* (C, C) of scratch; start keeps Sigma in the first */
+    double *column;         /* (C) of scratch */
+    double *start;          /* (parameters): before rounding */
+    float *even;            /* (D, D): (A + A^T) / 2 of RX and LAD, else NULL */
+    bool uneven;            /* A is another matrix */
+    double *lapack;         /* of PCA and pinv */
+    int *lapack_int;
+    uint8_t *dead; /* (C) */
+};
+
+/* Prepares a call with these parameters: MinMax and selector as one affine map, and from it base,
+ * gain and rest for what the detector centres around. */
+enum yp_status ypi_rx_prepare(struct rx_pipeline *p, const char *what, const float *parameters);
+
+/* (x - base) gain + rest = (x - floor) gain64 - centre, with a base so near the centre that
+ * floats lose nothing. */
+void ypi_rx_centre(const struct rx_pipeline *p, const double *centre, float *base, float *rest);
+
+/* From scores of `rows` pixels to the sums that hang on the score alone, and to g. */
+void ypi_rx_judge(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows);
+
+/* Finite pixels of one chunk to lane->rows, their labels to lane->labels; how many. */
+size_t ypi_rx_gather(const struct rx_pipeline *p, struct ypi_rx_lane *lane,
+                     const struct rx_tile *tile, size_t first, size_t pixels, const float *base,
+                     const float *rest);
+
+/* Writes what a call wants of lane->scores, for the `pixels` pixels from `first` on. */
+void ypi_rx_put(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t first, size_t pixels);
+
+/* A lane takes a tile with index `index`, and, when the tile is done, what it leaves of its place
+ * is NaN. What it found is added to what all have found but for the sums: its place in the order of
+ * tiles is the caller's to keep. */
+void ypi_rx_begin_tile(struct ypi_rx_lane *lane, size_t index, const struct rx_tile *tile);
+void ypi_rx_end_tile(const struct rx_pipeline *p, const struct ypi_rx_lane *lane);
+void ypi_rx_merge_tile(struct rx_pipeline *p, const struct ypi_rx_lane *lane);
+
+/* One tile of RX by image: scores and sums. */
+void ypi_rx_image_tile(const struct rx_pipeline *p, struct ypi_rx_lane *lane,
+                       const struct rx_tile *tile);
+
+/* Float sums of an image's products go no further than that: eps is the difference of large numbers
+ * in ypi_rx_image_front(), and how well BLAS sums depends on the processor. */
+enum { YPI_RX_IMAGE_ROWS = 128 };
+
+/* From lane->m2 = sum g z z^T, upper triangle, and lane->inverse = L of the image to the sums of
+ * what comes before the detector. */
+void ypi_rx_image_front(const struct rx_pipeline *p, struct ypi_rx_lane *lane);
+
+/* The object's memory, from `arena`; `there`: a GPU works on tiles. The object alone, without what
+ * `there` adds. */
+void ypi_rx_pipeline_lay_out(struct rx_pipeline *p, struct ypi_arena *arena,
+                             const struct rx_pipeline_options *options, bool there);
+
+/* The weighted penalty of PCA, 0 without; p->square = W W^T - I. */
+double ypi_rx_penalty(const struct rx_pipeline *p);
+void ypi_rx_excess(const struct rx_pipeline *p);
+
+/* Sums over all tiles to the gradient of the mean loss. */
+void ypi_rx_write_gradient(const struct rx_pipeline *p, float *gradient);
+
+/* Scratch of ypi_rx_pca(), enough for the eigenvalues of pinv as well. */
+size_t ypi_rx_pca_work(size_t channels);
+size_t ypi_rx_pca_iwork(size_t channels);
+enum yp_status ypi_rx_pca(const char *what, double *covariance, size_t channels, size_t components,
+                          double *w, double *eigenvalues, double *work, int *iwork);
+
+/* A of a float32 pseudo-inverse of `matrix` (C, C), which is used up, to `a`; `spare` is (C, C).
+ * Returns how many eigenvalues were dropped. */
+enum yp_status ypi_rx_pinv(const char *what, double *matrix, size_t channels, double *a,
+                           double *spare, double *work, int *iwork, size_t *dropped);
+
+#endif

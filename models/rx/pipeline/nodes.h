@@ -1,0 +1,303 @@
+/*
+ * The nodes of the hyperspectral anomaly pipeline, one by one and as one objective.
+ *
+ *     x -> MinMax -> channel selector -> [PCA ->] detector -> score s -> logit l -> 10 BCE(l, y)
+ *
+ * Every node but the detector and the logit may be left out; the detector is RX with global
+ * statistics, RX with those of the image itself, LAD, or a linear autoencoder, whose objective is
+ * its own reconstruction error instead of the logit's.
+ *
+ * A pipeline has two phases. Statistical: rx_pipeline_fit() streams over a source twice and fills
+ * the parameters. Gradient: rx_pipeline_gradient() gives the mean loss over a source and its exact
+ * gradient for every parameter, as one vector of named tensors, to any optimiser.
+ *
+ * Formulas, for a pixel x of C channels:
+ *   MinMax       u = (x - min) / r,  r = max(max - min, 1e-6); min and max are two scalars.
+ *   selector     v_c = u_c w_c,  w = k softmax(logits / T); logits start at ln(var(u_c) + 1e-6).
+ *   PCA          v' = W (v - mean), W (K, C): the eigenvectors of the K largest eigenvalues, each
+ *                with its largest element positive; penalty ||W W^T - I||_F^2 times a weight.
+ *   RX           s = (v - mu)^T A (v - mu), A = (Sigma + eps I)^-1 (Reed and Xiaoli, 1990).
+ *   RX by image  the same with mu and Sigma = M2 / (n - 1) of the tile's own finite pixels. The
+ *                gradient goes through these statistics.
+ *   LAD          s = (v - M)^T L (v - M), L = I - D^-1/2 G D^-1/2 the normalised Laplacian of the
+ *                graph G_ij = 1 / (1 + ((M_i - M_j) / mean M)^2), G_ii = 0 (Verdoja and Grangetto,
+ *                2020). M and L train on as parameters of their own.
+ *   autoencoder  o = W2 (W1 v + b1) + b2,  s = mean over channels of (o - v)^2; loss = s.
+ *   logit        l = scale (s - bias); bias starts at mean + 2 sigma of the scores.
+ *   loss         10 (max(l, 0) - l y + ln(1 + e^-|l|)), y in {0, 1}.
+ * A, L and W are used as general matrices: training need not keep them symmetric or orthogonal.
+ * A pixel with a value that is not finite has no score (NaN), no loss and no gradient.
+ */
+#ifndef RX_NODES_H
+#define RX_NODES_H
+
+#include "models/rx/rx.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- single nodes, in plain loops ---------------------------------------------------------- */
+
+enum rx_node_kind {
+    RX_NODE_MINMAX,      /* C -> C; parameters min, max */
+    RX_NODE_SELECTOR,    /* C -> C; logits (C), temperature */
+    RX_NODE_PCA,         /* C -> width; mean (C), W (width, C) */
+    RX_NODE_QUADRATIC,   /* C -> 1; mu (C), A (C, C): RX and LAD */
+    RX_NODE_IMAGE,       /* C -> 1; none */
+    RX_NODE_AUTOENCODER, /* C -> 1; W1 (width, C), b1 (width), W2 (C, width), b2 (C) */
+    RX_NODE_LOGIT,       /* 1 -> 1; scale, bias */
+    RX_NODE_LOSS,        /* 1 -> 1; none */
+    RX_NODE_ORTHOGONAL,  /* no input; W (width, C); one output: ||W W^T - I||_F^2 */
+    RX_NODE_KINDS
+};
+
+struct rx_node {
+    enum rx_node_kind kind;
+    size_t pixels, channels; /* of the input; channels is 1 for logit and loss */
+    size_t width;            /* of PCA and autoencoder */
+    double keep;             /* of the selector: k */
+    double eps;              /* of RX by image */
+    const uint8_t *labels;   /* (pixels), of the loss */
+    double *work;            /* rx_node_work() doubles, the caller's; NULL when that is 0 */
+};
+
+size_t rx_node_inputs(const struct rx_node *node);     /* values of the input: pixels C */
+size_t rx_node_outputs(const struct rx_node *node);    /* all pixels' */
+size_t rx_node_parameters(const struct rx_node *node); /* values of all tensors */
+size_t rx_node_work(const struct rx_node *node);       /* doubles of scratch */
+
+/* The tensors of the vector that the functions below take, "x" (the input) first; returns how
+ * many there are. */
+size_t rx_node_tensors(const struct rx_node *node, struct yp_tensor tensors[YP_MAX_TENSORS]);
+
+/* y = f(x) and its vector-Jacobian product, in the shapes that struct yp_gradient takes: `node` is
+ * a struct rx_node, `x` its input (pixels, C) followed by its parameters, all finite. */
+void rx_node_plain(void *node, const double *x, double *y);
+void rx_node_plain_vjp(void *node, const double *x, const double *cotangent, double *gradient);
+
+/* The same loops in float: what struct yp_precision calls the plain implementation. */
+void rx_node_plain_f32(const struct rx_node *node, const float *x, float *y);
+void rx_node_plain_vjp_f32(const struct rx_node *node, const float *x, const float *cotangent,
+                           float *gradient);
+
+/* -- statistics to parameters, in double --------------------------------------------------- */
+
+/* L of LAD from mean spectrum M: `mean` is (channels), `laplacian` (channels, channels). A channel
+ * without a neighbour, as with 1 channel, has a row of zeros. YP_INVALID when the mean of M is 0 or
+ * M is not finite. */
+enum yp_status rx_lad_laplacian(const double *mean, size_t channels, double *laplacian);
+
+/* The `components` largest eigenvalues of a symmetric matrix, largest first, and their vectors as
+ * rows of w (components, channels). `covariance` (channels, channels) is used up. Takes
+ * 2 channels^2 + 7 channels + 1 doubles and 5 channels + 3 ints of accounted memory while it runs.
+ */
+enum yp_status rx_pca(struct yp_device *device, double *covariance, size_t channels,
+                      size_t components, double *w, double *eigenvalues);
+
+/* How a covariance becomes A. */
+enum rx_inverse {
+    RX_CHOLESKY, /* in double */
+    /* A pseudo-inverse as torch.linalg.pinv makes it in float32: eigenvalues of size up to
+     * C 2^-23 times the largest count as zero. For parity with systems that do so, and unsafe:
+     * those are the quiet directions in which a target stands out. At C = 200 the cut lies at a
+     * condition of 4e4, so from some 40 dB of signal to noise on nearly all directions are lost. */
+    RX_PINV_F32,
+};
+
+/* -- the pipeline -------------------------------------------------------------------------- */
+
+enum rx_detector { RX_GLOBAL, RX_IMAGE, RX_LAD, RX_AUTOENCODER };
+
+struct rx_pipeline_options {
+    size_t channels;
+    size_t tile_pixels;      /* no tile has more; RX_IMAGE: a tile is an image */
+    int threads YPI_OR_ZERO; /* 0: omp_get_max_threads() */
+    enum rx_detector detector YPI_OR_ZERO;
+    bool normalise YPI_OR_ZERO;         /* MinMax first */
+    bool select YPI_OR_ZERO;            /* the soft channel selector */
+    double keep YPI_OR_ZERO;            /* its k; 0: channels */
+    double temperature YPI_OR_ZERO;     /* its T; 0: 1 */
+    bool train_temperature YPI_OR_ZERO; /* T is a parameter */
+    size_t components YPI_OR_ZERO;      /* PCA to so many before RX_GLOBAL; 0: no PCA */
+    double orthogonality YPI_OR_ZERO;   /* weight of its penalty in the loss */
+    size_t hidden YPI_OR_ZERO;          /* of the autoencoder; 0: the smaller of 5 and channels */
+    /* Added to the diagonal of the covariance of what the detector sees, that is after MinMax and
+     * selector. RX_IMAGE needs more than 0; RX_GLOBAL takes 0 where the data have full rank. */
+    double eps YPI_OR_ZERO;
+    double shrink YPI_OR_ZERO;  /* this and the next two of RX_GLOBAL only; the first as in */
+    bool mask_dead YPI_OR_ZERO; /* struct rx_finish_options */
+    enum rx_inverse inverse YPI_OR_ZERO;
+    float scale YPI_OR_ZERO;         /* where the logit's scale starts; 0: 1 */
+    uint64_t seed YPI_OR_ZERO;       /* of the autoencoder's weights */
+    enum rx_tiles tiles YPI_OR_ZERO; /* of a GPU: where tiles come from, as rx.h says */
+};
+
+/* min, max, logits, temperature, mean, W, mu, A (RX) or M, L (LAD) or W1, b1, W2, b2, scale, bias:
+ * those that the options ask for, in this order. */
+#define RX_PIPELINE_TENSORS 13
+
+struct rx_pipeline;
+
+/* Bytes of accounted memory that rx_pipeline_create() takes; nothing takes more later. 0 with
+ * yp_last_error() set when an option, or the combination, is not allowed. */
+size_t rx_pipeline_bytes(const struct rx_pipeline_options *options);
+
+/*
+ * On a GPU (a device of kind YP_DEVICE) the calls are the same, with this difference. Tiles are in
+ * the device's memory, or with options.tiles the host's, as rx.h has it of rx_create(), and so are
+ * the sources that a trainer walks; the detector that rx_pipeline_fit() is given takes its tiles
+ * from the same place. Everything else is the host's: parameters, gradient, scores and logits, and
+ * what `take` is given. Scores, and the sums over pixels that make loss and gradient, are made
+ * there; parameters, the way from sums to the gradient, and of RX_IMAGE the part of it before the
+ * detector stay with the host, in double. `threads` says nothing. There are up to 248 channels:
+ * else YP_UNSUPPORTED. The same bits come on every GPU, other ones than the CPU's, within what
+ * gradients in float are off.
+ *
+ * rx_pipeline_create() takes rx_pipeline_device_bytes() of the device, rx_pipeline_pinned_bytes()
+ * of it page-locked (0 where tiles are the device's), and rx_pipeline_host_bytes() of the CPU.
+ */
+size_t rx_pipeline_device_bytes(const struct rx_pipeline_options *options);
+size_t rx_pipeline_pinned_bytes(const struct rx_pipeline_options *options);
+size_t rx_pipeline_host_bytes(const struct rx_pipeline_options *options);
+
+/* NULL with yp_last_error() set: an option is not allowed, the device cannot do it, out of memory.
+ * An object serves one caller at a time. */
+struct rx_pipeline *rx_pipeline_create(struct yp_device *device,
+                                       const struct rx_pipeline_options *options);
+void rx_pipeline_destroy(struct rx_pipeline *pipeline); /* NULL is allowed */
+
+size_t rx_pipeline_parameters(const struct rx_pipeline *pipeline);
+
+/* Names and places in the parameters, as struct yp_gradient takes them; returns how many. */
+size_t rx_pipeline_tensors(const struct rx_pipeline *pipeline,
+                           struct yp_tensor tensors[RX_PIPELINE_TENSORS]);
+
+struct rx_start {
+    size_t masked;  /* dead channels, whose rows and columns of A are 0 */
+    size_t dropped; /* eigenvalues that RX_PINV_F32 took for zero */
+};
+
+/*
+ * Parameters from the statistics of `fitted`, a detector after rx_fit() of the raw data: since
+ * MinMax and selector are linear in each channel, its mean and covariance give those of what
+ * follows. scale is the options', bias 0. `start` may be NULL. YP_INVALID where rx_finish() has it,
+ * and as rx_lad_laplacian().
+ */
+enum yp_status rx_pipeline_start(struct rx_pipeline *pipeline, const struct rx *fitted,
+                                 float *parameters, struct rx_start *start);
+
+/* The same from statistics in double, unrounded: mean (C), covariance (C, C), smallest and largest
+ * value. No channel is taken for dead but one of variance 0. */
+enum yp_status rx_pipeline_start_plain(struct rx_pipeline *pipeline, const double *mean,
+                                       const double *covariance, double min, double max,
+                                       double *parameters, struct rx_start *start);
+
+/* bias = mean + 2 sigma (n - 1) of the scores of all finite pixels of the source; sigma is 0 for
+ * one pixel, YP_INVALID without one or when a score is not finite. Nothing to do, and YP_OK, for an
+ * autoencoder. */
+enum yp_status rx_pipeline_calibrate(struct rx_pipeline *pipeline, const struct rx_source *source,
+                                     float *parameters);
+
+/* The statistical phase: rx_reset, rx_fit, rx_pipeline_start, rx_pipeline_calibrate. */
+enum yp_status rx_pipeline_fit(struct rx_pipeline *pipeline, struct rx *rx,
+                               const struct rx_source *source, float *parameters,
+                               struct rx_start *start);
+
+/* Scores and logits of all tiles, placed as rx_score() places them; either may be NULL. Anomalous
+ * is what has a logit of 0 or more (a sigmoid of 0.5 or more). An autoencoder has no logits.
+ * z^T A z with A in float: the relative error is about cond(Sigma + eps I) 2^-24, where rx_score()
+ * sums squares of L^-1 z, whose error grows with the root of the condition. YP_INVALID as of
+ * rx_pipeline_gradient(). */
+enum yp_status rx_pipeline_score(struct rx_pipeline *pipeline, const struct rx_source *source,
+                                 const float *parameters, float *scores, float *logits);
+
+/*
+ * The mean loss over all finite pixels of the source, plus the weighted penalty of PCA, and its
+ * gradient, (rx_pipeline_parameters), which may be NULL: the loss alone. Tiles must have labels
+ * but for the autoencoder. Tiles are summed in float (on a GPU up to 512 pixels), the sum over
+ * tiles is double; the same bits for any number of threads. YP_INVALID when there is no finite
+ * pixel; when min or max of MinMax is not finite or they are more than 1e37 apart; RX_IMAGE: when
+ * the covariance of an image, with eps, cannot be factored, with the index of the first. Other
+ * parameters that have run away give a loss that is not finite: look at it.
+ */
+enum yp_status rx_pipeline_gradient(struct rx_pipeline *pipeline, const struct rx_source *source,
+                                    const float *parameters, double *mean, float *gradient);
+
+/* The same for a trainer: `pipeline` is a struct rx_pipeline; `weight` is the number of finite
+ * pixels, and 0 is no error (mean is then 0, and so is the gradient). */
+enum yp_status rx_pipeline_train_gradient(void *pipeline, const struct rx_source *source,
+                                          const float *parameters, double *mean, double *weight,
+                                          float *gradient);
+
+/* Mean loss and weight, unless both are NULL, and each tile's logits to `take`, one call at a time
+ * and in the order of tiles, unless that is NULL; one pass for both. An autoencoder has no logits
+ * and never calls it. */
+enum yp_status rx_pipeline_train_evaluate(void *pipeline, const struct rx_source *source,
+                                          const float *parameters, double *mean, double *weight,
+                                          rx_take *take, void *take_arg);
+
+/* -- the pipeline in plain loops: the oracle ------------------------------------------------ */
+
+/* The nodes above in a chain on one tile, with the memory for it. */
+struct rx_plain;
+size_t rx_plain_bytes(const struct rx_pipeline_options *options, const struct rx_tile *tile);
+
+/* The tile must outlive the object and stay as it is; it has up to options->tile_pixels pixels, and
+ * needs labels but for the autoencoder. */
+struct rx_plain *rx_plain_create(struct yp_device *device,
+                                 const struct rx_pipeline_options *options,
+                                 const struct rx_tile *tile);
+void rx_plain_destroy(struct rx_plain *plain); /* NULL is allowed */
+
+/* Pixels of the tile, and one more for the penalty, weighted, where there is PCA. */
+size_t rx_plain_outputs(const struct rx_plain *plain);
+
+/* The loss of each pixel (0 where it is not finite) and its vector-Jacobian product, in the shapes
+ * that struct yp_gradient takes: `plain` is a struct rx_plain, `x` the parameters. */
+void rx_plain_losses(void *plain, const double *x, double *losses);
+void rx_plain_vjp(void *plain, const double *x, const double *cotangent, double *gradient);
+void rx_plain_vjp_f32(struct rx_plain *plain, const float *x, const float *cotangent,
+                      float *gradient);
+
+/* The score of each pixel, NaN where it is not finite. */
+void rx_plain_scores(struct rx_plain *plain, const double *x, double *scores);
+void rx_plain_scores_f32(struct rx_plain *plain, const float *x, float *scores);
+
+/* -- fewer channels ------------------------------------------------------------------------ */
+
+/* What a channel has, whatever the others have in that pixel. */
+struct rx_channel {
+    uint64_t finite;       /* values that are */
+    float min, max;        /* of them; +infinity, -infinity without one */
+    double mean, variance; /* of them; variance / (finite - 1), 0 below 2 */
+};
+
+/* Fills channels[source->channels] in one pass with `threads` threads (0: all), which takes
+ * rx_survey_bytes() of accounted memory while it runs. For what RX cannot take: a channel that is
+ * never finite makes rx_fit() skip every pixel. */
+size_t rx_survey_bytes(const struct rx_source *source, int threads);
+enum yp_status rx_survey(struct yp_device *device, const struct rx_source *source, int threads,
+                         struct rx_channel *channels);
+
+/* Writes the indices of the usable channels (some finite value, and not all the same) to `list`,
+ * in ascending order: all of them when most is 0, else the `most` of largest variance. Returns how
+ * many. */
+size_t rx_usable(const struct rx_channel *channels, size_t count, size_t most, size_t *list);
+
+/* A source of those channels of another, in the order of `list`, each index below
+ * source->channels. It copies; `source` and its data must outlive it. For the calls of one object
+ * at a time, of up to `threads` threads (0: all): each thread has its room by its number, so tiles
+ * are asked for by the threads of one pass of this library, not by a team of the caller's. */
+struct rx_subset;
+size_t rx_subset_bytes(const struct rx_source *source, size_t count, int threads);
+struct rx_subset *rx_subset_create(struct yp_device *device, const struct rx_source *source,
+                                   const size_t *list, size_t count, int threads);
+void rx_subset_destroy(struct rx_subset *subset); /* NULL is allowed */
+const struct rx_source *rx_subset_source(const struct rx_subset *subset);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,257 @@
+/* The statistical phase: from mean, covariance and range of the raw data to parameters. */
+#include "models/rx/pipeline/internal.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+/* Where float statistics cannot tell the smallest component from nothing: an eigenvalue is off by
+ * some 2^-22 of the largest. */
+#define LEAST_EIGENVALUE 0x1p-22
+
+struct statistics {
+    const double *mean; /* (C), of the raw data; their covariance is in p->square, full */
+    double min, max;
+    bool rounded; /* parameters will be: what follows a tensor starts from its float */
+};
+
+static double settle(const struct statistics *s, double value)
+{
+    return s->rounded ? (double)(float)value : value;
+}
+
+/* MinMax and selector to parameters, and p->square from raw data to what they leave of them. */
+static enum yp_status start_front(struct rx_pipeline *p, const char *what,
+                                  const struct statistics *s, double *to)
+{
+    const struct rx_pipeline_options *o = &p->options;
+    size_t c = o->channels;
+    double top = -INFINITY, sum = 0;
+    double temperature = o->train_temperature ? settle(s, o->temperature) : o->temperature;
+    p->floor = o->normalise ? settle(s, s->min) : 0;
+    double most = o->normalise ? settle(s, s->max) : 1;
+    p->range = fmax(most - p->floor, YPI_RX_LEAST_RANGE);
+    if (o->normalise) {
+        to[p->places.min] = p->floor;
+        to[p->places.max] = most;
+    }
+    for (size_t i = 0; i < c; i++) {
+        double variance = p->square[i * c + i] / (p->range * p->range);
+        if (o->select && !isfinite(variance))
+            return yp_set_error(YP_INVALID, "%s: the variance of channel %zu is %g, beyond float",
+                                what, i, p->square[i * c + i]);
+        p->shares[i] = settle(s, log(variance + RX_EPS));
+        if (o->select)
+            to[p->places.logits + i] = p->shares[i];
+        top = fmax(top, p->shares[i]);
+    }
+    for (size_t i = 0; i < c; i++)
+        sum += p->shares[i] = exp((p->shares[i] - top) / temperature);
+    if (o->select && o->train_temperature)
+        to[p->places.temperature] = temperature;
+    for (size_t i = 0; i < c; i++)
+        p->gain64[i] = (o->select ? o->keep * p->shares[i] / sum : 1) / p->range;
+    for (size_t i = 0; i < c; i++)
+        for (size_t j = 0; j < c; j++)
+            p->square[i * c + j] *= p->gain64[i] * p->gain64[j];
+    return YP_OK;
+}
+
+/* The mean of what MinMax and selector leave. */
+static double mean_after(const struct rx_pipeline *p, const struct statistics *s, size_t channel)
+{
+    return (s->mean[channel] - p->floor) * p->gain64[channel];
+}
+
+/* (D, D) in p->square to A at `a`. */
+static enum yp_status start_inverse(struct rx_pipeline *p, const char *what, const uint8_t *dead,
+                                    double *a, struct rx_start *start)
+{
+    const struct rx_pipeline_options *o = &p->options;
+    size_t d = ypi_rx_width(o);
+    if (o->inverse == RX_CHOLESKY) {
+        memcpy(a, p->square, d * d * sizeof *a);
+        enum yp_status status = ypi_rx_factor(&(struct ypi_rx_factoring){.what = what,
+                                                                         .channels = d,
+                                                                         .eps = o->eps,
+                                                                         .ridge = o->eps,
+                                                                         .shrink = o->shrink,
+                                                                         .dead = dead},
+                                              a, p->column);
+        if (status == YP_OK)
+            ypi_rx_inverse(a, d);
+        return status;
+    }
+    for (size_t i = 0; i < d * d; i++) {
+        size_t row = i / d, column = i % d;
+        bool out = dead != NULL && (dead[row] != 0 || dead[column] != 0);
+        p->square[i] = out             ? 0
+                       : row == column ? p->square[i] + o->eps
+                                       : p->square[i] * (1 - o->shrink);
+    }
+    enum yp_status status =
+        ypi_rx_pinv(what, p->square, d, a, p->other, p->lapack, p->lapack_int, &start->dropped);
+    start->dropped -= status == YP_OK ? start->masked : 0;
+    return status;
+}
+
+/* W and its mean, then p->square (K, K) = W Sigma W^T and mu = W (mean - its parameter). */
+static enum yp_status start_pca(struct rx_pipeline *p, const char *what, const struct statistics *s,
+                                double *to)
+{
+    const struct rx_pipeline_options *o = &p->options;
+    size_t c = o->channels, k = o->components;
+    double *w = to + p->places.w, *mean = to + p->places.mean, *mu = to + p->places.mu;
+    memcpy(p->other, p->square, c * c * sizeof *p->other);
+    enum yp_status status =
+        ypi_rx_pca(what, p->other, c, k, w, p->column, p->lapack, p->lapack_int);
+    if (status != YP_OK)
+        return status;
+    if (!(p->column[k - 1] + o->eps >= LEAST_EIGENVALUE * (p->column[0] + o->eps)))
+        return yp_set_error(YP_INVALID,
+                            "%s: component %zu has variance %g of %g in the first, which "
+                            "statistics of float data cannot tell from 0; use fewer components or "
+                            "a larger eps",
+                            what, k - 1, p->column[k - 1], p->column[0]);
+    for (size_t i = 0; i < k * c; i++)
+        w[i] = settle(s, w[i]);
+    for (size_t i = 0; i < c; i++)
+        mean[i] = settle(s, mean_after(p, s, i));
+    for (size_t i = 0; i < k; i++) {
+        mu[i] = 0;
+        for (size_t j = 0; j < c; j++)
+            mu[i] += w[i * c + j] * (mean_after(p, s, j) - mean[j]);
+    }
+    int n = (int)c, m = (int)k, threads = ypi_rx_alone();
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, n, 1, w, n, p->square, n, 0,
+                p->other, n);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, m, n, 1, p->other, n, w, n, 0,
+                p->square, m);
+    omp_set_num_threads(threads);
+    return YP_OK;
+}
+
+/* Weights and offsets uniform in +-1 / sqrt(inputs), as PyTorch's linear layers begin. */
+static void start_layers(const struct rx_pipeline *p, double *to)
+{
+    const struct rx_pipeline_options *o = &p->options;
+    size_t c = o->channels, h = o->hidden;
+    uint64_t state = o->seed;
+    for (size_t i = p->places.w1; i < p->places.count; i++) {
+        double unit = (double)(ypi_mix64(state += YPI_GOLDEN) >> 11) * 0x1p-53;
+        to[i] = (2 * unit - 1) / sqrt((double)(i < p->places.w2 ? c : h));
+    }
+}
+
+static enum yp_status start_detector(struct rx_pipeline *p, const char *what,
+                                     const struct statistics *s, const uint8_t *dead, double *to,
+                                     struct rx_start *start)
+{
+    const struct rx_pipeline_options *o = &p->options;
+    enum yp_status status = YP_OK;
+    switch (o->detector) {
+    case RX_GLOBAL:
+        if (o->components > 0) {
+            status = start_pca(p, what, s, to);
+            dead = NULL; /* a dead channel is in no component that is kept */
+        }
+        for (size_t i = 0; i < o->channels && o->components == 0; i++)
+            to[p->places.mu + i] = mean_after(p, s, i);
+        start->masked = 0;
+        for (size_t i = 0; i < o->channels && dead != NULL; i++)
+            start->masked += dead[i];
+        return status == YP_OK ? start_inverse(p, what, dead, to + p->places.a, start) : status;
+    case RX_LAD:
+        for (size_t i = 0; i < o->channels; i++)
+            to[p->places.mu + i] = mean_after(p, s, i);
+        return rx_lad_laplacian(to + p->places.mu, o->channels, to + p->places.a);
+    case RX_AUTOENCODER:
+        start_layers(p, to);
+        return YP_OK;
+    default:
+        return YP_OK;
+    }
+}
+
+static enum yp_status start_all(struct rx_pipeline *p, const char *what, const struct statistics *s,
+                                const uint8_t *dead, double *to, struct rx_start *start)
+{
+    struct rx_start unused;
+    start = start != NULL ? start : &unused;
+    *start = (struct rx_start){0};
+    enum yp_status status = start_front(p, what, s, to);
+    if (status == YP_OK)
+        status = start_detector(p, what, s, p->options.mask_dead ? dead : NULL, to, start);
+    if (status == YP_OK && ypi_rx_trains(&p->options)) {
+        to[p->places.scale] = (double)p->options.scale;
+        to[p->places.bias] = 0;
+    }
+    return status;
+}
+
+/* What rx_finish would refuse, for RX; others need a finite pixel. */
+static enum yp_status check_fitted(const struct rx_pipeline *p, const struct rx *rx)
+{
+    const struct rx_pipeline_options *o = &p->options;
+    if (rx->channels != o->channels)
+        return yp_set_error(YP_INVALID, "rx_pipeline_start: rx has %zu channels, the pipeline %zu",
+                            rx->channels, o->channels);
+    if (o->detector == RX_GLOBAL && o->components == 0 && o->inverse == RX_CHOLESKY)
+        return ypi_rx_check_finish("rx_pipeline_start", rx,
+                                   &(struct rx_finish_options){o->eps, o->shrink, o->mask_dead});
+    if (o->detector == RX_GLOBAL) /* singular is allowed, or judged by eigenvalues */
+        return ypi_rx_check_finish("rx_pipeline_start", rx,
+                                   &(struct rx_finish_options){1, 0, true});
+    if (rx->failed || rx->pixels < 1)
+        return yp_set_error(YP_INVALID, "rx_pipeline_start: %s",
+                            rx->failed ? "a rx_fit before it failed part of the way"
+                                       : "there is no finite pixel");
+    return YP_OK;
+}
+
+enum yp_status rx_pipeline_start(struct rx_pipeline *p, const struct rx *fitted, float *parameters,
+                                 struct rx_start *start)
+{
+    if (p == NULL || fitted == NULL || parameters == NULL)
+        return yp_set_error(YP_INVALID, "rx_pipeline_start: %s is NULL",
+                            p == NULL        ? "pipeline"
+                            : fitted == NULL ? "fitted"
+                                             : "parameters");
+    enum yp_status status = check_fitted(p, fitted);
+    if (status != YP_OK)
+        return status;
+    size_t c = p->options.channels;
+    if (fitted->pixels > 1)
+        status = rx_covariance(fitted, p->square);
+    else
+        memset(p->square, 0, c * c * sizeof *p->square);
+    if (status != YP_OK)
+        return status;
+    struct rx_summary summary;
+    rx_summary(fitted, &summary);
+    ypi_rx_dead(fitted, p->dead);
+    struct statistics s = {rx_mean(fitted), (double)summary.min, (double)summary.max, true};
+    status = start_all(p, "rx_pipeline_start", &s, p->dead, p->start, start);
+    for (size_t i = 0; i < p->places.count && status == YP_OK; i++)
+        parameters[i] = (float)p->start[i];
+    return status;
+}
+
+enum yp_status rx_pipeline_start_plain(struct rx_pipeline *p, const double *mean,
+                                       const double *covariance, double min, double max,
+                                       double *parameters, struct rx_start *start)
+{
+    if (p == NULL || mean == NULL || covariance == NULL || parameters == NULL)
+        return yp_set_error(YP_INVALID, "rx_pipeline_start_plain: %s is NULL",
+                            p == NULL            ? "pipeline"
+                            : mean == NULL       ? "mean"
+                            : covariance == NULL ? "covariance"
+                                                 : "parameters");
+    size_t c = p->options.channels;
+    memcpy(p->square, covariance, c * c * sizeof *covariance);
+    for (size_t i = 0; i < c; i++)
+        p->dead[i] = covariance[i * c + i] == 0;
+    struct statistics s = {mean, min, max, false};
+    return start_all(p, "rx_pipeline_start_plain", &s, p->dead, parameters, start);
+}

@@ -1,0 +1,392 @@
+/*
+ * Checkpoints. A file is a sequence of 64-bit words in the order of this machine:
+ *     magic, version, words in all, settings, struct ypi_rx_progress,
+ *     parameters, m, v and (with keep_best) best, each filled up to a whole word, checksum.
+ * The settings are what a run depends on; each is compared on resuming, so that a refusal can name
+ * the one that differs. A file that another byte order wrote has no magic here.
+ */
+#include "models/train/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC UINT64_C(0x31747072632d7872) /* "rx-crpt1" */
+#define VERSION 1
+#define HEAD 3 /* words */
+#define SETTINGS 32
+#define BUFFER 2048 /* words */
+
+static_assert(sizeof(struct ypi_rx_progress) % 8 == 0, "written as words");
+static_assert(sizeof(float) == 4, "two to a word");
+
+/* -- settings ------------------------------------------------------------------------------- */
+
+struct setting {
+    const char *name;
+    bool real; /* `bits` are a double's */
+    uint64_t bits;
+};
+
+struct settings {
+    struct setting list[SETTINGS];
+    size_t count;
+};
+
+static void add_whole(struct settings *settings, const char *name, uint64_t value)
+{
+    settings->list[settings->count++] = (struct setting){name, false, value};
+}
+
+static void add_real(struct settings *settings, const char *name, double value)
+{
+    struct setting *setting = &settings->list[settings->count++];
+    *setting = (struct setting){name, true, 0};
+    memcpy(&setting->bits, &value, sizeof value);
+}
+
+/* Names, places and sizes of the tensors as one number. */
+static uint64_t shape_of(const struct rx_objective *objective)
+{
+    uint64_t shape = objective->n_tensors;
+    for (size_t t = 0; t < objective->n_tensors; t++) {
+        const struct yp_tensor *tensor = &objective->tensors[t];
+        for (const char *c = tensor->name; *c != 0; c++)
+            shape = rx_cube_key(shape, t, (unsigned char)*c);
+        shape = rx_cube_key(shape, tensor->offset, tensor->count);
+    }
+    return shape;
+}
+
+static struct settings settings_of(const struct rx_train *train)
+{
+    const struct rx_train_config *c = &train->config;
+    struct settings all = {.count = 0};
+    add_whole(&all, "parameters", train->objective.parameters);
+    add_whole(&all, "tensors", shape_of(&train->objective));
+    add_whole(&all, "identity", train->objective.identity);
+    add_whole(&all, "channels", train->source.channels);
+    add_whole(&all, "tile_pixels", train->source.tile_pixels);
+    add_whole(&all, "tiles", train->source.tiles);
+    add_whole(&all, "tiles_per_cube", train->tiles_per_cube);
+    add_whole(&all, "seed", c->seed);
+    add_real(&all, "validation", c->validation);
+    add_whole(&all, "batch", c->batch);
+    add_whole(&all, "accumulate", c->accumulate);
+    add_real(&all, "adamw.lr", c->adamw.lr);
+    add_real(&all, "adamw.beta1", c->adamw.beta1);
+    add_real(&all, "adamw.beta2", c->adamw.beta2);
+    add_real(&all, "adamw.eps", c->adamw.eps);
+    add_real(&all, "adamw.weight_decay", c->adamw.weight_decay);
+    add_real(&all, "clip", c->clip);
+    add_real(&all, "plateau.factor", c->plateau.factor);
+    add_whole(&all, "plateau.patience", c->plateau.patience);
+    add_real(&all, "plateau.threshold", c->plateau.threshold);
+    add_whole(&all, "plateau.absolute", c->plateau.absolute);
+    add_whole(&all, "plateau.cooldown", c->plateau.cooldown);
+    add_real(&all, "plateau.min_lr", c->plateau.min_lr);
+    add_real(&all, "plateau.eps", c->plateau.eps);
+    add_whole(&all, "patience", c->patience);
+    add_real(&all, "min_delta", c->min_delta);
+    add_whole(&all, "no_decay", c->no_decay);
+    add_whole(&all, "frozen", c->frozen);
+    add_whole(&all, "keep_best", c->keep_best);
+    return all;
+}
+
+static enum yp_status compare(const char *path, const struct settings *ours, const uint64_t *theirs)
+{
+    for (size_t i = 0; i < ours->count; i++) {
+        const struct setting *s = &ours->list[i];
+        double file, here;
+        memcpy(&file, &theirs[i], sizeof file);
+        memcpy(&here, &s->bits, sizeof here);
+        if (theirs[i] == s->bits)
+            continue;
+        if (s->real)
+            return yp_set_error(YP_INVALID,
+                                "rx_train_resume: %s is of another configuration: %s is %.17g "
+                                "there, %.17g here",
+                                path, s->name, file, here);
+        return yp_set_error(YP_INVALID,
+                            "rx_train_resume: %s is of another configuration: %s is %" PRIu64
+                            " there, %" PRIu64 " here",
+                            path, s->name, theirs[i], s->bits);
+    }
+    return YP_OK;
+}
+
+/* -- words of a file ------------------------------------------------------------------------ */
+
+/* Reading or writing: both sum what passes. The first trouble stays. */
+struct file {
+    const char *what, *path;
+    int fd;
+    uint64_t sum;
+    enum yp_status status;
+    uint64_t buffer[BUFFER];
+    size_t used;
+};
+
+static void trouble(struct file *file, const char *did)
+{
+    if (file->status == YP_OK)
+        file->status = yp_set_error(YP_IO, "%s: %s cannot be %s: %s", file->what, file->path, did,
+                                    strerror(errno));
+}
+
+static void add_to_sum(struct file *file, const uint64_t *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        file->sum = rx_cube_key(file->sum, 0, words[i]);
+}
+
+static void flush(struct file *file)
+{
+    const char *from = (const char *)file->buffer;
+    size_t left = file->used * sizeof *file->buffer;
+    while (left > 0 && file->status == YP_OK) {
+        ssize_t n = write(file->fd, from, left);
+        if (n == 0)
+            errno = EIO; /* nothing was written and nothing says why: not for ever */
+        if (n == 0 || (n < 0 && errno != EINTR))
+            trouble(file, "written");
+        if (n > 0) {
+            from += n;
+            left -= (size_t)n;
+        }
+    }
+    file->used = 0;
+}
+
+static void put(struct file *file, const void *values, size_t bytes)
+{
+    const char *from = values;
+    while (bytes > 0) {
+        size_t room = (BUFFER - file->used) * sizeof *file->buffer;
+        size_t part = bytes < room ? bytes : room, words = (part + 7) / 8;
+        uint64_t *to = file->buffer + file->used;
+        to[words - 1] = 0;
+        memcpy(to, from, part);
+        add_to_sum(file, to, words);
+        file->used += words;
+        from += part;
+        bytes -= part;
+        if (file->used == BUFFER)
+            flush(file);
+    }
+}
+
+/* Up to `bytes`, fewer at the end of the file. */
+static size_t get(struct file *file, void *values, size_t bytes)
+{
+    size_t done = 0;
+    while (done < bytes && file->status == YP_OK) {
+        ssize_t n = read(file->fd, (char *)values + done, bytes - done);
+        if (n < 0 && errno != EINTR)
+            trouble(file, "read");
+        if (n == 0)
+            break;
+        if (n > 0)
+            done += (size_t)n;
+    }
+    return done;
+}
+
+/* -- writing -------------------------------------------------------------------------------- */
+
+#define ARRAYS 4
+
+/* The arrays in the order of the file; returns how many. */
+static size_t arrays_of(const struct rx_train *train, float *arrays[ARRAYS])
+{
+    arrays[0] = train->parameters;
+    arrays[1] = train->m;
+    arrays[2] = train->v;
+    arrays[3] = train->best;
+    return train->config.keep_best ? 4 : 3;
+}
+
+static uint64_t words_of(const struct rx_train *train, size_t settings)
+{
+    uint64_t arrays = train->config.keep_best ? 4 : 3;
+    return HEAD + settings + sizeof train->progress / 8 +
+           arrays * ((train->objective.parameters + 1) / 2) + 1;
+}
+
+static void put_all(const struct rx_train *train, struct file *file)
+{
+    struct settings settings = settings_of(train);
+    float *arrays[ARRAYS];
+    size_t n = arrays_of(train, arrays);
+    uint64_t head[HEAD] = {MAGIC, VERSION, words_of(train, settings.count)};
+    put(file, head, sizeof head);
+    for (size_t i = 0; i < settings.count; i++)
+        put(file, &settings.list[i].bits, sizeof settings.list[i].bits);
+    put(file, &train->progress, sizeof train->progress);
+    for (size_t a = 0; a < n; a++)
+        put(file, arrays[a], train->objective.parameters * sizeof *arrays[a]);
+    uint64_t sum = file->sum;
+    put(file, &sum, sizeof sum);
+    flush(file);
+}
+
+/* The directory holds the name: without this a crash may bring the old file back. */
+static enum yp_status flush_directory(const char *path)
+{
+    char directory[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    int length = slash == NULL ? 1 : slash == path ? 1 : (int)(slash - path);
+    snprintf(directory, sizeof directory, "%.*s", length, slash == NULL ? "." : path);
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool flushed = fd >= 0 && fsync(fd) == 0;
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
+    if (!flushed)
+        return yp_set_error(YP_IO, "rx_train_save: directory %s cannot be flushed: %s", directory,
+                            strerror(error));
+    return YP_OK;
+}
+
+enum yp_status rx_train_save(struct rx_train *train, const char *path)
+{
+    char temporary[PATH_MAX];
+    if (train == NULL || path == NULL || !train->begun)
+        return yp_set_error(YP_INVALID, "rx_train_save: %s",
+                            train == NULL  ? "train is NULL"
+                            : path == NULL ? "path is NULL"
+                                           : "there is nothing to save before rx_train_begin");
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s.tmp", path) >= sizeof temporary)
+        return yp_set_error(YP_INVALID, "rx_train_save: path has %zu characters, allowed are %zu",
+                            strlen(path), sizeof temporary - sizeof ".tmp");
+    struct file file = {.what = "rx_train_save", .path = temporary};
+    file.fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file.fd < 0) {
+        trouble(&file, "created");
+        return file.status;
+    }
+    put_all(train, &file);
+    if (file.status == YP_OK && fsync(file.fd) != 0)
+        trouble(&file, "flushed");
+    if (close(file.fd) != 0)
+        trouble(&file, "closed");
+    if (file.status == YP_OK && rename(temporary, path) != 0)
+        trouble(&file, "renamed");
+    if (file.status != YP_OK) {
+        unlink(temporary);
+        return file.status;
+    }
+    return flush_directory(path);
+}
+
+/* -- reading -------------------------------------------------------------------------------- */
+
+static enum yp_status damaged(struct file *file, const char *how)
+{
+    if (file->status == YP_OK)
+        file->status = yp_set_error(YP_IO, "%s: %s %s", file->what, file->path, how);
+    return file->status;
+}
+
+/* Is it such a file, and whole? */
+static enum yp_status check_head(struct file *file, uint64_t bytes)
+{
+    uint64_t head[HEAD];
+    if (get(file, head, sizeof head) < sizeof head || head[0] != MAGIC)
+        return damaged(file, "is not a checkpoint of this kind of machine");
+    if (head[1] != VERSION)
+        return yp_set_error(YP_INVALID,
+                            "rx_train_resume: %s is of version %" PRIu64 ", this program reads %d",
+                            file->path, head[1], VERSION);
+    if (head[2] != bytes / 8 || bytes % 8 != 0)
+        return damaged(file, "is torn: it has another size than it says");
+    return YP_OK;
+}
+
+/* Sums the whole file, so that nothing is taken over from one that is damaged. */
+static enum yp_status check_sum(struct file *file, uint64_t bytes)
+{
+    uint64_t left = bytes / 8, sum = 0;
+    if (lseek(file->fd, 0, SEEK_SET) != 0)
+        trouble(file, "read");
+    while (left > 0 && file->status == YP_OK) {
+        size_t words = left < BUFFER ? (size_t)left : BUFFER;
+        if (get(file, file->buffer, words * 8) < words * 8)
+            return damaged(file, "is torn: it became shorter while it was read");
+        left -= words;
+        if (left == 0)
+            sum = file->buffer[--words];
+        add_to_sum(file, file->buffer, words);
+    }
+    if (file->status == YP_OK && sum != file->sum)
+        return damaged(file, "is damaged: the checksum is wrong");
+    return file->status;
+}
+
+static enum yp_status check_settings(struct file *file, const struct rx_train *train,
+                                     uint64_t bytes)
+{
+    struct settings settings = settings_of(train);
+    uint64_t theirs[SETTINGS];
+    size_t want = settings.count * sizeof *theirs;
+    if (lseek(file->fd, HEAD * 8, SEEK_SET) != HEAD * 8)
+        trouble(file, "read");
+    if (get(file, theirs, want) < want)
+        return damaged(file, "is damaged: it ends in the settings");
+    enum yp_status status = compare(file->path, &settings, theirs);
+    if (status == YP_OK && bytes != 8 * words_of(train, settings.count))
+        return damaged(file, "is damaged: its size does not go with its settings");
+    return status;
+}
+
+/* The file stands behind the settings. */
+static enum yp_status get_all(struct file *file, struct rx_train *train)
+{
+    float *arrays[ARRAYS];
+    size_t n = arrays_of(train, arrays), bytes = train->objective.parameters * sizeof(float);
+    struct ypi_rx_progress progress;
+    train->begun = false;
+    bool whole = get(file, &progress, sizeof progress) == sizeof progress;
+    for (size_t a = 0; a < n && whole; a++) {
+        uint64_t rest = 0;
+        size_t padding = (bytes + 7) / 8 * 8 - bytes;
+        whole = get(file, arrays[a], bytes) == bytes && get(file, &rest, padding) == padding;
+    }
+    if (!whole)
+        return damaged(file, "is torn: it became shorter while it was read");
+    train->progress = progress;
+    train->begun = true;
+    train->unsaved = false;
+    return YP_OK;
+}
+
+enum yp_status rx_train_resume(struct rx_train *train, const char *path)
+{
+    struct stat found;
+    if (train == NULL || path == NULL)
+        return yp_set_error(YP_INVALID, "rx_train_resume: %s is NULL",
+                            train == NULL ? "train" : "path");
+    struct file file = {.what = "rx_train_resume", .path = path};
+    file.fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (file.fd < 0 || fstat(file.fd, &found) != 0)
+        trouble(&file, "opened");
+    enum yp_status status = file.status;
+    if (status == YP_OK)
+        status = check_head(&file, (uint64_t)found.st_size);
+    if (status == YP_OK)
+        status = check_sum(&file, (uint64_t)found.st_size);
+    if (status == YP_OK)
+        status = check_settings(&file, train, (uint64_t)found.st_size);
+    if (status == YP_OK)
+        status = get_all(&file, train);
+    if (file.fd >= 0)
+        close(file.fd);
+    return status;
+}

@@ -1,0 +1,186 @@
+/* A CSV file of what happens in training. */
+#include "models/train/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROOM ((size_t)64 * 1024)
+#define ROW ((size_t)1024) /* no row is longer */
+
+static const char head[] =
+    "kind,epoch,place,step,loss,weight,norm,lr,skipped,train_loss,validation_loss,precision,"
+    "recall,f1,iou,average_precision,roc_auc,detection_1e3,detection_1e4,best,seconds\n";
+
+struct rx_log {
+    struct yp_device *device;
+    int fd;
+    int error; /* of the first write that failed; 0: none */
+    size_t used;
+    char rows[ROOM];
+};
+
+static void flush(struct rx_log *log)
+{
+    size_t done = 0;
+    while (done < log->used && log->error == 0) {
+        ssize_t n = write(log->fd, log->rows + done, log->used - done);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            log->error = n == 0 ? EIO : errno; /* 0 is no error that errno tells of */
+        if (n > 0)
+            done += (size_t)n;
+    }
+    log->used = 0;
+}
+
+__attribute__((format(printf, 2, 3))) static void add(struct rx_log *log, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(log->rows + log->used, ROOM - log->used, format, args);
+    va_end(args);
+    log->used += length > 0 ? (size_t)length : 0;
+}
+
+static void add_numbers(struct rx_log *log, size_t count, const double *numbers)
+{
+    for (size_t i = 0; i < count; i++)
+        if (isnan(numbers[i]))
+            add(log, ",");
+        else
+            add(log, "%.9g,", numbers[i]);
+}
+
+static void add_step(struct rx_log *log, const struct rx_train_event *e)
+{
+    add(log, "step,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", e->epoch, e->place, e->step);
+    add_numbers(log, 4, (double[]){e->loss, e->weight, e->norm, e->lr});
+    add(log, "%d,,,,,,,,,,,,%.9g\n", e->skipped, e->seconds);
+}
+
+static void add_epoch(struct rx_log *log, const struct rx_train_event *e)
+{
+    add(log, "epoch,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",,,,%.9g,,", e->epoch, e->place, e->step,
+        e->lr);
+    add_numbers(log, 2, (double[]){e->train_loss, e->validation_loss});
+    if (e->validation != NULL) {
+        const struct rx_confusion *c = &e->validation->confusion;
+        const struct rx_ranked *r = &e->validation->ranked;
+        add_numbers(log, 4, (double[]){rx_precision(c), rx_recall(c), rx_f1(c), rx_iou(c)});
+        add_numbers(
+            log, 4,
+            (double[]){r->average_precision, r->roc_auc, r->detection_1e3, r->detection_1e4});
+    } else {
+        add(log, ",,,,,,,,");
+    }
+    add(log, "%d,%.9g\n", e->best, e->seconds);
+}
+
+bool rx_log_watch(void *arg, const struct rx_train_event *event)
+{
+    struct rx_log *log = arg;
+    if (ROOM - log->used < ROW)
+        flush(log);
+    if (event->kind == RX_STEP)
+        add_step(log, event);
+    else if (event->kind == RX_EPOCH)
+        add_epoch(log, event);
+    if (event->kind != RX_STEP)
+        flush(log);
+    return true;
+}
+
+/* Is the row of something that had happened at `after`? Not if it is torn or none: a file that lost
+ * its power may end in zeros. */
+static bool belongs(const char *row, const struct rx_train_state *after)
+{
+    uint64_t epoch, place;
+    size_t n = strlen(row);
+    if (n == 0 || row[n - 1] != '\n')
+        return false;
+    if (sscanf(row, "step,%" SCNu64 ",%" SCNu64 ",", &epoch, &place) == 2)
+        return epoch <= after->epoch || (epoch == after->epoch + 1 && place <= after->place);
+    if (sscanf(row, "epoch,%" SCNu64 ",", &epoch) == 1)
+        return after->judged && epoch <= after->epoch;
+    return false;
+}
+
+/* Bytes of the file that stay: its head and rows that belong; 0 where there is none or it is empty.
+ * What has another head is no log, and not ours to cut. */
+static enum yp_status length_until(const char *path, const struct rx_train_state *after,
+                                   off_t *length)
+{
+    char row[ROW];
+    bool another = false;
+    *length = 0;
+    FILE *file = fopen(path, "re");
+    if (file == NULL && errno == ENOENT)
+        return YP_OK;
+    while (file != NULL && fgets(row, sizeof row, file) != NULL) {
+        another = *length == 0 && strcmp(row, head) != 0;
+        if (another || (*length > 0 && !belongs(row, after)))
+            break;
+        *length += (off_t)strlen(row);
+    }
+    int error = file == NULL || ferror(file) ? errno : 0;
+    if (file != NULL)
+        fclose(file);
+    if (error != 0)
+        return yp_set_error(YP_IO, "rx_log_create: %s cannot be read: %s", path, strerror(error));
+    if (another)
+        return yp_set_error(YP_INVALID,
+                            "rx_log_create: %s begins with another line than a log does; allowed "
+                            "are a log, an empty file and none",
+                            path);
+    return YP_OK;
+}
+
+struct rx_log *rx_log_create(struct yp_device *device, const char *path,
+                             const struct rx_train_state *after)
+{
+    if (ypi_rx_check_device("rx_log_create", device) != YP_OK)
+        return NULL;
+    if (path == NULL) {
+        yp_set_error(YP_INVALID, "rx_log_create: path is NULL");
+        return NULL;
+    }
+    off_t keep = 0;
+    if (after != NULL && length_until(path, after, &keep) != YP_OK)
+        return NULL;
+    struct rx_log *log = yp_device_alloc(device, sizeof *log);
+    if (log == NULL)
+        return NULL;
+    log->device = device;
+    log->error = 0;
+    log->used = 0;
+    log->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (log->fd < 0 || ftruncate(log->fd, keep) != 0 || lseek(log->fd, keep, SEEK_SET) != keep) {
+        yp_set_error(YP_IO, "rx_log_create: %s cannot be opened: %s", path, strerror(errno));
+        if (log->fd >= 0)
+            close(log->fd);
+        yp_device_free(device, log);
+        return NULL;
+    }
+    if (keep == 0)
+        add(log, "%s", head);
+    return log;
+}
+
+enum yp_status rx_log_destroy(struct rx_log *log)
+{
+    if (log == NULL)
+        return YP_OK;
+    flush(log);
+    int error = log->error;
+    if (close(log->fd) != 0 && error == 0)
+        error = errno;
+    yp_device_free(log->device, log);
+    if (error != 0)
+        return yp_set_error(YP_IO, "rx_log_destroy: rows were lost: %s", strerror(error));
+    return YP_OK;
+}

@@ -1,0 +1,245 @@
+/* From words and an ini file to a job. */
+#include "synth/command/internal.h"
+
+#include "base/arguments.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the ini file ---- */
+
+struct reading {
+    struct ypi_job *job;
+    const char *path;
+    FILE *file;
+    int line;   /* read last */
+    bool whole; /* a yieldpoint.ini: the other sections belong to others */
+    bool failed;
+};
+
+static int handle(void *user, const char *section, const char *name, const char *value)
+{
+    struct reading *r = user;
+    if (strcmp(section, "synth") != 0) {
+        if (!r->whole && strcmp(section, "yieldpoint") != 0 && strcmp(section, "tags") != 0) {
+            fprintf(stderr, "error: %s:%d: '%s' in [%s]: the section is [synth]\n", r->path,
+                    r->line, name, section);
+            r->failed = true;
+        }
+        return 1;
+    }
+    const struct ypi_option *option = ypi_option_find(name, strlen(name));
+    if (option == NULL || strcmp(option->name, "config") == 0 ||
+        strcmp(option->name, "help") == 0) {
+        fprintf(stderr,
+                "error: %s:%d: '%s' in [synth]: known are the options of `yieldpoint "
+                "synth --help`\n",
+                r->path, r->line, name);
+        r->failed = true;
+        return 1;
+    }
+    char *allowed = ypi_option_set(r->job, option, value);
+    if (allowed != NULL) {
+        fprintf(stderr, "error: %s:%d: %s is '%s': must be %s\n", r->path, r->line, name, value,
+                allowed);
+        r->failed = true;
+    }
+    free(allowed);
+    return 1;
+}
+
+/* inih would cut a line at the end of its buffer and take the rest for a line of its own. */
+static char *read_line(char *line, int room, void *user)
+{
+    struct reading *r = user;
+    if (fgets(line, room, r->file) == NULL)
+        return NULL;
+    r->line++;
+    int next = strchr(line, '\n') != NULL ? '\n' : getc(r->file);
+    if (next != '\n' && next != EOF) {
+        fprintf(stderr, "error: %s:%d: the line is longer than %d bytes\n", r->path, r->line,
+                room - 1);
+        r->failed = true;
+    }
+    while (next != '\n' && next != EOF)
+        next = getc(r->file);
+    return line;
+}
+
+static int read_ini(struct ypi_job *job, const char *path, bool whole)
+{
+    struct reading r = {.job = job, .path = path, .whole = whole, .file = fopen(path, "r")};
+    int line = r.file != NULL ? ini_parse_stream(read_line, &r, handle, &r) : -1;
+    if (line < 0 || (r.file != NULL && ferror(r.file))) {
+        fprintf(stderr, "error: %s: %s\n", path, strerror(errno));
+        line = -1;
+    } else if (line > 0) {
+        fprintf(stderr, "error: %s:%d: not a [section], a name = value or a comment\n", path, line);
+    }
+    if (r.file != NULL)
+        fclose(r.file);
+    if (line < 0)
+        return YPI_SYNTH_FILE;
+    return line > 0 || r.failed ? YPI_SYNTH_USAGE : YPI_SYNTH_OK;
+}
+
+/* The nearest yieldpoint.ini upwards; NULL: none. */
+static char *nearest_ini(void)
+{
+    char *here = getcwd(NULL, 0);
+    char *found = NULL;
+    while (here != NULL && found == NULL) {
+        found = ypi_format("%s/yieldpoint.ini", strcmp(here, "/") == 0 ? "" : here);
+        char *slash = strrchr(here, '/');
+        if (access(found, F_OK) == 0)
+            break;
+        free(found);
+        found = NULL;
+        if (slash == NULL || here[1] == '\0')
+            break;
+        slash[slash == here] = '\0';
+    }
+    free(here);
+    return found;
+}
+
+/* ---- the words ---- */
+
+/* One option: how many words it takes; 0: it is wrong, and that was told. */
+static int take_option(struct ypi_job *job, int argc, char **argv, int i)
+{
+    const char *name = argv[i] + 2, *equals = strchr(argv[i], '=');
+    size_t length = strncmp(argv[i], "--", 2) != 0 ? 0
+                    : equals != NULL               ? (size_t)(equals - name)
+                                                   : strlen(name);
+    const struct ypi_option *option = length > 0 ? ypi_option_find(name, length) : NULL;
+    if (strcmp(argv[i], "-h") == 0)
+        option = ypi_option_find("help", 4);
+    if (option == NULL) {
+        ypi_usage_error(argc, argv, i,
+                        "%s: there is no such option; `yieldpoint synth --help` "
+                        "tells them",
+                        argv[i]);
+        return 0;
+    }
+    const char *value = equals != NULL ? equals + 1 : option->kind == YPI_FLAG ? "yes" : NULL;
+    int words = 1;
+    if (value == NULL && i + 1 < argc)
+        value = argv[i + 1], words = 2;
+    if (value == NULL) {
+        ypi_usage_error(argc, argv, i, "--%s needs a value", option->name);
+        return 0;
+    }
+    char *allowed = ypi_option_set(job, option, value);
+    if (allowed != NULL)
+        ypi_usage_error(argc, argv, i + words - 1, "--%s is '%s': must be %s", option->name, value,
+                        allowed);
+    words = allowed != NULL ? 0 : words;
+    free(allowed);
+    return words;
+}
+
+static bool take_words(struct ypi_job *job, int argc, char **argv)
+{
+    for (int i = 1; i < argc;) {
+        int words = take_option(job, argc, argv, i);
+        if (words == 0)
+            return false;
+        i += words;
+    }
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static int tell(const char *what)
+{
+    fprintf(stderr, "yieldpoint: %s; `yieldpoint synth --help` tells all\n", what);
+    return YPI_SYNTH_USAGE;
+}
+
+static int check(struct ypi_job *job)
+{
+    const struct synth_spec *spec = &job->spec;
+    if (job->output == NULL)
+        return tell("--output is missing");
+    if (spec->height == 0 || spec->width == 0 || spec->channels == 0)
+        return tell(spec->height == 0  ? "--height is missing"
+                    : spec->width == 0 ? "--width is missing"
+                                       : "--channels is missing");
+    if (job->format == SYNTH_NPY && job->interleave != SYNTH_BIP)
+        return tell("--interleave is not bip: a .npy has (height, width, channels)");
+    if (job->type == SYNTH_F32 && job->scale != 0)
+        return tell("--scale is for integers, and --type is float32");
+    if (job->type != SYNTH_F32 && job->scale == 0 && spec->preset == SYNTH_CUVIS)
+        return tell("--scale is missing: the values of preset cuvis have no fixed range");
+    if (job->type == SYNTH_I16 && job->scale == 0 && (spec->bits == 0 || spec->bits == 16))
+        return tell("--type int16 holds 15 bits, and --bits is 16: must be 15 or less, or --scale "
+                    "said");
+    return YPI_SYNTH_OK;
+}
+
+/* Processors that the process may use: taskset and cpusets leave it fewer than are online. */
+static size_t processors(void)
+{
+    cpu_set_t sets[8192 / CPU_SETSIZE];
+    if (sched_getaffinity(0, sizeof sets, sets) == 0)
+        return (size_t)CPU_COUNT_S(sizeof sets, sets);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (size_t)online : 1;
+}
+
+/* Output without its ending, and the ending of raw files. */
+static void split_output(struct ypi_job *job)
+{
+    size_t length = strlen(job->output), stem = length;
+    if (job->format == SYNTH_NPY) {
+        stem -= length > 4 && strcmp(job->output + length - 4, ".npy") == 0 ? 4 : 0;
+        job->ending = ".npy";
+    } else {
+        stem = ypi_envi_stem(job->output);
+        bool own = stem < length && strcmp(job->output + stem, ".hdr") != 0;
+        job->ending = own ? job->output + stem : ".img";
+    }
+    job->base = ypi_format("%.*s", (int)stem, job->output);
+}
+
+int ypi_job_read(struct ypi_job *job, int argc, char **argv)
+{
+    struct ypi_job words = {0};
+    bool good = take_words(&words, argc, argv);
+    char *ini = good && !words.help && words.config == NULL ? nearest_ini() : NULL;
+    bool help = words.help;
+    char *config = words.config;
+    words.config = NULL;
+    ypi_job_free(&words);
+
+    *job = (struct ypi_job){.cubes = 1, .help = help};
+    int code = good ? YPI_SYNTH_OK : YPI_SYNTH_USAGE;
+    if (good && !help && (config != NULL || ini != NULL))
+        code = read_ini(job, config != NULL ? config : ini, config == NULL);
+    free(config);
+    free(ini);
+    if (code != YPI_SYNTH_OK || help)
+        return code;
+    take_words(job, argc, argv);
+    if (job->threads == 0)
+        job->threads = processors();
+    code = check(job);
+    if (code == YPI_SYNTH_OK)
+        split_output(job);
+    return code;
+}
+
+void ypi_job_free(struct ypi_job *job)
+{
+    free(job->output);
+    free(job->config);
+    free(job->base);
+}

@@ -1,0 +1,102 @@
+#include "synth/command/command.h"
+
+#include "synth/command/internal.h"
+
+#include <string.h>
+
+/* An error of the spec in the words of the command line: "synth_spec.snr_db is" is "--snr-db is",
+ * and where 0 means the default, that is not said. */
+static void tell_field(const char *text)
+{
+    fputs("--", stderr);
+    for (; *text != '\0' && *text != ' '; text++)
+        fputc(*text == '_' ? '-' : *text, stderr);
+    const char *zero = strstr(text, ", or 0 for");
+    fprintf(stderr, "%.*s%s\n", (int)(zero != NULL ? (size_t)(zero - text) : strlen(text)), text,
+            strstr(text, "SYNTH_OFF") != NULL ? ", or off" : "");
+}
+
+static int told(enum yp_status status)
+{
+    const char *text = yp_last_error();
+    static const char field[] = "synth_spec.";
+    fputs("yieldpoint: ", stderr);
+    if (strncmp(text, field, sizeof field - 1) == 0)
+        tell_field(text + sizeof field - 1);
+    else
+        fprintf(stderr, "%s\n", text);
+    return status == YP_IO || status == YP_OUT_OF_MEMORY ? YPI_SYNTH_FILE : YPI_SYNTH_USAGE;
+}
+
+static int interrupted(const struct ypi_outputs *outputs, const struct ypi_made *made, int number)
+{
+    fprintf(stderr,
+            "yieldpoint: interrupted: %zu of %zu cubes are whole and stay, without %s.json\n",
+            made->cubes, outputs->job->cubes, outputs->job->base);
+    return 128 + number;
+}
+
+static int make(const struct ypi_outputs *outputs, struct ypi_preview *preview, uint64_t bytes)
+{
+    struct ypi_made made;
+    char path[YPI_PATH_MAX];
+    int number = 0;
+    enum yp_status status = ypi_synth_run(outputs, bytes, preview, &made, &number);
+    if (status != YP_OK) {
+        int code = told(status);
+        if (made.cubes > 0)
+            fprintf(stderr, "yieldpoint: %zu of %zu cubes are whole and stay\n", made.cubes,
+                    outputs->job->cubes);
+        return code;
+    }
+    if (number != 0 && made.cubes < outputs->job->cubes)
+        return interrupted(outputs, &made, number);
+    ypi_job_path(outputs->job, ".png", path);
+    if (preview != NULL)
+        status = ypi_preview_write(preview, path, outputs->job->force);
+    if (status == YP_OK)
+        status = ypi_sidecars_write(outputs, &made);
+    if (status != YP_OK)
+        return told(status);
+    ypi_tell_made(outputs, &made);
+    if (fflush(stdout) == 0)
+        return YPI_SYNTH_OK;
+    fputs("yieldpoint: the standard output cannot be written\n", stderr);
+    return YPI_SYNTH_FILE;
+}
+
+static int with_scene(const struct ypi_job *job, const struct synth_scene *scene)
+{
+    struct ypi_outputs outputs;
+    struct ypi_preview *preview = NULL;
+    uint64_t bytes = 0;
+    enum yp_status status = ypi_outputs_init(&outputs, job, scene);
+    if (status == YP_OK)
+        status = ypi_outputs_check(&outputs, &bytes);
+    if (status == YP_OK && job->preview) {
+        preview = ypi_preview_create(&outputs);
+        status = preview == NULL ? YP_OUT_OF_MEMORY : YP_OK;
+    }
+    int code = status == YP_OK ? make(&outputs, preview, bytes) : told(status);
+    ypi_preview_destroy(preview);
+    ypi_outputs_free(&outputs);
+    return code;
+}
+
+int ypi_synth_command(int argc, char **argv)
+{
+    struct ypi_job job;
+    int code = ypi_job_read(&job, argc, argv);
+    if (code == YPI_SYNTH_OK && job.help) {
+        ypi_synth_help();
+        code = fflush(stdout) == 0 ? YPI_SYNTH_OK : YPI_SYNTH_FILE;
+    } else if (code == YPI_SYNTH_OK) {
+        struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &job.spec);
+        code = scene != NULL                       ? with_scene(&job, scene)
+               : synth_scene_bytes(&job.spec) == 0 ? told(YP_INVALID)
+                                                   : told(YP_OUT_OF_MEMORY);
+        synth_scene_destroy(scene);
+    }
+    ypi_job_free(&job);
+    return code;
+}

@@ -1,0 +1,231 @@
+/* The files of a cube: its values and its truth. */
+#include "synth/command/internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const struct {
+    const char *suffix;
+    enum synth_type type;
+    const char *what;
+} planes[YPI_PLANES] = {
+    [YPI_LABELS] = {"_labels", SYNTH_U8, "a target's number from 1, else 0"},
+    [YPI_FILL] = {"_fill", SYNTH_F32, "the target's share of the pixel"},
+    [YPI_ABUNDANCES] = {"_abundances", SYNTH_F32, "shares of the endmembers"},
+    [YPI_VALID] = {"_valid", SYNTH_U8, "0 on a dead pixel"},
+    [YPI_VALUES] = {"", SYNTH_F32, "values"},
+};
+
+size_t ypi_plane_channels(const struct ypi_outputs *o, enum ypi_plane plane)
+{
+    if (plane == YPI_VALUES)
+        return o->spec->channels;
+    if (plane == YPI_ABUNDANCES)
+        return o->spec->preset == SYNTH_CUVIS ? 0 : o->spec->endmembers;
+    return 1;
+}
+
+static size_t nearest_band(const float *wavelengths, size_t channels, float wanted)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < channels; i++)
+        if (fabsf(wavelengths[i] - wanted) < fabsf(wavelengths[best] - wanted))
+            best = i;
+    return best;
+}
+
+enum yp_status ypi_outputs_init(struct ypi_outputs *o, const struct ypi_job *job,
+                                const struct synth_scene *scene)
+{
+    static const float colours[3] = {660, 550, 470};
+    *o = (struct ypi_outputs){.job = job, .scene = scene, .spec = synth_scene_spec(scene)};
+    const float *wavelengths = synth_scene_wavelengths(scene);
+    size_t channels = o->spec->channels;
+    o->bands_by_wavelength =
+        o->spec->preset == SYNTH_SCENE && wavelengths[0] <= 500 && wavelengths[channels - 1] >= 640;
+    for (size_t i = 0; i < 3; i++)
+        o->bands[i] = o->bands_by_wavelength ? nearest_band(wavelengths, channels, colours[i])
+                                             : channels * (5 - 2 * i) / 6;
+    if (o->spec->preset != SYNTH_SCENE || channels == 1)
+        return YP_OK;
+    o->fwhm = yp_device_alloc(yp_device_cpu(), channels * sizeof *o->fwhm);
+    for (size_t i = 0; o->fwhm != NULL && i < channels; i++)
+        o->fwhm[i] = (wavelengths[channels - 1] - wavelengths[0]) / (float)(channels - 1);
+    return o->fwhm != NULL ? YP_OK : YP_OUT_OF_MEMORY;
+}
+
+void ypi_outputs_free(struct ypi_outputs *o)
+{
+    if (o->fwhm != NULL)
+        yp_device_free(yp_device_cpu(), o->fwhm);
+}
+
+void ypi_job_path(const struct ypi_job *job, const char *suffix, char out[YPI_PATH_MAX])
+{
+    snprintf(out, YPI_PATH_MAX, "%s%s", job->base, suffix);
+}
+
+void ypi_plane_path(const struct ypi_outputs *o, size_t cube, enum ypi_plane plane,
+                    char out[YPI_PATH_MAX])
+{
+    char number[32] = "";
+    out[0] = '\0';
+    if (ypi_plane_channels(o, plane) == 0)
+        return;
+    if (o->job->format == SYNTH_ENVI && o->job->cubes > 1)
+        snprintf(number, sizeof number, "_%04zu", cube);
+    snprintf(out, YPI_PATH_MAX, "%s%s%s%s", o->job->base, number, planes[plane].suffix,
+             o->job->ending);
+}
+
+/* ---- what they hold ---- */
+
+/* The sensor's steps become the integers. The last code is no data: the brightest step of 16 bits
+ * is clipped to the one below. */
+void ypi_outputs_codes(const struct ypi_outputs *o, double *scale, double *ignore)
+{
+    bool is_signed = o->job->type == SYNTH_I16;
+    double bits = o->spec->bits > 0 ? o->spec->bits : is_signed ? 15 : 16;
+    *scale = o->job->scale > 0 ? o->job->scale : exp2(bits);
+    *ignore = is_signed ? INT16_MIN : UINT16_MAX;
+}
+
+static void describe_values(const struct ypi_outputs *o, struct synth_cube_info *info)
+{
+    info->type = (enum synth_type)o->job->type;
+    info->has_ignore = info->type != SYNTH_F32;
+    if (info->has_ignore)
+        ypi_outputs_codes(o, &info->scale, &info->ignore);
+    if (o->spec->preset == SYNTH_SCENE) {
+        info->wavelengths = synth_scene_wavelengths(o->scene);
+        info->fwhm = o->fwhm;
+        info->good_bands = synth_scene_good_bands(o->scene);
+    }
+    info->default_band_count = 3;
+    memcpy(info->default_bands, o->bands, sizeof o->bands);
+}
+
+static void describe(const struct ypi_outputs *o, size_t cube, enum ypi_plane plane,
+                     struct synth_cube_info *info, char text[160])
+{
+    const struct ypi_job *job = o->job;
+    *info = (struct synth_cube_info){.format = (enum synth_format)job->format,
+                                     .type = planes[plane].type,
+                                     .interleave = (enum synth_interleave)job->interleave,
+                                     .big_endian = job->big_endian,
+                                     .cubes = job->format == SYNTH_NPY ? job->cubes : 1,
+                                     .height = o->spec->height,
+                                     .width = o->spec->width,
+                                     .channels = ypi_plane_channels(o, plane),
+                                     .description = text};
+    snprintf(text, 160,
+             "yieldpoint synth " YPI_VERSION ", preset %s, seed %" PRIu64 ", cube %zu: %s",
+             o->spec->preset == SYNTH_CUVIS ? "cuvis" : "scene", o->spec->seed, cube,
+             planes[plane].what);
+    if (plane == YPI_VALUES)
+        describe_values(o, info);
+}
+
+/* ---- before ---- */
+
+static enum yp_status refuse_existing(const char *path)
+{
+    struct stat there;
+    if (path[0] == '\0' || lstat(path, &there) != 0)
+        return YP_OK;
+    return yp_set_error(YP_IO, "%s: is there already; --force replaces it", path);
+}
+
+static enum yp_status check_plane(const struct ypi_outputs *o, size_t cube, enum ypi_plane plane,
+                                  uint64_t *bytes)
+{
+    char path[YPI_PATH_MAX], text[160];
+    struct synth_cube_info info;
+    ypi_plane_path(o, cube, plane, path);
+    if (path[0] == '\0')
+        return YP_OK;
+    describe(o, cube, plane, &info, text);
+    uint64_t own = synth_cube_bytes(&info);
+    if (own == 0)
+        return YP_INVALID;
+    if (__builtin_add_overflow(*bytes, own, bytes))
+        return yp_set_error(YP_INVALID, "--cubes is %zu: all together are more than a disk holds",
+                            o->job->cubes);
+    if (o->job->force)
+        return YP_OK;
+    enum yp_status status = refuse_existing(path);
+    if (status == YP_OK && o->job->format == SYNTH_ENVI) {
+        snprintf(path + ypi_envi_stem(path), 5, ".hdr");
+        status = refuse_existing(path);
+    }
+    return status;
+}
+
+enum yp_status ypi_outputs_check(const struct ypi_outputs *o, uint64_t *bytes)
+{
+    static const char *const others[] = {".json", "_endmembers.npy", "_wavelengths.npy", ".png"};
+    char path[YPI_PATH_MAX];
+    size_t sets = o->job->format == SYNTH_NPY ? 1 : o->job->cubes;
+    *bytes = 0;
+    if (strlen(o->job->base) + 64 > YPI_PATH_MAX)
+        return yp_set_error(YP_INVALID, "--output has %zu bytes: must have below %d",
+                            strlen(o->job->base), YPI_PATH_MAX - 64);
+    for (size_t cube = 0; cube < sets; cube++)
+        for (int plane = 0; plane < YPI_PLANES; plane++) {
+            enum yp_status status = check_plane(o, cube, (enum ypi_plane)plane, bytes);
+            if (status != YP_OK)
+                return status;
+        }
+    for (size_t i = 0; i < (o->job->preview ? 4 : 3) && !o->job->force; i++) {
+        ypi_job_path(o->job, others[i], path);
+        enum yp_status status = refuse_existing(path);
+        if (status != YP_OK)
+            return status;
+    }
+    return ypi_check_room(o->job->base, *bytes);
+}
+
+/* ---- one cube ---- */
+
+void ypi_cube_abandon(struct ypi_cube_outputs *out)
+{
+    for (int plane = 0; plane < YPI_PLANES; plane++) {
+        synth_cube_abandon(out->planes[plane]);
+        out->planes[plane] = NULL;
+    }
+}
+
+enum yp_status ypi_cube_begin(const struct ypi_outputs *o, size_t cube,
+                              struct ypi_cube_outputs *out)
+{
+    *out = (struct ypi_cube_outputs){0};
+    for (int plane = 0; plane < YPI_PLANES; plane++) {
+        char path[YPI_PATH_MAX], text[160];
+        struct synth_cube_info info;
+        ypi_plane_path(o, cube, (enum ypi_plane)plane, path);
+        if (path[0] == '\0')
+            continue;
+        describe(o, cube, (enum ypi_plane)plane, &info, text);
+        out->planes[plane] = synth_cube_create(yp_device_cpu(), path, &info,
+                                               o->job->force ? SYNTH_REPLACE : SYNTH_REFUSE);
+        if (out->planes[plane] == NULL) {
+            ypi_cube_abandon(out);
+            return YP_IO;
+        }
+    }
+    return YP_OK;
+}
+
+enum yp_status ypi_cube_end(struct ypi_cube_outputs *out, uint64_t *clipped)
+{
+    struct synth_cube_writer *all[YPI_PLANES];
+    size_t count = 0;
+    *clipped += synth_cube_clipped(out->planes[YPI_VALUES]);
+    for (int plane = 0; plane < YPI_PLANES; plane++)
+        if (out->planes[plane] != NULL)
+            all[count++] = out->planes[plane];
+    *out = (struct ypi_cube_outputs){0};
+    return synth_cube_commit_all(all, count);
+}

@@ -1,0 +1,80 @@
+/* Progress and report. */
+#include "synth/command/internal.h"
+
+#include "base/figures.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE_SECONDS 5.0
+#define BAR_SECONDS 0.1
+#define BAR_WIDTH 24
+
+double ypi_synth_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+void ypi_progress_begin(struct ypi_progress *p, bool quiet)
+{
+    double now = ypi_synth_clock();
+    *p = (struct ypi_progress){quiet, isatty(STDERR_FILENO) == 1, now, now};
+}
+
+void ypi_progress_tell(struct ypi_progress *p, double share, double values, double bytes)
+{
+    char value_rate[YPI_FIGURE_MAX], byte_rate[YPI_FIGURE_MAX], left[YPI_FIGURE_MAX];
+    double now = ypi_synth_clock(), seconds = now - p->began;
+    if (p->quiet || now - p->told < (p->terminal ? BAR_SECONDS : LINE_SECONDS) || share <= 0)
+        return;
+    p->told = now;
+    ypi_format_rate(value_rate, values / seconds, "values");
+    ypi_format_rate(byte_rate, bytes / seconds, "B");
+    ypi_format_seconds(left, seconds * (1 - share) / share);
+    if (p->terminal) {
+        char bar[BAR_WIDTH + 1];
+        size_t full = (size_t)(share * BAR_WIDTH);
+        memset(bar, '.', BAR_WIDTH);
+        memset(bar, '#', full < BAR_WIDTH ? full : BAR_WIDTH);
+        bar[BAR_WIDTH] = '\0';
+        fprintf(stderr, "\r[%s] %3.0f %%  %s, %s, %s left\033[K", bar, share * 100, value_rate,
+                byte_rate, left);
+    } else {
+        fprintf(stderr, "synth: %.0f %%, %s, %s, %s left\n", share * 100, value_rate, byte_rate,
+                left);
+    }
+    fflush(stderr);
+}
+
+void ypi_progress_end(struct ypi_progress *p)
+{
+    if (!p->quiet && p->terminal)
+        fputs("\r\033[K", stderr);
+}
+
+void ypi_tell_made(const struct ypi_outputs *o, const struct ypi_made *made)
+{
+    static const char *const formats[] = {"ENVI", ".npy"}, *const orders[] = {"bip", "bil", "bsq"};
+    char value_rate[YPI_FIGURE_MAX], byte_rate[YPI_FIGURE_MAX];
+    char seconds[YPI_FIGURE_MAX];
+    const struct ypi_job *job = o->job;
+    if (job->quiet)
+        return;
+    ypi_format_rate(value_rate, (double)made->values / made->seconds, "values");
+    ypi_format_rate(byte_rate, (double)made->bytes / made->seconds, "B");
+    ypi_format_seconds(seconds, made->seconds);
+    printf("%zu cube%s of %zu x %zu x %zu (%s %s, %s) and the truth: %" PRIu64 " values, %" PRIu64
+           " bytes in %s: %s, %s\n",
+           made->cubes, made->cubes == 1 ? "" : "s", o->spec->height, o->spec->width,
+           o->spec->channels, formats[job->format], orders[job->interleave],
+           ypi_type_name((enum synth_type)job->type), made->values, made->bytes, seconds,
+           value_rate, byte_rate);
+    if (made->clipped > 0)
+        printf("%" PRIu64 " values beyond the range of %s were clipped to it\n", made->clipped,
+               ypi_type_name((enum synth_type)job->type));
+    printf("described in %s.json\n", job->base);
+}

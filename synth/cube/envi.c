@@ -1,0 +1,350 @@
+/* ENVI headers: from a name to an open file. */
+#include "synth/cube/envi_text.h"
+#include "synth/cube/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ENVI's numbers; 0: it has none. */
+static const unsigned char numbers[SYNTH_TYPES] = {
+    [SYNTH_U8] = 1,   [SYNTH_I16] = 2,  [SYNTH_I32] = 3,  [SYNTH_F32] = 4,  [SYNTH_F64] = 5,
+    [SYNTH_U16] = 12, [SYNTH_U32] = 13, [SYNTH_I64] = 14, [SYNTH_U64] = 15,
+};
+static const char *const interleaves[] = {"bip", "bil", "bsq"};
+
+static enum yp_status take_type(const struct ypi_envi_text *text, struct synth_cube_info *info)
+{
+    const char *allowed =
+        "1 (uint8), 2 (int16), 3 (int32), 4 (float32), 5 (float64), 12 (uint16), 13 (uint32), 14 "
+        "(int64) or 15 (uint64)";
+    uint64_t number = 0;
+    if (ypi_envi_whole(text, YPI_DATA_TYPE, 0, &number) != YP_OK)
+        return ypi_envi_wrong(text, YPI_DATA_TYPE, allowed);
+    for (int i = 0; i < SYNTH_TYPES; i++)
+        if (numbers[i] == number && number != 0) {
+            info->type = (enum synth_type)i;
+            return YP_OK;
+        }
+    return ypi_envi_wrong(text, YPI_DATA_TYPE, allowed);
+}
+
+static enum yp_status take_order(const struct ypi_envi_text *text, struct synth_cube_info *info)
+{
+    const char *interleave = text->keys[YPI_INTERLEAVE].value;
+    info->interleave = SYNTH_BSQ;
+    if (interleave != NULL) {
+        int i = 0;
+        size_t length = strcspn(interleave, " \t;");
+        while (i < 3 && (length != 3 || strncasecmp(interleave, interleaves[i], 3) != 0))
+            i++;
+        if (i == 3)
+            return ypi_envi_wrong(text, YPI_INTERLEAVE, "bip, bil or bsq");
+        info->interleave = (enum synth_interleave)i;
+    }
+    uint64_t order = 0;
+    if (text->keys[YPI_BYTE_ORDER].value != NULL &&
+        (ypi_envi_whole(text, YPI_BYTE_ORDER, 0, &order) != YP_OK || order > 1))
+        return ypi_envi_wrong(text, YPI_BYTE_ORDER, "0 (little) or 1 (big end first)");
+    info->big_endian = order == 1;
+    return YP_OK;
+}
+
+/* What would shift every value must not be passed over. */
+static enum yp_status check_plain(const struct ypi_envi_text *text)
+{
+    uint64_t compressed = 0;
+    if (text->keys[YPI_COMPRESSION].value != NULL &&
+        (ypi_envi_whole(text, YPI_COMPRESSION, 0, &compressed) != YP_OK || compressed != 0))
+        return ypi_envi_wrong(text, YPI_COMPRESSION, "0: compressed files are not read");
+    for (int key = YPI_MAJOR_FRAME; key <= YPI_MINOR_FRAME; key++) {
+        const char *value = text->keys[key].value;
+        if (value != NULL && value[strspn(value, "0, \t\r\n")] != '\0')
+            return ypi_envi_wrong(text, (enum ypi_envi_key)key,
+                                  "0: frames with offsets are not read");
+    }
+    return YP_OK;
+}
+
+static enum yp_status take_sizes(const struct ypi_envi_text *text, struct synth_cube_info *info)
+{
+    const struct {
+        enum ypi_envi_key key;
+        size_t *size;
+    } sizes[] = {
+        {YPI_SAMPLES, &info->width}, {YPI_LINES, &info->height}, {YPI_BANDS, &info->channels}};
+    for (size_t i = 0; i < 3; i++) {
+        uint64_t value = 0;
+        enum yp_status status = ypi_envi_whole(text, sizes[i].key, 1, &value);
+        if (status != YP_OK)
+            return status;
+        *sizes[i].size = (size_t)value;
+    }
+    uint64_t offset = 0;
+    if (text->keys[YPI_HEADER_OFFSET].value != NULL &&
+        ypi_envi_whole(text, YPI_HEADER_OFFSET, 0, &offset) != YP_OK)
+        return ypi_envi_wrong(text, YPI_HEADER_OFFSET, "a whole number");
+    info->offset = offset;
+    info->cubes = 1;
+    return YP_OK;
+}
+
+static enum yp_status take_numbers(const struct ypi_envi_text *text, struct synth_cube_info *info)
+{
+    enum yp_status status = YP_OK;
+    if (text->keys[YPI_IGNORE].value != NULL) {
+        status = ypi_envi_number(text, YPI_IGNORE, &info->ignore);
+        info->has_ignore = status == YP_OK;
+    }
+    if (status == YP_OK && text->keys[YPI_SCALE].value != NULL &&
+        (ypi_envi_number(text, YPI_SCALE, &info->scale) != YP_OK || !(info->scale > 0) ||
+         isinf(info->scale)))
+        status = ypi_envi_wrong(text, YPI_SCALE, "a number above 0");
+    return status;
+}
+
+/* The factor that makes nanometres of `unit`; 0 when it is no length. */
+static double unit_factor(const char *unit)
+{
+    static const struct {
+        const char *name;
+        double factor;
+    } units[] = {
+        {"nanometer", 1},    {"nanometre", 1},    {"nm", 1},         {"micrometer", 1e3},
+        {"micrometre", 1e3}, {"micron", 1e3},     {"um", 1e3},       {"\xc2\xb5m", 1e3},
+        {"\xce\xbcm", 1e3},  {"\xb5m", 1e3},      {"angstrom", 0.1}, {"millimeter", 1e6},
+        {"mm", 1e6},         {"centimeter", 1e7}, {"cm", 1e7},       {"meter", 1e9},
+        {"m", 1e9},
+    };
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        size_t length = strlen(units[i].name);
+        if (strncasecmp(unit, units[i].name, length) == 0 &&
+            (unit[length] == '\0' || strcasecmp(unit + length, "s") == 0))
+            return units[i].factor;
+    }
+    return 0;
+}
+
+/* Lists that stand in the file's block, in this order behind it. */
+struct lists {
+    float *wavelengths, *fwhm, *flags;
+    uint8_t *good;
+    const char **names;
+};
+
+static enum yp_status take_wavelengths(const struct ypi_envi_text *text,
+                                       struct synth_cube_info *info, const struct lists *lists)
+{
+    const char *unit = text->keys[YPI_WAVELENGTH_UNITS].value;
+    size_t count = info->channels;
+    double factor = unit != NULL ? unit_factor(unit) : 1;
+    if (lists->wavelengths != NULL) {
+        enum yp_status status =
+            ypi_envi_numbers(text, YPI_WAVELENGTH, count, 1, lists->wavelengths);
+        if (status != YP_OK)
+            return status;
+        float most = 0;
+        for (size_t i = 0; i < count; i++)
+            most = lists->wavelengths[i] > most ? lists->wavelengths[i] : most;
+        if (unit == NULL)
+            factor = most < 100 ? 1e3 : 1;
+        if (factor != 0) {
+            status = ypi_envi_numbers(text, YPI_WAVELENGTH, count, factor, lists->wavelengths);
+            info->wavelengths = lists->wavelengths;
+        }
+        if (status != YP_OK)
+            return status;
+    }
+    if (lists->fwhm != NULL) {
+        enum yp_status status = ypi_envi_numbers(text, YPI_FWHM, count, factor, lists->fwhm);
+        if (status != YP_OK)
+            return status;
+        info->fwhm = factor != 0 ? lists->fwhm : NULL;
+    }
+    return YP_OK;
+}
+
+/* Three or one, in the cube: else there are none. Other software writes any number there. */
+static void take_default_bands(const struct ypi_envi_text *text, struct synth_cube_info *info)
+{
+    const char *value = text->keys[YPI_DEFAULT_BANDS].value;
+    size_t count = value != NULL ? ypi_envi_count(value) : 0;
+    float bands[3];
+    if ((count != 1 && count != 3) ||
+        ypi_envi_numbers(text, YPI_DEFAULT_BANDS, count, 1, bands) != YP_OK)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        if (!(bands[i] >= 1) || !((double)bands[i] <= (double)info->channels))
+            return;
+        info->default_bands[i] = (size_t)bands[i] - 1;
+    }
+    info->default_band_count = count;
+}
+
+static enum yp_status take_lists(const struct ypi_envi_text *text, struct synth_cube_info *info,
+                                 const struct lists *lists)
+{
+    enum yp_status status = take_wavelengths(text, info, lists);
+    if (status == YP_OK && lists->good != NULL) {
+        status = ypi_envi_numbers(text, YPI_BBL, info->channels, 1, lists->flags);
+        for (size_t i = 0; status == YP_OK && i < info->channels; i++)
+            lists->good[i] = lists->flags[i] != 0;
+        info->good_bands = lists->good;
+    }
+    if (status != YP_OK)
+        return status;
+    /* A name may hold a comma that nothing tells from one between names. */
+    if (lists->names != NULL &&
+        ypi_envi_names(text, YPI_BAND_NAMES, info->channels, lists->names) == YP_OK)
+        info->band_names = lists->names;
+    info->description = text->keys[YPI_DESCRIPTION].value;
+    take_default_bands(text, info);
+    return YP_OK;
+}
+
+static enum yp_status check_length(const struct synth_cube_info *info, const char *header,
+                                   const char *raw, int fd)
+{
+    uint64_t bytes = 0;
+    struct stat file;
+    if (fstat(fd, &file) != 0)
+        return yp_set_error(YP_IO, "%s: %s", raw, strerror(errno));
+    if (!ypi_cube_bytes(info, &bytes) || __builtin_add_overflow(bytes, info->offset, &bytes) ||
+        bytes > INT64_MAX)
+        return yp_set_error(YP_IO,
+                            "%s: %zu lines x %zu samples x %zu bands of %s after %" PRIu64
+                            " bytes: more than a file can hold",
+                            header, info->height, info->width, info->channels,
+                            ypi_type_name(info->type), info->offset);
+    if ((uint64_t)file.st_size == bytes)
+        return YP_OK;
+    return yp_set_error(
+        YP_IO,
+        "%s: has %lld bytes, %s than the %" PRIu64
+        " that %s tells: %zu lines x %zu samples x %zu bands of %s after %" PRIu64 " bytes",
+        raw, (long long)file.st_size, (uint64_t)file.st_size < bytes ? "less" : "more", bytes,
+        header, info->height, info->width, info->channels, ypi_type_name(info->type), info->offset);
+}
+
+static void take_strides(struct synth_cube_file *file)
+{
+    const struct synth_cube_info *info = &file->info;
+    switch (info->interleave) {
+    case SYNTH_BIP:
+        file->strides = (struct ypi_strides){
+            .row = info->width * info->channels, .column = info->channels, .band = 1};
+        break;
+    case SYNTH_BIL:
+        file->strides = (struct ypi_strides){
+            .row = info->width * info->channels, .column = 1, .band = info->width};
+        break;
+    default:
+        file->strides = (struct ypi_strides){
+            .row = info->width, .column = 1, .band = info->height * info->width};
+        break;
+    }
+}
+
+/* One block: the file, its lists, the path, the text; the keys move along with the text. */
+static struct synth_cube_file *lay_out(struct yp_device *device, struct ypi_envi_text *text,
+                                       const char *old, size_t length, const char *raw,
+                                       size_t channels, struct lists *lists)
+{
+    bool wavelengths = text->keys[YPI_WAVELENGTH].value != NULL;
+    bool fwhm = text->keys[YPI_FWHM].value != NULL;
+    bool good = text->keys[YPI_BBL].value != NULL;
+    bool names = text->keys[YPI_BAND_NAMES].value != NULL;
+    /* A list that is too short for the bands is refused anyway: so much is never needed. */
+    size_t entries = channels <= length ? channels : length;
+    size_t size = sizeof(struct synth_cube_file) + entries * names * sizeof(char *) +
+                  entries * sizeof(float) * (size_t)(wavelengths + fwhm + good) + entries * good +
+                  strlen(raw) + 1 + length + 1;
+    char *block = yp_device_alloc(device, size);
+    if (block == NULL)
+        return NULL;
+    struct synth_cube_file *file = (struct synth_cube_file *)block;
+    *file = (struct synth_cube_file){.device = device, .fd = -1};
+    block += sizeof *file;
+    *lists = (struct lists){0};
+    if (names)
+        lists->names = (const char **)block, block += entries * sizeof(char *);
+    if (wavelengths)
+        lists->wavelengths = (float *)block, block += entries * sizeof(float);
+    if (fwhm)
+        lists->fwhm = (float *)block, block += entries * sizeof(float);
+    if (good) {
+        lists->flags = (float *)block, block += entries * sizeof(float);
+        lists->good = (uint8_t *)block, block += entries;
+    }
+    file->path = memcpy(block, raw, strlen(raw) + 1);
+    block += strlen(raw) + 1;
+    memcpy(block, old, length + 1);
+    for (int key = 0; key < YPI_ENVI_KEYS; key++)
+        if (text->keys[key].value != NULL)
+            text->keys[key].value = block + (text->keys[key].value - old);
+    return file;
+}
+
+static enum yp_status take_head(const struct ypi_envi_text *text, struct synth_cube_info *info)
+{
+    enum yp_status status = take_sizes(text, info);
+    if (status == YP_OK)
+        status = take_type(text, info);
+    if (status == YP_OK)
+        status = take_order(text, info);
+    if (status == YP_OK)
+        status = check_plain(text);
+    if (status == YP_OK)
+        status = take_numbers(text, info);
+    return status;
+}
+
+/* From a header that is read to a file that is open. */
+static struct synth_cube_file *open_raw(struct yp_device *device, struct ypi_envi_text *text,
+                                        const char *old, size_t length, const char *raw)
+{
+    struct synth_cube_info info = {.format = SYNTH_ENVI};
+    struct lists lists;
+    if (take_head(text, &info) != YP_OK)
+        return NULL;
+    int fd = open(raw, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        yp_set_error(YP_IO, "%s: %s", raw, strerror(errno));
+        return NULL;
+    }
+    struct synth_cube_file *file = NULL;
+    if (check_length(&info, text->path, raw, fd) == YP_OK)
+        file = lay_out(device, text, old, length, raw, info.channels, &lists);
+    if (file != NULL && take_lists(text, &info, &lists) == YP_OK) {
+        file->fd = fd;
+        file->info = info;
+        take_strides(file);
+        return file;
+    }
+    close(fd);
+    if (file != NULL)
+        yp_device_free(device, file);
+    return NULL;
+}
+
+struct synth_cube_file *ypi_envi_open(struct yp_device *device, const char *path)
+{
+    char header[YPI_PATH_MAX], raw[YPI_PATH_MAX];
+    struct ypi_envi_text text;
+    size_t length = 0;
+    if (ypi_envi_find(path, header, raw) != YP_OK)
+        return NULL;
+    char *old = ypi_read_text(device, header, &length);
+    if (old == NULL)
+        return NULL;
+    struct synth_cube_file *file = NULL;
+    if (ypi_envi_cut(&text, header, old, length) == YP_OK)
+        file = open_raw(device, &text, old, length, raw);
+    yp_device_free(device, old);
+    return file;
+}

@@ -1,0 +1,81 @@
+/* The text of a new ENVI header. */
+#include "synth/cube/internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+struct text {
+    char *to;
+    size_t room, length; /* the length it would have */
+};
+
+static void add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(struct text *text, const char *format, ...)
+{
+    va_list arguments;
+    size_t left = text->length < text->room ? text->room - text->length : 0;
+    va_start(arguments, format);
+    int length = vsnprintf(left > 0 ? text->to + text->length : NULL, left, format, arguments);
+    va_end(arguments);
+    text->length += length > 0 ? (size_t)length : 0;
+}
+
+/* Nine digits give back the same float. */
+static void add_floats(struct text *text, const char *key, const float *values, size_t count)
+{
+    if (values == NULL)
+        return;
+    add(text, "%s = {", key);
+    for (size_t i = 0; i < count; i++)
+        add(text, "%s%.9g", i == 0 ? "" : i % 8 == 0 ? ",\n " : ", ", (double)values[i]);
+    add(text, "}\n");
+}
+
+static void add_lists(struct text *text, const struct synth_cube_info *info)
+{
+    if (info->default_band_count > 0) {
+        add(text, "default bands = {");
+        for (size_t i = 0; i < info->default_band_count; i++)
+            add(text, "%s%zu", i > 0 ? ", " : "", info->default_bands[i] + 1);
+        add(text, "}\n");
+    }
+    if (info->wavelengths != NULL || info->fwhm != NULL)
+        add(text, "wavelength units = Nanometers\n");
+    add_floats(text, "wavelength", info->wavelengths, info->channels);
+    add_floats(text, "fwhm", info->fwhm, info->channels);
+    if (info->good_bands != NULL) {
+        add(text, "bbl = {");
+        for (size_t i = 0; i < info->channels; i++)
+            add(text, "%s%d", i == 0 ? "" : i % 32 == 0 ? ",\n " : ", ", info->good_bands[i] != 0);
+        add(text, "}\n");
+    }
+    if (info->band_names != NULL) {
+        add(text, "band names = {");
+        for (size_t i = 0; i < info->channels; i++)
+            add(text, "%s%s", i > 0 ? ",\n " : "", info->band_names[i]);
+        add(text, "}\n");
+    }
+}
+
+size_t ypi_envi_header(char *to, size_t room, const struct synth_cube_info *info)
+{
+    static const char *const interleaves[] = {"bip", "bil", "bsq"};
+    static const int numbers[SYNTH_TYPES] = {
+        [SYNTH_U8] = 1, [SYNTH_I16] = 2, [SYNTH_F32] = 4, [SYNTH_U16] = 12};
+    struct text text = {.to = to, .room = room};
+    add(&text, "ENVI\n");
+    if (info->description != NULL)
+        add(&text, "description = {%s}\n", info->description);
+    add(&text,
+        "samples = %zu\nlines = %zu\nbands = %zu\nheader offset = 0\n"
+        "file type = ENVI Standard\ndata type = %d\ninterleave = %s\nbyte order = %d\n",
+        info->width, info->height, info->channels, numbers[info->type],
+        interleaves[info->interleave], info->big_endian);
+    if (info->has_ignore)
+        add(&text, "data ignore value = %.17g\n", info->ignore);
+    if (info->scale != 0)
+        add(&text, "reflectance scale factor = %.17g\n", info->scale);
+    add_lists(&text, info);
+    return text.length;
+}

@@ -1,0 +1,62 @@
+/* The text of an ENVI header, cut into the keys that are known. */
+#ifndef YIELDPOINT_SYNTH_ENVI_TEXT_H
+#define YIELDPOINT_SYNTH_ENVI_TEXT_H
+
+#include "synth/cube/cube.h"
+
+enum ypi_envi_key {
+    YPI_SAMPLES,
+    YPI_LINES,
+    YPI_BANDS,
+    YPI_HEADER_OFFSET,
+    YPI_DATA_TYPE,
+    YPI_INTERLEAVE,
+    YPI_BYTE_ORDER,
+    YPI_COMPRESSION,
+    YPI_MAJOR_FRAME,
+    YPI_MINOR_FRAME,
+    YPI_WAVELENGTH,
+    YPI_WAVELENGTH_UNITS,
+    YPI_FWHM,
+    YPI_BBL,
+    YPI_BAND_NAMES,
+    YPI_DESCRIPTION,
+    YPI_IGNORE,
+    YPI_SCALE,
+    YPI_DEFAULT_BANDS,
+    YPI_ENVI_KEYS,
+};
+
+struct ypi_envi_text {
+    const char *path;
+    struct {
+        const char *value; /* NUL-terminated, without braces; NULL: the key is not there */
+        int line;          /* that it begins in, from 1 */
+    } keys[YPI_ENVI_KEYS];
+};
+
+const char *ypi_envi_key_name(enum ypi_envi_key key);
+
+/* Cuts `text`, which is changed and must stay. YP_IO with file and line when it is no header. */
+enum yp_status ypi_envi_cut(struct ypi_envi_text *out, const char *path, char *text, size_t length);
+
+/* YP_IO: "PATH:LINE: KEY is 'VALUE': must be ALLOWED". */
+enum yp_status ypi_envi_wrong(const struct ypi_envi_text *text, enum ypi_envi_key key,
+                              const char *allowed);
+
+/* A whole number of `least` at least; `missing` where the key is not there. */
+enum yp_status ypi_envi_whole(const struct ypi_envi_text *text, enum ypi_envi_key key,
+                              uint64_t least, uint64_t *value);
+enum yp_status ypi_envi_number(const struct ypi_envi_text *text, enum ypi_envi_key key,
+                               double *value);
+
+/* Exactly `count` numbers, or names, which are NUL-terminated in the text. A comma at the end is
+ * allowed, and so are blanks for commas between numbers. */
+enum yp_status ypi_envi_numbers(const struct ypi_envi_text *text, enum ypi_envi_key key,
+                                size_t count, double factor, float *values);
+enum yp_status ypi_envi_names(const struct ypi_envi_text *text, enum ypi_envi_key key, size_t count,
+                              const char **names);
+/* How many numbers there are; 0 when one of them is none. */
+size_t ypi_envi_count(const char *value);
+
+#endif

@@ -1,0 +1,195 @@
+/* AVX-512: eight blocks a vector. */
+#include "synth/random/bulk.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define BULK_TARGET SYNTH_TARGET_AVX512
+#define BULK BULK_TARGET SYNTH_INLINE
+#define BULKS ypi_bulk_avx512
+
+typedef __m512i V;
+typedef __m512 F;
+typedef __mmask16 M;
+#define V_BLOCKS 8
+/* So many vectors side by side as keep the units busy and there are registers for. */
+#define MANY 6
+#define BOX 4
+
+/* Upper 32-bit halves of the 64-bit lanes. */
+#define UPPER 0xAAAA
+#define LOWER 0x5555
+
+BULK V v_set(uint32_t x)
+{
+    return _mm512_set1_epi32((int)x);
+}
+
+BULK V v_order(void)
+{
+    return _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+}
+
+BULK V v_add(V a, V b)
+{
+    return _mm512_add_epi64(a, b);
+}
+
+BULK V v_add32(V a, V b)
+{
+    return _mm512_add_epi32(a, b);
+}
+
+BULK V v_mul(V a, V b)
+{
+    return _mm512_mul_epu32(a, b);
+}
+
+/* The upper half stays where it is, too. A shift would do, but has half as many units on Zen 5. */
+BULK V v_high(V a)
+{
+    return _mm512_shuffle_epi32(a, _MM_PERM_DDBB);
+}
+
+BULK V v_xor(V a, V b)
+{
+    return _mm512_xor_si512(a, b);
+}
+
+BULK V v_xor3(V a, V b, V c)
+{
+    return _mm512_ternarylogic_epi32(a, b, c, 0x96);
+}
+
+/* Lower halves: upper half of `last` ^ before ^ key; upper halves: lower half of `last`. */
+BULK V v_word_pair(V last, V before, V key)
+{
+    V turned = _mm512_ror_epi64(last, 32);
+    return _mm512_mask_ternarylogic_epi32(turned, LOWER, before, key, 0x96);
+}
+
+BULK V v_lower_pairs(V a, V b)
+{
+    return _mm512_unpacklo_epi64(a, b);
+}
+
+BULK V v_upper_pairs(V a, V b)
+{
+    return _mm512_unpackhi_epi64(a, b);
+}
+
+/* The lower halves of a, those of b. */
+BULK V v_join(V a, V b)
+{
+    return _mm512_mask_shuffle_epi32(a, UPPER, b, _MM_PERM_CCAA);
+}
+
+/* The upper halves of a, those of b. */
+BULK V v_join_high(V a, V b)
+{
+    return _mm512_mask_shuffle_epi32(b, LOWER, a, _MM_PERM_DDBB);
+}
+
+BULK V v_times_4(V a)
+{
+    return _mm512_slli_epi32(a, 2);
+}
+
+BULK M v_has_bit_30(V a)
+{
+    return _mm512_test_epi32_mask(a, _mm512_set1_epi32(1 << 30));
+}
+
+BULK V v_lower_singles(F a, F b)
+{
+    return _mm512_castps_si512(_mm512_unpacklo_ps(a, b));
+}
+
+BULK V v_upper_singles(F a, F b)
+{
+    return _mm512_castps_si512(_mm512_unpackhi_ps(a, b));
+}
+
+BULK void v_store(void *to, V a, bool past)
+{
+    if (past)
+        _mm512_stream_si512(to, a);
+    else
+        _mm512_storeu_si512(to, a);
+}
+
+BULK void v_fence(void)
+{
+    _mm_sfence();
+}
+
+BULK F f_set(float x)
+{
+    return _mm512_set1_ps(x);
+}
+
+BULK F f_from_int(V a)
+{
+    return _mm512_cvtepi32_ps(a);
+}
+
+BULK F f_mul(F a, F b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+BULK F f_fma(F a, F b, F c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+/* c - a * b */
+BULK F f_minus_fma(F a, F b, F c)
+{
+    return _mm512_fnmadd_ps(a, b, c);
+}
+
+BULK F f_sqrt(F a)
+{
+    return _mm512_sqrt_ps(a);
+}
+
+BULK M f_is_positive(F x)
+{
+    return _mm512_cmp_epi32_mask(_mm512_castps_si512(x), _mm512_setzero_si512(), _MM_CMPINT_NLT);
+}
+
+/* Of normal numbers; 0 elsewhere. */
+BULK F f_exponent_where(M where, F x)
+{
+    return _mm512_maskz_getexp_ps(where, x);
+}
+
+/* x elsewhere. */
+BULK F f_mantissa_minus_two_where(M where, F x)
+{
+    V bits = _mm512_castps_si512(x);
+    V one = _mm512_castps_si512(_mm512_set1_ps(1.0f));
+    V mantissa = _mm512_ternarylogic_epi32(bits, _mm512_set1_epi32(0x7fffff), one, 0xea);
+    return _mm512_mask_sub_ps(x, where, _mm512_castsi512_ps(mantissa), _mm512_set1_ps(2.0f));
+}
+
+/* a with its sign changed where b has bit 31. */
+BULK F f_xor_sign(F a, V b)
+{
+    V sign = _mm512_set1_epi32(INT32_MIN);
+    return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_castps_si512(a), b, sign, 0x78));
+}
+
+BULK F f_choose(M where, F there, F elsewhere)
+{
+    return _mm512_mask_blend_ps(where, elsewhere, there);
+}
+
+BULK F f_choose_minus(M where, F there, F elsewhere)
+{
+    return _mm512_mask_xor_ps(elsewhere, where, there, _mm512_set1_ps(-0.0f));
+}
+
+#include "synth/random/bulk_kernel.h"
+#endif

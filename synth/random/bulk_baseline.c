@@ -1,0 +1,32 @@
+/* What the compiler makes of the plain functions. */
+#include "synth/random/bulk.h"
+
+static void words(const struct synth_run *run, size_t eights, void *out)
+{
+    uint32_t *to = out;
+    for (size_t b = 0; b < SYNTH_EIGHT * eights; b++)
+        synth_philox(run->seed, run->counter[0] + (uint32_t)b, run->counter[1], run->counter[2],
+                     run->counter[3], to + 4 * b);
+}
+
+static void curand(const struct synth_run *run, size_t eights, void *out)
+{
+    uint32_t *to = out;
+    for (size_t b = 0; b < SYNTH_EIGHT * eights; b++)
+        synth_philox(run->seed, run->counter[0], run->counter[1], run->counter[2] + (uint32_t)b,
+                     run->counter[3], to + 4 * b);
+}
+
+static void normals(const struct synth_run *run, size_t eights, void *out)
+{
+    float *to = out;
+    for (size_t b = 0; b < SYNTH_EIGHT * eights; b++) {
+        uint32_t w[4];
+        synth_philox(run->seed, run->counter[0] + (uint32_t)b, run->counter[1], run->counter[2],
+                     run->counter[3], w);
+        synth_normal_pair(w[0], w[1], to + 4 * b, to + 4 * b + 1);
+        synth_normal_pair(w[2], w[3], to + 4 * b + 2, to + 4 * b + 3);
+    }
+}
+
+const struct synth_bulks ypi_bulk_baseline = {words, normals, curand, words, normals, curand};

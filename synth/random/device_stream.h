@@ -1,0 +1,37 @@
+/*
+ * Ranges of words and normals (stream.h) in the memory of any device. On an accelerator they are
+ * launched on its default stream and are there when that is done; the bits are the CPU's.
+ *
+ * out: `count` of them, the device's; fastest where it lies at a multiple of 16 bytes and `first`
+ * is a multiple of 4. YP_INVALID when device or out is NULL, YP_UNSUPPORTED when this build has no
+ * code for the device; count may be 0.
+ */
+#ifndef YIELDPOINT_SYNTH_DEVICE_STREAM_H
+#define YIELDPOINT_SYNTH_DEVICE_STREAM_H
+
+#include "synth/random/stream.h"
+
+#include <yieldpoint/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum yp_status synth_device_words(struct yp_device *device, struct synth_stream stream,
+                                  uint64_t first, size_t count, uint32_t *out);
+enum yp_status synth_device_normals(struct yp_device *device, struct synth_stream stream,
+                                    uint64_t first, size_t count, float *out);
+enum yp_status synth_device_words_curand(struct yp_device *device, uint64_t seed, uint64_t first,
+                                         size_t count, uint32_t *out);
+
+/* Made by cuRAND's own device functions, to compare with: words of the stream or, `legacy`, of
+ * cuRAND's legacy order, where the stream's subsequence is not used. CUDA only. */
+enum yp_status synth_device_words_by_curand(struct yp_device *device, struct synth_stream stream,
+                                            bool legacy, uint64_t first, size_t count,
+                                            uint32_t *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

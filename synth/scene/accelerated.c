@@ -1,0 +1,242 @@
+/* What the program does for the plugin that has the kernels: tables are copied, work is cut. */
+#include "synth/scene/accelerated.h"
+
+#include "synth/cuda/work.h"
+#include "synth/random/device_stream.h"
+
+#include <yieldpoint/plugin.h>
+
+static const struct synth_cuda *plugin(void)
+{
+    return yp_plugin_table(SYNTH_CUDA_PLUGIN, sizeof(struct synth_cuda));
+}
+
+/* -- scenes --------------------------------------------------------------------------------- */
+
+enum yp_status ypi_scene_check_device(void)
+{
+    return plugin() != NULL ? YP_OK : YP_UNSUPPORTED;
+}
+
+enum yp_status ypi_scene_to_device(struct synth_scene *scene, struct yp_device *device)
+{
+    char *copy = yp_device_alloc(device, scene->bytes);
+    if (copy == NULL)
+        return YP_OUT_OF_MEMORY;
+    enum yp_status status = yp_device_copy(device, copy, scene, scene->bytes);
+    if (status != YP_OK) {
+        yp_device_free(device, copy);
+        return status;
+    }
+    scene->device = device;
+    scene->tables = copy;
+    return YP_OK;
+}
+
+/* Where a table of the scene is on its device. */
+static const void *there(const struct synth_scene *scene, const void *table)
+{
+    if (table == NULL)
+        return NULL;
+    return scene->tables + ((const char *)table - (const char *)scene);
+}
+
+/* 4 / gcd(channels, 4) pixels hold whole quads: the logarithm of that. */
+static uint32_t group_bits_of(size_t channels)
+{
+    return channels % 4 == 0 ? 0 : channels % 2 == 0 ? 1 : 2;
+}
+
+static void describe_mixing(const struct synth_scene *scene, struct synth_cuda_scene *out)
+{
+    const struct synth_spec *spec = &scene->spec;
+    out->endmembers = (uint32_t)spec->endmembers;
+    uint32_t pitch = (uint32_t)spec->correlation_px;
+    out->pitch = synth_divisor(pitch);
+    out->tall = pitch <= SYNTH_CUDA_DENSE ? SYNTH_CUDA_DENSE_TALL : SYNTH_CUDA_TALL;
+    out->nodes = synth_divisor((SYNTH_CUDA_SIDE - 1 + pitch - 1) / pitch + 3);
+    out->deep = (out->tall - 1 + pitch - 1) / pitch + 3;
+    out->wide = (uint32_t)((spec->width - 1) / spec->correlation_px + 3);
+    out->varies = spec->variability > 0;
+    out->blank = spec->blank_bands;
+    out->fill_low = (float)spec->fill_low;
+    out->fill_span = (float)spec->fill_high - (float)spec->fill_low;
+    out->half_variability = 0.5f * (float)spec->variability;
+    out->shade = (float)spec->shade;
+    out->grain = (float)spec->grain;
+    out->sharpness = (float)spec->sharpness;
+    out->target = scene->target;
+    out->dead = scene->dead;
+    out->sensor = scene->sensor;
+    out->levels = there(scene, scene->levels);
+    out->slopes = there(scene, scene->slopes);
+    out->path = there(scene, scene->path);
+    out->striped = scene->columns != NULL;
+    out->columns = there(scene, out->striped ? (const void *)scene->columns : scene->levels);
+    out->column_stride = out->striped ? out->stride : 0;
+    out->good = there(scene, scene->good);
+}
+
+static uint32_t side_of(const struct synth_scene *scene)
+{
+    return scene->spec.preset == SYNTH_SCENE ? SYNTH_CUDA_SIDE : SYNTH_CUDA_CUVIS_SIDE;
+}
+
+/* Where a block has not threads enough for a unit, quads stay in their order. */
+static void share_quads(const struct synth_scene *scene, struct synth_cuda_scene *out)
+{
+    uint32_t most = side_of(scene) / out->group + (out->width % out->group != 0);
+    bool all = out->quads <= SYNTH_CUDA_THREADS;
+    out->own = all ? out->quads : SYNTH_CUDA_THREADS;
+    out->at_once = SYNTH_CUDA_THREADS / out->own;
+    out->borders = !all ? 0 : out->group - 1 < out->own ? out->group - 1 : out->own;
+    uint32_t plain = out->own - out->borders;
+    out->plain = synth_divisor(plain > 0 ? plain : 1);
+    out->most = synth_divisor(most);
+    out->down = out->at_once / most;
+    out->along = out->at_once % most;
+}
+
+static void describe(const struct synth_scene *scene, struct synth_cuda_scene *out)
+{
+    const struct synth_spec *spec = &scene->spec;
+    *out = (struct synth_cuda_scene){.keys = synth_keys(spec->seed)};
+    out->height = (uint32_t)spec->height;
+    out->width = (uint32_t)spec->width;
+    out->channels = (uint32_t)spec->channels;
+    out->stride = (uint32_t)scene->stride;
+    out->group_bits = group_bits_of(spec->channels);
+    out->group = 1U << out->group_bits;
+    out->quads = (uint32_t)(spec->channels * out->group / 4);
+    share_quads(scene, out);
+    if (spec->preset == SYNTH_SCENE) {
+        describe_mixing(scene, out);
+        return;
+    }
+    out->tall = SYNTH_CUDA_CUVIS_SIDE;
+    out->spectra = there(scene, scene->spectra);
+    out->rows = there(scene, scene->rows);
+    out->across = there(scene, scene->across);
+    out->sigma = scene->sigma;
+    out->discs = scene->discs;
+}
+
+enum yp_status ypi_scene_tile_on_device(const struct synth_scene *scene, uint64_t cube,
+                                        size_t cubes, size_t first_pixel, size_t pixels,
+                                        float *values, const struct synth_truth *truth)
+{
+    const struct synth_cuda *cuda = plugin();
+    size_t channels = scene->spec.channels;
+    struct synth_cuda_job job;
+    if (cuda == NULL)
+        return YP_UNSUPPORTED;
+    if (pixels == 0 || cubes == 0)
+        return YP_OK;
+    describe(scene, &job.scene);
+    uint64_t side = side_of(scene);
+    uint32_t most = SYNTH_CUDA_THREADS;
+    job.tile =
+        (struct synth_cuda_tile){.cube = cube,
+                                 .first = first_pixel,
+                                 .pixels = pixels,
+                                 .values = values,
+                                 .truth = *truth,
+                                 .patch_row = first_pixel / scene->spec.width / job.scene.tall};
+    job.tile.across = synth_divisor((uint32_t)((scene->spec.width + side - 1) / side));
+    job.tile.chunks = synth_divisor((job.scene.quads + most - 1) / most);
+    job.tile.tells = truth->labels != NULL || truth->fill != NULL || truth->abundances != NULL ||
+                     truth->valid != NULL;
+    job.tile.vectors = (uintptr_t)values % 16 == 0 && first_pixel * channels % 4 == 0 &&
+                       (cubes == 1 || pixels * channels % 4 == 0);
+    return cuda->tile(scene->device, &job, cubes);
+}
+
+/* -- words ---------------------------------------------------------------------------------- */
+
+static enum yp_status check_words(const char *what, const struct yp_device *device, const void *out)
+{
+    if (device != NULL && out != NULL)
+        return YP_OK;
+    return yp_set_error(YP_INVALID, "%s: %s is NULL: must not be", what,
+                        device == NULL ? "device" : "out");
+}
+
+static struct synth_cuda_words words_of(struct synth_stream stream, uint64_t first, size_t count,
+                                        enum synth_cuda_kind kind, void *out)
+{
+    return (struct synth_cuda_words){.keys = synth_keys(stream.seed),
+                                     .seed = stream.seed,
+                                     .subsequence = stream.subsequence,
+                                     .first = first,
+                                     .count = count,
+                                     .kind = kind,
+                                     .vectors = (uintptr_t)out % 16 == 0 && first % 4 == 0,
+                                     .out = out};
+}
+
+static enum yp_status on_device(struct yp_device *device, const struct synth_cuda_words *words,
+                                bool by_curand)
+{
+    const struct synth_cuda *cuda = plugin();
+    if (cuda == NULL)
+        return YP_UNSUPPORTED;
+    if (words->count == 0)
+        return YP_OK;
+    return by_curand ? cuda->by_curand(device, words) : cuda->words(device, words);
+}
+
+enum yp_status synth_device_words(struct yp_device *device, struct synth_stream stream,
+                                  uint64_t first, size_t count, uint32_t *out)
+{
+    enum yp_status status = check_words("synth_device_words", device, out);
+    if (status != YP_OK)
+        return status;
+    struct synth_cuda_words words = words_of(stream, first, count, SYNTH_CUDA_WORDS, out);
+    if (yp_device_memory_kind(device) != YP_HOST)
+        return on_device(device, &words, false);
+    synth_words(SYNTH_LEVEL_AUTO, stream, first, count, out);
+    return YP_OK;
+}
+
+enum yp_status synth_device_normals(struct yp_device *device, struct synth_stream stream,
+                                    uint64_t first, size_t count, float *out)
+{
+    enum yp_status status = check_words("synth_device_normals", device, out);
+    if (status != YP_OK)
+        return status;
+    struct synth_cuda_words words = words_of(stream, first, count, SYNTH_CUDA_NORMALS, out);
+    if (yp_device_memory_kind(device) != YP_HOST)
+        return on_device(device, &words, false);
+    synth_normals(SYNTH_LEVEL_AUTO, stream, first, count, out);
+    return YP_OK;
+}
+
+enum yp_status synth_device_words_curand(struct yp_device *device, uint64_t seed, uint64_t first,
+                                         size_t count, uint32_t *out)
+{
+    enum yp_status status = check_words("synth_device_words_curand", device, out);
+    struct synth_stream stream = {seed, 0};
+    if (status != YP_OK)
+        return status;
+    struct synth_cuda_words words = words_of(stream, first, count, SYNTH_CUDA_CURAND, out);
+    if (yp_device_memory_kind(device) != YP_HOST)
+        return on_device(device, &words, false);
+    synth_words_curand(SYNTH_LEVEL_AUTO, seed, first, count, out);
+    return YP_OK;
+}
+
+enum yp_status synth_device_words_by_curand(struct yp_device *device, struct synth_stream stream,
+                                            bool legacy, uint64_t first, size_t count,
+                                            uint32_t *out)
+{
+    enum yp_status status = check_words("synth_device_words_by_curand", device, out);
+    if (status != YP_OK)
+        return status;
+    if (yp_device_memory_kind(device) == YP_HOST)
+        return yp_set_error(YP_UNSUPPORTED,
+                            "synth_device_words_by_curand: device is %s: must be one of CUDA",
+                            yp_device_name(device));
+    struct synth_cuda_words words =
+        words_of(stream, first, count, legacy ? SYNTH_CUDA_CURAND : SYNTH_CUDA_WORDS, out);
+    return on_device(device, &words, true);
+}

@@ -1,0 +1,82 @@
+/* What the presets share; not for users of scene.h. */
+#ifndef YIELDPOINT_SYNTH_SCENE_INTERNAL_H
+#define YIELDPOINT_SYNTH_SCENE_INTERNAL_H
+
+#include "synth/random/philox.h"
+#include "synth/scene/scene.h"
+
+/* Slots of a pixel: up to 7 endmembers, then its target; on the lattice the last is shade. */
+#define SYNTH_LANES 8
+#define SYNTH_LAST (SYNTH_LANES - 1)
+
+/* Rows of the tables of spectra: the endmembers, zeros, from SYNTH_LAST on the targets. */
+#define SYNTH_ROWS (SYNTH_LAST + SYNTH_TARGETS)
+
+/* Tables are padded to this many floats a row (64 bytes), with zeros. */
+#define SYNTH_PAD 16
+
+/* Floats taken by a table row of `count`. */
+static inline size_t synth_padded(size_t count)
+{
+    return (count + SYNTH_PAD - 1) / SYNTH_PAD * SYNTH_PAD;
+}
+
+/* What makes a reading of the light that comes to the sensor, but for its columns. */
+struct synth_sensor {
+    float photon, read;     /* a and b of the noise variance */
+    float magic, low, high; /* adding magic and taking it away rounds; the ends of the range */
+};
+
+struct synth_scene {
+    struct yp_device *device; /* where tiles are made */
+    char *tables;             /* NULL: it is the CPU; else a copy of all this on the device */
+    size_t bytes;             /* of all this */
+    struct synth_spec spec;   /* resolved */
+    size_t stride;            /* synth_padded(channels) */
+
+    float *wavelengths; /* stride */
+    uint8_t *good;      /* stride */
+    /* SCENE: SYNTH_ROWS x stride.
+     * CUVIS: 2 x stride, normal and anomaly. */
+    float *spectra;
+
+    /* SCENE */
+    float *levels;     /* SYNTH_ROWS x stride: tau e_k and tau t */
+    float *slopes;     /* SYNTH_LANES x stride: tau e_k (2 w - 1) */
+    float *path;       /* stride */
+    uint32_t *columns; /* width x stride: gain - 1 and offset, a bf16 each; NULL: none */
+    struct synth_sensor sensor;
+    uint64_t target, dead; /* a word below it makes a target, a dead pixel; at most 2^32 */
+
+    /* CUVIS */
+    float *rows, *across; /* the brightness factors, height and width (each padded) */
+    float sigma;          /* noise */
+    uint64_t discs;
+};
+
+/* Hands out the tables of a scene in the order of asking; base NULL only counts. */
+struct synth_tables {
+    char *base;
+    size_t used;
+};
+void *ypi_synth_take(struct synth_tables *tables, size_t bytes);
+
+/* Lay the tables of a resolved spec out; with tables->base NULL only to count. */
+void ypi_scene_lay_out(struct synth_scene *scene, struct synth_tables *tables);
+void ypi_cuvis_lay_out(struct synth_scene *scene, struct synth_tables *tables);
+
+/* Fill them; they are zeros. */
+void ypi_scene_prepare(struct synth_scene *scene);
+void ypi_cuvis_prepare(struct synth_scene *scene);
+
+/* A tile whose arguments have been checked. */
+void ypi_scene_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
+                    size_t pixels, float *values, const struct synth_truth *truth);
+void ypi_cuvis_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
+                    size_t pixels, float *values, const struct synth_truth *truth);
+void ypi_scene_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
+                    size_t first_pixel, size_t pixels, float *values);
+void ypi_cuvis_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
+                    size_t first_pixel, size_t pixels, float *values);
+
+#endif

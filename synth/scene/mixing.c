@@ -1,0 +1,256 @@
+/* The tiles of a mixing scene: fields, abundances, what the sensor makes of them. mixing.inc has
+ * what is made for each instruction set, this file what goes around it. */
+#include "synth/random/level.h"
+#include "synth/random/stream.h"
+#include "synth/scene/internal.h"
+#include "synth/scene/mixing_spline.h"
+
+#include <math.h>
+
+#define CHUNK 64                /* pixels whose coefficients are made at once */
+#define CHUNK_VALUES 4096       /* at most about so many values a chunk: they stay in cache */
+#define GRAINS 128              /* normals of a group */
+#define NODES 34                /* of a lattice row that are there at once */
+#define LANES (3 * SYNTH_LANES) /* abundances and shade, psi's level, psi's slope */
+
+/* What is known of the pixels of a chunk. */
+struct chunk {
+    float share[CHUNK];  /* the target's part, 0 where there is none */
+    uint8_t kind[CHUNK]; /* which target it would be */
+    uint8_t valid[CHUNK];
+    bool any_dead;
+    int32_t left[CHUNK];    /* the first of its three nodes, counted from the lattice's first */
+    float weight[3][CHUNK]; /* of the three */
+    float grain[CHUNK];     /* of shade; 0 where there is none */
+    float drawn[GRAINS];
+    uint64_t group; /* whose grain is drawn, counted from 1 */
+    float abundance[SYNTH_LAST][CHUNK];
+    float level[SYNTH_LANES][CHUNK], slope[SYNTH_LANES][CHUNK]; /* of the rows of those tables */
+};
+
+/* Three neighbouring rows of the lattice, from a node on; kept from one image row to the next. A
+ * vector may begin at any node and looks two further. */
+#define ROOM (NODES + 18)
+struct lattice {
+    uint64_t row;
+    size_t node, nodes; /* nodes 0: nothing is there yet */
+    float rows[3][LANES][ROOM], blend[LANES][ROOM];
+};
+
+/* How a pixel's values are made; constants to the compiler where they are used. */
+struct variant {
+    int endmembers; /* 6 or 7: rows that are not used are 0 */
+    bool target, varies, columns;
+    size_t row; /* of the target, no constant */
+};
+#define VARIANT(...) ((struct variant){__VA_ARGS__})
+
+static int mixing_fields(const struct synth_scene *scene)
+{
+    return scene->spec.variability > 0 ? LANES : SYNTH_LANES;
+}
+
+#define SYNTH_VECTOR 1
+#define TARGET
+#define NAME(name) name##_baseline
+#include "synth/scene/mixing.inc"
+#undef SYNTH_VECTOR
+#undef TARGET
+#undef NAME
+
+#if defined(__x86_64__)
+#define SYNTH_VECTOR 8
+#define TARGET SYNTH_TARGET_AVX2
+#define NAME(name) name##_avx2
+#include "synth/scene/mixing.inc"
+#undef SYNTH_VECTOR
+#undef TARGET
+#undef NAME
+
+#define SYNTH_VECTOR 16
+#define TARGET SYNTH_TARGET_AVX512
+#define NAME(name) name##_avx512
+#include "synth/scene/mixing.inc"
+#endif
+
+struct kernels {
+    void (*blend)(const struct synth_scene *, size_t, struct lattice *);
+    void (*mix)(const struct synth_scene *, uint64_t, size_t, size_t, const struct lattice *,
+                struct chunk *);
+    void (*values)(const struct synth_scene *, const struct chunk *, size_t, size_t, float *);
+    float (*one)(const struct synth_scene *, const struct chunk *, size_t, size_t, size_t, float);
+};
+
+#define KERNELS(set) \
+    { \
+        blend_##set, mix_##set, values_##set, one_##set \
+    }
+
+static const struct kernels all_kernels[SYNTH_LEVELS] = {
+    [SYNTH_LEVEL_BASELINE] = KERNELS(baseline),
+#if defined(__x86_64__)
+    [SYNTH_LEVEL_AVX2] = KERNELS(avx2),
+    [SYNTH_LEVEL_AVX512] = KERNELS(avx512),
+#endif
+};
+
+/* -- rows --------------------------------------------------------------------------------- */
+
+/* One purpose's nodes of a lattice row, which come node by node, put lane by lane. */
+static void draw_nodes(const struct synth_spec *spec, struct synth_stream stream, uint64_t first,
+                       size_t nodes, float lanes[SYNTH_LANES][ROOM])
+{
+    float normals[NODES * SYNTH_LANES] __attribute__((aligned(64)));
+    synth_normals(spec->level, stream, first * SYNTH_LANES, nodes * SYNTH_LANES, normals);
+    for (size_t node = 0; node < nodes; node++)
+        for (int k = 0; k < SYNTH_LANES; k++)
+            lanes[k][node] = normals[node * SYNTH_LANES + (size_t)k];
+}
+
+static void fill_lattice(const struct synth_scene *scene, uint64_t cube, uint64_t row, size_t node,
+                         size_t nodes, struct lattice *lattice)
+{
+    static const enum synth_purpose purposes[] = {SYNTH_FIELD, SYNTH_PSI_LEVEL, SYNTH_PSI_SLOPE};
+    const struct synth_spec *spec = &scene->spec;
+    if (lattice->row == row && lattice->node == node && lattice->nodes >= nodes)
+        return;
+    uint64_t wide = (spec->width - 1) / spec->correlation_px + 3; /* nodes in a lattice row */
+    uint64_t first = row * wide + node;
+    for (int lane = 0; lane < mixing_fields(scene); lane += SYNTH_LANES) {
+        struct synth_stream stream = synth_stream(spec->seed, cube, purposes[lane / SYNTH_LANES]);
+        for (int i = 0; i < 3; i++)
+            draw_nodes(spec, stream, first + (uint64_t)i * wide, nodes, lattice->rows[i] + lane);
+    }
+    lattice->row = row;
+    lattice->node = node;
+    lattice->nodes = nodes;
+}
+
+/* A piece of one image row whose lattice is there. */
+struct segment {
+    size_t row, column, pixels;
+};
+
+/* As much as the lattice's room, the row and the `pixels` that are left allow. */
+static struct segment next_segment(const struct synth_scene *scene, uint64_t cube, size_t pixel,
+                                   size_t pixels, struct lattice *lattice)
+{
+    const struct synth_spec *spec = &scene->spec;
+    size_t pitch = spec->correlation_px;
+    struct segment s = {.row = pixel / spec->width, .column = pixel % spec->width};
+    size_t most = (NODES - 2) * pitch - s.column % pitch, left = spec->width - s.column;
+    s.pixels = left < pixels ? left : pixels;
+    s.pixels = s.pixels < most ? s.pixels : most;
+    size_t node = s.column / pitch, last = (s.column + s.pixels - 1) / pitch;
+    fill_lattice(scene, cube, s.row / pitch, node, last - node + 3, lattice);
+    all_kernels[spec->level].blend(scene, s.row, lattice);
+    return s;
+}
+
+/* Where nothing is written, vectors read zeros. */
+static void start(struct lattice *lattice, struct chunk *chunk)
+{
+    memset(lattice, 0, sizeof *lattice);
+    memset(chunk, 0, sizeof *chunk);
+}
+
+/* -- tiles -------------------------------------------------------------------------------- */
+
+static void blank(const struct synth_scene *scene, size_t pixels, float *values)
+{
+    size_t channels = scene->spec.channels;
+    for (size_t c = 0; c < channels; c++)
+        for (size_t i = 0; i < pixels && !scene->good[c]; i++)
+            values[i * channels + c] = 0.0f;
+}
+
+static void kill_pixels(const struct chunk *chunk, size_t channels, size_t pixels, float *values)
+{
+    for (size_t i = 0; i < pixels; i++)
+        for (size_t c = 0; c < channels && !chunk->valid[i]; c++)
+            values[i * channels + c] = NAN;
+}
+
+/* Of `pixels` pixels of a chunk, at pixel `at` of the tile. */
+static void tell(const struct synth_spec *spec, const struct chunk *chunk, size_t pixels, size_t at,
+                 const struct synth_truth *truth)
+{
+    for (size_t i = 0; truth->labels != NULL && i < pixels; i++)
+        truth->labels[at + i] = chunk->share[i] > 0.0f ? (uint8_t)(1 + chunk->kind[i]) : 0;
+    if (truth->fill != NULL)
+        memcpy(truth->fill + at, chunk->share, pixels * sizeof *truth->fill);
+    if (truth->valid != NULL)
+        memcpy(truth->valid + at, chunk->valid, pixels);
+    for (size_t i = 0; truth->abundances != NULL && i < pixels; i++)
+        for (size_t k = 0; k < spec->endmembers; k++)
+            truth->abundances[(at + i) * spec->endmembers + k] = chunk->abundance[k][i];
+}
+
+/* At most CHUNK pixels of a segment, the first of them `pixel` of the cube. */
+static void make_chunk(const struct synth_scene *scene, uint64_t cube, size_t pixel, size_t pixels,
+                       const struct lattice *lattice, struct chunk *chunk, float *values)
+{
+    const struct synth_spec *spec = &scene->spec;
+    size_t channels = spec->channels;
+    all_kernels[spec->level].mix(scene, cube, pixel, pixels, lattice, chunk);
+    synth_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),
+                  (uint64_t)pixel * channels, pixels * channels, values);
+    all_kernels[spec->level].values(scene, chunk, pixel % spec->width, pixels, values);
+    if (spec->blank_bands)
+        blank(scene, pixels, values);
+    if (chunk->any_dead)
+        kill_pixels(chunk, channels, pixels, values);
+}
+
+void ypi_scene_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
+                    size_t pixels, float *values, const struct synth_truth *truth)
+{
+    const struct synth_spec *spec = &scene->spec;
+    size_t most = CHUNK_VALUES / spec->channels;
+    most = most < 1 ? 1 : most > CHUNK ? CHUNK : most;
+    struct lattice lattice;
+    struct chunk chunk;
+    start(&lattice, &chunk);
+    for (size_t at = 0; at < pixels;) {
+        struct segment s = next_segment(scene, cube, first_pixel + at, pixels - at, &lattice);
+        for (size_t end = at + s.pixels; at < end;) {
+            size_t take = end - at < most ? end - at : most;
+            make_chunk(scene, cube, first_pixel + at, take, &lattice, &chunk,
+                       values + at * spec->channels);
+            tell(spec, &chunk, take, at, truth);
+            at += take;
+        }
+    }
+}
+
+/* -- one channel -------------------------------------------------------------------------- */
+
+static float one_value(const struct synth_scene *scene, uint64_t cube, size_t channel, size_t pixel,
+                       const struct chunk *chunk, size_t i)
+{
+    const struct synth_spec *spec = &scene->spec;
+    if (!chunk->valid[i])
+        return NAN;
+    if (spec->blank_bands && !scene->good[channel])
+        return 0.0f;
+    float z = synth_normal(synth_stream(spec->seed, cube, SYNTH_NOISE),
+                           (uint64_t)pixel * spec->channels + channel);
+    return all_kernels[spec->level].one(scene, chunk, i, pixel % spec->width, channel, z);
+}
+
+void ypi_scene_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
+                    size_t first_pixel, size_t pixels, float *values)
+{
+    struct lattice lattice;
+    struct chunk chunk;
+    start(&lattice, &chunk);
+    for (size_t at = 0; at < pixels;) {
+        size_t left = pixels - at < CHUNK ? pixels - at : CHUNK;
+        size_t pixel = first_pixel + at;
+        struct segment s = next_segment(scene, cube, pixel, left, &lattice);
+        all_kernels[scene->spec.level].mix(scene, cube, pixel, s.pixels, &lattice, &chunk);
+        for (size_t i = 0; i < s.pixels; i++)
+            values[at + i] = one_value(scene, cube, channel, pixel + i, &chunk, i);
+        at += s.pixels;
+    }
+}

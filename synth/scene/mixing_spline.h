@@ -1,0 +1,21 @@
+/* How fields are drawn through their lattice. */
+#ifndef YIELDPOINT_SYNTH_MIXING_SPLINE_H
+#define YIELDPOINT_SYNTH_MIXING_SPLINE_H
+
+#include "synth/random/portable.h"
+
+/* The quadratic B-spline at t of the way through a cell: what each of three nodes weighs, over the
+ * root of the sum of squares, so that a field of independent standard normals has variance 1
+ * everywhere. Smooth, and no node stands out as a plateau. */
+SYNTH_INLINE void mixing_spline(int32_t rest, float pitch, float weights[3])
+{
+    float t = (float)rest / pitch, u = 1.0f - t;
+    float first = 0.5f * u * u, last = 0.5f * t * t, middle = 1.0f - first - last;
+    float squares = SYNTH_FMA(first, first, SYNTH_FMA(middle, middle, last * last));
+    float norm = 1.0f / SYNTH_SQRT(squares);
+    weights[0] = first * norm;
+    weights[1] = middle * norm;
+    weights[2] = last * norm;
+}
+
+#endif

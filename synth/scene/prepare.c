@@ -1,0 +1,270 @@
+/* What a scene has before its first tile: spectra, atmosphere, sensor. In double, from sums and
+ * products only (table.h), so that the tables have the same bits everywhere. */
+#include "synth/random/stream.h"
+#include "synth/scene/internal.h"
+#include "synth/scene/table.h"
+
+#include <math.h>
+
+#define WORDS_A_SPECTRUM 32 /* 17 used; room for more features without new spectra */
+
+void ypi_scene_lay_out(struct synth_scene *scene, struct synth_tables *tables)
+{
+    const struct synth_spec *spec = &scene->spec;
+    size_t row = scene->stride * sizeof(float);
+    scene->spectra = ypi_synth_take(tables, SYNTH_ROWS * row);
+    scene->levels = ypi_synth_take(tables, SYNTH_ROWS * row);
+    scene->slopes = ypi_synth_take(tables, SYNTH_LANES * row);
+    scene->path = ypi_synth_take(tables, row);
+    if (spec->prnu > 0 || spec->dsnu > 0)
+        scene->columns = ypi_synth_take(tables, spec->width * scene->stride * sizeof(uint32_t));
+}
+
+/* -- spectra ------------------------------------------------------------------------------ */
+
+struct shape {
+    double level, slope;
+    double hump[2], hump_at[2], hump_width[2];
+    double depth[3], dip_at[3], dip_width[3];
+};
+
+static double draw(const uint32_t **word, double low, double high)
+{
+    double u = ((double)*(*word)++ + 0.5) * 0x1p-32;
+    return low + (high - low) * u;
+}
+
+/* Endmember `lane` is between 0.12 and 0.48 bright, on a logarithmic scale and in a seventh of it
+ * of its own, in an order that spreads the first few as well: water, soil and concrete are that
+ * far apart, and it is their contrast that makes the spectrum of the covariance and the tail of RX
+ * scores what they are in real scenes. */
+static double brightness(const uint32_t **word, size_t lane)
+{
+    static const int seventh[SYNTH_LAST] = {3, 0, 6, 1, 5, 2, 4};
+    return synth_table_exp(-2.1 + 1.366 * (seventh[lane] + draw(word, 0, 1)) / 7);
+}
+
+/* The ranges keep slope and humps within 0.1 ... 1.9, so that nothing need be clipped: a material
+ * in 0.001 ... 0.92. */
+static struct shape draw_shape(const uint32_t *word, size_t lane)
+{
+    struct shape shape;
+    bool target = lane >= SYNTH_LAST;
+    shape.level = target ? 0 : brightness(&word, lane);
+    shape.slope = draw(&word, -0.8, 0.8);
+    for (int i = 0; i < 2; i++) {
+        shape.hump[i] = draw(&word, -0.25, 0.25);
+        shape.hump_at[i] = draw(&word, 0.0, 1.0);
+        shape.hump_width[i] = draw(&word, 0.1, 0.3);
+    }
+    for (int i = 0; i < 3; i++) {
+        shape.depth[i] = target ? draw(&word, 0.2, 0.3) : draw(&word, 0.1, 0.5);
+        shape.dip_at[i] = target ? draw(&word, 0.05, 0.4) : draw(&word, 0.0, 1.0);
+        shape.dip_width[i] = target ? draw(&word, 0.005, 0.012) : draw(&word, 0.015, 0.075);
+    }
+    return shape;
+}
+
+static double bell(double x, double at, double width)
+{
+    double d = (x - at) / width;
+    return synth_table_exp(-0.5 * d * d);
+}
+
+/* What the features of a shape leave of the light. */
+static double dips(const struct shape *shape, double w)
+{
+    double left = 1.0;
+    for (int i = 0; i < 3; i++)
+        left *= 1.0 - shape->depth[i] * bell(w, shape->dip_at[i], shape->dip_width[i]);
+    return left;
+}
+
+static double reflectance(const struct shape *shape, double w)
+{
+    double smooth = 1.0 + shape->slope * (w - 0.5);
+    for (int i = 0; i < 2; i++)
+        smooth += shape->hump[i] * bell(w, shape->hump_at[i], shape->hump_width[i]);
+    return shape->level * smooth * dips(shape, w);
+}
+
+/* Where a channel lies on the axis, 0 to 1. */
+static double place(const struct synth_spec *spec, size_t channel)
+{
+    return spec->channels > 1 ? (double)channel / (double)(spec->channels - 1) : 0.0;
+}
+
+static double wavelength(const struct synth_spec *spec, size_t channel)
+{
+    return spec->first_nm + (spec->last_nm - spec->first_nm) * place(spec, channel);
+}
+
+/* What comes of features that stand a little further up the axis than those of the surroundings:
+ * less light below, more above, the same together. (x/w) exp(1/2 - (x/w)^2/2), 1 at most. */
+static double shifts(const struct shape *shape, double w)
+{
+    double left = 1.0;
+    for (int i = 0; i < 3; i++) {
+        double x = (w - shape->dip_at[i]) / shape->dip_width[i];
+        left *= 1.0 + shape->depth[i] * x * synth_table_exp(-0.5 * x * x) * 1.6487212707001282;
+    }
+    return left;
+}
+
+static struct shape shape_of(const struct synth_scene *scene, size_t lane)
+{
+    uint32_t words[WORDS_A_SPECTRUM];
+    synth_words(scene->spec.level, synth_stream(scene->spec.seed, 0, SYNTH_SPECTRA),
+                lane * WORDS_A_SPECTRUM, WORDS_A_SPECTRUM, words);
+    return draw_shape(words, lane);
+}
+
+/* Row `lane` of the table gets spectrum `lane` of the seed. */
+static void fill_spectrum(struct synth_scene *scene, size_t lane)
+{
+    struct shape shape = shape_of(scene, lane);
+    for (size_t c = 0; c < scene->spec.channels; c++)
+        scene->spectra[lane * scene->stride + c] =
+            (float)reflectance(&shape, place(&scene->spec, c));
+}
+
+/* Features that were narrower than the channels would fall between them: with fewer than 100 they
+ * grow with the channels' spacing. */
+static void widen(struct shape *shape, size_t channels)
+{
+    if (channels >= 100 || channels < 2)
+        return;
+    double spacing = 99.0 / (double)(channels - 1);
+    for (int i = 0; i < 3; i++) {
+        double depth = shape->depth[i] * spacing;
+        shape->dip_width[i] *= spacing;
+        shape->depth[i] = depth < 0.6 ? depth : 0.6;
+    }
+}
+
+/* Row `row`: a target coloured like its surroundings, the mean of the endmembers, but not made so:
+ * deep features of its own, where the light is good. So it hides in the directions in which the
+ * background varies and shows in those in which it does not. */
+static void fill_target(struct synth_scene *scene, size_t row)
+{
+    struct shape shape = shape_of(scene, row);
+    size_t endmembers = scene->spec.endmembers;
+    widen(&shape, scene->spec.channels);
+    for (size_t c = 0; c < scene->spec.channels; c++) {
+        double mean = 0;
+        for (size_t k = 0; k < endmembers; k++)
+            mean += (double)scene->spectra[k * scene->stride + c] / (double)endmembers;
+        scene->spectra[row * scene->stride + c] =
+            (float)(mean * shifts(&shape, place(&scene->spec, c)));
+    }
+}
+
+/* -- atmosphere --------------------------------------------------------------------------- */
+
+/* What water vapour lets through. Centres and widths: the absorption bands that handbooks of
+ * remote sensing name for it. */
+static double transmission(const struct synth_spec *spec, double nm)
+{
+    static const struct {
+        double at, width, depth;
+    } bands[] = {{940, 20, 0.6}, {1130, 25, 0.8}, {1400, 40, 1}, {1900, 50, 1}};
+    double through = 1.0;
+    for (size_t i = 0; i < sizeof bands / sizeof bands[0]; i++)
+        through *= 1.0 - spec->water * bands[i].depth * bell(nm, bands[i].at, bands[i].width);
+    return through;
+}
+
+/* Sunlight, optics and detector: strongest in the visible, never quite gone. */
+static double response(double nm)
+{
+    return 0.5 * (0.2 + 0.8 * bell(nm, 700, 500));
+}
+
+static double scattered(const struct synth_spec *spec, double nm)
+{
+    double ratio = 400 / nm * (400 / nm);
+    return 0.5 * spec->path * ratio * ratio;
+}
+
+/* tau e_k and its slope for each spectrum, path; returns m. */
+static double fill_radiance(struct synth_scene *scene)
+{
+    const struct synth_spec *spec = &scene->spec;
+    size_t stride = scene->stride;
+    double sum = 0.0;
+    for (size_t c = 0; c < spec->channels; c++) {
+        double nm = wavelength(spec, c), through = transmission(spec, nm);
+        double tau = response(nm) * through;
+        scene->wavelengths[c] = (float)nm;
+        scene->good[c] = through >= 0.3;
+        scene->path[c] = (float)scattered(spec, nm);
+        for (size_t k = 0; k < SYNTH_ROWS; k++) {
+            double level = tau * (double)scene->spectra[k * stride + c];
+            scene->levels[k * stride + c] = (float)level;
+            if (k < spec->endmembers) {
+                scene->slopes[k * stride + c] = (float)(level * (2.0 * place(spec, c) - 1.0));
+                sum += level + scattered(spec, nm);
+            }
+        }
+    }
+    return sum / ((double)spec->channels * (double)spec->endmembers);
+}
+
+/* -- sensor ------------------------------------------------------------------------------- */
+
+/* The upper half of a float, rounded to the nearest, ties to even. */
+static uint32_t bf16(float value)
+{
+    uint32_t bits = (uint32_t)synth_bits(value);
+    return (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+}
+
+static void fill_columns(struct synth_scene *scene, double m)
+{
+    const struct synth_spec *spec = &scene->spec;
+    struct synth_stream stream = synth_stream(spec->seed, 0, SYNTH_COLUMNS);
+    float gain = (float)spec->prnu, offset = (float)(m * spec->dsnu);
+    enum { AT_ONCE = 64 };
+    float normals[2 * AT_ONCE];
+    for (size_t column = 0; column < spec->width; column++)
+        for (size_t c = 0; c < spec->channels; c += AT_ONCE) {
+            size_t count = spec->channels - c < AT_ONCE ? spec->channels - c : AT_ONCE;
+            synth_normals(spec->level, stream, 2 * ((uint64_t)column * spec->channels + c),
+                          2 * count, normals);
+            for (size_t i = 0; i < count; i++)
+                scene->columns[column * scene->stride + c + i] =
+                    bf16(gain * normals[2 * i]) << 16 | bf16(offset * normals[2 * i + 1]);
+        }
+}
+
+static uint64_t threshold(double probability)
+{
+    return (uint64_t)(probability * 0x1p32 + 0.5);
+}
+
+void ypi_scene_prepare(struct synth_scene *scene)
+{
+    const struct synth_spec *spec = &scene->spec;
+    for (size_t k = 0; k < spec->endmembers; k++)
+        fill_spectrum(scene, k);
+    for (size_t i = 0; i < SYNTH_TARGETS; i++)
+        fill_target(scene, SYNTH_LAST + i);
+    double m = fill_radiance(scene);
+
+    /* 10^(-snr/10) of the square of m, half of it growing with the signal. */
+    double variance =
+        spec->snr_db > 0 ? m * m * synth_table_exp(-0.23025850929940457 * spec->snr_db) : 0;
+    scene->sensor.photon = (float)(0.5 * variance / m);
+    scene->sensor.read = (float)(0.5 * variance);
+    if (scene->columns != NULL)
+        fill_columns(scene, m);
+    scene->sensor.low = spec->bits > 0 ? 0.0f : -INFINITY;
+    scene->sensor.high = INFINITY;
+    if (spec->bits > 0) {
+        int64_t steps = INT64_C(1) << (int)spec->bits;
+        scene->sensor.high = (float)(1.0 - 1.0 / (double)steps);
+        scene->sensor.magic = (float)(1.5 * 0x1p23 / (double)steps); /* its last place is 2^-bits */
+    }
+    scene->target = threshold(spec->target_fraction);
+    scene->dead = threshold(spec->dead_fraction);
+}

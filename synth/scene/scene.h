@@ -1,0 +1,209 @@
+/*
+ * Synthetic hyperspectral scenes, seeded: any tile of any cube, without what comes before it.
+ *
+ * A value is a pure function of (spec, cube, pixel, channel). It does not depend on the tile it is
+ * asked for in, on threads, on order, on the compiler or on the instruction set. A cube is height x
+ * width pixels in row-major order, its channels beside each other (BIP); channels sample the
+ * wavelength axis evenly, both ends included (one channel: its beginning).
+ */
+#ifndef YIELDPOINT_SYNTH_SCENE_H
+#define YIELDPOINT_SYNTH_SCENE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <yieldpoint/device.h>
+
+#include "synth/random/level.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum synth_preset {
+    /*
+     * A linear mixing scene seen by an imaging spectrometer; the default. Every part but the
+     * mixture itself can be turned off. For pixel p and channel c, lambda the channel's wavelength
+     * and w its place between the first and the last one, 0 to 1:
+     *
+     *   R = (1 - f) sum_k a_k psi_k e_k + f t         what is on the ground
+     *   x = S tau R + path                            what comes to the sensor
+     *   y = gain (x + sqrt(a x + b) z) + offset       what it reads; z standard normal
+     *   value = y to the nearest multiple of 2^-bits, clipped to 0 .. 1 - 2^-bits
+     *
+     * - e_k: `endmembers` reflectances in (0, 1), smooth, with absorption features, far apart in
+     *   brightness; all are drawn from the seed and shared by its cubes.
+     * - t: that of one of SYNTH_TARGETS targets, which are coloured like their surroundings (the
+     *   mean of all e_k) but have narrow features of their own, so that they hide in the directions
+     *   in which the background varies. Three features, 0.005 to 0.012 of the axis wide, take away
+     *   or add 0.2 to 0.3 each; with fewer than 100 channels both grow with their spacing, the
+     *   depth up to 0.6, so that none falls between them. So t is 0.064 to 4.1 of that mean, and
+     *   where bright ground meets several it may be above 1. One material alone would be a
+     *   principal component of the scene when there are many of it, and RX blind to it.
+     * - a_k: abundances, the softmax over k of sharpness * g_k; g_k a quadratic B-spline over a
+     *   lattice of independent standard normals `correlation_px` pixels apart, its weights divided
+     *   by the root of their sum of squares, so that it is standard normal at every pixel.
+     *   Neighbours look alike, and beyond three times that distance nothing does.
+     * - psi_k = 1 + variability (h + h' (2 w - 1)) / 2: no two places of a material are alike, in
+     *   brightness and in slope. h and h' are fields like g, one pair for each k, halved and
+     *   clamped to [-1, 1], so psi_k stays within 1 +- variability. (Endmember variability as a
+     *   scaling of its own for each material: Drumetz et al., IEEE Trans. Image Process. 25(8),
+     *   2016.)
+     * - S = 1 + shade * g + grain * z, g a field too, z standard normal at every pixel for itself
+     *   (what is finer than a pixel), clamped to [1/4, 7/4].
+     * - tau: illumination, atmosphere and optics together, at most 1/2 so that bright pixels stay
+     *   in range, falling to both ends of the spectrum; water vapour takes away the part `water`
+     *   at the middle of its bands near 1400 and 1900 nm, 0.8 and 0.6 of that near 1130 and 940 nm.
+     * - path: light that never saw the ground, path / 2 at 400 nm and falling as lambda^-4
+     *   (Rayleigh).
+     * - a x + b: the variance of photon and read noise, half each at m = the mean of x over
+     *   channels and endmembers where S = 1; there m^2 / (a m + b) is `snr_db`.
+     * - gain = 1 + prnu g, offset = m dsnu g: fixed for a column and channel of the sensor
+     *   (striping); g standard normal, the products rounded to bf16.
+     * - dead pixels: probability `dead_fraction`, at the same places in all cubes of a seed. Their
+     *   values are NaN.
+     * - blank_bands: channels where water takes more than 70 % read 0 everywhere, as vendors
+     *   deliver them.
+     * - f: 0 but at the targets, which are independent pixels with probability `target_fraction`;
+     *   there uniform in [fill_low, fill_high].
+     */
+    SYNTH_SCENE = 0,
+    /*
+     * The generator of the cuvis.ai stress suite, kept for parity and for timing.
+     *
+     * With w = 0 .. 1 the wavelength axis,
+     *
+     *   normal = 100 exp(-(w - 0.5)^2 / 0.1),
+     *   anomaly = 100 m (0.5 exp(-(w - 0.3)^2 / 0.05) + 0.5 exp(-(w - 0.7)^2 / 0.05)),
+     *
+     * the value at row i and column j is normal (1 + 0.2 sin(2 pi i / height))
+     * (1 + 0.2 cos(2 pi j / width)) + 100 noise_std z. On it lie
+     * max(1, floor(height width anomaly_ratio) / 20) discs of radius 2 to 5 px, wholly within the
+     * image where it is large enough, filled with the anomaly spectrum without noise.
+     *
+     * An RX detector CANNOT work on it. The discs cover 9-11 % of the pixels at the default ratio
+     * of 5 %, and all anomalous pixels are one and the same spectrum. A cluster of identical
+     * spectra that makes up a fraction p of the data scores at most (1 - p) / p (about 9), however
+     * bright it is, since it widens the covariance it is judged by; all pixels together score
+     * `channels` in the mean. So at 10 channels ROC-AUC is 0.3 to 0.5, by coverage (to 0.65 on
+     * images of 64 x 64, whose coverage varies more), and from 50 channels it is 0.
+     *
+     * Labels mark the discs, fill is 1 in them.
+     */
+    SYNTH_CUVIS = 1,
+};
+
+/* Turns an option off that has a default other than none. */
+#define SYNTH_OFF (-1.0)
+
+/* Materials that targets of SYNTH_SCENE are of. */
+#define SYNTH_TARGETS 4
+
+/*
+ * What to make. All options may stay 0, which means the default; where SYNTH_OFF is named, it
+ * means none. An option of the other preset must stay 0.
+ */
+struct synth_spec {
+    enum synth_preset preset;
+    size_t height, width, channels; /* each 1 to 2^30; a cube's bytes must fit a size_t */
+    uint64_t seed;
+    enum synth_level level; /* the instruction set; the values do not depend on it */
+
+    /* SYNTH_SCENE */
+    size_t endmembers;        /* 2 to 7; default 6 */
+    size_t correlation_px;    /* lattice pitch of the fields, 1 to 65536; default 16 */
+    double first_nm, last_nm; /* 100 to 20,000, rising; default 400 and 2500 */
+    double sharpness;         /* 1e-9 to 20; default 5 */
+    double variability;       /* 1e-9 to 0.5; default 0.25; or OFF */
+    double shade;             /* 1e-9 to 0.5; default 0.2; or OFF */
+    double grain;             /* 1e-9 to 0.5; default 0.1; or OFF */
+    double water;             /* 1e-9 to 1; default 0.97; or OFF */
+    double path;              /* 1e-9 to 1; default 0.1; or OFF */
+    double snr_db;            /* 1 to 120; default 40; or OFF: no noise */
+    double prnu, dsnu;        /* 1e-9 to 0.1; default 0.005 each; or OFF */
+    double bits;              /* whole, 8 to 16; default 16; or OFF: neither rounded nor clipped */
+    double dead_fraction;     /* probability, 1e-9 to 1; default 0.0005; or OFF */
+    bool blank_bands;         /* default false */
+    double target_fraction;   /* probability, 1e-9 to 1; default 0.001; or OFF */
+    double fill_low, fill_high; /* 1e-9 to 1, rising; default 0.05 and 1 */
+
+    /* SYNTH_CUVIS */
+    double anomaly_ratio;    /* 1e-9 to 1; default 0.05 */
+    double anomaly_strength; /* m, 1e-9 to 1000; default 3 */
+    double noise_std;        /* 1e-9 to 1000; default 0.1; or OFF */
+};
+
+struct synth_scene;
+
+/* Makes the tables of a scene in one block of the CPU's memory and, where `device` is an
+ * accelerator, a copy of it in one block of the device's; its tiles are made there then. The caller
+ * gives both back with synth_scene_destroy(). NULL with yp_last_error() set when the spec is not
+ * allowed (the field, its value and what is allowed), memory is short, or this build has no code
+ * for the device. */
+struct synth_scene *synth_scene_create(struct yp_device *device, const struct synth_spec *spec);
+
+/* NULL is allowed. */
+void synth_scene_destroy(struct synth_scene *scene);
+
+/* The bytes that synth_scene_create() will take from the CPU and, where the device is another, from
+ * that too, exactly; 0 with yp_last_error()
+ * set when the spec is not allowed. With S = channels rounded up to a multiple of 16: a header
+ * below 512 bytes; SCENE: 129 S, and 4 width S with striping; CUVIS: 13 S + 4 (height + width);
+ * each table rounded up to 64. Nothing else is taken, then or later; a tile uses less than 64 KiB
+ * of stack. */
+size_t synth_scene_bytes(const struct synth_spec *spec);
+
+/* The spec with its defaults filled in (OFF: 0) and its level resolved. Owned by the scene, like
+ * all that the functions below return. */
+const struct synth_spec *synth_scene_spec(const struct synth_scene *scene);
+
+/* (channels), nm: of CUVIS 0 to 1, which has no unit. */
+const float *synth_scene_wavelengths(const struct synth_scene *scene);
+/* (channels): 0 where water takes more than 70 % of the light, else 1. */
+const uint8_t *synth_scene_good_bands(const struct synth_scene *scene);
+/* (channels): reflectance of endmember k < endmembers, then of the SYNTH_TARGETS targets. CUVIS has
+ * two, normal and anomaly. NULL for another k. */
+const float *synth_scene_spectrum(const struct synth_scene *scene, size_t k);
+
+/* What is known of a tile beside its values. Each is the caller's, or NULL: not wanted. */
+struct synth_truth {
+    uint8_t *labels;   /* (pixels): 0, on a target 1 + its number, in a disc of CUVIS 1 */
+    float *fill;       /* (pixels): f; CUVIS: 1 in a disc */
+    float *abundances; /* (pixels, endmembers): (1 - f) a_k, which with f sum to 1; CUVIS: none,
+                          must be NULL */
+    uint8_t *valid;    /* (pixels): 0 on a dead pixel, else 1 */
+};
+
+/*
+ * Pixels first_pixel .. first_pixel + pixels - 1 of cube `cube`.
+ *
+ * values: pixels x channels, the caller's. truth: NULL: none is wanted.
+ * cube < 2^60; the pixels must lie in the cube; pixels may be 0. YP_INVALID otherwise, and nothing
+ * is written. A scene is not changed: any number of threads may make tiles of it at once.
+ * Cost: linear in pixels x channels; with SYNTH_CUVIS also the number of discs per 4096 pixels
+ * (1024 on an accelerator).
+ *
+ * Of a scene on an accelerator, all memory is that device's, and the work is launched on its
+ * default stream: it is done when that is. The bits are the CPU's. Fastest where channels are a
+ * multiple of 4 and values and first_pixel x channels lie at a multiple of 16 bytes.
+ */
+enum yp_status synth_scene_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
+                                size_t pixels, float *values, const struct synth_truth *truth);
+
+/* The same pixels of `cubes` cubes from `cube` on, one cube after the other in each array: values
+ * is cubes x pixels x channels. cube + cubes <= 2^60; cubes may be 0. On an accelerator a launch
+ * makes up to 32,768 of them. */
+enum yp_status synth_scene_cubes(const struct synth_scene *scene, uint64_t cube, size_t cubes,
+                                 size_t first_pixel, size_t pixels, float *values,
+                                 const struct synth_truth *truth);
+
+/* One channel of the same pixels: values is (pixels). A value costs some ten times one of a tile,
+ * since random words come by fours. YP_UNSUPPORTED on an accelerator. */
+enum yp_status synth_scene_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
+                                size_t first_pixel, size_t pixels, float *values);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

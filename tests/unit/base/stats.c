@@ -1,0 +1,807 @@
+/*
+ * Estimates against references computed apart, and the interval's promise by simulation.
+ *
+ * stats_reference.h is made by stats_reference.py. The numbers in the two tables here come from
+ * numpy 2.4 (quantiles) and exact fractions or sixty digits (all else):
+ *
+ *     from decimal import Decimal as D, getcontext; from fractions import Fraction as F
+ *     import numpy as np; getcontext().prec = 60
+ *     for value in (lambda k: (k * 37 % 101) / 8, lambda k: k % 5,
+ *                   lambda k: 1e9 + (k * 7 % 23) / 1024, lambda k: (-1) ** k * (k + 0.5)):
+ *         for n in (1, 2, 7, 10, 101):
+ *             x = [float(value(k)) for k in range(n)]
+ *             mean = sum(map(F, x)) / n
+ *             var = sum((F(v) - mean) ** 2 for v in x) / max(n - 1, 1)
+ *             print(n, float(mean), float((D(var.numerator) / D(var.denominator)).sqrt()),
+ *                   [float(np.quantile(x, p)) for p in (0.1, 0.25, 0.5, 0.99)])
+ *     for n in (1, 2, 3, 7, 8, 9, 10, 20, 30, 101, 1000, 9999, 10**5, 10**6):
+ *         middle = D(1)                           # C(n, n // 2) / 2^n
+ *         for i in range(1, n // 2 + 1): middle *= D(2 * i - 1) / (2 * i)
+ *         if n % 2: middle *= D(n) / (n + 1)
+ *         for coverage in ("0.5", "0.95", "0.99", "0.999"):
+ *             low, inside = (n - 1) // 2, D(0) if n % 2 else middle
+ *             w = middle if n % 2 else middle * (n // 2) / (n // 2 + 1)
+ *             while low > 0 and inside < D(coverage):
+ *                 inside += 2 * w; w = w * low / (n - low + 1); low -= 1
+ *             print(n, coverage, low, float(inside))
+ */
+#include <criterion/criterion.h>
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/splitmix.h"
+#include "base/stats.h"
+#include "tests/unit/base/stats_reference.h"
+
+enum set { UNIFORM, TIES, OFFSET, SIGNS };
+
+static double member(enum set set, int k)
+{
+    switch (set) {
+    case UNIFORM:
+        return k * 37 % 101 / 8.0;
+    case TIES:
+        return k % 5;
+    case OFFSET:
+        return 1e9 + k * 7 % 23 / 1024.0;
+    default:
+        return (k % 2 ? -1 : 1) * (k + 0.5);
+    }
+}
+
+static const struct {
+    enum set set;
+    int count;
+    double mean, sd;
+    double quantiles[4]; /* 0.1, 0.25, 0.5, 0.99 */
+} sample_table[] = {
+    {UNIFORM, 1, 0.0, 0.0, {0.0, 0.0, 0.0, 0.0}},
+    {UNIFORM, 2, 2.3125, 3.2703688629877825, {0.4625, 1.15625, 2.3125, 4.57875}},
+    {UNIFORM,
+     7,
+     4.857142857142857,
+     3.9662827445258877,
+     {0.7500000000000001, 1.875, 4.625, 10.424999999999999}},
+    {UNIFORM, 10, 5.6625, 3.969086271843097, {1.125, 2.8125, 5.25, 11.6375}},
+    {UNIFORM, 101, 6.25, 3.662521330995903, {1.25, 3.125, 6.25, 12.375}},
+    {TIES, 1, 0.0, 0.0, {0.0, 0.0, 0.0, 0.0}},
+    {TIES, 2, 0.5, 0.7071067811865476, {0.1, 0.25, 0.5, 0.99}},
+    {TIES, 7, 1.5714285714285714, 1.511857892036909, {0.0, 0.5, 1.0, 3.9399999999999995}},
+    {TIES, 10, 2.0, 1.4907119849998598, {0.0, 1.0, 2.0, 4.0}},
+    {TIES, 101, 1.9801980198019802, 1.428147037386571, {0.0, 1.0, 2.0, 4.0}},
+    {OFFSET, 1, 1000000000.0, 0.0, {1000000000.0, 1000000000.0, 1000000000.0, 1000000000.0}},
+    {OFFSET,
+     2,
+     1000000000.003418,
+     0.004833737762017415,
+     {1000000000.0006835, 1000000000.001709, 1000000000.003418, 1000000000.0067676}},
+    {OFFSET,
+     7,
+     1000000000.0108817,
+     0.007425056100853276,
+     {1000000000.0029297, 1000000000.0058594, 1000000000.0117188, 1000000000.0203906}},
+    {OFFSET,
+     10,
+     1000000000.0105469,
+     0.006886900802920776,
+     {1000000000.0026367, 1000000000.0053711, 1000000000.0107422, 1000000000.020332}},
+    {OFFSET,
+     101,
+     1000000000.0106648,
+     0.006521336628862332,
+     {1000000000.0019531, 1000000000.0048828, 1000000000.0107422, 1000000000.0214844}},
+    {SIGNS, 1, 0.5, 0.0, {0.5, 0.5, 0.5, 0.5}},
+    {SIGNS, 2, -0.5, 1.4142135623730951, {-1.3, -1.0, -0.5, 0.48}},
+    {SIGNS, 7, 0.5, 4.320493798938574, {-4.3, -2.5, 0.5, 6.379999999999999}},
+    {SIGNS, 10, -0.5, 6.0553007081949835, {-7.7, -5.0, -0.5, 8.32}},
+    {SIGNS, 101, 0.5, 58.60034129593445, {-79.5, -49.5, 0.5, 98.5}},
+};
+
+static const struct {
+    size_t count;
+    double coverage;
+    size_t low;
+    double reached;
+} rank_table[] = {
+    {1, 0.5, 0, 0.0},
+    {1, 0.95, 0, 0.0},
+    {1, 0.99, 0, 0.0},
+    {1, 0.999, 0, 0.0},
+    {2, 0.5, 0, 0.5},
+    {2, 0.95, 0, 0.5},
+    {2, 0.99, 0, 0.5},
+    {2, 0.999, 0, 0.5},
+    {3, 0.5, 0, 0.75},
+    {3, 0.95, 0, 0.75},
+    {3, 0.99, 0, 0.75},
+    {3, 0.999, 0, 0.75},
+    {7, 0.5, 2, 0.546875},
+    {7, 0.95, 0, 0.984375},
+    {7, 0.99, 0, 0.984375},
+    {7, 0.999, 0, 0.984375},
+    {8, 0.5, 2, 0.7109375},
+    {8, 0.95, 0, 0.9921875},
+    {8, 0.99, 0, 0.9921875},
+    {8, 0.999, 0, 0.9921875},
+    {9, 0.5, 2, 0.8203125},
+    {9, 0.95, 1, 0.9609375},
+    {9, 0.99, 0, 0.99609375},
+    {9, 0.999, 0, 0.99609375},
+    {10, 0.5, 3, 0.65625},
+    {10, 0.95, 1, 0.978515625},
+    {10, 0.99, 0, 0.998046875},
+    {10, 0.999, 0, 0.998046875},
+    {20, 0.5, 7, 0.7368240356445312},
+    {20, 0.95, 5, 0.9586105346679688},
+    {20, 0.99, 3, 0.9974231719970703},
+    {20, 0.999, 2, 0.9995975494384766},
+    {30, 0.5, 12, 0.638405391946435},
+    {30, 0.95, 9, 0.9572260547429323},
+    {30, 0.99, 7, 0.9947771206498146},
+    {30, 0.999, 5, 0.9996750857681036},
+    {101, 0.5, 46, 0.5738399845330061},
+    {101, 0.95, 40, 0.9539559330706572},
+    {101, 0.99, 37, 0.9906649518793552},
+    {101, 0.999, 33, 0.9993587514978304},
+    {1000, 0.5, 488, 0.5329548783472139},
+    {1000, 0.95, 468, 0.9537088026395019},
+    {1000, 0.99, 458, 0.9913600509977395},
+    {1000, 0.999, 447, 0.9991100140352307},
+    {9999, 0.5, 4965, 0.5035151392357085},
+    {9999, 0.95, 4901, 0.9500210895282057},
+    {9999, 0.99, 4870, 0.9901271382490906},
+    {9999, 0.999, 4834, 0.9990346567202593},
+    {100000, 0.5, 49892, 0.5034255012022768},
+    {100000, 0.95, 49689, 0.9504442853304751},
+    {100000, 0.99, 49592, 0.990041541198719},
+    {100000, 0.999, 49479, 0.9990050754180471},
+    {1000000, 0.5, 499662, 0.5003242156017604},
+    {1000000, 0.95, 499019, 0.9501210313476319},
+    {1000000, 0.99, 498711, 0.9900338398639931},
+    {1000000, 0.999, 498354, 0.9990016904351567},
+};
+
+/* Relative to `scale`, which is the value itself unless that came about by cancelling. */
+static void expect_near(double got, double expected, double scale, const char *what)
+{
+    cr_expect(fabs(got - expected) <= 1e-12 * fabs(scale), "%s: %.17g, not %.17g", what, got,
+              expected);
+}
+
+static int ascending(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+Test(stats, agrees_with_references)
+{
+    const double parts[4] = {0.1, 0.25, 0.5, 0.99};
+    for (size_t t = 0; t < sizeof sample_table / sizeof *sample_table; t++) {
+        double x[101], before[101];
+        int n = sample_table[t].count;
+        for (int k = 0; k < n; k++)
+            before[k] = x[k] = member(sample_table[t].set, k);
+        struct ypi_estimate e = ypi_estimate(x, (size_t)n);
+        cr_expect(memcmp(x, before, (size_t)n * sizeof *x) == 0, "the samples were changed");
+        cr_expect_eq(e.count, (size_t)n);
+        expect_near(e.mean, sample_table[t].mean, sample_table[t].mean, "mean");
+        expect_near(e.sd, sample_table[t].sd, sample_table[t].sd, "sd");
+        expect_near(e.median, sample_table[t].quantiles[2], e.median, "median");
+        qsort(x, (size_t)n, sizeof *x, ascending);
+        for (int q = 0; q < 4; q++)
+            expect_near(ypi_quantile_sorted(x, (size_t)n, parts[q]), sample_table[t].quantiles[q],
+                        sample_table[t].quantiles[q], "quantile");
+        cr_expect_eq(e.min, x[0]);
+        cr_expect_eq(e.max, x[n - 1]);
+    }
+}
+
+Test(stats, ranks_are_those_of_the_exact_binomial)
+{
+    for (size_t t = 0; t < sizeof rank_table / sizeof *rank_table; t++) {
+        size_t low, high, n = rank_table[t].count;
+        double reached = ypi_median_ranks(n, rank_table[t].coverage, &low, &high);
+        cr_expect_eq(low, rank_table[t].low, "%zu at %g: %zu", n, rank_table[t].coverage, low);
+        cr_expect_eq(high, n - 1 - low);
+        expect_near(reached, rank_table[t].reached, 1, "coverage");
+    }
+}
+
+/* A coverage asked for to the bit is met by the ranks that have it: sums of binomials up to
+ * 2^50, and so the coverage, are exact in doubles. */
+Test(stats, a_coverage_met_exactly_is_met)
+{
+    for (int n = 2; n <= 50; n++) {
+        double inside = ldexp(1, n), term = 1; /* C(n, k) */
+        for (int k = 0; k <= (n - 1) / 2; k++) {
+            inside -= 2 * term;
+            term = term * (n - k) / (k + 1);
+            size_t low, high;
+            double coverage = ldexp(inside, -n);
+            expect_near(ypi_median_ranks((size_t)n, coverage, &low, &high), coverage, 1, "met");
+            cr_expect_eq(low, (size_t)k, "%d at %.17g: %zu, not %d", n, coverage, low, k);
+        }
+    }
+}
+
+Test(stats, few_samples_give_all_there_is)
+{
+    const double x[7] = {4, 1, 7, 3, 6, 2, 5};
+    for (size_t n = 1; n <= 7; n++) {
+        struct ypi_estimate e = ypi_estimate(x, n);
+        cr_expect(e.low == e.min && e.high == e.max, "%zu", n);
+        cr_expect_eq(e.coverage, 1 - ldexp(1, 1 - (int)n), "%zu: %.17g", n, e.coverage);
+    }
+    struct ypi_estimate one = ypi_estimate(x, 1);
+    cr_expect(one.median == 4 && one.mean == 4 && one.sd == 0 && one.coverage == 0);
+}
+
+/* 1 to n in an order without drift, n and 7 with no common factor. */
+static struct ypi_estimate estimate_of_ranks(int n)
+{
+    double x[40];
+    for (int i = 0; i < n; i++)
+        x[i] = 1 + i * 7 % n;
+    return ypi_estimate(x, (size_t)n);
+}
+
+/* 10 samples: 2 * 2^-10 is below 1 %, 2 * 11 * 2^-10 is not. 30: ranks 8 to 23, counted from 1. */
+Test(stats, the_interval_is_the_narrowest_that_holds)
+{
+    struct ypi_estimate e = estimate_of_ranks(30);
+    cr_expect(e.low == 8 && e.high == 23 && e.median == 15.5 && e.effective == 30);
+    e = estimate_of_ranks(10);
+    cr_expect(e.low == 1 && e.high == 10 && e.median == 5.5);
+    e = estimate_of_ranks(11);
+    cr_expect(e.low == 1 && e.high == 11, "one sample off either end is 1.2 %%: too much");
+    e = estimate_of_ranks(12);
+    cr_expect(e.low == 2 && e.high == 11, "and of 12 it is 0.6 %%");
+}
+
+static void expect_nothing(struct ypi_estimate e)
+{
+    cr_expect(isnan(e.median) && isnan(e.low) && isnan(e.high) && isnan(e.coverage));
+    cr_expect(isnan(e.mean) && isnan(e.sd) && isnan(e.min) && isnan(e.max));
+    cr_expect(isnan(e.p90) && isnan(e.p99) && isnan(e.p999));
+    cr_expect(isnan(e.autocorrelation) && isnan(e.effective));
+    cr_expect(e.low_mild + e.high_mild + e.low_severe + e.high_severe == 0);
+}
+
+Test(stats, nothing_from_nothing_and_from_nan)
+{
+    double x[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    expect_nothing(ypi_estimate(x, 0));
+    expect_nothing(ypi_estimate(NULL, 0));
+    for (int i = 0; i < 9; i += 4) {
+        double kept = x[i];
+        x[i] = NAN;
+        expect_nothing(ypi_estimate(x, 9));
+        x[i] = kept;
+    }
+    size_t low = 5, high = 5;
+    cr_expect(isnan(ypi_median_ranks(0, 0.99, &low, &high)) && low == 0 && high == 0);
+    cr_expect(isnan(ypi_quantile_sorted(x, 0, 0.5)));
+    cr_expect(isnan(ypi_quantile_sorted(x, 9, -0.1)) && isnan(ypi_quantile_sorted(x, 9, 1.1)));
+    cr_expect(isnan(ypi_quantile_sorted(x, 9, NAN)));
+    cr_expect(ypi_quantile_sorted(x, 9, 0) == 1 && ypi_quantile_sorted(x, 9, 1) == 9);
+}
+
+Test(stats, coverages_beyond_reach_take_all)
+{
+    size_t low, high;
+    cr_expect(ypi_median_ranks(30, 1, &low, &high) > 1 - 1e-8 && low == 0 && high == 29);
+    ypi_median_ranks(30, 2, &low, &high);
+    cr_expect(low == 0 && high == 29);
+    ypi_median_ranks(30, NAN, &low, &high);
+    cr_expect(low == 0 && high == 29);
+    ypi_median_ranks(30, 0, &low, &high);
+    cr_expect(low == 14 && high == 15);
+    ypi_median_ranks(31, 0, &low, &high);
+    cr_expect(low == 15 && high == 15);
+}
+
+Test(stats, equal_samples_have_no_spread)
+{
+    double x[50];
+    for (int i = 0; i < 50; i++)
+        x[i] = 0.1;
+    struct ypi_estimate e = ypi_estimate(x, 50);
+    cr_expect(e.mean == 0.1 && e.sd == 0 && e.median == 0.1 && e.low == 0.1 && e.high == 0.1);
+    x[49] = nextafter(0.1, 1);
+    e = ypi_estimate(x, 50);
+    cr_expect(e.mean >= 0.1 && e.mean <= x[49] && e.median == 0.1);
+    expect_near(e.sd, (x[49] - 0.1) / sqrt(50), e.sd, "one in the last place off");
+}
+
+Test(stats, no_size_is_too_large_or_too_small)
+{
+    const double huge[4] = {DBL_MAX, DBL_MAX, -DBL_MAX, DBL_MAX / 2};
+    struct ypi_estimate e = ypi_estimate(huge, 4);
+    expect_near(e.mean, DBL_MAX / 4 * 1.5, DBL_MAX, "mean");
+    expect_near(e.median, DBL_MAX * 0.75, DBL_MAX, "median");
+    /* Deviations 0.625, 0.625, -1.375 and 0.125 of DBL_MAX: squares sum to 2.6875. */
+    expect_near(e.sd, DBL_MAX * sqrt(2.6875 / 3), DBL_MAX, "sd");
+
+    const double widest[2] = {-DBL_MAX, DBL_MAX};
+    cr_expect_eq(ypi_quantile_sorted(widest, 2, 0.5), 0);
+
+    const double unit = 0x1p-1074; /* the smallest denormal */
+    const double tiny[5] = {1000000 * unit, 3000000 * unit, 2000000 * unit, 5000000 * unit,
+                            4000000 * unit};
+    e = ypi_estimate(tiny, 5);
+    cr_expect(e.mean == 3000000 * unit && e.median == 3000000 * unit);
+    cr_expect(e.sd == round(1e6 * sqrt(2.5)) * unit, "%g units", e.sd / unit);
+
+    const double mixed[3] = {unit, DBL_MAX, 1};
+    e = ypi_estimate(mixed, 3);
+    cr_expect(e.min == unit && e.median == 1 && e.max == DBL_MAX);
+    cr_expect(isfinite(e.mean) && isfinite(e.sd));
+}
+
+Test(stats, infinities_spoil_no_more_than_they_must)
+{
+    const double x[5] = {1, INFINITY, 2, 3, 4};
+    struct ypi_estimate e = ypi_estimate(x, 5);
+    cr_expect(e.median == 3 && isinf(e.mean) && isnan(e.sd) && isinf(e.max));
+    const double both[2] = {-INFINITY, INFINITY};
+    e = ypi_estimate(both, 2);
+    cr_expect(isnan(e.mean) && e.low == -INFINITY && e.high == INFINITY && isnan(e.median));
+    const double open[2] = {1, INFINITY};
+    cr_expect(ypi_quantile_sorted(open, 2, 0) == 1 && isinf(ypi_quantile_sorted(open, 2, 0.1)));
+
+    double late[20];
+    for (int i = 0; i < 20; i++)
+        late[i] = i < 19 ? i : INFINITY;
+    e = ypi_estimate(late, 20);
+    cr_expect(isnan(e.autocorrelation) && e.effective == 20 && e.high_severe == 1);
+    cr_expect(e.low == 3 && e.high == 16, "[%g, %g]", e.low, e.high);
+}
+
+#define MOST 100000
+
+/* As stats_reference.py makes them. One operation a statement, so that no compiler makes one
+ * rounding of two. */
+static double knuth(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(*state >> 40) * 0x1p-24;
+}
+
+static double irwin_hall(uint64_t *state)
+{
+    double sum = -6;
+    for (int i = 0; i < 12; i++)
+        sum += knuth(state);
+    return sum;
+}
+
+static double log_normal(uint64_t *state)
+{
+    double value = 1 + irwin_hall(state) / 64;
+    for (int i = 0; i < 6; i++)
+        value = value * value;
+    return value;
+}
+
+static double heavy(uint64_t *state)
+{
+    double middle = knuth(state) - 0.5;
+    double below = knuth(state) + 0x1p-24;
+    double square = below * below;
+    return middle / square;
+}
+
+static double scaled(double factor, uint64_t *state)
+{
+    double product = factor * irwin_hall(state);
+    return product;
+}
+
+/* The i-th of n; `before` is the one before it. */
+static double datum(enum data data, uint64_t *state, size_t i, size_t n, double before)
+{
+    double part;
+    switch (data) {
+    case NORMAL:
+        return 10 + irwin_hall(state);
+    case LOG_NORMAL:
+        return log_normal(state);
+    case HEAVY:
+        return heavy(state);
+    case TIED:
+        return floor(knuth(state) * 6);
+    case CONSTANT:
+        return 0.1;
+    case RAMP:
+        return (double)i * 0.375;
+    case AUTOREGRESSIVE:
+        part = 0.9 * before;
+        return part + irwin_hall(state);
+    case HUGE_ONES:
+        return scaled(1e300, state);
+    case TINY_ONES:
+        return scaled(1e-300, state);
+    case FAR_OFF:
+        part = scaled(1e-3, state);
+        return 1e9 + part;
+    case ALTERNATING:
+        return (i % 2 ? -1 : 1) + knuth(state) / 4;
+    case STRAY:
+        return irwin_hall(state) * (i % 25 == 3 ? 20 : i % 10 == 7 ? 4 : 1);
+    case STEP:
+        return knuth(state) + (i < n / 2 ? 0 : 3);
+    case INDEX:
+        return (double)i;
+    default:
+        part = (double)i * 0.001;
+        return 1e9 + part;
+    }
+}
+
+static void fill(double *out, enum data data, size_t n, uint64_t seed)
+{
+    double before = 0;
+    for (size_t i = 0; i < n; i++)
+        before = out[i] = datum(data, &seed, i, n, before);
+}
+
+/* To 1e-12 of the value; NaN where NaN is expected. */
+static void expect_same(double got, double expected, const char *what, size_t row)
+{
+    bool same = isnan(expected) ? isnan(got)
+                                : fabs(got - expected) <= 1e-12 * fabs(expected) ||
+                                      (expected == 0 && fabs(got) <= 1e-12);
+    cr_expect(same, "row %zu, %s: %.17g, not %.17g", row, what, got, expected);
+}
+
+Test(stats, estimates_are_those_of_the_reference)
+{
+    static double x[MOST];
+    for (size_t t = 0; t < sizeof reference_estimates / sizeof *reference_estimates; t++) {
+        fill(x, reference_estimates[t].data, reference_estimates[t].count, 1);
+        struct ypi_estimate e = ypi_estimate(x, reference_estimates[t].count);
+        expect_same(e.mean, reference_estimates[t].mean, "mean", t);
+        expect_same(e.sd, reference_estimates[t].sd, "sd", t);
+        expect_same(e.median, reference_estimates[t].median, "median", t);
+        expect_same(e.low, reference_estimates[t].low, "low", t);
+        expect_same(e.high, reference_estimates[t].high, "high", t);
+        expect_same(e.coverage, reference_estimates[t].coverage, "coverage", t);
+        expect_same(e.p90, reference_estimates[t].p90, "p90", t);
+        expect_same(e.p99, reference_estimates[t].p99, "p99", t);
+        expect_same(e.p999, reference_estimates[t].p999, "p999", t);
+        expect_same(e.autocorrelation, reference_estimates[t].autocorrelation, "r", t);
+        expect_same(e.effective, reference_estimates[t].effective, "effective", t);
+        cr_expect_eq(e.low_mild, reference_estimates[t].low_mild, "row %zu", t);
+        cr_expect_eq(e.high_mild, reference_estimates[t].high_mild, "row %zu", t);
+        cr_expect_eq(e.low_severe, reference_estimates[t].low_severe, "row %zu", t);
+        cr_expect_eq(e.high_severe, reference_estimates[t].high_severe, "row %zu", t);
+    }
+}
+
+/* Any bits but those of NaN: either zero, denormals, infinities. */
+Test(stats, every_double_has_its_place)
+{
+    static double x[1000], sorted[1000];
+    struct ypi_seed seed = ypi_seed_of(7, 0, 0);
+    const double special[6] = {0.0, -0.0, INFINITY, -INFINITY, 0x1p-1074, -0x1p-1074};
+    for (size_t n = 6; n <= 1000; n += 142) {
+        for (size_t i = 0; i < n; i++) {
+            uint64_t bits = ypi_seed_next(&seed);
+            memcpy(x + i, &bits, sizeof bits);
+            if (isnan(x[i]))
+                x[i] = 1;
+        }
+        memcpy(x + n - 6, special, sizeof special);
+        memcpy(sorted, x, n * sizeof *x);
+        qsort(sorted, n, sizeof *sorted, ascending);
+        size_t low, high;
+        ypi_median_ranks(n, 0.99, &low, &high);
+        struct ypi_estimate e = ypi_estimate(x, n);
+        double median = ypi_quantile_sorted(sorted, n, 0.5);
+        cr_expect(e.min == sorted[0] && e.max == sorted[n - 1] && e.median == median, "%zu", n);
+        cr_expect(e.low == sorted[low] && e.high == sorted[high], "%zu", n);
+    }
+}
+
+/* The same values: one after another they drift, and say little about the median of what comes
+ * next; well mixed they say all they can. */
+Test(stats, drift_makes_the_interval_wide)
+{
+    double up[40], down[40], wave[40];
+    for (int i = 0; i < 40; i++) {
+        up[i] = down[39 - i] = i + 1;
+        wave[i] = sin(2 * 3.14159265358979323846 / 41 * (i + 1));
+    }
+    struct ypi_estimate mixed = estimate_of_ranks(40);
+    cr_expect(mixed.low == 12 && mixed.high == 29 && mixed.effective == 40);
+    const double *both[2] = {up, down};
+    for (int i = 0; i < 2; i++) {
+        struct ypi_estimate e = ypi_estimate(both[i], 40);
+        cr_expect(e.low == 1 && e.high == 40 && e.autocorrelation > 0.9);
+        cr_expect(e.effective >= 1 && e.effective < 2 && e.coverage == 0);
+        cr_expect(e.median == mixed.median && e.mean == mixed.mean && e.sd == mixed.sd);
+    }
+    struct ypi_estimate e = ypi_estimate(wave, 40);
+    cr_expect(e.autocorrelation > 0.98 && e.effective == 1 && e.low == e.min && e.high == e.max);
+    struct ypi_estimate seven = ypi_estimate(up, 7);
+    cr_expect(seven.autocorrelation == 0 && seven.effective == 7, "too few to tell");
+}
+
+/* Up and down in `period` samples, an even number. */
+static void fill_waves(double *out, size_t count, size_t period)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t phase = i % period;
+        out[i] = (double)(phase < period / 2 ? phase : period - phase);
+    }
+}
+
+/* The slower the waves, the fewer samples each counts for, and the interval holds the one that
+ * as many independent samples would have. */
+Test(stats, correlation_never_narrows)
+{
+    static double x[2000];
+    double share = 1;
+    for (size_t period = 8; period <= 200; period += 4) {
+        size_t n = 10 * period, low, high;
+        ypi_median_ranks(n, 0.99, &low, &high);
+        fill_waves(x, n, period);
+        struct ypi_estimate e = ypi_estimate(x, n);
+        cr_expect(e.effective < share * (double)n, "%zu: %g of %zu", period, e.effective, n);
+        share = e.effective / (double)n;
+        qsort(x, n, sizeof *x, ascending);
+        cr_expect(e.low <= x[low] && e.high >= x[high], "%zu: [%g, %g]", period, e.low, e.high);
+    }
+    cr_expect(share < 0.002, "%g", share);
+    fill_waves(x, 2000, 2);
+    cr_expect(ypi_estimate(x, 2000).effective == 2000, "alternating: not more than there are");
+}
+
+/* 23 samples from 2 to 4 with those as quartiles: fences at -1 and 7, at -4 and 10. On a fence
+ * is not beyond it. */
+Test(stats, outliers_are_beyond_the_fences)
+{
+    double x[23] = {-4.5, -4,  -1.5, -1, 2, 2, 2, 2,   2.5, 3,  3, 3,
+                    3,    3.5, 4,    4,  4, 4, 7, 7.5, 10,  11, 12};
+    struct ypi_estimate e = ypi_estimate(x, 23);
+    cr_expect(e.low_severe == 1 && e.low_mild == 2, "%zu, %zu", e.low_severe, e.low_mild);
+    cr_expect(e.high_mild == 2 && e.high_severe == 2, "%zu, %zu", e.high_mild, e.high_severe);
+
+    /* The quartiles are 0.4 apart and the fence at 0.6, in units of the largest double. */
+    const double wide[9] = {-DBL_MAX,       -DBL_MAX,       -DBL_MAX,
+                            -DBL_MAX,       -0.8 * DBL_MAX, -0.7 * DBL_MAX,
+                            -0.6 * DBL_MAX, 0.5 * DBL_MAX,  0.7 * DBL_MAX};
+    e = ypi_estimate(wide, 9);
+    cr_expect(e.high_mild == 1 && e.high_severe == 1, "%zu, %zu", e.high_mild, e.high_severe);
+}
+
+Test(stats, quantiles_need_what_they_need)
+{
+    for (size_t t = 0; t < sizeof reference_needs / sizeof *reference_needs; t++)
+        cr_expect_eq(ypi_quantile_needs(reference_needs[t].q), reference_needs[t].count, "%g: %zu",
+                     reference_needs[t].q, ypi_quantile_needs(reference_needs[t].q));
+    for (size_t n = 1; n <= 200; n++) { /* 0.01 is met, to rounding */
+        double q = pow(0.01, 1 / (double)n);
+        cr_expect_eq(ypi_quantile_needs(q), n, "%.17g: %zu", q, ypi_quantile_needs(q));
+    }
+    cr_expect(ypi_quantile_needs(1) == SIZE_MAX && ypi_quantile_needs(-0.1) == SIZE_MAX);
+    cr_expect(ypi_quantile_needs(2) == SIZE_MAX && ypi_quantile_needs(NAN) == SIZE_MAX);
+}
+
+Test(stats, binomial_sums_are_those_of_the_reference)
+{
+    for (size_t t = 0; t < sizeof reference_binomials / sizeof *reference_binomials; t++) {
+        size_t k = reference_binomials[t].k, n = reference_binomials[t].n;
+        double p = reference_binomials[t].p;
+        double cdf = ypi_binomial_cdf(k, n, p), tail = ypi_binomial_tail(k, n, p);
+        cr_expect(fabs(cdf - reference_binomials[t].cdf) <= 1e-12 * reference_binomials[t].cdf,
+                  "P(X <= %zu), n %zu, p %g: %.17g", k, n, p, cdf);
+        cr_expect(fabs(tail - reference_binomials[t].tail) <= 1e-12 * reference_binomials[t].tail,
+                  "P(X >= %zu), n %zu, p %g: %.17g", k, n, p, tail);
+    }
+}
+
+/* Both against sums of products, which are good enough where all is of ordinary size. */
+Test(stats, binomial_sums_of_few_trials)
+{
+    for (size_t n = 0; n <= 40; n++)
+        for (int tenths = 0; tenths <= 10; tenths++) {
+            double p = tenths / 10.0, below = 0, choices = 1;
+            for (size_t k = 0; k <= n; k++) {
+                double here = choices * pow(p, (double)k) * pow(1 - p, (double)(n - k));
+                choices = choices * (double)(n - k) / (double)(k + 1);
+                expect_near(ypi_binomial_tail(k, n, p), 1 - below, 1, "tail");
+                below += here;
+                expect_near(ypi_binomial_cdf(k, n, p), below, 1, "cdf");
+            }
+            cr_expect(ypi_binomial_cdf(n, n, p) == 1 && ypi_binomial_tail(0, n, p) == 1);
+            cr_expect(ypi_binomial_cdf(n + 1, n, p) == 1 && ypi_binomial_tail(n + 1, n, p) == 0);
+        }
+}
+
+Test(stats, binomial_sums_of_no_probability)
+{
+    const double no[4] = {-0.1, 1.1, NAN, INFINITY};
+    for (int i = 0; i < 4; i++) {
+        cr_expect(isnan(ypi_binomial_cdf(1, 3, no[i])) && isnan(ypi_binomial_tail(1, 3, no[i])));
+        cr_expect(isnan(ypi_binomial_cdf(3, 3, no[i])) && isnan(ypi_binomial_tail(0, 3, no[i])));
+    }
+    cr_expect(ypi_binomial_cdf(0, 10000000, 0.5) == 0, "2^-10000000 is nothing");
+    cr_expect(ypi_binomial_tail(10000000, 10000000, 0.5) == 0);
+}
+
+Test(stats, lines_are_those_of_the_reference)
+{
+    static double x[MOST], y[MOST];
+    for (size_t t = 0; t < sizeof reference_lines / sizeof *reference_lines; t++) {
+        size_t n = reference_lines[t].count;
+        fill(x, reference_lines[t].x, n, 2);
+        fill(y, reference_lines[t].y, n, 1);
+        struct ypi_line line = ypi_line(x, y, n);
+        expect_same(line.slope, reference_lines[t].slope, "slope", t);
+        expect_same(line.intercept, reference_lines[t].intercept, "intercept", t);
+        expect_same(line.low, reference_lines[t].low, "low", t);
+        expect_same(line.high, reference_lines[t].high, "high", t);
+        expect_same(ypi_theil_sen(x, y, n), reference_lines[t].theil_sen, "Theil-Sen", t);
+    }
+}
+
+/* Slopes that doubles hold and a third, which they do not; the points are exact in each. */
+Test(stats, points_on_a_line_leave_no_doubt)
+{
+    double x[60], y[60];
+    const struct {
+        double slope, intercept, step;
+    } lines[] = {{2, 1, 1}, {-0.5, 3, 1}, {0, 0.1, 1}, {1.0 / 3, 5, 3}, {1e6, 0, 0.25}, {0, 0, 7}};
+    for (size_t t = 0; t < sizeof lines / sizeof *lines; t++)
+        for (size_t n = 3; n <= 60; n++) {
+            for (size_t i = 0; i < n; i++) {
+                x[i] = lines[t].step * (double)i;
+                y[i] = lines[t].intercept + round(lines[t].slope * x[i] * 8) / 8;
+            }
+            struct ypi_line line = ypi_line(x, y, n);
+            cr_expect(line.slope == lines[t].slope && line.low == line.slope &&
+                          line.high == line.slope,
+                      "%zu of %zu: %.17g [%.17g, %.17g]", n, t, line.slope, line.low, line.high);
+            expect_near(line.intercept, lines[t].intercept, fmax(lines[t].intercept, 1), "at 0");
+            cr_expect_eq(ypi_theil_sen(x, y, n), lines[t].slope, "%zu of %zu", n, t);
+        }
+}
+
+static bool no_line(const double *x, const double *y, size_t count)
+{
+    struct ypi_line line = ypi_line(x, y, count);
+    return isnan(line.slope) && isnan(line.intercept) && isnan(line.low) && isnan(line.high);
+}
+
+Test(stats, no_line_through_nothing)
+{
+    const double x[4] = {1, 2, 3, 4}, same[4] = {0.1, 0.1, 0.1, 0.1};
+    cr_expect(no_line(NULL, NULL, 0) && no_line(x, x, 1) && no_line(x, x, 2));
+    cr_expect(no_line(same, x, 4) && !no_line(x, same, 4));
+    cr_expect(isnan(ypi_theil_sen(NULL, NULL, 0)) && isnan(ypi_theil_sen(x, x, 1)));
+    cr_expect(isnan(ypi_theil_sen(same, x, 4)) && ypi_theil_sen(x, same, 4) == 0);
+    cr_expect_eq(ypi_theil_sen(x, x, 2), 1);
+    const double strange[3] = {NAN, INFINITY, -INFINITY};
+    for (int i = 0; i < 3; i++) {
+        const double spoilt[4] = {1, 2, strange[i], 4};
+        cr_expect(no_line(spoilt, x, 4) && no_line(x, spoilt, 4));
+        cr_expect(isnan(ypi_theil_sen(spoilt, x, 4)) && isnan(ypi_theil_sen(x, spoilt, 4)));
+    }
+}
+
+/* Memory that grows by 3 a step, with two heaps taken for good and one sample far off. */
+Test(stats, steps_do_not_move_theil_sen)
+{
+    double x[100], y[100];
+    for (int i = 0; i < 100; i++) {
+        x[i] = i;
+        y[i] = 3 * i + (i % 2 ? 0.25 : -0.25) + (i == 50 ? 1e6 : 0) + (i > 95 ? 4096 : 0);
+    }
+    struct ypi_line line = ypi_line(x, y, 100);
+    double slope = ypi_theil_sen(x, y, 100);
+    cr_expect(fabs(slope - 3) < 0.05, "%g", slope);
+    cr_expect(fabs(line.slope - 3) > 1 && line.low < 3 && line.high > 3, "%g", line.slope);
+}
+
+static double exponential(struct ypi_seed *seed)
+{
+    return -log(ypi_seed_uniform(seed));
+}
+
+/* No mean, let alone a variance. */
+static double cauchy(struct ypi_seed *seed)
+{
+    return tan(3.14159265358979323846 * (ypi_seed_uniform(seed) - 0.5));
+}
+
+/* Nine in ten small, one in ten a thousand times larger: a machine that is disturbed. */
+static double disturbed(struct ypi_seed *seed)
+{
+    double u = ypi_seed_uniform(seed);
+    return u < 0.9 ? 1 + u : 1000 * (1 + u);
+}
+
+static const struct {
+    const char *name;
+    double (*draw)(struct ypi_seed *seed);
+    double median;
+} distributions[] = {{"exponential", exponential, 0.69314718055994530942},
+                     {"cauchy", cauchy, 0},
+                     {"disturbed", disturbed, 1.5}};
+
+/* Trials in which the interval holds the true median; `promised` is the coverage it states. */
+static int held(size_t d, size_t n, int trials, double *promised)
+{
+    static double x[1000];
+    struct ypi_seed seed = ypi_seed_of(2024, d, n);
+    int count = 0;
+    for (int trial = 0; trial < trials; trial++) {
+        for (size_t i = 0; i < n; i++)
+            x[i] = distributions[d].draw(&seed);
+        struct ypi_estimate e = ypi_estimate(x, n);
+        count += e.low <= distributions[d].median && distributions[d].median <= e.high;
+        if (e.effective == (double)n) /* not one of the few that look correlated */
+            *promised = e.coverage;
+    }
+    return count;
+}
+
+/* For continuous distributions the stated coverage is exact, so the share of trials must be it
+ * to 4.5 standard deviations on either side, and 0.99 on the lower one. */
+Test(stats, the_interval_holds_the_median_as_often_as_it_says)
+{
+    const size_t counts[] = {8, 10, 30, 101, 1000};
+    for (size_t d = 0; d < sizeof distributions / sizeof *distributions; d++)
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+            double promised = 0;
+            int trials = counts[c] == 1000 ? 6000 : 20000;
+            int count = held(d, counts[c], trials, &promised);
+            double share = (double)count / trials;
+            double allowed = 4.5 * sqrt(promised * (1 - promised) / trials);
+            cr_expect(promised >= 0.99 && fabs(share - promised) <= allowed,
+                      "%s, %zu samples: %g held, %g promised, %g allowed", distributions[d].name,
+                      counts[c], share, promised, allowed);
+            cr_expect(share >= 0.99 - 4.5 * sqrt(0.99 * 0.01 / trials));
+        }
+}
+
+static double seed_log_normal(struct ypi_seed *seed, double before)
+{
+    (void)before;
+    return exp(ypi_seed_normal(seed));
+}
+
+/* Begun with the spread it keeps. */
+static double half_kept(struct ypi_seed *seed, double before)
+{
+    return 0.5 * before + sqrt(0.75) * ypi_seed_normal(seed);
+}
+
+/* Of 2,000 sets of 50 those whose interval holds the true median. */
+static int sets_held(double (*next)(struct ypi_seed *seed, double before), double median)
+{
+    int held_sets = 0;
+    for (uint64_t set = 0; set < 2000; set++) {
+        struct ypi_seed seed = ypi_seed_of(8, 0, set);
+        double x[50], before = ypi_seed_normal(&seed);
+        for (int i = 0; i < 50; i++)
+            before = x[i] = next(&seed, before);
+        struct ypi_estimate e = ypi_estimate(x, 50);
+        held_sets += e.low <= median && median <= e.high;
+    }
+    return held_sets;
+}
+
+Test(stats, the_interval_holds_for_correlated_samples_too)
+{
+    int independent = sets_held(seed_log_normal, 1), correlated = sets_held(half_kept, 0);
+    cr_expect(independent >= 1960, "%d of 2000 independent", independent);
+    cr_expect(correlated >= 1900, "%d of 2000 correlated", correlated);
+}

@@ -1,0 +1,796 @@
+/* Verdicts and outcomes: every kind of budget at, inside and outside its limit, and the words. */
+#include "harness/judge/budget.h"
+#include "harness/judge/judge.h"
+
+#include "base/text.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+TestSuite(budget, .timeout = 60);
+TestSuite(outcome, .timeout = 60);
+
+static void no_setup(struct yp_case *t)
+{
+    (void)t;
+}
+
+/* The case under judgement. */
+static struct yp_test test;
+static struct yp_case subject;
+static struct ypi_result r;
+
+/* A whole case with nothing to say but its budgets. */
+static void begin(const struct yp_budget *budgets, size_t size)
+{
+    test = (struct yp_test){.group = "g", .name = "t", .file = "a.c", .line = 7};
+    if (size > 0)
+        memcpy(test.budgets, budgets, size);
+    subject = (struct yp_case){.test = &test, .id = (char *)(uintptr_t) "a.c::t"};
+    r = (struct ypi_result){.c = &subject, .ended = true, .body = 1, .has_memory = true};
+}
+#define BEGIN(...) \
+    do { \
+        struct yp_budget list_[] = {__VA_ARGS__}; \
+        begin(list_, sizeof list_); \
+    } while (0)
+
+static void add_value(const char *name, double value, const char *unit)
+{
+    r.values = ypi_realloc(r.values, (size_t)r.value_count + 1, sizeof *r.values);
+    struct ypi_value *v = &r.values[r.value_count++];
+    *v = (struct ypi_value){.value = value};
+    snprintf(v->name, sizeof v->name, "%.63s", name);
+    snprintf(v->unit, sizeof v->unit, "%s", unit);
+}
+
+static void add_gradient(const char *name, double error, double limit, bool precision)
+{
+    r.gradients = ypi_realloc(r.gradients, (size_t)r.gradient_count + 1, sizeof *r.gradients);
+    struct ypi_gradient *g = &r.gradients[r.gradient_count++];
+    *g = (struct ypi_gradient){.precision = precision,
+                               .error = error,
+                               .limit = limit,
+                               .slope = 1.0,
+                               .expected = 2.0,
+                               .got = 2.002,
+                               .tensor = "weights"};
+    snprintf(g->name, sizeof g->name, "%s", name);
+}
+
+/* Ten samples from `first` to `last`: their 99 % interval is all of them. */
+static struct ypi_measured *add_measured(const char *name, double first, double last)
+{
+    r.measured = ypi_realloc(r.measured, (size_t)r.measured_count + 1, sizeof *r.measured);
+    struct ypi_measured *m = &r.measured[r.measured_count++];
+    *m = (struct ypi_measured){
+        .unit = "pixels", .items = 100, .flops = 200, .bytes = 400, .batch = 1, .count = 10};
+    snprintf(m->name, sizeof m->name, "%s", name);
+    m->samples = ypi_calloc(10, sizeof *m->samples);
+    for (int i = 0; i < 10; i++)
+        m->samples[i] = i == 9 ? last : first + (last - first) / 9 * i;
+    return m;
+}
+
+static void judge_as(bool speed_judged, bool noisy_fails, bool skipped)
+{
+    r.skipped = skipped;
+    ypi_judge(&r, &(struct ypi_judging){.speed_judged = speed_judged, .noisy_fails = noisy_fails});
+}
+
+static void judge(void)
+{
+    judge_as(true, false, false);
+}
+
+static void expect_verdict(int i, enum ypi_met met)
+{
+    cr_assert(i < r.verdict_count);
+    cr_expect_eq(r.verdicts[i].met, met, "budget %d is %s, wanted %s", i,
+                 ypi_met_name(r.verdicts[i].met), ypi_met_name(met));
+}
+
+static void expect_outcome(enum ypi_outcome outcome)
+{
+    cr_expect_eq(r.outcome, outcome, "%s, wanted %s", ypi_outcome_name(r.outcome),
+                 ypi_outcome_name(outcome));
+}
+
+/* The only failure; "" for none. */
+static void expect_failure(enum ypi_cause cause, const char *message)
+{
+    int wanted = message[0] != '\0';
+    cr_expect_eq(r.failure_count, wanted, "%d failures: %s", r.failure_count,
+                 r.failure_count > 0 ? r.failures[r.failure_count - 1].message : "");
+    if (r.failure_count > 0 && wanted) {
+        cr_expect_eq(r.failures[0].cause, cause, "%s", ypi_cause_name(r.failures[0].cause));
+        cr_expect_str_eq(r.failures[0].message, message, "%s", r.failures[0].message);
+    }
+}
+
+static void let_go(void)
+{
+    ypi_result_clear(&r);
+}
+
+/* -- exact budgets ------------------------------------------------------------------------- */
+
+/* Puts `value` where the kind is measured. */
+static void measure_exactly(enum yp_budget_kind kind, double value)
+{
+    uint64_t whole = isfinite(value) && value > 0 ? (uint64_t)value : 0;
+    switch (kind) {
+    case YP_BUDGET_MAX_PEAK:
+        r.memory.host.allocated_peak = whole;
+        break;
+    case YP_BUDGET_MAX_RESIDENT:
+        r.memory.resident_before = 5000;
+        r.memory.resident_peak = 5000 + whole;
+        break;
+    case YP_BUDGET_MAX_LEAK:
+        r.memory.leaked_bytes = whole;
+        r.memory.leaked_blocks = 1;
+        break;
+    case YP_BUDGET_MAX_ALLOCATIONS:
+        r.memory.host.allocations = whole;
+        break;
+    case YP_BUDGET_MAX_GRADIENT_ERROR:
+        add_gradient("x", value, 1000, false);
+        break;
+    default:
+        add_value("x", value, "");
+    }
+}
+
+static void expect_exact(enum yp_budget_kind kind, double limit, double value, enum ypi_met met)
+{
+    BEGIN({.kind = kind, .name = "x", .limit = limit});
+    measure_exactly(kind, value);
+    if (kind == YP_BUDGET_MAX_GRADIENT_ERROR)
+        r.gradients[0].limit = limit; /* as the check has it from the budget */
+    judge();
+    cr_expect_eq(r.verdicts[0].met, met, "%s %.17g of %.17g: %s", ypi_budget_kind_name(kind), value,
+                 limit, ypi_met_name(r.verdicts[0].met));
+    cr_expect_eq(r.outcome, met == YPI_MET ? YPI_PASSED : YPI_FAILED, "%s %.17g of %.17g",
+                 ypi_budget_kind_name(kind), value, limit);
+    cr_expect_eq(r.failure_count, met != YPI_MET, "one failure, not two: %s %.17g of %.17g",
+                 ypi_budget_kind_name(kind), value, limit);
+    const struct ypi_verdict *v = &r.verdicts[0];
+    cr_expect(isnan(value) || (v->measured == value && v->low == value && v->high == value));
+    if (limit == 0 || isnan(value))
+        cr_expect(isnan(v->distance));
+    else if (isinf(value))
+        cr_expect(isinf(v->distance));
+    else
+        cr_expect(met == YPI_MET ? v->distance >= 0 : v->distance < 0, "%g", v->distance);
+    let_go();
+}
+
+Test(budget, whole_figures_at_most)
+{
+    static const enum yp_budget_kind kinds[] = {YP_BUDGET_MAX_PEAK, YP_BUDGET_MAX_RESIDENT,
+                                                YP_BUDGET_MAX_LEAK, YP_BUDGET_MAX_ALLOCATIONS};
+    for (int i = 0; i < 4; i++) {
+        expect_exact(kinds[i], 1000, 1000, YPI_MET);
+        expect_exact(kinds[i], 1000, 999, YPI_MET);
+        expect_exact(kinds[i], 1000, 1001, YPI_NOT_MET);
+        expect_exact(kinds[i], 0, 0, YPI_MET);
+        expect_exact(kinds[i], 0, 1, YPI_NOT_MET);
+    }
+}
+
+Test(budget, values)
+{
+    expect_exact(YP_BUDGET_MIN_VALUE, 0.95, 0.95, YPI_MET);
+    expect_exact(YP_BUDGET_MIN_VALUE, 0.95, nextafter(0.95, 1), YPI_MET);
+    expect_exact(YP_BUDGET_MIN_VALUE, 0.95, nextafter(0.95, 0), YPI_NOT_MET);
+    expect_exact(YP_BUDGET_MAX_VALUE, 0.95, 0.95, YPI_MET);
+    expect_exact(YP_BUDGET_MAX_VALUE, 0.95, nextafter(0.95, 0), YPI_MET);
+    expect_exact(YP_BUDGET_MAX_VALUE, 0.95, nextafter(0.95, 1), YPI_NOT_MET);
+    expect_exact(YP_BUDGET_MIN_VALUE, -2, -1, YPI_MET);
+    expect_exact(YP_BUDGET_MIN_VALUE, -2, -3, YPI_NOT_MET);
+    expect_exact(YP_BUDGET_MAX_VALUE, -2, -3, YPI_MET);
+    expect_exact(YP_BUDGET_MAX_VALUE, -2, -1, YPI_NOT_MET);
+    expect_exact(YP_BUDGET_MIN_VALUE, 0, 0, YPI_MET);
+    expect_exact(YP_BUDGET_MIN_VALUE, 0, -1e-300, YPI_NOT_MET);
+    expect_exact(YP_BUDGET_MAX_VALUE, 0, 1e-300, YPI_NOT_MET);
+}
+
+/* case.h: NaN and infinity meet no budget. */
+Test(budget, what_is_no_number_meets_none)
+{
+    static const enum yp_budget_kind kinds[] = {YP_BUDGET_MIN_VALUE, YP_BUDGET_MAX_VALUE,
+                                                YP_BUDGET_MAX_GRADIENT_ERROR};
+    static const double values[] = {NAN, -NAN, INFINITY, -INFINITY};
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < 4; i++) {
+            expect_exact(kinds[k], 5, values[i], YPI_NOT_MET);
+            expect_exact(kinds[k], 0, values[i], YPI_NOT_MET);
+        }
+    expect_exact(kinds[2], 5, NAN, YPI_NOT_MET);
+    expect_exact(kinds[2], 5, INFINITY, YPI_NOT_MET);
+}
+
+Test(budget, gradient_errors)
+{
+    expect_exact(YP_BUDGET_MAX_GRADIENT_ERROR, 1e-6, 1e-6, YPI_MET);
+    expect_exact(YP_BUDGET_MAX_GRADIENT_ERROR, 1e-6, nextafter(1e-6, 1), YPI_NOT_MET);
+    expect_exact(YP_BUDGET_MAX_GRADIENT_ERROR, 0, 0, YPI_MET);
+    expect_exact(YP_BUDGET_MAX_GRADIENT_ERROR, 0, 1e-300, YPI_NOT_MET);
+}
+
+Test(budget, resident_growth_is_never_an_underflow)
+{
+    BEGIN(yp_max_resident(1000));
+    r.memory.resident_before = 5000;
+    r.memory.resident_peak = 4000;
+    judge();
+    expect_verdict(0, YPI_MET);
+    cr_expect_eq(r.verdicts[0].measured, -1000);
+    let_go();
+}
+
+Test(budget, each_is_judged_by_its_own_name)
+{
+    BEGIN(yp_min_value("a", 1), yp_min_value("b", 1), yp_max_value("a", 1));
+    add_value("a", 2, "");
+    add_value("b", 0, "");
+    judge();
+    expect_verdict(0, YPI_MET);
+    expect_verdict(1, YPI_NOT_MET);
+    expect_verdict(2, YPI_NOT_MET);
+    cr_expect_eq(r.failure_count, 2);
+    let_go();
+}
+
+/* -- memory of a device -------------------------------------------------------------------- */
+
+Test(budget, a_cpu_case_uses_no_device_memory)
+{
+    BEGIN(yp_max_peak(YP_DEVICE, 10), yp_max_peak(YP_HOST, 10));
+    r.memory.host.allocated_peak = 100;
+    judge();
+    expect_verdict(0, YPI_MET);
+    expect_verdict(1, YPI_NOT_MET);
+    cr_expect_eq(r.verdicts[0].measured, 0);
+    let_go();
+    BEGIN(yp_max_peak(YP_DEVICE, 10));
+    snprintf(subject.device, sizeof subject.device, "cuda");
+    judge();
+    expect_verdict(0, YPI_UNMEASURED);
+    let_go();
+}
+
+Test(budget, a_leak_needs_no_budget)
+{
+    BEGIN(yp_max_peak(YP_HOST, 1e9));
+    r.memory.leaked_bytes = 2048;
+    r.memory.leaked_blocks = 1;
+    judge();
+    expect_failure(YPI_CAUSE_LEAK, "leaked 2.0 KiB of accounted memory in 1 allocation "
+                                   "(yp_max_leak allows some)");
+    expect_outcome(YPI_FAILED);
+    let_go();
+    BEGIN(yp_max_leak(YP_HOST, 2048));
+    r.memory.leaked_bytes = 2048;
+    r.memory.leaked_blocks = 2;
+    judge();
+    expect_failure(YPI_CAUSE_LEAK, "");
+    expect_outcome(YPI_PASSED);
+    let_go();
+    /* The device's budget says nothing of the host. */
+    BEGIN(yp_max_leak(YP_DEVICE, 1e9));
+    r.memory.leaked_bytes = 1;
+    r.memory.leaked_blocks = 2;
+    judge();
+    expect_failure(YPI_CAUSE_LEAK, "leaked 1 B of accounted memory in 2 allocations "
+                                   "(yp_max_leak allows some)");
+    let_go();
+}
+
+/* -- speed --------------------------------------------------------------------------------- */
+
+/* 0.4 to 0.5 s an iteration of 100 pixels, 200 operations, 400 bytes. */
+static void expect_speed(struct yp_budget budget, enum ypi_met met)
+{
+    static const enum ypi_outcome plain[] = {YPI_PASSED, YPI_FAILED, YPI_NOISY};
+    for (int how = 0; how < 3; how++) {
+        bool judged = how != 2;
+        bool noisy_fails = how == 1;
+        begin(&budget, sizeof budget);
+        add_measured("fit", 0.4, 0.5);
+        judge_as(judged, noisy_fails, false);
+        enum ypi_met wanted = judged ? met : YPI_RECORDED;
+        cr_expect_eq(r.verdicts[0].met, wanted, "%s of %.17g: %s",
+                     ypi_budget_kind_name(budget.kind), budget.limit,
+                     ypi_met_name(r.verdicts[0].met));
+        enum ypi_outcome outcome = wanted == YPI_RECORDED                   ? YPI_PASSED
+                                   : wanted == YPI_UNDECIDED && noisy_fails ? YPI_FAILED
+                                                                            : plain[wanted];
+        expect_outcome(outcome);
+        cr_expect_eq(r.failure_count, outcome == YPI_FAILED);
+        let_go();
+    }
+}
+
+Test(budget, rates_by_their_interval)
+{
+    static const struct {
+        enum yp_budget_kind kind;
+        double work;
+    } rates[] = {
+        {YP_BUDGET_MIN_RATE, 100}, {YP_BUDGET_MIN_FLOPS, 200}, {YP_BUDGET_MIN_BANDWIDTH, 400}};
+    for (int i = 0; i < 3; i++) {
+        double low = rates[i].work / 0.5;
+        double high = rates[i].work / 0.4;
+        struct yp_budget b = {.kind = rates[i].kind, .name = "fit"};
+        b.limit = 0;
+        expect_speed(b, YPI_MET);
+        b.limit = low;
+        expect_speed(b, YPI_MET);
+        b.limit = nextafter(low, high);
+        expect_speed(b, YPI_UNDECIDED);
+        b.limit = (low + high) / 2;
+        expect_speed(b, YPI_UNDECIDED);
+        b.limit = high;
+        expect_speed(b, YPI_UNDECIDED);
+        b.limit = nextafter(high, INFINITY);
+        expect_speed(b, YPI_NOT_MET);
+        b.limit = 1e300;
+        expect_speed(b, YPI_NOT_MET);
+    }
+}
+
+Test(budget, latency_by_its_interval)
+{
+    struct yp_budget b = {.kind = YP_BUDGET_MAX_LATENCY, .name = "fit"};
+    const double limits[] = {0.5, 1, nextafter(0.5, 0), 0.45, 0.4, nextafter(0.4, 0), 0};
+    const enum ypi_met met[] = {YPI_MET,       YPI_MET,     YPI_UNDECIDED, YPI_UNDECIDED,
+                                YPI_UNDECIDED, YPI_NOT_MET, YPI_NOT_MET};
+    for (int i = 0; i < 7; i++) {
+        b.limit = limits[i];
+        expect_speed(b, met[i]);
+    }
+}
+
+Test(budget, speed_has_its_figures)
+{
+    BEGIN(yp_min_rate("fit", 100), yp_max_latency("fit", 0.9));
+    add_measured("fit", 0.4, 0.5);
+    judge();
+    const struct ypi_verdict *v = r.verdicts;
+    cr_expect_float_eq(v[0].measured, 100 / 0.45, 1e-9);
+    cr_expect_float_eq(v[0].low, 200, 1e-9);
+    cr_expect_float_eq(v[0].high, 250, 1e-9);
+    cr_expect_float_eq(v[0].distance, 100 / 0.45 / 100 - 1, 1e-9);
+    cr_expect_float_eq(v[1].measured, 0.45, 1e-12);
+    cr_expect(v[1].low == 0.4 && v[1].high == 0.5);
+    cr_expect_float_eq(v[1].distance, 0.5, 1e-9, "half of the limit is left");
+    let_go();
+}
+
+static void expect_odd_speed(double sample, enum yp_budget_kind kind, double limit,
+                             enum ypi_met met)
+{
+    BEGIN({.kind = kind, .name = "fit", .limit = limit});
+    struct ypi_measured *m = add_measured("fit", 0.4, 0.5);
+    for (int i = 0; i < 10; i++)
+        m->samples[i] = sample;
+    judge();
+    cr_expect_eq(r.verdicts[0].met, met, "samples of %g, %s: %s", sample,
+                 ypi_budget_kind_name(kind), ypi_met_name(r.verdicts[0].met));
+    let_go();
+}
+
+Test(budget, speed_that_is_no_number_is_not_met)
+{
+    expect_odd_speed(NAN, YP_BUDGET_MIN_RATE, 0, YPI_NOT_MET);
+    expect_odd_speed(NAN, YP_BUDGET_MAX_LATENCY, 1e300, YPI_NOT_MET);
+    expect_odd_speed(INFINITY, YP_BUDGET_MAX_LATENCY, 1e300, YPI_NOT_MET);
+    expect_odd_speed(INFINITY, YP_BUDGET_MIN_RATE, 1, YPI_NOT_MET);
+    expect_odd_speed(0, YP_BUDGET_MIN_RATE, 1, YPI_NOT_MET);
+    expect_odd_speed(0, YP_BUDGET_MAX_LATENCY, 1, YPI_MET);
+}
+
+/* One bad sample among good ones does not make it noisy: it makes it nothing. */
+Test(budget, one_nan_sample_spoils_it)
+{
+    BEGIN(yp_min_rate("fit", 1));
+    add_measured("fit", 0.4, 0.5)->samples[3] = NAN;
+    judge();
+    expect_verdict(0, YPI_NOT_MET);
+    expect_failure(YPI_CAUSE_BUDGET, "budget fit at least 1 pixels/s: n/a [n/a, n/a]");
+    let_go();
+}
+
+/* -- what was never measured --------------------------------------------------------------- */
+
+Test(budget, never_measured)
+{
+    static const struct yp_budget budgets[] = {
+        yp_min_rate("fit", 1),          yp_max_latency("fit", 1), yp_min_flops("fit", 1),
+        yp_min_bandwidth("fit", 1),     yp_min_value("fit", 1),   yp_max_value("fit", 1),
+        yp_max_gradient_error("fit", 1)};
+    static const char *const ends[] = {"measured it, or declared no work for it", "told it"};
+    for (int i = 0; i < 7; i++) {
+        begin(&budgets[i], sizeof budgets[i]);
+        add_measured("fat", 1, 1);
+        add_value("fat", 1, "");
+        add_gradient("fat", 0, 1, false);
+        judge();
+        expect_verdict(0, YPI_UNMEASURED);
+        cr_expect(isnan(r.verdicts[0].measured) && isnan(r.verdicts[0].distance));
+        cr_assert_eq(r.failure_count, 1);
+        const char *message = r.failures[0].message;
+        const char *wanted = ends[ypi_budget_is_speed(budgets[i].kind) ? 0 : 1];
+        cr_expect_str_eq(message + strlen(message) - strlen(wanted), wanted, "%s", message);
+        expect_outcome(YPI_FAILED);
+        let_go();
+    }
+}
+
+Test(budget, without_declared_work_there_is_no_rate)
+{
+    BEGIN(yp_min_rate("fit", 1), yp_min_flops("fit", 1), yp_min_bandwidth("fit", 1),
+          yp_max_latency("fit", 1));
+    struct ypi_measured *m = add_measured("fit", 0.1, 0.1);
+    m->items = m->flops = m->bytes = 0;
+    judge();
+    for (int i = 0; i < 3; i++)
+        expect_verdict(i, YPI_UNMEASURED);
+    expect_verdict(3, YPI_MET);
+    cr_expect_eq(r.failure_count, 3);
+    cr_expect_str_eq(r.failures[0].message, "budget fit at least 1 pixels/s: the body never "
+                                            "measured it, or declared no work for it");
+    let_go();
+}
+
+Test(budget, a_measurement_without_samples_is_none)
+{
+    BEGIN(yp_max_latency("fit", 1));
+    add_measured("fit", 1, 1)->count = 0;
+    judge();
+    expect_verdict(0, YPI_UNMEASURED);
+    expect_outcome(YPI_FAILED);
+    let_go();
+}
+
+Test(budget, recorded_speed_must_still_be_measured)
+{
+    BEGIN(yp_max_latency("fit", 1));
+    judge_as(false, false, false);
+    expect_verdict(0, YPI_UNMEASURED);
+    expect_outcome(YPI_FAILED);
+    let_go();
+}
+
+/* A crash: every budget is listed, the crash is the one reason. */
+Test(budget, of_a_crashed_case_are_listed_without_a_failure_each)
+{
+    BEGIN(yp_min_rate("fit", 1), yp_min_value("auc", 1), yp_max_peak(YP_HOST, 1),
+          yp_max_gradient_error("g", 1));
+    r.ended = false;
+    r.has_memory = false;
+    ypi_result_fail(&r, YPI_CAUSE_SIGNAL, NULL, 0, "crashed");
+    judge();
+    cr_expect_eq(r.verdict_count, 4);
+    for (int i = 0; i < 4; i++)
+        expect_verdict(i, YPI_UNMEASURED);
+    expect_failure(YPI_CAUSE_SIGNAL, "crashed");
+    expect_outcome(YPI_FAILED);
+    let_go();
+}
+
+/* So is a requirement that ended the body before it measured. */
+Test(budget, of_a_failed_case_are_listed_without_a_failure_each)
+{
+    BEGIN(yp_min_rate("fit", 1), yp_min_value("auc", 1));
+    ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "wrong");
+    judge();
+    expect_verdict(0, YPI_UNMEASURED);
+    expect_verdict(1, YPI_UNMEASURED);
+    expect_failure(YPI_CAUSE_EXPECTATION, "wrong");
+    let_go();
+}
+
+/* What was measured before the crash is judged. */
+Test(budget, measured_before_a_crash_are_judged)
+{
+    BEGIN(yp_min_value("auc", 1), yp_max_latency("fit", 0.1));
+    r.ended = false;
+    r.has_memory = false;
+    add_value("auc", 0.5, "");
+    ypi_result_fail(&r, YPI_CAUSE_SIGNAL, NULL, 0, "crashed");
+    judge();
+    expect_verdict(0, YPI_NOT_MET);
+    expect_verdict(1, YPI_UNMEASURED);
+    cr_expect_eq(r.failure_count, 2);
+    let_go();
+}
+
+Test(budget, as_many_as_fit)
+{
+    struct yp_budget all[YP_MAX_BUDGETS];
+    char names[YP_MAX_BUDGETS][8];
+    for (int i = 0; i < YP_MAX_BUDGETS; i++) {
+        snprintf(names[i], sizeof names[i], "v%d", i);
+        all[i] = (struct yp_budget){.kind = YP_BUDGET_MIN_VALUE, .name = names[i], .limit = i};
+    }
+    begin(all, sizeof all);
+    for (int i = 0; i < YP_MAX_BUDGETS; i++)
+        add_value(names[i], i, "");
+    judge();
+    cr_expect_eq(r.verdict_count, YP_MAX_BUDGETS);
+    expect_outcome(YPI_PASSED);
+    let_go();
+}
+
+/* -- gradients ----------------------------------------------------------------------------- */
+
+#define WRONG_GRADIENT \
+    "gradient 'loss': relative error 0.001 in tensor 'weights', at most 1e-06 is allowed: by " \
+    "differences 2, by the gradient 2.002 (slope of the remainder 1.00, 2 when right)"
+
+Test(budget, a_wrong_gradient_is_one_failure)
+{
+    begin(NULL, 0);
+    add_gradient("loss", 1e-3, 1e-6, false);
+    judge();
+    expect_failure(YPI_CAUSE_GRADIENT, WRONG_GRADIENT);
+    expect_outcome(YPI_FAILED);
+    let_go();
+    BEGIN(yp_max_gradient_error("loss", 1e-6));
+    add_gradient("loss", 1e-3, 1e-6, false);
+    judge();
+    expect_verdict(0, YPI_NOT_MET);
+    expect_failure(YPI_CAUSE_GRADIENT, WRONG_GRADIENT);
+    let_go();
+}
+
+Test(budget, a_gradient_budget_may_allow_more)
+{
+    BEGIN(yp_max_gradient_error("loss", 1e-2));
+    add_gradient("loss", 1e-3, 1e-2, false);
+    judge();
+    expect_verdict(0, YPI_MET);
+    expect_outcome(YPI_PASSED);
+    let_go();
+}
+
+Test(budget, precision_is_judged_by_its_multiple)
+{
+    begin(NULL, 0);
+    add_gradient("gemm", 3, 3, true);
+    judge();
+    expect_outcome(YPI_PASSED);
+    let_go();
+    begin(NULL, 0);
+    add_gradient("gemm", 3.5, 3, true);
+    judge();
+    expect_failure(YPI_CAUSE_GRADIENT,
+                   "precision of 'gemm': the error 2 is 3.5 times that of the plain implementation "
+                   "(2), at most 3 times is allowed; worst at weights");
+    let_go();
+    begin(NULL, 0);
+    add_gradient("gemm", NAN, 3, true);
+    judge();
+    expect_outcome(YPI_FAILED);
+    let_go();
+    /* A gradient's budget does not speak of it. */
+    BEGIN(yp_max_gradient_error("gemm", 100));
+    add_gradient("gemm", 1, 3, true);
+    judge();
+    expect_verdict(0, YPI_UNMEASURED);
+    expect_outcome(YPI_FAILED);
+    let_go();
+}
+
+/* -- words --------------------------------------------------------------------------------- */
+
+Test(budget, texts)
+{
+    static const struct {
+        struct yp_budget budget;
+        const char *unit, *wanted;
+    } table[] = {
+        {yp_min_rate("fit", 1e6), "pixels", "fit at least 1 M pixels/s"},
+        {yp_min_rate("fit", 1e6), "", "fit at least 1 M items/s"},
+        {yp_min_flops("gemm", 4.2e11), "", "gemm at least 420 GFLOP/s"},
+        {yp_min_bandwidth("copy", 2.7e10), "", "copy at least 27 GB/s"},
+        {yp_max_latency("step", 1.5e-3), "", "step at most 1.5 ms"},
+        {yp_max_peak(YP_HOST, 64 * YP_MIB), "", "host memory: at most 64.0 MiB accounted at once"},
+        {yp_max_peak(YP_DEVICE, 1), "", "device memory: at most 1 B accounted at once"},
+        {yp_max_resident(YP_GIB), "", "host memory: at most 1.0 GiB resident growth"},
+        {yp_max_leak(YP_HOST, 0), "", "host memory: at most 0 B left behind"},
+        {yp_max_allocations(YP_HOST, 12345678), "", "host memory: at most 12345678 allocations"},
+        {yp_min_value("auc", 0.95), "", "auc at least 0.95"},
+        {yp_max_value("drift", 2), "mm", "drift at most 2 mm"},
+        {yp_max_gradient_error("loss", 1e-5), "", "gradient error of loss at most 1e-05"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char text[256];
+        ypi_budget_text(text, &table[i].budget, table[i].unit);
+        cr_expect_str_eq(text, table[i].wanted, "%s, wanted %s", text, table[i].wanted);
+    }
+}
+
+static void expect_message(struct yp_budget budget, double value, const char *wanted)
+{
+    begin(&budget, sizeof budget);
+    if (ypi_budget_is_speed(budget.kind))
+        add_measured("x", 0.4, 0.5);
+    else
+        measure_exactly(budget.kind, value);
+    judge_as(true, true, false);
+    enum ypi_cause cause = budget.kind == YP_BUDGET_MAX_LEAK ? YPI_CAUSE_LEAK : YPI_CAUSE_BUDGET;
+    expect_failure(cause, wanted);
+    let_go();
+}
+
+Test(budget, failures_show_figure_interval_limit_and_distance)
+{
+    expect_message((struct yp_budget)yp_min_rate("x", 400), 0,
+                   "budget x at least 400 pixels/s: 222.2 pixels/s [200 pixels/s, 250 pixels/s], "
+                   "44.4 % below the limit");
+    expect_message((struct yp_budget)yp_min_rate("x", 220), 0,
+                   "budget x at least 220 pixels/s: too noisy, 222.2 pixels/s [200 pixels/s, 250 "
+                   "pixels/s], 1.01 % above the limit");
+    expect_message((struct yp_budget)yp_min_flops("x", 1e3), 0,
+                   "budget x at least 1 kFLOP/s: 444.4 FLOP/s [400 FLOP/s, 500 FLOP/s], 55.6 % "
+                   "below the limit");
+    expect_message((struct yp_budget)yp_min_bandwidth("x", 2e3), 0,
+                   "budget x at least 2 kB/s: 888.9 B/s [800 B/s, 1 kB/s], 55.6 % below the "
+                   "limit");
+    expect_message((struct yp_budget)yp_max_latency("x", 0.3), 0,
+                   "budget x at most 300 ms: 450 ms [400 ms, 500 ms], 50 % above the limit");
+    expect_message((struct yp_budget)yp_max_peak(YP_HOST, YP_MIB), 2 * YP_MIB,
+                   "budget host memory: at most 1.0 MiB accounted at once: 2.0 MiB, 100 % above "
+                   "the limit");
+    expect_message((struct yp_budget)yp_max_leak(YP_HOST, 0), 5,
+                   "budget host memory: at most 0 B left behind: 5 B");
+    expect_message((struct yp_budget)yp_max_allocations(YP_HOST, 4), 5,
+                   "budget host memory: at most 4 allocations: 5, 25 % above the limit");
+    expect_message((struct yp_budget)yp_min_value("x", 0.95), 0.5,
+                   "budget x at least 0.95: 0.5, 47.4 % below the limit");
+    expect_message((struct yp_budget)yp_max_value("x", -2), -1,
+                   "budget x at most -2: -1, 50 % above the limit");
+    expect_message((struct yp_budget)yp_min_value("x", 1), NAN, "budget x at least 1: n/a");
+    expect_message((struct yp_budget)yp_min_value("x", 1), INFINITY, "budget x at least 1: inf");
+}
+
+Test(budget, units_are_those_of_the_value)
+{
+    BEGIN(yp_max_value("drift", 2), yp_min_rate("fit", 1));
+    add_value("drift", 3, "mm");
+    add_measured("fit", 1, 1);
+    cr_expect_str_eq(ypi_budget_unit(&r, &test.budgets[0]), "mm");
+    cr_expect_str_eq(ypi_budget_unit(&r, &test.budgets[1]), "pixels");
+    struct yp_budget other = yp_min_value("none", 1);
+    cr_expect_str_eq(ypi_budget_unit(&r, &other), "");
+    judge();
+    expect_failure(YPI_CAUSE_BUDGET, "budget drift at most 2 mm: 3 mm, 50 % above the limit");
+    let_go();
+}
+
+Test(budget, names_of_kinds_tell_them_apart)
+{
+    for (int i = 0; i <= YP_BUDGET_MAX_GRADIENT_ERROR; i++)
+        for (int k = 0; k < i; k++)
+            cr_expect_str_neq(ypi_budget_kind_name((enum yp_budget_kind)i),
+                              ypi_budget_kind_name((enum yp_budget_kind)k));
+    for (int i = 0; i < YPI_CAUSES; i++)
+        for (int k = 0; k < i; k++)
+            cr_expect_str_neq(ypi_cause_name((enum ypi_cause)i), ypi_cause_name((enum ypi_cause)k));
+    for (int i = 0; i < YPI_OUTCOMES; i++)
+        for (int k = 0; k < i; k++)
+            cr_expect_str_neq(ypi_outcome_name((enum ypi_outcome)i),
+                              ypi_outcome_name((enum ypi_outcome)k));
+}
+
+/* -- outcomes ------------------------------------------------------------------------------ */
+
+Test(outcome, of_a_quiet_case)
+{
+    begin(NULL, 0);
+    judge();
+    expect_outcome(YPI_PASSED);
+    let_go();
+}
+
+Test(outcome, noisy_is_no_failure_unless_asked)
+{
+    BEGIN(yp_max_latency("fit", 0.45));
+    add_measured("fit", 0.4, 0.5);
+    judge();
+    expect_outcome(YPI_NOISY);
+    cr_expect_eq(r.failure_count, 0);
+    let_go();
+    /* What failed for another reason has failed. */
+    BEGIN(yp_max_latency("fit", 0.45));
+    add_measured("fit", 0.4, 0.5);
+    ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "no");
+    judge();
+    expect_outcome(YPI_FAILED);
+    let_go();
+}
+
+Test(outcome, skipped_has_nothing_unmeasured)
+{
+    BEGIN(yp_max_latency("fit", 1), yp_min_value("auc", 1));
+    judge_as(true, false, true);
+    expect_outcome(YPI_SKIPPED);
+    cr_expect_eq(r.failure_count, 0);
+    let_go();
+    begin(NULL, 0);
+    ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "before it skipped");
+    judge_as(true, false, true);
+    expect_outcome(YPI_FAILED);
+    let_go();
+}
+
+Test(outcome, setup_that_fails_is_an_error)
+{
+    begin(NULL, 0);
+    test.setup = no_setup;
+    r.body = 0;
+    ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "no licence");
+    judge();
+    expect_outcome(YPI_ERROR);
+    let_go();
+    begin(NULL, 0);
+    test.setup = no_setup;
+    ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "in the body");
+    judge();
+    expect_outcome(YPI_FAILED);
+    let_go();
+    begin(NULL, 0);
+    r.body = 0;
+    ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "in a body too short to be timed");
+    judge();
+    expect_outcome(YPI_FAILED);
+    let_go();
+}
+
+static void expect_xfail(bool strict, bool fails, bool skips, enum ypi_outcome outcome,
+                         const char *reason)
+{
+    begin(NULL, 0);
+    subject.xfail = "known";
+    test.xfail_strict = strict;
+    r.reason = skips ? ypi_strdup("no data") : NULL;
+    if (fails)
+        ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "wrong");
+    judge_as(true, false, skips);
+    expect_outcome(outcome);
+    cr_expect_str_eq(r.reason != NULL ? r.reason : "none", reason);
+    if (outcome == YPI_FAILED && strict) {
+        expect_failure(YPI_CAUSE_XPASS, "passed, but is declared to fail (strict): known");
+        cr_expect_str_eq(r.failures[0].file, "a.c");
+        cr_expect_eq(r.failures[0].line, 7);
+    }
+    let_go();
+}
+
+Test(outcome, expected_failures)
+{
+    expect_xfail(false, true, false, YPI_XFAILED, "known");
+    expect_xfail(true, true, false, YPI_XFAILED, "known");
+    expect_xfail(false, false, false, YPI_XPASSED, "known");
+    expect_xfail(true, false, false, YPI_FAILED, "known");
+    expect_xfail(false, false, true, YPI_SKIPPED, "no data");
+    expect_xfail(true, false, true, YPI_SKIPPED, "no data");
+}
+
+Test(outcome, an_expected_failure_may_be_a_budget_s)
+{
+    BEGIN(yp_min_value("auc", 1));
+    subject.xfail = "known";
+    add_value("auc", 0.5, "");
+    judge();
+    expect_verdict(0, YPI_NOT_MET);
+    expect_outcome(YPI_XFAILED);
+    let_go();
+}

@@ -1,0 +1,496 @@
+/* The channel: every kind of message, torn and damaged files, several writers at once. */
+#include "harness/run/channel.h"
+
+#include "base/text.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char directory[64];
+static char path[96];
+
+static void make_directory(void)
+{
+    snprintf(directory, sizeof directory, "/tmp/yp-channel-XXXXXX");
+    cr_assert_not_null(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/1.channel", directory);
+}
+
+static void remove_directory(void)
+{
+    unlink(path);
+    cr_assert_eq(rmdir(directory), 0);
+}
+
+TestSuite(channel, .init = make_directory, .fini = remove_directory, .timeout = 120);
+
+/* -- messages ------------------------------------------------------------------------------ */
+
+static bool send_plain(enum ypi_message kind, const void *bytes, size_t size)
+{
+    return ypi_channel_send(path, kind, bytes, size, NULL, 0);
+}
+
+static bool send_stage(enum ypi_stage_name name, double at)
+{
+    struct ypi_stage stage;
+    memset(&stage, 0, sizeof stage);
+    stage.stage = name;
+    stage.at = at;
+    return send_plain(YPI_MESSAGE_STAGE, &stage, sizeof stage);
+}
+
+static bool send_failure(enum ypi_cause cause, const char *file, int line, const char *message)
+{
+    struct ypi_failure_message head;
+    memset(&head, 0, sizeof head);
+    head.cause = cause;
+    head.line = line;
+    head.has_file = file != NULL;
+    struct ypi_text body = {0};
+    ypi_text_bytes(&body, (const char *)&head, sizeof head);
+    ypi_text_bytes(&body, file != NULL ? file : "", file != NULL ? strlen(file) + 1 : 1);
+    bool ok = ypi_channel_send(path, YPI_MESSAGE_FAILURE, body.data, body.length, message,
+                               strlen(message) + 1);
+    free(ypi_text_take(&body));
+    return ok;
+}
+
+static bool send_value(const char *name, double value)
+{
+    struct ypi_value message;
+    memset(&message, 0, sizeof message);
+    message.value = value;
+    snprintf(message.name, sizeof message.name, "%s", name);
+    snprintf(message.unit, sizeof message.unit, "m");
+    return send_plain(YPI_MESSAGE_VALUE, &message, sizeof message);
+}
+
+static bool send_measured(const char *name, size_t count)
+{
+    struct ypi_measured m;
+    memset(&m, 0, sizeof m);
+    snprintf(m.name, sizeof m.name, "%s", name);
+    snprintf(m.unit, sizeof m.unit, "pixels");
+    m.items = 3;
+    m.flops = 5;
+    m.bytes = 7;
+    m.batch = 8;
+    m.warmup = 9;
+    m.stop = YPI_STOP_TIME;
+    m.phase_count = 1;
+    snprintf(m.phases[0].name, YPI_NAME_MAX, "forward");
+    m.phases[0].seconds = 0.25;
+    m.count = count;
+    double *samples = ypi_calloc(count, sizeof *samples);
+    for (size_t i = 0; i < count; i++)
+        samples[i] = 1 + (double)i / 8;
+    bool ok = ypi_channel_send(path, YPI_MESSAGE_MEASURED, &m, sizeof m, samples,
+                               count * sizeof *samples);
+    free(samples);
+    return ok;
+}
+
+static bool send_gradient(const char *name)
+{
+    struct ypi_gradient g;
+    memset(&g, 0, sizeof g);
+    snprintf(g.name, sizeof g.name, "%s", name);
+    snprintf(g.tensor, sizeof g.tensor, "weights");
+    g.error = 1e-3;
+    g.limit = 1e-6;
+    g.slope = 1.0;
+    g.expected = 2.0;
+    g.got = 3.0;
+    g.checked = 4;
+    return send_plain(YPI_MESSAGE_GRADIENT, &g, sizeof g);
+}
+
+static bool send_memory(void)
+{
+    struct ypi_memory m;
+    memset(&m, 0, sizeof m);
+    m.host.allocated_peak = 1000;
+    m.host.allocations = 7;
+    m.leaked_bytes = 11;
+    m.leaked_blocks = 2;
+    m.resident_before = 1 << 20;
+    m.resident_peak = 1 << 21;
+    return send_plain(YPI_MESSAGE_MEMORY, &m, sizeof m);
+}
+
+static bool send_pid(void)
+{
+    struct ypi_hello hello = {.pid = 1234};
+    return send_plain(YPI_MESSAGE_HELLO, &hello, sizeof hello);
+}
+
+static bool send_hash(void)
+{
+    uint64_t hash = UINT64_C(0x0123456789abcdef);
+    return send_plain(YPI_MESSAGE_HASH, &hash, sizeof hash);
+}
+
+enum { MESSAGES = 15 };
+
+/* One of every kind, in the order of a case's life. */
+static bool send_nth(int n)
+{
+    switch (n) {
+    case 0:
+        return send_pid();
+    case 1:
+        return send_stage(YPI_STAGE_SETUP, 100);
+    case 2:
+        return send_stage(YPI_STAGE_BODY, 100.5);
+    case 3:
+        return send_hash();
+    case 4:
+        return send_value("auc", 0.75);
+    case 5:
+        return send_measured("fit", 5);
+    case 6:
+        return send_gradient("loss");
+    case 7:
+        return send_failure(YPI_CAUSE_EXPECTATION, "a/b.c", 42, "1 > 2: no");
+    case 8:
+        return send_failure(YPI_CAUSE_USAGE, NULL, 0, "");
+    case 9:
+        return send_plain(YPI_MESSAGE_SKIP, "no data", 8);
+    case 10:
+        return send_stage(YPI_STAGE_TEARDOWN, 102.5);
+    case 11:
+        return send_stage(YPI_STAGE_DONE, 102.75);
+    case 12:
+        return send_memory();
+    case 13:
+        return send_plain(YPI_MESSAGE_END, NULL, 0);
+    default:
+        return send_plain(YPI_MESSAGE_EXIT, NULL, 0);
+    }
+}
+
+/* -- what was read, as text ---------------------------------------------------------------- */
+
+static void describe_measured(struct ypi_text *text, const struct ypi_measured *m)
+{
+    ypi_text_add(text, "measured %s %s %g %g %g %d %d %s", m->name, m->unit, m->items, m->flops,
+                 m->bytes, (int)m->batch, (int)m->warmup, ypi_stop_name(m->stop));
+    for (int i = 0; i < m->phase_count; i++)
+        ypi_text_add(text, " %s=%g", m->phases[i].name, m->phases[i].seconds);
+    for (size_t i = 0; i < m->count; i++)
+        ypi_text_add(text, " %g", m->samples[i]);
+    ypi_text_add(text, "\n");
+}
+
+static char *describe(const struct ypi_result *r, const struct ypi_told *told)
+{
+    struct ypi_text text = {0};
+    ypi_text_add(&text, "pid %d staged %d stage %d skipped %d ended %d exited %d\n", (int)told->pid,
+                 told->staged, (int)told->stage, told->skipped, told->ended, told->exited);
+    ypi_text_add(&text, "times %g %g %g reason %s\n", r->setup, r->body, r->teardown,
+                 r->reason != NULL ? r->reason : "none");
+    if (r->has_hash)
+        ypi_text_add(&text, "hash %llx\n", (unsigned long long)r->hash);
+    for (int i = 0; i < r->value_count; i++)
+        ypi_text_add(&text, "value %s %g %s\n", r->values[i].name, r->values[i].value,
+                     r->values[i].unit);
+    for (int i = 0; i < r->measured_count; i++)
+        describe_measured(&text, &r->measured[i]);
+    for (int i = 0; i < r->gradient_count; i++) {
+        const struct ypi_gradient *g = &r->gradients[i];
+        ypi_text_add(&text, "gradient %s %s %g %g %g %g %g %d %d\n", g->name, g->tensor, g->error,
+                     g->limit, g->slope, g->expected, g->got, g->checked, g->precision);
+    }
+    for (int i = 0; i < r->failure_count; i++)
+        ypi_text_add(&text, "failure %s %s:%d %s\n", ypi_cause_name(r->failures[i].cause),
+                     r->failures[i].file != NULL ? r->failures[i].file : "none",
+                     r->failures[i].line, r->failures[i].message);
+    if (r->has_memory)
+        ypi_text_add(&text, "memory %d %d %d %d %d %d\n", (int)r->memory.host.allocated_peak,
+                     (int)r->memory.host.allocations, (int)r->memory.leaked_bytes,
+                     (int)r->memory.leaked_blocks, (int)r->memory.resident_before,
+                     (int)r->memory.resident_peak);
+    return ypi_text_take(&text);
+}
+
+static char *read_back(void)
+{
+    struct ypi_result r = {0};
+    struct ypi_told told = ypi_channel_read(path, &r);
+    char *text = describe(&r, &told);
+    ypi_result_clear(&r);
+    return text;
+}
+
+/* What is read after the first `i` messages, and where the i-th begins. */
+static char *after[MESSAGES + 1];
+static size_t begins[MESSAGES + 1];
+static char *whole;
+
+static size_t file_size(void)
+{
+    struct stat status;
+    return stat(path, &status) == 0 ? (size_t)status.st_size : 0;
+}
+
+static void send_all(void)
+{
+    for (int i = 0; i <= MESSAGES; i++) {
+        after[i] = read_back();
+        begins[i] = file_size();
+        if (i < MESSAGES)
+            cr_assert(send_nth(i));
+    }
+    whole = ypi_calloc(begins[MESSAGES], 1);
+    FILE *file = fopen(path, "r");
+    cr_assert(file != NULL && fread(whole, 1, begins[MESSAGES], file) == begins[MESSAGES]);
+    fclose(file);
+}
+
+static void write_file(const char *bytes, size_t size)
+{
+    FILE *file = fopen(path, "w");
+    cr_assert(file != NULL && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+}
+
+/* The message that byte `at` belongs to. */
+static int message_of(size_t at)
+{
+    int i = 0;
+    while (begins[i + 1] <= at)
+        i++;
+    return i;
+}
+
+/* -- tests --------------------------------------------------------------------------------- */
+
+Test(channel, every_kind_comes_back)
+{
+    send_all();
+    cr_expect_str_eq(after[0], "pid 0 staged 0 stage 3 skipped 0 ended 0 exited 0\n"
+                               "times 0 0 0 reason none\n");
+    cr_expect_str_eq(after[MESSAGES],
+                     "pid 1234 staged 1 stage 3 skipped 1 ended 1 exited 1\n"
+                     "times 0.5 2 0.25 reason no data\n"
+                     "hash 123456789abcdef\n"
+                     "value auc 0.75 m\n"
+                     "measured fit pixels 3 5 7 8 9 time forward=0.25 1 1.125 1.25 1.375 1.5\n"
+                     "gradient loss weights 0.001 1e-06 1 2 3 4 0\n"
+                     "failure expectation a/b.c:42 1 > 2: no\n"
+                     "failure usage none:0 \n"
+                     "memory 1000 7 11 2 1048576 2097152\n");
+    for (int i = 0; i < MESSAGES; i++)
+        cr_expect_str_neq(after[i], after[i + 1], "message %d is not heard", i);
+}
+
+Test(channel, several_of_a_kind_are_kept_in_order)
+{
+    for (int i = 0; i < 100; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "v%d", i);
+        cr_assert(send_value(name, i) && send_measured(name, (size_t)i) && send_gradient(name) &&
+                  send_failure(YPI_CAUSE_USAGE, NULL, i, name));
+    }
+    struct ypi_result r = {0};
+    ypi_channel_read(path, &r);
+    cr_assert(r.value_count == 100 && r.measured_count == 100 && r.gradient_count == 100 &&
+              r.failure_count == 100);
+    for (int i = 0; i < 100; i++) {
+        cr_expect(r.values[i].value == i && r.failures[i].line == i);
+        cr_expect(r.measured[i].count == (size_t)i);
+        cr_expect_str_eq(r.gradients[i].name, r.failures[i].message);
+    }
+    ypi_result_clear(&r);
+}
+
+Test(channel, of_no_file_nothing_is_read)
+{
+    struct ypi_result r = {0};
+    struct ypi_told told = ypi_channel_read("/nowhere/at/all", &r);
+    cr_expect(told.pid == 0 && !told.staged && told.stage == YPI_STAGE_DONE && !told.ended);
+    told = ypi_channel_read(directory, &r);
+    cr_expect(told.pid == 0 && !told.ended, "a directory is no channel");
+    cr_expect_not(ypi_channel_send("/nowhere/at/all", YPI_MESSAGE_END, NULL, 0, NULL, 0));
+}
+
+/* A case that crashed in its body: what is known is the stage and when it was entered. */
+Test(channel, an_unfinished_stage_has_no_time)
+{
+    send_stage(YPI_STAGE_SETUP, 1);
+    send_stage(YPI_STAGE_BODY, 3);
+    struct ypi_result r = {0};
+    struct ypi_told told = ypi_channel_read(path, &r);
+    cr_expect(told.staged && told.stage == YPI_STAGE_BODY);
+    cr_expect(r.setup == 2 && r.body == 0 && r.teardown == 0);
+    ypi_result_clear(&r);
+}
+
+Test(channel, is_torn_at_every_byte)
+{
+    send_all();
+    for (size_t size = 0; size <= begins[MESSAGES]; size++) {
+        cr_assert_eq(truncate(path, 0), 0);
+        write_file(whole, size);
+        int complete = size == begins[MESSAGES] ? MESSAGES : message_of(size);
+        char *got = read_back();
+        cr_assert_str_eq(got, after[complete], "%zu bytes: %s", size, got);
+        free(got);
+    }
+}
+
+/* Whatever bit is wrong, wherever it is: the message is not heard, nor what follows it. */
+Test(channel, no_flipped_bit_is_believed)
+{
+    send_all();
+    for (size_t at = 0; at < begins[MESSAGES]; at++) {
+        for (int bit = 0; bit < 8; bit++) {
+            whole[at] = (char)(whole[at] ^ 1 << bit);
+            write_file(whole, begins[MESSAGES]);
+            char *got = read_back();
+            cr_assert_str_eq(got, after[message_of(at)], "byte %zu, bit %d: %s", at, bit, got);
+            free(got);
+            whole[at] = (char)(whole[at] ^ 1 << bit);
+        }
+    }
+}
+
+Test(channel, zeros_and_noise_are_not_believed)
+{
+    send_all();
+    /* A file system may leave zeros at the end after a power cut. */
+    char *longer = ypi_calloc(begins[MESSAGES] + 4096, 1);
+    memcpy(longer, whole, begins[MESSAGES]);
+    write_file(longer, begins[MESSAGES] + 4096);
+    char *got = read_back();
+    cr_expect_str_eq(got, after[MESSAGES]);
+    free(got);
+    memset(longer, 0xff, 4096);
+    write_file(longer, 4096);
+    got = read_back();
+    cr_expect_str_eq(got, after[0]);
+    free(got);
+    free(longer);
+}
+
+Test(channel, is_long_where_there_is_much_to_tell)
+{
+    enum { SAMPLES = 1000000 };
+    cr_assert(send_measured("long", SAMPLES) && send_plain(YPI_MESSAGE_END, NULL, 0));
+    struct ypi_result r = {0};
+    struct ypi_told told = ypi_channel_read(path, &r);
+    cr_assert(told.ended && r.measured_count == 1 && r.measured[0].count == SAMPLES);
+    for (int i = 0; i < SAMPLES; i++)
+        cr_assert_eq(r.measured[0].samples[i], 1 + (double)i / 8);
+    ypi_result_clear(&r);
+}
+
+Test(channel, a_count_that_lies_is_not_believed)
+{
+    struct ypi_measured m;
+    memset(&m, 0, sizeof m);
+    m.count = 1000;
+    double sample = 1;
+    cr_assert(ypi_channel_send(path, YPI_MESSAGE_MEASURED, &m, sizeof m, &sample, sizeof sample));
+    cr_assert(send_value("after", 1));
+    struct ypi_result r = {0};
+    ypi_channel_read(path, &r);
+    cr_expect_eq(r.measured_count, 0);
+    cr_expect_eq(r.value_count, 1);
+    ypi_result_clear(&r);
+}
+
+Test(channel, messages_of_a_wrong_size_are_left_out)
+{
+    char bytes[512];
+    memset(bytes, 1, sizeof bytes);
+    for (int kind = YPI_MESSAGE_HELLO; kind <= YPI_MESSAGE_MEMORY; kind++)
+        cr_assert(send_plain((enum ypi_message)kind, bytes, 3));
+    /* Texts without an end. */
+    cr_assert(send_plain(YPI_MESSAGE_SKIP, "abc", 3));
+    memset(bytes, 'x', sizeof bytes);
+    cr_assert(send_plain(YPI_MESSAGE_FAILURE, bytes, sizeof bytes));
+    bytes[sizeof bytes - 1] = '\0';
+    cr_assert(send_plain(YPI_MESSAGE_FAILURE, bytes, sizeof bytes), "a file, but no message");
+    bytes[sizeof bytes - 1] = 'x';
+    bytes[sizeof bytes - 4] = '\0';
+    cr_assert(send_plain(YPI_MESSAGE_FAILURE, bytes, sizeof bytes), "a message without an end");
+    cr_assert(send_plain((enum ypi_message)99, bytes, sizeof bytes));
+    cr_assert(send_value("after", 1));
+    struct ypi_result r = {0};
+    struct ypi_told told = ypi_channel_read(path, &r);
+    cr_expect(told.pid == 0 && !told.staged && !told.skipped && r.reason == NULL);
+    cr_expect(r.failure_count == 0 && r.gradient_count == 0 && r.measured_count == 0);
+    cr_expect(!r.has_hash && !r.has_memory);
+    cr_expect_eq(r.value_count, 1, "what follows is heard");
+    ypi_result_clear(&r);
+}
+
+/* -- several at once ----------------------------------------------------------------------- */
+
+enum { WRITERS = 6, EACH = 200 };
+
+static void write_much(int writer)
+{
+    for (int i = 0; i < EACH; i++) {
+        char name[YPI_NAME_MAX];
+        snprintf(name, sizeof name, "w%d-%d", writer, i);
+        /* Long and short ones, so that a torn one would be seen. */
+        if (!send_value(name, writer * 1000 + i) || !send_measured(name, (size_t)(i * 7 % 500)))
+            _exit(1);
+    }
+    _exit(0);
+}
+
+Test(channel, several_processes_append)
+{
+    for (int writer = 0; writer < WRITERS; writer++) {
+        pid_t pid = fork();
+        cr_assert(pid >= 0);
+        if (pid == 0)
+            write_much(writer);
+    }
+    for (int writer = 0; writer < WRITERS; writer++) {
+        int status = 1;
+        cr_assert(wait(&status) > 0 && status == 0);
+    }
+    struct ypi_result r = {0};
+    ypi_channel_read(path, &r);
+    cr_expect_eq(r.value_count, WRITERS * EACH);
+    cr_expect_eq(r.measured_count, WRITERS * EACH);
+    int next[WRITERS] = {0};
+    for (int i = 0; i < r.value_count; i++) {
+        int writer = (int)r.values[i].value / 1000;
+        cr_assert(writer < WRITERS);
+        cr_expect_eq((int)r.values[i].value % 1000, next[writer]++, "each one's are in order");
+    }
+    ypi_result_clear(&r);
+}
+
+/* -- a full disk --------------------------------------------------------------------------- */
+
+Test(channel, a_full_disk_is_noticed)
+{
+    cr_assert(send_value("before", 1));
+    char *before = read_back();
+    struct rlimit limit = {.rlim_cur = file_size() + 100, .rlim_max = RLIM_INFINITY};
+    signal(SIGXFSZ, SIG_IGN);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    cr_expect_not(send_measured("too long", 1000));
+    limit.rlim_cur = RLIM_INFINITY;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    char *got = read_back();
+    cr_expect_str_eq(got, before, "what was told before stays");
+    free(got);
+    free(before);
+}

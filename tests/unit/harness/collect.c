@@ -1,0 +1,656 @@
+/* Collection: products, ids, tags, devices, --set, and every error of a declaration. */
+#include "harness/collect/collect.h"
+
+#include "base/text.h"
+#include "harness/judge/budget.h"
+#include "tests/unit/harness/capture.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <yieldpoint/yieldpoint.h>
+
+static char directory[64];
+
+static void enter_directory(void)
+{
+    snprintf(directory, sizeof directory, "/tmp/yp-collect-XXXXXX");
+    cr_assert_not_null(mkdtemp(directory));
+    cr_assert_eq(chdir(directory), 0);
+    unsetenv("YIELDPOINT_OPTIONS");
+}
+
+static void leave_directory(void)
+{
+    cr_assert_eq(rmdir(directory), 0);
+}
+
+TestSuite(collect, .init = enter_directory, .fini = leave_directory, .timeout = 60);
+TestSuite(declarations, .init = enter_directory, .fini = leave_directory, .timeout = 60);
+
+static void nothing(struct yp_case *t)
+{
+    (void)t;
+}
+
+#define HERE .group = "g", .body = nothing, .file = "../suites/a/b.c"
+
+static struct ypi_options options;
+static struct ypi_collection found;
+
+/* Collects one test under the words of a command line, told apart by '|'; what was told. */
+static const char *collect_all(const struct yp_test *const *tests, size_t count, const char *words)
+{
+    static char copy[1024];
+    char *argv[16] = {(char *)(uintptr_t) "suite"};
+    int argc = 1;
+    snprintf(copy, sizeof copy, "%s", words);
+    char *at = copy;
+    while (words[0] != '\0' && at != NULL)
+        argv[argc++] = strsep(&at, "|");
+    cr_assert_eq(ypi_options_read(&options, argc, argv), YPI_EXIT_OK);
+    capture_begin(STDERR_FILENO);
+    ypi_collect(&found, &options, (struct ypi_tests){tests, tests + count});
+    return capture_end();
+}
+
+static const char *collect_one(const struct yp_test *test, const char *words)
+{
+    const struct yp_test *const tests[] = {test};
+    return collect_all(tests, 1, words);
+}
+
+static void let_go(void)
+{
+    ypi_collection_clear(&found);
+    ypi_options_clear(&options);
+}
+
+/* The ids without what they all begin with, separated by blanks; "" when something was told. */
+static const char *ids_of(const struct yp_test *test, const char *words)
+{
+    static char all[1 << 16];
+    const char *told = collect_one(test, words);
+    cr_expect(told[0] == '\0' && found.errors == 0 && found.usage_errors == 0, "%s", told);
+    struct ypi_text text = {0};
+    for (int i = 0; i < found.count; i++) {
+        const char *bracket = strchr(found.cases[i]->id, '[');
+        ypi_text_add(&text, "%s%s", i > 0 ? " " : "", bracket != NULL ? bracket : "-");
+    }
+    char *taken = ypi_text_take(&text);
+    snprintf(all, sizeof all, "%s", taken);
+    free(taken);
+    let_go();
+    return all;
+}
+
+/* -- products and ids ---------------------------------------------------------------------- */
+
+Test(collect, nothing_from_nothing)
+{
+    cr_expect_str_eq(collect_all(NULL, 0, ""), "");
+    cr_expect(found.count == 0 && found.errors == 0);
+    let_go();
+    cr_expect(ypi_all_tests().begin == ypi_all_tests().end, "a program without tests has none");
+}
+
+Test(collect, one_case_without_brackets)
+{
+    static const struct yp_test test = {HERE, .name = "plain", .line = 3};
+    cr_expect_str_eq(collect_one(&test, "--seed=9"), "");
+    cr_assert_eq(found.count, 1);
+    const struct yp_case *c = found.cases[0];
+    cr_expect_str_eq(c->id, "a/b.c::plain");
+    cr_expect_str_eq(c->tags, "");
+    cr_expect(c->test == &test && c->decl == NULL && c->setting_count == 0);
+    cr_expect(c->timeout == 60 && c->skip == NULL && c->xfail == NULL && c->seed == 9);
+    cr_expect_str_eq(yp_device_of(c), "cpu");
+    cr_expect_str_eq(yp_case_name(c), "");
+    cr_expect_str_eq(yp_id(c), "a/b.c::plain");
+    let_go();
+}
+
+Test(collect, the_last_axis_runs_fastest)
+{
+    static const struct yp_test test = {
+        HERE, .name = "product", .cases = YP_CASES(yp_case_of("p"), yp_case_of("q")),
+        .axes = YP_AXES(yp_axis_int("n", 2, 1), yp_axis_string("s", "x", "y"),
+                        yp_axis_double("d", 0.5)),
+        .devices = "cpu cuda"};
+    cr_expect_str_eq(ids_of(&test, ""),
+                     "[p-n=2-s=x-d=0.5-cpu] [p-n=2-s=x-d=0.5-cuda] [p-n=2-s=y-d=0.5-cpu] "
+                     "[p-n=2-s=y-d=0.5-cuda] [p-n=1-s=x-d=0.5-cpu] [p-n=1-s=x-d=0.5-cuda] "
+                     "[p-n=1-s=y-d=0.5-cpu] [p-n=1-s=y-d=0.5-cuda] "
+                     "[q-n=2-s=x-d=0.5-cpu] [q-n=2-s=x-d=0.5-cuda] [q-n=2-s=y-d=0.5-cpu] "
+                     "[q-n=2-s=y-d=0.5-cuda] [q-n=1-s=x-d=0.5-cpu] [q-n=1-s=x-d=0.5-cuda] "
+                     "[q-n=1-s=y-d=0.5-cpu] [q-n=1-s=y-d=0.5-cuda]");
+}
+
+Test(collect, values_reach_the_case)
+{
+    static const struct yp_test test = {
+        HERE, .name = "values",
+        .axes =
+            YP_AXES(yp_axis_int("n", -3), yp_axis_string("s", "a-b"), yp_axis_double("d", 0.1))};
+    cr_expect_str_eq(collect_one(&test, ""), "");
+    cr_assert_eq(found.count, 1);
+    cr_expect_eq(yp_int(found.cases[0], "n"), -3);
+    cr_expect_str_eq(yp_string(found.cases[0], "s"), "a-b");
+    cr_expect_eq(yp_double(found.cases[0], "d"), 0.1);
+    let_go();
+}
+
+Test(collect, what_means_something_in_an_id_is_escaped)
+{
+    static const struct yp_test test = {
+        HERE, .name = "escapes", .cases = YP_CASES(yp_case_of("a-b[c]")),
+        .axes = YP_AXES(
+            yp_axis_string("x y", "100%", "p:q=r", "tab\there", "\x7f", "", "gr\xc3\xbcn/1,2#3"),
+            yp_axis_int("n", -5, LLONG_MIN))};
+    cr_expect_str_eq(ids_of(&test, "--set=n=-5"),
+                     "[a%2db%5bc%5d-x%20y=100%25-n=%2d5] [a%2db%5bc%5d-x%20y=p%3aq%3dr-n=%2d5] "
+                     "[a%2db%5bc%5d-x%20y=tab%09here-n=%2d5] [a%2db%5bc%5d-x%20y=%7f-n=%2d5] "
+                     "[a%2db%5bc%5d-x%20y=-n=%2d5] "
+                     "[a%2db%5bc%5d-x%20y=gr\xc3\xbcn/1,2#3-n=%2d5]");
+    static const struct yp_test longest = {HERE, .name = "l",
+                                           .axes = YP_AXES(yp_axis_int("n", LLONG_MIN))};
+    cr_expect_str_eq(ids_of(&longest, ""), "[n=%2d9223372036854775808]");
+}
+
+/* Different values, different ids: what an unescaped join would run together. */
+Test(collect, escaping_keeps_ids_apart)
+{
+    static const struct yp_test test = {
+        HERE, .name = "apart",
+        .cases = YP_CASES(yp_case_of("a"), yp_case_of("a-s=b"), yp_case_of("a%2ds=b")),
+        .axes = YP_AXES(yp_axis_string("s", "b", "b-s=b", "%62", "", "-"))};
+    cr_expect_str_eq(collect_one(&test, ""), "");
+    cr_expect_eq(found.count, 15);
+    let_go();
+}
+
+Test(collect, doubles_come_back_from_their_id)
+{
+    static const struct yp_test test = {
+        HERE, .name = "doubles",
+        .axes = YP_AXES(yp_axis_double("d", 0.1, 100, 1.0 / 3, 5e-324, DBL_MAX, -1e-9,
+                                       0.30000000000000004, 0.3, -0.0, 0.0))};
+    cr_expect_str_eq(ids_of(&test, ""),
+                     "[d=0.1] [d=100] [d=0.3333333333333333] [d=5e%2d324] "
+                     "[d=1.7976931348623157e+308] [d=%2d1e%2d09] [d=0.30000000000000004] [d=0.3] "
+                     "[d=%2d0] [d=0]");
+    /* The same value given by hand has the same id. */
+    cr_expect_str_eq(ids_of(&test, "--set=d=.1|--set=d=1e2|--set=d=5e-324|--set=d=-0"),
+                     "[d=0.1] [d=100] [d=5e%2d324] [d=%2d0]");
+}
+
+Test(collect, as_large_as_it_gets)
+{
+    static struct yp_test test = {HERE, .name = "large"};
+    static char names[YP_MAX_CASES][8];
+    static char axes[YP_MAX_AXES][8];
+    for (int i = 0; i < YP_MAX_CASES; i++) {
+        snprintf(names[i], sizeof names[i], "c%02d", i);
+        test.cases[i] = (struct yp_case_decl){.name = names[i]};
+    }
+    for (int i = 0; i < YP_MAX_AXES; i++) {
+        snprintf(axes[i], sizeof axes[i], "a%d", i);
+        test.axes[i] = (struct yp_axis){
+            .name = axes[i], .kind = YP_AXIS_INT, .count = 2, .values = {.i = {0, 1}}};
+    }
+    cr_expect_str_eq(collect_one(&test, ""), "");
+    cr_assert_eq(found.count, YP_MAX_CASES << YP_MAX_AXES);
+    for (int i = 0; i < found.count; i++) {
+        const struct yp_case *c = found.cases[i];
+        struct ypi_text id = {0};
+        ypi_text_add(&id, "a/b.c::large[c%02d", i >> YP_MAX_AXES);
+        for (int k = 0; k < YP_MAX_AXES; k++)
+            ypi_text_add(&id, "-a%d=%d", k, i >> (YP_MAX_AXES - 1 - k) & 1);
+        ypi_text_add(&id, "]");
+        cr_assert_str_eq(c->id, id.data);
+        cr_assert_eq(yp_int(c, "a7"), i & 1);
+        free(ypi_text_take(&id));
+    }
+    let_go();
+}
+
+Test(collect, an_axis_may_have_32_values)
+{
+    static const struct yp_test test = {
+        HERE, .name = "wide",
+        .axes = YP_AXES(yp_axis_int("n", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
+                                    18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32))};
+    cr_expect_str_eq(collect_one(&test, ""), "");
+    cr_assert_eq(found.count, 32);
+    cr_expect_eq(yp_int(found.cases[31], "n"), 32);
+    let_go();
+}
+
+Test(collect, paths_begin_behind_suites_or_at_tests)
+{
+    static const struct {
+        const char *file, *wanted;
+    } table[] = {
+        {"../suites/stress/rx.c", "stress/rx.c"},
+        {"/home/x/suites/stress/rx.c", "stress/rx.c"},
+        {"suites/rx.c", "rx.c"},
+        {"suites/a/suites/rx.c", "rx.c"},
+        {"mysuites/rx.c", "mysuites/rx.c"},
+        {"../../tests/zoo.c", "tests/zoo.c"},
+        {"../../home/x/tests/a/zoo.c", "tests/a/zoo.c"},
+        {"/x/tests/unit/tests/zoo.c", "tests/zoo.c"},
+        {"../contests/zoo.c", "contests/zoo.c"},
+        {"/home/x/tests/zoo/zoo.c", "tests/zoo/zoo.c"},
+        {"tests/a/tests/zoo.c", "tests/zoo.c"},
+        {"mytests/zoo.c", "mytests/zoo.c"},
+        {"tests/suites/zoo.c", "zoo.c"},
+        {"./../a/../zoo.c", "a/../zoo.c"},
+        {"zoo.c", "zoo.c"},
+        {"/abs/zoo.c", "/abs/zoo.c"},
+        {".hidden/zoo.c", ".hidden/zoo.c"},
+        {"..x/zoo.c", "..x/zoo.c"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        cr_expect_str_eq(ypi_test_path(table[i].file), table[i].wanted, "%s: %s", table[i].file,
+                         ypi_test_path(table[i].file));
+}
+
+Test(collect, tests_stand_as_in_their_files)
+{
+    static const struct yp_test a = {
+        .group = "g", .body = nothing, .name = "a", .file = "x/2.c", .line = 1};
+    static const struct yp_test b = {
+        .group = "g", .body = nothing, .name = "b", .file = "x/1.c", .line = 20};
+    static const struct yp_test c = {
+        .group = "g", .body = nothing, .name = "c", .file = "x/1.c", .line = 3};
+    const struct yp_test *const tests[] = {&a, &b, &c};
+    cr_expect_str_eq(collect_all(tests, 3, ""), "");
+    cr_assert_eq(found.count, 3);
+    cr_expect(found.cases[0]->test == &c && found.cases[1]->test == &b &&
+              found.cases[2]->test == &a);
+    let_go();
+}
+
+/* -- what a case takes from its declaration ------------------------------------------------ */
+
+Test(collect, named_cases_have_their_own)
+{
+    static const struct yp_test test = {
+        HERE,
+        .name = "own",
+        .tags = "stress small",
+        .cases = YP_CASES(yp_case_of("small"), yp_case_of("other", .tags = "slow,perf"),
+                          yp_case_of("large", .timeout = 5, .skip = "no room", .xfail = "known")),
+        .devices = "cpu",
+        .timeout = 30,
+        .xfail = "all of it"};
+    cr_expect_str_eq(collect_one(&test, ""), "");
+    cr_assert_eq(found.count, 3);
+    static const struct {
+        const char *tags;
+        double timeout;
+        const char *skip, *xfail;
+    } wanted[] = {{"small stress", 30, "none", "all of it"},
+                  {"perf slow small stress", 30, "none", "all of it"},
+                  {"large small stress", 5, "no room", "known"}};
+    for (int i = 0; i < 3; i++) {
+        const struct yp_case *c = found.cases[i];
+        cr_expect_str_eq(c->tags, wanted[i].tags, "%s: %s", c->id, c->tags);
+        cr_expect_eq(c->timeout, wanted[i].timeout, "%s: %g", c->id, c->timeout);
+        cr_expect_str_eq(c->skip != NULL ? c->skip : "none", wanted[i].skip);
+        cr_expect_str_eq(c->xfail, wanted[i].xfail);
+    }
+    let_go();
+    collect_one(&test, "--timeout=0.25");
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(found.cases[i]->timeout, 0.25, "the command line goes before all");
+    let_go();
+}
+
+Test(collect, a_skipped_test_skips_its_cases)
+{
+    static const struct yp_test test = {
+        HERE, .name = "s", .skip = "not yet",
+        .cases = YP_CASES(yp_case_of("a"), yp_case_of("b", .skip = "never"))};
+    collect_one(&test, "");
+    cr_assert_eq(found.count, 2);
+    cr_expect_str_eq(found.cases[0]->skip, "not yet");
+    cr_expect_str_eq(found.cases[1]->skip, "never");
+    let_go();
+}
+
+/* -- devices ------------------------------------------------------------------------------- */
+
+Test(collect, devices_by_the_option)
+{
+    static const struct yp_test both = {HERE, .name = "both", .devices = "cpu cuda"};
+    static const struct yp_test cuda = {HERE, .name = "cuda", .devices = "cuda"};
+    static const struct yp_test cpu = {HERE, .name = "cpu", .devices = "cpu"};
+    static const struct yp_test none = {HERE, .name = "none"};
+    static const struct {
+        const char *option, *both, *cuda, *cpu, *none;
+    } table[] = {
+        {"--device=auto", "[cpu] [cuda]", "[cuda]", "[cpu]", "-"},
+        {"--device=all", "[cpu] [cuda]", "[cuda]", "[cpu]", "-"},
+        {"--device=cpu", "[cpu]", "", "[cpu]", "-"},
+        {"--device=cuda", "[cuda]", "[cuda]", "", ""},
+        {"--device=cuda:1", "[cuda:1]", "[cuda:1]", "", ""},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const char *option = table[i].option;
+        cr_expect_str_eq(ids_of(&both, option), table[i].both, "%s", option);
+        cr_expect_str_eq(ids_of(&cuda, option), table[i].cuda, "%s", option);
+        cr_expect_str_eq(ids_of(&cpu, option), table[i].cpu, "%s", option);
+        cr_expect_str_eq(ids_of(&none, option), table[i].none, "%s", option);
+    }
+}
+
+Test(collect, a_gpu_case_says_so)
+{
+    static const struct yp_test test = {HERE, .name = "d", .tags = "perf", .devices = "cpu cuda"};
+    collect_one(&test, "--device=auto");
+    cr_assert_eq(found.count, 2);
+    cr_expect_str_eq(found.cases[0]->tags, "perf");
+    cr_expect_str_eq(found.cases[1]->tags, "gpu perf");
+    cr_expect_str_eq(yp_device_of(found.cases[1]), "cuda");
+    cr_expect_null(found.cases[0]->skip);
+    let_go();
+}
+
+/* -- --set --------------------------------------------------------------------------------- */
+
+Test(collect, set_replaces_the_values)
+{
+    static const struct yp_test test = {
+        HERE, .name = "set",
+        .axes = YP_AXES(yp_axis_int("n", 1, 2, 3), yp_axis_string("s", "x", "y"))};
+    cr_expect_str_eq(ids_of(&test, "--set=n=77"), "[n=77-s=x] [n=77-s=y]");
+    cr_expect_str_eq(ids_of(&test, "--set=n=5|--set=n=4"), "[n=5-s=x] [n=5-s=y] [n=4-s=x] "
+                                                           "[n=4-s=y]");
+    cr_expect_str_eq(ids_of(&test, "--set=s=a=b|--set=n=-1"), "[n=%2d1-s=a%3db]");
+    collect_one(&test, "--set=n=5|--set=m=1");
+    cr_expect(options.sets[0].used && !options.sets[1].used);
+    let_go();
+}
+
+Test(collect, set_wants_the_axis_s_kind)
+{
+    static const struct yp_test test = {
+        HERE, .name = "kinds", .line = 7,
+        .axes = YP_AXES(yp_axis_int("n", 1), yp_axis_double("d", 1), yp_axis_string("s", "x"))};
+    cr_expect_str_eq(collect_one(&test, "--set=n=1.5"),
+                     "error: --set n=1.5: axis 'n' of g.kinds (../suites/a/b.c:7) takes whole "
+                     "numbers\n");
+    cr_expect(found.usage_errors == 1 && found.errors == 0 && found.count == 0);
+    let_go();
+    cr_expect_str_eq(collect_one(&test, "--set=d=wide"),
+                     "error: --set d=wide: axis 'd' of g.kinds (../suites/a/b.c:7) takes "
+                     "numbers\n");
+    cr_expect_eq(found.usage_errors, 1);
+    let_go();
+    cr_expect_str_eq(ids_of(&test, "--set=s=1.5|--set=d=2"), "[n=1-d=2-s=1.5]");
+}
+
+/* -- filters ------------------------------------------------------------------------------- */
+
+static bool small_products(const struct yp_case *t)
+{
+    return yp_int(t, "a") * yp_int(t, "b") <= 4 && strcmp(yp_case_name(t), "none") != 0 &&
+           strcmp(yp_device_of(t), "cpu") == 0;
+}
+
+Test(collect, a_filter_leaves_out)
+{
+    static const struct yp_test test = {
+        HERE,
+        .name = "filtered",
+        .cases = YP_CASES(yp_case_of("some"), yp_case_of("none")),
+        .axes = YP_AXES(yp_axis_int("a", 1, 2, 3), yp_axis_int("b", 1, 2, 3)),
+        .devices = "cpu cuda",
+        .filter = small_products};
+    cr_expect_str_eq(ids_of(&test, ""),
+                     "[some-a=1-b=1-cpu] [some-a=1-b=2-cpu] [some-a=1-b=3-cpu] [some-a=2-b=1-cpu] "
+                     "[some-a=2-b=2-cpu] [some-a=3-b=1-cpu]");
+    cr_expect_str_eq(ids_of(&test, "--set=a=9"), "", "and may leave out all");
+}
+
+static bool asks_in_vain(const struct yp_case *t)
+{
+    return yp_int(t, "chanels") > 0 && yp_double(t, "n") > 0;
+}
+
+Test(collect, a_filter_that_asks_in_vain_is_an_error_once)
+{
+    static const struct yp_test test = {
+        HERE, .name = "vain", .line = 5, .filter = asks_in_vain,
+        .axes = YP_AXES(yp_axis_int("channels", 1, 2, 3), yp_axis_int("n", 1, 2, 3))};
+    static const struct yp_test plain = {HERE, .name = "plain", .line = 9};
+    const struct yp_test *const tests[] = {&test, &plain};
+    cr_expect_str_eq(collect_all(tests, 2, ""),
+                     "error: ../suites/a/b.c:5: test g.vain: no axis 'chanels' of kind int; this "
+                     "test has: channels (int), n (int); did you mean 'channels'?\n");
+    cr_expect_eq(found.errors, 1);
+    let_go();
+    cr_expect_str_eq(ids_of(&plain, ""), "-", "and the next collection starts afresh");
+}
+
+/* -- errors of declarations ---------------------------------------------------------------- */
+
+static void expect_error(const struct yp_test *test, const char *message)
+{
+    const char *told = collect_one(test, "");
+    char *wanted = ypi_format("error: %s:%d: test %s.%s: %s\n", test->file, test->line, test->group,
+                              test->name, message);
+    cr_expect_str_eq(told, wanted, "%s, wanted %s", told, wanted);
+    cr_expect_eq(found.errors, 1, "%s", told);
+    cr_expect_eq(found.count, 0, "nothing is made of a wrong declaration");
+    free(wanted);
+    let_go();
+}
+
+#define TAGS \
+    "known are stress, perf, small, medium, large, xl, slow, gpu; a project adds its " \
+    "own under [tags] in yieldpoint.ini"
+#define TIMES "allowed is 0 (the default of 60 s) or more seconds"
+
+#define WRONG(message, ...) \
+    do { \
+        static const struct yp_test wrong = {HERE, .name = "w", .line = 1, __VA_ARGS__}; \
+        expect_error(&wrong, message); \
+    } while (0)
+
+Test(declarations, tags)
+{
+    WRONG("tag 'fast' is not registered: " TAGS, .tags = "stress fast");
+    WRONG("tag 'fast' is not registered: " TAGS,
+          .cases = YP_CASES(yp_case_of("a", .tags = "fast")));
+}
+
+Test(declarations, timeouts)
+{
+    WRONG(".timeout is -1: " TIMES, .timeout = -1);
+    WRONG(".timeout is inf: " TIMES, .timeout = INFINITY);
+    WRONG(".timeout is nan: " TIMES, .timeout = (double)NAN);
+    WRONG(".timeout is -2: " TIMES, .cases = YP_CASES(yp_case_of("a", .timeout = -2)));
+}
+
+Test(declarations, cases)
+{
+    WRONG("case 2 has an empty name", .cases = YP_CASES(yp_case_of("a"), yp_case_of("")));
+    WRONG("case 'a' is declared twice",
+          .cases = YP_CASES(yp_case_of("a"), yp_case_of("b"), yp_case_of("a")));
+    WRONG("case 2 has no name",
+          .cases = YP_CASES(yp_case_of("a"), {.tags = "slow"}, yp_case_of("c")));
+}
+
+Test(declarations, axes)
+{
+    WRONG("axis 1 has no name", .axes = YP_AXES(yp_axis_int("", 1)));
+    WRONG("axis 1 has no name", .axes = YP_AXES(yp_axis_int(NULL, 1), yp_axis_int("n", 1)));
+    WRONG("axis 'n' has 0 values: allowed are 1 to 32",
+          .axes = YP_AXES({.name = "n", .kind = YP_AXIS_INT}));
+    WRONG("axis 'n' has 33 values: allowed are 1 to 32",
+          .axes = YP_AXES(
+              {.name = "n",
+               .kind = YP_AXIS_STRING,
+               .count = 33,
+               .values = {.s = {"", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "",
+                                "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", ""}}}));
+    WRONG("axis 'n' is declared twice",
+          .axes = YP_AXES(yp_axis_int("n", 1), yp_axis_double("n", 1)));
+    WRONG("value 2 of axis 1 is NULL", .axes = YP_AXES(yp_axis_string("s", "a", NULL)));
+    WRONG("axis 1 is of no kind", .axes = YP_AXES({.name = "n", .count = 1}, yp_axis_int("k", 1)));
+}
+
+Test(declarations, budgets)
+{
+    WRONG("budget 1 names no measurement, value or check",
+          .budgets = YP_BUDGETS(yp_min_rate(NULL, 1)));
+    WRONG("budget 2 names no measurement, value or check",
+          .budgets = YP_BUDGETS(yp_max_leak(YP_HOST, 0), yp_max_value("", 1)));
+    WRONG("budget 1 names no measurement, value or check",
+          .budgets = YP_BUDGETS(yp_max_gradient_error(NULL, 1)));
+    WRONG("budget 1 has the limit -1: allowed is any finite number from 0",
+          .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, -1)));
+    WRONG("budget 1 has the limit nan: allowed is any finite number from 0",
+          .budgets = YP_BUDGETS(yp_max_latency("x", (double)NAN)));
+    WRONG("budget 1 has the limit inf: allowed is any finite number",
+          .budgets = YP_BUDGETS(yp_min_value("x", INFINITY)));
+    WRONG("budget 1 is one of speed, but .parallel says that nothing is timed", .parallel = true,
+          .budgets = YP_BUDGETS(yp_min_bandwidth("x", 1)));
+    WRONG("budgets 1 and 3 are of one thing",
+          .budgets = YP_BUDGETS(yp_min_value("x", 1), yp_max_value("x", 2), yp_min_value("x", 3)));
+    WRONG("budgets 1 and 2 are of one thing",
+          .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 1), yp_max_peak(YP_HOST, 2)));
+    WRONG("budgets 1 and 3 are of one thing", .devices = "cpu cuda",
+          .budgets = YP_BUDGETS(yp_max_value("x", 1), yp_for_device("cuda"), yp_max_value("x", 2)));
+    WRONG("budgets 2 and 4 are of one thing", .devices = "cpu cuda",
+          .budgets = YP_BUDGETS(yp_for_device("cuda"), yp_max_value("x", 2), yp_for_device("cuda"),
+                                yp_max_value("x", 2)));
+    WRONG("budget 1 and those behind it are for device 'cuda': it has cpu",
+          .budgets = YP_BUDGETS(yp_for_device("cuda"), yp_max_value("x", 2)));
+    WRONG("budget 1 and those behind it are for device 'cpu cuda': it has cpu cuda",
+          .devices = "cpu cuda",
+          .budgets = YP_BUDGETS(yp_for_device("cpu cuda"), yp_max_value("x", 2)));
+}
+
+/* What each case of a test is held to. */
+Test(declarations, budgets_of_one_device)
+{
+    static const struct yp_test test = {
+        HERE, .name = "both", .devices = "cpu cuda",
+        .budgets = YP_BUDGETS(yp_max_value("both", 1), yp_for_device("cuda"), yp_max_value("x", 2),
+                              yp_for_device("cpu"), yp_max_value("x", 3), yp_max_value("y", 4),
+                              yp_for_device("cuda"))};
+    static const double limits[2][3] = {{1, 3, 4}, {1, 2, 0}};
+    cr_expect_str_eq(collect_one(&test, ""), "");
+    cr_assert_eq(found.count, 2);
+    for (int i = 0; i < 2; i++) {
+        int next = 0;
+        const struct yp_budget *b = NULL;
+        for (int k = 0; k < 3 - i; k++) {
+            b = ypi_next_budget(found.cases[i], &next);
+            cr_assert_not_null(b);
+            cr_expect_eq(b->limit, limits[i][k], "%s: budget %d", found.cases[i]->id, k);
+        }
+        cr_expect_null(ypi_next_budget(found.cases[i], &next));
+    }
+    let_go();
+    cr_expect_str_eq(collect_one(&test, "--device=cuda:1"), "");
+    int next = 1;
+    cr_expect_eq(ypi_next_budget(found.cases[0], &next)->limit, 2);
+    let_go();
+    static const struct yp_test none = {
+        HERE, .name = "none", .budgets = YP_BUDGETS(yp_for_device("cpu"), yp_max_value("x", 3))};
+    cr_expect_str_eq(collect_one(&none, ""), "");
+    next = 0;
+    cr_expect_eq(ypi_next_budget(found.cases[0], &next)->limit, 3);
+    let_go();
+}
+
+Test(declarations, budgets_that_are_right)
+{
+    static const struct yp_test test = {
+        HERE, .name = "right", .parallel = true,
+        .budgets = YP_BUDGETS(yp_min_value("x", -5), yp_max_value("x", 0), yp_min_value("y", 1),
+                              yp_max_peak(YP_HOST, 0), yp_max_peak(YP_DEVICE, 0),
+                              yp_max_leak(YP_HOST, 0), yp_max_allocations(YP_HOST, 0),
+                              yp_max_resident(0), yp_max_gradient_error("x", 0))};
+    cr_expect_str_eq(ids_of(&test, ""), "-");
+}
+
+Test(declarations, devices)
+{
+    WRONG("device 'gpu' is not known: allowed are cpu and cuda", .devices = "cpu gpu");
+    WRONG("device 'cuda:1' is not known: allowed are cpu and cuda", .devices = "cuda:1");
+    WRONG(".devices is empty: allowed are cpu and cuda", .devices = " ");
+}
+
+Test(declarations, all_errors_are_told_at_once)
+{
+    static const struct yp_test one = {
+        HERE,
+        .name = "one",
+        .line = 1,
+        .tags = "fast faster",
+        .timeout = -1,
+        .devices = "gpu",
+        .cases = YP_CASES(yp_case_of("a", .timeout = -3, .tags = "fastest"), yp_case_of("a")),
+        .axes = YP_AXES(yp_axis_int("", 1), yp_axis_int("n", 1), yp_axis_int("n", 1)),
+        .budgets = YP_BUDGETS(yp_min_rate("", 1), yp_max_peak(YP_HOST, -1))};
+    static const struct yp_test two = {HERE, .name = "two", .line = 2, .devices = "tpu"};
+    static const struct yp_test three = {HERE, .name = "three", .line = 3};
+    const struct yp_test *const tests[] = {&one, &two, &three};
+    const char *told = collect_all(tests, 3, "");
+    const char *const parts[] = {"tag 'fast'",
+                                 "tag 'faster'",
+                                 ".timeout is -1",
+                                 "device 'gpu'",
+                                 ".timeout is -3",
+                                 "tag 'fastest'",
+                                 "case 'a' is declared twice",
+                                 "axis 1 has no name",
+                                 "axis 'n' is declared twice",
+                                 "budget 1 names no",
+                                 "budget 2 has the limit -1",
+                                 "device 'tpu'"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        cr_expect_not_null(strstr(told, parts[i]), "%s is missing in %s", parts[i], told);
+    cr_expect_eq(found.errors, 12, "%d: %s", found.errors, told);
+    cr_expect_eq(found.count, 1, "what is right is collected all the same");
+    let_go();
+}
+
+Test(declarations, equal_ids_name_both_places)
+{
+    static const struct yp_test a = {
+        .group = "g", .body = nothing, .name = "t", .file = "x/suites/1.c", .line = 30};
+    static const struct yp_test b = {
+        .group = "h", .body = nothing, .name = "t", .file = "y/suites/1.c", .line = 4};
+    static const struct yp_test c = {
+        .group = "h", .body = nothing, .name = "u", .file = "y/suites/1.c", .line = 5};
+    const struct yp_test *const tests[] = {&a, &b, &c};
+    cr_expect_str_eq(collect_all(tests, 3, ""), "error: duplicate id '1.c::t': declared at "
+                                                "y/suites/1.c:4 and at x/suites/1.c:30\n");
+    cr_expect_eq(found.errors, 1);
+    let_go();
+}
+
+Test(declarations, equal_values_are_equal_ids)
+{
+    static const struct yp_test test = {HERE, .name = "t", .line = 8,
+                                        .axes = YP_AXES(yp_axis_double("d", 0.1, 0.2, 1e-1))};
+    cr_expect_str_eq(collect_one(&test, ""), "error: duplicate id 'a/b.c::t[d=0.1]': declared at "
+                                             "../suites/a/b.c:8 and at ../suites/a/b.c:8\n");
+    cr_expect_eq(found.errors, 1);
+    let_go();
+    static const struct yp_test twice = {HERE, .name = "t", .line = 8, .devices = "cpu cpu"};
+    cr_expect_not_null(strstr(collect_one(&twice, ""), "duplicate id 'a/b.c::t[cpu]'"));
+    let_go();
+}

@@ -1,0 +1,379 @@
+/* --csv: one header, quoting that a CSV reader undoes, several writers, a full disk. */
+#include "base/text.h"
+#include "harness/tell/tell.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static char directory[64];
+static char path[96];
+
+static void make_directory(void)
+{
+    snprintf(directory, sizeof directory, "/tmp/yp-csv-XXXXXX");
+    cr_assert_not_null(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/results.csv", directory);
+}
+
+static void remove_directory(void)
+{
+    unlink(path);
+    cr_assert_eq(rmdir(directory), 0);
+}
+
+TestSuite(csv, .init = make_directory, .fini = remove_directory, .timeout = 120);
+
+#define HEADER \
+    "started,run,id,outcome,kind,name,repeat,seed,unit,value,low,high,samples,items,share,cpu," \
+    "p90," \
+    "p99,met,attempt\n"
+
+static const struct ypi_session session = {.run_id = "run-1"};
+static const struct yp_test test = {.name = "t"};
+
+/* A result with a measurement, a value, both checks and memory. */
+static void append_full(const char *id, const char *name, const char *unit)
+{
+    struct yp_case c = {
+        .test = &test, .id = (char *)(uintptr_t)id, .seed = UINT64_MAX, .repeat = 2};
+    struct ypi_measured m = {
+        .items = 100,
+        .count = 5,
+        .estimate = {.median = 0.5, .low = 0.25, .high = 1, .p90 = 0.75, .p99 = NAN}};
+    struct ypi_value v = {.value = 0.1, .low = 0.1, .high = 0.1};
+    struct ypi_gradient g[2] = {{.error = 1e-9}, {.error = 1.5, .precision = true}};
+    snprintf(m.name, sizeof m.name, "%s", name);
+    snprintf(v.name, sizeof v.name, "%s", name);
+    snprintf(v.unit, sizeof v.unit, "%s", unit);
+    snprintf(g[0].name, sizeof g[0].name, "%s", name);
+    snprintf(g[1].name, sizeof g[1].name, "%s", name);
+    struct ypi_result r = {.c = &c,
+                           .outcome = YPI_PASSED,
+                           .started = 1.5,
+                           .duration = 0.25,
+                           .measured = &m,
+                           .measured_count = 1,
+                           .values = &v,
+                           .value_count = 1,
+                           .gradients = g,
+                           .gradient_count = 2,
+                           .has_memory = true};
+    r.memory.host.allocated_peak = 4096;
+    cr_assert_eq(ypi_csv_append(path, &session, &r), YP_OK, "%s", yp_last_error());
+}
+
+static enum yp_status append_bare(const char *id)
+{
+    struct yp_case c = {.test = &test, .id = (char *)(uintptr_t)id};
+    struct ypi_result r = {.c = &c, .outcome = YPI_FAILED, .started = 2, .duration = 1};
+    return ypi_csv_append(path, &session, &r);
+}
+
+static char *read_file(void)
+{
+    struct ypi_text text = {0};
+    char bytes[4096];
+    FILE *file = fopen(path, "r");
+    cr_assert_not_null(file);
+    for (size_t n = 0; (n = fread(bytes, 1, sizeof bytes, file)) > 0;)
+        ypi_text_bytes(&text, bytes, n);
+    fclose(file);
+    return ypi_text_take(&text);
+}
+
+Test(csv, rows)
+{
+    append_full("a.c::t", "fit", "mm");
+    append_bare("a.c::u");
+    char *text = read_file();
+    cr_expect_str_eq(
+        text,
+        HEADER "1.500,run-1,a.c::t,passed,duration,case,2,18446744073709551615,s,0.25,,,,,,,,,,0\n"
+               "1.500,run-1,a.c::t,passed,measurement,fit,2,18446744073709551615,s,0.5,0.25,1,5,"
+               "100,,,0.75,,,0\n"
+               "1.500,run-1,a.c::t,passed,value,fit,2,18446744073709551615,mm,"
+               "0.10000000000000001,,,,,,,,,,0\n"
+               "1.500,run-1,a.c::t,passed,gradient,fit,2,18446744073709551615,,1e-09,,,,,,,,,,0\n"
+               "1.500,run-1,a.c::t,passed,precision,fit,2,18446744073709551615,,1.5,,,,,,,,,,0\n"
+               "1.500,run-1,a.c::t,passed,memory,host peak,2,18446744073709551615,B,4096,,,,,,,,,,"
+               "0\n"
+               "2.000,run-1,a.c::u,failed,duration,case,0,0,s,1,,,,,,,,,,0\n");
+    free(text);
+}
+
+/* What a verdict says, what stands behind an interval, and which attempt it was. */
+Test(csv, rows_of_a_judged_attempt)
+{
+    static const struct yp_budget budgets[] = {
+        yp_min_share("fit", 0.5), yp_max_percentile("fit", 99, 1), yp_max_peak(YP_HOST, 10),
+        yp_max_leak(YP_DEVICE, 1), yp_max_count("fit", YP_CACHE_MISSES, 2)};
+    static double some[] = {1, 2};
+    struct yp_case c = {.test = &test, .id = (char *)(uintptr_t) "a.c::t"};
+    struct ypi_measured m = {.name = "fit",
+                             .count = 2,
+                             .cpu = some,
+                             .share_count = 2,
+                             .estimate = {.median = 1, .low = 1, .high = 1, .p90 = 2, .p99 = 3},
+                             .cpu_estimate = {.median = 1.5},
+                             .share_estimate = {.median = 0.625}};
+    struct ypi_value v = {.name = "ratio", .value = 2, .low = 1.5, .high = 2.5};
+    struct ypi_verdict verdicts[] = {{&budgets[0], YPI_NOT_MET, 0.25, 0.125, 0.375, -0.5, 3, 3},
+                                     {&budgets[1], YPI_UNMEASURED, NAN, NAN, NAN, NAN, 0, 0},
+                                     {&budgets[2], YPI_MET, 5, 5, 5, 0.5, 0, 0},
+                                     {&budgets[3], YPI_RECORDED, 0, 0, 0, NAN, 0, 0},
+                                     {&budgets[4], YPI_ABSENT, -NAN, NAN, NAN, NAN, 0, 0}};
+    struct ypi_result r = {.c = &c,
+                           .attempt = 2,
+                           .outcome = YPI_FAILED,
+                           .measured = &m,
+                           .measured_count = 1,
+                           .values = &v,
+                           .value_count = 1,
+                           .verdicts = verdicts,
+                           .verdict_count = 5};
+    cr_assert_eq(ypi_csv_append(path, &session, &r), YP_OK);
+    char *text = read_file();
+#define BEGIN "0.000,run-1,a.c::t,failed,"
+    cr_expect_str_eq(text, HEADER BEGIN
+                     "duration,case,0,0,s,0,,,,,,,,,,2\n" BEGIN
+                     "measurement,fit,0,0,s,1,1,1,2,0,0.625,1.5,2,3,,2\n" BEGIN
+                     "value,ratio,0,0,,2,1.5,2.5,,,,,,,,2\n" BEGIN
+                     "verdict,min share fit,0,0,,0.25,0.125,0.375,,,,,,,not met,2\n" BEGIN
+                     "verdict,max percentile fit p99,0,0,,,,,,,,,,,unmeasured,2\n" BEGIN
+                     "verdict,max peak host,0,0,,5,,,,,,,,,met,2\n" BEGIN
+                     "verdict,max leak device,0,0,,0,,,,,,,,,recorded,2\n" BEGIN
+                     "verdict,max count fit cache misses,0,0,,,,,,,,,,,absent,2\n");
+    free(text);
+}
+
+static void write_header(const char *header)
+{
+    FILE *file = fopen(path, "w");
+    fputs(header, file);
+    fclose(file);
+}
+
+/* Rows of another shape would make it unreadable. */
+Test(csv, an_older_file_is_refused)
+{
+    static const char *const headers[] = {
+        "what,ever\n", "x",
+        "started,run,id,outcome,kind,name,repeat,seed,unit,value,low,high,samples,items\n",
+        "STARTED,run,id,outcome,kind,name,repeat,seed,unit,value,low,high\n"};
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        write_header(headers[i]);
+        cr_expect_eq(append_bare("a.c::t"), YP_IO, "%s", headers[i]);
+        cr_expect_not_null(strstr(yp_last_error(), path), "%s", yp_last_error());
+        cr_expect_not_null(strstr(yp_last_error(), "of another version; name another file"), "%s",
+                           yp_last_error());
+        cr_expect_eq(ypi_csv_check(path), YP_IO);
+        char *text = read_file();
+        cr_expect_str_eq(text, headers[i], "it is left as it was");
+        free(text);
+    }
+}
+
+Test(csv, is_looked_at_before_a_run)
+{
+    cr_expect_eq(ypi_csv_check(path), YP_OK);
+    append_bare("a.c::t");
+    cr_expect_eq(ypi_csv_check(path), YP_OK);
+    char *text = read_file();
+    cr_expect_str_eq(text, HEADER "2.000,run-1,a.c::t,failed,duration,case,0,0,s,1,,,,,,,,,,0\n");
+    free(text);
+    snprintf(path, sizeof path, "%s/none/results.csv", directory);
+    cr_expect_eq(ypi_csv_check(path), YP_IO);
+    snprintf(path, sizeof path, "%s/results.csv", directory);
+}
+
+/* Python reads it; each field comes back in hexadecimal digits, so that nothing is quoted here. */
+static char *read_by_python(void)
+{
+    char *command = ypi_format("python3 -c 'import csv\n"
+                               "for row in csv.reader(open(\"%s\", newline=\"\")):\n"
+                               "    print(\",\".join(f.encode().hex() for f in row))'",
+                               path);
+    FILE *pipe = popen(command, "r");
+    cr_assert_not_null(pipe);
+    struct ypi_text text = {0};
+    char bytes[4096];
+    for (size_t n = 0; (n = fread(bytes, 1, sizeof bytes, pipe)) > 0;)
+        ypi_text_bytes(&text, bytes, n);
+    cr_assert_eq(pclose(pipe), 0);
+    free(command);
+    return ypi_text_take(&text);
+}
+
+static void add_hex(struct ypi_text *text, const char *field)
+{
+    for (; *field != '\0'; field++)
+        ypi_text_add(text, "%02x", (unsigned char)*field);
+}
+
+Test(csv, a_reader_undoes_the_quoting)
+{
+    static const char *const words[] = {
+        "plain", "a,b", "say \"x\"", "\"",          "two\nlines", "only\rcr", "cr\r\nlf", " a ",
+        "a;b",   ",",   "\"\",\"\"", "gr\xc3\xbcn", "'",          "=1+1",     "\ttab"};
+    enum { WORDS = sizeof words / sizeof words[0] };
+    for (int i = 0; i < WORDS; i++)
+        append_full(words[i], words[(i + 1) % WORDS], words[(i + 2) % WORDS]);
+    char *text = read_by_python();
+    const char *line = text + strcspn(text, "\n") + 1;
+    for (int i = 0; i < WORDS; i++)
+        for (int row = 0; row < 6; row++) {
+            int length = (int)strcspn(line, "\n");
+            int commas = 0;
+            for (int k = 0; k < length; k++)
+                commas += line[k] == ',';
+            cr_assert_eq(commas, 19, "every row has as many fields as the header: %.*s", length,
+                         line);
+            struct ypi_text wanted = {0};
+            ypi_text_add(&wanted, ",");
+            add_hex(&wanted, words[i]);
+            ypi_text_add(&wanted, ",");
+            add_hex(&wanted, "passed");
+            char *one = ypi_format("%.*s", length, line);
+            cr_expect_not_null(strstr(one, wanted.data), "%s in %s", words[i], one);
+            free(ypi_text_take(&wanted));
+            if (row == 2) { /* the value: its name and unit */
+                add_hex(&wanted, words[(i + 1) % WORDS]);
+                ypi_text_add(&wanted, ",32,3138343436373434303733373039353531363135,");
+                add_hex(&wanted, words[(i + 2) % WORDS]);
+                ypi_text_add(&wanted, ",");
+                cr_expect_not_null(strstr(one, wanted.data), "%s in %s", wanted.data, one);
+                free(ypi_text_take(&wanted));
+            }
+            free(one);
+            line += length + 1;
+        }
+    cr_expect_str_eq(line, "");
+    free(text);
+}
+
+Test(csv, odd_figures_are_numbers_to_a_reader)
+{
+    struct yp_case c = {.test = &test, .id = (char *)(uintptr_t) "a.c::t"};
+    struct ypi_value v[3] = {{.name = "a", .value = NAN},
+                             {.name = "b", .value = INFINITY},
+                             {.name = "c", .value = -INFINITY}};
+    struct ypi_result r = {.c = &c, .values = v, .value_count = 3};
+    cr_assert_eq(ypi_csv_append(path, &session, &r), YP_OK);
+    char *text = read_file();
+    cr_expect(strstr(text, ",a,0,0,,,,,") != NULL && strstr(text, ",b,0,0,,inf,") != NULL &&
+                  strstr(text, ",c,0,0,,-inf,") != NULL,
+              "%s", text);
+    free(text);
+}
+
+/* -- several at once ----------------------------------------------------------------------- */
+
+Test(csv, several_processes_append)
+{
+    enum { WRITERS = 4, EACH = 100 };
+    for (int writer = 0; writer < WRITERS; writer++) {
+        pid_t pid = fork();
+        cr_assert(pid >= 0);
+        if (pid == 0) {
+            char id[32];
+            for (int i = 0; i < EACH; i++) {
+                snprintf(id, sizeof id, "%d-%d", writer, i);
+                append_full(id, "fit", "mm");
+            }
+            _exit(0);
+        }
+    }
+    for (int writer = 0; writer < WRITERS; writer++) {
+        int status = 1;
+        cr_assert(wait(&status) > 0 && status == 0);
+    }
+    char *text = read_file();
+    cr_expect_eq(strncmp(text, HEADER, strlen(HEADER)), 0);
+    int rows = 0;
+    int next[WRITERS] = {0};
+    for (const char *line = text + strlen(HEADER); *line != '\0';
+         line += strcspn(line, "\n") + 1, rows++) {
+        int writer = -1;
+        int number = -1;
+        cr_assert_eq(sscanf(line, "1.500,run-1,%d-%d,passed,", &writer, &number), 2, "%.80s", line);
+        cr_assert(writer >= 0 && writer < WRITERS);
+        cr_expect_eq(number, next[writer]++ / 6, "a result's rows stay together and in order");
+    }
+    cr_expect_eq(rows, WRITERS * EACH * 6);
+    free(text);
+}
+
+/* Between looking whether a header is there and writing it, no other may. */
+Test(csv, waits_for_the_other_writer)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    cr_assert(fd >= 0 && flock(fd, LOCK_EX) == 0);
+    pid_t pid = fork();
+    cr_assert(pid >= 0);
+    if (pid == 0)
+        _exit(append_bare("a.c::t") != YP_OK);
+    struct timespec pause = {.tv_nsec = 200000000};
+    nanosleep(&pause, NULL);
+    struct stat status;
+    cr_expect(fstat(fd, &status) == 0 && status.st_size == 0, "nothing is written yet");
+    cr_expect_eq(flock(fd, LOCK_UN), 0);
+    close(fd);
+    int code = 1;
+    cr_expect(waitpid(pid, &code, 0) == pid && code == 0);
+    char *text = read_file();
+    cr_expect_eq(strncmp(text, HEADER "2.000,", strlen(HEADER) + 6), 0, "%s", text);
+    free(text);
+}
+
+/* -- what goes wrong ----------------------------------------------------------------------- */
+
+static void limit_file_size(rlim_t bytes)
+{
+    struct rlimit limit = {.rlim_cur = bytes, .rlim_max = RLIM_INFINITY};
+    signal(SIGXFSZ, SIG_IGN);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* Half a row would run into the next one. */
+Test(csv, a_full_disk_leaves_whole_rows)
+{
+    append_bare("a.c::t");
+    char *before = read_file();
+    limit_file_size(strlen(before) + 20);
+    cr_expect_eq(append_bare("a.c::u"), YP_IO);
+    cr_expect_not_null(strstr(yp_last_error(), path), "%s", yp_last_error());
+    limit_file_size(RLIM_INFINITY);
+    char *after = read_file();
+    cr_expect_str_eq(after, before);
+    cr_expect_eq(append_bare("a.c::v"), YP_OK);
+    char *later = read_file();
+    cr_expect_eq(strncmp(later, before, strlen(before)), 0);
+    cr_expect_str_eq(later + strlen(before),
+                     "2.000,run-1,a.c::v,failed,duration,case,0,0,s,1,,,,,,,,,,0\n");
+    free(before);
+    free(after);
+    free(later);
+}
+
+Test(csv, a_path_that_cannot_be_is_named)
+{
+    snprintf(path, sizeof path, "%s/none/results.csv", directory);
+    cr_expect_eq(append_bare("a.c::t"), YP_IO);
+    cr_expect_not_null(strstr(yp_last_error(), path));
+    cr_expect_not_null(strstr(yp_last_error(), "No such file or directory"));
+    snprintf(path, sizeof path, "%s", directory);
+    cr_expect_eq(append_bare("a.c::t"), YP_IO);
+    cr_expect_not_null(strstr(yp_last_error(), "Is a directory"));
+    snprintf(path, sizeof path, "%s/results.csv", directory);
+}

@@ -1,0 +1,755 @@
+/*
+ * The gradient checker, proved on mutants: every subject is a function with a right
+ * vector-Jacobian product, every mutant damages that product in one tensor, and every mutant
+ * that changes a value must be found with every seed.
+ */
+#include <criterion/criterion.h>
+#include <yieldpoint/gradient.h>
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/splitmix.h"
+#include "tests/unit/harness/gradient_subjects.h"
+
+#define SEEDS 20
+#define LIMIT YP_GRADIENT_LIMIT
+#define MAX_INPUTS 160
+#define MAX_OUTPUTS 64
+
+enum kind {
+    RIGHT,
+    ZEROED,
+    SCALED_UP,
+    SCALED_DOWN,
+    DOUBLED,
+    FLIPPED,
+    TRANSPOSED,
+    ELEMENT_OFF,
+    SHIFTED,
+    COTANGENT_IGNORED,
+    STALE,
+    ELEMENT_NAN,
+    ELEMENT_INFINITE,
+    UNWRITTEN,
+    ELEMENT_UNWRITTEN,
+    KINDS
+};
+
+static const char *const kind_names[KINDS] = {
+    "right",   "zeroed",      "x 1.001",          "x 0.999",   "x 2",
+    "flipped", "transposed",  "element off",      "shifted",   "cotangent ignored",
+    "stale",   "element NaN", "element infinite", "unwritten", "element unwritten"};
+
+/* What a mutated vjp works with. `tensor` < 0: all of them. */
+struct mutant {
+    const struct subject *subject;
+    enum kind kind;
+    int tensor;
+    size_t element; /* modulo the tensor's size */
+    double amount;  /* of ELEMENT_OFF, in root mean squares of the tensor's gradient */
+    int calls;      /* of f */
+};
+
+static void mutate_slice(const struct mutant *mutant, const struct part *part, const double *right,
+                         double *g)
+{
+    size_t count = (size_t)part->rows * (size_t)part->cols, element = mutant->element % count;
+    double squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t row = i / (size_t)part->cols, col = i % (size_t)part->cols;
+        squares += right[i] * right[i];
+        switch (mutant->kind) {
+        case ZEROED:
+            g[i] = 0;
+            break;
+        case SCALED_UP:
+            g[i] = 1.001 * right[i];
+            break;
+        case SCALED_DOWN:
+            g[i] = 0.999 * right[i];
+            break;
+        case DOUBLED:
+            g[i] = 2 * right[i];
+            break;
+        case FLIPPED:
+            g[i] = -right[i];
+            break;
+        case TRANSPOSED: /* stored by columns */
+            g[col * (size_t)part->rows + row] = right[i];
+            break;
+        case SHIFTED:
+            g[i] = right[(i + 1) % count];
+            break;
+        case UNWRITTEN:
+            break;
+        case ELEMENT_UNWRITTEN:
+            if (i != element)
+                g[i] = right[i];
+            break;
+        default:
+            g[i] = right[i];
+        }
+    }
+    if (mutant->kind == ELEMENT_OFF)
+        g[element] += mutant->amount * sqrt(squares / (double)count);
+    if (mutant->kind == ELEMENT_NAN)
+        g[element] = NAN;
+    if (mutant->kind == ELEMENT_INFINITE)
+        g[element] = INFINITY;
+}
+
+static void mutated_f(void *arg, const double *x, double *y)
+{
+    struct mutant *mutant = arg;
+    mutant->calls++;
+    mutant->subject->f(NULL, x, y);
+}
+
+static void mutated_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    const struct mutant *mutant = arg;
+    const struct subject *subject = mutant->subject;
+    double right[MAX_INPUTS], other[MAX_INPUTS], ones[MAX_OUTPUTS];
+    for (size_t i = 0; i < subject->outputs; i++)
+        ones[i] = 1;
+    subject->vjp(NULL, x, c, right);
+    if (mutant->kind == STALE)
+        subject->stale(NULL, x, c, other);
+    else
+        subject->vjp(NULL, x, ones, other);
+
+    bool replaced = mutant->kind == STALE || mutant->kind == COTANGENT_IGNORED;
+    size_t offset = 0;
+    for (int k = 0; subject->parts[k].name != NULL; k++) {
+        const struct part *part = &subject->parts[k];
+        size_t count = (size_t)part->rows * (size_t)part->cols;
+        if (mutant->tensor >= 0 && mutant->tensor != k)
+            memcpy(g + offset, right + offset, count * sizeof *g);
+        else if (replaced)
+            memcpy(g + offset, other + offset, count * sizeof *g);
+        else
+            mutate_slice(mutant, part, right + offset, g + offset);
+        offset += count;
+    }
+}
+
+/* Draws x and lays the subject out as a check; returns the number of tensors. */
+static int lay_out(struct mutant *mutant, uint64_t seed, double *x, struct yp_gradient *gradient)
+{
+    const struct subject *subject = mutant->subject;
+    struct ypi_seed random = ypi_seed_of(seed, 77, 0);
+    *gradient = (struct yp_gradient){.name = subject->name,
+                                     .outputs = subject->outputs,
+                                     .f = mutated_f,
+                                     .vjp = mutated_vjp,
+                                     .arg = mutant,
+                                     .x = x};
+    int k = 0;
+    for (; subject->parts[k].name != NULL; k++) {
+        const struct part *part = &subject->parts[k];
+        size_t count = (size_t)part->rows * (size_t)part->cols;
+        gradient->tensors[k] = (struct yp_tensor){part->name, gradient->inputs, count};
+        for (size_t i = 0; i < count; i++)
+            x[gradient->inputs + i] = part->size * ypi_seed_normal(&random);
+        gradient->inputs += count;
+    }
+    cr_assert(gradient->inputs <= MAX_INPUTS && subject->outputs <= MAX_OUTPUTS);
+    return k;
+}
+
+static struct yp_gradient_result check(struct mutant *mutant, uint64_t seed)
+{
+    double x[MAX_INPUTS];
+    struct yp_gradient gradient;
+    struct yp_gradient_result result;
+    lay_out(mutant, seed, x, &gradient);
+    cr_assert(yp_gradient_error(&gradient, seed, &result) == YP_OK, "%s", yp_last_error());
+    return result;
+}
+
+/* Whether the mutant changes what the vjp returns, by more than the vjp's own rounding: a
+ * symmetric matrix transposed is no mutant. */
+static bool changes_value(struct mutant *mutant, uint64_t seed)
+{
+    double x[MAX_INPUTS], c[MAX_OUTPUTS], right[MAX_INPUTS], got[MAX_INPUTS];
+    struct yp_gradient gradient;
+    struct ypi_seed random = ypi_seed_of(seed, 78, 0);
+    lay_out(mutant, seed, x, &gradient);
+    ypi_seed_normals(&random, c, gradient.outputs);
+    for (size_t i = 0; i < gradient.inputs; i++)
+        got[i] = 1e300; /* what "unwritten" leaves */
+    mutant->subject->vjp(NULL, x, c, right);
+    mutated_vjp(mutant, x, c, got);
+
+    const struct yp_tensor *tensor = &gradient.tensors[mutant->tensor];
+    double size = mutant->subject->parts[mutant->tensor].zero ? 1 : 0;
+    for (size_t i = tensor->offset; i < tensor->offset + tensor->count; i++)
+        size = fmax(size, fabs(right[i]));
+    for (size_t i = tensor->offset; i < tensor->offset + tensor->count; i++)
+        if (!(fabs(got[i] - right[i]) <= 1e-12 * size))
+            return true;
+    return false;
+}
+
+static bool passes(const struct yp_gradient_result *result)
+{
+    return result->error <= LIMIT;
+}
+
+static const struct subject *subject_named(const char *name)
+{
+    for (size_t i = 0; i < SUBJECTS; i++)
+        if (strcmp(subjects[i].name, name) == 0)
+            return &subjects[i];
+    cr_assert_fail("no subject %s", name);
+    return NULL;
+}
+
+Test(gradient, right_ones_pass_with_every_seed)
+{
+    for (size_t s = 0; s < SUBJECTS; s++)
+        for (uint64_t seed = 0; seed < 10 * SEEDS; seed++) {
+            struct mutant right = {.subject = &subjects[s], .kind = RIGHT, .tensor = -1};
+            struct yp_gradient_result result = check(&right, seed);
+            cr_expect(passes(&result), "%s, seed %d: %s off by %g (%.17g, got %.17g)",
+                      subjects[s].name, (int)seed, result.tensor, result.error, result.expected,
+                      result.got);
+            cr_expect(isnan(result.slope) || (result.slope > 1.8 && result.slope < 4.3),
+                      "%s, seed %d: slope %g", subjects[s].name, (int)seed, result.slope);
+        }
+}
+
+/* A resolution worse than the limit would say that a mutant of that size could hide. The shared
+ * shift of a softmax has a derivative of 0, of which nothing can be resolved. */
+Test(gradient, rounding_hides_nothing_in_any_subject)
+{
+    for (size_t s = 0; s < SUBJECTS; s++)
+        for (uint64_t seed = 0; seed < SEEDS; seed++) {
+            struct mutant right = {.subject = &subjects[s], .kind = RIGHT, .tensor = -1};
+            struct yp_gradient_result result = check(&right, seed);
+            if (subjects[s].vjp == shifted_vjp) {
+                cr_expect(result.resolution >= 1 && strcmp(result.coarsest, "shift") == 0);
+                continue;
+            }
+            cr_expect(result.resolution <= LIMIT, "%s, seed %d: %g in %s", subjects[s].name,
+                      (int)seed, result.resolution, result.coarsest);
+        }
+}
+
+/* Returns whether the mutant was one. */
+static bool try_mutant(struct mutant *mutant, uint64_t seed)
+{
+    const struct subject *subject = mutant->subject;
+    if (mutant->kind == STALE && subject->stale == NULL)
+        return false;
+    if (!changes_value(mutant, seed))
+        return false;
+    struct yp_gradient_result result = check(mutant, seed);
+    cr_expect(!passes(&result), "%s, %s of %s, seed %d: survived with error %g", subject->name,
+              kind_names[mutant->kind], subject->parts[mutant->tensor].name, (int)seed,
+              result.error);
+    cr_expect_str_eq(result.tensor, subject->parts[mutant->tensor].name);
+    return true;
+}
+
+Test(gradient, every_mutant_that_changes_a_value_fails_with_every_seed)
+{
+    int tried[KINDS] = {0}, all = 0;
+    for (size_t s = 0; s < SUBJECTS; s++)
+        for (int kind = RIGHT + 1; kind < KINDS; kind++)
+            for (int k = 0; subjects[s].parts[k].name != NULL; k++)
+                for (uint64_t seed = 0; seed < SEEDS; seed++) {
+                    struct mutant mutant = {.subject = &subjects[s],
+                                            .kind = (enum kind)kind,
+                                            .tensor = k,
+                                            .element = (size_t)(7 * seed + 3),
+                                            .amount = 0.01};
+                    tried[kind] += try_mutant(&mutant, seed);
+                }
+    /* No kind may have been left out by the comparison with the right one. */
+    for (int kind = RIGHT + 1; kind < KINDS; kind++) {
+        cr_expect(tried[kind] >= 7 * SEEDS, "%s: %d", kind_names[kind], tried[kind]);
+        all += tried[kind];
+    }
+    cr_expect(all > 7000, "%d mutants in all", all);
+}
+
+Test(gradient, a_symmetric_gradient_transposed_is_no_mutant)
+{
+    struct mutant mutant = {.subject = subject_named("quadratic"), .kind = TRANSPOSED, .tensor = 1};
+    cr_expect(!changes_value(&mutant, 1), "x x^T equals its transpose");
+    struct yp_gradient_result result = check(&mutant, 1);
+    cr_expect(passes(&result));
+    mutant.subject = subject_named("matmul 4x4x4");
+    cr_expect(changes_value(&mutant, 1));
+}
+
+Test(gradient, the_slope_tells_right_from_wrong)
+{
+    struct mutant mutant = {.subject = subject_named("mlp"), .kind = ZEROED, .tensor = 1};
+    struct yp_gradient_result result = check(&mutant, 3);
+    cr_expect(fabs(result.slope - 1) < 0.05, "zeroed: %g", result.slope);
+    mutant.kind = SCALED_UP;
+    result = check(&mutant, 3);
+    cr_expect(fabs(result.slope - 1) < 0.3, "x 1.001: %g", result.slope);
+
+    mutant = (struct mutant){.subject = subject_named("log-sum-exp"), .kind = RIGHT, .tensor = -1};
+    result = check(&mutant, 3);
+    cr_expect(fabs(result.slope - 2) < 0.05, "right: %g", result.slope);
+
+    mutant = (struct mutant){.subject = subject_named("conv1d"), .kind = RIGHT, .tensor = -1};
+    result = check(&mutant, 3);
+    cr_expect(isnan(result.slope), "right and linear in each tensor: %g", result.slope);
+    mutant = (struct mutant){.subject = subject_named("conv1d"), .kind = DOUBLED, .tensor = 0};
+    result = check(&mutant, 3);
+    cr_expect(fabs(result.slope - 1) < 1e-3, "wrong and linear: %g", result.slope);
+}
+
+static void gelu64_f(void *arg, const double *x, double *y)
+{
+    for (int i = 0; i < 64; i += 16)
+        gelu_f(arg, x + i, y + i);
+}
+
+static void gelu64_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    for (int i = 0; i < 64; i += 16)
+        gelu_vjp(arg, x + i, c + i, g + i);
+}
+
+/* The limits that the header states, for one wrong element among 64. */
+static int survivors(double amount, int seeds)
+{
+    static const struct subject many = {"gelu x 4", 64,   gelu64_f,
+                                        gelu64_vjp, NULL, {{"x", 8, 8, 1, false}}};
+    int count = 0;
+    for (int seed = 0; seed < seeds; seed++) {
+        struct mutant mutant = {.subject = &many,
+                                .kind = ELEMENT_OFF,
+                                .tensor = 0,
+                                .element = (size_t)seed,
+                                .amount = amount};
+        struct yp_gradient_result result = check(&mutant, (uint64_t)seed);
+        count += passes(&result);
+    }
+    return count;
+}
+
+/* Expected of 3000: 0.003, 80 to 110 and more than 2970; the bounds are five standard deviations
+ * away. */
+Test(gradient, finds_single_elements_down_to_the_stated_size)
+{
+    const double root = 8; /* of 64 elements */
+    int large = survivors(1e-4 * root, 3000);
+    int middle = survivors(3e-6 * root, 3000);
+    int small = survivors(3e-7 * root, 3000);
+    cr_expect(large == 0, "%d", large);
+    cr_expect(middle > 30 && middle < 160, "%d", middle);
+    cr_expect(small > 2940, "%d", small);
+}
+
+static void cubes_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    for (int i = 0; i < 4; i++)
+        y[i] = x[i] * x[i] * x[i];
+}
+
+/* arg: a factor on the right gradient */
+static void cubes_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    for (int i = 0; i < 4; i++)
+        g[i] = *(double *)arg * 3 * x[i] * x[i] * c[i];
+}
+
+Test(gradient, a_small_factor_is_found_down_to_the_limit)
+{
+    double x[4] = {0.3, -0.7, 1.1, 0.2};
+    const double factors[] = {1 + 1e-4, 1 + 1e-5, 1 - 1e-5, 1 + 1e-7};
+    const bool pass[] = {false, false, false, true};
+    for (int i = 0; i < 4; i++) {
+        double factor = factors[i];
+        struct yp_gradient gradient = {.name = "cubes",
+                                       .inputs = 4,
+                                       .outputs = 4,
+                                       .f = cubes_f,
+                                       .vjp = cubes_vjp,
+                                       .arg = &factor,
+                                       .x = x};
+        for (uint64_t seed = 0; seed < SEEDS; seed++) {
+            struct yp_gradient_result result;
+            cr_assert(yp_gradient_error(&gradient, seed, &result) == YP_OK);
+            cr_expect(passes(&result) == pass[i], "%.17g: %g", factor, result.error);
+        }
+    }
+}
+
+/* f of one slice is drowned by the other's, in one output: nothing can be said of it, and the
+ * result must say so. */
+static void drowned_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    y[0] = 1e8 * exp(x[0]) + 1e-8 * exp(x[1]);
+}
+
+static void drowned_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    g[0] = c[0] * 1e8 * exp(x[0]);
+    g[1] = 0; /* wrong, and out of sight */
+}
+
+Test(gradient, says_where_rounding_hides_a_derivative)
+{
+    double x[2] = {0.5, 0.7};
+    struct yp_gradient gradient = {.name = "drowned",
+                                   .inputs = 2,
+                                   .outputs = 1,
+                                   .f = drowned_f,
+                                   .vjp = drowned_vjp,
+                                   .x = x,
+                                   .tensors = {{"a", 0, 1}, {"b", 1, 1}}};
+    struct yp_gradient_result result;
+    cr_assert(yp_gradient_error(&gradient, 1, &result) == YP_OK);
+    cr_expect(result.resolution >= 1, "%g", result.resolution);
+    cr_expect_str_eq(result.coarsest, "b");
+}
+
+/* arg: frequency and a factor on the right gradient */
+static void waves_f(void *arg, const double *x, double *y)
+{
+    for (int i = 0; i < 8; i++)
+        y[i] = sin(*(double *)arg * x[i] + 1);
+}
+
+static void waves_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    const double *p = arg;
+    for (int i = 0; i < 8; i++)
+        g[i] = p[1] * c[i] * p[0] * cos(p[0] * x[i] + 1);
+}
+
+static struct yp_gradient_result check_waves(double frequency, double factor, double step,
+                                             double size, uint64_t seed)
+{
+    double x[8], arg[2] = {frequency, factor};
+    struct ypi_seed random = ypi_seed_of(seed, 5, 5);
+    for (int i = 0; i < 8; i++)
+        x[i] = size * ypi_seed_normal(&random);
+    struct yp_gradient gradient = {.name = "waves",
+                                   .inputs = 8,
+                                   .outputs = 8,
+                                   .f = waves_f,
+                                   .vjp = waves_vjp,
+                                   .arg = arg,
+                                   .x = x,
+                                   .step = step};
+    struct yp_gradient_result result;
+    cr_assert(yp_gradient_error(&gradient, seed, &result) == YP_OK);
+    return result;
+}
+
+Test(gradient, chooses_a_step_that_suits_the_function)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        /* A phase of 2 a step: the fourth power of that, over 480, is 3 % and not 1e-6. */
+        struct yp_gradient_result result = check_waves(20000, 1, 0, 1, seed);
+        cr_expect(passes(&result), "shorter, seed %d: %g", (int)seed, result.error);
+        result = check_waves(20000, 1.001, 0, 1, seed);
+        cr_expect(!passes(&result), "shorter, seed %d: %g", (int)seed, result.error);
+        result = check_waves(20000, 1, 1e-4, 1, seed);
+        cr_expect(!passes(&result), "a given step is kept: %g", result.error);
+
+        /* Elements far smaller than the scale of f: 1e-4 of them resolves 1e-3 of a derivative,
+         * 1e-2 of them a hundred times less. */
+        result = check_waves(1, 1, 0, 1e-6, seed);
+        cr_expect(passes(&result) && result.resolution < 1e-4, "longer: %g", result.resolution);
+        result = check_waves(1, 1.001, 0, 1e-6, seed);
+        cr_expect(!passes(&result), "longer, seed %d: %g", (int)seed, result.error);
+    }
+}
+
+Test(gradient, costs_one_vjp_a_direction_and_four_calls_of_f_a_tensor)
+{
+    struct mutant right = {.subject = subject_named("mlp"), .kind = RIGHT, .tensor = -1};
+    check(&right, 11);
+    /* 2 at x, 2 a tensor to see what it moves, 4 a tensor and direction, 5 for the slope */
+    cr_expect(right.calls == 2 + 2 * 5 + 4 * 5 * 3 + 5, "%d", right.calls);
+}
+
+Test(gradient, the_same_seed_gives_the_same_bits)
+{
+    for (size_t s = 0; s < SUBJECTS; s++) {
+        struct mutant mutant = {.subject = &subjects[s], .kind = SCALED_UP, .tensor = 0};
+        double x[MAX_INPUTS];
+        struct yp_gradient gradient;
+        struct yp_gradient_result a, b, other;
+        lay_out(&mutant, 5, x, &gradient);
+        cr_assert(yp_gradient_error(&gradient, 5, &a) == YP_OK);
+        cr_assert(yp_gradient_error(&gradient, 5, &b) == YP_OK);
+        cr_assert(yp_gradient_error(&gradient, 6, &other) == YP_OK);
+        cr_expect(memcmp(&a.error, &b.error, sizeof a.error) == 0);
+        cr_expect(memcmp(&a.slope, &b.slope, sizeof a.slope) == 0);
+        cr_expect(memcmp(&a.expected, &b.expected, sizeof a.expected) == 0);
+        cr_expect(memcmp(&a.got, &b.got, sizeof a.got) == 0);
+        cr_expect(memcmp(&a.resolution, &b.resolution, sizeof a.resolution) == 0);
+        cr_expect(a.expected != other.expected, "%s", subjects[s].name);
+        cr_expect(a.checked == b.checked && a.checked > 0);
+    }
+}
+
+/* Notes what it is called with. */
+struct notes {
+    double moved[2]; /* x of the first call away from where it began */
+    int calls, pulls;
+    double cotangents[3][2];
+};
+
+static void noting_f(void *arg, const double *x, double *y)
+{
+    struct notes *notes = arg;
+    if (notes->calls++ == 2)
+        memcpy(notes->moved, x, sizeof notes->moved);
+    memcpy(y, x, 2 * sizeof *y);
+}
+
+static void noting_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    struct notes *notes = arg;
+    (void)x;
+    if (notes->pulls < 3)
+        memcpy(notes->cotangents[notes->pulls++], c, sizeof *notes->cotangents);
+    memcpy(g, c, 2 * sizeof *g);
+}
+
+Test(gradient, cotangents_and_directions_are_drawn_afresh)
+{
+    const double x[2] = {0, 0};
+    struct notes notes[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        struct yp_gradient gradient = {.name = "noting",
+                                       .inputs = 2,
+                                       .outputs = 2,
+                                       .f = noting_f,
+                                       .vjp = noting_vjp,
+                                       .arg = &notes[i],
+                                       .x = x};
+        struct yp_gradient_result result;
+        cr_assert(yp_gradient_error(&gradient, (uint64_t)i, &result) == YP_OK);
+        cr_expect(result.error <= LIMIT);
+    }
+    for (int a = 0; a < 3; a++) {
+        cr_expect(notes[0].cotangents[a][0] != notes[1].cotangents[a][0], "by seed");
+        cr_expect(notes[0].cotangents[a][0] != notes[0].cotangents[a][1], "by output");
+        cr_expect(notes[0].cotangents[a][0] != notes[0].cotangents[(a + 1) % 3][0], "by direction");
+    }
+    cr_expect(notes[0].moved[0] != notes[1].moved[0], "directions by seed");
+    cr_expect_float_eq(hypot(notes[0].moved[0], notes[0].moved[1]), 1e-2 * sqrt(2), 1e-15);
+}
+
+/* What a f can do wrong, by the element it does it to. */
+enum fault { NONE, NAN_OUT, INFINITE_OUT, UNWRITTEN_OUT, OVERFLOW_AWAY, RANDOM_MASK, IN_FLOAT };
+
+struct faulty {
+    enum fault fault;
+    int calls;
+};
+
+static void faulty_f(void *arg, const double *x, double *y)
+{
+    struct faulty *faulty = arg;
+    faulty->calls++;
+    for (int i = 0; i < 4; i++)
+        y[i] = exp(x[i]);
+    switch (faulty->fault) {
+    case NAN_OUT:
+        y[2] = NAN;
+        break;
+    case INFINITE_OUT:
+        y[2] = INFINITY;
+        break;
+    case OVERFLOW_AWAY: /* finite at x alone */
+        y[2] = faulty->calls <= 2 ? y[2] : INFINITY;
+        break;
+    case RANDOM_MASK:
+        y[2] *= faulty->calls % 2;
+        break;
+    case IN_FLOAT:
+        for (int i = 0; i < 4; i++)
+            y[i] = (double)expf((float)x[i]);
+        break;
+    default:
+        break;
+    }
+}
+
+static void three_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    for (int i = 0; i < 3; i++)
+        y[i] = exp(x[i]);
+}
+
+static void three_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    for (int i = 0; i < 4; i++)
+        g[i] = i < 3 ? c[i] * exp(x[i]) : 0;
+}
+
+static void faulty_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    (void)arg;
+    for (int i = 0; i < 4; i++)
+        g[i] = c[i] * exp(x[i]);
+}
+
+static enum yp_status check_faulty(enum fault fault, double first, struct yp_gradient_result *out)
+{
+    double x[4] = {first, 0.5, -0.25, 1.5};
+    struct faulty faulty = {fault, 0};
+    struct yp_gradient gradient = {.name = "faulty",
+                                   .inputs = 4,
+                                   .outputs = 4,
+                                   .f = fault == UNWRITTEN_OUT ? three_f : faulty_f,
+                                   .vjp = fault == UNWRITTEN_OUT ? three_vjp : faulty_vjp,
+                                   .arg = &faulty,
+                                   .x = x};
+    return yp_gradient_error(&gradient, 9, out);
+}
+
+Test(gradient, what_is_not_finite_never_passes)
+{
+    struct yp_gradient_result result;
+    cr_assert(check_faulty(NONE, 1, &result) == YP_OK);
+    cr_expect(passes(&result));
+    const enum fault faults[] = {NAN_OUT, INFINITE_OUT, UNWRITTEN_OUT, OVERFLOW_AWAY, IN_FLOAT};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        cr_assert(check_faulty(faults[i], 1, &result) == YP_OK);
+        cr_expect(!passes(&result), "fault %d: %g", (int)faults[i], result.error);
+        cr_expect_str_eq(result.tensor, "x");
+    }
+    const double strange[] = {NAN, INFINITY, -INFINITY, 1e4};
+    for (int i = 0; i < 4; i++) {
+        cr_assert(check_faulty(NONE, strange[i], &result) == YP_OK);
+        cr_expect(!passes(&result), "x[0] = %g: %g", strange[i], result.error);
+    }
+}
+
+Test(gradient, a_function_that_draws_masks_is_refused)
+{
+    struct yp_gradient_result result;
+    cr_expect(check_faulty(RANDOM_MASK, 1, &result) == YP_INVALID);
+    cr_expect(strstr(yp_last_error(), "y[2]") && strstr(yp_last_error(), "deterministic"), "%s",
+              yp_last_error());
+}
+
+static void expect_invalid(const struct yp_gradient *gradient, const char *names)
+{
+    struct yp_gradient_result result;
+    cr_expect(yp_gradient_error(gradient, 1, &result) == YP_INVALID, "%s was allowed", names);
+    cr_expect(strstr(yp_last_error(), names) != NULL, "\"%s\" does not name %s", yp_last_error(),
+              names);
+}
+
+Test(gradient, names_the_field_that_is_not_allowed)
+{
+    double x[8] = {0};
+    double arg[2] = {1, 1};
+    const struct yp_gradient good = {.name = "waves",
+                                     .inputs = 8,
+                                     .outputs = 8,
+                                     .f = waves_f,
+                                     .vjp = waves_vjp,
+                                     .arg = arg,
+                                     .x = x,
+                                     .tensors = {{"a", 0, 4}, {"b", 4, 4}}};
+    struct yp_gradient_result result;
+    cr_expect(yp_gradient_error(&good, 1, &result) == YP_OK);
+    cr_expect(yp_gradient_error(NULL, 1, &result) == YP_INVALID);
+    cr_expect(yp_gradient_error(&good, 1, NULL) == YP_INVALID);
+
+#define BAD(names, ...) \
+    do { \
+        struct yp_gradient bad = good; \
+        __VA_ARGS__; \
+        expect_invalid(&bad, names); \
+    } while (0)
+    BAD("name is NULL", bad.name = NULL);
+    BAD("f is NULL", bad.f = NULL);
+    BAD("vjp is NULL", bad.vjp = NULL);
+    BAD("x is NULL", bad.x = NULL);
+    BAD("inputs is 0", bad.inputs = 0);
+    BAD("outputs is 0", bad.outputs = 0);
+    BAD("directions is -1", bad.directions = -1);
+    BAD("step is -0.1", bad.step = -0.1);
+    BAD("step is nan", bad.step = fabs(NAN));
+    BAD("step is 2", bad.step = 2);
+    BAD("(\"b\").count is 0", bad.tensors[1].count = 0);
+    BAD("tensors[1].name is NULL", bad.tensors[1].name = NULL);
+    BAD("inputs is 8", bad.tensors[1].count = 5);
+    BAD("inputs is 8", bad.tensors[1].offset = 9);
+    BAD("inputs is 8", bad.tensors[1].offset = SIZE_MAX);
+    BAD("inputs is 8", bad.tensors[1].count = SIZE_MAX);
+    BAD("overlaps tensors[0] (\"a\")", bad.tensors[1].offset = 3);
+    BAD("overlaps tensors[0] (\"a\")", bad.tensors[1] = (struct yp_tensor){"b", 1, 2});
+#undef BAD
+
+    struct yp_gradient huge = good;
+    huge.outputs = SIZE_MAX / 8;
+    cr_expect(yp_gradient_error(&huge, 1, &result) == YP_OUT_OF_MEMORY);
+}
+
+/* Two checkers that are often met in the wild, to show what the one above is for. Both look
+ * along one direction v in x; the first has the sum of the outputs for <c, f>. */
+static double naive_error(const struct subject *subject, const double *x, const double *c,
+                          const double *v, const double *g, size_t inputs)
+{
+    double plus[MAX_INPUTS], minus[MAX_INPUTS], y_plus[MAX_OUTPUTS], y_minus[MAX_OUTPUTS];
+    double by_f = 0, by_g = 0;
+    const double h = 1e-5;
+    for (size_t i = 0; i < inputs; i++) {
+        plus[i] = x[i] + h * v[i];
+        minus[i] = x[i] - h * v[i];
+        by_g += g[i] * v[i];
+    }
+    subject->f(NULL, plus, y_plus);
+    subject->f(NULL, minus, y_minus);
+    for (size_t i = 0; i < subject->outputs; i++)
+        by_f += c[i] * (y_plus[i] - y_minus[i]) / (2 * h);
+    return fabs(by_f - by_g);
+}
+
+Test(gradient, a_sum_of_outputs_lets_a_zeroed_softmax_pass)
+{
+    const struct subject *subject = subject_named("softmax");
+    double x[MAX_INPUTS], v[MAX_INPUTS], ones[MAX_OUTPUTS], c[MAX_OUTPUTS];
+    const double zeroed[MAX_INPUTS] = {0};
+    struct ypi_seed random = ypi_seed_of(1, 2, 3);
+    ypi_seed_normals(&random, x, 24);
+    ypi_seed_normals(&random, v, 24);
+    ypi_seed_normals(&random, c, 24);
+    for (int i = 0; i < 24; i++)
+        ones[i] = 1;
+    cr_expect(naive_error(subject, x, ones, v, zeroed, 24) < 1e-9, "the sum sees nothing");
+    cr_expect(naive_error(subject, x, c, v, zeroed, 24) > 1e-2, "a random cotangent does");
+}
+
+Test(gradient, a_direction_of_ones_lets_a_transposed_gradient_pass)
+{
+    struct mutant mutant = {
+        .subject = subject_named("matmul 4x4x4"), .kind = TRANSPOSED, .tensor = 0};
+    double x[MAX_INPUTS], v[MAX_INPUTS] = {0}, c[MAX_OUTPUTS], g[MAX_INPUTS];
+    struct ypi_seed random = ypi_seed_of(1, 2, 3);
+    ypi_seed_normals(&random, x, 32);
+    ypi_seed_normals(&random, c, 16);
+    mutated_vjp(&mutant, x, c, g);
+    for (int i = 0; i < 16; i++)
+        v[i] = 1;
+    cr_expect(naive_error(mutant.subject, x, c, v, g, 32) < 1e-8, "ones see no order");
+    ypi_seed_normals(&random, v, 16);
+    cr_expect(naive_error(mutant.subject, x, c, v, g, 32) > 1e-2, "a random direction does");
+}

@@ -1,0 +1,1202 @@
+/*
+ * The measuring loop under a clock of the test's own: how often the block runs, what is timed,
+ * when it stops. What the loop asks of a case's process and of a device stands in here, so these
+ * take the place of the library's.
+ */
+#include <yieldpoint/measure.h>
+
+#include "base/clock.h"
+#include "device/backend.h"
+#include "harness/case.h"
+#include "harness/case/child.h"
+#include "harness/measure/callgrind.h"
+#include "harness/measure/measurement.h"
+#include "harness/run/process.h"
+#include "tests/unit/harness/sanitizer.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A body that is left leaves its measurement to the end of the process. */
+SANITIZER_OPTIONS("detect_leaks=0")
+
+TestSuite(measure, .timeout = 60);
+
+/* -- in place of the library --------------------------------------------------------------- */
+
+static double clock_seconds;
+static struct ypi_measured told; /* with its samples; owned by the test */
+static int told_count;
+static char failure[512]; /* the last */
+static enum ypi_cause failed;
+static jmp_buf left;
+static struct yp_measurement *running;
+static int synchronized;
+
+struct event {
+    struct yp_event base;
+    double at;
+};
+
+double ypi_now(void)
+{
+    return clock_seconds;
+}
+
+/* A device whose clock is the test's. */
+static struct yp_device fake;
+static uint64_t accounted;
+
+static void memory_of(const struct yp_device *of, struct yp_memory *out)
+{
+    (void)of;
+    *out = (struct yp_memory){.allocated = accounted};
+}
+
+static struct yp_stream *stream_of(struct yp_device *of)
+{
+    static struct yp_stream stream;
+    stream.device = of;
+    return &stream;
+}
+
+static enum yp_status synchronize(struct yp_device *of)
+{
+    (void)of;
+    synchronized++;
+    return YP_OK;
+}
+
+static struct yp_event *event_create(struct yp_device *of)
+{
+    struct event *event = calloc(1, sizeof *event);
+    event->base.device = of;
+    return &event->base;
+}
+
+static void event_destroy(struct yp_event *event)
+{
+    free(event);
+}
+
+static enum yp_status event_record(struct yp_event *event, struct yp_stream *stream)
+{
+    cr_assert_not_null(stream);
+    ((struct event *)event)->at = clock_seconds;
+    return YP_OK;
+}
+
+static double event_seconds(struct yp_event *begin, struct yp_event *end)
+{
+    return ((struct event *)end)->at - ((struct event *)begin)->at;
+}
+
+static struct ypi_backend backend = {.kind = YP_HOST,
+                                     .memory = memory_of,
+                                     .stream = stream_of,
+                                     .synchronize = synchronize,
+                                     .event_create = event_create,
+                                     .event_destroy = event_destroy,
+                                     .event_record = event_record,
+                                     .event_seconds = event_seconds};
+
+struct yp_device *yp_device(const struct yp_case *t)
+{
+    (void)t;
+    fake.backend = &backend;
+    return &fake;
+}
+
+void ypi_child_name(struct yp_case *t, const char *what, const char *name)
+{
+    (void)t;
+    cr_expect_str_eq(what, "measurement");
+    cr_expect_not_null(name);
+}
+
+struct yp_measurement **ypi_child_measurement(struct yp_case *t)
+{
+    (void)t;
+    return &running;
+}
+
+void ypi_child_fail(const struct yp_case *t, enum ypi_cause cause, const char *file, int line,
+                    const char *format, ...)
+{
+    (void)t, (void)file, (void)line;
+    failed = cause;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(failure, sizeof failure, format, arguments);
+    va_end(arguments);
+}
+
+void ypi_child_leave(const struct yp_case *t)
+{
+    (void)t;
+    longjmp(left, 1);
+}
+
+static char skipped[512]; /* the last reason */
+
+void yp_skip(struct yp_case *t, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(skipped, sizeof skipped, format, arguments);
+    va_end(arguments);
+    ypi_child_leave(t);
+}
+
+void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured *measured)
+{
+    (void)t;
+    free(told.samples);
+    free(told.cpu);
+    free(told.slowed);
+    told = *measured;
+    told.slowed = malloc((told.slowed_count + 1) * sizeof *told.slowed);
+    for (size_t i = 0; i < told.slowed_count; i++)
+        told.slowed[i] = measured->slowed[i];
+    told.samples = malloc((told.count + 1) * sizeof *told.samples);
+    told.cpu = malloc((told.count + 1) * sizeof *told.cpu);
+    memcpy(told.samples, measured->samples, told.count * sizeof *told.samples);
+    memcpy(told.cpu, measured->cpu, told.count * sizeof *told.cpu);
+    told_count++;
+}
+
+static struct ypi_wire wire = {.speed_judged = true};
+
+const struct ypi_wire *ypi_child_wire(const struct yp_case *t)
+{
+    (void)t;
+    return &wire;
+}
+
+static size_t own;
+
+void ypi_child_own_memory(struct yp_case *t, size_t bytes)
+{
+    (void)t;
+    own = bytes;
+}
+
+uint64_t yp_seed(const struct yp_case *t)
+{
+    (void)t;
+    return 7;
+}
+
+double ypi_processor_seconds(void)
+{
+    return 2 * clock_seconds; /* two threads, both busy */
+}
+
+static uint64_t resident;
+
+uint64_t ypi_self_resident(void)
+{
+    return resident + own;
+}
+
+static bool under_callgrind;
+static double instructions;
+
+bool ypi_callgrind_running(void)
+{
+    return under_callgrind;
+}
+
+void ypi_callgrind_start(void)
+{
+}
+
+double ypi_callgrind_stop(void)
+{
+    return instructions++;
+}
+
+/* A roofline whose probes take a millisecond of the test's clock. */
+static int probes;
+static bool probe_each;
+static double share_told; /* of every stretch */
+
+struct ypi_roofline *ypi_roofline_open(struct yp_device *device,
+                                       const struct yp_measure_options *options,
+                                       struct ypi_measured *measured, bool each)
+{
+    (void)device;
+    (void)measured;
+    probes = 0;
+    probe_each = each;
+    return options->flops > 0 ? (struct ypi_roofline *)&probes : NULL;
+}
+
+void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *measured)
+{
+    (void)r;
+    clock_seconds += 1e-3;
+    if (probes++ == 0)
+        return;
+    measured->shares =
+        realloc(measured->shares, (measured->share_count + 1) * sizeof *measured->shares);
+    measured->shares[measured->share_count++] = share_told;
+}
+
+bool ypi_roofline_due(const struct ypi_roofline *r, double stretch)
+{
+    (void)r;
+    return probe_each && stretch >= 0.02;
+}
+
+size_t ypi_roofline_bytes(const struct ypi_roofline *r)
+{
+    (void)r;
+    return 1000;
+}
+
+void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *measured)
+{
+    (void)r;
+    measured->bound = YPI_BOUND_ARITHMETIC;
+}
+
+/* -- helpers ------------------------------------------------------------------------------- */
+
+static const struct yp_test test = {.name = "t"};
+static struct yp_case subject = {.test = &test};
+static struct yp_case *const t = &subject;
+
+static void expect_samples(double seconds)
+{
+    for (size_t i = 0; i < told.count; i++)
+        cr_assert_float_eq(told.samples[i], seconds, 1e-6 * seconds, "sample %zu: %g", i,
+                           told.samples[i]);
+}
+
+static void expect_told(size_t count, uint64_t batch, enum ypi_stop stop)
+{
+    cr_expect_eq(told_count, 1);
+    cr_expect_null(running);
+    cr_expect_eq(told.count, count, "%zu samples, wanted %zu", told.count, count);
+    cr_expect_eq(told.batch, batch, "batch %d", (int)told.batch);
+    cr_expect_eq(told.stop, stop, "stopped by %s", ypi_stop_name(told.stop));
+}
+
+/* -- how often ----------------------------------------------------------------------------- */
+
+Test(measure, steady_work_needs_the_fewest_samples)
+{
+    int iterations = 0;
+    yp_measure (t, "fit") {
+        iterations++;
+        clock_seconds += 1e-3;
+    }
+    expect_told(10, 1, YPI_STOP_PRECISION);
+    expect_samples(1e-3);
+    cr_expect(told.warmup >= 50 && told.warmup <= 51, "0.05 s of warm-up: %d", (int)told.warmup);
+    cr_expect_eq((size_t)iterations, told.warmup + told.count);
+    /* It takes no more of a short measurement than a tenth. */
+    yp_measure (t, "short", .max_seconds = 0.1) {
+        clock_seconds += 1e-3;
+    }
+    cr_expect(told.warmup >= 10 && told.warmup <= 11, "%d", (int)told.warmup);
+}
+
+Test(measure, what_it_was_told_is_stored)
+{
+    yp_measure (t, "fit", .items = 3, .unit = "cubes", .flops = 5, .bytes = 7, .samples = 1) {
+        clock_seconds += 1;
+    }
+    cr_expect_str_eq(told.name, "fit");
+    cr_expect_str_eq(told.unit, "cubes");
+    cr_expect(told.items == 3 && told.flops == 5 && told.bytes == 7 && told.phase_count == 0);
+    yp_measure (t, "bare", .samples = 1) {
+        clock_seconds += 1;
+    }
+    cr_expect_str_eq(told.name, "bare");
+    cr_expect_str_eq(told.unit, "");
+    cr_expect(told.items == 0 && told.flops == 0 && told.bytes == 0);
+}
+
+Test(measure, short_work_is_timed_in_batches)
+{
+    uint64_t iterations = 0;
+    yp_measure (t, "fit") {
+        iterations++;
+        clock_seconds += 1e-6;
+    }
+    /* 64 are the first power of 2 that is 50 us long. */
+    expect_told(10, 64, YPI_STOP_PRECISION);
+    expect_samples(1e-6);
+    cr_expect_eq(iterations, told.warmup + 64 * told.count);
+    cr_expect(told.warmup >= 50000 && told.warmup < 50000 + 128, "%d", (int)told.warmup);
+}
+
+Test(measure, a_fixed_protocol_is_kept_to_the_letter)
+{
+    static const struct {
+        int warmup, samples;
+        uint64_t warmed;
+    } table[] = {{0, 7, 1}, {-1, 7, 0}, {5, 7, 5}, {1, 1, 1}, {-1, 1, 0}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        uint64_t iterations = 0;
+        told_count = 0;
+        yp_measure (t, "fit", .warmup = table[i].warmup, .samples = table[i].samples,
+                    .max_seconds = 1e-9, .max_samples = 1, .min_samples = 100) {
+            iterations++;
+            clock_seconds += 1e-7 * (double)iterations;
+        }
+        expect_told((size_t)table[i].samples, 1, YPI_STOP_FIXED);
+        cr_expect_eq(told.warmup, table[i].warmed, "%d: %d", (int)i, (int)told.warmup);
+        cr_expect_eq(iterations, table[i].warmed + (uint64_t)table[i].samples);
+        for (size_t k = 0; k < told.count; k++)
+            cr_expect_float_eq(told.samples[k], 1e-7 * (double)(table[i].warmed + k + 1), 1e-12);
+    }
+}
+
+Test(measure, a_given_warm_up_is_kept)
+{
+    yp_measure (t, "fit", .warmup = 3) {
+        clock_seconds += 1e-3;
+    }
+    cr_expect_eq(told.warmup, 3);
+    expect_told(10, 1, YPI_STOP_PRECISION);
+    told_count = 0;
+    yp_measure (t, "fit", .warmup = -1) {
+        clock_seconds += 1e-3;
+    }
+    cr_expect_eq(told.warmup, 0);
+    expect_told(10, 1, YPI_STOP_PRECISION);
+}
+
+/* Twice as long every other time: the interval never gets narrow. */
+static void noisy_work(int *iterations)
+{
+    clock_seconds += ++*iterations % 2 ? 1e-3 : 2e-3;
+}
+
+/* Anything from 1 to 9 ms: the interval narrows as more is taken, but slowly. */
+static void uneven_work(void)
+{
+    static uint32_t state = 1;
+    state = state * 1664525u + 1013904223u;
+    clock_seconds += 1e-3 + 8e-3 * (double)state / 4294967296.0;
+}
+
+Test(measure, uneven_work_stops_by_the_clock)
+{
+    yp_measure (t, "fit")
+        uneven_work();
+    cr_expect_eq(told.stop, YPI_STOP_TIME);
+    cr_expect(told.count >= 190 && told.count <= 210, "1 s of samples: %zu", told.count);
+    yp_measure (t, "fit", .max_seconds = 0.3)
+        uneven_work();
+    cr_expect_eq(told.stop, YPI_STOP_TIME);
+    cr_expect(told.count >= 50 && told.count <= 70, "%zu", told.count);
+}
+
+Test(measure, uneven_work_stops_by_the_number)
+{
+    yp_measure (t, "fit", .max_samples = 100, .max_seconds = 100)
+        uneven_work();
+    expect_told(100, 1, YPI_STOP_SAMPLES);
+}
+
+Test(measure, noise_that_does_not_average_out_stops)
+{
+    int iterations = 0;
+    yp_measure (t, "fit", .max_seconds = 100)
+        noisy_work(&iterations);
+    expect_told(told.count, 1, YPI_STOP_SETTLED);
+    cr_expect(told.count >= 333, "not before half a second: %zu", told.count);
+    cr_expect(told.count < 2000, "%zu", told.count);
+}
+
+Test(measure, the_fewest_are_taken_however_long_it_takes)
+{
+    yp_measure (t, "fit", .max_seconds = 0.5) {
+        clock_seconds += 10;
+    }
+    cr_expect_eq(told.count, 10);
+    told_count = 0;
+    yp_measure (t, "fit", .min_samples = 3, .max_seconds = 0.5) {
+        clock_seconds += 10;
+    }
+    cr_expect_eq(told.count, 3);
+    told_count = 0;
+    yp_measure (t, "fit", .min_samples = 30) {
+        clock_seconds += 1e-3;
+    }
+    expect_told(30, 1, YPI_STOP_PRECISION);
+    told_count = 0;
+    yp_measure (t, "fit", .min_samples = 30, .max_samples = 4) {
+        clock_seconds += 1e-3;
+    }
+    cr_expect_eq(told.count, 4, "the most go before the fewest");
+}
+
+static bool is_narrow(size_t count, double precision)
+{
+    struct ypi_estimate e = ypi_estimate(told.samples, count);
+    return (e.high - e.low) / 2 <= precision * e.median;
+}
+
+/* 1 + u ms with u from a fixed sequence in [-0.1, 0.1]: narrow enough after some dozens. */
+Test(measure, stops_when_the_interval_is_narrow)
+{
+    static const double precisions[] = {0.05, 0.02, 0.01, 0 /* 0.01 by default */};
+    size_t before = 0;
+    for (int i = 0; i < 4; i++) {
+        uint32_t state = 1;
+        yp_measure (t, "fit", .precision = precisions[i], .max_seconds = 1000) {
+            state = state * 1664525u + 1013904223u;
+            clock_seconds += 1e-3 * (0.9 + 0.2 * (state >> 8) / (1 << 24));
+        }
+        cr_expect_eq(told.stop, YPI_STOP_PRECISION);
+        double precision = i < 3 ? precisions[i] : 0.01;
+        cr_expect(is_narrow(told.count, precision));
+        cr_expect(told.count > before || i == 3, "narrower takes more: %zu", told.count);
+        before = told.count;
+        /* Looked at often enough to stop soon after, but not each time. */
+        size_t first = 10;
+        while (!is_narrow(first, precision))
+            first++;
+        cr_expect(told.count >= first && told.count <= first + first / 4 + 1,
+                  "%zu, narrow from %zu on", told.count, first);
+    }
+    cr_expect_gt(before, 50);
+}
+
+/* -- what is timed ------------------------------------------------------------------------- */
+
+static void reset_slowly(void *arg)
+{
+    clock_seconds += 1e-3;
+    ++*(int *)arg;
+}
+
+Test(measure, a_reset_is_not_timed)
+{
+    int resets = 0;
+    int iterations = 0;
+    yp_measure (t, "fit", .reset = reset_slowly, .arg = &resets, .samples = 20, .warmup = 2) {
+        cr_expect_eq(resets, ++iterations, "before every iteration, once");
+        clock_seconds += 1e-6;
+    }
+    expect_told(20, 1, YPI_STOP_FIXED);
+    expect_samples(1e-6);
+    cr_expect_eq(resets, 22, "%d", resets);
+    told_count = 0;
+    resets = iterations = 0;
+    yp_measure (t, "fit", .reset = reset_slowly, .arg = &resets, .max_seconds = 100) {
+        cr_expect_eq(resets, ++iterations);
+        clock_seconds += 1e-6;
+    }
+    cr_expect_eq(told.batch, 1, "iterations are timed one by one");
+    expect_samples(1e-6);
+}
+
+Test(measure, phases_add_up)
+{
+    yp_measure (t, "fit", .samples = 4) {
+        for (int i = 0; i < 3; i++) {
+            yp_phase (t, "forward") {
+                clock_seconds += 1e-3;
+            }
+            yp_phase (t, "backward") {
+                clock_seconds += 2e-3;
+            }
+        }
+        clock_seconds += 1e-3;
+    }
+    cr_assert_eq(told.phase_count, 2);
+    cr_expect_str_eq(told.phases[0].name, "forward");
+    cr_expect_str_eq(told.phases[1].name, "backward");
+    cr_expect_float_eq(told.phases[0].seconds, 3e-3, 1e-9);
+    cr_expect_float_eq(told.phases[1].seconds, 6e-3, 1e-9);
+    expect_samples(1e-2);
+    cr_expect_eq(synchronized, 2 * 6 * 5, "at both ends of each phase of each iteration");
+}
+
+Test(measure, phases_are_of_one_iteration)
+{
+    yp_measure (t, "fit") {
+        yp_phase (t, "all") {
+            clock_seconds += 1e-6;
+        }
+    }
+    cr_expect_eq(told.batch, 64);
+    cr_expect_float_eq(told.phases[0].seconds, 1e-6, 1e-11);
+}
+
+Test(measure, a_break_drops_the_sample)
+{
+    int iterations = 0;
+    yp_measure (t, "fit", .samples = 100, .warmup = -1) {
+        clock_seconds += 1;
+        if (++iterations == 5)
+            break;
+    }
+    expect_told(4, 1, YPI_STOP_BREAK);
+    told_count = 0;
+    yp_measure (t, "fit", .warmup = 3) {
+        break;
+    }
+    expect_told(0, 1, YPI_STOP_BREAK);
+}
+
+Test(measure, continue_ends_one_iteration)
+{
+    int iterations = 0;
+    yp_measure (t, "fit", .samples = 10, .warmup = -1) {
+        clock_seconds += 1;
+        if (++iterations % 2)
+            continue;
+        clock_seconds += 1;
+    }
+    expect_told(10, 1, YPI_STOP_FIXED);
+    cr_expect(told.samples[0] == 1 && told.samples[1] == 2);
+}
+
+/* -- misuse -------------------------------------------------------------------------------- */
+
+/* Runs the rest of the line unless the body was left; then what was told is in `failure`. */
+#define LEAVES(...) \
+    do { \
+        failure[0] = '\0'; \
+        if (setjmp(left) == 0) { \
+            __VA_ARGS__; \
+            cr_expect_fail("the body went on"); \
+        } \
+        running = NULL; \
+    } while (0)
+
+static void expect_refused(struct yp_measure_options options, const char *wanted)
+{
+    options.name = "fit";
+    LEAVES(ypi_measure_begin(t, options));
+    char all[512];
+    snprintf(all, sizeof all, "yp_measure 'fit': %s", wanted);
+    cr_expect_str_eq(failure, all, "%s, wanted %s", failure, all);
+}
+
+Test(measure, options_that_are_not_allowed)
+{
+#define REFUSED(wanted, ...) expect_refused((struct yp_measure_options){__VA_ARGS__}, wanted)
+    REFUSED(".items is -1: allowed is a finite number from 0", .items = -1);
+    REFUSED(".items is nan: allowed is a finite number from 0", .items = (double)NAN);
+    REFUSED(".flops is inf: allowed is a finite number from 0", .flops = INFINITY);
+    REFUSED(".bytes is -0.5: allowed is a finite number from 0", .bytes = -0.5);
+    REFUSED(".max_seconds is -1: allowed is a finite number from 0", .max_seconds = -1);
+    REFUSED(".precision is nan: allowed is a finite number from 0", .precision = (double)NAN);
+    REFUSED(".warmup is -2: allowed is -1 (none) or more", .warmup = -2);
+    REFUSED(".samples, .min_samples or .max_samples is -1: allowed is 0 (the default) or more",
+            .samples = -1);
+    REFUSED(".samples, .min_samples or .max_samples is -3: allowed is 0 (the default) or more",
+            .min_samples = -3);
+    REFUSED(".samples, .min_samples or .max_samples is -4: allowed is 0 (the default) or more",
+            .max_samples = -4);
+    cr_expect_eq(told_count, 0);
+}
+
+Test(measure, nothing_is_timed_where_others_may_run)
+{
+    static const struct yp_test parallel = {.name = "t", .parallel = true};
+    subject.test = &parallel;
+    LEAVES(yp_measure (t, "fit") { clock_seconds += 1; });
+    cr_expect_str_eq(failure, "yp_measure 'fit' in a test that declares .parallel: others may run "
+                              "beside it, so nothing in it can be timed");
+}
+
+static void measure_inside(void)
+{
+    yp_measure (t, "inner") {
+        clock_seconds += 1;
+    }
+}
+
+static void phase_inside(void)
+{
+    yp_phase (t, "b") {
+        clock_seconds += 1;
+    }
+}
+
+Test(measure, is_not_nested)
+{
+    LEAVES(yp_measure (t, "outer") { measure_inside(); });
+    cr_expect_str_eq(failure,
+                     "yp_measure 'inner' inside another yp_measure: use yp_phase for a part");
+}
+
+Test(measure, phases_have_their_place)
+{
+    LEAVES(phase_inside());
+    cr_expect_str_eq(failure, "yp_phase 'b' outside yp_measure");
+    LEAVES(yp_measure(t, "fit") { yp_phase(t, "a") { phase_inside();
+}
+});
+cr_expect_str_eq(failure, "yp_phase 'b' inside another phase");
+}
+
+static void run_phases(int count)
+{
+    yp_measure (t, "fit", .samples = 2) {
+        for (int i = 0; i < count; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "p%d", i);
+            yp_phase (t, name) {
+                clock_seconds += 1;
+            }
+        }
+    }
+}
+
+Test(measure, phases_are_counted)
+{
+    run_phases(YPI_PHASES_MAX);
+    cr_expect_eq(told.phase_count, YPI_PHASES_MAX);
+    LEAVES(run_phases(YPI_PHASES_MAX + 1));
+    cr_expect_str_eq(failure, "phase 'p8' of 'fit' is one too many: at most 8");
+}
+
+/* -- budgets ------------------------------------------------------------------------------- */
+
+static void measure_budgeted(const struct yp_test *budgeted)
+{
+    told_count = 0;
+    subject.test = budgeted;
+    yp_measure (t, "fit", .flops = 1, .max_seconds = 100)
+        uneven_work();
+    subject.test = &test;
+}
+
+Test(measure, stops_when_its_budgets_are_decided)
+{
+    static const struct yp_test far = {
+        .name = "t",
+        .budgets = YP_BUDGETS(yp_max_latency("fit", 20e-3), yp_max_latency("other", 5e-3))};
+    static const struct yp_test near = {.name = "t",
+                                        .budgets = YP_BUDGETS(yp_max_latency("fit", 5.02e-3))};
+    measure_budgeted(&far);
+    cr_expect_eq(told.stop, YPI_STOP_DECIDED);
+    cr_expect(told.count >= 20 && told.count < 60, "a tenth of a second: %zu", told.count);
+    measure_budgeted(&near);
+    cr_expect(told.count > 1000, "a limit in the middle takes long: %zu", told.count);
+    /* One that is decided does not end it while another is not. */
+    static const struct yp_test both = {
+        .name = "t",
+        .budgets = YP_BUDGETS(yp_max_latency("fit", 5.02e-3), yp_max_cpu_time("fit", 1))};
+    measure_budgeted(&both);
+    cr_expect(told.count > 1000, "%zu", told.count);
+    /* Where speed is only recorded no budget matters. */
+    wire.speed_judged = false;
+    measure_budgeted(&far);
+    cr_expect_neq(told.stop, YPI_STOP_DECIDED);
+    wire.speed_judged = true;
+}
+
+Test(measure, a_share_is_asked_of_stretches)
+{
+    static const struct yp_test shared = {.name = "t",
+                                          .budgets = YP_BUDGETS(yp_min_share("fit", 0.5))};
+    share_told = 0.6;
+    measure_budgeted(&shared);
+    cr_expect_eq(told.stop, YPI_STOP_DECIDED);
+    cr_expect_geq(told.share_count, 8, "fewer have no interval of 99 %%: %zu", told.share_count);
+    cr_expect_eq((size_t)probes, told.share_count + 1, "one probe before, one after each");
+    /* Without such a budget: before and after. */
+    yp_measure (t, "free", .flops = 1)
+        clock_seconds += 1e-3;
+    cr_expect_eq(told.share_count, 1);
+    cr_expect_eq(probes, 2);
+}
+
+/* -- what is told of the samples ------------------------------------------------------------ */
+
+Test(measure, processor_time_is_kept_beside_each_sample)
+{
+    yp_measure (t, "fit", .samples = 5)
+        clock_seconds += 1e-3;
+    for (size_t i = 0; i < told.count; i++)
+        cr_expect_float_eq(told.cpu[i], 2e-3, 1e-9);
+    yp_measure (t, "short")
+        clock_seconds += 1e-6;
+    cr_expect_float_eq(told.cpu[0], 2e-6, 1e-12, "an iteration's, not a batch's");
+}
+
+Test(measure, what_stays_behind_is_a_slope)
+{
+    yp_measure (t, "leak", .samples = 1000) {
+        clock_seconds += 1e-3;
+        resident += 4096;
+        accounted += 100;
+    }
+    cr_expect_float_eq(told.growth_resident, 4096, 1e-6, "%g", told.growth_resident);
+    cr_expect_float_eq(told.growth_accounted, 100, 1e-6, "%g", told.growth_accounted);
+    yp_measure (t, "flat", .samples = 5000)
+        clock_seconds += 1e-3;
+    cr_expect(told.growth_resident == 0 && told.growth_accounted == 0,
+              "the samples' own memory is no growth: %g", told.growth_resident);
+    yp_measure (t, "two", .samples = 2)
+        clock_seconds += 1e-3;
+    cr_expect(isnan(told.growth_resident));
+}
+
+Test(measure, a_cold_iteration_stands_alone)
+{
+    yp_measure (t, "fit", .cold = true, .warmup = 1)
+        clock_seconds += 1e-6;
+    cr_expect_eq(told.batch, 1, "however short it is");
+    cr_expect(told.cold);
+    cr_expect_eq(own, 0, "the memory that empties the caches is given back");
+}
+
+Test(measure, brief_is_one_iteration)
+{
+    wire.brief = wire.untimed = true;
+    int iterations = 0;
+    yp_measure (t, "fit", .warmup = 5, .samples = 50)
+        iterations++;
+    expect_told(0, 1, YPI_STOP_FIXED);
+    cr_expect_eq(iterations, 1);
+    wire.brief = wire.untimed = false;
+}
+
+static void count_reset(void *count)
+{
+    ++*(int *)count;
+}
+
+Test(measure, untimed_work_runs_as_often_as_it_may_rely_on)
+{
+    wire.untimed = true;
+    probes = -1;
+    int iterations = 0;
+    int resets = 0;
+    yp_measure (t, "fit", .warmup = 5, .flops = 1e9, .cold = true) {
+        iterations++;
+        yp_phase (t, "forward") {
+            clock_seconds += 1e-3;
+        }
+    }
+    expect_told(0, 1, YPI_STOP_FIXED);
+    cr_expect_eq(iterations, 1, "neither warmed up nor taken again: %d", iterations);
+    cr_expect_eq(told.kind, YPI_MEASURED_RUN);
+    cr_expect(told.warmup == 1 && told.bound == -1 && told.phase_count == 0);
+    cr_expect_eq(probes, -1, "no ceiling is made ready");
+    yp_measure (t, "fixed", .samples = 7, .min_samples = 3, .reset = count_reset, .arg = &resets)
+        iterations++;
+    cr_expect_eq(iterations, 8);
+    cr_expect_eq(resets, 7, "before each");
+    cr_expect_eq(told.warmup, 7);
+    yp_measure (t, "adaptive", .min_samples = 3)
+        iterations++;
+    cr_expect_eq(iterations, 11);
+    yp_serve (t, "one", .rate = 1e-6)
+        iterations++;
+    cr_expect_eq(iterations, 12, "nothing is waited for");
+    cr_expect_eq(told.kind, YPI_MEASURED_RUN);
+    yp_serve (t, "requests", .rate = 1e-6, .requests = 20)
+        iterations++;
+    cr_expect_eq(iterations, 32);
+    wire.untimed = false;
+}
+
+Test(measure, growth_is_looked_at_without_a_clock)
+{
+    static const struct yp_test soak = {.name = "t",
+                                        .budgets = YP_BUDGETS(yp_max_growth("leak", 1))};
+    wire.untimed = true;
+    subject.test = &soak;
+    int iterations = 0;
+    yp_measure (t, "leak") {
+        iterations++;
+        resident += 4096;
+    }
+    cr_expect_eq(iterations, 10);
+    cr_expect_float_eq(told.growth_resident, 4096, 1e-6, "%g", told.growth_resident);
+    yp_measure (t, "other")
+        iterations++;
+    cr_expect_eq(iterations, 11);
+    cr_expect(isnan(told.growth_resident));
+    subject.test = &test;
+    wire.untimed = false;
+}
+
+Test(measure, untimed_work_may_be_left)
+{
+    wire.untimed = true;
+    yp_measure (t, "fit")
+        break;
+    cr_expect_eq(told.stop, YPI_STOP_BREAK);
+    cr_expect_eq(told.warmup, 0);
+    LEAVES(yp_measure (t, "other") { yp_phase (t, "forward") { break;
+}
+});
+cr_expect_eq(failed, YPI_CAUSE_USAGE);
+wire.untimed = false;
+}
+
+Test(measure, instructions_are_counted_three_times)
+{
+    under_callgrind = true;
+    instructions = 1000;
+    int iterations = 0;
+    yp_measure (t, "fit") {
+        iterations++;
+    }
+    cr_expect_eq(iterations, 4, "one that warms up: %d", iterations);
+    cr_expect_eq(told.kind, YPI_MEASURED_COUNT);
+    cr_expect_eq(told.count, 0);
+    cr_expect_eq(told.counts[YP_INSTRUCTIONS].source, YPI_COUNTED_CALLGRIND);
+    cr_expect_float_eq(told.counts[YP_INSTRUCTIONS].count, 1001, 1e-9, "the least of three");
+    instructions = NAN;
+    yp_measure (t, "none") {
+        iterations++;
+    }
+    cr_expect_eq(told.counts[YP_INSTRUCTIONS].source, YPI_NOT_COUNTED);
+}
+
+Test(measure, a_phase_is_not_left_by_break)
+{
+    LEAVES(yp_measure (t, "fit") {
+        yp_phase (t, "forward") {
+            break;
+        }
+        clock_seconds += 1e-3;
+    });
+    cr_expect_str_eq(failure, "yp_phase 'forward' was left by break, continue or goto: its end was "
+                              "not seen");
+}
+
+Test(measure, a_name_of_a_phase_has_its_length)
+{
+    char name[YPI_NAME_MAX + 1] = "";
+    memset(name, 'x', YPI_NAME_MAX);
+    LEAVES(yp_measure (t, "fit"){yp_phase (t, name){}});
+    cr_expect(strstr(failure, "64 characters") != NULL, "%s", failure);
+}
+
+/* -- on an accelerator ------------------------------------------------------------------------ */
+
+static int holds, releases, flushes, looks;
+static bool opens_early;       /* whoever launches waits for its work */
+static double others, broken;  /* seconds; NaN: the device has failed */
+static uint64_t throttled_for; /* how many looks find it slowed down */
+
+static enum yp_status hold(struct yp_stream *stream, double seconds)
+{
+    cr_expect(stream != NULL && seconds > 0);
+    cr_expect_eq(holds, releases, "never held twice");
+    holds++;
+    return YP_OK;
+}
+
+static bool release(struct yp_stream *stream)
+{
+    (void)stream;
+    releases++;
+    return !opens_early;
+}
+
+static double others_after(struct yp_event *end)
+{
+    cr_expect_not_null(end);
+    looks++;
+    return others;
+}
+
+static enum yp_status flush(struct yp_stream *stream)
+{
+    (void)stream;
+    clock_seconds += 1; /* no part of what is timed */
+    flushes++;
+    return YP_OK;
+}
+
+static bool condition(struct yp_device *of, struct ypi_condition *out)
+{
+    (void)of;
+    bool slow = throttled_for > 0;
+    throttled_for -= slow;
+    *out = (struct ypi_condition){.clock = slow ? 1.8e9 : 1.9e9,
+                                  .clock_most = 2e9,
+                                  .temperature = 50,
+                                  .power = 300,
+                                  .utilisation = 1,
+                                  .used = 7,
+                                  .throttled = slow ? 0x4 : 0x1};
+    return true;
+}
+
+static double seconds_or_broken(struct yp_event *begin, struct yp_event *end)
+{
+    return event_seconds(begin, end) + broken;
+}
+
+static void on_an_accelerator(void)
+{
+    backend.kind = YP_DEVICE;
+    backend.hold = hold;
+    backend.release = release;
+    backend.others_after = others_after;
+    backend.flush = flush;
+    backend.condition = condition;
+    backend.event_seconds = seconds_or_broken;
+}
+
+Test(measure, work_of_an_accelerator_is_held_until_it_is_launched, .init = on_an_accelerator)
+{
+    yp_measure (t, "fit", .max_samples = 20)
+        clock_seconds += 1e-3;
+    cr_expect(told.on_device.there && told.on_device.held);
+    cr_expect_eq(holds, releases);
+    cr_expect_eq((size_t)holds, told.warmup + told.count - 1, "all but the first: %d", holds);
+    cr_expect_eq(looks, 3);
+    cr_expect_eq(told.slowed_count, 0);
+    cr_expect_eq(told.on_device.throttled, 1);
+    cr_expect_float_eq(told.on_device.clock, 1.9e9, 1);
+    cr_expect_eq(told.on_device.clock_most, 2e9);
+    yp_measure (t, "short")
+        clock_seconds += 1e-6;
+    cr_expect_eq(told.batch, 512, "longer batches, for its clock is coarser: %d", (int)told.batch);
+}
+
+Test(measure, work_that_waits_for_itself_is_not_held, .init = on_an_accelerator)
+{
+    opens_early = true;
+    yp_measure (t, "fit")
+        clock_seconds += 1e-3;
+    cr_expect(told.on_device.there && !told.on_device.held);
+    cr_expect_eq(holds, 1, "tried once");
+    cr_expect_geq(told.count, 10);
+}
+
+Test(measure, a_batch_that_ran_early_is_taken_again, .init = on_an_accelerator)
+{
+    int iterations = 0;
+    yp_measure (t, "fit", .warmup = 2, .samples = 5) {
+        iterations++;
+        opens_early = iterations == 4;
+        clock_seconds += opens_early ? 9 : 1e-3;
+    }
+    cr_expect_eq(iterations, 8, "2 to warm up, 5 samples and one again: %d", iterations);
+    cr_expect_eq(told.count, 5);
+    expect_samples(1e-3);
+    cr_expect(told.on_device.held, "once may be the processor's fault");
+}
+
+Test(measure, work_on_another_stream_is_a_mistake, .init = on_an_accelerator)
+{
+    others = 0.5e-3;
+    if (setjmp(left) == 0) {
+        yp_measure (t, "fit")
+            clock_seconds += 1e-3;
+        cr_assert_fail("it went on");
+    }
+    cr_expect_eq(failed, YPI_CAUSE_USAGE);
+    cr_expect_eq(looks, 3, "never by one look alone");
+    cr_expect_not_null(strstr(failure, "goes on for 0.5 ms on another stream"), "%s", failure);
+}
+
+Test(measure, a_little_after_the_end_is_none, .init = on_an_accelerator)
+{
+    others = 90e-6;
+    yp_measure (t, "fit")
+        clock_seconds += 1e-3;
+    cr_expect_eq(told_count, 1);
+    others = 4e-3; /* of 100 ms */
+    yp_measure (t, "long", .max_seconds = 2)
+        clock_seconds += 0.1;
+    cr_expect_eq(told_count, 2);
+}
+
+Test(measure, a_device_that_fails_is_told_by_the_batch, .init = on_an_accelerator)
+{
+    if (setjmp(left) == 0) {
+        yp_measure (t, "fit") {
+            clock_seconds += 1e-3;
+            broken = clock_seconds > 0.02 ? (double)NAN : 0;
+            yp_set_error(YP_DEVICE_FAULT, "an illegal address");
+        }
+        cr_assert_fail("it went on");
+    }
+    cr_expect_eq(failed, YPI_CAUSE_DEVICE);
+    cr_expect_str_eq(failure, "yp_measure 'fit': an illegal address");
+}
+
+Test(measure, samples_of_a_slowed_device_are_set_aside_and_taken_again, .init = on_an_accelerator)
+{
+    int iterations = 0;
+    throttled_for = 2;
+    yp_measure (t, "fit", .warmup = 1, .samples = 50) {
+        iterations++;
+        clock_seconds += 1e-3;
+    }
+    cr_expect_eq(told.count, 50);
+    cr_expect(told.slowed_count > 0 && told.slowed_count < 100, "%zu", told.slowed_count);
+    cr_expect_eq((size_t)iterations, 1 + told.count + told.slowed_count);
+    cr_expect_eq(told.on_device.throttled, 0x5);
+    cr_expect_eq(told.on_device.clock_least, 1.8e9);
+    for (size_t i = 0; i < told.slowed_count; i++)
+        cr_expect_float_eq(told.slowed[i], 1e-3, 1e-9);
+}
+
+Test(measure, a_device_that_stays_slow_is_taken_as_it_is, .init = on_an_accelerator)
+{
+    throttled_for = UINT64_MAX;
+    yp_measure (t, "fit", .warmup = 1, .samples = 200)
+        clock_seconds += 1e-3;
+    cr_expect_eq(told.count, 200);
+    cr_expect(told.slowed_count >= 3 && told.slowed_count <= 66, "three stretches: %zu",
+              told.slowed_count);
+}
+
+Test(measure, a_device_s_caches_are_emptied_by_itself, .init = on_an_accelerator)
+{
+    yp_measure (t, "fit", .cold = true, .warmup = 1, .samples = 4)
+        clock_seconds += 1e-3;
+    cr_expect_eq(flushes, 5);
+    expect_samples(1e-3);
+}
+
+/* -- counted by a device ------------------------------------------------------------------- */
+
+static int audit_passes, audit_begun, audit_ended, audit_read_count, audit_first;
+static enum yp_status audit_begins, audit_ends, audit_reads;
+
+static enum yp_status answer(enum yp_status status)
+{
+    return status == YP_OK ? YP_OK : yp_set_error(status, "no more counting");
+}
+
+static enum yp_status audit_begin(struct yp_device *device, bool first)
+{
+    (void)device;
+    cr_expect_eq(audit_begun, audit_ended, "one pass after the other");
+    audit_first += first;
+    audit_begun++;
+    return answer(audit_begins);
+}
+
+static enum yp_status audit_end(struct yp_device *device, bool *more)
+{
+    (void)device;
+    *more = ++audit_ended < audit_passes;
+    return answer(audit_ends);
+}
+
+static enum yp_status audit_read(struct yp_device *device, double out[YPI_AUDITED])
+{
+    (void)device;
+    audit_read_count++;
+    for (int i = 0; i < YPI_AUDITED; i++)
+        out[i] = i == YPI_AUDIT_FP16 ? NAN : 10 + i;
+    return answer(audit_reads);
+}
+
+static size_t cache_of(const struct yp_device *device)
+{
+    (void)device;
+    return 4096;
+}
+
+static void count_by_device(int passes)
+{
+    on_an_accelerator();
+    backend.audit_begin = audit_begin;
+    backend.audit_end = audit_end;
+    backend.audit_read = audit_read;
+    backend.cache_bytes = cache_of;
+    wire.audit = true;
+    audit_passes = passes;
+}
+
+Test(measure, a_device_counts_once_a_pass)
+{
+    count_by_device(5);
+    int iterations = 0;
+    yp_measure (t, "fit", .flops = 3, .bytes = 4, .arithmetic = YP_BF16, .traffic = YP_READ,
+                .footprint = 5, .graph = true, .samples = 50, .warmup = -1) {
+        iterations++;
+        clock_seconds += 1e-3;
+    }
+    cr_expect_eq(iterations, 6, "one that warms up: %d", iterations);
+    cr_expect(audit_begun == 5 && audit_ended == 5 && audit_first == 1 && audit_read_count == 1);
+    expect_told(0, 1, YPI_STOP_FIXED);
+    cr_expect_eq(told.kind, YPI_MEASURED_COUNT);
+    for (int i = 0; i < YPI_AUDITED; i++)
+        if (i == YPI_AUDIT_FP16)
+            cr_expect_eq(told.counts[YP_GPU_FP16].source, YPI_NOT_COUNTED);
+        else
+            cr_expect(told.counts[YP_GPU_FP64 + i].source == YPI_COUNTED_CUPTI &&
+                          told.counts[YP_GPU_FP64 + i].count == 10 + i,
+                      "%d: %g", i, told.counts[YP_GPU_FP64 + i].count);
+    cr_expect_eq(told.counts[YP_INSTRUCTIONS].source, YPI_NOT_COUNTED);
+    cr_expect(told.flops == 3 && told.bytes == 4 && told.on_device.cache == 4096);
+    cr_expect_eq(told.bounds[YPI_BOUND_ARITHMETIC].ceiling, YP_BF16);
+    cr_expect_eq(told.bounds[YPI_BOUND_TRAFFIC].ceiling, YP_READ);
+    cr_expect(flushes == 0 && holds == 0 && looks == 0, "a gate would be counted");
+    cr_expect_eq(probes, 0, "nothing is probed");
+}
+
+Test(measure, cold_work_is_counted_cold)
+{
+    int resets = 0;
+    count_by_device(2);
+    yp_measure (t, "fit", .cold = true, .reset = reset_slowly, .arg = &resets)
+        clock_seconds += 1e-3;
+    cr_expect(flushes == 3 && resets == 3, "before every body: %d, %d", flushes, resets);
+}
+
+Test(measure, a_body_that_is_left_is_not_counted)
+{
+    int iterations = 0;
+    count_by_device(2);
+    yp_measure (t, "fit")
+        if (++iterations == 3)
+            break;
+    expect_told(0, 1, YPI_STOP_BREAK);
+    cr_expect(audit_read_count == 0 && told.counts[YP_GPU_FP32].source == YPI_NOT_COUNTED);
+}
+
+static void refused_at(enum yp_status *where, enum yp_status status)
+{
+    count_by_device(2);
+    *where = status;
+    LEAVES(yp_measure (t, "fit") clock_seconds += 1e-3;);
+}
+
+Test(measure, a_late_refusal_skips)
+{
+    refused_at(&audit_begins, YP_UNSUPPORTED);
+    cr_expect_str_eq(skipped, "no more counting");
+    cr_expect_str_eq(failure, "");
+}
+
+Test(measure, a_device_that_fails_to_begin_fails)
+{
+    refused_at(&audit_begins, YP_DEVICE_FAULT);
+    cr_expect_str_eq(failure, "yp_measure 'fit': --audit: no more counting");
+    cr_expect_eq(failed, YPI_CAUSE_DEVICE);
+}
+
+Test(measure, a_device_that_fails_to_end_fails)
+{
+    refused_at(&audit_ends, YP_DEVICE_FAULT);
+    cr_expect_eq(failed, YPI_CAUSE_DEVICE);
+}
+
+Test(measure, a_device_that_cannot_be_read_fails)
+{
+    refused_at(&audit_reads, YP_OUT_OF_MEMORY);
+    cr_expect_eq(failed, YPI_CAUSE_DEVICE);
+    cr_expect_eq(told_count, 0);
+}

@@ -1,0 +1,352 @@
+/* Selection: node ids, -k, -m and --set, alone and together. */
+#include "harness/collect/select.h"
+
+#include "base/text.h"
+#include "tests/unit/harness/capture.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char directory[64];
+
+static void enter_directory(void)
+{
+    snprintf(directory, sizeof directory, "/tmp/yp-select-XXXXXX");
+    cr_assert_not_null(mkdtemp(directory));
+    cr_assert_eq(chdir(directory), 0);
+    unsetenv("YIELDPOINT_OPTIONS");
+}
+
+static void leave_directory(void)
+{
+    cr_assert_eq(rmdir(directory), 0);
+}
+
+TestSuite(select, .init = enter_directory, .fini = leave_directory, .timeout = 60);
+
+/* a: stress/rx.c::fit[small], [large]; b: stress/rx.c::fitting; c: stress/rx.cu::fit;
+ * d: perf/gemm.c::Gemm[n=1-cpu], [n=1-cuda], [n=2-cpu], [n=2-cuda]; e: stress_more/x.c::run */
+static void nothing(struct yp_case *t)
+{
+    (void)t;
+}
+
+static const struct yp_test fit = {
+    .group = "detector",
+    .body = nothing,
+    .name = "fit",
+    .file = "suites/stress/rx.c",
+    .line = 1,
+    .tags = "stress",
+    .cases = YP_CASES(yp_case_of("small"), yp_case_of("large", .tags = "slow"))};
+static const struct yp_test fitting = {.group = "detector",
+                                       .body = nothing,
+                                       .name = "fitting",
+                                       .file = "suites/stress/rx.c",
+                                       .line = 2,
+                                       .tags = "stress slow"};
+static const struct yp_test fit_cuda = {.group = "rx",
+                                        .body = nothing,
+                                        .name = "fit",
+                                        .file = "suites/stress/rx.cu",
+                                        .line = 1,
+                                        .tags = "stress"};
+static const struct yp_test gemm = {.group = "matrix",
+                                    .body = nothing,
+                                    .name = "Gemm",
+                                    .file = "suites/perf/gemm.c",
+                                    .line = 1,
+                                    .tags = "perf",
+                                    .axes = YP_AXES(yp_axis_int("n", 1, 2)),
+                                    .devices = "cpu cuda"};
+static const struct yp_test run = {
+    .group = "more", .body = nothing, .name = "run", .file = "suites/stress_more/x.c", .line = 1};
+
+static const char *const ids[] = {
+    "perf/gemm.c::Gemm[n=1-cpu]",  "perf/gemm.c::Gemm[n=1-cuda]", "perf/gemm.c::Gemm[n=2-cpu]",
+    "perf/gemm.c::Gemm[n=2-cuda]", "stress/rx.c::fit[small]",     "stress/rx.c::fit[large]",
+    "stress/rx.c::fitting",        "stress/rx.cu::fit",           "stress_more/x.c::run"};
+enum { IDS = sizeof ids / sizeof ids[0] };
+
+static struct ypi_options options;
+static struct ypi_collection found;
+
+static enum ypi_exit choose(const char *words, int *selected)
+{
+    static const struct yp_test *const tests[] = {&run, &fit_cuda, &fitting, &fit, &gemm};
+    static char copy[1024];
+    char *argv[16] = {(char *)(uintptr_t) "suite"};
+    int argc = 1;
+    snprintf(copy, sizeof copy, "%s", words);
+    char *at = copy;
+    while (words[0] != '\0' && at != NULL)
+        argv[argc++] = strsep(&at, "|");
+    cr_assert_eq(ypi_options_read(&options, argc, argv), YPI_EXIT_OK, "%s", words);
+    ypi_collect(&found, &options, (struct ypi_tests){tests, tests + 5});
+    cr_assert(found.errors == 0 && found.usage_errors == 0);
+    return ypi_select(&found, &options, selected);
+}
+
+static void let_go(void)
+{
+    ypi_collection_clear(&found);
+    ypi_options_clear(&options);
+}
+
+/* Digits of what is selected, in order: "45" are both cases of the first fit. What is left out
+ * must follow, in order too. */
+static const char *selected_by(const char *words)
+{
+    static char digits[2 * IDS + 1];
+    int selected = 0;
+    capture_begin(STDERR_FILENO);
+    enum ypi_exit code = choose(words, &selected);
+    const char *told = capture_end();
+    cr_assert_eq(code, YPI_EXIT_OK, "%s: %s", words, told);
+    cr_expect_str_eq(told, "");
+    cr_assert_eq(found.count, IDS);
+    digits[0] = '\0';
+    int last = -1;
+    for (int i = 0; i < IDS; i++) {
+        int k = 0;
+        while (k < IDS && strcmp(ids[k], found.cases[i]->id) != 0)
+            k++;
+        cr_assert(k < IDS, "%s", found.cases[i]->id);
+        last = i == selected ? -1 : last;
+        cr_expect(k > last, "%s: the order is not kept at %s", words, ids[k]);
+        last = k;
+        if (i < selected)
+            snprintf(digits + i, sizeof digits - (size_t)i, "%d", k);
+    }
+    let_go();
+    return digits;
+}
+
+static const char *refused_by(const char *words)
+{
+    int selected = 77;
+    capture_begin(STDERR_FILENO);
+    enum ypi_exit code = choose(words, &selected);
+    const char *told = capture_end();
+    cr_expect_eq(code, YPI_EXIT_USAGE, "%s", words);
+    cr_expect_eq(selected, 0);
+    let_go();
+    return told;
+}
+
+struct row {
+    const char *words, *wanted;
+};
+
+static void expect_selected(const struct row *table, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *got = selected_by(table[i].words);
+        cr_expect_str_eq(got, table[i].wanted, "%s: %s, wanted %s", table[i].words, got,
+                         table[i].wanted);
+    }
+}
+#define EXPECT_SELECTED(table) expect_selected(table, sizeof(table) / sizeof *(table))
+
+Test(select, everything_without_a_wish)
+{
+    cr_expect_str_eq(selected_by(""), "012345678");
+}
+
+Test(select, ids)
+{
+    static const struct row table[] = {
+        {"stress", "4567"},
+        {"stress/", "4567"},
+        {"stress/rx.c", "456"},
+        {"stress/rx.cu", "7"},
+        {"stress/rx.c::fit", "45"},
+        {"stress/rx.c::fit[large]", "5"},
+        {"stress/rx.c::fitting", "6"},
+        {"stress_more", "8"},
+        {"suites/stress/rx.c", "456"}, /* as a shell completes it */
+        {"./suites/stress", "4567"},
+        {"perf/gemm.c::Gemm[n=2-cuda]", "3"},
+        /* Several add up, each case once, in the collection's order. */
+        {"stress/rx.c::fitting|perf/gemm.c::Gemm[n=1-cpu]", "06"},
+        {"stress/rx.c|stress|stress/rx.c::fit[small]", "4567"},
+    };
+    EXPECT_SELECTED(table);
+}
+
+Test(select, near_misses_are_no_hits)
+{
+    static const char *const words[] = {"stres",
+                                        "stress/rx",
+                                        "stress/rx.",
+                                        "stress/rx.c::fi",
+                                        "stress/rx.c::",
+                                        "stress/rx.c:",
+                                        "rx.c",
+                                        "stress/rx.c::fit[",
+                                        "stress/rx.c::fit[small",
+                                        "fit",
+                                        "Stress",
+                                        "stress//",
+                                        "stress/rx.c::fit/",
+                                        "stress/rx.c::fit::small",
+                                        "/"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        char *start = ypi_format("error: not found: '%s'", words[i]);
+        const char *told = refused_by(words[i]);
+        cr_expect(strncmp(told, start, strlen(start)) == 0, "%s: %s", words[i], told);
+        cr_expect_not_null(strstr(told, "; --co -q lists all ids\n"));
+        free(start);
+    }
+    cr_expect_str_eq(refused_by("--|"), "error: not found: ''; --co -q lists all ids\n");
+}
+
+Test(select, a_miss_names_the_nearest)
+{
+    cr_expect_str_eq(refused_by("stress/rx.c::fit[smal]"),
+                     "error: not found: 'stress/rx.c::fit[smal]', did you mean "
+                     "'stress/rx.c::fit[small]'?; --co -q lists all ids\n");
+    cr_expect_str_eq(refused_by("perf/gemm.c::Gem"),
+                     "error: not found: 'perf/gemm.c::Gem', did you mean 'perf/gemm.c::Gemm'?; "
+                     "--co -q lists all ids\n");
+    cr_expect_str_eq(refused_by("stress/xr.c"),
+                     "error: not found: 'stress/xr.c', did you mean 'stress/rx.c'?; --co -q lists "
+                     "all ids\n");
+    cr_expect_str_eq(refused_by("banana/split/with/cream.c"),
+                     "error: not found: 'banana/split/with/cream.c'; --co -q lists all ids\n");
+}
+
+Test(select, all_missing_ids_are_told)
+{
+    const char *told = refused_by("nowhere.c::at_all|stress|neither.c::this_one");
+    cr_expect(strstr(told, "'nowhere.c::at_all'") != NULL &&
+                  strstr(told, "'neither.c::this_one'") != NULL && strstr(told, "'stress'") == NULL,
+              "%s", told);
+}
+
+Test(select, keywords)
+{
+    static const struct row table[] = {
+        {"-kfit", "4567"},
+        {"-kFIT", "4567"},
+        {"-kgemm", "0123"},
+        {"-kGEMM and not cuda", "02"},
+        {"-kfit and not fitting", "457"},
+        {"-kn=2 or large", "235"},
+        {"-k[n=1", "01"},
+        {"-k[1", "01"}, /* the value, not the name of its axis */
+        {"-kfit[s", "4"},
+        {"-kmatrix", "0123"}, /* the group */
+        {"-kdetector and large", "5"},
+        {"-kcu", "137"},
+        {"-kbanana", ""},
+        {"-knot (fit or gemm)", "8"},
+    };
+    EXPECT_SELECTED(table);
+}
+
+Test(select, tags)
+{
+    static const struct row table[] = {
+        {"-mstress", "4567"},
+        {"-mstress and not slow", "47"},
+        {"-mslow", "56"},
+        {"-msmall or large", "45"},
+        {"-mgpu", "13"},
+        {"-mnot stress", "01238"},
+        {"-mnot stress and not perf", "8"},
+        {"-mxl", ""},
+        {"-mperf and (gpu or slow)", "13"},
+    };
+    EXPECT_SELECTED(table);
+}
+
+Test(select, together)
+{
+    static const struct row table[] = {
+        {"-mstress|-kfit|stress/rx.c", "456"},
+        {"-mslow|-kfitting", "6"},
+        {"-mslow|perf", ""},
+        {"-knot cuda|-mnot slow|perf|stress/rx.c::fit", "024"},
+        {"--set=n=7|-kfit", "4567"},
+    };
+    for (size_t i = 0; i + 1 < sizeof table / sizeof table[0]; i++)
+        expect_selected(&table[i], 1);
+    int selected = 0;
+    cr_expect_eq(choose("--set=n=7|-kgemm and cpu", &selected), YPI_EXIT_OK);
+    cr_assert_eq(selected, 1);
+    cr_expect_str_eq(found.cases[0]->id, "perf/gemm.c::Gemm[n=7-cpu]");
+    let_go();
+}
+
+Test(select, unregistered_tags_are_refused)
+{
+    cr_expect_str_eq(refused_by("-mstress and not slwo"),
+                     "error: 'slwo' is not a registered tag, did you mean 'slow'?; --markers lists "
+                     "them\n"
+                     "  -m stress and not slwo\n"
+                     "                    ^~~~\n");
+    cr_expect_str_eq(refused_by("-mbananas"),
+                     "error: 'bananas' is not a registered tag; --markers lists them\n"
+                     "  -m bananas\n"
+                     "     ^~~~~~~\n");
+    cr_expect_str_eq(refused_by("-mslwo and stres"),
+                     "error: 'slwo' is not a registered tag, did you mean 'slow'?; --markers lists "
+                     "them\n"
+                     "  -m slwo and stres\n"
+                     "     ^~~~\n",
+                     "the first is told");
+    /* Also where the value no longer depends on it; a keyword may be any word. */
+    cr_expect_not_null(strstr(refused_by("-mslow or not slow or SLOW"), "'SLOW' is not a reg"));
+    cr_expect_str_eq(selected_by("-kslwo"), "");
+}
+
+Test(select, malformed_expressions_are_refused)
+{
+    cr_expect_str_eq(refused_by("-mstress slow"),
+                     "error: expected 'and', 'or' or the end, found 'slow'\n"
+                     "  -m stress slow\n"
+                     "            ^~~~\n");
+    cr_expect_str_eq(refused_by("-k(fit or"),
+                     "error: expected a word, 'not' or '(', found the end\n"
+                     "  -k (fit or\n"
+                     "            ^\n");
+    cr_expect_str_eq(refused_by("-m|"), "error: expected a word, 'not' or '(', found the end\n"
+                                        "  -m \n"
+                                        "     ^\n");
+}
+
+Test(select, columns_are_counted_not_bytes)
+{
+    cr_expect_str_eq(refused_by("-kgr\xc3\xbc\xc3\x9f"
+                                "e gr\xc3\xb6\xc3\x9f"
+                                "er"),
+                     "error: expected 'and', 'or' or the end, found 'gr\xc3\xb6\xc3\x9f"
+                     "er'\n"
+                     "  -k gr\xc3\xbc\xc3\x9f"
+                     "e gr\xc3\xb6\xc3\x9f"
+                     "er\n"
+                     "           ^~~~~~\n");
+}
+
+Test(select, settings_of_no_axis_are_refused)
+{
+    cr_expect_str_eq(refused_by("--set=m=1"),
+                     "error: --set m=1: no test has the axis 'm'; there are: n\n");
+    cr_expect_str_eq(refused_by("--set=n=3|--set=m=1|stress"),
+                     "error: --set m=1: no test has the axis 'm'; there are: n\n");
+}
+
+Test(select, among_nothing)
+{
+    int selected = 77;
+    struct ypi_collection none = {0};
+    char *argv[] = {(char *)(uintptr_t) "suite"};
+    cr_assert_eq(ypi_options_read(&options, 1, argv), YPI_EXIT_OK);
+    cr_expect_eq(ypi_select(&none, &options, &selected), YPI_EXIT_OK);
+    cr_expect_eq(selected, 0);
+    ypi_options_clear(&options);
+}

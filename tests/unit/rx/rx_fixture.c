@@ -1,0 +1,152 @@
+#include "tests/unit/rx/rx_fixture.h"
+
+#include <math.h>
+#include <unistd.h>
+
+uint64_t words(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+double uniform(uint64_t *state)
+{
+    return ((double)(words(state) >> 12) + 0.5) * 0x1p-52;
+}
+
+double normal(uint64_t *state)
+{
+    double r = sqrt(-2 * log(uniform(state)));
+    return r * cos(6.283185307179586 * uniform(state));
+}
+
+double script_uniform(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(*state >> 40) / 16777216;
+}
+
+double script_normal(uint64_t *state)
+{
+    double sum = 0;
+    for (int i = 0; i < 12; i++)
+        sum += script_uniform(state);
+    return sum - 6;
+}
+
+void *block(size_t count, size_t size)
+{
+    void *p = calloc(count > 0 ? count : 1, size);
+    cr_assert_not_null(p);
+    return p;
+}
+
+void scene_free(struct scene *s)
+{
+    free(s->values);
+    free(s->labels);
+}
+
+static size_t stride_of(const struct scene *s)
+{
+    return s->stride > 0 ? s->stride : s->channels;
+}
+
+enum yp_status scene_yield(void *arg, size_t index, float *values, uint8_t *labels,
+                           struct rx_tile *tile)
+{
+    const struct scene *s = arg;
+    size_t first = index * s->tile_pixels, stride = stride_of(s);
+    if (s->shuffle)
+        usleep((useconds_t)(index * 7 % 5 * 300));
+    if (s->fail_from > 0 && index >= s->fail_from)
+        return yp_set_error(YP_IO, "tile %zu cannot be read", index);
+    if (first >= s->pixels)
+        return YP_OK; /* an empty tile */
+    tile->pixels = s->pixels - first < s->tile_pixels ? s->pixels - first : s->tile_pixels;
+    if (s->copy) {
+        for (size_t p = 0; p < tile->pixels; p++)
+            memcpy(values + p * s->channels, s->values + (first + p) * stride,
+                   s->channels * sizeof *values);
+        if (labels != NULL)
+            memcpy(labels, s->labels + first, tile->pixels);
+    } else {
+        tile->values = s->values + first * stride;
+        tile->labels = s->unlabelled || s->labels == NULL ? NULL : s->labels + first;
+        tile->stride = s->stride;
+    }
+    tile->pixels += s->extra;
+    return YP_OK;
+}
+
+struct rx_source source_of(struct scene *s)
+{
+    return (struct rx_source){s->channels, s->tile_pixels,
+                              (s->pixels + s->tile_pixels - 1) / s->tile_pixels, scene_yield, s};
+}
+
+struct rx_tile tile_of(const struct scene *s)
+{
+    return (struct rx_tile){s->values, s->pixels, s->channels, s->labels, s->stride};
+}
+
+struct rx *detector_for(const struct scene *s, int threads)
+{
+    struct rx *rx = rx_create(yp_device_cpu(), s->channels, s->tile_pixels, threads);
+    cr_assert_not_null(rx, "%s", yp_last_error());
+    return rx;
+}
+
+size_t two_passes(const struct scene *s, double *mean, double *covariance)
+{
+    size_t channels = s->channels, n = 0;
+    long double *m = block(channels, sizeof *m), *m2 = block(channels * channels, sizeof *m2);
+    long double *x = block(channels, sizeof *x);
+    bool *finite = block(s->pixels, sizeof *finite);
+    for (size_t p = 0; p < s->pixels; p++) {
+        const float *at = s->values + p * stride_of(s);
+        finite[p] = true;
+        for (size_t c = 0; c < channels; c++)
+            finite[p] = finite[p] && isfinite(at[c]);
+        n += finite[p];
+        for (size_t c = 0; c < channels && finite[p]; c++)
+            m[c] += (long double)at[c];
+    }
+    for (size_t c = 0; c < channels; c++)
+        mean[c] = (double)(m[c] /= (long double)n);
+    for (size_t p = 0; p < s->pixels; p++) {
+        for (size_t c = 0; c < channels; c++)
+            x[c] = (long double)s->values[p * stride_of(s) + c] - m[c];
+        for (size_t i = 0; i < channels && finite[p]; i++)
+            for (size_t j = 0; j <= i; j++)
+                m2[i * channels + j] += x[i] * x[j];
+    }
+    for (size_t i = 0; i < channels; i++)
+        for (size_t j = 0; j <= i; j++)
+            covariance[i * channels + j] = covariance[j * channels + i] =
+                (double)(m2[i * channels + j] / (long double)(n - 1));
+    free(m);
+    free(m2);
+    free(x);
+    free(finite);
+    return n;
+}
+
+double distance(const double *a, const double *b, size_t n)
+{
+    double difference = 0, norm = 0;
+    for (size_t i = 0; i < n; i++) {
+        difference += (a[i] - b[i]) * (a[i] - b[i]);
+        norm += b[i] * b[i];
+    }
+    return sqrt(difference / norm);
+}
+
+struct yp_memory memory(void)
+{
+    struct yp_memory m;
+    yp_device_memory(yp_device_cpu(), &m);
+    return m;
+}

@@ -1,0 +1,68 @@
+/* What the tests of models/rx set up alike: numbers, pixels in memory as a source, oracles. */
+#ifndef RX_FIXTURE_H
+#define RX_FIXTURE_H
+
+#include "models/rx/rx.h"
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LENGTH(array) (sizeof(array) / sizeof *(array))
+
+#define OK(call) cr_assert_eq((call), YP_OK, "%s: %s", #call, yp_last_error())
+/* The call fails with that status and a message that has these words. */
+#define FAILS(call, status, words) \
+    do { \
+        cr_assert_eq((call), status); \
+        cr_assert_not_null(strstr(yp_last_error(), words), "no '%s' in: %s", words, \
+                           yp_last_error()); \
+    } while (0)
+#define REFUSED(pointer, words) \
+    do { \
+        cr_assert_null(pointer); \
+        cr_assert_not_null(strstr(yp_last_error(), words), "no '%s' in: %s", words, \
+                           yp_last_error()); \
+    } while (0)
+
+/* -- numbers ------------------------------------------------------------------------------- */
+
+uint64_t words(uint64_t *state); /* splitmix64 */
+double uniform(uint64_t *state); /* (0, 1), of words() */
+double normal(uint64_t *state);
+
+/* A multiple of 2^-24 in [0, 1), as the reference scripts in Python make it, and the sum of twelve
+ * of them less 6. */
+double script_uniform(uint64_t *state);
+double script_normal(uint64_t *state);
+
+/* -- pixels in memory ---------------------------------------------------------------------- */
+
+struct scene {
+    float *values;   /* (pixels, stride) */
+    uint8_t *labels; /* (pixels) or NULL */
+    size_t pixels, channels, tile_pixels;
+    size_t stride; /* 0: channels */
+    bool copy;     /* yield by filling the model's memory */
+    bool unlabelled;
+    bool shuffle;     /* let tiles end in another order than they begin */
+    size_t fail_from; /* tiles from here on fail; 0: none */
+    size_t extra;     /* pixels too many a tile */
+};
+
+void *block(size_t count, size_t size); /* zeroed, free() gives it back */
+void scene_free(struct scene *s);
+rx_yield scene_yield;                        /* with a struct scene */
+struct rx_source source_of(struct scene *s); /* refers to it */
+struct rx_tile tile_of(const struct scene *s);
+struct rx *detector_for(const struct scene *s, int threads);
+
+/* -- oracles ------------------------------------------------------------------------------- */
+
+/* Two passes in long double over all finite pixels; returns how many. */
+size_t two_passes(const struct scene *s, double *mean, double *covariance);
+
+double distance(const double *a, const double *b, size_t n); /* ||a - b|| / ||b|| */
+
+struct yp_memory memory(void); /* of the CPU device */
+
+#endif

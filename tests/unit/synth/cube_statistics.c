@@ -1,0 +1,188 @@
+/* The statistics of a cube, on cubes whose statistics are known. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "suites/cube_statistics.h"
+#include "synth/random/stream.h"
+
+/* Quantiles of chi-square as the tables of handbooks have them, to their last digit. */
+Test(chi_square, has_the_values_of_the_tables)
+{
+    static const struct {
+        double degrees, p, x;
+    } table[] = {{1, 0.01, 6.635},     {1, 0.001, 10.828}, {10, 0.01, 23.209},
+                 {10, 0.001, 29.588},  {50, 0.01, 76.154}, {100, 0.01, 135.807},
+                 {100, 0.001, 149.449}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        cr_expect_lt(fabs(chi_square_quantile(table[i].degrees, table[i].p) - table[i].x), 5.1e-4,
+                     "%g degrees, %g", table[i].degrees, table[i].p);
+    for (double x = 0.01; x < 1000; x *= 1.5) { /* closed forms: 2 and 4 degrees, and 1 */
+        cr_expect_lt(fabs(chi_square_above(2, x) / exp(-x / 2) - 1), 1e-10, "%g", x);
+        cr_expect_lt(fabs(chi_square_above(4, x) / (exp(-x / 2) * (1 + x / 2)) - 1), 1e-10);
+        cr_expect_lt(fabs(chi_square_above(1, x) / erfc(sqrt(x / 2)) - 1), 1e-9, "%g", x);
+    }
+    cr_expect_eq(chi_square_above(5, 0), 1);
+    cr_expect_lt(fabs(chi_square_above(200, chi_square_quantile(200, 1e-4)) / 1e-4 - 1), 1e-9);
+}
+
+static struct cube_statistics run(const float *values, size_t height, size_t width, size_t channels)
+{
+    struct cube_statistics out;
+    struct cube_view cube = {values, height, width, channels};
+    cr_assert_eq(cube_statistics(yp_device_cpu(), &cube, &out), YP_OK, "%s", yp_last_error());
+    return out;
+}
+
+static float *normals(size_t count, uint64_t purpose)
+{
+    float *z = malloc(count * sizeof *z);
+    synth_normals(SYNTH_LEVEL_AUTO, synth_stream(5, purpose, SYNTH_NOISE), 0, count, z);
+    return z;
+}
+
+enum { SIDE = 160, PIXELS = SIDE * SIDE };
+
+/* Independent channels with deviations 1, 1/2, 1/4, ...: the eigenvalues are 1, 1/4, 1/16, ... of
+ * 4/3; shares 0.75, 1 - 4^-3, 1; 99 % take 4, 99.9 % take 5. */
+Test(cube_statistics, knows_a_normal_cube)
+{
+    enum { CHANNELS = 12 };
+    float *x = normals(PIXELS * CHANNELS, 1);
+    for (size_t i = 0; i < PIXELS * CHANNELS; i++)
+        x[i] = (x[i] + 1000) * exp2f(-(float)(i % CHANNELS));
+    struct cube_statistics s = run(x, SIDE, SIDE, CHANNELS);
+    cr_expect_eq(s.pixels, PIXELS);
+    cr_expect_eq(s.channels, CHANNELS);
+    cr_expect_lt(fabs(s.share[0] - 0.75), 5 * 0.75 * 0.25 * sqrt(2.0 / PIXELS) + 0.005);
+    cr_expect_lt(fabs(s.share[1] - 63.0 / 64), 0.001);
+    cr_expect_gt(s.share[2], 0.9999);
+    cr_expect_eq(s.components_99, 4);
+    cr_expect_eq(s.components_999, 5);
+    for (int i = 0; i < CUBE_LAGS; i++)
+        cr_expect_lt(fabs(s.correlation[i]), 5 / sqrt(CHANNELS * 2.0 * PIXELS) * 2, "%g",
+                     s.correlation[i]);
+    cr_expect_lt(fabs(s.snr_db - 60), 0.2, "%g dB", s.snr_db);
+    for (int i = 0; i < CUBE_TAILS; i++) {
+        double above = pow(10, -2 - i) * PIXELS;
+        cr_expect_lt(fabs(s.tail[i] - 1), 5 / sqrt(above), "tail %d: %g", i, s.tail[i]);
+    }
+    cr_expect_gt(s.degrees, 500, "%g degrees of freedom", s.degrees);
+    free(x);
+}
+
+/* x / sqrt(chi-square(v) / v) is multivariate t; the correlation between channels changes nothing
+ * of its scores. */
+Test(cube_statistics, finds_the_degrees_of_a_t_distribution)
+{
+    enum { CHANNELS = 8, DEGREES = 7 };
+    float *x = normals(PIXELS * CHANNELS, 2), *z = normals(PIXELS * DEGREES, 3);
+    for (size_t i = 0; i < PIXELS; i++) {
+        double chi = 0;
+        for (int k = 0; k < DEGREES; k++)
+            chi += (double)z[i * DEGREES + k] * (double)z[i * DEGREES + k];
+        for (int c = CHANNELS - 1; c >= 0; c--) {
+            float *at = x + i * CHANNELS + c;
+            *at = (*at + (c > 0 ? 2 * at[-1] : 0)) * (float)sqrt(DEGREES / chi);
+        }
+    }
+    struct cube_statistics s = run(x, SIDE, SIDE, CHANNELS);
+    /* The likelihood's curvature gives a deviation of about 0.12; five of them. */
+    cr_expect_lt(fabs(s.degrees - DEGREES), 0.6, "%g", s.degrees);
+    cr_expect_gt(s.tail[2], 50, "%g", s.tail[2]);
+    cr_expect(s.tail[0] < s.tail[1] && s.tail[1] < s.tail[2]);
+    free(x);
+    free(z);
+}
+
+/* Moving averages of n along rows correlate by 1 - lag / n there, and not at all down columns. */
+Test(cube_statistics, sees_how_far_neighbours_look_alike)
+{
+    enum { AVERAGE = 16, WIDE = SIDE + AVERAGE };
+    float *z = normals(SIDE * WIDE, 4), *x = calloc(PIXELS, sizeof *x);
+    for (size_t i = 0; i < PIXELS; i++)
+        for (size_t k = 0; k < AVERAGE; k++)
+            x[i] += z[i / SIDE * WIDE + i % SIDE + k];
+    struct cube_statistics s = run(x, SIDE, SIDE, 1);
+    cr_expect_lt(fabs(s.correlation[0] - 15.0 / 32), 0.05, "%g", s.correlation[0]);
+    cr_expect_lt(fabs(s.correlation[1] - 8.0 / 32), 0.08, "%g", s.correlation[1]);
+    cr_expect_lt(fabs(s.correlation[2]), 0.1, "%g", s.correlation[2]);
+    free(z);
+    free(x);
+}
+
+/* The test is between correlation and covariance, so what counts is what the mean adds: one
+ * direction, which takes the place of another that it leans on. */
+Test(cube_statistics, counts_the_sources_that_stand_out)
+{
+    enum { CHANNELS = 30 };
+    float *x = normals(PIXELS * CHANNELS, 6);
+    for (size_t i = 0; i < PIXELS; i++) {
+        float a = (float)(i % SIDE) / SIDE;
+        for (size_t c = 0; c < CHANNELS; c++)
+            x[i * CHANNELS + c] += 40 * (a * (float)(c < 15) + (1 - a) * (float)(c >= 15));
+    }
+    struct cube_statistics s = run(x, SIDE, SIDE, CHANNELS);
+    cr_expect(s.virtual_dimension >= 1 && s.virtual_dimension <= 2, "%zu", s.virtual_dimension);
+    free(x);
+}
+
+/* What does not count changes nothing: a constant channel, one that is mostly NaN, dead pixels. */
+Test(cube_statistics, leaves_out_what_does_not_count)
+{
+    enum { CHANNELS = 5, WITH = CHANNELS + 2, DEAD = SIDE * (SIDE / 2) };
+    float *x = normals(PIXELS * CHANNELS, 7), *y = malloc(PIXELS * WITH * sizeof *y);
+    for (size_t i = 0; i < PIXELS; i++) {
+        for (size_t c = 0; c < CHANNELS; c++)
+            y[i * WITH + c + (c > 1)] = x[i * CHANNELS + c];
+        y[i * WITH + 2] = 3;
+        y[i * WITH + WITH - 1] = i % 3 == 0 ? (float)i : NAN;
+        if (i >= DEAD)
+            y[i * WITH + i % 2] = i % 4 < 2 ? NAN : INFINITY;
+    }
+    struct cube_statistics a = run(x, SIDE / 2, SIDE, CHANNELS), b = run(y, SIDE, SIDE, WITH);
+    cr_expect_eq(b.channels, CHANNELS);
+    cr_expect_eq(b.pixels, DEAD);
+    cr_expect_arr_eq(a.share, b.share, sizeof a.share);
+    cr_expect_arr_eq(a.tail, b.tail, sizeof a.tail);
+    cr_expect_eq(a.degrees, b.degrees);
+    cr_expect_eq(a.snr_db, b.snr_db);
+    cr_expect_arr_eq(a.correlation, b.correlation, sizeof a.correlation);
+    free(x);
+    free(y);
+}
+
+Test(cube_statistics, refuses_what_has_too_few_pixels)
+{
+    struct cube_statistics s;
+    float *x = normals(200, 8);
+    struct cube_view few = {x, 3, 4, 11}, fine = {x, 2, 5, 8};
+    cr_expect_eq(cube_statistics(yp_device_cpu(), &few, &s), YP_INVALID);
+    cr_expect_not_null(strstr(yp_last_error(), "12 pixels and 11 channels"), "%s", yp_last_error());
+    cr_expect_eq(cube_statistics(yp_device_cpu(), &fine, &s), YP_OK);
+    cr_expect(isnan(s.correlation[1]), "a cube of 2 x 5 has pixels 8 apart");
+    for (int i = 0; i < 200; i++)
+        x[i] = 1;
+    cr_expect_eq(cube_statistics(yp_device_cpu(), &fine, &s), YP_INVALID);
+    cr_expect_not_null(strstr(yp_last_error(), "0 channels"), "%s", yp_last_error());
+    free(x);
+}
+
+Test(cube_statistics, takes_exactly_the_bytes_it_says)
+{
+    float *x = normals(40 * 40 * 9, 9);
+    struct cube_view cube = {x, 40, 40, 9};
+    struct cube_statistics s;
+    struct yp_memory before, after;
+    yp_device_memory(yp_device_cpu(), &before);
+    yp_device_set_limit(yp_device_cpu(), before.allocated + cube_statistics_bytes(&cube));
+    cr_expect_eq(cube_statistics(yp_device_cpu(), &cube, &s), YP_OK);
+    yp_device_set_limit(yp_device_cpu(), before.allocated + cube_statistics_bytes(&cube) - 1);
+    cr_expect_eq(cube_statistics(yp_device_cpu(), &cube, &s), YP_OUT_OF_MEMORY);
+    yp_device_set_limit(yp_device_cpu(), 0);
+    yp_device_memory(yp_device_cpu(), &after);
+    cr_expect_eq(after.allocated, before.allocated);
+    free(x);
+}
