@@ -9,7 +9,7 @@
 #include <yieldpoint/device.h>
 
 /* One more with every change of this header. */
-#define YPI_BACKEND_ABI 4U
+#define YPI_BACKEND_ABI 5U
 
 struct ypi_backend;
 
@@ -39,7 +39,7 @@ struct ypi_condition {
     double power;       /* W */
     double utilisation; /* of the time that a kernel ran lately, 0 to 1 */
     double used;        /* bytes of the device's memory, all processes together */
-    uint64_t throttled; /* reasons, as NVML's bits: those of YPI_SLOWED slow the work */
+    uint64_t throttled; /* reasons, as NVML's bits: YPI_POWER_CAPPED, those of YPI_SLOWED */
 };
 
 /* What a device counts of the work on it: operations, instructions (INTEGER) and bytes. */
@@ -60,8 +60,10 @@ enum ypi_audited {
     YPI_AUDITED
 };
 
-/* SW power cap, HW slowdown, SW thermal, HW thermal, HW power brake. */
-#define YPI_SLOWED UINT64_C(0xec)
+/* HW slowdown, SW thermal, HW thermal, HW power brake: something is wrong with the machine. */
+#define YPI_SLOWED UINT64_C(0xe8)
+/* SW power cap: where matrix products run all day, so no reason to doubt a sample. */
+#define YPI_POWER_CAPPED UINT64_C(0x4)
 
 struct ypi_backend {
     enum yp_memory_kind kind;
@@ -108,7 +110,8 @@ struct ypi_backend {
     /* Waits for `end`, then for the whole device: the seconds that other streams went on after it.
      * NaN where that cannot be told. */
     double (*others_after)(struct yp_event *end);
-    /* Out of the caches with everything; part of the stream's order. */
+    /* Out of the caches with everything, and nothing left in them to be written back; part of the
+     * stream's order. */
     enum yp_status (*flush)(struct yp_stream *stream);
     size_t (*cache_bytes)(const struct yp_device *device);
     /* False where nothing can be told. */

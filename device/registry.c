@@ -1,5 +1,6 @@
 #include "device/registry.h"
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "device/backend.h"
 #include "device/cpu/binding.h"
@@ -9,6 +10,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +32,7 @@ static struct asked {
 static int asked_count;
 
 static const struct yp_device *accelerator; /* that is open; NULL: none */
+static double opening = NAN;                /* seconds that it took */
 
 static bool is_cuda(const char *name)
 {
@@ -244,15 +247,23 @@ enum yp_status ypi_device_open(const char *name, struct yp_device **out)
     *out = yp_device_cpu();
     if (!is_cuda(name))
         return YP_OK;
+    double begun = ypi_now();
     enum yp_status status = ypi_device_confine(name);
     const struct ypi_cuda_plugin *p = status == YP_OK ? plugin() : NULL;
     if (p == NULL)
         return YP_UNSUPPORTED;
     struct yp_device *device = NULL;
     status = p->open(&device);
-    if (status == YP_OK)
+    if (status == YP_OK) {
         accelerator = *out = device;
+        opening = ypi_now() - begun;
+    }
     return status;
+}
+
+double ypi_device_opening(void)
+{
+    return opening;
 }
 
 /* The kernel lists the processors that are on the device's memory node. */

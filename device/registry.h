@@ -21,6 +21,9 @@ const char *ypi_device_fact(const char *name, const char *key);
  * YP_DEVICE_FAULT when it does not work. */
 enum yp_status ypi_device_open(const char *name, struct yp_device **out);
 
+/* Seconds that opening the accelerator took, its plugin and context with it; NaN: none is open. */
+double ypi_device_opening(void);
+
 /* Keeps this process on the processors near the accelerator that is open, where there are such and
  * others. `root`: "" is this machine. */
 void ypi_device_bind_near(const char *root);

@@ -117,15 +117,17 @@ struct ypi_noise {
 
 /* What the accelerator told of itself while it was measured; NaN: it did not. */
 struct ypi_on_device {
-    bool there;                             /* measured on one */
-    bool replayed;                          /* from a graph */
-    bool held;                              /* work was launched before it ran */
-    double launching;                       /* s, mean: that a batch was held for its launches */
+    bool there;       /* measured on one */
+    bool replayed;    /* from a graph */
+    bool held;        /* work was launched before it ran */
+    double opening;   /* s: what it took to open the device, its context made */
+    double launching; /* s, mean: that a batch was held for its launches */
     double clock, clock_least, clock_most;  /* Hz: mean and least seen, the most it may have */
     double temperature, power, utilisation; /* most, in degrees Celsius; mean, W; mean, 0 to 1 */
     double used;                            /* bytes of its memory by all processes, most */
     double cache;                           /* bytes of its second-level cache; 0: not known */
     uint64_t throttled;                     /* NVML's reasons, all that were seen */
+    uint64_t power_capped;                  /* samples kept though the power cap held it back */
 };
 
 enum ypi_counter_source {

@@ -44,9 +44,11 @@ static bool is_absence(cudaError_t error)
     }
 }
 
-/* The caller's: an argument, or more than a launch can have. */
+/* The caller's: an argument, more than a launch can have, or what a capture does not allow. */
 static bool is_misuse(cudaError_t error)
 {
+    if (error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread)
+        return true;
     return error == cudaErrorInvalidValue || error == cudaErrorInvalidConfiguration ||
            error == cudaErrorInvalidResourceHandle || error == cudaErrorLaunchOutOfResources;
 }
@@ -216,6 +218,7 @@ static void range(const char *of)
 /* Faults of work that nobody waited for show here. */
 static enum yp_status close_device(struct yp_device *device)
 {
+    ypi_cuda_capture_abandon(ypi_cuda(device));
     enum yp_status status = ypi_cuda_synchronize(device);
     ypi_cuda_audit_close();
     return status;

@@ -29,7 +29,8 @@ struct ypi_cuda_device {
     uint64_t system;                  /* the driver's figure, as it was at `system_at` */
     double system_at;
     unsigned *gate; /* pinned: [0] open, [1] ran out of patience */
-    void *scratch;  /* for emptying the second-level cache; taken when it is first asked for */
+    char *scratch;  /* for emptying the second-level cache; taken when it is first asked for */
+    bool capturing; /* work of `work` is recorded, and does not run */
     size_t cache;   /* bytes of the second-level cache */
     int multiprocessors;
     char pci[32];
@@ -79,6 +80,8 @@ bool ypi_cuda_release(struct yp_stream *stream);
 enum yp_status ypi_cuda_capture_begin(struct yp_stream *stream);
 enum yp_status ypi_cuda_capture_end(struct yp_stream *stream, struct ypi_graph **out);
 enum yp_status ypi_cuda_replay(struct ypi_graph *graph, struct yp_stream *stream);
+/* Ends a capture that the body left. */
+void ypi_cuda_capture_abandon(struct ypi_cuda_device *d);
 void ypi_cuda_graph_destroy(struct ypi_graph *graph);
 double ypi_cuda_others_after(struct yp_event *end);
 enum yp_status ypi_cuda_flush(struct yp_stream *stream);

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { LINE = 128, BLOCKS_EACH = 4 }; /* bytes; blocks a multiprocessor */
+
 struct event {
     struct yp_event base;
     cudaEvent_t event;
@@ -179,16 +181,31 @@ bool ypi_cuda_release(struct yp_stream *stream)
 /* Of this thread alone: other threads may go on with what a capture does not allow. */
 enum yp_status ypi_cuda_capture_begin(struct yp_stream *stream)
 {
-    return ypi_cuda_status(
-        cudaStreamBeginCapture(ypi_cuda(stream->device)->work, cudaStreamCaptureModeThreadLocal),
-        "beginning a graph");
+    struct ypi_cuda_device *d = ypi_cuda(stream->device);
+    enum yp_status status = ypi_cuda_status(
+        cudaStreamBeginCapture(d->work, cudaStreamCaptureModeThreadLocal), "beginning a graph");
+    d->capturing = status == YP_OK;
+    return status;
+}
+
+void ypi_cuda_capture_abandon(struct ypi_cuda_device *d)
+{
+    cudaGraph_t captured = NULL;
+    if (!d->capturing)
+        return;
+    d->capturing = false;
+    if (cudaStreamEndCapture(d->work, &captured) == cudaSuccess && captured != NULL)
+        (void)cudaGraphDestroy(captured);
+    (void)cudaGetLastError();
 }
 
 enum yp_status ypi_cuda_capture_end(struct yp_stream *stream, struct ypi_graph **out)
 {
     cudaGraph_t captured = NULL;
     cudaGraphExec_t graph = NULL;
-    cudaError_t error = cudaStreamEndCapture(ypi_cuda(stream->device)->work, &captured);
+    struct ypi_cuda_device *d = ypi_cuda(stream->device);
+    cudaError_t error = cudaStreamEndCapture(d->work, &captured);
+    d->capturing = false;
     if (error == cudaSuccess && captured == NULL)
         error = cudaErrorStreamCaptureInvalidated;
     if (error == cudaSuccess)
@@ -221,22 +238,29 @@ double ypi_cuda_others_after(struct yp_event *end)
     return ypi_cuda_now() - before;
 }
 
-/* Written all over with what is no cache's content any more. Not accounted for: it is the
- * framework's own. */
+/* One half is written all over with what is no cache's content any more; then the other, which
+ * stays as it is, is read: the work does not pay for lines that are still to be written back. Each
+ * is twice the cache. Not accounted for: it is the framework's own. */
 enum yp_status ypi_cuda_flush(struct yp_stream *stream)
 {
     struct ypi_cuda_device *d = ypi_cuda(stream->device);
-    size_t bytes = 2 * d->cache;
+    size_t bytes = 2 * d->cache / LINE * LINE;
+    cudaError_t error = cudaSuccess;
     if (bytes == 0)
         return YP_OK;
     if (d->scratch == NULL) {
-        enum yp_status status =
-            ypi_cuda_status(cudaMalloc(&d->scratch, bytes), "what empties the caches");
-        if (status != YP_OK)
-            return status;
+        error = cudaMalloc((void **)&d->scratch, 2 * bytes);
+        if (error == cudaSuccess)
+            error = ypi_kernel_words((unsigned *)(void *)(d->scratch + bytes),
+                                     bytes / sizeof(unsigned), d->work);
     }
-    return ypi_cuda_status(ypi_kernel_words(d->scratch, bytes / sizeof(unsigned), d->work),
-                           "emptying the caches");
+    unsigned *dirty = (unsigned *)(void *)d->scratch;
+    if (error == cudaSuccess)
+        error = ypi_kernel_words(dirty, bytes / sizeof(unsigned), d->work);
+    if (error == cudaSuccess)
+        error = ypi_kernel_traffic(YP_READ, d->scratch + bytes, NULL, bytes, 1, dirty,
+                                   BLOCKS_EACH * d->multiprocessors, d->work);
+    return ypi_cuda_status(error, "emptying the caches");
 }
 
 size_t ypi_cuda_cache_bytes(const struct yp_device *device)

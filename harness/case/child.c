@@ -8,6 +8,7 @@
 #include "harness/collect/collect.h"
 #include "harness/judge/audit.h"
 #include "harness/measure/callgrind.h"
+#include "harness/measure/measurement.h"
 #include "harness/measure/series.h"
 #include "harness/run/process.h"
 
@@ -176,12 +177,19 @@ void ypi_require(struct yp_case *t, const char *file, int line, const char *cond
     ypi_child_leave(t);
 }
 
+/* What a body may not do while it becomes a graph. */
+static bool is_captured(struct yp_case *t)
+{
+    return ypi_accelerated_captures(*ypi_child_measurement(t));
+}
+
 void ypi_ok(struct yp_case *t, const char *file, int line, const char *call, enum yp_status status)
 {
     if (status == YP_OK)
         return;
     enum ypi_cause cause = status == YP_OUT_OF_MEMORY  ? YPI_CAUSE_OUT_OF_MEMORY
                            : status == YP_DEVICE_FAULT ? YPI_CAUSE_DEVICE
+                           : is_captured(t)            ? YPI_CAUSE_USAGE
                                                        : YPI_CAUSE_EXPECTATION;
     ypi_child_fail(t, cause, file, line, "%s: %s", call, yp_last_error());
     ypi_child_leave(t);

@@ -5,6 +5,7 @@
 #include "harness/measure/measurement.h"
 
 #include "device/backend.h"
+#include "device/registry.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,6 +38,7 @@ struct ypi_accelerated {
     double others, shortest; /* seconds: of others after the end, of a batch */
     double looked;           /* when the device was last asked */
     size_t first;            /* sample of the stretch */
+    bool power_capped;       /* as of the last look */
     int again;
     double clocks, powers, utilisations; /* sums over `conditions` */
     int conditions;
@@ -61,7 +63,7 @@ void ypi_accelerated_begin(struct yp_measurement *m)
     if (a == NULL)
         return;
     /* The first time a kernel is loaded, which waits for the whole device. */
-    a->holding = a->hold && a->batches++ > 0 && m->arrivals == NULL &&
+    a->holding = ++a->batches > 1 && a->hold && m->arrivals == NULL &&
                  a->device->backend->hold(m->stream, HOLD_SECONDS) == YP_OK;
     a->held_at = ypi_now();
 }
@@ -112,6 +114,11 @@ void ypi_accelerated_capture_end(struct yp_measurement *m)
         refuse_graph(m);
 }
 
+bool ypi_accelerated_captures(const struct yp_measurement *m)
+{
+    return m != NULL && m->state == YPI_MEASURE_CAPTURING;
+}
+
 bool ypi_accelerated_replays(const struct yp_measurement *m)
 {
     return m->accelerated != NULL && m->accelerated->graph != NULL;
@@ -150,7 +157,8 @@ static void look_at_others(struct yp_measurement *m, double seconds)
 
 /* -- what the device itself does -------------------------------------------------------------- */
 
-/* Whether it is slowed down now. */
+/* Whether it is slowed down now. At its power cap it does what it can all day: no slowdown, unless
+ * the clock says so. */
 static bool look_at_device(struct yp_measurement *m)
 {
     struct ypi_accelerated *a = m->accelerated;
@@ -160,6 +168,7 @@ static bool look_at_device(struct yp_measurement *m)
     if (a->device->backend->condition == NULL || !a->device->backend->condition(a->device, &now))
         return false;
     bool slow = (now.throttled & YPI_SLOWED) != 0 || now.clock < CLOCK_PART * now.clock_most;
+    a->power_capped = (now.throttled & YPI_POWER_CAPPED) != 0;
     a->conditions++;
     a->clocks += now.clock;
     a->powers += now.power;
@@ -173,6 +182,11 @@ static bool look_at_device(struct yp_measurement *m)
 }
 
 /* -- verdicts on a batch ---------------------------------------------------------------------- */
+
+bool ypi_accelerated_was_first(const struct yp_measurement *m)
+{
+    return m->accelerated != NULL && m->accelerated->batches == 1;
+}
 
 bool ypi_accelerated_counts(struct yp_measurement *m, double seconds)
 {
@@ -205,6 +219,14 @@ static void set_aside(struct yp_measurement *m)
     a->again++;
 }
 
+static void keep_stretch(struct yp_measurement *m)
+{
+    struct ypi_accelerated *a = m->accelerated;
+    if (a->power_capped)
+        m->told.on_device.power_capped += m->told.count - a->first;
+    a->first = m->told.count;
+}
+
 bool ypi_accelerated_slowed(struct yp_measurement *m)
 {
     struct ypi_accelerated *a = m->accelerated;
@@ -217,7 +239,7 @@ bool ypi_accelerated_slowed(struct yp_measurement *m)
         set_aside(m);
         return true;
     }
-    a->first = m->told.count;
+    keep_stretch(m);
     return false;
 }
 
@@ -230,7 +252,9 @@ void ypi_accelerated_close(struct yp_measurement *m)
     bool left = a->looks > 0 && a->looks < LOOKS && a->others > ONE_LOOK_SECONDS &&
                 a->others > OTHERS_PART * a->shortest;
     (void)look_at_device(m);
+    keep_stretch(m);
     told->there = true;
+    told->opening = ypi_device_opening();
     told->held = a->hold && a->batches > 1;
     told->launching = a->holds > 0 ? a->launching / a->holds : NAN;
     told->clock = a->conditions > 0 ? a->clocks / a->conditions : NAN;

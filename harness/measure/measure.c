@@ -146,7 +146,8 @@ static void describe(struct yp_measurement *m)
     told->threads = o->threads;
     told->cold = o->cold;
     told->bound = -1;
-    told->on_device = (struct ypi_on_device){.launching = NAN,
+    told->on_device = (struct ypi_on_device){.opening = NAN,
+                                             .launching = NAN,
                                              .clock = NAN,
                                              .clock_least = NAN,
                                              .clock_most = NAN,
@@ -426,6 +427,11 @@ static bool warm(struct yp_measurement *m, double seconds)
     bool serve = m->told.kind == YPI_MEASURED_SERVE;
     bool fixed = o->warmup != 0 || o->samples > 0;
     double least = m->accelerated != NULL ? DEVICE_SAMPLE_SECONDS : SAMPLE_SECONDS;
+    if (ypi_accelerated_was_first(m) && !(fixed && (serve || alone(m)))) {
+        m->warm_seconds = 0;
+        m->started = ypi_now();
+        return ypi_measure_batch_begin(m);
+    }
     if (!serve && !alone(m) && seconds < least && m->batch < MAX_BATCH) {
         m->batch *= 2;
         return ypi_measure_batch_begin(m);

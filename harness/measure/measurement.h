@@ -119,6 +119,9 @@ void ypi_accelerated_begin(struct yp_measurement *m);
 void ypi_accelerated_end(struct yp_measurement *m);
 /* After the events were read: whether the batch counts. One that does not is to be taken again. */
 bool ypi_accelerated_counts(struct yp_measurement *m, double seconds);
+/* Whether the batch was the first one, in which kernels are loaded: it warms the device up, and its
+ * time says nothing of the next. */
+bool ypi_accelerated_was_first(const struct yp_measurement *m);
 /* Whether a stretch of samples is to be taken again, for the device was slowed down in it. */
 bool ypi_accelerated_slowed(struct yp_measurement *m);
 /* Whether a batch is to become a graph first; then its begin and end, which leaves the body when it
@@ -126,6 +129,8 @@ bool ypi_accelerated_slowed(struct yp_measurement *m);
 bool ypi_accelerated_wants_graph(const struct yp_measurement *m);
 void ypi_accelerated_capture_begin(struct yp_measurement *m);
 void ypi_accelerated_capture_end(struct yp_measurement *m);
+/* Whether the body is being captured: what it may not do then is a mistake in it. */
+bool ypi_accelerated_captures(const struct yp_measurement *m);
 /* Launches the graph in place of the body; false when there is none. */
 bool ypi_accelerated_replays(const struct yp_measurement *m);
 void ypi_accelerated_replay(struct yp_measurement *m);

@@ -181,6 +181,7 @@ static bool add_on_device(const struct place *at, const struct ypi_measured *m)
         const char *name;
         double value;
     } rows[] = {{"gpu held", d->held},
+                {"gpu opening", d->opening},
                 {"gpu launching", d->launching},
                 {"gpu graph", d->replayed},
                 {"gpu clock", d->clock},
@@ -191,6 +192,7 @@ static bool add_on_device(const struct place *at, const struct ypi_measured *m)
                 {"gpu utilisation", d->utilisation},
                 {"gpu memory used", d->used},
                 {"gpu throttled", (double)d->throttled},
+                {"gpu samples power capped", (double)d->power_capped},
                 {"gpu samples set aside", (double)m->slowed_count}};
     bool ok = true;
     for (size_t i = 0; ok && d->there && i < sizeof rows / sizeof *rows; i++) {

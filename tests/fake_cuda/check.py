@@ -48,7 +48,8 @@ def check_outcomes(tap, fake):
         "doubles[n=100-cpu]": ("passed", None), "doubles[n=100-cuda]": ("passed", None),
         "doubles[n=100000-cpu]": ("passed", None), "doubles[n=100000-cuda]": ("passed", None),
         "replayed[cpu]": ("passed", None), "replayed[cuda]": ("passed", None),
-        "waits_in_a_graph[cuda]": ("failed", "usage"), "measured[cuda]": ("passed", None), "elsewhere[cuda]": ("failed", "usage"),
+        "waits_in_a_graph[cuda]": ("failed", "usage"), "fails_in_a_graph[cuda]": ("failed", "usage"),
+        "first_is_cold[cuda]": ("passed", None), "cold_and_clean[cuda]": ("passed", None), "measured[cuda]": ("passed", None), "elsewhere[cuda]": ("failed", "usage"),
         "leaks[cuda]": ("failed", "leak"), "may_leak[cuda]": ("passed", None),
         "too_little[cuda]": ("passed", None), "too_much[cuda]": ("failed", "out of memory"),
         "one_gib_at_a_time[cuda]": ("passed", None), "freed_twice[cuda]": ("failed", "signal"),
@@ -75,6 +76,13 @@ def check_outcomes(tap, fake):
     tap.check(".graph: work that should become a graph" in
               first(found["waits_in_a_graph[cuda]"])["message"], "what is no graph is told",
               first(found["waits_in_a_graph[cuda]"]))
+    tap.equal([f["message"].split(": ")[1:] for f in found["fails_in_a_graph[cuda]"]["failures"]],
+              [["work on the device", "the operation is not permitted when the stream is capturing "
+                "(cudaErrorStreamCaptureUnsupported)"]], "and once, where the body asks itself")
+    cold = rows(fake.history, "SELECT * FROM measurement WHERE result_id = ?",
+                found["first_is_cold[cuda]"]["id"])[0]
+    tap.check(cold["batch"] >= 16 and cold["warmup"] > 3 * cold["batch"] / 2 and cold["median"] < 40e-6,
+              "a body that loads kernels does not say how long a batch is, nor that it is warm", cold)
     tap.check("another stream" in first(found["elsewhere[cuda]"])["message"],
               "work on another stream is told", first(found["elsewhere[cuda]"]))
     tap.check("another stream" in first(found["stray[cuda]"])["message"],
@@ -116,6 +124,7 @@ def check_measured(tap, fake):
         fake.history, "SELECT name, value FROM noise WHERE result_id = ? AND position = 0",
         result["id"])}
     tap.check(noise.get("gpu held") == 1, "work was launched before it ran", noise)
+    tap.check(0 < noise.get("gpu opening", 0) < 10, "how long opening the device took", noise)
 
 
 def check_memory(tap, fake):
@@ -220,6 +229,14 @@ def check_condition(tap, fake, nvml):
               noise["gpu throttled"] == 4 and noise["gpu samples set aside"] > 0 and
               len(slowed) == 8 * noise["gpu samples set aside"],
               "samples of a slowed device are set aside and stored", noise)
+    for word, bits, aside, capped in (("hot", 0x20, True, False), ("capped", 0x4, False, True)):
+        done, found = fake.run(PATH + "measured", env={**env, "FAKE_NVML": word})
+        noise = {row["name"]: row["value"] for row in rows(
+            fake.history, "SELECT name, value FROM noise WHERE name LIKE 'gpu %' AND position = 0")}
+        count = rows(fake.history, "SELECT count FROM measurement WHERE position = 0")[0]["count"]
+        tap.equal((noise["gpu throttled"], noise["gpu samples set aside"] > 0,
+                   noise["gpu samples power capped"]), (bits, aside, count if capped else 0),
+                  f"{word}: set aside is what is slowed down, flagged what is at its power cap")
 
 
 def check_choice(tap, fake):

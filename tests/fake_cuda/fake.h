@@ -15,4 +15,7 @@ void fake_work(cudaStream_t stream, double seconds);
 /* The same on another stream. */
 void fake_work_elsewhere(cudaStream_t stream, double seconds);
 
+/* Whether what was last written is still in the caches, to be written back. */
+bool fake_cache_is_dirty(void);
+
 #endif

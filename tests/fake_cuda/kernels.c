@@ -4,6 +4,14 @@
 
 #define BYTES_A_SECOND 100e9
 #define OPERATIONS_A_SECOND 1e12
+#define CACHE_BYTES (1 << 20)
+
+static const void *written; /* last; NULL: it is back in memory */
+
+__attribute__((visibility("default"))) bool fake_cache_is_dirty(void)
+{
+    return written != NULL;
+}
 
 cudaError_t ypi_kernel_check(void)
 {
@@ -23,6 +31,7 @@ cudaError_t ypi_kernel_words(unsigned *to, size_t count, cudaStream_t stream)
 {
     for (size_t i = 0; i < count; i++)
         to[i] = (unsigned)i + 1;
+    written = to;
     fake_work(stream, (double)count * sizeof *to / BYTES_A_SECOND);
     return cudaSuccess;
 }
@@ -30,10 +39,11 @@ cudaError_t ypi_kernel_words(unsigned *to, size_t count, cudaStream_t stream)
 cudaError_t ypi_kernel_traffic(enum yp_ceiling ceiling, const void *from, void *to, size_t bytes,
                                unsigned passes, unsigned *sink, int blocks, cudaStream_t stream)
 {
-    (void)from;
     (void)to;
     (void)sink;
     (void)blocks;
+    if (ceiling == YP_READ && bytes >= CACHE_BYTES && from != written)
+        written = NULL;
     double moved = (double)bytes * passes * (ceiling == YP_COPY ? 2 : 1);
     fake_work(stream, moved / BYTES_A_SECOND);
     return cudaSuccess;

@@ -1,5 +1,6 @@
 /* A library of the driver's that knows one device: what device/cuda/nvml.c asks, told after a
- * pattern. FAKE_NVML holds words: "slow" is a device that is held back by its power. */
+ * pattern. FAKE_NVML holds words: "slow" is a device that is held back by its power, "hot" by its
+ * heat, "capped" one at its power cap whose clock is hardly lower for it. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,10 +34,10 @@ int nvmlSystemGetDriverVersion(char *out, unsigned size);
 
 static int one;
 
-static int slow(void)
+static int is(const char *word)
 {
     const char *words = getenv("FAKE_NVML");
-    return words != NULL && strstr(words, "slow") != NULL;
+    return words != NULL && strstr(words, word) != NULL;
 }
 
 PUBLIC int nvmlInit_v2(void)
@@ -58,13 +59,13 @@ PUBLIC int nvmlDeviceGetMaxClockInfo(void *device, int clock, unsigned *megahert
 
 PUBLIC int nvmlDeviceGetClockInfo(void *device, int clock, unsigned *megahertz)
 {
-    *megahertz = slow() ? 1200 : 1755;
+    *megahertz = is("slow") ? 1200 : 1755;
     return device == &one && clock == 1 ? SUCCESS : NOT_FOUND;
 }
 
 PUBLIC int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons)
 {
-    *reasons = slow() ? 0x4 : 0x1;
+    *reasons = is("slow") || is("capped") ? 0x4 : is("hot") ? 0x20 : 0x1;
     return device == &one ? SUCCESS : NOT_FOUND;
 }
 

@@ -207,18 +207,21 @@ cudaError_t cudaSetDevice(int device)
 
 const char *cudaGetErrorName(cudaError_t error)
 {
-    return error == cudaErrorMemoryAllocation     ? "cudaErrorMemoryAllocation"
-           : error == cudaErrorIllegalAddress     ? "cudaErrorIllegalAddress"
-           : error == cudaErrorUnknown            ? "cudaErrorUnknown"
-           : error == cudaErrorDevicesUnavailable ? "cudaErrorDevicesUnavailable"
-                                                  : "cudaErrorOther";
+    return error == cudaErrorMemoryAllocation           ? "cudaErrorMemoryAllocation"
+           : error == cudaErrorIllegalAddress           ? "cudaErrorIllegalAddress"
+           : error == cudaErrorUnknown                  ? "cudaErrorUnknown"
+           : error == cudaErrorDevicesUnavailable       ? "cudaErrorDevicesUnavailable"
+           : error == cudaErrorStreamCaptureUnsupported ? "cudaErrorStreamCaptureUnsupported"
+                                                        : "cudaErrorOther";
 }
 
 const char *cudaGetErrorString(cudaError_t error)
 {
     return error == cudaErrorMemoryAllocation ? "out of memory"
            : error == cudaErrorIllegalAddress ? "an illegal memory access was encountered"
-                                              : "some error";
+           : error == cudaErrorStreamCaptureUnsupported
+               ? "the operation is not permitted when the stream is capturing"
+               : "some error";
 }
 
 cudaError_t cudaGetLastError(void)
@@ -508,6 +511,11 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 cudaError_t cudaDeviceSynchronize(void)
 {
     for (int i = 0; i < now.stream_count; i++)
+        if (now.streams[i].capturing) {
+            now.streams[i].captured = -1;
+            return told(cudaErrorStreamCaptureUnsupported);
+        }
+    for (int i = 0; i < now.stream_count; i++)
         wait_until(now.streams[i].busy_until);
     return waited();
 }
@@ -516,7 +524,7 @@ __attribute__((visibility("default"))) void fake_work(cudaStream_t stream, doubl
 {
     double begin = fake_now();
     if (stream->capturing) {
-        stream->captured += seconds;
+        stream->captured += stream->captured < 0 ? 0 : seconds;
         return;
     }
     stream->busy_until = (stream->busy_until > begin ? stream->busy_until : begin) + seconds;

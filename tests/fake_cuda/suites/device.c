@@ -33,6 +33,20 @@ static void work(struct yp_case *t, void *stream, double seconds)
     call(t, "fake_work", stream, seconds);
 }
 
+static bool cache_is_dirty(void)
+{
+    char path[4096];
+    bool (*is_dirty)(void) = NULL;
+    snprintf(path, sizeof path, "%s/libyieldpoint-cuda.so", getenv("YIELDPOINT_PLUGINS"));
+    void *plugin = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    void *symbol = plugin != NULL ? dlsym(plugin, "fake_cache_is_dirty") : NULL;
+    memcpy(&is_dirty, &symbol, sizeof symbol);
+    bool dirty = is_dirty == NULL || is_dirty();
+    if (plugin != NULL)
+        dlclose(plugin);
+    return dirty;
+}
+
 static double now(void)
 {
     struct timespec at;
@@ -84,6 +98,26 @@ YP_TEST(fake, measured, .devices = "cuda",
         work(t, own_stream(t), 1e-3);
 }
 
+/* Kernels are loaded by the first body. */
+YP_TEST(fake, first_is_cold, .devices = "cuda", .budgets = YP_BUDGETS(yp_max_latency("work", 1e-3)))
+{
+    bool loaded = false;
+    yp_measure (t, "work", .max_seconds = 0.1) {
+        work(t, own_stream(t), loaded ? 20e-6 : 80e-3);
+        loaded = true;
+    }
+}
+
+YP_TEST(fake, cold_and_clean, .devices = "cuda")
+{
+    int dirty = 0;
+    yp_measure (t, "work", .cold = true, .samples = 3) {
+        dirty += cache_is_dirty();
+        work(t, own_stream(t), 1e-3);
+    }
+    yp_expect(t, dirty == 0, "lines to be written back before %d of the bodies", dirty);
+}
+
 /* How often a body runs, and what it says it does. */
 YP_TEST(fake, audited, .devices = "cpu cuda",
         .budgets = YP_BUDGETS(yp_max_latency("work", 1e-9),
@@ -133,6 +167,15 @@ YP_TEST(fake, waits_in_a_graph, .devices = "cuda")
         float *block = yp_data(t);
         work(t, own_stream(t), 1e-3);
         (void)yp_device_copy(yp_device(t), &x, block != NULL ? block : &x, sizeof x);
+    }
+}
+
+/* The body asks what it calls. */
+YP_TEST(fake, fails_in_a_graph, .devices = "cuda")
+{
+    yp_measure (t, "work", .graph = true, .max_seconds = 0.2) {
+        work(t, own_stream(t), 1e-3);
+        yp_ok(t, yp_device_synchronize(yp_device(t)));
     }
 }
 

@@ -889,7 +889,9 @@ Test(measure, a_name_of_a_phase_has_its_length)
 static int holds, releases, flushes, looks;
 static bool opens_early;       /* whoever launches waits for its work */
 static double others, broken;  /* seconds; NaN: the device has failed */
-static uint64_t throttled_for; /* how many looks find it slowed down */
+static uint64_t throttled_for; /* how many looks find it slowed down ... */
+static uint64_t throttled_by = 0x8;
+static double throttled_clock = 1.8e9;
 
 static enum yp_status hold(struct yp_stream *stream, double seconds)
 {
@@ -926,13 +928,13 @@ static bool condition(struct yp_device *of, struct ypi_condition *out)
     (void)of;
     bool slow = throttled_for > 0;
     throttled_for -= slow;
-    *out = (struct ypi_condition){.clock = slow ? 1.8e9 : 1.9e9,
+    *out = (struct ypi_condition){.clock = slow ? throttled_clock : 1.9e9,
                                   .clock_most = 2e9,
                                   .temperature = 50,
                                   .power = 300,
                                   .utilisation = 1,
                                   .used = 7,
-                                  .throttled = slow ? 0x4 : 0x1};
+                                  .throttled = slow ? throttled_by : 0x1};
     return true;
 }
 
@@ -1043,7 +1045,7 @@ Test(measure, samples_of_a_slowed_device_are_set_aside_and_taken_again, .init = 
     cr_expect_eq(told.count, 50);
     cr_expect(told.slowed_count > 0 && told.slowed_count < 100, "%zu", told.slowed_count);
     cr_expect_eq((size_t)iterations, 1 + told.count + told.slowed_count);
-    cr_expect_eq(told.on_device.throttled, 0x5);
+    cr_expect_eq(told.on_device.throttled, 0x9);
     cr_expect_eq(told.on_device.clock_least, 1.8e9);
     for (size_t i = 0; i < told.slowed_count; i++)
         cr_expect_float_eq(told.slowed[i], 1e-3, 1e-9);
@@ -1057,6 +1059,36 @@ Test(measure, a_device_that_stays_slow_is_taken_as_it_is, .init = on_an_accelera
     cr_expect_eq(told.count, 200);
     cr_expect(told.slowed_count >= 3 && told.slowed_count <= 66, "three stretches: %zu",
               told.slowed_count);
+}
+
+Test(measure, a_device_at_its_power_cap_is_flagged, .init = on_an_accelerator)
+{
+    throttled_for = UINT64_MAX;
+    throttled_by = 0x4;
+    yp_measure (t, "fit", .warmup = 1, .samples = 200)
+        clock_seconds += 1e-3;
+    cr_expect_eq(told.slowed_count, 0, "it does what it can all day: %zu", told.slowed_count);
+    cr_expect_eq(told.on_device.power_capped, 200);
+    throttled_clock = 1.4e9; /* less than three quarters */
+    yp_measure (t, "slow", .warmup = 1, .samples = 200)
+        clock_seconds += 1e-3;
+    cr_expect(told.slowed_count > 0, "a real slowdown");
+}
+
+Test(measure, the_first_batch_of_a_device_is_no_time, .init = on_an_accelerator)
+{
+    int iterations = 0;
+    yp_measure (t, "fit", .max_samples = 20)
+        clock_seconds += iterations++ == 0 ? 10 : 1e-6;
+    cr_expect_eq(told.batch, 512, "%d", (int)told.batch);
+    cr_expect(told.warmup > 1 + 50000, "warm is what it is without it: %d", (int)told.warmup);
+    iterations = 0;
+    yp_measure (t, "reset", .reset = reset_slowly, .arg = &iterations, .max_samples = 20)
+        clock_seconds += iterations == 1 ? 10 : 1e-3;
+    cr_expect(told.warmup > 1, "%d", (int)told.warmup);
+    yp_measure (t, "asked", .warmup = 1, .samples = 5)
+        clock_seconds += 1e-3;
+    cr_expect_eq(told.warmup, 1, "it is one of those asked for");
 }
 
 Test(measure, a_device_s_caches_are_emptied_by_itself, .init = on_an_accelerator)
