@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* The largest power of `base` at or below the value, among `count` that begin at base^first. */
 static int scale(double *value, double base, int first, int count)
@@ -70,4 +71,13 @@ void ypi_format_value(char out[YPI_FIGURE_MAX], double value, const char *unit)
 {
     if (!odd(out, value, unit))
         snprintf(out, YPI_FIGURE_MAX, "%.6g%s%.90s", value, *unit ? " " : "", unit);
+}
+
+void ypi_format_time(char out[32], double since_1970)
+{
+    struct tm local;
+    time_t seconds = isfinite(since_1970) ? (time_t)since_1970 : 0;
+    if (!isfinite(since_1970) || !localtime_r(&seconds, &local) ||
+        strftime(out, 32, "%Y-%m-%d %H:%M:%S", &local) == 0)
+        *out = '\0';
 }

@@ -12,5 +12,7 @@ void ypi_format_bytes(char out[YPI_FIGURE_MAX], double bytes);
 void ypi_format_rate(char out[YPI_FIGURE_MAX], double rate, const char *unit);
 /* A plain figure with its unit, if it has one. */
 void ypi_format_value(char out[YPI_FIGURE_MAX], double value, const char *unit);
+/* Year-month-day and time of the local clock; "" for NaN. */
+void ypi_format_time(char out[32], double since_1970);
 
 #endif

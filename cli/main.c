@@ -1,5 +1,6 @@
 /* yieldpoint: hands its words on to the command that the first one names. */
 #include "base/arguments.h"
+#include "base/output.h"
 #include "machine/machine.h"
 #include "reports/reports.h"
 #include "synth/command/command.h"
@@ -58,7 +59,7 @@ static int help(void)
         "Exit codes: 0 all right, 1 nothing matched, 3 the history or the output cannot be read "
         "or\n"
         "written, 4 wrong command line, 130 or 143 synth was interrupted by SIGINT or SIGTERM.");
-    return fflush(stdout) == 0 ? YPI_REPORT_OK : YPI_REPORT_FILE;
+    return fflush(stdout) == 0 ? YPI_COMMAND_OK : YPI_COMMAND_FILE;
 }
 
 static bool asks(const char *word, const char *long_name, const char *short_name)
@@ -70,11 +71,11 @@ int main(int argc, char **argv)
 {
     if (argc < 2) {
         fputs("yieldpoint: which command? `yieldpoint --help` lists them\n", stderr);
-        return YPI_REPORT_USAGE;
+        return YPI_COMMAND_USAGE;
     }
     if (asks(argv[1], "--version", "-V")) {
         puts("yieldpoint " YPI_VERSION);
-        return fflush(stdout) == 0 ? YPI_REPORT_OK : YPI_REPORT_FILE;
+        return fflush(stdout) == 0 ? YPI_COMMAND_OK : YPI_COMMAND_FILE;
     }
     for (size_t i = 0; i < COMMANDS; i++)
         if (commands[i].helps_itself && strcmp(argv[1], commands[i].name) == 0)
@@ -87,5 +88,5 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);
     ypi_usage_error(argc - 1, argv + 1, 0, "%s: there is no such command", argv[1]);
-    return YPI_REPORT_USAGE;
+    return YPI_COMMAND_USAGE;
 }

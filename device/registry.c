@@ -208,16 +208,16 @@ const char *ypi_device_absent(const char *name)
     return a->reason;
 }
 
-void ypi_device_facts(struct ypi_environment *e)
+void ypi_device_facts(void (*tell)(void *arg, const char *key, const char *value), void *arg)
 {
     for (int i = 0; i < asked_count; i++) {
         const char *at = asked[i].facts;
         const char *end = at != NULL ? at + asked[i].facts_size : NULL;
-        while (at != NULL && at < end && e->count < YPI_FACTS_MAX) {
+        while (at != NULL && at < end) {
             const char *value = at + strlen(at) + 1;
             if (value >= end)
                 break;
-            e->facts[e->count++] = (struct ypi_fact){.key = at, .value = ypi_strdup(value)};
+            tell(arg, at, value);
             at = value + strlen(value) + 1;
         }
         if (asked[i].facts != NULL)

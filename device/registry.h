@@ -2,16 +2,15 @@
 #ifndef YPI_DEVICE_H
 #define YPI_DEVICE_H
 
-#include "harness/record/environment.h"
-
 #include <yieldpoint/device.h>
 
 /* NULL when a case may run on `name` ("cpu", "cuda", "cuda:N"), else the reason why not. A process
  * of its own asks the driver, once a name: this one never loads it. The reason stays. */
 const char *ypi_device_absent(const char *name);
 
-/* What those that were asked about said of themselves: "gpu.name" and more, of the first. */
-void ypi_device_facts(struct ypi_environment *e);
+/* Tells what those that were asked about said of themselves: "gpu.name" and more, of the first.
+ * Both texts stay. */
+void ypi_device_facts(void (*tell)(void *arg, const char *key, const char *value), void *arg);
 
 /* One of them, of a device that was asked about and is there; NULL: it did not say. */
 const char *ypi_device_fact(const char *name, const char *key);

@@ -1,7 +1,6 @@
 /* A test program's main: options, collection, selection, run. */
 #include "base/clock.h"
 #include "base/text.h"
-#include "device/registry.h"
 #include "harness/collect/collect.h"
 #include "harness/collect/list.h"
 #include "harness/collect/select.h"
@@ -98,7 +97,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
         snprintf(program, sizeof program, "?");
     ypi_environment_read(&environment, o->root);
-    ypi_device_facts(&environment);
+    ypi_environment_add_devices(&environment);
 
     int option_count = 0;
     char **options = ypi_options_reproduce(o, &option_count);

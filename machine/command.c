@@ -4,13 +4,12 @@
 #include "base/arguments.h"
 #include "base/figures.h"
 #include "base/lock.h"
+#include "base/output.h"
 #include "base/text.h"
 #include "device/cpu/topology.h"
 #include "device/registry.h"
 #include "harness/collect/config.h"
-#include "harness/record/schema.h"
-#include "reports/format.h"
-#include "reports/reports.h"
+#include "harness/record/history.h"
 
 #include <errno.h>
 #include <math.h>
@@ -166,14 +165,6 @@ static void print_device(const struct ypi_machine_device *d, bool only)
 
 /* -- for a program ------------------------------------------------------------------------- */
 
-static void add_real(cJSON *object, const char *name, double value)
-{
-    if (isfinite(value))
-        cJSON_AddNumberToObject(object, name, value);
-    else
-        cJSON_AddNullToObject(object, name);
-}
-
 static void add_figures(cJSON *to, const struct ypi_figures *figures)
 {
     cJSON *ceilings = cJSON_AddArrayToObject(to, "ceilings");
@@ -185,10 +176,10 @@ static void add_figures(cJSON *to, const struct ypi_figures *figures)
         cJSON_AddStringToObject(object, "isa", f->isa);
         cJSON_AddStringToObject(object, "unit", f->unit);
         cJSON_AddNumberToObject(object, "threads", f->threads);
-        add_real(object, "measured", f->measured);
-        add_real(object, "rate", f->rate);
-        add_real(object, "low", f->low);
-        add_real(object, "high", f->high);
+        ypi_json_add_real(object, "measured", f->measured);
+        ypi_json_add_real(object, "rate", f->rate);
+        ypi_json_add_real(object, "low", f->low);
+        ypi_json_add_real(object, "high", f->high);
         cJSON_AddItemToArray(ceilings, object);
     }
 }
@@ -352,12 +343,12 @@ static int run(const char *path, bool again, bool json)
 {
     struct ypi_topology topology;
     struct everything all = {0};
-    int code = YPI_REPORT_FILE;
+    int code = YPI_COMMAND_FILE;
     if (!ypi_topology_read(&topology)) {
         fputs("yieldpoint: hwloc cannot read this machine\n", stderr);
-        return YPI_REPORT_FILE;
+        return YPI_COMMAND_FILE;
     }
-    sqlite3 *db = ypi_schema_open(path);
+    sqlite3 *db = ypi_store_open_to_write(path);
     if (db != NULL)
         all.device_count = ypi_devices_find(all.devices);
     if (db != NULL && load(db, topology.fingerprint, &all) &&
@@ -367,7 +358,7 @@ static int run(const char *path, bool again, bool json)
             ypi_figures_sort(&all.devices[i].figures);
         code = print(&topology, &all, json);
     } else {
-        fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
+        code = ypi_file_error();
     }
     clear(&all);
     sqlite3_close(db);
@@ -386,9 +377,9 @@ int ypi_machine_command(int argc, char **argv)
         {0},
     };
     if (!ypi_report_options(argc, argv, options, NULL))
-        return YPI_REPORT_USAGE;
+        return YPI_COMMAND_USAGE;
     char *path = file != NULL ? ypi_strdup(file) : default_history();
-    int code = path != NULL ? run(path, again, json) : YPI_REPORT_USAGE;
+    int code = path != NULL ? run(path, again, json) : YPI_COMMAND_USAGE;
     free(path);
     return code;
 }

@@ -2,15 +2,12 @@
 
 #include "base/text.h"
 #include "harness/record/history.h"
-#include "reports/reports.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 void ypi_format_share(char out[YPI_FIGURE_MAX], double share)
@@ -19,15 +16,6 @@ void ypi_format_share(char out[YPI_FIGURE_MAX], double share)
         snprintf(out, YPI_FIGURE_MAX, "n/a");
     else
         snprintf(out, YPI_FIGURE_MAX, "%+.1f %%", 100 * share);
-}
-
-void ypi_format_time(char out[32], double since_1970)
-{
-    struct tm local;
-    time_t seconds = isfinite(since_1970) ? (time_t)since_1970 : 0;
-    if (!isfinite(since_1970) || !localtime_r(&seconds, &local) ||
-        strftime(out, 32, "%Y-%m-%d %H:%M:%S", &local) == 0)
-        *out = '\0';
 }
 
 void ypi_format_measurement(char out[YPI_FIGURE_MAX], const cJSON *measurement, double seconds)
@@ -165,24 +153,4 @@ void ypi_put_outcome(const char *outcome, int width)
         printf("%-*s", width, outcome);
     else
         printf("\033[%sm%-*s\033[0m", colour, width, outcome);
-}
-
-int ypi_flush(void)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return YPI_REPORT_OK;
-    fprintf(stderr, "yieldpoint: the output cannot be written: %s\n", strerror(errno));
-    return YPI_REPORT_FILE;
-}
-
-int ypi_put_json(const cJSON *document)
-{
-    char *text = cJSON_Print(document);
-    if (!text) {
-        fputs("yieldpoint: no memory for the output\n", stderr);
-        return YPI_REPORT_FILE;
-    }
-    puts(text);
-    cJSON_free(text);
-    return ypi_flush();
 }

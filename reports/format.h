@@ -10,8 +10,6 @@
 
 #define YPI_LINE_WIDTH 100
 
-/* Year-month-day and time of the local clock; "" for NaN. */
-void ypi_format_time(char out[32], double since_1970);
 /* +12.3 %; n/a for NaN. */
 void ypi_format_share(char out[YPI_FIGURE_MAX], double share);
 
@@ -35,9 +33,5 @@ int ypi_line_columns(const char *text); /* of the first line */
 
 /* An outcome or a verdict, padded to `width`, coloured on a terminal unless NO_COLOR is set. */
 void ypi_put_outcome(const char *outcome, int width);
-
-/* The document to the standard output; the exit code for what came of the output. */
-int ypi_put_json(const cJSON *document);
-int ypi_flush(void);
 
 #endif

@@ -2,6 +2,7 @@
 #include "reports/reports.h"
 
 #include "base/arguments.h"
+#include "base/output.h"
 #include "harness/record/history.h"
 #include "harness/result.h"
 #include "reports/format.h"
@@ -59,10 +60,10 @@ static int print(cJSON *runs, bool json)
         ypi_runs_print(runs);
         code = ypi_flush();
     }
-    if (!nothing || code != YPI_REPORT_OK)
+    if (!nothing || code != YPI_COMMAND_OK)
         return code;
     fputs("yieldpoint: no result matches\n", stderr);
-    return YPI_REPORT_NOTHING;
+    return YPI_COMMAND_NOTHING;
 }
 
 int ypi_report_history(int argc, char **argv)
@@ -83,19 +84,15 @@ int ypi_report_history(int argc, char **argv)
         {0},
     };
     if (!ypi_report_options(argc, argv, options, NULL) || !check(argc, argv, limit, outcome))
-        return YPI_REPORT_USAGE;
+        return YPI_COMMAND_USAGE;
     sqlite3 *db = ypi_store_open(file);
     cJSON *runs = NULL;
-    int code = YPI_REPORT_FILE;
     if (db)
         runs = ypi_runs_load(db, &(struct ypi_runs_filter){.id = id,
                                                            .outcome = outcome,
                                                            .limit = limit ? limit : "20",
                                                            .attempts = attempts});
-    if (runs)
-        code = print(runs, json);
-    else
-        fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
+    int code = runs ? print(runs, json) : ypi_file_error();
     cJSON_Delete(runs);
     sqlite3_close(db);
     return code;

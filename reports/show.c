@@ -2,6 +2,7 @@
 #include "reports/reports.h"
 
 #include "base/arguments.h"
+#include "base/output.h"
 #include "harness/record/history.h"
 #include "reports/accelerator.h"
 #include "reports/describe.h"
@@ -11,7 +12,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <yieldpoint/device.h>
 
 #define SHORTEST_PREFIX 4
 #define LISTED_MAX 20
@@ -23,21 +23,15 @@ struct request {
     bool csv;
 };
 
-static int file_error(void)
-{
-    fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
-    return YPI_REPORT_FILE;
-}
-
 static int show_result(sqlite3 *db, const char *id, const struct request *request)
 {
     cJSON *document = ypi_document_of_result(db, id, request->samples || request->csv);
     int code;
     if (!document)
-        return file_error();
+        return ypi_file_error();
     if (request->csv) {
         bool any = ypi_accelerator_put_csv(cJSON_GetObjectItem(document, "series"));
-        code = any ? ypi_flush() : YPI_REPORT_NOTHING;
+        code = any ? ypi_flush() : YPI_COMMAND_NOTHING;
         if (!any)
             fputs("yieldpoint: no accelerator told anything beside this result\n", stderr);
     } else if (request->json) {
@@ -71,7 +65,7 @@ static int show_run(sqlite3 *db, const char *id, const struct request *request)
 {
     cJSON *run = ypi_document_of_run(db, id);
     cJSON *runs = ypi_runs_load(db, &(struct ypi_runs_filter){.run = id, .limit = "-1"});
-    int code = run && runs && runs->child ? print_run(run, runs, request->json) : file_error();
+    int code = run && runs && runs->child ? print_run(run, runs, request->json) : ypi_file_error();
     cJSON_Delete(run);
     cJSON_Delete(runs);
     return code;
@@ -84,7 +78,7 @@ static int try_rows(sqlite3 *db, const struct request *request, const char *sql,
     int count = cJSON_GetArraySize(rows);
     int code = -1;
     if (!rows) {
-        code = file_error();
+        code = ypi_file_error();
     } else if (count == 1) {
         const char *id = ypi_text_of(rows->child, "id");
         code = strcmp(ypi_text_of(rows->child, "kind"), "run") == 0 ? show_run(db, id, request)
@@ -100,7 +94,7 @@ static int try_rows(sqlite3 *db, const struct request *request, const char *sql,
         }
         if (count > LISTED_MAX)
             fprintf(stderr, "  and %d more\n", count - LISTED_MAX);
-        code = YPI_REPORT_NOTHING;
+        code = YPI_COMMAND_NOTHING;
     }
     cJSON_Delete(rows);
     return code;
@@ -153,7 +147,7 @@ static int find_and_show(sqlite3 *db, const struct request *request)
     fprintf(stderr,
             "yieldpoint: nothing in the history matches '%s'; `yieldpoint history` lists it\n",
             request->word);
-    return YPI_REPORT_NOTHING;
+    return YPI_COMMAND_NOTHING;
 }
 
 int ypi_report_show(int argc, char **argv)
@@ -169,15 +163,15 @@ int ypi_report_show(int argc, char **argv)
         {0},
     };
     if (!ypi_report_options(argc, argv, options, &word))
-        return YPI_REPORT_USAGE;
+        return YPI_COMMAND_USAGE;
     if (word && !*word) {
         ypi_usage_error(argc, argv, ypi_place_of(argc, argv, word),
                         "the id is empty; leave it out for the newest result");
-        return YPI_REPORT_USAGE;
+        return YPI_COMMAND_USAGE;
     }
     request.word = word ? word : "last";
     sqlite3 *db = ypi_store_open(file);
-    int code = db ? find_and_show(db, &request) : file_error();
+    int code = db ? find_and_show(db, &request) : ypi_file_error();
     sqlite3_close(db);
     return code;
 }

@@ -1,6 +1,7 @@
 #include "harness/record/environment.h"
 
 #include "device/cpu/topology.h"
+#include "device/registry.h"
 #include "harness/measure/cgroup_path.h"
 #include "harness/record/git.h"
 
@@ -233,6 +234,19 @@ void ypi_environment_read(struct ypi_environment *e, const char *source_root)
     add_build(e);
     add_variables(e);
     add_sources(e, source_root);
+}
+
+static void add_told(void *environment, const char *key, const char *value)
+{
+    struct ypi_environment *e = environment;
+    char *copy = e->count < YPI_FACTS_MAX ? strdup(value) : NULL;
+    if (copy)
+        e->facts[e->count++] = (struct ypi_fact){.key = key, .value = copy};
+}
+
+void ypi_environment_add_devices(struct ypi_environment *e)
+{
+    ypi_device_facts(add_told, e);
 }
 
 const char *ypi_environment_get(const struct ypi_environment *e, const char *key)

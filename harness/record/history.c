@@ -54,6 +54,11 @@ sqlite3 *ypi_store_open(const char *path)
     return db;
 }
 
+sqlite3 *ypi_store_open_to_write(const char *path)
+{
+    return ypi_schema_open(path);
+}
+
 /* The length of the well-formed character at `s`, 0 when there is none (RFC 3629, section 4). */
 static size_t character(const unsigned char *s)
 {

@@ -1,5 +1,6 @@
 /* What is shown of a history: found, selected, in the words of the command line; nothing else. */
 #include "reports/reports.h"
+#include "base/output.h"
 #include "harness/measure/noise.h"
 #include "harness/record/record.h"
 #include "reports/beside.h"
@@ -163,7 +164,7 @@ static void expect_output(const char *wanted)
 /* The document that a report prints; to be deleted. */
 static cJSON *json(const char *words)
 {
-    cr_expect_eq(report(words), YPI_REPORT_OK, "%s", errors);
+    cr_expect_eq(report(words), YPI_COMMAND_OK, "%s", errors);
     cJSON *document = cJSON_Parse(output);
     cr_assert_not_null(document, "%s", output);
     return document;
@@ -177,7 +178,7 @@ static const cJSON *at(const cJSON *from, const char *list, int index, const cha
 
 Test(reports, history_lists_the_newest_first)
 {
-    cr_expect_eq(report("history"), YPI_REPORT_OK, "%s", errors);
+    cr_expect_eq(report("history"), YPI_COMMAND_OK, "%s", errors);
     const char *new_run = strstr(output, "run 22222222");
     const char *old_run = strstr(output, "run 11111111");
     cr_assert(new_run && old_run && new_run < old_run, "%s", output);
@@ -198,8 +199,8 @@ Test(reports, history_selects)
     cr_expect_eq(cJSON_GetArraySize(cJSON_GetObjectItem(document, "runs")), 1);
     cr_expect_str_eq(at(document, "runs", 0, "id")->valuestring, OLD_RUN);
     cJSON_Delete(document);
-    cr_expect_eq(report("history --id n=2 --outcome passed"), YPI_REPORT_NOTHING);
-    cr_expect_eq(report("history --id %"), YPI_REPORT_NOTHING, "a percent sign is no pattern");
+    cr_expect_eq(report("history --id n=2 --outcome passed"), YPI_COMMAND_NOTHING);
+    cr_expect_eq(report("history --id %"), YPI_COMMAND_NOTHING, "a percent sign is no pattern");
 }
 
 static void expect_shown(const char *words, const char *id, double started)
@@ -231,9 +232,9 @@ Test(reports, show_finds_what_is_meant)
                      OLD_RUN);
     cr_expect_eq(cJSON_GetArraySize(cJSON_GetObjectItem(document, "results")), 2);
     cJSON_Delete(document);
-    cr_expect_eq(report("show fit"), YPI_REPORT_NOTHING);
+    cr_expect_eq(report("show fit"), YPI_COMMAND_NOTHING);
     cr_expect_not_null(strstr(errors, "  a.c::fit[n=1]\n  a.c::fit[n=2]\n"), "%s", errors);
-    cr_expect_eq(report("show 99999999"), YPI_REPORT_NOTHING);
+    cr_expect_eq(report("show 99999999"), YPI_COMMAND_NOTHING);
 }
 
 Test(reports, json_has_what_numbers_cannot_say)
@@ -260,7 +261,7 @@ Test(reports, json_has_what_numbers_cannot_say)
 
 Test(reports, show_is_for_a_person)
 {
-    cr_expect_eq(report("show"), YPI_REPORT_OK, "%s", errors);
+    cr_expect_eq(report("show"), YPI_COMMAND_OK, "%s", errors);
     expect_output("  not met       fit at least 1 M pixels/s (min rate)\n"
                   "                measured 900 k pixels/s, between 800 k pixels/s and"
                   " inf pixels/s, distance -10.0 %\n");
@@ -380,7 +381,7 @@ Test(reports, show_tells_all_of_a_measurement)
     char wanted[2048];
     bool any = ypi_noise_cause(&m.noise, m.threads, cause, sizeof cause);
     add_rich(&m);
-    cr_expect_eq(report("show b.c::rich"), YPI_REPORT_OK, "%s", errors);
+    cr_expect_eq(report("show b.c::rich"), YPI_COMMAND_OK, "%s", errors);
     expect_output("  fit: median 7.5 ms, between 7.4 ms and 7.6 ms (99 % sure)\n"
                   "    133.3 k pixels/s, between 131.6 k pixels/s and 135.1 k pixels/s\n"
                   "    mean 8 ms, standard deviation 1 ms (CV 12 %), from 7 ms to 10 ms\n"
@@ -415,7 +416,7 @@ Test(reports, show_tells_the_rest)
 {
     struct ypi_measured m = rich_measured();
     add_rich(&m);
-    cr_expect_eq(report("show b.c::rich"), YPI_REPORT_OK, "%s", errors);
+    cr_expect_eq(report("show b.c::rich"), YPI_COMMAND_OK, "%s", errors);
     expect_output("  note          nota bene\n");
     expect_output("  ratio: 2, between 1.5 and 2.5\n");
     expect_output(", 6 directions, rounding leaves 1e-12\n");
@@ -442,7 +443,7 @@ Test(reports, show_tells_the_place_in_the_roofline)
     m.kind = YPI_MEASURED_SERVE;
     m.rate = 250;
     add_rich(&m);
-    cr_expect_eq(report("show b.c::rich"), YPI_REPORT_OK, "%s", errors);
+    cr_expect_eq(report("show b.c::rich"), YPI_COMMAND_OK, "%s", errors);
     expect_output("    bound by int8 arithmetic on 1 thread: 1.25 of 2 T operations/s; more than 1:"
                   " the work is less than declared, or comes from a nearer cache than its footprint"
                   " says\n"
@@ -454,7 +455,7 @@ Test(reports, show_tells_the_place_in_the_roofline)
     expect_output("    processor time 14.25 ms, between 14 ms and 14.5 ms\n");
     expect_no_output("samples depend");
     expect_no_output("would allow");
-    cr_expect_eq(report("history --id rich"), YPI_REPORT_OK);
+    cr_expect_eq(report("history --id rich"), YPI_COMMAND_OK);
     expect_output("  passed   b.c::rich  fit 133.3 k pixels/s, 1.2 of int8\n");
 }
 
@@ -563,18 +564,18 @@ static void add_attempts(void)
 Test(reports, attempts_are_listed_when_asked_for)
 {
     add_attempts();
-    cr_expect_eq(report("history --id rich"), YPI_REPORT_OK);
+    cr_expect_eq(report("history --id rich"), YPI_COMMAND_OK);
     expect_output("  aaaaaaaa  passed   b.c::rich  fit 133.3 k pixels/s, 0.83 of copy\n");
     expect_no_output("bbbbbbbb");
     expect_no_output("attempt");
-    cr_expect_eq(report("history --id rich --outcome failed"), YPI_REPORT_NOTHING);
-    cr_expect_eq(report("history --id rich --attempts"), YPI_REPORT_OK);
+    cr_expect_eq(report("history --id rich --outcome failed"), YPI_COMMAND_NOTHING);
+    cr_expect_eq(report("history --id rich --attempts"), YPI_COMMAND_OK);
     expect_output(
         "  bbbbbbbb  failed   b.c::rich attempt 2     no memory\n"
         "  cccccccc  passed   b.c::rich attempt 1     fit 133.3 k pixels/s, 0.83 of copy\n"
         "  aaaaaaaa  passed   b.c::rich               fit 133.3 k pixels/s, 0.83 of copy\n");
     expect_output("  b.c::rich #2 attempt 3\n");
-    cr_expect_eq(report("history --attempts --outcome failed --id rich"), YPI_REPORT_OK);
+    cr_expect_eq(report("history --attempts --outcome failed --id rich"), YPI_COMMAND_OK);
     cJSON *document = json("history --attempts --json --id rich");
     const cJSON *newest = cJSON_GetArrayItem(at(document, "runs", 0, "results"), 0);
     cr_expect_float_eq(cJSON_GetObjectItem(newest, "attempt")->valuedouble, 2, 0);
@@ -588,7 +589,7 @@ Test(reports, a_run_without_results_is_there)
     struct ypi_history *h = reopen();
     begin(h, "33333333-2222-4333-8444-555555555555", 4000);
     ypi_history_close(h);
-    cr_expect_eq(report("history"), YPI_REPORT_OK);
+    cr_expect_eq(report("history"), YPI_COMMAND_OK);
     expect_output("unfinished\n  no result\n");
 }
 
@@ -598,7 +599,7 @@ Test(reports, show_lists_the_attempts_of_a_case)
                                         "show c::ric"};
     add_attempts();
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        cr_expect_eq(report(words[i]), YPI_REPORT_OK, "%s", words[i]);
+        cr_expect_eq(report(words[i]), YPI_COMMAND_OK, "%s", words[i]);
         expect_output("  result        " MAIN_ID "\n");
         expect_output("attempts (fresh processes for the same case)\n"
                       "  1   cccccccc  passed   fit 133.3 k pixels/s, 0.83 of copy\n"
@@ -613,11 +614,11 @@ Test(reports, show_lists_the_attempts_of_a_case)
 Test(reports, show_tells_an_attempt_as_one)
 {
     add_attempts();
-    cr_expect_eq(report("show bbbb"), YPI_REPORT_OK, "%s", errors);
+    cr_expect_eq(report("show bbbb"), YPI_COMMAND_OK, "%s", errors);
     expect_output("  attempt       2, a fresh process for result aaaaaaaa; allocation 2 was refused"
                   " on purpose\n");
     expect_no_output("attempts (");
-    cr_expect_eq(report("show cccc"), YPI_REPORT_OK, "%s", errors);
+    cr_expect_eq(report("show cccc"), YPI_COMMAND_OK, "%s", errors);
     expect_output("  attempt       1, a fresh process for result aaaaaaaa\n");
 }
 
@@ -641,9 +642,9 @@ Test(reports, a_refused_allocation_is_reproduced_alone)
     result.fail_allocation = 7;
     cr_assert_eq(ypi_history_add(h, run.id, &result), YP_OK);
     ypi_history_close(h);
-    cr_expect_eq(report("show"), YPI_REPORT_OK);
+    cr_expect_eq(report("show"), YPI_COMMAND_OK);
     expect_output("\nreproduce: p/q 'b.c::rich' --seed 0 --fail-allocation=each --set 'a b'\n");
-    cr_expect_eq(report("show bbbb"), YPI_REPORT_OK);
+    cr_expect_eq(report("show bbbb"), YPI_COMMAND_OK);
     expect_output("\nreproduce: p/q 'b.c::rich' --seed 0 --fail-allocation=7 --set 'a b'\n");
 }
 
@@ -669,7 +670,7 @@ Test(reports, an_older_result_is_told_as_ever)
     ypi_history_close(ypi_history_open(path));
     snprintf(path, sizeof path, "show --history %s/older.db 0b7d1f5c-8f7e-4d57-8a53-2a8f5f4d9a03",
              directory);
-    cr_expect_eq(report(path), YPI_REPORT_OK, "%s", errors);
+    cr_expect_eq(report(path), YPI_COMMAND_OK, "%s", errors);
     expect_output("budgets (distance: above 0 on the good side)\n"
                   "  undecided     fit at most 750 ms (max latency)\n"
                   "                measured 500 ms, between 250 ms and 1 s, distance +50.0 %\n"
@@ -686,7 +687,7 @@ Test(reports, an_older_result_is_told_as_ever)
                   "    phase backward: 250 ms\n"
                   "environment\n");
     snprintf(path, sizeof path, "history --history %s/older.db", directory);
-    cr_expect_eq(report(path), YPI_REPORT_OK, "%s", errors);
+    cr_expect_eq(report(path), YPI_COMMAND_OK, "%s", errors);
     expect_output("#2  for some reason\n");
 }
 
@@ -696,7 +697,7 @@ Test(reports, marks_what_is_wrong)
         "history --bogus", "history -n 0", "history -n x",  "history -n",
         "history extra",   "show a b",     "show --json=1", "history --outcome=fialed"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        cr_expect_eq(report(wrong[i]), YPI_REPORT_USAGE, "%s", wrong[i]);
+        cr_expect_eq(report(wrong[i]), YPI_COMMAND_USAGE, "%s", wrong[i]);
         cr_expect_not_null(strstr(errors, wrong[i]), "%s", errors);
         cr_expect_eq(strlen(output), 0, "%s", wrong[i]);
     }
@@ -707,11 +708,11 @@ Test(reports, marks_what_is_wrong)
 
 Test(reports, tells_where_it_looked)
 {
-    cr_expect_eq(report("history --history no/such/file"), YPI_REPORT_FILE);
+    cr_expect_eq(report("history --history no/such/file"), YPI_COMMAND_FILE);
     cr_expect_not_null(strstr(errors, "no/such/file"), "%s", errors);
     cr_assert_eq(chdir("/"), 0);
     if (access("/.yieldpoint/history.db", F_OK) != 0) {
-        cr_expect_eq(report("show"), YPI_REPORT_FILE);
+        cr_expect_eq(report("show"), YPI_COMMAND_FILE);
         cr_expect_not_null(strstr(errors, "--history FILE"), "%s", errors);
     }
 }

@@ -1,0 +1,27 @@
+/* What a command of `yieldpoint` ends with: its output and its exit code. */
+#ifndef YPI_OUTPUT_H
+#define YPI_OUTPUT_H
+
+#include <cJSON.h>
+
+enum ypi_command_exit {
+    YPI_COMMAND_OK = 0,
+    YPI_COMMAND_NOTHING = 1, /* nothing matched */
+    YPI_COMMAND_FILE = 3,    /* the history, or the output, cannot be read or written */
+    YPI_COMMAND_USAGE = 4,   /* the command line */
+};
+
+/* "yieldpoint: ", the last error and a line end on the standard error stream; YPI_COMMAND_FILE. */
+int ypi_file_error(void);
+
+/* Writes what is left of the standard output; YPI_COMMAND_OK, or YPI_COMMAND_FILE after telling
+ * the standard error stream. */
+int ypi_flush(void);
+
+/* The document on the standard output, and ypi_flush(). */
+int ypi_put_json(const cJSON *document);
+
+/* Adds a number; null for NaN and infinity. */
+void ypi_json_add_real(cJSON *object, const char *name, double value);
+
+#endif
