@@ -7,24 +7,6 @@
 
 #define YPI_RX_LEAST_RANGE 1e-6 /* of MinMax */
 
-/* -- plain nodes by kind ------------------------------------------------------------------- */
-
-typedef void ypi_rx_forward(const struct rx_node *, const double *x, const double *p, double *y);
-typedef void ypi_rx_backward(const struct rx_node *, const double *x, const double *p,
-                             const double *c, double *dx, double *dp);
-typedef void ypi_rx_forward_f32(const struct rx_node *, const float *x, const float *p, float *y);
-typedef void ypi_rx_backward_f32(const struct rx_node *, const float *x, const float *p,
-                                 const float *c, float *dx, float *dp);
-
-struct ypi_rx_plain_node {
-    ypi_rx_forward *forward;
-    ypi_rx_backward *backward;
-    ypi_rx_forward_f32 *forward_f32;
-    ypi_rx_backward_f32 *backward_f32;
-};
-
-extern const struct ypi_rx_plain_node ypi_rx_plain_nodes[RX_NODE_KINDS];
-
 /* -- the options, checked and with defaults in place; where parameters are ------------------ */
 
 /* Offsets in the parameters; YPI_RX_NOWHERE: there is no such tensor. */

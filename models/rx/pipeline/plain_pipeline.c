@@ -1,5 +1,6 @@
 /* The pipeline in plain loops: the plain nodes in a chain. */
 #include "models/rx/pipeline/internal.h"
+#include "models/rx/pipeline/plain_nodes.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,18 +26,15 @@ struct rx_plain {
 
 #define REAL double
 #define NAME(name) name##_f64
-#define FORWARD forward
-#define BACKWARD backward
+#define WIDE true
 #include "models/rx/pipeline/plain_pipeline.inc"
 #undef REAL
 #undef NAME
-#undef FORWARD
-#undef BACKWARD
+#undef WIDE
 
 #define REAL float
 #define NAME(name) name##_f32
-#define FORWARD forward_f32
-#define BACKWARD backward_f32
+#define WIDE false
 #include "models/rx/pipeline/plain_pipeline.inc"
 
 /* Appends a node whose parameters begin at `from`. */
@@ -201,8 +199,7 @@ void rx_plain_losses(void *plain, const double *x, double *losses)
     if (chain->options.components == 0)
         return;
     double *penalty = losses + chain->tile.pixels;
-    ypi_rx_plain_nodes[RX_NODE_ORTHOGONAL].forward(&chain->penalty, NULL, x + chain->places.w,
-                                                   penalty);
+    ypi_rx_node_forward(&chain->penalty, true, NULL, x + chain->places.w, penalty);
     *penalty *= (double)chain->options.orthogonality;
 }
 

@@ -1,0 +1,61 @@
+/*
+ * The penalty of rows that are not orthonormal: y = ||w w^T - I||_F^2, one number, of w (k, c).
+ * dw = 4 dy (w w^T - I) w.
+ */
+#ifndef REAL
+#define NN_FILE "models/nn/orthogonality.c"
+enum { W, Y };
+enum { K, C };
+#include "models/nn/plain.h"
+
+static double flops(const struct nn_shape *shape, enum nn_pass pass)
+{
+    double k = (double)shape->size[K], c = (double)shape->size[C];
+    return k * (k + 1) * c + (pass == NN_VJP ? 2 * k * k * c : 2 * k * k);
+}
+
+const struct nn_operator nn_orthogonality = {
+    .name = "orthogonality",
+    .dims = "kc",
+    .tensors = {{"w", "kc", NN_PARAMETER}, {"y", "", NN_OUTPUT}},
+    .shapes = {{"one", {1, 1}}, {"odd", {3, 7}}, {"small", {20, 100}}, {"medium", {200, 400}}},
+    NN_PLAIN,
+    .flops = flops,
+};
+
+#else
+/* (w w^T - I)_ij */
+static REAL NAME(excess)(const REAL *w, size_t channels, size_t i, size_t j)
+{
+    REAL sum = i == j ? -1 : 0;
+    for (size_t c = 0; c < channels; c++)
+        sum += w[i * channels + c] * w[j * channels + c];
+    return sum;
+}
+
+static void NAME(forward)(const struct nn_call *call)
+{
+    size_t components = call->shape->size[K], channels = call->shape->size[C];
+    REAL *y = call->value[Y];
+    *y = 0;
+    for (size_t i = 0; i < components; i++)
+        for (size_t j = 0; j < components; j++) {
+            REAL excess = NAME(excess)(call->value[W], channels, i, j);
+            *y += excess * excess;
+        }
+}
+
+static void NAME(vjp)(const struct nn_call *call)
+{
+    size_t components = call->shape->size[K], channels = call->shape->size[C];
+    const REAL *w = call->value[W], *dy = call->gradient[Y];
+    REAL *dw = call->gradient[W];
+    memset(dw, 0, components * channels * sizeof *dw);
+    for (size_t i = 0; i < components; i++)
+        for (size_t j = 0; j < components; j++) {
+            REAL excess = NAME(excess)(w, channels, i, j);
+            for (size_t c = 0; c < channels; c++)
+                dw[i * channels + c] += 4 * *dy * excess * w[j * channels + c];
+        }
+}
+#endif
