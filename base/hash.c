@@ -9,15 +9,12 @@
 
 #include <string.h>
 
+#include "base/simd.h"
 #include "base/splitmix.h"
 
 #define BLOCK 256 /* a fixed trip count: what compilers vectorise at -O2 already */
 
-#if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline))
-#else
-#define INLINE static inline
-#endif
 
 /* The one body of every version: integers only, so all give the same sum. */
 INLINE uint64_t hash_values(uint64_t first, const float *values, size_t count)
@@ -40,29 +37,18 @@ INLINE uint64_t hash_range(uint64_t first, const float *values, size_t count)
     return sum + hash_values(first + done, values + done, count - done);
 }
 
-static uint64_t hash_plain(uint64_t first, const float *values, size_t count)
-{
-    return hash_range(first, values, count);
-}
-
-#if defined(__x86_64__) && defined(__GNUC__)
-/* AVX-512 multiplies 64-bit integers, eight at a time; AVX2 cannot and gains little. Picked at
- * run time and not by an ifunc: those resolve before a sanitizer has set itself up. */
-__attribute__((target("avx512f,avx512dq,avx512vl"))) static uint64_t
-hash_avx512(uint64_t first, const float *values, size_t count)
-{
-    return hash_range(first, values, count);
-}
+/* AVX-512 multiplies 64-bit integers, eight at a time; AVX2 cannot and gains little. Picked at run
+ * time and not by an ifunc: those resolve before a sanitizer has set itself up. */
+YPI_SIMD_VERSIONS(uint64_t, hash, (uint64_t first, const float *values, size_t count),
+                  return hash_range(first, values, count))
 
 uint64_t yp_hash_f32(uint64_t first, const float *values, size_t count)
 {
-    if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+#if defined(__x86_64__)
+    if (yp_isa() >= YP_ISA_AVX512)
         return hash_avx512(first, values, count);
-    return hash_plain(first, values, count);
-}
-#else
-uint64_t yp_hash_f32(uint64_t first, const float *values, size_t count)
-{
-    return hash_plain(first, values, count);
-}
+    if (yp_isa() >= YP_ISA_AVX2)
+        return hash_avx2(first, values, count);
 #endif
+    return hash_baseline(first, values, count);
+}

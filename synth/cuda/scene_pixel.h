@@ -9,13 +9,15 @@
 #include "synth/cuda/patch.h"
 #include "synth/scene/mixing_spline.h"
 
-#define SYNTH_VECTOR 1
+#define V_LANES 1
+#define V_SUFFIX cuda
 #ifdef __CUDACC__
-#define TARGET __host__ __device__
+#define V_TARGET __host__ __device__
 #else
-#define TARGET
+#define V_TARGET
 #endif
-#define NAME(name) name##_cuda
+#include "synth/random/vector_scalar.h"
+
 #include "synth/scene/mixing_formulas.inc"
 
 #define SIDE SYNTH_CUDA_SIDE

@@ -4,7 +4,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define BULK_TARGET SYNTH_TARGET_AVX2
+#define BULK_TARGET YPI_TARGET_AVX2
 #define BULK BULK_TARGET SYNTH_INLINE
 #define BULKS ypi_bulk_avx2
 

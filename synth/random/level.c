@@ -1,22 +1,14 @@
 #include "synth/random/level.h"
 
-#include <yieldpoint/isa.h>
-
 bool synth_level_runs(enum synth_level level)
 {
-    switch (level) {
-    case SYNTH_LEVEL_AUTO:
-    case SYNTH_LEVEL_BASELINE:
+    if (level == SYNTH_LEVEL_AUTO || level == SYNTH_LEVEL_BASELINE)
         return true;
 #if defined(__x86_64__)
-    case SYNTH_LEVEL_AVX2:
-        return yp_isa() >= YP_ISA_AVX2;
-    case SYNTH_LEVEL_AVX512:
-        return yp_isa() >= YP_ISA_AVX512;
+    return level < SYNTH_LEVELS && (int)yp_isa() >= (int)level - SYNTH_LEVEL_BASELINE;
+#else
+    return false;
 #endif
-    default:
-        return false;
-    }
 }
 
 enum synth_level synth_level_resolve(enum synth_level level)
@@ -27,4 +19,9 @@ enum synth_level synth_level_resolve(enum synth_level level)
         if (synth_level_runs((enum synth_level)best))
             return (enum synth_level)best;
     return SYNTH_LEVEL_BASELINE;
+}
+
+const void *ypi_synth_kernels(const struct ypi_simd_version *versions, enum synth_level level)
+{
+    return versions[(int)level - SYNTH_LEVEL_BASELINE].kernels;
 }

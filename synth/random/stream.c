@@ -59,16 +59,8 @@ static void one_block(const struct synth_run *run, bool normals, uint32_t words[
 
 static const struct synth_bulks *bulks_of(enum synth_level level)
 {
-    switch (synth_level_resolve(level)) {
-#if defined(__x86_64__)
-    case SYNTH_LEVEL_AVX512:
-        return &ypi_bulk_avx512;
-    case SYNTH_LEVEL_AVX2:
-        return &ypi_bulk_avx2;
-#endif
-    default:
-        return &ypi_bulk_baseline;
-    }
+    static const struct ypi_simd_version versions[] = {YPI_SIMD_TABLE(ypi_bulk)};
+    return ypi_synth_kernels(versions, synth_level_resolve(level));
 }
 
 /* What is made, and by what: 32-bit words or floats. */

@@ -114,8 +114,8 @@ SYNTH_INLINE void cuvis_chunk(const struct synth_scene *scene, uint64_t cube, si
     }
 }
 
-SYNTH_INLINE void cuvis_tile_body(const struct synth_scene *scene, uint64_t cube, size_t pixel,
-                                  size_t pixels, float *values, const struct synth_truth *truth)
+SYNTH_INLINE void cuvis_tile(const struct synth_scene *scene, uint64_t cube, size_t pixel,
+                             size_t pixels, float *values, const struct synth_truth *truth)
 {
     uint8_t mask[CHUNK];
     for (size_t i = 0; i < pixels; i += CHUNK) {
@@ -130,19 +130,13 @@ SYNTH_INLINE void cuvis_tile_body(const struct synth_scene *scene, uint64_t cube
         memset(truth->valid, 1, pixels);
 }
 
-SYNTH_VERSIONS(cuvis_tile,
-               (const struct synth_scene *scene, uint64_t cube, size_t pixel, size_t pixels,
-                float *values, const struct synth_truth *truth),
-               (scene, cube, pixel, pixels, values, truth));
+YPI_SIMD_VERSIONS(void, tile,
+                  (const struct synth_scene *scene, uint64_t cube, size_t pixel, size_t pixels,
+                   float *values, const struct synth_truth *truth),
+                  cuvis_tile(scene, cube, pixel, pixels, values, truth))
 
-void ypi_cuvis_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
-                    size_t pixels, float *values, const struct synth_truth *truth)
-{
-    cuvis_tile_versions[scene->spec.level](scene, cube, first_pixel, pixels, values, truth);
-}
-
-SYNTH_INLINE void cuvis_band_body(const struct synth_scene *scene, uint64_t cube, size_t channel,
-                                  size_t pixel, size_t pixels, float *values)
+SYNTH_INLINE void cuvis_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
+                             size_t pixel, size_t pixels, float *values)
 {
     const struct synth_spec *spec = &scene->spec;
     struct synth_stream noise = synth_stream(spec->seed, cube, SYNTH_NOISE);
@@ -158,13 +152,37 @@ SYNTH_INLINE void cuvis_band_body(const struct synth_scene *scene, uint64_t cube
     }
 }
 
-SYNTH_VERSIONS(cuvis_band,
-               (const struct synth_scene *scene, uint64_t cube, size_t channel, size_t pixel,
-                size_t pixels, float *values),
-               (scene, cube, channel, pixel, pixels, values));
+YPI_SIMD_VERSIONS(void, band,
+                  (const struct synth_scene *scene, uint64_t cube, size_t channel, size_t pixel,
+                   size_t pixels, float *values),
+                  cuvis_band(scene, cube, channel, pixel, pixels, values))
+
+struct kernels {
+    void (*tile)(const struct synth_scene *, uint64_t, size_t, size_t, float *,
+                 const struct synth_truth *);
+    void (*band)(const struct synth_scene *, uint64_t, size_t, size_t, size_t, float *);
+};
+
+static const struct kernels kernels_baseline = {tile_baseline, band_baseline};
+#if defined(__x86_64__)
+static const struct kernels kernels_avx2 = {tile_avx2, band_avx2};
+static const struct kernels kernels_avx512 = {tile_avx512, band_avx512};
+#endif
+
+static const struct kernels *kernels_of(const struct synth_scene *scene)
+{
+    static const struct ypi_simd_version versions[] = {YPI_SIMD_TABLE(kernels)};
+    return ypi_synth_kernels(versions, scene->spec.level);
+}
+
+void ypi_cuvis_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
+                    size_t pixels, float *values, const struct synth_truth *truth)
+{
+    kernels_of(scene)->tile(scene, cube, first_pixel, pixels, values, truth);
+}
 
 void ypi_cuvis_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
                     size_t first_pixel, size_t pixels, float *values)
 {
-    cuvis_band_versions[scene->spec.level](scene, cube, channel, first_pixel, pixels, values);
+    kernels_of(scene)->band(scene, cube, channel, first_pixel, pixels, values);
 }

@@ -50,27 +50,27 @@ static int mixing_fields(const struct synth_scene *scene)
     return scene->spec.variability > 0 ? LANES : SYNTH_LANES;
 }
 
-#define SYNTH_VECTOR 1
-#define TARGET
-#define NAME(name) name##_baseline
+#define V_LANES 1
+#include "synth/random/vector_scalar.h"
+
 #include "synth/scene/mixing.inc"
-#undef SYNTH_VECTOR
-#undef TARGET
-#undef NAME
+
+#include "base/vector_end.h"
 
 #if defined(__x86_64__)
-#define SYNTH_VECTOR 8
-#define TARGET SYNTH_TARGET_AVX2
-#define NAME(name) name##_avx2
-#include "synth/scene/mixing.inc"
-#undef SYNTH_VECTOR
-#undef TARGET
-#undef NAME
+#define V_LANES 8
+#include "base/vector.h"
 
-#define SYNTH_VECTOR 16
-#define TARGET SYNTH_TARGET_AVX512
-#define NAME(name) name##_avx512
 #include "synth/scene/mixing.inc"
+
+#include "base/vector_end.h"
+
+#define V_LANES 16
+#include "base/vector.h"
+
+#include "synth/scene/mixing.inc"
+
+#include "base/vector_end.h"
 #endif
 
 struct kernels {
@@ -82,17 +82,18 @@ struct kernels {
 };
 
 #define KERNELS(set) \
-    { \
-        blend_##set, mix_##set, values_##set, one_##set \
-    }
-
-static const struct kernels all_kernels[SYNTH_LEVELS] = {
-    [SYNTH_LEVEL_BASELINE] = KERNELS(baseline),
+    static const struct kernels kernels_##set = {blend_##set, mix_##set, values_##set, one_##set}
+KERNELS(baseline);
 #if defined(__x86_64__)
-    [SYNTH_LEVEL_AVX2] = KERNELS(avx2),
-    [SYNTH_LEVEL_AVX512] = KERNELS(avx512),
+KERNELS(avx2);
+KERNELS(avx512);
 #endif
-};
+
+static const struct kernels *kernels_of(const struct synth_scene *scene)
+{
+    static const struct ypi_simd_version versions[] = {YPI_SIMD_TABLE(kernels)};
+    return ypi_synth_kernels(versions, scene->spec.level);
+}
 
 /* -- rows --------------------------------------------------------------------------------- */
 
@@ -143,7 +144,7 @@ static struct segment next_segment(const struct synth_scene *scene, uint64_t cub
     s.pixels = s.pixels < most ? s.pixels : most;
     size_t node = s.column / pitch, last = (s.column + s.pixels - 1) / pitch;
     fill_lattice(scene, cube, s.row / pitch, node, last - node + 3, lattice);
-    all_kernels[spec->level].blend(scene, s.row, lattice);
+    kernels_of(scene)->blend(scene, s.row, lattice);
     return s;
 }
 
@@ -192,10 +193,10 @@ static void make_chunk(const struct synth_scene *scene, uint64_t cube, size_t pi
 {
     const struct synth_spec *spec = &scene->spec;
     size_t channels = spec->channels;
-    all_kernels[spec->level].mix(scene, cube, pixel, pixels, lattice, chunk);
+    kernels_of(scene)->mix(scene, cube, pixel, pixels, lattice, chunk);
     synth_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),
                   (uint64_t)pixel * channels, pixels * channels, values);
-    all_kernels[spec->level].values(scene, chunk, pixel % spec->width, pixels, values);
+    kernels_of(scene)->values(scene, chunk, pixel % spec->width, pixels, values);
     if (spec->blank_bands)
         blank(scene, pixels, values);
     if (chunk->any_dead)
@@ -235,7 +236,7 @@ static float one_value(const struct synth_scene *scene, uint64_t cube, size_t ch
         return 0.0f;
     float z = synth_normal(synth_stream(spec->seed, cube, SYNTH_NOISE),
                            (uint64_t)pixel * spec->channels + channel);
-    return all_kernels[spec->level].one(scene, chunk, i, pixel % spec->width, channel, z);
+    return kernels_of(scene)->one(scene, chunk, i, pixel % spec->width, channel, z);
 }
 
 void ypi_scene_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
@@ -248,7 +249,7 @@ void ypi_scene_band(const struct synth_scene *scene, uint64_t cube, size_t chann
         size_t left = pixels - at < CHUNK ? pixels - at : CHUNK;
         size_t pixel = first_pixel + at;
         struct segment s = next_segment(scene, cube, pixel, left, &lattice);
-        all_kernels[scene->spec.level].mix(scene, cube, pixel, s.pixels, &lattice, &chunk);
+        kernels_of(scene)->mix(scene, cube, pixel, s.pixels, &lattice, &chunk);
         for (size_t i = 0; i < s.pixels; i++)
             values[at + i] = one_value(scene, cube, channel, pixel + i, &chunk, i);
         at += s.pixels;

@@ -14,7 +14,7 @@ from tap import Tap  # noqa: E402
 
 SOURCES = [*(f"random/{name}" for name in ("bulk_avx2", "bulk_avx512", "bulk_baseline", "level", "stream")),
            *(f"scene/{name}" for name in ("accelerated", "cuvis", "mixing", "prepare", "scene"))]
-FRAMEWORK = ["base/error", "device/cpu/cpu", "device/cpu/isa", "device/cpu/levels", "device/device", "device/plugin"]
+FRAMEWORK = ["base/error", "base/isa", "base/simd", "device/cpu/cpu", "device/cpu/levels", "device/device", "device/plugin"]
 OPTIONS = ["-std=c17", "-D_GNU_SOURCE", "-ffp-contract=off", "-fno-math-errno",
            "-fno-trapping-math", "-DYPI_VERSION=\"0\""]
 
@@ -51,8 +51,10 @@ def check_build(tap, root, compiler, more, level, folder, wanted):
     tap.check(set(found) == set(wanted) and len(wanted) == 7, f"{name}: everything", found)
 
 
-def main(root, _, *more):
+def main(root, *command):
     tap = Tap()
+    # What comes behind the compiler's name, which may have a cache in front.
+    more = [word for word in command if os.path.basename(word) != "ccache"][1:]
     wanted = {}
     with tempfile.TemporaryDirectory() as folder:
         for compiler in ("gcc", "clang"):

@@ -38,7 +38,7 @@ struct ypi_gram_kernels {
     const char *name;
     size_t width;
     /* Adds pixels to sum, low and high, all (panels width); x is (pixels, channels), `stride`
-     * floats apart. When a value is not finite, so is one of the sums. */
+     * floats right. When a value is not finite, so is one of the sums. */
     void (*moments)(const float *x, size_t stride, size_t pixels, size_t channels, double *sum,
                     float *low, float *high);
     /* The same, packs all of them as pack() does, into panels of `rows`, and, when products
@@ -56,10 +56,10 @@ struct ypi_gram_kernels {
     void (*pack)(const float *x, size_t stride, const uint8_t *keep, size_t pixels, size_t channels,
                  const float *centre, const float *rest, float *panels, size_t rows);
     /* sums += products of the panels with those `with` floats behind them (0: with themselves)
-     * + across apart^T; both are (panels width), and one is a multiple of the other, so that this
+     * + left right^T; both are (panels width), and one is a multiple of the other, so that this
      * is symmetric. `turned`: products as take() makes them of the same rows, or NULL. */
     void (*add)(const struct ypi_gram_shape *shape, const float *panels, ptrdiff_t with,
-                size_t rows, const float *turned, const double *across, const double *apart,
+                size_t rows, const float *turned, const double *left, const double *right,
                 double *sums, struct ypi_ahead ahead);
     /* All of it in one go for channels <= width: from pixels as take() has them to their sums, low
      * and high, which are set, and the products of one panel with itself, (turns, width). Leaves
@@ -67,18 +67,18 @@ struct ypi_gram_kernels {
     size_t (*few)(const float *x, size_t stride, size_t pixels, size_t channels,
                   const float *centre, const float *rest, float *products, double *sum, float *low,
                   float *high);
-    /* sums += those products + across apart^T */
-    void (*add_few)(const struct ypi_gram_shape *shape, const float *products, const double *across,
-                    const double *apart, double *sums);
+    /* sums += those products + left right^T */
+    void (*add_few)(const struct ypi_gram_shape *shape, const float *products, const double *left,
+                    const double *right, double *sums);
 };
 
 /* As ypi_rx_kernels() and ypi_rx_kernels_at(). */
 const struct ypi_gram_kernels *ypi_gram_kernels(void);
 const struct ypi_gram_kernels *ypi_gram_kernels_at(int rank);
 
-/* m2 (channels, channels), upper triangle, += sums + across apart^T, as above; both are (channels).
+/* m2 (channels, channels), upper triangle, += sums + left right^T, as above; both are (channels).
  */
-void ypi_gram_merge(const struct ypi_gram_shape *shape, const double *sums, const double *across,
-                    const double *apart, double *m2);
+void ypi_gram_merge(const struct ypi_gram_shape *shape, const double *sums, const double *left,
+                    const double *right, double *m2);
 
 #endif

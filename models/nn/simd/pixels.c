@@ -1,11 +1,8 @@
-/*
- * Loops over pixels that no library has. Written once, compiled for three instruction sets and
- * chosen at run time, so that a binary runs everywhere (under Valgrind too, which has no AVX-512).
- */
+/* Loops over pixels that no library has (base/simd.h). */
+#include "base/simd.h"
 #include "models/rx/internal.h"
 
 #include <string.h>
-#include <yieldpoint/isa.h>
 
 #define BODY static inline __attribute__((always_inline))
 
@@ -148,56 +145,40 @@ BODY void weigh(const float *x, const float *g, float factor, size_t rows, size_
     }
 }
 
-/* The bodies above under one instruction set, as a table. */
-#define VARIANT(set, attributes) \
-    attributes static size_t finite_##set(const float *x, size_t n, size_t c, uint8_t *keep) \
-    { \
-        return all_finite(x, n, c, keep); \
-    } \
-    attributes static size_t moments_##set(const float *x, size_t stride, size_t n, size_t c, \
-                                           double *sum, float *low, float *high, uint8_t *keep) \
-    { \
-        return moments(x, stride, n, c, sum, low, high, keep); \
-    } \
-    attributes static size_t centre_##set(const float *x, const uint8_t *keep, size_t n, size_t c, \
-                                          const float *middle, float *out) \
-    { \
-        return centre(x, keep, n, c, middle, out); \
-    } \
-    attributes static void dots_##set(const float *a, const float *b, size_t n, size_t c, \
-                                      float *out) \
-    { \
-        dots(a, b, n, c, out); \
-    } \
-    attributes static void scale_##set(const float *x, const float *g, size_t n, size_t c, \
-                                       float *out, double *sum) \
-    { \
-        scale(x, g, n, c, out, sum); \
-    } \
-    attributes static size_t gather_##set(const float *x, size_t stride, size_t n, size_t c, \
-                                          const float *base, const float *gain, const float *rest, \
-                                          float *out, uint8_t *keep) \
-    { \
-        return gather(x, stride, n, c, base, gain, rest, out, keep); \
-    } \
-    attributes static void columns_##set(const float *a, const float *b, size_t n, size_t c, \
-                                         double *sum, double *product) \
-    { \
-        columns(a, b, n, c, sum, product); \
-    } \
-    attributes static void weigh_##set(const float *x, const float *g, float factor, size_t n, \
-                                       size_t c, float *out) \
-    { \
-        weigh(x, g, factor, n, c, out); \
-    } \
-    static const struct ypi_rx_kernels set = {#set,         finite_##set,  moments_##set, \
-                                              centre_##set, dots_##set,    scale_##set, \
-                                              gather_##set, columns_##set, weigh_##set};
+#define VERSIONS YPI_SIMD_VERSIONS
 
-VARIANT(plain, )
-#ifdef __x86_64__
-VARIANT(avx2, __attribute__((target("avx2,fma"))))
-VARIANT(avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma"))))
+VERSIONS(size_t, finite, (const float *x, size_t n, size_t c, uint8_t *keep),
+         return all_finite(x, n, c, keep))
+VERSIONS(size_t, moments,
+         (const float *x, size_t stride, size_t n, size_t c, double *sum, float *low, float *high,
+          uint8_t *keep),
+         return moments(x, stride, n, c, sum, low, high, keep))
+VERSIONS(size_t, centre,
+         (const float *x, const uint8_t *keep, size_t n, size_t c, const float *middle, float *out),
+         return centre(x, keep, n, c, middle, out))
+VERSIONS(void, dots, (const float *a, const float *b, size_t n, size_t c, float *out),
+         dots(a, b, n, c, out))
+VERSIONS(void, scale, (const float *x, const float *g, size_t n, size_t c, float *out, double *sum),
+         scale(x, g, n, c, out, sum))
+VERSIONS(size_t, gather,
+         (const float *x, size_t stride, size_t n, size_t c, const float *base, const float *gain,
+          const float *rest, float *out, uint8_t *keep),
+         return gather(x, stride, n, c, base, gain, rest, out, keep))
+VERSIONS(void, columns,
+         (const float *a, const float *b, size_t n, size_t c, double *sum, double *product),
+         columns(a, b, n, c, sum, product))
+VERSIONS(void, weigh,
+         (const float *x, const float *g, float factor, size_t n, size_t c, float *out),
+         weigh(x, g, factor, n, c, out))
+
+#define KERNELS(set) \
+    static const struct ypi_rx_kernels kernels_##set = { \
+        #set,        finite_##set, moments_##set, centre_##set, dots_##set, \
+        scale_##set, gather_##set, columns_##set, weigh_##set};
+KERNELS(baseline)
+#if defined(__x86_64__)
+KERNELS(avx2)
+KERNELS(avx512)
 #endif
 
 size_t ypi_rx_centre_finite(const struct ypi_rx_kernels *kernels, const float *x, size_t stride,
@@ -212,25 +193,14 @@ size_t ypi_rx_centre_finite(const struct ypi_rx_kernels *kernels, const float *x
     return rows;
 }
 
+static const struct ypi_simd_version versions[] = {YPI_SIMD_TABLE(kernels)};
+
 const struct ypi_rx_kernels *ypi_rx_kernels_at(int rank)
 {
-    if (rank == 0)
-        return &plain;
-#ifdef __x86_64__
-    if (rank == 1 && yp_isa() >= YP_ISA_AVX2)
-        return &avx2;
-    if (rank == 2 && yp_isa() >= YP_ISA_AVX512)
-        return &avx512;
-#endif
-    return NULL;
+    return ypi_simd_at(versions, sizeof versions / sizeof *versions, rank);
 }
 
 const struct ypi_rx_kernels *ypi_rx_kernels(void)
 {
-    for (int rank = 2; rank > 0; rank--) {
-        const struct ypi_rx_kernels *kernels = ypi_rx_kernels_at(rank);
-        if (kernels != NULL)
-            return kernels;
-    }
-    return &plain;
+    return ypi_simd_best(versions, sizeof versions / sizeof *versions);
 }

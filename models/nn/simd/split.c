@@ -1,22 +1,22 @@
 /* The products of split.h for the instruction sets of this machine. */
 #include "models/nn/simd/split.h"
 
+#include "base/simd.h"
+
 #include <string.h>
-#include <yieldpoint/isa.h>
 
 #include "models/nn/simd/split_term.h"
 #include "models/nn/simd/unroll.h"
 
 /* A product of two bf16 is a float, but for its range, so that a sum is rounded once with FMA and
  * without. The order is that of VDPBF16PS: odd pixels first. */
-#define NAME(name) name##_plain_bf16
-#include "models/nn/simd/vectors_plain.h"
+#define V_LANES 4
+#define V_SUFFIX baseline_bf16
+#include "base/vector.h"
 
-#include "models/nn/simd/bf16_begin.h"
-
-static inline V plain_dot(V a, V b, V sum)
+static inline VF dot_pairs(VF a, VF b, VF sum)
 {
-    for (int i = 0; i < W; i++) {
+    for (int i = 0; i < V_LANES; i++) {
         uint32_t x, y, x_odd, y_odd;
         float u, v;
         float a_word = a[i], b_word = b[i];
@@ -33,61 +33,60 @@ static inline V plain_dot(V a, V b, V sum)
     }
     return sum;
 }
-#define FMA(a, b, c) plain_dot(a, b, c)
+#undef V_FMA
+#define V_FMA(a, b, c) dot_pairs(a, b, c)
 
-#include "models/nn/simd/gram.inc"
 #include "models/nn/simd/split.inc"
 
-#include "models/nn/simd/vectors_end.h"
+#include "base/vector_end.h"
 
-#ifdef __x86_64__
-#define NAME(name) name##_avx2_bf16
-#include "models/nn/simd/vectors_avx2.h"
+#if defined(__x86_64__)
+/* The odd pixels of pairs, or the even ones, as floats. */
+#define ODD(v) V_OF_BITS(VI_AND(VI_OF_BITS(v), VI_SET((int)0xffff0000u)))
+#define EVEN(v) V_OF_BITS(VI_SHIFT_LEFT(VI_OF_BITS(v), 16))
 
-#include "models/nn/simd/bf16_begin.h"
-#define ODD_256(v) \
-    _mm256_castsi256_ps( \
-        _mm256_and_si256(_mm256_castps_si256(v), _mm256_set1_epi32((int)0xffff0000u)))
-#define EVEN_256(v) _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(v), 16))
-#define FMA(a, b, c) \
-    _mm256_fmadd_ps(EVEN_256(a), EVEN_256(b), _mm256_fmadd_ps(ODD_256(a), ODD_256(b), c))
+#define V_LANES 8
+#define V_SUFFIX avx2_bf16
+#include "base/vector.h"
 
-#include "models/nn/simd/gram.inc"
+#undef V_FMA
+#define V_FMA(a, b, c) _mm256_fmadd_ps(EVEN(a), EVEN(b), _mm256_fmadd_ps(ODD(a), ODD(b), c))
+
 #include "models/nn/simd/split.inc"
 
-#include "models/nn/simd/vectors_end.h"
+#include "base/vector_end.h"
 
-#define NAME(name) name##_avx512_bf16
-#include "models/nn/simd/vectors_avx512.h"
+#define V_LANES 16
+#define V_SUFFIX avx512_bf16
+#include "base/vector.h"
 
-#include "models/nn/simd/bf16_begin.h"
-#define ODD_512(v) \
-    _mm512_castsi512_ps( \
-        _mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32((int)0xffff0000u)))
-#define EVEN_512(v) _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(v), 16))
-#define FMA(a, b, c) \
-    _mm512_fmadd_ps(EVEN_512(a), EVEN_512(b), _mm512_fmadd_ps(ODD_512(a), ODD_512(b), c))
+#undef V_FMA
+#define V_FMA(a, b, c) _mm512_fmadd_ps(EVEN(a), EVEN(b), _mm512_fmadd_ps(ODD(a), ODD(b), c))
 
-#include "models/nn/simd/gram.inc"
 #include "models/nn/simd/split.inc"
 
-#include "models/nn/simd/vectors_end.h"
+#include "base/vector_end.h"
 
-#define NAME(name) name##_native_bf16
-#include "models/nn/simd/vectors_avx512.h"
+#define V_LANES 16
+#define V_SUFFIX native_bf16
+#include "base/vector.h"
 
-#include "models/nn/simd/bf16_begin.h"
-#undef SET
-#define SET "avx512bf16"
-#undef TARGET
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma")))
-#define FMA(a, b, c) \
+#undef V_ISA_NAME
+#define V_ISA_NAME "avx512bf16"
+#undef V_TARGET
+#define V_TARGET YPI_TARGET_AVX512_BF16
+#undef V_FMA
+#define V_FMA(a, b, c) \
     _mm512_dpbf16_ps(c, (__m512bh)_mm512_castps_si512(a), (__m512bh)_mm512_castps_si512(b))
 
-#include "models/nn/simd/gram.inc"
 #include "models/nn/simd/split.inc"
 
-#include "models/nn/simd/vectors_end.h"
+#include "base/vector_end.h"
+
+static bool has_bf16(void)
+{
+    return __builtin_cpu_supports("avx512bf16");
+}
 #endif
 
 size_t ypi_split_floats(const struct ypi_split_kernels *kernels, const struct ypi_gram_shape *shape,
@@ -98,29 +97,23 @@ size_t ypi_split_floats(const struct ypi_split_kernels *kernels, const struct yp
     return (size_t)terms * kernels->copies * pairs * panels * kernels->width;
 }
 
+/* The last one is split_amx.c's. */
+static const struct ypi_simd_version versions[] = {
+    {YP_ISA_BASELINE, NULL, &split_kernels_baseline_bf16},
+#if defined(__x86_64__)
+    {YP_ISA_AVX2, NULL, &split_kernels_avx2_bf16},
+    {YP_ISA_AVX512, NULL, &split_kernels_avx512_bf16},
+    {YP_ISA_AVX512, has_bf16, &split_kernels_native_bf16},
+    {YP_ISA_AMX, NULL, &ypi_split_kernels_amx},
+#endif
+};
+
 const struct ypi_split_kernels *ypi_split_kernels_at(int rank)
 {
-    if (rank == 0)
-        return &split_kernels_plain_bf16;
-#ifdef __x86_64__
-    if (rank == 1 && yp_isa() >= YP_ISA_AVX2)
-        return &split_kernels_avx2_bf16;
-    if (rank == 2 && yp_isa() >= YP_ISA_AVX512)
-        return &split_kernels_avx512_bf16;
-    if (rank == 3 && yp_isa() >= YP_ISA_AVX512 && __builtin_cpu_supports("avx512bf16"))
-        return &split_kernels_native_bf16;
-    if (rank == 4 && yp_isa() >= YP_ISA_AMX)
-        return ypi_split_amx();
-#endif
-    return NULL;
+    return ypi_simd_at(versions, sizeof versions / sizeof *versions, rank);
 }
 
 const struct ypi_split_kernels *ypi_split_kernels(void)
 {
-    for (int rank = 4; rank > 0; rank--) {
-        const struct ypi_split_kernels *kernels = ypi_split_kernels_at(rank);
-        if (kernels != NULL)
-            return kernels;
-    }
-    return ypi_split_kernels_at(0);
+    return ypi_simd_best(versions, sizeof versions / sizeof *versions);
 }

@@ -25,7 +25,7 @@ struct ypi_split_kernels {
                   float *out);
     /* As ypi_gram_kernels.add; nothing is (panels width) zeros. */
     void (*add)(const struct ypi_gram_shape *shape, const float *split, size_t rows, int terms,
-                const double *across, const double *apart, const double *nothing, double *sums,
+                const double *left, const double *right, const double *nothing, double *sums,
                 struct ypi_ahead ahead);
 };
 
@@ -37,7 +37,7 @@ size_t ypi_split_floats(const struct ypi_split_kernels *kernels, const struct yp
  * with BF16, 4 AMX; 0 to 3 sum in the same order but for the width of rotations. */
 const struct ypi_split_kernels *ypi_split_kernels(void);
 const struct ypi_split_kernels *ypi_split_kernels_at(int rank);
-/* Those of rank 4 (split_amx.c), whatever the processor has; NULL for another architecture. */
-const struct ypi_split_kernels *ypi_split_amx(void);
+/* Those of rank 4 (split_amx.c); there on x86-64 alone. */
+extern const struct ypi_split_kernels ypi_split_kernels_amx;
 
 #endif

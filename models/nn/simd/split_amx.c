@@ -17,16 +17,7 @@
 #define TILE_DP(sum, a, b) _tile_dpbf16ps(sum, a, b)
 #define TILE_STORE(tile, to, stride) _tile_stored(tile, to, stride)
 #define TURN_TILE(in, out) turn_tile(in, out)
+#define TILE_KERNELS const struct ypi_split_kernels ypi_split_kernels_amx
 
 #include "models/nn/simd/split_amx.inc"
-
-const struct ypi_split_kernels *ypi_split_amx(void)
-{
-    return &split_kernels_tiles;
-}
-#else
-const struct ypi_split_kernels *ypi_split_amx(void)
-{
-    return NULL;
-}
 #endif

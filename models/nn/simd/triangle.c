@@ -1,53 +1,43 @@
 /* The scores of triangle.h for the instruction sets of this machine. */
 #include "models/nn/simd/triangle.h"
 
+#include "base/simd.h"
+
 #include <string.h>
-#include <yieldpoint/isa.h>
 
 #include "models/nn/simd/unroll.h"
 
-#define NAME(name) name##_plain
-#include "models/nn/simd/vectors_plain.h"
+#define V_LANES 4
+#include "base/vector.h"
 
 #include "models/nn/simd/triangle.inc"
 
-#include "models/nn/simd/vectors_end.h"
+#include "base/vector_end.h"
 
-#ifdef __x86_64__
-#define NAME(name) name##_avx2
-#include "models/nn/simd/vectors_avx2.h"
-
-#include "models/nn/simd/triangle.inc"
-
-#include "models/nn/simd/vectors_end.h"
-
-#define NAME(name) name##_avx512
-#include "models/nn/simd/vectors_avx512.h"
+#if defined(__x86_64__)
+#define V_LANES 8
+#include "base/vector.h"
 
 #include "models/nn/simd/triangle.inc"
 
-#include "models/nn/simd/vectors_end.h"
+#include "base/vector_end.h"
+
+#define V_LANES 16
+#include "base/vector.h"
+
+#include "models/nn/simd/triangle.inc"
+
+#include "base/vector_end.h"
 #endif
+
+static const struct ypi_simd_version versions[] = {YPI_SIMD_TABLE(triangle)};
 
 const struct ypi_triangle_kernels *ypi_triangle_kernels_at(int rank)
 {
-    if (rank == 0)
-        return &triangle_plain;
-#ifdef __x86_64__
-    if (rank == 1 && yp_isa() >= YP_ISA_AVX2)
-        return &triangle_avx2;
-    if (rank == 2 && yp_isa() >= YP_ISA_AVX512)
-        return &triangle_avx512;
-#endif
-    return NULL;
+    return ypi_simd_at(versions, sizeof versions / sizeof *versions, rank);
 }
 
 const struct ypi_triangle_kernels *ypi_triangle_kernels(void)
 {
-    for (int rank = 2; rank > 0; rank--) {
-        const struct ypi_triangle_kernels *kernels = ypi_triangle_kernels_at(rank);
-        if (kernels != NULL)
-            return kernels;
-    }
-    return &triangle_plain;
+    return ypi_simd_best(versions, sizeof versions / sizeof *versions);
 }

@@ -371,6 +371,7 @@ static void model_product(int sum, int a, int b)
 #define TILE_DP(sum, a, b) model_product(sum, a, b)
 #define TILE_STORE(tile, to, stride) model_store(tile, to, stride)
 #define TURN_TILE(in, out) turn_tile(in, out)
+#define TILE_KERNELS static const struct ypi_split_kernels split_kernels_tiles
 #include "models/nn/simd/split_amx.inc"
 
 /* M2 of packed pixels by `kernels`, in place of what p has, and the sums it came from. */
