@@ -126,10 +126,12 @@ void ypi_underline(size_t column, size_t length)
 
 enum { LONGEST_COMPARED = 256 };
 
-/* Levenshtein's distance; nb is less than LONGEST_COMPARED. */
-static size_t distance(const char *a, size_t na, const char *b, size_t nb)
+size_t ypi_distance(const char *a, const char *b)
 {
     size_t row[LONGEST_COMPARED];
+    size_t na = strlen(a), nb = strlen(b);
+    if (nb >= LONGEST_COMPARED)
+        return SIZE_MAX;
     for (size_t j = 0; j <= nb; j++)
         row[j] = j;
     for (size_t i = 1; i <= na; i++) {
@@ -154,9 +156,9 @@ const char *ypi_nearest(const char *word, const char *const *names, int count)
     size_t least = length / 3 + 1;
     for (int i = 0; i < count; i++) {
         size_t n = strlen(names[i]);
-        if (n >= LONGEST_COMPARED || n > length + least || length > n + least)
+        if (n > length + least || length > n + least)
             continue;
-        size_t d = distance(word, length, names[i], n);
+        size_t d = ypi_distance(word, names[i]);
         if (d <= least && (best == NULL || d < least)) {
             least = d;
             best = names[i];

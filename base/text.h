@@ -34,6 +34,8 @@ size_t ypi_columns(const char *text, size_t length);
 /* Tells stderr "   ^~~~": `length` columns from `column`, one at least. */
 void ypi_underline(size_t column, size_t length);
 
+/* Levenshtein's; SIZE_MAX where b has 256 bytes or more. */
+size_t ypi_distance(const char *a, const char *b);
 /* The nearest of `names` to a mistyped `word`, or NULL when none is near enough. */
 const char *ypi_nearest(const char *word, const char *const *names, int count);
 

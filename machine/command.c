@@ -5,10 +5,10 @@
 #include "base/figures.h"
 #include "base/lock.h"
 #include "base/output.h"
+#include "base/project.h"
 #include "base/text.h"
 #include "device/cpu/topology.h"
 #include "device/registry.h"
-#include "harness/collect/config.h"
 #include "harness/record/history.h"
 
 #include <errno.h>
@@ -245,26 +245,6 @@ static int print(const struct ypi_topology *topology, const struct everything *a
 
 /* -- where it is kept ---------------------------------------------------------------------- */
 
-/* As a run here would: what yieldpoint.ini says, else below the project's root. */
-static char *default_history(void)
-{
-    struct ypi_options o = {0};
-    char *standing = NULL;
-    char *path = NULL;
-    if (ypi_config_read(&o, &standing)) {
-        path = o.history != NULL ? ypi_strdup(o.history)
-                                 : ypi_format("%s/.yieldpoint/history.db", o.root);
-        char *slash = strrchr(path, '/');
-        *slash = '\0';
-        if (o.history == NULL && mkdir(path, 0755) != 0 && errno != EEXIST)
-            fprintf(stderr, "yieldpoint: %s: %s\n", path, strerror(errno));
-        *slash = '/';
-    }
-    ypi_options_clear(&o);
-    free(standing);
-    return path;
-}
-
 static char *directory_of(const char *path)
 {
     char *directory = ypi_strdup(path);
@@ -274,6 +254,21 @@ static char *directory_of(const char *path)
     else
         memcpy(directory, ".", *directory != '\0' ? 2 : 1);
     return directory;
+}
+
+/* As a run here would: what yieldpoint.ini says, else below the project's root. */
+static char *default_history(void)
+{
+    struct ypi_project project;
+    char *path = ypi_project_read(&project) ? ypi_strdup(project.history) : NULL;
+    ypi_project_clear(&project);
+    if (path == NULL)
+        return NULL;
+    char *directory = directory_of(path);
+    if (mkdir(directory, 0755) != 0 && errno != EEXIST)
+        fprintf(stderr, "yieldpoint: %s: %s\n", directory, strerror(errno));
+    free(directory);
+    return path;
 }
 
 /* Accelerators first: OpenBLAS leaves threads behind, which a fork does not take along. */

@@ -4,9 +4,9 @@
 
 #include "harness/collect/options.h"
 
-/* Finds the project's root, registers the built-in tags and those of [tags], takes `history` and
- * `options` of [yieldpoint] (*options is the caller's to free). False after telling stderr which
- * line is wrong and what is allowed. No file is no error. */
+/* Fills root, history, and tags: the built-in ones, then those of [tags]. *options: those of
+ * [yieldpoint], the caller's to free; NULL: none. False after telling stderr which line is wrong
+ * and what is allowed. */
 bool ypi_config_read(struct ypi_options *o, char **options);
 
 #endif

@@ -543,8 +543,6 @@ enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv)
         fputs("error: --audit and --instructions: a run counts by CUPTI or by Callgrind\n", stderr);
         ok = false;
     }
-    if (o->history == NULL)
-        o->history = ypi_format("%s/.yieldpoint/history.db", o->root);
     return ok ? YPI_EXIT_OK : YPI_EXIT_USAGE;
 }
 

@@ -2,11 +2,10 @@
 #include "synth/command/internal.h"
 
 #include "base/arguments.h"
+#include "base/ini.h"
+#include "base/project.h"
 #include "base/text.h"
 
-#include <errno.h>
-#include <ini.h>
-#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,97 +15,36 @@
 
 struct reading {
     struct ypi_job *job;
-    const char *path;
-    FILE *file;
-    int line;   /* read last */
-    bool whole; /* a yieldpoint.ini: the other sections belong to others */
-    bool failed;
+    bool shared; /* a yieldpoint.ini: other sections belong to others */
 };
 
-static int handle(void *user, const char *section, const char *name, const char *value)
+static char *take_entry(void *arg, const char *section, const char *name, const char *value)
 {
-    struct reading *r = user;
+    static const char *const own[] = {"synth"};
+    const struct reading *r = arg;
     if (strcmp(section, "synth") != 0) {
-        if (!r->whole && strcmp(section, "yieldpoint") != 0 && strcmp(section, "tags") != 0) {
-            fprintf(stderr, "error: %s:%d: '%s' in [%s]: the section is [synth]\n", r->path,
-                    r->line, name, section);
-            r->failed = true;
-        }
-        return 1;
+        bool anothers = r->shared ? ypi_ini_section_is_anothers(section, own, 1)
+                                  : ypi_has_word("yieldpoint tags", section, strlen(section));
+        return anothers ? NULL : ypi_format("'%s' in [%s]: the section is [synth]", name, section);
     }
     const struct ypi_option *option = ypi_option_find(name, strlen(name));
-    if (option == NULL || strcmp(option->name, "config") == 0 ||
-        strcmp(option->name, "help") == 0) {
-        fprintf(stderr,
-                "error: %s:%d: '%s' in [synth]: known are the options of `yieldpoint "
-                "synth --help`\n",
-                r->path, r->line, name);
-        r->failed = true;
-        return 1;
-    }
+    if (option == NULL || strcmp(option->name, "config") == 0 || strcmp(option->name, "help") == 0)
+        return ypi_format("'%s' in [synth]: known are the options of `yieldpoint synth --help`",
+                          name);
     char *allowed = ypi_option_set(r->job, option, value);
-    if (allowed != NULL) {
-        fprintf(stderr, "error: %s:%d: %s is '%s': must be %s\n", r->path, r->line, name, value,
-                allowed);
-        r->failed = true;
-    }
+    char *message =
+        allowed != NULL ? ypi_format("%s is '%s': must be %s", name, value, allowed) : NULL;
     free(allowed);
-    return 1;
+    return message;
 }
 
-/* inih would cut a line at the end of its buffer and take the rest for a line of its own. */
-static char *read_line(char *line, int room, void *user)
+static int read_ini(struct ypi_job *job, const char *path, bool shared)
 {
-    struct reading *r = user;
-    if (fgets(line, room, r->file) == NULL)
-        return NULL;
-    r->line++;
-    int next = strchr(line, '\n') != NULL ? '\n' : getc(r->file);
-    if (next != '\n' && next != EOF) {
-        fprintf(stderr, "error: %s:%d: the line is longer than %d bytes\n", r->path, r->line,
-                room - 1);
-        r->failed = true;
-    }
-    while (next != '\n' && next != EOF)
-        next = getc(r->file);
-    return line;
-}
-
-static int read_ini(struct ypi_job *job, const char *path, bool whole)
-{
-    struct reading r = {.job = job, .path = path, .whole = whole, .file = fopen(path, "r")};
-    int line = r.file != NULL ? ini_parse_stream(read_line, &r, handle, &r) : -1;
-    if (line < 0 || (r.file != NULL && ferror(r.file))) {
-        fprintf(stderr, "error: %s: %s\n", path, strerror(errno));
-        line = -1;
-    } else if (line > 0) {
-        fprintf(stderr, "error: %s:%d: not a [section], a name = value or a comment\n", path, line);
-    }
-    if (r.file != NULL)
-        fclose(r.file);
-    if (line < 0)
-        return YPI_SYNTH_FILE;
-    return line > 0 || r.failed ? YPI_SYNTH_USAGE : YPI_SYNTH_OK;
-}
-
-/* The nearest yieldpoint.ini upwards; NULL: none. */
-static char *nearest_ini(void)
-{
-    char *here = getcwd(NULL, 0);
-    char *found = NULL;
-    while (here != NULL && found == NULL) {
-        found = ypi_format("%s/yieldpoint.ini", strcmp(here, "/") == 0 ? "" : here);
-        char *slash = strrchr(here, '/');
-        if (access(found, F_OK) == 0)
-            break;
-        free(found);
-        found = NULL;
-        if (slash == NULL || here[1] == '\0')
-            break;
-        slash[slash == here] = '\0';
-    }
-    free(here);
-    return found;
+    static const int codes[] = {[YPI_INI_OK] = YPI_SYNTH_OK,
+                                [YPI_INI_WRONG] = YPI_SYNTH_USAGE,
+                                [YPI_INI_UNREADABLE] = YPI_SYNTH_FILE};
+    struct reading r = {.job = job, .shared = shared};
+    return codes[ypi_ini_read(path, take_entry, &r)];
 }
 
 /* ---- the words ---- */
@@ -214,7 +152,8 @@ int ypi_job_read(struct ypi_job *job, int argc, char **argv)
 {
     struct ypi_job words = {0};
     bool good = take_words(&words, argc, argv);
-    char *ini = good && !words.help && words.config == NULL ? nearest_ini() : NULL;
+    char *ini =
+        good && !words.help && words.config == NULL ? ypi_nearest_above("yieldpoint.ini") : NULL;
     bool help = words.help;
     char *config = words.config;
     words.config = NULL;

@@ -1,0 +1,21 @@
+/* Ini files, by inih: with the numbers of lines, and lines that inih would cut refused. */
+#ifndef YPI_INI_H
+#define YPI_INI_H
+
+#include <stdbool.h>
+
+enum ypi_ini { YPI_INI_OK, YPI_INI_WRONG, YPI_INI_UNREADABLE };
+
+/* Takes one `name = value` of a section ("" before the first); a value that goes on in indented
+ * lines comes whole, joined by blanks. NULL, or what is wrong with it: the caller frees. */
+typedef char *ypi_ini_take(void *arg, const char *section, const char *name, const char *value);
+
+/* Reads the whole file, whatever is wrong with it, and tells stderr each error with its place:
+ * "error: PATH:LINE: ...". YPI_INI_UNREADABLE: the system's reason was told. */
+enum ypi_ini ypi_ini_read(const char *path, ypi_ini_take *take, void *arg);
+
+/* Several programs share a file: a section that is none of `own` is another's, unless its name is
+ * empty or nearly one of them and so a slip. */
+bool ypi_ini_section_is_anothers(const char *section, const char *const *own, int count);
+
+#endif

@@ -1,0 +1,96 @@
+/* Ini files: values that go on, places of errors, sections that belong to other programs. */
+#include "base/ini.h"
+
+#include "base/text.h"
+#include "tests/unit/harness/capture.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[64];
+
+static void make_name(void)
+{
+    snprintf(path, sizeof path, "/tmp/yp-ini-%d.ini", (int)getpid());
+}
+
+static void remove_file(void)
+{
+    unlink(path);
+}
+
+TestSuite(ini, .init = make_name, .fini = remove_file, .timeout = 60);
+
+/* Writes all entries as "section.name=value|"; refuses the value "bad". */
+static char *note(void *arg, const char *section, const char *name, const char *value)
+{
+    ypi_text_add(arg, "%s.%s=%s|", section, name, value);
+    return strcmp(value, "bad") == 0 ? ypi_format("%s is bad", name) : NULL;
+}
+
+static void expect_read(const char *text, enum ypi_ini result, const char *entries,
+                        const char *errors)
+{
+    struct ypi_text noted = {0};
+    FILE *file = fopen(path, "w");
+    cr_assert(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+    capture_begin(STDERR_FILENO);
+    enum ypi_ini got = ypi_ini_read(path, note, &noted);
+    const char *told = capture_end();
+    char *all = ypi_text_take(&noted);
+    cr_expect_eq(got, result, "%s", text);
+    cr_expect_str_eq(all, entries, "%s", text);
+    struct ypi_text wanted = {0};
+    const char *error = NULL;
+    size_t length = 0;
+    for (; *errors != '\0'; errors += length + (errors[length] != '\0')) {
+        error = errors;
+        length = strcspn(errors, "|");
+        ypi_text_add(&wanted, "error: %s:%.*s\n", path, (int)length, error);
+    }
+    char *lines = ypi_text_take(&wanted);
+    cr_expect_str_eq(told, lines, "%s", text);
+    free(lines);
+    free(all);
+}
+
+Test(ini, entries)
+{
+    expect_read("", YPI_INI_OK, "", "");
+    expect_read("x = y\n[s]\n; no\na=b # c\n", YPI_INI_OK, ".x=y|s.a=b # c|", "");
+    expect_read("[s]\na = 1\n  2\n\n\t3\nb =\n  4\na = 5\n", YPI_INI_OK, "s.a=1 2 3|s.b=4|s.a=5|",
+                "");
+    expect_read("[s]\na = 1\n[t]\n  b = 2\n", YPI_INI_OK, "s.a=1|t.b=2|", "");
+}
+
+Test(ini, all_errors_have_their_lines)
+{
+    expect_read("[s]\na = bad\nb = 1\n c\nd = bad\n", YPI_INI_WRONG, "s.a=bad|s.b=1 c|s.d=bad|",
+                "2: a is bad|5: d is bad");
+    expect_read("[s]\nnothing\na = bad\n", YPI_INI_WRONG, "s.a=bad|",
+                "3: a is bad|2: not a [section], a name = value or a comment");
+}
+
+Test(ini, no_file)
+{
+    struct ypi_text noted = {0};
+    capture_begin(STDERR_FILENO);
+    enum ypi_ini got = ypi_ini_read("/no/such.ini", note, &noted);
+    cr_expect_str_eq(capture_end(), "error: /no/such.ini: No such file or directory\n");
+    cr_expect_eq(got, YPI_INI_UNREADABLE);
+}
+
+Test(ini, whose_a_section_is)
+{
+    static const char *const own[] = {"yieldpoint", "tags"};
+    const char *const others[] = {"synth", "tool", "pages"}, *const mine[] = {"", "yieldpoint",
+                                                                              "tags", "tag",
+                                                                              "yeldpoint"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        cr_expect(ypi_ini_section_is_anothers(others[i], own, 2), "%s", others[i]);
+    for (size_t i = 0; i < sizeof mine / sizeof *mine; i++)
+        cr_expect_not(ypi_ini_section_is_anothers(mine[i], own, 2), "%s", mine[i]);
+}
