@@ -6,6 +6,7 @@
 #include "harness/collect/select.h"
 #include "harness/measure/callgrind.h"
 #include "harness/record/environment.h"
+#include "harness/record/reproduce.h"
 #include "harness/run/plan.h"
 #include "harness/run/run.h"
 
@@ -27,8 +28,9 @@ static char *command_line(int argc, char **argv)
 {
     struct ypi_text text = {0};
     for (int i = 0; i < argc; i++) {
-        ypi_text_add(&text, "%s", i > 0 ? " " : "");
-        ypi_text_quoted(&text, argv[i], false);
+        char *quoted = ypi_shell_quote(argv[i]);
+        ypi_text_add(&text, "%s%s", i > 0 ? " " : "", quoted != NULL ? quoted : "?");
+        free(quoted);
     }
     return ypi_text_take(&text);
 }

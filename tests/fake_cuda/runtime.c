@@ -18,6 +18,7 @@
  *     hang          asking for it never ends
  *     crash         asking for it ends the process
  */
+#include "device/cuda/frame.h"
 #include "tests/fake_cuda/fake.h"
 
 #include <pthread.h>
@@ -38,6 +39,7 @@ struct CUevent_st {
     bool recorded;
 };
 struct CUstream_st {
+    struct ypk_native_stream native; /* for kernels of device/cuda/frame.h */
     double busy_until;
     double captured; /* seconds of work that is recorded */
     bool capturing, gone;
@@ -465,6 +467,17 @@ static cudaError_t waited(void)
     return told(cudaSuccess);
 }
 
+/* Kernels run as they are launched. */
+static void launch(struct ypk_native_stream *stream, const struct ypk_work *given)
+{
+    static const struct ypk_settings settings = {.garbage = 0x7e};
+    static struct ypk_work work;
+    (void)stream;
+    work = *given;
+    work.settings = &settings;
+    work.run(&work);
+}
+
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned flags)
 {
     enum { MOST = (int)(sizeof now.streams / sizeof *now.streams) };
@@ -475,7 +488,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned flags)
     if (i == MOST)
         return told(cudaErrorMemoryAllocation);
     now.stream_count += i == now.stream_count;
-    now.streams[i] = (struct CUstream_st){0};
+    now.streams[i] = (struct CUstream_st){.native.launch = launch};
     *pStream = &now.streams[i];
     return told(cudaSuccess);
 }

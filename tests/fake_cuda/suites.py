@@ -1,7 +1,7 @@
 """The stress suite's small cases of a GPU, on a device that is made up and runs the kernels' own
 code on the CPU: they come to the same as on the CPU.
 
-    suites.py PROGRAM PLUGIN
+    suites.py PROGRAM PLUGIN...
 """
 
 import os
@@ -18,11 +18,11 @@ WHICH = ("-m", "stress and small and gpu and not slow",
 LEAST = 28
 
 
-def main(program, plugin):
+def main(program, *plugins):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         history = os.path.join(folder, "history.db")
-        env = {"YIELDPOINT_PLUGINS": os.path.dirname(os.path.abspath(plugin)),
+        env = {"YIELDPOINT_PLUGINS": ":".join(os.path.dirname(os.path.abspath(p)) for p in plugins),
                "FAKE_CUDA": "memory=8589934592"}
         done = run(program, "--history", history, "--speed=record", *WHICH, env=env)
         found = results(history)

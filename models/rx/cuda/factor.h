@@ -10,26 +10,24 @@
 
 #define RXC_FACTOR_THREADS 256U /* a thread a channel, at least */
 
-#if defined __CUDACC__ || defined RXC_ON_CPU
-
-struct rxc_factor_room {
+struct rxc_factor_shared {
     double row[RXC_FACTOR_THREADS]; /* of the factor, up to its diagonal */
     double pivot;                   /* squared */
 };
 
-RXC_FUNCTION bool rxc_left_out(const struct rxc_factor *job, unsigned channel)
+YPK_FUNCTION bool rxc_left_out(const struct rxc_factor *job, unsigned channel)
 {
     return job->mask && job->low[channel] == job->high[channel];
 }
 
 /* Of A, without what its channel is masked for. */
-RXC_FUNCTION double rxc_diagonal(const struct rxc_factor *job, unsigned channel)
+YPK_FUNCTION double rxc_diagonal(const struct rxc_factor *job, unsigned channel)
 {
     return job->m2[(size_t)channel * job->channels + channel] / job->count + job->ridge;
 }
 
 /* A's upper triangle, and zeros. */
-RXC_FUNCTION void rxc_regularise(const struct rxc_factor *job, unsigned t)
+YPK_FUNCTION void rxc_regularise(const struct rxc_factor *job, unsigned t)
 {
     unsigned channels = job->channels;
     for (unsigned at = t; at < channels * channels; at += RXC_FACTOR_THREADS) {
@@ -45,96 +43,96 @@ RXC_FUNCTION void rxc_regularise(const struct rxc_factor *job, unsigned t)
 }
 
 /* Column j of the factor: a thread has sum = A - sum of products of what is left of it. */
-RXC_FUNCTION void rxc_factor_sum(const struct rxc_factor *job, struct rxc_factor_room *room,
+YPK_FUNCTION void rxc_factor_sum(const struct rxc_factor *job, struct rxc_factor_shared *shared,
                                  unsigned j, double *sum, unsigned t)
 {
     size_t channels = job->channels;
     if (t < j || t >= channels)
         return;
     double left = job->matrix[j * channels + t];
-    RXC_UNROLL(8)
+    YPK_UNROLL(8)
     for (unsigned k = 0; k < j; k++)
-        left = fma(-job->matrix[k * channels + t], room->row[k], left);
+        left = fma(-job->matrix[k * channels + t], shared->row[k], left);
     *sum = left;
     if (t == j)
-        room->pivot = left;
+        shared->pivot = left;
 }
 
-RXC_FUNCTION bool rxc_factor_suffices(const struct rxc_factor *job, double pivot, unsigned j)
+YPK_FUNCTION bool rxc_factor_suffices(const struct rxc_factor *job, double pivot, unsigned j)
 {
     return rxc_left_out(job, j) ||
-           (pivot >= job->least * rxc_diagonal(job, j) && pivot < (double)RXC_INFINITY);
+           (pivot >= job->least * rxc_diagonal(job, j) && pivot < (double)YPK_INFINITY);
 }
 
-RXC_FUNCTION void rxc_factor_divide(const struct rxc_factor *job,
-                                    const struct rxc_factor_room *room, unsigned j, double sum,
+YPK_FUNCTION void rxc_factor_divide(const struct rxc_factor *job,
+                                    const struct rxc_factor_shared *shared, unsigned j, double sum,
                                     unsigned t)
 {
-    double root = sqrt(room->pivot);
+    double root = sqrt(shared->pivot);
     if (t < j || t >= job->channels)
         return;
     if (t == j)
-        root = rxc_left_out(job, j) ? (double)RXC_INFINITY : root;
+        root = rxc_left_out(job, j) ? (double)YPK_INFINITY : root;
     job->matrix[(size_t)j * job->channels + t] = t == j ? root : sum / root;
 }
 
 /* What rxc_factor.failed becomes. As the host does, all pivots are taken before a small one is
  * minded. NaN is no pivot either. */
-RXC_FUNCTION unsigned rxc_factor_matrix(const struct rxc_factor *job, struct rxc_factor_room *room,
-                                        double *sums)
+YPK_FUNCTION unsigned rxc_factor_matrix(const struct rxc_factor *job,
+                                        struct rxc_factor_shared *shared, double *sums)
 {
     size_t channels = job->channels;
     unsigned small = 0;
     for (unsigned j = 0; j < channels; j++) {
-        RXC_EACH (t, RXC_FACTOR_THREADS)
+        YPK_EACH (t, RXC_FACTOR_THREADS)
             if (t < j)
-                room->row[t] = job->matrix[t * channels + j];
-        rxc_barrier();
-        RXC_EACH (t, RXC_FACTOR_THREADS)
-            rxc_factor_sum(job, room, j, &sums[RXC_OWN(t)], t);
-        rxc_barrier();
-        if (!(room->pivot > 0))
+                shared->row[t] = job->matrix[t * channels + j];
+        ypk_barrier();
+        YPK_EACH (t, RXC_FACTOR_THREADS)
+            rxc_factor_sum(job, shared, j, &sums[YPK_OWN(t)], t);
+        ypk_barrier();
+        if (!(shared->pivot > 0))
             return j + 1;
-        if (small == 0 && !rxc_factor_suffices(job, room->pivot, j))
+        if (small == 0 && !rxc_factor_suffices(job, shared->pivot, j))
             small = j + 1;
-        RXC_EACH (t, RXC_FACTOR_THREADS)
-            rxc_factor_divide(job, room, j, sums[RXC_OWN(t)], t);
-        rxc_barrier();
+        YPK_EACH (t, RXC_FACTOR_THREADS)
+            rxc_factor_divide(job, shared, j, sums[YPK_OWN(t)], t);
+        ypk_barrier();
     }
     return small;
 }
 
 /* Row i of the inverse, of which a thread has column t. Its warp begins with the same row: there
  * are zeros above the diagonal. */
-RXC_FUNCTION void rxc_invert_row(const struct rxc_factor *job, const struct rxc_factor_room *room,
-                                 unsigned i, unsigned t)
+YPK_FUNCTION void rxc_invert_row(const struct rxc_factor *job,
+                                 const struct rxc_factor_shared *shared, unsigned i, unsigned t)
 {
     size_t channels = job->channels;
     double sum = t == i ? -1 : 0;
     if (t >= channels)
         return;
-    RXC_UNROLL(8)
+    YPK_UNROLL(8)
     for (unsigned m = t / 32 * 32; m < i; m++)
-        sum = fma(room->row[m], job->inverse[m * channels + t], sum);
-    job->inverse[i * channels + t] = t <= i ? -sum / room->row[i] : 0;
+        sum = fma(shared->row[m], job->inverse[m * channels + t], sum);
+    job->inverse[i * channels + t] = t <= i ? -sum / shared->row[i] : 0;
 }
 
-RXC_FUNCTION void rxc_invert(const struct rxc_factor *job, struct rxc_factor_room *room)
+YPK_FUNCTION void rxc_invert(const struct rxc_factor *job, struct rxc_factor_shared *shared)
 {
     size_t channels = job->channels;
     for (unsigned i = 0; i < channels; i++) {
-        RXC_EACH (t, RXC_FACTOR_THREADS)
+        YPK_EACH (t, RXC_FACTOR_THREADS)
             if (t <= i)
-                room->row[t] = job->matrix[t * channels + i];
-        rxc_barrier();
-        RXC_EACH (t, RXC_FACTOR_THREADS)
-            rxc_invert_row(job, room, i, t);
-        rxc_barrier();
+                shared->row[t] = job->matrix[t * channels + i];
+        ypk_barrier();
+        YPK_EACH (t, RXC_FACTOR_THREADS)
+            rxc_invert_row(job, shared, i, t);
+        ypk_barrier();
     }
 }
 
 /* The inverse in float, as rxc_quadratics() wants it. */
-RXC_FUNCTION void rxc_cut_slices(const struct rxc_factor *job, unsigned t)
+YPK_FUNCTION void rxc_cut_slices(const struct rxc_factor *job, unsigned t)
 {
     size_t channels = job->channels;
     for (unsigned i = t; i < rxc_slices(job->channels); i += RXC_FACTOR_THREADS) {
@@ -144,13 +142,13 @@ RXC_FUNCTION void rxc_cut_slices(const struct rxc_factor *job, unsigned t)
     }
 }
 
-RXC_FUNCTION void rxc_round_mean(const struct rxc_factor *job, unsigned t)
+YPK_FUNCTION void rxc_round_mean(const struct rxc_factor *job, unsigned t)
 {
     for (unsigned c = t; c < job->channels; c += RXC_FACTOR_THREADS)
         job->centre[c] = (float)job->mean[c];
 }
 
-RXC_FUNCTION void rxc_put_offset(const struct rxc_factor *job, unsigned t)
+YPK_FUNCTION void rxc_put_offset(const struct rxc_factor *job, unsigned t)
 {
     size_t channels = job->channels;
     for (unsigned row = t; row < channels + RXC_ROWS; row += RXC_FACTOR_THREADS) {
@@ -161,25 +159,24 @@ RXC_FUNCTION void rxc_put_offset(const struct rxc_factor *job, unsigned t)
     }
 }
 
-/* The work of one block; `sums` has a place a thread (RXC_HELD). */
-RXC_FUNCTION void rxc_factorise(const struct rxc_factor *job, struct rxc_factor_room *room,
+/* The work of one block; `sums` has a place a thread (YPK_PRIVATE). */
+YPK_FUNCTION void rxc_factorise(const struct rxc_factor *job, struct rxc_factor_shared *shared,
                                 double *sums)
 {
-    RXC_EACH (t, RXC_FACTOR_THREADS)
+    YPK_EACH (t, RXC_FACTOR_THREADS)
         rxc_regularise(job, t);
-    rxc_barrier();
-    unsigned failed = rxc_factor_matrix(job, room, sums);
-    RXC_EACH (t, 1U)
+    ypk_barrier();
+    unsigned failed = rxc_factor_matrix(job, shared, sums);
+    YPK_EACH (t, 1U)
         *job->failed = failed + t;
     if (failed != 0)
         return;
-    rxc_invert(job, room);
-    RXC_EACH (t, RXC_FACTOR_THREADS) {
+    rxc_invert(job, shared);
+    YPK_EACH (t, RXC_FACTOR_THREADS) {
         rxc_cut_slices(job, t);
         rxc_round_mean(job, t);
         rxc_put_offset(job, t);
     }
 }
 
-#endif
 #endif

@@ -1,135 +1,166 @@
-/* RX on a GPU: kernels around the work of block.h's kind, and their launches. */
+/* RX on a GPU: the kernels and their launches. */
 #include "models/rx/cuda/factor.h"
 #include "models/rx/cuda/merge.h"
 #include "models/rx/cuda/rows.h"
 
-#include <cuda_runtime.h>
 #include <yieldpoint/plugin.h>
 
 static const struct yp_plugin_host *host;
 
+struct products_job {
+    struct rxc_gram gram;
+    unsigned multiprocessors;
+};
+
 /* As many registers as `blocks` of `most` threads have beside each other. */
-template <bool weighted, int most, int blocks>
-static __global__ void __launch_bounds__(most, blocks)
-    products_kernel(struct rxc_gram job, unsigned multiprocessors)
-{
-    extern __shared__ float4 shared[];
-    struct rxc_multiplier own[RXC_HELD(most)];
-    rxc_products(&job, blockIdx.x, most == 128 ? blockIdx.x / multiprocessors : 0, blockDim.x,
-                 rxc_row_of(most), weighted, reinterpret_cast<float *>(shared), own);
-}
+#define PRODUCTS_KERNEL(name_, weighted_, most_, blocks_) \
+    YPK_KERNEL(name_, struct products_job, job, most_, blocks_) \
+    { \
+        YPK_DYNAMIC(float, shared); \
+        YPK_PRIVATE(struct rxc_multiplier, own, most_); \
+        rxc_products(&job.gram, YPK_BLOCK_X, most_ == 128 ? YPK_BLOCK_X / job.multiprocessors : 0, \
+                     YPK_THREADS, rxc_row_of(most_), weighted_, shared, own); \
+    }
+PRODUCTS_KERNEL(products_128, false, 128, 4)
+PRODUCTS_KERNEL(products_384, false, 384, 1)
+PRODUCTS_KERNEL(products_512, false, 512, 1)
+PRODUCTS_KERNEL(weighted_128, true, 128, 3)
+PRODUCTS_KERNEL(weighted_384, true, 384, 1)
+PRODUCTS_KERNEL(weighted_512, true, 512, 1)
 
-template <enum rxc_outcome outcome>
-static __global__ void __launch_bounds__(RXC_QUADRATIC_THREADS, outcome == RXC_PRODUCTS ? 3 : 2)
-    quadratic_kernel(struct rxc_quadratic job)
-{
-    extern __shared__ float4 shared[];
-    struct rxc_lane own[RXC_HELD(32)];
-    rxc_quadratics(&job, blockIdx.x, outcome, reinterpret_cast<float *>(shared), own);
-}
+#define QUADRATIC_KERNEL(name_, outcome_, blocks_) \
+    YPK_KERNEL(name_, struct rxc_quadratic, job, RXC_QUADRATIC_THREADS, blocks_) \
+    { \
+        YPK_DYNAMIC(float, shared); \
+        YPK_PRIVATE(struct rxc_lane, own, 32); \
+        rxc_quadratics(&job, YPK_BLOCK_X, outcome_, shared, own); \
+    }
+QUADRATIC_KERNEL(quadratic_scores, RXC_SCORES, 2)
+QUADRATIC_KERNEL(quadratic_loss, RXC_LOSS, 2)
+QUADRATIC_KERNEL(quadratic_products, RXC_PRODUCTS, 3)
 
-static __global__ void __launch_bounds__(RXC_MERGE_THREADS) channels_kernel(struct rxc_merge job)
+YPK_KERNEL(channels_kernel, struct rxc_merge, job, RXC_MERGE_THREADS)
 {
-    __shared__ struct rxc_merge_room room;
-    double mean[RXC_HELD(RXC_MERGE_THREADS)];
-    rxc_merge_channels(&job, blockIdx.x, &room, mean);
+    YPK_SHARED(struct rxc_merge_shared, shared);
+    YPK_PRIVATE(double, mean, RXC_MERGE_THREADS);
+    rxc_merge_channels(&job, YPK_BLOCK_X, &shared, mean);
 }
 
 /* The block after the last entries counts. */
-static __global__ void __launch_bounds__(RXC_MERGE_THREADS) entries_kernel(struct rxc_merge job)
+YPK_KERNEL(entries_kernel, struct rxc_merge, job, RXC_MERGE_THREADS)
 {
-    __shared__ struct rxc_merge_room room;
-    if (blockIdx.x < rxc_entry_blocks(job.channels))
-        rxc_merge_entries(&job, blockIdx.x, &room);
+    YPK_SHARED(struct rxc_merge_shared, shared);
+    if (YPK_BLOCK_X < rxc_entry_blocks(job.channels))
+        rxc_merge_entries(&job, YPK_BLOCK_X, &shared);
     else
-        rxc_merge_counts(&job, &room);
+        rxc_merge_counts(&job, &shared);
 }
 
-static __global__ void fold_kernel(unsigned channels, const float *a, float *slices)
+#define SINGLE_THREADS 256U /* of a block whose threads have nothing in common */
+
+struct fold_job {
+    unsigned channels;
+    const float *a;
+    float *slices;
+};
+
+YPK_KERNEL(fold_kernel, struct fold_job, job, SINGLE_THREADS)
 {
-    unsigned i = blockIdx.x * blockDim.x + threadIdx.x, row, k;
-    if (i >= rxc_slices(channels))
-        return;
-    rxc_entry(i, &row, &k);
-    slices[i] = rxc_folded(channels, a, row, k);
+    YPK_EVERY (t) {
+        unsigned i = (unsigned)YPK_INDEX(t), row, k;
+        if (i < rxc_slices(job.channels)) {
+            rxc_entry(i, &row, &k);
+            job.slices[i] = rxc_folded(job.channels, job.a, row, k);
+        }
+    }
 }
 
-static __global__ void __launch_bounds__(RXC_LOSS_THREADS) add_loss_kernel(struct rxc_loss job)
+YPK_KERNEL(add_loss_kernel, struct rxc_loss, job, RXC_LOSS_THREADS)
 {
-    __shared__ double shared[RXC_LOSS_THREADS];
+    YPK_SHARED_ARRAY(double, shared, RXC_LOSS_THREADS);
     rxc_add_loss(&job, shared);
 }
 
-static __global__ void gradient_kernel(struct rxc_loss job)
+YPK_KERNEL(gradient_kernel, struct rxc_loss, job, SINGLE_THREADS)
 {
-    size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (at < (size_t)job.channels * (job.channels + 1) + 2)
-        rxc_write_gradient(&job, at);
+    YPK_EVERY (t)
+        if (YPK_INDEX(t) < (size_t)job.channels * (job.channels + 1) + 2)
+            rxc_write_gradient(&job, YPK_INDEX(t));
 }
 
-static __global__ void norm_kernel(size_t count, const float *values, double *parts)
+struct clip_job {
+    size_t count;
+    const float *values;
+    double most;
+    double *parts, *factor;
+};
+
+YPK_KERNEL(norm_kernel, struct clip_job, job, 32)
 {
-    unsigned part = blockIdx.x * blockDim.x + threadIdx.x;
-    parts[part] = rxc_norm_part(count, values, part);
+    YPK_EVERY (t) {
+        unsigned part = (unsigned)YPK_INDEX(t);
+        job.parts[part] = rxc_norm_part(job.count, job.values, part);
+    }
 }
 
-static __global__ void clip_kernel(const double *parts, double most, double *factor)
+YPK_KERNEL(clip_kernel, struct clip_job, job, 1)
 {
-    *factor = rxc_clip(parts, most);
+    *job.factor = rxc_clip(job.parts, job.most);
 }
 
-static __global__ void adamw_kernel(struct rxc_adamw job)
+YPK_KERNEL(adamw_kernel, struct rxc_adamw, job, SINGLE_THREADS)
 {
-    size_t step = (size_t)gridDim.x * blockDim.x;
-    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < job.count; i += step)
-        rxc_adamw_element(&job, i);
+    size_t step = (size_t)YPK_GRID_X * YPK_THREADS;
+    YPK_EVERY (t)
+        for (size_t i = YPK_INDEX(t); i < job.count; i += step)
+            rxc_adamw_element(&job, i);
 }
 
-static __global__ void __launch_bounds__(RXC_FACTOR_THREADS) factor_kernel(struct rxc_factor job)
+YPK_KERNEL(factor_kernel, struct rxc_factor, job, RXC_FACTOR_THREADS)
 {
-    __shared__ struct rxc_factor_room room;
-    double sum[RXC_HELD(RXC_FACTOR_THREADS)];
-    rxc_factorise(&job, &room, sum);
+    YPK_SHARED(struct rxc_factor_shared, shared);
+    YPK_PRIVATE(double, sum, RXC_FACTOR_THREADS);
+    rxc_factorise(&job, &shared, sum);
 }
 
-static __global__ void __launch_bounds__(RXC_ROW_THREADS) gather_kernel(struct rxc_gather job)
+YPK_KERNEL(gather_kernel, struct rxc_gather, job, RXC_ROW_THREADS)
 {
-    __shared__ unsigned odd[RXC_GATHERED];
-    rxc_gather_rows(&job, blockIdx.x, odd);
+    YPK_SHARED_ARRAY(unsigned, odd, RXC_GATHERED);
+    rxc_gather_rows(&job, YPK_BLOCK_X, odd);
 }
 
-static __global__ void __launch_bounds__(RXC_ROW_THREADS) linear_kernel(struct rxc_linear job)
+YPK_KERNEL(linear_kernel, struct rxc_linear, job, RXC_ROW_THREADS)
 {
     unsigned wides = (job.outputs + RXC_WIDE - 1) / RXC_WIDE; /* neighbours read the same rows */
-    __shared__ __align__(16) struct rxc_linear_room room;
-    struct rxc_linear_own own[RXC_HELD(RXC_ROW_THREADS)];
-    rxc_linear_rows(&job, blockIdx.x / wides, blockIdx.x % wides, &room, own);
+    YPK_SHARED(struct rxc_linear_shared, shared);
+    YPK_PRIVATE(struct rxc_linear_own, own, RXC_ROW_THREADS);
+    rxc_linear_rows(&job, YPK_BLOCK_X / wides, YPK_BLOCK_X % wides, &shared, own);
 }
 
-static __global__ void __launch_bounds__(RXC_ROW_THREADS) dots_kernel(struct rxc_dots job)
+YPK_KERNEL(dots_kernel, struct rxc_dots, job, RXC_ROW_THREADS)
 {
-    __shared__ struct rxc_dots_room room;
-    rxc_dots_rows(&job, blockIdx.x, &room);
+    YPK_SHARED(struct rxc_dots_shared, shared);
+    rxc_dots_rows(&job, YPK_BLOCK_X, &shared);
 }
 
-static __global__ void __launch_bounds__(RXC_ROW_THREADS) columns_kernel(struct rxc_columns job)
+YPK_KERNEL(columns_kernel, struct rxc_columns, job, RXC_ROW_THREADS)
 {
-    __shared__ struct rxc_columns_room room;
-    rxc_columns_rows(&job, blockIdx.x, blockIdx.y, &room);
+    YPK_SHARED(struct rxc_columns_shared, shared);
+    rxc_columns_rows(&job, YPK_BLOCK_X, YPK_BLOCK_Y, &shared);
 }
 
-static __global__ void __launch_bounds__(RXC_ROW_THREADS) cross_kernel(struct rxc_cross job)
+YPK_KERNEL(cross_kernel, struct rxc_cross, job, RXC_ROW_THREADS)
 {
-    __shared__ __align__(16) struct rxc_cross_room room;
-    struct rxc_cross_own own[RXC_HELD(RXC_ROW_THREADS)];
-    rxc_cross_rows(&job, blockIdx.x, blockIdx.y, &room, own);
+    YPK_SHARED(struct rxc_cross_shared, shared);
+    YPK_PRIVATE(struct rxc_cross_own, own, RXC_ROW_THREADS);
+    rxc_cross_rows(&job, YPK_BLOCK_X, YPK_BLOCK_Y, &shared, own);
 }
 
-static __global__ void parts_kernel(struct rxc_parts job)
+YPK_KERNEL(parts_kernel, struct rxc_parts, job, SINGLE_THREADS)
 {
-    size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (at < job.count)
-        rxc_add_parts(&job, at);
+    YPK_EVERY (t)
+        if (YPK_INDEX(t) < job.count)
+            rxc_add_parts(&job, YPK_INDEX(t));
 }
 
 /* -- launches ------------------------------------------------------------------------------- */
@@ -142,44 +173,13 @@ static enum yp_status check(unsigned channels, const char *what)
     return YP_OK;
 }
 
-/* More shared memory than every kernel may have is asked for, and as much of the multiprocessor's
- * for it as there is, so that several blocks find room. Once is enough, but a context can be
- * another one by now. */
-template <typename function>
-static enum yp_status allow(function kernel, size_t bytes, const char *what)
-{
-    cudaError_t error =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-    if (error == cudaSuccess)
-        error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                     cudaSharedmemCarveoutMaxShared);
-    return yp_plugin_status(host, error, what);
-}
+YPK_KERNEL_TYPE(products_kernel, struct products_job);
 
-static unsigned blocks_for(size_t count, size_t each)
+static products_kernel *products_kernel_of(bool weighted, unsigned threads)
 {
-    return (unsigned)((count + each - 1) / each);
-}
-
-typedef void (*rxc_products_kernel)(struct rxc_gram, unsigned);
-
-/* Asked for once: a process has one device. */
-static unsigned multiprocessors(void)
-{
-    static int count;
-    if (count <= 0 &&
-        cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0) != cudaSuccess)
-        (void)cudaGetLastError();
-    return count > 0 ? (unsigned)count : 1;
-}
-
-template <bool weighted> static rxc_products_kernel products_kernel_of(unsigned threads)
-{
-    if (threads <= 128)
-        return products_kernel < weighted, 128, weighted ? 3 : 4 > ;
-    if (threads <= 384)
-        return products_kernel<weighted, 384, 1>;
-    return products_kernel<weighted, 512, 1>;
+    static products_kernel *const kernels[2][3] = {{products_128, products_384, products_512},
+                                                   {weighted_128, weighted_384, weighted_512}};
+    return kernels[weighted][threads <= 128 ? 0 : threads <= 384 ? 1 : 2];
 }
 
 static enum yp_status gram(struct yp_device *device, const struct rxc_gram *job)
@@ -189,14 +189,14 @@ static enum yp_status gram(struct yp_device *device, const struct rxc_gram *job)
     size_t bytes = rxc_product_shared(job->channels);
     if (status != YP_OK || job->pixels == 0)
         return status;
-    rxc_products_kernel kernel = job->weights != NULL ? products_kernel_of<true>(threads)
-                                                      : products_kernel_of<false>(threads);
-    status = allow(kernel, bytes, "gram");
+    const struct products_job all = {*job, ypk_multiprocessors()};
+    products_kernel *kernel = products_kernel_of(job->weights != NULL, threads);
+    status = ypk_allow_shared(host, kernel, bytes, "gram");
     if (status != YP_OK)
         return status;
-    kernel<<<blocks_for(job->pixels, job->range), threads, bytes, yp_plugin_stream(host, device)>>>(
-        *job, multiprocessors());
-    return yp_plugin_launched(host, "gram");
+    YPK_LAUNCH(kernel, ypk_grid(ypk_blocks(job->pixels, job->range), 1), threads, bytes,
+               ypk_stream(host, device), all);
+    return ypk_launched(host, "gram");
 }
 
 static enum yp_status merge(struct yp_device *device, const struct rxc_merge *job)
@@ -205,29 +205,30 @@ static enum yp_status merge(struct yp_device *device, const struct rxc_merge *jo
     if (status != YP_OK || job->blocks == 0)
         return status;
     unsigned entries = rxc_entry_blocks(job->channels) + (job->weighted ? 0 : 1);
-    cudaStream_t stream = yp_plugin_stream(host, device);
-    channels_kernel<<<blocks_for(job->channels, RXC_ABREAST), RXC_MERGE_THREADS, 0, stream>>>(*job);
-    entries_kernel<<<entries, RXC_MERGE_THREADS, 0, stream>>>(*job);
-    return yp_plugin_launched(host, "merge");
+    ypk_stream_type stream = ypk_stream(host, device);
+    YPK_LAUNCH(channels_kernel, ypk_grid(ypk_blocks(job->channels, RXC_ABREAST), 1),
+               RXC_MERGE_THREADS, 0, stream, *job);
+    YPK_LAUNCH(entries_kernel, ypk_grid(entries, 1), RXC_MERGE_THREADS, 0, stream, *job);
+    return ypk_launched(host, "merge");
 }
 
-typedef void (*rxc_quadratic_kernel)(struct rxc_quadratic);
+YPK_KERNEL_TYPE(quadratic_kernel, struct rxc_quadratic);
 
 static enum yp_status quadratic(struct yp_device *device, const struct rxc_quadratic *job)
 {
-    static const rxc_quadratic_kernel kernels[] = {
-        quadratic_kernel<RXC_SCORES>, quadratic_kernel<RXC_LOSS>, quadratic_kernel<RXC_PRODUCTS>};
+    static quadratic_kernel *const kernels[] = {quadratic_scores, quadratic_loss,
+                                                quadratic_products}; /* by enum rxc_outcome */
     enum yp_status status = check(job->channels, "quadratic");
     size_t bytes = rxc_quadratic_shared(job->channels);
-    if (status != YP_OK || job->room == 0)
+    if (status != YP_OK || job->places == 0)
         return status;
-    rxc_quadratic_kernel kernel = kernels[rxc_outcome_of(job)];
-    status = allow(kernel, bytes, "quadratic");
+    quadratic_kernel *kernel = kernels[rxc_outcome_of(job)];
+    status = ypk_allow_shared(host, kernel, bytes, "quadratic");
     if (status != YP_OK)
         return status;
-    kernel<<<rxc_pixel_blocks(job->room), RXC_QUADRATIC_THREADS, bytes,
-             yp_plugin_stream(host, device)>>>(*job);
-    return yp_plugin_launched(host, "quadratic");
+    YPK_LAUNCH(kernel, ypk_grid(rxc_pixel_blocks(job->places), 1), RXC_QUADRATIC_THREADS, bytes,
+               ypk_stream(host, device), *job);
+    return ypk_launched(host, "quadratic");
 }
 
 static enum yp_status fold(struct yp_device *device, unsigned channels, const float *a,
@@ -236,40 +237,46 @@ static enum yp_status fold(struct yp_device *device, unsigned channels, const fl
     enum yp_status status = check(channels, "fold");
     if (status != YP_OK)
         return status;
-    fold_kernel<<<blocks_for(rxc_slices(channels), 256), 256, 0, yp_plugin_stream(host, device)>>>(
-        channels, a, slices);
-    return yp_plugin_launched(host, "fold");
+    const struct fold_job job = {channels, a, slices};
+    YPK_LAUNCH(fold_kernel, ypk_grid(ypk_blocks(rxc_slices(channels), SINGLE_THREADS), 1),
+               SINGLE_THREADS, 0, ypk_stream(host, device), job);
+    return ypk_launched(host, "fold");
 }
 
 static enum yp_status add_loss(struct yp_device *device, const struct rxc_loss *job)
 {
-    add_loss_kernel<<<1, RXC_LOSS_THREADS, 0, yp_plugin_stream(host, device)>>>(*job);
-    return yp_plugin_launched(host, "add_loss");
+    YPK_LAUNCH(add_loss_kernel, ypk_grid(1, 1), RXC_LOSS_THREADS, 0, ypk_stream(host, device),
+               *job);
+    return ypk_launched(host, "add_loss");
 }
 
 static enum yp_status gradient(struct yp_device *device, const struct rxc_loss *job)
 {
     size_t count = (size_t)job->channels * (job->channels + 1) + 2;
-    gradient_kernel<<<blocks_for(count, 256), 256, 0, yp_plugin_stream(host, device)>>>(*job);
-    return yp_plugin_launched(host, "gradient");
+    YPK_LAUNCH(gradient_kernel, ypk_grid(ypk_blocks(count, SINGLE_THREADS), 1), SINGLE_THREADS, 0,
+               ypk_stream(host, device), *job);
+    return ypk_launched(host, "gradient");
 }
 
 static enum yp_status clip(struct yp_device *device, size_t count, const float *values, double most,
                            double *parts, double *factor)
 {
-    cudaStream_t stream = yp_plugin_stream(host, device);
-    norm_kernel<<<RXC_NORM_PARTS / 32, 32, 0, stream>>>(count, values, parts);
-    clip_kernel<<<1, 1, 0, stream>>>(parts, most, factor);
-    return yp_plugin_launched(host, "clip");
+    ypk_stream_type stream = ypk_stream(host, device);
+    const struct clip_job job = {count, values, most, parts, factor};
+    YPK_LAUNCH(norm_kernel, ypk_grid(RXC_NORM_PARTS / 32, 1), 32, 0, stream, job);
+    YPK_LAUNCH(clip_kernel, ypk_grid(1, 1), 1, 0, stream, job);
+    return ypk_launched(host, "clip");
 }
 
 static enum yp_status adamw(struct yp_device *device, const struct rxc_adamw *job)
 {
-    unsigned wanted = blocks_for(job->count, 256), blocks = wanted > 1024 ? 1024 : wanted;
+    unsigned wanted = ypk_blocks(job->count, SINGLE_THREADS);
+    unsigned blocks = wanted > 1024 ? 1024 : wanted;
     if (job->count == 0)
         return YP_OK;
-    adamw_kernel<<<blocks, 256, 0, yp_plugin_stream(host, device)>>>(*job);
-    return yp_plugin_launched(host, "adamw");
+    YPK_LAUNCH(adamw_kernel, ypk_grid(blocks, 1), SINGLE_THREADS, 0, ypk_stream(host, device),
+               *job);
+    return ypk_launched(host, "adamw");
 }
 
 static enum yp_status factor(struct yp_device *device, const struct rxc_factor *job)
@@ -277,62 +284,66 @@ static enum yp_status factor(struct yp_device *device, const struct rxc_factor *
     enum yp_status status = check(job->channels, "factor");
     if (status != YP_OK)
         return status;
-    factor_kernel<<<1, RXC_FACTOR_THREADS, 0, yp_plugin_stream(host, device)>>>(*job);
-    return yp_plugin_launched(host, "factor");
+    YPK_LAUNCH(factor_kernel, ypk_grid(1, 1), RXC_FACTOR_THREADS, 0, ypk_stream(host, device),
+               *job);
+    return ypk_launched(host, "factor");
 }
 
 static enum yp_status gather(struct yp_device *device, const struct rxc_gather *job)
 {
     if (job->pixels == 0)
         return YP_OK;
-    gather_kernel<<<blocks_for(job->pixels, RXC_GATHERED), RXC_ROW_THREADS, 0,
-                    yp_plugin_stream(host, device)>>>(*job);
-    return yp_plugin_launched(host, "gather");
+    YPK_LAUNCH(gather_kernel, ypk_grid(ypk_blocks(job->pixels, RXC_GATHERED), 1), RXC_ROW_THREADS,
+               0, ypk_stream(host, device), *job);
+    return ypk_launched(host, "gather");
 }
 
 static enum yp_status linear(struct yp_device *device, const struct rxc_linear *job)
 {
-    unsigned blocks = rxc_pixel_blocks(job->pixels) * blocks_for(job->outputs, RXC_WIDE);
+    unsigned blocks = rxc_pixel_blocks(job->pixels) * ypk_blocks(job->outputs, RXC_WIDE);
     if (job->pixels == 0)
         return YP_OK;
-    linear_kernel<<<blocks, RXC_ROW_THREADS, 0, yp_plugin_stream(host, device)>>>(*job);
-    return yp_plugin_launched(host, "linear");
+    YPK_LAUNCH(linear_kernel, ypk_grid(blocks, 1), RXC_ROW_THREADS, 0, ypk_stream(host, device),
+               *job);
+    return ypk_launched(host, "linear");
 }
 
 static enum yp_status dots(struct yp_device *device, const struct rxc_dots *job)
 {
     if (job->pixels == 0)
         return YP_OK;
-    dots_kernel<<<rxc_pixel_blocks(job->pixels), RXC_ROW_THREADS, 0,
-                  yp_plugin_stream(host, device)>>>(*job);
-    return yp_plugin_launched(host, "dots");
+    YPK_LAUNCH(dots_kernel, ypk_grid(rxc_pixel_blocks(job->pixels), 1), RXC_ROW_THREADS, 0,
+               ypk_stream(host, device), *job);
+    return ypk_launched(host, "dots");
 }
 
 static enum yp_status columns(struct yp_device *device, const struct rxc_columns *job)
 {
-    dim3 grid(rxc_ranges(job->pixels, job->range), blocks_for(job->width, RXC_COLUMNS));
     if (job->pixels == 0)
         return YP_OK;
-    columns_kernel<<<grid, RXC_ROW_THREADS, 0, yp_plugin_stream(host, device)>>>(*job);
-    return yp_plugin_launched(host, "columns");
+    YPK_LAUNCH(columns_kernel,
+               ypk_grid(rxc_ranges(job->pixels, job->range), ypk_blocks(job->width, RXC_COLUMNS)),
+               RXC_ROW_THREADS, 0, ypk_stream(host, device), *job);
+    return ypk_launched(host, "columns");
 }
 
 static enum yp_status cross(struct yp_device *device, const struct rxc_cross *job)
 {
-    dim3 grid(rxc_ranges(job->pixels, job->range),
-              blocks_for(job->rows, RXC_WIDE) * blocks_for(job->columns, RXC_WIDE));
+    unsigned squares = ypk_blocks(job->rows, RXC_WIDE) * ypk_blocks(job->columns, RXC_WIDE);
     if (job->pixels == 0)
         return YP_OK;
-    cross_kernel<<<grid, RXC_ROW_THREADS, 0, yp_plugin_stream(host, device)>>>(*job);
-    return yp_plugin_launched(host, "cross");
+    YPK_LAUNCH(cross_kernel, ypk_grid(rxc_ranges(job->pixels, job->range), squares),
+               RXC_ROW_THREADS, 0, ypk_stream(host, device), *job);
+    return ypk_launched(host, "cross");
 }
 
 static enum yp_status parts(struct yp_device *device, const struct rxc_parts *job)
 {
     if (job->count == 0)
         return YP_OK;
-    parts_kernel<<<blocks_for(job->count, 256), 256, 0, yp_plugin_stream(host, device)>>>(*job);
-    return yp_plugin_launched(host, "parts");
+    YPK_LAUNCH(parts_kernel, ypk_grid(ypk_blocks(job->count, SINGLE_THREADS), 1), SINGLE_THREADS, 0,
+               ypk_stream(host, device), *job);
+    return ypk_launched(host, "parts");
 }
 
 static const struct rx_cuda table = {gram,     merge, quadratic, fold,   add_loss,

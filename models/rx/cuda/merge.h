@@ -17,32 +17,30 @@
 #define RXC_ABREAST (RXC_MERGE_THREADS / RXC_SEGMENTS)
 
 /* Blocks of threads for a block's products. */
-RXC_BOTH unsigned rxc_entry_blocks(unsigned channels)
+YPK_BOTH unsigned rxc_entry_blocks(unsigned channels)
 {
     return (RXC_SQUARE * rxc_pairs(channels) + RXC_ABREAST - 1) / RXC_ABREAST;
 }
-
-#if defined __CUDACC__ || defined RXC_ON_CPU
 
 /* Blocks that are read before the first of them is used: one after the other each would take as
  * long as memory takes to answer. */
 #define RXC_AHEAD 16U
 
-struct rxc_merge_room {
+struct rxc_merge_shared {
     uint64_t kept[RXC_MERGE_THREADS], skipped[RXC_MERGE_THREADS];
     double sum[RXC_MERGE_THREADS];
     float low[RXC_MERGE_THREADS], high[RXC_MERGE_THREADS];
 };
 
 /* The first block of a segment, or of what would be the one after the last. */
-RXC_FUNCTION unsigned rxc_segment(const struct rxc_merge *job, unsigned segment)
+YPK_FUNCTION unsigned rxc_segment(const struct rxc_merge *job, unsigned segment)
 {
     unsigned length = (job->blocks + RXC_SEGMENTS - 1) / RXC_SEGMENTS, first = segment * length;
     return first < job->blocks ? first : job->blocks;
 }
 
 /* Pixels of a thread's blocks, a few that lie side by side. */
-RXC_FUNCTION void rxc_merge_count(const struct rxc_merge *job, struct rxc_merge_room *room,
+YPK_FUNCTION void rxc_merge_count(const struct rxc_merge *job, struct rxc_merge_shared *shared,
                                   unsigned t)
 {
     unsigned each = (job->blocks + RXC_MERGE_THREADS - 1) / RXC_MERGE_THREADS;
@@ -51,20 +49,20 @@ RXC_FUNCTION void rxc_merge_count(const struct rxc_merge *job, struct rxc_merge_
         kept += job->kept[b];
         skipped += job->skipped[b];
     }
-    room->kept[t] = kept;
-    room->skipped[t] = skipped;
+    shared->kept[t] = kept;
+    shared->skipped[t] = skipped;
 }
 
 /* What a block's distance counts: n m / (n + m) to M2 and m / (n + m) to the mean, with n pixels
  * before it. Every block of threads writes the same for all. */
-RXC_FUNCTION void rxc_merge_weight(const struct rxc_merge *job, const struct rxc_merge_room *room,
-                                   unsigned t)
+YPK_FUNCTION void rxc_merge_weight(const struct rxc_merge *job,
+                                   const struct rxc_merge_shared *shared, unsigned t)
 {
     unsigned each = (job->blocks + RXC_MERGE_THREADS - 1) / RXC_MERGE_THREADS;
     uint64_t before = job->counts[0];
-    RXC_UNROLL(16)
+    YPK_UNROLL(16)
     for (unsigned i = 0; i < t; i++)
-        before += room->kept[i];
+        before += shared->kept[i];
     for (unsigned b = t * each; b < (t + 1) * each && b < job->blocks; b++) {
         double n = (double)before, m = (double)job->kept[b];
         double share = m > 0 ? m / (n + m) : 0;
@@ -75,14 +73,14 @@ RXC_FUNCTION void rxc_merge_weight(const struct rxc_merge *job, const struct rxc
 }
 
 /* A segment's sum of means and its ends, for a channel; with weights the sum of all its sums. */
-RXC_FUNCTION void rxc_merge_segment(const struct rxc_merge *job, struct rxc_merge_room *room,
+YPK_FUNCTION void rxc_merge_segment(const struct rxc_merge *job, struct rxc_merge_shared *shared,
                                     unsigned c, unsigned t)
 {
     unsigned segment = t / RXC_ABREAST, end = rxc_segment(job, segment + 1);
     double sum = 0;
     uint64_t kept = 0;
-    float low = RXC_INFINITY, high = -RXC_INFINITY;
-    RXC_UNROLL(8)
+    float low = YPK_INFINITY, high = -YPK_INFINITY;
+    YPK_UNROLL(8)
     for (unsigned b = rxc_segment(job, segment); b < end; b++) {
         size_t at = (size_t)b * job->channels + c;
         if (job->weighted) {
@@ -94,41 +92,41 @@ RXC_FUNCTION void rxc_merge_segment(const struct rxc_merge *job, struct rxc_merg
         low = fminf(low, job->low[at]);
         high = fmaxf(high, job->high[at]);
     }
-    room->sum[t] = sum;
-    room->kept[t] = kept;
-    room->low[t] = low;
-    room->high[t] = high;
+    shared->sum[t] = sum;
+    shared->kept[t] = kept;
+    shared->low[t] = low;
+    shared->high[t] = high;
 }
 
 /* The mean of all that comes before a segment. */
-RXC_FUNCTION double rxc_mean_before(const struct rxc_merge *job, const struct rxc_merge_room *room,
-                                    unsigned c, unsigned t)
+YPK_FUNCTION double rxc_mean_before(const struct rxc_merge *job,
+                                    const struct rxc_merge_shared *shared, unsigned c, unsigned t)
 {
     uint64_t kept = job->counts[0], before = kept;
     double sum = (double)kept * job->all_mean[c];
     for (unsigned i = t % RXC_ABREAST; i < t; i += RXC_ABREAST) {
-        sum += room->sum[i];
-        kept += room->kept[i];
+        sum += shared->sum[i];
+        kept += shared->kept[i];
     }
     return kept > before ? sum / (double)kept : job->all_mean[c];
 }
 
 /* How far each block's mean lies from that of those before; returns the mean after the segment. A
  * block without pixels has a share of 0. */
-RXC_FUNCTION double rxc_merge_apart(const struct rxc_merge *job, double mean, unsigned c,
+YPK_FUNCTION double rxc_merge_apart(const struct rxc_merge *job, double mean, unsigned c,
                                     unsigned segment)
 {
     unsigned end = rxc_segment(job, segment + 1);
     for (unsigned first = rxc_segment(job, segment); first < end; first += RXC_AHEAD) {
         double means[RXC_AHEAD], shares[RXC_AHEAD];
-        RXC_UNROLL(16)
+        YPK_UNROLL(16)
         for (unsigned i = 0; i < RXC_AHEAD; i++) {
             bool there = first + i < end;
             size_t b = there ? first + i : 0;
             means[i] = job->mean[b * job->channels + c];
             shares[i] = there ? job->share[b] : 0;
         }
-        RXC_UNROLL(16)
+        YPK_UNROLL(16)
         for (unsigned i = 0; i < RXC_AHEAD; i++) {
             double apart = shares[i] > 0 ? means[i] - mean : 0;
             mean += apart * shares[i];
@@ -141,15 +139,16 @@ RXC_FUNCTION double rxc_merge_apart(const struct rxc_merge *job, double mean, un
 
 /* A channel's ends, and its mean or, with weights, its sum: by the thread of the last segment,
  * when nobody reads those before any more. */
-RXC_FUNCTION void rxc_merge_channel(const struct rxc_merge *job, const struct rxc_merge_room *room,
-                                    double mean, unsigned c, unsigned lane)
+YPK_FUNCTION void rxc_merge_channel(const struct rxc_merge *job,
+                                    const struct rxc_merge_shared *shared, double mean, unsigned c,
+                                    unsigned lane)
 {
     double sum = job->fresh ? 0 : job->all_mean[c];
     float low = job->weighted ? 0 : job->all_low[c], high = job->weighted ? 0 : job->all_high[c];
     for (unsigned i = lane; i < RXC_MERGE_THREADS; i += RXC_ABREAST) {
-        sum += room->sum[i];
-        low = fminf(low, room->low[i]);
-        high = fmaxf(high, room->high[i]);
+        sum += shared->sum[i];
+        low = fminf(low, shared->low[i]);
+        high = fmaxf(high, shared->high[i]);
     }
     job->all_mean[c] = job->weighted ? sum : mean;
     if (job->weighted)
@@ -158,64 +157,65 @@ RXC_FUNCTION void rxc_merge_channel(const struct rxc_merge *job, const struct rx
     job->all_high[c] = high;
 }
 
-/* The work of one block of MERGE_THREADS: ABREAST channels. `means` is a place a thread (RXC_HELD).
- * The counts stay as they were: other blocks read them. */
-RXC_FUNCTION void rxc_merge_channels(const struct rxc_merge *job, unsigned block,
-                                     struct rxc_merge_room *room, double *means)
+/* The work of one block of MERGE_THREADS: ABREAST channels. `means` is a place a thread
+ * (YPK_PRIVATE). The counts stay as they were: other blocks read them. */
+YPK_FUNCTION void rxc_merge_channels(const struct rxc_merge *job, unsigned block,
+                                     struct rxc_merge_shared *shared, double *means)
 {
     unsigned first = block * RXC_ABREAST;
     if (!job->weighted) {
-        RXC_EACH (t, RXC_MERGE_THREADS)
-            rxc_merge_count(job, room, t);
-        rxc_barrier();
-        RXC_EACH (t, RXC_MERGE_THREADS)
-            rxc_merge_weight(job, room, t);
-        rxc_barrier();
+        YPK_EACH (t, RXC_MERGE_THREADS)
+            rxc_merge_count(job, shared, t);
+        ypk_barrier();
+        YPK_EACH (t, RXC_MERGE_THREADS)
+            rxc_merge_weight(job, shared, t);
+        ypk_barrier();
     }
-    RXC_EACH (t, RXC_MERGE_THREADS)
+    YPK_EACH (t, RXC_MERGE_THREADS)
         if (first + t % RXC_ABREAST < job->channels)
-            rxc_merge_segment(job, room, first + t % RXC_ABREAST, t);
-    rxc_barrier();
-    RXC_EACH (t, RXC_MERGE_THREADS) {
+            rxc_merge_segment(job, shared, first + t % RXC_ABREAST, t);
+    ypk_barrier();
+    YPK_EACH (t, RXC_MERGE_THREADS) {
         unsigned c = first + t % RXC_ABREAST;
         if (c < job->channels && !job->weighted)
-            means[RXC_OWN(t)] =
-                rxc_merge_apart(job, rxc_mean_before(job, room, c, t), c, t / RXC_ABREAST);
+            means[YPK_OWN(t)] =
+                rxc_merge_apart(job, rxc_mean_before(job, shared, c, t), c, t / RXC_ABREAST);
     }
-    rxc_barrier();
-    RXC_EACH (t, RXC_MERGE_THREADS) {
+    ypk_barrier();
+    YPK_EACH (t, RXC_MERGE_THREADS) {
         unsigned c = first + t % RXC_ABREAST;
         if (c < job->channels && t / RXC_ABREAST == RXC_SEGMENTS - 1)
-            rxc_merge_channel(job, room, job->weighted ? 0 : means[RXC_OWN(t)], c, t % RXC_ABREAST);
+            rxc_merge_channel(job, shared, job->weighted ? 0 : means[YPK_OWN(t)], c,
+                              t % RXC_ABREAST);
     }
 }
 
 /* One block, once the weights are there: pixels that count, and others. */
-RXC_FUNCTION void rxc_merge_counts(const struct rxc_merge *job, struct rxc_merge_room *room)
+YPK_FUNCTION void rxc_merge_counts(const struct rxc_merge *job, struct rxc_merge_shared *shared)
 {
-    RXC_EACH (t, RXC_MERGE_THREADS)
-        rxc_merge_count(job, room, t);
+    YPK_EACH (t, RXC_MERGE_THREADS)
+        rxc_merge_count(job, shared, t);
     for (unsigned width = RXC_MERGE_THREADS / 2; width > 0; width /= 2) {
-        rxc_barrier();
-        RXC_EACH (t, width) {
-            room->kept[t] += room->kept[t + width];
-            room->skipped[t] += room->skipped[t + width];
+        ypk_barrier();
+        YPK_EACH (t, width) {
+            shared->kept[t] += shared->kept[t + width];
+            shared->skipped[t] += shared->skipped[t + width];
         }
     }
-    RXC_EACH (t, 1U) {
-        job->counts[0] += room->kept[t];
-        job->counts[1] += room->skipped[t];
+    YPK_EACH (t, 1U) {
+        job->counts[0] += shared->kept[t];
+        job->counts[1] += shared->skipped[t];
     }
 }
 
-RXC_FUNCTION unsigned rxc_channel_of(unsigned group, unsigned member, unsigned half)
+YPK_FUNCTION unsigned rxc_channel_of(unsigned group, unsigned member, unsigned half)
 {
     return 4 * group + member + (member < 4 ? 0 : half - 4);
 }
 
 /* Where number `entry` of the products of a block, (SQUARE, pairs), goes; NULL: it is another's
  * mirror image or beyond the channels. */
-RXC_FUNCTION double *rxc_entry_of(const struct rxc_merge *job, unsigned entry, unsigned *i,
+YPK_FUNCTION double *rxc_entry_of(const struct rxc_merge *job, unsigned entry, unsigned *i,
                                   unsigned *j)
 {
     unsigned channels = job->channels, pairs = rxc_pairs(channels), left, right;
@@ -231,14 +231,14 @@ RXC_FUNCTION double *rxc_entry_of(const struct rxc_merge *job, unsigned entry, u
 }
 
 /* Of the blocks of a segment. */
-RXC_FUNCTION double rxc_entry_sum(const struct rxc_merge *job, unsigned entry, unsigned i,
+YPK_FUNCTION double rxc_entry_sum(const struct rxc_merge *job, unsigned entry, unsigned i,
                                   unsigned j, unsigned segment)
 {
     size_t block = (size_t)RXC_SQUARE * rxc_pairs(job->channels);
     const float *products = job->products + entry;
     unsigned end = rxc_segment(job, segment + 1);
     double sum = 0;
-    RXC_UNROLL(8)
+    YPK_UNROLL(8)
     for (unsigned b = rxc_segment(job, segment); b < end; b++) {
         sum += (double)products[b * block];
         if (!job->weighted) {
@@ -251,22 +251,22 @@ RXC_FUNCTION double rxc_entry_sum(const struct rxc_merge *job, unsigned entry, u
 }
 
 /* The work of one block of MERGE_THREADS: ABREAST entries. */
-RXC_FUNCTION void rxc_merge_entries(const struct rxc_merge *job, unsigned block,
-                                    struct rxc_merge_room *room)
+YPK_FUNCTION void rxc_merge_entries(const struct rxc_merge *job, unsigned block,
+                                    struct rxc_merge_shared *shared)
 {
     unsigned first = block * RXC_ABREAST;
-    RXC_EACH (t, RXC_MERGE_THREADS) {
+    YPK_EACH (t, RXC_MERGE_THREADS) {
         unsigned i, j, entry = first + t % RXC_ABREAST;
         if (rxc_entry_of(job, entry, &i, &j) != NULL)
-            room->sum[t] = rxc_entry_sum(job, entry, i, j, t / RXC_ABREAST);
+            shared->sum[t] = rxc_entry_sum(job, entry, i, j, t / RXC_ABREAST);
     }
-    rxc_barrier();
-    RXC_EACH (t, RXC_ABREAST) {
+    ypk_barrier();
+    YPK_EACH (t, RXC_ABREAST) {
         unsigned i, j;
         double *to = rxc_entry_of(job, first + t, &i, &j);
         double sum = to == NULL || (job->weighted && job->fresh) ? 0 : *to;
         for (unsigned from = t; from < RXC_MERGE_THREADS; from += RXC_ABREAST)
-            sum += room->sum[from];
+            sum += shared->sum[from];
         if (to != NULL)
             *to = sum;
     }
@@ -277,35 +277,35 @@ RXC_FUNCTION void rxc_merge_entries(const struct rxc_merge *job, unsigned block,
 #define RXC_LOSS_THREADS 256U
 
 /* One block: adds the blocks' sums to those of all. `shared` has RXC_LOSS_THREADS doubles. */
-RXC_FUNCTION void rxc_add_loss(const struct rxc_loss *job, double *shared)
+YPK_FUNCTION void rxc_add_loss(const struct rxc_loss *job, double *shared)
 {
     for (unsigned which = 0; which < 4; which++) {
-        RXC_EACH (t, RXC_LOSS_THREADS) {
+        YPK_EACH (t, RXC_LOSS_THREADS) {
             double sum = 0;
             for (unsigned b = t; b < job->blocks; b += RXC_LOSS_THREADS)
                 sum += which < 3 ? job->sums[3 * (size_t)b + which] : (double)job->kept[b];
             shared[t] = sum;
         }
         for (unsigned width = RXC_LOSS_THREADS / 2; width > 0; width /= 2) {
-            rxc_barrier();
-            RXC_EACH (t, width)
+            ypk_barrier();
+            YPK_EACH (t, width)
                 shared[t] += shared[t + width];
         }
-        RXC_EACH (t, 1U)
+        YPK_EACH (t, 1U)
             job->all[which] = shared[t] + (job->fresh ? 0 : job->all[which]);
-        rxc_barrier();
+        ypk_barrier();
     }
 }
 
 /* Number `at` of the parameters: write_gradient() of loss.c. */
-RXC_FUNCTION void rxc_write_gradient(const struct rxc_loss *job, size_t at)
+YPK_FUNCTION void rxc_write_gradient(const struct rxc_loss *job, size_t at)
 {
     size_t channels = job->channels, end = channels + channels * channels;
     const float *a = job->parameters + channels;
     double n = job->all[3], value;
     if (at < channels) {
         double sum = 0;
-        RXC_UNROLL(8)
+        YPK_UNROLL(8)
         for (size_t j = 0; j < channels; j++)
             sum += ((double)a[at * channels + j] + (double)a[j * channels + at]) * job->moment[j];
         value = -sum;
@@ -323,25 +323,25 @@ RXC_FUNCTION void rxc_write_gradient(const struct rxc_loss *job, size_t at)
 /* -- optimiser ------------------------------------------------------------------------------ */
 
 /* One of RXC_NORM_PARTS sums of squares. */
-RXC_FUNCTION double rxc_norm_part(size_t count, const float *values, unsigned part)
+YPK_FUNCTION double rxc_norm_part(size_t count, const float *values, unsigned part)
 {
     double sum = 0;
     for (size_t first = part; first < count; first += RXC_AHEAD * RXC_NORM_PARTS) {
         float some[RXC_AHEAD];
-        RXC_UNROLL(16)
+        YPK_UNROLL(16)
         for (unsigned i = 0; i < RXC_AHEAD; i++)
             some[i] = first + i * RXC_NORM_PARTS < count ? values[first + i * RXC_NORM_PARTS] : 0;
-        RXC_UNROLL(16)
+        YPK_UNROLL(16)
         for (unsigned i = 0; i < RXC_AHEAD; i++)
             sum += (double)some[i] * (double)some[i];
     }
     return sum;
 }
 
-RXC_FUNCTION double rxc_clip(const double *parts, double most)
+YPK_FUNCTION double rxc_clip(const double *parts, double most)
 {
     double sum = 0;
-    RXC_UNROLL(32)
+    YPK_UNROLL(32)
     for (unsigned i = 0; i < RXC_NORM_PARTS; i++)
         sum += parts[i];
     double factor = most > 0 ? most / (sqrt(sum) + 1e-6) : 1;
@@ -349,19 +349,18 @@ RXC_FUNCTION double rxc_clip(const double *parts, double most)
 }
 
 /* As rx_adamw_step(), to the bit. */
-RXC_FUNCTION void rxc_adamw_element(const struct rxc_adamw *f, size_t i)
+YPK_FUNCTION void rxc_adamw_element(const struct rxc_adamw *f, size_t i)
 {
     float g = f->gradient[i];
     if (f->factor != NULL)
         g = (float)(*f->factor * (double)g);
-    float m = rxc_add(f->m[i], rxc_mul(f->gain1, rxc_sub(g, f->m[i])));
-    float v = rxc_add(rxc_mul(f->beta2, f->v[i]), rxc_mul(rxc_mul(f->gain2, g), g));
-    float scale = rxc_add(rxc_div(rxc_root(v), f->correction), f->eps);
+    float m = ypk_add(f->m[i], ypk_mul(f->gain1, ypk_sub(g, f->m[i])));
+    float v = ypk_add(ypk_mul(f->beta2, f->v[i]), ypk_mul(ypk_mul(f->gain2, g), g));
+    float scale = ypk_add(ypk_div(ypk_root(v), f->correction), f->eps);
     f->m[i] = m;
     f->v[i] = v;
     f->parameters[i] =
-        rxc_sub(rxc_mul(f->keep, f->parameters[i]), rxc_mul(f->step, rxc_div(m, scale)));
+        ypk_sub(ypk_mul(f->keep, f->parameters[i]), ypk_mul(f->step, ypk_div(m, scale)));
 }
 
-#endif
 #endif

@@ -14,7 +14,6 @@
 #ifndef RXC_PRODUCTS_H
 #define RXC_PRODUCTS_H
 
-#include "models/rx/cuda/block.h"
 #include "models/rx/cuda/rx_cuda.h"
 
 #define RXC_CHUNK 32U  /* pixels in shared memory at once, twice */
@@ -29,7 +28,7 @@ struct rxc_channel {
 };
 
 /* A thread for each pair of groups, and for each channel. */
-RXC_BOTH unsigned rxc_product_threads(unsigned channels)
+YPK_BOTH unsigned rxc_product_threads(unsigned channels)
 {
     unsigned pairs = rxc_pairs(channels), most = pairs > channels ? pairs : channels;
     return most <= 128 ? 128 : (most + 31) / 32 * 32;
@@ -37,25 +36,23 @@ RXC_BOTH unsigned rxc_product_threads(unsigned channels)
 
 /* Floats of one pixel in shared memory, for blocks of up to `threads`. Few different ones: kernels
  * have them as constants. The first half of each is for the groups' first four channels. */
-RXC_BOTH unsigned rxc_row_of(unsigned threads)
+YPK_BOTH unsigned rxc_row_of(unsigned threads)
 {
     return threads <= 128 ? 120 : threads <= 384 ? 216 : 248;
 }
 
-RXC_BOTH unsigned rxc_row(unsigned channels)
+YPK_BOTH unsigned rxc_row(unsigned channels)
 {
     return rxc_row_of(rxc_product_threads(channels));
 }
 
-RXC_BOTH size_t rxc_product_shared(unsigned channels)
+YPK_BOTH size_t rxc_product_shared(unsigned channels)
 {
     return (2U * RXC_CHUNK * rxc_row(channels) + RXC_SQUARE * rxc_pairs(channels) +
             2U * RXC_CHUNK) *
                sizeof(float) +
            channels * sizeof(struct rxc_channel) + (RXC_CHUNK + 4U) * sizeof(unsigned);
 }
-
-#if defined __CUDACC__ || defined RXC_ON_CPU
 
 struct rxc_range {
     const float *x; /* of the range's first pixel */
@@ -80,7 +77,7 @@ struct rxc_multiplier {
     float chunk_sum, chunk_rest, chunk_low, chunk_high; /* of its channel */
 };
 
-RXC_FUNCTION unsigned rxc_least(unsigned a, unsigned b)
+YPK_FUNCTION unsigned rxc_least(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
@@ -88,7 +85,7 @@ RXC_FUNCTION unsigned rxc_least(unsigned a, unsigned b)
 /* Which groups a thread multiplies. Two rows go side by side, so that neighbouring threads read the
  * same right group, and those two apart the same left one: several threads' reads of shared memory
  * are then one. What has no neighbour, the first of every other row, comes last. */
-RXC_FUNCTION void rxc_place(unsigned pair, unsigned groups, unsigned *left, unsigned *right)
+YPK_FUNCTION void rxc_place(unsigned pair, unsigned groups, unsigned *left, unsigned *right)
 {
     unsigned row = 0;
     for (; row + 1 < groups; row += 2) {
@@ -103,7 +100,7 @@ RXC_FUNCTION void rxc_place(unsigned pair, unsigned groups, unsigned *left, unsi
     *left = *right = 2 * pair;
 }
 
-RXC_FUNCTION void rxc_begin(const struct rxc_range *r, struct rxc_multiplier *own, unsigned t)
+YPK_FUNCTION void rxc_begin(const struct rxc_range *r, struct rxc_multiplier *own, unsigned t)
 {
     unsigned left = 0, right = 0;
     for (unsigned i = t; i < 2 * RXC_CHUNK * r->row; i += r->threads)
@@ -121,24 +118,24 @@ RXC_FUNCTION void rxc_begin(const struct rxc_range *r, struct rxc_multiplier *ow
         r->channel[t].centre = r->channel[t].fine = 0;
 }
 
-RXC_FUNCTION void rxc_put_centre(struct rxc_channel *channel, double mean)
+YPK_FUNCTION void rxc_put_centre(struct rxc_channel *channel, double mean)
 {
     channel->centre = (float)mean;
     channel->fine = (float)(mean - (double)channel->centre);
 }
 
 /* The centre that a thread's channel has from a sample. */
-RXC_FUNCTION void rxc_guess(const struct rxc_range *r, unsigned t)
+YPK_FUNCTION void rxc_guess(const struct rxc_range *r, unsigned t)
 {
     unsigned step = (r->pixels + RXC_SAMPLE - 1) / RXC_SAMPLE, taken = 0;
     double sum = 0;
     if (t >= r->channels)
         return;
-    RXC_UNROLL(8)
+    YPK_UNROLL(8)
     for (unsigned i = 0; i < RXC_SAMPLE; i++) {
         unsigned p = i * step;
-        float x = p < r->pixels ? r->x[p * r->stride + t] : RXC_NAN;
-        if (rxc_finite(x)) {
+        float x = p < r->pixels ? r->x[p * r->stride + t] : YPK_NAN;
+        if (ypk_finite(x)) {
             sum += (double)x;
             taken++;
         }
@@ -146,9 +143,9 @@ RXC_FUNCTION void rxc_guess(const struct rxc_range *r, unsigned t)
     rxc_put_centre(&r->channel[t], taken > 0 ? sum / (double)taken : 0);
 }
 
-RXC_FUNCTION void rxc_restart(const struct rxc_range *r, struct rxc_multiplier *own, unsigned t)
+YPK_FUNCTION void rxc_restart(const struct rxc_range *r, struct rxc_multiplier *own, unsigned t)
 {
-    RXC_UNROLL(64)
+    YPK_UNROLL(64)
     for (unsigned i = 0; i < RXC_SQUARE; i++)
         own->square[i] = 0;
     if (t == 0)
@@ -156,29 +153,29 @@ RXC_FUNCTION void rxc_restart(const struct rxc_range *r, struct rxc_multiplier *
     if (t >= r->channels)
         return;
     r->channel[t].sum = 0;
-    r->channel[t].low = RXC_INFINITY;
-    r->channel[t].high = -RXC_INFINITY;
+    r->channel[t].low = YPK_INFINITY;
+    r->channel[t].high = -YPK_INFINITY;
 }
 
-RXC_FUNCTION unsigned rxc_chunk_pixels(const struct rxc_range *r, unsigned chunk)
+YPK_FUNCTION unsigned rxc_chunk_pixels(const struct rxc_range *r, unsigned chunk)
 {
     return rxc_least(RXC_CHUNK, r->pixels - chunk * RXC_CHUNK);
 }
 
-RXC_FUNCTION float *rxc_stage(const struct rxc_range *r, unsigned chunk)
+YPK_FUNCTION float *rxc_stage(const struct rxc_range *r, unsigned chunk)
 {
     return r->stage + chunk % 2 * RXC_CHUNK * r->row;
 }
 
 /* Where a channel stands in a pixel. */
-RXC_FUNCTION unsigned rxc_spot(const struct rxc_range *r, unsigned channel)
+YPK_FUNCTION unsigned rxc_spot(const struct rxc_range *r, unsigned channel)
 {
     unsigned low = 4 * r->groups;
     return channel < low ? channel : channel - low + r->row / 2;
 }
 
 /* Sends for a chunk's values, so many at once; a warp takes a pixel. */
-RXC_FUNCTION void rxc_send_values(const struct rxc_range *r, unsigned chunk, unsigned words,
+YPK_FUNCTION void rxc_send_values(const struct rxc_range *r, unsigned chunk, unsigned words,
                                   unsigned t)
 {
     unsigned n = rxc_chunk_pixels(r, chunk), warps = r->threads / 32, warp = t / 32;
@@ -186,27 +183,27 @@ RXC_FUNCTION void rxc_send_values(const struct rxc_range *r, unsigned chunk, uns
         float *to = rxc_stage(r, chunk) + warp * r->row + rxc_spot(r, c);
         const float *from = r->x + (chunk * RXC_CHUNK + warp) * r->stride + c;
         for (unsigned p = warp; p < n; p += warps) {
-            rxc_copy(to, from, words);
+            ypk_copy(to, from, words);
             to += warps * r->row;
             from += warps * r->stride;
         }
     }
 }
 
-RXC_FUNCTION void rxc_send(const struct rxc_range *r, unsigned chunk, unsigned t)
+YPK_FUNCTION void rxc_send(const struct rxc_range *r, unsigned chunk, unsigned t)
 {
     if (r->words == 4)
         rxc_send_values(r, chunk, 4, t);
     else
         rxc_send_values(r, chunk, 1, t);
     if (r->weighted && t < rxc_chunk_pixels(r, chunk))
-        rxc_copy(r->weight + chunk % 2 * RXC_CHUNK + t, r->weights + chunk * RXC_CHUNK + t, 1);
-    rxc_commit(t);
+        ypk_copy(r->weight + chunk % 2 * RXC_CHUNK + t, r->weights + chunk * RXC_CHUNK + t, 1);
+    ypk_commit(t);
 }
 
 /* Kahan, Communications of the ACM 8 (1965), 40: `rest` is what the sum has too much. The sum of
  * weighed pixels is multiplied by a matrix that may be large. */
-RXC_FUNCTION void rxc_add_exactly(float *sum, float *rest, float term)
+YPK_FUNCTION void rxc_add_exactly(float *sum, float *rest, float term)
 {
     float less = term - *rest, more = *sum + less;
     *rest = (more - *sum) - less;
@@ -215,15 +212,15 @@ RXC_FUNCTION void rxc_add_exactly(float *sum, float *rest, float term)
 
 /* Centres a thread's channel of a chunk in its place. Unless `whole`, pixels that `bad` names
  * (NULL: none) become zeros and do not count, nor do those that a short chunk lacks. */
-RXC_FUNCTION void rxc_centre_channel(const struct rxc_range *r, struct rxc_multiplier *own,
+YPK_FUNCTION void rxc_centre_channel(const struct rxc_range *r, struct rxc_multiplier *own,
                                      unsigned chunk, bool whole, const unsigned *bad, unsigned t)
 {
     unsigned n = rxc_chunk_pixels(r, chunk);
     float *at = rxc_stage(r, chunk) + rxc_spot(r, t);
     const float *weight = r->weight + chunk % 2 * RXC_CHUNK;
     float centre = r->channel[t].centre, fine = r->channel[t].fine;
-    float sum = 0, rest = 0, low = RXC_INFINITY, high = -RXC_INFINITY;
-    RXC_UNROLL(8)
+    float sum = 0, rest = 0, low = YPK_INFINITY, high = -YPK_INFINITY;
+    YPK_UNROLL(8)
     for (unsigned p = 0; p < RXC_CHUNK; p++) {
         bool counts = whole || (p < n && (bad == NULL || bad[p] == 0));
         float x = at[p * r->row], z = (x - centre) - fine;
@@ -241,11 +238,11 @@ RXC_FUNCTION void rxc_centre_channel(const struct rxc_range *r, struct rxc_multi
     own->chunk_rest = rest;
     own->chunk_low = low;
     own->chunk_high = high;
-    if (bad == NULL && !rxc_finite(sum))
-        rxc_flag(&r->any[chunk % 2]);
+    if (bad == NULL && !ypk_finite(sum))
+        ypk_set_flag(&r->any[chunk % 2]);
 }
 
-RXC_FUNCTION void rxc_centre(const struct rxc_range *r, struct rxc_multiplier *own, unsigned chunk,
+YPK_FUNCTION void rxc_centre(const struct rxc_range *r, struct rxc_multiplier *own, unsigned chunk,
                              const unsigned *bad, unsigned t)
 {
     if (t == 0)
@@ -259,7 +256,7 @@ RXC_FUNCTION void rxc_centre(const struct rxc_range *r, struct rxc_multiplier *o
 }
 
 /* What a chunk's values came to, once it is sure that they count. */
-RXC_FUNCTION void rxc_note(const struct rxc_range *r, const struct rxc_multiplier *own,
+YPK_FUNCTION void rxc_note(const struct rxc_range *r, const struct rxc_multiplier *own,
                            unsigned chunk, bool some_bad, unsigned t)
 {
     for (unsigned p = 0; t == 0 && some_bad && p < rxc_chunk_pixels(r, chunk); p++)
@@ -273,7 +270,7 @@ RXC_FUNCTION void rxc_note(const struct rxc_range *r, const struct rxc_multiplie
 }
 
 /* The chunk as it came, once more: to be searched. */
-RXC_FUNCTION void rxc_reload(const struct rxc_range *r, unsigned chunk, unsigned t)
+YPK_FUNCTION void rxc_reload(const struct rxc_range *r, unsigned chunk, unsigned t)
 {
     unsigned n = rxc_chunk_pixels(r, chunk);
     float *to = rxc_stage(r, chunk);
@@ -285,38 +282,38 @@ RXC_FUNCTION void rxc_reload(const struct rxc_range *r, unsigned chunk, unsigned
         r->bad[t] = 0;
 }
 
-RXC_FUNCTION void rxc_search(const struct rxc_range *r, unsigned chunk, unsigned t)
+YPK_FUNCTION void rxc_search(const struct rxc_range *r, unsigned chunk, unsigned t)
 {
     unsigned n = rxc_chunk_pixels(r, chunk);
     const float *at = rxc_stage(r, chunk);
     for (unsigned p = t / 32; p < n; p += r->threads / 32)
         for (unsigned c = t % 32; c < r->channels; c += 32)
-            if (!rxc_finite(at[p * r->row + rxc_spot(r, c)]))
-                rxc_flag(&r->bad[p]);
+            if (!ypk_finite(at[p * r->row + rxc_spot(r, c)]))
+                ypk_set_flag(&r->bad[p]);
 }
 
 /* The products of a chunk, to the registers. */
-RXC_FUNCTION void rxc_multiply(const struct rxc_range *r, struct rxc_multiplier *own,
+YPK_FUNCTION void rxc_multiply(const struct rxc_range *r, struct rxc_multiplier *own,
                                unsigned chunk)
 {
     const float *a = rxc_stage(r, chunk) + own->left, *b = rxc_stage(r, chunk) + own->right;
     const float *weight = r->weight + chunk % 2 * RXC_CHUNK;
     unsigned half = r->row / 2;
-    RXC_UNROLL(8)
+    YPK_UNROLL(8)
     for (unsigned p = 0; p < RXC_CHUNK; p++) {
         float left[RXC_GROUP], right[RXC_GROUP];
-        rxc_four(a + p * r->row, left);
-        rxc_four(a + p * r->row + half, left + 4);
-        rxc_four(b + p * r->row, right);
-        rxc_four(b + p * r->row + half, right + 4);
+        ypk_load_four(a + p * r->row, left);
+        ypk_load_four(a + p * r->row + half, left + 4);
+        ypk_load_four(b + p * r->row, right);
+        ypk_load_four(b + p * r->row + half, right + 4);
         if (r->weighted) {
-            RXC_UNROLL(8)
+            YPK_UNROLL(8)
             for (unsigned i = 0; i < RXC_GROUP; i++)
                 left[i] *= weight[p];
         }
-        RXC_UNROLL(8)
+        YPK_UNROLL(8)
         for (unsigned i = 0; i < RXC_GROUP; i++)
-            RXC_UNROLL(8)
+            YPK_UNROLL(8)
         for (unsigned j = 0; j < RXC_GROUP; j++)
             own->square[i * RXC_GROUP + j] =
                 fmaf(left[i], right[j], own->square[i * RXC_GROUP + j]);
@@ -324,10 +321,10 @@ RXC_FUNCTION void rxc_multiply(const struct rxc_range *r, struct rxc_multiplier 
 }
 
 /* The registers' sums to those in shared memory; `first`: there are none yet. */
-RXC_FUNCTION void rxc_flush(const struct rxc_range *r, struct rxc_multiplier *own, bool first,
+YPK_FUNCTION void rxc_flush(const struct rxc_range *r, struct rxc_multiplier *own, bool first,
                             unsigned t)
 {
-    RXC_UNROLL(64)
+    YPK_UNROLL(64)
     for (unsigned i = 0; i < RXC_SQUARE; i++) {
         float *to = r->second + i * r->pairs + t;
         *to = first ? own->square[i] : *to + own->square[i];
@@ -336,27 +333,27 @@ RXC_FUNCTION void rxc_flush(const struct rxc_range *r, struct rxc_multiplier *ow
 }
 
 /* How far a channel's mean lies from its centre; 0 without pixels. */
-RXC_FUNCTION double rxc_away(const struct rxc_range *r, unsigned c)
+YPK_FUNCTION double rxc_away(const struct rxc_range *r, unsigned c)
 {
     unsigned kept = r->pixels - r->any[3];
     return kept > 0 ? r->channel[c].sum / (double)kept : 0;
 }
 
-RXC_FUNCTION double rxc_block_mean(const struct rxc_range *r, unsigned c)
+YPK_FUNCTION double rxc_block_mean(const struct rxc_range *r, unsigned c)
 {
     return (double)r->channel[c].centre + (double)r->channel[c].fine + rxc_away(r, c);
 }
 
 /* Whether a channel's mean lies near its centre: well_guessed() of chunk.c. */
-RXC_FUNCTION void rxc_judge_centre(const struct rxc_range *r, unsigned t)
+YPK_FUNCTION void rxc_judge_centre(const struct rxc_range *r, unsigned t)
 {
     if (t >= r->channels || r->pixels == r->any[3])
         return;
     if (!(8 * fabs(rxc_away(r, t)) <= (double)r->channel[t].high - (double)r->channel[t].low))
-        rxc_flag(&r->any[2]);
+        ypk_set_flag(&r->any[2]);
 }
 
-RXC_FUNCTION void rxc_move_centre(const struct rxc_range *r, unsigned t)
+YPK_FUNCTION void rxc_move_centre(const struct rxc_range *r, unsigned t)
 {
     if (t < 2)
         r->any[t] = 0;
@@ -364,7 +361,7 @@ RXC_FUNCTION void rxc_move_centre(const struct rxc_range *r, unsigned t)
         rxc_put_centre(&r->channel[t], rxc_block_mean(r, t));
 }
 
-RXC_FUNCTION void rxc_write_range(const struct rxc_range *r, const struct rxc_gram *job,
+YPK_FUNCTION void rxc_write_range(const struct rxc_range *r, const struct rxc_gram *job,
                                   unsigned block, unsigned t)
 {
     size_t place = (size_t)block * r->channels + t;
@@ -388,55 +385,55 @@ RXC_FUNCTION void rxc_write_range(const struct rxc_range *r, const struct rxc_gr
 }
 
 /* One chunk, from its arrival on. */
-RXC_FUNCTION void rxc_chunk(const struct rxc_range *r, struct rxc_multiplier *own, unsigned chunk,
+YPK_FUNCTION void rxc_chunk(const struct rxc_range *r, struct rxc_multiplier *own, unsigned chunk,
                             unsigned chunks)
 {
-    RXC_EACH_TURNED (t, r->threads, r->turn)
-        rxc_wait(t, 0);
-    rxc_barrier();
-    RXC_EACH_TURNED (t, r->threads, r->turn) {
+    YPK_EACH_XOR (t, r->threads, r->turn)
+        ypk_wait(t, 0);
+    ypk_barrier();
+    YPK_EACH_XOR (t, r->threads, r->turn) {
         if (chunk + 1 < chunks)
             rxc_send(r, chunk + 1, t);
-        rxc_centre(r, &own[RXC_OWN(t)], chunk, NULL, t);
+        rxc_centre(r, &own[YPK_OWN(t)], chunk, NULL, t);
     }
-    rxc_barrier();
+    ypk_barrier();
     bool some_bad = r->any[chunk % 2] != 0;
     if (some_bad) {
-        RXC_EACH_TURNED (t, r->threads, r->turn)
+        YPK_EACH_XOR (t, r->threads, r->turn)
             rxc_reload(r, chunk, t);
-        rxc_barrier();
-        RXC_EACH_TURNED (t, r->threads, r->turn)
+        ypk_barrier();
+        YPK_EACH_XOR (t, r->threads, r->turn)
             rxc_search(r, chunk, t);
-        rxc_barrier();
-        RXC_EACH_TURNED (t, r->threads, r->turn)
-            rxc_centre(r, &own[RXC_OWN(t)], chunk, r->bad, t);
-        rxc_barrier();
+        ypk_barrier();
+        YPK_EACH_XOR (t, r->threads, r->turn)
+            rxc_centre(r, &own[YPK_OWN(t)], chunk, r->bad, t);
+        ypk_barrier();
     }
     bool flush = chunk % RXC_FLUSH == RXC_FLUSH - 1 || chunk + 1 == chunks;
-    RXC_EACH_TURNED (t, r->threads, r->turn) {
-        rxc_note(r, &own[RXC_OWN(t)], chunk, some_bad, t);
+    YPK_EACH_XOR (t, r->threads, r->turn) {
+        rxc_note(r, &own[YPK_OWN(t)], chunk, some_bad, t);
         if (t < r->pairs) {
-            rxc_multiply(r, &own[RXC_OWN(t)], chunk);
+            rxc_multiply(r, &own[YPK_OWN(t)], chunk);
             if (flush)
-                rxc_flush(r, &own[RXC_OWN(t)], chunk < RXC_FLUSH, t);
+                rxc_flush(r, &own[YPK_OWN(t)], chunk < RXC_FLUSH, t);
         }
     }
 }
 
 /* Goes once through the range around the threads' centres. */
-RXC_FUNCTION void rxc_go_through(const struct rxc_range *r, struct rxc_multiplier *own)
+YPK_FUNCTION void rxc_go_through(const struct rxc_range *r, struct rxc_multiplier *own)
 {
     unsigned chunks = (r->pixels + RXC_CHUNK - 1) / RXC_CHUNK;
-    RXC_EACH_TURNED (t, r->threads, r->turn) {
-        rxc_restart(r, &own[RXC_OWN(t)], t);
+    YPK_EACH_XOR (t, r->threads, r->turn) {
+        rxc_restart(r, &own[YPK_OWN(t)], t);
         rxc_send(r, 0, t);
     }
     for (unsigned chunk = 0; chunk < chunks; chunk++)
         rxc_chunk(r, own, chunk, chunks);
-    rxc_barrier();
+    ypk_barrier();
 }
 
-RXC_FUNCTION void rxc_lay_out_range(struct rxc_range *r, const struct rxc_gram *job, unsigned block,
+YPK_FUNCTION void rxc_lay_out_range(struct rxc_range *r, const struct rxc_gram *job, unsigned block,
                                     unsigned layer, unsigned threads, unsigned row, bool weighted,
                                     float *shared)
 {
@@ -467,36 +464,35 @@ RXC_FUNCTION void rxc_lay_out_range(struct rxc_range *r, const struct rxc_gram *
  * bytes. `layer`: about how many blocks of the same multiprocessor came before this one. A warp's
  * place in its block says which quarter of the multiprocessor runs it, and of four warps the last
  * one may have nothing to multiply: each layer leaves another quarter alone. */
-RXC_FUNCTION void rxc_products(const struct rxc_gram *job, unsigned block, unsigned layer,
+YPK_FUNCTION void rxc_products(const struct rxc_gram *job, unsigned block, unsigned layer,
                                unsigned threads, unsigned row, bool weighted, float *shared,
                                struct rxc_multiplier *own)
 {
     struct rxc_range r;
     rxc_lay_out_range(&r, job, block, layer, threads, row, weighted, shared);
-    RXC_EACH_TURNED (t, threads, r.turn) {
-        rxc_begin(&r, &own[RXC_OWN(t)], t);
+    YPK_EACH_XOR (t, threads, r.turn) {
+        rxc_begin(&r, &own[YPK_OWN(t)], t);
         if (!weighted)
             rxc_guess(&r, t);
         else if (t < r.channels)
             r.channel[t].centre = job->centre[t];
     }
-    rxc_barrier();
+    ypk_barrier();
     for (bool again = false;; again = true) {
         rxc_go_through(&r, own);
         if (weighted || again)
             break;
-        RXC_EACH_TURNED (t, threads, r.turn)
+        YPK_EACH_XOR (t, threads, r.turn)
             rxc_judge_centre(&r, t);
-        rxc_barrier();
+        ypk_barrier();
         if (r.any[2] == 0)
             break;
-        RXC_EACH_TURNED (t, threads, r.turn)
+        YPK_EACH_XOR (t, threads, r.turn)
             rxc_move_centre(&r, t);
-        rxc_barrier();
+        ypk_barrier();
     }
-    RXC_EACH_TURNED (t, threads, r.turn)
+    YPK_EACH_XOR (t, threads, r.turn)
         rxc_write_range(&r, job, block, t);
 }
 
-#endif
 #endif

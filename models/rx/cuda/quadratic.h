@@ -10,7 +10,6 @@
 #ifndef RXC_QUADRATIC_H
 #define RXC_QUADRATIC_H
 
-#include "models/rx/cuda/block.h"
 #include "models/rx/cuda/rx_cuda.h"
 
 #define RXC_QUADRATIC_WARPS 4U
@@ -20,18 +19,18 @@
 #define RXC_APART (RXC_PIXELS + 4U)
 #define RXC_LANE_PIXELS (RXC_PIXELS / 32U)
 
-RXC_BOTH unsigned rxc_fours(unsigned channels)
+YPK_BOTH unsigned rxc_fours(unsigned channels)
 {
     return (channels + 3) / 4 * 4;
 }
 
-/* Floats of the pixels; room for a loss's sums at least, which take their place. */
-RXC_BOTH unsigned rxc_quadratic_pixels(unsigned channels)
+/* Floats of the pixels; space for a loss's sums at least, which take their place. */
+YPK_BOTH unsigned rxc_quadratic_pixels(unsigned channels)
 {
     return RXC_APART * (rxc_fours(channels) < 8 ? 8 : rxc_fours(channels));
 }
 
-RXC_BOTH size_t rxc_quadratic_shared(unsigned channels)
+YPK_BOTH size_t rxc_quadratic_shared(unsigned channels)
 {
     return (rxc_quadratic_pixels(channels) + 2U * RXC_SLICE * RXC_QUADRATIC_WARPS) * sizeof(float);
 }
@@ -39,12 +38,10 @@ RXC_BOTH size_t rxc_quadratic_shared(unsigned channels)
 /* What becomes of y: scores |y|^2, a loss's y . z, or that and the products themselves. */
 enum rxc_outcome { RXC_SCORES, RXC_LOSS, RXC_PRODUCTS };
 
-RXC_BOTH enum rxc_outcome rxc_outcome_of(const struct rxc_quadratic *job)
+YPK_BOTH enum rxc_outcome rxc_outcome_of(const struct rxc_quadratic *job)
 {
     return job->products != NULL ? RXC_PRODUCTS : job->loss ? RXC_LOSS : RXC_SCORES;
 }
-
-#if defined __CUDACC__ || defined RXC_ON_CPU
 
 struct rxc_pixels {
     unsigned count, channels, inputs; /* inputs: channels rounded up to 4 */
@@ -59,18 +56,18 @@ struct rxc_lane {
 
 /* A warp takes 8 channels of 4 pixels at once, each 32 bytes in memory; half of a channel's pixels
  * are on their way together. */
-RXC_FUNCTION void rxc_fill(const struct rxc_quadratic *job, const struct rxc_pixels *at,
+YPK_FUNCTION void rxc_fill(const struct rxc_quadratic *job, const struct rxc_pixels *at,
                            unsigned block, unsigned t)
 {
     const unsigned step = RXC_QUADRATIC_THREADS / 8, first = t / 8;
     const float *x = job->x + ((size_t)block * RXC_PIXELS + first) * job->stride;
     bool whole = at->count == RXC_PIXELS;
-    RXC_UNROLL(2)
+    YPK_UNROLL(2)
     for (unsigned c = t % 8; c < at->inputs; c += 8) {
         bool there = c < at->channels;
         float centre = there ? job->centre[c] : 0, *to = at->z + c * RXC_APART + first;
         const float *from = x + c;
-        RXC_UNROLL(8)
+        YPK_UNROLL(8)
         for (unsigned p = 0; p < RXC_PIXELS; p += step, from += step * job->stride) {
             float value = there && (whole || first + p < at->count) ? *from : centre;
             to[p] = value - centre;
@@ -79,39 +76,39 @@ RXC_FUNCTION void rxc_fill(const struct rxc_quadratic *job, const struct rxc_pix
 }
 
 /* Where a warp's part of the scores goes, (PIXELS): it needs no slices any more. */
-RXC_FUNCTION float *rxc_part(const struct rxc_pixels *at, unsigned warp)
+YPK_FUNCTION float *rxc_part(const struct rxc_pixels *at, unsigned warp)
 {
     return at->slices + warp * 2 * RXC_SLICE;
 }
 
-RXC_FUNCTION void rxc_fetch(const struct rxc_quadratic *job, const struct rxc_pixels *at,
+YPK_FUNCTION void rxc_fetch(const struct rxc_quadratic *job, const struct rxc_pixels *at,
                             unsigned warp, unsigned number, unsigned place, unsigned lane)
 {
     float *to = at->slices + (warp * 2 + place) * RXC_SLICE;
     const float *from = job->slices + (size_t)number * RXC_SLICE;
     for (unsigned i = 4 * lane; i < RXC_SLICE; i += 4 * 32)
-        rxc_copy(to + i, from + i, 4);
-    rxc_commit(warp * 32 + lane);
+        ypk_copy(to + i, from + i, 4);
+    ypk_commit(warp * 32 + lane);
 }
 
 /* 16 inputs of 16 rows, 4 inputs at once; the slice's end beyond the last input is left out. */
-RXC_FUNCTION void rxc_add_slice(const struct rxc_pixels *at, struct rxc_lane *own, unsigned warp,
+YPK_FUNCTION void rxc_add_slice(const struct rxc_pixels *at, struct rxc_lane *own, unsigned warp,
                                 unsigned first, unsigned place, unsigned lane)
 {
     const float *slice = at->slices + (warp * 2 + place) * RXC_SLICE;
     unsigned inputs = at->inputs - first < RXC_ROWS ? at->inputs - first : RXC_ROWS;
     const float *z = at->z + first * RXC_APART + RXC_LANE_PIXELS * lane;
     for (unsigned k = 0; k < inputs; k += 4) {
-        RXC_UNROLL(4)
+        YPK_UNROLL(4)
         for (unsigned e = 0; e < 4; e++) {
             float row[RXC_ROWS], value[RXC_LANE_PIXELS];
-            RXC_UNROLL(4)
+            YPK_UNROLL(4)
             for (unsigned i = 0; i < RXC_ROWS; i += 4)
-                rxc_four(slice + (k + e) * RXC_ROWS + i, row + i);
-            rxc_four(z + (k + e) * RXC_APART, value);
-            RXC_UNROLL(4)
+                ypk_load_four(slice + (k + e) * RXC_ROWS + i, row + i);
+            ypk_load_four(z + (k + e) * RXC_APART, value);
+            YPK_UNROLL(4)
             for (unsigned q = 0; q < RXC_LANE_PIXELS; q++) {
-                RXC_UNROLL(16)
+                YPK_UNROLL(16)
                 for (unsigned i = 0; i < RXC_ROWS; i++)
                     own->rows[q][i] = fmaf(row[i], value[q], own->rows[q][i]);
             }
@@ -119,27 +116,27 @@ RXC_FUNCTION void rxc_add_slice(const struct rxc_pixels *at, struct rxc_lane *ow
     }
 }
 
-RXC_FUNCTION void rxc_begin_rows(const struct rxc_quadratic *job, struct rxc_lane *own,
+YPK_FUNCTION void rxc_begin_rows(const struct rxc_quadratic *job, struct rxc_lane *own,
                                  unsigned rows)
 {
-    RXC_UNROLL(16)
+    YPK_UNROLL(16)
     for (unsigned i = 0; i < RXC_ROWS; i++) {
         float from = job->offset != NULL ? -job->offset[rows * RXC_ROWS + i] : 0;
-        RXC_UNROLL(4)
+        YPK_UNROLL(4)
         for (unsigned q = 0; q < RXC_LANE_PIXELS; q++)
             own->rows[q][i] = from;
     }
 }
 
-RXC_FUNCTION void rxc_end_rows(const struct rxc_pixels *at, struct rxc_lane *own, unsigned rows,
+YPK_FUNCTION void rxc_end_rows(const struct rxc_pixels *at, struct rxc_lane *own, unsigned rows,
                                enum rxc_outcome outcome, unsigned lane)
 {
     const float *z = at->z + rows * RXC_ROWS * RXC_APART + RXC_LANE_PIXELS * lane;
-    RXC_UNROLL(16)
+    YPK_UNROLL(16)
     for (unsigned i = 0; i < RXC_ROWS; i++) {
         if (outcome != RXC_SCORES && rows * RXC_ROWS + i >= at->channels)
             continue;
-        RXC_UNROLL(4)
+        YPK_UNROLL(4)
         for (unsigned q = 0; q < RXC_LANE_PIXELS; q++) {
             float y = own->rows[q][i], with = outcome != RXC_SCORES ? z[i * RXC_APART + q] : y;
             own->score[q] = fmaf(y, with, own->score[q]);
@@ -148,23 +145,23 @@ RXC_FUNCTION void rxc_end_rows(const struct rxc_pixels *at, struct rxc_lane *own
 }
 
 /* A lane's 16 values of each of its pixels, which lie side by side in memory. */
-RXC_FUNCTION void rxc_write_rows(const struct rxc_quadratic *job, const struct rxc_pixels *at,
+YPK_FUNCTION void rxc_write_rows(const struct rxc_quadratic *job, const struct rxc_pixels *at,
                                  unsigned block, const struct rxc_lane *own, unsigned rows,
                                  unsigned lane)
 {
     bool fours = job->channels % 4 == 0; /* the products are a multiple of 16 bytes, then */
-    RXC_UNROLL(4)
+    YPK_UNROLL(4)
     for (unsigned q = 0; q < RXC_LANE_PIXELS; q++) {
         unsigned pixel = RXC_LANE_PIXELS * lane + q;
         float *to = job->products + ((size_t)block * RXC_PIXELS + pixel) * job->channels;
-        RXC_UNROLL(4)
+        YPK_UNROLL(4)
         for (unsigned i = 0; i < RXC_ROWS; i += 4) {
             unsigned row = rows * RXC_ROWS + i;
             if (pixel >= at->count)
                 continue;
             if (fours && row < at->channels)
-                rxc_put_four(to + row, own->rows[q] + i);
-            RXC_UNROLL(4)
+                ypk_store_four(to + row, own->rows[q] + i);
+            YPK_UNROLL(4)
             for (unsigned e = 0; e < 4; e++)
                 if (!fours && row + e < at->channels)
                     to[row + e] = own->rows[q][i + e];
@@ -173,7 +170,7 @@ RXC_FUNCTION void rxc_write_rows(const struct rxc_quadratic *job, const struct r
 }
 
 /* All rows that are this warp's. A lane's copies are its own until the warp's barrier. */
-RXC_FUNCTION void rxc_go_down(const struct rxc_quadratic *job, const struct rxc_pixels *at,
+YPK_FUNCTION void rxc_go_down(const struct rxc_quadratic *job, const struct rxc_pixels *at,
                               unsigned block, struct rxc_lane *own, enum rxc_outcome outcome,
                               unsigned warp)
 {
@@ -189,33 +186,33 @@ RXC_FUNCTION void rxc_go_down(const struct rxc_quadratic *job, const struct rxc_
             last = blocks - 1;
             first = rows * blocks;
         }
-        RXC_LANES (l) {
-            rxc_begin_rows(job, &own[RXC_OWN(l)], rows);
+        YPK_LANES (l) {
+            rxc_begin_rows(job, &own[YPK_OWN(l)], rows);
             rxc_fetch(job, at, warp, first, 0, l);
         }
         for (unsigned s = 0; s <= last; s++) {
-            rxc_warp_barrier(); /* the other place has been read */
-            RXC_LANES (l) {
+            ypk_warp_barrier(); /* the other place has been read */
+            YPK_LANES (l) {
                 if (s < last)
                     rxc_fetch(job, at, warp, first + s + 1, (s + 1) % 2, l);
-                rxc_wait(warp * 32 + l, s < last ? 1 : 0);
+                ypk_wait(warp * 32 + l, s < last ? 1 : 0);
             }
-            rxc_warp_barrier();
-            RXC_LANES (l)
-                rxc_add_slice(at, &own[RXC_OWN(l)], warp, s * RXC_ROWS, s % 2, l);
+            ypk_warp_barrier();
+            YPK_LANES (l)
+                rxc_add_slice(at, &own[YPK_OWN(l)], warp, s * RXC_ROWS, s % 2, l);
         }
-        RXC_LANES (l) {
-            rxc_end_rows(at, &own[RXC_OWN(l)], rows, outcome, l);
+        YPK_LANES (l) {
+            rxc_end_rows(at, &own[YPK_OWN(l)], rows, outcome, l);
             if (outcome == RXC_PRODUCTS)
-                rxc_write_rows(job, at, block, &own[RXC_OWN(l)], rows, l);
+                rxc_write_rows(job, at, block, &own[YPK_OWN(l)], rows, l);
         }
-        rxc_warp_barrier();
+        ypk_warp_barrier();
     }
 }
 
 /* From a score to g and to what it adds, as judge() of loss.c; `target`: a pixel that counts and is
  * one. */
-RXC_FUNCTION void rxc_judge(const float *scalars, float score, bool target, bool kept, float *g,
+YPK_FUNCTION void rxc_judge(const float *scalars, float score, bool target, bool kept, float *g,
                             double *sums)
 {
     float scale = scalars[0], bias = scalars[1];
@@ -231,32 +228,32 @@ RXC_FUNCTION void rxc_judge(const float *scalars, float score, bool target, bool
 
 /* A block's sums from its pixels', (PIXELS, 4), which are used up. All threads call it, behind what
  * wrote them. */
-RXC_FUNCTION void rxc_sum_pixels(double *sums, double *to, unsigned *kept)
+YPK_FUNCTION void rxc_sum_pixels(double *sums, double *to, unsigned *kept)
 {
     for (unsigned width = RXC_PIXELS / 2; width > 0; width /= 2) {
-        rxc_barrier();
-        RXC_EACH (t, width)
+        ypk_barrier();
+        YPK_EACH (t, width)
             for (unsigned i = 0; i < 4; i++)
                 sums[4 * t + i] += sums[4 * (t + width) + i];
     }
-    RXC_EACH (t, 1U) {
+    YPK_EACH (t, 1U) {
         for (unsigned i = 0; i < 3; i++)
             to[i] = sums[i];
         *kept = (unsigned)sums[3];
     }
 }
 
-RXC_FUNCTION bool rxc_all_finite(const struct rxc_quadratic *job, size_t pixel)
+YPK_FUNCTION bool rxc_all_finite(const struct rxc_quadratic *job, size_t pixel)
 {
     for (unsigned c = 0; c < job->channels; c++)
-        if (!rxc_finite(job->x[pixel * job->stride + c]))
+        if (!ypk_finite(job->x[pixel * job->stride + c]))
             return false;
     return true;
 }
 
 /* A pixel's score from the warps' parts, in their order. The loss's sums go where the pixels were:
  * (PIXELS, 4), the last is 1 for each that counts. */
-RXC_FUNCTION void rxc_finish_pixel(const struct rxc_quadratic *job, const struct rxc_pixels *at,
+YPK_FUNCTION void rxc_finish_pixel(const struct rxc_quadratic *job, const struct rxc_pixels *at,
                                    unsigned block, enum rxc_outcome outcome, double *sums,
                                    unsigned t)
 {
@@ -268,9 +265,9 @@ RXC_FUNCTION void rxc_finish_pixel(const struct rxc_quadratic *job, const struct
     if (outcome == RXC_PRODUCTS)
         kept = there && job->keep[pixel] != 0;
     else /* a value that is not finite makes every sum it is in another such, if by a factor 0 */
-        kept = there && (rxc_finite(score) || rxc_all_finite(job, pixel));
-    if (pixel < job->room && job->scores != NULL)
-        job->scores[pixel] = kept ? score : RXC_NAN;
+        kept = there && (ypk_finite(score) || rxc_all_finite(job, pixel));
+    if (pixel < job->places && job->scores != NULL)
+        job->scores[pixel] = kept ? score : YPK_NAN;
     if (outcome == RXC_SCORES)
         return;
     double *own = sums + 4 * t;
@@ -281,7 +278,7 @@ RXC_FUNCTION void rxc_finish_pixel(const struct rxc_quadratic *job, const struct
 }
 
 /* The work of one block; `shared` has rxc_quadratic_shared() bytes. */
-RXC_FUNCTION void rxc_quadratics(const struct rxc_quadratic *job, unsigned block,
+YPK_FUNCTION void rxc_quadratics(const struct rxc_quadratic *job, unsigned block,
                                  enum rxc_outcome outcome, float *shared, struct rxc_lane *own)
 {
     size_t first = (size_t)block * RXC_PIXELS;
@@ -292,21 +289,21 @@ RXC_FUNCTION void rxc_quadratics(const struct rxc_quadratic *job, unsigned block
     at.inputs = rxc_fours(job->channels);
     at.z = shared;
     at.slices = at.z + rxc_quadratic_pixels(job->channels);
-    RXC_EACH (t, RXC_QUADRATIC_THREADS)
+    YPK_EACH (t, RXC_QUADRATIC_THREADS)
         rxc_fill(job, &at, block, t);
-    rxc_barrier();
-    RXC_WARPS (w, RXC_QUADRATIC_WARPS) {
-        RXC_LANES (l)
+    ypk_barrier();
+    YPK_WARPS (w, RXC_QUADRATIC_WARPS) {
+        YPK_LANES (l)
             for (unsigned q = 0; q < RXC_LANE_PIXELS; q++)
-                own[RXC_OWN(l)].score[q] = 0;
+                own[YPK_OWN(l)].score[q] = 0;
         rxc_go_down(job, &at, block, own, outcome, w);
-        RXC_LANES (l)
+        YPK_LANES (l)
             for (unsigned q = 0; q < RXC_LANE_PIXELS; q++)
-                rxc_part(&at, w)[RXC_LANE_PIXELS * l + q] = own[RXC_OWN(l)].score[q];
+                rxc_part(&at, w)[RXC_LANE_PIXELS * l + q] = own[YPK_OWN(l)].score[q];
     }
-    rxc_barrier();
+    ypk_barrier();
     double *sums = (double *)(void *)shared;
-    RXC_EACH (t, RXC_QUADRATIC_THREADS)
+    YPK_EACH (t, RXC_QUADRATIC_THREADS)
         rxc_finish_pixel(job, &at, block, outcome, sums, t);
     if (outcome == RXC_SCORES)
         return;
@@ -314,7 +311,7 @@ RXC_FUNCTION void rxc_quadratics(const struct rxc_quadratic *job, unsigned block
 }
 
 /* One slice's entry of (A + A^T) with the diagonal once, as a lower triangle: entry (row, k). */
-RXC_FUNCTION float rxc_folded(unsigned channels, const float *a, unsigned row, unsigned k)
+YPK_FUNCTION float rxc_folded(unsigned channels, const float *a, unsigned row, unsigned k)
 {
     if (row >= channels || k > row)
         return 0;
@@ -323,7 +320,7 @@ RXC_FUNCTION float rxc_folded(unsigned channels, const float *a, unsigned row, u
 }
 
 /* Where a triangle's entry stands in its slices: number i of all. */
-RXC_FUNCTION void rxc_entry(unsigned i, unsigned *row, unsigned *k)
+YPK_FUNCTION void rxc_entry(unsigned i, unsigned *row, unsigned *k)
 {
     unsigned slice = i / RXC_SLICE, block = 0;
     while (slice > block) {
@@ -334,5 +331,4 @@ RXC_FUNCTION void rxc_entry(unsigned i, unsigned *row, unsigned *k)
     *row = block * RXC_ROWS + i % RXC_ROWS;
 }
 
-#endif
 #endif

@@ -29,25 +29,23 @@ static_assert(RXC_ROW_THREADS / 4 == RXC_WIDE && RXC_PIXELS == 2 * RXC_WIDE && R
               "4 inputs of three rows each");
 static_assert(RXC_ROW_THREADS == RXC_WIDE / 4 * (RXC_WIDE / 4), "4 by 4 sums of cross() each");
 
-#if defined __CUDACC__ || defined RXC_ON_CPU
-
 /* -- gather --------------------------------------------------------------------------------- */
 
 /* `odd` is RXC_GATHERED of shared memory. */
-RXC_FUNCTION void rxc_gather_rows(const struct rxc_gather *job, unsigned block, unsigned *odd)
+YPK_FUNCTION void rxc_gather_rows(const struct rxc_gather *job, unsigned block, unsigned *odd)
 {
     size_t first = (size_t)block * RXC_GATHERED;
-    RXC_EACH (t, RXC_GATHERED)
+    YPK_EACH (t, RXC_GATHERED)
         odd[t] = 0;
-    rxc_barrier();
-    RXC_EACH (t, RXC_ROW_THREADS) {
+    ypk_barrier();
+    YPK_EACH (t, RXC_ROW_THREADS) {
         size_t pixel = first + t / 32;
         for (unsigned c = t % 32; pixel < job->pixels && c < job->channels; c += 32)
-            if (!rxc_finite(job->x[pixel * job->stride + c]))
-                rxc_flag(&odd[t / 32]);
+            if (!ypk_finite(job->x[pixel * job->stride + c]))
+                ypk_set_flag(&odd[t / 32]);
     }
-    rxc_barrier();
-    RXC_EACH (t, RXC_ROW_THREADS) {
+    ypk_barrier();
+    YPK_EACH (t, RXC_ROW_THREADS) {
         size_t pixel = first + t / 32;
         if (pixel < job->pixels) {
             const float *x = job->x + pixel * job->stride;
@@ -64,7 +62,7 @@ RXC_FUNCTION void rxc_gather_rows(const struct rxc_gather *job, unsigned block, 
 /* -- products with a matrix ------------------------------------------------------------------ */
 
 /* Both sides turned: what one thread multiplies lies side by side. */
-struct rxc_linear_room {
+struct rxc_linear_shared {
     float in[RXC_DEEP][RXC_PIXELS + 4];
     float w[RXC_DEEP][RXC_WIDE + 4];
 };
@@ -75,23 +73,23 @@ struct rxc_linear_own {
 
 /* Four inputs of a row, of which there are `left`, and zeros; `fours`: rows are a multiple of 16
  * bytes. */
-RXC_FUNCTION void rxc_linear_four(const float *from, unsigned left, bool fours, float *to)
+YPK_FUNCTION void rxc_linear_four(const float *from, unsigned left, bool fours, float *to)
 {
-    RXC_UNROLL(4)
+    YPK_UNROLL(4)
     for (unsigned i = 0; i < 4; i++)
         to[i] = 0;
     if (fours && left > 0)
-        rxc_four(from, to);
+        ypk_load_four(from, to);
     if (fours)
         return;
-    RXC_UNROLL(4)
+    YPK_UNROLL(4)
     for (unsigned i = 0; i < 4; i++)
         to[i] = i < left ? from[i] : 0;
 }
 
 /* All of a thread's loads are on their way before the first is waited for. */
-RXC_FUNCTION void rxc_linear_load(const struct rxc_linear *job, size_t pixel, unsigned output,
-                                  unsigned input, struct rxc_linear_room *room, unsigned t)
+YPK_FUNCTION void rxc_linear_load(const struct rxc_linear *job, size_t pixel, unsigned output,
+                                  unsigned input, struct rxc_linear_shared *shared, unsigned t)
 {
     const unsigned k = t % 4 * 4, first = t / 4, step = RXC_ROW_THREADS / 4;
     bool fours = job->inputs % 4 == 0;
@@ -104,39 +102,39 @@ RXC_FUNCTION void rxc_linear_load(const struct rxc_linear *job, size_t pixel, un
                     in[1]);
     rxc_linear_four(job->w + (size_t)(output + first) * job->inputs + input + k,
                     output + first < job->outputs ? left : 0, fours, w);
-    RXC_UNROLL(4)
+    YPK_UNROLL(4)
     for (unsigned i = 0; i < 4; i++) {
-        room->in[k + i][first] = in[0][i];
-        room->in[k + i][first + step] = in[1][i];
-        room->w[k + i][first] = w[i];
+        shared->in[k + i][first] = in[0][i];
+        shared->in[k + i][first + step] = in[1][i];
+        shared->w[k + i][first] = w[i];
     }
 }
 
-RXC_FUNCTION void rxc_linear_multiply(const struct rxc_linear_room *room,
+YPK_FUNCTION void rxc_linear_multiply(const struct rxc_linear_shared *shared,
                                       struct rxc_linear_own *own, unsigned t)
 {
-    RXC_UNROLL(4)
+    YPK_UNROLL(4)
     for (unsigned k = 0; k < RXC_DEEP; k++) {
         float in[8], w[4];
-        rxc_four(&room->in[k][8 * (t / 16)], in);
-        rxc_four(&room->in[k][8 * (t / 16) + 4], in + 4);
-        rxc_four(&room->w[k][4 * (t % 16)], w);
-        RXC_UNROLL(8)
+        ypk_load_four(&shared->in[k][8 * (t / 16)], in);
+        ypk_load_four(&shared->in[k][8 * (t / 16) + 4], in + 4);
+        ypk_load_four(&shared->w[k][4 * (t % 16)], w);
+        YPK_UNROLL(8)
         for (unsigned p = 0; p < 8; p++) {
-            RXC_UNROLL(4)
+            YPK_UNROLL(4)
             for (unsigned j = 0; j < 4; j++)
                 own->sum[p][j] = fmaf(in[p], w[j], own->sum[p][j]);
         }
     }
 }
 
-RXC_FUNCTION void rxc_linear_write(const struct rxc_linear *job, size_t pixel, unsigned output,
+YPK_FUNCTION void rxc_linear_write(const struct rxc_linear *job, size_t pixel, unsigned output,
                                    const struct rxc_linear_own *own, unsigned t)
 {
-    RXC_UNROLL(8)
+    YPK_UNROLL(8)
     for (unsigned p = 0; p < 8; p++) {
         size_t row = pixel + 8 * (t / 16) + p;
-        RXC_UNROLL(4)
+        YPK_UNROLL(4)
         for (unsigned j = 0; j < 4; j++) {
             unsigned column = output + 4 * (t % 16) + j;
             if (row >= job->pixels || column >= job->outputs)
@@ -149,56 +147,56 @@ RXC_FUNCTION void rxc_linear_write(const struct rxc_linear *job, size_t pixel, u
 }
 
 /* Outputs from RXC_WIDE `wide` on, of the pixels of one block. `own` is a place a thread. */
-RXC_FUNCTION void rxc_linear_rows(const struct rxc_linear *job, unsigned block, unsigned wide,
-                                  struct rxc_linear_room *room, struct rxc_linear_own *own)
+YPK_FUNCTION void rxc_linear_rows(const struct rxc_linear *job, unsigned block, unsigned wide,
+                                  struct rxc_linear_shared *shared, struct rxc_linear_own *own)
 {
     size_t pixel = (size_t)block * RXC_PIXELS;
     unsigned output = wide * RXC_WIDE;
-    RXC_EACH (t, RXC_ROW_THREADS) {
-        RXC_UNROLL(8)
+    YPK_EACH (t, RXC_ROW_THREADS) {
+        YPK_UNROLL(8)
         for (unsigned p = 0; p < 8; p++) {
-            RXC_UNROLL(4)
+            YPK_UNROLL(4)
             for (unsigned j = 0; j < 4; j++)
-                own[RXC_OWN(t)].sum[p][j] = 0;
+                own[YPK_OWN(t)].sum[p][j] = 0;
         }
     }
     for (unsigned input = 0; input < job->inputs; input += RXC_DEEP) {
-        RXC_EACH (t, RXC_ROW_THREADS)
-            rxc_linear_load(job, pixel, output, input, room, t);
-        rxc_barrier();
-        RXC_EACH (t, RXC_ROW_THREADS)
-            rxc_linear_multiply(room, &own[RXC_OWN(t)], t);
-        rxc_barrier();
+        YPK_EACH (t, RXC_ROW_THREADS)
+            rxc_linear_load(job, pixel, output, input, shared, t);
+        ypk_barrier();
+        YPK_EACH (t, RXC_ROW_THREADS)
+            rxc_linear_multiply(shared, &own[YPK_OWN(t)], t);
+        ypk_barrier();
     }
-    RXC_EACH (t, RXC_ROW_THREADS)
-        rxc_linear_write(job, pixel, output, &own[RXC_OWN(t)], t);
+    YPK_EACH (t, RXC_ROW_THREADS)
+        rxc_linear_write(job, pixel, output, &own[YPK_OWN(t)], t);
 }
 
 /* -- scores ---------------------------------------------------------------------------------- */
 
-struct rxc_dots_room {
+struct rxc_dots_shared {
     float part[RXC_PIXELS]
               [33]; /* each lane's; one more, so that columns lie in banks of their own */
     double sums[RXC_PIXELS * 4];
 };
 
-RXC_FUNCTION void rxc_dots_part(const struct rxc_dots *job, size_t first,
-                                struct rxc_dots_room *room, unsigned t)
+YPK_FUNCTION void rxc_dots_part(const struct rxc_dots *job, size_t first,
+                                struct rxc_dots_shared *shared, unsigned t)
 {
     for (unsigned p = t / 32; p < RXC_PIXELS; p += RXC_ROW_THREADS / 32) {
         size_t row = (first + p) * job->width;
         float sum = 0;
         for (unsigned c = t % 32; first + p < job->pixels && c < job->width; c += 32)
             sum = fmaf(job->a[row + c], job->b[row + c], sum);
-        room->part[p][t % 32] = sum;
+        shared->part[p][t % 32] = sum;
     }
 }
 
-RXC_FUNCTION void rxc_dots_pixel(const struct rxc_dots *job, size_t first,
-                                 struct rxc_dots_room *room, unsigned t)
+YPK_FUNCTION void rxc_dots_pixel(const struct rxc_dots *job, size_t first,
+                                 struct rxc_dots_shared *shared, unsigned t)
 {
     size_t pixel = first + t;
-    double *sums = room->sums + 4 * t;
+    double *sums = shared->sums + 4 * t;
     sums[0] = sums[1] = sums[2] = sums[3] = 0;
     if (pixel >= job->pixels)
         return;
@@ -206,7 +204,7 @@ RXC_FUNCTION void rxc_dots_pixel(const struct rxc_dots *job, size_t first,
     float score = 0;
     if (job->a != NULL) {
         for (unsigned i = 0; i < 32; i++)
-            score += room->part[t][i];
+            score += shared->part[t][i];
         job->scores[pixel] = score *= job->factor;
     } else if (kept) {
         score = job->scores[pixel];
@@ -220,39 +218,39 @@ RXC_FUNCTION void rxc_dots_pixel(const struct rxc_dots *job, size_t first,
     }
 }
 
-RXC_FUNCTION void rxc_dots_rows(const struct rxc_dots *job, unsigned block,
-                                struct rxc_dots_room *room)
+YPK_FUNCTION void rxc_dots_rows(const struct rxc_dots *job, unsigned block,
+                                struct rxc_dots_shared *shared)
 {
     size_t first = (size_t)block * RXC_PIXELS;
     if (job->a != NULL) {
-        RXC_EACH (t, RXC_ROW_THREADS)
-            rxc_dots_part(job, first, room, t);
-        rxc_barrier();
+        YPK_EACH (t, RXC_ROW_THREADS)
+            rxc_dots_part(job, first, shared, t);
+        ypk_barrier();
     }
-    RXC_EACH (t, RXC_PIXELS)
-        rxc_dots_pixel(job, first, room, t);
-    rxc_sum_pixels(room->sums, job->sums + 3 * (size_t)block, job->kept + block);
+    YPK_EACH (t, RXC_PIXELS)
+        rxc_dots_pixel(job, first, shared, t);
+    rxc_sum_pixels(shared->sums, job->sums + 3 * (size_t)block, job->kept + block);
 }
 
 /* -- sums over rows ---------------------------------------------------------------------------- */
 
-struct rxc_columns_room {
+struct rxc_columns_shared {
     double sum[RXC_ROW_THREADS], product[RXC_ROW_THREADS];
 };
 
 /* A thread's rows of column c, from `first` on. */
-RXC_FUNCTION void rxc_column_some(const struct rxc_columns *job, size_t first, size_t end,
+YPK_FUNCTION void rxc_column_some(const struct rxc_columns *job, size_t first, size_t end,
                                   unsigned c, double *sum, double *product)
 {
     float a[RXC_TOGETHER], b[RXC_TOGETHER], weight[RXC_TOGETHER];
-    RXC_UNROLL(8)
+    YPK_UNROLL(8)
     for (unsigned i = 0; i < RXC_TOGETHER; i++) {
         size_t p = first + i * RXC_COLUMNED, at = p * job->width + c;
         a[i] = p < end ? job->a[at] : 0;
         b[i] = p < end && job->b != NULL ? job->b[at] : 0;
         weight[i] = p < end && job->weights != NULL ? job->weights[p] : 0;
     }
-    RXC_UNROLL(8)
+    YPK_UNROLL(8)
     for (unsigned i = 0; i < RXC_TOGETHER; i++) {
         size_t p = first + i * RXC_COLUMNED;
         float value = job->weights != NULL ? a[i] * (job->factor * weight[i]) : a[i];
@@ -264,27 +262,27 @@ RXC_FUNCTION void rxc_column_some(const struct rxc_columns *job, size_t first, s
 }
 
 /* COLUMNS columns, from that many times `wide` on, of one range of rows. */
-RXC_FUNCTION void rxc_columns_rows(const struct rxc_columns *job, unsigned block, unsigned wide,
-                                   struct rxc_columns_room *room)
+YPK_FUNCTION void rxc_columns_rows(const struct rxc_columns *job, unsigned block, unsigned wide,
+                                   struct rxc_columns_shared *shared)
 {
     size_t first = (size_t)block * job->range, left = job->pixels - first;
     size_t end = first + (left < job->range ? left : job->range);
-    RXC_EACH (t, RXC_ROW_THREADS) {
+    YPK_EACH (t, RXC_ROW_THREADS) {
         unsigned c = wide * RXC_COLUMNS + t % RXC_COLUMNS;
         double sum = 0, product = 0;
         for (size_t p = first + t / RXC_COLUMNS; c < job->width && p < end;
              p += RXC_TOGETHER * RXC_COLUMNED)
             rxc_column_some(job, p, end, c, &sum, &product);
-        room->sum[t] = sum;
-        room->product[t] = product;
+        shared->sum[t] = sum;
+        shared->product[t] = product;
     }
-    rxc_barrier();
-    RXC_EACH (t, RXC_COLUMNS) {
+    ypk_barrier();
+    YPK_EACH (t, RXC_COLUMNS) {
         unsigned c = wide * RXC_COLUMNS + t;
         double *to = job->parts + (size_t)block * 2 * job->width + c, sum = 0, product = 0;
         for (unsigned from = t; from < RXC_ROW_THREADS; from += RXC_COLUMNS) {
-            sum += room->sum[from];
-            product += room->product[from];
+            sum += shared->sum[from];
+            product += shared->product[from];
         }
         if (c < job->width) {
             to[0] = sum;
@@ -293,7 +291,7 @@ RXC_FUNCTION void rxc_columns_rows(const struct rxc_columns *job, unsigned block
     }
 }
 
-struct rxc_cross_room {
+struct rxc_cross_shared {
     float a[RXC_DEEP][RXC_WIDE + 4], b[RXC_DEEP][RXC_WIDE + 4]; /* of DEEP pixels */
 };
 
@@ -301,26 +299,26 @@ struct rxc_cross_own {
     float sum[4][4];
 };
 
-RXC_FUNCTION void rxc_cross_load(const float *from, unsigned width, unsigned first, size_t pixel,
+YPK_FUNCTION void rxc_cross_load(const float *from, unsigned width, unsigned first, size_t pixel,
                                  size_t end, float to[RXC_DEEP][RXC_WIDE + 4], unsigned t)
 {
     unsigned c = first + t % RXC_WIDE;
-    RXC_UNROLL(4)
+    YPK_UNROLL(4)
     for (unsigned p = t / RXC_WIDE; p < RXC_DEEP; p += RXC_ROW_THREADS / RXC_WIDE)
         to[p][t % RXC_WIDE] = pixel + p < end && c < width ? from[(pixel + p) * width + c] : 0;
 }
 
-RXC_FUNCTION void rxc_cross_multiply(const struct rxc_cross_room *room, struct rxc_cross_own *own,
-                                     unsigned t)
+YPK_FUNCTION void rxc_cross_multiply(const struct rxc_cross_shared *shared,
+                                     struct rxc_cross_own *own, unsigned t)
 {
-    RXC_UNROLL(8)
+    YPK_UNROLL(8)
     for (unsigned p = 0; p < RXC_DEEP; p++) {
         float a[4], b[4];
-        rxc_four(&room->a[p][4 * (t / 16)], a);
-        rxc_four(&room->b[p][4 * (t % 16)], b);
-        RXC_UNROLL(4)
+        ypk_load_four(&shared->a[p][4 * (t / 16)], a);
+        ypk_load_four(&shared->b[p][4 * (t % 16)], b);
+        YPK_UNROLL(4)
         for (unsigned i = 0; i < 4; i++) {
-            RXC_UNROLL(4)
+            YPK_UNROLL(4)
             for (unsigned j = 0; j < 4; j++)
                 own->sum[i][j] = fmaf(a[i], b[j], own->sum[i][j]);
         }
@@ -328,44 +326,44 @@ RXC_FUNCTION void rxc_cross_multiply(const struct rxc_cross_room *room, struct r
 }
 
 /* WIDE by WIDE products of one range of rows: number `square` of those there are. */
-RXC_FUNCTION void rxc_cross_rows(const struct rxc_cross *job, unsigned block, unsigned square,
-                                 struct rxc_cross_room *room, struct rxc_cross_own *own)
+YPK_FUNCTION void rxc_cross_rows(const struct rxc_cross *job, unsigned block, unsigned square,
+                                 struct rxc_cross_shared *shared, struct rxc_cross_own *own)
 {
     unsigned across = (job->columns + RXC_WIDE - 1) / RXC_WIDE;
     unsigned row = square / across * RXC_WIDE, column = square % across * RXC_WIDE;
     size_t first = (size_t)block * job->range, left = job->pixels - first;
     size_t end = first + (left < job->range ? left : job->range);
-    RXC_EACH (t, RXC_ROW_THREADS) {
-        RXC_UNROLL(16)
+    YPK_EACH (t, RXC_ROW_THREADS) {
+        YPK_UNROLL(16)
         for (unsigned i = 0; i < 16; i++)
-            own[RXC_OWN(t)].sum[i / 4][i % 4] = 0;
+            own[YPK_OWN(t)].sum[i / 4][i % 4] = 0;
     }
     for (size_t pixel = first; pixel < end; pixel += RXC_DEEP) {
-        RXC_EACH (t, RXC_ROW_THREADS) {
-            rxc_cross_load(job->a, job->rows, row, pixel, end, room->a, t);
-            rxc_cross_load(job->b, job->columns, column, pixel, end, room->b, t);
+        YPK_EACH (t, RXC_ROW_THREADS) {
+            rxc_cross_load(job->a, job->rows, row, pixel, end, shared->a, t);
+            rxc_cross_load(job->b, job->columns, column, pixel, end, shared->b, t);
         }
-        rxc_barrier();
-        RXC_EACH (t, RXC_ROW_THREADS)
-            rxc_cross_multiply(room, &own[RXC_OWN(t)], t);
-        rxc_barrier();
+        ypk_barrier();
+        YPK_EACH (t, RXC_ROW_THREADS)
+            rxc_cross_multiply(shared, &own[YPK_OWN(t)], t);
+        ypk_barrier();
     }
-    RXC_EACH (t, RXC_ROW_THREADS) {
+    YPK_EACH (t, RXC_ROW_THREADS) {
         float *to = job->parts + (size_t)block * job->rows * job->columns;
-        RXC_UNROLL(16)
+        YPK_UNROLL(16)
         for (unsigned i = 0; i < 16; i++) {
             unsigned r = row + 4 * (t / 16) + i / 4, c = column + 4 * (t % 16) + i % 4;
             if (r < job->rows && c < job->columns)
-                to[(size_t)r * job->columns + c] = own[RXC_OWN(t)].sum[i / 4][i % 4];
+                to[(size_t)r * job->columns + c] = own[YPK_OWN(t)].sum[i / 4][i % 4];
         }
     }
 }
 
 /* Number `at` of all. */
-RXC_FUNCTION void rxc_add_parts(const struct rxc_parts *job, size_t at)
+YPK_FUNCTION void rxc_add_parts(const struct rxc_parts *job, size_t at)
 {
     double sum = job->fresh ? 0 : job->all[at];
-    RXC_UNROLL(8)
+    YPK_UNROLL(8)
     for (unsigned b = 0; b < job->blocks; b++) {
         size_t place = b * job->count + at;
         sum += job->doubles != NULL ? job->doubles[place] : (double)job->floats[place];
@@ -373,5 +371,4 @@ RXC_FUNCTION void rxc_add_parts(const struct rxc_parts *job, size_t at)
     job->all[at] = sum;
 }
 
-#endif
 #endif

@@ -9,17 +9,12 @@
 #ifndef RX_CUDA_H
 #define RX_CUDA_H
 
+#include "device/cuda/frame.h"
+
 #include <yieldpoint/device.h>
 
 #ifdef __cplusplus
 extern "C" {
-#endif
-
-/* Of the program and of kernels. */
-#ifdef __CUDACC__
-#define RXC_BOTH static inline __host__ __device__
-#else
-#define RXC_BOTH static inline
 #endif
 
 #define RXC_PLUGIN "rx-cuda"
@@ -35,40 +30,40 @@ extern "C" {
 #define RXC_SLICE (RXC_ROWS * RXC_ROWS)
 #define RXC_PIXELS 128U /* a block's, of rxc_quadratic */
 
-RXC_BOTH unsigned rxc_groups(unsigned channels)
+YPK_BOTH unsigned rxc_groups(unsigned channels)
 {
     return (channels + RXC_GROUP - 1) / RXC_GROUP;
 }
 
 /* Pairs of groups, which is the number of threads that multiply. */
-RXC_BOTH unsigned rxc_pairs(unsigned channels)
+YPK_BOTH unsigned rxc_pairs(unsigned channels)
 {
     unsigned groups = rxc_groups(channels);
     return groups * (groups + 1) / 2;
 }
 
 /* Floats of a triangle's slices, one behind the other: those of rows 0 .. 15, then 16 .. 31. */
-RXC_BOTH unsigned rxc_slices(unsigned channels)
+YPK_BOTH unsigned rxc_slices(unsigned channels)
 {
     unsigned blocks = (channels + RXC_ROWS - 1) / RXC_ROWS;
     return blocks * (blocks + 1) / 2 * RXC_SLICE;
 }
 
 /* The same of a whole square: row block by row block, each with all of its inputs. */
-RXC_BOTH unsigned rxc_square_slices(unsigned channels)
+YPK_BOTH unsigned rxc_square_slices(unsigned channels)
 {
     unsigned blocks = (channels + RXC_ROWS - 1) / RXC_ROWS;
     return blocks * blocks * RXC_SLICE;
 }
 
 /* Blocks of rxc_quadratic and rxc_dots. */
-RXC_BOTH unsigned rxc_pixel_blocks(size_t pixels)
+YPK_BOTH unsigned rxc_pixel_blocks(size_t pixels)
 {
     return (unsigned)((pixels + RXC_PIXELS - 1) / RXC_PIXELS);
 }
 
 /* Blocks of so many rows of pixels. */
-RXC_BOTH unsigned rxc_ranges(size_t pixels, unsigned range)
+YPK_BOTH unsigned rxc_ranges(size_t pixels, unsigned range)
 {
     return (unsigned)((pixels + range - 1) / range);
 }
@@ -121,13 +116,13 @@ struct rxc_merge {
 struct rxc_quadratic {
     const float *x;
     size_t stride, pixels;
-    size_t room; /* pixels and the places after them, whose scores become NaN */
+    size_t places; /* pixels and the places after them, whose scores become NaN */
     unsigned channels;
     bool loss;
     const float *centre; /* (channels) */
     const float *slices; /* rxc_slices(), of `products` rxc_square_slices() */
     const float *offset; /* (channels, rounded up to RXC_ROWS), or NULL: zeros */
-    float *scores;       /* (room), may be NULL when `loss` */
+    float *scores;       /* (places), may be NULL when `loss` */
     const uint8_t *labels;
     const float *scalars;
     float *g;            /* (pixels) */

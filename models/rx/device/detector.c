@@ -280,7 +280,7 @@ enum yp_status ypi_rx_device_score(struct rx *rx, const struct rx_source *source
         on->quadratic.x = tile.values;
         on->quadratic.stride = ypi_rx_stride(&tile);
         on->quadratic.pixels = tile.pixels;
-        on->quadratic.room = source->tile_pixels;
+        on->quadratic.places = source->tile_pixels;
         on->quadratic.scores = scores + i * source->tile_pixels;
         status = on->cuda->quadratic(on->device, &on->quadratic);
         if (status == YP_OK)
@@ -295,7 +295,7 @@ static enum yp_status add_loss(struct ypi_rx_device *on, const struct rx_tile *t
 {
     on->quadratic.x = tile->values;
     on->quadratic.stride = ypi_rx_stride(tile);
-    on->quadratic.pixels = on->quadratic.room = tile->pixels;
+    on->quadratic.pixels = on->quadratic.places = tile->pixels;
     on->quadratic.labels = tile->labels;
     on->loss.blocks = rxc_pixel_blocks(tile->pixels);
     enum yp_status status = on->cuda->quadratic(on->device, &on->quadratic);

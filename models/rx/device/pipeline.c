@@ -1,8 +1,6 @@
 /* The pipeline on a GPU: its memory there, and what is launched for a tile. */
 #include "models/rx/device/pipeline.h"
 
-#include "models/rx/cuda/rows.h"
-
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -660,7 +658,7 @@ static enum yp_status judge_quadratic(const struct rx_pipeline *p, const struct 
 {
     struct ypi_rx_pipeline_device *d = p->on;
     struct rxc_quadratic *job = &d->on.quadratic;
-    job->pixels = job->room = pixels;
+    job->pixels = job->places = pixels;
     job->slices = d->numbers + d->at.product;
     job->keep = d->keep + first;
     job->scores = d->scores + first;
@@ -799,7 +797,7 @@ static enum yp_status score_chunk(struct rx_pipeline *p, struct ypi_rx_lane *lan
 {
     (void)lane;
     struct ypi_rx_pipeline_device *d = p->on;
-    d->on.quadratic.pixels = d->on.quadratic.room = pixels;
+    d->on.quadratic.pixels = d->on.quadratic.places = pixels;
     d->on.quadratic.scores = d->scores + first;
     enum yp_status status = gather(d, tile, first, pixels, 0);
     if (status == YP_OK)

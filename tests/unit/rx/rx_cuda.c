@@ -1,6 +1,7 @@
 /* RX on a GPU, without one: the kernels' code on the CPU against oracles in double and against the
  * CPU's own results. */
-#include "tests/unit/rx/rx_on_cpu.h"
+#include "models/rx/cuda/merge.h"
+#include "tests/unit/rx/rx_gpu.h"
 
 #include "models/train/optimiser.h"
 #include <math.h>
@@ -313,10 +314,10 @@ Test(rx_cuda, a_centre_that_was_guessed_wrong_is_found_out)
     for (size_t p = 0; p < s.pixels; p++)
         for (size_t c = 0; c < 16; c++)
             s.values[p * 16 + c] += p % 8 == 0 ? 1e4F : -1e4F;
-    unsigned before = launches;
+    unsigned before = emulated.blocks;
     double error = fit(&s);
     cr_expect_lt(error, 3e-7, "the error is %g", error);
-    cr_expect_eq(launches, before + 3);
+    cr_expect_eq(emulated.blocks, before + 3);
     scene_free(&s);
 }
 
@@ -356,10 +357,10 @@ static void bits(struct scene *s, bool backwards, double *sigma)
     struct rx *rx = rx_create(gpu, s->channels, s->tile_pixels, 0);
     scene_send(s, gpu);
     struct rx_source source = source_of(s);
-    rxc_backwards = backwards;
+    emulated.kernels.order = backwards ? YPK_BACKWARDS : YPK_FORWARDS;
     cr_assert_eq(rx_fit(rx, &source), YP_OK);
     cr_assert_eq(rx_covariance(rx, sigma), YP_OK);
-    rxc_backwards = false;
+    emulated.kernels.order = YPK_FORWARDS;
     rx_destroy(rx);
 }
 
@@ -453,10 +454,10 @@ Test(rx_cuda, scores)
         scene_send(&s, gpu);
         cr_assert_eq(rx_fit(rx, &source), YP_OK);
         cr_assert_eq(rx_finish(rx, 0), YP_OK, "%s", yp_last_error());
-        rxc_backwards = i % 2 != 0;
-        garbage = i % 3 == 0 ? garbage : GARBAGE_NAN;
+        emulated.kernels.order = i % 2 != 0 ? YPK_BACKWARDS : YPK_FORWARDS;
+        emulated.kernels.garbage = i % 3 == 0 ? emulated.kernels.garbage : EMULATED_NAN;
         check_scores(rx, &s, 2e-6);
-        rxc_backwards = false;
+        emulated.kernels.order = YPK_FORWARDS;
         rx_destroy(rx);
         scene_free(&s);
     }
@@ -586,10 +587,10 @@ Test(rx_cuda, gradient_of_the_loss)
                 (float)((c / n == c % n ? 1.0 : 0) + 0.3 * normal(&state) / sqrt((double)n));
         parameters[n + n * n] = 0.7F / (float)n;
         parameters[n + n * n + 1] = 1.1F * (float)n;
-        rxc_backwards = i % 2 != 0;
-        garbage = i % 3 == 0 ? garbage : GARBAGE_NAN;
+        emulated.kernels.order = i % 2 != 0 ? YPK_BACKWARDS : YPK_FORWARDS;
+        emulated.kernels.garbage = i % 3 == 0 ? emulated.kernels.garbage : EMULATED_NAN;
         check_gradient(&s, parameters);
-        rxc_backwards = false;
+        emulated.kernels.order = YPK_FORWARDS;
         free(parameters);
         scene_free(&s);
     }

@@ -1,5 +1,6 @@
 /* The factor of a covariance on a GPU, without one: the kernel's code against the host's own. */
-#include "tests/unit/rx/rx_on_cpu.h"
+#include "models/rx/cuda/factor.h"
+#include "tests/unit/rx/rx_gpu.h"
 
 #include "models/rx/pipeline/internal.h"
 #include <math.h>
@@ -175,7 +176,7 @@ Test(rx_cuda_factor, is_the_hosts)
     static const unsigned channels[] = {1, 2, 16, 17, 33, 100, 200, 248};
     for (size_t i = 0; i < 2 * sizeof channels / sizeof *channels; i++) {
         struct work w = work_make(channels[i / 2]);
-        rxc_backwards = i % 2 != 0;
+        emulated.kernels.order = i % 2 != 0 ? YPK_BACKWARDS : YPK_FORWARDS;
         expect_like_the_host(&w);
         w.ridge = 0.5;
         w.shrink = 0.25;

@@ -1,5 +1,5 @@
 /* rx_finish on a GPU, without one: held to the host's own, of the same statistics. */
-#include "tests/unit/rx/rx_on_cpu.h"
+#include "tests/unit/rx/rx_gpu.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -176,10 +176,10 @@ Test(rx_cuda_finish, is_the_hosts)
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++) {
         struct scene s = scene_make(1300, channels[i]);
         struct rx *rx = fitted(&s);
-        rxc_backwards = i % 2 != 0;
+        emulated.kernels.order = i % 2 != 0 ? YPK_BACKWARDS : YPK_FORWARDS;
         for (size_t way = 0; way < WAYS; way++)
             cr_expect_eq(expect_same_answer(rx, &s, &ways[way]), YP_OK);
-        rxc_backwards = false;
+        emulated.kernels.order = YPK_FORWARDS;
         rx_destroy(rx);
         scene_free(&s);
     }
@@ -268,7 +268,7 @@ static unsigned factors;
 static enum yp_status counted_factor(struct yp_device *device, const struct rxc_factor *job)
 {
     factors++;
-    return gpu_factor(device, job);
+    return gpu_table.factor(device, job);
 }
 
 static enum yp_status no_factor(struct yp_device *device, const struct rxc_factor *job)

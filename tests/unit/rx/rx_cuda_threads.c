@@ -3,11 +3,10 @@
  * an exit code of its own when it has seen a race (rx_cuda_threads.py). With an argument: a kernel
  * that lacks a barrier, which it has to see.
  */
-#include "tests/unit/rx/rx_on_threads.h"
+#include "models/rx/cuda/rx_cuda.h"
 
-#include "models/rx/cuda/factor.h"
-#include "models/rx/cuda/merge.h"
-#include "models/rx/cuda/rows.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 static uint64_t state = 7;
 
@@ -53,113 +52,52 @@ static uint8_t *bytes_of(size_t count, unsigned every)
     return x;
 }
 
-/* -- each kernel ---------------------------------------------------------------------------- */
+/* -- the plugin, whose launches are run at once ------------------------------------------------ */
 
-static union {
-    float any[1 << 16];
-    struct rxc_merge_room merge;
-    struct rxc_factor_room factor;
-    struct rxc_linear_room linear;
-    struct rxc_dots_room dots;
-    struct rxc_columns_room columns;
-    struct rxc_cross_room cross;
-    unsigned odd[RXC_GATHERED];
-    double sums[RXC_LOSS_THREADS];
-} shared __attribute__((aligned(64)));
+static const struct ypk_settings settings = {.garbage = 0x7e};
+static const struct rx_cuda *kernels;
 
-static void products(const void *job, unsigned block, unsigned threads)
+static void run(struct ypk_native_stream *stream, const struct ypk_work *given)
 {
-    const struct rxc_gram *gram = job;
-    static _Thread_local struct rxc_multiplier own;
-    rxc_products(gram, block, block, threads, rxc_row(gram->channels), gram->weights != NULL,
-                 shared.any, &own);
+    static struct ypk_work work;
+    (void)stream;
+    work = *given;
+    work.settings = &settings;
+    ypk_run(&work);
 }
 
-static void quadratic(const void *job, unsigned block, unsigned threads)
+static struct ypk_native_stream stream = {run};
+
+static void *native_stream(struct yp_device *device)
 {
-    static _Thread_local struct rxc_lane own;
-    (void)threads;
-    rxc_quadratics(job, block, rxc_outcome_of(job), shared.any, &own);
+    (void)device;
+    return &stream;
 }
 
-static void channels(const void *job, unsigned block, unsigned threads)
+static enum yp_status stop(enum yp_status status, const char *format, ...)
 {
-    static _Thread_local double mean;
-    (void)threads;
-    rxc_merge_channels(job, block, &shared.merge, &mean);
+    fprintf(stderr, "%s\n", format);
+    exit((int)status);
 }
 
-static void entries(const void *job, unsigned block, unsigned threads)
-{
-    (void)threads;
-    rxc_merge_entries(job, block, &shared.merge);
-}
+const struct yp_plugin *yp_plugin_open(const struct yp_plugin_host *given);
 
-static void counts(const void *job, unsigned block, unsigned threads)
+static void load(void)
 {
-    (void)block, (void)threads;
-    rxc_merge_counts(job, &shared.merge);
-}
-
-static void add_loss(const void *job, unsigned block, unsigned threads)
-{
-    (void)block, (void)threads;
-    rxc_add_loss(job, shared.sums);
-}
-
-static void factor(const void *job, unsigned block, unsigned threads)
-{
-    static _Thread_local double sum;
-    (void)block, (void)threads;
-    rxc_factorise(job, &shared.factor, &sum);
-}
-
-static void gather(const void *job, unsigned block, unsigned threads)
-{
-    (void)threads;
-    rxc_gather_rows(job, block, shared.odd);
-}
-
-static void linear(const void *job, unsigned block, unsigned threads)
-{
-    const struct rxc_linear *l = job;
-    static _Thread_local struct rxc_linear_own own;
-    unsigned wides = (l->outputs + RXC_WIDE - 1) / RXC_WIDE;
-    (void)threads;
-    rxc_linear_rows(l, block / wides, block % wides, &shared.linear, &own);
-}
-
-static void dots(const void *job, unsigned block, unsigned threads)
-{
-    (void)threads;
-    rxc_dots_rows(job, block, &shared.dots);
-}
-
-static void columns(const void *job, unsigned block, unsigned threads)
-{
-    const struct rxc_columns *c = job;
-    unsigned ranges = rxc_ranges(c->pixels, c->range);
-    (void)threads;
-    rxc_columns_rows(c, block % ranges, block / ranges, &shared.columns);
-}
-
-static void cross(const void *job, unsigned block, unsigned threads)
-{
-    const struct rxc_cross *c = job;
-    static _Thread_local struct rxc_cross_own own;
-    unsigned ranges = rxc_ranges(c->pixels, c->range);
-    (void)threads;
-    rxc_cross_rows(c, block % ranges, block / ranges, &shared.cross, &own);
+    static struct yp_plugin_host host = {
+        .abi = YP_PLUGIN_ABI, .set_error = stop, .stream = native_stream};
+    kernels = yp_plugin_open(&host)->table;
 }
 
 /* Every thread reads what its neighbour has written, without a barrier. */
-static void without_barrier(const void *job, unsigned block, unsigned threads)
+YPK_KERNEL(without_barrier, int, job, 256)
 {
-    (void)job, (void)block, (void)threads;
-    RXC_EACH (t, RXC_ROW_THREADS)
-        shared.any[t] = (float)t;
-    RXC_EACH (t, RXC_ROW_THREADS)
-        shared.any[1024 + t] = shared.any[(t + 1) % RXC_ROW_THREADS];
+    YPK_SHARED_ARRAY(float, shared, 512);
+    (void)job;
+    YPK_EVERY (t)
+        shared[t] = (float)t;
+    YPK_EVERY (t)
+        shared[256 + t] = shared[(t + 1) % 256];
 }
 
 /* -- jobs ----------------------------------------------------------------------------------- */
@@ -173,7 +111,7 @@ static void done(const char *what, unsigned c)
 /* Statistics of blocks, merged, to a factor; and weighted sums. */
 static void run_statistics(unsigned c, size_t pixels)
 {
-    unsigned range = 300, blocks = rxc_ranges(pixels, range), threads = rxc_product_threads(c);
+    unsigned range = 300, blocks = rxc_ranges(pixels, range);
     size_t square = (size_t)c * c;
     struct rxc_gram gram = {.x = pixels_of(pixels * c),
                             .stride = c,
@@ -206,11 +144,8 @@ static void run_statistics(unsigned c, size_t pixels)
                               .counts = BLOCK(uint64_t, 2)};
     for (size_t p = 0; p < pixels && c > 3; p++) /* a first centre that misses */
         ((float *)(uintptr_t)gram.x)[p * c + 3] += p % 5 == 0 ? 1e4F : -1e4F;
-    run_blocks(products, &gram, blocks, threads);
-    unsigned groups = (c + RXC_ABREAST - 1) / RXC_ABREAST;
-    run_blocks(channels, &merge, groups, RXC_MERGE_THREADS);
-    run_blocks(entries, &merge, rxc_entry_blocks(c), RXC_MERGE_THREADS);
-    run_blocks(counts, &merge, 1, RXC_MERGE_THREADS);
+    kernels->gram(NULL, &gram);
+    kernels->merge(NULL, &merge);
     struct rxc_factor how = {.channels = c,
                              .count = (double)(merge.counts[0] - 1),
                              .ridge = 1e-3,
@@ -226,13 +161,12 @@ static void run_statistics(unsigned c, size_t pixels)
                              .slices = BLOCK(float, rxc_slices(c)),
                              .offset = BLOCK(float, c + RXC_ROWS),
                              .failed = BLOCK(unsigned, 1)};
-    run_blocks(factor, &how, 1, RXC_FACTOR_THREADS);
+    kernels->factor(NULL, &how);
     gram.weights = values_of(pixels);
     gram.centre = values_of(c);
     merge.weighted = merge.fresh = true;
-    run_blocks(products, &gram, blocks, threads);
-    run_blocks(channels, &merge, groups, RXC_MERGE_THREADS);
-    run_blocks(entries, &merge, rxc_entry_blocks(c), RXC_MERGE_THREADS);
+    kernels->gram(NULL, &gram);
+    kernels->merge(NULL, &merge);
     if (*how.failed != 0) /* then half of the kernel has not run */
         abort();
     done("statistics, factor and weighted sums", c);
@@ -244,7 +178,7 @@ static void run_quadratic(unsigned c, size_t pixels)
     struct rxc_quadratic job = {.x = pixels_of(pixels * c),
                                 .stride = c,
                                 .pixels = pixels,
-                                .room = pixels,
+                                .places = pixels,
                                 .channels = c,
                                 .centre = values_of(c),
                                 .slices = values_of(rxc_square_slices(c)),
@@ -261,12 +195,12 @@ static void run_quadratic(unsigned c, size_t pixels)
                             .sums = job.sums,
                             .kept = job.kept,
                             .all = BLOCK(double, 4)};
-    run_blocks(quadratic, &job, blocks, RXC_QUADRATIC_THREADS);
+    kernels->quadratic(NULL, &job);
     job.loss = true;
-    run_blocks(quadratic, &job, blocks, RXC_QUADRATIC_THREADS);
+    kernels->quadratic(NULL, &job);
     job.products = BLOCK(float, pixels *c);
-    run_blocks(quadratic, &job, blocks, RXC_QUADRATIC_THREADS);
-    run_blocks(add_loss, &loss, 1, RXC_LOSS_THREADS);
+    kernels->quadratic(NULL, &job);
+    kernels->add_loss(NULL, &loss);
     done("scores, loss and products", c);
 }
 
@@ -318,18 +252,15 @@ static void run_rows(unsigned c, unsigned h, size_t pixels)
                              .b = rows,
                              .parts = BLOCK(float, (size_t)ranges *h *c)};
     sums.b = values_of(pixels * h);
-    run_blocks(gather, &all, (unsigned)((pixels + RXC_GATHERED - 1) / RXC_GATHERED),
-               RXC_ROW_THREADS);
-    run_blocks(linear, &map, blocks * ((h + RXC_WIDE - 1) / RXC_WIDE), RXC_ROW_THREADS);
-    run_blocks(dots, &score, blocks, RXC_ROW_THREADS);
+    kernels->gather(NULL, &all);
+    kernels->linear(NULL, &map);
+    kernels->dots(NULL, &score);
     score.own = true;
-    run_blocks(dots, &score, blocks, RXC_ROW_THREADS);
+    kernels->dots(NULL, &score);
     score.a = NULL;
-    run_blocks(dots, &score, blocks, RXC_ROW_THREADS);
-    run_blocks(columns, &sums, ranges * ((h + RXC_COLUMNS - 1) / RXC_COLUMNS), RXC_ROW_THREADS);
-    run_blocks(cross, &both,
-               ranges * ((h + RXC_WIDE - 1) / RXC_WIDE) * ((c + RXC_WIDE - 1) / RXC_WIDE),
-               RXC_ROW_THREADS);
+    kernels->dots(NULL, &score);
+    kernels->columns(NULL, &sums);
+    kernels->cross(NULL, &both);
     done("rows", c);
 }
 
@@ -337,9 +268,11 @@ int main(int argc, char **argv)
 {
     (void)argv;
     if (argc > 1) {
-        run_blocks(without_barrier, NULL, 3, RXC_ROW_THREADS);
+        const int nothing = 0;
+        YPK_LAUNCH(without_barrier, ypk_grid(3, 1), 256, 0, &stream, nothing);
         return 0; /* ThreadSanitizer makes another of it */
     }
+    load();
     run_statistics(3, 500);
     run_statistics(40, 700);
     run_statistics(124, 330);

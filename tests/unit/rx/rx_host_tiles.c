@@ -1,6 +1,6 @@
 /* Tiles of the host's on a GPU, without one: whenever copies and kernels are done that no wait
  * holds back, the results have the bits of tiles that were there. */
-#include "tests/unit/rx/rx_on_cpu.h"
+#include "tests/unit/rx/rx_gpu.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -89,9 +89,9 @@ static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *lab
     enum manner manner = s.manner == MIXES ? (enum manner)(index * 3 % MIXES) : s.manner;
     if (s.fail_at > 0 && index == s.fail_at)
         return yp_set_error(YP_IO, "tile %zu cannot be read", index);
-    cr_expect_not(gpu_has(values, 4), "the room is the host's");
+    cr_expect_not(emulated_has(values, 4), "the room is the host's");
     if (index == 1)
-        s.copied = gpu_streams[1].done;
+        s.copied = emulated.streams[1].done;
     tile->pixels = pixels_of(index);
     switch (manner) {
     case FILLS:
@@ -157,9 +157,9 @@ static void *sent(struct yp_device *gpu, const void *from, size_t bytes)
 /* Work that no wait of the default stream is for: it would be found beside a measurement. */
 static void expect_joined(void)
 {
-    gpu_run(0, gpu_streams[0].given, true);
-    for (int i = 1; i < STREAMS_MOST; i++)
-        cr_expect_eq(gpu_streams[i].done, gpu_streams[i].given, "stream %d goes on", i);
+    emulated_run(0, emulated.streams[0].given);
+    for (int i = 1; i < EMULATED_STREAMS; i++)
+        cr_expect_eq(emulated.streams[i].done, emulated.streams[i].given, "stream %d goes on", i);
 }
 
 static void detect(struct yp_device *gpu, enum rx_tiles tiles, const struct rx_source *source,
@@ -205,7 +205,7 @@ static void differentiate(struct yp_device *gpu, enum rx_tiles tiles,
 static void results_there(struct yp_device *gpu, struct results *r)
 {
     struct rx_source source = source_of(yield_there);
-    gpu_order = AT_ONCE;
+    emulated.order = EMULATED_AT_ONCE;
     s.there = sent(gpu, s.values, (size_t)PIXELS * CHANNELS * sizeof *s.values);
     s.labels_there = sent(gpu, s.labels, PIXELS);
     detect(gpu, RX_TILES_THERE, &source, r);
@@ -231,7 +231,7 @@ Test(host_tiles, bits_are_those_of_tiles_that_are_there)
     static struct results right, got;
     struct yp_device *gpu = gpu_open();
     results_there(gpu, &right);
-    for (int order = AT_ONCE; order < ORDERS; order++)
+    for (int order = EMULATED_AT_ONCE; order < EMULATED_ORDERS; order++)
         for (int manner = FILLS; manner < MANNERS; manner++)
             for (int tiles = RX_TILES_COPIED; tiles <= RX_TILES_IN_TURN; tiles++) {
                 char where[64];
@@ -239,14 +239,14 @@ Test(host_tiles, bits_are_those_of_tiles_that_are_there)
                 snprintf(where, sizeof where, "order %d, manner %d, tiles %d", order, manner,
                          tiles);
                 memset(&got, 0, sizeof got);
-                gpu_order = (int)order;
+                emulated.order = (int)order;
                 s.manner = (enum manner)manner;
                 detect(gpu, (enum rx_tiles)tiles, &source, &got);
                 differentiate(gpu, (enum rx_tiles)tiles, &source, &got);
                 expect_same(&right, &got, where);
             }
-    cr_expect_eq(gpu_events, 0);
-    cr_expect_eq(gpu_pinned, 0);
+    cr_expect_eq(emulated.events, 0);
+    cr_expect_eq(emulated.pinned, 0);
 }
 
 /* Nothing reads what the yielder had, once a call is over. */
@@ -255,7 +255,7 @@ Test(host_tiles, data_may_go_when_the_call_returns)
     static struct results right, got;
     struct yp_device *gpu = gpu_open();
     results_there(gpu, &right);
-    gpu_order = LATE;
+    emulated.order = EMULATED_LATE;
     s.manner = POINTS;
     const struct rx_options options = {.tiles = RX_TILES_COPIED};
     struct rx_source source = source_of(yield);
@@ -290,10 +290,10 @@ Test(host_tiles, copies_begin_with_the_pass)
     cr_assert_eq(rx_finish(one, 0), YP_OK);
     cr_assert_eq(rx_fit(other, &source), YP_OK);
     cr_assert_eq(rx_finish(other, 0), YP_OK);
-    gpu_order = EARLY;
-    size_t done = gpu_streams[1].done;
+    emulated.order = EMULATED_EARLY;
+    size_t done = emulated.streams[1].done;
     cr_assert_eq(rx_score(one, &before, scores), YP_OK);
-    cr_expect_lt(gpu_streams[0].done, gpu_streams[0].given);
+    cr_expect_lt(emulated.streams[0].done, emulated.streams[0].given);
     cr_assert_eq(rx_score(other, &source, scores), YP_OK);
     cr_expect_eq(s.copied, done, "%zu pieces of work were done before the pass began",
                  s.copied - done);
@@ -309,9 +309,9 @@ Test(host_tiles, a_tile_that_fails_ends_the_pass)
     static struct results right, got;
     struct yp_device *gpu = gpu_open();
     results_there(gpu, &right);
-    for (int order = LATE; order <= EARLY; order++)
+    for (int order = EMULATED_LATE; order <= EMULATED_EARLY; order++)
         for (size_t at = 1; at < 4; at++) {
-            gpu_order = (int)order;
+            emulated.order = (int)order;
             s.manner = POINTS;
             const struct rx_options options = {.tiles = RX_TILES_COPIED};
             struct rx_source source = source_of(yield);
@@ -322,8 +322,8 @@ Test(host_tiles, a_tile_that_fails_ends_the_pass)
             char wanted[64];
             snprintf(wanted, sizeof wanted, "tile %zu cannot be read", at);
             cr_expect_str_eq(yp_last_error(), wanted);
-            for (int i = 1; i < STREAMS_MOST; i++)
-                cr_expect_eq(gpu_streams[i].done, gpu_streams[i].given, "copies go on");
+            for (int i = 1; i < EMULATED_STREAMS; i++)
+                cr_expect_eq(emulated.streams[i].done, emulated.streams[i].given, "copies go on");
             rx_summary(rx, &all);
             cr_expect_eq(all.pixels, 0);
             s.fail_at = 0;
@@ -342,7 +342,7 @@ static enum yp_status failing_gram(struct yp_device *device, const struct rxc_gr
 {
     if (kernels_left-- == 0)
         return yp_set_error(YP_DEVICE_FAULT, "no more kernels");
-    return gpu_gram(device, job);
+    return gpu_table.gram(device, job);
 }
 
 /* A launch that fails leaves no copy behind that reads what is the yielder's. */
@@ -353,7 +353,7 @@ Test(host_tiles, a_kernel_that_fails_ends_the_pass)
     failing = gpu_table;
     failing.gram = failing_gram;
     ypi_rx_set_cuda(&failing);
-    gpu_order = LATE;
+    emulated.order = EMULATED_LATE;
     s.manner = POINTS;
     const struct rx_options options = {.tiles = RX_TILES_COPIED};
     struct rx_source source = source_of(yield);
@@ -362,7 +362,7 @@ Test(host_tiles, a_kernel_that_fails_ends_the_pass)
         kernels_left = i;
         cr_expect_eq(rx_fit(rx, &source), YP_DEVICE_FAULT);
         cr_expect_str_eq(yp_last_error(), "no more kernels");
-        cr_expect_eq(gpu_streams[1].done, gpu_streams[1].given, "copies go on");
+        cr_expect_eq(emulated.streams[1].done, emulated.streams[1].given, "copies go on");
     }
     rx_destroy(rx);
 }
@@ -392,7 +392,7 @@ Test(host_tiles, memory_is_what_was_predicted)
                              rx_device_bytes_with(channels, tile, &options));
                 cr_expect_eq(rx_device_bytes_with(channels, tile, &options),
                              rx_device_bytes(channels, tile) + (rooms == 2 ? room : 0));
-                cr_expect_eq(gpu_pinned, pinned);
+                cr_expect_eq(emulated.pinned, pinned);
                 cr_expect_leq(host_after.allocated - host.allocated,
                               rx_bytes(channels, 512, 1) + pinned);
                 cr_expect_geq(host_after.allocated - host.allocated, pinned);
@@ -402,7 +402,7 @@ Test(host_tiles, memory_is_what_was_predicted)
                 yp_device_memory(gpu, &after);
                 cr_expect_eq(after.allocated - before.allocated,
                              rx_loss_device_bytes_with(channels, tile, &options));
-                cr_expect_eq(gpu_pinned, rx_loss_pinned_bytes(channels, tile, &options));
+                cr_expect_eq(emulated.pinned, rx_loss_pinned_bytes(channels, tile, &options));
                 rx_loss_destroy(loss);
                 yp_device_memory(yp_device_cpu(), &host_after);
                 cr_expect_eq(host_after.allocated, host.allocated);
@@ -433,9 +433,9 @@ Test(host_tiles, out_of_memory_is_an_answer)
                 yp_device_memory(devices[i], &now);
                 cr_expect_eq(now.allocated, 0);
             }
-            cr_expect_eq(gpu_events, 0);
-            for (int i = 1; i < STREAMS_MOST; i++)
-                cr_expect_not(gpu_streams[i].open);
+            cr_expect_eq(emulated.events, 0);
+            for (int i = 1; i < EMULATED_STREAMS; i++)
+                cr_expect_not(emulated.streams[i].open);
         }
     cr_expect_eq(refused, 6, "one of the device and two of the host, of each: %d", refused);
 }

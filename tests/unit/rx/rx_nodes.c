@@ -3,7 +3,6 @@
  * made-up GPU, which the host's tiles are copied to; all else is the same. */
 #include "tests/unit/rx/rx_fixture.h"
 
-#include "models/metrics/metrics.h"
 #include "models/rx/pipeline/internal.h"
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +11,7 @@
 #include "tests/unit/rx/reference_rx.h"
 
 #ifdef RX_NODES_ON_GPU
-#include "tests/unit/rx/rx_on_cpu.h"
+#include "tests/unit/rx/rx_gpu.h"
 #define TILES RX_TILES_COPIED
 #define PIPELINE_BYTES bytes_here
 static size_t bytes_here(const struct rx_pipeline_options *o)
@@ -858,7 +857,7 @@ static double auc_of(const struct rx_pipeline_options *options, struct scene *s,
     double auc;
     OK(rx_pipeline_fit(p, rx, &source, parameters, start));
     scores_of(p, s, parameters, scores);
-    OK(metrics_auc(yp_device_cpu(), scores, s->labels, s->pixels, &auc, NULL));
+    OK(rx_auc(yp_device_cpu(), scores, s->labels, s->pixels, &auc, NULL));
     rx_pipeline_destroy(p);
     rx_destroy(rx);
     free(parameters);
@@ -1017,8 +1016,7 @@ Test(rx_nodes, instruction_sets_agree)
         rest[c] = (float)c / 3;
     }
     for (int rank = 0; rank <= 2; rank++) {
-        const struct ypi_pixel_kernels *sets[2] = {ypi_pixel_kernels_at(0),
-                                                   ypi_pixel_kernels_at(rank)};
+        const struct ypi_rx_kernels *sets[2] = {ypi_rx_kernels_at(0), ypi_rx_kernels_at(rank)};
         if (sets[1] == NULL)
             continue;
         for (int i = 0; i < 2; i++) {
@@ -1040,7 +1038,7 @@ Test(rx_nodes, instruction_sets_agree)
         free(out[0]);
         free(out[1]);
     }
-    cr_assert_null(ypi_pixel_kernels_at(3));
+    cr_assert_null(ypi_rx_kernels_at(3));
     scene_free(&s);
 }
 

@@ -2,7 +2,7 @@
  * rx_nodes.c does not ask of them: the same bits whenever work is done and wherever tiles come
  * from, tiles of several chunks, memory, all that can fail, training, images without a factor. */
 #include "tests/unit/rx/rx_fixture.h"
-#include "tests/unit/rx/rx_on_cpu.h"
+#include "tests/unit/rx/rx_gpu.h"
 
 #include "models/rx/device/pipeline.h"
 #include "models/train/trainer.h"
@@ -21,25 +21,21 @@ enum { ARRAYS_MOST = 16 };
 static struct {
     char *from;
     size_t bytes;
-    int number; /* in gpu_blocks */
 } arrays[ARRAYS_MOST];
 static size_t arrays_there;
 
 /* A copy of it on the GPU; of NULL garbage. */
 static void *there(const void *from, size_t bytes)
 {
-    size_t pages = (bytes + PAGE - 1) / PAGE * PAGE, before = pages - bytes;
-    int number = 0;
-    char *to = yp_device_alloc(gpu_open(), pages + PAGE);
+    size_t pages = (bytes + EMULATED_PAGE - 1) / EMULATED_PAGE * EMULATED_PAGE,
+           before = pages - bytes;
+    char *to = yp_device_alloc(gpu_open(), pages + EMULATED_PAGE);
     cr_assert(to != NULL && arrays_there < ARRAYS_MOST);
-    while (gpu_blocks[number].at != to)
-        number++;
-    gpu_blocks[number].pages = pages; /* the last one stays as it is: not to be touched */
+    emulated_block(to)->reachable = pages; /* the last page stays as it is: not to be touched */
     if (from != NULL)
         OK(yp_device_copy(gpu_open(), to + before, from, bytes));
     arrays[arrays_there].from = to;
-    arrays[arrays_there].bytes = bytes;
-    arrays[arrays_there++].number = number;
+    arrays[arrays_there++].bytes = bytes;
     return to + before;
 }
 
@@ -51,14 +47,13 @@ static void fetch(void *to, const void *from, size_t bytes)
 /* Gives all of them back. */
 static void all_back(void)
 {
-    static unsigned char first[PAGE], untouched[PAGE];
-    memset(untouched, garbage, PAGE);
+    static unsigned char first[EMULATED_PAGE], untouched[EMULATED_PAGE];
+    memset(untouched, emulated.kernels.garbage, EMULATED_PAGE);
     for (size_t i = 0; i < arrays_there; i++) {
-        size_t before = (PAGE - arrays[i].bytes % PAGE) % PAGE;
+        size_t before = (EMULATED_PAGE - arrays[i].bytes % EMULATED_PAGE) % EMULATED_PAGE;
         if (before > 0)
             fetch(first, arrays[i].from, before);
         cr_expect_eq(memcmp(first, untouched, before), 0, "array %zu is written before it", i);
-        gpu_blocks[arrays[i].number].pages += PAGE;
         yp_device_free(gpu_open(), arrays[i].from);
     }
     arrays_there = 0;
@@ -72,8 +67,8 @@ static const unsigned sizes[] = {1, 15, 16, 17, 18, 63, 64, 65, 66, 128, 129, 20
 /* Run i of a test goes another way through the threads, and finds other garbage. */
 static void vary(size_t i)
 {
-    rxc_backwards = i % 2 != 0;
-    garbage = i / 2 % 2 != 0 ? GARBAGE_NAN : 0x7e;
+    emulated.kernels.order = i % 2 != 0 ? YPK_BACKWARDS : YPK_FORWARDS;
+    emulated.kernels.garbage = i / 2 % 2 != 0 ? EMULATED_NAN : EMULATED_LARGE;
 }
 
 static float *normals(size_t count, uint64_t *state)
@@ -419,7 +414,7 @@ static void form_run(struct dots *d, const struct form *f)
     struct rxc_quadratic job = {.x = there(d->a, (n * stride - f->gap) * sizeof(float)),
                                 .stride = stride,
                                 .pixels = n,
-                                .room = n,
+                                .places = n,
                                 .channels = d->width,
                                 .loss = true,
                                 .centre = there(f->centre, c * sizeof(float)),
@@ -773,7 +768,7 @@ static enum yp_status yield_there(struct stage *g, size_t index, float *values, 
         tile->stride = s->stride;
         return YP_OK;
     }
-    cr_expect(gpu_has(values, 4), "the room is not the GPU's");
+    cr_expect(emulated_has(values, 4), "the room is not the GPU's");
     if (tile->pixels > 0)
         status = yp_stream_copy(stream, values, g->packed + first * s->channels,
                                 tile->pixels * s->channels * sizeof *values);
@@ -790,7 +785,7 @@ static enum yp_status stage_yield(void *arg, size_t index, float *values, uint8_
         return YP_OK;
     if (g->tiles == RX_TILES_THERE)
         return yield_there(g, index, values, labels, tile);
-    cr_expect_not(gpu_has(values, 4), "the room is not the host's");
+    cr_expect_not(emulated_has(values, 4), "the room is not the host's");
     return scene_yield(&g->host, index, values, labels, tile);
 }
 
@@ -916,9 +911,10 @@ static bool lies_in(const void *at, const void *from, size_t bytes)
 static void expect_idle(const struct stage *g)
 {
     const struct scene *s = &g->host;
-    for (int i = 1; i < STREAMS_MOST; i++)
-        for (size_t at = gpu_streams[i].done; at < gpu_streams[i].given; at++) {
-            const void *from = gpu_streams[i].work[at % WORK_MOST].from;
+    for (int i = 1; i < EMULATED_STREAMS; i++)
+        for (size_t at = emulated.streams[i].done; at < emulated.streams[i].given; at++) {
+            const struct emulated_work *w = &emulated.streams[i].queue[at % EMULATED_QUEUE];
+            const void *from = w->kind == EMULATED_COPY ? w->from : NULL;
             cr_expect_not(lies_in(from, s->values, s->pixels * s->stride * sizeof *s->values) ||
                               lies_in(from, s->labels, s->pixels),
                           "copies go on");
@@ -951,10 +947,10 @@ static void expect_nothing_left(struct yp_device *device)
     yp_device_memory(device, &now);
     cr_expect_eq(now.allocated, 0);
     cr_expect_eq(memory().allocated, 0);
-    cr_expect_eq(gpu_pinned, 0);
-    cr_expect_eq(gpu_events, 0);
-    for (int i = 1; i < STREAMS_MOST; i++)
-        cr_expect_not(gpu_streams[i].open);
+    cr_expect_eq(emulated.pinned, 0);
+    cr_expect_eq(emulated.events, 0);
+    for (int i = 1; i < EMULATED_STREAMS; i++)
+        cr_expect_not(emulated.streams[i].open);
 }
 
 /* -- bits ----------------------------------------------------------------------------------- */
@@ -992,16 +988,16 @@ static void check_bits(struct stage *g, size_t shape, double by)
     struct rx_pipeline *p = pipeline_on(g->device, shape, g);
     struct rx_source source = stage_source(g);
     size_t span = span_of(p, &source);
-    gpu_order = AT_ONCE;
+    emulated.order = EMULATED_AT_ONCE;
     float *right = answers_by(g, shape, parameters, RX_TILES_THERE, false, 0);
-    for (int order = AT_ONCE; order < ORDERS; order++)
+    for (int order = EMULATED_AT_ONCE; order < EMULATED_ORDERS; order++)
         for (int tiles = RX_TILES_THERE; tiles <= RX_TILES_IN_TURN; tiles++)
             for (int copy = 0; copy < 2; copy++) {
                 char where[80];
                 int way = (order + tiles + 2 * copy) % 4;
                 snprintf(where, sizeof where, "%s: order %d, tiles %d, copy %d, way %d",
                          shapes[shape].name, order, tiles, copy, way);
-                gpu_order = (int)order;
+                emulated.order = (int)order;
                 float *got = answers_by(g, shape, parameters, tiles, copy != 0, (size_t)way);
                 expect_same(right, got, SCORE + 1, span, where);
                 free(got);
@@ -1048,10 +1044,9 @@ static void check_gradient(const struct rx_pipeline *p, const float *got, const 
 }
 
 /* Products in plain loops, of which there are many: their kernels have been looked at above. */
-static void quick_linear(struct gpu_work *work)
+static void quick_linear(const void *given)
 {
-    const struct rxc_linear *job = &work->job.linear;
-    gpu_reach(true);
+    const struct rxc_linear *job = given;
     for (size_t i = 0; i < job->pixels * job->outputs; i++) {
         size_t p = i / job->outputs, j = i % job->outputs;
         float sum = 0;
@@ -1060,33 +1055,30 @@ static void quick_linear(struct gpu_work *work)
         sum += job->offset != NULL ? job->offset[j] : 0;
         job->out[i] = sum - (job->less != NULL ? job->less[i] : 0);
     }
-    gpu_reach(false);
 }
 
-static void quick_cross(struct gpu_work *work)
+static void quick_cross(const void *given)
 {
-    const struct rxc_cross *job = &work->job.cross;
+    const struct rxc_cross *job = given;
     size_t square = (size_t)job->rows * job->columns;
-    gpu_reach(true);
     memset(job->parts, 0, rxc_ranges(job->pixels, job->range) * square * sizeof *job->parts);
     for (size_t p = 0; p < job->pixels; p++)
         for (size_t i = 0; i < square; i++)
             job->parts[p / job->range * square + i] += job->a[p * job->rows + i / job->columns] *
                                                        job->b[p * job->columns + i % job->columns];
-    gpu_reach(false);
 }
 
 static enum yp_status give_linear(struct yp_device *device, const struct rxc_linear *job)
 {
     (void)device;
-    gpu_give_work(0, (struct gpu_work){.run = quick_linear, .job.linear = *job});
+    emulated_call(0, quick_linear, job, sizeof *job);
     return YP_OK;
 }
 
 static enum yp_status give_cross(struct yp_device *device, const struct rxc_cross *job)
 {
     (void)device;
-    gpu_give_work(0, (struct gpu_work){.run = quick_cross, .job.cross = *job});
+    emulated_call(0, quick_cross, job, sizeof *job);
     return YP_OK;
 }
 
@@ -1187,7 +1179,7 @@ static void check_memory(const struct rx_pipeline_options *o, const char *name)
     yp_device_memory(gpu, &taken);
     cr_expect_eq(taken.allocated, rx_pipeline_device_bytes(o), "%s: %zu there, not %zu", name,
                  (size_t)taken.allocated, rx_pipeline_device_bytes(o));
-    cr_expect_eq(gpu_pinned, pinned);
+    cr_expect_eq(emulated.pinned, pinned);
     cr_expect_eq(memory().allocated, here + pinned, "%s: %zu here, not %zu", name,
                  (size_t)memory().allocated, here + pinned);
     rx_pipeline_destroy(p);
@@ -1231,13 +1223,13 @@ static void subject_begin(struct subject *s, size_t shape, int tiles)
     s->source = stage_source(g);
     s->source.arg = g;
     s->parameters = parameters_for(shape, g, 0.02);
-    gpu_order = AT_ONCE;
+    emulated.order = EMULATED_AT_ONCE;
     ypi_rx_set_cuda(quick_table());
     struct rx_pipeline *p = pipeline_on(g->device, shape, g);
     s->span = span_of(p, &s->source);
     s->right = answers_of(p, &s->source, s->parameters, CALLS);
     rx_pipeline_destroy(p);
-    gpu_order = LATE;
+    emulated.order = EMULATED_LATE;
 }
 
 static void subject_end(struct subject *s)
@@ -1289,10 +1281,10 @@ static int refusals(struct subject *s, size_t shape, struct yp_device *device)
         yp_device_memory(gpu, &now);
         cr_expect_eq(now.allocated, before.allocated);
         cr_expect_eq(memory().allocated, 0);
-        cr_expect_eq(gpu_pinned, 0);
-        cr_expect_eq(gpu_events, 0);
-        for (int i = 1; i < STREAMS_MOST; i++)
-            cr_expect_not(gpu_streams[i].open);
+        cr_expect_eq(emulated.pinned, 0);
+        cr_expect_eq(emulated.events, 0);
+        for (int i = 1; i < EMULATED_STREAMS; i++)
+            cr_expect_not(emulated.streams[i].open);
     }
 }
 
@@ -1328,17 +1320,17 @@ static bool refuses(const char *what)
     { \
         return refuses(#name_) ? YP_DEVICE_FAULT : by_(device, job); \
     }
-FRAGILE_WORK(gram, gram, gpu_gram)
-FRAGILE_WORK(merge, merge, gpu_merge)
-FRAGILE_WORK(quadratic, quadratic, gpu_quadratic)
-FRAGILE_WORK(add_loss, loss, gpu_add_loss)
-FRAGILE_WORK(factor, factor, gpu_factor)
-FRAGILE_WORK(gather, gather, gpu_gather)
+FRAGILE_WORK(gram, gram, gpu_table.gram)
+FRAGILE_WORK(merge, merge, gpu_table.merge)
+FRAGILE_WORK(quadratic, quadratic, gpu_table.quadratic)
+FRAGILE_WORK(add_loss, loss, gpu_table.add_loss)
+FRAGILE_WORK(factor, factor, gpu_table.factor)
+FRAGILE_WORK(gather, gather, gpu_table.gather)
 FRAGILE_WORK(linear, linear, give_linear)
-FRAGILE_WORK(dots, dots, gpu_dots)
-FRAGILE_WORK(columns, columns, gpu_columns)
+FRAGILE_WORK(dots, dots, gpu_table.dots)
+FRAGILE_WORK(columns, columns, gpu_table.columns)
 FRAGILE_WORK(cross, cross, give_cross)
-FRAGILE_WORK(parts, parts, gpu_parts)
+FRAGILE_WORK(parts, parts, gpu_table.parts)
 
 static const struct rx_cuda fragile_table = {.gram = fragile_gram,
                                              .merge = fragile_merge,
@@ -1355,38 +1347,40 @@ static const struct rx_cuda fragile_table = {.gram = fragile_gram,
 static enum yp_status fragile_copy(struct yp_device *device, void *to, const void *from,
                                    size_t bytes)
 {
-    return refuses("copy") ? YP_DEVICE_FAULT : gpu_copy(device, to, from, bytes);
+    return refuses("copy") ? YP_DEVICE_FAULT : emulated_backend.copy(device, to, from, bytes);
 }
 
 static enum yp_status fragile_stream_copy(struct yp_stream *stream, void *to, const void *from,
                                           size_t bytes)
 {
-    return refuses("stream_copy") ? YP_DEVICE_FAULT : gpu_stream_copy(stream, to, from, bytes);
+    return refuses("stream_copy") ? YP_DEVICE_FAULT
+                                  : emulated_backend.stream_copy(stream, to, from, bytes);
 }
 
 static enum yp_status fragile_stream_wait(struct yp_stream *stream, struct yp_event *event)
 {
-    return refuses("stream_wait") ? YP_DEVICE_FAULT : gpu_stream_wait(stream, event);
+    return refuses("stream_wait") ? YP_DEVICE_FAULT : emulated_backend.stream_wait(stream, event);
 }
 
 static enum yp_status fragile_event_record(struct yp_event *event, struct yp_stream *stream)
 {
-    return refuses("event_record") ? YP_DEVICE_FAULT : gpu_event_record(event, stream);
+    return refuses("event_record") ? YP_DEVICE_FAULT : emulated_backend.event_record(event, stream);
 }
 
 static enum yp_status fragile_event_synchronize(struct yp_event *event)
 {
-    return refuses("event_synchronize") ? YP_DEVICE_FAULT : gpu_event_synchronize(event);
+    return refuses("event_synchronize") ? YP_DEVICE_FAULT
+                                        : emulated_backend.event_synchronize(event);
 }
 
 static struct yp_stream *fragile_stream_create(struct yp_device *device)
 {
-    return refuses("stream") ? NULL : gpu_stream_create(device);
+    return refuses("stream") ? NULL : emulated_backend.stream_create(device);
 }
 
 static struct yp_event *fragile_event_create(struct yp_device *device)
 {
-    return refuses("event") ? NULL : gpu_event_create(device);
+    return refuses("event") ? NULL : emulated_backend.event_create(device);
 }
 
 static const char *const requests[] = {"gram",
@@ -1415,7 +1409,7 @@ static struct yp_device *fragile_open(void)
 {
     static struct ypi_backend backend;
     static struct yp_device device = {.backend = &backend};
-    backend = gpu_backend;
+    backend = emulated_backend;
     backend.copy = fragile_copy;
     backend.stream_copy = fragile_stream_copy;
     backend.stream_wait = fragile_stream_wait;
@@ -1781,7 +1775,7 @@ Test(pipeline_cuda, the_first_image_without_a_factor_is_told)
         g.host.values[4 * p + 3] = g.host.values[4 * p];
     }
     stage_send(&g);
-    gpu_order = LATE;
+    emulated.order = EMULATED_LATE;
     for (int tiles = RX_TILES_THERE; tiles <= RX_TILES_IN_TURN; tiles++) {
         o.tiles = g.tiles = (enum rx_tiles)tiles;
         struct rx_pipeline *p = rx_pipeline_create(g.device, &o);

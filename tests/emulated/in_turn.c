@@ -1,0 +1,92 @@
+/* Blocks of a kernel one after the other, and each block's threads. */
+#include "device/cuda/frame.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum ypk_order ypk_order;
+
+/* -- copies into shared memory -------------------------------------------------------------- */
+
+enum { COPIES_MOST = 1 << 18, THREADS_MOST = 1024 };
+static struct {
+    float *to;
+    const float *from;
+    unsigned words, thread;
+    unsigned group; /* of its thread */
+    bool arrived;
+} copies[COPIES_MOST];
+static size_t copies_made, copies_open; /* open: from here on not in a group yet */
+static unsigned groups[THREADS_MOST];   /* of each thread, so far */
+
+static void stop_unless(bool fine, const char *why)
+{
+    if (fine)
+        return;
+    fprintf(stderr, "a kernel on the emulated device: %s\n", why);
+    abort();
+}
+
+void ypk_copy(float *to, const float *from, unsigned words)
+{
+    stop_unless(copies_made < COPIES_MOST, "too many copies on their way");
+    stop_unless((uintptr_t)to % (4 * words) == 0 && (uintptr_t)from % (4 * words) == 0,
+                "a copy between addresses that are no multiples of its size");
+    copies[copies_made].to = to;
+    copies[copies_made].from = from;
+    copies[copies_made].words = words;
+    copies[copies_made++].arrived = false;
+    ypk_fill(to, words * sizeof *to);
+}
+
+void ypk_commit(unsigned t)
+{
+    groups[t]++;
+    for (; copies_open < copies_made; copies_open++) {
+        copies[copies_open].thread = t;
+        copies[copies_open].group = groups[t];
+    }
+}
+
+void ypk_wait(unsigned t, unsigned most)
+{
+    size_t waiting = 0;
+    for (size_t i = 0; i < copies_made; i++) {
+        if (!copies[i].arrived && copies[i].thread == t && copies[i].group + most <= groups[t]) {
+            memcpy(copies[i].to, copies[i].from, copies[i].words * sizeof(float));
+            copies[i].arrived = true;
+        }
+        waiting += !copies[i].arrived;
+    }
+    if (waiting == 0)
+        copies_made = copies_open = 0;
+}
+
+/* -- blocks ---------------------------------------------------------------------------------- */
+
+static enum ypk_order order_of(enum ypk_order order, unsigned block)
+{
+    static const enum ypk_order all[] = {YPK_BACKWARDS, YPK_MIXED, YPK_FORWARDS};
+    return order == YPK_MIXED ? all[block % 3] : order;
+}
+
+void ypk_run(const struct ypk_work *work)
+{
+    const struct ypk_settings *settings = work->settings;
+    size_t bytes = (work->shared + 63) / 64 * 64;
+    void *shared = aligned_alloc(64, bytes > 0 ? bytes : 64);
+    stop_unless(shared != NULL, "out of memory");
+    ypk_place = (struct ypk_place){.work = work, .shared = shared};
+    for (unsigned y = 0; y < work->grid.y; y++)
+        for (unsigned x = 0; x < work->grid.x; x++) {
+            ypk_place.block = (struct ypk_grid){x, y};
+            ypk_order = order_of(settings->order, y * work->grid.x + x);
+            ypk_fill(shared, work->shared); /* to the byte: what lies behind it is the heap's */
+            if (work->shared > 0 && settings->blocks != NULL)
+                ++*settings->blocks;
+            work->kernel(work->job);
+            /* They would arrive in another block's memory. */
+            stop_unless(copies_made == 0, "copies were not waited for");
+        }
+    free(shared);
+}
