@@ -36,69 +36,76 @@ int ypi_place_of(int argc, char **argv, const char *value)
 }
 
 /* "--id X", "--id=X", "-n X" and "-nX"; *value is what stands in the same word, or NULL. */
-static const struct ypi_report_option *find(const struct ypi_report_option *options, char *word,
-                                            char **value)
+static const struct ypi_option *find(const struct ypi_option *options, const char *word,
+                                     const char **value)
 {
     *value = NULL;
-    for (; options->name; options++) {
-        size_t length = strlen(options->name);
-        if (strncmp(word, options->name, length) != 0)
-            continue;
-        if (word[length] == '\0')
-            return options;
-        if (length == 2 && options->value)
-            *value = word + length;
-        else if (length > 2 && word[length] == '=')
-            *value = word + length + 1;
-        if (*value)
-            return options;
+    if (strncmp(word, "--", 2) == 0) {
+        size_t length = strcspn(word + 2, "=");
+        if (word[2 + length] == '=')
+            *value = word + 2 + length + 1;
+        return length > 0 ? ypi_option_find(options, word + 2, length) : NULL;
     }
+    for (const struct ypi_option *o = options; !ypi_option_is_end(o); o++)
+        if (o->letter != 0 && word[0] == '-' && word[1] == o->letter) {
+            *value = word[2] != '\0' ? word + 2 : NULL;
+            return *value == NULL || ypi_option_takes_value(o) ? o : NULL;
+        }
     return NULL;
 }
 
 /* How many words the option at argv[i] takes; 0: it is wrong, and that was told. */
-static int take(int argc, char **argv, int i, const struct ypi_report_option *options)
+static int take(const struct ypi_arguments *a, int argc, char **argv, int i)
 {
-    char *value = NULL;
-    const struct ypi_report_option *option = find(options, argv[i], &value);
-    if (!option) {
-        ypi_usage_error(argc, argv, i, "%s: there is no such option", argv[i]);
+    const char *value = NULL;
+    const struct ypi_option *option = find(a->options, argv[i], &value);
+    if (option == NULL) {
+        ypi_usage_error(argc, argv, i, "%s: there is no such option%s", argv[i],
+                        a->hint != NULL ? a->hint : "");
         return 0;
     }
-    if (option->flag) {
-        if (value) {
-            ypi_usage_error(argc, argv, i, "%s takes no value", option->name);
-            return 0;
-        }
-        *option->flag = true;
-        return 1;
-    }
-    if (value) {
-        *option->value = value;
-        return 1;
-    }
-    if (i + 1 >= argc) {
-        ypi_usage_error(argc, argv, i + 1, "%s needs a value", option->name);
+    const char letter[] = {option->letter, '\0'};
+    const char *dashes = option->name != NULL ? "--" : "-";
+    const char *name = option->name != NULL ? option->name : letter;
+    bool takes = ypi_option_takes_value(option);
+    int words = 1;
+    if (value != NULL && !takes) {
+        ypi_usage_error(argc, argv, i, "%s%s takes no value", dashes, name);
         return 0;
     }
-    *option->value = argv[i + 1];
-    return 2;
+    if (value == NULL && (!takes || option->kind == YPI_OPTION_SWITCH))
+        value = "yes";
+    else if (value == NULL && i + 1 < argc)
+        value = argv[i + 1], words = 2;
+    if (value == NULL) {
+        ypi_usage_error(argc, argv, i + 1, "%s%s needs a value", dashes, name);
+        return 0;
+    }
+    char *allowed = ypi_option_set(a->values, option, value);
+    if (allowed != NULL) {
+        ypi_usage_error(argc, argv, i + words - 1, "%s%s is '%s': must be %s", dashes, name, value,
+                        allowed);
+        words = 0;
+    }
+    free(allowed);
+    return words;
 }
 
-bool ypi_report_options(int argc, char **argv, const struct ypi_report_option *options, char **word)
+bool ypi_arguments_read(const struct ypi_arguments *a, int argc, char **argv)
 {
     bool only_words = false;
     for (int i = 1; i < argc;) {
+        bool is_option = argv[i][0] == '-' && argv[i][1] != '\0';
         if (!only_words && strcmp(argv[i], "--") == 0) {
             only_words = true;
             i++;
-        } else if (!only_words && argv[i][0] == '-' && argv[i][1] != '\0') {
-            int taken = take(argc, argv, i, options);
+        } else if (!only_words && (is_option || a->hint != NULL)) {
+            int taken = take(a, argc, argv, i);
             if (taken == 0)
                 return false;
             i += taken;
-        } else if (word && !*word) {
-            *word = argv[i++];
+        } else if (a->word != NULL && *a->word == NULL) {
+            *a->word = argv[i++];
         } else {
             ypi_usage_error(argc, argv, i, "%s: one word too many", argv[i]);
             return false;

@@ -1,20 +1,19 @@
-/* The command line of a report. */
-#ifndef YPI_REPORT_ARGUMENTS_H
-#define YPI_REPORT_ARGUMENTS_H
+/* The command line of a subcommand. */
+#ifndef YPI_ARGUMENTS_H
+#define YPI_ARGUMENTS_H
 
-#include <stdbool.h>
+#include "base/option.h"
 
-struct ypi_report_option {
-    const char *name; /* "--id", or "-n" */
-    bool *flag;       /* set when it is there; or */
-    char **value;     /* its value, not owned */
+struct ypi_arguments {
+    const struct ypi_option *options;
+    void *values;      /* the structure that the options fill */
+    const char **word; /* the one other word that is allowed, not owned; NULL: none is */
+    const char *hint;  /* behind "there is no such option"; NULL: nothing */
 };
 
-/* Takes the options of `options` (the last one has no name) and at most one other word, which
- * goes to *word (NULL: none is allowed). False when something else is there: it was told, with
- * its place marked. */
-bool ypi_report_options(int argc, char **argv, const struct ypi_report_option *options,
-                        char **word);
+/* Takes the words from argv[1] on: "--id X", "--id=X", "-n X", "-nX", "--". False when something
+ * else is there: it was told, with its place marked. */
+bool ypi_arguments_read(const struct ypi_arguments *a, int argc, char **argv);
 
 /* Tells what is wrong with argv[index], and marks it. */
 void ypi_usage_error(int argc, char **argv, int index, const char *format, ...)

@@ -79,6 +79,31 @@ void ypi_text_bytes(struct ypi_text *text, const char *bytes, size_t count)
     text->data[text->length] = '\0';
 }
 
+void ypi_text_quoted(struct ypi_text *text, const char *argument, bool always)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+=./:,@%";
+    if (!always && argument[0] != '\0' && argument[strspn(argument, plain)] == '\0') {
+        ypi_text_add(text, "%s", argument);
+        return;
+    }
+    ypi_text_add(text, "'");
+    for (; *argument != '\0'; argument++)
+        if (*argument == '\'')
+            ypi_text_add(text,
+                         "'\\''"); /* nothing can be escaped inside quotes: leave, come back */
+        else
+            ypi_text_bytes(text, argument, 1);
+    ypi_text_add(text, "'");
+}
+
+char *ypi_shell_quote(const char *argument)
+{
+    struct ypi_text text = {0};
+    ypi_text_quoted(&text, argument, false);
+    return ypi_text_take(&text);
+}
+
 char *ypi_text_take(struct ypi_text *text)
 {
     reserve(text, 0);

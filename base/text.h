@@ -23,7 +23,10 @@ void ypi_text_add(struct ypi_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void ypi_text_vadd(struct ypi_text *text, const char *format, va_list arguments);
 void ypi_text_bytes(struct ypi_text *text, const char *bytes, size_t count);
-char *ypi_text_take(struct ypi_text *text); /* never NULL; the caller frees; text is empty after */
+/* One argument, between quotes where a shell would not take it as it stands, or `always`. */
+void ypi_text_quoted(struct ypi_text *text, const char *argument, bool always);
+char *ypi_shell_quote(const char *argument); /* the caller frees */
+char *ypi_text_take(struct ypi_text *text);  /* never NULL; the caller frees; text is empty after */
 
 /* The next blank-separated word at *cursor; false at the end. The word is not terminated. */
 bool ypi_next_word(const char **cursor, const char **word, size_t *length);

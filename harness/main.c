@@ -6,7 +6,6 @@
 #include "harness/collect/select.h"
 #include "harness/measure/callgrind.h"
 #include "harness/record/environment.h"
-#include "harness/record/reproduce.h"
 #include "harness/run/plan.h"
 #include "harness/run/run.h"
 
@@ -28,9 +27,8 @@ static char *command_line(int argc, char **argv)
 {
     struct ypi_text text = {0};
     for (int i = 0; i < argc; i++) {
-        char *quoted = ypi_shell_quote(argv[i]);
-        ypi_text_add(&text, "%s%s", i > 0 ? " " : "", quoted != NULL ? quoted : "?");
-        free(quoted);
+        ypi_text_add(&text, "%s", i > 0 ? " " : "");
+        ypi_text_quoted(&text, argv[i], false);
     }
     return ypi_text_take(&text);
 }

@@ -360,21 +360,24 @@ static int run(const char *path, bool again, bool json)
     return code;
 }
 
+struct request {
+    const char *file;
+    bool again, json;
+};
+
 int ypi_machine_command(int argc, char **argv)
 {
-    char *file = NULL;
-    bool again = false;
-    bool json = false;
-    const struct ypi_report_option options[] = {
-        {.name = "--history", .value = &file},
-        {.name = "--again", .flag = &again},
-        {.name = "--json", .flag = &json},
-        {0},
+    struct request r = {0};
+    static const struct ypi_option options[] = {
+        {"history", .kind = YPI_OPTION_WORD, .offset = offsetof(struct request, file)},
+        {"again", .kind = YPI_OPTION_FLAG, .offset = offsetof(struct request, again)},
+        {"json", .kind = YPI_OPTION_FLAG, .offset = offsetof(struct request, json)},
+        YPI_OPTIONS_END,
     };
-    if (!ypi_report_options(argc, argv, options, NULL))
+    if (!ypi_arguments_read(&(struct ypi_arguments){.options = options, .values = &r}, argc, argv))
         return YPI_COMMAND_USAGE;
-    char *path = file != NULL ? ypi_strdup(file) : default_history();
-    int code = path != NULL ? run(path, again, json) : YPI_COMMAND_USAGE;
+    char *path = r.file != NULL ? ypi_strdup(r.file) : default_history();
+    int code = path != NULL ? run(path, r.again, r.json) : YPI_COMMAND_USAGE;
     free(path);
     return code;
 }

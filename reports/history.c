@@ -25,8 +25,13 @@ static bool is_count(const char *word)
     return *word && strlen(word) <= 9 && word[strspn(word, "0123456789")] == '\0';
 }
 
+struct request {
+    const char *file, *limit, *id, *outcome;
+    bool json, attempts;
+};
+
 /* False when a value is not allowed; that was told. */
-static bool check(int argc, char **argv, char *limit, char *outcome)
+static bool check(int argc, char **argv, const char *limit, const char *outcome)
 {
     if (limit && (!is_count(limit) || atol(limit) == 0)) {
         ypi_usage_error(argc, argv, ypi_place_of(argc, argv, limit),
@@ -68,31 +73,28 @@ static int print(cJSON *runs, bool json)
 
 int ypi_report_history(int argc, char **argv)
 {
-    char *file = NULL;
-    char *limit = NULL;
-    char *id = NULL;
-    char *outcome = NULL;
-    bool json = false;
-    bool attempts = false;
-    const struct ypi_report_option options[] = {
-        {.name = "--history", .value = &file},
-        {.name = "-n", .value = &limit},
-        {.name = "--id", .value = &id},
-        {.name = "--outcome", .value = &outcome},
-        {.name = "--json", .flag = &json},
-        {.name = "--attempts", .flag = &attempts},
-        {0},
+    struct request r = {0};
+    static const struct ypi_option options[] = {
+        {"history", .kind = YPI_OPTION_WORD, .offset = offsetof(struct request, file)},
+        {.letter = 'n', .kind = YPI_OPTION_WORD, .offset = offsetof(struct request, limit)},
+        {"id", .kind = YPI_OPTION_WORD, .offset = offsetof(struct request, id)},
+        {"outcome", .kind = YPI_OPTION_WORD, .offset = offsetof(struct request, outcome)},
+        {"json", .kind = YPI_OPTION_FLAG, .offset = offsetof(struct request, json)},
+        {"attempts", .kind = YPI_OPTION_FLAG, .offset = offsetof(struct request, attempts)},
+        YPI_OPTIONS_END,
     };
-    if (!ypi_report_options(argc, argv, options, NULL) || !check(argc, argv, limit, outcome))
+    if (!ypi_arguments_read(&(struct ypi_arguments){.options = options, .values = &r}, argc,
+                            argv) ||
+        !check(argc, argv, r.limit, r.outcome))
         return YPI_COMMAND_USAGE;
-    sqlite3 *db = ypi_store_open(file);
+    sqlite3 *db = ypi_store_open(r.file);
     cJSON *runs = NULL;
     if (db)
-        runs = ypi_runs_load(db, &(struct ypi_runs_filter){.id = id,
-                                                           .outcome = outcome,
-                                                           .limit = limit ? limit : "20",
-                                                           .attempts = attempts});
-    int code = runs ? print(runs, json) : ypi_file_error();
+        runs = ypi_runs_load(db, &(struct ypi_runs_filter){.id = r.id,
+                                                           .outcome = r.outcome,
+                                                           .limit = r.limit ? r.limit : "20",
+                                                           .attempts = r.attempts});
+    int code = runs ? print(runs, r.json) : ypi_file_error();
     cJSON_Delete(runs);
     sqlite3_close(db);
     return code;

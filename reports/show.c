@@ -17,6 +17,7 @@
 #define LISTED_MAX 20
 
 struct request {
+    const char *file;
     const char *word;
     bool samples;
     bool json;
@@ -152,25 +153,25 @@ static int find_and_show(sqlite3 *db, const struct request *request)
 
 int ypi_report_show(int argc, char **argv)
 {
-    char *file = NULL;
-    char *word = NULL;
     struct request request = {0};
-    const struct ypi_report_option options[] = {
-        {.name = "--history", .value = &file},
-        {.name = "--samples", .flag = &request.samples},
-        {.name = "--json", .flag = &request.json},
-        {.name = "--csv", .flag = &request.csv},
-        {0},
+    static const struct ypi_option options[] = {
+        {"history", .kind = YPI_OPTION_WORD, .offset = offsetof(struct request, file)},
+        {"samples", .kind = YPI_OPTION_FLAG, .offset = offsetof(struct request, samples)},
+        {"json", .kind = YPI_OPTION_FLAG, .offset = offsetof(struct request, json)},
+        {"csv", .kind = YPI_OPTION_FLAG, .offset = offsetof(struct request, csv)},
+        YPI_OPTIONS_END,
     };
-    if (!ypi_report_options(argc, argv, options, &word))
+    if (!ypi_arguments_read(
+            &(struct ypi_arguments){.options = options, .values = &request, .word = &request.word},
+            argc, argv))
         return YPI_COMMAND_USAGE;
-    if (word && !*word) {
-        ypi_usage_error(argc, argv, ypi_place_of(argc, argv, word),
+    if (request.word && !*request.word) {
+        ypi_usage_error(argc, argv, ypi_place_of(argc, argv, request.word),
                         "the id is empty; leave it out for the newest result");
         return YPI_COMMAND_USAGE;
     }
-    request.word = word ? word : "last";
-    sqlite3 *db = ypi_store_open(file);
+    request.word = request.word ? request.word : "last";
+    sqlite3 *db = ypi_store_open(request.file);
     int code = db ? find_and_show(db, &request) : ypi_file_error();
     sqlite3_close(db);
     return code;

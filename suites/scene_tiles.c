@@ -1,5 +1,7 @@
 #include "suites/scene_tiles.h"
 
+#include "models/metrics/metrics.h"
+
 #include <omp.h>
 #include <string.h>
 
@@ -270,7 +272,7 @@ double scene_tiles_auc(const struct scene_tiles *tiles, struct yp_case *t, const
     scene_tiles_labels(tiles, t, cubes, labels);
     double auc = 0;
     size_t skipped = 0; /* dead pixels and what short tiles leave */
-    yp_ok(t, rx_auc(yp_device_cpu(), scores, labels, places, &auc, &skipped));
+    yp_ok(t, metrics_auc(yp_device_cpu(), scores, labels, places, &auc, &skipped));
     return auc;
 }
 

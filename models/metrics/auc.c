@@ -2,7 +2,10 @@
  * The exact area under the ROC curve. Targets are rare, so only the smaller class is sorted, and
  * each score of the larger is looked up in it: memory goes with the smaller class alone.
  */
-#include "models/rx/internal.h"
+#include "models/metrics/metrics.h"
+
+#include "base/sort.h"
+#include "device/host.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -57,21 +60,21 @@ static uint64_t pairs_above(const float *scores, const uint8_t *labels, size_t n
 static enum yp_status check(const float *scores, const uint8_t *labels, size_t n, const double *auc)
 {
     if (scores == NULL || labels == NULL || auc == NULL)
-        return yp_set_error(YP_INVALID, "rx_auc: %s is NULL",
+        return yp_set_error(YP_INVALID, "metrics_auc: %s is NULL",
                             scores == NULL   ? "scores"
                             : labels == NULL ? "labels"
                                              : "auc");
     /* Twice the number of pairs, n^2 / 2 at most, must fit 64 bits. */
     if (n > UINT32_MAX)
-        return yp_set_error(YP_INVALID, "rx_auc: n is %zu, allowed are up to %" PRIu32, n,
+        return yp_set_error(YP_INVALID, "metrics_auc: n is %zu, allowed are up to %" PRIu32, n,
                             UINT32_MAX);
     return YP_OK;
 }
 
-enum yp_status rx_auc(struct yp_device *device, const float *scores, const uint8_t *labels,
-                      size_t n, double *auc, size_t *skipped)
+enum yp_status metrics_auc(struct yp_device *device, const float *scores, const uint8_t *labels,
+                           size_t n, double *auc, size_t *skipped)
 {
-    enum yp_status status = ypi_rx_check_device("rx_auc", device);
+    enum yp_status status = ypi_check_host("metrics_auc", device);
     if (status == YP_OK)
         status = check(scores, labels, n, auc);
     if (status != YP_OK)
@@ -80,11 +83,12 @@ enum yp_status rx_auc(struct yp_device *device, const float *scores, const uint8
     if (skipped != NULL)
         *skipped = found.nan;
     else if (found.nan > 0)
-        return yp_set_error(YP_INVALID, "rx_auc: %zu of %zu scores are NaN, the first is at %zu",
+        return yp_set_error(YP_INVALID,
+                            "metrics_auc: %zu of %zu scores are NaN, the first is at %zu",
                             found.nan, n, found.first_nan);
     if (found.targets == 0 || found.background == 0)
         return yp_set_error(YP_INVALID,
-                            "rx_auc: %" PRIu64 " targets and %" PRIu64
+                            "metrics_auc: %" PRIu64 " targets and %" PRIu64
                             " background scores; each class needs one",
                             found.targets, found.background);
 

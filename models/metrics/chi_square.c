@@ -1,14 +1,16 @@
 /* The chi-square distribution, and how scores of background follow it. */
 #include "models/metrics/metrics.h"
 
-#include "models/rx/internal.h"
+#include "base/sort.h"
+#include "device/host.h"
 
 #include <assert.h>
 #include <math.h>
 
-static_assert((RX_CALIBRATION_BINS & (RX_CALIBRATION_BINS - 1)) == 0, "halved to find a bin");
+static_assert((METRICS_CALIBRATION_BINS & (METRICS_CALIBRATION_BINS - 1)) == 0,
+              "halved to find a bin");
 
-#define TERMS 100000 /* more than is needed for any number of channels */
+#define TERMS 100000 /* more than is needed for any degrees of freedom */
 
 /* x^a e^-x / Gamma(a + 1). For large a by Stirling's series around the maximum, where the plain
  * form would subtract numbers that are a thousand times larger than the result. */
@@ -64,32 +66,32 @@ static double incomplete(double x, double k, bool upper)
     return have_upper == upper ? value : 1 - value;
 }
 
-double rx_chi_square(double x, double k)
+double metrics_chi_square(double x, double k)
 {
     return incomplete(x, k, false);
 }
 
-double rx_chi_square_upper(double x, double k)
+double metrics_chi_square_upper(double x, double k)
 {
     return incomplete(x, k, true);
 }
 
 /* Newton's steps on whichever tail is smaller, kept inside a bracket that every step narrows. */
-double rx_chi_square_point(double upper, double k)
+double metrics_chi_square_point(double upper, double k)
 {
     if (!(upper > 0 && upper < 1) || !(k > 0))
         return NAN;
     double low = 0, high = k + 10;
-    while (rx_chi_square_upper(high, k) > upper)
+    while (metrics_chi_square_upper(high, k) > upper)
         high *= 2;
     double x = k < high ? k : high / 2;
     for (int i = 0; i < 200; i++) {
-        double q = rx_chi_square_upper(x, k);
+        double q = metrics_chi_square_upper(x, k);
         if (q > upper)
             low = x;
         else
             high = x;
-        double over = upper < 0.5 ? q - upper : (1 - upper) - rx_chi_square(x, k);
+        double over = upper < 0.5 ? q - upper : (1 - upper) - metrics_chi_square(x, k);
         double density = front(k / 2, x / 2) * k / (2 * x);
         double next = x + over / density;
         if (!(next > low && next < high))
@@ -101,26 +103,26 @@ double rx_chi_square_point(double upper, double k)
     return x;
 }
 
-enum yp_status rx_calibration_start(struct rx_calibration *calibration, size_t channels)
+enum yp_status metrics_calibration_start(struct metrics_calibration *calibration, size_t freedom)
 {
-    if (channels == 0 || channels > RX_MAX_CHANNELS)
+    if (freedom == 0 || freedom > METRICS_MAX_FREEDOM)
         return yp_set_error(YP_INVALID,
-                            "rx_calibration_start: channels is %zu, allowed are 1 to %d", channels,
-                            RX_MAX_CHANNELS);
-    *calibration = (struct rx_calibration){0};
+                            "metrics_calibration_start: freedom is %zu, allowed are 1 to %d",
+                            freedom, METRICS_MAX_FREEDOM);
+    *calibration = (struct metrics_calibration){0};
     double upper = 1;
-    for (int i = 0; i < RX_CALIBRATION_TAILS; i++) {
+    for (int i = 0; i < METRICS_CALIBRATION_TAILS; i++) {
         upper /= 10;
-        calibration->tails[i] = rx_chi_square_point(upper, (double)channels);
+        calibration->tails[i] = metrics_chi_square_point(upper, (double)freedom);
     }
-    for (int i = 1; i < RX_CALIBRATION_BINS; i++)
+    for (int i = 1; i < METRICS_CALIBRATION_BINS; i++)
         calibration->edges[i - 1] =
-            rx_chi_square_point(1 - (double)i / RX_CALIBRATION_BINS, (double)channels);
+            metrics_chi_square_point(1 - (double)i / METRICS_CALIBRATION_BINS, (double)freedom);
     return YP_OK;
 }
 
-void rx_calibration_add(struct rx_calibration *calibration, const float *scores,
-                        const uint8_t *labels, size_t n)
+void metrics_calibration_add(struct metrics_calibration *calibration, const float *scores,
+                             const uint8_t *labels, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (labels != NULL && labels[i] != 0)
@@ -131,59 +133,62 @@ void rx_calibration_add(struct rx_calibration *calibration, const float *scores,
             continue;
         }
         size_t bin = 0; /* edges below the score; no branch to guess */
-        for (size_t step = RX_CALIBRATION_BINS / 2; step > 0; step /= 2)
+        for (size_t step = METRICS_CALIBRATION_BINS / 2; step > 0; step /= 2)
             bin += step * (calibration->edges[bin + step - 1] < score);
         calibration->bins[bin]++;
-        for (int t = 0; t < RX_CALIBRATION_TAILS; t++)
+        for (int t = 0; t < METRICS_CALIBRATION_TAILS; t++)
             calibration->beyond[t] += score > calibration->tails[t];
         calibration->counted++;
     }
 }
 
-void rx_calibration_merge(struct rx_calibration *calibration, const struct rx_calibration *other)
+void metrics_calibration_merge(struct metrics_calibration *calibration,
+                               const struct metrics_calibration *other)
 {
-    for (size_t i = 0; i < RX_CALIBRATION_BINS; i++)
+    for (size_t i = 0; i < METRICS_CALIBRATION_BINS; i++)
         calibration->bins[i] += other->bins[i];
-    for (size_t i = 0; i < RX_CALIBRATION_TAILS; i++)
+    for (size_t i = 0; i < METRICS_CALIBRATION_TAILS; i++)
         calibration->beyond[i] += other->beyond[i];
     calibration->counted += other->counted;
     calibration->skipped += other->skipped;
 }
 
-void rx_calibration_result(const struct rx_calibration *calibration, struct rx_calibrated *out)
+void metrics_calibration_result(const struct metrics_calibration *calibration,
+                                struct metrics_calibrated *out)
 {
     double n = (double)calibration->counted;
-    *out = (struct rx_calibrated){.background = calibration->counted,
-                                  .skipped = calibration->skipped,
-                                  .distance = n > 0 ? 0 : NAN};
-    for (size_t i = 0; i < RX_CALIBRATION_TAILS; i++)
+    *out = (struct metrics_calibrated){.background = calibration->counted,
+                                       .skipped = calibration->skipped,
+                                       .distance = n > 0 ? 0 : NAN};
+    for (size_t i = 0; i < METRICS_CALIBRATION_TAILS; i++)
         out->beyond[i] = n > 0 ? (double)calibration->beyond[i] / n : NAN;
     uint64_t below = 0;
-    for (size_t i = 0; n > 0 && i < RX_CALIBRATION_BINS; i++) {
+    for (size_t i = 0; n > 0 && i < METRICS_CALIBRATION_BINS; i++) {
         below += calibration->bins[i];
-        double wanted = (double)(i + 1) / RX_CALIBRATION_BINS;
+        double wanted = (double)(i + 1) / METRICS_CALIBRATION_BINS;
         out->distance = fmax(out->distance, fabs((double)below / n - wanted));
     }
 }
 
-enum yp_status rx_kolmogorov(struct yp_device *device, const float *scores, const uint8_t *labels,
-                             size_t n, size_t channels, double *distance)
+enum yp_status metrics_kolmogorov(struct yp_device *device, const float *scores,
+                                  const uint8_t *labels, size_t n, size_t freedom, double *distance)
 {
     size_t members = 0;
-    enum yp_status status = ypi_rx_check_device("rx_kolmogorov", device);
+    enum yp_status status = ypi_check_host("metrics_kolmogorov", device);
     if (status != YP_OK)
         return status;
     if (scores == NULL || distance == NULL)
-        return yp_set_error(YP_INVALID, "rx_kolmogorov: %s is NULL",
+        return yp_set_error(YP_INVALID, "metrics_kolmogorov: %s is NULL",
                             scores == NULL ? "scores" : "distance");
-    if (channels == 0 || channels > RX_MAX_CHANNELS)
-        return yp_set_error(YP_INVALID, "rx_kolmogorov: channels is %zu, allowed are 1 to %d",
-                            channels, RX_MAX_CHANNELS);
+    if (freedom == 0 || freedom > METRICS_MAX_FREEDOM)
+        return yp_set_error(YP_INVALID, "metrics_kolmogorov: freedom is %zu, allowed are 1 to %d",
+                            freedom, METRICS_MAX_FREEDOM);
     for (size_t i = 0; i < n; i++)
         members += (labels == NULL || labels[i] == 0) && !isnan(scores[i]);
     if (members == 0)
-        return yp_set_error(YP_INVALID, "rx_kolmogorov: there are 0 background scores, allowed is "
-                                        "1 and more");
+        return yp_set_error(YP_INVALID,
+                            "metrics_kolmogorov: there are 0 background scores, allowed is "
+                            "1 and more");
     float *sorted = yp_device_alloc(device, members * sizeof *sorted);
     if (sorted == NULL)
         return YP_OUT_OF_MEMORY;
@@ -193,7 +198,7 @@ enum yp_status rx_kolmogorov(struct yp_device *device, const float *scores, cons
     ypi_sort_f32(sorted, members);
     *distance = 0;
     for (size_t i = 0; i < members; i++) {
-        double f = rx_chi_square((double)sorted[i], (double)channels);
+        double f = metrics_chi_square((double)sorted[i], (double)freedom);
         *distance = fmax(*distance, fmax(f - (double)i / (double)members,
                                          (double)(i + 1) / (double)members - f));
     }

@@ -1,14 +1,14 @@
 /* Decisions, and rankings by the scores of the targets. */
-#include "models/metrics/metrics.h"
+#include "models/metrics/internal.h"
 
-#include "models/rx/internal.h"
-#include "models/train/internal.h"
+#include "base/sort.h"
+#include "device/host.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-void rx_confusion_add(struct rx_confusion *counts, const float *logits, const uint8_t *labels,
-                      size_t n)
+void metrics_confusion_add(struct metrics_confusion *counts, const float *logits,
+                           const uint8_t *labels, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         bool target = labels[i] != 0;
@@ -26,23 +26,23 @@ static double ratio(uint64_t part, uint64_t whole)
     return whole > 0 ? (double)part / (double)whole : NAN;
 }
 
-double rx_precision(const struct rx_confusion *counts)
+double metrics_precision(const struct metrics_confusion *counts)
 {
     return ratio(counts->true_positives, counts->true_positives + counts->false_positives);
 }
 
-double rx_recall(const struct rx_confusion *counts)
+double metrics_recall(const struct metrics_confusion *counts)
 {
     return ratio(counts->true_positives, counts->true_positives + counts->false_negatives);
 }
 
-double rx_f1(const struct rx_confusion *counts)
+double metrics_f1(const struct metrics_confusion *counts)
 {
     uint64_t twice = 2 * counts->true_positives;
     return ratio(twice, twice + counts->false_positives + counts->false_negatives);
 }
 
-double rx_iou(const struct rx_confusion *counts)
+double metrics_iou(const struct metrics_confusion *counts)
 {
     return ratio(counts->true_positives,
                  counts->true_positives + counts->false_positives + counts->false_negatives);
@@ -50,31 +50,32 @@ double rx_iou(const struct rx_confusion *counts)
 
 /* -- rankings ------------------------------------------------------------------------------- */
 
-struct rx_ranking {
+struct metrics_ranking {
     struct yp_device *device;
-    size_t room;
-    float *scores;  /* (room): of targets, ascending when sorted */
-    uint64_t *from; /* (room + 1): background with so many targets' scores at or below its own */
-    uint64_t *tied; /* (room): background equal to the last target's score at or below it */
+    size_t capacity;
+    float *scores; /* (capacity): of targets, ascending when sorted */
+    uint64_t
+        *from; /* (capacity + 1): background with so many targets' scores at or below its own */
+    uint64_t *tied; /* (capacity): background equal to the last target's score at or below it */
     bool sorted;
     uint64_t targets, background, skipped_targets, skipped_background;
 };
 
-static void lay_out(struct rx_ranking *ranking, struct ypi_arena *arena, size_t targets)
+static void lay_out(struct metrics_ranking *ranking, struct ypi_arena *arena, size_t targets)
 {
-    *ranking = (struct rx_ranking){.room = targets};
+    *ranking = (struct metrics_ranking){.capacity = targets};
     ranking->scores = ypi_arena_take(arena, targets, sizeof(float));
     ranking->from = ypi_arena_take(arena, targets + 1, sizeof(uint64_t));
     ranking->tied = ypi_arena_take(arena, targets, sizeof(uint64_t));
 }
 
-struct rx_ranking *ypi_rx_ranking_take(struct ypi_arena *arena, size_t targets)
+struct metrics_ranking *ypi_metrics_ranking_take(struct ypi_arena *arena, size_t targets)
 {
-    struct rx_ranking parts, *ranking = ypi_arena_take(arena, 1, sizeof *ranking);
+    struct metrics_ranking parts, *ranking = ypi_arena_take(arena, 1, sizeof *ranking);
     lay_out(&parts, arena, targets);
     if (ranking != NULL) {
         *ranking = parts;
-        rx_ranking_reset(ranking);
+        metrics_ranking_reset(ranking);
     }
     return ranking;
 }
@@ -87,46 +88,46 @@ static enum yp_status check_targets(const char *what, size_t targets)
     return YP_OK;
 }
 
-size_t rx_ranking_bytes(size_t targets)
+size_t metrics_ranking_bytes(size_t targets)
 {
     struct ypi_arena arena = {0};
-    if (check_targets("rx_ranking_bytes", targets) != YP_OK)
+    if (check_targets("metrics_ranking_bytes", targets) != YP_OK)
         return 0;
-    ypi_rx_ranking_take(&arena, targets);
+    ypi_metrics_ranking_take(&arena, targets);
     return arena.used;
 }
 
-struct rx_ranking *rx_ranking_create(struct yp_device *device, size_t targets)
+struct metrics_ranking *metrics_ranking_create(struct yp_device *device, size_t targets)
 {
-    if (ypi_rx_check_device("rx_ranking_create", device) != YP_OK ||
-        check_targets("rx_ranking_create", targets) != YP_OK)
+    if (ypi_check_host("metrics_ranking_create", device) != YP_OK ||
+        check_targets("metrics_ranking_create", targets) != YP_OK)
         return NULL;
-    struct ypi_arena arena = {.base = yp_device_alloc(device, rx_ranking_bytes(targets))};
+    struct ypi_arena arena = {.base = yp_device_alloc(device, metrics_ranking_bytes(targets))};
     if (arena.base == NULL)
         return NULL;
-    struct rx_ranking *ranking = ypi_rx_ranking_take(&arena, targets);
+    struct metrics_ranking *ranking = ypi_metrics_ranking_take(&arena, targets);
     ranking->device = device;
     return ranking;
 }
 
-void rx_ranking_destroy(struct rx_ranking *ranking)
+void metrics_ranking_destroy(struct metrics_ranking *ranking)
 {
     if (ranking != NULL)
         yp_device_free(ranking->device, ranking);
 }
 
-void rx_ranking_reset(struct rx_ranking *ranking)
+void metrics_ranking_reset(struct metrics_ranking *ranking)
 {
     ranking->sorted = false;
     ranking->targets = ranking->background = 0;
     ranking->skipped_targets = ranking->skipped_background = 0;
 }
 
-enum yp_status rx_ranking_targets(struct rx_ranking *ranking, const float *scores,
-                                  const uint8_t *labels, size_t n)
+enum yp_status metrics_ranking_targets(struct metrics_ranking *ranking, const float *scores,
+                                       const uint8_t *labels, size_t n)
 {
     if (ranking->sorted)
-        return yp_set_error(YP_INVALID, "rx_ranking_targets: the pass over the background has "
+        return yp_set_error(YP_INVALID, "metrics_ranking_targets: the pass over the background has "
                                         "begun; targets are allowed before it");
     for (size_t i = 0; i < n; i++) {
         if (labels[i] == 0)
@@ -135,16 +136,16 @@ enum yp_status rx_ranking_targets(struct rx_ranking *ranking, const float *score
             ranking->skipped_targets++;
             continue;
         }
-        if (ranking->targets == ranking->room)
-            return yp_set_error(YP_INVALID,
-                                "rx_ranking_targets: more targets than the %zu there is room for",
-                                ranking->room);
+        if (ranking->targets == ranking->capacity)
+            return yp_set_error(
+                YP_INVALID, "metrics_ranking_targets: more targets than the %zu there is room for",
+                ranking->capacity);
         ranking->scores[ranking->targets++] = scores[i];
     }
     return YP_OK;
 }
 
-static void begin_background(struct rx_ranking *ranking)
+static void begin_background(struct metrics_ranking *ranking)
 {
     if (ranking->sorted)
         return;
@@ -167,8 +168,8 @@ static size_t at_or_below(const float *ascending, size_t n, float x)
     return low + (ascending[low] <= x);
 }
 
-enum yp_status rx_ranking_background(struct rx_ranking *ranking, const float *scores,
-                                     const uint8_t *labels, size_t n)
+enum yp_status metrics_ranking_background(struct metrics_ranking *ranking, const float *scores,
+                                          const uint8_t *labels, size_t n)
 {
     begin_background(ranking);
     for (size_t i = 0; i < n; i++) {
@@ -180,7 +181,8 @@ enum yp_status rx_ranking_background(struct rx_ranking *ranking, const float *sc
         }
         /* Twice the number of pairs must fit 64 bits. */
         if (ranking->targets + ranking->background >= UINT32_MAX)
-            return yp_set_error(YP_INVALID, "rx_ranking_background: allowed are %" PRIu32 " pixels",
+            return yp_set_error(YP_INVALID,
+                                "metrics_ranking_background: allowed are %" PRIu32 " scores",
                                 UINT32_MAX);
         size_t low = at_or_below(ranking->scores, (size_t)ranking->targets, scores[i]);
         ranking->from[low]++;
@@ -198,7 +200,7 @@ struct group {
     uint64_t tied;               /* background with that score */
 };
 
-static bool next_group(const struct rx_ranking *ranking, struct group *group)
+static bool next_group(const struct metrics_ranking *ranking, struct group *group)
 {
     if (group->first == 0)
         return false;
@@ -212,13 +214,14 @@ static bool next_group(const struct rx_ranking *ranking, struct group *group)
     return true;
 }
 
-static struct group highest(struct rx_ranking *ranking)
+static struct group highest(struct metrics_ranking *ranking)
 {
     begin_background(ranking);
     return (struct group){.first = (size_t)ranking->targets};
 }
 
-double rx_ranking_detection(struct rx_ranking *ranking, double false_alarms, float *threshold)
+double metrics_ranking_detection(struct metrics_ranking *ranking, double false_alarms,
+                                 float *threshold)
 {
     double detected = 0;
     if (threshold != NULL)
@@ -235,15 +238,16 @@ double rx_ranking_detection(struct rx_ranking *ranking, double false_alarms, flo
     return detected;
 }
 
-void rx_ranking_result(struct rx_ranking *ranking, struct rx_ranked *out)
+void metrics_ranking_result(struct metrics_ranking *ranking, struct metrics_ranked *out)
 {
-    *out = (struct rx_ranked){.targets = ranking->targets,
-                              .background = ranking->background,
-                              .skipped = ranking->skipped_targets + ranking->skipped_background,
-                              .average_precision = NAN,
-                              .roc_auc = NAN,
-                              .detection_1e3 = rx_ranking_detection(ranking, 1e-3, NULL),
-                              .detection_1e4 = rx_ranking_detection(ranking, 1e-4, NULL)};
+    *out =
+        (struct metrics_ranked){.targets = ranking->targets,
+                                .background = ranking->background,
+                                .skipped = ranking->skipped_targets + ranking->skipped_background,
+                                .average_precision = NAN,
+                                .roc_auc = NAN,
+                                .detection_1e3 = metrics_ranking_detection(ranking, 1e-3, NULL),
+                                .detection_1e4 = metrics_ranking_detection(ranking, 1e-4, NULL)};
     if (ranking->targets == 0)
         return;
     uint64_t twice_above = 0, all = 2 * ranking->targets * ranking->background;

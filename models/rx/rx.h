@@ -225,19 +225,6 @@ enum yp_status rx_score(struct rx *rx, const struct rx_source *source, float *sc
  * `channels` doubles of accounted memory while it runs. */
 enum yp_status rx_score_plain(const struct rx *rx, const struct rx_tile *tile, double *scores);
 
-/* -- judging ------------------------------------------------------------------------------ */
-
-/*
- * Area under the ROC curve: the probability that a target scores higher than the background, ties
- * counting half (Mann and Whitney). Exact; O(n log n) time. `scores` and `labels` have n entries,
- * n < 2^32. Takes 4 bytes of accounted memory for each member of the smaller class while it runs.
- *
- * A NaN score is an error when `skipped` is NULL; otherwise it is left out and counted there.
- * YP_INVALID also when a class is empty.
- */
-enum yp_status rx_auc(struct yp_device *device, const float *scores, const uint8_t *labels,
-                      size_t n, double *auc, size_t *skipped);
-
 /* -- the detection loss ------------------------------------------------------------------- */
 
 /*

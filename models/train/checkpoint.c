@@ -58,8 +58,8 @@ static uint64_t shape_of(const struct rx_objective *objective)
     for (size_t t = 0; t < objective->n_tensors; t++) {
         const struct yp_tensor *tensor = &objective->tensors[t];
         for (const char *c = tensor->name; *c != 0; c++)
-            shape = rx_cube_key(shape, t, (unsigned char)*c);
-        shape = rx_cube_key(shape, tensor->offset, tensor->count);
+            shape = data_order_key(shape, t, (unsigned char)*c);
+        shape = data_order_key(shape, tensor->offset, tensor->count);
     }
     return shape;
 }
@@ -144,7 +144,7 @@ static void trouble(struct file *file, const char *did)
 static void add_to_sum(struct file *file, const uint64_t *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        file->sum = rx_cube_key(file->sum, 0, words[i]);
+        file->sum = data_order_key(file->sum, 0, words[i]);
 }
 
 static void flush(struct file *file)

@@ -2,11 +2,9 @@
 #ifndef YPI_RX_TRAIN_INTERNAL_H
 #define YPI_RX_TRAIN_INTERNAL_H
 
+#include "models/metrics/internal.h"
 #include "models/rx/internal.h"
 #include "models/train/trainer.h"
-
-/* A ranking inside a block that is somebody else's; NULL while the arena only counts. */
-struct rx_ranking *ypi_rx_ranking_take(struct ypi_arena *arena, size_t targets);
 
 double ypi_rx_seconds(void); /* of the monotonic clock */
 
@@ -35,9 +33,9 @@ struct rx_train {
     struct rx_source part_source[2]; /* by enum rx_part */
     /* All (parameters): */
     float *parameters, *m, *v, *gradient;
-    float *best;                /* `parameters` without keep_best */
-    double *sum;                /* of weighted gradients; NULL where there is no accumulation */
-    struct rx_ranking *ranking; /* NULL without config.targets */
+    float *best; /* `parameters` without keep_best */
+    double *sum; /* of weighted gradients; NULL where there is no accumulation */
+    struct metrics_ranking *ranking; /* NULL without config.targets */
     struct rx_judgement judgement;
     bool begun;
     bool unsaved; /* since the last checkpoint something happened */

@@ -13,16 +13,16 @@ struct pass {
 static void take_first(void *arg, const float *logits, const uint8_t *labels, size_t pixels)
 {
     struct pass *pass = arg;
-    rx_confusion_add(&pass->out->confusion, logits, labels, pixels);
+    metrics_confusion_add(&pass->out->confusion, logits, labels, pixels);
     if (pass->train->ranking != NULL && pass->status == YP_OK)
-        pass->status = rx_ranking_targets(pass->train->ranking, logits, labels, pixels);
+        pass->status = metrics_ranking_targets(pass->train->ranking, logits, labels, pixels);
 }
 
 static void take_background(void *arg, const float *logits, const uint8_t *labels, size_t pixels)
 {
     struct pass *pass = arg;
     if (pass->status == YP_OK)
-        pass->status = rx_ranking_background(pass->train->ranking, logits, labels, pixels);
+        pass->status = metrics_ranking_background(pass->train->ranking, logits, labels, pixels);
 }
 
 /* The loss alone, of whichever function there is. */
@@ -61,7 +61,7 @@ enum yp_status rx_train_judge(struct rx_train *train, const struct rx_source *so
         .ranked = {0, 0, 0, (double)NAN, (double)NAN, (double)NAN, (double)NAN}};
     struct pass pass = {train, out, YP_OK};
     if (train->ranking != NULL)
-        rx_ranking_reset(train->ranking);
+        metrics_ranking_reset(train->ranking);
     enum yp_status status = judge_loss(train, source, parameters, &pass, loss);
     if (status != YP_OK || train->ranking == NULL)
         return status;
@@ -76,6 +76,6 @@ enum yp_status rx_train_judge(struct rx_train *train, const struct rx_source *so
                             "rx_train_judge: the source has more targets than config.targets, "
                             "%zu, has room for, or 2^32 pixels and more",
                             train->config.targets);
-    rx_ranking_result(train->ranking, &out->ranked);
+    metrics_ranking_result(train->ranking, &out->ranked);
     return YP_OK;
 }

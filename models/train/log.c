@@ -69,9 +69,11 @@ static void add_epoch(struct rx_log *log, const struct rx_train_event *e)
         e->lr);
     add_numbers(log, 2, (double[]){e->train_loss, e->validation_loss});
     if (e->validation != NULL) {
-        const struct rx_confusion *c = &e->validation->confusion;
-        const struct rx_ranked *r = &e->validation->ranked;
-        add_numbers(log, 4, (double[]){rx_precision(c), rx_recall(c), rx_f1(c), rx_iou(c)});
+        const struct metrics_confusion *c = &e->validation->confusion;
+        const struct metrics_ranked *r = &e->validation->ranked;
+        add_numbers(
+            log, 4,
+            (double[]){metrics_precision(c), metrics_recall(c), metrics_f1(c), metrics_iou(c)});
         add_numbers(
             log, 4,
             (double[]){r->average_precision, r->roc_auc, r->detection_1e3, r->detection_1e4});
@@ -143,7 +145,7 @@ static enum yp_status length_until(const char *path, const struct rx_train_state
 struct rx_log *rx_log_create(struct yp_device *device, const char *path,
                              const struct rx_train_state *after)
 {
-    if (ypi_rx_check_device("rx_log_create", device) != YP_OK)
+    if (ypi_check_host("rx_log_create", device) != YP_OK)
         return NULL;
     if (path == NULL) {
         yp_set_error(YP_INVALID, "rx_log_create: path is NULL");

@@ -24,7 +24,7 @@ static void lay_out(struct rx_train *train, struct ypi_arena *arena,
                                .config = *config,
                                .source = *source,
                                .tiles_per_cube = tiles_per_cube,
-                               .validation = rx_validation_cubes(cubes, config->validation),
+                               .validation = data_validation_count(cubes, config->validation),
                                .ordered = UINT64_MAX};
     train->training = cubes - train->validation;
     size_t per_step = config->batch * config->accumulate;
@@ -37,7 +37,7 @@ static void lay_out(struct rx_train *train, struct ypi_arena *arena,
     train->gradient = ypi_arena_take(arena, n, sizeof(float));
     train->best = config->keep_best ? ypi_arena_take(arena, n, sizeof(float)) : train->parameters;
     train->sum = config->accumulate > 1 ? ypi_arena_take(arena, n, sizeof(double)) : NULL;
-    train->ranking = config->targets > 0 ? ypi_rx_ranking_take(arena, config->targets) : NULL;
+    train->ranking = config->targets > 0 ? ypi_metrics_ranking_take(arena, config->targets) : NULL;
 }
 
 size_t rx_train_bytes(const struct rx_objective *objective, const struct rx_source *source,
@@ -56,7 +56,7 @@ struct rx_train *rx_train_create(struct yp_device *device, const struct rx_objec
                                  const struct rx_source *source, size_t tiles_per_cube,
                                  const struct rx_train_config *config)
 {
-    if (ypi_rx_check_device("rx_train_create", device) != YP_OK ||
+    if (ypi_check_host("rx_train_create", device) != YP_OK ||
         ypi_rx_train_check("rx_train_create", objective, source, tiles_per_cube, config) != YP_OK)
         return NULL;
     struct ypi_arena arena = {
@@ -70,8 +70,7 @@ struct rx_train *rx_train_create(struct yp_device *device, const struct rx_objec
         train->objective.tensors = &train->whole;
         train->objective.n_tensors = 1;
     }
-    rx_split_cubes(config->seed, train->training + train->validation, train->validation,
-                   train->split);
+    data_split(config->seed, train->training + train->validation, train->validation, train->split);
     const size_t counts[] = {train->training, train->validation};
     for (int part = RX_FOR_TRAINING; part <= RX_FOR_VALIDATION; part++) {
         train->part_cubes[part] = (struct rx_cubes){
@@ -161,7 +160,7 @@ static void order_cubes(struct rx_train *train)
     if (train->ordered == train->progress.epoch)
         return;
     memcpy(train->order, train->split, train->training * sizeof *train->order);
-    rx_order_cubes(train->config.seed, train->progress.epoch + 1, train->order, train->training);
+    data_order(train->config.seed, train->progress.epoch + 1, train->order, train->training);
     train->ordered = train->progress.epoch;
 }
 

@@ -15,8 +15,9 @@
 #ifndef RX_TRAIN_H
 #define RX_TRAIN_H
 
-#include "models/data/cubes.h"
+#include "models/data/order.h"
 #include "models/metrics/metrics.h"
+#include "models/rx/detector/cubes.h"
 #include "models/rx/pipeline/nodes.h"
 #include "models/train/optimiser.h"
 
@@ -70,8 +71,8 @@ struct rx_objective rx_pipeline_objective(struct rx_pipeline *pipeline,
 enum rx_event_kind { RX_STEP, RX_EPOCH, RX_SAVING, RX_SAVED };
 
 struct rx_judgement {
-    struct rx_confusion confusion;
-    struct rx_ranked ranked; /* NaN where config.targets is 0 */
+    struct metrics_confusion confusion;
+    struct metrics_ranked ranked; /* NaN where config.targets is 0 */
 };
 
 /* What happened. Epochs count from 1; epoch 0 is the judgement before the first. */
@@ -98,7 +99,7 @@ typedef bool rx_train_watch(void *arg, const struct rx_train_event *event);
 
 struct rx_train_config {
     uint64_t seed;             /* of split and orders */
-    double validation;         /* part of the cubes, in [0, 1); see rx_validation_cubes */
+    double validation;         /* part of the cubes, in [0, 1); see data_validation_count */
     uint64_t epochs;           /* at most; 0: the statistical phase alone */
     size_t batch;              /* cubes that the objective sees at once */
     size_t accumulate;         /* batches a step; their gradients weighted by pixels, in double */

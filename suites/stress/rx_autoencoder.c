@@ -105,7 +105,7 @@ static void detect(struct yp_case *t, const struct training *f, const float *tra
     for (int i = 0; i < 2; i++) {
         size_t skipped = 0; /* dead pixels and what short tiles leave */
         yp_ok(t, rx_pipeline_score(f->pipeline, &source, i == 0 ? trained : best, scores, NULL));
-        yp_ok(t, rx_auc(yp_device_cpu(), scores, labels, places, &auc[i], &skipped));
+        yp_ok(t, metrics_auc(yp_device_cpu(), scores, labels, places, &auc[i], &skipped));
     }
     yp_value(t, "auc", auc[0]);
     yp_value(t, "auc above pca", auc[0] - auc[1]);

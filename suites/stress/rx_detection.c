@@ -39,19 +39,19 @@ static void judge(struct yp_case *t, const struct scene_tiles *tiles, const floa
     size_t targets = 0;
     for (size_t i = 0; i < places; i++)
         targets += labels[i] != 0;
-    struct rx_ranking *ranking = rx_ranking_create(yp_device_cpu(), targets);
+    struct metrics_ranking *ranking = metrics_ranking_create(yp_device_cpu(), targets);
     yp_got(t, ranking);
-    yp_ok(t, rx_ranking_targets(ranking, scores, labels, places));
-    yp_ok(t, rx_ranking_background(ranking, scores, labels, places));
-    struct rx_ranked ranked;
-    rx_ranking_result(ranking, &ranked);
-    rx_ranking_destroy(ranking);
+    yp_ok(t, metrics_ranking_targets(ranking, scores, labels, places));
+    yp_ok(t, metrics_ranking_background(ranking, scores, labels, places));
+    struct metrics_ranked ranked;
+    metrics_ranking_result(ranking, &ranked);
+    metrics_ranking_destroy(ranking);
 
-    struct rx_calibration *calibration = yp_alloc_host(t, sizeof *calibration);
-    struct rx_calibrated calibrated;
-    yp_ok(t, rx_calibration_start(calibration, tiles->scale.channels));
-    rx_calibration_add(calibration, scores, labels, places);
-    rx_calibration_result(calibration, &calibrated);
+    struct metrics_calibration *calibration = yp_alloc_host(t, sizeof *calibration);
+    struct metrics_calibrated calibrated;
+    yp_ok(t, metrics_calibration_start(calibration, tiles->scale.channels));
+    metrics_calibration_add(calibration, scores, labels, places);
+    metrics_calibration_result(calibration, &calibrated);
     yp_value(t, "targets", (double)ranked.targets);
     yp_value(t, "auc", ranked.roc_auc);
     yp_value(t, "average precision", ranked.average_precision);

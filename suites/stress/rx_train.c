@@ -60,8 +60,8 @@ YP_TEST(rx, train, .tags = "stress", .cases = YP_CASES(yp_case_of("small"), yp_c
     yp_value(t, "loss ratio", after / before);
     yp_value(t, "roc auc", judged.ranked.roc_auc);
     yp_value(t, "average precision", judged.ranked.average_precision);
-    yp_value(t, "f1", rx_f1(&judged.confusion));
-    yp_value(t, "iou", rx_iou(&judged.confusion));
+    yp_value(t, "f1", metrics_f1(&judged.confusion));
+    yp_value(t, "iou", metrics_iou(&judged.confusion));
     training_close(&f);
 }
 

@@ -27,7 +27,7 @@ static char *take_entry(void *arg, const char *section, const char *name, const 
                                   : ypi_has_word("yieldpoint tags", section, strlen(section));
         return anothers ? NULL : ypi_format("'%s' in [%s]: the section is [synth]", name, section);
     }
-    const struct ypi_option *option = ypi_option_find(name, strlen(name));
+    const struct ypi_option *option = ypi_option_find(ypi_synth_options, name, strlen(name));
     if (option == NULL || strcmp(option->name, "config") == 0 || strcmp(option->name, "help") == 0)
         return ypi_format("'%s' in [synth]: known are the options of `yieldpoint synth --help`",
                           name);
@@ -49,49 +49,13 @@ static int read_ini(struct ypi_job *job, const char *path, bool shared)
 
 /* ---- the words ---- */
 
-/* One option: how many words it takes; 0: it is wrong, and that was told. */
-static int take_option(struct ypi_job *job, int argc, char **argv, int i)
-{
-    const char *name = argv[i] + 2, *equals = strchr(argv[i], '=');
-    size_t length = strncmp(argv[i], "--", 2) != 0 ? 0
-                    : equals != NULL               ? (size_t)(equals - name)
-                                                   : strlen(name);
-    const struct ypi_option *option = length > 0 ? ypi_option_find(name, length) : NULL;
-    if (strcmp(argv[i], "-h") == 0)
-        option = ypi_option_find("help", 4);
-    if (option == NULL) {
-        ypi_usage_error(argc, argv, i,
-                        "%s: there is no such option; `yieldpoint synth --help` "
-                        "tells them",
-                        argv[i]);
-        return 0;
-    }
-    const char *value = equals != NULL ? equals + 1 : option->kind == YPI_FLAG ? "yes" : NULL;
-    int words = 1;
-    if (value == NULL && i + 1 < argc)
-        value = argv[i + 1], words = 2;
-    if (value == NULL) {
-        ypi_usage_error(argc, argv, i, "--%s needs a value", option->name);
-        return 0;
-    }
-    char *allowed = ypi_option_set(job, option, value);
-    if (allowed != NULL)
-        ypi_usage_error(argc, argv, i + words - 1, "--%s is '%s': must be %s", option->name, value,
-                        allowed);
-    words = allowed != NULL ? 0 : words;
-    free(allowed);
-    return words;
-}
-
 static bool take_words(struct ypi_job *job, int argc, char **argv)
 {
-    for (int i = 1; i < argc;) {
-        int words = take_option(job, argc, argv, i);
-        if (words == 0)
-            return false;
-        i += words;
-    }
-    return true;
+    return ypi_arguments_read(
+        &(struct ypi_arguments){.options = ypi_synth_options,
+                                .values = job,
+                                .hint = "; `yieldpoint synth --help` tells them"},
+        argc, argv);
 }
 
 /* ---- the whole ---- */
@@ -178,7 +142,6 @@ int ypi_job_read(struct ypi_job *job, int argc, char **argv)
 
 void ypi_job_free(struct ypi_job *job)
 {
-    free(job->output);
-    free(job->config);
+    ypi_options_free(job, ypi_synth_options);
     free(job->base);
 }

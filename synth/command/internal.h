@@ -2,6 +2,7 @@
 #ifndef YIELDPOINT_SYNTH_COMMAND_INTERNAL_H
 #define YIELDPOINT_SYNTH_COMMAND_INTERNAL_H
 
+#include "base/option.h"
 #include "synth/cube/internal.h"
 #include "synth/scene/scene.h"
 
@@ -22,37 +23,14 @@ struct ypi_job {
     const char *ending;    /* of raw files: ".img" or what output had; ".npy" */
 };
 
-enum ypi_option_kind {
-    YPI_SIZE,   /* size_t */
-    YPI_WORD64, /* uint64_t */
-    YPI_REAL,   /* double, above 0 */
-    YPI_CHOICE, /* int or enum, one of the words of `choices` */
-    YPI_FLAG,   /* bool */
-    YPI_TEXT,   /* char * */
-};
+enum { YPI_GENERAL, YPI_SCENE_ONLY, YPI_CUVIS_ONLY }; /* groups of options */
 
-enum ypi_option_group { YPI_GENERAL, YPI_SCENE_ONLY, YPI_CUVIS_ONLY };
+extern const struct ypi_option ypi_synth_options[]; /* of struct ypi_job */
 
-struct ypi_option {
-    const char *name; /* without the dashes */
-    enum ypi_option_kind kind;
-    size_t offset; /* in struct ypi_job */
-    const char *choices;
-    bool may_be_off;
-    bool remakes; /* belongs to the line that makes the data again */
-    enum ypi_option_group group;
-    const char *help;
-};
-
-extern const struct ypi_option ypi_synth_options[]; /* the last one has no name */
-
-/* Sets one option from a text. NULL, or what is allowed; the caller frees it. */
-char *ypi_option_set(struct ypi_job *job, const struct ypi_option *option, const char *text);
-/* The option of this name, with - or _ between its words; NULL: none. */
-const struct ypi_option *ypi_option_find(const char *name, size_t length);
 void ypi_synth_help(void);
-/* The value as ypi_option_set() takes it; "" where it need not be said. Owned by the caller. */
-char *ypi_option_text(const struct ypi_job *job, const struct ypi_option *option);
+/* The value of an option that the data depend on, "" where it need not be said. Owned by the
+ * caller. */
+char *ypi_job_option_text(const struct ypi_job *job, const struct ypi_option *option);
 /* The command that makes the same data again. Owned by the caller. */
 char *ypi_job_line(const struct ypi_job *job);
 

@@ -65,14 +65,14 @@ static void add_word64(cJSON *object, const char *name, uint64_t value)
 static cJSON *options_of(const struct ypi_job *job)
 {
     cJSON *options = cJSON_CreateObject();
-    for (const struct ypi_option *o = ypi_synth_options; o->name != NULL; o++) {
-        char *text = o->remakes ? ypi_option_text(job, o) : ypi_strdup("");
+    for (const struct ypi_option *o = ypi_synth_options; !ypi_option_is_end(o); o++) {
+        char *text = ypi_job_option_text(job, o);
         if (text[0] == '\0' || strcmp(o->name, "output") == 0)
             ;
-        else if (o->kind == YPI_SIZE || o->kind == YPI_WORD64 ||
-                 (o->kind == YPI_REAL && strcmp(text, "off") != 0))
+        else if (o->kind == YPI_OPTION_SIZE || o->kind == YPI_OPTION_WORD64 ||
+                 (o->kind == YPI_OPTION_REAL && strcmp(text, "off") != 0))
             cJSON_AddRawToObject(options, o->name, text);
-        else if (o->kind == YPI_FLAG)
+        else if (o->kind == YPI_OPTION_SWITCH)
             cJSON_AddBoolToObject(options, o->name, strcmp(text, "yes") == 0);
         else
             cJSON_AddStringToObject(options, o->name, text);

@@ -13,7 +13,9 @@
 #ifndef YPI_RX_GRAM_H
 #define YPI_RX_GRAM_H
 
-#include "models/rx/internal.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* Where what is, in doubles. */
 struct ypi_gram_shape {
@@ -72,7 +74,7 @@ struct ypi_gram_kernels {
                     const double *right, double *sums);
 };
 
-/* As ypi_rx_kernels() and ypi_rx_kernels_at(). */
+/* As ypi_pixel_kernels() and ypi_pixel_kernels_at(). */
 const struct ypi_gram_kernels *ypi_gram_kernels(void);
 const struct ypi_gram_kernels *ypi_gram_kernels_at(int rank);
 

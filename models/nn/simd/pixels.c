@@ -1,6 +1,6 @@
 /* Loops over pixels that no library has (base/simd.h). */
+#include "models/nn/simd/pixels.h"
 #include "base/simd.h"
-#include "models/rx/internal.h"
 
 #include <string.h>
 
@@ -172,7 +172,7 @@ VERSIONS(void, weigh,
          weigh(x, g, factor, n, c, out))
 
 #define KERNELS(set) \
-    static const struct ypi_rx_kernels kernels_##set = { \
+    static const struct ypi_pixel_kernels kernels_##set = { \
         #set,        finite_##set, moments_##set, centre_##set, dots_##set, \
         scale_##set, gather_##set, columns_##set, weigh_##set};
 KERNELS(baseline)
@@ -181,9 +181,9 @@ KERNELS(avx2)
 KERNELS(avx512)
 #endif
 
-size_t ypi_rx_centre_finite(const struct ypi_rx_kernels *kernels, const float *x, size_t stride,
-                            size_t pixels, size_t channels, const float *middle, uint8_t *keep,
-                            float *out)
+size_t ypi_centre_finite(const struct ypi_pixel_kernels *kernels, const float *x, size_t stride,
+                         size_t pixels, size_t channels, const float *middle, uint8_t *keep,
+                         float *out)
 {
     size_t rows = 0, together = stride == channels ? pixels : 1;
     for (size_t p = 0; p < pixels; p += together, x += together * stride) {
@@ -195,12 +195,12 @@ size_t ypi_rx_centre_finite(const struct ypi_rx_kernels *kernels, const float *x
 
 static const struct ypi_simd_version versions[] = {YPI_SIMD_TABLE(kernels)};
 
-const struct ypi_rx_kernels *ypi_rx_kernels_at(int rank)
+const struct ypi_pixel_kernels *ypi_pixel_kernels_at(int rank)
 {
     return ypi_simd_at(versions, sizeof versions / sizeof *versions, rank);
 }
 
-const struct ypi_rx_kernels *ypi_rx_kernels(void)
+const struct ypi_pixel_kernels *ypi_pixel_kernels(void)
 {
     return ypi_simd_best(versions, sizeof versions / sizeof *versions);
 }

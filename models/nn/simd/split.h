@@ -33,8 +33,8 @@ struct ypi_split_kernels {
 size_t ypi_split_floats(const struct ypi_split_kernels *kernels, const struct ypi_gram_shape *shape,
                         size_t rows, int terms);
 
-/* As ypi_rx_kernels() and ypi_rx_kernels_at(). Ranks 0 to 2 work bf16 out in float, 3 is AVX-512
- * with BF16, 4 AMX; 0 to 3 sum in the same order but for the width of rotations. */
+/* As ypi_pixel_kernels() and ypi_pixel_kernels_at(). Ranks 0 to 2 work bf16 out in float, 3 is
+ * AVX-512 with BF16, 4 AMX; 0 to 3 sum in the same order but for the width of rotations. */
 const struct ypi_split_kernels *ypi_split_kernels(void);
 const struct ypi_split_kernels *ypi_split_kernels_at(int rank);
 /* Those of rank 4 (split_amx.c); there on x86-64 alone. */

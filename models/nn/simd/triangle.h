@@ -7,7 +7,9 @@
 #ifndef YPI_RX_TRIANGLE_H
 #define YPI_RX_TRIANGLE_H
 
-#include "models/rx/internal.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct ypi_triangle {
     size_t channels;
@@ -24,7 +26,7 @@ struct ypi_triangle_kernels {
                   float *scratch, float *scores);
 };
 
-/* As ypi_rx_kernels() and ypi_rx_kernels_at(). */
+/* As ypi_pixel_kernels() and ypi_pixel_kernels_at(). */
 const struct ypi_triangle_kernels *ypi_triangle_kernels(void);
 const struct ypi_triangle_kernels *ypi_triangle_kernels_at(int rank);
 

@@ -7,6 +7,7 @@
 
 #include "models/nn/simd/split.h"
 #include "models/nn/simd/triangle.h"
+#include "models/rx/internal.h"
 
 /* Pixels a chunk has room for. */
 static inline size_t ypi_rx_chunk(size_t tile_pixels)

@@ -29,7 +29,7 @@ struct rx_loss {
     uint64_t kept;
     const float *parameters; /* of the pass that is on */
     struct slot *slots;      /* (threads) */
-    const struct ypi_rx_kernels *kernels;
+    const struct ypi_pixel_kernels *kernels;
 };
 
 static void lay_out_slot(struct slot *slot, struct ypi_arena *arena, size_t channels, size_t chunk)
@@ -140,7 +140,7 @@ struct rx_loss *rx_loss_create_with(struct yp_device *device, size_t channels, s
 {
     if (device != NULL && yp_device_memory_kind(device) == YP_DEVICE)
         return create_on(device, channels, tile_pixels, options);
-    if (ypi_rx_check_device("rx_loss_create", device) != YP_OK ||
+    if (ypi_check_host("rx_loss_create", device) != YP_OK ||
         ypi_rx_check("rx_loss_create", channels, tile_pixels, &threads) != YP_OK ||
         check_options(options) != YP_OK)
         return NULL;
@@ -151,7 +151,7 @@ struct rx_loss *rx_loss_create_with(struct yp_device *device, size_t channels, s
     struct rx_loss *loss = ypi_arena_take(&arena, 1, sizeof *loss);
     lay_out(loss, &arena, channels, tile_pixels, threads);
     loss->device = device;
-    loss->kernels = ypi_rx_kernels();
+    loss->kernels = ypi_pixel_kernels();
     return loss;
 }
 
@@ -194,10 +194,10 @@ static void add_chunk(const struct rx_loss *loss, struct slot *slot, size_t rows
                 c, 1, slot->gram, c);
 }
 
-static void add_tile(void *arg, struct ypi_rx_seat seat, const struct rx_tile *tile)
+static void add_tile(void *arg, struct ypi_work_item item, const struct rx_tile *tile)
 {
     const struct rx_loss *loss = arg;
-    struct slot *slot = &loss->slots[seat.slot];
+    struct slot *slot = &loss->slots[item.slot];
     size_t channels = loss->channels, stride = ypi_rx_stride(tile);
     memset(slot->gram, 0, channels * channels * sizeof *slot->gram);
     memset(slot->moment, 0, channels * sizeof *slot->moment);
@@ -205,8 +205,8 @@ static void add_tile(void *arg, struct ypi_rx_seat seat, const struct rx_tile *t
     slot->kept = 0;
     for (size_t p = 0; p < tile->pixels; p += YPI_RX_CHUNK) {
         size_t pixels = tile->pixels - p < YPI_RX_CHUNK ? tile->pixels - p : YPI_RX_CHUNK;
-        size_t rows = ypi_rx_centre_finite(loss->kernels, tile->values + p * stride, stride, pixels,
-                                           channels, loss->parameters, slot->keep, slot->rows);
+        size_t rows = ypi_centre_finite(loss->kernels, tile->values + p * stride, stride, pixels,
+                                        channels, loss->parameters, slot->keep, slot->rows);
         for (size_t i = 0, row = 0; i < pixels; i++)
             if (slot->keep[i])
                 slot->labels[row++] = tile->labels[p + i];

@@ -18,15 +18,15 @@ static bool has_value(const float *x, size_t channels)
     return true;
 }
 
-static void score(void *arg, struct ypi_rx_seat seat, const struct rx_tile *tile)
+static void score(void *arg, struct ypi_work_item item, const struct rx_tile *tile)
 {
     const struct scoring *job = arg;
     const struct rx *rx = job->rx;
     size_t channels = rx->channels, stride = ypi_rx_stride(tile);
     struct ypi_triangle triangle = {channels, rx->whiten, rx->centre, rx->offset};
-    float *scores = job->scores + seat.index * job->stride;
+    float *scores = job->scores + item.index * job->stride;
     rx->triangle->score(&triangle, tile->values, stride, tile->pixels,
-                        rx->scratch[seat.thread].panels, scores);
+                        rx->scratch[item.worker].panels, scores);
     for (size_t p = 0; p < tile->pixels; p++)
         if (!isfinite(scores[p]) && !has_value(tile->values + p * stride, channels))
             scores[p] = NAN;

@@ -145,7 +145,7 @@ size_t rx_pinned_bytes(size_t channels, size_t tile_pixels, const struct rx_opti
 static void start(struct rx *rx, struct yp_device *device, enum rx_precision precision)
 {
     rx->device = device;
-    rx->kernels = ypi_rx_kernels();
+    rx->kernels = ypi_pixel_kernels();
     rx->precision = precision;
     rx->gram = ypi_gram_kernels();
     rx->few = precision == RX_FP32 && rx->channels <= rx->gram->width;
@@ -191,7 +191,7 @@ struct rx *rx_create_with(struct yp_device *device, size_t channels, size_t tile
 {
     if (device != NULL && yp_device_memory_kind(device) == YP_DEVICE)
         return create_on(device, channels, tile_pixels, options);
-    if (ypi_rx_check_device("rx_create", device) != YP_OK ||
+    if (ypi_check_host("rx_create", device) != YP_OK ||
         ypi_rx_check("rx_create", channels, tile_pixels, &threads) != YP_OK ||
         check_options("rx_create", options) != YP_OK)
         return NULL;
@@ -232,10 +232,10 @@ void rx_reset(struct rx *rx)
     }
 }
 
-static void measure(void *arg, struct ypi_rx_seat seat, const struct rx_tile *tile)
+static void measure(void *arg, struct ypi_work_item item, const struct rx_tile *tile)
 {
     const struct rx *rx = arg;
-    ypi_rx_measure(rx, &rx->scratch[seat.thread], tile, &rx->tiles[seat.slot]);
+    ypi_rx_measure(rx, &rx->scratch[item.worker], tile, &rx->tiles[item.slot]);
 }
 
 static void merge(void *arg, int slot)

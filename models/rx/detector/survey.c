@@ -20,10 +20,10 @@ static void clear(struct rx_channel *channels, size_t count)
 }
 
 /* Two passes over the tile: means, then squares around them. */
-static void look(void *arg, struct ypi_rx_seat seat, const struct rx_tile *tile)
+static void look(void *arg, struct ypi_work_item item, const struct rx_tile *tile)
 {
     const struct survey *survey = arg;
-    struct rx_channel *lane = survey->lane + (size_t)seat.slot * survey->channels;
+    struct rx_channel *lane = survey->lane + (size_t)item.slot * survey->channels;
     size_t stride = ypi_rx_stride(tile);
     clear(lane, survey->channels);
     for (size_t p = 0; p < tile->pixels; p++)
@@ -69,7 +69,7 @@ enum yp_status rx_survey(struct yp_device *device, const struct rx_source *sourc
     if (source == NULL || channels == NULL)
         return yp_set_error(YP_INVALID, "rx_survey: %s is NULL",
                             source == NULL ? "source" : "channels");
-    enum yp_status status = ypi_rx_check_device("rx_survey", device);
+    enum yp_status status = ypi_check_host("rx_survey", device);
     if (status == YP_OK)
         status = ypi_rx_check("rx_survey", source->channels, source->tile_pixels, &threads);
     if (status != YP_OK)
@@ -214,7 +214,7 @@ struct rx_subset *rx_subset_create(struct yp_device *device, const struct rx_sou
                                    const size_t *list, size_t count, int threads)
 {
     const char *what = "rx_subset_create";
-    if (ypi_rx_check_device(what, device) != YP_OK ||
+    if (ypi_check_host(what, device) != YP_OK ||
         check_subset(what, source, count, &threads) != YP_OK)
         return NULL;
     for (size_t i = 0; i < count; i++)

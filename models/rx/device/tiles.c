@@ -177,7 +177,7 @@ enum yp_status ypi_rx_tile_ask(const char *what, struct ypi_rx_device *on,
                                      .labels = !wants_labels(on) ? NULL
                                                : here            ? c->room_labels[slot]
                                                                  : on->labels[0]};
-    status = ypi_rx_ask(&pass, source, (struct ypi_rx_seat){.index = index}, tile);
+    status = ypi_rx_ask(&pass, source, (struct ypi_work_item){.index = index}, tile);
     return status == YP_OK && here && tile->pixels > 0 ? bring(on, slot, tile) : status;
 }
 

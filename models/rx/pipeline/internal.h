@@ -115,7 +115,7 @@ struct rx_pipeline {
     double mean_score, m2_score;
     size_t failed; /* index of the first image that could not be factored; SIZE_MAX: none */
     struct ypi_rx_lane *lanes; /* (threads) */
-    const struct ypi_rx_kernels *kernels;
+    const struct ypi_pixel_kernels *kernels;
     /* Of the call that is on: */
     const float *parameters;
     bool judged, backward, calibrates;

@@ -289,14 +289,14 @@ void ypi_rx_end_tile(const struct rx_pipeline *p, const struct ypi_rx_lane *lane
     }
 }
 
-static void work(void *arg, struct ypi_rx_seat seat, const struct rx_tile *tile)
+static void work(void *arg, struct ypi_work_item item, const struct rx_tile *tile)
 {
     const struct rx_pipeline *p = arg;
-    struct ypi_rx_lane *lane = &p->lanes[seat.slot];
+    struct ypi_rx_lane *lane = &p->lanes[item.slot];
     if (p->at.matrices > 0)
         memset(lane->matrices, 0, p->at.matrices * sizeof *lane->matrices);
     memset(lane->sums, 0, p->at.sums * sizeof *lane->sums);
-    ypi_rx_begin_tile(lane, seat.index, tile);
+    ypi_rx_begin_tile(lane, item.index, tile);
     if (p->options.detector == RX_IMAGE)
         ypi_rx_image_tile(p, lane, tile);
     else

@@ -70,7 +70,7 @@ enum yp_status rx_pca(struct yp_device *device, double *covariance, size_t chann
                             "rx_pca: %zu components of %zu channels, allowed are 0 to channels of "
                             "1 to %d",
                             components, channels, RX_MAX_CHANNELS);
-    enum yp_status status = ypi_rx_check_device("rx_pca", device);
+    enum yp_status status = ypi_check_host("rx_pca", device);
     if (status != YP_OK)
         return status;
     struct ypi_arena arena = {0};

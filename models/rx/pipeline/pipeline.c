@@ -300,7 +300,7 @@ struct rx_pipeline *rx_pipeline_create(struct yp_device *device,
     struct rx_pipeline_options checked = {0};
     if (device != NULL && yp_device_memory_kind(device) == YP_DEVICE)
         return ypi_rx_pipeline_create_there(device, options);
-    if (ypi_rx_check_device("rx_pipeline_create", device) != YP_OK ||
+    if (ypi_check_host("rx_pipeline_create", device) != YP_OK ||
         ypi_rx_pipeline_check("rx_pipeline_create", options, &checked) != YP_OK)
         return NULL;
     struct ypi_arena arena = {.base = yp_device_alloc(device, bytes_of(&checked))};
@@ -309,7 +309,7 @@ struct rx_pipeline *rx_pipeline_create(struct yp_device *device,
     struct rx_pipeline *p = ypi_arena_take(&arena, 1, sizeof *p);
     ypi_rx_pipeline_lay_out(p, &arena, &checked, false);
     p->device = device;
-    p->kernels = ypi_rx_kernels();
+    p->kernels = ypi_pixel_kernels();
     return p;
 }
 

@@ -166,7 +166,7 @@ struct rx_plain *rx_plain_create(struct yp_device *device,
                                  const struct rx_tile *tile)
 {
     struct rx_plain checked;
-    if (ypi_rx_check_device("rx_plain_create", device) != YP_OK ||
+    if (ypi_check_host("rx_plain_create", device) != YP_OK ||
         check("rx_plain_create", options, tile, &checked) != YP_OK)
         return NULL;
     struct ypi_arena arena = {.base = yp_device_alloc(device, rx_plain_bytes(options, tile))};

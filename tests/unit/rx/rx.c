@@ -1,6 +1,7 @@
 /* models/rx against oracles in double: statistics, factor, scores, AUC, loss, memory. */
 #include "tests/unit/rx/rx_fixture.h"
 
+#include "models/metrics/metrics.h"
 #include "models/rx/internal.h"
 #include <inttypes.h>
 #include <math.h>
@@ -225,18 +226,18 @@ Test(rx, instruction_sets_agree)
 {
     struct scene s = scene_make(300, 37, 100, 5);
     s.values[40 * 37 + 36] = NAN;
-    const struct ypi_rx_kernels *plain = ypi_rx_kernels_at(0), *other;
+    const struct ypi_pixel_kernels *plain = ypi_pixel_kernels_at(0), *other;
     double sum[2][37];
     float low[2][37], high[2][37], out[2][300], *rows[2];
     uint8_t keep[2][300];
     rows[0] = block(300 * 37, sizeof **rows);
     rows[1] = block(300 * 37, sizeof **rows);
     cr_assert_not_null(plain);
-    cr_assert_null(ypi_rx_kernels_at(3));
+    cr_assert_null(ypi_pixel_kernels_at(3));
     for (int rank = 0; rank <= 2; rank++) {
-        if ((other = ypi_rx_kernels_at(rank)) == NULL)
+        if ((other = ypi_pixel_kernels_at(rank)) == NULL)
             continue;
-        const struct ypi_rx_kernels *both[2] = {plain, other};
+        const struct ypi_pixel_kernels *both[2] = {plain, other};
         memset(sum, 0, sizeof sum);
         memset(low, 0x42, sizeof low); /* some positive number */
         memset(high, 0, sizeof high);
@@ -609,7 +610,7 @@ Test(rx, auc_is_the_share_of_pairs)
         for (size_t i = 0; i < n; i++)
             ones += labels[i] != 0;
         yp_device_reset_peak(yp_device_cpu());
-        OK(rx_auc(yp_device_cpu(), scores, labels, n, &auc, NULL));
+        OK(metrics_auc(yp_device_cpu(), scores, labels, n, &auc, NULL));
         cr_assert_eq(memory().allocated_peak, 4 * (ones < n - ones ? ones : n - ones));
         /* Both are quotients of whole numbers that double holds. */
         cr_assert_eq(auc, auc_by_pairs(scores, labels, n), "round %d: %.17g", round, auc);
@@ -623,15 +624,16 @@ Test(rx, auc_refuses_an_empty_class_and_counts_nan)
     struct yp_device *cpu = yp_device_cpu();
     double auc;
     size_t skipped;
-    FAILS(rx_auc(cpu, scores, labels, 5, &auc, NULL), YP_INVALID, "the first is at 2");
-    OK(rx_auc(cpu, scores, labels, 5, &auc, &skipped));
+    FAILS(metrics_auc(cpu, scores, labels, 5, &auc, NULL), YP_INVALID, "the first is at 2");
+    OK(metrics_auc(cpu, scores, labels, 5, &auc, &skipped));
     cr_expect_eq(auc, 2.5 / 3);
     cr_expect_eq(skipped, 1);
-    FAILS(rx_auc(cpu, scores + 2, labels + 2, 3, &auc, &skipped), YP_INVALID, "0 targets");
-    FAILS(rx_auc(cpu, scores + 1, labels + 1, 1, &auc, NULL), YP_INVALID, "0 background");
-    FAILS(rx_auc(cpu, scores, labels, 0, &auc, NULL), YP_INVALID, "0 targets and 0 background");
-    FAILS(rx_auc(cpu, NULL, labels, 5, &auc, NULL), YP_INVALID, "scores is NULL");
-    FAILS(rx_auc(NULL, scores, labels, 5, &auc, NULL), YP_INVALID, "device is NULL");
+    FAILS(metrics_auc(cpu, scores + 2, labels + 2, 3, &auc, &skipped), YP_INVALID, "0 targets");
+    FAILS(metrics_auc(cpu, scores + 1, labels + 1, 1, &auc, NULL), YP_INVALID, "0 background");
+    FAILS(metrics_auc(cpu, scores, labels, 0, &auc, NULL), YP_INVALID,
+          "0 targets and 0 background");
+    FAILS(metrics_auc(cpu, NULL, labels, 5, &auc, NULL), YP_INVALID, "scores is NULL");
+    FAILS(metrics_auc(NULL, scores, labels, 5, &auc, NULL), YP_INVALID, "device is NULL");
 }
 
 /* -- the loss ------------------------------------------------------------------------------ */
@@ -877,7 +879,7 @@ static enum yp_status whole_run(struct scene *s, float *parameters, double *scor
     if (status == YP_OK)
         status = rx_loss_start(rx, 1, 5, parameters);
     if (status == YP_OK)
-        status = rx_auc(cpu, s->values, s->labels, s->pixels, &auc, NULL);
+        status = metrics_auc(cpu, s->values, s->labels, s->pixels, &auc, NULL);
     if (status == YP_OK && (loss = rx_loss_create(cpu, s->channels, s->tile_pixels, 2)) == NULL)
         status = YP_OUT_OF_MEMORY;
     rx_loss_destroy(loss);
@@ -914,7 +916,7 @@ Test(rx, every_refusal_is_told_and_nothing_leaks)
     yp_device_set_limit(cpu, memory().allocated + 1);
     cr_expect_eq(rx_score_plain(rx, &all, scores), YP_OUT_OF_MEMORY);
     cr_expect_eq(rx_loss_start(rx, 1, 5, parameters), YP_OUT_OF_MEMORY);
-    cr_expect_eq(rx_auc(cpu, s.values, s.labels, 400, &auc, NULL), YP_OUT_OF_MEMORY);
+    cr_expect_eq(metrics_auc(cpu, s.values, s.labels, 400, &auc, NULL), YP_OUT_OF_MEMORY);
     yp_device_set_limit(cpu, 0);
     rx_destroy(rx);
     cr_expect_eq(memory().allocated, 0);

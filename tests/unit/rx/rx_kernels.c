@@ -5,6 +5,7 @@
 #include "models/nn/simd/split.h"
 #include "models/nn/simd/split_term.h"
 #include "models/nn/simd/triangle.h"
+#include "models/rx/internal.h"
 #include <float.h>
 #include <math.h>
 

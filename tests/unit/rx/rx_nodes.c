@@ -3,6 +3,7 @@
  * made-up GPU, which the host's tiles are copied to; all else is the same. */
 #include "tests/unit/rx/rx_fixture.h"
 
+#include "models/metrics/metrics.h"
 #include "models/rx/pipeline/internal.h"
 #include <inttypes.h>
 #include <math.h>
@@ -857,7 +858,7 @@ static double auc_of(const struct rx_pipeline_options *options, struct scene *s,
     double auc;
     OK(rx_pipeline_fit(p, rx, &source, parameters, start));
     scores_of(p, s, parameters, scores);
-    OK(rx_auc(yp_device_cpu(), scores, s->labels, s->pixels, &auc, NULL));
+    OK(metrics_auc(yp_device_cpu(), scores, s->labels, s->pixels, &auc, NULL));
     rx_pipeline_destroy(p);
     rx_destroy(rx);
     free(parameters);
@@ -1016,7 +1017,8 @@ Test(rx_nodes, instruction_sets_agree)
         rest[c] = (float)c / 3;
     }
     for (int rank = 0; rank <= 2; rank++) {
-        const struct ypi_rx_kernels *sets[2] = {ypi_rx_kernels_at(0), ypi_rx_kernels_at(rank)};
+        const struct ypi_pixel_kernels *sets[2] = {ypi_pixel_kernels_at(0),
+                                                   ypi_pixel_kernels_at(rank)};
         if (sets[1] == NULL)
             continue;
         for (int i = 0; i < 2; i++) {
@@ -1038,7 +1040,7 @@ Test(rx_nodes, instruction_sets_agree)
         free(out[0]);
         free(out[1]);
     }
-    cr_assert_null(ypi_rx_kernels_at(3));
+    cr_assert_null(ypi_pixel_kernels_at(3));
     scene_free(&s);
 }
 

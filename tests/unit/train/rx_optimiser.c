@@ -1,8 +1,8 @@
-/* models/train/optimiser.h against PyTorch, and models/data/cubes.h. */
+/* models/train/optimiser.h against PyTorch, and models/data/order.h. */
 #include "tests/unit/rx/rx_fixture.h"
 #include "tests/unit/train/rx_optimiser_reference.h"
 
-#include "models/data/cubes.h"
+#include "models/data/order.h"
 #include "models/train/optimiser.h"
 #include <math.h>
 
@@ -213,10 +213,10 @@ Test(rx_optimiser, clipping_bounds_the_norm_and_leaves_small_ones)
 
 Test(rx_optimiser, keys_are_the_documented_numbers)
 {
-    /* By the formula in cubes.h, computed apart. */
-    cr_expect_eq(rx_cube_key(0, 0, 0), UINT64_C(0xa706dd2f4d197e6f));
-    cr_expect_eq(rx_cube_key(42, 0, 7), UINT64_C(0xbc16a3d4cc48678e));
-    cr_expect_eq(rx_cube_key(UINT64_MAX, 9, UINT64_C(1) << 40), UINT64_C(0xbf4ab7bfb9ad5fa1));
+    /* By the formula in order.h, computed apart. */
+    cr_expect_eq(data_order_key(0, 0, 0), UINT64_C(0xa706dd2f4d197e6f));
+    cr_expect_eq(data_order_key(42, 0, 7), UINT64_C(0xbc16a3d4cc48678e));
+    cr_expect_eq(data_order_key(UINT64_MAX, 9, UINT64_C(1) << 40), UINT64_C(0xbf4ab7bfb9ad5fa1));
 }
 
 static size_t rank_of(const uint32_t *order, size_t n, uint32_t cube)
@@ -233,17 +233,17 @@ Test(rx_optimiser, an_order_is_a_permutation_whatever_came_in)
     uint32_t order[1000], again[1000];
     for (uint32_t i = 0; i < 1000; i++)
         order[i] = i, again[i] = 999 - i;
-    rx_order_cubes(5, 3, order, 1000);
-    rx_order_cubes(5, 3, again, 1000);
+    data_order(5, 3, order, 1000);
+    data_order(5, 3, again, 1000);
     cr_expect(memcmp(order, again, sizeof order) == 0);
     for (size_t i = 1; i < 1000; i++)
-        cr_expect_lt(rx_cube_key(5, 3, order[i - 1]), rx_cube_key(5, 3, order[i]));
+        cr_expect_lt(data_order_key(5, 3, order[i - 1]), data_order_key(5, 3, order[i]));
     bool seen[1000] = {false};
     for (size_t i = 0; i < 1000; i++)
         seen[order[i]] = true;
     for (size_t i = 0; i < 1000; i++)
         cr_expect(seen[i]);
-    rx_order_cubes(5, 3, order, 0);
+    data_order(5, 3, order, 0);
 }
 
 /* All 120 orders of five cubes, over seeds and over streams: chi-square with 119 degrees of freedom
@@ -255,7 +255,7 @@ Test(rx_optimiser, orders_are_equally_likely)
         double chi = 0;
         for (uint64_t i = 0; i < 24000; i++) {
             uint32_t order[] = {0, 1, 2, 3, 4};
-            rx_order_cubes(by_stream ? 1 : i, by_stream ? i : 0, order, 5);
+            data_order(by_stream ? 1 : i, by_stream ? i : 0, order, 5);
             counts[(((order[0] * 5 + order[1]) * 5 + order[2]) * 5 + order[3]) * 5 + order[4]]++;
         }
         for (int i = 0; i < 3125; i++) {
@@ -279,13 +279,13 @@ Test(rx_optimiser, a_fifth_is_for_validation)
                  {13, 0.2, 3},  {1000, 0.2, 200}, {10, 0.0, 0}, {2, 0.9, 1},
                  {10, 0.99, 9}, {5, 0.5, 3},      {3, 0.5, 2},  {10, (double)NAN, 0}};
     for (size_t i = 0; i < LENGTH(cases); i++)
-        cr_expect_eq(rx_validation_cubes(cases[i].cubes, cases[i].part), cases[i].wanted,
+        cr_expect_eq(data_validation_count(cases[i].cubes, cases[i].part), cases[i].wanted,
                      "%zu cubes, %g", cases[i].cubes, cases[i].part);
     uint32_t order[50], ranks[50];
-    rx_split_cubes(3, 50, 10, order);
+    data_split(3, 50, 10, order);
     for (uint32_t i = 0; i < 50; i++)
         ranks[i] = i;
-    rx_order_cubes(3, 0, ranks, 50);
+    data_order(3, 0, ranks, 50);
     for (size_t i = 0; i < 50; i++)
         cr_expect_eq(rank_of(order, 50, ranks[i]) >= 40, i >= 40, "rank %zu", i);
     for (size_t i = 1; i < 50; i++)

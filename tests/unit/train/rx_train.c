@@ -91,13 +91,13 @@ static void oracle_epoch(struct oracle *o, const struct rx_train_config *config,
                          const struct rx_source *source, uint64_t epoch)
 {
     uint32_t split[SUBJECT_CUBES];
-    size_t validation = rx_validation_cubes(SUBJECT_CUBES, config->validation);
+    size_t validation = data_validation_count(SUBJECT_CUBES, config->validation);
     size_t training = SUBJECT_CUBES - validation, per_step = config->batch * config->accumulate;
     struct subject_sums judged = {0};
     double loss = 0, weight = 0;
-    rx_split_cubes(config->seed, SUBJECT_CUBES, validation, split);
+    data_split(config->seed, SUBJECT_CUBES, validation, split);
     if (epoch > 0)
-        rx_order_cubes(config->seed, epoch, split, training);
+        data_order(config->seed, epoch, split, training);
     for (size_t first = 0; epoch > 0 && first < training; first += per_step) {
         struct subject_sums sums = {0};
         for (size_t i = first; i < training && i < first + per_step; i++)
@@ -405,18 +405,18 @@ Test(rx_train, validation_has_the_measures_of_its_logits)
     uint8_t labels[6 * TILE_PIXELS];
     size_t n = 0;
     struct subject_sums sums = {0};
-    struct rx_confusion counts = {0};
+    struct metrics_confusion counts = {0};
     for (size_t t = 0; t < 6; t++) {
         struct rx_tile tile = {values, 0, CHANNELS, labels + n, 0};
         OK(source->yield(source->arg, t, values, labels + n, &tile));
         subject_add(&tile, subject_start, &sums, scores + n);
         n += tile.pixels;
     }
-    rx_confusion_add(&counts, scores, labels, n);
+    metrics_confusion_add(&counts, scores, labels, n);
     cr_expect(memcmp(&counts, &j.confusion, sizeof counts) == 0);
     cr_expect(counts.true_positives > 0 && loss == sums.loss / sums.weight);
     double auc;
-    OK(rx_auc(yp_device_cpu(), scores, labels, n, &auc, NULL));
+    OK(metrics_auc(yp_device_cpu(), scores, labels, n, &auc, NULL));
     cr_expect(j.ranked.roc_auc == auc && j.ranked.average_precision > 0);
     rx_train_destroy(train);
 
