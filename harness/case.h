@@ -8,18 +8,23 @@
 
 #include <string.h>
 
+/* The value of an axis or of a parameter of the named case. */
 struct ypi_setting {
-    const char *axis;
-    enum yp_axis_kind kind;
+    const char *axis;       /* its name */
+    enum yp_axis_kind kind; /* never YP_AXIS_FROM */
     long long i;
     double d;
     const char *s;
+    bool parameter; /* of the named case: in the id only when it is `given` */
+    bool given;     /* by --set */
 };
+
+#define YPI_MAX_SETTINGS (YP_MAX_AXES + YP_MAX_PARAMETERS)
 
 struct yp_case {
     const struct yp_test *test;
-    const struct yp_case_decl *decl; /* NULL: the test has no named cases */
-    struct ypi_setting settings[YP_MAX_AXES];
+    const struct yp_case_decl *decl;               /* NULL: the test has no named cases */
+    struct ypi_setting settings[YPI_MAX_SETTINGS]; /* axes, then parameters, as declared */
     int setting_count;
     char device[16];  /* "" when the test declares none: it then runs on the CPU */
     char *id;         /* owned, like tags */
@@ -31,6 +36,8 @@ struct yp_case {
     int repeat;              /* 0 .. --repeat - 1 */
     struct ypi_child *child; /* only in the process that runs the body */
 };
+
+const char *ypi_axis_kind_name(enum yp_axis_kind kind); /* "int", "double", "string" */
 
 static inline bool ypi_on_accelerator(const struct yp_case *c)
 {

@@ -11,7 +11,7 @@
 struct ypi_wire {
     size_t test; /* index among all tests of the program */
     int decl;    /* index among the test's cases, -1: none */
-    struct ypi_setting settings[YP_MAX_AXES];
+    struct ypi_setting settings[YPI_MAX_SETTINGS];
     int setting_count;
     char device[16];
     uint64_t seed;

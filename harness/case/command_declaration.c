@@ -2,6 +2,7 @@
 #include "harness/case/command.h"
 
 #include "base/text.h"
+#include "harness/collect/axis.h"
 #include "harness/record/reproduce.h"
 
 #include <inttypes.h>
@@ -10,41 +11,43 @@
 
 /* -- the words in braces ------------------------------------------------------------------ */
 
-enum word { WORD_CASE = YP_MAX_AXES, WORD_SEED, WORD_DEVICE, WORDS, WORD_NONE = -1 };
-static const char *const own_words[] = {"case", "seed", "device"};
+static const char *const own_words[] = {"case", "seed", "device", NULL};
 
 static bool is_name(const char *name, const char *word, size_t length)
 {
     return name != NULL && strlen(name) == length && memcmp(name, word, length) == 0;
 }
 
-static int find_word(const struct yp_test *test, const char *word, size_t length)
+/* Whether it is an axis of the test, or a parameter of its cases, which all have the same. */
+static bool is_setting(const struct yp_test *test, const char *word, size_t length)
 {
     for (int i = 0; i < YP_MAX_AXES && test->axes[i].kind != YP_AXIS_NONE; i++)
         if (is_name(test->axes[i].name, word, length))
-            return i;
-    for (int i = WORD_CASE; i < WORDS; i++)
-        if (is_name(own_words[i - WORD_CASE], word, length))
-            return i;
-    return WORD_NONE;
+            return true;
+    for (int i = 0; i < YP_MAX_PARAMETERS && test->cases[0].name != NULL; i++)
+        if (is_name(test->cases[0].set[i].name, word, length))
+            return true;
+    return false;
 }
 
-static char *word_value(const struct yp_case *c, int word)
+static bool is_known(const struct yp_test *test, const char *word, size_t length)
 {
-    char number[32];
-    if (word == WORD_CASE)
+    bool known = is_setting(test, word, length);
+    for (int i = 0; own_words[i] != NULL && !known; i++)
+        known = is_name(own_words[i], word, length);
+    return known;
+}
+
+static char *word_value(const struct yp_case *c, const char *word, size_t length)
+{
+    for (int i = 0; i < c->setting_count; i++)
+        if (is_name(c->settings[i].axis, word, length))
+            return ypi_setting_text(&c->settings[i]);
+    if (is_name("case", word, length))
         return ypi_strdup(yp_case_name(c));
-    if (word == WORD_SEED)
+    if (is_name("seed", word, length))
         return ypi_format("%" PRIu64, c->seed);
-    if (word == WORD_DEVICE)
-        return ypi_strdup(yp_device_of(c));
-    const struct ypi_setting *s = &c->settings[word];
-    if (s->kind == YP_AXIS_INT)
-        return ypi_format("%lld", s->i);
-    if (s->kind == YP_AXIS_STRING)
-        return ypi_strdup(s->s);
-    ypi_print_double(number, s->d);
-    return ypi_strdup(number);
+    return ypi_strdup(is_name("device", word, length) ? yp_device_of(c) : "");
 }
 
 /* The next brace that means something: adds what stands before it to `out` (NULL: nowhere), and
@@ -76,8 +79,7 @@ char *ypi_command_substitute(const struct yp_case *c, const char *text)
     const char *word = NULL;
     size_t length = 0;
     while (next_braces(&text, &out, &word, &length)) {
-        int found = find_word(c->test, word, length);
-        char *value = found != WORD_NONE ? word_value(c, found) : ypi_strdup("");
+        char *value = word_value(c, word, length);
         char *quoted = ypi_shell_quote(value);
         ypi_text_add(&out, "%s", quoted != NULL ? quoted : "");
         free(quoted);
@@ -92,7 +94,7 @@ static char *word_problem(const struct yp_test *test, const char *field, const c
     size_t length = 0;
     bool wrong = false;
     while (!wrong && next_braces(&text, NULL, &word, &length))
-        wrong = find_word(test, word, length) == WORD_NONE || word[length] != '}';
+        wrong = !is_known(test, word, length) || word[length] != '}';
     if (!wrong)
         return NULL;
     struct ypi_text problem = {0};
@@ -101,20 +103,20 @@ static char *word_problem(const struct yp_test *test, const char *field, const c
                  word[length] == '}' ? "}" : ", which is not closed");
     for (int i = 0; i < YP_MAX_AXES && test->axes[i].kind != YP_AXIS_NONE; i++)
         ypi_text_add(&problem, "{%s}, ", test->axes[i].name);
+    for (int i = 0; i < YP_MAX_PARAMETERS && test->cases[0].set[i].name != NULL; i++)
+        ypi_text_add(&problem, "{%s}, ", test->cases[0].set[i].name);
     ypi_text_add(&problem, "{case}, {seed} and {device}; a brace of the shell is written {{");
     return ypi_text_take(&problem);
 }
 
-/* An axis of the same name would hide it. */
+/* An axis or a parameter of the same name would hide it. */
 static char *hidden_problem(const struct yp_test *test)
 {
-    for (int i = 0; i < YP_MAX_AXES && test->axes[i].kind != YP_AXIS_NONE; i++)
-        for (int k = WORD_CASE; k < WORDS; k++)
-            if (test->axes[i].name != NULL &&
-                strcmp(test->axes[i].name, own_words[k - WORD_CASE]) == 0)
-                return ypi_format("axis '%s' of a command has the name of a word that stands for "
-                                  "something else: rename it",
-                                  test->axes[i].name);
+    for (int i = 0; own_words[i] != NULL; i++)
+        if (is_setting(test, own_words[i], strlen(own_words[i])))
+            return ypi_format("axis '%s' of a command has the name of a word that stands for "
+                              "something else: rename it",
+                              own_words[i]);
     return NULL;
 }
 

@@ -9,8 +9,9 @@ struct ypi_collection {
     struct yp_case **cases; /* in declared order; owned */
     int count;
     /* Told to stderr; a run does not start with any. */
-    int errors;       /* in declarations */
-    int usage_errors; /* in --set */
+    int errors;            /* in declarations */
+    int usage_errors;      /* in --set */
+    struct ypi_axes *axes; /* what the cases' settings point to; owned */
 };
 
 /* All the program's tests: the section that YP_TEST fills. */

@@ -1,13 +1,31 @@
 #include "harness/collect/list.h"
 
+#include "harness/collect/axis.h"
 #include "harness/judge/budget.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
-static void list_budgets(const struct yp_case *c)
+static void list_parameters(const struct yp_case *c)
+{
+    bool any = false;
+    for (int i = 0; i < c->setting_count; i++) {
+        if (!c->settings[i].parameter)
+            continue;
+        char *value = ypi_setting_text(&c->settings[i]);
+        printf("%s %s=%s", any ? "" : "    parameters:", c->settings[i].axis, value);
+        any = true;
+        free(value);
+    }
+    if (any)
+        putchar('\n');
+}
+
+static void list_case(const struct yp_case *c)
 {
     printf("    tags: %s; timeout: %g s%s%s\n", c->tags, c->timeout,
            c->skip != NULL ? "; skipped: " : "", c->skip != NULL ? c->skip : "");
+    list_parameters(c);
     const struct yp_budget *b = NULL;
     for (int next = 0; (b = ypi_next_budget(c, &next)) != NULL;) {
         char text[256];
@@ -21,7 +39,7 @@ void ypi_list(const struct ypi_collection *c, int selected, const struct ypi_opt
     for (int i = 0; i < selected; i++) {
         puts(c->cases[i]->id);
         if (o->verbose > 0)
-            list_budgets(c->cases[i]);
+            list_case(c->cases[i]);
     }
     if (o->verbose < 0)
         return;

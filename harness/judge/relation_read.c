@@ -2,6 +2,7 @@
 #include "harness/judge/relation_internal.h"
 
 #include "base/text.h"
+#include "harness/collect/axis.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -165,7 +166,7 @@ bool ypi_relation_value(struct ypi_relation_work *w, int i, double *out)
 const struct ypi_setting *ypi_relation_setting(const struct yp_case *c, const char *axis)
 {
     for (int i = 0; i < c->setting_count; i++)
-        if (strcmp(c->settings[i].axis, axis) == 0)
+        if (!c->settings[i].parameter && strcmp(c->settings[i].axis, axis) == 0)
             return &c->settings[i];
     return NULL;
 }
@@ -179,13 +180,6 @@ static bool equals_text(const struct ypi_setting *s, const char *text)
     if (s->kind == YP_AXIS_DOUBLE)
         return ypi_parse_double(text, &d) && d == s->d;
     return strcmp(s->s, text) == 0;
-}
-
-static bool equal(const struct ypi_setting *x, const struct ypi_setting *y)
-{
-    return x->kind == YP_AXIS_INT      ? x->i == y->i
-           : x->kind == YP_AXIS_DOUBLE ? x->d == y->d
-                                       : strcmp(x->s, y->s) == 0;
 }
 
 /* "cuda" names any of them, "cuda:1" that one. */
@@ -207,7 +201,8 @@ bool ypi_relation_alike(const struct yp_case *x, const struct yp_case *y, const 
         (!over_device && strcmp(x->device, y->device) != 0))
         return false;
     for (int i = 0; i < x->setting_count; i++)
-        if (strcmp(x->settings[i].axis, axis) != 0 && !equal(&x->settings[i], &y->settings[i]))
+        if (strcmp(x->settings[i].axis, axis) != 0 &&
+            !ypi_setting_equal(&x->settings[i], &y->settings[i]))
             return false;
     return true;
 }
@@ -221,9 +216,10 @@ bool ypi_relation_has_axis(struct ypi_relation_work *w, const struct yp_case *c,
         return true;
     struct ypi_text there = {0};
     for (int i = 0; i < c->setting_count; i++)
-        ypi_text_add(&there, "%s'%s'", i > 0 ? ", " : "", c->settings[i].axis);
+        if (!c->settings[i].parameter)
+            ypi_text_add(&there, "%s'%s'", there.length > 0 ? ", " : "", c->settings[i].axis);
     if (devices)
-        ypi_text_add(&there, "%s'device'", c->setting_count > 0 ? ", " : "");
+        ypi_text_add(&there, "%s'device'", there.length > 0 ? ", " : "");
     char *axes = ypi_text_take(&there);
     ypi_relation_misuse(w, "'%s' has no axis '%s': it has %s", w->relation->of, axis,
                         axes[0] != '\0' ? axes : "none");
@@ -233,26 +229,23 @@ bool ypi_relation_has_axis(struct ypi_relation_work *w, const struct yp_case *c,
 
 /* Whether a test declares the value, so that a case of it may stand there; lists those it does. */
 static bool declares(const struct yp_test *test, const char *axis, const char *text,
-                     struct ypi_text *values)
+                     struct ypi_text *shown)
 {
-    for (int i = 0; i < YP_MAX_AXES && test->axes[i].kind != YP_AXIS_NONE; i++) {
-        const struct yp_axis *a = &test->axes[i];
-        for (unsigned k = 0; k < a->count && strcmp(a->name, axis) == 0; k++) {
-            struct ypi_setting s = {.kind = a->kind};
-            char number[32];
-            const char *shown = number;
-            if (a->kind == YP_AXIS_INT)
-                snprintf(number, sizeof number, "%lld", s.i = a->values.i[k]);
-            else if (a->kind == YP_AXIS_DOUBLE)
-                ypi_print_double(number, s.d = a->values.d[k]);
-            else
-                shown = s.s = a->values.s[k];
-            ypi_text_add(values, "%s%s", values->length > 0 ? ", " : "", shown);
-            if (equals_text(&s, text))
-                return true;
+    bool found = false;
+    for (int i = 0; i < YP_MAX_AXES && test->axes[i].kind != YP_AXIS_NONE && !found; i++) {
+        struct yp_axis_values values;
+        if (strcmp(test->axes[i].name, axis) != 0)
+            continue;
+        ypi_axis_read(&test->axes[i], &values);
+        for (size_t k = 0; k < values.count && !found; k++) {
+            char *value = ypi_setting_text(&values.of[k]);
+            ypi_text_add(shown, "%s%s", shown->length > 0 ? ", " : "", value);
+            found = equals_text(&values.of[k], text);
+            free(value);
         }
+        ypi_axis_clear(&values);
     }
-    return false;
+    return found;
 }
 
 static bool declares_device(const struct yp_test *test, const char *text)

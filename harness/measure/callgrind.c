@@ -87,7 +87,7 @@ static char *beside(const char *channel, const char *ending)
 }
 
 /* The texts that a wire points to. */
-enum { WIRE_TEXTS = YP_MAX_AXES + 5 };
+enum { WIRE_TEXTS = YPI_MAX_SETTINGS + 5 };
 static void texts_of(struct ypi_wire *wire, char **texts[WIRE_TEXTS])
 {
     int count = 0;
@@ -96,7 +96,7 @@ static void texts_of(struct ypi_wire *wire, char **texts[WIRE_TEXTS])
     texts[count++] = &wire->root;
     texts[count++] = &wire->channel;
     texts[count++] = &wire->output;
-    for (int i = 0; i < YP_MAX_AXES; i++)
+    for (int i = 0; i < YPI_MAX_SETTINGS; i++)
         texts[count++] = (char **)(uintptr_t)&wire->settings[i].s;
 }
 

@@ -127,21 +127,6 @@ enum yp_status ypi_history_finish(struct ypi_history *h, const char *run_id, dou
 
 /* -- results ------------------------------------------------------------------------------- */
 
-static const char *axis_kind_name(enum yp_axis_kind kind)
-{
-    switch (kind) {
-    case YP_AXIS_INT:
-        return "int";
-    case YP_AXIS_DOUBLE:
-        return "double";
-    case YP_AXIS_STRING:
-        return "string";
-    case YP_AXIS_NONE:
-        break;
-    }
-    return "none";
-}
-
 static bool is_memory_budget(enum yp_budget_kind kind)
 {
     return kind >= YP_BUDGET_MAX_PEAK && kind <= YP_BUDGET_MAX_ALLOCATIONS;
@@ -163,7 +148,7 @@ static bool add_case(struct ypi_history *h, const struct yp_case *c)
         ypi_row_text(&r, c->id);
         ypi_row_int(&r, i);
         ypi_row_text(&r, s->axis);
-        ypi_row_text(&r, axis_kind_name(s->kind));
+        ypi_row_text(&r, ypi_axis_kind_name(s->kind));
         if (s->kind == YP_AXIS_INT)
             ypi_row_int(&r, s->i);
         else if (s->kind == YP_AXIS_DOUBLE)

@@ -18,7 +18,7 @@ static const char *const sql[YPI_STATEMENTS] = {
                      " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
                      " name = excluded.name, tags = excluded.tags"
                      " WHERE name <> excluded.name OR tags <> excluded.tags",
-    [YPI_ADD_AXIS] = "INSERT OR IGNORE INTO axis (case_id, position, name, kind, value)"
+    [YPI_ADD_AXIS] = "INSERT OR REPLACE INTO axis (case_id, position, name, kind, value)"
                      " VALUES (?, ?, ?, ?, ?)",
     [YPI_ADD_RESULT] =
         "INSERT INTO result (id, run_id, case_id, repeat, outcome, reason, started,"

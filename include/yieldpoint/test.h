@@ -3,7 +3,9 @@
  *
  *     YP_TEST(rx, fit,
  *             .tags = "stress",
- *             .cases = YP_CASES(yp_case_of("small"), yp_case_of("large", .tags = "slow")),
+ *             .cases = YP_CASES(yp_case_of("small", .set = YP_SET(yp_set_int("cubes", 10))),
+ *                               yp_case_of("large", .tags = "slow",
+ *                                          .set = YP_SET(yp_set_int("cubes", 1000)))),
  *             .axes = YP_AXES(yp_axis_int("channels", 10, 50, 100)),
  *             .devices = "cpu cuda",
  *             .timeout = 120,
@@ -26,10 +28,25 @@
 #include <yieldpoint/budget.h>
 
 #define YP_MAX_CASES 32
+#define YP_MAX_PARAMETERS 8 /* of a named case */
 #define YP_MAX_AXES 8
 #define YP_MAX_AXIS_VALUES 32
 
 struct yp_case; /* the running case, see case.h */
+
+enum yp_axis_kind { YP_AXIS_NONE = 0, YP_AXIS_INT, YP_AXIS_DOUBLE, YP_AXIS_STRING, YP_AXIS_FROM };
+
+/* What a named case stands for. A body reads it like an axis (yp_int, ...), and `--set NAME=VALUE`
+ * replaces it; only then it is in the id. */
+struct yp_parameter {
+    const char *name;
+    enum yp_axis_kind kind;
+    union {
+        long long i;
+        double d;
+        const char *s;
+    } value;
+};
 
 /* One named case. A name that is a registered tag (small, medium, large, xl, or one of
  * yieldpoint.ini) gives the case that tag as well. */
@@ -39,10 +56,18 @@ struct yp_case_decl {
     double timeout;    /* seconds; 0: the test's */
     const char *skip;  /* reason; NULL: run it */
     const char *xfail; /* reason why it is expected to fail; NULL: it is not */
+    /* YP_SET(yp_set_int("cubes", 10), ...): every case of a test has parameters of the same names
+     * and kinds, and none that is an axis too. */
+    struct yp_parameter set[YP_MAX_PARAMETERS];
     int end_;
+    char set_fit_;
 };
 
-enum yp_axis_kind { YP_AXIS_NONE = 0, YP_AXIS_INT, YP_AXIS_DOUBLE, YP_AXIS_STRING };
+/* Gives the values of an axis at collection (yp_axis_from). It must give the same ones whenever it
+ * is asked, for the id alone has to reproduce a case. Anything but YP_OK is an error of the
+ * collection, which shows yp_last_error(). */
+struct yp_axis_values;
+typedef enum yp_status yp_axis_function(struct yp_axis_values *values, const void *arg);
 
 struct yp_axis {
     const char *name;
@@ -53,6 +78,8 @@ struct yp_axis {
         double d[YP_MAX_AXIS_VALUES];
         const char *s[YP_MAX_AXIS_VALUES];
     } values;
+    yp_axis_function *from; /* of YP_AXIS_FROM */
+    const void *arg;
 };
 
 enum yp_relation_kind {
@@ -103,19 +130,39 @@ struct yp_test {
     char cases_fit_, axes_fit_, budgets_fit_;
 };
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Adds a value; texts are copied. YP_INVALID for a kind that the first value is not of, or NULL:
+ * the axis then fails whatever its function returns, so that it need not look at each. */
+enum yp_status yp_axis_add_int(struct yp_axis_values *values, long long value);
+enum yp_status yp_axis_add_double(struct yp_axis_values *values, double value);
+enum yp_status yp_axis_add_string(struct yp_axis_values *values, const char *value);
+
+#ifdef __cplusplus
+}
+#endif
+
 /* clang-format off */
 /* More than there is room for is an error of C++, but only a warning of C, which then drops them:
  * there, an array of negative size is made of it. */
 #ifdef __cplusplus
 #define YP_CASES(...) { __VA_ARGS__ }
 #define YP_AXES(...) { __VA_ARGS__ }
+#define YP_SET(...) { __VA_ARGS__ }
 #else
 #define YP_CASES(...) { __VA_ARGS__ }, .cases_fit_ = YPI_FIT(YP_MAX_CASES, struct yp_case_decl, __VA_ARGS__)
 #define YP_AXES(...) { __VA_ARGS__ }, .axes_fit_ = YPI_FIT(YP_MAX_AXES, struct yp_axis, __VA_ARGS__)
+#define YP_SET(...) { __VA_ARGS__ }, .set_fit_ = YPI_FIT(YP_MAX_PARAMETERS, struct yp_parameter, __VA_ARGS__)
 #endif
 
 #define yp_case_of(...) YPI_CASE_OF(__VA_ARGS__, .end_ = 0)
 #define YPI_CASE_OF(name_, ...) { .name = name_, __VA_ARGS__ }
+
+#define yp_set_int(name_, value_) { .name = name_, .kind = YP_AXIS_INT, .value = { .i = value_ } }
+#define yp_set_double(name_, value_) { .name = name_, .kind = YP_AXIS_DOUBLE, .value = { .d = value_ } }
+#define yp_set_string(name_, value_) { .name = name_, .kind = YP_AXIS_STRING, .value = { .s = value_ } }
 
 #define yp_axis_int(name_, ...) \
     { .name = name_, .kind = YP_AXIS_INT, .count = YPI_COUNT(long long, __VA_ARGS__), .values = { .i = YPI_LIST(__VA_ARGS__) } }
@@ -123,6 +170,10 @@ struct yp_test {
     { .name = name_, .kind = YP_AXIS_DOUBLE, .count = YPI_COUNT(double, __VA_ARGS__), .values = { .d = YPI_LIST(__VA_ARGS__) } }
 #define yp_axis_string(name_, ...) \
     { .name = name_, .kind = YP_AXIS_STRING, .count = YPI_COUNT(const char *, __VA_ARGS__), .values = { .s = YPI_LIST(__VA_ARGS__) } }
+
+/* Values that function_(values, arg_) gives, any number of one kind. */
+#define yp_axis_from(name_, function_, arg_) \
+    { .name = name_, .kind = YP_AXIS_FROM, .from = function_, .arg = arg_ }
 
 /* At least one value: without, the token in front stands alone and does not compile. */
 #ifdef __cplusplus

@@ -17,7 +17,9 @@ EVERYTHING = [f"everything[{case}-channels={channels}-noise={noise}-kind={kind}-
 ADDED = {**{f"limits[n={n}-cpu]": "passed" for n in (64, 256, 1024)}, "counted": "passed",
          "serves": "passed", "command[n=1]": "passed", "command[n=2]": "passed",
          **{name: "passed" for name in
-            ("ratio", "ratio_over", "value_ratio", "growth", "same_hash")}}
+            ("ratio", "ratio_over", "value_ratio", "growth", "same_hash")},
+         **{f"parameters[{case}-n={n}]": "passed" for case in ("small", "large")
+            for n in (1, 2, 4)}}
 C_CASES = {**{name: "passed" for name in EVERYTHING},
            "gradients": "passed", "bare": "passed",
            **{f"most_values[n={n}]": "passed" for n in range(1, 33)},
@@ -93,6 +95,29 @@ def check_added(tap, name, history):
               [{"ratio": 4}, {"distinct hashes": 1}], f"{name}: what exact relations find")
 
 
+def check_parameters(tap, name, program, history):
+    """Parameters of a named case and values of a function arrive in the body and the record."""
+    tap.equal([values(history, case) for case in
+               ("parameters[small-n=1]", "parameters[large-n=4]")],
+              [{"cubes": 2, "n": 1, "noise": 0.125}, {"cubes": 30, "n": 4, "noise": 0.5}],
+              f"{name}: what a named case stands for")
+    tap.equal(rows(history, "SELECT name, kind, value FROM axis WHERE case_id LIKE ? "
+                            "ORDER BY position", "%::parameters[large-n=4]"),
+              [{"name": "n", "kind": "int", "value": 4},
+               {"name": "cubes", "kind": "int", "value": 30},
+               {"name": "noise", "kind": "double", "value": 0.5},
+               {"name": "kind", "kind": "string", "value": "rough"}],
+              f"{name}: parameters in the record, behind the axes")
+    again = run(program, "--history", history, "--set", "cubes=2", "-v", "-k", "parameters and large")
+    reproduce = values(history, "parameters[large-cubes=2-n=4]")
+    tap.check("[large-cubes=2-n=4] FAILED" in again.out and reproduce.get("cubes") == 2 and
+              re.search(r"reproduce: .*\[large-cubes=2-n=4\]' --seed 0 --set=cubes=2\n", again.out),
+              f"{name}: --set replaces a parameter, and shows it", again)
+    listed = run(program, "--co", "-v", "-k", "parameters").out
+    tap.check("\n    parameters: cubes=30 noise=0.5 kind=rough\n" in listed,
+              f"{name}: a list shows parameters", listed)
+
+
 def check_budgets(tap, name, history):
     tap.equal(verdicts(history, EVERYTHING[0]),
               [(kind, "met") for kind in
@@ -127,6 +152,7 @@ def check_program(tap, name, program, folder):
               f"{name}: a failure names its place", failed)
     check_everything(tap, name, history)
     check_added(tap, name, history)
+    check_parameters(tap, name, program, history)
     if not cuda:
         check_budgets(tap, name, history)
 

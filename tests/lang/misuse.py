@@ -30,6 +30,17 @@ def in_body(statement):
     return f"YP_TEST(misuse, one)\n{{\n    {statement}\n}}\n"
 
 
+def case_with(parameters):
+    return 'yp_case_of("a", .set = YP_SET(%s))' % ", ".join(
+        f'yp_set_int("n{n}", {n})' for n in range(parameters))
+
+
+GIVES = """static enum yp_status gives(struct yp_axis_values *values, const void *arg)
+{
+    (void)values, (void)arg;
+    return YP_OK;
+}
+"""
 AXIS = 'yp_axis_int("n%d", 1)'
 # name: (a right one, a wrong one)
 PIECES = {
@@ -49,6 +60,15 @@ PIECES = {
     "budgets": (declaration(".budgets = YP_BUDGETS(%s)" % ", ".join(['yp_min_rate("a", 1)'] * 32)),
                 declaration(".budgets = YP_BUDGETS(%s)" %
                             ", ".join(['yp_min_rate("a", 1)'] * 33))),
+    "parameters": (declaration(f".cases = YP_CASES({case_with(8)})"),
+                   declaration(f".cases = YP_CASES({case_with(9)})")),
+    "text in a parameter of whole numbers":
+        (declaration('.cases = YP_CASES(yp_case_of("a", .set = YP_SET(yp_set_int("n", 1))))'),
+         declaration('.cases = YP_CASES(yp_case_of("a", .set = YP_SET(yp_set_int("n", "1"))))')),
+    "an axis whose function is none":
+        (GIVES + declaration('.axes = YP_AXES(yp_axis_from("n", gives, NULL))'),
+         GIVES.replace("yp_axis_values", "yp_case") +
+         declaration('.axes = YP_AXES(yp_axis_from("n", gives, NULL))')),
     "field of a test": (declaration(".timeout = 1"), declaration(".timeuot = 1")),
     "field of a case": (declaration('.cases = YP_CASES(yp_case_of("a", .timeout = 1))'),
                         declaration('.cases = YP_CASES(yp_case_of("a", .timeuot = 1))')),
@@ -92,7 +112,7 @@ PIECES = {
 }
 # Those whose wrong one is an error even where no warning is one.
 ALWAYS = {"int values", "many int values", "double values", "string values", "axes", "cases",
-          "budgets", "field of a test", "field of a case", "field of a measurement",
+          "budgets", "parameters", "field of a test", "field of a case", "field of a measurement",
           "field of a load", "field of a command", "field of a relation",
           "a growth without an axis", "two relations of one name", "a percentile without a limit",
           "a counter that is no counter", "an axis without values", "two tests of one name", "an expectation without a message"}

@@ -183,6 +183,31 @@ YP_RELATION(lang, growth, .budgets = YP_BUDGETS(yp_max_value("exponent", 1e9)),
 YP_RELATION(lang, same_hash,
             .relation = yp_same_hash("lang.cpp::limits", "lang.cpp::limits[n=64-cpu]"));
 
+static const int most = 4;
+
+static enum yp_status powers(struct yp_axis_values *values, const void *arg)
+{
+    for (int n = 1; n <= *static_cast<const int *>(arg); n *= 2)
+        yp_axis_add_int(values, n);
+    return YP_OK;
+}
+
+YP_TEST(lang, parameters,
+        .cases = YP_CASES(
+            yp_case_of("small", .set = YP_SET(yp_set_int("cubes", 2), yp_set_double("noise", 0.125),
+                                              yp_set_string("kind", "flat"))),
+            yp_case_of("large", .tags = "slow",
+                       .set = YP_SET(yp_set_int("cubes", 30), yp_set_double("noise", 0.5),
+                                     yp_set_string("kind", "rough")))),
+        .axes = YP_AXES(yp_axis_from("n", powers, &most)), .parallel = true)
+{
+    yp_value(t, "cubes", double(yp_int(t, "cubes")));
+    yp_value(t, "n", double(yp_int(t, "n")));
+    yp_value(t, "noise", yp_double(t, "noise"));
+    yp_expect(t, yp_string(t, "kind")[0] == (yp_int(t, "cubes") == 2 ? 'f' : 'r'), "kind is %s",
+              yp_string(t, "kind"));
+}
+
 YP_TEST(lang, fails, .parallel = true)
 {
     yp_fail(t, "in %s", yp_device_of(t));

@@ -397,6 +397,124 @@ Test(collect, set_wants_the_axis_s_kind)
     cr_expect_str_eq(ids_of(&test, "--set=s=1.5|--set=d=2"), "[n=1-d=2-s=1.5]");
 }
 
+/* -- axes by a function -------------------------------------------------------------------- */
+
+static enum yp_status powers(struct yp_axis_values *values, const void *arg)
+{
+    for (long long n = 1; n <= *(const long long *)arg; n *= 2)
+        yp_axis_add_int(values, n);
+    return YP_OK;
+}
+
+static enum yp_status many(struct yp_axis_values *values, const void *arg)
+{
+    (void)arg;
+    enum yp_status status = YP_OK;
+    for (int n = 0; n < 1000 && status == YP_OK; n++)
+        status = yp_axis_add_double(values, 0.5 * n);
+    return status;
+}
+
+static enum yp_status words(struct yp_axis_values *values, const void *arg)
+{
+    char word[] = "a-x"; /* it is copied: the next one is written over it */
+    for (const char *c = arg; *c != '\0'; c++) {
+        word[2] = *c;
+        yp_axis_add_string(values, word);
+    }
+    return YP_OK;
+}
+
+static const long long four = 4;
+
+Test(collect, a_function_gives_an_axis_its_values)
+{
+    static const struct yp_test test = {
+        HERE, .name = "from",
+        .axes = YP_AXES(yp_axis_from("n", powers, &four), yp_axis_from("word", words, "pq"))};
+    cr_expect_str_eq(ids_of(&test, ""),
+                     "[n=1-word=a%2dp] [n=1-word=a%2dq] [n=2-word=a%2dp] [n=2-word=a%2dq] "
+                     "[n=4-word=a%2dp] [n=4-word=a%2dq]");
+    cr_expect_str_eq(ids_of(&test, "--set=n=3|--set=word=z"), "[n=3-word=z]");
+    cr_expect_str_eq(collect_one(&test, ""), "");
+    cr_expect_eq(yp_int(found.cases[5], "n"), 4);
+    cr_expect_str_eq(yp_string(found.cases[5], "word"), "a-q");
+    let_go();
+    cr_expect_not_null(strstr(collect_one(&test, "--set=n=wide"), "takes whole numbers"));
+    let_go();
+    static const struct yp_test large = {HERE, .name = "many",
+                                         .axes = YP_AXES(yp_axis_from("d", many, NULL))};
+    cr_expect_str_eq(collect_one(&large, ""), "");
+    cr_expect_eq(found.count, 1000);
+    cr_expect_str_eq(found.cases[999]->id, "a/b.c::many[d=499.5]");
+    let_go();
+}
+
+/* -- parameters of named cases ------------------------------------------------------------- */
+
+static bool is_tall(const struct yp_case *t)
+{
+    return yp_int(t, "cubes") >= 2 && yp_double(t, "noise") < 10;
+}
+
+static const struct yp_test scaled = {
+    HERE, .name = "scaled", .line = 2,
+    .cases = YP_CASES(
+        yp_case_of("small", .set = YP_SET(yp_set_int("cubes", 2), yp_set_double("noise", 0.5),
+                                          yp_set_string("kind", "flat"))),
+        yp_case_of("large", .timeout = 600,
+                   .set = YP_SET(yp_set_string("kind", "rough"), yp_set_int("cubes", -30),
+                                 yp_set_double("noise", 1e-3)))),
+    .axes = YP_AXES(yp_axis_int("n", 7, 8))};
+
+Test(collect, a_named_case_has_parameters)
+{
+    cr_expect_str_eq(collect_one(&scaled, ""), "");
+    cr_assert_eq(found.count, 4);
+    const struct yp_case *small = found.cases[1], *large = found.cases[2];
+    cr_expect_str_eq(small->id, "a/b.c::scaled[small-n=8]", "they are not in the id");
+    cr_expect_str_eq(large->id, "a/b.c::scaled[large-n=7]");
+    cr_expect(yp_int(small, "cubes") == 2 && yp_int(small, "n") == 8);
+    cr_expect(yp_int(large, "cubes") == -30 && yp_int(large, "n") == 7);
+    cr_expect_eq(yp_double(small, "noise"), 0.5);
+    cr_expect_eq(yp_double(large, "noise"), 1e-3);
+    cr_expect_str_eq(yp_string(small, "kind"), "flat");
+    cr_expect_str_eq(yp_string(large, "kind"), "rough");
+    cr_expect(small->tags[0] != '\0' && large->timeout == 600);
+    let_go();
+}
+
+Test(collect, set_replaces_a_parameter_and_shows_it)
+{
+    cr_expect_str_eq(ids_of(&scaled, "--set=cubes=5"),
+                     "[small-cubes=5-n=7] [small-cubes=5-n=8] [large-cubes=5-n=7] "
+                     "[large-cubes=5-n=8]");
+    cr_expect_str_eq(ids_of(&scaled, "--set=kind=a-b|--set=n=1|--set=cubes=2|--set=cubes=3"),
+                     "[small-cubes=2-kind=a%2db-n=1] [small-cubes=3-kind=a%2db-n=1] "
+                     "[large-kind=a%2db-cubes=2-n=1] [large-kind=a%2db-cubes=3-n=1]",
+                     "even where it is what was declared");
+    cr_expect_str_eq(collect_one(&scaled, "--set=cubes=5"), "");
+    cr_expect_eq(yp_int(found.cases[0], "cubes"), 5);
+    cr_expect_eq(yp_double(found.cases[0], "noise"), 0.5);
+    let_go();
+    cr_expect_str_eq(collect_one(&scaled, "--set=cubes=many|--set=n=1"),
+                     "error: --set cubes=many: parameter 'cubes' of g.scaled (../suites/a/b.c:2) "
+                     "takes whole numbers\n"
+                     "error: --set cubes=many: parameter 'cubes' of g.scaled (../suites/a/b.c:2) "
+                     "takes whole numbers\n");
+    cr_expect_eq(found.usage_errors, 2);
+    let_go();
+}
+
+Test(collect, a_filter_sees_parameters)
+{
+    struct yp_test test = scaled;
+    test.filter = is_tall;
+    cr_expect_str_eq(ids_of(&test, ""), "[small-n=7] [small-n=8]");
+    cr_expect_str_eq(ids_of(&test, "--set=cubes=9|--set=n=1"),
+                     "[small-cubes=9-n=1] [large-cubes=9-n=1]");
+}
+
 /* -- filters ------------------------------------------------------------------------------- */
 
 static bool small_products(const struct yp_case *t)
@@ -506,6 +624,78 @@ Test(declarations, axes)
           .axes = YP_AXES(yp_axis_int("n", 1), yp_axis_double("n", 1)));
     WRONG("value 2 of axis 1 is NULL", .axes = YP_AXES(yp_axis_string("s", "a", NULL)));
     WRONG("axis 1 is of no kind", .axes = YP_AXES({.name = "n", .count = 1}, yp_axis_int("k", 1)));
+}
+
+static enum yp_status gives(struct yp_axis_values *values, const void *arg)
+{
+    static int calls;
+    const char *what = arg;
+    enum yp_status status = YP_OK;
+    if (strcmp(what, "failure") == 0)
+        return yp_set_error(YP_IO, "shapes.txt: it is not there");
+    if (strcmp(what, "nothing") != 0)
+        status = yp_axis_add_int(values, strcmp(what, "chance") == 0 ? ++calls : 3);
+    if (strcmp(what, "kinds") == 0)
+        status = yp_axis_add_double(values, 0.5);
+    if (strcmp(what, "kinds") == 0)
+        yp_axis_add_string(values, NULL); /* the first problem is told */
+    if (strcmp(what, "twice") == 0) {
+        yp_axis_add_int(values, 4);
+        yp_axis_add_int(values, 3);
+    }
+    return strcmp(what, "kinds") == 0 ? YP_OK : status;
+}
+
+static enum yp_status gives_null(struct yp_axis_values *values, const void *arg)
+{
+    (void)arg;
+    yp_axis_add_string(values, "a");
+    cr_expect_eq(yp_axis_add_string(values, NULL), YP_INVALID);
+    cr_expect_str_eq(yp_last_error(), "axis 'n': value 2 is NULL");
+    return YP_OK;
+}
+
+Test(declarations, axes_by_a_function)
+{
+    WRONG("axis 'n' has no function", .axes = YP_AXES(yp_axis_from("n", NULL, NULL)));
+    WRONG("axis 1 has no name", .axes = YP_AXES(yp_axis_from("", gives, "one")));
+    WRONG("axis 'n': its function failed: shapes.txt: it is not there",
+          .axes = YP_AXES(yp_axis_from("n", gives, "failure")));
+    WRONG("axis 'n': its function gives no values",
+          .axes = YP_AXES(yp_axis_from("n", gives, "nothing")));
+    WRONG("axis 'n': value 2 is of kind double, those before it are of kind int",
+          .axes = YP_AXES(yp_axis_from("n", gives, "kinds")));
+    WRONG("axis 'n': its function gives '3' twice",
+          .axes = YP_AXES(yp_axis_from("n", gives, "twice")));
+    WRONG("axis 'n': its function gives other values when it is asked again",
+          .axes = YP_AXES(yp_axis_from("n", gives, "chance")));
+    WRONG("axis 'n': value 2 is NULL", .axes = YP_AXES(yp_axis_from("n", gives_null, NULL)));
+}
+
+#define OTHER "case 'b' has other parameters than case 'a': names and kinds must be the same"
+
+Test(declarations, parameters)
+{
+    WRONG("parameter 1 of case 'a' has no name",
+          .cases = YP_CASES(yp_case_of("a", .set = YP_SET(yp_set_int("", 1)))));
+    WRONG("parameter 's' of case 'a' is NULL",
+          .cases = YP_CASES(yp_case_of("a", .set = YP_SET(yp_set_string("s", NULL)))));
+    WRONG("parameter 'n' of case 'a' is an axis as well",
+          .axes = YP_AXES(yp_axis_int("k", 1), yp_axis_int("n", 1)),
+          .cases = YP_CASES(yp_case_of("a", .set = YP_SET(yp_set_int("n", 1)))));
+    WRONG("parameter 'n' of case 'a' is declared twice",
+          .cases =
+              YP_CASES(yp_case_of("a", .set = YP_SET(yp_set_int("n", 1), yp_set_double("n", 1)))));
+    WRONG("parameter 1 of case 'a' is of no kind",
+          .cases = YP_CASES(yp_case_of("a", .set = YP_SET({.name = "n"}, yp_set_int("m", 1)))));
+    WRONG(OTHER,
+          .cases = YP_CASES(yp_case_of("a", .set = YP_SET(yp_set_int("n", 1))), yp_case_of("b")));
+    WRONG(OTHER, .cases = YP_CASES(yp_case_of("a", .set = YP_SET(yp_set_int("n", 1))),
+                                   yp_case_of("b", .set = YP_SET(yp_set_double("n", 1)))));
+    WRONG(OTHER, .cases = YP_CASES(yp_case_of("a", .set = YP_SET(yp_set_int("n", 1))),
+                                   yp_case_of("b", .set = YP_SET(yp_set_int("m", 1)))));
+    WRONG(OTHER,
+          .cases = YP_CASES(yp_case_of("a"), yp_case_of("b", .set = YP_SET(yp_set_int("n", 1)))));
 }
 
 Test(declarations, budgets)

@@ -1,0 +1,85 @@
+/* A case's memory: what yp_alloc() takes for it, and what the runner is told of it in the end. */
+#include "harness/case/state.h"
+#include "harness/run/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct ypi_block {
+    struct ypi_block *next;
+    struct yp_device *device;
+    void *memory;
+};
+
+static void *take(struct yp_case *t, struct yp_device *device, size_t bytes)
+{
+    void *memory = yp_device_alloc(device, bytes);
+    struct ypi_block *block = memory != NULL ? malloc(sizeof *block) : NULL;
+    if (block == NULL) {
+        bool fault = memory == NULL && yp_last_status() == YP_DEVICE_FAULT;
+        yp_device_free(device, memory);
+        ypi_child_fail(t, fault ? YPI_CAUSE_DEVICE : YPI_CAUSE_OUT_OF_MEMORY, NULL, 0, "%s",
+                       yp_last_error());
+        ypi_child_leave(t);
+    }
+    *block = (struct ypi_block){.next = t->child->blocks, .device = device, .memory = memory};
+    t->child->blocks = block;
+    return memory;
+}
+
+void *yp_alloc(struct yp_case *t, size_t bytes)
+{
+    return take(t, t->child->device, bytes);
+}
+
+void *yp_alloc_host(struct yp_case *t, size_t bytes)
+{
+    return take(t, yp_device_cpu(), bytes);
+}
+
+void ypi_child_free_blocks(struct ypi_child *child)
+{
+    while (child->blocks != NULL) {
+        struct ypi_block *block = child->blocks;
+        child->blocks = block->next;
+        yp_device_free(block->device, block->memory);
+        free(block);
+    }
+}
+
+void ypi_child_own_memory(struct yp_case *t, size_t bytes)
+{
+    struct ypi_child *child = t->child;
+    uint64_t peak = ypi_self_status("VmHWM:");
+    size_t own = bytes > child->own ? bytes : child->own; /* both were there, or are by now */
+    peak = peak > own ? peak - own : 0;
+    if (peak > child->resident_peak)
+        child->resident_peak = peak;
+    child->own = bytes;
+    ypi_reset_resident_peak();
+}
+
+void ypi_child_set_resident(struct yp_case *t, uint64_t peak)
+{
+    t->child->resident_of_command = peak;
+}
+
+void ypi_child_send_memory(struct yp_case *t)
+{
+    ypi_child_own_memory(t, 0);
+    struct ypi_memory memory;
+    memset(&memory, 0, sizeof memory);
+    yp_device_memory(yp_device_cpu(), &memory.host);
+    memory.has_device = t->child->device != yp_device_cpu();
+    if (memory.has_device)
+        yp_device_memory(t->child->device, &memory.device);
+    memory.leaked_bytes = memory.host.allocated;
+    memory.leaked_blocks = memory.host.allocations - memory.host.frees;
+    memory.resident_before = t->child->resident_before;
+    memory.resident_peak = t->child->resident_peak;
+    if (t->child->resident_of_command > 0) {
+        memory.resident_before = 0;
+        memory.resident_peak = t->child->resident_of_command;
+    }
+    ypi_child_send(t, YPI_MESSAGE_MEMORY, &memory, sizeof memory, NULL, 0);
+}

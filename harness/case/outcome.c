@@ -1,0 +1,126 @@
+/* How a body fails, skips and leaves. */
+#include "base/text.h"
+#include "harness/case/state.h"
+#include "harness/measure/measurement.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void send_failure(const struct yp_case *t, enum ypi_cause cause, const char *file, int line,
+                         const char *message)
+{
+    struct ypi_failure_message head;
+    memset(&head, 0, sizeof head);
+    head.cause = cause;
+    head.line = line;
+    head.has_file = file != NULL;
+    struct ypi_text body = {0};
+    ypi_text_bytes(&body, (const char *)&head, sizeof head);
+    ypi_text_bytes(&body, file != NULL ? file : "", file != NULL ? strlen(file) + 1 : 1);
+    ypi_child_send(t, YPI_MESSAGE_FAILURE, body.data, body.length, message, strlen(message) + 1);
+    free(ypi_text_take(&body));
+    t->child->failed = true;
+}
+
+void ypi_child_fail(const struct yp_case *t, enum ypi_cause cause, const char *file, int line,
+                    const char *format, ...)
+{
+    struct ypi_text message = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    ypi_text_vadd(&message, format, arguments);
+    va_end(arguments);
+    char *text = ypi_text_take(&message);
+    send_failure(t, cause, file, line, text);
+    free(text);
+}
+
+void ypi_child_leave(const struct yp_case *t)
+{
+    if (!pthread_equal(pthread_self(), t->child->thread) || !t->child->leaving_allowed) {
+        fputs("yieldpoint: a case can only be ended by the thread that runs its body\n", stderr);
+        abort();
+    }
+    longjmp(t->child->leave, 1);
+}
+
+/* "condition: message", or the message alone. */
+static void fail_with(const struct yp_case *t, const char *file, int line, const char *condition,
+                      const char *format, va_list arguments)
+{
+    struct ypi_text message = {0};
+    if (condition != NULL)
+        ypi_text_add(&message, "%s: ", condition);
+    ypi_text_vadd(&message, format, arguments);
+    char *text = ypi_text_take(&message);
+    send_failure(t, YPI_CAUSE_EXPECTATION, file, line, text);
+    free(text);
+}
+
+void ypi_fail(struct yp_case *t, const char *file, int line, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail_with(t, file, line, NULL, format, arguments);
+    va_end(arguments);
+    ypi_child_leave(t);
+}
+
+void ypi_expect(struct yp_case *t, const char *file, int line, const char *condition,
+                const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail_with(t, file, line, condition, format, arguments);
+    va_end(arguments);
+}
+
+void ypi_require(struct yp_case *t, const char *file, int line, const char *condition,
+                 const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail_with(t, file, line, condition, format, arguments);
+    va_end(arguments);
+    ypi_child_leave(t);
+}
+
+/* What a body may not do while it becomes a graph. */
+static bool is_captured(struct yp_case *t)
+{
+    return ypi_accelerated_captures(*ypi_child_measurement(t));
+}
+
+void ypi_ok(struct yp_case *t, const char *file, int line, const char *call, enum yp_status status)
+{
+    if (status == YP_OK)
+        return;
+    enum ypi_cause cause = status == YP_OUT_OF_MEMORY  ? YPI_CAUSE_OUT_OF_MEMORY
+                           : status == YP_DEVICE_FAULT ? YPI_CAUSE_DEVICE
+                           : is_captured(t)            ? YPI_CAUSE_USAGE
+                                                       : YPI_CAUSE_EXPECTATION;
+    ypi_child_fail(t, cause, file, line, "%s: %s", call, yp_last_error());
+    ypi_child_leave(t);
+}
+
+/* Whoever returns NULL and says nothing has failed all the same. */
+void ypi_got(struct yp_case *t, const char *file, int line, const char *call, const void *pointer)
+{
+    enum yp_status status = yp_last_status();
+    if (pointer == NULL)
+        ypi_ok(t, file, line, call, status == YP_OK ? YP_INVALID : status);
+}
+
+void yp_skip(struct yp_case *t, const char *format, ...)
+{
+    struct ypi_text reason = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    ypi_text_vadd(&reason, format, arguments);
+    va_end(arguments);
+    char *text = ypi_text_take(&reason);
+    ypi_child_send(t, YPI_MESSAGE_SKIP, text, strlen(text) + 1, NULL, 0);
+    free(text);
+    ypi_child_leave(t);
+}

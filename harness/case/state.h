@@ -1,0 +1,37 @@
+/* What the process of a case keeps while it runs: for the files of this folder that make it up. */
+#ifndef YPI_STATE_H
+#define YPI_STATE_H
+
+#include "base/text.h"
+#include "harness/case/child.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+
+struct ypi_block; /* of yp_alloc, see memory.c */
+
+struct ypi_child {
+    const struct ypi_wire *wire;
+    struct yp_device *device;
+    pthread_t thread;
+    jmp_buf leave;
+    bool leaving_allowed;
+    bool failed;
+    void *data;
+    struct ypi_block *blocks; /* of yp_alloc */
+    struct ypi_text names;    /* used ones, each between newlines */
+    struct yp_measurement *measurement;
+    struct ypi_series *series; /* of the accelerator; NULL: it tells nothing */
+    char *descriptors;         /* as they were before the case began */
+    uint64_t resident_before, resident_peak;
+    uint64_t resident_of_command; /* its peak; 0: there is no command */
+    size_t own;                   /* bytes of what is resident that are the framework's */
+};
+
+/* Gives back what yp_alloc() took. */
+void ypi_child_free_blocks(struct ypi_child *child);
+
+/* Sends the runner what was accounted and what is resident, at the end of the case. */
+void ypi_child_send_memory(struct yp_case *t);
+
+#endif

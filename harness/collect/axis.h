@@ -1,0 +1,27 @@
+/* The values of an axis, as it is declared or as its function gives them. */
+#ifndef YPI_AXIS_H
+#define YPI_AXIS_H
+
+#include "harness/case.h"
+
+struct yp_axis_values {
+    const char *name;
+    enum yp_axis_kind kind; /* YP_AXIS_NONE: none so far */
+    struct ypi_setting *of; /* `count` of them, owned */
+    size_t count;
+    bool copies;   /* texts are owned too */
+    char *problem; /* owned: why a value was not added; NULL: all were */
+};
+
+/* All values of the axis; false when its function fails, `problem` says how. To be given back by
+ * ypi_axis_clear() either way. */
+bool ypi_axis_read(const struct yp_axis *axis, struct yp_axis_values *out);
+void ypi_axis_clear(struct yp_axis_values *values);
+
+/* Same kind and value. */
+bool ypi_setting_equal(const struct ypi_setting *x, const struct ypi_setting *y);
+
+/* The value as it is declared, without escapes; the caller's. */
+char *ypi_setting_text(const struct ypi_setting *s);
+
+#endif

@@ -1,0 +1,299 @@
+/* What is allowed in a declaration. */
+#include "harness/collect/internal.h"
+
+#include "base/text.h"
+#include "harness/case/command.h"
+#include "harness/judge/budget.h"
+#include "harness/judge/relation.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int ypi_case_count(const struct yp_test *test)
+{
+    int count = 0;
+    while (count < YP_MAX_CASES && test->cases[count].name != NULL)
+        count++;
+    return count;
+}
+
+int ypi_axis_count(const struct yp_test *test)
+{
+    int count = 0;
+    while (count < YP_MAX_AXES && test->axes[count].kind != YP_AXIS_NONE)
+        count++;
+    return count;
+}
+
+int ypi_parameter_count(const struct yp_case_decl *c)
+{
+    int count = 0;
+    while (count < YP_MAX_PARAMETERS && c->set[count].kind != YP_AXIS_NONE)
+        count++;
+    return count;
+}
+
+static void check_tags(struct ypi_collecting *g, const char *tags)
+{
+    const char *cursor = tags != NULL ? tags : "";
+    const char *word = NULL;
+    size_t length = 0;
+    while (ypi_next_word(&cursor, &word, &length)) {
+        if (ypi_is_tag(g->o, word, length))
+            continue;
+        struct ypi_text known = {0};
+        for (int i = 0; i < g->o->tag_count; i++)
+            ypi_text_add(&known, "%s%s", i > 0 ? ", " : "", g->o->tags[i]);
+        ypi_declaration_error(
+            g,
+            "tag '%.*s' is not registered: known are %s; a project adds its own under "
+            "[tags] in yieldpoint.ini",
+            (int)length, word, known.data);
+        free(ypi_text_take(&known));
+    }
+}
+
+static void check_timeout(struct ypi_collecting *g, double timeout)
+{
+    if (!(timeout >= 0) || !isfinite(timeout))
+        ypi_declaration_error(g,
+                              ".timeout is %g: allowed is 0 (the default of %g s) or more seconds",
+                              timeout, YPI_DEFAULT_TIMEOUT);
+}
+
+static void check_cases(struct ypi_collecting *g)
+{
+    int count = ypi_case_count(g->test);
+    for (int i = 0; i < count; i++) {
+        const struct yp_case_decl *c = &g->test->cases[i];
+        check_tags(g, c->tags);
+        check_timeout(g, c->timeout);
+        if (c->name[0] == '\0')
+            ypi_declaration_error(g, "case %d has an empty name", i + 1);
+        for (int k = 0; k < i; k++)
+            if (strcmp(g->test->cases[k].name, c->name) == 0)
+                ypi_declaration_error(g, "case '%s' is declared twice", c->name);
+    }
+    /* The first without a name ends the list: none may stand behind it. */
+    for (int i = count + 1; i < YP_MAX_CASES; i++)
+        if (g->test->cases[i].name != NULL) {
+            ypi_declaration_error(g, "case %d has no name", count + 1);
+            break;
+        }
+}
+
+static bool has_axis(const struct yp_test *test, const char *name)
+{
+    for (int i = 0; i < ypi_axis_count(test); i++)
+        if (test->axes[i].name != NULL && strcmp(test->axes[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void check_parameter(struct ypi_collecting *g, const struct yp_case_decl *c, int i)
+{
+    const struct yp_parameter *p = &c->set[i];
+    if (p->name == NULL || p->name[0] == '\0') {
+        ypi_declaration_error(g, "parameter %d of case '%s' has no name", i + 1, c->name);
+        return;
+    }
+    if (p->kind == YP_AXIS_STRING && p->value.s == NULL)
+        ypi_declaration_error(g, "parameter '%s' of case '%s' is NULL", p->name, c->name);
+    if (has_axis(g->test, p->name))
+        ypi_declaration_error(g, "parameter '%s' of case '%s' is an axis as well", p->name,
+                              c->name);
+    for (int k = 0; k < i; k++)
+        if (c->set[k].name != NULL && strcmp(c->set[k].name, p->name) == 0)
+            ypi_declaration_error(g, "parameter '%s' of case '%s' is declared twice", p->name,
+                                  c->name);
+}
+
+/* A body asks for each by name, whichever case runs. */
+static void check_alike(struct ypi_collecting *g, const struct yp_case_decl *c)
+{
+    const struct yp_case_decl *first = &g->test->cases[0];
+    int count = ypi_parameter_count(c);
+    bool alike = count == ypi_parameter_count(first);
+    for (int i = 0; i < count && alike; i++) {
+        alike = false;
+        for (int k = 0; k < count && !alike; k++)
+            alike = c->set[i].kind == first->set[k].kind && c->set[i].name != NULL &&
+                    first->set[k].name != NULL && strcmp(c->set[i].name, first->set[k].name) == 0;
+    }
+    if (!alike)
+        ypi_declaration_error(g,
+                              "case '%s' has other parameters than case '%s': names and kinds "
+                              "must be the same",
+                              c->name, first->name);
+}
+
+static void check_parameters(struct ypi_collecting *g)
+{
+    int count = ypi_case_count(g->test);
+    for (int i = 0; i < count; i++) {
+        const struct yp_case_decl *c = &g->test->cases[i];
+        int before = g->out->errors, parameters = ypi_parameter_count(c);
+        for (int k = 0; k < parameters; k++)
+            check_parameter(g, c, k);
+        if (parameters < YP_MAX_PARAMETERS && c->set[parameters].name != NULL)
+            ypi_declaration_error(g, "parameter %d of case '%s' is of no kind", parameters + 1,
+                                  c->name);
+        if (g->out->errors == before)
+            check_alike(g, c);
+    }
+}
+
+static void check_axes(struct ypi_collecting *g)
+{
+    int count = ypi_axis_count(g->test);
+    for (int i = 0; i < count; i++) {
+        const struct yp_axis *axis = &g->test->axes[i];
+        if (axis->name == NULL || axis->name[0] == '\0')
+            ypi_declaration_error(g, "axis %d has no name", i + 1);
+        else if (axis->kind == YP_AXIS_FROM && axis->from == NULL)
+            ypi_declaration_error(g, "axis '%s' has no function", axis->name);
+        else if (axis->kind != YP_AXIS_FROM &&
+                 (axis->count == 0 || axis->count > YP_MAX_AXIS_VALUES))
+            ypi_declaration_error(g, "axis '%s' has %u values: allowed are 1 to %d", axis->name,
+                                  axis->count, YP_MAX_AXIS_VALUES);
+        for (unsigned k = 0; axis->kind == YP_AXIS_STRING && k < axis->count; k++)
+            if (k < YP_MAX_AXIS_VALUES && axis->values.s[k] == NULL)
+                ypi_declaration_error(g, "value %u of axis %d is NULL", k + 1, i + 1);
+        for (int k = 0; k < i; k++)
+            if (axis->name != NULL && g->test->axes[k].name != NULL &&
+                strcmp(g->test->axes[k].name, axis->name) == 0)
+                ypi_declaration_error(g, "axis '%s' is declared twice", axis->name);
+    }
+    if (count < YP_MAX_AXES && g->test->axes[count].name != NULL)
+        ypi_declaration_error(g, "axis %d is of no kind", count + 1);
+}
+
+/* Two limits of one thing: only one of them would be heard of. */
+static void check_budget_alone(struct ypi_collecting *g, int i)
+{
+    const struct yp_budget *b = &g->test->budgets[i];
+    for (int k = 0; k < i; k++) {
+        const struct yp_budget *other = &g->test->budgets[k];
+        bool same_part = other->counter == b->counter && other->quantile == b->quantile;
+        bool same_name = b->name == NULL || other->name == NULL ? b->name == other->name
+                                                                : strcmp(b->name, other->name) == 0;
+        const char *of = ypi_budget_device(g->test, i), *to = ypi_budget_device(g->test, k);
+        bool together = of == NULL || to == NULL || strcmp(of, to) == 0;
+        if (other->kind == b->kind && other->memory == b->memory && same_part && same_name &&
+            together)
+            ypi_declaration_error(g, "budgets %d and %d are of one thing", k + 1, i + 1);
+    }
+}
+
+static void check_budget_device(struct ypi_collecting *g, int i)
+{
+    const char *device = g->test->budgets[i].name != NULL ? g->test->budgets[i].name : "";
+    const char *all = g->test->devices != NULL ? g->test->devices : "cpu";
+    if (strchr(device, ' ') != NULL || !ypi_has_word(all, device, strlen(device)))
+        ypi_declaration_error(g, "budget %d and those behind it are for device '%s': it has %s",
+                              i + 1, device, all);
+}
+
+static void check_budget_kind(struct ypi_collecting *g, int i)
+{
+    const struct yp_budget *b = &g->test->budgets[i];
+    if (b->kind == YP_BUDGET_MAX_PERCENTILE && !(b->quantile > 0 && b->quantile < 1))
+        ypi_declaration_error(
+            g, "budget %d is of the percentile %g: allowed is more than 0 and less than 100", i + 1,
+            b->quantile * 100);
+    if (b->kind == YP_BUDGET_MAX_COUNT && b->counter >= YP_COUNTERS)
+        ypi_declaration_error(g, "budget %d is of counter %d: allowed are those of enum yp_counter",
+                              i + 1, (int)b->counter);
+    bool inside = b->kind == YP_BUDGET_MIN_SHARE || b->kind == YP_BUDGET_MAX_CPU_TIME ||
+                  b->kind == YP_BUDGET_MAX_GROWTH || b->kind == YP_BUDGET_MAX_COUNT;
+    if (g->test->command != NULL && inside)
+        ypi_declaration_error(
+            g,
+            "budget %d (%s) is of what goes on inside a process: a command's cannot be "
+            "seen",
+            i + 1, ypi_budget_kind_name(b->kind));
+}
+
+static void check_budgets(struct ypi_collecting *g)
+{
+    for (int i = 0; i < YP_MAX_BUDGETS && g->test->budgets[i].kind != YP_BUDGET_NONE; i++) {
+        const struct yp_budget *b = &g->test->budgets[i];
+        bool any_sign = b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE;
+        bool named = ypi_budget_is_named(b->kind);
+        if (named && (b->name == NULL || b->name[0] == '\0'))
+            ypi_declaration_error(g, "budget %d names no measurement, value or check", i + 1);
+        if (!isfinite(b->limit) || (!any_sign && b->limit < 0))
+            ypi_declaration_error(g, "budget %d has the limit %g: allowed is any finite number%s",
+                                  i + 1, b->limit, any_sign ? "" : " from 0");
+        check_budget_kind(g, i);
+        if (ypi_budget_is_speed(b->kind) && g->test->parallel)
+            ypi_declaration_error(
+                g, "budget %d is one of speed, but .parallel says that nothing is timed", i + 1);
+        if (b->kind == YP_BUDGET_FOR_DEVICE)
+            check_budget_device(g, i);
+        else
+            check_budget_alone(g, i);
+    }
+}
+
+static void check_devices(struct ypi_collecting *g)
+{
+    const char *cursor = g->test->devices != NULL ? g->test->devices : "";
+    const char *word = NULL;
+    size_t length = 0;
+    int count = 0;
+    while (ypi_next_word(&cursor, &word, &length)) {
+        count++;
+        if (!ypi_has_word("cpu cuda", word, length))
+            ypi_declaration_error(g, "device '%.*s' is not known: allowed are cpu and cuda",
+                                  (int)length, word);
+    }
+    if (g->test->devices != NULL && count == 0)
+        ypi_declaration_error(g, ".devices is empty: allowed are cpu and cuda");
+}
+
+static void check_relation(struct ypi_collecting *g)
+{
+    char *problem = ypi_relation_problem(g->test);
+    if (problem != NULL)
+        ypi_declaration_error(g, "%s", problem);
+    free(problem);
+}
+
+static void check_command(struct ypi_collecting *g)
+{
+    char *problem = ypi_command_problem(g->test);
+    if (problem != NULL)
+        ypi_declaration_error(g, "%s", problem);
+    free(problem);
+}
+
+/* Last, so that no function is asked for a declaration that is wrong anyway. */
+static void read_axes(struct ypi_collecting *g)
+{
+    struct ypi_axes *axes = ypi_calloc(1, sizeof *axes);
+    axes->next = g->out->axes;
+    g->out->axes = g->axes = axes;
+    axes->count = ypi_axis_count(g->test);
+    for (int i = 0; i < axes->count; i++)
+        if (!ypi_axis_read(&g->test->axes[i], &axes->of[i]))
+            ypi_declaration_error(g, "axis '%s': %s", g->test->axes[i].name, axes->of[i].problem);
+}
+
+bool ypi_declaration_is_right(struct ypi_collecting *g)
+{
+    int before = g->out->errors;
+    check_tags(g, g->test->tags);
+    check_timeout(g, g->test->timeout);
+    check_cases(g);
+    check_axes(g);
+    check_parameters(g);
+    check_budgets(g);
+    check_devices(g);
+    check_relation(g);
+    check_command(g);
+    if (g->out->errors == before)
+        read_axes(g);
+    return g->out->errors == before;
+}

@@ -1,0 +1,47 @@
+/* Between the files that make a collection; nothing else includes it. */
+#ifndef YPI_COLLECT_INTERNAL_H
+#define YPI_COLLECT_INTERNAL_H
+
+#include "harness/collect/axis.h"
+#include "harness/collect/collect.h"
+
+#define YPI_DEFAULT_TIMEOUT 60.0 /* seconds */
+
+/* The axes of one test; cases point to their texts. */
+struct ypi_axes {
+    struct yp_axis_values of[YP_MAX_AXES];
+    int count;
+    struct ypi_axes *next;
+};
+
+struct ypi_collecting {
+    struct ypi_collection *out;
+    struct ypi_options *o;
+    const struct yp_test *test;
+    struct ypi_axes *axes; /* of the test, read by ypi_declaration_is_right(); the collection's */
+    bool misfiltered;      /* its filter asked in vain: once told is enough */
+};
+
+/* Tells an error of the declaration that is being collected, and counts it. */
+void ypi_declaration_error(struct ypi_collecting *g, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* How many ypi_collect_error() has told in this collection. */
+int ypi_filter_errors(void);
+
+/* How many the test declares: the first without a name, or of no kind, ends the list. */
+int ypi_case_count(const struct yp_test *test);
+int ypi_axis_count(const struct yp_test *test);
+int ypi_parameter_count(const struct yp_case_decl *c);
+
+/* Whether all of the declaration is allowed; tells every error. */
+bool ypi_declaration_is_right(struct ypi_collecting *g);
+
+/* Adds the cases of a declaration that is right. */
+void ypi_expand(struct ypi_collecting *g);
+
+/* The id of a case, and its tags: each once, sorted, separated by one blank. The caller's. */
+char *ypi_make_id(const struct yp_case *c);
+char *ypi_make_tags(const struct yp_case *c, const struct ypi_options *o);
+
+#endif
