@@ -81,9 +81,9 @@ yp_llvm() {
     command -v "$1-14" || command -v "$1"
 }
 
-# build DIRECTORY CC CXX [meson options]: configures once, and again only when asked for something
-# else; then compiles what changed. The directory is below build/.
-yp_build() {
+# yp_configure DIRECTORY CC CXX [meson options]: once, and again only when asked for something else.
+# The directory is below build/.
+yp_configure() {
     local directory=$yp_root/build/$1 wanted
     wanted=$(printf '%s\n' "$yp_root" "${YP_PREFIX:-}" "${@:2}")
     if [ ! -f "$directory/build.ninja" ] ||
@@ -92,5 +92,22 @@ yp_build() {
         CC=$2 CXX=$3 meson setup "$directory" "$yp_root" "${@:4}" || return 1
         printf '%s\n' "$wanted" >"$directory/configured"
     fi
-    ninja -C "$directory" -j "$(nproc)"
+    # What meson knows of the targets has to be that of the files as they are.
+    ninja -C "$directory" build.ninja
+}
+
+# yp_compile DIRECTORY [targets]: all, or these alone.
+yp_compile() {
+    ninja -C "$yp_root/build/$1" -j "$(nproc)" "${@:2}"
+}
+
+# yp_build DIRECTORY CC CXX [meson options]: configures, then compiles what changed.
+yp_build() {
+    yp_configure "$@" && yp_compile "$1"
+}
+
+# yp_selected DIRECTORY [selection as meson test takes it]: the tests, one a line.
+yp_selected() {
+    meson test -C "$yp_root/build/$1" --no-rebuild --list "${@:2}" 2>/dev/null |
+        grep -v '^No .*tests defined' || true
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the scripts in ci/, told as TAP.
 
-usage: scripts.py Setup | Gpu | Tally | Checks | Sanitize
+usage: scripts.py Setup | Gpu | Tally | Checks | Arrows | Sanitize
 """
 
 import os
@@ -406,24 +406,47 @@ test('small', program, suite: ['stress', 'small'],
 test('medium', program, args: ['exit', '1'], suite: ['stress', 'medium'])
 test('slow', program, args: ['exit', '1'], suite: ['stress', 'slow'])
 """
-# format, lint and three builds; 4 in the first two builds, 3 in the one by clang
-PASSED = 5 + 4 + 4 + 3
+# What the first tier leaves to --all, and what is the same for all builds.
+MORE = """test('perf', program, args: ['exit', '0'], suite: ['perf', 'small'])
+test('long', program, args: ['exit', '0'], suite: ['usage', 'long'])
+test('once', program, args: ['exit', '0'], suite: ['unit', 'once'])
+"""
+# format and a build; 4 in it
+PASSED = 2 + 4
+# lint and two builds more; 4 in the one with sanitizers, 3 in the one by clang
+PASSED_ALL = PASSED + 3 + 4 + 3
 
 
 class Checks(Scratch):
     def test_green_and_the_second_run_does_nothing(self):
         project = self.project(GREEN)
-        code, told, last = project.check()
-        self.assertEqual((code, last), (0, f"{PASSED} passed, 0 failed, 0 skipped"), told)
+        code, told, last = project.check("--all")
+        self.assertEqual((code, last), (0, f"{PASSED_ALL} passed, 0 failed, 0 skipped"), told)
         begun = time.time()
-        code, told, last = project.check()
-        self.assertEqual((code, last), (0, f"{PASSED} passed, 0 failed, 0 skipped"), told)
+        code, told, last = project.check("--all")
+        self.assertEqual((code, last), (0, f"{PASSED_ALL} passed, 0 failed, 0 skipped"), told)
         self.assertIn("setup: nothing is missing", told)
         for directory, _, names in os.walk(project.path("build")):
             for name in names:
                 made = os.path.join(directory, name)
                 if name.endswith((".o", "build.ninja")) or name == "program":
                     self.assertLess(os.stat(made).st_mtime, begun, made)
+
+    def test_two_tiers(self):
+        project = self.project(GREEN + MORE)
+        code, told, last = project.check()
+        self.assertEqual((code, last), (0, f"{PASSED + 1} passed, 0 failed, 0 skipped"), told)
+        self.assertEqual(sorted(os.listdir(project.path("build"))), ["log", "test"])
+        code, told, last = project.check("--all")
+        # three more by gcc's release, two of them with sanitizers, none by clang
+        self.assertEqual((code, last), (0, f"{PASSED_ALL + 3 + 2} passed, 0 failed, 0 skipped"), told)
+
+    def test_wrong_arguments_are_named(self):
+        project = self.project(GREEN)
+        for arguments in (["--al"], ["--all", "unit"]):
+            code, told, last = project.check(*arguments)
+            self.assertEqual((code, last), (2, "usage: ci/test [--all]"))
+            self.assertIn(f"unknown argument '{arguments[-1]}'", told)
 
     def test_every_kind_of_failure_is_counted_and_does_not_stop_the_others(self):
         project = self.project(GREEN + "test('red', program, args: ['exit', '3'], suite: 'unit')\n")
@@ -433,7 +456,7 @@ class Checks(Scratch):
             project.path("program.c"),
             source + "#ifdef __clang__\nint broken( void ) { int x; return x; }\n#endif\n",
         )
-        code, told, last = project.check()
+        code, told, last = project.check("--all")
         self.assertEqual(code, 1)
         # red in two builds, format, build with clang; the tests and lint of that build do not run
         self.assertEqual(last, f"{2 + 4 + 4} passed, 4 failed, 0 skipped", told)
@@ -450,20 +473,20 @@ class Checks(Scratch):
             source + "\nint sign(int n);\nint sign(int n)\n{\n    if (n < 0)\n        return -1;\n"
             "    else\n        return 1;\n}\n",
         )
-        code, told, last = project.check()
-        self.assertEqual((code, last), (1, f"{PASSED - 1} passed, 1 failed, 0 skipped"), told)
+        code, told, last = project.check("--all")
+        self.assertEqual((code, last), (1, f"{PASSED_ALL - 1} passed, 1 failed, 0 skipped"), told)
         self.assertIn("FAILED lint", told)
         self.assertIn("readability-else-after-return", told)
 
     def test_no_tests_is_a_failure(self):
-        code, told, last = self.project("").check()
+        code, told, last = self.project("").check("--all")
         self.assertEqual((code, last), (1, "5 passed, 3 failed, 0 skipped"), told)
 
     def test_skips_are_told(self):
         gone = "test('gone', program, args: ['exit', '77'], suite: 'zoo')\n"
         project = self.project(GREEN + gone)
         code, told, last = project.check()
-        self.assertEqual((code, last), (0, f"{PASSED} passed, 0 failed, 2 skipped"), told)
+        self.assertEqual((code, last), (0, f"{PASSED} passed, 0 failed, 1 skipped"), told)
         self.assertIn("SKIPPED test build: gone", told)
 
     def test_moved_tree_is_built_anew(self):
@@ -474,7 +497,40 @@ class Checks(Scratch):
         project.root = moved
         project.declare(GREEN + "test('new', program, args: ['exit', '0'], suite: 'unit')\n")
         code, told, last = project.check()
-        self.assertEqual((code, last), (0, f"{PASSED + 3} passed, 0 failed, 0 skipped"), told)
+        self.assertEqual((code, last), (0, f"{PASSED + 1} passed, 0 failed, 0 skipped"), told)
+
+
+class Arrows(Scratch):
+    """ci/arrows.py over small trees."""
+
+    def arrows(self, **planted):
+        """The lines that it prints for a tree in order with what is planted in it: {path: an include}."""
+        tree = {"include/yieldpoint/a.h": "", "base/a.h": "", "harness/a.h": '"base/a.h"',
+                "models/train/a.h": '"base/a.h"', "models/rx/a.h": '"models/train/a.h"',
+                "models/mlp/a.h": '"base/a.h"', "tests/unit/a.c": '"harness/a.h"',
+                "cli/a.c": "<yieldpoint/a.h>", **planted}
+        for path, include in tree.items():
+            standin.write(os.path.join(self.directory, path), f"#include {include}\n" if include else "")
+        done = standin.call(["python3", os.path.join(standin.CI, "arrows.py"), self.directory])
+        self.assertEqual(done.returncode, 1 if done.stdout else 0, done.stdout)
+        return done.stdout.splitlines()
+
+    def test_a_tree_in_order(self):
+        self.assertEqual(self.arrows(), [])
+
+    def test_planted_includes_are_found(self):
+        for path, include, told in (
+                ("base/b.c", '"harness/a.h"', 'base/b.c:1: "harness/a.h": base may include no other room'),
+                ("harness/b.c", '"models/rx/a.h"', "harness may include device, base"),
+                ("models/rx/b.cu", '"models/mlp/a.h"', "models/rx may include models/nn, models/data"),
+                ("harness/b.c", '"a.h"', '"a.h": is not written from the root'),
+                ("harness/b.c", '"../base/a.h"', '"../base/a.h": is not written from the root'),
+                ("harness/b.c", "<base/a.h>", "<base/a.h>: the project's own headers stand in quotes"),
+                ("attic/b.c", "", "attic/b.c:1: is in no room that ci/arrows.py knows")):
+            lines = self.arrows(**{path: include})
+            os.remove(os.path.join(self.directory, path))
+            self.assertEqual(len(lines), 1, (path, include, lines))
+            self.assertIn(told, lines[0])
 
 
 class Sanitize(Scratch):
