@@ -61,6 +61,11 @@
 #define YPK_KERNEL(name_, type_, job_, ...) \
     static __global__ void __launch_bounds__(__VA_ARGS__) name_(const type_ job_)
 
+/* The same whose job stays in constant memory, for one that is indexed or too large for registers.
+ */
+#define YPK_KERNEL_CONSTANT(name_, type_, job_, ...) \
+    static __global__ void __launch_bounds__(__VA_ARGS__) name_(const __grid_constant__ type_ job_)
+
 /* The type of such kernels, for pointers to them. */
 #define YPK_KERNEL_TYPE(name_, type_) typedef void name_(const type_)
 
@@ -92,19 +97,27 @@ static inline enum yp_status ypk_launched(const struct yp_plugin_host *host, con
     return yp_plugin_launched(host, what);
 }
 
-/* More dynamic shared memory than every kernel may have is asked for, and as much of the
- * multiprocessor's for it as there is, so that several blocks fit. Asked before each launch: a
- * context can be another one by now. */
+/* More dynamic shared memory than every kernel may have is asked for before each launch: a context
+ * can be another one by now. */
 template <typename function>
 static inline enum yp_status ypk_allow_shared(const struct yp_plugin_host *host, function kernel,
                                               size_t bytes, const char *what)
 {
-    cudaError_t error =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-    if (error == cudaSuccess)
-        error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                     cudaSharedmemCarveoutMaxShared);
-    return yp_plugin_status(host, error, what);
+    return yp_plugin_status(
+        host, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+        what);
+}
+
+/* As much of the multiprocessor's memory for that as there is, so that several blocks fit. */
+template <typename function>
+static inline enum yp_status ypk_prefer_shared(const struct yp_plugin_host *host, function kernel,
+                                               const char *what)
+{
+    return yp_plugin_status(host,
+                            cudaFuncSetAttribute(kernel,
+                                                 cudaFuncAttributePreferredSharedMemoryCarveout,
+                                                 cudaSharedmemCarveoutMaxShared),
+                            what);
 }
 
 /* Of the device; 1 where that cannot be told. Asked for once: a process has one device. */

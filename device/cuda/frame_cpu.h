@@ -75,6 +75,7 @@ enum yp_status ypk_launched(const struct yp_plugin_host *host, const char *what)
     } \
     static void name_##_block(const type_ job_)
 
+#define YPK_KERNEL_CONSTANT YPK_KERNEL
 #define YPK_KERNEL_TYPE(name_, type_) typedef void name_(const void *job)
 
 #define YPK_LAUNCH(kernel_, grid_, threads_, shared_, stream_, job_) \
@@ -103,6 +104,13 @@ static inline enum yp_status ypk_allow_shared(const struct yp_plugin_host *host,
     return host->set_error(YP_UNSUPPORTED,
                            "%s: %zu bytes of shared memory, a block has at most %zu", what, bytes,
                            YPK_SHARED_MOST);
+}
+
+static inline enum yp_status ypk_prefer_shared(const struct yp_plugin_host *host,
+                                               void (*kernel)(const void *job), const char *what)
+{
+    (void)host, (void)kernel, (void)what;
+    return YP_OK;
 }
 
 static inline unsigned ypk_multiprocessors(void)

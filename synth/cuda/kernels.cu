@@ -1,10 +1,12 @@
 /* The kernels of synth/ and the plugin that launches them. */
-#include <cuda_runtime.h>
+#include "device/cuda/frame.h"
 
 /* A struct and a function that share a name are no accident in C. */
 #pragma GCC diagnostic ignored "-Wshadow"
 
+#ifdef __CUDACC__
 #include "synth/cuda/curand_words.h"
+#endif
 #include "synth/cuda/cuvis_body.h"
 #include "synth/cuda/scene_body.h"
 #include "synth/cuda/words_body.h"
@@ -17,16 +19,21 @@ static const struct yp_plugin_host *host;
 
 /* -- words ---------------------------------------------------------------------------------- */
 
-template <enum synth_cuda_kind KIND>
-static __global__ void __launch_bounds__(THREADS)
-    words_kernel(const __grid_constant__ struct synth_cuda_words words)
-{
-    uint64_t blocks = synth_cuda_word_blocks(&words), step = (uint64_t)gridDim.x * THREADS;
-    for (uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x; i < blocks; i += step) {
-        struct synth_four_words four = synth_cuda_block(&words, KIND, words.first / 4 + i);
-        synth_cuda_put_words(&words, i, &four);
+#define WORDS_KERNEL(name_, kind_) \
+    YPK_KERNEL_CONSTANT(name_, struct synth_cuda_words, words, THREADS) \
+    { \
+        uint64_t blocks = synth_cuda_word_blocks(&words), step = (uint64_t)YPK_GRID_X * THREADS; \
+        YPK_EVERY (t) { \
+            for (uint64_t i = (uint64_t)YPK_BLOCK_X * THREADS + t; i < blocks; i += step) { \
+                struct synth_four_words four = \
+                    synth_cuda_block(&words, kind_, words.first / 4 + i); \
+                synth_cuda_put_words(&words, i, &four); \
+            } \
+        } \
     }
-}
+WORDS_KERNEL(words_plain, SYNTH_CUDA_WORDS)
+WORDS_KERNEL(words_normals, SYNTH_CUDA_NORMALS)
+WORDS_KERNEL(words_as_curand, SYNTH_CUDA_CURAND)
 
 /* A few blocks of words a thread, so that what is made once pays. */
 static unsigned grid_of(const struct synth_cuda_words *words)
@@ -37,38 +44,63 @@ static unsigned grid_of(const struct synth_cuda_words *words)
     return blocks < 0x7fffffffU ? (unsigned)blocks : 0x7fffffffU;
 }
 
+YPK_KERNEL_TYPE(words_function, struct synth_cuda_words);
+
 static enum yp_status make_words(struct yp_device *device, const struct synth_cuda_words *words)
 {
-    cudaStream_t stream = yp_plugin_stream(host, device);
-    if (words->kind == SYNTH_CUDA_NORMALS)
-        words_kernel<SYNTH_CUDA_NORMALS><<<grid_of(words), THREADS, 0, stream>>>(*words);
-    else if (words->kind == SYNTH_CUDA_CURAND)
-        words_kernel<SYNTH_CUDA_CURAND><<<grid_of(words), THREADS, 0, stream>>>(*words);
-    else
-        words_kernel<SYNTH_CUDA_WORDS><<<grid_of(words), THREADS, 0, stream>>>(*words);
-    return yp_plugin_launched(host, "words");
+    words_function *kernel = words->kind == SYNTH_CUDA_NORMALS  ? words_normals
+                             : words->kind == SYNTH_CUDA_CURAND ? words_as_curand
+                                                                : words_plain;
+    YPK_LAUNCH(kernel, ypk_grid(grid_of(words), 1), THREADS, 0, ypk_stream(host, device), *words);
+    return ypk_launched(host, "words");
 }
 
-static __global__ void __launch_bounds__(THREADS)
-    curand_kernel(const __grid_constant__ struct synth_cuda_words words)
+#ifdef __CUDACC__
+
+YPK_KERNEL_CONSTANT(curand_kernel, struct synth_cuda_words, words, THREADS)
 {
-    uint64_t blocks = synth_cuda_word_blocks(&words), step = (uint64_t)gridDim.x * THREADS;
-    for (uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x; i < blocks; i += step) {
-        struct synth_four_words four;
-        synth_curand_block(&words, words.first / 4 + i, four.w);
-        synth_cuda_put_words(&words, i, &four);
+    uint64_t blocks = synth_cuda_word_blocks(&words), step = (uint64_t)YPK_GRID_X * THREADS;
+    YPK_EVERY (t) {
+        for (uint64_t i = (uint64_t)YPK_BLOCK_X * THREADS + t; i < blocks; i += step) {
+            struct synth_four_words four;
+            synth_curand_block(&words, words.first / 4 + i, four.w);
+            synth_cuda_put_words(&words, i, &four);
+        }
     }
 }
 
 static enum yp_status make_by_curand(struct yp_device *device, const struct synth_cuda_words *words)
 {
-    curand_kernel<<<grid_of(words), THREADS, 0, yp_plugin_stream(host, device)>>>(*words);
-    return yp_plugin_launched(host, "words by cuRAND");
+    YPK_LAUNCH(curand_kernel, ypk_grid(grid_of(words), 1), THREADS, 0, ypk_stream(host, device),
+               *words);
+    return ypk_launched(host, "words by cuRAND");
 }
+
+#else
+
+/* cuRAND's functions are C++: tests/usage/cuda_code.py runs them. */
+static enum yp_status make_by_curand(struct yp_device *device, const struct synth_cuda_words *words)
+{
+    (void)device;
+    (void)words;
+    return host->set_error(YP_UNSUPPORTED, "no cuRAND here");
+}
+
+#endif
 
 /* -- scenes --------------------------------------------------------------------------------- */
 
-extern __shared__ __align__(16) unsigned char shared_room[];
+/* Where shared memory begins is asked of a slow register: once. */
+YPK_FUNCTION struct synth_shared *kept(struct synth_shared *shared)
+{
+#ifdef __CUDACC__
+    uint32_t at = (uint32_t)__cvta_generic_to_shared(shared);
+    SYNTH_KEPT(at);
+    return (struct synth_shared *)__cvta_shared_to_generic(at);
+#else
+    return shared;
+#endif
+}
 
 /* Blocks of a multiprocessor: two have all of its registers. Before sm_90 the largest kernel needs
  * a few more than half of them. */
@@ -78,52 +110,62 @@ extern __shared__ __align__(16) unsigned char shared_room[];
 #define RESIDENT(materials, whole) 2
 #endif
 
-template <int MATERIALS, bool WHOLE>
-static __global__ void __launch_bounds__(THREADS, RESIDENT(MATERIALS, WHOLE))
-    scene_kernel(const __grid_constant__ struct synth_cuda_job job)
-{
-    /* Where that begins is asked of a slow register: once. */
-    uint32_t room = (uint32_t)__cvta_generic_to_shared(shared_room);
-    SYNTH_KEPT(room);
-    struct synth_shared *shared = (struct synth_shared *)__cvta_shared_to_generic(room);
-    struct synth_patch patch = synth_patch(&job, blockIdx.x, blockIdx.y, SYNTH_CUDA_SIDE);
-    synth_begin_patch(&job, &patch, shared, threadIdx.x);
-    __syncthreads();
-    synth_blend_rows(&job, &patch, shared, threadIdx.x);
-    __syncthreads();
-    synth_make_pixels(&job, &patch, shared, threadIdx.x, MATERIALS);
-    __syncthreads();
-    synth_make_values(&job, &patch, shared, threadIdx.x, MATERIALS, WHOLE);
-}
+#define SCENE_KERNEL(name_, materials_, whole_) \
+    YPK_KERNEL_CONSTANT(name_, struct synth_cuda_job, job, THREADS, RESIDENT(materials_, whole_)) \
+    { \
+        YPK_DYNAMIC(struct synth_shared, memory); \
+        struct synth_shared *shared = kept(memory); \
+        struct synth_patch patch = synth_patch(&job, YPK_BLOCK_X, YPK_BLOCK_Y, SYNTH_CUDA_SIDE); \
+        YPK_EVERY (t) \
+            synth_begin_patch(&job, &patch, shared, t); \
+        ypk_barrier(); \
+        YPK_EVERY (t) \
+            synth_blend_rows(&job, &patch, shared, t); \
+        ypk_barrier(); \
+        YPK_EVERY (t) \
+            synth_make_pixels(&job, &patch, shared, t, materials_); \
+        ypk_barrier(); \
+        YPK_EVERY (t) \
+            synth_make_values(&job, &patch, shared, t, materials_, whole_); \
+    }
+SCENE_KERNEL(scene_6, 6, false)
+SCENE_KERNEL(scene_6_whole, 6, true)
+SCENE_KERNEL(scene_7, 7, false)
+SCENE_KERNEL(scene_7_whole, 7, true)
 
-template <bool WHOLE>
-static __global__ void __launch_bounds__(THREADS, 4)
-    cuvis_kernel(const __grid_constant__ struct synth_cuda_job job)
-{
-    __shared__ struct synth_cuvis_shared shared;
-    struct synth_patch patch = synth_patch(&job, blockIdx.x, blockIdx.y, SYNTH_CUDA_CUVIS_SIDE);
-    synth_cuvis_begin(&job, &patch, &shared, threadIdx.x);
-    __syncthreads();
-    synth_cuvis_discs(&job, &patch, &shared, threadIdx.x);
-    __syncthreads();
-    synth_cuvis_values(&job, &patch, &shared, threadIdx.x, WHOLE);
-}
+#define CUVIS_KERNEL(name_, whole_) \
+    YPK_KERNEL_CONSTANT(name_, struct synth_cuda_job, job, THREADS, 4) \
+    { \
+        YPK_SHARED(struct synth_cuvis_shared, shared); \
+        struct synth_patch patch = \
+            synth_patch(&job, YPK_BLOCK_X, YPK_BLOCK_Y, SYNTH_CUDA_CUVIS_SIDE); \
+        YPK_EVERY (t) \
+            synth_cuvis_begin(&job, &patch, &shared, t); \
+        ypk_barrier(); \
+        YPK_EVERY (t) \
+            synth_cuvis_discs(&job, &patch, &shared, t); \
+        ypk_barrier(); \
+        YPK_EVERY (t) \
+            synth_cuvis_values(&job, &patch, &shared, t, whole_); \
+    }
+CUVIS_KERNEL(cuvis, false)
+CUVIS_KERNEL(cuvis_whole, true)
 
-typedef void scene_function(const struct synth_cuda_job);
+YPK_KERNEL_TYPE(scene_function, struct synth_cuda_job);
 
 static scene_function *kernel_of(const struct synth_cuda_job *job)
 {
     const struct synth_cuda_scene *scene = &job->scene;
     bool whole = scene->group == 1 && job->tile.vectors;
     if (scene->spectra != NULL)
-        return whole ? cuvis_kernel<true> : cuvis_kernel<false>;
+        return whole ? cuvis_whole : cuvis;
     if (scene->endmembers == SYNTH_LAST)
-        return whole ? scene_kernel<7, true> : scene_kernel<7, false>;
-    return whole ? scene_kernel<6, true> : scene_kernel<6, false>;
+        return whole ? scene_7_whole : scene_7;
+    return whole ? scene_6_whole : scene_6;
 }
 
 /* At most as many cubes as a grid may be high. */
-static enum yp_status make_cubes(cudaStream_t stream, const struct synth_cuda_job *job,
+static enum yp_status make_cubes(ypk_stream_type stream, const struct synth_cuda_job *job,
                                  unsigned cubes)
 {
     enum { WITHOUT_ASKING = 48 << 10 };
@@ -135,14 +177,13 @@ static enum yp_status make_cubes(cudaStream_t stream, const struct synth_cuda_jo
         return host->set_error(YP_UNSUPPORTED,
                                "a tile of %llu pixels of %u channels is too large for one launch",
                                (unsigned long long)job->tile.pixels, job->scene.channels);
-    cudaError_t error = cudaSuccess;
-    if (bytes > WITHOUT_ASKING)
-        error = cudaFuncSetAttribute((const void *)kernel,
-                                     cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-    if (error != cudaSuccess)
-        return yp_plugin_status(host, error, "shared memory of a scene");
-    kernel<<<dim3((unsigned)blocks, cubes), THREADS, bytes, stream>>>(*job);
-    return yp_plugin_launched(host, "scene");
+    enum yp_status status = bytes > WITHOUT_ASKING
+                                ? ypk_allow_shared(host, kernel, bytes, "shared memory of a scene")
+                                : YP_OK;
+    if (status != YP_OK)
+        return status;
+    YPK_LAUNCH(kernel, ypk_grid((unsigned)blocks, cubes), THREADS, bytes, stream, *job);
+    return ypk_launched(host, "scene");
 }
 
 /* On to what comes after `cubes` cubes. */
@@ -162,7 +203,7 @@ static enum yp_status make_tile(struct yp_device *device, const struct synth_cud
                                 size_t cubes)
 {
     const size_t most = 32768; /* a multiple of 4: where vectors lie does not change */
-    cudaStream_t stream = yp_plugin_stream(host, device);
+    ypk_stream_type stream = ypk_stream(host, device);
     struct synth_cuda_job next = *job;
     enum yp_status status = YP_OK;
     while (cubes > 0 && status == YP_OK) {

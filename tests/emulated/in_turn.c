@@ -73,15 +73,15 @@ static enum ypk_order order_of(enum ypk_order order, unsigned block)
 void ypk_run(const struct ypk_work *work)
 {
     const struct ypk_settings *settings = work->settings;
-    size_t bytes = (work->shared + 63) / 64 * 64;
-    void *shared = aligned_alloc(64, bytes > 0 ? bytes : 64);
-    stop_unless(shared != NULL, "out of memory");
+    void *shared = NULL; /* to the byte: a sanitizer sees who goes beyond it */
+    stop_unless(posix_memalign(&shared, 64, work->shared > 0 ? work->shared : 1) == 0,
+                "out of memory");
     ypk_place = (struct ypk_place){.work = work, .shared = shared};
     for (unsigned y = 0; y < work->grid.y; y++)
         for (unsigned x = 0; x < work->grid.x; x++) {
             ypk_place.block = (struct ypk_grid){x, y};
             ypk_order = order_of(settings->order, y * work->grid.x + x);
-            ypk_fill(shared, work->shared); /* to the byte: what lies behind it is the heap's */
+            ypk_fill(shared, work->shared);
             if (work->shared > 0 && settings->blocks != NULL)
                 ++*settings->blocks;
             work->kernel(work->job);

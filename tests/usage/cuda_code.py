@@ -17,16 +17,16 @@ from tap import Tap  # noqa: E402
 SOURCE = "synth/cuda/kernels.cu"
 # Registers: 65536 of a multiprocessor allow two blocks of 256 threads 128 each, four 64, eight 32.
 ARCHITECTURES = ["80", "90"]
-SMALLER = ("80", "scene_kernelILi7ELb0E", 160)  # of which one block is resident
+SMALLER = ("80", "scene_714synth", 160)  # of which one block is resident
 KERNELS = {
-    r"scene_kernelILi[67]ELb[01]E": 128,
-    r"cuvis_kernelILb[01]E": 64,
-    r"words_kernelIL15synth_cuda_kind[012]E": 32,
+    r"scene_[67](_whole)?14synth": 128,
+    r"cuvis(_whole)?14synth": 64,
+    r"words_(plain|normals|as_curand)16synth": 32,
     r"curand_kernel": 40,
 }
 COUNT = 4 + 2 + 3 + 1
 # As written in normal.h: of a radius 10, of an angle and its sine and cosine 7; two pairs a block.
-NORMAL_KERNEL, NORMAL_FMAS = "words_kernelIL15synth_cuda_kind1E", 2 * (10 + 7)
+NORMAL_KERNEL, NORMAL_FMAS = "words_normals", 2 * (10 + 7)
 
 
 def command(build):

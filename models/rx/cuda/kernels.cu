@@ -192,6 +192,8 @@ static enum yp_status gram(struct yp_device *device, const struct rxc_gram *job)
     const struct products_job all = {*job, ypk_multiprocessors()};
     products_kernel *kernel = products_kernel_of(job->weights != NULL, threads);
     status = ypk_allow_shared(host, kernel, bytes, "gram");
+    if (status == YP_OK)
+        status = ypk_prefer_shared(host, kernel, "gram");
     if (status != YP_OK)
         return status;
     YPK_LAUNCH(kernel, ypk_grid(ypk_blocks(job->pixels, job->range), 1), threads, bytes,
@@ -224,6 +226,8 @@ static enum yp_status quadratic(struct yp_device *device, const struct rxc_quadr
         return status;
     quadratic_kernel *kernel = kernels[rxc_outcome_of(job)];
     status = ypk_allow_shared(host, kernel, bytes, "quadratic");
+    if (status == YP_OK)
+        status = ypk_prefer_shared(host, kernel, "quadratic");
     if (status != YP_OK)
         return status;
     YPK_LAUNCH(kernel, ypk_grid(rxc_pixel_blocks(job->places), 1), RXC_QUADRATIC_THREADS, bytes,

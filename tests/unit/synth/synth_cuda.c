@@ -1,13 +1,24 @@
-/* What synth/'s kernels make, by the kernels' own functions without a GPU (synth_cuda_emulated.c):
+/* What synth/'s kernels make, on the emulated device:
  * the CPU's bits, everything that is wanted and nothing beside it. */
 #include "synth/cuda/work.h"
 #include "synth/random/device_stream.h"
-#include "tests/unit/harness/fake_accelerator.h"
+#include "tests/emulated/device.h"
 #include "tests/unit/synth/scene_kit.h"
 
 #include <stdio.h>
 
 enum { GUARD = 64 }; /* bytes before and after what is written, which must stay */
+
+/* Arrays on the device are looked at where they are; new memory is no number, and threads come in
+ * orders that find a missing barrier and memory that two have. */
+static void set_up(void)
+{
+    emulated.unprotected = true;
+    emulated.kernels.garbage = EMULATED_NAN;
+    emulated.kernels.order = YPK_MIXED;
+}
+
+TestSuite(synth_cuda, .init = set_up);
 
 /* What a call is to write: `bytes` somewhere in memory of the device. */
 struct guarded {
@@ -18,7 +29,7 @@ struct guarded {
 static struct guarded guarded_new(size_t bytes, size_t shift)
 {
     struct guarded g = {.bytes = bytes};
-    g.block = yp_device_alloc(fake_accelerator(), bytes + shift + 2 * (size_t)GUARD);
+    g.block = yp_device_alloc(emulated_device(), bytes + shift + 2 * (size_t)GUARD);
     cr_assert_not_null(g.block);
     memset(g.block, 0xa5, bytes + shift + 2 * (size_t)GUARD);
     g.at = g.block + GUARD + shift;
@@ -35,14 +46,14 @@ static void guarded_check(struct guarded g, const void *right, const char *what)
         cr_assert_eq(*p, 0xa5, "%s: %td bytes before the first", what, g.at - p);
     for (size_t i = 0; i < GUARD; i++)
         cr_assert_eq(g.at[g.bytes + i], 0xa5, "%s: %zu bytes after the last", what, i);
-    yp_device_free(fake_accelerator(), g.block);
+    yp_device_free(emulated_device(), g.block);
 }
 
 /* ---- scenes ---- */
 
 static struct synth_scene *accelerated(const struct synth_spec *spec)
 {
-    struct synth_scene *scene = synth_scene_create(fake_accelerator(), spec);
+    struct synth_scene *scene = synth_scene_create(emulated_device(), spec);
     cr_assert_not_null(scene, "%s", scene == NULL ? yp_last_error() : "");
     return scene;
 }
@@ -79,7 +90,7 @@ static void check_part(const struct synth_scene *cpu, const struct synth_scene *
     if (mixing)
         guarded_check(shared, share, what);
     else
-        yp_device_free(fake_accelerator(), shared.block);
+        yp_device_free(emulated_device(), shared.block);
     free(value);
     free(share);
     free(filled);
@@ -268,7 +279,7 @@ Test(synth_cuda, gives_the_truth_that_is_wanted, .timeout = 60)
             if (wanted & 8)
                 cr_expect_arr_eq(some[3].at, right.valid, n);
             for (int i = 0; i < 4; i++)
-                yp_device_free(fake_accelerator(), some[i].block);
+                yp_device_free(emulated_device(), some[i].block);
             kit_free(right);
             synth_scene_destroy(gpu);
         }
@@ -280,28 +291,28 @@ Test(synth_cuda, takes_exactly_the_bytes_it_says_of_both)
     struct yp_memory before, during, host;
     yp_device_memory(yp_device_cpu(), &before);
     struct synth_scene *gpu = accelerated(&spec);
-    yp_device_memory(fake_accelerator(), &during);
+    yp_device_memory(emulated_device(), &during);
     yp_device_memory(yp_device_cpu(), &host);
     cr_expect_eq(during.allocated, synth_scene_bytes(&spec));
     cr_expect_eq(host.allocated - before.allocated, synth_scene_bytes(&spec));
     synth_scene_destroy(gpu);
-    yp_device_memory(fake_accelerator(), &during);
+    yp_device_memory(emulated_device(), &during);
     yp_device_memory(yp_device_cpu(), &host);
     cr_expect_eq(during.allocated, 0);
     cr_expect_eq(host.allocated, before.allocated);
 
     for (int which = 0; which < 2; which++) {
-        struct yp_device *short_of = which == 0 ? yp_device_cpu() : fake_accelerator();
+        struct yp_device *short_of = which == 0 ? yp_device_cpu() : emulated_device();
         yp_device_fail_allocation(short_of, 1);
-        cr_expect_null(synth_scene_create(fake_accelerator(), &spec));
+        cr_expect_null(synth_scene_create(emulated_device(), &spec));
         cr_expect_not_null(strstr(yp_last_error(), "out of memory"), "%s", yp_last_error());
-        yp_device_memory(fake_accelerator(), &during);
+        yp_device_memory(emulated_device(), &during);
         yp_device_memory(yp_device_cpu(), &host);
         cr_expect_eq(during.allocated + host.allocated, before.allocated, "something leaked");
     }
-    fake_copies_fail = true;
-    cr_expect_null(synth_scene_create(fake_accelerator(), &spec));
-    yp_device_memory(fake_accelerator(), &during);
+    emulated.copies_fail = true;
+    cr_expect_null(synth_scene_create(emulated_device(), &spec));
+    yp_device_memory(emulated_device(), &during);
     yp_device_memory(yp_device_cpu(), &host);
     cr_expect_eq(during.allocated + host.allocated, before.allocated, "something leaked");
 }
@@ -319,7 +330,7 @@ Test(synth_cuda, refuses_what_is_not_allowed)
     cr_expect_eq(synth_scene_cubes(gpu, 0, SIZE_MAX / 16 + 1, 0, 1, value, NULL), YP_INVALID);
     cr_expect_eq(synth_scene_cubes(gpu, 0, 1, 0, 1, NULL, NULL), YP_INVALID);
     cr_expect_eq(synth_scene_band(gpu, 0, 0, 0, 1, value), YP_UNSUPPORTED);
-    cr_expect_not_null(strstr(yp_last_error(), "fake:0"), "%s", yp_last_error());
+    cr_expect_not_null(strstr(yp_last_error(), "emulated:0"), "%s", yp_last_error());
     cr_expect_eq(synth_scene_cubes(gpu, 0, 0, 0, 1, value, NULL), YP_OK);
     cr_expect_eq(synth_scene_cubes(gpu, 0, 3, 0, 0, value, NULL), YP_OK);
     cr_expect_eq(value[0], -7, "written");
@@ -332,10 +343,10 @@ Test(synth_cuda, says_so_where_the_plugin_is_missing)
     struct synth_stream stream = {1, 2};
     uint32_t word;
     setenv("YIELDPOINT_PLUGINS", "/nowhere", 1);
-    cr_expect_null(synth_scene_create(fake_accelerator(), &spec));
+    cr_expect_null(synth_scene_create(emulated_device(), &spec));
     cr_expect_not_null(strstr(yp_last_error(), "libyieldpoint-synth-cuda.so"), "%s",
                        yp_last_error());
-    cr_expect_eq(synth_device_words(fake_accelerator(), stream, 0, 1, &word), YP_UNSUPPORTED);
+    cr_expect_eq(synth_device_words(emulated_device(), stream, 0, 1, &word), YP_UNSUPPORTED);
 }
 
 /* ---- words ---- */
@@ -378,7 +389,7 @@ Test(synth_cuda, makes_the_same_words_and_normals_from_anywhere, .timeout = 60)
                              (unsigned long long)places[p], counts[c], shift);
                     cr_assert_eq(make(yp_device_cpu(), kind, stream, places[p], counts[c], right),
                                  YP_OK);
-                    cr_assert_eq(make(fake_accelerator(), kind, stream, places[p], counts[c], g.at),
+                    cr_assert_eq(make(emulated_device(), kind, stream, places[p], counts[c], g.at),
                                  YP_OK);
                     guarded_check(g, right, what);
                 }
@@ -394,6 +405,6 @@ Test(synth_cuda, refuses_words_to_nowhere)
     cr_expect_eq(synth_device_words_curand(yp_device_cpu(), 1, 0, 1, NULL), YP_INVALID);
     cr_expect_eq(synth_device_words_by_curand(yp_device_cpu(), stream, false, 0, 1, &word),
                  YP_UNSUPPORTED);
-    cr_expect_eq(synth_device_words(fake_accelerator(), stream, 0, 0, &word), YP_OK);
+    cr_expect_eq(synth_device_words(emulated_device(), stream, 0, 0, &word), YP_OK);
     cr_expect_eq(word, 7);
 }
