@@ -435,3 +435,46 @@ bool ypi_noise_cause(const struct ypi_noise *noise, int threads, char *out, size
         return say_cost(heaviest, noise, &t, out, size);
     return say_events(noise, &t, threads, out, size);
 }
+
+/* -- members by name ----------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    size_t at; /* of a double; `processors` alone is an int */
+} members[] = {
+    {"wall", offsetof(struct ypi_noise, wall)},
+    {"own", offsetof(struct ypi_noise, own)},
+    {"others", offsetof(struct ypi_noise, others)},
+    {"stolen", offsetof(struct ypi_noise, stolen)},
+    {"throttled", offsetof(struct ypi_noise, throttled)},
+    {"minor_faults", offsetof(struct ypi_noise, minor_faults)},
+    {"major_faults", offsetof(struct ypi_noise, major_faults)},
+    {"waits", offsetof(struct ypi_noise, waits)},
+    {"preemptions", offsetof(struct ypi_noise, preemptions)},
+    {"migrations", offsetof(struct ypi_noise, migrations)},
+    {"frequency", offsetof(struct ypi_noise, frequency)},
+    {"frequency_least", offsetof(struct ypi_noise, frequency_least)},
+    {"hot", offsetof(struct ypi_noise, hot)},
+    {"processors", offsetof(struct ypi_noise, processors)},
+};
+
+int ypi_noise_count(void)
+{
+    return (int)(sizeof members / sizeof *members);
+}
+
+const char *ypi_noise_name(int i)
+{
+    return i >= 0 && i < ypi_noise_count() ? members[i].name : "?";
+}
+
+double ypi_noise_value(const struct ypi_noise *noise, int i)
+{
+    double value;
+    if (i < 0 || i >= ypi_noise_count())
+        return NAN;
+    if (members[i].at == offsetof(struct ypi_noise, processors))
+        return noise->processors;
+    memcpy(&value, (const char *)noise + members[i].at, sizeof value);
+    return value;
+}

@@ -6,11 +6,70 @@
 #define NN_FILE "models/nn/bce.c"
 enum { X, LABEL, LOSS };
 enum { N };
+#include "models/nn/fast.h"
+#include "models/nn/maths.h"
 #include "models/nn/plain.h"
+
+NN_LOOPS losses_loops(const float *x, const uint8_t *label, float weight, size_t n,
+                      float *restrict loss)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        float wrong = label[i] != 0 ? -x[i] : x[i];
+        loss[i] =
+            weight * ((wrong > 0 ? wrong : 0) + nn_log1p_unit(nn_exp(wrong > 0 ? -wrong : wrong)));
+    }
+}
+NN_KERNEL(losses, (const float *x, const uint8_t *label, float weight, size_t n, float *loss),
+          (x, label, weight, n, loss))
+
+NN_LOOPS slopes_loops(const float *x, const uint8_t *label, const float *dloss, float weight,
+                      size_t n, float *restrict dx)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        float share = weight * dloss[i] / (1 + nn_exp(label[i] != 0 ? x[i] : -x[i]));
+        dx[i] = label[i] != 0 ? -share : share;
+    }
+}
+NN_KERNEL(slopes,
+          (const float *x, const uint8_t *label, const float *dloss, float weight, size_t n,
+           float *dx),
+          (x, label, dloss, weight, n, dx))
+
+static enum yp_status forward(const struct nn_call *call)
+{
+    const float *x = call->value[X];
+    const uint8_t *label = call->value[LABEL];
+    float *loss = call->value[LOSS], weight = (float)call->shape->setting[0];
+    size_t n = call->shape->size[N], chunks = nn_chunks(n, NN_CHUNK);
+    losses_kernel *kernel = best_losses();
+#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
+    for (size_t i = 0; i < chunks; i++) {
+        size_t at = i * NN_CHUNK;
+        kernel(x + at, label + at, weight, nn_least(NN_CHUNK, n - at), loss + at);
+    }
+    return YP_OK;
+}
+
+static enum yp_status vjp(const struct nn_call *call)
+{
+    const float *x = call->value[X], *dloss = call->gradient[LOSS];
+    const uint8_t *label = call->value[LABEL];
+    float *dx = call->gradient[X], weight = (float)call->shape->setting[0];
+    size_t n = call->shape->size[N], chunks = nn_chunks(n, NN_CHUNK);
+    slopes_kernel *kernel = best_slopes();
+#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
+    for (size_t i = 0; i < (dx != NULL ? chunks : 0); i++) {
+        size_t at = i * NN_CHUNK;
+        kernel(x + at, label + at, dloss + at, weight, nn_least(NN_CHUNK, n - at), dx + at);
+    }
+    return YP_OK;
+}
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
-    return (pass == NN_VJP ? 5.0 : 6.0) * (double)shape->size[N];
+    return (pass == NN_VJP ? NN_FUNCTION + 5.0 : 2 * NN_FUNCTION + 4.0) * (double)shape->size[N];
 }
 
 const struct nn_operator nn_bce = {
@@ -26,6 +85,7 @@ const struct nn_operator nn_bce = {
                {"medium", {1 << 20}, {10}}},
     NN_PLAIN,
     .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .multiple = 5}},
 };
 
 #else

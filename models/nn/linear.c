@@ -4,7 +4,45 @@
 #define NN_FILE "models/nn/linear.c"
 enum { X, W, B, Y };
 enum { N, OUT, C };
+#include "models/nn/fast.h"
 #include "models/nn/plain.h"
+
+static size_t work(const struct nn_shape *shape)
+{
+    return nn_columns_bytes(shape->size[N], shape->size[OUT]);
+}
+
+static enum yp_status forward(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    int n = (int)size[N], out = (int)size[OUT], c = (int)size[C];
+    float *y = call->value[Y];
+    for (size_t i = 0; i < size[N]; i++)
+        memcpy(y + i * size[OUT], call->value[B], size[OUT] * sizeof *y);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, out, c, 1, call->value[X], c,
+                call->value[W], c, 1, y, out);
+    return YP_OK;
+}
+
+static enum yp_status vjp(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    int n = (int)size[N], out = (int)size[OUT], c = (int)size[C];
+    double *sums = call->work;
+    float *db = call->gradient[B];
+    if (call->gradient[X] != NULL)
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, c, out, 1, call->gradient[Y], out,
+                    call->value[W], c, 0, call->gradient[X], c);
+    if (call->gradient[W] != NULL)
+        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, out, c, n, 1, call->gradient[Y], out,
+                    call->value[X], c, 0, call->gradient[W], c);
+    if (db == NULL)
+        return YP_OK;
+    nn_columns(call->gradient[Y], size[N], size[OUT], sums);
+    for (size_t o = 0; o < size[OUT]; o++)
+        db[o] = (float)sums[o];
+    return YP_OK;
+}
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -25,6 +63,7 @@ const struct nn_operator nn_linear = {
                {"medium", {2048, 256, 256}}},
     NN_PLAIN,
     .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work}},
 };
 
 #else

@@ -4,7 +4,69 @@
 #define NN_FILE "models/nn/mse.c"
 enum { Y, T, LOSS };
 enum { N, C };
+#include "models/nn/fast.h"
 #include "models/nn/plain.h"
+
+NN_LOOPS losses_loops(const float *y, const float *t, size_t rows, size_t c, float *restrict loss)
+{
+    for (size_t i = 0; i < rows; i++, y += c, t += c) {
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (size_t k = 0; k < c; k++)
+            sum += (y[k] - t[k]) * (y[k] - t[k]);
+        loss[i] = sum / (float)c;
+    }
+}
+NN_KERNEL(losses, (const float *y, const float *t, size_t rows, size_t c, float *loss),
+          (y, t, rows, c, loss))
+
+/* dy and dt, or one of them. */
+NN_LOOPS slopes_loops(const float *y, const float *t, const float *dloss, size_t rows, size_t c,
+                      float *restrict dy, float *restrict dt)
+{
+    for (size_t i = 0; i < rows; i++) {
+        float twice = dloss[i] * 2 / (float)c;
+        for (size_t k = i * c; k < (i + 1) * c && dy != NULL; k++)
+            dy[k] = twice * (y[k] - t[k]);
+        for (size_t k = i * c; k < (i + 1) * c && dt != NULL; k++)
+            dt[k] = twice * (t[k] - y[k]);
+    }
+}
+NN_KERNEL(slopes,
+          (const float *y, const float *t, const float *dloss, size_t rows, size_t c, float *dy,
+           float *dt),
+          (y, t, dloss, rows, c, dy, dt))
+
+static enum yp_status forward(const struct nn_call *call)
+{
+    const float *y = call->value[Y], *t = call->value[T];
+    float *loss = call->value[LOSS];
+    size_t n = call->shape->size[N], c = call->shape->size[C];
+    size_t rows = nn_rows(c, NN_CHUNK), chunks = nn_chunks(n, rows);
+    losses_kernel *kernel = best_losses();
+#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
+    for (size_t i = 0; i < chunks; i++) {
+        size_t at = i * rows;
+        kernel(y + at * c, t + at * c, nn_least(rows, n - at), c, loss + at);
+    }
+    return YP_OK;
+}
+
+static enum yp_status vjp(const struct nn_call *call)
+{
+    const float *y = call->value[Y], *t = call->value[T], *dloss = call->gradient[LOSS];
+    float *dy = call->gradient[Y], *dt = call->gradient[T];
+    size_t n = call->shape->size[N], c = call->shape->size[C];
+    size_t rows = nn_rows(c, NN_CHUNK), chunks = nn_chunks(n, rows);
+    slopes_kernel *kernel = best_slopes();
+#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
+    for (size_t i = 0; i < chunks; i++) {
+        size_t at = i * rows;
+        kernel(y + at * c, t + at * c, dloss + at, nn_least(rows, n - at), c,
+               dy != NULL ? dy + at * c : NULL, dt != NULL ? dt + at * c : NULL);
+    }
+    return YP_OK;
+}
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -19,6 +81,7 @@ const struct nn_operator nn_mse = {
     .shapes = {{"one", {1, 1}}, {"odd", {5, 7}}, {"small", {64, 100}}, {"medium", {16384, 200}}},
     NN_PLAIN,
     .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp}},
 };
 
 #else

@@ -25,6 +25,8 @@
 #ifndef NN_OPERATOR_H
 #define NN_OPERATOR_H
 
+#include "models/nn/table.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,6 +50,7 @@ enum nn_role {
     NN_INPUT = 0, /* data that flow: has a gradient, which goes on to what made them */
     NN_PARAMETER, /* trained: has a gradient */
     NN_CONSTANT,  /* labels, token ids, masks: no gradient */
+    NN_STATE,     /* read and written by forward, as an optimiser's moments are: no gradient */
     NN_OUTPUT,    /* written by forward; its cotangent is the vjp's input */
     NN_SAVED,     /* written by forward for the vjp, as normalisers are; no cotangent */
 };
@@ -98,10 +101,11 @@ struct nn_shape {
 
 /*
  * `value` and `gradient` are indexed as the operator's tensors. Forward reads the inputs' values
- * and writes those of outputs and saved tensors. The vjp reads all values and the gradients
- * (cotangents) of outputs, and writes, without adding to what is there, those of inputs and
- * parameters. A fast version leaves out a gradient whose pointer is NULL; plain loops need all of
- * them. No two tensors overlap. All memory belongs to the caller.
+ * and writes those of outputs and saved tensors; it updates those of states. The vjp reads the
+ * values of inputs and saved tensors and the gradients (cotangents) of outputs, and writes, without
+ * adding to what is there, the gradients of inputs and parameters. A fast version leaves out a
+ * gradient whose pointer is NULL; plain loops need all of them. No two tensors overlap. All memory
+ * belongs to the caller.
  */
 struct nn_call {
     struct yp_device *device; /* where the memory is; plain loops do not look at it */
@@ -113,11 +117,15 @@ struct nn_call {
 
 enum nn_pass { NN_FORWARD, NN_VJP };
 
+/* About what the polynomial of an exponential or a logarithm takes in float. */
+#define NN_FUNCTION 16.0
+
 /* -- an operator ----------------------------------------------------------------------------- */
 
 typedef void nn_plain(const struct nn_call *call);
 
-/* On the CPU: by as many threads as OpenMP gives, the same bits each time. On a GPU: launches on
+/* On the CPU: by as many threads as OpenMP gives, the same bits each time with so many (matrix
+ * products are OpenBLAS's, which divides them by the number of threads). On a GPU: launches on
  * the device's default stream and returns; the status of the launch. */
 typedef enum yp_status nn_fast(const struct nn_call *call);
 
@@ -151,10 +159,11 @@ struct nn_operator {
      * smooth. What the vjp gives there is one side's derivative. */
     const char *kinks;
     struct nn_shape shapes[NN_SHAPES];
-    nn_plain *oracle, *oracle_vjp; /* in double */
+    nn_plain *oracle, *oracle_vjp; /* in double; no vjp: NULL, as an optimiser's step has none */
     nn_plain *plain, *plain_vjp;   /* the same loops in float */
     nn_bytes *plain_work;          /* of the oracle; NULL: none */
-    /* Useful operations: a multiplication, an addition, an elementary function are one each. */
+    /* Useful operations: a multiplication or an addition is one, an elementary function
+     * NN_FUNCTION. */
     double (*flops)(const struct nn_shape *shape, enum nn_pass pass);
     /* Bytes that have to be read and written; NULL: every tensor of the pass once. */
     double (*bytes)(const struct nn_shape *shape, enum nn_pass pass,
@@ -162,17 +171,20 @@ struct nn_operator {
     struct nn_version versions[NN_VERSIONS];
 };
 
-/* -- the table (operators.c, from operators.inc) --------------------------------------------- */
+/* -- the table (operators.c, from table.h) ----------------------------------------------- */
 
-#define OPERATOR(name, forward, vjp) extern const struct nn_operator nn_##name;
-#include "models/nn/operators.inc"
-#undef OPERATOR
+#define NN_DECLARE(name, ...) extern const struct nn_operator nn_##name;
+NN_OPERATORS(NN_DECLARE)
+#undef NN_DECLARE
 
 extern const struct nn_operator *const nn_operators[]; /* NULL behind the last one */
 
 /* NULL with yp_last_error() set to what there is. */
 const struct nn_operator *nn_operator(const char *name);
 const struct nn_shape *nn_shape(const struct nn_operator *op, const char *name);
+
+/* Whether the entry has such a version, for this machine or another. */
+bool nn_declares(const struct nn_operator *op, const char *device, enum nn_precision precision);
 
 /* The version that this process may use; NULL with yp_last_error() set (YP_UNSUPPORTED): the entry
  * has none, or none that this machine runs. `device` is "cpu" or "cuda". */
@@ -184,6 +196,8 @@ bool nn_precision_from_name(const char *name, enum nn_precision *precision);
 
 int nn_tensors(const struct nn_operator *op);         /* how many there are */
 bool nn_has_gradient(const struct nn_tensor *tensor); /* NN_INPUT, NN_PARAMETER */
+bool nn_is_drawn(const struct nn_tensor *tensor);     /* has a value before forward */
+bool nn_is_result(const struct nn_tensor *tensor);    /* forward writes its value */
 
 /* Elements of a tensor in that shape. */
 size_t nn_count(const struct nn_operator *op, const struct nn_tensor *tensor,

@@ -3,11 +3,8 @@
 
 #include <string.h>
 
-#define OPERATOR(name, forward, vjp) &nn_##name,
-const struct nn_operator *const nn_operators[] = {
-#include "models/nn/operators.inc"
-    NULL};
-#undef OPERATOR
+#define ENTRY(name, ...) &nn_##name,
+const struct nn_operator *const nn_operators[] = {NN_OPERATORS(ENTRY) NULL};
 
 static const char *const precision_names[NN_PRECISIONS] = {
     [NN_FP32] = "fp32", [NN_BF16] = "bf16", [NN_INT8] = "int8"};
@@ -32,8 +29,7 @@ const struct nn_operator *nn_operator(const char *name)
     for (size_t i = 0; nn_operators[i] != NULL; i++)
         if (strcmp(nn_operators[i]->name, name) == 0)
             return nn_operators[i];
-    yp_set_error(YP_INVALID, "nn_operator: '%s' is not in the table, models/nn/operators.inc",
-                 name);
+    yp_set_error(YP_INVALID, "nn_operator: '%s' is not in the table, models/nn/table.h", name);
     return NULL;
 }
 
@@ -46,20 +42,26 @@ const struct nn_shape *nn_shape(const struct nn_operator *op, const char *name)
     return NULL;
 }
 
+bool nn_declares(const struct nn_operator *op, const char *device, enum nn_precision precision)
+{
+    for (int i = 0; i < NN_VERSIONS && op->versions[i].device != NULL; i++)
+        if (op->versions[i].precision == precision && strcmp(op->versions[i].device, device) == 0)
+            return true;
+    return false;
+}
+
 const struct nn_version *nn_version(const struct nn_operator *op, const char *device,
                                     enum nn_precision precision)
 {
-    bool some = false;
     for (int i = 0; i < NN_VERSIONS && op->versions[i].device != NULL; i++) {
         const struct nn_version *version = &op->versions[i];
-        if (version->precision != precision || strcmp(version->device, device) != 0)
-            continue;
-        some = true;
-        if (version->isa <= yp_isa())
+        if (version->precision == precision && strcmp(version->device, device) == 0 &&
+            version->isa <= yp_isa())
             return version;
     }
     yp_set_error(YP_UNSUPPORTED, "nn_version: operator %s has no version in %s for %s%s", op->name,
-                 nn_precision_name(precision), device, some ? " that this process may use" : "");
+                 nn_precision_name(precision), device,
+                 nn_declares(op, device, precision) ? " that this process may use" : "");
     return NULL;
 }
 
@@ -74,6 +76,16 @@ int nn_tensors(const struct nn_operator *op)
 bool nn_has_gradient(const struct nn_tensor *tensor)
 {
     return tensor->role == NN_INPUT || tensor->role == NN_PARAMETER;
+}
+
+bool nn_is_drawn(const struct nn_tensor *tensor)
+{
+    return tensor->role != NN_OUTPUT && tensor->role != NN_SAVED;
+}
+
+bool nn_is_result(const struct nn_tensor *tensor)
+{
+    return tensor->role == NN_OUTPUT || tensor->role == NN_SAVED || tensor->role == NN_STATE;
 }
 
 size_t nn_count(const struct nn_operator *op, const struct nn_tensor *tensor,
@@ -121,6 +133,9 @@ double nn_bytes_moved(const struct nn_operator *op, const struct nn_shape *shape
         double count = (double)nn_count(op, tensor, shape);
         bool valued = pass == NN_FORWARD || tensor->role != NN_OUTPUT;
         bool graded = pass == NN_VJP && (nn_has_gradient(tensor) || tensor->role == NN_OUTPUT);
+        bytes += pass == NN_FORWARD && tensor->role == NN_STATE
+                     ? count * (double)nn_type_bytes(nn_value_type(op, version, i))
+                     : 0; /* written as well */
         bytes += valued ? count * (double)nn_type_bytes(nn_value_type(op, version, i)) : 0;
         bytes += graded ? count * (double)nn_type_bytes(nn_gradient_type(op, version, i)) : 0;
     }

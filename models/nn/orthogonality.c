@@ -6,7 +6,47 @@
 #define NN_FILE "models/nn/orthogonality.c"
 enum { W, Y };
 enum { K, C };
+#include "models/nn/fast.h"
 #include "models/nn/plain.h"
+
+static size_t work(const struct nn_shape *shape)
+{
+    return shape->size[K] * shape->size[K] * sizeof(float);
+}
+
+/* w w^T - I */
+static void excess_of(const struct nn_call *call, float *excess)
+{
+    size_t components = call->shape->size[K];
+    int k = (int)components, c = (int)call->shape->size[C];
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, k, k, c, 1, call->value[W], c,
+                call->value[W], c, 0, excess, k);
+    for (size_t i = 0; i < components; i++)
+        excess[i * components + i] -= 1;
+}
+
+static enum yp_status forward(const struct nn_call *call)
+{
+    size_t components = call->shape->size[K];
+    float *excess = call->work;
+    double sum = 0;
+    excess_of(call, excess);
+    for (size_t i = 0; i < components * components; i++)
+        sum += (double)excess[i] * (double)excess[i];
+    *(float *)call->value[Y] = (float)sum;
+    return YP_OK;
+}
+
+static enum yp_status vjp(const struct nn_call *call)
+{
+    int k = (int)call->shape->size[K], c = (int)call->shape->size[C];
+    if (call->gradient[W] == NULL)
+        return YP_OK;
+    excess_of(call, call->work);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, k, c, k, 4 * *(float *)call->gradient[Y],
+                call->work, k, call->value[W], c, 0, call->gradient[W], c);
+    return YP_OK;
+}
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -21,6 +61,7 @@ const struct nn_operator nn_orthogonality = {
     .shapes = {{"one", {1, 1}}, {"odd", {3, 7}}, {"small", {20, 100}}, {"medium", {200, 400}}},
     NN_PLAIN,
     .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work}},
 };
 
 #else

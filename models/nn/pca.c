@@ -6,7 +6,72 @@
 #define NN_FILE "models/nn/pca.c"
 enum { X, MEAN, W, Y };
 enum { N, K, C };
+#include "models/nn/fast.h"
 #include "models/nn/plain.h"
+
+enum { CENTRED = 1 << 16 }; /* elements that are centred at once, so that they stay in a cache */
+
+/* Centred rows, and sums of dy's rows. */
+static size_t work(const struct nn_shape *shape)
+{
+    const size_t *size = shape->size;
+    size_t rows = nn_least(size[N], nn_rows(size[C], CENTRED));
+    return nn_columns_bytes(size[N], size[K]) + rows * size[C] * sizeof(float);
+}
+
+static enum yp_status forward(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    const float *x = call->value[X];
+    float *y = call->value[Y], *centred = call->work;
+    size_t rows = nn_rows(size[C], CENTRED);
+    int k = (int)size[K], c = (int)size[C];
+    for (size_t at = 0; at < size[N]; at += rows) {
+        size_t some = nn_least(rows, size[N] - at);
+        nn_centre(x + at * size[C], call->value[MEAN], some, size[C], centred);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)some, k, c, 1, centred, c,
+                    call->value[W], c, 0, y + at * size[K], k);
+    }
+    return YP_OK;
+}
+
+/* -w^T times the sum of dy's rows, which is `sums`. */
+static void mean_vjp(const struct nn_call *call, const double *sums)
+{
+    const size_t *size = call->shape->size;
+    const float *w = call->value[W];
+    float *dmean = call->gradient[MEAN];
+    for (size_t c = 0; c < size[C]; c++) {
+        double sum = 0;
+        for (size_t k = 0; k < size[K]; k++)
+            sum += (double)w[k * size[C] + c] * sums[k];
+        dmean[c] = (float)-sum;
+    }
+}
+
+static enum yp_status vjp(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    const float *x = call->value[X], *dy = call->gradient[Y];
+    int n = (int)size[N], k = (int)size[K], c = (int)size[C];
+    double *sums = call->work;
+    float *centred = (float *)(sums + nn_columns_bytes(size[N], size[K]) / sizeof *sums);
+    size_t rows = nn_rows(size[C], CENTRED);
+    if (call->gradient[X] != NULL)
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, c, k, 1, dy, k, call->value[W], c,
+                    0, call->gradient[X], c);
+    for (size_t at = 0; at < size[N] && call->gradient[W] != NULL; at += rows) {
+        size_t some = nn_least(rows, size[N] - at);
+        nn_centre(x + at * size[C], call->value[MEAN], some, size[C], centred);
+        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, k, c, (int)some, 1, dy + at * size[K],
+                    k, centred, c, at > 0, call->gradient[W], c);
+    }
+    if (call->gradient[MEAN] == NULL)
+        return YP_OK;
+    nn_columns(dy, size[N], size[K], sums);
+    mean_vjp(call, sums);
+    return YP_OK;
+}
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -27,6 +92,7 @@ const struct nn_operator nn_pca = {
                {"medium", {16384, 20, 200}}},
     NN_PLAIN,
     .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work}},
 };
 
 #else

@@ -1,0 +1,70 @@
+/*
+ * What the CPU's fast versions share: loops for several instruction sets, and work in chunks.
+ *
+ * Chunks have a fixed size, so that sums are added up in the same order for any number of threads.
+ */
+#ifndef NN_FAST_H
+#define NN_FAST_H
+
+#include "base/simd.h"
+#include "models/nn/operator.h"
+
+#include <cblas.h>
+
+#define NN_LOOPS static inline __attribute__((always_inline)) void
+
+/* From NAME_loops(), an NN_LOOPS function, best_NAME(): a pointer to what this machine runs. */
+#define NN_KERNEL(name, parameters, arguments) \
+    YPI_SIMD_VERSIONS(void, name, parameters, name##_loops arguments) \
+    typedef void name##_kernel parameters; \
+    NN_AT(name) \
+    static name##_kernel *best_##name(void) \
+    { \
+        static const struct ypi_simd_version versions[] = {YPI_SIMD_TABLE(name##_at)}; \
+        return *(name##_kernel *const *)ypi_simd_best(versions, \
+                                                      sizeof versions / sizeof *versions); \
+    }
+#if defined(__x86_64__)
+#define NN_AT(name) \
+    static name##_kernel *const name##_at_baseline = name##_baseline, \
+                                *const name##_at_avx2 = name##_avx2, \
+                                *const name##_at_avx512 = name##_avx512;
+#else
+#define NN_AT(name) static name##_kernel *const name##_at_baseline = name##_baseline;
+#endif
+
+#define NN_CHUNK ((size_t)8192) /* elements: 32 KiB */
+#define NN_FEW 4                /* chunks that one thread does faster than several */
+
+/* Rows of `width` elements in a chunk of about `elements`. */
+static inline size_t nn_rows(size_t width, size_t elements)
+{
+    return width < elements ? elements / width : 1;
+}
+
+static inline size_t nn_chunks(size_t count, size_t chunk)
+{
+    return (count + chunk - 1) / chunk;
+}
+
+static inline size_t nn_least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Adds the sums of chunks, (chunks, width), in their order to the first of them. */
+static inline void nn_merge(double *sums, size_t chunks, size_t width)
+{
+    for (size_t i = 1; i < chunks; i++)
+        for (size_t k = 0; k < width; k++)
+            sums[k] += sums[i * width + k];
+}
+
+/* Column sums of x (n, c): bytes of workspace, and sums (chunks, c), the totals first. */
+size_t nn_columns_bytes(size_t n, size_t c);
+void nn_columns(const float *x, size_t n, size_t c, double *sums);
+
+/* out (n, c) = x - middle, rows of c side by side. */
+void nn_centre(const float *x, const float *middle, size_t n, size_t c, float *out);
+
+#endif

@@ -1,0 +1,60 @@
+/* Every entry of the operator table: results and gradients as its formula has them. */
+#include "suites/operators.h"
+
+#define AXES(shapes_) \
+    YP_AXES(yp_axis_from("operator", operators_names, NULL), \
+            yp_axis_from("shape", shapes_, "medium"), \
+            yp_axis_from("precision", operators_precisions, NULL))
+
+static void right(struct yp_case *t)
+{
+    struct nn_point *point = operators_point(t, yp_string(t, "operator"), yp_string(t, "shape"));
+    operators_check(t, point, NN_FORWARD);
+    nn_point_destroy(point);
+}
+
+/* The fast vector-Jacobian product against the oracle's. */
+static void vjp(struct yp_case *t)
+{
+    struct nn_point *point = operators_point(t, yp_string(t, "operator"), yp_string(t, "shape"));
+    nn_point_plain(point, NN_FORWARD); /* what forward saves */
+    yp_ok(t, nn_point_fast(point, NN_FORWARD));
+    operators_check(t, point, NN_VJP);
+    nn_point_destroy(point);
+}
+
+/* And the oracle's against differences of the formula. */
+static void gradient(struct yp_case *t)
+{
+    struct nn_point *point = operators_point(t, yp_string(t, "operator"), yp_string(t, "shape"));
+    struct yp_gradient check;
+    nn_point_gradient(point, &check);
+    yp_check_gradient(t, &check);
+    nn_point_destroy(point);
+    vjp(t);
+}
+
+YP_TEST(operators, right, .tags = "stress small", .axes = AXES(operators_shapes_but),
+        .devices = "cpu cuda", .filter = operators_has, .parallel = true)
+{
+    right(t);
+}
+
+YP_TEST(operators, gradient, .tags = "stress small", .axes = AXES(operators_shapes_but),
+        .devices = "cpu cuda", .filter = operators_has, .parallel = true)
+{
+    gradient(t);
+}
+
+/* At the sizes of models, where the oracle takes a second and differences would take minutes. */
+YP_TEST(operators, right_in_models, .tags = "stress medium", .axes = AXES(operators_shapes_only),
+        .devices = "cpu cuda", .filter = operators_has, .parallel = true)
+{
+    right(t);
+}
+
+YP_TEST(operators, vjp_in_models, .tags = "stress medium", .axes = AXES(operators_shapes_only),
+        .devices = "cpu cuda", .filter = operators_has, .parallel = true)
+{
+    vjp(t);
+}

@@ -1,0 +1,589 @@
+/* Every entry of the operator table: well formed, its gradient that of its formula and no mutant of
+ * it, its fast versions as exact as promised, on any number of threads, within their memory. */
+#include "models/nn/maths.h"
+#include "models/nn/point.h"
+#include "models/nn/types.h"
+
+#include "base/splitmix.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OK(call) cr_assert_eq(call, YP_OK, "%s", yp_last_error())
+
+#define EACH(op) \
+    for (size_t op##_ = 0; op##_ == 0; op##_ = 1) \
+        for (const struct nn_operator *const *at = nn_operators, *op = *at; *at != NULL; op = *++at)
+
+static struct nn_point *point_of(const struct nn_operator *op, const char *shape,
+                                 const struct nn_version *version, uint64_t seed)
+{
+    struct nn_point *p = nn_point_create(yp_device_cpu(), op, nn_shape(op, shape), version, seed);
+    cr_assert_not_null(p, "%s %s: %s", op->name, shape, yp_last_error());
+    return p;
+}
+
+/* -- entries ----------------------------------------------------------------------------------- */
+
+static void check_tensor(const struct nn_operator *op, int i)
+{
+    const struct nn_tensor *tensor = &op->tensors[i];
+    for (const char *letter = tensor->dims; *letter != '\0'; letter++)
+        cr_expect(strchr(op->dims, *letter) != NULL, "%s: %s has a size '%c'", op->name,
+                  tensor->name, *letter);
+    for (int k = 0; k < i; k++)
+        cr_expect(strcmp(op->tensors[k].name, tensor->name) != 0, "%s: %s twice", op->name,
+                  tensor->name);
+    cr_expect(!nn_is_drawn(tensor) || i == 0 || nn_is_drawn(&op->tensors[i - 1]),
+              "%s: input %s stands behind an output", op->name, tensor->name);
+    cr_expect(tensor->type == NN_REAL || tensor->role == NN_CONSTANT,
+              "%s: %s is whole and no constant", op->name, tensor->name);
+    cr_expect(tensor->domain.below == 0 || strchr(op->dims, tensor->domain.below) != NULL);
+    cr_expect(tensor->domain.margin == 0 || op->kinks != NULL,
+              "%s: %s keeps off a kink that has no words", op->name, tensor->name);
+}
+
+Test(nn_operators, entries_are_complete)
+{
+    static const char *const shapes[] = {"one", "odd", "small", "medium"};
+    EACH(op)
+    {
+        cr_expect_eq(nn_operator(op->name), op);
+        cr_expect(op->oracle != NULL && op->oracle_vjp != NULL && op->plain != NULL &&
+                  op->plain_vjp != NULL && op->flops != NULL);
+        for (int i = 0; i < nn_tensors(op); i++)
+            check_tensor(op, i);
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+            const struct nn_shape *shape = nn_shape(op, shapes[i]);
+            cr_assert_not_null(shape, "%s", yp_last_error());
+            for (size_t k = 0; k < strlen(op->dims); k++)
+                cr_expect(i == 0 ? shape->size[k] == 1 : shape->size[k] >= 1, "%s %s", op->name,
+                          shapes[i]);
+            for (int pass = NN_FORWARD; pass <= NN_VJP; pass++) {
+                cr_expect_gt(op->flops(shape, (enum nn_pass)pass), 0);
+                cr_expect_gt(nn_bytes_moved(op, shape, (enum nn_pass)pass, &op->versions[0]), 0);
+            }
+        }
+        for (int i = 0; i < NN_VERSIONS && op->versions[i].device != NULL; i++)
+            cr_expect(op->versions[i].types == NULL ||
+                          strlen(op->versions[i].types) == (size_t)nn_tensors(op),
+                      "%s: a letter a tensor", op->name);
+        cr_expect_not_null(nn_version(op, "cpu", NN_FP32), "%s", yp_last_error());
+    }
+}
+
+Test(nn_operators, what_is_not_there_is_named)
+{
+    cr_expect_null(nn_operator("no such"));
+    cr_expect_not_null(strstr(yp_last_error(), "'no such' is not in the table"));
+    cr_expect_null(nn_shape(&nn_matmul, "huge"));
+    cr_expect_not_null(strstr(yp_last_error(), "matmul has no shape 'huge'"));
+    cr_expect_null(nn_version(&nn_matmul, "cuda", NN_INT8));
+    cr_expect_not_null(strstr(yp_last_error(), "matmul has no version in int8 for cuda"));
+    cr_expect_eq(yp_last_status(), YP_UNSUPPORTED);
+}
+
+Test(nn_operators, work_is_counted)
+{
+    const struct nn_shape *shape = nn_shape(&nn_matmul, "odd"); /* (5, 3) by (3, 7) */
+    const struct nn_version *fp32 = nn_version(&nn_matmul, "cpu", NN_FP32);
+    const struct nn_version *bf16 = nn_version(&nn_matmul, "cpu", NN_BF16);
+    cr_expect_eq(nn_matmul.flops(shape, NN_FORWARD), 210);
+    cr_expect_eq(nn_matmul.flops(shape, NN_VJP), 420);
+    cr_expect_eq(nn_bytes_moved(&nn_matmul, shape, NN_FORWARD, fp32), 4 * (15 + 21 + 35));
+    cr_expect_eq(nn_bytes_moved(&nn_matmul, shape, NN_VJP, fp32), 4 * (15 + 21 + 35 + 15 + 21));
+    cr_expect_eq(nn_bytes_moved(&nn_matmul, shape, NN_FORWARD, bf16), 2 * (15 + 21) + 4 * 35);
+    cr_expect_eq(nn_bytes_moved(&nn_bce, nn_shape(&nn_bce, "odd"), NN_FORWARD, fp32),
+                 37 * (4 + 1 + 4));
+}
+
+Test(nn_operators, bf16_is_rounded_to_the_nearest)
+{
+    cr_expect_eq(nn_from_bf16(nn_to_bf16(1.0f)), 1.0f);
+    cr_expect_eq(nn_to_bf16(1 + 0x1p-8f), nn_to_bf16(1.0f)); /* a tie goes to the even one */
+    cr_expect_eq(nn_from_bf16(nn_to_bf16(1 + 3 * 0x1p-8f)), 1 + 0x1p-6f);
+    cr_expect_eq(nn_from_bf16(nn_to_bf16(1 + 0x1p-8f + 0x1p-20f)), 1 + 0x1p-7f);
+    cr_expect(isinf(nn_from_bf16(nn_to_bf16(3.4e38f))));
+    cr_expect(isnan(nn_from_bf16(nn_to_bf16(NAN))));
+    cr_expect_eq(nn_from_bf16(nn_to_bf16(-INFINITY)), -INFINITY);
+}
+
+Test(nn_operators, elementary_functions_are_within_their_bounds)
+{
+    for (int i = -870000; i <= 880000; i += 7) {
+        float x = (float)i * 1e-4f;
+        cr_assert_leq(fabs((double)nn_exp(x) / exp((double)x) - 1), 0x1p-22, "e^%g", (double)x);
+    }
+    for (int i = 1; i <= 1000000; i += 3) {
+        float u = (float)i * 1e-6f;
+        cr_assert_leq(fabs((double)nn_log1p_unit(u) / log1p((double)u) - 1), 0x1p-22, "%g",
+                      (double)u);
+    }
+    cr_expect_eq(nn_log1p_unit(0), 0);
+    cr_expect_eq(nn_exp(0), 1);
+    cr_expect(isnan(nn_exp(NAN)));
+    cr_expect_eq(nn_exp(-1000), nn_exp(-87));
+    cr_expect_eq(nn_exp(1000), nn_exp(88));
+}
+
+/* -- inputs ------------------------------------------------------------------------------------ */
+
+static void check_domain(const struct nn_point *p, int i)
+{
+    const struct nn_domain *d = &p->op->tensors[i].domain;
+    size_t count = nn_count(p->op, &p->op->tensors[i], p->shape);
+    const float *value = p->plain.value[i];
+    double sum = 0;
+    for (size_t k = 0; k < count && p->op->tensors[i].type == NN_REAL; k++) {
+        double v = (double)value[k];
+        double low = d->draw == NN_BELL ? d->low - 3.5 * (d->high != 0 ? d->high : 1) : d->low;
+        double high = d->draw == NN_BELL ? d->low + 3.5 * (d->high != 0 ? d->high : 1) : d->high;
+        cr_expect(v >= low && v <= high, "%s: %s is %g", p->op->name, p->op->tensors[i].name, v);
+        cr_expect(d->margin == 0 || fabs(v - d->kink) >= d->margin * 0.99);
+        sum += v;
+    }
+    if (count > 1000 && d->draw == NN_BELL && p->op->tensors[i].type == NN_REAL)
+        cr_expect_lt(fabs(sum / (double)count - d->low), 5 * (d->high + 1) / sqrt((double)count));
+}
+
+Test(nn_operators, inputs_are_of_their_domains_and_of_the_seed_alone)
+{
+    EACH(op)
+    {
+        const struct nn_version *version = nn_version(op, "cpu", NN_FP32);
+        struct nn_point *p = point_of(op, "small", version, 3), *q = point_of(op, "small", NULL, 3);
+        struct nn_point *other = point_of(op, "small", NULL, 4);
+        for (int i = 0; i < nn_tensors(op); i++)
+            if (nn_is_drawn(&op->tensors[i]))
+                check_domain(p, i);
+        cr_expect_eq(nn_point_hash(p), nn_point_hash(q), "%s", op->name);
+        cr_expect_neq(nn_point_hash(p), nn_point_hash(other), "%s", op->name);
+        nn_point_destroy(p);
+        nn_point_destroy(q);
+        nn_point_destroy(other);
+    }
+}
+
+/* Indices, domains that keep away from a kink, saved tensors: an operator that is in no table yet.
+ */
+static void nothing(const struct nn_call *call)
+{
+    (void)call;
+}
+
+static const struct nn_operator gather = {
+    .name = "gather",
+    .dims = "nvc",
+    .tensors = {{"table", "vc", NN_PARAMETER, .domain = {.kink = 0, .margin = 0.5}},
+                {"index", "n", NN_CONSTANT, NN_INT32, {NN_WHOLE, .below = 'v'}},
+                {"norm", "n", NN_SAVED},
+                {"y", "nc", NN_OUTPUT}},
+    .kinks = "0",
+    .shapes = {{"small", {200, 7, 3}}},
+    .oracle = nothing,
+    .oracle_vjp = nothing,
+    .plain = nothing,
+    .plain_vjp = nothing,
+};
+
+Test(nn_operators, indices_stay_below_their_size_and_values_off_kinks)
+{
+    struct nn_point *p = point_of(&gather, "small", NULL, 1);
+    const int32_t *index = p->oracle.value[1];
+    const double *table = p->oracle.value[0];
+    int seen[7] = {0};
+    for (int i = 0; i < 200; i++) {
+        cr_assert(index[i] >= 0 && index[i] < 7);
+        seen[index[i]]++;
+    }
+    for (int i = 0; i < 7; i++)
+        cr_expect_gt(seen[i], 0);
+    for (int i = 0; i < 21; i++)
+        cr_expect_geq(fabs(table[i]), 0.5);
+    cr_expect(p->oracle.gradient[1] == NULL && p->oracle.gradient[2] == NULL);
+    cr_expect_eq(p->inputs, 21);
+    cr_expect_eq(p->outputs, 600);
+    cr_expect(nn_point_written(p, NN_FORWARD, 2) && !nn_point_written(p, NN_VJP, 2));
+    nn_point_destroy(p);
+}
+
+/* -- gradients --------------------------------------------------------------------------------- */
+
+/* What a vjp may do wrong to one tensor's gradient. */
+enum mutant {
+    RIGHT,
+    ZERO,       /* forgotten */
+    NEGATED,    /* sign */
+    SCALED,     /* a factor */
+    REVERSED,   /* elements in another order */
+    TRANSPOSED, /* rows for columns, of a matrix */
+    DROPPED,    /* without what the last output's cotangent adds */
+    FIRST,      /* one element */
+    MUTANTS
+};
+static const char *const mutant_names[MUTANTS] = {
+    "right",    "zeroed",     "negated",        "scaled",
+    "reversed", "transposed", "without a term", "off in one element"};
+
+struct mutated {
+    struct yp_gradient right;
+    const struct nn_point *point;
+    int tensor; /* of the operator */
+    struct yp_tensor part;
+    enum mutant mutant;
+    double *cotangent, *before; /* scratch */
+};
+
+static void mutated_f(void *arg, const double *x, double *y)
+{
+    const struct mutated *m = arg;
+    m->right.f(m->right.arg, x, y);
+}
+
+static void transpose(const struct mutated *m, double *part)
+{
+    const char *dims = m->point->op->tensors[m->tensor].dims;
+    size_t rows = m->point->shape->size[strchr(m->point->op->dims, dims[0]) - m->point->op->dims];
+    size_t columns = m->part.count / rows;
+    memcpy(m->before, part, m->part.count * sizeof *part);
+    for (size_t i = 0; i < m->part.count; i++)
+        part[i] = m->before[i % rows * columns + i / rows];
+}
+
+static void mutate(const struct mutated *m, const double *x, const double *c, double *g)
+{
+    double *part = g + m->part.offset;
+    size_t count = m->part.count;
+    for (size_t i = 0; i < count; i++)
+        part[i] *= m->mutant == ZERO      ? 0
+                   : m->mutant == NEGATED ? -1
+                   : m->mutant == SCALED  ? 1.001
+                                          : 1;
+    for (size_t i = 0; m->mutant == REVERSED && i < count / 2; i++) {
+        double swapped = part[i];
+        part[i] = part[count - 1 - i];
+        part[count - 1 - i] = swapped;
+    }
+    if (m->mutant == TRANSPOSED)
+        transpose(m, part);
+    if (m->mutant == FIRST)
+        part[0] = part[0] * 1.5 + 1e-3;
+    if (m->mutant == DROPPED) {
+        double *all = m->before;
+        memcpy(m->cotangent, c, m->right.outputs * sizeof *c);
+        m->cotangent[m->right.outputs - 1] = 0;
+        m->right.vjp(m->right.arg, x, m->cotangent, all);
+        memcpy(part, all + m->part.offset, count * sizeof *part);
+    }
+}
+
+static void mutated_vjp(void *arg, const double *x, const double *cotangent, double *g)
+{
+    const struct mutated *m = arg;
+    m->right.vjp(m->right.arg, x, cotangent, g);
+    mutate(m, x, cotangent, g);
+}
+
+/* Whether the mutant changes any value at all: a symmetric matrix is its transpose. */
+static bool differs(const struct mutated *m)
+{
+    size_t n = m->right.inputs;
+    double *right = malloc(n * sizeof *right), *wrong = malloc(n * sizeof *wrong), off = 0,
+           norm = 0;
+    m->right.vjp(m->right.arg, m->right.x, m->point->c, right);
+    mutated_vjp((void *)(uintptr_t)m, m->right.x, m->point->c, wrong);
+    for (size_t i = 0; i < n; i++) {
+        off += fabs(right[i] - wrong[i]);
+        norm += fabs(right[i]);
+    }
+    free(right);
+    free(wrong);
+    return off > 1e-12 * norm;
+}
+
+/* Tensor i of the operator as a slice of the check. */
+static struct yp_tensor slice(const struct nn_point *p, int i)
+{
+    return (struct yp_tensor){p->op->tensors[i].name, (size_t)((double *)p->oracle.value[i] - p->x),
+                              nn_count(p->op, &p->op->tensors[i], p->shape)};
+}
+
+/* The check passes, and finds every mutant where it is; returns how many there were. */
+static int check_gradient(const struct nn_operator *op, const char *shape)
+{
+    struct nn_point *p = point_of(op, shape, NULL, 5);
+    struct yp_gradient_result result;
+    struct mutated m = {.point = p};
+    int found = 0;
+    nn_point_gradient(p, &m.right);
+    struct yp_gradient check = m.right;
+    check.f = mutated_f;
+    check.vjp = mutated_vjp;
+    check.arg = &m;
+    m.cotangent = malloc(p->outputs * sizeof(double));
+    m.before = malloc(p->inputs * sizeof(double));
+    OK(yp_gradient_error(&check, 1, &result));
+    cr_expect_leq(result.error, 1e-7, "%s %s: %g at %s (expected %g, got %g)", op->name, shape,
+                  result.error, result.tensor, result.expected, result.got);
+    for (m.tensor = 0; m.tensor < nn_tensors(op); m.tensor++)
+        for (m.mutant = ZERO; m.mutant < MUTANTS && nn_has_gradient(&op->tensors[m.tensor]);
+             m.mutant++) {
+            m.part = slice(p, m.tensor);
+            if ((m.mutant == TRANSPOSED && strlen(op->tensors[m.tensor].dims) != 2) || !differs(&m))
+                continue;
+            found++;
+            OK(yp_gradient_error(&check, 1, &result));
+            cr_expect_gt(result.error, 1e-6, "%s %s: %s %s is not found (%g)", op->name, shape,
+                         m.part.name, mutant_names[m.mutant], result.error);
+            cr_expect_str_eq(result.tensor, m.part.name, "%s %s: %s %s is found in %s", op->name,
+                             shape, m.part.name, mutant_names[m.mutant], result.tensor);
+        }
+    free(m.cotangent);
+    free(m.before);
+    nn_point_destroy(p);
+    return found;
+}
+
+Test(nn_operators, gradients_are_those_of_the_formula_and_no_mutants)
+{
+    EACH(op)
+    {
+        int one = check_gradient(op, "one"), odd = check_gradient(op, "odd");
+        cr_expect_geq(one, 3, "%s: %d mutants", op->name, one);
+        cr_expect_geq(odd, 6, "%s: %d mutants", op->name, odd);
+    }
+}
+
+/* Two tensors' gradients in each other's place, where they have the same size. */
+static void swapped_vjp(void *arg, const double *x, const double *cotangent, double *g)
+{
+    const struct mutated *m = arg;
+    m->right.vjp(m->right.arg, x, cotangent, g);
+    for (size_t i = 0; i < m->part.count; i++) {
+        double swapped = g[m->part.offset + i];
+        size_t other = (size_t)m->tensor + i;
+        g[m->part.offset + i] = g[other];
+        g[other] = swapped;
+    }
+}
+
+Test(nn_operators, gradients_in_each_others_place_are_found)
+{
+    int pairs = 0;
+    EACH(op)
+    {
+        struct nn_point *p = point_of(op, "odd", NULL, 5);
+        struct mutated m = {.point = p};
+        struct yp_gradient_result result;
+        nn_point_gradient(p, &m.right);
+        struct yp_gradient check = m.right;
+        check.f = mutated_f;
+        check.vjp = swapped_vjp;
+        check.arg = &m;
+        for (int i = 0; i < nn_tensors(op); i++)
+            for (int k = 0; k < i; k++) {
+                if (!nn_has_gradient(&op->tensors[i]) || !nn_has_gradient(&op->tensors[k]))
+                    continue;
+                m.part = slice(p, i);
+                m.tensor = (int)slice(p, k).offset;
+                if (m.part.count != slice(p, k).count)
+                    continue;
+                pairs++;
+                OK(yp_gradient_error(&check, 1, &result));
+                cr_expect_gt(result.error, 1e-6, "%s: %s for %s", op->name, op->tensors[i].name,
+                             op->tensors[k].name);
+            }
+        nn_point_destroy(p);
+    }
+    cr_expect_geq(pairs, 3);
+}
+
+/* -- fast versions ----------------------------------------------------------------------------- */
+
+static void check_precision(const struct nn_operator *op, const struct nn_version *version,
+                            const char *shape, uint64_t seed)
+{
+    struct nn_point *p = point_of(op, shape, version, seed);
+    for (int pass = NN_FORWARD; pass <= NN_VJP; pass++) {
+        nn_point_plain(p, (enum nn_pass)pass);
+        OK(nn_point_fast(p, (enum nn_pass)pass));
+        OK(nn_point_fetch(p, (enum nn_pass)pass));
+        for (int i = 0; i < nn_tensors(op); i++) {
+            struct yp_precision_result result;
+            if (!nn_point_written(p, (enum nn_pass)pass, i))
+                continue;
+            struct yp_precision check = nn_point_precision(p, (enum nn_pass)pass, i);
+            OK(yp_precision_error(&check, &result));
+            if (getenv("NN_FIGURES") != NULL)
+                fprintf(stderr, "%-14s %-7s %-5s %-4s %-12s fast %8.2e plain %8.2e ratio %6.2f\n",
+                        op->name, shape, nn_precision_name(version->precision),
+                        pass == NN_VJP ? "vjp" : "", check.name, result.error, result.plain_error,
+                        result.ratio);
+            cr_expect_leq(result.ratio, check.multiple, "%s %s %s: %s is off by %g, plain by %g",
+                          op->name, shape, nn_precision_name(version->precision), check.name,
+                          result.error, result.plain_error);
+        }
+    }
+    nn_point_destroy(p);
+}
+
+Test(nn_operators, fast_versions_are_as_exact_as_promised)
+{
+    const char *more = getenv("NN_SEEDS");
+    uint64_t seeds = more != NULL ? strtoull(more, NULL, 10) : 3;
+    EACH(op)
+    for (int i = 0; i < NN_VERSIONS && op->versions[i].device != NULL; i++)
+        for (int k = 0; k < 3 && strcmp(op->versions[i].device, "cpu") == 0; k++)
+            for (uint64_t seed = 0; seed < seeds; seed++)
+                check_precision(op, &op->versions[i], op->shapes[k].name, seed);
+}
+
+/* All results of both passes, tensor by tensor; returns how many floats. */
+static size_t results(struct nn_point *p, float *out)
+{
+    size_t n = 0;
+    for (int pass = NN_FORWARD; pass <= NN_VJP; pass++) {
+        OK(nn_point_fast(p, (enum nn_pass)pass));
+        OK(nn_point_fetch(p, (enum nn_pass)pass));
+        for (int i = 0; i < nn_tensors(p->op); i++)
+            if (nn_point_written(p, (enum nn_pass)pass, i)) {
+                size_t count = nn_count(p->op, &p->op->tensors[i], p->shape);
+                memcpy(out + n, p->got[i], count * sizeof *out);
+                n += count;
+            }
+    }
+    return n;
+}
+
+/* Twice on as many threads; OpenBLAS divides a product otherwise on one thread than on two. */
+Test(nn_operators, the_same_threads_give_the_same_bits)
+{
+    EACH(op)
+    for (int i = 0; i < 2 * NN_VERSIONS && op->versions[i / 2].device != NULL; i++) {
+        float *all[2];
+        size_t n = 0;
+        omp_set_num_threads(1 + i % 2);
+        for (int k = 0; k < 2; k++) {
+            struct nn_point *p = point_of(op, "small", &op->versions[i / 2], 7);
+            all[k] = malloc((p->inputs + 2 * p->outputs) * sizeof(float));
+            n = results(p, all[k]);
+            nn_point_destroy(p);
+        }
+        cr_expect_eq(memcmp(all[0], all[1], n * sizeof(float)), 0, "%s in %s", op->name,
+                     nn_precision_name(op->versions[i / 2].precision));
+        free(all[0]);
+        free(all[1]);
+    }
+}
+
+/* A gradient that nobody wants is left out, and the others are the same bits. */
+Test(nn_operators, gradients_that_are_not_wanted_are_left_out)
+{
+    EACH(op)
+    {
+        const struct nn_version *version = nn_version(op, "cpu", NN_FP32);
+        struct nn_point *p = point_of(op, "odd", version, 7);
+        OK(nn_point_fast(p, NN_VJP));
+        OK(nn_point_fetch(p, NN_VJP));
+        for (int i = 0; i < nn_tensors(op); i++) {
+            if (!nn_has_gradient(&op->tensors[i]))
+                continue;
+            struct nn_point *q = point_of(op, "odd", version, 7);
+            void *left_out = q->fast.gradient[i];
+            q->fast.gradient[i] = NULL;
+            OK(nn_point_fast(q, NN_VJP));
+            q->fast.gradient[i] = left_out;
+            OK(nn_point_fetch(q, NN_VJP));
+            for (int k = 0; k < nn_tensors(op); k++) {
+                size_t count = nn_count(op, &op->tensors[k], p->shape);
+                for (size_t j = 0; j < count && k == i; j++)
+                    cr_expect(isnan(q->got[k][j]), "%s: %s was written", op->name,
+                              op->tensors[k].name);
+                if (k != i && nn_has_gradient(&op->tensors[k]))
+                    cr_expect_eq(memcmp(p->got[k], q->got[k], count * sizeof(float)), 0,
+                                 "%s: %s without %s", op->name, op->tensors[k].name,
+                                 op->tensors[i].name);
+            }
+            nn_point_destroy(q);
+        }
+        nn_point_destroy(p);
+    }
+}
+
+/* -- what a wrong version does ----------------------------------------------------------------- */
+
+static enum yp_status writes_beyond(const struct nn_call *call)
+{
+    memset(call->value[2], 0, 36 * sizeof(float)); /* y has 35 */
+    return YP_OK;
+}
+
+static enum yp_status writes_an_input(const struct nn_call *call)
+{
+    ((float *)call->value[1])[3] += 1;
+    return YP_OK;
+}
+
+static enum yp_status writes_beyond_work(const struct nn_call *call)
+{
+    ((char *)call->work)[8] = 0;
+    return YP_OK;
+}
+
+static size_t eight(const struct nn_shape *shape)
+{
+    (void)shape;
+    return 8;
+}
+
+Test(nn_operators, what_a_version_may_not_write_is_found)
+{
+    static const struct {
+        nn_fast *forward;
+        nn_bytes *work;
+        const char *words;
+    } wrong[] = {{writes_beyond, NULL, "matmul in fp32 wrote 0 bytes behind y"},
+                 {writes_an_input, NULL, "matmul in fp32 wrote to b, which it may only read"},
+                 {writes_beyond_work, eight, "matmul in fp32 wrote 0 bytes behind its workspace"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct nn_version version = {NN_FP32, "cpu", .forward = wrong[i].forward};
+        version.work = wrong[i].work;
+        struct nn_point *p = point_of(&nn_matmul, "odd", &version, 1);
+        OK(nn_point_fast(p, NN_FORWARD));
+        cr_expect_eq(nn_point_fetch(p, NN_FORWARD), YP_INVALID);
+        cr_expect_not_null(strstr(yp_last_error(), wrong[i].words), "%s", yp_last_error());
+        nn_point_destroy(p);
+    }
+}
+
+/* -- memory ------------------------------------------------------------------------------------ */
+
+static struct yp_memory memory(void)
+{
+    struct yp_memory figures;
+    yp_device_memory(yp_device_cpu(), &figures);
+    return figures;
+}
+
+Test(nn_operators, memory_is_what_was_predicted_and_every_refusal_is_told)
+{
+    EACH(op)
+    {
+        const struct nn_version *version = nn_version(op, "cpu", NN_FP32);
+        const struct nn_shape *shape = nn_shape(op, "odd");
+        yp_device_reset_peak(yp_device_cpu());
+        struct nn_point *p = point_of(op, "odd", version, 1);
+        cr_expect_eq(memory().allocated_peak, nn_point_bytes(op, shape, version), "%s", op->name);
+        nn_point_destroy(p);
+        for (uint64_t nth = 1; nth <= 2; nth++) {
+            yp_device_fail_allocation(yp_device_cpu(), nth);
+            cr_expect_null(nn_point_create(yp_device_cpu(), op, shape, version, 1));
+            cr_expect_eq(yp_last_status(), YP_OUT_OF_MEMORY);
+        }
+        yp_device_fail_allocation(yp_device_cpu(), 0);
+        cr_expect_eq(memory().allocated, 0, "%s", op->name);
+    }
+}
