@@ -4,11 +4,19 @@
 
 #include <stdlib.h>
 
+const char *ypi_name_of(const char *const *names, int value)
+{
+    for (int i = 0; i < value && *names != NULL; i++)
+        names++;
+    return value >= 0 && *names != NULL ? *names : "?";
+}
+
+const char *const ypi_outcome_names[] = {"passed",  "failed",  "error", "skipped",
+                                         "xfailed", "xpassed", "noisy", NULL};
+
 const char *ypi_outcome_name(enum ypi_outcome outcome)
 {
-    static const char *const names[YPI_OUTCOMES] = {"passed",  "failed",  "error", "skipped",
-                                                    "xfailed", "xpassed", "noisy"};
-    return outcome < YPI_OUTCOMES ? names[outcome] : "?";
+    return ypi_name_of(ypi_outcome_names, (int)outcome);
 }
 
 bool ypi_is_failure(enum ypi_outcome outcome)
@@ -16,38 +24,43 @@ bool ypi_is_failure(enum ypi_outcome outcome)
     return outcome == YPI_FAILED || outcome == YPI_ERROR;
 }
 
+const char *const ypi_cause_names[] = {"expectation",
+                                       "usage",
+                                       "budget",
+                                       "gradient",
+                                       "signal",
+                                       "exit",
+                                       "timeout",
+                                       "out of memory",
+                                       "killed for memory",
+                                       "leak",
+                                       "output",
+                                       "processes left",
+                                       "too many processes",
+                                       "descriptors closed",
+                                       "device",
+                                       "passed in spite of xfail",
+                                       "interrupted",
+                                       NULL};
+
 const char *ypi_cause_name(enum ypi_cause cause)
 {
-    static const char *const names[YPI_CAUSES] = {"expectation",
-                                                  "usage",
-                                                  "budget",
-                                                  "gradient",
-                                                  "signal",
-                                                  "exit",
-                                                  "timeout",
-                                                  "out of memory",
-                                                  "killed for memory",
-                                                  "leak",
-                                                  "output",
-                                                  "processes left",
-                                                  "too many processes",
-                                                  "descriptors closed",
-                                                  "device",
-                                                  "passed in spite of xfail",
-                                                  "interrupted"};
-    return cause < YPI_CAUSES ? names[cause] : "?";
+    return ypi_name_of(ypi_cause_names, (int)cause);
 }
+
+const char *const ypi_stop_names[] = {"fixed",   "decided", "precision", "settled",
+                                      "samples", "time",    "break",     NULL};
 
 const char *ypi_stop_name(enum ypi_stop stop)
 {
-    static const char *const names[YPI_STOPS] = {"fixed",   "decided", "precision", "settled",
-                                                 "samples", "time",    "break"};
-    return stop < YPI_STOPS ? names[stop] : "?";
+    return ypi_name_of(ypi_stop_names, (int)stop);
 }
+
+const char *const ypi_measured_kind_names[] = {"work", "serve", "count", "run", NULL};
 
 const char *ypi_counter_name(enum yp_counter counter)
 {
-    static const char *const names[YP_COUNTERS] = {
+    static const char *const names[YP_COUNTERS + 1] = {
         "instructions",    "cycles",          "branch misses",
         "cache misses",    "page faults",     "context switches",
         "gpu fp64",        "gpu fp32",        "gpu fp16",
@@ -55,20 +68,18 @@ const char *ypi_counter_name(enum yp_counter counter)
         "gpu tensor bf16", "gpu tensor fp16", "gpu tensor fp8",
         "gpu tensor int8", "gpu bytes read",  "gpu bytes written",
         "gpu L2 bytes"};
-    return counter < YP_COUNTERS ? names[counter] : "?";
+    return ypi_name_of(names, (int)counter);
 }
 
-const char *ypi_counter_source_name(enum ypi_counter_source source)
-{
-    static const char *const names[] = {"none", "kernel", "hardware", "callgrind", "cupti"};
-    return source <= YPI_COUNTED_CUPTI ? names[source] : "?";
-}
+const char *const ypi_counter_source_names[] = {"none",      "kernel", "hardware",
+                                                "callgrind", "cupti",  NULL};
+
+const char *const ypi_met_names[] = {"met",        "not met", "undecided",  "recorded",
+                                     "not judged", "absent",  "unmeasured", NULL};
 
 const char *ypi_met_name(enum ypi_met met)
 {
-    static const char *const names[] = {"met",        "not met", "undecided", "recorded",
-                                        "not judged", "absent",  "unmeasured"};
-    return met <= YPI_UNMEASURED ? names[met] : "?";
+    return ypi_name_of(ypi_met_names, (int)met);
 }
 
 void ypi_result_fail(struct ypi_result *r, enum ypi_cause cause, const char *file, int line,

@@ -7,6 +7,9 @@
 
 #include <yieldpoint/ceiling.h>
 
+/* The element of a list of names that ends with NULL; "?" beyond it. */
+const char *ypi_name_of(const char *const *names, int value);
+
 enum ypi_outcome {
     YPI_PASSED = 0,
     YPI_FAILED,
@@ -18,8 +21,9 @@ enum ypi_outcome {
     YPI_OUTCOMES
 };
 
-const char *ypi_outcome_name(enum ypi_outcome outcome); /* "passed", ... */
-bool ypi_is_failure(enum ypi_outcome outcome);          /* one that makes the run fail */
+extern const char *const ypi_outcome_names[]; /* "passed", ... */
+const char *ypi_outcome_name(enum ypi_outcome outcome);
+bool ypi_is_failure(enum ypi_outcome outcome); /* one that makes the run fail */
 
 /* Why a case failed; the first one found is the reason that is printed first. */
 enum ypi_cause {
@@ -43,7 +47,8 @@ enum ypi_cause {
     YPI_CAUSES
 };
 
-const char *ypi_cause_name(enum ypi_cause cause); /* "expectation", "out of memory", ... */
+extern const char *const ypi_cause_names[]; /* "expectation", "out of memory", ... */
+const char *ypi_cause_name(enum ypi_cause cause);
 
 struct ypi_failure {
     enum ypi_cause cause;
@@ -65,6 +70,7 @@ enum ypi_stop {
     YPI_STOPS
 };
 
+extern const char *const ypi_stop_names[]; /* "fixed", ... */
 const char *ypi_stop_name(enum ypi_stop stop);
 
 #define YPI_NAME_MAX 64
@@ -81,6 +87,8 @@ enum ypi_measured_kind {
     YPI_MEASURED_COUNT, /* instructions, nothing timed */
     YPI_MEASURED_RUN    /* `warmup` iterations, nothing timed */
 };
+
+extern const char *const ypi_measured_kind_names[]; /* "work", ... */
 
 /* Whether there are samples, and figures made of them, on purpose. */
 static inline bool ypi_is_timed(enum ypi_measured_kind kind)
@@ -203,6 +211,7 @@ enum ypi_met {
     YPI_UNMEASURED, /* never measured: not met, unless the case ended early for another reason */
 };
 
+extern const char *const ypi_met_names[]; /* "met", ... */
 const char *ypi_met_name(enum ypi_met met);
 
 struct ypi_verdict {
@@ -266,8 +275,8 @@ static inline uint64_t ypi_allocations(const struct ypi_memory *m)
 void ypi_result_fail(struct ypi_result *r, enum ypi_cause cause, const char *file, int line,
                      const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-const char *ypi_counter_name(enum yp_counter counter);               /* "instructions", ... */
-const char *ypi_counter_source_name(enum ypi_counter_source source); /* "kernel", ... */
+const char *ypi_counter_name(enum yp_counter counter); /* "instructions", ... */
+extern const char *const ypi_counter_source_names[];   /* "kernel", ... */
 
 void ypi_measured_clear(struct ypi_measured *m); /* frees its arrays */
 

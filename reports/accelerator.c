@@ -1,12 +1,10 @@
 #include "reports/accelerator.h"
 
-#include "base/stats.h"
 #include "base/text.h"
 #include "harness/record/history.h"
 #include "reports/format.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,115 +16,6 @@ static const struct column {
     {"clock", "clock Hz"},          {"temperature", "temperature C"}, {"power", "power W"},
     {"utilisation", "utilisation"}, {"memory used", "memory used B"}, {"throttled", "throttled"}};
 enum { COLUMNS = sizeof columns / sizeof *columns };
-
-/* nvmlClocksEventReasons, "NVML API Reference Guide" (NVIDIA): those that slow the work. */
-static const struct {
-    uint64_t bit;
-    const char *name;
-} reasons[] = {{0x4, "its power cap"},
-               {0x8, "the hardware"},
-               {0x20, "heat"},
-               {0x40, "heat, by the hardware"},
-               {0x80, "the power brake"}};
-#define SLOWED UINT64_C(0xec)
-
-static void add_reasons(struct ypi_text *text, uint64_t bits)
-{
-    const char *before = "";
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        if ((bits & reasons[i].bit) != 0) {
-            ypi_text_add(text, "%s%s", before, reasons[i].name);
-            before = ", ";
-        }
-}
-
-static uint64_t bits_of(double value)
-{
-    return value > 0 && value < 1e18 ? (uint64_t)value : 0;
-}
-
-/* -- for a document -------------------------------------------------------------------------- */
-
-static void add_real(cJSON *object, const char *name, double value)
-{
-    if (isfinite(value))
-        cJSON_AddNumberToObject(object, name, value);
-    else
-        cJSON_AddNullToObject(object, name);
-}
-
-cJSON *ypi_accelerator_summary(const cJSON *values)
-{
-    const cJSON *item;
-    size_t count = 0;
-    double *known = ypi_calloc((size_t)cJSON_GetArraySize(values) + 1, sizeof *known);
-    cJSON_ArrayForEach(item, values)
-    {
-        if (cJSON_IsNumber(item))
-            known[count++] = item->valuedouble;
-    }
-    struct ypi_estimate e = ypi_estimate(known, count);
-    cJSON *object = cJSON_CreateObject();
-    cJSON_AddNumberToObject(object, "count", (double)count);
-    add_real(object, "least", e.min);
-    add_real(object, "median", e.median);
-    add_real(object, "most", e.max);
-    free(known);
-    return object;
-}
-
-static cJSON *throttled(const cJSON *values)
-{
-    const cJSON *item;
-    struct ypi_text text = {0};
-    uint64_t all = 0;
-    int slowed = 0;
-    cJSON_ArrayForEach(item, values)
-    {
-        uint64_t bits = cJSON_IsNumber(item) ? bits_of(item->valuedouble) : 0;
-        slowed += (bits & SLOWED) != 0;
-        all |= bits;
-    }
-    add_reasons(&text, all);
-    cJSON *object = cJSON_CreateObject();
-    cJSON_AddNumberToObject(object, "count", cJSON_GetArraySize(values));
-    cJSON_AddNumberToObject(object, "slowed", slowed);
-    cJSON_AddStringToObject(object, "by", text.length > 0 ? text.data : "");
-    free(ypi_text_take(&text));
-    return object;
-}
-
-cJSON *ypi_accelerator_series(sqlite3 *db, bool *ok, const char *result_id, bool samples)
-{
-    cJSON *series = cJSON_CreateObject();
-    cJSON *found = ypi_store_rows(
-        db, "SELECT name, seconds, value FROM series WHERE result_id = ? ORDER BY name", 1,
-        &result_id);
-    *ok = *ok && found != NULL;
-    cJSON *row;
-    cJSON_ArrayForEach(row, found)
-    {
-        const char *name = ypi_text_of(row, "name");
-        const cJSON *values = cJSON_GetObjectItemCaseSensitive(row, "value");
-        cJSON *one =
-            strcmp(name, "throttled") == 0 ? throttled(values) : ypi_accelerator_summary(values);
-        const cJSON *at = cJSON_GetObjectItemCaseSensitive(row, "seconds");
-        const cJSON *last = cJSON_GetArrayItem(at, cJSON_GetArraySize(at) - 1);
-        bool known = last != NULL && cJSON_IsNumber(last);
-        add_real(one, "duration", known ? last->valuedouble : (double)NAN);
-        if (samples) {
-            cJSON_AddItemToObject(one, "seconds",
-                                  cJSON_DetachItemFromObjectCaseSensitive(row, "seconds"));
-            cJSON_AddItemToObject(one, "values",
-                                  cJSON_DetachItemFromObjectCaseSensitive(row, "value"));
-        }
-        cJSON_AddItemToObject(series, name, one);
-    }
-    cJSON_Delete(found);
-    return series;
-}
-
-/* -- for a person ---------------------------------------------------------------------------- */
 
 void ypi_accelerator_name(char out[128], const char *device, const cJSON *facts)
 {
@@ -199,11 +88,12 @@ static void print_condition(const cJSON *figures)
 static void print_set_aside(const cJSON *measurement, const cJSON *figures)
 {
     struct ypi_text text = {0};
+    char by[128];
     char least[YPI_FIGURE_MAX];
     char most[YPI_FIGURE_MAX];
     const cJSON *aside = cJSON_GetObjectItemCaseSensitive(measurement, "set_aside");
     double count = ypi_real(figures, "gpu samples set aside");
-    uint64_t bits = bits_of(ypi_real(figures, "gpu throttled"));
+    bool slowed = ypi_store_slowed(ypi_real(figures, "gpu throttled"), by);
     ypi_format_seconds(least, ypi_real(aside, "least"));
     ypi_format_seconds(most, ypi_real(aside, "most"));
     if (count > 0)
@@ -212,14 +102,12 @@ static void print_set_aside(const cJSON *measurement, const cJSON *figures)
             "%.0f sample%s set aside and taken again, from %s to %s: the device was slowed "
             "down by ",
             count, count > 1 ? "s" : "", least, most);
-    else if ((bits & SLOWED) != 0)
+    else if (slowed)
         ypi_text_add(&text, "the device was slowed down by ");
-    if (text.length > 0 && (bits & SLOWED) == 0)
-        ypi_text_add(&text, "a clock below three quarters of its highest");
-    else if (text.length > 0)
-        add_reasons(&text, bits);
-    if (text.length > 0)
+    if (text.length > 0) {
+        ypi_text_add(&text, "%s", slowed ? by : "a clock below three quarters of its highest");
         ypi_put_lines(text.data, 6);
+    }
     free(ypi_text_take(&text));
 }
 

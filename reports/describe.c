@@ -1,6 +1,5 @@
 #include "reports/describe.h"
 
-#include "harness/judge/budget.h"
 #include "harness/record/history.h"
 #include "reports/accelerator.h"
 #include "reports/format.h"
@@ -274,37 +273,17 @@ static const char *unit_of(const cJSON *document, const char *list, const char *
     return "";
 }
 
-/* The budget as it was declared. The names are those of the document. */
-static struct yp_budget declared(const cJSON *b)
-{
-    const char *detail = ypi_text_of(b, "detail");
-    struct yp_budget budget = {.limit = ypi_real(b, "allowed")};
-    if (*ypi_text_of(b, "name"))
-        budget.name = ypi_text_of(b, "name");
-    if (strcmp(ypi_text_of(b, "memory"), "device") == 0)
-        budget.memory = YP_DEVICE;
-    for (int kind = 0; kind <= YP_BUDGET_MAX_GRADIENT_ERROR; kind++)
-        if (strcmp(ypi_budget_kind_name((enum yp_budget_kind)kind), ypi_text_of(b, "kind")) == 0)
-            budget.kind = (enum yp_budget_kind)kind;
-    for (int counter = 0; counter < YP_COUNTERS; counter++)
-        if (strcmp(ypi_counter_name((enum yp_counter)counter), detail) == 0)
-            budget.counter = (enum yp_counter)counter;
-    if (*detail == 'p')
-        budget.quantile = strtod(detail + 1, NULL) / 100;
-    return budget;
-}
-
-static void print_measured(const cJSON *b, const struct yp_budget *budget, const char *unit)
+static void print_measured(const cJSON *b, const char *unit)
 {
     char text[YPI_FIGURE_MAX];
     double low = ypi_real(b, "low");
     double high = ypi_real(b, "high");
-    ypi_budget_figure(text, budget, ypi_real(b, "measured"), unit);
+    ypi_store_budget_figure(text, b, ypi_real(b, "measured"), unit);
     printf("%*smeasured %s", LABEL, "", text);
     if (low < high) {
-        ypi_budget_figure(text, budget, low, unit);
+        ypi_store_budget_figure(text, b, low, unit);
         printf(", between %s", text);
-        ypi_budget_figure(text, budget, high, unit);
+        ypi_store_budget_figure(text, b, high, unit);
         printf(" and %s", text);
     }
     if (!is_null(b, "distance")) {
@@ -316,21 +295,18 @@ static void print_measured(const cJSON *b, const struct yp_budget *budget, const
 
 static void print_budget(const cJSON *document, const cJSON *b)
 {
-    struct yp_budget budget = declared(b);
     char text[256];
     const char *met = ypi_text_of(b, "met");
     const char *unit = unit_of(document, "measurements", ypi_text_of(b, "name"));
     if (!*unit)
         unit = unit_of(document, "values", ypi_text_of(b, "name"));
-    ypi_budget_text(text, &budget, unit);
+    ypi_store_budget_text(text, b, unit);
     printf("  ");
     ypi_put_outcome(met, LABEL - 2);
     (void)ypi_put_line(text, 0);
     printf(" (%s)\n", ypi_text_of(b, "kind"));
-    if (strcmp(met, ypi_met_name(YPI_UNMEASURED)) != 0 &&
-        strcmp(met, ypi_met_name(YPI_NOT_JUDGED)) != 0 &&
-        strcmp(met, ypi_met_name(YPI_ABSENT)) != 0)
-        print_measured(b, &budget, unit);
+    if (ypi_store_budget_measured(b))
+        print_measured(b, unit);
     if (ypi_real(b, "asked") > 0)
         printf("%*s%.0f of %.0f fresh %s\n", LABEL, "", ypi_real(b, "confirmed"),
                ypi_real(b, "asked"),

@@ -4,7 +4,6 @@
 #include "base/arguments.h"
 #include "base/output.h"
 #include "harness/record/history.h"
-#include "harness/result.h"
 #include "reports/format.h"
 #include "reports/runs.h"
 
@@ -14,8 +13,8 @@
 
 static bool is_outcome(const char *word)
 {
-    for (int i = 0; i < YPI_OUTCOMES; i++)
-        if (strcmp(word, ypi_outcome_name((enum ypi_outcome)i)) == 0)
+    for (int i = 0; ypi_store_outcome(i); i++)
+        if (strcmp(word, ypi_store_outcome(i)) == 0)
             return true;
     return false;
 }
@@ -40,10 +39,9 @@ static bool check(int argc, char **argv, const char *limit, const char *outcome)
     }
     if (outcome && !is_outcome(outcome)) {
         char names[128] = "";
-        for (int i = 0; i < YPI_OUTCOMES; i++) {
+        for (int i = 0; ypi_store_outcome(i); i++) {
             size_t used = strlen(names);
-            snprintf(names + used, sizeof names - used, " %s",
-                     ypi_outcome_name((enum ypi_outcome)i));
+            snprintf(names + used, sizeof names - used, " %s", ypi_store_outcome(i));
         }
         ypi_usage_error(argc, argv, ypi_place_of(argc, argv, outcome),
                         "--outcome %s: there is no such outcome, but%s", outcome, names);

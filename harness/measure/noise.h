@@ -31,9 +31,4 @@ struct ypi_noise ypi_noise_between(const struct ypi_noise_mark *begin,
  * preemptions, migrations, pages from disk or heat, in this order. */
 bool ypi_noise_cause(const struct ypi_noise *noise, int threads, char *out, size_t size);
 
-/* The members by name, for the history and for show: returns how many there are. */
-int ypi_noise_count(void);
-const char *ypi_noise_name(int i); /* "wall", "own", "others", ... */
-double ypi_noise_value(const struct ypi_noise *noise, int i);
-
 #endif

@@ -1,21 +1,29 @@
-/* The history as other parts of the program use it: its rows, read, and the tables that they fill.
- */
+/* The history as other parts of the program use it: what reports/, machine/ and gate/ may include
+ * of the harness. Rows and documents are JSON objects with the names of fields.h, as read from the
+ * file: nothing here knows the harness's own structs. */
 #ifndef YPI_STORE_H
 #define YPI_STORE_H
 
 #include <cJSON.h>
 #include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <yieldpoint/device.h>
 
+/* -- the file ------------------------------------------------------------------------------ */
+
 /* Opens `path`, or the .yieldpoint/history.db that is nearest above the working directory when it
- * is NULL, and holds on to one state of it: what is written meanwhile is not seen. NULL with
- * yp_last_error() set. */
+ * is NULL, and holds on to one state of it: what is written meanwhile is not seen. Owned by the
+ * caller: sqlite3_close(). NULL with yp_last_error() set. */
 sqlite3 *ypi_store_open(const char *path);
 
 /* Opens for writing, creating the file (not its directory) or upgrading its tables where that is
- * needed. A file that is not a history, or one of a newer version, is refused and left as it is.
- * Owned by the caller: sqlite3_close(). NULL with yp_last_error() set. */
+ * needed: for tables that a command fills itself, as `yieldpoint machine` does table `ceiling`. A
+ * file that is not a history, or one of a newer version, is refused and left as it is. Owned by the
+ * caller. NULL with yp_last_error() set. */
 sqlite3 *ypi_store_open_to_write(const char *path);
+
+/* -- rows ---------------------------------------------------------------------------------- */
 
 /* The rows that a query gives, an array of objects with a member for each column: NULL becomes
  * null, infinity "inf" or "-inf", a BOOLEAN column true or false, text is made valid UTF-8, a
@@ -27,5 +35,49 @@ cJSON *ypi_store_rows(sqlite3 *db, const char *sql, int count, const char *const
 double ypi_real(const cJSON *object, const char *name);
 /* "" for null and for what is not there. */
 const char *ypi_text_of(const cJSON *object, const char *name);
+
+/* -- documents ----------------------------------------------------------------------------- */
+
+/* All that is stored of a result: {result, case {.., axes}, run {.., facts, options}, failures,
+ * measurements {.., phases, bounds, counters, noise {..}, noise_cause, set_aside, samples,
+ * cpu_samples, shares, set_aside_samples}, values, gradients, budgets, memory, series, attempts,
+ * reproduce}. The four arrays, and those of the series, only with `samples`. Seeds and numbers of
+ * allocations are texts: they may be larger than what a JSON reader takes as a number. Owned by the
+ * caller; NULL with yp_last_error() set. */
+cJSON *ypi_document_of_result(sqlite3 *db, const char *result_id, bool samples);
+
+/* The member "run" of the above alone. */
+cJSON *ypi_document_of_run(sqlite3 *db, const char *run_id);
+
+struct ypi_runs_filter {
+    const char *run;     /* UUID; NULL: all */
+    const char *id;      /* part of a case's id; NULL: all */
+    const char *outcome; /* NULL: all */
+    const char *limit;   /* a number of results; "-1": all */
+    bool attempts;       /* the fresh processes that confirm a case or fail its allocations, too */
+};
+
+/* An array of runs, newest first, each with the array "results", newest first, which have the
+ * listed fields, "failure" and "measurement" (the first of each). A run without any result is there
+ * unless results are asked for by id or outcome. Owned by the caller; NULL with yp_last_error()
+ * set. */
+cJSON *ypi_runs_load(sqlite3 *db, const struct ypi_runs_filter *filter);
+
+/* The other results of the same run, case and repeat, by their attempts. Owned by the caller; NULL
+ * with yp_last_error() set. */
+cJSON *ypi_attempts_load(sqlite3 *db, const char *result_id);
+
+/* -- what stored names and figures mean ------------------------------------------------------ */
+
+const char *ypi_store_outcome(int i); /* "passed", ...; NULL: there are no more */
+
+/* Of an element of a document's "budgets": the budget as a sentence, and a figure in its unit.
+ * `unit`: that of the measurement or value that it names. */
+void ypi_store_budget_text(char out[256], const cJSON *budget, const char *unit);
+void ypi_store_budget_figure(char out[128], const cJSON *budget, double value, const char *unit);
+bool ypi_store_budget_measured(const cJSON *budget); /* whether there is a figure */
+
+/* Whether an accelerator was slowed down, by NVML's reasons; `by` is what slowed it, in words. */
+bool ypi_store_slowed(double reasons, char by[128]);
 
 #endif

@@ -1,9 +1,7 @@
 #include "harness/record/record.h"
 
 #include "base/text.h"
-#include "harness/judge/budget.h"
 #include "harness/measure/series.h"
-#include "harness/record/measured.h"
 #include "harness/record/row.h"
 
 #include <stdio.h>
@@ -54,8 +52,7 @@ static enum yp_status explain(struct ypi_history *h, const char *what)
 
 static bool simple(struct ypi_history *h, enum ypi_statement which)
 {
-    struct ypi_row r = ypi_row(&h->statements, which);
-    return ypi_row_store(&r);
+    return ypi_statement_run(h->statements.s[which]);
 }
 
 /* Ends a transaction: all of it if `ok`, else nothing. The reason is taken before the rollback,
@@ -72,33 +69,21 @@ static enum yp_status end(struct ypi_history *h, bool ok, const char *what)
 
 /* -- runs ---------------------------------------------------------------------------------- */
 
+static bool insert(struct ypi_history *h, enum ypi_table_name table, const void *row,
+                   const char *owner, int position)
+{
+    const struct ypi_item item = {.row = row, .owner = owner, .position = position};
+    return ypi_row_insert(&h->statements, table, &item);
+}
+
 static bool add_run(struct ypi_history *h, const struct ypi_run *run)
 {
     const struct ypi_environment *e = run->environment;
-    struct ypi_row r = ypi_row(&h->statements, YPI_ADD_RUN);
-    ypi_row_text(&r, run->id);
-    ypi_row_real(&r, run->started);
-    ypi_row_unsigned(&r, run->seed);
-    ypi_row_text(&r, run->command ? run->command : "");
-    ypi_row_text(&r, run->program ? run->program : "");
-    ypi_row_int(&r, run->speed_judged);
-    ypi_row_unsigned(&r, run->memory_limit);
-    ypi_row_text(&r, e && *e->fingerprint ? e->fingerprint : NULL);
-    bool ok = ypi_row_store(&r);
-    for (int i = 0; ok && i < run->reproduce_option_count; i++) {
-        r = ypi_row(&h->statements, YPI_ADD_OPTION);
-        ypi_row_text(&r, run->id);
-        ypi_row_int(&r, i);
-        ypi_row_text(&r, run->reproduce_options[i]);
-        ok = ypi_row_store(&r);
-    }
-    for (int i = 0; ok && e && i < e->count; i++) {
-        r = ypi_row(&h->statements, YPI_ADD_FACT);
-        ypi_row_text(&r, run->id);
-        ypi_row_text(&r, e->facts[i].key);
-        ypi_row_text(&r, e->facts[i].value);
-        ok = ypi_row_store(&r);
-    }
+    bool ok = insert(h, YPI_TABLE_RUN, run, NULL, 0);
+    for (int i = 0; ok && i < run->reproduce_option_count; i++)
+        ok = insert(h, YPI_TABLE_OPTION, &run->reproduce_options[i], run->id, i);
+    for (int i = 0; ok && e && i < e->count; i++)
+        ok = insert(h, YPI_TABLE_FACT, &e->facts[i], run->id, i);
     return ok;
 }
 
@@ -113,12 +98,11 @@ enum yp_status ypi_history_finish(struct ypi_history *h, const char *run_id, dou
                                   int exit_code)
 {
     char what[64];
-    struct ypi_row r = ypi_row(&h->statements, YPI_FINISH_RUN);
+    sqlite3_stmt *s = h->statements.s[YPI_FINISH_RUN];
     snprintf(what, sizeof what, "finishing run %s", run_id);
-    ypi_row_real(&r, ended);
-    ypi_row_int(&r, exit_code);
-    ypi_row_text(&r, run_id);
-    if (!ypi_row_store(&r))
+    if (sqlite3_bind_double(s, 1, ended) != SQLITE_OK ||
+        sqlite3_bind_int(s, 2, exit_code) != SQLITE_OK ||
+        sqlite3_bind_text(s, 3, run_id, -1, SQLITE_STATIC) != SQLITE_OK || !ypi_statement_run(s))
         return explain(h, what);
     if (sqlite3_changes(h->db) == 0)
         return yp_set_error(YP_INVALID, "history '%s': %s: it was not begun here", h->path, what);
@@ -127,191 +111,74 @@ enum yp_status ypi_history_finish(struct ypi_history *h, const char *run_id, dou
 
 /* -- results ------------------------------------------------------------------------------- */
 
-static bool is_memory_budget(enum yp_budget_kind kind)
-{
-    return kind >= YP_BUDGET_MAX_PEAK && kind <= YP_BUDGET_MAX_ALLOCATIONS;
-}
-
 static bool add_case(struct ypi_history *h, const struct yp_case *c)
 {
-    struct ypi_row r = ypi_row(&h->statements, YPI_ADD_CASE);
-    ypi_row_text(&r, c->id);
-    ypi_row_text(&r, c->test && c->test->group ? c->test->group : "");
-    ypi_row_text(&r, c->test && c->test->name ? c->test->name : "");
-    ypi_row_text(&r, c->decl && c->decl->name ? c->decl->name : "");
-    ypi_row_text(&r, c->device);
-    ypi_row_text(&r, c->tags ? c->tags : "");
-    bool ok = ypi_row_store(&r);
-    for (int i = 0; ok && i < c->setting_count; i++) {
-        const struct ypi_setting *s = &c->settings[i];
-        r = ypi_row(&h->statements, YPI_ADD_AXIS);
-        ypi_row_text(&r, c->id);
-        ypi_row_int(&r, i);
-        ypi_row_text(&r, s->axis);
-        ypi_row_text(&r, ypi_axis_kind_name(s->kind));
-        if (s->kind == YP_AXIS_INT)
-            ypi_row_int(&r, s->i);
-        else if (s->kind == YP_AXIS_DOUBLE)
-            ypi_row_real(&r, s->d);
-        else
-            ypi_row_text(&r, s->s);
-        ok = ypi_row_store(&r);
-    }
+    bool ok = insert(h, YPI_TABLE_CASE, c, NULL, 0);
+    for (int i = 0; ok && i < c->setting_count; i++)
+        ok = insert(h, YPI_TABLE_AXIS, &c->settings[i], c->id, i);
     return ok;
-}
-
-static bool add_memory(struct ypi_history *h, const char *id, const char *kind,
-                       const struct yp_memory *m)
-{
-    struct ypi_row r = ypi_row(&h->statements, YPI_ADD_MEMORY);
-    ypi_row_text(&r, id);
-    ypi_row_text(&r, kind);
-    ypi_row_unsigned(&r, m->allocated);
-    ypi_row_unsigned(&r, m->allocated_peak);
-    ypi_row_unsigned(&r, m->reserved);
-    ypi_row_unsigned(&r, m->reserved_peak);
-    ypi_row_unsigned(&r, m->total);
-    ypi_row_unsigned(&r, m->allocations);
-    ypi_row_unsigned(&r, m->frees);
-    ypi_row_unsigned(&r, m->refused);
-    ypi_row_unsigned(&r, m->limit);
-    if (m->system > 0)
-        ypi_row_unsigned(&r, m->system);
-    else
-        ypi_row_null(&r);
-    return ypi_row_store(&r);
 }
 
 static bool add_main_row(struct ypi_history *h, const char *id, const char *run_id,
                          const struct ypi_result *result)
 {
-    char hash[17];
-    const uint64_t figures[] = {result->memory.leaked_bytes, result->memory.leaked_blocks,
-                                result->memory.resident_before, result->memory.resident_peak};
-    struct ypi_row r = ypi_row(&h->statements, YPI_ADD_RESULT);
-    ypi_row_text(&r, id);
-    ypi_row_text(&r, run_id);
-    ypi_row_text(&r, result->c->id);
-    ypi_row_int(&r, result->c->repeat);
-    ypi_row_text(&r, ypi_outcome_name(result->outcome));
-    ypi_row_text(&r, result->reason);
-    ypi_row_real(&r, result->started);
-    ypi_row_real(&r, result->setup);
-    ypi_row_real(&r, result->body);
-    ypi_row_real(&r, result->teardown);
-    ypi_row_real(&r, result->duration);
-    ypi_row_real(&r, result->c->timeout);
-    ypi_row_int(&r, result->ended);
-    ypi_row_int(&r, result->exit_code);
-    ypi_row_int(&r, result->signal);
-    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)result->hash);
-    ypi_row_text(&r, result->has_hash ? hash : NULL);
-    ypi_row_unsigned(&r, result->c->seed);
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-        if (result->has_memory)
-            ypi_row_unsigned(&r, figures[i]);
-        else
-            ypi_row_null(&r);
-    }
-    ypi_row_text(&r, result->tail ? result->tail : "");
-    ypi_row_unsigned(&r, result->output_bytes);
-    ypi_row_int(&r, result->attempt);
-    ypi_row_unsigned(&r, result->fail_allocation);
-    ypi_row_text(&r, result->note);
-    bool ok = ypi_row_store(&r);
     const struct ypi_memory *m = &result->memory;
-    ok = ok && (!result->has_memory || add_memory(h, id, "host", &m->host));
-    return ok && (!result->has_memory || !m->has_device || add_memory(h, id, "device", &m->device));
+    struct ypi_item item = {.row = result, .run = run_id, .owner = id};
+    bool ok = ypi_row_insert(&h->statements, YPI_TABLE_RESULT, &item);
+    item.row = &m->host;
+    item.number = YP_HOST;
+    if (ok && result->has_memory)
+        ok = ypi_row_insert(&h->statements, YPI_TABLE_MEMORY, &item);
+    item.row = &m->device;
+    item.number = YP_DEVICE;
+    if (ok && result->has_memory && m->has_device)
+        ok = ypi_row_insert(&h->statements, YPI_TABLE_MEMORY, &item);
+    return ok;
 }
 
-static bool add_failures(struct ypi_history *h, const char *id, const struct ypi_result *result)
+/* A row for each element of an array, in its order. */
+static bool add_list(struct ypi_history *h, enum ypi_table_name table, const char *id,
+                     const void *list, int count, size_t size)
 {
     bool ok = true;
-    for (int i = 0; ok && i < result->failure_count; i++) {
-        const struct ypi_failure *f = &result->failures[i];
-        struct ypi_row r = ypi_row(&h->statements, YPI_ADD_FAILURE);
-        ypi_row_text(&r, id);
-        ypi_row_int(&r, i);
-        ypi_row_text(&r, ypi_cause_name(f->cause));
-        ypi_row_text(&r, f->message ? f->message : "");
-        ypi_row_text(&r, f->file);
-        if (f->file)
-            ypi_row_int(&r, f->line);
-        else
-            ypi_row_null(&r);
-        ok = ypi_row_store(&r);
+    for (int i = 0; ok && i < count; i++)
+        ok = insert(h, table, (const char *)list + (size_t)i * size, id, i);
+    return ok;
+}
+
+/* What stands beside a measurement; a figure that nobody looked at has no row. */
+static bool add_beside(struct ypi_history *h, const struct ypi_item *at)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < ypi_beside_count; i++) {
+        const struct ypi_field *f = &ypi_beside[i];
+        const struct ypi_figure_row row = {f->name, ypi_field_real(f, at->row)};
+        struct ypi_item item = *at;
+        item.row = &row;
+        ok = !f->known(at->row) || ypi_row_insert(&h->statements, YPI_TABLE_NOISE, &item);
     }
     return ok;
 }
 
-static bool add_values(struct ypi_history *h, const char *id, const struct ypi_result *result)
+static bool add_measurement(struct ypi_history *h, const char *id, int position,
+                            const struct ypi_measured *m)
 {
-    bool ok = true;
-    for (int i = 0; ok && i < result->value_count; i++) {
-        const struct ypi_value *v = &result->values[i];
-        struct ypi_row r = ypi_row(&h->statements, YPI_ADD_VALUE);
-        ypi_row_text(&r, id);
-        ypi_row_int(&r, i);
-        ypi_row_text(&r, v->name);
-        ypi_row_text(&r, v->unit);
-        ypi_row_real(&r, v->value);
-        ypi_row_real(&r, v->low);
-        ypi_row_real(&r, v->high);
-        ypi_row_int(&r, v->of_speed);
-        ok = ypi_row_store(&r);
+    struct ypi_item item = {.row = m, .owner = id, .position = position};
+    const struct ypi_item at = item;
+    bool ok = ypi_row_insert(&h->statements, YPI_TABLE_MEASUREMENT, &item) &&
+              ypi_row_insert(&h->statements, YPI_TABLE_SAMPLES, &item) && add_beside(h, &at);
+    for (item.number = 0; ok && item.number < m->phase_count; item.number++) {
+        item.row = &m->phases[item.number];
+        ok = ypi_row_insert(&h->statements, YPI_TABLE_PHASE, &item);
     }
-    return ok;
-}
-
-static bool add_gradients(struct ypi_history *h, const char *id, const struct ypi_result *result)
-{
-    bool ok = true;
-    for (int i = 0; ok && i < result->gradient_count; i++) {
-        const struct ypi_gradient *g = &result->gradients[i];
-        struct ypi_row r = ypi_row(&h->statements, YPI_ADD_GRADIENT);
-        ypi_row_text(&r, id);
-        ypi_row_int(&r, i);
-        ypi_row_text(&r, g->name);
-        ypi_row_int(&r, g->precision);
-        ypi_row_real(&r, g->error);
-        ypi_row_real(&r, g->limit);
-        ypi_row_real(&r, g->slope);
-        ypi_row_real(&r, g->expected);
-        ypi_row_real(&r, g->got);
-        ypi_row_text(&r, g->tensor);
-        ypi_row_int(&r, g->checked);
-        ypi_row_real(&r, g->resolution);
-        ok = ypi_row_store(&r);
+    for (item.number = 0; ok && item.number < YPI_BOUNDS; item.number++) {
+        item.row = &m->bounds[item.number];
+        ok = !ypi_has_ceiling(item.row) || ypi_row_insert(&h->statements, YPI_TABLE_BOUND, &item);
     }
-    return ok;
-}
-
-static bool add_verdicts(struct ypi_history *h, const char *id, const struct ypi_result *result)
-{
-    bool ok = true;
-    for (int i = 0; ok && i < result->verdict_count; i++) {
-        const struct ypi_verdict *v = &result->verdicts[i];
-        const struct yp_budget *b = v->budget;
-        char detail[YPI_DETAIL_MAX];
-        struct ypi_row r = ypi_row(&h->statements, YPI_ADD_VERDICT);
-        ypi_row_text(&r, id);
-        ypi_row_int(&r, i);
-        ypi_row_text(&r, ypi_budget_kind_name(b->kind));
-        ypi_row_text(&r, b->name);
-        if (is_memory_budget(b->kind))
-            ypi_row_text(&r, b->memory == YP_DEVICE ? "device" : "host");
-        else
-            ypi_row_null(&r);
-        ypi_row_real(&r, b->limit);
-        ypi_row_text(&r, ypi_met_name(v->met));
-        ypi_row_real(&r, v->measured);
-        ypi_row_real(&r, v->low);
-        ypi_row_real(&r, v->high);
-        ypi_row_real(&r, v->distance);
-        ypi_row_text(&r, ypi_budget_detail(detail, b) ? detail : NULL);
-        ypi_row_int(&r, v->asked);
-        ypi_row_int(&r, v->confirmed);
-        ok = ypi_row_store(&r);
+    for (item.number = 0; ok && item.number < YP_COUNTERS; item.number++) {
+        item.row = &m->counts[item.number];
+        ok = m->counts[item.number].source == YPI_NOT_COUNTED ||
+             ypi_row_insert(&h->statements, YPI_TABLE_COUNTER, &item);
     }
     return ok;
 }
@@ -333,12 +200,9 @@ static bool add_series(struct ypi_history *h, const char *id, const struct ypi_r
     size_t count = result->series_count;
     double *columns = columns_of(result);
     for (int c = YPI_SERIES_AT + 1; ok && count > 0 && c < YPI_SERIES_COLUMNS; c++) {
-        struct ypi_row r = ypi_row(&h->statements, YPI_ADD_SERIES);
-        ypi_row_text(&r, id);
-        ypi_row_text(&r, ypi_series_name((enum ypi_series_column)c));
-        ypi_row_doubles(&r, columns, count);
-        ypi_row_doubles(&r, columns + (size_t)c * count, count);
-        ok = ypi_row_store(&r);
+        const struct ypi_series_row row = {ypi_series_name((enum ypi_series_column)c), columns,
+                                           columns + (size_t)c * count, count};
+        ok = insert(h, YPI_TABLE_SERIES, &row, id, c);
     }
     free(columns);
     return ok;
@@ -351,12 +215,17 @@ static bool add_result(struct ypi_history *h, const char *run_id, const struct y
         memcpy(id, result->id, sizeof id);
     else
         ypi_uuid(id);
-    bool ok = add_case(h, result->c) && add_main_row(h, id, run_id, result) &&
-              add_failures(h, id, result);
-    for (int i = 0; ok && i < result->measured_count; i++)
-        ok = ypi_record_measured(&h->statements, id, i, &result->measured[i]);
-    return ok && add_values(h, id, result) && add_gradients(h, id, result) &&
-           add_verdicts(h, id, result) && add_series(h, id, result);
+    const struct ypi_result *r = result;
+    bool ok =
+        add_case(h, r->c) && add_main_row(h, id, run_id, r) &&
+        add_list(h, YPI_TABLE_FAILURE, id, r->failures, r->failure_count, sizeof *r->failures);
+    for (int i = 0; ok && i < r->measured_count; i++)
+        ok = add_measurement(h, id, i, &r->measured[i]);
+    return ok && add_list(h, YPI_TABLE_VALUE, id, r->values, r->value_count, sizeof *r->values) &&
+           add_list(h, YPI_TABLE_GRADIENT, id, r->gradients, r->gradient_count,
+                    sizeof *r->gradients) &&
+           add_list(h, YPI_TABLE_VERDICT, id, r->verdicts, r->verdict_count, sizeof *r->verdicts) &&
+           add_series(h, id, r);
 }
 
 enum yp_status ypi_history_add(struct ypi_history *h, const char *run_id,
@@ -366,16 +235,6 @@ enum yp_status ypi_history_add(struct ypi_history *h, const char *run_id,
     snprintf(what, sizeof what, "storing %s, repeat %d, attempt %d", result->c->id,
              result->c->repeat, result->attempt);
     return end(h, simple(h, YPI_BEGIN) && add_result(h, run_id, result), what);
-}
-
-bool ypi_budget_detail(char out[YPI_DETAIL_MAX], const struct yp_budget *budget)
-{
-    *out = '\0';
-    if (budget->kind == YP_BUDGET_MAX_COUNT)
-        snprintf(out, YPI_DETAIL_MAX, "%s", ypi_counter_name(budget->counter));
-    else if (budget->kind == YP_BUDGET_MAX_PERCENTILE)
-        snprintf(out, YPI_DETAIL_MAX, "p%g", 100 * budget->quantile);
-    return *out != '\0';
 }
 
 /* -- the file ------------------------------------------------------------------------------ */

@@ -41,11 +41,6 @@ enum yp_status ypi_history_add(struct ypi_history *h, const char *run_id,
 enum yp_status ypi_history_finish(struct ypi_history *h, const char *run_id, double ended,
                                   int exit_code);
 
-/* What the kind and the name of a budget leave open: its counter, or its quantile as "p99". False,
- * with "", when there is no such thing. */
-#define YPI_DETAIL_MAX 32
-bool ypi_budget_detail(char out[YPI_DETAIL_MAX], const struct yp_budget *budget);
-
 /* Fresh UUID (version 4) from the kernel's random source, 36 characters and a NUL. */
 void ypi_uuid(char out[37]);
 

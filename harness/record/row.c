@@ -1,132 +1,230 @@
 #include "harness/record/row.h"
 
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && sizeof(double) == 8,
                "samples are stored as they lie in memory: swap their bytes here first");
 
-static const char *const sql[YPI_STATEMENTS] = {
-    [YPI_BEGIN] = "BEGIN IMMEDIATE",
-    [YPI_COMMIT] = "COMMIT",
-    [YPI_ROLLBACK] = "ROLLBACK",
-    [YPI_ADD_RUN] =
-        "INSERT INTO run (id, started, seed, command, program, speed_judged, memory_limit,"
-        " machine) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-    [YPI_ADD_OPTION] = "INSERT INTO run_option (run_id, position, argument) VALUES (?, ?, ?)",
-    [YPI_ADD_FACT] = "INSERT INTO fact (run_id, key, value) VALUES (?, ?, ?)",
-    [YPI_FINISH_RUN] = "UPDATE run SET ended = ?, exit_code = ? WHERE id = ?",
-    /* The same case comes again and again: it is written only when something of it changed. */
-    [YPI_ADD_CASE] = "INSERT INTO test_case (id, test_group, test, name, device, tags)"
-                     " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
-                     " name = excluded.name, tags = excluded.tags"
-                     " WHERE name <> excluded.name OR tags <> excluded.tags",
-    [YPI_ADD_AXIS] = "INSERT OR REPLACE INTO axis (case_id, position, name, kind, value)"
-                     " VALUES (?, ?, ?, ?, ?)",
-    [YPI_ADD_RESULT] =
-        "INSERT INTO result (id, run_id, case_id, repeat, outcome, reason, started,"
-        " setup, body, teardown, duration, timeout, ended, exit_code, signal, data_hash,"
-        " seed, leaked_bytes, leaked_blocks, resident_before, resident_peak, tail,"
-        " output_bytes, attempt, fail_allocation, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?,"
-        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [YPI_ADD_MEMORY] = "INSERT INTO memory (result_id, memory, allocated, allocated_peak, reserved,"
-                       " reserved_peak, total, allocations, frees, refused, allowed, system)"
-                       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [YPI_ADD_FAILURE] = "INSERT INTO failure (result_id, position, cause, message, file, line)"
-                        " VALUES (?, ?, ?, ?, ?, ?)",
-    [YPI_ADD_MEASUREMENT] =
-        "INSERT INTO measurement (result_id, position, name, unit, items, flops, bytes,"
-        " batch, warmup, stop, count, median, low, high, coverage, mean, sd, min, max,"
-        " p90, p99, p999, low_mild, high_mild, low_severe, high_severe, autocorrelation,"
-        " effective, kind, footprint, threads, cold, rate, growth_accounted,"
-        " growth_resident, cpu, cpu_low, cpu_high, bound, share, share_low, share_high,"
-        " share_coverage, stretches) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-        " ?, ?, ?)",
-    [YPI_ADD_SAMPLES] = "INSERT INTO samples (result_id, position, seconds, cpu, shares, slowed)"
-                        " VALUES (?, ?, ?, ?, ?, ?)",
-    [YPI_ADD_PHASE] = "INSERT INTO phase (result_id, position, phase, name, seconds)"
-                      " VALUES (?, ?, ?, ?, ?)",
-    [YPI_ADD_BOUND] =
-        "INSERT INTO bound (result_id, position, number, ceiling, level, threads, probes,"
-        " rate, low, high, work) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [YPI_ADD_NOISE] = "INSERT INTO noise (result_id, position, name, value) VALUES (?, ?, ?, ?)",
-    [YPI_ADD_COUNTER] =
-        "INSERT INTO counter (result_id, position, counter, source, count) VALUES (?, ?,"
-        " ?, ?, ?)",
-    [YPI_ADD_VALUE] =
-        "INSERT INTO value (result_id, position, name, unit, value, low, high, of_speed)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-    [YPI_ADD_GRADIENT] =
-        "INSERT INTO gradient (result_id, position, name, precision, error, allowed,"
-        " slope, expected, got, tensor, checked, resolution) VALUES (?, ?, ?, ?, ?, ?, ?,"
-        " ?, ?, ?, ?, ?)",
-    [YPI_ADD_SERIES] = "INSERT INTO series (result_id, name, seconds, value) VALUES (?, ?, ?, ?)",
-    [YPI_ADD_VERDICT] =
-        "INSERT INTO verdict (result_id, position, kind, name, memory, allowed, met,"
-        " measured, low, high, distance, detail, asked, confirmed) VALUES (?, ?, ?, ?, ?,"
-        " ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-};
+/* -- one field of one row ------------------------------------------------------------------ */
+
+void ypi_datum_text(struct ypi_datum *out, const char *text)
+{
+    out->type = text ? YPI_A_TEXT : YPI_NOTHING;
+    out->text = text;
+}
+
+static void get_text(const struct ypi_field *f, const char *at, struct ypi_datum *out)
+{
+    const char *text = at;
+    if (f->type == YPI_TEXT)
+        memcpy(&text, at, sizeof text);
+    ypi_datum_text(out, text);
+}
+
+static void get_integer(const struct ypi_field *f, const char *at, struct ypi_datum *out)
+{
+    int whole = 0;
+    if (f->type == YPI_UNSIGNED)
+        memcpy(&out->integer, at, sizeof out->integer);
+    else if (f->type == YPI_BOOL)
+        out->integer = *(const bool *)at;
+    else
+        memcpy(&whole, at, sizeof whole);
+    if (f->type == YPI_NAME)
+        ypi_datum_text(out, ypi_name_of(f->names, whole));
+    else
+        out->type = YPI_AN_INTEGER;
+    out->integer += whole;
+}
+
+static void get_doubles(const struct ypi_field *f, const char *row, struct ypi_datum *out)
+{
+    memcpy(&out->array, row + f->at, sizeof out->array);
+    memcpy(&out->count, row + f->count, sizeof out->count);
+    out->type = out->array || f->sql ? YPI_AN_ARRAY : YPI_NOTHING;
+}
+
+static void get_member(const struct ypi_field *f, const char *row, struct ypi_datum *out)
+{
+    if (f->inside)
+        memcpy(&row, row, sizeof row);
+    if (f->type == YPI_DOUBLES) {
+        get_doubles(f, row, out);
+    } else if (f->type == YPI_TEXT || f->type == YPI_CHARS) {
+        get_text(f, row + f->at, out);
+    } else if (f->type == YPI_REAL) {
+        memcpy(&out->real, row + f->at, sizeof out->real);
+        out->type = isnan(out->real) ? YPI_NOTHING : YPI_A_REAL;
+    } else if (f->type != YPI_LATER) {
+        get_integer(f, row + f->at, out);
+    }
+}
+
+void ypi_field_get(const struct ypi_field *f, const struct ypi_item *item, struct ypi_datum *out)
+{
+    memset(out, 0, sizeof *out);
+    if (f->type == YPI_OF_RUN || f->type == YPI_OF_OWNER) {
+        ypi_datum_text(out, f->type == YPI_OF_RUN ? item->run : item->owner);
+    } else if (f->type == YPI_POSITION || f->type == YPI_NUMBER) {
+        out->type = YPI_AN_INTEGER;
+        out->integer = f->type == YPI_POSITION ? item->position : item->number;
+    } else if (!f->known || f->known(item->row)) {
+        if (f->get)
+            f->get(item, out);
+        else
+            get_member(f, item->row, out);
+        if (out->type == YPI_NOTHING && f->sql && f->type == YPI_TEXT)
+            ypi_datum_text(out, "");
+    }
+}
+
+double ypi_field_real(const struct ypi_field *f, const void *row)
+{
+    struct ypi_datum d;
+    ypi_field_get(f, &(struct ypi_item){.row = row}, &d);
+    return d.type == YPI_A_REAL ? d.real : d.type == YPI_AN_INTEGER ? (double)d.integer : NAN;
+}
+
+void ypi_field_set(const struct ypi_field *f, void *row, double value)
+{
+    int whole = value > 0 ? (int)value : 0;
+    if (f->type == YPI_REAL)
+        memcpy((char *)row + f->at, &value, sizeof value);
+    else if (f->type == YPI_INT)
+        memcpy((char *)row + f->at, &whole, sizeof whole);
+}
+
+/* -- SQL ----------------------------------------------------------------------------------- */
+
+void ypi_sql_column(struct ypi_text *out, const struct ypi_field *f)
+{
+    static const char *const types[] = {
+        [YPI_REAL] = " REAL",      [YPI_INT] = " INTEGER",   [YPI_UNSIGNED] = " INTEGER",
+        [YPI_BOOL] = " BOOLEAN",   [YPI_TEXT] = " TEXT",     [YPI_CHARS] = " TEXT",
+        [YPI_NAME] = " TEXT",      [YPI_DOUBLES] = " BLOB",  [YPI_ANY] = "",
+        [YPI_OF_RUN] = " TEXT",    [YPI_OF_OWNER] = " TEXT", [YPI_POSITION] = " INTEGER",
+        [YPI_NUMBER] = " INTEGER", [YPI_LATER] = ""};
+    ypi_text_add(out, "%s%s%s", f->name, types[f->type], f->sql ? f->sql : "");
+}
+
+void ypi_sql_names(struct ypi_text *out, const struct ypi_table *t, int version)
+{
+    const char *between = "";
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->fields[i].since > version)
+            continue;
+        ypi_text_add(out, "%s%s", between, t->fields[i].name);
+        between = ", ";
+    }
+}
+
+const char *ypi_field_member(const struct ypi_field *f)
+{
+    return f->json ? f->json : f->name;
+}
+
+void ypi_sql_export(struct ypi_text *out, const struct ypi_table *t, const char *before,
+                    bool listed)
+{
+    const char *between = "";
+    for (size_t i = 0; i < t->count; i++) {
+        const struct ypi_field *f = &t->fields[i];
+        const char *member = ypi_field_member(f);
+        if (!*member || (listed && !f->listed))
+            continue;
+        ypi_text_add(out, f->as_text ? "%sprintf('%%u', %s%s) AS '%s'" : "%s%s%s AS '%s'", between,
+                     before, f->name, member);
+        between = ", ";
+    }
+}
+
+static void add_insert(struct ypi_text *out, const struct ypi_table *t)
+{
+    ypi_text_add(out, "INSERT%s INTO %s (", t->or ? t->or : "", t->name);
+    ypi_sql_names(out, t, INT_MAX);
+    ypi_text_add(out, ") VALUES (");
+    for (size_t i = 0; i < t->count; i++)
+        ypi_text_add(out, "%s?", i > 0 ? ", " : "");
+    ypi_text_add(out, ")%s", t->conflict ? t->conflict : "");
+}
+
+/* -- statements ---------------------------------------------------------------------------- */
+
+static bool prepare(sqlite3 *db, const char *sql, sqlite3_stmt **out)
+{
+    return sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL) == SQLITE_OK;
+}
 
 bool ypi_statements_prepare(struct ypi_statements *all, sqlite3 *db)
 {
+    static const char *const sql[YPI_STATEMENTS] = {
+        [YPI_BEGIN] = "BEGIN IMMEDIATE",
+        [YPI_COMMIT] = "COMMIT",
+        [YPI_ROLLBACK] = "ROLLBACK",
+        [YPI_FINISH_RUN] = "UPDATE run SET ended = ?, exit_code = ? WHERE id = ?",
+    };
+    bool ok = true;
     *all = (struct ypi_statements){0};
-    for (int i = 0; i < YPI_STATEMENTS; i++)
-        if (sqlite3_prepare_v3(db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &all->s[i], NULL) !=
-            SQLITE_OK)
-            return false;
-    return true;
+    for (int i = 0; ok && i < YPI_STATEMENTS; i++)
+        ok = prepare(db, sql[i], &all->s[i]);
+    for (int i = 0; ok && i < YPI_TABLES; i++) {
+        struct ypi_text text = {0};
+        add_insert(&text, &ypi_tables[i]);
+        ok = prepare(db, text.data, &all->insert[i]);
+        free(ypi_text_take(&text));
+    }
+    return ok;
 }
 
 void ypi_statements_finalize(struct ypi_statements *all)
 {
     for (int i = 0; i < YPI_STATEMENTS; i++)
         sqlite3_finalize(all->s[i]);
+    for (int i = 0; i < YPI_TABLES; i++)
+        sqlite3_finalize(all->insert[i]);
 }
 
-struct ypi_row ypi_row(const struct ypi_statements *all, enum ypi_statement which)
+bool ypi_statement_run(sqlite3_stmt *s)
 {
-    return (struct ypi_row){.s = all->s[which], .next = 1};
-}
-
-static void note(struct ypi_row *r, int code)
-{
-    if (r->code == SQLITE_OK)
-        r->code = code;
-    r->next++;
-}
-
-void ypi_row_text(struct ypi_row *r, const char *text)
-{
-    note(r, sqlite3_bind_text(r->s, r->next, text, -1, SQLITE_STATIC));
-}
-
-void ypi_row_real(struct ypi_row *r, double value)
-{
-    note(r, sqlite3_bind_double(r->s, r->next, value));
-}
-
-void ypi_row_int(struct ypi_row *r, long long value)
-{
-    note(r, sqlite3_bind_int64(r->s, r->next, value));
-}
-
-void ypi_row_unsigned(struct ypi_row *r, uint64_t value)
-{
-    ypi_row_int(r, (long long)value);
-}
-
-void ypi_row_null(struct ypi_row *r)
-{
-    note(r, sqlite3_bind_null(r->s, r->next));
-}
-
-void ypi_row_doubles(struct ypi_row *r, const double *values, size_t count)
-{
-    const void *bytes = count ? (const void *)values : ""; /* NULL would be another value */
-    note(r, sqlite3_bind_blob64(r->s, r->next, bytes, count * sizeof *values, SQLITE_STATIC));
-}
-
-bool ypi_row_store(struct ypi_row *r)
-{
-    int code = r->code == SQLITE_OK ? sqlite3_step(r->s) : r->code;
-    int reset = sqlite3_reset(r->s);
+    int code = sqlite3_step(s);
+    int reset = sqlite3_reset(s);
     return code == SQLITE_DONE && reset == SQLITE_OK;
+}
+
+/* -- rows ---------------------------------------------------------------------------------- */
+
+static int bind(sqlite3_stmt *s, int place, const struct ypi_datum *d)
+{
+    switch (d->type) {
+    case YPI_A_REAL:
+        return sqlite3_bind_double(s, place, d->real);
+    case YPI_AN_INTEGER:
+        return sqlite3_bind_int64(s, place, d->integer);
+    case YPI_A_TEXT: /* what stands elsewhere stays until the row is stored */
+        return sqlite3_bind_text(s, place, d->text, -1,
+                                 d->text == d->made ? SQLITE_TRANSIENT : SQLITE_STATIC);
+    case YPI_AN_ARRAY:
+        return sqlite3_bind_blob64(s, place, d->count ? (const void *)d->array : "",
+                                   d->count * sizeof *d->array, SQLITE_STATIC);
+    case YPI_NOTHING:
+        break;
+    }
+    return sqlite3_bind_null(s, place);
+}
+
+bool ypi_row_insert(const struct ypi_statements *all, enum ypi_table_name table,
+                    const struct ypi_item *item)
+{
+    const struct ypi_table *t = &ypi_tables[table];
+    sqlite3_stmt *s = all->insert[table];
+    int code = SQLITE_OK;
+    for (size_t i = 0; code == SQLITE_OK && i < t->count; i++) {
+        struct ypi_datum d;
+        ypi_field_get(&t->fields[i], item, &d);
+        code = bind(s, (int)i + 1, &d);
+    }
+    return code == SQLITE_OK && ypi_statement_run(s);
 }

@@ -1,64 +1,50 @@
-/* Rows of the history, as record.c writes them: the statements, kept ready, and their parameters.
+/* Rows of the history: the statements that store them, kept ready, and the SQL that fields.h makes.
  */
 #ifndef YPI_ROW_H
 #define YPI_ROW_H
 
-#include <sqlite3.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/text.h"
+#include "harness/record/fields.h"
 
-enum ypi_statement {
-    YPI_BEGIN,
-    YPI_COMMIT,
-    YPI_ROLLBACK,
-    YPI_ADD_RUN,
-    YPI_ADD_OPTION,
-    YPI_ADD_FACT,
-    YPI_FINISH_RUN,
-    YPI_ADD_CASE,
-    YPI_ADD_AXIS,
-    YPI_ADD_RESULT,
-    YPI_ADD_MEMORY,
-    YPI_ADD_FAILURE,
-    YPI_ADD_MEASUREMENT,
-    YPI_ADD_SAMPLES,
-    YPI_ADD_PHASE,
-    YPI_ADD_BOUND,
-    YPI_ADD_NOISE,
-    YPI_ADD_COUNTER,
-    YPI_ADD_VALUE,
-    YPI_ADD_GRADIENT,
-    YPI_ADD_VERDICT,
-    YPI_ADD_SERIES,
-    YPI_STATEMENTS
-};
+#include <sqlite3.h>
+
+enum ypi_statement { YPI_BEGIN, YPI_COMMIT, YPI_ROLLBACK, YPI_FINISH_RUN, YPI_STATEMENTS };
 
 struct ypi_statements {
     sqlite3_stmt *s[YPI_STATEMENTS];
+    sqlite3_stmt *insert[YPI_TABLES];
 };
 
 /* False when one cannot be prepared; sqlite3_errmsg(db) says why. To be finalized in any case. */
 bool ypi_statements_prepare(struct ypi_statements *all, sqlite3 *db);
 void ypi_statements_finalize(struct ypi_statements *all);
 
-/* A statement whose parameters are given one after the other. What they point to must stay until
- * the row is stored. NULL and NaN are stored as NULL. */
-struct ypi_row {
-    sqlite3_stmt *s;
-    int next;
-    int code; /* the first that was not SQLITE_OK */
-};
+/* Stores a row; NULL and NaN are stored as NULL. False when it cannot be, and sqlite3_errmsg() says
+ * why. */
+bool ypi_row_insert(const struct ypi_statements *all, enum ypi_table_name table,
+                    const struct ypi_item *item);
+/* Runs a statement whose parameters are bound, and leaves it ready for the next time. */
+bool ypi_statement_run(sqlite3_stmt *s);
 
-struct ypi_row ypi_row(const struct ypi_statements *all, enum ypi_statement which);
-void ypi_row_text(struct ypi_row *r, const char *text);
-void ypi_row_real(struct ypi_row *r, double value);
-void ypi_row_int(struct ypi_row *r, long long value);
-void ypi_row_unsigned(struct ypi_row *r, uint64_t value);
-void ypi_row_null(struct ypi_row *r);
-void ypi_row_doubles(struct ypi_row *r, const double *values, size_t count);
+/* -- one field of a row -------------------------------------------------------------------- */
 
-/* True when the statement ran. Leaves it ready for the next row. */
-bool ypi_row_store(struct ypi_row *r);
+void ypi_datum_text(struct ypi_datum *out, const char *text); /* NULL: nothing */
+void ypi_field_get(const struct ypi_field *f, const struct ypi_item *item, struct ypi_datum *out);
+
+/* The value as a figure; NaN when there is none. */
+double ypi_field_real(const struct ypi_field *f, const void *row);
+/* Sets a YPI_REAL or YPI_INT; an int of a NaN is 0. */
+void ypi_field_set(const struct ypi_field *f, void *row, double value);
+
+/* -- SQL: each adds to `out` --------------------------------------------------------------- */
+
+/* "name TYPE NOT NULL", as in CREATE TABLE. */
+void ypi_sql_column(struct ypi_text *out, const struct ypi_field *f);
+/* The columns that version `version` had, separated by ", ". */
+void ypi_sql_names(struct ypi_text *out, const struct ypi_table *t, int version);
+/* The same as `as` tells an export, each behind `before` ("m."), all or those that are listed. */
+void ypi_sql_export(struct ypi_text *out, const struct ypi_table *t, const char *before,
+                    bool listed);
+const char *ypi_field_member(const struct ypi_field *f); /* in JSON; "": none */
 
 #endif

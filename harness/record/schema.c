@@ -1,5 +1,7 @@
 #include "harness/record/schema.h"
 
+#include "harness/record/row.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,213 +13,90 @@
 
 #define LOCK_WAIT_MS 30000
 
-/* What belongs to a result goes with it, and what belongs to a run goes with the run. A case's
- * row holds what its newest result said of it: tags may change from one commit to the next.
- * Keys are UUIDs and node ids, so that the rows of two histories can be put into one. */
-static const char version_1[] =
-    "CREATE TABLE run ("
-    " id TEXT PRIMARY KEY, started REAL NOT NULL,"
-    " ended REAL, exit_code INTEGER," /* NULL: still going on, or killed */
-    " seed INTEGER NOT NULL, command TEXT NOT NULL, program TEXT NOT NULL,"
-    " speed_judged BOOLEAN NOT NULL, memory_limit INTEGER NOT NULL, machine TEXT);"
-    "CREATE INDEX run_started ON run (started);"
+/* -- the tables, version by version ---------------------------------------------------------- */
 
-    "CREATE TABLE run_option (" /* arguments that a reproduction must repeat */
-    " run_id TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,"
-    " position INTEGER NOT NULL, argument TEXT NOT NULL,"
-    " PRIMARY KEY (run_id, position)) WITHOUT ROWID;"
+int ypi_schema_version(void)
+{
+    int version = 0;
+    for (int i = 0; i < YPI_TABLES; i++)
+        for (size_t k = 0; k < ypi_tables[i].count; k++)
+            if (ypi_tables[i].fields[k].since > version)
+                version = ypi_tables[i].fields[k].since;
+    return version;
+}
 
-    "CREATE TABLE fact ("
-    " run_id TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,"
-    " key TEXT NOT NULL, value TEXT NOT NULL,"
-    " PRIMARY KEY (run_id, key)) WITHOUT ROWID;"
+static void create_table(struct ypi_text *sql, const struct ypi_table *t, const char *name,
+                         const char *constraints, int version)
+{
+    const char *between = "";
+    ypi_text_add(sql, "CREATE TABLE %s ( ", name);
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->fields[i].since > version)
+            continue;
+        ypi_text_add(sql, "%s", between);
+        ypi_sql_column(sql, &t->fields[i]);
+        between = ", ";
+    }
+    ypi_text_add(sql, "%s;", constraints);
+}
 
-    "CREATE TABLE test_case ("
-    " id TEXT PRIMARY KEY, test_group TEXT NOT NULL, test TEXT NOT NULL,"
-    " name TEXT NOT NULL, device TEXT NOT NULL, tags TEXT NOT NULL) WITHOUT ROWID;"
+static void add_columns(struct ypi_text *sql, const struct ypi_table *t, int version)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->fields[i].since == version) {
+            ypi_text_add(sql, "ALTER TABLE %s ADD COLUMN ", t->name);
+            ypi_sql_column(sql, &t->fields[i]);
+            ypi_text_add(sql, ";");
+        }
+}
 
-    "CREATE TABLE axis ("
-    " case_id TEXT NOT NULL REFERENCES test_case (id) ON DELETE CASCADE,"
-    " position INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,"
-    " value," /* INTEGER, REAL or TEXT, as the kind says */
-    " PRIMARY KEY (case_id, position)) WITHOUT ROWID;"
+/* Version 3 tells a result apart by its attempt too, which takes a new table: SQLite cannot change
+ * a constraint. What refers to it keeps its rows, for references are not looked at meanwhile. */
+static void renew_results(struct ypi_text *sql)
+{
+    const struct ypi_table *t = &ypi_tables[YPI_TABLE_RESULT];
+    create_table(sql, t, "new_result", t->constraints, 3);
+    ypi_text_add(sql, "INSERT INTO new_result (rowid, ");
+    ypi_sql_names(sql, t, 2);
+    ypi_text_add(sql, ") SELECT rowid, ");
+    ypi_sql_names(sql, t, 2);
+    ypi_text_add(sql,
+                 " FROM result; DROP TABLE result;"
+                 "ALTER TABLE new_result RENAME TO result;%s",
+                 t->index);
+}
 
-    "CREATE TABLE result ("
-    " id TEXT PRIMARY KEY,"
-    " run_id TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,"
-    " case_id TEXT NOT NULL REFERENCES test_case (id),"
-    " repeat INTEGER NOT NULL, outcome TEXT NOT NULL, reason TEXT,"
-    " started REAL NOT NULL, setup REAL, body REAL, teardown REAL, duration REAL, timeout REAL,"
-    " ended BOOLEAN NOT NULL, exit_code INTEGER, signal INTEGER,"
-    " data_hash TEXT, seed INTEGER NOT NULL,"
-    " leaked_bytes INTEGER, leaked_blocks INTEGER,"
-    " resident_before INTEGER, resident_peak INTEGER,"
-    " tail TEXT NOT NULL,"
-    " UNIQUE (run_id, case_id, repeat));"
-    "CREATE INDEX result_case ON result (case_id, started);"
-
-    "CREATE TABLE memory (" /* accounted memory at the end of a case */
-    " result_id TEXT NOT NULL REFERENCES result (id) ON DELETE CASCADE,"
-    " memory TEXT NOT NULL,"
-    " allocated INTEGER NOT NULL, allocated_peak INTEGER NOT NULL,"
-    " reserved INTEGER NOT NULL, reserved_peak INTEGER NOT NULL,"
-    " total INTEGER NOT NULL, allocations INTEGER NOT NULL, frees INTEGER NOT NULL,"
-    " refused INTEGER NOT NULL, allowed INTEGER NOT NULL," /* 0: no limit */
-    " PRIMARY KEY (result_id, memory)) WITHOUT ROWID;"
-
-    "CREATE TABLE failure ("
-    " result_id TEXT NOT NULL REFERENCES result (id) ON DELETE CASCADE,"
-    " position INTEGER NOT NULL, cause TEXT NOT NULL, message TEXT NOT NULL,"
-    " file TEXT, line INTEGER,"
-    " PRIMARY KEY (result_id, position)) WITHOUT ROWID;"
-
-    "CREATE TABLE measurement ("
-    " result_id TEXT NOT NULL REFERENCES result (id) ON DELETE CASCADE,"
-    " position INTEGER NOT NULL, name TEXT NOT NULL, unit TEXT NOT NULL,"
-    " items REAL, flops REAL, bytes REAL," /* an iteration; 0: unknown */
-    " batch INTEGER NOT NULL, warmup INTEGER NOT NULL, stop TEXT NOT NULL,"
-    " count INTEGER NOT NULL, median REAL, low REAL, high REAL, coverage REAL,"
-    " mean REAL, sd REAL, min REAL, max REAL,"
-    " PRIMARY KEY (result_id, position)) WITHOUT ROWID;"
-
-    "CREATE TABLE samples ("
-    " result_id TEXT NOT NULL, position INTEGER NOT NULL, seconds BLOB NOT NULL,"
-    " PRIMARY KEY (result_id, position),"
-    " FOREIGN KEY (result_id, position) REFERENCES measurement (result_id, position)"
-    " ON DELETE CASCADE);"
-
-    "CREATE TABLE value ("
-    " result_id TEXT NOT NULL REFERENCES result (id) ON DELETE CASCADE,"
-    " position INTEGER NOT NULL, name TEXT NOT NULL, unit TEXT NOT NULL, value REAL,"
-    " PRIMARY KEY (result_id, position)) WITHOUT ROWID;"
-
-    "CREATE TABLE gradient ("
-    " result_id TEXT NOT NULL REFERENCES result (id) ON DELETE CASCADE,"
-    " position INTEGER NOT NULL, name TEXT NOT NULL, precision BOOLEAN NOT NULL,"
-    " error REAL, allowed REAL, slope REAL, expected REAL, got REAL,"
-    " tensor TEXT NOT NULL, checked INTEGER NOT NULL,"
-    " PRIMARY KEY (result_id, position)) WITHOUT ROWID;"
-
-    "CREATE TABLE verdict ("
-    " result_id TEXT NOT NULL REFERENCES result (id) ON DELETE CASCADE,"
-    " position INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT, memory TEXT,"
-    " allowed REAL, met TEXT NOT NULL, measured REAL, low REAL, high REAL, distance REAL,"
-    " PRIMARY KEY (result_id, position)) WITHOUT ROWID;";
-
-static const char version_2[] =
-    "ALTER TABLE result ADD COLUMN output_bytes INTEGER NOT NULL DEFAULT 0;"
-    "CREATE TABLE phase (" /* named parts of a measurement, mean seconds an iteration */
-    " result_id TEXT NOT NULL, position INTEGER NOT NULL, phase INTEGER NOT NULL,"
-    " name TEXT NOT NULL, seconds REAL,"
-    " PRIMARY KEY (result_id, position, phase),"
-    " FOREIGN KEY (result_id, position) REFERENCES measurement (result_id, position)"
-    " ON DELETE CASCADE) WITHOUT ROWID;";
-
-/* A result is told apart by its attempt too, which takes a new table: SQLite cannot change a
- * constraint. What refers to it keeps its rows, for references are not looked at meanwhile. The
- * other tables only grow. What an older program did not know of a result is NULL. */
-static const char version_3_result[] =
-    "CREATE TABLE new_result ("
-    " id TEXT PRIMARY KEY,"
-    " run_id TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,"
-    " case_id TEXT NOT NULL REFERENCES test_case (id),"
-    " repeat INTEGER NOT NULL, outcome TEXT NOT NULL, reason TEXT,"
-    " started REAL NOT NULL, setup REAL, body REAL, teardown REAL, duration REAL, timeout REAL,"
-    " ended BOOLEAN NOT NULL, exit_code INTEGER, signal INTEGER,"
-    " data_hash TEXT, seed INTEGER NOT NULL,"
-    " leaked_bytes INTEGER, leaked_blocks INTEGER,"
-    " resident_before INTEGER, resident_peak INTEGER,"
-    " tail TEXT NOT NULL, output_bytes INTEGER NOT NULL DEFAULT 0,"
-    " attempt INTEGER NOT NULL DEFAULT 0," /* 0: the case; above: a fresh process for the same */
-    " fail_allocation INTEGER NOT NULL DEFAULT 0," /* refused on purpose; 0: none */
-    " note TEXT,"
-    " UNIQUE (run_id, case_id, repeat, attempt));"
-    "INSERT INTO new_result (rowid, id, run_id, case_id, repeat, outcome, reason, started, setup,"
-    " body, teardown, duration, timeout, ended, exit_code, signal, data_hash, seed, leaked_bytes,"
-    " leaked_blocks, resident_before, resident_peak, tail, output_bytes)"
-    " SELECT rowid, id, run_id, case_id, repeat, outcome, reason, started, setup,"
-    " body, teardown, duration, timeout, ended, exit_code, signal, data_hash, seed, leaked_bytes,"
-    " leaked_blocks, resident_before, resident_peak, tail, output_bytes FROM result;"
-    "DROP TABLE result;"
-    "ALTER TABLE new_result RENAME TO result;"
-    "CREATE INDEX result_case ON result (case_id, started);";
-
-static const char version_3_rest[] =
-    "ALTER TABLE measurement ADD COLUMN kind TEXT;"      /* work, serve, count, run; NULL: old */
-    "ALTER TABLE measurement ADD COLUMN footprint REAL;" /* 0: memory */
-    "ALTER TABLE measurement ADD COLUMN threads INTEGER;"
-    "ALTER TABLE measurement ADD COLUMN cold BOOLEAN;"
-    "ALTER TABLE measurement ADD COLUMN rate REAL;" /* requests a second that were due */
-    "ALTER TABLE measurement ADD COLUMN p90 REAL;"  /* NULL: too few samples */
-    "ALTER TABLE measurement ADD COLUMN p99 REAL;"
-    "ALTER TABLE measurement ADD COLUMN p999 REAL;"
-    "ALTER TABLE measurement ADD COLUMN low_mild INTEGER;" /* outliers */
-    "ALTER TABLE measurement ADD COLUMN high_mild INTEGER;"
-    "ALTER TABLE measurement ADD COLUMN low_severe INTEGER;"
-    "ALTER TABLE measurement ADD COLUMN high_severe INTEGER;"
-    "ALTER TABLE measurement ADD COLUMN autocorrelation REAL;"
-    "ALTER TABLE measurement ADD COLUMN effective REAL;" /* number of independent samples */
-    "ALTER TABLE measurement ADD COLUMN cpu REAL;"       /* median, processor seconds */
-    "ALTER TABLE measurement ADD COLUMN cpu_low REAL;"
-    "ALTER TABLE measurement ADD COLUMN cpu_high REAL;"
-    "ALTER TABLE measurement ADD COLUMN growth_accounted REAL;" /* bytes an iteration */
-    "ALTER TABLE measurement ADD COLUMN growth_resident REAL;"
-    "ALTER TABLE measurement ADD COLUMN bound TEXT;" /* the nearer ceiling; '': not known */
-    "ALTER TABLE measurement ADD COLUMN share REAL;" /* of the bound */
-    "ALTER TABLE measurement ADD COLUMN share_low REAL;"
-    "ALTER TABLE measurement ADD COLUMN share_high REAL;"
-    "ALTER TABLE measurement ADD COLUMN share_coverage REAL;"
-    "ALTER TABLE measurement ADD COLUMN stretches INTEGER;" /* that the share was made of */
-
-    "ALTER TABLE samples ADD COLUMN cpu BLOB;"
-    "ALTER TABLE samples ADD COLUMN shares BLOB;" /* one a stretch */
-
-    "CREATE TABLE bound (" /* ceilings, as they were probed beside a measurement */
-    " result_id TEXT NOT NULL, position INTEGER NOT NULL, number INTEGER NOT NULL,"
-    " ceiling TEXT NOT NULL, level TEXT NOT NULL, threads INTEGER NOT NULL,"
-    " probes INTEGER NOT NULL, rate REAL, low REAL, high REAL, work REAL,"
-    " PRIMARY KEY (result_id, position, number),"
-    " FOREIGN KEY (result_id, position) REFERENCES measurement (result_id, position)"
-    " ON DELETE CASCADE) WITHOUT ROWID;"
-
-    "CREATE TABLE noise (" /* what went on beside a measurement; NULL: the kernel does not tell */
-    " result_id TEXT NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL, value REAL,"
-    " PRIMARY KEY (result_id, position, name),"
-    " FOREIGN KEY (result_id, position) REFERENCES measurement (result_id, position)"
-    " ON DELETE CASCADE) WITHOUT ROWID;"
-
-    "CREATE TABLE counter (" /* an iteration */
-    " result_id TEXT NOT NULL, position INTEGER NOT NULL, counter TEXT NOT NULL,"
-    " source TEXT NOT NULL, count REAL,"
-    " PRIMARY KEY (result_id, position, counter),"
-    " FOREIGN KEY (result_id, position) REFERENCES measurement (result_id, position)"
-    " ON DELETE CASCADE) WITHOUT ROWID;"
-
-    "ALTER TABLE value ADD COLUMN low REAL;"
-    "ALTER TABLE value ADD COLUMN high REAL;"
-    "ALTER TABLE value ADD COLUMN of_speed BOOLEAN NOT NULL DEFAULT 0;"
-    "ALTER TABLE gradient ADD COLUMN resolution REAL;"
-    "ALTER TABLE verdict ADD COLUMN detail TEXT;"       /* a counter's name, or such as p99 */
-    "ALTER TABLE verdict ADD COLUMN asked INTEGER;"     /* fresh processes */
-    "ALTER TABLE verdict ADD COLUMN confirmed INTEGER;" /* of them, that said the same */
-
+/* Where `yieldpoint machine` keeps what it measured: one row a machine, not a run. */
+static const char ceiling[] =
     "CREATE TABLE ceiling (machine TEXT NOT NULL, name TEXT NOT NULL, level TEXT NOT NULL,"
     " threads INTEGER NOT NULL, isa TEXT NOT NULL, unit TEXT NOT NULL, measured REAL NOT NULL,"
     " rate REAL, low REAL, high REAL,"
     " PRIMARY KEY (machine, name, level, threads, isa)) WITHOUT ROWID;";
 
-static const char version_4[] =
-    "ALTER TABLE samples ADD COLUMN slowed BLOB;"   /* set aside: the device was slowed down */
-    "ALTER TABLE memory ADD COLUMN system INTEGER;" /* of the process, as the driver counts it */
-    "CREATE TABLE series ("                         /* what an accelerator did beside a case */
-    " result_id TEXT NOT NULL REFERENCES result (id) ON DELETE CASCADE,"
-    " name TEXT NOT NULL, seconds BLOB NOT NULL, value BLOB NOT NULL,"
-    " PRIMARY KEY (result_id, name)) WITHOUT ROWID;";
+/* What takes version - 1 to version. A new file takes all of them, so that it is the same as an
+ * upgraded one. What an older program did not know of a row is NULL. The caller frees. */
+static char *step(int version)
+{
+    struct ypi_text sql = {0};
+    if (version == 3)
+        renew_results(&sql);
+    for (int i = 0; i < YPI_TABLES; i++) {
+        const struct ypi_table *t = &ypi_tables[i];
+        bool first = i == YPI_TABLE_RESULT && version < 3;
+        if (t->since == version) {
+            create_table(&sql, t, t->name,
+                         first ? ", UNIQUE (run_id, case_id, repeat))" : t->constraints, version);
+            ypi_text_add(&sql, "%s", t->index ? t->index : "");
+        } else if (t->since < version && !(i == YPI_TABLE_RESULT && version == 3)) {
+            add_columns(&sql, t, version);
+        }
+    }
+    if (version == 3)
+        ypi_text_add(&sql, "%s", ceiling);
+    return ypi_text_take(&sql);
+}
 
-/* Element v takes version v to v + 1. A new file takes all of them, so that it is the same as an
- * upgraded one. */
-static const char *const steps[YPI_SCHEMA_VERSION][2] = {
-    {version_1}, {version_2}, {version_3_result, version_3_rest}, {version_4}};
+/* -- the file -------------------------------------------------------------------------------- */
 
 static enum yp_status refuse(sqlite3 *db, const char *path, const char *doing)
 {
@@ -260,7 +139,7 @@ static enum yp_status too_new(const char *path, int version)
     return yp_set_error(YP_IO,
                         "history '%s': has schema version %d, this program knows versions up to "
                         "%d; use a newer Yieldpoint, or name another file",
-                        path, version, YPI_SCHEMA_VERSION);
+                        path, version, ypi_schema_version());
 }
 
 /* The directory of a path, in `out` of PATH_MAX bytes. */
@@ -376,11 +255,9 @@ static enum yp_status check_references(sqlite3 *db, const char *path)
 
 static enum yp_status take_step(sqlite3 *db, const char *path, int version)
 {
-    enum yp_status status = YP_OK;
-    for (int i = 0; status == YP_OK && i < 2; i++)
-        if (steps[version][i])
-            status =
-                execute(db, path, steps[version][i], version == 0 ? "creating it" : "upgrading it");
+    char *sql = step(version);
+    enum yp_status status = execute(db, path, sql, version == 1 ? "creating it" : "upgrading it");
+    free(sql);
     return status;
 }
 
@@ -389,17 +266,18 @@ static enum yp_status take_steps(sqlite3 *db, const char *path)
 {
     char pragmas[96];
     int version = 0;
+    const int newest = ypi_schema_version();
     enum yp_status status = read_version(db, path, &version);
-    if (status != YP_OK || version == YPI_SCHEMA_VERSION)
+    if (status != YP_OK || version == newest)
         return status;
-    if (version > YPI_SCHEMA_VERSION)
+    if (version > newest)
         return too_new(path, version);
-    for (int v = version < 0 ? 0 : version; status == YP_OK && v < YPI_SCHEMA_VERSION; v++)
+    for (int v = version < 0 ? 1 : version + 1; status == YP_OK && v <= newest; v++)
         status = take_step(db, path, v);
     if (status == YP_OK)
         status = check_references(db, path);
     snprintf(pragmas, sizeof pragmas, "PRAGMA application_id = %d; PRAGMA user_version = %d",
-             YPI_APPLICATION_ID, YPI_SCHEMA_VERSION);
+             YPI_APPLICATION_ID, newest);
     return status == YP_OK ? execute(db, path, pragmas, "marking its version") : status;
 }
 
@@ -407,9 +285,9 @@ static enum yp_status bring_up_to_date(sqlite3 *db, const char *path)
 {
     int version = 0;
     enum yp_status status = read_version(db, path, &version);
-    if (status != YP_OK || version == YPI_SCHEMA_VERSION)
+    if (status != YP_OK || version == ypi_schema_version())
         return status;
-    if (version > YPI_SCHEMA_VERSION)
+    if (version > ypi_schema_version())
         return too_new(path, version);
     /* Both for a table that is made anew: rows that refer to it stay, and views are not looked at
      * while it is not there. Inside a transaction the first would change nothing. */
@@ -488,17 +366,18 @@ sqlite3 *ypi_schema_open(const char *path)
 static enum yp_status check_readable(sqlite3 *db, const char *path, bool empty)
 {
     int version = 0;
+    const int wanted = ypi_schema_version();
     if (empty)
         return yp_set_error(YP_IO, "history '%s': is empty; no run has been stored in it", path);
     if (read_version(db, path, &version) != YP_OK)
         return YP_IO;
-    if (version > YPI_SCHEMA_VERSION)
+    if (version > wanted)
         return too_new(path, version);
-    if (version < YPI_SCHEMA_VERSION)
+    if (version < wanted)
         return yp_set_error(YP_IO,
                             "history '%s': has schema version %d, this program reads version %d; "
                             "any run that is stored in it brings it up to date",
-                            path, version, YPI_SCHEMA_VERSION);
+                            path, version, wanted);
     return YP_OK;
 }
 

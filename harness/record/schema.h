@@ -16,8 +16,9 @@
 #include <sqlite3.h>
 #include <yieldpoint/device.h>
 
-#define YPI_SCHEMA_VERSION 4
 #define YPI_APPLICATION_ID 0x59504849 /* "YPHI", in the header of the file */
+
+int ypi_schema_version(void); /* that this program writes: the newest of any field */
 
 /* Opens for writing, creating the file (not its directory) or upgrading its tables where that is
  * needed. A file that is not a history, or one of a newer version, is refused and left as it is.

@@ -2,6 +2,7 @@
 #include "harness/measure/noise.h"
 #include "device/cpu/binding.h"
 #include "harness/measure/cgroup_path.h"
+#include "harness/record/row.h"
 #include "harness/run/process.h"
 
 #include <criterion/criterion.h>
@@ -384,8 +385,9 @@ Test(noise, differences_are_not_below_zero)
     end.migrations = 40, end.frequency = 2.5e9, end.frequency_least = 2e9, end.hot = 6;
     struct ypi_noise noise = ypi_noise_between(&begin, &end);
     static const double wanted[] = {2, 1.5, 1, 0.25, 0.5, 5, 2, 10, 30, 0, 3e9, 2e9, 2, 2};
-    for (int i = 0; i < ypi_noise_count(); i++)
-        expect_near(ypi_noise_value(&noise, i), wanted[i], ypi_noise_name(i));
+    const struct ypi_measured m = {.noise = noise};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        expect_near(ypi_field_real(&ypi_beside[i], &m), wanted[i], ypi_beside[i].name);
     end.busy = begin.busy + 1; /* rounded down by the kernel */
     cr_expect_eq(ypi_noise_between(&begin, &end).others, 0);
     end.frequency_least = 3.5e9;
@@ -398,14 +400,15 @@ Test(noise, members_are_named_in_the_declared_order)
         "wall",         "own",       "others",      "stolen",     "throttled", "minor_faults",
         "major_faults", "waits",     "preemptions", "migrations", "frequency", "frequency_least",
         "hot",          "processors"};
-    const struct ypi_noise noise = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
-    cr_assert_eq(ypi_noise_count(), (int)(sizeof names / sizeof *names));
-    for (int i = 0; i < ypi_noise_count(); i++) {
-        cr_expect_str_eq(ypi_noise_name(i), names[i]);
-        cr_expect_eq(ypi_noise_value(&noise, i), i + 1);
+    const int count = sizeof names / sizeof *names;
+    const struct ypi_measured m = {.noise = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}};
+    for (int i = 0; i < count; i++) {
+        cr_expect_str_eq(ypi_beside[i].name, names[i]);
+        cr_expect_eq(ypi_field_real(&ypi_beside[i], &m), i + 1);
     }
-    cr_expect(isnan(ypi_noise_value(&noise, -1)) && isnan(ypi_noise_value(&noise, 14)));
-    cr_expect_str_eq(ypi_noise_name(14), "?");
+    for (size_t i = 0; i < ypi_beside_count; i++) /* behind them stand an accelerator's */
+        cr_expect_eq(ypi_beside[i].known(&m), i < (size_t)count, "%s", ypi_beside[i].name);
+    cr_expect(isnan(ypi_field_real(&ypi_beside[0], &(struct ypi_measured){0})));
 }
 
 /* -- causes -------------------------------------------------------------------------------- */

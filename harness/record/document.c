@@ -1,0 +1,397 @@
+#include "base/output.h"
+#include "base/stats.h"
+#include "base/text.h"
+#include "device/backend.h"
+#include "harness/judge/budget.h"
+#include "harness/measure/noise.h"
+#include "harness/record/history.h"
+#include "harness/record/reproduce.h"
+#include "harness/record/row.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- rows ---------------------------------------------------------------------------------- */
+
+/* An owner's rows of a table, each with the members that its fields name; an empty array, with *ok
+ * false, when they cannot be read. */
+static cJSON *rows(sqlite3 *db, bool *ok, enum ypi_table_name table, const char *owner)
+{
+    const struct ypi_table *t = &ypi_tables[table];
+    struct ypi_text sql = {0};
+    ypi_text_add(&sql, "SELECT ");
+    ypi_sql_export(&sql, t, "", false);
+    ypi_text_add(&sql, " FROM %s WHERE %s = ?%s%s", t->name, t->fields[0].name,
+                 t->order ? " ORDER BY " : "", t->order ? t->order : "");
+    cJSON *found = ypi_store_rows(db, sql.data, 1, &owner);
+    free(ypi_text_take(&sql));
+    *ok = *ok && found;
+    return found ? found : cJSON_CreateArray();
+}
+
+static cJSON *first(sqlite3 *db, bool *ok, enum ypi_table_name table, const char *id)
+{
+    cJSON *found = rows(db, ok, table, id);
+    cJSON *row = cJSON_DetachItemFromArray(found, 0);
+    cJSON_Delete(found);
+    return row ? row : cJSON_CreateObject();
+}
+
+/* The order of the rows has told their positions. */
+static cJSON *without_positions(cJSON *found)
+{
+    cJSON *row;
+    cJSON_ArrayForEach(row, found)
+    {
+        cJSON_DeleteItemFromObjectCaseSensitive(row, "position");
+    }
+    return found;
+}
+
+/* An object of the rows' members `name` and `value`. */
+static cJSON *pairs(cJSON *found)
+{
+    cJSON *object = cJSON_CreateObject();
+    cJSON *row;
+    cJSON_ArrayForEach(row, found)
+    {
+        cJSON *value = cJSON_DetachItemFromObjectCaseSensitive(row, "value");
+        cJSON_AddItemToObject(object, ypi_text_of(row, "name"), value);
+    }
+    cJSON_Delete(found);
+    return object;
+}
+
+/* -- run and case --------------------------------------------------------------------------- */
+
+static cJSON *run(sqlite3 *db, bool *ok, const char *id)
+{
+    cJSON *object = first(db, ok, YPI_TABLE_RUN, id);
+    cJSON *options = cJSON_AddArrayToObject(object, "options");
+    cJSON *found = rows(db, ok, YPI_TABLE_OPTION, id);
+    cJSON *row;
+    cJSON_ArrayForEach(row, found)
+    {
+        cJSON_AddItemToArray(options, cJSON_CreateString(ypi_text_of(row, "argument")));
+    }
+    cJSON_Delete(found);
+    cJSON_AddItemToObject(object, "facts", pairs(rows(db, ok, YPI_TABLE_FACT, id)));
+    return object;
+}
+
+static cJSON *test_case(sqlite3 *db, bool *ok, const char *id)
+{
+    cJSON *object = first(db, ok, YPI_TABLE_CASE, id);
+    cJSON_AddItemToObject(object, "axes", pairs(rows(db, ok, YPI_TABLE_AXIS, id)));
+    return object;
+}
+
+/* -- measurements --------------------------------------------------------------------------- */
+
+/* Moves each row to the array `name` of the measurement that it belongs to. */
+static void distribute(cJSON *measurements, cJSON *parts, const char *name)
+{
+    cJSON *measurement;
+    cJSON_ArrayForEach(measurement, measurements)
+    {
+        double position = ypi_real(measurement, "position");
+        cJSON *list = cJSON_AddArrayToObject(measurement, name);
+        for (cJSON *next, *row = parts->child; row; row = next) {
+            next = row->next;
+            if (ypi_real(row, "position") < position || ypi_real(row, "position") > position)
+                continue;
+            cJSON_DetachItemViaPointer(parts, row);
+            cJSON_DeleteItemFromObjectCaseSensitive(row, "position");
+            cJSON_AddItemToArray(list, row);
+        }
+    }
+    cJSON_Delete(parts);
+}
+
+/* {"count", "least", "median", "most"} of an array of numbers. */
+static cJSON *summary(const cJSON *values)
+{
+    const cJSON *item;
+    size_t count = 0;
+    double *known = ypi_calloc((size_t)cJSON_GetArraySize(values) + 1, sizeof *known);
+    cJSON_ArrayForEach(item, values)
+    {
+        if (cJSON_IsNumber(item))
+            known[count++] = item->valuedouble;
+    }
+    struct ypi_estimate e = ypi_estimate(known, count);
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddNumberToObject(object, "count", (double)count);
+    ypi_json_add_real(object, "least", e.min);
+    ypi_json_add_real(object, "median", e.median);
+    ypi_json_add_real(object, "most", e.max);
+    free(known);
+    return object;
+}
+
+/* Arrays of numbers, not of rows; with what comes to samples that were set aside. */
+static void add_samples(cJSON *measurement, bool samples)
+{
+    const struct ypi_table *t = &ypi_tables[YPI_TABLE_SAMPLES];
+    cJSON *list = cJSON_DetachItemFromObjectCaseSensitive(measurement, "rows");
+    const cJSON *slowed = cJSON_GetObjectItemCaseSensitive(list->child, "set_aside_samples");
+    if (cJSON_IsArray(slowed))
+        cJSON_AddItemToObject(measurement, "set_aside", summary(slowed));
+    for (size_t i = 0; samples && i < t->count; i++) {
+        const char *name = ypi_field_member(&t->fields[i]);
+        cJSON *array = cJSON_GetObjectItemCaseSensitive(list->child, name);
+        if (cJSON_IsArray(array))
+            cJSON_AddItemToObject(measurement, name,
+                                  cJSON_DetachItemViaPointer(list->child, array));
+    }
+    cJSON_Delete(list);
+}
+
+/* As an object of figures by name, with what they come to. */
+static void add_noise(cJSON *measurement)
+{
+    char cause[256];
+    struct ypi_measured m = {0};
+    double threads = ypi_real(measurement, "threads");
+    cJSON *figures = pairs(cJSON_DetachItemFromObjectCaseSensitive(measurement, "noise"));
+    for (size_t i = 0; i < ypi_beside_count; i++)
+        ypi_field_set(&ypi_beside[i], &m, ypi_real(figures, ypi_beside[i].name));
+    bool any = figures->child != NULL;
+    cJSON_AddItemToObject(measurement, "noise", figures);
+    if (any && ypi_noise_cause(&m.noise, threads > 0 ? (int)threads : 0, cause, sizeof cause))
+        cJSON_AddStringToObject(measurement, "noise_cause", cause);
+}
+
+static cJSON *measurements(sqlite3 *db, bool *ok, const char *id, bool samples)
+{
+    static const struct {
+        enum ypi_table_name table;
+        const char *member;
+    } parts[] = {{YPI_TABLE_PHASE, "phases"},
+                 {YPI_TABLE_BOUND, "bounds"},
+                 {YPI_TABLE_COUNTER, "counters"},
+                 {YPI_TABLE_NOISE, "noise"},
+                 {YPI_TABLE_SAMPLES, "rows"}};
+    cJSON *measurement;
+    cJSON *list = rows(db, ok, YPI_TABLE_MEASUREMENT, id);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        distribute(list, rows(db, ok, parts[i].table, id), parts[i].member);
+    cJSON_ArrayForEach(measurement, list)
+    {
+        add_noise(measurement);
+        add_samples(measurement, samples);
+    }
+    return without_positions(list);
+}
+
+/* -- the accelerator over time ---------------------------------------------------------------- */
+
+/* "NVML API Reference Guide" (NVIDIA), nvmlClocksEventReasons: those that slow the work. */
+bool ypi_store_slowed(double reasons, char by[128])
+{
+    static const struct {
+        uint64_t bit;
+        const char *name;
+    } names[] = {{YPI_POWER_CAPPED, "its power cap"},
+                 {0x8, "the hardware"},
+                 {0x20, "heat"},
+                 {0x40, "heat, by the hardware"},
+                 {0x80, "the power brake"}};
+    uint64_t bits = reasons > 0 && reasons < 1e18 ? (uint64_t)reasons : 0;
+    size_t length = 0;
+    *by = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if ((bits & names[i].bit) != 0)
+            length += (size_t)snprintf(by + length, 128 - length, "%s%s", length > 0 ? ", " : "",
+                                       names[i].name);
+    return (bits & (YPI_SLOWED | YPI_POWER_CAPPED)) != 0;
+}
+
+/* In how many rows the device was slowed down, and by what. */
+static cJSON *throttled(const cJSON *values)
+{
+    const cJSON *item;
+    char by[128] = "";
+    uint64_t all = 0;
+    int slowed = 0;
+    cJSON_ArrayForEach(item, values)
+    {
+        double reasons = cJSON_IsNumber(item) ? item->valuedouble : 0;
+        slowed += ypi_store_slowed(reasons, by);
+        all |= reasons > 0 && reasons < 1e18 ? (uint64_t)reasons : 0;
+    }
+    (void)ypi_store_slowed((double)all, by);
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddNumberToObject(object, "count", cJSON_GetArraySize(values));
+    cJSON_AddNumberToObject(object, "slowed", slowed);
+    cJSON_AddStringToObject(object, "by", by);
+    return object;
+}
+
+/* An object by column: how many rows there are and their least, median and most; with `samples` the
+ * rows too. */
+static cJSON *series(sqlite3 *db, bool *ok, const char *result_id, bool samples)
+{
+    cJSON *all = cJSON_CreateObject();
+    cJSON *found = rows(db, ok, YPI_TABLE_SERIES, result_id);
+    cJSON *row;
+    cJSON_ArrayForEach(row, found)
+    {
+        const char *name = ypi_text_of(row, "name");
+        cJSON *seconds = cJSON_DetachItemFromObjectCaseSensitive(row, "seconds");
+        cJSON *values = cJSON_DetachItemFromObjectCaseSensitive(row, "value");
+        const cJSON *last = cJSON_GetArrayItem(seconds, cJSON_GetArraySize(seconds) - 1);
+        cJSON *one = strcmp(name, "throttled") == 0 ? throttled(values) : summary(values);
+        ypi_json_add_real(one, "duration", cJSON_IsNumber(last) ? last->valuedouble : (double)NAN);
+        if (samples) {
+            cJSON_AddItemToObject(one, "seconds", seconds);
+            cJSON_AddItemToObject(one, "values", values);
+        } else {
+            cJSON_Delete(seconds);
+            cJSON_Delete(values);
+        }
+        cJSON_AddItemToObject(all, name, one);
+    }
+    cJSON_Delete(found);
+    return all;
+}
+
+/* -- all of it -------------------------------------------------------------------------------- */
+
+static void add_memory(sqlite3 *db, bool *ok, cJSON *document, const char *id)
+{
+    cJSON *row;
+    cJSON *memory = cJSON_AddObjectToObject(document, "memory");
+    cJSON *found = rows(db, ok, YPI_TABLE_MEMORY, id);
+    while ((row = cJSON_DetachItemFromArray(found, 0)) != NULL) {
+        cJSON *name = cJSON_DetachItemFromObjectCaseSensitive(row, "memory");
+        cJSON_AddItemToObject(memory, name->valuestring, row);
+        cJSON_Delete(name);
+    }
+    cJSON_Delete(found);
+}
+
+static void add_reproduce(cJSON *document)
+{
+    const cJSON *of_run = cJSON_GetObjectItem(document, "run");
+    const cJSON *result = cJSON_GetObjectItem(document, "result");
+    const cJSON *options = cJSON_GetObjectItem(of_run, "options");
+    int count = cJSON_GetArraySize(options);
+    const char **extra = calloc((size_t)count + 1, sizeof *extra);
+    if (!extra)
+        return;
+    for (int i = 0; i < count; i++)
+        extra[i] = cJSON_GetArrayItem(options, i)->valuestring;
+    /* One of the many processes that "each" stands for. */
+    char one[64];
+    snprintf(one, sizeof one, "--fail-allocation=%s", ypi_text_of(result, "fail_allocation"));
+    for (int i = 0; i < count && ypi_real(result, "attempt") > 0; i++)
+        if (strcmp(extra[i], "--fail-allocation=each") == 0)
+            extra[i] = one;
+    char *line = ypi_reproduce(ypi_text_of(of_run, "program"), ypi_text_of(result, "case"),
+                               strtoull(ypi_text_of(result, "seed"), NULL, 10), extra, count);
+    if (line)
+        cJSON_AddStringToObject(document, "reproduce", line);
+    free(line);
+    free(extra);
+}
+
+static void add_part(sqlite3 *db, bool *ok, cJSON *document, const char *member,
+                     enum ypi_table_name table, const char *id)
+{
+    cJSON_AddItemToObject(document, member, without_positions(rows(db, ok, table, id)));
+}
+
+static void add_parts(sqlite3 *db, bool *ok, cJSON *document, const char *id, bool samples)
+{
+    add_part(db, ok, document, "failures", YPI_TABLE_FAILURE, id);
+    cJSON_AddItemToObject(document, "measurements", measurements(db, ok, id, samples));
+    add_part(db, ok, document, "values", YPI_TABLE_VALUE, id);
+    add_part(db, ok, document, "gradients", YPI_TABLE_GRADIENT, id);
+    add_part(db, ok, document, "budgets", YPI_TABLE_VERDICT, id);
+    add_memory(db, ok, document, id);
+    cJSON_AddItemToObject(document, "series", series(db, ok, id, samples));
+    cJSON *attempts = ypi_attempts_load(db, id);
+    if (!attempts)
+        *ok = false;
+    else
+        cJSON_AddItemToObject(document, "attempts", attempts);
+}
+
+static cJSON *only_if(bool ok, cJSON *document)
+{
+    if (ok)
+        return document;
+    cJSON_Delete(document);
+    return NULL;
+}
+
+cJSON *ypi_document_of_result(sqlite3 *db, const char *result_id, bool samples)
+{
+    bool ok = true;
+    cJSON *document = cJSON_CreateObject();
+    cJSON *result = first(db, &ok, YPI_TABLE_RESULT, result_id);
+    cJSON_AddItemToObject(document, "result", result);
+    cJSON_AddItemToObject(document, "case", test_case(db, &ok, ypi_text_of(result, "case")));
+    cJSON_AddItemToObject(document, "run", run(db, &ok, ypi_text_of(result, "run_id")));
+    add_parts(db, &ok, document, result_id, samples);
+    add_reproduce(document);
+    return only_if(ok, document);
+}
+
+cJSON *ypi_document_of_run(sqlite3 *db, const char *run_id)
+{
+    bool ok = true;
+    cJSON *object = run(db, &ok, run_id);
+    return only_if(ok, object);
+}
+
+/* -- what stored names mean ------------------------------------------------------------------- */
+
+const char *ypi_store_outcome(int i)
+{
+    return i >= 0 && i < YPI_OUTCOMES ? ypi_outcome_names[i] : NULL;
+}
+
+/* The budget as it was declared. The names are those of the document. */
+static struct yp_budget declared(const cJSON *b)
+{
+    const char *detail = ypi_text_of(b, "detail");
+    struct yp_budget budget = {.limit = ypi_real(b, "allowed")};
+    if (*ypi_text_of(b, "name"))
+        budget.name = ypi_text_of(b, "name");
+    if (strcmp(ypi_text_of(b, "memory"), "device") == 0)
+        budget.memory = YP_DEVICE;
+    for (int kind = 0; kind <= YP_BUDGET_MAX_GRADIENT_ERROR; kind++)
+        if (strcmp(ypi_budget_kind_name((enum yp_budget_kind)kind), ypi_text_of(b, "kind")) == 0)
+            budget.kind = (enum yp_budget_kind)kind;
+    for (int counter = 0; counter < YP_COUNTERS; counter++)
+        if (strcmp(ypi_counter_name((enum yp_counter)counter), detail) == 0)
+            budget.counter = (enum yp_counter)counter;
+    if (*detail == 'p')
+        budget.quantile = strtod(detail + 1, NULL) / 100;
+    return budget;
+}
+
+void ypi_store_budget_text(char out[256], const cJSON *budget, const char *unit)
+{
+    struct yp_budget b = declared(budget);
+    ypi_budget_text(out, &b, unit);
+}
+
+void ypi_store_budget_figure(char out[128], const cJSON *budget, double value, const char *unit)
+{
+    struct yp_budget b = declared(budget);
+    ypi_budget_figure(out, &b, value, unit);
+}
+
+bool ypi_store_budget_measured(const cJSON *budget)
+{
+    static const enum ypi_met without[] = {YPI_UNMEASURED, YPI_NOT_JUDGED, YPI_ABSENT};
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        if (strcmp(ypi_text_of(budget, "met"), ypi_met_name(without[i])) == 0)
+            return false;
+    return true;
+}

@@ -1,0 +1,505 @@
+#include "harness/record/fields.h"
+
+#include "harness/judge/budget.h"
+#include "harness/record/record.h"
+#include "harness/record/row.h"
+
+#include <stdio.h>
+
+/* -- values that are made ------------------------------------------------------------------ */
+
+static void get_machine(const struct ypi_item *item, struct ypi_datum *out)
+{
+    const struct ypi_environment *e = ((const struct ypi_run *)item->row)->environment;
+    ypi_datum_text(out, e && *e->fingerprint ? e->fingerprint : NULL);
+}
+
+static void get_group(const struct ypi_item *item, struct ypi_datum *out)
+{
+    const struct yp_case *c = item->row;
+    ypi_datum_text(out, c->test ? c->test->group : NULL);
+}
+
+static void get_test(const struct ypi_item *item, struct ypi_datum *out)
+{
+    const struct yp_case *c = item->row;
+    ypi_datum_text(out, c->test ? c->test->name : NULL);
+}
+
+static void get_case_name(const struct ypi_item *item, struct ypi_datum *out)
+{
+    const struct yp_case *c = item->row;
+    ypi_datum_text(out, c->decl ? c->decl->name : NULL);
+}
+
+static void get_axis_kind(const struct ypi_item *item, struct ypi_datum *out)
+{
+    ypi_datum_text(out, ypi_axis_kind_name(((const struct ypi_setting *)item->row)->kind));
+}
+
+static void get_axis(const struct ypi_item *item, struct ypi_datum *out)
+{
+    const struct ypi_setting *s = item->row;
+    if (s->kind == YP_AXIS_STRING)
+        ypi_datum_text(out, s->s);
+    else
+        out->type = s->kind == YP_AXIS_INT ? YPI_AN_INTEGER : YPI_A_REAL;
+    out->integer = s->i;
+    out->real = s->d;
+}
+
+static bool has_hash(const void *row)
+{
+    return ((const struct ypi_result *)row)->has_hash;
+}
+
+static void get_hash(const struct ypi_item *item, struct ypi_datum *out)
+{
+    uint64_t hash = ((const struct ypi_result *)item->row)->hash;
+    snprintf(out->made, sizeof out->made, "%016llx", (unsigned long long)hash);
+    ypi_datum_text(out, out->made);
+}
+
+static bool has_memory(const void *row)
+{
+    return ((const struct ypi_result *)row)->has_memory;
+}
+
+static void get_memory(const struct ypi_item *item, struct ypi_datum *out)
+{
+    ypi_datum_text(out, item->number == YP_DEVICE ? "device" : "host");
+}
+
+static bool has_system(const void *row)
+{
+    return ((const struct yp_memory *)row)->system > 0;
+}
+
+static bool has_file(const void *row)
+{
+    return ((const struct ypi_failure *)row)->file != NULL;
+}
+
+static bool is_probed(const void *row)
+{
+    return ((const struct ypi_ceiling *)row)->probes > 0;
+}
+
+static void get_ceiling(const struct ypi_item *item, struct ypi_datum *out)
+{
+    ypi_datum_text(out, yp_ceiling_name(((const struct ypi_ceiling *)item->row)->ceiling));
+}
+
+bool ypi_has_ceiling(const struct ypi_ceiling *c)
+{
+    return c->ceiling != YP_NO_CEILING && (c->probes > 0 || c->work > 0);
+}
+
+static void get_bound(const struct ypi_item *item, struct ypi_datum *out)
+{
+    const struct ypi_measured *m = item->row;
+    bool any = m->bound >= 0 && m->bound < YPI_BOUNDS && ypi_has_ceiling(&m->bounds[m->bound]);
+    ypi_datum_text(out, any ? yp_ceiling_name(m->bounds[m->bound].ceiling) : "");
+}
+
+/* An estimate that was never made is zero throughout, which would read as a figure. */
+static bool has_cpu(const void *row)
+{
+    return ((const struct ypi_measured *)row)->cpu != NULL;
+}
+
+static bool has_share(const void *row)
+{
+    return ((const struct ypi_measured *)row)->share_count > 0;
+}
+
+static bool was_looked_at(const void *row)
+{
+    return ((const struct ypi_measured *)row)->noise.wall > 0;
+}
+
+static bool was_on_device(const void *row)
+{
+    return ((const struct ypi_measured *)row)->on_device.there;
+}
+
+static void get_counter(const struct ypi_item *item, struct ypi_datum *out)
+{
+    ypi_datum_text(out, ypi_counter_name((enum yp_counter)item->number));
+}
+
+static const struct yp_budget *budget_of(const struct ypi_item *item)
+{
+    return ((const struct ypi_verdict *)item->row)->budget;
+}
+
+static void get_budget_kind(const struct ypi_item *item, struct ypi_datum *out)
+{
+    ypi_datum_text(out, ypi_budget_kind_name(budget_of(item)->kind));
+}
+
+static void get_budget_memory(const struct ypi_item *item, struct ypi_datum *out)
+{
+    const struct yp_budget *b = budget_of(item);
+    bool any = b->kind >= YP_BUDGET_MAX_PEAK && b->kind <= YP_BUDGET_MAX_ALLOCATIONS;
+    ypi_datum_text(out, !any ? NULL : b->memory == YP_DEVICE ? "device" : "host");
+}
+
+static void get_budget_detail(const struct ypi_item *item, struct ypi_datum *out)
+{
+    ypi_datum_text(out, ypi_budget_detail(out->made, budget_of(item)) ? out->made : NULL);
+}
+
+bool ypi_budget_detail(char out[YPI_DETAIL_MAX], const struct yp_budget *budget)
+{
+    *out = '\0';
+    if (budget->kind == YP_BUDGET_MAX_COUNT)
+        snprintf(out, YPI_DETAIL_MAX, "%s", ypi_counter_name(budget->counter));
+    else if (budget->kind == YP_BUDGET_MAX_PERCENTILE)
+        snprintf(out, YPI_DETAIL_MAX, "p%g", 100 * budget->quantile);
+    return *out != '\0';
+}
+
+/* -- the tables ---------------------------------------------------------------------------- */
+
+/* What belongs to a result goes with it, and what belongs to a run goes with the run. A case's
+ * row holds what its newest result said of it: tags may change from one commit to the next.
+ * Keys are UUIDs and node ids, so that the rows of two histories can be put into one. */
+
+/* clang-format off */
+
+/* Type, column, place and version; then what else there is to say. */
+#define FIELD(type_, name_, at_, ...) {.type = YPI_##type_, .name = name_, .at = at_, .since = __VA_ARGS__}
+#define MADE(type_, name_, get_, ...) {.type = YPI_##type_, .name = name_, .get = get_, .since = __VA_ARGS__}
+/* In the struct that the row's first member points to. */
+#define INSIDE(type_, name_, at_, ...) FIELD(type_, name_, at_, __VA_ARGS__, .inside = true)
+#define REQUIRED .sql = " NOT NULL"
+#define COUNTED .sql = " NOT NULL DEFAULT 0" /* a column that came later */
+#define OF_RUN FIELD(OF_OWNER, "run_id", 0, 1, .sql = " NOT NULL REFERENCES run (id) ON DELETE CASCADE", .json = "")
+#define OF_RESULT FIELD(OF_OWNER, "result_id", 0, 1, .sql = " NOT NULL REFERENCES result (id) ON DELETE CASCADE", .json = "")
+#define OF_MEASUREMENT FIELD(OF_OWNER, "result_id", 0, 1, REQUIRED, .json = ""), AT_POSITION
+#define AT_POSITION FIELD(POSITION, "position", 0, 1, REQUIRED)
+
+#define M(member) offsetof(struct ypi_run, member)
+static const struct ypi_field run_fields[] = {
+    FIELD(CHARS, "id", M(id), 1, .sql = " PRIMARY KEY"),
+    FIELD(REAL, "started", M(started), 1, REQUIRED),
+    FIELD(LATER, "ended", 0, 1, .sql = " REAL"), /* NULL: still going on, or killed */
+    FIELD(LATER, "exit_code", 0, 1, .sql = " INTEGER"),
+    FIELD(UNSIGNED, "seed", M(seed), 1, REQUIRED, .as_text = true),
+    FIELD(TEXT, "command", M(command), 1, REQUIRED),
+    FIELD(TEXT, "program", M(program), 1, REQUIRED),
+    FIELD(BOOL, "speed_judged", M(speed_judged), 1, REQUIRED),
+    FIELD(UNSIGNED, "memory_limit", M(memory_limit), 1, REQUIRED),
+    MADE(TEXT, "machine", get_machine, 1),
+};
+#undef M
+
+static const struct ypi_field run_option_fields[] = { /* arguments that a reproduction must repeat */
+    OF_RUN, AT_POSITION, FIELD(TEXT, "argument", 0, 1, REQUIRED),
+};
+
+#define M(member) offsetof(struct ypi_fact, member)
+static const struct ypi_field fact_fields[] = {
+    OF_RUN,
+    FIELD(TEXT, "key", M(key), 1, REQUIRED, .json = "name"),
+    FIELD(TEXT, "value", M(value), 1, REQUIRED),
+};
+#undef M
+
+#define M(member) offsetof(struct yp_case, member)
+static const struct ypi_field test_case_fields[] = {
+    FIELD(TEXT, "id", M(id), 1, .sql = " PRIMARY KEY"),
+    MADE(TEXT, "test_group", get_group, 1, REQUIRED),
+    MADE(TEXT, "test", get_test, 1, REQUIRED),
+    MADE(TEXT, "name", get_case_name, 1, REQUIRED),
+    FIELD(CHARS, "device", M(device), 1, REQUIRED),
+    FIELD(TEXT, "tags", M(tags), 1, REQUIRED),
+};
+#undef M
+
+#define M(member) offsetof(struct ypi_setting, member)
+static const struct ypi_field axis_fields[] = {
+    FIELD(OF_OWNER, "case_id", 0, 1, .sql = " NOT NULL REFERENCES test_case (id) ON DELETE CASCADE", .json = ""),
+    AT_POSITION,
+    FIELD(TEXT, "name", M(axis), 1, REQUIRED),
+    MADE(TEXT, "kind", get_axis_kind, 1, REQUIRED, .json = ""),
+    MADE(ANY, "value", get_axis, 1),
+};
+#undef M
+
+#define M(member) offsetof(struct ypi_result, member)
+#define C(member) offsetof(struct yp_case, member)
+static const struct ypi_field result_fields[] = {
+    FIELD(OF_OWNER, "id", 0, 1, .sql = " PRIMARY KEY", .listed = true),
+    FIELD(OF_RUN, "run_id", 0, 1, .sql = " NOT NULL REFERENCES run (id) ON DELETE CASCADE"),
+    INSIDE(TEXT, "case_id", C(id), 1, .sql = " NOT NULL REFERENCES test_case (id)", .json = "case", .listed = true),
+    INSIDE(INT, "repeat", C(repeat), 1, REQUIRED, .listed = true),
+    FIELD(NAME, "outcome", M(outcome), 1, REQUIRED, .names = ypi_outcome_names, .listed = true),
+    FIELD(TEXT, "reason", M(reason), 1, .listed = true),
+    FIELD(REAL, "started", M(started), 1, REQUIRED, .listed = true),
+    FIELD(REAL, "setup", M(setup), 1),
+    FIELD(REAL, "body", M(body), 1),
+    FIELD(REAL, "teardown", M(teardown), 1),
+    FIELD(REAL, "duration", M(duration), 1, .listed = true),
+    INSIDE(REAL, "timeout", C(timeout), 1),
+    FIELD(BOOL, "ended", M(ended), 1, REQUIRED),
+    FIELD(INT, "exit_code", M(exit_code), 1),
+    FIELD(INT, "signal", M(signal), 1),
+    MADE(TEXT, "data_hash", get_hash, 1, .known = has_hash, .listed = true),
+    INSIDE(UNSIGNED, "seed", C(seed), 1, REQUIRED, .as_text = true),
+    FIELD(UNSIGNED, "leaked_bytes", M(memory.leaked_bytes), 1, .known = has_memory),
+    FIELD(UNSIGNED, "leaked_blocks", M(memory.leaked_blocks), 1, .known = has_memory),
+    FIELD(UNSIGNED, "resident_before", M(memory.resident_before), 1, .known = has_memory),
+    FIELD(UNSIGNED, "resident_peak", M(memory.resident_peak), 1, .known = has_memory),
+    FIELD(TEXT, "tail", M(tail), 1, REQUIRED),
+    FIELD(UNSIGNED, "output_bytes", M(output_bytes), 2, COUNTED),
+    FIELD(INT, "attempt", M(attempt), 3, COUNTED, .listed = true), /* 0: the case; above: a fresh process for it */
+    FIELD(UNSIGNED, "fail_allocation", M(fail_allocation), 3, COUNTED, .as_text = true, .listed = true),
+    FIELD(TEXT, "note", M(note), 3),
+};
+#undef C
+#undef M
+
+#define M(member) offsetof(struct yp_memory, member)
+static const struct ypi_field memory_fields[] = { /* accounted, at the end of a case */
+    OF_RESULT,
+    MADE(TEXT, "memory", get_memory, 1, REQUIRED),
+    FIELD(UNSIGNED, "allocated", M(allocated), 1, REQUIRED),
+    FIELD(UNSIGNED, "allocated_peak", M(allocated_peak), 1, REQUIRED, .csv = "value"),
+    FIELD(UNSIGNED, "reserved", M(reserved), 1, REQUIRED),
+    FIELD(UNSIGNED, "reserved_peak", M(reserved_peak), 1, REQUIRED),
+    FIELD(UNSIGNED, "total", M(total), 1, REQUIRED),
+    FIELD(UNSIGNED, "allocations", M(allocations), 1, REQUIRED),
+    FIELD(UNSIGNED, "frees", M(frees), 1, REQUIRED),
+    FIELD(UNSIGNED, "refused", M(refused), 1, REQUIRED),
+    FIELD(UNSIGNED, "allowed", M(limit), 1, REQUIRED), /* 0: no limit */
+    FIELD(UNSIGNED, "system", M(system), 4, .known = has_system),
+};
+#undef M
+
+#define M(member) offsetof(struct ypi_failure, member)
+static const struct ypi_field failure_fields[] = {
+    OF_RESULT, AT_POSITION,
+    FIELD(NAME, "cause", M(cause), 1, REQUIRED, .names = ypi_cause_names, .listed = true),
+    FIELD(TEXT, "message", M(message), 1, REQUIRED, .listed = true),
+    FIELD(TEXT, "file", M(file), 1),
+    FIELD(INT, "line", M(line), 1, .known = has_file),
+};
+#undef M
+
+#define M(member) offsetof(struct ypi_measured, member)
+static const struct ypi_field measurement_fields[] = {
+    OF_RESULT, AT_POSITION,
+    FIELD(CHARS, "name", M(name), 1, REQUIRED, .listed = true),
+    FIELD(CHARS, "unit", M(unit), 1, REQUIRED, .listed = true),
+    FIELD(REAL, "items", M(items), 1, .listed = true, .csv = "items"), /* an iteration; 0: unknown */
+    FIELD(REAL, "flops", M(flops), 1, .listed = true),
+    FIELD(REAL, "bytes", M(bytes), 1, .listed = true),
+    FIELD(UNSIGNED, "batch", M(batch), 1, REQUIRED),
+    FIELD(UNSIGNED, "warmup", M(warmup), 1, REQUIRED),
+    FIELD(NAME, "stop", M(stop), 1, REQUIRED, .names = ypi_stop_names),
+    FIELD(UNSIGNED, "count", M(count), 1, REQUIRED, .csv = "samples"),
+    FIELD(REAL, "median", M(estimate.median), 1, .listed = true, .csv = "value"),
+    FIELD(REAL, "low", M(estimate.low), 1, .listed = true, .csv = "low"),
+    FIELD(REAL, "high", M(estimate.high), 1, .listed = true, .csv = "high"),
+    FIELD(REAL, "coverage", M(estimate.coverage), 1),
+    FIELD(REAL, "mean", M(estimate.mean), 1),
+    FIELD(REAL, "sd", M(estimate.sd), 1),
+    FIELD(REAL, "min", M(estimate.min), 1),
+    FIELD(REAL, "max", M(estimate.max), 1),
+    FIELD(NAME, "kind", M(kind), 3, .names = ypi_measured_kind_names),
+    FIELD(REAL, "footprint", M(footprint), 3), /* 0: memory */
+    FIELD(INT, "threads", M(threads), 3),
+    FIELD(BOOL, "cold", M(cold), 3),
+    FIELD(REAL, "rate", M(rate), 3), /* requests a second that were due */
+    FIELD(REAL, "p90", M(estimate.p90), 3, .csv = "p90"), /* NULL: too few samples */
+    FIELD(REAL, "p99", M(estimate.p99), 3, .csv = "p99"),
+    FIELD(REAL, "p999", M(estimate.p999), 3),
+    FIELD(UNSIGNED, "low_mild", M(estimate.low_mild), 3), /* outliers */
+    FIELD(UNSIGNED, "high_mild", M(estimate.high_mild), 3),
+    FIELD(UNSIGNED, "low_severe", M(estimate.low_severe), 3),
+    FIELD(UNSIGNED, "high_severe", M(estimate.high_severe), 3),
+    FIELD(REAL, "autocorrelation", M(estimate.autocorrelation), 3),
+    FIELD(REAL, "effective", M(estimate.effective), 3), /* number of independent samples */
+    FIELD(REAL, "cpu", M(cpu_estimate.median), 3, .known = has_cpu, .csv = "cpu"), /* processor seconds */
+    FIELD(REAL, "cpu_low", M(cpu_estimate.low), 3, .known = has_cpu),
+    FIELD(REAL, "cpu_high", M(cpu_estimate.high), 3, .known = has_cpu),
+    FIELD(REAL, "growth_accounted", M(growth_accounted), 3), /* bytes an iteration */
+    FIELD(REAL, "growth_resident", M(growth_resident), 3),
+    MADE(TEXT, "bound", get_bound, 3, .listed = true), /* the nearer ceiling; '': not known */
+    FIELD(REAL, "share", M(share_estimate.median), 3, .known = has_share, .listed = true, .csv = "share"), /* of the bound */
+    FIELD(REAL, "share_low", M(share_estimate.low), 3, .known = has_share, .listed = true),
+    FIELD(REAL, "share_high", M(share_estimate.high), 3, .known = has_share, .listed = true),
+    FIELD(REAL, "share_coverage", M(share_estimate.coverage), 3, .known = has_share),
+    FIELD(UNSIGNED, "stretches", M(share_count), 3), /* that the share was made of */
+};
+
+static const struct ypi_field samples_fields[] = {
+    OF_MEASUREMENT,
+    FIELD(DOUBLES, "seconds", M(samples), 1, REQUIRED, .count = M(count), .json = "samples"),
+    FIELD(DOUBLES, "cpu", M(cpu), 3, .count = M(count), .json = "cpu_samples"),
+    FIELD(DOUBLES, "shares", M(shares), 3, .count = M(share_count)), /* one a stretch */
+    FIELD(DOUBLES, "slowed", M(slowed), 4, .count = M(slowed_count), .json = "set_aside_samples"),
+};
+
+#define NOISE(type_, name_, member_) FIELD(type_, name_, M(noise.member_), 3, .known = was_looked_at)
+#define DEVICE(type_, name_, member_) FIELD(type_, name_, M(member_), 3, .known = was_on_device)
+const struct ypi_field ypi_beside[] = { /* NULL: the kernel, or the device, does not tell */
+    NOISE(REAL, "wall", wall),
+    NOISE(REAL, "own", own),
+    NOISE(REAL, "others", others),
+    NOISE(REAL, "stolen", stolen),
+    NOISE(REAL, "throttled", throttled),
+    NOISE(REAL, "minor_faults", minor_faults),
+    NOISE(REAL, "major_faults", major_faults),
+    NOISE(REAL, "waits", waits),
+    NOISE(REAL, "preemptions", preemptions),
+    NOISE(REAL, "migrations", migrations),
+    NOISE(REAL, "frequency", frequency),
+    NOISE(REAL, "frequency_least", frequency_least),
+    NOISE(REAL, "hot", hot),
+    NOISE(INT, "processors", processors),
+    DEVICE(BOOL, "gpu held", on_device.held),
+    DEVICE(REAL, "gpu opening", on_device.opening),
+    DEVICE(REAL, "gpu launching", on_device.launching),
+    DEVICE(BOOL, "gpu graph", on_device.replayed),
+    DEVICE(REAL, "gpu clock", on_device.clock),
+    DEVICE(REAL, "gpu clock least", on_device.clock_least),
+    DEVICE(REAL, "gpu clock most", on_device.clock_most),
+    DEVICE(REAL, "gpu temperature", on_device.temperature),
+    DEVICE(REAL, "gpu power", on_device.power),
+    DEVICE(REAL, "gpu utilisation", on_device.utilisation),
+    DEVICE(REAL, "gpu memory used", on_device.used),
+    DEVICE(UNSIGNED, "gpu throttled", on_device.throttled),
+    DEVICE(UNSIGNED, "gpu samples power capped", on_device.power_capped),
+    DEVICE(UNSIGNED, "gpu samples set aside", slowed_count),
+};
+const size_t ypi_beside_count = sizeof ypi_beside / sizeof *ypi_beside;
+#undef M
+
+#define M(member) offsetof(struct ypi_figure_row, member)
+static const struct ypi_field noise_fields[] = {
+    OF_MEASUREMENT, FIELD(TEXT, "name", M(name), 3, REQUIRED), FIELD(REAL, "value", M(value), 3),
+};
+#undef M
+
+#define M(member) offsetof(struct ypi_phase, member)
+static const struct ypi_field phase_fields[] = { /* named parts of a measurement */
+    OF_MEASUREMENT,
+    FIELD(NUMBER, "phase", 0, 2, REQUIRED, .json = ""),
+    FIELD(CHARS, "name", M(name), 2, REQUIRED),
+    FIELD(REAL, "seconds", M(seconds), 2), /* mean, an iteration */
+};
+#undef M
+
+#define M(member) offsetof(struct ypi_ceiling, member)
+static const struct ypi_field bound_fields[] = { /* ceilings, as they were probed beside a measurement */
+    OF_MEASUREMENT,
+    FIELD(NUMBER, "number", 0, 3, REQUIRED, .json = ""),
+    MADE(TEXT, "ceiling", get_ceiling, 3, REQUIRED),
+    FIELD(CHARS, "level", M(level), 3, REQUIRED),
+    FIELD(INT, "threads", M(threads), 3, REQUIRED),
+    FIELD(INT, "probes", M(probes), 3, REQUIRED),
+    FIELD(REAL, "rate", M(rate), 3, .known = is_probed),
+    FIELD(REAL, "low", M(low), 3, .known = is_probed),
+    FIELD(REAL, "high", M(high), 3, .known = is_probed),
+    FIELD(REAL, "work", M(work), 3),
+};
+#undef M
+
+#define M(member) offsetof(struct ypi_count, member)
+static const struct ypi_field counter_fields[] = { /* an iteration */
+    OF_MEASUREMENT,
+    MADE(TEXT, "counter", get_counter, 3, REQUIRED),
+    FIELD(NAME, "source", M(source), 3, REQUIRED, .names = ypi_counter_source_names),
+    FIELD(REAL, "count", M(count), 3),
+};
+#undef M
+
+#define M(member) offsetof(struct ypi_value, member)
+static const struct ypi_field value_fields[] = {
+    OF_RESULT, AT_POSITION,
+    FIELD(CHARS, "name", M(name), 1, REQUIRED),
+    FIELD(CHARS, "unit", M(unit), 1, REQUIRED),
+    FIELD(REAL, "value", M(value), 1, .csv = "value"),
+    FIELD(REAL, "low", M(low), 3, .csv = "low"),
+    FIELD(REAL, "high", M(high), 3, .csv = "high"),
+    FIELD(BOOL, "of_speed", M(of_speed), 3, COUNTED),
+};
+#undef M
+
+#define M(member) offsetof(struct ypi_gradient, member)
+static const struct ypi_field gradient_fields[] = {
+    OF_RESULT, AT_POSITION,
+    FIELD(CHARS, "name", M(name), 1, REQUIRED),
+    FIELD(BOOL, "precision", M(precision), 1, REQUIRED),
+    FIELD(REAL, "error", M(error), 1, .csv = "value"),
+    FIELD(REAL, "allowed", M(limit), 1),
+    FIELD(REAL, "slope", M(slope), 1),
+    FIELD(REAL, "expected", M(expected), 1),
+    FIELD(REAL, "got", M(got), 1),
+    FIELD(CHARS, "tensor", M(tensor), 1, REQUIRED),
+    FIELD(INT, "checked", M(checked), 1, REQUIRED),
+    FIELD(REAL, "resolution", M(resolution), 3),
+};
+#undef M
+
+#define M(member) offsetof(struct ypi_verdict, member)
+#define B(member) offsetof(struct yp_budget, member)
+static const struct ypi_field verdict_fields[] = {
+    OF_RESULT, AT_POSITION,
+    MADE(TEXT, "kind", get_budget_kind, 1, REQUIRED),
+    INSIDE(TEXT, "name", B(name), 1),
+    MADE(TEXT, "memory", get_budget_memory, 1),
+    INSIDE(REAL, "allowed", B(limit), 1),
+    FIELD(NAME, "met", M(met), 1, REQUIRED, .names = ypi_met_names, .csv = "met"),
+    FIELD(REAL, "measured", M(measured), 1, .csv = "value"),
+    FIELD(REAL, "low", M(low), 1, .csv = "low"),
+    FIELD(REAL, "high", M(high), 1, .csv = "high"),
+    FIELD(REAL, "distance", M(distance), 1),
+    MADE(TEXT, "detail", get_budget_detail, 3), /* a counter's name, or such as p99 */
+    FIELD(INT, "asked", M(asked), 3), /* fresh processes */
+    FIELD(INT, "confirmed", M(confirmed), 3), /* of them, that said the same */
+};
+#undef B
+#undef M
+
+#define M(member) offsetof(struct ypi_series_row, member)
+static const struct ypi_field series_fields[] = { /* what an accelerator did beside a case */
+    OF_RESULT,
+    FIELD(TEXT, "name", M(name), 4, REQUIRED),
+    FIELD(DOUBLES, "seconds", M(seconds), 4, REQUIRED, .count = M(count)),
+    FIELD(DOUBLES, "value", M(values), 4, REQUIRED, .count = M(count)),
+};
+#undef M
+
+#define TABLE(name_, since_) \
+    .name = #name_, .since = since_, .fields = name_##_fields, .count = sizeof name_##_fields / sizeof *name_##_fields
+#define KEY(columns_) ", PRIMARY KEY (" columns_ ")"
+#define PART ", FOREIGN KEY (result_id, position) REFERENCES measurement (result_id, position) ON DELETE CASCADE"
+const struct ypi_table ypi_tables[YPI_TABLES] = {
+    [YPI_TABLE_RUN] = {TABLE(run, 1), ")", .index = "CREATE INDEX run_started ON run (started);"},
+    [YPI_TABLE_OPTION] = {TABLE(run_option, 1), KEY("run_id, position") ") WITHOUT ROWID", .order = "position"},
+    [YPI_TABLE_FACT] = {TABLE(fact, 1), KEY("run_id, key") ") WITHOUT ROWID", .order = "key"},
+    [YPI_TABLE_CASE] = {TABLE(test_case, 1), ") WITHOUT ROWID",
+        /* The same case comes again and again: it is written only when something of it changed. */
+        .conflict = " ON CONFLICT (id) DO UPDATE SET name = excluded.name, tags = excluded.tags"
+                    " WHERE name <> excluded.name OR tags <> excluded.tags"},
+    [YPI_TABLE_AXIS] = {TABLE(axis, 1), KEY("case_id, position") ") WITHOUT ROWID", .or = " OR REPLACE", .order = "position"},
+    [YPI_TABLE_RESULT] = {TABLE(result, 1), ", UNIQUE (run_id, case_id, repeat, attempt))",
+        .index = "CREATE INDEX result_case ON result (case_id, started);"},
+    [YPI_TABLE_MEMORY] = {TABLE(memory, 1), KEY("result_id, memory") ") WITHOUT ROWID", .order = "memory"},
+    [YPI_TABLE_FAILURE] = {TABLE(failure, 1), KEY("result_id, position") ") WITHOUT ROWID", .order = "position"},
+    [YPI_TABLE_MEASUREMENT] = {TABLE(measurement, 1), KEY("result_id, position") ") WITHOUT ROWID", .order = "position"},
+    [YPI_TABLE_SAMPLES] = {TABLE(samples, 1), KEY("result_id, position") PART ")", .order = "position"},
+    [YPI_TABLE_PHASE] = {TABLE(phase, 2), KEY("result_id, position, phase") PART ") WITHOUT ROWID", .order = "position, phase"},
+    [YPI_TABLE_BOUND] = {TABLE(bound, 3), KEY("result_id, position, number") PART ") WITHOUT ROWID", .order = "position, number"},
+    [YPI_TABLE_NOISE] = {TABLE(noise, 3), KEY("result_id, position, name") PART ") WITHOUT ROWID", .order = "position, name"},
+    [YPI_TABLE_COUNTER] = {TABLE(counter, 3), KEY("result_id, position, counter") PART ") WITHOUT ROWID", .order = "position, counter"},
+    [YPI_TABLE_VALUE] = {TABLE(value, 1), KEY("result_id, position") ") WITHOUT ROWID", .order = "position"},
+    [YPI_TABLE_GRADIENT] = {TABLE(gradient, 1), KEY("result_id, position") ") WITHOUT ROWID", .order = "position"},
+    [YPI_TABLE_VERDICT] = {TABLE(verdict, 1), KEY("result_id, position") ") WITHOUT ROWID", .order = "position"},
+    [YPI_TABLE_SERIES] = {TABLE(series, 4), KEY("result_id, name") ") WITHOUT ROWID", .order = "name"},
+};
+/* clang-format on */
