@@ -85,12 +85,12 @@ static void lay_out(struct ypi_rx_device *on, struct ypi_arena *arena, size_t ch
     on->channels = channels;
     on->tile_pixels = tile_pixels;
     on->gram.range = ypi_rx_range(tile_pixels);
-    for (size_t i = 0; i < ypi_rx_rooms(tiles); i++)
+    for (size_t i = 0; i < ypi_rx_device_slots(tiles); i++)
         on->values[i] = ypi_arena_take(arena, tile_pixels * channels, sizeof(float));
     on->slices = ypi_arena_take(arena, rxc_slices((unsigned)channels), sizeof(float));
     lay_out_sums(on, arena, channels, loss);
     if (loss) {
-        for (size_t i = 0; i < ypi_rx_rooms(tiles); i++)
+        for (size_t i = 0; i < ypi_rx_device_slots(tiles); i++)
             on->labels[i] = ypi_arena_take(arena, tile_pixels, 1);
         on->quadratic.g = ypi_arena_take(arena, tile_pixels, sizeof(float));
         on->quadratic.sums = ypi_arena_take(arena, blocks * 3, sizeof(double));
@@ -172,7 +172,7 @@ enum yp_status ypi_rx_device_open(struct ypi_rx_device *on, struct yp_device *de
     on->block = arena.base;
     lay_out(on, &arena, channels, tile_pixels, loss, tiles);
     connect(on, (unsigned)channels, loss);
-    enum yp_status status = ypi_rx_coming_open(on, channels, loss, tiles);
+    enum yp_status status = ypi_rx_staging_open(on, tiles);
     if (status != YP_OK)
         yp_device_free(device, on->block);
     return status;
@@ -180,15 +180,19 @@ enum yp_status ypi_rx_device_open(struct ypi_rx_device *on, struct yp_device *de
 
 void ypi_rx_device_close(struct ypi_rx_device *on)
 {
-    ypi_rx_coming_close(on);
+    ypi_staging_close(&on->staging);
     yp_device_free(on->device, on->block);
 }
 
 /* -- passes --------------------------------------------------------------------------------- */
 
 /* Sums of a tile, and those to the sums of all. */
-static enum yp_status add_products(struct ypi_rx_device *on, const struct rx_tile *tile)
+static enum yp_status add_products(void *arg, size_t index, const struct rx_tile *tile)
 {
+    struct ypi_rx_device *on = arg;
+    (void)index;
+    if (tile->pixels == 0)
+        return YP_OK;
     on->gram.x = tile->values;
     on->gram.stride = ypi_rx_stride(tile);
     on->gram.pixels = tile->pixels;
@@ -227,20 +231,13 @@ static enum yp_status exchange(struct rx *rx, bool down)
 enum yp_status ypi_rx_device_fit(struct rx *rx, const struct rx_source *source)
 {
     struct ypi_rx_device *on = rx->on;
-    enum yp_status status = ypi_rx_pass_begin("rx_fit", on, source);
+    enum yp_status status = ypi_rx_device_begin("rx_fit", on, source);
     if (status != YP_OK)
         return status;
     on->same = false;
     status = exchange(rx, false);
-    for (size_t i = 0; status == YP_OK && i < source->tiles; i++) {
-        struct rx_tile tile;
-        status = ypi_rx_tile_ask("rx_fit", on, source, i, &tile);
-        if (status == YP_OK && tile.pixels > 0)
-            status = add_products(on, &tile);
-        if (status == YP_OK)
-            status = ypi_rx_tile_leave(on, i);
-    }
-    status = ypi_rx_pass_end(on, status);
+    if (status == YP_OK)
+        status = ypi_rx_device_pass("rx_fit", on, source, add_products, on, NULL);
     if (status != YP_OK)
         return status;
     status = exchange(rx, true);
@@ -266,33 +263,40 @@ enum yp_status ypi_rx_device_factor(struct rx *rx, unsigned *failed)
     return status;
 }
 
+struct scoring {
+    struct ypi_rx_device *on;
+    size_t tile_pixels;
+    float *scores; /* (tiles, tile_pixels) */
+};
+
+static enum yp_status score(void *arg, size_t index, const struct rx_tile *tile)
+{
+    const struct scoring *s = arg;
+    struct rxc_quadratic *job = &s->on->quadratic;
+    job->x = tile->values;
+    job->stride = ypi_rx_stride(tile);
+    job->pixels = tile->pixels;
+    job->places = s->tile_pixels;
+    job->scores = s->scores + index * s->tile_pixels;
+    return s->on->cuda->quadratic(s->on->device, job);
+}
+
 enum yp_status ypi_rx_device_score(struct rx *rx, const struct rx_source *source, float *scores)
 {
-    struct ypi_rx_device *on = rx->on;
-    enum yp_status status = ypi_rx_pass_begin("rx_score", on, source);
+    enum yp_status status = ypi_rx_device_begin("rx_score", rx->on, source);
     if (status != YP_OK)
         return status;
-    for (size_t i = 0; status == YP_OK && i < source->tiles; i++) {
-        struct rx_tile tile;
-        status = ypi_rx_tile_ask("rx_score", on, source, i, &tile);
-        if (status != YP_OK)
-            break;
-        on->quadratic.x = tile.values;
-        on->quadratic.stride = ypi_rx_stride(&tile);
-        on->quadratic.pixels = tile.pixels;
-        on->quadratic.places = source->tile_pixels;
-        on->quadratic.scores = scores + i * source->tile_pixels;
-        status = on->cuda->quadratic(on->device, &on->quadratic);
-        if (status == YP_OK)
-            status = ypi_rx_tile_leave(on, i);
-    }
-    return ypi_rx_pass_end(on, status);
+    struct scoring scoring = {rx->on, source->tile_pixels, scores};
+    return ypi_rx_device_pass("rx_score", rx->on, source, score, &scoring, NULL);
 }
 
 /* -- loss ----------------------------------------------------------------------------------- */
 
-static enum yp_status add_loss(struct ypi_rx_device *on, const struct rx_tile *tile)
+static enum yp_status add_loss(void *arg, size_t index, const struct rx_tile *tile)
 {
+    struct ypi_rx_device *on = arg;
+    if (tile->pixels == 0)
+        return YP_OK;
     on->quadratic.x = tile->values;
     on->quadratic.stride = ypi_rx_stride(tile);
     on->quadratic.pixels = on->quadratic.places = tile->pixels;
@@ -302,7 +306,7 @@ static enum yp_status add_loss(struct ypi_rx_device *on, const struct rx_tile *t
     if (status == YP_OK)
         status = on->cuda->add_loss(on->device, &on->loss);
     if (status == YP_OK)
-        status = add_products(on, tile);
+        status = add_products(on, index, tile);
     on->loss.fresh = on->merge.fresh = false;
     return status;
 }
@@ -312,7 +316,7 @@ enum yp_status ypi_rx_device_gradient(struct ypi_rx_device *on, const struct rx_
 {
     size_t channels = on->gram.channels;
     double all[4] = {0};
-    enum yp_status status = ypi_rx_pass_begin("rx_loss_gradient", on, source);
+    enum yp_status status = ypi_rx_device_begin("rx_loss_gradient", on, source);
     if (status != YP_OK)
         return status;
     on->quadratic.centre = on->gram.centre = on->loss.parameters = parameters;
@@ -320,15 +324,8 @@ enum yp_status ypi_rx_device_gradient(struct ypi_rx_device *on, const struct rx_
     on->loss.gradient = gradient;
     on->loss.fresh = on->merge.fresh = true;
     status = on->cuda->fold(on->device, (unsigned)channels, parameters + channels, on->slices);
-    for (size_t i = 0; status == YP_OK && i < source->tiles; i++) {
-        struct rx_tile tile;
-        status = ypi_rx_tile_ask("rx_loss_gradient", on, source, i, &tile);
-        if (status == YP_OK && tile.pixels > 0)
-            status = add_loss(on, &tile);
-        if (status == YP_OK)
-            status = ypi_rx_tile_leave(on, i);
-    }
-    status = ypi_rx_pass_end(on, status);
+    if (status == YP_OK)
+        status = ypi_rx_device_pass("rx_loss_gradient", on, source, add_loss, on, NULL);
     if (status == YP_OK && !on->loss.fresh)
         status = yp_device_copy(on->device, all, on->loss.all, sizeof all);
     if (status != YP_OK)

@@ -6,6 +6,7 @@
 #ifndef YPI_RX_DEVICE_H
 #define YPI_RX_DEVICE_H
 
+#include "device/staging.h"
 #include "models/rx/cuda/rx_cuda.h"
 #include "models/rx/internal.h"
 #include "models/train/optimiser.h"
@@ -18,30 +19,16 @@ void ypi_rx_set_cuda(const struct rx_cuda *cuda);
 /* Pixels a block sums: of the size of tiles alone, so that every GPU has the same bits. */
 unsigned ypi_rx_range(size_t tile_pixels);
 
-enum { YPI_RX_ROOMS = 2 };
-
-/* How tiles of the host come to the device: of device_tiles.c. */
-struct ypi_rx_coming {
-    enum rx_tiles how;
-    struct yp_stream *copies; /* RX_TILES_COPIED */
-    struct yp_event *begun;   /* of the pass, on the default stream */
-    struct yp_event *copied[YPI_RX_ROOMS], *used[YPI_RX_ROOMS]; /* the last tile of this room */
-    bool foreign;                       /* the last tile came from memory of the yielder's own */
-    void *block;                        /* page-locked: the rooms */
-    float *room[YPI_RX_ROOMS];          /* (tile_pixels, C), for yielders */
-    uint8_t *room_labels[YPI_RX_ROOMS]; /* (tile_pixels), or NULL */
-};
-
 /* A copy of rx.h's objects on the device; it stands in the object's own memory on the host. */
 struct ypi_rx_device {
     struct yp_device *device;
     const struct rx_cuda *cuda;
     void *block; /* all of its memory there */
     size_t channels, tile_pixels;
-    bool unlabelled; /* the pass that is on needs no labels, though there is room for them */
-    float *values[YPI_RX_ROOMS];   /* (tile_pixels, C): room for yielders, or for copies */
-    uint8_t *labels[YPI_RX_ROOMS]; /* (tile_pixels), or NULL */
-    struct ypi_rx_coming coming;
+    bool unlabelled; /* the pass that is on needs no labels, though there is memory for them */
+    float *values[YPI_STAGING_SLOTS];   /* (tile_pixels, C): what yielders or copies fill */
+    uint8_t *labels[YPI_STAGING_SLOTS]; /* (tile_pixels), or NULL */
+    struct ypi_staging staging;
     struct rxc_gram gram;
     struct rxc_merge merge;
     struct rxc_quadratic quadratic;
@@ -55,8 +42,8 @@ struct ypi_rx_device {
 size_t ypi_rx_device_bytes(size_t channels, size_t tile_pixels, bool loss, enum rx_tiles tiles);
 /* Page-locked memory of the host. */
 size_t ypi_rx_pinned_bytes(size_t channels, size_t tile_pixels, bool loss, enum rx_tiles tiles);
-/* Tiles that there is room for. */
-size_t ypi_rx_rooms(enum rx_tiles tiles);
+/* Tiles that the device has memory for. */
+size_t ypi_rx_device_slots(enum rx_tiles tiles);
 
 /* What `gram` leaves, as the sums that `merge` takes. */
 void ypi_rx_merge_what(struct rxc_merge *merge, const struct rxc_gram *gram);
@@ -75,21 +62,21 @@ enum yp_status ypi_rx_device_open(struct ypi_rx_device *on, struct yp_device *de
                                   enum rx_tiles tiles);
 void ypi_rx_device_close(struct ypi_rx_device *on);
 
-/* -- device_tiles.c ------------------------------------------------------------------------- */
+/* -- tiles.c: passes over a source ------------------------------------------------------------ */
 
-enum yp_status ypi_rx_coming_open(struct ypi_rx_device *on, size_t channels, bool loss,
-                                  enum rx_tiles tiles);
-void ypi_rx_coming_close(struct ypi_rx_device *on);
+/* Once the device's memory is laid out; ypi_staging_close() takes it back. */
+enum yp_status ypi_rx_staging_open(struct ypi_rx_device *on, enum rx_tiles tiles);
 
-/* A pass over a source: it is checked and begun; each tile is asked for, comes to the device, and
- * is left once what works on it is launched; at last, whatever came of it, the pass ends with
- * `status` or what it meets itself. */
-enum yp_status ypi_rx_pass_begin(const char *what, struct ypi_rx_device *on,
-                                 const struct rx_source *source);
-enum yp_status ypi_rx_tile_ask(const char *what, struct ypi_rx_device *on,
-                               const struct rx_source *source, size_t index, struct rx_tile *tile);
-enum yp_status ypi_rx_tile_leave(struct ypi_rx_device *on, size_t index);
-enum yp_status ypi_rx_pass_end(struct ypi_rx_device *on, enum yp_status status);
+/* Works on a tile whose values and labels are on the device: launches it. */
+typedef enum yp_status ypi_rx_device_work(void *arg, size_t index, const struct rx_tile *tile);
+
+/* A pass: its source is checked and copies may begin, then tiles come one after the other, until
+ * *stop is set (NULL: all of them). `what` names the public function. */
+enum yp_status ypi_rx_device_begin(const char *what, struct ypi_rx_device *on,
+                                   const struct rx_source *source);
+enum yp_status ypi_rx_device_pass(const char *what, struct ypi_rx_device *on,
+                                  const struct rx_source *source, ypi_rx_device_work *work,
+                                  void *arg, const bool *stop);
 
 enum yp_status ypi_rx_device_check(const char *what, size_t channels, size_t tile_pixels,
                                    const struct rx_options *options);

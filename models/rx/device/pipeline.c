@@ -54,6 +54,7 @@ struct ypi_rx_pipeline_device {
     struct rxc_cross cross, other;      /* dW; dW2 and dW1 */
     struct rxc_parts column_sums, hidden_sums, cross_sums, other_sums;
     bool fresh;    /* no chunk of the call has been summed yet */
+    bool failed;   /* a tile's data have no factor: the pass ends */
     uint64_t kept; /* by image: so far */
     /* RX by image: */
     struct rxc_gram sample;
@@ -213,7 +214,7 @@ static void lay_out(struct ypi_rx_pipeline_device *d, struct ypi_arena *arena,
     d->chunk = o->tile_pixels < YPI_RX_DEVICE_CHUNK ? o->tile_pixels : YPI_RX_DEVICE_CHUNK;
     d->range = range_of(o, d->chunk);
     count_numbers(o, &d->at);
-    for (size_t i = 0; i < ypi_rx_rooms(o->tiles); i++) {
+    for (size_t i = 0; i < ypi_rx_device_slots(o->tiles); i++) {
         d->on.values[i] = ypi_arena_take(arena, o->tile_pixels * o->channels, sizeof(float));
         if (ypi_rx_trains(o))
             d->on.labels[i] = ypi_arena_take(arena, o->tile_pixels, 1);
@@ -465,7 +466,7 @@ static enum yp_status open_there(const struct rx_pipeline *p, struct yp_device *
     d->on.block = arena.base;
     lay_out(d, &arena, o);
     connect(d, o);
-    enum yp_status status = ypi_rx_coming_open(&d->on, o->channels, ypi_rx_trains(o), o->tiles);
+    enum yp_status status = ypi_rx_staging_open(&d->on, o->tiles);
     if (status != YP_OK) {
         yp_device_free(device, d->on.block);
         return status;
@@ -876,8 +877,9 @@ static enum yp_status fetch(const struct rx_pipeline *p, struct ypi_rx_lane *lan
     return YP_OK;
 }
 
-static enum yp_status work(struct rx_pipeline *p, size_t index, const struct rx_tile *tile)
+static enum yp_status work(void *arg, size_t index, const struct rx_tile *tile)
 {
+    struct rx_pipeline *p = arg;
     struct ypi_rx_lane *lane = &p->lanes[0];
     bool by_image = p->options.detector == RX_IMAGE;
     enum yp_status status = YP_OK;
@@ -893,6 +895,7 @@ static enum yp_status work(struct rx_pipeline *p, size_t index, const struct rx_
     ypi_rx_merge_tile(p, lane);
     for (size_t i = 0; i < p->at.sums; i++)
         p->sums[i] += lane->sums[i];
+    p->on->failed = p->failed != SIZE_MAX;
     return YP_OK;
 }
 
@@ -952,20 +955,14 @@ enum yp_status ypi_rx_pipeline_device_pass(struct rx_pipeline *p, const char *wh
 {
     struct ypi_rx_pipeline_device *d = p->on;
     d->on.unlabelled = !labelled;
-    enum yp_status status = ypi_rx_pass_begin(what, &d->on, source);
+    enum yp_status status = ypi_rx_device_begin(what, &d->on, source);
     if (status != YP_OK)
         return status;
     d->fresh = true;
+    d->failed = p->failed != SIZE_MAX;
     d->kept = 0;
     status = give(p);
-    for (size_t i = 0; status == YP_OK && i < source->tiles && p->failed == SIZE_MAX; i++) {
-        struct rx_tile tile;
-        status = ypi_rx_tile_ask(what, &d->on, source, i, &tile);
-        if (status == YP_OK)
-            status = work(p, i, &tile);
-        if (status == YP_OK)
-            status = ypi_rx_tile_leave(&d->on, i);
-    }
-    status = ypi_rx_pass_end(&d->on, status);
+    if (status == YP_OK)
+        status = ypi_rx_device_pass(what, &d->on, source, work, p, &d->failed);
     return status == YP_OK ? take_sums(p) : status;
 }
