@@ -11,18 +11,20 @@
 #define HASHED_AT_ONCE ((size_t)1 << 20) /* values that come from a GPU */
 #define TILE_PIXELS_OF_GPU ((size_t)1 << 20)
 
-struct scale scale_named(struct yp_case *t, const char *name)
+static size_t at_least_1(struct yp_case *t, const char *name)
 {
-    static const struct scale scales[] = {
-        {"small", 10, 64, 64, 10},
-        {"medium", 100, 128, 128, 50},
-        {"large", 1000, 256, 256, 100},
-        {"xl", 10000, 512, 512, 200},
-    };
-    for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++)
-        if (strcmp(scales[i].name, name) == 0)
-            return scales[i];
-    yp_fail(t, "there is no scale '%s': small, medium, large, xl", name);
+    long long value = yp_int(t, name);
+    yp_require(t, value > 0, "%s is %lld: at least 1", name, value);
+    return (size_t)value;
+}
+
+struct scale scale_of(struct yp_case *t)
+{
+    size_t side = at_least_1(t, "side");
+    return (struct scale){.cubes = at_least_1(t, "cubes"),
+                          .height = side,
+                          .width = side,
+                          .channels = at_least_1(t, "channels")};
 }
 
 double scale_pixels(const struct scale *s)

@@ -15,18 +15,27 @@
 #include <yieldpoint/yieldpoint.h>
 
 struct scale {
-    const char *name;
     size_t cubes, height, width, channels;
 };
 
-/* The scales of the suites by their names: small, medium, large, xl. Fails the case for another. */
-struct scale scale_named(struct yp_case *t, const char *name);
+/* The scales of the suites, as parameters of named cases: so many cubes of side x side pixels. */
+#define SCALE(cubes_, side_, channels_) \
+    yp_set_int("cubes", cubes_), yp_set_int("side", side_), yp_set_int("channels", channels_)
+#define SCALE_SMALL SCALE(10, 64, 10)
+#define SCALE_MEDIUM SCALE(100, 128, 50)
+#define SCALE_LARGE SCALE(1000, 256, 100)
+#define SCALE_XL SCALE(10000, 512, 200)
 
-/* Them all as cases, of which the large ones take minutes. */
+#define SMALL_CASE yp_case_of("small", .set = YP_SET(SCALE_SMALL))
+#define MEDIUM_CASE yp_case_of("medium", .set = YP_SET(SCALE_MEDIUM))
+/* Them all, of which the large ones take minutes. */
 #define SCALE_CASES \
-    YP_CASES(yp_case_of("small"), yp_case_of("medium"), \
-             yp_case_of("large", .tags = "slow", .timeout = 600), \
-             yp_case_of("xl", .tags = "slow", .timeout = 600))
+    YP_CASES(SMALL_CASE, MEDIUM_CASE, \
+             yp_case_of("large", .tags = "slow", .timeout = 600, .set = YP_SET(SCALE_LARGE)), \
+             yp_case_of("xl", .tags = "slow", .timeout = 600, .set = YP_SET(SCALE_XL)))
+
+/* The case's parameters or axes "cubes", "side" and "channels". */
+struct scale scale_of(struct yp_case *t);
 
 /* Whether the case runs on a GPU. */
 bool runs_on_gpu(struct yp_case *t);

@@ -28,7 +28,7 @@
 #include <yieldpoint/budget.h>
 
 #define YP_MAX_CASES 32
-#define YP_MAX_PARAMETERS 8 /* of a named case */
+#define YP_MAX_PARAMETERS 12 /* of a named case */
 #define YP_MAX_AXES 8
 #define YP_MAX_AXIS_VALUES 32
 

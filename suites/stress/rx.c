@@ -38,8 +38,9 @@ static double score_sum_error(const float *scores, size_t places, const struct r
 }
 
 YP_TEST(rx, fit, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium"),
-                          yp_case_of("large", .tags = "slow", .timeout = 1800)),
+        .cases = YP_CASES(SMALL_CASE, MEDIUM_CASE,
+                          yp_case_of("large", .tags = "slow", .timeout = 1800,
+                                     .set = YP_SET(SCALE_LARGE))),
         .devices = "cpu cuda", .timeout = 120,
         .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 16 * YP_MIB), yp_min_value("auc", 0.90),
                               yp_max_value("score sum error", 1e-4), yp_for_device("cpu"),
@@ -47,7 +48,7 @@ YP_TEST(rx, fit, .tags = "stress",
                               yp_for_device("cuda"), yp_max_latency("fit", 1),
                               yp_max_peak(YP_DEVICE, YP_GIB)))
 {
-    struct scale s = scale_named(t, yp_case_name(t));
+    struct scale s = scale_of(t);
     struct scene_tiles tiles;
     size_t tile_pixels = scale_tile_pixels(&s, yp_device(t), TILE_PIXELS);
     scene_tiles_open(&tiles, t, &s, tile_pixels);
@@ -86,11 +87,10 @@ YP_RELATION(rx, fit_data, .tags = "stress small",
                                      "stress/rx.c::fit[small-cuda]"));
 
 /* One data set, whoever makes it: threads and tiles must not show. */
-YP_TEST(rx, same_data, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .timeout = 120,
+YP_TEST(rx, same_data, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM_CASE), .timeout = 120,
         .parallel = true)
 {
-    struct scale s = scale_named(t, yp_case_name(t));
+    struct scale s = scale_of(t);
     static const size_t tile_pixels[] = {4096, 1000, 137};
     uint64_t first = 0;
     for (size_t i = 0; i < sizeof tile_pixels / sizeof tile_pixels[0]; i++) {
@@ -112,11 +112,10 @@ YP_TEST(rx, same_data, .tags = "stress",
 }
 
 /* Mean, covariance and scores in the same bits for every number of threads at one tile size. */
-YP_TEST(rx, same_statistics, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .timeout = 120,
-        .parallel = true)
+YP_TEST(rx, same_statistics, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM_CASE),
+        .timeout = 120, .parallel = true)
 {
-    struct scale s = scale_named(t, yp_case_name(t));
+    struct scale s = scale_of(t);
     struct scene_tiles tiles;
     scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
     size_t values = s.channels * s.channels;
@@ -186,11 +185,12 @@ static struct gradient_case gradient_case_open(struct yp_case *t, const struct s
 
 /* By finite differences in double precision, every tensor. */
 YP_TEST(rx, gradient, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .timeout = 120,
-        .parallel = true, .budgets = YP_BUDGETS(yp_max_gradient_error("loss", 1e-6)))
+        .cases = YP_CASES(yp_case_of("small", .set = YP_SET(SCALE(2, 64, 10))),
+                          yp_case_of("medium", .set = YP_SET(SCALE(2, 128, 50)))),
+        .timeout = 120, .parallel = true,
+        .budgets = YP_BUDGETS(yp_max_gradient_error("loss", 1e-6)))
 {
-    struct scale s = scale_named(t, yp_case_name(t));
-    s.cubes = 2;
+    struct scale s = scale_of(t);
     struct gradient_case g = gradient_case_open(t, &s, 64);
     struct yp_gradient check = {.name = "loss",
                                 .inputs = g.parameters,
@@ -286,13 +286,14 @@ static void add_part(struct yp_case *t, const struct gradient_case *g, const str
 /* The fast gradient in float against the double one, tensor by tensor, in units of what plain
  * loops in float are off. */
 YP_TEST(rx, gradient_precision, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium"),
-                          yp_case_of("large", .tags = "slow"), yp_case_of("xl", .tags = "slow")),
+        .cases = YP_CASES(yp_case_of("small", .set = YP_SET(SCALE(2, 64, 10))),
+                          yp_case_of("medium", .set = YP_SET(SCALE(2, 128, 50))),
+                          yp_case_of("large", .tags = "slow", .set = YP_SET(SCALE(2, 256, 100))),
+                          yp_case_of("xl", .tags = "slow", .set = YP_SET(SCALE(2, 512, 200)))),
         .devices = "cpu cuda", .timeout = 120,
         .budgets = YP_BUDGETS(yp_for_device("cpu"), yp_min_share("gradient", 0.01)))
 {
-    struct scale s = scale_named(t, yp_case_name(t));
-    s.cubes = 2;
+    struct scale s = scale_of(t);
     struct gradient_case g = gradient_case_open(t, &s, (size_t)PARTS * PART_PIXELS);
     size_t n = PARTS * g.parameters;
     float *fast = yp_alloc_host(t, n * sizeof *fast);

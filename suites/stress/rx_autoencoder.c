@@ -12,29 +12,27 @@
 /* MinMax -> C to h -> h to C, h = min(5, C), mean square error, as the cuvis.ai suite has it, but
  * trained to the end. There each step makes up for what the last left of a spectrum whose variances
  * span 1e5, so the moments forget fast and the rate is large; it falls with the schedule. */
-static struct training_plan plan(const char *scale)
+struct schedule {
+    size_t batch; /* cubes */
+    uint64_t epochs, patience;
+    double lr, factor, threshold;
+};
+
+static struct training_plan plan(const struct schedule *schedule)
 {
     struct training_plan p = {
         .options = {.threads = TRAINING_THREADS, .detector = RX_AUTOENCODER, .normalise = true},
         .config = rx_train_defaults()};
     struct rx_train_config *c = &p.config;
-    c->adamw.lr = 0.03;
+    c->adamw.lr = schedule->lr;
     c->adamw.beta2 = 0.9;
     c->adamw.weight_decay = 0; /* it would move the optimum */
     c->frozen = 3;             /* min and max: a wider range makes any error smaller */
-    c->plateau.patience = 0;
-    c->plateau.factor = 0.5;
-    c->epochs = 25;
-    if (strcmp(scale, "small") == 0) {
-        c->adamw.lr = 0.1;
-        c->batch = 2;
-        c->plateau.patience = 20;
-        c->epochs = 400;
-    } else if (strcmp(scale, "large") == 0) {
-        c->plateau.factor = 0.3;
-        c->plateau.threshold = 0.5;
-        c->epochs = 6;
-    }
+    c->batch = schedule->batch;
+    c->epochs = schedule->epochs;
+    c->plateau.patience = schedule->patience;
+    c->plateau.factor = schedule->factor;
+    c->plateau.threshold = schedule->threshold;
     return p;
 }
 
@@ -150,14 +148,26 @@ static void start_again(void *arg)
     (void)rx_train_begin(f->train, f->parameters); /* they were finite the first time */
 }
 
+/* How a case trains; samples: 0, as many as the measurement wants, or so many without warm-up. */
+#define SCHEDULE(batch_, epochs_, patience_, lr_, factor_, threshold_) \
+    yp_set_int("batch", batch_), yp_set_int("epochs", epochs_), yp_set_int("patience", patience_), \
+        yp_set_double("lr", lr_), yp_set_double("factor", factor_), \
+        yp_set_double("threshold", threshold_)
+
 /*
  * Bounds, by eight seeds at small, six at medium, one at large: the loss ends at 1.05 to 1.12, 1.03
  * to 1.04 and 1.03 times the least one, at most 1e-4 of where it began; AUC 0.960 to 0.9998, 0.980
  * to 0.992 and 0.938, and 0.002 below to 0.004 above that of principal components.
  */
 YP_TEST(rx, autoencoder, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium"),
-                          yp_case_of("large", .tags = "slow", .timeout = 3600)),
+        .cases = YP_CASES(
+            yp_case_of("small", .set = YP_SET(SCALE_SMALL, SCHEDULE(2, 400, 20, 0.1, 0.5, 1e-4),
+                                              yp_set_int("samples", 0))),
+            yp_case_of("medium", .set = YP_SET(SCALE_MEDIUM, SCHEDULE(1, 25, 0, 0.03, 0.5, 1e-4),
+                                               yp_set_int("samples", 0))),
+            yp_case_of("large", .tags = "slow", .timeout = 3600,
+                       .set = YP_SET(SCALE_LARGE, SCHEDULE(1, 6, 0, 0.03, 0.3, 0.5),
+                                     yp_set_int("samples", 2)))),
         .devices = "cpu cuda", .timeout = 300,
         .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 24 * YP_MIB), yp_max_value("loss ratio", 5e-4),
                               yp_max_value("loss over least", 1.25),
@@ -165,14 +175,20 @@ YP_TEST(rx, autoencoder, .tags = "stress",
                               yp_min_value("auc above pca", -0.01), yp_for_device("cpu"),
                               yp_min_share("epoch", 0.005), yp_max_resident(64 * YP_MIB)))
 {
-    struct scale s = scale_named(t, yp_case_name(t));
-    struct training_plan how = plan(s.name);
+    struct scale s = scale_of(t);
+    struct schedule schedule = {.batch = (size_t)yp_int(t, "batch"),
+                                .epochs = (uint64_t)yp_int(t, "epochs"),
+                                .patience = (uint64_t)yp_int(t, "patience"),
+                                .lr = yp_double(t, "lr"),
+                                .factor = yp_double(t, "factor"),
+                                .threshold = yp_double(t, "threshold")};
+    struct training_plan how = plan(&schedule);
     struct training f;
     training_open(&f, t, &s, &how);
     yp_data_hash(t, scene_tiles_hash(&f.tiles, t));
     yp_ok(t, training_begin(&f));
 
-    bool once = strcmp(s.name, "large") == 0;
+    int samples = (int)yp_int(t, "samples");
     double part = 1 - how.config.validation;
     struct rx_train_state state;
     rx_train_state(f.train, &state);
@@ -181,7 +197,8 @@ YP_TEST(rx, autoencoder, .tags = "stress",
      * judgements on the others are on top. */
     yp_measure (t, "epoch", .items = part * (double)s.cubes, .unit = "cubes",
                 .flops = part * scale_values(&s) * 5 * 2 * 5, .threads = TRAINING_THREADS,
-                .reset = start_again, .arg = &f, .warmup = once ? -1 : 0, .samples = once ? 2 : 0) {
+                .reset = start_again, .arg = &f, .warmup = samples > 0 ? -1 : 0,
+                .samples = samples) {
         status = rx_train_run(f.train, state.steps_per_epoch);
     }
     yp_ok(t, status);
@@ -221,8 +238,9 @@ YP_TEST(rx, autoencoder, .tags = "stress",
 /* Stopped after any step and taken up again, and on one thread: the same bits. */
 YP_TEST(rx, autoencoder_resumes, .tags = "stress small", .devices = "cpu cuda", .timeout = 120)
 {
-    struct scale s = scale_named(t, "small");
-    struct training_plan how = plan(s.name);
-    how.config.epochs = 2;
+    struct scale s = {.cubes = 10, .height = 64, .width = 64, .channels = 10};
+    struct schedule schedule = {
+        .batch = 2, .epochs = 2, .patience = 20, .lr = 0.1, .factor = 0.5, .threshold = 1e-4};
+    struct training_plan how = plan(&schedule);
     training_resumes(t, &s, &how);
 }

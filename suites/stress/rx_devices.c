@@ -202,7 +202,7 @@ YP_TEST(rx, parity, .tags = "stress", .cases = SCALE_CASES, .devices = "cpu cuda
         .budgets = YP_BUDGETS(yp_max_value("covariance error", 1e-6),
                               yp_max_value("mean error", 1e-7), yp_max_value("score error", 2e-4)))
 {
-    struct scale scale = scale_named(t, yp_case_name(t));
+    struct scale scale = scale_of(t);
     struct sample here, there;
     sample_open(&here, t, yp_device_cpu(), &scale);
     sample_open(&there, t, yp_device(t), &scale);
@@ -266,7 +266,7 @@ static struct brought bring(struct yp_case *t, enum rx_tiles tiles, const struct
 YP_TEST(rx, tiles_of_the_host, .tags = "stress", .cases = SCALE_CASES, .devices = "cuda",
         .timeout = 120)
 {
-    struct scale scale = scale_named(t, yp_case_name(t));
+    struct scale scale = scale_of(t);
     size_t c = scale.channels;
     struct sample here, there;
     sample_open(&here, t, yp_device_cpu(), &scale);
@@ -309,11 +309,10 @@ static double *fit_from_host(struct yp_case *t, const struct rx_source *source)
 
 /* Tiles that the CPU makes: by workers ahead, in the loader's memory, or when they are asked for,
  * in the detector's rooms. */
-YP_TEST(rx, loaded_tiles, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .devices = "cuda",
-        .timeout = 120)
+YP_TEST(rx, loaded_tiles, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM_CASE),
+        .devices = "cuda", .timeout = 120)
 {
-    struct scale scale = scale_named(t, yp_case_name(t));
+    struct scale scale = scale_of(t);
     struct scene_tiles tiles;
     struct loaded_tiles loaded;
     scene_tiles_open_on(&tiles, t, yp_device_cpu(), &scale, 4096);
@@ -388,12 +387,11 @@ static double loss_off(struct yp_case *t, const struct sample *here, const float
  * cube, targets and background. The loss of each step is held to that of double precision at the
  * same parameters. A step is short: a mean of raw data that moves by 1e-3 leaves the noise behind.
  */
-YP_TEST(rx, train_on_device, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .devices = "cpu cuda",
-        .timeout = 120,
+YP_TEST(rx, train_on_device, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM_CASE),
+        .devices = "cpu cuda", .timeout = 120,
         .budgets = YP_BUDGETS(yp_max_value("loss error", 2e-5), yp_max_value("loss ratio", 1)))
 {
-    struct scale scale = scale_named(t, yp_case_name(t));
+    struct scale scale = scale_of(t);
     struct sample here, there;
     sample_open(&here, t, yp_device_cpu(), &scale);
     sample_open(&there, t, yp_device(t), &scale);

@@ -26,19 +26,28 @@ static struct rx *open_rx(struct yp_case *t, size_t channels)
     return rx;
 }
 
+/* A scale where "cubes" is an axis, of which 0 means all. */
+#define WHOLE(cubes_, side_, channels_) \
+    yp_set_int("all_cubes", cubes_), yp_set_int("side", side_), yp_set_int("channels", channels_)
+
 /* Once through a file that was written before: large has 26 GB, `--set cubes=N` takes N cubes. The
  * first pass is from the disk, what is measured after it on smaller files from the page cache. */
 YP_TEST(rx, disk, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium"),
-                          yp_case_of("large", .tags = "slow", .timeout = 1800)),
+        .cases = YP_CASES(yp_case_of("small", .set = YP_SET(WHOLE(10, 64, 10))),
+                          yp_case_of("medium", .set = YP_SET(WHOLE(100, 128, 50))),
+                          yp_case_of("large", .tags = "slow", .timeout = 1800,
+                                     .set = YP_SET(WHOLE(1000, 256, 100)))),
         .axes = YP_AXES(yp_axis_int("cubes", 0)), .timeout = 300,
         .budgets = YP_BUDGETS(yp_min_share("read and fit", 0.01), yp_max_peak(YP_HOST, 16 * YP_MIB),
                               yp_max_resident(48 * YP_MIB)))
 {
-    struct scale s = scale_named(t, yp_case_name(t));
     long long cubes = yp_int(t, "cubes");
     yp_require(t, cubes >= 0, "cubes is %lld: 0 for all, or how many", cubes);
-    s.cubes = cubes > 0 ? (size_t)cubes : s.cubes;
+    size_t side = (size_t)yp_int(t, "side");
+    struct scale s = {.cubes = (size_t)(cubes > 0 ? cubes : yp_int(t, "all_cubes")),
+                      .height = side,
+                      .width = side,
+                      .channels = (size_t)yp_int(t, "channels")};
     struct scene_tiles tiles;
     scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
     struct scratch scratch;

@@ -72,7 +72,7 @@ static void expect_pipeline(struct yp_case *t, struct rx *rx, const struct rx_so
 YP_TEST(rx, predicted_memory, .tags = "stress", .cases = SCALE_CASES, .devices = "cpu cuda",
         .timeout = 120, .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 64 * YP_MIB)))
 {
-    struct scale s = scale_named(t, yp_case_name(t));
+    struct scale s = scale_of(t);
     struct scene_tiles tiles;
     size_t c = s.channels, pixels = scale_tile_pixels(&s, yp_device(t), 4096);
     float *parameters = yp_alloc(t, 2 * rx_loss_parameters(c) * sizeof *parameters);

@@ -209,8 +209,7 @@ YP_TEST(rx, soak, .tags = "stress medium slow", .axes = YP_AXES(yp_axis_int("min
         .budgets = YP_BUDGETS(yp_max_growth("soak", 64), yp_max_resident(48 * YP_MIB),
                               yp_max_peak(YP_HOST, 16 * YP_MIB), yp_max_value("slower", 1.25)))
 {
-    struct scale s = scale_named(t, "medium");
-    s.cubes = 10;
+    struct scale s = {.cubes = 10, .height = 128, .width = 128, .channels = 50};
     struct scene_tiles tiles;
     scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
     struct rx *rx = open_rx(t, s.channels, TILE_PIXELS);
@@ -242,7 +241,9 @@ YP_TEST(rx, soak, .tags = "stress medium slow", .axes = YP_AXES(yp_axis_int("min
 
 /* 10,000 x 512 x 512 x 200: 524 G values, 2.1 TB if they were stored; `--set cubes=N` takes a
  * slice. Once through, generated and fitted tile by tile. */
-YP_TEST(rx, xl, .tags = "stress slow", .cases = YP_CASES(yp_case_of("xl")),
+YP_TEST(rx, xl, .tags = "stress slow",
+        .cases = YP_CASES(yp_case_of("xl", .set = YP_SET(yp_set_int("side", 512),
+                                                         yp_set_int("channels", 200)))),
         .axes = YP_AXES(yp_axis_int("cubes", 10000)), .devices = "cpu cuda", .timeout = 7200,
         .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 512 * YP_MIB), yp_min_value("auc", 0.95),
                               yp_for_device("cpu"), yp_min_share("fit", 0.18),
@@ -250,9 +251,7 @@ YP_TEST(rx, xl, .tags = "stress slow", .cases = YP_CASES(yp_case_of("xl")),
                               yp_max_latency("fit", 10), yp_max_peak(YP_DEVICE, 2 * YP_GIB),
                               yp_max_value("reserved over allocated", 1.03)))
 {
-    struct scale s = scale_named(t, "xl");
-    yp_require(t, yp_int(t, "cubes") > 0, "cubes is %lld: at least 1", yp_int(t, "cubes"));
-    s.cubes = (size_t)yp_int(t, "cubes");
+    struct scale s = scale_of(t);
     struct scene_tiles tiles;
     size_t tile_pixels = scale_tile_pixels(&s, yp_device(t), TILE_PIXELS);
     scene_tiles_open(&tiles, t, &s, tile_pixels);

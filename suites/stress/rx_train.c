@@ -16,17 +16,20 @@ static struct training_plan plan(size_t batch, uint64_t epochs)
     return p;
 }
 
-/* Both phases as one measurement; small: batches of 2 cubes, 2 epochs; medium: 4 cubes, 1 epoch. */
-YP_TEST(rx, train, .tags = "stress", .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
+/* Both phases as one measurement; batches are so many cubes. */
+YP_TEST(rx, train, .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small", .set = YP_SET(SCALE_SMALL, yp_set_int("batch", 2),
+                                                            yp_set_int("epochs", 2))),
+                          yp_case_of("medium", .set = YP_SET(SCALE_MEDIUM, yp_set_int("batch", 4),
+                                                             yp_set_int("epochs", 1)))),
         .devices = "cpu cuda", .timeout = 300,
         .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 32 * YP_MIB), yp_max_value("loss ratio", 1),
                               yp_min_value("roc auc", 0.85), yp_for_device("cpu"),
                               yp_min_share("train", 0.002), yp_max_resident(64 * YP_MIB)))
 {
-    bool small = strcmp(yp_case_name(t), "small") == 0;
-    struct scale s = scale_named(t, yp_case_name(t));
-    uint64_t epochs = small ? 2 : 1;
-    struct training_plan how = plan(small ? 2 : 4, epochs);
+    struct scale s = scale_of(t);
+    uint64_t epochs = (uint64_t)yp_int(t, "epochs");
+    struct training_plan how = plan((size_t)yp_int(t, "batch"), epochs);
     struct training f;
     training_open(&f, t, &s, &how);
     yp_data_hash(t, scene_tiles_hash(&f.tiles, t));
@@ -72,7 +75,7 @@ YP_RELATION(rx, train_data, .tags = "stress small",
 /* Stopped after any step and taken up again, and on one thread: the same bits. */
 YP_TEST(rx, train_resumes, .tags = "stress small", .devices = "cpu cuda", .timeout = 120)
 {
-    struct scale s = scale_named(t, "small");
+    struct scale s = {.cubes = 10, .height = 64, .width = 64, .channels = 10};
     struct training_plan how = plan(2, 2);
     training_resumes(t, &s, &how);
 }
@@ -258,12 +261,13 @@ static void check(struct yp_case *t, const char *name, const struct gradients *g
 /* Every trainable tensor of every pipeline: the exact gradient by differences in double, the fast
  * one against it in units of what plain loops in float are off. */
 YP_TEST(rx, pipeline_gradient, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")),
+        .cases = YP_CASES(yp_case_of("small", .set = YP_SET(yp_set_int("channels", 10))),
+                          yp_case_of("medium", .set = YP_SET(yp_set_int("channels", 50)))),
         .axes = YP_AXES(yp_axis_string("pipeline", "rx", "selector", "pca", "lad", "image",
                                        "autoencoder")),
         .devices = "cpu cuda", .timeout = 300, .parallel = true)
 {
-    size_t channels = strcmp(yp_case_name(t), "small") == 0 ? 10 : 50;
+    size_t channels = (size_t)yp_int(t, "channels");
     struct subject s = {.options = options_named(t, channels, PIXELS)};
     s.pipeline = rx_pipeline_create(yp_device(t), &s.options);
     yp_got(t, s.pipeline);

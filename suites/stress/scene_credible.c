@@ -143,12 +143,16 @@ static void median_figures(struct yp_case *t, size_t side, int seeds, double fig
 /* small: as large as the real ones. The virtual dimension is told and not judged: its test (HFC)
  * takes noise to be the same in all channels. */
 YP_TEST(synth, credible, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .timeout = 300,
-        .parallel = true)
+        .cases = YP_CASES(
+            yp_case_of("small", .set = YP_SET(yp_set_int("side", 100), yp_set_int("scenes", 7))),
+            yp_case_of("medium", .set = YP_SET(yp_set_int("side", 256), yp_set_int("scenes", 5)))),
+        .timeout = 300, .parallel = true)
 {
-    bool small = strcmp(yp_case_name(t), "small") == 0;
+    long long scenes = yp_int(t, "scenes");
+    yp_require(t, scenes % 2 == 1 && scenes > 0 && scenes <= MOST_SEEDS,
+               "scenes is %lld: an odd number up to %d", scenes, MOST_SEEDS);
     double figure[FIGURES];
-    median_figures(t, small ? 100 : 256, small ? 7 : 5, figure);
+    median_figures(t, (size_t)yp_int(t, "side"), (int)scenes, figure);
     for (int k = 0; k < FIGURES; k++) {
         double low, high;
         range_of(k, &low, &high);

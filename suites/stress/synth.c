@@ -17,8 +17,7 @@ static void random123(uint64_t seed, uint64_t subsequence, uint64_t block, uint3
 
 /* The known answer that Random123 publishes for the digits of pi, and then as many words as a
  * scale has values, against Random123 itself. */
-YP_TEST(synth, words, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .timeout = 120,
+YP_TEST(synth, words, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM_CASE), .timeout = 120,
         .parallel = true)
 {
     static const uint32_t pi[4] = {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1};
@@ -28,7 +27,7 @@ YP_TEST(synth, words, .tags = "stress",
     yp_expect(t, memcmp(known.v, pi, sizeof pi) == 0, "Random123 is not Philox4x32-10 here");
 
     enum { BLOCKS = 4096 };
-    struct scale s = scale_named(t, yp_case_name(t));
+    struct scale s = scale_of(t);
     uint32_t *words = yp_alloc(t, BLOCKS * 4 * sizeof *words);
     uint64_t blocks = (uint64_t)(scale_values(&s) / 4);
     uint64_t wrong = 0;
@@ -45,12 +44,11 @@ YP_TEST(synth, words, .tags = "stress",
               (unsigned long long)wrong, (unsigned long long)blocks);
 }
 
-YP_TEST(synth, scene, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium")), .timeout = 120,
+YP_TEST(synth, scene, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM_CASE), .timeout = 120,
         .budgets = YP_BUDGETS(yp_min_rate("scene", 30e6), yp_max_peak(YP_HOST, 2 * YP_MIB)))
 {
     enum { TILE_PIXELS = 4096 };
-    struct scale s = scale_named(t, yp_case_name(t));
+    struct scale s = scale_of(t);
     struct scene_tiles tiles;
     scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
     float *values = yp_alloc(t, TILE_PIXELS * s.channels * sizeof *values);

@@ -77,11 +77,12 @@ static const char *differs(struct yp_device *device, const struct whole *gpu,
 /* As many cubes as scene_tiles_hash() takes, spread as it does: the hash is that of the CPU's
  * cases. */
 YP_TEST(synth_cuda, bits, .devices = "cuda", .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small"), yp_case_of("medium"),
-                          yp_case_of("large", .tags = "slow"), yp_case_of("xl", .tags = "slow")),
+        .cases = YP_CASES(SMALL_CASE, MEDIUM_CASE,
+                          yp_case_of("large", .tags = "slow", .set = YP_SET(SCALE_LARGE)),
+                          yp_case_of("xl", .tags = "slow", .set = YP_SET(SCALE_XL))),
         .axes = YP_AXES(yp_axis_string("preset", "scene", "cuvis")), .timeout = 1200)
 {
-    struct scale s = scale_named(t, yp_case_name(t));
+    struct scale s = scale_of(t);
     bool cuvis = strcmp(yp_string(t, "preset"), "cuvis") == 0;
     struct synth_spec spec = {.preset = cuvis ? SYNTH_CUVIS : SYNTH_SCENE,
                               .height = s.height,

@@ -60,8 +60,8 @@ PIECES = {
     "budgets": (declaration(".budgets = YP_BUDGETS(%s)" % ", ".join(['yp_min_rate("a", 1)'] * 32)),
                 declaration(".budgets = YP_BUDGETS(%s)" %
                             ", ".join(['yp_min_rate("a", 1)'] * 33))),
-    "parameters": (declaration(f".cases = YP_CASES({case_with(8)})"),
-                   declaration(f".cases = YP_CASES({case_with(9)})")),
+    "parameters": (declaration(f".cases = YP_CASES({case_with(12)})"),
+                   declaration(f".cases = YP_CASES({case_with(13)})")),
     "text in a parameter of whole numbers":
         (declaration('.cases = YP_CASES(yp_case_of("a", .set = YP_SET(yp_set_int("n", 1))))'),
          declaration('.cases = YP_CASES(yp_case_of("a", .set = YP_SET(yp_set_int("n", "1"))))')),
