@@ -40,14 +40,16 @@ double yp_check_gradient(struct yp_case *t, const struct yp_gradient *gradient)
     message.expected = result.expected;
     message.got = result.got;
     message.checked = result.checked;
+    message.resolution = result.resolution;
     ypi_child_send(t, YPI_MESSAGE_GRADIENT, &message, sizeof message, NULL, 0);
     return result.error;
 }
 
-double yp_check_precision(struct yp_case *t, const struct yp_precision *check)
+/* One tensor, or all values. */
+static double check_one(struct yp_case *t, const struct yp_precision *check)
 {
-    ypi_child_name(t, "check", check->name);
     struct yp_precision_result result;
+    ypi_child_name(t, "check", check->name);
     if (yp_precision_error(check, &result) != YP_OK)
         refuse(t, check->name);
     struct ypi_gradient message;
@@ -57,10 +59,33 @@ double yp_check_precision(struct yp_case *t, const struct yp_precision *check)
     message.precision = true;
     message.error = result.ratio;
     message.limit = check->multiple > 0 ? check->multiple : 3;
-    message.slope = NAN;
+    message.slope = message.resolution = NAN;
     message.expected = result.plain_error;
     message.got = result.error;
     message.checked = 1;
     ypi_child_send(t, YPI_MESSAGE_GRADIENT, &message, sizeof message, NULL, 0);
     return result.ratio;
+}
+
+double yp_check_precision(struct yp_case *t, const struct yp_precision *check)
+{
+    if (check->n_tensors == 0)
+        return check_one(t, check);
+    struct yp_precision_result worst;
+    if (yp_precision_error(check, &worst) != YP_OK)
+        refuse(t, check->name != NULL ? check->name : "");
+    for (size_t k = 0; k < check->n_tensors; k++) {
+        const struct yp_tensor *tensor = &check->tensors[k];
+        struct yp_precision one = {.count = tensor->count,
+                                   .oracle = check->oracle + tensor->offset,
+                                   .plain = check->plain + tensor->offset,
+                                   .got = check->got + tensor->offset,
+                                   .multiple = check->multiple};
+        char name[2 * YPI_NAME_MAX]; /* one that is cut is too long, which is told */
+        snprintf(name, sizeof name, "%s%s%s", check->name != NULL ? check->name : "",
+                 check->name != NULL ? " " : "", tensor->name);
+        one.name = name;
+        check_one(t, &one);
+    }
+    return worst.ratio;
 }

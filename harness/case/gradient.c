@@ -9,6 +9,7 @@
 
 #include "base/splitmix.h"
 #include "base/sum.h"
+#include "harness/case/tensors.h"
 
 #define DIRECTIONS 3
 #define FIRST_STEP 1e-4
@@ -24,18 +25,17 @@ struct work {
     const struct yp_gradient *gradient;
     struct yp_tensor whole;          /* stands in when no tensors are given */
     const struct yp_tensor *tensors; /* the slices checked, `count` of them */
-    int count;
+    size_t count;
     uint64_t seed;
     double *g, *v, *plus, *minus;     /* `inputs` each; v fills only a tensor's size */
     double *y, *y_plus, *y_minus, *c; /* `outputs` each */
-    unsigned moves;                   /* bit k: tensor k moves an output */
-    uint16_t *depends;                /* `outputs`: bit k says that tensor k moves it */
+    bool *moves;                      /* `count`: the tensor moves an output */
+    unsigned char *depends;           /* (count, outputs), a bit each: the tensor moves it */
     struct yp_gradient_result *out;
-    int worst_tensor, worst_direction;
+    size_t worst_tensor;
+    int worst_direction;
     double worst_step;
 };
-
-_Static_assert(YP_MAX_TENSORS <= 16, "a bit for each tensor in work.depends");
 
 /* A directional derivative by differences and by the vjp, and how good the first can be. */
 struct difference {
@@ -44,41 +44,6 @@ struct difference {
     double step;
     bool finite;
 };
-
-static enum yp_status check_tensor(const struct yp_gradient *gradient, int k)
-{
-    const struct yp_tensor *tensor = &gradient->tensors[k];
-    if (tensor->name == NULL)
-        return yp_set_error(YP_INVALID, "gradient \"%s\": tensors[%d].name is NULL", gradient->name,
-                            k);
-    if (tensor->count == 0)
-        return yp_set_error(YP_INVALID, "gradient \"%s\": tensors[%d] (\"%s\").count is 0",
-                            gradient->name, k, tensor->name);
-    if (tensor->offset > gradient->inputs || tensor->count > gradient->inputs - tensor->offset)
-        return yp_set_error(
-            YP_INVALID, "gradient \"%s\": tensors[%d] (\"%s\") is [%zu, +%zu), but inputs is %zu",
-            gradient->name, k, tensor->name, tensor->offset, tensor->count, gradient->inputs);
-    for (int other = 0; other < k; other++) {
-        const struct yp_tensor *before = &gradient->tensors[other];
-        if (tensor->offset < before->offset + before->count &&
-            before->offset < tensor->offset + tensor->count)
-            return yp_set_error(
-                YP_INVALID, "gradient \"%s\": tensors[%d] (\"%s\") overlaps tensors[%d] (\"%s\")",
-                gradient->name, k, tensor->name, other, before->name);
-    }
-    return YP_OK;
-}
-
-/* The first entry that is all zero ends the list. */
-static int count_tensors(const struct yp_gradient *gradient)
-{
-    int k = 0;
-    while (k < YP_MAX_TENSORS &&
-           (gradient->tensors[k].name != NULL || gradient->tensors[k].count != 0 ||
-            gradient->tensors[k].offset != 0))
-        k++;
-    return k;
-}
 
 static enum yp_status check_fields(const struct yp_gradient *gradient)
 {
@@ -98,13 +63,8 @@ static enum yp_status check_fields(const struct yp_gradient *gradient)
     if (!(gradient->step >= 0 && gradient->step <= 1))
         return yp_set_error(YP_INVALID, "gradient \"%s\": step is %g, 0 to 1 is allowed",
                             gradient->name, gradient->step);
-    int count = count_tensors(gradient);
-    for (int k = 0; k < count; k++) {
-        enum yp_status status = check_tensor(gradient, k);
-        if (status != YP_OK)
-            return status;
-    }
-    return YP_OK;
+    return ypi_check_tensors("gradient", gradient->name, gradient->tensors, gradient->n_tensors,
+                             "inputs", gradient->inputs);
 }
 
 /* What f or the vjp leaves unwritten stays NaN and is found as not finite. */
@@ -138,7 +98,7 @@ static double root_mean_square(const double *values, size_t count)
 }
 
 /* The length of a move by `step` in tensor k. */
-static double length_of(const struct work *work, int k, double step)
+static double length_of(const struct work *work, size_t k, double step)
 {
     const struct yp_tensor *tensor = &work->tensors[k];
     double rms = root_mean_square(work->gradient->x + tensor->offset, tensor->count);
@@ -146,14 +106,14 @@ static double length_of(const struct work *work, int k, double step)
 }
 
 /* Sets the slice of tensor k in `to` to x + h v. */
-static void move(const struct work *work, int k, double h, double *to)
+static void move(const struct work *work, size_t k, double h, double *to)
 {
     const struct yp_tensor *tensor = &work->tensors[k];
     for (size_t i = 0; i < tensor->count; i++)
         to[tensor->offset + i] = work->gradient->x[tensor->offset + i] + h * work->v[i];
 }
 
-static void draw_direction(struct work *work, int k, int direction)
+static void draw_direction(struct work *work, size_t k, int direction)
 {
     size_t count = work->tensors[k].count;
     struct ypi_seed seed = ypi_seed_of(work->seed, (uint64_t)k, (uint64_t)direction);
@@ -174,21 +134,27 @@ static bool draw_gradient(struct work *work, int direction)
     return all_finite(work->g, gradient->inputs);
 }
 
+static size_t row_bytes(const struct work *work)
+{
+    return (work->gradient->outputs + 7) / 8;
+}
+
 /* Which outputs a tensor moves at all, seen from bits that differ. One that never does adds
  * nothing to any difference, and so no rounding either: a large output of another tensor must not
  * hide the derivative of a small one. */
-static void note_dependences(struct work *work, int k, const double *y)
+static void note_dependences(struct work *work, size_t k, const double *y)
 {
+    unsigned char *depends = work->depends + k * row_bytes(work);
     for (size_t i = 0; i < work->gradient->outputs; i++) {
         if (y[i] != work->y[i]) {
-            work->depends[i] |= (uint16_t)(1u << k);
-            work->moves |= 1u << k;
+            depends[i / 8] |= (unsigned char)(1u << i % 8);
+            work->moves[k] = true;
         }
     }
 }
 
 /* By the largest move there will be. */
-static void find_dependences(struct work *work, int k)
+static void find_dependences(struct work *work, size_t k)
 {
     double given = work->gradient->step;
     double length = length_of(work, k, given > 0 ? given : LARGEST_STEP);
@@ -210,14 +176,15 @@ static void find_dependences(struct work *work, int k)
  * sqrt(2) OUTPUT_ROUNDING eps ||c y||, however the e_i hang together. That is far more than a
  * standard deviation of it, as outputs are seldom off by 256 units; a sum of absolute values
  * would grow by sqrt(outputs) and hide what can be seen. */
-static double change_of(const struct work *work, int k, const double *y_plus, const double *y_minus,
-                        double *rounding)
+static double change_of(const struct work *work, size_t k, const double *y_plus,
+                        const double *y_minus, double *rounding)
 {
     struct ypi_sum sum = {0};
     struct ypi_norm norm = {0};
+    const unsigned char *depends = work->depends + k * row_bytes(work);
     for (size_t i = 0; i < work->gradient->outputs; i++) {
         ypi_sum_add(&sum, work->c[i] * (y_plus[i] - y_minus[i]));
-        if (work->depends[i] & (1u << k))
+        if (depends[i / 8] & 1u << i % 8)
             ypi_norm_add(&norm, work->c[i] * fmax(fabs(y_plus[i]), fabs(y_minus[i])));
     }
     *rounding = sqrt(2) * OUTPUT_ROUNDING * DBL_EPSILON * ypi_norm_value(&norm);
@@ -226,7 +193,8 @@ static double change_of(const struct work *work, int k, const double *y_plus, co
 
 /* g (to - from) in tensor k, with the difference as it is in doubles and not as it was meant:
  * that takes the rounding of x + h v out of the comparison. */
-static double predicted_change(const struct work *work, int k, const double *to, const double *from)
+static double predicted_change(const struct work *work, size_t k, const double *to,
+                               const double *from)
 {
     const struct yp_tensor *tensor = &work->tensors[k];
     struct ypi_sum sum = {0};
@@ -236,7 +204,7 @@ static double predicted_change(const struct work *work, int k, const double *to,
 }
 
 /* The central difference over [-h, h], by f, by g, and the rounding of the first. */
-static bool central(struct work *work, int k, double h, double *by_f, double *by_g,
+static bool central(struct work *work, size_t k, double h, double *by_f, double *by_g,
                     double *rounding)
 {
     move(work, k, h, work->plus);
@@ -255,7 +223,7 @@ static bool central(struct work *work, int k, double h, double *by_f, double *by
 
 /* Where no output moves, the derivative is 0 and g may be its own rounding: so little that a move
  * of x by its whole size would not move <c, y> by more than the rounding of the outputs. */
-static double rounding_of_zero(const struct work *work, int k)
+static double rounding_of_zero(const struct work *work, size_t k)
 {
     struct ypi_norm norm = {0};
     for (size_t i = 0; i < work->gradient->outputs; i++)
@@ -267,7 +235,7 @@ static double rounding_of_zero(const struct work *work, int k)
  * -h^4/480 of the fifth derivative is left. (D(h/2) - D(h)) / 3 is the term that was cancelled;
  * where f bends like a sine or an exponential, the one left is 1.2 times its square, relative to
  * the derivative: good enough to choose a step by. */
-static struct difference difference_at(struct work *work, int k, double step)
+static struct difference difference_at(struct work *work, size_t k, double step)
 {
     double h = length_of(work, k, step);
     double f1, g1, r1, f2, g2, r2;
@@ -276,7 +244,7 @@ static struct difference difference_at(struct work *work, int k, double step)
     d.finite = central(work, k, h / 2, &f2, &g2, &r2) && finite;
     d.expected = (4 * f2 - f1) / 3;
     d.got = (4 * g2 - g1) / 3;
-    d.rounding = work->moves & (1u << k) ? (4 * r2 + r1) / 3 : rounding_of_zero(work, k);
+    d.rounding = work->moves[k] ? (4 * r2 + r1) / 3 : rounding_of_zero(work, k);
     double cancelled = fabs(f2 - f1) / 3;
     d.truncation = cancelled;
     if (fabs(d.expected) > cancelled)
@@ -294,7 +262,7 @@ static double better_step(const struct difference *d)
 }
 
 /* Looks at `expected` and its errors only: a step chosen by how well g fits would forgive g. */
-static struct difference best_difference(struct work *work, int k)
+static struct difference best_difference(struct work *work, size_t k)
 {
     double given = work->gradient->step;
     struct difference best = difference_at(work, k, given > 0 ? given : FIRST_STEP);
@@ -328,7 +296,7 @@ static double relative_error(const struct difference *d, double typical, double 
 /* A disagreement may be truncation that its guess missed, where two differences are close by
  * chance. They are asked again at a sixteenth of the step, and that answer stands whichever it
  * is, unless its rounding is more than it may hide. */
-static void look_again(struct work *work, int k, struct difference *d)
+static void look_again(struct work *work, size_t k, struct difference *d)
 {
     if (work->gradient->step > 0 || !d->finite)
         return;
@@ -337,7 +305,7 @@ static void look_again(struct work *work, int k, struct difference *d)
         *d = again;
 }
 
-static void check_direction(struct work *work, int k, int direction)
+static void check_direction(struct work *work, size_t k, int direction)
 {
     const struct yp_tensor *tensor = &work->tensors[k];
     struct yp_gradient_result *out = work->out;
@@ -389,7 +357,7 @@ static double fit_slope(const double *remainder, const double *floor, int count)
 /* Where the error was worst, once more: five steps from the one used down to its sixteenth. */
 static double remainder_slope(struct work *work)
 {
-    int k = work->worst_tensor;
+    size_t k = work->worst_tensor;
     double remainder[5], floor[5];
     double h = length_of(work, k, work->worst_step);
     if (!draw_gradient(work, work->worst_direction))
@@ -413,7 +381,7 @@ static void not_finite(struct work *work, const char *tensor)
 
 static const char *tensor_not_finite(const struct work *work, const double *values)
 {
-    for (int k = 0; k < work->count; k++)
+    for (size_t k = 0; k < work->count; k++)
         if (!all_finite(values + work->tensors[k].offset, work->tensors[k].count))
             return work->tensors[k].name;
     return work->tensors[0].name;
@@ -423,14 +391,14 @@ static void check_directions(struct work *work)
 {
     const struct yp_gradient *gradient = work->gradient;
     int directions = gradient->directions > 0 ? gradient->directions : DIRECTIONS;
-    for (int k = 0; k < work->count; k++)
+    for (size_t k = 0; k < work->count; k++)
         find_dependences(work, k);
     for (int direction = 0; direction < directions; direction++) {
         if (!draw_gradient(work, direction)) {
             not_finite(work, tensor_not_finite(work, work->g));
             return;
         }
-        for (int k = 0; k < work->count; k++)
+        for (size_t k = 0; k < work->count; k++)
             check_direction(work, k, direction);
     }
     if (isfinite(work->out->error))
@@ -488,15 +456,16 @@ enum yp_status yp_gradient_error(const struct yp_gradient *gradient, uint64_t se
     size_t n = gradient->inputs, m = gradient->outputs;
     struct work work = {.gradient = gradient, .seed = seed, .out = out};
     work.whole = (struct yp_tensor){"x", 0, n};
-    work.count = count_tensors(gradient);
-    work.tensors = work.count > 0 ? gradient->tensors : &work.whole;
-    work.count = work.count > 0 ? work.count : 1;
+    work.tensors = gradient->n_tensors > 0 ? gradient->tensors : &work.whole;
+    work.count = gradient->n_tensors > 0 ? gradient->n_tensors : 1;
 
     bool countable = n <= SIZE_MAX / 64 && m <= SIZE_MAX / 64;
     double *input_arrays = countable ? calloc(n, 4 * sizeof(double)) : NULL;
     double *output_arrays = countable ? calloc(m, 4 * sizeof(double)) : NULL;
-    work.depends = countable ? calloc(m, sizeof *work.depends) : NULL;
-    if (input_arrays == NULL || output_arrays == NULL || work.depends == NULL) {
+    work.depends = countable ? calloc(work.count, row_bytes(&work)) : NULL;
+    work.moves = calloc(work.count, sizeof *work.moves);
+    if (input_arrays == NULL || output_arrays == NULL || work.depends == NULL ||
+        work.moves == NULL) {
         status = yp_set_error(YP_OUT_OF_MEMORY, "gradient \"%s\": %zu inputs and %zu outputs",
                               gradient->name, n, m);
     } else {
@@ -513,5 +482,6 @@ enum yp_status yp_gradient_error(const struct yp_gradient *gradient, uint64_t se
     free(input_arrays);
     free(output_arrays);
     free(work.depends);
+    free(work.moves);
     return status;
 }

@@ -20,7 +20,6 @@
 extern "C" {
 #endif
 
-#define YP_MAX_TENSORS 16
 #define YP_GRADIENT_LIMIT 1e-6 /* relative error allowed where no budget says otherwise */
 
 /* y = f(x): x and y have `inputs` and `outputs` doubles. Deterministic. */
@@ -29,7 +28,7 @@ typedef void yp_function(void *arg, const double *x, double *y);
 /* g = J(x)^T cotangent: cotangent has `outputs` doubles, g `inputs`, all of them written. */
 typedef void yp_vjp(void *arg, const double *x, const double *cotangent, double *g);
 
-/* A named slice of x: one parameter tensor. */
+/* A named slice of a vector: one parameter tensor. Offset and count in values. */
 struct yp_tensor {
     const char *name;
     size_t offset;
@@ -44,8 +43,10 @@ struct yp_gradient {
     yp_vjp *vjp;
     void *arg YPI_OR_ZERO; /* of f and vjp */
     const double *x;       /* the point, `inputs` doubles */
-    /* Slices checked one by one; none given: all of x, named "x". Must not overlap. */
-    struct yp_tensor tensors[YP_MAX_TENSORS] YPI_OR_ZERO;
+    /* Slices checked one by one, `n_tensors` of them, which must not overlap; none: all of x, named
+     * "x". The results refer to their names. */
+    const struct yp_tensor *tensors YPI_OR_ZERO;
+    size_t n_tensors YPI_OR_ZERO;
     int directions YPI_OR_ZERO; /* random directions a tensor; 0: 3 */
     /* How far an element of the tensor moves, relative to the tensor's root mean square (1 if
      * that is 0): x + step * rms * sqrt(count) * v for a unit vector v. 0: begins at 1e-4 and is
@@ -91,8 +92,8 @@ struct yp_gradient_result {
  * for a million, 10 % of the rms: split large tensors where single elements matter.
  *
  * YP_INVALID when a field is missing or not allowed, or when f gives two results for one x;
- * YP_OUT_OF_MEMORY when the work arrays (4 doubles an input, some more than 4 an output) cannot be
- * had. */
+ * YP_OUT_OF_MEMORY when the work arrays (4 doubles an input, 4 an output and a bit for each output
+ * and tensor) cannot be had. */
 enum yp_status yp_gradient_error(const struct yp_gradient *gradient, uint64_t seed,
                                  struct yp_gradient_result *out);
 
@@ -101,30 +102,39 @@ enum yp_status yp_gradient_error(const struct yp_gradient *gradient, uint64_t se
 double yp_check_gradient(struct yp_case *t, const struct yp_gradient *gradient);
 
 struct yp_precision {
-    const char *name;
+    const char *name; /* with tensors NULL too */
     size_t count;
     const double *oracle;        /* double precision result on the same, already rounded inputs */
     const float *plain;          /* a plain implementation in the precision under test */
     const float *got;            /* what is checked */
     double multiple YPI_OR_ZERO; /* error(got) may be this many times error(plain); 0: 3 */
+    /* Slices of the `count` values that are checked one by one, `n_tensors` of them, which must not
+     * overlap; none: all values together. */
+    const struct yp_tensor *tensors YPI_OR_ZERO;
+    size_t n_tensors YPI_OR_ZERO;
 };
 
+/* Of the tensor with the largest ratio, or the first whose ratio is NaN. */
 struct yp_precision_result {
     double error;       /* ||got - oracle|| / ||oracle||; NaN and infinity are kept */
     double plain_error; /* the same of plain, at least half a unit of float's rounding, 2^-24 */
     double ratio;       /* error / plain_error */
-    size_t worst;       /* index of the largest absolute deviation; of the first NaN if any */
+    size_t worst;       /* index of the largest absolute deviation; of the first NaN if any;
+                           among all `count` values */
+    const char *tensor; /* NULL: there are none */
 };
 
-/* Norms are over all `count` values: a few wrong small ones drown among large ones; check tensors
- * of different sizes one by one. An oracle of zeros has no relative error: error is then ||got||
- * and plain_error ||plain||, at least the smallest normal float.
- * YP_INVALID when a field is missing, count is 0, or oracle or plain hold a value that is not
- * finite: they are the yardstick. */
+/* Norms are over all values of a tensor: a few wrong small ones drown among large ones; check
+ * tensors of different sizes one by one. An oracle of zeros has no relative error: error is then
+ * ||got|| and plain_error ||plain||, at least the smallest normal float. YP_INVALID when a field is
+ * missing, count is 0, or oracle or plain hold a value that is not finite: they are the yardstick.
+ */
 enum yp_status yp_precision_error(const struct yp_precision *check,
                                   struct yp_precision_result *out);
 
-/* Stores the ratio and fails the case when it is beyond `multiple`. Returns the ratio. */
+/* Stores the ratio and fails the case when it is beyond `multiple`. Each tensor is a check of its
+ * own, under the name of the tensor, behind `name` and a blank where there is one. Returns the
+ * ratio, the largest of all tensors; NaN when one of them is. */
 double yp_check_precision(struct yp_case *t, const struct yp_precision *check);
 
 #ifdef __cplusplus

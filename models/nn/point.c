@@ -426,12 +426,14 @@ void nn_point_gradient(struct nn_point *p, struct yp_gradient *gradient)
                                      .f = run_oracle,
                                      .vjp = run_oracle_vjp,
                                      .arg = p,
-                                     .x = p->x};
+                                     .x = p->x,
+                                     .tensors = p->tensors};
     for (int i = 0; i < nn_tensors(p->op); i++)
         if (nn_has_gradient(&p->op->tensors[i]))
-            gradient->tensors[n++] = (struct yp_tensor){
-                p->op->tensors[i].name, (size_t)((double *)p->oracle.value[i] - p->x),
-                nn_count(p->op, &p->op->tensors[i], p->shape)};
+            p->tensors[n++] = (struct yp_tensor){p->op->tensors[i].name,
+                                                 (size_t)((double *)p->oracle.value[i] - p->x),
+                                                 nn_count(p->op, &p->op->tensors[i], p->shape)};
+    gradient->n_tensors = n;
 }
 
 uint64_t nn_point_hash(const struct nn_point *p)

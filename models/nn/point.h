@@ -27,6 +27,7 @@ struct nn_point {
      * them, and their gradients; outputs and cotangents likewise. */
     double *x, *g, *y, *c;
     size_t inputs, outputs;
+    struct yp_tensor tensors[NN_TENSORS]; /* what nn_point_gradient() refers to */
     struct yp_device *device;
     char *there, *staging; /* the fast version's memory, and the same layout on the host */
     size_t bytes;          /* of each */

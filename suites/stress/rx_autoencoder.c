@@ -136,8 +136,9 @@ static void check_gradient(struct yp_case *t, const struct training *f,
                                    .f = rx_plain_losses,
                                    .vjp = rx_plain_vjp,
                                    .arg = plain,
-                                   .x = at};
-    memcpy(gradient.tensors, f->tensors, f->objective.n_tensors * sizeof *f->tensors);
+                                   .x = at,
+                                   .tensors = f->objective.tensors,
+                                   .n_tensors = f->objective.n_tensors};
     yp_check_gradient(t, &gradient);
     rx_plain_destroy(plain);
 }

@@ -118,6 +118,14 @@ def check_parameters(tap, name, program, history):
               f"{name}: a list shows parameters", listed)
 
 
+def check_checks(tap, name, history):
+    found = rows(history, "SELECT name, precision FROM gradient WHERE result_id = (SELECT id FROM "
+                          "result WHERE case_id LIKE '%::gradients') ORDER BY position")
+    tap.equal([(row["name"], row["precision"]) for row in found],
+              [("square", 0), ("values", 1), ("values first", 1), ("values rest", 1)],
+              f"{name}: gradients and precisions, tensor by tensor")
+
+
 def check_budgets(tap, name, history):
     tap.equal(verdicts(history, EVERYTHING[0]),
               [(kind, "met") for kind in
@@ -155,6 +163,7 @@ def check_program(tap, name, program, folder):
     check_parameters(tap, name, program, history)
     if not cuda:
         check_budgets(tap, name, history)
+        check_checks(tap, name, history)
 
 
 def main(arguments):

@@ -67,9 +67,11 @@ size_t rx_node_outputs(const struct rx_node *node);    /* all pixels' */
 size_t rx_node_parameters(const struct rx_node *node); /* values of all tensors */
 size_t rx_node_work(const struct rx_node *node);       /* doubles of scratch */
 
+#define RX_NODE_TENSORS 8 /* of a node at most */
+
 /* The tensors of the vector that the functions below take, "x" (the input) first; returns how
  * many there are. */
-size_t rx_node_tensors(const struct rx_node *node, struct yp_tensor tensors[YP_MAX_TENSORS]);
+size_t rx_node_tensors(const struct rx_node *node, struct yp_tensor tensors[RX_NODE_TENSORS]);
 
 /* y = f(x) and its vector-Jacobian product, in the shapes that struct yp_gradient takes: `node` is
  * a struct rx_node, `x` its input (pixels, C) followed by its parameters, all finite. */

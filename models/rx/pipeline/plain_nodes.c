@@ -67,7 +67,7 @@ static size_t autoencoder_tensors(const struct rx_node *node, struct yp_tensor *
     return count;
 }
 
-size_t rx_node_tensors(const struct rx_node *node, struct yp_tensor tensors[YP_MAX_TENSORS])
+size_t rx_node_tensors(const struct rx_node *node, struct yp_tensor tensors[RX_NODE_TENSORS])
 {
     if (node->kind == RX_NODE_AUTOENCODER)
         return autoencoder_tensors(node, tensors);
@@ -86,7 +86,7 @@ size_t rx_node_tensors(const struct rx_node *node, struct yp_tensor tensors[YP_M
 
 size_t rx_node_parameters(const struct rx_node *node)
 {
-    struct yp_tensor tensors[YP_MAX_TENSORS];
+    struct yp_tensor tensors[RX_NODE_TENSORS];
     size_t n = rx_node_tensors(node, tensors);
     return n == 0 ? 0 : tensors[n - 1].offset + tensors[n - 1].count - rx_node_inputs(node);
 }

@@ -86,16 +86,21 @@ YP_TEST(lang, gradients, .parallel = true)
     static const double x[] = {1, -2, 3};
     static const float got[] = {1, 4, 9};
     static const double oracle[] = {1, 4, 9};
+    static const struct yp_tensor tensors[] = {{"first", 0, 1}, {"rest", 1, 2}};
     struct yp_gradient gradient = {.name = "square",
                                    .inputs = 3,
                                    .outputs = 3,
                                    .f = square,
                                    .vjp = square_vjp,
                                    .x = x,
-                                   .tensors = {{"first", 0, 1}, {"rest", 1, 2}}};
+                                   .tensors = tensors,
+                                   .n_tensors = 2};
     struct yp_precision precision = {
         .name = "values", .count = 3, .oracle = oracle, .plain = got, .got = got};
     yp_check_gradient(t, &gradient);
+    yp_check_precision(t, &precision);
+    precision.tensors = tensors;
+    precision.n_tensors = 2;
     yp_check_precision(t, &precision);
 }
 

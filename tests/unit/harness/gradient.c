@@ -9,6 +9,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/splitmix.h"
@@ -137,8 +138,9 @@ static void mutated_vjp(void *arg, const double *x, const double *c, double *g)
 }
 
 /* Draws x and lays the subject out as a check; returns the number of tensors. */
-static int lay_out(struct mutant *mutant, uint64_t seed, double *x, struct yp_gradient *gradient)
+static size_t lay_out(struct mutant *mutant, uint64_t seed, double *x, struct yp_gradient *gradient)
 {
+    static struct yp_tensor tensors[16];
     const struct subject *subject = mutant->subject;
     struct ypi_seed random = ypi_seed_of(seed, 77, 0);
     *gradient = (struct yp_gradient){.name = subject->name,
@@ -146,18 +148,19 @@ static int lay_out(struct mutant *mutant, uint64_t seed, double *x, struct yp_gr
                                      .f = mutated_f,
                                      .vjp = mutated_vjp,
                                      .arg = mutant,
-                                     .x = x};
-    int k = 0;
+                                     .x = x,
+                                     .tensors = tensors};
+    size_t k = 0;
     for (; subject->parts[k].name != NULL; k++) {
         const struct part *part = &subject->parts[k];
         size_t count = (size_t)part->rows * (size_t)part->cols;
-        gradient->tensors[k] = (struct yp_tensor){part->name, gradient->inputs, count};
+        tensors[k] = (struct yp_tensor){part->name, gradient->inputs, count};
         for (size_t i = 0; i < count; i++)
             x[gradient->inputs + i] = part->size * ypi_seed_normal(&random);
         gradient->inputs += count;
     }
-    cr_assert(gradient->inputs <= MAX_INPUTS && subject->outputs <= MAX_OUTPUTS);
-    return k;
+    cr_assert(gradient->inputs <= MAX_INPUTS && subject->outputs <= MAX_OUTPUTS && k <= 16);
+    return gradient->n_tensors = k;
 }
 
 static struct yp_gradient_result check(struct mutant *mutant, uint64_t seed)
@@ -405,13 +408,15 @@ static void drowned_vjp(void *arg, const double *x, const double *c, double *g)
 Test(gradient, says_where_rounding_hides_a_derivative)
 {
     double x[2] = {0.5, 0.7};
+    static const struct yp_tensor tensors[] = {{"a", 0, 1}, {"b", 1, 1}};
     struct yp_gradient gradient = {.name = "drowned",
                                    .inputs = 2,
                                    .outputs = 1,
                                    .f = drowned_f,
                                    .vjp = drowned_vjp,
                                    .x = x,
-                                   .tensors = {{"a", 0, 1}, {"b", 1, 1}}};
+                                   .tensors = tensors,
+                                   .n_tensors = 2};
     struct yp_gradient_result result;
     cr_assert(yp_gradient_error(&gradient, 1, &result) == YP_OK);
     cr_expect(result.resolution >= 1, "%g", result.resolution);
@@ -639,6 +644,52 @@ Test(gradient, what_is_not_finite_never_passes)
     }
 }
 
+/* y_i = x_i^2, whose gradient is wrong in one of a thousand tensors. */
+enum { MANY = 1000 };
+
+static void squares_f(void *arg, const double *x, double *y)
+{
+    (void)arg;
+    for (int i = 0; i < 2 * MANY; i++)
+        y[i] = x[i] * x[i];
+}
+
+static void squares_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    const size_t *wrong = arg;
+    for (size_t i = 0; i < (size_t)2 * MANY; i++)
+        g[i] = 2 * x[i] * c[i] * (i == *wrong ? 1.001 : 1);
+}
+
+Test(gradient, any_number_of_tensors)
+{
+    static double x[2 * MANY];
+    static struct yp_tensor tensors[MANY];
+    static char names[MANY][8];
+    size_t wrong = SIZE_MAX;
+    for (size_t i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof names[i], "t%zu", i);
+        tensors[i] = (struct yp_tensor){names[i], 2 * i, 2};
+        x[2 * i] = x[2 * i + 1] = 1 + 0.01 * (double)i;
+    }
+    struct yp_gradient gradient = {.name = "many",
+                                   .inputs = (size_t)2 * MANY,
+                                   .outputs = (size_t)2 * MANY,
+                                   .f = squares_f,
+                                   .vjp = squares_vjp,
+                                   .arg = &wrong,
+                                   .x = x,
+                                   .tensors = tensors,
+                                   .n_tensors = MANY,
+                                   .directions = 1};
+    struct yp_gradient_result result;
+    cr_assert(yp_gradient_error(&gradient, 1, &result) == YP_OK, "%s", yp_last_error());
+    cr_expect(result.error <= LIMIT && result.checked == MANY, "%g", result.error);
+    wrong = 1999;
+    cr_assert(yp_gradient_error(&gradient, 1, &result) == YP_OK);
+    cr_expect(result.error > LIMIT && strcmp(result.tensor, "t999") == 0, "%s", result.tensor);
+}
+
 Test(gradient, a_function_that_draws_masks_is_refused)
 {
     struct yp_gradient_result result;
@@ -659,6 +710,8 @@ Test(gradient, names_the_field_that_is_not_allowed)
 {
     double x[8] = {0};
     double arg[2] = {1, 1};
+    const struct yp_tensor right[2] = {{"a", 0, 4}, {"b", 4, 4}};
+    struct yp_tensor tensors[2];
     const struct yp_gradient good = {.name = "waves",
                                      .inputs = 8,
                                      .outputs = 8,
@@ -666,7 +719,8 @@ Test(gradient, names_the_field_that_is_not_allowed)
                                      .vjp = waves_vjp,
                                      .arg = arg,
                                      .x = x,
-                                     .tensors = {{"a", 0, 4}, {"b", 4, 4}}};
+                                     .tensors = right,
+                                     .n_tensors = 2};
     struct yp_gradient_result result;
     cr_expect(yp_gradient_error(&good, 1, &result) == YP_OK);
     cr_expect(yp_gradient_error(NULL, 1, &result) == YP_INVALID);
@@ -675,6 +729,8 @@ Test(gradient, names_the_field_that_is_not_allowed)
 #define BAD(names, ...) \
     do { \
         struct yp_gradient bad = good; \
+        memcpy(tensors, right, sizeof tensors); \
+        bad.tensors = tensors; \
         __VA_ARGS__; \
         expect_invalid(&bad, names); \
     } while (0)
@@ -688,14 +744,15 @@ Test(gradient, names_the_field_that_is_not_allowed)
     BAD("step is -0.1", bad.step = -0.1);
     BAD("step is nan", bad.step = fabs(NAN));
     BAD("step is 2", bad.step = 2);
-    BAD("(\"b\").count is 0", bad.tensors[1].count = 0);
-    BAD("tensors[1].name is NULL", bad.tensors[1].name = NULL);
-    BAD("inputs is 8", bad.tensors[1].count = 5);
-    BAD("inputs is 8", bad.tensors[1].offset = 9);
-    BAD("inputs is 8", bad.tensors[1].offset = SIZE_MAX);
-    BAD("inputs is 8", bad.tensors[1].count = SIZE_MAX);
-    BAD("overlaps tensors[0] (\"a\")", bad.tensors[1].offset = 3);
-    BAD("overlaps tensors[0] (\"a\")", bad.tensors[1] = (struct yp_tensor){"b", 1, 2});
+    BAD("(\"b\").count is 0", tensors[1].count = 0);
+    BAD("tensors[1].name is NULL", tensors[1].name = NULL);
+    BAD("inputs is 8", tensors[1].count = 5);
+    BAD("inputs is 8", tensors[1].offset = 9);
+    BAD("inputs is 8", tensors[1].offset = SIZE_MAX);
+    BAD("inputs is 8", tensors[1].count = SIZE_MAX);
+    BAD("overlaps tensors[0] (\"a\")", tensors[1].offset = 3);
+    BAD("overlaps tensors[0] (\"a\")", tensors[1] = (struct yp_tensor){"b", 1, 2});
+    BAD("tensors is NULL, n_tensors is 2", bad.tensors = NULL);
 #undef BAD
 
     struct yp_gradient huge = good;

@@ -5,6 +5,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/splitmix.h"
@@ -178,6 +179,37 @@ Test(precision, sizes_do_not_matter)
     cr_expect_float_eq(judge(tiny, zeros, zeros, 2).error, 1, 1e-15);
 }
 
+Test(precision, tensors_are_judged_one_by_one)
+{
+    struct product *p = product();
+    float got[N * N];
+    blocked(p->a, p->b, got);
+    got[100] *= 1.01F; /* of 24 values it shows more than of all */
+    struct yp_tensor rows[N];
+    char names[N][8];
+    for (size_t i = 0; i < N; i++) {
+        snprintf(names[i], sizeof names[i], "row %zu", i);
+        rows[i] = (struct yp_tensor){names[i], i * N, N};
+    }
+    struct yp_precision check = {.count = (size_t)N * N,
+                                 .oracle = p->oracle,
+                                 .plain = p->plain,
+                                 .got = got,
+                                 .tensors = rows,
+                                 .n_tensors = N};
+    struct yp_precision_result worst, row, all = judge(p->oracle, p->plain, got, N * N);
+    cr_expect_null(all.tensor);
+    cr_assert(yp_precision_error(&check, &worst) == YP_OK, "%s", yp_last_error());
+    cr_expect_str_eq(worst.tensor, "row 4");
+    cr_expect_eq(worst.worst, 100);
+    row = judge(p->oracle + 96, p->plain + 96, got + 96, N);
+    cr_expect(row.ratio == worst.ratio && worst.ratio > all.ratio, "%g", worst.ratio);
+    got[500] = NAN;
+    cr_assert(yp_precision_error(&check, &worst) == YP_OK);
+    cr_expect_str_eq(worst.tensor, "row 20");
+    cr_expect(isnan(worst.ratio) && worst.worst == 500);
+}
+
 static void expect_invalid(struct yp_precision check, const char *names)
 {
     struct yp_precision_result result;
@@ -209,6 +241,9 @@ Test(precision, names_the_field_that_is_not_allowed)
     BAD("got is NULL", bad.got = NULL);
     BAD("multiple is -1", bad.multiple = -1);
     BAD("multiple is nan", bad.multiple = fabs(NAN));
+    struct yp_tensor tensors[2] = {{"a", 0, 1}, {"b", 1, 2}};
+    BAD("tensors is NULL, n_tensors is 1", bad.n_tensors = 1);
+    BAD("tensors[1] (\"b\") is [1, +2), but count is 2", bad.tensors = tensors, bad.n_tensors = 2);
 #undef BAD
     oracle[1] = INFINITY;
     expect_invalid(good, "oracle[1]");

@@ -111,7 +111,7 @@ static void mutated_vjp(void *arg, const double *x, const double *cotangent, dou
 }
 
 /* The vjp passes, and every mutant of every tensor is found; returns the error of the right one. */
-static double check_vjp(const char *name, struct yp_gradient check, size_t tensors)
+static double check_vjp(const char *name, struct yp_gradient check)
 {
     struct yp_gradient_result result;
     struct mutated m = {check.f, check.vjp, check.arg, {"", 0, 0}, RIGHT};
@@ -125,7 +125,7 @@ static double check_vjp(const char *name, struct yp_gradient check, size_t tenso
                   result.expected, result.got);
     cr_expect_leq(result.resolution, 1e-4, "%s: %s is hardly seen: %g", name, result.coarsest,
                   result.resolution);
-    for (size_t i = 0; i < tensors; i++)
+    for (size_t i = 0; i < check.n_tensors; i++)
         for (m.mutant = ZERO; m.mutant < MUTANTS; m.mutant++) {
             m.tensor = check.tensors[i];
             if (m.mutant == TURNED && m.tensor.count == 1)
@@ -189,8 +189,10 @@ Test(rx_nodes, every_node_has_the_gradient_of_its_formula)
                                     .vjp = rx_node_plain_vjp,
                                     .arg = &node,
                                     .x = x};
-        size_t n = rx_node_tensors(&node, check.tensors);
-        check_vjp(node_names[kind], check, n);
+        struct yp_tensor tensors[RX_NODE_TENSORS];
+        check.tensors = tensors;
+        check.n_tensors = rx_node_tensors(&node, tensors);
+        check_vjp(node_names[kind], check);
         free(node.work);
         free(x);
     }
@@ -230,8 +232,18 @@ Test(rx_nodes, float_nodes_are_the_same_formulas)
         rx_node_plain_vjp(&node, x, c, g);
         rx_node_plain_vjp_f32(&node, x32, c32, g32);
         struct yp_precision_result result;
-        struct yp_precision forward = {node_names[kind], outputs, y, y32, y32, 0};
-        struct yp_precision backward = {node_names[kind], inputs, g, g32, g32, 0};
+        struct yp_precision forward = {.name = node_names[kind],
+                                       .count = outputs,
+                                       .oracle = y,
+                                       .plain = y32,
+                                       .got = y32,
+                                       .multiple = 0};
+        struct yp_precision backward = {.name = node_names[kind],
+                                        .count = inputs,
+                                        .oracle = g,
+                                        .plain = g32,
+                                        .got = g32,
+                                        .multiple = 0};
         OK(yp_precision_error(&forward, &result));
         cr_expect_leq(result.error, 1e-5, "%s: %g", node_names[kind], result.error);
         OK(yp_precision_error(&backward, &result));
@@ -344,8 +356,10 @@ Test(rx_nodes, every_pipeline_has_the_gradient_of_its_formula)
                                     .vjp = rx_plain_vjp,
                                     .arg = plain,
                                     .x = x};
-        size_t tensors = rx_pipeline_tensors(p, check.tensors);
-        check_vjp(shapes[k].name, check, tensors);
+        struct yp_tensor tensors[RX_PIPELINE_TENSORS];
+        check.tensors = tensors;
+        check.n_tensors = rx_pipeline_tensors(p, tensors);
+        check_vjp(shapes[k].name, check);
         rx_plain_destroy(plain);
         rx_pipeline_destroy(p);
         free(parameters);
@@ -442,8 +456,12 @@ static void check_fast(struct scene *s, const struct shape *shape, double limit)
                   shape->name, mean, exact);
     for (size_t i = 0; i < count; i++) {
         size_t at = tensors[i].offset;
-        struct yp_precision check = {tensors[i].name, tensors[i].count, wanted + at,
-                                     plain + at,      fast + at,        limit};
+        struct yp_precision check = {.name = tensors[i].name,
+                                     .count = tensors[i].count,
+                                     .oracle = wanted + at,
+                                     .plain = plain + at,
+                                     .got = fast + at,
+                                     .multiple = limit};
         struct yp_precision_result result;
         OK(yp_precision_error(&check, &result));
         double allowed = limit * (tensors[i].count == 1 ? worst : result.plain_error);
@@ -773,7 +791,12 @@ Test(rx_nodes, scores_and_logits_match_the_plain_chain)
             kept32[n] = plain32[i];
             got[n++] = scores[i];
         }
-        struct yp_precision check = {shapes[k].name, n, kept64, kept32, got, 2};
+        struct yp_precision check = {.name = shapes[k].name,
+                                     .count = n,
+                                     .oracle = kept64,
+                                     .plain = kept32,
+                                     .got = got,
+                                     .multiple = 2};
         struct yp_precision_result result;
         OK(yp_precision_error(&check, &result));
         cr_expect_leq(result.ratio, 2, "%s: %g, plain float %g", shapes[k].name, result.error,
