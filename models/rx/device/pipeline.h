@@ -1,7 +1,7 @@
 /*
- * A pipeline whose tiles are worked on by a GPU. It is the object of nodes_internal.h with one lane
- * and without what BLAS needs: the host prepares a call, the GPU makes scores and sums, and from
- * sums to the gradient the host goes on as ever.
+ * A pipeline whose tiles are worked on by a GPU. It is the object of pipeline/internal.h with one
+ * lane and without what BLAS needs: the host prepares a call, the GPU makes scores and sums, and
+ * from sums to the gradient the host goes on as ever.
  */
 #ifndef YPI_RX_DEVICE_PIPELINE_H
 #define YPI_RX_DEVICE_PIPELINE_H
@@ -14,8 +14,8 @@
 #define YPI_RX_DEVICE_CHUNK ((size_t)1 << 16)
 
 /* As rx_pipeline_create(), of a device of kind YP_DEVICE. NULL with yp_last_error() set. */
-struct rx_pipeline *ypi_rx_pipeline_create_there(struct yp_device *device,
-                                                 const struct rx_pipeline_options *options);
+struct rx_pipeline *ypi_rx_pipeline_create_on_device(struct yp_device *device,
+                                                     const struct rx_pipeline_options *options);
 void ypi_rx_pipeline_device_close(struct ypi_rx_pipeline_device *d);
 
 /* A pass as p says, from p->sums = 0 to the sums and counts of all tiles. `labelled`: tiles must

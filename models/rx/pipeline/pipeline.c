@@ -299,7 +299,7 @@ struct rx_pipeline *rx_pipeline_create(struct yp_device *device,
 {
     struct rx_pipeline_options checked = {0};
     if (device != NULL && yp_device_memory_kind(device) == YP_DEVICE)
-        return ypi_rx_pipeline_create_there(device, options);
+        return ypi_rx_pipeline_create_on_device(device, options);
     if (ypi_check_host("rx_pipeline_create", device) != YP_OK ||
         ypi_rx_pipeline_check("rx_pipeline_create", options, &checked) != YP_OK)
         return NULL;
