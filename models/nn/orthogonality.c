@@ -57,8 +57,11 @@ static double flops(const struct nn_shape *shape, enum nn_pass pass)
 const struct nn_operator nn_orthogonality = {
     .name = "orthogonality",
     .dims = "kc",
-    .tensors = {{"w", "kc", NN_PARAMETER}, {"y", "", NN_OUTPUT}},
-    .shapes = {{"one", {1, 1}}, {"odd", {3, 7}}, {"small", {20, 100}}, {"medium", {200, 400}}},
+    .tensors = {{"w", "kc", .role = NN_PARAMETER}, {"y", "", .role = NN_OUTPUT}},
+    .shapes = {{"one", .size = {1, 1}},
+               {"odd", .size = {3, 7}},
+               {"small", .size = {20, 100}},
+               {"medium", .size = {200, 400}}},
     NN_PLAIN,
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work}},

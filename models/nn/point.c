@@ -2,10 +2,8 @@
 #include "models/nn/point.h"
 
 #include "base/arena.h"
-#include "base/splitmix.h"
-#include "models/nn/types.h"
+#include "models/nn/draw.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -106,60 +104,6 @@ size_t nn_point_bytes(const struct nn_operator *op, const struct nn_shape *shape
 
 /* -- values ------------------------------------------------------------------------------------ */
 
-/* A sum of four uniform numbers: exact arithmetic but for one product. */
-static double bell(struct ypi_seed *seed)
-{
-    double sum = -2;
-    for (int i = 0; i < 4; i++)
-        sum += ypi_seed_uniform(seed);
-    return sum * 1.7320508075688772;
-}
-
-static double draw(const struct nn_point *p, const struct nn_domain *d, struct ypi_seed *seed)
-{
-    double low = d->low, high = d->high, value;
-    if (d->below != 0)
-        high = (double)p->shape->size[strchr(p->op->dims, d->below) - p->op->dims];
-    do
-        value = d->draw == NN_BELL      ? low + (high != 0 ? high : 1) * bell(seed)
-                : d->draw == NN_UNIFORM ? low + (high - low) * ypi_seed_uniform(seed)
-                                        : floor(low + (high - low) * ypi_seed_uniform(seed));
-    while (d->margin > 0 && fabs(value - d->kink) < d->margin);
-    return value;
-}
-
-/* The nearest number that the type has. */
-static float rounded(double value, enum nn_type type)
-{
-    return type == NN_BFLOAT16 ? nn_from_bf16(nn_to_bf16((float)value)) : (float)value;
-}
-
-static void store(void *to, enum nn_type type, size_t i, double value)
-{
-    switch (type) {
-    case NN_BFLOAT16:
-        ((uint16_t *)to)[i] = nn_to_bf16((float)value);
-        break;
-    case NN_UINT8:
-        ((uint8_t *)to)[i] = (uint8_t)value;
-        break;
-    case NN_INT32:
-        ((int32_t *)to)[i] = (int32_t)value;
-        break;
-    case NN_DOUBLE:
-        ((double *)to)[i] = value;
-        break;
-    default:
-        ((float *)to)[i] = (float)value;
-    }
-}
-
-static float load(const void *from, enum nn_type type, size_t i)
-{
-    return type == NN_BFLOAT16 ? nn_from_bf16(((const uint16_t *)from)[i])
-                               : ((const float *)from)[i];
-}
-
 /* Where the staging copy has what the device has at `place`. */
 static char *staged(const struct nn_point *p, const void *place)
 {
@@ -178,18 +122,21 @@ static void fill(struct nn_point *p, int i, bool cotangents, uint64_t seed)
                             : nn_value_type(p->op, p->version, i);
     void *oracle = cotangents ? p->oracle.gradient[i] : p->oracle.value[i];
     void *plain = cotangents ? p->plain.gradient[i] : p->plain.value[i];
-    void *fast = cotangents ? p->fast.gradient[i] : p->fast.value[i];
+    const void *fast = cotangents ? p->fast.gradient[i] : p->fast.value[i];
+    char *to = fast != NULL ? staged(p, fast) : NULL;
+    if (oracle == NULL || plain == NULL)
+        return;
     for (size_t k = 0; k < nn_count(p->op, tensor, p->shape); k++) {
-        double value = draw(p, cotangents ? &any : &tensor->domain, &state);
+        double value = nn_draw(p->op, p->shape, cotangents ? &any : &tensor->domain, &state);
         if (tensor->type == NN_REAL) {
-            value = (double)rounded(value, type);
-            store(oracle, NN_DOUBLE, k, value);
-            store(plain, NN_FLOAT, k, value);
+            value = (double)nn_round(value, type);
+            nn_store(oracle, NN_DOUBLE, k, value);
+            nn_store(plain, NN_FLOAT, k, value);
         } else {
-            store(oracle, tensor->type, k, value);
+            nn_store(oracle, tensor->type, k, value);
         }
-        if (p->version != NULL)
-            store(staged(p, fast), type, k, value);
+        if (to != NULL)
+            nn_store(to, type, k, value);
     }
 }
 
@@ -267,7 +214,7 @@ void nn_point_plain(struct nn_point *p, enum nn_pass pass)
             continue;
         float *plain = pass == NN_VJP ? p->plain.gradient[i] : p->plain.value[i];
         for (size_t k = 0; k < nn_count(p->op, &p->op->tensors[i], p->shape); k++)
-            plain[k] = rounded((double)plain[k], NN_BFLOAT16);
+            plain[k] = nn_round((double)plain[k], NN_BFLOAT16);
     }
 }
 
@@ -301,7 +248,7 @@ static enum yp_status check_read(const struct nn_point *p, int i, bool cotangent
     if (tensor->type != NN_REAL)
         same = memcmp(now, p->oracle.value[i], count * nn_type_bytes(type)) == 0;
     for (size_t k = 0; k < count && tensor->type == NN_REAL; k++)
-        same = same && (double)load(now, type, k) == drawn[k];
+        same = same && (double)nn_load(now, type, k) == drawn[k];
     return same ? YP_OK
                 : yp_set_error(YP_INVALID, "operator %s in %s wrote to %s, which it may only read",
                                p->op->name, nn_precision_name(p->version->precision), tensor->name);
@@ -334,7 +281,7 @@ enum yp_status nn_point_fetch(struct nn_point *p, enum nn_pass pass)
             continue;
         const void *from = staged(p, pass == NN_VJP ? p->fast.gradient[i] : p->fast.value[i]);
         for (size_t k = 0; k < nn_count(p->op, &p->op->tensors[i], p->shape); k++)
-            p->got[i][k] = load(from, written_type(p, pass, i), k);
+            p->got[i][k] = nn_load(from, written_type(p, pass, i), k);
     }
     if (status == YP_OK && p->fast.work != NULL)
         status = check_guard(p, p->fast.work, p->version->work(p->shape), "its workspace");
@@ -443,13 +390,13 @@ uint64_t nn_point_hash(const struct nn_point *p)
         const struct nn_tensor *tensor = &p->op->tensors[i];
         const double *drawn =
             tensor->role == NN_OUTPUT ? p->oracle.gradient[i] : p->oracle.value[i];
-        for (size_t k = 0; k < nn_count(p->op, tensor, p->shape); k++) {
+        for (size_t k = 0; k < nn_count(p->op, tensor, p->shape) && drawn != NULL; k++) {
             uint64_t bits = 0;
             if (tensor->type == NN_UINT8)
                 bits = ((const uint8_t *)drawn)[k];
             else if (tensor->type == NN_INT32)
                 memcpy(&bits, (const int32_t *)(const void *)drawn + k, sizeof(int32_t));
-            else if (tensor->role != NN_SAVED && drawn != NULL)
+            else if (tensor->role != NN_SAVED)
                 memcpy(&bits, drawn + k, sizeof bits);
             hash = ypi_mix64(hash ^ bits) + YPI_GOLDEN;
         }

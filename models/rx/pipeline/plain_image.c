@@ -21,7 +21,7 @@ const struct nn_operator ypi_rx_image = {
     .name = "image",
     .dims = "nc",
     .settings = {"eps"},
-    .tensors = {{"x", "nc", NN_INPUT}, {"s", "n", NN_OUTPUT}},
+    .tensors = {{"x", "nc", .role = NN_INPUT}, {"s", "n", .role = NN_OUTPUT}},
     NN_PLAIN,
     .plain_work = work,
 };

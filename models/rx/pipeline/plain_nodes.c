@@ -101,9 +101,7 @@ static void *readable(const void *values)
 
 static void *at(const void *values, size_t index, bool wide)
 {
-    return values == NULL
-               ? NULL
-               : (char *)readable(values) + index * (wide ? sizeof(double) : sizeof(float));
+    return (char *)readable(values) + index * (wide ? sizeof(double) : sizeof(float));
 }
 
 static void run_one(const struct rx_node *node, bool wide, const void *x, const void *p, void *y,
@@ -120,7 +118,7 @@ static void run_one(const struct rx_node *node, bool wide, const void *x, const 
                         : role == NN_CONSTANT  ? readable(node->labels)
                                                : y;
         call.gradient[i] = role == NN_INPUT       ? dx
-                           : role == NN_PARAMETER ? at(dp, offset, wide)
+                           : role == NN_PARAMETER ? (dp != NULL ? at(dp, offset, wide) : NULL)
                            : role == NN_OUTPUT    ? readable(c)
                                                   : NULL;
         offset += role == NN_PARAMETER ? nn_count(op, &op->tensors[i], &shape) : 0;

@@ -1,0 +1,61 @@
+/* Values of a domain, and values in the types of memory. */
+#include "models/nn/draw.h"
+
+#include "models/nn/types.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A sum of four uniform numbers: exact arithmetic but for one product. */
+static double bell(struct ypi_seed *seed)
+{
+    double sum = -2;
+    for (int i = 0; i < 4; i++)
+        sum += ypi_seed_uniform(seed);
+    return sum * 1.7320508075688772;
+}
+
+double nn_draw(const struct nn_operator *op, const struct nn_shape *shape,
+               const struct nn_domain *d, struct ypi_seed *seed)
+{
+    double low = d->low, high = d->high, value;
+    if (d->below != 0)
+        high = (double)shape->size[strchr(op->dims, d->below) - op->dims];
+    do
+        value = d->draw == NN_BELL      ? low + (high != 0 ? high : 1) * bell(seed)
+                : d->draw == NN_UNIFORM ? low + (high - low) * ypi_seed_uniform(seed)
+                                        : floor(low + (high - low) * ypi_seed_uniform(seed));
+    while (d->margin > 0 && fabs(value - d->kink) < d->margin);
+    return value;
+}
+
+float nn_round(double value, enum nn_type type)
+{
+    return type == NN_BFLOAT16 ? nn_from_bf16(nn_to_bf16((float)value)) : (float)value;
+}
+
+void nn_store(void *to, enum nn_type type, size_t i, double value)
+{
+    switch (type) {
+    case NN_BFLOAT16:
+        ((uint16_t *)to)[i] = nn_to_bf16((float)value);
+        break;
+    case NN_UINT8:
+        ((uint8_t *)to)[i] = (uint8_t)value;
+        break;
+    case NN_INT32:
+        ((int32_t *)to)[i] = (int32_t)value;
+        break;
+    case NN_DOUBLE:
+        ((double *)to)[i] = value;
+        break;
+    default:
+        ((float *)to)[i] = (float)value;
+    }
+}
+
+float nn_load(const void *from, enum nn_type type, size_t i)
+{
+    return type == NN_BFLOAT16 ? nn_from_bf16(((const uint16_t *)from)[i])
+                               : ((const float *)from)[i];
+}

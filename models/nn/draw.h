@@ -1,0 +1,19 @@
+/* What fills the inputs of an operator, and reads its results, for point.c. */
+#ifndef NN_DRAW_H
+#define NN_DRAW_H
+
+#include "base/splitmix.h"
+#include "models/nn/operator.h"
+
+/* A value of the domain: of the seed alone, the same bits on every machine. */
+double nn_draw(const struct nn_operator *op, const struct nn_shape *shape,
+               const struct nn_domain *domain, struct ypi_seed *seed);
+
+/* The nearest number that the type has, float or bf16. */
+float nn_round(double value, enum nn_type type);
+
+/* Element i of an array of the type; reading is of float and bf16 alone. */
+void nn_store(void *to, enum nn_type type, size_t i, double value);
+float nn_load(const void *from, enum nn_type type, size_t i);
+
+#endif
