@@ -1,11 +1,14 @@
 /*
  * Checkpoints. A file is a sequence of 64-bit words in the order of this machine:
- *     magic, version, words in all, settings, struct ypi_rx_progress,
- *     parameters, m, v and (with keep_best) best, each filled up to a whole word, checksum.
+ *     magic, version, words in all, settings, struct ypi_train_progress,
+ *     parameters, the optimiser's arrays and (with keep_best) best, each filled up to a whole word,
+ *     checksum.
  * The settings are what a run depends on; each is compared on resuming, so that a refusal can name
  * the one that differs. A file that another byte order wrote has no magic here.
  */
 #include "models/train/internal.h"
+
+#include "models/data/order.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,12 +21,12 @@
 #include <unistd.h>
 
 #define MAGIC UINT64_C(0x31747072632d7872) /* "rx-crpt1" */
-#define VERSION 1
+#define VERSION 2
 #define HEAD 3 /* words */
-#define SETTINGS 32
+#define SETTINGS 64
 #define BUFFER 2048 /* words */
 
-static_assert(sizeof(struct ypi_rx_progress) % 8 == 0, "written as words");
+static_assert(sizeof(struct ypi_train_progress) % 8 == 0, "written as words");
 static_assert(sizeof(float) == 4, "two to a word");
 
 /* -- settings ------------------------------------------------------------------------------- */
@@ -52,7 +55,7 @@ static void add_real(struct settings *settings, const char *name, double value)
 }
 
 /* Names, places and sizes of the tensors as one number. */
-static uint64_t shape_of(const struct rx_objective *objective)
+static uint64_t shape_of(const struct train_objective *objective)
 {
     uint64_t shape = objective->n_tensors;
     for (size_t t = 0; t < objective->n_tensors; t++) {
@@ -64,34 +67,69 @@ static uint64_t shape_of(const struct rx_objective *objective)
     return shape;
 }
 
-static struct settings settings_of(const struct rx_train *train)
+/* Names of the workload's settings as one number: their values are read by place. */
+static uint64_t names_of(const struct train_objective *objective)
 {
-    const struct rx_train_config *c = &train->config;
+    uint64_t names = objective->n_settings;
+    for (size_t i = 0; i < objective->n_settings; i++)
+        for (const char *c = objective->settings[i].name; *c != 0; c++)
+            names = data_order_key(names, i, (unsigned char)*c);
+    return names;
+}
+
+static void add_optimiser(struct settings *all, const struct train_config *c)
+{
+    add_whole(all, "optimiser", c->optimiser);
+    add_real(all, "adamw.lr", c->adamw.lr);
+    add_real(all, "adamw.beta1", c->adamw.beta1);
+    add_real(all, "adamw.beta2", c->adamw.beta2);
+    add_real(all, "adamw.eps", c->adamw.eps);
+    add_real(all, "adamw.weight_decay", c->adamw.weight_decay);
+    add_real(all, "sgd.lr", c->sgd.lr);
+    add_real(all, "sgd.momentum", c->sgd.momentum);
+    add_real(all, "sgd.dampening", c->sgd.dampening);
+    add_real(all, "sgd.weight_decay", c->sgd.weight_decay);
+    add_whole(all, "sgd.nesterov", c->sgd.nesterov);
+    add_real(all, "clip", c->clip);
+    add_real(all, "scaling.initial", c->scaling.initial);
+    add_real(all, "scaling.growth", c->scaling.growth);
+    add_real(all, "scaling.backoff", c->scaling.backoff);
+    add_whole(all, "scaling.interval", c->scaling.interval);
+}
+
+static void add_schedule(struct settings *all, const struct train_config *c)
+{
+    add_whole(all, "schedule", c->schedule);
+    add_real(all, "plateau.factor", c->plateau.factor);
+    add_whole(all, "plateau.patience", c->plateau.patience);
+    add_real(all, "plateau.threshold", c->plateau.threshold);
+    add_whole(all, "plateau.absolute", c->plateau.absolute);
+    add_whole(all, "plateau.cooldown", c->plateau.cooldown);
+    add_real(all, "plateau.min_lr", c->plateau.min_lr);
+    add_real(all, "plateau.eps", c->plateau.eps);
+    add_whole(all, "cosine.warmup", c->cosine.warmup);
+    add_whole(all, "cosine.steps", c->cosine.steps);
+    add_real(all, "cosine.min_lr", c->cosine.min_lr);
+}
+
+static struct settings settings_of(const struct train *train)
+{
+    const struct train_objective *o = &train->objective;
+    const struct train_config *c = &train->config;
     struct settings all = {.count = 0};
-    add_whole(&all, "parameters", train->objective.parameters);
-    add_whole(&all, "tensors", shape_of(&train->objective));
-    add_whole(&all, "identity", train->objective.identity);
-    add_whole(&all, "channels", train->source.channels);
-    add_whole(&all, "tile_pixels", train->source.tile_pixels);
-    add_whole(&all, "tiles", train->source.tiles);
-    add_whole(&all, "tiles_per_cube", train->tiles_per_cube);
+    add_whole(&all, "settings", names_of(o));
+    add_whole(&all, "parameters", o->parameters);
+    add_whole(&all, "tensors", shape_of(o));
+    add_whole(&all, "identity", o->identity);
+    for (size_t i = 0; i < o->n_settings; i++)
+        add_whole(&all, o->settings[i].name, o->settings[i].value);
+    add_whole(&all, "items", o->items);
     add_whole(&all, "seed", c->seed);
     add_real(&all, "validation", c->validation);
     add_whole(&all, "batch", c->batch);
     add_whole(&all, "accumulate", c->accumulate);
-    add_real(&all, "adamw.lr", c->adamw.lr);
-    add_real(&all, "adamw.beta1", c->adamw.beta1);
-    add_real(&all, "adamw.beta2", c->adamw.beta2);
-    add_real(&all, "adamw.eps", c->adamw.eps);
-    add_real(&all, "adamw.weight_decay", c->adamw.weight_decay);
-    add_real(&all, "clip", c->clip);
-    add_real(&all, "plateau.factor", c->plateau.factor);
-    add_whole(&all, "plateau.patience", c->plateau.patience);
-    add_real(&all, "plateau.threshold", c->plateau.threshold);
-    add_whole(&all, "plateau.absolute", c->plateau.absolute);
-    add_whole(&all, "plateau.cooldown", c->plateau.cooldown);
-    add_real(&all, "plateau.min_lr", c->plateau.min_lr);
-    add_real(&all, "plateau.eps", c->plateau.eps);
+    add_optimiser(&all, c);
+    add_schedule(&all, c);
     add_whole(&all, "patience", c->patience);
     add_real(&all, "min_delta", c->min_delta);
     add_whole(&all, "no_decay", c->no_decay);
@@ -111,11 +149,11 @@ static enum yp_status compare(const char *path, const struct settings *ours, con
             continue;
         if (s->real)
             return yp_set_error(YP_INVALID,
-                                "rx_train_resume: %s is of another configuration: %s is %.17g "
+                                "train_resume: %s is of another configuration: %s is %.17g "
                                 "there, %.17g here",
                                 path, s->name, file, here);
         return yp_set_error(YP_INVALID,
-                            "rx_train_resume: %s is of another configuration: %s is %" PRIu64
+                            "train_resume: %s is of another configuration: %s is %" PRIu64
                             " there, %" PRIu64 " here",
                             path, s->name, theirs[i], s->bits);
     }
@@ -201,26 +239,28 @@ static size_t get(struct file *file, void *values, size_t bytes)
 
 /* -- writing -------------------------------------------------------------------------------- */
 
-#define ARRAYS 4
+#define ARRAYS (2 + YPI_TRAIN_STATES)
 
 /* The arrays in the order of the file; returns how many. */
-static size_t arrays_of(const struct rx_train *train, float *arrays[ARRAYS])
+static size_t arrays_of(const struct train *train, float *arrays[ARRAYS])
 {
-    arrays[0] = train->parameters;
-    arrays[1] = train->m;
-    arrays[2] = train->v;
-    arrays[3] = train->best;
-    return train->config.keep_best ? 4 : 3;
+    size_t n = 0;
+    arrays[n++] = train->at.parameters;
+    for (size_t i = 0; i < ypi_train_states(&train->config); i++)
+        arrays[n++] = train->at.state[i];
+    if (train->config.keep_best)
+        arrays[n++] = train->at.best;
+    return n;
 }
 
-static uint64_t words_of(const struct rx_train *train, size_t settings)
+static uint64_t words_of(const struct train *train, size_t settings)
 {
-    uint64_t arrays = train->config.keep_best ? 4 : 3;
+    float *arrays[ARRAYS];
     return HEAD + settings + sizeof train->progress / 8 +
-           arrays * ((train->objective.parameters + 1) / 2) + 1;
+           arrays_of(train, arrays) * ((train->objective.parameters + 1) / 2) + 1;
 }
 
-static void put_all(const struct rx_train *train, struct file *file)
+static void put_all(const struct train *train, struct file *file)
 {
     struct settings settings = settings_of(train);
     float *arrays[ARRAYS];
@@ -230,8 +270,13 @@ static void put_all(const struct rx_train *train, struct file *file)
     for (size_t i = 0; i < settings.count; i++)
         put(file, &settings.list[i].bits, sizeof settings.list[i].bits);
     put(file, &train->progress, sizeof train->progress);
-    for (size_t a = 0; a < n; a++)
-        put(file, arrays[a], train->objective.parameters * sizeof *arrays[a]);
+    for (size_t a = 0; a < n && file->status == YP_OK; a++) {
+        const float *values = ypi_train_for_host(&train->at, arrays[a]);
+        if (values == NULL)
+            file->status = yp_last_status();
+        else
+            put(file, values, train->objective.parameters * sizeof *values);
+    }
     uint64_t sum = file->sum;
     put(file, &sum, sizeof sum);
     flush(file);
@@ -250,23 +295,23 @@ static enum yp_status flush_directory(const char *path)
     if (fd >= 0)
         close(fd);
     if (!flushed)
-        return yp_set_error(YP_IO, "rx_train_save: directory %s cannot be flushed: %s", directory,
+        return yp_set_error(YP_IO, "train_save: directory %s cannot be flushed: %s", directory,
                             strerror(error));
     return YP_OK;
 }
 
-enum yp_status rx_train_save(struct rx_train *train, const char *path)
+enum yp_status train_save(struct train *train, const char *path)
 {
     char temporary[PATH_MAX];
     if (train == NULL || path == NULL || !train->begun)
-        return yp_set_error(YP_INVALID, "rx_train_save: %s",
+        return yp_set_error(YP_INVALID, "train_save: %s",
                             train == NULL  ? "train is NULL"
                             : path == NULL ? "path is NULL"
-                                           : "there is nothing to save before rx_train_begin");
+                                           : "there is nothing to save before train_begin");
     if ((size_t)snprintf(temporary, sizeof temporary, "%s.tmp", path) >= sizeof temporary)
-        return yp_set_error(YP_INVALID, "rx_train_save: path has %zu characters, allowed are %zu",
+        return yp_set_error(YP_INVALID, "train_save: path has %zu characters, allowed are %zu",
                             strlen(path), sizeof temporary - sizeof ".tmp");
-    struct file file = {.what = "rx_train_save", .path = temporary};
+    struct file file = {.what = "train_save", .path = temporary};
     file.fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file.fd < 0) {
         trouble(&file, "created");
@@ -303,7 +348,7 @@ static enum yp_status check_head(struct file *file, uint64_t bytes)
         return damaged(file, "is not a checkpoint of this kind of machine");
     if (head[1] != VERSION)
         return yp_set_error(YP_INVALID,
-                            "rx_train_resume: %s is of version %" PRIu64 ", this program reads %d",
+                            "train_resume: %s is of version %" PRIu64 ", this program reads %d",
                             file->path, head[1], VERSION);
     if (head[2] != bytes / 8 || bytes % 8 != 0)
         return damaged(file, "is torn: it has another size than it says");
@@ -330,8 +375,7 @@ static enum yp_status check_sum(struct file *file, uint64_t bytes)
     return file->status;
 }
 
-static enum yp_status check_settings(struct file *file, const struct rx_train *train,
-                                     uint64_t bytes)
+static enum yp_status check_settings(struct file *file, const struct train *train, uint64_t bytes)
 {
     struct settings settings = settings_of(train);
     uint64_t theirs[SETTINGS];
@@ -347,17 +391,21 @@ static enum yp_status check_settings(struct file *file, const struct rx_train *t
 }
 
 /* The file stands behind the settings. */
-static enum yp_status get_all(struct file *file, struct rx_train *train)
+static enum yp_status get_all(struct file *file, struct train *train)
 {
     float *arrays[ARRAYS];
     size_t n = arrays_of(train, arrays), bytes = train->objective.parameters * sizeof(float);
-    struct ypi_rx_progress progress;
+    struct ypi_train_progress progress;
     train->begun = false;
     bool whole = get(file, &progress, sizeof progress) == sizeof progress;
     for (size_t a = 0; a < n && whole; a++) {
         uint64_t rest = 0;
         size_t padding = (bytes + 7) / 8 * 8 - bytes;
-        whole = get(file, arrays[a], bytes) == bytes && get(file, &rest, padding) == padding;
+        float *to = train->at.host != NULL ? train->at.host : arrays[a];
+        whole = get(file, to, bytes) == bytes && get(file, &rest, padding) == padding;
+        if (whole && to != arrays[a])
+            file->status = ypi_train_copy(&train->at, arrays[a], to, bytes);
+        whole = whole && file->status == YP_OK;
     }
     if (!whole)
         return damaged(file, "is torn: it became shorter while it was read");
@@ -367,13 +415,13 @@ static enum yp_status get_all(struct file *file, struct rx_train *train)
     return YP_OK;
 }
 
-enum yp_status rx_train_resume(struct rx_train *train, const char *path)
+enum yp_status train_resume(struct train *train, const char *path)
 {
     struct stat found;
     if (train == NULL || path == NULL)
-        return yp_set_error(YP_INVALID, "rx_train_resume: %s is NULL",
+        return yp_set_error(YP_INVALID, "train_resume: %s is NULL",
                             train == NULL ? "train" : "path");
-    struct file file = {.what = "rx_train_resume", .path = path};
+    struct file file = {.what = "train_resume", .path = path};
     file.fd = open(path, O_RDONLY | O_CLOEXEC);
     if (file.fd < 0 || fstat(file.fd, &found) != 0)
         trouble(&file, "opened");

@@ -3,19 +3,23 @@
 
 #include <math.h>
 
-struct rx_train_config rx_train_defaults(void)
+struct train_config train_defaults(void)
 {
-    struct rx_plateau plateau = rx_plateau_defaults();
+    struct train_plateau plateau = train_plateau_defaults();
+    struct train_scaling scaling = train_scaling_defaults();
     plateau.patience = 2;
-    return (struct rx_train_config){.validation = 0.2,
-                                    .epochs = 10,
-                                    .batch = 1,
-                                    .accumulate = 1,
-                                    .adamw = rx_adamw_defaults(),
-                                    .clip = 1,
-                                    .plateau = plateau,
-                                    .max_skipped = 10,
-                                    .keep_best = true};
+    scaling.initial = 0;
+    return (struct train_config){.validation = 0.2,
+                                 .epochs = 10,
+                                 .batch = 1,
+                                 .accumulate = 1,
+                                 .adamw = train_adamw_defaults(),
+                                 .sgd = train_sgd_defaults(),
+                                 .clip = 1,
+                                 .plateau = plateau,
+                                 .scaling = scaling,
+                                 .max_skipped = 10,
+                                 .keep_best = true};
 }
 
 /* A number and the range it may have; an end that is open does not belong to it. */
@@ -39,34 +43,90 @@ static enum yp_status check_ranges(const char *what, const struct range *ranges,
     return YP_OK;
 }
 
-static enum yp_status check_config(const char *what, const struct rx_train_config *c)
+#define RANGES(what, ranges) check_ranges(what, ranges, sizeof(ranges) / sizeof *(ranges))
+
+static const double most = INFINITY;
+
+static enum yp_status check_optimiser(const char *what, const struct train_config *c)
 {
-    const double most = INFINITY;
-    const struct range ranges[] = {
-        {"validation", c->validation, 0, 1, false, true},
-        {"batch", (double)c->batch, 1, UINT32_MAX, false, false},
-        {"accumulate", (double)c->accumulate, 1, UINT32_MAX, false, false},
+    const struct range adamw[] = {
         {"adamw.lr", c->adamw.lr, 0, most, true, true},
         {"adamw.beta1", c->adamw.beta1, 0, 1, false, true},
         {"adamw.beta2", c->adamw.beta2, 0, 1, false, true},
         {"adamw.eps", c->adamw.eps, 0, most, false, true},
-        {"adamw.weight_decay", c->adamw.weight_decay, 0, most, false, true},
-        {"clip", c->clip, 0, most, false, true},
+        {"adamw.weight_decay", c->adamw.weight_decay, 0, most, false, true}};
+    const struct range sgd[] = {{"sgd.lr", c->sgd.lr, 0, most, true, true},
+                                {"sgd.momentum", c->sgd.momentum, 0, 1, false, true},
+                                {"sgd.dampening", c->sgd.dampening, 0, 1, false, false},
+                                {"sgd.weight_decay", c->sgd.weight_decay, 0, most, false, true}};
+    if (c->optimiser != TRAIN_ADAMW && c->optimiser != TRAIN_SGD)
+        return yp_set_error(YP_INVALID,
+                            "%s: optimiser is %d, allowed are TRAIN_ADAMW and TRAIN_SGD", what,
+                            (int)c->optimiser);
+    if (c->optimiser == TRAIN_ADAMW)
+        return RANGES(what, adamw);
+    if (c->sgd.nesterov && !(c->sgd.momentum > 0 && c->sgd.dampening == 0))
+        return yp_set_error(YP_INVALID,
+                            "%s: sgd.nesterov needs momentum above 0 and dampening 0, they are %g "
+                            "and %g",
+                            what, c->sgd.momentum, c->sgd.dampening);
+    return RANGES(what, sgd);
+}
+
+static enum yp_status check_schedule(const char *what, const struct train_config *c)
+{
+    const struct range plateau[] = {
         {"plateau.factor", c->plateau.factor, 0, 1, true, false},
         {"plateau.threshold", c->plateau.threshold, 0, most, false, true},
         {"plateau.min_lr", c->plateau.min_lr, 0, most, false, true},
-        {"plateau.eps", c->plateau.eps, 0, most, false, true},
-        {"min_delta", c->min_delta, 0, most, false, true},
-        {"targets", (double)c->targets, 0, UINT32_MAX, false, false}};
-    return check_ranges(what, ranges, sizeof ranges / sizeof *ranges);
+        {"plateau.eps", c->plateau.eps, 0, most, false, true}};
+    double lr = c->optimiser == TRAIN_SGD ? c->sgd.lr : c->adamw.lr;
+    const struct range cosine[] = {{"cosine.min_lr", c->cosine.min_lr, 0, lr, false, false}};
+    if (c->schedule == TRAIN_PLATEAU)
+        return RANGES(what, plateau);
+    if (c->schedule == TRAIN_CONSTANT)
+        return YP_OK;
+    if (c->schedule != TRAIN_COSINE)
+        return yp_set_error(
+            YP_INVALID,
+            "%s: schedule is %d, allowed are TRAIN_PLATEAU, TRAIN_CONSTANT and TRAIN_COSINE", what,
+            (int)c->schedule);
+    if (c->cosine.steps <= c->cosine.warmup)
+        return yp_set_error(
+            YP_INVALID, "%s: cosine.steps is %llu, allowed are more than cosine.warmup, %llu", what,
+            (unsigned long long)c->cosine.steps, (unsigned long long)c->cosine.warmup);
+    return RANGES(what, cosine);
 }
 
-static enum yp_status check_tensors(const char *what, const struct rx_objective *objective)
+static enum yp_status check_config(const char *what, const struct train_config *c)
+{
+    const struct range ranges[] = {
+        {"validation", c->validation, 0, 1, false, true},
+        {"batch", (double)c->batch, 1, UINT32_MAX, false, false},
+        {"accumulate", (double)c->accumulate, 1, UINT32_MAX, false, false},
+        {"clip", c->clip, 0, most, false, true},
+        {"min_delta", c->min_delta, 0, most, false, true},
+        {"scaling.initial", c->scaling.initial, 0, most, false, true}};
+    const struct range scaling[] = {
+        {"scaling.growth", c->scaling.growth, 1, most, true, true},
+        {"scaling.backoff", c->scaling.backoff, 0, 1, true, true},
+        {"scaling.interval", (double)c->scaling.interval, 1, UINT32_MAX, false, false}};
+    enum yp_status status = RANGES(what, ranges);
+    if (status == YP_OK)
+        status = check_optimiser(what, c);
+    if (status == YP_OK)
+        status = check_schedule(what, c);
+    if (status == YP_OK && c->scaling.initial > 0)
+        status = RANGES(what, scaling);
+    return status;
+}
+
+static enum yp_status check_tensors(const char *what, const struct train_objective *objective)
 {
     size_t end = 0;
-    if (objective->n_tensors > RX_TRAIN_TENSORS)
+    if (objective->n_tensors > TRAIN_TENSORS)
         return yp_set_error(YP_INVALID, "%s: n_tensors is %zu, allowed are 0 to %d", what,
-                            objective->n_tensors, RX_TRAIN_TENSORS);
+                            objective->n_tensors, TRAIN_TENSORS);
     if (objective->n_tensors > 0 && objective->tensors == NULL)
         return yp_set_error(YP_INVALID, "%s: objective->tensors is NULL, n_tensors is %zu", what,
                             objective->n_tensors);
@@ -87,8 +147,8 @@ static enum yp_status check_tensors(const char *what, const struct rx_objective 
     return YP_OK;
 }
 
-static enum yp_status check_masks(const char *what, const struct rx_objective *objective,
-                                  const struct rx_train_config *config)
+static enum yp_status check_masks(const char *what, const struct train_objective *objective,
+                                  const struct train_config *config)
 {
     size_t tensors = objective->n_tensors > 0 ? objective->n_tensors : 1;
     uint64_t beyond = tensors < 64 ? ~UINT64_C(0) << tensors : 0;
@@ -96,46 +156,44 @@ static enum yp_status check_masks(const char *what, const struct rx_objective *o
         return yp_set_error(YP_INVALID, "%s: %s has a bit for a tensor beyond the %zu there are",
                             what, (config->no_decay & beyond) != 0 ? "no_decay" : "frozen",
                             tensors);
-    if (config->targets > 0 && (objective->evaluate == NULL || objective->no_logits))
-        return yp_set_error(YP_INVALID,
-                            "%s: targets is %zu, but the objective has no logits; allowed is 0",
-                            what, config->targets);
     return YP_OK;
 }
 
-static enum yp_status check_source(const char *what, const struct rx_source *source,
-                                   size_t tiles_per_cube)
+/* Counts of names, and the names themselves. */
+static enum yp_status check_names(const char *what, const struct train_objective *o)
 {
-    if (source->yield == NULL)
-        return yp_set_error(YP_INVALID, "%s: source->yield is NULL", what);
-    if (tiles_per_cube == 0 || source->tiles == 0 || source->tiles % tiles_per_cube != 0)
-        return yp_set_error(YP_INVALID,
-                            "%s: tiles_per_cube is %zu, allowed is a divisor of source->tiles, %zu",
-                            what, tiles_per_cube, source->tiles);
-    if (source->tiles / tiles_per_cube > UINT32_MAX)
-        return yp_set_error(YP_INVALID, "%s: the source has %zu cubes, allowed are 1 to %u", what,
-                            source->tiles / tiles_per_cube, UINT32_MAX);
+    if (o->n_metrics > TRAIN_METRICS || o->n_settings > TRAIN_SETTINGS)
+        return yp_set_error(YP_INVALID, "%s: %s is %zu, allowed are 0 to %d", what,
+                            o->n_metrics > TRAIN_METRICS ? "n_metrics" : "n_settings",
+                            o->n_metrics > TRAIN_METRICS ? o->n_metrics : o->n_settings,
+                            o->n_metrics > TRAIN_METRICS ? TRAIN_METRICS : TRAIN_SETTINGS);
+    for (size_t i = 0; i < o->n_metrics; i++)
+        if (o->metrics == NULL || o->metrics[i] == NULL)
+            return yp_set_error(YP_INVALID, "%s: objective->metrics has no name %zu", what, i);
+    for (size_t i = 0; i < o->n_settings; i++)
+        if (o->settings == NULL || o->settings[i].name == NULL)
+            return yp_set_error(YP_INVALID, "%s: objective->settings has no name %zu", what, i);
     return YP_OK;
 }
 
-enum yp_status ypi_rx_train_check(const char *what, const struct rx_objective *objective,
-                                  const struct rx_source *source, size_t tiles_per_cube,
-                                  const struct rx_train_config *config)
+enum yp_status ypi_train_check(const char *what, const struct train_objective *objective,
+                               const struct train_config *config)
 {
-    if (objective == NULL || source == NULL || config == NULL)
+    if (objective == NULL || config == NULL)
         return yp_set_error(YP_INVALID, "%s: %s is NULL", what,
-                            objective == NULL ? "objective"
-                            : source == NULL  ? "source"
-                                              : "config");
+                            objective == NULL ? "objective" : "config");
     if (objective->gradient == NULL)
         return yp_set_error(YP_INVALID, "%s: objective->gradient is NULL", what);
     /* Keeps all sizes below 2^60. */
     if (objective->parameters == 0 || objective->parameters > (size_t)1 << 48)
         return yp_set_error(YP_INVALID, "%s: objective->parameters is %zu, allowed are 1 to 2^48",
                             what, objective->parameters);
-    enum yp_status status = check_source(what, source, tiles_per_cube);
+    if (objective->items == 0 || objective->items > UINT32_MAX)
+        return yp_set_error(YP_INVALID, "%s: objective->items is %zu, allowed are 1 to %u", what,
+                            objective->items, UINT32_MAX);
+    enum yp_status status = check_tensors(what, objective);
     if (status == YP_OK)
-        status = check_tensors(what, objective);
+        status = check_names(what, objective);
     if (status == YP_OK)
         status = check_config(what, config);
     if (status == YP_OK)

@@ -1,61 +1,120 @@
 /* What the files of training share. */
-#ifndef YPI_RX_TRAIN_INTERNAL_H
-#define YPI_RX_TRAIN_INTERNAL_H
+#ifndef YPI_TRAIN_INTERNAL_H
+#define YPI_TRAIN_INTERNAL_H
 
-#include "models/metrics/internal.h"
-#include "models/rx/internal.h"
+#include "base/arena.h"
 #include "models/train/trainer.h"
 
-double ypi_rx_seconds(void); /* of the monotonic clock */
+double ypi_train_seconds(void); /* of the monotonic clock */
+
+/* -- optimisers ------------------------------------------------------------------------------- */
+
+/* What the elements of one step share. */
+struct ypi_adamw_factors {
+    double keep, gain1, beta2, gain2, correction, eps, step;
+};
+struct ypi_adamw_factors ypi_adamw_factors(const struct train_adamw *how, uint64_t t);
+
+struct ypi_sgd_factors {
+    double decay, keep, gain, ahead, step;
+};
+struct ypi_sgd_factors ypi_sgd_factors(const struct train_sgd *how, uint64_t t);
+
+/* -- arrays -------------------------------------------------------------------------------------
+ */
+
+enum { YPI_TRAIN_STATES = 2 }; /* arrays of an optimiser, at most */
+
+struct train_cuda;
+
+/* The plugin's table; NULL with yp_last_error() set when there is none. */
+const struct train_cuda *ypi_train_cuda(void);
+
+/* Doubles: a sum of squares in parts, then one of each tensor. */
+enum { YPI_TRAIN_SCRATCH = 256 + TRAIN_TENSORS };
+
+/* Arrays of (parameters) elements, in the memory of `device`; work on them is done there. */
+struct ypi_train_arrays {
+    struct yp_device *device;
+    const struct train_cuda *cuda; /* NULL: it is the CPU */
+    size_t count;
+    float *parameters, *gradient;
+    float *state[YPI_TRAIN_STATES]; /* of the optimiser; NULL where it has fewer */
+    float *best;                    /* `parameters` without keep_best */
+    double *sum;                    /* of weighted gradients; NULL where there is no accumulation */
+    double *scratch;                /* YPI_TRAIN_SCRATCH; NULL on the CPU */
+    float *host;                    /* (parameters): copies for the host; NULL on the CPU */
+};
+
+/* On its device; for copies of the host too. All wait only where a number comes back. */
+enum yp_status ypi_train_zero(const struct ypi_train_arrays *a, void *values, size_t bytes);
+enum yp_status ypi_train_copy(const struct ypi_train_arrays *a, void *to, const void *from,
+                              size_t bytes);
+/* sum += weight gradient; gradient = sum / weight. */
+enum yp_status ypi_train_add(const struct ypi_train_arrays *a, double weight);
+enum yp_status ypi_train_divide(const struct ypi_train_arrays *a, double weight);
+/* gradient[first ..] <- factor gradient, rounded once. */
+enum yp_status ypi_train_scale(const struct ypi_train_arrays *a, size_t first, size_t count,
+                               double factor);
+/* Sum of the squares of the gradient of those tensors that are not frozen. */
+enum yp_status ypi_train_squares(const struct ypi_train_arrays *a,
+                                 const struct train_objective *objective, uint64_t frozen,
+                                 double *sum);
+/* Step t of the configuration's optimiser with that learning rate on one tensor. */
+enum yp_status ypi_train_step(const struct ypi_train_arrays *a, const struct train_config *config,
+                              double lr, bool decay, uint64_t t, const struct yp_tensor *tensor);
+/* Arrays of state that the optimiser has. */
+size_t ypi_train_states(const struct train_config *config);
+/* The values for the host: themselves, or a copy in a->host; NULL with yp_last_error() set. */
+const float *ypi_train_for_host(const struct ypi_train_arrays *a, const float *values);
+
+/* -- the trainer --------------------------------------------------------------------------------
+ */
 
 /* What a run is at, besides the arrays. Members of 8 bytes alone: it is written as it is. */
-struct ypi_rx_progress {
+struct ypi_train_progress {
     uint64_t judged; /* the parameters at the beginning were */
     uint64_t epoch, place, step, skipped, skipped_in_row;
     uint64_t early, bad_epochs, best_epoch;
     double lr, best_loss;
     double loss_sum, weight_sum; /* over the steps of the epoch */
-    struct rx_plateau_state plateau;
+    struct train_plateau_state plateau;
+    struct train_scaling_state scaling;
 };
 
-struct rx_train {
-    struct yp_device *device;
-    struct rx_objective objective;
+struct train {
+    struct yp_device *device; /* of the arrays */
+    struct yp_device *host;   /* of this object */
+    void *block;              /* of the arrays, where they are not the host's */
+    struct train_objective objective;
     struct yp_tensor whole; /* for an objective without tensors */
-    struct rx_train_config config;
-    struct rx_source source;
-    size_t tiles_per_cube, training, validation; /* cubes */
+    struct train_config config;
+    struct train_setting settings[TRAIN_SETTINGS];
+    size_t training, validation; /* items */
     uint64_t steps_per_epoch;
-    uint32_t *split;                 /* (cubes): for training, for validation */
-    uint32_t *order;                 /* (training): of the epoch `ordered` */
-    uint64_t ordered;                /* UINT64_MAX: none */
-    struct rx_cubes part_cubes[2];   /* by enum rx_part */
-    struct rx_source part_source[2]; /* by enum rx_part */
-    /* All (parameters): */
-    float *parameters, *m, *v, *gradient;
-    float *best; /* `parameters` without keep_best */
-    double *sum; /* of weighted gradients; NULL where there is no accumulation */
-    struct metrics_ranking *ranking; /* NULL without config.targets */
-    struct rx_judgement judgement;
+    uint32_t *split;  /* (items): for training, for validation */
+    uint32_t *order;  /* (training): of the epoch `ordered` */
+    uint64_t ordered; /* UINT64_MAX: none */
+    struct ypi_train_arrays at;
+    double metrics[TRAIN_METRICS]; /* of the last judgement */
     bool begun;
     bool unsaved; /* since the last checkpoint something happened */
-    struct ypi_rx_progress progress;
+    struct ypi_train_progress progress;
 };
 
 /* Bits of tensor masks. */
-static inline bool ypi_rx_has(uint64_t mask, size_t tensor)
+static inline bool ypi_train_has(uint64_t mask, size_t tensor)
 {
     return (mask >> tensor & 1) != 0;
 }
 
 /* Whether the objective gives a judgement more than the loss. */
-static inline bool ypi_rx_has_logits(const struct rx_objective *objective)
+static inline bool ypi_train_has_metrics(const struct train_objective *objective)
 {
-    return objective->evaluate != NULL && !objective->no_logits;
+    return objective->evaluate != NULL && objective->n_metrics > 0;
 }
 
-enum yp_status ypi_rx_train_check(const char *what, const struct rx_objective *objective,
-                                  const struct rx_source *source, size_t tiles_per_cube,
-                                  const struct rx_train_config *config);
+enum yp_status ypi_train_check(const char *what, const struct train_objective *objective,
+                               const struct train_config *config);
 
 #endif

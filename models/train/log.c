@@ -1,4 +1,5 @@
 /* A CSV file of what happens in training. */
+#include "device/host.h"
 #include "models/train/internal.h"
 
 #include <errno.h>
@@ -10,22 +11,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ROOM ((size_t)64 * 1024)
-#define ROW ((size_t)1024) /* no row is longer */
+#define BUFFER ((size_t)64 * 1024)
+#define ROW ((size_t)2048) /* no row is longer */
 
-static const char head[] =
-    "kind,epoch,place,step,loss,weight,norm,lr,skipped,train_loss,validation_loss,precision,"
-    "recall,f1,iou,average_precision,roc_auc,detection_1e3,detection_1e4,best,seconds\n";
-
-struct rx_log {
+struct train_log {
     struct yp_device *device;
     int fd;
-    int error; /* of the first write that failed; 0: none */
+    int error;      /* of the first write that failed; 0: none */
+    size_t metrics; /* columns of the workload's */
     size_t used;
-    char rows[ROOM];
+    char rows[BUFFER];
 };
 
-static void flush(struct rx_log *log)
+static void flush(struct train_log *log)
 {
     size_t done = 0;
     while (done < log->used && log->error == 0) {
@@ -38,16 +36,17 @@ static void flush(struct rx_log *log)
     log->used = 0;
 }
 
-__attribute__((format(printf, 2, 3))) static void add(struct rx_log *log, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add(struct train_log *log, const char *format,
+                                                      ...)
 {
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(log->rows + log->used, ROOM - log->used, format, args);
+    int length = vsnprintf(log->rows + log->used, BUFFER - log->used, format, args);
     va_end(args);
     log->used += length > 0 ? (size_t)length : 0;
 }
 
-static void add_numbers(struct rx_log *log, size_t count, const double *numbers)
+static void add_numbers(struct train_log *log, size_t count, const double *numbers)
 {
     for (size_t i = 0; i < count; i++)
         if (isnan(numbers[i]))
@@ -56,50 +55,50 @@ static void add_numbers(struct rx_log *log, size_t count, const double *numbers)
             add(log, "%.9g,", numbers[i]);
 }
 
-static void add_step(struct rx_log *log, const struct rx_train_event *e)
+static void add_none(struct train_log *log, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        add(log, ",");
+}
+
+static void add_step(struct train_log *log, const struct train_event *e)
 {
     add(log, "step,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", e->epoch, e->place, e->step);
     add_numbers(log, 4, (double[]){e->loss, e->weight, e->norm, e->lr});
-    add(log, "%d,,,,,,,,,,,,%.9g\n", e->skipped, e->seconds);
+    add(log, "%d,,,", e->skipped);
+    add_none(log, log->metrics);
+    add(log, ",%.9g\n", e->seconds);
 }
 
-static void add_epoch(struct rx_log *log, const struct rx_train_event *e)
+static void add_epoch(struct train_log *log, const struct train_event *e)
 {
     add(log, "epoch,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",,,,%.9g,,", e->epoch, e->place, e->step,
         e->lr);
     add_numbers(log, 2, (double[]){e->train_loss, e->validation_loss});
-    if (e->validation != NULL) {
-        const struct metrics_confusion *c = &e->validation->confusion;
-        const struct metrics_ranked *r = &e->validation->ranked;
-        add_numbers(
-            log, 4,
-            (double[]){metrics_precision(c), metrics_recall(c), metrics_f1(c), metrics_iou(c)});
-        add_numbers(
-            log, 4,
-            (double[]){r->average_precision, r->roc_auc, r->detection_1e3, r->detection_1e4});
-    } else {
-        add(log, ",,,,,,,,");
-    }
+    if (e->metrics != NULL)
+        add_numbers(log, log->metrics, e->metrics);
+    else
+        add_none(log, log->metrics);
     add(log, "%d,%.9g\n", e->best, e->seconds);
 }
 
-bool rx_log_watch(void *arg, const struct rx_train_event *event)
+bool train_log_watch(void *arg, const struct train_event *event)
 {
-    struct rx_log *log = arg;
-    if (ROOM - log->used < ROW)
+    struct train_log *log = arg;
+    if (BUFFER - log->used < ROW)
         flush(log);
-    if (event->kind == RX_STEP)
+    if (event->kind == TRAIN_STEP)
         add_step(log, event);
-    else if (event->kind == RX_EPOCH)
+    else if (event->kind == TRAIN_EPOCH)
         add_epoch(log, event);
-    if (event->kind != RX_STEP)
+    if (event->kind != TRAIN_STEP)
         flush(log);
     return true;
 }
 
 /* Is the row of something that had happened at `after`? Not if it is torn or none: a file that lost
  * its power may end in zeros. */
-static bool belongs(const char *row, const struct rx_train_state *after)
+static bool belongs(const char *row, const struct train_state *after)
 {
     uint64_t epoch, place;
     size_t n = strlen(row);
@@ -114,8 +113,8 @@ static bool belongs(const char *row, const struct rx_train_state *after)
 
 /* Bytes of the file that stay: its head and rows that belong; 0 where there is none or it is empty.
  * What has another head is no log, and not ours to cut. */
-static enum yp_status length_until(const char *path, const struct rx_train_state *after,
-                                   off_t *length)
+static enum yp_status length_until(const char *path, const char *head,
+                                   const struct train_state *after, off_t *length)
 {
     char row[ROW];
     bool another = false;
@@ -133,36 +132,60 @@ static enum yp_status length_until(const char *path, const struct rx_train_state
     if (file != NULL)
         fclose(file);
     if (error != 0)
-        return yp_set_error(YP_IO, "rx_log_create: %s cannot be read: %s", path, strerror(error));
+        return yp_set_error(YP_IO, "train_log_create: %s cannot be read: %s", path,
+                            strerror(error));
     if (another)
-        return yp_set_error(YP_INVALID,
-                            "rx_log_create: %s begins with another line than a log does; allowed "
-                            "are a log, an empty file and none",
-                            path);
+        return yp_set_error(
+            YP_INVALID,
+            "train_log_create: %s begins with another line than a log does; allowed "
+            "are a log, an empty file and none",
+            path);
     return YP_OK;
 }
 
-struct rx_log *rx_log_create(struct yp_device *device, const char *path,
-                             const struct rx_train_state *after)
+/* The line of names; all in one row. */
+static enum yp_status make_head(const char *const *metrics, size_t n_metrics, char head[ROW])
 {
-    if (ypi_check_host("rx_log_create", device) != YP_OK)
+    int length = snprintf(head, ROW,
+                          "kind,epoch,place,step,loss,weight,norm,lr,skipped,train_loss,"
+                          "validation_loss,");
+    for (size_t i = 0; i < n_metrics && (size_t)length < ROW; i++)
+        length += snprintf(head + length, ROW - (size_t)length, "%s,", metrics[i]);
+    if ((size_t)length < ROW)
+        length += snprintf(head + length, ROW - (size_t)length, "best,seconds\n");
+    if (n_metrics > TRAIN_METRICS || (size_t)length >= ROW)
+        return yp_set_error(YP_INVALID,
+                            "train_log_create: %zu metrics, allowed are 0 to %d whose names have "
+                            "some %zu characters in all",
+                            n_metrics, TRAIN_METRICS, ROW - 128);
+    return YP_OK;
+}
+
+struct train_log *train_log_create(struct yp_device *device, const char *path,
+                                   const char *const *metrics, size_t n_metrics,
+                                   const struct train_state *after)
+{
+    char head[ROW];
+    if (ypi_check_host("train_log_create", device) != YP_OK)
         return NULL;
     if (path == NULL) {
-        yp_set_error(YP_INVALID, "rx_log_create: path is NULL");
+        yp_set_error(YP_INVALID, "train_log_create: path is NULL");
         return NULL;
     }
     off_t keep = 0;
-    if (after != NULL && length_until(path, after, &keep) != YP_OK)
+    if (make_head(metrics, n_metrics, head) != YP_OK ||
+        (after != NULL && length_until(path, head, after, &keep) != YP_OK))
         return NULL;
-    struct rx_log *log = yp_device_alloc(device, sizeof *log);
+    struct train_log *log = yp_device_alloc(device, sizeof *log);
     if (log == NULL)
         return NULL;
     log->device = device;
     log->error = 0;
     log->used = 0;
+    log->metrics = n_metrics;
     log->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (log->fd < 0 || ftruncate(log->fd, keep) != 0 || lseek(log->fd, keep, SEEK_SET) != keep) {
-        yp_set_error(YP_IO, "rx_log_create: %s cannot be opened: %s", path, strerror(errno));
+        yp_set_error(YP_IO, "train_log_create: %s cannot be opened: %s", path, strerror(errno));
         if (log->fd >= 0)
             close(log->fd);
         yp_device_free(device, log);
@@ -173,7 +196,7 @@ struct rx_log *rx_log_create(struct yp_device *device, const char *path,
     return log;
 }
 
-enum yp_status rx_log_destroy(struct rx_log *log)
+enum yp_status train_log_destroy(struct train_log *log)
 {
     if (log == NULL)
         return YP_OK;
@@ -183,6 +206,6 @@ enum yp_status rx_log_destroy(struct rx_log *log)
         error = errno;
     yp_device_free(log->device, log);
     if (error != 0)
-        return yp_set_error(YP_IO, "rx_log_destroy: rows were lost: %s", strerror(error));
+        return yp_set_error(YP_IO, "train_log_destroy: rows were lost: %s", strerror(error));
     return YP_OK;
 }

@@ -1,17 +1,20 @@
-/* AdamW, clipping and the plateau schedule. */
-#include "models/rx/device/detector.h"
+/* Optimisers, clipping and loss scaling. */
+#include "models/train/internal.h"
 
+#include <float.h>
 #include <math.h>
 
 #define LANES 8
 
-struct rx_adamw rx_adamw_defaults(void)
+/* -- AdamW ---------------------------------------------------------------------------------- */
+
+struct train_adamw train_adamw_defaults(void)
 {
-    return (struct rx_adamw){
+    return (struct train_adamw){
         .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01};
 }
 
-struct ypi_adamw_factors ypi_rx_adamw_factors(const struct rx_adamw *how, uint64_t t)
+struct ypi_adamw_factors ypi_adamw_factors(const struct train_adamw *how, uint64_t t)
 {
     return (struct ypi_adamw_factors){.keep = 1 - how->lr * how->weight_decay,
                                       .gain1 = 1 - how->beta1,
@@ -22,10 +25,10 @@ struct ypi_adamw_factors ypi_rx_adamw_factors(const struct rx_adamw *how, uint64
                                       .step = how->lr / (1 - pow(how->beta1, (double)t))};
 }
 
-void rx_adamw_step(const struct rx_adamw *how, uint64_t t, size_t count, const float *gradient,
-                   float *m, float *v, float *parameters)
+void train_adamw_step(const struct train_adamw *how, uint64_t t, size_t count,
+                      const float *gradient, float *m, float *v, float *parameters)
 {
-    const struct ypi_adamw_factors f = ypi_rx_adamw_factors(how, t);
+    const struct ypi_adamw_factors f = ypi_adamw_factors(how, t);
     const float keep = (float)f.keep, gain1 = (float)f.gain1, beta2 = (float)f.beta2;
     const float gain2 = (float)f.gain2, correction = (float)f.correction, eps = (float)f.eps;
     const float step = (float)f.step;
@@ -38,10 +41,10 @@ void rx_adamw_step(const struct rx_adamw *how, uint64_t t, size_t count, const f
     }
 }
 
-void rx_adamw_step_f64(const struct rx_adamw *how, uint64_t t, size_t count, const double *gradient,
-                       double *m, double *v, double *parameters)
+void train_adamw_step_f64(const struct train_adamw *how, uint64_t t, size_t count,
+                          const double *gradient, double *m, double *v, double *parameters)
 {
-    const struct ypi_adamw_factors f = ypi_rx_adamw_factors(how, t);
+    const struct ypi_adamw_factors f = ypi_adamw_factors(how, t);
     for (size_t i = 0; i < count; i++) {
         double g = gradient[i];
         m[i] = m[i] + f.gain1 * (g - m[i]);
@@ -51,7 +54,55 @@ void rx_adamw_step_f64(const struct rx_adamw *how, uint64_t t, size_t count, con
     }
 }
 
-double rx_sum_squares(size_t count, const float *values)
+/* -- SGD ------------------------------------------------------------------------------------ */
+
+struct train_sgd train_sgd_defaults(void)
+{
+    return (struct train_sgd){.lr = 0.1, .momentum = 0.9};
+}
+
+struct ypi_sgd_factors ypi_sgd_factors(const struct train_sgd *how, uint64_t t)
+{
+    return (struct ypi_sgd_factors){.decay = how->weight_decay,
+                                    .keep = t > 1 ? how->momentum : 0,
+                                    .gain = t > 1 ? 1 - how->dampening : 1,
+                                    .ahead = how->nesterov ? how->momentum : 0,
+                                    .step = how->lr};
+}
+
+void train_sgd_step(const struct train_sgd *how, uint64_t t, size_t count, const float *gradient,
+                    float *b, float *parameters)
+{
+    const struct ypi_sgd_factors f = ypi_sgd_factors(how, t);
+    const float decay = (float)f.decay, keep = (float)f.keep, gain = (float)f.gain;
+    const float ahead = (float)f.ahead, step = (float)f.step;
+    for (size_t i = 0; i < count; i++) {
+        float g = gradient[i] + decay * parameters[i], way = g;
+        if (b != NULL) {
+            b[i] = keep * b[i] + gain * g;
+            way = how->nesterov ? g + ahead * b[i] : b[i];
+        }
+        parameters[i] = parameters[i] - step * way;
+    }
+}
+
+void train_sgd_step_f64(const struct train_sgd *how, uint64_t t, size_t count,
+                        const double *gradient, double *b, double *parameters)
+{
+    const struct ypi_sgd_factors f = ypi_sgd_factors(how, t);
+    for (size_t i = 0; i < count; i++) {
+        double g = gradient[i] + f.decay * parameters[i], way = g;
+        if (b != NULL) {
+            b[i] = f.keep * b[i] + f.gain * g;
+            way = how->nesterov ? g + f.ahead * b[i] : b[i];
+        }
+        parameters[i] = parameters[i] - f.step * way;
+    }
+}
+
+/* -- clipping ------------------------------------------------------------------------------- */
+
+double train_sum_squares(size_t count, const float *values)
 {
     double lane[LANES] = {0};
     size_t whole = count / LANES * LANES;
@@ -66,46 +117,39 @@ double rx_sum_squares(size_t count, const float *values)
     return lane[0];
 }
 
-double rx_clip_factor(double norm, double most)
+double train_clip_factor(double norm, double most)
 {
     double factor = most > 0 ? most / (norm + 1e-6) : 1;
     return factor < 1 ? factor : 1;
 }
 
-void rx_scale_gradient(size_t count, double factor, float *values)
+void train_scale_gradient(size_t count, double factor, float *values)
 {
     for (size_t i = 0; i < count; i++)
         values[i] = (float)(factor * (double)values[i]);
 }
 
-struct rx_plateau rx_plateau_defaults(void)
+/* -- loss scaling --------------------------------------------------------------------------- */
+
+struct train_scaling train_scaling_defaults(void)
 {
-    return (struct rx_plateau){.factor = 0.1, .patience = 10, .threshold = 1e-4, .eps = 1e-8};
+    return (struct train_scaling){.initial = 65536, .growth = 2, .backoff = 0.5, .interval = 2000};
 }
 
-void rx_plateau_start(struct rx_plateau_state *state)
+void train_scaling_start(const struct train_scaling *how, struct train_scaling_state *state)
 {
-    *state = (struct rx_plateau_state){.best = INFINITY};
+    *state = (struct train_scaling_state){.scale = how->initial > 0 ? how->initial : 1};
 }
 
-double rx_plateau_step(const struct rx_plateau *how, struct rx_plateau_state *state, double value,
-                       double lr)
+void train_scaling_update(const struct train_scaling *how, struct train_scaling_state *state,
+                          bool finite)
 {
-    double bar = how->absolute ? state->best - how->threshold : state->best * (1 - how->threshold);
-    if (value < bar) {
-        state->best = value;
-        state->bad = 0;
-    } else {
-        state->bad++;
+    if (!finite) {
+        state->scale *= how->backoff;
+        state->made = 0;
+    } else if (++state->made == how->interval) {
+        double grown = state->scale * how->growth;
+        state->scale = grown <= (double)FLT_MAX ? grown : state->scale;
+        state->made = 0;
     }
-    if (state->cooling > 0) {
-        state->cooling--;
-        state->bad = 0;
-    }
-    if (state->bad <= how->patience)
-        return lr;
-    state->cooling = how->cooldown;
-    state->bad = 0;
-    double reduced = fmax(lr * how->factor, how->min_lr);
-    return lr - reduced > how->eps ? reduced : lr;
 }

@@ -1,11 +1,16 @@
 /* The trainer: its memory, steps, ends of epochs. */
 #include "models/train/internal.h"
 
+#include "device/host.h"
+#include "models/data/order.h"
+#include "models/train/cuda/train_cuda.h"
+
 #include <math.h>
 #include <string.h>
 #include <time.h>
+#include <yieldpoint/plugin.h>
 
-double ypi_rx_seconds(void)
+double ypi_train_seconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -14,124 +19,192 @@ double ypi_rx_seconds(void)
 
 /* -- memory --------------------------------------------------------------------------------- */
 
-static void lay_out(struct rx_train *train, struct ypi_arena *arena,
-                    const struct rx_objective *objective, const struct rx_source *source,
-                    size_t tiles_per_cube, const struct rx_train_config *config)
+/* The arrays, from memory of their device. */
+static void lay_out_arrays(struct ypi_train_arrays *a, struct ypi_arena *arena, size_t n,
+                           const struct train_config *config, bool on_host)
 {
-    size_t n = objective->parameters, cubes = source->tiles / tiles_per_cube;
-    *train = (struct rx_train){.objective = *objective,
-                               .whole = {"x", 0, n},
-                               .config = *config,
-                               .source = *source,
-                               .tiles_per_cube = tiles_per_cube,
-                               .validation = data_validation_count(cubes, config->validation),
-                               .ordered = UINT64_MAX};
-    train->training = cubes - train->validation;
-    size_t per_step = config->batch * config->accumulate;
-    train->steps_per_epoch = (train->training + per_step - 1) / per_step;
-    train->split = ypi_arena_take(arena, cubes, sizeof *train->split);
-    train->order = ypi_arena_take(arena, train->training, sizeof *train->order);
-    train->parameters = ypi_arena_take(arena, n, sizeof(float));
-    train->m = ypi_arena_take(arena, n, sizeof(float));
-    train->v = ypi_arena_take(arena, n, sizeof(float));
-    train->gradient = ypi_arena_take(arena, n, sizeof(float));
-    train->best = config->keep_best ? ypi_arena_take(arena, n, sizeof(float)) : train->parameters;
-    train->sum = config->accumulate > 1 ? ypi_arena_take(arena, n, sizeof(double)) : NULL;
-    train->ranking = config->targets > 0 ? ypi_metrics_ranking_take(arena, config->targets) : NULL;
+    *a = (struct ypi_train_arrays){.count = n};
+    a->parameters = ypi_arena_take(arena, n, sizeof(float));
+    for (size_t i = 0; i < ypi_train_states(config); i++)
+        a->state[i] = ypi_arena_take(arena, n, sizeof(float));
+    a->gradient = ypi_arena_take(arena, n, sizeof(float));
+    a->best = config->keep_best ? ypi_arena_take(arena, n, sizeof(float)) : a->parameters;
+    a->sum = config->accumulate > 1 ? ypi_arena_take(arena, n, sizeof(double)) : NULL;
+    a->scratch = on_host ? NULL : ypi_arena_take(arena, YPI_TRAIN_SCRATCH, sizeof(double));
 }
 
-size_t rx_train_bytes(const struct rx_objective *objective, const struct rx_source *source,
-                      size_t tiles_per_cube, const struct rx_train_config *config)
+/* The object and what is the host's in any case; with the arrays where they are the host's too,
+ * else with a copy of one. */
+static void lay_out(struct train *train, struct ypi_arena *arena,
+                    const struct train_objective *objective, const struct train_config *config,
+                    bool on_host)
+{
+    size_t n = objective->parameters;
+    *train =
+        (struct train){.objective = *objective,
+                       .whole = {"x", 0, n},
+                       .config = *config,
+                       .validation = data_validation_count(objective->items, config->validation),
+                       .ordered = UINT64_MAX};
+    train->training = objective->items - train->validation;
+    size_t per_step = config->batch * config->accumulate;
+    train->steps_per_epoch = (train->training + per_step - 1) / per_step;
+    train->split = ypi_arena_take(arena, objective->items, sizeof *train->split);
+    train->order = ypi_arena_take(arena, train->training, sizeof *train->order);
+    if (on_host)
+        lay_out_arrays(&train->at, arena, n, config, true);
+    else
+        train->at.host = ypi_arena_take(arena, n, sizeof(float));
+}
+
+static size_t host_bytes(const struct train_objective *objective, const struct train_config *config,
+                         bool on_host)
 {
     struct ypi_arena arena = {0};
-    struct rx_train train;
-    if (ypi_rx_train_check("rx_train_bytes", objective, source, tiles_per_cube, config) != YP_OK)
-        return 0;
+    struct train train;
     ypi_arena_take(&arena, 1, sizeof train);
-    lay_out(&train, &arena, objective, source, tiles_per_cube, config);
+    lay_out(&train, &arena, objective, config, on_host);
     return arena.used;
 }
 
-struct rx_train *rx_train_create(struct yp_device *device, const struct rx_objective *objective,
-                                 const struct rx_source *source, size_t tiles_per_cube,
-                                 const struct rx_train_config *config)
+size_t train_bytes(const struct train_objective *objective, const struct train_config *config)
 {
-    if (ypi_check_host("rx_train_create", device) != YP_OK ||
-        ypi_rx_train_check("rx_train_create", objective, source, tiles_per_cube, config) != YP_OK)
+    return ypi_train_check("train_bytes", objective, config) == YP_OK
+               ? host_bytes(objective, config, true)
+               : 0;
+}
+
+size_t train_host_bytes(const struct train_objective *objective, const struct train_config *config)
+{
+    return ypi_train_check("train_host_bytes", objective, config) == YP_OK
+               ? host_bytes(objective, config, false)
+               : 0;
+}
+
+size_t train_device_bytes(const struct train_objective *objective,
+                          const struct train_config *config)
+{
+    struct ypi_arena arena = {0};
+    struct ypi_train_arrays arrays;
+    if (ypi_train_check("train_device_bytes", objective, config) != YP_OK)
+        return 0;
+    lay_out_arrays(&arrays, &arena, objective->parameters, config, false);
+    return arena.used;
+}
+
+/* The arrays of a device that is not the CPU. */
+static enum yp_status open_arrays(struct train *train)
+{
+    struct ypi_arena arena = {0};
+    float *host = train->at.host;
+    const struct train_cuda *cuda = ypi_train_cuda();
+    if (cuda == NULL)
+        return yp_last_status();
+    arena.base = train->block =
+        yp_device_alloc(train->device, train_device_bytes(&train->objective, &train->config));
+    if (train->block == NULL)
+        return yp_last_status();
+    lay_out_arrays(&train->at, &arena, train->objective.parameters, &train->config, false);
+    train->at.host = host;
+    train->at.cuda = cuda;
+    return YP_OK;
+}
+
+struct train *train_create(struct yp_device *device, const struct train_objective *objective,
+                           const struct train_config *config)
+{
+    bool anywhere = objective != NULL && objective->any_device && device != NULL;
+    if ((!anywhere && ypi_check_host("train_create", device) != YP_OK) ||
+        ypi_train_check("train_create", objective, config) != YP_OK)
         return NULL;
-    struct ypi_arena arena = {
-        .base = yp_device_alloc(device, rx_train_bytes(objective, source, tiles_per_cube, config))};
+    bool on_host = yp_device_memory_kind(device) == YP_HOST;
+    struct yp_device *host = on_host ? device : yp_device_cpu();
+    struct ypi_arena arena = {.base =
+                                  yp_device_alloc(host, host_bytes(objective, config, on_host))};
     if (arena.base == NULL)
         return NULL;
-    struct rx_train *train = ypi_arena_take(&arena, 1, sizeof *train);
-    lay_out(train, &arena, objective, source, tiles_per_cube, config);
+    struct train *train = ypi_arena_take(&arena, 1, sizeof *train);
+    lay_out(train, &arena, objective, config, on_host);
     train->device = device;
-    if (train->objective.n_tensors == 0) {
+    train->host = host;
+    if (!on_host && open_arrays(train) != YP_OK) {
+        yp_device_free(host, train);
+        return NULL;
+    }
+    train->at.device = device;
+    if (objective->n_tensors == 0) {
         train->objective.tensors = &train->whole;
         train->objective.n_tensors = 1;
     }
-    data_split(config->seed, train->training + train->validation, train->validation, train->split);
-    const size_t counts[] = {train->training, train->validation};
-    for (int part = RX_FOR_TRAINING; part <= RX_FOR_VALIDATION; part++) {
-        train->part_cubes[part] = (struct rx_cubes){
-            &train->source, tiles_per_cube,
-            train->split + (part == RX_FOR_TRAINING ? 0 : train->training), counts[part]};
-        train->part_source[part] = rx_cubes_source(&train->part_cubes[part]);
-    }
+    for (size_t i = 0; i < objective->n_settings; i++)
+        train->settings[i] = objective->settings[i];
+    train->objective.settings = train->settings;
+    data_split(config->seed, objective->items, train->validation, train->split);
     return train;
 }
 
-void rx_train_destroy(struct rx_train *train)
+void train_destroy(struct train *train)
 {
-    if (train != NULL)
-        yp_device_free(train->device, train);
+    if (train == NULL)
+        return;
+    if (train->block != NULL)
+        yp_device_free(train->device, train->block);
+    yp_device_free(train->host, train);
 }
 
 /* -- what is there -------------------------------------------------------------------------- */
 
-const struct rx_source *rx_train_source(const struct rx_train *train, enum rx_part part)
+struct train_items train_part_items(const struct train *train, enum train_part part)
 {
-    return &train->part_source[part];
+    return part == TRAIN_TRAINING
+               ? (struct train_items){train->split, train->training}
+               : (struct train_items){train->split + train->training, train->validation};
 }
 
-const float *rx_train_parameters(const struct rx_train *train)
+const float *train_parameters(const struct train *train)
 {
-    return train->begun ? train->parameters : NULL;
+    return train->begun ? train->at.parameters : NULL;
 }
 
-const float *rx_train_best(const struct rx_train *train)
+const float *train_best(const struct train *train)
 {
-    return train->begun ? train->best : NULL;
+    return train->begun ? train->at.best : NULL;
 }
 
-static enum rx_train_end end_of(const struct rx_train *train)
+static enum train_end end_of(const struct train *train)
 {
     if (train->progress.judged == 0)
-        return RX_NOT_ENDED;
-    return train->progress.early != 0                      ? RX_NO_BETTER
-           : train->progress.epoch >= train->config.epochs ? RX_ALL_EPOCHS
-                                                           : RX_NOT_ENDED;
+        return TRAIN_NOT_ENDED;
+    return train->progress.early != 0                      ? TRAIN_NO_BETTER
+           : train->progress.epoch >= train->config.epochs ? TRAIN_ALL_EPOCHS
+                                                           : TRAIN_NOT_ENDED;
 }
 
-void rx_train_state(const struct rx_train *train, struct rx_train_state *out)
+void train_state(const struct train *train, struct train_state *out)
 {
-    const struct ypi_rx_progress *at = &train->progress;
-    *out = (struct rx_train_state){.end = end_of(train),
-                                   .judged = at->judged != 0,
-                                   .epoch = at->epoch,
-                                   .place = at->place,
-                                   .steps_per_epoch = train->steps_per_epoch,
-                                   .step = at->step,
-                                   .skipped = at->skipped,
-                                   .lr = at->lr,
-                                   .best_loss = at->best_loss,
-                                   .best_epoch = at->best_epoch};
+    const struct ypi_train_progress *at = &train->progress;
+    *out = (struct train_state){.end = end_of(train),
+                                .judged = at->judged != 0,
+                                .epoch = at->epoch,
+                                .place = at->place,
+                                .steps_per_epoch = train->steps_per_epoch,
+                                .step = at->step,
+                                .skipped = at->skipped,
+                                .lr = at->lr,
+                                .scale = at->scaling.scale,
+                                .best_loss = at->best_loss,
+                                .best_epoch = at->best_epoch};
 }
 
-enum yp_status rx_train_begin(struct rx_train *train, const float *parameters)
+static double first_rate(const struct train_config *config)
+{
+    return config->optimiser == TRAIN_SGD ? config->sgd.lr : config->adamw.lr;
+}
+
+enum yp_status train_begin(struct train *train, const float *parameters)
 {
     if (train == NULL || parameters == NULL)
-        return yp_set_error(YP_INVALID, "rx_train_begin: %s is NULL",
+        return yp_set_error(YP_INVALID, "train_begin: %s is NULL",
                             train == NULL ? "train" : "parameters");
     size_t n = train->objective.parameters;
     for (size_t t = 0; t < train->objective.n_tensors; t++) {
@@ -139,23 +212,30 @@ enum yp_status rx_train_begin(struct rx_train *train, const float *parameters)
         for (size_t i = 0; i < tensor->count; i++)
             if (!isfinite(parameters[tensor->offset + i]))
                 return yp_set_error(YP_INVALID,
-                                    "rx_train_begin: %s[%zu] is %g, allowed are finite values",
+                                    "train_begin: %s[%zu] is %g, allowed are finite values",
                                     tensor->name, i, (double)parameters[tensor->offset + i]);
     }
-    memcpy(train->parameters, parameters, n * sizeof *parameters);
-    if (train->config.keep_best)
-        memcpy(train->best, parameters, n * sizeof *parameters);
-    memset(train->m, 0, n * sizeof *train->m);
-    memset(train->v, 0, n * sizeof *train->v);
-    train->progress = (struct ypi_rx_progress){.lr = train->config.adamw.lr, .best_loss = INFINITY};
-    rx_plateau_start(&train->progress.plateau);
+    size_t bytes = n * sizeof *parameters;
+    const struct ypi_train_arrays *at = &train->at;
+    train->begun = false;
+    enum yp_status status = ypi_train_copy(at, at->parameters, parameters, bytes);
+    if (status == YP_OK && train->config.keep_best)
+        status = ypi_train_copy(at, at->best, parameters, bytes);
+    for (size_t i = 0; status == YP_OK && i < ypi_train_states(&train->config); i++)
+        status = ypi_train_zero(at, at->state[i], bytes);
+    if (status != YP_OK)
+        return status;
+    train->progress =
+        (struct ypi_train_progress){.lr = first_rate(&train->config), .best_loss = INFINITY};
+    train_plateau_start(&train->progress.plateau);
+    train_scaling_start(&train->config.scaling, &train->progress.scaling);
     train->begun = train->unsaved = true;
     return YP_OK;
 }
 
 /* -- a step --------------------------------------------------------------------------------- */
 
-static void order_cubes(struct rx_train *train)
+static void order_items(struct train *train)
 {
     if (train->ordered == train->progress.epoch)
         return;
@@ -169,132 +249,141 @@ struct batches {
 };
 
 /* Adds one batch to the sum, or takes its gradient as it is where it is the only one. */
-static enum yp_status add_batch(struct rx_train *train, const struct rx_cubes *cubes,
-                                struct batches *sum)
+static enum yp_status add_batch(struct train *train, struct train_items items, struct batches *sum)
 {
-    struct rx_source source = rx_cubes_source(cubes);
     double mean = NAN, weight = 0;
     enum yp_status status = train->objective.gradient(
-        train->objective.arg, &source, train->parameters, &mean, &weight, train->gradient);
+        train->objective.arg, items, train->at.parameters, train->progress.scaling.scale, &mean,
+        &weight, train->at.gradient);
     if (status != YP_OK)
         return status;
     if (!(weight >= 0 && isfinite(weight)))
-        return yp_set_error(YP_INVALID,
-                            "rx_train_run: the objective's weight is %g, allowed is 0 and more",
-                            weight);
+        return yp_set_error(
+            YP_INVALID, "train_run: the objective's weight is %g, allowed is 0 and more", weight);
     if (weight == 0)
         return YP_OK;
     sum->loss += weight * mean;
     sum->weight += weight;
-    if (train->sum != NULL)
-        for (size_t i = 0; i < train->objective.parameters; i++)
-            train->sum[i] += weight * (double)train->gradient[i];
-    return YP_OK;
+    return train->at.sum != NULL ? ypi_train_add(&train->at, weight) : YP_OK;
 }
 
-/* Leaves the mean gradient of the step's batches in train->gradient. */
-static enum yp_status add_batches(struct rx_train *train, struct batches *sum)
+/* Leaves the mean gradient of the step's batches, without the scale of the loss, in at.gradient. */
+static enum yp_status add_batches(struct train *train, struct batches *sum)
 {
-    size_t n = train->objective.parameters, batch = train->config.batch;
+    const struct ypi_train_arrays *at = &train->at;
+    size_t batch = train->config.batch;
     size_t first = (size_t)train->progress.place * batch * train->config.accumulate;
-    if (train->sum != NULL)
-        memset(train->sum, 0, n * sizeof *train->sum);
-    for (size_t b = 0; b < train->config.accumulate && first < train->training; b++) {
+    enum yp_status status = YP_OK;
+    if (at->sum != NULL)
+        status = ypi_train_zero(at, at->sum, at->count * sizeof *at->sum);
+    for (size_t b = 0; status == YP_OK && b < train->config.accumulate && first < train->training;
+         b++) {
         size_t left = train->training - first;
-        struct rx_cubes cubes = {&train->source, train->tiles_per_cube, train->order + first,
-                                 left < batch ? left : batch};
-        enum yp_status status = add_batch(train, &cubes, sum);
-        if (status != YP_OK)
-            return status;
-        first += cubes.count;
+        struct train_items items = {train->order + first, left < batch ? left : batch};
+        status = add_batch(train, items, sum);
+        first += items.count;
     }
     sum->loss /= sum->weight;
-    if (train->sum != NULL)
-        for (size_t i = 0; i < n; i++)
-            train->gradient[i] = (float)(train->sum[i] / sum->weight);
-    return YP_OK;
+    if (status == YP_OK && at->sum != NULL)
+        status = ypi_train_divide(at, sum->weight);
+    double scale = train->progress.scaling.scale;
+    if (status == YP_OK && scale != 1)
+        status = ypi_train_scale(at, 0, at->count, 1 / scale);
+    return status;
 }
 
-static double global_norm(const struct rx_train *train)
+static enum yp_status update(struct train *train, double norm)
 {
-    double sum = 0;
-    for (size_t t = 0; t < train->objective.n_tensors; t++) {
-        const struct yp_tensor *tensor = &train->objective.tensors[t];
-        if (!ypi_rx_has(train->config.frozen, t))
-            sum += rx_sum_squares(tensor->count, train->gradient + tensor->offset);
-    }
-    return sqrt(sum);
-}
-
-static void update(struct rx_train *train, double norm)
-{
-    double factor = rx_clip_factor(norm, train->config.clip);
-    train->progress.step++;
-    for (size_t t = 0; t < train->objective.n_tensors; t++) {
-        const struct yp_tensor *tensor = &train->objective.tensors[t];
-        struct rx_adamw how = train->config.adamw;
-        how.lr = train->progress.lr;
-        if (ypi_rx_has(train->config.frozen, t))
+    const struct ypi_train_arrays *at = &train->at;
+    const struct train_config *config = &train->config;
+    double factor = train_clip_factor(norm, config->clip);
+    uint64_t t = train->progress.step + 1;
+    enum yp_status status = YP_OK;
+    if (config->schedule == TRAIN_COSINE)
+        train->progress.lr = train_cosine_rate(&config->cosine, t, first_rate(config));
+    for (size_t i = 0; status == YP_OK && i < train->objective.n_tensors; i++) {
+        const struct yp_tensor *tensor = &train->objective.tensors[i];
+        if (ypi_train_has(config->frozen, i))
             continue;
-        if (ypi_rx_has(train->config.no_decay, t))
-            how.weight_decay = 0;
-        float *gradient = train->gradient + tensor->offset;
         if (factor < 1)
-            rx_scale_gradient(tensor->count, factor, gradient);
-        rx_adamw_step(&how, train->progress.step, tensor->count, gradient,
-                      train->m + tensor->offset, train->v + tensor->offset,
-                      train->parameters + tensor->offset);
+            status = ypi_train_scale(at, tensor->offset, tensor->count, factor);
+        if (status == YP_OK)
+            status = ypi_train_step(at, config, train->progress.lr,
+                                    !ypi_train_has(config->no_decay, i), t, tensor);
     }
+    train->progress.step += status == YP_OK;
+    return status;
 }
 
-static bool tell(const struct rx_train *train, const struct rx_train_event *event)
+static bool tell(const struct train *train, const struct train_event *event)
 {
     return train->config.watch == NULL || train->config.watch(train->config.watch_arg, event);
 }
 
-static enum yp_status step(struct rx_train *train, bool *go_on)
+/* Makes the step, or does not; the scale of the loss follows. */
+static enum yp_status make_step(struct train *train, const struct batches *sum, double *norm,
+                                bool *skipped)
 {
-    struct ypi_rx_progress *at = &train->progress;
-    double begun = ypi_rx_seconds();
-    struct batches sum = {0};
-    order_cubes(train);
-    enum yp_status status = add_batches(train, &sum);
+    struct ypi_train_progress *at = &train->progress;
+    double squares = NAN;
+    enum yp_status status = YP_OK;
+    if (sum->weight > 0)
+        status = ypi_train_squares(&train->at, &train->objective, train->config.frozen, &squares);
+    *norm = sqrt(squares);
+    *skipped = !(isfinite(*norm) && isfinite(sum->loss));
     if (status != YP_OK)
         return status;
-    double norm = sum.weight > 0 ? global_norm(train) : NAN;
-    bool skipped = !(isfinite(norm) && isfinite(sum.loss));
-    if (skipped) {
+    if (*skipped) {
         at->skipped++;
         at->skipped_in_row++;
     } else {
-        update(train, norm);
+        status = update(train, *norm);
         at->skipped_in_row = 0;
-        at->loss_sum += sum.weight * sum.loss;
-        at->weight_sum += sum.weight;
+        at->loss_sum += sum->weight * sum->loss;
+        at->weight_sum += sum->weight;
     }
+    bool judged = !*skipped || (sum->weight > 0 && !isfinite(*norm));
+    if (train->config.scaling.initial > 0 && judged)
+        train_scaling_update(&train->config.scaling, &at->scaling, !*skipped);
+    return status;
+}
+
+static enum yp_status step(struct train *train, bool *go_on)
+{
+    struct ypi_train_progress *at = &train->progress;
+    double begun = ypi_train_seconds(), norm = NAN, scale = at->scaling.scale;
+    struct batches sum = {0};
+    bool skipped = true;
+    order_items(train);
+    enum yp_status status = add_batches(train, &sum);
+    if (status == YP_OK)
+        status = make_step(train, &sum, &norm, &skipped);
+    if (status != YP_OK)
+        return status;
     at->place++;
     train->unsaved = true;
-    *go_on = tell(train, &(struct rx_train_event){.kind = RX_STEP,
-                                                  .epoch = at->epoch + 1,
-                                                  .place = at->place,
-                                                  .step = at->step,
-                                                  .loss = sum.loss,
-                                                  .weight = sum.weight,
-                                                  .norm = norm,
-                                                  .lr = at->lr,
-                                                  .skipped = skipped,
-                                                  .seconds = ypi_rx_seconds() - begun});
+    *go_on = tell(train, &(struct train_event){.kind = TRAIN_STEP,
+                                               .epoch = at->epoch + 1,
+                                               .place = at->place,
+                                               .step = at->step,
+                                               .loss = sum.loss,
+                                               .weight = sum.weight,
+                                               .norm = norm,
+                                               .lr = at->lr,
+                                               .scale = scale,
+                                               .skipped = skipped,
+                                               .seconds = ypi_train_seconds() - begun});
     return YP_OK;
 }
 
-static enum yp_status check_skipped(const struct rx_train *train)
+static enum yp_status check_skipped(const struct train *train)
 {
     uint64_t row = train->progress.skipped_in_row, most = train->config.max_skipped;
     if (most == 0 || row <= most)
         return YP_OK;
     return yp_set_error(YP_INVALID,
-                        "rx_train_run: %llu steps in a row were skipped, the last is step %llu of "
-                        "epoch %llu: loss or gradient is not finite or no pixel counts; "
+                        "train_run: %llu steps in a row were skipped, the last is step %llu of "
+                        "epoch %llu: loss or gradient is not finite or nothing counts; "
                         "max_skipped is %llu",
                         (unsigned long long)row, (unsigned long long)train->progress.place,
                         (unsigned long long)train->progress.epoch + 1, (unsigned long long)most);
@@ -302,57 +391,65 @@ static enum yp_status check_skipped(const struct rx_train *train)
 
 /* -- the end of an epoch -------------------------------------------------------------------- */
 
-/* The watched loss and what hangs on it; epoch 0 is the judgement before the first. */
-static bool take_watched(struct rx_train *train, double watched)
+/* The watched loss of an epoch and what hangs on it; epoch 0 is the judgement before the first. */
+static enum yp_status take_watched(struct train *train, uint64_t epoch, double watched,
+                                   bool *better)
 {
-    struct ypi_rx_progress *at = &train->progress;
-    bool better = watched < at->best_loss - train->config.min_delta;
-    if (better) {
-        at->best_loss = watched;
-        at->best_epoch = at->epoch;
-        if (train->config.keep_best)
-            memcpy(train->best, train->parameters,
-                   train->objective.parameters * sizeof *train->best);
-    }
-    at->bad_epochs = better ? 0 : at->bad_epochs + 1;
-    return better;
-}
-
-static enum yp_status end_epoch(struct rx_train *train, bool *go_on)
-{
-    struct ypi_rx_progress *at = &train->progress;
-    double begun = ypi_rx_seconds(), judged = NAN;
-    bool with_metrics = train->validation > 0 && ypi_rx_has_logits(&train->objective);
-    if (train->validation > 0) {
-        enum yp_status status =
-            rx_train_judge(train, &train->part_source[RX_FOR_VALIDATION], train->parameters,
-                           &judged, with_metrics ? &train->judgement : NULL);
+    struct ypi_train_progress *at = &train->progress;
+    *better = watched < at->best_loss - train->config.min_delta;
+    if (*better && train->config.keep_best) {
+        enum yp_status status = ypi_train_copy(&train->at, train->at.best, train->at.parameters,
+                                               train->at.count * sizeof *train->at.best);
         if (status != YP_OK)
             return status;
     }
-    struct rx_train_event event = {.kind = RX_EPOCH,
-                                   .step = at->step,
-                                   .place = at->place,
-                                   .train_loss = at->weight_sum > 0 ? at->loss_sum / at->weight_sum
-                                                                    : (double)NAN,
-                                   .validation_loss = judged,
-                                   .validation = with_metrics ? &train->judgement : NULL};
+    if (*better) {
+        at->best_loss = watched;
+        at->best_epoch = epoch;
+    }
+    at->bad_epochs = *better ? 0 : at->bad_epochs + 1;
+    return YP_OK;
+}
+
+static enum yp_status end_epoch(struct train *train, bool *go_on)
+{
+    struct ypi_train_progress *at = &train->progress;
+    const struct train_config *config = &train->config;
+    double begun = ypi_train_seconds(), judged = NAN;
+    bool with_metrics = train->validation > 0 && ypi_train_has_metrics(&train->objective);
+    enum yp_status status = YP_OK;
+    if (train->validation > 0)
+        status = train_judge(train, train_part_items(train, TRAIN_VALIDATION), train->at.parameters,
+                             &judged, with_metrics ? train->metrics : NULL);
+    if (status != YP_OK)
+        return status;
+    struct train_event event = {.kind = TRAIN_EPOCH,
+                                .step = at->step,
+                                .place = at->place,
+                                .train_loss = at->weight_sum > 0 ? at->loss_sum / at->weight_sum
+                                                                 : (double)NAN,
+                                .validation_loss = judged,
+                                .metrics = with_metrics ? train->metrics : NULL};
     double watched = train->validation > 0 ? judged : event.train_loss;
-    if (at->judged == 0) {
+    bool first = at->judged == 0;
+    status = take_watched(train, at->epoch + !first, watched, &event.best);
+    if (status != YP_OK)
+        return status;
+    at->epoch += !first;
+    if (first) {
         at->judged = 1;
-        event.best = take_watched(train, watched);
         at->bad_epochs = 0;
     } else {
-        at->epoch++;
         at->place = 0;
         at->loss_sum = at->weight_sum = 0;
-        event.best = take_watched(train, watched);
-        at->lr = rx_plateau_step(&train->config.plateau, &at->plateau, watched, at->lr);
-        at->early = train->config.patience > 0 && at->bad_epochs > train->config.patience;
+        if (config->schedule == TRAIN_PLATEAU)
+            at->lr = train_plateau_step(&config->plateau, &at->plateau, watched, at->lr);
+        at->early = config->patience > 0 && at->bad_epochs > config->patience;
     }
     event.epoch = at->epoch;
     event.lr = at->lr;
-    event.seconds = ypi_rx_seconds() - begun;
+    event.scale = at->scaling.scale;
+    event.seconds = ypi_train_seconds() - begun;
     train->unsaved = true;
     *go_on = tell(train, &event);
     return YP_OK;
@@ -360,29 +457,29 @@ static enum yp_status end_epoch(struct rx_train *train, bool *go_on)
 
 /* -- a run ---------------------------------------------------------------------------------- */
 
-static enum yp_status save(struct rx_train *train)
+static enum yp_status save(struct train *train)
 {
-    const struct ypi_rx_progress *at = &train->progress;
-    struct rx_train_event event = {
-        .kind = RX_SAVING, .epoch = at->epoch, .place = at->place, .step = at->step};
+    const struct ypi_train_progress *at = &train->progress;
+    struct train_event event = {
+        .kind = TRAIN_SAVING, .epoch = at->epoch, .place = at->place, .step = at->step};
     if (train->config.checkpoint == NULL || !train->unsaved)
         return YP_OK;
-    double begun = ypi_rx_seconds();
+    double begun = ypi_train_seconds();
     tell(train, &event);
-    enum yp_status status = rx_train_save(train, train->config.checkpoint);
+    enum yp_status status = train_save(train, train->config.checkpoint);
     if (status != YP_OK)
         return status;
     train->unsaved = false;
-    event.kind = RX_SAVED;
-    event.seconds = ypi_rx_seconds() - begun;
+    event.kind = TRAIN_SAVED;
+    event.seconds = ypi_train_seconds() - begun;
     tell(train, &event);
     return YP_OK;
 }
 
 /* One step or one end of an epoch, whichever is next, and the checkpoint that is due then. */
-static enum yp_status advance(struct rx_train *train, uint64_t *steps, bool *go_on)
+static enum yp_status advance(struct train *train, uint64_t *steps, bool *go_on)
 {
-    const struct ypi_rx_progress *at = &train->progress;
+    const struct ypi_train_progress *at = &train->progress;
     uint64_t every = train->config.checkpoint_every;
     if (at->judged == 0 || at->place == train->steps_per_epoch) {
         enum yp_status status = end_epoch(train, go_on);
@@ -397,17 +494,16 @@ static enum yp_status advance(struct rx_train *train, uint64_t *steps, bool *go_
     return status;
 }
 
-enum yp_status rx_train_run(struct rx_train *train, uint64_t steps)
+enum yp_status train_run(struct train *train, uint64_t steps)
 {
     if (train == NULL || !train->begun)
-        return yp_set_error(YP_INVALID, train == NULL
-                                            ? "rx_train_run: train is NULL"
-                                            : "rx_train_run: there are no parameters yet, "
-                                              "rx_train_begin or rx_train_resume comes first");
+        return yp_set_error(YP_INVALID, train == NULL ? "train_run: train is NULL"
+                                                      : "train_run: there are no parameters yet, "
+                                                        "train_begin or train_resume comes first");
     enum yp_status status = YP_OK;
     bool go_on = true;
     uint64_t done = 0;
-    while (status == YP_OK && go_on && end_of(train) == RX_NOT_ENDED) {
+    while (status == YP_OK && go_on && end_of(train) == TRAIN_NOT_ENDED) {
         bool ends_epoch =
             train->progress.judged == 0 || train->progress.place == train->steps_per_epoch;
         if (steps > 0 && done == steps && !ends_epoch)

@@ -22,8 +22,8 @@ static struct training_plan plan(const struct schedule *schedule)
 {
     struct training_plan p = {
         .options = {.threads = TRAINING_THREADS, .detector = RX_AUTOENCODER, .normalise = true},
-        .config = rx_train_defaults()};
-    struct rx_train_config *c = &p.config;
+        .config = train_defaults()};
+    struct train_config *c = &p.config;
     c->adamw.lr = schedule->lr;
     c->adamw.beta2 = 0.9;
     c->adamw.weight_decay = 0; /* it would move the optimum */
@@ -146,7 +146,7 @@ static void check_gradient(struct yp_case *t, const struct training *f,
 static void start_again(void *arg)
 {
     struct training *f = arg;
-    (void)rx_train_begin(f->train, f->parameters); /* they were finite the first time */
+    (void)train_begin(f->train, f->parameters); /* they were finite the first time */
 }
 
 /* How a case trains; samples: 0, as many as the measurement wants, or so many without warm-up. */
@@ -191,8 +191,8 @@ YP_TEST(rx, autoencoder, .tags = "stress",
 
     int samples = (int)yp_int(t, "samples");
     double part = 1 - how.config.validation;
-    struct rx_train_state state;
-    rx_train_state(f.train, &state);
+    struct train_state state;
+    train_state(f.train, &state);
     enum yp_status status = YP_OK;
     /* Two products forward and three back for every pixel of the cubes for training; both
      * judgements on the others are on top. */
@@ -200,26 +200,25 @@ YP_TEST(rx, autoencoder, .tags = "stress",
                 .flops = part * scale_values(&s) * 5 * 2 * 5, .threads = TRAINING_THREADS,
                 .reset = start_again, .arg = &f, .warmup = samples > 0 ? -1 : 0,
                 .samples = samples) {
-        status = rx_train_run(f.train, state.steps_per_epoch);
+        status = train_run(f.train, state.steps_per_epoch);
     }
     yp_ok(t, status);
 
     start_again(&f);
-    yp_ok(t, rx_train_run(f.train, 0));
-    rx_train_state(f.train, &state);
-    yp_expect(t, state.end == RX_ALL_EPOCHS && state.skipped == 0,
+    yp_ok(t, train_run(f.train, 0));
+    train_state(f.train, &state);
+    yp_expect(t, state.end == TRAIN_ALL_EPOCHS && state.skipped == 0,
               "ended by %d with %llu steps skipped", (int)state.end,
               (unsigned long long)state.skipped);
-    const struct rx_source *source = rx_train_source(f.train, RX_FOR_TRAINING);
-    const float *trained = rx_train_best(f.train);
+    const float *trained = train_best(f.train);
     float *best = yp_alloc_host(t, f.objective.parameters * sizeof *best);
     double least = optimum(t, &f, best);
     double before = NAN;
     double after = NAN;
     double pca = NAN;
-    yp_ok(t, rx_train_judge(f.train, source, f.parameters, &before, NULL));
-    yp_ok(t, rx_train_judge(f.train, source, trained, &after, NULL));
-    yp_ok(t, rx_train_judge(f.train, source, best, &pca, NULL));
+    yp_ok(t, rx_training_judge(f.training, TRAIN_TRAINING, f.parameters, &before, NULL));
+    yp_ok(t, rx_training_judge(f.training, TRAIN_TRAINING, trained, &after, NULL));
+    yp_ok(t, rx_training_judge(f.training, TRAIN_TRAINING, best, &pca, NULL));
     yp_value(t, "steps", (double)state.step);
     yp_value(t, "loss before", before);
     yp_value(t, "loss after", after);

@@ -331,7 +331,7 @@ YP_TEST(rx, loaded_tiles, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM
 
 enum { STEPS = 25 };
 
-static const struct rx_adamw how_to_train = {
+static const struct train_adamw how_to_train = {
     .lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01};
 
 /* All of it on the case's device. `state`: gradient, m, v and parameters. */
@@ -342,10 +342,10 @@ static enum yp_status train_step(struct yp_case *t, struct rx_loss *loss, const 
     float *m = state + n, *v = state + 2 * n, *parameters = state + 3 * n;
     enum yp_status status = rx_loss_gradient(loss, &s->source, parameters, mean, state);
     if (status == YP_OK && runs_on_gpu(t))
-        status = rx_adamw_step_on(yp_device(t), &how_to_train, step, n, 0, scratch, state, m, v,
-                                  parameters);
+        status = train_adamw_step_on(yp_device(t), &how_to_train, step, n, 0, scratch, state, m, v,
+                                     parameters);
     else if (status == YP_OK)
-        rx_adamw_step(&how_to_train, step, n, state, m, v, parameters);
+        train_adamw_step(&how_to_train, step, n, state, m, v, parameters);
     return status;
 }
 
@@ -403,7 +403,7 @@ YP_TEST(rx, train_on_device, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MED
     memset(start, 0, 3 * n * sizeof *start);
     start_training(t, &here, start + 3 * n);
     float *state = yp_alloc(t, 4 * n * sizeof *state);
-    double *scratch = yp_alloc(t, RX_STEP_SCRATCH * sizeof *scratch), losses[STEPS], mean = 0;
+    double *scratch = yp_alloc(t, TRAIN_STEP_SCRATCH * sizeof *scratch), losses[STEPS], mean = 0;
     yp_ok(t, yp_device_copy(yp_device(t), state, start, 4 * n * sizeof *state));
     struct rx_loss *loss = rx_loss_create(yp_device(t), scale.channels, 4096, THREADS);
     yp_got(t, loss);

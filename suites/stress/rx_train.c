@@ -10,7 +10,7 @@ static struct training_plan plan(size_t batch, uint64_t epochs)
 {
     struct training_plan p = {
         .options = {.threads = TRAINING_THREADS, .normalise = true, .select = true, .eps = RX_EPS},
-        .config = rx_train_defaults()};
+        .config = train_defaults()};
     p.config.batch = batch;
     p.config.epochs = epochs;
     return p;
@@ -42,19 +42,18 @@ YP_TEST(rx, train, .tags = "stress",
         rx_reset(f.rx);
         status = training_begin(&f);
         if (status == YP_OK)
-            status = rx_train_run(f.train, 0);
+            status = train_run(f.train, 0);
     }
     yp_ok(t, status);
 
-    const struct rx_source *validation = rx_train_source(f.train, RX_FOR_VALIDATION);
     double before = NAN;
     double after = NAN;
     struct rx_judgement judged;
-    yp_ok(t, rx_train_judge(f.train, validation, f.parameters, &before, NULL));
-    yp_ok(t, rx_train_judge(f.train, validation, rx_train_best(f.train), &after, &judged));
-    struct rx_train_state state;
-    rx_train_state(f.train, &state);
-    yp_expect(t, state.end == RX_ALL_EPOCHS && state.skipped == 0,
+    yp_ok(t, rx_training_judge(f.training, TRAIN_VALIDATION, f.parameters, &before, NULL));
+    yp_ok(t, rx_training_judge(f.training, TRAIN_VALIDATION, train_best(f.train), &after, &judged));
+    struct train_state state;
+    train_state(f.train, &state);
+    yp_expect(t, state.end == TRAIN_ALL_EPOCHS && state.skipped == 0,
               "ended by %d with %llu steps skipped", (int)state.end,
               (unsigned long long)state.skipped);
     yp_value(t, "steps", (double)state.step);

@@ -20,17 +20,18 @@ void training_open(struct training *f, struct yp_case *t, const struct scale *s,
     f->objective.identity = yp_seed(t);
     f->config = plan->config;
     f->config.seed = yp_seed(t);
-    if (!f->objective.no_logits) /* room for twice the targets that are expected */
-        f->config.targets = 64 + (size_t)(0.002 * scale_pixels(s));
-    f->train = rx_train_create(yp_device_cpu(), &f->objective, &f->tiles.source,
-                               f->tiles.tiles_per_cube, &f->config);
-    yp_got(t, f->train);
+    if (!f->objective.no_logits) /* twice the targets that are expected */
+        f->objective.targets = 64 + (size_t)(0.002 * scale_pixels(s));
+    f->training = rx_training_create(yp_device_cpu(), &f->objective, &f->tiles.source,
+                                     f->tiles.tiles_per_cube, &f->config);
+    yp_got(t, f->training);
+    f->train = rx_training_trainer(f->training);
     f->parameters = yp_alloc_host(t, f->objective.parameters * sizeof *f->parameters);
 }
 
 void training_close(struct training *f)
 {
-    rx_train_destroy(f->train);
+    rx_training_destroy(f->training);
     rx_pipeline_destroy(f->pipeline);
     rx_destroy(f->rx);
     scene_tiles_close(&f->tiles);
@@ -39,8 +40,8 @@ void training_close(struct training *f)
 enum yp_status training_begin(struct training *f)
 {
     enum yp_status status = rx_pipeline_fit(
-        f->pipeline, f->rx, rx_train_source(f->train, RX_FOR_TRAINING), f->parameters, NULL);
-    return status == YP_OK ? rx_train_begin(f->train, f->parameters) : status;
+        f->pipeline, f->rx, rx_training_source(f->training, TRAIN_TRAINING), f->parameters, NULL);
+    return status == YP_OK ? train_begin(f->train, f->parameters) : status;
 }
 
 /* Runs to the end; with `stop`, leaves after so many steps and goes on in a new trainer from the
@@ -51,15 +52,15 @@ static void run(struct yp_case *t, const struct scale *s, const struct training_
     struct training f;
     training_open(&f, t, s, plan);
     yp_ok(t, training_begin(&f));
-    yp_ok(t, rx_train_run(f.train, stop));
+    yp_ok(t, train_run(f.train, stop));
     if (stop > 0) {
-        yp_ok(t, rx_train_save(f.train, checkpoint));
+        yp_ok(t, train_save(f.train, checkpoint));
         training_close(&f);
         training_open(&f, t, s, plan);
-        yp_ok(t, rx_train_resume(f.train, checkpoint));
-        yp_ok(t, rx_train_run(f.train, 0));
+        yp_ok(t, train_resume(f.train, checkpoint));
+        yp_ok(t, train_run(f.train, 0));
     }
-    memcpy(parameters, rx_train_parameters(f.train), f.objective.parameters * sizeof *parameters);
+    memcpy(parameters, train_parameters(f.train), f.objective.parameters * sizeof *parameters);
     training_close(&f);
 }
 

@@ -3,7 +3,7 @@
 #ifndef SUITES_STRESS_TRAINING_H
 #define SUITES_STRESS_TRAINING_H
 
-#include "models/train/trainer.h"
+#include "models/rx/train.h"
 #include "suites/scene_tiles.h"
 
 #define TRAINING_TILE_PIXELS 4096 /* of the CPU's; a GPU's is a cube */
@@ -15,16 +15,17 @@ struct training {
     struct rx_pipeline *pipeline;
     struct yp_tensor tensors[RX_PIPELINE_TENSORS];
     struct rx_objective objective;
-    struct rx_train_config config;
-    struct rx_train *train;
-    float *parameters; /* where the gradient phase starts; the case's memory, on the host */
+    struct train_config config;
+    struct rx_training *training;
+    struct train *train; /* its trainer */
+    float *parameters;   /* where the gradient phase starts; the case's memory, on the host */
 };
 
 /* What a case chooses: a pipeline for any number of channels (channels and tile_pixels are set
  * here), and how it is trained (seed and, where there are logits, targets are set here). */
 struct training_plan {
     struct rx_pipeline_options options;
-    struct rx_train_config config;
+    struct train_config config;
 };
 
 /* Requires in `t`. The structure must stay where it is; give it back with training_close(). */

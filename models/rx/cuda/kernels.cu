@@ -88,34 +88,6 @@ YPK_KERNEL(gradient_kernel, struct rxc_loss, job, SINGLE_THREADS)
             rxc_write_gradient(&job, YPK_INDEX(t));
 }
 
-struct clip_job {
-    size_t count;
-    const float *values;
-    double most;
-    double *parts, *factor;
-};
-
-YPK_KERNEL(norm_kernel, struct clip_job, job, 32)
-{
-    YPK_EVERY (t) {
-        unsigned part = (unsigned)YPK_INDEX(t);
-        job.parts[part] = rxc_norm_part(job.count, job.values, part);
-    }
-}
-
-YPK_KERNEL(clip_kernel, struct clip_job, job, 1)
-{
-    *job.factor = rxc_clip(job.parts, job.most);
-}
-
-YPK_KERNEL(adamw_kernel, struct rxc_adamw, job, SINGLE_THREADS)
-{
-    size_t step = (size_t)YPK_GRID_X * YPK_THREADS;
-    YPK_EVERY (t)
-        for (size_t i = YPK_INDEX(t); i < job.count; i += step)
-            rxc_adamw_element(&job, i);
-}
-
 YPK_KERNEL(factor_kernel, struct rxc_factor, job, RXC_FACTOR_THREADS)
 {
     YPK_SHARED(struct rxc_factor_shared, shared);
@@ -262,27 +234,6 @@ static enum yp_status gradient(struct yp_device *device, const struct rxc_loss *
     return ypk_launched(host, "gradient");
 }
 
-static enum yp_status clip(struct yp_device *device, size_t count, const float *values, double most,
-                           double *parts, double *factor)
-{
-    ypk_stream_type stream = ypk_stream(host, device);
-    const struct clip_job job = {count, values, most, parts, factor};
-    YPK_LAUNCH(norm_kernel, ypk_grid(RXC_NORM_PARTS / 32, 1), 32, 0, stream, job);
-    YPK_LAUNCH(clip_kernel, ypk_grid(1, 1), 1, 0, stream, job);
-    return ypk_launched(host, "clip");
-}
-
-static enum yp_status adamw(struct yp_device *device, const struct rxc_adamw *job)
-{
-    unsigned wanted = ypk_blocks(job->count, SINGLE_THREADS);
-    unsigned blocks = wanted > 1024 ? 1024 : wanted;
-    if (job->count == 0)
-        return YP_OK;
-    YPK_LAUNCH(adamw_kernel, ypk_grid(blocks, 1), SINGLE_THREADS, 0, ypk_stream(host, device),
-               *job);
-    return ypk_launched(host, "adamw");
-}
-
 static enum yp_status factor(struct yp_device *device, const struct rxc_factor *job)
 {
     enum yp_status status = check(job->channels, "factor");
@@ -350,7 +301,6 @@ static enum yp_status parts(struct yp_device *device, const struct rxc_parts *jo
     return ypk_launched(host, "parts");
 }
 
-static const struct rx_cuda table = {gram,     merge, quadratic, fold,   add_loss,
-                                     gradient, clip,  adamw,     factor, gather,
-                                     linear,   dots,  columns,   cross,  parts};
+static const struct rx_cuda table = {gram,   merge,  quadratic, fold,    add_loss, gradient, factor,
+                                     gather, linear, dots,      columns, cross,    parts};
 YP_PLUGIN(RXC_PLUGIN, table, host)

@@ -320,47 +320,4 @@ YPK_FUNCTION void rxc_write_gradient(const struct rxc_loss *job, size_t at)
     job->gradient[at] = (float)(value / n);
 }
 
-/* -- optimiser ------------------------------------------------------------------------------ */
-
-/* One of RXC_NORM_PARTS sums of squares. */
-YPK_FUNCTION double rxc_norm_part(size_t count, const float *values, unsigned part)
-{
-    double sum = 0;
-    for (size_t first = part; first < count; first += RXC_AHEAD * RXC_NORM_PARTS) {
-        float some[RXC_AHEAD];
-        YPK_UNROLL(16)
-        for (unsigned i = 0; i < RXC_AHEAD; i++)
-            some[i] = first + i * RXC_NORM_PARTS < count ? values[first + i * RXC_NORM_PARTS] : 0;
-        YPK_UNROLL(16)
-        for (unsigned i = 0; i < RXC_AHEAD; i++)
-            sum += (double)some[i] * (double)some[i];
-    }
-    return sum;
-}
-
-YPK_FUNCTION double rxc_clip(const double *parts, double most)
-{
-    double sum = 0;
-    YPK_UNROLL(32)
-    for (unsigned i = 0; i < RXC_NORM_PARTS; i++)
-        sum += parts[i];
-    double factor = most > 0 ? most / (sqrt(sum) + 1e-6) : 1;
-    return factor < 1 ? factor : 1;
-}
-
-/* As rx_adamw_step(), to the bit. */
-YPK_FUNCTION void rxc_adamw_element(const struct rxc_adamw *f, size_t i)
-{
-    float g = f->gradient[i];
-    if (f->factor != NULL)
-        g = (float)(*f->factor * (double)g);
-    float m = ypk_add(f->m[i], ypk_mul(f->gain1, ypk_sub(g, f->m[i])));
-    float v = ypk_add(ypk_mul(f->beta2, f->v[i]), ypk_mul(ypk_mul(f->gain2, g), g));
-    float scale = ypk_add(ypk_div(ypk_root(v), f->correction), f->eps);
-    f->m[i] = m;
-    f->v[i] = v;
-    f->parameters[i] =
-        ypk_sub(ypk_mul(f->keep, f->parameters[i]), ypk_mul(f->step, ypk_div(m, scale)));
-}
-
 #endif

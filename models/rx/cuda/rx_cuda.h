@@ -244,14 +244,6 @@ struct rxc_parts {
     double *all;           /* (count) */
 };
 
-struct rxc_adamw {
-    size_t count;
-    float keep, gain1, beta2, gain2, correction, eps, step;
-    const float *gradient;
-    const double *factor; /* of the gradient; NULL: 1 */
-    float *m, *v, *parameters;
-};
-
 struct rx_cuda {
     enum yp_status (*gram)(struct yp_device *device, const struct rxc_gram *job);
     enum yp_status (*merge)(struct yp_device *device, const struct rxc_merge *job);
@@ -261,10 +253,6 @@ struct rx_cuda {
                            float *slices);
     enum yp_status (*add_loss)(struct yp_device *device, const struct rxc_loss *job);
     enum yp_status (*gradient)(struct yp_device *device, const struct rxc_loss *job);
-    /* parts has RXC_NORM_PARTS doubles; factor = min(1, most / (norm + 1e-6)), 1 with most = 0. */
-    enum yp_status (*clip)(struct yp_device *device, size_t count, const float *values, double most,
-                           double *parts, double *factor);
-    enum yp_status (*adamw)(struct yp_device *device, const struct rxc_adamw *job);
     enum yp_status (*factor)(struct yp_device *device, const struct rxc_factor *job);
     enum yp_status (*gather)(struct yp_device *device, const struct rxc_gather *job);
     enum yp_status (*linear)(struct yp_device *device, const struct rxc_linear *job);
@@ -273,8 +261,6 @@ struct rx_cuda {
     enum yp_status (*cross)(struct yp_device *device, const struct rxc_cross *job);
     enum yp_status (*parts)(struct yp_device *device, const struct rxc_parts *job);
 };
-
-#define RXC_NORM_PARTS 256U
 
 #ifdef __cplusplus
 }

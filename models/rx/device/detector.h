@@ -9,7 +9,6 @@
 #include "device/staging.h"
 #include "models/rx/cuda/rx_cuda.h"
 #include "models/rx/internal.h"
-#include "models/train/optimiser.h"
 
 /* The plugin's table, or the one that a test has set (NULL: no more). NULL with yp_last_error()
  * set when there is none. */
@@ -49,12 +48,6 @@ size_t ypi_rx_device_slots(enum rx_tiles tiles);
 void ypi_rx_merge_what(struct rxc_merge *merge, const struct rxc_gram *gram);
 
 enum rx_tiles ypi_rx_tiles_of(const struct rx_options *options);
-
-/* What the elements of one step share: of optimiser.c. */
-struct ypi_adamw_factors {
-    double keep, gain1, beta2, gain2, correction, eps, step;
-};
-struct ypi_adamw_factors ypi_rx_adamw_factors(const struct rx_adamw *how, uint64_t t);
 
 /* Takes it, and sets up the jobs. `on` is in the object's memory. */
 enum yp_status ypi_rx_device_open(struct ypi_rx_device *on, struct yp_device *device,

@@ -1,6 +1,6 @@
 /* The pipeline's options, the places of its parameters, and its memory. */
 #include "models/rx/device/pipeline.h"
-#include "models/train/trainer.h"
+#include "models/rx/train.h"
 
 #include <math.h>
 #include <string.h>

@@ -616,49 +616,6 @@ Test(rx_cuda, a_loss_of_nothing)
     scene_free(&s);
 }
 
-/* -- optimiser ------------------------------------------------------------------------------ */
-
-/* All four arrays: gradient, m, v, parameters. */
-static void step_on_both(double most, float *host, float *device, size_t count, uint64_t steps)
-{
-    struct yp_device *gpu = gpu_open();
-    const struct rx_adamw how = rx_adamw_defaults();
-    float *there = yp_device_alloc(gpu, 4 * count * sizeof *there);
-    double *scratch = yp_device_alloc(gpu, RX_STEP_SCRATCH * sizeof *scratch);
-    yp_device_copy(gpu, there, device, 4 * count * sizeof *there);
-    for (uint64_t t = 1; t <= steps; t++) {
-        float *clipped = block(count, sizeof *clipped);
-        memcpy(clipped, host, count * sizeof *clipped);
-        rx_scale_gradient(count, rx_clip_factor(sqrt(rx_sum_squares(count, host)), most), clipped);
-        rx_adamw_step(&how, t, count, clipped, host + count, host + 2 * count, host + 3 * count);
-        cr_assert_eq(rx_adamw_step_on(gpu, &how, t, count, most, scratch, there, there + count,
-                                      there + 2 * count, there + 3 * count),
-                     YP_OK);
-        free(clipped);
-    }
-    yp_device_copy(gpu, device, there, 4 * count * sizeof *there);
-    yp_device_free(gpu, there);
-    yp_device_free(gpu, scratch);
-}
-
-Test(rx_cuda, steps_are_those_of_the_cpu)
-{
-    enum { COUNT = 1003 };
-    static float host[4 * COUNT], device[4 * COUNT];
-    uint64_t state = 5;
-    for (size_t i = 0; i < COUNT; i++) {
-        host[i] = (float)normal(&state);
-        host[3 * COUNT + i] = (float)(10 * normal(&state));
-    }
-    memcpy(device, host, sizeof host);
-    step_on_both(0, host, device, COUNT, 5);
-    cr_expect_arr_eq(host, device, sizeof host);
-    step_on_both(1, host, device, COUNT, 5); /* the norm is about 32 */
-    for (size_t i = 0; i < 4 * COUNT; i++)
-        cr_expect(fabsf(host[i] - device[i]) <= 1e-6F * (fabsf(host[i]) + 1e-3F),
-                  "%zu: %.9g, not %.9g", i, (double)device[i], (double)host[i]);
-}
-
 /* -- the interface -------------------------------------------------------------------------- */
 
 Test(rx_cuda, memory_is_what_was_predicted)

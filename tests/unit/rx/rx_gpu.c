@@ -95,24 +95,6 @@ static enum yp_status gradient(struct yp_device *device, const struct rxc_loss *
     return kernels()->gradient(device, job);
 }
 
-static enum yp_status clip(struct yp_device *device, size_t count, const float *values, double most,
-                           double *parts, double *factor)
-{
-    NEEDS(values, count);
-    NEEDS(parts, RXC_NORM_PARTS);
-    NEEDS(factor, 1);
-    return kernels()->clip(device, count, values, most, parts, factor);
-}
-
-static enum yp_status adamw(struct yp_device *device, const struct rxc_adamw *job)
-{
-    NEEDS(job->gradient, job->count);
-    NEEDS(job->m, job->count);
-    NEEDS(job->v, job->count);
-    NEEDS(job->parameters, job->count);
-    return kernels()->adamw(device, job);
-}
-
 static enum yp_status factor(struct yp_device *device, const struct rxc_factor *job)
 {
     size_t square = (size_t)job->channels * job->channels;
@@ -203,8 +185,6 @@ const struct rx_cuda gpu_table = {.gram = gram,
                                   .fold = fold,
                                   .add_loss = add_loss,
                                   .gradient = gradient,
-                                  .clip = clip,
-                                  .adamw = adamw,
                                   .factor = factor,
                                   .gather = gather,
                                   .linear = linear,

@@ -5,7 +5,7 @@
 #include "tests/unit/rx/rx_gpu.h"
 
 #include "models/rx/device/pipeline.h"
-#include "models/train/trainer.h"
+#include "models/rx/train.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -1639,9 +1639,9 @@ Test(pipeline_cuda, the_statistical_phase_is_the_cpus)
     }
 }
 
-static struct rx_train_config training(void)
+static struct train_config training(void)
 {
-    struct rx_train_config config = rx_train_defaults();
+    struct train_config config = train_defaults();
     config.seed = 3;
     config.epochs = 2;
     config.batch = 2;
@@ -1658,24 +1658,26 @@ static float *trained(struct stage *g, size_t shape, struct yp_device *device,
     struct yp_tensor tensors[RX_PIPELINE_TENSORS];
     struct rx_pipeline *p = pipeline_on(device, shape, g);
     struct rx_objective objective = rx_pipeline_objective(p, tensors);
-    struct rx_train_config config = training();
+    struct train_config config = training();
     struct rx_source source = stage_source(g);
-    config.targets = objective.no_logits ? 0 : 100;
+    objective.targets = objective.no_logits ? 0 : 100;
     objective.identity = 7;
     source.tiles--;
-    struct rx_train *train = rx_train_create(yp_device_cpu(), &objective, &source, 1, &config);
-    cr_assert_not_null(train, "%s", yp_last_error());
-    OK(from != NULL ? rx_train_resume(train, from) : rx_train_begin(train, parameters));
-    OK(rx_train_run(train, steps));
+    struct rx_training *training =
+        rx_training_create(yp_device_cpu(), &objective, &source, 1, &config);
+    cr_assert_not_null(training, "%s", yp_last_error());
+    struct train *train = rx_training_trainer(training);
+    OK(from != NULL ? train_resume(train, from) : train_begin(train, parameters));
+    OK(train_run(train, steps));
     if (to != NULL)
-        OK(rx_train_save(train, to));
-    struct rx_train_state state;
-    rx_train_state(train, &state);
-    cr_expect_eq(state.end, steps == 0 ? RX_ALL_EPOCHS : RX_NOT_ENDED);
+        OK(train_save(train, to));
+    struct train_state state;
+    train_state(train, &state);
+    cr_expect_eq(state.end, steps == 0 ? TRAIN_ALL_EPOCHS : TRAIN_NOT_ENDED);
     cr_expect(state.skipped == 0 && (steps == 0 ? state.step == 6 : state.step == steps));
     float *out = block(objective.parameters, sizeof *out);
-    memcpy(out, rx_train_parameters(train), objective.parameters * sizeof *out);
-    rx_train_destroy(train);
+    memcpy(out, train_parameters(train), objective.parameters * sizeof *out);
+    rx_training_destroy(training);
     rx_pipeline_destroy(p);
     return out;
 }

@@ -1,8 +1,8 @@
-/* Training of a pipeline in both phases: models/train/trainer.h with models/rx/pipeline/nodes.h. */
+/* Training of a pipeline in both phases: models/rx/train.h with models/rx/pipeline/nodes.h. */
 #include "tests/unit/rx/rx_fixture.h"
 
 #include "models/rx/pipeline/nodes.h"
-#include "models/train/trainer.h"
+#include "models/rx/train.h"
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -81,12 +81,11 @@ static struct rx_source source_for(struct cubes *s)
     return (struct rx_source){CHANNELS, TILE_PIXELS, TILES, cubes_yield, s};
 }
 
-static struct rx_train_config config_of(void)
+static struct train_config config_of(void)
 {
-    struct rx_train_config config = rx_train_defaults();
+    struct train_config config = train_defaults();
     config.epochs = 4;
     config.batch = 3;
-    config.targets = 2000;
     config.adamw.lr = 0.02;
     return config;
 }
@@ -234,10 +233,10 @@ struct outcome {
     struct rx_judgement start, best;
 };
 
-static bool keep_loss(void *arg, const struct rx_train_event *event)
+static bool keep_loss(void *arg, const struct train_event *event)
 {
     struct outcome *out = arg;
-    if (event->kind == RX_EPOCH)
+    if (event->kind == TRAIN_EPOCH)
         out->train_loss = event->train_loss;
     return true;
 }
@@ -249,33 +248,36 @@ static void train_both(struct cubes *s, int threads, uint64_t stop, struct outco
     struct yp_tensor tensors[RX_PIPELINE_TENSORS];
     struct rx_pipeline *p = pipeline_create(threads);
     struct rx_objective objective = rx_pipeline_objective(p, tensors);
-    struct rx_train_config config = config_of();
+    struct train_config config = config_of();
+    objective.targets = 2000;
     config.watch = keep_loss;
     config.watch_arg = out;
-    struct rx_train *train = rx_train_create(yp_device_cpu(), &objective, &source, 2, &config);
-    cr_assert_not_null(train, "%s", yp_last_error());
+    struct rx_training *training =
+        rx_training_create(yp_device_cpu(), &objective, &source, 2, &config);
+    cr_assert_not_null(training, "%s", yp_last_error());
+    struct train *train = rx_training_trainer(training);
     static float start[PARAMETERS];
-    statistical_phase(p, rx_train_source(train, RX_FOR_TRAINING), threads, start);
-    const struct rx_source *validation = rx_train_source(train, RX_FOR_VALIDATION);
-    OK(rx_train_judge(train, validation, start, &out->start_loss, &out->start));
-    OK(rx_train_begin(train, start));
-    OK(rx_train_run(train, stop));
+    statistical_phase(p, rx_training_source(training, TRAIN_TRAINING), threads, start);
+    OK(rx_training_judge(training, TRAIN_VALIDATION, start, &out->start_loss, &out->start));
+    OK(train_begin(train, start));
+    OK(train_run(train, stop));
     if (stop > 0) {
         char path[] = "/tmp/rx_phases.XXXXXX";
         int fd = mkstemp(path);
         cr_assert_geq(fd, 0);
         close(fd);
-        OK(rx_train_save(train, path));
-        rx_train_destroy(train);
-        train = rx_train_create(yp_device_cpu(), &objective, &source, 2, &config);
-        OK(rx_train_resume(train, path));
+        OK(train_save(train, path));
+        rx_training_destroy(training);
+        training = rx_training_create(yp_device_cpu(), &objective, &source, 2, &config);
+        train = rx_training_trainer(training);
+        OK(train_resume(train, path));
         unlink(path);
-        OK(rx_train_run(train, 0));
+        OK(train_run(train, 0));
     }
-    validation = rx_train_source(train, RX_FOR_VALIDATION);
-    OK(rx_train_judge(train, validation, rx_train_best(train), &out->best_loss, &out->best));
-    memcpy(out->parameters, rx_train_parameters(train), sizeof out->parameters);
-    rx_train_destroy(train);
+    OK(rx_training_judge(training, TRAIN_VALIDATION, train_best(train), &out->best_loss,
+                         &out->best));
+    memcpy(out->parameters, train_parameters(train), sizeof out->parameters);
+    rx_training_destroy(training);
     rx_pipeline_destroy(p);
 }
 

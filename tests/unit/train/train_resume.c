@@ -1,5 +1,5 @@
 /* models/train/trainer.h: stopped, killed and resumed runs, damaged checkpoints, logs. */
-#include "tests/unit/train/rx_train_subject.h"
+#include "tests/unit/train/train_subject.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 
 /* -- files ---------------------------------------------------------------------------------- */
 
-static char directory[] = "/tmp/rx_resume.XXXXXX";
+static char directory[] = "/tmp/train_resume.XXXXXX";
 
 static void make_directory(void)
 {
@@ -29,7 +29,7 @@ static void remove_directory(void)
     cr_expect_eq(rmdir(directory), 0, "files are left in %s", directory);
 }
 
-TestSuite(rx_resume, .init = make_directory, .fini = remove_directory);
+TestSuite(train_resume, .init = make_directory, .fini = remove_directory);
 
 struct bytes {
     char *at;
@@ -73,102 +73,102 @@ static struct subject subject(void)
 static void run_whole(const char *path)
 {
     struct subject s = subject();
-    struct rx_train_config config = subject_config();
-    struct rx_train *train = subject_begin(&s, &config);
-    OK(rx_train_run(train, 0));
-    OK(rx_train_save(train, path));
-    rx_train_destroy(train);
+    struct train_config config = subject_config();
+    struct train *train = subject_begin(&s, &config);
+    OK(train_run(train, 0));
+    OK(train_save(train, path));
+    subject_destroy(train);
 }
 
-Test(rx_resume, a_run_that_is_stopped_anywhere_and_resumed_is_the_same_run)
+Test(train_resume, a_run_that_is_stopped_anywhere_and_resumed_is_the_same_run)
 {
     run_whole("whole");
     for (uint64_t k = 1; k <= 18; k++) {
         struct subject s = subject();
-        struct rx_train_config config = subject_config();
-        struct rx_train *train = subject_begin(&s, &config);
-        OK(rx_train_run(train, k));
-        OK(rx_train_save(train, "a"));
-        rx_train_destroy(train);
+        struct train_config config = subject_config();
+        struct train *train = subject_begin(&s, &config);
+        OK(train_run(train, k));
+        OK(train_save(train, "a"));
+        subject_destroy(train);
         train = subject_create(&s, &config);
-        OK(rx_train_resume(train, "a"));
-        OK(rx_train_save(train, "b"));
+        OK(train_resume(train, "a"));
+        OK(train_save(train, "b"));
         expect_same("a", "b", "resumed at step", (int)k);
-        OK(rx_train_run(train, 0));
-        OK(rx_train_save(train, "b"));
+        OK(train_run(train, 0));
+        OK(train_save(train, "b"));
         expect_same("whole", "b", "finished from step", (int)k);
-        rx_train_destroy(train);
+        subject_destroy(train);
     }
 }
 
-Test(rx_resume, one_step_at_a_time_is_the_same_run)
+Test(train_resume, one_step_at_a_time_is_the_same_run)
 {
     struct subject s = subject();
-    struct rx_train_config config = subject_config();
-    struct rx_train_state state = {.end = RX_NOT_ENDED};
+    struct train_config config = subject_config();
+    struct train_state state = {.end = TRAIN_NOT_ENDED};
     config.checkpoint = "a";
     config.checkpoint_every = 1;
     run_whole("whole");
-    struct rx_train *train = subject_begin(&s, &config);
-    for (int runs = 0; state.end == RX_NOT_ENDED; runs++) {
+    struct train *train = subject_begin(&s, &config);
+    for (int runs = 0; state.end == TRAIN_NOT_ENDED; runs++) {
         cr_assert_lt(runs, 30);
-        OK(rx_train_run(train, 1));
-        rx_train_destroy(train);
+        OK(train_run(train, 1));
+        subject_destroy(train);
         train = subject_create(&s, &config);
-        OK(rx_train_resume(train, "a"));
-        rx_train_state(train, &state);
+        OK(train_resume(train, "a"));
+        train_state(train, &state);
     }
-    rx_train_destroy(train);
+    subject_destroy(train);
     expect_same("whole", "a", "step by step", 1);
     cr_expect_neq(access("a.tmp", F_OK), 0);
 }
 
 /* Stops after so many events. */
-static bool count_down(void *arg, const struct rx_train_event *event)
+static bool count_down(void *arg, const struct train_event *event)
 {
     int *left = arg;
-    return event->kind == RX_SAVING || event->kind == RX_SAVED || --*left != 0;
+    return event->kind == TRAIN_SAVING || event->kind == TRAIN_SAVED || --*left != 0;
 }
 
-Test(rx_resume, the_watcher_may_stop_a_run_after_any_event)
+Test(train_resume, the_watcher_may_stop_a_run_after_any_event)
 {
     run_whole("whole");
     for (int events = 1; events <= 25; events++) {
         struct subject s = subject();
-        struct rx_train_config config = subject_config();
+        struct train_config config = subject_config();
         int left = events;
         config.watch = count_down;
         config.watch_arg = &left;
         config.checkpoint = "a";
-        struct rx_train *train = subject_begin(&s, &config);
-        OK(rx_train_run(train, 0));
-        rx_train_destroy(train);
+        struct train *train = subject_begin(&s, &config);
+        OK(train_run(train, 0));
+        subject_destroy(train);
         config.watch = NULL;
         train = subject_create(&s, &config);
-        OK(rx_train_resume(train, "a"));
-        OK(rx_train_run(train, 0));
+        OK(train_resume(train, "a"));
+        OK(train_run(train, 0));
         expect_same("whole", "a", "stopped by event", events);
-        rx_train_destroy(train);
+        subject_destroy(train);
     }
 }
 
-Test(rx_resume, more_epochs_go_on_where_fewer_ended)
+Test(train_resume, more_epochs_go_on_where_fewer_ended)
 {
     struct subject s = subject();
-    struct rx_train_config config = subject_config();
+    struct train_config config = subject_config();
     run_whole("whole");
     config.epochs = 2;
-    struct rx_train *train = subject_begin(&s, &config);
-    OK(rx_train_run(train, 0));
-    OK(rx_train_save(train, "a"));
-    rx_train_destroy(train);
+    struct train *train = subject_begin(&s, &config);
+    OK(train_run(train, 0));
+    OK(train_save(train, "a"));
+    subject_destroy(train);
     config.epochs = 6;
     train = subject_create(&s, &config);
-    OK(rx_train_resume(train, "a"));
-    OK(rx_train_run(train, 0));
-    OK(rx_train_save(train, "a"));
+    OK(train_resume(train, "a"));
+    OK(train_run(train, 0));
+    OK(train_save(train, "a"));
     expect_same("whole", "a", "after epoch", 2);
-    rx_train_destroy(train);
+    subject_destroy(train);
 }
 
 /* -- killing -------------------------------------------------------------------------------- */
@@ -180,14 +180,14 @@ struct life {
     const char *checkpoint, *log;
     int die;
     bool slow;
-    struct rx_log *rows;
+    struct train_log *rows;
 };
 
-static bool live(void *arg, const struct rx_train_event *event)
+static bool live(void *arg, const struct train_event *event)
 {
     struct life *life = arg;
     if (life->rows != NULL)
-        rx_log_watch(life->rows, event);
+        train_log_watch(life->rows, event);
     if (life->die > 0 && --life->die == 0)
         raise(SIGKILL);
     return true;
@@ -205,10 +205,10 @@ static void live_once(struct life *life)
 {
     static float start[100000] = {1, 2, 3};
     struct subject s = subject();
-    struct rx_train_config config = subject_config();
+    struct train_config config = subject_config();
     struct rx_objective objective = subject_objective(&s);
     struct rx_source source = subject_source(&s, SUBJECT_CUBES);
-    struct rx_train_state state;
+    struct train_state state;
     config.watch = live;
     config.watch_arg = life;
     config.checkpoint = life->checkpoint;
@@ -221,19 +221,19 @@ static void live_once(struct life *life)
     }
     for (size_t i = 3; i < LENGTH(start); i++)
         start[i] = (float)i;
-    struct rx_train *train =
-        rx_train_create(yp_device_cpu(), &objective, &source, TILES_PER_CUBE, &config);
+    struct train *train =
+        subject_make(yp_device_cpu(), &objective, &source, TILES_PER_CUBE, &config);
     bool resumed = access(life->checkpoint, F_OK) == 0;
     /* A poisoned call belongs to a step, not to a process: here is none. */
     s.poison = 0;
-    if (train == NULL || (resumed ? rx_train_resume(train, life->checkpoint)
-                                  : rx_train_begin(train, start)) != YP_OK)
+    if (train == NULL ||
+        (resumed ? train_resume(train, life->checkpoint) : train_begin(train, start)) != YP_OK)
         _exit(2);
-    rx_train_state(train, &state);
+    train_state(train, &state);
     if (life->log != NULL)
         life->rows = rx_log_create(yp_device_cpu(), life->log, resumed ? &state : NULL);
-    enum yp_status status = rx_train_run(train, 0);
-    _exit(status == YP_OK && rx_log_destroy(life->rows) == YP_OK ? 0 : 3);
+    enum yp_status status = train_run(train, 0);
+    _exit(status == YP_OK && train_log_destroy(life->rows) == YP_OK ? 0 : 3);
 }
 
 /* Seconds of 0: waits for the end. Returns whether it was killed. */
@@ -269,7 +269,7 @@ static void cut_seconds(struct bytes *b)
     b->n = out;
 }
 
-Test(rx_resume, a_run_that_is_killed_after_any_event_and_resumed_is_the_same_run)
+Test(train_resume, a_run_that_is_killed_after_any_event_and_resumed_is_the_same_run)
 {
     live_for((struct life){.checkpoint = "reference", .log = "log"}, 0);
     struct bytes wanted = read_bytes("log");
@@ -293,7 +293,7 @@ Test(rx_resume, a_run_that_is_killed_after_any_event_and_resumed_is_the_same_run
     free(wanted.at);
 }
 
-Test(rx_resume, a_run_that_is_killed_at_any_time_and_resumed_is_the_same_run)
+Test(train_resume, a_run_that_is_killed_at_any_time_and_resumed_is_the_same_run)
 {
     struct timespec begin, end;
     clock_gettime(CLOCK_MONOTONIC, &begin);
@@ -322,32 +322,32 @@ Test(rx_resume, a_run_that_is_killed_at_any_time_and_resumed_is_the_same_run)
 
 /* -- files that are refused ----------------------------------------------------------------- */
 
-static struct rx_train *half_way(struct subject *s)
+static struct train *half_way(struct subject *s)
 {
-    struct rx_train_config config = subject_config();
+    struct train_config config = subject_config();
     *s = subject();
-    struct rx_train *train = subject_begin(s, &config);
-    OK(rx_train_run(train, 4));
-    OK(rx_train_save(train, "a"));
+    struct train *train = subject_begin(s, &config);
+    OK(train_run(train, 4));
+    OK(train_save(train, "a"));
     return train;
 }
 
-Test(rx_resume, every_damage_is_seen_and_nothing_is_taken_over)
+Test(train_resume, every_damage_is_seen_and_nothing_is_taken_over)
 {
     struct subject s;
-    struct rx_train *train = half_way(&s);
+    struct train *train = half_way(&s);
     struct bytes whole = read_bytes("a");
-    OK(rx_train_run(train, 1));
-    OK(rx_train_save(train, "b"));
+    OK(train_run(train, 1));
+    OK(train_save(train, "b"));
     for (size_t n = 0; n < whole.n; n++) {
         write_bytes("c", whole.at, n);
-        cr_expect_eq(rx_train_resume(train, "c"), YP_IO, "%zu of %zu bytes", n, whole.n);
+        cr_expect_eq(train_resume(train, "c"), YP_IO, "%zu of %zu bytes", n, whole.n);
         cr_expect_not_null(strstr(yp_last_error(), n < 24 ? "not a checkpoint" : "torn"));
     }
     for (size_t i = 0; i < whole.n; i++) {
         whole.at[i] ^= (char)(1 << i % 8);
         write_bytes("c", whole.at, whole.n);
-        cr_expect_eq(rx_train_resume(train, "c"), i / 8 == 1 ? YP_INVALID : YP_IO, "byte %zu", i);
+        cr_expect_eq(train_resume(train, "c"), i / 8 == 1 ? YP_INVALID : YP_IO, "byte %zu", i);
         const char *words = i < 8    ? "is not a checkpoint"
                             : i < 16 ? "is of version"
                             : i < 24 ? "torn"
@@ -356,36 +356,36 @@ Test(rx_resume, every_damage_is_seen_and_nothing_is_taken_over)
         whole.at[i] ^= (char)(1 << i % 8);
     }
     write_bytes("c", whole.at, whole.n + 1);
-    FAILS(rx_train_resume(train, "c"), YP_IO, "torn");
-    FAILS(rx_train_resume(train, "none"), YP_IO, "none cannot be opened: No such file");
-    FAILS(rx_train_resume(train, "/"), YP_IO, "/");
-    FAILS(rx_train_resume(train, NULL), YP_INVALID, "path is NULL");
-    OK(rx_train_save(train, "c"));
+    FAILS(train_resume(train, "c"), YP_IO, "torn");
+    FAILS(train_resume(train, "none"), YP_IO, "none cannot be opened: No such file");
+    FAILS(train_resume(train, "/"), YP_IO, "/");
+    FAILS(train_resume(train, NULL), YP_INVALID, "path is NULL");
+    OK(train_save(train, "c"));
     expect_same("b", "c", "after refusals", 0);
-    OK(rx_train_resume(train, "a"));
-    rx_train_destroy(train);
+    OK(train_resume(train, "a"));
+    subject_destroy(train);
     free(whole.at);
 }
 
 #define OTHER(change, words) \
     do { \
-        struct rx_train_config config = subject_config(); \
+        struct train_config config = subject_config(); \
         struct rx_objective objective = subject_objective(&s); \
         struct rx_source source = subject_source(&s, SUBJECT_CUBES); \
         size_t per_cube = TILES_PER_CUBE; \
         change; \
-        struct rx_train *other = \
-            rx_train_create(yp_device_cpu(), &objective, &source, per_cube, &config); \
+        struct train *other = \
+            subject_make(yp_device_cpu(), &objective, &source, per_cube, &config); \
         cr_assert_not_null(other, "%s", yp_last_error()); \
-        FAILS(rx_train_resume(other, "a"), YP_INVALID, words); \
-        cr_expect_null(rx_train_parameters(other)); \
-        rx_train_destroy(other); \
+        FAILS(train_resume(other, "a"), YP_INVALID, words); \
+        cr_expect_null(train_parameters(other)); \
+        subject_destroy(other); \
     } while (0)
 
-Test(rx_resume, another_configuration_is_refused_by_name)
+Test(train_resume, another_configuration_is_refused_by_name)
 {
     struct subject s;
-    rx_train_destroy(half_way(&s));
+    subject_destroy(half_way(&s));
     const struct yp_tensor renamed[] = {{"v", 0, CHANNELS}, {"b", CHANNELS, 1}};
     const struct yp_tensor moved[] = {{"w", 0, CHANNELS - 1}, {"b", CHANNELS - 1, 2}};
     const struct yp_tensor longer[] = {{"w", 0, CHANNELS}, {"b", CHANNELS, 2}};
@@ -422,34 +422,37 @@ Test(rx_resume, another_configuration_is_refused_by_name)
     OTHER(config.keep_best = false, "keep_best is 1 there, 0 here");
 }
 
-Test(rx_resume, what_does_not_change_a_run_may_differ)
+Test(train_resume, what_does_not_change_a_run_may_differ)
 {
     struct subject s;
-    struct rx_train_config config = subject_config();
-    rx_train_destroy(half_way(&s));
+    struct train_config config = subject_config();
+    subject_destroy(half_way(&s));
     config.epochs = 3;
     config.max_skipped = 1;
-    config.targets = 0;
     config.checkpoint = "b";
     config.checkpoint_every = 7;
-    struct rx_train *train = subject_create(&s, &config);
-    OK(rx_train_resume(train, "a"));
-    rx_train_destroy(train);
+    struct rx_objective objective = subject_objective(&s);
+    struct rx_source source = subject_source(&s, SUBJECT_CUBES);
+    objective.targets = 0;
+    struct train *train =
+        subject_make(yp_device_cpu(), &objective, &source, TILES_PER_CUBE, &config);
+    OK(train_resume(train, "a"));
+    subject_destroy(train);
 }
 
 /* -- trouble in writing ----------------------------------------------------------------------- */
 
-Test(rx_resume, a_checkpoint_that_cannot_be_written_leaves_the_old_one)
+Test(train_resume, a_checkpoint_that_cannot_be_written_leaves_the_old_one)
 {
     struct subject s;
-    struct rx_train *train = half_way(&s);
+    struct train *train = half_way(&s);
     struct bytes whole = read_bytes("a");
-    OK(rx_train_run(train, 1));
+    OK(train_run(train, 1));
     signal(SIGXFSZ, SIG_IGN);
     for (size_t most = 0; most < whole.n; most += 64) {
         const struct rlimit tight = {most, RLIM_INFINITY}, open = {RLIM_INFINITY, RLIM_INFINITY};
         cr_assert_eq(setrlimit(RLIMIT_FSIZE, &tight), 0);
-        enum yp_status status = rx_train_save(train, "a");
+        enum yp_status status = train_save(train, "a");
         cr_assert_eq(setrlimit(RLIMIT_FSIZE, &open), 0);
         cr_expect_eq(status, YP_IO, "%zu bytes", most);
         cr_expect_not_null(strstr(yp_last_error(), "a.tmp cannot be written: File too large"));
@@ -458,37 +461,37 @@ Test(rx_resume, a_checkpoint_that_cannot_be_written_leaves_the_old_one)
         cr_expect(now.n == whole.n && memcmp(now.at, whole.at, now.n) == 0);
         free(now.at);
     }
-    FAILS(rx_train_save(train, "none/a"), YP_IO, "none/a.tmp cannot be created");
-    FAILS(rx_train_save(train, "/"), YP_IO, "/");
-    FAILS(rx_train_save(train, NULL), YP_INVALID, "path is NULL");
+    FAILS(train_save(train, "none/a"), YP_IO, "none/a.tmp cannot be created");
+    FAILS(train_save(train, "/"), YP_IO, "/");
+    FAILS(train_save(train, NULL), YP_INVALID, "path is NULL");
     char *path = calloc(9000, 1);
     memset(path, 'x', 8999);
-    FAILS(rx_train_save(train, path), YP_INVALID, "path has 8999 characters");
+    FAILS(train_save(train, path), YP_INVALID, "path has 8999 characters");
     free(path);
-    rx_train_destroy(train);
-    struct rx_train_config config = subject_config();
+    subject_destroy(train);
+    struct train_config config = subject_config();
     train = subject_create(&s, &config);
-    FAILS(rx_train_save(train, "b"), YP_INVALID, "nothing to save");
-    rx_train_destroy(train);
+    FAILS(train_save(train, "b"), YP_INVALID, "nothing to save");
+    subject_destroy(train);
     free(whole.at);
 }
 
 /* -- logs ------------------------------------------------------------------------------------- */
 
-Test(rx_resume, a_log_changes_nothing_and_has_a_row_for_each_event)
+Test(train_resume, a_log_changes_nothing_and_has_a_row_for_each_event)
 {
     struct subject s = subject();
-    struct rx_train_config config = subject_config();
+    struct train_config config = subject_config();
     run_whole("whole");
-    struct rx_log *log = rx_log_create(yp_device_cpu(), "log", NULL);
-    config.watch = rx_log_watch;
+    struct train_log *log = rx_log_create(yp_device_cpu(), "log", NULL);
+    config.watch = train_log_watch;
     config.watch_arg = log;
     config.checkpoint = "a";
     config.checkpoint_every = 1;
-    struct rx_train *train = subject_begin(&s, &config);
-    OK(rx_train_run(train, 0));
-    rx_train_destroy(train);
-    OK(rx_log_destroy(log));
+    struct train *train = subject_begin(&s, &config);
+    OK(train_run(train, 0));
+    subject_destroy(train);
+    OK(train_log_destroy(log));
     expect_same("whole", "a", "with a log", 1);
     struct bytes b = read_bytes("log");
     size_t rows = 0, commas = 0, steps = 0, epochs = 0;
@@ -508,40 +511,40 @@ Test(rx_resume, a_log_changes_nothing_and_has_a_row_for_each_event)
           "path is NULL");
     cr_expect_null(rx_log_create(yp_device_cpu(), "none/log", NULL));
     cr_expect_not_null(strstr(yp_last_error(), "none/log cannot be opened"));
-    OK(rx_log_destroy(NULL));
+    OK(train_log_destroy(NULL));
     log = rx_log_create(yp_device_cpu(), "/dev/full", NULL);
     if (log != NULL)
-        FAILS(rx_log_destroy(log), YP_IO, "rows were lost: No space left");
+        FAILS(train_log_destroy(log), YP_IO, "rows were lost: No space left");
 }
 
 /* Runs `steps` steps from where the file is, or to the end, with a log of it. */
 static void run_logged(const char *path, bool on, uint64_t steps)
 {
     struct subject s = subject();
-    struct rx_train_config config = subject_config();
-    struct rx_train_state state;
-    struct rx_train *train = subject_create(&s, &config);
-    OK(rx_train_resume(train, path));
-    rx_train_state(train, &state);
-    struct rx_log *log = rx_log_create(yp_device_cpu(), "log", on ? &state : NULL);
+    struct train_config config = subject_config();
+    struct train_state state;
+    struct train *train = subject_create(&s, &config);
+    OK(train_resume(train, path));
+    train_state(train, &state);
+    struct train_log *log = rx_log_create(yp_device_cpu(), "log", on ? &state : NULL);
     cr_assert_not_null(log, "%s", yp_last_error());
-    rx_train_destroy(train);
-    config.watch = rx_log_watch;
+    subject_destroy(train);
+    config.watch = train_log_watch;
     config.watch_arg = log;
     train = subject_create(&s, &config);
-    OK(rx_train_resume(train, path));
-    OK(rx_train_run(train, steps));
-    OK(rx_log_destroy(log));
-    rx_train_destroy(train);
+    OK(train_resume(train, path));
+    OK(train_run(train, steps));
+    OK(train_log_destroy(log));
+    subject_destroy(train);
 }
 
-Test(rx_resume, a_log_goes_on_where_the_checkpoint_is_not_where_the_log_ended)
+Test(train_resume, a_log_goes_on_where_the_checkpoint_is_not_where_the_log_ended)
 {
     struct subject s = subject();
-    struct rx_train_config config = subject_config();
-    struct rx_train *train = subject_begin(&s, &config);
-    OK(rx_train_save(train, "a"));
-    rx_train_destroy(train);
+    struct train_config config = subject_config();
+    struct train *train = subject_begin(&s, &config);
+    OK(train_save(train, "a"));
+    subject_destroy(train);
     run_logged("a", false, 0);
     struct bytes wanted = read_bytes("log");
     cut_seconds(&wanted);
@@ -559,14 +562,14 @@ Test(rx_resume, a_log_goes_on_where_the_checkpoint_is_not_where_the_log_ended)
     free(wanted.at);
 }
 
-Test(rx_resume, a_row_that_is_torn_is_dropped)
+Test(train_resume, a_row_that_is_torn_is_dropped)
 {
-    const struct rx_train_state late = {.judged = true, .epoch = 5};
-    OK(rx_log_destroy(rx_log_create(yp_device_cpu(), "log", NULL)));
+    const struct train_state late = {.judged = true, .epoch = 5};
+    OK(train_log_destroy(rx_log_create(yp_device_cpu(), "log", NULL)));
     struct bytes head = read_bytes("log");
     FILE *file = fopen("log", "a");
     cr_assert(file != NULL && fputs("step,1,1,1,to", file) >= 0 && fclose(file) == 0);
-    OK(rx_log_destroy(rx_log_create(yp_device_cpu(), "log", &late)));
+    OK(train_log_destroy(rx_log_create(yp_device_cpu(), "log", &late)));
     struct bytes now = read_bytes("log");
     cr_expect(now.n == head.n && memcmp(now.at, head.at, now.n) == 0, "%s", now.at);
     free(head.at);
@@ -580,17 +583,17 @@ static void add_to(const char *path, const char *bytes, size_t n)
 }
 
 /* What a file system may leave of a row when the power goes: a length, and zeros. */
-Test(rx_resume, zeros_at_the_end_of_a_log_are_dropped)
+Test(train_resume, zeros_at_the_end_of_a_log_are_dropped)
 {
-    const struct rx_train_state late = {.judged = true, .epoch = 5};
+    const struct train_state late = {.judged = true, .epoch = 5};
     const char zeros[5000] = {0}, row[] = "step,1,1,1,2,3,4,5,0,,,,,,,,,,,,0.5\n";
     for (size_t n = 1; n <= sizeof zeros; n *= 3) {
-        OK(rx_log_destroy(rx_log_create(yp_device_cpu(), "log", NULL)));
+        OK(train_log_destroy(rx_log_create(yp_device_cpu(), "log", NULL)));
         add_to("log", row, sizeof row - 1);
         struct bytes wanted = read_bytes("log");
         add_to("log", zeros, n);
         add_to("log", row, n % 2 * (sizeof row - 1)); /* zeros first, then a row, in one line */
-        OK(rx_log_destroy(rx_log_create(yp_device_cpu(), "log", &late)));
+        OK(train_log_destroy(rx_log_create(yp_device_cpu(), "log", &late)));
         struct bytes now = read_bytes("log");
         cr_expect(now.n == wanted.n && memcmp(now.at, wanted.at, now.n) == 0, "%zu zeros", n);
         free(wanted.at);
@@ -601,9 +604,9 @@ Test(rx_resume, zeros_at_the_end_of_a_log_are_dropped)
 #define NO_LOG(path, after, status, words) \
     FAILS(rx_log_create(yp_device_cpu(), path, after) == NULL ? status : YP_OK, status, words)
 
-Test(rx_resume, what_is_no_log_is_not_cut)
+Test(train_resume, what_is_no_log_is_not_cut)
 {
-    const struct rx_train_state late = {.judged = true, .epoch = 5};
+    const struct train_state late = {.judged = true, .epoch = 5};
     const char *const others[] = {"a letter\n", "kind,epoch", "\n",
                                   "kind,epoch,place\nstep,1,1,\n"};
     for (size_t i = 0; i < LENGTH(others); i++) {
@@ -615,13 +618,13 @@ Test(rx_resume, what_is_no_log_is_not_cut)
     }
     NO_LOG("log/below", &late, YP_IO, "log/below cannot be read: Not a directory");
     NO_LOG(".", &late, YP_IO, ". cannot be read: Is a directory");
-    OK(rx_log_destroy(rx_log_create(yp_device_cpu(), "log", NULL))); /* without `after`: anew */
+    OK(train_log_destroy(rx_log_create(yp_device_cpu(), "log", NULL))); /* without `after`: anew */
     struct bytes head = read_bytes("log");
     write_bytes("log", "", 0);
-    OK(rx_log_destroy(rx_log_create(yp_device_cpu(), "log", &late)));
+    OK(train_log_destroy(rx_log_create(yp_device_cpu(), "log", &late)));
     struct bytes again = read_bytes("log");
     unlink("log");
-    OK(rx_log_destroy(rx_log_create(yp_device_cpu(), "log", &late)));
+    OK(train_log_destroy(rx_log_create(yp_device_cpu(), "log", &late)));
     struct bytes none = read_bytes("log");
     cr_expect(head.n == again.n && memcmp(head.at, again.at, head.n) == 0);
     cr_expect(head.n == none.n && memcmp(head.at, none.at, head.n) == 0);
@@ -631,26 +634,26 @@ Test(rx_resume, what_is_no_log_is_not_cut)
 }
 
 /* A figure, not a bar: what a step pays for its row. */
-Test(rx_resume, a_row_costs_microseconds)
+Test(train_resume, a_row_costs_microseconds)
 {
-    const struct rx_train_event event = {.kind = RX_STEP,
-                                         .epoch = 3,
-                                         .place = 17,
-                                         .step = 517,
-                                         .loss = 0.123456789,
-                                         .weight = 65536,
-                                         .norm = 3.4567891234,
-                                         .lr = 1e-3,
-                                         .seconds = 0.0123456789};
+    const struct train_event event = {.kind = TRAIN_STEP,
+                                      .epoch = 3,
+                                      .place = 17,
+                                      .step = 517,
+                                      .loss = 0.123456789,
+                                      .weight = 65536,
+                                      .norm = 3.4567891234,
+                                      .lr = 1e-3,
+                                      .seconds = 0.0123456789};
     double best = INFINITY;
     for (int round = 0; round < 5; round++) {
         struct timespec begin, end;
-        struct rx_log *log = rx_log_create(yp_device_cpu(), "log", NULL);
+        struct train_log *log = rx_log_create(yp_device_cpu(), "log", NULL);
         clock_gettime(CLOCK_MONOTONIC, &begin);
         for (int i = 0; i < 20000; i++)
-            rx_log_watch(log, &event);
+            train_log_watch(log, &event);
         clock_gettime(CLOCK_MONOTONIC, &end);
-        OK(rx_log_destroy(log));
+        OK(train_log_destroy(log));
         best = fmin(best, (double)(end.tv_sec - begin.tv_sec) +
                               1e-9 * (double)(end.tv_nsec - begin.tv_nsec));
     }

@@ -1,9 +1,12 @@
-/* models/train/optimiser.h against PyTorch, and models/data/order.h. */
+/* models/train/optimiser.h and schedule.h against PyTorch or its formulas, and models/data/order.h.
+ */
 #include "tests/unit/rx/rx_fixture.h"
-#include "tests/unit/train/rx_optimiser_reference.h"
+#include "tests/unit/train/optimiser_reference.h"
+#include "tests/unit/train/sgd_reference.h"
 
 #include "models/data/order.h"
 #include "models/train/optimiser.h"
+#include "models/train/schedule.h"
 #include <math.h>
 
 #define N REFERENCE_COUNT
@@ -34,9 +37,9 @@ static void given_gradient(uint64_t *random, int t, double *g, float *g32)
         g[i] = (double)g32[i];
 }
 
-Test(rx_optimiser, adamw_is_pytorchs)
+Test(optimiser, adamw_is_pytorchs)
 {
-    const struct rx_adamw how = rx_adamw_defaults();
+    const struct train_adamw how = train_adamw_defaults();
     struct adamw_state s = {0};
     uint64_t random = 1;
     size_t at = 0;
@@ -48,8 +51,8 @@ Test(rx_optimiser, adamw_is_pytorchs)
         double g[N];
         float g32[N];
         given_gradient(&random, t, g, g32);
-        rx_adamw_step_f64(&how, (uint64_t)t, N, g, s.m, s.v, s.p);
-        rx_adamw_step(&how, (uint64_t)t, N, g32, s.m32, s.v32, s.p32);
+        train_adamw_step_f64(&how, (uint64_t)t, N, g, s.m, s.v, s.p);
+        train_adamw_step(&how, (uint64_t)t, N, g32, s.m32, s.v32, s.p32);
         if (at == LENGTH(reference_given) || reference_given[at].step != t)
             continue;
         for (int i = 0; i < N; i++) {
@@ -65,10 +68,10 @@ Test(rx_optimiser, adamw_is_pytorchs)
     cr_assert_eq(at, LENGTH(reference_given));
 }
 
-/* Both precisions of the bowl of rx_optimiser_reference.py. */
+/* Both precisions of the bowl of optimiser_reference.py. */
 struct bowl {
     double a[N], c[N], lr, lr32, norm, norm32;
-    struct rx_plateau_state plateau, plateau32;
+    struct train_plateau_state plateau, plateau32;
     struct adamw_state s;
 };
 
@@ -81,10 +84,10 @@ static void bowl_gradients(struct bowl *b, double *g, float *g32)
         sum += g[i] * g[i];
     }
     b->norm = sqrt(sum);
-    b->norm32 = sqrt(rx_sum_squares(N, g32));
+    b->norm32 = sqrt(train_sum_squares(N, g32));
     for (int i = 0; i < N; i++)
-        g[i] *= rx_clip_factor(b->norm, 1);
-    rx_scale_gradient(N, rx_clip_factor(b->norm32, 1), g32);
+        g[i] *= train_clip_factor(b->norm, 1);
+    train_scale_gradient(N, train_clip_factor(b->norm32, 1), g32);
 }
 
 static void bowl_step(struct bowl *b, uint64_t t)
@@ -94,40 +97,40 @@ static void bowl_step(struct bowl *b, uint64_t t)
     bowl_gradients(b, g, g32);
     for (int part = 0; part < 2; part++) {
         size_t first = part == 0 ? 0 : 5, count = part == 0 ? 5 : N - 5;
-        struct rx_adamw how = {b->lr, 0.8, 0.99, 1e-6, part == 0 ? 0.1 : 0};
-        rx_adamw_step_f64(&how, t, count, g + first, b->s.m + first, b->s.v + first,
-                          b->s.p + first);
+        struct train_adamw how = {b->lr, 0.8, 0.99, 1e-6, part == 0 ? 0.1 : 0};
+        train_adamw_step_f64(&how, t, count, g + first, b->s.m + first, b->s.v + first,
+                             b->s.p + first);
         how.lr = b->lr32;
-        rx_adamw_step(&how, t, count, g32 + first, b->s.m32 + first, b->s.v32 + first,
-                      b->s.p32 + first);
+        train_adamw_step(&how, t, count, g32 + first, b->s.m32 + first, b->s.v32 + first,
+                         b->s.p32 + first);
     }
 }
 
 static void bowl_schedule(struct bowl *b)
 {
-    const struct rx_plateau how = {.factor = 0.3,
-                                   .patience = 1,
-                                   .threshold = 0.02,
-                                   .cooldown = 1,
-                                   .min_lr = 1e-4,
-                                   .eps = 1e-8};
+    const struct train_plateau how = {.factor = 0.3,
+                                      .patience = 1,
+                                      .threshold = 0.02,
+                                      .cooldown = 1,
+                                      .min_lr = 1e-4,
+                                      .eps = 1e-8};
     double loss = 0, loss32 = 0;
     for (int i = 0; i < N; i++) {
         double away = b->s.p[i] - b->c[i], away32 = (double)b->s.p32[i] - b->c[i];
         loss += b->a[i] * away * away / 2;
         loss32 += b->a[i] * away32 * away32 / 2;
     }
-    b->lr = rx_plateau_step(&how, &b->plateau, loss, b->lr);
-    b->lr32 = rx_plateau_step(&how, &b->plateau32, loss32, b->lr32);
+    b->lr = train_plateau_step(&how, &b->plateau, loss, b->lr);
+    b->lr32 = train_plateau_step(&how, &b->plateau32, loss32, b->lr32);
 }
 
-Test(rx_optimiser, clipping_decay_masks_and_schedule_go_together_as_in_pytorch)
+Test(optimiser, clipping_decay_masks_and_schedule_go_together_as_in_pytorch)
 {
     struct bowl b = {.lr = 0.05, .lr32 = 0.05};
     uint64_t random = 2;
     size_t at = 0;
-    rx_plateau_start(&b.plateau);
-    rx_plateau_start(&b.plateau32);
+    train_plateau_start(&b.plateau);
+    train_plateau_start(&b.plateau32);
     for (int i = 0; i < N; i++)
         b.a[i] = 0.5 + 8 * script_uniform(&random);
     for (int i = 0; i < N; i++)
@@ -152,19 +155,19 @@ Test(rx_optimiser, clipping_decay_masks_and_schedule_go_together_as_in_pytorch)
     cr_assert(b.lr < 0.05, "the schedule did nothing");
 }
 
-Test(rx_optimiser, plateau_is_pytorchs)
+Test(optimiser, plateau_is_pytorchs)
 {
     int reduced = 0;
     for (size_t i = 0; i < LENGTH(reference_plateau); i++) {
         __typeof__(reference_plateau[0]) r = reference_plateau[i];
-        const struct rx_plateau how = {r.factor,   r.patience, r.threshold, r.absolute != 0,
-                                       r.cooldown, r.min_lr,   r.eps};
-        struct rx_plateau_state state;
+        const struct train_plateau how = {r.factor,   r.patience, r.threshold, r.absolute != 0,
+                                          r.cooldown, r.min_lr,   r.eps};
+        struct train_plateau_state state;
         double lr = 0.5;
-        rx_plateau_start(&state);
+        train_plateau_start(&state);
         for (int t = 0; t < REFERENCE_LOSSES; t++) {
             double before = lr;
-            lr = rx_plateau_step(&how, &state, r.losses[t], lr);
+            lr = train_plateau_step(&how, &state, r.losses[t], lr);
             cr_expect(lr == r.lr[t], "%zu, call %d: %.17g, not %.17g", i, t, lr, r.lr[t]);
             reduced += lr != before;
         }
@@ -172,9 +175,70 @@ Test(rx_optimiser, plateau_is_pytorchs)
     cr_expect_gt(reduced, 20);
 }
 
+/* -- SGD, cosine, loss scaling ------------------------------------------------------------------
+ */
+
+Test(optimiser, sgd_is_the_published_formula)
+{
+    for (size_t c = 0; c < LENGTH(reference_sgd); c++) {
+        __typeof__(reference_sgd[0]) r = reference_sgd[c];
+        const struct train_sgd how = {SGD_RATE, r.momentum, r.dampening, r.weight_decay,
+                                      r.nesterov != 0};
+        double p[SGD_COUNT], b[SGD_COUNT] = {0}, g[SGD_COUNT];
+        float p32[SGD_COUNT], b32[SGD_COUNT] = {0}, g32[SGD_COUNT];
+        uint64_t random = 3;
+        for (int i = 0; i < SGD_COUNT; i++)
+            p32[i] = (float)(p[i] = script_uniform(&random) * 4 - 2);
+        for (uint64_t t = 1; t <= SGD_STEPS; t++) {
+            for (int i = 0; i < SGD_COUNT; i++)
+                g32[i] = (float)(g[i] = script_uniform(&random) - 0.5);
+            train_sgd_step_f64(&how, t, SGD_COUNT, g, r.momentum > 0 ? b : NULL, p);
+            train_sgd_step(&how, t, SGD_COUNT, g32, r.momentum > 0 ? b32 : NULL, p32);
+        }
+        for (int i = 0; i < SGD_COUNT; i++) {
+            cr_expect(fabs(p[i] - r.end[i]) <= 1e-14, "%zu, %d: %.17g, not %.17g", c, i, p[i],
+                      r.end[i]);
+            cr_expect(fabs((double)p32[i] - r.end[i]) <= rounding(SGD_STEPS, r.end[i], SGD_RATE),
+                      "float, %zu, %d: %g", c, i, (double)p32[i] - r.end[i]);
+        }
+    }
+}
+
+Test(optimiser, a_cosine_is_the_published_formula)
+{
+    for (size_t c = 0; c < LENGTH(reference_cosine); c++) {
+        __typeof__(reference_cosine[0]) r = reference_cosine[c];
+        const struct train_cosine how = {r.warmup, r.steps, r.least};
+        for (uint64_t t = 1; t <= COSINE_STEPS; t++) {
+            double rate = train_cosine_rate(&how, t, SGD_RATE);
+            cr_expect(fabs(rate - r.rates[t - 1]) <= 1e-16, "%zu, step %d: %.17g, not %.17g", c,
+                      (int)t, rate, r.rates[t - 1]);
+        }
+    }
+}
+
+Test(optimiser, the_scale_of_a_loss_is_gradscalers)
+{
+    for (size_t c = 0; c < LENGTH(reference_scaling); c++) {
+        __typeof__(reference_scaling[0]) r = reference_scaling[c];
+        const struct train_scaling how = {r.initial, r.growth, r.backoff, r.interval};
+        struct train_scaling_state state;
+        train_scaling_start(&how, &state);
+        cr_expect(state.scale == r.initial);
+        for (int t = 0; t < SCALE_STEPS; t++) {
+            train_scaling_update(&how, &state, reference_finite[t] == '1');
+            cr_expect(state.scale == r.scales[t], "%zu, step %d: %g, not %g", c, t, state.scale,
+                      r.scales[t]);
+        }
+    }
+    struct train_scaling_state none;
+    train_scaling_start(&(struct train_scaling){.initial = 0}, &none);
+    cr_expect(none.scale == 1);
+}
+
 /* -- clipping ------------------------------------------------------------------------------- */
 
-Test(rx_optimiser, norms_are_of_double_and_see_every_value)
+Test(optimiser, norms_are_of_double_and_see_every_value)
 {
     for (size_t n = 0; n < 70; n++) {
         float *x = calloc(n + 1, sizeof *x);
@@ -184,34 +248,34 @@ Test(rx_optimiser, norms_are_of_double_and_see_every_value)
             x[i] = (float)((script_uniform(&random) - 0.5) * (i % 3 == 0 ? 1e30 : 1));
             wanted += (long double)x[i] * (long double)x[i];
         }
-        cr_expect(fabsl(rx_sum_squares(n, x) - wanted) <= wanted * 1e-15L, "%zu values", n);
+        cr_expect(fabsl(train_sum_squares(n, x) - wanted) <= wanted * 1e-15L, "%zu values", n);
         for (size_t i = 0; i < n; i++) {
             float kept = x[i];
             x[i] = NAN;
-            cr_expect(!isfinite(rx_sum_squares(n, x)), "NaN at %zu of %zu", i, n);
+            cr_expect(!isfinite(train_sum_squares(n, x)), "NaN at %zu of %zu", i, n);
             x[i] = -INFINITY;
-            cr_expect(!isfinite(rx_sum_squares(n, x)), "infinity at %zu of %zu", i, n);
+            cr_expect(!isfinite(train_sum_squares(n, x)), "infinity at %zu of %zu", i, n);
             x[i] = kept;
         }
         free(x);
     }
     const float large[] = {3.4e38F, -3.4e38F, 3.4e38F};
-    cr_expect(isfinite(rx_sum_squares(3, large)));
+    cr_expect(isfinite(train_sum_squares(3, large)));
 }
 
-Test(rx_optimiser, clipping_bounds_the_norm_and_leaves_small_ones)
+Test(optimiser, clipping_bounds_the_norm_and_leaves_small_ones)
 {
-    cr_expect(rx_clip_factor(0.5, 1) == 1 && rx_clip_factor(0, 1) == 1);
-    cr_expect(rx_clip_factor(4, 1) == 1 / (4 + 1e-6) && rx_clip_factor(1, 1) < 1);
-    cr_expect(rx_clip_factor(1e30, 0) == 1);
+    cr_expect(train_clip_factor(0.5, 1) == 1 && train_clip_factor(0, 1) == 1);
+    cr_expect(train_clip_factor(4, 1) == 1 / (4 + 1e-6) && train_clip_factor(1, 1) < 1);
+    cr_expect(train_clip_factor(1e30, 0) == 1);
     float x[] = {3e20F, 4e20F, 0};
-    rx_scale_gradient(3, rx_clip_factor(sqrt(rx_sum_squares(3, x)), 1), x);
-    cr_expect_float_eq(sqrt(rx_sum_squares(3, x)), 1, 1e-6);
+    train_scale_gradient(3, train_clip_factor(sqrt(train_sum_squares(3, x)), 1), x);
+    cr_expect_float_eq(sqrt(train_sum_squares(3, x)), 1, 1e-6);
 }
 
 /* -- cubes ---------------------------------------------------------------------------------- */
 
-Test(rx_optimiser, keys_are_the_documented_numbers)
+Test(optimiser, keys_are_the_documented_numbers)
 {
     /* By the formula in order.h, computed apart. */
     cr_expect_eq(data_order_key(0, 0, 0), UINT64_C(0xa706dd2f4d197e6f));
@@ -228,7 +292,7 @@ static size_t rank_of(const uint32_t *order, size_t n, uint32_t cube)
     return i;
 }
 
-Test(rx_optimiser, an_order_is_a_permutation_whatever_came_in)
+Test(optimiser, an_order_is_a_permutation_whatever_came_in)
 {
     uint32_t order[1000], again[1000];
     for (uint32_t i = 0; i < 1000; i++)
@@ -248,7 +312,7 @@ Test(rx_optimiser, an_order_is_a_permutation_whatever_came_in)
 
 /* All 120 orders of five cubes, over seeds and over streams: chi-square with 119 degrees of freedom
  * is below 190 in all but 4e-5 of cases. */
-Test(rx_optimiser, orders_are_equally_likely)
+Test(optimiser, orders_are_equally_likely)
 {
     for (int by_stream = 0; by_stream < 2; by_stream++) {
         int counts[3125] = {0}, orders = 0;
@@ -268,7 +332,7 @@ Test(rx_optimiser, orders_are_equally_likely)
     }
 }
 
-Test(rx_optimiser, a_fifth_is_for_validation)
+Test(optimiser, a_fifth_is_for_validation)
 {
     const struct {
         size_t cubes;

@@ -1,14 +1,14 @@
-"""Writes rx_optimiser_reference.h: what models/train/optimiser.h is held to, by PyTorch on the CPU.
+"""Writes optimiser_reference.h: what models/train/optimiser.h is held to, by PyTorch on the CPU.
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install numpy torch
-    /tmp/venv/bin/python tests/unit/train/rx_optimiser_reference.py > tests/unit/train/rx_optimiser_reference.h
+    /tmp/venv/bin/python tests/unit/train/optimiser_reference.py > tests/unit/train/optimiser_reference.h
 
 Two problems, each in float64 and float32. `given`: gradients that are given, of sizes from 1e-9 to
 1e3 and some of them zero; AdamW alone. `bowl`: sum a (p - c)^2 / 2 in two tensors, the second
 without weight decay; clip_grad_norm_ and, every five steps, ReduceLROnPlateau on the loss. And
 learning rates that ReduceLROnPlateau gives for losses that are given.
 
-The problems are made by tests/unit/train/rx_optimiser.c too, bit for bit.
+The problems are made by tests/unit/train/optimiser.c too, bit for bit.
 """
 
 import math
@@ -86,7 +86,7 @@ def plateau(losses, **how):
         yield optimiser.param_groups[0]["lr"]
 
 
-print("""/* Made by rx_optimiser_reference.py, which says how. */
+print("""/* Made by optimiser_reference.py, which says how. */
 #ifndef RX_OPTIMISER_REFERENCE_H
 #define RX_OPTIMISER_REFERENCE_H
 

@@ -1,12 +1,12 @@
 /* models/metrics/metrics.h against scikit-learn, scipy and plain counting. */
-#include "tests/unit/metrics/rx_metrics_reference.h"
+#include "tests/unit/metrics/metrics_reference.h"
 #include "tests/unit/rx/rx_fixture.h"
 
 #include "models/metrics/metrics.h"
 #include <math.h>
 #include <stdio.h>
 
-/* -- the data of rx_metrics_reference.py ---------------------------------------------------- */
+/* -- the data of metrics_reference.py ---------------------------------------------------- */
 
 struct data {
     size_t n;
@@ -54,7 +54,7 @@ static struct data squares(uint64_t seed, size_t n, int k, double stretch)
 
 /* -- decisions ------------------------------------------------------------------------------ */
 
-Test(rx_metrics, decisions_are_those_of_scikit_learn)
+Test(metrics, decisions_are_those_of_scikit_learn)
 {
     for (size_t i = 0; i < LENGTH(reference_detections); i++) {
         __typeof__(reference_detections[0]) r = reference_detections[i];
@@ -72,7 +72,7 @@ Test(rx_metrics, decisions_are_those_of_scikit_learn)
     }
 }
 
-Test(rx_metrics, a_logit_of_zero_is_a_target_and_nan_is_nothing)
+Test(metrics, a_logit_of_zero_is_a_target_and_nan_is_nothing)
 {
     const float logits[] = {0, -0.0F, -1e-45F, 1e-45F, NAN, INFINITY, -INFINITY, NAN};
     const uint8_t labels[] = {1, 0, 1, 0, 1, 255, 0, 0};
@@ -85,7 +85,7 @@ Test(rx_metrics, a_logit_of_zero_is_a_target_and_nan_is_nothing)
     cr_expect_eq(c.skipped, 2);
 }
 
-Test(rx_metrics, ratios_over_nothing_are_nan)
+Test(metrics, ratios_over_nothing_are_nan)
 {
     struct metrics_confusion empty = {.true_negatives = 5, .skipped = 3};
     cr_expect(isnan(metrics_precision(&empty)) && isnan(metrics_recall(&empty)));
@@ -114,7 +114,7 @@ static struct metrics_ranking *ranking_of(const struct data *d, size_t room, siz
     return ranking;
 }
 
-Test(rx_metrics, rankings_are_those_of_scikit_learn)
+Test(metrics, rankings_are_those_of_scikit_learn)
 {
     for (size_t i = 0; i < LENGTH(reference_detections); i++) {
         __typeof__(reference_detections[0]) r = reference_detections[i];
@@ -158,7 +158,7 @@ static double detection_by_search(const struct data *d, double rate, float *thre
     return best;
 }
 
-Test(rx_metrics, detection_keeps_to_the_false_alarm_rate)
+Test(metrics, detection_keeps_to_the_false_alarm_rate)
 {
     const double rates[] = {0, 0.001, 0.01, 0.02, 0.5, 1};
     for (uint64_t seed = 20; seed < 26; seed++) {
@@ -176,7 +176,7 @@ Test(rx_metrics, detection_keeps_to_the_false_alarm_rate)
     }
 }
 
-Test(rx_metrics, rankings_that_do_not_exist_are_nan)
+Test(metrics, rankings_that_do_not_exist_are_nan)
 {
     struct data d = data_of(6);
     struct metrics_ranked out;
@@ -211,7 +211,7 @@ Test(rx_metrics, rankings_that_do_not_exist_are_nan)
     data_free(&d);
 }
 
-Test(rx_metrics, everything_tied_is_a_coin)
+Test(metrics, everything_tied_is_a_coin)
 {
     struct data d = data_of(1000);
     struct metrics_ranked out;
@@ -224,7 +224,7 @@ Test(rx_metrics, everything_tied_is_a_coin)
     data_free(&d);
 }
 
-Test(rx_metrics, a_ranking_takes_its_memory_once_and_says_what_it_lacks)
+Test(metrics, a_ranking_takes_its_memory_once_and_says_what_it_lacks)
 {
     struct yp_memory before, during, after;
     struct data d = detections(30, 500, 4, 64, 1);
@@ -261,7 +261,7 @@ Test(rx_metrics, a_ranking_takes_its_memory_once_and_says_what_it_lacks)
 
 /* -- calibration ---------------------------------------------------------------------------- */
 
-Test(rx_metrics, chi_square_has_ten_digits_in_both_tails)
+Test(metrics, chi_square_has_ten_digits_in_both_tails)
 {
     double worst = 0;
     for (size_t i = 0; i < LENGTH(reference_chi_square); i++) {
@@ -279,7 +279,7 @@ Test(rx_metrics, chi_square_has_ten_digits_in_both_tails)
     cr_expect(isnan(metrics_chi_square(1, NAN)));
 }
 
-Test(rx_metrics, chi_square_points_are_scipys)
+Test(metrics, chi_square_points_are_scipys)
 {
     for (size_t i = 0; i < LENGTH(reference_points); i++) {
         double k = reference_points[i].k, upper = reference_points[i].upper;
@@ -291,7 +291,7 @@ Test(rx_metrics, chi_square_points_are_scipys)
     cr_expect(isnan(metrics_chi_square_point(NAN, 3)) && isnan(metrics_chi_square_point(0.5, -1)));
 }
 
-Test(rx_metrics, calibration_is_scipys)
+Test(metrics, calibration_is_scipys)
 {
     for (size_t i = 0; i < LENGTH(reference_calibration); i++) {
         __typeof__(reference_calibration[0]) r = reference_calibration[i];
@@ -317,7 +317,7 @@ Test(rx_metrics, calibration_is_scipys)
     }
 }
 
-Test(rx_metrics, calibration_leaves_out_targets_and_nan)
+Test(metrics, calibration_leaves_out_targets_and_nan)
 {
     const float scores[] = {1, 1e9F, NAN, 2, INFINITY};
     const uint8_t labels[] = {0, 1, 0, 0, 0}, all[] = {1, 1, 1, 1, 1};

@@ -1,10 +1,11 @@
 /* What the tests of training train: logistic regression, in plain loops, on small cubes. */
-#ifndef RX_TRAIN_SUBJECT_H
-#define RX_TRAIN_SUBJECT_H
+#ifndef TRAIN_SUBJECT_H
+#define TRAIN_SUBJECT_H
 
 #include "tests/unit/rx/rx_fixture.h"
 
-#include "models/train/trainer.h"
+#include "models/rx/train.h"
+#include "models/train/internal.h"
 #include <math.h>
 
 #define CHANNELS ((size_t)6)
@@ -135,13 +136,14 @@ static inline struct rx_objective subject_objective(struct subject *s)
                                  .identity = 77,
                                  .gradient = subject_gradient,
                                  .evaluate = subject_evaluate,
+                                 .targets = 400,
                                  .arg = s};
 }
 
 /* A short and lively run: 3 steps an epoch, the last one smaller, the schedule at work. */
-static inline struct rx_train_config subject_config(void)
+static inline struct train_config subject_config(void)
 {
-    struct rx_train_config config = rx_train_defaults();
+    struct train_config config = train_defaults();
     config.seed = 11;
     config.epochs = 6;
     config.batch = 2;
@@ -150,7 +152,6 @@ static inline struct rx_train_config subject_config(void)
     config.plateau.patience = 0;
     config.plateau.threshold = 0.26;
     config.no_decay = 2;
-    config.targets = 400;
     return config;
 }
 
@@ -158,22 +159,47 @@ static inline struct rx_train_config subject_config(void)
 
 static const float subject_start[PARAMETERS] = {0.5F, -0.25F, 1, 0, -2, 0.125F, 3};
 
-static inline struct rx_train *subject_create(struct subject *s,
-                                              const struct rx_train_config *config)
+/* A trainer of the cubes of a source; NULL with yp_last_error() set. */
+static inline struct train *subject_make(struct yp_device *device,
+                                         const struct rx_objective *objective,
+                                         const struct rx_source *source, size_t tiles_per_cube,
+                                         const struct train_config *config)
+{
+    struct rx_training *training =
+        rx_training_create(device, objective, source, tiles_per_cube, config);
+    return training != NULL ? rx_training_trainer(training) : NULL;
+}
+
+/* What such a trainer belongs to. */
+static inline struct rx_training *subject_of(const struct train *train)
+{
+    return train->objective.arg;
+}
+
+static inline void subject_destroy(struct train *train)
+{
+    rx_training_destroy(train != NULL ? subject_of(train) : NULL);
+}
+
+static inline const struct rx_source *subject_part(const struct train *train, enum train_part part)
+{
+    return rx_training_source(subject_of(train), part);
+}
+
+static inline struct train *subject_create(struct subject *s, const struct train_config *config)
 {
     struct rx_objective objective = subject_objective(s);
     struct rx_source source = subject_source(s, SUBJECT_CUBES);
-    struct rx_train *train =
-        rx_train_create(yp_device_cpu(), &objective, &source, TILES_PER_CUBE, config);
+    struct train *train =
+        subject_make(yp_device_cpu(), &objective, &source, TILES_PER_CUBE, config);
     cr_assert_not_null(train, "%s", yp_last_error());
     return train;
 }
 
-static inline struct rx_train *subject_begin(struct subject *s,
-                                             const struct rx_train_config *config)
+static inline struct train *subject_begin(struct subject *s, const struct train_config *config)
 {
-    struct rx_train *train = subject_create(s, config);
-    OK(rx_train_begin(train, subject_start));
+    struct train *train = subject_create(s, config);
+    OK(train_begin(train, subject_start));
     return train;
 }
 

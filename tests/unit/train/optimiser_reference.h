@@ -1,4 +1,4 @@
-/* Made by rx_optimiser_reference.py, which says how. */
+/* Made by optimiser_reference.py, which says how. */
 #ifndef RX_OPTIMISER_REFERENCE_H
 #define RX_OPTIMISER_REFERENCE_H
 

@@ -1,4 +1,4 @@
-/* Made by rx_metrics_reference.py, which says how. */
+/* Made by metrics_reference.py, which says how. */
 #ifndef RX_METRICS_REFERENCE_H
 #define RX_METRICS_REFERENCE_H
 

@@ -1,13 +1,13 @@
-"""Writes rx_metrics_reference.h: what models/metrics/metrics.h is held to.
+"""Writes metrics_reference.h: what models/metrics/metrics.h is held to.
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install numpy scipy scikit-learn mpmath
-    /tmp/venv/bin/python tests/unit/metrics/rx_metrics_reference.py > tests/unit/metrics/rx_metrics_reference.h
+    /tmp/venv/bin/python tests/unit/metrics/metrics_reference.py > tests/unit/metrics/metrics_reference.h
 
 Measures of detection are scikit-learn's, Kolmogorov's distance and chi-square quantiles scipy's.
 The chi-square distribution itself is of thirty digits (mpmath), because both tails are held to
 1e-10 of their own size; scipy's is compared with it here.
 
-The data are made by tests/unit/metrics/rx_metrics.c too, bit for bit: integers, and one correctly rounded
+The data are made by tests/unit/metrics/metrics.c too, bit for bit: integers, and one correctly rounded
 operation at a time, no function of a mathematics library.
 """
 
@@ -72,7 +72,7 @@ def row(*values):
     print("    {" + ", ".join(values) + "},")
 
 
-print("""/* Made by rx_metrics_reference.py, which says how. */
+print("""/* Made by metrics_reference.py, which says how. */
 #ifndef RX_METRICS_REFERENCE_H
 #define RX_METRICS_REFERENCE_H
 

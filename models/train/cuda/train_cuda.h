@@ -1,0 +1,76 @@
+/* What training has on a GPU: work on arrays of parameters, gradients and optimiser states. */
+#ifndef TRAIN_CUDA_H
+#define TRAIN_CUDA_H
+
+#include <yieldpoint/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TRAIN_CUDA_PLUGIN "train-cuda"
+#define TRAIN_CUDA_PARTS 256U /* sums of squares that are summed last */
+
+/* Pointers are the device's; all arrays have `count` elements. */
+struct train_cuda_squares {
+    size_t count;
+    const float *values;
+    double *parts; /* (TRAIN_CUDA_PARTS) */
+    double *sum;
+    double most;    /* clipping; read where factor is not NULL */
+    double *factor; /* min(1, most / (sqrt(sum) + 1e-6)), 1 with most = 0; or NULL */
+};
+
+/* sum += weight gradient, which may be rounded once instead of twice; or, `divide`, gradient =
+ * sum / weight. */
+struct train_cuda_sum {
+    size_t count;
+    bool divide;
+    double weight;
+    float *gradient;
+    double *sum;
+};
+
+struct train_cuda_scale {
+    size_t count;
+    double factor;
+    float *values;
+};
+
+struct train_cuda_adamw {
+    size_t count;
+    float keep, gain1, beta2, gain2, correction, eps, step;
+    const float *gradient;
+    const double *factor; /* of the gradient; NULL: 1 */
+    float *m, *v, *parameters;
+};
+
+struct train_cuda_sgd {
+    size_t count;
+    float decay, keep, gain, ahead, step;
+    bool nesterov;
+    const float *gradient;
+    float *b; /* NULL: no momentum */
+    float *parameters;
+};
+
+struct train_cuda_zero {
+    size_t words; /* of 4 bytes */
+    float *values;
+};
+
+/* All launch and return. */
+struct train_cuda {
+    enum yp_status (*zero)(struct yp_device *device, const struct train_cuda_zero *job);
+    enum yp_status (*sum)(struct yp_device *device, const struct train_cuda_sum *job);
+    enum yp_status (*scale)(struct yp_device *device, const struct train_cuda_scale *job);
+    enum yp_status (*squares)(struct yp_device *device, const struct train_cuda_squares *job);
+    enum yp_status (*adamw)(struct yp_device *device, const struct train_cuda_adamw *job);
+    enum yp_status (*sgd)(struct yp_device *device, const struct train_cuda_sgd *job);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
