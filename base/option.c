@@ -83,26 +83,11 @@ static bool set_choice(int *out, const char *choices, const char *text)
 
 static bool set_text(char **out, const struct ypi_option *o, const char *text)
 {
-    if (o->kind == YPI_OPTION_PATH && text[0] == '\0')
+    if ((o->kind == YPI_OPTION_PATH && text[0] == '\0') || (o->check != NULL && !o->check(text)))
         return false;
     free(*out);
     *out = ypi_strdup(text);
     return true;
-}
-
-/* "judge, record or off" */
-static char *join_choices(const char *choices)
-{
-    struct ypi_text text = {0};
-    const char *word = NULL;
-    size_t length = 0;
-    while (ypi_next_word(&choices, &word, &length))
-        ypi_text_add(&text, "%s%.*s",
-                     text.length == 0                        ? ""
-                     : choices[strspn(choices, " ")] != '\0' ? ", "
-                                                             : " or ",
-                     (int)length, word);
-    return ypi_text_take(&text);
 }
 
 static char *allowed(const struct ypi_option *o)
@@ -123,7 +108,7 @@ static char *allowed(const struct ypi_option *o)
     case YPI_OPTION_REAL:
         return ypi_format("a number above 0%s", o->off != 0 ? ", or off" : "");
     case YPI_OPTION_CHOICE:
-        return join_choices(o->choices);
+        return ypi_join_words(o->choices, "or");
     case YPI_OPTION_PATH:
         return ypi_strdup("the path of a file");
     default:
@@ -168,7 +153,7 @@ char *ypi_option_set(void *values, const struct ypi_option *option, const char *
         *(const char **)at = text;
         break;
     case YPI_OPTION_OWN:
-        return option->read(values, text);
+        return option->read(values, option, text);
     }
     return ok ? NULL : allowed(option);
 }
@@ -217,7 +202,7 @@ char *ypi_option_text(const void *values, const struct ypi_option *option)
     case YPI_OPTION_CHOICE:
         return choice_text(option->choices, *(const int *)at);
     case YPI_OPTION_OWN:
-        own = option->write != NULL ? option->write(values) : NULL;
+        own = option->write != NULL ? option->write(values, option) : NULL;
         return own != NULL ? own : ypi_strdup("");
     default:
         return ypi_strdup(*(char *const *)at != NULL ? *(char *const *)at : "");
@@ -242,7 +227,7 @@ void ypi_options_print(const struct ypi_option *table, const char *const *titles
         const char letter[] = {'-', o->letter, '\0'};
         if (o->help == NULL)
             continue;
-        if (titles != NULL && o->group != group)
+        if (o->group != group)
             fputs(titles[group = o->group], stdout);
         snprintf(left, sizeof left, "%s%s%s%s%s%s", o->letter != 0 ? letter : "",
                  o->letter != 0 && o->name != NULL ? ", " : "", o->name != NULL ? "--" : "",

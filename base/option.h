@@ -1,6 +1,5 @@
-/* Options as a table: an entry says how a value is read, what is allowed, where
- * it is kept, how it is written again and what it is for, whether it comes as a
- * word or stands in an ini file. */
+/* Options as a table: an entry says how a value is read, what is allowed, where it is kept, how it
+ * is written again and what it is for, whether it comes as a word or stands in an ini file. */
 #ifndef YPI_OPTION_H
 #define YPI_OPTION_H
 
@@ -14,8 +13,7 @@ enum ypi_option_kind {
     YPI_OPTION_SIZE,   /* size_t, from 1 */
     YPI_OPTION_WORD64, /* uint64_t */
     YPI_OPTION_BYTES,  /* uint64_t above 0: 64K, 512M, 2G */
-    YPI_OPTION_REAL,   /* double above 0; up to `most` where there is one; `off` where
-                   there is one */
+    YPI_OPTION_REAL,   /* double above 0, up to `most`; or off, which is `off`; 0: no such */
     YPI_OPTION_CHOICE, /* int or enum: the place of the value among `choices` */
     YPI_OPTION_TEXT,   /* char *, owned */
     YPI_OPTION_PATH,   /* the same, not empty */
@@ -29,17 +27,18 @@ struct ypi_option {
     const char *value; /* stands for its value in the help; YPI_OPTION_OWN: NULL takes none */
     const char *help;  /* NULL: not listed */
     enum ypi_option_kind kind;
-    size_t offset; /* in the structure of values */
-    int group;     /* its title in the help */
-    int again;     /* place in the line that does the same again; 0: no part of it */
-    double least, most, off;
-    const char *choices; /* words, separated by blanks */
-    const char *allowed; /* what is told of a bad value; NULL: made of kind and limits */
+    size_t offset;           /* in the structure of values */
+    int group;               /* its title in the help */
+    int again;               /* place in the line that does the same again; 0: no part of it */
+    double least, most, off; /* see the kinds */
+    const char *choices;     /* words, separated by blanks */
+    const char *allowed;     /* what is told of a bad value; NULL: made of kind and limits */
+    bool (*check)(const char *text); /* of texts; NULL: all are allowed */
     /* Of YPI_OPTION_OWN. NULL, or what is allowed: the caller frees. */
-    char *(*read)(void *values, const char *text);
-    /* The value again, NULL where it is the default's: the caller frees. Without,
-     * no part. */
-    char *(*write)(const void *values);
+    char *(*read)(void *values, const struct ypi_option *option, const char *text);
+    /* The value again, NULL where there is none: the caller frees. NULL: there never is. */
+    char *(*write)(const void *values, const struct ypi_option *option);
+    const void *arg; /* for these two */
 };
 
 /* Tables end with an entry that has neither name nor letter. */
@@ -54,17 +53,14 @@ const struct ypi_option *ypi_option_find(const struct ypi_option *table, const c
                                          size_t length);
 bool ypi_option_takes_value(const struct ypi_option *option);
 
-/* Reads `text` into the structure of values. NULL, or what is allowed: the
- * caller frees. */
+/* Reads `text` into the structure of values. NULL, or what is allowed: the caller frees. */
 char *ypi_option_set(void *values, const struct ypi_option *option, const char *text);
-/* The value as ypi_option_set() takes it; "" where there is none. The caller
- * frees. */
+/* The value as ypi_option_set() takes it; "" where there is none. The caller frees. */
 char *ypi_option_text(const void *values, const struct ypi_option *option);
 /* Frees what the options own. */
 void ypi_options_free(void *values, const struct ypi_option *table);
 
-/* Prints a line an option, and before the first of a group its title (NULL: no
- * titles). */
+/* Prints a line an option, and before the first of each group its title. */
 void ypi_options_print(const struct ypi_option *table, const char *const *titles);
 
 #endif

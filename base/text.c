@@ -133,6 +133,22 @@ bool ypi_has_word(const char *words, const char *word, size_t length)
     return false;
 }
 
+char *ypi_join_words(const char *words, const char *last)
+{
+    struct ypi_text text = {0};
+    const char *word = NULL, *next = NULL;
+    size_t length = 0, next_length = 0;
+    bool more = ypi_next_word(&words, &next, &next_length);
+    while (more) {
+        word = next, length = next_length;
+        more = ypi_next_word(&words, &next, &next_length);
+        if (text.length > 0)
+            ypi_text_add(&text, more ? ", " : " %s ", last);
+        ypi_text_add(&text, "%.*s", (int)length, word);
+    }
+    return ypi_text_take(&text);
+}
+
 size_t ypi_columns(const char *text, size_t length)
 {
     size_t columns = 0;

@@ -30,6 +30,8 @@ char *ypi_text_take(struct ypi_text *text);  /* never NULL; the caller frees; te
 
 /* The next blank-separated word at *cursor; false at the end. The word is not terminated. */
 bool ypi_next_word(const char **cursor, const char **word, size_t *length);
+/* "cpu, cuda or all" of "cpu cuda all". The caller frees. */
+char *ypi_join_words(const char *words, const char *last);
 bool ypi_has_word(const char *words, const char *word, size_t length);
 
 /* The columns that `length` bytes of UTF-8 take on a terminal, one a character. */

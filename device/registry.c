@@ -5,6 +5,7 @@
 #include "device/backend.h"
 #include "device/cpu/binding.h"
 #include "device/cuda/cuda_plugin.h"
+#include "device/kind.h"
 #include "device/plugin.h"
 
 #include <ctype.h>
@@ -34,16 +35,6 @@ static int asked_count;
 static const struct yp_device *accelerator; /* that is open; NULL: none */
 static double opening = NAN;                /* seconds that it took */
 
-static bool is_cuda(const char *name)
-{
-    return strncmp(name, "cuda", 4) == 0;
-}
-
-static int ordinal_of(const char *name)
-{
-    return name[4] == ':' ? atoi(name + 5) : 0;
-}
-
 /* -- one device and no other --------------------------------------------------------------- */
 
 /* Element `ordinal` of a list that is separated by commas; NULL when it is shorter. The caller
@@ -58,43 +49,43 @@ static char *element(const char *list, int ordinal)
                                            : NULL;
 }
 
-/* Every library of CUDA's that the process or one it starts loads then sees this device as its only
- * one. Numbers are nvidia-smi's, which are by the place on the bus. */
+/* Every library of the kind's that the process or one it starts loads then sees this device as its
+ * only one. */
 enum yp_status ypi_device_confine(const char *name)
 {
     static char confined[16];
-    int ordinal = ordinal_of(name);
+    const struct ypi_device_kind *kind = ypi_device_kind(name);
+    int ordinal = ypi_device_ordinal(name);
     char canonical[16];
-    if (!is_cuda(name))
+    if (kind == NULL)
         return YP_OK;
-    snprintf(canonical, sizeof canonical, "cuda:%d", ordinal);
+    snprintf(canonical, sizeof canonical, "%s:%d", kind->name, ordinal);
     if (strcmp(confined, canonical) == 0)
         return YP_OK;
     if (confined[0] != '\0')
         return yp_set_error(YP_UNSUPPORTED, "this process has %s open and cannot open %s too",
                             confined, canonical);
-    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    const char *list = getenv(kind->visible);
     char *own = list != NULL ? element(list, ordinal) : ypi_format("%d", ordinal);
     if (own == NULL)
-        return yp_set_error(YP_UNSUPPORTED,
-                            "no CUDA device: CUDA_VISIBLE_DEVICES is '%s', which has no %s", list,
-                            canonical);
-    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
-    setenv("CUDA_VISIBLE_DEVICES", own, 1);
+        return yp_set_error(YP_UNSUPPORTED, "no %s device: %s is '%s', which has no %s",
+                            kind->label, kind->visible, list, canonical);
+    setenv(kind->order, kind->order_value, 0);
+    setenv(kind->visible, own, 1);
     setenv("YIELDPOINT_DEVICE", canonical, 1);
     memcpy(confined, canonical, sizeof confined);
     free(own);
     return YP_OK;
 }
 
-static const struct ypi_cuda_plugin *plugin(void)
+static const struct ypi_cuda_plugin *plugin(const struct ypi_device_kind *kind)
 {
-    const struct ypi_cuda_plugin *p = yp_plugin_table(YPI_CUDA_PLUGIN, sizeof *p);
+    const struct ypi_cuda_plugin *p = yp_plugin_table(kind->plugin, sizeof *p);
     if (p != NULL && p->backend_abi != YPI_BACKEND_ABI) {
         yp_set_error(YP_INVALID,
                      "the plugin libyieldpoint-%s.so is of another build than this "
                      "program",
-                     YPI_CUDA_PLUGIN);
+                     kind->plugin);
         return NULL;
     }
     return p;
@@ -122,7 +113,7 @@ static void answer(const char *name, int fd)
     char *facts = NULL;
     size_t size = 0;
     FILE *memory = open_memstream(&facts, &size);
-    const struct ypi_cuda_plugin *p = memory != NULL ? plugin() : NULL;
+    const struct ypi_cuda_plugin *p = memory != NULL ? plugin(ypi_device_kind(name)) : NULL;
     bool there =
         p != NULL && ypi_device_confine(name) == YP_OK && p->look(tell_fact, memory) == YP_OK;
     if (memory != NULL)
@@ -151,24 +142,30 @@ static size_t read_all(int fd, char *out, size_t most)
 static char *reason_of_death(int status)
 {
     if (!WIFSIGNALED(status))
-        return ypi_format("no CUDA device: the process that asked ended with status %d",
-                          WEXITSTATUS(status));
+        return ypi_format("the process that asked ended with status %d", WEXITSTATUS(status));
     if (WTERMSIG(status) == SIGALRM)
-        return ypi_format("no CUDA device: the driver did not answer within %d s",
-                          (int)PATIENCE_SECONDS);
-    return ypi_format("no CUDA device: the driver ended the process that asked (%s)",
-                      strsignal(WTERMSIG(status)));
+        return ypi_format("the driver did not answer within %d s", (int)PATIENCE_SECONDS);
+    return ypi_format("the driver ended the process that asked (%s)", strsignal(WTERMSIG(status)));
+}
+
+/* "no CUDA device: WHY"; takes over the text. */
+static char *none_because(const struct ypi_device_kind *kind, char *why)
+{
+    char *reason = ypi_format("no %s device: %s", kind->label, why);
+    free(why);
+    return reason;
 }
 
 static void ask(struct asked *a)
 {
+    const struct ypi_device_kind *kind = ypi_device_kind(a->name);
     int ends[2];
     char text[ANSWER_MAX];
     int status = 0;
     fflush(NULL);
     pid_t pid = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
     if (pid < 0) {
-        a->reason = ypi_format("no CUDA device: cannot ask for it: %s", strerror(errno));
+        a->reason = none_because(kind, ypi_format("cannot ask for it: %s", strerror(errno)));
         return;
     }
     if (pid == 0)
@@ -185,57 +182,65 @@ static void ask(struct asked *a)
         a->facts_size = size - 1;
         memcpy(a->facts, text + 1, size - 1);
     } else {
-        a->reason = reason_of_death(status);
+        a->reason = none_because(kind, reason_of_death(status));
     }
 }
 
 const char *ypi_device_absent(const char *name)
 {
+    static char *too_many;
+    const struct ypi_device_kind *kind = ypi_device_kind(name);
     char path[PATH_MAX];
-    if (!is_cuda(name))
+    if (kind == NULL)
         return NULL;
     for (int i = 0; i < asked_count; i++)
         if (strcmp(asked[i].name, name) == 0)
             return asked[i].reason;
-    if (asked_count == ASKED_MAX)
-        return "no CUDA device: more devices are named than can be asked for";
+    if (asked_count == ASKED_MAX) {
+        if (too_many == NULL)
+            too_many =
+                none_because(kind, ypi_strdup("more devices are named than can be asked for"));
+        return too_many;
+    }
     struct asked *a = &asked[asked_count++];
     snprintf(a->name, sizeof a->name, "%s", name);
-    if (ypi_plugin_find(YPI_CUDA_PLUGIN, path))
+    if (ypi_plugin_find(kind->plugin, path))
         ask(a);
     else
-        a->reason = ypi_format("no CUDA device: %s", yp_last_error());
+        a->reason = none_because(kind, ypi_strdup(yp_last_error()));
     return a->reason;
+}
+
+/* The fact at *at, which moves on behind it; false: there is no more. */
+static bool next_fact(const struct asked *a, size_t *at, const char **key, const char **value)
+{
+    size_t length = *at < a->facts_size ? strlen(a->facts + *at) + 1 : 0;
+    if (length == 0 || *at + length >= a->facts_size)
+        return false;
+    *key = a->facts + *at;
+    *value = *key + length;
+    *at += length + strlen(*value) + 1;
+    return true;
 }
 
 void ypi_device_facts(void (*tell)(void *arg, const char *key, const char *value), void *arg)
 {
-    for (int i = 0; i < asked_count; i++) {
-        const char *at = asked[i].facts;
-        const char *end = at != NULL ? at + asked[i].facts_size : NULL;
-        while (at != NULL && at < end) {
-            const char *value = at + strlen(at) + 1;
-            if (value >= end)
-                break;
-            tell(arg, at, value);
-            at = value + strlen(value) + 1;
-        }
-        if (asked[i].facts != NULL)
-            return;
-    }
+    const char *key = NULL, *value = NULL;
+    int i = 0;
+    while (i < asked_count && asked[i].facts == NULL)
+        i++;
+    for (size_t at = 0; i < asked_count && next_fact(&asked[i], &at, &key, &value);)
+        tell(arg, key, value);
 }
 
-const char *ypi_device_fact(const char *name, const char *key)
+const char *ypi_device_fact(const char *name, const char *wanted)
 {
+    const char *key = NULL, *value = NULL;
     for (int i = 0; i < asked_count; i++) {
-        const char *at = strcmp(asked[i].name, name) == 0 ? asked[i].facts : NULL;
-        const char *end = at != NULL ? at + asked[i].facts_size : NULL;
-        while (at != NULL && at < end) {
-            const char *value = at + strlen(at) + 1;
-            if (value < end && strcmp(at, key) == 0)
+        bool meant = strcmp(asked[i].name, name) == 0;
+        for (size_t at = 0; meant && next_fact(&asked[i], &at, &key, &value);)
+            if (strcmp(key, wanted) == 0)
                 return value;
-            at = value < end ? value + strlen(value) + 1 : end;
-        }
     }
     return NULL;
 }
@@ -245,11 +250,12 @@ const char *ypi_device_fact(const char *name, const char *key)
 enum yp_status ypi_device_open(const char *name, struct yp_device **out)
 {
     *out = yp_device_cpu();
-    if (!is_cuda(name))
+    const struct ypi_device_kind *kind = ypi_device_kind(name);
+    if (kind == NULL)
         return YP_OK;
     double begun = ypi_now();
     enum yp_status status = ypi_device_confine(name);
-    const struct ypi_cuda_plugin *p = status == YP_OK ? plugin() : NULL;
+    const struct ypi_cuda_plugin *p = status == YP_OK ? plugin(kind) : NULL;
     if (p == NULL)
         return YP_UNSUPPORTED;
     struct yp_device *device = NULL;

@@ -3,6 +3,8 @@
 #ifndef YPI_CASE_H
 #define YPI_CASE_H
 
+#include "device/kind.h"
+
 #include <yieldpoint/case.h>
 #include <yieldpoint/test.h>
 
@@ -41,7 +43,7 @@ const char *ypi_axis_kind_name(enum yp_axis_kind kind); /* "int", "double", "str
 
 static inline bool ypi_on_accelerator(const struct yp_case *c)
 {
-    return strncmp(c->device, "cuda", 4) == 0;
+    return ypi_device_kind(c->device) != NULL;
 }
 
 #endif

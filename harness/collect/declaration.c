@@ -243,14 +243,18 @@ static void check_devices(struct ypi_collecting *g)
     const char *word = NULL;
     size_t length = 0;
     int count = 0;
+    char *names = ypi_device_names(false);
+    char *allowed = ypi_join_words(names, "and");
     while (ypi_next_word(&cursor, &word, &length)) {
         count++;
-        if (!ypi_has_word("cpu cuda", word, length))
-            ypi_declaration_error(g, "device '%.*s' is not known: allowed are cpu and cuda",
-                                  (int)length, word);
+        if (!ypi_has_word(names, word, length))
+            ypi_declaration_error(g, "device '%.*s' is not known: allowed are %s", (int)length,
+                                  word, allowed);
     }
     if (g->test->devices != NULL && count == 0)
-        ypi_declaration_error(g, ".devices is empty: allowed are cpu and cuda");
+        ypi_declaration_error(g, ".devices is empty: allowed are %s", allowed);
+    free(allowed);
+    free(names);
 }
 
 static void check_relation(struct ypi_collecting *g)

@@ -88,10 +88,10 @@ static int by_text(const void *a, const void *b)
 char *ypi_make_tags(const struct yp_case *c, const struct ypi_options *o)
 {
     bool named = c->decl != NULL && ypi_is_tag(o, c->decl->name, strlen(c->decl->name));
-    char *all =
-        ypi_format("%s %s %s %s", c->test->tags != NULL ? c->test->tags : "",
-                   c->decl != NULL && c->decl->tags != NULL ? c->decl->tags : "",
-                   named ? c->decl->name : "", strncmp(c->device, "cuda", 4) == 0 ? "gpu" : "");
+    const struct ypi_device_kind *kind = ypi_device_kind(c->device);
+    char *all = ypi_format("%s %s %s %s", c->test->tags != NULL ? c->test->tags : "",
+                           c->decl != NULL && c->decl->tags != NULL ? c->decl->tags : "",
+                           named ? c->decl->name : "", kind != NULL ? kind->tag : "");
     char **words = NULL;
     size_t count = 0;
     const char *cursor = all;

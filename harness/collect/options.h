@@ -40,7 +40,7 @@ struct ypi_options {
     bool no_capture;  /* -s */
     int max_failures; /* -x, --maxfail; 0: no limit */
     uint64_t seed;
-    char *device; /* auto, cpu, cuda, cuda:N, all */
+    char *device; /* auto, all, or a device's name */
     struct ypi_set *sets;
     int set_count;
     int repeat;
@@ -48,7 +48,7 @@ struct ypi_options {
     char *history;  /* path of the database */
     char *csv;      /* NULL: none */
     enum ypi_speed speed;
-    bool noisy_fails;
+    int noisy_fails;          /* 0 or 1 */
     int confirmations;        /* fresh processes that a failing speed budget is asked of */
     bool instructions;        /* count them by Callgrind instead of timing */
     bool audit;               /* count a device's work by CUPTI instead of timing */
@@ -73,12 +73,14 @@ struct ypi_options {
     bool help, version, markers;
 };
 
-/* Fills *o. Returns YPI_EXIT_OK, or YPI_EXIT_USAGE after telling stderr what, where, and what is
- * allowed. */
+/* Fills *o. Returns YPI_EXIT_OK; or, after telling stderr what, where, and what is allowed,
+ * YPI_EXIT_USAGE, or YPI_EXIT_INTERRUPTED where an option that the program declares is wrong. */
 enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv);
 void ypi_options_clear(struct ypi_options *o);
 
 void ypi_options_help(const char *program);
+/* Runs an axis at this value too; one that is there is no second. */
+void ypi_options_set_axis(struct ypi_options *o, const char *axis, const char *value);
 bool ypi_is_tag(const struct ypi_options *o, const char *word, size_t length);
 
 /* The options that change a case's data or verdicts, for the line that reproduces it: each one

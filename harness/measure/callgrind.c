@@ -74,7 +74,7 @@ const char *ypi_callgrind_refuses(const struct yp_case *c)
         return NULL;
     if (c->test->command != NULL)
         return "instructions are counted in this program, not in a command";
-    if (strncmp(c->device, "cuda", 4) == 0)
+    if (ypi_on_accelerator(c))
         return "Callgrind counts instructions of the CPU only";
     return ypi_callgrind_absent();
 }

@@ -1,6 +1,7 @@
 #include "harness/record/environment.h"
 
 #include "device/cpu/topology.h"
+#include "device/kind.h"
 #include "device/registry.h"
 #include "harness/measure/cgroup_path.h"
 #include "harness/record/git.h"
@@ -180,6 +181,13 @@ static void add_build(struct ypi_environment *e)
     add(e, "library.sqlite", "%s", sqlite3_libversion());
 }
 
+static void add_variable(struct ypi_environment *e, const char *name, const char *key)
+{
+    const char *value = getenv(name);
+    if (value) /* set to nothing is not the same as not set */
+        add(e, key, "%s", *value ? value : "(empty)");
+}
+
 static void add_variables(struct ypi_environment *e)
 {
     static const struct {
@@ -200,15 +208,13 @@ static void add_variables(struct ypi_environment *e)
         {"MALLOC_TRIM_THRESHOLD_", "env.malloc_trim_threshold_"},
         {"MALLOC_CONF", "env.malloc_conf"},
         {"GLIBC_TUNABLES", "env.glibc_tunables"},
-        {"CUDA_VISIBLE_DEVICES", "env.cuda_visible_devices"},
         {"LD_PRELOAD", "env.ld_preload"},
         {"LD_LIBRARY_PATH", "env.ld_library_path"},
     };
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *value = getenv(variables[i].name);
-        if (value) /* set to nothing is not the same as not set */
-            add(e, variables[i].key, "%s", *value ? value : "(empty)");
-    }
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        add_variable(e, variables[i].name, variables[i].key);
+    for (int i = 0; i < YPI_DEVICE_KINDS; i++)
+        add_variable(e, ypi_device_kinds[i].visible, ypi_device_kinds[i].visible_key);
 }
 
 static void add_sources(struct ypi_environment *e, const char *root)

@@ -10,6 +10,7 @@
 #include <yieldpoint/gradient.h>
 #include <yieldpoint/isa.h>
 #include <yieldpoint/measure.h>
+#include <yieldpoint/option.h>
 #include <yieldpoint/relation.h>
 #include <yieldpoint/serve.h>
 #include <yieldpoint/test.h>

@@ -116,6 +116,10 @@ static double sum_of(const float *scores, size_t places)
     return sum;
 }
 
+/* Of scene_credible.c too. */
+YP_OPTION(cube, .value = "FILE", .help = "--set cube=FILE with the whole path: data of your own",
+          .axis = "cube", .path = true);
+
 /* `--cube FILE`: fits the detector to it and scores it. Dead bands are masked, pixels without data
  * skipped. With C' channels that are alive all scores sum to (n - 1) C'. */
 YP_TEST(rx, cube, .tags = "stress small", .axes = YP_AXES(yp_axis_string("cube", "generated")),

@@ -158,6 +158,7 @@ CONFIGURATIONS = {
     "a tag with a blank": ("[tags]\nevery night = x\n", [PASS], USAGE, [r"a tag is letters"]),
     "unknown key": ("[yieldpoint]\noption = -v\n", [PASS], USAGE,
                     [r"known are \[yieldpoint\] options, history .* at 'option' in \[yieldpoint\]"]),
+    "another program's section": ("[pages]\ncolour = red\n", ["-k", "passes"], OK, ["^$"]),
     "unknown section": ("[yeldpoint]\noptions = -v\n", [PASS], USAGE, [r"in \[yeldpoint\]"]),
     "not an ini file": ("[tags]\nnightly\n", [PASS], USAGE,
                         [r"yieldpoint.ini:2: not a \[section\]"]),
@@ -339,7 +340,39 @@ def check_tap_codes(tap, program, duplicate, folder):
               "--tap: the stored exit code still says that something failed")
 
 
-def main(program, duplicate, declarations, empty):
+def check_own_options(tap, own, bad, folder):
+    history = ["--history", os.path.join(folder, "own.db")]
+    word, file = "own_options.c::says", os.path.join(folder, "x-y")
+    done = run(own, "--help")
+    tap.check(re.search(r"^of this program:\n  --loud +say it loud\n  --some-file FILE +the file to "
+                        r"look at\n  --word WORD +what to say$", done.out, re.M), "own: --help", done)
+    done = run(own, *history, "--some-file=x-y", "own_options.c::looks", cwd=folder)
+    tap.check(done.code == FAILED and f"looks at {file}\n" in done.out and
+              f"--seed 0 --set=file={file}\n" in done.out, "own: an axis, with the whole path", done)
+    done = run(own, *history, "--some-file=", cwd=folder)
+    check_outcome(tap, "own: an empty path", done, USAGE,
+                  [r"--some-file is '': allowed is the path of a file"])
+    done = run(own, *history, "--word", "a b", "--loud", cwd=folder)
+    tap.check("says a b!\n" in done.out and "prints a b\n" in done.out and
+              "--seed 0 --loud '--word=a b'\n" in done.out, "own: values for bodies and commands", done)
+    line = re.search(rf"reproduce: (.*'{word}'.*)", done.out)
+    again = shell(line.group(1), *history)
+    tap.check("says a b!\n" in again.out, "own: the line that reproduces", again)
+    done = run(own, *history, word, cwd=folder, env={"YIELDPOINT_OPTIONS": "--word=here"})
+    tap.check("says here\n" in done.out, "own: from the environment's options", done)
+    done = run(own, *history, word, cwd=folder, env={"YIELDPOINT_OPTION_WORD": "left"})
+    tap.check("says nothing\n" in done.out, "own: what a run around it was given is not this one's",
+              done)
+    done = run(own, *history, "--wrd=x", cwd=folder)
+    check_outcome(tap, "own: a slip", done, USAGE, [r"did you mean '--word'\?"])
+    done = run(bad, *history, cwd=folder)
+    source = r"^error: \S*tests/usage/suites/bad_options\.c:[0-9]+: option "
+    check_outcome(tap, "own: wrong declarations", done, INTERRUPTED,
+                  [source + r"fail_allocation: there is an option of this name$",
+                   source + r"nothing: one that sets an axis or is a path takes a value"])
+
+
+def main(program, duplicate, declarations, empty, own, bad):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         tap.run("command lines", check_command_lines, tap, program, folder)
@@ -347,6 +380,7 @@ def main(program, duplicate, declarations, empty):
         tap.run("collections", check_collections, tap, duplicate, declarations, empty, folder)
         tap.run("what options do", check_effects, tap, program, folder)
         tap.run("-s", check_s, tap, program, folder)
+        tap.run("options of a program", check_own_options, tap, own, bad, folder)
         tap.run("--tap", check_tap_codes, tap, program, duplicate, folder)
     tap.done()
 

@@ -12,6 +12,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <yieldpoint/option.h>
+
+/* Options of this program's own. */
+YP_OPTION(cube, .value = "FILE", .help = "a cube", .axis = "cube", .path = true);
+YP_OPTION(first_only, .help = "the first alone");
+YP_OPTION(limit, .value = "N", .help = "at most N");
 
 static char directory[64];
 
@@ -382,6 +388,31 @@ Test(options, a_cube_is_an_axis_with_its_whole_path)
     ypi_options_clear(&o);
 }
 
+Test(options, of_the_program)
+{
+    struct ypi_options o = read_good("--limit|3|--first-only");
+    cr_expect_str_eq(yp_option(limit), "3");
+    cr_expect_str_eq(yp_option(first_only), "yes");
+    cr_expect_eq(o.set_count, 0);
+    int count = 0;
+    char **words = ypi_options_reproduce(&o, &count);
+    cr_assert_eq(count, 2);
+    cr_expect_str_eq(words[0], "--first-only");
+    cr_expect_str_eq(words[1], "--limit=3");
+    for (int i = 0; i < count; i++)
+        free(words[i]);
+    free(words);
+    ypi_options_clear(&o);
+    o = read_good("");
+    cr_expect(yp_option(limit) == NULL && yp_option(first_only) == NULL);
+    ypi_options_clear(&o);
+    expect_refused("--first-only=no", "=no", "--first-only takes no value");
+    expect_refused("--limit=", "(behind the end)", "--limit is '': allowed is N");
+    expect_refused("--first_only", "--first_only",
+                   "unknown option '--first_only', did you mean '--first-only'?; --help lists "
+                   "them all");
+}
+
 /* A data set of links: what they lead to has other names. */
 Test(options, a_cube_that_is_a_link_keeps_its_name)
 {
@@ -458,7 +489,9 @@ Test(options, help_names_every_option)
                                  "--seed N",
                                  "--device NAME",
                                  "--set AXIS=VALUE",
-                                 "--cube FILE",
+                                 "--cube FILE                a cube\n",
+                                 "of this program:\n",
+                                 "--first-only               the first alone\n",
                                  "--repeat N",
                                  "--timeout SECONDS",
                                  "--history FILE",

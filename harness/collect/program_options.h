@@ -1,0 +1,18 @@
+/* Options that the program declares: YP_OPTION. */
+#ifndef YPI_PROGRAM_OPTIONS_H
+#define YPI_PROGRAM_OPTIONS_H
+
+#include "base/option.h"
+
+/* Behind those of every program in the help and in the line that reproduces. */
+enum { YPI_PROGRAM_GROUP = 1, YPI_PROGRAM_AGAIN = 100 };
+
+/* A table of `common` and the program's own behind it, sorted by name; their values are those of
+ * struct ypi_options. The caller frees. *errors counts declarations that are wrong: each was told
+ * to stderr and left out. */
+struct ypi_option *ypi_with_program_options(const struct ypi_option *common, int *errors);
+
+/* Forgets all values. */
+void ypi_program_options_forget(void);
+
+#endif
