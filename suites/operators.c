@@ -69,6 +69,11 @@ bool operators_has(const struct yp_case *t)
     return operators_declares(t, yp_string(t, "operator"), yp_string(t, "shape"));
 }
 
+bool operators_has_vjp(const struct yp_case *t)
+{
+    return operators_has(t) && nn_operator(yp_string(t, "operator"))->oracle_vjp != NULL;
+}
+
 struct nn_point *operators_point(struct yp_case *t, const char *name, const char *shape)
 {
     const struct nn_operator *op = nn_operator(name);

@@ -15,6 +15,8 @@ yp_axis_function operators_names, operators_shapes_but, operators_shapes_only, o
 bool operators_declares(const struct yp_case *t, const char *name, const char *shape);
 /* The same for .filter, by the axes operator and shape. */
 bool operators_has(const struct yp_case *t);
+/* And it has a vector-Jacobian product, as an optimiser's step has none. */
+bool operators_has_vjp(const struct yp_case *t);
 
 /* The operator `name` as the axes say, with drawn inputs; skips the case when this process may not
  * use the version. */

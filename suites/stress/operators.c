@@ -41,7 +41,7 @@ YP_TEST(operators, right, .tags = "stress small", .axes = AXES(operators_shapes_
 }
 
 YP_TEST(operators, gradient, .tags = "stress small", .axes = AXES(operators_shapes_but),
-        .devices = "cpu cuda", .filter = operators_has, .parallel = true)
+        .devices = "cpu cuda", .filter = operators_has_vjp, .parallel = true)
 {
     gradient(t);
 }
@@ -54,7 +54,7 @@ YP_TEST(operators, right_in_models, .tags = "stress medium", .axes = AXES(operat
 }
 
 YP_TEST(operators, vjp_in_models, .tags = "stress medium", .axes = AXES(operators_shapes_only),
-        .devices = "cpu cuda", .filter = operators_has, .parallel = true)
+        .devices = "cpu cuda", .filter = operators_has_vjp, .parallel = true)
 {
     vjp(t);
 }
