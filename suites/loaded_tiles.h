@@ -8,9 +8,9 @@
 #define LOADED_CONSUMERS 2 /* threads of the detector, at most */
 
 struct loaded_tiles {
-    struct synth_loader *loader;
-    struct rx_source source;                  /* `arg` is this structure */
-    struct synth_tile held[LOADED_CONSUMERS]; /* what each thread of the detector works on */
+    struct data_loader *loader;
+    struct rx_source source;                 /* `arg` is this structure */
+    struct data_item held[LOADED_CONSUMERS]; /* what each thread of the detector works on */
 };
 
 /* `workers` as of a loader; `depth` tiles ahead. The scene is the CPU's and must outlive it.

@@ -1,5 +1,5 @@
-/* Everything but the values of tiles is under one lock: a tile takes a fraction of a millisecond at
- * least, a visit here some hundred nanoseconds. */
+/* Everything but the values of items is under one lock: an item takes a fraction of a millisecond
+ * at least, a visit here some hundred nanoseconds. */
 #include "models/data/loader_internal.h"
 
 #include <stdio.h>
@@ -17,12 +17,12 @@ double ypi_loader_seconds(void)
 
 /* -- the pass ------------------------------------------------------------------------------- */
 
-static void begin_pass(struct synth_loader *l)
+static void begin_pass(struct data_loader *l)
 {
-    size_t words = (l->o.tiles + 63) / 64;
+    size_t words = (l->o.items + 63) / 64;
     memset(l->begun, 0, words * sizeof *l->begun);
-    if (l->o.tiles % 64 != 0)
-        l->begun[words - 1] = ~UINT64_C(0) << (l->o.tiles % 64);
+    if (l->o.items % 64 != 0)
+        l->begun[words - 1] = ~UINT64_C(0) << (l->o.items % 64);
     for (size_t i = 0; i < l->slot_count; i++)
         l->slots[i].state = YPI_EMPTY;
     l->begun_count = 0;
@@ -30,14 +30,14 @@ static void begin_pass(struct synth_loader *l)
     l->ahead = 0;
 }
 
-static bool is_begun(const struct synth_loader *l, size_t index)
+static bool is_begun(const struct data_loader *l, size_t index)
 {
     return (l->begun[index / 64] >> (index % 64) & 1) != 0;
 }
 
-size_t ypi_loader_next(const struct synth_loader *l)
+size_t ypi_loader_next(const struct data_loader *l)
 {
-    size_t words = (l->o.tiles + 63) / 64;
+    size_t words = (l->o.items + 63) / 64;
     size_t word = l->cursor / 64;
     uint64_t open = ~l->begun[word] & ~UINT64_C(0) << (l->cursor % 64);
     while (open == 0) {
@@ -54,7 +54,7 @@ void ypi_loader_stop_clock(struct ypi_loader_worker *w)
     w->waits_since = 0;
 }
 
-static size_t find_slot(const struct synth_loader *l, size_t index)
+static size_t find_slot(const struct data_loader *l, size_t index)
 {
     for (size_t i = 0; i < l->slot_count; i++)
         if (l->slots[i].state != YPI_EMPTY && l->slots[i].index == index)
@@ -62,7 +62,7 @@ static size_t find_slot(const struct synth_loader *l, size_t index)
     return NO_SLOT;
 }
 
-size_t ypi_loader_begin(struct synth_loader *l, size_t index, enum ypi_loader_state state)
+size_t ypi_loader_begin(struct data_loader *l, size_t index, enum ypi_loader_state state)
 {
     size_t used = 0;
     size_t at = NO_SLOT;
@@ -71,37 +71,38 @@ size_t ypi_loader_begin(struct synth_loader *l, size_t index, enum ypi_loader_st
         if (at == NO_SLOT && l->slots[i].state == YPI_EMPTY)
             at = i;
     }
-    if (used + 1 > l->seen.most_tiles)
-        l->seen.most_tiles = used + 1;
+    if (used + 1 > l->seen.most_items)
+        l->seen.most_items = used + 1;
     l->slots[at].state = state;
     l->slots[at].index = index;
     l->begun[index / 64] |= UINT64_C(1) << (index % 64);
-    if (++l->begun_count == l->o.tiles) /* from here on they wait for the next pass, not for room */
+    if (++l->begun_count ==
+        l->o.items) /* from here on they wait for the next pass, not for capacity */
         for (int i = 0; i < l->workers; i++)
             ypi_loader_stop_clock(&l->worker[i]);
     return at;
 }
 
-static float *values_of(const struct synth_loader *l, size_t slot)
+static void *data_of(const struct data_loader *l, size_t slot)
 {
-    return l->values + slot * l->values_stride;
+    return (char *)l->data + slot * l->data_stride;
 }
 
-static uint8_t *labels_of(const struct synth_loader *l, size_t slot)
+static uint8_t *labels_of(const struct data_loader *l, size_t slot)
 {
     return l->labels != NULL ? l->labels + slot * l->labels_stride : NULL;
 }
 
-double ypi_loader_make(struct synth_loader *l, size_t at)
+double ypi_loader_make(struct data_loader *l, size_t at)
 {
     struct ypi_loader_slot *s = &l->slots[at];
     double begin = ypi_loader_seconds();
-    s->pixels = 0;
-    s->status = l->o.fill(l->o.arg, s->index, values_of(l, at), labels_of(l, at), &s->pixels);
-    if (s->status == YP_OK && s->pixels > l->o.tile_pixels)
+    s->count = 0;
+    s->status = l->o.fill(l->o.arg, s->index, data_of(l, at), labels_of(l, at), &s->count);
+    if (s->status == YP_OK && s->count > l->o.elements)
         s->status = yp_set_error(YP_INVALID,
-                                 "synth_loader: fill gave tile %zu %zu pixels: must be 0 to %zu",
-                                 s->index, s->pixels, l->o.tile_pixels);
+                                 "data_loader: fill gave item %zu %zu elements: must be 0 to %zu",
+                                 s->index, s->count, l->o.elements);
     if (s->status != YP_OK)
         snprintf(s->message, sizeof s->message, "%s", yp_last_error());
     return ypi_loader_seconds() - begin;
@@ -109,28 +110,28 @@ double ypi_loader_make(struct synth_loader *l, size_t at)
 
 /* -- the interface -------------------------------------------------------------------------- */
 
-struct synth_loader *synth_loader_create(struct yp_device *device,
-                                         const struct synth_loader_options *options)
+struct data_loader *data_loader_create(struct yp_device *device,
+                                       const struct data_loader_options *options)
 {
     if (device == NULL) {
-        yp_set_error(YP_INVALID, "synth_loader_create: device is NULL: must be a device");
+        yp_set_error(YP_INVALID, "data_loader_create: device is NULL: must be a device");
         return NULL;
     }
     if (yp_device_memory_kind(device) != YP_HOST) {
         yp_set_error(YP_UNSUPPORTED,
-                     "synth_loader_create: device is %s: must be one with host memory",
+                     "data_loader_create: device is %s: must be one with host memory",
                      yp_device_name(device));
         return NULL;
     }
-    size_t bytes = synth_loader_bytes(options);
-    struct synth_loader *l = bytes > 0 ? yp_device_alloc(device, bytes) : NULL;
+    size_t bytes = data_loader_bytes(options);
+    struct data_loader *l = bytes > 0 ? yp_device_alloc(device, bytes) : NULL;
     if (l == NULL)
         return NULL;
-    *l = (struct synth_loader){.device = device,
-                               .o = *options,
-                               .lock = PTHREAD_MUTEX_INITIALIZER,
-                               .room = PTHREAD_COND_INITIALIZER,
-                               .made = PTHREAD_COND_INITIALIZER};
+    *l = (struct data_loader){.device = device,
+                              .o = *options,
+                              .lock = PTHREAD_MUTEX_INITIALIZER,
+                              .space = PTHREAD_COND_INITIALIZER,
+                              .made = PTHREAD_COND_INITIALIZER};
     struct ypi_arena arena = {.base = (char *)l};
     ypi_loader_lay_out(l, &arena);
     begin_pass(l);
@@ -138,28 +139,28 @@ struct synth_loader *synth_loader_create(struct yp_device *device,
         l->o.cpus = NULL; /* the caller's, read for the last time */
         return l;
     }
-    synth_loader_destroy(l);
+    data_loader_destroy(l);
     return NULL;
 }
 
-void synth_loader_destroy(struct synth_loader *loader)
+void data_loader_destroy(struct data_loader *loader)
 {
     if (loader == NULL)
         return;
     pthread_mutex_lock(&loader->lock);
     loader->closing = true;
-    pthread_cond_broadcast(&loader->room);
+    pthread_cond_broadcast(&loader->space);
     pthread_mutex_unlock(&loader->lock);
     for (int i = 0; i < loader->workers; i++)
         pthread_join(loader->worker[i].thread, NULL);
-    pthread_cond_destroy(&loader->room);
+    pthread_cond_destroy(&loader->space);
     pthread_cond_destroy(&loader->made);
     pthread_mutex_destroy(&loader->lock);
     yp_device_free(loader->device, loader);
 }
 
-/* Waits while a worker makes the tile. NO_SLOT: somebody has taken it. */
-static size_t wait_for_tile(struct synth_loader *l, size_t index)
+/* Waits while a worker makes the item. NO_SLOT: somebody has taken it. */
+static size_t wait_for_item(struct data_loader *l, size_t index)
 {
     double begin = ypi_loader_seconds();
     bool waited = false;
@@ -181,7 +182,7 @@ static size_t wait_for_tile(struct synth_loader *l, size_t index)
     return at;
 }
 
-static size_t make_oneself(struct synth_loader *l, size_t index)
+static size_t make_oneself(struct data_loader *l, size_t index)
 {
     size_t at = ypi_loader_begin(l, index, YPI_HELD);
     pthread_mutex_unlock(&l->lock);
@@ -193,29 +194,29 @@ static size_t make_oneself(struct synth_loader *l, size_t index)
 }
 
 /* With the lock, which it may leave for a while. */
-static enum yp_status take_tile(struct synth_loader *l, size_t index, struct synth_tile *tile)
+static enum yp_status take_item(struct data_loader *l, size_t index, struct data_item *item)
 {
     if (l->held == l->o.consumers)
         return yp_set_error(YP_INVALID,
-                            "synth_loader_take: tile %zu while %zu are held: must be at most "
-                            "synth_loader_options.consumers, %zu",
+                            "data_loader_take: item %zu while %zu are held: must be at most "
+                            "data_loader_options.consumers, %zu",
                             index, l->held, l->o.consumers);
     l->held++;
-    l->cursor = (index + 1) % l->o.tiles;
+    l->cursor = (index + 1) % l->o.items;
     bool begun = is_begun(l, index);
-    size_t at = begun ? wait_for_tile(l, index) : make_oneself(l, index);
+    size_t at = begun ? wait_for_item(l, index) : make_oneself(l, index);
     if (at == NO_SLOT) {
         l->held--;
         return yp_set_error(YP_INVALID,
-                            "synth_loader_take: tile %zu was taken in this pass already: must be "
+                            "data_loader_take: item %zu was taken in this pass already: must be "
                             "taken once",
                             index);
     }
     if (begun)
-        pthread_cond_signal(&l->room);
+        pthread_cond_signal(&l->space);
     struct ypi_loader_slot *s = &l->slots[at];
     if (s->status == YP_OK) {
-        *tile = (struct synth_tile){index, s->pixels, values_of(l, at), labels_of(l, at)};
+        *item = (struct data_item){index, s->count, data_of(l, at), labels_of(l, at)};
         return YP_OK;
     }
     l->held--;
@@ -223,30 +224,30 @@ static enum yp_status take_tile(struct synth_loader *l, size_t index, struct syn
     return yp_set_error(s->status, "%s", s->message);
 }
 
-enum yp_status synth_loader_take(struct synth_loader *loader, size_t index, struct synth_tile *tile)
+enum yp_status data_loader_take(struct data_loader *loader, size_t index, struct data_item *item)
 {
-    if (loader == NULL || tile == NULL)
-        return yp_set_error(YP_INVALID, "synth_loader_take: %s is NULL: must not be",
-                            loader == NULL ? "loader" : "tile");
-    *tile = (struct synth_tile){0};
-    if (index >= loader->o.tiles)
-        return yp_set_error(YP_INVALID, "synth_loader_take: index is %zu: must be 0 to %zu", index,
-                            loader->o.tiles - 1);
+    if (loader == NULL || item == NULL)
+        return yp_set_error(YP_INVALID, "data_loader_take: %s is NULL: must not be",
+                            loader == NULL ? "loader" : "item");
+    *item = (struct data_item){0};
+    if (index >= loader->o.items)
+        return yp_set_error(YP_INVALID, "data_loader_take: index is %zu: must be 0 to %zu", index,
+                            loader->o.items - 1);
     pthread_mutex_lock(&loader->lock);
-    enum yp_status status = take_tile(loader, index, tile);
+    enum yp_status status = take_item(loader, index, item);
     pthread_mutex_unlock(&loader->lock);
     return status;
 }
 
-enum yp_status synth_loader_give_back(struct synth_loader *loader, struct synth_tile *tile)
+enum yp_status data_loader_give_back(struct data_loader *loader, struct data_item *item)
 {
-    if (loader == NULL || tile == NULL)
-        return yp_set_error(YP_INVALID, "synth_loader_give_back: %s is NULL: must not be",
-                            loader == NULL ? "loader" : "tile");
+    if (loader == NULL || item == NULL)
+        return yp_set_error(YP_INVALID, "data_loader_give_back: %s is NULL: must not be",
+                            loader == NULL ? "loader" : "item");
     pthread_mutex_lock(&loader->lock);
-    size_t at = tile->values != NULL ? find_slot(loader, tile->index) : NO_SLOT;
-    bool held = at != NO_SLOT && loader->slots[at].state == YPI_HELD &&
-                tile->values == values_of(loader, at);
+    size_t at = item->data != NULL ? find_slot(loader, item->index) : NO_SLOT;
+    bool held =
+        at != NO_SLOT && loader->slots[at].state == YPI_HELD && item->data == data_of(loader, at);
     if (held) {
         loader->slots[at].state = YPI_EMPTY;
         loader->held--;
@@ -254,17 +255,17 @@ enum yp_status synth_loader_give_back(struct synth_loader *loader, struct synth_
     pthread_mutex_unlock(&loader->lock);
     if (!held)
         return yp_set_error(YP_INVALID,
-                            "synth_loader_give_back: tile %zu at %p: must be one that was taken "
+                            "data_loader_give_back: item %zu at %p: must be one that was taken "
                             "and not given back",
-                            tile->index, (void *)tile->values);
-    *tile = (struct synth_tile){0};
+                            item->index, (void *)item->data);
+    *item = (struct data_item){0};
     return YP_OK;
 }
 
-enum yp_status synth_loader_rewind(struct synth_loader *loader)
+enum yp_status data_loader_rewind(struct data_loader *loader)
 {
     if (loader == NULL)
-        return yp_set_error(YP_INVALID, "synth_loader_rewind: loader is NULL: must not be");
+        return yp_set_error(YP_INVALID, "data_loader_rewind: loader is NULL: must not be");
     pthread_mutex_lock(&loader->lock);
     size_t held = loader->held;
     if (held == 0) {
@@ -273,21 +274,21 @@ enum yp_status synth_loader_rewind(struct synth_loader *loader)
             pthread_cond_wait(&loader->made, &loader->lock);
         begin_pass(loader);
         loader->rewinding = false;
-        pthread_cond_broadcast(&loader->room);
+        pthread_cond_broadcast(&loader->space);
     }
     pthread_mutex_unlock(&loader->lock);
     if (held > 0)
         return yp_set_error(
-            YP_INVALID, "synth_loader_rewind: %zu tiles are held: must be 0, all given back", held);
+            YP_INVALID, "data_loader_rewind: %zu items are held: must be 0, all given back", held);
     return YP_OK;
 }
 
-int synth_loader_workers(const struct synth_loader *loader)
+int data_loader_workers(const struct data_loader *loader)
 {
     return loader->workers;
 }
 
-void synth_loader_statistics(struct synth_loader *loader, struct synth_loader_statistics *out)
+void data_loader_statistics(struct data_loader *loader, struct data_loader_statistics *out)
 {
     pthread_mutex_lock(&loader->lock);
     *out = loader->seen;

@@ -1,6 +1,6 @@
 /* What the parts of the loader share; not for users of loader.h. */
-#ifndef YIELDPOINT_SYNTH_LOADER_INTERNAL_H
-#define YIELDPOINT_SYNTH_LOADER_INTERNAL_H
+#ifndef DATA_LOADER_INTERNAL_H
+#define DATA_LOADER_INTERNAL_H
 
 #include "base/arena.h"
 #include "models/data/loader.h"
@@ -17,60 +17,60 @@ struct ypi_loader_slot {
     enum ypi_loader_state state;
     size_t index;
     /* Of whoever makes it, then of whoever takes it. */
-    size_t pixels;
+    size_t count;
     enum yp_status status;
     char message[512];
 };
 
 struct ypi_loader_worker {
-    struct synth_loader *loader;
+    struct data_loader *loader;
     pthread_t thread;
-    double waits_since; /* for room; 0: does not */
+    double waits_since; /* for space; 0: does not */
 };
 
-struct synth_loader {
+struct data_loader {
     struct yp_device *device;
-    struct synth_loader_options o;
+    struct data_loader_options o;
     size_t slot_count, depth;
     struct ypi_loader_slot *slots;
     struct ypi_loader_worker *worker;
-    uint64_t *begun; /* a bit for each tile of this pass, 1 also for places behind the last */
-    float *values;   /* slot s at s * values_stride */
+    uint64_t *begun; /* a bit for each item of this pass, 1 also for places behind the last */
+    void *data;      /* slot s at s * data_stride */
     uint8_t *labels;
-    size_t values_stride, labels_stride;
+    size_t data_stride, labels_stride;
     int workers;
 
     pthread_mutex_t lock;
-    pthread_cond_t room; /* for workers: something may be made */
-    pthread_cond_t made; /* for others: a worker has finished a tile */
+    pthread_cond_t space; /* for workers: something may be made */
+    pthread_cond_t made;  /* for others: a worker has finished an item */
     size_t begun_count;
     size_t cursor;              /* workers go on from here */
     size_t ahead, making, held; /* slots; `held` counts takes that wait too */
     bool rewinding, closing;
-    struct synth_loader_statistics seen;
+    struct data_loader_statistics seen;
 };
 
 /* ---- memory ---- */
 
-/* Sets the loader's places; the limits of the options keep one tile below 2^64 bytes. */
-void ypi_loader_lay_out(struct synth_loader *l, struct ypi_arena *arena);
+/* Sets the loader's places; the limits of the options keep one item below 2^64 bytes. */
+void ypi_loader_lay_out(struct data_loader *l, struct ypi_arena *arena);
 
-/* ---- tiles: with the lock but for ypi_loader_make() ---- */
+/* ---- items: with the lock but for ypi_loader_make() ---- */
 
-/* The first tile from the cursor on, and then from 0, that nobody has begun. There is one. */
-size_t ypi_loader_next(const struct synth_loader *l);
+/* The first item from the cursor on, and then from 0, that nobody has begun. There is one. */
+size_t ypi_loader_next(const struct data_loader *l);
 
-/* An empty slot for this tile. There always is one: ahead < depth, or held <= consumers. */
-size_t ypi_loader_begin(struct synth_loader *l, size_t index, enum ypi_loader_state state);
+/* An empty slot for this item. There always is one: ahead < depth, or held <= consumers. */
+size_t ypi_loader_begin(struct data_loader *l, size_t index, enum ypi_loader_state state);
 
 /* Without the lock: the slot is this thread's. yp_last_error() is a thread's own, so the message
  * waits in the slot. Returns the seconds it took. */
-double ypi_loader_make(struct synth_loader *l, size_t at);
+double ypi_loader_make(struct data_loader *l, size_t at);
 
 /* ---- workers ---- */
 
 /* As many as the system gives. YP_INVALID when it is a processor of the list that fails. */
-enum yp_status ypi_loader_start(struct synth_loader *l);
+enum yp_status ypi_loader_start(struct data_loader *l);
 
 void ypi_loader_stop_clock(struct ypi_loader_worker *w); /* of a worker's waiting */
 double ypi_loader_seconds(void);                         /* of the monotonic clock */

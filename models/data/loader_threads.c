@@ -6,28 +6,28 @@
 #include <sched.h>
 #include <stdlib.h>
 
-static bool may_make(const struct synth_loader *l)
+static bool may_make(const struct data_loader *l)
 {
-    return l->ahead < l->depth && l->begun_count < l->o.tiles && !l->rewinding;
+    return l->ahead < l->depth && l->begun_count < l->o.items && !l->rewinding;
 }
 
-static void wait_for_room(struct ypi_loader_worker *w)
+static void wait_for_space(struct ypi_loader_worker *w)
 {
-    struct synth_loader *l = w->loader;
-    if (l->begun_count < l->o.tiles && !l->rewinding)
+    struct data_loader *l = w->loader;
+    if (l->begun_count < l->o.items && !l->rewinding)
         w->waits_since = ypi_loader_seconds();
-    pthread_cond_wait(&l->room, &l->lock);
+    pthread_cond_wait(&l->space, &l->lock);
     ypi_loader_stop_clock(w);
 }
 
 static void *work(void *arg)
 {
     struct ypi_loader_worker *w = arg;
-    struct synth_loader *l = w->loader;
+    struct data_loader *l = w->loader;
     pthread_mutex_lock(&l->lock);
     while (!l->closing) {
         if (!may_make(l)) {
-            wait_for_room(w);
+            wait_for_space(w);
             continue;
         }
         size_t at = ypi_loader_begin(l, ypi_loader_next(l), YPI_MAKING);
@@ -90,7 +90,7 @@ static int start(struct ypi_loader_worker *w, int cpu)
     return failure;
 }
 
-enum yp_status ypi_loader_start(struct synth_loader *l)
+enum yp_status ypi_loader_start(struct data_loader *l)
 {
     int allowed[YPI_LOADER_CPUS];
     const int *cpus = l->o.cpus;
@@ -104,7 +104,7 @@ enum yp_status ypi_loader_start(struct synth_loader *l)
         int failure = start(w, cpu);
         if (failure == EINVAL && l->o.cpus != NULL)
             return yp_set_error(YP_INVALID,
-                                "synth_loader_options.cpus[%zu] is %d: must be a processor that "
+                                "data_loader_options.cpus[%zu] is %d: must be a processor that "
                                 "this process may use",
                                 (size_t)i % count, cpu);
         if (failure == EINVAL && cpu >= 0) /* taken from the process since it was asked for */

@@ -66,8 +66,8 @@ YP_TEST(rx, prefetch, .tags = "perf small",
         status = rx_fit(rx, &loaded.source);
     }
     yp_ok(t, status);
-    struct synth_loader_statistics statistics;
-    synth_loader_statistics(loaded.loader, &statistics);
+    struct data_loader_statistics statistics;
+    data_loader_statistics(loaded.loader, &statistics);
     double takes = (double)(statistics.ready + statistics.waited + statistics.helped);
     yp_value(t, "ready", (double)statistics.ready / takes);
     yp_value(t, "helped", (double)statistics.helped / takes);

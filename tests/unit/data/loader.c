@@ -1,5 +1,5 @@
-/* synth/loader: each tile once and the same for any workers, bounds, order, failures, binding.
- * Linked with --wrap=pthread_create, so that the system can run out of threads. */
+/* models/data/loader.h: each tile once and the same for any workers, bounds, order, failures,
+ * binding. Linked with --wrap=pthread_create, so that the system can run out of threads. */
 #include "models/data/loader.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -71,9 +71,10 @@ static size_t pixels_of(size_t index)
     return index % 5 == 4 ? index % PIXELS : PIXELS; /* some are short, some are empty */
 }
 
-static enum yp_status fill(void *arg, size_t index, float *values, uint8_t *labels, size_t *pixels)
+static enum yp_status fill(void *arg, size_t index, void *data, uint8_t *labels, size_t *pixels)
 {
     struct source *s = arg;
+    float *values = data;
     raise_to(&s->most_alive, atomic_fetch_add(&s->alive, 1) + 1);
     atomic_fetch_add(&s->begun, 1);
     atomic_fetch_add(&s->times[index], 1);
@@ -100,35 +101,35 @@ static struct source source_make(void)
     return (struct source){.tiles = TILES, .fails = NONE, .floods = NONE};
 }
 
-static struct synth_loader_options options_of(struct source *s, int workers, size_t depth,
-                                              size_t consumers)
+static struct data_loader_options options_of(struct source *s, int workers, size_t depth,
+                                             size_t consumers)
 {
-    return (struct synth_loader_options){.tiles = s->tiles,
-                                         .tile_pixels = PIXELS,
-                                         .channels = CHANNELS,
-                                         .workers = workers,
-                                         .depth = depth,
-                                         .consumers = consumers,
-                                         .labels = s->labels,
-                                         .fill = fill,
-                                         .arg = s};
+    return (struct data_loader_options){.items = s->tiles,
+                                        .elements = PIXELS,
+                                        .element_bytes = CHANNELS * sizeof(float),
+                                        .workers = workers,
+                                        .depth = depth,
+                                        .consumers = consumers,
+                                        .labels = s->labels,
+                                        .fill = fill,
+                                        .arg = s};
 }
 
-static struct synth_loader *open_loader(struct source *s, int workers, size_t depth,
-                                        size_t consumers)
+static struct data_loader *open_loader(struct source *s, int workers, size_t depth,
+                                       size_t consumers)
 {
-    struct synth_loader_options o = options_of(s, workers, depth, consumers);
-    struct synth_loader *loader = synth_loader_create(yp_device_cpu(), &o);
+    struct data_loader_options o = options_of(s, workers, depth, consumers);
+    struct data_loader *loader = data_loader_create(yp_device_cpu(), &o);
     cr_assert_not_null(loader, "%s", yp_last_error());
     return loader;
 }
 
-static uint64_t hash_of(const struct synth_tile *tile)
+static uint64_t hash_of(const struct data_item *tile)
 {
-    uint64_t sum = mix(tile->index + 1) + tile->pixels;
-    for (size_t i = 0; i < tile->pixels * CHANNELS; i++)
-        sum += mix(tile->index * 100000 + i) * (uint64_t)tile->values[i];
-    for (size_t i = 0; i < tile->pixels && tile->labels != NULL; i++)
+    uint64_t sum = mix(tile->index + 1) + tile->count;
+    for (size_t i = 0; i < tile->count * CHANNELS; i++)
+        sum += mix(tile->index * 100000 + i) * (uint64_t)((const float *)tile->data)[i];
+    for (size_t i = 0; i < tile->count && tile->labels != NULL; i++)
         sum += mix(tile->index * 300000 + i) * tile->labels[i];
     return sum;
 }
@@ -142,8 +143,8 @@ static uint64_t expected(struct source *s)
     bool naps = s->naps;
     s->naps = false;
     for (size_t i = 0; i < s->tiles; i++) {
-        struct synth_tile tile = {i, 0, values, s->labels ? labels : NULL};
-        cr_assert_eq(fill(s, i, values, tile.labels, &tile.pixels), YP_OK);
+        struct data_item tile = {i, 0, values, s->labels ? labels : NULL};
+        cr_assert_eq(fill(s, i, values, tile.labels, &tile.count), YP_OK);
         sum += hash_of(&tile);
         atomic_store(&s->times[i], 0);
     }
@@ -160,7 +161,7 @@ static uint64_t expected(struct source *s)
 enum order { UP, DOWN, SHUFFLED, PARTS, ORDERS };
 
 struct consumption {
-    struct synth_loader *loader;
+    struct data_loader *loader;
     struct source *source;
     const size_t *order;
     size_t consumers;
@@ -172,23 +173,23 @@ struct consumption {
 
 static void consume_one(struct consumption *c, size_t index)
 {
-    struct synth_tile tile;
-    enum yp_status status = synth_loader_take(c->loader, index, &tile);
+    struct data_item tile;
+    enum yp_status status = data_loader_take(c->loader, index, &tile);
     if (status != YP_OK) {
         atomic_fetch_add(&c->failed, 1);
         return;
     }
     cr_expect_eq(tile.index, index);
-    cr_expect_eq(tile.pixels, pixels_of(index));
+    cr_expect_eq(tile.count, pixels_of(index));
     uint64_t hash = hash_of(&tile);
     if (c->source->naps)
         nap((long)(mix(index) % 100));
     cr_expect_eq(hash_of(&tile), hash, "a tile changed while it was held");
-    memset(tile.values, 0xa5, tile.pixels * CHANNELS * sizeof *tile.values);
+    memset(tile.data, 0xa5, tile.count * CHANNELS * sizeof(float));
     atomic_fetch_add(&c->sum, hash);
     atomic_fetch_sub(&c->source->alive, 1);
-    cr_expect_eq(synth_loader_give_back(c->loader, &tile), YP_OK);
-    cr_expect_null(tile.values);
+    cr_expect_eq(data_loader_give_back(c->loader, &tile), YP_OK);
+    cr_expect_null(tile.data);
 }
 
 static void *consume(void *arg)
@@ -218,7 +219,7 @@ static void make_order(enum order kind, size_t count, size_t *order)
 }
 
 /* One pass by so many threads; returns the sum of hashes. */
-static uint64_t pass(struct synth_loader *loader, struct source *s, size_t consumers,
+static uint64_t pass(struct data_loader *loader, struct source *s, size_t consumers,
                      enum order kind)
 {
     size_t order[TILES];
@@ -265,13 +266,13 @@ static bool wait_for(atomic_size_t *counter, size_t count)
 
 static void check_passes(struct source *s, int workers, size_t depth, size_t consumers)
 {
-    struct synth_loader *loader = open_loader(s, workers, depth, consumers);
-    cr_expect_eq(synth_loader_workers(loader), workers);
+    struct data_loader *loader = open_loader(s, workers, depth, consumers);
+    cr_expect_eq(data_loader_workers(loader), workers);
     size_t most = (workers > 0 ? depth : 0) + consumers;
     for (int kind = 0; kind < ORDERS; kind++) {
         if (kind > 0) { /* all was taken, so nobody reads the epoch */
             s->epoch = (unsigned)kind;
-            cr_assert_eq(synth_loader_rewind(loader), YP_OK, "%s", yp_last_error());
+            cr_assert_eq(data_loader_rewind(loader), YP_OK, "%s", yp_last_error());
         }
         struct source twin = source_make();
         twin.labels = s->labels;
@@ -280,14 +281,14 @@ static void check_passes(struct source *s, int workers, size_t depth, size_t con
                      "%d workers, depth %zu, %zu consumers, order %d", workers, depth, consumers,
                      kind);
     }
-    struct synth_loader_statistics seen;
-    synth_loader_statistics(loader, &seen);
+    struct data_loader_statistics seen;
+    data_loader_statistics(loader, &seen);
     cr_expect_eq(seen.ready + seen.waited + seen.helped, (uint64_t)ORDERS * TILES);
-    cr_expect_leq(seen.most_tiles, most);
-    cr_expect_geq(seen.most_tiles, 1);
+    cr_expect_leq(seen.most_items, most);
+    cr_expect_geq(seen.most_items, 1);
     if (workers == 0)
         cr_expect(seen.helped == (uint64_t)ORDERS * TILES && seen.made == 0);
-    synth_loader_destroy(loader);
+    data_loader_destroy(loader);
 }
 
 Test(loader, same_data_for_any_workers_depth_consumers_and_order, .timeout = 120)
@@ -311,87 +312,87 @@ Test(loader, each_tile_is_made_once_a_pass_within_its_bounds, .timeout = 60)
     for (int kind = 0; kind < ORDERS; kind++) {
         struct source s = source_make();
         s.naps = true;
-        struct synth_loader *loader = open_loader(&s, 3, 4, 2);
+        struct data_loader *loader = open_loader(&s, 3, 4, 2);
         pass(loader, &s, 2, (enum order)kind);
         expect_once_each(&s);
         cr_expect_eq(atomic_load(&s.alive), 0);
         cr_expect_leq(atomic_load(&s.most_alive), 4 + 2, "order %d: %zu tiles were alive", kind,
                       atomic_load(&s.most_alive));
         cr_expect_geq(atomic_load(&s.most_alive), 3);
-        synth_loader_destroy(loader);
+        data_loader_destroy(loader);
     }
 }
 
 Test(loader, workers_go_ahead_and_stop_at_the_depth, .timeout = 60)
 {
     struct source s = source_make();
-    struct synth_loader *loader = open_loader(&s, 2, 5, 1);
+    struct data_loader *loader = open_loader(&s, 2, 5, 1);
     cr_assert(wait_for(&s.finished, 5), "nothing is made ahead");
     nap(20000);
     cr_expect_eq(atomic_load(&s.begun), 5, "%zu tiles ahead", atomic_load(&s.begun));
-    struct synth_tile tile;
-    cr_assert_eq(synth_loader_take(loader, 0, &tile), YP_OK);
+    struct data_item tile;
+    cr_assert_eq(data_loader_take(loader, 0, &tile), YP_OK);
     cr_assert(wait_for(&s.finished, 6));
     nap(20000);
     cr_expect_eq(atomic_load(&s.begun), 6);
-    struct synth_loader_statistics seen;
-    synth_loader_statistics(loader, &seen);
+    struct data_loader_statistics seen;
+    data_loader_statistics(loader, &seen);
     cr_expect(seen.ready == 1 && seen.waited == 0 && seen.helped == 0);
     cr_expect_eq(seen.made, 6);
-    cr_expect_eq(seen.most_tiles, 6);
+    cr_expect_eq(seen.most_items, 6);
     cr_expect_gt(seen.worker_waiting, 0.02, "%g", seen.worker_waiting);
     cr_expect_lt(seen.consumer_waiting, 0.02);
-    synth_loader_destroy(loader);
+    data_loader_destroy(loader);
 }
 
 /* The window is full of tiles that nobody has taken: a tile beyond it is made by who asks. */
 Test(loader, a_request_beyond_the_window_is_answered, .timeout = 60)
 {
     struct source s = source_make();
-    struct synth_loader *loader = open_loader(&s, 2, 3, 2);
+    struct data_loader *loader = open_loader(&s, 2, 3, 2);
     cr_assert(wait_for(&s.finished, 3));
     nap(5000);
-    struct synth_tile last;
-    struct synth_tile middle;
-    cr_assert_eq(synth_loader_take(loader, TILES - 1, &last), YP_OK);
-    cr_assert_eq(synth_loader_take(loader, TILES / 2, &middle), YP_OK);
-    struct synth_loader_statistics seen;
-    synth_loader_statistics(loader, &seen);
+    struct data_item last;
+    struct data_item middle;
+    cr_assert_eq(data_loader_take(loader, TILES - 1, &last), YP_OK);
+    cr_assert_eq(data_loader_take(loader, TILES / 2, &middle), YP_OK);
+    struct data_loader_statistics seen;
+    data_loader_statistics(loader, &seen);
     cr_expect_eq(seen.helped, 2);
-    cr_expect_eq(seen.most_tiles, 5);
-    cr_expect_eq(synth_loader_give_back(loader, &middle), YP_OK);
+    cr_expect_eq(seen.most_items, 5);
+    cr_expect_eq(data_loader_give_back(loader, &middle), YP_OK);
     /* The workers go on behind what was asked for last. */
-    cr_assert_eq(synth_loader_take(loader, 1, &middle), YP_OK);
+    cr_assert_eq(data_loader_take(loader, 1, &middle), YP_OK);
     cr_assert(wait_for(&s.finished, 6));
     cr_expect_eq(atomic_load(&s.times[3]), 1);
-    synth_loader_destroy(loader);
+    data_loader_destroy(loader);
 }
 
 Test(loader, workers_follow_the_requests, .timeout = 60)
 {
     struct source s = source_make();
     atomic_store(&s.shut, true);
-    struct synth_loader *loader = open_loader(&s, 1, 2, 1);
+    struct data_loader *loader = open_loader(&s, 1, 2, 1);
     cr_assert(wait_for(&s.begun, 1)); /* the worker is busy with tile 0 */
-    struct synth_tile tile;
-    cr_assert_eq(synth_loader_take(loader, TILES - 2, &tile), YP_OK);
-    cr_assert_eq(synth_loader_give_back(loader, &tile), YP_OK);
+    struct data_item tile;
+    cr_assert_eq(data_loader_take(loader, TILES - 2, &tile), YP_OK);
+    cr_assert_eq(data_loader_give_back(loader, &tile), YP_OK);
     atomic_store(&s.shut, false);
     cr_assert(wait_for(&s.finished, 3));
     cr_expect_eq(atomic_load(&s.times[TILES - 1]), 1, "it goes on where it was asked last");
     /* There is nothing behind the last one: from the beginning. */
-    cr_assert_eq(synth_loader_take(loader, TILES - 1, &tile), YP_OK);
-    cr_assert_eq(synth_loader_give_back(loader, &tile), YP_OK);
+    cr_assert_eq(data_loader_take(loader, TILES - 1, &tile), YP_OK);
+    cr_assert_eq(data_loader_give_back(loader, &tile), YP_OK);
     cr_assert(wait_for(&s.finished, 4));
     cr_expect_eq(atomic_load(&s.times[1]), 1);
-    synth_loader_destroy(loader);
+    data_loader_destroy(loader);
 }
 
 static void *take_zero(void *arg)
 {
-    struct synth_tile tile;
-    cr_expect_eq(synth_loader_take(arg, 0, &tile), YP_OK);
-    cr_expect_eq(synth_loader_give_back(arg, &tile), YP_OK);
+    struct data_item tile;
+    cr_expect_eq(data_loader_take(arg, 0, &tile), YP_OK);
+    cr_expect_eq(data_loader_give_back(arg, &tile), YP_OK);
     return NULL;
 }
 
@@ -399,18 +400,18 @@ Test(loader, waits_only_for_a_tile_in_the_making, .timeout = 60)
 {
     struct source s = source_make();
     atomic_store(&s.shut, true);
-    struct synth_loader *loader = open_loader(&s, 1, 2, 2);
+    struct data_loader *loader = open_loader(&s, 1, 2, 2);
     cr_assert(wait_for(&s.begun, 1));
     pthread_t thread;
     cr_assert_eq(__real_pthread_create(&thread, NULL, take_zero, loader), 0);
     nap(30000);
     atomic_store(&s.shut, false);
     pthread_join(thread, NULL);
-    struct synth_loader_statistics seen;
-    synth_loader_statistics(loader, &seen);
+    struct data_loader_statistics seen;
+    data_loader_statistics(loader, &seen);
     cr_expect(seen.waited == 1 && seen.ready == 0 && seen.helped == 0);
     cr_expect_gt(seen.consumer_waiting, 0.005, "%g", seen.consumer_waiting);
-    synth_loader_destroy(loader);
+    data_loader_destroy(loader);
 }
 
 /* -- the end of a pass, and before it ---------------------------------------------------------- */
@@ -419,20 +420,20 @@ Test(loader, rewinds_anywhere_and_drops_what_was_ahead, .timeout = 60)
 {
     struct source s = source_make();
     s.naps = true;
-    struct synth_loader *loader = open_loader(&s, 3, 8, 2);
+    struct data_loader *loader = open_loader(&s, 3, 8, 2);
     for (unsigned round = 0; round < 30; round++) {
-        struct synth_tile tile;
+        struct data_item tile;
         for (size_t i = 0; i < round % 7; i++) {
-            cr_assert_eq(synth_loader_take(loader, i * 3, &tile), YP_OK);
+            cr_assert_eq(data_loader_take(loader, i * 3, &tile), YP_OK);
             if (i == 0)
-                cr_expect_eq(synth_loader_rewind(loader), YP_INVALID);
-            cr_assert_eq(synth_loader_give_back(loader, &tile), YP_OK);
+                cr_expect_eq(data_loader_rewind(loader), YP_INVALID);
+            cr_assert_eq(data_loader_give_back(loader, &tile), YP_OK);
         }
-        cr_assert_eq(synth_loader_rewind(loader), YP_OK);
+        cr_assert_eq(data_loader_rewind(loader), YP_OK);
     }
     struct source twin = source_make();
     cr_expect_eq(pass(loader, &s, 2, UP), expected(&twin));
-    synth_loader_destroy(loader);
+    data_loader_destroy(loader);
 }
 
 Test(loader, closes_while_workers_are_busy_and_tiles_are_held, .timeout = 60)
@@ -440,13 +441,13 @@ Test(loader, closes_while_workers_are_busy_and_tiles_are_held, .timeout = 60)
     for (int round = 0; round < 60; round++) {
         struct source s = source_make();
         s.naps = true;
-        struct synth_loader *loader = open_loader(&s, 1 + round % 4, 1 + (size_t)round % 5, 2);
-        struct synth_tile tile;
+        struct data_loader *loader = open_loader(&s, 1 + round % 4, 1 + (size_t)round % 5, 2);
+        struct data_item tile;
         if (round % 3 == 0)
-            cr_assert_eq(synth_loader_take(loader, 2, &tile), YP_OK);
+            cr_assert_eq(data_loader_take(loader, 2, &tile), YP_OK);
         if (round % 2 == 0)
             nap(round * 10);
-        synth_loader_destroy(loader);
+        data_loader_destroy(loader);
         cr_expect_eq(atomic_load(&s.begun), atomic_load(&s.finished));
         cr_expect_eq(in_use(), 0);
     }
@@ -459,29 +460,29 @@ static void check_failure(int workers, size_t index, bool floods, bool ahead)
     struct source s = source_make();
     s.fails = floods ? NONE : index;
     s.floods = floods ? index : NONE;
-    struct synth_loader *loader = open_loader(&s, workers, 4, 1);
+    struct data_loader *loader = open_loader(&s, workers, 4, 1);
     if (ahead)
         cr_assert(wait_for(&s.finished, 4));
     for (size_t i = 0; i < TILES; i++) {
-        struct synth_tile tile;
+        struct data_item tile;
         yp_set_error(YP_OK, "stale");
-        enum yp_status status = synth_loader_take(loader, i, &tile);
+        enum yp_status status = data_loader_take(loader, i, &tile);
         if (i != index) {
             cr_assert_eq(status, YP_OK);
-            cr_assert_eq(synth_loader_give_back(loader, &tile), YP_OK);
+            cr_assert_eq(data_loader_give_back(loader, &tile), YP_OK);
             continue;
         }
         cr_expect_eq(status, floods ? YP_INVALID : YP_IO);
-        cr_expect_not_null(strstr(yp_last_error(), floods ? "8 pixels" : "is torn"), "%s",
+        cr_expect_not_null(strstr(yp_last_error(), floods ? "8 elements" : "is torn"), "%s",
                            yp_last_error());
-        cr_expect_null(tile.values);
-        cr_expect_eq(synth_loader_take(loader, i, &tile), YP_INVALID, "it counts as taken");
+        cr_expect_null(tile.data);
+        cr_expect_eq(data_loader_take(loader, i, &tile), YP_INVALID, "it counts as taken");
     }
     s.fails = s.floods = NONE;
-    cr_assert_eq(synth_loader_rewind(loader), YP_OK, "%s", yp_last_error());
+    cr_assert_eq(data_loader_rewind(loader), YP_OK, "%s", yp_last_error());
     struct source twin = source_make();
     cr_expect_eq(pass(loader, &s, 1, UP), expected(&twin));
-    synth_loader_destroy(loader);
+    data_loader_destroy(loader);
 }
 
 Test(loader, a_failure_comes_to_who_takes_that_tile, .timeout = 60)
@@ -498,73 +499,73 @@ Test(loader, a_failure_comes_to_who_takes_that_tile, .timeout = 60)
 Test(loader, refuses_what_is_not_allowed)
 {
     struct source s = source_make();
-    struct synth_tile tile;
-    struct synth_tile other;
+    struct data_item tile;
+    struct data_item other;
     for (int workers = 0; workers < 2; workers++) {
-        struct synth_loader *loader = open_loader(&s, workers, 2, 1);
-        cr_expect_eq(synth_loader_take(loader, TILES, &tile), YP_INVALID);
+        struct data_loader *loader = open_loader(&s, workers, 2, 1);
+        cr_expect_eq(data_loader_take(loader, TILES, &tile), YP_INVALID);
         cr_expect_not_null(strstr(yp_last_error(), "0 to 149"), "%s", yp_last_error());
-        cr_expect_eq(synth_loader_take(NULL, 0, &tile), YP_INVALID);
-        cr_expect_eq(synth_loader_take(loader, 0, NULL), YP_INVALID);
-        cr_expect_eq(synth_loader_rewind(NULL), YP_INVALID);
-        cr_expect_eq(synth_loader_give_back(loader, NULL), YP_INVALID);
-        cr_expect_eq(synth_loader_give_back(NULL, &tile), YP_INVALID);
-        cr_assert_eq(synth_loader_take(loader, 0, &tile), YP_OK);
-        cr_expect_eq(synth_loader_take(loader, 1, &other), YP_INVALID);
+        cr_expect_eq(data_loader_take(NULL, 0, &tile), YP_INVALID);
+        cr_expect_eq(data_loader_take(loader, 0, NULL), YP_INVALID);
+        cr_expect_eq(data_loader_rewind(NULL), YP_INVALID);
+        cr_expect_eq(data_loader_give_back(loader, NULL), YP_INVALID);
+        cr_expect_eq(data_loader_give_back(NULL, &tile), YP_INVALID);
+        cr_assert_eq(data_loader_take(loader, 0, &tile), YP_OK);
+        cr_expect_eq(data_loader_take(loader, 1, &other), YP_INVALID);
         cr_expect_not_null(strstr(yp_last_error(), "consumers, 1"), "%s", yp_last_error());
-        struct synth_tile copy = tile;
-        struct synth_tile wrong = tile;
-        wrong.values++;
-        cr_expect_eq(synth_loader_give_back(loader, &wrong), YP_INVALID);
+        struct data_item copy = tile;
+        struct data_item wrong = tile;
+        wrong.data = (char *)wrong.data + 4;
+        cr_expect_eq(data_loader_give_back(loader, &wrong), YP_INVALID);
         wrong = tile;
         wrong.index = 1;
-        cr_expect_eq(synth_loader_give_back(loader, &wrong), YP_INVALID);
-        cr_expect_eq(synth_loader_give_back(loader, &tile), YP_OK);
-        cr_expect_eq(synth_loader_give_back(loader, &tile), YP_INVALID);
-        cr_expect_eq(synth_loader_give_back(loader, &copy), YP_INVALID);
-        cr_expect_eq(synth_loader_take(loader, 0, &tile), YP_INVALID);
+        cr_expect_eq(data_loader_give_back(loader, &wrong), YP_INVALID);
+        cr_expect_eq(data_loader_give_back(loader, &tile), YP_OK);
+        cr_expect_eq(data_loader_give_back(loader, &tile), YP_INVALID);
+        cr_expect_eq(data_loader_give_back(loader, &copy), YP_INVALID);
+        cr_expect_eq(data_loader_take(loader, 0, &tile), YP_INVALID);
         cr_expect_not_null(strstr(yp_last_error(), "taken in this pass already"), "%s",
                            yp_last_error());
-        cr_assert_eq(synth_loader_take(loader, 1, &tile), YP_OK, "a refusal holds nothing");
-        cr_expect_eq(synth_loader_give_back(loader, &tile), YP_OK);
-        synth_loader_destroy(loader);
+        cr_assert_eq(data_loader_take(loader, 1, &tile), YP_OK, "a refusal holds nothing");
+        cr_expect_eq(data_loader_give_back(loader, &tile), YP_OK);
+        data_loader_destroy(loader);
     }
-    synth_loader_destroy(NULL);
+    data_loader_destroy(NULL);
 }
 
-static void expect_refused(struct synth_loader_options o, const char *word)
+static void expect_refused(struct data_loader_options o, const char *word)
 {
     uint64_t before = in_use();
     yp_set_error(YP_OK, "stale");
-    cr_expect_eq(synth_loader_bytes(&o), 0, "%s", word);
+    cr_expect_eq(data_loader_bytes(&o), 0, "%s", word);
     cr_expect_not_null(strstr(yp_last_error(), word), "'%s' lacks '%s'", yp_last_error(), word);
-    cr_expect_null(synth_loader_create(yp_device_cpu(), &o));
+    cr_expect_null(data_loader_create(yp_device_cpu(), &o));
     cr_expect_eq(in_use(), before);
 }
 
 Test(loader, names_the_option_that_is_wrong)
 {
     struct source s = source_make();
-    const struct synth_loader_options good = options_of(&s, 1, 2, 1);
+    const struct data_loader_options good = options_of(&s, 1, 2, 1);
     static const int bad_cpus[] = {0, -1};
-    struct synth_loader_options o;
-    cr_expect_eq(synth_loader_bytes(NULL), 0);
-    cr_expect_null(synth_loader_create(NULL, &good));
+    struct data_loader_options o;
+    cr_expect_eq(data_loader_bytes(NULL), 0);
+    cr_expect_null(data_loader_create(NULL, &good));
     expect_refused((o = good, o.fill = NULL, o), ".fill is NULL");
-    expect_refused((o = good, o.tiles = 0, o), ".tiles is 0");
-    expect_refused((o = good, o.tiles = SIZE_MAX, o), ".tiles is");
-    expect_refused((o = good, o.tile_pixels = 0, o), ".tile_pixels is 0");
-    expect_refused((o = good, o.tile_pixels = (size_t)UINT32_MAX + 1, o), ".tile_pixels is");
-    expect_refused((o = good, o.channels = 0, o), ".channels is 0");
+    expect_refused((o = good, o.items = 0, o), ".items is 0");
+    expect_refused((o = good, o.items = SIZE_MAX, o), ".items is");
+    expect_refused((o = good, o.elements = 0, o), ".elements is 0");
+    expect_refused((o = good, o.elements = (size_t)UINT32_MAX + 1, o), ".elements is");
+    expect_refused((o = good, o.element_bytes = 0, o), ".element_bytes is 0");
     expect_refused((o = good, o.workers = -1, o), ".workers is -1");
-    expect_refused((o = good, o.workers = SYNTH_LOADER_WORKERS + 1, o), ".workers is 1025");
+    expect_refused((o = good, o.workers = DATA_LOADER_WORKERS + 1, o), ".workers is 1025");
     expect_refused((o = good, o.depth = 0, o), ".depth is 0");
     expect_refused((o = good, o.depth = 4097, o), ".depth is 4097");
     expect_refused((o = good, o.consumers = 0, o), ".consumers is 0");
     expect_refused((o = good, o.cpus = bad_cpus, o), "cpu_count is 0");
     expect_refused((o = good, o.cpu_count = 2, o), "cpus is NULL");
     expect_refused((o = good, o.cpus = bad_cpus, o.cpu_count = 2, o), "cpus[1] is -1");
-    expect_refused((o = good, o.tile_pixels = UINT32_MAX, o.channels = 1 << 30, o),
+    expect_refused((o = good, o.elements = UINT32_MAX, o.element_bytes = (size_t)1 << 32, o),
                    "must fit a size_t");
 }
 
@@ -577,9 +578,9 @@ Test(loader, takes_one_block_of_the_size_that_was_told)
             struct yp_memory before;
             struct yp_memory after;
             yp_device_memory(yp_device_cpu(), &before);
-            struct synth_loader_options o = options_of(&s, workers, 9, 2);
-            size_t bytes = synth_loader_bytes(&o);
-            struct synth_loader *loader = synth_loader_create(yp_device_cpu(), &o);
+            struct data_loader_options o = options_of(&s, workers, 9, 2);
+            size_t bytes = data_loader_bytes(&o);
+            struct data_loader *loader = data_loader_create(yp_device_cpu(), &o);
             yp_device_memory(yp_device_cpu(), &after);
             cr_expect_eq(after.allocated - before.allocated, bytes);
             cr_expect_eq(after.allocations - before.allocations, 1);
@@ -587,7 +588,7 @@ Test(loader, takes_one_block_of_the_size_that_was_told)
             size_t room = slots * (128 + (s.labels ? 64 : 0)); /* of 7 x 3 floats, 7 labels */
             cr_expect(bytes >= room && bytes <= room + slots * 1024 + 1024, "%zu bytes", bytes);
             pass(loader, &s, 2, UP);
-            synth_loader_destroy(loader);
+            data_loader_destroy(loader);
             yp_device_memory(yp_device_cpu(), &after);
             cr_expect_eq(after.allocated, before.allocated);
             cr_expect_eq(after.allocations - before.allocations, 1);
@@ -598,9 +599,9 @@ Test(loader, has_room_for_no_tile_more)
 {
     struct source s = source_make();
     for (int workers = 0; workers < 2; workers++) {
-        struct synth_loader_options o = options_of(&s, workers, 5, 3);
-        o.tile_pixels = 100000;
-        double tiles = (double)synth_loader_bytes(&o) / (100000.0 * CHANNELS * sizeof(float));
+        struct data_loader_options o = options_of(&s, workers, 5, 3);
+        o.elements = 100000;
+        double tiles = (double)data_loader_bytes(&o) / (100000.0 * CHANNELS * sizeof(float));
         cr_expect(tiles >= (workers > 0 ? 8 : 3) && tiles < (workers > 0 ? 8.1 : 3.1), "%g", tiles);
     }
 }
@@ -608,14 +609,14 @@ Test(loader, has_room_for_no_tile_more)
 Test(loader, out_of_memory_is_an_answer)
 {
     struct source s = source_make();
-    struct synth_loader_options o = options_of(&s, 2, 4, 1);
+    struct data_loader_options o = options_of(&s, 2, 4, 1);
     yp_device_fail_allocation(yp_device_cpu(), 1);
-    cr_expect_null(synth_loader_create(yp_device_cpu(), &o));
+    cr_expect_null(data_loader_create(yp_device_cpu(), &o));
     cr_expect_not_null(strstr(yp_last_error(), "out of memory"));
-    yp_device_set_limit(yp_device_cpu(), synth_loader_bytes(&o) - 1);
-    cr_expect_null(synth_loader_create(yp_device_cpu(), &o));
-    yp_device_set_limit(yp_device_cpu(), synth_loader_bytes(&o));
-    synth_loader_destroy(open_loader(&s, 2, 4, 1));
+    yp_device_set_limit(yp_device_cpu(), data_loader_bytes(&o) - 1);
+    cr_expect_null(data_loader_create(yp_device_cpu(), &o));
+    yp_device_set_limit(yp_device_cpu(), data_loader_bytes(&o));
+    data_loader_destroy(open_loader(&s, 2, 4, 1));
     yp_device_set_limit(yp_device_cpu(), 0);
     cr_expect_eq(in_use(), 0);
 }
@@ -627,16 +628,16 @@ Test(loader, works_with_fewer_threads_than_asked_for, .timeout = 60)
     for (int there = 0; there < 3; there++) {
         struct source s = source_make();
         atomic_store(&threads_left, there);
-        struct synth_loader *loader = open_loader(&s, 4, 3, 2);
+        struct data_loader *loader = open_loader(&s, 4, 3, 2);
         atomic_store(&threads_left, INT32_MAX);
-        cr_expect_eq(synth_loader_workers(loader), there);
+        cr_expect_eq(data_loader_workers(loader), there);
         cr_expect_eq(pass(loader, &s, 2, PARTS), sum);
-        struct synth_loader_statistics seen;
-        synth_loader_statistics(loader, &seen);
+        struct data_loader_statistics seen;
+        data_loader_statistics(loader, &seen);
         cr_expect_eq(seen.made + seen.helped, TILES);
         if (there == 0)
             cr_expect_eq(seen.made, 0);
-        synth_loader_destroy(loader);
+        data_loader_destroy(loader);
     }
     cr_expect_eq(in_use(), 0);
 }
@@ -653,10 +654,10 @@ struct places {
 };
 
 /* Each worker stays in its first tile until all have come. */
-static enum yp_status note_place(void *arg, size_t index, float *values, uint8_t *labels,
+static enum yp_status note_place(void *arg, size_t index, void *data, uint8_t *labels,
                                  size_t *pixels)
 {
-    (void)index, (void)values, (void)labels, (void)pixels;
+    (void)index, (void)data, (void)labels, (void)pixels;
     struct places *p = arg;
     cpu_set_t cpus;
     cr_expect_eq(sched_getaffinity(0, sizeof cpus, &cpus), 0);
@@ -675,22 +676,22 @@ static enum yp_status note_place(void *arg, size_t index, float *values, uint8_t
 static struct places places_of(int workers, const int *cpus, size_t cpu_count)
 {
     struct places p = {.lock = PTHREAD_MUTEX_INITIALIZER, .workers = (size_t)workers};
-    struct synth_loader_options o = {.tiles = (size_t)workers,
-                                     .tile_pixels = 1,
-                                     .channels = 1,
-                                     .workers = workers,
-                                     .depth = (size_t)workers,
-                                     .consumers = 1,
-                                     .cpus = cpus,
-                                     .cpu_count = cpu_count,
-                                     .fill = note_place,
-                                     .arg = &p};
-    struct synth_loader *loader = synth_loader_create(yp_device_cpu(), &o);
+    struct data_loader_options o = {.items = (size_t)workers,
+                                    .elements = 1,
+                                    .element_bytes = sizeof(float),
+                                    .workers = workers,
+                                    .depth = (size_t)workers,
+                                    .consumers = 1,
+                                    .cpus = cpus,
+                                    .cpu_count = cpu_count,
+                                    .fill = note_place,
+                                    .arg = &p};
+    struct data_loader *loader = data_loader_create(yp_device_cpu(), &o);
     cr_assert_not_null(loader, "%s", yp_last_error());
     cr_assert(wait_for(&p.begun, (size_t)workers));
-    struct synth_loader_statistics seen;
-    synth_loader_statistics(loader, &seen);
-    synth_loader_destroy(loader);
+    struct data_loader_statistics seen;
+    data_loader_statistics(loader, &seen);
+    data_loader_destroy(loader);
     p.count = seen.bound;
     return p;
 }
@@ -749,13 +750,13 @@ Test(loader, several_workers_share_the_processors_of_the_process_evenly, .timeou
 Test(loader, refuses_a_processor_that_is_not_there, .timeout = 60)
 {
     struct source s = source_make();
-    struct synth_loader_options o = options_of(&s, 2, 2, 1);
+    struct data_loader_options o = options_of(&s, 2, 2, 1);
     int cpus[CPU_SETSIZE];
     allowed(cpus);
     cpus[1] = 4095;
     o.cpus = cpus;
     o.cpu_count = 2;
-    cr_expect_null(synth_loader_create(yp_device_cpu(), &o));
+    cr_expect_null(data_loader_create(yp_device_cpu(), &o));
     cr_expect_not_null(strstr(yp_last_error(), "cpus[1] is 4095"), "%s", yp_last_error());
     cr_expect_eq(in_use(), 0);
 }
