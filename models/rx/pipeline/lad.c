@@ -6,8 +6,8 @@
 /* Weight of the edge between two channels. */
 static double edge(const double *mean, double middle, size_t i, size_t j)
 {
-    double apart = (mean[i] - mean[j]) / middle;
-    return i == j ? 0 : 1 / (1 + apart * apart);
+    double difference = (mean[i] - mean[j]) / middle;
+    return i == j ? 0 : 1 / (1 + difference * difference);
 }
 
 static double degree(const double *mean, double middle, size_t channels, size_t i)

@@ -138,7 +138,7 @@ size_t rx_plain_bytes(const struct rx_pipeline_options *options, const struct rx
     return arena.used;
 }
 
-/* Which pixels are finite, and what hangs on how many there are. */
+/* Which pixels are finite, and what depends on how many there are. */
 static void take_pixels(struct rx_plain *plain)
 {
     const struct rx_tile *tile = &plain->tile;

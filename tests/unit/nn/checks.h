@@ -139,7 +139,7 @@ static int check_gradient(const struct nn_operator *op, const char *shape)
     OK(yp_gradient_error(&check, 1, &result));
     cr_expect_leq(result.error, 1e-7, "%s %s: %g at %s (expected %g, got %g)", op->name, shape,
                   result.error, result.tensor, result.expected, result.got);
-    /* Of one channel a softmax is 1: its gradient is 0, and cannot be told from one. */
+    /* Of one channel a softmax is 1: its gradient is 0, and no difference shows it. */
     cr_expect(strcmp(shape, "one") == 0 || result.resolution <= 1e-4,
               "%s %s: %s is hardly seen: %g", op->name, shape, result.coarsest, result.resolution);
     for (m.tensor = 0; m.tensor < nn_tensors(op); m.tensor++)
