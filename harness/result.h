@@ -1,4 +1,4 @@
-/* What came of a case: filled by the runner from the case's channel, judged, stored, told. */
+/* What came of a case: filled by the runner from the case's channel, judged, stored, printed. */
 #ifndef YPI_RESULT_H
 #define YPI_RESULT_H
 
@@ -107,8 +107,8 @@ struct ypi_ceiling {
 };
 enum { YPI_BOUND_ARITHMETIC = 0, YPI_BOUND_TRAFFIC, YPI_BOUNDS };
 
-/* What went on beside a measurement, as the kernel tells it; NaN: it does not. Times in seconds of
- * all processors together, over `wall`. */
+/* What went on beside a measurement, as the kernel reports it; NaN: it does not. Times in seconds
+ * of all processors together, over `wall`. */
 struct ypi_noise {
     double wall;
     double own;       /* processor time of this process */
@@ -123,7 +123,7 @@ struct ypi_noise {
     int processors;                    /* that it may use */
 };
 
-/* What the accelerator told of itself while it was measured; NaN: it did not. */
+/* What the accelerator reported of itself while it was measured; NaN: it did not. */
 struct ypi_on_device {
     bool there;       /* measured on one */
     bool replayed;    /* from a graph */
@@ -242,7 +242,7 @@ struct ypi_result {
     double started; /* seconds since 1970 */
     double setup, body, teardown; /* seconds; 0 when not reached */
     double duration;              /* of the process, seen from outside */
-    bool ended;                   /* the case told its end */
+    bool ended;                   /* the case reported its end */
     bool skipped;                 /* the body said so */
     int exit_code, signal;        /* of the process, where known */
     bool has_hash;

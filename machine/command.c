@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* All that is told. */
+/* All that is printed. */
 struct everything {
     struct ypi_figures figures; /* of the processors and the system */
     struct ypi_machine_device devices[YPI_MACHINE_DEVICES];
@@ -168,20 +168,8 @@ static void print_device(const struct ypi_machine_device *d, bool only)
 static void add_figures(cJSON *to, const struct ypi_figures *figures)
 {
     cJSON *ceilings = cJSON_AddArrayToObject(to, "ceilings");
-    for (size_t i = 0; i < figures->count; i++) {
-        const struct ypi_figure *f = &figures->list[i];
-        cJSON *object = cJSON_CreateObject();
-        cJSON_AddStringToObject(object, "name", f->name);
-        cJSON_AddStringToObject(object, "level", f->level);
-        cJSON_AddStringToObject(object, "isa", f->isa);
-        cJSON_AddStringToObject(object, "unit", f->unit);
-        cJSON_AddNumberToObject(object, "threads", f->threads);
-        ypi_json_add_real(object, "measured", f->measured);
-        ypi_json_add_real(object, "rate", f->rate);
-        ypi_json_add_real(object, "low", f->low);
-        ypi_json_add_real(object, "high", f->high);
-        cJSON_AddItemToArray(ceilings, object);
-    }
+    for (size_t i = 0; i < figures->count; i++)
+        cJSON_AddItemToArray(ceilings, ypi_ceiling_document(&figures->list[i]));
 }
 
 static void add_device(cJSON *devices, const struct ypi_machine_device *d)

@@ -2,26 +2,15 @@
 #ifndef YPI_MACHINE_H
 #define YPI_MACHINE_H
 
-#include <sqlite3.h>
+#include "harness/record/history.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <yieldpoint/device.h>
 
-/* A row of table `ceiling`. */
-struct ypi_figure {
-    char name[20];   /* "copy", "fp32", "sgemm", "fork", "storage read", "upload", ... */
-    char level[8];   /* "L1", ..., "memory" of traffic, else "" */
-    char isa[12];    /* of probes, else "" */
-    char unit[8];    /* "B/s", "op/s"; "s": a latency */
-    int threads;     /* that did it together; 0: an accelerator did */
-    double measured; /* seconds since 1970 */
-    double rate;     /* the median of several runs; NaN: it could not be measured */
-    double low, high;
-};
-
 struct ypi_figures {
     struct ypi_figure *list; /* owned: free() */
-    size_t count, room;
+    size_t count, capacity;
 };
 
 void ypi_figures_add(struct ypi_figures *figures, const struct ypi_figure *figure);
@@ -45,7 +34,7 @@ enum yp_status ypi_figures_load(sqlite3 *db, const char *machine, struct ypi_fig
  * stream when that is a terminal. */
 void ypi_calibrate(struct ypi_figures *out, const char *directory);
 
-/* The line on the standard error stream, if that is a terminal, in which it is told what is being
+/* The line on the standard error stream, if that is a terminal, which says what is being
  * measured; "": it is taken away. */
 void ypi_calibrate_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -65,8 +54,8 @@ int ypi_devices_find(struct ypi_machine_device out[YPI_MACHINE_DEVICES]);
  * same slot has others. The caller frees. */
 char *ypi_device_key(const char *machine, const struct ypi_machine_device *d);
 
-/* Measures all its ceilings; those it has no unit for are left out. What went wrong is told on the
- * standard error stream, and what was measured until then stays. */
+/* Measures all its ceilings; those it has no unit for are left out. What went wrong is printed on
+ * the standard error stream, and what was measured until then stays. */
 void ypi_device_calibrate(struct ypi_machine_device *d);
 
 /* Seconds a process or thread, of `count` one after the other, until each is gone; NaN when
@@ -76,7 +65,7 @@ double ypi_launch_programs(int count); /* `true`, of the PATH */
 double ypi_launch_threads(int count);
 
 /* A nameless file of `bytes` (whole MiB) in `directory` for the time between open and close, past
- * the page cache where the file system lets it. NULL with yp_last_error() set: no room, no right.
+ * the page cache where the file system lets it. NULL with yp_last_error() set: no space, no right.
  */
 struct ypi_storage;
 struct ypi_storage *ypi_storage_open(const char *directory, size_t bytes);

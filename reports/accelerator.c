@@ -65,20 +65,20 @@ static void print_condition(const cJSON *figures)
 {
     static const struct {
         const char *member, *column, *text;
-    } told[] = {{"gpu clock", "clock", "clock "},
-                {"gpu clock least", "clock", "least "},
-                {"gpu clock most", "clock", "of at most "},
-                {"gpu temperature", "temperature", "up to "},
-                {"gpu power", "power", ""},
-                {"gpu utilisation", "utilisation", "utilised "},
-                {"gpu memory used", "memory used", "memory used up to "}};
+    } figures_of[] = {{"gpu clock", "clock", "clock "},
+                      {"gpu clock least", "clock", "least "},
+                      {"gpu clock most", "clock", "of at most "},
+                      {"gpu temperature", "temperature", "up to "},
+                      {"gpu power", "power", ""},
+                      {"gpu utilisation", "utilisation", "utilised "},
+                      {"gpu memory used", "memory used", "memory used up to "}};
     struct ypi_text text = {0};
-    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+    for (size_t i = 0; i < sizeof figures_of / sizeof *figures_of; i++) {
         char figure[YPI_FIGURE_MAX];
-        double value = ypi_real(figures, told[i].member);
-        format(figure, told[i].column, value);
+        double value = ypi_real(figures, figures_of[i].member);
+        format(figure, figures_of[i].column, value);
         if (!isnan(value))
-            ypi_text_add(&text, "%s%s%s", text.length > 0 ? ", " : "", told[i].text, figure);
+            ypi_text_add(&text, "%s%s%s", text.length > 0 ? ", " : "", figures_of[i].text, figure);
     }
     if (text.length > 0)
         ypi_put_lines(text.data, 6);

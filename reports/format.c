@@ -86,39 +86,39 @@ int ypi_put_line(const char *text, int width)
 }
 
 /* How many columns to write so that the line ends before a blank, if it must be broken. */
-static int break_at(const char *text, int room)
+static int break_at(const char *text, int width)
 {
     int columns = 0;
     int last = 0;
     int all = ypi_line_columns(text);
-    if (all <= room)
+    if (all <= width)
         return all;
-    for (; *text && columns <= room; text++) {
+    for (; *text && columns <= width; text++) {
         if (*text == ' ' && columns > 0)
             last = columns;
         columns += !continues(*text);
     }
-    return last ? last : room;
+    return last ? last : width;
 }
 
-static void put_broken(const char *text, int indent, int room)
+static void put_broken(const char *text, int indent, int width)
 {
     for (const char *before = ""; *text && *text != '\n'; before = "\n") {
         if (*before)
             printf("%s%*s", before, indent, "");
-        text = put_columns(text, break_at(text, room));
+        text = put_columns(text, break_at(text, width));
         text += *text == ' ';
     }
     putchar('\n');
 }
 
-static void put_all(const char *text, int indent, bool first, int room)
+static void put_all(const char *text, int indent, bool first, int width)
 {
     while (*text) {
         if (first)
             printf("%*s", indent, "");
         first = true;
-        put_broken(text, indent, room);
+        put_broken(text, indent, width);
         text += strcspn(text, "\n");
         text += *text == '\n';
     }

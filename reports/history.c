@@ -29,7 +29,7 @@ struct request {
     bool json, attempts;
 };
 
-/* False when a value is not allowed; that was told. */
+/* False when a value is not allowed; that was printed. */
 static bool check(int argc, char **argv, const char *limit, const char *outcome)
 {
     if (limit && (!is_count(limit) || atol(limit) == 0)) {

@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "harness/record/history.h"
 #include "reports/accelerator.h"
-#include "reports/beside.h"
 #include "reports/format.h"
+#include "reports/noise.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ static void print_spread(const cJSON *m)
     printf(", from %s to %s\n", least, most);
 }
 
-/* One that the samples do not support is told with the number that it takes. */
+/* One that the samples do not support is printed with the number that it takes. */
 static void print_quantiles(const cJSON *m)
 {
     static const struct {
@@ -220,14 +220,14 @@ static void print_bound(const cJSON *m, const cJSON *bound, const cJSON *other)
     struct ypi_text text = {0};
     char name[64];
     char on[32];
-    double room = least_time(bound) / least_time(other);
+    double margin = least_time(bound) / least_time(other);
     name_ceiling(name, bound);
     name_threads(on, bound);
     ypi_text_add(&text, "bound by %s%s", name, on);
     add_share(&text, m, bound);
-    if (room > 0) {
+    if (margin > 0) {
         name_ceiling(name, other);
-        ypi_text_add(&text, "; %s would allow %.3g times more", name, room);
+        ypi_text_add(&text, "; %s would allow %.3g times more", name, margin);
     }
     ypi_put_lines(text.data, 4);
     free(ypi_text_take(&text));
@@ -323,7 +323,7 @@ void ypi_describe_measurement(const cJSON *m)
     print_processor_time(m);
     print_growth(m);
     print_counters(m);
-    ypi_beside_print(m);
+    ypi_noise_print(m);
     ypi_accelerator_print(m);
     cJSON_ArrayForEach(phase, cJSON_GetObjectItem(m, "phases"))
     {

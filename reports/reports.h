@@ -1,6 +1,6 @@
 /*
  * What `yieldpoint` can show of a history. Each takes the words of its command line from its own
- * name on and returns an enum ypi_command_exit; what goes wrong is told on the standard error
+ * name on and returns an enum ypi_command_exit; what goes wrong is printed on the standard error
  * stream.
  */
 #ifndef YPI_REPORTS_H

@@ -31,7 +31,7 @@ void ypi_result_headline(const cJSON *result, char *out, size_t size)
     }
 }
 
-/* What tells results of one case in a run apart: " #2 attempt 3". */
+/* By what results of one case in a run differ: " #2 attempt 3". */
 static int marks(const cJSON *result, char out[64])
 {
     double repeat = ypi_real(result, "repeat");
@@ -63,7 +63,7 @@ static int id_width(const cJSON *results)
 }
 
 /* Nothing is cut where a program may be reading. */
-static int room(int columns)
+static int cut_at(int columns)
 {
     return isatty(STDOUT_FILENO) ? columns : 0;
 }
@@ -77,7 +77,7 @@ static void print_result(const cJSON *result, int width)
     printf("  %.8s  ", ypi_text_of(result, "id"));
     ypi_put_outcome(ypi_text_of(result, "outcome"), 7);
     printf("  ");
-    int columns = ypi_put_line(ypi_text_of(result, "case"), room(YPI_LINE_WIDTH - BEFORE_ID));
+    int columns = ypi_put_line(ypi_text_of(result, "case"), cut_at(YPI_LINE_WIDTH - BEFORE_ID));
     if (columns <= width) {
         fputs(more, stdout);
         columns += length;
@@ -87,7 +87,7 @@ static void print_result(const cJSON *result, int width)
     else if (*text)
         columns += BEFORE_ID + printf("%*s", width - columns + 2, "");
     if (*text)
-        (void)ypi_put_line(text, room(YPI_LINE_WIDTH - columns));
+        (void)ypi_put_line(text, cut_at(YPI_LINE_WIDTH - columns));
     putchar('\n');
 }
 

@@ -15,18 +15,10 @@
 
 /* -- rows ---------------------------------------------------------------------------------- */
 
-/* An owner's rows of a table, each with the members that its fields name; an empty array, with *ok
- * false, when they cannot be read. */
+/* An empty array, with *ok false, when they cannot be read. */
 static cJSON *rows(sqlite3 *db, bool *ok, enum ypi_table_name table, const char *owner)
 {
-    const struct ypi_table *t = &ypi_tables[table];
-    struct ypi_text sql = {0};
-    ypi_text_add(&sql, "SELECT ");
-    ypi_sql_export(&sql, t, "", false);
-    ypi_text_add(&sql, " FROM %s WHERE %s = ?%s%s", t->name, t->fields[0].name,
-                 t->order ? " ORDER BY " : "", t->order ? t->order : "");
-    cJSON *found = ypi_store_rows(db, sql.data, 1, &owner);
-    free(ypi_text_take(&sql));
+    cJSON *found = ypi_table_rows(db, table, owner);
     *ok = *ok && found;
     return found ? found : cJSON_CreateArray();
 }
@@ -39,7 +31,7 @@ static cJSON *first(sqlite3 *db, bool *ok, enum ypi_table_name table, const char
     return row ? row : cJSON_CreateObject();
 }
 
-/* The order of the rows has told their positions. */
+/* Rows are in the order of their positions, which a document leaves out. */
 static cJSON *without_positions(cJSON *found)
 {
     cJSON *row;
@@ -156,8 +148,8 @@ static void add_noise(cJSON *measurement)
     struct ypi_measured m = {0};
     double threads = ypi_real(measurement, "threads");
     cJSON *figures = pairs(cJSON_DetachItemFromObjectCaseSensitive(measurement, "noise"));
-    for (size_t i = 0; i < ypi_beside_count; i++)
-        ypi_field_set(&ypi_beside[i], &m, ypi_real(figures, ypi_beside[i].name));
+    for (size_t i = 0; i < ypi_noise_field_count; i++)
+        ypi_field_read(&ypi_noise_fields[i], &m, figures);
     bool any = figures->child != NULL;
     cJSON_AddItemToObject(measurement, "noise", figures);
     if (any && ypi_noise_cause(&m.noise, threads > 0 ? (int)threads : 0, cause, sizeof cause))

@@ -242,7 +242,7 @@ void ypi_environment_read(struct ypi_environment *e, const char *source_root)
     add_sources(e, source_root);
 }
 
-static void add_told(void *environment, const char *key, const char *value)
+static void add_fact(void *environment, const char *key, const char *value)
 {
     struct ypi_environment *e = environment;
     char *copy = e->count < YPI_FACTS_MAX ? strdup(value) : NULL;
@@ -252,7 +252,7 @@ static void add_told(void *environment, const char *key, const char *value)
 
 void ypi_environment_add_devices(struct ypi_environment *e)
 {
-    ypi_device_facts(add_told, e);
+    ypi_device_facts(add_fact, e);
 }
 
 const char *ypi_environment_get(const struct ypi_environment *e, const char *key)

@@ -23,7 +23,7 @@ struct ypi_environment {
  * has reaped them when it returns. */
 void ypi_environment_read(struct ypi_environment *e, const char *source_root);
 
-/* Adds what the devices that were asked about told of themselves (device/registry.h). */
+/* Adds the facts of the devices that were asked about (device/registry.h). */
 void ypi_environment_add_devices(struct ypi_environment *e);
 
 const char *ypi_environment_get(const struct ypi_environment *e, const char *key); /* or NULL */

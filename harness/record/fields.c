@@ -1,6 +1,7 @@
 #include "harness/record/fields.h"
 
 #include "harness/judge/budget.h"
+#include "harness/record/history.h"
 #include "harness/record/record.h"
 #include "harness/record/row.h"
 
@@ -345,7 +346,7 @@ static const struct ypi_field samples_fields[] = {
 
 #define NOISE(type_, name_, member_) FIELD(type_, name_, M(noise.member_), 3, .known = was_looked_at)
 #define DEVICE(type_, name_, member_) FIELD(type_, name_, M(member_), 3, .known = was_on_device)
-const struct ypi_field ypi_beside[] = { /* NULL: the kernel, or the device, does not tell */
+const struct ypi_field ypi_noise_fields[] = { /* NULL: the kernel, or the device, does not report it */
     NOISE(REAL, "wall", wall),
     NOISE(REAL, "own", own),
     NOISE(REAL, "others", others),
@@ -375,7 +376,7 @@ const struct ypi_field ypi_beside[] = { /* NULL: the kernel, or the device, does
     DEVICE(UNSIGNED, "gpu samples power capped", on_device.power_capped),
     DEVICE(UNSIGNED, "gpu samples set aside", slowed_count),
 };
-const size_t ypi_beside_count = sizeof ypi_beside / sizeof *ypi_beside;
+const size_t ypi_noise_field_count = sizeof ypi_noise_fields / sizeof *ypi_noise_fields;
 #undef M
 
 #define M(member) offsetof(struct ypi_figure_row, member)
@@ -474,6 +475,23 @@ static const struct ypi_field series_fields[] = { /* what an accelerator did bes
 };
 #undef M
 
+#define M(member) offsetof(struct ypi_figure, member)
+#define SIZED(name_, member) FIELD(CHARS, name_, M(member), 3, REQUIRED, .count = sizeof ((struct ypi_figure *)0)->member)
+static const struct ypi_field ceiling_fields[] = { /* where `yieldpoint machine` keeps what it measured */
+    FIELD(OF_OWNER, "machine", 0, 3, REQUIRED, .json = ""),
+    SIZED("name", name),
+    SIZED("level", level),
+    FIELD(INT, "threads", M(threads), 3, REQUIRED),
+    SIZED("isa", isa),
+    SIZED("unit", unit),
+    FIELD(REAL, "measured", M(measured), 3, REQUIRED),
+    FIELD(REAL, "rate", M(rate), 3),
+    FIELD(REAL, "low", M(low), 3),
+    FIELD(REAL, "high", M(high), 3),
+};
+#undef SIZED
+#undef M
+
 #define TABLE(name_, since_) \
     .name = #name_, .since = since_, .fields = name_##_fields, .count = sizeof name_##_fields / sizeof *name_##_fields
 #define KEY(columns_) ", PRIMARY KEY (" columns_ ")"
@@ -501,5 +519,6 @@ const struct ypi_table ypi_tables[YPI_TABLES] = {
     [YPI_TABLE_GRADIENT] = {TABLE(gradient, 1), KEY("result_id, position") ") WITHOUT ROWID", .order = "position"},
     [YPI_TABLE_VERDICT] = {TABLE(verdict, 1), KEY("result_id, position") ") WITHOUT ROWID", .order = "position"},
     [YPI_TABLE_SERIES] = {TABLE(series, 4), KEY("result_id, name") ") WITHOUT ROWID", .order = "name"},
+    [YPI_TABLE_CEILING] = {TABLE(ceiling, 3), KEY("machine, name, level, threads, isa") ") WITHOUT ROWID", .order = "name"},
 };
 /* clang-format on */

@@ -31,6 +31,7 @@ enum ypi_table_name {
     YPI_TABLE_GRADIENT,
     YPI_TABLE_VERDICT,
     YPI_TABLE_SERIES,
+    YPI_TABLE_CEILING,
     YPI_TABLES
 };
 
@@ -78,7 +79,7 @@ struct ypi_field {
     bool inside; /* in the struct that the first member of the row's points to */
     int since;   /* version of the file that brought it */
     const char *const *names;
-    size_t count;
+    size_t count; /* of YPI_DOUBLES: where it stands; of YPI_CHARS that are read back: bytes */
     bool (*known)(const void *row); /* false: there is no value; NULL: always one */
     void (*get)(const struct ypi_item *item, struct ypi_datum *out); /* instead of `at` */
     const char *sql;  /* behind the column's type: " NOT NULL", ... */
@@ -103,9 +104,9 @@ struct ypi_table {
 extern const struct ypi_table ypi_tables[YPI_TABLES];
 
 /* Figures beside a measurement, each a row of table `noise`, of struct ypi_measured: what the
- * kernel told (.at below that of `noise.processors`), then what the accelerator did. */
-extern const struct ypi_field ypi_beside[];
-extern const size_t ypi_beside_count;
+ * kernel reports, then the accelerator's. */
+extern const struct ypi_field ypi_noise_fields[];
+extern const size_t ypi_noise_field_count;
 
 bool ypi_has_ceiling(const struct ypi_ceiling *c); /* that is worth a row */
 

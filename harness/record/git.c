@@ -84,15 +84,15 @@ static bool read_output(int input, char *text, long deadline)
             return false;
         if (ready < 0)
             continue;
-        size_t room = OUTPUT_MAX - 1 - length;
-        ssize_t got = room ? read(input, text + length, room) : read(input, rest, sizeof rest);
+        size_t space = OUTPUT_MAX - 1 - length;
+        ssize_t got = space ? read(input, text + length, space) : read(input, rest, sizeof rest);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0) {
             text[length] = '\0';
             return got == 0;
         }
-        length += room ? (size_t)got : 0;
+        length += space ? (size_t)got : 0;
     }
 }
 

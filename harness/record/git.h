@@ -1,4 +1,4 @@
-/* What the sources are: commit, branch, changes, as git tells. */
+/* What the sources are: commit, branch, changes, as git reports them. */
 #ifndef YPI_GIT_H
 #define YPI_GIT_H
 

@@ -18,9 +18,8 @@
 sqlite3 *ypi_store_open(const char *path);
 
 /* Opens for writing, creating the file (not its directory) or upgrading its tables where that is
- * needed: for tables that a command fills itself, as `yieldpoint machine` does table `ceiling`. A
- * file that is not a history, or one of a newer version, is refused and left as it is. Owned by the
- * caller. NULL with yp_last_error() set. */
+ * needed. A file that is not a history, or one of a newer version, is refused and left as it is.
+ * Owned by the caller. NULL with yp_last_error() set. */
 sqlite3 *ypi_store_open_to_write(const char *path);
 
 /* -- rows ---------------------------------------------------------------------------------- */
@@ -66,6 +65,29 @@ cJSON *ypi_runs_load(sqlite3 *db, const struct ypi_runs_filter *filter);
 /* The other results of the same run, case and repeat, by their attempts. Owned by the caller; NULL
  * with yp_last_error() set. */
 cJSON *ypi_attempts_load(sqlite3 *db, const char *result_id);
+
+/* -- ceilings -------------------------------------------------------------------------------- */
+
+/* What a machine, or an accelerator of it, was measured to do at most. */
+struct ypi_figure {
+    char name[20];   /* "copy", "fp32", "sgemm", "fork", "storage read", "upload", ... */
+    char level[8];   /* "L1", ..., "memory" of traffic, else "" */
+    char isa[12];    /* of probes, else "" */
+    char unit[8];    /* "B/s", "op/s"; "s": a latency */
+    int threads;     /* that did it together; 0: an accelerator did */
+    double measured; /* seconds since 1970 */
+    double rate;     /* the median of several runs; NaN: it could not be measured */
+    double low, high;
+};
+
+/* Puts them in the place of all that is stored of this machine. */
+enum yp_status ypi_ceilings_store(sqlite3 *db, const char *machine, const struct ypi_figure *list,
+                                  size_t count);
+/* All that is stored of it, an array of rows; owned by the caller. NULL with yp_last_error() set.
+ */
+cJSON *ypi_ceilings_load(sqlite3 *db, const char *machine);
+struct ypi_figure ypi_ceiling_of(const cJSON *row);
+cJSON *ypi_ceiling_document(const struct ypi_figure *figure); /* owned by the caller */
 
 /* -- what stored names and figures mean ------------------------------------------------------ */
 

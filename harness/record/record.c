@@ -150,8 +150,8 @@ static bool add_list(struct ypi_history *h, enum ypi_table_name table, const cha
 static bool add_beside(struct ypi_history *h, const struct ypi_item *at)
 {
     bool ok = true;
-    for (size_t i = 0; ok && i < ypi_beside_count; i++) {
-        const struct ypi_field *f = &ypi_beside[i];
+    for (size_t i = 0; ok && i < ypi_noise_field_count; i++) {
+        const struct ypi_field *f = &ypi_noise_fields[i];
         const struct ypi_figure_row row = {f->name, ypi_field_real(f, at->row)};
         struct ypi_item item = *at;
         item.row = &row;
@@ -281,7 +281,7 @@ void ypi_uuid(char out[37])
     size_t have = 0;
     while (have < sizeof b) {
         ssize_t got = getrandom(b + have, sizeof b - have, 0);
-        if (got < 0) { /* forbidden by a sandbox: the time and the process still tell apart */
+        if (got < 0) { /* forbidden by a sandbox: the time and the process still differ */
             struct timespec now = {0};
             static unsigned count;
             clock_gettime(CLOCK_REALTIME, &now);

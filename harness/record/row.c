@@ -1,7 +1,10 @@
 #include "harness/record/row.h"
 
+#include "harness/record/history.h"
+
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,13 +91,18 @@ double ypi_field_real(const struct ypi_field *f, const void *row)
     return d.type == YPI_A_REAL ? d.real : d.type == YPI_AN_INTEGER ? (double)d.integer : NAN;
 }
 
-void ypi_field_set(const struct ypi_field *f, void *row, double value)
+void ypi_field_read(const struct ypi_field *f, void *row, const cJSON *object)
 {
+    char *at = (char *)row + f->at;
+    const char *member = ypi_field_member(f);
+    double value = ypi_real(object, member);
     int whole = value > 0 ? (int)value : 0;
     if (f->type == YPI_REAL)
-        memcpy((char *)row + f->at, &value, sizeof value);
+        memcpy(at, &value, sizeof value);
     else if (f->type == YPI_INT)
-        memcpy((char *)row + f->at, &whole, sizeof whole);
+        memcpy(at, &whole, sizeof whole);
+    else if (f->type == YPI_CHARS)
+        snprintf(at, f->count, "%s", ypi_text_of(object, member));
 }
 
 /* -- SQL ----------------------------------------------------------------------------------- */
@@ -139,6 +147,19 @@ void ypi_sql_export(struct ypi_text *out, const struct ypi_table *t, const char 
                      before, f->name, member);
         between = ", ";
     }
+}
+
+cJSON *ypi_table_rows(sqlite3 *db, enum ypi_table_name table, const char *owner)
+{
+    const struct ypi_table *t = &ypi_tables[table];
+    struct ypi_text sql = {0};
+    ypi_text_add(&sql, "SELECT ");
+    ypi_sql_export(&sql, t, "", false);
+    ypi_text_add(&sql, " FROM %s WHERE %s = ?%s%s", t->name, t->fields[0].name,
+                 t->order ? " ORDER BY " : "", t->order ? t->order : "");
+    cJSON *found = ypi_store_rows(db, sql.data, 1, &owner);
+    free(ypi_text_take(&sql));
+    return found;
 }
 
 static void add_insert(struct ypi_text *out, const struct ypi_table *t)

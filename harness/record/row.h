@@ -8,6 +8,8 @@
 
 #include <sqlite3.h>
 
+struct cJSON;
+
 enum ypi_statement { YPI_BEGIN, YPI_COMMIT, YPI_ROLLBACK, YPI_FINISH_RUN, YPI_STATEMENTS };
 
 struct ypi_statements {
@@ -33,8 +35,14 @@ void ypi_field_get(const struct ypi_field *f, const struct ypi_item *item, struc
 
 /* The value as a figure; NaN when there is none. */
 double ypi_field_real(const struct ypi_field *f, const void *row);
-/* Sets a YPI_REAL or YPI_INT; an int of a NaN is 0. */
-void ypi_field_set(const struct ypi_field *f, void *row, double value);
+/* Takes a YPI_REAL, a YPI_INT or YPI_CHARS of .count bytes from the member of a row that was read;
+ * an int that is not there is 0. */
+void ypi_field_read(const struct ypi_field *f, void *row, const struct cJSON *object);
+const char *ypi_field_member(const struct ypi_field *f); /* in JSON; "": none */
+
+/* An owner's rows of a table, each with the members that its fields name. Owned by the caller; NULL
+ * with yp_last_error() set. */
+struct cJSON *ypi_table_rows(sqlite3 *db, enum ypi_table_name table, const char *owner);
 
 /* -- SQL: each adds to `out` --------------------------------------------------------------- */
 
@@ -42,9 +50,9 @@ void ypi_field_set(const struct ypi_field *f, void *row, double value);
 void ypi_sql_column(struct ypi_text *out, const struct ypi_field *f);
 /* The columns that version `version` had, separated by ", ". */
 void ypi_sql_names(struct ypi_text *out, const struct ypi_table *t, int version);
-/* The same as `as` tells an export, each behind `before` ("m."), all or those that are listed. */
+/* The columns that JSON has, under their names there, each behind `before` ("m."); only those that
+ * are listed, or all. */
 void ypi_sql_export(struct ypi_text *out, const struct ypi_table *t, const char *before,
                     bool listed);
-const char *ypi_field_member(const struct ypi_field *f); /* in JSON; "": none */
 
 #endif

@@ -50,7 +50,7 @@ static void add_columns(struct ypi_text *sql, const struct ypi_table *t, int ver
         }
 }
 
-/* Version 3 tells a result apart by its attempt too, which takes a new table: SQLite cannot change
+/* In version 3 the attempt belongs to a result's key, which takes a new table: SQLite cannot change
  * a constraint. What refers to it keeps its rows, for references are not looked at meanwhile. */
 static void renew_results(struct ypi_text *sql)
 {
@@ -65,13 +65,6 @@ static void renew_results(struct ypi_text *sql)
                  "ALTER TABLE new_result RENAME TO result;%s",
                  t->index);
 }
-
-/* Where `yieldpoint machine` keeps what it measured: one row a machine, not a run. */
-static const char ceiling[] =
-    "CREATE TABLE ceiling (machine TEXT NOT NULL, name TEXT NOT NULL, level TEXT NOT NULL,"
-    " threads INTEGER NOT NULL, isa TEXT NOT NULL, unit TEXT NOT NULL, measured REAL NOT NULL,"
-    " rate REAL, low REAL, high REAL,"
-    " PRIMARY KEY (machine, name, level, threads, isa)) WITHOUT ROWID;";
 
 /* What takes version - 1 to version. A new file takes all of them, so that it is the same as an
  * upgraded one. What an older program did not know of a row is NULL. The caller frees. */
@@ -91,8 +84,6 @@ static char *step(int version)
             add_columns(&sql, t, version);
         }
     }
-    if (version == 3)
-        ypi_text_add(&sql, "%s", ceiling);
     return ypi_text_take(&sql);
 }
 

@@ -205,7 +205,7 @@ static void add_value(struct rows *rows, const struct ypi_value *v)
     end_row(rows);
 }
 
-/* Named by all that tells it from the case's other budgets. */
+/* Named by all that makes it differ from the case's other budgets. */
 static void add_verdict(struct rows *rows, const struct ypi_verdict *v)
 {
     const struct yp_budget *b = v->budget;

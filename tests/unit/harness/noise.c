@@ -387,7 +387,7 @@ Test(noise, differences_are_not_below_zero)
     static const double wanted[] = {2, 1.5, 1, 0.25, 0.5, 5, 2, 10, 30, 0, 3e9, 2e9, 2, 2};
     const struct ypi_measured m = {.noise = noise};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        expect_near(ypi_field_real(&ypi_beside[i], &m), wanted[i], ypi_beside[i].name);
+        expect_near(ypi_field_real(&ypi_noise_fields[i], &m), wanted[i], ypi_noise_fields[i].name);
     end.busy = begin.busy + 1; /* rounded down by the kernel */
     cr_expect_eq(ypi_noise_between(&begin, &end).others, 0);
     end.frequency_least = 3.5e9;
@@ -403,12 +403,13 @@ Test(noise, members_are_named_in_the_declared_order)
     const int count = sizeof names / sizeof *names;
     const struct ypi_measured m = {.noise = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}};
     for (int i = 0; i < count; i++) {
-        cr_expect_str_eq(ypi_beside[i].name, names[i]);
-        cr_expect_eq(ypi_field_real(&ypi_beside[i], &m), i + 1);
+        cr_expect_str_eq(ypi_noise_fields[i].name, names[i]);
+        cr_expect_eq(ypi_field_real(&ypi_noise_fields[i], &m), i + 1);
     }
-    for (size_t i = 0; i < ypi_beside_count; i++) /* behind them stand an accelerator's */
-        cr_expect_eq(ypi_beside[i].known(&m), i < (size_t)count, "%s", ypi_beside[i].name);
-    cr_expect(isnan(ypi_field_real(&ypi_beside[0], &(struct ypi_measured){0})));
+    for (size_t i = 0; i < ypi_noise_field_count; i++) /* behind them stand an accelerator's */
+        cr_expect_eq(ypi_noise_fields[i].known(&m), i < (size_t)count, "%s",
+                     ypi_noise_fields[i].name);
+    cr_expect(isnan(ypi_field_real(&ypi_noise_fields[0], &(struct ypi_measured){0})));
 }
 
 /* -- causes -------------------------------------------------------------------------------- */

@@ -440,15 +440,15 @@ Test(record, keeps_what_was_beside_a_measurement)
            " FROM counter",
            "0 cycles hardware 1e+06|0 page faults kernel 0.5");
     int noise = 0;
-    for (size_t i = 0; i < ypi_beside_count; i++) {
+    for (size_t i = 0; i < ypi_noise_field_count; i++) {
         char sql[256];
         char wanted[64] = "NULL";
-        double value = ypi_field_real(&ypi_beside[i], &measured[0]);
-        noise += ypi_beside[i].known(&measured[0]);
+        double value = ypi_field_real(&ypi_noise_fields[i], &measured[0]);
+        noise += ypi_noise_fields[i].known(&measured[0]);
         snprintf(sql, sizeof sql,
                  "SELECT printf('%%.17g', value) FROM noise WHERE name = '%s'"
                  " AND value IS NOT NULL UNION ALL SELECT NULL LIMIT 1",
-                 ypi_beside[i].name);
+                 ypi_noise_fields[i].name);
         if (!isnan(value))
             snprintf(wanted, sizeof wanted, "%.17g", value);
         expect(sql, wanted);
@@ -725,7 +725,7 @@ Test(record, a_new_file_has_the_tables_of_an_upgraded_one)
 Test(record, the_tables_of_version_4_are_those_of_older_programs)
 {
     static char older[16384];
-    static const char sql[] = "SELECT group_concat(sql, ';') FROM"
+    static const char sql[] = "SELECT replace(group_concat(sql, ';'), '( ', '(') FROM"
                               " (SELECT sql FROM sqlite_master ORDER BY name)";
     for (int i = 0; history_v4_tables[i]; i++)
         execute(history_v4_tables[i]);

@@ -512,15 +512,19 @@ Test(reports, json_has_all_of_it)
 /* Every figure can be read back: what the cause is made of is the same. */
 Test(reports, noise_is_read_back)
 {
+    cJSON *figures = cJSON_CreateObject();
     struct ypi_measured m = {.noise = {.wall = 1}};
     for (size_t i = 0; i < NOISE; i++)
-        ypi_field_set(&ypi_beside[i], &m, (double)i + 1);
+        cJSON_AddNumberToObject(figures, ypi_noise_fields[i].name, (double)i + 1);
     for (size_t i = 0; i < NOISE; i++)
-        cr_expect_float_eq(ypi_field_real(&ypi_beside[i], &m), (double)i + 1, 0, "%s",
-                           ypi_beside[i].name);
+        ypi_field_read(&ypi_noise_fields[i], &m, figures);
     for (size_t i = 0; i < NOISE; i++)
-        ypi_field_set(&ypi_beside[i], &m, NAN);
+        cr_expect_float_eq(ypi_field_real(&ypi_noise_fields[i], &m), (double)i + 1, 0, "%s",
+                           ypi_noise_fields[i].name);
+    for (size_t i = 0; i < NOISE; i++)
+        ypi_field_read(&ypi_noise_fields[i], &m, NULL);
     cr_expect(isnan(m.noise.wall) && isnan(m.noise.hot) && m.noise.processors == 0);
+    cJSON_Delete(figures);
 }
 
 /* -- attempts ------------------------------------------------------------------------------ */

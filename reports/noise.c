@@ -1,4 +1,4 @@
-#include "reports/beside.h"
+#include "reports/noise.h"
 
 #include "base/text.h"
 #include "harness/record/history.h"
@@ -41,7 +41,7 @@ static void add_figure(struct ypi_text *text, const char *label, double value, e
     ypi_text_add(text, "%s", figure);
 }
 
-void ypi_beside_print(const cJSON *measurement)
+void ypi_noise_print(const cJSON *measurement)
 {
     const cJSON *noise = cJSON_GetObjectItemCaseSensitive(measurement, "noise");
     const char *cause = ypi_text_of(measurement, "noise_cause");
