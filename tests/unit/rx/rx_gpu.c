@@ -198,3 +198,9 @@ struct yp_device *gpu_open(void)
     ypi_rx_set_cuda(&gpu_table);
     return emulated_device();
 }
+
+void vary(size_t i)
+{
+    emulated.kernels.order = i % 2 != 0 ? YPK_BACKWARDS : YPK_FORWARDS;
+    emulated.kernels.garbage = i / 2 % 2 != 0 ? EMULATED_NAN : EMULATED_LARGE;
+}

@@ -15,4 +15,7 @@ extern const struct rx_cuda gpu_table;
 /* The device; models/rx uses gpu_table from then on. */
 struct yp_device *gpu_open(void);
 
+/* Run i of a test goes another way through the threads, and finds other garbage. */
+void vary(size_t i);
+
 #endif
