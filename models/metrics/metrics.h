@@ -69,7 +69,7 @@ struct metrics_ranking *metrics_ranking_create(struct yp_device *device, size_t 
 void metrics_ranking_destroy(struct metrics_ranking *ranking); /* NULL is allowed */
 void metrics_ranking_reset(struct metrics_ranking *ranking);
 
-/* Keeps the scores of the targets among them. YP_INVALID: more than there is room for, or the
+/* Keeps the scores of the targets among them. YP_INVALID: more than its capacity, or the
  * second pass has begun. */
 enum yp_status metrics_ranking_targets(struct metrics_ranking *ranking, const float *scores,
                                        const uint8_t *labels, size_t n);

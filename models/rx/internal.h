@@ -56,9 +56,9 @@ enum yp_status ypi_rx_run(const struct ypi_rx_pass *pass, const struct rx_source
 
 /* -- the detector -------------------------------------------------------------------------- */
 
-/* What there is to say of a tile. P are the channels, rounded up to YPI_RX_LANES; zeros fill the
- * difference. */
-struct ypi_rx_tally {
+/* The sums, bounds and counts of a tile. P are the channels, rounded up to YPI_RX_LANES; zeros fill
+ * the difference. */
+struct ypi_rx_accumulator {
     double *products;  /* as struct ypi_gram_shape says: around `mean` */
     double *mean;      /* (P) */
     float *low, *high; /* (P) */
@@ -90,10 +90,10 @@ struct rx {
     bool failed;   /* the last fit did not end */
     bool finished; /* factor and whiten belong to a rx_finish */
     uint64_t pixels, skipped;
-    double *mean;           /* (C) */
-    double *m2;             /* (C, C), upper triangle */
-    float *low, *high;      /* (C) */
-    double *across, *apart; /* (C): of merging */
+    double *mean;                  /* (C) */
+    double *m2;                    /* (C, C), upper triangle */
+    float *low, *high;             /* (C) */
+    double *weighted, *difference; /* (C): of means, in merging; with and without its weight */
     /* Of rx_finish, which a later fit leaves alone: */
     double *factor;                 /* (C, C): column k of L from its diagonal on in row k */
     double *location;               /* (C): the mean */
@@ -102,7 +102,7 @@ struct rx {
     float *offset;                  /* (C): L^-1 (mean - centre) */
     float *values;                  /* (threads, tile_pixels, C) */
     struct ypi_rx_scratch *scratch; /* (threads) */
-    struct ypi_rx_tally *tiles;     /* (2 threads) */
+    struct ypi_rx_accumulator *accumulators; /* (2 threads) */
     const struct ypi_pixel_kernels *kernels;
     enum rx_precision precision;
     const struct ypi_gram_kernels *gram;

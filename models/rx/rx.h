@@ -46,9 +46,9 @@ struct rx_tile {
 };
 
 /*
- * Yields tile `index` of a source. On entry `tile` has no pixels and points to `values`, room for
- * (source.tile_pixels, channels) floats, and to `labels`, room for tile_pixels bytes, or NULL when
- * the caller needs no labels. The room is the model's, one per thread, inside the memory it
+ * Yields tile `index` of a source. On entry `tile` has no pixels and points to `values`, a buffer
+ * of (source.tile_pixels, channels) floats, and to `labels`, one of tile_pixels bytes, or NULL when
+ * the caller needs no labels. The buffers are the model's, one per thread, inside the memory it
  * accounts for: the yielder fills it and sets tile->pixels. A yielder whose data are in memory
  * already sets tile->values (and labels) to them instead; they must then stay unchanged until the
  * call that asked for the tile returns.
@@ -90,13 +90,13 @@ enum rx_precision { RX_FP32 = 0, RX_BF16X2, RX_BF16X3, RX_FP64 };
 
 /*
  * Where the tiles of a GPU's object lie. With the last two they are the host's, as everywhere on
- * the CPU: the room a yielder is given is page-locked memory of the object, and data of its own
+ * the CPU: the buffer a yielder is given is page-locked memory of the object, and data of its own
  * that a yielder points to need stay unchanged until it is asked for the next tile only. So every
  * source of the CPU's is one of the GPU's: files, or a loader. Results have the same bits in all
- * three. On the CPU this says nothing.
+ * three. Ignored on the CPU.
  *   RX_TILES_THERE    in the device's memory: the yielder makes them there.
  *   RX_TILES_COPIED   a tile is copied on a stream of its own while the one before is worked on,
- *                     from and into the second of two rooms. From data of the yielder's own that
+ *                     from and into the second of two buffers. From data of the yielder's own that
  *                     are not page-locked (yp_device_alloc_pinned) a copy is slower, and its call
  *                     waits.
  *   RX_TILES_IN_TURN  first copied, then worked on, one after the other: to compare with.
@@ -111,7 +111,7 @@ struct rx_options {
 /*
  * Bytes of accounted memory that rx_create() takes with the same arguments; rx_fit, rx_finish and
  * rx_score take no more. 0 with yp_last_error() set when an argument is not allowed. With P the
- * channels rounded up to 16, a thread takes of it room for one tile, 8 P^2 bytes or a little more
+ * channels rounded up to 16, a thread takes of it one tile, 8 P^2 bytes or a little more
  * for the sums of two, and 4 P bytes for each of min(tile_pixels, 512) pixels; bf16 takes about 4 P
  * (two terms) or 6 P more for each of them, on AMX twice that.
  */
@@ -119,21 +119,21 @@ size_t rx_bytes(size_t channels, size_t tile_pixels, int threads);
 
 /*
  * On a GPU (a device of kind YP_DEVICE) the calls are the same, with this difference. Tiles are in
- * the device's memory: the room a yielder is given, what it sets tile->values and labels to, and
+ * the device's memory: the buffer a yielder is given, what it sets tile->values and labels to, and
  * rx_score's `scores`, rx_loss_gradient's `parameters` and `gradient`. A yielder launches its work
  * on the device's default stream, and need not wait for it; it is called by the caller's thread
  * alone, for one index after the other, and data it points to may change when the device's work up
- * to there is done. With rx_options.tiles the tiles are the host's. `threads` says nothing.
- * The factor is made there too, from the sums that lie there: the CPU's within rounding, and what
- * is refused is the same. The host has copies of statistics and factor, so the other calls take and
- * give what they do on the CPU, rx_loss_start's parameters too; rx_fit and rx_finish wait for the
- * device, rx_score launches and returns. A fit that fails leaves the
- * statistics as they were.
+ * to there is done. With rx_options.tiles the tiles are the host's. `threads` is ignored.
+ * The factor is made on the device too, from the sums in its memory: the CPU's within rounding, and
+ * what is refused is the same. The host has copies of statistics and factor, so the other calls
+ * take and give what they do on the CPU, rx_loss_start's parameters too; rx_fit and rx_finish wait
+ * for the device, rx_score launches and returns. A fit that fails leaves the statistics as they
+ * were.
  *
  * There are up to 248 channels and RX_FP32 alone: else YP_UNSUPPORTED. The error of Sigma is what
  * rx_fit says of some thousand pixels, and the bits are the same on every GPU. rx_create() takes
  * rx_device_bytes() of the device, less than rx_bytes(channels, 512, 1) of the CPU, and beside
- * that rx_pinned_bytes() of it, page-locked: the rooms of tiles of the host's, 0 without.
+ * that rx_pinned_bytes() of it, page-locked: the staging buffers of tiles of the host's, 0 without.
  */
 size_t rx_device_bytes(size_t channels, size_t tile_pixels);
 size_t rx_device_bytes_with(size_t channels, size_t tile_pixels, const struct rx_options *options);

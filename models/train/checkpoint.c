@@ -131,7 +131,6 @@ static struct settings settings_of(const struct train *train)
     add_optimiser(&all, c);
     add_schedule(&all, c);
     add_whole(&all, "patience", c->patience);
-    add_real(&all, "min_delta", c->min_delta);
     add_whole(&all, "no_decay", c->no_decay);
     add_whole(&all, "frozen", c->frozen);
     add_whole(&all, "keep_best", c->keep_best);
@@ -207,8 +206,8 @@ static void put(struct file *file, const void *values, size_t bytes)
 {
     const char *from = values;
     while (bytes > 0) {
-        size_t room = (BUFFER - file->used) * sizeof *file->buffer;
-        size_t part = bytes < room ? bytes : room, words = (part + 7) / 8;
+        size_t left = (BUFFER - file->used) * sizeof *file->buffer;
+        size_t part = bytes < left ? bytes : left, words = (part + 7) / 8;
         uint64_t *to = file->buffer + file->used;
         to[words - 1] = 0;
         memcpy(to, from, part);

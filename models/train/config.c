@@ -105,7 +105,6 @@ static enum yp_status check_config(const char *what, const struct train_config *
         {"batch", (double)c->batch, 1, UINT32_MAX, false, false},
         {"accumulate", (double)c->accumulate, 1, UINT32_MAX, false, false},
         {"clip", c->clip, 0, most, false, true},
-        {"min_delta", c->min_delta, 0, most, false, true},
         {"scaling.initial", c->scaling.initial, 0, most, false, true}};
     const struct range scaling[] = {
         {"scaling.growth", c->scaling.growth, 1, most, true, true},

@@ -396,7 +396,7 @@ static enum yp_status take_watched(struct train *train, uint64_t epoch, double w
                                    bool *better)
 {
     struct ypi_train_progress *at = &train->progress;
-    *better = watched < at->best_loss - train->config.min_delta;
+    *better = watched < at->best_loss;
     if (*better && train->config.keep_best) {
         enum yp_status status = ypi_train_copy(&train->at, train->at.best, train->at.parameters,
                                                train->at.count * sizeof *train->at.best);

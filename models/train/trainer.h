@@ -123,7 +123,6 @@ struct train_config {
     struct train_cosine cosine;   /* where it is TRAIN_COSINE */
     struct train_scaling scaling; /* of the loss; initial = 0: none */
     uint64_t patience;            /* epochs without a better watched loss that are borne; 0: all */
-    double min_delta;             /* better: below best - min_delta */
     uint64_t no_decay;            /* bit i: tensor i without weight decay */
     uint64_t frozen;              /* bit i: tensor i stays; it is not in the norm either */
     uint64_t max_skipped;         /* steps skipped in a row; one more is an error. 0: any number */

@@ -8,7 +8,7 @@
 struct chunk {
     const struct rx *rx;
     struct ypi_rx_scratch *own;
-    struct ypi_rx_tally *sums;
+    struct ypi_rx_accumulator *sums;
     struct ypi_gram_shape shape;
     const float *x;
     size_t stride, pixels;
@@ -66,7 +66,7 @@ static void split(struct ypi_rx_scratch *own, const double *mean, double scale, 
 static void move_mean(const struct chunk *k, double kept, double rows, double weight)
 {
     struct ypi_rx_scratch *own = k->own;
-    struct ypi_rx_tally *sums = k->sums;
+    struct ypi_rx_accumulator *sums = k->sums;
     size_t channels = k->rx->channels;
     for (size_t c = 0; c < channels; c++) {
         own->difference[c] = own->rest[c] * weight;
@@ -81,7 +81,7 @@ static void move_mean(const struct chunk *k, double kept, double rows, double we
 static void clear_tile(const struct chunk *k)
 {
     struct ypi_rx_scratch *own = k->own;
-    struct ypi_rx_tally *sums = k->sums;
+    struct ypi_rx_accumulator *sums = k->sums;
     size_t padded = ypi_rx_padded(k->rx->channels);
     memset(sums->products, 0, k->shape.total * sizeof *sums->products);
     for (size_t c = 0; c < padded; c++) {
@@ -108,7 +108,7 @@ static void add_packed(const struct chunk *k, size_t rows, const float *turned)
 {
     const struct rx *rx = k->rx;
     struct ypi_rx_scratch *own = k->own;
-    struct ypi_rx_tally *sums = k->sums;
+    struct ypi_rx_accumulator *sums = k->sums;
     if (rx->split == NULL) {
         rx->gram->add(&k->shape, own->panels, 0, rows, turned, own->difference, own->rest,
                       sums->products, k->ahead);
@@ -135,7 +135,7 @@ static bool well_guessed(const struct ypi_rx_scratch *own, size_t channels)
 static void add_in_double(const struct chunk *k, const double *mean, const uint8_t *keep)
 {
     struct ypi_rx_scratch *own = k->own;
-    struct ypi_rx_tally *sums = k->sums;
+    struct ypi_rx_accumulator *sums = k->sums;
     size_t channels = k->rx->channels;
     double *row = (double *)(void *)own->panels;
     for (size_t p = 0; p <= k->pixels; p++) {
@@ -225,7 +225,7 @@ static bool add_around_tile(const struct chunk *k)
 {
     const struct rx *rx = k->rx;
     struct ypi_rx_scratch *own = k->own;
-    struct ypi_rx_tally *sums = k->sums;
+    struct ypi_rx_accumulator *sums = k->sums;
     size_t channels = rx->channels;
     if ((sums->kept > 0 && 2 * sums->kept < k->pixels) || rx->precision == RX_FP64)
         return false;
@@ -259,7 +259,7 @@ static void add_around_itself(const struct chunk *k)
 {
     const struct rx *rx = k->rx;
     struct ypi_rx_scratch *own = k->own;
-    struct ypi_rx_tally *sums = k->sums;
+    struct ypi_rx_accumulator *sums = k->sums;
     size_t channels = rx->channels, rows = k->pixels, padded = ypi_rx_padded(channels);
     if (sums->kept == 0) /* no guess */
         memset(sums->mean, 0, channels * sizeof *sums->mean);
@@ -291,7 +291,7 @@ static void add_around_itself(const struct chunk *k)
 }
 
 void ypi_rx_measure(const struct rx *rx, struct ypi_rx_scratch *own, const struct rx_tile *tile,
-                    struct ypi_rx_tally *sums)
+                    struct ypi_rx_accumulator *sums)
 {
     size_t most = ypi_rx_chunk(rx->tile_pixels);
     struct chunk k = {.rx = rx, .own = own, .sums = sums, .stride = ypi_rx_stride(tile)};

@@ -9,7 +9,7 @@
 #include "models/nn/simd/triangle.h"
 #include "models/rx/internal.h"
 
-/* Pixels a chunk has room for. */
+/* The most pixels of a chunk. */
 static inline size_t ypi_rx_chunk(size_t tile_pixels)
 {
     return tile_pixels < YPI_RX_CHUNK ? tile_pixels : YPI_RX_CHUNK;
@@ -26,8 +26,8 @@ int ypi_rx_terms(enum rx_precision precision);
 /* How products stand: RX_FP64 has no vectors. */
 struct ypi_gram_shape ypi_rx_shape(size_t channels, enum rx_precision precision);
 
-/* Sets what there is to say of the tile. */
+/* Sets the sums, bounds and counts of the tile. */
 void ypi_rx_measure(const struct rx *rx, struct ypi_rx_scratch *own, const struct rx_tile *tile,
-                    struct ypi_rx_tally *sums);
+                    struct ypi_rx_accumulator *sums);
 
 #endif

@@ -163,7 +163,7 @@ static double ridge_of(const struct rx *rx, double eps)
 }
 
 /* The factor, and what whitens by it. rx->location is scratch. */
-static enum yp_status factor_here(struct rx *rx, const struct ypi_rx_factoring *job)
+static enum yp_status factor_on_host(struct rx *rx, const struct ypi_rx_factoring *job)
 {
     size_t channels = rx->channels;
     for (size_t i = 0; i < channels * channels; i++)
@@ -183,7 +183,7 @@ static enum yp_status factor_here(struct rx *rx, const struct ypi_rx_factoring *
 }
 
 /* The same on the device: here it is the factor alone, for those who ask. */
-static enum yp_status factor_there(struct rx *rx, const struct ypi_rx_factoring *job)
+static enum yp_status factor_on_device(struct rx *rx, const struct ypi_rx_factoring *job)
 {
     struct rxc_factor *how = &rx->on->factor;
     unsigned failed = 0;
@@ -216,7 +216,7 @@ enum yp_status rx_finish_with(struct rx *rx, const struct rx_finish_options *opt
                                          .ridge = ridge_of(rx, options->eps),
                                          .shrink = options->shrink,
                                          .dead = options->mask_dead ? dead : NULL};
-    status = rx->on != NULL ? factor_there(rx, &job) : factor_here(rx, &job);
+    status = rx->on != NULL ? factor_on_device(rx, &job) : factor_on_host(rx, &job);
     for (size_t k = 0; k < rx->channels && status == YP_OK; k++) {
         rx->location[k] = rx->mean[k];
         rx->centre[k] = (float)rx->mean[k];

@@ -40,7 +40,7 @@ void rx_loss_plain(void *tile, const double *x, double *losses)
 
 void rx_loss_plain_vjp(void *tile, const double *x, const double *cotangent, double *gradient)
 {
-    pull_back_f64(tile, x, cotangent, gradient);
+    backward_f64(tile, x, cotangent, gradient);
 }
 
 void rx_loss_plain_f32(const struct rx_tile *tile, const float *x, float *losses)
@@ -51,5 +51,5 @@ void rx_loss_plain_f32(const struct rx_tile *tile, const float *x, float *losses
 void rx_loss_plain_vjp_f32(const struct rx_tile *tile, const float *x, const float *cotangent,
                            float *gradient)
 {
-    pull_back_f32(tile, x, cotangent, gradient);
+    backward_f32(tile, x, cotangent, gradient);
 }

@@ -49,8 +49,8 @@ static void lay_out_scratch(struct ypi_rx_scratch *to, struct ypi_arena *arena, 
     to->keep = ypi_arena_take(arena, chunk, 1);
 }
 
-static void lay_out_tally(struct ypi_rx_tally *to, struct ypi_arena *arena, size_t channels,
-                          enum rx_precision precision)
+static void lay_out_accumulator(struct ypi_rx_accumulator *to, struct ypi_arena *arena,
+                                size_t channels, enum rx_precision precision)
 {
     size_t padded = ypi_rx_padded(channels);
     to->products = ypi_arena_take(arena, ypi_rx_shape(channels, precision).total, sizeof(double));
@@ -65,8 +65,8 @@ static void lay_out(struct rx *rx, struct ypi_arena *arena, size_t channels, siz
     size_t square = channels * channels, teams = (size_t)threads;
     *rx = (struct rx){.channels = channels, .tile_pixels = tile_pixels, .threads = threads};
     rx->mean = ypi_arena_take(arena, channels, sizeof(double));
-    rx->across = ypi_arena_take(arena, channels, sizeof(double));
-    rx->apart = ypi_arena_take(arena, channels, sizeof(double));
+    rx->weighted = ypi_arena_take(arena, channels, sizeof(double));
+    rx->difference = ypi_arena_take(arena, channels, sizeof(double));
     rx->m2 = ypi_arena_take(arena, square, sizeof(double));
     rx->low = ypi_arena_take(arena, channels, sizeof(float));
     rx->high = ypi_arena_take(arena, channels, sizeof(float));
@@ -77,7 +77,7 @@ static void lay_out(struct rx *rx, struct ypi_arena *arena, size_t channels, siz
     rx->offset = ypi_arena_take(arena, channels, sizeof(float));
     rx->values = ypi_arena_take(arena, teams * tile_pixels, channels * sizeof(float));
     rx->scratch = ypi_arena_take(arena, teams, sizeof *rx->scratch);
-    rx->tiles = ypi_arena_take(arena, 2 * teams, sizeof *rx->tiles);
+    rx->accumulators = ypi_arena_take(arena, 2 * teams, sizeof *rx->accumulators);
     for (size_t i = 0; i < teams; i++) {
         struct ypi_rx_scratch scratch = {0};
         lay_out_scratch(&scratch, arena, channels, tile_pixels, precision);
@@ -85,10 +85,10 @@ static void lay_out(struct rx *rx, struct ypi_arena *arena, size_t channels, siz
             rx->scratch[i] = scratch;
     }
     for (size_t i = 0; i < 2 * teams; i++) {
-        struct ypi_rx_tally tally = {0};
-        lay_out_tally(&tally, arena, channels, precision);
+        struct ypi_rx_accumulator accumulator = {0};
+        lay_out_accumulator(&accumulator, arena, channels, precision);
         if (arena->base != NULL)
-            rx->tiles[i] = tally;
+            rx->accumulators[i] = accumulator;
     }
 }
 
@@ -235,13 +235,13 @@ void rx_reset(struct rx *rx)
 static void measure(void *arg, struct ypi_work_item item, const struct rx_tile *tile)
 {
     const struct rx *rx = arg;
-    ypi_rx_measure(rx, &rx->scratch[item.worker], tile, &rx->tiles[item.slot]);
+    ypi_rx_measure(rx, &rx->scratch[item.worker], tile, &rx->accumulators[item.slot]);
 }
 
 static void merge(void *arg, int slot)
 {
     struct rx *rx = arg;
-    const struct ypi_rx_tally *tile = &rx->tiles[slot];
+    const struct ypi_rx_accumulator *tile = &rx->accumulators[slot];
     size_t channels = rx->channels;
     rx->skipped += tile->skipped;
     if (tile->kept == 0)
@@ -249,14 +249,14 @@ static void merge(void *arg, int slot)
     double before = (double)rx->pixels, n = (double)tile->kept;
     double weight = n * before / (n + before);
     for (size_t c = 0; c < channels; c++) {
-        rx->apart[c] = tile->mean[c] - rx->mean[c];
-        rx->across[c] = weight * rx->apart[c];
-        rx->mean[c] += rx->apart[c] * (n / (n + before));
+        rx->difference[c] = tile->mean[c] - rx->mean[c];
+        rx->weighted[c] = weight * rx->difference[c];
+        rx->mean[c] += rx->difference[c] * (n / (n + before));
         rx->low[c] = fminf(rx->low[c], tile->low[c]);
         rx->high[c] = fmaxf(rx->high[c], tile->high[c]);
     }
     struct ypi_gram_shape shape = ypi_rx_shape(channels, rx->precision);
-    ypi_gram_merge(&shape, tile->products, rx->across, rx->apart, rx->m2);
+    ypi_gram_merge(&shape, tile->products, rx->weighted, rx->difference, rx->m2);
     rx->pixels += tile->kept;
 }
 

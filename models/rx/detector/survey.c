@@ -41,8 +41,8 @@ static void look(void *arg, struct ypi_work_item item, const struct rx_tile *til
     for (size_t p = 0; p < tile->pixels; p++)
         for (size_t c = 0; c < survey->channels; c++) {
             float x = tile->values[p * stride + c];
-            double apart = isfinite(x) ? (double)x - lane[c].mean : 0;
-            lane[c].variance += apart * apart;
+            double difference = isfinite(x) ? (double)x - lane[c].mean : 0;
+            lane[c].variance += difference * difference;
         }
 }
 
@@ -54,13 +54,22 @@ static void merge(void *arg, int slot)
         struct rx_channel *to = &survey->all[c];
         if (from->finite == 0)
             continue;
-        double n = (double)from->finite, before = (double)to->finite, apart = from->mean - to->mean;
-        to->variance += from->variance + apart * apart * (n * before / (n + before));
-        to->mean += apart * (n / (n + before));
+        double n = (double)from->finite, before = (double)to->finite,
+               difference = from->mean - to->mean;
+        to->variance += from->variance + difference * difference * (n * before / (n + before));
+        to->mean += difference * (n / (n + before));
         to->min = fminf(to->min, from->min);
         to->max = fmaxf(to->max, from->max);
         to->finite += from->finite;
     }
+}
+
+static size_t survey_bytes(const struct rx_source *source, int threads)
+{
+    struct ypi_arena arena = {0};
+    ypi_arena_take(&arena, (size_t)threads * source->tile_pixels, source->channels * sizeof(float));
+    ypi_arena_take(&arena, (size_t)threads * source->channels, sizeof(struct rx_channel));
+    return arena.used;
 }
 
 enum yp_status rx_survey(struct yp_device *device, const struct rx_source *source, int threads,
@@ -74,7 +83,7 @@ enum yp_status rx_survey(struct yp_device *device, const struct rx_source *sourc
         status = ypi_rx_check("rx_survey", source->channels, source->tile_pixels, &threads);
     if (status != YP_OK)
         return status;
-    struct ypi_arena arena = {.base = yp_device_alloc(device, rx_survey_bytes(source, threads))};
+    struct ypi_arena arena = {.base = yp_device_alloc(device, survey_bytes(source, threads))};
     if (arena.base == NULL)
         return YP_OUT_OF_MEMORY;
     size_t c = source->channels, teams = (size_t)threads;
@@ -96,17 +105,6 @@ enum yp_status rx_survey(struct yp_device *device, const struct rx_source *sourc
             channels[i].finite > 1 ? channels[i].variance / (double)(channels[i].finite - 1) : 0;
     yp_device_free(device, arena.base);
     return status;
-}
-
-size_t rx_survey_bytes(const struct rx_source *source, int threads)
-{
-    struct ypi_arena arena = {0};
-    if (source == NULL ||
-        ypi_rx_check("rx_survey_bytes", source->channels, source->tile_pixels, &threads) != YP_OK)
-        return 0;
-    ypi_arena_take(&arena, (size_t)threads * source->tile_pixels, source->channels * sizeof(float));
-    ypi_arena_take(&arena, (size_t)threads * source->channels, sizeof(struct rx_channel));
-    return arena.used;
 }
 
 static bool usable(const struct rx_channel *channel)
@@ -154,9 +152,9 @@ static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *lab
     if (thread >= subset->threads)
         return yp_set_error(YP_INVALID, "rx_subset: asked by thread %d, it was made for %d", thread,
                             subset->threads);
-    float *room = subset->values + (size_t)thread * from->tile_pixels * from->channels;
-    struct rx_tile whole = {.values = room, .channels = from->channels, .labels = labels};
-    enum yp_status status = from->yield(from->arg, index, room, labels, &whole);
+    float *buffer = subset->values + (size_t)thread * from->tile_pixels * from->channels;
+    struct rx_tile whole = {.values = buffer, .channels = from->channels, .labels = labels};
+    enum yp_status status = from->yield(from->arg, index, buffer, labels, &whole);
     if (status != YP_OK)
         return status;
     if (whole.channels != from->channels || whole.pixels > from->tile_pixels)
@@ -199,12 +197,10 @@ static void lay_out(struct rx_subset *subset, struct ypi_arena *arena,
                                     source->channels * sizeof *subset->values);
 }
 
-size_t rx_subset_bytes(const struct rx_source *source, size_t count, int threads)
+static size_t subset_bytes(const struct rx_source *source, size_t count, int threads)
 {
     struct ypi_arena arena = {0};
     struct rx_subset subset;
-    if (check_subset("rx_subset_bytes", source, count, &threads) != YP_OK)
-        return 0;
     ypi_arena_take(&arena, 1, sizeof subset);
     lay_out(&subset, &arena, source, count, threads);
     return arena.used;
@@ -224,7 +220,7 @@ struct rx_subset *rx_subset_create(struct yp_device *device, const struct rx_sou
             return NULL;
         }
     struct ypi_arena arena = {.base =
-                                  yp_device_alloc(device, rx_subset_bytes(source, count, threads))};
+                                  yp_device_alloc(device, subset_bytes(source, count, threads))};
     if (arena.base == NULL)
         return NULL;
     struct rx_subset *subset = ypi_arena_take(&arena, 1, sizeof *subset);

@@ -111,7 +111,7 @@ static enum yp_status add_gradient(struct rx_pipeline *p, size_t pixels)
 {
     struct ypi_rx_pipeline_device *d = p->on;
     bool autoencoder = p->options.detector == RX_AUTOENCODER;
-    enum yp_status status = !autoencoder && p->uneven ? symmetric_products(p) : YP_OK;
+    enum yp_status status = !autoencoder && p->asymmetric ? symmetric_products(p) : YP_OK;
     if (status == YP_OK)
         status = add_columns(d, &d->columns, &d->column_sums, pixels);
     if (status == YP_OK && ypi_rx_maps(&p->options))

@@ -70,8 +70,8 @@ static void give_weights(const struct rx_pipeline *p, float *to)
         give_layers(p, to);
     if (ypi_rx_is_quadratic(o))
         put_slices(to + at->product, p->parameters + from->a, width);
-    if (ypi_rx_is_quadratic(o) && p->uneven)
-        put_slices(to + at->back, p->even, width);
+    if (ypi_rx_is_quadratic(o) && p->asymmetric)
+        put_slices(to + at->back, p->symmetric, width);
     if (o->components > 0)
         put(to + at->map, p->parameters + from->w, width * o->channels);
     for (size_t i = 0; i < o->components; i++)
@@ -97,6 +97,6 @@ enum yp_status ypi_rx_device_give(const struct rx_pipeline *p)
         to[at->scalars + 1] = p->parameters[p->places.bias];
     }
     give_weights(p, to);
-    size_t count = ypi_rx_is_quadratic(&p->options) && !p->uneven ? at->back : at->count;
+    size_t count = ypi_rx_is_quadratic(&p->options) && !p->asymmetric ? at->back : at->count;
     return yp_device_copy(d->on.device, d->numbers, to, count * sizeof *to);
 }

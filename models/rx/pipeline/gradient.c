@@ -57,10 +57,10 @@ static void write_pca(const struct rx_pipeline *p, double n, float *gradient)
     double weight = 4 * p->options.orthogonality;
     for (size_t i = 0; i < d; i++)
         for (size_t j = 0; j < c; j++) {
-            double pull = 0;
+            double sum = 0;
             for (size_t l = 0; l < d && weight > 0; l++)
-                pull += p->square[i * d + l] * (double)w[l * c + j];
-            gradient[p->places.w + i * c + j] = (float)(dw[i * c + j] / n + weight * pull);
+                sum += p->square[i * d + l] * (double)w[l * c + j];
+            gradient[p->places.w + i * c + j] = (float)(dw[i * c + j] / n + weight * sum);
         }
 }
 

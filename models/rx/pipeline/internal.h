@@ -133,8 +133,8 @@ struct rx_pipeline {
     double *square, *other; /* (C, C) of scratch; start keeps Sigma in the first */
     double *column;         /* (C) of scratch */
     double *start;          /* (parameters): before rounding */
-    float *even;            /* (D, D): (A + A^T) / 2 of RX and LAD, else NULL */
-    bool uneven;            /* A is another matrix */
+    float *symmetric;       /* (D, D): (A + A^T) / 2 of RX and LAD, else NULL */
+    bool asymmetric;        /* A is another matrix */
     double *lapack;         /* of PCA and pinv */
     int *lapack_int;
     uint8_t *dead; /* (C) */
@@ -178,10 +178,10 @@ enum { YPI_RX_IMAGE_ROWS = 128 };
  * what comes before the detector. */
 void ypi_rx_image_front(const struct rx_pipeline *p, struct ypi_rx_lane *lane);
 
-/* The object's memory, from `arena`; `there`: a GPU works on tiles. The object alone, without what
- * `there` adds. */
+/* The object's memory, from `arena`; `on_device`: a GPU works on tiles. The object alone, without
+ * what that adds. */
 void ypi_rx_pipeline_lay_out(struct rx_pipeline *p, struct ypi_arena *arena,
-                             const struct rx_pipeline_options *options, bool there);
+                             const struct rx_pipeline_options *options, bool on_device);
 
 /* The weighted penalty of PCA, 0 without; p->square = W W^T - I. */
 double ypi_rx_penalty(const struct rx_pipeline *p);

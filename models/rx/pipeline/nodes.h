@@ -152,7 +152,7 @@ size_t rx_pipeline_bytes(const struct rx_pipeline_options *options);
  * from the same place. Everything else is the host's: parameters, gradient, scores and logits, and
  * what `take` is given. Scores, and the sums over pixels that make loss and gradient, are made
  * there; parameters, the way from sums to the gradient, and of RX_IMAGE the part of it before the
- * detector stay with the host, in double. `threads` says nothing. There are up to 248 channels:
+ * detector stay with the host, in double. `threads` is ignored. There are up to 248 channels:
  * else YP_UNSUPPORTED. The same bits come on every GPU, other ones than the CPU's, within what
  * gradients in float are off.
  *
@@ -276,9 +276,9 @@ struct rx_channel {
 };
 
 /* Fills channels[source->channels] in one pass with `threads` threads (0: all), which takes
- * rx_survey_bytes() of accounted memory while it runs. For what RX cannot take: a channel that is
- * never finite makes rx_fit() skip every pixel. */
-size_t rx_survey_bytes(const struct rx_source *source, int threads);
+ * a tile and a struct rx_channel for each channel, both for each thread, of accounted memory while
+ * it runs. For what RX cannot take: a channel that is never finite makes rx_fit() skip every pixel.
+ */
 enum yp_status rx_survey(struct yp_device *device, const struct rx_source *source, int threads,
                          struct rx_channel *channels);
 
@@ -289,10 +289,9 @@ size_t rx_usable(const struct rx_channel *channels, size_t count, size_t most, s
 
 /* A source of those channels of another, in the order of `list`, each index below
  * source->channels. It copies; `source` and its data must outlive it. For the calls of one object
- * at a time, of up to `threads` threads (0: all): each thread has its room by its number, so tiles
- * are asked for by the threads of one pass of this library, not by a team of the caller's. */
+ * at a time, of up to `threads` threads (0: all): each thread has its buffer by its number, so
+ * tiles are asked for by the threads of one pass of this library, not by a team of the caller's. */
 struct rx_subset;
-size_t rx_subset_bytes(const struct rx_source *source, size_t count, int threads);
 struct rx_subset *rx_subset_create(struct yp_device *device, const struct rx_source *source,
                                    const size_t *list, size_t count, int threads);
 void rx_subset_destroy(struct rx_subset *subset); /* NULL is allowed */

@@ -29,16 +29,16 @@ static void share_out(struct rx_pipeline *p)
     }
 }
 
-/* p->even = (A + A^T) / 2, and whether that is another matrix than A. */
+/* p->symmetric = (A + A^T) / 2, and whether that is another matrix than A. */
 static void make_even(struct rx_pipeline *p)
 {
     size_t d = ypi_rx_width(&p->options);
     const float *a = p->parameters + p->places.a;
-    p->uneven = false;
+    p->asymmetric = false;
     for (size_t i = 0; i < d; i++)
         for (size_t j = 0; j < d; j++) {
-            p->even[i * d + j] = (float)(0.5 * ((double)a[i * d + j] + (double)a[j * d + i]));
-            p->uneven = p->uneven || a[i * d + j] != a[j * d + i];
+            p->symmetric[i * d + j] = (float)(0.5 * ((double)a[i * d + j] + (double)a[j * d + i]));
+            p->asymmetric = p->asymmetric || a[i * d + j] != a[j * d + i];
         }
 }
 
@@ -69,7 +69,7 @@ enum yp_status ypi_rx_prepare(struct rx_pipeline *p, const char *what, const flo
     p->moves = width >= YPI_RX_LEAST_RANGE;
     p->range = p->moves ? width : YPI_RX_LEAST_RANGE;
     share_out(p);
-    if (p->even != NULL)
+    if (p->symmetric != NULL)
         make_even(p);
     p->lost = false;
     for (size_t c = 0; c < o->channels; c++) {
@@ -133,11 +133,11 @@ void ypi_rx_judge(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t 
 static void merge_moments(double *n, double *mean, double *m2, double n_b, double mean_b,
                           double m2_b)
 {
-    double apart = mean_b - *mean, both = *n + n_b;
+    double difference = mean_b - *mean, both = *n + n_b;
     if (n_b == 0)
         return;
-    *mean += apart * (n_b / both);
-    *m2 += m2_b + apart * apart * (*n * n_b / both);
+    *mean += difference * (n_b / both);
+    *m2 += m2_b + difference * difference * (*n * n_b / both);
     *n = both;
 }
 
@@ -191,13 +191,13 @@ static void score_quadratic(const struct rx_pipeline *p, struct ypi_rx_lane *lan
 
 /* Behind score_quadratic(), whose products are M z where A is symmetric, as it stays in training.
  */
-static void pull_quadratic(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows)
+static void quadratic_backward(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows)
 {
     size_t width = ypi_rx_width(&p->options);
     int n = (int)rows, c = (int)p->options.channels, d = (int)width;
     const float *x = p->options.components > 0 ? lane->low : lane->rows;
-    if (p->uneven)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, d, 1, x, d, p->even, d, 0,
+    if (p->asymmetric)
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, d, 1, x, d, p->symmetric, d, 0,
                     lane->products, d);
     p->kernels->weigh(lane->products, lane->g, 2, rows, width, lane->products);
     p->kernels->columns(lane->products, x, rows, width, lane->sums + p->at.moment,
@@ -236,7 +236,7 @@ static void score_autoencoder(const struct rx_pipeline *p, struct ypi_rx_lane *l
         lane->scores[r] /= (float)channels;
 }
 
-static void pull_autoencoder(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows)
+static void autoencoder_backward(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows)
 {
     size_t channels = p->options.channels, hidden = p->options.hidden;
     int n = (int)rows, c = (int)channels, h = (int)hidden;
@@ -258,13 +258,13 @@ static void chunk(const struct rx_pipeline *p, struct ypi_rx_lane *lane, const s
                   size_t first, size_t pixels)
 {
     size_t rows = ypi_rx_gather(p, lane, tile, first, pixels, p->base, p->rest);
-    bool coder = p->options.detector == RX_AUTOENCODER;
+    bool autoencoder = p->options.detector == RX_AUTOENCODER;
     if (rows > 0) {
-        (coder ? score_autoencoder : score_quadratic)(p, lane, rows);
+        (autoencoder ? score_autoencoder : score_quadratic)(p, lane, rows);
         if (p->judged)
             ypi_rx_judge(p, lane, rows);
         if (p->backward)
-            (coder ? pull_autoencoder : pull_quadratic)(p, lane, rows);
+            (autoencoder ? autoencoder_backward : quadratic_backward)(p, lane, rows);
     }
     ypi_rx_put(p, lane, first, pixels);
 }

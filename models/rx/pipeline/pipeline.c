@@ -89,15 +89,15 @@ size_t ypi_rx_width(const struct rx_pipeline_options *options)
 
 /* -- parameters ---------------------------------------------------------------------------- */
 
-/* One row a tensor: is it there, its name, its size, its place. */
+/* One row a tensor: is it present, its name, its size, its place. */
 static size_t list_tensors(const struct rx_pipeline_options *o, struct ypi_rx_places *places,
                            struct yp_tensor *tensors)
 {
     size_t c = o->channels, d = ypi_rx_width(o), h = o->hidden, n = 0, offset = 0;
     bool lad = o->detector == RX_LAD, quadratic = lad || o->detector == RX_GLOBAL;
-    bool coder = o->detector == RX_AUTOENCODER;
+    bool autoencoder = o->detector == RX_AUTOENCODER;
     const struct {
-        bool there;
+        bool present;
         const char *name;
         size_t count, *place;
     } rows[RX_PIPELINE_TENSORS] = {
@@ -109,21 +109,21 @@ static size_t list_tensors(const struct rx_pipeline_options *o, struct ypi_rx_pl
         {o->components > 0, "W", o->components * c, &places->w},
         {quadratic, lad ? "M" : "mu", d, &places->mu},
         {quadratic, lad ? "L" : "A", d * d, &places->a},
-        {coder, "W1", h * c, &places->w1},
-        {coder, "b1", h, &places->b1},
-        {coder, "W2", c * h, &places->w2},
-        {coder, "b2", c, &places->b2},
-        {!coder, "scale", 1, &places->scale},
+        {autoencoder, "W1", h * c, &places->w1},
+        {autoencoder, "b1", h, &places->b1},
+        {autoencoder, "W2", c * h, &places->w2},
+        {autoencoder, "b2", c, &places->b2},
+        {!autoencoder, "scale", 1, &places->scale},
     };
     for (size_t i = 0; i < RX_PIPELINE_TENSORS; i++) {
-        *rows[i].place = rows[i].there ? offset : YPI_RX_NOWHERE;
-        if (!rows[i].there)
+        *rows[i].place = rows[i].present ? offset : YPI_RX_NOWHERE;
+        if (!rows[i].present)
             continue;
         tensors[n++] = (struct yp_tensor){rows[i].name, offset, rows[i].count};
         offset += rows[i].count;
     }
-    places->bias = coder ? YPI_RX_NOWHERE : offset;
-    if (!coder)
+    places->bias = autoencoder ? YPI_RX_NOWHERE : offset;
+    if (!autoencoder)
         tensors[n++] = (struct yp_tensor){"bias", offset++, 1};
     places->count = offset;
     return n;
@@ -212,16 +212,16 @@ static void lay_out_rows(struct ypi_rx_lane *lane, struct ypi_arena *arena,
 }
 
 static void lay_out_lane(struct ypi_rx_lane *lane, struct ypi_arena *arena,
-                         const struct rx_pipeline *p, bool there)
+                         const struct rx_pipeline *p, bool on_device)
 {
     const struct rx_pipeline_options *o = &p->options;
-    size_t most = there ? o->tile_pixels : YPI_RX_CHUNK;
+    size_t most = on_device ? o->tile_pixels : YPI_RX_CHUNK;
     size_t chunk = o->tile_pixels < most ? o->tile_pixels : most;
     lane->sums = ypi_arena_take(arena, p->at.sums, sizeof(double));
     lane->scores = ypi_arena_take(arena, chunk, sizeof(float));
     lane->keep = ypi_arena_take(arena, chunk, 1);
     lane->logits = ypi_arena_take(arena, o->tile_pixels, sizeof(float));
-    if (!there)
+    if (!on_device)
         lay_out_rows(lane, arena, p, chunk);
     if (o->detector == RX_IMAGE)
         lay_out_image(lane, arena, o->channels);
@@ -244,7 +244,7 @@ static void lay_out_start(struct rx_pipeline *p, struct ypi_arena *arena)
     p->other = ypi_arena_take(arena, c * c, sizeof(double));
     p->start = ypi_arena_take(arena, p->places.count, sizeof(double));
     if (o->detector == RX_GLOBAL || o->detector == RX_LAD)
-        p->even = ypi_arena_take(arena, ypi_rx_width(o) * ypi_rx_width(o), sizeof(float));
+        p->symmetric = ypi_arena_take(arena, ypi_rx_width(o) * ypi_rx_width(o), sizeof(float));
     p->dead = ypi_arena_take(arena, c, 1);
     if (o->detector == RX_GLOBAL && (o->components > 0 || o->inverse == RX_PINV_F32)) {
         p->lapack = ypi_arena_take(arena, ypi_rx_pca_work(c), sizeof(double));
@@ -253,13 +253,13 @@ static void lay_out_start(struct rx_pipeline *p, struct ypi_arena *arena)
 }
 
 void ypi_rx_pipeline_lay_out(struct rx_pipeline *p, struct ypi_arena *arena,
-                             const struct rx_pipeline_options *options, bool there)
+                             const struct rx_pipeline_options *options, bool on_device)
 {
-    size_t teams = there ? 1 : (size_t)options->threads;
+    size_t teams = on_device ? 1 : (size_t)options->threads;
     *p = (struct rx_pipeline){.options = *options};
     ypi_rx_places(options, &p->places);
     count_sums(options, &p->at);
-    if (!there)
+    if (!on_device)
         p->values =
             ypi_arena_take(arena, teams * options->tile_pixels, options->channels * sizeof(float));
     p->labels = ypi_arena_take(arena, teams * options->tile_pixels, 1);
@@ -270,7 +270,7 @@ void ypi_rx_pipeline_lay_out(struct rx_pipeline *p, struct ypi_arena *arena,
     p->lanes = ypi_arena_take(arena, teams, sizeof *p->lanes);
     for (size_t i = 0; i < teams; i++) {
         struct ypi_rx_lane lane = {0};
-        lay_out_lane(&lane, arena, p, there);
+        lay_out_lane(&lane, arena, p, on_device);
         if (arena->base != NULL)
             p->lanes[i] = lane;
     }

@@ -416,7 +416,6 @@ Test(train_resume, another_configuration_is_refused_by_name)
     OTHER(config.plateau.min_lr = 1e-3, "plateau.min_lr");
     OTHER(config.plateau.eps = 1e-3, "plateau.eps");
     OTHER(config.patience = 3, "patience is 0 there, 3 here");
-    OTHER(config.min_delta = 1, "min_delta is 0 there, 1 here");
     OTHER(config.no_decay = 0, "no_decay is 2 there, 0 here");
     OTHER(config.frozen = 1, "frozen is 0 there, 1 here");
     OTHER(config.keep_best = false, "keep_best is 1 there, 0 here");

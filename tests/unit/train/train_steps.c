@@ -552,7 +552,6 @@ Test(train_steps, what_is_not_allowed_is_named)
     REFUSES(config.plateau.threshold = -1, "plateau.threshold is -1");
     REFUSES(config.plateau.min_lr = -1, "plateau.min_lr is -1");
     REFUSES(config.plateau.eps = NAN, "plateau.eps is nan");
-    REFUSES(config.min_delta = -1, "min_delta is -1");
     REFUSES(config.no_decay = 4, "no_decay has a bit for a tensor beyond the 2");
     REFUSES(config.frozen = UINT64_C(1) << 63, "frozen has a bit");
     REFUSES(objective.evaluate = NULL, "targets is 400, but the objective has no logits");
