@@ -208,6 +208,12 @@ const char *ypi_nearest(const char *word, const char *const *names, int count)
     return best;
 }
 
+char *ypi_did_you_mean(const char *word, const char *const *names, int count)
+{
+    const char *near = ypi_nearest(word, names, count);
+    return near != NULL ? ypi_format(", did you mean '%s'?", near) : ypi_strdup("");
+}
+
 bool ypi_parse_i64(const char *text, long long *out)
 {
     char *end = NULL;

@@ -43,6 +43,8 @@ void ypi_underline(size_t column, size_t length);
 size_t ypi_distance(const char *a, const char *b);
 /* The nearest of `names` to a mistyped `word`, or NULL when none is near enough. */
 const char *ypi_nearest(const char *word, const char *const *names, int count);
+/* ", did you mean 'NEAREST'?", or "" when none is near enough. The caller frees. */
+char *ypi_did_you_mean(const char *word, const char *const *names, int count);
 
 /* Whole-string numbers; false when anything but the number is there or it does not fit. */
 bool ypi_parse_u64(const char *text, uint64_t *out);

@@ -13,7 +13,7 @@ const char *ypi_device_absent(const char *name);
 void ypi_device_facts(void (*tell)(void *arg, const char *key, const char *value), void *arg);
 
 /* One of them, of a device that was asked about and is there; NULL: it did not say. */
-const char *ypi_device_fact(const char *name, const char *key);
+const char *ypi_device_fact(const char *name, const char *wanted);
 
 /* Opens the device for this process, which may not open another accelerator after it. "" is the
  * CPU. YP_UNSUPPORTED when it is absent or another's, YP_OUT_OF_MEMORY when it is full,

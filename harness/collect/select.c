@@ -67,10 +67,9 @@ static bool note_unknown(void *arg, const char *word, size_t length)
         return false;
     u->found = true;
     char *given = ypi_format("%.*s", (int)length, word);
-    const char *near = ypi_nearest(given, (const char *const *)u->o->tags, u->o->tag_count);
-    char *message = ypi_format("'%s' is not a registered tag%s%s%s; --markers lists them", given,
-                               near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-                               near != NULL ? "'?" : "");
+    char *near = ypi_did_you_mean(given, (const char *const *)u->o->tags, u->o->tag_count);
+    char *message = ypi_format("'%s' is not a registered tag%s; --markers lists them", given, near);
+    free(near);
     refuse("-m", u->expression, (size_t)(word - u->expression), length, message);
     free(message);
     free(given);
@@ -120,10 +119,9 @@ static void tell_missing(const char *wanted, const struct ypi_collection *c)
         nodes[i * NODES + TEST_NODE] = ypi_format("%.*s", file_end + (int)strcspn(test, "["), id);
         nodes[i * NODES + CASE_NODE] = ypi_strdup(id);
     }
-    const char *near = ypi_nearest(wanted, (const char *const *)nodes, count);
-    fprintf(stderr, "error: not found: '%s'%s%s%s; --co -q lists all ids\n", wanted,
-            near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-            near != NULL ? "'?" : "");
+    char *near = ypi_did_you_mean(wanted, (const char *const *)nodes, count);
+    fprintf(stderr, "error: not found: '%s'%s; --co -q lists all ids\n", wanted, near);
+    free(near);
     for (int i = 0; i < count; i++)
         free(nodes[i]);
     free(nodes);

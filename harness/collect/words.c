@@ -44,10 +44,9 @@ static bool unknown(const struct source *s, size_t length)
             names[count++] = ypi_format("--%s", o->name);
     }
     char *given = ypi_format("%.*s", (int)length, s->words[s->at]);
-    const char *near = ypi_nearest(given, (const char *const *)names, count);
-    char *message = ypi_format("unknown option '%s'%s%s%s; --help lists them all", given,
-                               near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-                               near != NULL ? "'?" : "");
+    char *near = ypi_did_you_mean(given, (const char *const *)names, count);
+    char *message = ypi_format("unknown option '%s'%s; --help lists them all", given, near);
+    free(near);
     for (int i = 0; i < count; i++)
         free(names[i]);
     free(names);
@@ -164,14 +163,12 @@ bool ypi_words_read_text(const struct ypi_reader *r, const char *source, const c
 {
     struct source s = {.name = source};
     bool open = false;
-    for (char *word = NULL; !open && (word = split(&text, &open)) != NULL; s.count++) {
+    bool ok = true;
+    for (char *word = NULL; ok && (word = split(&text, &open)) != NULL;) {
         s.words = ypi_realloc(s.words, (size_t)s.count + 1, sizeof *s.words);
-        s.words[s.count] = word;
-    }
-    bool ok = !open;
-    if (open) {
-        s.at = s.count - 1;
-        complain(&s, 0, strlen(s.words[s.at]), ypi_strdup("a quote is not closed"));
+        s.at = s.count++;
+        s.words[s.at] = word;
+        ok = !open || complain(&s, 0, strlen(word), ypi_strdup("a quote is not closed"));
     }
     ok = ok && ypi_words_read(r, source, s.words, s.count);
     for (int i = 0; i < s.count; i++)

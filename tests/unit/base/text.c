@@ -398,3 +398,26 @@ Test(figures, long_units_stay_inside)
     ypi_format_rate(text, INFINITY, unit);
     cr_expect(strlen(text) < YPI_FIGURE_MAX);
 }
+
+Test(text, words_are_joined)
+{
+    static const struct {
+        const char *words, *joined;
+    } table[] = {{"", ""}, {"a", "a"}, {" a  b ", "a or b"}, {"a b c", "a, b or c"}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char *joined = ypi_join_words(table[i].words, "or");
+        cr_expect_str_eq(joined, table[i].joined);
+        free(joined);
+    }
+}
+
+Test(text, the_nearest_is_suggested)
+{
+    static const char *const names[] = {"seed", "set"};
+    char *near = ypi_did_you_mean("sede", names, 2), *none = ypi_did_you_mean("banana", names, 2);
+    cr_expect_str_eq(near, ", did you mean 'seed'?");
+    cr_expect_str_eq(none, "");
+    free(near);
+    free(none);
+    cr_expect(ypi_distance("tags", "tag") == 1 && ypi_distance("", "abc") == 3);
+}
