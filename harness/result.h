@@ -133,6 +133,8 @@ struct ypi_on_device {
     double clock, clock_least, clock_most;  /* Hz: mean and least seen, the most it may have */
     double temperature, power, utilisation; /* most, in degrees Celsius; mean, W; mean, 0 to 1 */
     double used;                            /* bytes of its memory by all processes, most */
+    double reserved;                        /* by its pool, over what was allocated: peaks */
+    double granule;                         /* bytes that its pool takes at a time */
     double cache;                           /* bytes of its second-level cache; 0: not known */
     uint64_t throttled;                     /* NVML's reasons, all that were seen */
     uint64_t power_capped;                  /* samples kept though the power cap held it back */

@@ -2,6 +2,7 @@
 
 #include "models/metrics/metrics.h"
 
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -40,6 +41,17 @@ double scale_values(const struct scale *s)
 bool runs_on_gpu(struct yp_case *t)
 {
     return yp_device_memory_kind(yp_device(t)) == YP_DEVICE;
+}
+
+void tell_reserved(struct yp_case *t)
+{
+    struct yp_memory m;
+    yp_device_memory(yp_device(t), &m);
+    double allocated = (double)m.allocated_peak;
+    double granule = m.granule > 0 ? (double)m.granule : 1;
+    yp_value(t, "reserved over allocated", (double)m.reserved_peak / allocated);
+    yp_value(t, "reserved over granules",
+             (double)m.reserved_peak / (ceil(allocated / granule) * granule));
 }
 
 size_t scale_tile_pixels(const struct scale *s, struct yp_device *device, size_t pixels)

@@ -39,6 +39,10 @@ struct scale scale_of(struct yp_case *t);
 
 /* Whether the case runs on a GPU. */
 bool runs_on_gpu(struct yp_case *t);
+/* What the device has taken from its driver at most, over what was asked of it at most: both as
+ * they are ("reserved over allocated"), and with the latter in whole granules of the device's pool,
+ * which cannot take less ("reserved over granules"). */
+void tell_reserved(struct yp_case *t);
 
 double scale_pixels(const struct scale *s); /* of all cubes */
 double scale_values(const struct scale *s);

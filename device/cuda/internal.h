@@ -14,11 +14,13 @@ struct ypi_blocks; /* of memory.c */
 struct ypi_cuda_stream {
     struct yp_stream base;
     cudaStream_t native;
+    cudaEvent_t mark;             /* its end, when a block was last given back */
+    struct ypi_cuda_stream *next; /* of the device's; under the device's lock */
 };
 
 struct ypi_cuda_device {
     struct yp_device base;
-    struct ypi_cuda_stream stream; /* of `work` */
+    struct ypi_cuda_stream stream; /* of `work`; the first of all that there are */
     cudaStream_t work;             /* the measured one */
     cudaStream_t memory; /* where memory is taken and given, so that it waits for no work */
     cudaMemPool_t pool;  /* NULL: the device has none, memory is taken one by one */
@@ -26,12 +28,15 @@ struct ypi_cuda_device {
     struct ypi_blocks *blocks;
     struct ypi_blocks *pinned;        /* of the host */
     uint64_t reserved, reserved_peak; /* where there is no pool; under the lock */
+    uint64_t granule;                 /* what the pool takes of the driver at a time */
     uint64_t system;                  /* the driver's figure, as it was at `system_at` */
     double system_at;
     unsigned *gate; /* pinned: [0] open, [1] ran out of patience */
     char *scratch;  /* for emptying the second-level cache; taken when it is first asked for */
-    bool capturing; /* work of `work` is recorded, and does not run */
-    size_t cache;   /* bytes of the second-level cache */
+    bool capturing; /* work of `work` is recorded, and does not run: by the thread `captor` */
+    bool freed;     /* memory, by that thread, since the capture began */
+    pthread_t captor;
+    size_t cache; /* bytes of the second-level cache */
     int multiprocessors;
     char pci[32];
     struct ypi_nvml *nvml; /* NULL: not there */
@@ -60,6 +65,11 @@ void ypi_cuda_reset_peak(struct yp_device *device);
 /* -- stream.c ------------------------------------------------------------------------------- */
 
 enum yp_status ypi_cuda_stream_open(struct ypi_cuda_device *d);
+/* What is launched on `memory` from now on comes after all work that the device's streams have been
+ * given; the host waits for nothing. Under the device's lock. */
+cudaError_t ypi_cuda_memory_after_work(struct ypi_cuda_device *d);
+/* Whether this thread's work is recorded for a graph. */
+bool ypi_cuda_captures(const struct ypi_cuda_device *d);
 struct yp_stream *ypi_cuda_stream(struct yp_device *device);
 void *ypi_cuda_native_stream(const struct yp_stream *stream);
 struct yp_stream *ypi_cuda_stream_create(struct yp_device *device);

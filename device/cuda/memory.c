@@ -72,6 +72,32 @@ static size_t forget(struct ypi_blocks *b, void *address)
 
 /* -- taking and giving --------------------------------------------------------------------- */
 
+static uint64_t attribute(const struct ypi_cuda_device *d, enum cudaMemPoolAttr which)
+{
+    uint64_t value = 0;
+    if (cudaMemPoolGetAttribute(d->pool, which, &value) != cudaSuccess)
+        (void)cudaGetLastError();
+    return value;
+}
+
+/* What the pool takes for one byte: documented nowhere, and more than the device's page. */
+static void find_granule(struct ypi_cuda_device *d)
+{
+    void *byte = NULL;
+    cudaError_t error = cudaMallocFromPoolAsync(&byte, 1, d->pool, d->memory);
+    if (error == cudaSuccess)
+        d->granule = attribute(d, cudaMemPoolAttrReservedMemCurrent);
+    if (error == cudaSuccess)
+        error = cudaFreeAsync(byte, d->memory);
+    if (error == cudaSuccess)
+        error = cudaStreamSynchronize(d->memory);
+    if (error == cudaSuccess)
+        error = cudaMemPoolTrimTo(d->pool, 0);
+    if (error != cudaSuccess)
+        (void)cudaGetLastError();
+    ypi_cuda_reset_peak(&d->base);
+}
+
 enum yp_status ypi_cuda_memory_open(struct ypi_cuda_device *d)
 {
     int pools = 0;
@@ -93,10 +119,12 @@ enum yp_status ypi_cuda_memory_open(struct ypi_cuda_device *d)
         status = ypi_cuda_status(
             cudaMemPoolSetAttribute(d->pool, cudaMemPoolAttrReleaseThreshold, &keep_all),
             "what the pool keeps");
+    if (status == YP_OK)
+        find_granule(d);
     return status;
 }
 
-/* Waits only for what was given back before: the stream has no other work. */
+/* Waits for the work that uses what was given back before, and for nothing else. */
 static cudaError_t take_from_pool(struct ypi_cuda_device *d, void **out, size_t bytes)
 {
     cudaError_t error = cudaMallocFromPoolAsync(out, bytes, d->pool, d->memory);
@@ -129,6 +157,17 @@ static void give_back(struct ypi_cuda_device *d, void *block)
     (void)(d->pool != NULL ? cudaFreeAsync(block, d->memory) : cudaFree(block));
 }
 
+/* Once all work that uses it is done, which the host does not wait for. What goes wrong (the device
+ * is lost) is not the next launch's fault: that would find it. */
+static void give_back_after_work(struct ypi_cuda_device *d, void *block)
+{
+    d->freed = d->freed || ypi_cuda_captures(d);
+    if (d->pool == NULL || ypi_cuda_memory_after_work(d) != cudaSuccess)
+        (void)cudaDeviceSynchronize();
+    give_back(d, block);
+    (void)cudaGetLastError();
+}
+
 static void refuse(size_t bytes, cudaError_t error)
 {
     size_t available = 0;
@@ -149,6 +188,13 @@ void *ypi_cuda_take(struct yp_device *device, size_t bytes)
 {
     struct ypi_cuda_device *d = ypi_cuda(device);
     void *block = NULL;
+    if (ypi_cuda_captures(d)) {
+        ypi_cuda_host->set_error(YP_INVALID,
+                                 "an allocation of %zu bytes while work becomes a "
+                                 "graph: memory is taken before",
+                                 bytes);
+        return NULL;
+    }
     cudaError_t error = take_at_all(d, &block, bytes);
     if (error != cudaSuccess) {
         refuse(bytes, error);
@@ -183,14 +229,11 @@ size_t ypi_cuda_give(struct yp_device *device, void *block)
     size_t bytes = forget(d->blocks, block);
     if (d->pool == NULL)
         d->reserved -= bytes;
+    if (bytes > 0)
+        give_back_after_work(d, block);
     pthread_mutex_unlock(&d->lock);
     if (bytes == 0)
         stop("yp_device_free", block);
-    /* Like cudaFree(): whatever stream still uses it is done then. What goes wrong (work is being
-     * captured, the device is lost) is not the next launch's fault: that would find it. */
-    (void)cudaDeviceSynchronize();
-    give_back(d, block);
-    (void)cudaGetLastError();
     return bytes;
 }
 
@@ -225,14 +268,6 @@ size_t ypi_cuda_give_pinned(struct yp_device *device, void *block)
 
 /* -- figures ------------------------------------------------------------------------------- */
 
-static uint64_t attribute(const struct ypi_cuda_device *d, enum cudaMemPoolAttr which)
-{
-    uint64_t value = 0;
-    if (cudaMemPoolGetAttribute(d->pool, which, &value) != cudaSuccess)
-        (void)cudaGetLastError();
-    return value;
-}
-
 void ypi_cuda_memory(const struct yp_device *device, struct yp_memory *out)
 {
     struct ypi_cuda_device *d = ypi_cuda(device);
@@ -240,6 +275,7 @@ void ypi_cuda_memory(const struct yp_device *device, struct yp_memory *out)
         out->reserved = attribute(d, cudaMemPoolAttrReservedMemCurrent);
         out->reserved_peak = attribute(d, cudaMemPoolAttrReservedMemHigh);
     }
+    out->granule = d->granule;
     pthread_mutex_lock(&d->lock);
     if (d->pool == NULL) {
         out->reserved = d->reserved;

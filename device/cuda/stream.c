@@ -13,6 +13,11 @@ struct event {
     bool recorded;
 };
 
+static enum yp_status create_mark(struct ypi_cuda_stream *s)
+{
+    return ypi_cuda_status(cudaEventCreateWithFlags(&s->mark, cudaEventDisableTiming), "an event");
+}
+
 /* A stream that CUDA's default one waits for, and that waits for it: work of a library that takes
  * no stream is then in order with what is measured, and inside of it. */
 enum yp_status ypi_cuda_stream_open(struct ypi_cuda_device *d)
@@ -25,9 +30,37 @@ enum yp_status ypi_cuda_stream_open(struct ypi_cuda_device *d)
     if (status == YP_OK)
         status = ypi_cuda_status(
             cudaHostAlloc((void **)&d->gate, 2 * sizeof *d->gate, cudaHostAllocMapped), "a gate");
+    if (status == YP_OK)
+        status = create_mark(&d->stream);
     d->stream.base.device = &d->base;
     d->stream.native = d->work;
     return status;
+}
+
+/* Nothing was left on it when the capture began, and nothing has run since. */
+static bool is_captured(const struct ypi_cuda_stream *s)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    return cudaStreamIsCapturing(s->native, &status) == cudaSuccess &&
+           status != cudaStreamCaptureStatusNone;
+}
+
+cudaError_t ypi_cuda_memory_after_work(struct ypi_cuda_device *d)
+{
+    cudaError_t error = cudaSuccess;
+    for (struct ypi_cuda_stream *s = &d->stream; s != NULL && error == cudaSuccess; s = s->next) {
+        if (d->capturing && is_captured(s))
+            continue;
+        error = cudaEventRecord(s->mark, s->native);
+        if (error == cudaSuccess)
+            error = cudaStreamWaitEvent(d->memory, s->mark, 0);
+    }
+    return error;
+}
+
+bool ypi_cuda_captures(const struct ypi_cuda_device *d)
+{
+    return d->capturing && pthread_equal(d->captor, pthread_self()) != 0;
 }
 
 struct yp_stream *ypi_cuda_stream(struct yp_device *device)
@@ -48,23 +81,43 @@ void *ypi_cuda_native_stream(const struct yp_stream *stream)
 /* One that CUDA's default stream does not wait for: nothing but events orders it. */
 struct yp_stream *ypi_cuda_stream_create(struct yp_device *device)
 {
+    struct ypi_cuda_device *d = ypi_cuda(device);
     struct ypi_cuda_stream *s = calloc(1, sizeof *s);
     if (s == NULL) {
         ypi_cuda_host->set_error(YP_OUT_OF_MEMORY, "out of memory: a stream could not be created");
         return NULL;
     }
     s->base.device = device;
-    if (ypi_cuda_status(cudaStreamCreateWithFlags(&s->native, cudaStreamNonBlocking), "a stream") ==
-        YP_OK)
-        return &s->base;
-    free(s);
-    return NULL;
+    if (ypi_cuda_status(cudaStreamCreateWithFlags(&s->native, cudaStreamNonBlocking), "a stream") !=
+        YP_OK) {
+        free(s);
+        return NULL;
+    }
+    if (create_mark(s) != YP_OK) {
+        (void)cudaStreamDestroy(s->native);
+        free(s);
+        return NULL;
+    }
+    pthread_mutex_lock(&d->lock);
+    s->next = d->stream.next;
+    d->stream.next = s;
+    pthread_mutex_unlock(&d->lock);
+    return &s->base;
 }
 
 void ypi_cuda_stream_destroy(struct yp_stream *stream)
 {
-    (void)cudaStreamDestroy(native(stream));
-    free(stream);
+    struct ypi_cuda_device *d = ypi_cuda(stream->device);
+    struct ypi_cuda_stream *s = (struct ypi_cuda_stream *)stream;
+    pthread_mutex_lock(&d->lock);
+    struct ypi_cuda_stream **at = &d->stream.next;
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    pthread_mutex_unlock(&d->lock);
+    (void)cudaEventDestroy(s->mark);
+    (void)cudaStreamDestroy(s->native);
+    free(s);
 }
 
 enum yp_status ypi_cuda_stream_wait(struct yp_stream *stream, struct yp_event *event)
@@ -178,12 +231,17 @@ bool ypi_cuda_release(struct yp_stream *stream)
     return held;
 }
 
-/* Of this thread alone: other threads may go on with what a capture does not allow. */
+/* Of this thread alone: other threads may go on with what a capture does not allow. What the work
+ * before it came to is told here, not by the graph. */
 enum yp_status ypi_cuda_capture_begin(struct yp_stream *stream)
 {
     struct ypi_cuda_device *d = ypi_cuda(stream->device);
-    enum yp_status status = ypi_cuda_status(
-        cudaStreamBeginCapture(d->work, cudaStreamCaptureModeThreadLocal), "beginning a graph");
+    enum yp_status status = ypi_cuda_synchronize(stream->device);
+    if (status == YP_OK)
+        status = ypi_cuda_status(cudaStreamBeginCapture(d->work, cudaStreamCaptureModeThreadLocal),
+                                 "beginning a graph");
+    d->captor = pthread_self();
+    d->freed = false;
     d->capturing = status == YP_OK;
     return status;
 }
@@ -213,7 +271,12 @@ enum yp_status ypi_cuda_capture_end(struct yp_stream *stream, struct ypi_graph *
     if (captured != NULL)
         (void)cudaGraphDestroy(captured);
     *out = (struct ypi_graph *)graph;
-    return ypi_cuda_status(error, "work that should become a graph");
+    enum yp_status status = ypi_cuda_status(error, "work that should become a graph");
+    if (status != YP_OK || !d->freed)
+        return status;
+    ypi_cuda_graph_destroy(*out);
+    return ypi_cuda_host->set_error(YP_INVALID, "memory was given back while work became a graph, "
+                                                "which uses it each time it is launched");
 }
 
 enum yp_status ypi_cuda_replay(struct ypi_graph *graph, struct yp_stream *stream)

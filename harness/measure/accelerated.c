@@ -243,6 +243,16 @@ bool ypi_accelerated_slowed(struct yp_measurement *m)
     return false;
 }
 
+static void tell_memory(struct yp_device *device, struct ypi_on_device *told)
+{
+    struct yp_memory memory;
+    yp_device_memory(device, &memory);
+    if (memory.allocated_peak > 0)
+        told->reserved = (double)memory.reserved_peak / (double)memory.allocated_peak;
+    if (memory.granule > 0)
+        told->granule = (double)memory.granule;
+}
+
 void ypi_accelerated_close(struct yp_measurement *m)
 {
     struct ypi_accelerated *a = m->accelerated;
@@ -255,6 +265,7 @@ void ypi_accelerated_close(struct yp_measurement *m)
     keep_stretch(m);
     told->there = true;
     told->opening = ypi_device_opening();
+    tell_memory(a->device, told);
     told->held = a->hold && a->batches > 1;
     told->launching = a->holds > 0 ? a->launching / a->holds : NAN;
     told->clock = a->conditions > 0 ? a->clocks / a->conditions : NAN;

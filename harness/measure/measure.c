@@ -154,7 +154,9 @@ static void describe(struct yp_measurement *m)
                                              .temperature = NAN,
                                              .power = NAN,
                                              .utilisation = NAN,
-                                             .used = NAN};
+                                             .used = NAN,
+                                             .reserved = NAN,
+                                             .granule = NAN};
     told->growth_accounted = told->growth_resident = NAN;
 }
 

@@ -372,6 +372,8 @@ const struct ypi_field ypi_noise_fields[] = { /* NULL: the kernel, or the device
     DEVICE(REAL, "gpu power", on_device.power),
     DEVICE(REAL, "gpu utilisation", on_device.utilisation),
     DEVICE(REAL, "gpu memory used", on_device.used),
+    DEVICE(REAL, "gpu reserved over allocated", on_device.reserved),
+    DEVICE(REAL, "gpu pool granule", on_device.granule),
     DEVICE(UNSIGNED, "gpu throttled", on_device.throttled),
     DEVICE(UNSIGNED, "gpu samples power capped", on_device.power_capped),
     DEVICE(UNSIGNED, "gpu samples set aside", slowed_count),

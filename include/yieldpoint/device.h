@@ -69,6 +69,9 @@ struct yp_memory {
     /* What the driver counts for this process on the device: its context, code and libraries beside
      * what is reserved. 0: not known, or the CPU. */
     uint64_t system;
+    /* What the device's pool takes from the driver at a time: `reserved` is whole multiples of it.
+     * 0: not known, or the CPU. */
+    uint64_t granule;
 };
 
 /* The CPU of this process. Never NULL, never freed, safe to use from every thread. */
@@ -82,7 +85,9 @@ enum yp_memory_kind yp_device_memory_kind(const struct yp_device *device);
  * Safe to call from every thread. */
 void *yp_device_alloc(struct yp_device *device, size_t bytes);
 
-/* NULL is allowed. A block that was not allocated by `device`, or was freed before, aborts the
+/* Work that was given before to the device's default stream and to those of yp_stream_create() may
+ * still use the block, and is not waited for: the memory is used again after it. NULL is allowed. A
+ * block that was not allocated by `device`, or was freed before, aborts the
  * process with a message: it is a defect that must not go on unseen. */
 void yp_device_free(struct yp_device *device, void *block);
 

@@ -115,7 +115,7 @@ YP_TEST(rx, predicted_memory, .tags = "stress", .cases = SCALE_CASES, .devices =
     struct yp_memory m;
     yp_device_memory(yp_device(t), &m);
     yp_value_unit(t, "allocated", (double)m.allocated, "bytes");
-    yp_value(t, "reserved over allocated", (double)m.reserved_peak / (double)m.allocated_peak);
+    tell_reserved(t);
     rx_loss_destroy(loss);
     expect_pipeline(t, rx, &tiles.source);
     rx_destroy(rx);

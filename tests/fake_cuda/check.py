@@ -50,6 +50,8 @@ def check_outcomes(tap, fake):
         "replayed[cpu]": ("passed", None), "replayed[cuda]": ("passed", None),
         "waits_in_a_graph[cuda]": ("failed", "usage"), "fails_in_a_graph[cuda]": ("failed", "usage"),
         "first_is_cold[cuda]": ("passed", None), "cold_and_clean[cuda]": ("passed", None), "measured[cuda]": ("passed", None), "elsewhere[cuda]": ("failed", "usage"),
+        "freed_in_a_graph[cuda]": ("failed", "usage"), "taken_in_a_graph[cuda]": ("failed", "usage"),
+        "freed_behind_work[cuda]": ("passed", None),
         "leaks[cuda]": ("failed", "leak"), "may_leak[cuda]": ("passed", None),
         "too_little[cuda]": ("passed", None), "too_much[cuda]": ("failed", "out of memory"),
         "one_gib_at_a_time[cuda]": ("passed", None), "freed_twice[cuda]": ("failed", "signal"),
@@ -79,6 +81,12 @@ def check_outcomes(tap, fake):
     tap.equal([f["message"].split(": ")[1:] for f in found["fails_in_a_graph[cuda]"]["failures"]],
               [["work on the device", "the operation is not permitted when the stream is capturing "
                 "(cudaErrorStreamCaptureUnsupported)"]], "and once, where the body asks itself")
+    tap.check("memory was given back while work became a graph" in
+              first(found["freed_in_a_graph[cuda]"])["message"], "nor may a graph lose its memory",
+              first(found["freed_in_a_graph[cuda]"]))
+    tap.check("an allocation of 100 bytes while work becomes a graph: memory is taken before" in
+              first(found["taken_in_a_graph[cuda]"])["message"], "or take some",
+              first(found["taken_in_a_graph[cuda]"]))
     cold = rows(fake.history, "SELECT * FROM measurement WHERE result_id = ?",
                 found["first_is_cold[cuda]"]["id"])[0]
     tap.check(cold["batch"] >= 16 and cold["warmup"] > 3 * cold["batch"] / 2 and cold["median"] < 40e-6,
@@ -125,6 +133,8 @@ def check_measured(tap, fake):
         result["id"])}
     tap.check(noise.get("gpu held") == 1, "work was launched before it ran", noise)
     tap.check(0 < noise.get("gpu opening", 0) < 10, "how long opening the device took", noise)
+    tap.equal((noise.get("gpu pool granule"), noise.get("gpu reserved over allocated")),
+              (2 << 20, None), "what its pool takes at a time")
 
 
 def check_memory(tap, fake):
@@ -184,19 +194,20 @@ def check_absence(tap, fake):
 
 
 def check_faults(tap, fake):
-    done, found = fake.run(PATH + "doubles[n=100-cuda]", PATH + "asks", fake="fault=2")
+    # The first wait is that of opening the device.
+    done, found = fake.run(PATH + "doubles[n=100-cuda]", PATH + "asks", fake="fault=3")
     tap.equal((found["doubles[n=100-cuda]"]["outcome"],
                first(found["doubles[n=100-cuda]"])["cause"]), ("failed", "device"),
               "a kernel's fault is the device's failure")
     tap.check("an illegal memory access" in first(found["doubles[n=100-cuda]"])["message"],
               "and is told", first(found["doubles[n=100-cuda]"]))
-    done, found = fake.run(PATH + "asks", fake="fault=1")
+    done, found = fake.run(PATH + "asks", fake="fault=2")
     tap.equal((found["asks[cuda]"]["outcome"], first(found["asks[cuda]"])["cause"]),
               ("failed", "device"), "one that nobody waited for is found at the end")
-    done, found = fake.run(PATH + "too_little", fake="fault=1")
+    done, found = fake.run(PATH + "too_little", fake="fault=2")
     tap.equal(first(found["too_little[cuda]"])["cause"], "device",
               "an allocation that finds one is not out of memory")
-    done, found = fake.run(PATH + "measured", fake="fault=4")
+    done, found = fake.run(PATH + "measured", fake="fault=5")
     tap.equal(first(found["measured[cuda]"])["cause"], "device", "one inside a measurement too")
 
 

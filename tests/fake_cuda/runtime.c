@@ -556,6 +556,13 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
     return told(cudaSuccess);
 }
 
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *pCaptureStatus)
+{
+    *pCaptureStatus =
+        stream->capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    return told(cudaSuccess);
+}
+
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph)
 {
     bool whole = stream->capturing && stream->captured >= 0;

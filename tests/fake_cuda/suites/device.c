@@ -170,6 +170,53 @@ YP_TEST(fake, waits_in_a_graph, .devices = "cuda")
     }
 }
 
+YP_TEST(fake, freed_in_a_graph, .devices = "cuda")
+{
+    bool first = true;
+    void *block = yp_device_alloc(yp_device(t), 100);
+    yp_measure (t, "work", .graph = true, .samples = 3) {
+        work(t, own_stream(t), 1e-3);
+        if (!first) {
+            yp_device_free(yp_device(t), block);
+            block = NULL;
+        }
+        first = false;
+    }
+}
+
+YP_TEST(fake, taken_in_a_graph, .devices = "cuda")
+{
+    void *block = NULL;
+    bool first = true;
+    yp_measure (t, "work", .graph = true, .samples = 3) {
+        work(t, own_stream(t), 1e-3);
+        if (!first)
+            yp_got(t, block = yp_device_alloc(yp_device(t), 100));
+        first = false;
+    }
+}
+
+/* Neither the default stream nor another is waited for, and nobody gets the memory before them. */
+YP_TEST(fake, freed_behind_work, .devices = "cuda")
+{
+    struct yp_stream *other = yp_stream_create(yp_device(t));
+    const double seconds[][2] = {{50e-3, 0}, {0, 50e-3}};
+    for (int i = 0; i < 2; i++) {
+        void *block = yp_device_alloc(yp_device(t), 100);
+        double begin = now();
+        work(t, own_stream(t), seconds[i][0]);
+        work(t, yp_stream_native(other), seconds[i][1]);
+        yp_device_free(yp_device(t), block);
+        double freed = now() - begin;
+        block = yp_device_alloc(yp_device(t), 100);
+        double taken = now() - begin;
+        yp_expect(t, freed < 30e-3 && taken >= 49e-3, "freed after %g s, taken after %g s", freed,
+                  taken);
+        yp_device_free(yp_device(t), block);
+    }
+    yp_stream_destroy(other);
+}
+
 /* The body asks what it calls. */
 YP_TEST(fake, fails_in_a_graph, .devices = "cuda")
 {
