@@ -9,7 +9,7 @@
 #include <yieldpoint/device.h>
 
 /* One more with every change of this header. */
-#define YPI_BACKEND_ABI 5U
+#define YPI_BACKEND_ABI 6U
 
 struct ypi_backend;
 
@@ -73,6 +73,10 @@ struct ypi_backend {
     /* Takes a block back once no work uses it any more and returns how many bytes were asked for;
      * aborts on one that is not its own. */
     size_t (*give)(struct yp_device *device, void *block);
+    /* For debugging: `bytes` of a block of its own in place of a part of `block`, not accounted for
+     * and given back with it; the same one for the same part. NULL: `block` is none of this
+     * device's, or there is no memory. NULL in place of the function: parts stay parts. */
+    void *(*separate)(struct yp_device *device, void *block, size_t offset, size_t bytes);
     /* The same of page-locked memory of the host. */
     void *(*take_pinned)(struct yp_device *device, size_t bytes);
     size_t (*give_pinned)(struct yp_device *device, void *block);
@@ -102,6 +106,9 @@ struct ypi_backend {
     enum yp_status (*hold)(struct yp_stream *stream, double seconds);
     /* Lets it run; false when it had run before that: whoever launched it waited for it. */
     bool (*release)(struct yp_stream *stream);
+    /* Records the event for its time alone: in work that becomes a graph it is recorded each time
+     * that is launched, where event_record() says what comes after what. */
+    enum yp_status (*event_mark)(struct yp_event *event, struct yp_stream *stream);
     /* What is launched on the stream between the two is not run but becomes a graph. */
     enum yp_status (*capture_begin)(struct yp_stream *stream);
     enum yp_status (*capture_end)(struct yp_stream *stream, struct ypi_graph **out);

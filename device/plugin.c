@@ -22,9 +22,11 @@ static struct {
     struct loaded {
         char name[NAME_MAX_];
         const struct yp_plugin *plugin;
+        bool open;
     } loaded[PLUGINS_MAX];
     int count;
-} now = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct yp_device *device;                             /* NULL: none is open */
+} now = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP}; /* one may ask for another's table */
 
 /* -- finding --------------------------------------------------------------------------------- */
 
@@ -108,6 +110,22 @@ static const struct yp_plugin_host host = {
     .free = yp_device_free,
     .memory_kind = yp_device_memory_kind,
     .stream = native_stream,
+    .alloc_pinned = yp_device_alloc_pinned,
+    .free_pinned = yp_device_free_pinned,
+    .copy = yp_device_copy,
+    .synchronize = yp_device_synchronize,
+    .default_stream = yp_device_stream,
+    .stream_create = yp_stream_create,
+    .stream_destroy = yp_stream_destroy,
+    .stream_native = yp_stream_native,
+    .stream_wait = yp_stream_wait,
+    .stream_copy = yp_stream_copy,
+    .stream_synchronize = yp_stream_synchronize,
+    .event_create = yp_event_create,
+    .event_destroy = yp_event_destroy,
+    .event_record = yp_event_record,
+    .event_synchronize = yp_event_synchronize,
+    .event_seconds = yp_event_seconds,
 };
 
 static const struct yp_plugin *check(const struct yp_plugin *p, const char *name, const char *path)
@@ -140,22 +158,56 @@ static const struct yp_plugin *load(const char *name)
     return check(open(&host), name, path);
 }
 
-static const struct yp_plugin *find_loaded(const char *name)
+static struct loaded *find_loaded(const char *name)
 {
     for (int i = 0; i < now.count; i++)
         if (strcmp(now.loaded[i].name, name) == 0)
-            return now.loaded[i].plugin;
+            return &now.loaded[i];
     if (now.count == PLUGINS_MAX) {
         yp_set_error(YP_UNSUPPORTED, "plugin '%s' is one too many: at most %d", name, PLUGINS_MAX);
         return NULL;
     }
     const struct yp_plugin *plugin = load(name);
-    if (plugin != NULL) {
-        struct loaded *entry = &now.loaded[now.count++];
-        snprintf(entry->name, sizeof entry->name, "%s", name);
-        entry->plugin = plugin;
+    if (plugin == NULL)
+        return NULL;
+    struct loaded *entry = &now.loaded[now.count++];
+    snprintf(entry->name, sizeof entry->name, "%s", name);
+    entry->plugin = plugin;
+    return entry;
+}
+
+/* -- opening --------------------------------------------------------------------------------- */
+
+static enum yp_status open_loaded(struct loaded *entry)
+{
+    if (entry->open || now.device == NULL)
+        return YP_OK;
+    enum yp_status status = entry->plugin->open != NULL ? entry->plugin->open(now.device) : YP_OK;
+    entry->open = status == YP_OK;
+    return status;
+}
+
+enum yp_status ypi_plugins_open(struct yp_device *device)
+{
+    enum yp_status status = YP_OK;
+    pthread_mutex_lock(&now.lock);
+    now.device = device;
+    for (int i = 0; i < now.count && status == YP_OK; i++)
+        status = open_loaded(&now.loaded[i]);
+    pthread_mutex_unlock(&now.lock);
+    return status;
+}
+
+void ypi_plugins_close(void)
+{
+    pthread_mutex_lock(&now.lock);
+    for (int i = now.count - 1; i >= 0; i--) {
+        struct loaded *entry = &now.loaded[i];
+        if (entry->open && entry->plugin->close != NULL)
+            entry->plugin->close(now.device);
+        entry->open = false;
     }
-    return plugin;
+    pthread_mutex_unlock(&now.lock);
 }
 
 const void *yp_plugin_table(const char *name, size_t table_size)
@@ -166,7 +218,9 @@ const void *yp_plugin_table(const char *name, size_t table_size)
         return NULL;
     }
     pthread_mutex_lock(&now.lock);
-    const struct yp_plugin *plugin = find_loaded(name);
+    struct loaded *entry = find_loaded(name);
+    const struct yp_plugin *plugin =
+        entry != NULL && open_loaded(entry) == YP_OK ? entry->plugin : NULL;
     pthread_mutex_unlock(&now.lock);
     if (plugin == NULL)
         return NULL;

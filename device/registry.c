@@ -1,5 +1,6 @@
 #include "device/registry.h"
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "device/backend.h"
@@ -11,29 +12,36 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* A driver that hangs would hang the run before its first case. */
 enum { PATIENCE_SECONDS = 60, ASKED_MAX = 8, ANSWER_MAX = 8192 };
 
-/* Answers of processes that asked; kept to the end. */
+/* Answers of processes that asked; kept to the end. One that found its device stays: as long as any
+ * process has it open the driver need not set it up anew for every case, which takes seconds where
+ * no persistence daemon runs. It has no context, so it takes no memory of the device's, and a
+ * device that is one process's at a time stays free. */
 static struct asked {
     char name[16];
     char *reason; /* NULL: it is there */
     char *facts;  /* "key\0value\0", ... */
     size_t facts_size;
+    int holder; /* the way to it; 0: none */
 } asked[ASKED_MAX];
 static int asked_count;
 
-static const struct yp_device *accelerator; /* that is open; NULL: none */
-static double opening = NAN;                /* seconds that it took */
+static struct yp_device *accelerator; /* that is open; NULL: none */
+static double opening = NAN;          /* seconds that it took */
 
 /* -- one device and no other --------------------------------------------------------------- */
 
@@ -99,17 +107,36 @@ static void tell_fact(void *arg, const char *key, const char *value)
     fprintf(out, "%s%c%s%c", key, '\0', value, '\0');
 }
 
+/* What it was born with is not its own: a lock or the end of a pipe would outlive whoever has it.
+ */
+static void close_others(int fd)
+{
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+        dup2(nothing, i);
+    if (fd > STDERR_FILENO + 1)
+        (void)close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
+    (void)close_range((unsigned)fd + 1, UINT_MAX, 0);
+}
+
+/* What the driver has opened stays open until the process that asked is gone, or ends it. */
+static void hold(int fd)
+{
+    char nothing = 0;
+    while (recv(fd, &nothing, 1, 0) < 0 && errno == EINTR) {
+    }
+}
+
 /* In the process that asks: the first byte says whether it is there, then come reason or facts. */
 static void answer(const char *name, int fd) __attribute__((noreturn));
 
 static void answer(const char *name, int fd)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    signal(SIGALRM, SIG_DFL);
+    for (int number = 1; number < SIGRTMIN; number++)
+        (void)signal(number, number == SIGINT ? SIG_IGN : SIG_DFL);
     alarm(PATIENCE_SECONDS);
-    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    dup2(nothing, STDOUT_FILENO);
-    dup2(nothing, STDERR_FILENO);
+    close_others(fd);
     char *facts = NULL;
     size_t size = 0;
     FILE *memory = open_memstream(&facts, &size);
@@ -118,25 +145,14 @@ static void answer(const char *name, int fd)
         p != NULL && ypi_device_confine(name) == YP_OK && p->look(tell_fact, memory) == YP_OK;
     if (memory != NULL)
         fclose(memory);
-    dprintf(fd, "%c", there ? '+' : '-');
-    const char *text = there ? facts : yp_last_error();
-    size_t left = there ? size : strlen(text);
-    ssize_t done = 0;
-    while (left > 0 && (done = write(fd, text, left)) > 0) {
-        text += done;
-        left -= (size_t)done;
-    }
+    char text[ANSWER_MAX] = {there ? '+' : '-'};
+    size_t length = there ? size : strlen(yp_last_error());
+    length = length < sizeof text - 1 ? length : sizeof text - 1;
+    memcpy(text + 1, there ? facts : yp_last_error(), length);
+    /* The one that stays is nobody's child: a runner ends all of its own after each case. */
+    if (send(fd, text, length + 1, MSG_NOSIGNAL) > 0 && there && fork() == 0)
+        hold(fd);
     _exit(0);
-}
-
-static size_t read_all(int fd, char *out, size_t most)
-{
-    size_t size = 0;
-    ssize_t got = 0;
-    while (size < most && (got = read(fd, out + size, most - size)) != 0 &&
-           (got > 0 || errno == EINTR))
-        size += got > 0 ? (size_t)got : 0;
-    return size;
 }
 
 static char *reason_of_death(int status)
@@ -156,6 +172,29 @@ static char *none_because(const struct ypi_device_kind *kind, char *why)
     return reason;
 }
 
+static pid_t holders_of; /* the process whose they are */
+
+/* A case's process begins with a copy of all this. They are waited for, so that none is left. */
+static void end_holders(void)
+{
+    enum { PATIENCE_MS = 1000 };
+    for (int i = 0; i < asked_count && getpid() == holders_of; i++)
+        if (asked[i].holder > 0) {
+            struct pollfd gone = {.fd = asked[i].holder, .events = POLLIN};
+            (void)shutdown(asked[i].holder, SHUT_WR);
+            (void)poll(&gone, 1, PATIENCE_MS);
+            close(asked[i].holder);
+            asked[i].holder = 0;
+        }
+}
+
+static void keep_holder(struct asked *a, int fd)
+{
+    if (holders_of == 0 && atexit(end_holders) == 0)
+        holders_of = getpid();
+    a->holder = fd;
+}
+
 static void ask(struct asked *a)
 {
     const struct ypi_device_kind *kind = ypi_device_kind(a->name);
@@ -163,7 +202,7 @@ static void ask(struct asked *a)
     char text[ANSWER_MAX];
     int status = 0;
     fflush(NULL);
-    pid_t pid = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
+    pid_t pid = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0 ? fork() : -1;
     if (pid < 0) {
         a->reason = none_because(kind, ypi_format("cannot ask for it: %s", strerror(errno)));
         return;
@@ -171,19 +210,22 @@ static void ask(struct asked *a)
     if (pid == 0)
         answer(a->name, ends[1]);
     close(ends[1]);
-    size_t size = read_all(ends[0], text, sizeof text);
-    close(ends[0]);
+    ssize_t got = 0;
+    while ((got = recv(ends[0], text, sizeof text, 0)) < 0 && errno == EINTR) {
+    }
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-    if (size > 0 && text[0] == '-') {
-        a->reason = ypi_format("%.*s", (int)(size - 1), text + 1);
-    } else if (size > 0 && text[0] == '+') {
+    size_t size = got > 0 ? (size_t)got : 0;
+    if (size > 0 && text[0] == '+') {
+        keep_holder(a, ends[0]);
         a->facts = ypi_calloc(size, 1); /* ends with a NUL of its own */
         a->facts_size = size - 1;
         memcpy(a->facts, text + 1, size - 1);
-    } else {
-        a->reason = none_because(kind, reason_of_death(status));
+        return;
     }
+    close(ends[0]);
+    a->reason = size > 0 ? ypi_format("%.*s", (int)(size - 1), text + 1)
+                         : none_because(kind, reason_of_death(status));
 }
 
 const char *ypi_device_absent(const char *name)
@@ -247,6 +289,12 @@ const char *ypi_device_fact(const char *name, const char *wanted)
 
 /* -- opening -------------------------------------------------------------------------------- */
 
+/* So that what compute-sanitizer finds behind an array is no other array. */
+static void *separate(void *base, size_t offset, size_t bytes)
+{
+    return accelerator->backend->separate(accelerator, base, offset, bytes);
+}
+
 enum yp_status ypi_device_open(const char *name, struct yp_device **out)
 {
     *out = yp_device_cpu();
@@ -263,6 +311,9 @@ enum yp_status ypi_device_open(const char *name, struct yp_device **out)
     if (status == YP_OK) {
         accelerator = *out = device;
         opening = ypi_now() - begun;
+        if (device->backend->separate != NULL)
+            ypi_arena_separated = separate;
+        status = ypi_plugins_open(device);
     }
     return status;
 }

@@ -5,7 +5,8 @@
 #include <yieldpoint/device.h>
 
 /* NULL when a case may run on `name` ("cpu", "cuda", "cuda:N"), else the reason why not. A process
- * of its own asks the driver, once a name: this one never loads it. The reason stays. */
+ * of its own asks the driver, once a name: this one never loads it. Where the device is there that
+ * process keeps it open until this one ends. The reason stays. */
 const char *ypi_device_absent(const char *name);
 
 /* Tells what those that were asked about said of themselves: "gpu.name" and more, of the first.

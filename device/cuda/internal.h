@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 struct ypi_blocks; /* of memory.c */
+struct ypi_part;
 
 struct ypi_cuda_stream {
     struct yp_stream base;
@@ -27,6 +28,8 @@ struct ypi_cuda_device {
     pthread_mutex_t lock;
     struct ypi_blocks *blocks;
     struct ypi_blocks *pinned;        /* of the host */
+    struct ypi_part *parts;           /* allocations in place of parts of blocks; under the lock */
+    bool separates;                   /* every block and part is an allocation of CUDA's own */
     uint64_t reserved, reserved_peak; /* where there is no pool; under the lock */
     uint64_t granule;                 /* what the pool takes of the driver at a time */
     uint64_t system;                  /* the driver's figure, as it was at `system_at` */
@@ -56,6 +59,7 @@ enum yp_status ypi_cuda_status(cudaError_t error, const char *what);
 
 enum yp_status ypi_cuda_memory_open(struct ypi_cuda_device *d);
 void *ypi_cuda_take(struct yp_device *device, size_t bytes);
+void *ypi_cuda_separate(struct yp_device *device, void *block, size_t offset, size_t bytes);
 size_t ypi_cuda_give(struct yp_device *device, void *block);
 void *ypi_cuda_take_pinned(struct yp_device *device, size_t bytes);
 size_t ypi_cuda_give_pinned(struct yp_device *device, void *block);
@@ -83,6 +87,7 @@ enum yp_status ypi_cuda_copy(struct yp_device *device, void *to, const void *fro
 struct yp_event *ypi_cuda_event_create(struct yp_device *device);
 void ypi_cuda_event_destroy(struct yp_event *event);
 enum yp_status ypi_cuda_event_record(struct yp_event *event, struct yp_stream *stream);
+enum yp_status ypi_cuda_event_mark(struct yp_event *event, struct yp_stream *stream);
 enum yp_status ypi_cuda_event_synchronize(struct yp_event *event);
 double ypi_cuda_event_seconds(struct yp_event *begin, struct yp_event *end);
 enum yp_status ypi_cuda_hold(struct yp_stream *stream, double seconds);

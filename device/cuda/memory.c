@@ -106,7 +106,9 @@ enum yp_status ypi_cuda_memory_open(struct ypi_cuda_device *d)
     if (d->blocks == NULL || d->pinned == NULL)
         return ypi_cuda_host->set_error(YP_OUT_OF_MEMORY, "out of memory: the device's table");
     pthread_mutex_init(&d->lock, NULL);
-    if (cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, 0) != cudaSuccess)
+    d->separates = getenv("YIELDPOINT_SEPARATE_ARRAYS") != NULL;
+    if (d->separates ||
+        cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, 0) != cudaSuccess)
         pools = 0;
     if (pools == 0)
         return YP_OK;
@@ -214,6 +216,59 @@ void *ypi_cuda_take(struct yp_device *device, size_t bytes)
     return NULL;
 }
 
+/* -- parts of their own ---------------------------------------------------------------------- */
+
+struct ypi_part {
+    struct ypi_part *next;
+    void *block, *own;
+    size_t offset, bytes;
+};
+
+static void *separated(struct ypi_cuda_device *d, void *block, size_t offset, size_t bytes)
+{
+    for (struct ypi_part *p = d->parts; p != NULL; p = p->next)
+        if (p->block == block && p->offset == offset && p->bytes == bytes)
+            return p->own;
+    struct ypi_part *p = calloc(1, sizeof *p);
+    if (p == NULL || cudaMalloc(&p->own, bytes) != cudaSuccess) {
+        (void)cudaGetLastError();
+        free(p);
+        return NULL;
+    }
+    *p = (struct ypi_part){d->parts, block, p->own, offset, bytes};
+    d->parts = p;
+    return p->own;
+}
+
+void *ypi_cuda_separate(struct yp_device *device, void *block, size_t offset, size_t bytes)
+{
+    struct ypi_cuda_device *d = ypi_cuda(device);
+    if (!d->separates)
+        return NULL;
+    pthread_mutex_lock(&d->lock);
+    const struct block *of =
+        d->blocks->room > 0 ? &d->blocks->slots[slot_of(d->blocks, block)] : NULL;
+    void *own = of != NULL && of->bytes > 0 ? separated(d, block, offset, bytes) : NULL;
+    pthread_mutex_unlock(&d->lock);
+    return own;
+}
+
+static void give_back_parts(struct ypi_cuda_device *d, const void *block)
+{
+    for (struct ypi_part **at = &d->parts; *at != NULL;) {
+        struct ypi_part *p = *at;
+        if (p->block != block) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        (void)cudaFree(p->own); /* what uses it was waited for with the block */
+        free(p);
+    }
+}
+
+/* -- giving back ----------------------------------------------------------------------------- */
+
 /* Ends the process: a defect that must not go on unseen. */
 static void stop(const char *function, const void *block)
 {
@@ -229,8 +284,10 @@ size_t ypi_cuda_give(struct yp_device *device, void *block)
     size_t bytes = forget(d->blocks, block);
     if (d->pool == NULL)
         d->reserved -= bytes;
-    if (bytes > 0)
+    if (bytes > 0) {
         give_back_after_work(d, block);
+        give_back_parts(d, block);
+    }
     pthread_mutex_unlock(&d->lock);
     if (bytes == 0)
         stop("yp_device_free", block);

@@ -188,6 +188,18 @@ enum yp_status ypi_cuda_event_record(struct yp_event *event, struct yp_stream *s
     return status;
 }
 
+enum yp_status ypi_cuda_event_mark(struct yp_event *event, struct yp_stream *stream)
+{
+    struct event *e = (struct event *)event;
+    if (!ypi_cuda_captures(ypi_cuda(stream->device)))
+        return ypi_cuda_event_record(event, stream);
+    enum yp_status status =
+        ypi_cuda_status(cudaEventRecordWithFlags(e->event, native(stream), cudaEventRecordExternal),
+                        "recording an event in a graph");
+    e->recorded = status == YP_OK;
+    return status;
+}
+
 enum yp_status ypi_cuda_event_synchronize(struct yp_event *event)
 {
     const struct event *e = (const struct event *)event;

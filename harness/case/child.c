@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "device/backend.h"
+#include "device/plugin.h"
 #include "device/registry.h"
 #include "harness/case/orphans.h"
 #include "harness/case/state.h"
@@ -130,6 +131,7 @@ static void close_device(struct yp_case *t)
         ypi_child_send(t, YPI_MESSAGE_SERIES, rows, count * YPI_SERIES_COLUMNS * sizeof *rows, NULL,
                        0);
     free(rows);
+    ypi_plugins_close();
     if (device->backend->close(device) != YP_OK)
         ypi_child_fail(t, YPI_CAUSE_DEVICE, NULL, 0, "the device failed: %s", yp_last_error());
 }

@@ -300,6 +300,7 @@ static void close_parts(struct yp_measurement *m)
             ypi_roofline_probe(m->roofline, told);
         ypi_roofline_close(m->roofline, told);
     }
+    ypi_phase_close(m);
     ypi_accelerated_close(m);
     if (m->growth != NULL)
         ypi_growth_close(m->growth, told);
@@ -354,6 +355,7 @@ bool ypi_measure_batch_begin(struct yp_measurement *m)
 {
     ypi_measure_prepare(m);
     memset(m->phase_seconds, 0, sizeof m->phase_seconds);
+    ypi_phase_forget(m);
     m->whole = false;
     if (m->arrivals != NULL) {
         ypi_counting_pause(m);
@@ -509,6 +511,7 @@ bool ypi_measure_next(struct yp_measurement *m)
         return ypi_measure_finish(m, YPI_STOP_BREAK);
     if (!ypi_accelerated_counts(m, seconds))
         return ypi_measure_batch_begin(m);
+    ypi_phase_read(m);
     switch (m->state) {
     case YPI_MEASURE_WARMING:
         return warm(m, seconds);

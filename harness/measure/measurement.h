@@ -51,7 +51,9 @@ struct yp_measurement {
     } stopping;
     double phase_seconds[YPI_PHASES_MAX]; /* of the current batch */
     double phase_begun;
-    int phase;                           /* being timed, -1: none */
+    int phase;              /* being timed, -1: none */
+    struct ypi_mark *marks; /* of phases on a device: the batch's, or the graph's */
+    size_t marks_made, marks_used;
     void *scratch;                       /* for emptying the caches */
     struct ypi_roofline *roofline;       /* NULL: no work is declared */
     struct ypi_accelerated *accelerated; /* NULL: on the CPU */
@@ -89,6 +91,12 @@ bool ypi_audited_next(struct yp_measurement *m);
 
 /* A phase that the body left by break or goto is a mistake: its time would be any. */
 void ypi_phase_check(struct yp_measurement *m);
+
+/* On a device phases are events. Forgets those of the last batch, unless a graph records them;
+ * reads them once the batch is over; gives them back. */
+void ypi_phase_forget(struct yp_measurement *m);
+void ypi_phase_read(struct yp_measurement *m);
+void ypi_phase_close(struct yp_measurement *m);
 
 /* -- roofline.c: ceilings beside the samples ---------------------------------------------- */
 

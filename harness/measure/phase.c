@@ -1,10 +1,12 @@
 /* Named parts of an iteration. */
 #include "base/clock.h"
+#include "base/text.h"
 #include "harness/measure/measurement.h"
 
 #include "device/backend.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int phase_of(struct yp_measurement *m, const char *name)
@@ -23,6 +25,93 @@ static int phase_of(struct yp_measurement *m, const char *name)
     return told->phase_count++;
 }
 
+/* -- on a device ---------------------------------------------------------------------------------
+ */
+
+/* Work stays launched before it runs: events go into its stream, and are read after the batch. */
+struct ypi_mark {
+    struct yp_event *begin, *end;
+    int phase;
+};
+
+/* More in one batch are read in between, which waits for it. */
+enum { MARKS_MOST = 4096 };
+
+static bool is_by_events(const struct yp_measurement *m)
+{
+    return m->accelerated != NULL && m->state != YPI_MEASURE_AUDITING;
+}
+
+static void fail_marks(struct yp_measurement *m)
+{
+    enum ypi_cause cause = ypi_accelerated_captures(m) ? YPI_CAUSE_USAGE : YPI_CAUSE_DEVICE;
+    ypi_child_fail(m->t, cause, NULL, 0, "phase '%s' of '%s': %s", m->told.phases[m->phase].name,
+                   m->told.name, yp_last_error());
+    ypi_child_leave(m->t);
+}
+
+static void record(struct yp_measurement *m, struct yp_event *event)
+{
+    const struct ypi_backend *backend = m->device->backend;
+    if ((backend->event_mark != NULL ? backend->event_mark
+                                     : backend->event_record)(event, m->stream) != YP_OK)
+        fail_marks(m);
+}
+
+static void make_mark(struct yp_measurement *m)
+{
+    m->marks = ypi_realloc(m->marks, m->marks_made + 1, sizeof *m->marks);
+    struct ypi_mark *mark = &m->marks[m->marks_made++];
+    *mark = (struct ypi_mark){.begin = yp_event_create(m->device)};
+    mark->end = yp_event_create(m->device);
+    if (mark->begin == NULL || mark->end == NULL)
+        fail_marks(m);
+}
+
+static void mark_begin(struct yp_measurement *m)
+{
+    if (m->marks_used == MARKS_MOST && ypi_accelerated_captures(m)) {
+        yp_set_error(YP_INVALID, "a graph has at most %d phases", MARKS_MOST);
+        fail_marks(m);
+    }
+    if (m->marks_used == MARKS_MOST) {
+        ypi_phase_read(m);
+        m->marks_used = 0;
+    }
+    if (m->marks_used == m->marks_made)
+        make_mark(m);
+    m->marks[m->marks_used].phase = m->phase;
+    record(m, m->marks[m->marks_used].begin);
+}
+
+void ypi_phase_forget(struct yp_measurement *m)
+{
+    if (!ypi_accelerated_replays(m))
+        m->marks_used = 0;
+}
+
+void ypi_phase_read(struct yp_measurement *m)
+{
+    for (size_t i = 0; i < m->marks_used; i++) {
+        const struct ypi_mark *mark = &m->marks[i];
+        m->phase_seconds[mark->phase] += yp_event_seconds(mark->begin, mark->end);
+    }
+}
+
+void ypi_phase_close(struct yp_measurement *m)
+{
+    for (size_t i = 0; i < m->marks_made; i++) {
+        yp_event_destroy(m->marks[i].begin);
+        yp_event_destroy(m->marks[i].end);
+    }
+    free(m->marks);
+    m->marks = NULL;
+    m->marks_made = m->marks_used = 0;
+}
+
+/* -- for the body
+ * ---------------------------------------------------------------------------------- */
+
 bool ypi_phase_begin(struct yp_case *t, const char *name)
 {
     struct yp_measurement *m = *ypi_child_measurement(t);
@@ -35,9 +124,12 @@ bool ypi_phase_begin(struct yp_case *t, const char *name)
         ypi_child_leave(t);
     }
     m->phase = phase_of(m, name);
-    yp_device_synchronize(m->device);
+    if (!is_by_events(m))
+        yp_device_synchronize(m->device);
     if (m->device->backend->range != NULL)
         m->device->backend->range(name);
+    if (is_by_events(m))
+        mark_begin(m);
     m->phase_begun = ypi_now();
     return true;
 }
@@ -45,8 +137,12 @@ bool ypi_phase_begin(struct yp_case *t, const char *name)
 bool ypi_phase_end(struct yp_case *t)
 {
     struct yp_measurement *m = *ypi_child_measurement(t);
-    yp_device_synchronize(m->device);
-    m->phase_seconds[m->phase] += ypi_now() - m->phase_begun;
+    if (is_by_events(m)) {
+        record(m, m->marks[m->marks_used++].end);
+    } else {
+        yp_device_synchronize(m->device);
+        m->phase_seconds[m->phase] += ypi_now() - m->phase_begun;
+    }
     if (m->device->backend->range != NULL)
         m->device->backend->range(NULL);
     m->phase = -1;

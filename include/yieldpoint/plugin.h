@@ -28,7 +28,15 @@
  * All work goes to the device's default stream: it is the one that is measured. Functions of a
  * table launch and return; whoever needs the result on the host calls yp_device_copy(), which
  * waits, or yp_device_synchronize(), which also tells of faults. Memory comes from
- * yp_device_alloc() alone, before the work, so that it is accounted for.
+ * yp_device_alloc() alone, before the work, so that it is accounted for. Streams, events and copies
+ * are the host's as well: of those it knows what may still use a block that is given back.
+ *
+ * What a plugin needs once a process (a library's handle, its workspace) it makes when the device
+ * is opened and gives back when it is closed:
+ *
+ *     static enum yp_status open_blas(struct yp_device *device) { ... cublasCreate() ... }
+ *     static void close_blas(struct yp_device *device) { ... }
+ *     YP_PLUGIN_OPENED("mine-cuda", table, host, open_blas, close_blas)
  *
  * The process sees one device of CUDA only, as device 0, whichever number the case names.
  */
@@ -41,9 +49,10 @@
 extern "C" {
 #endif
 
-#define YP_PLUGIN_ABI 1U
+#define YP_PLUGIN_ABI 2U
 
-/* What a plugin may call of the program that loaded it. */
+/* What a plugin may call of the program that loaded it: functions of <yieldpoint/device.h>, unless
+ * said otherwise. */
 struct yp_plugin_host {
     unsigned abi;
     enum yp_status (*set_error)(enum yp_status status, const char *format, ...)
@@ -54,6 +63,23 @@ struct yp_plugin_host {
     void (*free)(struct yp_device *device, void *block);
     enum yp_memory_kind (*memory_kind)(const struct yp_device *device);
     void *(*stream)(struct yp_device *device); /* the default one's native stream */
+    void *(*alloc_pinned)(struct yp_device *device, size_t bytes);
+    void (*free_pinned)(struct yp_device *device, void *block);
+    enum yp_status (*copy)(struct yp_device *device, void *to, const void *from, size_t bytes);
+    enum yp_status (*synchronize)(struct yp_device *device);
+    struct yp_stream *(*default_stream)(struct yp_device *device);
+    struct yp_stream *(*stream_create)(struct yp_device *device);
+    void (*stream_destroy)(struct yp_stream *stream);
+    void *(*stream_native)(const struct yp_stream *stream);
+    enum yp_status (*stream_wait)(struct yp_stream *stream, struct yp_event *event);
+    enum yp_status (*stream_copy)(struct yp_stream *stream, void *to, const void *from,
+                                  size_t bytes);
+    enum yp_status (*stream_synchronize)(struct yp_stream *stream);
+    struct yp_event *(*event_create)(struct yp_device *device);
+    void (*event_destroy)(struct yp_event *event);
+    enum yp_status (*event_record)(struct yp_event *event, struct yp_stream *stream);
+    enum yp_status (*event_synchronize)(struct yp_event *event);
+    double (*event_seconds)(struct yp_event *begin, struct yp_event *end);
 };
 
 /* What a plugin is. */
@@ -62,6 +88,11 @@ struct yp_plugin {
     const char *name;
     const void *table;
     size_t table_size; /* bytes */
+    /* Once, before the table is given out, when the process has opened `device`. Other than YP_OK,
+     * with the host's error set: there is no table. NULL: nothing is to be done. */
+    enum yp_status (*open)(struct yp_device *device);
+    /* At the end of the case, before it is looked at what it has left. NULL: the same. */
+    void (*close)(struct yp_device *device);
 };
 
 /* The table of `libyieldpoint-NAME.so`, which is loaded when it is asked for the first time and
@@ -77,18 +108,21 @@ const void *yp_plugin_table(const char *name, size_t table_size);
 /* The one function a plugin exports. Keeps `host`, which stays valid; NULL when that is too old. */
 typedef const struct yp_plugin *yp_plugin_open_function(const struct yp_plugin_host *host);
 
-/* Defines it: the plugin's name, its table, and the static pointer that is to hold the host. */
+/* Defines it: the plugin's name, its table, and the static pointer that is to hold the host; then
+ * what opens and closes it, or NULL. */
 #ifdef __cplusplus
 #define YPI_PLUGIN_EXTERN extern "C"
 #else
 #define YPI_PLUGIN_EXTERN extern
 #endif
-#define YP_PLUGIN(name_, table_, host_) \
+#define YP_PLUGIN(name_, table_, host_) YP_PLUGIN_OPENED(name_, table_, host_, NULL, NULL)
+#define YP_PLUGIN_OPENED(name_, table_, host_, open_, close_) \
     YPI_PLUGIN_EXTERN __attribute__((visibility("default"))) const struct yp_plugin * \
     yp_plugin_open(const struct yp_plugin_host *given); \
     const struct yp_plugin *yp_plugin_open(const struct yp_plugin_host *given) \
     { \
-        static const struct yp_plugin self = {YP_PLUGIN_ABI, name_, &(table_), sizeof(table_)}; \
+        static const struct yp_plugin self = {YP_PLUGIN_ABI,  name_, &(table_), \
+                                              sizeof(table_), open_, close_}; \
         if (given->abi != YP_PLUGIN_ABI) \
             return NULL; \
         (host_) = given; \
@@ -117,6 +151,9 @@ static inline enum yp_status yp_plugin_status(const struct yp_plugin_host *host,
     if (error == cudaErrorMemoryAllocation)
         return host->set_error(YP_OUT_OF_MEMORY, "out of memory: %s: %s", what,
                                cudaGetErrorString(error));
+    if (error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread)
+        return host->set_error(YP_INVALID, "%s: %s (%s)", what, cudaGetErrorString(error),
+                               cudaGetErrorName(error));
     bool wrong = error == cudaErrorInvalidValue || error == cudaErrorInvalidConfiguration ||
                  error == cudaErrorInvalidDeviceFunction ||
                  error == cudaErrorNoKernelImageForDevice || error == cudaErrorLaunchOutOfResources;

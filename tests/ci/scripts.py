@@ -262,6 +262,34 @@ class Gpu(Scratch):
         self.assertRegex(lines["audit"], "passed .* 4 passed, 0 failed")
         self.assertIn("a declares 2 flops an iteration", told)
 
+    def test_cupti_of_python_packages_is_found(self):
+        site = os.path.join(self.directory, "site")
+        for name in ("nvidia/cuda_cupti/lib/libcupti.so.12", "nvidia/cu13/lib/libcupti.so.13"):
+            standin.write(os.path.join(site, name), "")
+        tools = os.path.join(self.directory, "tools")
+        told = "echo 1..1; echo \"ok 1 - a\"; echo \"# a declares 2 flops an iteration: $YIELDPOINT_CUPTI\""
+        for driver, given, wanted in (
+                ("12.4", "", "site/nvidia/cuda_cupti/lib/libcupti.so.12"),
+                ("13.0", "", "site/nvidia/cu13/lib/libcupti.so.13"),
+                ("14.1", "", "site/nvidia/cu13/lib/libcupti.so.13"),
+                ("12.4", "/mine/libcupti.so", "/mine/libcupti.so")):
+            standin.write(tools + "/nvidia-smi", f"#!/bin/sh\necho '| Driver  CUDA Version: {driver}  |'\n",
+                          executable=True)
+            code, printed, _ = self.gpu(
+                "--steps", "audit", HELP="--audit", AUDIT=told, PYTHONPATH=site, CUDA_HOME=self.directory,
+                CUDA_PATH=self.directory, YIELDPOINT_CUPTI=given, PATH=f"{tools}:{os.environ['PATH']}",
+                again=os.path.exists(os.path.join(self.directory, "project")))
+            self.assertEqual(code, 0, printed)
+            self.assertRegex(printed, f"an iteration: .*{re.escape(wanted)}\n")
+            self.assertIn(wanted, standin.read(os.path.join(self.out, "environment.txt")))
+
+    def test_toolkit_s_cupti_comes_first(self):
+        site, toolkit = (os.path.join(self.directory, name) for name in ("site", "toolkit"))
+        standin.write(site + "/nvidia/cu13/lib/libcupti.so.13", "")
+        standin.write(toolkit + "/extras/CUPTI/lib64/libcupti.so.13", "")
+        self.gpu("--steps", "xl", PYTHONPATH=site, CUDA_HOME=toolkit, CUDA_PATH=toolkit)
+        self.assertIn("CUPTI: that of the toolkit", standin.read(os.path.join(self.out, "environment.txt")))
+
     def test_what_the_sanitizer_finds_is_a_failure(self):
         found = "echo 1..2; echo 'ok 1 - memcheck'; echo 'not ok 2 - racecheck'; exit 1"
         code, told, lines = self.gpu("--steps", "sanitize", sanitizer=found)
@@ -586,9 +614,16 @@ class Sanitize(Scratch):
         called = standin.read(os.path.join(self.directory, "called"))
         self.assertIn("--error-exitcode 86", called)
         self.assertIn("--target-processes all", called)
+        padded = [line.split()[1] for line in called.splitlines() if "--padding 4096 " in line]
+        self.assertEqual(padded, 2 * ["memcheck"])
         self.assertIn("plugin-scale -m gpu --set n=1000 --speed=record --tap --history", called)
         self.assertIn("yieldpoint-stress -m gpu and small and not slow --speed=record", called)
         self.assertTrue(os.path.exists(os.path.join(self.out, "plugin-scale-racecheck.txt")))
+
+    def test_arrays_are_apart(self):
+        self.sanitize('echo "$YIELDPOINT_SEPARATE_ARRAYS" >>' + shlex.quote(self.directory) + "/arrays",
+                      self.program("yieldpoint-x", self.PASSES))
+        self.assertEqual(standin.read(os.path.join(self.directory, "arrays")), 4 * "1\n")
 
     def test_bodies_are_not_timed_where_a_program_can_do_without(self):
         body = self.PASSES.replace("judge|record", "judge|record|off")

@@ -1,5 +1,6 @@
 """Cases on a CUDA device that is made up: what they come to, and why they are skipped."""
 
+import glob
 import os
 import re
 import struct
@@ -29,6 +30,18 @@ class Fake:
         return done, {key.replace(PATH, ""): value for key, value in found.items()}
 
 
+def holders(plugins):
+    """Processes that have the plugin loaded."""
+    count = 0
+    for maps in glob.glob("/proc/[0-9]*/maps"):
+        try:
+            with open(maps) as file:
+                count += os.path.join(plugins, "libyieldpoint-cuda.so") in file.read()
+        except OSError:
+            pass
+    return count
+
+
 def first(result):
     return (result["failures"] or [{"cause": None, "message": ""}])[0]
 
@@ -52,6 +65,10 @@ def check_outcomes(tap, fake):
         "first_is_cold[cuda]": ("passed", None), "cold_and_clean[cuda]": ("passed", None), "measured[cuda]": ("passed", None), "elsewhere[cuda]": ("failed", "usage"),
         "freed_in_a_graph[cuda]": ("failed", "usage"), "taken_in_a_graph[cuda]": ("failed", "usage"),
         "freed_behind_work[cuda]": ("passed", None),
+        "phases[graph=0-cuda]": ("passed", None), "phases[graph=1-cuda]": ("passed", None),
+        "many_phases[graph=0-cuda]": ("passed", None), "many_phases[graph=1-cuda]": ("failed", "usage"),
+        "parts[cpu]": ("passed", None), "parts[cuda]": ("passed", None),
+        "is_held[cuda]": ("passed", None),
         "leaks[cuda]": ("failed", "leak"), "may_leak[cuda]": ("passed", None),
         "too_little[cuda]": ("passed", None), "too_much[cuda]": ("failed", "out of memory"),
         "one_gib_at_a_time[cuda]": ("passed", None), "freed_twice[cuda]": ("failed", "signal"),
@@ -87,6 +104,15 @@ def check_outcomes(tap, fake):
     tap.check("an allocation of 100 bytes while work becomes a graph: memory is taken before" in
               first(found["taken_in_a_graph[cuda]"])["message"], "or take some",
               first(found["taken_in_a_graph[cuda]"]))
+    # Launched one by one, the host may be late between the events.
+    for case, wanted, late in (("phases[graph=0-cuda]", {"short": 1e-3, "long": 3e-3}, 1.5),
+                               ("phases[graph=1-cuda]", {"short": 1e-3, "long": 3e-3}, 1.001),
+                               ("many_phases[graph=0-cuda]", {"each": 5e-3}, 50)):
+        phases = {row["name"]: row["seconds"] for row in rows(
+            fake.history, "SELECT name, seconds FROM phase WHERE result_id = ?", found[case]["id"])}
+        tap.check(phases.keys() == wanted.keys() and
+                  all(0.999 * wanted[name] <= phases[name] <= late * wanted[name] for name in wanted),
+                  f"{case}: phases are timed by events in the stream", phases)
     cold = rows(fake.history, "SELECT * FROM measurement WHERE result_id = ?",
                 found["first_is_cold[cuda]"]["id"])[0]
     tap.check(cold["batch"] >= 16 and cold["warmup"] > 3 * cold["batch"] / 2 and cold["median"] < 40e-6,
@@ -113,6 +139,9 @@ def check_outcomes(tap, fake):
               [("device", 3, 3), ("host", 0, 0)], "host and device are told apart")
     tap.equal((stored[0]["allocated_peak"], stored[0]["reserved_peak"]),
               (702 << 20, 702 << 20), "peaks: what was asked for, and what the pool took")
+    held = rows(fake.history, "SELECT value FROM value WHERE name = 'holders'")
+    tap.equal((held, holders(fake.plugins)), ([{"value": 1}], 0),
+              "one process holds the device during the run, and none after it")
     facts = {row["key"]: row["value"] for row in rows(fake.history, "SELECT key, value FROM fact")}
     tap.equal((facts.get("gpu.name"), facts.get("gpu.capability"), facts.get("library.cuda")),
               ("Fake GPU", "9.0", "13.0"), "the environment names the device")
@@ -157,6 +186,10 @@ def check_memory(tap, fake):
               "and each is told")
     done, found = fake.run(PATH + "leaks[cuda]", "--fail-allocation=each")
     tap.equal(found["leaks[cuda]"]["outcome"], "failed", "a leak is one in a sweep too")
+    done, found = fake.run(PATH + "parts", PATH + "doubles", PATH + "many_blocks",
+                           env={"YIELDPOINT_SEPARATE_ARRAYS": "1"})
+    tap.equal({value["outcome"] for value in found.values()}, {"passed"},
+              "every array is an allocation of its own")
     done, found = fake.run(PATH + "one_gib_at_a_time", fake="pools=0")
     tap.equal(found["one_gib_at_a_time[cuda]"]["outcome"], "passed", "a device without pools")
     done, found = fake.run(PATH + "many_blocks", fake="pools=0")

@@ -38,17 +38,24 @@ struct CUevent_st {
     double at;
     bool recorded;
 };
+/* Seconds of work, and what is recorded after how many of them. */
+struct CUgraph_st {
+    double seconds;
+    struct recorded {
+        struct CUevent_st *event;
+        double after;
+    } events[1 << 13];
+    int count;
+};
 struct CUstream_st {
     struct ypk_native_stream native; /* for kernels of device/cuda/frame.h */
     double busy_until;
     double captured; /* seconds of work that is recorded */
+    struct CUgraph_st recording;
     bool capturing, gone;
 };
-struct CUgraph_st {
-    double seconds;
-};
 struct CUgraphExec_st {
-    double seconds;
+    struct CUgraph_st graph;
 };
 /* Large blocks are used again for others of the same size alone, as if there were no gap for them;
  * small ones share chunks. */
@@ -553,6 +560,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
     (void)mode;
     stream->capturing = true;
     stream->captured = 0;
+    stream->recording.count = 0;
     return told(cudaSuccess);
 }
 
@@ -568,8 +576,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph)
     bool whole = stream->capturing && stream->captured >= 0;
     stream->capturing = false;
     *pGraph = whole ? malloc(sizeof **pGraph) : NULL;
-    if (*pGraph != NULL)
+    if (*pGraph != NULL) {
+        **pGraph = stream->recording;
         (*pGraph)->seconds = stream->captured;
+    }
     return told(*pGraph != NULL ? cudaSuccess : cudaErrorStreamCaptureInvalidated);
 }
 
@@ -579,7 +589,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
     (void)flags;
     *pGraphExec = malloc(sizeof **pGraphExec);
     if (*pGraphExec != NULL)
-        (*pGraphExec)->seconds = graph->seconds;
+        (*pGraphExec)->graph = *graph;
     return told(*pGraphExec != NULL ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
@@ -591,7 +601,13 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream)
 {
-    fake_work(stream, graphExec->seconds);
+    double begin = fake_now();
+    begin = stream->busy_until > begin ? stream->busy_until : begin;
+    for (int i = 0; i < graphExec->graph.count; i++) {
+        graphExec->graph.events[i].event->at = begin + graphExec->graph.events[i].after;
+        graphExec->graph.events[i].event->recorded = true;
+    }
+    fake_work(stream, graphExec->graph.seconds);
     return told(cudaSuccess);
 }
 
@@ -619,6 +635,17 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     double at = fake_now();
     event->at = stream->busy_until > at ? stream->busy_until : at;
     event->recorded = true;
+    return told(cudaSuccess);
+}
+
+/* In a capture it is recorded when the graph runs. */
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags)
+{
+    struct CUgraph_st *g = &stream->recording;
+    if (!stream->capturing || flags != cudaEventRecordExternal ||
+        g->count == (int)(sizeof g->events / sizeof *g->events))
+        return told(cudaErrorInvalidValue);
+    g->events[g->count++] = (struct recorded){event, stream->captured};
     return told(cudaSuccess);
 }
 

@@ -1,5 +1,6 @@
 /* Plugins: found, checked and loaded; what is wrong with one is told. */
 #include "device/plugin.h"
+#include "tests/plugin/opened.h"
 #include "tests/plugin/scale.h"
 
 #include <criterion/criterion.h>
@@ -110,4 +111,50 @@ Test(plugin, a_shared_object_that_is_none_is_refused)
     REFUSED(yp_plugin_table("m", 8), "is of another version than this program");
     unlink(path);
     rmdir(folder);
+}
+
+/* -- opened with the device, closed with it ------------------------------------------------------
+ */
+
+static uint64_t allocated(void)
+{
+    struct yp_memory m;
+    yp_device_memory(yp_device_cpu(), &m);
+    return m.allocated;
+}
+
+Test(plugin, it_is_opened_once_there_is_a_device_and_closed)
+{
+    unsetenv("YIELDPOINT_PLUGINS");
+    const struct opened *plugin = yp_plugin_table("opened", sizeof *plugin);
+    cr_assert_not_null(plugin, "%s", yp_last_error());
+    cr_expect_eq(*plugin->opened, 0, "there is no device yet");
+    cr_expect_eq(ypi_plugins_open(yp_device_cpu()), YP_OK);
+    cr_expect_eq(yp_plugin_table("opened", sizeof *plugin), plugin);
+    cr_expect_eq(*plugin->opened, 1, "once: %d", *plugin->opened);
+    cr_expect_eq(allocated(), 16);
+    const float from[4] = {1, 2, 3, 4};
+    float to[4] = {0};
+    cr_expect_eq(plugin->carry(from, to), YP_OK, "%s", yp_last_error());
+    cr_expect_arr_eq(to, from, sizeof from);
+    ypi_plugins_close();
+    ypi_plugins_close();
+    cr_expect_eq(*plugin->closed, 1, "once: %d", *plugin->closed);
+    cr_expect_eq(allocated(), 0, "nothing is left");
+}
+
+Test(plugin, one_that_cannot_be_opened_has_no_table)
+{
+    unsetenv("YIELDPOINT_PLUGINS");
+    setenv("OPENED_REFUSES", "yes", 1);
+    cr_assert_eq(ypi_plugins_open(yp_device_cpu()), YP_OK);
+    REFUSED(yp_plugin_table("opened", sizeof(struct opened)), "no handle");
+    cr_expect_eq(yp_last_status(), YP_OUT_OF_MEMORY);
+    cr_expect_eq(ypi_plugins_open(yp_device_cpu()), YP_OUT_OF_MEMORY, "nor has the device");
+    unsetenv("OPENED_REFUSES");
+    const struct opened *plugin = yp_plugin_table("opened", sizeof *plugin);
+    cr_assert_not_null(plugin, "it can later: %s", yp_last_error());
+    cr_expect_eq(*plugin->opened, 1);
+    ypi_plugins_close();
+    cr_expect_eq(*plugin->closed, 1);
 }

@@ -61,6 +61,63 @@ YP_TEST(known, work, .axes = YP_AXES(yp_axis_string("arithmetic", "fp32", "fp64"
     yp_expect(t, cudaGetLastError() == cudaSuccess, "the kernel could not be launched");
 }
 
+/* -- launches ------------------------------------------------------------------------------ */
+
+static __global__ void count_one(unsigned *x)
+{
+    x[0]++;
+}
+
+/* The device's own count of what was launched, and of the bodies that did. */
+static unsigned counted(struct yp_case *t, const unsigned *x)
+{
+    unsigned count = 0;
+    yp_ok(t, yp_device_copy(yp_device(t), &count, x, sizeof count));
+    return count;
+}
+
+/* More than a device queues (1,024): the stream must not be held for ever. */
+YP_TEST(known, launches, .devices = "cuda", .timeout = 120)
+{
+    const unsigned LAUNCHES = 2000;
+    unsigned *x = static_cast<unsigned *>(yp_alloc(t, sizeof *x)), bodies = 0;
+    cudaMemsetAsync(x, 0, sizeof *x, stream_of(t));
+    yp_measure (t, "launches", .items = (double)LAUNCHES, .unit = "launches") {
+        for (unsigned i = 0; i < LAUNCHES; i++)
+            count_one<<<1, 1, 0, stream_of(t)>>>(x);
+        bodies++;
+    }
+    yp_expect(t, cudaGetLastError() == cudaSuccess, "a kernel could not be launched");
+    yp_expect(t, counted(t, x) == LAUNCHES * bodies, "%u launches of %u bodies ran", counted(t, x),
+              bodies);
+}
+
+/* Replayed as a graph, with the times of its phases, and beside it as it is launched. */
+YP_TEST(known, graph, .devices = "cuda", .timeout = 120)
+{
+    const unsigned LAUNCHES = 50;
+    unsigned *x = static_cast<unsigned *>(yp_alloc(t, 2 * sizeof *x)), bodies = 0;
+    cudaMemsetAsync(x, 0, 2 * sizeof *x, stream_of(t));
+    yp_measure (t, "graph", .graph = true, .samples = 100) {
+        yp_phase (t, "half")
+            for (unsigned i = 0; i < LAUNCHES / 2; i++)
+                count_one<<<1, 1, 0, stream_of(t)>>>(x);
+        yp_phase (t, "other half")
+            for (unsigned i = 0; i < LAUNCHES / 2; i++)
+                count_one<<<1, 1, 0, stream_of(t)>>>(x);
+        bodies++;
+    }
+    yp_expect(t, cudaGetLastError() == cudaSuccess, "a kernel could not be launched");
+    const unsigned count = counted(t, x);
+    /* A body that was captured did not run itself. */
+    yp_expect(t, count % LAUNCHES == 0 && count >= LAUNCHES * (bodies - 1),
+              "%u launches of %u bodies ran", count, bodies);
+    yp_value(t, "replays", (double)count / LAUNCHES - (bodies - 1));
+    yp_measure (t, "launched", .samples = 100)
+        for (unsigned i = 0; i < LAUNCHES; i++)
+            count_one<<<1, 1, 0, stream_of(t)>>>(x + 1);
+}
+
 /* -- defects ------------------------------------------------------------------------------- */
 
 static __global__ void beyond_the_end(int n, float *x)

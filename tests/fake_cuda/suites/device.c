@@ -1,11 +1,15 @@
 /* Cases of both devices, good and bad, to be run on a device that is made up. */
+#include "base/arena.h"
+
 #include <yieldpoint/yieldpoint.h>
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static bool on_device(struct yp_case *t)
 {
@@ -217,6 +221,26 @@ YP_TEST(fake, freed_behind_work, .devices = "cuda")
     yp_stream_destroy(other);
 }
 
+/* By events, of launched work as of a graph. */
+YP_TEST(fake, phases, .devices = "cuda", .axes = YP_AXES(yp_axis_int("graph", 0, 1)))
+{
+    yp_measure (t, "work", .graph = yp_int(t, "graph") > 0, .max_seconds = 0.2) {
+        yp_phase (t, "short")
+            work(t, own_stream(t), 1e-3);
+        yp_phase (t, "long")
+            work(t, own_stream(t), 3e-3);
+    }
+}
+
+/* More than are kept at once, and more in a graph than can be. */
+YP_TEST(fake, many_phases, .devices = "cuda", .axes = YP_AXES(yp_axis_int("graph", 0, 1)))
+{
+    yp_measure (t, "work", .graph = yp_int(t, "graph") > 0, .samples = 3)
+        for (int i = 0; i < 5000; i++) /* 4096 at once */
+            yp_phase (t, "each")
+                work(t, own_stream(t), 1e-6);
+}
+
 /* The body asks what it calls. */
 YP_TEST(fake, fails_in_a_graph, .devices = "cuda")
 {
@@ -308,6 +332,53 @@ YP_TEST(fake, asks, .devices = "cuda", .parallel = true)
 {
     printf("device %s visible %s name %s\n", yp_device_of(t), getenv("CUDA_VISIBLE_DEVICES"),
            yp_device_name(yp_device(t)));
+}
+
+/* Processes beside this one that have the plugin loaded. */
+static int holders(void)
+{
+    char plugin[4096];
+    glob_t found;
+    int count = 0;
+    snprintf(plugin, sizeof plugin, "%s/libyieldpoint-cuda.so", getenv("YIELDPOINT_PLUGINS"));
+    if (glob("/proc/[0-9]*/maps", 0, NULL, &found) != 0)
+        return 0;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        char line[4096];
+        bool has = false;
+        FILE *maps =
+            atoi(found.gl_pathv[i] + 6) != getpid() ? fopen(found.gl_pathv[i], "re") : NULL;
+        while (maps != NULL && !has && fgets(line, sizeof line, maps) != NULL)
+            has = strstr(line, plugin) != NULL;
+        count += has;
+        if (maps != NULL)
+            fclose(maps);
+    }
+    globfree(&found);
+    return count;
+}
+
+/* An arena's parts: one allocation each where that is asked for, and given back with the block. */
+YP_TEST(fake, parts, .devices = "cpu cuda")
+{
+    struct ypi_arena arena = {.base = yp_device_alloc(yp_device(t), 1000)};
+    yp_got(t, arena.base);
+    char *first = ypi_arena_take(&arena, 100, 1), *second = ypi_arena_take(&arena, 2, 4);
+    bool separate = getenv("YIELDPOINT_SEPARATE_ARRAYS") != NULL && on_device(t);
+    yp_expect(t, (second - first != 128) == separate && (first != arena.base) == separate,
+              "parts at %p and %p of %p", (void *)first, (void *)second, (void *)arena.base);
+    struct ypi_arena again = {.base = arena.base};
+    yp_expect(t, ypi_arena_take(&again, 100, 1) == first, "it is laid out as before");
+    struct yp_memory m;
+    yp_device_memory(yp_device(t), &m);
+    yp_expect(t, m.allocated == 1000 && arena.used == 192, "%llu bytes, %zu used",
+              (unsigned long long)m.allocated, arena.used);
+    yp_device_free(yp_device(t), arena.base);
+}
+
+YP_TEST(fake, is_held, .devices = "cuda")
+{
+    yp_value(t, "holders", holders());
 }
 
 YP_COMMAND(fake, command, .devices = "cuda",

@@ -1061,6 +1061,24 @@ Test(measure, a_device_that_stays_slow_is_taken_as_it_is, .init = on_an_accelera
               told.slowed_count);
 }
 
+/* Of the work, though the host has gone on: the clock is the stream's. */
+Test(measure, phases_on_a_device_wait_for_nothing, .init = on_an_accelerator)
+{
+    yp_measure (t, "fit", .max_samples = 20) {
+        yp_phase (t, "forward") {
+            clock_seconds += 1e-3;
+        }
+        yp_phase (t, "backward") {
+            clock_seconds += 2e-3;
+        }
+    }
+    cr_assert_eq(told.phase_count, 2);
+    cr_expect_float_eq(told.phases[0].seconds, 1e-3, 1e-9);
+    cr_expect_float_eq(told.phases[1].seconds, 2e-3, 1e-9);
+    cr_expect_eq(synchronized, 0, "%d", synchronized);
+    cr_expect(told.on_device.held, "work is launched before it runs");
+}
+
 Test(measure, a_device_at_its_power_cap_is_flagged, .init = on_an_accelerator)
 {
     throttled_for = UINT64_MAX;
