@@ -243,8 +243,8 @@ bool ypi_cuda_release(struct yp_stream *stream)
     return held;
 }
 
-/* Of this thread alone: other threads may go on with what a capture does not allow. What the work
- * before it came to is told here, not by the graph. */
+/* Of this thread alone: other threads may go on with what a capture does not allow. Errors of
+ * earlier work are reported here, not by the graph. */
 enum yp_status ypi_cuda_capture_begin(struct yp_stream *stream)
 {
     struct ypi_cuda_device *d = ypi_cuda(stream->device);
