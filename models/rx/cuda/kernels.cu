@@ -97,8 +97,8 @@ YPK_KERNEL(factor_kernel, struct rxc_factor, job, RXC_FACTOR_THREADS)
 
 YPK_KERNEL(gather_kernel, struct rxc_gather, job, RXC_ROW_THREADS)
 {
-    YPK_SHARED_ARRAY(unsigned, odd, RXC_GATHERED);
-    rxc_gather_rows(&job, YPK_BLOCK_X, odd);
+    YPK_SHARED_ARRAY(unsigned, invalid, RXC_GATHERED);
+    rxc_gather_rows(&job, YPK_BLOCK_X, invalid);
 }
 
 YPK_KERNEL(linear_kernel, struct rxc_linear, job, RXC_ROW_THREADS)
@@ -180,7 +180,7 @@ static enum yp_status merge(struct yp_device *device, const struct rxc_merge *jo
         return status;
     unsigned entries = rxc_entry_blocks(job->channels) + (job->weighted ? 0 : 1);
     ypk_stream_type stream = ypk_stream(host, device);
-    YPK_LAUNCH(channels_kernel, ypk_grid(ypk_blocks(job->channels, RXC_ABREAST), 1),
+    YPK_LAUNCH(channels_kernel, ypk_grid(ypk_blocks(job->channels, RXC_MERGE_COLUMNS), 1),
                RXC_MERGE_THREADS, 0, stream, *job);
     YPK_LAUNCH(entries_kernel, ypk_grid(entries, 1), RXC_MERGE_THREADS, 0, stream, *job);
     return ypk_launched(host, "merge");

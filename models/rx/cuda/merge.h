@@ -11,15 +11,15 @@
 
 #define RXC_MERGE_THREADS 256U
 
-/* Threads of these kernels stand SEGMENTS deep: each row of ABREAST takes its part of the blocks of
+/* Threads of these kernels stand SEGMENTS deep: each row of COLUMNS takes its part of the blocks of
  * as many channels or entries, and the parts are put together in their order. */
 #define RXC_SEGMENTS 8U
-#define RXC_ABREAST (RXC_MERGE_THREADS / RXC_SEGMENTS)
+#define RXC_MERGE_COLUMNS (RXC_MERGE_THREADS / RXC_SEGMENTS)
 
 /* Blocks of threads for a block's products. */
 YPK_BOTH unsigned rxc_entry_blocks(unsigned channels)
 {
-    return (RXC_SQUARE * rxc_pairs(channels) + RXC_ABREAST - 1) / RXC_ABREAST;
+    return (RXC_SQUARE * rxc_pairs(channels) + RXC_MERGE_COLUMNS - 1) / RXC_MERGE_COLUMNS;
 }
 
 /* Blocks that are read before the first of them is used: one after the other each would take as
@@ -76,7 +76,7 @@ YPK_FUNCTION void rxc_merge_weight(const struct rxc_merge *job,
 YPK_FUNCTION void rxc_merge_segment(const struct rxc_merge *job, struct rxc_merge_shared *shared,
                                     unsigned c, unsigned t)
 {
-    unsigned segment = t / RXC_ABREAST, end = rxc_segment(job, segment + 1);
+    unsigned segment = t / RXC_MERGE_COLUMNS, end = rxc_segment(job, segment + 1);
     double sum = 0;
     uint64_t kept = 0;
     float low = YPK_INFINITY, high = -YPK_INFINITY;
@@ -104,7 +104,7 @@ YPK_FUNCTION double rxc_mean_before(const struct rxc_merge *job,
 {
     uint64_t kept = job->counts[0], before = kept;
     double sum = (double)kept * job->all_mean[c];
-    for (unsigned i = t % RXC_ABREAST; i < t; i += RXC_ABREAST) {
+    for (unsigned i = t % RXC_MERGE_COLUMNS; i < t; i += RXC_MERGE_COLUMNS) {
         sum += shared->sum[i];
         kept += shared->kept[i];
     }
@@ -113,8 +113,8 @@ YPK_FUNCTION double rxc_mean_before(const struct rxc_merge *job,
 
 /* How far each block's mean lies from that of those before; returns the mean after the segment. A
  * block without pixels has a share of 0. */
-YPK_FUNCTION double rxc_merge_apart(const struct rxc_merge *job, double mean, unsigned c,
-                                    unsigned segment)
+YPK_FUNCTION double rxc_merge_difference(const struct rxc_merge *job, double mean, unsigned c,
+                                         unsigned segment)
 {
     unsigned end = rxc_segment(job, segment + 1);
     for (unsigned first = rxc_segment(job, segment); first < end; first += RXC_AHEAD) {
@@ -128,10 +128,10 @@ YPK_FUNCTION double rxc_merge_apart(const struct rxc_merge *job, double mean, un
         }
         YPK_UNROLL(16)
         for (unsigned i = 0; i < RXC_AHEAD; i++) {
-            double apart = shares[i] > 0 ? means[i] - mean : 0;
-            mean += apart * shares[i];
+            double difference = shares[i] > 0 ? means[i] - mean : 0;
+            mean += difference * shares[i];
             if (first + i < end)
-                job->apart[(size_t)(first + i) * job->channels + c] = apart;
+                job->difference[(size_t)(first + i) * job->channels + c] = difference;
         }
     }
     return mean;
@@ -145,7 +145,7 @@ YPK_FUNCTION void rxc_merge_channel(const struct rxc_merge *job,
 {
     double sum = job->fresh ? 0 : job->all_mean[c];
     float low = job->weighted ? 0 : job->all_low[c], high = job->weighted ? 0 : job->all_high[c];
-    for (unsigned i = lane; i < RXC_MERGE_THREADS; i += RXC_ABREAST) {
+    for (unsigned i = lane; i < RXC_MERGE_THREADS; i += RXC_MERGE_COLUMNS) {
         sum += shared->sum[i];
         low = fminf(low, shared->low[i]);
         high = fmaxf(high, shared->high[i]);
@@ -157,12 +157,12 @@ YPK_FUNCTION void rxc_merge_channel(const struct rxc_merge *job,
     job->all_high[c] = high;
 }
 
-/* The work of one block of MERGE_THREADS: ABREAST channels. `means` is a place a thread
+/* The work of one block of MERGE_THREADS: COLUMNS channels. `means` is a place a thread
  * (YPK_PRIVATE). The counts stay as they were: other blocks read them. */
 YPK_FUNCTION void rxc_merge_channels(const struct rxc_merge *job, unsigned block,
                                      struct rxc_merge_shared *shared, double *means)
 {
-    unsigned first = block * RXC_ABREAST;
+    unsigned first = block * RXC_MERGE_COLUMNS;
     if (!job->weighted) {
         YPK_EACH (t, RXC_MERGE_THREADS)
             rxc_merge_count(job, shared, t);
@@ -172,21 +172,21 @@ YPK_FUNCTION void rxc_merge_channels(const struct rxc_merge *job, unsigned block
         ypk_barrier();
     }
     YPK_EACH (t, RXC_MERGE_THREADS)
-        if (first + t % RXC_ABREAST < job->channels)
-            rxc_merge_segment(job, shared, first + t % RXC_ABREAST, t);
+        if (first + t % RXC_MERGE_COLUMNS < job->channels)
+            rxc_merge_segment(job, shared, first + t % RXC_MERGE_COLUMNS, t);
     ypk_barrier();
     YPK_EACH (t, RXC_MERGE_THREADS) {
-        unsigned c = first + t % RXC_ABREAST;
+        unsigned c = first + t % RXC_MERGE_COLUMNS;
         if (c < job->channels && !job->weighted)
-            means[YPK_OWN(t)] =
-                rxc_merge_apart(job, rxc_mean_before(job, shared, c, t), c, t / RXC_ABREAST);
+            means[YPK_OWN(t)] = rxc_merge_difference(job, rxc_mean_before(job, shared, c, t), c,
+                                                     t / RXC_MERGE_COLUMNS);
     }
     ypk_barrier();
     YPK_EACH (t, RXC_MERGE_THREADS) {
-        unsigned c = first + t % RXC_ABREAST;
-        if (c < job->channels && t / RXC_ABREAST == RXC_SEGMENTS - 1)
+        unsigned c = first + t % RXC_MERGE_COLUMNS;
+        if (c < job->channels && t / RXC_MERGE_COLUMNS == RXC_SEGMENTS - 1)
             rxc_merge_channel(job, shared, job->weighted ? 0 : means[YPK_OWN(t)], c,
-                              t % RXC_ABREAST);
+                              t % RXC_MERGE_COLUMNS);
     }
 }
 
@@ -243,29 +243,29 @@ YPK_FUNCTION double rxc_entry_sum(const struct rxc_merge *job, unsigned entry, u
         sum += (double)products[b * block];
         if (!job->weighted) {
             size_t at = (size_t)b * job->channels;
-            sum -= (double)job->kept[b] * job->away[at + i] * job->away[at + j];
-            sum += job->weight[b] * job->apart[at + i] * job->apart[at + j];
+            sum -= (double)job->kept[b] * job->shift[at + i] * job->shift[at + j];
+            sum += job->weight[b] * job->difference[at + i] * job->difference[at + j];
         }
     }
     return sum;
 }
 
-/* The work of one block of MERGE_THREADS: ABREAST entries. */
+/* The work of one block of MERGE_THREADS: COLUMNS entries. */
 YPK_FUNCTION void rxc_merge_entries(const struct rxc_merge *job, unsigned block,
                                     struct rxc_merge_shared *shared)
 {
-    unsigned first = block * RXC_ABREAST;
+    unsigned first = block * RXC_MERGE_COLUMNS;
     YPK_EACH (t, RXC_MERGE_THREADS) {
-        unsigned i, j, entry = first + t % RXC_ABREAST;
+        unsigned i, j, entry = first + t % RXC_MERGE_COLUMNS;
         if (rxc_entry_of(job, entry, &i, &j) != NULL)
-            shared->sum[t] = rxc_entry_sum(job, entry, i, j, t / RXC_ABREAST);
+            shared->sum[t] = rxc_entry_sum(job, entry, i, j, t / RXC_MERGE_COLUMNS);
     }
     ypk_barrier();
-    YPK_EACH (t, RXC_ABREAST) {
+    YPK_EACH (t, RXC_MERGE_COLUMNS) {
         unsigned i, j;
         double *to = rxc_entry_of(job, first + t, &i, &j);
         double sum = to == NULL || (job->weighted && job->fresh) ? 0 : *to;
-        for (unsigned from = t; from < RXC_MERGE_THREADS; from += RXC_ABREAST)
+        for (unsigned from = t; from < RXC_MERGE_THREADS; from += RXC_MERGE_COLUMNS)
             sum += shared->sum[from];
         if (to != NULL)
             *to = sum;

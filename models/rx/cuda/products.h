@@ -333,7 +333,7 @@ YPK_FUNCTION void rxc_flush(const struct rxc_range *r, struct rxc_multiplier *ow
 }
 
 /* How far a channel's mean lies from its centre; 0 without pixels. */
-YPK_FUNCTION double rxc_away(const struct rxc_range *r, unsigned c)
+YPK_FUNCTION double rxc_shift(const struct rxc_range *r, unsigned c)
 {
     unsigned kept = r->pixels - r->any[3];
     return kept > 0 ? r->channel[c].sum / (double)kept : 0;
@@ -341,7 +341,7 @@ YPK_FUNCTION double rxc_away(const struct rxc_range *r, unsigned c)
 
 YPK_FUNCTION double rxc_block_mean(const struct rxc_range *r, unsigned c)
 {
-    return (double)r->channel[c].centre + (double)r->channel[c].fine + rxc_away(r, c);
+    return (double)r->channel[c].centre + (double)r->channel[c].fine + rxc_shift(r, c);
 }
 
 /* Whether a channel's mean lies near its centre: well_guessed() of chunk.c. */
@@ -349,7 +349,7 @@ YPK_FUNCTION void rxc_judge_centre(const struct rxc_range *r, unsigned t)
 {
     if (t >= r->channels || r->pixels == r->any[3])
         return;
-    if (!(8 * fabs(rxc_away(r, t)) <= (double)r->channel[t].high - (double)r->channel[t].low))
+    if (!(8 * fabs(rxc_shift(r, t)) <= (double)r->channel[t].high - (double)r->channel[t].low))
         ypk_set_flag(&r->any[2]);
 }
 
@@ -378,7 +378,7 @@ YPK_FUNCTION void rxc_write_range(const struct rxc_range *r, const struct rxc_gr
         job->mean[place] = r->channel[t].sum;
         return;
     }
-    job->away[place] = rxc_away(r, t);
+    job->shift[place] = rxc_shift(r, t);
     job->mean[place] = rxc_block_mean(r, t);
     job->low[place] = r->channel[t].low;
     job->high[place] = r->channel[t].high;

@@ -216,14 +216,14 @@ YPK_FUNCTION void rxc_judge(const float *scalars, float score, bool target, bool
                             double *sums)
 {
     float scale = scalars[0], bias = scalars[1];
-    float away = score - bias, l = scale * away;
+    float distance = score - bias, l = scale * distance;
     float wrong = target ? -l : l;
     float slope = target ? -1 / (1 + expf(l)) : 1 / (1 + expf(-l));
     float d = 10 * slope;
     *g = kept ? d * scale : 0;
     sums[0] = kept ? 10.0 * (double)(fmaxf(wrong, 0) + log1pf(expf(-fabsf(wrong)))) : 0;
     sums[1] = kept ? (double)d : 0;
-    sums[2] = kept ? (double)d * (double)away : 0;
+    sums[2] = kept ? (double)d * (double)distance : 0;
 }
 
 /* A block's sums from its pixels', (PIXELS, 4), which are used up. All threads call it, behind what

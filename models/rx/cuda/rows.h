@@ -19,7 +19,8 @@
 
 #define RXC_COLUMNS 32U /* of a block of columns() */
 
-/* Rows that a thread of columns() reads before it uses the first; they are COLUMNED apart. */
+/* Rows that a thread of columns() reads before it uses the first; COLUMNED rows lie between them.
+ */
 #define RXC_TOGETHER 8U
 #define RXC_COLUMNED (RXC_ROW_THREADS / RXC_COLUMNS)
 
@@ -31,18 +32,18 @@ static_assert(RXC_ROW_THREADS == RXC_WIDE / 4 * (RXC_WIDE / 4), "4 by 4 sums of 
 
 /* -- gather --------------------------------------------------------------------------------- */
 
-/* `odd` is RXC_GATHERED of shared memory. */
-YPK_FUNCTION void rxc_gather_rows(const struct rxc_gather *job, unsigned block, unsigned *odd)
+/* `invalid` is RXC_GATHERED of shared memory. */
+YPK_FUNCTION void rxc_gather_rows(const struct rxc_gather *job, unsigned block, unsigned *invalid)
 {
     size_t first = (size_t)block * RXC_GATHERED;
     YPK_EACH (t, RXC_GATHERED)
-        odd[t] = 0;
+        invalid[t] = 0;
     ypk_barrier();
     YPK_EACH (t, RXC_ROW_THREADS) {
         size_t pixel = first + t / 32;
         for (unsigned c = t % 32; pixel < job->pixels && c < job->channels; c += 32)
             if (!ypk_finite(job->x[pixel * job->stride + c]))
-                ypk_set_flag(&odd[t / 32]);
+                ypk_set_flag(&invalid[t / 32]);
     }
     ypk_barrier();
     YPK_EACH (t, RXC_ROW_THREADS) {
@@ -50,9 +51,9 @@ YPK_FUNCTION void rxc_gather_rows(const struct rxc_gather *job, unsigned block, 
         if (pixel < job->pixels) {
             const float *x = job->x + pixel * job->stride;
             float *row = job->rows + pixel * job->channels;
-            bool kept = odd[t / 32] == 0;
+            bool kept = invalid[t / 32] == 0;
             for (unsigned c = t % 32; c < job->channels; c += 32)
-                row[c] = kept ? fmaf(x[c] - job->base[c], job->gain[c], job->rest[c]) : job->odd;
+                row[c] = kept ? fmaf(x[c] - job->base[c], job->gain[c], job->rest[c]) : job->fill;
             if (t % 32 == 0)
                 job->keep[pixel] = kept;
         }

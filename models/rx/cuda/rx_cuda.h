@@ -74,14 +74,14 @@ YPK_BOTH unsigned rxc_ranges(size_t pixels, unsigned range)
  * `mean` is the sum of w z. A pixel with a value that is not finite counts in `skipped` alone.
  */
 struct rxc_gram {
-    const float *x; /* (pixels, channels), `stride` floats apart */
+    const float *x; /* (pixels, channels), of `stride` floats */
     size_t stride, pixels;
     unsigned channels, range;
     const float *weights;     /* (pixels), or NULL */
     const float *centre;      /* (channels), with weights */
     float *products;          /* (blocks, RXC_SQUARE, pairs) */
     double *mean;             /* (blocks, channels): of the block's pixels */
-    double *away;             /* (blocks, channels): that, minus the centre */
+    double *shift;            /* (blocks, channels): that, minus the centre */
     float *low, *high;        /* (blocks, channels) */
     unsigned *kept, *skipped; /* (blocks) */
 };
@@ -92,14 +92,14 @@ struct rxc_merge {
     bool weighted; /* as rxc_gram: plain sums, m2 and mean alone */
     bool fresh;    /* with `weighted`: there was nothing before */
     const float *products;
-    const double *mean, *away;
+    const double *mean, *shift;
     const float *low, *high;
     const unsigned *kept, *skipped;
-    double *apart;    /* (blocks, channels): scratch */
-    double *weight;   /* (blocks): scratch */
-    double *share;    /* (blocks): scratch */
-    double *m2;       /* (channels, channels), upper triangle */
-    double *all_mean; /* (channels) */
+    double *difference; /* (blocks, channels): scratch */
+    double *weight;     /* (blocks): scratch */
+    double *share;      /* (blocks): scratch */
+    double *m2;         /* (channels, channels), upper triangle */
+    double *all_mean;   /* (channels) */
     float *all_low, *all_high;
     uint64_t *counts; /* kept, skipped */
 };
@@ -172,13 +172,13 @@ struct rxc_factor {
  */
 
 /* rows = (x - base) gain + rest, side by side. keep[p]: all of the pixel's values are finite; the
- * row of another is `odd` throughout. */
+ * row of another is `fill` throughout. */
 struct rxc_gather {
-    const float *x; /* (pixels, channels), `stride` floats apart */
+    const float *x; /* (pixels, channels), of `stride` floats */
     size_t stride, pixels;
     unsigned channels;
     const float *base, *gain, *rest; /* (channels) */
-    float odd;
+    float fill;
     float *rows;   /* (pixels, channels) */
     uint8_t *keep; /* (pixels) */
 };

@@ -67,10 +67,10 @@ static void lay_out_sums(struct ypi_rx_device *on, struct ypi_arena *arena, size
     merge->all_mean = ypi_arena_take(arena, channels, sizeof(double));
     if (loss)
         return;
-    gram->away = ypi_arena_take(arena, blocks * channels, sizeof(double));
+    gram->shift = ypi_arena_take(arena, blocks * channels, sizeof(double));
     gram->low = ypi_arena_take(arena, blocks * channels, sizeof(float));
     gram->high = ypi_arena_take(arena, blocks * channels, sizeof(float));
-    merge->apart = ypi_arena_take(arena, blocks * channels, sizeof(double));
+    merge->difference = ypi_arena_take(arena, blocks * channels, sizeof(double));
     merge->weight = ypi_arena_take(arena, blocks, sizeof(double));
     merge->share = ypi_arena_take(arena, blocks, sizeof(double));
     merge->all_low = ypi_arena_take(arena, channels, sizeof(float));
@@ -131,7 +131,7 @@ void ypi_rx_merge_what(struct rxc_merge *merge, const struct rxc_gram *gram)
     merge->channels = gram->channels;
     merge->products = gram->products;
     merge->mean = gram->mean;
-    merge->away = gram->away;
+    merge->shift = gram->shift;
     merge->low = gram->low;
     merge->high = gram->high;
     merge->kept = gram->kept;

@@ -99,9 +99,9 @@ enum yp_status ypi_rx_device_over_chunks(struct rx_pipeline *p, struct ypi_rx_la
 /* Scores and, of a step, sums of the gradient; of all but RX by image. */
 ypi_rx_device_chunk_work ypi_rx_device_chunk;
 
-/* To d->gather.rows, with d->keep; the rows of pixels that do not count are `odd` throughout. */
+/* To d->gather.rows, with d->keep; the rows of pixels that do not count are `fill` throughout. */
 enum yp_status ypi_rx_device_gather(struct ypi_rx_pipeline_device *d, const struct rx_tile *tile,
-                                    size_t first, size_t pixels, float odd);
+                                    size_t first, size_t pixels, float fill);
 /* Scores, of products or there already, to the loss's sums and g. */
 enum yp_status ypi_rx_device_judge(const struct rx_pipeline *p, const struct rx_tile *tile,
                                    size_t first, size_t pixels);

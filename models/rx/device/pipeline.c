@@ -149,9 +149,9 @@ static enum yp_status fetch(const struct rx_pipeline *p, struct ypi_rx_lane *lan
     if (p->scores_out == NULL && p->logits_out == NULL && p->take == NULL && !p->calibrates)
         return YP_OK;
     /* The two stand behind each other on both sides. */
-    ptrdiff_t apart = (const char *)d->keep - (const char *)d->scores;
-    size_t bytes = (size_t)apart + pixels;
-    assert((const char *)lane->keep - (const char *)lane->scores == apart);
+    ptrdiff_t distance = (const char *)d->keep - (const char *)d->scores;
+    size_t bytes = (size_t)distance + pixels;
+    assert((const char *)lane->keep - (const char *)lane->scores == distance);
     enum yp_status status = yp_device_copy(d->on.device, lane->scores, d->scores, bytes);
     if (status == YP_OK && p->take != NULL)
         status = yp_device_copy(d->on.device, p->labels, lane->tile_labels, pixels);

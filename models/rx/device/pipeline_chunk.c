@@ -2,12 +2,12 @@
 #include "models/rx/device/parts.h"
 
 enum yp_status ypi_rx_device_gather(struct ypi_rx_pipeline_device *d, const struct rx_tile *tile,
-                                    size_t first, size_t pixels, float odd)
+                                    size_t first, size_t pixels, float fill)
 {
     d->gather.stride = ypi_rx_stride(tile);
     d->gather.x = tile->values + first * d->gather.stride;
     d->gather.pixels = pixels;
-    d->gather.odd = odd;
+    d->gather.fill = fill;
     d->gather.keep = d->keep + first;
     return d->on.cuda->gather(d->on.device, &d->gather);
 }

@@ -97,10 +97,10 @@ static void lay_out_image(struct ypi_rx_pipeline_device *d, struct ypi_arena *ar
     merge->all_low = live.low;
     merge->all_high = live.high;
     merge->counts = live.counts;
-    d->sample.away = ypi_arena_take(arena, ranges * c, sizeof(double));
+    d->sample.shift = ypi_arena_take(arena, ranges * c, sizeof(double));
     d->sample.low = ypi_arena_take(arena, ranges * c, sizeof(float));
     d->sample.high = ypi_arena_take(arena, ranges * c, sizeof(float));
-    merge->apart = ypi_arena_take(arena, ranges * c, sizeof(double));
+    merge->difference = ypi_arena_take(arena, ranges * c, sizeof(double));
     merge->weight = ypi_arena_take(arena, ranges, sizeof(double));
     merge->share = ypi_arena_take(arena, ranges, sizeof(double));
     factor->matrix = ypi_arena_take(arena, c * c, sizeof(double));

@@ -36,7 +36,7 @@ static enum yp_status gram(struct yp_device *device, const struct rxc_gram *job)
     } else {
         NEEDS(job->low, blocks * c);
         NEEDS(job->high, blocks * c);
-        NEEDS(job->away, blocks * c);
+        NEEDS(job->shift, blocks * c);
     }
     return kernels()->gram(device, job);
 }

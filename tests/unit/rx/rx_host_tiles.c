@@ -10,11 +10,11 @@ enum { PIXELS = TILES * TILE, PARAMETERS = CHANNELS * (CHANNELS + 1) + 2 };
 
 /* How a yielder of the host hands over its data. */
 enum manner {
-    FILLS,   /* into the room */
+    FILLS,   /* into the buffer */
     POINTS,  /* to all of the data */
     STRIDES, /* to data with other channels between */
     REUSES,  /* one piece of memory for one tile after the other */
-    NAMES,   /* into the room, but for labels, of which it has one piece of memory */
+    NAMES,   /* into the buffer, but for labels, of which it has one piece of memory */
     MIXES,   /* now this, now that */
     MANNERS
 };
@@ -89,7 +89,7 @@ static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *lab
     enum manner manner = s.manner == MIXES ? (enum manner)(index * 3 % MIXES) : s.manner;
     if (s.fail_at > 0 && index == s.fail_at)
         return yp_set_error(YP_IO, "tile %zu cannot be read", index);
-    cr_expect_not(emulated_has(values, 4), "the room is the host's");
+    cr_expect_not(emulated_has(values, 4), "the buffer is the host's");
     if (index == 1)
         s.copied = emulated.streams[1].done;
     tile->pixels = pixels_of(index);

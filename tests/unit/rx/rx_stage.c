@@ -87,7 +87,7 @@ enum yp_status yield_there(struct stage *g, size_t index, float *values, uint8_t
         tile->stride = s->stride;
         return YP_OK;
     }
-    cr_expect(emulated_has(values, 4), "the room is not the GPU's");
+    cr_expect(emulated_has(values, 4), "the buffer is not the GPU's");
     if (tile->pixels > 0)
         status = yp_stream_copy(stream, values, g->packed + first * s->channels,
                                 tile->pixels * s->channels * sizeof *values);
@@ -104,7 +104,7 @@ enum yp_status stage_yield(void *arg, size_t index, float *values, uint8_t *labe
         return YP_OK;
     if (g->tiles == RX_TILES_THERE)
         return yield_there(g, index, values, labels, tile);
-    cr_expect_not(emulated_has(values, 4), "the room is not the host's");
+    cr_expect_not(emulated_has(values, 4), "the buffer is not the host's");
     return scene_yield(&g->host, index, values, labels, tile);
 }
 

@@ -22,7 +22,7 @@ struct shape {
 };
 extern const struct shape shapes[SHAPES];
 
-/* A scene that tiles are of, here and there; host.copy: yielders fill the room they are given. */
+/* A scene that tiles are of, here and there; host.copy: yielders fill the buffer they are given. */
 struct stage {
     struct scene host;
     enum rx_tiles tiles;
