@@ -2,18 +2,12 @@
  * at least, a visit here some hundred nanoseconds. */
 #include "models/data/loader_internal.h"
 
+#include "base/clock.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define NO_SLOT SIZE_MAX
-
-double ypi_loader_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* -- the pass ------------------------------------------------------------------------------- */
 
@@ -50,7 +44,7 @@ size_t ypi_loader_next(const struct data_loader *l)
 void ypi_loader_stop_clock(struct ypi_loader_worker *w)
 {
     if (w->waits_since > 0)
-        w->loader->seen.worker_waiting += ypi_loader_seconds() - w->waits_since;
+        w->loader->seen.worker_waiting += ypi_now() - w->waits_since;
     w->waits_since = 0;
 }
 
@@ -96,7 +90,7 @@ static uint8_t *labels_of(const struct data_loader *l, size_t slot)
 double ypi_loader_make(struct data_loader *l, size_t at)
 {
     struct ypi_loader_slot *s = &l->slots[at];
-    double begin = ypi_loader_seconds();
+    double begin = ypi_now();
     s->count = 0;
     s->status = l->o.fill(l->o.arg, s->index, data_of(l, at), labels_of(l, at), &s->count);
     if (s->status == YP_OK && s->count > l->o.elements)
@@ -105,7 +99,7 @@ double ypi_loader_make(struct data_loader *l, size_t at)
                                  s->index, s->count, l->o.elements);
     if (s->status != YP_OK)
         snprintf(s->message, sizeof s->message, "%s", yp_last_error());
-    return ypi_loader_seconds() - begin;
+    return ypi_now() - begin;
 }
 
 /* -- the interface -------------------------------------------------------------------------- */
@@ -162,7 +156,7 @@ void data_loader_destroy(struct data_loader *loader)
 /* Waits while a worker makes the item. NO_SLOT: somebody has taken it. */
 static size_t wait_for_item(struct data_loader *l, size_t index)
 {
-    double begin = ypi_loader_seconds();
+    double begin = ypi_now();
     bool waited = false;
     size_t at = find_slot(l, index);
     /* Looked for again each time: another may take the same one, and the slot go on. */
@@ -178,7 +172,7 @@ static size_t wait_for_item(struct data_loader *l, size_t index)
     l->seen.waited += waited;
     l->seen.ready += !waited;
     if (waited)
-        l->seen.consumer_waiting += ypi_loader_seconds() - begin;
+        l->seen.consumer_waiting += ypi_now() - begin;
     return at;
 }
 
@@ -294,6 +288,6 @@ void data_loader_statistics(struct data_loader *loader, struct data_loader_stati
     *out = loader->seen;
     for (int i = 0; i < loader->workers; i++)
         if (loader->worker[i].waits_since > 0)
-            out->worker_waiting += ypi_loader_seconds() - loader->worker[i].waits_since;
+            out->worker_waiting += ypi_now() - loader->worker[i].waits_since;
     pthread_mutex_unlock(&loader->lock);
 }

@@ -73,6 +73,5 @@ double ypi_loader_make(struct data_loader *l, size_t at);
 enum yp_status ypi_loader_start(struct data_loader *l);
 
 void ypi_loader_stop_clock(struct ypi_loader_worker *w); /* of a worker's waiting */
-double ypi_loader_seconds(void);                         /* of the monotonic clock */
 
 #endif

@@ -1,6 +1,8 @@
 /* The loader's workers: what they do, and which processors they are on. */
 #include "models/data/loader_internal.h"
 
+#include "base/clock.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <sched.h>
@@ -15,7 +17,7 @@ static void wait_for_space(struct ypi_loader_worker *w)
 {
     struct data_loader *l = w->loader;
     if (l->begun_count < l->o.items && !l->rewinding)
-        w->waits_since = ypi_loader_seconds();
+        w->waits_since = ypi_now();
     pthread_cond_wait(&l->space, &l->lock);
     ypi_loader_stop_clock(w);
 }

@@ -8,6 +8,7 @@
  */
 #include "models/train/internal.h"
 
+#include "base/atomic_file.h"
 #include "models/data/order.h"
 
 #include <assert.h>
@@ -281,24 +282,6 @@ static void put_all(const struct train *train, struct file *file)
     flush(file);
 }
 
-/* The directory holds the name: without this a crash may bring the old file back. */
-static enum yp_status flush_directory(const char *path)
-{
-    char directory[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    int length = slash == NULL ? 1 : slash == path ? 1 : (int)(slash - path);
-    snprintf(directory, sizeof directory, "%.*s", length, slash == NULL ? "." : path);
-    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool flushed = fd >= 0 && fsync(fd) == 0;
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
-    if (!flushed)
-        return yp_set_error(YP_IO, "train_save: directory %s cannot be flushed: %s", directory,
-                            strerror(error));
-    return YP_OK;
-}
-
 enum yp_status train_save(struct train *train, const char *path)
 {
     char temporary[PATH_MAX];
@@ -327,7 +310,7 @@ enum yp_status train_save(struct train *train, const char *path)
         unlink(temporary);
         return file.status;
     }
-    return flush_directory(path);
+    return ypi_sync_directory(path); /* it holds the name: a crash may bring the old file back */
 }
 
 /* -- reading -------------------------------------------------------------------------------- */

@@ -5,8 +5,6 @@
 #include "base/arena.h"
 #include "models/train/trainer.h"
 
-double ypi_train_seconds(void); /* of the monotonic clock */
-
 /* -- optimisers ------------------------------------------------------------------------------- */
 
 /* What the elements of one step share. */

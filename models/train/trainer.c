@@ -1,21 +1,14 @@
 /* The trainer: its memory, steps, ends of epochs. */
 #include "models/train/internal.h"
 
+#include "base/clock.h"
 #include "device/host.h"
 #include "models/data/order.h"
 #include "models/train/cuda/train_cuda.h"
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 #include <yieldpoint/plugin.h>
-
-double ypi_train_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* -- memory --------------------------------------------------------------------------------- */
 
@@ -351,7 +344,7 @@ static enum yp_status make_step(struct train *train, const struct batches *sum, 
 static enum yp_status step(struct train *train, bool *go_on)
 {
     struct ypi_train_progress *at = &train->progress;
-    double begun = ypi_train_seconds(), norm = NAN, scale = at->scaling.scale;
+    double begun = ypi_now(), norm = NAN, scale = at->scaling.scale;
     struct batches sum = {0};
     bool skipped = true;
     order_items(train);
@@ -372,7 +365,7 @@ static enum yp_status step(struct train *train, bool *go_on)
                                                .lr = at->lr,
                                                .scale = scale,
                                                .skipped = skipped,
-                                               .seconds = ypi_train_seconds() - begun});
+                                               .seconds = ypi_now() - begun});
     return YP_OK;
 }
 
@@ -415,7 +408,7 @@ static enum yp_status end_epoch(struct train *train, bool *go_on)
 {
     struct ypi_train_progress *at = &train->progress;
     const struct train_config *config = &train->config;
-    double begun = ypi_train_seconds(), judged = NAN;
+    double begun = ypi_now(), judged = NAN;
     bool with_metrics = train->validation > 0 && ypi_train_has_metrics(&train->objective);
     enum yp_status status = YP_OK;
     if (train->validation > 0)
@@ -449,7 +442,7 @@ static enum yp_status end_epoch(struct train *train, bool *go_on)
     event.epoch = at->epoch;
     event.lr = at->lr;
     event.scale = at->scaling.scale;
-    event.seconds = ypi_train_seconds() - begun;
+    event.seconds = ypi_now() - begun;
     train->unsaved = true;
     *go_on = tell(train, &event);
     return YP_OK;
@@ -464,14 +457,14 @@ static enum yp_status save(struct train *train)
         .kind = TRAIN_SAVING, .epoch = at->epoch, .place = at->place, .step = at->step};
     if (train->config.checkpoint == NULL || !train->unsaved)
         return YP_OK;
-    double begun = ypi_train_seconds();
+    double begun = ypi_now();
     tell(train, &event);
     enum yp_status status = train_save(train, train->config.checkpoint);
     if (status != YP_OK)
         return status;
     train->unsaved = false;
     event.kind = TRAIN_SAVED;
-    event.seconds = ypi_train_seconds() - begun;
+    event.seconds = ypi_now() - begun;
     tell(train, &event);
     return YP_OK;
 }
