@@ -413,6 +413,13 @@ def check_ini(tap, program, usage):
             file.write("[synth]\nheight=2\n")
         done = p.synth("--config=other.ini", "--output=b", "--width=3", "--channels=2")
         tap.check(done.code == 0 and envi(p.path("b.img"))[0] == (2, 3, 2), "ini: --config", done)
+        for section, code in (("sinth", USAGE), ("pages", 0)):
+            with open(p.path("yieldpoint.ini"), "w") as file:
+                file.write(f"[{section}]\nheight = 1\n")
+            done = p.synth(*SIZES, f"--output={section}")
+            tap.check(done.code == code and ("in [sinth]: the section" in done.err) == (code > 0),
+                      f"ini: a section [{section}] of a shared file", done)
+        os.remove(p.path("yieldpoint.ini"))
         for text, told in (("[synth]\n\nheigth = 3\n", r"x.ini:3: 'heigth' in \[synth\]: known"),
                            ("[synth]\nheight = 0\n", r"x.ini:2: height is '0': must be a whole"),
                            ("[synth]\nshade = 0\n", r"x.ini:2: shade is '0': must be .* or off"),

@@ -37,6 +37,9 @@ static void square_vjp(void *arg, const double *x, const double *c, double *g)
         g[i] = 2 * x[i] * c[i];
 }
 
+YP_OPTION(word, .value = "WORD", .help = "for bodies to read");
+YP_OPTION(kinds, .value = "KIND", .help = "an axis", .axis = "kind", .path = false);
+
 YP_TEST(lang, everything,
         .budgets = YP_BUDGETS(yp_min_rate("work", 1e-3), yp_min_flops("work", 1e-3),
                               yp_min_bandwidth("work", 1e-3), yp_max_latency("work", 60),
@@ -83,6 +86,7 @@ YP_TEST(lang, everything,
 
 YP_TEST(lang, gradients, .parallel = true)
 {
+    yp_expect(t, yp_option(word) == NULL, "it was not given");
     static const double x[] = {1, -2, 3};
     static const float got[] = {1, 4, 9};
     static const double oracle[] = {1, 4, 9};

@@ -37,6 +37,9 @@ static void square_vjp(void *arg, const double *x, const double *c, double *g)
         g[i] = 2 * x[i] * c[i];
 }
 
+YP_OPTION(word, .value = "WORD", .help = "for bodies to read");
+YP_OPTION(kinds, .value = "KIND", .help = "an axis", .axis = "kind", .path = false);
+
 YP_TEST(lang, everything, .tags = "stress perf",
         .cases = YP_CASES(yp_case_of("small"), yp_case_of("large", .tags = "slow", .timeout = 60)),
         .axes = YP_AXES(yp_axis_int("channels", 10, 100), yp_axis_double("noise", 0.125, 0.5),
@@ -82,6 +85,7 @@ YP_TEST(lang, everything, .tags = "stress perf",
 
 YP_TEST(lang, gradients, .parallel = true)
 {
+    yp_expect(t, yp_option(word) == NULL, "it was not given");
     static const double x[] = {1, -2, 3};
     static const float got[] = {1, 4, 9};
     static const double oracle[] = {1, 4, 9};

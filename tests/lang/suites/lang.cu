@@ -24,6 +24,9 @@ static void reset(void *arg)
     *static_cast<double *>(arg) = 0;
 }
 
+YP_OPTION(word, .value = "WORD", .help = "for bodies to read");
+YP_OPTION(kinds, .value = "KIND", .help = "an axis", .axis = "kind", .path = false);
+
 YP_TEST(lang, everything, .tags = "stress perf",
         .cases = YP_CASES(yp_case_of("small"), yp_case_of("large", .tags = "slow", .timeout = 60)),
         .axes = YP_AXES(yp_axis_int("channels", 10, 100), yp_axis_double("noise", 0.125, 0.5),
@@ -68,6 +71,7 @@ static void triad_on_host(int n, const float *x, const float *y, float *z)
 
 YP_TEST(lang, triad, .devices = "cpu cuda", .timeout = 60)
 {
+    yp_expect(t, yp_option(word) == NULL, "it was not given");
     const int n = 1 << 16;
     float *x = static_cast<float *>(yp_alloc(t, 3 * n * sizeof *x));
     float *y = x + n;
