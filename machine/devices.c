@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "device/backend.h"
 #include "device/registry.h"
-#include "harness/run/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
