@@ -23,142 +23,11 @@
 
 #define MAGIC UINT64_C(0x31747072632d7872) /* "rx-crpt1" */
 #define VERSION 2
-#define HEAD 3 /* words */
-#define SETTINGS 64
+#define HEAD 3      /* words */
 #define BUFFER 2048 /* words */
 
 static_assert(sizeof(struct ypi_train_progress) % 8 == 0, "written as words");
 static_assert(sizeof(float) == 4, "two to a word");
-
-/* -- settings ------------------------------------------------------------------------------- */
-
-struct setting {
-    const char *name;
-    bool real; /* `bits` are a double's */
-    uint64_t bits;
-};
-
-struct settings {
-    struct setting list[SETTINGS];
-    size_t count;
-};
-
-static void add_whole(struct settings *settings, const char *name, uint64_t value)
-{
-    settings->list[settings->count++] = (struct setting){name, false, value};
-}
-
-static void add_real(struct settings *settings, const char *name, double value)
-{
-    struct setting *setting = &settings->list[settings->count++];
-    *setting = (struct setting){name, true, 0};
-    memcpy(&setting->bits, &value, sizeof value);
-}
-
-/* Names, places and sizes of the tensors as one number. */
-static uint64_t shape_of(const struct train_objective *objective)
-{
-    uint64_t shape = objective->n_tensors;
-    for (size_t t = 0; t < objective->n_tensors; t++) {
-        const struct yp_tensor *tensor = &objective->tensors[t];
-        for (const char *c = tensor->name; *c != 0; c++)
-            shape = data_order_key(shape, t, (unsigned char)*c);
-        shape = data_order_key(shape, tensor->offset, tensor->count);
-    }
-    return shape;
-}
-
-/* Names of the workload's settings as one number: their values are read by place. */
-static uint64_t names_of(const struct train_objective *objective)
-{
-    uint64_t names = objective->n_settings;
-    for (size_t i = 0; i < objective->n_settings; i++)
-        for (const char *c = objective->settings[i].name; *c != 0; c++)
-            names = data_order_key(names, i, (unsigned char)*c);
-    return names;
-}
-
-static void add_optimiser(struct settings *all, const struct train_config *c)
-{
-    add_whole(all, "optimiser", c->optimiser);
-    add_real(all, "adamw.lr", c->adamw.lr);
-    add_real(all, "adamw.beta1", c->adamw.beta1);
-    add_real(all, "adamw.beta2", c->adamw.beta2);
-    add_real(all, "adamw.eps", c->adamw.eps);
-    add_real(all, "adamw.weight_decay", c->adamw.weight_decay);
-    add_real(all, "sgd.lr", c->sgd.lr);
-    add_real(all, "sgd.momentum", c->sgd.momentum);
-    add_real(all, "sgd.dampening", c->sgd.dampening);
-    add_real(all, "sgd.weight_decay", c->sgd.weight_decay);
-    add_whole(all, "sgd.nesterov", c->sgd.nesterov);
-    add_real(all, "clip", c->clip);
-    add_real(all, "scaling.initial", c->scaling.initial);
-    add_real(all, "scaling.growth", c->scaling.growth);
-    add_real(all, "scaling.backoff", c->scaling.backoff);
-    add_whole(all, "scaling.interval", c->scaling.interval);
-}
-
-static void add_schedule(struct settings *all, const struct train_config *c)
-{
-    add_whole(all, "schedule", c->schedule);
-    add_real(all, "plateau.factor", c->plateau.factor);
-    add_whole(all, "plateau.patience", c->plateau.patience);
-    add_real(all, "plateau.threshold", c->plateau.threshold);
-    add_whole(all, "plateau.absolute", c->plateau.absolute);
-    add_whole(all, "plateau.cooldown", c->plateau.cooldown);
-    add_real(all, "plateau.min_lr", c->plateau.min_lr);
-    add_real(all, "plateau.eps", c->plateau.eps);
-    add_whole(all, "cosine.warmup", c->cosine.warmup);
-    add_whole(all, "cosine.steps", c->cosine.steps);
-    add_real(all, "cosine.min_lr", c->cosine.min_lr);
-}
-
-static struct settings settings_of(const struct train *train)
-{
-    const struct train_objective *o = &train->objective;
-    const struct train_config *c = &train->config;
-    struct settings all = {.count = 0};
-    add_whole(&all, "settings", names_of(o));
-    add_whole(&all, "parameters", o->parameters);
-    add_whole(&all, "tensors", shape_of(o));
-    add_whole(&all, "identity", o->identity);
-    for (size_t i = 0; i < o->n_settings; i++)
-        add_whole(&all, o->settings[i].name, o->settings[i].value);
-    add_whole(&all, "items", o->items);
-    add_whole(&all, "seed", c->seed);
-    add_real(&all, "validation", c->validation);
-    add_whole(&all, "batch", c->batch);
-    add_whole(&all, "accumulate", c->accumulate);
-    add_optimiser(&all, c);
-    add_schedule(&all, c);
-    add_whole(&all, "patience", c->patience);
-    add_whole(&all, "no_decay", c->no_decay);
-    add_whole(&all, "frozen", c->frozen);
-    add_whole(&all, "keep_best", c->keep_best);
-    return all;
-}
-
-static enum yp_status compare(const char *path, const struct settings *ours, const uint64_t *theirs)
-{
-    for (size_t i = 0; i < ours->count; i++) {
-        const struct setting *s = &ours->list[i];
-        double file, here;
-        memcpy(&file, &theirs[i], sizeof file);
-        memcpy(&here, &s->bits, sizeof here);
-        if (theirs[i] == s->bits)
-            continue;
-        if (s->real)
-            return yp_set_error(YP_INVALID,
-                                "train_resume: %s is of another configuration: %s is %.17g "
-                                "there, %.17g here",
-                                path, s->name, file, here);
-        return yp_set_error(YP_INVALID,
-                            "train_resume: %s is of another configuration: %s is %" PRIu64
-                            " there, %" PRIu64 " here",
-                            path, s->name, theirs[i], s->bits);
-    }
-    return YP_OK;
-}
 
 /* -- words of a file ------------------------------------------------------------------------ */
 
@@ -262,7 +131,7 @@ static uint64_t words_of(const struct train *train, size_t settings)
 
 static void put_all(const struct train *train, struct file *file)
 {
-    struct settings settings = settings_of(train);
+    struct ypi_train_settings settings = ypi_train_settings_of(train);
     float *arrays[ARRAYS];
     size_t n = arrays_of(train, arrays);
     uint64_t head[HEAD] = {MAGIC, VERSION, words_of(train, settings.count)};
@@ -359,14 +228,14 @@ static enum yp_status check_sum(struct file *file, uint64_t bytes)
 
 static enum yp_status check_settings(struct file *file, const struct train *train, uint64_t bytes)
 {
-    struct settings settings = settings_of(train);
-    uint64_t theirs[SETTINGS];
+    struct ypi_train_settings settings = ypi_train_settings_of(train);
+    uint64_t theirs[YPI_TRAIN_SETTINGS];
     size_t want = settings.count * sizeof *theirs;
     if (lseek(file->fd, HEAD * 8, SEEK_SET) != HEAD * 8)
         trouble(file, "read");
     if (get(file, theirs, want) < want)
         return damaged(file, "is damaged: it ends in the settings");
-    enum yp_status status = compare(file->path, &settings, theirs);
+    enum yp_status status = ypi_train_compare(file->path, &settings, theirs);
     if (status == YP_OK && bytes != 8 * words_of(train, settings.count))
         return damaged(file, "is damaged: its size does not go with its settings");
     return status;

@@ -100,6 +100,28 @@ struct train {
     struct ypi_train_progress progress;
 };
 
+/* -- settings -----------------------------------------------------------------------------------
+ */
+
+enum { YPI_TRAIN_SETTINGS = 64 };
+
+struct ypi_train_setting {
+    const char *name;
+    bool real; /* `bits` are a double's */
+    uint64_t bits;
+};
+
+/* What a run depends on, in the order of a checkpoint. */
+struct ypi_train_settings {
+    struct ypi_train_setting list[YPI_TRAIN_SETTINGS];
+    size_t count;
+};
+
+struct ypi_train_settings ypi_train_settings_of(const struct train *train);
+/* YP_INVALID with the name of the first that is another one in the file. */
+enum yp_status ypi_train_compare(const char *path, const struct ypi_train_settings *ours,
+                                 const uint64_t *theirs);
+
 /* Bits of tensor masks. */
 static inline bool ypi_train_has(uint64_t mask, size_t tensor)
 {
@@ -111,6 +133,10 @@ static inline bool ypi_train_has_metrics(const struct train_objective *objective
 {
     return objective->evaluate != NULL && objective->n_metrics > 0;
 }
+
+enum train_end ypi_train_end(const struct train *train);
+/* The configured learning rate. */
+double ypi_train_first_rate(const struct train_config *config);
 
 enum yp_status ypi_train_check(const char *what, const struct train_objective *objective,
                                const struct train_config *config);
