@@ -28,6 +28,12 @@ struct scale scale_of(struct yp_case *t)
                           .channels = at_least_1(t, "channels")};
 }
 
+struct synth_spec scale_spec(const struct scale *s, uint64_t seed)
+{
+    return (struct synth_spec){
+        .height = s->height, .width = s->width, .channels = s->channels, .seed = seed};
+}
+
 double scale_pixels(const struct scale *s)
 {
     return (double)s->cubes * (double)s->height * (double)s->width;
@@ -106,10 +112,7 @@ static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *lab
 void scene_tiles_open_on(struct scene_tiles *tiles, struct yp_case *t, struct yp_device *device,
                          const struct scale *scale, size_t tile_pixels)
 {
-    struct synth_spec spec = {.height = scale->height,
-                              .width = scale->width,
-                              .channels = scale->channels,
-                              .seed = yp_seed(t)};
+    struct synth_spec spec = scale_spec(scale, yp_seed(t));
     size_t pixels = scale->height * scale->width;
     *tiles =
         (struct scene_tiles){.scene = synth_scene_create(device, &spec),

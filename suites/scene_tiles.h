@@ -37,6 +37,9 @@ struct scale {
 /* The case's parameters or axes "cubes", "side" and "channels". */
 struct scale scale_of(struct yp_case *t);
 
+/* The default scene at this scale. */
+struct synth_spec scale_spec(const struct scale *s, uint64_t seed);
+
 /* Whether the case runs on a GPU. */
 bool runs_on_gpu(struct yp_case *t);
 /* What the device has taken from its driver at most, over what was asked of it at most: both as

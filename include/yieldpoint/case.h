@@ -33,6 +33,11 @@ const char *yp_string(const struct yp_case *t, const char *axis);
 #pragma GCC diagnostic ignored "-Wshadow"
 #endif
 struct yp_device *yp_device(const struct yp_case *t);
+
+/* The devices of this case: device 0 is yp_device(), and a case has no other one yet. Another index
+ * fails the case with a message that says how many there are. */
+int yp_device_count(const struct yp_case *t);
+struct yp_device *yp_device_at(const struct yp_case *t, int index);
 #ifdef __cplusplus
 #pragma GCC diagnostic pop
 #endif

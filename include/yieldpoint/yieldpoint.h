@@ -10,6 +10,7 @@
 #include <yieldpoint/gradient.h>
 #include <yieldpoint/isa.h>
 #include <yieldpoint/measure.h>
+#include <yieldpoint/memory.h>
 #include <yieldpoint/option.h>
 #include <yieldpoint/relation.h>
 #include <yieldpoint/serve.h>

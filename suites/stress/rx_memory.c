@@ -7,33 +7,6 @@
 
 #define THREADS 2
 
-struct held {
-    uint64_t host, device, requests;
-};
-
-/* In use now; `device` is 0 where it is the host's. */
-static struct held held_now(struct yp_case *t)
-{
-    struct yp_memory host, device;
-    yp_device_memory(yp_device_cpu(), &host);
-    yp_device_memory(yp_device(t), &device);
-    bool two = runs_on_gpu(t);
-    return (struct held){host.allocated, two ? device.allocated : 0,
-                         host.allocations + (two ? device.allocations : 0)};
-}
-
-static void expect_held(struct yp_case *t, const char *what, struct held before, size_t host_most,
-                        size_t device)
-{
-    struct held now = held_now(t);
-    uint64_t more = now.host - before.host;
-    yp_expect(t, now.device - before.device == device, "%s takes %llu bytes of the GPU, not %zu",
-              what, (unsigned long long)(now.device - before.device), device);
-    yp_expect(t, runs_on_gpu(t) ? more <= host_most : more == host_most,
-              "%s takes %llu bytes of the host, not %zu", what, (unsigned long long)more,
-              host_most);
-}
-
 static struct rx_pipeline_options pipeline_options(size_t channels, size_t pixels, int threads)
 {
     return (struct rx_pipeline_options){.channels = channels,
@@ -49,22 +22,68 @@ static void expect_pipeline(struct yp_case *t, struct rx *rx, const struct rx_so
 {
     struct rx_pipeline_options o = pipeline_options(source->channels, source->tile_pixels, THREADS);
     bool gpu = runs_on_gpu(t);
-    struct held before = held_now(t);
-    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), &o);
-    yp_got(t, pipeline);
-    expect_held(t, "a pipeline", before, gpu ? rx_pipeline_host_bytes(&o) : rx_pipeline_bytes(&o),
-                gpu ? rx_pipeline_device_bytes(&o) : 0);
+    struct rx_pipeline *pipeline = NULL;
+    yp_expect_memory (t, "a pipeline",
+                      .host = gpu ? rx_pipeline_host_bytes(&o) : rx_pipeline_bytes(&o),
+                      .device = gpu ? rx_pipeline_device_bytes(&o) : 0, .host_at_most = gpu) {
+        pipeline = rx_pipeline_create(yp_device(t), &o);
+        yp_got(t, pipeline);
+    }
     size_t n = rx_pipeline_parameters(pipeline);
     float *parameters = yp_alloc_host(t, 2 * n * sizeof *parameters);
     double mean = 0;
-    before = held_now(t);
-    yp_ok(t, rx_pipeline_start(pipeline, rx, parameters, NULL));
-    yp_ok(t, rx_pipeline_calibrate(pipeline, source, parameters));
-    yp_ok(t, rx_pipeline_gradient(pipeline, source, parameters, &mean, parameters + n));
-    struct held passed = held_now(t);
-    yp_expect(t, passed.requests == before.requests, "a pipeline's gradient took memory %llu times",
-              (unsigned long long)(passed.requests - before.requests));
+    yp_expect_no_requests (t, "a pipeline's gradient") {
+        yp_ok(t, rx_pipeline_start(pipeline, rx, parameters, NULL));
+        yp_ok(t, rx_pipeline_calibrate(pipeline, source, parameters));
+        yp_ok(t, rx_pipeline_gradient(pipeline, source, parameters, &mean, parameters + n));
+    }
     rx_pipeline_destroy(pipeline);
+}
+
+/* A detector at these tiles, what it takes and that its passes take no more. */
+static struct rx *expect_detector(struct yp_case *t, const struct rx_source *source, float *scores)
+{
+    size_t c = source->channels, pixels = source->tile_pixels;
+    bool gpu = runs_on_gpu(t);
+    struct rx *rx = NULL;
+    yp_expect_memory (t, "a detector",
+                      .host = gpu ? rx_bytes(c, 512, 1) : rx_bytes(c, pixels, THREADS),
+                      .device = gpu ? rx_device_bytes(c, pixels) : 0, .host_at_most = gpu) {
+        rx = rx_create(yp_device(t), c, pixels, THREADS);
+        yp_got(t, rx);
+    }
+    yp_expect_no_requests (t, "fit, finish and score") {
+        yp_ok(t, rx_fit(rx, source));
+        yp_ok(t, rx_finish(rx, RX_EPS));
+        yp_ok(t, rx_score(rx, source, scores));
+    }
+    return rx;
+}
+
+/* The same of a loss; `parameters` has room for a gradient behind them. */
+static void expect_loss(struct yp_case *t, const struct rx *rx, const struct rx_source *source,
+                        float *parameters)
+{
+    size_t c = source->channels, pixels = source->tile_pixels, n = rx_loss_parameters(c);
+    bool gpu = runs_on_gpu(t);
+    struct rx_loss *loss = NULL;
+    float *start = yp_alloc_host(t, n * sizeof *start);
+    double mean = 0;
+    yp_expect_memory (t, "a loss",
+                      .host = gpu ? rx_loss_bytes(c, 512, 1) : rx_loss_bytes(c, pixels, THREADS),
+                      .device = gpu ? rx_loss_device_bytes(c, pixels) : 0, .host_at_most = gpu) {
+        loss = rx_loss_create(yp_device(t), c, pixels, THREADS);
+        yp_got(t, loss);
+    }
+    yp_ok(t, rx_loss_start(rx, 0.05F, (float)c, start));
+    yp_ok(t, yp_device_copy(yp_device(t), parameters, start, n * sizeof *start));
+    yp_expect_no_requests (t, "a gradient")
+        yp_ok(t, rx_loss_gradient(loss, source, parameters, &mean, parameters + n));
+    struct yp_memory m;
+    yp_device_memory(yp_device(t), &m);
+    yp_value_unit(t, "allocated", (double)m.allocated, "bytes");
+    tell_reserved(t);
+    rx_loss_destroy(loss);
 }
 
 /* A scene, a detector, a loss and a pipeline at the tiles that the scale is worked on with, and one
@@ -75,48 +94,16 @@ YP_TEST(rx, predicted_memory, .tags = "stress", .cases = SCALE_CASES, .devices =
     struct scale s = scale_of(t);
     struct scene_tiles tiles;
     size_t c = s.channels, pixels = scale_tile_pixels(&s, yp_device(t), 4096);
+    struct synth_spec spec = scale_spec(&s, yp_seed(t));
+    bool gpu = runs_on_gpu(t);
     float *parameters = yp_alloc(t, 2 * rx_loss_parameters(c) * sizeof *parameters);
-    float *start = yp_alloc_host(t, rx_loss_parameters(c) * sizeof *start);
     float *scores = yp_alloc(t, pixels * sizeof *scores);
-    struct held before = held_now(t);
-    scene_tiles_open(&tiles, t, &s, pixels);
-    size_t bytes = synth_scene_bytes(synth_scene_spec(tiles.scene));
-    expect_held(t, "a scene", before, bytes, runs_on_gpu(t) ? bytes : 0);
-    before = held_now(t);
-    struct rx *rx = rx_create(yp_device(t), c, pixels, THREADS);
-    yp_got(t, rx);
-    expect_held(t, "a detector", before,
-                runs_on_gpu(t) ? rx_bytes(c, 512, 1) : rx_bytes(c, pixels, THREADS),
-                runs_on_gpu(t) ? rx_device_bytes(c, pixels) : 0);
-    before = held_now(t);
-    struct rx_loss *loss = rx_loss_create(yp_device(t), c, pixels, THREADS);
-    yp_got(t, loss);
-    expect_held(t, "a loss", before,
-                runs_on_gpu(t) ? rx_loss_bytes(c, 512, 1) : rx_loss_bytes(c, pixels, THREADS),
-                runs_on_gpu(t) ? rx_loss_device_bytes(c, pixels) : 0);
-    before = held_now(t);
-    double mean = 0;
+    yp_expect_memory (t, "a scene", .host = synth_scene_bytes(&spec),
+                      .device = gpu ? synth_scene_bytes(&spec) : 0, .host_at_most = gpu)
+        scene_tiles_open(&tiles, t, &s, pixels);
     tiles.source.tiles = 1;
-    yp_ok(t, rx_fit(rx, &tiles.source));
-    yp_ok(t, rx_finish(rx, RX_EPS));
-    yp_ok(t, rx_score(rx, &tiles.source, scores));
-    struct held passed = held_now(t);
-    yp_expect(t, passed.requests == before.requests, "fit, finish and score took memory %llu times",
-              (unsigned long long)(passed.requests - before.requests));
-    yp_ok(t, rx_loss_start(rx, 0.05F, (float)c, start));
-    yp_ok(t,
-          yp_device_copy(yp_device(t), parameters, start, rx_loss_parameters(c) * sizeof *start));
-    before = held_now(t);
-    yp_ok(t, rx_loss_gradient(loss, &tiles.source, parameters, &mean,
-                              parameters + rx_loss_parameters(c)));
-    passed = held_now(t);
-    yp_expect(t, passed.requests == before.requests, "a gradient took memory %llu times",
-              (unsigned long long)(passed.requests - before.requests));
-    struct yp_memory m;
-    yp_device_memory(yp_device(t), &m);
-    yp_value_unit(t, "allocated", (double)m.allocated, "bytes");
-    tell_reserved(t);
-    rx_loss_destroy(loss);
+    struct rx *rx = expect_detector(t, &tiles.source, scores);
+    expect_loss(t, rx, &tiles.source, parameters);
     expect_pipeline(t, rx, &tiles.source);
     rx_destroy(rx);
     scene_tiles_close(&tiles);
@@ -197,49 +184,27 @@ static enum yp_status whole_work(struct whole *w, struct yp_device *device, doub
     return status == YP_OK ? yp_device_synchronize(device) : status;
 }
 
-static enum yp_status whole_fit(struct yp_case *t, double *covariance)
+/* The covariance of the first attempt, which all others must have. */
+struct first {
+    double covariance[WHOLE_CHANNELS * WHOLE_CHANNELS];
+    bool there;
+};
+
+static enum yp_status whole_fit(struct yp_case *t, void *arg)
 {
+    struct first *first = arg, again = {.there = true};
     struct whole w = {0};
     struct yp_device *device = yp_device(t);
     enum yp_status status = whole_open(&w, device, yp_seed(t));
     if (status == YP_OK)
-        status = whole_work(&w, device, covariance);
+        status = whole_work(&w, device, again.covariance);
     whole_close(&w, device);
+    if (status == YP_OK && !first->there)
+        *first = again;
+    if (status == YP_OK &&
+        memcmp(first->covariance, again.covariance, sizeof again.covariance) != 0)
+        return yp_set_error(YP_INVALID, "the covariance has other bits than the first");
     return status;
-}
-
-/* Fails request after request to this device, once each; how many there were. */
-static int fail_each(struct yp_case *t, struct yp_device *device, const double *right)
-{
-    enum { MOST = 100, VALUES = WHOLE_CHANNELS * WHOLE_CHANNELS };
-    double covariance[VALUES];
-    for (int n = 1; n <= MOST; n++) {
-        struct yp_memory before, after;
-        struct held held = held_now(t);
-        yp_device_memory(device, &before);
-        yp_device_fail_allocation(device, (uint64_t)n);
-        enum yp_status status = whole_fit(t, covariance);
-        yp_device_fail_allocation(device, 0);
-        yp_device_memory(device, &after);
-        struct held left = held_now(t);
-        yp_expect(t, left.host == held.host && left.device == held.device,
-                  "%s, request %d: %lld bytes of the host and %lld of the device are left",
-                  yp_device_name(device), n, (long long)(left.host - held.host),
-                  (long long)(left.device - held.device));
-        if (after.refused == before.refused) {
-            yp_expect(t, status == YP_OK, "%s", yp_last_error());
-            return n - 1;
-        }
-        yp_expect(t, status == YP_OUT_OF_MEMORY && strstr(yp_last_error(), "out of memory") != NULL,
-                  "%s, request %d: status %d, '%s'", yp_device_name(device), n, (int)status,
-                  yp_last_error());
-        memset(covariance, 0, sizeof covariance);
-        status = whole_fit(t, covariance);
-        yp_expect(t, status == YP_OK && memcmp(covariance, right, sizeof covariance) == 0,
-                  "%s, request %d: the retry ends with %d or has other bits",
-                  yp_device_name(device), n, (int)status);
-    }
-    yp_fail(t, "more than %d requests", MOST);
 }
 
 /* Scene, fit, factor, scores, gradient, pipeline: every allocation of each is refused once. All end
@@ -249,9 +214,8 @@ YP_TEST(rx, every_allocation, .tags = "stress small", .devices = "cpu cuda", .ti
         .budgets = YP_BUDGETS(yp_min_value("refused on the host", 5), yp_for_device("cuda"),
                               yp_min_value("refused on the device", 6)))
 {
-    double right[WHOLE_CHANNELS * WHOLE_CHANNELS];
-    yp_ok(t, whole_fit(t, right));
-    yp_value(t, "refused on the host", fail_each(t, yp_device_cpu(), right));
+    struct first first = {0};
+    yp_value(t, "refused on the host", yp_refuse_each(t, yp_device_cpu(), whole_fit, &first));
     if (runs_on_gpu(t))
-        yp_value(t, "refused on the device", fail_each(t, yp_device(t), right));
+        yp_value(t, "refused on the device", yp_refuse_each(t, yp_device(t), whole_fit, &first));
 }

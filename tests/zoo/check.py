@@ -52,6 +52,22 @@ EXPECTED = {
     "too_slow": ("failed", "budget", r"^budget nap at most 20 us: .* above the limit$"),
     "wrong_gradient": ("failed", "gradient",
                        r"^gradient 'square': relative error 0.000[0-9]+ in tensor 'x', at most 1e-06"),
+    "predicted_memory_is_wrong":
+        ("failed", "expectation", r"^a block takes 4096 bytes of the host, where 4000 are predicted$"),
+    "requests_in_a_pass":
+        ("failed", "expectation", r"^a pass took memory 1 time, where none was to be taken$"),
+    "a_refusal_leaks": ("failed", "expectation",
+                        r"^two_blocks with request 2 to the cpu refused: 100 bytes of the host and "
+                        r"0 of the device are left$"),
+    "a_refusal_is_not_told": ("failed", "expectation",
+                              r"^two_blocks with request 1 to the cpu refused: status 0, '', where "
+                              r"it must be out of memory$"),
+    "a_refusal_breaks": ("failed", "expectation",
+                         r"^two_blocks with nothing refused, behind the refusal of request 1 to "
+                         r"the cpu: status 1, 'it is broken'$"),
+    "a_second_device": ("failed", "usage",
+                        r"^there is no device 1: this case has 1, from 0 \(cpu\)$"),
+    "wrong_precision": ("failed", "gradient", r"^precision of 'y b': .* worst at element 0$"),
     "strict_xfail_passes": ("failed", "passed in spite of xfail", r"not supported yet$"),
     "xfail_fails": ("xfailed", "expectation", r"^wrong, as known$"),
     "xfail_passes": ("xpassed", None, None),

@@ -332,6 +332,79 @@ YP_TEST(zoo, wrong_gradient)
     yp_check_gradient(t, &gradient);
 }
 
+YP_TEST(zoo, predicted_memory_is_wrong)
+{
+    void *block = NULL;
+    yp_expect_memory (t, "a block", .host = 4000)
+        block = yp_device_alloc(yp_device(t), 4096);
+    yp_device_free(yp_device(t), block);
+}
+
+YP_TEST(zoo, requests_in_a_pass)
+{
+    yp_expect_no_requests (t, "a pass")
+        yp_device_free(yp_device(t), yp_device_alloc(yp_device(t), 100));
+}
+
+/* Three ways to take two blocks that are wrong. */
+enum wrong { LEAKS, TELLS_NOTHING, BREAKS };
+
+static enum yp_status two_blocks(struct yp_case *t, void *arg)
+{
+    static bool broken;
+    enum wrong wrong = *(const enum wrong *)arg;
+    void *one = yp_device_alloc(yp_device(t), 100);
+    void *two = one != NULL ? yp_device_alloc(yp_device(t), 200) : NULL;
+    if (two == NULL) {
+        yp_device_free(yp_device(t), wrong == LEAKS ? NULL : one);
+        broken = true;
+        return wrong == TELLS_NOTHING ? YP_OK : YP_OUT_OF_MEMORY;
+    }
+    yp_device_free(yp_device(t), one);
+    yp_device_free(yp_device(t), two);
+    return wrong == BREAKS && broken ? yp_set_error(YP_INVALID, "it is broken") : YP_OK;
+}
+
+YP_TEST(zoo, a_refusal_leaks, .budgets = YP_BUDGETS(yp_max_leak(YP_HOST, 100)))
+{
+    enum wrong wrong = LEAKS;
+    int refused = yp_refuse_each(t, yp_device(t), two_blocks, &wrong);
+    yp_expect(t, refused == 2, "%d", refused);
+}
+
+YP_TEST(zoo, a_refusal_is_not_told)
+{
+    enum wrong wrong = TELLS_NOTHING;
+    yp_refuse_each(t, yp_device(t), two_blocks, &wrong);
+}
+
+YP_TEST(zoo, a_refusal_breaks)
+{
+    enum wrong wrong = BREAKS;
+    yp_refuse_each(t, yp_device(t), two_blocks, &wrong);
+}
+
+YP_TEST(zoo, a_second_device)
+{
+    yp_require(t, yp_device_at(t, 0) == yp_device(t), "device 0 is another");
+    yp_device_at(t, yp_device_count(t));
+}
+
+YP_TEST(zoo, wrong_precision)
+{
+    static const double oracle[] = {1, 2, 3, 4};
+    static const float plain[] = {1, 2, 3, 4.000001F}, got[] = {1, 2, 3.01F, 4};
+    static const struct yp_tensor tensors[] = {{"a", 0, 2}, {"b", 2, 2}};
+    struct yp_precision check = {.name = "y",
+                                 .count = 4,
+                                 .oracle = oracle,
+                                 .plain = plain,
+                                 .got = got,
+                                 .tensors = tensors,
+                                 .n_tensors = 2};
+    yp_check_precision(t, &check);
+}
+
 YP_TEST(zoo, strict_xfail_passes, .xfail = "not supported yet", .xfail_strict = true)
 {
 }

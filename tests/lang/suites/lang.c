@@ -216,6 +216,29 @@ YP_TEST(lang, parameters,
               yp_string(t, "kind"));
 }
 
+static enum yp_status attempt(struct yp_case *t, void *arg)
+{
+    void *block = yp_device_alloc(yp_device(t), 1000);
+    *(bool *)arg = block != NULL;
+    yp_device_free(yp_device(t), block);
+    return block != NULL ? YP_OK : YP_OUT_OF_MEMORY;
+}
+
+YP_TEST(lang, memory, .parallel = true)
+{
+    void *block = NULL;
+    bool got = false;
+    yp_expect_memory (t, "a block", .host = 1000)
+        block = yp_device_alloc(yp_device(t), 1000);
+    yp_expect_memory (t, "nothing", .host = 1, .host_at_most = true)
+        yp_keep(block);
+    yp_expect_no_requests (t, "giving back") {
+        yp_device_free(yp_device_at(t, yp_device_count(t) - 1), block);
+    }
+    int refused = yp_refuse_each(t, yp_device(t), attempt, &got);
+    yp_expect(t, refused == 1 && got, "%d", refused);
+}
+
 YP_TEST(lang, fails, .parallel = true)
 {
     yp_fail(t, "in %s", yp_device_of(t));
