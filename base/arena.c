@@ -9,7 +9,7 @@ static void *part_of(const struct ypi_arena *arena, size_t bytes)
     void *separate = NULL;
     if (arena->base == NULL)
         return NULL;
-    if (ypi_arena_separated != NULL && bytes > 0 && !arena->overflow)
+    if (ypi_arena_separated != NULL && bytes > 0 && !arena->overflow && !arena->together)
         separate = ypi_arena_separated(arena->base, arena->used, bytes);
     return separate != NULL ? separate : arena->base + arena->used;
 }

@@ -11,6 +11,7 @@ struct ypi_arena {
     char *base;
     size_t used;
     bool overflow; /* more was asked for than a size_t counts; `used` means nothing then */
+    bool together; /* what is taken while it is set is copied at once, so never separated */
 };
 
 /* `count` elements of `size` bytes, on a cache line of their own. NULL while the arena counts. */

@@ -16,6 +16,8 @@ from tap import Tap  # noqa: E402
 WHICH = ("-m", "stress and small and gpu and not slow",
          "-k", "not spatial and not rx_autoencoder")
 LEAST = 28
+# What lays out each kind of block.
+SEPARATE = "predicted_memory or pipeline_gradient or gradient_precision or train_on_device"
 
 
 def main(program, *plugins):
@@ -36,6 +38,10 @@ def main(program, *plugins):
         memory = rows(history, "SELECT result_id FROM memory WHERE memory = 'device' AND "
                                "allocations > 0 AND allocations = frees")
         tap.check(len(memory) >= LEAST - 1, "with the device's memory, all given back", memory)
+        done = run(program, "--history", os.path.join(folder, "separate.db"), "--speed=record",
+                   "-m", "stress and small and gpu and not slow", "-k", SEPARATE,
+                   env={**env, "YIELDPOINT_SEPARATE_ARRAYS": "1"})
+        tap.equal(done.code, 0, "with an allocation for each array, too")
     tap.done()
 
 

@@ -89,9 +89,11 @@ static void lay_out_image(struct ypi_rx_pipeline_device *d, struct ypi_arena *ar
     struct rxc_merge *merge = &d->statistics;
     struct rxc_factor *factor = &d->on.factor;
     size_t ranges = rxc_ranges(d->chunk, d->range), before = arena->used;
+    arena->together = true;
     struct ypi_rx_image_sums live = lay_out_statistics(arena, c);
     d->statistics_bytes = arena->used - before;
     d->none = lay_out_statistics(arena, c);
+    arena->together = false;
     merge->m2 = live.m2;
     merge->all_mean = live.mean;
     merge->all_low = live.low;
@@ -125,8 +127,10 @@ void ypi_rx_device_lay_out(struct ypi_rx_pipeline_device *d, struct ypi_arena *a
             d->on.labels[i] = ypi_arena_take(arena, o->tile_pixels, 1);
     }
     d->numbers = ypi_arena_take(arena, d->at.count, sizeof(float));
+    arena->together = true;
     d->scores = ypi_arena_take(arena, o->tile_pixels, sizeof(float));
     d->keep = ypi_arena_take(arena, o->tile_pixels, 1);
+    arena->together = false;
     lay_out_rows(d, arena, o);
     if (o->detector != RX_IMAGE)
         lay_out_sums(d, arena, o);

@@ -367,11 +367,15 @@ YP_TEST(fake, parts, .devices = "cpu cuda")
     bool separate = getenv("YIELDPOINT_SEPARATE_ARRAYS") != NULL && on_device(t);
     yp_expect(t, (second - first != 128) == separate && (first != arena.base) == separate,
               "parts at %p and %p of %p", (void *)first, (void *)second, (void *)arena.base);
+    arena.together = true;
+    char *third = ypi_arena_take(&arena, 1, 1);
+    yp_expect(t, third == arena.base + 192 && ypi_arena_take(&arena, 1, 1) == third + 64,
+              "what is copied at once is together");
     struct ypi_arena again = {.base = arena.base};
     yp_expect(t, ypi_arena_take(&again, 100, 1) == first, "it is laid out as before");
     struct yp_memory m;
     yp_device_memory(yp_device(t), &m);
-    yp_expect(t, m.allocated == 1000 && arena.used == 192, "%llu bytes, %zu used",
+    yp_expect(t, m.allocated == 1000 && arena.used == 320, "%llu bytes, %zu used",
               (unsigned long long)m.allocated, arena.used);
     yp_device_free(yp_device(t), arena.base);
 }
