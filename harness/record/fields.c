@@ -15,18 +15,6 @@ static void get_machine(const struct ypi_item *item, struct ypi_datum *out)
     ypi_datum_text(out, e && *e->fingerprint ? e->fingerprint : NULL);
 }
 
-static void get_group(const struct ypi_item *item, struct ypi_datum *out)
-{
-    const struct yp_case *c = item->row;
-    ypi_datum_text(out, c->test ? c->test->group : NULL);
-}
-
-static void get_test(const struct ypi_item *item, struct ypi_datum *out)
-{
-    const struct yp_case *c = item->row;
-    ypi_datum_text(out, c->test ? c->test->name : NULL);
-}
-
 static void get_case_name(const struct ypi_item *item, struct ypi_datum *out)
 {
     const struct yp_case *c = item->row;
@@ -49,11 +37,6 @@ static void get_axis(const struct ypi_item *item, struct ypi_datum *out)
     out->real = s->d;
 }
 
-static bool has_hash(const void *row)
-{
-    return ((const struct ypi_result *)row)->has_hash;
-}
-
 static void get_hash(const struct ypi_item *item, struct ypi_datum *out)
 {
     uint64_t hash = ((const struct ypi_result *)item->row)->hash;
@@ -61,29 +44,9 @@ static void get_hash(const struct ypi_item *item, struct ypi_datum *out)
     ypi_datum_text(out, out->made);
 }
 
-static bool has_memory(const void *row)
-{
-    return ((const struct ypi_result *)row)->has_memory;
-}
-
 static void get_memory(const struct ypi_item *item, struct ypi_datum *out)
 {
     ypi_datum_text(out, item->number == YP_DEVICE ? "device" : "host");
-}
-
-static bool has_system(const void *row)
-{
-    return ((const struct yp_memory *)row)->system > 0;
-}
-
-static bool has_file(const void *row)
-{
-    return ((const struct ypi_failure *)row)->file != NULL;
-}
-
-static bool is_probed(const void *row)
-{
-    return ((const struct ypi_ceiling *)row)->probes > 0;
 }
 
 static void get_ceiling(const struct ypi_item *item, struct ypi_datum *out)
@@ -101,27 +64,6 @@ static void get_bound(const struct ypi_item *item, struct ypi_datum *out)
     const struct ypi_measured *m = item->row;
     bool any = m->bound >= 0 && m->bound < YPI_BOUNDS && ypi_has_ceiling(&m->bounds[m->bound]);
     ypi_datum_text(out, any ? yp_ceiling_name(m->bounds[m->bound].ceiling) : "");
-}
-
-/* An estimate that was never made is zero throughout, which would read as a figure. */
-static bool has_cpu(const void *row)
-{
-    return ((const struct ypi_measured *)row)->cpu != NULL;
-}
-
-static bool has_share(const void *row)
-{
-    return ((const struct ypi_measured *)row)->share_count > 0;
-}
-
-static bool was_looked_at(const void *row)
-{
-    return ((const struct ypi_measured *)row)->noise.wall > 0;
-}
-
-static bool was_on_device(const void *row)
-{
-    return ((const struct ypi_measured *)row)->on_device.there;
 }
 
 static void get_counter(const struct ypi_item *item, struct ypi_datum *out)
@@ -174,6 +116,9 @@ bool ypi_budget_detail(char out[YPI_DETAIL_MAX], const struct yp_budget *budget)
 #define MADE(type_, name_, get_, ...) {.type = YPI_##type_, .name = name_, .get = get_, .since = __VA_ARGS__}
 /* In the struct that the row's first member points to. */
 #define INSIDE(type_, name_, at_, ...) FIELD(type_, name_, at_, __VA_ARGS__, .inside = true)
+#define M(member) offsetof(ROW, member)
+/* Only where that member is not 0: an estimate that was never made would read as a figure. */
+#define WHEN(member) .when = M(member), .when_size = sizeof ((ROW *)0)->member
 #define REQUIRED .sql = " NOT NULL"
 #define COUNTED .sql = " NOT NULL DEFAULT 0" /* a column that came later */
 #define OF_RUN FIELD(OF_OWNER, "run_id", 0, 1, .sql = " NOT NULL REFERENCES run (id) ON DELETE CASCADE", .json = "")
@@ -181,7 +126,7 @@ bool ypi_budget_detail(char out[YPI_DETAIL_MAX], const struct yp_budget *budget)
 #define OF_MEASUREMENT FIELD(OF_OWNER, "result_id", 0, 1, REQUIRED, .json = ""), AT_POSITION
 #define AT_POSITION FIELD(POSITION, "position", 0, 1, REQUIRED)
 
-#define M(member) offsetof(struct ypi_run, member)
+#define ROW struct ypi_run
 static const struct ypi_field run_fields[] = {
     FIELD(CHARS, "id", M(id), 1, .sql = " PRIMARY KEY"),
     FIELD(REAL, "started", M(started), 1, REQUIRED),
@@ -194,32 +139,32 @@ static const struct ypi_field run_fields[] = {
     FIELD(UNSIGNED, "memory_limit", M(memory_limit), 1, REQUIRED),
     MADE(TEXT, "machine", get_machine, 1),
 };
-#undef M
+#undef ROW
 
 static const struct ypi_field run_option_fields[] = { /* arguments that a reproduction must repeat */
     OF_RUN, AT_POSITION, FIELD(TEXT, "argument", 0, 1, REQUIRED),
 };
 
-#define M(member) offsetof(struct ypi_fact, member)
+#define ROW struct ypi_fact
 static const struct ypi_field fact_fields[] = {
     OF_RUN,
     FIELD(TEXT, "key", M(key), 1, REQUIRED, .json = "name"),
     FIELD(TEXT, "value", M(value), 1, REQUIRED),
 };
-#undef M
+#undef ROW
 
-#define M(member) offsetof(struct yp_case, member)
+#define ROW struct yp_case
 static const struct ypi_field test_case_fields[] = {
     FIELD(TEXT, "id", M(id), 1, .sql = " PRIMARY KEY"),
-    MADE(TEXT, "test_group", get_group, 1, REQUIRED),
-    MADE(TEXT, "test", get_test, 1, REQUIRED),
+    INSIDE(TEXT, "test_group", offsetof(struct yp_test, group), 1, REQUIRED),
+    INSIDE(TEXT, "test", offsetof(struct yp_test, name), 1, REQUIRED),
     MADE(TEXT, "name", get_case_name, 1, REQUIRED),
     FIELD(CHARS, "device", M(device), 1, REQUIRED),
     FIELD(TEXT, "tags", M(tags), 1, REQUIRED),
 };
-#undef M
+#undef ROW
 
-#define M(member) offsetof(struct ypi_setting, member)
+#define ROW struct ypi_setting
 static const struct ypi_field axis_fields[] = {
     FIELD(OF_OWNER, "case_id", 0, 1, .sql = " NOT NULL REFERENCES test_case (id) ON DELETE CASCADE", .json = ""),
     AT_POSITION,
@@ -227,9 +172,9 @@ static const struct ypi_field axis_fields[] = {
     MADE(TEXT, "kind", get_axis_kind, 1, REQUIRED, .json = ""),
     MADE(ANY, "value", get_axis, 1),
 };
-#undef M
+#undef ROW
 
-#define M(member) offsetof(struct ypi_result, member)
+#define ROW struct ypi_result
 #define C(member) offsetof(struct yp_case, member)
 static const struct ypi_field result_fields[] = {
     FIELD(OF_OWNER, "id", 0, 1, .sql = " PRIMARY KEY", .listed = true),
@@ -247,12 +192,12 @@ static const struct ypi_field result_fields[] = {
     FIELD(BOOL, "ended", M(ended), 1, REQUIRED),
     FIELD(INT, "exit_code", M(exit_code), 1),
     FIELD(INT, "signal", M(signal), 1),
-    MADE(TEXT, "data_hash", get_hash, 1, .known = has_hash, .listed = true),
+    MADE(TEXT, "data_hash", get_hash, 1, WHEN(has_hash), .listed = true),
     INSIDE(UNSIGNED, "seed", C(seed), 1, REQUIRED, .as_text = true),
-    FIELD(UNSIGNED, "leaked_bytes", M(memory.leaked_bytes), 1, .known = has_memory),
-    FIELD(UNSIGNED, "leaked_blocks", M(memory.leaked_blocks), 1, .known = has_memory),
-    FIELD(UNSIGNED, "resident_before", M(memory.resident_before), 1, .known = has_memory),
-    FIELD(UNSIGNED, "resident_peak", M(memory.resident_peak), 1, .known = has_memory),
+    FIELD(UNSIGNED, "leaked_bytes", M(memory.leaked_bytes), 1, WHEN(has_memory)),
+    FIELD(UNSIGNED, "leaked_blocks", M(memory.leaked_blocks), 1, WHEN(has_memory)),
+    FIELD(UNSIGNED, "resident_before", M(memory.resident_before), 1, WHEN(has_memory)),
+    FIELD(UNSIGNED, "resident_peak", M(memory.resident_peak), 1, WHEN(has_memory)),
     FIELD(TEXT, "tail", M(tail), 1, REQUIRED),
     FIELD(UNSIGNED, "output_bytes", M(output_bytes), 2, COUNTED),
     FIELD(INT, "attempt", M(attempt), 3, COUNTED, .listed = true), /* 0: the case; above: a fresh process for it */
@@ -260,9 +205,9 @@ static const struct ypi_field result_fields[] = {
     FIELD(TEXT, "note", M(note), 3),
 };
 #undef C
-#undef M
+#undef ROW
 
-#define M(member) offsetof(struct yp_memory, member)
+#define ROW struct yp_memory
 static const struct ypi_field memory_fields[] = { /* accounted, at the end of a case */
     OF_RESULT,
     MADE(TEXT, "memory", get_memory, 1, REQUIRED),
@@ -275,21 +220,21 @@ static const struct ypi_field memory_fields[] = { /* accounted, at the end of a 
     FIELD(UNSIGNED, "frees", M(frees), 1, REQUIRED),
     FIELD(UNSIGNED, "refused", M(refused), 1, REQUIRED),
     FIELD(UNSIGNED, "allowed", M(limit), 1, REQUIRED), /* 0: no limit */
-    FIELD(UNSIGNED, "system", M(system), 4, .known = has_system),
+    FIELD(UNSIGNED, "system", M(system), 4, WHEN(system)),
 };
-#undef M
+#undef ROW
 
-#define M(member) offsetof(struct ypi_failure, member)
+#define ROW struct ypi_failure
 static const struct ypi_field failure_fields[] = {
     OF_RESULT, AT_POSITION,
     FIELD(NAME, "cause", M(cause), 1, REQUIRED, .names = ypi_cause_names, .listed = true),
     FIELD(TEXT, "message", M(message), 1, REQUIRED, .listed = true),
     FIELD(TEXT, "file", M(file), 1),
-    FIELD(INT, "line", M(line), 1, .known = has_file),
+    FIELD(INT, "line", M(line), 1, WHEN(file)),
 };
-#undef M
+#undef ROW
 
-#define M(member) offsetof(struct ypi_measured, member)
+#define ROW struct ypi_measured
 static const struct ypi_field measurement_fields[] = {
     OF_RESULT, AT_POSITION,
     FIELD(CHARS, "name", M(name), 1, REQUIRED, .listed = true),
@@ -323,16 +268,16 @@ static const struct ypi_field measurement_fields[] = {
     FIELD(UNSIGNED, "high_severe", M(estimate.high_severe), 3),
     FIELD(REAL, "autocorrelation", M(estimate.autocorrelation), 3),
     FIELD(REAL, "effective", M(estimate.effective), 3), /* number of independent samples */
-    FIELD(REAL, "cpu", M(cpu_estimate.median), 3, .known = has_cpu, .csv = "cpu"), /* processor seconds */
-    FIELD(REAL, "cpu_low", M(cpu_estimate.low), 3, .known = has_cpu),
-    FIELD(REAL, "cpu_high", M(cpu_estimate.high), 3, .known = has_cpu),
+    FIELD(REAL, "cpu", M(cpu_estimate.median), 3, WHEN(cpu), .csv = "cpu"), /* processor seconds */
+    FIELD(REAL, "cpu_low", M(cpu_estimate.low), 3, WHEN(cpu)),
+    FIELD(REAL, "cpu_high", M(cpu_estimate.high), 3, WHEN(cpu)),
     FIELD(REAL, "growth_accounted", M(growth_accounted), 3), /* bytes an iteration */
     FIELD(REAL, "growth_resident", M(growth_resident), 3),
     MADE(TEXT, "bound", get_bound, 3, .listed = true), /* the nearer ceiling; '': not known */
-    FIELD(REAL, "share", M(share_estimate.median), 3, .known = has_share, .listed = true, .csv = "share"), /* of the bound */
-    FIELD(REAL, "share_low", M(share_estimate.low), 3, .known = has_share, .listed = true),
-    FIELD(REAL, "share_high", M(share_estimate.high), 3, .known = has_share, .listed = true),
-    FIELD(REAL, "share_coverage", M(share_estimate.coverage), 3, .known = has_share),
+    FIELD(REAL, "share", M(share_estimate.median), 3, WHEN(share_count), .listed = true, .csv = "share"), /* of the bound */
+    FIELD(REAL, "share_low", M(share_estimate.low), 3, WHEN(share_count), .listed = true),
+    FIELD(REAL, "share_high", M(share_estimate.high), 3, WHEN(share_count), .listed = true),
+    FIELD(REAL, "share_coverage", M(share_estimate.coverage), 3, WHEN(share_count)),
     FIELD(UNSIGNED, "stretches", M(share_count), 3), /* that the share was made of */
 };
 
@@ -344,8 +289,8 @@ static const struct ypi_field samples_fields[] = {
     FIELD(DOUBLES, "slowed", M(slowed), 4, .count = M(slowed_count), .json = "set_aside_samples"),
 };
 
-#define NOISE(type_, name_, member_) FIELD(type_, name_, M(noise.member_), 3, .known = was_looked_at)
-#define DEVICE(type_, name_, member_) FIELD(type_, name_, M(member_), 3, .known = was_on_device)
+#define NOISE(type_, name_, member_) FIELD(type_, name_, M(noise.member_), 3, WHEN(noise.wall))
+#define DEVICE(type_, name_, member_) FIELD(type_, name_, M(member_), 3, WHEN(on_device.there))
 const struct ypi_field ypi_noise_fields[] = { /* NULL: the kernel, or the device, does not report it */
     NOISE(REAL, "wall", wall),
     NOISE(REAL, "own", own),
@@ -379,24 +324,24 @@ const struct ypi_field ypi_noise_fields[] = { /* NULL: the kernel, or the device
     DEVICE(UNSIGNED, "gpu samples set aside", slowed_count),
 };
 const size_t ypi_noise_field_count = sizeof ypi_noise_fields / sizeof *ypi_noise_fields;
-#undef M
+#undef ROW
 
-#define M(member) offsetof(struct ypi_figure_row, member)
+#define ROW struct ypi_figure_row
 static const struct ypi_field noise_fields[] = {
     OF_MEASUREMENT, FIELD(TEXT, "name", M(name), 3, REQUIRED), FIELD(REAL, "value", M(value), 3),
 };
-#undef M
+#undef ROW
 
-#define M(member) offsetof(struct ypi_phase, member)
+#define ROW struct ypi_phase
 static const struct ypi_field phase_fields[] = { /* named parts of a measurement */
     OF_MEASUREMENT,
     FIELD(NUMBER, "phase", 0, 2, REQUIRED, .json = ""),
     FIELD(CHARS, "name", M(name), 2, REQUIRED),
     FIELD(REAL, "seconds", M(seconds), 2), /* mean, an iteration */
 };
-#undef M
+#undef ROW
 
-#define M(member) offsetof(struct ypi_ceiling, member)
+#define ROW struct ypi_ceiling
 static const struct ypi_field bound_fields[] = { /* ceilings, as they were probed beside a measurement */
     OF_MEASUREMENT,
     FIELD(NUMBER, "number", 0, 3, REQUIRED, .json = ""),
@@ -404,23 +349,23 @@ static const struct ypi_field bound_fields[] = { /* ceilings, as they were probe
     FIELD(CHARS, "level", M(level), 3, REQUIRED),
     FIELD(INT, "threads", M(threads), 3, REQUIRED),
     FIELD(INT, "probes", M(probes), 3, REQUIRED),
-    FIELD(REAL, "rate", M(rate), 3, .known = is_probed),
-    FIELD(REAL, "low", M(low), 3, .known = is_probed),
-    FIELD(REAL, "high", M(high), 3, .known = is_probed),
+    FIELD(REAL, "rate", M(rate), 3, WHEN(probes)),
+    FIELD(REAL, "low", M(low), 3, WHEN(probes)),
+    FIELD(REAL, "high", M(high), 3, WHEN(probes)),
     FIELD(REAL, "work", M(work), 3),
 };
-#undef M
+#undef ROW
 
-#define M(member) offsetof(struct ypi_count, member)
+#define ROW struct ypi_count
 static const struct ypi_field counter_fields[] = { /* an iteration */
     OF_MEASUREMENT,
     MADE(TEXT, "counter", get_counter, 3, REQUIRED),
     FIELD(NAME, "source", M(source), 3, REQUIRED, .names = ypi_counter_source_names),
     FIELD(REAL, "count", M(count), 3),
 };
-#undef M
+#undef ROW
 
-#define M(member) offsetof(struct ypi_value, member)
+#define ROW struct ypi_value
 static const struct ypi_field value_fields[] = {
     OF_RESULT, AT_POSITION,
     FIELD(CHARS, "name", M(name), 1, REQUIRED),
@@ -430,9 +375,9 @@ static const struct ypi_field value_fields[] = {
     FIELD(REAL, "high", M(high), 3, .csv = "high"),
     FIELD(BOOL, "of_speed", M(of_speed), 3, COUNTED),
 };
-#undef M
+#undef ROW
 
-#define M(member) offsetof(struct ypi_gradient, member)
+#define ROW struct ypi_gradient
 static const struct ypi_field gradient_fields[] = {
     OF_RESULT, AT_POSITION,
     FIELD(CHARS, "name", M(name), 1, REQUIRED),
@@ -446,9 +391,9 @@ static const struct ypi_field gradient_fields[] = {
     FIELD(INT, "checked", M(checked), 1, REQUIRED),
     FIELD(REAL, "resolution", M(resolution), 3),
 };
-#undef M
+#undef ROW
 
-#define M(member) offsetof(struct ypi_verdict, member)
+#define ROW struct ypi_verdict
 #define B(member) offsetof(struct yp_budget, member)
 static const struct ypi_field verdict_fields[] = {
     OF_RESULT, AT_POSITION,
@@ -466,19 +411,19 @@ static const struct ypi_field verdict_fields[] = {
     FIELD(INT, "confirmed", M(confirmed), 3), /* of them, that said the same */
 };
 #undef B
-#undef M
+#undef ROW
 
-#define M(member) offsetof(struct ypi_series_row, member)
+#define ROW struct ypi_series_row
 static const struct ypi_field series_fields[] = { /* what an accelerator did beside a case */
     OF_RESULT,
     FIELD(TEXT, "name", M(name), 4, REQUIRED),
     FIELD(DOUBLES, "seconds", M(seconds), 4, REQUIRED, .count = M(count)),
     FIELD(DOUBLES, "value", M(values), 4, REQUIRED, .count = M(count)),
 };
-#undef M
+#undef ROW
 
-#define M(member) offsetof(struct ypi_figure, member)
-#define SIZED(name_, member) FIELD(CHARS, name_, M(member), 3, REQUIRED, .count = sizeof ((struct ypi_figure *)0)->member)
+#define ROW struct ypi_figure
+#define SIZED(name_, member) FIELD(CHARS, name_, M(member), 3, REQUIRED, .count = sizeof ((ROW *)0)->member)
 static const struct ypi_field ceiling_fields[] = { /* where `yieldpoint machine` keeps what it measured */
     FIELD(OF_OWNER, "machine", 0, 3, REQUIRED, .json = ""),
     SIZED("name", name),
@@ -492,7 +437,7 @@ static const struct ypi_field ceiling_fields[] = { /* where `yieldpoint machine`
     FIELD(REAL, "high", M(high), 3),
 };
 #undef SIZED
-#undef M
+#undef ROW
 
 #define TABLE(name_, since_) \
     .name = #name_, .since = since_, .fields = name_##_fields, .count = sizeof name_##_fields / sizeof *name_##_fields

@@ -80,7 +80,8 @@ struct ypi_field {
     int since;   /* version of the file that brought it */
     const char *const *names;
     size_t count; /* of YPI_DOUBLES: where it stands; of YPI_CHARS that are read back: bytes */
-    bool (*known)(const void *row); /* false: there is no value; NULL: always one */
+    size_t when, when_size; /* bytes of the row's struct that are 0 where there is no value; none:
+                               always one */
     void (*get)(const struct ypi_item *item, struct ypi_datum *out); /* instead of `at` */
     const char *sql;  /* behind the column's type: " NOT NULL", ... */
     const char *json; /* the member, where it is not named like the column; "": none */

@@ -155,7 +155,7 @@ static bool add_beside(struct ypi_history *h, const struct ypi_item *at)
         const struct ypi_figure_row row = {f->name, ypi_field_real(f, at->row)};
         struct ypi_item item = *at;
         item.row = &row;
-        ok = !f->known(at->row) || ypi_row_insert(&h->statements, YPI_TABLE_NOISE, &item);
+        ok = !ypi_field_known(f, at->row) || ypi_row_insert(&h->statements, YPI_TABLE_NOISE, &item);
     }
     return ok;
 }

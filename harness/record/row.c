@@ -54,6 +54,8 @@ static void get_member(const struct ypi_field *f, const char *row, struct ypi_da
 {
     if (f->inside)
         memcpy(&row, row, sizeof row);
+    if (!row)
+        return;
     if (f->type == YPI_DOUBLES) {
         get_doubles(f, row, out);
     } else if (f->type == YPI_TEXT || f->type == YPI_CHARS) {
@@ -66,6 +68,15 @@ static void get_member(const struct ypi_field *f, const char *row, struct ypi_da
     }
 }
 
+bool ypi_field_known(const struct ypi_field *f, const void *row)
+{
+    const char *bytes = (const char *)row + f->when;
+    bool any = f->when_size == 0;
+    for (size_t i = 0; !any && i < f->when_size; i++)
+        any = bytes[i] != 0;
+    return any;
+}
+
 void ypi_field_get(const struct ypi_field *f, const struct ypi_item *item, struct ypi_datum *out)
 {
     memset(out, 0, sizeof *out);
@@ -74,7 +85,7 @@ void ypi_field_get(const struct ypi_field *f, const struct ypi_item *item, struc
     } else if (f->type == YPI_POSITION || f->type == YPI_NUMBER) {
         out->type = YPI_AN_INTEGER;
         out->integer = f->type == YPI_POSITION ? item->position : item->number;
-    } else if (!f->known || f->known(item->row)) {
+    } else if (ypi_field_known(f, item->row)) {
         if (f->get)
             f->get(item, out);
         else

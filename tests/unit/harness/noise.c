@@ -407,7 +407,7 @@ Test(noise, members_are_named_in_the_declared_order)
         cr_expect_eq(ypi_field_real(&ypi_noise_fields[i], &m), i + 1);
     }
     for (size_t i = 0; i < ypi_noise_field_count; i++) /* behind them stand an accelerator's */
-        cr_expect_eq(ypi_noise_fields[i].known(&m), i < (size_t)count, "%s",
+        cr_expect_eq(ypi_field_known(&ypi_noise_fields[i], &m), i < (size_t)count, "%s",
                      ypi_noise_fields[i].name);
     cr_expect(isnan(ypi_field_real(&ypi_noise_fields[0], &(struct ypi_measured){0})));
 }

@@ -444,7 +444,7 @@ Test(record, keeps_what_was_beside_a_measurement)
         char sql[256];
         char wanted[64] = "NULL";
         double value = ypi_field_real(&ypi_noise_fields[i], &measured[0]);
-        noise += ypi_noise_fields[i].known(&measured[0]);
+        noise += ypi_field_known(&ypi_noise_fields[i], &measured[0]);
         snprintf(sql, sizeof sql,
                  "SELECT printf('%%.17g', value) FROM noise WHERE name = '%s'"
                  " AND value IS NOT NULL UNION ALL SELECT NULL LIMIT 1",
