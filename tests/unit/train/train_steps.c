@@ -17,8 +17,8 @@ static struct train_state state_of(const struct train *train)
 
 /* -- the whole against an oracle ------------------------------------------------------------ */
 
-/* What is told, kept. */
-struct told {
+/* What the watcher gets, kept. */
+struct record {
     struct train_event events[512];
     double metrics[512][RX_METRICS];
     size_t count;
@@ -27,20 +27,20 @@ struct told {
 
 static bool keep(void *arg, const struct train_event *event)
 {
-    struct told *told = arg;
-    size_t at = told->count++;
-    cr_assert_lt(at, LENGTH(told->events));
-    told->events[at] = *event;
+    struct record *record = arg;
+    size_t at = record->count++;
+    cr_assert_lt(at, LENGTH(record->events));
+    record->events[at] = *event;
     if (event->metrics != NULL)
-        memcpy(told->metrics[at], event->metrics, sizeof told->metrics[at]);
-    return told->count != told->stop_after;
+        memcpy(record->metrics[at], event->metrics, sizeof record->metrics[at]);
+    return record->count != record->stop_after;
 }
 
-static struct train_config watched_by(struct told *told)
+static struct train_config watched_by(struct record *record)
 {
     struct train_config config = subject_config();
     config.watch = keep;
-    config.watch_arg = told;
+    config.watch_arg = record;
     return config;
 }
 
@@ -120,8 +120,8 @@ static void oracle_epoch(struct oracle *o, const struct train_config *config,
 Test(train_steps, a_run_is_what_the_formulas_say)
 {
     struct subject s = subject();
-    struct told told = {.count = 0};
-    struct train_config config = watched_by(&told);
+    struct record record = {.count = 0};
+    struct train_config config = watched_by(&record);
     struct oracle o = {.lr = config.adamw.lr, .best = INFINITY};
     struct train *train = subject_begin(&s, &config);
     struct rx_source source = subject_source(&s, SUBJECT_CUBES);
@@ -142,9 +142,9 @@ Test(train_steps, a_run_is_what_the_formulas_say)
     for (size_t i = 0; i < PARAMETERS; i++)
         cr_expect_float_eq((double)train_parameters(train)[i], o.p[i], 1e-5, "%zu: %g, not %g", i,
                            (double)train_parameters(train)[i], o.p[i]);
-    cr_assert_eq(told.count, 1 + 6 * 4);
-    for (size_t i = 0, step = 0, epoch = 0; i < told.count; i++) {
-        const struct train_event *e = &told.events[i];
+    cr_assert_eq(record.count, 1 + 6 * 4);
+    for (size_t i = 0, step = 0, epoch = 0; i < record.count; i++) {
+        const struct train_event *e = &record.events[i];
         cr_expect_eq(e->kind, i % 4 == 0 ? TRAIN_EPOCH : TRAIN_STEP);
         if (e->kind == TRAIN_EPOCH) {
             cr_expect_float_eq(e->validation_loss, o.losses[epoch], 1e-5);
@@ -184,13 +184,13 @@ Test(train_steps, accumulated_batches_are_one_large_batch)
 Test(train_steps, without_epochs_only_the_statistical_phase_is_judged)
 {
     struct subject s = subject();
-    struct told told = {.count = 0};
-    struct train_config config = watched_by(&told);
+    struct record record = {.count = 0};
+    struct train_config config = watched_by(&record);
     config.epochs = 0;
     struct train *train = subject_begin(&s, &config);
     for (int again = 0; again < 2; again++) {
         OK(train_run(train, 0));
-        cr_expect(told.count == 1 && s.gradients == 0);
+        cr_expect(record.count == 1 && s.gradients == 0);
         cr_expect(memcmp(train_parameters(train), subject_start, sizeof subject_start) == 0);
         cr_expect(memcmp(train_best(train), subject_start, sizeof subject_start) == 0);
     }
@@ -247,21 +247,21 @@ Test(train_steps, every_cube_comes_once_an_epoch_and_in_another_order)
 Test(train_steps, one_cube_is_trained_on_and_watched)
 {
     struct subject s = subject();
-    struct told told = {.count = 0};
-    struct train_config config = watched_by(&told);
+    struct record record = {.count = 0};
+    struct train_config config = watched_by(&record);
     struct rx_objective objective = subject_objective(&s);
     struct rx_source source = subject_source(&s, 1);
     struct train *train = subject_make(yp_device_cpu(), &objective, &source, 2, &config);
     OK(train_begin(train, subject_start));
     OK(train_run(train, 0));
     cr_expect_eq(subject_part(train, TRAIN_VALIDATION)->tiles, 0);
-    cr_expect_eq(told.count, 1 + 2 * config.epochs);
-    cr_expect(isnan(told.events[0].validation_loss) && told.events[0].metrics == NULL);
-    for (size_t i = 2; i < told.count; i += 2) {
-        cr_expect(told.events[i].train_loss == told.events[i - 1].loss);
-        cr_expect(isnan(told.events[i].validation_loss));
+    cr_expect_eq(record.count, 1 + 2 * config.epochs);
+    cr_expect(isnan(record.events[0].validation_loss) && record.events[0].metrics == NULL);
+    for (size_t i = 2; i < record.count; i += 2) {
+        cr_expect(record.events[i].train_loss == record.events[i - 1].loss);
+        cr_expect(isnan(record.events[i].validation_loss));
     }
-    cr_expect(state_of(train).best_loss <= told.events[2].train_loss);
+    cr_expect(state_of(train).best_loss <= record.events[2].train_loss);
     subject_destroy(train);
 }
 
@@ -271,8 +271,8 @@ Test(train_steps, a_step_that_is_not_finite_is_as_if_it_had_not_been)
 {
     for (int loss = 0; loss < 2; loss++) {
         struct subject s = subject();
-        struct told told = {.count = 0};
-        struct train_config config = watched_by(&told);
+        struct record record = {.count = 0};
+        struct train_config config = watched_by(&record);
         config.accumulate = 1;
         s.poison = 3;
         s.poison_loss = loss != 0;
@@ -284,7 +284,8 @@ Test(train_steps, a_step_that_is_not_finite_is_as_if_it_had_not_been)
         cr_expect(memcmp(train_parameters(train), before, sizeof before) == 0);
         struct train_state state = state_of(train);
         cr_expect(state.step == 2 && state.skipped == 1 && state.place == 3);
-        cr_expect(told.events[told.count - 1].skipped && !told.events[told.count - 2].skipped);
+        cr_expect(record.events[record.count - 1].skipped &&
+                  !record.events[record.count - 2].skipped);
         OK(train_run(train, 0));
         for (size_t i = 0; i < PARAMETERS; i++)
             cr_expect(isfinite(train_parameters(train)[i]));
@@ -349,26 +350,26 @@ Test(train_steps, a_batch_without_pixels_that_count_adds_nothing)
 Test(train_steps, a_frozen_tensor_stays_and_is_not_in_the_norm)
 {
     struct subject s = subject();
-    struct told told = {.count = 0}, free_told = {.count = 0};
-    struct train_config config = watched_by(&free_told);
+    struct record record = {.count = 0}, free_record = {.count = 0};
+    struct train_config config = watched_by(&free_record);
     struct train *train = subject_begin(&s, &config);
     OK(train_run(train, 1));
     subject_destroy(train);
-    config.watch_arg = &told;
+    config.watch_arg = &record;
     config.frozen = 1;
     train = subject_begin(&s, &config);
     OK(train_run(train, 0));
     cr_expect(memcmp(train_parameters(train), subject_start, CHANNELS * sizeof(float)) == 0);
     cr_expect(train_parameters(train)[CHANNELS] != subject_start[CHANNELS]);
-    cr_expect_lt(told.events[1].norm, free_told.events[1].norm);
+    cr_expect_lt(record.events[1].norm, free_record.events[1].norm);
     subject_destroy(train);
 }
 
 Test(train_steps, training_stops_when_it_gets_no_better_and_keeps_the_best)
 {
     struct subject s = subject();
-    struct told told = {.count = 0};
-    struct train_config config = watched_by(&told);
+    struct record record = {.count = 0};
+    struct train_config config = watched_by(&record);
     config.epochs = 60;
     config.adamw.lr = 8; /* it jumps around */
     config.plateau.factor = 1;
@@ -382,17 +383,17 @@ Test(train_steps, training_stops_when_it_gets_no_better_and_keeps_the_best)
     OK(train_judge(train, train_part_items(train, TRAIN_VALIDATION), train_best(train), &loss,
                    NULL));
     cr_expect(loss == state.best_loss);
-    for (size_t i = 0; i < told.count; i++) {
-        const struct train_event *e = &told.events[i];
+    for (size_t i = 0; i < record.count; i++) {
+        const struct train_event *e = &record.events[i];
         if (e->kind != TRAIN_EPOCH)
             continue;
         cr_expect_eq(e->best, e->validation_loss < best);
         best = fmin(best, e->validation_loss);
     }
     cr_expect(best == state.best_loss);
-    size_t events = told.count;
+    size_t events = record.count;
     OK(train_run(train, 0)); /* there is no more to do */
-    cr_expect_eq(told.count, events);
+    cr_expect_eq(record.count, events);
     subject_destroy(train);
 }
 
