@@ -12,7 +12,7 @@
  * The result is a function of the configuration, the objective and the parameters at the beginning:
  * not of threads (as far as the objective's is not), of logging, of checkpoints, or of how often
  * the run was stopped, killed and resumed. Steps and the end of an epoch are whole or have not
- * happened. Times are told to the watcher only.
+ * happened. Times go to the watcher only.
  */
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
