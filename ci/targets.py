@@ -1,7 +1,8 @@
 """Prints what ninja has to make of a build directory, one a line.
 
-usage: targets.py BUILD          what the tests need that `meson test --list` names on standard input
-       targets.py BUILD --no-cu  everything but what has code for a GPU, and of that what is C
+usage: targets.py BUILD [--installed]  what the tests need that `meson test --list` names on standard input,
+                                    and what is installed
+       targets.py BUILD --no-cu        everything but what has code for a GPU, and of that what is C
 """
 
 import json
@@ -33,7 +34,7 @@ else:
     wanted = {each for test in told("meson-info/intro-tests.json") if test["name"] in named
               for each in test["depends"]}
     for target in targets:
-        if target["id"] in wanted:
+        if target["id"] in wanted or target["installed"] and sys.argv[2:] == ["--installed"]:
             found.update(target["filename"])
 for path in sorted(found):
     print(os.path.relpath(path, build))

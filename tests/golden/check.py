@@ -25,6 +25,7 @@ LIMITS = ["--memory-limit", "16M", "--output-limit", "1M", "--process-limit", "6
 BASIC = ["golden.c"]
 # The sanitizers' own reports are not what is shown here.
 QUIET = {"ASAN_OPTIONS": "handle_segv=0:handle_abort=0:detect_leaks=0"}
+SLOWLY = {"GOLDEN_SLOWLY": "1"}
 
 # transcript: arguments
 RUNS = {
@@ -162,7 +163,8 @@ def normalise_csv(text):
 def transcript(program, arguments, places, folder):
     done = subprocess.run([program, "--history", os.path.join(folder, "history.db"), *LIMITS,
                            *arguments], capture_output=True, text=True, errors="replace",
-                          stdin=subprocess.DEVNULL, env={**ENVIRONMENT, **QUIET}, timeout=120)
+                          stdin=subprocess.DEVNULL, timeout=120,
+                          env={**ENVIRONMENT, **QUIET, **(SLOWLY if any("durations" in a for a in arguments) else {})})
     return (f"$ golden {' '.join(arguments)}\n--- exit status {done.returncode}\n"
             f"--- standard output\n{normalise(done.stdout, places)}"
             f"--- standard error\n{normalise(done.stderr, places)}")

@@ -22,16 +22,18 @@ class Started:
             stderr=subprocess.PIPE, text=True, errors="replace", cwd=cwd, start_new_session=True,
             env={**ENVIRONMENT, **(env or {}), name: value}, preexec_fn=preexec_fn)
 
-    def living(self):
-        """(pid, name) of every process with the mark that is not a zombie."""
+    def living(self, having=""):
+        """(pid, name) of every process with the mark that is not a zombie; `having` another word that its
+        environment begins a line with."""
         found = []
         for entry in os.listdir("/proc"):
             if not entry.isdigit():
                 continue
             try:
                 with open(f"/proc/{entry}/environ", "rb") as file:
-                    if self.mark.encode() not in file.read().split(b"\0"):
-                        continue
+                    words = file.read().split(b"\0")
+                if self.mark.encode() not in words or not any(w.startswith(having.encode()) for w in words):
+                    continue
                 with open(f"/proc/{entry}/stat") as file:
                     name, rest = file.read().split("(", 1)[1].rsplit(")", 1)
                 if rest.split()[0] not in "ZX":
@@ -40,7 +42,11 @@ class Started:
                 continue  # it has ended meanwhile
         return found
 
-    def wait(self, timeout=30):
+    def cases(self):
+        """Those that a case's own process is, and what that starts: Criterion marks them."""
+        return {pid for pid, _ in self.living("BXFI_MAP=")}
+
+    def wait(self, timeout=120):
         try:
             out, err = self.process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -66,3 +72,12 @@ def wait_until(condition, seconds=20, what="what was waited for"):
             return found
         time.sleep(0.01)
     raise TimeoutError(f"{what} did not come about in {seconds} s")
+
+
+def gone(started, seconds=20):
+    """The processes that are left when all of them had time to end: none."""
+    try:
+        wait_until(lambda: not started.living(), seconds)
+    except TimeoutError:
+        pass
+    return started.living()

@@ -17,14 +17,14 @@ class Outcome:
         return f"exit {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
 
 
-def run(program, *arguments, cwd=None, timeout=120, env=None):
+def run(program, *arguments, cwd=None, timeout=300, env=None):
     done = subprocess.run([program, *arguments], capture_output=True, text=True, errors="replace",
                           cwd=cwd, timeout=timeout, env={**ENVIRONMENT, **(env or {})},
                           stdin=subprocess.DEVNULL)
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
-def shell(line, *more, timeout=120):
+def shell(line, *more, timeout=300):
     """A printed line, run by a shell as it stands, with options added."""
     text = line + "".join(" " + shlex.quote(m) for m in more)
     done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, errors="replace",

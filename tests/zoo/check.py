@@ -2,11 +2,11 @@
 
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from process import Started, gone  # noqa: E402
 from program import results, run, shell  # noqa: E402
 from tap import Tap  # noqa: E402
 
@@ -118,14 +118,9 @@ def check_reproduce(tap, out, stored, folder):
                   f"reproduces {case}", f"{line}\n{again}\n{found}")
 
 
-def stragglers():
-    found = subprocess.run(["pgrep", "-f", "^sleep 100[012]$"], capture_output=True, text=True)
-    return found.stdout.split()
-
-
-def check_stillborn(tap, program, folder):
-    history = os.path.join(folder, "stillborn.db")
-    done = run(program, "--history", history, env={"YIELDPOINT_TEST_HANG": "1"})
+def check_stillborn(tap, program, hanging, history):
+    """`hanging` was started with the others: most of what it takes is waiting."""
+    done = hanging.wait(300)
     found = results(history)
     first = found.get("tests/zoo/stillborn.c::first", {"failures": [], "outcome": "none"})
     tap.check(done.code == 3 and len(found) == 1 and first["outcome"] == "failed" and
@@ -143,8 +138,13 @@ def main(program, stillborn, sanitized):
             EXPECTED[name] = outcome, cause, re.sub("SIG(SEGV|FPE).*", "SIGABRT", message)
     with tempfile.TemporaryDirectory() as folder:
         history = os.path.join(folder, "history.db")
-        done = run(program, "--history", history, *LIMITS)
-        left = os.listdir(folder)
+        stillborn_history = os.path.join(folder, "stillborn", "history.db")
+        hanging = Started(stillborn, "--history", stillborn_history, env={"YIELDPOINT_TEST_HANG": "1"})
+        started = Started(program, "--history", history, *LIMITS)
+        done = started.wait(120)
+        stragglers = gone(started)
+        started.end()
+        left = sorted(os.listdir(folder))
         stored = {key.split("::", 1)[1]: value for key, value in results(history).items()}
         for name, expected in EXPECTED.items():
             check_case(tap, stored.get(name), name, *expected)
@@ -169,10 +169,10 @@ def main(program, stillborn, sanitized):
         tap.check(len(stored["floods_output"]["tail"]) > 1000 and
                   stored["floods_output"]["output_bytes"] > 67108864,
                   "the tail of a flood is kept", stored["floods_output"]["output_bytes"])
-        tap.equal(left, ["history.db"], "nothing else is left beside the history")
-        tap.equal(stragglers(), [], "no process outlives its case")
-        check_stillborn(tap, stillborn, folder)
+        tap.equal(left, ["history.db", "stillborn"], "nothing else is left beside the history")
+        tap.equal(stragglers, [], "no process outlives its case")
         check_reproduce(tap, done.out, results(history), folder)
+        check_stillborn(tap, stillborn, hanging, stillborn_history)
     tap.done()
 
 
