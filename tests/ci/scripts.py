@@ -439,8 +439,8 @@ MORE = """test('perf', program, args: ['exit', '0'], suite: ['perf', 'small'])
 test('long', program, args: ['exit', '0'], suite: ['usage', 'long'])
 test('once', program, args: ['exit', '0'], suite: ['unit', 'once'])
 """
-# format and a build; 4 in it
-PASSED = 2 + 4
+# format, arrows and a build; 4 in it
+PASSED = 3 + 4
 # lint and two builds more; 4 in the one with sanitizers, 3 in the one by clang
 PASSED_ALL = PASSED + 3 + 4 + 3
 
@@ -484,12 +484,15 @@ class Checks(Scratch):
             project.path("program.c"),
             source + "#ifdef __clang__\nint broken( void ) { int x; return x; }\n#endif\n",
         )
+        # A room that may include no other.
+        standin.write(project.path("harness/a.h"), "")
+        standin.write(project.path("base/a.h"), '#include "harness/a.h"\n')
         code, told, last = project.check("--all")
         self.assertEqual(code, 1)
-        # red in two builds, format, build with clang; the tests and lint of that build do not run
-        self.assertEqual(last, f"{2 + 4 + 4} passed, 4 failed, 0 skipped", told)
+        # red in two builds, format, arrows, build with clang; the tests and lint of that build do not run
+        self.assertEqual(last, f"{2 + 4 + 4} passed, 5 failed, 0 skipped", told)
         summary = told[told.index("\nFAILED ") :]
-        for name in ("format", "build with clang, release", "test build: red", "asan build: red"):
+        for name in ("format", "arrows", "build with clang, release", "test build: red", "asan build: red"):
             self.assertIn(f"FAILED {name}", summary)
         self.assertIn("uninitialized", summary)
 
@@ -508,7 +511,7 @@ class Checks(Scratch):
 
     def test_no_tests_is_a_failure(self):
         code, told, last = self.project("").check("--all")
-        self.assertEqual((code, last), (1, "5 passed, 3 failed, 0 skipped"), told)
+        self.assertEqual((code, last), (1, "6 passed, 3 failed, 0 skipped"), told)
 
     def test_skips_are_told(self):
         gone = "test('gone', program, args: ['exit', '77'], suite: 'zoo')\n"
