@@ -6,7 +6,7 @@ YP_TEST(perceptron, gradient, .tags = "stress", .axes = YP_AXES(yp_axis_int("inp
         .cases = YP_CASES(yp_case_of("small", .set = YP_SET(yp_set_int("items", 64))),
                           yp_case_of("medium", .set = YP_SET(yp_set_int("items", 4096)))),
         .devices = "cpu cuda",
-        .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 16 * YP_MIB), yp_for_device("cpu"),
+        .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 20 * YP_MIB), yp_for_device("cpu"),
                               yp_min_share("step", 0.04)))
 {
     struct perceptron p = {(size_t)yp_int(t, "items"), (size_t)yp_int(t, "inputs"), 32}, host = p;
@@ -20,20 +20,14 @@ YP_TEST(perceptron, gradient, .tags = "stress", .axes = YP_AXES(yp_axis_int("inp
         data[labels + i] = data[i * p.inputs] > 0;
     yp_data_hash(t, yp_hash_f32(0, data, values));
 
-    /* The oracle: parameters in double, the cotangent that makes a mean of the losses, the
-     * gradient. */
+    /* The oracle's parameters, the cotangent that makes a mean of the losses, the gradient. */
     double *w64 = yp_alloc_host(t, (2 * n + p.items) * sizeof *w64), *mean = w64 + n;
     for (size_t i = 0; i < n + p.items; i++)
         w64[i] = i < n ? w[i] : 1 / (double)p.items;
     host.x = data, host.y = data + labels;
     host.work = yp_alloc_host(t, p.items * (p.hidden + 1) * sizeof(double));
-    yp_check_gradient(t, &(struct yp_gradient){.name = "losses",
-                                               .inputs = n,
-                                               .outputs = p.items,
-                                               .f = perceptron_losses,
-                                               .vjp = perceptron_vjp,
-                                               .arg = &host,
-                                               .x = w64});
+    yp_check_gradient(t, &(struct yp_gradient){"losses", n, p.items, perceptron_losses,
+                                               perceptron_vjp, &host, w64});
 
     float *there = yp_alloc(t, (values + n + p.items) * sizeof *there), *g = there + values;
     float *plain = yp_alloc_host(t, (2 * n + p.items) * sizeof *plain), *got = plain + n;

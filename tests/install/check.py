@@ -55,7 +55,7 @@ def main(build, examples):
                 continue
             command(tap, f"{example}: builds", "ninja", "-C", out)
             programs = [os.path.join(out, f) for f in os.listdir(out)
-                        if os.access(os.path.join(out, f), os.X_OK) and
+                        if not f.endswith(".so") and os.access(os.path.join(out, f), os.X_OK) and
                         os.path.isfile(os.path.join(out, f))]
             for program in programs:
                 history = os.path.join(folder, example + ".db")
