@@ -184,11 +184,11 @@ static void open_standard_streams(void)
 __attribute__((visibility("default"))) int main(int argc, char **argv)
 {
     struct ypi_options o;
-    const struct ypi_wire *wire = NULL;
+    const struct ypi_job *job = NULL;
     open_standard_streams();
-    if (ypi_callgrind_executed(&wire)) {
-        if (wire != NULL)
-            ypi_child_direct(wire);
+    if (ypi_callgrind_executed(&job)) {
+        if (job != NULL)
+            ypi_child_direct(job);
         fprintf(stderr, "error: %s\n", yp_last_error());
         return YPI_EXIT_INTERNAL;
     }

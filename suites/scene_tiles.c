@@ -34,6 +34,18 @@ struct synth_spec scale_spec(const struct scale *s, uint64_t seed)
         .height = s->height, .width = s->width, .channels = s->channels, .seed = seed};
 }
 
+struct rx *open_rx(struct yp_case *t, size_t channels, size_t tile_pixels, int threads)
+{
+    struct rx *rx = rx_create(yp_device(t), channels, tile_pixels, threads);
+    yp_got(t, rx);
+    return rx;
+}
+
+void reset_rx(void *rx)
+{
+    rx_reset(rx);
+}
+
 double scale_pixels(const struct scale *s)
 {
     return (double)s->cubes * (double)s->height * (double)s->width;

@@ -40,6 +40,12 @@ struct scale scale_of(struct yp_case *t);
 /* The default scene at this scale. */
 struct synth_spec scale_spec(const struct scale *s, uint64_t seed);
 
+/* A detector on the case's device, or the case ends; the caller gives it back with rx_destroy(). */
+struct rx *open_rx(struct yp_case *t, size_t channels, size_t tile_pixels, int threads);
+
+/* rx_reset() for .reset of a measurement. */
+void reset_rx(void *rx);
+
 /* Whether the case runs on a GPU. */
 bool runs_on_gpu(struct yp_case *t);
 /* What the device has taken from its driver at most, over what was asked of it at most: both as

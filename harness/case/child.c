@@ -30,9 +30,9 @@ extern int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 /* The path of this process's channel, for the word at its very end. */
 static const char *exit_channel;
 
-const struct ypi_wire *ypi_child_wire(const struct yp_case *t)
+const struct ypi_job *ypi_child_job(const struct yp_case *t)
 {
-    return t->child->wire;
+    return t->child->job;
 }
 
 struct yp_measurement **ypi_child_measurement(struct yp_case *t)
@@ -106,7 +106,7 @@ static bool open_device(struct yp_case *t)
     enum yp_status status = t->test->command != NULL
                                 ? ypi_device_confine(t->device)
                                 : ypi_device_open(t->device, &t->child->device);
-    if (status == YP_OK && ypi_child_wire(t)->bind != YPI_BIND_NONE)
+    if (status == YP_OK && ypi_child_job(t)->bind != YPI_BIND_NONE)
         ypi_device_bind_near("");
     if (status != YP_OK)
         tell_refusal(t, status);
@@ -139,32 +139,32 @@ static void close_device(struct yp_case *t)
 static bool begin(struct yp_case *t)
 {
     reset_signals();
-    const struct ypi_wire *wire = t->child->wire;
+    const struct ypi_job *job = t->child->job;
     /* Whatever the case forks, however it detaches, stays a descendant of this process. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     /* Criterion leaves a pipe there that never ends: a case that reads would hang. */
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     dup2(nothing, STDIN_FILENO);
     close(nothing);
-    if (wire->output != NULL) {
-        int fd = open(wire->output, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (job->output != NULL) {
+        int fd = open(job->output, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
         dup2(fd, STDOUT_FILENO);
         dup2(fd, STDERR_FILENO);
         close(fd);
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     bool ready = open_device(t);
-    yp_device_set_limit(yp_device_cpu(), wire->memory_limit);
+    yp_device_set_limit(yp_device_cpu(), job->memory_limit);
     if (t->child->device != yp_device_cpu())
-        yp_device_set_limit(t->child->device, wire->device_memory_limit);
+        yp_device_set_limit(t->child->device, job->device_memory_limit);
     t->child->descriptors = ypi_descriptors();
     ypi_reset_resident_peak();
     t->child->resident_before = ypi_self_status("VmRSS:");
-    ypi_fail_any_allocation(wire->fail_allocation);
+    ypi_fail_any_allocation(job->fail_allocation);
     if (t->child->device != yp_device_cpu())
         t->child->series = ypi_series_open(t->child->device);
     /* Here, so that descriptors which the profiler opens and closes are its own affair. */
-    return ready && (!wire->audit || open_audit(t));
+    return ready && (!job->audit || open_audit(t));
 }
 
 static void end(struct yp_case *t)
@@ -189,44 +189,44 @@ static void end(struct yp_case *t)
     ypi_child_send(t, YPI_MESSAGE_END, NULL, 0, NULL, 0);
 }
 
-static struct yp_case from_wire(const struct ypi_wire *wire)
+static struct yp_case from_job(const struct ypi_job *job)
 {
-    const struct yp_test *test = ypi_all_tests().begin[wire->test];
+    const struct yp_test *test = ypi_all_tests().begin[job->test];
     struct yp_case c = {.test = test,
-                        .decl = wire->decl >= 0 ? &test->cases[wire->decl] : NULL,
-                        .setting_count = wire->setting_count,
-                        .id = wire->id,
-                        .tags = wire->tags,
-                        .seed = wire->seed,
-                        .repeat = wire->repeat};
-    memcpy(c.settings, wire->settings, sizeof c.settings);
+                        .decl = job->decl >= 0 ? &test->cases[job->decl] : NULL,
+                        .setting_count = job->setting_count,
+                        .id = job->id,
+                        .tags = job->tags,
+                        .seed = job->seed,
+                        .repeat = job->repeat};
+    memcpy(c.settings, job->settings, sizeof c.settings);
     int axes = 0;
     for (int i = 0; i < c.setting_count; i++) {
         axes += c.settings[i].parameter ? 0 : 1;
         c.settings[i].axis =
             c.settings[i].parameter ? c.decl->set[i - axes].name : test->axes[i].name;
     }
-    memcpy(c.device, wire->device, sizeof c.device);
+    memcpy(c.device, job->device, sizeof c.device);
     return c;
 }
 
 /* Criterion packs its objects without regard to alignment. */
-static const struct ypi_wire *read_wire(void)
+static const struct ypi_job *read_job(void)
 {
     struct criterion_test_extra_data extra;
     memcpy(&extra, (const void *)criterion_current_test->data, sizeof extra);
     return extra.data;
 }
 
-void ypi_child_direct(const struct ypi_wire *wire)
+void ypi_child_direct(const struct ypi_job *job)
 {
-    struct yp_case t = from_wire(wire);
-    struct ypi_child child = {.wire = wire, .thread = pthread_self()};
+    struct yp_case t = from_job(job);
+    struct ypi_child child = {.job = job, .thread = pthread_self()};
     t.child = &child;
-    exit_channel = wire->channel;
-    bool here = !wire->instructions || ypi_callgrind_running();
+    exit_channel = job->channel;
+    bool here = !job->instructions || ypi_callgrind_running();
     if (!here)
-        ypi_callgrind_execute(&t, wire);
+        ypi_callgrind_execute(&t, job);
     bool ready = begin(&t);
     if (here && ready)
         run_stages(&t);
@@ -240,7 +240,7 @@ void ypi_child_direct(const struct ypi_wire *wire)
 
 static void run_case(void)
 {
-    ypi_child_direct(read_wire());
+    ypi_child_direct(read_job());
 }
 
 /* Runs after the program's own exit handlers and destructors: its absence tells that one of them
@@ -255,11 +255,11 @@ void ypi_child_main(void)
 {
     /* Before Criterion tells the runner of the case: it tells of cases that it passes over too, and
      * only one that has a process has said so here. */
-    const struct ypi_wire *wire = read_wire();
+    const struct ypi_job *job = read_job();
     struct ypi_hello hello = {.pid = getpid()};
-    bool told = ypi_channel_send(wire->channel, YPI_MESSAGE_HELLO, &hello, sizeof hello, NULL, 0);
+    bool told = ypi_channel_send(job->channel, YPI_MESSAGE_HELLO, &hello, sizeof hello, NULL, 0);
     if (!told)
-        fprintf(stderr, "error: %s: %s\n", wire->channel, strerror(errno));
+        fprintf(stderr, "error: %s: %s\n", job->channel, strerror(errno));
     criterion_internal_test_setup();
     if (!told)
         _exit(EXIT_FAILURE);

@@ -8,7 +8,7 @@
 
 /* What the runner hands over. It lives in memory that Criterion maps into the case's process at
  * the same address, together with every text it points to. */
-struct ypi_wire {
+struct ypi_job {
     size_t test; /* index among all tests of the program */
     int decl;    /* index among the test's cases, -1: none */
     struct ypi_setting settings[YPI_MAX_SETTINGS];
@@ -23,7 +23,7 @@ struct ypi_wire {
     bool audit;               /* count the device's work by CUPTI */
     uint64_t fail_allocation; /* the request to refuse; 0: none */
     bool untimed;             /* measured bodies run, and nothing is timed */
-    bool brief;               /* once each: it is the failing that is looked at */
+    bool once;                /* each body: it is the failing that is looked at */
     enum ypi_bind bind;
     int attempt; /* see ypi_result */
     char *id;
@@ -38,7 +38,7 @@ void ypi_child_main(void);
 
 /* Runs the case in this process and leaves it: for a program that was executed anew, under
  * Valgrind, from the process that Criterion made. */
-void ypi_child_direct(const struct ypi_wire *wire) __attribute__((noreturn));
+void ypi_child_direct(const struct ypi_job *job) __attribute__((noreturn));
 
 /* The running case's side of things. */
 struct ypi_child;
@@ -67,7 +67,7 @@ void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured 
 /* From now on `bytes` of what is resident are the framework's own, and do not count. */
 void ypi_child_own_memory(struct yp_case *t, size_t bytes);
 
-const struct ypi_wire *ypi_child_wire(const struct yp_case *t);
+const struct ypi_job *ypi_child_job(const struct yp_case *t);
 
 /* The resident set that is judged is then `peak` bytes: that of a command, not of this process. */
 void ypi_child_set_resident(struct yp_case *t, uint64_t peak);

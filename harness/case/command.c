@@ -67,10 +67,10 @@ static struct variables variables_of(const struct yp_case *t)
     set_variable(&v, ypi_format("YIELDPOINT_SEED=%" PRIu64, t->seed));
     set_variable(&v, ypi_format("YIELDPOINT_CASE=%s", yp_case_name(t)));
     set_variable(&v, ypi_format("YIELDPOINT_ID=%s", t->id));
-    const struct ypi_wire *wire = ypi_child_wire(t);
-    set_variable(&v, ypi_format("YIELDPOINT_SPEED=%s", wire->untimed        ? "off"
-                                                       : wire->speed_judged ? "judge"
-                                                                            : "record"));
+    const struct ypi_job *job = ypi_child_job(t);
+    set_variable(&v, ypi_format("YIELDPOINT_SPEED=%s", job->untimed        ? "off"
+                                                       : job->speed_judged ? "judge"
+                                                                           : "record"));
     if (t->test->environment != NULL) {
         char *text = ypi_command_substitute(t, t->test->environment);
         const char *cursor = text;
@@ -137,7 +137,7 @@ static void become(const char *line, char **variables, int root, int input, int 
 /* False with yp_last_error() set. */
 static bool start(struct command *r)
 {
-    const char *directory = ypi_child_wire(r->t)->root;
+    const char *directory = ypi_child_job(r->t)->root;
     int root = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int input = input_of(r->t->test);
     int ends[2] = {-1, -1};

@@ -9,7 +9,7 @@
 void ypi_child_send(const struct yp_case *t, enum ypi_message kind, const void *first,
                     size_t first_size, const void *second, size_t second_size)
 {
-    const char *path = t->child->wire->channel;
+    const char *path = t->child->job->channel;
     if (!ypi_channel_send(path, kind, first, first_size, second, second_size))
         fprintf(stderr, "yieldpoint: cannot write to %s\n", path);
 }

@@ -11,7 +11,7 @@
 struct ypi_block; /* of yp_alloc, see memory.c */
 
 struct ypi_child {
-    const struct ypi_wire *wire;
+    const struct ypi_job *job;
     struct yp_device *device;
     pthread_t thread;
     jmp_buf leave;

@@ -54,7 +54,7 @@ static bool not_judged(enum yp_budget_kind kind, const struct ypi_judging *how)
 {
     bool growth = kind == YP_BUDGET_MAX_GROWTH;
     return (how->instructions && (growth || kind == YP_BUDGET_MAX_RESIDENT)) ||
-           (how->brief && (growth || ypi_budget_is_speed(kind)));
+           (how->once && (growth || ypi_budget_is_speed(kind)));
 }
 
 void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)

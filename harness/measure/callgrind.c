@@ -86,30 +86,30 @@ static char *beside(const char *channel, const char *ending)
     return ypi_format("%s.%s", channel, ending);
 }
 
-/* The texts that a wire points to. */
-enum { WIRE_TEXTS = YPI_MAX_SETTINGS + 5 };
-static void texts_of(struct ypi_wire *wire, char **texts[WIRE_TEXTS])
+/* The texts that a job points to. */
+enum { JOB_TEXTS = YPI_MAX_SETTINGS + 5 };
+static void texts_of(struct ypi_job *job, char **texts[JOB_TEXTS])
 {
     int count = 0;
-    texts[count++] = &wire->id;
-    texts[count++] = &wire->tags;
-    texts[count++] = &wire->root;
-    texts[count++] = &wire->channel;
-    texts[count++] = &wire->output;
+    texts[count++] = &job->id;
+    texts[count++] = &job->tags;
+    texts[count++] = &job->root;
+    texts[count++] = &job->channel;
+    texts[count++] = &job->output;
     for (int i = 0; i < YPI_MAX_SETTINGS; i++)
-        texts[count++] = (char **)(uintptr_t)&wire->settings[i].s;
+        texts[count++] = (char **)(uintptr_t)&job->settings[i].s;
 }
 
 /* Both ends are the same program, so it is written as it lies in memory: the structure, then each
  * text that is there with its NUL. */
-static enum yp_status write_wire(const struct ypi_wire *wire, const char *path)
+static enum yp_status write_job(const struct ypi_job *job, const char *path)
 {
-    struct ypi_wire copy = *wire;
-    char **texts[WIRE_TEXTS];
+    struct ypi_job copy = *job;
+    char **texts[JOB_TEXTS];
     texts_of(&copy, texts);
     FILE *file = fopen(path, "we");
     bool ok = file != NULL && fwrite(&copy, sizeof copy, 1, file) == 1;
-    for (int i = 0; i < WIRE_TEXTS && ok; i++)
+    for (int i = 0; i < JOB_TEXTS && ok; i++)
         ok = *texts[i] == NULL || fwrite(*texts[i], strlen(*texts[i]) + 1, 1, file) == 1;
     if (file != NULL)
         ok = fclose(file) == 0 && ok;
@@ -117,14 +117,14 @@ static enum yp_status write_wire(const struct ypi_wire *wire, const char *path)
 }
 
 /* Kept as long as the process lives. */
-static struct ypi_wire *read_wire(const char *path)
+static struct ypi_job *read_job(const char *path)
 {
     FILE *file = fopen(path, "re");
-    struct ypi_wire *wire = ypi_calloc(1, sizeof *wire);
-    bool ok = file != NULL && fread(wire, sizeof *wire, 1, file) == 1;
-    char **texts[WIRE_TEXTS];
-    texts_of(wire, texts);
-    for (int i = 0; i < WIRE_TEXTS && ok; i++) {
+    struct ypi_job *job = ypi_calloc(1, sizeof *job);
+    bool ok = file != NULL && fread(job, sizeof *job, 1, file) == 1;
+    char **texts[JOB_TEXTS];
+    texts_of(job, texts);
+    for (int i = 0; i < JOB_TEXTS && ok; i++) {
         size_t room = 0;
         if (*texts[i] == NULL)
             continue;
@@ -137,8 +137,8 @@ static struct ypi_wire *read_wire(const char *path)
     if (file != NULL)
         fclose(file);
     if (ok)
-        return wire;
-    free(wire);
+        return job;
+    free(job);
     return NULL;
 }
 
@@ -148,7 +148,7 @@ static void prefer(const char *name, const char *value)
 }
 
 /* What makes counts repeat, and what Valgrind can execute: it knows no AVX-512. */
-static void set_environment(const struct ypi_wire *wire)
+static void set_environment(const struct ypi_job *job)
 {
     char worker[32];
     enum yp_isa isa = YP_ISAS;
@@ -162,14 +162,14 @@ static void set_environment(const struct ypi_wire *wire)
     unsetenv(YPI_MARK_OF_CRITERION);
     snprintf(worker, sizeof worker, "%d", (int)getpid());
     setenv(YPI_MARK, worker, 1);
-    setenv(DIRECT, wire->channel, 1);
+    setenv(DIRECT, job->channel, 1);
 }
 
 /* What Valgrind itself has to say belongs to the case's output. */
-static void take_output(const struct ypi_wire *wire)
+static void take_output(const struct ypi_job *job)
 {
-    int fd = wire->output != NULL
-                 ? open(wire->output, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)
+    int fd = job->output != NULL
+                 ? open(job->output, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)
                  : -1;
     if (fd < 0)
         return;
@@ -190,14 +190,14 @@ static char *out_file_option(const char *channel)
     return ypi_text_take(&option);
 }
 
-void ypi_callgrind_execute(const struct yp_case *t, const struct ypi_wire *wire)
+void ypi_callgrind_execute(const struct yp_case *t, const struct ypi_job *job)
 {
     char program[PATH_MAX] = "";
-    char *file = beside(wire->channel, "wire");
-    char *out = out_file_option(wire->channel);
+    char *file = beside(job->channel, "job");
+    char *out = out_file_option(job->channel);
     if (readlink("/proc/self/exe", program, sizeof program - 1) < 0) {
         yp_set_error(YP_IO, "/proc/self/exe: %s", strerror(errno));
-    } else if (write_wire(wire, file) == YP_OK) {
+    } else if (write_job(job, file) == YP_OK) {
         const char *const words[] = {"valgrind",
                                      "--tool=callgrind",
                                      "--command-line-only=yes",
@@ -211,8 +211,8 @@ void ypi_callgrind_execute(const struct yp_case *t, const struct ypi_wire *wire)
                                      t->id,
                                      NULL};
         fflush(NULL);
-        set_environment(wire);
-        take_output(wire);
+        set_environment(job);
+        take_output(job);
         execvp("valgrind", (char *const *)(uintptr_t)words);
         yp_set_error(YP_UNSUPPORTED, "valgrind: %s", strerror(errno));
         unlink(file);
@@ -224,16 +224,16 @@ void ypi_callgrind_execute(const struct yp_case *t, const struct ypi_wire *wire)
 /* Of this process, when it was executed anew. */
 static char *channel;
 
-bool ypi_callgrind_executed(const struct ypi_wire **wire)
+bool ypi_callgrind_executed(const struct ypi_job **job)
 {
     const char *path = getenv(DIRECT);
-    *wire = NULL;
+    *job = NULL;
     if (path == NULL)
         return false;
     channel = ypi_strdup(path);
     unsetenv(DIRECT); /* what the case starts is no case */
-    char *file = beside(channel, "wire");
-    *wire = read_wire(file);
+    char *file = beside(channel, "job");
+    *job = read_job(file);
     unlink(file);
     free(file);
     return true;

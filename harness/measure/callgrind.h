@@ -14,12 +14,12 @@ bool ypi_callgrind_wanted(const struct yp_case *c);
 const char *ypi_callgrind_refuses(const struct yp_case *c);
 
 /* In the case's process: executes it anew under Valgrind, as the program itself with the case's
- * wire in a file beside its channel. Returns only when that failed, with yp_last_error() set. */
-void ypi_callgrind_execute(const struct yp_case *t, const struct ypi_wire *wire);
+ * job in a file beside its channel. Returns only when that failed, with yp_last_error() set. */
+void ypi_callgrind_execute(const struct yp_case *t, const struct ypi_job *job);
 
-/* First of all in main(): true when ypi_callgrind_execute() made this process. *wire is then what
+/* First of all in main(): true when ypi_callgrind_execute() made this process. *job is then what
  * it has to run, or NULL with yp_last_error() set. */
-bool ypi_callgrind_executed(const struct ypi_wire **wire);
+bool ypi_callgrind_executed(const struct ypi_job **job);
 
 /* Whether this process runs under Callgrind. */
 bool ypi_callgrind_running(void);

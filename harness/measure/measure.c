@@ -124,7 +124,7 @@ static uint64_t iterations_wanted(const struct yp_case *t, const struct yp_measu
 {
     if (ypi_callgrind_running())
         return 1 + COUNTED_ITERATIONS;
-    if (ypi_child_wire(t)->brief)
+    if (ypi_child_job(t)->once)
         return 1;
     int least = o->samples > 0       ? o->samples
                 : o->min_samples > 0 ? o->min_samples
@@ -178,8 +178,8 @@ static void make_room(struct yp_measurement *m, size_t room)
 
 static void begin_untimed(struct yp_measurement *m)
 {
-    const struct ypi_wire *wire = ypi_child_wire(m->t);
-    bool growth = !wire->brief && !ypi_callgrind_running() &&
+    const struct ypi_job *job = ypi_child_job(m->t);
+    bool growth = !job->once && !ypi_callgrind_running() &&
                   is_asked(m->t, YP_BUDGET_MAX_GROWTH, m->options.name);
     m->iterations_wanted = iterations_wanted(m->t, &m->options, growth);
     if (growth)
@@ -197,12 +197,12 @@ static struct yp_measurement *open_measurement(struct yp_case *t,
         ypi_child_leave(t);
     }
     check_options(t, options);
-    const struct ypi_wire *wire = ypi_child_wire(t);
+    const struct ypi_job *job = ypi_child_job(t);
     ypi_child_own_memory(t, 0); /* what the case itself has used until now */
     struct yp_measurement *m = ypi_calloc(1, sizeof *m);
     m->t = t;
     m->options = *options;
-    m->untimed = wire->untimed || ypi_callgrind_running();
+    m->untimed = job->untimed || ypi_callgrind_running();
     if (m->untimed)
         begin_untimed(m);
     m->threads_unknown = options->threads == 0;
@@ -213,8 +213,8 @@ static struct yp_measurement *open_measurement(struct yp_case *t,
     m->end = yp_event_create(m->device);
     m->batch = 1;
     m->phase = -1;
-    m->judged = wire->speed_judged;
-    m->audited = wire->audit;
+    m->judged = job->speed_judged;
+    m->audited = job->audit;
     if (m->device->backend->kind == YP_DEVICE && !m->untimed)
         m->accelerated = ypi_accelerated_open(m->device, options->name);
     describe(m);
@@ -406,8 +406,8 @@ static bool begin_sampling(struct yp_measurement *m, double batch_seconds)
         return ypi_measure_batch_begin(m);
     }
     /* The pool that the work uses is there by now. */
-    ypi_bind_self(ypi_child_wire(m->t)->bind);
-    ypi_bind_threads(ypi_child_wire(m->t)->bind);
+    ypi_bind_self(ypi_child_job(m->t)->bind);
+    ypi_bind_threads(ypi_child_job(m->t)->bind);
     m->state = YPI_MEASURE_SAMPLING;
     if (m->roofline != NULL)
         ypi_roofline_probe(m->roofline, &m->told);

@@ -220,36 +220,36 @@ bool ypi_is_relation(const struct yp_case *c)
     return c->test->relation.kind != YP_RELATION_NONE;
 }
 
-void ypi_plan_wire(struct ypi_item *item, const struct ypi_options *o)
+void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o)
 {
     const struct yp_case *c = &item->c;
-    struct ypi_wire *wire = cr_malloc(sizeof *wire);
+    struct ypi_job *job = cr_malloc(sizeof *job);
     struct ypi_tests tests = ypi_all_tests();
-    memset(wire, 0, sizeof *wire);
-    while (tests.begin[wire->test] != c->test)
-        wire->test++;
-    wire->decl = c->decl != NULL ? (int)(c->decl - c->test->cases) : -1;
-    memcpy(wire->settings, c->settings, sizeof wire->settings);
-    wire->setting_count = c->setting_count;
+    memset(job, 0, sizeof *job);
+    while (tests.begin[job->test] != c->test)
+        job->test++;
+    job->decl = c->decl != NULL ? (int)(c->decl - c->test->cases) : -1;
+    memcpy(job->settings, c->settings, sizeof job->settings);
+    job->setting_count = c->setting_count;
     for (int i = 0; i < c->setting_count; i++)
-        wire->settings[i].s = share(c->settings[i].s);
-    memcpy(wire->device, c->device, sizeof wire->device);
-    wire->seed = c->seed;
-    wire->repeat = c->repeat;
-    wire->memory_limit = o->memory_limit;
-    wire->device_memory_limit = o->device_memory_limit;
-    wire->speed_judged = o->speed == YPI_SPEED_JUDGE;
-    wire->untimed = o->speed == YPI_SPEED_OFF || o->fail_each;
-    wire->instructions = o->instructions && ypi_callgrind_wanted(c);
-    wire->audit = o->audit && ypi_audit_wanted(c);
-    wire->fail_allocation = ypi_item_fails(item, o);
-    wire->brief = o->fail_each;
-    wire->bind = o->bind;
-    wire->attempt = item->attempt;
-    wire->id = share(c->id);
-    wire->tags = share(c->tags);
-    wire->root = share(o->root);
-    wire->channel = share(item->channel);
-    wire->output = share(item->output);
-    item->extra.data = wire;
+        job->settings[i].s = share(c->settings[i].s);
+    memcpy(job->device, c->device, sizeof job->device);
+    job->seed = c->seed;
+    job->repeat = c->repeat;
+    job->memory_limit = o->memory_limit;
+    job->device_memory_limit = o->device_memory_limit;
+    job->speed_judged = o->speed == YPI_SPEED_JUDGE;
+    job->untimed = o->speed == YPI_SPEED_OFF || o->fail_each;
+    job->instructions = o->instructions && ypi_callgrind_wanted(c);
+    job->audit = o->audit && ypi_audit_wanted(c);
+    job->fail_allocation = ypi_item_fails(item, o);
+    job->once = o->fail_each;
+    job->bind = o->bind;
+    job->attempt = item->attempt;
+    job->id = share(c->id);
+    job->tags = share(c->tags);
+    job->root = share(o->root);
+    job->channel = share(item->channel);
+    job->output = share(item->output);
+    item->extra.data = job;
 }

@@ -140,7 +140,7 @@ static struct ypi_judging judging(void)
     bool timed = o->speed == YPI_SPEED_JUDGE && !o->instructions && !o->audit && !o->fail_each;
     return (struct ypi_judging){.speed_judged = timed,
                                 .instructions = o->instructions || o->audit,
-                                .brief = o->fail_each,
+                                .once = o->fail_each,
                                 .noisy_fails = o->noisy_fails,
                                 .confirmations = timed ? o->confirmations : 0};
 }
@@ -334,7 +334,7 @@ static void on_begin(struct criterion_test_set *set)
     (void)set;
     for (int i = 0; i < now.plan->count; i++)
         if (now.plan->items[i].state == YPI_WAITING && !now.plan->items[i].extra.disabled)
-            ypi_plan_wire(&now.plan->items[i], now.runner->o);
+            ypi_plan_job(&now.plan->items[i], now.runner->o);
 }
 
 static struct criterion_logger logger = {

@@ -8,18 +8,6 @@ static struct scale image(size_t cubes)
     return (struct scale){.cubes = cubes, .height = 256, .width = 256, .channels = CHANNELS};
 }
 
-static struct rx *open_rx(struct yp_case *t, size_t tile_pixels, int threads)
-{
-    struct rx *rx = rx_create(yp_device(t), CHANNELS, tile_pixels, threads);
-    yp_require(t, rx != NULL, "%s", yp_last_error());
-    return rx;
-}
-
-static void reset_rx(void *rx)
-{
-    rx_reset(rx);
-}
-
 #define STREAM(s, threads_) \
     .items = scale_values(s), .unit = "values", .flops = scale_values(s) * (CHANNELS + 1), \
     .bytes = 4 * scale_values(s), .traffic = YP_FILL, .footprint = 1 * YP_MIB, .threads = threads_
@@ -33,7 +21,7 @@ YP_TEST(rx, stream, .tags = "perf small",
     struct scale s = image(2);
     struct scene_tiles tiles;
     scene_tiles_open(&tiles, t, &s, tile_pixels);
-    struct rx *rx = open_rx(t, tile_pixels, threads);
+    struct rx *rx = open_rx(t, CHANNELS, tile_pixels, threads);
     enum yp_status status = YP_OK;
     yp_measure (t, "stream", STREAM(&s, threads), .reset = reset_rx, .arg = rx) {
         status = rx_fit(rx, &tiles.source);
@@ -58,7 +46,7 @@ YP_TEST(rx, prefetch, .tags = "perf small",
     struct loaded_tiles loaded;
     scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
     loaded_tiles_open(&loaded, t, &tiles, workers, DEPTH);
-    struct rx *rx = open_rx(t, TILE_PIXELS, consumers);
+    struct rx *rx = open_rx(t, CHANNELS, TILE_PIXELS, consumers);
     enum yp_status status = YP_OK;
     yp_measure (t, "prefetch", STREAM(&s, 2)) {
         loaded_tiles_rewind(&loaded); /* timed: workers begin with it */

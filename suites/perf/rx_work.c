@@ -68,11 +68,6 @@ static double bytes_of(const struct rx_source *source)
     .footprint = (w_)->cold ? 0 : bytes_of((w_)->source), .cold = (w_)->cold, \
     .threads = (w_)->threads, .max_seconds = 0.5
 
-static void reset_rx(void *rx)
-{
-    rx_reset(rx);
-}
-
 void measure_statistics(struct yp_case *t, struct rx *rx, const struct rx_work *work)
 {
     double c = (double)work->source->channels;

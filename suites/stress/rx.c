@@ -11,18 +11,6 @@
 /* Scores and labels are kept for this many pixels at most, 5 bytes each. */
 #define SCORED_PIXELS (100 * 128 * 128)
 
-static struct rx *open_rx(struct yp_case *t, size_t channels, size_t tile_pixels, int threads)
-{
-    struct rx *rx = rx_create(yp_device(t), channels, tile_pixels, threads);
-    yp_got(t, rx);
-    return rx;
-}
-
-static void reset_rx(void *rx)
-{
-    rx_reset(rx);
-}
-
 /* The scores that a detector gives to the data it was fitted to sum to (n - 1) C, exactly, when
  * nothing is added to the covariance: sum (x-mu)^T Sigma^-1 (x-mu) = trace(Sigma^-1 M2). */
 static double score_sum_error(const float *scores, size_t places, const struct rx *rx,

@@ -92,8 +92,8 @@ static void expect_same_sample(struct yp_case *t, const struct sample *theirs,
 /* -- results -------------------------------------------------------------------------------------
  */
 
-static struct rx *open_rx(struct yp_case *t, struct yp_device *device,
-                          const struct rx_source *source, enum rx_precision precision)
+static struct rx *open_rx_on(struct yp_case *t, struct yp_device *device,
+                             const struct rx_source *source, enum rx_precision precision)
 {
     struct rx *rx = rx_create_with(device, source->channels, source->tile_pixels, THREADS,
                                    &(struct rx_options){.precision = precision});
@@ -145,7 +145,7 @@ static struct oracle oracle_of(struct yp_case *t, const struct sample *s)
     size_t c = s->source.channels;
     struct oracle o = {.covariance = yp_alloc_host(t, c * c * sizeof(double)),
                        .scores = yp_alloc_host(t, sample_pixels(s) * sizeof(double)),
-                       .rx = open_rx(t, yp_device_cpu(), &s->source, RX_FP64)};
+                       .rx = open_rx_on(t, yp_device_cpu(), &s->source, RX_FP64)};
     yp_ok(t, rx_fit(o.rx, &s->source));
     yp_ok(t, rx_covariance(o.rx, o.covariance));
     yp_ok(t, rx_finish(o.rx, RX_EPS));
@@ -208,7 +208,7 @@ YP_TEST(rx, parity, .tags = "stress", .cases = SCALE_CASES, .devices = "cpu cuda
     sample_open(&there, t, yp_device(t), &scale);
     expect_same_sample(t, &there, &here);
     struct oracle o = oracle_of(t, &here);
-    struct rx *rx = open_rx(t, yp_device(t), &there.source, RX_FP32);
+    struct rx *rx = open_rx_on(t, yp_device(t), &there.source, RX_FP32);
     struct results first = work_out(t, rx, &there);
     judge_statistics(t, &first, &o, scale.channels);
     judge_scores(t, &first, &o, sample_pixels(&here));
@@ -271,7 +271,7 @@ YP_TEST(rx, tiles_of_the_host, .tags = "stress", .cases = SCALE_CASES, .devices 
     struct sample here, there;
     sample_open(&here, t, yp_device_cpu(), &scale);
     sample_open(&there, t, yp_device(t), &scale);
-    struct rx *rx = open_rx(t, yp_device_cpu(), &here.source, RX_FP32);
+    struct rx *rx = open_rx_on(t, yp_device_cpu(), &here.source, RX_FP32);
     float *start = yp_alloc_host(t, rx_loss_parameters(c) * sizeof *start);
     yp_ok(t, rx_fit(rx, &here.source));
     yp_ok(t, rx_finish(rx, RX_EPS));
@@ -364,7 +364,7 @@ static double plain_loss(struct rx_tile *tile, const double *parameters, double 
 /* From where training begins after a fit, with what keeps logits off the flat ends. */
 static void start_training(struct yp_case *t, const struct sample *here, float *parameters)
 {
-    struct rx *rx = open_rx(t, yp_device_cpu(), &here->source, RX_FP32);
+    struct rx *rx = open_rx_on(t, yp_device_cpu(), &here->source, RX_FP32);
     yp_ok(t, rx_fit(rx, &here->source));
     yp_ok(t, rx_finish(rx, RX_EPS));
     yp_ok(t, rx_loss_start(rx, 0.05F, (float)here->source.channels, parameters));

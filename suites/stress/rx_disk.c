@@ -19,13 +19,6 @@ static void forget(const char *path)
     close(file);
 }
 
-static struct rx *open_rx(struct yp_case *t, size_t channels)
-{
-    struct rx *rx = rx_create(yp_device(t), channels, TILE_PIXELS, THREADS);
-    yp_require(t, rx != NULL, "%s", yp_last_error());
-    return rx;
-}
-
 /* A scale where "cubes" is an axis, of which 0 means all. */
 #define WHOLE(cubes_, side_, channels_) \
     yp_set_int("all_cubes", cubes_), yp_set_int("side", side_), yp_set_int("channels", channels_)
@@ -63,7 +56,7 @@ YP_TEST(rx, disk, .tags = "stress",
     struct file_tiles files;
     file_tiles_open(&files, t, path, TILE_PIXELS);
     scratch_close(&scratch); /* the file stays while it is open, and goes however the case ends */
-    struct rx *rx = open_rx(t, s.channels);
+    struct rx *rx = open_rx(t, s.channels, TILE_PIXELS, THREADS);
     bool once = scale_values(&s) > 1e9;
     enum yp_status status = YP_OK;
     yp_measure (t, "read and fit", .items = scale_values(&s), .unit = "values",
@@ -141,7 +134,7 @@ YP_TEST(rx, cube, .tags = "stress small", .axes = YP_AXES(yp_axis_string("cube",
         scratch_close(&scratch);
     double channels = (double)files.source.channels;
     double pixels = (double)(files.cube_pixels * synth_cube_info(files.file)->cubes);
-    struct rx *rx = open_rx(t, files.source.channels);
+    struct rx *rx = open_rx(t, files.source.channels, TILE_PIXELS, THREADS);
     size_t places = files.source.tiles * TILE_PIXELS;
     float *scores = yp_alloc(t, places * sizeof *scores);
     enum yp_status status = YP_OK;

@@ -10,18 +10,6 @@
 #define THREADS 2
 #define TILE_PIXELS 4096
 
-static struct rx *open_rx(struct yp_case *t, size_t channels, size_t tile_pixels)
-{
-    struct rx *rx = rx_create(yp_device(t), channels, tile_pixels, THREADS);
-    yp_got(t, rx);
-    return rx;
-}
-
-static void reset_rx(void *rx)
-{
-    rx_reset(rx);
-}
-
 /* Generates and fits a whole scale as one measurement; what is declared is the larger part, the
  * products of the covariance. */
 static void fit_all(struct yp_case *t, const char *name, const struct scene_tiles *tiles,
@@ -54,7 +42,7 @@ YP_TEST(rx, channels, .tags = "stress small", .timeout = 120,
     size_t tile_pixels = scale_tile_pixels(&s, yp_device(t), 1024);
     scene_tiles_open(&tiles, t, &s, tile_pixels);
     kept_tiles_open(&kept, t, &tiles);
-    struct rx *rx = open_rx(t, s.channels, tile_pixels);
+    struct rx *rx = open_rx(t, s.channels, tile_pixels, THREADS);
     double c = (double)s.channels;
     enum yp_status status = YP_OK;
     yp_measure (t, "channels", .items = scale_pixels(&s), .unit = "pixels",
@@ -90,7 +78,7 @@ YP_TEST(rx, spatial, .tags = "stress small", .timeout = 120,
     struct scene_tiles tiles;
     size_t tile_pixels = scale_tile_pixels(&s, yp_device(t), 1024);
     scene_tiles_open(&tiles, t, &s, tile_pixels);
-    struct rx *rx = open_rx(t, s.channels, tile_pixels);
+    struct rx *rx = open_rx(t, s.channels, tile_pixels, THREADS);
     yp_data_hash(t, scene_tiles_hash(&tiles, t));
     fit_all(t, "spatial", &tiles, rx);
     rx_destroy(rx);
@@ -212,7 +200,7 @@ YP_TEST(rx, soak, .tags = "stress medium slow", .axes = YP_AXES(yp_axis_int("min
     struct scale s = {.cubes = 10, .height = 128, .width = 128, .channels = 50};
     struct scene_tiles tiles;
     scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
-    struct rx *rx = open_rx(t, s.channels, TILE_PIXELS);
+    struct rx *rx = open_rx(t, s.channels, TILE_PIXELS, THREADS);
     yp_data_hash(t, scene_tiles_hash(&tiles, t));
     yp_ok(t, rx_fit(rx, &tiles.source));
     rx_reset(rx);
@@ -255,7 +243,7 @@ YP_TEST(rx, xl, .tags = "stress slow",
     struct scene_tiles tiles;
     size_t tile_pixels = scale_tile_pixels(&s, yp_device(t), TILE_PIXELS);
     scene_tiles_open(&tiles, t, &s, tile_pixels);
-    struct rx *rx = open_rx(t, s.channels, tile_pixels);
+    struct rx *rx = open_rx(t, s.channels, tile_pixels, THREADS);
     yp_data_hash(t, scene_tiles_hash(&tiles, t));
     enum yp_status status = YP_OK;
     yp_measure (t, "fit", .items = scale_values(&s), .unit = "values",

@@ -234,11 +234,11 @@ Test(judge, an_expected_failure_that_is_undecided_is_noisy)
 
 Test(judge, one_sample_is_no_speed)
 {
-    struct ypi_judging brief = {.speed_judged = false, .brief = true};
+    struct ypi_judging once = {.speed_judged = false, .once = true};
     begin(OUTSIDE);
     results[0].measured_count = 0;
     results[0].verdict_count = 0;
-    ypi_judge(&results[0], &brief);
+    ypi_judge(&results[0], &once);
     cr_expect_eq(results[0].outcome, YPI_PASSED);
     cr_expect_eq(results[0].verdicts[0].met, YPI_NOT_JUDGED);
 }

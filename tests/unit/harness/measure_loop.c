@@ -170,12 +170,12 @@ void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured 
     told_count++;
 }
 
-static struct ypi_wire wire = {.speed_judged = true};
+static struct ypi_job job = {.speed_judged = true};
 
-const struct ypi_wire *ypi_child_wire(const struct yp_case *t)
+const struct ypi_job *ypi_child_job(const struct yp_case *t)
 {
     (void)t;
-    return &wire;
+    return &job;
 }
 
 static size_t own;
@@ -696,10 +696,10 @@ Test(measure, stops_when_its_budgets_are_decided)
     measure_budgeted(&both);
     cr_expect(told.count > 1000, "%zu", told.count);
     /* Where speed is only recorded no budget matters. */
-    wire.speed_judged = false;
+    job.speed_judged = false;
     measure_budgeted(&far);
     cr_expect_neq(told.stop, YPI_STOP_DECIDED);
-    wire.speed_judged = true;
+    job.speed_judged = true;
 }
 
 Test(measure, a_share_is_asked_of_stretches)
@@ -758,15 +758,15 @@ Test(measure, a_cold_iteration_stands_alone)
     cr_expect_eq(own, 0, "the memory that empties the caches is given back");
 }
 
-Test(measure, brief_is_one_iteration)
+Test(measure, once_is_one_iteration)
 {
-    wire.brief = wire.untimed = true;
+    job.once = job.untimed = true;
     int iterations = 0;
     yp_measure (t, "fit", .warmup = 5, .samples = 50)
         iterations++;
     expect_told(0, 1, YPI_STOP_FIXED);
     cr_expect_eq(iterations, 1);
-    wire.brief = wire.untimed = false;
+    job.once = job.untimed = false;
 }
 
 static void count_reset(void *count)
@@ -776,7 +776,7 @@ static void count_reset(void *count)
 
 Test(measure, untimed_work_runs_as_often_as_it_may_rely_on)
 {
-    wire.untimed = true;
+    job.untimed = true;
     probes = -1;
     int iterations = 0;
     int resets = 0;
@@ -806,14 +806,14 @@ Test(measure, untimed_work_runs_as_often_as_it_may_rely_on)
     yp_serve (t, "requests", .rate = 1e-6, .requests = 20)
         iterations++;
     cr_expect_eq(iterations, 32);
-    wire.untimed = false;
+    job.untimed = false;
 }
 
 Test(measure, growth_is_looked_at_without_a_clock)
 {
     static const struct yp_test soak = {.name = "t",
                                         .budgets = YP_BUDGETS(yp_max_growth("leak", 1))};
-    wire.untimed = true;
+    job.untimed = true;
     subject.test = &soak;
     int iterations = 0;
     yp_measure (t, "leak") {
@@ -827,12 +827,12 @@ Test(measure, growth_is_looked_at_without_a_clock)
     cr_expect_eq(iterations, 11);
     cr_expect(isnan(told.growth_resident));
     subject.test = &test;
-    wire.untimed = false;
+    job.untimed = false;
 }
 
 Test(measure, untimed_work_may_be_left)
 {
-    wire.untimed = true;
+    job.untimed = true;
     yp_measure (t, "fit")
         break;
     cr_expect_eq(told.stop, YPI_STOP_BREAK);
@@ -841,7 +841,7 @@ Test(measure, untimed_work_may_be_left)
 }
 });
 cr_expect_eq(failed, YPI_CAUSE_USAGE);
-wire.untimed = false;
+job.untimed = false;
 }
 
 Test(measure, instructions_are_counted_three_times)
@@ -1165,7 +1165,7 @@ static void count_by_device(int passes)
     backend.audit_end = audit_end;
     backend.audit_read = audit_read;
     backend.cache_bytes = cache_of;
-    wire.audit = true;
+    job.audit = true;
     audit_passes = passes;
 }
 
