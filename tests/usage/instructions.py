@@ -149,7 +149,7 @@ def check_absent(tap, place):
         "one that cannot be executed too", r["run"])
     done = place.run("library", env={"YIELDPOINT_DIRECT": "/nowhere/1.channel"})
     tap.check(done.code == 3 and re.search(
-        r"^error: YIELDPOINT_DIRECT: /nowhere/1\.channel\.wire: No such file", done.err)
+        r"^error: YIELDPOINT_DIRECT: /nowhere/1\.channel\.job: No such file", done.err)
         is not None, "the order to run a case directly needs one", done)
 
 
