@@ -301,13 +301,13 @@ static double correlation_of(const struct pairs *p)
            sqrt((p->n * p->xx - p->x * p->x) * (p->n * p->yy - p->y * p->y));
 }
 
-/* Of channel k, `lag` pixels apart along rows (across) or columns. */
+/* Of channel k, `lag` pixels from each other along rows or, with `rows` false, columns. */
 static double channel_correlation(const struct cube_view *cube, const struct work *w, size_t k,
-                                  size_t lag, bool across)
+                                  size_t lag, bool rows)
 {
-    size_t step = across ? lag : lag * cube->width, c = w->channel[k];
-    size_t height = across ? cube->height : cube->height - lag;
-    size_t width = across ? cube->width - lag : cube->width;
+    size_t step = rows ? lag : lag * cube->width, c = w->channel[k];
+    size_t height = rows ? cube->height : cube->height - lag;
+    size_t width = rows ? cube->width - lag : cube->width;
     struct pairs p = {0};
     for (size_t row = 0; row < height; row++)
         for (size_t i = row * cube->width; i < row * cube->width + width; i++) {
@@ -329,8 +329,8 @@ static void judge_space(const struct cube_view *cube, const struct work *w,
             continue;
         double sum = 0;
         for (size_t k = 0; k < w->count; k++)
-            for (int across = 0; across < 2; across++)
-                sum += channel_correlation(cube, w, k, lags[i], across) / 2;
+            for (int rows = 0; rows < 2; rows++)
+                sum += channel_correlation(cube, w, k, lags[i], rows) / 2;
         out->correlation[i] = sum / (double)w->count;
     }
 }
@@ -419,11 +419,11 @@ enum yp_status cube_statistics(struct yp_device *device, const struct cube_view 
                                struct cube_statistics *out)
 {
     struct work w;
-    char *room = yp_device_alloc(device, cube_statistics_bytes(cube));
-    if (room == NULL)
+    char *block = yp_device_alloc(device, cube_statistics_bytes(cube));
+    if (block == NULL)
         return YP_OUT_OF_MEMORY;
-    lay_out(&w, cube, room);
+    lay_out(&w, cube, block);
     enum yp_status status = judge(cube, &w, out);
-    yp_device_free(device, room);
+    yp_device_free(device, block);
     return status;
 }

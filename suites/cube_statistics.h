@@ -27,8 +27,8 @@ struct cube_statistics {
     /* Virtual dimensionality: sources of the mean that stand out of the noise, with a false alarm
      * in 1,000 (Harsanyi, Farrand and Chang; Chang and Du, IEEE TGRS 42(3), 2004). */
     size_t virtual_dimension;
-    /* Correlation of pixels 1, 8 and 32 apart, the mean over rows and columns and over channels;
-     * NaN where the cube is too small. */
+    /* Correlation of pixels at distances of 1, 8 and 32, the mean over rows and columns and over
+     * channels; NaN where the cube is too small. */
     double correlation[CUBE_LAGS];
     /* Median over channels of the mean to the noise, 20 log10. Noise: the median of second
      * differences down the columns, where striping does not show, as of a normal one. Texture finer

@@ -96,9 +96,9 @@ struct synth_cube_info scene_tiles_info(const struct scene_tiles *tiles)
 
 static bool has_room(const char *directory, uint64_t bytes)
 {
-    struct statvfs room;
-    return statvfs(directory, &room) != 0 ||
-           (uint64_t)room.f_bavail * (uint64_t)room.f_frsize > bytes;
+    struct statvfs space;
+    return statvfs(directory, &space) != 0 ||
+           (uint64_t)space.f_bavail * (uint64_t)space.f_frsize > bytes;
 }
 
 void scene_tiles_write(const struct scene_tiles *tiles, struct yp_case *t, struct scratch *scratch,
@@ -115,11 +115,11 @@ void scene_tiles_write(const struct scene_tiles *tiles, struct yp_case *t, struc
         yp_fail(t, "%s", yp_last_error());
     }
     size_t most = tiles->source.tile_pixels * tiles->scale.channels;
-    float *room = yp_alloc(t, WRITERS * most * sizeof *room);
+    float *staging = yp_alloc(t, WRITERS * most * sizeof *staging);
     int failed = 0;
 #pragma omp parallel for schedule(dynamic) num_threads(WRITERS) reduction(+ : failed)
     for (size_t i = 0; i < tiles->source.tiles; i++) {
-        float *values = room + (size_t)omp_get_thread_num() * most;
+        float *values = staging + (size_t)omp_get_thread_num() * most;
         struct scene_place p = scene_tiles_place(tiles, i);
         failed +=
             synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values, NULL) != YP_OK ||

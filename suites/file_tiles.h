@@ -31,7 +31,7 @@ void scratch_path(const struct scratch *scratch, const char *name, char path[512
 void scratch_close(struct scratch *scratch); /* may be called twice */
 
 /* Writes all cubes of a scene in this format, by two threads. Skips the case where the file system
- * has not the room; `scratch` is closed then, and when writing fails. */
+ * has not the space; `scratch` is closed then, and when writing fails. */
 void scene_tiles_write(const struct scene_tiles *tiles, struct yp_case *t, struct scratch *scratch,
                        const char *path, const struct synth_cube_info *info);
 

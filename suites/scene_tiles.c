@@ -171,15 +171,15 @@ static uint64_t hash_of(uint64_t first, const float *values, size_t count)
     return sum;
 }
 
-/* The same of values on a device; `room` has HASHED_AT_ONCE values. */
+/* The same of values on a device; `staging` has HASHED_AT_ONCE values. */
 static enum yp_status hash_from(struct yp_device *device, uint64_t first, const float *values,
-                                size_t count, float *room, uint64_t *sum)
+                                size_t count, float *staging, uint64_t *sum)
 {
     enum yp_status status = YP_OK;
     for (size_t at = 0; at < count && status == YP_OK; at += HASHED_AT_ONCE) {
         size_t piece = count - at < HASHED_AT_ONCE ? count - at : HASHED_AT_ONCE;
-        status = yp_device_copy(device, room, values + at, piece * sizeof *room);
-        *sum += status == YP_OK ? hash_of(first + at, room, piece) : 0;
+        status = yp_device_copy(device, staging, values + at, piece * sizeof *staging);
+        *sum += status == YP_OK ? hash_of(first + at, staging, piece) : 0;
     }
     return status;
 }
@@ -234,13 +234,13 @@ uint64_t scene_tiles_hash_of(const struct scene_tiles *tiles, struct yp_case *t,
     size_t most = tiles->source.tile_pixels * channels;
     uint64_t of_cube = tiles->scale.height * tiles->scale.width * channels;
     int threads = omp_get_max_threads() < MOST_THREADS ? omp_get_max_threads() : MOST_THREADS;
-    float *room = taken(t, tiles->device, (size_t)threads * most * sizeof *room);
+    float *staging = taken(t, tiles->device, (size_t)threads * most * sizeof *staging);
     uint64_t sum = 0;
     int failed = 0;
     size_t cubes = hashed_cubes(tiles);
 #pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(+ : sum, failed)
     for (size_t i = 0; i < cubes * tiles->tiles_per_cube; i++) {
-        float *values = room + (size_t)omp_get_thread_num() * most;
+        float *values = staging + (size_t)omp_get_thread_num() * most;
         size_t cube = hashed_cube(tiles, i / tiles->tiles_per_cube);
         size_t index = cube * tiles->tiles_per_cube + i % tiles->tiles_per_cube;
         struct scene_place p = scene_tiles_place(tiles, index);
@@ -248,7 +248,7 @@ uint64_t scene_tiles_hash_of(const struct scene_tiles *tiles, struct yp_case *t,
         failed += source->yield(source->arg, index, values, NULL, &tile) != YP_OK;
         sum += yp_hash_f32(p.cube * of_cube + p.first * channels, tile.values, p.pixels * channels);
     }
-    yp_device_free(tiles->device, room);
+    yp_device_free(tiles->device, staging);
     yp_require(t, failed == 0, "%d tiles could not be made", failed);
     return sum;
 }
@@ -327,7 +327,7 @@ void kept_tiles_open(struct kept_tiles *kept, struct yp_case *t, const struct sc
     kept->values = yp_alloc(t, tiles->source.tiles * most * channels * sizeof *kept->values);
     kept->labels = yp_alloc(t, tiles->source.tiles * most);
     kept->pixels = yp_alloc_host(t, tiles->source.tiles * sizeof *kept->pixels);
-    float *room = away ? taken(t, yp_device_cpu(), HASHED_AT_ONCE * sizeof *room) : NULL;
+    float *staging = away ? taken(t, yp_device_cpu(), HASHED_AT_ONCE * sizeof *staging) : NULL;
     uint64_t hash = 0;
     enum yp_status status = YP_OK;
     for (size_t i = 0; i < tiles->source.tiles && status == YP_OK; i++) {
@@ -336,12 +336,12 @@ void kept_tiles_open(struct kept_tiles *kept, struct yp_case *t, const struct sc
         size_t before = (p.cube * tiles->scale.height * tiles->scale.width + p.first) * channels;
         status = make(tiles, p, values, kept->labels + i * most);
         if (status == YP_OK && away)
-            status = hash_from(tiles->device, before, values, p.pixels * channels, room, &hash);
+            status = hash_from(tiles->device, before, values, p.pixels * channels, staging, &hash);
         else if (status == YP_OK)
             hash += yp_hash_f32(before, values, p.pixels * channels);
         kept->pixels[i] = p.pixels;
     }
-    yp_device_free(yp_device_cpu(), room);
+    yp_device_free(yp_device_cpu(), staging);
     yp_ok(t, status);
     yp_data_hash(t, hash);
 }

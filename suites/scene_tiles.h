@@ -2,7 +2,7 @@
  * A synthetic scene as the input of a detector: where synth/ and models/ meet.
  *
  * The cubes of a scene stand one after the other and are cut into tiles of `tile_pixels`; no tile
- * crosses a cube, so the last of a cube may be shorter. Where two cubes or more have room in a
+ * crosses a cube, so the last of a cube may be shorter. Where two cubes or more fit into a
  * tile, it is as many whole ones, and the last tile may have fewer. A tile is generated when it is
  * asked for and is not kept. On a GPU it is generated there, by a launch.
  */

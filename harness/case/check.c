@@ -1,4 +1,4 @@
-/* Gradient and precision checks of a running case: run, told to the runner, judged there. */
+/* Gradient and precision checks of a running case: run here, sent to the runner, judged there. */
 #include "base/text.h"
 #include "harness/case/child.h"
 #include "harness/judge/budget.h"
@@ -81,7 +81,7 @@ double yp_check_precision(struct yp_case *t, const struct yp_precision *check)
                                    .plain = check->plain + tensor->offset,
                                    .got = check->got + tensor->offset,
                                    .multiple = check->multiple};
-        char name[2 * YPI_NAME_MAX]; /* one that is cut is too long, which is told */
+        char name[2 * YPI_NAME_MAX]; /* one that is cut is too long, which is an error */
         snprintf(name, sizeof name, "%s%s%s", check->name != NULL ? check->name : "",
                  check->name != NULL ? " " : "", tensor->name);
         one.name = name;

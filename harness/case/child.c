@@ -98,8 +98,8 @@ static void tell_refusal(struct yp_case *t, enum yp_status status)
                        NULL, 0, "%s", reason);
 }
 
-/* False when the case cannot run for want of its device, which is told. A command opens it itself:
- * a context of ours beside it would take memory, and all of an exclusive device. */
+/* False when the case cannot run for want of its device, which is reported. A command opens it
+ * itself: a context of ours beside it would take memory, and all of an exclusive device. */
 static bool open_device(struct yp_case *t)
 {
     t->child->device = yp_device_cpu();
@@ -257,11 +257,11 @@ void ypi_child_main(void)
      * only one that has a process has said so here. */
     const struct ypi_job *job = read_job();
     struct ypi_hello hello = {.pid = getpid()};
-    bool told = ypi_channel_send(job->channel, YPI_MESSAGE_HELLO, &hello, sizeof hello, NULL, 0);
-    if (!told)
+    bool sent = ypi_channel_send(job->channel, YPI_MESSAGE_HELLO, &hello, sizeof hello, NULL, 0);
+    if (!sent)
         fprintf(stderr, "error: %s: %s\n", job->channel, strerror(errno));
     criterion_internal_test_setup();
-    if (!told)
+    if (!sent)
         _exit(EXIT_FAILURE);
     criterion_internal_test_main(run_case);
 }

@@ -20,7 +20,7 @@ char *ypi_command_assignment(const char **cursor, char **problem);
 
 enum ypi_said {
     YPI_SAID_NOTHING, /* not a result */
-    YPI_SAID_RESULT,  /* told */
+    YPI_SAID_RESULT,  /* a figure */
     YPI_SAID_SKIP,    /* the case is to be skipped */
     YPI_SAID_WRONG    /* meant as a result, and wrong */
 };
@@ -32,7 +32,7 @@ enum ypi_said ypi_command_line(struct yp_case *t, const char *line, size_t lengt
 /* Whether a line that begins so is meant as a result, be it whole or not. */
 bool ypi_command_begins_result(const char *line);
 
-/* For a command's own resident peak, which is told beside what it tells itself. */
+/* For a command's own resident peak, which is reported beside its own figures. */
 #define YPI_COMMAND_PEAK "resident peak"
 void ypi_command_value(const struct yp_case *t, const char *name, double value, const char *unit);
 

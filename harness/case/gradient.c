@@ -123,7 +123,7 @@ static void draw_direction(struct work *work, size_t k, int direction)
         work->v[i] /= length;
 }
 
-/* Draws the cotangent of a direction index and has the vjp pull it back. */
+/* Draws the cotangent of a direction index and has the vjp map it to a gradient. */
 static bool draw_gradient(struct work *work, int direction)
 {
     const struct yp_gradient *gradient = work->gradient;

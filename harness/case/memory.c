@@ -1,4 +1,5 @@
-/* A case's memory: what yp_alloc() takes for it, and what the runner is told of it in the end. */
+/* A case's memory: what yp_alloc() takes for it, and what is sent of it to the runner at the end.
+ */
 #include "harness/case/state.h"
 #include "harness/run/process.h"
 

@@ -71,7 +71,7 @@ void ypi_memory_end(struct yp_case *t, struct ypi_memory_mark *mark)
 
 struct refusing {
     struct yp_case *t;
-    struct ypi_memory_mark before; /* and where a failure is told to be */
+    struct ypi_memory_mark before; /* and the place that failures name */
     struct yp_device *device;
     yp_attempt *body;
     void *arg;
@@ -96,7 +96,7 @@ static enum yp_status attempt(struct refusing *r, uint64_t nth, bool *refused)
                        "the device are left",
                        r->before.what, (unsigned long long)nth, yp_device_name(r->device), host,
                        device);
-    r->before.host = now.host; /* what was left is told once */
+    r->before.host = now.host; /* what was left is reported once */
     r->before.device = now.device;
     return status;
 }

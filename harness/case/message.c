@@ -17,8 +17,8 @@ void ypi_child_send(const struct yp_case *t, enum ypi_message kind, const void *
 void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured *m)
 {
     size_t cpu = m->cpu != NULL ? m->count : 0;
-    size_t room = m->count + cpu + m->share_count + m->slowed_count;
-    double *all = ypi_calloc(room + 1, sizeof *all);
+    size_t total = m->count + cpu + m->share_count + m->slowed_count;
+    double *all = ypi_calloc(total + 1, sizeof *all);
     if (m->count > 0)
         memcpy(all, m->samples, m->count * sizeof *all);
     if (cpu > 0)
@@ -27,7 +27,7 @@ void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured 
         memcpy(all + m->count + cpu, m->shares, m->share_count * sizeof *all);
     if (m->slowed_count > 0)
         memcpy(all + m->count + cpu + m->share_count, m->slowed, m->slowed_count * sizeof *all);
-    ypi_child_send(t, YPI_MESSAGE_MEASURED, m, sizeof *m, all, room * sizeof *all);
+    ypi_child_send(t, YPI_MESSAGE_MEASURED, m, sizeof *m, all, total * sizeof *all);
     free(all);
 }
 

@@ -33,7 +33,7 @@ void ypi_declaration_error(struct ypi_collecting *g, const char *format, ...)
     g->out->errors++;
 }
 
-/* Errors told by filters while a collection is going on: they have no way to carry it along. */
+/* Errors of filters while a collection is going on: they have no way to carry it along. */
 static int filter_errors;
 
 void ypi_collect_error(const struct yp_test *test, const char *message)

@@ -19,14 +19,14 @@ struct ypi_collecting {
     struct ypi_options *o;
     const struct yp_test *test;
     struct ypi_axes *axes; /* of the test, read by ypi_declaration_is_right(); the collection's */
-    bool misfiltered;      /* its filter asked in vain: once told is enough */
+    bool misfiltered;      /* its filter asked in vain: reported once */
 };
 
 /* Tells an error of the declaration that is being collected, and counts it. */
 void ypi_declaration_error(struct ypi_collecting *g, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* How many ypi_collect_error() has told in this collection. */
+/* How many ypi_collect_error() has reported in this collection. */
 int ypi_filter_errors(void);
 
 /* How many the test declares: the first without a name, or of no kind, ends the list. */

@@ -67,7 +67,7 @@ struct yp_gradient_result {
     double got;           /* there: g.v */
     int checked;          /* directions tried, all tensors */
     double resolution;    /* the worst relative error that rounding of f could have hidden in a
-                             direction; 1 and more: a derivative could not be told from 0 */
+                             direction; 1 and more: a derivative could not be distinguished from 0 */
     const char *coarsest; /* the tensor where that was */
 };
 

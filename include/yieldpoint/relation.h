@@ -19,7 +19,7 @@
  * Nodes are written as on the command line: "stress/rx.c::fit" is every case of that test,
  * "stress/rx.c::fit[small]" one case.
  *
- * Where a value can be had of several pairs or series of cases, the one is told that is the worst
+ * Where a value can be had of several pairs or series of cases, the worst one is reported
  * in the eyes of the budgets, and named: when it is inside, all are. Without budgets that is the
  * least ratio and the largest exponent.
  */
@@ -38,7 +38,7 @@
  * "cuda" is any of them. A case without its partner skips the relation. */
 #define yp_ratio_over(of_, name_, axis_, a_, b_) \
     { .kind = YP_RELATION_RATIO_OVER, .of = of_, .name = name_, .axis = axis_, .a = a_, .b = b_ }
-/* "ratio" of a value that both told by yp_value: `of` over `to`. Exact. */
+/* "ratio" of a value that both have by yp_value: `of` over `to`. Exact. */
 #define yp_value_ratio(of_, to_, name_) \
     { .kind = YP_RELATION_VALUE_RATIO, .of = of_, .to = to_, .name = name_ }
 /* "exponent": the slope of log(seconds of the measurement) over log(axis), over the cases of the

@@ -145,7 +145,7 @@ enum yp_status yp_axis_add_string(struct yp_axis_values *values, const char *val
 #endif
 
 /* clang-format off */
-/* More than there is room for is an error of C++, but only a warning of C, which then drops them:
+/* More than fit is an error of C++, but only a warning of C, which then drops them:
  * there, an array of negative size is made of it. */
 #ifdef __cplusplus
 #define YP_CASES(...) { __VA_ARGS__ }

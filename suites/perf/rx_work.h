@@ -33,7 +33,7 @@ double perf_pixels(const struct rx_source *source);
 struct rx *perf_rx(struct yp_case *t, const struct rx_work *work, enum rx_precision precision);
 
 /* `count` tiles of PERF_TILE_PIXELS of the default scene, each of another cube, always into the
- * same room. */
+ * same buffer. */
 void measure_scene(struct yp_case *t, size_t channels, int count, int threads);
 
 /* Useful operations: C (C + 1) a pixel, a triangle with its diagonal, products and sums. */

@@ -80,7 +80,8 @@ static void detect(struct yp_case *t, enum rx_inverse inverse)
 }
 
 /* 40 dB, 0.1 % targets of uniform fill in [0.05, 1], 200 channels. How far the background's scores
- * are from chi-square is told and not judged: like those of real scenes they have long tails. */
+ * are from chi-square is reported and not judged: like those of real scenes they have long tails.
+ */
 YP_TEST(rx, detection, .tags = "stress medium", .devices = "cpu cuda", .timeout = 300,
         .budgets = YP_BUDGETS(yp_min_value("auc", 0.95), yp_min_value("detection at 1e-3", 0.7)))
 {

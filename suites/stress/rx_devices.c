@@ -182,17 +182,17 @@ static void judge_scores(struct yp_case *t, const struct results *r, const struc
                          size_t pixels)
 {
     double wrong = 0, all = 0;
-    size_t apart = 0;
+    size_t one_sided = 0;
     for (size_t i = 0; i < pixels; i++) {
         if (isnan(o->scores[i]) || isnan(r->scores[i])) {
-            apart += isnan(o->scores[i]) != isnan(r->scores[i]);
+            one_sided += isnan(o->scores[i]) != isnan(r->scores[i]);
             continue;
         }
         double off = (double)r->scores[i] - o->scores[i];
         wrong += off * off;
         all += o->scores[i] * o->scores[i];
     }
-    yp_expect(t, apart == 0, "%zu pixels have a score on one side alone", apart);
+    yp_expect(t, one_sided == 0, "%zu pixels have a score on one side alone", one_sided);
     yp_value(t, "score error", sqrt(wrong / all));
 }
 

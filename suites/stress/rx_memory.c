@@ -60,7 +60,7 @@ static struct rx *expect_detector(struct yp_case *t, const struct rx_source *sou
     return rx;
 }
 
-/* The same of a loss; `parameters` has room for a gradient behind them. */
+/* The same of a loss; `parameters` has space for a gradient behind them. */
 static void expect_loss(struct yp_case *t, const struct rx *rx, const struct rx_source *source,
                         float *parameters)
 {

@@ -190,8 +190,8 @@ static double median(double *values, size_t count)
     return values[count / 2];
 }
 
-/* Minutes of the same work: neither memory nor speed may creep. Speed is told as the median pass of
- * the last quarter over that of the first. */
+/* Minutes of the same work: neither memory nor speed may creep. Speed is reported as the median
+ * pass of the last quarter over that of the first. */
 YP_TEST(rx, soak, .tags = "stress medium slow", .axes = YP_AXES(yp_axis_int("minutes", 3)),
         .timeout = 7200,
         .budgets = YP_BUDGETS(yp_max_growth("soak", 64), yp_max_resident(48 * YP_MIB),

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of cube_statistics; correlation 32 pixels apart is left out, it is chance in all but one. */
+/* Of cube_statistics; correlation at 32 pixels is left out, it is chance in all but one. */
 enum { FIGURES = 13, VIRTUAL_DIMENSION = 5 };
 static const char *const names[FIGURES] = {"share of 1 component",
                                            "share of 3",
@@ -140,8 +140,8 @@ static void median_figures(struct yp_case *t, size_t side, int seeds, double fig
     }
 }
 
-/* small: as large as the real ones. The virtual dimension is told and not judged: its test (HFC)
- * takes noise to be the same in all channels. */
+/* small: as large as the real ones. The virtual dimension is reported and not judged: its test
+ * (HFC) takes noise to be the same in all channels. */
 YP_TEST(synth, credible, .tags = "stress",
         .cases = YP_CASES(
             yp_case_of("small", .set = YP_SET(yp_set_int("side", 100), yp_set_int("scenes", 7))),

@@ -50,9 +50,9 @@ static enum yp_status whole_make(const struct synth_scene *scene, uint64_t cube,
     return synth_scene_tile(scene, cube, 0, w->pixels, w->values, &truth);
 }
 
-/* What of the device's is not as on the host; each in turn through `room`. */
+/* What of the device's is not as on the host; each in turn through `staging`. */
 static const char *differs(struct yp_device *device, const struct whole *gpu,
-                           const struct whole *cpu, void *room)
+                           const struct whole *cpu, void *staging)
 {
     const struct {
         const char *name;
@@ -68,8 +68,8 @@ static const char *differs(struct yp_device *device, const struct whole *gpu,
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].bytes > 0 &&
-            (yp_device_copy(device, room, parts[i].theirs, parts[i].bytes) != YP_OK ||
-             memcmp(room, parts[i].right, parts[i].bytes) != 0))
+            (yp_device_copy(device, staging, parts[i].theirs, parts[i].bytes) != YP_OK ||
+             memcmp(staging, parts[i].right, parts[i].bytes) != 0))
             return parts[i].name;
     return NULL;
 }
@@ -98,19 +98,19 @@ YP_TEST(synth_cuda, bits, .devices = "cuda", .tags = "stress",
     struct whole theirs = whole_new(t, gpu, full), right = whole_new(t, cpu, full);
     size_t values = right.pixels * right.channels;
     size_t shares = right.pixels * (right.channels > 7 ? right.channels : 7);
-    float *room = taken(t, cpu, shares * sizeof *room);
+    float *staging = taken(t, cpu, shares * sizeof *staging);
     size_t cubes = s.cubes < MOST_CUBES ? s.cubes : MOST_CUBES;
     uint64_t hash = 0;
     for (size_t i = 0; i < cubes; i++) {
         size_t cube = i * s.cubes / cubes;
         yp_ok(t, whole_make(on_gpu, cube, &theirs));
         yp_ok(t, whole_make(on_cpu, cube, &right));
-        const char *part = differs(gpu, &theirs, &right, room);
+        const char *part = differs(gpu, &theirs, &right, staging);
         yp_require(t, part == NULL, "cube %zu: %s differ from the CPU's", cube, part);
         hash += yp_hash_f32(cube * values, right.values, values);
     }
     yp_data_hash(t, hash);
-    yp_device_free(cpu, room);
+    yp_device_free(cpu, staging);
     whole_free(gpu, &theirs);
     whole_free(cpu, &right);
     synth_scene_destroy(on_gpu);
