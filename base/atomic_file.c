@@ -98,7 +98,7 @@ enum yp_status ypi_write_at(int fd, const char *path, uint64_t offset, const voi
     return YP_OK;
 }
 
-void ypi_atomic_hurry(const struct ypi_atomic_file *file)
+void ypi_atomic_start_writeback(const struct ypi_atomic_file *file)
 {
     if (file->fd >= 0)
         sync_file_range(file->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
@@ -185,7 +185,7 @@ enum yp_status ypi_sync_directory(const char *path)
     return status;
 }
 
-enum yp_status ypi_check_room(const char *path, uint64_t bytes)
+enum yp_status ypi_check_free_space(const char *path, uint64_t bytes)
 {
     char directory[YPI_PATH_MAX];
     struct statvfs system;

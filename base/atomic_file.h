@@ -26,7 +26,7 @@ enum yp_status ypi_write_at(int fd, const char *path, uint64_t offset, const voi
                             size_t size);
 
 /* Sets the disk to work on it and does not wait. */
-void ypi_atomic_hurry(const struct ypi_atomic_file *file);
+void ypi_atomic_start_writeback(const struct ypi_atomic_file *file);
 
 /* To the disk; the name is not there yet. */
 enum yp_status ypi_atomic_sync(const struct ypi_atomic_file *file);
@@ -42,6 +42,6 @@ void ypi_atomic_abandon(struct ypi_atomic_file *file);
 enum yp_status ypi_sync_directory(const char *path);
 
 /* YP_IO when the file system of `path` (of its directory) has less than `bytes` left. */
-enum yp_status ypi_check_room(const char *path, uint64_t bytes);
+enum yp_status ypi_check_free_space(const char *path, uint64_t bytes);
 
 #endif

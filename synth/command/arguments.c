@@ -1,4 +1,4 @@
-/* From words and an ini file to a job. */
+/* Reads the command line and the ini file into a job. */
 #include "synth/command/internal.h"
 
 #include "base/arguments.h"
@@ -15,7 +15,7 @@
 
 struct reading {
     struct ypi_job *job;
-    bool shared; /* a yieldpoint.ini: other sections belong to others */
+    bool shared; /* a yieldpoint.ini, which has sections of other programs too */
 };
 
 static char *take_entry(void *arg, const char *section, const char *name, const char *value)
@@ -47,9 +47,9 @@ static int read_ini(struct ypi_job *job, const char *path, bool shared)
     return codes[ypi_ini_read(path, take_entry, &r)];
 }
 
-/* ---- the words ---- */
+/* ---- the command line ---- */
 
-static bool take_words(struct ypi_job *job, int argc, char **argv)
+static bool read_arguments(struct ypi_job *job, int argc, char **argv)
 {
     return ypi_arguments_read(
         &(struct ypi_arguments){.options = ypi_synth_options,
@@ -58,9 +58,9 @@ static bool take_words(struct ypi_job *job, int argc, char **argv)
         argc, argv);
 }
 
-/* ---- the whole ---- */
+/* ---- checks ---- */
 
-static int tell(const char *what)
+static int usage_error(const char *what)
 {
     fprintf(stderr, "yieldpoint: %s; `yieldpoint synth --help` tells all\n", what);
     return YPI_SYNTH_USAGE;
@@ -70,24 +70,25 @@ static int check(struct ypi_job *job)
 {
     const struct synth_spec *spec = &job->spec;
     if (job->output == NULL)
-        return tell("--output is missing");
+        return usage_error("--output is missing");
     if (spec->height == 0 || spec->width == 0 || spec->channels == 0)
-        return tell(spec->height == 0  ? "--height is missing"
-                    : spec->width == 0 ? "--width is missing"
-                                       : "--channels is missing");
+        return usage_error(spec->height == 0  ? "--height is missing"
+                           : spec->width == 0 ? "--width is missing"
+                                              : "--channels is missing");
     if (job->format == SYNTH_NPY && job->interleave != SYNTH_BIP)
-        return tell("--interleave is not bip: a .npy has (height, width, channels)");
+        return usage_error("--interleave is not bip: a .npy has (height, width, channels)");
     if (job->type == SYNTH_F32 && job->scale != 0)
-        return tell("--scale is for integers, and --type is float32");
+        return usage_error("--scale is for integers, and --type is float32");
     if (job->type != SYNTH_F32 && job->scale == 0 && spec->preset == SYNTH_CUVIS)
-        return tell("--scale is missing: the values of preset cuvis have no fixed range");
+        return usage_error("--scale is missing: the values of preset cuvis have no fixed range");
     if (job->type == SYNTH_I16 && job->scale == 0 && (spec->bits == 0 || spec->bits == 16))
-        return tell("--type int16 holds 15 bits, and --bits is 16: must be 15 or less, or --scale "
-                    "said");
+        return usage_error(
+            "--type int16 holds 15 bits, and --bits is 16: must be 15 or less, or --scale "
+            "said");
     return YPI_SYNTH_OK;
 }
 
-/* Processors that the process may use: taskset and cpusets leave it fewer than are online. */
+/* Processors that the process may use; taskset and cpusets can make it fewer than are online. */
 static size_t processors(void)
 {
     cpu_set_t sets[8192 / CPU_SETSIZE];
@@ -97,7 +98,7 @@ static size_t processors(void)
     return online > 0 ? (size_t)online : 1;
 }
 
-/* Output without its ending, and the ending of raw files. */
+/* Splits --output into its stem and the ending of raw files. */
 static void split_output(struct ypi_job *job)
 {
     size_t length = strlen(job->output), stem = length;
@@ -114,24 +115,24 @@ static void split_output(struct ypi_job *job)
 
 int ypi_job_read(struct ypi_job *job, int argc, char **argv)
 {
-    struct ypi_job words = {0};
-    bool good = take_words(&words, argc, argv);
+    struct ypi_job given = {0};
+    bool valid = read_arguments(&given, argc, argv);
     char *ini =
-        good && !words.help && words.config == NULL ? ypi_nearest_above("yieldpoint.ini") : NULL;
-    bool help = words.help;
-    char *config = words.config;
-    words.config = NULL;
-    ypi_job_free(&words);
+        valid && !given.help && given.config == NULL ? ypi_nearest_above("yieldpoint.ini") : NULL;
+    bool help = given.help;
+    char *config = given.config;
+    given.config = NULL;
+    ypi_job_free(&given);
 
     *job = (struct ypi_job){.cubes = 1, .help = help};
-    int code = good ? YPI_SYNTH_OK : YPI_SYNTH_USAGE;
-    if (good && !help && (config != NULL || ini != NULL))
+    int code = valid ? YPI_SYNTH_OK : YPI_SYNTH_USAGE;
+    if (valid && !help && (config != NULL || ini != NULL))
         code = read_ini(job, config != NULL ? config : ini, config == NULL);
     free(config);
     free(ini);
     if (code != YPI_SYNTH_OK || help)
         return code;
-    take_words(job, argc, argv);
+    read_arguments(job, argc, argv);
     if (job->threads == 0)
         job->threads = processors();
     code = check(job);

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-/* An error of the spec in the words of the command line: "synth_spec.snr_db is" is "--snr-db is",
- * and where 0 means the default, that is not said. */
-static void tell_field(const char *text)
+/* Prints an error of the spec as one of the command line: "synth_spec.snr_db is" becomes
+ * "--snr-db is", and the remark that 0 means the default is dropped. */
+static void print_field_error(const char *text)
 {
     fputs("--", stderr);
     for (; *text != '\0' && *text != ' '; text++)
@@ -16,13 +16,13 @@ static void tell_field(const char *text)
             strstr(text, "SYNTH_OFF") != NULL ? ", or off" : "");
 }
 
-static int told(enum yp_status status)
+static int report_error(enum yp_status status)
 {
     const char *text = yp_last_error();
     static const char field[] = "synth_spec.";
     fputs("yieldpoint: ", stderr);
     if (strncmp(text, field, sizeof field - 1) == 0)
-        tell_field(text + sizeof field - 1);
+        print_field_error(text + sizeof field - 1);
     else
         fprintf(stderr, "%s\n", text);
     return status == YP_IO || status == YP_OUT_OF_MEMORY ? YPI_SYNTH_FILE : YPI_SYNTH_USAGE;
@@ -43,7 +43,7 @@ static int make(const struct ypi_outputs *outputs, struct ypi_preview *preview, 
     int number = 0;
     enum yp_status status = ypi_synth_run(outputs, bytes, preview, &made, &number);
     if (status != YP_OK) {
-        int code = told(status);
+        int code = report_error(status);
         if (made.cubes > 0)
             fprintf(stderr, "yieldpoint: %zu of %zu cubes are whole and stay\n", made.cubes,
                     outputs->job->cubes);
@@ -57,8 +57,8 @@ static int make(const struct ypi_outputs *outputs, struct ypi_preview *preview, 
     if (status == YP_OK)
         status = ypi_sidecars_write(outputs, &made);
     if (status != YP_OK)
-        return told(status);
-    ypi_tell_made(outputs, &made);
+        return report_error(status);
+    ypi_report_made(outputs, &made);
     if (fflush(stdout) == 0)
         return YPI_SYNTH_OK;
     fputs("yieldpoint: the standard output cannot be written\n", stderr);
@@ -77,7 +77,7 @@ static int with_scene(const struct ypi_job *job, const struct synth_scene *scene
         preview = ypi_preview_create(&outputs);
         status = preview == NULL ? YP_OUT_OF_MEMORY : YP_OK;
     }
-    int code = status == YP_OK ? make(&outputs, preview, bytes) : told(status);
+    int code = status == YP_OK ? make(&outputs, preview, bytes) : report_error(status);
     ypi_preview_destroy(preview);
     ypi_outputs_free(&outputs);
     return code;
@@ -93,8 +93,8 @@ int ypi_synth_command(int argc, char **argv)
     } else if (code == YPI_SYNTH_OK) {
         struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &job.spec);
         code = scene != NULL                       ? with_scene(&job, scene)
-               : synth_scene_bytes(&job.spec) == 0 ? told(YP_INVALID)
-                                                   : told(YP_OUT_OF_MEMORY);
+               : synth_scene_bytes(&job.spec) == 0 ? report_error(YP_INVALID)
+                                                   : report_error(YP_OUT_OF_MEMORY);
         synth_scene_destroy(scene);
     }
     ypi_job_free(&job);

@@ -1,4 +1,4 @@
-/* What the parts of `yieldpoint synth` share. */
+/* Shared by the files of `yieldpoint synth`. */
 #ifndef YIELDPOINT_SYNTH_COMMAND_INTERNAL_H
 #define YIELDPOINT_SYNTH_COMMAND_INTERNAL_H
 
@@ -10,17 +10,17 @@
 
 enum { YPI_SYNTH_OK = 0, YPI_SYNTH_FILE = 3, YPI_SYNTH_USAGE = 4 };
 
-/* ---- what to do ---- */
+/* ---- options ---- */
 
 struct ypi_job {
     struct synth_spec spec;
     size_t cubes, threads;
-    int format, interleave, type; /* enums of cube_file.h */
-    double scale;                 /* 0: by the type and the bits */
+    int format, interleave, type; /* enums of cube.h */
+    double scale;                 /* of integers; 0: derived from the type and the bits */
     bool big_endian, preview, quiet, force, help;
     char *output, *config; /* owned */
     char *base;            /* output without its ending; owned */
-    const char *ending;    /* of raw files: ".img" or what output had; ".npy" */
+    const char *ending;    /* of raw files: that of output or ".img"; or ".npy" */
 };
 
 enum { YPI_GENERAL, YPI_SCENE_ONLY, YPI_CUVIS_ONLY }; /* groups of options */
@@ -28,13 +28,13 @@ enum { YPI_GENERAL, YPI_SCENE_ONLY, YPI_CUVIS_ONLY }; /* groups of options */
 extern const struct ypi_option ypi_synth_options[]; /* of struct ypi_job */
 
 void ypi_synth_help(void);
-/* The value of an option that the data depend on, "" where it need not be said. Owned by the
- * caller. */
+/* The value of an option as text; "" when the data do not depend on it. The caller frees. */
 char *ypi_job_option_text(const struct ypi_job *job, const struct ypi_option *option);
-/* The command that makes the same data again. Owned by the caller. */
+/* The command line that makes the same data again. The caller frees. */
 char *ypi_job_line(const struct ypi_job *job);
 
-/* The whole command line and the ini file. An exit code; told on the standard error stream. */
+/* Reads the command line and the ini file. Returns an exit code; errors are printed on the standard
+ * error stream. ypi_job_free() is due in any case. */
 int ypi_job_read(struct ypi_job *job, int argc, char **argv);
 void ypi_job_free(struct ypi_job *job);
 
@@ -55,41 +55,43 @@ struct ypi_outputs {
     const struct synth_spec *spec; /* resolved */
     size_t bands[3];               /* red, green, blue */
     bool bands_by_wavelength;
-    float *fwhm; /* (channels), nm: as far apart as the channels are; NULL: no wavelengths */
+    float *fwhm; /* (channels), nm: the spacing of the channels; NULL: no wavelengths */
 };
 
 struct ypi_cube_outputs {
-    struct synth_cube_writer *planes[YPI_PLANES]; /* NULL: this scene has none */
+    struct synth_cube_writer *planes[YPI_PLANES]; /* NULL: the scene has no such plane */
 };
 
 enum yp_status ypi_outputs_init(struct ypi_outputs *outputs, const struct ypi_job *job,
                                 const struct synth_scene *scene);
 void ypi_outputs_free(struct ypi_outputs *outputs);
 size_t ypi_plane_channels(const struct ypi_outputs *outputs, enum ypi_plane plane);
-/* The name of a file of a cube (npy: of all), "" where there is none. */
+/* The path of a plane of a cube (.npy: of all cubes), "" where there is none. */
 void ypi_plane_path(const struct ypi_outputs *outputs, size_t cube, enum ypi_plane plane,
                     char out[YPI_PATH_MAX]);
-/* Of integers: what values are multiplied by, and what stands for no data. */
+/* For integer types: the factor of the values, and the code for no data. */
 void ypi_outputs_codes(const struct ypi_outputs *outputs, double *scale, double *ignore);
-/* Base + suffix. */
+/* out = job->base + suffix. */
 void ypi_job_path(const struct ypi_job *job, const char *suffix, char out[YPI_PATH_MAX]);
-/* All that will be written; refuses what is there already, and a disk that is too small. */
+/* Counts the bytes of all files. YP_IO when one of them exists, unless the job says `force`, or
+ * the disk has too little space. */
 enum yp_status ypi_outputs_check(const struct ypi_outputs *outputs, uint64_t *bytes);
-/* Begins one cube (npy: all); on an error there is none. */
+/* Begins the files of one cube (.npy: of all); on an error none is left. */
 enum yp_status ypi_cube_begin(const struct ypi_outputs *outputs, size_t cube,
                               struct ypi_cube_outputs *out);
-/* Ends it: all of its files are there then, or none of them. Adds the clipped values. */
+/* Ends it: then either all of its files exist or none. Adds the number of clipped values. */
 enum yp_status ypi_cube_end(struct ypi_cube_outputs *out, uint64_t *clipped);
 void ypi_cube_abandon(struct ypi_cube_outputs *out);
 
-/* ---- the picture ---- */
+/* ---- preview ---- */
 
 struct ypi_preview;
 
-/* Of one cube; at most 1024 pixels high and wide, from every n-th. NULL with yp_last_error(). */
+/* A preview of the first cube, at most 1024 pixels high and wide, of every n-th pixel. NULL with
+ * yp_last_error(). */
 struct ypi_preview *ypi_preview_create(const struct ypi_outputs *outputs);
 void ypi_preview_destroy(struct ypi_preview *preview);
-/* Pixels in any order and from any thread. */
+/* Adds pixels, in any order and from any thread. */
 void ypi_preview_put(struct ypi_preview *preview, size_t first_pixel, size_t pixels,
                      const float *values, const struct synth_truth *truth);
 enum yp_status ypi_preview_write(const struct ypi_preview *preview, const char *path, bool replace);
@@ -99,29 +101,28 @@ enum yp_status ypi_preview_write(const struct ypi_preview *preview, const char *
 struct ypi_made {
     double seconds;
     uint64_t values, bytes, clipped;
-    size_t cubes; /* that are whole */
+    size_t cubes; /* that are complete */
 };
 
-/* Makes and stores all cubes. YP_OK also when a signal ended it: *signal is its number then. */
+/* Generates and stores all cubes. YP_OK also when a signal ended it, whose number is in *signal. */
 enum yp_status ypi_synth_run(const struct ypi_outputs *outputs, uint64_t bytes,
                              struct ypi_preview *preview, struct ypi_made *made, int *signal);
 
-/* Progress on the standard error stream: a bar on a terminal, else a line at times. */
+/* Progress on the standard error stream: a bar on a terminal, else a line every few seconds. */
 struct ypi_progress {
     bool quiet, terminal;
-    double began, told;
+    double started, shown;
 };
 double ypi_synth_clock(void);
 void ypi_progress_begin(struct ypi_progress *progress, bool quiet);
-void ypi_progress_tell(struct ypi_progress *progress, double share, double values, double bytes);
+void ypi_progress_show(struct ypi_progress *progress, double share, double values, double bytes);
 void ypi_progress_end(struct ypi_progress *progress);
-void ypi_tell_made(const struct ypi_outputs *outputs, const struct ypi_made *made);
+void ypi_report_made(const struct ypi_outputs *outputs, const struct ypi_made *made);
 
-/* Spectra, wavelengths and the description of the whole, which comes last. */
+/* Writes spectra, wavelengths and then the description of the run. */
 enum yp_status ypi_sidecars_write(const struct ypi_outputs *outputs, const struct ypi_made *made);
 
-/* A small file that is there whole or not at all; without `replace` YP_IO when its name is taken.
- */
+/* Writes a small file atomically; without `replace` YP_IO when its name is taken. */
 enum yp_status ypi_write_whole(const char *path, const void *head, size_t head_size,
                                const void *data, size_t size, bool replace);
 

@@ -1,5 +1,5 @@
-/* The options: one table for the command line, the ini file, the help and the line that makes the
- * data again. */
+/* The options: one table for the command line, the ini file, the help and the line that reproduces
+ * the data. */
 #include "synth/command/internal.h"
 
 #include "base/text.h"
@@ -18,7 +18,7 @@
     .allowed = "one of: " words
 #define SWITCH(at) .kind = YPI_OPTION_SWITCH, .offset = (at)
 #define PATH(at) .value = "PATH", .kind = YPI_OPTION_PATH, .offset = (at), .allowed = "a path"
-/* What the data depend on is in the line that makes them again. */
+/* Options that the data depend on; they are part of the line that reproduces the data. */
 #define DATA .again = 1
 #define SCENE .again = 1, .group = YPI_SCENE_ONLY
 #define CUVIS .again = 1, .group = YPI_CUVIS_ONLY
@@ -96,8 +96,8 @@ char *ypi_job_option_text(const struct ypi_job *job, const struct ypi_option *op
     return ypi_option_text(job, option);
 }
 
-/* All is said, flags with their value; and no yieldpoint.ini that happens to be about has a say in
- * what is not. */
+/* The line states every option, flags with their value, and excludes any yieldpoint.ini of the
+ * place where it will run. */
 char *ypi_job_line(const struct ypi_job *job)
 {
     struct ypi_text line = {0};

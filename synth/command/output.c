@@ -80,10 +80,10 @@ void ypi_plane_path(const struct ypi_outputs *o, size_t cube, enum ypi_plane pla
              o->job->ending);
 }
 
-/* ---- what they hold ---- */
+/* ---- descriptions ---- */
 
-/* The sensor's steps become the integers. The last code is no data: the brightest step of 16 bits
- * is clipped to the one below. */
+/* The sensor's steps become the integers. The last code means no data, so the brightest step of 16
+ * bits is clipped to the one below. */
 void ypi_outputs_codes(const struct ypi_outputs *o, double *scale, double *ignore)
 {
     bool is_signed = o->job->type == SYNTH_I16;
@@ -128,7 +128,7 @@ static void describe(const struct ypi_outputs *o, size_t cube, enum ypi_plane pl
         describe_values(o, info);
 }
 
-/* ---- before ---- */
+/* ---- checks before the run ---- */
 
 static enum yp_status refuse_existing(const char *path)
 {
@@ -184,7 +184,7 @@ enum yp_status ypi_outputs_check(const struct ypi_outputs *o, uint64_t *bytes)
         if (status != YP_OK)
             return status;
     }
-    return ypi_check_room(o->job->base, *bytes);
+    return ypi_check_free_space(o->job->base, *bytes);
 }
 
 /* ---- one cube ---- */

@@ -1,4 +1,4 @@
-/* A picture of a cube: false colour beside the truth. */
+/* The preview of a cube: false colour beside the truth. */
 #include "synth/command/internal.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ struct ypi_preview {
     size_t step, height, width; /* of the picture; every step-th pixel of the cube */
     pthread_mutex_t lock;
     float *colours; /* (height, width, 3); NaN: no values */
-    float *fill;    /* (height, width): of the fullest target in the block, -1: none */
+    float *fill;    /* (height, width): largest fill of a target in the block of pixels, -1: none */
 };
 
 struct ypi_preview *ypi_preview_create(const struct ypi_outputs *o)
@@ -47,7 +47,7 @@ void ypi_preview_destroy(struct ypi_preview *p)
     yp_device_free(yp_device_cpu(), p);
 }
 
-/* Every target is seen, however many pixels are passed over. */
+/* Every target shows, even where only every n-th pixel is drawn. */
 void ypi_preview_put(struct ypi_preview *p, size_t first, size_t pixels, const float *values,
                      const struct synth_truth *truth)
 {
@@ -71,7 +71,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The values that 2 % are below, and 2 % above. */
+/* The 2nd and the 98th percentile of a colour. */
 static void stretch(const struct ypi_preview *p, size_t colour, float *sample, float *low,
                     float *high)
 {
@@ -92,8 +92,8 @@ static unsigned char shade_of(float value, float low, float high)
     return (unsigned char)(share > 0 ? share < 1 ? lrintf(share * 255) : 255 : 0); /* NaN: 0 */
 }
 
-/* A target is red where it fills little of its pixel, and yellow where it fills it; around it is
- * the scene in dim grey. */
+/* A target is red where it fills little of its pixel and yellow where it fills all of it; the rest
+ * of the scene is dim grey. */
 static void paint_truth(unsigned char *to, const unsigned char *colour, float fill)
 {
     if (fill >= 0) {

@@ -1,5 +1,5 @@
-/* Threads that take tile after tile, make it and store it. While the kernel writes out what one has
- * stored, they make the next ones. */
+/* Threads that take tile after tile, generate it and store it. While the operating system writes
+ * stored tiles to the disk, they generate the next ones. */
 #include "synth/command/internal.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-#define TILE_BYTES ((size_t)4 << 20) /* of values; long enough for runs of bands */
-#define LOOK_SECONDS 0.1
+#define TILE_BYTES ((size_t)4 << 20) /* of values; large enough for long writes in BIL and BSQ */
+#define POLL_SECONDS 0.1
 
-/* A cube that is being written; with .npy there is one for all. */
+/* A cube that is being written; with .npy one slot holds all cubes. */
 struct slot {
     bool open;
     size_t cube; /* with .npy: 0 */
@@ -40,7 +40,7 @@ struct tile {
     struct slot *slot;
 };
 
-/* One a thread, in one block. */
+/* Buffers of a thread, in one block. */
 struct buffers {
     float *values, *fill, *abundances, *plane;
     uint8_t *labels, *valid;
@@ -55,7 +55,7 @@ static void catch_signal(int number)
 
 /* ---- tiles ---- */
 
-/* The lock is held. The first error is the one that is told. */
+/* The lock is held. Of several errors the first is reported. */
 static void fail(struct run *r, enum yp_status status)
 {
     if (!r->stop) {
@@ -80,9 +80,9 @@ static struct slot *open_slot(struct run *r, struct slot *slot, size_t cube)
     return slot;
 }
 
-/* The slot of the next cube, opened; NULL: the run is over. The lock is held, but given up while
- * another cube has the slot. Others may begin and end the next cube in the meantime, so which one
- * that is must be asked anew. */
+/* The slot of the next cube, opened; NULL: the run is over. The lock is held, but released while
+ * another cube has the slot. Other threads may begin and end the next cube in the meantime, so it
+ * is looked up again after each wait. */
 static struct slot *next_slot(struct run *r)
 {
     const struct ypi_job *job = r->outputs->job;
@@ -147,7 +147,7 @@ static enum yp_status make_tile(struct run *r, const struct tile *tile, const st
     return status;
 }
 
-/* Whoever has made a cube's last tile brings it to the disk. */
+/* The thread that finishes a cube's last tile commits the cube to the disk. */
 static void finish_tile(struct run *r, const struct tile *tile, enum yp_status status)
 {
     struct slot *slot = tile->slot;
@@ -210,9 +210,9 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* ---- the whole ---- */
+/* ---- the run ---- */
 
-/* The lock is held. Until the last thread has ended; a signal is seen here in time. */
+/* Shows progress and looks for signals until the last thread has ended. The lock is held. */
 static void watch(struct run *r, uint64_t bytes)
 {
     struct ypi_progress progress;
@@ -222,7 +222,7 @@ static void watch(struct run *r, uint64_t bytes)
     while (r->running > 0) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += (long)(LOOK_SECONDS * 1e9);
+        until.tv_nsec += (long)(POLL_SECONDS * 1e9);
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         pthread_cond_timedwait(&r->changed, &r->lock, &until);
@@ -231,7 +231,7 @@ static void watch(struct run *r, uint64_t bytes)
             pthread_cond_broadcast(&r->changed);
         }
         double values = (double)atomic_load(&r->values);
-        ypi_progress_tell(&progress, values / all, values, values / all * (double)bytes);
+        ypi_progress_show(&progress, values / all, values, values / all * (double)bytes);
     }
     ypi_progress_end(&progress);
 }
@@ -256,7 +256,7 @@ static void start_and_watch(struct run *r, pthread_t *threads, uint64_t bytes)
         pthread_join(threads[i], NULL);
 }
 
-/* Whole rows where they fit. */
+/* Tiles are whole rows where these fit. */
 static void cut_tiles(struct run *r)
 {
     const struct synth_spec *spec = r->outputs->spec;
@@ -275,7 +275,7 @@ static void set_signals(struct sigaction before[3])
     sigemptyset(&act.sa_mask);
     caught = 0;
     for (int i = 0; i < 3; i++) {
-        /* A file that may not grow is an error like a full disk. */
+        /* A file beyond its size limit is then an error of write(), like a full disk. */
         act.sa_handler = numbers[i] == SIGXFSZ ? SIG_IGN : catch_signal;
         sigaction(numbers[i], &act, &before[i]);
     }

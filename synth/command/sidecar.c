@@ -1,4 +1,4 @@
-/* What stands beside the cubes of a run: their spectra, and what they are. */
+/* The files beside the cubes of a run: spectra, wavelengths and the description. */
 #include "synth/command/internal.h"
 
 #include "base/text.h"
@@ -34,8 +34,8 @@ static enum yp_status write_npy(const struct ypi_job *job, const char *suffix, c
     return ypi_write_whole(path, head, size, values, count * sizeof *values, job->force);
 }
 
-/* The endmembers, then the targets, so that label k is row endmembers + k - 1; of CUVIS normal and
- * anomaly, which is label 1. */
+/* Endmembers, then targets, so that label k is row endmembers + k - 1; for CUVIS normal and
+ * anomaly, and the anomaly has label 1. */
 static enum yp_status write_spectra(const struct ypi_outputs *o)
 {
     size_t channels = o->spec->channels, rows = 0;
@@ -53,7 +53,7 @@ static enum yp_status write_spectra(const struct ypi_outputs *o)
     return status;
 }
 
-/* A number that a double would round. */
+/* Adds a 64-bit number, which cJSON's double would round. */
 static void add_word64(cJSON *object, const char *name, uint64_t value)
 {
     char text[32];
@@ -61,7 +61,7 @@ static void add_word64(cJSON *object, const char *name, uint64_t value)
     cJSON_AddRawToObject(object, name, text);
 }
 
-/* Every option of this preset as the ini file takes it, with what it is when it is not said. */
+/* Every option of this preset as the ini file takes it, defaults included. */
 static cJSON *options_of(const struct ypi_job *job)
 {
     cJSON *options = cJSON_CreateObject();

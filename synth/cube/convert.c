@@ -1,10 +1,11 @@
-/* Stored values to floats and back; bands to pixels and back. Kernels: compiled with -O3. */
+/* Conversion of stored values to floats and back, and between the orders of bands and pixels.
+ * Compiled with -O3. */
 #include "synth/cube/internal.h"
 
 #include <math.h>
 #include <string.h>
 
-#define VALUES_AT_ONCE 4096
+#define SWAPPED_VALUES 4096
 
 static const struct {
     const char *name;
@@ -20,7 +21,7 @@ static const struct {
     [SYNTH_I16] = {"int16", 2, false, INT16_MIN, INT16_MAX},
     [SYNTH_U32] = {"uint32", 4, false, 0, UINT32_MAX},
     [SYNTH_I32] = {"int32", 4, false, INT32_MIN, INT32_MAX},
-    /* The greatest doubles that are in range. */
+    /* The largest doubles within the type's range. */
     [SYNTH_U64] = {"uint64", 8, false, 0, 0x1.fffffffffffffp63},
     [SYNTH_I64] = {"int64", 8, false, -0x1p63, 0x1.fffffffffffffp62},
 };
@@ -81,7 +82,7 @@ static void swap_bytes(size_t size, const void *from, size_t count, void *to)
     }
 }
 
-/* No data is looked for among the stored values: two of them may give the same float. */
+/* The code for no data is compared before conversion: two stored values may give the same float. */
 #define LOAD(name, stored) \
     static void load_##name(const struct ypi_loading *how, const void *from, size_t count, \
                             float *to) \
@@ -131,7 +132,7 @@ void ypi_load(const struct ypi_loading *how, const void *from, size_t count, flo
         swap_bytes(size, from, count, to);
         return;
     }
-    uint64_t swapped[VALUES_AT_ONCE / 8];
+    uint64_t swapped[SWAPPED_VALUES / 8];
     size_t most = sizeof swapped / size;
     const unsigned char *in = from;
     for (size_t i = 0; i < count; i += most) {
@@ -204,8 +205,8 @@ size_t ypi_store(const struct ypi_storing *how, const float *from, size_t count,
 
 typedef float quad __attribute__((vector_size(16)));
 
-/* Four rows of four, `stride` apart, become columns, `pitch` apart. */
-static inline void turn_4x4(const float *from, size_t stride, float *to, size_t pitch)
+/* Transposes 4 x 4 floats; rows begin every `stride` floats in `from`, every `pitch` in `to`. */
+static inline void transpose_4x4(const float *from, size_t stride, float *to, size_t pitch)
 {
     quad a, b, c, d;
     memcpy(&a, from, sizeof a);
@@ -226,10 +227,10 @@ static inline void turn_4x4(const float *from, size_t stride, float *to, size_t 
     memcpy(to + 3 * pitch, &d, sizeof d);
 }
 
-/* rows x columns, `stride` apart, become columns x rows, `pitch` apart. Sixteen columns at a time:
- * a cache line of each row is used whole, and so is one of each column before the next begins. */
-static void turn(const float *from, size_t stride, size_t rows, size_t columns, float *to,
-                 size_t pitch)
+/* Transposes rows x columns with row stride `stride` into columns x rows with row stride `pitch`.
+ * Sixteen columns at a time, so that each cache line of either side is used whole. */
+static void transpose(const float *from, size_t stride, size_t rows, size_t columns, float *to,
+                      size_t pitch)
 {
     for (size_t first = 0; first < columns; first += YPI_BAND_GROUP) {
         size_t group = columns - first < YPI_BAND_GROUP ? columns - first : YPI_BAND_GROUP;
@@ -237,8 +238,8 @@ static void turn(const float *from, size_t stride, size_t rows, size_t columns, 
         for (; row + 4 <= rows; row += 4) {
             size_t column = 0;
             for (; column + 4 <= group; column += 4)
-                turn_4x4(from + row * stride + first + column, stride,
-                         to + (first + column) * pitch + row, pitch);
+                transpose_4x4(from + row * stride + first + column, stride,
+                              to + (first + column) * pitch + row, pitch);
             for (; column < group; column++)
                 for (size_t i = 0; i < 4; i++)
                     to[(first + column) * pitch + row + i] =
@@ -254,13 +255,13 @@ void ypi_bands_to_pixels(const float *from, size_t pitch, size_t pixels, size_t 
                          size_t stride)
 {
     for (size_t first = 0; first < bands; first += YPI_BAND_GROUP)
-        turn(from + first * pitch, pitch,
-             bands - first < YPI_BAND_GROUP ? bands - first : YPI_BAND_GROUP, pixels, to + first,
-             stride);
+        transpose(from + first * pitch, pitch,
+                  bands - first < YPI_BAND_GROUP ? bands - first : YPI_BAND_GROUP, pixels,
+                  to + first, stride);
 }
 
 void ypi_pixels_to_bands(const float *from, size_t stride, size_t pixels, size_t bands, float *to,
                          size_t pitch)
 {
-    turn(from, stride, pixels, bands, to, pitch);
+    transpose(from, stride, pixels, bands, to, pitch);
 }

@@ -1,11 +1,11 @@
 /*
  * Cubes in files: ENVI (a header and a raw file) and .npy, read in any window and written whole.
  *
- * Values come and go as float32, pixels x channels (BIP), pixels in row-major order, whatever the
- * file holds. Nothing is mapped into memory and no more is read than was asked for, but for whole
- * pixels where the file is BIP and only some bands are wanted. All functions that take a file or a
- * writer may be called from many threads at once, unless it says otherwise; they use less than 320
- * KiB of stack.
+ * The caller's values are float32, pixels x channels (BIP), pixels in row-major order, whatever the
+ * file holds. Nothing is mapped into memory, and only the requested values are read, except that a
+ * BIP file may be read in whole pixels when only some bands are wanted. Functions that take a file
+ * or a writer may be called from several threads at once unless stated otherwise; they use less
+ * than 320 KiB of stack.
  *
  * ENVI: https://www.nv5geospatialsoftware.com/docs/ENVIHeaderFiles.html
  * .npy: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
@@ -24,11 +24,12 @@ extern "C" {
 
 enum synth_format { SYNTH_ENVI = 0, SYNTH_NPY = 1 };
 
-/* In which order a file holds its values; a .npy in C order is BIP, one in Fortran order neither of
- * these: it is read as it is, and told as BSQ. */
+/* The order of values in a file. A .npy in C order is BIP; one in Fortran order is none of these
+ * and is reported as BSQ. */
 enum synth_interleave { SYNTH_BIP = 0, SYNTH_BIL = 1, SYNTH_BSQ = 2 };
 
-/* In brackets ENVI's number of it. All are read; F32, U16, I16 and U8 are written. */
+/* Types of stored values, with ENVI's number of each. All are read; F32, U16, I16 and U8 are
+ * written. */
 enum synth_type {
     SYNTH_F32 = 0, /* 4 */
     SYNTH_U16,     /* 12 */
@@ -44,10 +45,10 @@ enum synth_type {
 };
 
 /*
- * What a file holds, and what is known of it. Zero or NULL: not known.
+ * The contents of a file and its metadata. Zero or NULL: not known.
  *
  * A .npy has 2 to 4 axes: (pixels, channels), which is a cube of one column; (height, width,
- * channels); (cubes, height, width, channels). It holds nothing of what stands below `offset`.
+ * channels); (cubes, height, width, channels). It has none of the fields after `offset`.
  */
 struct synth_cube_info {
     enum synth_format format;
@@ -56,57 +57,55 @@ struct synth_cube_info {
     bool big_endian;
     size_t cubes; /* 1 with ENVI; 0 means 1 for a writer */
     size_t height, width, channels;
-    uint64_t offset; /* bytes before the first value; a writer takes none but 0 */
+    uint64_t offset; /* bytes before the first value; must be 0 for a writer */
 
-    double scale;              /* reflectance scale factor: a stored value / scale is the value */
-    bool has_ignore;           /* data ignore value: stored in the place of no data */
-    double ignore;             /* may be a NaN */
-    const float *wavelengths;  /* (channels), nm; NULL where their unit is not one of length */
-    const float *fwhm;         /* (channels), nm */
-    const uint8_t *good_bands; /* bbl, (channels): 0 for a bad band, else 1 */
-    const char *const *band_names; /* (channels); a writer takes no comma or brace in them */
-    const char *description;       /* a writer takes no brace in it */
-    size_t default_bands[3];       /* red, green, blue or one of grey, counted from 0 */
+    double scale;                  /* reflectance scale factor: value = stored value / scale */
+    bool has_ignore;               /* data ignore value: the stored value that means no data */
+    double ignore;                 /* may be a NaN */
+    const float *wavelengths;      /* (channels), nm; NULL where their unit is not one of length */
+    const float *fwhm;             /* (channels), nm */
+    const uint8_t *good_bands;     /* bbl, (channels): 0 for a bad band, else 1 */
+    const char *const *band_names; /* (channels); for a writer without commas and braces */
+    const char *description;       /* for a writer without braces */
+    size_t default_bands[3];       /* red, green, blue, or one grey band, counted from 0 */
     size_t default_band_count;     /* 0, 1 or 3 */
 };
 
 /* ---- reading ---- */
 
-/* What becomes of integers that have a scale. */
+/* Whether values are divided by the scale, where there is one. */
 enum synth_scaling { SYNTH_AS_STORED = 0, SYNTH_SCALED = 1 };
 
 struct synth_cube_file;
 
 /*
  * Opens a .npy, or an ENVI cube by either of its names: NAME.hdr, or NAME, NAME.img, .dat, .raw,
- * .bsq, .bil, .bip, .bin with NAME.hdr or NAME.img.hdr beside it. What the file is, its first bytes
- * tell.
+ * .bsq, .bil, .bip, .bin with NAME.hdr or NAME.img.hdr beside it. The first bytes decide which.
  *
- * Headers are read with indulgence: keys in any case and order, blanks or underscores in them, any
- * end of line, comments, lists over many lines and with a comma at their end, keys that are not
- * known. Interleave is BSQ, byte order little and header offset 0 where they are missing; a unit of
- * wavelengths that is missing is micrometres when all are below 100, else nanometres. A raw file
- * must be exactly as long as its header says.
+ * Headers are parsed leniently: keys in any case and order, with blanks or underscores; any end of
+ * line; comments; lists over several lines, also with a comma at the end; unknown keys. Missing
+ * keys: interleave is BSQ, byte order little, header offset 0; wavelengths without a unit are
+ * micrometres when all are below 100, else nanometres. A raw file must be exactly as long as its
+ * header says.
  *
- * The file lies in one block of `device`'s memory (while opening: two), at most the header's size
- * twice, for each channel 4 bytes of wavelengths, 4 of fwhm, 5 of bbl and 8 of band names (of what
- * there is), the path, which has up to 4 KiB, and 1 KiB more; close it with synth_cube_close().
- * NULL with yp_last_error() set: the file, the line, what is there and what is allowed.
+ * The file occupies one block of `device`'s memory (two while opening): at most twice the header's
+ * size, the path (up to 4 KiB), 1 KiB, and for each channel 4 bytes of wavelengths, 4 of fwhm, 5 of
+ * bbl and 8 of band names, of those that the header has. Close it with synth_cube_close(). NULL
+ * with yp_last_error() set: the file, the line, what it says and what is allowed.
  */
 struct synth_cube_file *synth_cube_open(struct yp_device *device, const char *path,
                                         enum synth_scaling scaling);
 
-/* NULL is allowed. No thread may use the file any more. */
+/* NULL is allowed. No other thread may still use the file. */
 void synth_cube_close(struct synth_cube_file *file);
 
 /* Owned by the file. */
 const struct synth_cube_info *synth_cube_info(const struct synth_cube_file *file);
 
 /*
- * Pixels first_pixel .. first_pixel + pixels - 1 of cube `cube`; values: pixels x channels, the
- * caller's. What equals the data ignore value becomes a NaN. With SYNTH_SCALED values are divided
- * by the scale, where there is one. YP_INVALID when that is not in the file, and nothing is
- * written; YP_IO when the file cannot be read or has become shorter.
+ * Reads pixels first_pixel .. first_pixel + pixels - 1 of cube `cube`; values: pixels x channels,
+ * the caller's. The data ignore value becomes NaN. YP_INVALID when the file has no such pixels, and
+ * nothing is written; YP_IO when the file cannot be read or has become shorter.
  */
 enum yp_status synth_cube_read(const struct synth_cube_file *file, uint64_t cube,
                                size_t first_pixel, size_t pixels, float *values);
@@ -123,8 +122,8 @@ enum yp_status synth_cube_read_window(const struct synth_cube_file *file, uint64
 
 struct synth_cube_writer;
 
-/* Bytes of all files of such a cube, headers included; 0 with yp_last_error() set when `info` is
- * not allowed. */
+/* Bytes of all files of such a cube, with headers; 0 with yp_last_error() set when `info` is not
+ * allowed. */
 uint64_t synth_cube_bytes(const struct synth_cube_info *info);
 
 enum synth_existing { SYNTH_REFUSE = 0, SYNTH_REPLACE = 1 };
@@ -132,41 +131,40 @@ enum synth_existing { SYNTH_REFUSE = 0, SYNTH_REPLACE = 1 };
 /*
  * Begins a cube, or with .npy `info->cubes` of them. ENVI: `path` is the raw file's name; an
  * ending .img, .dat, .raw, .bsq, .bil, .bip, .bin or .hdr is replaced for the header, and the raw
- * file of .hdr gets .img. Native byte order or the other; .npy: C order, BIP.
+ * file of .hdr gets .img. Either byte order; .npy: C order, BIP.
  *
- * Nothing is under the final names before synth_cube_commit(): the file is nameless until then, or
- * where the file system cannot do that, under a name that ends in ".part". NULL with
- * yp_last_error() set: an argument (YP_INVALID), a name that is taken, no directory, no right to
- * write, or less room on the file system than the cube needs, with both figures.
+ * The final names do not exist before synth_cube_commit(): until then the file has no name or,
+ * where the file system does not support that, one that ends in ".part". NULL with yp_last_error()
+ * set: an argument (YP_INVALID), a name that is taken, no directory, no right to write, or less
+ * space on the file system than the cube needs, with both figures.
  *
- * Takes one block of `device`'s memory: below 20 KiB and the header's text.
+ * Allocates one block of `device`'s memory: below 20 KiB and the header's text.
  */
 struct synth_cube_writer *synth_cube_create(struct yp_device *device, const char *path,
                                             const struct synth_cube_info *info,
                                             enum synth_existing existing);
 
 /*
- * Stores pixels, which may come in any order and from any thread, but each once. Integers: value
- * times scale (0: 1), rounded to the nearest and clipped to the type's range, from which the data
- * ignore value is left out where it is the range's end; a NaN becomes the data ignore value, or 0
- * where there is none. A data ignore value within the range takes nothing from data: a value that
- * is stored as the same integer is read back as a NaN. YP_IO: the system's reason; then the cube
- * can only be abandoned.
+ * Stores pixels, in any order and from any thread, each once. Integers: value times scale (0: 1),
+ * rounded to the nearest and clipped to the type's range, without the data ignore value where that
+ * is an end of the range. A NaN becomes the data ignore value, or 0 where there is none. A data
+ * ignore value inside the range is not avoided: a value that is stored as the same integer is read
+ * back as NaN. YP_IO: the system's reason; then the cube can only be abandoned.
  */
 enum yp_status synth_cube_write(struct synth_cube_writer *writer, uint64_t cube, size_t first_pixel,
                                 size_t pixels, const float *values);
 
-/* Values that were clipped so far. */
+/* The number of values clipped so far. */
 uint64_t synth_cube_clipped(const struct synth_cube_writer *writer);
 
-/* Brings the files to the disk and gives them their names, the header last. The writer is gone
- * then, also after an error, which leaves no file of it. YP_INVALID when pixels are missing; YP_IO
- * when with SYNTH_REFUSE one of the names was taken since, and then that file stays as it is. One
+/* Syncs the files to the disk and gives them their names, the header last. Frees the writer, also
+ * on an error, which leaves no file of it. YP_INVALID when pixels are missing; YP_IO when with
+ * SYNTH_REFUSE one of the names has been taken in the meantime; that file stays as it is. One
  * thread only. */
 enum yp_status synth_cube_commit(struct synth_cube_writer *writer);
 
-/* The same for several: all of them have their names then, given in this order, or none. It takes
- * the disk far less time than one after the other. */
+/* The same for several cubes: all get their names, in this order, or none does. Far faster than one
+ * after the other. */
 enum yp_status synth_cube_commit_all(struct synth_cube_writer *const *writers, size_t count);
 
 /* Leaves no file; NULL is allowed. One thread only. */

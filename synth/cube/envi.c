@@ -1,4 +1,4 @@
-/* ENVI headers: from a name to an open file. */
+/* Opens ENVI cubes: finds and parses the header, checks and opens the raw file. */
 #include "synth/cube/envi_text.h"
 #include "synth/cube/internal.h"
 
@@ -11,30 +11,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ENVI's numbers; 0: it has none. */
+/* ENVI's numbers of the types; 0: none. */
 static const unsigned char numbers[SYNTH_TYPES] = {
     [SYNTH_U8] = 1,   [SYNTH_I16] = 2,  [SYNTH_I32] = 3,  [SYNTH_F32] = 4,  [SYNTH_F64] = 5,
     [SYNTH_U16] = 12, [SYNTH_U32] = 13, [SYNTH_I64] = 14, [SYNTH_U64] = 15,
 };
 static const char *const interleaves[] = {"bip", "bil", "bsq"};
 
-static enum yp_status take_type(const struct ypi_envi_text *text, struct synth_cube_info *info)
+static enum yp_status parse_type(const struct ypi_envi_text *text, struct synth_cube_info *info)
 {
     const char *allowed =
         "1 (uint8), 2 (int16), 3 (int32), 4 (float32), 5 (float64), 12 (uint16), 13 (uint32), 14 "
         "(int64) or 15 (uint64)";
     uint64_t number = 0;
-    if (ypi_envi_whole(text, YPI_DATA_TYPE, 0, &number) != YP_OK)
-        return ypi_envi_wrong(text, YPI_DATA_TYPE, allowed);
+    if (ypi_envi_integer(text, YPI_DATA_TYPE, 0, &number) != YP_OK)
+        return ypi_envi_value_error(text, YPI_DATA_TYPE, allowed);
     for (int i = 0; i < SYNTH_TYPES; i++)
         if (numbers[i] == number && number != 0) {
             info->type = (enum synth_type)i;
             return YP_OK;
         }
-    return ypi_envi_wrong(text, YPI_DATA_TYPE, allowed);
+    return ypi_envi_value_error(text, YPI_DATA_TYPE, allowed);
 }
 
-static enum yp_status take_order(const struct ypi_envi_text *text, struct synth_cube_info *info)
+static enum yp_status parse_order(const struct ypi_envi_text *text, struct synth_cube_info *info)
 {
     const char *interleave = text->keys[YPI_INTERLEAVE].value;
     info->interleave = SYNTH_BSQ;
@@ -44,34 +44,34 @@ static enum yp_status take_order(const struct ypi_envi_text *text, struct synth_
         while (i < 3 && (length != 3 || strncasecmp(interleave, interleaves[i], 3) != 0))
             i++;
         if (i == 3)
-            return ypi_envi_wrong(text, YPI_INTERLEAVE, "bip, bil or bsq");
+            return ypi_envi_value_error(text, YPI_INTERLEAVE, "bip, bil or bsq");
         info->interleave = (enum synth_interleave)i;
     }
     uint64_t order = 0;
     if (text->keys[YPI_BYTE_ORDER].value != NULL &&
-        (ypi_envi_whole(text, YPI_BYTE_ORDER, 0, &order) != YP_OK || order > 1))
-        return ypi_envi_wrong(text, YPI_BYTE_ORDER, "0 (little) or 1 (big end first)");
+        (ypi_envi_integer(text, YPI_BYTE_ORDER, 0, &order) != YP_OK || order > 1))
+        return ypi_envi_value_error(text, YPI_BYTE_ORDER, "0 (little) or 1 (big end first)");
     info->big_endian = order == 1;
     return YP_OK;
 }
 
-/* What would shift every value must not be passed over. */
+/* Features that are not supported and would displace every value are errors. */
 static enum yp_status check_plain(const struct ypi_envi_text *text)
 {
     uint64_t compressed = 0;
     if (text->keys[YPI_COMPRESSION].value != NULL &&
-        (ypi_envi_whole(text, YPI_COMPRESSION, 0, &compressed) != YP_OK || compressed != 0))
-        return ypi_envi_wrong(text, YPI_COMPRESSION, "0: compressed files are not read");
+        (ypi_envi_integer(text, YPI_COMPRESSION, 0, &compressed) != YP_OK || compressed != 0))
+        return ypi_envi_value_error(text, YPI_COMPRESSION, "0: compressed files are not read");
     for (int key = YPI_MAJOR_FRAME; key <= YPI_MINOR_FRAME; key++) {
         const char *value = text->keys[key].value;
         if (value != NULL && value[strspn(value, "0, \t\r\n")] != '\0')
-            return ypi_envi_wrong(text, (enum ypi_envi_key)key,
-                                  "0: frames with offsets are not read");
+            return ypi_envi_value_error(text, (enum ypi_envi_key)key,
+                                        "0: frames with offsets are not read");
     }
     return YP_OK;
 }
 
-static enum yp_status take_sizes(const struct ypi_envi_text *text, struct synth_cube_info *info)
+static enum yp_status parse_sizes(const struct ypi_envi_text *text, struct synth_cube_info *info)
 {
     const struct {
         enum ypi_envi_key key;
@@ -80,21 +80,21 @@ static enum yp_status take_sizes(const struct ypi_envi_text *text, struct synth_
         {YPI_SAMPLES, &info->width}, {YPI_LINES, &info->height}, {YPI_BANDS, &info->channels}};
     for (size_t i = 0; i < 3; i++) {
         uint64_t value = 0;
-        enum yp_status status = ypi_envi_whole(text, sizes[i].key, 1, &value);
+        enum yp_status status = ypi_envi_integer(text, sizes[i].key, 1, &value);
         if (status != YP_OK)
             return status;
         *sizes[i].size = (size_t)value;
     }
     uint64_t offset = 0;
     if (text->keys[YPI_HEADER_OFFSET].value != NULL &&
-        ypi_envi_whole(text, YPI_HEADER_OFFSET, 0, &offset) != YP_OK)
-        return ypi_envi_wrong(text, YPI_HEADER_OFFSET, "a whole number");
+        ypi_envi_integer(text, YPI_HEADER_OFFSET, 0, &offset) != YP_OK)
+        return ypi_envi_value_error(text, YPI_HEADER_OFFSET, "a whole number");
     info->offset = offset;
     info->cubes = 1;
     return YP_OK;
 }
 
-static enum yp_status take_numbers(const struct ypi_envi_text *text, struct synth_cube_info *info)
+static enum yp_status parse_numbers(const struct ypi_envi_text *text, struct synth_cube_info *info)
 {
     enum yp_status status = YP_OK;
     if (text->keys[YPI_IGNORE].value != NULL) {
@@ -104,11 +104,11 @@ static enum yp_status take_numbers(const struct ypi_envi_text *text, struct synt
     if (status == YP_OK && text->keys[YPI_SCALE].value != NULL &&
         (ypi_envi_number(text, YPI_SCALE, &info->scale) != YP_OK || !(info->scale > 0) ||
          isinf(info->scale)))
-        status = ypi_envi_wrong(text, YPI_SCALE, "a number above 0");
+        status = ypi_envi_value_error(text, YPI_SCALE, "a number above 0");
     return status;
 }
 
-/* The factor that makes nanometres of `unit`; 0 when it is no length. */
+/* Nanometres per `unit`; 0 when it is no unit of length. */
 static double unit_factor(const char *unit)
 {
     static const struct {
@@ -130,15 +130,15 @@ static double unit_factor(const char *unit)
     return 0;
 }
 
-/* Lists that stand in the file's block, in this order behind it. */
+/* Lists of the header, in the file's block. */
 struct lists {
     float *wavelengths, *fwhm, *flags;
     uint8_t *good;
     const char **names;
 };
 
-static enum yp_status take_wavelengths(const struct ypi_envi_text *text,
-                                       struct synth_cube_info *info, const struct lists *lists)
+static enum yp_status parse_wavelengths(const struct ypi_envi_text *text,
+                                        struct synth_cube_info *info, const struct lists *lists)
 {
     const char *unit = text->keys[YPI_WAVELENGTH_UNITS].value;
     size_t count = info->channels;
@@ -169,8 +169,8 @@ static enum yp_status take_wavelengths(const struct ypi_envi_text *text,
     return YP_OK;
 }
 
-/* Three or one, in the cube: else there are none. Other software writes any number there. */
-static void take_default_bands(const struct ypi_envi_text *text, struct synth_cube_info *info)
+/* One or three bands of the cube; anything else is ignored, since other software writes it. */
+static void parse_default_bands(const struct ypi_envi_text *text, struct synth_cube_info *info)
 {
     const char *value = text->keys[YPI_DEFAULT_BANDS].value;
     size_t count = value != NULL ? ypi_envi_count(value) : 0;
@@ -186,10 +186,10 @@ static void take_default_bands(const struct ypi_envi_text *text, struct synth_cu
     info->default_band_count = count;
 }
 
-static enum yp_status take_lists(const struct ypi_envi_text *text, struct synth_cube_info *info,
-                                 const struct lists *lists)
+static enum yp_status parse_lists(const struct ypi_envi_text *text, struct synth_cube_info *info,
+                                  const struct lists *lists)
 {
-    enum yp_status status = take_wavelengths(text, info, lists);
+    enum yp_status status = parse_wavelengths(text, info, lists);
     if (status == YP_OK && lists->good != NULL) {
         status = ypi_envi_numbers(text, YPI_BBL, info->channels, 1, lists->flags);
         for (size_t i = 0; status == YP_OK && i < info->channels; i++)
@@ -198,12 +198,12 @@ static enum yp_status take_lists(const struct ypi_envi_text *text, struct synth_
     }
     if (status != YP_OK)
         return status;
-    /* A name may hold a comma that nothing tells from one between names. */
+    /* A wrong count is no error: a name may contain a comma, which looks like a separator. */
     if (lists->names != NULL &&
         ypi_envi_names(text, YPI_BAND_NAMES, info->channels, lists->names) == YP_OK)
         info->band_names = lists->names;
     info->description = text->keys[YPI_DESCRIPTION].value;
-    take_default_bands(text, info);
+    parse_default_bands(text, info);
     return YP_OK;
 }
 
@@ -231,7 +231,7 @@ static enum yp_status check_length(const struct synth_cube_info *info, const cha
         header, info->height, info->width, info->channels, ypi_type_name(info->type), info->offset);
 }
 
-static void take_strides(struct synth_cube_file *file)
+static void set_strides(struct synth_cube_file *file)
 {
     const struct synth_cube_info *info = &file->info;
     switch (info->interleave) {
@@ -250,7 +250,8 @@ static void take_strides(struct synth_cube_file *file)
     }
 }
 
-/* One block: the file, its lists, the path, the text; the keys move along with the text. */
+/* Allocates one block for the file, its lists, the path and the text, and points the keys to the
+ * copied text. */
 static struct synth_cube_file *lay_out(struct yp_device *device, struct ypi_envi_text *text,
                                        const char *old, size_t length, const char *raw,
                                        size_t channels, struct lists *lists)
@@ -259,7 +260,8 @@ static struct synth_cube_file *lay_out(struct yp_device *device, struct ypi_envi
     bool fwhm = text->keys[YPI_FWHM].value != NULL;
     bool good = text->keys[YPI_BBL].value != NULL;
     bool names = text->keys[YPI_BAND_NAMES].value != NULL;
-    /* A list that is too short for the bands is refused anyway: so much is never needed. */
+    /* A list has at most as many entries as the header has bytes; a shorter one is refused later.
+     */
     size_t entries = channels <= length ? channels : length;
     size_t size = sizeof(struct synth_cube_file) + entries * names * sizeof(char *) +
                   entries * sizeof(float) * (size_t)(wavelengths + fwhm + good) + entries * good +
@@ -290,27 +292,27 @@ static struct synth_cube_file *lay_out(struct yp_device *device, struct ypi_envi
     return file;
 }
 
-static enum yp_status take_head(const struct ypi_envi_text *text, struct synth_cube_info *info)
+static enum yp_status parse_head(const struct ypi_envi_text *text, struct synth_cube_info *info)
 {
-    enum yp_status status = take_sizes(text, info);
+    enum yp_status status = parse_sizes(text, info);
     if (status == YP_OK)
-        status = take_type(text, info);
+        status = parse_type(text, info);
     if (status == YP_OK)
-        status = take_order(text, info);
+        status = parse_order(text, info);
     if (status == YP_OK)
         status = check_plain(text);
     if (status == YP_OK)
-        status = take_numbers(text, info);
+        status = parse_numbers(text, info);
     return status;
 }
 
-/* From a header that is read to a file that is open. */
+/* Opens the raw file that a parsed header describes. */
 static struct synth_cube_file *open_raw(struct yp_device *device, struct ypi_envi_text *text,
                                         const char *old, size_t length, const char *raw)
 {
     struct synth_cube_info info = {.format = SYNTH_ENVI};
     struct lists lists;
-    if (take_head(text, &info) != YP_OK)
+    if (parse_head(text, &info) != YP_OK)
         return NULL;
     int fd = open(raw, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
@@ -320,10 +322,10 @@ static struct synth_cube_file *open_raw(struct yp_device *device, struct ypi_env
     struct synth_cube_file *file = NULL;
     if (check_length(&info, text->path, raw, fd) == YP_OK)
         file = lay_out(device, text, old, length, raw, info.channels, &lists);
-    if (file != NULL && take_lists(text, &info, &lists) == YP_OK) {
+    if (file != NULL && parse_lists(text, &info, &lists) == YP_OK) {
         file->fd = fd;
         file->info = info;
-        take_strides(file);
+        set_strides(file);
         return file;
     }
     close(fd);
@@ -343,7 +345,7 @@ struct synth_cube_file *ypi_envi_open(struct yp_device *device, const char *path
     if (old == NULL)
         return NULL;
     struct synth_cube_file *file = NULL;
-    if (ypi_envi_cut(&text, header, old, length) == YP_OK)
+    if (ypi_envi_parse(&text, header, old, length) == YP_OK)
         file = open_raw(device, &text, old, length, raw);
     yp_device_free(device, old);
     return file;

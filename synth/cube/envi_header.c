@@ -6,7 +6,7 @@
 
 struct text {
     char *to;
-    size_t room, length; /* the length it would have */
+    size_t capacity, length; /* length: of the whole text, also beyond capacity */
 };
 
 static void add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -14,14 +14,14 @@ static void add(struct text *text, const char *format, ...) __attribute__((forma
 static void add(struct text *text, const char *format, ...)
 {
     va_list arguments;
-    size_t left = text->length < text->room ? text->room - text->length : 0;
+    size_t left = text->length < text->capacity ? text->capacity - text->length : 0;
     va_start(arguments, format);
     int length = vsnprintf(left > 0 ? text->to + text->length : NULL, left, format, arguments);
     va_end(arguments);
     text->length += length > 0 ? (size_t)length : 0;
 }
 
-/* Nine digits give back the same float. */
+/* With nine digits, from which the same float is read back. */
 static void add_floats(struct text *text, const char *key, const float *values, size_t count)
 {
     if (values == NULL)
@@ -58,12 +58,12 @@ static void add_lists(struct text *text, const struct synth_cube_info *info)
     }
 }
 
-size_t ypi_envi_header(char *to, size_t room, const struct synth_cube_info *info)
+size_t ypi_envi_header(char *to, size_t capacity, const struct synth_cube_info *info)
 {
     static const char *const interleaves[] = {"bip", "bil", "bsq"};
     static const int numbers[SYNTH_TYPES] = {
         [SYNTH_U8] = 1, [SYNTH_I16] = 2, [SYNTH_F32] = 4, [SYNTH_U16] = 12};
-    struct text text = {.to = to, .room = room};
+    struct text text = {.to = to, .capacity = capacity};
     add(&text, "ENVI\n");
     if (info->description != NULL)
         add(&text, "description = {%s}\n", info->description);

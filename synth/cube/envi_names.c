@@ -37,7 +37,7 @@ static bool is_file(const char *path)
     return stat(path, &file) == 0 && S_ISREG(file.st_mode);
 }
 
-/* The first of stem + ending that is a file. */
+/* The first stem + ending that is a regular file. */
 static bool find(char out[YPI_PATH_MAX], const char *stem, size_t length,
                  const char *const *endings, size_t count)
 {

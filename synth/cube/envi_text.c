@@ -37,9 +37,9 @@ const char *ypi_envi_key_name(enum ypi_envi_key key)
     return key_names[key];
 }
 
-/* ---- cutting ---- */
+/* ---- parsing ---- */
 
-struct cutting {
+struct parser {
     struct ypi_envi_text *out;
     char *at, *end;
     int line;
@@ -50,7 +50,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\v' || c == '\f';
 }
 
-/* Cuts blanks off both ends, in place. */
+/* Removes blanks from both ends, in place. */
 static char *trim(char *from, char *to)
 {
     while (from < to && is_blank(*from))
@@ -61,7 +61,8 @@ static char *trim(char *from, char *to)
     return from;
 }
 
-/* Lower case, with one blank for any number of blanks and underscores; YPI_ENVI_KEYS: unknown. */
+/* The key of a name, compared in lower case with one blank for any number of blanks and
+ * underscores; YPI_ENVI_KEYS: unknown. */
 static enum ypi_envi_key find_key(const char *from, const char *to)
 {
     char name[KEY_MAX];
@@ -91,7 +92,7 @@ static char *line_end(char *at, const char *end)
     return at;
 }
 
-static void next_line(struct cutting *c, char *end)
+static void next_line(struct parser *c, char *end)
 {
     if (end + 1 < c->end && end[0] == '\r' && end[1] == '\n')
         end++;
@@ -107,7 +108,7 @@ static int lines_within(const char *from, const char *to)
     return lines;
 }
 
-static enum yp_status keep(struct cutting *c, enum ypi_envi_key key, const char *value, int line)
+static enum yp_status keep(struct parser *c, enum ypi_envi_key key, const char *value, int line)
 {
     if (key == YPI_ENVI_KEYS)
         return YP_OK;
@@ -120,8 +121,8 @@ static enum yp_status keep(struct cutting *c, enum ypi_envi_key key, const char 
     return YP_OK;
 }
 
-/* A value in braces goes on to the brace that closes it; other text of that line is dropped. */
-static enum yp_status cut_braces(struct cutting *c, enum ypi_envi_key key, char *brace)
+/* A value in braces ends at the closing brace; the rest of that line is ignored. */
+static enum yp_status parse_braces(struct parser *c, enum ypi_envi_key key, char *brace)
 {
     int line = c->line;
     char *close = memchr(brace, '}', (size_t)(c->end - brace));
@@ -133,7 +134,7 @@ static enum yp_status cut_braces(struct cutting *c, enum ypi_envi_key key, char 
     return keep(c, key, trim(brace + 1, close), line);
 }
 
-static enum yp_status cut_line(struct cutting *c)
+static enum yp_status parse_line(struct parser *c)
 {
     char *end = line_end(c->at, c->end);
     char *equals = memchr(c->at, '=', (size_t)(end - c->at));
@@ -154,16 +155,17 @@ static enum yp_status cut_line(struct cutting *c)
         brace++;
     if (brace < c->end && *brace == '{') {
         c->line += lines_within(value, brace);
-        return cut_braces(c, key, brace);
+        return parse_braces(c, key, brace);
     }
     int line = c->line;
     next_line(c, end);
     return keep(c, key, trim(value, end), line);
 }
 
-enum yp_status ypi_envi_cut(struct ypi_envi_text *out, const char *path, char *text, size_t length)
+enum yp_status ypi_envi_parse(struct ypi_envi_text *out, const char *path, char *text,
+                              size_t length)
 {
-    struct cutting c = {.out = out, .at = text, .end = text + length, .line = 1};
+    struct parser c = {.out = out, .at = text, .end = text + length, .line = 1};
     *out = (struct ypi_envi_text){.path = path};
     const char *nul = memchr(text, '\0', length);
     if (nul != NULL)
@@ -178,14 +180,14 @@ enum yp_status ypi_envi_cut(struct ypi_envi_text *out, const char *path, char *t
                             SHOWN, word);
     enum yp_status status = YP_OK;
     while (status == YP_OK && c.at < c.end)
-        status = cut_line(&c);
+        status = parse_line(&c);
     return status;
 }
 
 /* ---- values ---- */
 
-enum yp_status ypi_envi_wrong(const struct ypi_envi_text *text, enum ypi_envi_key key,
-                              const char *allowed)
+enum yp_status ypi_envi_value_error(const struct ypi_envi_text *text, enum ypi_envi_key key,
+                                    const char *allowed)
 {
     const char *value = text->keys[key].value;
     if (value == NULL)
@@ -196,7 +198,7 @@ enum yp_status ypi_envi_wrong(const struct ypi_envi_text *text, enum ypi_envi_ke
                         strlen(value) > SHOWN ? "..." : "", allowed);
 }
 
-/* Blanks and a comment may follow. */
+/* Whether only blanks or a comment follow. */
 static bool at_end(const char *at)
 {
     while (is_blank(*at))
@@ -204,8 +206,8 @@ static bool at_end(const char *at)
     return *at == '\0' || *at == ';';
 }
 
-enum yp_status ypi_envi_whole(const struct ypi_envi_text *text, enum ypi_envi_key key,
-                              uint64_t least, uint64_t *value)
+enum yp_status ypi_envi_integer(const struct ypi_envi_text *text, enum ypi_envi_key key,
+                                uint64_t least, uint64_t *value)
 {
     const char *at = text->keys[key].value;
     char *end = NULL;
@@ -216,7 +218,8 @@ enum yp_status ypi_envi_whole(const struct ypi_envi_text *text, enum ypi_envi_ke
         *value = read;
         return YP_OK;
     }
-    return ypi_envi_wrong(text, key, least > 0 ? "a whole number of 1 at least" : "a whole number");
+    return ypi_envi_value_error(text, key,
+                                least > 0 ? "a whole number of 1 at least" : "a whole number");
 }
 
 enum yp_status ypi_envi_number(const struct ypi_envi_text *text, enum ypi_envi_key key,
@@ -229,10 +232,10 @@ enum yp_status ypi_envi_number(const struct ypi_envi_text *text, enum ypi_envi_k
         *value = read;
         return YP_OK;
     }
-    return ypi_envi_wrong(text, key, "a number");
+    return ypi_envi_value_error(text, key, "a number");
 }
 
-/* To the next entry: over blanks, over one comma, and over lines that are comments. */
+/* Skips blanks, one comma and comments to the next entry. */
 static const char *skip_to_number(const char *at)
 {
     for (bool comma = false;; at++) {
@@ -298,7 +301,7 @@ enum yp_status ypi_envi_numbers(const struct ypi_envi_text *text, enum ypi_envi_
 enum yp_status ypi_envi_names(const struct ypi_envi_text *text, enum ypi_envi_key key, size_t count,
                               const char **names)
 {
-    /* The text is our own; only its readers may not change it. */
+    /* The text is a private copy; only the keys point to it as const. */
     char *at = (char *)text->keys[key].value;
     size_t i = 0;
     while (*at != '\0') {

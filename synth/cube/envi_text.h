@@ -1,4 +1,4 @@
-/* The text of an ENVI header, cut into the keys that are known. */
+/* The text of an ENVI header, parsed into the known keys. */
 #ifndef YIELDPOINT_SYNTH_ENVI_TEXT_H
 #define YIELDPOINT_SYNTH_ENVI_TEXT_H
 
@@ -30,33 +30,34 @@ enum ypi_envi_key {
 struct ypi_envi_text {
     const char *path;
     struct {
-        const char *value; /* NUL-terminated, without braces; NULL: the key is not there */
-        int line;          /* that it begins in, from 1 */
+        const char *value; /* NUL-terminated, without braces; NULL: key missing */
+        int line;          /* of its beginning, from 1 */
     } keys[YPI_ENVI_KEYS];
 };
 
 const char *ypi_envi_key_name(enum ypi_envi_key key);
 
-/* Cuts `text`, which is changed and must stay. YP_IO with file and line when it is no header. */
-enum yp_status ypi_envi_cut(struct ypi_envi_text *out, const char *path, char *text, size_t length);
+/* Parses `text` in place: *out points into it. YP_IO with file and line when it is no header. */
+enum yp_status ypi_envi_parse(struct ypi_envi_text *out, const char *path, char *text,
+                              size_t length);
 
 /* YP_IO: "PATH:LINE: KEY is 'VALUE': must be ALLOWED". */
-enum yp_status ypi_envi_wrong(const struct ypi_envi_text *text, enum ypi_envi_key key,
-                              const char *allowed);
+enum yp_status ypi_envi_value_error(const struct ypi_envi_text *text, enum ypi_envi_key key,
+                                    const char *allowed);
 
-/* A whole number of `least` at least; `missing` where the key is not there. */
-enum yp_status ypi_envi_whole(const struct ypi_envi_text *text, enum ypi_envi_key key,
-                              uint64_t least, uint64_t *value);
+/* A whole number, at least `least`; an error when the key is missing. */
+enum yp_status ypi_envi_integer(const struct ypi_envi_text *text, enum ypi_envi_key key,
+                                uint64_t least, uint64_t *value);
 enum yp_status ypi_envi_number(const struct ypi_envi_text *text, enum ypi_envi_key key,
                                double *value);
 
-/* Exactly `count` numbers, or names, which are NUL-terminated in the text. A comma at the end is
- * allowed, and so are blanks for commas between numbers. */
+/* Exactly `count` numbers, times `factor`, or names, which are NUL-terminated in the text. A comma
+ * at the end is allowed, and so are blanks instead of commas between numbers. */
 enum yp_status ypi_envi_numbers(const struct ypi_envi_text *text, enum ypi_envi_key key,
                                 size_t count, double factor, float *values);
 enum yp_status ypi_envi_names(const struct ypi_envi_text *text, enum ypi_envi_key key, size_t count,
                               const char **names);
-/* How many numbers there are; 0 when one of them is none. */
+/* The number of entries; 0 when one of them is not a number. */
 size_t ypi_envi_count(const char *value);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a cube that is to be written may be. */
+/* Checks the description of a cube that is to be written. */
 #include "synth/cube/cube.h"
 #include "synth/cube/internal.h"
 

@@ -20,7 +20,7 @@
 
 struct header {
     const char *path;
-    const char *at; /* where the dictionary is being read */
+    const char *at; /* the next character of the dictionary */
     bool has_type, has_order, has_shape;
     enum synth_type type;
     bool big_endian, fortran;
@@ -47,7 +47,7 @@ static void skip_blanks(struct header *h)
         h->at++;
 }
 
-static bool take(struct header *h, char c)
+static bool accept(struct header *h, char c)
 {
     skip_blanks(h);
     if (*h->at != c)
@@ -56,15 +56,15 @@ static bool take(struct header *h, char c)
     return true;
 }
 
-/* A text in quotes of either kind, without escapes; false: there is none. */
-static bool take_quoted(struct header *h, char *out, size_t room)
+/* A string in quotes of either kind, without escapes; false when there is none. */
+static bool parse_quoted(struct header *h, char *out, size_t capacity)
 {
     skip_blanks(h);
     char quote = *h->at;
     if (quote != '\'' && quote != '"')
         return false;
     const char *end = strchr(h->at + 1, quote);
-    if (end == NULL || (size_t)(end - h->at) > room)
+    if (end == NULL || (size_t)(end - h->at) > capacity)
         return false;
     memcpy(out, h->at + 1, (size_t)(end - h->at) - 1);
     out[end - h->at - 1] = '\0';
@@ -72,7 +72,7 @@ static bool take_quoted(struct header *h, char *out, size_t room)
     return true;
 }
 
-static enum yp_status take_descr(struct header *h)
+static enum yp_status parse_descr(struct header *h)
 {
     static const struct {
         const char *name;
@@ -82,7 +82,7 @@ static enum yp_status take_descr(struct header *h)
                  {"i4", SYNTH_I32}, {"u8", SYNTH_U64}, {"i8", SYNTH_I64}};
     char descr[32];
     const char *allowed = "f4, f8, u1, u2, u4, u8, i1, i2, i4, i8 or b1 after < or > (or |)";
-    if (!take_quoted(h, descr, sizeof descr))
+    if (!parse_quoted(h, descr, sizeof descr))
         return wrong(h, "descr is %.24s: must be a quoted type: %s", h->at, allowed);
     const char *name = strchr("<>|=", descr[0]) != NULL && descr[0] != '\0' ? descr + 1 : descr;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -97,12 +97,12 @@ static enum yp_status take_descr(struct header *h)
     return wrong(h, "descr is '%s': must be %s", descr, allowed);
 }
 
-static enum yp_status take_shape(struct header *h)
+static enum yp_status parse_shape(struct header *h)
 {
     const char *begin = h->at;
-    if (!take(h, '('))
+    if (!accept(h, '('))
         return wrong(h, "shape is %.24s: must be a tuple", begin);
-    while (!take(h, ')')) {
+    while (!accept(h, ')')) {
         char *end = NULL;
         errno = 0;
         skip_blanks(h);
@@ -114,14 +114,14 @@ static enum yp_status take_shape(struct header *h)
         h->shape[h->axes++] = size;
         h->at = *end == 'L' ? end + 1 : end; /* as Python 2 wrote them */
         skip_blanks(h);
-        if (*h->at != ')' && !take(h, ','))
+        if (*h->at != ')' && !accept(h, ','))
             return wrong(h, "shape is %.48s: must be numbers with commas between", begin);
     }
     h->has_shape = true;
     return YP_OK;
 }
 
-static enum yp_status take_fortran(struct header *h)
+static enum yp_status parse_fortran(struct header *h)
 {
     skip_blanks(h);
     if (strncmp(h->at, "True", 4) == 0)
@@ -134,30 +134,30 @@ static enum yp_status take_fortran(struct header *h)
     return YP_OK;
 }
 
-static enum yp_status take_entry(struct header *h)
+static enum yp_status parse_entry(struct header *h)
 {
     char key[32];
-    if (!take_quoted(h, key, sizeof key) || !take(h, ':'))
+    if (!parse_quoted(h, key, sizeof key) || !accept(h, ':'))
         return wrong(h, "'%.24s': must be a quoted key and a colon", h->at);
     if (strcmp(key, "descr") == 0 && !h->has_type)
-        return take_descr(h);
+        return parse_descr(h);
     if (strcmp(key, "fortran_order") == 0 && !h->has_order)
-        return take_fortran(h);
+        return parse_fortran(h);
     if (strcmp(key, "shape") == 0 && !h->has_shape)
-        return take_shape(h);
+        return parse_shape(h);
     return wrong(h, "the key '%s': must be descr, fortran_order and shape, each once", key);
 }
 
-static enum yp_status take_dictionary(struct header *h)
+static enum yp_status parse_dictionary(struct header *h)
 {
-    if (!take(h, '{'))
+    if (!accept(h, '{'))
         return wrong(h, "begins with '%.24s': must be a dictionary", h->at);
-    while (!take(h, '}')) {
-        enum yp_status status = take_entry(h);
+    while (!accept(h, '}')) {
+        enum yp_status status = parse_entry(h);
         if (status != YP_OK)
             return status;
         skip_blanks(h);
-        if (*h->at != '}' && !take(h, ','))
+        if (*h->at != '}' && !accept(h, ','))
             return wrong(h, "'%.24s': must be a comma or a closing brace", h->at);
     }
     skip_blanks(h);
@@ -173,9 +173,8 @@ static enum yp_status take_dictionary(struct header *h)
 
 /* ---- reading ---- */
 
-/* Strides of the four axes cube, row, column, channel; those that are not there have a size of 1.
- */
-static enum yp_status take_axes(const struct header *h, struct synth_cube_file *file)
+/* Sizes and strides of the axes cube, row, column, channel; a missing axis has size 1. */
+static enum yp_status set_axes(const struct header *h, struct synth_cube_file *file)
 {
     static const int places[AXES_MAX + 1][AXES_MAX] = {
         [2] = {1, 3}, [3] = {1, 2, 3}, [4] = {0, 1, 2, 3}};
@@ -224,7 +223,7 @@ static enum yp_status check_length(const struct header *h, const struct synth_cu
         info->offset);
 }
 
-/* The length of the header's text, and where it begins. */
+/* Offset and length of the header's text. */
 static enum yp_status read_prefix(int fd, const char *path, size_t *begin, size_t *length)
 {
     unsigned char prefix[PREFIX_MAX] = {0};
@@ -256,9 +255,9 @@ static enum yp_status read_header(struct synth_cube_file *file, char *text, size
     text[length] = '\0';
     if (strlen(text) != length)
         return wrong(&h, "byte %zu is 0: must be a text", begin + strlen(text));
-    status = take_dictionary(&h);
+    status = parse_dictionary(&h);
     if (status == YP_OK)
-        status = take_axes(&h, file);
+        status = set_axes(&h, file);
     if (status != YP_OK)
         return status;
     file->info.format = SYNTH_NPY;
@@ -295,16 +294,16 @@ struct synth_cube_file *ypi_npy_open(struct yp_device *device, const char *path)
 
 /* ---- writing ---- */
 
-size_t ypi_npy_text(char *to, size_t room, const char *descr, const char *shape)
+size_t ypi_npy_text(char *to, size_t capacity, const char *descr, const char *shape)
 {
     char text[256];
     int length = snprintf(text, sizeof text,
                           "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, shape);
     size_t whole = (10 + (size_t)length + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if (room < whole)
+    if (capacity < whole)
         return whole;
     memset(to, ' ', whole);
-    memcpy(to, MAGIC "\x01", 8); /* with the 0 behind it, the version's second half */
+    memcpy(to, MAGIC "\x01", 8); /* version 1.0: the string's NUL is the second byte of it */
     to[8] = (char)((whole - 10) & 0xff);
     to[9] = (char)((whole - 10) >> 8);
     memcpy(to + 10, text, (size_t)length);
@@ -312,7 +311,7 @@ size_t ypi_npy_text(char *to, size_t room, const char *descr, const char *shape)
     return whole;
 }
 
-size_t ypi_npy_header(char *to, size_t room, const struct synth_cube_info *info)
+size_t ypi_npy_header(char *to, size_t capacity, const struct synth_cube_info *info)
 {
     static const char *const names[SYNTH_TYPES] = {
         [SYNTH_F32] = "f4", [SYNTH_U16] = "u2", [SYNTH_I16] = "i2", [SYNTH_U8] = "u1"};
@@ -326,5 +325,5 @@ size_t ypi_npy_header(char *to, size_t room, const struct synth_cube_info *info)
         snprintf(cubes, sizeof cubes, "%zu, ", info->cubes);
     snprintf(shape, sizeof shape, "%s%zu, %zu, %zu", cubes, info->height, info->width,
              info->channels);
-    return ypi_npy_text(to, room, descr, shape);
+    return ypi_npy_text(to, capacity, descr, shape);
 }

@@ -1,4 +1,4 @@
-/* Reading: any window of a cube, by pread. */
+/* Reads any window of a cube, by pread(). */
 #include "synth/cube/cube.h"
 
 #include "synth/cube/internal.h"
@@ -15,8 +15,8 @@
 
 #define TEXT_MAX ((size_t)16 << 20)
 
-/* Of a group of bands, or of whatever is read at once; the widest value takes 8 bytes. */
-#define PIECE_VALUES (YPI_BAND_GROUP * (size_t)YPI_BAND_PIXELS / 2)
+/* Values of a buffer; the largest type has 8 bytes. */
+#define BUFFER_VALUES (YPI_BAND_GROUP * (size_t)YPI_BAND_PIXELS / 2)
 
 /* ---- files ---- */
 
@@ -103,8 +103,8 @@ static bool looks_like_npy(const char *path)
     return length > 4 && strcmp(path + length - 4, ".npy") == 0;
 }
 
-/* No data can only be found where the type has such a value. */
-static void take_loading(struct synth_cube_file *file, enum synth_scaling scaling)
+/* The data ignore value is used only where the file's type can hold it. */
+static void init_loading(struct synth_cube_file *file, enum synth_scaling scaling)
 {
     const struct synth_cube_info *info = &file->info;
     struct ypi_loading *how = &file->loading;
@@ -154,7 +154,7 @@ struct synth_cube_file *synth_cube_open(struct yp_device *device, const char *pa
     else
         file = ypi_envi_open(device, path);
     if (file != NULL)
-        take_loading(file, scaling);
+        init_loading(file, scaling);
     return file;
 }
 
@@ -173,14 +173,14 @@ const struct synth_cube_info *synth_cube_info(const struct synth_cube_file *file
 
 /* ---- windows ---- */
 
-/* A window, and where its values go: (rows, columns, bands), or a run of pixels of several rows. */
+/* A window, and the array for its values, (rows, columns, bands). */
 struct reading {
     const struct synth_cube_file *file;
     uint64_t cube;
     struct synth_window window;
     float *values;
-    void *piece;   /* PIECE_VALUES of the file's type */
-    float *floats; /* PIECE_VALUES */
+    void *buffer;  /* BUFFER_VALUES of the file's type */
+    float *floats; /* BUFFER_VALUES */
 };
 
 static uint64_t place(const struct reading *r, size_t row, size_t column, size_t band)
@@ -191,7 +191,7 @@ static uint64_t place(const struct reading *r, size_t row, size_t column, size_t
     return r->file->info.offset + element * ypi_type_size(r->file->info.type);
 }
 
-/* `count` values that lie together in the file. */
+/* Reads `count` contiguous values. */
 static enum yp_status read_run(const struct reading *r, uint64_t offset, size_t count, float *to)
 {
     const struct synth_cube_file *file = r->file;
@@ -202,19 +202,18 @@ static enum yp_status read_run(const struct reading *r, uint64_t offset, size_t 
             ypi_load(&file->loading, to, count, to);
         return status;
     }
-    for (size_t i = 0; i < count; i += PIECE_VALUES) {
-        size_t part = count - i < PIECE_VALUES ? count - i : PIECE_VALUES;
+    for (size_t i = 0; i < count; i += BUFFER_VALUES) {
+        size_t part = count - i < BUFFER_VALUES ? count - i : BUFFER_VALUES;
         enum yp_status status =
-            ypi_read_at(file->fd, file->path, offset + i * size, r->piece, part * size);
+            ypi_read_at(file->fd, file->path, offset + i * size, r->buffer, part * size);
         if (status != YP_OK)
             return status;
-        ypi_load(&file->loading, r->piece, part, to + i);
+        ypi_load(&file->loading, r->buffer, part, to + i);
     }
     return YP_OK;
 }
 
-/* BIP, all bands: rows of pixels as they are. Where the window is as wide as the cube, all of it
- * is one run. */
+/* BIP, all bands: each row is contiguous, and the whole window where it is as wide as the cube. */
 static enum yp_status read_pixels(const struct reading *r)
 {
     const struct synth_window *w = &r->window;
@@ -228,13 +227,14 @@ static enum yp_status read_pixels(const struct reading *r)
     return status;
 }
 
-/* BIP, some bands: pixel by pixel when few are wanted, else whole pixels, and some are kept. */
+/* BIP, some bands: pixel by pixel when few are wanted, else whole pixels of which some bands are
+ * copied. */
 static enum yp_status read_some_bands(const struct reading *r)
 {
     const struct synth_window *w = &r->window;
     size_t channels = r->file->info.channels, size = ypi_type_size(r->file->info.type);
-    bool whole = channels <= PIECE_VALUES && (channels - w->bands) * size <= 4096;
-    size_t most = whole ? PIECE_VALUES / channels : 1;
+    bool whole = channels <= BUFFER_VALUES && (channels - w->bands) * size <= 4096;
+    size_t most = whole ? BUFFER_VALUES / channels : 1;
     float *to = r->values;
     for (size_t row = w->row; row < w->row + w->rows; row++)
         for (size_t i = 0; i < w->columns; i += most) {
@@ -252,7 +252,7 @@ static enum yp_status read_some_bands(const struct reading *r)
     return YP_OK;
 }
 
-/* A group of bands of pixels that lie together; their bands may be one run. */
+/* A group of bands of contiguous pixels; one read where the bands are contiguous too. */
 static enum yp_status read_group(const struct reading *r, uint64_t from, size_t pixels,
                                  size_t bands, float *to)
 {
@@ -269,17 +269,17 @@ static enum yp_status read_group(const struct reading *r, uint64_t from, size_t 
     return status;
 }
 
-/* BIL and BSQ. In BSQ rows of a window as wide as the cube lie together. */
+/* BIL and BSQ. In BSQ the rows of a window as wide as the cube are contiguous. */
 static enum yp_status read_bands(const struct reading *r)
 {
     const struct synth_window *w = &r->window;
     size_t rows = w->rows, columns = w->columns;
     if (r->file->strides.row == columns)
         columns *= rows, rows = 1;
-    size_t group = columns < PIECE_VALUES / YPI_BAND_GROUP ? PIECE_VALUES / columns : 0;
+    size_t group = columns < BUFFER_VALUES / YPI_BAND_GROUP ? BUFFER_VALUES / columns : 0;
     group = group > w->bands ? w->bands : group;
     group = group < YPI_BAND_GROUP ? YPI_BAND_GROUP : group / YPI_BAND_GROUP * YPI_BAND_GROUP;
-    size_t most = PIECE_VALUES / group;
+    size_t most = BUFFER_VALUES / group;
     for (size_t row = 0; row < rows; row++)
         for (size_t band = 0; band < w->bands; band += group)
             for (size_t i = 0; i < columns; i += most) {
@@ -294,8 +294,8 @@ static enum yp_status read_bands(const struct reading *r)
     return YP_OK;
 }
 
-/* Fortran order, any number of axes: values in the order of the file, by way of a piece of it that
- * is at hand. A piece is short where the values wanted lie far apart. */
+/* Fortran order, any number of axes: values in the order of the file, from a buffer. It is filled
+ * with few bytes at a time where the wanted values are far from each other. */
 static enum yp_status read_strided(const struct reading *r)
 {
     const struct synth_window *w = &r->window;
@@ -304,21 +304,21 @@ static enum yp_status read_strided(const struct reading *r)
     uint64_t begin = 0, end = 0,
              last = place(r, file->info.height - 1, file->info.width - 1, file->info.channels - 1) +
                     size;
-    size_t most = file->strides.row * size > 4096 || w->rows < 64 ? 4096 : PIECE_VALUES * size;
+    size_t most = file->strides.row * size > 4096 || w->rows < 64 ? 4096 : BUFFER_VALUES * size;
     for (size_t band = 0; band < w->bands; band++)
         for (size_t column = 0; column < w->columns; column++)
             for (size_t row = 0; row < w->rows; row++) {
                 uint64_t at = place(r, w->row + row, w->column + column, w->band + band);
                 if (at < begin || at >= end) {
-                    uint64_t piece = last - at < most ? last - at : most;
+                    uint64_t bytes = last - at < most ? last - at : most;
                     enum yp_status status =
-                        ypi_read_at(file->fd, file->path, at, r->piece, (size_t)piece);
+                        ypi_read_at(file->fd, file->path, at, r->buffer, (size_t)bytes);
                     if (status != YP_OK)
                         return status;
                     begin = at;
-                    end = at + piece;
+                    end = at + bytes;
                 }
-                ypi_load(&file->loading, (const char *)r->piece + (at - begin), 1,
+                ypi_load(&file->loading, (const char *)r->buffer + (at - begin), 1,
                          r->values + (row * w->columns + column) * w->bands + band);
             }
     return YP_OK;
@@ -327,9 +327,9 @@ static enum yp_status read_strided(const struct reading *r)
 static enum yp_status read_block(const struct synth_cube_file *file, uint64_t cube,
                                  const struct synth_window *window, float *values)
 {
-    uint64_t piece[PIECE_VALUES];
-    float floats[PIECE_VALUES];
-    struct reading r = {file, cube, *window, values, piece, floats};
+    uint64_t buffer[BUFFER_VALUES];
+    float floats[BUFFER_VALUES];
+    struct reading r = {file, cube, *window, values, buffer, floats};
     if (file->strides.band == 1)
         return window->bands == file->info.channels ? read_pixels(&r) : read_some_bands(&r);
     return file->strides.column == 1 ? read_bands(&r) : read_strided(&r);
@@ -383,7 +383,7 @@ enum yp_status synth_cube_read(const struct synth_cube_file *file, uint64_t cube
                             "synth_cube_read: first_pixel is %zu and pixels %zu: together at most "
                             "the %zu pixels of a cube",
                             first_pixel, pixels, file->info.height * width);
-    /* The rest of a row, whole rows, the begin of one. */
+    /* The end of a row, whole rows, the beginning of a row. */
     while (pixels > 0 && status == YP_OK) {
         size_t column = first_pixel % width, rows = column == 0 ? pixels / width : 0;
         struct synth_window window = {first_pixel / width,

@@ -1,4 +1,4 @@
-/* Writing: pixels in any order from any thread, names at the end. */
+/* Writes cubes: pixels in any order from any thread; files get their names at the end. */
 #include "synth/cube/cube.h"
 #include "synth/cube/internal.h"
 
@@ -9,15 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of a group of bands, or of whatever is converted at once. */
-#define PIECE_VALUES (YPI_BAND_GROUP * (size_t)YPI_BAND_PIXELS)
+/* Values of a buffer. */
+#define BUFFER_VALUES (YPI_BAND_GROUP * (size_t)YPI_BAND_PIXELS)
 
-/* So often the disk is set to work on what there is: it is busy while more is made.
- * BSQ is spread over the whole file and gains nothing by it. */
-#define HURRY_BYTES (UINT64_C(32) << 20)
+/* Writeback to the disk is started every so many bytes, so that it overlaps with computing. Not
+ * with BSQ, whose writes are spread over the whole file. */
+#define WRITEBACK_BYTES (UINT64_C(32) << 20)
 
-/* Pixels of a band from which on bands are kept apart by some more. */
-#define FAR 256
+/* Bands of at least so many pixels are padded in the buffer. */
+#define PADDED_PIXELS 256
 
 struct synth_cube_writer {
     struct yp_device *device;
@@ -34,9 +34,9 @@ struct synth_cube_writer {
     char text[]; /* the ENVI header */
 };
 
-/* No data takes away from data the end of the range that it is; within the range it takes nothing:
- * there data would have to be moved. */
-static void take_storing(struct synth_cube_writer *w, const struct synth_cube_info *info)
+/* A data ignore value at an end of the range is excluded from the range of data; inside the range
+ * it is not, since data would have to be displaced. */
+static void init_storing(struct synth_cube_writer *w, const struct synth_cube_info *info)
 {
     double low = 0, high = 0;
     bool ignore = info->has_ignore && !ypi_type_is_float(info->type);
@@ -119,7 +119,7 @@ static struct synth_cube_writer *make_writer(struct yp_device *device,
     } else {
         ypi_envi_header(w->text, size + 1, info);
     }
-    take_storing(w, info);
+    init_storing(w, info);
     return w;
 }
 
@@ -136,7 +136,7 @@ struct synth_cube_writer *synth_cube_create(struct yp_device *device, const char
     uint64_t bytes = synth_cube_bytes(info);
     if (bytes == 0 || make_names(path, info->format, raw, header) != YP_OK ||
         check_free(raw, existing) != YP_OK || check_free(header, existing) != YP_OK ||
-        ypi_check_room(raw, bytes) != YP_OK)
+        ypi_check_free_space(raw, bytes) != YP_OK)
         return NULL;
     struct synth_cube_writer *w = make_writer(device, info);
     if (w == NULL)
@@ -162,7 +162,7 @@ uint64_t synth_cube_clipped(const struct synth_cube_writer *w)
     return atomic_load(&w->clipped);
 }
 
-/* ---- the end of many ---- */
+/* ---- commit ---- */
 
 static enum yp_status check_whole(const struct synth_cube_writer *w)
 {
@@ -178,7 +178,7 @@ static enum yp_status check_whole(const struct synth_cube_writer *w)
     return ypi_write_at(w->header.fd, w->header.path, 0, w->text, w->text_size);
 }
 
-/* All are on their way before the first is waited for: the disk then has one long job. */
+/* Starts the writeback of all files before waiting for the first: the disk has one long job. */
 static enum yp_status sync_all(struct synth_cube_writer *const *writers, size_t count)
 {
     enum yp_status status = YP_OK;
@@ -187,8 +187,8 @@ static enum yp_status sync_all(struct synth_cube_writer *const *writers, size_t 
     if (status != YP_OK)
         return status;
     for (size_t i = 0; i < count; i++) {
-        ypi_atomic_hurry(&writers[i]->raw);
-        ypi_atomic_hurry(&writers[i]->header);
+        ypi_atomic_start_writeback(&writers[i]->raw);
+        ypi_atomic_start_writeback(&writers[i]->header);
     }
     for (size_t i = 0; i < count && status == YP_OK; i++) {
         status = ypi_atomic_sync(&writers[i]->raw);
@@ -198,7 +198,8 @@ static enum yp_status sync_all(struct synth_cube_writer *const *writers, size_t 
     return status;
 }
 
-/* A header that stood here before belongs to another raw file: it goes before that one comes. */
+/* An existing header belongs to another raw file, so it is removed before the new raw file gets its
+ * name. */
 static enum yp_status publish(struct synth_cube_writer *w)
 {
     if (w->format == SYNTH_ENVI && w->replace)
@@ -226,7 +227,7 @@ static enum yp_status publish_all(struct synth_cube_writer *const *writers, size
     size_t done = 0;
     while (done < count && status == YP_OK) {
         status = publish(writers[done]);
-        done += status == YP_OK; /* what stands under the names of one that failed is not its own */
+        done += status == YP_OK; /* one that failed has no file to remove */
     }
     for (size_t i = 0; i < count && status == YP_OK; i++)
         if (i == 0 || !same_directory(writers[i]->raw.path, writers[i - 1]->raw.path))
@@ -263,7 +264,7 @@ struct writing {
     struct synth_cube_writer *writer;
     uint64_t base; /* of the cube, in elements */
     float *floats;
-    void *piece;
+    void *buffer;
 };
 
 static enum yp_status write_run(struct writing *g, uint64_t element, const float *from,
@@ -274,43 +275,45 @@ static enum yp_status write_run(struct writing *g, uint64_t element, const float
     uint64_t offset = w->offset + (g->base + element) * size;
     if (w->storing.type == SYNTH_F32 && !w->storing.swap)
         return ypi_write_at(w->raw.fd, w->raw.path, offset, from, count * size);
-    for (size_t i = 0; i < count; i += PIECE_VALUES) {
-        size_t part = count - i < PIECE_VALUES ? count - i : PIECE_VALUES;
-        size_t clipped = ypi_store(&w->storing, from + i, part, g->piece);
+    for (size_t i = 0; i < count; i += BUFFER_VALUES) {
+        size_t part = count - i < BUFFER_VALUES ? count - i : BUFFER_VALUES;
+        size_t clipped = ypi_store(&w->storing, from + i, part, g->buffer);
         if (clipped > 0)
             atomic_fetch_add(&w->clipped, clipped);
         enum yp_status status =
-            ypi_write_at(w->raw.fd, w->raw.path, offset + i * size, g->piece, part * size);
+            ypi_write_at(w->raw.fd, w->raw.path, offset + i * size, g->buffer, part * size);
         if (status != YP_OK)
             return status;
     }
     return YP_OK;
 }
 
-/* Pixels that lie together in each band, from element `first` on; bands are `pitch` apart. */
+/* Writes pixels that are contiguous in each band, from element `first` on; bands begin every
+ * `pitch` elements. */
 static enum yp_status write_bands(struct writing *g, uint64_t first, uint64_t pitch, size_t pixels,
                                   const float *values)
 {
     size_t channels = g->writer->channels;
-    size_t group = pixels < PIECE_VALUES / YPI_BAND_GROUP ? PIECE_VALUES / pixels : 0;
+    size_t group = pixels < BUFFER_VALUES / YPI_BAND_GROUP ? BUFFER_VALUES / pixels : 0;
     group = group > channels ? channels : group;
     group = group < YPI_BAND_GROUP ? YPI_BAND_GROUP : group / YPI_BAND_GROUP * YPI_BAND_GROUP;
-    size_t most = PIECE_VALUES / group;
+    size_t most = BUFFER_VALUES / group;
     for (size_t band = 0; band < channels; band += group)
         for (size_t i = 0; i < pixels; i += most) {
             size_t bands = channels - band < group ? channels - band : group;
             size_t part = pixels - i < most ? pixels - i : most;
-            /* Bands apart by a power of two would fight for the same lines of the cache. */
-            size_t apart = pitch == part || part < FAR ? part : part + YPI_BAND_GROUP;
+            /* With a stride that is a power of two, bands would share the same sets of the cache.
+             */
+            size_t stride = pitch == part || part < PADDED_PIXELS ? part : part + YPI_BAND_GROUP;
             ypi_pixels_to_bands(values + i * channels + band, channels, part, bands, g->floats,
-                                apart);
+                                stride);
             enum yp_status status = YP_OK;
             uint64_t to = first + band * pitch + i;
             if (pitch == part)
                 status = write_run(g, to, g->floats, part * bands);
             else
                 for (size_t b = 0; b < bands && status == YP_OK; b++)
-                    status = write_run(g, to + b * pitch, g->floats + b * apart, part);
+                    status = write_run(g, to + b * pitch, g->floats + b * stride, part);
             if (status != YP_OK)
                 return status;
         }
@@ -337,10 +340,10 @@ static enum yp_status write_rows(struct writing *g, size_t first, size_t pixels,
 static enum yp_status write_pixels(struct synth_cube_writer *w, uint64_t cube, size_t first,
                                    size_t pixels, const float *values)
 {
-    float floats[PIECE_VALUES + PIECE_VALUES / FAR * YPI_BAND_GROUP];
-    float piece[PIECE_VALUES];
+    float floats[BUFFER_VALUES + BUFFER_VALUES / PADDED_PIXELS * YPI_BAND_GROUP];
+    float buffer[BUFFER_VALUES];
     uint64_t plane = (uint64_t)w->height * w->width;
-    struct writing g = {w, cube * plane * w->channels, floats, piece};
+    struct writing g = {w, cube * plane * w->channels, floats, buffer};
     if (w->interleave == SYNTH_BIP || w->channels == 1)
         return write_run(&g, (uint64_t)first * w->channels, values, pixels * w->channels);
     if (w->interleave == SYNTH_BSQ)
@@ -367,8 +370,8 @@ enum yp_status synth_cube_write(struct synth_cube_writer *w, uint64_t cube, size
         uint64_t size = w->channels * ypi_type_size(w->storing.type);
         uint64_t before = atomic_fetch_add(&w->pixels, pixels);
         if (w->interleave != SYNTH_BSQ &&
-            before * size / HURRY_BYTES != (before + pixels) * size / HURRY_BYTES)
-            ypi_atomic_hurry(&w->raw);
+            before * size / WRITEBACK_BYTES != (before + pixels) * size / WRITEBACK_BYTES)
+            ypi_atomic_start_writeback(&w->raw);
     } else
         atomic_store(&w->broken, true);
     return status;

@@ -1,5 +1,5 @@
-/* Words by cuRAND's own device functions: what those of words_body.h are held to. They run on the
- * host too, where QUALIFIERS say so. */
+/* Words by cuRAND's own device functions, the reference for those of words_body.h. QUALIFIERS makes
+ * them available on the host too. */
 #ifndef YIELDPOINT_SYNTH_CUDA_CURAND_WORDS_H
 #define YIELDPOINT_SYNTH_CUDA_CURAND_WORDS_H
 
@@ -8,8 +8,8 @@
 
 #include "synth/cuda/work.h"
 
-/* Block `block` of a stream, or in cuRAND's legacy order. Each is begun anew: a state belongs to
- * one subsequence. */
+/* Block `block` of a stream, or in cuRAND's legacy order. Every block initialises a state, since a
+ * state belongs to one subsequence. */
 SYNTH_INLINE void synth_curand_block(const struct synth_cuda_words *w, uint64_t block,
                                      uint32_t words[4])
 {

@@ -60,9 +60,9 @@ SYNTH_INLINE void synth_cuvis_discs(const struct synth_cuda_job *job,
     }
 }
 
-SYNTH_INLINE void synth_cuvis_tell(const struct synth_cuda_job *job,
-                                   const struct synth_patch *patch,
-                                   const struct synth_cuvis_shared *shared, uint32_t thread)
+SYNTH_INLINE void synth_cuvis_truth(const struct synth_cuda_job *job,
+                                    const struct synth_patch *patch,
+                                    const struct synth_cuvis_shared *shared, uint32_t thread)
 {
     const uint32_t side = SYNTH_CUDA_CUVIS_SIDE;
     const struct synth_truth *truth = &job->tile.truth;
@@ -83,7 +83,7 @@ SYNTH_INLINE void synth_cuvis_tell(const struct synth_cuda_job *job,
     }
 }
 
-/* What a thread keeps of the tables: its four channels. */
+/* A thread's part of the tables: its four channels. */
 struct synth_cuvis_kept {
     struct synth_quad quad;
     float normal[4], anomaly[4];
@@ -100,17 +100,17 @@ SYNTH_INLINE void synth_cuvis_quad(const struct synth_cuda_job *job,
     uint64_t after = (uint64_t)walk->k * s->quads + walk->quad;
     struct synth_four four = synth_four_normals(
         &s->keys, patch->cube * SYNTH_PURPOSES + SYNTH_NOISE, row->block + after);
-    float down = s->rows[patch->row + walk->y];
+    float down = s->row_gain[patch->row + walk->y];
     int32_t first = row->shift + (int32_t)(walk->k * s->group);
     SYNTH_UNROLL
     for (int i = 0; i < 4; i++) {
         int32_t pixel = first + (whole ? 0 : synth_quad_pixel(s, &kept->quad, i));
         int32_t x = whole ? pixel : synth_near_pixel(row, pixel);
-        float bright = down * s->across[patch->column + (uint32_t)x];
+        float bright = down * s->column_gain[patch->column + (uint32_t)x];
         float value = SYNTH_FMA(s->sigma, four.v[i], kept->normal[i] * bright);
         four.v[i] = shared->mask[walk->y] >> x & 1 ? kept->anomaly[i] : value;
     }
-    synth_put(job, row, after, first, &kept->quad, whole, &four);
+    synth_store_quad(job, row, after, first, &kept->quad, whole, &four);
 }
 
 SYNTH_INLINE void synth_cuvis_values(const struct synth_cuda_job *job,
@@ -122,7 +122,7 @@ SYNTH_INLINE void synth_cuvis_values(const struct synth_cuda_job *job,
     struct synth_walk walk = synth_walk(s, patch, thread, whole);
     struct synth_cuvis_kept kept;
     if (patch->chunk == 0)
-        synth_cuvis_tell(job, patch, shared, thread);
+        synth_cuvis_truth(job, patch, shared, thread);
     if (walk.idle)
         return;
     kept.quad = synth_quad(job, walk.quad, whole);

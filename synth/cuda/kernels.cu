@@ -1,7 +1,7 @@
 /* The kernels of synth/ and the plugin that launches them. */
 #include "device/cuda/frame.h"
 
-/* A struct and a function that share a name are no accident in C. */
+/* Structs and functions share names here, which C allows. */
 #pragma GCC diagnostic ignored "-Wshadow"
 
 #ifdef __CUDACC__
@@ -27,7 +27,7 @@ static const struct yp_plugin_host *host;
             for (uint64_t i = (uint64_t)YPK_BLOCK_X * THREADS + t; i < blocks; i += step) { \
                 struct synth_four_words four = \
                     synth_cuda_block(&words, kind_, words.first / 4 + i); \
-                synth_cuda_put_words(&words, i, &four); \
+                synth_cuda_store_words(&words, i, &four); \
             } \
         } \
     }
@@ -35,7 +35,7 @@ WORDS_KERNEL(words_plain, SYNTH_CUDA_WORDS)
 WORDS_KERNEL(words_normals, SYNTH_CUDA_NORMALS)
 WORDS_KERNEL(words_as_curand, SYNTH_CUDA_CURAND)
 
-/* A few blocks of words a thread, so that what is made once pays. */
+/* Several Philox blocks for each thread, so that its set-up pays. */
 static unsigned grid_of(const struct synth_cuda_words *words)
 {
     enum { BLOCKS_A_THREAD = 8 };
@@ -64,7 +64,7 @@ YPK_KERNEL_CONSTANT(curand_kernel, struct synth_cuda_words, words, THREADS)
         for (uint64_t i = (uint64_t)YPK_BLOCK_X * THREADS + t; i < blocks; i += step) {
             struct synth_four_words four;
             synth_curand_block(&words, words.first / 4 + i, four.w);
-            synth_cuda_put_words(&words, i, &four);
+            synth_cuda_store_words(&words, i, &four);
         }
     }
 }
@@ -78,7 +78,7 @@ static enum yp_status make_by_curand(struct yp_device *device, const struct synt
 
 #else
 
-/* cuRAND's functions are C++: tests/usage/cuda_code.py runs them. */
+/* cuRAND's functions are C++; tests/usage/cuda_code.py runs them. */
 static enum yp_status make_by_curand(struct yp_device *device, const struct synth_cuda_words *words)
 {
     (void)device;
@@ -90,7 +90,7 @@ static enum yp_status make_by_curand(struct yp_device *device, const struct synt
 
 /* -- scenes --------------------------------------------------------------------------------- */
 
-/* Where shared memory begins is asked of a slow register: once. */
+/* The address of shared memory is read from a slow register: only once. */
 YPK_FUNCTION struct synth_shared *kept(struct synth_shared *shared)
 {
 #ifdef __CUDACC__
@@ -102,8 +102,8 @@ YPK_FUNCTION struct synth_shared *kept(struct synth_shared *shared)
 #endif
 }
 
-/* Blocks of a multiprocessor: two have all of its registers. Before sm_90 the largest kernel needs
- * a few more than half of them. */
+/* Resident blocks a multiprocessor: two use all of its registers. Before sm_90 the largest kernel
+ * needs slightly more than half of them. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define RESIDENT(materials, whole) ((materials) == 7 && !(whole) ? 1 : 2)
 #else
@@ -156,7 +156,7 @@ YPK_KERNEL_TYPE(scene_function, struct synth_cuda_job);
 static scene_function *kernel_of(const struct synth_cuda_job *job)
 {
     const struct synth_cuda_scene *scene = &job->scene;
-    bool whole = scene->group == 1 && job->tile.vectors;
+    bool whole = scene->group == 1 && job->tile.aligned;
     if (scene->spectra != NULL)
         return whole ? cuvis_whole : cuvis;
     if (scene->endmembers == SYNTH_LAST)
@@ -164,11 +164,11 @@ static scene_function *kernel_of(const struct synth_cuda_job *job)
     return whole ? scene_6_whole : scene_6;
 }
 
-/* At most as many cubes as a grid may be high. */
+/* One launch; `cubes` is at most the limit of a grid's second dimension. */
 static enum yp_status make_cubes(ypk_stream_type stream, const struct synth_cuda_job *job,
                                  unsigned cubes)
 {
-    enum { WITHOUT_ASKING = 48 << 10 };
+    enum { DEFAULT_SHARED_BYTES = 48 << 10 };
     scene_function *kernel = kernel_of(job);
     bool cuvis = job->scene.spectra != NULL;
     size_t bytes = cuvis ? 0 : synth_shared_bytes(&job->scene);
@@ -177,7 +177,7 @@ static enum yp_status make_cubes(ypk_stream_type stream, const struct synth_cuda
         return host->set_error(YP_UNSUPPORTED,
                                "a tile of %llu pixels of %u channels is too large for one launch",
                                (unsigned long long)job->tile.pixels, job->scene.channels);
-    enum yp_status status = bytes > WITHOUT_ASKING
+    enum yp_status status = bytes > DEFAULT_SHARED_BYTES
                                 ? ypk_allow_shared(host, kernel, bytes, "shared memory of a scene")
                                 : YP_OK;
     if (status != YP_OK)
@@ -186,8 +186,8 @@ static enum yp_status make_cubes(ypk_stream_type stream, const struct synth_cuda
     return ypk_launched(host, "scene");
 }
 
-/* On to what comes after `cubes` cubes. */
-static void step_over(struct synth_cuda_job *job, size_t cubes)
+/* Advances the job by `cubes` cubes. */
+static void skip_cubes(struct synth_cuda_job *job, size_t cubes)
 {
     struct synth_cuda_tile *t = &job->tile;
     size_t pixels = cubes * t->pixels;
@@ -202,14 +202,14 @@ static void step_over(struct synth_cuda_job *job, size_t cubes)
 static enum yp_status make_tile(struct yp_device *device, const struct synth_cuda_job *job,
                                 size_t cubes)
 {
-    const size_t most = 32768; /* a multiple of 4: where vectors lie does not change */
+    const size_t most = 32768; /* a multiple of 4: the alignment of values stays */
     ypk_stream_type stream = ypk_stream(host, device);
     struct synth_cuda_job next = *job;
     enum yp_status status = YP_OK;
     while (cubes > 0 && status == YP_OK) {
         size_t now = cubes < most ? cubes : most;
         status = make_cubes(stream, &next, (unsigned)now);
-        step_over(&next, now);
+        skip_cubes(&next, now);
         cubes -= now;
     }
     return status;

@@ -4,12 +4,12 @@
 
 #include "synth/cuda/work.h"
 
-/* Where a block works. */
+/* The patch of a block. */
 struct synth_patch {
     uint64_t cube;        /* its number */
-    uint64_t index;       /* how many cubes were before it */
-    uint32_t row, column; /* of its first pixel */
-    uint32_t chunk;       /* which part of the channels */
+    uint64_t index;       /* of the cube in this launch */
+    uint32_t row, column; /* of the patch's first pixel */
+    uint32_t chunk;       /* which part of a unit's quads */
 };
 
 SYNTH_INLINE struct synth_patch synth_patch(const struct synth_cuda_job *job, uint32_t block,
@@ -17,22 +17,22 @@ SYNTH_INLINE struct synth_patch synth_patch(const struct synth_cuda_job *job, ui
 {
     struct synth_patch patch;
     uint32_t place = synth_divided(block, job->tile.chunks);
-    uint32_t row = synth_divided(place, job->tile.across);
+    uint32_t row = synth_divided(place, job->tile.row_patches);
     patch.chunk = block - place * job->tile.chunks.by;
     patch.index = cube;
     patch.cube = job->tile.cube + cube;
-    patch.row = ((uint32_t)job->tile.patch_row + row) * job->scene.tall;
-    patch.column = (place - row * job->tile.across.by) * side;
+    patch.row = ((uint32_t)job->tile.patch_row + row) * job->scene.patch_rows;
+    patch.column = (place - row * job->tile.row_patches.by) * side;
     return patch;
 }
 
-/* What is wanted of a row of the patch: its pixels low .. high - 1, which lie in `units` patterns
- * of `group` pixels. */
+/* The wanted part of a row of the patch: pixels low .. high - 1, which lie in `units` units of
+ * `group` pixels. */
 struct synth_patch_row {
     uint64_t block; /* of Philox, of the first unit's first quad */
-    uint64_t out;   /* the address that quad goes to, which may lie before the tile's */
+    uint64_t out;   /* the address of that quad, which may lie before the tile's */
     int32_t units, low, high;
-    int32_t shift; /* the first unit's first pixel; below 0: in the patch before */
+    int32_t shift; /* the first unit's first pixel; negative: in the patch to the left */
 } __attribute__((aligned(16)));
 
 SYNTH_INLINE void synth_patch_row(const struct synth_cuda_job *job, const struct synth_patch *patch,
@@ -58,40 +58,42 @@ SYNTH_INLINE void synth_patch_row(const struct synth_cuda_job *job, const struct
     row->shift = (int32_t)((int64_t)(unit * s->group) - (int64_t)begin);
 }
 
-/* The quad of value `pixel` x channels of the pattern: of two pixels at least, if 0 < pixel <
- * group.
- */
+/* The quad that holds the first value of pixel `pixel` of a unit, 0 < pixel < group: it also holds
+ * values of the pixel before. */
 SYNTH_INLINE uint32_t synth_border(const struct synth_cuda_scene *s, uint32_t pixel)
 {
     return (uint32_t)(synth_wide(pixel, s->channels) / 4);
 }
 
-/* A thread's unit of those at once, and its quad of that: first all that are of one pixel, then the
- * others. From at_once on: none. */
+/* A thread's quad of a unit; returns which of the units that are computed together it belongs to,
+ * units_at_once or more: none. The first threads have the quads of one pixel, the last those of
+ * several. */
 SYNTH_INLINE uint32_t synth_own_quad(const struct synth_cuda_scene *s, uint32_t thread, bool whole,
                                      uint32_t *quad)
 {
-    uint32_t plain = s->own - s->borders;
-    if (whole || thread < plain * s->at_once) {
-        uint32_t unit = synth_divided(thread, s->plain);
-        *quad = thread - unit * plain;
+    uint32_t inner = s->unit_quads - s->border_quads;
+    if (whole || thread < inner * s->units_at_once) {
+        uint32_t unit = synth_divided(thread, s->inner_quads);
+        *quad = thread - unit * inner;
         SYNTH_UNROLL
         for (uint32_t k = 1; k < 4 && !whole; k++)
-            *quad += k <= s->borders && *quad >= synth_border(s, k);
+            *quad += k <= s->border_quads && *quad >= synth_border(s, k);
         return unit;
     }
-    uint32_t left = thread - plain * s->at_once;
-    uint32_t unit = s->borders == 3 ? left / 3 : s->borders == 1 ? left : s->at_once;
-    *quad = synth_border(s, left - unit * s->borders + 1);
+    uint32_t rest = thread - inner * s->units_at_once;
+    uint32_t unit = s->border_quads == 3   ? rest / 3
+                    : s->border_quads == 1 ? rest
+                                           : s->units_at_once;
+    *quad = synth_border(s, rest - unit * s->border_quads + 1);
     return unit;
 }
 
-/* Which quad of the pattern is a thread's, and how it goes through the units of a patch: rows one
- * after the other, the scene's `most` units in each, `at_once` of them by the block together. */
+/* A thread's quad, and its position in the loop over a patch's units: row after row, row_units in
+ * each; a block computes units_at_once of them together. */
 struct synth_walk {
     bool idle;
     uint32_t quad;
-    uint32_t y, k; /* the unit at hand */
+    uint32_t y, k; /* the current unit: row of the patch, unit of that row */
 };
 
 SYNTH_INLINE struct synth_walk synth_walk(const struct synth_cuda_scene *s,
@@ -101,9 +103,9 @@ SYNTH_INLINE struct synth_walk synth_walk(const struct synth_cuda_scene *s,
     struct synth_walk walk;
     uint32_t quad, unit = synth_own_quad(s, thread, whole, &quad);
     walk.quad = patch->chunk * SYNTH_CUDA_THREADS + quad;
-    walk.idle = unit >= s->at_once || walk.quad >= s->quads;
-    walk.y = synth_divided(unit, s->most);
-    walk.k = unit - walk.y * s->most.by;
+    walk.idle = unit >= s->units_at_once || walk.quad >= s->quads;
+    walk.y = synth_divided(unit, s->row_units);
+    walk.k = unit - walk.y * s->row_units.by;
     return walk;
 }
 
@@ -111,29 +113,30 @@ SYNTH_INLINE void synth_walk_on(const struct synth_cuda_scene *s, struct synth_w
                                 uint32_t side, bool whole)
 {
     if (whole) { /* `side` is a constant to the compiler, a power of 2 */
-        uint32_t unit = walk->y * side + walk->k + s->at_once;
+        uint32_t unit = walk->y * side + walk->k + s->units_at_once;
         walk->y = unit / side;
         walk->k = unit % side;
         return;
     }
-    uint32_t k = walk->k + s->along, beyond = k - s->most.by; /* huge where it is not */
-    walk->y += s->down + (k >= s->most.by);
-    walk->k = k < beyond ? k : beyond;
+    uint32_t k = walk->k + s->step_units,
+             wrapped = k - s->row_units.by; /* huge if k is in the row */
+    walk->y += s->step_rows + (k >= s->row_units.by);
+    walk->k = k < wrapped ? k : wrapped;
 }
 
-/* Made once and kept in a register: the compiler would rather make it again where it is used. */
+/* Keeps a value in a register: the compiler would otherwise compute it again at each use. */
 #ifdef __CUDA_ARCH__
 #define SYNTH_KEPT(number) asm volatile("" : "+r"(number))
 #else
 #define SYNTH_KEPT(number) ((void)(number))
 #endif
 
-/* Whose a quad's values are. */
+/* The pixels and channels of a quad's values. */
 struct synth_quad {
     uint32_t channel; /* of value 0 */
-    int32_t pixel;    /* the same, in its unit */
-    int32_t split;    /* the first value of the next pixel; 4: it has none */
-    int32_t last;     /* value 3's pixel; beyond all of them where quads are not stored at once */
+    int32_t pixel;    /* of value 0, in its unit */
+    int32_t split;    /* the first value that belongs to the next pixel; 4: none does */
+    int32_t last;     /* pixel of value 3; beyond all pixels where 16-byte stores are not allowed */
 };
 
 SYNTH_INLINE struct synth_quad synth_quad(const struct synth_cuda_job *job, uint32_t quad,
@@ -149,7 +152,7 @@ SYNTH_INLINE struct synth_quad synth_quad(const struct synth_cuda_job *job, uint
     q.channel -= (uint32_t)q.pixel * s->channels;
     q.split = s->channels - q.channel < 4 ? (int32_t)(s->channels - q.channel) : 4;
     q.last = q.pixel + (s->channels == 1 ? 3 : q.split < 4);
-    q.last = job->tile.vectors ? q.last : INT16_MAX;
+    q.last = job->tile.aligned ? q.last : INT16_MAX;
     SYNTH_KEPT(q.last);
     SYNTH_KEPT(q.channel);
     SYNTH_KEPT(q.pixel);
@@ -157,7 +160,7 @@ SYNTH_INLINE struct synth_quad synth_quad(const struct synth_cuda_job *job, uint
     return q;
 }
 
-/* More than one further pixel has a quad with a single channel only. */
+/* The pixel of value i, in its unit. Only with a single channel has a quad more than two pixels. */
 SYNTH_INLINE int32_t synth_quad_pixel(const struct synth_cuda_scene *s, const struct synth_quad *q,
                                       int32_t i)
 {
@@ -179,9 +182,9 @@ struct synth_four_words {
     uint32_t w[4];
 } __attribute__((aligned(16)));
 
-/* 16 bytes at once to where a multiple of 16 bytes is. Said in so many words: the compiler makes
- * four stores of an assignment. */
-SYNTH_INLINE void synth_put_16(void *to, const struct synth_four_words *four)
+/* Stores 16 bytes to an address that is a multiple of 16. In PTX, since the compiler would split an
+ * assignment into four stores. */
+SYNTH_INLINE void synth_store_16(void *to, const struct synth_four_words *four)
 {
 #ifdef __CUDA_ARCH__
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
@@ -196,7 +199,7 @@ SYNTH_INLINE void synth_put_16(void *to, const struct synth_four_words *four)
 #endif
 }
 
-/* Four normals of a stream. */
+/* The four normals of a block of a stream. */
 SYNTH_INLINE struct synth_four synth_four_normals(const struct synth_keys *keys,
                                                   uint64_t subsequence, uint64_t block)
 {
@@ -209,18 +212,19 @@ SYNTH_INLINE struct synth_four synth_four_normals(const struct synth_keys *keys,
     return four;
 }
 
-/* The pixel in the patch's row of a value of unit k; the nearest that is wanted when it is not. */
+/* `pixel`, or the nearest wanted pixel of the row when it is not wanted. */
 SYNTH_INLINE int32_t synth_near_pixel(const struct synth_patch_row *row, int32_t pixel)
 {
     pixel = pixel > row->low ? pixel : row->low;
     return pixel < row->high - 1 ? pixel : row->high - 1;
 }
 
-/* Puts the `after`th quad of a row, of the unit that begins with pixel `first`, where it belongs,
- * as far as its values are wanted. `whole`: all are, and lie at a multiple of 16 bytes. */
-SYNTH_INLINE void synth_put(const struct synth_cuda_job *job, const struct synth_patch_row *row,
-                            uint64_t after, int32_t first, const struct synth_quad *quad,
-                            bool whole, const struct synth_four *values)
+/* Stores the wanted values of a row's quad number `after`; the unit begins with pixel `first`.
+ * `whole`: all four are wanted and the address is a multiple of 16. */
+SYNTH_INLINE void synth_store_quad(const struct synth_cuda_job *job,
+                                   const struct synth_patch_row *row, uint64_t after, int32_t first,
+                                   const struct synth_quad *quad, bool whole,
+                                   const struct synth_four *values)
 {
     float *out = (float *)(uintptr_t)(row->out + after * sizeof *values);
     if (whole || (first + quad->pixel >= row->low && first + quad->last < row->high)) {
@@ -228,7 +232,7 @@ SYNTH_INLINE void synth_put(const struct synth_cuda_job *job, const struct synth
         SYNTH_UNROLL
         for (int i = 0; i < 4; i++)
             words.w[i] = (uint32_t)synth_bits(values->v[i]);
-        synth_put_16(out, &words);
+        synth_store_16(out, &words);
         return;
     }
     SYNTH_UNROLL

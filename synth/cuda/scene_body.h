@@ -6,17 +6,17 @@
 
 #define SYNTH_NAN_BITS 0x7fc00000
 
-/* What a thread keeps of the tables: its four channels. */
+/* A thread's part of the tables: its four channels. */
 struct synth_kept {
     struct synth_quad quad;
     struct rows_cuda rows[4];
-    uint32_t blank;          /* a bit each: bands that are not delivered */
+    uint32_t blank;          /* bit i: channel i is blanked */
     uint32_t noise[2];       /* the subsequence of its words */
-    const uint32_t *columns; /* of the patch's first column, at the first of these channels; at the
-                                image's first where they are of several pixels */
+    const uint32_t *columns; /* sensor words of the patch's first column, from the first of these
+                                channels on; from channel 0 on for a quad of several pixels */
 };
 
-/* Value i of the quad is of channel c. */
+/* Loads the tables for value i of the quad, which is of channel c. */
 SYNTH_INLINE void synth_keep_channel(const struct synth_cuda_scene *s, int materials, int i,
                                      size_t c, struct synth_kept *kept)
 {
@@ -30,7 +30,7 @@ SYNTH_INLINE void synth_keep_channel(const struct synth_cuda_scene *s, int mater
     kept->blank |= (uint32_t)(s->blank && !s->good[c]) << i;
 }
 
-/* Channels c .. c + 3, c a multiple of 4 as rows of the tables are of 16. */
+/* Loads the tables for channels c .. c + 3, c a multiple of 4: 16-byte loads. */
 SYNTH_INLINE void synth_keep_four(const struct synth_cuda_scene *s, int materials, uint32_t c,
                                   struct synth_kept *kept)
 {
@@ -81,7 +81,7 @@ SYNTH_INLINE void synth_keep(const struct synth_cuda_job *job, const struct synt
     }
 }
 
-/* By the gains and offsets of the sensor's columns, and as it is stored. */
+/* Applies gains and offsets of the sensor's columns, then rounds and clips. */
 SYNTH_INLINE void synth_read_out(const struct synth_cuda_scene *s,
                                  const struct synth_four_words *columns, float x[4])
 {
@@ -95,7 +95,7 @@ SYNTH_INLINE void synth_read_out(const struct synth_cuda_scene *s,
         x[i] = stored_cuda(&s->sensor, x[i]);
 }
 
-/* Of a quad of one pixel, x of the patch's row. */
+/* Sensor words of a quad of one pixel, number x of the patch's row. */
 SYNTH_INLINE struct synth_four_words synth_columns(const struct synth_cuda_scene *s,
                                                    const struct synth_kept *kept, int32_t x,
                                                    bool whole)
@@ -110,9 +110,9 @@ SYNTH_INLINE struct synth_four_words synth_columns(const struct synth_cuda_scene
     return four;
 }
 
-/* What differs in a quad of several pixels, of values that are not of `pixel`, the first: their
- * light and columns. With a single channel there are three more pixels, and each takes what is left
- * from the one before. Returns what is rare of any of them. */
+/* For a quad of several pixels: replaces light and sensor words of the values that are not of
+ * `pixel`, the first. With a single channel three more pixels follow, each overwriting the values
+ * behind the one before it. Returns the kinds of these pixels, or-ed. */
 SYNTH_INLINE uint32_t synth_cross_border(const struct synth_cuda_scene *s,
                                          const struct synth_pixel *pixels,
                                          const struct synth_patch_row *row, int32_t pixel,
@@ -143,8 +143,8 @@ SYNTH_INLINE uint32_t synth_cross_border(const struct synth_cuda_scene *s,
     return rare;
 }
 
-/* Of a quad that has a target, whose row is not kept, a dead pixel, or a band that is not
- * delivered. x holds its light but for targets. */
+/* The values of a quad with a target (whose row is not in registers), a dead pixel or a blanked
+ * channel. x: in, the light without targets; out, values. */
 SYNTH_INLINE void synth_rare_values(const struct synth_cuda_scene *s,
                                     const struct synth_pixel *pixels,
                                     const struct synth_patch_row *row, int32_t first,
@@ -207,11 +207,11 @@ SYNTH_INLINE void synth_make_quad(const struct synth_cuda_job *job, struct synth
     } else {
         synth_rare_values(s, pixels, row, first, kept, materials, &z, &columns, x.v);
     }
-    synth_put(job, row, after, first, &kept->quad, whole, &x);
+    synth_store_quad(job, row, after, first, &kept->quad, whole, &x);
 }
 
-/* `materials` 6 or 7: rows that are not used are 0. `whole`: each quad is of one pixel, lies at a
- * multiple of 16 bytes, and so is wanted whole or not at all. */
+/* `materials` 6 or 7: unused rows are 0. `whole`: each quad belongs to one pixel and lies at a
+ * multiple of 16 bytes, so it is wanted as a whole or not at all. */
 SYNTH_INLINE void synth_make_values(const struct synth_cuda_job *job,
                                     const struct synth_patch *patch, struct synth_shared *shared,
                                     uint32_t thread, int materials, bool whole)
@@ -221,7 +221,7 @@ SYNTH_INLINE void synth_make_values(const struct synth_cuda_job *job,
     if (walk.idle)
         return;
     synth_keep(job, patch, walk.quad, materials, whole, &kept);
-    for (; walk.y < job->scene.tall; synth_walk_on(&job->scene, &walk, SIDE, whole))
+    for (; walk.y < job->scene.patch_rows; synth_walk_on(&job->scene, &walk, SIDE, whole))
         synth_make_quad(job, shared, &walk, &kept, materials, whole);
 }
 

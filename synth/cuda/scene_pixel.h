@@ -1,6 +1,6 @@
 /*
- * A patch of SYNTH_SCENE in four steps, with a barrier after each: the lattice under it and what is
- * drawn for each pixel, the lattice blended for each row, the coefficients of each pixel, and the
+ * A patch of SYNTH_SCENE in four steps, with a barrier after each: random numbers of the lattice
+ * and of each pixel, the lattice interpolated for each row, the coefficients of each pixel, and the
  * values (scene_body.h). All but the values stays in shared memory.
  */
 #ifndef YIELDPOINT_SYNTH_CUDA_SCENE_PIXEL_H
@@ -24,13 +24,13 @@
 #define FIELDS SYNTH_CUDA_FIELDS
 #define PURPOSES_OF_FIELDS 3
 
-/* What is drawn for a pixel, and then summed up there. Five times 16 bytes, so that eight
- * neighbours read 16 bytes each from banks of their own. */
+/* Random numbers of a pixel. */
 struct synth_drawn {
     float grain;
-    uint32_t which, how_much, dead; /* words */
+    uint32_t target, fill, dead; /* words */
 } __attribute__((aligned(16)));
 
+/* 5 x 16 bytes: eight neighbours that read 16 bytes each use different banks of shared memory. */
 struct synth_pixel {
     struct mixture_cuda mixture;
     uint32_t kind; /* 1 + the target's number, or 0; SYNTH_IS_DEAD */
@@ -39,13 +39,15 @@ struct synth_pixel {
 #define SYNTH_IS_DEAD 0x80000000u
 
 struct synth_shared {
-    struct synth_patch_row rows[SYNTH_CUDA_TALL];
-    /* What nodes weigh in a column, in a row: three, and one that is not used. */
-    float across[SIDE][4], down[SYNTH_CUDA_TALL][4];
-    int32_t left[SIDE], above[SYNTH_CUDA_TALL]; /* the first of the three, from the patch's on */
+    struct synth_patch_row rows[SYNTH_CUDA_ROWS];
+    /* Weights of the three nodes of a column, of a row; the fourth is padding. */
+    float column_weights[SIDE][4], row_weights[SYNTH_CUDA_ROWS][4];
+    int32_t column_node[SIDE],
+        row_node[SYNTH_CUDA_ROWS]; /* the first of the three, from the patch's on */
 };
 
-/* After it: tall x SIDE pixels, deep x nodes x FIELDS, blended rows: tall x nodes x FIELDS. */
+/* Behind it in shared memory: pixels, patch_rows x SIDE; nodes, lattice_rows x lattice_columns x
+ * FIELDS; interpolated rows, patch_rows x lattice_columns x FIELDS. */
 SYNTH_INLINE struct synth_pixel *synth_pixels(struct synth_shared *shared)
 {
     return (struct synth_pixel *)(void *)(shared + 1);
@@ -53,22 +55,22 @@ SYNTH_INLINE struct synth_pixel *synth_pixels(struct synth_shared *shared)
 
 SYNTH_INLINE float *synth_lattice(const struct synth_cuda_scene *s, struct synth_shared *shared)
 {
-    return (float *)(void *)(synth_pixels(shared) + s->tall * SIDE);
+    return (float *)(void *)(synth_pixels(shared) + s->patch_rows * SIDE);
 }
 
 SYNTH_INLINE float *synth_blend(const struct synth_cuda_scene *s, struct synth_shared *shared)
 {
-    return synth_lattice(s, shared) + s->deep * s->nodes.by * FIELDS;
+    return synth_lattice(s, shared) + s->lattice_rows * s->lattice_columns.by * FIELDS;
 }
 
 SYNTH_INLINE size_t synth_shared_bytes(const struct synth_cuda_scene *s)
 {
-    size_t floats = ((size_t)s->deep + s->tall) * s->nodes.by * FIELDS;
-    return sizeof(struct synth_shared) + s->tall * SIDE * sizeof(struct synth_pixel) +
+    size_t floats = ((size_t)s->lattice_rows + s->patch_rows) * s->lattice_columns.by * FIELDS;
+    return sizeof(struct synth_shared) + s->patch_rows * SIDE * sizeof(struct synth_pixel) +
            floats * sizeof(float);
 }
 
-/* How many nodes lie under `side` pixels from `first` on, of `all`. */
+/* The number of nodes under pixels first .. first + side - 1, which end before `all`. */
 SYNTH_INLINE uint32_t synth_nodes_under(uint32_t first, uint32_t all, uint32_t side,
                                         struct synth_divisor pitch)
 {
@@ -76,13 +78,15 @@ SYNTH_INLINE uint32_t synth_nodes_under(uint32_t first, uint32_t all, uint32_t s
     return synth_divided(last, pitch) - synth_divided(first, pitch) + 3;
 }
 
-/* -- 1: the lattice, and words of pixels ---------------------------------------------------- */
+/* -- 1: random numbers of the lattice and of pixels ------------------------------------------ */
 
-/* Three warps draw the lattice, one places the pixels on it, the others draw words. */
-#define SYNTH_PLACING 96
-#define SYNTH_DRAWING 128
+/* Threads 0 to 95 draw the lattice's normals, 96 to 127 compute nodes and weights, the others draw
+ * the pixels' numbers. */
+#define SYNTH_LATTICE_THREADS 96
+#define SYNTH_FIRST_WORD_THREAD 128
 
-/* What a pixel `first + i` of the image's row or column has of its nodes: weights; the first. */
+/* Weights of the three nodes of pixel `first + i` of an image row or column; returns its first
+ * node, counted from that of pixel `first`. */
 SYNTH_INLINE int32_t synth_place(const struct synth_cuda_scene *s, uint32_t first, uint32_t i,
                                  float weights[3])
 {
@@ -91,41 +95,45 @@ SYNTH_INLINE int32_t synth_place(const struct synth_cuda_scene *s, uint32_t firs
     return (int32_t)(cell - synth_divided(first, s->pitch));
 }
 
-/* i < 32 */
+/* Rows and columns i of the patch; i < 32. */
 SYNTH_INLINE void synth_place_pixels(const struct synth_cuda_job *job,
                                      const struct synth_patch *patch, struct synth_shared *shared,
                                      uint32_t i)
 {
-    if (i < job->scene.tall) {
+    if (i < job->scene.patch_rows) {
         synth_patch_row(job, patch, i, SIDE, &shared->rows[i]);
-        shared->above[i] = synth_place(&job->scene, patch->row, i, shared->down[i]);
+        shared->row_node[i] = synth_place(&job->scene, patch->row, i, shared->row_weights[i]);
     }
     if (i < SIDE)
-        shared->left[i] = synth_place(&job->scene, patch->column, i, shared->across[i]);
+        shared->column_node[i] =
+            synth_place(&job->scene, patch->column, i, shared->column_weights[i]);
 }
 
-/* Four of a node's eight normals of one purpose at a time. */
+/* Draws the lattice under the patch: a step draws four of the eight normals that a node has for one
+ * purpose. */
 SYNTH_INLINE void synth_draw_lattice(const struct synth_cuda_job *job,
                                      const struct synth_patch *patch, struct synth_shared *shared,
                                      uint32_t thread)
 {
     const struct synth_cuda_scene *s = &job->scene;
     uint32_t parts = s->varies ? 2 * PURPOSES_OF_FIELDS : 2;
-    uint32_t across = synth_nodes_under(patch->column, s->width, SIDE, s->pitch);
-    uint32_t down = synth_nodes_under(patch->row, s->height, s->tall, s->pitch);
+    uint32_t columns = synth_nodes_under(patch->column, s->width, SIDE, s->pitch);
+    uint32_t rows = synth_nodes_under(patch->row, s->height, s->patch_rows, s->pitch);
     uint32_t above = synth_divided(patch->row, s->pitch);
     uint32_t left = synth_divided(patch->column, s->pitch);
     float *lattice = synth_lattice(s, shared);
-    for (uint32_t i = thread; i < down * s->nodes.by * parts; i += SYNTH_PLACING) {
+    for (uint32_t i = thread; i < rows * s->lattice_columns.by * parts;
+         i += SYNTH_LATTICE_THREADS) {
         uint32_t node = s->varies ? i / (2 * PURPOSES_OF_FIELDS) : i / 2, part = i - node * parts;
-        uint32_t y = synth_divided(node, s->nodes), x = node - y * s->nodes.by;
-        if (x >= across)
+        uint32_t y = synth_divided(node, s->lattice_columns), x = node - y * s->lattice_columns.by;
+        if (x >= columns)
             continue;
         uint32_t purpose = part < 2 ? SYNTH_FIELD : part < 4 ? SYNTH_PSI_LEVEL : SYNTH_PSI_SLOPE;
-        uint64_t number = synth_wide(above + y, s->wide) + left + x;
+        uint64_t number = synth_wide(above + y, s->lattice_width) + left + x;
         struct synth_four four = synth_four_normals(
             &s->keys, patch->cube * SYNTH_PURPOSES + purpose, 2 * number + part % 2);
-        *(struct synth_four *)(void *)(lattice + (y * s->nodes.by + x) * FIELDS + 4 * part) = four;
+        *(struct synth_four *)(void *)(lattice + (y * s->lattice_columns.by + x) * FIELDS +
+                                       4 * part) = four;
     }
 }
 
@@ -136,8 +144,8 @@ SYNTH_INLINE void synth_philox_of(const struct synth_cuda_scene *s, uint64_t sub
                        (uint32_t)(subsequence >> 32), words);
 }
 
-/* Pixels 4 block .. 4 block + 3 of the cube; `first` is the place of the first of them in the row
- * at `pixels`, and may lie before it. */
+/* Draws the numbers of pixels 4 block .. 4 block + 3 of the cube. `first` is the index in `pixels`,
+ * a row of the patch, of the first of them; those outside the row are skipped. */
 SYNTH_INLINE void synth_draw_four(const struct synth_cuda_scene *s, uint64_t cube, uint64_t block,
                                   int32_t first, struct synth_pixel *pixels)
 {
@@ -158,17 +166,17 @@ SYNTH_INLINE void synth_draw_four(const struct synth_cuda_scene *s, uint64_t cub
     }
 }
 
-/* Words of pixels come in fours that begin at multiples of four, wherever rows do. The i-th of the
- * threads that draw them. */
+/* Draws the numbers of all pixels; i counts the threads that do. Words come in fours that begin at
+ * multiples of four, independently of where rows begin. */
 SYNTH_INLINE void synth_draw_pixels(const struct synth_cuda_job *job,
                                     const struct synth_patch *patch, struct synth_shared *shared,
                                     uint32_t i)
 {
     const struct synth_cuda_scene *s = &job->scene;
-    bool straight = s->width % 4 == 0;
-    uint32_t fours = straight ? SIDE / 4 : SIDE / 4 + 1;
-    for (; i < s->tall * fours; i += SYNTH_CUDA_THREADS - SYNTH_DRAWING) {
-        uint32_t y = straight ? i / (SIDE / 4) : i / (SIDE / 4 + 1), k = i - y * fours;
+    bool aligned = s->width % 4 == 0;
+    uint32_t fours = aligned ? SIDE / 4 : SIDE / 4 + 1;
+    for (; i < s->patch_rows * fours; i += SYNTH_CUDA_THREADS - SYNTH_FIRST_WORD_THREAD) {
+        uint32_t y = aligned ? i / (SIDE / 4) : i / (SIDE / 4 + 1), k = i - y * fours;
         uint64_t begin = (uint64_t)(patch->row + y) * s->width + patch->column;
         if (patch->row + y < s->height)
             synth_draw_four(s, patch->cube, begin / 4 + k, (int32_t)(4 * k) - (int32_t)(begin % 4),
@@ -180,17 +188,17 @@ SYNTH_INLINE void synth_begin_patch(const struct synth_cuda_job *job,
                                     const struct synth_patch *patch, struct synth_shared *shared,
                                     uint32_t thread)
 {
-    if (thread < SYNTH_PLACING)
+    if (thread < SYNTH_LATTICE_THREADS)
         synth_draw_lattice(job, patch, shared, thread);
-    else if (thread < SYNTH_DRAWING)
-        synth_place_pixels(job, patch, shared, thread - SYNTH_PLACING);
+    else if (thread < SYNTH_FIRST_WORD_THREAD)
+        synth_place_pixels(job, patch, shared, thread - SYNTH_LATTICE_THREADS);
     else
-        synth_draw_pixels(job, patch, shared, thread - SYNTH_DRAWING);
+        synth_draw_pixels(job, patch, shared, thread - SYNTH_FIRST_WORD_THREAD);
 }
 
-/* -- 2: rows of it -------------------------------------------------------------------------- */
+/* -- 2: the lattice interpolated for each row ------------------------------------------------ */
 
-/* Four fields through three nodes, `step` floats from one to the next. */
+/* Four fields interpolated from three nodes, which are `step` floats from each other. */
 SYNTH_INLINE struct synth_four synth_fields(const float *at, uint32_t step, const float weight[3])
 {
     struct synth_four a = *(const struct synth_four *)(const void *)at;
@@ -202,21 +210,21 @@ SYNTH_INLINE struct synth_four synth_fields(const float *at, uint32_t step, cons
     return a;
 }
 
-/* Eight threads a row. */
+/* Eight threads share a row. */
 SYNTH_INLINE void synth_blend_rows(const struct synth_cuda_job *job,
                                    const struct synth_patch *patch, struct synth_shared *shared,
                                    uint32_t thread)
 {
     const struct synth_cuda_scene *s = &job->scene;
-    uint32_t fours = (s->varies ? FIELDS : SYNTH_LANES) / 4, row = s->nodes.by * FIELDS;
-    uint32_t across = synth_nodes_under(patch->column, s->width, SIDE, s->pitch);
+    uint32_t fours = (s->varies ? FIELDS : SYNTH_LANES) / 4, row = s->lattice_columns.by * FIELDS;
+    uint32_t columns = synth_nodes_under(patch->column, s->width, SIDE, s->pitch);
     uint32_t y = thread / 8;
-    if (y >= s->tall || patch->row + y >= s->height)
+    if (y >= s->patch_rows || patch->row + y >= s->height)
         return;
-    const float *lattice = synth_lattice(s, shared) + (uint32_t)shared->above[y] * row;
+    const float *lattice = synth_lattice(s, shared) + (uint32_t)shared->row_node[y] * row;
     float *blend = synth_blend(s, shared) + y * row;
-    struct synth_four weight = *(const struct synth_four *)(const void *)shared->down[y];
-    for (uint32_t i = thread % 8; i < across * fours; i += 8) {
+    struct synth_four weight = *(const struct synth_four *)(const void *)shared->row_weights[y];
+    for (uint32_t i = thread % 8; i < columns * fours; i += 8) {
         uint32_t place = fours == FIELDS / 4 ? 4 * i : i / 2 * FIELDS + 4 * (i % 2);
         struct synth_four four = synth_fields(lattice + place, row, weight.v);
         *(struct synth_four *)(void *)(blend + place) = four;
@@ -225,16 +233,16 @@ SYNTH_INLINE void synth_blend_rows(const struct synth_cuda_job *job,
 
 /* -- 3: pixels ------------------------------------------------------------------------------ */
 
-/* What is told of a pixel beside its values. */
-SYNTH_INLINE void synth_tell(const struct synth_cuda_job *job, uint64_t at, float share,
-                             uint32_t kind, bool dead, const float *abundance)
+/* The truth of pixel `at` of the arrays. */
+SYNTH_INLINE void synth_write_truth(const struct synth_cuda_job *job, uint64_t at, float fill,
+                                    uint32_t kind, bool dead, const float *abundance)
 {
     const struct synth_truth *truth = &job->tile.truth;
     uint32_t endmembers = job->scene.endmembers;
     if (truth->labels != NULL)
-        truth->labels[at] = share > 0.0f ? (uint8_t)(1 + kind) : 0;
+        truth->labels[at] = fill > 0.0f ? (uint8_t)(1 + kind) : 0;
     if (truth->fill != NULL)
-        truth->fill[at] = share;
+        truth->fill[at] = fill;
     if (truth->valid != NULL)
         truth->valid[at] = !dead;
     SYNTH_UNROLL
@@ -243,7 +251,7 @@ SYNTH_INLINE void synth_tell(const struct synth_cuda_job *job, uint64_t at, floa
             truth->abundances[at * endmembers + k] = abundance[k];
 }
 
-/* Eight fields, of which `at` is the first node's first in a blended row. */
+/* Eight fields of a pixel; `at` is the first of them at its first node in an interpolated row. */
 SYNTH_INLINE void synth_eight(const float *at, const float weight[3], float field[SYNTH_LANES])
 {
     struct synth_four low = synth_fields(at, FIELDS, weight);
@@ -255,25 +263,26 @@ SYNTH_INLINE void synth_eight(const float *at, const float weight[3], float fiel
     }
 }
 
-/* a holds fields, and then abundances that sum to `left`. */
-SYNTH_INLINE void synth_abundances(const struct synth_cuda_scene *s, int materials, float left,
+/* a: in, fields; out, abundances that sum to `total`. */
+SYNTH_INLINE void synth_abundances(const struct synth_cuda_scene *s, int materials, float total,
                                    float a[SYNTH_LANES])
 {
     uint32_t used = s->endmembers;
-    if (used == (uint32_t)materials) { /* which the compiler knows */
+    if (used == (uint32_t)materials) { /* `materials` is a compile-time constant */
         SYNTH_UNROLL
         for (int k = materials; k < SYNTH_LANES; k++)
             a[k] = 0.0f;
-        softmax_cuda(a, (size_t)materials, s->sharpness, left);
+        softmax_cuda(a, (size_t)materials, s->sharpness, total);
         return;
     }
     SYNTH_UNROLL
     for (uint32_t k = 0; k < SYNTH_LANES; k++)
         a[k] = k < used ? a[k] : 0.0f;
-    softmax_cuda(a, used, s->sharpness, left);
+    softmax_cuda(a, used, s->sharpness, total);
 }
 
-/* a holds abundances; `field` is where synth_eight() begins. A material that is not has 0. */
+/* The pixel's coefficients. a: abundances; field: the pixel's first field, as for synth_eight(). A
+ * material that is not used gets 0. */
 SYNTH_INLINE void synth_coefficients(const struct synth_cuda_scene *s, const float *field,
                                      const float weight[3], const float a[SYNTH_LANES], float shade,
                                      int materials, struct mixture_cuda *mixture)
@@ -310,29 +319,29 @@ SYNTH_INLINE void synth_make_pixel(const struct synth_cuda_job *job,
         return;
     struct synth_pixel *pixel = synth_pixels(shared) + y * SIDE + x;
     struct synth_drawn drawn = pixel->drawn;
-    uint32_t kind = drawn.which % SYNTH_TARGETS;
-    float share = SYNTH_FMA(s->fill_span, synth_uniform(drawn.how_much), s->fill_low);
-    share = drawn.which < s->target ? share : 0.0f;
+    uint32_t kind = drawn.target % SYNTH_TARGETS;
+    float fill = SYNTH_FMA(s->fill_span, synth_uniform(drawn.fill), s->fill_low);
+    fill = drawn.target < s->target ? fill : 0.0f;
     bool dead = drawn.dead < s->dead;
 
-    const float *field =
-        synth_blend(s, shared) + (y * s->nodes.by + (uint32_t)shared->left[x]) * FIELDS;
-    struct synth_four weight = *(const struct synth_four *)(const void *)shared->across[x];
+    const float *field = synth_blend(s, shared) +
+                         (y * s->lattice_columns.by + (uint32_t)shared->column_node[x]) * FIELDS;
+    struct synth_four weight = *(const struct synth_four *)(const void *)shared->column_weights[x];
     float a[SYNTH_LANES];
     synth_eight(field, weight.v, a);
     float shade = shade_cuda(s->shade, a[SYNTH_LAST], s->grain, drawn.grain);
-    synth_abundances(s, materials, 1.0f - share, a);
+    synth_abundances(s, materials, 1.0f - fill, a);
 
     struct synth_pixel made;
     synth_coefficients(s, field, weight.v, a, shade, materials, &made.mixture);
-    made.mixture.level[SYNTH_LAST] = shade * share;
-    made.kind = (share > 0.0f ? 1 + kind : 0) | (dead ? SYNTH_IS_DEAD : 0);
+    made.mixture.level[SYNTH_LAST] = shade * fill;
+    made.kind = (fill > 0.0f ? 1 + kind : 0) | (dead ? SYNTH_IS_DEAD : 0);
     made.drawn = drawn;
     *pixel = made;
-    if (job->tile.tells && patch->chunk == 0) {
+    if (job->tile.wants_truth && patch->chunk == 0) {
         uint64_t number = (uint64_t)(patch->row + y) * s->width + patch->column + x;
-        synth_tell(job, patch->index * job->tile.pixels + (number - job->tile.first), share, kind,
-                   dead, a);
+        synth_write_truth(job, patch->index * job->tile.pixels + (number - job->tile.first), fill,
+                          kind, dead, a);
     }
 }
 
@@ -340,7 +349,7 @@ SYNTH_INLINE void synth_make_pixels(const struct synth_cuda_job *job,
                                     const struct synth_patch *patch, struct synth_shared *shared,
                                     uint32_t thread, int materials)
 {
-    for (uint32_t y = thread / SIDE; y < job->scene.tall; y += SYNTH_CUDA_THREADS / SIDE)
+    for (uint32_t y = thread / SIDE; y < job->scene.patch_rows; y += SYNTH_CUDA_THREADS / SIDE)
         synth_make_pixel(job, patch, shared, y, thread % SIDE, materials);
 }
 

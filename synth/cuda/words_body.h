@@ -4,7 +4,7 @@
 
 #include "synth/cuda/patch.h"
 
-/* Blocks of Philox that the words asked for lie in. */
+/* Philox blocks that contain the requested words. */
 SYNTH_INLINE uint64_t synth_cuda_word_blocks(const struct synth_cuda_words *w)
 {
     return (w->first % 4 + w->count + 3) / 4;
@@ -21,7 +21,7 @@ SYNTH_INLINE struct synth_four_words synth_cuda_block(const struct synth_cuda_wo
             four.w[i] = (uint32_t)synth_bits(normals.v[i]);
         return four;
     }
-    /* In cuRAND's legacy order blocks are dealt out to 65536 subsequences in turn. */
+    /* In cuRAND's legacy order block q is block q / 65536 of subsequence q mod 65536. */
     uint64_t subsequence = kind == SYNTH_CUDA_CURAND ? block & 0xffff : w->subsequence;
     uint64_t counter = kind == SYNTH_CUDA_CURAND ? block >> 16 : block;
     synth_philox_keyed(&w->keys, (uint32_t)counter, (uint32_t)(counter >> 32),
@@ -29,14 +29,14 @@ SYNTH_INLINE struct synth_four_words synth_cuda_block(const struct synth_cuda_wo
     return four;
 }
 
-/* The `number`th block asked for goes to where it belongs, as far as it is wanted. */
-SYNTH_INLINE void synth_cuda_put_words(const struct synth_cuda_words *w, uint64_t number,
-                                       const struct synth_four_words *four)
+/* Stores the requested words of the `number`th block. */
+SYNTH_INLINE void synth_cuda_store_words(const struct synth_cuda_words *w, uint64_t number,
+                                         const struct synth_four_words *four)
 {
     int64_t at = (int64_t)(4 * number) - (int64_t)(w->first % 4);
     uint32_t *out = w->out + at;
-    if (w->vectors && at >= 0 && (uint64_t)at + 4 <= w->count) {
-        synth_put_16(out, four);
+    if (w->aligned && at >= 0 && (uint64_t)at + 4 <= w->count) {
+        synth_store_16(out, four);
         return;
     }
     SYNTH_UNROLL

@@ -1,6 +1,6 @@
 /*
- * Whole groups of blocks, by vectors: what stream.c makes long ranges of. The plain functions of
- * philox.h and normal.h are the oracle; every level gives their bits.
+ * Vectorised words and normals, in whole groups of blocks; stream.c assembles ranges from them. The
+ * scalar functions of philox.h and normal.h are the oracle: every level gives the same bits.
  */
 #ifndef YIELDPOINT_SYNTH_BULK_H
 #define YIELDPOINT_SYNTH_BULK_H
@@ -8,23 +8,23 @@
 #include "synth/random/level.h"
 #include "synth/random/normal.h"
 
-/* Blocks come in eights: 32 words, or normals. */
-enum { SYNTH_EIGHT = 8, SYNTH_EIGHT_WORDS = 4 * SYNTH_EIGHT };
+/* A group has 8 blocks: 32 words or normals. */
+enum { SYNTH_GROUP_BLOCKS = 8, SYNTH_GROUP_WORDS = 4 * SYNTH_GROUP_BLOCKS };
 
-/* Blocks of which one word of the counter goes up by 1 from each to the next, and does not pass
- * 2^32 - 1: word 0 within a stream, word 2 in cuRAND's legacy order. The others stay. */
+/* Consecutive blocks in which one word of the counter rises by 1 from each to the next, without
+ * overflow: word 0 within a stream, word 2 in cuRAND's legacy order. The other words stay. */
 struct synth_run {
     uint64_t seed;
     uint32_t counter[4]; /* of the first block */
 };
 
-/* `out` gets the words or normals of 8 `eights` blocks. */
-typedef void synth_bulk(const struct synth_run *run, size_t eights, void *out);
+/* Writes the words or normals of `groups` groups to `out`. */
+typedef void synth_bulk(const struct synth_run *run, size_t groups, void *out);
 
-/* `past`: stores go past the caches, `out` is aligned to 64 bytes. */
+/* Those named nontemporal bypass the caches and need `out` aligned to 64 bytes. */
 struct synth_bulks {
     synth_bulk *words, *normals, *curand;
-    synth_bulk *words_past, *normals_past, *curand_past;
+    synth_bulk *words_nontemporal, *normals_nontemporal, *curand_nontemporal;
 };
 
 extern const struct synth_bulks ypi_bulk_baseline;
@@ -32,8 +32,8 @@ extern const struct synth_bulks ypi_bulk_baseline;
 extern const struct synth_bulks ypi_bulk_avx2, ypi_bulk_avx512;
 #endif
 
-/* Ranges of at least so many bytes are written past the caches: they would not stay there, and such
- * a store need not read the line first. */
-size_t ypi_past_caches(void);
+/* The size in bytes from which ranges are written by non-temporal stores: they would not stay in
+ * the caches, and such a store does not have to read the line first. */
+size_t ypi_nontemporal_bytes(void);
 
 #endif

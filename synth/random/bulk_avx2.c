@@ -12,7 +12,7 @@ typedef __m256i V;
 typedef __m256 F;
 typedef __m256 M; /* the sign of each lane, or all of its bits */
 #define V_BLOCKS 4
-/* So many vectors side by side as keep the units busy and there are registers for. */
+/* Vectors in flight: enough to keep the units busy, few enough for the registers. */
 #define MANY 5
 #define BOX 3
 
@@ -108,9 +108,9 @@ BULK V v_upper_singles(F a, F b)
     return _mm256_castps_si256(_mm256_unpackhi_ps(a, b));
 }
 
-BULK void v_store(void *to, V a, bool past)
+BULK void v_store(void *to, V a, bool nontemporal)
 {
-    if (past)
+    if (nontemporal)
         _mm256_stream_si256(to, a);
     else
         _mm256_storeu_si256(to, a);

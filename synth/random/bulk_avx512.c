@@ -12,7 +12,7 @@ typedef __m512i V;
 typedef __m512 F;
 typedef __mmask16 M;
 #define V_BLOCKS 8
-/* So many vectors side by side as keep the units busy and there are registers for. */
+/* Vectors in flight: enough to keep the units busy, few enough for the registers. */
 #define MANY 6
 #define BOX 4
 
@@ -45,7 +45,8 @@ BULK V v_mul(V a, V b)
     return _mm512_mul_epu32(a, b);
 }
 
-/* The upper half stays where it is, too. A shift would do, but has half as many units on Zen 5. */
+/* The upper half also stays in place. A shift would do as well, but Zen 5 has half as many units
+ * for it. */
 BULK V v_high(V a)
 {
     return _mm512_shuffle_epi32(a, _MM_PERM_DDBB);
@@ -110,9 +111,9 @@ BULK V v_upper_singles(F a, F b)
     return _mm512_castps_si512(_mm512_unpackhi_ps(a, b));
 }
 
-BULK void v_store(void *to, V a, bool past)
+BULK void v_store(void *to, V a, bool nontemporal)
 {
-    if (past)
+    if (nontemporal)
         _mm512_stream_si512(to, a);
     else
         _mm512_storeu_si512(to, a);

@@ -1,26 +1,26 @@
-/* What the compiler makes of the plain functions. */
+/* The scalar functions in loops that the compiler may vectorise. */
 #include "synth/random/bulk.h"
 
-static void words(const struct synth_run *run, size_t eights, void *out)
+static void words(const struct synth_run *run, size_t groups, void *out)
 {
     uint32_t *to = out;
-    for (size_t b = 0; b < SYNTH_EIGHT * eights; b++)
+    for (size_t b = 0; b < SYNTH_GROUP_BLOCKS * groups; b++)
         synth_philox(run->seed, run->counter[0] + (uint32_t)b, run->counter[1], run->counter[2],
                      run->counter[3], to + 4 * b);
 }
 
-static void curand(const struct synth_run *run, size_t eights, void *out)
+static void curand(const struct synth_run *run, size_t groups, void *out)
 {
     uint32_t *to = out;
-    for (size_t b = 0; b < SYNTH_EIGHT * eights; b++)
+    for (size_t b = 0; b < SYNTH_GROUP_BLOCKS * groups; b++)
         synth_philox(run->seed, run->counter[0], run->counter[1], run->counter[2] + (uint32_t)b,
                      run->counter[3], to + 4 * b);
 }
 
-static void normals(const struct synth_run *run, size_t eights, void *out)
+static void normals(const struct synth_run *run, size_t groups, void *out)
 {
     float *to = out;
-    for (size_t b = 0; b < SYNTH_EIGHT * eights; b++) {
+    for (size_t b = 0; b < SYNTH_GROUP_BLOCKS * groups; b++) {
         uint32_t w[4];
         synth_philox(run->seed, run->counter[0] + (uint32_t)b, run->counter[1], run->counter[2],
                      run->counter[3], w);

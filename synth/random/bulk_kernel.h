@@ -1,13 +1,13 @@
 /*
- * Philox and Box-Muller on vectors of V_BLOCKS blocks, one block a 64-bit lane: the multiplication
- * of 32 by 32 bits looks at the lower half only, so nothing has to be shuffled between rounds. The
- * file that includes this gives the vector type V, its floats F, masks M, the operations v_*(), and
- * BULK, what each function begins with.
+ * Philox and Box-Muller on vectors of V_BLOCKS blocks, one block in each 64-bit lane: the 32 by 32
+ * bit multiplication reads the lower halves only, so nothing has to be shuffled between rounds. The
+ * including file defines the vector type V, its floats F, masks M, the operations v_*(), and BULK,
+ * the attributes and storage class of each function.
  *
  * With a = M0 c0 and b = M1 c2, a round is c0 = high(b) ^ c1 ^ k0, c1 = low(b), c2 = high(a) ^ c3 ^
- * k1, c3 = low(a): what is kept is a and b. Since only one word of the counter differs between the
+ * k1, c3 = low(a), so a and b are the state. Since only one word of the counter differs between the
  * blocks of a run, one product of round 1 and the other one of round 2 are the same for all. Where
- * that word is c2 (cuRAND's order), a and b change places.
+ * that word is c2 (cuRAND's order), a and b are exchanged.
  */
 
 enum { ROUNDS = 10 };
@@ -18,11 +18,11 @@ enum { ROUNDS = 10 };
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* What is the same for all blocks of a run. `a` is the product that differs from the first round
- * on: of c0, or of c2 when `second`. */
+/* Constants of a run. `a` is the product that differs between blocks from the first round on: of
+ * c0, or of c2 when `second`. */
 struct constants {
     uint32_t a_factor, b_factor;
-    uint32_t first;     /* the word that goes up, of the first block */
+    uint32_t first;     /* the counter word that rises, of the first block */
     uint32_t a[ROUNDS]; /* what the upper half of a is xored with in each round */
     uint32_t b[ROUNDS]; /* of b; b[0] is not used */
 };
@@ -67,7 +67,7 @@ struct last {
     V a, b, a_before, b_before;
 };
 
-/* Step by step for several vectors: one alone would wait for itself. */
+/* Each step for several vectors: one alone would wait for its own results. */
 #define EACH(step) \
     do { \
         UNROLL \
@@ -75,8 +75,8 @@ struct last {
             step; \
     } while (0)
 
-/* Rounds 1 to 3 of the next blocks; `products` holds those of round 1 of the first ones. What is
- * called before is of round 3 then, but for b, which is of round 2. */
+/* Rounds 1 to 3 of the next blocks; `products` holds those of round 1 of the first ones. Afterwards
+ * a_before and b_before are the products of round 3, b is of round 2. */
 BULK void first_rounds(const struct constants *k, V *products, int many, struct last *l)
 {
     V a_factor = v_set(k->a_factor), b_factor = v_set(k->b_factor);
@@ -119,18 +119,18 @@ BULK V first_products(const struct constants *k)
     return v_mul(v_add(v_set(k->first), v_order()), v_set(k->a_factor));
 }
 
-BULK void store_words(const struct constants *k, const struct last *last, bool second, bool past,
-                      uint32_t *out)
+BULK void store_words(const struct constants *k, const struct last *last, bool second,
+                      bool nontemporal, uint32_t *out)
 {
     V from_b = v_word_pair(last->b, last->b_before, v_set(k->b[ROUNDS - 1]));
     V from_a = v_word_pair(last->a, last->a_before, v_set(k->a[ROUNDS - 1]));
     V c01 = second ? from_a : from_b, c23 = second ? from_b : from_a;
-    v_store(out, v_lower_pairs(c01, c23), past);
-    v_store(out + 2 * V_BLOCKS, v_upper_pairs(c01, c23), past);
+    v_store(out, v_lower_pairs(c01, c23), nontemporal);
+    v_store(out + 2 * V_BLOCKS, v_upper_pairs(c01, c23), nontemporal);
 }
 
-BULK void some_words(const struct constants *k, V *products, int many, bool second, bool past,
-                     uint32_t *out)
+BULK void some_words(const struct constants *k, V *products, int many, bool second,
+                     bool nontemporal, uint32_t *out)
 {
     struct last l[MANY];
     first_rounds(k, products, many, l);
@@ -138,21 +138,22 @@ BULK void some_words(const struct constants *k, V *products, int many, bool seco
     UNROLL
     for (int round = 5; round <= ROUNDS; round++)
         one_round(k, round, many, l);
-    EACH(store_words(k, &l[i], second, past, out + 4 * V_BLOCKS * i));
+    EACH(store_words(k, &l[i], second, nontemporal, out + 4 * V_BLOCKS * i));
 }
 
-BULK void bulk_words(bool second, bool past, const struct synth_run *run, size_t eights, void *to)
+BULK void bulk_words(bool second, bool nontemporal, const struct synth_run *run, size_t groups,
+                     void *to)
 {
     struct constants k;
     prepare(run, second, &k);
     V products = first_products(&k);
     uint32_t *out = to;
-    size_t vectors = eights * (SYNTH_EIGHT / V_BLOCKS);
+    size_t vectors = groups * (SYNTH_GROUP_BLOCKS / V_BLOCKS);
     for (; vectors >= MANY; vectors -= MANY, out += MANY * 4 * V_BLOCKS)
-        some_words(&k, &products, MANY, second, past, out);
+        some_words(&k, &products, MANY, second, nontemporal, out);
     for (; vectors > 0; vectors--, out += 4 * V_BLOCKS)
-        some_words(&k, &products, 1, second, past, out);
-    if (past)
+        some_words(&k, &products, 1, second, nontemporal, out);
+    if (nontemporal)
         v_fence();
 }
 
@@ -169,7 +170,7 @@ BULK struct pairs last_pairs(const struct constants *k, const struct last *l)
     return pairs;
 }
 
-/* What synth_radius() and synth_normal_pair() call by these names. */
+/* The variables of synth_radius() and synth_normal_pair(), by their names there. */
 struct box {
     F h[BOX], e[BOX], q[BOX], r[BOX], angle[BOX], z[BOX], s[BOX], c[BOX];
 };
@@ -219,22 +220,22 @@ BULK void sine_end(int many, struct box *n)
     EACH(n->s[i] = f_mul(n->s[i], n->angle[i]));
 }
 
-BULK void store_pairs(V y, F r, F s, F c, bool past, float *out)
+BULK void store_pairs(V y, F r, F s, F c, bool nontemporal, float *out)
 {
     V turned = v_add32(y, v_set(0x20000000));
     M swap = v_has_bit_30(turned);
     r = f_xor_sign(r, turned);
     F first = f_mul(r, f_choose(swap, c, s));
     F second = f_mul(r, f_choose_minus(swap, s, c));
-    v_store(out, v_lower_singles(first, second), past);
-    v_store(out + 2 * V_BLOCKS, v_upper_singles(first, second), past);
+    v_store(out, v_lower_singles(first, second), nontemporal);
+    v_store(out + 2 * V_BLOCKS, v_upper_singles(first, second), nontemporal);
 }
 
-/* Stores the normals of `pairs`, and puts the next words there when there is `more`: the rounds of
- * these and the polynomials of those wait for each other's results in turn, so each fills the
- * other's gaps. Not `ready`: there are no pairs yet. */
+/* Stores the normals of `pairs` when they are `ready`, and replaces them by the next words when
+ * there is `more`. The rounds of the next words and the polynomials of the current ones are
+ * interleaved, since each alone would wait for its own results. */
 BULK void some_normals(const struct constants *k, V *products, int many, bool ready, bool more,
-                       bool past, struct pairs *pairs, float *out)
+                       bool nontemporal, struct pairs *pairs, float *out)
 {
     struct last l[BOX];
     struct box n;
@@ -270,49 +271,50 @@ BULK void some_normals(const struct constants *k, V *products, int many, bool re
         one_round(k, 10, many, l);
     if (ready) {
         sine_end(many, &n);
-        EACH(store_pairs(pairs[i].y, n.r[i], n.s[i], n.c[i], past, out + 4 * V_BLOCKS * i));
+        EACH(store_pairs(pairs[i].y, n.r[i], n.s[i], n.c[i], nontemporal, out + 4 * V_BLOCKS * i));
     }
     if (more)
         EACH(pairs[i] = last_pairs(k, &l[i]));
 }
 
-BULK void bulk_normals(bool past, const struct synth_run *run, size_t eights, void *to)
+BULK void bulk_normals(bool nontemporal, const struct synth_run *run, size_t groups, void *to)
 {
     struct constants k;
     prepare(run, false, &k);
     V products = first_products(&k);
     float *out = to;
-    size_t vectors = eights * (SYNTH_EIGHT / V_BLOCKS);
+    size_t vectors = groups * (SYNTH_GROUP_BLOCKS / V_BLOCKS);
     struct pairs pairs[BOX];
     if (vectors >= BOX) {
-        some_normals(&k, &products, BOX, false, true, past, pairs, out);
+        some_normals(&k, &products, BOX, false, true, nontemporal, pairs, out);
         for (; vectors >= 2 * BOX; vectors -= BOX, out += BOX * 4 * V_BLOCKS)
-            some_normals(&k, &products, BOX, true, true, past, pairs, out);
-        some_normals(&k, &products, BOX, true, false, past, pairs, out);
+            some_normals(&k, &products, BOX, true, true, nontemporal, pairs, out);
+        some_normals(&k, &products, BOX, true, false, nontemporal, pairs, out);
         vectors -= BOX;
         out += BOX * 4 * V_BLOCKS;
     }
     for (; vectors > 0; vectors--, out += 4 * V_BLOCKS) {
-        some_normals(&k, &products, 1, false, true, past, pairs, out);
-        some_normals(&k, &products, 1, true, false, past, pairs, out);
+        some_normals(&k, &products, 1, false, true, nontemporal, pairs, out);
+        some_normals(&k, &products, 1, true, false, nontemporal, pairs, out);
     }
-    if (past)
+    if (nontemporal)
         v_fence();
 }
 
 #define bulk_WORDS(...) bulk_words(false, __VA_ARGS__)
 #define bulk_CURAND(...) bulk_words(true, __VA_ARGS__)
 #define bulk_NORMALS(...) bulk_normals(__VA_ARGS__)
-#define BULK_FUNCTION(name, kind, past) \
-    BULK_TARGET static void name(const struct synth_run *run, size_t eights, void *out) \
+#define BULK_FUNCTION(name, kind, nontemporal) \
+    BULK_TARGET static void name(const struct synth_run *run, size_t groups, void *out) \
     { \
-        bulk_##kind(past, run, eights, out); \
+        bulk_##kind(nontemporal, run, groups, out); \
     }
 BULK_FUNCTION(words, WORDS, false)
 BULK_FUNCTION(normals, NORMALS, false)
 BULK_FUNCTION(curand, CURAND, false)
-BULK_FUNCTION(words_past, WORDS, true)
-BULK_FUNCTION(normals_past, NORMALS, true)
-BULK_FUNCTION(curand_past, CURAND, true)
+BULK_FUNCTION(words_nontemporal, WORDS, true)
+BULK_FUNCTION(normals_nontemporal, NORMALS, true)
+BULK_FUNCTION(curand_nontemporal, CURAND, true)
 
-const struct synth_bulks BULKS = {words, normals, curand, words_past, normals_past, curand_past};
+const struct synth_bulks BULKS = {
+    words, normals, curand, words_nontemporal, normals_nontemporal, curand_nontemporal};

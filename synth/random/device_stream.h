@@ -1,10 +1,10 @@
 /*
- * Ranges of words and normals (stream.h) in the memory of any device. On an accelerator they are
- * launched on its default stream and are there when that is done; the bits are the CPU's.
+ * Ranges of words and normals (stream.h) in the memory of any device. On an accelerator the work is
+ * launched on its default stream and done when that stream is; the bits are the CPU's.
  *
- * out: `count` of them, the device's; fastest where it lies at a multiple of 16 bytes and `first`
- * is a multiple of 4. YP_INVALID when device or out is NULL, YP_UNSUPPORTED when this build has no
- * code for the device; count may be 0.
+ * out: (count), in the device's memory; fastest where it is aligned to 16 bytes and `first` is a
+ * multiple of 4. YP_INVALID when device or out is NULL, YP_UNSUPPORTED when this build has no code
+ * for the device; count may be 0.
  */
 #ifndef YIELDPOINT_SYNTH_DEVICE_STREAM_H
 #define YIELDPOINT_SYNTH_DEVICE_STREAM_H
@@ -24,8 +24,8 @@ enum yp_status synth_device_normals(struct yp_device *device, struct synth_strea
 enum yp_status synth_device_words_curand(struct yp_device *device, uint64_t seed, uint64_t first,
                                          size_t count, uint32_t *out);
 
-/* Made by cuRAND's own device functions, to compare with: words of the stream or, `legacy`, of
- * cuRAND's legacy order, where the stream's subsequence is not used. CUDA only. */
+/* The same words by cuRAND's own device functions, for comparison: of the stream or, with `legacy`,
+ * in cuRAND's legacy order, which ignores the stream's subsequence. CUDA only. */
 enum yp_status synth_device_words_by_curand(struct yp_device *device, struct synth_stream stream,
                                             bool legacy, uint64_t first, size_t count,
                                             uint32_t *out);

@@ -1,6 +1,5 @@
-/* The instruction set that values are made with. They are the same in bits with each: all are made
- * of exactly rounded operations (portable.h) and of integers. base/simd.h says how kernels are
- * written. */
+/* The instruction set that computes values. All give the same bits, since values come from exactly
+ * rounded operations (portable.h) and integers. base/simd.h says how kernels are written. */
 #ifndef YIELDPOINT_SYNTH_LEVEL_H
 #define YIELDPOINT_SYNTH_LEVEL_H
 

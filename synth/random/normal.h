@@ -65,8 +65,8 @@ SYNTH_INLINE float synth_radius(uint32_t word)
     return SYNTH_SQRT(SYNTH_FMA(-h, q, e * SYNTH_LOG_E));
 }
 
-/* sin and cos of 2 pi (y + 1/2) / 2^32, times the radius of x. Four times what is left of y
- * after the nearest whole number of quarter turns is y * 4 modulo 2^32. */
+/* sin and cos of 2 pi (y + 1/2) / 2^32, times the radius of x. The remainder of y after the nearest
+ * whole number of quarter turns, times four, is y * 4 modulo 2^32. */
 SYNTH_INLINE void synth_normal_pair(uint32_t x, uint32_t y, float *first, float *second)
 {
     float angle = SYNTH_FMA((float)(int32_t)(y << 2), 0x1p-31f, 0x1p-30f);
@@ -77,7 +77,7 @@ SYNTH_INLINE void synth_normal_pair(uint32_t x, uint32_t y, float *first, float 
     float c = SYNTH_FMA(SYNTH_COS_3, z, SYNTH_COS_2);
     c = SYNTH_FMA(c, z, SYNTH_COS_1);
     c = SYNTH_FMA(c, z, 1.0f);
-    /* Bit 31: both change their sign. Bit 30: they are exchanged, and the second changes its. */
+    /* Bit 31: both change sign. Bit 30: they are swapped, and the second changes sign. */
     uint32_t turned = y + 0x20000000u;
     float r = synth_float(synth_bits(synth_radius(x)) ^ (int32_t)(turned & 0x80000000u));
     int32_t swap = (int32_t)(turned & 0x40000000u);

@@ -1,25 +1,24 @@
 /*
- * Philox4x32-10, addressed by what a number is for.
+ * Philox4x32-10, addressed by the purpose of a number.
  *
  * Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC11. The reference is
- * Random123; tests/unit/synth/synth.c holds this form, which compilers turn into vector code, to
- * it.
+ * Random123; tests/unit/synth/synth.c compares this form, which compilers vectorise, with it.
  *
  * A 32-bit word is a function of (seed, subsequence, index): key = the seed, counter = {index / 4,
  * subsequence}, lane = index % 4. That is word `index` of cuRAND's curand_init(seed, subsequence,
- * 0). A subsequence belongs to one purpose in one cube, so no value depends on what was drawn
- * before it, on tiles or on threads.
+ * 0). A subsequence belongs to one purpose in one cube, so a value does not depend on earlier
+ * draws, on tiles or on threads.
  */
 #ifndef YIELDPOINT_SYNTH_PHILOX_H
 #define YIELDPOINT_SYNTH_PHILOX_H
 
 #include "synth/random/portable.h"
 
-/* What a subsequence is for. The numbers are part of the data: a new purpose takes a new number. */
+/* The purpose of a subsequence. Its number is part of the data: a new purpose takes a new one. */
 enum synth_purpose {
     SYNTH_NOISE = 0,     /* a normal per value of the cube */
     SYNTH_FIELD = 1,     /* SYNTH_LANES normals per node of the abundance lattice */
-    SYNTH_TARGET = 2,    /* two words per pixel: is it a target and which, and how much */
+    SYNTH_TARGET = 2,    /* two words per pixel: whether a target and of which material, its fill */
     SYNTH_SPECTRA = 3,   /* of cube 0: the spectra, which all cubes of a seed share */
     SYNTH_DISCS = 4,     /* four words per disc of anomalies: row, column, radius, unused */
     SYNTH_PSI_LEVEL = 5, /* SYNTH_LANES normals per node: how bright each material is there */
@@ -30,7 +29,7 @@ enum synth_purpose {
     SYNTH_PURPOSES = 16,
 };
 
-/* A cube's number must be below this for its subsequences to be its own. */
+/* Cube numbers are below this: further ones would share subsequences. */
 #define SYNTH_CUBES (UINT64_C(1) << 60)
 
 #define SYNTH_PHILOX_M0 0xD2511F53u
@@ -70,7 +69,7 @@ SYNTH_INLINE void synth_philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t 
     words[3] = c3;
 }
 
-/* The keys of each round, for those who make many blocks: k0 and k1 of round r are key[r][0] and
+/* The keys of each round, computed once for many blocks: k0 and k1 of round r are key[r][0] and
  * key[r][1]. */
 struct synth_keys {
     uint32_t key[10][2];
@@ -86,7 +85,7 @@ SYNTH_INLINE struct synth_keys synth_keys(uint64_t seed)
     return keys;
 }
 
-/* synth_philox() with its keys made beforehand. */
+/* synth_philox() with precomputed keys. */
 SYNTH_INLINE void synth_philox_keyed(const struct synth_keys *keys, uint32_t c0, uint32_t c1,
                                      uint32_t c2, uint32_t c3, uint32_t words[4])
 {

@@ -1,10 +1,10 @@
 /*
- * The few operations that everything in synth/ is made of.
+ * The few operations that all values of synth/ are computed with.
  *
  * Each is exactly rounded by IEEE 754 (or is an integer operation), so any compiler, instruction
  * set or accelerator gives the same bits, provided that nothing contracts or reorders them: the
  * files that include this are compiled with -ffp-contract=off (nvcc: -fmad=false) and never with
- * -ffast-math. Functions from libm are out: they differ between libraries and processors.
+ * -ffast-math. Functions of libm are not used: they differ between libraries and processors.
  */
 #ifndef YIELDPOINT_SYNTH_PORTABLE_H
 #define YIELDPOINT_SYNTH_PORTABLE_H
@@ -26,9 +26,9 @@
 _Static_assert(FLT_EVAL_METHOD == 0, "float expressions must be rounded to float");
 #endif
 
-/* SYNTH_MIN(a, b) is a < b ? a : b and SYNTH_MAX(a, b) is a > b ? a : b, of numbers that are no
- * NaN. Of 0 and -0 CUDA's instructions take 0 as the larger one and the selections take b: for
- * those who pass a constant other than -0 as b, or to whom the sign of 0 is nothing. */
+/* SYNTH_MIN(a, b) is a < b ? a : b and SYNTH_MAX(a, b) is a > b ? a : b; not for NaNs. Of 0 and -0
+ * CUDA's instructions take 0 as the larger, the C forms take b: use them where b is a constant
+ * other than -0 or where the sign of 0 does not matter. */
 #ifdef __CUDA_ARCH__
 #define SYNTH_UNROLL _Pragma("unroll") /* an array whose index varies is slow memory there */
 #define SYNTH_FMA(a, b, c) __fmaf_rn(a, b, c)
@@ -43,7 +43,8 @@ _Static_assert(FLT_EVAL_METHOD == 0, "float expressions must be rounded to float
 #define SYNTH_MAX(a, b) ((a) > (b) ? (a) : (b))
 #endif
 
-/* 32 by 32 bits. CUDA's compiler makes two instructions more of what was 64 bits wide before. */
+/* The 64-bit product of two 32-bit numbers. In PTX: from 64-bit operands nvcc makes two
+ * instructions more. */
 SYNTH_INLINE uint64_t synth_wide(uint32_t a, uint32_t b)
 {
 #ifdef __CUDA_ARCH__
@@ -80,7 +81,7 @@ SYNTH_INLINE float synth_uniform(uint32_t word)
 SYNTH_INLINE float synth_exp(float x)
 {
     x = x < -87.0f ? -87.0f : x;
-    /* Adding 1.5 * 2^23 rounds to an integer: what is left after taking it away again is n. */
+    /* Adding and then subtracting 1.5 * 2^23 rounds to an integer. */
     float n = (x * 1.44269504f + 0x1.8p23f) - 0x1.8p23f;
     float r = SYNTH_FMA(n, -0.693359375f, x);
     r = SYNTH_FMA(n, 2.12194440e-4f, r);

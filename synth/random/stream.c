@@ -4,20 +4,20 @@
 
 #include <unistd.h>
 
-/* Where blocks come from: a stream, or cuRAND's legacy order. */
+/* The order of blocks: of a stream, or cuRAND's legacy order. */
 struct source {
     uint64_t seed, subsequence;
     bool curand;
 };
 
-/* cuRAND deals blocks out to so many subsequences in turn. */
+/* The number of subsequences that cuRAND takes blocks from in turn. */
 #define CURAND_SUBSEQUENCES 65536u
 
-#define LINE 64 /* bytes: what stores past the caches are aligned to */
+#define LINE 64 /* bytes; non-temporal stores are aligned to it */
 
-/* Half of the largest cache, as the C library knows it; 16 MiB where it does not. Whoever finds it
- * first writes it down: the same for all. */
-size_t ypi_past_caches(void)
+/* Half of the largest cache as the C library reports it; 16 MiB where it does not. Threads that
+ * find it at the same time store the same number. */
+size_t ypi_nontemporal_bytes(void)
 {
     static _Atomic size_t bytes;
     size_t known = bytes;
@@ -29,7 +29,7 @@ size_t ypi_past_caches(void)
     return known;
 }
 
-/* The run that begins at a block; returns how many blocks it has at most. */
+/* The run that begins at a block; returns how many blocks it may have. */
 static uint64_t run_at(const struct source *source, uint64_t block, struct synth_run *run)
 {
     uint64_t subsequence = source->subsequence, left = (UINT64_C(1) << 32) - (uint32_t)block;
@@ -44,7 +44,7 @@ static uint64_t run_at(const struct source *source, uint64_t block, struct synth
     return left;
 }
 
-/* One block by the plain functions: where a run ends and no eight is left of it. */
+/* One block by the scalar functions, for the end of a run that is shorter than a group. */
 static void one_block(const struct synth_run *run, bool normals, uint32_t words[4])
 {
     float z[4];
@@ -63,55 +63,55 @@ static const struct synth_bulks *bulks_of(enum synth_level level)
     return ypi_synth_kernels(versions, synth_level_resolve(level));
 }
 
-/* What is made, and by what: 32-bit words or floats. */
-struct maker {
+/* Words or normals, and the functions that make them. */
+struct generator {
     bool normals;
-    synth_bulk *near, *past;
+    synth_bulk *cached, *nontemporal;
 };
 
-/* Eight blocks from `block` on, or one where a run is about to end; returns how many words. */
-static size_t make_some(const struct source *source, const struct maker *maker, uint64_t block,
-                        uint32_t words[SYNTH_EIGHT_WORDS])
+/* A group from `block` on, or one block where the run ends before; returns how many words. */
+static size_t make_group(const struct source *source, const struct generator *generator,
+                         uint64_t block, uint32_t words[SYNTH_GROUP_WORDS])
 {
     struct synth_run run;
-    if (run_at(source, block, &run) < SYNTH_EIGHT) {
-        one_block(&run, maker->normals, words);
+    if (run_at(source, block, &run) < SYNTH_GROUP_BLOCKS) {
+        one_block(&run, generator->normals, words);
         return 4;
     }
-    maker->near(&run, 1, words);
-    return SYNTH_EIGHT_WORDS;
+    generator->cached(&run, 1, words);
+    return SYNTH_GROUP_WORDS;
 }
 
-/* All the eights that lie in one run; returns how many words. */
-static size_t make_eights(const struct source *source, const struct maker *maker, uint64_t block,
-                          size_t count, bool past, uint32_t *out)
+/* The groups from `block` on that lie in one run and in `count` words; returns how many words. */
+static size_t make_groups(const struct source *source, const struct generator *generator,
+                          uint64_t block, size_t count, bool nontemporal, uint32_t *out)
 {
     struct synth_run run;
-    uint64_t eights = run_at(source, block, &run) / SYNTH_EIGHT;
-    if (eights > count / SYNTH_EIGHT_WORDS)
-        eights = count / SYNTH_EIGHT_WORDS;
-    if (eights > 0)
-        (past ? maker->past : maker->near)(&run, (size_t)eights, out);
-    return (size_t)eights * SYNTH_EIGHT_WORDS;
+    uint64_t groups = run_at(source, block, &run) / SYNTH_GROUP_BLOCKS;
+    if (groups > count / SYNTH_GROUP_WORDS)
+        groups = count / SYNTH_GROUP_WORDS;
+    if (groups > 0)
+        (nontemporal ? generator->nontemporal : generator->cached)(&run, (size_t)groups, out);
+    return (size_t)groups * SYNTH_GROUP_WORDS;
 }
 
-/* Whole eights go straight to `out`; what is left over at either end goes through `some`. */
-static void make(const struct source *source, const struct maker *maker, uint64_t first,
+/* Whole groups are written to `out` directly, the remainders at either end by way of `some`. */
+static void make(const struct source *source, const struct generator *generator, uint64_t first,
                  size_t count, uint32_t *out)
 {
     uint64_t block = first / 4;
     size_t skip = first % 4;
-    bool past = count >= ypi_past_caches() / sizeof *out;
+    bool nontemporal = count >= ypi_nontemporal_bytes() / sizeof *out;
     while (count > 0) {
         size_t to_line = -(uintptr_t)out % LINE / sizeof *out;
         bool aligned = (uintptr_t)out % LINE == 0;
         size_t made = 0;
-        if (skip == 0 && (aligned || !past || to_line % 4 != 0))
-            made = make_eights(source, maker, block, count, past && aligned, out);
+        if (skip == 0 && (aligned || !nontemporal || to_line % 4 != 0))
+            made = make_groups(source, generator, block, count, nontemporal && aligned, out);
         if (made == 0) {
-            uint32_t some[SYNTH_EIGHT_WORDS] __attribute__((aligned(64)));
-            made = make_some(source, maker, block, some) - skip;
-            if (past && skip == 0 && to_line > 0 && to_line % 4 == 0 && made > to_line)
+            uint32_t some[SYNTH_GROUP_WORDS] __attribute__((aligned(64)));
+            made = make_group(source, generator, block, some) - skip;
+            if (nontemporal && skip == 0 && to_line > 0 && to_line % 4 == 0 && made > to_line)
                 made = to_line;
             made = made < count ? made : count;
             memcpy(out, some + skip, made * sizeof *out);
@@ -128,8 +128,8 @@ void synth_words(enum synth_level level, struct synth_stream stream, uint64_t fi
 {
     const struct synth_bulks *bulks = bulks_of(level);
     struct source source = {stream.seed, stream.subsequence, false};
-    struct maker maker = {false, bulks->words, bulks->words_past};
-    make(&source, &maker, first, count, out);
+    struct generator generator = {false, bulks->words, bulks->words_nontemporal};
+    make(&source, &generator, first, count, out);
 }
 
 void synth_normals(enum synth_level level, struct synth_stream stream, uint64_t first, size_t count,
@@ -137,8 +137,8 @@ void synth_normals(enum synth_level level, struct synth_stream stream, uint64_t 
 {
     const struct synth_bulks *bulks = bulks_of(level);
     struct source source = {stream.seed, stream.subsequence, false};
-    struct maker maker = {true, bulks->normals, bulks->normals_past};
-    make(&source, &maker, first, count, (uint32_t *)out);
+    struct generator generator = {true, bulks->normals, bulks->normals_nontemporal};
+    make(&source, &generator, first, count, (uint32_t *)out);
 }
 
 void synth_words_curand(enum synth_level level, uint64_t seed, uint64_t first, size_t count,
@@ -146,6 +146,6 @@ void synth_words_curand(enum synth_level level, uint64_t seed, uint64_t first, s
 {
     const struct synth_bulks *bulks = bulks_of(level);
     struct source source = {seed, 0, true};
-    struct maker maker = {false, bulks->curand, bulks->curand_past};
-    make(&source, &maker, first, count, out);
+    struct generator generator = {false, bulks->curand, bulks->curand_nontemporal};
+    make(&source, &generator, first, count, out);
 }

@@ -1,7 +1,7 @@
 /*
- * Any range of a stream's words or normals, at any offset: bulk forms of philox.h and normal.h, the
- * same in bits, for each instruction set (bulk.h). Some thousand values a call, written to where
- * they stay in a near cache, cost next to nothing in calling.
+ * Any range of a stream's words or normals, at any offset: vectorised forms of philox.h and
+ * normal.h with the same bits, for each instruction set (bulk.h). With some thousand values a call
+ * the cost of the call is negligible and the values stay in a near cache.
  */
 #ifndef YIELDPOINT_SYNTH_STREAM_H
 #define YIELDPOINT_SYNTH_STREAM_H

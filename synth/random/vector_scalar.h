@@ -1,7 +1,8 @@
 /*
  * The macros of base/vector.h for one lane, V_LANES 1: plain C, or CUDA. Every operation is exactly
- * rounded (portable.h) or an integer one, as those of AVX2 and AVX-512 are, so that lanes do not
- * show in the results. No guard; V_TARGET and V_SUFFIX are what was defined before, or plain C's.
+ * rounded (portable.h) or an integer one, as with AVX2 and AVX-512, so that the number of lanes
+ * does not change results. No include guard; define V_TARGET and V_SUFFIX before, or take plain
+ * C's.
  */
 #include "synth/random/portable.h"
 

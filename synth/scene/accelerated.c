@@ -1,4 +1,5 @@
-/* What the program does for the plugin that has the kernels: tables are copied, work is cut. */
+/* The host side of the plugin "synth-cuda": copies a scene's tables to the device and divides the
+ * work among blocks. */
 #include "synth/scene/accelerated.h"
 
 #include "synth/cuda/work.h"
@@ -33,15 +34,15 @@ enum yp_status ypi_scene_to_device(struct synth_scene *scene, struct yp_device *
     return YP_OK;
 }
 
-/* Where a table of the scene is on its device. */
-static const void *there(const struct synth_scene *scene, const void *table)
+/* The device's copy of a table of the scene; NULL for NULL. */
+static const void *device_table(const struct synth_scene *scene, const void *table)
 {
     if (table == NULL)
         return NULL;
     return scene->tables + ((const char *)table - (const char *)scene);
 }
 
-/* 4 / gcd(channels, 4) pixels hold whole quads: the logarithm of that. */
+/* log2 of 4 / gcd(channels, 4), the number of pixels after which pixels and quads align again. */
 static uint32_t group_bits_of(size_t channels)
 {
     return channels % 4 == 0 ? 0 : channels % 2 == 0 ? 1 : 2;
@@ -53,10 +54,10 @@ static void describe_mixing(const struct synth_scene *scene, struct synth_cuda_s
     out->endmembers = (uint32_t)spec->endmembers;
     uint32_t pitch = (uint32_t)spec->correlation_px;
     out->pitch = synth_divisor(pitch);
-    out->tall = pitch <= SYNTH_CUDA_DENSE ? SYNTH_CUDA_DENSE_TALL : SYNTH_CUDA_TALL;
-    out->nodes = synth_divisor((SYNTH_CUDA_SIDE - 1 + pitch - 1) / pitch + 3);
-    out->deep = (out->tall - 1 + pitch - 1) / pitch + 3;
-    out->wide = (uint32_t)((spec->width - 1) / spec->correlation_px + 3);
+    out->patch_rows = pitch <= SYNTH_CUDA_DENSE ? SYNTH_CUDA_DENSE_ROWS : SYNTH_CUDA_ROWS;
+    out->lattice_columns = synth_divisor((SYNTH_CUDA_SIDE - 1 + pitch - 1) / pitch + 3);
+    out->lattice_rows = (out->patch_rows - 1 + pitch - 1) / pitch + 3;
+    out->lattice_width = (uint32_t)((spec->width - 1) / spec->correlation_px + 3);
     out->varies = spec->variability > 0;
     out->blank = spec->blank_bands;
     out->fill_low = (float)spec->fill_low;
@@ -68,13 +69,13 @@ static void describe_mixing(const struct synth_scene *scene, struct synth_cuda_s
     out->target = scene->target;
     out->dead = scene->dead;
     out->sensor = scene->sensor;
-    out->levels = there(scene, scene->levels);
-    out->slopes = there(scene, scene->slopes);
-    out->path = there(scene, scene->path);
+    out->levels = device_table(scene, scene->levels);
+    out->slopes = device_table(scene, scene->slopes);
+    out->path = device_table(scene, scene->path);
     out->striped = scene->columns != NULL;
-    out->columns = there(scene, out->striped ? (const void *)scene->columns : scene->levels);
+    out->columns = device_table(scene, out->striped ? (const void *)scene->columns : scene->levels);
     out->column_stride = out->striped ? out->stride : 0;
-    out->good = there(scene, scene->good);
+    out->good = device_table(scene, scene->good);
 }
 
 static uint32_t side_of(const struct synth_scene *scene)
@@ -82,19 +83,22 @@ static uint32_t side_of(const struct synth_scene *scene)
     return scene->spec.preset == SYNTH_SCENE ? SYNTH_CUDA_SIDE : SYNTH_CUDA_CUVIS_SIDE;
 }
 
-/* Where a block has not threads enough for a unit, quads stay in their order. */
+/* How a block's threads divide the quads of a unit. A unit with more quads than a block has threads
+ * is not reordered. */
 static void share_quads(const struct synth_scene *scene, struct synth_cuda_scene *out)
 {
-    uint32_t most = side_of(scene) / out->group + (out->width % out->group != 0);
+    uint32_t row_units = side_of(scene) / out->group + (out->width % out->group != 0);
     bool all = out->quads <= SYNTH_CUDA_THREADS;
-    out->own = all ? out->quads : SYNTH_CUDA_THREADS;
-    out->at_once = SYNTH_CUDA_THREADS / out->own;
-    out->borders = !all ? 0 : out->group - 1 < out->own ? out->group - 1 : out->own;
-    uint32_t plain = out->own - out->borders;
-    out->plain = synth_divisor(plain > 0 ? plain : 1);
-    out->most = synth_divisor(most);
-    out->down = out->at_once / most;
-    out->along = out->at_once % most;
+    out->unit_quads = all ? out->quads : SYNTH_CUDA_THREADS;
+    out->units_at_once = SYNTH_CUDA_THREADS / out->unit_quads;
+    out->border_quads = !all                               ? 0
+                        : out->group - 1 < out->unit_quads ? out->group - 1
+                                                           : out->unit_quads;
+    uint32_t inner = out->unit_quads - out->border_quads;
+    out->inner_quads = synth_divisor(inner > 0 ? inner : 1);
+    out->row_units = synth_divisor(row_units);
+    out->step_rows = out->units_at_once / row_units;
+    out->step_units = out->units_at_once % row_units;
 }
 
 static void describe(const struct synth_scene *scene, struct synth_cuda_scene *out)
@@ -113,10 +117,10 @@ static void describe(const struct synth_scene *scene, struct synth_cuda_scene *o
         describe_mixing(scene, out);
         return;
     }
-    out->tall = SYNTH_CUDA_CUVIS_SIDE;
-    out->spectra = there(scene, scene->spectra);
-    out->rows = there(scene, scene->rows);
-    out->across = there(scene, scene->across);
+    out->patch_rows = SYNTH_CUDA_CUVIS_SIDE;
+    out->spectra = device_table(scene, scene->spectra);
+    out->row_gain = device_table(scene, scene->row_gain);
+    out->column_gain = device_table(scene, scene->column_gain);
     out->sigma = scene->sigma;
     out->discs = scene->discs;
 }
@@ -135,18 +139,18 @@ enum yp_status ypi_scene_tile_on_device(const struct synth_scene *scene, uint64_
     describe(scene, &job.scene);
     uint64_t side = side_of(scene);
     uint32_t most = SYNTH_CUDA_THREADS;
-    job.tile =
-        (struct synth_cuda_tile){.cube = cube,
-                                 .first = first_pixel,
-                                 .pixels = pixels,
-                                 .values = values,
-                                 .truth = *truth,
-                                 .patch_row = first_pixel / scene->spec.width / job.scene.tall};
-    job.tile.across = synth_divisor((uint32_t)((scene->spec.width + side - 1) / side));
+    job.tile = (struct synth_cuda_tile){.cube = cube,
+                                        .first = first_pixel,
+                                        .pixels = pixels,
+                                        .values = values,
+                                        .truth = *truth,
+                                        .patch_row =
+                                            first_pixel / scene->spec.width / job.scene.patch_rows};
+    job.tile.row_patches = synth_divisor((uint32_t)((scene->spec.width + side - 1) / side));
     job.tile.chunks = synth_divisor((job.scene.quads + most - 1) / most);
-    job.tile.tells = truth->labels != NULL || truth->fill != NULL || truth->abundances != NULL ||
-                     truth->valid != NULL;
-    job.tile.vectors = (uintptr_t)values % 16 == 0 && first_pixel * channels % 4 == 0 &&
+    job.tile.wants_truth = truth->labels != NULL || truth->fill != NULL ||
+                           truth->abundances != NULL || truth->valid != NULL;
+    job.tile.aligned = (uintptr_t)values % 16 == 0 && first_pixel * channels % 4 == 0 &&
                        (cubes == 1 || pixels * channels % 4 == 0);
     return cuda->tile(scene->device, &job, cubes);
 }
@@ -170,7 +174,7 @@ static struct synth_cuda_words words_of(struct synth_stream stream, uint64_t fir
                                      .first = first,
                                      .count = count,
                                      .kind = kind,
-                                     .vectors = (uintptr_t)out % 16 == 0 && first % 4 == 0,
+                                     .aligned = (uintptr_t)out % 16 == 0 && first % 4 == 0,
                                      .out = out};
 }
 

@@ -1,20 +1,20 @@
-/* The generator of the cuvis.ai stress suite; scene.h says what it makes and what it is not for. */
+/* The generator of the cuvis.ai stress suite; scene.h has its formula and its limits. */
 #include "synth/random/stream.h"
 #include "synth/scene/cuvis_disc.h"
 #include "synth/scene/internal.h"
 #include "synth/scene/table.h"
 
-#define CHUNK 4096        /* pixels whose mask is made at once */
-#define NOISE_VALUES 8192 /* at most about so many values of noise at once: they stay in cache */
-#define PIXELS_A_DISC 20  /* of the wanted area; the seed's generator divides by this */
-#define DISCS 32          /* whose words are made at once */
+#define CHUNK 4096        /* pixels whose mask is computed together */
+#define NOISE_VALUES 8192 /* about the most noise values drawn together: they stay in cache */
+#define PIXELS_A_DISC 20  /* wanted anomalous pixels per disc, as in the original generator */
+#define DISCS 32          /* whose words are drawn together */
 
 void ypi_cuvis_lay_out(struct synth_scene *scene, struct synth_tables *tables)
 {
     const struct synth_spec *spec = &scene->spec;
     scene->spectra = ypi_synth_take(tables, 2 * scene->stride * sizeof(float));
-    scene->rows = ypi_synth_take(tables, spec->height * sizeof(float));
-    scene->across = ypi_synth_take(tables, spec->width * sizeof(float));
+    scene->row_gain = ypi_synth_take(tables, spec->height * sizeof(float));
+    scene->column_gain = ypi_synth_take(tables, spec->width * sizeof(float));
 }
 
 void ypi_cuvis_prepare(struct synth_scene *scene)
@@ -33,10 +33,10 @@ void ypi_cuvis_prepare(struct synth_scene *scene)
                               0.5 * synth_table_exp(-right * right / 0.05)));
     }
     for (size_t i = 0; i < spec->height; i++)
-        scene->rows[i] =
+        scene->row_gain[i] =
             (float)(1.0 + 0.2 * synth_table_sin_turns((double)i / (double)spec->height));
     for (size_t j = 0; j < spec->width; j++)
-        scene->across[j] =
+        scene->column_gain[j] =
             (float)(1.0 + 0.2 * synth_table_cos_turns((double)j / (double)spec->width));
     scene->sigma = (float)(100.0 * spec->noise_std);
     double pixels = (double)spec->height * (double)spec->width;
@@ -91,7 +91,7 @@ SYNTH_INLINE void cuvis_values(const struct synth_scene *scene, size_t pixel, ui
         memcpy(values, normal + scene->stride, channels * sizeof *values);
         return;
     }
-    float bright = scene->rows[pixel / width] * scene->across[pixel % width];
+    float bright = scene->row_gain[pixel / width] * scene->column_gain[pixel % width];
     float sigma = scene->sigma;
     for (size_t c = 0; c < channels; c++)
         values[c] = SYNTH_FMA(sigma, values[c], normal[c] * bright);
@@ -145,7 +145,7 @@ SYNTH_INLINE void cuvis_band(const struct synth_scene *scene, uint64_t cube, siz
         size_t at = pixel + i;
         if (i % CHUNK == 0)
             cuvis_mask(scene, cube, at, pixels - i < CHUNK ? pixels - i : CHUNK, mask);
-        float bright = scene->rows[at / spec->width] * scene->across[at % spec->width];
+        float bright = scene->row_gain[at / spec->width] * scene->column_gain[at % spec->width];
         float z = synth_normal(noise, (uint64_t)at * spec->channels + channel);
         float normal = scene->spectra[channel], anomaly = scene->spectra[scene->stride + channel];
         values[i] = mask[i % CHUNK] ? anomaly : SYNTH_FMA(scene->sigma, z, normal * bright);

@@ -7,17 +7,18 @@
 #define SYNTH_DISC_SMALLEST 2 /* radius, of four that follow each other */
 
 struct synth_disc {
-    int64_t row, column, radius; /* of its middle */
+    int64_t row, column, radius; /* row and column of the centre */
 };
 
-/* Uniform over the places at which the disc lies within the image; the middle if there are none. */
+/* A centre coordinate, uniform over those at which the disc lies within the image; the middle of
+ * the image if there are none. */
 SYNTH_INLINE int64_t synth_disc_centre(uint32_t word, int64_t side, int64_t radius)
 {
     int64_t places = side - 2 * radius;
     return places > 0 ? radius + (int64_t)(((uint64_t)word * (uint64_t)places) >> 32) : side / 2;
 }
 
-/* Of its words, 4 d to 4 d + 2 of the cube's stream SYNTH_DISCS: row, column, radius. */
+/* Disc d from words 4 d to 4 d + 2 of the cube's stream SYNTH_DISCS: row, column, radius. */
 SYNTH_INLINE struct synth_disc synth_disc(const uint32_t words[4], int64_t height, int64_t width)
 {
     struct synth_disc disc;
@@ -27,7 +28,7 @@ SYNTH_INLINE struct synth_disc synth_disc(const uint32_t words[4], int64_t heigh
     return disc;
 }
 
-/* How far it goes to either side of its middle, `down` rows away from it: |down| <= radius. */
+/* Half the width of the disc `down` rows below its centre; |down| <= radius. */
 SYNTH_INLINE int64_t synth_disc_reach(int64_t radius, int64_t down)
 {
     int64_t reach = radius;

@@ -1,11 +1,11 @@
-/* What the presets share; not for users of scene.h. */
+/* Shared by the presets; not for users of scene.h. */
 #ifndef YIELDPOINT_SYNTH_SCENE_INTERNAL_H
 #define YIELDPOINT_SYNTH_SCENE_INTERNAL_H
 
 #include "synth/random/philox.h"
 #include "synth/scene/scene.h"
 
-/* Slots of a pixel: up to 7 endmembers, then its target; on the lattice the last is shade. */
+/* Coefficients of a pixel: up to 7 endmembers, then its target; on the lattice shade is last. */
 #define SYNTH_LANES 8
 #define SYNTH_LAST (SYNTH_LANES - 1)
 
@@ -21,16 +21,17 @@ static inline size_t synth_padded(size_t count)
     return (count + SYNTH_PAD - 1) / SYNTH_PAD * SYNTH_PAD;
 }
 
-/* What makes a reading of the light that comes to the sensor, but for its columns. */
+/* The sensor's noise and quantisation, without the gains and offsets of its columns. */
 struct synth_sensor {
-    float photon, read;     /* a and b of the noise variance */
-    float magic, low, high; /* adding magic and taking it away rounds; the ends of the range */
+    float photon, read; /* a and b of the noise variance */
+    float magic;        /* adding and then subtracting it rounds to a step */
+    float low, high;    /* ends of the range */
 };
 
 struct synth_scene {
     struct yp_device *device; /* where tiles are made */
-    char *tables;             /* NULL: it is the CPU; else a copy of all this on the device */
-    size_t bytes;             /* of all this */
+    char *tables;             /* copy of this block on the device; NULL on the CPU */
+    size_t bytes;             /* size of this block, tables included */
     struct synth_spec spec;   /* resolved */
     size_t stride;            /* synth_padded(channels) */
 
@@ -46,30 +47,30 @@ struct synth_scene {
     float *path;       /* stride */
     uint32_t *columns; /* width x stride: gain - 1 and offset, a bf16 each; NULL: none */
     struct synth_sensor sensor;
-    uint64_t target, dead; /* a word below it makes a target, a dead pixel; at most 2^32 */
+    uint64_t target, dead; /* a word below the threshold makes a target, a dead pixel; <= 2^32 */
 
     /* CUVIS */
-    float *rows, *across; /* the brightness factors, height and width (each padded) */
-    float sigma;          /* noise */
+    float *row_gain, *column_gain; /* brightness factors: (height), (width), each padded */
+    float sigma;                   /* of the noise */
     uint64_t discs;
 };
 
-/* Hands out the tables of a scene in the order of asking; base NULL only counts. */
+/* Allocates the tables of a scene one after the other in a block; base NULL: only counts bytes. */
 struct synth_tables {
     char *base;
     size_t used;
 };
 void *ypi_synth_take(struct synth_tables *tables, size_t bytes);
 
-/* Lay the tables of a resolved spec out; with tables->base NULL only to count. */
+/* Allocate the tables of a resolved spec. */
 void ypi_scene_lay_out(struct synth_scene *scene, struct synth_tables *tables);
 void ypi_cuvis_lay_out(struct synth_scene *scene, struct synth_tables *tables);
 
-/* Fill them; they are zeros. */
+/* Fill the tables, which are zero on entry. */
 void ypi_scene_prepare(struct synth_scene *scene);
 void ypi_cuvis_prepare(struct synth_scene *scene);
 
-/* A tile whose arguments have been checked. */
+/* Values and truth of a tile, or of one channel; the caller has checked the arguments. */
 void ypi_scene_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
                     size_t pixels, float *values, const struct synth_truth *truth);
 void ypi_cuvis_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,

@@ -1,5 +1,5 @@
-/* The tiles of a mixing scene: fields, abundances, what the sensor makes of them. mixing.inc has
- * what is made for each instruction set, this file what goes around it. */
+/* The tiles of a mixing scene: fields, abundances, sensor. mixing.inc holds the code that is
+ * compiled for each instruction set, this file the loops around it. */
 #include "synth/random/level.h"
 #include "synth/random/stream.h"
 #include "synth/scene/internal.h"
@@ -7,19 +7,19 @@
 
 #include <math.h>
 
-#define CHUNK 64                /* pixels whose coefficients are made at once */
-#define CHUNK_VALUES 4096       /* at most about so many values a chunk: they stay in cache */
-#define GRAINS 128              /* normals of a group */
-#define NODES 34                /* of a lattice row that are there at once */
+#define CHUNK 64                /* pixels whose coefficients are computed together */
+#define CHUNK_VALUES 4096       /* about the most values of a chunk: they stay in cache */
+#define GRAINS 128              /* normals drawn together */
+#define NODES 34                /* nodes of a lattice row that are held at once */
 #define LANES (3 * SYNTH_LANES) /* abundances and shade, psi's level, psi's slope */
 
-/* What is known of the pixels of a chunk. */
+/* The coefficients of the pixels of a chunk. */
 struct chunk {
-    float share[CHUNK];  /* the target's part, 0 where there is none */
+    float fill[CHUNK];   /* the target's part, 0 where there is none */
     uint8_t kind[CHUNK]; /* which target it would be */
     uint8_t valid[CHUNK];
     bool any_dead;
-    int32_t left[CHUNK];    /* the first of its three nodes, counted from the lattice's first */
+    int32_t node[CHUNK];    /* the first of its three nodes, counted from the lattice's first */
     float weight[3][CHUNK]; /* of the three */
     float grain[CHUNK];     /* of shade; 0 where there is none */
     float drawn[GRAINS];
@@ -28,20 +28,20 @@ struct chunk {
     float level[SYNTH_LANES][CHUNK], slope[SYNTH_LANES][CHUNK]; /* of the rows of those tables */
 };
 
-/* Three neighbouring rows of the lattice, from a node on; kept from one image row to the next. A
- * vector may begin at any node and looks two further. */
-#define ROOM (NODES + 18)
+/* Three neighbouring rows of the lattice from node `node` on, kept from one image row to the next.
+ * A vector may begin at any node and reads two beyond its last: hence the capacity. */
+#define ROW_CAPACITY (NODES + 18)
 struct lattice {
     uint64_t row;
-    size_t node, nodes; /* nodes 0: nothing is there yet */
-    float rows[3][LANES][ROOM], blend[LANES][ROOM];
+    size_t node, nodes; /* nodes 0: still empty */
+    float rows[3][LANES][ROW_CAPACITY], blend[LANES][ROW_CAPACITY];
 };
 
-/* How a pixel's values are made; constants to the compiler where they are used. */
+/* Which terms a pixel's values have; compile-time constants in each inlined copy but for `row`. */
 struct variant {
     int endmembers; /* 6 or 7: rows that are not used are 0 */
     bool target, varies, columns;
-    size_t row; /* of the target, no constant */
+    size_t row; /* of the target in the tables */
 };
 #define VARIANT(...) ((struct variant){__VA_ARGS__})
 
@@ -97,9 +97,10 @@ static const struct kernels *kernels_of(const struct synth_scene *scene)
 
 /* -- rows --------------------------------------------------------------------------------- */
 
-/* One purpose's nodes of a lattice row, which come node by node, put lane by lane. */
+/* Draws the nodes of a lattice row for one purpose; normals come node by node and are transposed to
+ * lane by lane. */
 static void draw_nodes(const struct synth_spec *spec, struct synth_stream stream, uint64_t first,
-                       size_t nodes, float lanes[SYNTH_LANES][ROOM])
+                       size_t nodes, float lanes[SYNTH_LANES][ROW_CAPACITY])
 {
     float normals[NODES * SYNTH_LANES] __attribute__((aligned(64)));
     synth_normals(spec->level, stream, first * SYNTH_LANES, nodes * SYNTH_LANES, normals);
@@ -127,12 +128,12 @@ static void fill_lattice(const struct synth_scene *scene, uint64_t cube, uint64_
     lattice->nodes = nodes;
 }
 
-/* A piece of one image row whose lattice is there. */
+/* Part of an image row whose lattice nodes are all held. */
 struct segment {
     size_t row, column, pixels;
 };
 
-/* As much as the lattice's room, the row and the `pixels` that are left allow. */
+/* The longest segment that the lattice's capacity, the row's end and `pixels` allow. */
 static struct segment next_segment(const struct synth_scene *scene, uint64_t cube, size_t pixel,
                                    size_t pixels, struct lattice *lattice)
 {
@@ -148,7 +149,7 @@ static struct segment next_segment(const struct synth_scene *scene, uint64_t cub
     return s;
 }
 
-/* Where nothing is written, vectors read zeros. */
+/* Zeros: vectors also read elements that were never written. */
 static void start(struct lattice *lattice, struct chunk *chunk)
 {
     memset(lattice, 0, sizeof *lattice);
@@ -172,14 +173,14 @@ static void kill_pixels(const struct chunk *chunk, size_t channels, size_t pixel
             values[i * channels + c] = NAN;
 }
 
-/* Of `pixels` pixels of a chunk, at pixel `at` of the tile. */
-static void tell(const struct synth_spec *spec, const struct chunk *chunk, size_t pixels, size_t at,
-                 const struct synth_truth *truth)
+/* The truth of a chunk's first `pixels` pixels, from pixel `at` of the tile on. */
+static void write_truth(const struct synth_spec *spec, const struct chunk *chunk, size_t pixels,
+                        size_t at, const struct synth_truth *truth)
 {
     for (size_t i = 0; truth->labels != NULL && i < pixels; i++)
-        truth->labels[at + i] = chunk->share[i] > 0.0f ? (uint8_t)(1 + chunk->kind[i]) : 0;
+        truth->labels[at + i] = chunk->fill[i] > 0.0f ? (uint8_t)(1 + chunk->kind[i]) : 0;
     if (truth->fill != NULL)
-        memcpy(truth->fill + at, chunk->share, pixels * sizeof *truth->fill);
+        memcpy(truth->fill + at, chunk->fill, pixels * sizeof *truth->fill);
     if (truth->valid != NULL)
         memcpy(truth->valid + at, chunk->valid, pixels);
     for (size_t i = 0; truth->abundances != NULL && i < pixels; i++)
@@ -187,7 +188,7 @@ static void tell(const struct synth_spec *spec, const struct chunk *chunk, size_
             truth->abundances[(at + i) * spec->endmembers + k] = chunk->abundance[k][i];
 }
 
-/* At most CHUNK pixels of a segment, the first of them `pixel` of the cube. */
+/* Up to CHUNK pixels of a segment; the first is number `pixel` of the cube. */
 static void make_chunk(const struct synth_scene *scene, uint64_t cube, size_t pixel, size_t pixels,
                        const struct lattice *lattice, struct chunk *chunk, float *values)
 {
@@ -218,7 +219,7 @@ void ypi_scene_tile(const struct synth_scene *scene, uint64_t cube, size_t first
             size_t take = end - at < most ? end - at : most;
             make_chunk(scene, cube, first_pixel + at, take, &lattice, &chunk,
                        values + at * spec->channels);
-            tell(spec, &chunk, take, at, truth);
+            write_truth(spec, &chunk, take, at, truth);
             at += take;
         }
     }

@@ -1,12 +1,12 @@
-/* How fields are drawn through their lattice. */
+/* Interpolation of fields between the nodes of their lattice. */
 #ifndef YIELDPOINT_SYNTH_MIXING_SPLINE_H
 #define YIELDPOINT_SYNTH_MIXING_SPLINE_H
 
 #include "synth/random/portable.h"
 
-/* The quadratic B-spline at t of the way through a cell: what each of three nodes weighs, over the
- * root of the sum of squares, so that a field of independent standard normals has variance 1
- * everywhere. Smooth, and no node stands out as a plateau. */
+/* Weights of three nodes: the quadratic B-spline at rest / pitch of the way through a cell, divided
+ * by the root of the sum of squares, so that a field of independent standard normals has variance 1
+ * everywhere. */
 SYNTH_INLINE void mixing_spline(int32_t rest, float pitch, float weights[3])
 {
     float t = (float)rest / pitch, u = 1.0f - t;

@@ -1,12 +1,12 @@
-/* What a scene has before its first tile: spectra, atmosphere, sensor. In double, from sums and
- * products only (table.h), so that the tables have the same bits everywhere. */
+/* The tables of a mixing scene: spectra, atmosphere, sensor. In double, from sums and products only
+ * (table.h), so that they have the same bits everywhere. */
 #include "synth/random/stream.h"
 #include "synth/scene/internal.h"
 #include "synth/scene/table.h"
 
 #include <math.h>
 
-#define WORDS_A_SPECTRUM 32 /* 17 used; room for more features without new spectra */
+#define WORDS_A_SPECTRUM 32 /* 17 used; the others are reserved for further features */
 
 void ypi_scene_lay_out(struct synth_scene *scene, struct synth_tables *tables)
 {
@@ -34,18 +34,18 @@ static double draw(const uint32_t **word, double low, double high)
     return low + (high - low) * u;
 }
 
-/* Endmember `lane` is between 0.12 and 0.48 bright, on a logarithmic scale and in a seventh of it
- * of its own, in an order that spreads the first few as well: water, soil and concrete are that
- * far apart, and it is their contrast that makes the spectrum of the covariance and the tail of RX
- * scores what they are in real scenes. */
+/* Brightness of endmember `lane`, 0.12 to 0.48. The range is cut into seven equal parts on a
+ * logarithmic scale, one for each lane, in an order that spreads the first few lanes over all of
+ * it. Water, soil and concrete differ by as much, and that contrast shapes the spectrum of the
+ * covariance and the tail of RX scores in real scenes. */
 static double brightness(const uint32_t **word, size_t lane)
 {
     static const int seventh[SYNTH_LAST] = {3, 0, 6, 1, 5, 2, 4};
     return synth_table_exp(-2.1 + 1.366 * (seventh[lane] + draw(word, 0, 1)) / 7);
 }
 
-/* The ranges keep slope and humps within 0.1 ... 1.9, so that nothing need be clipped: a material
- * in 0.001 ... 0.92. */
+/* The ranges keep slope and humps within 0.1 ... 1.9 and reflectances within 0.001 ... 0.92, so
+ * nothing has to be clipped. */
 static struct shape draw_shape(const uint32_t *word, size_t lane)
 {
     struct shape shape;
@@ -71,13 +71,13 @@ static double bell(double x, double at, double width)
     return synth_table_exp(-0.5 * d * d);
 }
 
-/* What the features of a shape leave of the light. */
+/* The share of the light that remains after the absorption features of a shape. */
 static double dips(const struct shape *shape, double w)
 {
-    double left = 1.0;
+    double remaining = 1.0;
     for (int i = 0; i < 3; i++)
-        left *= 1.0 - shape->depth[i] * bell(w, shape->dip_at[i], shape->dip_width[i]);
-    return left;
+        remaining *= 1.0 - shape->depth[i] * bell(w, shape->dip_at[i], shape->dip_width[i]);
+    return remaining;
 }
 
 static double reflectance(const struct shape *shape, double w)
@@ -88,27 +88,28 @@ static double reflectance(const struct shape *shape, double w)
     return shape->level * smooth * dips(shape, w);
 }
 
-/* Where a channel lies on the axis, 0 to 1. */
-static double place(const struct synth_spec *spec, size_t channel)
+/* The place of a channel on the wavelength axis, 0 to 1. */
+static double position(const struct synth_spec *spec, size_t channel)
 {
     return spec->channels > 1 ? (double)channel / (double)(spec->channels - 1) : 0.0;
 }
 
 static double wavelength(const struct synth_spec *spec, size_t channel)
 {
-    return spec->first_nm + (spec->last_nm - spec->first_nm) * place(spec, channel);
+    return spec->first_nm + (spec->last_nm - spec->first_nm) * position(spec, channel);
 }
 
-/* What comes of features that stand a little further up the axis than those of the surroundings:
- * less light below, more above, the same together. (x/w) exp(1/2 - (x/w)^2/2), 1 at most. */
+/* The factor of a target's features, which are shifted a little towards longer wavelengths against
+ * those of the surroundings: darker below, brighter above, the same on average. Each has the form
+ * (x/w) exp(1/2 - (x/w)^2/2), which is at most 1. */
 static double shifts(const struct shape *shape, double w)
 {
-    double left = 1.0;
+    double factor = 1.0;
     for (int i = 0; i < 3; i++) {
         double x = (w - shape->dip_at[i]) / shape->dip_width[i];
-        left *= 1.0 + shape->depth[i] * x * synth_table_exp(-0.5 * x * x) * 1.6487212707001282;
+        factor *= 1.0 + shape->depth[i] * x * synth_table_exp(-0.5 * x * x) * 1.6487212707001282;
     }
-    return left;
+    return factor;
 }
 
 static struct shape shape_of(const struct synth_scene *scene, size_t lane)
@@ -119,17 +120,17 @@ static struct shape shape_of(const struct synth_scene *scene, size_t lane)
     return draw_shape(words, lane);
 }
 
-/* Row `lane` of the table gets spectrum `lane` of the seed. */
+/* Fills row `lane` of the table with spectrum `lane` of the seed. */
 static void fill_spectrum(struct synth_scene *scene, size_t lane)
 {
     struct shape shape = shape_of(scene, lane);
     for (size_t c = 0; c < scene->spec.channels; c++)
         scene->spectra[lane * scene->stride + c] =
-            (float)reflectance(&shape, place(&scene->spec, c));
+            (float)reflectance(&shape, position(&scene->spec, c));
 }
 
-/* Features that were narrower than the channels would fall between them: with fewer than 100 they
- * grow with the channels' spacing. */
+/* With fewer than 100 channels features grow with the channels' spacing: narrower ones would fall
+ * between two channels. */
 static void widen(struct shape *shape, size_t channels)
 {
     if (channels >= 100 || channels < 2)
@@ -142,9 +143,9 @@ static void widen(struct shape *shape, size_t channels)
     }
 }
 
-/* Row `row`: a target coloured like its surroundings, the mean of the endmembers, but not made so:
- * deep features of its own, where the light is good. So it hides in the directions in which the
- * background varies and shows in those in which it does not. */
+/* Fills row `row` with a target: the mean of the endmembers times deep features of its own, where
+ * the light is good. It hides in the directions in which the background varies and shows in those
+ * in which it does not. */
 static void fill_target(struct synth_scene *scene, size_t row)
 {
     struct shape shape = shape_of(scene, row);
@@ -155,26 +156,26 @@ static void fill_target(struct synth_scene *scene, size_t row)
         for (size_t k = 0; k < endmembers; k++)
             mean += (double)scene->spectra[k * scene->stride + c] / (double)endmembers;
         scene->spectra[row * scene->stride + c] =
-            (float)(mean * shifts(&shape, place(&scene->spec, c)));
+            (float)(mean * shifts(&shape, position(&scene->spec, c)));
     }
 }
 
 /* -- atmosphere --------------------------------------------------------------------------- */
 
-/* What water vapour lets through. Centres and widths: the absorption bands that handbooks of
- * remote sensing name for it. */
+/* Transmission of water vapour. Centres and widths are those of its absorption bands in handbooks
+ * of remote sensing. */
 static double transmission(const struct synth_spec *spec, double nm)
 {
     static const struct {
         double at, width, depth;
     } bands[] = {{940, 20, 0.6}, {1130, 25, 0.8}, {1400, 40, 1}, {1900, 50, 1}};
-    double through = 1.0;
+    double transmitted = 1.0;
     for (size_t i = 0; i < sizeof bands / sizeof bands[0]; i++)
-        through *= 1.0 - spec->water * bands[i].depth * bell(nm, bands[i].at, bands[i].width);
-    return through;
+        transmitted *= 1.0 - spec->water * bands[i].depth * bell(nm, bands[i].at, bands[i].width);
+    return transmitted;
 }
 
-/* Sunlight, optics and detector: strongest in the visible, never quite gone. */
+/* Sunlight, optics and detector together: strongest in the visible, nowhere 0. */
 static double response(double nm)
 {
     return 0.5 * (0.2 + 0.8 * bell(nm, 700, 500));
@@ -186,23 +187,23 @@ static double scattered(const struct synth_spec *spec, double nm)
     return 0.5 * spec->path * ratio * ratio;
 }
 
-/* tau e_k and its slope for each spectrum, path; returns m. */
+/* Fills tau e_k and its slope for each spectrum, and path; returns m of scene.h. */
 static double fill_radiance(struct synth_scene *scene)
 {
     const struct synth_spec *spec = &scene->spec;
     size_t stride = scene->stride;
     double sum = 0.0;
     for (size_t c = 0; c < spec->channels; c++) {
-        double nm = wavelength(spec, c), through = transmission(spec, nm);
-        double tau = response(nm) * through;
+        double nm = wavelength(spec, c), transmitted = transmission(spec, nm);
+        double tau = response(nm) * transmitted;
         scene->wavelengths[c] = (float)nm;
-        scene->good[c] = through >= 0.3;
+        scene->good[c] = transmitted >= 0.3;
         scene->path[c] = (float)scattered(spec, nm);
         for (size_t k = 0; k < SYNTH_ROWS; k++) {
             double level = tau * (double)scene->spectra[k * stride + c];
             scene->levels[k * stride + c] = (float)level;
             if (k < spec->endmembers) {
-                scene->slopes[k * stride + c] = (float)(level * (2.0 * place(spec, c) - 1.0));
+                scene->slopes[k * stride + c] = (float)(level * (2.0 * position(spec, c) - 1.0));
                 sum += level + scattered(spec, nm);
             }
         }
@@ -212,7 +213,7 @@ static double fill_radiance(struct synth_scene *scene)
 
 /* -- sensor ------------------------------------------------------------------------------- */
 
-/* The upper half of a float, rounded to the nearest, ties to even. */
+/* `value` rounded to bf16, ties to even: the upper half of a float. */
 static uint32_t bf16(float value)
 {
     uint32_t bits = (uint32_t)synth_bits(value);
@@ -224,11 +225,11 @@ static void fill_columns(struct synth_scene *scene, double m)
     const struct synth_spec *spec = &scene->spec;
     struct synth_stream stream = synth_stream(spec->seed, 0, SYNTH_COLUMNS);
     float gain = (float)spec->prnu, offset = (float)(m * spec->dsnu);
-    enum { AT_ONCE = 64 };
-    float normals[2 * AT_ONCE];
+    enum { BATCH = 64 };
+    float normals[2 * BATCH];
     for (size_t column = 0; column < spec->width; column++)
-        for (size_t c = 0; c < spec->channels; c += AT_ONCE) {
-            size_t count = spec->channels - c < AT_ONCE ? spec->channels - c : AT_ONCE;
+        for (size_t c = 0; c < spec->channels; c += BATCH) {
+            size_t count = spec->channels - c < BATCH ? spec->channels - c : BATCH;
             synth_normals(spec->level, stream, 2 * ((uint64_t)column * spec->channels + c),
                           2 * count, normals);
             for (size_t i = 0; i < count; i++)
@@ -251,7 +252,7 @@ void ypi_scene_prepare(struct synth_scene *scene)
         fill_target(scene, SYNTH_LAST + i);
     double m = fill_radiance(scene);
 
-    /* 10^(-snr/10) of the square of m, half of it growing with the signal. */
+    /* m^2 10^(-snr/10) at m; half of it grows with the signal. */
     double variance =
         spec->snr_db > 0 ? m * m * synth_table_exp(-0.23025850929940457 * spec->snr_db) : 0;
     scene->sensor.photon = (float)(0.5 * variance / m);

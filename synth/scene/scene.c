@@ -16,7 +16,7 @@ static enum yp_status check_size(const char *field, size_t value, size_t low, si
                         high);
 }
 
-/* An option that is a number: 0 takes the default, OFF (where it may be) becomes 0. */
+/* A numeric option: 0 takes the default, SYNTH_OFF (where allowed) becomes 0. */
 struct option {
     const char *field;
     size_t offset;
@@ -89,7 +89,7 @@ static enum yp_status resolve_all(struct synth_spec *spec, const struct option *
     return status;
 }
 
-/* An option of a preset that was not asked for would have no effect: better say so. */
+/* An option of the other preset would have no effect: an error. */
 static enum yp_status check_unused(const char *field, double value, const char *preset)
 {
     if (value == 0.0)
@@ -202,7 +202,8 @@ void *ypi_synth_take(struct synth_tables *tables, size_t bytes)
     return part;
 }
 
-/* The scene of a resolved spec, its tables laid out at `base`; returns their bytes. */
+/* Fills *scene for a resolved spec, with its tables from `base` on (NULL: only counts); returns
+ * their bytes. */
 static size_t lay_out(struct synth_scene *scene, const struct synth_spec *spec, char *base)
 {
     struct synth_tables tables = {.base = base};
@@ -314,7 +315,7 @@ static enum yp_status check_pixels(const char *what, const struct synth_scene *s
     return YP_OK;
 }
 
-/* Whether `cubes` cubes from `cube` on, as many pixels of each, are there and fit in memory. */
+/* Checks that `cubes` cubes from `cube` on exist and that `pixels` of each fit in memory. */
 static enum yp_status check_cubes(const char *what, const struct synth_scene *scene, uint64_t cube,
                                   size_t cubes, size_t pixels)
 {
@@ -339,7 +340,7 @@ static void make_tile(const struct synth_scene *scene, uint64_t cube, size_t fir
         ypi_scene_tile(scene, cube, first_pixel, pixels, values, truth);
 }
 
-/* What is wanted of the cube that comes after `pixels` pixels. */
+/* The truth arrays advanced by `pixels` pixels. */
 static struct synth_truth truth_after(const struct synth_truth *truth, size_t pixels,
                                       size_t endmembers)
 {

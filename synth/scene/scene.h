@@ -1,5 +1,5 @@
 /*
- * Synthetic hyperspectral scenes, seeded: any tile of any cube, without what comes before it.
+ * Synthetic hyperspectral scenes from a seed: any tile of any cube, without computing others.
  *
  * A value is a pure function of (spec, cube, pixel, channel). It does not depend on the tile it is
  * asked for in, on threads, on order, on the compiler or on the instruction set. A cube is height x
@@ -26,46 +26,46 @@ enum synth_preset {
      * mixture itself can be turned off. For pixel p and channel c, lambda the channel's wavelength
      * and w its place between the first and the last one, 0 to 1:
      *
-     *   R = (1 - f) sum_k a_k psi_k e_k + f t         what is on the ground
-     *   x = S tau R + path                            what comes to the sensor
-     *   y = gain (x + sqrt(a x + b) z) + offset       what it reads; z standard normal
+     *   R = (1 - f) sum_k a_k psi_k e_k + f t         reflectance of the ground
+     *   x = S tau R + path                            radiance at the sensor
+     *   y = gain (x + sqrt(a x + b) z) + offset       the sensor's reading; z standard normal
      *   value = y to the nearest multiple of 2^-bits, clipped to 0 .. 1 - 2^-bits
      *
-     * - e_k: `endmembers` reflectances in (0, 1), smooth, with absorption features, far apart in
-     *   brightness; all are drawn from the seed and shared by its cubes.
-     * - t: that of one of SYNTH_TARGETS targets, which are coloured like their surroundings (the
-     *   mean of all e_k) but have narrow features of their own, so that they hide in the directions
-     *   in which the background varies. Three features, 0.005 to 0.012 of the axis wide, take away
-     *   or add 0.2 to 0.3 each; with fewer than 100 channels both grow with their spacing, the
-     *   depth up to 0.6, so that none falls between them. So t is 0.064 to 4.1 of that mean, and
-     *   where bright ground meets several it may be above 1. One material alone would be a
-     *   principal component of the scene when there are many of it, and RX blind to it.
+     * - e_k: `endmembers` reflectances in (0, 1), smooth, with absorption features, and of clearly
+     *   different brightness; all are drawn from the seed and shared by its cubes.
+     * - t: reflectance of one of SYNTH_TARGETS targets: the mean of all e_k with narrow features of
+     *   its own, so that targets hide in the directions in which the background varies. Three
+     *   features, each 0.005 to 0.012 of the axis wide, darken or brighten by 0.2 to 0.3. With
+     *   fewer than 100 channels width and depth (up to 0.6) grow with the channels' spacing, so
+     *   that no feature falls between two channels. So t is 0.064 to 4.1 times that mean, and on
+     *   bright ground it may exceed 1. There are several materials because many targets of a single
+     *   one would form a principal component of the scene, to which RX is blind.
      * - a_k: abundances, the softmax over k of sharpness * g_k; g_k a quadratic B-spline over a
      *   lattice of independent standard normals `correlation_px` pixels apart, its weights divided
      *   by the root of their sum of squares, so that it is standard normal at every pixel.
-     *   Neighbours look alike, and beyond three times that distance nothing does.
-     * - psi_k = 1 + variability (h + h' (2 w - 1)) / 2: no two places of a material are alike, in
-     *   brightness and in slope. h and h' are fields like g, one pair for each k, halved and
-     *   clamped to [-1, 1], so psi_k stays within 1 +- variability. (Endmember variability as a
-     *   scaling of its own for each material: Drumetz et al., IEEE Trans. Image Process. 25(8),
-     *   2016.)
-     * - S = 1 + shade * g + grain * z, g a field too, z standard normal at every pixel for itself
-     *   (what is finer than a pixel), clamped to [1/4, 7/4].
-     * - tau: illumination, atmosphere and optics together, at most 1/2 so that bright pixels stay
-     *   in range, falling to both ends of the spectrum; water vapour takes away the part `water`
-     *   at the middle of its bands near 1400 and 1900 nm, 0.8 and 0.6 of that near 1130 and 940 nm.
-     * - path: light that never saw the ground, path / 2 at 400 nm and falling as lambda^-4
-     *   (Rayleigh).
+     *   Neighbouring pixels are correlated; pixels more than three lattice pitches from each other
+     *   are independent.
+     * - psi_k = 1 + variability (h + h' (2 w - 1)) / 2: a material varies from place to place in
+     *   brightness and slope. h and h' are fields like g, one pair for each k, halved and clamped
+     *   to [-1, 1], so psi_k stays within 1 +- variability. (A scaling for each material as the
+     *   model of endmember variability: Drumetz et al., IEEE Trans. Image Process. 25(8), 2016.)
+     * - S = 1 + shade * g + grain * z, clamped to [1/4, 7/4]: g a field like the others, z standard
+     *   normal, independent at each pixel (shade finer than a pixel).
+     * - tau: illumination, atmosphere and optics together, falling to both ends of the spectrum; at
+     *   most 1/2 so that bright pixels stay in range. Water vapour absorbs the part `water` at the
+     *   centre of its bands near 1400 and 1900 nm, 0.8 and 0.6 of that near 1130 and 940 nm.
+     * - path: light scattered into the sensor by the air, path / 2 at 400 nm and falling as
+     *   lambda^-4 (Rayleigh).
      * - a x + b: the variance of photon and read noise, half each at m = the mean of x over
      *   channels and endmembers where S = 1; there m^2 / (a m + b) is `snr_db`.
      * - gain = 1 + prnu g, offset = m dsnu g: fixed for a column and channel of the sensor
      *   (striping); g standard normal, the products rounded to bf16.
-     * - dead pixels: probability `dead_fraction`, at the same places in all cubes of a seed. Their
+     * - dead pixels: probability `dead_fraction`, the same pixels in all cubes of a seed. Their
      *   values are NaN.
-     * - blank_bands: channels where water takes more than 70 % read 0 everywhere, as vendors
+     * - blank_bands: channels where water absorbs more than 70 % are 0 everywhere, as vendors
      *   deliver them.
-     * - f: 0 but at the targets, which are independent pixels with probability `target_fraction`;
-     *   there uniform in [fill_low, fill_high].
+     * - f: on targets uniform in [fill_low, fill_high], elsewhere 0. Each pixel is a target with
+     *   probability `target_fraction`, independently of the others.
      */
     SYNTH_SCENE = 0,
     /*
@@ -77,7 +77,7 @@ enum synth_preset {
      *   anomaly = 100 m (0.5 exp(-(w - 0.3)^2 / 0.05) + 0.5 exp(-(w - 0.7)^2 / 0.05)),
      *
      * the value at row i and column j is normal (1 + 0.2 sin(2 pi i / height))
-     * (1 + 0.2 cos(2 pi j / width)) + 100 noise_std z. On it lie
+     * (1 + 0.2 cos(2 pi j / width)) + 100 noise_std z. It is overlaid by
      * max(1, floor(height width anomaly_ratio) / 20) discs of radius 2 to 5 px, wholly within the
      * image where it is large enough, filled with the anomaly spectrum without noise.
      *
@@ -93,21 +93,21 @@ enum synth_preset {
     SYNTH_CUVIS = 1,
 };
 
-/* Turns an option off that has a default other than none. */
+/* Turns off an option whose default is not 0. */
 #define SYNTH_OFF (-1.0)
 
-/* Materials that targets of SYNTH_SCENE are of. */
+/* Number of target materials of SYNTH_SCENE. */
 #define SYNTH_TARGETS 4
 
 /*
- * What to make. All options may stay 0, which means the default; where SYNTH_OFF is named, it
- * means none. An option of the other preset must stay 0.
+ * A scene's parameters. An option that is 0 takes its default; where OFF is listed, SYNTH_OFF turns
+ * it off. An option of the other preset must stay 0.
  */
 struct synth_spec {
     enum synth_preset preset;
     size_t height, width, channels; /* each 1 to 2^30; a cube's bytes must fit a size_t */
     uint64_t seed;
-    enum synth_level level; /* the instruction set; the values do not depend on it */
+    enum synth_level level; /* instruction set; values do not depend on it */
 
     /* SYNTH_SCENE */
     size_t endmembers;        /* 2 to 7; default 6 */
@@ -135,39 +135,37 @@ struct synth_spec {
 
 struct synth_scene;
 
-/* Makes the tables of a scene in one block of the CPU's memory and, where `device` is an
- * accelerator, a copy of it in one block of the device's; its tiles are made there then. The caller
- * gives both back with synth_scene_destroy(). NULL with yp_last_error() set when the spec is not
- * allowed (the field, its value and what is allowed), memory is short, or this build has no code
- * for the device. */
+/* Creates a scene: its tables in one block of the CPU's memory and, for an accelerator, a copy in
+ * one block of the device's memory, where tiles are then made. The caller frees both with
+ * synth_scene_destroy(). NULL with yp_last_error() set when the spec is not allowed (the field, its
+ * value and what is allowed), memory is short, or this build has no code for the device. */
 struct synth_scene *synth_scene_create(struct yp_device *device, const struct synth_spec *spec);
 
 /* NULL is allowed. */
 void synth_scene_destroy(struct synth_scene *scene);
 
-/* The bytes that synth_scene_create() will take from the CPU and, where the device is another, from
- * that too, exactly; 0 with yp_last_error()
- * set when the spec is not allowed. With S = channels rounded up to a multiple of 16: a header
- * below 512 bytes; SCENE: 129 S, and 4 width S with striping; CUVIS: 13 S + 4 (height + width);
- * each table rounded up to 64. Nothing else is taken, then or later; a tile uses less than 64 KiB
- * of stack. */
+/* The exact bytes that synth_scene_create() allocates on the CPU, and again on the device when that
+ * is another; 0 with yp_last_error() set when the spec is not allowed. With S = channels rounded up
+ * to a multiple of 16: a header below 512 bytes; SCENE: 129 S, and 4 width S with striping; CUVIS:
+ * 13 S + 4 (height + width); each table rounded up to 64. Nothing else is allocated, then or later;
+ * a tile uses less than 64 KiB of stack. */
 size_t synth_scene_bytes(const struct synth_spec *spec);
 
 /* The spec with its defaults filled in (OFF: 0) and its level resolved. Owned by the scene, like
- * all that the functions below return. */
+ * the arrays that the functions below return. */
 const struct synth_spec *synth_scene_spec(const struct synth_scene *scene);
 
 /* (channels), nm: of CUVIS 0 to 1, which has no unit. */
 const float *synth_scene_wavelengths(const struct synth_scene *scene);
-/* (channels): 0 where water takes more than 70 % of the light, else 1. */
+/* (channels): 0 where water absorbs more than 70 % of the light, else 1. */
 const uint8_t *synth_scene_good_bands(const struct synth_scene *scene);
 /* (channels): reflectance of endmember k < endmembers, then of the SYNTH_TARGETS targets. CUVIS has
- * two, normal and anomaly. NULL for another k. */
+ * two spectra, normal and anomaly. NULL for another k. */
 const float *synth_scene_spectrum(const struct synth_scene *scene, size_t k);
 
-/* What is known of a tile beside its values. Each is the caller's, or NULL: not wanted. */
+/* The ground truth of a tile. Each array is the caller's; NULL: not wanted. */
 struct synth_truth {
-    uint8_t *labels;   /* (pixels): 0, on a target 1 + its number, in a disc of CUVIS 1 */
+    uint8_t *labels;   /* (pixels): on a target 1 + its material, in a disc of CUVIS 1, else 0 */
     float *fill;       /* (pixels): f; CUVIS: 1 in a disc */
     float *abundances; /* (pixels, endmembers): (1 - f) a_k, which with f sum to 1; CUVIS: none,
                           must be NULL */
@@ -177,15 +175,15 @@ struct synth_truth {
 /*
  * Pixels first_pixel .. first_pixel + pixels - 1 of cube `cube`.
  *
- * values: pixels x channels, the caller's. truth: NULL: none is wanted.
+ * values: pixels x channels, the caller's. truth: NULL when not wanted.
  * cube < 2^60; the pixels must lie in the cube; pixels may be 0. YP_INVALID otherwise, and nothing
- * is written. A scene is not changed: any number of threads may make tiles of it at once.
+ * is written. A scene does not change: any number of threads may make tiles of it at once.
  * Cost: linear in pixels x channels; with SYNTH_CUVIS also the number of discs per 4096 pixels
  * (1024 on an accelerator).
  *
- * Of a scene on an accelerator, all memory is that device's, and the work is launched on its
- * default stream: it is done when that is. The bits are the CPU's. Fastest where channels are a
- * multiple of 4 and values and first_pixel x channels lie at a multiple of 16 bytes.
+ * For a scene on an accelerator, all arrays are in that device's memory, and the work is launched
+ * on its default stream: it is done when that stream is. The bits are the CPU's. Fastest where
+ * channels are a multiple of 4 and values and first_pixel x channels lie at a multiple of 16 bytes.
  */
 enum yp_status synth_scene_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,
                                 size_t pixels, float *values, const struct synth_truth *truth);
@@ -197,8 +195,8 @@ enum yp_status synth_scene_cubes(const struct synth_scene *scene, uint64_t cube,
                                  size_t first_pixel, size_t pixels, float *values,
                                  const struct synth_truth *truth);
 
-/* One channel of the same pixels: values is (pixels). A value costs some ten times one of a tile,
- * since random words come by fours. YP_UNSUPPORTED on an accelerator. */
+/* One channel of the same pixels: values is (pixels). A value costs about ten times as much as in a
+ * tile, since random words are drawn in fours. YP_UNSUPPORTED on an accelerator. */
 enum yp_status synth_scene_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
                                 size_t first_pixel, size_t pixels, float *values);
 

@@ -360,7 +360,7 @@ Test(correlation, of_neighbouring_streams_is_none, .timeout = 120)
 Test(stream, long_ranges_are_what_short_ones_are, .timeout = 120)
 {
     enum { PIECE = 4099 };
-    size_t count = ypi_past_caches() / sizeof(uint32_t) + 1001;
+    size_t count = ypi_nontemporal_bytes() / sizeof(uint32_t) + 1001;
     uint32_t *whole = aligned_alloc(64, (count + 64) / 16 * 16 * sizeof *whole + 1024);
     uint32_t piece[PIECE];
     static const size_t starts[] = {0, 3, 4, 12};

@@ -1,4 +1,4 @@
-/* Progress and report. */
+/* Progress and the report at the end. */
 #include "synth/command/internal.h"
 
 #include "base/figures.h"
@@ -25,13 +25,13 @@ void ypi_progress_begin(struct ypi_progress *p, bool quiet)
     *p = (struct ypi_progress){quiet, isatty(STDERR_FILENO) == 1, now, now};
 }
 
-void ypi_progress_tell(struct ypi_progress *p, double share, double values, double bytes)
+void ypi_progress_show(struct ypi_progress *p, double share, double values, double bytes)
 {
     char value_rate[YPI_FIGURE_MAX], byte_rate[YPI_FIGURE_MAX], left[YPI_FIGURE_MAX];
-    double now = ypi_synth_clock(), seconds = now - p->began;
-    if (p->quiet || now - p->told < (p->terminal ? BAR_SECONDS : LINE_SECONDS) || share <= 0)
+    double now = ypi_synth_clock(), seconds = now - p->started;
+    if (p->quiet || now - p->shown < (p->terminal ? BAR_SECONDS : LINE_SECONDS) || share <= 0)
         return;
-    p->told = now;
+    p->shown = now;
     ypi_format_rate(value_rate, values / seconds, "values");
     ypi_format_rate(byte_rate, bytes / seconds, "B");
     ypi_format_seconds(left, seconds * (1 - share) / share);
@@ -56,7 +56,7 @@ void ypi_progress_end(struct ypi_progress *p)
         fputs("\r\033[K", stderr);
 }
 
-void ypi_tell_made(const struct ypi_outputs *o, const struct ypi_made *made)
+void ypi_report_made(const struct ypi_outputs *o, const struct ypi_made *made)
 {
     static const char *const formats[] = {"ENVI", ".npy"}, *const orders[] = {"bip", "bil", "bsq"};
     char value_rate[YPI_FIGURE_MAX], byte_rate[YPI_FIGURE_MAX];
