@@ -89,6 +89,8 @@ static void *native_stream(const struct yp_stream *s)
 static struct yp_stream *stream_create(struct yp_device *device)
 {
     int i = emulated_stream_open();
+    if (i < 0)
+        abort();
     streams[i] = (struct stream){{device}, i};
     return &streams[i].base;
 }

@@ -46,7 +46,6 @@ struct emulated_block *emulated_block(const void *at)
     for (size_t i = 0; i < blocks_used; i++)
         if (blocks[i].at == at)
             return &blocks[i];
-    stop_unless(false, "that is no block of its memory");
     return NULL;
 }
 
@@ -69,13 +68,14 @@ void *emulated_take(size_t bytes)
     if (!emulated.unprotected)
         mprotect(at, pages, PROT_NONE);
     blocks_used += i == blocks_used;
-    blocks[i] = (struct emulated_block){at, bytes, pages};
+    blocks[i] = (struct emulated_block){at, bytes, pages, false};
     return at;
 }
 
 size_t emulated_give(void *block)
 {
     struct emulated_block *b = emulated_block(block);
+    stop_unless(block != NULL && b != NULL, "what is given back is no block of its memory");
     emulated_run_all();
     munmap(block, pages_of(b->bytes));
     b->at = NULL;
@@ -201,7 +201,8 @@ int emulated_stream_open(void)
     int i = 1;
     while (i < EMULATED_STREAMS && emulated.streams[i].open)
         i++;
-    stop_unless(i < EMULATED_STREAMS, "too many streams");
+    if (i == EMULATED_STREAMS)
+        return -1;
     emulated.streams[i].open = true;
     return i;
 }

@@ -53,6 +53,7 @@ struct emulated_block {
     char *at;
     size_t bytes;
     size_t reachable; /* by kernels: whole pages */
+    bool pooled;      /* its user's to set */
 };
 
 /* The device, and what a test may set and look at. */
@@ -75,13 +76,13 @@ void *emulated_take(size_t bytes); /* NULL: out of memory */
 size_t emulated_give(void *block);
 /* Whether `bytes` from there on are the device's. */
 bool emulated_has(const void *from, size_t bytes);
-struct emulated_block *emulated_block(const void *at); /* that begins there */
+struct emulated_block *emulated_block(const void *at); /* that begins there; NULL: none */
 /* From now on whoever writes or reads it may, or dies. */
 void emulated_reach(bool can);
 
 /* -- streams: by number ------------------------------------------------------------------------ */
 
-int emulated_stream_open(void); /* of those that are not the default one */
+int emulated_stream_open(void); /* of those that are not the default one; -1: there are too many */
 /* Once its work is done. */
 void emulated_stream_close(int stream);
 int emulated_stream_number(const struct ypk_native_stream *stream);

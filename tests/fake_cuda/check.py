@@ -62,6 +62,7 @@ def check_outcomes(tap, fake):
         "doubles[n=100000-cpu]": ("passed", None), "doubles[n=100000-cuda]": ("passed", None),
         "replayed[cpu]": ("passed", None), "replayed[cuda]": ("passed", None),
         "waits_in_a_graph[cuda]": ("failed", "usage"), "fails_in_a_graph[cuda]": ("failed", "usage"),
+        "waits_for_itself[cuda]": ("passed", None),
         "first_is_cold[cuda]": ("passed", None), "cold_and_clean[cuda]": ("passed", None), "measured[cuda]": ("passed", None), "elsewhere[cuda]": ("failed", "usage"),
         "freed_in_a_graph[cuda]": ("failed", "usage"), "taken_in_a_graph[cuda]": ("failed", "usage"),
         "freed_behind_work[cuda]": ("passed", None),
@@ -161,6 +162,9 @@ def check_measured(tap, fake):
         fake.history, "SELECT name, value FROM noise WHERE result_id = ? AND position = 0",
         result["id"])}
     tap.check(noise.get("gpu held") == 1, "work was launched before it ran", noise)
+    done, found = fake.run(PATH + "waits_for_itself", "--speed=record")
+    held = rows(fake.history, "SELECT value FROM noise WHERE name = 'gpu held'")
+    tap.equal([row["value"] for row in held], [0], "and work that waits for itself was not")
     tap.check(0 < noise.get("gpu opening", 0) < 10, "how long opening the device took", noise)
     tap.equal((noise.get("gpu pool granule"), noise.get("gpu reserved over allocated")),
               (2 << 20, None), "what its pool takes at a time")

@@ -1,5 +1,6 @@
 /* The device's own kernels, as far as the fake has any: they take time and fill memory. */
 #include "device/cuda/kernels.h"
+#include "tests/emulated/device.h"
 #include "tests/fake_cuda/fake.h"
 
 #define BYTES_A_SECOND 100e9
@@ -18,19 +19,19 @@ cudaError_t ypi_kernel_check(void)
     return cudaSuccess;
 }
 
-/* Nothing waits for it here: what is launched runs at once. */
 cudaError_t ypi_kernel_gate(unsigned *gate, unsigned long long nanoseconds, cudaStream_t stream)
 {
-    (void)gate;
     (void)nanoseconds;
-    (void)stream;
+    fake_gate(stream, gate);
     return cudaSuccess;
 }
 
 cudaError_t ypi_kernel_words(unsigned *to, size_t count, cudaStream_t stream)
 {
+    emulated_reach(true);
     for (size_t i = 0; i < count; i++)
         to[i] = (unsigned)i + 1;
+    emulated_reach(false);
     written = to;
     fake_work(stream, (double)count * sizeof *to / BYTES_A_SECOND);
     return cudaSuccess;

@@ -1,6 +1,6 @@
-/* A runtime of CUDA's with no device behind it, for the tests of the CUDA device: memory is the
- * heap's, work takes the time that it is told to. Only what device/cuda calls is there; headers are
- * CUDA's own, so that a call that is not as declared does not compile.
+/* A runtime of CUDA's on the emulated device, for the tests of the CUDA device: work is done when
+ * it is launched, and takes the time that it is told to. Only what device/cuda calls is there;
+ * headers are CUDA's own, so that a call that is not as declared does not compile.
  *
  * FAKE_CUDA names what it should be like, words apart by blanks:
  *     driver=N      of what version, 0: none there; 12040 is CUDA 12.4 [13000]
@@ -18,7 +18,7 @@
  *     hang          asking for it never ends
  *     crash         asking for it ends the process
  */
-#include "device/cuda/frame.h"
+#include "tests/emulated/device.h"
 #include "tests/fake_cuda/fake.h"
 
 #include <pthread.h>
@@ -37,6 +37,8 @@ enum { GRANULE = 512, CHUNK = 2 << 20, DRIVER = 13000, BLOCKS = 4096 };
 struct CUevent_st {
     double at;
     bool recorded;
+    struct CUstream_st *held; /* NULL, or by whose gate: `at` is as if that had been open */
+    struct CUevent_st *next;  /* that is held, too */
 };
 /* Seconds of work, and what is recorded after how many of them. */
 struct CUgraph_st {
@@ -49,7 +51,11 @@ struct CUgraph_st {
 };
 struct CUstream_st {
     struct ypk_native_stream native; /* for kernels of device/cuda/frame.h */
+    int number;                      /* of the emulated device's */
     double busy_until;
+    volatile unsigned *gate; /* NULL, or what its work waits for since `gated` */
+    double gated, worked;    /* worked: seconds that the CPU ran its kernels since then */
+    struct CUevent_st *held;
     double captured; /* seconds of work that is recorded */
     struct CUgraph_st recording;
     bool capturing, gone;
@@ -70,16 +76,11 @@ struct CUmemPoolHandle_st {
 static struct {
     pthread_mutex_t lock;
     struct CUmemPoolHandle_st pool;
-    struct CUstream_st streams[64];
+    struct CUstream_st streams[EMULATED_STREAMS];
     int stream_count;
     uint64_t outside; /* bytes by cudaMalloc */
     int waits;
     cudaError_t last, sticky;
-    struct {
-        void *address;
-        size_t bytes;
-        bool pooled;
-    } blocks[BLOCKS];
 } now = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool word(const char *name, long long *value)
@@ -269,29 +270,21 @@ static uint64_t taken(void)
 
 static cudaError_t keep(void **out, size_t bytes, bool pooled)
 {
-    *out = aligned_alloc(GRANULE, (bytes + GRANULE - 1) / GRANULE * GRANULE);
-    for (int i = 0; i < BLOCKS && *out != NULL; i++)
-        if (now.blocks[i].address == NULL) {
-            now.blocks[i].address = *out;
-            now.blocks[i].bytes = bytes;
-            now.blocks[i].pooled = pooled;
-            memset(*out, 0xa5, bytes);
-            return cudaSuccess;
-        }
-    free(*out);
-    return cudaErrorMemoryAllocation;
+    emulated.unprotected = true; /* else each launch would take as long as many system calls */
+    *out = emulated_take(bytes);
+    if (*out == NULL)
+        return cudaErrorMemoryAllocation;
+    emulated_block(*out)->pooled = pooled;
+    return cudaSuccess;
 }
 
 static size_t let_go(void *block, bool *pooled)
 {
-    for (int i = 0; i < BLOCKS; i++)
-        if (now.blocks[i].address == block) {
-            *pooled = now.blocks[i].pooled;
-            now.blocks[i].address = NULL;
-            free(block);
-            return now.blocks[i].bytes;
-        }
-    return 0;
+    const struct emulated_block *b = emulated_block(block);
+    if (b == NULL)
+        return 0;
+    *pooled = b->pooled;
+    return emulated_give(block);
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *memPool, const struct cudaMemPoolProps *poolProps)
@@ -454,7 +447,10 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaM
                             cudaStream_t stream)
 {
     (void)kind;
-    memmove(dst, src, count);
+    if (emulated_has(dst, count) || emulated_has(src, count))
+        emulated_copy(stream->number, dst, src, count);
+    else
+        memmove(dst, src, count);
     fake_work(stream, (double)count / COPIED_A_SECOND);
     return told(cudaSuccess);
 }
@@ -474,28 +470,86 @@ static cudaError_t waited(void)
     return told(cudaSuccess);
 }
 
-/* Kernels run as they are launched. */
-static void launch(struct ypk_native_stream *stream, const struct ypk_work *given)
+/* The CPU has run the kernel by the time it is launched. */
+static void launch(struct ypk_native_stream *native, const struct ypk_work *work)
 {
-    static const struct ypk_settings settings = {.garbage = 0x7e};
-    static struct ypk_work work;
-    (void)stream;
-    work = *given;
-    work.settings = &settings;
-    work.run(&work);
+    struct CUstream_st *stream = (struct CUstream_st *)native;
+    struct ypk_native_stream *own = &emulated.streams[stream->number].native;
+    double begin = fake_now();
+    own->launch(own, work);
+    if (stream->gate == NULL)
+        return;
+    double seconds = fake_now() - begin;
+    stream->worked += seconds;
+    fake_work(stream, seconds);
+}
+
+/* -- the gate -- */
+
+/* Who waits for work behind a gate that is still closed would wait until it runs out of patience,
+ * which is at once here. What was launched meanwhile begins when the gate opens. */
+static void settle(cudaStream_t stream)
+{
+    if (stream->gate == NULL)
+        return;
+    double later = fake_now() - stream->gated - stream->worked;
+    later = later > 0 ? later : 0;
+    if (stream->gate[0] == 0)
+        stream->gate[1] = 1;
+    stream->gate = NULL;
+    stream->busy_until += later;
+    for (struct CUevent_st *e = stream->held; e != NULL; e = e->next) {
+        e->at += later;
+        e->held = NULL;
+    }
+    stream->held = NULL;
+}
+
+static void settle_event(cudaEvent_t event)
+{
+    if (event->held != NULL)
+        settle(event->held);
+}
+
+/* When the work that begins on a stream now does so; of one that is held, as if it were not. */
+static double beginning(const struct CUstream_st *stream)
+{
+    double at = stream->gate != NULL ? stream->gated : fake_now();
+    return stream->busy_until > at ? stream->busy_until : at;
+}
+
+void fake_gate(cudaStream_t stream, unsigned *gate)
+{
+    settle(stream);
+    stream->gated = beginning(stream);
+    stream->worked = 0;
+    stream->gate = gate;
+}
+
+/* So many seconds after that. */
+static void record(cudaEvent_t event, cudaStream_t stream, double after)
+{
+    if (event->held != NULL && event->held != stream)
+        settle(event->held);
+    event->at = beginning(stream) + after;
+    event->recorded = true;
+    if (stream->gate != NULL && event->held == NULL) {
+        event->held = stream;
+        event->next = stream->held;
+        stream->held = event;
+    }
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned flags)
 {
-    enum { MOST = (int)(sizeof now.streams / sizeof *now.streams) };
     (void)flags;
-    int i = 0;
+    int i = 0, number = emulated_stream_open();
+    if (number < 0)
+        return told(cudaErrorMemoryAllocation);
     while (i < now.stream_count && !now.streams[i].gone)
         i++;
-    if (i == MOST)
-        return told(cudaErrorMemoryAllocation);
     now.stream_count += i == now.stream_count;
-    now.streams[i] = (struct CUstream_st){.native.launch = launch};
+    now.streams[i] = (struct CUstream_st){.native.launch = launch, .number = number};
     *pStream = &now.streams[i];
     return told(cudaSuccess);
 }
@@ -504,7 +558,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     if (stream->gone)
         return told(cudaErrorInvalidResourceHandle);
+    settle(stream);
     stream->gone = true;
+    emulated_stream_close(stream->number);
     return told(cudaSuccess);
 }
 
@@ -524,6 +580,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
         stream->captured = -1;
         return told(cudaErrorStreamCaptureUnsupported);
     }
+    settle(stream);
     wait_until(stream->busy_until);
     return waited();
 }
@@ -535,19 +592,19 @@ cudaError_t cudaDeviceSynchronize(void)
             now.streams[i].captured = -1;
             return told(cudaErrorStreamCaptureUnsupported);
         }
-    for (int i = 0; i < now.stream_count; i++)
+    for (int i = 0; i < now.stream_count; i++) {
+        settle(&now.streams[i]);
         wait_until(now.streams[i].busy_until);
+    }
     return waited();
 }
 
 __attribute__((visibility("default"))) void fake_work(cudaStream_t stream, double seconds)
 {
-    double begin = fake_now();
-    if (stream->capturing) {
+    if (stream->capturing)
         stream->captured += stream->captured < 0 ? 0 : seconds;
-        return;
-    }
-    stream->busy_until = (stream->busy_until > begin ? stream->busy_until : begin) + seconds;
+    else
+        stream->busy_until = beginning(stream) + seconds;
 }
 
 __attribute__((visibility("default"))) void fake_work_elsewhere(cudaStream_t stream, double seconds)
@@ -601,12 +658,8 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream)
 {
-    double begin = fake_now();
-    begin = stream->busy_until > begin ? stream->busy_until : begin;
-    for (int i = 0; i < graphExec->graph.count; i++) {
-        graphExec->graph.events[i].event->at = begin + graphExec->graph.events[i].after;
-        graphExec->graph.events[i].event->recorded = true;
-    }
+    for (int i = 0; i < graphExec->graph.count; i++)
+        record(graphExec->graph.events[i].event, stream, graphExec->graph.events[i].after);
     fake_work(stream, graphExec->graph.seconds);
     return told(cudaSuccess);
 }
@@ -626,15 +679,14 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
+    settle_event(event);
     free(event);
     return told(cudaSuccess);
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-    double at = fake_now();
-    event->at = stream->busy_until > at ? stream->busy_until : at;
-    event->recorded = true;
+    record(event, stream, 0);
     return told(cudaSuccess);
 }
 
@@ -651,12 +703,15 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
+    settle_event(event);
     wait_until(event->at);
     return waited();
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
+    settle_event(start);
+    settle_event(end);
     *ms = (float)(1e3 * (end->at - start->at));
     return told(cudaSuccess);
 }

@@ -104,7 +104,7 @@ def check_show(tap, place):
     shown = place.show().out
     for what, pattern in (
             ("the device", r"^  device +cuda \(Fake GPU, 1\.0 GiB, driver 599\.1\)$"),
-            ("the gate", r"^    on the device: launched before it ran, a batch held for [\d.]+ [mu]s "),
+            ("the gate", r"^    on the device: launched before it ran, a batch held for [\d.]+ [nmu]?s "),
             ("its clocks", r"^      clock 1\.2 GHz, least 1\.2 GHz, of at most 1\.98 GHz, up to 61 C, "
                            r"345\.7 W, utilised 87 %, memory used up to 42 B$"),
             ("samples set aside", r"^      \d+ samples set aside and taken again, from [\d.]+ ms to "

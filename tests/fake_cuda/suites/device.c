@@ -112,6 +112,15 @@ YP_TEST(fake, first_is_cold, .devices = "cuda", .budgets = YP_BUDGETS(yp_max_lat
     }
 }
 
+/* Its launches cannot be ahead of it. */
+YP_TEST(fake, waits_for_itself, .devices = "cuda")
+{
+    yp_measure (t, "work", .samples = 5) {
+        work(t, own_stream(t), 1e-3);
+        yp_ok(t, yp_device_synchronize(yp_device(t)));
+    }
+}
+
 YP_TEST(fake, cold_and_clean, .devices = "cuda")
 {
     int dirty = 0;
