@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+import shutil
 import struct
 import sys
 import tempfile
@@ -15,11 +16,13 @@ PATH = "device.c::"
 
 
 class Fake:
-    """A program, the directory of its plugin, and a fresh history for every run."""
+    """A program, a copy of its plugin (others may have the original loaded), and a fresh history for every run."""
 
     def __init__(self, program, plugin, folder):
         self.program, self.folder, self.count = program, folder, 0
-        self.plugins = os.path.dirname(os.path.abspath(plugin))
+        self.plugins = os.path.join(folder, "plugins")
+        os.mkdir(self.plugins)
+        shutil.copy(plugin, self.plugins)
 
     def run(self, *arguments, fake="", env=None):
         self.count += 1

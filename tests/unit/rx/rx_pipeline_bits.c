@@ -99,7 +99,8 @@ static void check_answers(struct stage *g, size_t shape, double by, double bound
     free(parameters);
 }
 
-/* One chunk, more channels, and the kernels themselves. Twice what rx_nodes.c allows of either. */
+/* One chunk, more channels, and the kernels themselves. Twice what rx_nodes_gradients.c allows of
+ * either. */
 Test(pipeline_cuda, answers_are_the_cpus)
 {
     struct stage g = stage_make(700, 12, 300, 3);

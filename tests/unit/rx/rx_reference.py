@@ -5,7 +5,7 @@
 
 The formulas are those of models/rx/pipeline/nodes.h, written with numpy and PyTorch's own functions
 (softmax, linalg.inv, linalg.eigh, nn.functional) in float64; gradients are autograd's. The data and
-the points are made by tests/unit/rx/rx_nodes.c too, bit for bit: whole numbers, and one correctly
+the points are made by tests/unit/rx/rx_nodes_reference.c too, bit for bit: whole numbers, and one correctly
 rounded operation at a time.
 """
 
