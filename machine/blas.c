@@ -1,5 +1,5 @@
-/* OpenBLAS as a user's program would have it. It is looked for when it is wanted: `yieldpoint`
- * needs no mathematics for anything else. */
+/* OpenBLAS as installed on this machine. Loaded when it is to be measured: `yieldpoint` uses it for
+ * nothing else. */
 #include "machine/machine.h"
 
 #include "base/clock.h"
@@ -29,7 +29,7 @@ struct ypi_blas {
 static void find(void *library, const char *name, void *function)
 {
     void *address = dlsym(library, name);
-    memcpy(function, &address, sizeof address); /* C has no cast from one to the other */
+    memcpy(function, &address, sizeof address); /* ISO C has no cast from data to functions */
 }
 
 struct ypi_blas *ypi_blas_open(int threads)
@@ -88,5 +88,5 @@ void ypi_blas_close(struct ypi_blas *blas)
     free(blas->a);
     free(blas->b);
     free(blas->c);
-    free(blas); /* the library stays: its threads may be running in it */
+    free(blas); /* the library stays loaded: its threads may still be running */
 }

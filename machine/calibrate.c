@@ -1,4 +1,4 @@
-/* Every ceiling, several times over. */
+/* Measures every ceiling of the host, several times each. */
 #include "machine/machine.h"
 
 #include "base/clock.h"
@@ -11,11 +11,11 @@
 
 #define PROBE_SECONDS 0.03
 #define STORAGE_BYTES ((size_t)64 << 20)
-#define STORAGE_SECONDS 4.0 /* a slow device is not asked so often */
+#define STORAGE_SECONDS 4.0 /* no further run after this: slow storage is measured less often */
 enum { RUNS = 7, STORAGE_RUNS = 5, BLAS_RUNS = 5 };
 enum { PROCESSES = 32, PROGRAMS = 16, THREADS = 128 }; /* launched in a run */
 
-void ypi_calibrate_tell(const char *format, ...)
+void ypi_calibrate_progress(const char *format, ...)
 {
     va_list arguments;
     if (!isatty(STDERR_FILENO))
@@ -39,8 +39,8 @@ static void measure_probe(struct ypi_figures *out, enum yp_ceiling ceiling,
     snprintf(figure.level, sizeof figure.level, "%.7s", level != NULL ? level->name : "");
     snprintf(figure.isa, sizeof figure.isa, "%s", yp_isa_name(isa));
     snprintf(figure.unit, sizeof figure.unit, "%s", level != NULL ? "B/s" : "op/s");
-    ypi_calibrate_tell("measuring %s %s %s, threads: %d", figure.name, figure.level, figure.isa,
-                       threads);
+    ypi_calibrate_progress("measuring %s %s %s, threads: %d", figure.name, figure.level, figure.isa,
+                           threads);
     struct ypi_probe *probe = ypi_probe_open(ceiling, level, threads, isa);
     while (probe != NULL && count < RUNS)
         runs[count++] = ypi_probe_run(probe, PROBE_SECONDS);
@@ -64,7 +64,7 @@ static void measure_arithmetic(struct ypi_figures *out, int threads)
             measure_probe(out, (enum yp_ceiling)c, NULL, threads, (enum yp_isa)isa);
 }
 
-/* -- what the system does ------------------------------------------------------------------ */
+/* -- launches, storage, OpenBLAS ----------------------------------------------------------- */
 
 static void measure_launch(struct ypi_figures *out, const char *name, double (*launch)(int),
                            int launches)
@@ -72,7 +72,7 @@ static void measure_launch(struct ypi_figures *out, const char *name, double (*l
     double runs[RUNS];
     struct ypi_figure figure = {.unit = "s", .threads = 1};
     snprintf(figure.name, sizeof figure.name, "%s", name);
-    ypi_calibrate_tell("measuring %s", name);
+    ypi_calibrate_progress("measuring %s", name);
     for (int i = 0; i < RUNS; i++)
         runs[i] = launch(launches);
     ypi_figures_add_runs(out, &figure, runs, RUNS);
@@ -85,7 +85,7 @@ static void measure_storage(struct ypi_figures *out, const char *name, struct yp
     size_t count = 0;
     struct ypi_figure figure = {.unit = "B/s", .threads = 1};
     snprintf(figure.name, sizeof figure.name, "%s", name);
-    ypi_calibrate_tell("measuring %s", name);
+    ypi_calibrate_progress("measuring %s", name);
     double end = ypi_now() + STORAGE_SECONDS;
     while (storage != NULL && count < STORAGE_RUNS && (count == 0 || ypi_now() < end))
         runs[count++] = move(storage);
@@ -98,18 +98,18 @@ static void measure_blas(struct ypi_figures *out, const char *name, int threads,
     double runs[BLAS_RUNS];
     struct ypi_figure figure = {.unit = "op/s", .threads = threads};
     snprintf(figure.name, sizeof figure.name, "%s", name);
-    ypi_calibrate_tell("measuring %s, threads: %d", name, threads);
+    ypi_calibrate_progress("measuring %s, threads: %d", name, threads);
     struct ypi_blas *blas = ypi_blas_open(threads);
     if (blas == NULL)
         return;
-    (void)product(blas); /* its threads and buffers come to be */
+    (void)product(blas); /* warm-up: creates its threads and buffers */
     for (int i = 0; i < BLAS_RUNS; i++)
         runs[i] = product(blas);
     ypi_blas_close(blas);
     ypi_figures_add_runs(out, &figure, runs, BLAS_RUNS);
 }
 
-/* One thread, and all of them: as many as there are processors for. */
+/* One thread, and as many as there are processors; returns how many different counts these are. */
 static int thread_counts(int counts[2])
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -138,11 +138,11 @@ void ypi_calibrate(struct ypi_figures *out, const char *directory)
     measure_storage(out, "storage write", storage, ypi_storage_write);
     measure_storage(out, "storage read", storage, ypi_storage_read);
     ypi_storage_close(storage);
-    /* Last: its threads watch for more work for a while. */
+    /* Last: its idle threads spin for a while. */
     for (int i = 0; i < kinds; i++) {
         measure_blas(out, "sgemm", threads[i], ypi_blas_single);
         measure_blas(out, "dgemm", threads[i], ypi_blas_double);
     }
     ypi_figures_sort(out);
-    ypi_calibrate_tell("%s", "");
+    ypi_calibrate_progress("%s", "");
 }

@@ -1,4 +1,4 @@
-/* yieldpoint machine: what it is made of, what it can do; measured once and kept. */
+/* `yieldpoint machine`: the machine's parts and ceilings, measured once and kept in the history. */
 #include "machine/machine.h"
 
 #include "base/arguments.h"
@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* All that is printed. */
-struct everything {
+/* All that is printed beside the topology. */
+struct report {
     struct ypi_figures figures; /* of the processors and the system */
     struct ypi_machine_device devices[YPI_MACHINE_DEVICES];
     int device_count;
@@ -28,7 +28,7 @@ struct everything {
 
 enum { FIGURE_WIDTH = 34, NAME_WIDTH = 24, COLUMNS_MAX = 8 };
 
-/* -- for a person -------------------------------------------------------------------------- */
+/* -- as text ------------------------------------------------------------------------------- */
 
 static void format_rate(char out[YPI_FIGURE_MAX], double rate, const char *unit)
 {
@@ -75,7 +75,7 @@ static int thread_counts(const struct ypi_figures *figures, int out[COLUMNS_MAX]
     return count;
 }
 
-/* Without blanks at a line's end. */
+/* Padded to the column's width, except at a line's end. */
 static void put_column(const char *text, bool last)
 {
     if (last)
@@ -121,7 +121,7 @@ static void print_figures(const struct ypi_figures *figures)
         i += print_row(&figures->list[i], figures->count - i, columns, count);
 }
 
-/* ", LABEL VALUE", of what the device said. */
+/* ", LABEL VALUE" of one of the device's facts, if it is known. */
 static void print_fact(const struct ypi_machine_device *d, const char *key, const char *label)
 {
     const char *value = ypi_device_fact(d->name, key);
@@ -163,7 +163,7 @@ static void print_device(const struct ypi_machine_device *d, bool only)
         puts("  not measured");
 }
 
-/* -- for a program ------------------------------------------------------------------------- */
+/* -- as JSON ------------------------------------------------------------------------------- */
 
 static void add_figures(cJSON *to, const struct ypi_figures *figures)
 {
@@ -195,7 +195,7 @@ static void add_device(cJSON *devices, const struct ypi_machine_device *d)
     cJSON_AddItemToArray(devices, object);
 }
 
-static cJSON *document_of(const struct ypi_topology *topology, const struct everything *all)
+static cJSON *document_of(const struct ypi_topology *topology, const struct report *report)
 {
     cJSON *document = cJSON_CreateObject();
     cJSON *machine = cJSON_AddObjectToObject(document, "machine");
@@ -207,17 +207,17 @@ static cJSON *document_of(const struct ypi_topology *topology, const struct ever
     cJSON_AddNumberToObject(machine, "threads", topology->threads);
     cJSON_AddNumberToObject(machine, "numa_nodes", topology->numa_nodes);
     cJSON_AddNumberToObject(machine, "memory", (double)topology->memory);
-    add_figures(document, &all->figures);
+    add_figures(document, &report->figures);
     cJSON *devices = cJSON_AddArrayToObject(document, "devices");
-    for (int i = 0; i < all->device_count; i++)
-        add_device(devices, &all->devices[i]);
+    for (int i = 0; i < report->device_count; i++)
+        add_device(devices, &report->devices[i]);
     return document;
 }
 
-static int print(const struct ypi_topology *topology, const struct everything *all, bool json)
+static int print(const struct ypi_topology *topology, const struct report *report, bool json)
 {
     if (json) {
-        cJSON *document = document_of(topology, all);
+        cJSON *document = document_of(topology, report);
         int code = ypi_put_json(document);
         cJSON_Delete(document);
         return code;
@@ -225,13 +225,13 @@ static int print(const struct ypi_topology *topology, const struct everything *a
     char *picture = ypi_this_machine_picture();
     printf("%s\nfingerprint %s\n", picture, topology->fingerprint);
     free(picture);
-    print_figures(&all->figures);
-    for (int i = 0; i < all->device_count; i++)
-        print_device(&all->devices[i], all->device_count == 1);
+    print_figures(&report->figures);
+    for (int i = 0; i < report->device_count; i++)
+        print_device(&report->devices[i], report->device_count == 1);
     return ypi_flush();
 }
 
-/* -- where it is kept ---------------------------------------------------------------------- */
+/* -- the history --------------------------------------------------------------------------- */
 
 static char *directory_of(const char *path)
 {
@@ -244,7 +244,7 @@ static char *directory_of(const char *path)
     return directory;
 }
 
-/* As a run here would: what yieldpoint.ini says, else below the project's root. */
+/* The history that a run here would use: that of yieldpoint.ini, else below the project's root. */
 static char *default_history(void)
 {
     struct ypi_project project;
@@ -259,73 +259,73 @@ static char *default_history(void)
     return path;
 }
 
-/* Accelerators first: OpenBLAS leaves threads behind, which a fork does not take along. */
-static void measure(struct everything *all, const bool wanted[], bool own, const char *path)
+/* Accelerators first: they are measured in forks, and OpenBLAS's threads do not survive a fork. */
+static void measure(struct report *report, const bool wanted[], bool host, const char *path)
 {
     static const volatile bool never = false;
     int lock = ypi_machine_lock(stderr, &never);
-    for (int i = 0; i < all->device_count; i++)
+    for (int i = 0; i < report->device_count; i++)
         if (wanted[i]) {
-            all->devices[i].figures.count = 0;
-            ypi_device_calibrate(&all->devices[i]);
+            report->devices[i].figures.count = 0;
+            ypi_device_calibrate(&report->devices[i]);
         }
-    if (own) {
+    if (host) {
         char *directory = directory_of(path);
-        all->figures.count = 0;
-        ypi_calibrate(&all->figures, directory);
+        report->figures.count = 0;
+        ypi_calibrate(&report->figures, directory);
         free(directory);
     }
     if (lock >= 0)
         close(lock);
 }
 
-static bool load(sqlite3 *db, const char *machine, struct everything *all)
+static bool load(sqlite3 *db, const char *machine, struct report *report)
 {
-    bool ok = ypi_figures_load(db, machine, &all->figures) == YP_OK;
-    for (int i = 0; i < all->device_count && ok; i++) {
-        char *key = ypi_device_key(machine, &all->devices[i]);
-        if (all->devices[i].absent == NULL)
-            ok = ypi_figures_load(db, key, &all->devices[i].figures) == YP_OK;
+    bool ok = ypi_figures_load(db, machine, &report->figures) == YP_OK;
+    for (int i = 0; i < report->device_count && ok; i++) {
+        char *key = ypi_device_key(machine, &report->devices[i]);
+        if (report->devices[i].absent == NULL)
+            ok = ypi_figures_load(db, key, &report->devices[i].figures) == YP_OK;
         free(key);
     }
     return ok;
 }
 
-/* What is missing, or everything; each is stored in the place of what was there. */
-static bool complete(sqlite3 *db, const char *machine, struct everything *all, bool again,
+/* Measures what is missing, or everything with `again`; new figures replace the stored ones. */
+static bool complete(sqlite3 *db, const char *machine, struct report *report, bool again,
                      const char *path)
 {
     bool wanted[YPI_MACHINE_DEVICES] = {false};
-    bool own = again || all->figures.count == 0;
-    bool any = own;
-    for (int i = 0; i < all->device_count; i++) {
-        const struct ypi_machine_device *d = &all->devices[i];
+    bool host = again || report->figures.count == 0;
+    bool any = host;
+    for (int i = 0; i < report->device_count; i++) {
+        const struct ypi_machine_device *d = &report->devices[i];
         wanted[i] = d->absent == NULL && (again || d->figures.count == 0);
         any = any || wanted[i];
     }
     if (any)
-        measure(all, wanted, own, path);
-    bool ok = !own || ypi_figures_store(db, machine, &all->figures) == YP_OK;
-    for (int i = 0; i < all->device_count && ok; i++) {
-        char *key = ypi_device_key(machine, &all->devices[i]);
-        if (wanted[i] && all->devices[i].figures.count > 0)
-            ok = ypi_figures_store(db, key, &all->devices[i].figures) == YP_OK;
+        measure(report, wanted, host, path);
+    bool ok = !host || ypi_figures_store(db, machine, &report->figures) == YP_OK;
+    for (int i = 0; i < report->device_count && ok; i++) {
+        char *key = ypi_device_key(machine, &report->devices[i]);
+        if (wanted[i] && report->devices[i].figures.count > 0)
+            ok = ypi_figures_store(db, key, &report->devices[i].figures) == YP_OK;
         free(key);
     }
     return ok;
 }
 
-static void clear(struct everything *all)
+static void clear(struct report *report)
 {
-    free(all->figures.list);
-    for (int i = 0; i < all->device_count; i++)
-        free(all->devices[i].figures.list);
+    free(report->figures.list);
+    for (int i = 0; i < report->device_count; i++)
+        free(report->devices[i].figures.list);
 }
 
 static int run(const char *path, bool again, bool json)
 {
     struct ypi_topology topology;
-    struct everything all = {0};
+    struct report report = {0};
     int code = YPI_COMMAND_FILE;
     if (!ypi_topology_read(&topology)) {
         fputs("yieldpoint: hwloc cannot read this machine\n", stderr);
@@ -333,17 +333,17 @@ static int run(const char *path, bool again, bool json)
     }
     sqlite3 *db = ypi_store_open_to_write(path);
     if (db != NULL)
-        all.device_count = ypi_devices_find(all.devices);
-    if (db != NULL && load(db, topology.fingerprint, &all) &&
-        complete(db, topology.fingerprint, &all, again, path)) {
-        ypi_figures_sort(&all.figures);
-        for (int i = 0; i < all.device_count; i++)
-            ypi_figures_sort(&all.devices[i].figures);
-        code = print(&topology, &all, json);
+        report.device_count = ypi_devices_find(report.devices);
+    if (db != NULL && load(db, topology.fingerprint, &report) &&
+        complete(db, topology.fingerprint, &report, again, path)) {
+        ypi_figures_sort(&report.figures);
+        for (int i = 0; i < report.device_count; i++)
+            ypi_figures_sort(&report.devices[i].figures);
+        code = print(&topology, &report, json);
     } else {
         code = ypi_file_error();
     }
-    clear(&all);
+    clear(&report);
     sqlite3_close(db);
     return code;
 }

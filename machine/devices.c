@@ -1,5 +1,5 @@
-/* The machine's accelerators: which there are, why not, and their ceilings. A process of its own
- * measures each, so that this one never loads a driver and outlives one that crashes or hangs. */
+/* The machine's accelerators: which there are, why none, and their ceilings. Each is measured by a
+ * process of its own, so that this one never loads a driver and survives a crash or hang. */
 #include "machine/machine.h"
 
 #include "base/text.h"
@@ -17,11 +17,11 @@
 #include <unistd.h>
 
 #define PROBE_SECONDS 0.03
-enum { RUNS = 7, PATIENCE_SECONDS = 300 };
+enum { RUNS = 7, TIMEOUT_SECONDS = 300 };
 
 /* -- which there are ----------------------------------------------------------------------- */
 
-/* Said of a number beyond the last device. */
+/* Whether the reason means that the number is beyond the last device. */
 static bool is_no_more(const char *reason)
 {
     return strstr(reason, "the driver finds none") != NULL ||
@@ -66,7 +66,8 @@ static bool send_figure(int fd, struct ypi_figure figure, const double *runs, si
     return sent;
 }
 
-/* A unit that the device does not have is no figure; one that cannot be had now is NaN. */
+/* A ceiling that the device has no unit for gives no figure; one that failed gives NaN. Returns
+ * false when the pipe fails. */
 static bool measure_probe(int fd, struct yp_device *device, enum yp_ceiling ceiling,
                           double footprint)
 {
@@ -98,7 +99,7 @@ static void measure_all(const char *name, int fd)
     struct yp_device *device = NULL;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGALRM, SIG_DFL);
-    alarm(PATIENCE_SECONDS);
+    alarm(TIMEOUT_SECONDS);
     if (ypi_device_open(name, &device) != YP_OK) {
         fprintf(stderr, "\nwarning: %s: %s\n", name, yp_last_error());
         _exit(1);
@@ -134,7 +135,7 @@ void ypi_device_calibrate(struct ypi_machine_device *d)
 {
     int ends[2];
     int status = 0;
-    ypi_calibrate_tell("measuring %s", d->name);
+    ypi_calibrate_progress("measuring %s", d->name);
     fflush(NULL);
     pid_t pid = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
     if (pid < 0) {
@@ -148,7 +149,7 @@ void ypi_device_calibrate(struct ypi_machine_device *d)
     close(ends[0]);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-    ypi_calibrate_tell("%s", "");
+    ypi_calibrate_progress("%s", "");
     if (WIFSIGNALED(status))
         fprintf(stderr, "warning: %s: the process that measured it was ended: %s\n", d->name,
                 strsignal(WTERMSIG(status)));

@@ -31,7 +31,7 @@ void ypi_figures_add_runs(struct ypi_figures *figures, const struct ypi_figure *
     ypi_figures_add(figures, &one);
 }
 
-/* Ceilings as the probes count them, then what is measured beside them. */
+/* Ceilings in the order of their enum, then the other figures. */
 static int rank_of_name(const char *name)
 {
     static const char *const others[] = {"sgemm",  "dgemm",         "fork",        "exec",

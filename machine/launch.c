@@ -1,4 +1,4 @@
-/* How long the system takes to start something. */
+/* How long the system takes to start processes and threads. */
 #include "machine/machine.h"
 
 #include "base/clock.h"

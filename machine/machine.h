@@ -1,4 +1,4 @@
-/* The machine: what it is made of and what it was measured to do at most. */
+/* The machine: its topology, its accelerators and their measured ceilings. */
 #ifndef YPI_MACHINE_H
 #define YPI_MACHINE_H
 
@@ -15,28 +15,26 @@ struct ypi_figures {
 
 void ypi_figures_add(struct ypi_figures *figures, const struct ypi_figure *figure);
 
-/* The same, from several runs: their median, least and most; NaN when there are none. */
+/* Adds the median, least and greatest of several runs; NaN when there are none. */
 void ypi_figures_add_runs(struct ypi_figures *figures, const struct ypi_figure *figure,
                           const double *runs, size_t count);
 
-/* As a person reads them: by kind, then from near to far, from plain to wide, from one thread on.
- */
+/* Sorts by ceiling, then level of memory, instruction set and number of threads. */
 void ypi_figures_sort(struct ypi_figures *figures);
 
-/* Puts the figures in the place of all that is stored of this machine. */
+/* Replaces all stored figures of this machine. */
 enum yp_status ypi_figures_store(sqlite3 *db, const char *machine,
                                  const struct ypi_figures *figures);
 
-/* Adds all that is stored of this machine. */
+/* Adds all stored figures of this machine. */
 enum yp_status ypi_figures_load(sqlite3 *db, const char *machine, struct ypi_figures *figures);
 
-/* Measures everything. Storage is that of `directory`. Tells how far it is on the standard error
- * stream when that is a terminal. */
+/* Measures all figures of the host; storage is that of `directory`. Shows its progress on the
+ * standard error stream when that is a terminal. */
 void ypi_calibrate(struct ypi_figures *out, const char *directory);
 
-/* The line on the standard error stream, if that is a terminal, which says what is being
- * measured; "": it is taken away. */
-void ypi_calibrate_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Replaces the progress line on the standard error stream, if that is a terminal; "" clears it. */
+void ypi_calibrate_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* An accelerator of this machine. */
 enum { YPI_MACHINE_DEVICES = 8 };
@@ -46,32 +44,32 @@ struct ypi_machine_device {
     struct ypi_figures figures; /* its ceilings; `list` owned */
 };
 
-/* Asks for them one after the other, each in a process of its own; returns how many, 1 at least:
- * where there is none, the first says why. */
+/* Finds the accelerators, each by a process of its own; returns how many entries it filled, at
+ * least 1: without an accelerator the first entry says why. */
 int ypi_devices_find(struct ypi_machine_device out[YPI_MACHINE_DEVICES]);
 
-/* What its ceilings are kept under, in the place of a machine's fingerprint: another card in the
- * same slot has others. The caller frees. */
+/* The key of its ceilings in the history, instead of a machine's fingerprint: it names the model,
+ * since another card in the same slot has other ceilings. The caller frees. */
 char *ypi_device_key(const char *machine, const struct ypi_machine_device *d);
 
-/* Measures all its ceilings; those it has no unit for are left out. What went wrong is printed on
- * the standard error stream, and what was measured until then stays. */
+/* Measures all its ceilings, except those it has no unit for. Errors are printed on the standard
+ * error stream; figures measured before an error are kept. */
 void ypi_device_calibrate(struct ypi_machine_device *d);
 
-/* Seconds a process or thread, of `count` one after the other, until each is gone; NaN when
- * the system refuses one. */
+/* Seconds from the start to the end of a process or thread, the mean of `count` in sequence; NaN
+ * when the system refuses one. */
 double ypi_launch_processes(int count);
-double ypi_launch_programs(int count); /* `true`, of the PATH */
+double ypi_launch_programs(int count); /* `true`, found by PATH */
 double ypi_launch_threads(int count);
 
-/* A nameless file of `bytes` (whole MiB) in `directory` for the time between open and close, past
- * the page cache where the file system lets it. NULL with yp_last_error() set: no space, no right.
- */
+/* A file without a name of `bytes` (whole MiB) in `directory`, with O_DIRECT where the file system
+ * supports it. NULL with yp_last_error() set: no space, no right. */
 struct ypi_storage;
 struct ypi_storage *ypi_storage_open(const char *directory, size_t bytes);
-double ypi_storage_write(struct ypi_storage *storage); /* B/s until the device has it; NaN */
-double
-ypi_storage_read(struct ypi_storage *storage); /* what was written; NaN also when it differs */
+/* B/s until the device has the data; NaN on an error. */
+double ypi_storage_write(struct ypi_storage *storage);
+/* B/s of reading the written data; NaN on an error or when they differ. */
+double ypi_storage_read(struct ypi_storage *storage);
 void ypi_storage_close(struct ypi_storage *storage); /* takes NULL */
 
 /* Matrix products of OpenBLAS, if that is installed. NULL: it is not. */
@@ -83,12 +81,12 @@ void ypi_blas_close(struct ypi_blas *blas); /* takes NULL */
 
 struct hwloc_topology;
 
-/* Packages, memory nodes, caches, cores and processors as an indented tree, in which like things
- * side by side are one line. The caller frees. */
+/* Packages, memory nodes, caches, cores and processors as an indented tree with one line for equal
+ * neighbours. The caller frees. */
 char *ypi_machine_picture(struct hwloc_topology *topology);
 char *ypi_this_machine_picture(void); /* "" when hwloc cannot read it */
 
-/* `yieldpoint machine`: the words from its own name on; returns the exit code. */
+/* `yieldpoint machine`; argv[0] is the subcommand's name. Returns the exit code. */
 int ypi_machine_command(int argc, char **argv);
 
 #endif

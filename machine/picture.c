@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- what a line says ---------------------------------------------------------------------- */
+/* -- a line -------------------------------------------------------------------------------- */
 
 static bool is_cache(hwloc_obj_t object)
 {
@@ -75,9 +75,8 @@ static void draw_children(struct ypi_text *out, hwloc_obj_t object, int depth)
     }
 }
 
-/* A line for objects that are alike. What is alone in its parent stands in the parent's line, and
- * processors alone stand as a list of their numbers. Where memory differs from one to the next, so
- * do the lines. */
+/* One line for equal neighbours. An only child is on its parent's line, and processors are a list
+ * of their numbers. Objects with memory of their own get a line each. */
 static void draw_group(struct ypi_text *out, hwloc_obj_t const *group, unsigned count, int depth)
 {
     if (group[0]->memory_arity > 0 && count > 1) {

@@ -1,4 +1,4 @@
-/* The storage below a directory, not the page cache in front of it. */
+/* Speed of the storage of a directory, without the page cache. */
 #include "machine/machine.h"
 
 #include "base/clock.h"
@@ -13,16 +13,16 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define PIECE ((size_t)1 << 20)
-#define ALIGNMENT 4096 /* of what goes past the cache */
+#define BLOCK ((size_t)1 << 20)
+#define ALIGNMENT 4096 /* of buffers for O_DIRECT */
 
 struct ypi_storage {
     int fd;
     size_t bytes;
-    uint64_t *piece;
+    uint64_t *block;
 };
 
-/* Without a name in the directory, so that it is gone whatever becomes of this process. */
+/* Without a name, so that the file disappears with this process however it ends. */
 static int open_nameless(const char *directory, int flags)
 {
     int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC | flags, 0600);
@@ -36,17 +36,17 @@ static int open_nameless(const char *directory, int flags)
     return fd;
 }
 
-static bool has_room(const char *directory, size_t bytes)
+static bool has_space(const char *directory, size_t bytes)
 {
     struct statvfs s;
     if (statvfs(directory, &s) != 0)
-        return true; /* writing will tell */
+        return true; /* then writing fails */
     return (double)s.f_bavail * (double)s.f_frsize >= 2 * (double)bytes;
 }
 
 struct ypi_storage *ypi_storage_open(const char *directory, size_t bytes)
 {
-    if (!has_room(directory, bytes)) {
+    if (!has_space(directory, bytes)) {
         yp_set_error(YP_IO, "storage of '%s': less than twice %zu bytes are free", directory,
                      bytes);
         return NULL;
@@ -61,9 +61,9 @@ struct ypi_storage *ypi_storage_open(const char *directory, size_t bytes)
     }
     struct ypi_storage *s = ypi_calloc(1, sizeof *s);
     s->fd = fd;
-    s->bytes = bytes / PIECE * PIECE;
-    s->piece = aligned_alloc(ALIGNMENT, PIECE);
-    if (s->piece == NULL) {
+    s->bytes = bytes / BLOCK * BLOCK;
+    s->block = aligned_alloc(ALIGNMENT, BLOCK);
+    if (s->block == NULL) {
         yp_set_error(YP_OUT_OF_MEMORY, "out of memory: storage of '%s'", directory);
         ypi_storage_close(s);
         return NULL;
@@ -71,25 +71,25 @@ struct ypi_storage *ypi_storage_open(const char *directory, size_t bytes)
     return s;
 }
 
-/* What stands in the file at this place: nothing that a device could make smaller. */
+/* The contents of the file at this offset; random, so that a device cannot compress them. */
 static void fill(struct ypi_storage *s, size_t at)
 {
     uint64_t x = at + 1;
-    for (size_t i = 0; i < PIECE / sizeof *s->piece; i++) {
+    for (size_t i = 0; i < BLOCK / sizeof *s->block; i++) {
         x ^= x << 13; /* Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (2003) */
         x ^= x >> 7;
         x ^= x << 17;
-        s->piece[i] = x;
+        s->block[i] = x;
     }
 }
 
 double ypi_storage_write(struct ypi_storage *s)
 {
     double seconds = 0;
-    for (size_t at = 0; at < s->bytes; at += PIECE) {
+    for (size_t at = 0; at < s->bytes; at += BLOCK) {
         fill(s, at);
         double begin = ypi_now();
-        if (pwrite(s->fd, s->piece, PIECE, (off_t)at) != (ssize_t)PIECE)
+        if (pwrite(s->fd, s->block, BLOCK, (off_t)at) != (ssize_t)BLOCK)
             return NAN;
         seconds += ypi_now() - begin;
     }
@@ -100,24 +100,24 @@ double ypi_storage_write(struct ypi_storage *s)
     return (double)s->bytes / seconds;
 }
 
-/* Whether it begins as fill() would have it; all of it would cost more than reading it. */
+/* Whether the block begins as written; comparing all of it would cost more than reading it. */
 static bool is_as_written(const struct ypi_storage *s, size_t at)
 {
     uint64_t x = at + 1;
     x ^= x << 13;
     x ^= x >> 7;
     x ^= x << 17;
-    return s->piece[0] == x;
+    return s->block[0] == x;
 }
 
 double ypi_storage_read(struct ypi_storage *s)
 {
     double seconds = 0;
     (void)posix_fadvise(s->fd, 0, 0, POSIX_FADV_DONTNEED);
-    for (size_t at = 0; at < s->bytes; at += PIECE) {
-        s->piece[0] = 0;
+    for (size_t at = 0; at < s->bytes; at += BLOCK) {
+        s->block[0] = 0;
         double begin = ypi_now();
-        if (pread(s->fd, s->piece, PIECE, (off_t)at) != (ssize_t)PIECE)
+        if (pread(s->fd, s->block, BLOCK, (off_t)at) != (ssize_t)BLOCK)
             return NAN;
         seconds += ypi_now() - begin;
         if (!is_as_written(s, at))
@@ -131,6 +131,6 @@ void ypi_storage_close(struct ypi_storage *s)
     if (s == NULL)
         return;
     close(s->fd);
-    free(s->piece);
+    free(s->block);
     free(s);
 }
