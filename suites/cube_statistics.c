@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define CHUNK 512 /* pixels that go through the matrix products at once */
+#define CHUNK 512 /* pixels of one matrix product */
 
 static const size_t lags[CUBE_LAGS] = {1, 8, 32};
 
@@ -54,12 +54,12 @@ double chi_square_quantile(double degrees, double p)
 /* -- work space --------------------------------------------------------------------------- */
 
 struct work {
-    size_t pixels, channels, count; /* of the cube; count: channels that count */
+    size_t pixels, channels, count; /* of the cube; count: its valid channels */
     size_t *channel;                /* (count): their numbers */
     char *counts;                   /* (pixels) */
     double *mean, *values, *others; /* (channels) each; eigenvalues, those of the correlation */
     double *matrix, *second;        /* (channels, channels) each; matrix: vectors in its rows */
-    double *rows, *turned;          /* (CHUNK, channels) each */
+    double *rows, *rotated;         /* (CHUNK, channels) each */
     double *lapack;                 /* what dsyevd asks for */
     lapack_int *integers;
     lapack_int lapack_count, integer_count;
@@ -85,7 +85,7 @@ static size_t lay_out(struct work *w, const struct cube_view *cube, char *base)
     w->matrix = take(&at, c * c * sizeof(double));
     w->second = take(&at, c * c * sizeof(double));
     w->rows = take(&at, CHUNK * c * sizeof(double));
-    w->turned = take(&at, CHUNK * c * sizeof(double));
+    w->rotated = take(&at, CHUNK * c * sizeof(double));
     w->scores = take(&at, n * sizeof(double));
     w->lapack_count = (lapack_int)(1 + 6 * c + 2 * c * c);
     w->integer_count = (lapack_int)(3 + 5 * c);
@@ -101,7 +101,7 @@ size_t cube_statistics_bytes(const struct cube_view *cube)
     return lay_out(&w, cube, &nothing);
 }
 
-/* -- what counts -------------------------------------------------------------------------- */
+/* -- valid pixels and channels ------------------------------------------------------------ */
 
 static bool channel_counts(const struct cube_view *cube, size_t pixels, size_t c)
 {
@@ -135,9 +135,9 @@ static void find_what_counts(const struct cube_view *cube, struct work *w,
     }
 }
 
-/* -- covariance and what follows from it -------------------------------------------------- */
+/* -- covariance and its eigenvalues ------------------------------------------------------- */
 
-/* The next pixels that count from *pixel on, around the mean, into w->rows; how many. */
+/* Copies the next valid pixels from *pixel on, less the mean, to w->rows; returns how many. */
 static size_t next_rows(const struct cube_view *cube, const struct work *w, size_t *pixel,
                         size_t at[CHUNK])
 {
@@ -182,7 +182,7 @@ static bool decompose(const struct work *w, char vectors, double *matrix, double
                                w->lapack_count, w->integers, w->integer_count) == 0;
 }
 
-/* Eigenvalues, rising, to values and others; eigenvectors to the rows of matrix. */
+/* Writes rising eigenvalues to values and others, eigenvectors to the rows of matrix. */
 static enum yp_status find_eigenvalues(struct work *w)
 {
     if (decompose(w, 'V', w->matrix, w->values) && decompose(w, 'N', w->second, w->others))
@@ -213,7 +213,7 @@ static void judge_spectrum(const struct work *w, struct cube_statistics *out)
 }
 
 /* The k-th eigenvalues of correlation and covariance differ by chance with a variance of about
- * 2 (l^2 + m^2) / n; 3.0902 standard deviations are passed once in 1,000. */
+ * 2 (l^2 + m^2) / n; 3.0902 standard deviations are exceeded once in 1,000. */
 static void judge_dimension(const struct work *w, struct cube_statistics *out)
 {
     out->virtual_dimension = 0;
@@ -226,8 +226,8 @@ static void judge_dimension(const struct work *w, struct cube_statistics *out)
 
 /* -- scores ------------------------------------------------------------------------------- */
 
-/* w->scores gets those of the pixels that count, side by side; the directions whose variance is
- * not lost in the rounding of the largest are their degrees of freedom. */
+/* Writes the scores of the valid pixels to w->scores, contiguously. Returns the degrees of freedom:
+ * the directions whose variance is above the rounding error of the largest. */
 static size_t find_scores(const struct cube_view *cube, struct work *w)
 {
     int c = (int)w->count;
@@ -237,11 +237,11 @@ static size_t find_scores(const struct cube_view *cube, struct work *w)
         rank += w->values[k] > least;
     while ((rows = next_rows(cube, w, &pixel, at)) > 0) {
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, c, c, 1, w->rows, c,
-                    w->matrix, c, 0, w->turned, c);
+                    w->matrix, c, 0, w->rotated, c);
         for (size_t i = 0; i < rows; i++) {
             double score = 0;
             for (size_t k = w->count - rank; k < w->count; k++) {
-                double y = w->turned[i * w->count + k];
+                double y = w->rotated[i * w->count + k];
                 score += y * y / w->values[k];
             }
             w->scores[done++] = score;
@@ -335,7 +335,8 @@ static void judge_space(const struct cube_view *cube, const struct work *w,
     }
 }
 
-/* Puts the values below number `want` (counted as if sorted) before it; returns it. Hoare. */
+/* Quickselect (Hoare): returns value number `want` in sorted order and moves smaller ones before
+ * it. */
 static double select_value(double *values, size_t n, size_t want)
 {
     size_t low = 0, high = n - 1;
@@ -361,14 +362,14 @@ static double select_value(double *values, size_t n, size_t want)
     return values[want];
 }
 
-/* The upper one of an even number. */
+/* The upper median of an even number of values. */
 static double median(double *values, size_t n)
 {
     return n == 0 ? NAN : select_value(values, n, n / 2);
 }
 
-/* The median of a normal's size is 0.6745 of its standard deviation; a second difference has six
- * times the variance of its terms. */
+/* The median of a normal's absolute value is 0.6745 of its standard deviation; a second difference
+ * has six times the variance of its terms. */
 static double channel_noise(const struct cube_view *cube, struct work *w, size_t k)
 {
     size_t n = 0, c = w->channel[k], step = cube->width;
@@ -383,7 +384,7 @@ static double channel_noise(const struct cube_view *cube, struct work *w, size_t
     return median(w->scores, n) / 0.6744897501960817 / sqrt(6);
 }
 
-/* Uses w->scores, and w->others, which the dimension is done with. */
+/* Overwrites w->scores, and w->others, which the virtual dimension no longer needs. */
 static void judge_noise(const struct cube_view *cube, struct work *w, struct cube_statistics *out)
 {
     for (size_t k = 0; k < w->count; k++)

@@ -1,8 +1,8 @@
 /*
- * What tells a real scene from a made one: statistics of any cube, in double, whoever made it.
+ * Statistics of any cube, in double, that distinguish a real scene from a synthetic one.
  *
- * A channel counts when it is finite in at least half of the pixels and not constant there; a pixel
- * when it is finite in all channels that count.
+ * A channel is valid when it is finite in at least half of the pixels and not constant there; a
+ * pixel when it is finite in all valid channels.
  */
 #ifndef SUITES_CUBE_STATISTICS_H
 #define SUITES_CUBE_STATISTICS_H
@@ -19,13 +19,13 @@ struct cube_view {
 enum { CUBE_SHARES = 3, CUBE_LAGS = 3, CUBE_TAILS = 3 };
 
 struct cube_statistics {
-    size_t pixels, channels; /* that count */
-    /* Of the covariance, whose eigenvalues fall: the part of its trace that the first 1, 3, 10
-     * have, and how many it takes for 99 % and for 99.9 %. */
+    size_t pixels, channels; /* valid ones */
+    /* Of the covariance: the part of its trace in the 1, 3 and 10 largest eigenvalues, and how many
+     * of the largest give 99 % and 99.9 % of it. */
     double share[CUBE_SHARES];
     size_t components_99, components_999;
-    /* Virtual dimensionality: sources of the mean that stand out of the noise, with a false alarm
-     * in 1,000 (Harsanyi, Farrand and Chang; Chang and Du, IEEE TGRS 42(3), 2004). */
+    /* Virtual dimensionality: signal sources above the noise, at a false-alarm probability of
+     * 1e-3 (Harsanyi, Farrand and Chang; Chang and Du, IEEE TGRS 42(3), 2004). */
     size_t virtual_dimension;
     /* Correlation of pixels at distances of 1, 8 and 32, the mean over rows and columns and over
      * channels; NaN where the cube is too small. */
@@ -42,10 +42,10 @@ struct cube_statistics {
     double degrees;
 };
 
-/* Bytes of accounted memory that cube_statistics() takes while it runs. */
+/* Bytes of accounted memory that cube_statistics() uses while it runs. */
 size_t cube_statistics_bytes(const struct cube_view *cube);
 
-/* YP_INVALID when there are fewer pixels that count than channels + 2, or no channel counts. */
+/* YP_INVALID when there are fewer valid pixels than channels + 2, or no valid channel. */
 enum yp_status cube_statistics(struct yp_device *device, const struct cube_view *cube,
                                struct cube_statistics *out);
 

@@ -94,7 +94,7 @@ struct synth_cube_info scene_tiles_info(const struct scene_tiles *tiles)
                                     .wavelengths = synth_scene_wavelengths(tiles->scene)};
 }
 
-static bool has_room(const char *directory, uint64_t bytes)
+static bool has_space(const char *directory, uint64_t bytes)
 {
     struct statvfs space;
     return statvfs(directory, &space) != 0 ||
@@ -105,7 +105,7 @@ void scene_tiles_write(const struct scene_tiles *tiles, struct yp_case *t, struc
                        const char *path, const struct synth_cube_info *info)
 {
     uint64_t bytes = synth_cube_bytes(info);
-    if (!has_room(scratch->directory, bytes)) {
+    if (!has_space(scratch->directory, bytes)) {
         scratch_close(scratch);
         yp_skip(t, "no room for %.1f GB under %s", (double)bytes / 1e9, scratch->directory);
     }

@@ -11,17 +11,17 @@ struct file_tiles {
     struct rx_source source; /* `arg` is this structure; no labels */
 };
 
-/* The cubes of a file, cut as those of a scene are. Requires in `t`. The structure must stay where
- * it is; give it back with file_tiles_close(). */
+/* Opens the cubes of a file, in tiles like those of a scene. An error ends the case `t`. The
+ * structure must not move; close it with file_tiles_close(). */
 void file_tiles_open(struct file_tiles *files, struct yp_case *t, const char *path,
                      size_t tile_pixels);
 void file_tiles_close(struct file_tiles *files);
 
-/* yp_hash_f32 over all values. Takes a tile of the case's memory, for its rest. */
+/* yp_hash_f32 over all values. Allocates a tile from the case, which keeps it to its end. */
 uint64_t file_tiles_hash(const struct file_tiles *files, struct yp_case *t);
 
-/* A directory of the case's own under TMPDIR, or /tmp; gone with all that is in it at the end of
- * the case, however that comes (a killed one leaves it). */
+/* Makes a directory for the case under TMPDIR, or /tmp, which is removed with its contents at the
+ * end of the case; a killed case leaves it. */
 struct scratch {
     char directory[256];
 };
@@ -31,7 +31,7 @@ void scratch_path(const struct scratch *scratch, const char *name, char path[512
 void scratch_close(struct scratch *scratch); /* may be called twice */
 
 /* Writes all cubes of a scene in this format, by two threads. Skips the case where the file system
- * has not the space; `scratch` is closed then, and when writing fails. */
+ * has too little space; `scratch` is closed then, and when writing fails. */
 void scene_tiles_write(const struct scene_tiles *tiles, struct yp_case *t, struct scratch *scratch,
                        const char *path, const struct synth_cube_info *info);
 

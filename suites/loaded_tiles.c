@@ -11,7 +11,7 @@ static enum yp_status fill(void *arg, size_t index, void *data, uint8_t *labels,
     return status;
 }
 
-/* A tile stays with the thread until it asks for its next one. */
+/* A thread holds its tile until it asks for the next one. */
 static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *labels,
                             struct rx_tile *tile)
 {

@@ -1,4 +1,4 @@
-/* Tiles of a scene made ahead by the workers of a loader, as the input of a detector. */
+/* Tiles of a scene, generated ahead by the workers of a loader, as the input of a detector. */
 #ifndef SUITES_LOADED_TILES_H
 #define SUITES_LOADED_TILES_H
 
@@ -13,13 +13,14 @@ struct loaded_tiles {
     struct data_item held[LOADED_CONSUMERS]; /* what each thread of the detector works on */
 };
 
-/* `workers` as of a loader; `depth` tiles ahead. The scene is the CPU's and must outlive it.
- * Requires in `t`. The structure must stay where it is; give it back with loaded_tiles_close(). */
+/* Starts a loader with `workers` threads and `depth` tiles ahead. The scene must be on the CPU and
+ * outlive it. An error ends the case `t`. The structure must not move; close it with
+ * loaded_tiles_close(). */
 void loaded_tiles_open(struct loaded_tiles *loaded, struct yp_case *t, struct scene_tiles *tiles,
                        int workers, size_t depth);
 void loaded_tiles_close(struct loaded_tiles *loaded);
 
-/* For the next pass; `arg` is a struct loaded_tiles, in the shape of a reset. */
+/* Rewinds for the next pass; `arg` is a struct loaded_tiles, so that it can be a .reset. */
 void loaded_tiles_rewind(void *arg);
 
 #endif

@@ -15,14 +15,14 @@ yp_axis_function operators_names, operators_shapes_but, operators_shapes_only, o
 bool operators_declares(const struct yp_case *t, const char *name, const char *shape);
 /* The same for .filter, by the axes operator and shape. */
 bool operators_has(const struct yp_case *t);
-/* And it has a vector-Jacobian product, as an optimiser's step has none. */
+/* The same, and the operator has a vector-Jacobian product; an optimiser's step has none. */
 bool operators_has_vjp(const struct yp_case *t);
 
 /* The operator `name` as the axes say, with drawn inputs; skips the case when this process may not
  * use the version. */
 struct nn_point *operators_point(struct yp_case *t, const char *name, const char *shape);
 
-/* Runs a pass on the device; compares what it wrote with the oracle, tensor by tensor. */
+/* Runs a pass on the device and compares its outputs with the oracle, tensor by tensor. */
 void operators_check(struct yp_case *t, struct nn_point *point, enum nn_pass pass);
 
 #endif

@@ -8,7 +8,7 @@
 
 /* Of a hash: each has a tile of its own, and memory budgets should not grow with the machine. */
 #define MOST_THREADS 2
-#define MOST_HASHED 100                  /* cubes */
+#define HASHED_CUBES_MAX 100             /* cubes */
 #define HASHED_AT_ONCE ((size_t)1 << 20) /* values that come from a GPU */
 #define TILE_PIXELS_OF_GPU ((size_t)1 << 20)
 
@@ -61,7 +61,7 @@ bool runs_on_gpu(struct yp_case *t)
     return yp_device_memory_kind(yp_device(t)) == YP_DEVICE;
 }
 
-void tell_reserved(struct yp_case *t)
+void report_reserved(struct yp_case *t)
 {
     struct yp_memory m;
     yp_device_memory(yp_device(t), &m);
@@ -152,7 +152,7 @@ void scene_tiles_close(struct scene_tiles *tiles)
     tiles->scene = NULL;
 }
 
-/* Memory of a device for this call alone. */
+/* Allocates memory of a device; the caller frees it. */
 static void *taken(struct yp_case *t, struct yp_device *device, size_t bytes)
 {
     void *memory = yp_device_alloc(device, bytes);
@@ -160,7 +160,7 @@ static void *taken(struct yp_case *t, struct yp_device *device, size_t bytes)
     return memory;
 }
 
-/* Of values on the host, by threads. */
+/* The hash of values on the host, by all threads. */
 static uint64_t hash_of(uint64_t first, const float *values, size_t count)
 {
     enum { PIECE = 1 << 16 };
@@ -184,10 +184,10 @@ static enum yp_status hash_from(struct yp_device *device, uint64_t first, const 
     return status;
 }
 
-/* How many cubes are hashed, and which. */
+/* How many cubes are hashed, and which ones. */
 static size_t hashed_cubes(const struct scene_tiles *tiles)
 {
-    return tiles->scale.cubes < MOST_HASHED ? tiles->scale.cubes : MOST_HASHED;
+    return tiles->scale.cubes < HASHED_CUBES_MAX ? tiles->scale.cubes : HASHED_CUBES_MAX;
 }
 
 static size_t hashed_cube(const struct scene_tiles *tiles, size_t i)

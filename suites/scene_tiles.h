@@ -1,10 +1,10 @@
 /*
  * A synthetic scene as the input of a detector: where synth/ and models/ meet.
  *
- * The cubes of a scene stand one after the other and are cut into tiles of `tile_pixels`; no tile
- * crosses a cube, so the last of a cube may be shorter. Where two cubes or more fit into a
- * tile, it is as many whole ones, and the last tile may have fewer. A tile is generated when it is
- * asked for and is not kept. On a GPU it is generated there, by a launch.
+ * The cubes of a scene follow each other and are cut into tiles of `tile_pixels`. No tile spans
+ * part of a cube and another one: the last tile of a cube may be shorter, or a tile consists of
+ * whole cubes where two or more fit, and the last tile may have fewer. A tile is generated when it
+ * is requested and is not kept; on a GPU one launch generates it there.
  */
 #ifndef SUITES_SCENE_TILES_H
 #define SUITES_SCENE_TILES_H
@@ -28,7 +28,7 @@ struct scale {
 
 #define SMALL_CASE yp_case_of("small", .set = YP_SET(SCALE_SMALL))
 #define MEDIUM_CASE yp_case_of("medium", .set = YP_SET(SCALE_MEDIUM))
-/* Them all, of which the large ones take minutes. */
+/* All scales; the large ones take minutes. */
 #define SCALE_CASES \
     YP_CASES(SMALL_CASE, MEDIUM_CASE, \
              yp_case_of("large", .tags = "slow", .timeout = 600, .set = YP_SET(SCALE_LARGE)), \
@@ -48,10 +48,10 @@ void reset_rx(void *rx);
 
 /* Whether the case runs on a GPU. */
 bool runs_on_gpu(struct yp_case *t);
-/* What the device has taken from its driver at most, over what was asked of it at most: both as
- * they are ("reserved over allocated"), and with the latter in whole granules of the device's pool,
- * which cannot take less ("reserved over granules"). */
-void tell_reserved(struct yp_case *t);
+/* Records peak reserved over peak allocated memory of the device ("reserved over allocated"), and
+ * the same with the allocated memory rounded up to granules of the device's pool, which cannot
+ * reserve less ("reserved over granules"). */
+void report_reserved(struct yp_case *t);
 
 double scale_pixels(const struct scale *s); /* of all cubes */
 double scale_values(const struct scale *s);
@@ -68,31 +68,30 @@ struct scene_tiles {
     struct rx_source source;               /* what a detector takes; `arg` is this structure */
 };
 
-/* The default scene of this seed at this scale. Requires in `t`, so it either works or ends the
- * case. The structure must stay where it is; give it back with scene_tiles_close(). */
+/* Creates the default scene of this seed at this scale. An error ends the case `t`. The structure
+ * must not move; close it with scene_tiles_close(). */
 void scene_tiles_open(struct scene_tiles *tiles, struct yp_case *t, const struct scale *scale,
                       size_t tile_pixels);
 void scene_tiles_close(struct scene_tiles *tiles);
 
-/* The same on another device than the case's. */
+/* The same on a device other than the case's. */
 void scene_tiles_open_on(struct scene_tiles *tiles, struct yp_case *t, struct yp_device *device,
                          const struct scale *scale, size_t tile_pixels);
 
-/* Where tile `index` lies: pixels of `cubes` cubes together. */
+/* The place of tile `index`: first cube, number of cubes, pixels. */
 struct scene_place {
     size_t cube, cubes, first, pixels;
 };
 struct scene_place scene_tiles_place(const struct scene_tiles *tiles, size_t index);
 
-/* Tiles of the first `cubes` cubes, with what else is in the last of them. */
+/* The number of tiles that contain the first `cubes` cubes; the last may contain further ones. */
 size_t scene_tiles_count(const struct scene_tiles *tiles, size_t cubes);
 
 /* yp_hash_f32 over all values of all cubes, or, where there are more than 100, of 100 cubes spread
- * evenly; by all OpenMP threads. Takes one tile a thread of the case's memory while it runs; on a
- * GPU one cube of its memory and 4 MiB of the host's. */
+ * evenly; by all OpenMP threads. Allocates one tile a thread while it runs; on a GPU one cube of
+ * its memory and 4 MiB of the host's. */
 uint64_t scene_tiles_hash(const struct scene_tiles *tiles, struct yp_case *t);
-/* The same of another source that is cut in the same way; asked by two threads at most, once for a
- * tile. */
+/* The same of another source with the same tiles; at most two threads read it, each tile once. */
 uint64_t scene_tiles_hash_of(const struct scene_tiles *tiles, struct yp_case *t,
                              const struct rx_source *source);
 
@@ -101,12 +100,12 @@ uint64_t scene_tiles_hash_of(const struct scene_tiles *tiles, struct yp_case *t,
 void scene_tiles_labels(const struct scene_tiles *tiles, struct yp_case *t, size_t cubes,
                         uint8_t *labels);
 
-/* Scores of all tiles by a finished detector of the same device, where rx_score puts them, in the
- * host's memory; on a GPU as much of its memory too. All of it is the case's, for its rest. */
+/* Scores of all tiles by a finished detector on the same device, in the order of rx_score, in the
+ * host's memory; on a GPU as much of its memory too. The case owns all of it to its end. */
 const float *scene_tiles_score(const struct scene_tiles *tiles, struct yp_case *t, struct rx *rx);
 
-/* ROC-AUC on the first `cubes` cubes, whose scores, on the host, stand where rx_score puts them.
- * Takes a byte a pixel of the host's memory, for the case's rest. */
+/* ROC-AUC on the first `cubes` cubes; scores are on the host in the order of rx_score. Allocates a
+ * byte a pixel of the host's memory, which the case keeps to its end. */
 double scene_tiles_auc(const struct scene_tiles *tiles, struct yp_case *t, const float *scores,
                        size_t cubes);
 

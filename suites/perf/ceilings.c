@@ -1,5 +1,4 @@
-/* How near to this machine's ceilings plain C and OpenBLAS come: what a share of 1 is measured
- * against, seen from a user's side. */
+/* Plain C and OpenBLAS against this machine's ceilings: can user code reach a share of 1? */
 #include <yieldpoint/yieldpoint.h>
 
 #include <cblas.h>

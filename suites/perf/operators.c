@@ -1,6 +1,6 @@
 /* Speed of every entry of the operator table, forward and vector-Jacobian product, as a share of
- * what bounds the work that the entry declares. On one thread: what a kernel is worth on a core.
- * How work is divided among threads is measured with the models that do it. */
+ * the ceiling that bounds the declared work. On one thread, to measure the kernel alone; the models
+ * that divide work among threads are measured elsewhere. */
 #include "suites/operators.h"
 
 #include <omp.h>

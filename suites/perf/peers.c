@@ -54,7 +54,7 @@ YP_COMMAND(peers, other_normals, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT,
                            yp_axis_string("by", "numpy", "torch")),
            .command = PEER("normals", "{by} {count} {seed}"), .environment = WITH_THREADS);
 
-/* -- our side ----------------------------------------------------------------------------- */
+/* -- Yieldpoint --------------------------------------------------------------------------- */
 
 static double norm(const float *x, size_t count)
 {
@@ -64,9 +64,9 @@ static double norm(const float *x, size_t count)
     return sqrt(sum);
 }
 
-/* What the peers tell as well. The statistics must be those of the image. */
-static void tell_results(struct yp_case *t, const struct rx *rx, const struct peers_image *image,
-                         const float *scores)
+/* The same values as the peers report. The statistics must be those of the image. */
+static void report_results(struct yp_case *t, const struct rx *rx, const struct peers_image *image,
+                           const float *scores)
 {
     size_t c = image->source.channels;
     double *covariance = yp_alloc(t, c * c * sizeof *covariance);
@@ -122,13 +122,13 @@ YP_TEST(peers, rx, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_me
     measure_statistics(t, rx, &work);
     yp_ok(t, rx_finish(rx, 0));
     measure_score(t, rx, &work, scores);
-    tell_results(t, rx, &image, scores);
+    report_results(t, rx, &image, scores);
     detect(t, rx, &work, scores);
     step(t, rx, &work);
     rx_destroy(rx);
 }
 
-/* A whole cube into memory, with its labels: what a sample of the generator is. */
+/* A sample of the generator is a whole cube in memory, with its labels. */
 YP_TEST(peers, scene, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_measured,
         .axes = YP_AXES(SIDE, CHANNELS, yp_axis_string("preset", "scene", "cuvis"), THREADS))
 {
@@ -181,7 +181,7 @@ YP_TEST(peers, normals, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT,
     yp_data_hash(t, yp_hash_f32(0, z, count));
 }
 
-/* -- ours against theirs ------------------------------------------------------------------ */
+/* -- comparisons -------------------------------------------------------------------------- */
 
 /* `of_` and `to_`: the beginning of a case's id, in brackets. */
 #define FASTER(name_, what_, of_, to_, least_) \
@@ -219,8 +219,8 @@ SPEED(channels_200, "side=256-channels=200-threads=2", 1, 1);
 SPEED(large, "side=512-channels=200-threads=2", 10, 5);
 SPEED(large_alone, "side=512-channels=200-threads=1", 1, 1);
 
-/* What they found. The covariance in double is ours to 2e-7; scores and gradients in float have the
- * condition of the image to bear. */
+/* Results. Covariances in double agree to 2e-7; the error of scores and gradients in float grows
+ * with the condition of the image. */
 #define AGREEMENT(label_, size_) \
     SAME_IMAGE(label_##_image_numpy, "rx[" size_, "numpy[" size_ "-bits=64"); \
     SAME_IMAGE(label_##_image_spectral, "rx[" size_, "spectral[" size_); \

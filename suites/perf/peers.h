@@ -1,4 +1,4 @@
-/* What cases that are held against other programs share: their image, and how Python is called. */
+/* Shared by the cases that compare with other programs: their image, and how Python is called. */
 #ifndef SUITES_PERF_PEERS_H
 #define SUITES_PERF_PEERS_H
 
@@ -6,7 +6,7 @@
 
 #include <yieldpoint/yieldpoint.h>
 
-/* Some minutes, and gigabytes. */
+/* Slow: minutes, and gigabytes of memory. */
 #define PEERS_TAGS "perf large slow"
 #define PEERS_TIMEOUT 600
 #define PEERS_TILE_PIXELS 4096
@@ -36,7 +36,7 @@ struct peers_image {
 };
 
 /* By the case's axes "side" and "channels", and its seed; sets the data hash. The bits are those of
- * peers/common.py. The structure must stay where it is. */
+ * peers/common.py. The structure must not move. */
 void peers_image_open(struct peers_image *image, struct yp_case *t);
 
 #endif

@@ -1,5 +1,5 @@
-/* Normals on a GPU against torch.randn and CuPy there. Ours are the CPU's to the bit, theirs are a
- * device's own. */
+/* Normals on a GPU against torch.randn and CuPy, which do not give the CPU's bits as synth/ does.
+ */
 #include "suites/perf/peers.h"
 
 #include "synth/random/device_stream.h"
@@ -24,7 +24,7 @@ YP_TEST(peers_cuda, normals, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .devi
     yp_ok(t, status);
 }
 
-/* Reproducible in bits may cost a fifth. */
+/* Equal bits on all devices may cost a fifth of the speed. */
 #define NORMALS(name_, by_) \
     YP_RELATION(peers_cuda, name_, .tags = PEERS_TAGS, .devices = "cuda", \
                 .budgets = YP_BUDGETS(yp_min_value("ratio", 0.8)), \

@@ -1,8 +1,8 @@
 /*
  * Cube files beside NumPy's and Spectral Python's: one image in the same formats, one thread.
  *
- * What is written is synced to the disk, what is read comes from the page cache and ends as float32
- * with a pixel's channels side by side. Opening and closing are timed.
+ * Written files are synced to the disk; files are read from the page cache into float32 with a
+ * pixel's channels side by side. Opening and closing are timed.
  */
 #include "suites/perf/peers.h"
 
@@ -19,7 +19,7 @@ static bool is(const struct yp_case *t, const char *axis, const char *value)
     return strcmp(yp_string(t, axis), value) == 0;
 }
 
-/* Integers have a scale, which a .npy cannot tell. */
+/* Integers have a scale, which a .npy cannot store. */
 static bool is_ours(const struct yp_case *t)
 {
     return !is(t, "layout", "npy") || is(t, "type", "float32");
@@ -115,8 +115,8 @@ YP_TEST(peers, files, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is
     "perf/peers_files.c::other_files[side=512-channels=100-by=" by_ "-layout=" layout_ \
     "-type=" type_ "]"
 
-/* NumPy copies from the page cache and so do we; Spectral Python copies more than once. Writing
- * waits for the disk, on either side. */
+/* NumPy and Yieldpoint copy from the page cache once, Spectral Python more than once. Writing waits
+ * for the disk with either. */
 #define FILES(label_, by_, layout_, type_, least_) \
     PEERS_SAME_IMAGE(label_##_image, OURS(layout_, type_), THEIRS(by_, layout_, type_)); \
     PEERS_FASTER(read_##label_, "read", OURS(layout_, type_), THEIRS(by_, layout_, type_), \

@@ -2,8 +2,8 @@
 #include "suites/perf/rx_work.h"
 
 #define CHANNELS yp_axis_int("channels", 10, 50, 100, 200)
-/* Where arithmetic bounds the work: held to what is expected of the kernels there. With few
- * channels it is memory and calls, and the budgets only catch what is broken. */
+/* Channels at which arithmetic bounds the work, with budgets near what the kernels reach. With few
+ * channels memory and calls bound it, and the budgets only catch gross faults. */
 #define WIDE yp_axis_int("channels", 100, 200)
 
 static struct scale image(const struct yp_case *t)
@@ -73,7 +73,7 @@ YP_TEST(rx, pipeline_step, .tags = "perf small", .axes = YP_AXES(CHANNELS),
     perf_pipeline_step(t, &s, PERF_TILE_PIXELS, (struct rx_work){0});
 }
 
-/* In channels between linear, where memory bounds it, and quadratic. */
+/* Growth with channels: between linear, where memory bounds the work, and quadratic. */
 YP_RELATION(rx, statistics_growth, .tags = "perf small",
             .budgets = YP_BUDGETS(yp_min_value("exponent", 0.5), yp_max_value("exponent", 2.2)),
             .relation = yp_growth("perf/rx.c::statistics", "statistics", "channels"));

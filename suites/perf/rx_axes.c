@@ -125,8 +125,9 @@ YP_TEST(rx, statistics_memory, .tags = TAGS,
 
 /* -- one against the other ----------------------------------------------------------------- */
 
-/* Told and not judged: beside other programs, threads that wait for each other gain nothing or
- * lose, and a relation has no fresh processes to ask. What two threads reach is judged by share. */
+/* Reported and not judged: beside other programs, threads that wait for each other may gain
+ * nothing, and a relation cannot be confirmed by fresh processes. Budgets judge two threads by
+ * share. */
 #define TWO_THREADS(test_, what_) \
     YP_RELATION(rx, test_##_ratio, .tags = TAGS, \
                 .relation = yp_ratio_over("perf/rx_axes.c::" #test_, what_, "threads", "2", "1"))

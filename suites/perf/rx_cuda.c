@@ -3,8 +3,8 @@
 #include "suites/perf/rx_work.h"
 
 #define WIDE yp_axis_int("channels", 100, 200)
-/* A pass is so many tiles of a million pixels, one and the same in memory: more than any cache
- * holds, and so long that what a pass begins and ends with is small. */
+/* A pass goes so many times over one tile of a million pixels: more than any cache holds, and long
+ * enough that the start and end of a pass are negligible. */
 #define TILES 16
 
 struct repeated {
@@ -60,7 +60,7 @@ YP_TEST(rx_cuda, score, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = 
     rx_destroy(rx);
 }
 
-/* Scores, weights, and products with weights: nobody has said yet what to expect of all three. */
+/* Scores, weights, and products with weights; the budget is an estimate. */
 YP_TEST(rx_cuda, gradient_step, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = "cuda",
         .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("gradient step", 0.3)))
 {
@@ -72,8 +72,8 @@ YP_TEST(rx_cuda, gradient_step, .tags = "perf small", .axes = YP_AXES(WIDE), .de
     rx_destroy(rx);
 }
 
-/* Products, weights, and products with weights, and what comes before the detector. The products
- * are written out, so that the way back needs no second matrix: a guess, too. */
+/* Products, weights, products with weights, and the nodes before the detector. Products are stored,
+ * so that the backward pass needs no second matrix. The budget is an estimate. */
 YP_TEST(rx_cuda, pipeline_step, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = "cuda",
         .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("pipeline step", 0.3)))
 {
@@ -99,12 +99,12 @@ YP_TEST(rx_cuda, batch, .tags = "perf medium", .devices = "cuda",
     struct rx *rx = fitted(t, &work);
     float *scores = yp_alloc(t, work.source->tile_pixels * sizeof *scores);
     measure_statistics(t, rx, &work);
-    yp_ok(t, rx_finish(rx, RX_EPS)); /* what was measured forgot the factor */
+    yp_ok(t, rx_finish(rx, RX_EPS)); /* the measurement discarded the factor */
     measure_score(t, rx, &work, scores);
     rx_destroy(rx);
 }
 
-/* The more, the better an image goes, or as well. */
+/* An image must not take longer in a larger batch (exponent 1, with some tolerance). */
 #define BATCH_GROWTH(name_, what_) \
     YP_RELATION(rx_cuda, name_, .tags = "perf medium", .devices = "cuda", \
                 .budgets = YP_BUDGETS(yp_max_value("exponent", 1.05)), \
@@ -129,7 +129,7 @@ YP_TEST(rx_cuda, both, .tags = "perf medium gpu", .devices = "cpu cuda", .timeou
     float *scores = yp_alloc(t, work.source->tiles * work.source->tile_pixels * sizeof *scores);
     float *gradient = yp_alloc(t, rx_loss_parameters(s.channels) * sizeof *gradient);
     measure_statistics(t, rx, &work);
-    yp_ok(t, rx_finish(rx, RX_EPS)); /* what was measured forgot the factor */
+    yp_ok(t, rx_finish(rx, RX_EPS)); /* the measurement discarded the factor */
     measure_score(t, rx, &work, scores);
     measure_gradient_step(t, rx, &work, gradient);
     measure_pipeline_step(t, rx, &work);
@@ -241,7 +241,7 @@ YP_TEST(rx_cuda, from_host, .tags = "perf medium", .devices = "cuda", .timeout =
     from_host(t, yp_string(t, "memory")[1] == 'i', true);
 }
 
-/* A tile comes while the one before is worked on, or after it. */
+/* A tile is copied while the one before is processed, or after it. */
 YP_TEST(rx_cuda, fetched, .tags = "perf medium", .devices = "cuda", .timeout = 120,
         .axes = YP_AXES(yp_axis_int("channels", 100), yp_axis_string("fetch", "ahead", "behind")))
 {

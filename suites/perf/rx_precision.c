@@ -5,12 +5,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Useful operations are those of the covariance, however many a precision makes of one: split ones
- * are held to the ceiling of float, whose place they take. Double goes through plain loops, and has
- * a quarter of the image. Errors are judged by the one that rx.h promises (relative, Frobenius
- * norm), and by 1e-6, in two terms 1e-5, for every single covariance; three terms have twice what
- * rx.h tells of them. Those of double by what sums in another order may differ. One thread, so that
- * ratios of precisions are not those of waiting. */
+/* Useful operations are those of the covariance, however many of the hardware a precision needs;
+ * split ones are compared with the ceiling of float, which they replace. Double uses plain loops
+ * and a quarter of the image. Errors are bounded by those of rx.h (relative, Frobenius norm; twice
+ * that for three terms) and by 1e-6, with two terms 1e-5, for each element; in double by what
+ * another order of sums may change. One thread, so that ratios of precisions do not contain
+ * waiting. */
 struct kind {
     const char *name;
     enum rx_precision precision;
@@ -34,7 +34,7 @@ static const struct kind *kind_of(struct yp_case *t)
     yp_fail(t, "there is no precision '%s': fp32, bf16x2, bf16x3, fp64", yp_string(t, "precision"));
 }
 
-/* Those of a dead pixel are not numbers; it counts nowhere. */
+/* Values of a dead pixel are NaN; it is skipped everywhere. */
 static bool is_dead(const float *pixel, size_t channels)
 {
     for (size_t c = 0; c < channels; c++)
@@ -43,7 +43,7 @@ static bool is_dead(const float *pixel, size_t channels)
     return false;
 }
 
-/* (C), and how many pixels it is of. */
+/* The mean, (C); returns the number of pixels in it. */
 static double mean_of(const struct kept_tiles *kept, double *mean)
 {
     size_t channels = kept->source.channels;
@@ -85,10 +85,10 @@ static double *right_covariance(struct yp_case *t, const struct kept_tiles *kept
     return sums;
 }
 
-/* "error": of the whole, in the Frobenius norm. "largest error": of a covariance against the
+/* "error": of the matrix, in the Frobenius norm. "largest error": of an element, relative to the
  * deviations of its two channels. */
-static void tell_errors(struct yp_case *t, const struct rx *rx, const struct kept_tiles *kept,
-                        const struct kind *kind)
+static void report_errors(struct yp_case *t, const struct rx *rx, const struct kept_tiles *kept,
+                          const struct kind *kind)
 {
     size_t channels = kept->source.channels;
     const double *right = right_covariance(t, kept);
@@ -125,7 +125,7 @@ YP_TEST(rx, statistics_precision, .tags = "perf small",
     struct rx_work work = {.source = &kept.source, .threads = 1, .arithmetic = kind->arithmetic};
     struct rx *rx = perf_rx(t, &work, kind->precision);
     measure_statistics(t, rx, &work);
-    tell_errors(t, rx, &kept, kind);
+    report_errors(t, rx, &kept, kind);
     rx_destroy(rx);
 }
 
@@ -141,7 +141,7 @@ YP_RELATION(rx, bf16x3_to_fp32, .tags = "perf small",
             .relation = yp_ratio_over("perf/rx_precision.c::statistics_precision", "statistics",
                                       "precision", "bf16x3", "fp32"));
 
-/* The third term is there. */
+/* The third term has an effect. */
 YP_RELATION(rx, third_term, .tags = "perf small", .budgets = YP_BUDGETS(yp_min_value("ratio", 2)),
             .relation = yp_value_ratio(
                 "perf/rx_precision.c::statistics_precision[channels=200-precision=bf16x2]",

@@ -32,8 +32,8 @@ YP_TEST(rx, stream, .tags = "perf small",
     scene_tiles_close(&tiles);
 }
 
-/* Consumers are threads of the detector; with no worker they generate for themselves. What workers
- * can gain is what consumers leave of the processors. */
+/* Consumers are threads of the detector; without workers they generate their tiles themselves.
+ * Workers gain only what consumers leave of the processors. */
 YP_TEST(rx, prefetch, .tags = "perf small",
         .axes = YP_AXES(yp_axis_int("workers", 0, 1, 2), yp_axis_int("consumers", 1, 2)),
         .budgets = YP_BUDGETS(yp_min_share("prefetch", 0.02)))
@@ -66,6 +66,6 @@ YP_TEST(rx, prefetch, .tags = "perf small",
     scene_tiles_close(&tiles);
 }
 
-/* Whoever makes the tiles and however many they are: the same data. */
+/* The data do not depend on who generates the tiles or on their number. */
 YP_RELATION(rx, stream_data, .tags = "perf small",
             .relation = yp_same_hash("perf/rx_stream.c::stream", "perf/rx_stream.c::prefetch"));

@@ -14,11 +14,11 @@
 struct rx_work {
     const struct rx_source *source;
     int threads;                /* 0: as many as the case may use */
-    enum yp_ceiling arithmetic; /* that operations are held to; 0: YP_FP32 */
+    enum yp_ceiling arithmetic; /* the ceiling of operations; 0: YP_FP32 */
     bool pixels;                /* rates in pixels */
-    bool cold;                  /* the source is in no cache when an iteration begins */
-    /* Only bytes count, and they are held to the ceiling of copying: for few channels and more data
-     * than caches hold. */
+    bool cold;                  /* caches are emptied before each iteration */
+    /* Declares bytes alone, against the ceiling of copying: for few channels and more data than
+     * caches hold. */
     bool copying;
 };
 
@@ -52,7 +52,7 @@ double measure_gradient_step(struct yp_case *t, const struct rx *rx, const struc
  * where its statistics put it. */
 void measure_pipeline_step(struct yp_case *t, struct rx *rx, const struct rx_work *work);
 
-/* What comes before the last but one, and they, with the default scene at this scale. */
+/* The operations above with the default scene at this scale. */
 void perf_statistics(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
                      struct rx_work how);
 void perf_score(struct yp_case *t, const struct scale *scale, size_t tile_pixels,

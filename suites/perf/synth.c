@@ -77,8 +77,8 @@ YP_TEST(synth, normals_near, .tags = "perf small", .axes = YP_AXES(THREADS),
     fill(t, NORMALS, NEAR * (size_t)yp_int(t, "threads"), true);
 }
 
-/* One thread waits for the steps, at most twice as many for a normal as for a word; two fill the
- * memory sooner with words. */
+/* One thread is bound by computing, which a normal needs at most twice as much of as a word; with
+ * two threads words are bound by memory. */
 YP_RELATION(synth, normals_to_words, .tags = "perf small",
             .budgets = YP_BUDGETS(yp_min_value("ratio", 0.5)),
             .relation = yp_ratio("perf/synth.c::normals[threads=1-mib=512]",

@@ -1,4 +1,4 @@
-/* Words, normals and scenes made by a GPU: at the speed of its memory, and the CPU's to the bit. */
+/* Words, normals and scenes on a GPU: at the speed of its memory, with the CPU's bits. */
 #include <yieldpoint/yieldpoint.h>
 
 #include "synth/random/device_stream.h"
@@ -38,7 +38,7 @@ static void expect_same(struct yp_case *t, const char *what, uint32_t *theirs,
     yp_ok(t, status);
 }
 
-/* From places that leave a rest at either end, where the counter's words pass over. */
+/* Ranges with a remainder at either end and a carry in the counter's words. */
 static void expect_bits(struct yp_case *t, enum kind kind, uint32_t *out)
 {
     static const uint64_t places[] = {0, 3, 262143, (UINT64_C(1) << 34) - 100001,

@@ -74,7 +74,7 @@ YP_RELATION(rx, fit_data, .tags = "stress small",
             .relation = yp_same_hash("stress/rx.c::fit[small-cpu]",
                                      "stress/rx.c::fit[small-cuda]"));
 
-/* One data set, whoever makes it: threads and tiles must not show. */
+/* The data do not depend on the number of threads or the size of tiles. */
 YP_TEST(rx, same_data, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM_CASE), .timeout = 120,
         .parallel = true)
 {
@@ -133,7 +133,7 @@ YP_TEST(rx, same_statistics, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MED
 struct gradient_case {
     size_t channels, pixels, parameters;
     struct rx_tile tile;
-    float *start;  /* parameters, as float; all of it is on the host */
+    float *start;  /* parameters as float; all arrays are on the host */
     double *exact; /* the same values */
 };
 
@@ -204,7 +204,7 @@ static enum yp_status yield_kept(void *arg, size_t index, float *values, uint8_t
 
 enum { PARTS = 64, PART_PIXELS = 64 };
 
-/* What the device works with. */
+/* The same on the device. */
 struct moved {
     struct rx_tile tile;
     float *start, *gradient;
@@ -227,9 +227,9 @@ static struct moved move(struct yp_case *t, const struct gradient_case *g)
     return m;
 }
 
-/* The gradients of one part of the tile by three ways, put where the checks want them: tensor by
- * tensor, PARTS of each side by side. A tensor of a single number is then one of 64, so that its
- * error is no matter of luck. */
+/* The gradients of one part of the tile in three ways, stored tensor by tensor with all PARTS of a
+ * tensor contiguous. A tensor of a single number then has 64, so that its error is not decided by
+ * chance. */
 static void add_part(struct yp_case *t, const struct gradient_case *g, const struct moved *moved,
                      struct rx_loss *loss, int part, double *exact, float *plain, float *fast)
 {
@@ -290,7 +290,7 @@ YP_TEST(rx, gradient_precision, .tags = "stress",
     float *fast = yp_alloc_host(t, n * sizeof *fast);
     float *plain = yp_alloc_host(t, n * sizeof *plain);
     double *exact = yp_alloc_host(t, n * sizeof *exact);
-    /* One thread: a tile this small is over before a second one that waits for a core begins. */
+    /* One thread: a tile this small is finished before a second thread starts. */
     struct rx_loss *loss = rx_loss_create(yp_device(t), g.channels, g.pixels, 1);
     yp_require(t, loss != NULL, "%s", yp_last_error());
     struct moved moved = move(t, &g);

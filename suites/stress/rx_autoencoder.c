@@ -1,4 +1,4 @@
-/* A linear autoencoder trained by gradient descent, held to the best that one can be: principal
+/* A linear autoencoder trained by gradient descent, compared with its optimum: principal
  * components. */
 #include "suites/stress/training.h"
 
@@ -10,8 +10,8 @@
 #define CHECKED_PIXELS 64
 
 /* MinMax -> C to h -> h to C, h = min(5, C), mean square error, as the cuvis.ai suite has it, but
- * trained to the end. There each step makes up for what the last left of a spectrum whose variances
- * span 1e5, so the moments forget fast and the rate is large; it falls with the schedule. */
+ * trained to convergence. The variances of the spectrum span 1e5, so the moments decay fast and the
+ * rate begins large and falls with the schedule. */
 struct schedule {
     size_t batch; /* cubes */
     uint64_t epochs, patience;
@@ -109,7 +109,7 @@ static void detect(struct yp_case *t, const struct training *f, const float *tra
     yp_value(t, "auc above pca", auc[0] - auc[1]);
 }
 
-/* Every tensor by differences in double, where training ended; where it begins is a case of
+/* Every tensor by differences in double at the end of training; its beginning is a case of
  * pipeline_gradient. */
 static void check_gradient(struct yp_case *t, const struct training *f,
                            const struct training_plan *how, const float *parameters)

@@ -1,5 +1,4 @@
-/* What the detector finds on the default scene, how well its scores are calibrated, and what its
- * cost can be brought down to. */
+/* Detection on the default scene, calibration of scores, and how far the cost can be reduced. */
 #include "models/metrics/metrics.h"
 #include "models/rx/pipeline/nodes.h"
 #include "suites/scene_tiles.h"
@@ -88,7 +87,7 @@ YP_TEST(rx, detection, .tags = "stress medium", .devices = "cpu cuda", .timeout 
     detect(t, RX_CHOLESKY);
 }
 
-/* The pseudo-inverse in float32, as systems use it that this follows: for comparison. */
+/* The pseudo-inverse in float32, as in cuvis.ai, for comparison. */
 YP_TEST(rx, detection_pinv, .tags = "stress medium", .timeout = 300)
 {
     detect(t, RX_PINV_F32);
@@ -99,7 +98,7 @@ YP_RELATION(rx, cholesky_beats_pinv, .tags = "stress medium",
             .relation = yp_value_ratio("stress/rx_detection.c::detection[cpu]",
                                        "stress/rx_detection.c::detection_pinv", "auc"));
 
-/* Principal components and the channels of largest variance as the way out of the quadratic cost:
+/* Principal components, and the channels of largest variance, as ways to reduce the quadratic cost:
  * time against detection. */
 YP_TEST(rx, reduced, .tags = "stress medium", .timeout = 300,
         .axes = YP_AXES(yp_axis_string("by", "pca", "variance"),

@@ -35,7 +35,7 @@ static void *memory_on(struct yp_case *t, struct yp_device *device, size_t bytes
     return device == yp_device_cpu() ? yp_alloc_host(t, bytes) : yp_alloc(t, bytes);
 }
 
-/* Made by that device, in its memory, which is the case's for its rest. */
+/* Generates the sample on that device, in its memory, which the case keeps to its end. */
 static void sample_open(struct sample *s, struct yp_case *t, struct yp_device *device,
                         const struct scale *scale)
 {
@@ -196,8 +196,8 @@ static void judge_scores(struct yp_case *t, const struct results *r, const struc
     yp_value(t, "score error", sqrt(wrong / all));
 }
 
-/* rx.h promises 1e-6 of the covariance. Scores in float have the condition of the scene to bear as
- * well: up to 8.4e-5 was seen, on the CPU. */
+/* rx.h promises 1e-6 for the covariance. The error of float scores grows with the condition of the
+ * scene: up to 8.4e-5 was seen, on the CPU. */
 YP_TEST(rx, parity, .tags = "stress", .cases = SCALE_CASES, .devices = "cpu cuda", .timeout = 120,
         .budgets = YP_BUDGETS(yp_max_value("covariance error", 1e-6),
                               yp_max_value("mean error", 1e-7), yp_max_value("score error", 2e-4)))
@@ -307,8 +307,8 @@ static double *fit_from_host(struct yp_case *t, const struct rx_source *source)
     return covariance;
 }
 
-/* Tiles that the CPU makes: by workers ahead, in the loader's memory, or when they are asked for,
- * in the detector's rooms. */
+/* Tiles from the CPU: generated ahead by workers, in the loader's memory, or on request, in the
+ * detector's buffers. */
 YP_TEST(rx, loaded_tiles, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM_CASE),
         .devices = "cuda", .timeout = 120)
 {
@@ -361,7 +361,8 @@ static double plain_loss(struct rx_tile *tile, const double *parameters, double 
     return sum / kept;
 }
 
-/* From where training begins after a fit, with what keeps logits off the flat ends. */
+/* The parameters that training starts from after a fit, scaled to keep logits off the flat ends of
+ * the sigmoid. */
 static void start_training(struct yp_case *t, const struct sample *here, float *parameters)
 {
     struct rx *rx = open_rx_on(t, yp_device_cpu(), &here->source, RX_FP32);

@@ -1,4 +1,4 @@
-/* The detector on cubes that are read from files: scenes that were written before, and a user's. */
+/* The detector on cubes from files: scenes written before, and a user's own. */
 #include "suites/file_tiles.h"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #define TILE_PIXELS 1024
 #define THREADS 2
 
-/* So that what was written is read from the disk and not from the page cache. */
+/* Drops the file from the page cache, so that it is read from the disk. */
 static void forget(const char *path)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -55,7 +55,7 @@ YP_TEST(rx, disk, .tags = "stress",
 
     struct file_tiles files;
     file_tiles_open(&files, t, path, TILE_PIXELS);
-    scratch_close(&scratch); /* the file stays while it is open, and goes however the case ends */
+    scratch_close(&scratch); /* the open file stays readable and is freed however the case ends */
     struct rx *rx = open_rx(t, s.channels, TILE_PIXELS, THREADS);
     bool once = scale_values(&s) > 1e9;
     enum yp_status status = YP_OK;

@@ -82,7 +82,7 @@ static void expect_loss(struct yp_case *t, const struct rx *rx, const struct rx_
     struct yp_memory m;
     yp_device_memory(yp_device(t), &m);
     yp_value_unit(t, "allocated", (double)m.allocated, "bytes");
-    tell_reserved(t);
+    report_reserved(t);
     rx_loss_destroy(loss);
 }
 

@@ -1,5 +1,5 @@
-/* How the RX detector's cost grows: with channels, with the image, with the batch, over minutes,
- * and at a scale that no memory or disk would hold. */
+/* How the RX detector's cost grows with channels, image and batch, over minutes, and at a scale
+ * larger than any memory or disk. */
 #include "suites/scene_tiles.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static void fit_all(struct yp_case *t, const char *name, const struct scene_tile
 
 /* -- channels ----------------------------------------------------------------------------- */
 
-/* From data in memory, so that the detector's own law shows and not the generator's. */
+/* From data in memory, so that the detector is measured and not the generator. */
 YP_TEST(rx, channels, .tags = "stress small", .timeout = 120,
         .axes = YP_AXES(yp_axis_int("channels", 10, 20, 50, 100, 200)), .devices = "cpu cuda",
         .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 64 * YP_MIB), yp_for_device("cpu"),
@@ -147,7 +147,7 @@ YP_TEST(rx, forward_latency, .tags = "stress small",
     forward_close(&f);
 }
 
-/* Single images that come when they come: latency counts from when each was due. */
+/* Single images at a given rate: latency counts from the time when each was due. */
 YP_TEST(rx, forward_under_load, .tags = "stress small",
         .axes = YP_AXES(yp_axis_int("rate", 100, 1000)), .devices = "cpu cuda", .timeout = 120,
         .budgets = YP_BUDGETS(yp_max_percentile("request", 95, 8.5e-3)))
@@ -225,7 +225,7 @@ YP_TEST(rx, soak, .tags = "stress medium slow", .axes = YP_AXES(yp_axis_int("min
     scene_tiles_close(&tiles);
 }
 
-/* -- beyond every store ------------------------------------------------------------------- */
+/* -- larger than memory and disk ---------------------------------------------------------- */
 
 /* 10,000 x 512 x 512 x 200: 524 G values, 2.1 TB if they were stored; `--set cubes=N` takes a
  * slice. Once through, generated and fitted tile by tile. */
@@ -260,7 +260,7 @@ YP_TEST(rx, xl, .tags = "stress slow",
     const float *scores = scene_tiles_score(&tiles, t, rx);
     yp_value(t, "auc", scene_tiles_auc(&tiles, t, scores, scored));
     if (runs_on_gpu(t))
-        tell_reserved(t);
+        report_reserved(t);
     rx_destroy(rx);
     scene_tiles_close(&tiles);
 }

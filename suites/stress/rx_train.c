@@ -1,5 +1,5 @@
-/* Two-phase training of the whole pipeline: statistics, then gradients; its oracles, and that a run
- * which was interrupted ends where one that was not does. */
+/* Two-phase training of the whole pipeline: statistics, then gradients. Compared with oracles, and
+ * an interrupted and resumed run with an uninterrupted one. */
 #include "suites/stress/training.h"
 
 #include <math.h>

@@ -98,7 +98,7 @@ static void range_of(int figure, double *low, double *high)
     }
 }
 
-/* Those of one default scene; water bands read nothing, as in the real ones, and do not count. */
+/* Statistics of one default scene; water bands are blank, as in the real ones, and not valid. */
 static void scene_figures(struct yp_case *t, size_t side, uint64_t seed, float *values,
                           double figure[FIGURES])
 {
@@ -167,7 +167,7 @@ YP_TEST(synth, credible, .tags = "stress",
 /* At most this many pixels to a side, from the middle. */
 enum { MOST_SIDE = 512 };
 
-/* Bands that the header calls bad are made constant, so that they do not count. */
+/* Bands that the header calls bad are made constant, so that they are not valid. */
 static void drop_bad_bands(const struct synth_cube_info *info, float *values, size_t pixels)
 {
     for (size_t c = 0; info->good_bands != NULL && c < info->channels; c++)
@@ -195,7 +195,7 @@ static struct cube_view read_cube(struct yp_case *t, const char *path)
     yp_ok(t, status);
     return cube;
 }
-/* Without a cube of the user's: the default scene, through a file all the same. */
+/* Without --cube: the default scene, written to a file and read back. */
 static void write_own(struct yp_case *t, struct scratch *scratch, char path[512])
 {
     struct scale s = {.cubes = 1, .height = 100, .width = 100, .channels = 200};
@@ -208,8 +208,8 @@ static void write_own(struct yp_case *t, struct scratch *scratch, char path[512]
     scene_tiles_close(&tiles);
 }
 
-/* The user's cube, the default scene and the real ones beside each other (-s shows it). What a cube
- * must have is its own affair; that its figures are numbers is ours. */
+/* Prints the user's cube, the default scene and the real ones beside each other (shown with -s).
+ * Any cube is accepted; only that its statistics are numbers is checked. */
 YP_TEST(synth, credible_cube, .tags = "stress small",
         .axes = YP_AXES(yp_axis_string("cube", "generated")), .timeout = 600, .parallel = true)
 {

@@ -1,4 +1,4 @@
-/* The generator as the data grow: the right words, at a steady rate, in the memory it says. */
+/* The generator as the data grow: correct words, steady rate, predicted memory. */
 #include "suites/scene_tiles.h"
 #include "synth/random/stream.h"
 

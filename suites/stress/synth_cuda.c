@@ -1,4 +1,4 @@
-/* Every scene of the suites, made by a GPU: the CPU's values and truth, to the bit. */
+/* Every scene of the suites on a GPU: values and truth equal the CPU's in every bit. */
 #include "suites/scene_tiles.h"
 
 #include <stdlib.h>
@@ -50,7 +50,8 @@ static enum yp_status whole_make(const struct synth_scene *scene, uint64_t cube,
     return synth_scene_tile(scene, cube, 0, w->pixels, w->values, &truth);
 }
 
-/* What of the device's is not as on the host; each in turn through `staging`. */
+/* The name of an array that differs between device and host, NULL when none does; the device's are
+ * copied to `staging` one by one. */
 static const char *differs(struct yp_device *device, const struct whole *gpu,
                            const struct whole *cpu, void *staging)
 {

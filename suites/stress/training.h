@@ -18,7 +18,7 @@ struct training {
     struct train_config config;
     struct rx_training *training;
     struct train *train; /* its trainer */
-    float *parameters;   /* where the gradient phase starts; the case's memory, on the host */
+    float *parameters;   /* at the start of the gradient phase; on the host, owned by the case */
 };
 
 /* What a case chooses: a pipeline for any number of channels (channels and tile_pixels are set
@@ -28,7 +28,7 @@ struct training_plan {
     struct train_config config;
 };
 
-/* Requires in `t`. The structure must stay where it is; give it back with training_close(). */
+/* An error ends the case `t`. The structure must not move; close it with training_close(). */
 void training_open(struct training *f, struct yp_case *t, const struct scale *s,
                    const struct training_plan *plan);
 void training_close(struct training *f);

@@ -16,7 +16,7 @@ MATERIALS = 7  # the last one is the target's
 DOUBLE, FLOAT = (1e-10, 1e-10), (5e-5, 1e-4)
 
 
-def tell(**result):
+def report(**result):
     print(json.dumps(result), flush=True)
 
 
@@ -25,7 +25,7 @@ def need(*names):
     try:
         modules = [importlib.import_module(name) for name in names]
     except ImportError as error:
-        tell(skip=str(error))
+        report(skip=str(error))
         sys.exit(0)
     print(f"python {platform.python_version()}",
           *(f"{name} {getattr(module, '__version__', '')}"
@@ -37,11 +37,11 @@ def need(*names):
 
 def expect(holds, text):
     if not holds:
-        tell(fail=text)
+        report(fail=text)
 
 
 def measure(name, work, items, unit, flops=0, nbytes=0):
-    """Times `work` and tells it with the processors that it kept busy; gives its last result.
+    """Times `work`, reports that and the processors that it kept busy, and returns its last result.
 
     More processors than the threads it was given fail the case: the comparison would be unfair.
     """
@@ -56,10 +56,10 @@ def measure(name, work, items, unit, flops=0, nbytes=0):
         result = work()
         seconds.append(time.perf_counter() - start)
         busy += time.process_time() - cpu
-    tell(measure=name, seconds=seconds, warmup=warmup, items=items, unit=unit, flops=flops,
+    report(measure=name, seconds=seconds, warmup=warmup, items=items, unit=unit, flops=flops,
          bytes=nbytes)
     processors = busy / sum(seconds)
-    tell(value=f"processors of {name}", number=processors)
+    report(value=f"processors of {name}", number=processors)
     threads = int(os.environ.get("OMP_NUM_THREADS", "0"))
     expect(threads == 0 or processors < threads + 0.2 or sum(seconds) < 0.1,
            f"{name} kept {processors:.2f} processors busy and was given {threads}")
@@ -114,7 +114,7 @@ def image(np, pixels, channels, seed):
     """A linear mixture with noise in 16 bits, (pixels, channels) of float32 in [0, 1), and labels.
 
     All of it is done in whole numbers, or in doubles that hold them exactly, so the bits are those
-    of peers.c; the hash that is told shows it.
+    of peers.c; the reported hash shows it.
     """
     values = np.empty((pixels, channels), np.float32)
     labels = np.empty(pixels, np.uint8)
@@ -131,7 +131,7 @@ def image(np, pixels, channels, seed):
         labels[first:first + count] = amounts[:, -1] > 0
         place = np.arange(first * channels, (first + count) * channels, dtype=np.uint64)
         total += int((mixed.ravel().astype(np.uint64) * (2 * place + np.uint64(1))).sum())
-    tell(hash=f"{total % (1 << 64):016x}")
+    report(hash=f"{total % (1 << 64):016x}")
     return values, labels
 
 
@@ -150,13 +150,13 @@ def statistics_of(np, x):
 
 
 def judge_statistics(np, x, mean, covariance, most):
-    """Tells how far they are from those in double, and fails beyond what is allowed, relative."""
+    """Reports their error relative to those in double, and fails beyond what is allowed."""
     right_mean, right = statistics_of(np, x)
     off = {"covariance": float(np.linalg.norm(covariance - right) / np.linalg.norm(right)),
            "mean": float(np.abs(mean - right_mean).max() / np.abs(right_mean).max())}
-    tell(value="covariance", number=float(np.linalg.norm(covariance)))
+    report(value="covariance", number=float(np.linalg.norm(covariance)))
     for name, allowed in zip(("covariance", "mean"), most):
-        tell(value=f"{name} error", number=off[name])
+        report(value=f"{name} error", number=off[name])
         expect(off[name] <= allowed,
                f"the {name} is off by {off[name]:.3g}, {allowed:g} is allowed")
 
@@ -164,8 +164,8 @@ def judge_statistics(np, x, mean, covariance, most):
 def judge_scores(np, scores, channels, most):
     """The scores of the data that the statistics are of sum to (n - 1) C."""
     error = abs(float(scores.sum(dtype=np.float64)) / ((scores.size - 1) * channels) - 1)
-    tell(value="score sum error", number=error)
-    tell(value="largest score", number=float(scores.max()))
+    report(value="score sum error", number=error)
+    report(value="largest score", number=float(scores.max()))
     expect(error <= most, f"the scores' sum is off by {error:.3g}, {most:g} is allowed")
     expect(bool((scores > -1e-3).all()), "a score is negative")
 

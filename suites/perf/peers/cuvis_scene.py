@@ -2,13 +2,13 @@
 
 usage: cuvis_scene.py SIDE CHANNELS SEED pcg64|legacy
 
-Written anew from its formula (synth/scene/scene.h has it under SYNTH_CUVIS), in whole-array operations;
-with NumPy's present generator, or with the one of before 1.17 that much code still has.
+A new implementation of its formula (synth/scene/scene.h has it under SYNTH_CUVIS) in whole-array
+operations, with NumPy's current generator or the one of before 1.17, which much code still uses.
 """
 
 import sys
 
-from common import expect, measure, need, tell
+from common import expect, measure, need, report
 
 RATIO, STRENGTH, NOISE = 0.05, 3.0, 0.1
 
@@ -52,8 +52,8 @@ def main(side, channels, seed, generator):
     noise = cube - light[:, :, None] * normal
     background = noise[labels == 0]
     coverage = float(labels.mean())
-    tell(value="coverage", number=coverage)
-    tell(value="noise", number=float(background.std()))
+    report(value="coverage", number=coverage)
+    report(value="noise", number=float(background.std()))
     expect(0.07 < coverage < 0.13, f"the discs cover {coverage:.3f}, about 0.1 is expected")
     expect(abs(background.std() / (100 * NOISE) - 1) < 0.01, f"noise {background.std():.3f}")
     expect(abs(background.mean()) < 60 * NOISE * 10 / background.size**0.5, "the noise has a mean")

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from common import expect, measure, need, tell
+from common import expect, measure, need, report
 
 
 def main(peer, count, seed):
@@ -23,7 +23,7 @@ def main(peer, count, seed):
     # Six standard deviations each.
     for power, moment, spread in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96)):
         found = float((z.astype(np.float64)**power).mean())
-        tell(value=f"moment {power}", number=found)
+        report(value=f"moment {power}", number=found)
         expect(abs(found - moment) < 6 * (spread / count)**0.5, f"moment {power} is {found:.6f}")
 
 

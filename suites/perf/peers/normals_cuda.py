@@ -5,7 +5,7 @@ A sample is the device's own time of some launches, by its events: what our side
 
 import sys
 
-from common import expect, need, tell
+from common import expect, need, report
 
 SAMPLES, BATCH, WARMUP = 30, 10, 3
 PART = 1 << 24  # what moments are made of
@@ -14,7 +14,7 @@ PART = 1 << 24  # what moments are made of
 def torch_normals(count, seed):
     torch = need("torch")
     if not torch.cuda.is_available():
-        tell(skip="PyTorch finds no CUDA device")
+        report(skip="PyTorch finds no CUDA device")
         sys.exit(0)
     torch.manual_seed(seed)
     z = torch.empty(count, device="cuda")
@@ -36,10 +36,10 @@ def cupy_normals(count, seed):
     try:
         there = cupy.cuda.runtime.getDeviceCount() > 0
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        tell(skip=f"CuPy finds no CUDA device: {error}")
+        report(skip=f"CuPy finds no CUDA device: {error}")
         sys.exit(0)
     if not there:
-        tell(skip="CuPy finds no CUDA device")
+        report(skip="CuPy finds no CUDA device")
         sys.exit(0)
     random = cupy.random.Generator(cupy.random.Philox4x3210(seed))
     z = cupy.empty(count, cupy.float32)
@@ -60,13 +60,13 @@ def main(peer, count, seed):
     sample, part = (torch_normals if peer == "torch" else cupy_normals)(count, seed)
     for _ in range(WARMUP):
         sample()
-    tell(measure="normals", seconds=[sample() for _ in range(SAMPLES)], warmup=WARMUP,
+    report(measure="normals", seconds=[sample() for _ in range(SAMPLES)], warmup=WARMUP,
          items=count, unit="values", bytes=4 * count)
     z = part()
     # Six standard deviations each.
     for power, moment, spread in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96)):
         found = float((z**power).mean())
-        tell(value=f"moment {power}", number=found)
+        report(value=f"moment {power}", number=found)
         expect(abs(found - moment) < 6 * (spread / len(z))**0.5, f"moment {power} is {found:.6f}")
 
 

@@ -1,6 +1,6 @@
 """RX as cuvis.ai trains it, by PyTorch. usage: torch_rx.py SIDE CHANNELS SEED FORM THREADS
 
-Its formulas, written anew: statistics that are merged batch by batch, scores by one einsum, the
+Its formulas in a new implementation: statistics merged batch by batch, scores by one einsum, the
 gradient of 10 BCE(sigmoid(scale (s - bias)), y) by autograd. Batches are of 65,536 pixels.
 
 FORM: einsum, the formula as it stands; product, the form that is fastest in PyTorch; double, the
@@ -10,7 +10,7 @@ latter in double and without a gradient.
 import sys
 
 from common import (DOUBLE, FLOAT, expect, image, judge_scores, judge_statistics, measure, need,
-                    statistics_of, tell, work_of)
+                    report, statistics_of, work_of)
 
 BATCH = 65536
 
@@ -56,9 +56,9 @@ def train(torch, score, x, labels, mean, inverse):
     y = torch.from_numpy(labels).to(x.dtype)
     loss, gradients = measure("gradient step", lambda: gradient_step(torch, score, x, y, start), n,
                               "pixels", flops=4 * n * channels * channels, nbytes=4 * n * channels)
-    tell(value="mean loss", number=float(loss))
+    report(value="mean loss", number=float(loss))
     for name, gradient in zip(("mean", "A", "scale", "bias"), gradients):
-        tell(value=f"gradient of {name}", number=float(gradient.double().norm()))
+        report(value=f"gradient of {name}", number=float(gradient.double().norm()))
 
 
 def main(side, channels, seed, form, threads):

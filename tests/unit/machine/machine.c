@@ -292,7 +292,7 @@ static int command(const char *option)
     return code;
 }
 
-/* Under the fingerprint of this machine, which the command tells. */
+/* Stored under the fingerprint of this machine, which the command prints. */
 static void store_here(void)
 {
     struct ypi_figure all[3] = {copy, copy, copy};

@@ -1,4 +1,4 @@
-/* Cubes in files: what is written is read, in any window, and what is broken is told. */
+/* Cubes in files: reading gives what was written, in any window, and faults are reported. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
@@ -86,14 +86,14 @@ static struct synth_cube_file *open_good(const char *name)
     return open_scaled(name, SYNTH_AS_STORED);
 }
 
-static void refuse_open(const char *name, const char *told)
+static void refuse_open(const char *name, const char *message)
 {
     struct yp_memory before, after;
     yp_device_memory(yp_device_cpu(), &before);
     struct synth_cube_file *file = synth_cube_open(yp_device_cpu(), in_folder(name), 0);
     yp_device_memory(yp_device_cpu(), &after);
-    cr_expect_null(file, "%s: was opened, not: %s", name, told);
-    cr_expect_not_null(strstr(yp_last_error(), told), "wanted '%s'\n   got '%s'", told,
+    cr_expect_null(file, "%s: was opened, not: %s", name, message);
+    cr_expect_not_null(strstr(yp_last_error(), message), "wanted '%s'\n   got '%s'", message,
                        yp_last_error());
     cr_expect_eq(before.allocated, after.allocated);
     synth_cube_close(file);
@@ -505,13 +505,13 @@ Test(cube_file, finds_both_files_by_either_name)
     refuse_open("", "is there and is no file");
 }
 
-/* What stands behind these lines is sound. */
+/* The rest of the header, which is valid. */
 #define REST "samples=1\nlines=1\nbands=2\ndata type=2\n"
 
 Test(cube_file, refuses_broken_headers)
 {
     static const struct {
-        const char *header, *told;
+        const char *header, *message;
     } broken[] = {
         {"", "has 0 bytes: a header has 1 to"},
         {"ENVY\n" REST, ":1: the first line is 'ENVY': an ENVI header begins with ENVI"},
@@ -570,7 +570,7 @@ Test(cube_file, refuses_broken_headers)
     put("cube", "1234", 4);
     for (size_t i = 0; i < COUNT(broken); i++) {
         put_text("cube.hdr", broken[i].header);
-        refuse_open("cube.hdr", broken[i].told);
+        refuse_open("cube.hdr", broken[i].message);
     }
     put("cube.hdr", "ENVI\nsamples\0=1\n", 16);
     refuse_open("cube.hdr", "byte 12 is 0: a header is a text");
@@ -593,7 +593,7 @@ static void begin_npy(char *file, size_t size, int version, unsigned length)
 Test(cube_file, refuses_broken_npy)
 {
     static const struct {
-        const char *header, *told;
+        const char *header, *message;
     } broken[] = {
         {"{'descr': '<c8', 'fortran_order': False, 'shape': (1, 2)}", "descr is '<c8': must be f4"},
         {"{'descr': '<f2', 'fortran_order': False, 'shape': (1, 2)}", "descr is '<f2': must be"},
@@ -631,7 +631,7 @@ Test(cube_file, refuses_broken_npy)
         begin_npy(file, sizeof file, 1, 86);
         memcpy(file + 10, broken[i].header, strlen(broken[i].header));
         put("cube.npy", file, 104);
-        refuse_open("cube.npy", broken[i].told);
+        refuse_open("cube.npy", broken[i].message);
     }
     begin_npy(file, sizeof file, 4, 86);
     put("cube.npy", file, sizeof file);
@@ -708,7 +708,7 @@ Test(cube_file, no_data_becomes_nan_and_scale_divides)
     synth_cube_close(file);
 }
 
-/* Big integers that one float stands for are told apart before they become one. */
+/* Large integers that round to the same float are compared before the conversion. */
 Test(cube_file, no_data_is_looked_for_in_the_stored_values)
 {
     const int32_t raw[] = {INT32_MAX, INT32_MAX - 1};
@@ -802,11 +802,11 @@ static struct synth_cube_writer *create(const char *name, const struct synth_cub
     return synth_cube_create(yp_device_cpu(), in_folder(name), info, SYNTH_REFUSE);
 }
 
-static void refuse_create(const char *name, const struct synth_cube_info *info, const char *told)
+static void refuse_create(const char *name, const struct synth_cube_info *info, const char *message)
 {
     struct synth_cube_writer *writer = create(name, info);
-    cr_expect_null(writer, "%s", told);
-    cr_expect_not_null(strstr(yp_last_error(), told), "wanted '%s'\n   got '%s'", told,
+    cr_expect_null(writer, "%s", message);
+    cr_expect_not_null(strstr(yp_last_error(), message), "wanted '%s'\n   got '%s'", message,
                        yp_last_error());
     synth_cube_abandon(writer);
 }
@@ -853,7 +853,7 @@ Test(cube_file, says_when_there_is_no_room)
     cr_assert_eq(files_there(), 0);
 }
 
-/* Named or not, until the end nothing is there under the final names. */
+/* Until the commit the final names do not exist, whether or not the file has another name. */
 Test(cube_file, has_its_name_when_it_is_whole)
 {
     float values[64] = {1, 2, 3};
@@ -905,7 +905,7 @@ static void check_text(const char *name, const char *wanted)
     fclose(file);
 }
 
-/* Another's file that comes while a cube is written, in the place of either of its files. */
+/* Another program creates one of the two files while a cube is being written. */
 Test(cube_file, refuses_a_name_that_was_taken_meanwhile)
 {
     static const char *const names[] = {"cube", "cube.hdr"};
@@ -925,7 +925,7 @@ Test(cube_file, refuses_a_name_that_was_taken_meanwhile)
     }
 }
 
-/* No end of the range: data keep it, and it comes back as no data. */
+/* A data ignore value inside the range: data may equal it and are read back as no data. */
 Test(cube_file, a_data_ignore_value_within_the_range_takes_nothing)
 {
     const struct synth_cube_info info = {

@@ -1,9 +1,9 @@
 /*
  * Random numbers as numbers: their distribution, and cuRAND's order.
  *
- * All is seeded, so a test passes always or never. What is asked is whether a good generator with
- * another seed would pass: each check has a probability of ALPHA to fail then, and there are about
- * 350, so all together 4e-5. Each statistic is shown to see a flaw, too.
+ * All is seeded, so a test passes always or never. With another seed a good generator would fail
+ * each check with probability ALPHA; there are about 350, so all together 4e-5. For each statistic
+ * another test shows that it detects a flaw.
  */
 #include <Random123/philox.h>
 #include <criterion/criterion.h>
@@ -21,7 +21,7 @@
 
 enum { COUNT = 1 << 24, CHUNK = 1 << 16, LAGS = 64 };
 
-/* Numbers are made by chunks of a stream and may then be spoilt. */
+/* Adds a flaw to a chunk of numbers, which the test must detect. */
 typedef void spoil(float *z, size_t count);
 
 static void normals(struct synth_stream stream, size_t first, float *z, spoil *spoilt)
@@ -218,7 +218,7 @@ Test(distribution, tails_are_as_long_as_they_should_be, .timeout = 120)
 /* ---- words: bins, pairs ---- */
 
 /* (chi^2 - bins) / sqrt(2 bins) of 2^16 bins, with a mean of at least 128 in each: near enough to
- * normal (skewness 0.01). `bin` tells where words i and i + 1 belong. */
+ * normal (skewness 0.01). `bin` gives the bin of words i and i + 1. */
 static double chi_square(uint32_t (*bin)(uint32_t word, uint32_t next), bool pairs,
                          void (*spoilt)(uint32_t *words))
 {
@@ -356,7 +356,7 @@ Test(correlation, of_neighbouring_streams_is_none, .timeout = 120)
 
 /* ---- long ranges ---- */
 
-/* Longer than what goes past the caches, at addresses of every alignment, against short pieces. */
+/* Ranges written by non-temporal stores, at every alignment, against short ranges. */
 Test(stream, long_ranges_are_what_short_ones_are, .timeout = 120)
 {
     enum { PIECE = 4099 };

@@ -1,5 +1,5 @@
-/* The same scene whoever asks and however: levels, tiles, threads, bands, what truth is wanted,
- * each option on and off alone; and what is refused. */
+/* A scene does not depend on levels, tiles, threads, bands and the truth that is requested, with
+ * each option on and off; and which specs are refused. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <omp.h>
@@ -123,7 +123,7 @@ Test(scene_access, is_the_same_at_every_level_with_each_option_alone, .timeout =
     cr_log_info("%d cubes", levels);
 }
 
-/* Without an option the cube is another one than with it: none is without effect. */
+/* Every option has an effect: the cube differs with and without it. */
 Test(scene_access, changes_with_each_option)
 {
     for (int i = 0; i < OPTIONS; i++) {
@@ -261,7 +261,7 @@ Test(scene_access, has_no_abundances_of_cuvis)
     synth_scene_destroy(scene);
 }
 
-/* ---- what is taken and what is refused ---- */
+/* ---- accepted and refused values ---- */
 
 static void check_refused(const struct synth_spec *spec, const char *name, const char *why)
 {
@@ -270,8 +270,8 @@ static void check_refused(const struct synth_spec *spec, const char *name, const
     cr_expect_eq(synth_scene_bytes(spec), 0);
 }
 
-/* The partner of a rising pair, out of the way of `value`. */
-static void make_room(struct synth_spec *spec, const struct option *option, double value)
+/* Moves the other end of a pair that must rise, so that `value` is allowed. */
+static void move_partner(struct synth_spec *spec, const struct option *option, double value)
 {
     if (strcmp(option->name, "first_nm") == 0)
         spec->last_nm = fmin(20000, fmax(value * 2, 2500));
@@ -287,7 +287,7 @@ Test(scene_access, takes_and_refuses_each_option_by_its_range)
 {
     for (int i = 0; i < OPTIONS; i++) {
         const struct option *o = &options[i];
-        bool rising = strstr(o->name, "_nm") != NULL; /* whose ends leave no room for the other */
+        bool rising = strstr(o->name, "_nm") != NULL; /* at the ends the other has no value left */
         const double good[] = {o->low, o->high, o->standard, 0};
         const double bad[] = {
             nextafter(o->low, -1),           nextafter(o->high, 1e9), NAN, INFINITY, -INFINITY, -2,
@@ -296,7 +296,7 @@ Test(scene_access, takes_and_refuses_each_option_by_its_range)
             struct synth_spec spec = odd(o->cuvis ? SYNTH_CUVIS : SYNTH_SCENE);
             if (rising && k < 2 && (k == 0) == (strcmp(o->name, "last_nm") == 0))
                 continue;
-            make_room(&spec, o, good[k]);
+            move_partner(&spec, o, good[k]);
             set(&spec, o, good[k]);
             struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
             cr_expect_not_null(scene, "%s %g: %s", o->name, good[k], yp_last_error());
@@ -307,9 +307,9 @@ Test(scene_access, takes_and_refuses_each_option_by_its_range)
             set(&spec, o, bad[k]);
             check_refused(&spec, o->name, "out of its range");
         }
-        struct synth_spec foreign = odd(o->cuvis ? SYNTH_SCENE : SYNTH_CUVIS);
-        set(&foreign, o, o->standard);
-        check_refused(&foreign, o->name, "of the other preset");
+        struct synth_spec other = odd(o->cuvis ? SYNTH_SCENE : SYNTH_CUVIS);
+        set(&other, o, o->standard);
+        check_refused(&other, o->name, "of the other preset");
     }
 }
 

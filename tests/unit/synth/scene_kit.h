@@ -1,4 +1,4 @@
-/* What the tests of scenes share: specs with everything off, whole cubes with their truth. */
+/* Shared by the tests of scenes: specs with everything off, whole cubes with their truth. */
 #ifndef YIELDPOINT_TESTS_SCENE_KIT_H
 #define YIELDPOINT_TESTS_SCENE_KIT_H
 

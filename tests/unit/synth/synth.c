@@ -1,4 +1,4 @@
-/* The synthetic scenes and their random numbers: right, and the same whoever asks and however. */
+/* Synthetic scenes and their random numbers: correct, and independent of tiles, threads, levels. */
 #include <Random123/philox.h>
 #include <criterion/criterion.h>
 #include <math.h>
@@ -119,7 +119,7 @@ static bool close_to(double is, double want)
     return fabs(is - want) <= NORMAL_ERROR && fabs(is / want - 1) <= NORMAL_RELATIVE;
 }
 
-/* The words at which the code changes its way, and their neighbours, each with each. */
+/* All pairs of the words at which the code branches and their neighbours. */
 Test(normal, is_exact_enough_at_every_seam)
 {
     static const uint32_t seams[] = {0,          0x20000000, 0x3fffffff, 0x5a827999, 0x60000000,
