@@ -1,5 +1,4 @@
-/* Normals on a GPU against torch.randn and CuPy, which do not give the CPU's bits as synth/ does.
- */
+/* Normals on a GPU against torch.randn and CuPy, whose bits depend on the device. */
 #include "suites/perf/peers.h"
 
 #include "synth/random/device_stream.h"
