@@ -54,7 +54,7 @@ static const struct ypi_option *find(const struct ypi_option *options, const cha
     return NULL;
 }
 
-/* How many words the option at argv[i] takes; 0: it is wrong, and that was told. */
+/* How many words the option at argv[i] takes; 0: it is wrong, which was reported. */
 static int take(const struct ypi_arguments *a, int argc, char **argv, int i)
 {
     const char *value = NULL;

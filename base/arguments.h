@@ -11,11 +11,11 @@ struct ypi_arguments {
     const char *hint;  /* behind "there is no such option"; NULL: nothing */
 };
 
-/* Takes the words from argv[1] on: "--id X", "--id=X", "-n X", "-nX", "--". False when something
- * else is there: it was told, with its place marked. */
+/* Takes the words from argv[1] on: "--id X", "--id=X", "-n X", "-nX", "--". False at anything
+ * else, which is reported with its place marked. */
 bool ypi_arguments_read(const struct ypi_arguments *a, int argc, char **argv);
 
-/* Tells what is wrong with argv[index], and marks it. */
+/* Prints what is wrong with argv[index], and marks it. */
 void ypi_usage_error(int argc, char **argv, int index, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -192,11 +192,11 @@ enum yp_status ypi_check_free_space(const char *path, uint64_t bytes)
     directory_of(directory, path);
     if (statvfs(directory, &system) != 0)
         return failed(directory, "cannot be looked at");
-    uint64_t room = 0;
-    if (__builtin_mul_overflow((uint64_t)system.f_bavail, (uint64_t)system.f_frsize, &room) ||
-        room >= bytes)
+    uint64_t left = 0;
+    if (__builtin_mul_overflow((uint64_t)system.f_bavail, (uint64_t)system.f_frsize, &left) ||
+        left >= bytes)
         return YP_OK;
     return yp_set_error(
         YP_IO, "%s: needs %" PRIu64 " bytes (%.3g GB), and %s has %" PRIu64 " (%.3g GB) left", path,
-        bytes, (double)bytes / 1e9, directory, room, (double)room / 1e9);
+        bytes, (double)bytes / 1e9, directory, left, (double)left / 1e9);
 }

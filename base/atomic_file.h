@@ -1,6 +1,6 @@
 /* A file that has its name only once it is whole. */
-#ifndef YIELDPOINT_SYNTH_ATOMIC_FILE_H
-#define YIELDPOINT_SYNTH_ATOMIC_FILE_H
+#ifndef YPI_ATOMIC_FILE_H
+#define YPI_ATOMIC_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ enum yp_status ypi_atomic_create(struct ypi_atomic_file *file, const char *path)
 enum yp_status ypi_write_at(int fd, const char *path, uint64_t offset, const void *from,
                             size_t size);
 
-/* Sets the disk to work on it and does not wait. */
+/* Starts to write it to the disk and does not wait. */
 void ypi_atomic_start_writeback(const struct ypi_atomic_file *file);
 
 /* To the disk; the name is not there yet. */

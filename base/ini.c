@@ -44,8 +44,8 @@ static void hand_over(struct reading *r)
     r->entry.section = NULL;
 }
 
-/* inih wants non-zero for "handled"; an error is remembered instead, so that all are told. A line
- * that continues a value comes under that value's name. */
+/* inih wants non-zero for "handled"; an error is remembered instead, so that all are reported. A
+ * line that continues a value comes under that value's name. */
 static int handle(void *user, const char *section, const char *name, const char *value)
 {
     struct reading *r = user;

@@ -10,8 +10,8 @@ enum ypi_ini { YPI_INI_OK, YPI_INI_WRONG, YPI_INI_UNREADABLE };
  * lines comes whole, joined by blanks. NULL, or what is wrong with it: the caller frees. */
 typedef char *ypi_ini_take(void *arg, const char *section, const char *name, const char *value);
 
-/* Reads the whole file, whatever is wrong with it, and tells stderr each error with its place:
- * "error: PATH:LINE: ...". YPI_INI_UNREADABLE: the system's reason was told. */
+/* Reads the whole file, whatever is wrong with it, and prints each error to stderr with its place:
+ * "error: PATH:LINE: ...". YPI_INI_UNREADABLE: the system's reason was printed. */
 enum ypi_ini ypi_ini_read(const char *path, ypi_ini_take *take, void *arg);
 
 /* Several programs share a file: a section that is none of `own` is another's, unless its name is

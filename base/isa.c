@@ -59,9 +59,9 @@ static enum yp_isa of_processor(void)
 
 static void find(void)
 {
-    const char *told = getenv("YIELDPOINT_ISA");
+    const char *wanted = getenv("YIELDPOINT_ISA");
     enum yp_isa limit = YP_ISA_AMX;
-    if (told != NULL && !yp_isa_from_name(told, &limit))
+    if (wanted != NULL && !yp_isa_from_name(wanted, &limit))
         limit = YP_ISA_AMX;
     highest = of_processor();
     if (limit < highest)

@@ -22,11 +22,11 @@ int ypi_machine_lock(FILE *tell, const volatile bool *stop)
                 strerror(errno));
         return -1;
     }
-    bool told = false;
+    bool reported = false;
     while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        if (!told)
+        if (!reported)
             fprintf(tell, "waiting for another timed run on this machine (%s)\n", LOCK_FILE);
-        told = true;
+        reported = true;
         if (*stop) {
             close(fd);
             return -1;

@@ -32,7 +32,7 @@ struct ypi_option {
     int again;               /* place in the line that does the same again; 0: no part of it */
     double least, most, off; /* see the kinds */
     const char *choices;     /* words, separated by blanks */
-    const char *allowed;     /* what is told of a bad value; NULL: made of kind and limits */
+    const char *allowed;     /* printed for a bad value; NULL: made of kind and limits */
     bool (*check)(const char *text); /* of texts; NULL: all are allowed */
     /* Of YPI_OPTION_OWN. NULL, or what is allowed: the caller frees. */
     char *(*read)(void *values, const struct ypi_option *option, const char *text);

@@ -218,9 +218,9 @@ static void count_outliers(struct ypi_estimate *out, const double *sorted)
 {
     double first = ypi_quantile_sorted(sorted, out->count, 0.25);
     double third = ypi_quantile_sorted(sorted, out->count, 0.75);
-    double apart = third - first;
-    double low = fma(-1.5, apart, first), lowest = fma(-3, apart, first);
-    double high = fma(1.5, apart, third), highest = fma(3, apart, third);
+    double spread = third - first;
+    double low = fma(-1.5, spread, first), lowest = fma(-3, spread, first);
+    double high = fma(1.5, spread, third), highest = fma(3, spread, third);
     for (size_t i = 0; i < out->count; i++) {
         out->low_severe += sorted[i] < lowest;
         out->low_mild += sorted[i] < low && sorted[i] >= lowest;
@@ -524,20 +524,20 @@ struct ypi_line ypi_line(const double *x, const double *y, size_t count)
     double widest = largest_finite(x, count), highest = largest_finite(y, count);
     if (count < 3 || isnan(widest) || isnan(highest))
         return nothing;
-    struct axis across = axis_of(x, count, widest), up = axis_of(y, count, highest);
-    struct ypi_pair squares = products(&across, &across, count);
+    struct axis on_x = axis_of(x, count, widest), on_y = axis_of(y, count, highest);
+    struct ypi_pair squares = products(&on_x, &on_x, count);
     if (!(squares.high > 0))
         return nothing;
 
-    struct ypi_pair slope = ypi_pair_div(products(&across, &up, count), squares);
-    struct ypi_pair at_mean = ypi_pair_mul(slope, whole_mean(&across));
-    double intercept = ypi_pair_add(whole_mean(&up), ypi_pair_minus(at_mean)).high;
-    double variance = residual_squares(&across, &up, slope, count) / (double)(count - 2);
+    struct ypi_pair slope = ypi_pair_div(products(&on_x, &on_y, count), squares);
+    struct ypi_pair at_mean = ypi_pair_mul(slope, whole_mean(&on_x));
+    double intercept = ypi_pair_add(whole_mean(&on_y), ypi_pair_minus(at_mean)).high;
+    double variance = residual_squares(&on_x, &on_y, slope, count) / (double)(count - 2);
     double half = student_quantile(count - 2) * sqrt(variance / squares.high);
 
-    int power = up.unit.exponent - across.unit.exponent;
+    int power = on_y.unit.exponent - on_x.unit.exponent;
     return (struct ypi_line){.slope = ldexp(slope.high, power),
-                             .intercept = ldexp(intercept, up.unit.exponent),
+                             .intercept = ldexp(intercept, on_y.unit.exponent),
                              .low = ldexp(slope.high + (slope.low - half), power),
                              .high = ldexp(slope.high + (slope.low + half), power)};
 }
@@ -558,13 +558,13 @@ double ypi_theil_sen(const double *x, const double *y, size_t count)
     double widest = largest_finite(x, count), highest = largest_finite(y, count);
     if (count < 2 || isnan(widest) || isnan(highest))
         return NAN;
-    struct unit across = unit_of(widest), up = unit_of(highest);
+    struct unit on_x = unit_of(widest), on_y = unit_of(highest);
     size_t points = count < MOST_POINTS ? count : MOST_POINTS;
     double few_x[MOST_POINTS], few_y[MOST_POINTS];
     for (size_t i = 0; i < points; i++) {
         size_t chosen = i * (count - 1) / (points - 1);
-        few_x[i] = in_units(&across, x[chosen]);
-        few_y[i] = in_units(&up, y[chosen]);
+        few_x[i] = in_units(&on_x, x[chosen]);
+        few_y[i] = in_units(&on_y, y[chosen]);
     }
 
     double *slopes = malloc(points * (points - 1) / 2 * sizeof *slopes);
@@ -575,7 +575,7 @@ double ypi_theil_sen(const double *x, const double *y, size_t count)
     double median = sorted != NULL ? ypi_quantile_sorted(sorted, pairs, 0.5) : NAN;
     free(sorted);
     free(slopes);
-    return ldexp(median, up.exponent - across.exponent);
+    return ldexp(median, on_y.exponent - on_x.exponent);
 }
 
 double ypi_quantile(const double *samples, size_t count, double q)

@@ -27,14 +27,14 @@ static inline double ypi_sum_value(const struct ypi_sum *sum)
 /* A Euclidean norm whose squares neither overflow nor underflow (Blue, 1978): begins as {0}.
  * Infinity and NaN are kept. */
 struct ypi_norm {
-    double largest, squares, strange;
+    double largest, squares, not_finite;
 };
 
 static inline void ypi_norm_add(struct ypi_norm *norm, double value)
 {
     double size = fabs(value);
     if (!isfinite(size)) {
-        norm->strange += size;
+        norm->not_finite += size;
     } else if (size > norm->largest) {
         double ratio = norm->largest / size;
         norm->squares = 1 + norm->squares * ratio * ratio;
@@ -47,8 +47,8 @@ static inline void ypi_norm_add(struct ypi_norm *norm, double value)
 
 static inline double ypi_norm_value(const struct ypi_norm *norm)
 {
-    if (norm->strange != 0) /* NaN is not 0 either */
-        return norm->strange;
+    if (norm->not_finite != 0) /* NaN is not 0 either */
+        return norm->not_finite;
     return norm->largest * sqrt(norm->squares);
 }
 

@@ -237,7 +237,7 @@ bool ypi_parse_double(const char *text, double *out)
     char *end = NULL;
     errno = 0;
     *out = strtod(text, &end);
-    /* Too small for a normal number is told like too large, but is a double all the same. */
+    /* Too small for a normal number is reported like too large, but is a double all the same. */
     bool fits = errno == 0 || (isfinite(*out) && *out != 0);
     return fits && end != text && *end == '\0' && !isspace((unsigned char)*text);
 }

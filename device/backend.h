@@ -115,13 +115,13 @@ struct ypi_backend {
     enum yp_status (*replay)(struct ypi_graph *graph, struct yp_stream *stream);
     void (*graph_destroy)(struct ypi_graph *graph);
     /* Waits for `end`, then for the whole device: the seconds that other streams went on after it.
-     * NaN where that cannot be told. */
+     * NaN where that is not known. */
     double (*others_after)(struct yp_event *end);
     /* Out of the caches with everything, and nothing left in them to be written back; part of the
      * stream's order. */
     enum yp_status (*flush)(struct yp_stream *stream);
     size_t (*cache_bytes)(const struct yp_device *device);
-    /* False where nothing can be told. */
+    /* False where nothing is known. */
     bool (*condition)(struct yp_device *device, struct ypi_condition *out);
 
     /* Where the device is on the bus, "0000:4e:00.0". */

@@ -1,4 +1,4 @@
-/* Kinds of accelerators: all that is said of one by name comes from this table. */
+/* Kinds of accelerators: whatever depends on the kind by name is in this table. */
 #ifndef YPI_DEVICE_KIND_H
 #define YPI_DEVICE_KIND_H
 
@@ -7,13 +7,13 @@
 
 struct ypi_device_kind {
     const char *name;           /* "cuda": its devices are NAME (the first) and NAME:N */
-    const char *label;          /* "CUDA", in what is told */
+    const char *label;          /* "CUDA", in messages */
     const char *plugin;         /* with its backend */
     const char *tag, *tag_help; /* of all its cases */
     /* The variable that says which of them a process sees, its key among a run's facts, and the
      * variable and value that make their numbers those of their places on the bus. */
     const char *visible, *visible_key, *order, *order_value;
-    bool counts_work; /* --audit has somebody to ask */
+    bool counts_work; /* --audit can count on it */
 };
 
 #define YPI_DEVICE_KINDS 1

@@ -9,8 +9,9 @@
  * process keeps it open until this one ends. The reason stays. */
 const char *ypi_device_absent(const char *name);
 
-/* Tells what those that were asked about said of themselves: "gpu.name" and more, of the first.
- * Both texts stay. */
+/* Passes on the facts ("gpu.name", ...) of the first device that reported any. Both texts stay
+ * valid.
+ */
 void ypi_device_facts(void (*tell)(void *arg, const char *key, const char *value), void *arg);
 
 /* One of them, of a device that was asked about and is there; NULL: it did not say. */

@@ -82,7 +82,7 @@ PLAIN(int32_plain, uint32_t, 32, 1, 3, 1)
 
 /* -- x86-64: chains enough to keep two units busy that answer after five cycles ------------- */
 
-/* All that 16 registers have room for, or 32. */
+/* As many as fit into 16 registers, or 32. */
 #define TWELVE(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11)
 #define TWENTY(DO) TWELVE(DO) DO(12) DO(13) DO(14) DO(15) DO(16) DO(17) DO(18) DO(19)
 

@@ -268,7 +268,7 @@ static hwloc_topology_t topology_of_machine(void)
     return machine.topology;
 }
 
-/* The order in which to bind, or none when it is not to be: -1 when it cannot be told. */
+/* The order in which to bind, or none when it is not to be: -1 when it is not known. */
 static int order_of(enum ypi_bind bind, int order[YPI_CPUS_MAX])
 {
     if (bind == YPI_BIND_NONE)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where nothing is told of caches: a quarter of what memory is then probed with. */
+/* Where nothing is known of caches: a quarter of what memory is then probed with. */
 #define UNKNOWN_CACHE ((size_t)64 << 20)
 /* A buffer that no cache holds: so many times the largest one. */
 #define BEYOND 4
@@ -20,7 +20,7 @@ static cpu_set_t given;
 __attribute__((constructor)) static void remember_processors(void)
 {
     if (sched_getaffinity(0, sizeof given, &given) != 0)
-        CPU_ZERO(&given); /* more of them than such a set has room for */
+        CPU_ZERO(&given); /* more of them than such a set can hold */
 }
 
 static bool read_line(const char *path, char out[256])
@@ -48,10 +48,10 @@ static size_t size_of(const char *text)
     return size << shift;
 }
 
-/* The first of a list such as "2,66" or "0-7"; `otherwise` when it is not told. */
-static int first_of(const char *list, bool told, int otherwise)
+/* The first of a list such as "2,66" or "0-7"; `otherwise` when it is not known. */
+static int first_of(const char *list, bool known, int otherwise)
 {
-    return told && *list >= '0' && *list <= '9' ? atoi(list) : otherwise;
+    return known && *list >= '0' && *list <= '9' ? atoi(list) : otherwise;
 }
 
 static void read_cache(const char *root, int cpu, int index, struct ypi_caches *out)
@@ -64,8 +64,8 @@ static void read_cache(const char *root, int cpu, int index, struct ypi_caches *
     if (level < 0 || level >= YPI_CACHE_LEVELS || !read_cache_line(root, cpu, index, "size", text))
         return;
     out->size[level] = size_of(text);
-    bool told = read_cache_line(root, cpu, index, "shared_cpu_list", text);
-    out->owner[level] = first_of(text, told, cpu);
+    bool known = read_cache_line(root, cpu, index, "shared_cpu_list", text);
+    out->owner[level] = first_of(text, known, cpu);
 }
 
 static void ask_library(int cpu, struct ypi_caches *out)

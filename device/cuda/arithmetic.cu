@@ -176,7 +176,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
 /* -- launches ------------------------------------------------------------------------------- */
 
 /* The capability that the code of a kernel is for, which may be less than the device's: what is
- * left out below some capability (fp8_mma) is left out then. 0: cannot be told. */
+ * left out below some capability (fp8_mma) is left out then. 0: not known. */
 static int compiled_for(const void *kernel)
 {
     cudaFuncAttributes attributes;

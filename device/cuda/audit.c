@@ -94,7 +94,7 @@ static enum yp_status get_ready(void)
     return status;
 }
 
-static enum yp_status make_room(void)
+static enum yp_status allocate_counts(void)
 {
     const struct ypi_cupti *c = now.cupti;
     struct ypi_cupti_counted_size p = {.size = YPI_CUPTI_SIZE(ypi_cupti_counted_size, bytes),
@@ -121,7 +121,7 @@ static enum yp_status enable(void)
         ypi_cupti_status(now.cupti, now.cupti->enable(&p), "enabling the range profiler");
     now.profiler = status == YP_OK ? p.profiler : NULL;
     now.used = false;
-    return status == YP_OK ? make_room() : status;
+    return status == YP_OK ? allocate_counts() : status;
 }
 
 static void disable(void)

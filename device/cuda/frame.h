@@ -120,7 +120,7 @@ static inline enum yp_status ypk_prefer_shared(const struct yp_plugin_host *host
                             what);
 }
 
-/* Of the device; 1 where that cannot be told. Asked for once: a process has one device. */
+/* Of the device; 1 where that is not known. Asked for once: a process has one device. */
 static inline unsigned ypk_multiprocessors(void)
 {
     static int count;

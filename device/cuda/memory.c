@@ -17,7 +17,7 @@ struct ypi_blocks {
         void *address;
         size_t bytes; /* 0: given back */
     } * slots;
-    size_t room, used; /* slots that ever had an address since the last growth */
+    size_t capacity, used; /* slots that ever had an address since the last growth */
 };
 
 /* -- the table of blocks ------------------------------------------------------------------- */
@@ -25,24 +25,24 @@ struct ypi_blocks {
 static size_t slot_of(const struct ypi_blocks *b, const void *address)
 {
     uint64_t mixed = (uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15);
-    size_t at = (size_t)(mixed >> 32) & (b->room - 1);
+    size_t at = (size_t)(mixed >> 32) & (b->capacity - 1);
     while (b->slots[at].address != NULL && b->slots[at].address != address)
-        at = (at + 1) & (b->room - 1);
+        at = (at + 1) & (b->capacity - 1);
     return at;
 }
 
 static bool grow(struct ypi_blocks *b)
 {
     enum { FIRST = 256 };
-    struct ypi_blocks more = {.room = FIRST};
-    for (size_t i = 0; i < b->room; i++)
+    struct ypi_blocks more = {.capacity = FIRST};
+    for (size_t i = 0; i < b->capacity; i++)
         more.used += b->slots[i].bytes > 0;
-    while (more.room < 4 * (more.used + 1))
-        more.room *= 2;
-    more.slots = calloc(more.room, sizeof *more.slots);
+    while (more.capacity < 4 * (more.used + 1))
+        more.capacity *= 2;
+    more.slots = calloc(more.capacity, sizeof *more.slots);
     if (more.slots == NULL)
         return false;
-    for (size_t i = 0; i < b->room; i++)
+    for (size_t i = 0; i < b->capacity; i++)
         if (b->slots[i].bytes > 0)
             more.slots[slot_of(&more, b->slots[i].address)] = b->slots[i];
     free(b->slots);
@@ -52,7 +52,7 @@ static bool grow(struct ypi_blocks *b)
 
 static bool remember(struct ypi_blocks *b, void *address, size_t bytes)
 {
-    if (2 * (b->used + 1) > b->room && !grow(b))
+    if (2 * (b->used + 1) > b->capacity && !grow(b))
         return false;
     struct block *slot = &b->slots[slot_of(b, address)];
     b->used += slot->address == NULL;
@@ -63,7 +63,7 @@ static bool remember(struct ypi_blocks *b, void *address, size_t bytes)
 /* 0: not one of ours, or not any more. */
 static size_t forget(struct ypi_blocks *b, void *address)
 {
-    struct block *slot = b->room > 0 ? &b->slots[slot_of(b, address)] : NULL;
+    struct block *slot = b->capacity > 0 ? &b->slots[slot_of(b, address)] : NULL;
     size_t bytes = slot != NULL ? slot->bytes : 0;
     if (bytes > 0)
         slot->bytes = 0;
@@ -138,7 +138,7 @@ static cudaError_t take_once(struct ypi_cuda_device *d, void **out, size_t bytes
     *out = NULL;
     cudaError_t error = d->pool != NULL ? take_from_pool(d, out, bytes) : cudaMalloc(out, bytes);
     if (error != cudaSuccess)
-        (void)cudaGetLastError(); /* a refusal is told once */
+        (void)cudaGetLastError(); /* clears the error: a refusal is reported once */
     return error;
 }
 
@@ -247,7 +247,7 @@ void *ypi_cuda_separate(struct yp_device *device, void *block, size_t offset, si
         return NULL;
     pthread_mutex_lock(&d->lock);
     const struct block *of =
-        d->blocks->room > 0 ? &d->blocks->slots[slot_of(d->blocks, block)] : NULL;
+        d->blocks->capacity > 0 ? &d->blocks->slots[slot_of(d->blocks, block)] : NULL;
     void *own = of != NULL && of->bytes > 0 ? separated(d, block, offset, bytes) : NULL;
     pthread_mutex_unlock(&d->lock);
     return own;

@@ -6,8 +6,9 @@
 #include "harness/case.h"
 #include "harness/run/channel.h"
 
-/* What the runner hands over. It lives in memory that Criterion maps into the case's process at
- * the same address, together with every text it points to. */
+/* What the runner hands to the process: which case, and how it is run. It lives in memory that
+ * Criterion maps into the case's process at the same address, together with every text it points
+ * to. */
 struct ypi_job {
     size_t test; /* index among all tests of the program */
     int decl;    /* index among the test's cases, -1: none */
@@ -23,7 +24,7 @@ struct ypi_job {
     bool audit;               /* count the device's work by CUPTI */
     uint64_t fail_allocation; /* the request to refuse; 0: none */
     bool untimed;             /* measured bodies run, and nothing is timed */
-    bool once;                /* each body: it is the failing that is looked at */
+    bool once;                /* each body runs once: how it fails is what matters */
     enum ypi_bind bind;
     int attempt; /* see ypi_result */
     char *id;
@@ -40,28 +41,27 @@ void ypi_child_main(void);
  * Valgrind, from the process that Criterion made. */
 void ypi_child_direct(const struct ypi_job *job) __attribute__((noreturn));
 
-/* The running case's side of things. */
 struct ypi_child;
 
 void ypi_child_send(const struct yp_case *t, enum ypi_message kind, const void *first,
                     size_t first_size, const void *second, size_t second_size);
 
-/* Tells a failure; ending the body is up to the caller. */
+/* Sends a failure; ending the body is up to the caller. */
 void ypi_child_fail(const struct yp_case *t, enum ypi_cause cause, const char *file, int line,
                     const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* Leaves the body at once; only from the thread that runs it. */
 void ypi_child_leave(const struct yp_case *t) __attribute__((noreturn));
 
-/* Names of measurements, values and checks are used once a case; tells a usage failure and leaves
+/* Names of measurements, values and checks are used once a case; sends a usage failure and leaves
  * the body when `name` is missing, too long or was used before. */
 void ypi_child_name(struct yp_case *t, const char *what, const char *name);
 
-/* The same without telling and leaving: what is wrong, which the caller frees; NULL: the name is
+/* The same without sending and leaving: what is wrong, which the caller frees; NULL: the name is
  * noted as used. */
 char *ypi_child_name_problem(struct yp_case *t, const char *what, const char *name);
 
-/* Tells a measurement with its samples, processor times and shares. */
+/* Sends a measurement with its samples, processor times and shares. */
 void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured *measured);
 
 /* From now on `bytes` of what is resident are the framework's own, and do not count. */

@@ -93,7 +93,7 @@ struct command {
     struct ypi_text line;
     unsigned long number; /* of the line, from 1 */
     bool passing;         /* the line is known to be output */
-    enum ypi_said last;
+    enum ypi_line_kind last;
     char *text; /* of the line that ends the case; owned */
 };
 
@@ -180,7 +180,7 @@ static void end_line(struct command *r, bool newline)
 {
     if (!r->passing && r->line.length > 0) {
         r->last = ypi_command_line(r->t, r->line.data, r->line.length, &r->text);
-        r->passing = r->last == YPI_SAID_NOTHING;
+        r->passing = r->last == YPI_LINE_NOTHING;
     }
     if (r->passing || r->line.length == 0) {
         pass_on(r);
@@ -189,7 +189,7 @@ static void end_line(struct command *r, bool newline)
     }
     r->line.length = 0;
     r->passing = false;
-    r->number += r->last != YPI_SAID_WRONG;
+    r->number += r->last != YPI_LINE_WRONG;
 }
 
 /* A part of a line. It is kept only while it may still become a result. */
@@ -199,7 +199,7 @@ static void add_part(struct command *r, const char *bytes, size_t count)
     size_t blanks = r->line.length > 0 ? strspn(r->line.data, " \t") : 0;
     bool open = blanks == r->line.length || r->line.data[blanks] == '{';
     if (!r->passing && r->line.length > LINE_MOST && ypi_command_begins_result(r->line.data)) {
-        r->last = YPI_SAID_WRONG;
+        r->last = YPI_LINE_WRONG;
         r->text = ypi_format("longer than %d bytes", LINE_MOST);
         r->line.length = 0;
         return;
@@ -211,7 +211,7 @@ static void add_part(struct command *r, const char *bytes, size_t count)
 
 static bool ended(const struct command *r)
 {
-    return r->last == YPI_SAID_SKIP || r->last == YPI_SAID_WRONG;
+    return r->last == YPI_LINE_SKIP || r->last == YPI_LINE_WRONG;
 }
 
 static void take_bytes(struct command *r, const char *bytes, size_t count)
@@ -232,8 +232,8 @@ static void take_bytes(struct command *r, const char *bytes, size_t count)
  * True when it was waited for. */
 static bool read_output(struct command *r, int *status, struct rusage *usage)
 {
-    enum { ROOM = 1 << 16 };
-    char *bytes = ypi_calloc(ROOM, 1);
+    enum { CAPACITY = 1 << 16 };
+    char *bytes = ypi_calloc(CAPACITY, 1);
     bool gone = false;
     for (;;) {
         struct pollfd ready = {.fd = r->output, .events = POLLIN};
@@ -246,7 +246,7 @@ static bool read_output(struct command *r, int *status, struct rusage *usage)
             gone = wait4(r->pid, status, WNOHANG, usage) == r->pid;
             continue;
         }
-        ssize_t got = read(r->output, bytes, ROOM);
+        ssize_t got = read(r->output, bytes, CAPACITY);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
@@ -324,10 +324,10 @@ static void run(struct yp_case *t)
     double peak = 1024.0 * (double)usage.ru_maxrss;
     ypi_child_set_resident(t, (uint64_t)peak);
     ypi_command_value(t, YPI_COMMAND_PEAK, peak, "B");
-    if (r.last == YPI_SAID_WRONG)
+    if (r.last == YPI_LINE_WRONG)
         ypi_child_fail(t, YPI_CAUSE_USAGE, NULL, 0, "line %lu of the command's output: %s",
                        r.number, r.text);
-    else if (r.last == YPI_SAID_SKIP)
+    else if (r.last == YPI_LINE_SKIP)
         skip(t, r.text);
     else if (WIFSIGNALED(status))
         tell_signal(t, WTERMSIG(status), ypi_oom_kills() > oom_kills);

@@ -18,16 +18,17 @@ char *ypi_command_substitute(const struct yp_case *c, const char *text);
  * at the end, or with *problem set (the caller frees that too). */
 char *ypi_command_assignment(const char **cursor, char **problem);
 
-enum ypi_said {
-    YPI_SAID_NOTHING, /* not a result */
-    YPI_SAID_RESULT,  /* a figure */
-    YPI_SAID_SKIP,    /* the case is to be skipped */
-    YPI_SAID_WRONG    /* meant as a result, and wrong */
+enum ypi_line_kind {
+    YPI_LINE_NOTHING, /* not a result */
+    YPI_LINE_RESULT,  /* a figure */
+    YPI_LINE_SKIP,    /* the case is to be skipped */
+    YPI_LINE_WRONG    /* meant as a result, and wrong */
 };
 
-/* One line of a command's output, without its newline but NUL-terminated: tells the runner the
- * result that it is. *text is the reason of a skip, or what is wrong; the caller frees. */
-enum ypi_said ypi_command_line(struct yp_case *t, const char *line, size_t length, char **text);
+/* One line of a command's output, without its newline but NUL-terminated: sends the runner the
+ * result that it holds. *text is the reason of a skip, or what is wrong; the caller frees. */
+enum ypi_line_kind ypi_command_line(struct yp_case *t, const char *line, size_t length,
+                                    char **text);
 
 /* Whether a line that begins so is meant as a result, be it whole or not. */
 bool ypi_command_begins_result(const char *line);

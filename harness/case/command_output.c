@@ -315,44 +315,44 @@ bool ypi_command_begins_result(const char *line)
     return false;
 }
 
-static enum ypi_said read_object(struct yp_case *t, const cJSON *object, char **text)
+static enum ypi_line_kind read_object(struct yp_case *t, const cJSON *object, char **text)
 {
     const cJSON *values[FIELDS_MOST] = {NULL};
     enum kind second = KINDS;
     enum kind kind = kind_of(object, &second);
     if (kind == KINDS)
-        return YPI_SAID_NOTHING;
+        return YPI_LINE_NOTHING;
     if (second != KINDS)
         *text = ypi_format("two results, \"%s\" and \"%s\": each needs a line of its own",
                            kinds[kind][0].key, kinds[second][0].key);
     else
         *text = read_fields(object, kinds[kind], values);
     if (*text != NULL)
-        return YPI_SAID_WRONG;
+        return YPI_LINE_WRONG;
     if (kind == SKIP) {
         *text = ypi_strdup(text_or_empty(values[0]));
-        return YPI_SAID_SKIP;
+        return YPI_LINE_SKIP;
     }
     *text = take(t, kind, values);
-    return *text != NULL ? YPI_SAID_WRONG : YPI_SAID_RESULT;
+    return *text != NULL ? YPI_LINE_WRONG : YPI_LINE_RESULT;
 }
 
-enum ypi_said ypi_command_line(struct yp_case *t, const char *line, size_t length, char **text)
+enum ypi_line_kind ypi_command_line(struct yp_case *t, const char *line, size_t length, char **text)
 {
     *text = NULL;
     if (line[strspn(line, " \t\r")] != '{')
-        return YPI_SAID_NOTHING;
+        return YPI_LINE_NOTHING;
     const char *end = NULL;
     cJSON *object =
         strlen(line) == length ? cJSON_ParseWithOpts(line, &end, true) : NULL; /* no NUL in it */
-    enum ypi_said what = YPI_SAID_NOTHING;
+    enum ypi_line_kind what = YPI_LINE_NOTHING;
     if (cJSON_IsObject(object)) {
         what = read_object(t, object, text);
     } else if (ypi_command_begins_result(line)) {
         long column = end != NULL ? (long)(end - line) + 1 : 1;
         *text = ypi_format("begins as a result, but is not JSON from column %ld on: %.*s", column,
                            SHOWN, end != NULL ? end : line);
-        what = YPI_SAID_WRONG;
+        what = YPI_LINE_WRONG;
     }
     cJSON_Delete(object);
     return what;

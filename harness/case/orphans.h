@@ -4,7 +4,7 @@
 
 #include "harness/case.h"
 
-/* Kills and reaps every process the case left running and tells a failure that names them. */
+/* Kills and reaps every process the case left running and sends a failure that names them. */
 void ypi_orphans_check(struct yp_case *t);
 
 /* The open descriptors of this process and what they are, one a line; the caller frees. */

@@ -21,7 +21,7 @@ struct ypi_child {
     struct ypi_block *blocks; /* of yp_alloc */
     struct ypi_text names;    /* used ones, each between newlines */
     struct yp_measurement *measurement;
-    struct ypi_series *series; /* of the accelerator; NULL: it tells nothing */
+    struct ypi_series *series; /* of the accelerator; NULL: it reports nothing */
     char *descriptors;         /* as they were before the case began */
     uint64_t resident_before, resident_peak;
     uint64_t resident_of_command; /* its peak; 0: there is no command */

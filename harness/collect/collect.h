@@ -8,7 +8,7 @@
 struct ypi_collection {
     struct yp_case **cases; /* in declared order; owned */
     int count;
-    /* Told to stderr; a run does not start with any. */
+    /* Reported on stderr; a run does not start with any. */
     int errors;            /* in declarations */
     int usage_errors;      /* in --set */
     struct ypi_axes *axes; /* what the cases' settings point to; owned */

@@ -22,7 +22,7 @@ struct ypi_collecting {
     bool misfiltered;      /* its filter asked in vain: reported once */
 };
 
-/* Tells an error of the declaration that is being collected, and counts it. */
+/* Reports an error of the declaration that is being collected, and counts it. */
 void ypi_declaration_error(struct ypi_collecting *g, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -34,7 +34,7 @@ int ypi_case_count(const struct yp_test *test);
 int ypi_axis_count(const struct yp_test *test);
 int ypi_parameter_count(const struct yp_case_decl *c);
 
-/* Whether all of the declaration is allowed; tells every error. */
+/* Whether all of the declaration is allowed; reports every error. */
 bool ypi_declaration_is_right(struct ypi_collecting *g);
 
 /* Adds the cases of a declaration that is right. */

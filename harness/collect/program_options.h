@@ -8,8 +8,8 @@
 enum { YPI_PROGRAM_GROUP = 1, YPI_PROGRAM_AGAIN = 100 };
 
 /* A table of `common` and the program's own behind it, sorted by name; their values are those of
- * struct ypi_options. The caller frees. *errors counts declarations that are wrong: each was told
- * to stderr and left out. */
+ * struct ypi_options. The caller frees. *errors counts declarations that are wrong: each was
+ * reported to stderr and left out. */
 struct ypi_option *ypi_with_program_options(const struct ypi_option *common, int *errors);
 
 /* Forgets all values. */

@@ -82,7 +82,7 @@ static bool ignore(void *arg, const char *word, size_t length)
     return false;
 }
 
-/* Malformed or not is the same for every case, so it is told once and before any is asked. */
+/* Malformed or not is the same for every case, so it is reported once, before any case is asked. */
 static bool check_expression(const char *option, const char *expression,
                              const struct ypi_options *o)
 {

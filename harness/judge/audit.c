@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As far as declared and counted work may be apart; the rule for the processor's counters too. */
+/* The factor by which declared and counted work may differ; the rule for the processor's counters
+ * too. */
 #define FACTOR 2.0
 /* Bytes that any work may touch beside its own, between multiprocessors and cache. */
 #define TRIFLE 65536.0

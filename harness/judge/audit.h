@@ -23,8 +23,8 @@ double ypi_audit_bytes(const struct ypi_measured *m);
 /* "1e+09 operations (1.00 of declared), 24.0 MiB of memory (0.98 of declared)". */
 void ypi_audit_text(const struct ypi_measured *m, char *out, size_t size);
 
-/* Where declared and counted work are more than a factor of two apart, one sentence; false where
- * they are not, or nothing can be told. */
+/* Where declared and counted work differ by more than a factor of two, one sentence; false where
+ * they are not, or cannot be compared. */
 bool ypi_audit_contradicts(const struct ypi_measured *m, char *out, size_t size);
 
 /* What the device does not count though it should, by name; false: nothing. */

@@ -85,7 +85,7 @@ static bool in_question(const struct ypi_verdict *v)
            (v->met == YPI_NOT_MET || v->met == YPI_UNDECIDED);
 }
 
-/* What all of them said of one budget; undecided when they differ. */
+/* The verdict of all of them on one budget; undecided when they differ. */
 static enum ypi_met common_verdict(const struct ypi_result *others, int count, int budget)
 {
     enum ypi_met all = YPI_UNDECIDED;
@@ -338,7 +338,7 @@ void ypi_conclude(struct ypi_result *r, const struct ypi_judging *how,
         const struct ypi_verdict *v = &r->verdicts[i];
         noisy = noisy || v->met == YPI_UNDECIDED;
         if (v->met == YPI_NOT_MET && v->budget->kind == YP_BUDGET_MAX_GRADIENT_ERROR)
-            continue; /* told with its tensor and direction, below */
+            continue; /* reported with its tensor and direction, below */
         if (v->met == YPI_NOT_MET || (v->met == YPI_UNMEASURED && whole) ||
             (v->met == YPI_UNDECIDED && how->noisy_fails))
             fail_verdict(r, v);

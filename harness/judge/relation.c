@@ -167,39 +167,39 @@ void ypi_relation_tell(struct ypi_relation_work *w, struct ypi_spread s)
     snprintf(v->name, sizeof v->name, "%s", w->kind->value);
 }
 
-static struct ypi_standing standing_of(const struct ypi_relation_work *w, struct ypi_spread s)
+static struct ypi_rank rank_of(const struct ypi_relation_work *w, struct ypi_spread s)
 {
     const struct yp_budget *b = NULL;
     int next = 0;
     bool any = false;
-    struct ypi_standing out = {.room = INFINITY};
+    struct ypi_rank out = {.margin = INFINITY};
     for (; (b = ypi_next_budget(w->r->c, &next)) != NULL; any = true) {
         double limit = b->limit;
         bool at_least = b->kind == YP_BUDGET_MIN_VALUE;
         bool inside = at_least ? s.low >= limit : s.high <= limit;
         bool outside = at_least ? s.high < limit : s.low > limit;
-        int rank = outside ? 2 : inside ? 0 : 1;
-        out.rank = rank > out.rank ? rank : out.rank;
-        out.room = fmin(out.room, at_least ? s.value - limit : limit - s.value);
+        int level = outside ? 2 : inside ? 0 : 1;
+        out.level = level > out.level ? level : out.level;
+        out.margin = fmin(out.margin, at_least ? s.value - limit : limit - s.value);
     }
     if (!any)
-        out.room = w->relation->kind == YP_RELATION_GROWTH ? -s.value : s.value;
+        out.margin = w->relation->kind == YP_RELATION_GROWTH ? -s.value : s.value;
     return out;
 }
 
 void ypi_relation_consider(const struct ypi_relation_work *w, struct ypi_relation_worst *worst,
                            struct ypi_spread s, char *note)
 {
-    struct ypi_standing standing = standing_of(w, s);
-    bool worse = standing.rank != worst->standing.rank ? standing.rank > worst->standing.rank
-                                                       : standing.room < worst->standing.room;
+    struct ypi_rank rank = rank_of(w, s);
+    bool worse = rank.level != worst->rank.level ? rank.level > worst->rank.level
+                                                 : rank.margin < worst->rank.margin;
     if (worst->candidates++ > 0 && !worse) {
         free(note);
         return;
     }
     free(worst->note);
     worst->spread = s;
-    worst->standing = standing;
+    worst->rank = rank;
     worst->note = note;
 }
 

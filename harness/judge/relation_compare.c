@@ -70,7 +70,7 @@ static bool find_partner(struct ypi_relation_work *w, const struct ypi_relation_
         *out = list->at[k];
         const struct yp_case *other = ypi_relation_case(w, *out);
         if (*out != i && ypi_relation_stands_at(other, relation->axis, relation->b) &&
-            ypi_relation_alike(ypi_relation_case(w, i), other, relation->axis))
+            ypi_relation_differ_only_in(ypi_relation_case(w, i), other, relation->axis))
             return true;
     }
     return ypi_relation_missing(
@@ -251,8 +251,8 @@ static bool is_taken(const struct ypi_relation_work *w, const struct ypi_relatio
                      int k)
 {
     for (int i = 0; i < k; i++)
-        if (ypi_relation_alike(ypi_relation_case(w, list->at[i]), ypi_relation_case(w, list->at[k]),
-                               w->relation->axis))
+        if (ypi_relation_differ_only_in(ypi_relation_case(w, list->at[i]),
+                                        ypi_relation_case(w, list->at[k]), w->relation->axis))
             return true;
     return false;
 }
@@ -260,15 +260,15 @@ static bool is_taken(const struct ypi_relation_work *w, const struct ypi_relatio
 static bool work_out_series(struct ypi_relation_work *w, const struct ypi_relation_cases *list,
                             int first, struct ypi_relation_worst *worst)
 {
-    size_t room = (size_t)list->count;
-    struct series s = {.x = ypi_calloc(room, sizeof *s.x),
-                       .y = ypi_calloc(room, sizeof *s.y),
-                       .down = ypi_calloc(room, sizeof *s.down),
-                       .up = ypi_calloc(room, sizeof *s.up)};
+    size_t capacity = (size_t)list->count;
+    struct series s = {.x = ypi_calloc(capacity, sizeof *s.x),
+                       .y = ypi_calloc(capacity, sizeof *s.y),
+                       .down = ypi_calloc(capacity, sizeof *s.down),
+                       .up = ypi_calloc(capacity, sizeof *s.up)};
     bool fine = true;
     for (int k = first; k < list->count && fine; k++)
-        if (ypi_relation_alike(ypi_relation_case(w, list->at[first]),
-                               ypi_relation_case(w, list->at[k]), w->relation->axis))
+        if (ypi_relation_differ_only_in(ypi_relation_case(w, list->at[first]),
+                                        ypi_relation_case(w, list->at[k]), w->relation->axis))
             fine = add_point(w, &s, list->at[k]);
     fine = fine && fit_series(w, &s, list->at[first], worst);
     close_series(&s);

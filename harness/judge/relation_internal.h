@@ -42,8 +42,8 @@ bool ypi_relation_was_skipped(const struct ypi_relation_work *w, int i);
 char *ypi_relation_absence(const struct ypi_relation_work *w, int i);
 bool ypi_relation_has_result(struct ypi_relation_work *w, int i);
 
-/* The measurement, or value, of the relation's name. NULL, or false, when there is none, which has
- * then been told. */
+/* The measurement, or value, of the relation's name. NULL, or false, when there is none, which is
+ * then reported. */
 const struct ypi_estimate *ypi_relation_time(struct ypi_relation_work *w, int i);
 bool ypi_relation_value(struct ypi_relation_work *w, int i, double *out);
 
@@ -52,10 +52,11 @@ const struct ypi_setting *ypi_relation_setting(const struct yp_case *c, const ch
 bool ypi_relation_stands_at(const struct yp_case *c, const char *axis, const char *text);
 
 /* Whether two cases differ in this axis at most. */
-bool ypi_relation_alike(const struct yp_case *x, const struct yp_case *y, const char *axis);
+bool ypi_relation_differ_only_in(const struct yp_case *x, const struct yp_case *y,
+                                 const char *axis);
 
 /* Whether the case's test has the relation's axis, of which the device is one if `devices` says so;
- * and this value on it. What is not so has been told. */
+ * and this value on it. What is not so is reported. */
 bool ypi_relation_has_axis(struct ypi_relation_work *w, const struct yp_case *c, bool devices);
 bool ypi_relation_has_end(struct ypi_relation_work *w, const struct yp_case *c, const char *text);
 
@@ -67,17 +68,17 @@ struct ypi_spread {
 
 void ypi_relation_tell(struct ypi_relation_work *w, struct ypi_spread s);
 
-/* Of several spreads one is told: the worst in the eyes of the budgets, so that all are inside when
- * it is. One that is certainly outside is worse than an undecided one, that than one inside, and
- * among equals the one that has least room to a limit. */
-struct ypi_standing {
-    int rank;
-    double room;
+/* Of several spreads the worst by the budgets is reported: when it is inside, all are. One that is
+ * certainly outside is worse than an undecided one, which is worse than one inside; among equals
+ * the one nearest to a limit is. */
+struct ypi_rank {
+    int level;     /* 0: inside all limits, 1: undecided, 2: certainly outside one */
+    double margin; /* to the nearest limit */
 };
 
 struct ypi_relation_worst {
     struct ypi_spread spread;
-    struct ypi_standing standing;
+    struct ypi_rank rank;
     int candidates;
     char *note;   /* owned: which one */
     bool partial; /* it lacks cases, so the note is worth telling of a single one too */

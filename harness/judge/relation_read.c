@@ -194,7 +194,7 @@ bool ypi_relation_stands_at(const struct yp_case *c, const char *axis, const cha
     return s != NULL ? equals_text(s, text) : is_device(c->device, text, strlen(text));
 }
 
-bool ypi_relation_alike(const struct yp_case *x, const struct yp_case *y, const char *axis)
+bool ypi_relation_differ_only_in(const struct yp_case *x, const struct yp_case *y, const char *axis)
 {
     bool over_device = ypi_relation_setting(x, axis) == NULL;
     if (x->test != y->test || x->decl != y->decl ||

@@ -92,7 +92,7 @@ bool ypi_accelerated_wants_graph(const struct yp_measurement *m)
 
 static void refuse_graph(struct yp_measurement *m)
 {
-    ypi_child_fail(m->t, YPI_CAUSE_USAGE, NULL, 0, "yp_measure '%s': .graph: %s", m->told.name,
+    ypi_child_fail(m->t, YPI_CAUSE_USAGE, NULL, 0, "yp_measure '%s': .graph: %s", m->measured.name,
                    yp_last_error());
     ypi_child_leave(m->t);
 }
@@ -124,7 +124,7 @@ bool ypi_accelerated_replays(const struct yp_measurement *m)
     return m->accelerated != NULL && m->accelerated->graph != NULL;
 }
 
-/* What goes wrong with it is told by the batch's events. */
+/* What goes wrong with it shows in the batch's events. */
 void ypi_accelerated_replay(struct yp_measurement *m)
 {
     (void)m->device->backend->replay(m->accelerated->graph, m->stream);
@@ -139,7 +139,7 @@ static void fail_others(struct yp_measurement *m)
                    "yp_measure '%s': work goes on for %.3g ms on another stream after the end of "
                    "the measured one: launch it on yp_stream_native(yp_device_stream(device)), or "
                    "let that stream wait for it",
-                   m->told.name, a->others * 1e3);
+                   m->measured.name, a->others * 1e3);
     ypi_child_leave(m->t);
 }
 
@@ -162,7 +162,7 @@ static void look_at_others(struct yp_measurement *m, double seconds)
 static bool look_at_device(struct yp_measurement *m)
 {
     struct ypi_accelerated *a = m->accelerated;
-    struct ypi_on_device *told = &m->told.on_device;
+    struct ypi_on_device *seen = &m->measured.on_device;
     struct ypi_condition now;
     a->looked = ypi_now();
     if (a->device->backend->condition == NULL || !a->device->backend->condition(a->device, &now))
@@ -173,11 +173,11 @@ static bool look_at_device(struct yp_measurement *m)
     a->clocks += now.clock;
     a->powers += now.power;
     a->utilisations += now.utilisation;
-    told->clock_least = fmin(told->clock_least, now.clock);
-    told->clock_most = now.clock_most;
-    told->temperature = fmax(told->temperature, now.temperature);
-    told->used = fmax(told->used, now.used);
-    told->throttled |= now.throttled;
+    seen->clock_least = fmin(seen->clock_least, now.clock);
+    seen->clock_most = now.clock_most;
+    seen->temperature = fmax(seen->temperature, now.temperature);
+    seen->used = fmax(seen->used, now.used);
+    seen->throttled |= now.throttled;
     return slow;
 }
 
@@ -194,7 +194,7 @@ bool ypi_accelerated_counts(struct yp_measurement *m, double seconds)
     if (a == NULL)
         return true;
     if (isnan(seconds)) {
-        ypi_child_fail(m->t, YPI_CAUSE_DEVICE, NULL, 0, "yp_measure '%s': %s", m->told.name,
+        ypi_child_fail(m->t, YPI_CAUSE_DEVICE, NULL, 0, "yp_measure '%s': %s", m->measured.name,
                        yp_last_error());
         ypi_child_leave(m->t);
     }
@@ -210,12 +210,14 @@ bool ypi_accelerated_counts(struct yp_measurement *m, double seconds)
 static void set_aside(struct yp_measurement *m)
 {
     struct ypi_accelerated *a = m->accelerated;
-    struct ypi_measured *told = &m->told;
-    size_t count = told->count - a->first;
-    told->slowed = ypi_realloc(told->slowed, told->slowed_count + count, sizeof *told->slowed);
-    memcpy(told->slowed + told->slowed_count, told->samples + a->first, count * sizeof(double));
-    told->slowed_count += count;
-    told->count = a->first;
+    struct ypi_measured *measured = &m->measured;
+    size_t count = measured->count - a->first;
+    measured->slowed =
+        ypi_realloc(measured->slowed, measured->slowed_count + count, sizeof *measured->slowed);
+    memcpy(measured->slowed + measured->slowed_count, measured->samples + a->first,
+           count * sizeof(double));
+    measured->slowed_count += count;
+    measured->count = a->first;
     a->again++;
 }
 
@@ -223,8 +225,8 @@ static void keep_stretch(struct yp_measurement *m)
 {
     struct ypi_accelerated *a = m->accelerated;
     if (a->power_capped)
-        m->told.on_device.power_capped += m->told.count - a->first;
-    a->first = m->told.count;
+        m->measured.on_device.power_capped += m->measured.count - a->first;
+    a->first = m->measured.count;
 }
 
 bool ypi_accelerated_slowed(struct yp_measurement *m)
@@ -232,9 +234,9 @@ bool ypi_accelerated_slowed(struct yp_measurement *m)
     struct ypi_accelerated *a = m->accelerated;
     if (a == NULL)
         return false;
-    if (m->told.count > a->first && ypi_now() - a->looked < CONDITION_SECONDS)
+    if (m->measured.count > a->first && ypi_now() - a->looked < CONDITION_SECONDS)
         return false;
-    bool slow = look_at_device(m) && m->told.count > a->first;
+    bool slow = look_at_device(m) && m->measured.count > a->first;
     if (slow && a->again < AGAIN_MOST) {
         set_aside(m);
         return true;
@@ -243,42 +245,42 @@ bool ypi_accelerated_slowed(struct yp_measurement *m)
     return false;
 }
 
-static void tell_memory(struct yp_device *device, struct ypi_on_device *told)
+static void tell_memory(struct yp_device *device, struct ypi_on_device *seen)
 {
     struct yp_memory memory;
     yp_device_memory(device, &memory);
     if (memory.allocated_peak > 0)
-        told->reserved = (double)memory.reserved_peak / (double)memory.allocated_peak;
+        seen->reserved = (double)memory.reserved_peak / (double)memory.allocated_peak;
     if (memory.granule > 0)
-        told->granule = (double)memory.granule;
+        seen->granule = (double)memory.granule;
 }
 
 void ypi_accelerated_close(struct yp_measurement *m)
 {
     struct ypi_accelerated *a = m->accelerated;
-    struct ypi_on_device *told = &m->told.on_device;
+    struct ypi_on_device *seen = &m->measured.on_device;
     if (a == NULL)
         return;
     bool left = a->looks > 0 && a->looks < LOOKS && a->others > ONE_LOOK_SECONDS &&
                 a->others > OTHERS_PART * a->shortest;
     (void)look_at_device(m);
     keep_stretch(m);
-    told->there = true;
-    told->opening = ypi_device_opening();
-    tell_memory(a->device, told);
-    told->held = a->hold && a->batches > 1;
-    told->launching = a->holds > 0 ? a->launching / a->holds : NAN;
-    told->clock = a->conditions > 0 ? a->clocks / a->conditions : NAN;
-    told->power = a->conditions > 0 ? a->powers / a->conditions : NAN;
-    told->utilisation = a->conditions > 0 ? a->utilisations / a->conditions : NAN;
+    seen->there = true;
+    seen->opening = ypi_device_opening();
+    tell_memory(a->device, seen);
+    seen->held = a->hold && a->batches > 1;
+    seen->launching = a->holds > 0 ? a->launching / a->holds : NAN;
+    seen->clock = a->conditions > 0 ? a->clocks / a->conditions : NAN;
+    seen->power = a->conditions > 0 ? a->powers / a->conditions : NAN;
+    seen->utilisation = a->conditions > 0 ? a->utilisations / a->conditions : NAN;
     if (left)
         ypi_child_fail(m->t, YPI_CAUSE_USAGE, NULL, 0,
                        "yp_measure '%s': work goes on for %.3g ms on another stream after the end "
                        "of the measured one",
-                       m->told.name, a->others * 1e3);
+                       m->measured.name, a->others * 1e3);
     if (a->device->backend->range != NULL)
         a->device->backend->range(NULL);
-    told->replayed = a->graph != NULL;
+    seen->replayed = a->graph != NULL;
     if (a->graph != NULL)
         a->device->backend->graph_destroy(a->graph);
     free(a);

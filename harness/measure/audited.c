@@ -22,8 +22,8 @@ static void leave(const struct yp_measurement *m, enum yp_status status)
 {
     if (status == YP_UNSUPPORTED)
         yp_skip(m->t, "%s", yp_last_error());
-    ypi_child_fail(m->t, YPI_CAUSE_DEVICE, NULL, 0, "yp_measure '%s': --audit: %s", m->told.name,
-                   yp_last_error());
+    ypi_child_fail(m->t, YPI_CAUSE_DEVICE, NULL, 0, "yp_measure '%s': --audit: %s",
+                   m->measured.name, yp_last_error());
     ypi_child_leave(m->t);
 }
 
@@ -46,18 +46,18 @@ static void tell(struct yp_measurement *m)
         leave(m, status);
     for (int i = 0; i < YPI_AUDITED; i++)
         if (isfinite(counts[i]))
-            m->told.counts[YP_GPU_FP64 + i] =
+            m->measured.counts[YP_GPU_FP64 + i] =
                 (struct ypi_count){.source = YPI_COUNTED_CUPTI, .count = counts[i]};
 }
 
-/* False when that was the last, and the counts are told. */
+/* False when that was the last; the counts are then sent. */
 static bool end(struct yp_measurement *m)
 {
     bool more = true;
-    m->told.kind = YPI_MEASURED_COUNT;
-    m->told.bounds[YPI_BOUND_ARITHMETIC].ceiling = m->options.arithmetic;
-    m->told.bounds[YPI_BOUND_TRAFFIC].ceiling = m->options.traffic;
-    m->told.on_device.cache = (double)m->device->backend->cache_bytes(m->device);
+    m->measured.kind = YPI_MEASURED_COUNT;
+    m->measured.bounds[YPI_BOUND_ARITHMETIC].ceiling = m->options.arithmetic;
+    m->measured.bounds[YPI_BOUND_TRAFFIC].ceiling = m->options.traffic;
+    m->measured.on_device.cache = (double)m->device->backend->cache_bytes(m->device);
     if (m->audit_runs++ == 0)
         return true;
     enum yp_status status = m->device->backend->audit_end(m->device, &more);

@@ -125,11 +125,11 @@ static struct ypi_job *read_job(const char *path)
     char **texts[JOB_TEXTS];
     texts_of(job, texts);
     for (int i = 0; i < JOB_TEXTS && ok; i++) {
-        size_t room = 0;
+        size_t capacity = 0;
         if (*texts[i] == NULL)
             continue;
         *texts[i] = NULL;
-        ok = getdelim(texts[i], &room, '\0', file) > 0;
+        ok = getdelim(texts[i], &capacity, '\0', file) > 0;
     }
     if (!ok)
         yp_set_error(YP_IO, DIRECT ": %s: %s", path,
@@ -252,9 +252,9 @@ static double read_total(const char *path)
     FILE *file = fopen(path, "re");
     double total = NAN;
     char *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     static const char key[] = "totals: ";
-    while (file != NULL && getline(&line, &room, file) > 0)
+    while (file != NULL && getline(&line, &capacity, file) > 0)
         if (strncmp(line, key, sizeof key - 1) == 0)
             total = strtod(line + sizeof key - 1, NULL);
     free(line);

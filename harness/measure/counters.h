@@ -10,7 +10,7 @@
 struct ypi_counters;
 
 /* Opens what the kernel gives, for this process and the threads it has and will have; what it does
- * not give is told by ypi_counters_absent. Never NULL. */
+ * not give is named by ypi_counters_absent. Never NULL. */
 struct ypi_counters *ypi_counters_open(void);
 
 /* Threads that were there before ypi_counters_open are counted too. Reads into `out` the counts
@@ -45,8 +45,8 @@ struct ypi_counter_reading {
     uint64_t value, enabled, running;
 };
 
-/* The count between two readings, for all the time it was enabled; NaN when the hardware never had
- * room for it. */
+/* The count between two readings, for all the time it was enabled; NaN when the hardware never
+ * counted it. */
 double ypi_counter_between(struct ypi_counter_reading begin, struct ypi_counter_reading end);
 
 /* "perf_event_open: <error> (<what that means>)". */

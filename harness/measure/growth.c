@@ -48,10 +48,10 @@ void ypi_growth_look(struct ypi_growth *g, uint64_t iteration, struct yp_device 
         thin(g);
 }
 
-void ypi_growth_close(struct ypi_growth *g, struct ypi_measured *told)
+void ypi_growth_close(struct ypi_growth *g, struct ypi_measured *measured)
 {
     bool enough = g->count >= 3;
-    told->growth_accounted = enough ? ypi_theil_sen(g->at, g->accounted, g->count) : NAN;
-    told->growth_resident = enough ? ypi_theil_sen(g->at, g->resident, g->count) : NAN;
+    measured->growth_accounted = enough ? ypi_theil_sen(g->at, g->accounted, g->count) : NAN;
+    measured->growth_resident = enough ? ypi_theil_sen(g->at, g->resident, g->count) : NAN;
     free(g);
 }

@@ -19,7 +19,7 @@ enum {
     DEFAULT_MAX_SAMPLES = 10000,
     DEFAULT_REQUESTS_WARMUP = 10,
     COUNTED_ITERATIONS = 3, /* under Callgrind */
-    FIRST_ROOM = 1024,
+    FIRST_CAPACITY = 1024,
 };
 #define DEFAULT_MAX_SECONDS 1.0
 #define DEFAULT_SERVE_SECONDS 2.0
@@ -136,44 +136,45 @@ static uint64_t iterations_wanted(const struct yp_case *t, const struct yp_measu
 static void describe(struct yp_measurement *m)
 {
     const struct yp_measure_options *o = &m->options;
-    struct ypi_measured *told = &m->told;
-    snprintf(told->name, sizeof told->name, "%s", o->name);
-    snprintf(told->unit, sizeof told->unit, "%s", o->unit != NULL ? o->unit : "");
-    told->items = o->items;
-    told->flops = o->flops;
-    told->bytes = o->bytes;
-    told->footprint = o->footprint;
-    told->threads = o->threads;
-    told->cold = o->cold;
-    told->bound = -1;
-    told->on_device = (struct ypi_on_device){.opening = NAN,
-                                             .launching = NAN,
-                                             .clock = NAN,
-                                             .clock_least = NAN,
-                                             .clock_most = NAN,
-                                             .temperature = NAN,
-                                             .power = NAN,
-                                             .utilisation = NAN,
-                                             .used = NAN,
-                                             .reserved = NAN,
-                                             .granule = NAN};
-    told->growth_accounted = told->growth_resident = NAN;
+    struct ypi_measured *measured = &m->measured;
+    snprintf(measured->name, sizeof measured->name, "%s", o->name);
+    snprintf(measured->unit, sizeof measured->unit, "%s", o->unit != NULL ? o->unit : "");
+    measured->items = o->items;
+    measured->flops = o->flops;
+    measured->bytes = o->bytes;
+    measured->footprint = o->footprint;
+    measured->threads = o->threads;
+    measured->cold = o->cold;
+    measured->bound = -1;
+    measured->on_device = (struct ypi_on_device){.opening = NAN,
+                                                 .launching = NAN,
+                                                 .clock = NAN,
+                                                 .clock_least = NAN,
+                                                 .clock_most = NAN,
+                                                 .temperature = NAN,
+                                                 .power = NAN,
+                                                 .utilisation = NAN,
+                                                 .used = NAN,
+                                                 .reserved = NAN,
+                                                 .granule = NAN};
+    measured->growth_accounted = measured->growth_resident = NAN;
 }
 
 /* The framework's own memory that is resident beside the case's. */
 size_t ypi_measure_own_bytes(const struct yp_measurement *m)
 {
-    return 2 * m->room * sizeof(double) + (m->scratch != NULL ? ypi_cache_flush_bytes() : 0) +
+    return 2 * m->capacity * sizeof(double) + (m->scratch != NULL ? ypi_cache_flush_bytes() : 0) +
            (m->roofline != NULL ? ypi_roofline_bytes(m->roofline) : 0);
 }
 
-static void make_room(struct yp_measurement *m, size_t room)
+static void set_capacity(struct yp_measurement *m, size_t capacity)
 {
-    m->told.samples = ypi_realloc(m->told.samples, room, sizeof *m->told.samples);
-    m->told.cpu = ypi_realloc(m->told.cpu, room, sizeof *m->told.cpu);
-    memset(m->told.samples + m->room, 1, (room - m->room) * sizeof *m->told.samples);
-    memset(m->told.cpu + m->room, 1, (room - m->room) * sizeof *m->told.cpu);
-    m->room = room;
+    m->measured.samples = ypi_realloc(m->measured.samples, capacity, sizeof *m->measured.samples);
+    m->measured.cpu = ypi_realloc(m->measured.cpu, capacity, sizeof *m->measured.cpu);
+    memset(m->measured.samples + m->capacity, 1,
+           (capacity - m->capacity) * sizeof *m->measured.samples);
+    memset(m->measured.cpu + m->capacity, 1, (capacity - m->capacity) * sizeof *m->measured.cpu);
+    m->capacity = capacity;
 }
 
 static void begin_untimed(struct yp_measurement *m)
@@ -218,7 +219,7 @@ static struct yp_measurement *open_measurement(struct yp_case *t,
     if (m->device->backend->kind == YP_DEVICE && !m->untimed)
         m->accelerated = ypi_accelerated_open(m->device, options->name);
     describe(m);
-    make_room(m, FIRST_ROOM);
+    set_capacity(m, FIRST_CAPACITY);
     *ypi_child_measurement(t) = m;
     return m;
 }
@@ -228,8 +229,8 @@ struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_op
     struct yp_measurement *m = open_measurement(t, &options);
     if (m->untimed || m->audited)
         return m;
-    m->each = is_asked(t, YP_BUDGET_MIN_SHARE, m->told.name);
-    m->roofline = ypi_roofline_open(m->device, &m->options, &m->told, m->each);
+    m->each = is_asked(t, YP_BUDGET_MIN_SHARE, m->measured.name);
+    m->roofline = ypi_roofline_open(m->device, &m->options, &m->measured, m->each);
     m->counters = ypi_counters_open();
     m->growth = ypi_growth_open();
     if (m->options.cold && m->accelerated == NULL)
@@ -254,8 +255,8 @@ struct yp_measurement *ypi_serve_begin(struct yp_case *t, struct yp_serve_option
                                         .warmup = options.warmup,
                                         .min_samples = (int)options.requests};
     struct yp_measurement *m = open_measurement(t, &common);
-    m->told.kind = YPI_MEASURED_SERVE;
-    m->told.rate = options.rate;
+    m->measured.kind = YPI_MEASURED_SERVE;
+    m->measured.rate = options.rate;
     if (m->untimed || m->audited)
         return m;
     m->serve = options;
@@ -273,9 +274,9 @@ void ypi_counting_pause(struct yp_measurement *m)
     ypi_counters_stop(m->counters, now);
     m->counting = false;
     for (int i = 0; i < YP_COUNTERS; i++) {
-        struct ypi_count *told = &m->told.counts[i];
-        told->count += now[i].count;
-        told->source = isnan(told->count) ? YPI_NOT_COUNTED : now[i].source;
+        struct ypi_count *total = &m->measured.counts[i];
+        total->count += now[i].count;
+        total->source = isnan(total->count) ? YPI_NOT_COUNTED : now[i].source;
     }
 }
 
@@ -283,27 +284,27 @@ static void tell_noise(struct yp_measurement *m)
 {
     struct ypi_noise_mark now;
     ypi_noise_mark(&now);
-    m->told.noise = ypi_noise_between(&m->noise, &now);
+    m->measured.noise = ypi_noise_between(&m->noise, &now);
 }
 
 static void close_parts(struct yp_measurement *m)
 {
-    struct ypi_measured *told = &m->told;
-    double iterations = (double)told->count * (double)m->batch;
+    struct ypi_measured *measured = &m->measured;
+    double iterations = (double)measured->count * (double)m->batch;
     ypi_counting_pause(m);
     for (int i = 0; i < YP_COUNTERS; i++)
-        told->counts[i].count /= iterations > 0 ? iterations : 1;
+        measured->counts[i].count /= iterations > 0 ? iterations : 1;
     if (m->state == YPI_MEASURE_SAMPLING)
         tell_noise(m);
     if (m->roofline != NULL) {
-        if (told->count > 0)
-            ypi_roofline_probe(m->roofline, told);
-        ypi_roofline_close(m->roofline, told);
+        if (measured->count > 0)
+            ypi_roofline_probe(m->roofline, measured);
+        ypi_roofline_close(m->roofline, measured);
     }
     ypi_phase_close(m);
     ypi_accelerated_close(m);
     if (m->growth != NULL)
-        ypi_growth_close(m->growth, told);
+        ypi_growth_close(m->growth, measured);
     ypi_counters_close(m->counters);
     ypi_arrivals_close(m->arrivals);
     free(m->scratch);
@@ -311,20 +312,21 @@ static void close_parts(struct yp_measurement *m)
 
 bool ypi_measure_finish(struct yp_measurement *m, enum ypi_stop stop)
 {
-    struct ypi_measured *told = &m->told;
-    told->stop = stop;
-    told->batch = m->batch;
-    if (m->threads_unknown && ypi_working_threads() < told->threads)
-        told->threads = ypi_working_threads();
+    struct ypi_measured *measured = &m->measured;
+    measured->stop = stop;
+    measured->batch = m->batch;
+    if (m->threads_unknown && ypi_working_threads() < measured->threads)
+        measured->threads = ypi_working_threads();
     ypi_child_own_memory(m->t, ypi_measure_own_bytes(m));
     close_parts(m);
-    for (int i = 0; i < told->phase_count; i++)
-        told->phases[i].seconds /= told->count > 0 ? (double)(told->count + told->slowed_count) : 1;
-    ypi_child_send_measured(m->t, told);
+    for (int i = 0; i < measured->phase_count; i++)
+        measured->phases[i].seconds /=
+            measured->count > 0 ? (double)(measured->count + measured->slowed_count) : 1;
+    ypi_child_send_measured(m->t, measured);
     *ypi_child_measurement(m->t) = NULL;
     yp_event_destroy(m->begin);
     yp_event_destroy(m->end);
-    ypi_measured_clear(told);
+    ypi_measured_clear(measured);
     ypi_child_own_memory(m->t, 0);
     free(m);
     return false;
@@ -410,11 +412,11 @@ static bool begin_sampling(struct yp_measurement *m, double batch_seconds)
     ypi_bind_threads(ypi_child_job(m->t)->bind);
     m->state = YPI_MEASURE_SAMPLING;
     if (m->roofline != NULL)
-        ypi_roofline_probe(m->roofline, &m->told);
+        ypi_roofline_probe(m->roofline, &m->measured);
     m->started = m->stretch = ypi_now();
     m->next_check = (size_t)m->options.min_samples;
     ypi_noise_mark(&m->noise);
-    if (m->told.kind == YPI_MEASURED_SERVE)
+    if (m->measured.kind == YPI_MEASURED_SERVE)
         m->arrivals = ypi_arrivals_open(&m->serve, yp_seed(m->t), ypi_now());
     else if (m->roofline != NULL && batch_seconds > 0 && batch_seconds < SETTLE_SECONDS)
         m->state = YPI_MEASURE_SETTLING;
@@ -425,10 +427,10 @@ static bool begin_sampling(struct yp_measurement *m, double batch_seconds)
 static bool warm(struct yp_measurement *m, double seconds)
 {
     const struct yp_measure_options *o = &m->options;
-    m->told.warmup += m->batch;
+    m->measured.warmup += m->batch;
     /* With what a reset takes, which may be much longer than the work itself. */
     m->warm_seconds = fmax(m->warm_seconds + seconds, ypi_now() - m->started);
-    bool serve = m->told.kind == YPI_MEASURED_SERVE;
+    bool serve = m->measured.kind == YPI_MEASURED_SERVE;
     bool fixed = o->warmup != 0 || o->samples > 0;
     double least = m->accelerated != NULL ? DEVICE_SAMPLE_SECONDS : SAMPLE_SECONDS;
     if (ypi_accelerated_was_first(m) && !(fixed && (serve || alone(m)))) {
@@ -440,25 +442,25 @@ static bool warm(struct yp_measurement *m, double seconds)
         m->batch *= 2;
         return ypi_measure_batch_begin(m);
     }
-    bool enough = fixed ? m->told.warmup >= (uint64_t)(o->warmup > 0 ? o->warmup : 1)
+    bool enough = fixed ? m->measured.warmup >= (uint64_t)(o->warmup > 0 ? o->warmup : 1)
                         : m->warm_seconds >= fmin(WARMUP_SECONDS, o->max_seconds / 10);
     return enough ? begin_sampling(m, seconds) : ypi_measure_batch_begin(m);
 }
 
 static void keep_sample(struct yp_measurement *m, double seconds)
 {
-    struct ypi_measured *told = &m->told;
-    if (told->count == m->room) {
+    struct ypi_measured *measured = &m->measured;
+    if (measured->count == m->capacity) {
         ypi_counting_pause(m);
-        make_room(m, 2 * m->room);
+        set_capacity(m, 2 * m->capacity);
         ypi_child_own_memory(m->t, ypi_measure_own_bytes(m));
     }
-    told->samples[told->count] = seconds / (double)m->batch;
-    told->cpu[told->count] = m->cpu / (double)m->batch;
-    told->count++;
-    for (int i = 0; i < told->phase_count; i++)
-        told->phases[i].seconds += m->phase_seconds[i] / (double)m->batch;
-    ypi_growth_look(m->growth, told->count * m->batch, m->device, ypi_measure_own_bytes(m));
+    measured->samples[measured->count] = seconds / (double)m->batch;
+    measured->cpu[measured->count] = m->cpu / (double)m->batch;
+    measured->count++;
+    for (int i = 0; i < measured->phase_count; i++)
+        measured->phases[i].seconds += m->phase_seconds[i] / (double)m->batch;
+    ypi_growth_look(m->growth, measured->count * m->batch, m->device, ypi_measure_own_bytes(m));
 }
 
 static bool sample(struct yp_measurement *m, double seconds)
@@ -470,7 +472,7 @@ static bool sample(struct yp_measurement *m, double seconds)
     bool due = m->roofline != NULL && ypi_roofline_due(m->roofline, ypi_now() - m->stretch);
     if (due) {
         ypi_counting_pause(m);
-        ypi_roofline_probe(m->roofline, &m->told);
+        ypi_roofline_probe(m->roofline, &m->measured);
         m->stretch = ypi_now();
     }
     if (ypi_stop_now(m, &why))

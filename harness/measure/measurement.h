@@ -44,7 +44,7 @@ struct yp_measurement {
     uint64_t iterations;  /* those that ran, where nothing is timed, and those that should */
     uint64_t iterations_wanted;
     struct yp_serve_options serve;
-    size_t room, next_check;
+    size_t capacity, next_check;
     struct ypi_stopping {
         double half;  /* the interval's relative half-width when it was last looked at ... */
         size_t count; /* ... with so many samples */
@@ -64,7 +64,7 @@ struct yp_measurement {
     bool audited;   /* the device counts its own work */
     int audit_runs; /* bodies that ran for it */
     struct ypi_noise_mark noise;
-    struct ypi_measured told;
+    struct ypi_measured measured;
 };
 
 /* -- measure.c ----------------------------------------------------------------------------- */
@@ -115,12 +115,12 @@ void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *measured);
 bool ypi_roofline_due(const struct ypi_roofline *r, double stretch);
 size_t ypi_roofline_bytes(const struct ypi_roofline *r); /* of resident memory, its own */
 
-/* Tells the ceilings' medians and which bound is the nearer. */
+/* Adds the ceilings' medians and which bound is the nearer. */
 void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *measured);
 
 /* -- accelerated.c: what an accelerator's work needs beside its events ----------------------- */
 
-/* `name`: of the measurement, for whoever traces the process. */
+/* `name`: of the measurement, for profilers. */
 struct ypi_accelerated *ypi_accelerated_open(struct yp_device *device, const char *name);
 /* Before and after a batch, around its events. */
 void ypi_accelerated_begin(struct yp_measurement *m);
@@ -155,7 +155,7 @@ struct ypi_growth *ypi_growth_open(void);
 /* `own`: bytes of resident memory that are the framework's. */
 void ypi_growth_look(struct ypi_growth *g, uint64_t iteration, struct yp_device *device,
                      size_t own);
-void ypi_growth_close(struct ypi_growth *g, struct ypi_measured *told);
+void ypi_growth_close(struct ypi_growth *g, struct ypi_measured *measured);
 
 /* -- serve.c ------------------------------------------------------------------------------- */
 

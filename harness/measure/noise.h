@@ -1,4 +1,4 @@
-/* What else went on while something was measured: as the kernel's counters tell it. */
+/* What else went on while something was measured: from the kernel's counters. */
 #ifndef YPI_NOISE_H
 #define YPI_NOISE_H
 

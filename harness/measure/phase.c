@@ -11,18 +11,18 @@
 
 static int phase_of(struct yp_measurement *m, const char *name)
 {
-    struct ypi_measured *told = &m->told;
-    for (int i = 0; i < told->phase_count; i++)
-        if (strcmp(told->phases[i].name, name) == 0)
+    struct ypi_measured *measured = &m->measured;
+    for (int i = 0; i < measured->phase_count; i++)
+        if (strcmp(measured->phases[i].name, name) == 0)
             return i;
-    if (told->phase_count == YPI_PHASES_MAX) {
+    if (measured->phase_count == YPI_PHASES_MAX) {
         ypi_child_fail(m->t, YPI_CAUSE_USAGE, NULL, 0,
-                       "phase '%s' of '%s' is one too many: at most %d", name, told->name,
+                       "phase '%s' of '%s' is one too many: at most %d", name, measured->name,
                        YPI_PHASES_MAX);
         ypi_child_leave(m->t);
     }
-    snprintf(told->phases[told->phase_count].name, YPI_NAME_MAX, "%s", name);
-    return told->phase_count++;
+    snprintf(measured->phases[measured->phase_count].name, YPI_NAME_MAX, "%s", name);
+    return measured->phase_count++;
 }
 
 /* -- on a device ---------------------------------------------------------------------------------
@@ -45,8 +45,8 @@ static bool is_by_events(const struct yp_measurement *m)
 static void fail_marks(struct yp_measurement *m)
 {
     enum ypi_cause cause = ypi_accelerated_captures(m) ? YPI_CAUSE_USAGE : YPI_CAUSE_DEVICE;
-    ypi_child_fail(m->t, cause, NULL, 0, "phase '%s' of '%s': %s", m->told.phases[m->phase].name,
-                   m->told.name, yp_last_error());
+    ypi_child_fail(m->t, cause, NULL, 0, "phase '%s' of '%s': %s",
+                   m->measured.phases[m->phase].name, m->measured.name, yp_last_error());
     ypi_child_leave(m->t);
 }
 
@@ -155,6 +155,6 @@ void ypi_phase_check(struct yp_measurement *m)
         return;
     ypi_child_fail(m->t, YPI_CAUSE_USAGE, NULL, 0,
                    "yp_phase '%s' was left by break, continue or goto: its end was not seen",
-                   m->told.phases[m->phase].name);
+                   m->measured.phases[m->phase].name);
     ypi_child_leave(m->t);
 }

@@ -36,7 +36,7 @@ struct bound {
     struct ypi_probe *probe;               /* both NULL: no such work, or it cannot be probed */
     struct ypi_device_probe *device_probe; /* of an accelerator's */
     double *rates;                         /* of all probes */
-    size_t count, room;
+    size_t count, capacity;
     bool far;
 };
 
@@ -46,7 +46,7 @@ struct ypi_roofline {
     bool each;
     bool probed;   /* once at least */
     size_t shared; /* samples that are in a share already */
-    size_t share_room;
+    size_t share_capacity;
 };
 
 static bool is_traffic(enum yp_ceiling ceiling)
@@ -132,11 +132,11 @@ static void wait_for_quiet(void)
         nanosleep(&pause, NULL);
 }
 
-static void append(double **list, size_t *count, size_t *room, double value)
+static void append(double **list, size_t *count, size_t *capacity, double value)
 {
-    if (*count == *room) {
-        *room = *room > 0 ? 2 * *room : 32;
-        *list = ypi_realloc(*list, *room, sizeof **list);
+    if (*count == *capacity) {
+        *capacity = *capacity > 0 ? 2 * *capacity : 32;
+        *list = ypi_realloc(*list, *capacity, sizeof **list);
     }
     (*list)[(*count)++] = value;
 }
@@ -204,14 +204,14 @@ void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *measured)
         struct bound *b = &r->bounds[i];
         double rate = has_probe(b) && !b->far ? probe(r, b) : 0;
         if (rate > 0) /* a device that has failed tells none */
-            append(&b->rates, &b->count, &b->room, rate);
+            append(&b->rates, &b->count, &b->capacity, rate);
     }
     if (measured->count > r->shared) {
         struct ypi_estimate stretch =
             ypi_estimate(measured->samples + r->shared, measured->count - r->shared);
         double share = bound_seconds(r, measured) / stretch.median;
         if (!isnan(share))
-            append(&measured->shares, &measured->share_count, &r->share_room, share);
+            append(&measured->shares, &measured->share_count, &r->share_capacity, share);
     }
     r->shared = measured->count;
     if (r->each)

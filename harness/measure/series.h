@@ -22,7 +22,7 @@ const char *ypi_series_name(enum ypi_series_column column); /* "clock", ... */
 struct ypi_series;
 
 /* Begins a thread that asks the device ten times a second; half as often each time there are as
- * many rows as are kept. NULL where the device tells nothing of itself. */
+ * many rows as are kept. NULL where the device reports nothing. */
 struct ypi_series *ypi_series_open(struct yp_device *device);
 
 /* Ends it: `*count` rows of YPI_SERIES_COLUMNS, which the caller frees. Takes NULL. */

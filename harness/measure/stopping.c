@@ -22,12 +22,12 @@ static enum decision decision(struct yp_measurement *m)
     const struct yp_budget *b = NULL;
     enum decision all = NO_BUDGET;
     for (int next = 0; (b = ypi_next_budget(m->t, &next)) != NULL;) {
-        if (!ypi_budget_is_speed(b->kind) || strcmp(b->name, m->told.name) != 0)
+        if (!ypi_budget_is_speed(b->kind) || strcmp(b->name, m->measured.name) != 0)
             continue;
         struct ypi_verdict v = {.budget = b, .met = YPI_UNMEASURED};
-        ypi_budget_judge_speed(&v, &m->told);
+        ypi_budget_judge_speed(&v, &m->measured);
         bool sure = v.met != YPI_UNDECIDED &&
-                    (b->kind != YP_BUDGET_MIN_SHARE || m->told.share_count >= SHARES_LEAST);
+                    (b->kind != YP_BUDGET_MIN_SHARE || m->measured.share_count >= SHARES_LEAST);
         all = sure && all != UNDECIDED ? DECIDED : UNDECIDED;
     }
     return all;
@@ -40,31 +40,32 @@ static double relative_half(const struct ypi_estimate *e)
 
 static bool settled(struct yp_measurement *m, double elapsed)
 {
-    double half = relative_half(&m->told.estimate);
+    double half = relative_half(&m->measured.estimate);
     double before = m->stopping.half;
-    if (m->told.count < 2 * m->stopping.count)
+    if (m->measured.count < 2 * m->stopping.count)
         return false;
     bool first = m->stopping.count == 0;
     m->stopping.half = half;
-    m->stopping.count = m->told.count;
+    m->stopping.count = m->measured.count;
     return !first && half > SETTLED_PART * before && elapsed >= SETTLED_SECONDS;
 }
 
 /* What the samples themselves say, looked at after every quarter more of them. */
 static bool looked_at(struct yp_measurement *m, double elapsed, enum ypi_stop *why)
 {
-    struct ypi_measured *told = &m->told;
-    told->estimate = ypi_estimate(told->samples, told->count);
-    told->cpu_estimate = ypi_estimate(told->cpu, told->cpu != NULL ? told->count : 0);
-    told->share_estimate = ypi_estimate(told->shares, told->share_count);
+    struct ypi_measured *measured = &m->measured;
+    measured->estimate = ypi_estimate(measured->samples, measured->count);
+    measured->cpu_estimate =
+        ypi_estimate(measured->cpu, measured->cpu != NULL ? measured->count : 0);
+    measured->share_estimate = ypi_estimate(measured->shares, measured->share_count);
     enum decision decided = m->judged ? decision(m) : NO_BUDGET;
     *why = YPI_STOP_DECIDED;
     if (decided != NO_BUDGET)
         return decided == DECIDED && elapsed >= fmin(DECISION_SECONDS, m->options.max_seconds / 4);
-    if (m->each && told->share_count < SHARES_LEAST)
+    if (m->each && measured->share_count < SHARES_LEAST)
         return false;
     *why = YPI_STOP_PRECISION;
-    if (relative_half(&told->estimate) <= m->options.precision)
+    if (relative_half(&measured->estimate) <= m->options.precision)
         return true;
     *why = YPI_STOP_SETTLED;
     return settled(m, elapsed);
@@ -73,7 +74,7 @@ static bool looked_at(struct yp_measurement *m, double elapsed, enum ypi_stop *w
 bool ypi_stop_now(struct yp_measurement *m, enum ypi_stop *why)
 {
     const struct yp_measure_options *o = &m->options;
-    size_t count = m->told.count;
+    size_t count = m->measured.count;
     *why = YPI_STOP_FIXED;
     if (o->samples > 0)
         return count >= (size_t)o->samples;

@@ -10,15 +10,15 @@ bool ypi_untimed_start(struct yp_measurement *m)
 {
     bool counted = ypi_callgrind_running();
     m->state = YPI_MEASURE_UNTIMED;
-    m->told.kind = counted ? YPI_MEASURED_COUNT : YPI_MEASURED_RUN;
+    m->measured.kind = counted ? YPI_MEASURED_COUNT : YPI_MEASURED_RUN;
     if (m->device->backend->range != NULL) /* for whoever traces the process */
-        m->device->backend->range(m->told.name);
+        m->device->backend->range(m->measured.name);
     return ypi_measure_batch_begin(m);
 }
 
 static bool finish_untimed(struct yp_measurement *m, enum ypi_stop stop)
 {
-    m->told.phase_count = 0; /* their names were checked, their times would be any */
+    m->measured.phase_count = 0; /* their names were checked, their times would be any */
     if (m->device->backend->range != NULL)
         m->device->backend->range(NULL);
     return ypi_measure_finish(m, stop);
@@ -27,23 +27,23 @@ static bool finish_untimed(struct yp_measurement *m, enum ypi_stop stop)
 /* The first iteration warms up. */
 static void count(struct yp_measurement *m, double instructions)
 {
-    struct ypi_count *told = &m->told.counts[YP_INSTRUCTIONS];
+    struct ypi_count *counted = &m->measured.counts[YP_INSTRUCTIONS];
     if (m->iterations == 1 || !isfinite(instructions))
         return;
-    bool first = told->source != YPI_COUNTED_CALLGRIND;
-    told->source = YPI_COUNTED_CALLGRIND;
-    told->count = first ? instructions : fmin(told->count, instructions);
+    bool first = counted->source != YPI_COUNTED_CALLGRIND;
+    counted->source = YPI_COUNTED_CALLGRIND;
+    counted->count = first ? instructions : fmin(counted->count, instructions);
 }
 
 /* An iteration is over, or was left. */
 bool ypi_untimed_ran(struct yp_measurement *m)
 {
-    bool counted = m->told.kind == YPI_MEASURED_COUNT;
+    bool counted = m->measured.kind == YPI_MEASURED_COUNT;
     double instructions = counted ? ypi_callgrind_stop() : NAN;
     enum yp_status status = yp_device_synchronize(m->device);
     ypi_phase_check(m);
     if (status != YP_OK) {
-        ypi_child_fail(m->t, YPI_CAUSE_DEVICE, NULL, 0, "yp_measure '%s': %s", m->told.name,
+        ypi_child_fail(m->t, YPI_CAUSE_DEVICE, NULL, 0, "yp_measure '%s': %s", m->measured.name,
                        yp_last_error());
         ypi_child_leave(m->t);
     }
@@ -53,7 +53,7 @@ bool ypi_untimed_ran(struct yp_measurement *m)
     if (counted)
         count(m, instructions);
     else
-        m->told.warmup = m->iterations;
+        m->measured.warmup = m->iterations;
     if (m->growth != NULL)
         ypi_growth_look(m->growth, m->iterations, m->device, ypi_measure_own_bytes(m));
     return m->iterations < m->iterations_wanted ? ypi_measure_batch_begin(m)

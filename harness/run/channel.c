@@ -135,11 +135,11 @@ static void read_measured(struct ypi_result *r, const char *bytes, size_t size)
         return;
     memcpy(&m, bytes, sizeof m);
     size_t cpu = m.cpu != NULL ? m.count : 0;
-    size_t room = (size - sizeof m) / sizeof(double);
-    if (m.count > room || cpu > room - m.count)
+    size_t values = (size - sizeof m) / sizeof(double);
+    if (m.count > values || cpu > values - m.count)
         return;
-    room -= m.count + cpu;
-    if (m.share_count > room || m.slowed_count != room - m.share_count)
+    values -= m.count + cpu;
+    if (m.share_count > values || m.slowed_count != values - m.share_count)
         return;
     bytes += sizeof m;
     m.samples = take_doubles(&bytes, m.count);
@@ -151,18 +151,18 @@ static void read_measured(struct ypi_result *r, const char *bytes, size_t size)
 
 struct reader {
     struct ypi_result *r;
-    struct ypi_told told;
+    struct ypi_report report;
     double entered;
 };
 
 static void read_stage(struct reader *reader, const struct ypi_stage *stage)
 {
     double *const spent[] = {&reader->r->setup, &reader->r->body, &reader->r->teardown};
-    if (reader->told.staged && reader->told.stage < YPI_STAGE_DONE)
-        *spent[reader->told.stage] = stage->at - reader->entered;
+    if (reader->report.staged && reader->report.stage < YPI_STAGE_DONE)
+        *spent[reader->report.stage] = stage->at - reader->entered;
     reader->entered = stage->at;
-    reader->told.staged = true;
-    reader->told.stage = stage->stage;
+    reader->report.staged = true;
+    reader->report.stage = stage->stage;
 }
 
 static void read_message(struct reader *reader, uint32_t kind, const char *bytes, size_t size)
@@ -174,7 +174,7 @@ static void read_message(struct reader *reader, uint32_t kind, const char *bytes
     struct ypi_gradient gradient;
     if (kind == YPI_MESSAGE_HELLO && size == sizeof hello) {
         memcpy(&hello, bytes, size);
-        reader->told.pid = hello.pid;
+        reader->report.pid = hello.pid;
     } else if (kind == YPI_MESSAGE_STAGE && size == sizeof stage) {
         memcpy(&stage, bytes, size);
         read_stage(reader, &stage);
@@ -183,7 +183,7 @@ static void read_message(struct reader *reader, uint32_t kind, const char *bytes
     } else if (kind == YPI_MESSAGE_SKIP && size > 0 && bytes[size - 1] == '\0') {
         free(r->reason);
         r->reason = ypi_strdup(bytes);
-        reader->told.skipped = true;
+        reader->report.skipped = true;
     } else if (kind == YPI_MESSAGE_VALUE && size == sizeof value) {
         memcpy(&value, bytes, size);
         r->values = append(r->values, &r->value_count, &value, size);
@@ -203,15 +203,15 @@ static void read_message(struct reader *reader, uint32_t kind, const char *bytes
         r->series_count = size / row;
         r->series = take_doubles(&bytes, r->series_count * YPI_SERIES_COLUMNS);
     } else if (kind == YPI_MESSAGE_END) {
-        reader->told.ended = true;
+        reader->report.ended = true;
     } else if (kind == YPI_MESSAGE_EXIT) {
-        reader->told.exited = true;
+        reader->report.exited = true;
     }
 }
 
-struct ypi_told ypi_channel_read(const char *path, struct ypi_result *result)
+struct ypi_report ypi_channel_read(const char *path, struct ypi_result *result)
 {
-    struct reader reader = {.r = result, .told = {.stage = YPI_STAGE_DONE}};
+    struct reader reader = {.r = result, .report = {.stage = YPI_STAGE_DONE}};
     size_t size = 0;
     char *bytes = read_file(path, &size);
     size_t at = 0;
@@ -226,5 +226,5 @@ struct ypi_told ypi_channel_read(const char *path, struct ypi_result *result)
         at += frame.size;
     }
     free(bytes);
-    return reader.told;
+    return reader.report;
 }

@@ -1,8 +1,8 @@
 /*
- * What a case tells the runner: an append-only file of checksummed messages, one file a case.
+ * What a case sends to the runner: an append-only file of checksummed messages, one file a case.
  *
  * The file is opened anew by its path for every message, so it goes on working when a body closes
- * descriptors that are not its own, and whatever was told before a crash is there after it. Both
+ * descriptors that are not its own, and what was sent before a crash can be read after it. Both
  * ends are the same program, so messages are plain structures.
  */
 #ifndef YPI_CHANNEL_H
@@ -49,13 +49,13 @@ bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first
                       const void *second, size_t second_size);
 
 /* What the messages of `path` say, into a cleared result; messages after a damaged one are not
- * read. `*pid` is 0 and `*stage` YPI_STAGE_DONE where nothing was told. */
-struct ypi_told {
+ * read. `*pid` is 0 and `*stage` YPI_STAGE_DONE where nothing was sent. */
+struct ypi_report {
     pid_t pid;
-    bool staged; /* a stage was told */
+    bool staged; /* a stage was sent */
     enum ypi_stage_name stage;
     bool skipped, ended, exited;
 };
-struct ypi_told ypi_channel_read(const char *path, struct ypi_result *result);
+struct ypi_report ypi_channel_read(const char *path, struct ypi_result *result);
 
 #endif

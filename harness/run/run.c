@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "harness/judge/judge.h"
 #include "harness/judge/relation.h"
-#include "harness/run/aftermath.h"
+#include "harness/run/ending.h"
 #include "harness/run/process.h"
 #include "harness/run/sweep.h"
 #include "harness/run/watchdog.h"
@@ -26,7 +26,7 @@ static struct {
     struct ypi_runner *runner;
     struct ypi_plan *plan;
     struct ypi_terminal *terminal;
-    int told;
+    int reported; /* results */
     int failures;
     int again;    /* items that want one more process */
     bool alone;   /* one case at a time */
@@ -37,7 +37,7 @@ static struct {
 static volatile bool interrupted;
 static volatile bool urgent;
 
-/* -- telling ------------------------------------------------------------------------------ */
+/* -- storing and printing ----------------------------------------------------------------- */
 
 static void stop(void)
 {
@@ -84,13 +84,13 @@ static void store_and_tell(const struct ypi_result *r)
     struct ypi_runner *runner = now.runner;
     const struct ypi_options *o = runner->o;
     store(r);
-    now.told++;
+    now.reported++;
     count_outcome(r);
     if (!o->tap) {
         ypi_terminal_case(now.terminal, r);
         return;
     }
-    ypi_tap_case(runner->out, now.told, r);
+    ypi_tap_case(runner->out, now.reported, r);
     if (ypi_is_failure(r->outcome)) {
         fprintf(stderr, "%s %s\n", r->outcome == YPI_ERROR ? "ERROR" : "FAILED", r->c->id);
         ypi_tell_failure(stderr, runner->session, r);
@@ -102,7 +102,7 @@ static void store_and_tell(const struct ypi_result *r)
 
 static void finish_skipped_up_to(int number);
 
-/* Stored, told and kept for the relations that read it, but for its samples. */
+/* Stored, printed and kept for the relations that read it, but for its samples. */
 static void close_item(struct ypi_item *item, struct ypi_result *r)
 {
     item->state = YPI_FINISHED;
@@ -126,7 +126,7 @@ static void finish_skipped(struct ypi_item *item)
     ypi_result_clear(&r);
 }
 
-/* Cases skipped by declaration need no process; they are told where their turn comes. */
+/* Cases skipped by declaration need no process; they are printed where their turn comes. */
 static void finish_skipped_up_to(int number)
 {
     for (int i = 0; i < now.plan->count && i < number; i++)
@@ -218,15 +218,15 @@ static void finish(struct ypi_item *item, int signal_number, int exit_code)
         .signal = signal_number, .exit_code = exit_code, .alone = now.alone};
     item->over = true;
     item->state = YPI_FINISHED;
-    struct ypi_told told = ypi_aftermath(item, &ending, now.runner->o, &r);
-    if (ypi_was_interrupted(item, &told, signal_number)) {
+    struct ypi_report report = ypi_ending_result(item, &ending, now.runner->o, &r);
+    if (ypi_was_interrupted(item, &report, signal_number)) {
         fprintf(now.runner->o->tap ? stderr : now.runner->out, "\ninterrupted: %s\n", item->c.id);
         ypi_result_clear(&r);
         if (item->result_count > 0)
             item->state = YPI_WAITING; /* to be concluded with what there is */
         return;
     }
-    r.skipped = told.skipped;
+    r.skipped = report.skipped;
     if (now.runner->o->fail_each)
         finish_failing(item, &r);
     else
@@ -470,7 +470,7 @@ static void tell_end(void)
         ypi_terminal_end(now.terminal, &runner->totals);
 }
 
-/* A process that never came to life: what is known is stored and told, and the run is over, since
+/* A process that never started: what is known is stored and printed, and the run is over, since
  * Criterion cannot be brought to go on. */
 static void give_up(pid_t pid, double seconds)
 {

@@ -10,9 +10,9 @@ struct ypi_runner {
     const struct ypi_options *o;
     const struct ypi_session *session;
     struct ypi_history *history;
-    FILE *out; /* where results are told: the program's own standard output */
+    FILE *out; /* where results are printed: the program's own standard output */
     struct ypi_totals totals;
-    bool record_failed; /* a result could not be stored; told */
+    bool record_failed; /* a result could not be stored; was reported */
 };
 
 /* Runs, judges, stores and tells every item, in that order for each. */

@@ -26,8 +26,8 @@ static void count(struct ypi_result *whole, const char *name)
         whole->values[i].low = whole->values[i].high = whole->values[i].value;
 }
 
-/* What a case may say of itself when it gets no memory. */
-static bool is_told(enum ypi_cause cause)
+/* Failures that a case may report when it gets no memory. */
+static bool is_reported(enum ypi_cause cause)
 {
     return cause == YPI_CAUSE_OUT_OF_MEMORY || cause == YPI_CAUSE_EXPECTATION ||
            cause == YPI_CAUSE_USAGE || cause == YPI_CAUSE_BUDGET || cause == YPI_CAUSE_GRADIENT;
@@ -35,12 +35,12 @@ static bool is_told(enum ypi_cause cause)
 
 void ypi_failed_allocation(struct ypi_result *whole, const struct ypi_result *r)
 {
-    enum { TOLD_MOST = 10 };
+    enum { REPORTED_MOST = 10 };
     bool bad = !r->ended;
     const char *what = r->failure_count > 0 ? r->failures[0].message : "it ended too early";
     enum ypi_cause cause = r->failure_count > 0 ? r->failures[0].cause : YPI_CAUSE_EXIT;
     for (int i = 0; i < r->failure_count; i++)
-        if (!is_told(r->failures[i].cause)) {
+        if (!is_reported(r->failures[i].cause)) {
             bad = true;
             what = r->failures[i].message;
             cause = r->failures[i].cause;
@@ -54,7 +54,7 @@ void ypi_failed_allocation(struct ypi_result *whole, const struct ypi_result *r)
     count(whole, "allocations refused");
     if (!bad)
         count(whole, r->failure_count > 0 ? "ended with a failure" : "found another way");
-    else if (whole->failure_count < TOLD_MOST)
+    else if (whole->failure_count < REPORTED_MOST)
         ypi_result_fail(
             whole, cause, NULL, 0, "with allocation %llu refused (--fail-allocation=%llu): %s",
             (unsigned long long)r->fail_allocation, (unsigned long long)r->fail_allocation, what);

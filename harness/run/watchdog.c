@@ -16,10 +16,10 @@
 
 enum { CHILDREN_MOST = 1024, ZOMBIES_MOST = 64 };
 #define PERIOD_NS 20000000
-/* Criterion reaps a case's process at once; what stays longer is nobody's. */
-#define STRANGER_SECONDS 1.0
+/* Criterion reaps a case's process at once; what stays longer was started by something else. */
+#define UNRELATED_SECONDS 1.0
 #define AGAIN_SECONDS 1.0
-/* From a process's first sight to its first word; a start takes milliseconds. */
+/* From a process's first sight to its first message; a start takes milliseconds. */
 #define START_SECONDS 30.0
 
 struct zombie {
@@ -34,8 +34,8 @@ struct ypi_watchdog {
     _Atomic bool stop;
     pthread_t thread;
     struct zombie zombies[ZOMBIES_MOST];
-    ypi_stillborn *stillborn;
-    struct zombie starting; /* a child that has not told anything yet */
+    ypi_never_started *never_started;
+    struct zombie starting; /* a child that has sent no message yet */
 };
 
 /* Held while the watchdog works. Criterion forks in the runner's thread and allocates memory before
@@ -148,8 +148,8 @@ static bool is_worker(const struct ypi_watchdog *w, pid_t pid)
 }
 
 /* Criterion waits for any child and spins while one that is not its own stays a zombie. Its own
- * are gone within milliseconds, so a zombie that is still there after a second is a stranger. */
-static void reap_strangers(struct ypi_watchdog *w)
+ * are gone within milliseconds, so a zombie that is still there after a second is not its own. */
+static void reap_unrelated(struct ypi_watchdog *w)
 {
     pid_t children[CHILDREN_MOST];
     int count = ypi_children(getpid(), children, CHILDREN_MOST);
@@ -166,16 +166,16 @@ static void reap_strangers(struct ypi_watchdog *w)
             if (seen[k].pid == children[i])
                 since = seen[k].seen;
         bool leads = getsid(children[i]) == children[i];
-        if (now - since > (leads ? STRANGER_SECONDS : STRANGER_SECONDS / 10))
+        if (now - since > (leads ? UNRELATED_SECONDS : UNRELATED_SECONDS / 10))
             waitpid(children[i], NULL, WNOHANG);
         else
             w->zombies[kept++] = (struct zombie){.pid = children[i], .seen = since};
     }
 }
 
-/* A process that Criterion has made and that has not told anything yet: executed anew, or still on
- * the way there. What a case leaves behind carries another one's mark. */
-static bool is_unborn(pid_t pid)
+/* A process that Criterion has forked for a case and that has sent no message yet: it executes the
+ * program anew, or is about to. A process that a case left behind carries another one's mark. */
+static bool has_not_started(pid_t pid)
 {
     char mark[64];
     snprintf(mark, sizeof mark, "BXFI_MAP=/bxfi_%d", (int)pid);
@@ -196,17 +196,17 @@ static void watch_start(struct ypi_watchdog *w)
             continue;
         w->starting.pid = children[i];
         w->starting.seen = before.pid == children[i] ? before.seen : now;
-        if (now > w->starting.seen + START_SECONDS && is_unborn(children[i]))
-            w->stillborn(children[i], START_SECONDS);
+        if (now > w->starting.seen + START_SECONDS && has_not_started(children[i]))
+            w->never_started(children[i], START_SECONDS);
         return;
     }
 }
 
-int ypi_sweep(pid_t worker, bool alone, char name[64])
+int ypi_kill_leftovers(pid_t worker, bool alone, char name[64])
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
     pid_t children[CHILDREN_MOST];
-    /* A process that died before it told its number cannot be told from a stranger. */
+    /* Without its number the children of a process cannot be known from unrelated ones. */
     int count = worker > 0 ? ypi_children(getpid(), children, CHILDREN_MOST) : 0;
     int swept = 0;
     for (int i = 0; i < count; i++) {
@@ -253,7 +253,7 @@ static void *run(void *argument)
         }
         watch_cgroup(w);
         watch_start(w);
-        reap_strangers(w);
+        reap_unrelated(w);
         pthread_mutex_unlock(&working);
         nanosleep(&pause, NULL);
     }
@@ -262,12 +262,13 @@ static void *run(void *argument)
 
 struct ypi_watchdog *ypi_watchdog_start(struct ypi_plan *plan, const struct ypi_options *o,
                                         const volatile bool *interrupted,
-                                        const volatile bool *urgent, ypi_stillborn *stillborn)
+                                        const volatile bool *urgent,
+                                        ypi_never_started *never_started)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, pause_during_forks);
     struct ypi_watchdog *w = ypi_calloc(1, sizeof *w);
-    w->stillborn = stillborn;
+    w->never_started = never_started;
     w->plan = plan;
     w->o = o;
     w->interrupted = interrupted;

@@ -7,19 +7,20 @@
 
 struct ypi_watchdog;
 
-/* Called in the watchdog's thread when a case's process has not come to life for so long that it
- * never will. The runner's own thread waits for it inside Criterion and cannot be woken. */
-typedef void ypi_stillborn(pid_t pid, double seconds);
+/* Called in the watchdog's thread when a case's process has sent nothing for so long that it never
+ * will. The runner's own thread waits for it inside Criterion and cannot be woken. */
+typedef void ypi_never_started(pid_t pid, double seconds);
 
 /* `*interrupted` set makes it end the cases that run, `*urgent` everything, the runner as well. Its
  * thread has all signals blocked. */
 struct ypi_watchdog *ypi_watchdog_start(struct ypi_plan *plan, const struct ypi_options *o,
                                         const volatile bool *interrupted,
-                                        const volatile bool *urgent, ypi_stillborn *stillborn);
+                                        const volatile bool *urgent,
+                                        ypi_never_started *never_started);
 void ypi_watchdog_stop(struct ypi_watchdog *watchdog);
 
 /* Kills and reaps what is left of a case whose process has ended; returns how many there were
  * and the name of one. With `alone` no other case is running. */
-int ypi_sweep(pid_t worker, bool alone, char name[64]);
+int ypi_kill_leftovers(pid_t worker, bool alone, char name[64]);
 
 #endif

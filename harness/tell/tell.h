@@ -1,4 +1,4 @@
-/* Telling a person, meson and a spreadsheet: the same results, three forms. */
+/* The same results in three forms: for a person, for meson (TAP) and for a spreadsheet (CSV). */
 #ifndef YPI_TELL_H
 #define YPI_TELL_H
 

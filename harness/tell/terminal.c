@@ -20,19 +20,19 @@ struct lasted {
 struct ypi_terminal {
     FILE *out;
     const struct ypi_session *s;
-    int told, column;
-    char *path;             /* whose letters are being printed */
-    struct ypi_text failed; /* sections, printed at the end */
-    struct ypi_text brief;  /* one line a failure */
+    int reported, column;
+    char *path;              /* whose letters are being printed */
+    struct ypi_text failed;  /* sections, printed at the end */
+    struct ypi_text summary; /* one line a failure */
     struct lasted *lasted;
     bool colour;
 };
 
 static void rule(FILE *out, char with, const char *title)
 {
-    int room = WIDTH - (int)strlen(title) - 2;
-    int left = room > 2 ? room / 2 : 1;
-    int right = room > 2 ? room - left : 1;
+    int space = WIDTH - (int)strlen(title) - 2;
+    int left = space > 2 ? space / 2 : 1;
+    int right = space > 2 ? space - left : 1;
     for (int i = 0; i < left; i++)
         fputc(with, out);
     fprintf(out, " %s ", title);
@@ -80,12 +80,12 @@ static const char *plain(const struct ypi_terminal *terminal)
     return terminal->colour ? "\033[0m" : "";
 }
 
-/* Ends a line of letters, the last of which is that of case number `told`. */
-static void percent(struct ypi_terminal *terminal, int told)
+/* Ends a line of letters, the last of which is that of case number `reported`. */
+static void percent(struct ypi_terminal *terminal, int reported)
 {
     fprintf(terminal->out, "%*s[%3d%%]\n",
             terminal->column < WIDTH - 7 ? WIDTH - 7 - terminal->column : 1, "",
-            100 * told / terminal->s->total);
+            100 * reported / terminal->s->total);
     terminal->column = 0;
 }
 
@@ -107,7 +107,7 @@ static void tell_line(struct ypi_terminal *terminal, const struct ypi_result *r)
         fprintf(terminal->out, " (%s)", ypi_first_reason(r));
     else
         fprintf(terminal->out, "%s%s in %s", headline[0] != '\0' ? " " : "", headline, seconds);
-    fprintf(terminal->out, " [%3d%%]\n", 100 * terminal->told / terminal->s->total);
+    fprintf(terminal->out, " [%3d%%]\n", 100 * terminal->reported / terminal->s->total);
 }
 
 static void tell_letter(struct ypi_terminal *terminal, const struct ypi_result *r)
@@ -116,7 +116,7 @@ static void tell_letter(struct ypi_terminal *terminal, const struct ypi_result *
     int length = (int)strcspn(r->c->id, ":");
     if (terminal->path == NULL || strncmp(terminal->path, r->c->id, (size_t)length + 1) != 0) {
         if (terminal->column > 0)
-            percent(terminal, terminal->told - 1);
+            percent(terminal, terminal->reported - 1);
         free(terminal->path);
         terminal->path = ypi_format("%.*s:", length, r->c->id);
         terminal->column = fprintf(terminal->out, "%.*s ", length, r->c->id);
@@ -124,8 +124,8 @@ static void tell_letter(struct ypi_terminal *terminal, const struct ypi_result *
     fprintf(terminal->out, "%s%c%s", colour_of(terminal, r->outcome), letters[r->outcome],
             plain(terminal));
     terminal->column++;
-    if (terminal->told == terminal->s->total || terminal->column >= WIDTH - 8)
-        percent(terminal, terminal->told);
+    if (terminal->reported == terminal->s->total || terminal->column >= WIDTH - 8)
+        percent(terminal, terminal->reported);
 }
 
 static void keep_failure(struct ypi_terminal *terminal, const struct ypi_result *r)
@@ -141,21 +141,21 @@ static void keep_failure(struct ypi_terminal *terminal, const struct ypi_result 
     ypi_text_bytes(&terminal->failed, text, size);
     free(text);
     const char *reason = ypi_first_reason(r);
-    ypi_text_add(&terminal->brief, "%s %s - %.*s\n", r->outcome == YPI_ERROR ? "ERROR" : "FAILED",
+    ypi_text_add(&terminal->summary, "%s %s - %.*s\n", r->outcome == YPI_ERROR ? "ERROR" : "FAILED",
                  r->c->id, (int)strcspn(reason, "\n"), reason);
 }
 
 void ypi_terminal_case(struct ypi_terminal *terminal, const struct ypi_result *r)
 {
-    terminal->lasted[terminal->told++] =
+    terminal->lasted[terminal->reported++] =
         (struct lasted){.seconds = r->duration, .id = ypi_strdup(r->c->id)};
     if (ypi_is_failure(r->outcome))
         keep_failure(terminal, r);
     if (r->outcome == YPI_NOISY)
-        ypi_text_add(&terminal->brief, "NOISY %s - a speed budget could not be decided%s%s\n",
+        ypi_text_add(&terminal->summary, "NOISY %s - a speed budget could not be decided%s%s\n",
                      r->c->id, r->note != NULL ? ": " : "", r->note != NULL ? r->note : "");
     else if (r->note != NULL && !ypi_is_failure(r->outcome))
-        ypi_text_add(&terminal->brief, "NOTE %s - %s\n", r->c->id, r->note);
+        ypi_text_add(&terminal->summary, "NOTE %s - %s\n", r->c->id, r->note);
     if (terminal->s->o->verbose > 0)
         tell_line(terminal, r);
     else if (terminal->s->o->verbose == 0)
@@ -175,9 +175,9 @@ static void tell_durations(struct ypi_terminal *terminal)
     int wanted = terminal->s->o->durations;
     if (wanted < 0)
         return;
-    qsort(terminal->lasted, (size_t)terminal->told, sizeof *terminal->lasted, slowest_first);
-    if (wanted == 0 || wanted > terminal->told)
-        wanted = terminal->told;
+    qsort(terminal->lasted, (size_t)terminal->reported, sizeof *terminal->lasted, slowest_first);
+    if (wanted == 0 || wanted > terminal->reported)
+        wanted = terminal->reported;
     char title[64];
     snprintf(title, sizeof title, "slowest %d duration%s", wanted, wanted == 1 ? "" : "s");
     rule(terminal->out, '=', title);
@@ -213,16 +213,16 @@ static char *summary(const struct ypi_terminal *terminal, const struct ypi_total
 void ypi_terminal_end(struct ypi_terminal *terminal, const struct ypi_totals *totals)
 {
     if (terminal->column > 0)
-        percent(terminal, terminal->told);
+        percent(terminal, terminal->reported);
     if (terminal->failed.length > 0) {
         fputc('\n', terminal->out);
         rule(terminal->out, '=', "FAILURES");
         fputs(terminal->failed.data, terminal->out);
     }
     tell_durations(terminal);
-    if (terminal->brief.length > 0) {
+    if (terminal->summary.length > 0) {
         rule(terminal->out, '=', "short test summary");
-        fputs(terminal->brief.data, terminal->out);
+        fputs(terminal->summary.data, terminal->out);
     }
     char *text = summary(terminal, totals);
     if (terminal->s->o->verbose >= 0)
@@ -231,11 +231,11 @@ void ypi_terminal_end(struct ypi_terminal *terminal, const struct ypi_totals *to
         fprintf(terminal->out, "%s\n", text);
     fflush(terminal->out);
     free(text);
-    for (int i = 0; i < terminal->told; i++)
+    for (int i = 0; i < terminal->reported; i++)
         free(terminal->lasted[i].id);
     free(terminal->lasted);
     free(terminal->path);
     free(ypi_text_take(&terminal->failed));
-    free(ypi_text_take(&terminal->brief));
+    free(ypi_text_take(&terminal->summary));
     free(terminal);
 }

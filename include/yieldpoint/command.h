@@ -23,7 +23,7 @@
  * Any exit status but 0 fails the case (77: skips it). Time-out, output limit and budgets are
  * those of every case, but for shares, processor time and growth, which cannot be had; memory is
  * the command's own peak, resident: that of the largest of its processes, judged by yp_max_resident
- * and told as the value "resident peak" (B).
+ * and reported as the value "resident peak" (B).
  */
 #ifndef YIELDPOINT_COMMAND_H
 #define YIELDPOINT_COMMAND_H

@@ -1,7 +1,7 @@
 /*
- * Which instructions a process may use: what the processor and the system have, or less when it is
- * told so. Kernels that exist for several instruction sets choose by yp_isa(), so that one build
- * runs everywhere, under Valgrind too, and a weaker machine can be stood in for.
+ * Which instructions a process may use: what the processor and the system have, or less when the
+ * environment says so. Kernels that exist for several instruction sets choose by yp_isa(), so that
+ * one build runs everywhere, under Valgrind too, and a weaker machine can be simulated.
  */
 #ifndef YIELDPOINT_ISA_H
 #define YIELDPOINT_ISA_H

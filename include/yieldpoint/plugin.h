@@ -1,7 +1,7 @@
 /*
  * Code for an accelerator in a shared object of its own, loaded only where it is used.
  *
- * A room that has kernels (a generator, a model, a project of yours) puts them into a plugin
+ * A component that has kernels (a generator, a model, a project of yours) puts them into a plugin
  * `libyieldpoint-NAME.so`, which links the device's runtime and exports one function:
  *
  *     // mine_cuda.h, read by both sides

@@ -193,11 +193,12 @@ static void describe_measured(struct ypi_text *text, const struct ypi_measured *
     ypi_text_add(text, "\n");
 }
 
-static char *describe(const struct ypi_result *r, const struct ypi_told *told)
+static char *describe(const struct ypi_result *r, const struct ypi_report *report)
 {
     struct ypi_text text = {0};
-    ypi_text_add(&text, "pid %d staged %d stage %d skipped %d ended %d exited %d\n", (int)told->pid,
-                 told->staged, (int)told->stage, told->skipped, told->ended, told->exited);
+    ypi_text_add(&text, "pid %d staged %d stage %d skipped %d ended %d exited %d\n",
+                 (int)report->pid, report->staged, (int)report->stage, report->skipped,
+                 report->ended, report->exited);
     ypi_text_add(&text, "times %g %g %g reason %s\n", r->setup, r->body, r->teardown,
                  r->reason != NULL ? r->reason : "none");
     if (r->has_hash)
@@ -227,8 +228,8 @@ static char *describe(const struct ypi_result *r, const struct ypi_told *told)
 static char *read_back(void)
 {
     struct ypi_result r = {0};
-    struct ypi_told told = ypi_channel_read(path, &r);
-    char *text = describe(&r, &told);
+    struct ypi_report report = ypi_channel_read(path, &r);
+    char *text = describe(&r, &report);
     ypi_result_clear(&r);
     return text;
 }
@@ -324,10 +325,10 @@ Test(channel, several_of_a_kind_are_kept_in_order)
 Test(channel, of_no_file_nothing_is_read)
 {
     struct ypi_result r = {0};
-    struct ypi_told told = ypi_channel_read("/nowhere/at/all", &r);
-    cr_expect(told.pid == 0 && !told.staged && told.stage == YPI_STAGE_DONE && !told.ended);
-    told = ypi_channel_read(directory, &r);
-    cr_expect(told.pid == 0 && !told.ended, "a directory is no channel");
+    struct ypi_report report = ypi_channel_read("/nowhere/at/all", &r);
+    cr_expect(report.pid == 0 && !report.staged && report.stage == YPI_STAGE_DONE && !report.ended);
+    report = ypi_channel_read(directory, &r);
+    cr_expect(report.pid == 0 && !report.ended, "a directory is no channel");
     cr_expect_not(ypi_channel_send("/nowhere/at/all", YPI_MESSAGE_END, NULL, 0, NULL, 0));
 }
 
@@ -337,8 +338,8 @@ Test(channel, an_unfinished_stage_has_no_time)
     send_stage(YPI_STAGE_SETUP, 1);
     send_stage(YPI_STAGE_BODY, 3);
     struct ypi_result r = {0};
-    struct ypi_told told = ypi_channel_read(path, &r);
-    cr_expect(told.staged && told.stage == YPI_STAGE_BODY);
+    struct ypi_report report = ypi_channel_read(path, &r);
+    cr_expect(report.staged && report.stage == YPI_STAGE_BODY);
     cr_expect(r.setup == 2 && r.body == 0 && r.teardown == 0);
     ypi_result_clear(&r);
 }
@@ -399,8 +400,8 @@ Test(channel, is_long_where_there_is_much_to_tell)
     enum { SAMPLES = 1000000 };
     cr_assert(send_measured("long", SAMPLES) && send_plain(YPI_MESSAGE_END, NULL, 0));
     struct ypi_result r = {0};
-    struct ypi_told told = ypi_channel_read(path, &r);
-    cr_assert(told.ended && r.measured_count == 1 && r.measured[0].count == SAMPLES);
+    struct ypi_report report = ypi_channel_read(path, &r);
+    cr_assert(report.ended && r.measured_count == 1 && r.measured[0].count == SAMPLES);
     for (int i = 0; i < SAMPLES; i++)
         cr_assert_eq(r.measured[0].samples[i], 1 + (double)i / 8);
     ypi_result_clear(&r);
@@ -439,8 +440,8 @@ Test(channel, messages_of_a_wrong_size_are_left_out)
     cr_assert(send_plain((enum ypi_message)99, bytes, sizeof bytes));
     cr_assert(send_value("after", 1));
     struct ypi_result r = {0};
-    struct ypi_told told = ypi_channel_read(path, &r);
-    cr_expect(told.pid == 0 && !told.staged && !told.skipped && r.reason == NULL);
+    struct ypi_report report = ypi_channel_read(path, &r);
+    cr_expect(report.pid == 0 && !report.staged && !report.skipped && r.reason == NULL);
     cr_expect(r.failure_count == 0 && r.gradient_count == 0 && r.measured_count == 0);
     cr_expect(!r.has_hash && !r.has_memory);
     cr_expect_eq(r.value_count, 1, "what follows is heard");

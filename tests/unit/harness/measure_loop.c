@@ -30,7 +30,7 @@ TestSuite(measure, .timeout = 60);
 /* -- in place of the library --------------------------------------------------------------- */
 
 static double clock_seconds;
-static struct ypi_measured told; /* with its samples; owned by the test */
+static struct ypi_measured sent; /* with its samples; owned by the test */
 static int told_count;
 static char failure[512]; /* the last */
 static enum ypi_cause failed;
@@ -156,17 +156,17 @@ void yp_skip(struct yp_case *t, const char *format, ...)
 void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured *measured)
 {
     (void)t;
-    free(told.samples);
-    free(told.cpu);
-    free(told.slowed);
-    told = *measured;
-    told.slowed = malloc((told.slowed_count + 1) * sizeof *told.slowed);
-    for (size_t i = 0; i < told.slowed_count; i++)
-        told.slowed[i] = measured->slowed[i];
-    told.samples = malloc((told.count + 1) * sizeof *told.samples);
-    told.cpu = malloc((told.count + 1) * sizeof *told.cpu);
-    memcpy(told.samples, measured->samples, told.count * sizeof *told.samples);
-    memcpy(told.cpu, measured->cpu, told.count * sizeof *told.cpu);
+    free(sent.samples);
+    free(sent.cpu);
+    free(sent.slowed);
+    sent = *measured;
+    sent.slowed = malloc((sent.slowed_count + 1) * sizeof *sent.slowed);
+    for (size_t i = 0; i < sent.slowed_count; i++)
+        sent.slowed[i] = measured->slowed[i];
+    sent.samples = malloc((sent.count + 1) * sizeof *sent.samples);
+    sent.cpu = malloc((sent.count + 1) * sizeof *sent.cpu);
+    memcpy(sent.samples, measured->samples, sent.count * sizeof *sent.samples);
+    memcpy(sent.cpu, measured->cpu, sent.count * sizeof *sent.cpu);
     told_count++;
 }
 
@@ -274,18 +274,18 @@ static struct yp_case *const t = &subject;
 
 static void expect_samples(double seconds)
 {
-    for (size_t i = 0; i < told.count; i++)
-        cr_assert_float_eq(told.samples[i], seconds, 1e-6 * seconds, "sample %zu: %g", i,
-                           told.samples[i]);
+    for (size_t i = 0; i < sent.count; i++)
+        cr_assert_float_eq(sent.samples[i], seconds, 1e-6 * seconds, "sample %zu: %g", i,
+                           sent.samples[i]);
 }
 
-static void expect_told(size_t count, uint64_t batch, enum ypi_stop stop)
+static void expect_sent(size_t count, uint64_t batch, enum ypi_stop stop)
 {
     cr_expect_eq(told_count, 1);
     cr_expect_null(running);
-    cr_expect_eq(told.count, count, "%zu samples, wanted %zu", told.count, count);
-    cr_expect_eq(told.batch, batch, "batch %d", (int)told.batch);
-    cr_expect_eq(told.stop, stop, "stopped by %s", ypi_stop_name(told.stop));
+    cr_expect_eq(sent.count, count, "%zu samples, wanted %zu", sent.count, count);
+    cr_expect_eq(sent.batch, batch, "batch %d", (int)sent.batch);
+    cr_expect_eq(sent.stop, stop, "stopped by %s", ypi_stop_name(sent.stop));
 }
 
 /* -- how often ----------------------------------------------------------------------------- */
@@ -297,15 +297,15 @@ Test(measure, steady_work_needs_the_fewest_samples)
         iterations++;
         clock_seconds += 1e-3;
     }
-    expect_told(10, 1, YPI_STOP_PRECISION);
+    expect_sent(10, 1, YPI_STOP_PRECISION);
     expect_samples(1e-3);
-    cr_expect(told.warmup >= 50 && told.warmup <= 51, "0.05 s of warm-up: %d", (int)told.warmup);
-    cr_expect_eq((size_t)iterations, told.warmup + told.count);
+    cr_expect(sent.warmup >= 50 && sent.warmup <= 51, "0.05 s of warm-up: %d", (int)sent.warmup);
+    cr_expect_eq((size_t)iterations, sent.warmup + sent.count);
     /* It takes no more of a short measurement than a tenth. */
     yp_measure (t, "short", .max_seconds = 0.1) {
         clock_seconds += 1e-3;
     }
-    cr_expect(told.warmup >= 10 && told.warmup <= 11, "%d", (int)told.warmup);
+    cr_expect(sent.warmup >= 10 && sent.warmup <= 11, "%d", (int)sent.warmup);
 }
 
 Test(measure, what_it_was_told_is_stored)
@@ -313,15 +313,15 @@ Test(measure, what_it_was_told_is_stored)
     yp_measure (t, "fit", .items = 3, .unit = "cubes", .flops = 5, .bytes = 7, .samples = 1) {
         clock_seconds += 1;
     }
-    cr_expect_str_eq(told.name, "fit");
-    cr_expect_str_eq(told.unit, "cubes");
-    cr_expect(told.items == 3 && told.flops == 5 && told.bytes == 7 && told.phase_count == 0);
+    cr_expect_str_eq(sent.name, "fit");
+    cr_expect_str_eq(sent.unit, "cubes");
+    cr_expect(sent.items == 3 && sent.flops == 5 && sent.bytes == 7 && sent.phase_count == 0);
     yp_measure (t, "bare", .samples = 1) {
         clock_seconds += 1;
     }
-    cr_expect_str_eq(told.name, "bare");
-    cr_expect_str_eq(told.unit, "");
-    cr_expect(told.items == 0 && told.flops == 0 && told.bytes == 0);
+    cr_expect_str_eq(sent.name, "bare");
+    cr_expect_str_eq(sent.unit, "");
+    cr_expect(sent.items == 0 && sent.flops == 0 && sent.bytes == 0);
 }
 
 Test(measure, short_work_is_timed_in_batches)
@@ -332,10 +332,10 @@ Test(measure, short_work_is_timed_in_batches)
         clock_seconds += 1e-6;
     }
     /* 64 are the first power of 2 that is 50 us long. */
-    expect_told(10, 64, YPI_STOP_PRECISION);
+    expect_sent(10, 64, YPI_STOP_PRECISION);
     expect_samples(1e-6);
-    cr_expect_eq(iterations, told.warmup + 64 * told.count);
-    cr_expect(told.warmup >= 50000 && told.warmup < 50000 + 128, "%d", (int)told.warmup);
+    cr_expect_eq(iterations, sent.warmup + 64 * sent.count);
+    cr_expect(sent.warmup >= 50000 && sent.warmup < 50000 + 128, "%d", (int)sent.warmup);
 }
 
 Test(measure, a_fixed_protocol_is_kept_to_the_letter)
@@ -352,11 +352,11 @@ Test(measure, a_fixed_protocol_is_kept_to_the_letter)
             iterations++;
             clock_seconds += 1e-7 * (double)iterations;
         }
-        expect_told((size_t)table[i].samples, 1, YPI_STOP_FIXED);
-        cr_expect_eq(told.warmup, table[i].warmed, "%d: %d", (int)i, (int)told.warmup);
+        expect_sent((size_t)table[i].samples, 1, YPI_STOP_FIXED);
+        cr_expect_eq(sent.warmup, table[i].warmed, "%d: %d", (int)i, (int)sent.warmup);
         cr_expect_eq(iterations, table[i].warmed + (uint64_t)table[i].samples);
-        for (size_t k = 0; k < told.count; k++)
-            cr_expect_float_eq(told.samples[k], 1e-7 * (double)(table[i].warmed + k + 1), 1e-12);
+        for (size_t k = 0; k < sent.count; k++)
+            cr_expect_float_eq(sent.samples[k], 1e-7 * (double)(table[i].warmed + k + 1), 1e-12);
     }
 }
 
@@ -365,14 +365,14 @@ Test(measure, a_given_warm_up_is_kept)
     yp_measure (t, "fit", .warmup = 3) {
         clock_seconds += 1e-3;
     }
-    cr_expect_eq(told.warmup, 3);
-    expect_told(10, 1, YPI_STOP_PRECISION);
+    cr_expect_eq(sent.warmup, 3);
+    expect_sent(10, 1, YPI_STOP_PRECISION);
     told_count = 0;
     yp_measure (t, "fit", .warmup = -1) {
         clock_seconds += 1e-3;
     }
-    cr_expect_eq(told.warmup, 0);
-    expect_told(10, 1, YPI_STOP_PRECISION);
+    cr_expect_eq(sent.warmup, 0);
+    expect_sent(10, 1, YPI_STOP_PRECISION);
 }
 
 /* Twice as long every other time: the interval never gets narrow. */
@@ -393,19 +393,19 @@ Test(measure, uneven_work_stops_by_the_clock)
 {
     yp_measure (t, "fit")
         uneven_work();
-    cr_expect_eq(told.stop, YPI_STOP_TIME);
-    cr_expect(told.count >= 190 && told.count <= 210, "1 s of samples: %zu", told.count);
+    cr_expect_eq(sent.stop, YPI_STOP_TIME);
+    cr_expect(sent.count >= 190 && sent.count <= 210, "1 s of samples: %zu", sent.count);
     yp_measure (t, "fit", .max_seconds = 0.3)
         uneven_work();
-    cr_expect_eq(told.stop, YPI_STOP_TIME);
-    cr_expect(told.count >= 50 && told.count <= 70, "%zu", told.count);
+    cr_expect_eq(sent.stop, YPI_STOP_TIME);
+    cr_expect(sent.count >= 50 && sent.count <= 70, "%zu", sent.count);
 }
 
 Test(measure, uneven_work_stops_by_the_number)
 {
     yp_measure (t, "fit", .max_samples = 100, .max_seconds = 100)
         uneven_work();
-    expect_told(100, 1, YPI_STOP_SAMPLES);
+    expect_sent(100, 1, YPI_STOP_SAMPLES);
 }
 
 Test(measure, noise_that_does_not_average_out_stops)
@@ -413,9 +413,9 @@ Test(measure, noise_that_does_not_average_out_stops)
     int iterations = 0;
     yp_measure (t, "fit", .max_seconds = 100)
         noisy_work(&iterations);
-    expect_told(told.count, 1, YPI_STOP_SETTLED);
-    cr_expect(told.count >= 333, "not before half a second: %zu", told.count);
-    cr_expect(told.count < 2000, "%zu", told.count);
+    expect_sent(sent.count, 1, YPI_STOP_SETTLED);
+    cr_expect(sent.count >= 333, "not before half a second: %zu", sent.count);
+    cr_expect(sent.count < 2000, "%zu", sent.count);
 }
 
 Test(measure, the_fewest_are_taken_however_long_it_takes)
@@ -423,27 +423,27 @@ Test(measure, the_fewest_are_taken_however_long_it_takes)
     yp_measure (t, "fit", .max_seconds = 0.5) {
         clock_seconds += 10;
     }
-    cr_expect_eq(told.count, 10);
+    cr_expect_eq(sent.count, 10);
     told_count = 0;
     yp_measure (t, "fit", .min_samples = 3, .max_seconds = 0.5) {
         clock_seconds += 10;
     }
-    cr_expect_eq(told.count, 3);
+    cr_expect_eq(sent.count, 3);
     told_count = 0;
     yp_measure (t, "fit", .min_samples = 30) {
         clock_seconds += 1e-3;
     }
-    expect_told(30, 1, YPI_STOP_PRECISION);
+    expect_sent(30, 1, YPI_STOP_PRECISION);
     told_count = 0;
     yp_measure (t, "fit", .min_samples = 30, .max_samples = 4) {
         clock_seconds += 1e-3;
     }
-    cr_expect_eq(told.count, 4, "the most go before the fewest");
+    cr_expect_eq(sent.count, 4, "the most go before the fewest");
 }
 
 static bool is_narrow(size_t count, double precision)
 {
-    struct ypi_estimate e = ypi_estimate(told.samples, count);
+    struct ypi_estimate e = ypi_estimate(sent.samples, count);
     return (e.high - e.low) / 2 <= precision * e.median;
 }
 
@@ -458,17 +458,17 @@ Test(measure, stops_when_the_interval_is_narrow)
             state = state * 1664525u + 1013904223u;
             clock_seconds += 1e-3 * (0.9 + 0.2 * (state >> 8) / (1 << 24));
         }
-        cr_expect_eq(told.stop, YPI_STOP_PRECISION);
+        cr_expect_eq(sent.stop, YPI_STOP_PRECISION);
         double precision = i < 3 ? precisions[i] : 0.01;
-        cr_expect(is_narrow(told.count, precision));
-        cr_expect(told.count > before || i == 3, "narrower takes more: %zu", told.count);
-        before = told.count;
+        cr_expect(is_narrow(sent.count, precision));
+        cr_expect(sent.count > before || i == 3, "narrower takes more: %zu", sent.count);
+        before = sent.count;
         /* Looked at often enough to stop soon after, but not each time. */
         size_t first = 10;
         while (!is_narrow(first, precision))
             first++;
-        cr_expect(told.count >= first && told.count <= first + first / 4 + 1,
-                  "%zu, narrow from %zu on", told.count, first);
+        cr_expect(sent.count >= first && sent.count <= first + first / 4 + 1,
+                  "%zu, narrow from %zu on", sent.count, first);
     }
     cr_expect_gt(before, 50);
 }
@@ -489,7 +489,7 @@ Test(measure, a_reset_is_not_timed)
         cr_expect_eq(resets, ++iterations, "before every iteration, once");
         clock_seconds += 1e-6;
     }
-    expect_told(20, 1, YPI_STOP_FIXED);
+    expect_sent(20, 1, YPI_STOP_FIXED);
     expect_samples(1e-6);
     cr_expect_eq(resets, 22, "%d", resets);
     told_count = 0;
@@ -498,7 +498,7 @@ Test(measure, a_reset_is_not_timed)
         cr_expect_eq(resets, ++iterations);
         clock_seconds += 1e-6;
     }
-    cr_expect_eq(told.batch, 1, "iterations are timed one by one");
+    cr_expect_eq(sent.batch, 1, "iterations are timed one by one");
     expect_samples(1e-6);
 }
 
@@ -515,11 +515,11 @@ Test(measure, phases_add_up)
         }
         clock_seconds += 1e-3;
     }
-    cr_assert_eq(told.phase_count, 2);
-    cr_expect_str_eq(told.phases[0].name, "forward");
-    cr_expect_str_eq(told.phases[1].name, "backward");
-    cr_expect_float_eq(told.phases[0].seconds, 3e-3, 1e-9);
-    cr_expect_float_eq(told.phases[1].seconds, 6e-3, 1e-9);
+    cr_assert_eq(sent.phase_count, 2);
+    cr_expect_str_eq(sent.phases[0].name, "forward");
+    cr_expect_str_eq(sent.phases[1].name, "backward");
+    cr_expect_float_eq(sent.phases[0].seconds, 3e-3, 1e-9);
+    cr_expect_float_eq(sent.phases[1].seconds, 6e-3, 1e-9);
     expect_samples(1e-2);
     cr_expect_eq(synchronized, 2 * 6 * 5, "at both ends of each phase of each iteration");
 }
@@ -531,8 +531,8 @@ Test(measure, phases_are_of_one_iteration)
             clock_seconds += 1e-6;
         }
     }
-    cr_expect_eq(told.batch, 64);
-    cr_expect_float_eq(told.phases[0].seconds, 1e-6, 1e-11);
+    cr_expect_eq(sent.batch, 64);
+    cr_expect_float_eq(sent.phases[0].seconds, 1e-6, 1e-11);
 }
 
 Test(measure, a_break_drops_the_sample)
@@ -543,12 +543,12 @@ Test(measure, a_break_drops_the_sample)
         if (++iterations == 5)
             break;
     }
-    expect_told(4, 1, YPI_STOP_BREAK);
+    expect_sent(4, 1, YPI_STOP_BREAK);
     told_count = 0;
     yp_measure (t, "fit", .warmup = 3) {
         break;
     }
-    expect_told(0, 1, YPI_STOP_BREAK);
+    expect_sent(0, 1, YPI_STOP_BREAK);
 }
 
 Test(measure, continue_ends_one_iteration)
@@ -560,13 +560,13 @@ Test(measure, continue_ends_one_iteration)
             continue;
         clock_seconds += 1;
     }
-    expect_told(10, 1, YPI_STOP_FIXED);
-    cr_expect(told.samples[0] == 1 && told.samples[1] == 2);
+    expect_sent(10, 1, YPI_STOP_FIXED);
+    cr_expect(sent.samples[0] == 1 && sent.samples[1] == 2);
 }
 
 /* -- misuse -------------------------------------------------------------------------------- */
 
-/* Runs the rest of the line unless the body was left; then what was told is in `failure`. */
+/* Runs the rest of the line unless the body was left; then what was sent is in `failure`. */
 #define LEAVES(...) \
     do { \
         failure[0] = '\0'; \
@@ -661,7 +661,7 @@ static void run_phases(int count)
 Test(measure, phases_are_counted)
 {
     run_phases(YPI_PHASES_MAX);
-    cr_expect_eq(told.phase_count, YPI_PHASES_MAX);
+    cr_expect_eq(sent.phase_count, YPI_PHASES_MAX);
     LEAVES(run_phases(YPI_PHASES_MAX + 1));
     cr_expect_str_eq(failure, "phase 'p8' of 'fit' is one too many: at most 8");
 }
@@ -685,20 +685,20 @@ Test(measure, stops_when_its_budgets_are_decided)
     static const struct yp_test near = {.name = "t",
                                         .budgets = YP_BUDGETS(yp_max_latency("fit", 5.02e-3))};
     measure_budgeted(&far);
-    cr_expect_eq(told.stop, YPI_STOP_DECIDED);
-    cr_expect(told.count >= 20 && told.count < 60, "a tenth of a second: %zu", told.count);
+    cr_expect_eq(sent.stop, YPI_STOP_DECIDED);
+    cr_expect(sent.count >= 20 && sent.count < 60, "a tenth of a second: %zu", sent.count);
     measure_budgeted(&near);
-    cr_expect(told.count > 1000, "a limit in the middle takes long: %zu", told.count);
+    cr_expect(sent.count > 1000, "a limit in the middle takes long: %zu", sent.count);
     /* One that is decided does not end it while another is not. */
     static const struct yp_test both = {
         .name = "t",
         .budgets = YP_BUDGETS(yp_max_latency("fit", 5.02e-3), yp_max_cpu_time("fit", 1))};
     measure_budgeted(&both);
-    cr_expect(told.count > 1000, "%zu", told.count);
+    cr_expect(sent.count > 1000, "%zu", sent.count);
     /* Where speed is only recorded no budget matters. */
     job.speed_judged = false;
     measure_budgeted(&far);
-    cr_expect_neq(told.stop, YPI_STOP_DECIDED);
+    cr_expect_neq(sent.stop, YPI_STOP_DECIDED);
     job.speed_judged = true;
 }
 
@@ -708,27 +708,27 @@ Test(measure, a_share_is_asked_of_stretches)
                                           .budgets = YP_BUDGETS(yp_min_share("fit", 0.5))};
     share_told = 0.6;
     measure_budgeted(&shared);
-    cr_expect_eq(told.stop, YPI_STOP_DECIDED);
-    cr_expect_geq(told.share_count, 8, "fewer have no interval of 99 %%: %zu", told.share_count);
-    cr_expect_eq((size_t)probes, told.share_count + 1, "one probe before, one after each");
+    cr_expect_eq(sent.stop, YPI_STOP_DECIDED);
+    cr_expect_geq(sent.share_count, 8, "fewer have no interval of 99 %%: %zu", sent.share_count);
+    cr_expect_eq((size_t)probes, sent.share_count + 1, "one probe before, one after each");
     /* Without such a budget: before and after. */
     yp_measure (t, "free", .flops = 1)
         clock_seconds += 1e-3;
-    cr_expect_eq(told.share_count, 1);
+    cr_expect_eq(sent.share_count, 1);
     cr_expect_eq(probes, 2);
 }
 
-/* -- what is told of the samples ------------------------------------------------------------ */
+/* -- what is sent of the samples ------------------------------------------------------------ */
 
 Test(measure, processor_time_is_kept_beside_each_sample)
 {
     yp_measure (t, "fit", .samples = 5)
         clock_seconds += 1e-3;
-    for (size_t i = 0; i < told.count; i++)
-        cr_expect_float_eq(told.cpu[i], 2e-3, 1e-9);
+    for (size_t i = 0; i < sent.count; i++)
+        cr_expect_float_eq(sent.cpu[i], 2e-3, 1e-9);
     yp_measure (t, "short")
         clock_seconds += 1e-6;
-    cr_expect_float_eq(told.cpu[0], 2e-6, 1e-12, "an iteration's, not a batch's");
+    cr_expect_float_eq(sent.cpu[0], 2e-6, 1e-12, "an iteration's, not a batch's");
 }
 
 Test(measure, what_stays_behind_is_a_slope)
@@ -738,23 +738,23 @@ Test(measure, what_stays_behind_is_a_slope)
         resident += 4096;
         accounted += 100;
     }
-    cr_expect_float_eq(told.growth_resident, 4096, 1e-6, "%g", told.growth_resident);
-    cr_expect_float_eq(told.growth_accounted, 100, 1e-6, "%g", told.growth_accounted);
+    cr_expect_float_eq(sent.growth_resident, 4096, 1e-6, "%g", sent.growth_resident);
+    cr_expect_float_eq(sent.growth_accounted, 100, 1e-6, "%g", sent.growth_accounted);
     yp_measure (t, "flat", .samples = 5000)
         clock_seconds += 1e-3;
-    cr_expect(told.growth_resident == 0 && told.growth_accounted == 0,
-              "the samples' own memory is no growth: %g", told.growth_resident);
+    cr_expect(sent.growth_resident == 0 && sent.growth_accounted == 0,
+              "the samples' own memory is no growth: %g", sent.growth_resident);
     yp_measure (t, "two", .samples = 2)
         clock_seconds += 1e-3;
-    cr_expect(isnan(told.growth_resident));
+    cr_expect(isnan(sent.growth_resident));
 }
 
 Test(measure, a_cold_iteration_stands_alone)
 {
     yp_measure (t, "fit", .cold = true, .warmup = 1)
         clock_seconds += 1e-6;
-    cr_expect_eq(told.batch, 1, "however short it is");
-    cr_expect(told.cold);
+    cr_expect_eq(sent.batch, 1, "however short it is");
+    cr_expect(sent.cold);
     cr_expect_eq(own, 0, "the memory that empties the caches is given back");
 }
 
@@ -764,7 +764,7 @@ Test(measure, once_is_one_iteration)
     int iterations = 0;
     yp_measure (t, "fit", .warmup = 5, .samples = 50)
         iterations++;
-    expect_told(0, 1, YPI_STOP_FIXED);
+    expect_sent(0, 1, YPI_STOP_FIXED);
     cr_expect_eq(iterations, 1);
     job.once = job.untimed = false;
 }
@@ -786,23 +786,23 @@ Test(measure, untimed_work_runs_as_often_as_it_may_rely_on)
             clock_seconds += 1e-3;
         }
     }
-    expect_told(0, 1, YPI_STOP_FIXED);
+    expect_sent(0, 1, YPI_STOP_FIXED);
     cr_expect_eq(iterations, 1, "neither warmed up nor taken again: %d", iterations);
-    cr_expect_eq(told.kind, YPI_MEASURED_RUN);
-    cr_expect(told.warmup == 1 && told.bound == -1 && told.phase_count == 0);
+    cr_expect_eq(sent.kind, YPI_MEASURED_RUN);
+    cr_expect(sent.warmup == 1 && sent.bound == -1 && sent.phase_count == 0);
     cr_expect_eq(probes, -1, "no ceiling is made ready");
     yp_measure (t, "fixed", .samples = 7, .min_samples = 3, .reset = count_reset, .arg = &resets)
         iterations++;
     cr_expect_eq(iterations, 8);
     cr_expect_eq(resets, 7, "before each");
-    cr_expect_eq(told.warmup, 7);
+    cr_expect_eq(sent.warmup, 7);
     yp_measure (t, "adaptive", .min_samples = 3)
         iterations++;
     cr_expect_eq(iterations, 11);
     yp_serve (t, "one", .rate = 1e-6)
         iterations++;
     cr_expect_eq(iterations, 12, "nothing is waited for");
-    cr_expect_eq(told.kind, YPI_MEASURED_RUN);
+    cr_expect_eq(sent.kind, YPI_MEASURED_RUN);
     yp_serve (t, "requests", .rate = 1e-6, .requests = 20)
         iterations++;
     cr_expect_eq(iterations, 32);
@@ -821,11 +821,11 @@ Test(measure, growth_is_looked_at_without_a_clock)
         resident += 4096;
     }
     cr_expect_eq(iterations, 10);
-    cr_expect_float_eq(told.growth_resident, 4096, 1e-6, "%g", told.growth_resident);
+    cr_expect_float_eq(sent.growth_resident, 4096, 1e-6, "%g", sent.growth_resident);
     yp_measure (t, "other")
         iterations++;
     cr_expect_eq(iterations, 11);
-    cr_expect(isnan(told.growth_resident));
+    cr_expect(isnan(sent.growth_resident));
     subject.test = &test;
     job.untimed = false;
 }
@@ -835,8 +835,8 @@ Test(measure, untimed_work_may_be_left)
     job.untimed = true;
     yp_measure (t, "fit")
         break;
-    cr_expect_eq(told.stop, YPI_STOP_BREAK);
-    cr_expect_eq(told.warmup, 0);
+    cr_expect_eq(sent.stop, YPI_STOP_BREAK);
+    cr_expect_eq(sent.warmup, 0);
     LEAVES(yp_measure (t, "other") { yp_phase (t, "forward") { break;
 }
 });
@@ -853,15 +853,15 @@ Test(measure, instructions_are_counted_three_times)
         iterations++;
     }
     cr_expect_eq(iterations, 4, "one that warms up: %d", iterations);
-    cr_expect_eq(told.kind, YPI_MEASURED_COUNT);
-    cr_expect_eq(told.count, 0);
-    cr_expect_eq(told.counts[YP_INSTRUCTIONS].source, YPI_COUNTED_CALLGRIND);
-    cr_expect_float_eq(told.counts[YP_INSTRUCTIONS].count, 1001, 1e-9, "the least of three");
+    cr_expect_eq(sent.kind, YPI_MEASURED_COUNT);
+    cr_expect_eq(sent.count, 0);
+    cr_expect_eq(sent.counts[YP_INSTRUCTIONS].source, YPI_COUNTED_CALLGRIND);
+    cr_expect_float_eq(sent.counts[YP_INSTRUCTIONS].count, 1001, 1e-9, "the least of three");
     instructions = NAN;
     yp_measure (t, "none") {
         iterations++;
     }
-    cr_expect_eq(told.counts[YP_INSTRUCTIONS].source, YPI_NOT_COUNTED);
+    cr_expect_eq(sent.counts[YP_INSTRUCTIONS].source, YPI_NOT_COUNTED);
 }
 
 Test(measure, a_phase_is_not_left_by_break)
@@ -958,17 +958,17 @@ Test(measure, work_of_an_accelerator_is_held_until_it_is_launched, .init = on_an
 {
     yp_measure (t, "fit", .max_samples = 20)
         clock_seconds += 1e-3;
-    cr_expect(told.on_device.there && told.on_device.held);
+    cr_expect(sent.on_device.there && sent.on_device.held);
     cr_expect_eq(holds, releases);
-    cr_expect_eq((size_t)holds, told.warmup + told.count - 1, "all but the first: %d", holds);
+    cr_expect_eq((size_t)holds, sent.warmup + sent.count - 1, "all but the first: %d", holds);
     cr_expect_eq(looks, 3);
-    cr_expect_eq(told.slowed_count, 0);
-    cr_expect_eq(told.on_device.throttled, 1);
-    cr_expect_float_eq(told.on_device.clock, 1.9e9, 1);
-    cr_expect_eq(told.on_device.clock_most, 2e9);
+    cr_expect_eq(sent.slowed_count, 0);
+    cr_expect_eq(sent.on_device.throttled, 1);
+    cr_expect_float_eq(sent.on_device.clock, 1.9e9, 1);
+    cr_expect_eq(sent.on_device.clock_most, 2e9);
     yp_measure (t, "short")
         clock_seconds += 1e-6;
-    cr_expect_eq(told.batch, 512, "longer batches, for its clock is coarser: %d", (int)told.batch);
+    cr_expect_eq(sent.batch, 512, "longer batches, for its clock is coarser: %d", (int)sent.batch);
 }
 
 Test(measure, work_that_waits_for_itself_is_not_held, .init = on_an_accelerator)
@@ -976,9 +976,9 @@ Test(measure, work_that_waits_for_itself_is_not_held, .init = on_an_accelerator)
     opens_early = true;
     yp_measure (t, "fit")
         clock_seconds += 1e-3;
-    cr_expect(told.on_device.there && !told.on_device.held);
+    cr_expect(sent.on_device.there && !sent.on_device.held);
     cr_expect_eq(holds, 1, "tried once");
-    cr_expect_geq(told.count, 10);
+    cr_expect_geq(sent.count, 10);
 }
 
 Test(measure, a_batch_that_ran_early_is_taken_again, .init = on_an_accelerator)
@@ -990,9 +990,9 @@ Test(measure, a_batch_that_ran_early_is_taken_again, .init = on_an_accelerator)
         clock_seconds += opens_early ? 9 : 1e-3;
     }
     cr_expect_eq(iterations, 8, "2 to warm up, 5 samples and one again: %d", iterations);
-    cr_expect_eq(told.count, 5);
+    cr_expect_eq(sent.count, 5);
     expect_samples(1e-3);
-    cr_expect(told.on_device.held, "once may be the processor's fault");
+    cr_expect(sent.on_device.held, "once may be the processor's fault");
 }
 
 Test(measure, work_on_another_stream_is_a_mistake, .init = on_an_accelerator)
@@ -1042,13 +1042,13 @@ Test(measure, samples_of_a_slowed_device_are_set_aside_and_taken_again, .init = 
         iterations++;
         clock_seconds += 1e-3;
     }
-    cr_expect_eq(told.count, 50);
-    cr_expect(told.slowed_count > 0 && told.slowed_count < 100, "%zu", told.slowed_count);
-    cr_expect_eq((size_t)iterations, 1 + told.count + told.slowed_count);
-    cr_expect_eq(told.on_device.throttled, 0x9);
-    cr_expect_eq(told.on_device.clock_least, 1.8e9);
-    for (size_t i = 0; i < told.slowed_count; i++)
-        cr_expect_float_eq(told.slowed[i], 1e-3, 1e-9);
+    cr_expect_eq(sent.count, 50);
+    cr_expect(sent.slowed_count > 0 && sent.slowed_count < 100, "%zu", sent.slowed_count);
+    cr_expect_eq((size_t)iterations, 1 + sent.count + sent.slowed_count);
+    cr_expect_eq(sent.on_device.throttled, 0x9);
+    cr_expect_eq(sent.on_device.clock_least, 1.8e9);
+    for (size_t i = 0; i < sent.slowed_count; i++)
+        cr_expect_float_eq(sent.slowed[i], 1e-3, 1e-9);
 }
 
 Test(measure, a_device_that_stays_slow_is_taken_as_it_is, .init = on_an_accelerator)
@@ -1056,9 +1056,9 @@ Test(measure, a_device_that_stays_slow_is_taken_as_it_is, .init = on_an_accelera
     throttled_for = UINT64_MAX;
     yp_measure (t, "fit", .warmup = 1, .samples = 200)
         clock_seconds += 1e-3;
-    cr_expect_eq(told.count, 200);
-    cr_expect(told.slowed_count >= 3 && told.slowed_count <= 66, "three stretches: %zu",
-              told.slowed_count);
+    cr_expect_eq(sent.count, 200);
+    cr_expect(sent.slowed_count >= 3 && sent.slowed_count <= 66, "three stretches: %zu",
+              sent.slowed_count);
 }
 
 /* Of the work, though the host has gone on: the clock is the stream's. */
@@ -1072,11 +1072,11 @@ Test(measure, phases_on_a_device_wait_for_nothing, .init = on_an_accelerator)
             clock_seconds += 2e-3;
         }
     }
-    cr_assert_eq(told.phase_count, 2);
-    cr_expect_float_eq(told.phases[0].seconds, 1e-3, 1e-9);
-    cr_expect_float_eq(told.phases[1].seconds, 2e-3, 1e-9);
+    cr_assert_eq(sent.phase_count, 2);
+    cr_expect_float_eq(sent.phases[0].seconds, 1e-3, 1e-9);
+    cr_expect_float_eq(sent.phases[1].seconds, 2e-3, 1e-9);
     cr_expect_eq(synchronized, 0, "%d", synchronized);
-    cr_expect(told.on_device.held, "work is launched before it runs");
+    cr_expect(sent.on_device.held, "work is launched before it runs");
 }
 
 Test(measure, a_device_at_its_power_cap_is_flagged, .init = on_an_accelerator)
@@ -1085,12 +1085,12 @@ Test(measure, a_device_at_its_power_cap_is_flagged, .init = on_an_accelerator)
     throttled_by = 0x4;
     yp_measure (t, "fit", .warmup = 1, .samples = 200)
         clock_seconds += 1e-3;
-    cr_expect_eq(told.slowed_count, 0, "it does what it can all day: %zu", told.slowed_count);
-    cr_expect_eq(told.on_device.power_capped, 200);
+    cr_expect_eq(sent.slowed_count, 0, "it does what it can all day: %zu", sent.slowed_count);
+    cr_expect_eq(sent.on_device.power_capped, 200);
     throttled_clock = 1.4e9; /* less than three quarters */
     yp_measure (t, "slow", .warmup = 1, .samples = 200)
         clock_seconds += 1e-3;
-    cr_expect(told.slowed_count > 0, "a real slowdown");
+    cr_expect(sent.slowed_count > 0, "a real slowdown");
 }
 
 Test(measure, the_first_batch_of_a_device_is_no_time, .init = on_an_accelerator)
@@ -1098,15 +1098,15 @@ Test(measure, the_first_batch_of_a_device_is_no_time, .init = on_an_accelerator)
     int iterations = 0;
     yp_measure (t, "fit", .max_samples = 20)
         clock_seconds += iterations++ == 0 ? 10 : 1e-6;
-    cr_expect_eq(told.batch, 512, "%d", (int)told.batch);
-    cr_expect(told.warmup > 1 + 50000, "warm is what it is without it: %d", (int)told.warmup);
+    cr_expect_eq(sent.batch, 512, "%d", (int)sent.batch);
+    cr_expect(sent.warmup > 1 + 50000, "warm is what it is without it: %d", (int)sent.warmup);
     iterations = 0;
     yp_measure (t, "reset", .reset = reset_slowly, .arg = &iterations, .max_samples = 20)
         clock_seconds += iterations == 1 ? 10 : 1e-3;
-    cr_expect(told.warmup > 1, "%d", (int)told.warmup);
+    cr_expect(sent.warmup > 1, "%d", (int)sent.warmup);
     yp_measure (t, "asked", .warmup = 1, .samples = 5)
         clock_seconds += 1e-3;
-    cr_expect_eq(told.warmup, 1, "it is one of those asked for");
+    cr_expect_eq(sent.warmup, 1, "it is one of those asked for");
 }
 
 Test(measure, a_device_s_caches_are_emptied_by_itself, .init = on_an_accelerator)
@@ -1180,19 +1180,19 @@ Test(measure, a_device_counts_once_a_pass)
     }
     cr_expect_eq(iterations, 6, "one that warms up: %d", iterations);
     cr_expect(audit_begun == 5 && audit_ended == 5 && audit_first == 1 && audit_read_count == 1);
-    expect_told(0, 1, YPI_STOP_FIXED);
-    cr_expect_eq(told.kind, YPI_MEASURED_COUNT);
+    expect_sent(0, 1, YPI_STOP_FIXED);
+    cr_expect_eq(sent.kind, YPI_MEASURED_COUNT);
     for (int i = 0; i < YPI_AUDITED; i++)
         if (i == YPI_AUDIT_FP16)
-            cr_expect_eq(told.counts[YP_GPU_FP16].source, YPI_NOT_COUNTED);
+            cr_expect_eq(sent.counts[YP_GPU_FP16].source, YPI_NOT_COUNTED);
         else
-            cr_expect(told.counts[YP_GPU_FP64 + i].source == YPI_COUNTED_CUPTI &&
-                          told.counts[YP_GPU_FP64 + i].count == 10 + i,
-                      "%d: %g", i, told.counts[YP_GPU_FP64 + i].count);
-    cr_expect_eq(told.counts[YP_INSTRUCTIONS].source, YPI_NOT_COUNTED);
-    cr_expect(told.flops == 3 && told.bytes == 4 && told.on_device.cache == 4096);
-    cr_expect_eq(told.bounds[YPI_BOUND_ARITHMETIC].ceiling, YP_BF16);
-    cr_expect_eq(told.bounds[YPI_BOUND_TRAFFIC].ceiling, YP_READ);
+            cr_expect(sent.counts[YP_GPU_FP64 + i].source == YPI_COUNTED_CUPTI &&
+                          sent.counts[YP_GPU_FP64 + i].count == 10 + i,
+                      "%d: %g", i, sent.counts[YP_GPU_FP64 + i].count);
+    cr_expect_eq(sent.counts[YP_INSTRUCTIONS].source, YPI_NOT_COUNTED);
+    cr_expect(sent.flops == 3 && sent.bytes == 4 && sent.on_device.cache == 4096);
+    cr_expect_eq(sent.bounds[YPI_BOUND_ARITHMETIC].ceiling, YP_BF16);
+    cr_expect_eq(sent.bounds[YPI_BOUND_TRAFFIC].ceiling, YP_READ);
     cr_expect(flushes == 0 && holds == 0 && looks == 0, "a gate would be counted");
     cr_expect_eq(probes, 0, "nothing is probed");
 }
@@ -1213,8 +1213,8 @@ Test(measure, a_body_that_is_left_is_not_counted)
     yp_measure (t, "fit")
         if (++iterations == 3)
             break;
-    expect_told(0, 1, YPI_STOP_BREAK);
-    cr_expect(audit_read_count == 0 && told.counts[YP_GPU_FP32].source == YPI_NOT_COUNTED);
+    expect_sent(0, 1, YPI_STOP_BREAK);
+    cr_expect(audit_read_count == 0 && sent.counts[YP_GPU_FP32].source == YPI_NOT_COUNTED);
 }
 
 static void refused_at(enum yp_status *where, enum yp_status status)

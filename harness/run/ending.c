@@ -1,5 +1,5 @@
 /* What became of a case's process: its channel, how it ended, what it left running. */
-#include "harness/run/aftermath.h"
+#include "harness/run/ending.h"
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -35,70 +35,70 @@ static char *read_tail(const char *path, uint64_t *bytes)
     return tail;
 }
 
-static const char *stage_name(const struct ypi_told *told)
+static const char *stage_name(const struct ypi_report *report)
 {
     static const char *const names[] = {"in setup", "in the body", "in teardown", "after teardown"};
-    return told->staged ? names[told->stage] : "before it began";
+    return report->staged ? names[report->stage] : "before it began";
 }
 
 static void explain_killed(struct ypi_result *r, const struct ypi_item *item,
-                           const struct ypi_told *told, const struct ypi_options *o)
+                           const struct ypi_report *report, const struct ypi_options *o)
 {
     enum ypi_cause cause = (enum ypi_cause)(item->killed - 1);
     switch (cause) {
     case YPI_CAUSE_TIMEOUT:
         ypi_result_fail(r, cause, NULL, 0, "timeout: still running after %g s, killed %s",
-                        item->c.timeout, stage_name(told));
+                        item->c.timeout, stage_name(report));
         break;
     case YPI_CAUSE_OUTPUT:
         ypi_result_fail(r, cause, NULL, 0,
                         "wrote more than %llu bytes of output (--output-limit), killed %s",
-                        (unsigned long long)o->output_limit, stage_name(told));
+                        (unsigned long long)o->output_limit, stage_name(report));
         break;
     case YPI_CAUSE_FORKS:
         ypi_result_fail(r, cause, NULL, 0,
                         "wanted more than %d processes and threads (--process-limit), killed %s",
-                        o->process_limit, stage_name(told));
+                        o->process_limit, stage_name(report));
         break;
     default:
-        ypi_result_fail(r, cause, NULL, 0, "interrupted %s", stage_name(told));
+        ypi_result_fail(r, cause, NULL, 0, "interrupted %s", stage_name(report));
     }
 }
 
-static bool came_to_its_end(const struct ypi_told *told, int signal)
+static bool came_to_its_end(const struct ypi_report *report, int signal)
 {
-    return told->ended && told->exited && signal == 0;
+    return report->ended && report->exited && signal == 0;
 }
 
-bool ypi_was_interrupted(const struct ypi_item *item, const struct ypi_told *told, int signal)
+bool ypi_was_interrupted(const struct ypi_item *item, const struct ypi_report *report, int signal)
 {
-    return item->killed == (int)YPI_CAUSE_INTERRUPTED + 1 && !came_to_its_end(told, signal);
+    return item->killed == (int)YPI_CAUSE_INTERRUPTED + 1 && !came_to_its_end(report, signal);
 }
 
 static void explain_end(struct ypi_result *r, const struct ypi_item *item,
-                        const struct ypi_told *told, const struct ypi_options *o)
+                        const struct ypi_report *report, const struct ypi_options *o)
 {
-    /* An interrupt that found the process gone, and only not yet told of, has ended nothing. */
+    /* The process had ended by itself before the interrupt came. */
     bool too_late =
-        item->killed == (int)YPI_CAUSE_INTERRUPTED + 1 && came_to_its_end(told, r->signal);
+        item->killed == (int)YPI_CAUSE_INTERRUPTED + 1 && came_to_its_end(report, r->signal);
     if (item->killed != 0 && !too_late) {
-        explain_killed(r, item, told, o);
+        explain_killed(r, item, report, o);
     } else if (r->signal == SIGKILL && ypi_oom_kills() > item->oom_kills) {
         ypi_result_fail(r, YPI_CAUSE_OOM_KILL, NULL, 0,
-                        "killed by the kernel for want of memory, %s", stage_name(told));
+                        "killed by the kernel for want of memory, %s", stage_name(report));
     } else if (r->signal != 0) {
         const char *name = sigabbrev_np(r->signal); /* real-time signals have none */
-        ypi_result_fail(r, YPI_CAUSE_SIGNAL, NULL, 0, "crashed %s: SIG%s (%s)", stage_name(told),
+        ypi_result_fail(r, YPI_CAUSE_SIGNAL, NULL, 0, "crashed %s: SIG%s (%s)", stage_name(report),
                         name != NULL ? name : "RT", strsignal(r->signal));
-    } else if (told->pid == 0) {
+    } else if (report->pid == 0) {
         ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0,
                         "the process exited with status %d before it began: a constructor left, or "
                         "there is no room beside the history",
                         r->exit_code);
-    } else if (!told->ended) {
+    } else if (!report->ended) {
         ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0, "the process exited with status %d %s",
-                        r->exit_code, stage_name(told));
-    } else if (!told->exited || r->exit_code != 0) {
+                        r->exit_code, stage_name(report));
+    } else if (!report->exited || r->exit_code != 0) {
         ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0,
                         "the process left with status %d from an exit handler or a destructor",
                         r->exit_code);
@@ -108,7 +108,7 @@ static void explain_end(struct ypi_result *r, const struct ypi_item *item,
 static void sweep(struct ypi_result *r, const struct ypi_item *item, pid_t worker, bool alone)
 {
     char name[64] = "";
-    int swept = ypi_sweep(worker, alone, name);
+    int swept = ypi_kill_leftovers(worker, alone, name);
     /* A case that was killed could not have tidied up. */
     if (swept > 0 && item->killed == 0)
         ypi_result_fail(r, YPI_CAUSE_ORPHANS, NULL, 0,
@@ -123,20 +123,20 @@ static void remove_traces(const struct ypi_item *item)
         unlink(item->output);
 }
 
-struct ypi_told ypi_aftermath(const struct ypi_item *item, const struct ypi_ending *ending,
-                              const struct ypi_options *o, struct ypi_result *r)
+struct ypi_report ypi_ending_result(const struct ypi_item *item, const struct ypi_ending *ending,
+                                    const struct ypi_options *o, struct ypi_result *r)
 {
     *r = (struct ypi_result){
         .c = &item->c, .attempt = item->attempt, .fail_allocation = ypi_item_fails(item, o)};
-    struct ypi_told told = ypi_channel_read(item->channel, r);
+    struct ypi_report report = ypi_channel_read(item->channel, r);
     r->started = item->started_wall;
     r->duration = item->started > 0 ? ypi_now() - item->started : 0;
     r->signal = ending->signal;
     r->exit_code = ending->exit_code;
-    r->ended = told.ended;
-    sweep(r, item, told.pid, ending->alone);
-    explain_end(r, item, &told, o);
+    r->ended = report.ended;
+    sweep(r, item, report.pid, ending->alone);
+    explain_end(r, item, &report, o);
     r->tail = read_tail(item->output, &r->output_bytes);
     remove_traces(item);
-    return told;
+    return report;
 }
