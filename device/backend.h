@@ -117,8 +117,8 @@ struct ypi_backend {
     /* Waits for `end`, then for the whole device: the seconds that other streams went on after it.
      * NaN where that is not known. */
     double (*others_after)(struct yp_event *end);
-    /* Out of the caches with everything, and nothing left in them to be written back; part of the
-     * stream's order. */
+    /* Empties the caches and leaves nothing in them to be written back, in the order of the
+     * stream. */
     enum yp_status (*flush)(struct yp_stream *stream);
     size_t (*cache_bytes)(const struct yp_device *device);
     /* False where nothing is known. */
@@ -126,7 +126,7 @@ struct ypi_backend {
 
     /* Where the device is on the bus, "0000:4e:00.0". */
     const char *(*place)(const struct yp_device *device);
-    /* A range for whoever traces this process, until the matching range(NULL). */
+    /* Marks a range for profilers, until the matching range(NULL). */
     void (*range)(const char *name);
     /* Ceilings. `footprint` bytes that are touched again and again choose the cache, 0: memory.
      * NULL with yp_last_error() set. */
@@ -143,7 +143,7 @@ struct ypi_backend {
     enum yp_status (*audit_end)(struct yp_device *device, bool *more);
     /* NaN: this device does not count it. */
     enum yp_status (*audit_read)(struct yp_device *device, double out[YPI_AUDITED]);
-    /* Leaves what work left behind: a fault of the device's that nobody asked about. */
+    /* Returns a fault of earlier work that nothing has reported yet. */
     enum yp_status (*close)(struct yp_device *device);
 };
 

@@ -1,12 +1,13 @@
 /*
- * Data of the host's on a device, item by item: each item's copy is on its way while the device
- * works on the item before. An item is up to YPI_STAGING_ARRAYS arrays of bytes; what they mean is
- * the caller's.
+ * Copies data from the host to a device, item by item: an item is copied while the device works on
+ * the one before. An item is up to YPI_STAGING_ARRAYS arrays of bytes, which only the caller
+ * interprets.
  *
- *     ypi_staging_open(&s, device, YPI_STAGING_OVERLAPPED, bytes, 2);   memory of the host
- *     s.on_device[slot][array] = ...                                    memory of the device, the
- * caller's ypi_staging_begin(&s); ypi_staging_run(&s, &(struct ypi_staging_run){items, produce,
- * use, arg}); ypi_staging_close(&s);
+ *     ypi_staging_open(&s, device, YPI_STAGING_OVERLAPPED, bytes, 2);  takes host memory
+ *     s.on_device[slot][array] = ...;                                  device memory of the caller
+ *     ypi_staging_begin(&s);
+ *     ypi_staging_run(&s, &(struct ypi_staging_run){items, produce, use, arg});
+ *     ypi_staging_close(&s);
  */
 #ifndef YPI_STAGING_H
 #define YPI_STAGING_H
@@ -61,7 +62,7 @@ struct ypi_staging {
         *used[YPI_STAGING_SLOTS]; /* the last item of the slot */
 };
 
-/* Items that there has to be memory of the device for. */
+/* How many items need memory on the device at the same time. */
 size_t ypi_staging_slots(enum ypi_staging_mode mode);
 
 /* Page-locked memory that ypi_staging_open() takes with the same arguments. */
@@ -74,12 +75,12 @@ enum yp_status ypi_staging_open(struct ypi_staging *s, struct yp_device *device,
 /* Waits for copies. Allowed on zeros. */
 void ypi_staging_close(struct ypi_staging *s);
 
-/* Copies of the run that follows begin behind what the default stream has been given up to here:
- * they are a part of what is measured, and work before may still read the slots. */
+/* Copies of the next run wait for the work that the default stream has so far: they belong to what
+ * is measured, and earlier work may still read the slots. */
 enum yp_status ypi_staging_begin(struct ypi_staging *s);
 
-/* All items. What is not YP_OK of either function, or of the device, ends the run and is its
- * result, with the first one's message; no copy goes on then. */
+/* Runs all items. The first error of a function or of the device ends the run and is returned, with
+ * its message; no copy is going on then. */
 enum yp_status ypi_staging_run(struct ypi_staging *s, const struct ypi_staging_run *run);
 
 #endif
