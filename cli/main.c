@@ -1,6 +1,6 @@
 /* yieldpoint: hands its words on to the command that the first one names. */
-#include "base/arguments.h"
-#include "base/output.h"
+#include "base/options/arguments.h"
+#include "base/text/output.h"
 #include "machine/machine.h"
 #include "reports/reports.h"
 #include "synth/command/command.h"

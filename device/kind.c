@@ -1,6 +1,6 @@
 #include "device/kind.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "device/registry.h"
 
-#include "base/arena.h"
-#include "base/clock.h"
-#include "base/text.h"
+#include "base/system/arena.h"
+#include "base/system/clock.h"
+#include "base/text/text.h"
 #include "device/backend.h"
 #include "device/cpu/binding.h"
 #include "device/cuda/cuda_plugin.h"

@@ -1,7 +1,7 @@
 /* Staging: items of the host's copied to a device while the one before is worked on. */
 #include "device/staging.h"
 
-#include "base/arena.h"
+#include "base/system/arena.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* A test program's main: options, collection, selection, run. */
-#include "base/clock.h"
-#include "base/text.h"
+#include "base/system/clock.h"
+#include "base/text/text.h"
 #include "harness/collect/collect.h"
 #include "harness/collect/list.h"
 #include "harness/collect/select.h"

@@ -1,6 +1,6 @@
 #include "harness/result.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdlib.h>
 

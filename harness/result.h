@@ -2,7 +2,7 @@
 #ifndef YPI_RESULT_H
 #define YPI_RESULT_H
 
-#include "base/stats.h"
+#include "base/numbers/stats.h"
 #include "harness/case.h"
 
 #include <yieldpoint/ceiling.h>

@@ -2,8 +2,8 @@
  * nothing else. */
 #include "machine/machine.h"
 
-#include "base/clock.h"
-#include "base/text.h"
+#include "base/system/clock.h"
+#include "base/text/text.h"
 
 #include <dlfcn.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Measures every ceiling of the host, several times each. */
 #include "machine/machine.h"
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "device/ceiling/ceiling.h"
 
 #include <sched.h>

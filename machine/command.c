@@ -1,12 +1,12 @@
 /* `yieldpoint machine`: the machine's parts and ceilings, measured once and kept in the history. */
 #include "machine/machine.h"
 
-#include "base/arguments.h"
-#include "base/figures.h"
-#include "base/lock.h"
-#include "base/output.h"
-#include "base/project.h"
-#include "base/text.h"
+#include "base/options/arguments.h"
+#include "base/options/project.h"
+#include "base/system/lock.h"
+#include "base/text/figures.h"
+#include "base/text/output.h"
+#include "base/text/text.h"
 #include "device/cpu/topology.h"
 #include "device/registry.h"
 #include "harness/record/history.h"

@@ -2,7 +2,7 @@
  * process of its own, so that this one never loads a driver and survives a crash or hang. */
 #include "machine/machine.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "device/backend.h"
 #include "device/registry.h"
 

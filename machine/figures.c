@@ -1,8 +1,8 @@
 #include "machine/machine.h"
 
-#include "base/clock.h"
-#include "base/stats.h"
-#include "base/text.h"
+#include "base/numbers/stats.h"
+#include "base/system/clock.h"
+#include "base/text/text.h"
 
 #include <math.h>
 #include <stdlib.h>

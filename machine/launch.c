@@ -1,7 +1,7 @@
 /* How long the system takes to start processes and threads. */
 #include "machine/machine.h"
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 #include "machine/machine.h"
 
-#include "base/figures.h"
-#include "base/text.h"
+#include "base/text/figures.h"
+#include "base/text/text.h"
 
 #include <hwloc.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Speed of the storage of a directory, without the page cache. */
 #include "machine/machine.h"
 
-#include "base/clock.h"
-#include "base/text.h"
+#include "base/system/clock.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "reports/accelerator.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/record/history.h"
 #include "reports/format.h"
 

@@ -1,6 +1,6 @@
 #include "reports/format.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/record/history.h"
 
 #include <limits.h>

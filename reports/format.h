@@ -2,7 +2,7 @@
 #ifndef YPI_FORMAT_H
 #define YPI_FORMAT_H
 
-#include "base/figures.h"
+#include "base/text/figures.h"
 
 #include <cJSON.h>
 #include <stdbool.h>

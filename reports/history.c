@@ -1,8 +1,8 @@
 /* yieldpoint history: what ran, newest first. */
 #include "reports/reports.h"
 
-#include "base/arguments.h"
-#include "base/output.h"
+#include "base/options/arguments.h"
+#include "base/text/output.h"
 #include "harness/record/history.h"
 #include "reports/format.h"
 #include "reports/runs.h"

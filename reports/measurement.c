@@ -1,7 +1,7 @@
 #include "reports/measurement.h"
 
-#include "base/stats.h"
-#include "base/text.h"
+#include "base/numbers/stats.h"
+#include "base/text/text.h"
 #include "harness/record/history.h"
 #include "reports/accelerator.h"
 #include "reports/format.h"

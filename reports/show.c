@@ -1,8 +1,8 @@
 /* yieldpoint show: all that is stored of one result, or of one run. */
 #include "reports/reports.h"
 
-#include "base/arguments.h"
-#include "base/output.h"
+#include "base/options/arguments.h"
+#include "base/text/output.h"
 #include "harness/record/history.h"
 #include "reports/accelerator.h"
 #include "reports/describe.h"

@@ -1,7 +1,7 @@
 /* Probes: a kernel, its buffers, and the threads that it runs on at once. */
 #include "device/ceiling/ceiling.h"
 
-#include "base/thread.h"
+#include "base/system/thread.h"
 #include "device/ceiling/kernels.h"
 #include "device/cpu/levels.h"
 

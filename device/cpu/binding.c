@@ -1,6 +1,6 @@
 #include "device/cpu/binding.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "device/cpu/task.h"
 
 #include <ctype.h>

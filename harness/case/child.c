@@ -1,6 +1,6 @@
 /* The process of a case from its first instruction to its last. */
-#include "base/clock.h"
-#include "base/text.h"
+#include "base/system/clock.h"
+#include "base/text/text.h"
 #include "device/backend.h"
 #include "device/plugin.h"
 #include "device/registry.h"

@@ -1,6 +1,6 @@
 #include "harness/case/command.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/case/child.h"
 #include "harness/run/process.h"
 

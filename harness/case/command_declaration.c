@@ -1,7 +1,7 @@
 /* What the texts of a command's declaration say. */
 #include "harness/case/command.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/collect/axis.h"
 #include "harness/record/reproduce.h"
 

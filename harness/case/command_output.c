@@ -1,5 +1,5 @@
 /* What a line of a command's output says: JSON in, results out. */
-#include "base/text.h"
+#include "base/text/text.h"
 #include "device/cpu/binding.h"
 #include "harness/case/child.h"
 #include "harness/case/command.h"

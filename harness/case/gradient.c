@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/splitmix.h"
-#include "base/sum.h"
+#include "base/numbers/splitmix.h"
+#include "base/numbers/sum.h"
 #include "harness/case/tensors.h"
 
 #define DIRECTIONS 3

@@ -1,5 +1,5 @@
 /* Checks of a body: predicted memory against accounted memory, and each allocation refused. */
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/case/child.h"
 
 #include <stdlib.h>

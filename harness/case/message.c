@@ -1,5 +1,5 @@
 /* What the process of a case sends to the runner: its figures, under names that are used once. */
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/case/state.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* How a body fails, skips and leaves. */
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/case/state.h"
 #include "harness/measure/measurement.h"
 

@@ -1,5 +1,5 @@
 /* What a body and a filter may ask of their case. */
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/case/state.h"
 #include "harness/collect/collect.h"
 

@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "base/sum.h"
+#include "base/numbers/sum.h"
 #include "harness/case/tensors.h"
 
 static enum yp_status check_precision_fields(const struct yp_precision *check)

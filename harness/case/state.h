@@ -2,7 +2,7 @@
 #ifndef YPI_STATE_H
 #define YPI_STATE_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/case/child.h"
 
 #include <pthread.h>

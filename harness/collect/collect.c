@@ -1,6 +1,6 @@
 #include "harness/collect/internal.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/judge/relation.h"
 
 #include <stdio.h>

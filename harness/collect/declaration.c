@@ -1,7 +1,7 @@
 /* What is allowed in a declaration. */
 #include "harness/collect/internal.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/case/command.h"
 #include "harness/judge/budget.h"
 #include "harness/judge/relation.h"

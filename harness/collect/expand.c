@@ -1,7 +1,7 @@
 /* A declaration times its named cases, axes and devices. */
 #include "harness/collect/internal.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "device/registry.h"
 #include "harness/judge/audit.h"
 #include "harness/judge/relation.h"

@@ -1,7 +1,7 @@
 /* Ids and tags of cases. */
 #include "harness/collect/internal.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/collect/axis.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "harness/collect/options.h"
 
-#include "base/project.h"
-#include "base/text.h"
+#include "base/options/project.h"
+#include "base/text/text.h"
 #include "device/kind.h"
 #include "harness/collect/program_options.h"
 #include "harness/collect/words.h"

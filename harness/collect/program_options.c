@@ -1,6 +1,6 @@
 #include "harness/collect/program_options.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/collect/options.h"
 
 #include <ctype.h>

@@ -2,7 +2,7 @@
 #ifndef YPI_PROGRAM_OPTIONS_H
 #define YPI_PROGRAM_OPTIONS_H
 
-#include "base/option.h"
+#include "base/options/option.h"
 
 /* Behind those of every program in the help and in the line that reproduces. */
 enum { YPI_PROGRAM_GROUP = 1, YPI_PROGRAM_AGAIN = 100 };

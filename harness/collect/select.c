@@ -1,6 +1,6 @@
 #include "harness/collect/select.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/collect/expression.h"
 #include "harness/judge/relation.h"
 

@@ -2,7 +2,7 @@
 #ifndef YPI_WORDS_H
 #define YPI_WORDS_H
 
-#include "base/option.h"
+#include "base/options/option.h"
 
 struct ypi_reader {
     const struct ypi_option *table;

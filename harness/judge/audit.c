@@ -1,8 +1,8 @@
 /* Declared work held against what a device counted. */
 #include "harness/judge/audit.h"
 
-#include "base/figures.h"
-#include "base/text.h"
+#include "base/text/figures.h"
+#include "base/text/text.h"
 
 #include <math.h>
 #include <stdio.h>

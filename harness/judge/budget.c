@@ -1,7 +1,7 @@
 #include "harness/judge/budget.h"
 
-#include "base/figures.h"
-#include "base/text.h"
+#include "base/text/figures.h"
+#include "base/text/text.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Verdicts of all budgets together: what they mean for the case. */
 #include "harness/judge/judge.h"
 
-#include "base/figures.h"
-#include "base/text.h"
+#include "base/text/figures.h"
+#include "base/text/text.h"
 #include "harness/judge/audit.h"
 #include "harness/judge/budget.h"
 #include "harness/measure/counters.h"

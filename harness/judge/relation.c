@@ -1,7 +1,7 @@
 /* Relations: their declaration, what they find, and which one is worked out. */
 #include "harness/judge/relation_internal.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/judge/budget.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* The kinds of relations: ratios, growth, hashes. */
 #include "harness/judge/relation_internal.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* What a relation reads of the cases it names: which they are, their results, where they stand. */
 #include "harness/judge/relation_internal.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/collect/axis.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Measuring on an accelerator: work is launched before it runs, nothing of it goes on elsewhere,
  * and what slows the device is seen. */
-#include "base/clock.h"
-#include "base/text.h"
+#include "base/system/clock.h"
+#include "base/text/text.h"
 #include "harness/measure/measurement.h"
 
 #include "device/backend.h"

@@ -1,6 +1,6 @@
 #include "harness/measure/callgrind.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/run/process.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #include "harness/measure/counters.h"
 
-#include "base/figures.h"
-#include "base/text.h"
+#include "base/text/figures.h"
+#include "base/text/text.h"
 #include "device/cpu/task.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Memory over the samples of a measurement: a slope that is not zero is a leak. */
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/measure/measurement.h"
 #include "harness/run/process.h"
 

@@ -1,6 +1,6 @@
 /* The measuring loop: warm-up, batches, samples. */
-#include "base/clock.h"
-#include "base/text.h"
+#include "base/system/clock.h"
+#include "base/text/text.h"
 #include "harness/judge/budget.h"
 #include "harness/measure/callgrind.h"
 #include "harness/measure/measurement.h"

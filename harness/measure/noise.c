@@ -1,7 +1,7 @@
 #include "harness/measure/noise.h"
 
-#include "base/clock.h"
-#include "base/figures.h"
+#include "base/system/clock.h"
+#include "base/text/figures.h"
 #include "device/cpu/binding.h"
 #include "device/cpu/task.h"
 #include "harness/measure/cgroup_path.h"

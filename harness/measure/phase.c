@@ -1,6 +1,6 @@
 /* Named parts of an iteration. */
-#include "base/clock.h"
-#include "base/text.h"
+#include "base/system/clock.h"
+#include "base/text/text.h"
 #include "harness/measure/measurement.h"
 
 #include "device/backend.h"

@@ -6,8 +6,8 @@
  * The roofline: Williams, Waterman and Patterson, "Roofline: an insightful visual performance model
  * for multicore architectures", CACM 52 (2009).
  */
-#include "base/clock.h"
-#include "base/text.h"
+#include "base/system/clock.h"
+#include "base/text/text.h"
 #include "device/cpu/task.h"
 #include "harness/measure/measurement.h"
 #include "harness/run/process.h"

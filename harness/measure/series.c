@@ -1,8 +1,8 @@
 #include "harness/measure/series.h"
 
-#include "base/clock.h"
-#include "base/text.h"
-#include "base/thread.h"
+#include "base/system/clock.h"
+#include "base/system/thread.h"
+#include "base/text/text.h"
 #include "device/backend.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Requests that come at a given rate, whether or not the one before is done. */
-#include "base/clock.h"
-#include "base/splitmix.h"
-#include "base/text.h"
+#include "base/numbers/splitmix.h"
+#include "base/system/clock.h"
+#include "base/text/text.h"
 #include "harness/measure/measurement.h"
 
 #include <math.h>

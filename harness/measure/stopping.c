@@ -1,5 +1,5 @@
 /* When a measurement stops, and why. */
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "harness/judge/budget.h"
 #include "harness/measure/measurement.h"
 

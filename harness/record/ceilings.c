@@ -1,5 +1,5 @@
 /* Table `ceiling`: what `yieldpoint machine` measured. */
-#include "base/output.h"
+#include "base/text/output.h"
 #include "harness/record/history.h"
 #include "harness/record/row.h"
 

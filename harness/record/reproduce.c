@@ -1,6 +1,6 @@
 #include "harness/record/reproduce.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <inttypes.h>
 

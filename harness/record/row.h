@@ -3,7 +3,7 @@
 #ifndef YPI_ROW_H
 #define YPI_ROW_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/record/fields.h"
 
 #include <sqlite3.h>

@@ -2,7 +2,7 @@
 
 #include "harness/measure/series.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

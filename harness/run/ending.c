@@ -1,8 +1,8 @@
 /* What became of a case's process: its channel, how it ended, what it left running. */
 #include "harness/run/ending.h"
 
-#include "base/clock.h"
-#include "base/text.h"
+#include "base/system/clock.h"
+#include "base/text/text.h"
 #include "harness/run/process.h"
 #include "harness/run/watchdog.h"
 

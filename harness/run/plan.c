@@ -1,6 +1,6 @@
 #include "harness/run/plan.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/judge/audit.h"
 #include "harness/measure/callgrind.h"
 #include "harness/run/process.h"

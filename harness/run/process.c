@@ -1,7 +1,7 @@
 #include "harness/run/process.h"
 
-#include "base/clock.h"
-#include "base/text.h"
+#include "base/system/clock.h"
+#include "base/text/text.h"
 
 #include <dirent.h>
 #include <fcntl.h>

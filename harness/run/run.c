@@ -1,8 +1,8 @@
 #include "harness/run/run.h"
 
-#include "base/clock.h"
-#include "base/lock.h"
-#include "base/text.h"
+#include "base/system/clock.h"
+#include "base/system/lock.h"
+#include "base/text/text.h"
 #include "harness/judge/judge.h"
 #include "harness/judge/relation.h"
 #include "harness/run/ending.h"

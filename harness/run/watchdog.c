@@ -1,8 +1,8 @@
 #include "harness/run/watchdog.h"
 
-#include "base/clock.h"
-#include "base/text.h"
-#include "base/thread.h"
+#include "base/system/clock.h"
+#include "base/system/thread.h"
+#include "base/text/text.h"
 #include "harness/run/channel.h"
 #include "harness/run/process.h"
 

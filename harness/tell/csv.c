@@ -1,5 +1,5 @@
-#include "base/stats.h"
-#include "base/text.h"
+#include "base/numbers/stats.h"
+#include "base/text/text.h"
 #include "harness/judge/audit.h"
 #include "harness/judge/budget.h"
 #include "harness/measure/series.h"

@@ -1,7 +1,7 @@
 #include "harness/tell/tell.h"
 
-#include "base/figures.h"
-#include "base/text.h"
+#include "base/text/figures.h"
+#include "base/text/text.h"
 #include "harness/judge/audit.h"
 #include "harness/judge/budget.h"
 #include "harness/record/reproduce.h"

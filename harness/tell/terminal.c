@@ -1,7 +1,7 @@
 /* Progress, failures and the summary, as pytest's users know them. */
-#include "base/clock.h"
-#include "base/figures.h"
-#include "base/text.h"
+#include "base/system/clock.h"
+#include "base/text/figures.h"
+#include "base/text/text.h"
 #include "harness/judge/budget.h"
 #include "harness/tell/tell.h"
 

@@ -2,7 +2,7 @@
  * at least, a visit here some hundred nanoseconds. */
 #include "models/data/loader_internal.h"
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef DATA_LOADER_INTERNAL_H
 #define DATA_LOADER_INTERNAL_H
 
-#include "base/arena.h"
+#include "base/system/arena.h"
 #include "models/data/loader.h"
 
 #include <pthread.h>

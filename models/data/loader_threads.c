@@ -1,7 +1,7 @@
 /* The loader's workers: what they do, and which processors they are on. */
 #include "models/data/loader_internal.h"
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* Orders and parts of items. Keys are made where they are compared: no memory. */
 #include "models/data/order.h"
 
-#include "base/sort.h"
-#include "base/splitmix.h"
+#include "base/numbers/sort.h"
+#include "base/numbers/splitmix.h"
 
 uint64_t data_order_key(uint64_t seed, uint64_t stream, uint64_t index)
 {

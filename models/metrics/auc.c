@@ -4,7 +4,7 @@
  */
 #include "models/metrics/metrics.h"
 
-#include "base/sort.h"
+#include "base/numbers/sort.h"
 #include "device/host.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* The chi-square distribution, and how scores of background follow it. */
 #include "models/metrics/metrics.h"
 
-#include "base/sort.h"
+#include "base/numbers/sort.h"
 #include "device/host.h"
 
 #include <assert.h>

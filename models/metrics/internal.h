@@ -2,7 +2,7 @@
 #ifndef YPI_METRICS_INTERNAL_H
 #define YPI_METRICS_INTERNAL_H
 
-#include "base/arena.h"
+#include "base/system/arena.h"
 #include "models/metrics/metrics.h"
 
 /* A ranking inside a block that is somebody else's, who must not destroy it; NULL while the arena

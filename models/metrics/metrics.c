@@ -1,7 +1,7 @@
 /* Decisions, and rankings by the scores of the targets. */
 #include "models/metrics/internal.h"
 
-#include "base/sort.h"
+#include "base/numbers/sort.h"
 #include "device/host.h"
 
 #include <inttypes.h>

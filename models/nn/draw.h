@@ -2,7 +2,7 @@
 #ifndef NN_DRAW_H
 #define NN_DRAW_H
 
-#include "base/splitmix.h"
+#include "base/numbers/splitmix.h"
 #include "models/nn/operator.h"
 
 /* A value of the domain: of the seed alone, the same bits on every machine. */

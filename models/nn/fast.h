@@ -6,7 +6,7 @@
 #ifndef NN_FAST_H
 #define NN_FAST_H
 
-#include "base/simd.h"
+#include "base/simd/simd.h"
 #include "models/nn/operator.h"
 
 #include <cblas.h>

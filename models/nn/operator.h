@@ -136,7 +136,7 @@ enum nn_precision { NN_FP32, NN_BF16, NN_INT8, NN_PRECISIONS };
 
 /* A fast version. Those of one device and precision stand with the fastest first: the first one
  * whose instruction set the process may use is taken. Choosing among instruction sets within one
- * version (base/simd.h) is the version's own affair. */
+ * version (base/simd/simd.h) is the version's own affair. */
 struct nn_version {
     enum nn_precision precision;
     const char *device; /* "cpu", "cuda"; NULL: behind the last one */

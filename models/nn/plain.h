@@ -2,7 +2,7 @@
  * An operator's plain loops in double and in float, from one text. Its file begins
  *
  *     #ifndef REAL
- *     #define NN_FILE "models/nn/NAME.c"
+ *     #define NN_FILE "models/nn/operators/NAME.c"
  *     #include "models/nn/plain.h"
  *     ...                          // fast versions and the entry
  *     #else

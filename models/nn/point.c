@@ -1,7 +1,7 @@
 /* Drawn inputs of an operator, and its three forms on them. */
 #include "models/nn/point.h"
 
-#include "base/arena.h"
+#include "base/system/arena.h"
 #include "models/nn/draw.h"
 
 #include <math.h>

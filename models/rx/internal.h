@@ -2,9 +2,9 @@
 #ifndef YPI_RX_INTERNAL_H
 #define YPI_RX_INTERNAL_H
 
-#include "base/arena.h"
-#include "base/sort.h"
-#include "base/splitmix.h"
+#include "base/numbers/sort.h"
+#include "base/numbers/splitmix.h"
+#include "base/system/arena.h"
 #include "device/host.h"
 #include "models/data/pass.h"
 #include "models/nn/simd/pixels.h"

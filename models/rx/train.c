@@ -2,7 +2,7 @@
  * worth. */
 #include "models/rx/train.h"
 
-#include "base/arena.h"
+#include "base/system/arena.h"
 #include "device/host.h"
 #include "models/metrics/internal.h"
 #include "models/rx/detector/cubes.h"

@@ -8,7 +8,7 @@
  */
 #include "models/train/internal.h"
 
-#include "base/atomic_file.h"
+#include "base/system/atomic_file.h"
 #include "models/data/order.h"
 
 #include <assert.h>

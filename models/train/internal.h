@@ -2,7 +2,7 @@
 #ifndef YPI_TRAIN_INTERNAL_H
 #define YPI_TRAIN_INTERNAL_H
 
-#include "base/arena.h"
+#include "base/system/arena.h"
 #include "models/train/trainer.h"
 
 /* -- optimisers ------------------------------------------------------------------------------- */

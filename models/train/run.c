@@ -1,7 +1,7 @@
 /* A run: steps, judgements at the ends of epochs, checkpoints when they are due. */
 #include "models/train/internal.h"
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "models/data/order.h"
 
 #include <math.h>

@@ -1,10 +1,10 @@
 /* Reads the command line and the ini file into a job. */
 #include "synth/command/internal.h"
 
-#include "base/arguments.h"
-#include "base/ini.h"
-#include "base/project.h"
-#include "base/text.h"
+#include "base/options/arguments.h"
+#include "base/options/ini.h"
+#include "base/options/project.h"
+#include "base/text/text.h"
 
 #include <sched.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef YIELDPOINT_SYNTH_COMMAND_INTERNAL_H
 #define YIELDPOINT_SYNTH_COMMAND_INTERNAL_H
 
-#include "base/option.h"
+#include "base/options/option.h"
 #include "synth/cube/internal.h"
 #include "synth/scene/scene.h"
 

@@ -2,7 +2,7 @@
  * the data. */
 #include "synth/command/internal.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdlib.h>
 

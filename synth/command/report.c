@@ -1,7 +1,7 @@
 /* Progress and the report at the end. */
 #include "synth/command/internal.h"
 
-#include "base/figures.h"
+#include "base/text/figures.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef YIELDPOINT_SYNTH_CUBE_INTERNAL_H
 #define YIELDPOINT_SYNTH_CUBE_INTERNAL_H
 
-#include "base/atomic_file.h"
+#include "base/system/atomic_file.h"
 #include "synth/cube/cube.h"
 
 #include <stdatomic.h>

@@ -1,9 +1,9 @@
 /* The instruction set that computes values. All give the same bits, since values come from exactly
- * rounded operations (portable.h) and integers. base/simd.h says how kernels are written. */
+ * rounded operations (portable.h) and integers. base/simd/simd.h says how kernels are written. */
 #ifndef YIELDPOINT_SYNTH_LEVEL_H
 #define YIELDPOINT_SYNTH_LEVEL_H
 
-#include "base/simd.h"
+#include "base/simd/simd.h"
 
 #include <stdbool.h>
 

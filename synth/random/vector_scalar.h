@@ -1,8 +1,8 @@
 /*
- * The macros of base/vector.h for one lane, V_LANES 1: plain C, or CUDA. Every operation is exactly
- * rounded (portable.h) or an integer one, as with AVX2 and AVX-512, so that the number of lanes
- * does not change results. No include guard; define V_TARGET and V_SUFFIX before, or take plain
- * C's.
+ * The macros of base/simd/vector.h for one lane, V_LANES 1: plain C, or CUDA. Every operation is
+ * exactly rounded (portable.h) or an integer one, as with AVX2 and AVX-512, so that the number of
+ * lanes does not change results. No include guard; define V_TARGET and V_SUFFIX before, or take
+ * plain C's.
  */
 #include "synth/random/portable.h"
 

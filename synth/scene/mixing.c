@@ -55,22 +55,22 @@ static int mixing_fields(const struct synth_scene *scene)
 
 #include "synth/scene/mixing.inc"
 
-#include "base/vector_end.h"
+#include "base/simd/vector_end.h"
 
 #if defined(__x86_64__)
 #define V_LANES 8
-#include "base/vector.h"
+#include "base/simd/vector.h"
 
 #include "synth/scene/mixing.inc"
 
-#include "base/vector_end.h"
+#include "base/simd/vector_end.h"
 
 #define V_LANES 16
-#include "base/vector.h"
+#include "base/simd/vector.h"
 
 #include "synth/scene/mixing.inc"
 
-#include "base/vector_end.h"
+#include "base/simd/vector_end.h"
 #endif
 
 struct kernels {

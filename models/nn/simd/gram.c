@@ -1,7 +1,7 @@
 /* The products of gram.h for the instruction sets of this machine. */
 #include "models/nn/simd/gram.h"
 
-#include "base/simd.h"
+#include "base/simd/simd.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,26 +9,26 @@
 #include "models/nn/simd/unroll.h"
 
 #define V_LANES 4
-#include "base/vector.h"
+#include "base/simd/vector.h"
 
 #include "models/nn/simd/gram.inc"
 
-#include "base/vector_end.h"
+#include "base/simd/vector_end.h"
 
 #if defined(__x86_64__)
 #define V_LANES 8
-#include "base/vector.h"
+#include "base/simd/vector.h"
 
 #include "models/nn/simd/gram.inc"
 
-#include "base/vector_end.h"
+#include "base/simd/vector_end.h"
 
 #define V_LANES 16
-#include "base/vector.h"
+#include "base/simd/vector.h"
 
 #include "models/nn/simd/gram.inc"
 
-#include "base/vector_end.h"
+#include "base/simd/vector_end.h"
 #endif
 
 struct ypi_gram_shape ypi_gram_shape(size_t channels, size_t width)

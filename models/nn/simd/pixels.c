@@ -1,6 +1,6 @@
-/* Loops over pixels that no library has (base/simd.h). */
+/* Loops over pixels that no library has (base/simd/simd.h). */
 #include "models/nn/simd/pixels.h"
-#include "base/simd.h"
+#include "base/simd/simd.h"
 
 #include <string.h>
 

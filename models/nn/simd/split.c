@@ -1,7 +1,7 @@
 /* The products of split.h for the instruction sets of this machine. */
 #include "models/nn/simd/split.h"
 
-#include "base/simd.h"
+#include "base/simd/simd.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@
  * without. The order is that of VDPBF16PS: odd pixels first. */
 #define V_LANES 4
 #define V_SUFFIX baseline_bf16
-#include "base/vector.h"
+#include "base/simd/vector.h"
 
 static inline VF dot_pairs(VF a, VF b, VF sum)
 {
@@ -38,7 +38,7 @@ static inline VF dot_pairs(VF a, VF b, VF sum)
 
 #include "models/nn/simd/split.inc"
 
-#include "base/vector_end.h"
+#include "base/simd/vector_end.h"
 
 #if defined(__x86_64__)
 /* The odd pixels of pairs, or the even ones, as floats. */
@@ -47,29 +47,29 @@ static inline VF dot_pairs(VF a, VF b, VF sum)
 
 #define V_LANES 8
 #define V_SUFFIX avx2_bf16
-#include "base/vector.h"
+#include "base/simd/vector.h"
 
 #undef V_FMA
 #define V_FMA(a, b, c) _mm256_fmadd_ps(EVEN(a), EVEN(b), _mm256_fmadd_ps(ODD(a), ODD(b), c))
 
 #include "models/nn/simd/split.inc"
 
-#include "base/vector_end.h"
+#include "base/simd/vector_end.h"
 
 #define V_LANES 16
 #define V_SUFFIX avx512_bf16
-#include "base/vector.h"
+#include "base/simd/vector.h"
 
 #undef V_FMA
 #define V_FMA(a, b, c) _mm512_fmadd_ps(EVEN(a), EVEN(b), _mm512_fmadd_ps(ODD(a), ODD(b), c))
 
 #include "models/nn/simd/split.inc"
 
-#include "base/vector_end.h"
+#include "base/simd/vector_end.h"
 
 #define V_LANES 16
 #define V_SUFFIX native_bf16
-#include "base/vector.h"
+#include "base/simd/vector.h"
 
 #undef V_ISA_NAME
 #define V_ISA_NAME "avx512bf16"
@@ -81,7 +81,7 @@ static inline VF dot_pairs(VF a, VF b, VF sum)
 
 #include "models/nn/simd/split.inc"
 
-#include "base/vector_end.h"
+#include "base/simd/vector_end.h"
 
 static bool has_bf16(void)
 {

@@ -1,5 +1,5 @@
 /* Cases of both devices, good and bad, to be run on a device that is made up. */
-#include "base/arena.h"
+#include "base/system/arena.h"
 
 #include <yieldpoint/yieldpoint.h>
 

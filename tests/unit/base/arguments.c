@@ -1,7 +1,7 @@
 /* The words of a subcommand: every kind of option, what is refused and where it is marked. */
-#include "base/arguments.h"
+#include "base/options/arguments.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/unit/harness/capture.h"
 
 #include <criterion/criterion.h>

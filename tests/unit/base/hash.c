@@ -3,7 +3,7 @@
 
 /* The versions that the processor here would not choose are tested too. */
 #define yp_hash_f32 included_hash_f32
-#include "base/hash.c"
+#include "base/numbers/hash.c"
 #undef yp_hash_f32
 uint64_t yp_hash_f32(uint64_t first, const float *values, size_t count);
 

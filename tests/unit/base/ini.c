@@ -1,7 +1,7 @@
 /* Ini files: values that go on, places of errors, sections that belong to other programs. */
-#include "base/ini.h"
+#include "base/options/ini.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/unit/harness/capture.h"
 
 #include <criterion/criterion.h>

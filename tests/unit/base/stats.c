@@ -34,8 +34,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/splitmix.h"
-#include "base/stats.h"
+#include "base/numbers/splitmix.h"
+#include "base/numbers/stats.h"
 #include "tests/unit/base/stats_reference.h"
 
 enum set { UNIFORM, TIES, OFFSET, SIGNS };

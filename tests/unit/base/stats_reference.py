@@ -1,4 +1,4 @@
-"""Writes stats_reference.h: what base/stats.c is held to, computed apart from it.
+"""Writes stats_reference.h: what base/numbers/stats.c is held to, computed apart from it.
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install numpy scipy mpmath
     /tmp/venv/bin/python tests/unit/base/stats_reference.py > tests/unit/base/stats_reference.h

@@ -1,8 +1,8 @@
 /* Growing text, words, numbers in and out, and figures for a person's eyes. */
-#include "base/text.h"
-#include "base/figures.h"
+#include "base/text/text.h"
+#include "base/text/figures.h"
 
-#include "base/splitmix.h"
+#include "base/numbers/splitmix.h"
 #include "tests/unit/harness/sanitizer.h"
 
 #include <criterion/criterion.h>

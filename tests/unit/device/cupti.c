@@ -2,7 +2,7 @@
  * The metrics that --audit asks for, held against CUPTI itself: its host side knows every chip
  * without a device or a driver. Skipped where the library is not there.
  */
-#include "device/cuda/cupti.h"
+#include "device/cuda/counters/cupti.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

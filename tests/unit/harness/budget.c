@@ -2,7 +2,7 @@
 #include "harness/judge/budget.h"
 #include "harness/judge/judge.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

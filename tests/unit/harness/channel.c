@@ -1,7 +1,7 @@
 /* The channel: every kind of message, torn and damaged files, several writers at once. */
 #include "harness/run/channel.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Collection: products, ids, tags, devices, --set, and every error of a declaration. */
 #include "harness/collect/collect.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/judge/budget.h"
 #include "tests/unit/harness/capture.h"
 

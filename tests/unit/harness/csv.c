@@ -1,5 +1,5 @@
 /* --csv: one header, quoting that a CSV reader undoes, several writers, a full disk. */
-#include "base/text.h"
+#include "base/text/text.h"
 #include "harness/tell/tell.h"
 
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* and, or, not and parentheses: values by truth table, errors with their place. */
 #include "harness/collect/expression.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

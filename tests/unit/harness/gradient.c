@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/splitmix.h"
+#include "base/numbers/splitmix.h"
 #include "tests/unit/harness/gradient_subjects.h"
 
 #define SEEDS 20

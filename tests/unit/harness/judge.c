@@ -1,7 +1,7 @@
 /* Fresh processes under a speed budget, and what else a verdict says of a case. */
 #include "harness/judge/judge.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

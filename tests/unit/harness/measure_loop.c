@@ -5,7 +5,7 @@
  */
 #include <yieldpoint/measure.h>
 
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "device/backend.h"
 #include "harness/case.h"
 #include "harness/case/child.h"

@@ -1,7 +1,7 @@
 /* Options: every one's good and bad values, and the three places they come from. */
 #include "harness/collect/options.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/unit/harness/capture.h"
 
 #include <criterion/criterion.h>

@@ -1,7 +1,7 @@
 /* The plan: which runs, in which order, and whose directories are cleared away. */
 #include "harness/run/plan.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/splitmix.h"
+#include "base/numbers/splitmix.h"
 
 enum { N = 24, K = 512 };
 

@@ -1,7 +1,7 @@
 /* Relations: what they find, in which cases they find nothing, and what they say then. */
 #include "harness/judge/relation.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Selection: node ids, -k, -m and --set, alone and together. */
 #include "harness/collect/select.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/unit/harness/capture.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 /* Arrivals under a clock of the test's own, which only the waiting and the work move. */
-#include "base/clock.h"
+#include "base/system/clock.h"
 #include "harness/measure/measurement.h"
 
 #include <criterion/criterion.h>

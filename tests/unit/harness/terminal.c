@@ -1,8 +1,8 @@
 /* Telling a person and meson: progress, failures, the summary, colours, TAP. */
 #include "harness/tell/tell.h"
 
-#include "base/clock.h"
-#include "base/text.h"
+#include "base/system/clock.h"
+#include "base/text/text.h"
 #include "harness/collect/list.h"
 #include "tests/unit/harness/capture.h"
 

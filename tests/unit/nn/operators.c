@@ -5,7 +5,7 @@
 #include "models/nn/maths.h"
 #include "models/nn/types.h"
 
-#include "base/splitmix.h"
+#include "base/numbers/splitmix.h"
 #include <omp.h>
 
 #define EACH(op) \

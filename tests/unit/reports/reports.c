@@ -1,6 +1,6 @@
 /* What is shown of a history: found, selected, in the words of the command line; nothing else. */
 #include "reports/reports.h"
-#include "base/output.h"
+#include "base/text/output.h"
 #include "harness/measure/noise.h"
 #include "harness/record/record.h"
 #include "harness/record/row.h"

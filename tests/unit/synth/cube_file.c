@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/atomic_file.h"
+#include "base/system/atomic_file.h"
 #include "synth/cube/cube.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

@@ -1,0 +1,115 @@
+#include "base/options/arguments.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void ypi_usage_error(int argc, char **argv, int index, const char *format, ...)
+{
+    va_list arguments;
+    fputs("yieldpoint: ", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    int before = fprintf(stderr, "\n  yieldpoint") - 1;
+    int length = 1;
+    for (int i = 0; i < argc; i++) {
+        int written = fprintf(stderr, " %s", argv[i]);
+        if (i < index)
+            before += written;
+        else if (i == index)
+            length = written - 1;
+    }
+    fprintf(stderr, "\n%*s", before + 1, "");
+    for (int i = 0; i < (length > 0 ? length : 1); i++)
+        fputc('^', stderr);
+    fputs("\n`yieldpoint --help` lists what there is\n", stderr);
+}
+
+int ypi_place_of(int argc, char **argv, const char *value)
+{
+    for (int i = 0; i < argc; i++)
+        if (value >= argv[i] && value <= argv[i] + strlen(argv[i]))
+            return i;
+    return argc;
+}
+
+/* "--id X", "--id=X", "-n X" and "-nX"; *value is what stands in the same word, or NULL. */
+static const struct ypi_option *find(const struct ypi_option *options, const char *word,
+                                     const char **value)
+{
+    *value = NULL;
+    if (strncmp(word, "--", 2) == 0) {
+        size_t length = strcspn(word + 2, "=");
+        if (word[2 + length] == '=')
+            *value = word + 2 + length + 1;
+        return length > 0 ? ypi_option_find(options, word + 2, length) : NULL;
+    }
+    for (const struct ypi_option *o = options; !ypi_option_is_end(o); o++)
+        if (o->letter != 0 && word[0] == '-' && word[1] == o->letter) {
+            *value = word[2] != '\0' ? word + 2 : NULL;
+            return *value == NULL || ypi_option_takes_value(o) ? o : NULL;
+        }
+    return NULL;
+}
+
+/* How many words the option at argv[i] takes; 0: it is wrong, which was reported. */
+static int take(const struct ypi_arguments *a, int argc, char **argv, int i)
+{
+    const char *value = NULL;
+    const struct ypi_option *option = find(a->options, argv[i], &value);
+    if (option == NULL) {
+        ypi_usage_error(argc, argv, i, "%s: there is no such option%s", argv[i],
+                        a->hint != NULL ? a->hint : "");
+        return 0;
+    }
+    const char letter[] = {option->letter, '\0'};
+    const char *dashes = option->name != NULL ? "--" : "-";
+    const char *name = option->name != NULL ? option->name : letter;
+    bool takes = ypi_option_takes_value(option);
+    int words = 1;
+    if (value != NULL && !takes) {
+        ypi_usage_error(argc, argv, i, "%s%s takes no value", dashes, name);
+        return 0;
+    }
+    if (value == NULL && (!takes || option->kind == YPI_OPTION_SWITCH))
+        value = "yes";
+    else if (value == NULL && i + 1 < argc)
+        value = argv[i + 1], words = 2;
+    if (value == NULL) {
+        ypi_usage_error(argc, argv, i + 1, "%s%s needs a value", dashes, name);
+        return 0;
+    }
+    char *allowed = ypi_option_set(a->values, option, value);
+    if (allowed != NULL) {
+        ypi_usage_error(argc, argv, i + words - 1, "%s%s is '%s': must be %s", dashes, name, value,
+                        allowed);
+        words = 0;
+    }
+    free(allowed);
+    return words;
+}
+
+bool ypi_arguments_read(const struct ypi_arguments *a, int argc, char **argv)
+{
+    bool only_words = false;
+    for (int i = 1; i < argc;) {
+        bool is_option = argv[i][0] == '-' && argv[i][1] != '\0';
+        if (!only_words && strcmp(argv[i], "--") == 0) {
+            only_words = true;
+            i++;
+        } else if (!only_words && (is_option || a->hint != NULL)) {
+            int taken = take(a, argc, argv, i);
+            if (taken == 0)
+                return false;
+            i += taken;
+        } else if (a->word != NULL && *a->word == NULL) {
+            *a->word = argv[i++];
+        } else {
+            ypi_usage_error(argc, argv, i, "%s: one word too many", argv[i]);
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,25 @@
+/* The command line of a subcommand. */
+#ifndef YPI_ARGUMENTS_H
+#define YPI_ARGUMENTS_H
+
+#include "base/options/option.h"
+
+struct ypi_arguments {
+    const struct ypi_option *options;
+    void *values;      /* the structure that the options fill */
+    const char **word; /* the one other word that is allowed, not owned; NULL: none is */
+    const char *hint;  /* behind "there is no such option"; NULL: nothing */
+};
+
+/* Takes the words from argv[1] on: "--id X", "--id=X", "-n X", "-nX", "--". False at anything
+ * else, which is reported with its place marked. */
+bool ypi_arguments_read(const struct ypi_arguments *a, int argc, char **argv);
+
+/* Prints what is wrong with argv[index], and marks it. */
+void ypi_usage_error(int argc, char **argv, int index, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The place of `value` among the words, for ypi_usage_error; argc when it is not there. */
+int ypi_place_of(int argc, char **argv, const char *value);
+
+#endif

@@ -1,0 +1,41 @@
+#include "base/text/output.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <yieldpoint/device.h>
+
+int ypi_file_error(void)
+{
+    fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
+    return YPI_COMMAND_FILE;
+}
+
+int ypi_flush(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return YPI_COMMAND_OK;
+    fprintf(stderr, "yieldpoint: the output cannot be written: %s\n", strerror(errno));
+    return YPI_COMMAND_FILE;
+}
+
+int ypi_put_json(const cJSON *document)
+{
+    char *text = cJSON_Print(document);
+    if (!text) {
+        fputs("yieldpoint: no memory for the output\n", stderr);
+        return YPI_COMMAND_FILE;
+    }
+    puts(text);
+    cJSON_free(text);
+    return ypi_flush();
+}
+
+void ypi_json_add_real(cJSON *object, const char *name, double value)
+{
+    if (isfinite(value))
+        cJSON_AddNumberToObject(object, name, value);
+    else
+        cJSON_AddNullToObject(object, name);
+}

@@ -1,0 +1,278 @@
+#include "base/text/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *checked(void *block)
+{
+    if (block == NULL) {
+        fputs("yieldpoint: out of memory\n", stderr);
+        abort();
+    }
+    return block;
+}
+
+void *ypi_calloc(size_t count, size_t size)
+{
+    return checked(calloc(count > 0 ? count : 1, size > 0 ? size : 1));
+}
+
+void *ypi_realloc(void *block, size_t count, size_t size)
+{
+    return checked(reallocarray(block, count > 0 ? count : 1, size));
+}
+
+char *ypi_strdup(const char *text)
+{
+    return checked(strdup(text));
+}
+
+char *ypi_format(const char *format, ...)
+{
+    struct ypi_text text = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    ypi_text_vadd(&text, format, arguments);
+    va_end(arguments);
+    return ypi_text_take(&text);
+}
+
+static void reserve(struct ypi_text *text, size_t more)
+{
+    size_t need = text->length + more + 1;
+    if (need <= text->capacity)
+        return;
+    text->capacity = need > 2 * text->capacity ? need : 2 * text->capacity;
+    text->data = ypi_realloc(text->data, text->capacity, 1);
+}
+
+void ypi_text_vadd(struct ypi_text *text, const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    if (length >= 0) {
+        reserve(text, (size_t)length);
+        vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
+        text->length += (size_t)length;
+    }
+    va_end(again);
+}
+
+void ypi_text_add(struct ypi_text *text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    ypi_text_vadd(text, format, arguments);
+    va_end(arguments);
+}
+
+void ypi_text_bytes(struct ypi_text *text, const char *bytes, size_t count)
+{
+    reserve(text, count);
+    memcpy(text->data + text->length, bytes, count);
+    text->length += count;
+    text->data[text->length] = '\0';
+}
+
+void ypi_text_quoted(struct ypi_text *text, const char *argument, bool always)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+=./:,@%";
+    if (!always && argument[0] != '\0' && argument[strspn(argument, plain)] == '\0') {
+        ypi_text_add(text, "%s", argument);
+        return;
+    }
+    ypi_text_add(text, "'");
+    for (; *argument != '\0'; argument++)
+        if (*argument == '\'')
+            ypi_text_add(text,
+                         "'\\''"); /* nothing can be escaped inside quotes: leave, come back */
+        else
+            ypi_text_bytes(text, argument, 1);
+    ypi_text_add(text, "'");
+}
+
+char *ypi_shell_quote(const char *argument)
+{
+    struct ypi_text text = {0};
+    ypi_text_quoted(&text, argument, false);
+    return ypi_text_take(&text);
+}
+
+char *ypi_text_take(struct ypi_text *text)
+{
+    reserve(text, 0);
+    text->data[text->length] = '\0';
+    char *data = text->data;
+    *text = (struct ypi_text){0};
+    return data;
+}
+
+bool ypi_next_word(const char **cursor, const char **word, size_t *length)
+{
+    static const char blank[] = " \t\n,";
+    *word = *cursor + strspn(*cursor, blank);
+    *length = strcspn(*word, blank);
+    *cursor = *word + *length;
+    return *length > 0;
+}
+
+bool ypi_has_word(const char *words, const char *word, size_t length)
+{
+    const char *cursor = words != NULL ? words : "";
+    const char *found = NULL;
+    size_t n = 0;
+    while (ypi_next_word(&cursor, &found, &n))
+        if (n == length && memcmp(found, word, n) == 0)
+            return true;
+    return false;
+}
+
+char *ypi_join_words(const char *words, const char *last)
+{
+    struct ypi_text text = {0};
+    const char *word = NULL, *next = NULL;
+    size_t length = 0, next_length = 0;
+    bool more = ypi_next_word(&words, &next, &next_length);
+    while (more) {
+        word = next, length = next_length;
+        more = ypi_next_word(&words, &next, &next_length);
+        if (text.length > 0)
+            ypi_text_add(&text, more ? ", " : " %s ", last);
+        ypi_text_add(&text, "%.*s", (int)length, word);
+    }
+    return ypi_text_take(&text);
+}
+
+size_t ypi_columns(const char *text, size_t length)
+{
+    size_t columns = 0;
+    for (size_t i = 0; i < length; i++)
+        columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return columns;
+}
+
+void ypi_underline(size_t column, size_t length)
+{
+    fprintf(stderr, "%*s^", (int)column, "");
+    for (size_t i = 1; i < length; i++)
+        fputc('~', stderr);
+    fputc('\n', stderr);
+}
+
+enum { LONGEST_COMPARED = 256 };
+
+size_t ypi_distance(const char *a, const char *b)
+{
+    size_t row[LONGEST_COMPARED];
+    size_t na = strlen(a), nb = strlen(b);
+    if (nb >= LONGEST_COMPARED)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= nb; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            size_t insert = row[j - 1] + 1;
+            size_t erase = row[j] + 1;
+            row[j] = change < insert ? change : insert;
+            row[j] = row[j] < erase ? row[j] : erase;
+        }
+    }
+    return row[nb];
+}
+
+const char *ypi_nearest(const char *word, const char *const *names, int count)
+{
+    const char *best = NULL;
+    size_t length = strlen(word);
+    size_t least = length / 3 + 1;
+    for (int i = 0; i < count; i++) {
+        size_t n = strlen(names[i]);
+        if (n > length + least || length > n + least)
+            continue;
+        size_t d = ypi_distance(word, names[i]);
+        if (d <= least && (best == NULL || d < least)) {
+            least = d;
+            best = names[i];
+        }
+    }
+    return best;
+}
+
+char *ypi_did_you_mean(const char *word, const char *const *names, int count)
+{
+    const char *near = ypi_nearest(word, names, count);
+    return near != NULL ? ypi_format(", did you mean '%s'?", near) : ypi_strdup("");
+}
+
+bool ypi_parse_i64(const char *text, long long *out)
+{
+    char *end = NULL;
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0' && !isspace((unsigned char)*text);
+}
+
+bool ypi_parse_u64(const char *text, uint64_t *out)
+{
+    char *end = NULL;
+    /* Hexadecimal where it says so; a leading zero alone is not to mean octal. */
+    int base = text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
+    errno = 0;
+    *out = strtoull(text, &end, base);
+    return errno == 0 && end != text && *end == '\0' && isdigit((unsigned char)*text);
+}
+
+bool ypi_parse_double(const char *text, double *out)
+{
+    char *end = NULL;
+    errno = 0;
+    *out = strtod(text, &end);
+    /* Too small for a normal number is reported like too large, but is a double all the same. */
+    bool fits = errno == 0 || (isfinite(*out) && *out != 0);
+    return fits && end != text && *end == '\0' && !isspace((unsigned char)*text);
+}
+
+bool ypi_parse_size(const char *text, uint64_t *out)
+{
+    char *end = NULL;
+    errno = 0;
+    double value = strtod(text, &end);
+    if (errno != 0 || end == text || !isdigit((unsigned char)*text))
+        return false;
+    const char *units = "KMGT";
+    const char *unit = *end != '\0' ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (unit != NULL) {
+        value = ldexp(value, 10 * (int)(unit - units + 1));
+        end++;
+        if (strcasecmp(end, "iB") == 0 || strcasecmp(end, "B") == 0)
+            end += strlen(end);
+    }
+    if (*end != '\0' || !(value < 0x1p63))
+        return false;
+    *out = (uint64_t)value;
+    return true;
+}
+
+void ypi_print_double(char out[32], double value)
+{
+    size_t shortest = 32;
+    for (int digits = 1; digits <= 17; digits++) {
+        char text[32];
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        bool last = digits == 17 && shortest == 32; /* NaN is never equal */
+        if ((strtod(text, NULL) == value || last) && strlen(text) <= shortest) {
+            shortest = strlen(text);
+            memcpy(out, text, sizeof text);
+        }
+    }
+}

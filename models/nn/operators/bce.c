@@ -1,0 +1,112 @@
+/*
+ * Sigmoid with binary cross-entropy: loss (n) = weight ln(1 + e^-x) of logits x (n) where the label
+ * is not 0, weight ln(1 + e^x) where it is 0. dx = weight (sigmoid(x) - label) dloss.
+ */
+#ifndef REAL
+#define NN_FILE "models/nn/operators/bce.c"
+enum { X, LABEL, LOSS };
+enum { N };
+#include "models/nn/fast.h"
+#include "models/nn/maths.h"
+#include "models/nn/plain.h"
+
+NN_LOOPS losses_loops(const float *x, const uint8_t *label, float weight, size_t n,
+                      float *restrict loss)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        float wrong = label[i] != 0 ? -x[i] : x[i];
+        loss[i] =
+            weight * ((wrong > 0 ? wrong : 0) + nn_log1p_unit(nn_exp(wrong > 0 ? -wrong : wrong)));
+    }
+}
+NN_KERNEL(losses, (const float *x, const uint8_t *label, float weight, size_t n, float *loss),
+          (x, label, weight, n, loss))
+
+NN_LOOPS slopes_loops(const float *x, const uint8_t *label, const float *dloss, float weight,
+                      size_t n, float *restrict dx)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        float share = weight * dloss[i] / (1 + nn_exp(label[i] != 0 ? x[i] : -x[i]));
+        dx[i] = label[i] != 0 ? -share : share;
+    }
+}
+NN_KERNEL(slopes,
+          (const float *x, const uint8_t *label, const float *dloss, float weight, size_t n,
+           float *dx),
+          (x, label, dloss, weight, n, dx))
+
+static enum yp_status forward(const struct nn_call *call)
+{
+    const float *x = call->value[X];
+    const uint8_t *label = call->value[LABEL];
+    float *loss = call->value[LOSS], weight = (float)call->shape->setting[0];
+    size_t n = call->shape->size[N], chunks = nn_chunks(n, NN_CHUNK);
+    losses_kernel *kernel = best_losses();
+#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
+    for (size_t i = 0; i < chunks; i++) {
+        size_t at = i * NN_CHUNK;
+        kernel(x + at, label + at, weight, nn_least(NN_CHUNK, n - at), loss + at);
+    }
+    return YP_OK;
+}
+
+static enum yp_status vjp(const struct nn_call *call)
+{
+    const float *x = call->value[X], *dloss = call->gradient[LOSS];
+    const uint8_t *label = call->value[LABEL];
+    float *dx = call->gradient[X], weight = (float)call->shape->setting[0];
+    size_t n = call->shape->size[N], chunks = nn_chunks(n, NN_CHUNK);
+    slopes_kernel *kernel = best_slopes();
+#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
+    for (size_t i = 0; i < (dx != NULL ? chunks : 0); i++) {
+        size_t at = i * NN_CHUNK;
+        kernel(x + at, label + at, dloss + at, weight, nn_least(NN_CHUNK, n - at), dx + at);
+    }
+    return YP_OK;
+}
+
+static double flops(const struct nn_shape *shape, enum nn_pass pass)
+{
+    return (pass == NN_VJP ? NN_FUNCTION + 5.0 : 2 * NN_FUNCTION + 4.0) * (double)shape->size[N];
+}
+
+const struct nn_operator nn_bce = {
+    .name = "bce",
+    .dims = "n",
+    .settings = {"weight"},
+    .tensors = {{"x", "n", .role = NN_INPUT, .domain = {NN_BELL, .low = 0, .high = 3}},
+                {"label", "n", .role = NN_CONSTANT, .type = NN_UINT8,
+                 .domain = {NN_WHOLE, .low = 0, .high = 2}},
+                {"loss", "n", .role = NN_OUTPUT}},
+    .shapes = {{"one", .size = {1}, .setting = {1}},
+               {"odd", .size = {37}, .setting = {10}},
+               {"small", .size = {4096}, .setting = {10}},
+               {"medium", .size = {1 << 20}, .setting = {10}}},
+    NN_PLAIN,
+    .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .multiple = 5}},
+};
+
+#else
+static void NAME(forward)(const struct nn_call *call)
+{
+    const REAL *x = call->value[X], weight = (REAL)call->shape->setting[0];
+    const uint8_t *label = call->value[LABEL];
+    REAL *loss = call->value[LOSS];
+    for (size_t i = 0; i < call->shape->size[N]; i++) {
+        REAL wrong = label[i] != 0 ? -x[i] : x[i]; /* ln(1 + e^wrong) without overflow */
+        loss[i] = weight * ((wrong > 0 ? wrong : 0) + log1p(exp(-fabs(wrong))));
+    }
+}
+
+static void NAME(vjp)(const struct nn_call *call)
+{
+    const REAL *x = call->value[X], *dloss = call->gradient[LOSS];
+    const uint8_t *label = call->value[LABEL];
+    REAL *dx = call->gradient[X], weight = (REAL)call->shape->setting[0];
+    for (size_t i = 0; i < call->shape->size[N]; i++) /* sigmoid(x) - 1 = -sigmoid(-x) exactly */
+        dx[i] = weight * dloss[i] * (label[i] != 0 ? -1 / (1 + exp(x[i])) : 1 / (1 + exp(-x[i])));
+}
+#endif

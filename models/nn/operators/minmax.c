@@ -1,0 +1,143 @@
+/*
+ * y (n) = (x - min) / r, r = max(max - min, least), of x (n) and two numbers, min and max. With
+ * r = max - min: dmin = -sum dy (1 - y) / r, dmax = -sum dy y / r. Held at `least`, r is a
+ * constant: dmin = -sum dy / r, dmax = 0.
+ */
+#ifndef REAL
+#define NN_FILE "models/nn/operators/minmax.c"
+enum { X, MIN, MAX, Y };
+enum { N };
+#include "models/nn/fast.h"
+#include "models/nn/plain.h"
+
+NN_LOOPS values_loops(const float *x, float min, float gain, size_t n, float *restrict y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = (x[i] - min) * gain;
+}
+NN_KERNEL(values, (const float *x, float min, float gain, size_t n, float *y), (x, min, gain, n, y))
+
+/* sums: of dy, of dy (x - min). */
+NN_LOOPS slopes_loops(const float *x, const float *dy, float min, float gain, size_t n,
+                      float *restrict dx, double *restrict sums)
+{
+    double first = 0, second = 0;
+    for (size_t i = 0; i < n && dx != NULL; i++)
+        dx[i] = dy[i] * gain;
+#pragma omp simd reduction(+ : first, second)
+    for (size_t i = 0; i < n; i++) {
+        first += (double)dy[i];
+        second += (double)dy[i] * ((double)x[i] - (double)min);
+    }
+    sums[0] = first;
+    sums[1] = second;
+}
+NN_KERNEL(slopes,
+          (const float *x, const float *dy, float min, float gain, size_t n, float *dx,
+           double *sums),
+          (x, dy, min, gain, n, dx, sums))
+
+static size_t work(const struct nn_shape *shape)
+{
+    return nn_chunks(shape->size[N], NN_CHUNK) * 2 * sizeof(double);
+}
+
+/* 1 / r, and whether r follows min and max. */
+static double gain_of(const struct nn_call *call, bool *moves)
+{
+    double least = call->shape->setting[0];
+    double range = (double)*(float *)call->value[MAX] - (double)*(float *)call->value[MIN];
+    *moves = range >= (double)(float)least;
+    return 1 / (*moves ? range : least);
+}
+
+static enum yp_status forward(const struct nn_call *call)
+{
+    const float *x = call->value[X];
+    float *y = call->value[Y], min = *(float *)call->value[MIN];
+    bool moves;
+    float gain = (float)gain_of(call, &moves);
+    size_t n = call->shape->size[N], chunks = nn_chunks(n, NN_CHUNK);
+    values_kernel *kernel = best_values();
+#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
+    for (size_t i = 0; i < chunks; i++) {
+        size_t at = i * NN_CHUNK;
+        kernel(x + at, min, gain, nn_least(NN_CHUNK, n - at), y + at);
+    }
+    return YP_OK;
+}
+
+static enum yp_status vjp(const struct nn_call *call)
+{
+    const float *x = call->value[X], *dy = call->gradient[Y];
+    float *dx = call->gradient[X], *dmin = call->gradient[MIN], *dmax = call->gradient[MAX];
+    float min = *(float *)call->value[MIN];
+    double *sums = call->work;
+    bool moves;
+    double gain = gain_of(call, &moves);
+    size_t n = call->shape->size[N], chunks = nn_chunks(n, NN_CHUNK);
+    slopes_kernel *kernel = best_slopes();
+#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
+    for (size_t i = 0; i < chunks; i++) {
+        size_t at = i * NN_CHUNK;
+        kernel(x + at, dy + at, min, (float)gain, nn_least(NN_CHUNK, n - at),
+               dx != NULL ? dx + at : NULL, sums + 2 * i);
+    }
+    nn_merge(sums, chunks, 2);
+    double weighed = moves ? sums[1] * gain : 0; /* the sum of dy y */
+    if (dmin != NULL)
+        *dmin = (float)((weighed - sums[0]) * gain);
+    if (dmax != NULL)
+        *dmax = (float)(-weighed * gain);
+    return YP_OK;
+}
+
+static double flops(const struct nn_shape *shape, enum nn_pass pass)
+{
+    return (pass == NN_VJP ? 7.0 : 2.0) * (double)shape->size[N];
+}
+
+const struct nn_operator nn_minmax = {
+    .name = "minmax",
+    .dims = "n",
+    .settings = {"least"},
+    .tensors = {{"x", "n", .role = NN_INPUT},
+                {"min", "", .role = NN_PARAMETER, .domain = {NN_UNIFORM, .low = -2, .high = -1}},
+                {"max", "", .role = NN_PARAMETER, .domain = {NN_UNIFORM, .low = 1, .high = 2}},
+                {"y", "n", .role = NN_OUTPUT}},
+    .kinks = "max - min = least",
+    .shapes = {{"one", .size = {1}, .setting = {1e-6}},
+               {"odd", .size = {37}, .setting = {1e-6}},
+               {"small", .size = {4096}, .setting = {1e-6}},
+               {"medium", .size = {1 << 20}, .setting = {1e-6}}},
+    NN_PLAIN,
+    .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work}},
+};
+
+#else
+static void NAME(forward)(const struct nn_call *call)
+{
+    const REAL *x = call->value[X], *min = call->value[MIN], *max = call->value[MAX];
+    REAL *y = call->value[Y], least = (REAL)call->shape->setting[0];
+    REAL range = *max - *min >= least ? *max - *min : least;
+    for (size_t i = 0; i < call->shape->size[N]; i++)
+        y[i] = (x[i] - *min) / range;
+}
+
+static void NAME(vjp)(const struct nn_call *call)
+{
+    const REAL *x = call->value[X], *min = call->value[MIN], *max = call->value[MAX];
+    const REAL *dy = call->gradient[Y], least = (REAL)call->shape->setting[0];
+    REAL *dx = call->gradient[X], *dmin = call->gradient[MIN], *dmax = call->gradient[MAX];
+    bool moves = *max - *min >= least;
+    REAL range = moves ? *max - *min : least;
+    *dmin = *dmax = 0;
+    for (size_t i = 0; i < call->shape->size[N]; i++) {
+        REAL y = (x[i] - *min) / range;
+        dx[i] = dy[i] / range;
+        *dmin -= dy[i] / range * (moves ? 1 - y : 1);
+        *dmax -= moves ? dy[i] / range * y : 0;
+    }
+}
+#endif

@@ -1,0 +1,116 @@
+/* loss (n) = mean over c of (y - t)^2, of y (n, c) against t (n, c). dy = 2 (y - t) dloss / c =
+ * -dt. */
+#ifndef REAL
+#define NN_FILE "models/nn/operators/mse.c"
+enum { Y, T, LOSS };
+enum { N, C };
+#include "models/nn/fast.h"
+#include "models/nn/plain.h"
+
+NN_LOOPS losses_loops(const float *y, const float *t, size_t rows, size_t c, float *restrict loss)
+{
+    for (size_t i = 0; i < rows; i++, y += c, t += c) {
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (size_t k = 0; k < c; k++)
+            sum += (y[k] - t[k]) * (y[k] - t[k]);
+        loss[i] = sum / (float)c;
+    }
+}
+NN_KERNEL(losses, (const float *y, const float *t, size_t rows, size_t c, float *loss),
+          (y, t, rows, c, loss))
+
+/* dy and dt, or one of them. */
+NN_LOOPS slopes_loops(const float *y, const float *t, const float *dloss, size_t rows, size_t c,
+                      float *restrict dy, float *restrict dt)
+{
+    for (size_t i = 0; i < rows; i++) {
+        float twice = dloss[i] * 2 / (float)c;
+        for (size_t k = i * c; k < (i + 1) * c && dy != NULL; k++)
+            dy[k] = twice * (y[k] - t[k]);
+        for (size_t k = i * c; k < (i + 1) * c && dt != NULL; k++)
+            dt[k] = twice * (t[k] - y[k]);
+    }
+}
+NN_KERNEL(slopes,
+          (const float *y, const float *t, const float *dloss, size_t rows, size_t c, float *dy,
+           float *dt),
+          (y, t, dloss, rows, c, dy, dt))
+
+static enum yp_status forward(const struct nn_call *call)
+{
+    const float *y = call->value[Y], *t = call->value[T];
+    float *loss = call->value[LOSS];
+    size_t n = call->shape->size[N], c = call->shape->size[C];
+    size_t rows = nn_rows(c, NN_CHUNK), chunks = nn_chunks(n, rows);
+    losses_kernel *kernel = best_losses();
+#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
+    for (size_t i = 0; i < chunks; i++) {
+        size_t at = i * rows;
+        kernel(y + at * c, t + at * c, nn_least(rows, n - at), c, loss + at);
+    }
+    return YP_OK;
+}
+
+static enum yp_status vjp(const struct nn_call *call)
+{
+    const float *y = call->value[Y], *t = call->value[T], *dloss = call->gradient[LOSS];
+    float *dy = call->gradient[Y], *dt = call->gradient[T];
+    size_t n = call->shape->size[N], c = call->shape->size[C];
+    size_t rows = nn_rows(c, NN_CHUNK), chunks = nn_chunks(n, rows);
+    slopes_kernel *kernel = best_slopes();
+#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
+    for (size_t i = 0; i < chunks; i++) {
+        size_t at = i * rows;
+        kernel(y + at * c, t + at * c, dloss + at, nn_least(rows, n - at), c,
+               dy != NULL ? dy + at * c : NULL, dt != NULL ? dt + at * c : NULL);
+    }
+    return YP_OK;
+}
+
+static double flops(const struct nn_shape *shape, enum nn_pass pass)
+{
+    double n = (double)shape->size[N], c = (double)shape->size[C];
+    return pass == NN_VJP ? n * (3 * c + 2) : n * (3 * c + 1);
+}
+
+const struct nn_operator nn_mse = {
+    .name = "mse",
+    .dims = "nc",
+    .tensors = {{"y", "nc", .role = NN_INPUT},
+                {"t", "nc", .role = NN_INPUT},
+                {"loss", "n", .role = NN_OUTPUT}},
+    .shapes = {{"one", .size = {1, 1}},
+               {"odd", .size = {5, 7}},
+               {"small", .size = {64, 100}},
+               {"medium", .size = {16384, 200}}},
+    NN_PLAIN,
+    .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp}},
+};
+
+#else
+static void NAME(forward)(const struct nn_call *call)
+{
+    size_t n = call->shape->size[N], channels = call->shape->size[C];
+    const REAL *y = call->value[Y], *t = call->value[T];
+    REAL *loss = call->value[LOSS];
+    for (size_t i = 0; i < n; i++) {
+        REAL sum = 0;
+        for (size_t c = i * channels; c < (i + 1) * channels; c++)
+            sum += (y[c] - t[c]) * (y[c] - t[c]);
+        loss[i] = sum / (REAL)channels;
+    }
+}
+
+static void NAME(vjp)(const struct nn_call *call)
+{
+    size_t n = call->shape->size[N], channels = call->shape->size[C];
+    const REAL *y = call->value[Y], *t = call->value[T], *dloss = call->gradient[LOSS];
+    REAL *dy = call->gradient[Y], *dt = call->gradient[T];
+    for (size_t i = 0; i < n * channels; i++) {
+        dy[i] = dloss[i / channels] * 2 * (y[i] - t[i]) / (REAL)channels;
+        dt[i] = -dy[i];
+    }
+}
+#endif
