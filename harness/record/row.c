@@ -50,10 +50,11 @@ static void get_doubles(const struct ypi_field *f, const char *row, struct ypi_d
     out->type = out->array || f->sql ? YPI_AN_ARRAY : YPI_NOTHING;
 }
 
-static void get_member(const struct ypi_field *f, const char *row, struct ypi_datum *out)
+static void get_member(const struct ypi_field *f, const char *item, struct ypi_datum *out)
 {
+    const char *row = item;
     if (f->inside)
-        memcpy(&row, row, sizeof row);
+        memcpy(&row, item, sizeof row);
     if (!row)
         return;
     if (f->type == YPI_DOUBLES) {

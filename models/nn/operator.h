@@ -15,12 +15,14 @@
  * version does itself counts. Its error ||got - oracle|| / ||oracle||, tensor by tensor, may be
  * `multiple` times that of the same plain loops in float whose results are rounded to the version's
  * types, and those count as no better than 2^-24. So the bound follows the size and the condition
- * of the problem, with these typical errors at sums of K terms: fp32   sqrt(K) 2^-24 to K 2^-24 of
- * the plain loops; blocked sums of fast ones stay below bf16   inputs hold 8 bits, but were rounded
- * before: products of two are exact in float and sums are float's, so that the bound is fp32's;
- * results stored in bf16 are rounded once more, 2^-9, by both sides int8   as bf16: integer
- * products and sums are exact, scales are float A tensor of one number may be right by luck in
- * plain float: it is held to the worst tensor's plain error.
+ * of the problem. Typical errors of sums of K terms:
+ * - fp32: sqrt(K) 2^-24 to K 2^-24 for the plain loops; blocked sums of fast versions stay below;
+ * - bf16: inputs hold 8 bits, but were rounded before: products of two are exact in float and sums
+ *   are float's, so that the bound is fp32's; results stored in bf16 are rounded once more, 2^-9,
+ * by both sides;
+ * - int8: as bf16; integer products and sums are exact, scales are float.
+ * A tensor of one number may be right by luck in plain float: it is held to the worst tensor's
+ * plain error.
  */
 #ifndef NN_OPERATOR_H
 #define NN_OPERATOR_H

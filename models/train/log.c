@@ -149,7 +149,7 @@ static enum yp_status make_head(const char *const *metrics, size_t n_metrics, ch
     int length = snprintf(head, ROW,
                           "kind,epoch,place,step,loss,weight,norm,lr,skipped,train_loss,"
                           "validation_loss,");
-    for (size_t i = 0; i < n_metrics && (size_t)length < ROW; i++)
+    for (size_t i = 0; n_metrics <= TRAIN_METRICS && i < n_metrics && (size_t)length < ROW; i++)
         length += snprintf(head + length, ROW - (size_t)length, "%s,", metrics[i]);
     if ((size_t)length < ROW)
         length += snprintf(head + length, ROW - (size_t)length, "best,seconds\n");
