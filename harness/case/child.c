@@ -200,11 +200,11 @@ static struct yp_case from_job(const struct ypi_job *job)
                         .seed = job->seed,
                         .repeat = job->repeat};
     memcpy(c.settings, job->settings, sizeof c.settings);
-    int axes = 0;
+    int axes = 0; /* which come first; what follows is the named case's */
     for (int i = 0; i < c.setting_count; i++) {
-        axes += c.settings[i].parameter ? 0 : 1;
-        c.settings[i].axis =
-            c.settings[i].parameter ? c.decl->set[i - axes].name : test->axes[i].name;
+        const bool is_axis = c.decl == NULL || !c.settings[i].parameter;
+        axes += is_axis;
+        c.settings[i].axis = is_axis ? test->axes[i].name : c.decl->set[i - axes].name;
     }
     memcpy(c.device, job->device, sizeof c.device);
     return c;

@@ -92,7 +92,7 @@ YP_TEST(rx, predicted_memory, .tags = "stress", .cases = SCALE_CASES, .devices =
         .timeout = 120, .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 64 * YP_MIB)))
 {
     struct scale s = scale_of(t);
-    struct scene_tiles tiles;
+    struct scene_tiles tiles = {0};
     size_t c = s.channels, pixels = scale_tile_pixels(&s, yp_device(t), 4096);
     struct synth_spec spec = scale_spec(&s, yp_seed(t));
     bool gpu = runs_on_gpu(t);
