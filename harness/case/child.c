@@ -202,7 +202,7 @@ static struct yp_case from_job(const struct ypi_job *job)
     memcpy(c.settings, job->settings, sizeof c.settings);
     int axes = 0; /* which come first; what follows is the named case's */
     for (int i = 0; i < c.setting_count; i++) {
-        const bool is_axis = c.decl == NULL || !c.settings[i].parameter;
+        const bool is_axis = job->decl < 0 || !c.settings[i].parameter;
         axes += is_axis;
         c.settings[i].axis = is_axis ? test->axes[i].name : c.decl->set[i - axes].name;
     }
