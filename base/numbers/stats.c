@@ -1,20 +1,15 @@
-/*
- * Estimates from samples: order statistics for the median, exact binomial tails for their ranks,
- * fewer samples counted where neighbours are alike; and trends, by least squares and by medians.
- */
+/* Estimates from samples: order statistics for the median and for quantiles, fewer samples counted
+ * where neighbours are alike. */
 #include "base/numbers/stats.h"
 
-#include <math.h>
+#include "base/numbers/sum.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/numbers/sum.h"
-
-#define COVERAGE 0.99
-#define FEWEST 8        /* samples whose whole range has that coverage */
-#define MOST_POINTS 512 /* of which Theil and Sen's slope looks at all pairs */
+#define FEWEST 8 /* samples whose whole range has the coverage YPI_COVERAGE */
 
 /* Weights C(n, k) / C(n, m), m the middle, are followed from the middle outwards: every step
  * costs two roundings and the weights that matter lie within nine standard deviations, 4.5
@@ -85,48 +80,25 @@ double ypi_quantile_sorted(const double *sorted, size_t count, double q)
     return between(sorted[below], sorted[below + 1], position - (double)below);
 }
 
-/* A power of two near the largest of some numbers, so that in units of it neither a sum of huge
- * ones nor a square of tiny ones leaves the range. Its inverse may be out of range, its root not.
- */
-struct unit {
-    int exponent;
-    double first, second;
-};
-
-static struct unit unit_of(double largest)
-{
-    struct unit unit;
-    (void)frexp(largest, &unit.exponent);
-    int half = unit.exponent / 2;
-    unit.first = ldexp(1, -half);
-    unit.second = ldexp(1, half - unit.exponent);
-    return unit;
-}
-
-static double in_units(const struct unit *unit, double value)
-{
-    return value * unit->first * unit->second;
-}
-
 /* The mean is kept as two doubles: one rounded to one would show in the deviations of samples
  * that are nearly equal. */
 struct centre {
-    struct unit unit;
+    struct ypi_unit unit;
     double mean, rest;
 };
 
-static struct centre centre_of(const struct unit *unit, const double *samples, size_t count)
+static struct centre centre_of(const struct ypi_unit *unit, const double *samples, size_t count)
 {
     struct ypi_sum sum = {0};
     for (size_t i = 0; i < count; i++)
-        ypi_sum_add(&sum, in_units(unit, samples[i]));
+        ypi_sum_add(&sum, ypi_in_units(unit, samples[i]));
     double n = (double)count, mean = ypi_sum_value(&sum) / n;
     return (struct centre){*unit, mean, (fma(-mean, n, sum.high) + sum.low) / n};
 }
 
 static double deviation(const struct centre *centre, double sample)
 {
-    return in_units(&centre->unit, sample) - centre->mean - centre->rest;
+    return ypi_in_units(&centre->unit, sample) - centre->mean - centre->rest;
 }
 
 /* The sum of squares in the square of the unit. */
@@ -170,7 +142,7 @@ static void set_moments(struct ypi_estimate *out, const double *taken, const dou
         return;
     }
 
-    struct unit unit = unit_of(largest);
+    struct ypi_unit unit = ypi_unit_of(largest);
     struct centre centre = centre_of(&unit, sorted, out->count);
     double squares = squares_about(&centre, sorted, out->count);
     out->mean = fmin(fmax(ldexp(centre.mean, unit.exponent), out->min), out->max);
@@ -193,7 +165,7 @@ static double effective_count(size_t count, double r)
 static void set_interval(struct ypi_estimate *out, const double *sorted)
 {
     size_t count = (size_t)out->effective, low, high;
-    out->coverage = ypi_median_ranks(count, COVERAGE, &low, &high);
+    out->coverage = ypi_median_ranks(count, YPI_COVERAGE, &low, &high);
     if (count == out->count) {
         out->low = sorted[low];
         out->high = sorted[high];
@@ -274,10 +246,20 @@ static uint64_t *sort_keys(uint64_t *keys, uint64_t *other, size_t count)
     return keys;
 }
 
-/* A sorted copy, no NaN in it; the caller frees. NULL when there is no memory for it. */
+static bool any_nan(const double *samples, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (isnan(samples[i]))
+            return true;
+    return false;
+}
+
+/* A sorted copy; the caller frees. NULL without values, with a NaN among them, or when there is no
+ * memory for it. */
 static double *sorted_copy(const double *values, size_t count)
 {
-    uint64_t *keys = count <= SIZE_MAX / 2 / sizeof *keys ? malloc(2 * count * sizeof *keys) : NULL;
+    bool sortable = count > 0 && count <= SIZE_MAX / 2 / sizeof(double) && !any_nan(values, count);
+    uint64_t *keys = sortable ? malloc(2 * count * sizeof *keys) : NULL;
     if (keys == NULL)
         return NULL;
     for (size_t i = 0; i < count; i++)
@@ -288,14 +270,6 @@ static double *sorted_copy(const double *values, size_t count)
         memcpy(keys + i, &value, sizeof value);
     }
     return (double *)keys;
-}
-
-static bool any_nan(const double *samples, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (isnan(samples[i]))
-            return true;
-    return false;
 }
 
 static struct ypi_estimate estimate_sorted(const double *taken, const double *sorted, size_t count)
@@ -328,8 +302,6 @@ struct ypi_estimate ypi_estimate(const double *samples, size_t count)
                                    .p999 = NAN,
                                    .autocorrelation = NAN,
                                    .effective = NAN};
-    if (count == 0 || any_nan(samples, count))
-        return nothing;
     double *sorted = sorted_copy(samples, count);
     if (sorted == NULL)
         return nothing;
@@ -348,239 +320,9 @@ size_t ypi_quantile_needs(double q)
     return (size_t)ceil(log(0.01) / log(q) * (1 - rounding));
 }
 
-/*
- * Binomial probabilities as sums of weights, P(X = i) in units of about that at the mode. Each
- * follows from its neighbour nearer to the mode, in pairs, so that it is right to the last digits
- * after any number of steps; nothing is subtracted, so the smaller side is as exact as the larger.
- */
-#define MODE_WEIGHT 0x1p900     /* so that the least double is still far from 0 in these units */
-#define NOTHING_WEIGHT 0x1p-200 /* and this is below the least double */
-
-/* Adds the weights of i + 1, i + 2, ... n, those up to `border` to `near`, the others to `far`.
- * `odds` is that of one trial. */
-static void add_weights(size_t i, size_t n, struct ypi_pair odds, size_t border,
-                        struct ypi_sum *near, struct ypi_sum *far)
-{
-    struct ypi_pair weight = {MODE_WEIGHT, 0};
-    while (i < n) {
-        struct ypi_pair left = {(double)(n - i), 0}, next = {(double)(i + 1), 0};
-        weight = ypi_pair_mul(weight, ypi_pair_mul(odds, ypi_pair_div(left, next)));
-        i++;
-        ypi_sum_add(i <= border ? near : far, weight.high);
-        bool no_matter = i > border && weight.high <= 1e-22 * far->high;
-        if (no_matter || weight.high < NOTHING_WEIGHT)
-            return;
-    }
-}
-
-/* P(X <= k) in [0], P(X > k) in [1]. With p = 0 or 1 the mode is at an end, and the odds that are
- * infinite are not used. */
-static void split_binomial(size_t k, size_t n, double p, double out[2])
-{
-    bool possible = p >= 0 && p <= 1;
-    out[0] = possible ? 1 : NAN;
-    out[1] = possible ? 0 : NAN;
-    if (!possible || k >= n)
-        return;
-
-    struct ypi_pair yes = {p, 0}, no = ypi_pair_sum(1, -p);
-    double expected = floor(((double)n + 1) * p);
-    size_t mode = expected < (double)n ? (size_t)expected : n;
-    struct ypi_sum lower = {0}, upper = {0};
-    ypi_sum_add(mode <= k ? &lower : &upper, MODE_WEIGHT);
-    add_weights(mode, n, ypi_pair_div(yes, no), k, &lower, &upper);
-    /* Downwards is upwards in the trials that fail: more than k succeed, n - k - 1 at most fail. */
-    add_weights(n - mode, n, ypi_pair_div(no, yes), n - k - 1, &upper, &lower);
-    double total = ypi_sum_value(&lower) + ypi_sum_value(&upper);
-    out[0] = ypi_sum_value(&lower) / total;
-    out[1] = ypi_sum_value(&upper) / total;
-}
-
-double ypi_binomial_cdf(size_t k, size_t n, double p)
-{
-    double split[2];
-    split_binomial(k, n, p, split);
-    return split[0];
-}
-
-double ypi_binomial_tail(size_t k, size_t n, double p)
-{
-    double split[2];
-    split_binomial(k > 0 ? k - 1 : n, n, p, split);
-    return k > 0 ? split[1] : split[0];
-}
-
-/* P(|T| <= t) for Student's t: finite sums in the angle a, tan a = t / sqrt(freedom) (Abramowitz
- * and Stegun 26.7.3 and 26.7.4). The terms are in pairs: there may be many, each from the last. */
-static double student_inside(double t, size_t freedom)
-{
-    struct ypi_pair n = {(double)freedom, 0}, square = ypi_pair_product(t, t);
-    struct ypi_pair cosine2 = ypi_pair_div(n, ypi_pair_add(n, square));
-    double cosine = sqrt(cosine2.high), sine = t / sqrt((double)freedom + square.high);
-    size_t odd = freedom % 2;
-
-    struct ypi_sum sum = {0};
-    struct ypi_pair term = {odd ? cosine : 1, 0};
-    for (size_t i = 1; i <= freedom / 2; i++) {
-        ypi_sum_add(&sum, term.high);
-        struct ypi_pair above = {(double)(2 * i - 1 + odd), 0}, below = {(double)(2 * i + odd), 0};
-        term = ypi_pair_mul(term, ypi_pair_mul(cosine2, ypi_pair_div(above, below)));
-    }
-    double inside = sine * ypi_sum_value(&sum);
-    return odd ? 2 / M_PI * (atan2(t, sqrt((double)freedom)) + inside) : inside;
-}
-
-/* The derivative of student_inside by t, to some ten digits. */
-static double student_slope(double t, size_t freedom)
-{
-    double n = (double)freedom;
-    double middle = exp(lgamma(n / 2 + 0.5) - lgamma(n / 2)) / sqrt(n * M_PI);
-    return 2 * middle * exp(-(n + 1) / 2 * log1p(t * t / n));
-}
-
-/* The t with P(|T| <= t) = 0.99. By Newton's method from the quantile of the normal, which is
- * below it: the function is concave, so the steps go up until only rounding is left. */
-static double student_quantile(size_t freedom)
-{
-    double t = 2.5758293035489;
-    for (;;) {
-        double step = (COVERAGE - student_inside(t, freedom)) / student_slope(t, freedom);
-        if (!(step > t * 1e-15))
-            return t;
-        t += step;
-    }
-}
-
-/* The largest size among them; NaN when one is not finite. */
-static double largest_finite(const double *values, size_t count)
-{
-    double largest = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!isfinite(values[i]))
-            return NAN;
-        largest = fmax(largest, fabs(values[i]));
-    }
-    return largest;
-}
-
-/* Points as seen from the first: differences as pairs are exact, so that points on one line have
- * no residuals, and equal values no spread. */
-struct axis {
-    const double *values;
-    struct unit unit;
-    double first;         /* in units */
-    struct ypi_pair mean; /* from the first on */
-};
-
-static struct ypi_pair from_first(const struct axis *axis, size_t i)
-{
-    return ypi_pair_sum(in_units(&axis->unit, axis->values[i]), -axis->first);
-}
-
-static struct ypi_pair from_mean(const struct axis *axis, size_t i)
-{
-    return ypi_pair_add(from_first(axis, i), ypi_pair_minus(axis->mean));
-}
-
-static struct axis axis_of(const double *values, size_t count, double largest)
-{
-    struct axis axis = {.values = values, .unit = unit_of(largest)};
-    axis.first = in_units(&axis.unit, values[0]);
-    struct ypi_pair sum = {0, 0};
-    for (size_t i = 0; i < count; i++)
-        sum = ypi_pair_add(sum, from_first(&axis, i));
-    axis.mean = ypi_pair_div(sum, (struct ypi_pair){(double)count, 0});
-    return axis;
-}
-
-static struct ypi_pair products(const struct axis *a, const struct axis *b, size_t count)
-{
-    struct ypi_pair sum = {0, 0};
-    for (size_t i = 0; i < count; i++)
-        sum = ypi_pair_add(sum, ypi_pair_mul(from_mean(a, i), from_mean(b, i)));
-    return sum;
-}
-
-static double residual_squares(const struct axis *x, const struct axis *y, struct ypi_pair slope,
-                               size_t count)
-{
-    struct ypi_sum sum = {0};
-    for (size_t i = 0; i < count; i++) {
-        struct ypi_pair fitted = ypi_pair_mul(slope, from_mean(x, i));
-        double residual = ypi_pair_add(from_mean(y, i), ypi_pair_minus(fitted)).high;
-        ypi_sum_add(&sum, residual * residual);
-    }
-    return ypi_sum_value(&sum);
-}
-
-static struct ypi_pair whole_mean(const struct axis *axis)
-{
-    return ypi_pair_add((struct ypi_pair){axis->first, 0}, axis->mean);
-}
-
-struct ypi_line ypi_line(const double *x, const double *y, size_t count)
-{
-    struct ypi_line nothing = {NAN, NAN, NAN, NAN};
-    double widest = largest_finite(x, count), highest = largest_finite(y, count);
-    if (count < 3 || isnan(widest) || isnan(highest))
-        return nothing;
-    struct axis on_x = axis_of(x, count, widest), on_y = axis_of(y, count, highest);
-    struct ypi_pair squares = products(&on_x, &on_x, count);
-    if (!(squares.high > 0))
-        return nothing;
-
-    struct ypi_pair slope = ypi_pair_div(products(&on_x, &on_y, count), squares);
-    struct ypi_pair at_mean = ypi_pair_mul(slope, whole_mean(&on_x));
-    double intercept = ypi_pair_add(whole_mean(&on_y), ypi_pair_minus(at_mean)).high;
-    double variance = residual_squares(&on_x, &on_y, slope, count) / (double)(count - 2);
-    double half = student_quantile(count - 2) * sqrt(variance / squares.high);
-
-    int power = on_y.unit.exponent - on_x.unit.exponent;
-    return (struct ypi_line){.slope = ldexp(slope.high, power),
-                             .intercept = ldexp(intercept, on_y.unit.exponent),
-                             .low = ldexp(slope.high + (slope.low - half), power),
-                             .high = ldexp(slope.high + (slope.low + half), power)};
-}
-
-/* The slopes between all pairs that are apart; gives how many those are. */
-static size_t pair_slopes(const double *x, const double *y, size_t points, double *out)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < points; i++)
-        for (size_t j = i + 1; j < points; j++)
-            if (x[i] != x[j])
-                out[count++] = (y[j] - y[i]) / (x[j] - x[i]);
-    return count;
-}
-
-double ypi_theil_sen(const double *x, const double *y, size_t count)
-{
-    double widest = largest_finite(x, count), highest = largest_finite(y, count);
-    if (count < 2 || isnan(widest) || isnan(highest))
-        return NAN;
-    struct unit on_x = unit_of(widest), on_y = unit_of(highest);
-    size_t points = count < MOST_POINTS ? count : MOST_POINTS;
-    double few_x[MOST_POINTS], few_y[MOST_POINTS];
-    for (size_t i = 0; i < points; i++) {
-        size_t chosen = i * (count - 1) / (points - 1);
-        few_x[i] = in_units(&on_x, x[chosen]);
-        few_y[i] = in_units(&on_y, y[chosen]);
-    }
-
-    double *slopes = malloc(points * (points - 1) / 2 * sizeof *slopes);
-    if (slopes == NULL)
-        return NAN;
-    size_t pairs = pair_slopes(few_x, few_y, points, slopes);
-    double *sorted = pairs > 0 ? sorted_copy(slopes, pairs) : NULL;
-    double median = sorted != NULL ? ypi_quantile_sorted(sorted, pairs, 0.5) : NAN;
-    free(sorted);
-    free(slopes);
-    return ldexp(median, on_y.exponent - on_x.exponent);
-}
-
 double ypi_quantile(const double *samples, size_t count, double q)
 {
-    double *sorted = count > 0 && !any_nan(samples, count) ? sorted_copy(samples, count) : NULL;
+    double *sorted = sorted_copy(samples, count);
     double value = sorted != NULL ? ypi_quantile_sorted(sorted, count, q) : NAN;
     free(sorted);
     return value;

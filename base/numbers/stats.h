@@ -1,8 +1,10 @@
-/* Estimates from samples. No distribution is assumed. */
+/* Estimates from samples. No distribution is assumed. In stats.c, binomial.c and trend.c. */
 #ifndef YPI_STATS_H
 #define YPI_STATS_H
 
 #include <stddef.h>
+
+#define YPI_COVERAGE 0.99 /* of the intervals here */
 
 struct ypi_estimate {
     size_t count;

@@ -52,6 +52,29 @@ static inline double ypi_norm_value(const struct ypi_norm *norm)
     return norm->largest * sqrt(norm->squares);
 }
 
+/* A power of two near the largest of some numbers, so that in units of it neither a sum of huge
+ * ones nor a square of tiny ones leaves the range. Its inverse may be out of range, its root not.
+ */
+struct ypi_unit {
+    int exponent;
+    double first, second;
+};
+
+static inline struct ypi_unit ypi_unit_of(double largest)
+{
+    struct ypi_unit unit;
+    (void)frexp(largest, &unit.exponent);
+    int half = unit.exponent / 2;
+    unit.first = ldexp(1, -half);
+    unit.second = ldexp(1, half - unit.exponent);
+    return unit;
+}
+
+static inline double ypi_in_units(const struct ypi_unit *unit, double value)
+{
+    return value * unit->first * unit->second;
+}
+
 /* A number as high + low, low at most half a unit in the last place of high: some 32 digits
  * (Dekker, 1971). Only for finite numbers. */
 struct ypi_pair {
