@@ -1,5 +1,6 @@
 /* One timed case at a time on the whole machine: two suites, two shells or two builds wait for
- * each other. */
+ * each other. The lock is flock's on /tmp/yieldpoint.lock, or on the file that YIELDPOINT_LOCK
+ * names: containers with /tmp of their own then share one. */
 #ifndef YPI_LOCK_H
 #define YPI_LOCK_H
 

@@ -292,7 +292,8 @@ void ypi_options_help(const char *program)
     printf("usage: %s [options] [file | file::test | id ...]\n\n", program);
     ypi_options_print(table(&errors), titles);
     puts("\nOptions may also stand in YIELDPOINT_OPTIONS and, as `options = ...` under\n"
-         "[yieldpoint], in yieldpoint.ini.\n"
+         "[yieldpoint], in yieldpoint.ini. YIELDPOINT_LOCK names the file by which timed runs\n"
+         "wait for each other, instead of /tmp/yieldpoint.lock.\n"
          "exit codes: 0 passed, 1 failed, 2 interrupted or error at collection, 3 internal error,\n"
          "            4 usage error, 5 nothing selected");
 }

@@ -1,12 +1,18 @@
-"""Runs a test program as a user would, with a history of its own."""
+"""Runs a test program as a user would, with a history and a timing lock of its own."""
 
 import contextlib
 import os
 import shlex
 import sqlite3
 import subprocess
+import tempfile
 
-ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("YIELDPOINT")}
+# Tests of behaviour judge no speed, so two of them need not wait for each other.
+_own = tempfile.TemporaryDirectory(prefix="yieldpoint-test-")
+os.chmod(_own.name, 0o755)
+LOCK = os.path.join(_own.name, "lock")
+ENVIRONMENT = {**{k: v for k, v in os.environ.items() if not k.startswith("YIELDPOINT")},
+               "YIELDPOINT_LOCK": LOCK}
 
 
 class Outcome:

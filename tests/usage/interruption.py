@@ -12,10 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from process import Started, gone, wait_until  # noqa: E402
-from program import rows, run  # noqa: E402
+from program import LOCK, rows, run  # noqa: E402
 from tap import Tap  # noqa: E402
 
-LOCK = "/tmp/yieldpoint.lock"
 # Of long_work the first two cases end at once and the third does not.
 DONE = ["usage.c::long_work[n=1]", "usage.c::long_work[n=2]"]
 
@@ -205,8 +204,8 @@ def check_waiting(tap, program):
             done = started.wait()
         finally:
             os.close(lock)
-        tap.check(line.startswith("waiting for another timed run on this machine"),
-                  "a run that waits says so", line)
+        tap.equal(line, f"waiting for another timed run on this machine ({LOCK})\n",
+                  "a run that waits says so and for which file")
         tap.check(done.code == 2, "SIGINT while waiting: exit 2", done)
         check_stored(tap, "SIGINT while waiting", history, [], 2)
         check_left(tap, "SIGINT while waiting", started, folder)
