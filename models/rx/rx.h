@@ -249,18 +249,8 @@ void rx_loss_tensors(size_t channels, struct yp_tensor tensors[RX_LOSS_TENSORS])
  * scale and bias. Takes channels^2 doubles of accounted memory while it runs. */
 enum yp_status rx_loss_start(const struct rx *rx, float scale, float bias, float *parameters);
 
-/* The loss of each pixel of one tile in plain double loops, and its vector-Jacobian product, in
- * the shapes that struct yp_gradient takes: `tile` is a struct rx_tile with labels, `x` the
- * parameters, `losses` and `cotangent` are (pixels). */
-void rx_loss_plain(void *tile, const double *x, double *losses);
-void rx_loss_plain_vjp(void *tile, const double *x, const double *cotangent, double *gradient);
-
-/* The same loops in float: what struct yp_precision calls the plain implementation. */
-void rx_loss_plain_f32(const struct rx_tile *tile, const float *x, float *losses);
-void rx_loss_plain_vjp_f32(const struct rx_tile *tile, const float *x, const float *cotangent,
-                           float *gradient);
-
-/* The fast version, by matrix products in float: its workspace. Arguments and errors as of
+/* By matrix products in float (the same in plain loops: struct rx_plain in pipeline/nodes.h, of a
+ * pipeline of the detector alone): its workspace. Arguments and errors as of
  * rx_bytes() and rx_create(). */
 struct rx_loss;
 size_t rx_loss_bytes(size_t channels, size_t tile_pixels, int threads);

@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,18 +32,19 @@ static_assert(sizeof(float) == 4, "two to a word");
 
 /* Reading or writing: both sum what passes. The first trouble stays. */
 struct file {
-    const char *what, *path;
+    const char *path;
     int fd;
     uint64_t sum;
     enum yp_status status;
     uint64_t buffer[BUFFER];
     size_t used;
+    uint64_t offset; /* of what is written next, in bytes */
 };
 
 static void trouble(struct file *file, const char *did)
 {
     if (file->status == YP_OK)
-        file->status = yp_set_error(YP_IO, "%s: %s cannot be %s: %s", file->what, file->path, did,
+        file->status = yp_set_error(YP_IO, "train_resume: %s cannot be %s: %s", file->path, did,
                                     strerror(errno));
 }
 
@@ -56,19 +56,10 @@ static void add_to_sum(struct file *file, const uint64_t *words, size_t count)
 
 static void flush(struct file *file)
 {
-    const char *from = (const char *)file->buffer;
-    size_t left = file->used * sizeof *file->buffer;
-    while (left > 0 && file->status == YP_OK) {
-        ssize_t n = write(file->fd, from, left);
-        if (n == 0)
-            errno = EIO; /* nothing was written and nothing says why: not for ever */
-        if (n == 0 || (n < 0 && errno != EINTR))
-            trouble(file, "written");
-        if (n > 0) {
-            from += n;
-            left -= (size_t)n;
-        }
-    }
+    size_t bytes = file->used * sizeof *file->buffer;
+    if (file->status == YP_OK)
+        file->status = ypi_write_at(file->fd, file->path, file->offset, file->buffer, bytes);
+    file->offset += bytes;
     file->used = 0;
 }
 
@@ -153,33 +144,25 @@ static void put_all(const struct train *train, struct file *file)
 
 enum yp_status train_save(struct train *train, const char *path)
 {
-    char temporary[PATH_MAX];
+    struct ypi_atomic_file to;
     if (train == NULL || path == NULL || !train->begun)
         return yp_set_error(YP_INVALID, "train_save: %s",
                             train == NULL  ? "train is NULL"
                             : path == NULL ? "path is NULL"
                                            : "there is nothing to save before train_begin");
-    if ((size_t)snprintf(temporary, sizeof temporary, "%s.tmp", path) >= sizeof temporary)
-        return yp_set_error(YP_INVALID, "train_save: path has %zu characters, allowed are %zu",
-                            strlen(path), sizeof temporary - sizeof ".tmp");
-    struct file file = {.what = "train_save", .path = temporary};
-    file.fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file.fd < 0) {
-        trouble(&file, "created");
-        return file.status;
-    }
+    enum yp_status status = ypi_atomic_create(&to, path);
+    if (status != YP_OK)
+        return status;
+    struct file file = {.path = path, .fd = to.fd};
     put_all(train, &file);
-    if (file.status == YP_OK && fsync(file.fd) != 0)
-        trouble(&file, "flushed");
-    if (close(file.fd) != 0)
-        trouble(&file, "closed");
-    if (file.status == YP_OK && rename(temporary, path) != 0)
-        trouble(&file, "renamed");
-    if (file.status != YP_OK) {
-        unlink(temporary);
-        return file.status;
-    }
-    return ypi_sync_directory(path); /* it holds the name: a crash may bring the old file back */
+    status = file.status;
+    if (status == YP_OK)
+        status = ypi_atomic_sync(&to);
+    if (status == YP_OK)
+        status = ypi_atomic_publish(&to, true);
+    ypi_atomic_abandon(&to);
+    /* The directory holds the name: a crash may bring the old file back. */
+    return status == YP_OK ? ypi_sync_directory(path) : status;
 }
 
 /* -- reading -------------------------------------------------------------------------------- */
@@ -187,7 +170,7 @@ enum yp_status train_save(struct train *train, const char *path)
 static enum yp_status damaged(struct file *file, const char *how)
 {
     if (file->status == YP_OK)
-        file->status = yp_set_error(YP_IO, "%s: %s %s", file->what, file->path, how);
+        file->status = yp_set_error(YP_IO, "train_resume: %s %s", file->path, how);
     return file->status;
 }
 
@@ -272,7 +255,7 @@ enum yp_status train_resume(struct train *train, const char *path)
     if (train == NULL || path == NULL)
         return yp_set_error(YP_INVALID, "train_resume: %s is NULL",
                             train == NULL ? "train" : "path");
-    struct file file = {.what = "train_resume", .path = path};
+    struct file file = {.path = path};
     file.fd = open(path, O_RDONLY | O_CLOEXEC);
     if (file.fd < 0 || fstat(file.fd, &found) != 0)
         trouble(&file, "opened");

@@ -170,9 +170,10 @@ enum yp_status train_begin(struct train *train, const float *parameters);
  * file that is refused. */
 enum yp_status train_resume(struct train *train, const char *path);
 
-/* Replaces the file at once: writes PATH.tmp, flushes it to the disk, renames it and flushes the
- * directory. A failure (YP_IO) leaves the old file, or, when the directory alone cannot be flushed,
- * the new one, which a crash may then take back. One writer a path. */
+/* Replaces the file at once: writes a nameless one (PATH.*.part where the file system has none),
+ * flushes it to the disk, gives it its name and flushes the directory. A failure (YP_IO) leaves the
+ * old file, or, when the directory alone cannot be flushed, the new one, which a crash may then
+ * take back. One writer a path. */
 enum yp_status train_save(struct train *train, const char *path);
 
 enum train_end {

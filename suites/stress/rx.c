@@ -1,4 +1,5 @@
 /* The RX detector as the data grow: does it stay right and inside its memory. */
+#include "models/rx/pipeline/nodes.h"
 #include "suites/scene_tiles.h"
 
 #include <math.h>
@@ -171,6 +172,15 @@ static struct gradient_case gradient_case_open(struct yp_case *t, const struct s
     return g;
 }
 
+/* The detection loss in plain loops: the pipeline's, of RX alone. */
+static struct rx_plain *plain_loss(struct yp_case *t, const struct rx_tile *tile)
+{
+    struct rx_pipeline_options options = {.channels = tile->channels, .tile_pixels = tile->pixels};
+    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &options, tile);
+    yp_got(t, plain);
+    return plain;
+}
+
 /* By finite differences in double precision, every tensor. */
 YP_TEST(rx, gradient, .tags = "stress",
         .cases = YP_CASES(yp_case_of("small", .set = YP_SET(SCALE(2, 64, 10))),
@@ -181,17 +191,19 @@ YP_TEST(rx, gradient, .tags = "stress",
     struct scale s = scale_of(t);
     struct gradient_case g = gradient_case_open(t, &s, 64);
     struct yp_tensor tensors[RX_LOSS_TENSORS];
+    struct rx_plain *plain = plain_loss(t, &g.tile);
     rx_loss_tensors(g.channels, tensors);
     struct yp_gradient check = {.name = "loss",
                                 .inputs = g.parameters,
                                 .outputs = g.pixels,
-                                .f = rx_loss_plain,
-                                .vjp = rx_loss_plain_vjp,
-                                .arg = &g.tile,
+                                .f = rx_plain_losses,
+                                .vjp = rx_plain_vjp,
+                                .arg = plain,
                                 .x = g.exact,
                                 .tensors = tensors,
                                 .n_tensors = RX_LOSS_TENSORS};
     yp_check_gradient(t, &check);
+    rx_plain_destroy(plain);
 }
 
 static enum yp_status yield_kept(void *arg, size_t index, float *values, uint8_t *labels,
@@ -248,8 +260,10 @@ static void add_part(struct yp_case *t, const struct gradient_case *g, const str
         finite += isfinite(tile.values[i * g->channels]) ? 1.0F : 0;
     for (int i = 0; i < PART_PIXELS; i++)
         exact_share[i] = (double)(share[i] = 1 / finite);
-    rx_loss_plain_vjp(&tile, g->exact, exact_share, exact_part);
-    rx_loss_plain_vjp_f32(&tile, g->start, share, plain_part);
+    struct rx_plain *loops = plain_loss(t, &tile);
+    rx_plain_vjp(loops, g->exact, exact_share, exact_part);
+    rx_plain_vjp_f32(loops, g->start, share, plain_part);
+    rx_plain_destroy(loops);
     struct rx_tile there = tile;
     there.values = moved->tile.values + (tile.values - g->tile.values);
     there.labels = moved->tile.labels + (tile.labels - g->tile.labels);

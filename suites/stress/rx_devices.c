@@ -1,4 +1,5 @@
 /* The detector on either device against double precision on the CPU. */
+#include "models/rx/pipeline/nodes.h"
 #include "models/train/optimiser.h"
 #include "suites/loaded_tiles.h"
 
@@ -350,10 +351,15 @@ static enum yp_status train_step(struct yp_case *t, struct rx_loss *loss, const 
 }
 
 /* The mean loss of a tile at these parameters, by plain loops in double. */
-static double plain_loss(struct rx_tile *tile, const double *parameters, double *losses)
+static double plain_loss(struct yp_case *t, const struct rx_tile *tile, const double *parameters,
+                         double *losses)
 {
+    struct rx_pipeline_options options = {.channels = tile->channels, .tile_pixels = tile->pixels};
+    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &options, tile);
     double sum = 0, kept = 0;
-    rx_loss_plain(tile, parameters, losses);
+    yp_got(t, plain);
+    rx_plain_losses(plain, parameters, losses);
+    rx_plain_destroy(plain);
     for (size_t p = 0; p < tile->pixels; p++) {
         kept += isfinite(tile->values[p * tile->channels]) ? 1 : 0;
         sum += losses[p];
@@ -381,7 +387,7 @@ static double loss_off(struct yp_case *t, const struct sample *here, const float
     yp_ok(t, yield_sample((void *)(uintptr_t)here, 0, NULL, NULL, &tile));
     for (size_t i = 0; i < n; i++)
         exact[i] = (double)parameters[i];
-    return fabs(loss / plain_loss(&tile, exact, losses) - 1);
+    return fabs(loss / plain_loss(t, &tile, exact, losses) - 1);
 }
 
 /* The gradient phase: loss, gradient and AdamW's step, all on the device, on the pixels of one

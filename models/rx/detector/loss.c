@@ -32,6 +32,20 @@ struct rx_loss {
     const struct ypi_pixel_kernels *kernels;
 };
 
+size_t rx_loss_parameters(size_t channels)
+{
+    return channels + channels * channels + 2;
+}
+
+void rx_loss_tensors(size_t channels, struct yp_tensor tensors[RX_LOSS_TENSORS])
+{
+    size_t end = channels + channels * channels;
+    tensors[0] = (struct yp_tensor){"mu", 0, channels};
+    tensors[1] = (struct yp_tensor){"A", channels, channels * channels};
+    tensors[2] = (struct yp_tensor){"scale", end, 1};
+    tensors[3] = (struct yp_tensor){"bias", end + 1, 1};
+}
+
 static void lay_out_slot(struct slot *slot, struct ypi_arena *arena, size_t channels, size_t chunk)
 {
     slot->gram = ypi_arena_take(arena, channels * channels, sizeof(float));

@@ -258,6 +258,7 @@ size_t rx_plain_outputs(const struct rx_plain *plain);
 /* The loss of each pixel (0 where it is not finite) and its vector-Jacobian product, in the shapes
  * that struct yp_gradient takes: `plain` is a struct rx_plain, `x` the parameters. */
 void rx_plain_losses(void *plain, const double *x, double *losses);
+void rx_plain_losses_f32(struct rx_plain *plain, const float *x, float *losses);
 void rx_plain_vjp(void *plain, const double *x, const double *cotangent, double *gradient);
 void rx_plain_vjp_f32(struct rx_plain *plain, const float *x, const float *cotangent,
                       float *gradient);

@@ -193,14 +193,12 @@ size_t rx_plain_outputs(const struct rx_plain *plain)
 
 void rx_plain_losses(void *plain, const double *x, double *losses)
 {
-    struct rx_plain *chain = plain;
-    run_f64(chain, x, chain->count);
-    scatter_f64(chain, chain->count, 0, losses);
-    if (chain->options.components == 0)
-        return;
-    double *penalty = losses + chain->tile.pixels;
-    ypi_rx_node_forward(&chain->penalty, true, NULL, x + chain->places.w, penalty);
-    *penalty *= (double)chain->options.orthogonality;
+    losses_f64(plain, x, losses);
+}
+
+void rx_plain_losses_f32(struct rx_plain *plain, const float *x, float *losses)
+{
+    losses_f32(plain, x, losses);
 }
 
 void rx_plain_vjp(void *plain, const double *x, const double *cotangent, double *gradient)

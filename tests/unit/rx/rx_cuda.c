@@ -1,6 +1,7 @@
 /* RX on a GPU, without one: the kernels' code on the CPU against oracles in double and against the
  * CPU's own results. */
 #include "models/rx/cuda/merge.h"
+#include "tests/unit/rx/plain_loss.h"
 #include "tests/unit/rx/rx_gpu.h"
 
 #include "models/train/optimiser.h"
@@ -518,14 +519,14 @@ static double plain_gradient(const struct scene *s, const float *parameters, dou
     struct rx_tile tile = {s->values, s->pixels, n, s->labels, s->stride};
     for (size_t i = 0; i < count; i++)
         x[i] = (double)parameters[i];
-    rx_loss_plain(&tile, x, losses);
+    plain_losses(&tile, x, losses);
     for (size_t p = 0; p < s->pixels; p++)
         kept += counts(s, p);
     for (size_t p = 0; p < s->pixels; p++) {
         sum += losses[p];
         cotangent[p] = 1.0 / (double)kept;
     }
-    rx_loss_plain_vjp(&tile, x, cotangent, gradient);
+    plain_losses_vjp(&tile, x, cotangent, gradient);
     free(x);
     free(losses);
     free(cotangent);

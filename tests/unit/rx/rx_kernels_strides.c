@@ -1,4 +1,5 @@
 /* Scores by triangle, and tiles whose pixels do not lie side by side. */
+#include "tests/unit/rx/plain_loss.h"
 #include "tests/unit/rx/rx_packed.h"
 
 /* -- scores --------------------------------------------------------------------------------- */
@@ -202,9 +203,9 @@ Test(rx_kernels, the_plain_versions_know_gaps_too)
     cr_expect_eq(memcmp(losses[0], losses[1], sizeof losses[0]), 0);
     cr_expect_gt(losses[0][3], 0);
     for (int i = 0; i < 2; i++) {
-        rx_loss_plain(&tiles[i], wide, losses[i]);
-        rx_loss_plain_f32(&tiles[i], parameters, f[i]);
-        rx_loss_plain_vjp(&tiles[i], wide, cotangent, gradient[i]);
+        plain_losses(&tiles[i], wide, losses[i]);
+        plain_losses_f32(&tiles[i], parameters, f[i]);
+        plain_losses_vjp(&tiles[i], wide, cotangent, gradient[i]);
     }
     cr_expect_eq(memcmp(losses[0], losses[1], sizeof losses[0]), 0);
     cr_expect_eq(memcmp(f[0], f[1], sizeof f[0]), 0);

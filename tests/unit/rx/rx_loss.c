@@ -1,4 +1,5 @@
 /* The detection loss and its gradient, and the area under the curve. */
+#include "tests/unit/rx/plain_loss.h"
 #include "tests/unit/rx/rx_detector.h"
 
 /* -- AUC ----------------------------------------------------------------------------------- */
@@ -82,7 +83,7 @@ static void near_start(struct scene *s, float scale, float *parameters, double *
 static double paired(struct rx_tile *tile, const double *x, const double *cotangent, double *losses)
 {
     double sum = 0;
-    rx_loss_plain(tile, x, losses);
+    plain_losses(tile, x, losses);
     for (size_t p = 0; p < tile->pixels; p++)
         sum += cotangent[p] * losses[p];
     return sum;
@@ -129,7 +130,7 @@ Test(rx, plain_gradient_matches_differences)
         }
         for (size_t p = 0; p < 200; p++)
             cotangent[p] = normal(&state);
-        rx_loss_plain_vjp(&tile, x, cotangent, g);
+        plain_losses_vjp(&tile, x, cotangent, g);
         for (size_t i = 0; i < n; i++) {
             forward += g[i] * v[i];
             size += fabs(g[i] * v[i]);
@@ -151,8 +152,8 @@ Test(rx, loss_by_hand)
     struct rx_tile tile = {values, 4, 1, labels, 0};
     double losses[4], x[4] = {0, 1, 50, 1}; /* mu, A, scale, bias: l = 50 (v^2 - 1) */
     float x32[4] = {0, 1, 50, 1};
-    rx_loss_plain(&tile, x, losses);
-    rx_loss_plain_f32(&tile, x32, f);
+    plain_losses(&tile, x, losses);
+    plain_losses_f32(&tile, x32, f);
     double wanted[4] = {10 * log(2), 10 * log(2), 4000, 10 * exp(-400)};
     for (int i = 0; i < 4; i++) {
         cr_expect_leq(fabs(losses[i] - wanted[i]), 1e-15 * wanted[i], "%d: %g", i, losses[i]);
@@ -177,8 +178,8 @@ static void check_fast(struct scene *s, double limit)
         cotangent32[p] = (float)(cotangent[p] = 1 / (double)counted->pixels);
     rx_destroy(counted);
     sum = paired(&tile, x, cotangent, losses);
-    rx_loss_plain_vjp(&tile, x, cotangent, wanted);
-    rx_loss_plain_vjp_f32(&tile, parameters, cotangent32, plain);
+    plain_losses_vjp(&tile, x, cotangent, wanted);
+    plain_losses_vjp_f32(&tile, parameters, cotangent32, plain);
 
     struct rx_loss *loss = rx_loss_create(yp_device_cpu(), channels, s->tile_pixels, 2);
     OK(rx_loss_gradient(loss, &source, parameters, &mean, fast));

@@ -1,4 +1,5 @@
 /* Training of a pipeline in both phases: models/rx/train.h with models/rx/pipeline/nodes.h. */
+#include "tests/unit/rx/plain_loss.h"
 #include "tests/unit/rx/rx_fixture.h"
 
 #include "models/rx/pipeline/nodes.h"
@@ -151,7 +152,7 @@ Test(rx_phases, an_objective_is_the_loss_and_its_gradient_with_pixels_counted)
     double plain = 0, finite = 0;
     for (size_t t = 0; t < TILES; t++) {
         struct rx_tile tile = {s->values[t], s->pixels[t], CHANNELS, s->labels[t], STRIDE};
-        rx_loss_plain(&tile, doubles, oracle);
+        plain_losses(&tile, doubles, oracle);
         for (size_t i = 0; i < s->pixels[t]; i++) {
             bool ok = true;
             for (size_t c = 0; c < CHANNELS; c++)
