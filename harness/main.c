@@ -4,7 +4,7 @@
 #include "harness/collect/collect.h"
 #include "harness/collect/list.h"
 #include "harness/collect/select.h"
-#include "harness/measure/callgrind.h"
+#include "harness/measure/count/callgrind.h"
 #include "harness/record/environment.h"
 #include "harness/run/plan.h"
 #include "harness/run/run.h"

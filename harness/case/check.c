@@ -8,24 +8,15 @@
 #include <string.h>
 #include <yieldpoint/gradient.h>
 
-static double limit_of(const struct yp_case *t, const char *name)
-{
-    const struct yp_budget *b = NULL;
-    for (int next = 0; (b = ypi_next_budget(t, &next)) != NULL;)
-        if (b->kind == YP_BUDGET_MAX_GRADIENT_ERROR && strcmp(b->name, name) == 0)
-            return b->limit;
-    return YP_GRADIENT_LIMIT;
-}
-
 static void refuse(struct yp_case *t, const char *name)
 {
-    ypi_child_fail(t, YPI_CAUSE_USAGE, NULL, 0, "check '%s': %s", name, yp_last_error());
-    ypi_child_leave(t);
+    ypi_child_quit(t, YPI_CAUSE_USAGE, "check '%s': %s", name, yp_last_error());
 }
 
 double yp_check_gradient(struct yp_case *t, const struct yp_gradient *gradient)
 {
     ypi_child_name(t, "check", gradient->name);
+    const struct yp_budget *budget = ypi_budget_of(t, YP_BUDGET_MAX_GRADIENT_ERROR, gradient->name);
     struct yp_gradient_result result;
     if (yp_gradient_error(gradient, t->seed, &result) != YP_OK)
         refuse(t, gradient->name);
@@ -35,7 +26,7 @@ double yp_check_gradient(struct yp_case *t, const struct yp_gradient *gradient)
     snprintf(message.tensor, sizeof message.tensor, "%s",
              result.tensor != NULL ? result.tensor : "");
     message.error = result.error;
-    message.limit = limit_of(t, gradient->name);
+    message.limit = budget != NULL ? budget->limit : YP_GRADIENT_LIMIT;
     message.slope = result.slope;
     message.expected = result.expected;
     message.got = result.got;

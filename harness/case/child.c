@@ -8,7 +8,7 @@
 #include "harness/case/state.h"
 #include "harness/collect/collect.h"
 #include "harness/judge/audit.h"
-#include "harness/measure/callgrind.h"
+#include "harness/measure/count/callgrind.h"
 #include "harness/measure/series.h"
 #include "harness/run/process.h"
 

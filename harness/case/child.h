@@ -50,6 +50,10 @@ void ypi_child_send(const struct yp_case *t, enum ypi_message kind, const void *
 void ypi_child_fail(const struct yp_case *t, enum ypi_cause cause, const char *file, int line,
                     const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* Sends a failure of the body and leaves it at once. */
+void ypi_child_quit(const struct yp_case *t, enum ypi_cause cause, const char *format, ...)
+    __attribute__((format(printf, 3, 4), noreturn));
+
 /* Leaves the body at once; only from the thread that runs it. */
 void ypi_child_leave(const struct yp_case *t) __attribute__((noreturn));
 

@@ -19,9 +19,8 @@ static void *take(struct yp_case *t, struct yp_device *device, size_t bytes)
     if (block == NULL) {
         bool fault = memory == NULL && yp_last_status() == YP_DEVICE_FAULT;
         yp_device_free(device, memory);
-        ypi_child_fail(t, fault ? YPI_CAUSE_DEVICE : YPI_CAUSE_OUT_OF_MEMORY, NULL, 0, "%s",
+        ypi_child_quit(t, fault ? YPI_CAUSE_DEVICE : YPI_CAUSE_OUT_OF_MEMORY, "%s",
                        yp_last_error());
-        ypi_child_leave(t);
     }
     *block = (struct ypi_block){.next = t->child->blocks, .device = device, .memory = memory};
     t->child->blocks = block;

@@ -23,17 +23,26 @@ static void send_failure(const struct yp_case *t, enum ypi_cause cause, const ch
     t->child->failed = true;
 }
 
-void ypi_child_fail(const struct yp_case *t, enum ypi_cause cause, const char *file, int line,
-                    const char *format, ...)
+/* "condition: message", or the message alone. */
+static void fail_with(const struct yp_case *t, enum ypi_cause cause, const char *file, int line,
+                      const char *condition, const char *format, va_list arguments)
 {
     struct ypi_text message = {0};
-    va_list arguments;
-    va_start(arguments, format);
+    if (condition != NULL)
+        ypi_text_add(&message, "%s: ", condition);
     ypi_text_vadd(&message, format, arguments);
-    va_end(arguments);
     char *text = ypi_text_take(&message);
     send_failure(t, cause, file, line, text);
     free(text);
+}
+
+void ypi_child_fail(const struct yp_case *t, enum ypi_cause cause, const char *file, int line,
+                    const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail_with(t, cause, file, line, NULL, format, arguments);
+    va_end(arguments);
 }
 
 void ypi_child_leave(const struct yp_case *t)
@@ -45,24 +54,20 @@ void ypi_child_leave(const struct yp_case *t)
     longjmp(t->child->leave, 1);
 }
 
-/* "condition: message", or the message alone. */
-static void fail_with(const struct yp_case *t, const char *file, int line, const char *condition,
-                      const char *format, va_list arguments)
+void ypi_child_quit(const struct yp_case *t, enum ypi_cause cause, const char *format, ...)
 {
-    struct ypi_text message = {0};
-    if (condition != NULL)
-        ypi_text_add(&message, "%s: ", condition);
-    ypi_text_vadd(&message, format, arguments);
-    char *text = ypi_text_take(&message);
-    send_failure(t, YPI_CAUSE_EXPECTATION, file, line, text);
-    free(text);
+    va_list arguments;
+    va_start(arguments, format);
+    fail_with(t, cause, NULL, 0, NULL, format, arguments);
+    va_end(arguments);
+    ypi_child_leave(t);
 }
 
 void ypi_fail(struct yp_case *t, const char *file, int line, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fail_with(t, file, line, NULL, format, arguments);
+    fail_with(t, YPI_CAUSE_EXPECTATION, file, line, NULL, format, arguments);
     va_end(arguments);
     ypi_child_leave(t);
 }
@@ -72,7 +77,7 @@ void ypi_expect(struct yp_case *t, const char *file, int line, const char *condi
 {
     va_list arguments;
     va_start(arguments, format);
-    fail_with(t, file, line, condition, format, arguments);
+    fail_with(t, YPI_CAUSE_EXPECTATION, file, line, condition, format, arguments);
     va_end(arguments);
 }
 
@@ -81,7 +86,7 @@ void ypi_require(struct yp_case *t, const char *file, int line, const char *cond
 {
     va_list arguments;
     va_start(arguments, format);
-    fail_with(t, file, line, condition, format, arguments);
+    fail_with(t, YPI_CAUSE_EXPECTATION, file, line, condition, format, arguments);
     va_end(arguments);
     ypi_child_leave(t);
 }

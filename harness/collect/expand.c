@@ -5,7 +5,7 @@
 #include "device/registry.h"
 #include "harness/judge/audit.h"
 #include "harness/judge/relation.h"
-#include "harness/measure/callgrind.h"
+#include "harness/measure/count/callgrind.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -53,6 +53,16 @@ const struct yp_budget *ypi_next_budget(const struct yp_case *c, int *next)
     return NULL;
 }
 
+const struct yp_budget *ypi_budget_of(const struct yp_case *c, enum yp_budget_kind kind,
+                                      const char *name)
+{
+    const struct yp_budget *b = NULL;
+    for (int next = 0; (b = ypi_next_budget(c, &next)) != NULL;)
+        if (b->kind == kind && strcmp(b->name, name) == 0)
+            break;
+    return b;
+}
+
 const char *ypi_budget_kind_name(enum yp_budget_kind kind)
 {
     return kinds[kind].name;

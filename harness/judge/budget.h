@@ -24,6 +24,9 @@ const char *ypi_budget_device(const struct yp_test *test, int i);
 
 /* The first budget from *next on that is for this case, and *next behind it; NULL: no more. */
 const struct yp_budget *ypi_next_budget(const struct yp_case *c, int *next);
+/* The first of this kind and name that holds for the case; NULL: none. */
+const struct yp_budget *ypi_budget_of(const struct yp_case *c, enum yp_budget_kind kind,
+                                      const char *name);
 
 const char *ypi_budget_kind_name(enum yp_budget_kind kind); /* "min rate", ... */
 bool ypi_budget_is_named(enum yp_budget_kind kind);         /* of a measurement, value or check */

@@ -5,7 +5,7 @@
 #include "base/text/text.h"
 #include "harness/judge/audit.h"
 #include "harness/judge/budget.h"
-#include "harness/measure/counters.h"
+#include "harness/measure/count/counters.h"
 #include "harness/measure/noise.h"
 
 #include <math.h>

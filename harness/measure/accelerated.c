@@ -92,9 +92,8 @@ bool ypi_accelerated_wants_graph(const struct yp_measurement *m)
 
 static void refuse_graph(struct yp_measurement *m)
 {
-    ypi_child_fail(m->t, YPI_CAUSE_USAGE, NULL, 0, "yp_measure '%s': .graph: %s", m->measured.name,
+    ypi_child_quit(m->t, YPI_CAUSE_USAGE, "yp_measure '%s': .graph: %s", m->measured.name,
                    yp_last_error());
-    ypi_child_leave(m->t);
 }
 
 void ypi_accelerated_capture_begin(struct yp_measurement *m)
@@ -135,12 +134,11 @@ void ypi_accelerated_replay(struct yp_measurement *m)
 static void fail_others(struct yp_measurement *m)
 {
     const struct ypi_accelerated *a = m->accelerated;
-    ypi_child_fail(m->t, YPI_CAUSE_USAGE, NULL, 0,
+    ypi_child_quit(m->t, YPI_CAUSE_USAGE,
                    "yp_measure '%s': work goes on for %.3g ms on another stream after the end of "
                    "the measured one: launch it on yp_stream_native(yp_device_stream(device)), or "
                    "let that stream wait for it",
                    m->measured.name, a->others * 1e3);
-    ypi_child_leave(m->t);
 }
 
 static void look_at_others(struct yp_measurement *m, double seconds)
@@ -193,11 +191,9 @@ bool ypi_accelerated_counts(struct yp_measurement *m, double seconds)
     struct ypi_accelerated *a = m->accelerated;
     if (a == NULL)
         return true;
-    if (isnan(seconds)) {
-        ypi_child_fail(m->t, YPI_CAUSE_DEVICE, NULL, 0, "yp_measure '%s': %s", m->measured.name,
+    if (isnan(seconds))
+        ypi_child_quit(m->t, YPI_CAUSE_DEVICE, "yp_measure '%s': %s", m->measured.name,
                        yp_last_error());
-        ypi_child_leave(m->t);
-    }
     look_at_others(m, seconds);
     if (!a->late)
         return true;

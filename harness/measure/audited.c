@@ -22,9 +22,8 @@ static void leave(const struct yp_measurement *m, enum yp_status status)
 {
     if (status == YP_UNSUPPORTED)
         yp_skip(m->t, "%s", yp_last_error());
-    ypi_child_fail(m->t, YPI_CAUSE_DEVICE, NULL, 0, "yp_measure '%s': --audit: %s",
-                   m->measured.name, yp_last_error());
-    ypi_child_leave(m->t);
+    ypi_child_quit(m->t, YPI_CAUSE_DEVICE, "yp_measure '%s': --audit: %s", m->measured.name,
+                   yp_last_error());
 }
 
 /* Around an iteration: the first one warms up and is not counted. A device that fails or refuses

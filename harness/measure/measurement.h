@@ -1,9 +1,9 @@
-/* A measurement that is going on, in the case's process: what measure.c and its parts share. */
+/* A measurement that is going on, in the case's process: what the loop and its parts share. */
 #ifndef YPI_MEASUREMENT_H
 #define YPI_MEASUREMENT_H
 
 #include "harness/case/child.h"
-#include "harness/measure/counters.h"
+#include "harness/measure/count/counters.h"
 #include "harness/measure/noise.h"
 
 #include <yieldpoint/measure.h>
@@ -67,7 +67,24 @@ struct yp_measurement {
     struct ypi_measured measured;
 };
 
-/* -- measure.c ----------------------------------------------------------------------------- */
+/* -- declared.c ---------------------------------------------------------------------------- */
+
+/* Leave the body where an option is not what is allowed. */
+void ypi_measure_check(struct yp_case *t, const struct yp_measure_options *o);
+void ypi_serve_check(struct yp_case *t, struct yp_serve_options *o); /* sets defaults too */
+void ypi_measure_defaults(struct yp_measure_options *o);
+/* How often a body runs where nothing is timed. */
+uint64_t ypi_measure_iterations(const struct yp_case *t, const struct yp_measure_options *o,
+                                bool growth);
+
+/* -- measurement.c ------------------------------------------------------------------------- */
+
+void ypi_measure_capacity(struct yp_measurement *m, size_t capacity); /* samples, more than now */
+/* Closes the measurement: false, for ypi_measure_next() to return. */
+bool ypi_measure_finish(struct yp_measurement *m, enum ypi_stop stop);
+size_t ypi_measure_own_bytes(const struct yp_measurement *m); /* resident, the framework's */
+
+/* -- loop.c -------------------------------------------------------------------------------- */
 
 /* What happens until the next batch begins is not counted. */
 void ypi_counting_pause(struct yp_measurement *m);
@@ -76,9 +93,6 @@ void ypi_counting_pause(struct yp_measurement *m);
 void ypi_measure_prepare(struct yp_measurement *m);
 /* Prepares one and begins it; for ypi_measure_next() to return. */
 bool ypi_measure_batch_begin(struct yp_measurement *m);
-/* Closes the measurement: false, for ypi_measure_next() to return. */
-bool ypi_measure_finish(struct yp_measurement *m, enum ypi_stop stop);
-size_t ypi_measure_own_bytes(const struct yp_measurement *m); /* resident, the framework's */
 
 /* -- untimed.c, audited.c ------------------------------------------------------------------ */
 

@@ -1,10 +1,10 @@
 #include "harness/measure/noise.h"
 
+#include "base/system/cgroup_path.h"
 #include "base/system/clock.h"
 #include "base/text/figures.h"
 #include "device/cpu/binding.h"
 #include "device/cpu/task.h"
-#include "harness/measure/cgroup_path.h"
 #include "harness/run/process.h"
 
 #include <ctype.h>

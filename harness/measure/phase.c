@@ -15,18 +15,14 @@ static int phase_of(struct yp_measurement *m, const char *name)
     for (int i = 0; i < measured->phase_count; i++)
         if (strcmp(measured->phases[i].name, name) == 0)
             return i;
-    if (measured->phase_count == YPI_PHASES_MAX) {
-        ypi_child_fail(m->t, YPI_CAUSE_USAGE, NULL, 0,
-                       "phase '%s' of '%s' is one too many: at most %d", name, measured->name,
-                       YPI_PHASES_MAX);
-        ypi_child_leave(m->t);
-    }
+    if (measured->phase_count == YPI_PHASES_MAX)
+        ypi_child_quit(m->t, YPI_CAUSE_USAGE, "phase '%s' of '%s' is one too many: at most %d",
+                       name, measured->name, YPI_PHASES_MAX);
     snprintf(measured->phases[measured->phase_count].name, YPI_NAME_MAX, "%s", name);
     return measured->phase_count++;
 }
 
-/* -- on a device ---------------------------------------------------------------------------------
- */
+/* -- on a device -------------------------------------------------------------------------- */
 
 /* Work stays launched before it runs: events go into its stream, and are read after the batch. */
 struct ypi_mark {
@@ -45,9 +41,8 @@ static bool is_by_events(const struct yp_measurement *m)
 static void fail_marks(struct yp_measurement *m)
 {
     enum ypi_cause cause = ypi_accelerated_captures(m) ? YPI_CAUSE_USAGE : YPI_CAUSE_DEVICE;
-    ypi_child_fail(m->t, cause, NULL, 0, "phase '%s' of '%s': %s",
-                   m->measured.phases[m->phase].name, m->measured.name, yp_last_error());
-    ypi_child_leave(m->t);
+    ypi_child_quit(m->t, cause, "phase '%s' of '%s': %s", m->measured.phases[m->phase].name,
+                   m->measured.name, yp_last_error());
 }
 
 static void record(struct yp_measurement *m, struct yp_event *event)
@@ -109,8 +104,7 @@ void ypi_phase_close(struct yp_measurement *m)
     m->marks_made = m->marks_used = 0;
 }
 
-/* -- for the body
- * ---------------------------------------------------------------------------------- */
+/* -- for the body ------------------------------------------------------------------------- */
 
 bool ypi_phase_begin(struct yp_case *t, const char *name)
 {
@@ -119,10 +113,8 @@ bool ypi_phase_begin(struct yp_case *t, const char *name)
                         : m->phase >= 0                ? "inside another phase"
                         : strlen(name) >= YPI_NAME_MAX ? "has a name of 64 characters or more"
                                                        : NULL;
-    if (wrong != NULL) {
-        ypi_child_fail(t, YPI_CAUSE_USAGE, NULL, 0, "yp_phase '%s' %s", name, wrong);
-        ypi_child_leave(t);
-    }
+    if (wrong != NULL)
+        ypi_child_quit(t, YPI_CAUSE_USAGE, "yp_phase '%s' %s", name, wrong);
     m->phase = phase_of(m, name);
     if (!is_by_events(m))
         yp_device_synchronize(m->device);
@@ -153,8 +145,7 @@ void ypi_phase_check(struct yp_measurement *m)
 {
     if (m->phase < 0)
         return;
-    ypi_child_fail(m->t, YPI_CAUSE_USAGE, NULL, 0,
+    ypi_child_quit(m->t, YPI_CAUSE_USAGE,
                    "yp_phase '%s' was left by break, continue or goto: its end was not seen",
                    m->measured.phases[m->phase].name);
-    ypi_child_leave(m->t);
 }

@@ -2,7 +2,7 @@
 #include "harness/measure/measurement.h"
 
 #include "device/backend.h"
-#include "harness/measure/callgrind.h"
+#include "harness/measure/count/callgrind.h"
 
 #include <math.h>
 
@@ -42,11 +42,9 @@ bool ypi_untimed_ran(struct yp_measurement *m)
     double instructions = counted ? ypi_callgrind_stop() : NAN;
     enum yp_status status = yp_device_synchronize(m->device);
     ypi_phase_check(m);
-    if (status != YP_OK) {
-        ypi_child_fail(m->t, YPI_CAUSE_DEVICE, NULL, 0, "yp_measure '%s': %s", m->measured.name,
+    if (status != YP_OK)
+        ypi_child_quit(m->t, YPI_CAUSE_DEVICE, "yp_measure '%s': %s", m->measured.name,
                        yp_last_error());
-        ypi_child_leave(m->t);
-    }
     if (!m->whole)
         return finish_untimed(m, YPI_STOP_BREAK);
     m->iterations++;

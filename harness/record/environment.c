@@ -1,9 +1,9 @@
 #include "harness/record/environment.h"
 
+#include "base/system/cgroup_path.h"
 #include "device/cpu/topology.h"
 #include "device/kind.h"
 #include "device/registry.h"
-#include "harness/measure/cgroup_path.h"
 #include "harness/record/git.h"
 
 #include <ctype.h>

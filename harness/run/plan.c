@@ -2,7 +2,7 @@
 
 #include "base/text/text.h"
 #include "harness/judge/audit.h"
-#include "harness/measure/callgrind.h"
+#include "harness/measure/count/callgrind.h"
 #include "harness/run/process.h"
 
 #include <criterion/alloc.h>

@@ -1,6 +1,6 @@
 /* Opening, reading and adding up events, with those of the kernel's software for the hardware's,
  * and what counts say against declarations. */
-#include "harness/measure/counters.h"
+#include "harness/measure/count/counters.h"
 #include "device/cpu/task.h"
 
 #include <criterion/criterion.h>

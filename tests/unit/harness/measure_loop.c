@@ -9,7 +9,7 @@
 #include "device/backend.h"
 #include "harness/case.h"
 #include "harness/case/child.h"
-#include "harness/measure/callgrind.h"
+#include "harness/measure/count/callgrind.h"
 #include "harness/measure/measurement.h"
 #include "harness/run/process.h"
 #include "tests/unit/harness/sanitizer.h"
@@ -136,9 +136,14 @@ void ypi_child_fail(const struct yp_case *t, enum ypi_cause cause, const char *f
     va_end(arguments);
 }
 
-void ypi_child_leave(const struct yp_case *t)
+void ypi_child_quit(const struct yp_case *t, enum ypi_cause cause, const char *format, ...)
 {
     (void)t;
+    failed = cause;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(failure, sizeof failure, format, arguments);
+    va_end(arguments);
     longjmp(left, 1);
 }
 
@@ -150,7 +155,8 @@ void yp_skip(struct yp_case *t, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(skipped, sizeof skipped, format, arguments);
     va_end(arguments);
-    ypi_child_leave(t);
+    (void)t;
+    longjmp(left, 1);
 }
 
 void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured *measured)

@@ -1,4 +1,4 @@
-#include "harness/measure/callgrind.h"
+#include "harness/measure/count/callgrind.h"
 
 #include "base/text/text.h"
 #include "harness/run/process.h"

@@ -1,4 +1,4 @@
-#include "harness/measure/cgroup_path.h"
+#include "base/system/cgroup_path.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-#include "harness/measure/counters.h"
+#include "harness/measure/count/counters.h"
 
 #include "base/text/figures.h"
 #include "base/text/text.h"

@@ -1,0 +1,243 @@
+/* The measuring loop: warm-up, batches, samples. */
+#include "base/system/clock.h"
+#include "harness/measure/count/callgrind.h"
+#include "harness/measure/measurement.h"
+
+#include "device/backend.h"
+#include "device/ceiling/ceiling.h"
+#include "device/registry.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A sample this long keeps the clock's resolution and its reading (some 50 ns) below 0.1 %. */
+#define SAMPLE_SECONDS 50e-6
+/* Events of a device tick every half microsecond. */
+#define DEVICE_SAMPLE_SECONDS 500e-6
+#define WARMUP_SECONDS 0.05
+/* What takes longer does not notice what a probe left in the caches. */
+#define SETTLE_SECONDS 0.01
+#define MAX_BATCH (UINT64_C(1) << 30)
+
+void ypi_counting_pause(struct yp_measurement *m)
+{
+    if (!m->counting)
+        return;
+    struct ypi_count now[YP_COUNTERS] = {0};
+    ypi_counters_stop(m->counters, now);
+    m->counting = false;
+    for (int i = 0; i < YP_COUNTERS; i++) {
+        struct ypi_count *total = &m->measured.counts[i];
+        total->count += now[i].count;
+        total->source = isnan(total->count) ? YPI_NOT_COUNTED : now[i].source;
+    }
+}
+
+static bool alone(const struct yp_measurement *m)
+{
+    return m->options.reset != NULL || m->options.cold || m->options.samples > 0;
+}
+
+/* What comes between iterations and is no part of them. */
+void ypi_measure_prepare(struct yp_measurement *m)
+{
+    if (m->options.reset == NULL && !m->options.cold)
+        return;
+    ypi_counting_pause(m);
+    if (m->options.reset != NULL)
+        m->options.reset(m->options.arg);
+    if (m->scratch != NULL)
+        ypi_cache_flush(m->scratch);
+    if (m->options.cold && m->accelerated != NULL)
+        (void)m->device->backend->flush(m->stream);
+}
+
+bool ypi_measure_batch_begin(struct yp_measurement *m)
+{
+    ypi_measure_prepare(m);
+    memset(m->phase_seconds, 0, sizeof m->phase_seconds);
+    ypi_phase_forget(m);
+    m->whole = false;
+    if (m->arrivals != NULL) {
+        ypi_counting_pause(m);
+        if (!ypi_arrivals_wait(m->arrivals))
+            return ypi_measure_finish(m, YPI_STOP_FIXED);
+    }
+    if (m->state == YPI_MEASURE_SAMPLING && !m->counting) {
+        ypi_counters_start(m->counters);
+        m->counting = true;
+    }
+    if (m->state == YPI_MEASURE_UNTIMED) {
+        if (ypi_callgrind_running())
+            ypi_callgrind_start();
+        return true;
+    }
+    m->cpu = ypi_processor_seconds();
+    if (m->state == YPI_MEASURE_CAPTURING) {
+        ypi_accelerated_capture_begin(m);
+        return true;
+    }
+    ypi_accelerated_begin(m);
+    yp_event_record(m->begin, m->stream);
+    if (ypi_accelerated_replays(m))
+        ypi_accelerated_replay(m);
+    return true;
+}
+
+/* Seconds of the batch; of a request, from when it was due. */
+static double end_batch(struct yp_measurement *m)
+{
+    double seconds = 0;
+    if (m->arrivals != NULL) {
+        yp_device_synchronize(m->device);
+        seconds = ypi_arrivals_latency(m->arrivals);
+    } else {
+        yp_event_record(m->end, m->stream);
+        ypi_accelerated_end(m);
+        seconds = yp_event_seconds(m->begin, m->end);
+    }
+    m->cpu = ypi_processor_seconds() - m->cpu;
+    return seconds;
+}
+
+static bool begin_sampling(struct yp_measurement *m, double batch_seconds)
+{
+    if (ypi_accelerated_wants_graph(m)) {
+        m->state = YPI_MEASURE_CAPTURING;
+        return ypi_measure_batch_begin(m);
+    }
+    /* The pool that the work uses is there by now. */
+    ypi_bind_self(ypi_child_job(m->t)->bind);
+    ypi_bind_threads(ypi_child_job(m->t)->bind);
+    m->state = YPI_MEASURE_SAMPLING;
+    if (m->roofline != NULL)
+        ypi_roofline_probe(m->roofline, &m->measured);
+    m->started = m->stretch = ypi_now();
+    m->next_check = (size_t)m->options.min_samples;
+    ypi_noise_mark(&m->noise);
+    if (m->measured.kind == YPI_MEASURED_SERVE)
+        m->arrivals = ypi_arrivals_open(&m->serve, yp_seed(m->t), ypi_now());
+    else if (m->roofline != NULL && batch_seconds > 0 && batch_seconds < SETTLE_SECONDS)
+        m->state = YPI_MEASURE_SETTLING;
+    return ypi_measure_batch_begin(m);
+}
+
+/* Warm-up also finds the batch: doubled until it is long enough to be timed. */
+static bool warm(struct yp_measurement *m, double seconds)
+{
+    const struct yp_measure_options *o = &m->options;
+    m->measured.warmup += m->batch;
+    /* With what a reset takes, which may be much longer than the work itself. */
+    m->warm_seconds = fmax(m->warm_seconds + seconds, ypi_now() - m->started);
+    bool serve = m->measured.kind == YPI_MEASURED_SERVE;
+    bool fixed = o->warmup != 0 || o->samples > 0;
+    double least = m->accelerated != NULL ? DEVICE_SAMPLE_SECONDS : SAMPLE_SECONDS;
+    if (ypi_accelerated_was_first(m) && !(fixed && (serve || alone(m)))) {
+        m->warm_seconds = 0;
+        m->started = ypi_now();
+        return ypi_measure_batch_begin(m);
+    }
+    if (!serve && !alone(m) && seconds < least && m->batch < MAX_BATCH) {
+        m->batch *= 2;
+        return ypi_measure_batch_begin(m);
+    }
+    bool enough = fixed ? m->measured.warmup >= (uint64_t)(o->warmup > 0 ? o->warmup : 1)
+                        : m->warm_seconds >= fmin(WARMUP_SECONDS, o->max_seconds / 10);
+    return enough ? begin_sampling(m, seconds) : ypi_measure_batch_begin(m);
+}
+
+static void keep_sample(struct yp_measurement *m, double seconds)
+{
+    struct ypi_measured *measured = &m->measured;
+    if (measured->count == m->capacity) {
+        ypi_counting_pause(m);
+        ypi_measure_capacity(m, 2 * m->capacity);
+        ypi_child_own_memory(m->t, ypi_measure_own_bytes(m));
+    }
+    measured->samples[measured->count] = seconds / (double)m->batch;
+    measured->cpu[measured->count] = m->cpu / (double)m->batch;
+    measured->count++;
+    for (int i = 0; i < measured->phase_count; i++)
+        measured->phases[i].seconds += m->phase_seconds[i] / (double)m->batch;
+    ypi_growth_look(m->growth, measured->count * m->batch, m->device, ypi_measure_own_bytes(m));
+}
+
+static bool sample(struct yp_measurement *m, double seconds)
+{
+    enum ypi_stop why = YPI_STOP_TIME;
+    keep_sample(m, seconds);
+    if (m->arrivals != NULL || ypi_accelerated_slowed(m))
+        return ypi_measure_batch_begin(m);
+    bool due = m->roofline != NULL && ypi_roofline_due(m->roofline, ypi_now() - m->stretch);
+    if (due) {
+        ypi_counting_pause(m);
+        ypi_roofline_probe(m->roofline, &m->measured);
+        m->stretch = ypi_now();
+    }
+    if (ypi_stop_now(m, &why))
+        return ypi_measure_finish(m, why);
+    if (due && seconds < SETTLE_SECONDS)
+        m->state = YPI_MEASURE_SETTLING;
+    return ypi_measure_batch_begin(m);
+}
+
+/* The batch was launched into a graph, and has not run. */
+static bool captured(struct yp_measurement *m)
+{
+    ypi_phase_check(m);
+    ypi_accelerated_capture_end(m);
+    return m->whole ? begin_sampling(m, 0) : ypi_measure_finish(m, YPI_STOP_BREAK);
+}
+
+bool ypi_measure_next(struct yp_measurement *m)
+{
+    if (m->audited)
+        return ypi_audited_next(m);
+    if (m->state == YPI_MEASURE_STARTING && m->untimed)
+        return ypi_untimed_start(m);
+    if (m->state == YPI_MEASURE_STARTING) {
+        m->started = ypi_now();
+        m->state = YPI_MEASURE_WARMING;
+        return m->options.warmup == -1 ? begin_sampling(m, 0) : ypi_measure_batch_begin(m);
+    }
+    if (m->state == YPI_MEASURE_UNTIMED)
+        return ypi_untimed_ran(m);
+    if (m->state == YPI_MEASURE_CAPTURING)
+        return captured(m);
+    double seconds = end_batch(m);
+    ypi_phase_check(m);
+    if (!m->whole)
+        return ypi_measure_finish(m, YPI_STOP_BREAK);
+    if (!ypi_accelerated_counts(m, seconds))
+        return ypi_measure_batch_begin(m);
+    ypi_phase_read(m);
+    switch (m->state) {
+    case YPI_MEASURE_WARMING:
+        return warm(m, seconds);
+    case YPI_MEASURE_SETTLING:
+        m->state = YPI_MEASURE_SAMPLING;
+        return ypi_measure_batch_begin(m);
+    default:
+        return sample(m, seconds);
+    }
+}
+
+uint64_t ypi_measure_batch(struct yp_measurement *m)
+{
+    return ypi_accelerated_replays(m) && m->state != YPI_MEASURE_CAPTURING ? 0 : m->batch;
+}
+
+/* A break leaves some of the batch. */
+uint64_t ypi_measure_sampled(struct yp_measurement *m, uint64_t left)
+{
+    m->whole = left == 0;
+    return 0;
+}
+
+size_t yp_rotations(size_t bytes)
+{
+    size_t flush = ypi_cache_flush_bytes(); /* twice the largest cache at least */
+    size_t device = 2 * ypi_device_cache_bytes();
+    flush = device > flush ? device : flush;
+    return bytes > 0 ? flush / bytes + 2 : 2;
+}
