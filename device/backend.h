@@ -8,7 +8,7 @@
 #include <yieldpoint/ceiling.h>
 #include <yieldpoint/device.h>
 
-/* One more with every change of this header. */
+/* One more with every change of what is laid out here. */
 #define YPI_BACKEND_ABI 6U
 
 struct ypi_backend;
@@ -69,17 +69,17 @@ struct ypi_backend {
     enum yp_memory_kind kind;
     const char *(*name)(const struct yp_device *device);
     /* Uninitialised memory, ready for every stream; NULL with yp_last_error() set. */
-    void *(*take)(struct yp_device *device, size_t bytes);
+    void *(*allocate)(struct yp_device *device, size_t bytes);
     /* Takes a block back once no work uses it any more and returns how many bytes were asked for;
      * aborts on one that is not its own. */
-    size_t (*give)(struct yp_device *device, void *block);
+    size_t (*deallocate)(struct yp_device *device, void *block);
     /* For debugging: `bytes` of a block of its own in place of a part of `block`, not accounted for
      * and given back with it; the same one for the same part. NULL: `block` is none of this
      * device's, or there is no memory. NULL in place of the function: parts stay parts. */
     void *(*separate)(struct yp_device *device, void *block, size_t offset, size_t bytes);
     /* The same of page-locked memory of the host. */
-    void *(*take_pinned)(struct yp_device *device, size_t bytes);
-    size_t (*give_pinned)(struct yp_device *device, void *block);
+    void *(*allocate_pinned)(struct yp_device *device, size_t bytes);
+    size_t (*deallocate_pinned)(struct yp_device *device, void *block);
     /* Fills `reserved`, `reserved_peak` and `system`. */
     void (*memory)(const struct yp_device *device, struct yp_memory *out);
     void (*reset_peak)(struct yp_device *device);

@@ -69,8 +69,8 @@ static bool refused_on_purpose(struct yp_device *device, size_t bytes)
 }
 
 /* Of `of`'s memory, by the backend of `device`. */
-static void *take(struct yp_device *of, struct yp_device *device, size_t bytes,
-                  void *(*by)(struct yp_device *, size_t))
+static void *allocate(struct yp_device *of, struct yp_device *device, size_t bytes,
+                      void *(*by)(struct yp_device *, size_t))
 {
     if (bytes == 0 || bytes > SIZE_MAX - 2 * ALIGNMENT) {
         yp_set_error(YP_INVALID, "bytes is %zu: an allocation has 1 to %zu bytes", bytes,
@@ -90,7 +90,7 @@ static void *take(struct yp_device *of, struct yp_device *device, size_t bytes,
     return block;
 }
 
-static void given(struct yp_device *of, size_t bytes)
+static void account_freed(struct yp_device *of, size_t bytes)
 {
     atomic_fetch_sub(&of->allocated, bytes);
     atomic_fetch_add(&of->frees, 1);
@@ -98,19 +98,19 @@ static void given(struct yp_device *of, size_t bytes)
 
 void *yp_device_alloc(struct yp_device *device, size_t bytes)
 {
-    return take(device, device, bytes, device->backend->take);
+    return allocate(device, device, bytes, device->backend->allocate);
 }
 
 void yp_device_free(struct yp_device *device, void *block)
 {
     if (block != NULL)
-        given(device, device->backend->give(device, block));
+        account_freed(device, device->backend->deallocate(device, block));
 }
 
 void *yp_device_alloc_pinned(struct yp_device *device, size_t bytes)
 {
     struct yp_device *cpu = yp_device_cpu();
-    void *block = take(cpu, device, bytes, device->backend->take_pinned);
+    void *block = allocate(cpu, device, bytes, device->backend->allocate_pinned);
     if (block != NULL && device != cpu)
         ypi_cpu_reserve(bytes);
     return block;
@@ -121,10 +121,10 @@ void yp_device_free_pinned(struct yp_device *device, void *block)
     struct yp_device *cpu = yp_device_cpu();
     if (block == NULL)
         return;
-    size_t bytes = device->backend->give_pinned(device, block);
+    size_t bytes = device->backend->deallocate_pinned(device, block);
     if (device != cpu)
         ypi_cpu_release(bytes);
-    given(cpu, bytes);
+    account_freed(cpu, bytes);
 }
 
 void yp_device_memory(const struct yp_device *device, struct yp_memory *out)

@@ -17,7 +17,7 @@
 enum ypi_staging_mode {
     YPI_STAGING_NONE, /* producers write to the device's memory themselves: nothing is copied */
     YPI_STAGING_OVERLAPPED, /* on a stream of its own, from and to one of two slots in turns */
-    YPI_STAGING_IN_TURN     /* first copied, then used, one item after the other */
+    YPI_STAGING_SEQUENTIAL  /* first copied, then used, one item after the other */
 };
 
 enum { YPI_STAGING_SLOTS = 2, YPI_STAGING_ARRAYS = 4 };

@@ -67,7 +67,7 @@ void ypi_cpu_release(size_t bytes)
     atomic_fetch_sub(&reserved, bytes);
 }
 
-static void *take(struct yp_device *device, size_t bytes)
+static void *allocate(struct yp_device *device, size_t bytes)
 {
     (void)device;
     size_t whole = whole_of(bytes);
@@ -84,7 +84,7 @@ static void *take(struct yp_device *device, size_t bytes)
     return block;
 }
 
-static size_t give(struct yp_device *device, void *block)
+static size_t deallocate(struct yp_device *device, void *block)
 {
     (void)device;
     struct header *header = (struct header *)((char *)block - ALIGNMENT);
@@ -226,10 +226,10 @@ static enum yp_status close_device(struct yp_device *device)
 static const struct ypi_backend backend = {
     .kind = YP_HOST,
     .name = name_of,
-    .take = take,
-    .give = give,
-    .take_pinned = take,
-    .give_pinned = give,
+    .allocate = allocate,
+    .deallocate = deallocate,
+    .allocate_pinned = allocate,
+    .deallocate_pinned = deallocate,
     .memory = memory,
     .reset_peak = reset_peak,
     .stream = stream,

@@ -58,11 +58,11 @@ enum yp_status ypi_cuda_status(cudaError_t error, const char *what);
 /* -- memory.c ------------------------------------------------------------------------------- */
 
 enum yp_status ypi_cuda_memory_open(struct ypi_cuda_device *d);
-void *ypi_cuda_take(struct yp_device *device, size_t bytes);
+void *ypi_cuda_allocate(struct yp_device *device, size_t bytes);
 void *ypi_cuda_separate(struct yp_device *device, void *block, size_t offset, size_t bytes);
-size_t ypi_cuda_give(struct yp_device *device, void *block);
-void *ypi_cuda_take_pinned(struct yp_device *device, size_t bytes);
-size_t ypi_cuda_give_pinned(struct yp_device *device, void *block);
+size_t ypi_cuda_deallocate(struct yp_device *device, void *block);
+void *ypi_cuda_allocate_pinned(struct yp_device *device, size_t bytes);
+size_t ypi_cuda_deallocate_pinned(struct yp_device *device, void *block);
 void ypi_cuda_memory(const struct yp_device *device, struct yp_memory *out);
 void ypi_cuda_reset_peak(struct yp_device *device);
 

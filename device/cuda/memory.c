@@ -186,7 +186,7 @@ static void refuse(size_t bytes, cudaError_t error)
                              bytes, available, total);
 }
 
-void *ypi_cuda_take(struct yp_device *device, size_t bytes)
+void *ypi_cuda_allocate(struct yp_device *device, size_t bytes)
 {
     struct ypi_cuda_device *d = ypi_cuda(device);
     void *block = NULL;
@@ -277,7 +277,7 @@ static void stop(const char *function, const void *block)
     abort();
 }
 
-size_t ypi_cuda_give(struct yp_device *device, void *block)
+size_t ypi_cuda_deallocate(struct yp_device *device, void *block)
 {
     struct ypi_cuda_device *d = ypi_cuda(device);
     pthread_mutex_lock(&d->lock);
@@ -294,7 +294,7 @@ size_t ypi_cuda_give(struct yp_device *device, void *block)
     return bytes;
 }
 
-void *ypi_cuda_take_pinned(struct yp_device *device, size_t bytes)
+void *ypi_cuda_allocate_pinned(struct yp_device *device, size_t bytes)
 {
     struct ypi_cuda_device *d = ypi_cuda(device);
     void *block = NULL;
@@ -311,7 +311,7 @@ void *ypi_cuda_take_pinned(struct yp_device *device, size_t bytes)
     return NULL;
 }
 
-size_t ypi_cuda_give_pinned(struct yp_device *device, void *block)
+size_t ypi_cuda_deallocate_pinned(struct yp_device *device, void *block)
 {
     struct ypi_cuda_device *d = ypi_cuda(device);
     pthread_mutex_lock(&d->lock);

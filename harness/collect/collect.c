@@ -91,11 +91,12 @@ static void check_nodes(struct ypi_collection *out, struct ypi_options *o)
         return;
     for (int i = 0; i < out->count; i++) {
         struct ypi_collecting g = {.out = out, .o = o, .test = out->cases[i]->test};
-        const char *stray =
-            ypi_relation_stray(g.test, (const struct yp_case *const *)out->cases, out->count);
-        if (stray != NULL)
+        const char *unmatched = ypi_relation_unmatched_node(
+            g.test, (const struct yp_case *const *)out->cases, out->count);
+        if (unmatched != NULL)
             ypi_declaration_error(
-                &g, "its relation reads '%s', which names no case; --co -q lists all ids", stray);
+                &g, "its relation reads '%s', which names no case; --co -q lists all ids",
+                unmatched);
     }
 }
 

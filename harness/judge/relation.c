@@ -141,8 +141,8 @@ char *ypi_relation_problem(const struct yp_test *test)
     return problem != NULL ? problem : budget_problem(test);
 }
 
-const char *ypi_relation_stray(const struct yp_test *test, const struct yp_case *const *cases,
-                               int count)
+const char *ypi_relation_unmatched_node(const struct yp_test *test,
+                                        const struct yp_case *const *cases, int count)
 {
     const char *nodes[] = {test->relation.of, test->relation.to};
     for (size_t n = 0; n < 2; n++) {
@@ -157,7 +157,7 @@ const char *ypi_relation_stray(const struct yp_test *test, const struct yp_case 
 
 /* -- what is found ------------------------------------------------------------------------ */
 
-void ypi_relation_tell(struct ypi_relation_work *w, struct ypi_spread s)
+void ypi_relation_add_value(struct ypi_relation_work *w, struct ypi_spread s)
 {
     struct ypi_result *r = w->r;
     r->values = ypi_realloc(r->values, (size_t)r->value_count + 1, sizeof *r->values);
@@ -203,10 +203,10 @@ void ypi_relation_consider(const struct ypi_relation_work *w, struct ypi_relatio
     worst->note = note;
 }
 
-void ypi_relation_tell_worst(struct ypi_relation_work *w, const struct ypi_relation_worst *worst,
-                             const char *of)
+void ypi_relation_add_worst(struct ypi_relation_work *w, const struct ypi_relation_worst *worst,
+                            const char *of)
 {
-    ypi_relation_tell(w, worst->spread);
+    ypi_relation_add_value(w, worst->spread);
     if (worst->candidates > 1)
         ypi_result_note(w->r, "the worst of %d %s: %s", worst->candidates, of, worst->note);
     else if (worst->partial)
@@ -217,7 +217,7 @@ void ypi_relation_tell_worst(struct ypi_relation_work *w, const struct ypi_relat
 
 /* -- all of it ---------------------------------------------------------------------------- */
 
-bool ypi_relation_work_out(const struct ypi_relation_input *input, struct ypi_result *r)
+bool ypi_relation_evaluate(const struct ypi_relation_input *input, struct ypi_result *r)
 {
     static void (*const work_out[])(struct ypi_relation_work *) = {
         [YP_RELATION_RATIO] = ypi_relation_ratio,

@@ -10,8 +10,8 @@ char *ypi_relation_problem(const struct yp_test *test);
 
 /* The first node of a relation that names none of the cases; NULL: each names one. Where all
  * declared cases were collected (no --set, no --device) that is a mistake of the declaration. */
-const char *ypi_relation_stray(const struct yp_test *test, const struct yp_case *const *cases,
-                               int count);
+const char *ypi_relation_unmatched_node(const struct yp_test *test,
+                                        const struct yp_case *const *cases, int count);
 
 /* Whether `node` names the case `id`: a directory, a file, a test or a whole case id, as on the
  * command line. */
@@ -30,7 +30,7 @@ struct ypi_relation_input {
  * differ a failure that names both cases; for what cannot be read as declared (no such axis, no
  * such measurement) a failure of cause USAGE. False when a case that it reads is missing, was not
  * selected or has no result: r->reason then names it, and the relation is to be skipped. */
-bool ypi_relation_work_out(const struct ypi_relation_input *input, struct ypi_result *r);
+bool ypi_relation_evaluate(const struct ypi_relation_input *input, struct ypi_result *r);
 
 /* Whether what it finds is made of times. */
 bool ypi_relation_is_of_speed(const struct yp_test *test);

@@ -48,7 +48,7 @@ void ypi_relation_ratio(struct ypi_relation_work *w)
     const struct ypi_estimate *x = ypi_relation_time(w, of);
     const struct ypi_estimate *y = x != NULL ? ypi_relation_time(w, to) : NULL;
     if (y != NULL)
-        ypi_relation_tell(w, ratio_of(x, y));
+        ypi_relation_add_value(w, ratio_of(x, y));
 }
 
 void ypi_relation_value_ratio(struct ypi_relation_work *w)
@@ -58,7 +58,7 @@ void ypi_relation_value_ratio(struct ypi_relation_work *w)
     double x = 0;
     double y = 0;
     if (find_both(w, &of, &to) && ypi_relation_value(w, of, &x) && ypi_relation_value(w, to, &y))
-        ypi_relation_tell(w, (struct ypi_spread){x / y, x / y, x / y});
+        ypi_relation_add_value(w, (struct ypi_spread){x / y, x / y, x / y});
 }
 
 /* The case that is like the one at `i` but stands at b. */
@@ -120,7 +120,7 @@ void ypi_relation_ratio_over(struct ypi_relation_work *w)
     struct ypi_relation_worst worst = {0};
     if (ypi_relation_find(w, w->relation->of, &list) && check_ends(w, &list) &&
         compare_pairs(w, &list, &worst))
-        ypi_relation_tell_worst(w, &worst, "pairs");
+        ypi_relation_add_worst(w, &worst, "pairs");
     free(worst.note);
     free(list.at);
 }
@@ -304,7 +304,7 @@ void ypi_relation_growth(struct ypi_relation_work *w)
     struct ypi_relation_worst worst = {0};
     if (ypi_relation_find(w, w->relation->of, &list) && check_numbers(w, &list) &&
         work_out_all_series(w, &list, &worst))
-        ypi_relation_tell_worst(w, &worst, "series");
+        ypi_relation_add_worst(w, &worst, "series");
     free(worst.left);
     free(worst.note);
     free(list.at);
@@ -361,7 +361,7 @@ static void compare_hashes(struct ypi_relation_work *w, const struct ypi_relatio
                         ypi_relation_case(w, list->at[second])->id, (unsigned long long)seen[0],
                         (unsigned long long)seen[1], count, list->count);
     free(seen);
-    ypi_relation_tell(w, (struct ypi_spread){count, count, count});
+    ypi_relation_add_value(w, (struct ypi_spread){count, count, count});
 }
 
 void ypi_relation_same_hash(struct ypi_relation_work *w)

@@ -66,7 +66,7 @@ struct ypi_spread {
     double value, low, high;
 };
 
-void ypi_relation_tell(struct ypi_relation_work *w, struct ypi_spread s);
+void ypi_relation_add_value(struct ypi_relation_work *w, struct ypi_spread s);
 
 /* Of several spreads the worst by the budgets is reported: when it is inside, all are. One that is
  * certainly outside is worse than an undecided one, which is worse than one inside; among equals
@@ -88,8 +88,8 @@ struct ypi_relation_worst {
 /* Takes the note. */
 void ypi_relation_consider(const struct ypi_relation_work *w, struct ypi_relation_worst *worst,
                            struct ypi_spread s, char *note);
-void ypi_relation_tell_worst(struct ypi_relation_work *w, const struct ypi_relation_worst *worst,
-                             const char *of);
+void ypi_relation_add_worst(struct ypi_relation_work *w, const struct ypi_relation_worst *worst,
+                            const char *of);
 
 /* -- relation_compare.c: one of each kind ----------------------------------------------------- */
 

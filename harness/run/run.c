@@ -259,7 +259,7 @@ static void finish_relation(struct ypi_item *item, const struct ypi_relation_inp
 {
     struct ypi_result r = {
         .c = &item->c, .started = ypi_wall_clock(), .ended = true, .tail = ypi_strdup("")};
-    r.skipped = !ypi_relation_work_out(input, &r);
+    r.skipped = !ypi_relation_evaluate(input, &r);
     struct ypi_judging how = judging();
     ypi_judge(&r, &how);
     keep_result(item, &r);

@@ -94,14 +94,14 @@ enum rx_precision { RX_FP32 = 0, RX_BF16X2, RX_BF16X3, RX_FP64 };
  * that a yielder points to need stay unchanged until it is asked for the next tile only. So every
  * source of the CPU's is one of the GPU's: files, or a loader. Results have the same bits in all
  * three. Ignored on the CPU.
- *   RX_TILES_THERE    in the device's memory: the yielder makes them there.
- *   RX_TILES_COPIED   a tile is copied on a stream of its own while the one before is worked on,
- *                     from and into the second of two buffers. From data of the yielder's own that
- *                     are not page-locked (yp_device_alloc_pinned) a copy is slower, and its call
- *                     waits.
- *   RX_TILES_IN_TURN  first copied, then worked on, one after the other: to compare with.
+ *   RX_TILES_RESIDENT    in the device's memory: the yielder makes them there.
+ *   RX_TILES_OVERLAPPED  copied on a stream of its own, into the other of two buffers, while the
+ *                        tile before is worked on. Data of the yielder's own that are not
+ *                        page-locked (yp_device_alloc_pinned) are copied slower, and the call
+ *                        waits.
+ *   RX_TILES_SEQUENTIAL  first copied, then worked on: to compare with.
  */
-enum rx_tiles { RX_TILES_THERE = 0, RX_TILES_COPIED, RX_TILES_IN_TURN };
+enum rx_tiles { RX_TILES_RESIDENT = 0, RX_TILES_OVERLAPPED, RX_TILES_SEQUENTIAL };
 
 struct rx_options {
     enum rx_precision precision;

@@ -208,7 +208,7 @@ static enum yp_status fill_host(struct yp_case *t, struct on_host *h)
 static void from_host(struct yp_case *t, bool pinned, bool ahead)
 {
     size_t channels = (size_t)yp_int(t, "channels");
-    const struct rx_options options = {.tiles = ahead ? RX_TILES_COPIED : RX_TILES_IN_TURN};
+    const struct rx_options options = {.tiles = ahead ? RX_TILES_OVERLAPPED : RX_TILES_SEQUENTIAL};
     struct on_host h = {.source = {.channels = channels,
                                    .tile_pixels = HOST_TILE,
                                    .tiles = HOST_TILES,

@@ -278,8 +278,8 @@ YP_TEST(rx, tiles_of_the_host, .tags = "stress", .cases = SCALE_CASES, .devices 
     yp_ok(t, rx_finish(rx, RX_EPS));
     yp_ok(t, rx_loss_start(rx, 0.05F, (float)c, start));
     rx_destroy(rx);
-    struct brought right = bring(t, RX_TILES_THERE, &there, start);
-    for (int tiles = RX_TILES_COPIED; tiles <= RX_TILES_IN_TURN; tiles++) {
+    struct brought right = bring(t, RX_TILES_RESIDENT, &there, start);
+    for (int tiles = RX_TILES_OVERLAPPED; tiles <= RX_TILES_SEQUENTIAL; tiles++) {
         struct brought got = bring(t, (enum rx_tiles)tiles, &here, start);
         yp_expect(t, memcmp(right.covariance, got.covariance, c * c * sizeof(double)) == 0,
                   "tiles %d: another covariance", tiles);
@@ -297,7 +297,7 @@ YP_TEST(rx, tiles_of_the_host, .tags = "stress", .cases = SCALE_CASES, .devices 
 /* Fits a whole source of the host's. */
 static double *fit_from_host(struct yp_case *t, const struct rx_source *source)
 {
-    const struct rx_options options = {.tiles = RX_TILES_COPIED};
+    const struct rx_options options = {.tiles = RX_TILES_OVERLAPPED};
     size_t c = source->channels;
     double *covariance = yp_alloc_host(t, c * c * sizeof *covariance);
     struct rx *rx = rx_create_with(yp_device(t), c, source->tile_pixels, THREADS, &options);

@@ -100,8 +100,8 @@ static struct rx_pipeline_options options_named(struct yp_case *t, size_t channe
         o.detector = RX_AUTOENCODER;
         o.eps = 0;
     }
-    o.tiles = RX_TILES_COPIED; /* the host's, whatever device works on them */
-    o.scale = 0.05F;           /* keeps logits off the flat ends of the sigmoid */
+    o.tiles = RX_TILES_OVERLAPPED; /* the host's, whatever device works on them */
+    o.scale = 0.05F;               /* keeps logits off the flat ends of the sigmoid */
     return o;
 }
 

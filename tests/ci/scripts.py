@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the scripts in ci/, told as TAP.
 
-usage: scripts.py Setup | Gpu | Tally | Checks | Arrows | Sanitize
+usage: scripts.py Setup | Gpu | CountResults | Checks | Arrows | Sanitize
 """
 
 import os
@@ -335,7 +335,7 @@ class Gpu(Scratch):
             self.assertIn(named, done.stdout)
 
 
-class Tally(Scratch):
+class CountResults(Scratch):
     """Runs one declared test and compares what is counted and told."""
 
     @classmethod
@@ -359,7 +359,7 @@ class Tally(Scratch):
         ).returncode
         log = os.path.join(self.build, "meson-logs", "testlog")
         done = standin.call(
-            ["python3", self.project.path("ci/tally.py"), "x", log, str(expected), str(code)]
+            ["python3", self.project.path("ci/count_results.py"), "x", log, str(expected), str(code)]
         )
         self.assertEqual(done.returncode, 0, done.stdout)
         counts, _, told = done.stdout.partition("\n")
@@ -422,8 +422,8 @@ class Tally(Scratch):
         self.assertIn("2 tests were selected, 1 ran", told)
 
     def test_no_log(self):
-        tally = os.path.join(standin.CI, "tally.py")
-        done = standin.call(["python3", tally, "x", self.directory + "/no", "1", "0"])
+        script = os.path.join(standin.CI, "count_results.py")
+        done = standin.call(["python3", script, "x", self.directory + "/no", "1", "0"])
         self.assertTrue(done.stdout.startswith("0 1 0\n"), done.stdout)
 
 

@@ -13,14 +13,14 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from tap import Tap  # noqa: E402
 
-ROOMS = ("device", "synth", "models", "tests/plugin")
+FOLDERS = ("device", "synth", "models", "tests/plugin")
 # A block of so many threads has to fit a multiprocessor's 65,536 registers at least once.
 REGISTERS_MOST = 255
 
 
 def sources(root):
-    for room in ROOMS:
-        for directory, _, files in sorted(os.walk(os.path.join(root, room))):
+    for folder in FOLDERS:
+        for directory, _, files in sorted(os.walk(os.path.join(root, folder))):
             yield from (os.path.join(directory, f) for f in sorted(files) if f.endswith(".cu"))
 
 

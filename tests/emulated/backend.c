@@ -29,7 +29,7 @@ static const char *name(const struct yp_device *device)
 
 /* -- memory ---------------------------------------------------------------------------------- */
 
-static void *take(struct yp_device *device, size_t bytes)
+static void *allocate(struct yp_device *device, size_t bytes)
 {
     (void)device;
     void *block = emulated_take(bytes);
@@ -38,7 +38,7 @@ static void *take(struct yp_device *device, size_t bytes)
     return block;
 }
 
-static size_t give(struct yp_device *device, void *block)
+static size_t deallocate(struct yp_device *device, void *block)
 {
     (void)device;
     return emulated_give(block);
@@ -46,7 +46,7 @@ static size_t give(struct yp_device *device, void *block)
 
 enum { LINE = 64 }; /* what page-locked memory begins with: its size */
 
-static void *take_pinned(struct yp_device *device, size_t bytes)
+static void *allocate_pinned(struct yp_device *device, size_t bytes)
 {
     (void)device;
     size_t *block = malloc(bytes + LINE);
@@ -58,7 +58,7 @@ static void *take_pinned(struct yp_device *device, size_t bytes)
     return (char *)block + LINE;
 }
 
-static size_t give_pinned(struct yp_device *device, void *pinned)
+static size_t deallocate_pinned(struct yp_device *device, void *pinned)
 {
     (void)device;
     size_t *block = (size_t *)(void *)((char *)pinned - LINE), bytes = *block;
@@ -171,10 +171,10 @@ static enum yp_status event_synchronize(struct yp_event *event)
 
 const struct ypi_backend emulated_backend = {.kind = YP_DEVICE,
                                              .name = name,
-                                             .take = take,
-                                             .give = give,
-                                             .take_pinned = take_pinned,
-                                             .give_pinned = give_pinned,
+                                             .allocate = allocate,
+                                             .deallocate = deallocate,
+                                             .allocate_pinned = allocate_pinned,
+                                             .deallocate_pinned = deallocate_pinned,
                                              .memory = memory,
                                              .stream = stream,
                                              .native_stream = native_stream,

@@ -97,8 +97,8 @@ def redraw(line):
     if found is None or SECONDS.search(found.group(2)) is None:
         return SECONDS.sub("in #.##s", line)
     left, title, right = found.groups()
-    room = max(80 - len(title) - 2, 2)
-    drawn = f"{'=' * (room // 2)} {title} {'=' * (room - room // 2)}"
+    width = max(80 - len(title) - 2, 2)
+    drawn = f"{'=' * (width // 2)} {title} {'=' * (width - width // 2)}"
     if line != drawn:
         return line + " (not as wide as a rule is)"
     return f"= {SECONDS.sub('in #.##s', title)} = (a rule)"

@@ -134,13 +134,13 @@ static struct rx_loss *create_on(struct yp_device *device, size_t channels, size
 static enum yp_status check_options(const struct rx_options *options)
 {
     if (options == NULL ||
-        (options->precision == RX_FP32 && (unsigned)options->tiles <= RX_TILES_IN_TURN))
+        (options->precision == RX_FP32 && (unsigned)options->tiles <= RX_TILES_SEQUENTIAL))
         return YP_OK;
     return yp_set_error(YP_INVALID,
                         "rx_loss_create: options->precision is %d and tiles %d, allowed are %d, "
                         "and 0 to %d",
                         (int)options->precision, (int)options->tiles, (int)RX_FP32,
-                        (int)RX_TILES_IN_TURN);
+                        (int)RX_TILES_SEQUENTIAL);
 }
 
 struct rx_loss *rx_loss_create(struct yp_device *device, size_t channels, size_t tile_pixels,

@@ -97,9 +97,9 @@ static enum yp_status check_options(const char *what, const struct rx_options *o
     if (options != NULL && (unsigned)options->precision > RX_FP64)
         return yp_set_error(YP_INVALID, "%s: options->precision is %d, allowed are 0 to %d", what,
                             (int)options->precision, (int)RX_FP64);
-    if (options != NULL && (unsigned)options->tiles > RX_TILES_IN_TURN)
+    if (options != NULL && (unsigned)options->tiles > RX_TILES_SEQUENTIAL)
         return yp_set_error(YP_INVALID, "%s: options->tiles is %d, allowed are 0 to %d", what,
-                            (int)options->tiles, (int)RX_TILES_IN_TURN);
+                            (int)options->tiles, (int)RX_TILES_SEQUENTIAL);
     return YP_OK;
 }
 

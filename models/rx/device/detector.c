@@ -43,9 +43,9 @@ enum yp_status ypi_rx_device_check(const char *what, size_t channels, size_t til
         return yp_set_error(YP_UNSUPPORTED,
                             "%s: options->precision is %d, a GPU has %d (RX_FP32) alone", what,
                             (int)options->precision, (int)RX_FP32);
-    if (options != NULL && (unsigned)options->tiles > RX_TILES_IN_TURN)
+    if (options != NULL && (unsigned)options->tiles > RX_TILES_SEQUENTIAL)
         return yp_set_error(YP_INVALID, "%s: options->tiles is %d, allowed are 0 to %d", what,
-                            (int)options->tiles, (int)RX_TILES_IN_TURN);
+                            (int)options->tiles, (int)RX_TILES_SEQUENTIAL);
     return YP_OK;
 }
 

@@ -7,9 +7,9 @@ enum { VALUES, LABELS, ARRAYS }; /* of an item of staging */
 
 static enum ypi_staging_mode mode_of(enum rx_tiles tiles)
 {
-    return tiles == RX_TILES_COPIED    ? YPI_STAGING_OVERLAPPED
-           : tiles == RX_TILES_IN_TURN ? YPI_STAGING_IN_TURN
-                                       : YPI_STAGING_NONE;
+    return tiles == RX_TILES_OVERLAPPED   ? YPI_STAGING_OVERLAPPED
+           : tiles == RX_TILES_SEQUENTIAL ? YPI_STAGING_SEQUENTIAL
+                                          : YPI_STAGING_NONE;
 }
 
 size_t ypi_rx_device_slots(enum rx_tiles tiles)
@@ -19,7 +19,7 @@ size_t ypi_rx_device_slots(enum rx_tiles tiles)
 
 enum rx_tiles ypi_rx_tiles_of(const struct rx_options *options)
 {
-    return options != NULL ? options->tiles : RX_TILES_THERE;
+    return options != NULL ? options->tiles : RX_TILES_RESIDENT;
 }
 
 size_t ypi_rx_pinned_bytes(size_t channels, size_t tile_pixels, bool loss, enum rx_tiles tiles)

@@ -32,9 +32,9 @@ static enum yp_status check_choice(const char *what, const struct rx_pipeline_op
     if ((unsigned)o->inverse > RX_PINV_F32)
         return yp_set_error(YP_INVALID, "%s: inverse is %d, allowed are 0 to %d", what,
                             (int)o->inverse, RX_PINV_F32);
-    if ((unsigned)o->tiles > RX_TILES_IN_TURN)
+    if ((unsigned)o->tiles > RX_TILES_SEQUENTIAL)
         return yp_set_error(YP_INVALID, "%s: tiles is %d, allowed are 0 to %d", what, (int)o->tiles,
-                            (int)RX_TILES_IN_TURN);
+                            (int)RX_TILES_SEQUENTIAL);
     if (o->components > o->channels)
         return yp_set_error(YP_INVALID, "%s: components is %zu, allowed are 0 to channels, %zu",
                             what, o->components, o->channels);

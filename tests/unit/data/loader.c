@@ -585,8 +585,8 @@ Test(loader, takes_one_block_of_the_size_that_was_told)
             cr_expect_eq(after.allocated - before.allocated, bytes);
             cr_expect_eq(after.allocations - before.allocations, 1);
             size_t slots = (workers > 0 ? 9U : 0U) + 2;
-            size_t room = slots * (128 + (s.labels ? 64 : 0)); /* of 7 x 3 floats, 7 labels */
-            cr_expect(bytes >= room && bytes <= room + slots * 1024 + 1024, "%zu bytes", bytes);
+            size_t data = slots * (128 + (s.labels ? 64 : 0)); /* of 7 x 3 floats, 7 labels */
+            cr_expect(bytes >= data && bytes <= data + slots * 1024 + 1024, "%zu bytes", bytes);
             pass(loader, &s, 2, UP);
             data_loader_destroy(loader);
             yp_device_memory(yp_device_cpu(), &after);

@@ -156,7 +156,7 @@ TestSuite(staging, .init = set_up, .timeout = 60);
 Test(staging, each_item_is_used_as_it_was_produced)
 {
     for (int order = EMULATED_AT_ONCE; order < EMULATED_ORDERS; order++)
-        for (int mode = YPI_STAGING_NONE; mode <= YPI_STAGING_IN_TURN; mode++)
+        for (int mode = YPI_STAGING_NONE; mode <= YPI_STAGING_SEQUENTIAL; mode++)
             for (int manner = FILLS; manner < MANNERS; manner++) {
                 char where[64];
                 snprintf(where, sizeof where, "order %d, mode %d, manner %d", order, mode, manner);
@@ -212,7 +212,7 @@ Test(staging, copies_begin_with_the_run)
 
 Test(staging, a_run_ends_where_it_is_stopped)
 {
-    for (int mode = YPI_STAGING_NONE; mode <= YPI_STAGING_IN_TURN; mode++) {
+    for (int mode = YPI_STAGING_NONE; mode <= YPI_STAGING_SEQUENTIAL; mode++) {
         open_staging((enum ypi_staging_mode)mode);
         s.stop_at = 2;
         cr_assert_eq(run(), YP_OK);
@@ -252,7 +252,7 @@ Test(staging, what_fails_ends_the_run_and_no_copy_goes_on)
 Test(staging, memory_is_what_was_predicted_and_a_refusal_leaves_nothing)
 {
     const size_t bytes[] = {1000, 0, 64, 1};
-    for (int mode = YPI_STAGING_NONE; mode <= YPI_STAGING_IN_TURN; mode++) {
+    for (int mode = YPI_STAGING_NONE; mode <= YPI_STAGING_SEQUENTIAL; mode++) {
         size_t slots =
             mode == YPI_STAGING_NONE ? 0 : ypi_staging_slots((enum ypi_staging_mode)mode);
         size_t pinned = ypi_staging_pinned_bytes((enum ypi_staging_mode)mode, bytes, 4);

@@ -150,7 +150,7 @@ static bool work_out(struct yp_relation relation)
     char *problem = ypi_relation_problem(&test);
     cr_assert_null(problem, "%s", problem);
     struct ypi_relation_input input = {run_cases, run_results, count};
-    return ypi_relation_work_out(&input, &r);
+    return ypi_relation_evaluate(&input, &r);
 }
 /* Initialisers with commas outside of brackets. */
 #define WORK_OUT(...) work_out((struct yp_relation)__VA_ARGS__)
@@ -240,7 +240,7 @@ Test(relation, a_node_that_names_nothing_is_found)
     add("rx.c::fit[b]");
     const struct {
         struct yp_relation relation;
-        const char *stray;
+        const char *unmatched;
     } declared[] = {
         {yp_ratio("rx.c::fit[a]", "rx.c::fit[b]", "m"), NULL},
         {yp_growth("rx.c::fit", "m", "n"), NULL},
@@ -250,12 +250,13 @@ Test(relation, a_node_that_names_nothing_is_found)
     };
     for (size_t i = 0; i < sizeof declared / sizeof *declared; i++) {
         test.relation = declared[i].relation;
-        const char *stray = ypi_relation_stray(&test, run_cases, count);
-        const char *wanted = declared[i].stray;
-        cr_expect(wanted == NULL ? stray == NULL : stray != NULL && strcmp(stray, wanted) == 0,
-                  "%zu: %s", i, stray);
+        const char *unmatched = ypi_relation_unmatched_node(&test, run_cases, count);
+        const char *wanted = declared[i].unmatched;
+        cr_expect(wanted == NULL ? unmatched == NULL
+                                 : unmatched != NULL && strcmp(unmatched, wanted) == 0,
+                  "%zu: %s", i, unmatched);
     }
-    cr_expect_str_eq(ypi_relation_stray(&test, NULL, 0), "rx.c::fi");
+    cr_expect_str_eq(ypi_relation_unmatched_node(&test, NULL, 0), "rx.c::fi");
 }
 
 /* -- declarations -------------------------------------------------------------------------- */

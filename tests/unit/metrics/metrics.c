@@ -101,9 +101,9 @@ Test(metrics, ratios_over_nothing_are_nan)
 
 /* -- rankings ------------------------------------------------------------------------------- */
 
-static struct metrics_ranking *ranking_of(const struct data *d, size_t room, size_t tile)
+static struct metrics_ranking *ranking_of(const struct data *d, size_t capacity, size_t tile)
 {
-    struct metrics_ranking *ranking = metrics_ranking_create(yp_device_cpu(), room);
+    struct metrics_ranking *ranking = metrics_ranking_create(yp_device_cpu(), capacity);
     cr_assert_not_null(ranking, "%s", yp_last_error());
     for (size_t at = 0; at < d->n; at += tile)
         OK(metrics_ranking_targets(ranking, d->scores + at, d->labels + at,

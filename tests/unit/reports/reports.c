@@ -541,13 +541,13 @@ static void add_attempts(void)
     struct ypi_result result = {
         .outcome = YPI_PASSED, .started = 3000, .id = MAIN_ID, .measured = &m, .measured_count = 1};
     struct yp_case other = {.test = &test, .id = (char *)(uintptr_t) "c.c::other", .device = "cpu"};
-    struct ypi_result foreign = {.c = &other, .started = 1, .attempt = 3};
+    struct ypi_result other_result = {.c = &other, .started = 1, .attempt = 3};
     struct ypi_history *h = reopen();
-    cr_assert_eq(ypi_history_add(h, NEW_RUN, &foreign), YP_OK); /* of another case, */
+    cr_assert_eq(ypi_history_add(h, NEW_RUN, &other_result), YP_OK); /* of another case, */
     other.id = (char *)(uintptr_t) "b.c::rich";
-    cr_assert_eq(ypi_history_add(h, OLD_RUN, &foreign), YP_OK); /* another run, */
+    cr_assert_eq(ypi_history_add(h, OLD_RUN, &other_result), YP_OK); /* another run, */
     other.repeat = 1;
-    cr_assert_eq(ypi_history_add(h, NEW_RUN, &foreign), YP_OK); /* another repeat */
+    cr_assert_eq(ypi_history_add(h, NEW_RUN, &other_result), YP_OK); /* another repeat */
     add_result(h, &result);
     result.attempt = 1;
     result.started = 3001;

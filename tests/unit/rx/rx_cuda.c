@@ -36,7 +36,7 @@ struct scene {
     float *there;
     uint8_t *labels_there;
     size_t fail_from; /* tiles from here on fail; 0: none */
-    bool copy;        /* into the model's room */
+    bool copy;        /* into the model's buffer */
 };
 
 static void *block(size_t count, size_t size)
@@ -413,15 +413,15 @@ Test(rx_cuda, fitting_in_two_goes)
 static void check_scores(struct rx *rx, struct scene *s, double bound)
 {
     struct rx_source source = source_of(s);
-    size_t room = source.tiles * source.tile_pixels;
-    float *there = yp_device_alloc(s->gpu, room * sizeof *there);
-    float *scores = block(room, sizeof *scores);
+    size_t count = source.tiles * source.tile_pixels;
+    float *there = yp_device_alloc(s->gpu, count * sizeof *there);
+    float *scores = block(count, sizeof *scores);
     double *plain = block(s->pixels, sizeof *plain), wrong = 0, all = 0;
     cr_assert_eq(rx_score(rx, &source, there), YP_OK, "%s", yp_last_error());
-    yp_device_copy(s->gpu, scores, there, room * sizeof *there);
+    yp_device_copy(s->gpu, scores, there, count * sizeof *there);
     struct rx_tile tile = {s->values, s->pixels, s->channels, NULL, s->stride};
     cr_assert_eq(rx_score_plain(rx, &tile, plain), YP_OK);
-    for (size_t p = 0; p < room; p++) {
+    for (size_t p = 0; p < count; p++) {
         size_t pixel = p;
         if (pixel >= s->pixels || !counts(s, pixel)) {
             cr_expect(isnan(scores[p]), "%zu channels: score %zu is %g, not NaN", s->channels, p,

@@ -124,7 +124,7 @@ static void expect_near(double got, double right, double scale, const char *what
               "%s: number %zu is %.17g, on the host %.17g", what, at, got, right);
 }
 
-/* How the host factors; whose status it is. `dead` is (n) of room. */
+/* How the host factors; whose status it is. `dead` has (n) elements. */
 static enum yp_status host_factor(const struct work *w, uint8_t *dead, double *a)
 {
     size_t n = w->channels;

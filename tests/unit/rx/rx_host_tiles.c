@@ -208,8 +208,8 @@ static void results_there(struct yp_device *gpu, struct results *r)
     emulated.order = EMULATED_AT_ONCE;
     s.there = sent(gpu, s.values, (size_t)PIXELS * CHANNELS * sizeof *s.values);
     s.labels_there = sent(gpu, s.labels, PIXELS);
-    detect(gpu, RX_TILES_THERE, &source, r);
-    differentiate(gpu, RX_TILES_THERE, &source, r);
+    detect(gpu, RX_TILES_RESIDENT, &source, r);
+    differentiate(gpu, RX_TILES_RESIDENT, &source, r);
     yp_device_free(gpu, s.there);
     yp_device_free(gpu, s.labels_there);
 }
@@ -233,7 +233,7 @@ Test(host_tiles, bits_are_those_of_tiles_that_are_there)
     results_there(gpu, &right);
     for (int order = EMULATED_AT_ONCE; order < EMULATED_ORDERS; order++)
         for (int manner = FILLS; manner < MANNERS; manner++)
-            for (int tiles = RX_TILES_COPIED; tiles <= RX_TILES_IN_TURN; tiles++) {
+            for (int tiles = RX_TILES_OVERLAPPED; tiles <= RX_TILES_SEQUENTIAL; tiles++) {
                 char where[64];
                 struct rx_source source = source_of(yield);
                 snprintf(where, sizeof where, "order %d, manner %d, tiles %d", order, manner,
@@ -257,7 +257,7 @@ Test(host_tiles, data_may_go_when_the_call_returns)
     results_there(gpu, &right);
     emulated.order = EMULATED_LATE;
     s.manner = POINTS;
-    const struct rx_options options = {.tiles = RX_TILES_COPIED};
+    const struct rx_options options = {.tiles = RX_TILES_OVERLAPPED};
     struct rx_source source = source_of(yield);
     struct rx *rx = rx_create_with(gpu, CHANNELS, TILE, 0, &options);
     cr_assert_eq(rx_fit(rx, &source), YP_OK);
@@ -279,7 +279,7 @@ Test(host_tiles, data_may_go_when_the_call_returns)
 Test(host_tiles, copies_begin_with_the_pass)
 {
     struct yp_device *gpu = gpu_open();
-    const struct rx_options options = {.tiles = RX_TILES_COPIED};
+    const struct rx_options options = {.tiles = RX_TILES_OVERLAPPED};
     struct rx_source source = source_of(yield), before = source_of(yield_there);
     struct rx *one = rx_create(gpu, CHANNELS, TILE, 0);
     struct rx *other = rx_create_with(gpu, CHANNELS, TILE, 0, &options);
@@ -313,7 +313,7 @@ Test(host_tiles, a_tile_that_fails_ends_the_pass)
         for (size_t at = 1; at < 4; at++) {
             emulated.order = (int)order;
             s.manner = POINTS;
-            const struct rx_options options = {.tiles = RX_TILES_COPIED};
+            const struct rx_options options = {.tiles = RX_TILES_OVERLAPPED};
             struct rx_source source = source_of(yield);
             struct rx *rx = rx_create_with(gpu, CHANNELS, TILE, 0, &options);
             struct rx_summary all;
@@ -355,7 +355,7 @@ Test(host_tiles, a_kernel_that_fails_ends_the_pass)
     ypi_rx_set_cuda(&failing);
     emulated.order = EMULATED_LATE;
     s.manner = POINTS;
-    const struct rx_options options = {.tiles = RX_TILES_COPIED};
+    const struct rx_options options = {.tiles = RX_TILES_OVERLAPPED};
     struct rx_source source = source_of(yield);
     struct rx *rx = rx_create_with(gpu, CHANNELS, TILE, 0, &options);
     for (int i = 0; i < 4; i++) {
@@ -376,12 +376,12 @@ Test(host_tiles, memory_is_what_was_predicted)
     struct yp_memory before, after, host, host_after;
     for (size_t channels = 1; channels < 249; channels += 61)
         for (size_t tile = 1; tile < 300000; tile = tile * 17 + 5)
-            for (int tiles = RX_TILES_THERE; tiles <= RX_TILES_IN_TURN; tiles++) {
+            for (int tiles = RX_TILES_RESIDENT; tiles <= RX_TILES_SEQUENTIAL; tiles++) {
                 const struct rx_options options = {.tiles = (enum rx_tiles)tiles};
-                size_t rooms = tiles == RX_TILES_COPIED ? 2 : tiles == RX_TILES_IN_TURN;
-                size_t room = (tile * channels * 4 + 63) / 64 * 64;
+                size_t buffers = tiles == RX_TILES_OVERLAPPED ? 2 : tiles == RX_TILES_SEQUENTIAL;
+                size_t bytes = (tile * channels * 4 + 63) / 64 * 64;
                 size_t pinned = rx_pinned_bytes(channels, tile, &options);
-                cr_expect_eq(pinned, rooms * room);
+                cr_expect_eq(pinned, buffers * bytes);
                 yp_device_memory(gpu, &before);
                 yp_device_memory(yp_device_cpu(), &host);
                 struct rx *rx = rx_create_with(gpu, channels, tile, 0, &options);
@@ -391,7 +391,7 @@ Test(host_tiles, memory_is_what_was_predicted)
                 cr_expect_eq(after.allocated - before.allocated,
                              rx_device_bytes_with(channels, tile, &options));
                 cr_expect_eq(rx_device_bytes_with(channels, tile, &options),
-                             rx_device_bytes(channels, tile) + (rooms == 2 ? room : 0));
+                             rx_device_bytes(channels, tile) + (buffers == 2 ? bytes : 0));
                 cr_expect_eq(emulated.pinned, pinned);
                 cr_expect_leq(host_after.allocated - host.allocated,
                               rx_bytes(channels, 512, 1) + pinned);
@@ -413,7 +413,7 @@ Test(host_tiles, memory_is_what_was_predicted)
 Test(host_tiles, out_of_memory_is_an_answer)
 {
     struct yp_device *gpu = gpu_open(), *const devices[] = {gpu, yp_device_cpu()};
-    const struct rx_options options = {.tiles = RX_TILES_COPIED};
+    const struct rx_options options = {.tiles = RX_TILES_OVERLAPPED};
     int refused = 0;
     for (int d = 0; d < 2; d++)
         for (uint64_t n = 1; n <= 2; n++) {
@@ -463,7 +463,7 @@ Test(host_tiles, the_cpu_takes_the_same_source)
 {
     static struct results one, other;
     struct rx_source source = source_of(yield);
-    for (int tiles = RX_TILES_THERE; tiles <= RX_TILES_COPIED; tiles++) {
+    for (int tiles = RX_TILES_RESIDENT; tiles <= RX_TILES_OVERLAPPED; tiles++) {
         const struct rx_options options = {.tiles = (enum rx_tiles)tiles};
         struct rx *rx = rx_create_with(yp_device_cpu(), CHANNELS, TILE, 1, &options);
         cr_assert_not_null(rx);

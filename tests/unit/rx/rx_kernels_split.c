@@ -101,19 +101,19 @@ static double *split_sums(const struct ypi_split_kernels *kernels, struct packed
                           int terms)
 {
     size_t channels = p->shape.channels, padded = p->shape.panels * p->shape.width;
-    size_t room = ypi_split_floats(kernels, &p->shape, rows, terms);
-    float *split = block(room + 1, sizeof *split);
+    size_t floats = ypi_split_floats(kernels, &p->shape, rows, terms);
+    float *split = block(floats + 1, sizeof *split);
     double *across = block(padded, sizeof *across), *apart = block(padded, sizeof *apart);
     double *nothing = block(padded, sizeof *nothing), *sums = block(p->shape.total, sizeof *sums);
     for (size_t c = 0; c < channels; c++) {
         apart[c] = 0.5 - (double)c;
         across[c] = 0.75 * apart[c];
     }
-    split[room] = -7;
+    split[floats] = -7;
     kernels->split(&p->shape, p->panels, rows, terms, split);
-    cr_assert_eq(split[room], -7, "written behind the end");
+    cr_assert_eq(split[floats], -7, "written behind the end");
     kernels->add(&p->shape, split, rows, terms, across, apart, nothing, sums,
-                 (struct ypi_ahead){(const char *)split, room * sizeof *split});
+                 (struct ypi_ahead){(const char *)split, floats * sizeof *split});
     memset(p->m2, 0, channels * channels * sizeof *p->m2);
     ypi_gram_merge(&p->shape, sums, across, apart, p->m2);
     free(split);

@@ -13,7 +13,7 @@
 
 #ifdef RX_NODES_ON_GPU
 #include "tests/unit/rx/rx_gpu.h"
-#define TILES RX_TILES_COPIED
+#define TILES RX_TILES_OVERLAPPED
 #define PIPELINE_BYTES pipeline_host_bytes
 static inline size_t pipeline_host_bytes(const struct rx_pipeline_options *o)
 {
@@ -24,7 +24,7 @@ static inline struct yp_device *device_of_pipelines(void)
     return gpu_open();
 }
 #else
-#define TILES RX_TILES_THERE
+#define TILES RX_TILES_RESIDENT
 #define PIPELINE_BYTES rx_pipeline_bytes
 static inline struct yp_device *device_of_pipelines(void)
 {

@@ -20,18 +20,18 @@ Test(rx_nodes, scores_and_logits_match_the_plain_chain)
         for (size_t i = 0; i < rx_pipeline_parameters(p); i++)
             x[i] = (double)parameters[i];
         struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &o, &tile);
-        bool coder = o.detector == RX_AUTOENCODER;
-        OK(rx_pipeline_score(p, &source, parameters, scores, coder ? NULL : logits));
+        bool autoencoder = o.detector == RX_AUTOENCODER;
+        OK(rx_pipeline_score(p, &source, parameters, scores, autoencoder ? NULL : logits));
         rx_plain_scores(plain, x, exact);
         rx_plain_scores_f32(plain, parameters, plain32);
         size_t n = 0;
         for (size_t i = 0; i < 800; i++) {
             cr_assert_eq(i == 450 || i >= 700, isnan(scores[i]) != 0, "%s: pixel %zu is %g",
                          shapes[k].name, i, (double)scores[i]);
-            if (!coder && isfinite(scores[i])) {
+            if (!autoencoder && isfinite(scores[i])) {
                 float l = parameters[p->places.scale] * (scores[i] - parameters[p->places.bias]);
                 cr_assert_float_eq(logits[i], l, 1e-5f * fabsf(l));
-            } else if (!coder) {
+            } else if (!autoencoder) {
                 cr_assert(isnan(logits[i]));
             }
             if (isnan(scores[i]))
@@ -193,7 +193,7 @@ Test(rx_nodes, a_trainer_is_told_weights_and_logits)
             struct rx_pipeline *p = pipeline_for(&o);
             struct rx_source source = source_of(&s);
             struct taken *taken = block(1, sizeof *taken);
-            bool coder = o.detector == RX_AUTOENCODER;
+            bool autoencoder = o.detector == RX_AUTOENCODER;
             size_t n = rx_pipeline_parameters(p), bytes = n * sizeof(float);
             float *parameters = fit(p, &s, 2), *gradient = block(2 * n, sizeof *gradient);
             float *logits = block(source.tiles * source.tile_pixels, sizeof *logits);
@@ -208,8 +208,8 @@ Test(rx_nodes, a_trainer_is_told_weights_and_logits)
             OK(rx_pipeline_train_evaluate(p, &source, parameters, &again, &weight, take, taken));
             cr_expect_eq(again, mean);
             cr_expect_eq(weight, 699);
-            cr_expect_eq(taken->pixels, coder ? 0 : 700);
-            if (!coder) {
+            cr_expect_eq(taken->pixels, autoencoder ? 0 : 700);
+            if (!autoencoder) {
                 OK(rx_pipeline_score(p, &source, parameters, NULL, logits));
                 cr_expect_eq(memcmp(logits, taken->logits, 700 * sizeof *logits), 0);
                 cr_expect_eq(memcmp(s.labels, taken->labels, 700), 0);

@@ -38,9 +38,9 @@ static void check_bits(struct stage *g, size_t shape, double by)
     struct rx_source source = stage_source(g);
     size_t span = span_of(p, &source);
     emulated.order = EMULATED_AT_ONCE;
-    float *right = answers_by(g, shape, parameters, RX_TILES_THERE, false, 0);
+    float *right = answers_by(g, shape, parameters, RX_TILES_RESIDENT, false, 0);
     for (int order = EMULATED_AT_ONCE; order < EMULATED_ORDERS; order++)
-        for (int tiles = RX_TILES_THERE; tiles <= RX_TILES_IN_TURN; tiles++)
+        for (int tiles = RX_TILES_RESIDENT; tiles <= RX_TILES_SEQUENTIAL; tiles++)
             for (int copy = 0; copy < 2; copy++) {
                 char where[80];
                 int way = (order + tiles + 2 * copy) % 4;
@@ -122,6 +122,6 @@ Test(pipeline_cuda, tiles_of_several_chunks)
     check_answers(&g, RX, 0.02, 1e-6);
     check_answers(&g, PCA, 0.02, 1e-6);
     check_answers(&g, IMAGE, 0.02, 1e-6);
-    check_answers(&g, CODER, 0.02, 1e-6);
+    check_answers(&g, AUTOENCODER, 0.02, 1e-6);
     stage_free(&g);
 }

@@ -175,12 +175,12 @@ static struct rx_pipeline *check_refused_creation(struct subject *s, size_t shap
 Test(pipeline_cuda, whatever_the_gpu_refuses_ends_the_call)
 {
     for (size_t shape = 0; shape < SHAPES; shape++)
-        for (int tiles = RX_TILES_THERE; tiles <= RX_TILES_IN_TURN; tiles++) {
+        for (int tiles = RX_TILES_RESIDENT; tiles <= RX_TILES_SEQUENTIAL; tiles++) {
             struct subject s;
             subject_begin(&s, shape, tiles);
             struct rx_pipeline *p = check_refused_creation(&s, shape);
             for (size_t i = 0; i < CALLS; i++)
-                if (i != TRAIN && (tiles == RX_TILES_COPIED || i == GRADIENT))
+                if (i != TRAIN && (tiles == RX_TILES_OVERLAPPED || i == GRADIENT))
                     check_refused_calls(&s, p, (enum call)i);
             rx_pipeline_destroy(p);
             subject_end(&s);
@@ -193,7 +193,7 @@ Test(pipeline_cuda, whatever_the_gpu_refuses_ends_the_call)
 Test(pipeline_cuda, a_tile_that_fails_ends_the_call)
 {
     for (size_t shape = 0; shape < SHAPES; shape++)
-        for (int tiles = RX_TILES_THERE; tiles <= RX_TILES_IN_TURN; tiles++)
+        for (int tiles = RX_TILES_RESIDENT; tiles <= RX_TILES_SEQUENTIAL; tiles++)
             for (int copy = 0; copy < 2; copy++) {
                 struct subject s;
                 subject_begin(&s, shape, tiles);
@@ -201,7 +201,7 @@ Test(pipeline_cuda, a_tile_that_fails_ends_the_call)
                 float *got = block(s.span, sizeof *got);
                 s.stage.host.copy = copy != 0;
                 for (size_t i = 0; i < CALLS; i++) {
-                    if (i == CALIBRATE && shape == CODER)
+                    if (i == CALIBRATE && shape == AUTOENCODER)
                         continue; /* nothing to do */
                     s.stage.host.fail_from = 2;
                     FAILS(ask((enum call)i, p, &s.source, s.parameters, got), YP_IO,
@@ -277,7 +277,7 @@ Test(pipeline_cuda, what_is_not_allowed_is_said)
 /* Sources and tiles are asked as on the CPU. */
 Test(pipeline_cuda, sources_that_are_wrong_are_refused)
 {
-    for (int tiles = RX_TILES_THERE; tiles <= RX_TILES_IN_TURN; tiles++) {
+    for (int tiles = RX_TILES_RESIDENT; tiles <= RX_TILES_SEQUENTIAL; tiles++) {
         struct subject s;
         subject_begin(&s, RX, tiles);
         struct rx_pipeline *p = pipeline_on(s.stage.device, RX, &s.stage);
@@ -290,7 +290,7 @@ Test(pipeline_cuda, sources_that_are_wrong_are_refused)
         FAILS(ask(GRADIENT, p, &wrong, s.parameters, got), YP_INVALID, "has 24 pixels");
         uint8_t *labels = s.stage.labels, *host = s.stage.host.labels;
         s.stage.host.labels = NULL;
-        for (int call = GRADIENT; tiles != RX_TILES_THERE && call < CALLS; call++)
+        for (int call = GRADIENT; tiles != RX_TILES_RESIDENT && call < CALLS; call++)
             if (call != SCORE && call != CALIBRATE)
                 FAILS(ask((enum call)call, p, &s.source, s.parameters, got), YP_INVALID,
                       "tile 0 has no labels");

@@ -15,7 +15,7 @@ static void check_no_factor(struct stage *g, struct rx_pipeline *on, const float
     float *got = block(span_of(on, &source), sizeof *got);
     snprintf(wanted, sizeof wanted, "the covariance of image %zu with eps", image);
     for (int call = 0; call < CALLS; call++) {
-        g->tiles = RX_TILES_COPIED;
+        g->tiles = RX_TILES_OVERLAPPED;
         FAILS(ask((enum call)call, here, &source, parameters, got), YP_INVALID, wanted);
         g->tiles = tiles;
         snprintf(told, sizeof told, "%s", yp_last_error());
@@ -39,7 +39,7 @@ Test(pipeline_cuda, the_first_image_without_a_factor_is_told)
     }
     stage_send(&g);
     emulated.order = EMULATED_LATE;
-    for (int tiles = RX_TILES_THERE; tiles <= RX_TILES_IN_TURN; tiles++) {
+    for (int tiles = RX_TILES_RESIDENT; tiles <= RX_TILES_SEQUENTIAL; tiles++) {
         o.tiles = g.tiles = (enum rx_tiles)tiles;
         struct rx_pipeline *p = rx_pipeline_create(g.device, &o);
         cr_assert_not_null(p, "%s", yp_last_error());

@@ -13,15 +13,15 @@ static void check_memory(const struct rx_pipeline_options *o, const char *name)
 {
     struct yp_device *gpu = gpu_open();
     struct yp_memory taken;
-    size_t rooms = o->tiles == RX_TILES_COPIED ? 2 : o->tiles == RX_TILES_IN_TURN;
+    size_t buffers = o->tiles == RX_TILES_OVERLAPPED ? 2 : o->tiles == RX_TILES_SEQUENTIAL;
     size_t labels = o->detector != RX_AUTOENCODER ? lines(o->tile_pixels) : 0;
-    size_t room = lines(o->tile_pixels * o->channels * sizeof(float)) + labels;
+    size_t bytes = lines(o->tile_pixels * o->channels * sizeof(float)) + labels;
     size_t pinned = rx_pipeline_pinned_bytes(o), here = rx_pipeline_host_bytes(o);
     struct rx_pipeline_options alone = *o;
-    alone.tiles = RX_TILES_THERE;
-    cr_expect_eq(pinned, rooms * room, "%s: %zu, not %zu", name, pinned, rooms * room);
+    alone.tiles = RX_TILES_RESIDENT;
+    cr_expect_eq(pinned, buffers * bytes, "%s: %zu, not %zu", name, pinned, buffers * bytes);
     cr_expect_eq(rx_pipeline_device_bytes(o),
-                 rx_pipeline_device_bytes(&alone) + (rooms == 2 ? room : 0), "%s", name);
+                 rx_pipeline_device_bytes(&alone) + (buffers == 2 ? bytes : 0), "%s", name);
     cr_expect_eq(here, rx_pipeline_host_bytes(&alone));
     struct rx_pipeline *p = rx_pipeline_create(gpu, o);
     cr_assert_not_null(p, "%s", yp_last_error());
@@ -41,7 +41,7 @@ Test(pipeline_cuda, memory_is_what_was_predicted)
                                       {248, 7}, {3, 65536}, {2, YPI_RX_DEVICE_CHUNK * 3 + 1}};
     for (size_t shape = 0; shape < SHAPES; shape++)
         for (size_t kind = 0; kind < LENGTH(kinds); kind++)
-            for (int tiles = RX_TILES_THERE; tiles <= RX_TILES_IN_TURN; tiles++)
+            for (int tiles = RX_TILES_RESIDENT; tiles <= RX_TILES_SEQUENTIAL; tiles++)
                 for (int threads = 0; threads < 8; threads += 7) {
                     struct rx_pipeline_options o = shapes[shape].options;
                     o.channels = kinds[kind][0];
@@ -60,7 +60,7 @@ Test(pipeline_cuda, calls_take_no_memory)
     for (size_t shape = 0; shape < SHAPES; shape++) {
         struct subject s;
         struct yp_memory before, after;
-        subject_begin(&s, shape, RX_TILES_COPIED);
+        subject_begin(&s, shape, RX_TILES_OVERLAPPED);
         struct rx_pipeline *p = pipeline_on(s.stage.device, shape, &s.stage);
         struct yp_memory here = memory();
         yp_device_memory(s.stage.device, &before);
@@ -106,11 +106,11 @@ static int refusals(struct subject *s, size_t shape, struct yp_device *device)
 Test(pipeline_cuda, out_of_memory_is_an_answer)
 {
     for (size_t shape = 0; shape < SHAPES; shape++)
-        for (int tiles = RX_TILES_THERE; tiles <= RX_TILES_IN_TURN; tiles++) {
+        for (int tiles = RX_TILES_RESIDENT; tiles <= RX_TILES_SEQUENTIAL; tiles++) {
             struct subject s;
             subject_begin(&s, shape, tiles);
             cr_expect_eq(refusals(&s, shape, s.stage.device), 1);
-            cr_expect_eq(refusals(&s, shape, yp_device_cpu()), tiles == RX_TILES_THERE ? 1 : 2);
+            cr_expect_eq(refusals(&s, shape, yp_device_cpu()), tiles == RX_TILES_RESIDENT ? 1 : 2);
             subject_end(&s);
         }
 }

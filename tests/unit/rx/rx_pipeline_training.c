@@ -10,8 +10,9 @@ Test(pipeline_cuda, the_statistical_phase_is_the_cpus)
         struct stage g = stage_make(1000, 6, 300, 2);
         stage_send(&g);
         float *wanted = NULL;
-        for (int tiles = -1; tiles <= (int)RX_TILES_IN_TURN; tiles++) {
-            g.tiles = tiles < 0 ? RX_TILES_COPIED : (enum rx_tiles)tiles; /* before: of the CPU */
+        for (int tiles = -1; tiles <= (int)RX_TILES_SEQUENTIAL; tiles++) {
+            g.tiles =
+                tiles < 0 ? RX_TILES_OVERLAPPED : (enum rx_tiles)tiles; /* before: of the CPU */
             struct yp_device *device = tiles < 0 ? yp_device_cpu() : g.device;
             struct rx_pipeline *p = pipeline_on(device, shape, &g);
             const struct rx_options options = {.tiles = g.tiles};
@@ -102,7 +103,7 @@ static void check_training(struct stage *g, size_t shape, const char *path)
     float *here = trained(g, shape, yp_device_cpu(), start, NULL, NULL, 0);
     struct rx_pipeline *p = pipeline_on(yp_device_cpu(), shape, g);
     size_t bytes = rx_pipeline_parameters(p) * sizeof *start;
-    for (int tiles = RX_TILES_THERE; tiles <= RX_TILES_IN_TURN; tiles++) {
+    for (int tiles = RX_TILES_RESIDENT; tiles <= RX_TILES_SEQUENTIAL; tiles++) {
         g->tiles = (enum rx_tiles)tiles;
         float *whole = trained(g, shape, g->device, start, NULL, NULL, 0);
         check_trained(p, start, here, whole, name);
@@ -115,7 +116,7 @@ static void check_training(struct stage *g, size_t shape, const char *path)
         }
         free(whole);
     }
-    g->tiles = RX_TILES_COPIED;
+    g->tiles = RX_TILES_OVERLAPPED;
     rx_pipeline_destroy(p);
     free(here);
     free(start);

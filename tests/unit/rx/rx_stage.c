@@ -28,7 +28,7 @@ struct stage stage_make(size_t pixels, size_t channels, size_t tile_pixels, size
                                .stride = stride,
                                .values = block(pixels * stride, sizeof(float)),
                                .labels = block(pixels, 1)},
-                      .tiles = RX_TILES_COPIED,
+                      .tiles = RX_TILES_OVERLAPPED,
                       .empty = SIZE_MAX,
                       .packed = block(pixels * channels, sizeof(float)),
                       .device = gpu_open()};
@@ -102,7 +102,7 @@ enum yp_status stage_yield(void *arg, size_t index, float *values, uint8_t *labe
     struct stage *g = arg;
     if (index == g->empty)
         return YP_OK;
-    if (g->tiles == RX_TILES_THERE)
+    if (g->tiles == RX_TILES_RESIDENT)
         return yield_there(g, index, values, labels, tile);
     cr_expect_not(emulated_has(values, 4), "the buffer is not the host's");
     return scene_yield(&g->host, index, values, labels, tile);
@@ -141,7 +141,7 @@ struct rx_pipeline *pipeline_on(struct yp_device *device, size_t shape, const st
 float *parameters_for(size_t shape, struct stage *g, double by)
 {
     enum rx_tiles tiles = g->tiles;
-    g->tiles = RX_TILES_COPIED;
+    g->tiles = RX_TILES_OVERLAPPED;
     struct rx_pipeline *p = pipeline_on(yp_device_cpu(), shape, g);
     struct rx *rx = detector_for(&g->host, 1);
     struct rx_source source = stage_source(g);

@@ -14,7 +14,7 @@
 
 #define FRONT .normalise = true, .select = true, .temperature = 0.8, .train_temperature = true
 
-enum { RX, PCA, LAD, IMAGE, CODER, SHAPES };
+enum { RX, PCA, LAD, IMAGE, AUTOENCODER, SHAPES };
 
 struct shape {
     const char *name;

@@ -1,6 +1,6 @@
 """Counts what a `meson test` run did, every subtest by itself, from the logs it left.
 
-usage: tally.py LABEL LOG EXPECTED CODE
+usage: count_results.py LABEL LOG EXPECTED CODE
     LABEL     put before each name
     LOG       path of meson's logs without their endings: LOG.json, LOG.junit.xml
     EXPECTED  how many tests were selected
