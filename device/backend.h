@@ -5,6 +5,7 @@
 #define YPI_BACKEND_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <yieldpoint/ceiling.h>
 #include <yieldpoint/device.h>
 
@@ -64,6 +65,14 @@ enum ypi_audited {
 #define YPI_SLOWED UINT64_C(0xe8)
 /* SW power cap: where matrix products run all day, so no reason to doubt a sample. */
 #define YPI_POWER_CAPPED UINT64_C(0x4)
+
+/* Whether it is slowed down: samples of that moment are set aside. At its power cap a device does
+ * what it can all day, which is no slowdown unless its clock is below this part of its highest. */
+#define YPI_SLOW_CLOCK 0.75
+static inline bool ypi_condition_is_slow(const struct ypi_condition *c)
+{
+    return (c->throttled & YPI_SLOWED) != 0 || c->clock < YPI_SLOW_CLOCK * c->clock_most;
+}
 
 struct ypi_backend {
     enum yp_memory_kind kind;

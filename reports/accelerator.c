@@ -59,6 +59,9 @@ static void print_launches(const cJSON *figures)
     else
         printf("launched before it ran");
     puts(ypi_real(figures, "gpu graph") > 0 ? "; replayed from a graph" : "");
+    ypi_format_seconds(seconds, ypi_real(figures, "gpu opening"));
+    if (ypi_real(figures, "gpu opening") >= 0)
+        printf("      opened in %s\n", seconds);
 }
 
 static void print_condition(const cJSON *figures)
@@ -93,21 +96,21 @@ static void print_set_aside(const cJSON *measurement, const cJSON *figures)
     char most[YPI_FIGURE_MAX];
     const cJSON *aside = cJSON_GetObjectItemCaseSensitive(measurement, "set_aside");
     double count = ypi_real(figures, "gpu samples set aside");
+    double capped = ypi_real(figures, "gpu samples power capped");
     bool slowed = ypi_store_slowed(ypi_real(figures, "gpu throttled"), by);
     ypi_format_seconds(least, ypi_real(aside, "least"));
     ypi_format_seconds(most, ypi_real(aside, "most"));
     if (count > 0)
-        ypi_text_add(
-            &text,
-            "%.0f sample%s set aside and taken again, from %s to %s: the device was slowed "
-            "down by ",
-            count, count > 1 ? "s" : "", least, most);
-    else if (slowed)
-        ypi_text_add(&text, "the device was slowed down by ");
-    if (text.length > 0) {
-        ypi_text_add(&text, "%s", slowed ? by : "a clock below three quarters of its highest");
+        ypi_text_add(&text, "%.0f sample%s set aside and taken again, from %s to %s: ", count,
+                     count > 1 ? "s" : "", least, most);
+    if (count > 0 || slowed)
+        ypi_text_add(&text, "the device was slowed down by %s\n",
+                     *by ? by : "a clock below three quarters of its highest");
+    if (capped > 0)
+        ypi_text_add(&text, "%.0f sample%s kept that the device took at its power cap\n", capped,
+                     capped > 1 ? "s" : "");
+    if (text.length > 0)
         ypi_put_lines(text.data, 6);
-    }
     free(ypi_text_take(&text));
 }
 
@@ -132,6 +135,9 @@ static void print_column(const char *name, const cJSON *one)
         printf("  %-14sin %.0f of %.0f%s%s\n", "slowed down", ypi_real(one, "slowed"),
                ypi_real(one, "count"), *ypi_text_of(one, "by") ? ", by " : "",
                ypi_text_of(one, "by"));
+        if (ypi_real(one, "power_capped") > 0)
+            printf("  %-14sin %.0f of %.0f\n", "at power cap", ypi_real(one, "power_capped"),
+                   ypi_real(one, "count"));
         return;
     }
     format(least, name, ypi_real(one, "least"));

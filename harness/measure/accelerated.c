@@ -23,8 +23,6 @@ enum { LOOKS = 3 };
 #define ONE_LOOK_SECONDS 2e-3 /* where there was no second look */
 /* How often the device is asked for its clocks, which takes it up to a millisecond. */
 #define CONDITION_SECONDS 0.02
-/* Clocks below this part of the most are slowed down, whatever the reason. */
-#define CLOCK_PART 0.75
 enum { AGAIN_MOST = 3 }; /* stretches; then the device is taken as it is */
 
 struct ypi_accelerated {
@@ -155,8 +153,7 @@ static void look_at_others(struct yp_measurement *m, double seconds)
 
 /* -- what the device itself does -------------------------------------------------------------- */
 
-/* Whether it is slowed down now. At its power cap it does what it can all day: no slowdown, unless
- * the clock says so. */
+/* Whether it is slowed down now. */
 static bool look_at_device(struct yp_measurement *m)
 {
     struct ypi_accelerated *a = m->accelerated;
@@ -165,7 +162,6 @@ static bool look_at_device(struct yp_measurement *m)
     a->looked = ypi_now();
     if (a->device->backend->condition == NULL || !a->device->backend->condition(a->device, &now))
         return false;
-    bool slow = (now.throttled & YPI_SLOWED) != 0 || now.clock < CLOCK_PART * now.clock_most;
     a->power_capped = (now.throttled & YPI_POWER_CAPPED) != 0;
     a->conditions++;
     a->clocks += now.clock;
@@ -176,7 +172,7 @@ static bool look_at_device(struct yp_measurement *m)
     seen->temperature = fmax(seen->temperature, now.temperature);
     seen->used = fmax(seen->used, now.used);
     seen->throttled |= now.throttled;
-    return slow;
+    return ypi_condition_is_slow(&now);
 }
 
 /* -- verdicts on a batch ---------------------------------------------------------------------- */

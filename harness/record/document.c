@@ -180,6 +180,11 @@ static cJSON *measurements(sqlite3 *db, bool *ok, const char *id, bool samples)
 
 /* -- the accelerator over time ---------------------------------------------------------------- */
 
+static uint64_t reasons_in(double figure)
+{
+    return figure > 0 && figure < 1e18 ? (uint64_t)figure : 0;
+}
+
 /* "NVML API Reference Guide" (NVIDIA), nvmlClocksEventReasons: those that slow the work. */
 bool ypi_store_slowed(double reasons, char by[128])
 {
@@ -191,58 +196,90 @@ bool ypi_store_slowed(double reasons, char by[128])
                  {0x20, "heat"},
                  {0x40, "heat, by the hardware"},
                  {0x80, "the power brake"}};
-    uint64_t bits = reasons > 0 && reasons < 1e18 ? (uint64_t)reasons : 0;
+    uint64_t bits = reasons_in(reasons);
     size_t length = 0;
     *by = '\0';
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if ((bits & names[i].bit) != 0)
             length += (size_t)snprintf(by + length, 128 - length, "%s%s", length > 0 ? ", " : "",
                                        names[i].name);
-    return (bits & (YPI_SLOWED | YPI_POWER_CAPPED)) != 0;
+    return (bits & YPI_SLOWED) != 0;
 }
 
-/* In how many rows the device was slowed down, and by what. */
-static cJSON *throttled(const cJSON *values)
+/* The highest clock that a measurement of the document saw; NaN: none did. */
+static double highest_clock(const cJSON *document)
+{
+    const cJSON *m;
+    double most = NAN;
+    cJSON_ArrayForEach(m, cJSON_GetObjectItem(document, "measurements"))
+    {
+        most = fmax(most, ypi_real(cJSON_GetObjectItem(m, "noise"), "gpu clock most"));
+    }
+    return most;
+}
+
+/* In how many rows the device was slowed down, and by what; in how many it was at its power cap. */
+static cJSON *throttled(const cJSON *reasons, const cJSON *clocks, double clock_most)
 {
     const cJSON *item;
+    const cJSON *clock = clocks != NULL ? clocks->child : NULL;
     char by[128] = "";
     uint64_t all = 0;
     int slowed = 0;
-    cJSON_ArrayForEach(item, values)
+    int capped = 0;
+    cJSON_ArrayForEach(item, reasons)
     {
-        double reasons = cJSON_IsNumber(item) ? item->valuedouble : 0;
-        slowed += ypi_store_slowed(reasons, by);
-        all |= reasons > 0 && reasons < 1e18 ? (uint64_t)reasons : 0;
+        struct ypi_condition now = {.throttled =
+                                        reasons_in(cJSON_IsNumber(item) ? item->valuedouble : 0),
+                                    .clock = cJSON_IsNumber(clock) ? clock->valuedouble : NAN,
+                                    .clock_most = clock_most};
+        bool slow = ypi_condition_is_slow(&now);
+        slowed += slow;
+        capped += (now.throttled & YPI_POWER_CAPPED) != 0;
+        all |= slow ? now.throttled : 0;
+        clock = clock != NULL ? clock->next : NULL;
     }
     (void)ypi_store_slowed((double)all, by);
     cJSON *object = cJSON_CreateObject();
-    cJSON_AddNumberToObject(object, "count", cJSON_GetArraySize(values));
+    cJSON_AddNumberToObject(object, "count", cJSON_GetArraySize(reasons));
     cJSON_AddNumberToObject(object, "slowed", slowed);
     cJSON_AddStringToObject(object, "by", by);
+    cJSON_AddNumberToObject(object, "power_capped", capped);
     return object;
+}
+
+/* The values of one column. */
+static const cJSON *column_of(const cJSON *rows, const char *name)
+{
+    const cJSON *row;
+    cJSON_ArrayForEach(row, rows)
+    {
+        if (strcmp(ypi_text_of(row, "name"), name) == 0)
+            return cJSON_GetObjectItem(row, "value");
+    }
+    return NULL;
 }
 
 /* An object by column: how many rows there are and their least, median and most; with `samples` the
  * rows too. */
-static cJSON *series(sqlite3 *db, bool *ok, const char *result_id, bool samples)
+static cJSON *series(sqlite3 *db, bool *ok, const cJSON *document, const char *id, bool samples)
 {
     cJSON *all = cJSON_CreateObject();
-    cJSON *found = rows(db, ok, YPI_TABLE_SERIES, result_id);
+    cJSON *found = rows(db, ok, YPI_TABLE_SERIES, id);
     cJSON *row;
     cJSON_ArrayForEach(row, found)
     {
         const char *name = ypi_text_of(row, "name");
-        cJSON *seconds = cJSON_DetachItemFromObjectCaseSensitive(row, "seconds");
-        cJSON *values = cJSON_DetachItemFromObjectCaseSensitive(row, "value");
+        const cJSON *seconds = cJSON_GetObjectItem(row, "seconds");
+        const cJSON *values = cJSON_GetObjectItem(row, "value");
         const cJSON *last = cJSON_GetArrayItem(seconds, cJSON_GetArraySize(seconds) - 1);
-        cJSON *one = strcmp(name, "throttled") == 0 ? throttled(values) : summary(values);
+        cJSON *one = strcmp(name, "throttled") == 0
+                         ? throttled(values, column_of(found, "clock"), highest_clock(document))
+                         : summary(values);
         ypi_json_add_real(one, "duration", cJSON_IsNumber(last) ? last->valuedouble : (double)NAN);
         if (samples) {
-            cJSON_AddItemToObject(one, "seconds", seconds);
-            cJSON_AddItemToObject(one, "values", values);
-        } else {
-            cJSON_Delete(seconds);
-            cJSON_Delete(values);
+            cJSON_AddItemToObject(one, "seconds", cJSON_Duplicate(seconds, true));
+            cJSON_AddItemToObject(one, "values", cJSON_Duplicate(values, true));
         }
         cJSON_AddItemToObject(all, name, one);
     }
@@ -304,7 +341,7 @@ static void add_parts(sqlite3 *db, bool *ok, cJSON *document, const char *id, bo
     add_part(db, ok, document, "gradients", YPI_TABLE_GRADIENT, id);
     add_part(db, ok, document, "budgets", YPI_TABLE_VERDICT, id);
     add_memory(db, ok, document, id);
-    cJSON_AddItemToObject(document, "series", series(db, ok, id, samples));
+    cJSON_AddItemToObject(document, "series", series(db, ok, document, id, samples));
     cJSON *attempts = ypi_attempts_load(db, id);
     if (!attempts)
         *ok = false;

@@ -178,10 +178,10 @@ static const struct ypi_field axis_fields[] = {
 #define C(member) offsetof(struct yp_case, member)
 static const struct ypi_field result_fields[] = {
     FIELD(OF_OWNER, "id", 0, 1, .sql = " PRIMARY KEY", .listed = true),
-    FIELD(OF_RUN, "run_id", 0, 1, .sql = " NOT NULL REFERENCES run (id) ON DELETE CASCADE"),
-    INSIDE(TEXT, "case_id", C(id), 1, .sql = " NOT NULL REFERENCES test_case (id)", .json = "case", .listed = true),
-    INSIDE(INT, "repeat", C(repeat), 1, REQUIRED, .listed = true),
-    FIELD(NAME, "outcome", M(outcome), 1, REQUIRED, .names = ypi_outcome_names, .listed = true),
+    FIELD(OF_RUN, "run_id", 0, 1, .sql = " NOT NULL REFERENCES run (id) ON DELETE CASCADE", .csv = "run"),
+    INSIDE(TEXT, "case_id", C(id), 1, .sql = " NOT NULL REFERENCES test_case (id)", .json = "case", .listed = true, .csv = "id"),
+    INSIDE(INT, "repeat", C(repeat), 1, REQUIRED, .listed = true, .csv = "repeat"),
+    FIELD(NAME, "outcome", M(outcome), 1, REQUIRED, .names = ypi_outcome_names, .listed = true, .csv = "outcome"),
     FIELD(TEXT, "reason", M(reason), 1, .listed = true),
     FIELD(REAL, "started", M(started), 1, REQUIRED, .listed = true),
     FIELD(REAL, "setup", M(setup), 1),
@@ -193,14 +193,14 @@ static const struct ypi_field result_fields[] = {
     FIELD(INT, "exit_code", M(exit_code), 1),
     FIELD(INT, "signal", M(signal), 1),
     MADE(TEXT, "data_hash", get_hash, 1, WHEN(has_hash), .listed = true),
-    INSIDE(UNSIGNED, "seed", C(seed), 1, REQUIRED, .as_text = true),
+    INSIDE(UNSIGNED, "seed", C(seed), 1, REQUIRED, .as_text = true, .csv = "seed"),
     FIELD(UNSIGNED, "leaked_bytes", M(memory.leaked_bytes), 1, WHEN(has_memory)),
     FIELD(UNSIGNED, "leaked_blocks", M(memory.leaked_blocks), 1, WHEN(has_memory)),
     FIELD(UNSIGNED, "resident_before", M(memory.resident_before), 1, WHEN(has_memory)),
     FIELD(UNSIGNED, "resident_peak", M(memory.resident_peak), 1, WHEN(has_memory)),
     FIELD(TEXT, "tail", M(tail), 1, REQUIRED),
     FIELD(UNSIGNED, "output_bytes", M(output_bytes), 2, COUNTED),
-    FIELD(INT, "attempt", M(attempt), 3, COUNTED, .listed = true), /* 0: the case; above: a fresh process for it */
+    FIELD(INT, "attempt", M(attempt), 3, COUNTED, .listed = true, .csv = "attempt"), /* 0: the case; above: a fresh process for it */
     FIELD(UNSIGNED, "fail_allocation", M(fail_allocation), 3, COUNTED, .as_text = true, .listed = true),
     FIELD(TEXT, "note", M(note), 3),
 };
@@ -286,7 +286,7 @@ static const struct ypi_field samples_fields[] = {
     FIELD(DOUBLES, "seconds", M(samples), 1, REQUIRED, .count = M(count), .json = "samples"),
     FIELD(DOUBLES, "cpu", M(cpu), 3, .count = M(count), .json = "cpu_samples"),
     FIELD(DOUBLES, "shares", M(shares), 3, .count = M(share_count)), /* one a stretch */
-    FIELD(DOUBLES, "slowed", M(slowed), 4, .count = M(slowed_count), .json = "set_aside_samples"),
+    FIELD(DOUBLES, "slowed", M(slowed), 4, .count = M(slowed_count), .json = "set_aside_samples", .csv = "value"),
 };
 
 #define NOISE(type_, name_, member_) FIELD(type_, name_, M(noise.member_), 3, WHEN(noise.wall))
@@ -328,7 +328,7 @@ const size_t ypi_noise_field_count = sizeof ypi_noise_fields / sizeof *ypi_noise
 
 #define ROW struct ypi_figure_row
 static const struct ypi_field noise_fields[] = {
-    OF_MEASUREMENT, FIELD(TEXT, "name", M(name), 3, REQUIRED), FIELD(REAL, "value", M(value), 3),
+    OF_MEASUREMENT, FIELD(TEXT, "name", M(name), 3, REQUIRED), FIELD(REAL, "value", M(value), 3, .csv = "value"),
 };
 #undef ROW
 
@@ -418,7 +418,7 @@ static const struct ypi_field series_fields[] = { /* what an accelerator did bes
     OF_RESULT,
     FIELD(TEXT, "name", M(name), 4, REQUIRED),
     FIELD(DOUBLES, "seconds", M(seconds), 4, REQUIRED, .count = M(count)),
-    FIELD(DOUBLES, "value", M(values), 4, REQUIRED, .count = M(count)),
+    FIELD(DOUBLES, "value", M(values), 4, REQUIRED, .count = M(count), .csv = "value"),
 };
 #undef ROW
 

@@ -87,7 +87,8 @@ struct ypi_field {
     const char *json; /* the member, where it is not named like the column; "": none */
     bool as_text;     /* in JSON, for it may be larger than what a reader takes as a number */
     bool listed;      /* by `yieldpoint history` */
-    const char *csv;  /* the column of --csv that has it */
+    const char *csv;  /* the column of --csv that has it; of YPI_DOUBLES their median, with the
+                         columns low, high and samples */
 };
 
 struct ypi_table {
@@ -121,6 +122,9 @@ struct ypi_series_row {
     const double *seconds, *values; /* not owned */
     size_t count;
 };
+/* The columns of a result's series one behind the other, which rows refer to; the caller frees. */
+double *ypi_series_columns(const struct ypi_result *result);
+struct ypi_series_row ypi_series_row(const double *columns, size_t count, int column);
 
 /* What the kind and the name of a budget leave open: its counter, or its quantile as "p99". False,
  * with "", when there is no such thing. */

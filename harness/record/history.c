@@ -1,56 +1,39 @@
 #include "harness/record/history.h"
 
+#include "base/options/project.h"
+#include "base/text/text.h"
 #include "harness/record/schema.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-static bool find(char *out, size_t size)
+/* The caller frees; NULL with the error set. */
+static char *find(void)
 {
-    char directory[PATH_MAX];
-    if (!getcwd(directory, sizeof directory)) {
-        (void)yp_set_error(YP_IO, "the working directory cannot be read: %s", strerror(errno));
-        return false;
-    }
-    char start[PATH_MAX];
-    memcpy(start, directory, sizeof start);
-    for (;;) {
-        int length = snprintf(out, size, "%s/.yieldpoint/history.db", directory);
-        if (length > 0 && (size_t)length < size && access(out, F_OK) == 0)
-            return true;
-        char *slash = strrchr(directory, '/');
-        if (!slash || directory[0] == '\0')
-            break;
-        *slash = '\0';
-    }
-    (void)yp_set_error(
-        YP_IO,
-        "no .yieldpoint/history.db in %.700s or above it; run a suite first, or name "
-        "one with --history FILE",
-        start);
-    return false;
+    char *found = ypi_nearest_above(".yieldpoint/history.db");
+    char *here = found == NULL ? getcwd(NULL, 0) : NULL;
+    if (found == NULL)
+        (void)yp_set_error(YP_IO,
+                           "no .yieldpoint/history.db in %.700s or above it; run a suite first, or "
+                           "name one with --history FILE",
+                           here != NULL ? here : "the working directory");
+    free(here);
+    return found;
 }
 
 sqlite3 *ypi_store_open(const char *path)
 {
-    char found[PATH_MAX + 32];
-    if (!path) {
-        if (!find(found, sizeof found))
-            return NULL;
-        path = found;
-    }
-    sqlite3 *db = ypi_schema_open_to_read(path);
+    char *found = path == NULL ? find() : ypi_strdup(path);
+    sqlite3 *db = found != NULL ? ypi_schema_open_to_read(found) : NULL;
     if (db && sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
-        (void)yp_set_error(YP_IO, "history '%s': %s", path, sqlite3_errmsg(db));
+        (void)yp_set_error(YP_IO, "history '%s': %s", found, sqlite3_errmsg(db));
         sqlite3_close(db);
         db = NULL;
     }
+    free(found);
     return db;
 }
 

@@ -99,7 +99,8 @@ void ypi_store_budget_text(char out[256], const cJSON *budget, const char *unit)
 void ypi_store_budget_figure(char out[128], const cJSON *budget, double value, const char *unit);
 bool ypi_store_budget_measured(const cJSON *budget); /* whether there is a figure */
 
-/* Whether an accelerator was slowed down, by NVML's reasons; `by` is what slowed it, in words. */
+/* NVML's reasons for a lower clock in words, "its power cap, heat"; "" where there is none of them.
+ * Returns whether one of them alone is a slowdown, which the power cap is not. */
 bool ypi_store_slowed(double reasons, char by[128]);
 
 #endif

@@ -183,8 +183,7 @@ static bool add_measurement(struct ypi_history *h, const char *id, int position,
     return ok;
 }
 
-/* Columns one behind the other; a row refers to them until it is stored. The caller frees them. */
-static double *columns_of(const struct ypi_result *result)
+double *ypi_series_columns(const struct ypi_result *result)
 {
     size_t count = result->series_count;
     double *columns = ypi_calloc(YPI_SERIES_COLUMNS * count + 1, sizeof *columns);
@@ -194,14 +193,19 @@ static double *columns_of(const struct ypi_result *result)
     return columns;
 }
 
+struct ypi_series_row ypi_series_row(const double *columns, size_t count, int column)
+{
+    return (struct ypi_series_row){ypi_series_name((enum ypi_series_column)column), columns,
+                                   columns + (size_t)column * count, count};
+}
+
 static bool add_series(struct ypi_history *h, const char *id, const struct ypi_result *result)
 {
     bool ok = true;
     size_t count = result->series_count;
-    double *columns = columns_of(result);
+    double *columns = ypi_series_columns(result);
     for (int c = YPI_SERIES_AT + 1; ok && count > 0 && c < YPI_SERIES_COLUMNS; c++) {
-        const struct ypi_series_row row = {ypi_series_name((enum ypi_series_column)c), columns,
-                                           columns + (size_t)c * count, count};
+        const struct ypi_series_row row = ypi_series_row(columns, count, c);
         ok = insert(h, YPI_TABLE_SERIES, &row, id, c);
     }
     free(columns);

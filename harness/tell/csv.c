@@ -94,30 +94,61 @@ static void put(struct rows *rows, const char *column, const char *format, ...)
     rows->cells[at] = ypi_text_take(&cell);
 }
 
-/* What is not known is an empty field. */
-static void put_real(struct rows *rows, const char *column, double value)
+/* A list as its median, from least to most; false where nothing of it is known. */
+static bool put_spread(struct rows *rows, const char *column, const struct ypi_datum *d)
 {
-    if (!isnan(value))
-        put(rows, column, "%.9g", value);
+    size_t count = 0;
+    double *known = ypi_calloc(d->count, sizeof *known);
+    for (size_t i = 0; d->type == YPI_AN_ARRAY && i < d->count; i++)
+        if (!isnan(d->array[i]))
+            known[count++] = d->array[i];
+    struct ypi_estimate e = ypi_estimate(known, count);
+    free(known);
+    if (count == 0)
+        return false;
+    put(rows, column, "%.9g", e.median);
+    put(rows, "low", "%.9g", e.min);
+    put(rows, "high", "%.9g", e.max);
+    put(rows, "samples", "%zu", count);
+    return true;
 }
 
-static void begin_row(struct rows *rows, const char *kind, const char *name, const char *unit)
+/* The columns that the fields of a table name; what is not known is an empty field. False: it is a
+ * list with nothing in it. */
+static bool put_fields(struct rows *rows, enum ypi_table_name table, const void *row)
 {
-    const struct ypi_result *r = rows->r;
-    put(rows, "started", "%.3f", r->started);
-    put(rows, "run", "%s", rows->s->run_id);
-    put(rows, "id", "%s", r->c->id);
-    put(rows, "outcome", "%s", ypi_outcome_name(r->outcome));
+    const struct ypi_table *t = &ypi_tables[table];
+    const struct ypi_item item = {.row = row, .run = rows->s->run_id};
+    const int digits = table == YPI_TABLE_VALUE ? 17 : 9; /* all of what a body gives */
+    bool any = true;
+    for (size_t i = 0; i < t->count; i++) {
+        const struct ypi_field *f = &t->fields[i];
+        struct ypi_datum d;
+        if (f->csv == NULL)
+            continue;
+        ypi_field_get(f, &item, &d);
+        if (f->type == YPI_DOUBLES)
+            any = put_spread(rows, f->csv, &d);
+        else if (d.type == YPI_A_REAL)
+            put(rows, f->csv, "%.*g", digits, d.real);
+        else if (d.type == YPI_AN_INTEGER)
+            put(rows, f->csv, f->type == YPI_UNSIGNED ? "%llu" : "%lld", (long long)d.integer);
+        else if (d.type == YPI_A_TEXT)
+            put(rows, f->csv, "%s", d.text);
+    }
+    return any;
+}
+
+static void add_row(struct rows *rows, const char *kind, const char *name, const char *unit,
+                    enum ypi_table_name table, const void *row)
+{
+    if (!put_fields(rows, table, row))
+        return;
+    put(rows, "started", "%.3f", rows->r->started);
     put(rows, "kind", "%s", kind);
     put(rows, "name", "%s", name);
-    put(rows, "repeat", "%d", r->c->repeat);
-    put(rows, "seed", "%llu", (unsigned long long)r->c->seed);
     put(rows, "unit", "%s", unit);
-    put(rows, "attempt", "%d", r->attempt);
-}
-
-static void end_row(struct rows *rows)
-{
+    (void)put_fields(rows, YPI_TABLE_RESULT, rows->r);
     for (size_t i = 0; i < rows->count; i++) {
         ypi_text_add(&rows->text, "%s", i > 0 ? "," : "");
         add_field(&rows->text, rows->cells[i] != NULL ? rows->cells[i] : "");
@@ -127,56 +158,13 @@ static void end_row(struct rows *rows)
     ypi_text_add(&rows->text, "\n");
 }
 
-/* The columns that the fields of a table name. */
-static void put_fields(struct rows *rows, enum ypi_table_name table, const void *row, int digits)
-{
-    const struct ypi_table *t = &ypi_tables[table];
-    const struct ypi_item item = {.row = row};
-    for (size_t i = 0; i < t->count; i++) {
-        const struct ypi_field *f = &t->fields[i];
-        struct ypi_datum d;
-        if (f->csv == NULL)
-            continue;
-        ypi_field_get(f, &item, &d);
-        if (d.type == YPI_A_REAL)
-            put(rows, f->csv, "%.*g", digits, d.real);
-        else if (d.type == YPI_AN_INTEGER)
-            put(rows, f->csv, f->type == YPI_UNSIGNED ? "%llu" : "%lld", (long long)d.integer);
-        else if (d.type == YPI_A_TEXT)
-            put(rows, f->csv, "%s", d.text);
-    }
-}
-
-/* An exact value has no interval. */
-static void leave_out_interval(struct rows *rows, double low, double high)
-{
-    if (low < high)
-        return;
-    put(rows, "low", "%s", "");
-    put(rows, "high", "%s", "");
-}
-
-static void add_exact(struct rows *rows, const char *kind, const char *name, const char *unit,
-                      double value)
-{
-    begin_row(rows, kind, name, unit);
-    put_real(rows, "value", value);
-    end_row(rows);
-}
-
-static void add_measurement(struct rows *rows, const struct ypi_measured *m)
-{
-    begin_row(rows, "measurement", m->name, "s");
-    put_fields(rows, YPI_TABLE_MEASUREMENT, m, 9);
-    end_row(rows);
-}
-
 static void add_part(struct rows *rows, const char *kind, const struct ypi_measured *m,
                      const char *what, const char *unit, double value)
 {
     char *name = ypi_format("%s %s", m->name, what);
+    const struct ypi_figure_row row = {name, value};
     if (isfinite(value))
-        add_exact(rows, kind, name, unit, value);
+        add_row(rows, kind, name, unit, YPI_TABLE_NOISE, &row);
     free(name);
 }
 
@@ -197,103 +185,73 @@ static void add_counts(struct rows *rows, const struct ypi_measured *m)
     add_part(rows, "executed", m, "bytes", "B", ypi_audit_bytes(m));
 }
 
-static void add_value(struct rows *rows, const struct ypi_value *v)
+/* An exact figure has no interval. */
+static void leave_out_exact(double *low, double *high)
 {
-    begin_row(rows, "value", v->name, v->unit);
-    put_fields(rows, YPI_TABLE_VALUE, v, 17);
-    leave_out_interval(rows, v->low, v->high);
-    end_row(rows);
+    if (!(*low < *high))
+        *low = *high = NAN;
+}
+
+static void add_value(struct rows *rows, struct ypi_value v)
+{
+    leave_out_exact(&v.low, &v.high);
+    add_row(rows, "value", v.name, v.unit, YPI_TABLE_VALUE, &v);
 }
 
 /* Named by all that makes it differ from the case's other budgets. */
-static void add_verdict(struct rows *rows, const struct ypi_verdict *v)
+static void add_verdict(struct rows *rows, struct ypi_verdict v)
 {
-    const struct yp_budget *b = v->budget;
+    const struct yp_budget *b = v.budget;
     char detail[YPI_DETAIL_MAX];
     bool more = ypi_budget_detail(detail, b);
     const char *of = b->name != NULL ? b->name : b->memory == YP_DEVICE ? "device" : "host";
     char *name =
         ypi_format("%s %s%s%s", ypi_budget_kind_name(b->kind), of, more ? " " : "", detail);
-    begin_row(rows, "verdict", name, "");
-    put_fields(rows, YPI_TABLE_VERDICT, v, 9);
-    leave_out_interval(rows, v->low, v->high);
-    end_row(rows);
+    leave_out_exact(&v.low, &v.high);
+    add_row(rows, "verdict", name, "", YPI_TABLE_VERDICT, &v);
     free(name);
 }
 
-static void add_gradient(struct rows *rows, const struct ypi_gradient *g)
-{
-    begin_row(rows, g->precision ? "precision" : "gradient", g->name, "");
-    put_fields(rows, YPI_TABLE_GRADIENT, g, 9);
-    end_row(rows);
-}
-
-static void add_memory(struct rows *rows, const char *name, const struct yp_memory *m)
-{
-    begin_row(rows, "memory", name, "B");
-    put_fields(rows, YPI_TABLE_MEMORY, m, 9);
-    end_row(rows);
-}
-
-/* The median of many, from least to most. */
-static void add_spread(struct rows *rows, const char *kind, const char *name, const char *unit,
-                       const double *values, size_t count)
-{
-    struct ypi_estimate e = ypi_estimate(values, count);
-    if (count == 0)
-        return;
-    begin_row(rows, kind, name, unit);
-    put_real(rows, "value", e.median);
-    put_real(rows, "low", e.min);
-    put_real(rows, "high", e.max);
-    put(rows, "samples", "%zu", count);
-    end_row(rows);
-}
-
-/* What the accelerator did over time: median, least and most of a column. */
+/* What the accelerator did over time, but for why. */
 static void add_series(struct rows *rows)
 {
-    static const char *const units[YPI_SERIES_COLUMNS] = {[YPI_SERIES_CLOCK] = "Hz",
-                                                          [YPI_SERIES_TEMPERATURE] = "C",
-                                                          [YPI_SERIES_POWER] = "W",
-                                                          [YPI_SERIES_UTILISATION] = "",
-                                                          [YPI_SERIES_USED] = "B"};
-    const struct ypi_result *r = rows->r;
-    double *values = ypi_calloc(r->series_count + 1, sizeof *values);
+    static const char *const units[] = {[YPI_SERIES_CLOCK] = "Hz",
+                                        [YPI_SERIES_TEMPERATURE] = "C",
+                                        [YPI_SERIES_POWER] = "W",
+                                        [YPI_SERIES_UTILISATION] = "",
+                                        [YPI_SERIES_USED] = "B"};
+    double *series = ypi_series_columns(rows->r);
     for (int c = YPI_SERIES_CLOCK; c <= YPI_SERIES_USED; c++) {
-        size_t known = 0;
-        for (size_t i = 0; i < r->series_count; i++)
-            if (!isnan(r->series[i * YPI_SERIES_COLUMNS + (size_t)c]))
-                values[known++] = r->series[i * YPI_SERIES_COLUMNS + (size_t)c];
-        add_spread(rows, "series", ypi_series_name((enum ypi_series_column)c), units[c], values,
-                   known);
+        const struct ypi_series_row row = ypi_series_row(series, rows->r->series_count, c);
+        add_row(rows, "series", row.name, units[c], YPI_TABLE_SERIES, &row);
     }
-    free(values);
+    free(series);
 }
 
 static void add_rows(struct rows *rows)
 {
     const struct ypi_result *r = rows->r;
-    add_exact(rows, "duration", "case", "s", r->duration);
+    const struct ypi_figure_row duration = {"case", r->duration};
+    add_row(rows, "duration", duration.name, "s", YPI_TABLE_NOISE, &duration);
     for (int i = 0; i < r->measured_count; i++)
-        add_measurement(rows, &r->measured[i]);
-    /* Samples that were set aside, for the device was slowed down in them. */
+        add_row(rows, "measurement", r->measured[i].name, "s", YPI_TABLE_MEASUREMENT,
+                &r->measured[i]);
     for (int i = 0; i < r->measured_count; i++)
-        add_spread(rows, "set aside", r->measured[i].name, "s", r->measured[i].slowed,
-                   r->measured[i].slowed_count);
+        add_row(rows, "set aside", r->measured[i].name, "s", YPI_TABLE_SAMPLES, &r->measured[i]);
     for (int i = 0; i < r->measured_count; i++)
         add_counts(rows, &r->measured[i]);
     for (int i = 0; i < r->value_count; i++)
-        add_value(rows, &r->values[i]);
+        add_value(rows, r->values[i]);
     for (int i = 0; i < r->gradient_count; i++)
-        add_gradient(rows, &r->gradients[i]);
+        add_row(rows, r->gradients[i].precision ? "precision" : "gradient", r->gradients[i].name,
+                "", YPI_TABLE_GRADIENT, &r->gradients[i]);
     if (r->has_memory)
-        add_memory(rows, "host peak", &r->memory.host);
+        add_row(rows, "memory", "host peak", "B", YPI_TABLE_MEMORY, &r->memory.host);
     if (r->has_memory && r->memory.has_device)
-        add_memory(rows, "device peak", &r->memory.device);
+        add_row(rows, "memory", "device peak", "B", YPI_TABLE_MEMORY, &r->memory.device);
     add_series(rows);
     for (int i = 0; i < r->verdict_count; i++)
-        add_verdict(rows, &r->verdicts[i]);
+        add_verdict(rows, r->verdicts[i]);
 }
 
 /* All of it or nothing: half a row would run into the next one. */

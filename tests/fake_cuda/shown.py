@@ -111,6 +111,7 @@ def check_show(tap, place):
     for what, pattern in (
             ("the device", r"^  device +cuda \(Fake GPU, 1\.0 GiB, driver 599\.1\)$"),
             ("how it was launched", launched),
+            ("how long it was opened", r"^      opened in [\d.]+ [mu]?s$"),
             ("its clocks", r"^      clock 1\.2 GHz, least 1\.2 GHz, of at most 1\.98 GHz, up to 61 C, "
                            r"345\.7 W, utilised 87 %, memory used up to 42 B$"),
             ("samples set aside", r"^      \d+ samples set aside and taken again, from [\d.]+ ms to "
@@ -118,6 +119,7 @@ def check_show(tap, place):
             ("the series", r"^device over time \((\d+) looks in [\d.]+ m?s; "),
             ("its columns", r"^  power +345\.7 W, from 345\.7 W to 345\.7 W$"),
             ("how often it was slowed down", r"^  slowed down +in (\d+) of \1, by its power cap$"),
+            ("how often it was at its power cap", r"^  at power cap +in (\d+) of \1$"),
             ("a ceiling without threads", r"^    ceiling of copy from memory: .* in \d+ probes$")):
         tap.check(re.search(pattern, shown, re.M) is not None, f"show: {what}", shown)
     told = json.loads(place.show("--json", "--samples").out)
@@ -138,6 +140,17 @@ def check_show(tap, place):
               ("345.678", "W", str(clock["count"])), "--csv has a row a column")
     tap.equal(found.get(("set aside", "work"), {}).get("samples"), str(aside["count"]),
               "and one of what was set aside")
+
+
+def check_capped(tap, place):
+    place.case(PATH + "measured", "--speed=record", nvml="capped")
+    shown = place.show().out
+    for what, pattern in (
+            ("samples at the power cap", r"^      \d+ samples kept that the device took at its power cap$"),
+            ("no slowdown", r"^  slowed down +in 0 of \d+$"),
+            ("looks at the power cap", r"^  at power cap +in (\d+) of \1$")):
+        tap.check(re.search(pattern, shown, re.M) is not None, f"at its power cap: {what}", shown)
+    tap.check("the device was slowed down" not in shown, "nothing says that it was slowed down", shown)
 
 
 def check_show_none(tap, place):
@@ -179,7 +192,7 @@ def main(program, plugin, nvml, cli):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         place = Place(program, plugin, nvml, cli, folder)
-        for check in (check_machine, check_no_machine, check_show, check_show_none, check_untimed):
+        for check in (check_machine, check_no_machine, check_show, check_capped, check_show_none, check_untimed):
             tap.run(check.__name__, check, tap, place)
     tap.done()
 

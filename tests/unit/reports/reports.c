@@ -1,7 +1,10 @@
 /* What is shown of a history: found, selected, in the words of the command line; nothing else. */
 #include "reports/reports.h"
 #include "base/text/output.h"
+#include "device/backend.h"
 #include "harness/measure/noise.h"
+#include "harness/measure/series.h"
+#include "harness/record/history.h"
 #include "harness/record/record.h"
 #include "harness/record/row.h"
 
@@ -525,6 +528,68 @@ Test(reports, noise_is_read_back)
         ypi_field_read(&ypi_noise_fields[i], &m, NULL);
     cr_expect(isnan(m.noise.wall) && isnan(m.noise.hot) && m.noise.processors == 0);
     cJSON_Delete(figures);
+}
+
+/* -- what slows an accelerator ---------------------------------------------------------------- */
+
+/* At its power cap a device is not slowed down, unless its clock says so. */
+Test(reports, a_power_cap_alone_is_no_slowdown)
+{
+    static const struct {
+        double reasons;
+        bool slowed;
+        const char *by;
+    } tried[] = {{0x4, false, "its power cap"},
+                 {0x20, true, "heat"},
+                 {0x84, true, "its power cap, the power brake"},
+                 {0x1, false, ""},
+                 {NAN, false, ""}};
+    char by[128];
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
+        cr_expect_eq(ypi_store_slowed(tried[i].reasons, by), tried[i].slowed, "%zu", i);
+        cr_expect_str_eq(by, tried[i].by);
+    }
+    for (int clock = 0; clock < 2; clock++) {
+        const struct ypi_condition now = {
+            .clock = clock ? 1.4e9 : 1.9e9, .clock_most = 1.98e9, .throttled = YPI_POWER_CAPPED};
+        cr_expect_eq(ypi_condition_is_slow(&now), clock == 1);
+    }
+}
+
+/* Rows: capped at full clock, capped at a low one, hot, neither. */
+Test(reports, a_series_tells_power_cap_and_slowdown_apart)
+{
+    double series[][YPI_SERIES_COLUMNS] = {{0, 1.9e9, 60, 700, 1, 1e9, 0x4},
+                                           {1, 1.2e9, 60, 700, 1, 1e9, 0x4},
+                                           {2, 1.9e9, 90, 500, 1, 1e9, 0x20},
+                                           {3, 1.9e9, 50, 400, 1, 1e9, 0}};
+    struct ypi_measured m = rich_measured();
+    m.on_device.there = true;
+    m.on_device.opening = 0.25;
+    m.on_device.clock_most = 1.98e9;
+    m.on_device.power_capped = 3;
+    m.on_device.throttled = 0x4;
+    struct ypi_result result = {.outcome = YPI_PASSED,
+                                .started = 4000,
+                                .measured = &m,
+                                .measured_count = 1,
+                                .series = series[0],
+                                .series_count = 4};
+    struct ypi_history *h = reopen();
+    add_result(h, &result);
+    ypi_history_close(h);
+    cr_expect_eq(report("show"), YPI_COMMAND_OK, "%s", errors);
+    expect_output("\n      opened in 250 ms\n");
+    expect_output("\n      3 samples kept that the device took at its power cap\n");
+    cr_expect_null(strstr(output, "the device was slowed down"), "%s", output);
+    expect_output("\n  slowed down   in 2 of 4, by its power cap, heat\n");
+    expect_output("\n  at power cap  in 2 of 4\n");
+    cJSON *document = json("show --json");
+    const cJSON *throttled =
+        cJSON_GetObjectItem(cJSON_GetObjectItem(document, "series"), "throttled");
+    cr_expect_float_eq(cJSON_GetObjectItem(throttled, "slowed")->valuedouble, 2, 0);
+    cr_expect_float_eq(cJSON_GetObjectItem(throttled, "power_capped")->valuedouble, 2, 0);
+    cJSON_Delete(document);
 }
 
 /* -- attempts ------------------------------------------------------------------------------ */
