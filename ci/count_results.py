@@ -78,11 +78,11 @@ def judge(run, cases):
 
 def main(label, log, expected, code):
     count = {"passed": 0, "failed": 0, "skipped": 0}
-    told = []
+    lines = []
 
     def fail(why):
         count["failed"] += 1
-        told.append(f"FAILED {label}: {why}")
+        lines.append(f"FAILED {label}: {why}")
 
     runs, cases = [], {}
     try:
@@ -99,14 +99,14 @@ def main(label, log, expected, code):
         for case, state, note in judge(run, cases.get(run["name"], cases.get(name, []))):
             count[state] += 1
             if state != "passed":
-                told.append(
+                lines.append(
                     f"{state.upper()} {label}: {name}"
                     + (f": {case}" if case else "")
                     + (f" ({note})" if note else "")
                 )
             failed |= state == "failed"
         if failed:
-            told += tail(run)
+            lines += tail(run)
     if expected == 0:
         fail("no test was selected")
     elif runs and len(runs) != expected:
@@ -114,7 +114,7 @@ def main(label, log, expected, code):
     if code != 0 and count["failed"] == 0:
         fail(f"meson test ended with {code}")
     print(count["passed"], count["failed"], count["skipped"])
-    print("\n".join(told))
+    print("\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -12,12 +12,12 @@ import sys
 build = os.path.abspath(sys.argv[1])
 
 
-def told(name):
+def load(name):
     with open(os.path.join(build, name), encoding="utf-8") as file:
         return json.load(file)
 
 
-targets = told("meson-info/intro-targets.json")
+targets = load("meson-info/intro-targets.json")
 found = set()
 if sys.argv[2:] == ["--no-cu"]:
     # Only ninja's own file says what is linked from objects that a generator, here nvcc, has made.
@@ -27,11 +27,11 @@ if sys.argv[2:] == ["--no-cu"]:
     for target in targets:
         if target["build_by_default"]:
             found.update(set(target["filename"]) - for_gpu)
-    found.update(os.path.join(build, c["output"]) for c in told("compile_commands.json")
+    found.update(os.path.join(build, c["output"]) for c in load("compile_commands.json")
                  if c["file"].endswith((".c", ".cpp")))
 else:
     named = {line.rstrip("\n").rpartition(" / ")[2] for line in sys.stdin}
-    wanted = {each for test in told("meson-info/intro-tests.json") if test["name"] in named
+    wanted = {each for test in load("meson-info/intro-tests.json") if test["name"] in named
               for each in test["depends"]}
     for target in targets:
         if target["id"] in wanted or target["installed"] and sys.argv[2:] == ["--installed"]:

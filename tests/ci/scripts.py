@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the scripts in ci/, told as TAP.
+"""Tests of the scripts in ci/, reported as TAP.
 
 usage: scripts.py Setup | Gpu | CountResults | Checks | Arrows | Sanitize
 """
@@ -33,48 +33,48 @@ class Scratch(unittest.TestCase):
 
 class Setup(Scratch):
     def test_complete_machine_is_left_alone(self):
-        code, told, called = self.machine().complete().setup()
-        self.assertEqual((code, told, called), (0, "setup: nothing is missing\n", []))
+        code, output, called = self.machine().complete().setup()
+        self.assertEqual((code, output, called), (0, "setup: nothing is missing\n", []))
 
     def test_check_names_and_changes_nothing(self):
-        code, told, called = self.machine().complete(without=("meson", "inih")).setup("--check")
+        code, output, called = self.machine().complete(without=("meson", "inih")).setup("--check")
         self.assertEqual(code, 1)
         self.assertEqual(called, [])
         self.assertEqual(
-            told,
+            output,
             "setup: missing meson (Debian package meson)\n"
             "setup: missing inih (Debian package libinih-dev)\n",
         )
 
     def test_empty_machine_misses_everything_once(self):
-        code, told, _ = self.machine().setup("--check")
-        lines = told.splitlines()
+        code, output, _ = self.machine().setup("--check")
+        lines = output.splitlines()
         self.assertEqual(code, 1)
         self.assertEqual(len(lines), len(set(lines)))
         on = standin.Machine
         for name in on.TOOLS + on.CHECKERS + on.MODULES + on.HEADERS:
-            self.assertIn(f"setup: missing {name} (", told)
+            self.assertIn(f"setup: missing {name} (", output)
 
     def test_root_installs_what_is_missing_and_says_so_first(self):
         machine = self.machine().complete(without=("ninja",))
         machine.offer("ninja")
-        code, told, called = machine.setup()
-        self.assertEqual(code, 0, told)
-        self.assertIn("setup: installing ninja-build\n", told)
+        code, output, called = machine.setup()
+        self.assertEqual(code, 0, output)
+        self.assertIn("setup: installing ninja-build\n", output)
         self.assertEqual(len(called), 2)
         self.assertRegex(called[0], r" update$")
         self.assertRegex(called[1], r" install -y --no-install-recommends ninja-build$")
         self.assertEqual(machine.setup(), (0, "setup: nothing is missing\n", called))
 
     def test_installed_and_still_not_found_is_an_error(self):
-        code, told, _ = self.machine().complete(without=("hwloc",)).setup()
+        code, output, _ = self.machine().complete(without=("hwloc",)).setup()
         self.assertEqual(code, 1)
-        self.assertIn("still not found: hwloc", told)
+        self.assertIn("still not found: hwloc", output)
 
     def test_user_without_sudo_gets_the_line_to_run(self):
-        code, told, called = self.machine(user=1000).complete(without=("g++", "git")).setup()
+        code, output, called = self.machine(user=1000).complete(without=("g++", "git")).setup()
         self.assertEqual((code, called), (1, []))
-        self.assertIn("apt-get install --no-install-recommends g++ git\n", told)
+        self.assertIn("apt-get install --no-install-recommends g++ git\n", output)
 
     def test_user_with_sudo_installs(self):
         machine = self.machine(user=1000).complete(without=("ninja",))
@@ -82,40 +82,40 @@ class Setup(Scratch):
         sudo = f'[ "$1" = -n ] || exit 9\necho sudo >>"{machine.called}"\nshift\n"$@"'
         machine.tool("sudo", sudo)
         machine.tool("true")
-        code, told, called = machine.setup()
-        self.assertEqual(code, 0, told)
+        code, output, called = machine.setup()
+        self.assertEqual(code, 0, output)
         self.assertEqual([line.split()[0] for line in called], ["sudo"] + 2 * ["sudo", "apt-get"])
 
     def test_sudo_that_asks_for_a_password_is_no_sudo(self):
         machine = self.machine(user=1000).complete(without=("ninja",))
         machine.tool("sudo", "exit 1")
-        code, told, called = machine.setup()
+        code, output, called = machine.setup()
         self.assertEqual((code, called), (1, []))
-        self.assertIn("neither root nor sudo", told)
+        self.assertIn("neither root nor sudo", output)
 
     def test_openblas_with_threads_of_its_own_will_not_do(self):
         machine = self.machine().complete()
         machine.pkg_config(machine.MODULES, openblas="USE_OPENMP=0")
-        code, told, _ = machine.setup("--check")
+        code, output, _ = machine.setup("--check")
         self.assertEqual(code, 1)
-        self.assertEqual(told, "setup: missing openblas (Debian package libopenblas-openmp-dev)\n")
+        self.assertEqual(output, "setup: missing openblas (Debian package libopenblas-openmp-dev)\n")
 
     def test_purposes(self):
         machine = self.machine().complete(without=("clang-tidy", "Random123/philox.h"))
         self.assertEqual(machine.setup("--check", "--for", "build")[0], 0)
-        told = machine.setup("--check", "--for", "stress")[1]
-        self.assertIn("philox.h", told)
-        self.assertNotIn("clang-tidy", told)
-        told = machine.setup("--check", "--for", "test")[1]
-        self.assertIn("philox.h", told)
-        self.assertIn("clang-tidy", told)
+        output = machine.setup("--check", "--for", "stress")[1]
+        self.assertIn("philox.h", output)
+        self.assertNotIn("clang-tidy", output)
+        output = machine.setup("--check", "--for", "test")[1]
+        self.assertIn("philox.h", output)
+        self.assertIn("clang-tidy", output)
 
     def test_wrong_arguments_are_named(self):
         machine = self.machine().complete()
         for arguments, named in (("--chekc", "'--chekc'"), ("--for x", "'x'"), ("--for", "''")):
-            code, told, called = machine.setup(*arguments.split())
+            code, output, called = machine.setup(*arguments.split())
             self.assertEqual((code, called), (2, []))
-            self.assertIn(named, told)
+            self.assertIn(named, output)
 
     def test_prefix_is_looked_into(self):
         machine = self.machine(user=1000).complete(without=("ninja", "hwloc"))
@@ -127,15 +127,15 @@ class Setup(Scratch):
 
     def test_nothing_is_installed_beside_a_prefix(self):
         machine = self.machine().complete(without=("ninja",))
-        code, told, called = machine.setup(YP_PREFIX=self.directory)
+        code, output, called = machine.setup(YP_PREFIX=self.directory)
         self.assertEqual((code, called), (1, []))
-        self.assertIn("missing ninja", told)
-        self.assertIn("YP_PREFIX", told)
+        self.assertIn("missing ninja", output)
+        self.assertIn("YP_PREFIX", output)
 
     def test_prefix_that_is_not_there(self):
-        code, told, _ = self.machine().complete().setup(YP_PREFIX="/nowhere")
+        code, output, _ = self.machine().complete().setup(YP_PREFIX="/nowhere")
         self.assertEqual(code, 1)
-        self.assertIn("YP_PREFIX", told)
+        self.assertIn("YP_PREFIX", output)
 
 
 # Says what it was called with, and does what the selection it was given is to do here.
@@ -190,8 +190,8 @@ class Gpu(Scratch):
         return done.returncode, done.stdout, {line.split()[0]: line for line in lines}
 
     def test_all_pass(self):
-        code, told, lines = self.gpu()
-        self.assertEqual(code, 0, told)
+        code, output, lines = self.gpu()
+        self.assertEqual(code, 0, output)
         self.assertRegex(lines["parity"], "passed .* 4 passed, 0 failed, 0 skipped")
         self.assertRegex(lines["ceilings"], "passed")
         self.assertRegex(lines["large"], "absent .*no such case")
@@ -216,30 +216,30 @@ class Gpu(Scratch):
                 self.assertEqual(len(chosen), int(known["gpu"]), (name, known, chosen))
 
     def test_skipped_everywhere(self):
-        code, told, lines = self.gpu(PARITY=SKIPPED, PERF=SKIPPED, XL=SKIPPED)
-        self.assertEqual(code, 3, told)
+        code, output, lines = self.gpu(PARITY=SKIPPED, PERF=SKIPPED, XL=SKIPPED)
+        self.assertEqual(code, 3, output)
         self.assertRegex(lines["perf"], "skipped .* 0 passed, 0 failed, 2 skipped")
         self.assertRegex(lines["all"], "skipped .* 6 skipped; 6 times: no driver")
 
     def test_what_the_cpu_passes_is_no_gpu(self):
         beside = SKIPPED.replace("1..1", "1..2") + "; echo 'ok 2 - both[n=1-cpu]'"
-        code, told, lines = self.gpu(PARITY=SKIPPED, PERF=beside, XL=SKIPPED)
-        self.assertEqual(code, 3, told)
+        code, output, lines = self.gpu(PARITY=SKIPPED, PERF=beside, XL=SKIPPED)
+        self.assertEqual(code, 3, output)
         self.assertRegex(lines["all"], "skipped .* 2 passed, 0 failed, 6 skipped")
-        code, told, _ = self.gpu(PARITY=SKIPPED, PERF=beside.replace("-cpu", "-cuda"), XL=SKIPPED, again=True)
-        self.assertEqual(code, 0, told)
+        code, output, _ = self.gpu(PARITY=SKIPPED, PERF=beside.replace("-cpu", "-cuda"), XL=SKIPPED, again=True)
+        self.assertEqual(code, 0, output)
 
-    def test_an_error_is_told_by_its_line(self):
+    def test_an_error_is_reported_by_its_line(self):
         wrong = "echo 'error: no such option' >&2; echo '   ^' >&2; exit 4"
         _, _, lines = self.gpu(PARITY=wrong)
         self.assertRegex(lines["parity"], "failed .* error: no such option")
 
-    def test_a_failure_is_told_and_does_not_stop_the_others(self):
-        code, told, lines = self.gpu(PARITY=BAD)
+    def test_a_failure_is_reported_and_does_not_stop_the_others(self):
+        code, output, lines = self.gpu(PARITY=BAD)
         self.assertEqual(code, 1)
         self.assertRegex(lines["parity"], "failed .* 2 passed, 2 failed, 0 skipped")
         self.assertRegex(lines["xl"], "passed")
-        self.assertIn("not ok 1 - a\nFAILED a - bits differ\n", told)
+        self.assertIn("not ok 1 - a\nFAILED a - bits differ\n", output)
 
     def test_a_crash_is_a_failure(self):
         code, _, lines = self.gpu(XL="kill -SEGV $$")
@@ -256,18 +256,18 @@ class Gpu(Scratch):
         self.assertRegex(lines["perf"], "not run .*no time left")
 
     def test_declared_work_is_counted_by_programs_that_can(self):
-        told = "echo 1..1; echo 'ok 1 - a'; echo '# a declares 2 flops an iteration, the device 3'"
-        code, told, lines = self.gpu(HELP="  --audit  count", AUDIT=told)
-        self.assertEqual(code, 0, told)
+        audit = "echo 1..1; echo 'ok 1 - a'; echo '# a declares 2 flops an iteration, the device 3'"
+        code, output, lines = self.gpu(HELP="  --audit  count", AUDIT=audit)
+        self.assertEqual(code, 0, output)
         self.assertRegex(lines["audit"], "passed .* 4 passed, 0 failed")
-        self.assertIn("a declares 2 flops an iteration", told)
+        self.assertIn("a declares 2 flops an iteration", output)
 
     def test_cupti_of_python_packages_is_found(self):
         site = os.path.join(self.directory, "site")
         for name in ("nvidia/cuda_cupti/lib/libcupti.so.12", "nvidia/cu13/lib/libcupti.so.13"):
             standin.write(os.path.join(site, name), "")
         tools = os.path.join(self.directory, "tools")
-        told = "echo 1..1; echo \"ok 1 - a\"; echo \"# a declares 2 flops an iteration: $YIELDPOINT_CUPTI\""
+        audit = "echo 1..1; echo \"ok 1 - a\"; echo \"# a declares 2 flops an iteration: $YIELDPOINT_CUPTI\""
         for driver, given, wanted in (
                 ("12.4", "", "site/nvidia/cuda_cupti/lib/libcupti.so.12"),
                 ("13.0", "", "site/nvidia/cu13/lib/libcupti.so.13"),
@@ -276,7 +276,7 @@ class Gpu(Scratch):
             standin.write(tools + "/nvidia-smi", f"#!/bin/sh\necho '| Driver  CUDA Version: {driver}  |'\n",
                           executable=True)
             code, printed, _ = self.gpu(
-                "--steps", "audit", HELP="--audit", AUDIT=told, PYTHONPATH=site, CUDA_HOME=self.directory,
+                "--steps", "audit", HELP="--audit", AUDIT=audit, PYTHONPATH=site, CUDA_HOME=self.directory,
                 CUDA_PATH=self.directory, YIELDPOINT_CUPTI=given, PATH=f"{tools}:{os.environ['PATH']}",
                 again=os.path.exists(os.path.join(self.directory, "project")))
             self.assertEqual(code, 0, printed)
@@ -292,10 +292,10 @@ class Gpu(Scratch):
 
     def test_what_the_sanitizer_finds_is_a_failure(self):
         found = "echo 1..2; echo 'ok 1 - memcheck'; echo 'not ok 2 - racecheck'; exit 1"
-        code, told, lines = self.gpu("--steps", "sanitize", sanitizer=found)
+        code, output, lines = self.gpu("--steps", "sanitize", sanitizer=found)
         self.assertEqual(code, 1)
         self.assertRegex(lines["sanitize"], "failed .* 1 passed, 1 failed")
-        self.assertIn("not ok 2 - racecheck", told)
+        self.assertIn("not ok 2 - racecheck", output)
 
     def test_no_sanitizer_is_no_failure(self):
         code, _, lines = self.gpu("--steps", "sanitize,xl", sanitizer="echo '1..0 # SKIP no tool'")
@@ -320,8 +320,8 @@ class Gpu(Scratch):
         )
 
     def test_packed_it_is_few_files_and_whole(self):
-        code, told, _ = self.gpu("--pack", PARITY=BAD)  # these programs write no CSV
-        self.assertEqual(code, 1, told)
+        code, output, _ = self.gpu("--pack", PARITY=BAD)  # these programs write no CSV
+        self.assertEqual(code, 1, output)
         found = sorted(os.listdir(self.out))
         self.assertEqual(found, ["all.tar.gz", "environment.txt", "summary.txt"])
         listed = standin.call(["tar", "-tzf", os.path.join(self.out, "all.tar.gz")]).stdout
@@ -336,7 +336,7 @@ class Gpu(Scratch):
 
 
 class CountResults(Scratch):
-    """Runs one declared test and compares what is counted and told."""
+    """Runs one declared test and compares what is counted and printed."""
 
     @classmethod
     def setUpClass(cls):
@@ -362,16 +362,16 @@ class CountResults(Scratch):
             ["python3", self.project.path("ci/count_results.py"), "x", log, str(expected), str(code)]
         )
         self.assertEqual(done.returncode, 0, done.stdout)
-        counts, _, told = done.stdout.partition("\n")
-        return counts, told
+        counts, _, output = done.stdout.partition("\n")
+        return counts, output
 
     def test_each_subtest_counts(self):
-        counts, told = self.counted(
+        counts, output = self.counted(
             ["1..3", "ok 1 - a", "not ok 2 - b[n=3-cpu]", "ok 3 - c # SKIP why"]
         )
         self.assertEqual(counts, "1 1 1")
-        self.assertIn("FAILED x: tap: b[n=3-cpu]\n", told)
-        self.assertIn("SKIPPED x: tap: c (why)\n", told)
+        self.assertIn("FAILED x: tap: b[n=3-cpu]\n", output)
+        self.assertIn("SKIPPED x: tap: c (why)\n", output)
 
     def test_expected_failure_is_no_failure(self):
         self.assertEqual(self.counted(["1..1", "not ok 1 - a # TODO known"])[0], "1 0 0")
@@ -386,9 +386,9 @@ class CountResults(Scratch):
         self.assertEqual(self.counted(["1..1", "not ok 1 - a", "return", "1"])[0], "0 1 0")
 
     def test_hang(self):
-        counts, told = self.counted(["1..2", "ok 1 - a", "hang"], "tap-short")
+        counts, output = self.counted(["1..2", "ok 1 - a", "hang"], "tap-short")
         self.assertEqual(counts, "1 1 0")
-        self.assertIn("timeout", told)
+        self.assertIn("timeout", output)
 
     def test_hang_without_tap(self):
         self.assertEqual(self.counted(["hang"], "plain-short")[0], "0 1 0")
@@ -403,23 +403,23 @@ class CountResults(Scratch):
         self.assertEqual(self.counted(["1..0"])[0], "0 1 0")
 
     def test_no_subtest_with_a_reason_is_a_skip(self):
-        counts, told = self.counted(["1..0 # SKIP no GPU here"])
+        counts, output = self.counted(["1..0 # SKIP no GPU here"])
         self.assertEqual(counts, "0 0 1")
-        self.assertIn("SKIPPED x: tap (no GPU here)", told)
+        self.assertIn("SKIPPED x: tap (no GPU here)", output)
 
     def test_exit_codes(self):
         for code, counts in ((0, "1 0 0"), (1, "0 1 0"), (77, "0 0 1"), (99, "0 1 0")):
             self.assertEqual(self.counted(["exit", str(code)], "plain")[0], counts)
 
     def test_output_that_xml_cannot_hold(self):
-        counts, told = self.counted(["1..2", "not ok 1 - a", "garbage", "ok 2 - b"])
+        counts, output = self.counted(["1..2", "not ok 1 - a", "garbage", "ok 2 - b"])
         self.assertEqual(counts, "1 1 0")
-        self.assertIn("| red?", told)
+        self.assertIn("| red?", output)
 
     def test_fewer_tests_than_selected(self):
-        counts, told = self.counted(["1..1", "ok 1 - a"], expected=2)
+        counts, output = self.counted(["1..1", "ok 1 - a"], expected=2)
         self.assertEqual(counts, "1 1 0")
-        self.assertIn("2 tests were selected, 1 ran", told)
+        self.assertIn("2 tests were selected, 1 ran", output)
 
     def test_no_log(self):
         script = os.path.join(standin.CI, "count_results.py")
@@ -428,7 +428,7 @@ class CountResults(Scratch):
 
 
 GREEN = """test('plain', program, args: ['exit', '0'], suite: 'unit')
-test('told', program, args: ['1..2', 'ok 1 - a', 'ok 2 - b'], protocol: 'tap', suite: 'unit')
+test('subtests', program, args: ['1..2', 'ok 1 - a', 'ok 2 - b'], protocol: 'tap', suite: 'unit')
 test('small', program, suite: ['stress', 'small'],
   args: ['options', get_option('sanitize') ? '--speed=off' : '--speed=record'])
 test('medium', program, args: ['exit', '1'], suite: ['stress', 'medium'])
@@ -448,12 +448,12 @@ PASSED_ALL = PASSED + 3 + 4 + 3
 class Checks(Scratch):
     def test_green_and_the_second_run_does_nothing(self):
         project = self.project(GREEN)
-        code, told, last = project.check("--all")
-        self.assertEqual((code, last), (0, f"{PASSED_ALL} passed, 0 failed, 0 skipped"), told)
+        code, output, last = project.check("--all")
+        self.assertEqual((code, last), (0, f"{PASSED_ALL} passed, 0 failed, 0 skipped"), output)
         begun = time.time()
-        code, told, last = project.check("--all")
-        self.assertEqual((code, last), (0, f"{PASSED_ALL} passed, 0 failed, 0 skipped"), told)
-        self.assertIn("setup: nothing is missing", told)
+        code, output, last = project.check("--all")
+        self.assertEqual((code, last), (0, f"{PASSED_ALL} passed, 0 failed, 0 skipped"), output)
+        self.assertIn("setup: nothing is missing", output)
         for directory, _, names in os.walk(project.path("build")):
             for name in names:
                 made = os.path.join(directory, name)
@@ -462,19 +462,19 @@ class Checks(Scratch):
 
     def test_two_tiers(self):
         project = self.project(GREEN + MORE)
-        code, told, last = project.check()
-        self.assertEqual((code, last), (0, f"{PASSED + 1} passed, 0 failed, 0 skipped"), told)
+        code, output, last = project.check()
+        self.assertEqual((code, last), (0, f"{PASSED + 1} passed, 0 failed, 0 skipped"), output)
         self.assertEqual(sorted(os.listdir(project.path("build"))), ["log", "test"])
-        code, told, last = project.check("--all")
+        code, output, last = project.check("--all")
         # three more by gcc's release, two of them with sanitizers, none by clang
-        self.assertEqual((code, last), (0, f"{PASSED_ALL + 3 + 2} passed, 0 failed, 0 skipped"), told)
+        self.assertEqual((code, last), (0, f"{PASSED_ALL + 3 + 2} passed, 0 failed, 0 skipped"), output)
 
     def test_wrong_arguments_are_named(self):
         project = self.project(GREEN)
         for arguments in (["--al"], ["--all", "unit"]):
-            code, told, last = project.check(*arguments)
+            code, output, last = project.check(*arguments)
             self.assertEqual((code, last), (2, "usage: ci/test [--all]"))
-            self.assertIn(f"unknown argument '{arguments[-1]}'", told)
+            self.assertIn(f"unknown argument '{arguments[-1]}'", output)
 
     def test_every_kind_of_failure_is_counted_and_does_not_stop_the_others(self):
         project = self.project(GREEN + "test('red', program, args: ['exit', '3'], suite: 'unit')\n")
@@ -487,11 +487,11 @@ class Checks(Scratch):
         # A room that may include no other.
         standin.write(project.path("harness/a.h"), "")
         standin.write(project.path("base/a.h"), '#include "harness/a.h"\n')
-        code, told, last = project.check("--all")
+        code, output, last = project.check("--all")
         self.assertEqual(code, 1)
         # red in two builds, format, arrows, build with clang; the tests and lint of that build do not run
-        self.assertEqual(last, f"{2 + 4 + 4} passed, 5 failed, 0 skipped", told)
-        summary = told[told.index("\nFAILED ") :]
+        self.assertEqual(last, f"{2 + 4 + 4} passed, 5 failed, 0 skipped", output)
+        summary = output[output.index("\nFAILED ") :]
         for name in ("format", "arrows", "build with clang, release", "test build: red", "asan build: red"):
             self.assertIn(f"FAILED {name}", summary)
         self.assertIn("uninitialized", summary)
@@ -504,21 +504,21 @@ class Checks(Scratch):
             source + "\nint sign(int n);\nint sign(int n)\n{\n    if (n < 0)\n        return -1;\n"
             "    else\n        return 1;\n}\n",
         )
-        code, told, last = project.check("--all")
-        self.assertEqual((code, last), (1, f"{PASSED_ALL - 1} passed, 1 failed, 0 skipped"), told)
-        self.assertIn("FAILED lint", told)
-        self.assertIn("readability-else-after-return", told)
+        code, output, last = project.check("--all")
+        self.assertEqual((code, last), (1, f"{PASSED_ALL - 1} passed, 1 failed, 0 skipped"), output)
+        self.assertIn("FAILED lint", output)
+        self.assertIn("readability-else-after-return", output)
 
     def test_no_tests_is_a_failure(self):
-        code, told, last = self.project("").check("--all")
-        self.assertEqual((code, last), (1, "6 passed, 3 failed, 0 skipped"), told)
+        code, output, last = self.project("").check("--all")
+        self.assertEqual((code, last), (1, "6 passed, 3 failed, 0 skipped"), output)
 
-    def test_skips_are_told(self):
+    def test_skips_are_reported(self):
         gone = "test('gone', program, args: ['exit', '77'], suite: 'zoo')\n"
         project = self.project(GREEN + gone)
-        code, told, last = project.check()
-        self.assertEqual((code, last), (0, f"{PASSED} passed, 0 failed, 1 skipped"), told)
-        self.assertIn("SKIPPED test build: gone", told)
+        code, output, last = project.check()
+        self.assertEqual((code, last), (0, f"{PASSED} passed, 0 failed, 1 skipped"), output)
+        self.assertIn("SKIPPED test build: gone", output)
 
     def test_moved_tree_is_built_anew(self):
         project = self.project(GREEN)
@@ -527,8 +527,8 @@ class Checks(Scratch):
         os.rename(project.root, moved)
         project.root = moved
         project.declare(GREEN + "test('new', program, args: ['exit', '0'], suite: 'unit')\n")
-        code, told, last = project.check()
-        self.assertEqual((code, last), (0, f"{PASSED + 1} passed, 0 failed, 0 skipped"), told)
+        code, output, last = project.check()
+        self.assertEqual((code, last), (0, f"{PASSED + 1} passed, 0 failed, 0 skipped"), output)
 
 
 class Arrows(Scratch):
@@ -550,7 +550,7 @@ class Arrows(Scratch):
         self.assertEqual(self.arrows(), [])
 
     def test_planted_includes_are_found(self):
-        for path, include, told in (
+        for path, include, wanted in (
                 ("base/b.c", '"harness/a.h"', 'base/b.c:1: "harness/a.h": base may include no other room'),
                 ("harness/b.c", '"models/rx/a.h"', "harness may include device, base"),
                 ("models/rx/b.cu", '"models/mlp/a.h"', "models/rx may include models/nn, models/data"),
@@ -561,7 +561,7 @@ class Arrows(Scratch):
             lines = self.arrows(**{path: include})
             os.remove(os.path.join(self.directory, path))
             self.assertEqual(len(lines), 1, (path, include, lines))
-            self.assertIn(told, lines[0])
+            self.assertIn(wanted, lines[0])
 
 
 class Sanitize(Scratch):
@@ -596,21 +596,21 @@ class Sanitize(Scratch):
     def test_no_tool_skips_all(self):
         if os.path.exists("/usr/bin/compute-sanitizer"):
             self.skipTest("there is one")
-        code, told = self.sanitize(None, self.program("yieldpoint-x", self.PASSES))
+        code, output = self.sanitize(None, self.program("yieldpoint-x", self.PASSES))
         self.assertEqual(code, 0)
-        self.assertRegex(told, r"^TAP version 13\n1\.\.0 # SKIP no compute-sanitizer: ")
+        self.assertRegex(output, r"^TAP version 13\n1\.\.0 # SKIP no compute-sanitizer: ")
 
     def test_no_device_skips_with_the_programs_reason(self):
         body = self.PASSES.replace("ok 1 - case", "ok 1 - case # SKIP no CUDA device: none")
-        code, told = self.sanitize("exit 86", self.program("yieldpoint-x", body))
+        code, output = self.sanitize("exit 86", self.program("yieldpoint-x", body))
         self.assertEqual(code, 0)
-        self.assertIn("ok 1 - yieldpoint-x # SKIP no CUDA device: none\n1..1\n", told)
-        self.assertIn("# nothing ran", told)
+        self.assertIn("ok 1 - yieldpoint-x # SKIP no CUDA device: none\n1..1\n", output)
+        self.assertIn("# nothing ran", output)
 
     def test_every_tool_over_every_program(self):
-        code, told = self.sanitize("exit 0", self.program("yieldpoint-stress", self.PASSES),
+        code, output = self.sanitize("exit 0", self.program("yieldpoint-stress", self.PASSES),
                                    self.program("plugin-scale", self.PASSES))
-        self.assertEqual((code, told), (0, "TAP version 13\n" + "".join(
+        self.assertEqual((code, output), (0, "TAP version 13\n" + "".join(
             f"ok {i + 1} - {name}: {tool}\n" for i, (name, tool) in enumerate(
                 (n, t) for n in ("yieldpoint-stress", "plugin-scale")
                 for t in ("memcheck", "racecheck", "synccheck", "initcheck"))) + "1..8\n"))
@@ -633,34 +633,34 @@ class Sanitize(Scratch):
         self.sanitize("exit 0", self.program("yieldpoint-x", body))
         self.assertIn("--speed=off", standin.read(os.path.join(self.directory, "called")))
 
-    def test_what_a_tool_finds_is_told(self):
-        code, told = self.sanitize('[ "$which" = racecheck ] && exit 86; exit 0',
+    def test_what_a_tool_finds_is_reported(self):
+        code, output = self.sanitize('[ "$which" = racecheck ] && exit 86; exit 0',
                                    self.program("yieldpoint-x", self.PASSES))
         self.assertEqual(code, 1)
-        self.assertIn("not ok 2 - yieldpoint-x: racecheck ended with 86\n# ========= something\n", told)
-        self.assertIn("ok 3 - yieldpoint-x: synccheck\n", told)
+        self.assertIn("not ok 2 - yieldpoint-x: racecheck ended with 86\n# ========= something\n", output)
+        self.assertIn("ok 3 - yieldpoint-x: synccheck\n", output)
 
     def test_what_is_planted_has_to_be_found(self):
         known = self.program("cuda-known", self.PASSES)
         finds = '[[ "$*" = *defect=$which* ]] && exit 86; exit 0'
-        code, told = self.sanitize(finds, known)
+        code, output = self.sanitize(finds, known)
         self.assertEqual(code, 0)
-        self.assertIn("ok 1 - memcheck finds what is planted\nok 2 - cuda-known: memcheck\n", told)
-        code, told = self.sanitize("exit 0", known)
+        self.assertIn("ok 1 - memcheck finds what is planted\nok 2 - cuda-known: memcheck\n", output)
+        code, output = self.sanitize("exit 0", known)
         self.assertEqual(code, 1)
-        self.assertIn("not ok 1 - memcheck does not find what is planted (0)", told)
+        self.assertIn("not ok 1 - memcheck does not find what is planted (0)", output)
 
     def test_a_program_that_fails_without_the_tool(self):
         body = self.PASSES.replace("ok 1", "not ok 1").replace("esac", "esac; exit 1")
-        code, told = self.sanitize("exit 0", self.program("yieldpoint-x", body))
+        code, output = self.sanitize("exit 0", self.program("yieldpoint-x", body))
         self.assertEqual(code, 1)
-        self.assertIn("not ok 1 - yieldpoint-x: fails without the tool\n", told)
+        self.assertIn("not ok 1 - yieldpoint-x: fails without the tool\n", output)
 
     def test_a_program_that_crashes_and_one_without_gpu_cases(self):
-        code, told = self.sanitize("exit 0", self.program("yieldpoint-x", "exit 5"),
+        code, output = self.sanitize("exit 0", self.program("yieldpoint-x", "exit 5"),
                                    self.program("yieldpoint-y", "exit 3"))
         self.assertEqual(code, 1)
-        self.assertIn("not ok 1 - yieldpoint-y: ended with 3 before a case\n1..1\n", told)
+        self.assertIn("not ok 1 - yieldpoint-y: ended with 3 before a case\n1..1\n", output)
 
 
 class Tap(unittest.TestResult):

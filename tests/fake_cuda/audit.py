@@ -1,4 +1,4 @@
-"""--audit on a CUDA device and a CUPTI that are made up: what is counted, told and refused."""
+"""--audit on a CUDA device and a CUPTI that are made up: what is counted, printed and refused."""
 
 import csv
 import ctypes
@@ -59,7 +59,7 @@ def check_counts(tap, fake):
         "gpu L2 bytes": 32}, "every count is stored, fused ones as two, sectors as 32 bytes")
     tap.equal(fake.values(r)["bodies"], 1 + 3, "the body runs once to warm up and once a pass")
     tap.check("work 2e+09 operations (1.00 of declared), 61.0 MiB of memory (1.00 of declared)" in
-              done.out, "and told beside what is declared", done)
+              done.out, "and reported beside what is declared", done)
     tap.check("'work'" not in done.out, "without a finding", done)
     kinds = rows(fake.history, "SELECT name, kind, count FROM measurement WHERE result_id = ?",
                  r["id"])

@@ -97,7 +97,7 @@ def check_outcomes(tap, fake):
               "a graph is launched in place of the body")
     tap.check(0.9e-3 < replayed["median"] < 1.2e-3, "and takes its time", replayed)
     tap.check(".graph: work that should become a graph" in
-              first(found["waits_in_a_graph[cuda]"])["message"], "what is no graph is told",
+              first(found["waits_in_a_graph[cuda]"])["message"], "what is no graph is reported",
               first(found["waits_in_a_graph[cuda]"]))
     tap.equal([f["message"].split(": ")[1:] for f in found["fails_in_a_graph[cuda]"]["failures"]],
               [["work on the device", "the operation is not permitted when the stream is capturing "
@@ -122,7 +122,7 @@ def check_outcomes(tap, fake):
     tap.check(cold["batch"] >= 16 and cold["warmup"] > 3 * cold["batch"] / 2 and cold["median"] < 40e-6,
               "a body that loads kernels does not say how long a batch is, nor that it is warm", cold)
     tap.check("another stream" in first(found["elsewhere[cuda]"])["message"],
-              "work on another stream is told", first(found["elsewhere[cuda]"]))
+              "work on another stream is reported", first(found["elsewhere[cuda]"]))
     tap.check("another stream" in first(found["stray[cuda]"])["message"],
               "of one's own, too", first(found["stray[cuda]"]))
     joined = rows(fake.history, "SELECT median FROM measurement WHERE result_id = ?",
@@ -133,9 +133,9 @@ def check_outcomes(tap, fake):
               "page-locked memory is the host's")
     tap.equal(first(found["leaks[cuda]"])["message"],
               "leaked 1000 B of accounted device memory in 1 allocation (yp_max_leak allows some)",
-              "a leak is told")
+              "a leak is reported")
     tap.check("the driver refused 68719476736 bytes" in first(found["too_much[cuda]"])["message"],
-              "a refusal is told", first(found["too_much[cuda]"]))
+              "a refusal is reported", first(found["too_much[cuda]"]))
     stored = rows(fake.history, "SELECT memory, allocated_peak, reserved, reserved_peak, allocations,"
                                 " frees FROM memory WHERE result_id = ? ORDER BY memory",
                   found["one_gib_at_a_time[cuda]"]["id"])
@@ -181,7 +181,7 @@ def check_memory(tap, fake):
                "doubles[n=100000-cuda]": ("failed", "out of memory")},
               "a limit of the device's memory is the device's")
     tap.check("asked of the cuda:0, 0 of the limit of 102400 bytes" in
-              first(found["doubles[n=100000-cuda]"])["message"], "and is told", done)
+              first(found["doubles[n=100000-cuda]"])["message"], "and is reported", done)
     tap.check("--device-memory-limit=102400" in done.out, "and reproduced", done)
     done, found = fake.run(PATH + "doubles[n=100-cuda]", "--fail-allocation=each")
     stored = rows(fake.history, "SELECT attempt, outcome FROM result ORDER BY attempt")
@@ -190,7 +190,7 @@ def check_memory(tap, fake):
               "each allocation is refused once, the host's and the device's")
     values = {row["name"]: row["value"] for row in rows(fake.history, "SELECT * FROM value")}
     tap.equal((done.code, values), (0, {"allocations refused": 2, "ended with a failure": 2}),
-              "and each is told")
+              "and each is reported")
     done, found = fake.run(PATH + "leaks[cuda]", "--fail-allocation=each")
     tap.equal(found["leaks[cuda]"]["outcome"], "failed", "a leak is one in a sweep too")
     done, found = fake.run(PATH + "parts", PATH + "doubles", PATH + "many_blocks",
@@ -240,7 +240,7 @@ def check_faults(tap, fake):
                first(found["doubles[n=100-cuda]"])["cause"]), ("failed", "device"),
               "a kernel's fault is the device's failure")
     tap.check("an illegal memory access" in first(found["doubles[n=100-cuda]"])["message"],
-              "and is told", first(found["doubles[n=100-cuda]"]))
+              "and is reported", first(found["doubles[n=100-cuda]"]))
     done, found = fake.run(PATH + "asks", fake="fault=2")
     tap.equal((found["asks[cuda]"]["outcome"], first(found["asks[cuda]"])["cause"]),
               ("failed", "device"), "one that nobody waited for is found at the end")

@@ -1,4 +1,4 @@
-/* A library of the driver's that knows one device: what device/cuda/nvml.c asks, told after a
+/* A library of the driver's that knows one device: what device/cuda/nvml.c asks, answered after a
  * pattern. FAKE_NVML holds words: "slow" is a device that is held back by its power, "hot" by its
  * heat, "capped" one at its power cap whose clock is hardly lower for it. */
 #include <stdlib.h>

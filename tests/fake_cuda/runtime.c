@@ -112,7 +112,7 @@ double fake_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static cudaError_t told(cudaError_t error)
+static cudaError_t report(cudaError_t error)
 {
     if (now.sticky != cudaSuccess)
         error = now.sticky;
@@ -138,7 +138,7 @@ cudaError_t cudaGetDeviceCount(int *count)
     if (word("crash", NULL))
         raise(SIGSEGV);
     *count = (int)number("devices", 1);
-    return told(whether_usable());
+    return report(whether_usable());
 }
 
 cudaError_t cudaDriverGetVersion(int *version)
@@ -157,7 +157,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 {
     int capability = (int)number("capability", 90);
     if (device != 0)
-        return told(cudaErrorInvalidDevice);
+        return report(cudaErrorInvalidDevice);
     switch (attribute) {
     case cudaDevAttrComputeCapabilityMajor:
         *value = capability / 10;
@@ -178,7 +178,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
         *value = (int)number("pools", 1);
         break;
     default:
-        return told(cudaErrorInvalidValue);
+        return report(cudaErrorInvalidValue);
     }
     return cudaSuccess;
 }
@@ -187,7 +187,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 {
     memset(p, 0, sizeof *p);
     if (device != 0)
-        return told(cudaErrorInvalidDevice);
+        return report(cudaErrorInvalidDevice);
     snprintf(p->name, sizeof p->name, "Fake GPU");
     p->major = (int)number("capability", 90) / 10;
     p->minor = (int)number("capability", 90) % 10;
@@ -207,12 +207,12 @@ cudaError_t cudaDeviceGetPCIBusId(char *pciBusId, int len, int device)
 cudaError_t cudaSetDevice(int device)
 {
     if (word("busy", NULL))
-        return told(cudaErrorDevicesUnavailable);
+        return report(cudaErrorDevicesUnavailable);
     if (word("full", NULL))
-        return told(cudaErrorMemoryAllocation);
+        return report(cudaErrorMemoryAllocation);
     if (word("lost", NULL))
-        return told(cudaErrorUnknown);
-    return told(device == 0 ? whether_usable() : cudaErrorInvalidDevice);
+        return report(cudaErrorUnknown);
+    return report(device == 0 ? whether_usable() : cudaErrorInvalidDevice);
 }
 
 const char *cudaGetErrorName(cudaError_t error)
@@ -258,7 +258,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **funcPtr,
         strcmp(symbol, "cuCtxGetCurrent") == 0 && cudaVersion >= 4000 && flags == cudaEnableDefault;
     *driverStatus = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
     memcpy(funcPtr, &function, sizeof function);
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 /* -- memory -------------------------------------------------------------------------------- */
@@ -291,9 +291,9 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t *memPool, const struct cudaMemPoolPr
 {
     if (poolProps->location.type != cudaMemLocationTypeDevice ||
         poolProps->allocType != cudaMemAllocationTypePinned)
-        return told(cudaErrorInvalidValue);
+        return report(cudaErrorInvalidValue);
     *memPool = &now.pool;
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value)
@@ -305,8 +305,8 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
     else if (attribute == cudaMemPoolAttrUsedMemHigh && given == 0)
         pool->used_high = pool->used;
     else if (attribute != cudaMemPoolAttrReleaseThreshold)
-        return told(cudaErrorInvalidValue);
-    return told(cudaSuccess);
+        return report(cudaErrorInvalidValue);
+    return report(cudaSuccess);
 }
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value)
@@ -316,7 +316,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
                  : attribute == cudaMemPoolAttrUsedMemCurrent   ? pool->used
                                                                 : pool->used_high;
     memcpy(value, &v, sizeof v);
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 static uint64_t whole(uint64_t bytes, uint64_t unit)
@@ -333,7 +333,7 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t memPool, size_t minBytesToKeep)
     memPool->reserved -= memPool->small_reserved - small;
     memPool->small_reserved = small;
     pthread_mutex_unlock(&now.lock);
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 /* How much more the pool takes from the device for a block, which is then its. */
@@ -380,7 +380,7 @@ cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t size, cudaMemPool_t memPo
     if (error == cudaSuccess)
         take_from(memPool, size, more);
     pthread_mutex_unlock(&now.lock);
-    return told(error);
+    return report(error);
 }
 
 cudaError_t cudaMalloc(void **devPtr, size_t size)
@@ -391,19 +391,19 @@ cudaError_t cudaMalloc(void **devPtr, size_t size)
                             : keep(devPtr, size, false);
     now.outside += error == cudaSuccess ? size : 0;
     pthread_mutex_unlock(&now.lock);
-    return told(error);
+    return report(error);
 }
 
 cudaError_t cudaFree(void *devPtr)
 {
     bool pooled = false;
     if (devPtr == NULL)
-        return told(cudaSuccess);
+        return report(cudaSuccess);
     pthread_mutex_lock(&now.lock);
     size_t bytes = let_go(devPtr, &pooled);
     now.outside -= pooled ? 0 : bytes;
     pthread_mutex_unlock(&now.lock);
-    return told(bytes > 0 ? cudaSuccess : cudaErrorInvalidValue);
+    return report(bytes > 0 ? cudaSuccess : cudaErrorInvalidValue);
 }
 
 cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t hStream)
@@ -420,27 +420,27 @@ cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t hStream)
             now.pool.kept[now.pool.kept_count++] = whole(bytes, CHUNK);
     }
     pthread_mutex_unlock(&now.lock);
-    return told(bytes > 0 ? cudaSuccess : cudaErrorInvalidValue);
+    return report(bytes > 0 ? cudaSuccess : cudaErrorInvalidValue);
 }
 
 cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned flags)
 {
     (void)flags;
     *pHost = size <= (size_t)number("pinned", 1 << 30) ? malloc(size) : NULL;
-    return told(*pHost != NULL ? cudaSuccess : cudaErrorMemoryAllocation);
+    return report(*pHost != NULL ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
 cudaError_t cudaFreeHost(void *ptr)
 {
     free(ptr);
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
 {
     *total = (size_t)number("memory", 1 << 30);
     *free = *total - taken();
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
@@ -452,7 +452,7 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaM
     else
         memmove(dst, src, count);
     fake_work(stream, (double)count / COPIED_A_SECOND);
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 /* -- streams and events -------------------------------------------------------------------- */
@@ -467,7 +467,7 @@ static cudaError_t waited(void)
 {
     if (++now.waits == number("fault", 0))
         now.sticky = cudaErrorIllegalAddress;
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 /* The CPU has run the kernel by the time it is launched. */
@@ -545,32 +545,32 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned flags)
     (void)flags;
     int i = 0, number = emulated_stream_open();
     if (number < 0)
-        return told(cudaErrorMemoryAllocation);
+        return report(cudaErrorMemoryAllocation);
     while (i < now.stream_count && !now.streams[i].gone)
         i++;
     now.stream_count += i == now.stream_count;
     now.streams[i] = (struct CUstream_st){.native.launch = launch, .number = number};
     *pStream = &now.streams[i];
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     if (stream->gone)
-        return told(cudaErrorInvalidResourceHandle);
+        return report(cudaErrorInvalidResourceHandle);
     settle(stream);
     stream->gone = true;
     emulated_stream_close(stream->number);
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
     (void)flags;
     if (!event->recorded)
-        return told(cudaErrorInvalidResourceHandle);
+        return report(cudaErrorInvalidResourceHandle);
     stream->busy_until = event->at > stream->busy_until ? event->at : stream->busy_until;
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 /* A wait ends a capture, which is then no graph any more. */
@@ -578,7 +578,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     if (stream->capturing) {
         stream->captured = -1;
-        return told(cudaErrorStreamCaptureUnsupported);
+        return report(cudaErrorStreamCaptureUnsupported);
     }
     settle(stream);
     wait_until(stream->busy_until);
@@ -590,7 +590,7 @@ cudaError_t cudaDeviceSynchronize(void)
     for (int i = 0; i < now.stream_count; i++)
         if (now.streams[i].capturing) {
             now.streams[i].captured = -1;
-            return told(cudaErrorStreamCaptureUnsupported);
+            return report(cudaErrorStreamCaptureUnsupported);
         }
     for (int i = 0; i < now.stream_count; i++) {
         settle(&now.streams[i]);
@@ -618,14 +618,14 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
     stream->capturing = true;
     stream->captured = 0;
     stream->recording.count = 0;
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *pCaptureStatus)
 {
     *pCaptureStatus =
         stream->capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph)
@@ -637,7 +637,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph)
         **pGraph = stream->recording;
         (*pGraph)->seconds = stream->captured;
     }
-    return told(*pGraph != NULL ? cudaSuccess : cudaErrorStreamCaptureInvalidated);
+    return report(*pGraph != NULL ? cudaSuccess : cudaErrorStreamCaptureInvalidated);
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
@@ -647,13 +647,13 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
     *pGraphExec = malloc(sizeof **pGraphExec);
     if (*pGraphExec != NULL)
         (*pGraphExec)->graph = *graph;
-    return told(*pGraphExec != NULL ? cudaSuccess : cudaErrorMemoryAllocation);
+    return report(*pGraphExec != NULL ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
     free(graph);
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream)
@@ -661,33 +661,33 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream)
     for (int i = 0; i < graphExec->graph.count; i++)
         record(graphExec->graph.events[i].event, stream, graphExec->graph.events[i].after);
     fake_work(stream, graphExec->graph.seconds);
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec)
 {
     free(graphExec);
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
     (void)flags;
     *event = calloc(1, sizeof **event);
-    return told(*event != NULL ? cudaSuccess : cudaErrorMemoryAllocation);
+    return report(*event != NULL ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     settle_event(event);
     free(event);
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     record(event, stream, 0);
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 /* In a capture it is recorded when the graph runs. */
@@ -696,9 +696,9 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     struct CUgraph_st *g = &stream->recording;
     if (!stream->capturing || flags != cudaEventRecordExternal ||
         g->count == (int)(sizeof g->events / sizeof *g->events))
-        return told(cudaErrorInvalidValue);
+        return report(cudaErrorInvalidValue);
     g->events[g->count++] = (struct recorded){event, stream->captured};
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
@@ -713,5 +713,5 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
     settle_event(start);
     settle_event(end);
     *ms = (float)(1e3 * (end->at - start->at));
-    return told(cudaSuccess);
+    return report(cudaSuccess);
 }

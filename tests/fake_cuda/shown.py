@@ -69,9 +69,9 @@ def check_machine(tap, place):
               [(machine, 1), (machine + "/Fake GPU/0000:00:00.0", 19)],
               "kept beside the machine's own, which stay")
     before = rows(history, "SELECT * FROM ceiling ORDER BY machine, name, level")
-    told = json.loads(place.machine(history, "--json").out)
+    shown = json.loads(place.machine(history, "--json").out)
     tap.equal([(d["device"], d["absent"], d["facts"]["gpu.driver"], len(d["ceilings"]))
-               for d in told["devices"]], [("cuda:0", None, "599.1", 19)], "as JSON")
+               for d in shown["devices"]], [("cuda:0", None, "599.1", 19)], "as JSON")
     tap.equal(rows(history, "SELECT * FROM ceiling ORDER BY machine, name, level"), before,
               "and not measured again")
     two = json.loads(place.machine(history, "--json", more={"CUDA_VISIBLE_DEVICES": "0,1"}).out)
@@ -94,7 +94,7 @@ def check_no_machine(tap, place):
         database.execute("DELETE FROM ceiling WHERE machine LIKE '%/%'")
     done = place.machine(history, fake="lost")
     tap.check(done.code == 0 and "cuda:0: a context on the CUDA device" in done.err and
-              done.out.rstrip().endswith("not measured"), "a device that fails is told", done)
+              done.out.rstrip().endswith("not measured"), "a device that fails is reported", done)
 
 
 def check_show(tap, place):
@@ -122,12 +122,12 @@ def check_show(tap, place):
             ("how often it was at its power cap", r"^  at power cap +in (\d+) of \1$"),
             ("a ceiling without threads", r"^    ceiling of copy from memory: .* in \d+ probes$")):
         tap.check(re.search(pattern, shown, re.M) is not None, f"show: {what}", shown)
-    told = json.loads(place.show("--json", "--samples").out)
-    one = told["measurements"][0]
+    shown = json.loads(place.show("--json", "--samples").out)
+    one = shown["measurements"][0]
     aside = one["set_aside"]
     tap.check(aside["count"] == len(one["set_aside_samples"]) == one["noise"]["gpu samples set aside"]
               and aside["least"] <= aside["median"] <= aside["most"], "as JSON", aside)
-    clock = told["series"]["clock"]
+    clock = shown["series"]["clock"]
     tap.equal((clock["least"], clock["median"], clock["most"], clock["count"]),
               (1.2e9, 1.2e9, 1.2e9, len(clock["values"])), "with the rows of the series")
     table = list(csv.DictReader(io.StringIO(place.show("--csv").out)))

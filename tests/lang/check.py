@@ -86,9 +86,9 @@ def check_added(tap, name, history):
     for n in (1, 2):
         tail = rows(history, "SELECT tail FROM result WHERE case_id LIKE ?",
                     f"%::command[n={n}]")[0]["tail"]
-        told = values(history, f"command[n={n}]")
-        told.pop("resident peak")
-        tap.equal((told, tail), ({"half": 0.5}, f"hello you {n}\n"),
+        found = values(history, f"command[n={n}]")
+        found.pop("resident peak")
+        tap.equal((found, tail), ({"half": 0.5}, f"hello you {n}\n"),
                   f"{name}: a command's input, environment and axis {n}")
     tap.equal([list(values(history, case)) for case in ("ratio", "ratio_over", "growth")],
               [["ratio"], ["ratio"], ["exponent"]], f"{name}: what relations of speed find")

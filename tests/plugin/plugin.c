@@ -1,4 +1,4 @@
-/* Plugins: found, checked and loaded; what is wrong with one is told. */
+/* Plugins: found, checked and loaded; what is wrong with one is reported. */
 #include "device/plugin.h"
 #include "tests/plugin/opened.h"
 #include "tests/plugin/scale.h"

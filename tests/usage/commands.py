@@ -126,7 +126,7 @@ LINES = {
                       [r"^line 3 of .*: the value 'a' is there already"]),
     "a measurement twice": ('{"measure": "a", "seconds": [1]}\n' * 2, "failed",
                             [r"^line 2 of .*: the measurement 'a' is there already"]),
-    "the peak is told by the framework": ('{"value": "%s", "number": 1}\n' % PEAK, "failed",
+    "the peak is reported by the framework": ('{"value": "%s", "number": 1}\n' % PEAK, "failed",
                                           [r"the value 'resident peak' is there already"]),
     "hash a number": ('{"hash": 7}\n', "failed", [r'"hash" is 7, allowed is a text of 1 to 16']),
     "hash with a prefix": ('{"hash": "0x7"}\n', "failed", [r'"hash" is "0x7", allowed']),
@@ -145,14 +145,14 @@ LINES = {
 
 
 def check_lines(tap, place):
-    for name, (lines, outcome, told) in LINES.items():
+    for name, (lines, outcome, expected) in LINES.items():
         r = place.says(lines)
         good = r["outcome"] == outcome
-        if isinstance(told, str):
-            good = good and r["reason"] == told and r["failures"] == []
+        if isinstance(expected, str):
+            good = good and r["reason"] == expected and r["failures"] == []
         else:
-            good = good and len(r["failures"]) == len(told) and all(
-                re.search(p, f, re.S) for p, f in zip(told, r["failures"]))
+            good = good and len(r["failures"]) == len(expected) and all(
+                re.search(p, f, re.S) for p, f in zip(expected, r["failures"]))
         tap.check(good, f"lines: {name}", f"{r['outcome']} {r['reason']} {r['failures']}\n{r['run']}")
     tap.equal(place.says('{"hash": 7}\n')["causes"], ["usage"], "lines: a wrong one is a misuse")
     r = place.says('{"value": "v", "number": 1}\n{"measure": "a", "seconds": [1]}\n',
@@ -210,7 +210,7 @@ def check_budgets(tap, place):
     tap.equal(verdicts(0.05, 0.85), ("failed", ["met", "met", "not met"]), "budgets: the value")
     r = place.says("", test="budgets")
     tap.equal((r["outcome"], [v["met"] for v in r["verdicts"]]), ("failed", ["unmeasured"] * 3),
-              "budgets: of what was never told are not met")
+              "budgets: of what was never reported are not met")
     r = place.says('{"measure": "work", "seconds": [0.6, 0.6], "items": 1}\n'
                    '{"value": "auc", "number": 1}\n', "--speed=record", test="budgets")
     tap.equal((r["outcome"], [v["met"] for v in r["verdicts"]]),
@@ -295,15 +295,15 @@ def check_ends(tap, place):
         "closes_early": ("failed", "exit", [r"status 3$"]),
         "name_taken": ("failed", "usage", [r"the value 'resident peak' is there already"]),
     }
-    for test, (outcome, cause, told) in cases.items():
+    for test, (outcome, cause, expected) in cases.items():
         r = place.one(test)
         good = r["outcome"] == outcome
-        if isinstance(told, str):
-            good = good and r["reason"] == told
+        if isinstance(expected, str):
+            good = good and r["reason"] == expected
         else:
-            good = good and len(r["failures"]) == len(told) and all(
+            good = good and len(r["failures"]) == len(expected) and all(
                 re.search(p, f) and c == cause
-                for p, f, c in zip(told, r["failures"], r["causes"]))
+                for p, f, c in zip(expected, r["failures"], r["causes"]))
         tap.check(good, f"ends: {test}", r["run"])
     tap.check("no-such-program" in place.one("not_found")["tail"],
               "ends: what was not found is in the output")
@@ -329,9 +329,9 @@ def check_killed(tap, place):
         finally:
             started.end()
         r = results(place.history)[f"commands.c::{test}"]
-        told = [r["reason"]] if outcome == "skipped" else [f["message"] for f in r["failures"]]
-        tap.check(r["outcome"] == outcome and len(told) == 1 and
-                  re.search(pattern, told[0] or "") is not None, f"killed: {test}", (told, done))
+        messages = [r["reason"]] if outcome == "skipped" else [f["message"] for f in r["failures"]]
+        tap.check(r["outcome"] == outcome and len(messages) == 1 and
+                  re.search(pattern, messages[0] or "") is not None, f"killed: {test}", (messages, done))
         tap.equal(left, [], f"killed: {test} leaves nothing")
 
     started = Started(place.program, "--history", place.history, "--timeout=60",

@@ -111,7 +111,7 @@ def check_resources(tap, build, words, folder, architecture):
     entries = re.findall(r"Compiling entry function '(\w+)'.*?(\d+) bytes stack frame, (\d+) bytes "
                          r"spill stores, (\d+) bytes spill loads.*?Used (\d+) registers([^\n]*)",
                          text, re.S)
-    tap.check(len(entries) == COUNT, f"sm_{architecture}: every kernel is told of", text)
+    tap.check(len(entries) == COUNT, f"sm_{architecture}: every kernel is reported", text)
     for name, stack, stores, loads, registers, rest in entries:
         most = next((m for p, m in KERNELS.items() if re.search(p, name)), 0)
         if architecture == SMALLER[0] and SMALLER[1] in name:

@@ -37,13 +37,13 @@ def check_reads(tap, program, folder):
                 translate(folder, "-of", "ENVI", "-co", "INTERLEAVE=BIP", "-ot", "Float32",
                           "a.img", "b.img")
                 tap.check(same(raw(os.path.join(folder, "b.img")), values), f"GDAL reads {name}")
-                told = run("gdalinfo", "a.img", cwd=folder)
+                info = run("gdalinfo", "a.img", cwd=folder)
                 none = {"uint16": "65535", "int16": "-32768"}.get(kind)
-                tap.check(told.code == 0 and "Size is 13, 11" in told.out and
+                tap.check(info.code == 0 and "Size is 13, 11" in info.out and
                           f"Type={dict(float32='Float32', uint16='UInt16', int16='Int16')[kind]}"
-                          in told.out and "wavelength=400" in told.out and
-                          (none is None or f"NoData Value={none}" in told.out),
-                          f"GDAL knows {name}", told)
+                          in info.out and "wavelength=400" in info.out and
+                          (none is None or f"NoData Value={none}" in info.out),
+                          f"GDAL knows {name}", info)
 
 
 def check_is_read(tap, program, dump, folder):

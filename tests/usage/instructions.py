@@ -117,9 +117,9 @@ def check_ends(tap, place):
         finally:
             started.end()
         r = results(place.history)[f"instructions.c::{case}"]
-        told = r["reason"] if outcome == "skipped" else r["failures"][0]["message"]
-        tap.check(r["outcome"] == outcome and re.search(pattern, told) is not None,
-                  f"ends: {case}", (told, done))
+        message = r["reason"] if outcome == "skipped" else r["failures"][0]["message"]
+        tap.check(r["outcome"] == outcome and re.search(pattern, message) is not None,
+                  f"ends: {case}", (message, done))
         tap.equal(left, [], f"ends: {case} leaves nothing")
     tap.equal([f for f in os.listdir(place.folder) if f.startswith("run-")], [],
               "no folder of a run is left")

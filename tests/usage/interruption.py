@@ -139,7 +139,7 @@ def check_jobs(tap, program):
         passed = re.search(r"([0-9]+) passed, [0-9]+ deselected, interrupted", done.out)
         tap.check(done.code == 2 and passed is not None, "SIGINT under -j4: exit 2", done)
         tap.equal(len(stored(history)), int(passed.group(1)) if passed else None,
-                  "SIGINT under -j4: what is told is stored")
+                  "SIGINT under -j4: what is printed is stored")
         tap.equal(rows(history, "SELECT outcome FROM result WHERE outcome <> 'passed'"), [],
                   "SIGINT under -j4: no case is called failed")
         check_left(tap, "SIGINT under -j4", started, folder)
@@ -188,7 +188,7 @@ def check_too_late(tap, program):
     wrong = [(done, outcomes) for done, outcomes in trials
              if done.code != 2 or outcomes != ["passed"] or "1 passed, " not in done.out]
     tap.check(len(trials) >= 10, "a case ends just before SIGINT", len(trials))
-    tap.equal(wrong, [], "a case that ended just before SIGINT is stored and told")
+    tap.equal(wrong, [], "a case that ended just before SIGINT is stored and printed")
 
 
 def check_waiting(tap, program):

@@ -152,12 +152,12 @@ def check_on_full_disk(tap, program, place):
     done = run(program, "--history", history, "--repeat", "500", "-v", PASS)
     os.remove(os.path.join(place, "filler"))
     kept = rows(history, "SELECT count(*) AS n FROM result")[0]["n"] - 1
-    told = len(re.findall(r"^usage\.c::passes [A-Z]+ #", done.out, re.M))
+    printed = len(re.findall(r"^usage\.c::passes [A-Z]+ #", done.out, re.M))
     tap.check(done.code == INTERNAL and
               re.search(r"error: the result of usage\.c::passes is not stored: .*no more room",
                         done.err) is not None, "the disk fills up in the midst", done)
-    tap.check(0 < kept < 500 and told == kept + 1,
-              f"and the run stops there ({kept} stored, {told} told)", done)
+    tap.check(0 < kept < 500 and printed == kept + 1,
+              f"and the run stops there ({kept} stored, {printed} printed)", done)
     tap.equal(rows(history, "PRAGMA integrity_check"), [{"integrity_check": "ok"}],
               "and the history is whole")
     tap.equal(leftovers(place), [], "and no folder of a run is left")

@@ -357,10 +357,10 @@ WRONG = {
 
 
 def check_wrong(tap, program):
-    for name, (words, code, told) in WRONG.items():
+    for name, (words, code, expected) in WRONG.items():
         with place(program) as p:
             done = p.synth(*words)
-            tap.check(done.code == code and re.search(told, done.err) and done.out == "" and
+            tap.check(done.code == code and re.search(expected, done.err) and done.out == "" and
                       p.files() == [], f"refused: {name}", done)
 
 
@@ -420,7 +420,7 @@ def check_ini(tap, program, usage):
             tap.check(done.code == code and ("in [sinth]: the section" in done.err) == (code > 0),
                       f"ini: a section [{section}] of a shared file", done)
         os.remove(p.path("yieldpoint.ini"))
-        for text, told in (("[synth]\n\nheigth = 3\n", r"x.ini:3: 'heigth' in \[synth\]: known"),
+        for text, expected in (("[synth]\n\nheigth = 3\n", r"x.ini:3: 'heigth' in \[synth\]: known"),
                            ("[synth]\nheight = 0\n", r"x.ini:2: height is '0': must be a whole"),
                            ("[synth]\nshade = 0\n", r"x.ini:2: shade is '0': must be .* or off"),
                            ("[synth]\nconfig = a\n", r"x.ini:2: 'config' in \[synth\]"),
@@ -430,8 +430,8 @@ def check_ini(tap, program, usage):
             with open(p.path("x.ini"), "w") as file:
                 file.write(text)
             done = p.synth(*SIZES, "--config=x.ini", "--output=c")
-            tap.check(done.code == USAGE and re.search(told, done.err) and
-                      not os.path.exists(p.path("c.img")), f"ini: {told}", done)
+            tap.check(done.code == USAGE and re.search(expected, done.err) and
+                      not os.path.exists(p.path("c.img")), f"ini: {expected}", done)
 
 
 # -- how it ends -------------------------------------------------------------------------------
@@ -514,31 +514,31 @@ def check_killed(tap, program):
                   (done, p.files()))
 
 
-# -- what is told ------------------------------------------------------------------------------
+# -- what is printed ---------------------------------------------------------------------------
 
 
-def check_told(tap, program):
+def check_output(tap, program):
     with place(program) as p:
-        done = p.good(tap, "told", *SIZES, "--output=a", "--cubes=2")
+        done = p.good(tap, "output", *SIZES, "--output=a", "--cubes=2")
         tap.check(re.match(r"2 cubes of 7 x 9 x 20 \(ENVI bip, float32\) and the truth: 2520 values, "
                            r"\d+ bytes in .*s: .* values/s, .*B/s\ndescribed in a.json\n$", done.out),
-                  "told: the report", done)
+                  "output: the report", done)
         size = sum(os.path.getsize(p.path(n)) for n in p.files() if n.endswith((".img", ".hdr")))
-        tap.equal(int(re.search(r"(\d+) bytes", done.out)[1]), size, "told: the bytes there are")
+        tap.equal(int(re.search(r"(\d+) bytes", done.out)[1]), size, "output: the bytes there are")
         done = p.synth(*SIZES, "--output=b", "--quiet")
-        tap.equal((done.code, done.out, done.err), (0, "", ""), "told: --quiet")
+        tap.equal((done.code, done.out, done.err), (0, "", ""), "output: --quiet")
         done = p.synth(*SIZES, "--output=c", "--type=uint16", "--snr-db=off", "--preset=cuvis",
                        "--scale=1000")
-        tap.check(done.code == USAGE, "told: an option of the other preset", done)
+        tap.check(done.code == USAGE, "output: an option of the other preset", done)
         done = p.good(tap, "clipped", *SIZES, "--output=c", "--type=uint16", "--preset=cuvis",
                       "--scale=1000")
         tap.check(re.search(r"\n\d+ values beyond the range of uint16 were clipped", done.out),
-                  "told: what was clipped", done)
+                  "output: what was clipped", done)
         done = p.synth("--help")
         tap.check(done.code == 0 and "--snr-db X|off" in done.out and done.err == "",
-                  "told: --help", done)
+                  "output: --help", done)
         done = run(program, "--help")
-        tap.check("yieldpoint synth --output" in done.out, "told: the general help names it", done)
+        tap.check("yieldpoint synth --output" in done.out, "output: the general help names it", done)
 
 
 def check_bar(tap, program):
@@ -556,7 +556,7 @@ def check_bar(tap, program):
         text = seen.decode()
         tap.check(process.wait(60) == 0 and re.search(
             r"\r\[#*\.*\] +\d+ %  [\d.]+ \w? ?values/s, [\d.]+ \w?B/s, .*s left\x1b\[K", text) and
-            text.endswith("\r\x1b[K"), "told: a bar on a terminal", repr(text))
+            text.endswith("\r\x1b[K"), "output: a bar on a terminal", repr(text))
 
 
 def main(program, dump, usage):
@@ -576,7 +576,7 @@ def main(program, dump, usage):
     tap.run("ini", check_ini, tap, program, usage)
     tap.run("full", check_full, tap, program)
     tap.run("killed", check_killed, tap, program)
-    tap.run("told", check_told, tap, program)
+    tap.run("output", check_output, tap, program)
     tap.run("bar", check_bar, tap, program)
     tap.done()
 

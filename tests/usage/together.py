@@ -22,7 +22,7 @@ def overlap(one, other):
 
 
 def pairs(some, others):
-    """Overlaps of more than 5 ms: what a start and an end are told late by."""
+    """Overlaps of more than 5 ms: what a start and an end are reported late by."""
     return [(a[2], b[2], overlap(a, b)) for a in some for b in others
             if a is not b and overlap(a, b) > 5e-3]
 

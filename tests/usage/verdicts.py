@@ -51,10 +51,10 @@ def check_confirmation(tap, program, folder):
     scripted(tap, program, folder, "s", "passed", 1, "--speed=record")
     done, _ = scripted(tap, program, folder, "sc", "failed", 2)
     tap.check("in fresh process 1: crashed in the body: SIGABRT" in done.out,
-              "a crash of a fresh process is told", done)
+              "a crash of a fresh process is reported", done)
     done, _ = scripted(tap, program, folder, "ssk", "noisy", 3)
     tap.check("could not be decided: a fresh process skipped: nothing to nap on" in done.out,
-              "a fresh process that skips is told", done)
+              "a fresh process that skips is reported", done)
     tap.equal([r["outcome"] for r in rows(os.path.join(folder, "speed-ssk.db"),
                                           "SELECT outcome FROM result WHERE attempt > 0 "
                                           "ORDER BY attempt")],
@@ -136,7 +136,7 @@ def check_figures(tap, program, folder, sanitized):
               "each request is a sample", served)
     notes = {r["case_id"]: r["note"] for r in rows(history, "SELECT case_id, note FROM result")}
     tap.check("the compiler has removed the work" in (notes.get(PATH + "removed") or ""),
-              "work that the compiler removed is told of", notes)
+              "work that the compiler removed is reported", notes)
     bound = rows(history, "SELECT b.* FROM bound b JOIN result r ON r.id = b.result_id "
                           "WHERE r.case_id GLOB '*shared' AND b.probes > 0")
     tap.check(len(bound) == 1 and bound[0]["ceiling"] == "fill" and bound[0]["rate"] > 0 and
@@ -154,7 +154,7 @@ def check_untimed(tap, program, folder, sanitized):
     off = "--speed=off"
     done, verdict = scripted(tap, program, folder, "s", "passed", 1, off)
     tap.equal((verdict["met"], verdict["measured"]), ("not judged", None),
-              "a speed budget is told as not judged")
+              "a speed budget is reported as not judged")
     tap.check("speed: not timed" in done.out, "and the run says so", done)
     history = os.path.join(folder, "off.db")
     done = run(program, "--history", history, "-v", PATH + "soak", PATH + "faults[pages=100]",

@@ -90,7 +90,7 @@ def check_case(tap, result, name, outcome, cause, message):
         tap.skip(name, result["reason"])
         return
     ok = result["outcome"] == outcome and (cause is None) == (not result["failures"])
-    # Something else may have been told first, such as what LeakSanitizer has to say.
+    # Something else may have been reported first, such as what LeakSanitizer has to say.
     ok = ok and (cause is None or any(f["cause"] == cause and re.search(message, f["message"])
                                       for f in result["failures"]))
     tap.check(ok, name, f"wanted {outcome}, {cause}, {message}\n"

@@ -71,7 +71,7 @@ YP_TEST(golden, known_to_fail_but_passes, .xfail = "the solver diverges")
 {
 }
 
-/* Where their order is told, whatever else the machine has to do. */
+/* Where times are printed in order, whatever else the machine has to do. */
 static int times(void)
 {
     return getenv("GOLDEN_SLOWLY") != NULL ? 8 : 1;

@@ -40,7 +40,7 @@ static const struct ypi_option options[] = {
 
 enum { WORDS_MOST = 24 };
 
-/* Splits at '|'. What was told stays until the next call. */
+/* Splits at '|'. Returns what was printed, until the next call. */
 static const char *read_words(const char *words, struct values *v, const char **other, bool *ok)
 {
     static char copy[1024];
@@ -61,10 +61,11 @@ Test(arguments, all_kinds)
     struct values v;
     const char *other = NULL;
     bool ok = false;
-    const char *told = read_words("-f|--toggle|-c7|--choice=blue|--size|3|--word64=0x10|--bytes=2K|"
-                                  "--real_one=0.5|--text=|--path=/x|--word|-w|other",
-                                  &v, &other, &ok);
-    cr_assert(ok, "%s", told);
+    const char *output =
+        read_words("-f|--toggle|-c7|--choice=blue|--size|3|--word64=0x10|--bytes=2K|"
+                   "--real_one=0.5|--text=|--path=/x|--word|-w|other",
+                   &v, &other, &ok);
+    cr_assert(ok, "%s", output);
     cr_expect(v.flag && v.toggle && v.count == 7 && v.choice == 2 && v.size == 3);
     cr_expect(v.word64 == 16 && v.bytes == 2048 && v.real == 0.5);
     cr_expect_str_eq(v.text, "");
@@ -113,16 +114,16 @@ Test(arguments, what_is_refused)
         struct values v;
         const char *other = NULL;
         bool ok = true;
-        const char *told = read_words(table[i].words, &v, &other, &ok);
+        const char *output = read_words(table[i].words, &v, &other, &ok);
         ypi_options_free(&v, options);
         cr_expect_eq(ok, table[i].message == NULL, "%s", table[i].words);
         if (table[i].message == NULL)
             continue;
         char *first = ypi_format("yieldpoint: %s\n", table[i].message);
-        cr_expect(strncmp(told, first, strlen(first)) == 0, "%s: %s", table[i].words, told);
+        cr_expect(strncmp(output, first, strlen(first)) == 0, "%s: %s", table[i].words, output);
         free(first);
-        const char *line = strchr(strchr(told, '\n') + 1, '\n') + 1;
-        cr_expect_eq(strspn(line, " "), (size_t)table[i].column, "%s: %s", table[i].words, told);
+        const char *line = strchr(strchr(output, '\n') + 1, '\n') + 1;
+        cr_expect_eq(strspn(line, " "), (size_t)table[i].column, "%s: %s", table[i].words, output);
     }
 }
 

@@ -39,7 +39,7 @@ static void expect_read(const char *text, enum ypi_ini result, const char *entri
     cr_assert(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
     capture_begin(STDERR_FILENO);
     enum ypi_ini got = ypi_ini_read(path, note, &noted);
-    const char *told = capture_end();
+    const char *output = capture_end();
     char *all = ypi_text_take(&noted);
     cr_expect_eq(got, result, "%s", text);
     cr_expect_str_eq(all, entries, "%s", text);
@@ -52,7 +52,7 @@ static void expect_read(const char *text, enum ypi_ini result, const char *entri
         ypi_text_add(&wanted, "error: %s:%.*s\n", path, (int)length, error);
     }
     char *lines = ypi_text_take(&wanted);
-    cr_expect_str_eq(told, lines, "%s", text);
+    cr_expect_str_eq(output, lines, "%s", text);
     free(lines);
     free(all);
 }

@@ -236,7 +236,7 @@ Test(ceiling, cores_before_their_second_threads, .init = make_root, .fini = remo
         put(siblings[cpu], "cpu%d/topology/thread_siblings_list", cpu);
         CPU_SET((size_t)cpu, &allowed);
     }
-    CPU_SET(9, &allowed); /* about which nothing is told */
+    CPU_SET(9, &allowed); /* about which nothing is known */
     cr_assert_eq(ypi_cores_first(root, &allowed, order), 6);
     static const int wanted[] = {0, 2, 3, 9, 1, 4};
     for (int i = 0; i < 6; i++)

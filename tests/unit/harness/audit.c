@@ -103,8 +103,8 @@ Test(audit, operations_of_every_kind_are_summed)
         n.bounds[YPI_BOUND_ARITHMETIC].ceiling = kinds[i];
         cr_expect_float_eq(ypi_audit_operations(&n), 111110111, 0.5);
         n.counts[own[i]].source = YPI_NOT_COUNTED;
-        cr_expect(isnan(ypi_audit_operations(&n)), "without its own counter nothing is told: %zu",
-                  i);
+        cr_expect(isnan(ypi_audit_operations(&n)),
+                  "without its own counter nothing is reported: %zu", i);
     }
 }
 

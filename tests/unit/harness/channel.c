@@ -502,7 +502,7 @@ Test(channel, a_full_disk_is_noticed)
     limit.rlim_cur = RLIM_INFINITY;
     setrlimit(RLIMIT_FSIZE, &limit);
     char *got = read_back();
-    cr_expect_str_eq(got, before, "what was told before stays");
+    cr_expect_str_eq(got, before, "what was reported before stays");
     free(got);
     free(before);
 }

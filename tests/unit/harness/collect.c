@@ -44,7 +44,7 @@ static void nothing(struct yp_case *t)
 static struct ypi_options options;
 static struct ypi_collection found;
 
-/* Collects one test under the words of a command line, told apart by '|'; what was told. */
+/* Collects under the words of a command line, separated by '|'; returns what was printed. */
 static const char *collect_all(const struct yp_test *const *tests, size_t count, const char *words)
 {
     static char copy[1024];
@@ -72,12 +72,12 @@ static void let_go(void)
     ypi_options_clear(&options);
 }
 
-/* The ids without what they all begin with, separated by blanks; "" when something was told. */
+/* The ids without what they all begin with, separated by blanks; "" when something was printed. */
 static const char *ids_of(const struct yp_test *test, const char *words)
 {
     static char all[1 << 16];
-    const char *told = collect_one(test, words);
-    cr_expect(told[0] == '\0' && found.errors == 0 && found.usage_errors == 0, "%s", told);
+    const char *output = collect_one(test, words);
+    cr_expect(output[0] == '\0' && found.errors == 0 && found.usage_errors == 0, "%s", output);
     struct ypi_text text = {0};
     for (int i = 0; i < found.count; i++) {
         const char *bracket = strchr(found.cases[i]->id, '[');
@@ -562,11 +562,11 @@ Test(collect, a_filter_that_asks_in_vain_is_an_error_once)
 
 static void expect_error(const struct yp_test *test, const char *message)
 {
-    const char *told = collect_one(test, "");
+    const char *output = collect_one(test, "");
     char *wanted = ypi_format("error: %s:%d: test %s.%s: %s\n", test->file, test->line, test->group,
                               test->name, message);
-    cr_expect_str_eq(told, wanted, "%s, wanted %s", told, wanted);
-    cr_expect_eq(found.errors, 1, "%s", told);
+    cr_expect_str_eq(output, wanted, "%s, wanted %s", output, wanted);
+    cr_expect_eq(found.errors, 1, "%s", output);
     cr_expect_eq(found.count, 0, "nothing is made of a wrong declaration");
     free(wanted);
     let_go();
@@ -638,7 +638,7 @@ static enum yp_status gives(struct yp_axis_values *values, const void *arg)
     if (strcmp(what, "kinds") == 0)
         status = yp_axis_add_double(values, 0.5);
     if (strcmp(what, "kinds") == 0)
-        yp_axis_add_string(values, NULL); /* the first problem is told */
+        yp_axis_add_string(values, NULL); /* the first problem is reported */
     if (strcmp(what, "twice") == 0) {
         yp_axis_add_int(values, 4);
         yp_axis_add_int(values, 3);
@@ -797,7 +797,7 @@ Test(declarations, all_errors_are_told_at_once)
     static const struct yp_test two = {HERE, .name = "two", .line = 2, .devices = "tpu"};
     static const struct yp_test three = {HERE, .name = "three", .line = 3};
     const struct yp_test *const tests[] = {&one, &two, &three};
-    const char *told = collect_all(tests, 3, "");
+    const char *output = collect_all(tests, 3, "");
     const char *const parts[] = {"tag 'fast'",
                                  "tag 'faster'",
                                  ".timeout is -1",
@@ -811,8 +811,8 @@ Test(declarations, all_errors_are_told_at_once)
                                  "budget 2 has the limit -1",
                                  "device 'tpu'"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        cr_expect_not_null(strstr(told, parts[i]), "%s is missing in %s", parts[i], told);
-    cr_expect_eq(found.errors, 12, "%d: %s", found.errors, told);
+        cr_expect_not_null(strstr(output, parts[i]), "%s is missing in %s", parts[i], output);
+    cr_expect_eq(found.errors, 12, "%d: %s", found.errors, output);
     cr_expect_eq(found.count, 1, "what is right is collected all the same");
     let_go();
 }

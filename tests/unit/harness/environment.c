@@ -1,4 +1,4 @@
-/* What is told of the machine and of the sources. */
+/* What is recorded of the machine and of the sources. */
 #include "harness/record/environment.h"
 #include "device/cpu/topology.h"
 #include "harness/record/git.h"

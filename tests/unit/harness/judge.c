@@ -178,11 +178,11 @@ Test(judge, what_befalls_a_fresh_process_is_not_lost)
         add_process(OUTSIDE);
     ypi_result_fail(&results[2], YPI_CAUSE_SIGNAL, NULL, 0, "crashed in the body: SIGSEGV");
     ypi_conclude(&results[0], &how, results + 1, 3);
-    bool told = false;
+    bool reported = false;
     for (int i = 0; i < results[0].failure_count; i++)
-        told = told || strcmp(results[0].failures[i].message,
-                              "in fresh process 2: crashed in the body: SIGSEGV") == 0;
-    cr_expect(told);
+        reported = reported || strcmp(results[0].failures[i].message,
+                                      "in fresh process 2: crashed in the body: SIGSEGV") == 0;
+    cr_expect(reported);
     cr_expect_eq(results[0].outcome, YPI_FAILED);
 }
 
@@ -330,12 +330,12 @@ Test(judge, a_count_is_exact)
     begin(INSIDE);
     test.budgets[0] = (struct yp_budget){
         .kind = YP_BUDGET_MAX_COUNT, .name = "work", .counter = YP_INSTRUCTIONS, .limit = 1000};
-    struct ypi_count *told = &results[0].measured[0].counts[YP_INSTRUCTIONS];
-    *told = (struct ypi_count){.source = YPI_COUNTED_CALLGRIND, .count = 1000};
+    struct ypi_count *instructions = &results[0].measured[0].counts[YP_INSTRUCTIONS];
+    *instructions = (struct ypi_count){.source = YPI_COUNTED_CALLGRIND, .count = 1000};
     results[0].verdict_count = 0;
     ypi_judge_budgets(&results[0], &how);
     cr_expect_eq(results[0].verdicts[0].met, YPI_MET);
-    told->count = 1001;
+    instructions->count = 1001;
     results[0].verdict_count = 0;
     ypi_judge_budgets(&results[0], &how);
     cr_expect_eq(results[0].verdicts[0].met, YPI_NOT_MET);

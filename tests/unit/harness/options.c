@@ -62,22 +62,22 @@ static struct ypi_options read_good(const char *words)
     struct ypi_options o;
     capture_begin(STDERR_FILENO);
     enum ypi_exit code = read_words(&o, words);
-    const char *told = capture_end();
-    cr_assert_eq(code, YPI_EXIT_OK, "%s: %s", words, told);
-    cr_expect_str_eq(told, "", "%s: %s", words, told);
+    const char *output = capture_end();
+    cr_assert_eq(code, YPI_EXIT_OK, "%s: %s", words, output);
+    cr_expect_str_eq(output, "", "%s: %s", words, output);
     return o;
 }
 
-/* What is told of words that are not allowed; valid until the next call. */
+/* What is printed of words that are not allowed; valid until the next call. */
 static const char *read_bad(const char *words)
 {
     struct ypi_options o;
     capture_begin(STDERR_FILENO);
     enum ypi_exit code = read_words(&o, words);
-    const char *told = capture_end();
+    const char *output = capture_end();
     cr_expect_eq(code, YPI_EXIT_USAGE, "%s", words);
     ypi_options_clear(&o);
-    return told;
+    return output;
 }
 
 /* Line `number` of a text, from 0; valid until the next call. */
@@ -91,15 +91,15 @@ static const char *line_of(const char *text, int number)
 }
 
 /* What of the second line the ^~~~ of the third stands under. ASCII only. */
-static const char *marked(const char *told)
+static const char *marked(const char *output)
 {
     static char under[4096];
     char mark[4096];
-    snprintf(mark, sizeof mark, "%s", line_of(told, 2));
+    snprintf(mark, sizeof mark, "%s", line_of(output, 2));
     size_t column = strspn(mark, " ");
     size_t length = strspn(mark + column, "^~");
-    cr_assert(mark[column] == '^' && mark[column + length] == '\0', "%s", told);
-    const char *line = line_of(told, 1);
+    cr_assert(mark[column] == '^' && mark[column + length] == '\0', "%s", output);
+    const char *line = line_of(output, 1);
     if (column >= strlen(line))
         return "(behind the end)";
     snprintf(under, sizeof under, "%.*s", (int)length, line + column);
@@ -108,11 +108,12 @@ static const char *marked(const char *told)
 
 static void expect_refused(const char *words, const char *place, const char *message)
 {
-    const char *told = read_bad(words);
+    const char *output = read_bad(words);
     char *first = ypi_format("error: %s", message);
-    cr_expect_str_eq(line_of(told, 0), first, "%s: %s, wanted %s", words, told, first);
-    cr_expect_str_eq(marked(told), place, "%s: '%s' is marked in\n%s", words, marked(told), told);
-    cr_expect_str_eq(line_of(told, 3), "", "%s: %s", words, told);
+    cr_expect_str_eq(line_of(output, 0), first, "%s: %s, wanted %s", words, output, first);
+    cr_expect_str_eq(marked(output), place, "%s: '%s' is marked in\n%s", words, marked(output),
+                     output);
+    cr_expect_str_eq(line_of(output, 3), "", "%s: %s", words, output);
     free(first);
 }
 
@@ -477,7 +478,7 @@ Test(options, help_names_every_option)
 {
     capture_begin(STDOUT_FILENO);
     ypi_options_help("suite");
-    const char *told = capture_end();
+    const char *output = capture_end();
     const char *const names[] = {"-m EXPR",
                                  "-k EXPR",
                                  "--co",
@@ -508,8 +509,8 @@ Test(options, help_names_every_option)
                                  "--version",
                                  "-h, --help"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        cr_expect_not_null(strstr(told, names[i]), "%s is missing in %s", names[i], told);
-    for (const char *line = told; *line != '\0'; line += strcspn(line, "\n") + 1)
+        cr_expect_not_null(strstr(output, names[i]), "%s is missing in %s", names[i], output);
+    for (const char *line = output; *line != '\0'; line += strcspn(line, "\n") + 1)
         cr_expect(strcspn(line, "\n") <= 100, "%.*s", (int)strcspn(line, "\n"), line);
 }
 
@@ -741,10 +742,10 @@ Test(config, errors_say_what_and_where)
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         write_ini(table[i].text);
-        const char *told = read_bad("");
+        const char *output = read_bad("");
         char *start = ypi_format("error: %s/yieldpoint.ini", directory);
-        cr_expect(strncmp(told, start, strlen(start)) == 0, "%s: %s", table[i].text, told);
-        cr_expect_not_null(strstr(told, table[i].wanted), "%s: %s", table[i].text, told);
+        cr_expect(strncmp(output, start, strlen(start)) == 0, "%s: %s", table[i].text, output);
+        cr_expect_not_null(strstr(output, table[i].wanted), "%s: %s", table[i].text, output);
         free(start);
     }
 }
@@ -752,10 +753,10 @@ Test(config, errors_say_what_and_where)
 Test(config, all_errors_are_told)
 {
     write_ini("[tags]\na-b = x\nc-d = y\n[yieldpoint]\ne = f\n");
-    const char *told = read_bad("");
-    cr_expect(strstr(told, "'a-b'") != NULL && strstr(told, "'c-d'") != NULL &&
-                  strstr(told, "'e'") != NULL,
-              "%s", told);
+    const char *output = read_bad("");
+    cr_expect(strstr(output, "'a-b'") != NULL && strstr(output, "'c-d'") != NULL &&
+                  strstr(output, "'e'") != NULL,
+              "%s", output);
 }
 
 Test(config, options_of_the_file_are_named_in_errors)

@@ -856,8 +856,8 @@ Test(record, reading_upgrades_nothing)
 
 /* -- dying, meeting, filling up ------------------------------------------------------------ */
 
-/* Adds until it is killed, and tells each number once it is committed. */
-static void add_forever(int told)
+/* Adds until it is killed, and writes each number to `out` once it is committed. */
+static void add_forever(int out)
 {
     char run_id[37];
     ypi_uuid(run_id);
@@ -872,13 +872,13 @@ static void add_forever(int told)
             _exit(1);
         char line[64];
         int length = snprintf(line, sizeof line, "%s %d\n", run_id, repeat);
-        if (write(told, line, (size_t)length) != length)
+        if (write(out, line, (size_t)length) != length)
             _exit(1);
     }
 }
 
 /* Every third time at once, so that the creation of the file is hit too; else up to 40 ms after
- * the first result was told, over some checkpoints. The pauses are fixed, the scheduler is not. */
+ * the first number came, over some checkpoints. The pauses are fixed, the scheduler is not. */
 static void kill_some_time_later(pid_t pid, bool at_once)
 {
     static unsigned state = 12345;
@@ -888,17 +888,17 @@ static void kill_some_time_later(pid_t pid, bool at_once)
     kill(pid, SIGKILL);
 }
 
-static bool next_told(FILE *told, char run_id[37], int *last)
+static bool next_number(FILE *in, char run_id[37], int *last)
 {
     int number;
-    if (fscanf(told, "%36s %d", run_id, &number) != 2)
+    if (fscanf(in, "%36s %d", run_id, &number) != 2)
         return false;
     cr_assert_eq(number, *last + 1);
     *last = number;
     return true;
 }
 
-/* The last number that the child told before it was killed; -1: none. */
+/* The last number that the child wrote before it was killed; -1: none. */
 static int round_of_killing(int round, char run_id[37])
 {
     int ends[2];
@@ -911,13 +911,13 @@ static int round_of_killing(int round, char run_id[37])
     if (pid == 0)
         add_forever(ends[1]);
     close(ends[1]);
-    FILE *told = fdopen(ends[0], "r");
-    cr_assert_not_null(told);
-    cr_assert(at_once || next_told(told, run_id, &last), "the child told nothing");
+    FILE *in = fdopen(ends[0], "r");
+    cr_assert_not_null(in);
+    cr_assert(at_once || next_number(in, run_id, &last), "the child wrote nothing");
     kill_some_time_later(pid, at_once);
-    while (next_told(told, run_id, &last))
+    while (next_number(in, run_id, &last))
         continue;
-    fclose(told);
+    fclose(in);
     waitpid(pid, &status, 0);
     cr_assert(WIFSIGNALED(status), "the child ended by itself: %#x", status);
     return last;
@@ -925,7 +925,7 @@ static int round_of_killing(int round, char run_id[37])
 
 Test(record, what_was_committed_survives_kill)
 {
-    int told = 0;
+    int stored = 0;
     for (int round = 0; round < 30; round++) {
         char run_id[37] = "";
         char sql[512];
@@ -946,9 +946,9 @@ Test(record, what_was_committed_survives_kill)
         expect("SELECT count(*) FROM result WHERE (SELECT count(*) FROM verdict"
                " WHERE result_id = result.id) <> 5",
                "0");
-        told += last + 1;
+        stored += last + 1;
     }
-    cr_expect_geq(told, 20, "only %d results were stored in all", told);
+    cr_expect_geq(stored, 20, "only %d results were stored in all", stored);
 }
 
 static void add_many(int count)
@@ -988,14 +988,14 @@ Test(record, two_processes_write_at_once)
     }
 }
 
-static void hold_lock(int told)
+static void hold_lock(int out)
 {
     const struct timespec pause = {.tv_nsec = 300000000};
     sqlite3 *db = NULL;
     if (sqlite3_open(path, &db) != SQLITE_OK ||
         sqlite3_exec(db, "PRAGMA journal_mode = DELETE; BEGIN IMMEDIATE", NULL, NULL, NULL) !=
             SQLITE_OK ||
-        write(told, "x", 1) != 1)
+        write(out, "x", 1) != 1)
         _exit(1);
     nanosleep(&pause, NULL);
     sqlite3_close(db);
@@ -1026,7 +1026,7 @@ Test(record, waits_for_the_log_too)
 }
 
 /* No file of this process may grow beyond 256 KiB: as on a full disk, the log takes no more. */
-static void fill(int told)
+static void fill(int out)
 {
     struct rlimit limit = {256 << 10, 256 << 10};
     struct ypi_history *h = ypi_history_open(path);
@@ -1038,14 +1038,14 @@ static void fill(int told)
         enum yp_status status = add_repeat(h, RUN, i);
         if (status == YP_OK)
             continue;
-        dprintf(told, "%d %d %s\n", i, (int)status, yp_last_error());
+        dprintf(out, "%d %d %s\n", i, (int)status, yp_last_error());
         ypi_history_close(h);
         _exit(0);
     }
     _exit(2);
 }
 
-Test(record, a_full_disk_is_told)
+Test(record, a_full_disk_is_reported)
 {
     int ends[2];
     int status;

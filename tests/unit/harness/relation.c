@@ -113,7 +113,7 @@ static struct ypi_measured *timed(const char *name, double low, double median, d
     return m;
 }
 
-static void told(const char *name, double value)
+static void add_value(const char *name, double value)
 {
     struct ypi_result *result = &results[count - 1];
     size_t number = (size_t)result->value_count++;
@@ -586,10 +586,10 @@ static const struct yp_relation values_a_to_b =
 Test(relation, value_ratio_is_exact)
 {
     add("rx.c::fit[a]");
-    told("loss", 3);
-    told("auc", 6);
+    add_value("loss", 3);
+    add_value("auc", 6);
     add("rx.c::fit[b]");
-    told("auc", -4);
+    add_value("auc", -4);
     expect_value(work_out(values_a_to_b), "ratio", -1.5, -1.5, -1.5);
     cr_expect_not(r.values[0].of_speed);
 }
@@ -597,9 +597,9 @@ Test(relation, value_ratio_is_exact)
 Test(relation, value_ratio_to_zero_meets_no_budget)
 {
     add("rx.c::fit[a]");
-    told("auc", 6);
+    add_value("auc", 6);
     add("rx.c::fit[b]");
-    told("auc", 0);
+    add_value("auc", 0);
     expect_value(work_out(values_a_to_b), "ratio", INFINITY, INFINITY, INFINITY);
     results[0].values[0].value = 0;
     cr_expect(work_out(values_a_to_b));
@@ -610,12 +610,12 @@ Test(relation, value_ratio_to_zero_meets_no_budget)
 Test(relation, a_case_without_the_value_is_a_mistake)
 {
     add("rx.c::fit[a]");
-    told("auc", 6);
+    add_value("auc", 6);
     add("rx.c::fit[b]");
     timed("auc", 1, 1, 1);
     expect_misuse(work_out(values_a_to_b), "'rx.c::fit[b]' has no value 'auc': it has none");
-    told("loss", 1);
-    told("AUC", 1);
+    add_value("loss", 1);
+    add_value("AUC", 1);
     expect_misuse(work_out(values_a_to_b),
                   "'rx.c::fit[b]' has no value 'auc': it has 'loss', 'AUC'");
     set_outcome(YPI_XFAILED, "known");

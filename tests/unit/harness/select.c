@@ -104,9 +104,9 @@ static const char *selected_by(const char *words)
     int selected = 0;
     capture_begin(STDERR_FILENO);
     enum ypi_exit code = choose(words, &selected);
-    const char *told = capture_end();
-    cr_assert_eq(code, YPI_EXIT_OK, "%s: %s", words, told);
-    cr_expect_str_eq(told, "");
+    const char *output = capture_end();
+    cr_assert_eq(code, YPI_EXIT_OK, "%s: %s", words, output);
+    cr_expect_str_eq(output, "");
     cr_assert_eq(found.count, IDS);
     digits[0] = '\0';
     int last = -1;
@@ -130,11 +130,11 @@ static const char *refused_by(const char *words)
     int selected = 77;
     capture_begin(STDERR_FILENO);
     enum ypi_exit code = choose(words, &selected);
-    const char *told = capture_end();
+    const char *output = capture_end();
     cr_expect_eq(code, YPI_EXIT_USAGE, "%s", words);
     cr_expect_eq(selected, 0);
     let_go();
-    return told;
+    return output;
 }
 
 struct row {
@@ -196,9 +196,9 @@ Test(select, near_misses_are_no_hits)
                                         "/"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         char *start = ypi_format("error: not found: '%s'", words[i]);
-        const char *told = refused_by(words[i]);
-        cr_expect(strncmp(told, start, strlen(start)) == 0, "%s: %s", words[i], told);
-        cr_expect_not_null(strstr(told, "; --co -q lists all ids\n"));
+        const char *output = refused_by(words[i]);
+        cr_expect(strncmp(output, start, strlen(start)) == 0, "%s: %s", words[i], output);
+        cr_expect_not_null(strstr(output, "; --co -q lists all ids\n"));
         free(start);
     }
     cr_expect_str_eq(refused_by("--|"), "error: not found: ''; --co -q lists all ids\n");
@@ -221,10 +221,11 @@ Test(select, a_miss_names_the_nearest)
 
 Test(select, all_missing_ids_are_told)
 {
-    const char *told = refused_by("nowhere.c::at_all|stress|neither.c::this_one");
-    cr_expect(strstr(told, "'nowhere.c::at_all'") != NULL &&
-                  strstr(told, "'neither.c::this_one'") != NULL && strstr(told, "'stress'") == NULL,
-              "%s", told);
+    const char *output = refused_by("nowhere.c::at_all|stress|neither.c::this_one");
+    cr_expect(strstr(output, "'nowhere.c::at_all'") != NULL &&
+                  strstr(output, "'neither.c::this_one'") != NULL &&
+                  strstr(output, "'stress'") == NULL,
+              "%s", output);
 }
 
 Test(select, keywords)
@@ -298,7 +299,7 @@ Test(select, unregistered_tags_are_refused)
                      "them\n"
                      "  -m slwo and stres\n"
                      "     ^~~~\n",
-                     "the first is told");
+                     "the first is reported");
     /* Also where the value no longer depends on it; a keyword may be any word. */
     cr_expect_not_null(strstr(refused_by("-mslow or not slow or SLOW"), "'SLOW' is not a reg"));
     cr_expect_str_eq(selected_by("-kslwo"), "");

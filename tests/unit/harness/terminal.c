@@ -16,7 +16,7 @@
 
 TestSuite(terminal, .timeout = 60);
 TestSuite(tap, .timeout = 60);
-TestSuite(told, .timeout = 60);
+TestSuite(output, .timeout = 60);
 
 /* -- a session and its results ------------------------------------------------------------- */
 
@@ -343,7 +343,7 @@ static char *failure_of(const struct ypi_result *r)
     return text;
 }
 
-Test(told, a_failure_has_all_there_is_to_know)
+Test(output, a_failure_has_all_there_is_to_know)
 {
     begin_session(1, 0);
     struct yp_case c = case_of("a.c::t[x y]");
@@ -384,7 +384,7 @@ Test(told, a_failure_has_all_there_is_to_know)
     ypi_result_clear(&r);
 }
 
-Test(told, the_tail_is_forty_lines)
+Test(output, the_tail_is_forty_lines)
 {
     begin_session(1, 0);
     struct yp_case c = case_of("a.c::t");
@@ -410,7 +410,7 @@ Test(told, the_tail_is_forty_lines)
         }
 }
 
-Test(told, long_lines_are_cut)
+Test(output, long_lines_are_cut)
 {
     begin_session(1, 0);
     struct yp_case c = case_of("a.c::t");
@@ -428,7 +428,7 @@ Test(told, long_lines_are_cut)
     }
 }
 
-Test(told, the_headline_is_of_the_first_measurement)
+Test(output, the_headline_is_of_the_first_measurement)
 {
     static const struct {
         double items, flops, bytes;
@@ -481,7 +481,7 @@ static const char *list_of(int selected, int count, int verbose)
     return capture_end();
 }
 
-Test(told, lists)
+Test(output, lists)
 {
     cr_expect_str_eq(list_of(2, 2, 0), "a.c::1\na.c::2\n\n2 cases collected\n");
     cr_expect_str_eq(list_of(1, 1, 0), "a.c::1\n\n1 case collected\n");

@@ -726,7 +726,7 @@ static void execute(const char *path, const char *sql)
     sqlite3_close(db);
 }
 
-/* Nothing is told of what nobody looked at then: no empty lines, no "n/a". */
+/* Nothing is printed of what nobody looked at then: no empty lines, no "n/a". */
 Test(reports, an_older_result_is_told_as_ever)
 {
     char path[128];

@@ -243,7 +243,7 @@ static void repeat_channel(struct work *w, size_t from, size_t to, double more)
     w->m2[to * n + to] = w->m2[from * n + from] * (1 + more);
 }
 
-/* The first channel whose pivot fails is told, whether it is no pivot or too small a one. */
+/* The first channel whose pivot fails is reported, whether it is no pivot or too small a one. */
 Test(rx_cuda_factor, what_is_not_definite_is_told)
 {
     static const double wrong[] = {-1, 0, NAN};

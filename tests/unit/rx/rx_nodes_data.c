@@ -312,7 +312,7 @@ Test(rx_nodes, gains_that_run_away)
     scene_free(&s);
 }
 
-/* A stride that the yielder got wrong is told, not read past. */
+/* A stride that the yielder got wrong is reported, not read past. */
 static enum yp_status narrow_yield(void *arg, size_t index, float *values, uint8_t *labels,
                                    struct rx_tile *tile)
 {

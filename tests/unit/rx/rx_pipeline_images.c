@@ -7,7 +7,7 @@
 static void check_no_factor(struct stage *g, struct rx_pipeline *on, const float *parameters,
                             size_t image)
 {
-    char wanted[64], told[512];
+    char wanted[64], message[512];
     enum rx_tiles tiles = g->tiles;
     struct rx_source source = stage_source(g);
     struct rx_pipeline *here = rx_pipeline_create(yp_device_cpu(), &on->options);
@@ -18,10 +18,10 @@ static void check_no_factor(struct stage *g, struct rx_pipeline *on, const float
         g->tiles = RX_TILES_OVERLAPPED;
         FAILS(ask((enum call)call, here, &source, parameters, got), YP_INVALID, wanted);
         g->tiles = tiles;
-        snprintf(told, sizeof told, "%s", yp_last_error());
+        snprintf(message, sizeof message, "%s", yp_last_error());
         FAILS(ask((enum call)call, on, &source, parameters, got), YP_INVALID,
               "not positive definite");
-        cr_expect_str_eq(yp_last_error(), told);
+        cr_expect_str_eq(yp_last_error(), message);
         expect_idle(g);
     }
     free(got);

@@ -1,4 +1,4 @@
-/* Commands that cannot be run as they are declared. Each is told at collection. */
+/* Commands that cannot be run as they are declared. Each is reported at collection. */
 #include <yieldpoint/yieldpoint.h>
 
 YP_COMMAND(bad, fine, .command = "echo {n} {case} {seed} {device} {{n} }",

@@ -1,4 +1,4 @@
-/* Declarations that compile and say something that cannot be. Each is told at collection. */
+/* Declarations that compile and say something that cannot be. Each is reported at collection. */
 #include <math.h>
 #include <yieldpoint/yieldpoint.h>
 
