@@ -1,5 +1,7 @@
 #include "suites/cube_statistics.h"
 
+#include "models/metrics/metrics.h"
+
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
@@ -8,48 +10,6 @@
 #define CHUNK 512 /* pixels of one matrix product */
 
 static const size_t lags[CUBE_LAGS] = {1, 8, 32};
-
-/* -- chi-square --------------------------------------------------------------------------- */
-
-/* Q(a, x), the upper regularised incomplete gamma function: the series of the lower one where it
- * converges fast, else the continued fraction (Lentz). */
-static double gamma_above(double a, double x)
-{
-    if (x <= 0)
-        return 1;
-    double front = exp(a * log(x) - x - lgamma(a));
-    if (x < a + 1) {
-        double term = 1 / a, sum = term;
-        for (double k = a + 1; term > 1e-17 * sum; k++)
-            sum += term *= x / k;
-        return 1 - front * sum;
-    }
-    double b = x + 1 - a, c = 1e300, d = 1 / b, h = d, change = 0;
-    for (int i = 1; i < 100000 && fabs(change - 1) > 1e-16; i++) {
-        double an = -i * (i - a);
-        b += 2;
-        d = 1 / (an * d + b);
-        c = b + an / c;
-        change = c * d;
-        h *= change;
-    }
-    return front * h;
-}
-
-double chi_square_above(double degrees, double x)
-{
-    return gamma_above(degrees / 2, x / 2);
-}
-
-double chi_square_quantile(double degrees, double p)
-{
-    double low = 0, high = degrees + 100 * sqrt(2 * degrees) + 100;
-    for (int i = 0; i < 200 && high - low > 1e-14 * high; i++) {
-        double middle = (low + high) / 2;
-        *(chi_square_above(degrees, middle) > p ? &low : &high) = middle;
-    }
-    return (low + high) / 2;
-}
 
 /* -- work space --------------------------------------------------------------------------- */
 
@@ -280,7 +240,7 @@ static void judge_scores(const struct cube_view *cube, struct work *w, struct cu
     static const double above[CUBE_TAILS] = {0.01, 0.001, 0.0001};
     double rank = (double)find_scores(cube, w);
     for (int i = 0; i < CUBE_TAILS; i++) {
-        double limit = chi_square_quantile(rank, above[i]);
+        double limit = metrics_chi_square_point(above[i], rank);
         size_t count = 0;
         for (size_t k = 0; k < out->pixels; k++)
             count += w->scores[k] > limit;

@@ -49,8 +49,4 @@ size_t cube_statistics_bytes(const struct cube_view *cube);
 enum yp_status cube_statistics(struct yp_device *device, const struct cube_view *cube,
                                struct cube_statistics *out);
 
-/* P(chi-square with `degrees` > x), and the x where it is `p`; to 1e-10 of themselves. */
-double chi_square_above(double degrees, double x);
-double chi_square_quantile(double degrees, double p);
-
 #endif

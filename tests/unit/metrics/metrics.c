@@ -279,6 +279,27 @@ Test(metrics, chi_square_has_ten_digits_in_both_tails)
     cr_expect(isnan(metrics_chi_square(1, NAN)));
 }
 
+/* Quantiles of chi-square as the tables of handbooks have them, to their last digit. */
+Test(metrics, chi_square_has_the_values_of_the_tables)
+{
+    static const struct {
+        double degrees, p, x;
+    } table[] = {{1, 0.01, 6.635},     {1, 0.001, 10.828}, {10, 0.01, 23.209},
+                 {10, 0.001, 29.588},  {50, 0.01, 76.154}, {100, 0.01, 135.807},
+                 {100, 0.001, 149.449}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        cr_expect_lt(fabs(metrics_chi_square_point(table[i].p, table[i].degrees) - table[i].x),
+                     5.1e-4, "%g degrees, %g", table[i].degrees, table[i].p);
+    for (double x = 0.01; x < 1000; x *= 1.5) { /* closed forms: 2 and 4 degrees, and 1 */
+        cr_expect_lt(fabs(metrics_chi_square_upper(x, 2) / exp(-x / 2) - 1), 1e-10, "%g", x);
+        cr_expect_lt(fabs(metrics_chi_square_upper(x, 4) / (exp(-x / 2) * (1 + x / 2)) - 1), 1e-10);
+        cr_expect_lt(fabs(metrics_chi_square_upper(x, 1) / erfc(sqrt(x / 2)) - 1), 1e-9, "%g", x);
+    }
+    cr_expect_eq(metrics_chi_square_upper(0, 5), 1);
+    cr_expect_lt(
+        fabs(metrics_chi_square_upper(metrics_chi_square_point(1e-4, 200), 200) / 1e-4 - 1), 1e-9);
+}
+
 Test(metrics, chi_square_points_are_scipys)
 {
     for (size_t i = 0; i < LENGTH(reference_points); i++) {
