@@ -2,10 +2,14 @@
 #ifndef YPI_RX_NODES_INTERNAL_H
 #define YPI_RX_NODES_INTERNAL_H
 
+#include "models/nn/operator.h"
 #include "models/rx/internal.h"
 #include "models/rx/pipeline/nodes.h"
 
 #define YPI_RX_LEAST_RANGE 1e-6 /* of MinMax */
+
+/* RX with the statistics of the image itself (plain_image.c): of RX alone, so in no table. */
+extern const struct nn_operator ypi_rx_image;
 
 /* -- the options, checked and with defaults in place; where parameters are ------------------ */
 

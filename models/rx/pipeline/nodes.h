@@ -1,5 +1,5 @@
 /*
- * The nodes of the hyperspectral anomaly pipeline, one by one and as one objective.
+ * The hyperspectral anomaly pipeline as one objective.
  *
  *     x -> MinMax -> channel selector -> [PCA ->] detector -> score s -> logit l -> 10 BCE(l, y)
  *
@@ -36,52 +36,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* -- single nodes, in plain loops ---------------------------------------------------------- */
-
-enum rx_node_kind {
-    RX_NODE_MINMAX,      /* C -> C; parameters min, max */
-    RX_NODE_SELECTOR,    /* C -> C; logits (C), temperature */
-    RX_NODE_PCA,         /* C -> width; mean (C), W (width, C) */
-    RX_NODE_QUADRATIC,   /* C -> 1; mu (C), A (C, C): RX and LAD */
-    RX_NODE_IMAGE,       /* C -> 1; none */
-    RX_NODE_AUTOENCODER, /* C -> 1; W1 (width, C), b1 (width), W2 (C, width), b2 (C) */
-    RX_NODE_LOGIT,       /* 1 -> 1; scale, bias */
-    RX_NODE_LOSS,        /* 1 -> 1; none */
-    RX_NODE_ORTHOGONAL,  /* no input; W (width, C); one output: ||W W^T - I||_F^2 */
-    RX_NODE_KINDS
-};
-
-struct rx_node {
-    enum rx_node_kind kind;
-    size_t pixels, channels; /* of the input; channels is 1 for logit and loss */
-    size_t width;            /* of PCA and autoencoder */
-    double keep;             /* of the selector: k */
-    double eps;              /* of RX by image */
-    const uint8_t *labels;   /* (pixels), of the loss */
-    double *work;            /* rx_node_work() doubles, the caller's; NULL when that is 0 */
-};
-
-size_t rx_node_inputs(const struct rx_node *node);     /* values of the input: pixels C */
-size_t rx_node_outputs(const struct rx_node *node);    /* all pixels' */
-size_t rx_node_parameters(const struct rx_node *node); /* values of all tensors */
-size_t rx_node_work(const struct rx_node *node);       /* doubles of scratch */
-
-#define RX_NODE_TENSORS 8 /* of a node at most */
-
-/* The tensors of the vector that the functions below take, "x" (the input) first; returns how
- * many there are. */
-size_t rx_node_tensors(const struct rx_node *node, struct yp_tensor tensors[RX_NODE_TENSORS]);
-
-/* y = f(x) and its vector-Jacobian product, in the shapes that struct yp_gradient takes: `node` is
- * a struct rx_node, `x` its input (pixels, C) followed by its parameters, all finite. */
-void rx_node_plain(void *node, const double *x, double *y);
-void rx_node_plain_vjp(void *node, const double *x, const double *cotangent, double *gradient);
-
-/* The same loops in float: what struct yp_precision calls the plain implementation. */
-void rx_node_plain_f32(const struct rx_node *node, const float *x, float *y);
-void rx_node_plain_vjp_f32(const struct rx_node *node, const float *x, const float *cotangent,
-                           float *gradient);
 
 /* -- statistics to parameters, in double --------------------------------------------------- */
 
@@ -241,7 +195,7 @@ enum yp_status rx_pipeline_train_evaluate(void *pipeline, const struct rx_source
 
 /* -- the pipeline in plain loops: the oracle ------------------------------------------------ */
 
-/* The nodes above in a chain on one tile, with the memory for it. */
+/* Operators of models/nn in a chain on one tile, with the memory for it. */
 struct rx_plain;
 size_t rx_plain_bytes(const struct rx_pipeline_options *options, const struct rx_tile *tile);
 

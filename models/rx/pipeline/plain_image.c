@@ -6,7 +6,7 @@
  */
 #ifndef REAL
 #define NN_FILE "models/rx/pipeline/plain_image.c"
-#include "models/rx/pipeline/plain_nodes.h"
+#include "models/rx/pipeline/internal.h"
 enum { X, S };
 enum { N, C };
 #include "models/nn/plain.h"

@@ -1,11 +1,18 @@
-/* The pipeline in plain loops: the plain nodes in a chain. */
+/* The pipeline in plain loops: operators of models/nn in a chain, in double or in float. */
 #include "models/rx/pipeline/internal.h"
-#include "models/rx/pipeline/plain_nodes.h"
 
 #include <math.h>
 #include <string.h>
 
-#define MOST_NODES 6
+#define MOST_STEPS 6
+
+/* An operator of the chain. Places are in elements. */
+struct step {
+    const struct nn_operator *op;
+    struct nn_shape shape;
+    size_t from;   /* its first parameter in the pipeline's vector */
+    size_t at, to; /* its input and its output in values and cotangents */
+};
 
 struct rx_plain {
     struct yp_device *device;
@@ -14,90 +21,213 @@ struct rx_plain {
     struct rx_tile tile;
     uint8_t *keep, *labels; /* of all pixels; of the finite ones */
     size_t rows;            /* finite pixels */
-    struct rx_node nodes[MOST_NODES];
-    int count;                 /* nodes */
-    int scored;                /* nodes up to the score */
-    size_t at[MOST_NODES + 1]; /* input and outputs in values and cotangents */
-    size_t from[MOST_NODES];   /* first parameter of a node */
-    size_t taken[MOST_NODES];  /* how many there are in the pipeline's vector */
-    struct rx_node penalty;
-    double *values, *cotangents, *p, *dp, *work;
+    struct step steps[MOST_STEPS], penalty;
+    int count, scored;           /* steps; those up to the score */
+    size_t target;               /* the values that an autoencoder's output is compared with */
+    double temperature;          /* one that is not trained, in the precision at hand */
+    double *values, *cotangents; /* of all steps, and of the penalty */
+    double *spare;               /* gradients that are added to others, or of what is not trained */
+    void *work;
 };
 
-#define REAL double
-#define NAME(name) name##_f64
-#define WIDE true
-#include "models/rx/pipeline/plain_pipeline.inc"
-#undef REAL
-#undef NAME
-#undef WIDE
+/* -- the chain --------------------------------------------------------------------------------- */
 
-#define REAL float
-#define NAME(name) name##_f32
-#define WIDE false
-#include "models/rx/pipeline/plain_pipeline.inc"
-
-/* Appends a node whose parameters begin at `from`. */
-static void append(struct rx_plain *plain, struct rx_node node, size_t from)
+static void append(struct rx_plain *p, const struct nn_operator *op, size_t from,
+                   struct nn_shape shape)
 {
-    int i = plain->count++;
-    node.pixels = plain->rows;
-    plain->nodes[i] = node;
-    plain->from[i] = from != YPI_RX_NOWHERE ? from : 0;
-    plain->taken[i] = from != YPI_RX_NOWHERE ? rx_node_parameters(&node) : 0;
-    plain->at[i + 1] = plain->at[i] + rx_node_inputs(&node);
+    struct step *s = &p->steps[p->count];
+    *s = (struct step){.op = op, .shape = shape, .from = from};
+    s->at = p->count > 0 ? p->steps[p->count - 1].to : 0;
+    s->to = s->at + nn_count(op, &op->tensors[0], &shape);
+    p->count++;
 }
 
-static void build(struct rx_plain *plain)
+static void append_detector(struct rx_plain *p)
 {
-    const struct rx_pipeline_options *o = &plain->options;
-    const struct ypi_rx_places *at = &plain->places;
-    const enum rx_node_kind detectors[] = {[RX_GLOBAL] = RX_NODE_QUADRATIC,
-                                           [RX_LAD] = RX_NODE_QUADRATIC,
-                                           [RX_IMAGE] = RX_NODE_IMAGE,
-                                           [RX_AUTOENCODER] = RX_NODE_AUTOENCODER};
-    size_t c = o->channels;
+    const struct rx_pipeline_options *o = &p->options;
+    size_t n = p->rows, c = ypi_rx_width(o), h = o->hidden;
+    if (o->detector == RX_AUTOENCODER) {
+        append(p, &nn_linear, p->places.w1, (struct nn_shape){.size = {n, h, c}});
+        p->target = p->steps[p->count - 1].at;
+        append(p, &nn_linear, p->places.w2, (struct nn_shape){.size = {n, c, h}});
+        append(p, &nn_mse, 0, (struct nn_shape){.size = {n, c}});
+    } else {
+        append(p, o->detector == RX_IMAGE ? &ypi_rx_image : &nn_quadratic, p->places.mu,
+               (struct nn_shape){.size = {n, c}, .setting = {o->eps}});
+    }
+}
+
+static void build(struct rx_plain *p)
+{
+    const struct rx_pipeline_options *o = &p->options;
+    size_t n = p->rows, c = o->channels;
+    p->count = 0;
     if (o->normalise)
-        append(plain, (struct rx_node){.kind = RX_NODE_MINMAX, .channels = c}, at->min);
-    if (o->select) {
-        append(plain, (struct rx_node){.kind = RX_NODE_SELECTOR, .channels = c, .keep = o->keep},
-               at->logits);
-        plain->taken[plain->count - 1] -= !o->train_temperature;
-    }
+        append(p, &nn_minmax, p->places.min,
+               (struct nn_shape){.size = {n * c}, .setting = {YPI_RX_LEAST_RANGE}});
+    if (o->select)
+        append(p, &nn_selector, p->places.logits,
+               (struct nn_shape){.size = {n, c}, .setting = {o->keep}});
     if (o->components > 0)
-        append(plain, (struct rx_node){.kind = RX_NODE_PCA, .channels = c, .width = o->components},
-               at->mean);
-    append(plain,
-           (struct rx_node){.kind = detectors[o->detector],
-                            .channels = ypi_rx_width(o),
-                            .width = o->hidden,
-                            .eps = o->eps},
-           o->detector == RX_AUTOENCODER ? at->w1 : at->mu);
-    plain->scored = plain->count;
+        append(p, &nn_pca, p->places.mean, (struct nn_shape){.size = {n, o->components, c}});
+    append_detector(p);
+    p->scored = p->count;
     if (ypi_rx_trains(o)) {
-        append(plain, (struct rx_node){.kind = RX_NODE_LOGIT, .channels = 1}, at->scale);
-        append(plain, (struct rx_node){.kind = RX_NODE_LOSS, .channels = 1}, YPI_RX_NOWHERE);
+        append(p, &nn_logit, p->places.scale, (struct nn_shape){.size = {n}});
+        append(p, &nn_bce, 0, (struct nn_shape){.size = {n}, .setting = {10}});
     }
-    plain->penalty =
-        (struct rx_node){.kind = RX_NODE_ORTHOGONAL, .channels = c, .width = o->components};
+    p->penalty = (struct step){.op = &nn_orthogonality,
+                               .shape = {.size = {o->components, c}},
+                               .from = p->places.w,
+                               .to = p->steps[p->count - 1].to + n};
 }
 
-/* All but `rows` is known; values are counted for all pixels. */
-static void lay_out(struct rx_plain *plain, struct ypi_arena *arena)
+/* -- numbers of either precision --------------------------------------------------------------- */
+
+static void *at(const void *values, size_t index, bool wide)
 {
-    plain->count = 0;
-    plain->rows = plain->tile.pixels;
-    build(plain);
-    size_t values = plain->at[plain->count] + plain->rows, work = 0;
-    for (int i = 0; i < plain->count; i++)
-        work = work > rx_node_work(&plain->nodes[i]) ? work : rx_node_work(&plain->nodes[i]);
-    plain->keep = ypi_arena_take(arena, plain->tile.pixels, 1);
-    plain->labels = ypi_arena_take(arena, plain->tile.pixels, 1);
-    plain->values = ypi_arena_take(arena, values, sizeof(double));
-    plain->cotangents = ypi_arena_take(arena, values, sizeof(double));
-    plain->p = ypi_arena_take(arena, plain->places.count + 1, sizeof(double));
-    plain->dp = ypi_arena_take(arena, plain->places.count + 1, sizeof(double));
-    plain->work = ypi_arena_take(arena, work, sizeof(double));
+    char *place = (char *)(uintptr_t)values; /* a call has no const for what is read */
+    return place != NULL ? place + index * (wide ? sizeof(double) : sizeof(float)) : NULL;
+}
+
+static double get(const void *values, size_t index, bool wide)
+{
+    return wide ? ((const double *)values)[index] : (double)((const float *)values)[index];
+}
+
+static void put(void *values, size_t index, double value, bool wide)
+{
+    if (wide)
+        ((double *)values)[index] = value;
+    else
+        ((float *)values)[index] = (float)value;
+}
+
+static void add(void *to, const void *values, size_t count, bool wide)
+{
+    for (size_t i = 0; i < count; i++)
+        put(to, i, get(to, i, wide) + get(values, i, wide), wide);
+}
+
+/* -- forward and backward ---------------------------------------------------------------------- */
+
+/* A step's call with parameters `x` and their `gradient`, NULL: forward. The second input is the
+ * autoencoder's target. */
+static struct nn_call bind(struct rx_plain *p, const struct step *s, bool wide, const void *x,
+                           void *gradient)
+{
+    struct nn_call call = {.shape = &s->shape, .work = p->work};
+    size_t from = s->from;
+    for (int i = 0; i < nn_tensors(s->op); i++) {
+        const struct nn_tensor *tensor = &s->op->tensors[i];
+        bool given = s->op == &nn_selector && i == 2 && !p->options.train_temperature;
+        if (tensor->role == NN_INPUT) {
+            call.value[i] = at(p->values, i == 0 ? s->at : p->target, wide);
+            call.gradient[i] = i == 0 ? at(p->cotangents, s->at, wide) : p->spare;
+        } else if (tensor->role == NN_PARAMETER) {
+            call.value[i] = given ? &p->temperature : at(x, from, wide);
+            call.gradient[i] = given ? p->spare : at(gradient, from, wide);
+            from += nn_count(s->op, tensor, &s->shape);
+        } else if (tensor->role == NN_CONSTANT) {
+            call.value[i] = p->labels;
+        } else {
+            call.value[i] = at(p->values, s->to, wide);
+            call.gradient[i] = at(p->cotangents, s->to, wide);
+        }
+    }
+    return call;
+}
+
+static void forward(struct rx_plain *p, const struct step *s, bool wide, const void *x)
+{
+    struct nn_call call = bind(p, s, wide, x, NULL);
+    (wide ? s->op->oracle : s->op->plain)(&call);
+}
+
+/* Forward through the first `steps` steps. */
+static void run(struct rx_plain *p, bool wide, const void *x, int steps)
+{
+    size_t next = 0;
+    for (size_t i = 0; i < p->tile.pixels; i++)
+        for (size_t c = 0; c < p->tile.channels && p->keep[i]; c++)
+            put(p->values, next++, (double)p->tile.values[i * ypi_rx_stride(&p->tile) + c], wide);
+    put(&p->temperature, 0, p->options.temperature, wide);
+    for (int i = 0; i < steps; i++)
+        forward(p, &p->steps[i], wide, x);
+}
+
+/* The results of the first `steps` steps to their pixels. */
+static void scatter(const struct rx_plain *p, bool wide, int steps, double missing, void *out)
+{
+    size_t next = p->steps[steps - 1].to;
+    for (size_t i = 0; i < p->tile.pixels; i++)
+        put(out, i, p->keep[i] ? get(p->values, next++, wide) : missing, wide);
+}
+
+static double weight_of(const struct rx_plain *p, bool wide)
+{
+    return wide ? p->options.orthogonality : (double)(float)p->options.orthogonality;
+}
+
+static void losses_of(struct rx_plain *p, bool wide, const void *x, void *losses)
+{
+    run(p, wide, x, p->count);
+    scatter(p, wide, p->count, 0, losses);
+    if (p->options.components == 0)
+        return;
+    forward(p, &p->penalty, wide, x);
+    put(losses, p->tile.pixels, get(p->values, p->penalty.to, wide) * weight_of(p, wide), wide);
+}
+
+static void penalty_vjp(struct rx_plain *p, bool wide, const void *x, const void *cotangent,
+                        void *gradient)
+{
+    struct nn_call call = bind(p, &p->penalty, wide, x, NULL);
+    put(p->cotangents, p->penalty.to, weight_of(p, wide) * get(cotangent, p->tile.pixels, wide),
+        wide);
+    call.gradient[0] = p->spare;
+    (wide ? nn_orthogonality.oracle_vjp : nn_orthogonality.plain_vjp)(&call);
+    add(at(gradient, p->places.w, wide), p->spare, p->options.components * p->options.channels,
+        wide);
+}
+
+static void vjp(struct rx_plain *p, bool wide, const void *x, const void *cotangent, void *gradient)
+{
+    size_t next = p->steps[p->count - 1].to;
+    run(p, wide, x, p->count);
+    for (size_t i = 0; i < p->tile.pixels; i++)
+        if (p->keep[i])
+            put(p->cotangents, next++, get(cotangent, i, wide), wide);
+    for (int i = p->count; i-- > 0;) {
+        const struct step *s = &p->steps[i];
+        struct nn_call call = bind(p, s, wide, x, gradient);
+        (wide ? s->op->oracle_vjp : s->op->plain_vjp)(&call);
+        if (!ypi_rx_trains(&p->options) && s->at == p->target && s->op == &nn_linear)
+            add(call.gradient[0], p->spare, s->to - s->at, wide); /* input and target */
+    }
+    if (p->options.components > 0)
+        penalty_vjp(p, wide, x, cotangent, gradient);
+}
+
+/* -- the object -------------------------------------------------------------------------------- */
+
+/* Counted for all pixels; how many are finite is not known yet. */
+static void lay_out(struct rx_plain *p, struct ypi_arena *arena)
+{
+    p->rows = p->tile.pixels;
+    build(p);
+    size_t values = p->penalty.to + 1, work = 0, spare = p->rows * p->options.channels;
+    size_t w = p->options.components * p->options.channels;
+    for (int i = 0; i < p->count; i++) {
+        nn_bytes *bytes = p->steps[i].op->plain_work;
+        work = bytes != NULL ? bytes(&p->steps[i].shape) : work;
+    }
+    p->keep = ypi_arena_take(arena, p->tile.pixels, 1);
+    p->labels = ypi_arena_take(arena, p->tile.pixels, 1);
+    p->values = ypi_arena_take(arena, values, sizeof(double));
+    p->cotangents = ypi_arena_take(arena, values, sizeof(double));
+    p->spare = ypi_arena_take(arena, (spare > w ? spare : w) + 1, sizeof(double));
+    p->work = ypi_arena_take(arena, work, 1);
 }
 
 static enum yp_status check(const char *what, const struct rx_pipeline_options *options,
@@ -153,12 +283,7 @@ static void take_pixels(struct rx_plain *plain)
         rows += plain->keep[i];
     }
     plain->rows = rows;
-    plain->count = 0;
     build(plain);
-    for (int i = 0; i < plain->count; i++) {
-        plain->nodes[i].work = plain->work;
-        plain->nodes[i].labels = plain->labels;
-    }
 }
 
 struct rx_plain *rx_plain_create(struct yp_device *device,
@@ -193,31 +318,33 @@ size_t rx_plain_outputs(const struct rx_plain *plain)
 
 void rx_plain_losses(void *plain, const double *x, double *losses)
 {
-    losses_f64(plain, x, losses);
+    losses_of(plain, true, x, losses);
 }
 
 void rx_plain_losses_f32(struct rx_plain *plain, const float *x, float *losses)
 {
-    losses_f32(plain, x, losses);
+    losses_of(plain, false, x, losses);
 }
 
 void rx_plain_vjp(void *plain, const double *x, const double *cotangent, double *gradient)
 {
-    chain_vjp_f64(plain, x, cotangent, gradient);
+    vjp(plain, true, x, cotangent, gradient);
 }
 
 void rx_plain_vjp_f32(struct rx_plain *plain, const float *x, const float *cotangent,
                       float *gradient)
 {
-    chain_vjp_f32(plain, x, cotangent, gradient);
+    vjp(plain, false, x, cotangent, gradient);
 }
 
 void rx_plain_scores(struct rx_plain *plain, const double *x, double *scores)
 {
-    score_f64(plain, x, scores);
+    run(plain, true, x, plain->scored);
+    scatter(plain, true, plain->scored, NAN, scores);
 }
 
 void rx_plain_scores_f32(struct rx_plain *plain, const float *x, float *scores)
 {
-    score_f32(plain, x, scores);
+    run(plain, false, x, plain->scored);
+    scatter(plain, false, plain->scored, NAN, scores);
 }

@@ -1,4 +1,5 @@
 /* Nodes and pipelines: gradients of the plain formulas, and of the fast ones against them. */
+#include "models/nn/point.h"
 #include "tests/unit/rx/rx_nodes.h"
 
 /* -- gradients that are wrong on purpose ----------------------------------------------------- */
@@ -68,118 +69,81 @@ static double check_vjp(const char *name, struct yp_gradient check)
 
 /* -- single nodes ---------------------------------------------------------------------------- */
 
-static const char *const node_names[RX_NODE_KINDS] = {
-    [RX_NODE_MINMAX] = "minmax",
-    [RX_NODE_SELECTOR] = "selector",
-    [RX_NODE_PCA] = "pca",
-    [RX_NODE_QUADRATIC] = "quadratic",
-    [RX_NODE_IMAGE] = "image",
-    [RX_NODE_AUTOENCODER] = "autoencoder",
-    [RX_NODE_LOGIT] = "logit",
-    [RX_NODE_LOSS] = "loss",
-    [RX_NODE_ORTHOGONAL] = "orthogonal",
-};
+/* The operators that pipelines are made of, with 9 pixels of 6 channels. */
+static const struct node {
+    const struct nn_operator *op;
+    struct nn_shape shape;
+} nodes[] = {{&nn_minmax, {.size = {54}, .setting = {1e-6}}},
+             {&nn_selector, {.size = {9, 6}, .setting = {4}}},
+             {&nn_pca, {.size = {9, 3, 6}}},
+             {&nn_quadratic, {.size = {9, 6}}},
+             {&ypi_rx_image, {.size = {9, 6}, .setting = {0.1}}},
+             {&nn_linear, {.size = {9, 3, 6}}},
+             {&nn_mse, {.size = {9, 6}}},
+             {&nn_logit, {.size = {9}}},
+             {&nn_bce, {.size = {9}, .setting = {10}}},
+             {&nn_orthogonality, {.size = {3, 6}}}};
 
-/* A node of that kind, and a point for it: 9 pixels of 6 channels. */
-static struct rx_node node_make(enum rx_node_kind kind, double **x, size_t *inputs)
+static struct nn_point *point_of(const struct node *node)
 {
-    static const uint8_t labels[9] = {0, 1, 0, 0, 1, 0, 0, 0, 1};
-    bool single = kind == RX_NODE_LOGIT || kind == RX_NODE_LOSS;
-    struct rx_node node = {.kind = kind, .pixels = 9, .channels = single ? 1 : 6, .width = 3};
-    node.keep = 4;
-    node.eps = 0.1;
-    node.labels = labels;
-    node.work = block(rx_node_work(&node), sizeof *node.work);
-    *inputs = rx_node_inputs(&node) + rx_node_parameters(&node);
-    *x = block(*inputs, sizeof **x);
-    uint64_t state = 7;
-    for (size_t i = 0; i < *inputs; i++)
-        (*x)[i] = normal(&state);
-    double *p = *x + rx_node_inputs(&node);
-    if (kind == RX_NODE_MINMAX)
-        p[1] = p[0] + 2.5;
-    if (kind == RX_NODE_SELECTOR)
-        p[6] = 0.7;
-    return node;
+    struct nn_point *point = nn_point_create(yp_device_cpu(), node->op, &node->shape, NULL, 7);
+    cr_assert_not_null(point, "%s", yp_last_error());
+    return point;
 }
 
 Test(rx_nodes, every_node_has_the_gradient_of_its_formula)
 {
-    for (int kind = 0; kind < RX_NODE_KINDS; kind++) {
-        double *x;
-        size_t inputs;
-        struct rx_node node = node_make((enum rx_node_kind)kind, &x, &inputs);
-        struct yp_gradient check = {.inputs = inputs,
-                                    .outputs = rx_node_outputs(&node),
-                                    .f = rx_node_plain,
-                                    .vjp = rx_node_plain_vjp,
-                                    .arg = &node,
-                                    .x = x};
-        struct yp_tensor tensors[RX_NODE_TENSORS];
-        check.tensors = tensors;
-        check.n_tensors = rx_node_tensors(&node, tensors);
-        check_vjp(node_names[kind], check);
-        free(node.work);
-        free(x);
+    for (size_t i = 0; i < LENGTH(nodes); i++) {
+        struct nn_point *point = point_of(&nodes[i]);
+        struct yp_gradient check;
+        nn_point_gradient(point, &check);
+        check_vjp(nodes[i].op->name, check);
+        nn_point_destroy(point);
     }
 }
 
 /* A range below 1e-6 is held at 1e-6, and then max has no gradient. */
 Test(rx_nodes, minmax_of_a_constant)
 {
-    double x[5] = {1, 1 + 1e-7, 1 - 1e-7, 1, 1 + 1e-9}, y[3], c[3] = {1, 2, 5}, g[5];
-    struct rx_node node = {.kind = RX_NODE_MINMAX, .pixels = 3, .channels = 1};
-    rx_node_plain(&node, x, y);
-    rx_node_plain_vjp(&node, x, c, g);
+    double x[3] = {1, 1 + 1e-7, 1 - 1e-7}, min = 1, max = 1 + 1e-9, y[3], c[3] = {1, 2, 5};
+    double dx[3], dmin, dmax;
+    const struct nn_shape shape = {.size = {3}, .setting = {YPI_RX_LEAST_RANGE}};
+    struct nn_call call = {
+        .shape = &shape, .value = {x, &min, &max, y}, .gradient = {dx, &dmin, &dmax, c}};
+    nn_minmax.oracle(&call);
+    nn_minmax.oracle_vjp(&call);
     cr_expect_float_eq(y[1], 0.1, 1e-9);
-    cr_expect_float_eq(g[1], 2e6, 1e-6);
-    cr_expect_float_eq(g[3], -8e6, 1e-6);
-    cr_expect_eq(g[4], 0);
+    cr_expect_float_eq(dx[1], 2e6, 1e-6);
+    cr_expect_float_eq(dmin, -8e6, 1e-6);
+    cr_expect_eq(dmax, 0);
 }
 
 /* In float the loops are the same: what rounding may do, and not more. */
 Test(rx_nodes, float_nodes_are_the_same_formulas)
 {
-    for (int kind = 0; kind < RX_NODE_KINDS; kind++) {
-        double *x, y[64], c[64], y32d[64];
-        size_t inputs;
-        struct rx_node node = node_make((enum rx_node_kind)kind, &x, &inputs);
-        size_t outputs = rx_node_outputs(&node);
-        float *x32 = block(inputs, sizeof *x32), y32[64], c32[64];
-        double *g = block(inputs, sizeof *g);
-        float *g32 = block(inputs, sizeof *g32);
-        uint64_t state = 3;
-        for (size_t i = 0; i < inputs; i++)
-            x[i] = (double)(x32[i] = (float)x[i]);
-        for (size_t i = 0; i < outputs; i++)
-            c[i] = (double)(c32[i] = (float)normal(&state));
-        rx_node_plain(&node, x, y);
-        rx_node_plain_f32(&node, x32, y32);
-        rx_node_plain_vjp(&node, x, c, g);
-        rx_node_plain_vjp_f32(&node, x32, c32, g32);
-        struct yp_precision_result result;
-        struct yp_precision forward = {.name = node_names[kind],
-                                       .count = outputs,
-                                       .oracle = y,
-                                       .plain = y32,
-                                       .got = y32,
-                                       .multiple = 0};
-        struct yp_precision backward = {.name = node_names[kind],
-                                        .count = inputs,
-                                        .oracle = g,
-                                        .plain = g32,
-                                        .got = g32,
-                                        .multiple = 0};
-        OK(yp_precision_error(&forward, &result));
-        cr_expect_leq(result.error, 1e-5, "%s: %g", node_names[kind], result.error);
-        OK(yp_precision_error(&backward, &result));
-        cr_expect_leq(result.error, 1e-5, "%s backward: %g", node_names[kind], result.error);
-        (void)y32d;
-        free(node.work);
-        free(x);
-        free(x32);
-        free(g);
-        free(g32);
+    for (size_t i = 0; i < LENGTH(nodes); i++) {
+        const struct nn_operator *op = nodes[i].op;
+        struct nn_point *point = point_of(&nodes[i]);
+        for (int pass = NN_FORWARD; pass <= NN_VJP; pass++) {
+            nn_point_plain(point, (enum nn_pass)pass);
+            for (int k = 0; k < nn_tensors(op); k++) {
+                if (!nn_point_written(point, (enum nn_pass)pass, k))
+                    continue;
+                bool back = pass == NN_VJP;
+                const float *plain = back ? point->plain.gradient[k] : point->plain.value[k];
+                struct yp_precision_result result;
+                struct yp_precision check = {
+                    .name = op->name,
+                    .count = nn_count(op, &op->tensors[k], &nodes[i].shape),
+                    .oracle = back ? point->oracle.gradient[k] : point->oracle.value[k],
+                    .plain = plain,
+                    .got = plain};
+                OK(yp_precision_error(&check, &result));
+                cr_expect_leq(result.error, 1e-5, "%s, %s: %g", op->name, op->tensors[k].name,
+                              result.error);
+            }
+        }
+        nn_point_destroy(point);
     }
 }
 
