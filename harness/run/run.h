@@ -2,6 +2,7 @@
 #ifndef YPI_RUN_H
 #define YPI_RUN_H
 
+#include "harness/judge/judge.h"
 #include "harness/record/record.h"
 #include "harness/run/plan.h"
 #include "harness/tell/tell.h"
@@ -13,6 +14,15 @@ struct ypi_runner {
     FILE *out; /* where results are printed: the program's own standard output */
     struct ypi_totals totals;
     bool record_failed; /* a result could not be stored; was reported */
+    /* Set and kept by ypi_run(). */
+    struct ypi_plan *plan;
+    struct ypi_terminal *terminal;
+    struct ypi_judging how;
+    int reported; /* results */
+    int failures;
+    int again;    /* items that want one more process */
+    bool alone;   /* one case at a time */
+    bool stopped; /* nothing more is begun */
 };
 
 /* Runs, judges, stores and tells every item, in that order for each. */

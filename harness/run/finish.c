@@ -1,0 +1,250 @@
+#include "harness/run/finish.h"
+
+#include "base/system/clock.h"
+#include "base/text/text.h"
+#include "harness/judge/relation.h"
+#include "harness/run/ending.h"
+#include "harness/run/sweep.h"
+
+#include <stdlib.h>
+
+void ypi_run_stop(struct ypi_runner *run)
+{
+    run->stopped = true;
+    for (int i = 0; i < run->plan->count; i++) {
+        struct ypi_item *item = &run->plan->items[i];
+        item->extra.disabled = true;
+        if (item->state == YPI_WAITING && item->result_count == 0) {
+            item->state = YPI_DROPPED;
+            run->totals.stopped = true;
+        }
+    }
+}
+
+static void count_outcome(struct ypi_runner *run, const struct ypi_result *r)
+{
+    run->totals.count[r->outcome]++;
+    if (!ypi_is_failure(r->outcome))
+        return;
+    run->failures++;
+    if (run->o->max_failures > 0 && run->failures >= run->o->max_failures)
+        ypi_run_stop(run);
+}
+
+static void store(struct ypi_runner *run, const struct ypi_result *r)
+{
+    const struct ypi_options *o = run->o;
+    if (ypi_history_add(run->history, run->session->run_id, r) != YP_OK) {
+        fprintf(stderr, "error: the result of %s is not stored: %s\n", r->c->id, yp_last_error());
+        run->record_failed = true;
+        ypi_run_stop(run);
+    }
+    if (o->csv != NULL && ypi_csv_append(o->csv, run->session, r) != YP_OK) {
+        fprintf(stderr, "error: %s\n", yp_last_error());
+        run->record_failed = true;
+    }
+}
+
+/* Stored first: what is printed is in the history. */
+static void store_and_tell(struct ypi_runner *run, const struct ypi_result *r)
+{
+    const struct ypi_options *o = run->o;
+    store(run, r);
+    run->reported++;
+    count_outcome(run, r);
+    if (!o->tap) {
+        ypi_terminal_case(run->terminal, r);
+        return;
+    }
+    ypi_tap_case(run->out, run->reported, r);
+    if (ypi_is_failure(r->outcome)) {
+        fprintf(stderr, "%s %s\n", r->outcome == YPI_ERROR ? "ERROR" : "FAILED", r->c->id);
+        ypi_tell_failure(stderr, run->session, r);
+        fflush(stderr);
+    }
+}
+
+static void finish_skipped(struct ypi_runner *run, struct ypi_item *item)
+{
+    item->state = YPI_FINISHED;
+    struct ypi_result r = {.c = &item->c,
+                           .started = ypi_wall_clock(),
+                           .reason = ypi_strdup(item->c.skip),
+                           .outcome = YPI_SKIPPED,
+                           .tail = ypi_strdup("")};
+    store_and_tell(run, &r);
+    ypi_result_clear(&r);
+}
+
+void ypi_finish_skipped(struct ypi_runner *run, int number)
+{
+    for (int i = 0; i < run->plan->count && i < number; i++)
+        if (run->plan->items[i].state == YPI_WAITING && run->plan->items[i].c.skip != NULL)
+            finish_skipped(run, &run->plan->items[i]);
+}
+
+/* Stored, printed and kept for the relations that read it, but for its samples. */
+static void close_item(struct ypi_runner *run, struct ypi_item *item, struct ypi_result *r)
+{
+    item->state = YPI_FINISHED;
+    ypi_finish_skipped(run, item->number - 1);
+    store_and_tell(run, r);
+    for (int i = 0; i < r->measured_count; i++)
+        ypi_measured_clear(&r->measured[i]);
+    free(r->tail);
+    r->tail = NULL;
+}
+
+/* The last word on an item, from all of its processes. */
+static void conclude(struct ypi_runner *run, struct ypi_item *item)
+{
+    struct ypi_judging how = run->how;
+    struct ypi_result *r = &item->results[0];
+    int others = item->result_count - 1;
+    ypi_conclude(r, &how, item->results + 1, others);
+    how.confirmations = 0;
+    for (int i = 1; i <= others; i++) {
+        ypi_conclude(&item->results[i], &how, NULL, 0);
+        store(run, &item->results[i]);
+        ypi_result_clear(&item->results[i]);
+    }
+    item->result_count = 1;
+    close_item(run, item, r);
+}
+
+static void keep_result(struct ypi_item *item, const struct ypi_result *r)
+{
+    item->results =
+        ypi_realloc(item->results, (size_t)item->result_count + 1, sizeof *item->results);
+    item->results[item->result_count++] = *r;
+}
+
+/* One more process for the same case, in the next pass. */
+static void again(struct ypi_runner *run, struct ypi_item *item)
+{
+    item->attempt++;
+    item->state = YPI_WAITING;
+    run->again++;
+}
+
+/* After the process that has the whole memory, one for each of its allocations. */
+static void finish_failing(struct ypi_runner *run, struct ypi_item *item, struct ypi_result *r)
+{
+    ypi_judge_budgets(r, &run->how);
+    if (item->attempt == 0) {
+        keep_result(item, r);
+    } else {
+        ypi_failed_allocation(&item->results[0], r);
+        ypi_conclude(r, &run->how, NULL, 0);
+        store(run, r);
+        ypi_result_clear(r);
+    }
+    const struct ypi_result *whole = &item->results[0];
+    bool sound =
+        whole->ended && !whole->skipped && (item->attempt > 0 || whole->failure_count == 0);
+    if (sound && (uint64_t)item->attempt < ypi_allocations(&whole->memory) && !run->stopped)
+        again(run, item);
+    else
+        conclude(run, item);
+}
+
+static void finish_timed(struct ypi_runner *run, struct ypi_item *item, const struct ypi_result *r)
+{
+    keep_result(item, r);
+    struct ypi_result *all = item->results;
+    ypi_judge_budgets(&all[item->result_count - 1], &run->how);
+    if (!run->stopped &&
+        ypi_needs_confirmation(&all[0], &run->how, all + 1, item->result_count - 1))
+        again(run, item);
+    else
+        conclude(run, item);
+}
+
+void ypi_finish(struct ypi_runner *run, struct ypi_item *item, int signal_number, int exit_code)
+{
+    struct ypi_result r;
+    struct ypi_ending ending = {
+        .signal = signal_number, .exit_code = exit_code, .alone = run->alone};
+    item->over = true;
+    item->state = YPI_FINISHED;
+    struct ypi_report report = ypi_ending_result(item, &ending, run->o, &r);
+    if (ypi_was_interrupted(item, &report, signal_number)) {
+        fprintf(run->o->tap ? stderr : run->out, "\ninterrupted: %s\n", item->c.id);
+        ypi_result_clear(&r);
+        if (item->result_count > 0)
+            item->state = YPI_WAITING; /* to be concluded with what there is */
+        return;
+    }
+    r.skipped = report.skipped;
+    if (run->o->fail_each)
+        finish_failing(run, item, &r);
+    else
+        finish_timed(run, item, &r);
+}
+
+void ypi_finish_unstarted(struct ypi_runner *run, double seconds)
+{
+    for (int i = 0; i < run->plan->count; i++) {
+        struct ypi_item *item = &run->plan->items[i];
+        if (item->state != YPI_WAITING || item->extra.disabled || item->c.skip != NULL)
+            continue;
+        ypi_finish_skipped(run, item->number - 1);
+        struct ypi_result r = {.c = &item->c,
+                               .started = ypi_wall_clock() - seconds,
+                               .duration = seconds,
+                               .tail = ypi_strdup("")};
+        ypi_result_fail(&r, YPI_CAUSE_TIMEOUT, NULL, 0,
+                        "its process did not come to life within %g s: does a constructor of the "
+                        "program hang? Nothing after it was run",
+                        seconds);
+        /* As the case itself, or as a fresh process, whose failure the case takes over. */
+        r.attempt = item->attempt;
+        ypi_judge_budgets(&r, &run->how);
+        keep_result(item, &r);
+        conclude(run, item);
+        return;
+    }
+}
+
+void ypi_finish_pending(struct ypi_runner *run)
+{
+    for (int i = 0; i < run->plan->count; i++) {
+        struct ypi_item *item = &run->plan->items[i];
+        if (!ypi_item_open(item) || item->result_count == 0)
+            continue;
+        if (run->o->fail_each)
+            ypi_result_note(item->results, "stopped after %d of %llu allocations were refused",
+                            item->attempt - 1,
+                            (unsigned long long)ypi_allocations(&item->results->memory));
+        conclude(run, item);
+    }
+}
+
+static void finish_relation(struct ypi_runner *run, struct ypi_item *item,
+                            const struct ypi_relation_input *input)
+{
+    struct ypi_result r = {
+        .c = &item->c, .started = ypi_wall_clock(), .ended = true, .tail = ypi_strdup("")};
+    r.skipped = !ypi_relation_evaluate(input, &r);
+    ypi_judge(&r, &run->how);
+    keep_result(item, &r);
+    close_item(run, item, &item->results[0]);
+}
+
+void ypi_finish_relations(struct ypi_runner *run, const volatile bool *interrupted)
+{
+    int count = run->plan->count;
+    const struct yp_case **cases = ypi_calloc((size_t)count, sizeof(*cases));
+    const struct ypi_result **results = ypi_calloc((size_t)count, sizeof(*results));
+    struct ypi_relation_input input = {.cases = cases, .results = results, .count = count};
+    for (int i = 0; i < count; i++) {
+        struct ypi_item *item = &run->plan->items[i];
+        cases[i] = &item->c;
+        results[i] = item->result_count > 0 ? item->results : NULL;
+    }
+    for (int i = 0; i < count && !*interrupted && !run->stopped; i++)
+        if (run->plan->items[i].state == YPI_WAITING && ypi_is_relation(&run->plan->items[i].c))
+            finish_relation(run, &run->plan->items[i], &input);
+    free(cases);
+    free(results);
+}
