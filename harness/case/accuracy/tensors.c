@@ -1,4 +1,4 @@
-#include "harness/case/tensors.h"
+#include "harness/case/accuracy/tensors.h"
 
 enum yp_status ypi_check_tensors(const char *check, const char *name,
                                  const struct yp_tensor *tensors, size_t count,
