@@ -144,9 +144,9 @@ struct rx_pipeline {
     uint8_t *dead; /* (C) */
 };
 
-/* Prepares a call with these parameters: MinMax and selector as one affine map, and from it base,
- * gain and rest for what the detector centres around. */
-enum yp_status ypi_rx_prepare(struct rx_pipeline *p, const char *what, const float *parameters);
+/* Goes once over the source, with what the call has set in the object; its sums are in it then. */
+enum yp_status ypi_rx_pipeline_pass(struct rx_pipeline *p, const char *what,
+                                    const struct rx_source *source);
 
 /* (x - base) gain + rest = (x - floor) gain64 - centre, with a base so near the centre that
  * floats lose nothing. */

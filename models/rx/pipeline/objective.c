@@ -1,0 +1,216 @@
+/* What can be asked of the pipeline: the loss with its gradient, scores, a calibrated bias; each is
+ * its parameters prepared and one pass. */
+#include "models/rx/pipeline/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST_RANGE 1e37 /* the inverse of more loses digits in float */
+
+static void share_out(struct rx_pipeline *p)
+{
+    const struct rx_pipeline_options *o = &p->options;
+    const struct ypi_rx_places *at = &p->places;
+    double top = -INFINITY, sum = 0;
+    double t =
+        at->temperature == YPI_RX_NOWHERE ? o->temperature : (double)p->parameters[at->temperature];
+    for (size_t c = 0; c < o->channels; c++) {
+        p->shares[c] = o->select ? (double)p->parameters[at->logits + c] / t : 0;
+        top = fmax(top, p->shares[c]);
+    }
+    for (size_t c = 0; c < o->channels; c++)
+        sum += p->shares[c] = exp(p->shares[c] - top);
+    for (size_t c = 0; c < o->channels; c++) {
+        p->shares[c] /= sum;
+        p->weights[c] = o->select ? o->keep * p->shares[c] : 1;
+    }
+}
+
+/* p->symmetric = (A + A^T) / 2, and whether that is another matrix than A. */
+static void make_even(struct rx_pipeline *p)
+{
+    size_t d = ypi_rx_width(&p->options);
+    const float *a = p->parameters + p->places.a;
+    p->asymmetric = false;
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++) {
+            p->symmetric[i * d + j] = (float)(0.5 * ((double)a[i * d + j] + (double)a[j * d + i]));
+            p->asymmetric = p->asymmetric || a[i * d + j] != a[j * d + i];
+        }
+}
+
+void ypi_rx_centre(const struct rx_pipeline *p, const double *centre, float *base, float *rest)
+{
+    for (size_t c = 0; c < p->options.channels; c++) {
+        double near = p->floor + (centre[c] != 0 ? centre[c] / p->gain64[c] : 0);
+        base[c] = fabs(near) < 1e30 ? (float)near : (float)p->floor;
+        rest[c] = (float)(((double)base[c] - p->floor) * p->gain64[c] - centre[c]);
+    }
+}
+
+/* MinMax and selector as one affine map, and from it base, gain and rest for what the detector
+ * centres around. */
+static enum yp_status prepare(struct rx_pipeline *p, const char *what, const float *parameters)
+{
+    if (p == NULL || parameters == NULL)
+        return yp_set_error(YP_INVALID, "%s: %s is NULL", what,
+                            p == NULL ? "pipeline" : "parameters");
+    const struct rx_pipeline_options *o = &p->options;
+    const struct ypi_rx_places *at = &p->places;
+    p->parameters = parameters;
+    double width = 1;
+    p->floor = 0;
+    if (o->normalise) {
+        p->floor = (double)parameters[at->min];
+        width = (double)parameters[at->max] - p->floor;
+        if (!isfinite(width) || width > MOST_RANGE)
+            return yp_set_error(
+                YP_INVALID, "%s: min is %g and max %g, allowed are finite values up to %g apart",
+                what, (double)parameters[at->min], (double)parameters[at->max], MOST_RANGE);
+    }
+    p->moves = width >= YPI_RX_LEAST_RANGE;
+    p->range = p->moves ? width : YPI_RX_LEAST_RANGE;
+    share_out(p);
+    if (p->symmetric != NULL)
+        make_even(p);
+    p->lost = false;
+    for (size_t c = 0; c < o->channels; c++) {
+        p->gain64[c] = p->weights[c] / p->range;
+        p->lost = p->lost || !isfinite(p->gain64[c]);
+        p->gain[c] = (float)p->gain64[c];
+        p->column[c] = at->mean != YPI_RX_NOWHERE ? (double)parameters[at->mean + c]
+                       : at->mu != YPI_RX_NOWHERE ? (double)parameters[at->mu + c]
+                                                  : 0;
+    }
+    ypi_rx_centre(p, p->column, p->base, p->rest);
+    memset(p->sums, 0, p->at.sums * sizeof *p->sums);
+    if (p->at.matrices > 0)
+        memset(p->matrices, 0, p->at.matrices * sizeof *p->matrices);
+    p->kept = 0;
+    p->failed = SIZE_MAX;
+    p->mean_score = p->m2_score = 0;
+    p->scores_out = p->logits_out = NULL;
+    p->judged = p->backward = p->calibrates = false;
+    p->take = NULL;
+    return YP_OK;
+}
+
+/* Mean loss and gradient, or only what is not NULL; p->kept tells of how many pixels. */
+static enum yp_status objective(struct rx_pipeline *p, const char *what,
+                                const struct rx_source *source, const float *parameters,
+                                double *mean, float *gradient, rx_take *take, void *take_arg)
+{
+    enum yp_status status = prepare(p, what, parameters);
+    if (status != YP_OK)
+        return status;
+    p->judged = mean != NULL;
+    p->backward = gradient != NULL;
+    p->take = ypi_rx_trains(&p->options) ? take : NULL;
+    p->take_arg = take_arg;
+    status = ypi_rx_pipeline_pass(p, what, source);
+    if (status != YP_OK)
+        return status;
+    if (mean != NULL)
+        *mean = p->kept > 0 ? p->sums[p->at.loss] / (double)p->kept + ypi_rx_penalty(p) : 0;
+    if (gradient != NULL && p->kept > 0)
+        ypi_rx_write_gradient(p, gradient);
+    else if (gradient != NULL)
+        memset(gradient, 0, p->places.count * sizeof *gradient);
+    return YP_OK;
+}
+
+enum yp_status rx_pipeline_gradient(struct rx_pipeline *p, const struct rx_source *source,
+                                    const float *parameters, double *mean, float *gradient)
+{
+    const char *what = "rx_pipeline_gradient";
+    if (mean == NULL)
+        return yp_set_error(YP_INVALID, "%s: mean is NULL", what);
+    enum yp_status status = objective(p, what, source, parameters, mean, gradient, NULL, NULL);
+    if (status == YP_OK && p->kept == 0)
+        return yp_set_error(YP_INVALID, "%s: the source has no finite pixel", what);
+    return status;
+}
+
+enum yp_status rx_pipeline_train_gradient(void *pipeline, const struct rx_source *source,
+                                          const float *parameters, double *mean, double *weight,
+                                          float *gradient)
+{
+    struct rx_pipeline *p = pipeline;
+    const char *what = "rx_pipeline_train_gradient";
+    if (mean == NULL || weight == NULL || gradient == NULL)
+        return yp_set_error(YP_INVALID, "%s: %s is NULL", what,
+                            mean == NULL     ? "mean"
+                            : weight == NULL ? "weight"
+                                             : "gradient");
+    enum yp_status status = objective(p, what, source, parameters, mean, gradient, NULL, NULL);
+    *weight = status == YP_OK ? (double)p->kept : 0;
+    return status;
+}
+
+enum yp_status rx_pipeline_train_evaluate(void *pipeline, const struct rx_source *source,
+                                          const float *parameters, double *mean, double *weight,
+                                          rx_take *take, void *take_arg)
+{
+    struct rx_pipeline *p = pipeline;
+    const char *what = "rx_pipeline_train_evaluate";
+    if ((mean == NULL) != (weight == NULL))
+        return yp_set_error(YP_INVALID, "%s: %s is NULL and the other is not", what,
+                            mean == NULL ? "mean" : "weight");
+    enum yp_status status = objective(p, what, source, parameters, mean, NULL, take, take_arg);
+    if (weight != NULL)
+        *weight = status == YP_OK ? (double)p->kept : 0;
+    return status;
+}
+
+enum yp_status rx_pipeline_score(struct rx_pipeline *p, const struct rx_source *source,
+                                 const float *parameters, float *scores, float *logits)
+{
+    const char *what = "rx_pipeline_score";
+    if (p != NULL && parameters != NULL && logits != NULL && !ypi_rx_trains(&p->options))
+        return yp_set_error(YP_INVALID, "%s: an autoencoder has no logits", what);
+    enum yp_status status = prepare(p, what, parameters);
+    if (status != YP_OK)
+        return status;
+    p->scores_out = scores;
+    p->logits_out = logits;
+    return ypi_rx_pipeline_pass(p, what, source);
+}
+
+enum yp_status rx_pipeline_calibrate(struct rx_pipeline *p, const struct rx_source *source,
+                                     float *parameters)
+{
+    const char *what = "rx_pipeline_calibrate";
+    if (p != NULL && parameters != NULL && !ypi_rx_trains(&p->options))
+        return YP_OK;
+    enum yp_status status = prepare(p, what, parameters);
+    if (status != YP_OK)
+        return status;
+    p->calibrates = true;
+    status = ypi_rx_pipeline_pass(p, what, source);
+    if (status != YP_OK)
+        return status;
+    if (p->kept == 0)
+        return yp_set_error(YP_INVALID, "%s: the source has no finite pixel", what);
+    double sigma = p->kept > 1 ? sqrt(p->m2_score / (double)(p->kept - 1)) : 0;
+    float bias = (float)(p->mean_score + 2 * sigma);
+    if (!isfinite(bias))
+        return yp_set_error(YP_INVALID, "%s: the scores have mean %g and sigma %g, beyond float",
+                            what, p->mean_score, sigma);
+    parameters[p->places.bias] = bias;
+    return YP_OK;
+}
+
+enum yp_status rx_pipeline_fit(struct rx_pipeline *p, struct rx *rx, const struct rx_source *source,
+                               float *parameters, struct rx_start *start)
+{
+    if (p == NULL || rx == NULL || parameters == NULL)
+        return yp_set_error(YP_INVALID, "rx_pipeline_fit: %s is NULL",
+                            p == NULL    ? "pipeline"
+                            : rx == NULL ? "rx"
+                                         : "parameters");
+    rx_reset(rx);
+    enum yp_status status = rx_fit(rx, source);
+    if (status == YP_OK)
+        status = rx_pipeline_start(p, rx, parameters, start);
+    return status == YP_OK ? rx_pipeline_calibrate(p, source, parameters) : status;
+}
