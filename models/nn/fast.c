@@ -22,12 +22,62 @@ void nn_columns(const float *x, size_t n, size_t c, double *sums)
     nn_merge(sums, chunks, c);
 }
 
+NN_LOOPS affine_loops(const float *x, float shift, float gain, size_t n, float *restrict y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = gain * (x[i] - shift);
+}
+NN_KERNEL(affine, (const float *x, float shift, float gain, size_t n, float *y),
+          (x, shift, gain, n, y))
+
+NN_LOOPS slopes_loops(const float *x, const float *dy, float shift, float gain, size_t n,
+                      float *restrict dx, double *restrict sums)
+{
+    double first = 0, second = 0;
+    for (size_t i = 0; i < n && dx != NULL; i++)
+        dx[i] = dy[i] * gain;
+#pragma omp simd reduction(+ : first, second)
+    for (size_t i = 0; i < n; i++) {
+        first += (double)dy[i];
+        second += (double)dy[i] * ((double)x[i] - (double)shift);
+    }
+    sums[0] = first;
+    sums[1] = second;
+}
+NN_KERNEL(slopes,
+          (const float *x, const float *dy, float shift, float gain, size_t n, float *dx,
+           double *sums),
+          (x, dy, shift, gain, n, dx, sums))
+
+size_t nn_affine_bytes(size_t n)
+{
+    return nn_chunks(n, NN_CHUNK) * 2 * sizeof(double);
+}
+
+void nn_affine(const float *x, float shift, float gain, size_t n, float *y)
+{
+    affine_kernel *kernel = best_affine();
+#pragma omp parallel for schedule(static) if (n > NN_FEW * NN_CHUNK)
+    for (size_t at = 0; at < n; at += NN_CHUNK)
+        kernel(x + at, shift, gain, nn_least(NN_CHUNK, n - at), y + at);
+}
+
+void nn_affine_vjp(const float *x, const float *dy, float shift, float gain, size_t n, float *dx,
+                   double *sums)
+{
+    slopes_kernel *kernel = best_slopes();
+#pragma omp parallel for schedule(static) if (n > NN_FEW * NN_CHUNK)
+    for (size_t at = 0; at < n; at += NN_CHUNK)
+        kernel(x + at, dy + at, shift, gain, nn_least(NN_CHUNK, n - at),
+               dx != NULL ? dx + at : NULL, sums + 2 * (at / NN_CHUNK));
+    nn_merge(sums, nn_chunks(n, NN_CHUNK), 2);
+}
+
 void nn_centre(const float *x, const float *middle, size_t n, size_t c, float *out)
 {
     const struct ypi_pixel_kernels *kernels = ypi_pixel_kernels();
-    size_t rows = nn_rows(c, NN_CHUNK), chunks = nn_chunks(n, rows);
-#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
-    for (size_t i = 0; i < chunks; i++)
-        kernels->centre(x + i * rows * c, NULL, nn_least(rows, n - i * rows), c, middle,
-                        out + i * rows * c);
+    size_t rows = nn_rows(c, NN_CHUNK);
+#pragma omp parallel for schedule(static) if (n > NN_FEW * rows)
+    for (size_t at = 0; at < n; at += rows)
+        kernels->centre(x + at * c, NULL, nn_least(rows, n - at), c, middle, out + at * c);
 }

@@ -64,6 +64,13 @@ static inline void nn_merge(double *sums, size_t chunks, size_t width)
 size_t nn_columns_bytes(size_t n, size_t c);
 void nn_columns(const float *x, size_t n, size_t c, double *sums);
 
+/* y (n) = gain (x - shift), and backward: dx = gain dy unless that is NULL; the sums of dy and of
+ * dy (x - shift) are the first two of `sums`, nn_affine_bytes() of workspace. */
+size_t nn_affine_bytes(size_t n);
+void nn_affine(const float *x, float shift, float gain, size_t n, float *y);
+void nn_affine_vjp(const float *x, const float *dy, float shift, float gain, size_t n, float *dx,
+                   double *sums);
+
 /* out (n, c) = x - middle, rows of c side by side. */
 void nn_centre(const float *x, const float *middle, size_t n, size_t c, float *out);
 

@@ -42,13 +42,11 @@ static enum yp_status forward(const struct nn_call *call)
     const float *x = call->value[X];
     const uint8_t *label = call->value[LABEL];
     float *loss = call->value[LOSS], weight = (float)call->shape->setting[0];
-    size_t n = call->shape->size[N], chunks = nn_chunks(n, NN_CHUNK);
+    size_t n = call->shape->size[N];
     losses_kernel *kernel = best_losses();
-#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
-    for (size_t i = 0; i < chunks; i++) {
-        size_t at = i * NN_CHUNK;
+#pragma omp parallel for schedule(static) if (n > NN_FEW * NN_CHUNK)
+    for (size_t at = 0; at < n; at += NN_CHUNK)
         kernel(x + at, label + at, weight, nn_least(NN_CHUNK, n - at), loss + at);
-    }
     return YP_OK;
 }
 
@@ -57,13 +55,11 @@ static enum yp_status vjp(const struct nn_call *call)
     const float *x = call->value[X], *dloss = call->gradient[LOSS];
     const uint8_t *label = call->value[LABEL];
     float *dx = call->gradient[X], weight = (float)call->shape->setting[0];
-    size_t n = call->shape->size[N], chunks = nn_chunks(n, NN_CHUNK);
+    size_t n = call->shape->size[N];
     slopes_kernel *kernel = best_slopes();
-#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
-    for (size_t i = 0; i < (dx != NULL ? chunks : 0); i++) {
-        size_t at = i * NN_CHUNK;
+#pragma omp parallel for schedule(static) if (n > NN_FEW * NN_CHUNK)
+    for (size_t at = 0; at < (dx != NULL ? n : 0); at += NN_CHUNK)
         kernel(x + at, label + at, dloss + at, weight, nn_least(NN_CHUNK, n - at), dx + at);
-    }
     return YP_OK;
 }
 

@@ -6,73 +6,29 @@ enum { N };
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 
-NN_LOOPS values_loops(const float *x, float scale, float bias, size_t n, float *restrict y)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = scale * (x[i] - bias);
-}
-NN_KERNEL(values, (const float *x, float scale, float bias, size_t n, float *y),
-          (x, scale, bias, n, y))
-
-/* sums: of dy (x - bias), of dy. */
-NN_LOOPS slopes_loops(const float *x, const float *dy, float scale, float bias, size_t n,
-                      float *restrict dx, double *restrict sums)
-{
-    double first = 0, second = 0;
-    for (size_t i = 0; i < n && dx != NULL; i++)
-        dx[i] = dy[i] * scale;
-#pragma omp simd reduction(+ : first, second)
-    for (size_t i = 0; i < n; i++) {
-        first += (double)dy[i] * ((double)x[i] - (double)bias);
-        second += (double)dy[i];
-    }
-    sums[0] = first;
-    sums[1] = second;
-}
-NN_KERNEL(slopes,
-          (const float *x, const float *dy, float scale, float bias, size_t n, float *dx,
-           double *sums),
-          (x, dy, scale, bias, n, dx, sums))
-
 static size_t work(const struct nn_shape *shape)
 {
-    return nn_chunks(shape->size[N], NN_CHUNK) * 2 * sizeof(double);
+    return nn_affine_bytes(shape->size[N]);
 }
 
 static enum yp_status forward(const struct nn_call *call)
 {
-    const float *x = call->value[X];
     float scale = *(float *)call->value[SCALE], bias = *(float *)call->value[BIAS];
-    float *y = call->value[Y];
-    size_t n = call->shape->size[N], chunks = nn_chunks(n, NN_CHUNK);
-    values_kernel *kernel = best_values();
-#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
-    for (size_t i = 0; i < chunks; i++) {
-        size_t at = i * NN_CHUNK;
-        kernel(x + at, scale, bias, nn_least(NN_CHUNK, n - at), y + at);
-    }
+    nn_affine(call->value[X], bias, scale, call->shape->size[N], call->value[Y]);
     return YP_OK;
 }
 
 static enum yp_status vjp(const struct nn_call *call)
 {
-    const float *x = call->value[X], *dy = call->gradient[Y];
     float scale = *(float *)call->value[SCALE], bias = *(float *)call->value[BIAS];
-    float *dx = call->gradient[X], *dscale = call->gradient[SCALE], *dbias = call->gradient[BIAS];
+    float *dscale = call->gradient[SCALE], *dbias = call->gradient[BIAS];
     double *sums = call->work;
-    size_t n = call->shape->size[N], chunks = nn_chunks(n, NN_CHUNK);
-    slopes_kernel *kernel = best_slopes();
-#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
-    for (size_t i = 0; i < chunks; i++) {
-        size_t at = i * NN_CHUNK;
-        kernel(x + at, dy + at, scale, bias, nn_least(NN_CHUNK, n - at),
-               dx != NULL ? dx + at : NULL, sums + 2 * i);
-    }
-    nn_merge(sums, chunks, 2);
+    nn_affine_vjp(call->value[X], call->gradient[Y], bias, scale, call->shape->size[N],
+                  call->gradient[X], sums);
     if (dscale != NULL)
-        *dscale = (float)sums[0];
+        *dscale = (float)sums[1];
     if (dbias != NULL)
-        *dbias = (float)(-(double)scale * sums[1]);
+        *dbias = (float)(-(double)scale * sums[0]);
     return YP_OK;
 }
 

@@ -10,36 +10,9 @@ enum { N };
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 
-NN_LOOPS values_loops(const float *x, float min, float gain, size_t n, float *restrict y)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = (x[i] - min) * gain;
-}
-NN_KERNEL(values, (const float *x, float min, float gain, size_t n, float *y), (x, min, gain, n, y))
-
-/* sums: of dy, of dy (x - min). */
-NN_LOOPS slopes_loops(const float *x, const float *dy, float min, float gain, size_t n,
-                      float *restrict dx, double *restrict sums)
-{
-    double first = 0, second = 0;
-    for (size_t i = 0; i < n && dx != NULL; i++)
-        dx[i] = dy[i] * gain;
-#pragma omp simd reduction(+ : first, second)
-    for (size_t i = 0; i < n; i++) {
-        first += (double)dy[i];
-        second += (double)dy[i] * ((double)x[i] - (double)min);
-    }
-    sums[0] = first;
-    sums[1] = second;
-}
-NN_KERNEL(slopes,
-          (const float *x, const float *dy, float min, float gain, size_t n, float *dx,
-           double *sums),
-          (x, dy, min, gain, n, dx, sums))
-
 static size_t work(const struct nn_shape *shape)
 {
-    return nn_chunks(shape->size[N], NN_CHUNK) * 2 * sizeof(double);
+    return nn_affine_bytes(shape->size[N]);
 }
 
 /* 1 / r, and whether r follows min and max. */
@@ -53,37 +26,21 @@ static double gain_of(const struct nn_call *call, bool *moves)
 
 static enum yp_status forward(const struct nn_call *call)
 {
-    const float *x = call->value[X];
-    float *y = call->value[Y], min = *(float *)call->value[MIN];
     bool moves;
-    float gain = (float)gain_of(call, &moves);
-    size_t n = call->shape->size[N], chunks = nn_chunks(n, NN_CHUNK);
-    values_kernel *kernel = best_values();
-#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
-    for (size_t i = 0; i < chunks; i++) {
-        size_t at = i * NN_CHUNK;
-        kernel(x + at, min, gain, nn_least(NN_CHUNK, n - at), y + at);
-    }
+    float min = *(float *)call->value[MIN], gain = (float)gain_of(call, &moves);
+    nn_affine(call->value[X], min, gain, call->shape->size[N], call->value[Y]);
     return YP_OK;
 }
 
 static enum yp_status vjp(const struct nn_call *call)
 {
-    const float *x = call->value[X], *dy = call->gradient[Y];
-    float *dx = call->gradient[X], *dmin = call->gradient[MIN], *dmax = call->gradient[MAX];
     float min = *(float *)call->value[MIN];
+    float *dmin = call->gradient[MIN], *dmax = call->gradient[MAX];
     double *sums = call->work;
     bool moves;
     double gain = gain_of(call, &moves);
-    size_t n = call->shape->size[N], chunks = nn_chunks(n, NN_CHUNK);
-    slopes_kernel *kernel = best_slopes();
-#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
-    for (size_t i = 0; i < chunks; i++) {
-        size_t at = i * NN_CHUNK;
-        kernel(x + at, dy + at, min, (float)gain, nn_least(NN_CHUNK, n - at),
-               dx != NULL ? dx + at : NULL, sums + 2 * i);
-    }
-    nn_merge(sums, chunks, 2);
+    nn_affine_vjp(call->value[X], call->gradient[Y], min, (float)gain, call->shape->size[N],
+                  call->gradient[X], sums);
     double weighed = moves ? sums[1] * gain : 0; /* the sum of dy y */
     if (dmin != NULL)
         *dmin = (float)((weighed - sums[0]) * gain);

@@ -42,13 +42,11 @@ static enum yp_status forward(const struct nn_call *call)
     const float *y = call->value[Y], *t = call->value[T];
     float *loss = call->value[LOSS];
     size_t n = call->shape->size[N], c = call->shape->size[C];
-    size_t rows = nn_rows(c, NN_CHUNK), chunks = nn_chunks(n, rows);
+    size_t rows = nn_rows(c, NN_CHUNK);
     losses_kernel *kernel = best_losses();
-#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
-    for (size_t i = 0; i < chunks; i++) {
-        size_t at = i * rows;
+#pragma omp parallel for schedule(static) if (n > NN_FEW * rows)
+    for (size_t at = 0; at < n; at += rows)
         kernel(y + at * c, t + at * c, nn_least(rows, n - at), c, loss + at);
-    }
     return YP_OK;
 }
 
@@ -57,14 +55,12 @@ static enum yp_status vjp(const struct nn_call *call)
     const float *y = call->value[Y], *t = call->value[T], *dloss = call->gradient[LOSS];
     float *dy = call->gradient[Y], *dt = call->gradient[T];
     size_t n = call->shape->size[N], c = call->shape->size[C];
-    size_t rows = nn_rows(c, NN_CHUNK), chunks = nn_chunks(n, rows);
+    size_t rows = nn_rows(c, NN_CHUNK);
     slopes_kernel *kernel = best_slopes();
-#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
-    for (size_t i = 0; i < chunks; i++) {
-        size_t at = i * rows;
+#pragma omp parallel for schedule(static) if (n > NN_FEW * rows)
+    for (size_t at = 0; at < n; at += rows)
         kernel(y + at * c, t + at * c, dloss + at, nn_least(rows, n - at), c,
                dy != NULL ? dy + at * c : NULL, dt != NULL ? dt + at * c : NULL);
-    }
     return YP_OK;
 }
 

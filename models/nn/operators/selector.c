@@ -56,13 +56,11 @@ static void share_out(const struct nn_call *call, double *share, float *weight)
 static void weigh(const struct nn_call *call, const float *x, const float *weight, float *y)
 {
     size_t n = call->shape->size[N], c = call->shape->size[C];
-    size_t rows = nn_rows(c, NN_CHUNK), chunks = nn_chunks(n, rows);
+    size_t rows = nn_rows(c, NN_CHUNK);
     values_kernel *kernel = best_values();
-#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
-    for (size_t i = 0; i < chunks; i++) {
-        size_t at = i * rows;
+#pragma omp parallel for schedule(static) if (n > NN_FEW * rows)
+    for (size_t at = 0; at < n; at += rows)
         kernel(x + at * c, weight, nn_least(rows, n - at), c, y + at * c);
-    }
 }
 
 static enum yp_status forward(const struct nn_call *call)
@@ -104,11 +102,9 @@ static enum yp_status vjp(const struct nn_call *call)
     if (call->gradient[X] != NULL)
         weigh(call, dy, weight, call->gradient[X]);
     sums_kernel *kernel = best_sums();
-#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
-    for (size_t i = 0; i < chunks; i++) {
-        size_t at = i * rows;
-        kernel(x + at * c, dy + at * c, nn_least(rows, n - at), c, sums + i * c);
-    }
+#pragma omp parallel for schedule(static) if (n > NN_FEW * rows)
+    for (size_t at = 0; at < n; at += rows)
+        kernel(x + at * c, dy + at * c, nn_least(rows, n - at), c, sums + at / rows * c);
     nn_merge(sums, chunks, c);
     logits_vjp(call, share, sums);
     return YP_OK;
