@@ -6,6 +6,8 @@
 
 #define BULK_TARGET YPI_TARGET_AVX512
 #define BULK BULK_TARGET SYNTH_INLINE
+#define MM(name) _mm512_##name
+#define MM_SI(name) _mm512_##name##_si512
 #define BULKS ypi_bulk_avx512
 
 typedef __m512i V;
@@ -20,29 +22,11 @@ typedef __mmask16 M;
 #define UPPER 0xAAAA
 #define LOWER 0x5555
 
-BULK V v_set(uint32_t x)
-{
-    return _mm512_set1_epi32((int)x);
-}
+#include "synth/random/bulk_x86.h"
 
 BULK V v_order(void)
 {
     return _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
-}
-
-BULK V v_add(V a, V b)
-{
-    return _mm512_add_epi64(a, b);
-}
-
-BULK V v_add32(V a, V b)
-{
-    return _mm512_add_epi32(a, b);
-}
-
-BULK V v_mul(V a, V b)
-{
-    return _mm512_mul_epu32(a, b);
 }
 
 /* The upper half also stays in place. A shift would do as well, but Zen 5 has half as many units
@@ -50,11 +34,6 @@ BULK V v_mul(V a, V b)
 BULK V v_high(V a)
 {
     return _mm512_shuffle_epi32(a, _MM_PERM_DDBB);
-}
-
-BULK V v_xor(V a, V b)
-{
-    return _mm512_xor_si512(a, b);
 }
 
 BULK V v_xor3(V a, V b, V c)
@@ -69,16 +48,6 @@ BULK V v_word_pair(V last, V before, V key)
     return _mm512_mask_ternarylogic_epi32(turned, LOWER, before, key, 0x96);
 }
 
-BULK V v_lower_pairs(V a, V b)
-{
-    return _mm512_unpacklo_epi64(a, b);
-}
-
-BULK V v_upper_pairs(V a, V b)
-{
-    return _mm512_unpackhi_epi64(a, b);
-}
-
 /* The lower halves of a, those of b. */
 BULK V v_join(V a, V b)
 {
@@ -91,68 +60,9 @@ BULK V v_join_high(V a, V b)
     return _mm512_mask_shuffle_epi32(b, LOWER, a, _MM_PERM_DDBB);
 }
 
-BULK V v_times_4(V a)
-{
-    return _mm512_slli_epi32(a, 2);
-}
-
 BULK M v_has_bit_30(V a)
 {
     return _mm512_test_epi32_mask(a, _mm512_set1_epi32(1 << 30));
-}
-
-BULK V v_lower_singles(F a, F b)
-{
-    return _mm512_castps_si512(_mm512_unpacklo_ps(a, b));
-}
-
-BULK V v_upper_singles(F a, F b)
-{
-    return _mm512_castps_si512(_mm512_unpackhi_ps(a, b));
-}
-
-BULK void v_store(void *to, V a, bool nontemporal)
-{
-    if (nontemporal)
-        _mm512_stream_si512(to, a);
-    else
-        _mm512_storeu_si512(to, a);
-}
-
-BULK void v_fence(void)
-{
-    _mm_sfence();
-}
-
-BULK F f_set(float x)
-{
-    return _mm512_set1_ps(x);
-}
-
-BULK F f_from_int(V a)
-{
-    return _mm512_cvtepi32_ps(a);
-}
-
-BULK F f_mul(F a, F b)
-{
-    return _mm512_mul_ps(a, b);
-}
-
-BULK F f_fma(F a, F b, F c)
-{
-    return _mm512_fmadd_ps(a, b, c);
-}
-
-/* c - a * b */
-BULK F f_minus_fma(F a, F b, F c)
-{
-    return _mm512_fnmadd_ps(a, b, c);
-}
-
-BULK F f_sqrt(F a)
-{
-    return _mm512_sqrt_ps(a);
 }
 
 BULK M f_is_positive(F x)
