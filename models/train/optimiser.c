@@ -41,19 +41,6 @@ void train_adamw_step(const struct train_adamw *how, uint64_t t, size_t count,
     }
 }
 
-void train_adamw_step_f64(const struct train_adamw *how, uint64_t t, size_t count,
-                          const double *gradient, double *m, double *v, double *parameters)
-{
-    const struct ypi_adamw_factors f = ypi_adamw_factors(how, t);
-    for (size_t i = 0; i < count; i++) {
-        double g = gradient[i];
-        m[i] = m[i] + f.gain1 * (g - m[i]);
-        v[i] = f.beta2 * v[i] + f.gain2 * g * g;
-        double scale = sqrt(v[i]) / f.correction + f.eps;
-        parameters[i] = f.keep * parameters[i] - f.step * (m[i] / scale);
-    }
-}
-
 /* -- SGD ------------------------------------------------------------------------------------ */
 
 struct train_sgd train_sgd_defaults(void)
@@ -83,20 +70,6 @@ void train_sgd_step(const struct train_sgd *how, uint64_t t, size_t count, const
             way = how->nesterov ? g + ahead * b[i] : b[i];
         }
         parameters[i] = parameters[i] - step * way;
-    }
-}
-
-void train_sgd_step_f64(const struct train_sgd *how, uint64_t t, size_t count,
-                        const double *gradient, double *b, double *parameters)
-{
-    const struct ypi_sgd_factors f = ypi_sgd_factors(how, t);
-    for (size_t i = 0; i < count; i++) {
-        double g = gradient[i] + f.decay * parameters[i], way = g;
-        if (b != NULL) {
-            b[i] = f.keep * b[i] + f.gain * g;
-            way = how->nesterov ? g + f.ahead * b[i] : b[i];
-        }
-        parameters[i] = parameters[i] - f.step * way;
     }
 }
 

@@ -37,15 +37,12 @@ struct train_adamw train_adamw_defaults(void); /* 1e-3, 0.9, 0.999, 1e-8, 0.01 *
  *     p <- p - lr / (1 - beta1^t)  m / (sqrt(v) / sqrt(1 - beta2^t) + eps)
  * The bias of both moments is corrected inside: m's in the step size, v's before eps is added.
  * The decay has the learning rate as its factor and is not seen by the moments. The factors that
- * all elements share are made in double, elements are float (or double). All arrays have `count`
+ * all elements share are made in double, elements are float. All arrays have `count`
  * elements; m and v are 0 before step 1. With eps = 0 an element whose gradient was always 0
  * becomes 0 / 0, NaN, as in PyTorch.
  */
 void train_adamw_step(const struct train_adamw *how, uint64_t t, size_t count,
                       const float *gradient, float *m, float *v, float *parameters);
-/* The same in double: the oracle. */
-void train_adamw_step_f64(const struct train_adamw *how, uint64_t t, size_t count,
-                          const double *gradient, double *m, double *v, double *parameters);
 
 /*
  * The same on a GPU, with the gradient clipped to the norm `most` before (0: not clipped), which
@@ -78,13 +75,10 @@ struct train_sgd train_sgd_defaults(void); /* 0.1, 0.9, 0, 0, false */
  *     b <- momentum b + (1 - dampening) g, but b <- g at step 1
  *     p <- p - lr (nesterov: g + momentum b, else b; without momentum: g)
  * Arrays have `count` elements; b is 0 before step 1, NULL without momentum. Factors are made in
- * double, elements are float (or double).
+ * double, elements are float.
  */
 void train_sgd_step(const struct train_sgd *how, uint64_t t, size_t count, const float *gradient,
                     float *b, float *parameters);
-/* The same in double: the oracle. */
-void train_sgd_step_f64(const struct train_sgd *how, uint64_t t, size_t count,
-                        const double *gradient, double *b, double *parameters);
 
 /* -- clipping ------------------------------------------------------------------------------- */
 

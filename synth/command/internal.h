@@ -113,7 +113,6 @@ struct ypi_progress {
     bool quiet, terminal;
     double started, shown;
 };
-double ypi_synth_clock(void);
 void ypi_progress_begin(struct ypi_progress *progress, bool quiet);
 void ypi_progress_show(struct ypi_progress *progress, double share, double values, double bytes);
 void ypi_progress_end(struct ypi_progress *progress);

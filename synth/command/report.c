@@ -1,34 +1,27 @@
 /* Progress and the report at the end. */
 #include "synth/command/internal.h"
 
+#include "base/system/clock.h"
 #include "base/text/figures.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LINE_SECONDS 5.0
 #define BAR_SECONDS 0.1
 #define BAR_WIDTH 24
 
-double ypi_synth_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 void ypi_progress_begin(struct ypi_progress *p, bool quiet)
 {
-    double now = ypi_synth_clock();
+    double now = ypi_now();
     *p = (struct ypi_progress){quiet, isatty(STDERR_FILENO) == 1, now, now};
 }
 
 void ypi_progress_show(struct ypi_progress *p, double share, double values, double bytes)
 {
     char value_rate[YPI_FIGURE_MAX], byte_rate[YPI_FIGURE_MAX], left[YPI_FIGURE_MAX];
-    double now = ypi_synth_clock(), seconds = now - p->started;
+    double now = ypi_now(), seconds = now - p->started;
     if (p->quiet || now - p->shown < (p->terminal ? BAR_SECONDS : LINE_SECONDS) || share <= 0)
         return;
     p->shown = now;

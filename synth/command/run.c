@@ -2,6 +2,8 @@
  * stored tiles to the disk, they generate the next ones. */
 #include "synth/command/internal.h"
 
+#include "base/system/clock.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -294,7 +296,7 @@ enum yp_status ypi_synth_run(const struct ypi_outputs *outputs, uint64_t bytes,
     pthread_mutex_init(&r.lock, NULL);
     pthread_cond_init(&r.changed, NULL);
     *made = (struct ypi_made){.bytes = bytes};
-    double began = ypi_synth_clock();
+    double began = ypi_now();
     r.slots = calloc(r.slot_count, sizeof *r.slots);
     pthread_t *threads = calloc(job->threads, sizeof *threads);
     if (r.slots == NULL || threads == NULL)
@@ -308,7 +310,7 @@ enum yp_status ypi_synth_run(const struct ypi_outputs *outputs, uint64_t bytes,
     for (size_t i = 0; r.slots != NULL && i < r.slot_count; i++)
         if (r.slots[i].open)
             ypi_cube_abandon(&r.slots[i].files);
-    made->seconds = ypi_synth_clock() - began;
+    made->seconds = ypi_now() - began;
     made->values = atomic_load(&r.values);
     if (r.status != YP_OK && r.error[0] != '\0')
         yp_set_error(r.status, "%s", r.error);

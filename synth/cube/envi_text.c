@@ -32,11 +32,6 @@ static const char *const key_names[YPI_ENVI_KEYS] = {
     [YPI_DEFAULT_BANDS] = "default bands",
 };
 
-const char *ypi_envi_key_name(enum ypi_envi_key key)
-{
-    return key_names[key];
-}
-
 /* ---- parsing ---- */
 
 struct parser {

@@ -35,8 +35,6 @@ struct ypi_envi_text {
     } keys[YPI_ENVI_KEYS];
 };
 
-const char *ypi_envi_key_name(enum ypi_envi_key key);
-
 /* Parses `text` in place: *out points into it. YP_IO with file and line when it is no header. */
 enum yp_status ypi_envi_parse(struct ypi_envi_text *out, const char *path, char *text,
                               size_t length);

@@ -5,6 +5,7 @@
 #include "tests/unit/train/sgd_reference.h"
 
 #include "models/data/order.h"
+#include "models/train/internal.h"
 #include "models/train/optimiser.h"
 #include "models/train/schedule.h"
 #include <math.h>
@@ -37,6 +38,20 @@ static void given_gradient(uint64_t *random, int t, double *g, float *g32)
         g[i] = (double)g32[i];
 }
 
+/* train_adamw_step() in double. */
+static void adamw_step_f64(const struct train_adamw *how, uint64_t t, size_t count,
+                           const double *gradient, double *m, double *v, double *parameters)
+{
+    const struct ypi_adamw_factors f = ypi_adamw_factors(how, t);
+    for (size_t i = 0; i < count; i++) {
+        double g = gradient[i];
+        m[i] = m[i] + f.gain1 * (g - m[i]);
+        v[i] = f.beta2 * v[i] + f.gain2 * g * g;
+        double scale = sqrt(v[i]) / f.correction + f.eps;
+        parameters[i] = f.keep * parameters[i] - f.step * (m[i] / scale);
+    }
+}
+
 Test(optimiser, adamw_is_pytorchs)
 {
     const struct train_adamw how = train_adamw_defaults();
@@ -51,7 +66,7 @@ Test(optimiser, adamw_is_pytorchs)
         double g[N];
         float g32[N];
         given_gradient(&random, t, g, g32);
-        train_adamw_step_f64(&how, (uint64_t)t, N, g, s.m, s.v, s.p);
+        adamw_step_f64(&how, (uint64_t)t, N, g, s.m, s.v, s.p);
         train_adamw_step(&how, (uint64_t)t, N, g32, s.m32, s.v32, s.p32);
         if (at == LENGTH(reference_given) || reference_given[at].step != t)
             continue;
@@ -98,8 +113,7 @@ static void bowl_step(struct bowl *b, uint64_t t)
     for (int part = 0; part < 2; part++) {
         size_t first = part == 0 ? 0 : 5, count = part == 0 ? 5 : N - 5;
         struct train_adamw how = {b->lr, 0.8, 0.99, 1e-6, part == 0 ? 0.1 : 0};
-        train_adamw_step_f64(&how, t, count, g + first, b->s.m + first, b->s.v + first,
-                             b->s.p + first);
+        adamw_step_f64(&how, t, count, g + first, b->s.m + first, b->s.v + first, b->s.p + first);
         how.lr = b->lr32;
         train_adamw_step(&how, t, count, g32 + first, b->s.m32 + first, b->s.v32 + first,
                          b->s.p32 + first);
@@ -175,8 +189,22 @@ Test(optimiser, plateau_is_pytorchs)
     cr_expect_gt(reduced, 20);
 }
 
-/* -- SGD, cosine, loss scaling ------------------------------------------------------------------
- */
+/* -- SGD, cosine, loss scaling ---------------------------------------------------------------- */
+
+/* train_sgd_step() in double. */
+static void sgd_step_f64(const struct train_sgd *how, uint64_t t, size_t count,
+                         const double *gradient, double *b, double *parameters)
+{
+    const struct ypi_sgd_factors f = ypi_sgd_factors(how, t);
+    for (size_t i = 0; i < count; i++) {
+        double g = gradient[i] + f.decay * parameters[i], way = g;
+        if (b != NULL) {
+            b[i] = f.keep * b[i] + f.gain * g;
+            way = how->nesterov ? g + f.ahead * b[i] : b[i];
+        }
+        parameters[i] = parameters[i] - f.step * way;
+    }
+}
 
 Test(optimiser, sgd_is_the_published_formula)
 {
@@ -192,7 +220,7 @@ Test(optimiser, sgd_is_the_published_formula)
         for (uint64_t t = 1; t <= SGD_STEPS; t++) {
             for (int i = 0; i < SGD_COUNT; i++)
                 g32[i] = (float)(g[i] = script_uniform(&random) - 0.5);
-            train_sgd_step_f64(&how, t, SGD_COUNT, g, r.momentum > 0 ? b : NULL, p);
+            sgd_step_f64(&how, t, SGD_COUNT, g, r.momentum > 0 ? b : NULL, p);
             train_sgd_step(&how, t, SGD_COUNT, g32, r.momentum > 0 ? b32 : NULL, p32);
         }
         for (int i = 0; i < SGD_COUNT; i++) {
