@@ -48,20 +48,17 @@ static void format(char out[YPI_FIGURE_MAX], const char *column, double value)
 
 static void print_launches(const cJSON *figures)
 {
-    char seconds[YPI_FIGURE_MAX];
     double launching = ypi_real(figures, "gpu launching");
-    ypi_format_seconds(seconds, launching);
     printf("    on the device: ");
     if (!(ypi_real(figures, "gpu held") > 0))
         printf("run as it was launched, for it waits for its own results");
     else if (launching >= 0)
-        printf("launched before it ran, a batch held for %s meanwhile", seconds);
+        printf("launched before it ran, a batch held for %s meanwhile", ypi_seconds(launching));
     else
         printf("launched before it ran");
     puts(ypi_real(figures, "gpu graph") > 0 ? "; replayed from a graph" : "");
-    ypi_format_seconds(seconds, ypi_real(figures, "gpu opening"));
     if (ypi_real(figures, "gpu opening") >= 0)
-        printf("      opened in %s\n", seconds);
+        printf("      opened in %s\n", ypi_seconds_of(figures, "gpu opening"));
 }
 
 static void print_condition(const cJSON *figures)
@@ -92,17 +89,14 @@ static void print_set_aside(const cJSON *measurement, const cJSON *figures)
 {
     struct ypi_text text = {0};
     char by[128];
-    char least[YPI_FIGURE_MAX];
-    char most[YPI_FIGURE_MAX];
     const cJSON *aside = cJSON_GetObjectItemCaseSensitive(measurement, "set_aside");
     double count = ypi_real(figures, "gpu samples set aside");
     double capped = ypi_real(figures, "gpu samples power capped");
     bool slowed = ypi_store_slowed(ypi_real(figures, "gpu throttled"), by);
-    ypi_format_seconds(least, ypi_real(aside, "least"));
-    ypi_format_seconds(most, ypi_real(aside, "most"));
     if (count > 0)
         ypi_text_add(&text, "%.0f sample%s set aside and taken again, from %s to %s: ", count,
-                     count > 1 ? "s" : "", least, most);
+                     count > 1 ? "s" : "", ypi_seconds_of(aside, "least"),
+                     ypi_seconds_of(aside, "most"));
     if (count > 0 || slowed)
         ypi_text_add(&text, "the device was slowed down by %s\n",
                      *by ? by : "a clock below three quarters of its highest");
@@ -148,12 +142,11 @@ static void print_column(const char *name, const cJSON *one)
 
 void ypi_accelerator_print_series(const cJSON *series)
 {
-    char duration[YPI_FIGURE_MAX];
     if (series == NULL || series->child == NULL)
         return;
-    ypi_format_seconds(duration, ypi_real(series->child, "duration"));
     printf("device over time (%.0f looks in %s; the median, from least to most)\n",
-           ypi_real(cJSON_GetObjectItemCaseSensitive(series, "throttled"), "count"), duration);
+           ypi_real(cJSON_GetObjectItemCaseSensitive(series, "throttled"), "count"),
+           ypi_seconds_of(series->child, "duration"));
     for (int i = 0; i < COLUMNS; i++)
         print_column(columns[i].name, cJSON_GetObjectItemCaseSensitive(series, columns[i].name));
 }

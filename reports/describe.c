@@ -73,7 +73,6 @@ static void print_run(const cJSON *run)
 {
     char time[32];
     char text[256];
-    double limit = ypi_real(run, "memory_limit");
     ypi_format_time(time, ypi_real(run, "started"));
     if (is_null(run, "ended"))
         snprintf(text, sizeof text, "%s, started %s, unfinished", ypi_text_of(run, "id"), time);
@@ -85,10 +84,8 @@ static void print_run(const cJSON *run)
     line("speed", is_true(run, "speed_judged")     ? "judged"
                   : has_option(run, "--speed=off") ? "not timed"
                                                    : "recorded, not judged");
-    if (limit > 0) {
-        ypi_format_bytes(text, limit);
-        line("memory limit", text);
-    }
+    if (ypi_real(run, "memory_limit") > 0)
+        line("memory limit", ypi_bytes_of(run, "memory_limit"));
 }
 
 void ypi_describe_run(const cJSON *run)
@@ -103,19 +100,11 @@ void ypi_describe_run(const cJSON *run)
 
 static void print_times(const cJSON *result)
 {
-    char setup[YPI_FIGURE_MAX];
-    char body[YPI_FIGURE_MAX];
-    char teardown[YPI_FIGURE_MAX];
-    char process[YPI_FIGURE_MAX];
-    char timeout[YPI_FIGURE_MAX];
-    ypi_format_seconds(setup, ypi_real(result, "setup"));
-    ypi_format_seconds(body, ypi_real(result, "body"));
-    ypi_format_seconds(teardown, ypi_real(result, "teardown"));
-    ypi_format_seconds(process, ypi_real(result, "duration"));
-    ypi_format_seconds(timeout, ypi_real(result, "timeout"));
     label("time");
-    printf("process %s of %s allowed; setup %s, body %s, teardown %s\n", process, timeout, setup,
-           body, teardown);
+    printf("process %s of %s allowed; setup %s, body %s, teardown %s\n",
+           ypi_seconds_of(result, "duration"), ypi_seconds_of(result, "timeout"),
+           ypi_seconds_of(result, "setup"), ypi_seconds_of(result, "body"),
+           ypi_seconds_of(result, "teardown"));
 }
 
 static void print_axes(const cJSON *axes)
@@ -351,34 +340,26 @@ static void print_attempts(const cJSON *document)
 
 static void print_accounts(const cJSON *m)
 {
-    char a[YPI_FIGURE_MAX];
-    char b[YPI_FIGURE_MAX];
-    char c[YPI_FIGURE_MAX];
-    ypi_format_bytes(a, ypi_real(m, "allocated_peak"));
-    ypi_format_bytes(b, ypi_real(m, "reserved_peak"));
-    ypi_format_bytes(c, ypi_real(m, "allocated"));
-    printf("  %s: peak %s allocated, %s reserved; %s allocated at the end\n", m->string, a, b, c);
-    ypi_format_bytes(a, ypi_real(m, "total"));
-    printf("    %.0f allocations of %s in all, %.0f freed, %.0f refused",
-           ypi_real(m, "allocations"), a, ypi_real(m, "frees"), ypi_real(m, "refused"));
-    ypi_format_bytes(a, ypi_real(m, "allowed"));
-    printf("; limit %s\n", ypi_real(m, "allowed") > 0 ? a : "none");
+    printf("  %s: peak %s allocated, %s reserved; %s allocated at the end\n", m->string,
+           ypi_bytes_of(m, "allocated_peak"), ypi_bytes_of(m, "reserved_peak"),
+           ypi_bytes_of(m, "allocated"));
+    printf("    %.0f allocations of %s in all, %.0f freed, %.0f refused; limit %s\n",
+           ypi_real(m, "allocations"), ypi_bytes_of(m, "total"), ypi_real(m, "frees"),
+           ypi_real(m, "refused"),
+           ypi_real(m, "allowed") > 0 ? ypi_bytes_of(m, "allowed") : "none");
 }
 
 static void print_memory(const cJSON *memory, const cJSON *result)
 {
     const cJSON *kind;
-    char a[YPI_FIGURE_MAX];
-    char b[YPI_FIGURE_MAX];
     if (!memory || !memory->child)
         return;
     puts("memory");
     cJSON_ArrayForEach(kind, memory) print_accounts(kind);
-    ypi_format_bytes(a, ypi_real(result, "resident_peak"));
-    ypi_format_bytes(b, ypi_real(result, "resident_before"));
-    printf("  resident: peak %s, %s before setup\n", a, b);
-    ypi_format_bytes(a, ypi_real(result, "leaked_bytes"));
-    printf("  leaked: %s in %.0f blocks\n", a, ypi_real(result, "leaked_blocks"));
+    printf("  resident: peak %s, %s before setup\n", ypi_bytes_of(result, "resident_peak"),
+           ypi_bytes_of(result, "resident_before"));
+    printf("  leaked: %s in %.0f blocks\n", ypi_bytes_of(result, "leaked_bytes"),
+           ypi_real(result, "leaked_blocks"));
 }
 
 void ypi_describe_result(const cJSON *document)

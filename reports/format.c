@@ -18,6 +18,39 @@ void ypi_format_share(char out[YPI_FIGURE_MAX], double share)
         snprintf(out, YPI_FIGURE_MAX, "%+.1f %%", 100 * share);
 }
 
+static char *new_figure(void)
+{
+    static char figures[16][YPI_FIGURE_MAX];
+    static unsigned made;
+    return figures[made++ % 16];
+}
+
+const char *ypi_seconds(double seconds)
+{
+    char *out = new_figure();
+    ypi_format_seconds(out, seconds);
+    return out;
+}
+
+const char *ypi_seconds_of(const cJSON *object, const char *name)
+{
+    return ypi_seconds(ypi_real(object, name));
+}
+
+const char *ypi_bytes_of(const cJSON *object, const char *name)
+{
+    char *out = new_figure();
+    ypi_format_bytes(out, ypi_real(object, name));
+    return out;
+}
+
+const char *ypi_rate(double rate, const char *unit)
+{
+    char *out = new_figure();
+    ypi_format_rate(out, rate, unit);
+    return out;
+}
+
 void ypi_format_measurement(char out[YPI_FIGURE_MAX], const cJSON *measurement, double seconds)
 {
     double items = ypi_real(measurement, "items");

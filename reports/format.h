@@ -5,13 +5,17 @@
 #include "base/text/figures.h"
 
 #include <cJSON.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #define YPI_LINE_WIDTH 100
 
 /* +12.3 %; n/a for NaN. */
 void ypi_format_share(char out[YPI_FIGURE_MAX], double share);
+
+/* Figures as texts that stay until sixteen more were made: a value, or a member of an object. */
+const char *ypi_seconds(double seconds);
+const char *ypi_seconds_of(const cJSON *object, const char *name);
+const char *ypi_bytes_of(const cJSON *object, const char *name);
+const char *ypi_rate(double rate, const char *unit);
 
 /* The best that is known of a measurement: items, operations or bytes a second, else seconds. */
 void ypi_format_measurement(char out[YPI_FIGURE_MAX], const cJSON *measurement, double seconds);

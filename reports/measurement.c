@@ -25,38 +25,28 @@ static void print_rates(const cJSON *m)
     static const struct {
         const char *member, *unit;
     } rates[] = {{"items", NULL}, {"flops", "FLOP"}, {"bytes", "B"}};
-    char text[3 * YPI_FIGURE_MAX + 16];
-    char middle[YPI_FIGURE_MAX];
-    char low[YPI_FIGURE_MAX];
-    char high[YPI_FIGURE_MAX];
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         double work = ypi_real(m, rates[i].member);
         const char *unit = rates[i].unit ? rates[i].unit : ypi_text_of(m, "unit");
+        char text[3 * YPI_FIGURE_MAX + 16];
         if (!(work > 0))
             continue;
-        ypi_format_rate(middle, work / ypi_real(m, "median"), unit);
-        ypi_format_rate(low, work / ypi_real(m, "high"), unit);
-        ypi_format_rate(high, work / ypi_real(m, "low"), unit);
-        snprintf(text, sizeof text, "%s, between %s and %s", middle, low, high);
+        snprintf(text, sizeof text, "%s, between %s and %s",
+                 ypi_rate(work / ypi_real(m, "median"), unit),
+                 ypi_rate(work / ypi_real(m, "high"), unit),
+                 ypi_rate(work / ypi_real(m, "low"), unit));
         ypi_put_lines(text, 4);
     }
 }
 
 static void print_spread(const cJSON *m)
 {
-    char mean[YPI_FIGURE_MAX];
-    char sd[YPI_FIGURE_MAX];
-    char least[YPI_FIGURE_MAX];
-    char most[YPI_FIGURE_MAX];
     double variation = ypi_real(m, "sd") / ypi_real(m, "mean");
-    ypi_format_seconds(mean, ypi_real(m, "mean"));
-    ypi_format_seconds(sd, ypi_real(m, "sd"));
-    ypi_format_seconds(least, ypi_real(m, "min"));
-    ypi_format_seconds(most, ypi_real(m, "max"));
-    printf("    mean %s, standard deviation %s", mean, sd);
+    printf("    mean %s, standard deviation %s", ypi_seconds_of(m, "mean"),
+           ypi_seconds_of(m, "sd"));
     if (variation > 0)
         printf(" (CV %.2g %%)", 100 * variation);
-    printf(", from %s to %s\n", least, most);
+    printf(", from %s to %s\n", ypi_seconds_of(m, "min"), ypi_seconds_of(m, "max"));
 }
 
 /* One that the samples do not support is printed with the number that it takes. */
@@ -69,7 +59,6 @@ static void print_quantiles(const cJSON *m)
                      {"p90", "p90", 0.9},
                      {"p99", "p99", 0.99},
                      {"p999", "p99.9", 0.999}};
-    char figure[YPI_FIGURE_MAX];
     double count = ypi_real(m, "count");
     const char *before = "    ";
     if (!is_of_today(m) || count < 1)
@@ -77,11 +66,10 @@ static void print_quantiles(const cJSON *m)
     for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++) {
         double value = ypi_real(m, quantiles[i].member);
         size_t needs = ypi_quantile_needs(quantiles[i].q);
-        ypi_format_seconds(figure, value);
         if (i > 0 && value != value && count < (double)needs)
             printf("%s%s needs %zu samples", before, quantiles[i].name, needs);
         else
-            printf("%s%s %s", before, quantiles[i].name, figure);
+            printf("%s%s %s", before, quantiles[i].name, ypi_seconds(value));
         before = ", ";
     }
     putchar('\n');
@@ -103,18 +91,12 @@ static void print_outliers(const cJSON *m)
 
 static void print_processor_time(const cJSON *m)
 {
-    char cpu[YPI_FIGURE_MAX];
-    char low[YPI_FIGURE_MAX];
-    char high[YPI_FIGURE_MAX];
-    double seconds = ypi_real(m, "cpu");
-    if (!(seconds >= 0))
+    if (!(ypi_real(m, "cpu") >= 0))
         return;
-    ypi_format_seconds(cpu, seconds);
-    ypi_format_seconds(low, ypi_real(m, "cpu_low"));
-    ypi_format_seconds(high, ypi_real(m, "cpu_high"));
-    printf("    processor time %s, between %s and %s", cpu, low, high);
+    printf("    processor time %s, between %s and %s", ypi_seconds_of(m, "cpu"),
+           ypi_seconds_of(m, "cpu_low"), ypi_seconds_of(m, "cpu_high"));
     if (strcmp(ypi_text_of(m, "kind"), "work") == 0)
-        printf(": %.3g processors busy", seconds / ypi_real(m, "median"));
+        printf(": %.3g processors busy", ypi_real(m, "cpu") / ypi_real(m, "median"));
     putchar('\n');
 }
 
@@ -123,12 +105,10 @@ static void print_growth(const cJSON *m)
     static const struct {
         const char *member, *name;
     } kinds[] = {{"growth_accounted", "accounted"}, {"growth_resident", "resident"}};
-    char figure[YPI_FIGURE_MAX];
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         double growth = ypi_real(m, kinds[i].member);
-        ypi_format_bytes(figure, growth);
         if (growth < 0 || growth > 0)
-            printf("    %s memory grows by %s\n", kinds[i].name, figure);
+            printf("    %s memory grows by %s\n", kinds[i].name, ypi_bytes_of(m, kinds[i].member));
     }
 }
 
@@ -155,11 +135,11 @@ static void name_ceiling(char out[64], const cJSON *bound)
         snprintf(out, 64, "%s arithmetic", ceiling);
 }
 
-static void format_ceiling(char out[YPI_FIGURE_MAX], const cJSON *bound, const char *member)
+static const char *ceiling_rate(const cJSON *bound, const char *member)
 {
     bool whole = strncmp(ypi_text_of(bound, "ceiling"), "int", 3) == 0;
     const char *unit = *ypi_text_of(bound, "level") ? "B" : whole ? "operations" : "FLOP";
-    ypi_format_rate(out, ypi_real(bound, member), unit);
+    return ypi_rate(ypi_real(bound, member), unit);
 }
 
 /* " on 2 threads"; an accelerator's are not counted. */
@@ -175,9 +155,6 @@ static void print_ceiling(const cJSON *bound)
 {
     char on[32];
     char name[64];
-    char rate[YPI_FIGURE_MAX];
-    char low[YPI_FIGURE_MAX];
-    char high[YPI_FIGURE_MAX];
     double probes = ypi_real(bound, "probes");
     name_ceiling(name, bound);
     name_threads(on, bound);
@@ -185,10 +162,8 @@ static void print_ceiling(const cJSON *bound)
         printf("    ceiling of %s: not probed\n", name);
         return;
     }
-    format_ceiling(rate, bound, "rate");
-    format_ceiling(low, bound, "low");
-    format_ceiling(high, bound, "high");
-    printf("    ceiling of %s: %s, from %s to %s in %.0f probe%s%s\n", name, rate, low, high,
+    printf("    ceiling of %s: %s, from %s to %s in %.0f probe%s%s\n", name,
+           ceiling_rate(bound, "rate"), ceiling_rate(bound, "low"), ceiling_rate(bound, "high"),
            probes, probes > 1 ? "s" : "", on);
 }
 
@@ -200,15 +175,13 @@ static double least_time(const cJSON *bound)
 
 static void add_share(struct ypi_text *text, const cJSON *m, const cJSON *bound)
 {
-    char ceiling[YPI_FIGURE_MAX];
     double share = ypi_real(m, "share");
-    format_ceiling(ceiling, bound, "rate");
     if (!(share >= 0))
         return;
     ypi_text_add(text, ": %.3g", share);
     if (ypi_real(m, "share_low") < ypi_real(m, "share_high"))
         ypi_text_add(text, " [%.3g, %.3g]", ypi_real(m, "share_low"), ypi_real(m, "share_high"));
-    ypi_text_add(text, " of %s", ceiling);
+    ypi_text_add(text, " of %s", ceiling_rate(bound, "rate"));
     if (share > 1)
         ypi_text_add(text, "; more than 1: the work is less than declared, or comes from a nearer "
                            "cache than its footprint says");
@@ -276,15 +249,13 @@ static void print_samples(const char *name, const cJSON *samples)
 /* What the samples were taken of, where it is not plain work in warm caches. */
 static void print_protocol(const cJSON *m)
 {
-    char figure[YPI_FIGURE_MAX];
     if (ypi_real(m, "rate") > 0)
         printf("    requests due %.6g times a second; a latency counts from then\n",
                ypi_real(m, "rate"));
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(m, "cold")))
         puts("    caches emptied before every iteration");
-    ypi_format_bytes(figure, ypi_real(m, "footprint"));
     if (ypi_real(m, "footprint") > 0)
-        printf("    footprint %s\n", figure);
+        printf("    footprint %s\n", ypi_bytes_of(m, "footprint"));
 }
 
 /* --speed=off */
@@ -298,19 +269,14 @@ static void describe_untimed(const cJSON *m)
 
 void ypi_describe_measurement(const cJSON *m)
 {
-    char median[YPI_FIGURE_MAX];
-    char low[YPI_FIGURE_MAX];
-    char high[YPI_FIGURE_MAX];
     const cJSON *phase;
     if (strcmp(ypi_text_of(m, "kind"), "run") == 0) {
         describe_untimed(m);
         return;
     }
-    ypi_format_seconds(median, ypi_real(m, "median"));
-    ypi_format_seconds(low, ypi_real(m, "low"));
-    ypi_format_seconds(high, ypi_real(m, "high"));
-    printf("  %s: median %s, between %s and %s (%.4g %% sure)\n", ypi_text_of(m, "name"), median,
-           low, high, 100 * ypi_real(m, "coverage"));
+    printf("  %s: median %s, between %s and %s (%.4g %% sure)\n", ypi_text_of(m, "name"),
+           ypi_seconds_of(m, "median"), ypi_seconds_of(m, "low"), ypi_seconds_of(m, "high"),
+           100 * ypi_real(m, "coverage"));
     print_rates(m);
     print_spread(m);
     print_quantiles(m);
@@ -327,8 +293,7 @@ void ypi_describe_measurement(const cJSON *m)
     ypi_accelerator_print(m);
     cJSON_ArrayForEach(phase, cJSON_GetObjectItem(m, "phases"))
     {
-        ypi_format_seconds(median, ypi_real(phase, "seconds"));
-        printf("    phase %s: %s\n", ypi_text_of(phase, "name"), median);
+        printf("    phase %s: %s\n", ypi_text_of(phase, "name"), ypi_seconds_of(phase, "seconds"));
     }
     print_samples("", cJSON_GetObjectItemCaseSensitive(m, "samples"));
     print_samples("processor time", cJSON_GetObjectItemCaseSensitive(m, "cpu_samples"));

@@ -30,15 +30,13 @@ static const struct {
 
 static void add_figure(struct ypi_text *text, const char *label, double value, enum unit unit)
 {
-    char figure[YPI_FIGURE_MAX];
     ypi_text_add(text, "%s%s ", text->length > 0 ? ", " : "", label);
     if (unit == SECONDS)
-        ypi_format_seconds(figure, value);
+        ypi_text_add(text, "%s", ypi_seconds(value));
     else if (unit == HERTZ)
-        snprintf(figure, sizeof figure, "%.3g GHz", 1e-9 * value);
+        ypi_text_add(text, "%.3g GHz", 1e-9 * value);
     else
-        snprintf(figure, sizeof figure, "%.0f", value);
-    ypi_text_add(text, "%s", figure);
+        ypi_text_add(text, "%.0f", value);
 }
 
 void ypi_noise_print(const cJSON *measurement)
