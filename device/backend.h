@@ -10,7 +10,7 @@
 #include <yieldpoint/device.h>
 
 /* One more with every change of what is laid out here. */
-#define YPI_BACKEND_ABI 6U
+#define YPI_BACKEND_ABI 7U
 
 struct ypi_backend;
 
@@ -93,22 +93,25 @@ struct ypi_backend {
     void (*memory)(const struct yp_device *device, struct yp_memory *out);
     void (*reset_peak)(struct yp_device *device);
     struct yp_stream *(*stream)(struct yp_device *device);
-    void *(*native_stream)(const struct yp_stream *stream);
     struct yp_stream *(*stream_create)(struct yp_device *device);
     void (*stream_destroy)(struct yp_stream *stream); /* one that was created, once it is idle */
-    enum yp_status (*stream_wait)(struct yp_stream *stream, struct yp_event *event);
-    enum yp_status (*stream_copy)(struct yp_stream *stream, void *to, const void *from,
-                                  size_t bytes);
-    enum yp_status (*stream_synchronize)(struct yp_stream *stream);
-    enum yp_status (*synchronize)(struct yp_device *device);
     enum yp_status (*copy)(struct yp_device *device, void *to, const void *from, size_t bytes);
     struct yp_event *(*event_create)(struct yp_device *device);
     void (*event_destroy)(struct yp_event *event);
     enum yp_status (*event_record)(struct yp_event *event, struct yp_stream *stream);
-    enum yp_status (*event_synchronize)(struct yp_event *event);
     double (*event_seconds)(struct yp_event *begin, struct yp_event *end);
 
-    /* The rest is for measuring, and is NULL for the CPU, where work is done when it is called. */
+    /* The rest is NULL for the CPU, where work is done when it is called. */
+
+    void *(*native_stream)(const struct yp_stream *stream);
+    enum yp_status (*stream_wait)(struct yp_stream *stream, struct yp_event *event);
+    enum yp_status (*stream_copy)(struct yp_stream *stream, void *to, const void *from,
+                                  size_t bytes); /* NULL: copy() */
+    enum yp_status (*stream_synchronize)(struct yp_stream *stream);
+    enum yp_status (*synchronize)(struct yp_device *device);
+    enum yp_status (*event_synchronize)(struct yp_event *event);
+
+    /* For measuring. */
 
     /* Work of the stream waits from here to release(), so that it is launched before it runs. It
      * waits no longer than `seconds`. */
@@ -155,6 +158,9 @@ struct ypi_backend {
     /* Returns a fault of earlier work that nothing has reported yet. */
     enum yp_status (*close)(struct yp_device *device);
 };
+
+/* Raises `peak` to `now`, if that is more. */
+void ypi_raise_peak(_Atomic uint64_t *peak, uint64_t now);
 
 /* Memory of the host that another device took for the CPU, or gave back: what is reserved. */
 void ypi_cpu_reserve(size_t bytes);

@@ -29,7 +29,7 @@ enum yp_memory_kind yp_device_memory_kind(const struct yp_device *device)
 
 /* -- memory --------------------------------------------------------------------------------- */
 
-static void raise_peak(_Atomic uint64_t *peak, uint64_t now)
+void ypi_raise_peak(_Atomic uint64_t *peak, uint64_t now)
 {
     uint64_t seen = atomic_load_explicit(peak, memory_order_relaxed);
     while (now > seen && !atomic_compare_exchange_weak(peak, &seen, now)) {
@@ -51,7 +51,7 @@ static bool account(struct yp_device *device, uint64_t bytes)
             return false;
         }
     } while (!atomic_compare_exchange_weak(&device->allocated, &now, now + bytes));
-    raise_peak(&device->allocated_peak, now + bytes);
+    ypi_raise_peak(&device->allocated_peak, now + bytes);
     return true;
 }
 
@@ -167,7 +167,8 @@ struct yp_stream *yp_device_stream(struct yp_device *device)
 
 void *yp_stream_native(const struct yp_stream *stream)
 {
-    return stream->device->backend->native_stream(stream);
+    const struct ypi_backend *backend = stream->device->backend;
+    return backend->native_stream != NULL ? backend->native_stream(stream) : NULL;
 }
 
 struct yp_stream *yp_stream_create(struct yp_device *device)
@@ -184,7 +185,7 @@ void yp_stream_destroy(struct yp_stream *stream)
                 yp_device_name(stream->device));
         abort();
     }
-    (void)stream->device->backend->stream_synchronize(stream);
+    (void)yp_stream_synchronize(stream);
     stream->device->backend->stream_destroy(stream);
 }
 
@@ -198,13 +199,15 @@ static enum yp_status of_one_device(const struct yp_stream *stream, const struct
 
 enum yp_status yp_stream_wait(struct yp_stream *stream, struct yp_event *event)
 {
+    const struct ypi_backend *backend = stream->device->backend;
     enum yp_status status = of_one_device(stream, event);
-    return status == YP_OK ? stream->device->backend->stream_wait(stream, event) : status;
+    return status == YP_OK && backend->stream_wait != NULL ? backend->stream_wait(stream, event)
+                                                           : status;
 }
 
 static enum yp_status check_copy(const void *to, const void *from, size_t bytes)
 {
-    if (to != NULL && from != NULL)
+    if (bytes == 0 || (to != NULL && from != NULL))
         return YP_OK;
     return yp_set_error(YP_INVALID, "%s is NULL: %zu bytes are to be copied",
                         to == NULL ? "to" : "from", bytes);
@@ -212,28 +215,30 @@ static enum yp_status check_copy(const void *to, const void *from, size_t bytes)
 
 enum yp_status yp_stream_copy(struct yp_stream *stream, void *to, const void *from, size_t bytes)
 {
-    if (bytes == 0)
-        return YP_OK;
+    const struct ypi_backend *backend = stream->device->backend;
     enum yp_status status = check_copy(to, from, bytes);
-    return status == YP_OK ? stream->device->backend->stream_copy(stream, to, from, bytes) : status;
+    if (bytes == 0 || status != YP_OK)
+        return status;
+    return backend->stream_copy != NULL ? backend->stream_copy(stream, to, from, bytes)
+                                        : backend->copy(stream->device, to, from, bytes);
 }
 
 enum yp_status yp_stream_synchronize(struct yp_stream *stream)
 {
-    return stream->device->backend->stream_synchronize(stream);
+    const struct ypi_backend *backend = stream->device->backend;
+    return backend->stream_synchronize != NULL ? backend->stream_synchronize(stream) : YP_OK;
 }
 
 enum yp_status yp_device_synchronize(struct yp_device *device)
 {
-    return device->backend->synchronize(device);
+    const struct ypi_backend *backend = device->backend;
+    return backend->synchronize != NULL ? backend->synchronize(device) : YP_OK;
 }
 
 enum yp_status yp_device_copy(struct yp_device *device, void *to, const void *from, size_t bytes)
 {
-    if (bytes == 0)
-        return YP_OK;
     enum yp_status status = check_copy(to, from, bytes);
-    return status == YP_OK ? device->backend->copy(device, to, from, bytes) : status;
+    return status == YP_OK && bytes > 0 ? device->backend->copy(device, to, from, bytes) : status;
 }
 
 struct yp_event *yp_event_create(struct yp_device *device)
@@ -255,7 +260,8 @@ enum yp_status yp_event_record(struct yp_event *event, struct yp_stream *stream)
 
 enum yp_status yp_event_synchronize(struct yp_event *event)
 {
-    return event->device->backend->event_synchronize(event);
+    const struct ypi_backend *backend = event->device->backend;
+    return backend->event_synchronize != NULL ? backend->event_synchronize(event) : YP_OK;
 }
 
 double yp_event_seconds(struct yp_event *begin, struct yp_event *end)

@@ -1,4 +1,5 @@
-/* The CPU as a device: heap memory, streams that are synchronous, events that read the clock. */
+/* The CPU as a device: heap memory, streams with nothing in them, since work is done when it is
+ * called, events that read the clock. */
 #include "device/backend.h"
 
 #include <math.h>
@@ -56,10 +57,7 @@ static size_t whole_of(size_t bytes)
 
 void ypi_cpu_reserve(size_t bytes)
 {
-    uint64_t now = atomic_fetch_add(&reserved, bytes) + bytes;
-    uint64_t seen = atomic_load_explicit(&reserved_peak, memory_order_relaxed);
-    while (now > seen && !atomic_compare_exchange_weak(&reserved_peak, &seen, now)) {
-    }
+    ypi_raise_peak(&reserved_peak, atomic_fetch_add(&reserved, bytes) + bytes);
 }
 
 void ypi_cpu_release(size_t bytes)
@@ -122,13 +120,6 @@ static struct yp_stream *stream(struct yp_device *device)
     return &only_stream;
 }
 
-static void *native_stream(const struct yp_stream *of)
-{
-    (void)of;
-    return NULL;
-}
-
-/* Its work was done when it was called, so there is nothing in it. */
 static struct yp_stream *stream_create(struct yp_device *device)
 {
     struct yp_stream *made = calloc(1, sizeof *made);
@@ -142,32 +133,6 @@ static struct yp_stream *stream_create(struct yp_device *device)
 static void stream_destroy(struct yp_stream *of)
 {
     free(of);
-}
-
-static enum yp_status stream_wait(struct yp_stream *of, struct yp_event *event)
-{
-    (void)of;
-    (void)event;
-    return YP_OK;
-}
-
-static enum yp_status stream_copy(struct yp_stream *of, void *to, const void *from, size_t bytes)
-{
-    (void)of;
-    memmove(to, from, bytes);
-    return YP_OK;
-}
-
-static enum yp_status stream_synchronize(struct yp_stream *of)
-{
-    (void)of;
-    return YP_OK;
-}
-
-static enum yp_status synchronize(struct yp_device *device)
-{
-    (void)device;
-    return YP_OK;
 }
 
 static enum yp_status copy(struct yp_device *device, void *to, const void *from, size_t bytes)
@@ -202,12 +167,6 @@ static enum yp_status event_record(struct yp_event *event, struct yp_stream *on)
     return YP_OK;
 }
 
-static enum yp_status event_synchronize(struct yp_event *event)
-{
-    (void)event;
-    return YP_OK;
-}
-
 static double event_seconds(struct yp_event *begin, struct yp_event *end)
 {
     const struct event *b = (const struct event *)begin;
@@ -215,12 +174,6 @@ static double event_seconds(struct yp_event *begin, struct yp_event *end)
     if (!b->recorded || !e->recorded)
         return NAN;
     return (double)(e->at.tv_sec - b->at.tv_sec) + 1e-9 * (double)(e->at.tv_nsec - b->at.tv_nsec);
-}
-
-static enum yp_status close_device(struct yp_device *device)
-{
-    (void)device;
-    return YP_OK;
 }
 
 static const struct ypi_backend backend = {
@@ -233,18 +186,11 @@ static const struct ypi_backend backend = {
     .memory = memory,
     .reset_peak = reset_peak,
     .stream = stream,
-    .native_stream = native_stream,
     .stream_create = stream_create,
     .stream_destroy = stream_destroy,
-    .stream_wait = stream_wait,
-    .stream_copy = stream_copy,
-    .stream_synchronize = stream_synchronize,
-    .synchronize = synchronize,
     .copy = copy,
     .event_create = event_create,
     .event_destroy = event_destroy,
     .event_record = event_record,
-    .event_synchronize = event_synchronize,
     .event_seconds = event_seconds,
-    .close = close_device,
 };
