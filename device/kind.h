@@ -3,7 +3,6 @@
 #define YPI_DEVICE_KIND_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 struct ypi_device_kind {
     const char *name;           /* "cuda": its devices are NAME (the first) and NAME:N */

@@ -2,6 +2,7 @@
 
 #include "base/system/arena.h"
 #include "base/system/clock.h"
+#include "base/system/file.h"
 #include "base/text/text.h"
 #include "device/backend.h"
 #include "device/cpu/binding.h"
@@ -334,12 +335,8 @@ void ypi_device_bind_near(const char *root)
     for (char *c = place; *c != '\0'; c++)
         *c = (char)tolower((unsigned char)*c);
     char *path = ypi_format("%s/sys/bus/pci/devices/%s/local_cpulist", root, place);
-    FILE *file = fopen(path, "re");
-    size_t length = file != NULL ? fread(list, 1, sizeof list - 1, file) : 0;
-    if (file != NULL)
-        fclose(file);
+    (void)ypi_read_file(path, list, sizeof list);
     free(path);
-    list[length] = '\0';
     list[strcspn(list, "\n")] = '\0';
     /* None of them may be ours to use: then it stays where it is. */
     if (list[0] != '\0')

@@ -3,6 +3,7 @@
 
 #include "base/options/arguments.h"
 #include "base/options/project.h"
+#include "base/system/file.h"
 #include "base/system/lock.h"
 #include "base/text/figures.h"
 #include "base/text/output.h"
@@ -233,17 +234,6 @@ static int print(const struct ypi_topology *topology, const struct report *repor
 
 /* -- the history --------------------------------------------------------------------------- */
 
-static char *directory_of(const char *path)
-{
-    char *directory = ypi_strdup(path);
-    char *slash = strrchr(directory, '/');
-    if (slash != NULL)
-        *(slash == directory ? slash + 1 : slash) = '\0';
-    else
-        memcpy(directory, ".", *directory != '\0' ? 2 : 1);
-    return directory;
-}
-
 /* The history that a run here would use: that of yieldpoint.ini, else below the project's root. */
 static char *default_history(void)
 {
@@ -252,10 +242,10 @@ static char *default_history(void)
     ypi_project_clear(&project);
     if (path == NULL)
         return NULL;
-    char *directory = directory_of(path);
+    char directory[YPI_PATH_MAX];
+    ypi_directory_of(directory, path);
     if (mkdir(directory, 0755) != 0 && errno != EEXIST)
         fprintf(stderr, "yieldpoint: %s: %s\n", directory, strerror(errno));
-    free(directory);
     return path;
 }
 
@@ -270,10 +260,10 @@ static void measure(struct report *report, const bool wanted[], bool host, const
             ypi_device_calibrate(&report->devices[i]);
         }
     if (host) {
-        char *directory = directory_of(path);
+        char directory[YPI_PATH_MAX];
+        ypi_directory_of(directory, path);
         report->figures.count = 0;
         ypi_calibrate(&report->figures, directory);
-        free(directory);
     }
     if (lock >= 0)
         close(lock);

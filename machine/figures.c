@@ -4,7 +4,6 @@
 #include "base/system/clock.h"
 #include "base/text/text.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yieldpoint/ceiling.h>

@@ -4,7 +4,6 @@
 #include "base/options/arguments.h"
 #include "base/text/output.h"
 #include "harness/record/history.h"
-#include "reports/format.h"
 #include "reports/runs.h"
 
 #include <stdio.h>

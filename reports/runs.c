@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define BEFORE_ID 21 /* columns: indent, UUID's begin, outcome, gaps */

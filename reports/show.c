@@ -6,7 +6,6 @@
 #include "harness/record/history.h"
 #include "reports/accelerator.h"
 #include "reports/describe.h"
-#include "reports/format.h"
 #include "reports/runs.h"
 
 #include <stdio.h>

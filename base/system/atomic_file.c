@@ -16,17 +16,6 @@ static enum yp_status failed(const char *path, const char *what)
     return yp_set_error(YP_IO, "%s: %s: %s", path, what, strerror(errno));
 }
 
-/* The directory of `path`, as a name that can be opened. */
-static void directory_of(char out[YPI_PATH_MAX], const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    size_t length = slash == NULL ? 0 : (size_t)(slash - path);
-    if (slash == NULL)
-        snprintf(out, YPI_PATH_MAX, ".");
-    else
-        snprintf(out, YPI_PATH_MAX, "%.*s", (int)(length > 0 ? length : 1), path);
-}
-
 /* A name beside `path` that no other of our files has; others may, so it is tried. */
 static bool part_name(char out[YPI_PATH_MAX], const char *path)
 {
@@ -63,7 +52,7 @@ enum yp_status ypi_atomic_create(struct ypi_atomic_file *file, const char *path)
     if (length < 0 || length >= YPI_PATH_MAX)
         return yp_set_error(YP_INVALID, "a path of %d bytes: must be below %d", length,
                             YPI_PATH_MAX);
-    directory_of(directory, path);
+    ypi_directory_of(directory, path);
 #ifdef O_TMPFILE
     /* Its name comes from /proc. */
     if (!ypi_atomic_named && access("/proc/self/fd", X_OK) == 0) {
@@ -175,7 +164,7 @@ void ypi_atomic_abandon(struct ypi_atomic_file *file)
 enum yp_status ypi_sync_directory(const char *path)
 {
     char directory[YPI_PATH_MAX];
-    directory_of(directory, path);
+    ypi_directory_of(directory, path);
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     /* Not every file system can: then there is nothing to be had. */
     bool good = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == EROFS);
@@ -189,7 +178,7 @@ enum yp_status ypi_check_free_space(const char *path, uint64_t bytes)
 {
     char directory[YPI_PATH_MAX];
     struct statvfs system;
-    directory_of(directory, path);
+    ypi_directory_of(directory, path);
     if (statvfs(directory, &system) != 0)
         return failed(directory, "cannot be looked at");
     uint64_t left = 0;

@@ -2,12 +2,12 @@
 #ifndef YPI_ATOMIC_FILE_H
 #define YPI_ATOMIC_FILE_H
 
+#include "base/system/file.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <yieldpoint/device.h>
-
-#define YPI_PATH_MAX 4096
 
 struct ypi_atomic_file {
     int fd; /* -1: none */

@@ -1,25 +1,10 @@
 #include "base/system/cgroup_path.h"
 
-#include <fcntl.h>
+#include "base/system/file.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-static bool read_groups(const char *root, char *out, size_t size)
-{
-    char path[PATH_MAX];
-    size_t length = 0;
-    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return false;
-    for (ssize_t got; (got = read(file, out + length, size - 1 - length)) > 0;)
-        length += (size_t)got;
-    close(file);
-    out[length] = '\0';
-    return length > 0;
-}
 
 /* "cpu,cpuacct" holds "cpu"; "" holds "" only. */
 static bool holds(const char *names, size_t length, const char *controller)
@@ -37,10 +22,11 @@ static bool holds(const char *names, size_t length, const char *controller)
 
 bool ypi_cgroup_path(const char *root, const char *controller, char *out, size_t size)
 {
+    char file[PATH_MAX];
     char text[4096];
     char *rest = NULL;
-    if (!read_groups(root, text, sizeof text))
-        return false;
+    snprintf(file, sizeof file, "%s/proc/self/cgroup", root);
+    (void)ypi_read_file(file, text, sizeof text);
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         const char *names = strchr(line, ':');
         const char *path = names ? strchr(names + 1, ':') : NULL;

@@ -1,6 +1,7 @@
 /* Probes: a kernel, its buffers, and the threads that it runs on at once. */
 #include "device/ceiling/ceiling.h"
 
+#include "base/system/clock.h"
 #include "base/system/thread.h"
 #include "device/ceiling/kernels.h"
 #include "device/cpu/levels.h"
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 /* The clock is looked at after so much, some 5 to 100 us: reading it takes 50 ns. */
 #define CHUNK_BYTES ((size_t)256 << 10)
@@ -85,13 +85,6 @@ static bool is_traffic(enum yp_ceiling ceiling)
     return ceiling == YP_READ || ceiling == YP_COPY || ceiling == YP_FILL;
 }
 
-static double clock_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* -- one thread's part --------------------------------------------------------------------- */
 
 /* Operations, or bytes moved. */
@@ -117,7 +110,7 @@ static double pass_gate(struct gate *gate, int threads)
 {
     double opened = 0;
     if (atomic_fetch_add(&gate->arrived, 1) + 1 == threads)
-        atomic_store(&gate->opened, clock_now());
+        atomic_store(&gate->opened, ypi_now());
     while ((opened = atomic_load(&gate->opened)) <= 0)
         sched_yield();
     return opened;
@@ -131,7 +124,7 @@ static void warm_up(struct worker *w)
     do {
         run_chunk(w);
         missing -= missing < p->chunk ? missing : p->chunk;
-    } while (missing > 0 || clock_now() < end);
+    } while (missing > 0 || ypi_now() < end);
 }
 
 static void work(struct worker *w)
@@ -139,10 +132,10 @@ static void work(struct worker *w)
     warm_up(w);
     double end = pass_gate(&w->probe->go, w->probe->threads) + w->probe->seconds;
     w->done = 0;
-    w->begin = clock_now();
+    w->begin = ypi_now();
     do {
         w->done += run_chunk(w);
-        w->end = clock_now();
+        w->end = ypi_now();
     } while (w->end < end);
 }
 

@@ -3,7 +3,6 @@
 #define YPI_BINDING_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <yieldpoint/device.h>
 
 #define YPI_CPUS_MAX 4096

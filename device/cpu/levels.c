@@ -1,6 +1,8 @@
 /* Linux, Documentation/ABI/testing/sysfs-devices-system-cpu. */
 #include "device/cpu/levels.h"
 
+#include "base/system/file.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -23,20 +25,11 @@ __attribute__((constructor)) static void remember_processors(void)
         CPU_ZERO(&given); /* more of them than such a set can hold */
 }
 
-static bool read_line(const char *path, char out[256])
-{
-    FILE *f = fopen(path, "re");
-    bool ok = f != NULL && fgets(out, 256, f) != NULL;
-    if (f != NULL)
-        fclose(f);
-    return ok;
-}
-
 static bool read_cache_line(const char *root, int cpu, int index, const char *file, char out[256])
 {
     char path[512];
     snprintf(path, sizeof path, "%s/cpu%d/cache/index%d/%s", root, cpu, index, file);
-    return read_line(path, out);
+    return ypi_read_file(path, out, 256) > 0;
 }
 
 /* "48K", "32768K", "1M". */
@@ -97,7 +90,7 @@ static bool is_first_of_core(const char *root, int cpu)
     char path[512];
     char text[256];
     snprintf(path, sizeof path, "%s/cpu%d/topology/thread_siblings_list", root, cpu);
-    return first_of(text, read_line(path, text), cpu) == cpu;
+    return first_of(text, ypi_read_file(path, text, sizeof text) > 0, cpu) == cpu;
 }
 
 int ypi_cores_first(const char *root, const cpu_set_t *allowed, int *out)

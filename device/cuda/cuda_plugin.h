@@ -3,7 +3,6 @@
 #define YPI_CUDA_PLUGIN_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <yieldpoint/device.h>
 
 #ifdef __cplusplus

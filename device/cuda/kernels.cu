@@ -1,8 +1,6 @@
 /* Small kernels of the device: the gate, and words that are no zeros. */
 #include "device/cuda/kernels.h"
 
-#include <stdint.h>
-
 static __device__ __forceinline__ unsigned long long nanoseconds(void)
 {
     unsigned long long now;

@@ -3,7 +3,6 @@
  * them. */
 #include "device/cuda/internal.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 

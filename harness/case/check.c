@@ -1,5 +1,4 @@
 /* Gradient and precision checks of a running case: run here, sent to the runner, judged there. */
-#include "base/text/text.h"
 #include "harness/case/child.h"
 #include "harness/judge/budget.h"
 

@@ -3,7 +3,6 @@
 
 #include "base/text/text.h"
 #include "harness/collect/axis.h"
-#include "harness/record/reproduce.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 #include "harness/run/process.h"
 
 #include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

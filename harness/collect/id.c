@@ -4,7 +4,6 @@
 #include "base/text/text.h"
 #include "harness/collect/axis.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,9 @@
 #include "harness/judge/budget.h"
 
 #include "base/text/figures.h"
-#include "base/text/text.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct kind {

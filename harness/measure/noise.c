@@ -5,7 +5,6 @@
 #include "base/text/figures.h"
 #include "device/cpu/binding.h"
 #include "device/cpu/task.h"
-#include "harness/run/process.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -233,13 +232,6 @@ static void read_processors(const struct sources *s, struct ypi_noise_mark *mark
     mark->frequency_least = f.count > 0 ? f.least : NAN;
 }
 
-static double own_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void read_usage(struct ypi_noise_mark *mark)
 {
     struct rusage usage;
@@ -261,7 +253,7 @@ void ypi_noise_mark_from(const char *root, const unsigned char *cpus, struct ypi
     read_usage(mark);
     /* Together, as they are taken from each other. */
     read_stat(&s, mark);
-    mark->own = own_seconds();
+    mark->own = ypi_processor_seconds();
     mark->at = ypi_now();
 }
 

@@ -1,6 +1,7 @@
 #include "harness/record/environment.h"
 
 #include "base/system/cgroup_path.h"
+#include "base/system/file.h"
 #include "device/cpu/topology.h"
 #include "device/kind.h"
 #include "device/registry.h"
@@ -13,12 +14,10 @@
 #include <sched.h>
 #include <sqlite3.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 /* A fact without a value, or without memory to keep it, is left out. */
 static void add(struct ypi_environment *e, const char *key, const char *format, ...)
@@ -40,11 +39,7 @@ static void add(struct ypi_environment *e, const char *key, const char *format, 
 /* The first `size` - 1 bytes of a file without the blanks at its end; false when there are none. */
 static bool read_text(const char *path, char *out, size_t size)
 {
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    size_t length = fread(out, 1, size - 1, file);
-    fclose(file);
+    size_t length = ypi_read_file(path, out, size);
     while (length > 0 && isspace((unsigned char)out[length - 1]))
         length--;
     out[length] = '\0';

@@ -1,5 +1,7 @@
 #include "harness/record/git.h"
 
+#include "base/system/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,15 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TIME_LIMIT_MS 2000
+#define TIME_LIMIT 2.0  /* seconds */
 #define OUTPUT_MAX 4096 /* the head lines and the first changes: no more is needed */
-
-static long now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* This process's environment without GIT_*: inside a git hook those name another repository.
  * The strings are not copied. NULL when there is no memory. */
@@ -70,16 +65,16 @@ static pid_t start(char *const *arguments, int output)
 }
 
 /* Up to OUTPUT_MAX - 1 bytes into `text`, the rest is dropped. False at the time limit. */
-static bool read_output(int input, char *text, long deadline)
+static bool read_output(int input, char *text, double deadline)
 {
     char rest[OUTPUT_MAX];
     size_t length = 0;
     for (;;) {
         struct pollfd p = {.fd = input, .events = POLLIN};
-        long left = deadline - now_ms();
+        double left = deadline - ypi_now();
         if (left <= 0)
             return false;
-        int ready = poll(&p, 1, (int)left);
+        int ready = poll(&p, 1, (int)(1e3 * left) + 1);
         if (ready == 0 || (ready < 0 && errno != EINTR))
             return false;
         if (ready < 0)
@@ -97,7 +92,7 @@ static bool read_output(int input, char *text, long deadline)
 }
 
 /* Waits until the deadline, then kills. True when it exited with 0. */
-static bool reap(pid_t pid, bool patient, long deadline)
+static bool reap(pid_t pid, bool patient, double deadline)
 {
     const struct timespec pause = {.tv_nsec = 200000};
     int status = 0;
@@ -107,7 +102,7 @@ static bool reap(pid_t pid, bool patient, long deadline)
             return patient && WIFEXITED(status) && WEXITSTATUS(status) == 0;
         if (got < 0 && errno != EINTR)
             return false;
-        if (patient && now_ms() >= deadline)
+        if (patient && ypi_now() >= deadline)
             patient = false;
         if (!patient)
             kill(-pid, SIGKILL);
@@ -119,7 +114,7 @@ static bool reap(pid_t pid, bool patient, long deadline)
 static bool run(char *const *arguments, char *text)
 {
     int ends[2];
-    long deadline = now_ms() + TIME_LIMIT_MS;
+    double deadline = ypi_now() + TIME_LIMIT;
     if (pipe2(ends, O_CLOEXEC) != 0)
         return false;
     pid_t pid = start(arguments, ends[1]);

@@ -1,5 +1,6 @@
 #include "harness/record/schema.h"
 
+#include "base/system/file.h"
 #include "harness/record/row.h"
 
 #include <errno.h>
@@ -133,22 +134,10 @@ static enum yp_status too_new(const char *path, int version)
                         path, version, ypi_schema_version());
 }
 
-/* The directory of a path, in `out` of PATH_MAX bytes. */
-static void directory_of(const char *path, char *out)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        snprintf(out, PATH_MAX, ".");
-    else if (slash == path)
-        snprintf(out, PATH_MAX, "/");
-    else
-        snprintf(out, PATH_MAX, "%.*s", (int)(slash - path), path);
-}
-
 /* SQLite has one message, "unable to open database file", for all of these. */
 static enum yp_status check_path(const char *path, bool create)
 {
-    char directory[PATH_MAX];
+    char directory[YPI_PATH_MAX];
     struct stat s;
     if (!path || !*path)
         return yp_set_error(YP_INVALID, "history: the path is empty; name a file");
@@ -165,7 +154,7 @@ static enum yp_status check_path(const char *path, bool create)
         return yp_set_error(YP_IO, "history '%s': %s", path, strerror(errno));
     if (!create)
         return yp_set_error(YP_IO, "history '%s': there is no such file", path);
-    directory_of(path, directory);
+    ypi_directory_of(directory, path);
     if (stat(directory, &s) != 0)
         return yp_set_error(
             YP_IO, "history '%s': its directory '%s' does not exist; create it, or name another",

@@ -1,5 +1,6 @@
 #include "harness/run/plan.h"
 
+#include "base/system/file.h"
 #include "base/text/text.h"
 #include "harness/judge/audit.h"
 #include "harness/measure/count/callgrind.h"
@@ -11,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -103,9 +103,8 @@ static void remove_stale(const char *parent)
 
 static enum yp_status make_directory(struct ypi_plan *plan, const char *history, const char *run_id)
 {
-    const char *slash = strrchr(history, '/');
-    int length = slash == history ? 1 : slash != NULL ? (int)(slash - history) : 0;
-    char *relative = slash != NULL ? ypi_format("%.*s", length, history) : ypi_strdup(".");
+    char relative[YPI_PATH_MAX];
+    ypi_directory_of(relative, history);
     /* A case may change its working directory and still has to find its files. */
     char *parent = realpath(relative, NULL);
     int parent_fd = parent != NULL ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -125,7 +124,6 @@ static enum yp_status make_directory(struct ypi_plan *plan, const char *history,
         close(parent_fd);
     }
     free(parent);
-    free(relative);
     return status;
 }
 

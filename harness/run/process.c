@@ -1,41 +1,26 @@
 #include "harness/run/process.h"
 
+#include "base/system/cgroup_path.h"
 #include "base/system/clock.h"
+#include "base/system/file.h"
 #include "base/text/text.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-/* A small file of /proc or /sys, terminated; bytes read or -1. */
-static ssize_t slurp(const char *path, char *out, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    ssize_t total = 0;
-    ssize_t got = 0;
-    while ((size_t)total + 1 < size && (got = read(fd, out + total, size - 1 - (size_t)total)) > 0)
-        total += got;
-    close(fd);
-    out[total] = '\0';
-    return total;
-}
 
 static int children_of_thread(pid_t pid, const char *thread, pid_t *out, int most)
 {
     char path[320];
     char list[16384];
     snprintf(path, sizeof path, "/proc/%d/task/%s/children", (int)pid, thread);
-    if (slurp(path, list, sizeof list) <= 0)
+    if (ypi_read_file(path, list, sizeof list) == 0)
         return 0;
     int count = 0;
     char *at = list;
@@ -78,7 +63,7 @@ char ypi_process_state(pid_t pid)
     char path[64];
     char stat[512];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (slurp(path, stat, sizeof stat) <= 0)
+    if (ypi_read_file(path, stat, sizeof stat) == 0)
         return '\0';
     const char *name_end = strrchr(stat, ')');
     return name_end != NULL && name_end[1] == ' ' ? name_end[2] : '\0';
@@ -88,7 +73,7 @@ void ypi_process_name(pid_t pid, char out[64])
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-    if (slurp(path, out, 64) <= 0)
+    if (ypi_read_file(path, out, 64) == 0)
         snprintf(out, 64, "?");
     out[strcspn(out, "\n")] = '\0';
 }
@@ -99,11 +84,10 @@ bool ypi_same_command(pid_t a, pid_t b)
     char first[4096];
     char second[4096];
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)a);
-    ssize_t first_size = slurp(path, first, sizeof first);
+    size_t first_size = ypi_read_file(path, first, sizeof first);
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)b);
-    ssize_t second_size = slurp(path, second, sizeof second);
-    return first_size > 0 && first_size == second_size &&
-           memcmp(first, second, (size_t)first_size) == 0;
+    size_t second_size = ypi_read_file(path, second, sizeof second);
+    return first_size > 0 && first_size == second_size && memcmp(first, second, first_size) == 0;
 }
 
 bool ypi_environment_has(pid_t pid, const char *setting)
@@ -112,9 +96,9 @@ bool ypi_environment_has(pid_t pid, const char *setting)
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
     char *list = ypi_calloc(MOST, 1);
-    ssize_t size = slurp(path, list, MOST);
+    size_t size = ypi_read_file(path, list, MOST);
     bool found = false;
-    for (ssize_t at = 0; at < size && !found; at += (ssize_t)strlen(list + at) + 1)
+    for (size_t at = 0; at < size && !found; at += strlen(list + at) + 1)
         found = strcmp(list + at, setting) == 0;
     free(list);
     return found;
@@ -166,7 +150,7 @@ int ypi_kill_tree(pid_t root, bool self)
 uint64_t ypi_self_status(const char *field)
 {
     char text[8192];
-    if (slurp("/proc/self/status", text, sizeof text) <= 0)
+    if (ypi_read_file("/proc/self/status", text, sizeof text) == 0)
         return 0;
     const char *at = strstr(text, field);
     return at != NULL ? strtoull(at + strlen(field), NULL, 10) * 1024 : 0;
@@ -176,7 +160,7 @@ uint64_t ypi_self_resident(void)
 {
     char text[128];
     const char *second =
-        slurp("/proc/self/statm", text, sizeof text) > 0 ? strchr(text, ' ') : NULL;
+        ypi_read_file("/proc/self/statm", text, sizeof text) > 0 ? strchr(text, ' ') : NULL;
     return second != NULL ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
@@ -193,7 +177,7 @@ void ypi_reset_resident_peak(void)
 uint64_t ypi_oom_kills(void)
 {
     char text[16384];
-    if (slurp("/proc/vmstat", text, sizeof text) <= 0)
+    if (ypi_read_file("/proc/vmstat", text, sizeof text) == 0)
         return 0;
     const char *at = strstr(text, "\noom_kill ");
     return at != NULL ? strtoull(at + strlen("\noom_kill "), NULL, 10) : 0;
@@ -216,18 +200,14 @@ static bool write_text(const char *directory, const char *file, const char *text
 /* This process's own group: version 1's pids hierarchy, else version 2's single one. */
 static char *own_group(void)
 {
-    char text[8192];
-    if (slurp("/proc/self/cgroup", text, sizeof text) <= 0)
-        return NULL;
-    const char *mounts[] = {"/sys/fs/cgroup/pids", "/sys/fs/cgroup"};
-    const char *marks[] = {":pids:", "0::"};
+    static const char *const mounts[] = {"/sys/fs/cgroup/pids", "/sys/fs/cgroup"};
+    static const char *const controllers[] = {"pids", ""};
     for (int i = 0; i < 2; i++) {
-        const char *at = strstr(text, marks[i]);
-        if (at == NULL)
-            continue;
-        at += strlen(marks[i]);
-        char *path = ypi_format("%s%.*s", mounts[i], (int)strcspn(at, "\n"), at);
+        char group[4096];
         struct stat status;
+        if (!ypi_cgroup_path("", controllers[i], group, sizeof group))
+            continue;
+        char *path = ypi_format("%s%s", mounts[i], group);
         if (stat(path, &status) == 0)
             return path;
         free(path);
@@ -272,7 +252,7 @@ char *ypi_cgroup_enter(int limit)
         char text[64] = "";
         char *current = ypi_format("%s/pids.current", group);
         move_to(group);
-        bool counted = slurp(current, text, sizeof text) > 0 && atoi(text) > 0;
+        bool counted = ypi_read_file(current, text, sizeof text) > 0 && atoi(text) > 0;
         free(current);
         snprintf(text, sizeof text, "%d", atoi(text) + limit);
         if (counted && write_text(group, "pids.max", text))
@@ -288,7 +268,7 @@ uint64_t ypi_cgroup_refusals(const char *group)
 {
     char *path = ypi_format("%s/pids.events", group);
     char text[256];
-    ssize_t size = slurp(path, text, sizeof text);
+    size_t size = ypi_read_file(path, text, sizeof text);
     free(path);
     const char *at = size > 0 ? strstr(text, "max ") : NULL;
     return at != NULL ? strtoull(at + 4, NULL, 10) : 0;

@@ -1,7 +1,5 @@
 #include "harness/tell/tell.h"
 
-#include <string.h>
-
 void ypi_tap_begin(FILE *out, const struct ypi_session *s)
 {
     fprintf(out, "TAP version 13\n1..%d\n", s->total);

@@ -1,7 +1,6 @@
 #include "harness/tell/tell.h"
 
 #include "base/text/figures.h"
-#include "base/text/text.h"
 #include "harness/judge/audit.h"
 #include "harness/judge/budget.h"
 #include "harness/record/reproduce.h"

@@ -1,0 +1,25 @@
+#include "base/system/file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+size_t ypi_read_file(const char *path, char *out, size_t size)
+{
+    size_t length = 0;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t got; file >= 0 && (got = read(file, out + length, size - 1 - length)) > 0;)
+        length += (size_t)got;
+    if (file >= 0)
+        close(file);
+    out[length] = '\0';
+    return length;
+}
+
+void ypi_directory_of(char out[YPI_PATH_MAX], const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    int length = slash == path ? 1 : slash != NULL ? (int)(slash - path) : 1;
+    snprintf(out, YPI_PATH_MAX, "%.*s", length, slash != NULL ? path : ".");
+}
