@@ -1,5 +1,6 @@
 #include "device/cpu/binding.h"
 
+#include "base/system/file.h"
 #include "base/text/text.h"
 #include "device/cpu/task.h"
 
@@ -312,16 +313,12 @@ enum yp_status ypi_bind_self(enum ypi_bind bind)
 static bool blocks_all_signals(pid_t task)
 {
     const unsigned long long blockable = 0x7ffbfeff; /* 1 to 31 but SIGKILL and SIGSTOP */
-    unsigned long long blocked = 0;
     char path[64];
-    char line[256];
+    char status[8192];
     snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)task);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, "SigBlk:", 7) == 0)
-            blocked = strtoull(line + 7, NULL, 16);
-    if (file)
-        fclose(file);
+    (void)ypi_read_file(path, status, sizeof status);
+    const char *line = strstr(status, "\nSigBlk:");
+    unsigned long long blocked = line != NULL ? strtoull(line + 8, NULL, 16) : 0;
     return (blocked & blockable) == blockable;
 }
 

@@ -1,5 +1,6 @@
 #include "harness/measure/count/counters.h"
 
+#include "base/system/file.h"
 #include "base/text/figures.h"
 #include "base/text/text.h"
 #include "device/cpu/task.h"
@@ -181,17 +182,16 @@ void ypi_counters_stop(struct ypi_counters *counters, struct ypi_count out[YP_CO
 
 static void explain_permission(char *out, size_t size)
 {
-    int level;
-    FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
-    if (file && fscanf(file, "%d", &level) == 1 && level > 2)
+    char text[32];
+    (void)ypi_read_file("/proc/sys/kernel/perf_event_paranoid", text, sizeof text);
+    int level = atoi(text);
+    if (level > 2)
         snprintf(out, size,
                  "/proc/sys/kernel/perf_event_paranoid is %d, at most 2 lets a process "
                  "count itself",
                  level);
     else
         snprintf(out, size, "the container or a security module forbids it");
-    if (file)
-        fclose(file);
 }
 
 void ypi_counters_reason(int error, char *out, size_t size)
