@@ -4,6 +4,7 @@
 
 #include "base/text/text.h"
 #include "device/backend.h"
+#include "device/ceiling/ceiling.h"
 #include "device/registry.h"
 
 #include <errno.h>
@@ -80,7 +81,7 @@ static bool measure_probe(int fd, struct yp_device *device, enum yp_ceiling ceil
     const char *level = probe != NULL ? device->backend->probe_level(probe) : "";
     snprintf(figure.name, sizeof figure.name, "%s", yp_ceiling_name(ceiling));
     snprintf(figure.level, sizeof figure.level, "%.7s", level);
-    bool bytes = *level != '\0' || (ceiling >= YP_UPLOAD && ceiling <= YP_DOWNLOAD_PAGEABLE);
+    bool bytes = ypi_is_traffic(ceiling);
     snprintf(figure.unit, sizeof figure.unit, "%s", bytes ? "B/s" : "op/s");
     while (probe != NULL && count < RUNS) {
         double rate = device->backend->probe_run(probe, PROBE_SECONDS);
@@ -106,7 +107,7 @@ static void measure_all(const char *name, int fd)
     }
     bool ok = true;
     for (int c = YP_NO_CEILING + 1; c < YP_CEILINGS && ok; c++) {
-        bool cached = c == YP_READ || c == YP_COPY || c == YP_FILL;
+        bool cached = ypi_is_memory_traffic((enum yp_ceiling)c);
         ok = (!cached || measure_probe(fd, device, (enum yp_ceiling)c, 1)) &&
              measure_probe(fd, device, (enum yp_ceiling)c, 0);
     }

@@ -2,6 +2,7 @@
 
 #include "base/text/figures.h"
 #include "base/text/text.h"
+#include "device/cpu/topology.h"
 
 #include <hwloc.h>
 #include <stdio.h>
@@ -115,14 +116,10 @@ char *ypi_machine_picture(struct hwloc_topology *topology)
 
 char *ypi_this_machine_picture(void)
 {
-    hwloc_topology_t topology;
-    char *picture = NULL;
-    if (hwloc_topology_init(&topology) != 0)
+    hwloc_topology_t topology = ypi_topology_load(true);
+    if (topology == NULL)
         return ypi_strdup("");
-    hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-    hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
-    if (hwloc_topology_load(topology) == 0)
-        picture = ypi_machine_picture(topology);
+    char *picture = ypi_machine_picture(topology);
     hwloc_topology_destroy(topology);
-    return picture != NULL ? picture : ypi_strdup("");
+    return picture;
 }

@@ -70,16 +70,20 @@ struct ypi_storage *ypi_storage_open(const char *directory, size_t bytes)
     return s;
 }
 
+/* Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (2003). */
+static uint64_t xorshift(uint64_t x)
+{
+    x ^= x << 13;
+    x ^= x >> 7;
+    return x ^ x << 17;
+}
+
 /* The contents of the file at this offset; random, so that a device cannot compress them. */
 static void fill(struct ypi_storage *s, size_t at)
 {
     uint64_t x = at + 1;
-    for (size_t i = 0; i < BLOCK / sizeof *s->block; i++) {
-        x ^= x << 13; /* Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (2003) */
-        x ^= x >> 7;
-        x ^= x << 17;
-        s->block[i] = x;
-    }
+    for (size_t i = 0; i < BLOCK / sizeof *s->block; i++)
+        s->block[i] = x = xorshift(x);
 }
 
 double ypi_storage_write(struct ypi_storage *s)
@@ -102,11 +106,7 @@ double ypi_storage_write(struct ypi_storage *s)
 /* Whether the block begins as written; comparing all of it would cost more than reading it. */
 static bool is_as_written(const struct ypi_storage *s, size_t at)
 {
-    uint64_t x = at + 1;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    return s->block[0] == x;
+    return s->block[0] == xorshift(at + 1);
 }
 
 double ypi_storage_read(struct ypi_storage *s)

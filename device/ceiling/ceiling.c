@@ -80,11 +80,6 @@ const char *yp_ceiling_name(enum yp_ceiling ceiling)
     return ceiling < YP_CEILINGS ? names[ceiling] : "?";
 }
 
-static bool is_traffic(enum yp_ceiling ceiling)
-{
-    return ceiling == YP_READ || ceiling == YP_COPY || ceiling == YP_FILL;
-}
-
 /* -- one thread's part --------------------------------------------------------------------- */
 
 /* Operations, or bytes moved. */
@@ -92,7 +87,7 @@ static double run_chunk(struct worker *w)
 {
     const struct ypi_probe *p = w->probe;
     struct ypi_kernel_work work = {.steps = CHUNK_STEPS, .bytes = p->chunk, .passes = p->passes};
-    if (!is_traffic(p->ceiling)) {
+    if (!ypi_is_memory_traffic(p->ceiling)) {
         p->kernel->run(&work);
         return CHUNK_STEPS * p->kernel->amount;
     }
@@ -279,7 +274,7 @@ static void choose_kernel(struct ypi_probe *p, enum yp_isa isa)
         p->cached ? NULL : ypi_kernel_best(p->ceiling, isa, true)};
     const struct ypi_kernel *best = candidates[0];
     double most = 0;
-    for (int i = 0; i < TRIALS * CANDIDATES && is_traffic(p->ceiling); i++) {
+    for (int i = 0; i < TRIALS * CANDIDATES && ypi_is_memory_traffic(p->ceiling); i++) {
         p->kernel = candidates[i % CANDIDATES];
         double rate = p->kernel != NULL ? ypi_probe_run(p, TRIAL_SECONDS) : 0;
         if (rate > most) {
@@ -293,11 +288,12 @@ static void choose_kernel(struct ypi_probe *p, enum yp_isa isa)
 /* The buffers of a copy hold together what the one of the others holds. */
 static void lay_out(struct ypi_probe *p, const struct ypi_level *level, const int *cpus)
 {
-    size_t bytes = is_traffic(p->ceiling) ? level->working / (p->ceiling == YP_COPY ? 2 : 1) : 0;
+    size_t bytes =
+        ypi_is_memory_traffic(p->ceiling) ? level->working / (p->ceiling == YP_COPY ? 2 : 1) : 0;
     p->buffer = bytes > PAGE ? bytes / PAGE * PAGE : PAGE;
     p->chunk = p->buffer < CHUNK_BYTES ? p->buffer : CHUNK_BYTES;
     p->passes = CHUNK_BYTES / p->chunk;
-    p->cached = is_traffic(p->ceiling) && level->size > 0;
+    p->cached = ypi_is_memory_traffic(p->ceiling) && level->size > 0;
     for (int i = 0; i < p->threads; i++)
         p->workers[i] = (struct worker){.probe = p, .cpu = cpus[i]};
 }
@@ -311,7 +307,7 @@ static bool check(enum yp_ceiling ceiling, const struct ypi_level *level, int th
     else if ((int)ceiling >= (int)YPI_CPU_CEILINGS)
         yp_set_error(YP_UNSUPPORTED, "ceiling is %s: processors have none",
                      yp_ceiling_name(ceiling));
-    else if (is_traffic(ceiling) && level == NULL)
+    else if (ypi_is_memory_traffic(ceiling) && level == NULL)
         yp_set_error(YP_INVALID, "level is NULL: the probe of %s needs a level of memory",
                      yp_ceiling_name(ceiling));
     else if (threads < 0)
@@ -359,7 +355,7 @@ struct ypi_probe *ypi_probe_open(enum yp_ceiling ceiling, const struct ypi_level
 
 size_t ypi_probe_bytes(const struct ypi_probe *p)
 {
-    size_t buffers = is_traffic(p->ceiling) ? 1 : 0;
+    size_t buffers = ypi_is_memory_traffic(p->ceiling) ? 1 : 0;
     if (p->ceiling == YP_COPY)
         buffers = 2;
     return (size_t)p->threads * p->buffer * buffers;

@@ -13,10 +13,21 @@ enum { YPI_LEVELS_MAX = 6 };
 /* Those from here on are accelerators' alone. */
 enum { YPI_CPU_CEILINGS = YP_INT32 + 1 };
 
+/* Of memory or its caches. */
+static inline bool ypi_is_memory_traffic(enum yp_ceiling ceiling)
+{
+    return ceiling >= YP_READ && ceiling <= YP_FILL;
+}
+
+/* Between host and accelerator. */
+static inline bool ypi_is_transfer(enum yp_ceiling ceiling)
+{
+    return ceiling >= YP_UPLOAD && ceiling <= YP_DOWNLOAD_PAGEABLE;
+}
+
 static inline bool ypi_is_traffic(enum yp_ceiling ceiling)
 {
-    return (ceiling >= YP_READ && ceiling <= YP_FILL) ||
-           (ceiling >= YP_UPLOAD && ceiling <= YP_DOWNLOAD_PAGEABLE);
+    return ypi_is_memory_traffic(ceiling) || ypi_is_transfer(ceiling);
 }
 
 /* A level of memory as `threads` processors of this process see it. */

@@ -3,6 +3,7 @@
 #include "base/system/file.h"
 #include "base/text/text.h"
 #include "device/cpu/task.h"
+#include "device/cpu/topology.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -249,18 +250,7 @@ enum ypi_bind ypi_bind_resolve(struct hwloc_topology *topology, const unsigned c
 
 static void read_topology(void)
 {
-    hwloc_topology_t t;
-    if (hwloc_topology_init(&t) != 0)
-        return;
-    hwloc_topology_set_io_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE);
-#if HWLOC_API_VERSION >= 0x00020100
-    /* It would move to every processor in turn; the kernel's files tell the same. */
-    hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
-#endif
-    if (hwloc_topology_load(t) == 0)
-        machine.topology = t;
-    else
-        hwloc_topology_destroy(t);
+    machine.topology = ypi_topology_load(false);
 }
 
 static hwloc_topology_t topology_of_machine(void)

@@ -71,22 +71,31 @@ static void fill(hwloc_topology_t t, struct ypi_topology *out)
     ypi_fnv128(text, out->fingerprint);
 }
 
-bool ypi_topology_read(struct ypi_topology *out)
+struct hwloc_topology *ypi_topology_load(bool all)
 {
     hwloc_topology_t t;
-    *out = (struct ypi_topology){0};
     if (hwloc_topology_init(&t) != 0)
-        return false;
-    /* It is asked for the machine, not for the part of it that this process may use. */
-    hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+        return NULL;
+    if (all)
+        hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     hwloc_topology_set_io_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE);
 #if HWLOC_API_VERSION >= 0x00020100
     /* It would move to every processor in turn; the kernel's files tell the same. */
     hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
 #endif
-    bool ok = hwloc_topology_load(t) == 0;
-    if (ok)
-        fill(t, out);
+    if (hwloc_topology_load(t) == 0)
+        return t;
     hwloc_topology_destroy(t);
-    return ok;
+    return NULL;
+}
+
+bool ypi_topology_read(struct ypi_topology *out)
+{
+    hwloc_topology_t t = ypi_topology_load(true);
+    *out = (struct ypi_topology){0};
+    if (t == NULL)
+        return false;
+    fill(t, out);
+    hwloc_topology_destroy(t);
+    return true;
 }

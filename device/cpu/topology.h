@@ -17,6 +17,12 @@ struct ypi_topology {
  * are not looked for. */
 bool ypi_topology_read(struct ypi_topology *out);
 
+struct hwloc_topology;
+
+/* The same for hwloc's functions: what this process may use, or all of the machine. NULL when it
+ * cannot be read. The caller destroys it. */
+struct hwloc_topology *ypi_topology_load(bool all);
+
 /* Fowler, Noll and Vo's FNV-1a with 128 bits, as 32 hexadecimal digits and a NUL. */
 void ypi_fnv128(const char *text, char out[33]);
 

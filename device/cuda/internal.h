@@ -121,7 +121,6 @@ void ypi_cuda_audit_close(void);
 /* -- nvml.c --------------------------------------------------------------------------------- */
 
 struct ypi_nvml *ypi_nvml_open(const char *pci); /* NULL: no library, or it does not know it */
-bool ypi_nvml_condition(struct ypi_nvml *n, struct ypi_condition *out);
 uint64_t ypi_nvml_own_bytes(struct ypi_nvml *n); /* of this process; 0: not known */
 void ypi_nvml_facts(struct ypi_nvml *n, ypi_cuda_fact *tell, void *arg);
 bool ypi_cuda_condition(struct yp_device *device, struct ypi_condition *out);

@@ -59,6 +59,21 @@ static bool remember(struct ypi_blocks *b, void *address, size_t bytes)
     return true;
 }
 
+/* A new block, which the caller gives back when there is no memory to remember it. */
+static bool keep(struct ypi_cuda_device *d, struct ypi_blocks *b, void *block, size_t bytes)
+{
+    pthread_mutex_lock(&d->lock);
+    bool kept = remember(b, block, bytes);
+    if (kept && b == d->blocks && d->pool == NULL) {
+        d->reserved += bytes;
+        d->reserved_peak = d->reserved > d->reserved_peak ? d->reserved : d->reserved_peak;
+    }
+    pthread_mutex_unlock(&d->lock);
+    if (!kept)
+        ypi_cuda_host->set_error(YP_OUT_OF_MEMORY, "out of memory: the device's table");
+    return kept;
+}
+
 /* 0: not one of ours, or not any more. */
 static size_t forget(struct ypi_blocks *b, void *address)
 {
@@ -201,17 +216,9 @@ void *ypi_cuda_allocate(struct yp_device *device, size_t bytes)
         refuse(bytes, error);
         return NULL;
     }
-    pthread_mutex_lock(&d->lock);
-    bool kept = remember(d->blocks, block, bytes);
-    if (kept && d->pool == NULL) {
-        d->reserved += bytes;
-        d->reserved_peak = d->reserved > d->reserved_peak ? d->reserved : d->reserved_peak;
-    }
-    pthread_mutex_unlock(&d->lock);
-    if (kept)
+    if (keep(d, d->blocks, block, bytes))
         return block;
     give_back(d, block);
-    ypi_cuda_host->set_error(YP_OUT_OF_MEMORY, "out of memory: the device's table");
     return NULL;
 }
 
@@ -300,13 +307,9 @@ void *ypi_cuda_allocate_pinned(struct yp_device *device, size_t bytes)
     if (ypi_cuda_status(cudaHostAlloc(&block, bytes, cudaHostAllocDefault),
                         "page-locked memory of the host") != YP_OK)
         return NULL;
-    pthread_mutex_lock(&d->lock);
-    bool kept = remember(d->pinned, block, bytes);
-    pthread_mutex_unlock(&d->lock);
-    if (kept)
+    if (keep(d, d->pinned, block, bytes))
         return block;
     (void)cudaFreeHost(block);
-    ypi_cuda_host->set_error(YP_OUT_OF_MEMORY, "out of memory: the device's table");
     return NULL;
 }
 

@@ -93,12 +93,15 @@ struct ypi_nvml *ypi_nvml_open(const char *pci)
     return NULL;
 }
 
-bool ypi_nvml_condition(struct ypi_nvml *n, struct ypi_condition *out)
+bool ypi_cuda_condition(struct yp_device *device, struct ypi_condition *out)
 {
+    const struct ypi_nvml *n = ypi_cuda(device)->nvml;
     unsigned value = 0;
     unsigned long long bits = 0;
     struct nvml_utilisation utilisation = {0};
     struct nvml_memory memory = {0};
+    if (n == NULL)
+        return false;
     *out = (struct ypi_condition){.at = ypi_cuda_now(),
                                   .clock = NAN,
                                   .clock_most = n->clock_most,
@@ -150,10 +153,4 @@ void ypi_nvml_facts(struct ypi_nvml *n, ypi_cuda_fact *tell, void *arg)
         snprintf(text, sizeof text, "%.0f W", 1e-3 * milliwatts);
         tell(arg, "gpu.power.limit", text);
     }
-}
-
-bool ypi_cuda_condition(struct yp_device *device, struct ypi_condition *out)
-{
-    struct ypi_cuda_device *d = ypi_cuda(device);
-    return d->nvml != NULL && ypi_nvml_condition(d->nvml, out);
 }

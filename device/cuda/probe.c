@@ -1,5 +1,6 @@
 /* Probes of the device's ceilings: kernels that do nothing but what the ceiling is about, timed by
  * events. */
+#include "device/ceiling/ceiling.h"
 #include "device/cuda/internal.h"
 #include "device/cuda/kernels.h"
 
@@ -26,19 +27,9 @@ struct ypi_device_probe {
     cudaEvent_t begin, end;
 };
 
-static bool is_traffic(enum yp_ceiling ceiling)
-{
-    return ceiling == YP_READ || ceiling == YP_COPY || ceiling == YP_FILL;
-}
-
 static bool is_upload(enum yp_ceiling ceiling)
 {
     return ceiling == YP_UPLOAD || ceiling == YP_UPLOAD_PAGEABLE;
-}
-
-static bool is_transfer(enum yp_ceiling ceiling)
-{
-    return ceiling >= YP_UPLOAD && ceiling <= YP_DOWNLOAD_PAGEABLE;
 }
 
 static bool is_pinned(enum yp_ceiling ceiling)
@@ -77,11 +68,11 @@ static cudaError_t begin_kernels(struct ypi_device_probe *p, unsigned steps, dou
 static cudaError_t launch(struct ypi_device_probe *p, unsigned steps, double *amount)
 {
     struct ypi_cuda_device *d = p->device;
-    if (is_transfer(p->ceiling))
+    if (ypi_is_transfer(p->ceiling))
         return transfer(p, steps, amount);
     if (p->ceiling == YP_LAUNCH)
         return begin_kernels(p, steps, amount);
-    if (!is_traffic(p->ceiling))
+    if (!ypi_is_memory_traffic(p->ceiling))
         return ypi_kernel_arithmetic(p->ceiling, steps, d->multiprocessors, p->capability, p->sink,
                                      amount, d->work);
     *amount = (double)p->bytes * steps * (p->ceiling == YP_COPY ? 2 : 1);
@@ -93,7 +84,7 @@ static cudaError_t launch(struct ypi_device_probe *p, unsigned steps, double *am
  * were not loaded yet and transfers, which wait, are not. */
 static bool hold(const struct ypi_device_probe *p)
 {
-    return p->step_seconds > 0 && !is_transfer(p->ceiling) && p->ceiling != YP_LAUNCH &&
+    return p->step_seconds > 0 && !ypi_is_transfer(p->ceiling) && p->ceiling != YP_LAUNCH &&
            ypi_cuda_hold(&p->device->stream.base, HOLD_SECONDS) == YP_OK;
 }
 
@@ -173,9 +164,9 @@ static cudaError_t get_buffers(struct ypi_device_probe *p, double footprint)
     bool cached = footprint > 0 && footprint <= (double)d->cache / 2;
     size_t bytes = cached ? d->cache / INSIDE : BEYOND * d->cache;
     cudaError_t error = cudaMalloc((void **)&p->sink, sizeof *p->sink);
-    if (is_transfer(p->ceiling) && error == cudaSuccess)
+    if (ypi_is_transfer(p->ceiling) && error == cudaSuccess)
         return get_both_ends(p);
-    if (!is_traffic(p->ceiling))
+    if (!ypi_is_memory_traffic(p->ceiling))
         return error;
     p->level = cached ? "L2" : "memory";
     p->bytes = bytes / (p->ceiling == YP_COPY ? 2 : 1) / ALIGNED * ALIGNED;

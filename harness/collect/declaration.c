@@ -257,17 +257,9 @@ static void check_devices(struct ypi_collecting *g)
     free(names);
 }
 
-static void check_relation(struct ypi_collecting *g)
+/* Takes the problem over; NULL: there is none. */
+static void check_problem(struct ypi_collecting *g, char *problem)
 {
-    char *problem = ypi_relation_problem(g->test);
-    if (problem != NULL)
-        ypi_declaration_error(g, "%s", problem);
-    free(problem);
-}
-
-static void check_command(struct ypi_collecting *g)
-{
-    char *problem = ypi_command_problem(g->test);
     if (problem != NULL)
         ypi_declaration_error(g, "%s", problem);
     free(problem);
@@ -295,8 +287,8 @@ bool ypi_declaration_is_right(struct ypi_collecting *g)
     check_parameters(g);
     check_budgets(g);
     check_devices(g);
-    check_relation(g);
-    check_command(g);
+    check_problem(g, ypi_relation_problem(g->test));
+    check_problem(g, ypi_command_problem(g->test));
     if (g->out->errors == before)
         read_axes(g);
     return g->out->errors == before;

@@ -69,24 +69,11 @@ bool ypi_audited(const struct ypi_measured *m)
 /* The counter of declared arithmetic's own unit. */
 static enum yp_counter counter_of(enum yp_ceiling arithmetic)
 {
-    switch (arithmetic) {
-    case YP_FP64:
-        return YP_GPU_FP64;
-    case YP_BF16:
-        return YP_GPU_TENSOR_BF16;
-    case YP_INT8:
-        return YP_GPU_TENSOR_INT8;
-    case YP_INT32:
-        return YP_GPU_INTEGER;
-    case YP_TF32:
-        return YP_GPU_TENSOR_TF32;
-    case YP_FP16:
-        return YP_GPU_TENSOR_FP16;
-    case YP_FP8:
-        return YP_GPU_TENSOR_FP8;
-    default:
-        return YP_GPU_FP32;
-    }
+    static const enum yp_counter counters[YP_CEILINGS] = {
+        [YP_FP64] = YP_GPU_FP64,     [YP_BF16] = YP_GPU_TENSOR_BF16, [YP_INT8] = YP_GPU_TENSOR_INT8,
+        [YP_INT32] = YP_GPU_INTEGER, [YP_TF32] = YP_GPU_TENSOR_TF32, [YP_FP16] = YP_GPU_TENSOR_FP16,
+        [YP_FP8] = YP_GPU_TENSOR_FP8};
+    return counters[arithmetic] != 0 ? counters[arithmetic] : YP_GPU_FP32;
 }
 
 static enum yp_ceiling arithmetic_of(const struct ypi_measured *m)

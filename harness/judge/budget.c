@@ -10,25 +10,26 @@ static const struct kind {
     const char *name;
     bool at_least; /* else at most */
     bool speed;
+    const char *part; /* of memory */
 } kinds[] = {
-    [YP_BUDGET_NONE] = {"none", false, false},
-    [YP_BUDGET_MIN_SHARE] = {"min share", true, true},
-    [YP_BUDGET_MIN_RATE] = {"min rate", true, true},
-    [YP_BUDGET_MIN_FLOPS] = {"min flops", true, true},
-    [YP_BUDGET_MIN_BANDWIDTH] = {"min bandwidth", true, true},
-    [YP_BUDGET_MAX_LATENCY] = {"max latency", false, true},
-    [YP_BUDGET_MAX_PERCENTILE] = {"max percentile", false, true},
-    [YP_BUDGET_MAX_CPU_TIME] = {"max cpu time", false, true},
-    [YP_BUDGET_MAX_PEAK] = {"max peak", false, false},
-    [YP_BUDGET_MAX_RESIDENT] = {"max resident", false, false},
-    [YP_BUDGET_MAX_LEAK] = {"max leak", false, false},
-    [YP_BUDGET_MAX_ALLOCATIONS] = {"max allocations", false, false},
-    [YP_BUDGET_MAX_GROWTH] = {"max growth", false, false},
-    [YP_BUDGET_MAX_COUNT] = {"max count", false, false},
-    [YP_BUDGET_MIN_VALUE] = {"min value", true, false},
-    [YP_BUDGET_MAX_VALUE] = {"max value", false, false},
-    [YP_BUDGET_MAX_GRADIENT_ERROR] = {"max gradient error", false, false},
-    [YP_BUDGET_FOR_DEVICE] = {"for device", false, false},
+    [YP_BUDGET_NONE] = {"none", false, false, NULL},
+    [YP_BUDGET_MIN_SHARE] = {"min share", true, true, NULL},
+    [YP_BUDGET_MIN_RATE] = {"min rate", true, true, NULL},
+    [YP_BUDGET_MIN_FLOPS] = {"min flops", true, true, NULL},
+    [YP_BUDGET_MIN_BANDWIDTH] = {"min bandwidth", true, true, NULL},
+    [YP_BUDGET_MAX_LATENCY] = {"max latency", false, true, NULL},
+    [YP_BUDGET_MAX_PERCENTILE] = {"max percentile", false, true, NULL},
+    [YP_BUDGET_MAX_CPU_TIME] = {"max cpu time", false, true, NULL},
+    [YP_BUDGET_MAX_PEAK] = {"max peak", false, false, "accounted at once"},
+    [YP_BUDGET_MAX_RESIDENT] = {"max resident", false, false, "resident growth"},
+    [YP_BUDGET_MAX_LEAK] = {"max leak", false, false, "left behind"},
+    [YP_BUDGET_MAX_ALLOCATIONS] = {"max allocations", false, false, "allocations"},
+    [YP_BUDGET_MAX_GROWTH] = {"max growth", false, false, NULL},
+    [YP_BUDGET_MAX_COUNT] = {"max count", false, false, NULL},
+    [YP_BUDGET_MIN_VALUE] = {"min value", true, false, NULL},
+    [YP_BUDGET_MAX_VALUE] = {"max value", false, false, NULL},
+    [YP_BUDGET_MAX_GRADIENT_ERROR] = {"max gradient error", false, false, NULL},
+    [YP_BUDGET_FOR_DEVICE] = {"for device", false, false, NULL},
 };
 
 const char *ypi_budget_device(const struct yp_test *test, int i)
@@ -130,20 +131,6 @@ static void aspect(char out[64], const struct yp_budget *budget)
         snprintf(out, 64, " resident growth an iteration");
 }
 
-static const char *memory_part(enum yp_budget_kind kind)
-{
-    switch (kind) {
-    case YP_BUDGET_MAX_PEAK:
-        return "accounted at once";
-    case YP_BUDGET_MAX_RESIDENT:
-        return "resident growth";
-    case YP_BUDGET_MAX_LEAK:
-        return "left behind";
-    default:
-        return "allocations";
-    }
-}
-
 void ypi_budget_text(char out[256], const struct yp_budget *budget, const char *unit)
 {
     char figure[128] = "";
@@ -157,7 +144,7 @@ void ypi_budget_text(char out[256], const struct yp_budget *budget, const char *
                  budget->name, of, side, figure);
     else
         snprintf(out, 256, "%s memory: %s %s %s", budget->memory == YP_HOST ? "host" : "device",
-                 side, figure, memory_part(budget->kind));
+                 side, figure, kinds[budget->kind].part);
 }
 
 const char *ypi_budget_unit(const struct ypi_result *r, const struct yp_budget *budget)

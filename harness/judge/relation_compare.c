@@ -11,9 +11,14 @@
 
 /* -- ratios ------------------------------------------------------------------------------- */
 
-static struct ypi_spread ratio_of(const struct ypi_estimate *of, const struct ypi_estimate *to)
+/* False when a time is missing, which is then reported. */
+static bool ratio_of(struct ypi_relation_work *w, int of, int to, struct ypi_spread *out)
 {
-    return (struct ypi_spread){to->median / of->median, to->low / of->high, to->high / of->low};
+    const struct ypi_estimate *x = ypi_relation_time(w, of);
+    const struct ypi_estimate *y = x != NULL ? ypi_relation_time(w, to) : NULL;
+    if (y != NULL)
+        *out = (struct ypi_spread){y->median / x->median, y->low / x->high, y->high / x->low};
+    return y != NULL;
 }
 
 static bool find_one(struct ypi_relation_work *w, const char *node, int *out)
@@ -43,12 +48,9 @@ void ypi_relation_ratio(struct ypi_relation_work *w)
 {
     int of = 0;
     int to = 0;
-    if (!find_both(w, &of, &to))
-        return;
-    const struct ypi_estimate *x = ypi_relation_time(w, of);
-    const struct ypi_estimate *y = x != NULL ? ypi_relation_time(w, to) : NULL;
-    if (y != NULL)
-        ypi_relation_add_value(w, ratio_of(x, y));
+    struct ypi_spread ratio;
+    if (find_both(w, &of, &to) && ratio_of(w, of, to, &ratio))
+        ypi_relation_add_value(w, ratio);
 }
 
 void ypi_relation_value_ratio(struct ypi_relation_work *w)
@@ -87,13 +89,10 @@ static bool compare_pairs(struct ypi_relation_work *w, const struct ypi_relation
         int to = 0;
         if (!ypi_relation_stands_at(ypi_relation_case(w, of), relation->axis, relation->a))
             continue;
-        if (!find_partner(w, list, of, &to))
+        struct ypi_spread ratio;
+        if (!find_partner(w, list, of, &to) || !ratio_of(w, of, to, &ratio))
             return false;
-        const struct ypi_estimate *x = ypi_relation_time(w, of);
-        const struct ypi_estimate *y = x != NULL ? ypi_relation_time(w, to) : NULL;
-        if (y == NULL)
-            return false;
-        ypi_relation_consider(w, worst, ratio_of(x, y),
+        ypi_relation_consider(w, worst, ratio,
                               ypi_format("'%s' against '%s'", ypi_relation_case(w, of)->id,
                                          ypi_relation_case(w, to)->id));
     }

@@ -239,10 +239,7 @@ void ypi_environment_read(struct ypi_environment *e, const char *source_root)
 
 static void add_fact(void *environment, const char *key, const char *value)
 {
-    struct ypi_environment *e = environment;
-    char *copy = e->count < YPI_FACTS_MAX ? strdup(value) : NULL;
-    if (copy)
-        e->facts[e->count++] = (struct ypi_fact){.key = key, .value = copy};
+    add(environment, key, "%s", value);
 }
 
 void ypi_environment_add_devices(struct ypi_environment *e)
