@@ -35,7 +35,7 @@ struct ypi_device_probe; /* of a ceiling, each backend's own */
 struct ypi_condition {
     double at;          /* monotonic seconds */
     double clock;       /* Hz, of the multiprocessors */
-    double clock_most;  /* Hz, that it may reach */
+    double clock_max;   /* Hz, that it may reach */
     double temperature; /* degrees Celsius */
     double power;       /* W */
     double utilisation; /* of the time that a kernel ran lately, 0 to 1 */
@@ -71,7 +71,7 @@ enum ypi_audited {
 #define YPI_SLOW_CLOCK 0.75
 static inline bool ypi_condition_is_slow(const struct ypi_condition *c)
 {
-    return (c->throttled & YPI_SLOWED) != 0 || c->clock < YPI_SLOW_CLOCK * c->clock_most;
+    return (c->throttled & YPI_SLOWED) != 0 || c->clock < YPI_SLOW_CLOCK * c->clock_max;
 }
 
 struct ypi_backend {

@@ -125,12 +125,12 @@ struct ypi_noise {
 
 /* What the accelerator reported of itself while it was measured; NaN: it did not. */
 struct ypi_on_device {
-    bool there;       /* measured on one */
-    bool replayed;    /* from a graph */
-    bool held;        /* work was launched before it ran */
-    double opening;   /* s: what it took to open the device, its context made */
-    double launching; /* s, mean: that a batch was held for its launches */
-    double clock, clock_least, clock_most;  /* Hz: mean and least seen, the most it may have */
+    bool there;                         /* measured on one */
+    bool replayed;                      /* from a graph */
+    bool held;                          /* work was launched before it ran */
+    double opening;                     /* s: what it took to open the device, its context made */
+    double launching;                   /* s, mean: that a batch was held for its launches */
+    double clock, clock_min, clock_max; /* Hz: mean and least seen, the highest it may have */
     double temperature, power, utilisation; /* most, in degrees Celsius; mean, W; mean, 0 to 1 */
     double used;                            /* bytes of its memory by all processes, most */
     double reserved;                        /* by its pool, over what was allocated: peaks */

@@ -120,9 +120,9 @@ void ypi_accelerator_print(const cJSON *measurement)
 
 static void print_column(const char *name, const cJSON *one)
 {
-    char least[YPI_FIGURE_MAX];
+    char min[YPI_FIGURE_MAX];
     char median[YPI_FIGURE_MAX];
-    char most[YPI_FIGURE_MAX];
+    char max[YPI_FIGURE_MAX];
     if (!(ypi_real(one, "count") > 0))
         return;
     if (strcmp(name, "throttled") == 0) {
@@ -134,10 +134,10 @@ static void print_column(const char *name, const cJSON *one)
                    ypi_real(one, "count"));
         return;
     }
-    format(least, name, ypi_real(one, "least"));
+    format(min, name, ypi_real(one, "least"));
     format(median, name, ypi_real(one, "median"));
-    format(most, name, ypi_real(one, "most"));
-    printf("  %-14s%s, from %s to %s\n", name, median, least, most);
+    format(max, name, ypi_real(one, "most"));
+    printf("  %-14s%s, from %s to %s\n", name, median, min, max);
 }
 
 void ypi_accelerator_print_series(const cJSON *series)

@@ -48,7 +48,7 @@ static int marks(const cJSON *result, char out[64])
  * that is wider then has that on a line of its own. */
 static int id_width(const cJSON *results)
 {
-    const int most = YPI_LINE_WIDTH - BEFORE_ID - 2 - 26;
+    const int limit = YPI_LINE_WIDTH - BEFORE_ID - 2 - 26;
     int width = 0;
     char text[64];
     const cJSON *result;
@@ -56,7 +56,7 @@ static int id_width(const cJSON *results)
     {
         int columns = ypi_line_columns(ypi_text_of(result, "case")) + marks(result, text);
         if (columns > width)
-            width = columns < most ? columns : most;
+            width = columns < limit ? columns : limit;
     }
     return width;
 }

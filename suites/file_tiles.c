@@ -114,12 +114,12 @@ void scene_tiles_write(const struct scene_tiles *tiles, struct yp_case *t, struc
         scratch_close(scratch);
         yp_fail(t, "%s", yp_last_error());
     }
-    size_t most = tiles->source.tile_pixels * tiles->scale.channels;
-    float *staging = yp_alloc(t, WRITERS * most * sizeof *staging);
+    size_t tile_values = tiles->source.tile_pixels * tiles->scale.channels;
+    float *staging = yp_alloc(t, WRITERS * tile_values * sizeof *staging);
     int failed = 0;
 #pragma omp parallel for schedule(dynamic) num_threads(WRITERS) reduction(+ : failed)
     for (size_t i = 0; i < tiles->source.tiles; i++) {
-        float *values = staging + (size_t)omp_get_thread_num() * most;
+        float *values = staging + (size_t)omp_get_thread_num() * tile_values;
         struct scene_place p = scene_tiles_place(tiles, i);
         failed +=
             synth_scene_tile(tiles->scene, p.cube, p.first, p.pixels, values, NULL) != YP_OK ||

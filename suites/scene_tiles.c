@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Of a hash: each has a tile of its own, and memory budgets should not grow with the machine. */
-#define MOST_THREADS 2
+#define MAX_THREADS 2
 #define HASHED_CUBES_MAX 100             /* cubes */
 #define HASHED_AT_ONCE ((size_t)1 << 20) /* values that come from a GPU */
 #define TILE_PIXELS_OF_GPU ((size_t)1 << 20)
@@ -84,7 +84,7 @@ size_t scale_tile_pixels(const struct scale *s, struct yp_device *device, size_t
 struct scene_place scene_tiles_place(const struct scene_tiles *tiles, size_t index)
 {
     size_t whole = tiles->scale.height * tiles->scale.width;
-    size_t most = tiles->source.tile_pixels, left = tiles->scale.cubes;
+    size_t tile_pixels = tiles->source.tile_pixels, left = tiles->scale.cubes;
     if (tiles->cubes_per_tile > 1) {
         struct scene_place p = {.cube = index * tiles->cubes_per_tile};
         left -= p.cube;
@@ -94,8 +94,8 @@ struct scene_place scene_tiles_place(const struct scene_tiles *tiles, size_t ind
     }
     struct scene_place p = {.cube = index / tiles->tiles_per_cube,
                             .cubes = 1,
-                            .first = index % tiles->tiles_per_cube * most};
-    p.pixels = whole - p.first < most ? whole - p.first : most;
+                            .first = index % tiles->tiles_per_cube * tile_pixels};
+    p.pixels = whole - p.first < tile_pixels ? whole - p.first : tile_pixels;
     return p;
 }
 
@@ -231,16 +231,16 @@ uint64_t scene_tiles_hash_of(const struct scene_tiles *tiles, struct yp_case *t,
                              const struct rx_source *source)
 {
     size_t channels = tiles->scale.channels;
-    size_t most = tiles->source.tile_pixels * channels;
+    size_t tile_values = tiles->source.tile_pixels * channels;
     uint64_t of_cube = tiles->scale.height * tiles->scale.width * channels;
-    int threads = omp_get_max_threads() < MOST_THREADS ? omp_get_max_threads() : MOST_THREADS;
-    float *staging = taken(t, tiles->device, (size_t)threads * most * sizeof *staging);
+    int threads = omp_get_max_threads() < MAX_THREADS ? omp_get_max_threads() : MAX_THREADS;
+    float *staging = taken(t, tiles->device, (size_t)threads * tile_values * sizeof *staging);
     uint64_t sum = 0;
     int failed = 0;
     size_t cubes = hashed_cubes(tiles);
 #pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(+ : sum, failed)
     for (size_t i = 0; i < cubes * tiles->tiles_per_cube; i++) {
-        float *values = staging + (size_t)omp_get_thread_num() * most;
+        float *values = staging + (size_t)omp_get_thread_num() * tile_values;
         size_t cube = hashed_cube(tiles, i / tiles->tiles_per_cube);
         size_t index = cube * tiles->tiles_per_cube + i % tiles->tiles_per_cube;
         struct scene_place p = scene_tiles_place(tiles, index);
@@ -264,17 +264,17 @@ void scene_tiles_labels(const struct scene_tiles *tiles, struct yp_case *t, size
                         uint8_t *labels)
 {
     struct yp_device *device = tiles->device;
-    size_t most = tiles->source.tile_pixels;
+    size_t tile_pixels = tiles->source.tile_pixels;
     void *values = NULL, *there = NULL;
-    take_two(t, device, most * tiles->scale.channels * sizeof(float), &values, device, most,
-             &there);
+    take_two(t, device, tile_pixels * tiles->scale.channels * sizeof(float), &values, device,
+             tile_pixels, &there);
     enum yp_status status = YP_OK;
     for (size_t i = 0; i < scene_tiles_count(tiles, cubes) && status == YP_OK; i++) {
         struct scene_place p = scene_tiles_place(tiles, i);
         status = make(tiles, p, values, there);
         if (status == YP_OK)
-            status = yp_device_copy(device, labels + i * most, there, p.pixels);
-        memset(labels + i * most + p.pixels, 0, most - p.pixels);
+            status = yp_device_copy(device, labels + i * tile_pixels, there, p.pixels);
+        memset(labels + i * tile_pixels + p.pixels, 0, tile_pixels - p.pixels);
     }
     yp_device_free(device, values);
     yp_device_free(device, there);
@@ -319,22 +319,22 @@ static enum yp_status yield_kept(void *arg, size_t index, float *values, uint8_t
 
 void kept_tiles_open(struct kept_tiles *kept, struct yp_case *t, const struct scene_tiles *tiles)
 {
-    size_t most = tiles->source.tile_pixels, channels = tiles->source.channels;
+    size_t tile_pixels = tiles->source.tile_pixels, channels = tiles->source.channels;
     bool away = yp_device_memory_kind(tiles->device) != YP_HOST;
     *kept = (struct kept_tiles){.source = tiles->source};
     kept->source.yield = yield_kept;
     kept->source.arg = kept;
-    kept->values = yp_alloc(t, tiles->source.tiles * most * channels * sizeof *kept->values);
-    kept->labels = yp_alloc(t, tiles->source.tiles * most);
+    kept->values = yp_alloc(t, tiles->source.tiles * tile_pixels * channels * sizeof *kept->values);
+    kept->labels = yp_alloc(t, tiles->source.tiles * tile_pixels);
     kept->pixels = yp_alloc_host(t, tiles->source.tiles * sizeof *kept->pixels);
     float *staging = away ? taken(t, yp_device_cpu(), HASHED_AT_ONCE * sizeof *staging) : NULL;
     uint64_t hash = 0;
     enum yp_status status = YP_OK;
     for (size_t i = 0; i < tiles->source.tiles && status == YP_OK; i++) {
         struct scene_place p = scene_tiles_place(tiles, i);
-        float *values = kept->values + i * most * channels;
+        float *values = kept->values + i * tile_pixels * channels;
         size_t before = (p.cube * tiles->scale.height * tiles->scale.width + p.first) * channels;
-        status = make(tiles, p, values, kept->labels + i * most);
+        status = make(tiles, p, values, kept->labels + i * tile_pixels);
         if (status == YP_OK && away)
             status = hash_from(tiles->device, before, values, p.pixels * channels, staging, &hash);
         else if (status == YP_OK)

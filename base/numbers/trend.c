@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#define MOST_POINTS 512 /* of which Theil and Sen's slope looks at all pairs */
+#define MAX_POINTS 512 /* of which Theil and Sen's slope looks at all pairs */
 
 /* P(|T| <= t) for Student's t: finite sums in the angle a, tan a = t / sqrt(freedom) (Abramowitz
  * and Stegun 26.7.3 and 26.7.4). The terms are in pairs: there may be many, each from the last. */
@@ -156,8 +156,8 @@ double ypi_theil_sen(const double *x, const double *y, size_t count)
     if (count < 2 || isnan(widest) || isnan(highest))
         return NAN;
     struct ypi_unit on_x = ypi_unit_of(widest), on_y = ypi_unit_of(highest);
-    size_t points = count < MOST_POINTS ? count : MOST_POINTS;
-    double few_x[MOST_POINTS], few_y[MOST_POINTS];
+    size_t points = count < MAX_POINTS ? count : MAX_POINTS;
+    double few_x[MAX_POINTS], few_y[MAX_POINTS];
     for (size_t i = 0; i < points; i++) {
         size_t chosen = i * (count - 1) / (points - 1);
         few_x[i] = ypi_in_units(&on_x, x[chosen]);

@@ -46,7 +46,7 @@ static bool set_switch(bool *out, const char *text)
 static bool set_int(int *out, const struct ypi_option *o, const char *text)
 {
     long long n = 0;
-    bool ok = ypi_parse_i64(text, &n) && (double)n >= o->least && (double)n <= o->most;
+    bool ok = ypi_parse_i64(text, &n) && (double)n >= o->min && (double)n <= o->max;
     *out = ok ? (int)n : *out;
     return ok;
 }
@@ -64,7 +64,7 @@ static bool set_real(double *out, const struct ypi_option *o, const char *text)
     double value = 0;
     bool is_off = o->off != 0 && strcmp(text, "off") == 0;
     bool ok = is_off || (ypi_parse_double(text, &value) && value > 0 &&
-                         (o->most > 0 ? value <= o->most : isfinite(value)));
+                         (o->max > 0 ? value <= o->max : isfinite(value)));
     *out = is_off ? o->off : ok ? value : *out;
     return ok;
 }
@@ -98,7 +98,7 @@ static char *allowed(const struct ypi_option *o)
     case YPI_OPTION_SWITCH:
         return ypi_strdup("yes or no");
     case YPI_OPTION_INT:
-        return ypi_format("a whole number from %.0f to %.0f", o->least, o->most);
+        return ypi_format("a whole number from %.0f to %.0f", o->min, o->max);
     case YPI_OPTION_SIZE:
         return ypi_strdup("a whole number of 1 at least");
     case YPI_OPTION_WORD64:

@@ -9,11 +9,11 @@
 enum ypi_option_kind {
     YPI_OPTION_FLAG,   /* bool; takes no value */
     YPI_OPTION_SWITCH, /* bool; alone it is yes */
-    YPI_OPTION_INT,    /* int, from `least` to `most` */
+    YPI_OPTION_INT,    /* int, from `min` to `max` */
     YPI_OPTION_SIZE,   /* size_t, from 1 */
     YPI_OPTION_WORD64, /* uint64_t */
     YPI_OPTION_BYTES,  /* uint64_t above 0: 64K, 512M, 2G */
-    YPI_OPTION_REAL,   /* double above 0, up to `most`; or off, which is `off`; 0: no such */
+    YPI_OPTION_REAL,   /* double above 0, up to `max`; or off, which is `off`; 0: no such */
     YPI_OPTION_CHOICE, /* int or enum: the place of the value among `choices` */
     YPI_OPTION_TEXT,   /* char *, owned */
     YPI_OPTION_PATH,   /* the same, not empty */
@@ -27,12 +27,12 @@ struct ypi_option {
     const char *value; /* stands for its value in the help; YPI_OPTION_OWN: NULL takes none */
     const char *help;  /* NULL: not listed */
     enum ypi_option_kind kind;
-    size_t offset;           /* in the structure of values */
-    int group;               /* its title in the help */
-    int again;               /* place in the line that does the same again; 0: no part of it */
-    double least, most, off; /* see the kinds */
-    const char *choices;     /* words, separated by blanks */
-    const char *allowed;     /* printed for a bad value; NULL: made of kind and limits */
+    size_t offset;        /* in the structure of values */
+    int group;            /* its title in the help */
+    int again;            /* place in the line that does the same again; 0: no part of it */
+    double min, max, off; /* see the kinds */
+    const char *choices;  /* words, separated by blanks */
+    const char *allowed;  /* printed for a bad value; NULL: made of kind and limits */
     bool (*check)(const char *text); /* of texts; NULL: all are allowed */
     /* Of YPI_OPTION_OWN. NULL, or what is allowed: the caller frees. */
     char *(*read)(void *values, const struct ypi_option *option, const char *text);

@@ -273,12 +273,12 @@ static void choose_kernel(struct ypi_probe *p, enum yp_isa isa)
         ypi_kernel_best(p->ceiling, YP_ISA_BASELINE, false),
         p->cached ? NULL : ypi_kernel_best(p->ceiling, isa, true)};
     const struct ypi_kernel *best = candidates[0];
-    double most = 0;
+    double highest = 0;
     for (int i = 0; i < TRIALS * CANDIDATES && ypi_is_memory_traffic(p->ceiling); i++) {
         p->kernel = candidates[i % CANDIDATES];
         double rate = p->kernel != NULL ? ypi_probe_run(p, TRIAL_SECONDS) : 0;
-        if (rate > most) {
-            most = rate;
+        if (rate > highest) {
+            highest = rate;
             best = p->kernel;
         }
     }

@@ -38,9 +38,9 @@ struct ypi_level {
     size_t working; /* bytes that a probe of this level touches on each thread */
 };
 
-/* The caches from the nearest on and, last, memory; returns how many (at most `most`). Read from
- * the kernel's files once and kept. */
-int ypi_levels(int threads, struct ypi_level *out, int most);
+/* The caches from the nearest on and, last, memory; returns how many (at most `capacity`). Read
+ * from the kernel's files once and kept. */
+int ypi_levels(int threads, struct ypi_level *out, int capacity);
 
 /* The nearest level whose caches hold `footprint` bytes spread over `threads` processors (a cache
  * that several of them share counts once); 0 bytes: memory. */

@@ -51,31 +51,31 @@ static char *list_of(const unsigned char *cpus)
     return ypi_text_take(&text);
 }
 
-static bool parse_number(const char **text, int most, int *out)
+static bool parse_number(const char **text, int capacity, int *out)
 {
     char *end;
     if (!isdigit((unsigned char)**text))
         return false;
     errno = 0;
     long number = strtol(*text, &end, 10);
-    if (errno != 0 || number >= most)
+    if (errno != 0 || number >= capacity)
         return false;
     *text = end;
     *out = (int)number;
     return true;
 }
 
-static bool parse(const char *text, unsigned char *out, int most)
+static bool parse(const char *text, unsigned char *out, int capacity)
 {
-    memset(out, 0, (size_t)most);
+    memset(out, 0, (size_t)capacity);
     for (;;) {
         int first;
-        if (!parse_number(&text, most, &first))
+        if (!parse_number(&text, capacity, &first))
             return false;
         int last = first;
         if (*text == '-') {
             text++;
-            if (!parse_number(&text, most, &last) || last < first)
+            if (!parse_number(&text, capacity, &last) || last < first)
                 return false;
         }
         memset(out + first, 1, (size_t)last - (size_t)first + 1);
@@ -95,9 +95,9 @@ static enum yp_status refuse(const char *list, const char *wanted)
     return status;
 }
 
-bool ypi_cpus_parse(const char *list, unsigned char *out, int most)
+bool ypi_cpus_parse(const char *list, unsigned char *out, int capacity)
 {
-    bool ok = parse(list, out, most);
+    bool ok = parse(list, out, capacity);
     if (!ok)
         (void)refuse(list, "numbers and ranges such as 0-3,8 are allowed");
     return ok;
@@ -203,7 +203,7 @@ static int processor_of(hwloc_const_bitmap_t core, const unsigned char *allowed,
 }
 
 int ypi_bind_order(struct hwloc_topology *topology, const unsigned char *allowed, int *out,
-                   int most)
+                   int capacity)
 {
     /* Some virtual machines show processors and no cores. */
     bool cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0;
@@ -213,7 +213,7 @@ int ypi_bind_order(struct hwloc_topology *topology, const unsigned char *allowed
         before = count;
         for (hwloc_obj_t core = NULL; (core = hwloc_get_next_obj_by_type(topology, type, core));) {
             int cpu = processor_of(core->cpuset, allowed, turn);
-            if (cpu >= 0 && count < most)
+            if (cpu >= 0 && count < capacity)
                 out[count] = cpu;
             count += cpu >= 0;
         }

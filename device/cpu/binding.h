@@ -15,7 +15,7 @@ enum ypi_bind {
 
 /* "0-3,8": processors as the kernel numbers them, into `out` (a byte each, 1: named). False with
  * yp_last_error() set: what is wrong, what this machine has. */
-bool ypi_cpus_parse(const char *list, unsigned char *out, int most);
+bool ypi_cpus_parse(const char *list, unsigned char *out, int capacity);
 
 /* Confines this process, its threads to come and its children to the processors of `list`.
  * YP_INVALID when none of them is there or allowed. */
@@ -49,9 +49,9 @@ struct hwloc_topology;
 
 /* One of these processors after the other, as threads are to be bound: in the order of the cores,
  * which keeps to one node until it is full, first one of every core, then the second ones. Returns
- * how many there are; `out` takes `most`. */
+ * how many there are; `out` takes `capacity`. */
 int ypi_bind_order(struct hwloc_topology *topology, const unsigned char *allowed, int *out,
-                   int most);
+                   int capacity);
 
 /* What AUTO means for these processors; the others are what they are. */
 enum ypi_bind ypi_bind_resolve(struct hwloc_topology *topology, const unsigned char *allowed,

@@ -126,12 +126,12 @@ static size_t together(const struct ypi_caches *caches, int cpus, int level)
     return total;
 }
 
-int ypi_levels_from(const struct ypi_caches *caches, int cpus, struct ypi_level *out, int most)
+int ypi_levels_from(const struct ypi_caches *caches, int cpus, struct ypi_level *out, int capacity)
 {
     int found = 0;
     size_t nearer = 0; /* bytes that one processor has of the level before */
     size_t largest = 0;
-    for (int level = 0; level < YPI_CACHE_LEVELS && found < most - 1; level++) {
+    for (int level = 0; level < YPI_CACHE_LEVELS && found < capacity - 1; level++) {
         size_t total = together(caches, cpus, level);
         size_t share = cpus > 0 ? total / (size_t)cpus : 0;
         largest = total > largest ? total : largest;
@@ -173,15 +173,15 @@ const int *ypi_own_processors(int *count)
     return own.cpus;
 }
 
-int ypi_levels(int threads, struct ypi_level *out, int most)
+int ypi_levels(int threads, struct ypi_level *out, int capacity)
 {
-    if (most < 1)
+    if (capacity < 1)
         return 0;
     int cpus = 0;
     (void)ypi_own_processors(&cpus);
     if (threads <= 0 || threads > cpus)
         threads = cpus;
-    return ypi_levels_from(own.caches, threads, out, most);
+    return ypi_levels_from(own.caches, threads, out, capacity);
 }
 
 struct ypi_level ypi_level_of(double footprint, int threads)

@@ -28,6 +28,6 @@ int ypi_cores_first(const char *root, const cpu_set_t *allowed, int *out);
 const int *ypi_own_processors(int *count);
 
 /* As ypi_levels, of processors with these caches. */
-int ypi_levels_from(const struct ypi_caches *caches, int cpus, struct ypi_level *out, int most);
+int ypi_levels_from(const struct ypi_caches *caches, int cpus, struct ypi_level *out, int capacity);
 
 #endif

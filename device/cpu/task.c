@@ -10,7 +10,7 @@
 
 #define ENTRIES_SIZE 4096
 
-int ypi_tasks(const char *root, pid_t *out, int most)
+int ypi_tasks(const char *root, pid_t *out, int capacity)
 {
     _Alignas(struct dirent64) char entries[ENTRIES_SIZE];
     char path[PATH_MAX];
@@ -25,7 +25,7 @@ int ypi_tasks(const char *root, pid_t *out, int most)
             at += entry->d_reclen;
             if (!isdigit((unsigned char)entry->d_name[0]))
                 continue;
-            if (count < most)
+            if (count < capacity)
                 out[count] = (pid_t)strtol(entry->d_name, NULL, 10);
             count++;
         }

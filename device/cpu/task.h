@@ -4,8 +4,8 @@
 
 #include <sys/types.h>
 
-/* Those under `root`/proc/self/task ("" is this machine), `most` of them at most; returns how many
- * there are in all, 0 when that cannot be read. No memory from the heap. */
-int ypi_tasks(const char *root, pid_t *out, int most);
+/* Those under `root`/proc/self/task ("" is this machine), `capacity` of them at most; returns how
+ * many there are in all, 0 when that cannot be read. No memory from the heap. */
+int ypi_tasks(const char *root, pid_t *out, int capacity);
 
 #endif

@@ -185,11 +185,11 @@ static __device__ __forceinline__ void ypk_commit(unsigned t)
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* Until no more than `most` (0 or 1) of this thread's groups of copies are on their way. */
-static __device__ __forceinline__ void ypk_wait(unsigned t, unsigned most)
+/* Until no more than `pending` (0 or 1) of this thread's groups of copies are on their way. */
+static __device__ __forceinline__ void ypk_wait(unsigned t, unsigned pending)
 {
     (void)t;
-    if (most == 0)
+    if (pending == 0)
         asm volatile("cp.async.wait_group 0;" ::: "memory");
     else
         asm volatile("cp.async.wait_group 1;" ::: "memory");

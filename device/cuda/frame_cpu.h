@@ -14,8 +14,8 @@
 
 /* -- kernels and launches ------------------------------------------------------------------- */
 
-#define YPK_JOB_MOST 2048                   /* bytes of a job; CUDA's own limit is 4096 */
-#define YPK_SHARED_MOST ((size_t)227 << 10) /* bytes of a block, of sm_90 */
+#define YPK_JOB_MAX 2048                   /* bytes of a job; CUDA's own limit is 4096 */
+#define YPK_SHARED_MAX ((size_t)227 << 10) /* bytes of a block, of sm_90 */
 
 struct ypk_grid {
     unsigned x, y;
@@ -29,7 +29,7 @@ struct ypk_work {
     struct ypk_grid grid;
     unsigned threads;
     size_t shared; /* bytes, dynamic */
-    _Alignas(16) unsigned char job[YPK_JOB_MOST];
+    _Alignas(16) unsigned char job[YPK_JOB_MAX];
 };
 
 /* How blocks are run. Threads come forwards, backwards, or, block by block, this way, that way and
@@ -70,7 +70,7 @@ enum yp_status ypk_launched(const struct yp_plugin_host *host, const char *what)
     static void name_##_block(const type_ job_); \
     static void name_(const void *ypk_job) \
     { \
-        static_assert(sizeof(type_) <= YPK_JOB_MOST, "YPK_JOB_MOST is too small"); \
+        static_assert(sizeof(type_) <= YPK_JOB_MAX, "YPK_JOB_MAX is too small"); \
         name_##_block(*(const type_ *)ypk_job); \
     } \
     static void name_##_block(const type_ job_)
@@ -99,11 +99,11 @@ static inline enum yp_status ypk_allow_shared(const struct yp_plugin_host *host,
                                               const char *what)
 {
     (void)kernel;
-    if (bytes <= YPK_SHARED_MOST)
+    if (bytes <= YPK_SHARED_MAX)
         return YP_OK;
     return host->set_error(YP_UNSUPPORTED,
                            "%s: %zu bytes of shared memory, a block has at most %zu", what, bytes,
-                           YPK_SHARED_MOST);
+                           YPK_SHARED_MAX);
 }
 
 static inline enum yp_status ypk_prefer_shared(const struct yp_plugin_host *host,
@@ -197,7 +197,7 @@ static inline void ypk_fill_shared(void *memory, size_t bytes)
 /* Copies to shared memory; until they are waited for there is garbage. */
 void ypk_copy(float *to, const float *from, unsigned words);
 void ypk_commit(unsigned t);
-void ypk_wait(unsigned t, unsigned most);
+void ypk_wait(unsigned t, unsigned pending);
 
 static inline void ypk_load_four(const float *from, float *to)
 {

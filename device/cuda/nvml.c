@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CLOCK_SM = 1, TEMPERATURE_GPU = 0, SUCCESS = 0, PROCESSES_MOST = 64 };
+enum { CLOCK_SM = 1, TEMPERATURE_GPU = 0, SUCCESS = 0, PROCESSES_MAX = 64 };
 
 typedef void *nvml_device;
 
@@ -28,7 +28,7 @@ struct nvml_process {
 
 struct ypi_nvml {
     nvml_device device;
-    double clock_most;
+    double clock_max;
     int (*clock)(nvml_device, int, unsigned *);
     int (*reasons)(nvml_device, unsigned long long *);
     int (*temperature)(nvml_device, int, unsigned *);
@@ -67,17 +67,17 @@ static bool attach(void *library, struct ypi_nvml *n, const char *pci)
 {
     int (*init)(void) = NULL;
     int (*by_pci)(const char *, nvml_device *) = NULL;
-    int (*most)(nvml_device, int, unsigned *) = NULL;
+    int (*max_clock)(nvml_device, int, unsigned *) = NULL;
     unsigned megahertz = 0;
     if (!find(library, "nvmlInit_v2", &init) ||
         !find(library, "nvmlDeviceGetHandleByPciBusId_v2", &by_pci) || init() != SUCCESS ||
         by_pci(pci, &n->device) != SUCCESS)
         return false;
     find_all(library, n);
-    n->clock_most = NAN;
-    if (find(library, "nvmlDeviceGetMaxClockInfo", &most) &&
-        most(n->device, CLOCK_SM, &megahertz) == SUCCESS)
-        n->clock_most = 1e6 * megahertz;
+    n->clock_max = NAN;
+    if (find(library, "nvmlDeviceGetMaxClockInfo", &max_clock) &&
+        max_clock(n->device, CLOCK_SM, &megahertz) == SUCCESS)
+        n->clock_max = 1e6 * megahertz;
     return true;
 }
 
@@ -104,7 +104,7 @@ bool ypi_cuda_condition(struct yp_device *device, struct ypi_condition *out)
         return false;
     *out = (struct ypi_condition){.at = ypi_cuda_now(),
                                   .clock = NAN,
-                                  .clock_most = n->clock_most,
+                                  .clock_max = n->clock_max,
                                   .temperature = NAN,
                                   .power = NAN,
                                   .utilisation = NAN,
@@ -127,12 +127,12 @@ bool ypi_cuda_condition(struct yp_device *device, struct ypi_condition *out)
 /* In a container the driver may number processes otherwise: one alone can only be this one. */
 uint64_t ypi_nvml_own_bytes(struct ypi_nvml *n)
 {
-    struct nvml_process all[PROCESSES_MOST];
-    unsigned count = PROCESSES_MOST;
+    struct nvml_process all[PROCESSES_MAX];
+    unsigned count = PROCESSES_MAX;
     if (n->processes == NULL || n->processes(n->device, &count, all) != SUCCESS)
         return 0;
     const struct nvml_process *own = count == 1 ? all : NULL;
-    for (unsigned i = 0; i < count && i < PROCESSES_MOST; i++)
+    for (unsigned i = 0; i < count && i < PROCESSES_MAX; i++)
         if (all[i].pid == (unsigned)getpid())
             own = &all[i];
     /* All bits set: the driver does not tell. */
@@ -145,8 +145,8 @@ void ypi_nvml_facts(struct ypi_nvml *n, ypi_cuda_fact *tell, void *arg)
     unsigned milliwatts = 0;
     if (n->driver != NULL && n->driver(text, (unsigned)sizeof text) == SUCCESS)
         tell(arg, "gpu.driver", text);
-    if (!isnan(n->clock_most)) {
-        snprintf(text, sizeof text, "%.0f MHz", n->clock_most * 1e-6);
+    if (!isnan(n->clock_max)) {
+        snprintf(text, sizeof text, "%.0f MHz", n->clock_max * 1e-6);
         tell(arg, "gpu.clock.most", text);
     }
     if (n->limit != NULL && n->limit(n->device, &milliwatts) == SUCCESS) {

@@ -11,7 +11,7 @@
 enum { BEYOND = 16, INSIDE = 4, GROUPS_EACH = 4, ALIGNED = 4096, TRANSFERRED = 64 << 20 };
 /* Launches are made so long that what they cost does not matter. */
 #define CALIBRATED_SECONDS 200e-6
-#define STEPS_MOST (1U << 28)
+#define STEPS_MAX (1U << 28)
 #define HOLD_SECONDS 0.02
 
 struct ypi_device_probe {
@@ -120,7 +120,7 @@ static bool calibrate(struct ypi_device_probe *p)
         return false;
     }
     while (!isnan(seconds = timed(p, steps, &amount)) && seconds < CALIBRATED_SECONDS &&
-           steps < STEPS_MOST)
+           steps < STEPS_MAX)
         steps *= 2;
     p->step_seconds = seconds / steps;
     return !isnan(seconds) && seconds > 0;
@@ -129,7 +129,7 @@ static bool calibrate(struct ypi_device_probe *p)
 double ypi_cuda_probe_run(struct ypi_device_probe *p, double seconds)
 {
     double amount = 0;
-    double steps = fmin(fmax(1, round(seconds / p->step_seconds)), STEPS_MOST);
+    double steps = fmin(fmax(1, round(seconds / p->step_seconds)), STEPS_MAX);
     double took = timed(p, (unsigned)steps, &amount);
     if (!(took > 0))
         return 0;

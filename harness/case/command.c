@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 enum {
-    LINE_MOST = 16 << 20, /* bytes of a result; a longer line is output */
+    MAX_LINE = 16 << 20,  /* bytes of a result; a longer line is output */
     LOOK_MS = 100,        /* how often to look whether a silent command is still there */
     SKIP_STATUS = 77,     /* Automake's, which many programs keep to */
     NOT_EXECUTABLE = 126, /* the shell's */
@@ -198,13 +198,13 @@ static void add_part(struct command *r, const char *bytes, size_t count)
     ypi_text_bytes(&r->line, bytes, count);
     size_t blanks = r->line.length > 0 ? strspn(r->line.data, " \t") : 0;
     bool open = blanks == r->line.length || r->line.data[blanks] == '{';
-    if (!r->passing && r->line.length > LINE_MOST && ypi_command_begins_result(r->line.data)) {
+    if (!r->passing && r->line.length > MAX_LINE && ypi_command_begins_result(r->line.data)) {
         r->last = YPI_LINE_WRONG;
-        r->text = ypi_format("longer than %d bytes", LINE_MOST);
+        r->text = ypi_format("longer than %d bytes", MAX_LINE);
         r->line.length = 0;
         return;
     }
-    r->passing = r->passing || !open || r->line.length > LINE_MOST;
+    r->passing = r->passing || !open || r->line.length > MAX_LINE;
     if (r->passing)
         pass_on(r);
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES_MOST = 1000000, SHOWN = 60, FIELDS_MOST = 8 };
+enum { SAMPLES_MAX = 1000000, SHOWN = 60, FIELDS_MAX = 8 };
 
 /* -- fields ------------------------------------------------------------------------------- */
 
@@ -35,7 +35,7 @@ struct field {
 
 /* Each is known by the first of its keys. */
 enum kind { MEASURE, VALUE, DATA_HASH, SKIP, FAIL, KINDS };
-static const struct field kinds[KINDS][FIELDS_MOST] = {
+static const struct field kinds[KINDS][FIELDS_MAX] = {
     [MEASURE] = {{"measure", NAME, false},
                  {"seconds", SECONDS, false},
                  {"items", AMOUNT, true},
@@ -50,7 +50,7 @@ static const struct field kinds[KINDS][FIELDS_MOST] = {
 };
 
 /* The longest text a number may be written with and still be exact in a double. */
-#define WHOLE_MOST 9007199254740992.0
+#define WHOLE_MAX 9007199254740992.0
 
 static bool is_amount(const cJSON *value, double least)
 {
@@ -69,7 +69,7 @@ static bool is_seconds(const cJSON *list)
         if (!is_amount(second, 0) || second->valuedouble == 0)
             return false;
     }
-    return count >= 1 && count <= SAMPLES_MOST;
+    return count >= 1 && count <= SAMPLES_MAX;
 }
 
 static bool is_hash(const char *text)
@@ -93,7 +93,7 @@ static bool fits(const cJSON *value, enum form form)
     case AMOUNT:
         return is_amount(value, 0);
     case WHOLE:
-        return is_amount(value, 0) && value->valuedouble <= WHOLE_MOST &&
+        return is_amount(value, 0) && value->valuedouble <= WHOLE_MAX &&
                value->valuedouble == floor(value->valuedouble);
     case SECONDS:
         return is_seconds(value);
@@ -104,7 +104,7 @@ static bool fits(const cJSON *value, enum form form)
 
 static const struct field *find_field(const struct field *fields, const char *key)
 {
-    for (int i = 0; i < FIELDS_MOST && fields[i].key != NULL; i++)
+    for (int i = 0; i < FIELDS_MAX && fields[i].key != NULL; i++)
         if (strcmp(fields[i].key, key) == 0)
             return &fields[i];
     return NULL;
@@ -144,10 +144,10 @@ static char *misfit(const struct field *field, const cJSON *value)
 
 static char *unknown_key(const struct field *fields, const char *key)
 {
-    const char *names[FIELDS_MOST];
+    const char *names[FIELDS_MAX];
     int count = 0;
     struct ypi_text list = {0};
-    for (; count < FIELDS_MOST && fields[count].key != NULL; count++) {
+    for (; count < FIELDS_MAX && fields[count].key != NULL; count++) {
         names[count] = fields[count].key;
         ypi_text_add(&list, "%s\"%s\"", count > 0 ? ", " : "", names[count]);
     }
@@ -162,7 +162,7 @@ static char *unknown_key(const struct field *fields, const char *key)
 
 /* Fills `values`, one a field; what is wrong, or NULL. */
 static char *read_fields(const cJSON *object, const struct field *fields,
-                         const cJSON *values[FIELDS_MOST])
+                         const cJSON *values[FIELDS_MAX])
 {
     const cJSON *member = NULL;
     cJSON_ArrayForEach(member, object)
@@ -176,7 +176,7 @@ static char *read_fields(const cJSON *object, const struct field *fields,
             return misfit(field, member);
         values[field - fields] = member;
     }
-    for (int i = 0; i < FIELDS_MOST && fields[i].key != NULL; i++)
+    for (int i = 0; i < FIELDS_MAX && fields[i].key != NULL; i++)
         if (values[i] == NULL && !fields[i].optional)
             return ypi_format("a \"%s\" needs \"%s\", %s", fields->key, fields[i].key,
                               allowed[fields[i].form]);
@@ -212,7 +212,7 @@ static void not_known(struct ypi_measured *m)
     m->threads = m->noise.processors = ypi_processors();
 }
 
-static char *take_measure(struct yp_case *t, const cJSON *values[FIELDS_MOST])
+static char *take_measure(struct yp_case *t, const cJSON *values[FIELDS_MAX])
 {
     enum { THIS, SECONDS_OF, ITEMS, UNIT_OF, FLOPS, BYTES, WARMUP };
     const char *name = text_or_empty(values[THIS]);
@@ -254,7 +254,7 @@ void ypi_command_value(const struct yp_case *t, const char *name, double value, 
     ypi_child_send(t, YPI_MESSAGE_VALUE, &message, sizeof message, NULL, 0);
 }
 
-static char *take_value(struct yp_case *t, const cJSON *values[FIELDS_MOST])
+static char *take_value(struct yp_case *t, const cJSON *values[FIELDS_MAX])
 {
     enum { THIS, NUMBER_OF, UNIT_OF };
     const char *name = text_or_empty(values[THIS]);
@@ -266,7 +266,7 @@ static char *take_value(struct yp_case *t, const cJSON *values[FIELDS_MOST])
 }
 
 /* Tells the result; what is wrong with it, or NULL. */
-static char *take(struct yp_case *t, enum kind kind, const cJSON *values[FIELDS_MOST])
+static char *take(struct yp_case *t, enum kind kind, const cJSON *values[FIELDS_MAX])
 {
     const char *text = text_or_empty(values[0]);
     switch (kind) {
@@ -316,7 +316,7 @@ bool ypi_command_begins_result(const char *line)
 
 static enum ypi_line_kind read_object(struct yp_case *t, const cJSON *object, char **text)
 {
-    const cJSON *values[FIELDS_MOST] = {NULL};
+    const cJSON *values[FIELDS_MAX] = {NULL};
     enum kind second = KINDS;
     enum kind kind = kind_of(object, &second);
     if (kind == KINDS)

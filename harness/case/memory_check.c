@@ -129,7 +129,7 @@ static void expect_refusal(struct refusing *r, uint64_t nth, enum yp_status stat
 int ypi_refuse_each(struct yp_case *t, const char *file, int line, const char *name,
                     struct yp_device *device, yp_attempt *body, void *arg)
 {
-    enum { MOST = 10000 };
+    enum { MAX_RUNS = 10000 };
     struct refusing r = {.t = t, .device = device, .body = body, .arg = arg};
     bool refused = false;
     r.before = mark_now(t);
@@ -137,7 +137,7 @@ int ypi_refuse_each(struct yp_case *t, const char *file, int line, const char *n
     r.before.line = line;
     r.before.what = name;
     expect_right(&r, 0, attempt(&r, 0, &refused));
-    for (int nth = 1; nth <= MOST; nth++) {
+    for (int nth = 1; nth <= MAX_RUNS; nth++) {
         enum yp_status status = attempt(&r, (uint64_t)nth, &refused);
         if (!refused) {
             expect_right(&r, (uint64_t)nth - 1, status);
@@ -147,6 +147,6 @@ int ypi_refuse_each(struct yp_case *t, const char *file, int line, const char *n
         expect_right(&r, (uint64_t)nth, attempt(&r, 0, &refused));
     }
     ypi_child_fail(t, YPI_CAUSE_EXPECTATION, file, line, "%s: more than %d requests to the %s",
-                   name, MOST, yp_device_name(device));
-    return MOST;
+                   name, MAX_RUNS, yp_device_name(device));
+    return MAX_RUNS;
 }

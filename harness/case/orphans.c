@@ -12,11 +12,11 @@
 
 void ypi_orphans_check(struct yp_case *t)
 {
-    enum { MOST = 4096, SHOWN = 5 };
+    enum { CAPACITY = 4096, SHOWN = 5 };
     while (waitpid(-1, NULL, WNOHANG) > 0) {
     }
-    pid_t *found = ypi_calloc(MOST, sizeof *found);
-    int count = ypi_descendants(getpid(), found, MOST);
+    pid_t *found = ypi_calloc(CAPACITY, sizeof *found);
+    int count = ypi_descendants(getpid(), found, CAPACITY);
     struct ypi_text list = {0};
     int live = 0;
     for (int i = 0; i < count; i++) {

@@ -89,7 +89,7 @@ static char *write_refused(const void *values, const struct ypi_option *option)
 /* -- the table ----------------------------------------------------------------------------- */
 
 #define AT(kind_, field) .kind = YPI_OPTION_##kind_, .offset = offsetof(struct ypi_options, field)
-#define COUNT(field, least_) AT(INT, field), .least = (least_), .most = 1000000
+#define COUNT(field, min_) AT(INT, field), .min = (min_), .max = 1000000
 #define READ(function) .kind = YPI_OPTION_OWN, .read = (function)
 
 static const struct ypi_options defaults = {.device = (char[]){"auto"},
@@ -115,7 +115,7 @@ static const struct ypi_option common[] = {
     {"device", 0, "NAME", NULL, AT(TEXT, device), .check = is_device, .again = 2},
     {"set", 0, "AXIS=VALUE", "run an axis at this value instead of its own", READ(read_set)},
     {"repeat", 0, "N", "run every case N times", COUNT(repeat, 1)},
-    {"timeout", 0, "SECONDS", "for every case, instead of its own", AT(REAL, timeout), .most = 1e7,
+    {"timeout", 0, "SECONDS", "for every case, instead of its own", AT(REAL, timeout), .max = 1e7,
      .allowed = "seconds above 0 and up to 1e7", .again = 5},
     {"history", 0, "FILE", "where results are kept (.yieldpoint/history.db)", AT(PATH, history)},
     {"csv", 0, "FILE", "append a row a measurement or value", AT(PATH, csv)},
@@ -316,10 +316,10 @@ char **ypi_options_reproduce(const struct ypi_options *o, int *count)
 {
     int errors = 0;
     const struct ypi_option *all = table(&errors);
-    size_t most = (size_t)o->set_count;
+    size_t capacity = (size_t)o->set_count;
     for (const struct ypi_option *option = all; !ypi_option_is_end(option); option++)
-        most++;
-    char **words = ypi_calloc(most, sizeof *words);
+        capacity++;
+    char **words = ypi_calloc(capacity, sizeof *words);
     *count = 0;
     for (int i = 0; i < o->set_count; i++)
         words[(*count)++] = ypi_format("--set=%s=%s", o->sets[i].axis, o->sets[i].value);

@@ -19,7 +19,7 @@
 #define CROWDED_PROCESSORS 0.25
 #define CROWDED_STOLEN 0.1
 /* Nobody who shares processors makes work so many times slower, sample after sample. */
-#define MOST_CROWDED 100
+#define MAX_CROWDED 100
 
 /* Whether the work had to share its processors. It may then be slow for that alone. */
 static bool crowded(const struct ypi_measured *m)
@@ -36,7 +36,7 @@ static bool crowded(const struct ypi_measured *m)
 static bool beyond_crowding(const struct ypi_verdict *v)
 {
     double ratio = v->measured / v->budget->limit;
-    return fmax(ratio, 1 / ratio) > MOST_CROWDED;
+    return fmax(ratio, 1 / ratio) > MAX_CROWDED;
 }
 
 /* Work that had to share its processors may pass; that it is slow proves nothing, unless it is so

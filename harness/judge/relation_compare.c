@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LEAST_POINTS 3 /* of a growth: with two, a line has no scatter to be unsure by */
+#define MIN_POINTS 3 /* of a growth: with two, a line has no scatter to be unsure by */
 
 /* -- ratios ------------------------------------------------------------------------------- */
 
@@ -229,7 +229,7 @@ static bool fit_series(struct ypi_relation_work *w, const struct series *s, int 
 {
     const char *id = ypi_relation_case(w, first)->id;
     int points = distinct(s->x, s->count);
-    if (points >= LEAST_POINTS) {
+    if (points >= MIN_POINTS) {
         ypi_relation_consider(w, worst, exponent_of(s), series_note(s, id));
         worst->partial = s->absence != NULL;
         return true;
@@ -241,7 +241,7 @@ static bool fit_series(struct ypi_relation_work *w, const struct series *s, int 
     }
     return ypi_relation_missing(
         w, ypi_format("%d value%s of '%s' among the cases like '%s', %d are needed%s%s", points,
-                      points == 1 ? "" : "s", w->relation->axis, id, LEAST_POINTS,
+                      points == 1 ? "" : "s", w->relation->axis, id, MIN_POINTS,
                       s->absence != NULL ? ": " : "", s->absence != NULL ? s->absence : ""));
 }
 

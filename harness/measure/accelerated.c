@@ -14,7 +14,7 @@
 /* Work whose launches take longer than this, or that waits for its own results, cannot be held. */
 #define HOLD_SECONDS 0.02
 /* A sample that was not held though others were: the processor was taken away meanwhile. */
-enum { LATE_MOST = 3 };
+enum { LATE_MAX = 3 };
 /* Other streams are looked at after this many batches; the shortest of their times is believed, for
  * what disturbs the processor only makes them longer. */
 enum { LOOKS = 3 };
@@ -23,7 +23,7 @@ enum { LOOKS = 3 };
 #define ONE_LOOK_SECONDS 2e-3 /* where there was no second look */
 /* How often the device is asked for its clocks, which takes it up to a millisecond. */
 #define CONDITION_SECONDS 0.02
-enum { AGAIN_MOST = 3 }; /* stretches; then the device is taken as it is */
+enum { AGAIN_MAX = 3 }; /* stretches; then the device is taken as it is */
 
 struct ypi_accelerated {
     struct yp_device *device;
@@ -167,8 +167,8 @@ static bool look_at_device(struct yp_measurement *m)
     a->clocks += now.clock;
     a->powers += now.power;
     a->utilisations += now.utilisation;
-    seen->clock_least = fmin(seen->clock_least, now.clock);
-    seen->clock_most = now.clock_most;
+    seen->clock_min = fmin(seen->clock_min, now.clock);
+    seen->clock_max = now.clock_max;
     seen->temperature = fmax(seen->temperature, now.temperature);
     seen->used = fmax(seen->used, now.used);
     seen->throttled |= now.throttled;
@@ -194,7 +194,7 @@ bool ypi_accelerated_counts(struct yp_measurement *m, double seconds)
     if (!a->late)
         return true;
     a->lates++;
-    if (m->state == YPI_MEASURE_WARMING || a->lates >= LATE_MOST)
+    if (m->state == YPI_MEASURE_WARMING || a->lates >= LATE_MAX)
         a->hold = false;
     return m->state != YPI_MEASURE_SAMPLING;
 }
@@ -229,7 +229,7 @@ bool ypi_accelerated_slowed(struct yp_measurement *m)
     if (m->measured.count > a->first && ypi_now() - a->looked < CONDITION_SECONDS)
         return false;
     bool slow = look_at_device(m) && m->measured.count > a->first;
-    if (slow && a->again < AGAIN_MOST) {
+    if (slow && a->again < AGAIN_MAX) {
         set_aside(m);
         return true;
     }

@@ -31,7 +31,7 @@ struct ypi_mark {
 };
 
 /* More in one batch are read in between, which waits for it. */
-enum { MARKS_MOST = 4096 };
+enum { MARKS_MAX = 4096 };
 
 static bool is_by_events(const struct yp_measurement *m)
 {
@@ -65,11 +65,11 @@ static void make_mark(struct yp_measurement *m)
 
 static void mark_begin(struct yp_measurement *m)
 {
-    if (m->marks_used == MARKS_MOST && ypi_accelerated_captures(m)) {
-        yp_set_error(YP_INVALID, "a graph has at most %d phases", MARKS_MOST);
+    if (m->marks_used == MARKS_MAX && ypi_accelerated_captures(m)) {
+        yp_set_error(YP_INVALID, "a graph has at most %d phases", MARKS_MAX);
         fail_marks(m);
     }
-    if (m->marks_used == MARKS_MOST) {
+    if (m->marks_used == MARKS_MAX) {
         ypi_phase_read(m);
         m->marks_used = 0;
     }

@@ -113,11 +113,11 @@ struct ypi_roofline *ypi_roofline_open(struct yp_device *device,
  * to date only every few milliseconds. */
 static bool others_run(void)
 {
-    enum { MOST = 1024 };
-    pid_t tasks[MOST];
-    int count = ypi_tasks("", tasks, MOST);
+    enum { CAPACITY = 1024 };
+    pid_t tasks[CAPACITY];
+    int count = ypi_tasks("", tasks, CAPACITY);
     pid_t self = gettid();
-    for (int i = 0; i < count && i < MOST; i++)
+    for (int i = 0; i < count && i < CAPACITY; i++)
         if (tasks[i] != self && ypi_process_state(tasks[i]) == 'R')
             return true;
     return false;

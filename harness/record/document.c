@@ -210,16 +210,16 @@ bool ypi_store_slowed(double reasons, char by[128])
 static double highest_clock(const cJSON *document)
 {
     const cJSON *m;
-    double most = NAN;
+    double highest = NAN;
     cJSON_ArrayForEach(m, cJSON_GetObjectItem(document, "measurements"))
     {
-        most = fmax(most, ypi_real(cJSON_GetObjectItem(m, "noise"), "gpu clock most"));
+        highest = fmax(highest, ypi_real(cJSON_GetObjectItem(m, "noise"), "gpu clock most"));
     }
-    return most;
+    return highest;
 }
 
 /* In how many rows the device was slowed down, and by what; in how many it was at its power cap. */
-static cJSON *throttled(const cJSON *reasons, const cJSON *clocks, double clock_most)
+static cJSON *throttled(const cJSON *reasons, const cJSON *clocks, double clock_max)
 {
     const cJSON *item;
     const cJSON *clock = clocks != NULL ? clocks->child : NULL;
@@ -232,7 +232,7 @@ static cJSON *throttled(const cJSON *reasons, const cJSON *clocks, double clock_
         struct ypi_condition now = {.throttled =
                                         reasons_in(cJSON_IsNumber(item) ? item->valuedouble : 0),
                                     .clock = cJSON_IsNumber(clock) ? clock->valuedouble : NAN,
-                                    .clock_most = clock_most};
+                                    .clock_max = clock_max};
         bool slow = ypi_condition_is_slow(&now);
         slowed += slow;
         capped += (now.throttled & YPI_POWER_CAPPED) != 0;

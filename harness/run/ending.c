@@ -13,18 +13,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TAIL_MOST = 8192 };
+enum { TAIL_MAX = 8192 };
 
 static char *read_tail(const char *path, uint64_t *bytes)
 {
     *bytes = 0;
-    char *tail = ypi_calloc(TAIL_MOST + 1, 1);
+    char *tail = ypi_calloc(TAIL_MAX + 1, 1);
     int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     struct stat status;
     if (fd >= 0 && fstat(fd, &status) == 0) {
         *bytes = (uint64_t)status.st_size;
-        off_t from = status.st_size > TAIL_MOST ? status.st_size - TAIL_MOST : 0;
-        ssize_t got = pread(fd, tail, TAIL_MOST, from);
+        off_t from = status.st_size > TAIL_MAX ? status.st_size - TAIL_MAX : 0;
+        ssize_t got = pread(fd, tail, TAIL_MAX, from);
         /* NUL would end the text early and hide what follows. */
         for (ssize_t i = 0; i < got; i++)
             if (tail[i] == '\0')

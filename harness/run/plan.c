@@ -152,11 +152,11 @@ static void make_item(struct ypi_item *item, const struct yp_case *c, int number
 enum yp_status ypi_plan_make(struct ypi_plan *plan, struct ypi_collection *c, int selected,
                              const struct ypi_options *o, const char *run_id)
 {
-    enum { MOST = 1000000 };
+    enum { MAX_RUNS = 1000000 };
     *plan = (struct ypi_plan){.directory_fd = -1};
-    if ((long long)selected * o->repeat > MOST)
+    if ((long long)selected * o->repeat > MAX_RUNS)
         return yp_set_error(YP_INVALID, "%d cases, %d times each, are more than %d in one run",
-                            selected, o->repeat, MOST);
+                            selected, o->repeat, MAX_RUNS);
     plan->count = selected * o->repeat;
     enum yp_status status = make_directory(plan, o->history, run_id);
     if (status != YP_OK)

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int children_of_thread(pid_t pid, const char *thread, pid_t *out, int most)
+static int children_of_thread(pid_t pid, const char *thread, pid_t *out, int capacity)
 {
     char path[320];
     char list[16384];
@@ -25,7 +25,7 @@ static int children_of_thread(pid_t pid, const char *thread, pid_t *out, int mos
     int count = 0;
     char *at = list;
     char *end = NULL;
-    for (long child = strtol(at, &end, 10); end != at && count < most;
+    for (long child = strtol(at, &end, 10); end != at && count < capacity;
          child = strtol(at, &end, 10)) {
         if (*end == '\0')
             break; /* cut off in the middle of a number, which would be a stranger's */
@@ -35,7 +35,7 @@ static int children_of_thread(pid_t pid, const char *thread, pid_t *out, int mos
     return count;
 }
 
-int ypi_children(pid_t pid, pid_t *out, int most)
+int ypi_children(pid_t pid, pid_t *out, int capacity)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
@@ -44,17 +44,17 @@ int ypi_children(pid_t pid, pid_t *out, int most)
     const struct dirent *entry = NULL;
     while (directory != NULL && (entry = readdir(directory)) != NULL)
         if (entry->d_name[0] != '.')
-            count += children_of_thread(pid, entry->d_name, out + count, most - count);
+            count += children_of_thread(pid, entry->d_name, out + count, capacity - count);
     if (directory != NULL)
         closedir(directory);
     return count;
 }
 
-int ypi_descendants(pid_t pid, pid_t *out, int most)
+int ypi_descendants(pid_t pid, pid_t *out, int capacity)
 {
-    int count = ypi_children(pid, out, most);
+    int count = ypi_children(pid, out, capacity);
     for (int i = 0; i < count; i++)
-        count += ypi_children(out[i], out + count, most - count);
+        count += ypi_children(out[i], out + count, capacity - count);
     return count;
 }
 
@@ -92,11 +92,11 @@ bool ypi_same_command(pid_t a, pid_t b)
 
 bool ypi_environment_has(pid_t pid, const char *setting)
 {
-    enum { MOST = 1 << 18 };
+    enum { CAPACITY = 1 << 18 };
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    char *list = ypi_calloc(MOST, 1);
-    size_t size = ypi_read_file(path, list, MOST);
+    char *list = ypi_calloc(CAPACITY, 1);
+    size_t size = ypi_read_file(path, list, CAPACITY);
     bool found = false;
     for (size_t at = 0; at < size && !found; at += strlen(list + at) + 1)
         found = strcmp(list + at, setting) == 0;
@@ -116,15 +116,15 @@ bool ypi_started_by(pid_t pid, pid_t worker)
 
 int ypi_kill_tree(pid_t root, bool self)
 {
-    enum { MOST = 4096 };
+    enum { CAPACITY = 4096 };
     static const struct timespec pause = {.tv_nsec = 2000000};
-    pid_t *found = ypi_calloc(MOST, sizeof *found);
-    int most = 0;
+    pid_t *found = ypi_calloc(CAPACITY, sizeof *found);
+    int killed = 0;
     if (self) {
         /* Its descendants first: they are lost from sight once it is gone. */
         kill(root, SIGSTOP);
-        most = ypi_descendants(root, found, MOST);
-        for (int i = 0; i < most; i++)
+        killed = ypi_descendants(root, found, CAPACITY);
+        for (int i = 0; i < killed; i++)
             kill(found[i], SIGKILL);
         kill(-root, SIGKILL);
         kill(root, SIGKILL);
@@ -132,19 +132,19 @@ int ypi_kill_tree(pid_t root, bool self)
     double end = ypi_now() + 2;
     int live = 1;
     while (!self && live > 0 && ypi_now() < end) {
-        int count = ypi_descendants(root, found, MOST);
+        int count = ypi_descendants(root, found, CAPACITY);
         live = 0;
         for (int i = 0; i < count; i++) {
             char state = ypi_process_state(found[i]);
             if (state != 'Z' && state != '\0' && kill(found[i], SIGKILL) == 0)
                 live++;
         }
-        most = live > most ? live : most;
+        killed = live > killed ? live : killed;
         if (live > 0)
             nanosleep(&pause, NULL);
     }
     free(found);
-    return most;
+    return killed;
 }
 
 uint64_t ypi_self_status(const char *field)

@@ -6,11 +6,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Children of all threads of `pid`, at most `most`; returns how many. */
-int ypi_children(pid_t pid, pid_t *out, int most);
+/* Children of all threads of `pid`, at most `capacity`; returns how many. */
+int ypi_children(pid_t pid, pid_t *out, int capacity);
 
 /* Children, their children and so on; a process that changed its session is still found. */
-int ypi_descendants(pid_t pid, pid_t *out, int most);
+int ypi_descendants(pid_t pid, pid_t *out, int capacity);
 
 /* SIGKILL to all descendants of `root`, again and again until none but zombies are left (or 2 s
  * are over), and with `self` to root and its process group first. Returns how many were found. */

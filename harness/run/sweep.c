@@ -35,7 +35,7 @@ static bool is_reported(enum ypi_cause cause)
 
 void ypi_failed_allocation(struct ypi_result *whole, const struct ypi_result *r)
 {
-    enum { REPORTED_MOST = 10 };
+    enum { REPORTED_MAX = 10 };
     bool bad = !r->ended;
     const char *what = r->failure_count > 0 ? r->failures[0].message : "it ended too early";
     enum ypi_cause cause = r->failure_count > 0 ? r->failures[0].cause : YPI_CAUSE_EXIT;
@@ -54,7 +54,7 @@ void ypi_failed_allocation(struct ypi_result *whole, const struct ypi_result *r)
     count(whole, "allocations refused");
     if (!bad)
         count(whole, r->failure_count > 0 ? "ended with a failure" : "found another way");
-    else if (whole->failure_count < REPORTED_MOST)
+    else if (whole->failure_count < REPORTED_MAX)
         ypi_result_fail(
             whole, cause, NULL, 0, "with allocation %llu refused (--fail-allocation=%llu): %s",
             (unsigned long long)r->fail_allocation, (unsigned long long)r->fail_allocation, what);

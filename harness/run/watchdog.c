@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHILDREN_MOST = 1024, ZOMBIES_MOST = 64 };
+enum { CHILDREN_MAX = 1024, ZOMBIES_MAX = 64 };
 #define PERIOD_NS 20000000
 /* Criterion reaps a case's process at once; what stays longer was started by something else. */
 #define UNRELATED_SECONDS 1.0
@@ -33,7 +33,7 @@ struct ypi_watchdog {
     const volatile bool *interrupted, *urgent;
     _Atomic bool stop;
     pthread_t thread;
-    struct zombie zombies[ZOMBIES_MOST];
+    struct zombie zombies[ZOMBIES_MAX];
     ypi_never_started *never_started;
     struct zombie starting; /* a child that has sent no message yet */
 };
@@ -75,10 +75,10 @@ static bool too_much_output(const struct ypi_item *item, const struct ypi_option
            (uint64_t)status.st_size > o->output_limit;
 }
 
-static int processes(const struct ypi_item *item, int most)
+static int processes(const struct ypi_item *item, int capacity)
 {
-    pid_t *found = ypi_calloc((size_t)most, sizeof *found);
-    int count = item->pid > 0 ? ypi_descendants(item->pid, found, most) : 0;
+    pid_t *found = ypi_calloc((size_t)capacity, sizeof *found);
+    int count = item->pid > 0 ? ypi_descendants(item->pid, found, capacity) : 0;
     free(found);
     return count;
 }
@@ -116,20 +116,20 @@ static void watch(struct ypi_watchdog *w, struct ypi_item *item)
  * them wanted too many. */
 static void watch_cgroup(struct ypi_watchdog *w)
 {
-    enum { MOST = 65536 };
+    enum { CAPACITY = 65536 };
     if (w->plan->cgroup == NULL)
         return;
     uint64_t refusals = ypi_cgroup_refusals(w->plan->cgroup);
     struct ypi_item *guilty = NULL;
-    int most = -1;
+    int largest = -1;
     for (int i = 0; i < w->plan->count; i++) {
         struct ypi_item *item = &w->plan->items[i];
         if (item->state != YPI_RUNNING || item->killed != 0 || refusals <= item->refusals ||
             find_pid(item) == 0)
             continue;
-        int count = processes(item, MOST);
-        if (count > most) {
-            most = count;
+        int count = processes(item, CAPACITY);
+        if (count > largest) {
+            largest = count;
             guilty = item;
         }
     }
@@ -151,18 +151,18 @@ static bool is_worker(const struct ypi_watchdog *w, pid_t pid)
  * are gone within milliseconds, so a zombie that is still there after a second is not its own. */
 static void reap_unrelated(struct ypi_watchdog *w)
 {
-    pid_t children[CHILDREN_MOST];
-    int count = ypi_children(getpid(), children, CHILDREN_MOST);
+    pid_t children[CHILDREN_MAX];
+    int count = ypi_children(getpid(), children, CHILDREN_MAX);
     double now = ypi_now();
-    struct zombie seen[ZOMBIES_MOST];
+    struct zombie seen[ZOMBIES_MAX];
     memcpy(seen, w->zombies, sizeof seen);
     memset(w->zombies, 0, sizeof w->zombies);
     int kept = 0;
-    for (int i = 0; i < count && kept < ZOMBIES_MOST; i++) {
+    for (int i = 0; i < count && kept < ZOMBIES_MAX; i++) {
         if (ypi_process_state(children[i]) != 'Z' || is_worker(w, children[i]))
             continue;
         double since = now;
-        for (int k = 0; k < ZOMBIES_MOST; k++)
+        for (int k = 0; k < ZOMBIES_MAX; k++)
             if (seen[k].pid == children[i])
                 since = seen[k].seen;
         bool leads = getsid(children[i]) == children[i];
@@ -185,8 +185,8 @@ static bool has_not_started(pid_t pid)
 /* A constructor of the program may hang, which Criterion would wait for without an end. */
 static void watch_start(struct ypi_watchdog *w)
 {
-    pid_t children[CHILDREN_MOST];
-    int count = ypi_children(getpid(), children, CHILDREN_MOST);
+    pid_t children[CHILDREN_MAX];
+    int count = ypi_children(getpid(), children, CHILDREN_MAX);
     double now = ypi_now();
     struct zombie before = w->starting;
     w->starting.pid = 0;
@@ -205,9 +205,9 @@ static void watch_start(struct ypi_watchdog *w)
 int ypi_kill_leftovers(pid_t worker, bool alone, char name[64])
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
-    pid_t children[CHILDREN_MOST];
+    pid_t children[CHILDREN_MAX];
     /* Without its number the children of a process cannot be known from unrelated ones. */
-    int count = worker > 0 ? ypi_children(getpid(), children, CHILDREN_MOST) : 0;
+    int count = worker > 0 ? ypi_children(getpid(), children, CHILDREN_MAX) : 0;
     int swept = 0;
     for (int i = 0; i < count; i++) {
         char state = ypi_process_state(children[i]);

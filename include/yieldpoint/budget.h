@@ -79,8 +79,8 @@ struct yp_budget {
 #define YP_BUDGETS(...) { __VA_ARGS__ }
 #else /* test.h says why */
 #define YP_BUDGETS(...) { __VA_ARGS__ }, .budgets_fit_ = YPI_FIT(YP_MAX_BUDGETS, struct yp_budget, __VA_ARGS__)
-#define YPI_FIT(most_, type_, ...) \
-    sizeof(char[sizeof((type_[]){ __VA_ARGS__ }) <= (most_) * sizeof(type_) ? 1 : -1])
+#define YPI_FIT(max_, type_, ...) \
+    sizeof(char[sizeof((type_[]){ __VA_ARGS__ }) <= (max_) * sizeof(type_) ? 1 : -1])
 #endif
 
 /* Of the roofline: the larger of the times that .flops takes at the ceiling of .arithmetic and

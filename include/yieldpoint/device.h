@@ -58,7 +58,7 @@ struct yp_event;
 /* All figures in bytes unless said otherwise; `allocated` + headers never exceed `reserved`. */
 struct yp_memory {
     uint64_t allocated;      /* handed out and not yet freed */
-    uint64_t allocated_peak; /* the most `allocated` has been since the last reset */
+    uint64_t allocated_peak; /* the highest `allocated` since the last reset */
     uint64_t reserved;       /* taken from the system, the allocator's own overhead included */
     uint64_t reserved_peak;
     uint64_t total;       /* sum of all requests so far */

@@ -65,8 +65,8 @@ size_t ypi_loader_begin(struct data_loader *l, size_t index, enum ypi_loader_sta
         if (at == NO_SLOT && l->slots[i].state == YPI_EMPTY)
             at = i;
     }
-    if (used + 1 > l->seen.most_items)
-        l->seen.most_items = used + 1;
+    if (used + 1 > l->seen.max_items)
+        l->seen.max_items = used + 1;
     l->slots[at].state = state;
     l->slots[at].index = index;
     l->begun[index / 64] |= UINT64_C(1) << (index % 64);

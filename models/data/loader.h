@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define DATA_LOADER_WORKERS 1024 /* the most */
+#define DATA_LOADER_WORKERS 1024 /* at most */
 
 /*
  * Makes item `index`, such as a tile, a sequence or a graph: sets *count, how many elements
@@ -40,7 +40,7 @@ typedef enum yp_status data_fill(void *arg, size_t index, void *data, uint8_t *l
 
 struct data_loader_options {
     size_t items;         /* 1 to 2^40 */
-    size_t elements;      /* the most of an item, 1 to 2^32 - 1 */
+    size_t elements;      /* of an item at most, 1 to 2^32 - 1 */
     size_t element_bytes; /* of one, 1 to 2^32; a pixel of C floats has 4 C */
     int workers;          /* threads; 0: none, each item is made by the one who takes it */
     size_t depth;         /* items ahead, 1 to 4096; without workers it means nothing */
@@ -109,7 +109,7 @@ struct data_loader_statistics {
     double consumer_waiting, consumer_making; /* in takes */
     double worker_making;
     double worker_waiting; /* for capacity, as long as there were items to make */
-    size_t most_items;     /* in memory at once */
+    size_t max_items;      /* in memory at once */
     int bound;             /* workers on a processor of their own */
 };
 

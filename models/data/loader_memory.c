@@ -1,9 +1,9 @@
 /* The loader's options and the one block of memory it lives in. */
 #include "models/data/loader_internal.h"
 
-#define MOST_ITEMS ((size_t)1 << 40)
-#define MOST_ELEMENT_BYTES ((size_t)1 << 32)
-#define MOST_SLOTS ((size_t)4096)
+#define MAX_ITEMS ((size_t)1 << 40)
+#define MAX_ELEMENT_BYTES ((size_t)1 << 32)
+#define MAX_SLOTS ((size_t)4096)
 #define LINE ((size_t)64)
 
 static enum yp_status check_size(const char *field, size_t value, size_t high)
@@ -36,15 +36,15 @@ static enum yp_status check_options(const struct data_loader_options *o)
     if (o->workers < 0 || o->workers > DATA_LOADER_WORKERS)
         return yp_set_error(YP_INVALID, "data_loader_options.workers is %d: must be 0 to %d",
                             o->workers, DATA_LOADER_WORKERS);
-    enum yp_status status = check_size("items", o->items, MOST_ITEMS);
+    enum yp_status status = check_size("items", o->items, MAX_ITEMS);
     if (status == YP_OK)
         status = check_size("elements", o->elements, UINT32_MAX);
     if (status == YP_OK)
-        status = check_size("element_bytes", o->element_bytes, MOST_ELEMENT_BYTES);
+        status = check_size("element_bytes", o->element_bytes, MAX_ELEMENT_BYTES);
     if (status == YP_OK && o->workers > 0)
-        status = check_size("depth", o->depth, MOST_SLOTS);
+        status = check_size("depth", o->depth, MAX_SLOTS);
     if (status == YP_OK)
-        status = check_size("consumers", o->consumers, MOST_SLOTS);
+        status = check_size("consumers", o->consumers, MAX_SLOTS);
     return status == YP_OK ? check_cpus(o) : status;
 }
 

@@ -32,7 +32,7 @@ static void fail(struct failure *first, size_t index, enum yp_status status)
  * while an item before its own is not done yet. The item whose turn it is never waits for a slot:
  * all before it are merged.
  */
-enum { SPARE_MOST = 1 };
+enum { SPARE_MAX = 1 };
 
 struct order {
     pthread_mutex_t lock;
@@ -44,18 +44,18 @@ struct order {
 struct mine {
     int slot, slots; /* the first of its slots */
     int first, count;
-    size_t index[1 + SPARE_MOST];
+    size_t index[1 + SPARE_MAX];
 };
 
-/* Merges those whose turn it is; waits for it while there are more than `most`. */
+/* Merges those whose turn it is; waits for it while there are more than `limit`. */
 static void merge_mine(struct order *order, const struct ypi_pass *pass,
-                       const struct failure *first, struct mine *mine, int most)
+                       const struct failure *first, struct mine *mine, int limit)
 {
     pthread_mutex_lock(&order->lock);
     while (mine->count > 0) {
         size_t index = mine->index[mine->first];
         if (order->next != index) {
-            if (mine->count <= most)
+            if (mine->count <= limit)
                 break;
             pthread_cond_wait(&order->moved, &order->lock);
             continue;
@@ -100,7 +100,7 @@ enum yp_status ypi_pass_run(const struct ypi_pass *pass)
         omp_set_num_threads(1);
         int worker = omp_get_thread_num(), slots = 1 + pass->spare;
         struct mine mine = {.slot = worker * slots, .slots = slots};
-        assert(pass->spare <= SPARE_MOST);
+        assert(pass->spare <= SPARE_MAX);
         for (size_t index; (index = atomic_fetch_add(&begun, 1)) < pass->items;) {
             int at = (mine.first + mine.count) % slots;
             run_item(pass, &first, (struct ypi_work_item){worker, mine.slot + at, index});

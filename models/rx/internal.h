@@ -72,9 +72,9 @@ struct ypi_rx_scratch {
     double *rest, *difference; /* (P): the mean of a chunk - that of the tile; weighed */
     float *centre, *fine;      /* (P): what is subtracted from a chunk, as the sum of two floats */
     /* A chunk's, one behind the other in `moments` bytes. */
-    double *sum;         /* (P) */
-    float *least, *most; /* (P) */
-    float *turned;       /* products of panels with themselves, as gram.h says, or NULL */
+    double *sum;      /* (P) */
+    float *min, *max; /* (P) */
+    float *turned;    /* products of panels with themselves, as gram.h says, or NULL */
     size_t moments;
     double *before; /* the same, before the part that is being packed */
     uint8_t *keep;  /* (CHUNK) */

@@ -186,7 +186,7 @@ static_assert(TRAIN_STEP_SCRATCH == TRAIN_CUDA_PARTS + 2,
               "the sum and the factor behind the parts");
 
 enum yp_status train_adamw_step_on(struct yp_device *device, const struct train_adamw *how,
-                                   uint64_t t, size_t count, double most, double *scratch,
+                                   uint64_t t, size_t count, double max_norm, double *scratch,
                                    const float *gradient, float *m, float *v, float *parameters)
 {
     const void *const needed[] = {device, how, scratch, gradient, m, v, parameters};
@@ -207,13 +207,13 @@ enum yp_status train_adamw_step_on(struct yp_device *device, const struct train_
     struct train_cuda_adamw job = adamw_job(how, t);
     job.count = count;
     job.gradient = gradient;
-    job.factor = most > 0 ? factor : NULL;
+    job.factor = max_norm > 0 ? factor : NULL;
     job.m = m;
     job.v = v;
     job.parameters = parameters;
     enum yp_status status = YP_OK;
-    if (most > 0)
+    if (max_norm > 0)
         status = cuda->squares(
-            device, &(struct train_cuda_squares){count, gradient, scratch, sum, most, factor});
+            device, &(struct train_cuda_squares){count, gradient, scratch, sum, max_norm, factor});
     return status == YP_OK ? cuda->adamw(device, &job) : status;
 }

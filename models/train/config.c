@@ -45,20 +45,21 @@ static enum yp_status check_ranges(const char *what, const struct range *ranges,
 
 #define RANGES(what, ranges) check_ranges(what, ranges, sizeof(ranges) / sizeof *(ranges))
 
-static const double most = INFINITY;
+static const double unbounded = INFINITY;
 
 static enum yp_status check_optimiser(const char *what, const struct train_config *c)
 {
     const struct range adamw[] = {
-        {"adamw.lr", c->adamw.lr, 0, most, true, true},
+        {"adamw.lr", c->adamw.lr, 0, unbounded, true, true},
         {"adamw.beta1", c->adamw.beta1, 0, 1, false, true},
         {"adamw.beta2", c->adamw.beta2, 0, 1, false, true},
-        {"adamw.eps", c->adamw.eps, 0, most, false, true},
-        {"adamw.weight_decay", c->adamw.weight_decay, 0, most, false, true}};
-    const struct range sgd[] = {{"sgd.lr", c->sgd.lr, 0, most, true, true},
-                                {"sgd.momentum", c->sgd.momentum, 0, 1, false, true},
-                                {"sgd.dampening", c->sgd.dampening, 0, 1, false, false},
-                                {"sgd.weight_decay", c->sgd.weight_decay, 0, most, false, true}};
+        {"adamw.eps", c->adamw.eps, 0, unbounded, false, true},
+        {"adamw.weight_decay", c->adamw.weight_decay, 0, unbounded, false, true}};
+    const struct range sgd[] = {
+        {"sgd.lr", c->sgd.lr, 0, unbounded, true, true},
+        {"sgd.momentum", c->sgd.momentum, 0, 1, false, true},
+        {"sgd.dampening", c->sgd.dampening, 0, 1, false, false},
+        {"sgd.weight_decay", c->sgd.weight_decay, 0, unbounded, false, true}};
     if (c->optimiser != TRAIN_ADAMW && c->optimiser != TRAIN_SGD)
         return yp_set_error(YP_INVALID,
                             "%s: optimiser is %d, allowed are TRAIN_ADAMW and TRAIN_SGD", what,
@@ -77,9 +78,9 @@ static enum yp_status check_schedule(const char *what, const struct train_config
 {
     const struct range plateau[] = {
         {"plateau.factor", c->plateau.factor, 0, 1, true, false},
-        {"plateau.threshold", c->plateau.threshold, 0, most, false, true},
-        {"plateau.min_lr", c->plateau.min_lr, 0, most, false, true},
-        {"plateau.eps", c->plateau.eps, 0, most, false, true}};
+        {"plateau.threshold", c->plateau.threshold, 0, unbounded, false, true},
+        {"plateau.min_lr", c->plateau.min_lr, 0, unbounded, false, true},
+        {"plateau.eps", c->plateau.eps, 0, unbounded, false, true}};
     double lr = c->optimiser == TRAIN_SGD ? c->sgd.lr : c->adamw.lr;
     const struct range cosine[] = {{"cosine.min_lr", c->cosine.min_lr, 0, lr, false, false}};
     if (c->schedule == TRAIN_PLATEAU)
@@ -104,10 +105,10 @@ static enum yp_status check_config(const char *what, const struct train_config *
         {"validation", c->validation, 0, 1, false, true},
         {"batch", (double)c->batch, 1, UINT32_MAX, false, false},
         {"accumulate", (double)c->accumulate, 1, UINT32_MAX, false, false},
-        {"clip", c->clip, 0, most, false, true},
-        {"scaling.initial", c->scaling.initial, 0, most, false, true}};
+        {"clip", c->clip, 0, unbounded, false, true},
+        {"scaling.initial", c->scaling.initial, 0, unbounded, false, true}};
     const struct range scaling[] = {
-        {"scaling.growth", c->scaling.growth, 1, most, true, true},
+        {"scaling.growth", c->scaling.growth, 1, unbounded, true, true},
         {"scaling.backoff", c->scaling.backoff, 0, 1, true, true},
         {"scaling.interval", (double)c->scaling.interval, 1, UINT32_MAX, false, false}};
     enum yp_status status = RANGES(what, ranges);

@@ -90,9 +90,9 @@ double train_sum_squares(size_t count, const float *values)
     return lane[0];
 }
 
-double train_clip_factor(double norm, double most)
+double train_clip_factor(double norm, double max_norm)
 {
-    double factor = most > 0 ? most / (norm + 1e-6) : 1;
+    double factor = max_norm > 0 ? max_norm / (norm + 1e-6) : 1;
     return factor < 1 ? factor : 1;
 }
 

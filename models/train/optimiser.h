@@ -45,15 +45,15 @@ void train_adamw_step(const struct train_adamw *how, uint64_t t, size_t count,
                       const float *gradient, float *m, float *v, float *parameters);
 
 /*
- * The same on a GPU, with the gradient clipped to the norm `most` before (0: not clipped), which
- * `gradient` itself does not show. All arrays are in the device's memory, `scratch` has
+ * The same on a GPU, with the gradient clipped to the norm `max_norm` before (0: not clipped),
+ * which `gradient` itself does not show. All arrays are in the device's memory, `scratch` has
  * TRAIN_STEP_SCRATCH doubles. Without clipping the bits are those of train_adamw_step(); the norm
  * is summed in double in another order. Launches and returns. YP_INVALID for NULL or t = 0,
  * YP_UNSUPPORTED when the device is no GPU or the plugin is not there.
  */
 #define TRAIN_STEP_SCRATCH 258
 enum yp_status train_adamw_step_on(struct yp_device *device, const struct train_adamw *how,
-                                   uint64_t t, size_t count, double most, double *scratch,
+                                   uint64_t t, size_t count, double max_norm, double *scratch,
                                    const float *gradient, float *m, float *v, float *parameters);
 
 /* -- SGD -------------------------------------------------------------------------------------- */
@@ -86,9 +86,10 @@ void train_sgd_step(const struct train_sgd *how, uint64_t t, size_t count, const
  * depend on the values and `count` alone. Infinite or NaN exactly when a value is. */
 double train_sum_squares(size_t count, const float *values);
 
-/* What a gradient of that norm is multiplied with: min(1, most / (norm + 1e-6)), as in PyTorch's
- * clip_grad_norm_ (Pascanu, Mikolov and Bengio, 2013). `most` = 0: never clipped, 1. */
-double train_clip_factor(double norm, double most);
+/* What a gradient of that norm is multiplied with: min(1, max_norm / (norm + 1e-6)), as in
+ * PyTorch's clip_grad_norm_ (Pascanu, Mikolov and Bengio, 2013). `max_norm` = 0: never clipped, 1.
+ */
+double train_clip_factor(double norm, double max_norm);
 
 /* values <- factor values, rounded once. */
 void train_scale_gradient(size_t count, double factor, float *values);

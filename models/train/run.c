@@ -152,15 +152,15 @@ static enum yp_status step(struct train *train, bool *go_on)
 
 static enum yp_status check_skipped(const struct train *train)
 {
-    uint64_t row = train->progress.skipped_in_row, most = train->config.max_skipped;
-    if (most == 0 || row <= most)
+    uint64_t row = train->progress.skipped_in_row, limit = train->config.max_skipped;
+    if (limit == 0 || row <= limit)
         return YP_OK;
     return yp_set_error(YP_INVALID,
                         "train_run: %llu steps in a row were skipped, the last is step %llu of "
                         "epoch %llu: loss or gradient is not finite or nothing counts; "
                         "max_skipped is %llu",
                         (unsigned long long)row, (unsigned long long)train->progress.place,
-                        (unsigned long long)train->progress.epoch + 1, (unsigned long long)most);
+                        (unsigned long long)train->progress.epoch + 1, (unsigned long long)limit);
 }
 
 /* -- the end of an epoch -------------------------------------------------------------------- */

@@ -26,9 +26,9 @@
 extern "C" {
 #endif
 
-#define TRAIN_TENSORS 64  /* the most */
-#define TRAIN_METRICS 32  /* the most */
-#define TRAIN_SETTINGS 16 /* the most */
+#define TRAIN_TENSORS 64  /* at most */
+#define TRAIN_METRICS 32  /* at most */
+#define TRAIN_SETTINGS 16 /* at most */
 
 /* -- what is trained -------------------------------------------------------------------------- */
 

@@ -65,21 +65,21 @@ static double mean_of(const struct kept_tiles *kept, double *mean)
 /* (C, C), its lower triangle: two passes in double, products by OpenBLAS. */
 static double *right_covariance(struct yp_case *t, const struct kept_tiles *kept)
 {
-    size_t channels = kept->source.channels, most = kept->source.tile_pixels;
+    size_t channels = kept->source.channels, pixels = kept->source.tile_pixels;
     double *mean = yp_alloc(t, channels * sizeof *mean);
-    double *centred = yp_alloc(t, most * channels * sizeof *centred);
+    double *centred = yp_alloc(t, pixels * channels * sizeof *centred);
     double *sums = yp_alloc(t, channels * channels * sizeof *sums);
     double counted = mean_of(kept, mean);
     memset(sums, 0, channels * channels * sizeof *sums);
     for (size_t i = 0; i < kept->source.tiles; i++) {
-        for (size_t p = 0; p < most; p++) {
-            const float *pixel = kept->values + (i * most + p) * channels;
+        for (size_t p = 0; p < pixels; p++) {
+            const float *pixel = kept->values + (i * pixels + p) * channels;
             double *out = centred + p * channels;
             bool dead = is_dead(pixel, channels);
             for (size_t c = 0; c < channels; c++)
                 out[c] = dead ? 0 : (double)pixel[c] - mean[c];
         }
-        cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (int)channels, (int)most,
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (int)channels, (int)pixels,
                     1 / (counted - 1), centred, (int)channels, 1, sums, (int)channels);
     }
     return sums;

@@ -121,18 +121,18 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-enum { MOST_SEEDS = 7 };
+enum { MAX_SEEDS = 7 };
 
 /* The medians over `seeds` scenes, an odd number: a seed is a landscape, and there are all kinds.
  */
 static void median_figures(struct yp_case *t, size_t side, int seeds, double figure[FIGURES])
 {
-    double all[MOST_SEEDS][FIGURES];
+    double all[MAX_SEEDS][FIGURES];
     float *values = yp_alloc(t, side * side * 200 * sizeof *values);
     for (int i = 0; i < seeds; i++)
         scene_figures(t, side, yp_seed(t) + (uint64_t)i, values, all[i]);
     for (int k = 0; k < FIGURES; k++) {
-        double column[MOST_SEEDS];
+        double column[MAX_SEEDS];
         for (int i = 0; i < seeds; i++)
             column[i] = all[i][k];
         qsort(column, (size_t)seeds, sizeof *column, ascending);
@@ -149,8 +149,8 @@ YP_TEST(synth, credible, .tags = "stress",
         .timeout = 300, .parallel = true)
 {
     long long scenes = yp_int(t, "scenes");
-    yp_require(t, scenes % 2 == 1 && scenes > 0 && scenes <= MOST_SEEDS,
-               "scenes is %lld: an odd number up to %d", scenes, MOST_SEEDS);
+    yp_require(t, scenes % 2 == 1 && scenes > 0 && scenes <= MAX_SEEDS,
+               "scenes is %lld: an odd number up to %d", scenes, MAX_SEEDS);
     double figure[FIGURES];
     median_figures(t, (size_t)yp_int(t, "side"), (int)scenes, figure);
     for (int k = 0; k < FIGURES; k++) {
@@ -165,7 +165,7 @@ YP_TEST(synth, credible, .tags = "stress",
 /* -- a user's own cube -------------------------------------------------------------------- */
 
 /* At most this many pixels to a side, from the middle. */
-enum { MOST_SIDE = 512 };
+enum { MAX_SIDE = 512 };
 
 /* Bands that the header calls bad are made constant, so that they are not valid. */
 static void drop_bad_bands(const struct synth_cube_info *info, float *values, size_t pixels)
@@ -180,8 +180,8 @@ static struct cube_view read_cube(struct yp_case *t, const char *path)
     struct synth_cube_file *file = synth_cube_open(yp_device(t), path, SYNTH_SCALED);
     yp_require(t, file != NULL, "%s", yp_last_error());
     const struct synth_cube_info *info = synth_cube_info(file);
-    size_t rows = info->height < MOST_SIDE ? info->height : MOST_SIDE;
-    size_t columns = info->width < MOST_SIDE ? info->width : MOST_SIDE;
+    size_t rows = info->height < MAX_SIDE ? info->height : MAX_SIDE;
+    size_t columns = info->width < MAX_SIDE ? info->width : MAX_SIDE;
     struct synth_window window = {.row = (info->height - rows) / 2,
                                   .rows = rows,
                                   .column = (info->width - columns) / 2,
@@ -229,7 +229,7 @@ YP_TEST(synth, credible_cube, .tags = "stress small",
     yp_ok(t, cube_statistics(yp_device(t), &cube, &statistics));
     double own[FIGURES], scene[FIGURES];
     put_figures(&statistics, own);
-    median_figures(t, 100, MOST_SEEDS, scene);
+    median_figures(t, 100, MAX_SEEDS, scene);
     printf("%zu pixels and %zu channels of %s\n", statistics.pixels, statistics.channels, path);
     printf("%-22s %10s %13s %21s\n", "", "this cube", "default scene", "real scenes");
     for (int k = 0; k < FIGURES; k++) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CUBES = 100 };
+enum { MAX_CUBES = 100 };
 
 /* A cube with its truth, on the host. */
 struct whole {
@@ -100,7 +100,7 @@ YP_TEST(synth_cuda, bits, .devices = "cuda", .tags = "stress",
     size_t values = right.pixels * right.channels;
     size_t shares = right.pixels * (right.channels > 7 ? right.channels : 7);
     float *staging = taken(t, cpu, shares * sizeof *staging);
-    size_t cubes = s.cubes < MOST_CUBES ? s.cubes : MOST_CUBES;
+    size_t cubes = s.cubes < MAX_CUBES ? s.cubes : MAX_CUBES;
     uint64_t hash = 0;
     for (size_t i = 0; i < cubes; i++) {
         size_t cube = i * s.cubes / cubes;

@@ -133,10 +133,10 @@ void ypi_load(const struct ypi_loading *how, const void *from, size_t count, flo
         return;
     }
     uint64_t swapped[SWAPPED_VALUES / 8];
-    size_t most = sizeof swapped / size;
+    size_t capacity = sizeof swapped / size;
     const unsigned char *in = from;
-    for (size_t i = 0; i < count; i += most) {
-        size_t part = count - i < most ? count - i : most;
+    for (size_t i = 0; i < count; i += capacity) {
+        size_t part = count - i < capacity ? count - i : capacity;
         swap_bytes(size, in + i * size, part, swapped);
         loads[how->type](how, swapped, part, to + i);
     }

@@ -148,11 +148,11 @@ static enum yp_status parse_wavelengths(const struct ypi_envi_text *text,
             ypi_envi_numbers(text, YPI_WAVELENGTH, count, 1, lists->wavelengths);
         if (status != YP_OK)
             return status;
-        float most = 0;
+        float largest = 0;
         for (size_t i = 0; i < count; i++)
-            most = lists->wavelengths[i] > most ? lists->wavelengths[i] : most;
+            largest = lists->wavelengths[i] > largest ? lists->wavelengths[i] : largest;
         if (unit == NULL)
-            factor = most < 100 ? 1e3 : 1;
+            factor = largest < 100 ? 1e3 : 1;
         if (factor != 0) {
             status = ypi_envi_numbers(text, YPI_WAVELENGTH, count, factor, lists->wavelengths);
             info->wavelengths = lists->wavelengths;

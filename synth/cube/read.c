@@ -234,11 +234,11 @@ static enum yp_status read_some_bands(const struct reading *r)
     const struct synth_window *w = &r->window;
     size_t channels = r->file->info.channels, size = ypi_type_size(r->file->info.type);
     bool whole = channels <= BUFFER_VALUES && (channels - w->bands) * size <= 4096;
-    size_t most = whole ? BUFFER_VALUES / channels : 1;
+    size_t limit = whole ? BUFFER_VALUES / channels : 1;
     float *to = r->values;
     for (size_t row = w->row; row < w->row + w->rows; row++)
-        for (size_t i = 0; i < w->columns; i += most) {
-            size_t pixels = w->columns - i < most ? w->columns - i : most;
+        for (size_t i = 0; i < w->columns; i += limit) {
+            size_t pixels = w->columns - i < limit ? w->columns - i : limit;
             uint64_t from = place(r, row, w->column + i, whole ? 0 : w->band);
             enum yp_status status =
                 read_run(r, from, whole ? pixels * channels : w->bands, whole ? r->floats : to);
@@ -279,12 +279,12 @@ static enum yp_status read_bands(const struct reading *r)
     size_t group = columns < BUFFER_VALUES / YPI_BAND_GROUP ? BUFFER_VALUES / columns : 0;
     group = group > w->bands ? w->bands : group;
     group = group < YPI_BAND_GROUP ? YPI_BAND_GROUP : group / YPI_BAND_GROUP * YPI_BAND_GROUP;
-    size_t most = BUFFER_VALUES / group;
+    size_t limit = BUFFER_VALUES / group;
     for (size_t row = 0; row < rows; row++)
         for (size_t band = 0; band < w->bands; band += group)
-            for (size_t i = 0; i < columns; i += most) {
+            for (size_t i = 0; i < columns; i += limit) {
                 size_t bands = w->bands - band < group ? w->bands - band : group;
-                size_t pixels = columns - i < most ? columns - i : most;
+                size_t pixels = columns - i < limit ? columns - i : limit;
                 enum yp_status status =
                     read_group(r, place(r, w->row + row, w->column + i, w->band + band), pixels,
                                bands, r->values + (row * columns + i) * w->bands + band);
@@ -304,13 +304,13 @@ static enum yp_status read_strided(const struct reading *r)
     uint64_t begin = 0, end = 0,
              last = place(r, file->info.height - 1, file->info.width - 1, file->info.channels - 1) +
                     size;
-    size_t most = file->strides.row * size > 4096 || w->rows < 64 ? 4096 : BUFFER_VALUES * size;
+    size_t limit = file->strides.row * size > 4096 || w->rows < 64 ? 4096 : BUFFER_VALUES * size;
     for (size_t band = 0; band < w->bands; band++)
         for (size_t column = 0; column < w->columns; column++)
             for (size_t row = 0; row < w->rows; row++) {
                 uint64_t at = place(r, w->row + row, w->column + column, w->band + band);
                 if (at < begin || at >= end) {
-                    uint64_t bytes = last - at < most ? last - at : most;
+                    uint64_t bytes = last - at < limit ? last - at : limit;
                     enum yp_status status =
                         ypi_read_at(file->fd, file->path, at, r->buffer, (size_t)bytes);
                     if (status != YP_OK)

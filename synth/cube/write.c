@@ -297,11 +297,11 @@ static enum yp_status write_bands(struct writing *g, uint64_t first, uint64_t pi
     size_t group = pixels < BUFFER_VALUES / YPI_BAND_GROUP ? BUFFER_VALUES / pixels : 0;
     group = group > channels ? channels : group;
     group = group < YPI_BAND_GROUP ? YPI_BAND_GROUP : group / YPI_BAND_GROUP * YPI_BAND_GROUP;
-    size_t most = BUFFER_VALUES / group;
+    size_t limit = BUFFER_VALUES / group;
     for (size_t band = 0; band < channels; band += group)
-        for (size_t i = 0; i < pixels; i += most) {
+        for (size_t i = 0; i < pixels; i += limit) {
             size_t bands = channels - band < group ? channels - band : group;
-            size_t part = pixels - i < most ? pixels - i : most;
+            size_t part = pixels - i < limit ? pixels - i : limit;
             /* With a stride that is a power of two, bands would share the same sets of the cache.
              */
             size_t stride = pitch == part || part < PADDED_PIXELS ? part : part + YPI_BAND_GROUP;

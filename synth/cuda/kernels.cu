@@ -202,12 +202,12 @@ static void skip_cubes(struct synth_cuda_job *job, size_t cubes)
 static enum yp_status make_tile(struct yp_device *device, const struct synth_cuda_job *job,
                                 size_t cubes)
 {
-    const size_t most = 32768; /* a multiple of 4: the alignment of values stays */
+    const size_t limit = 32768; /* a multiple of 4: the alignment of values stays */
     ypk_stream_type stream = ypk_stream(host, device);
     struct synth_cuda_job next = *job;
     enum yp_status status = YP_OK;
     while (cubes > 0 && status == YP_OK) {
-        size_t now = cubes < most ? cubes : most;
+        size_t now = cubes < limit ? cubes : limit;
         status = make_cubes(stream, &next, (unsigned)now);
         skip_cubes(&next, now);
         cubes -= now;

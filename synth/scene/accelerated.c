@@ -138,7 +138,7 @@ enum yp_status ypi_scene_tile_on_device(const struct synth_scene *scene, uint64_
         return YP_OK;
     describe(scene, &job.scene);
     uint64_t side = side_of(scene);
-    uint32_t most = SYNTH_CUDA_THREADS;
+    uint32_t threads = SYNTH_CUDA_THREADS;
     job.tile = (struct synth_cuda_tile){.cube = cube,
                                         .first = first_pixel,
                                         .pixels = pixels,
@@ -147,7 +147,7 @@ enum yp_status ypi_scene_tile_on_device(const struct synth_scene *scene, uint64_
                                         .patch_row =
                                             first_pixel / scene->spec.width / job.scene.patch_rows};
     job.tile.row_patches = synth_divisor((uint32_t)((scene->spec.width + side - 1) / side));
-    job.tile.chunks = synth_divisor((job.scene.quads + most - 1) / most);
+    job.tile.chunks = synth_divisor((job.scene.quads + threads - 1) / threads);
     job.tile.wants_truth = truth->labels != NULL || truth->fill != NULL ||
                            truth->abundances != NULL || truth->valid != NULL;
     job.tile.aligned = (uintptr_t)values % 16 == 0 && first_pixel * channels % 4 == 0 &&

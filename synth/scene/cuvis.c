@@ -102,11 +102,11 @@ SYNTH_INLINE void cuvis_chunk(const struct synth_scene *scene, uint64_t cube, si
                               size_t pixels, float *values, uint8_t mask[CHUNK])
 {
     size_t channels = scene->spec.channels;
-    size_t most = NOISE_VALUES / channels < 1 ? 1 : NOISE_VALUES / channels;
+    size_t limit = NOISE_VALUES / channels < 1 ? 1 : NOISE_VALUES / channels;
     struct synth_stream noise = synth_stream(scene->spec.seed, cube, SYNTH_NOISE);
     cuvis_mask(scene, cube, first, pixels, mask);
-    for (size_t i = 0; i < pixels; i += most) {
-        size_t take = pixels - i < most ? pixels - i : most;
+    for (size_t i = 0; i < pixels; i += limit) {
+        size_t take = pixels - i < limit ? pixels - i : limit;
         synth_normals(scene->spec.level, noise, (uint64_t)(first + i) * channels, take * channels,
                       values + i * channels);
         for (size_t j = i; j < i + take; j++)

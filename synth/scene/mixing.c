@@ -140,9 +140,9 @@ static struct segment next_segment(const struct synth_scene *scene, uint64_t cub
     const struct synth_spec *spec = &scene->spec;
     size_t pitch = spec->correlation_px;
     struct segment s = {.row = pixel / spec->width, .column = pixel % spec->width};
-    size_t most = (NODES - 2) * pitch - s.column % pitch, left = spec->width - s.column;
+    size_t limit = (NODES - 2) * pitch - s.column % pitch, left = spec->width - s.column;
     s.pixels = left < pixels ? left : pixels;
-    s.pixels = s.pixels < most ? s.pixels : most;
+    s.pixels = s.pixels < limit ? s.pixels : limit;
     size_t node = s.column / pitch, last = (s.column + s.pixels - 1) / pitch;
     fill_lattice(scene, cube, s.row / pitch, node, last - node + 3, lattice);
     kernels_of(scene)->blend(scene, s.row, lattice);
@@ -208,15 +208,15 @@ void ypi_scene_tile(const struct synth_scene *scene, uint64_t cube, size_t first
                     size_t pixels, float *values, const struct synth_truth *truth)
 {
     const struct synth_spec *spec = &scene->spec;
-    size_t most = CHUNK_VALUES / spec->channels;
-    most = most < 1 ? 1 : most > CHUNK ? CHUNK : most;
+    size_t limit = CHUNK_VALUES / spec->channels;
+    limit = limit < 1 ? 1 : limit > CHUNK ? CHUNK : limit;
     struct lattice lattice;
     struct chunk chunk;
     start(&lattice, &chunk);
     for (size_t at = 0; at < pixels;) {
         struct segment s = next_segment(scene, cube, first_pixel + at, pixels - at, &lattice);
         for (size_t end = at + s.pixels; at < end;) {
-            size_t take = end - at < most ? end - at : most;
+            size_t take = end - at < limit ? end - at : limit;
             make_chunk(scene, cube, first_pixel + at, take, &lattice, &chunk,
                        values + at * spec->channels);
             write_truth(spec, &chunk, take, at, truth);

@@ -15,7 +15,7 @@ from tap import Tap  # noqa: E402
 
 FOLDERS = ("device", "synth", "models", "tests/plugin")
 # A block of so many threads has to fit a multiprocessor's 65,536 registers at least once.
-REGISTERS_MOST = 255
+MAX_REGISTERS = 255
 
 
 def sources(root):
@@ -57,7 +57,7 @@ def main(root, nvcc, capability):
                 continue
             tap.check(found != [], f"{name} has kernels")
             for kernel, registers, stack, spills, shared in found:
-                tap.check(spills == 0 and registers <= REGISTERS_MOST,
+                tap.check(spills == 0 and registers <= MAX_REGISTERS,
                           f"{name}: {kernel}: {registers} registers, {shared} bytes shared, "
                           f"{stack} of stack, {spills} spilled")
     tap.done()

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { THREADS_MOST = 512, COPIES_MOST = 1 << 12 };
+enum { THREADS_MAX = 512, COPIES_MAX = 1 << 12 };
 
 /* -- barriers -------------------------------------------------------------------------------- */
 
@@ -23,7 +23,7 @@ struct meeting {
 
 _Thread_local unsigned ypk_thread;
 static _Thread_local unsigned block_met, warp_met;
-static struct meeting block_meeting, warp_meetings[THREADS_MOST / 32];
+static struct meeting block_meeting, warp_meetings[THREADS_MAX / 32];
 
 static void meeting_open(struct meeting *m, unsigned threads)
 {
@@ -69,12 +69,12 @@ static _Thread_local struct {
     float *to;
     const float *from;
     size_t bytes;
-} copies[COPIES_MOST];
+} copies[COPIES_MAX];
 static _Thread_local unsigned copies_made, copies_arrived, group_end[2], groups_open;
 
 void ypk_copy(float *to, const float *from, unsigned words)
 {
-    if (copies_made == COPIES_MOST)
+    if (copies_made == COPIES_MAX)
         abort();
     ypk_fill(to, words * sizeof *to);
     copies[copies_made].to = to;
@@ -90,10 +90,10 @@ void ypk_commit(unsigned t)
     group_end[groups_open++] = copies_made;
 }
 
-void ypk_wait(unsigned t, unsigned most)
+void ypk_wait(unsigned t, unsigned pending)
 {
     (void)t;
-    while (groups_open > most) {
+    while (groups_open > pending) {
         for (; copies_arrived < group_end[0]; copies_arrived++)
             memcpy(copies[copies_arrived].to, copies[copies_arrived].from,
                    copies[copies_arrived].bytes);
@@ -124,10 +124,10 @@ static void *run_thread(void *arg)
 
 void ypk_run(const struct ypk_work *work)
 {
-    static unsigned numbers[THREADS_MOST];
-    pthread_t ids[THREADS_MOST];
+    static unsigned numbers[THREADS_MAX];
+    pthread_t ids[THREADS_MAX];
     void *shared = aligned_alloc(64, (work->shared + 127) / 64 * 64);
-    if (work->threads > THREADS_MOST || shared == NULL)
+    if (work->threads > THREADS_MAX || shared == NULL)
         abort();
     ypk_place = (struct ypk_place){.work = work, .shared = shared};
     meeting_open(&block_meeting, work->threads);

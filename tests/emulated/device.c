@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define GARBAGE_MOST ((size_t)1 << 24) /* of one block: large ones would take long */
+#define GARBAGE_MAX ((size_t)1 << 24) /* of one block: large ones would take long */
 #define BLOCKS ((size_t)4096)
 
 struct emulated emulated = {.kernels = {.garbage = EMULATED_LARGE, .blocks = &emulated.blocks}};
@@ -64,7 +64,7 @@ void *emulated_take(size_t bytes)
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
         return NULL;
-    memset(at, emulated.kernels.garbage, bytes < GARBAGE_MOST ? bytes : GARBAGE_MOST);
+    memset(at, emulated.kernels.garbage, bytes < GARBAGE_MAX ? bytes : GARBAGE_MAX);
     if (!emulated.unprotected)
         mprotect(at, pages, PROT_NONE);
     blocks_used += i == blocks_used;

@@ -8,16 +8,16 @@ enum ypk_order ypk_order;
 
 /* -- copies into shared memory -------------------------------------------------------------- */
 
-enum { COPIES_MOST = 1 << 18, THREADS_MOST = 1024 };
+enum { COPIES_MAX = 1 << 18, THREADS_MAX = 1024 };
 static struct {
     float *to;
     const float *from;
     unsigned words, thread;
     unsigned group; /* of its thread */
     bool arrived;
-} copies[COPIES_MOST];
+} copies[COPIES_MAX];
 static size_t copies_made, copies_open; /* open: from here on not in a group yet */
-static unsigned groups[THREADS_MOST];   /* of each thread, so far */
+static unsigned groups[THREADS_MAX];    /* of each thread, so far */
 
 static void stop_unless(bool fine, const char *why)
 {
@@ -29,7 +29,7 @@ static void stop_unless(bool fine, const char *why)
 
 void ypk_copy(float *to, const float *from, unsigned words)
 {
-    stop_unless(copies_made < COPIES_MOST, "too many copies on their way");
+    stop_unless(copies_made < COPIES_MAX, "too many copies on their way");
     stop_unless((uintptr_t)to % (4 * words) == 0 && (uintptr_t)from % (4 * words) == 0,
                 "a copy between addresses that are no multiples of its size");
     copies[copies_made].to = to;
@@ -48,11 +48,11 @@ void ypk_commit(unsigned t)
     }
 }
 
-void ypk_wait(unsigned t, unsigned most)
+void ypk_wait(unsigned t, unsigned pending)
 {
     size_t waiting = 0;
     for (size_t i = 0; i < copies_made; i++) {
-        if (!copies[i].arrived && copies[i].thread == t && copies[i].group + most <= groups[t]) {
+        if (!copies[i].arrived && copies[i].thread == t && copies[i].group + pending <= groups[t]) {
             memcpy(copies[i].to, copies[i].from, copies[i].words * sizeof(float));
             copies[i].arrived = true;
         }

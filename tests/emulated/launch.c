@@ -11,7 +11,7 @@ static bool refused;
 static bool is_launchable(const struct ypk_work *w)
 {
     return w->grid.x > 0 && w->grid.x <= 0x7fffffffU && w->grid.y > 0 && w->grid.y <= 65535 &&
-           w->threads > 0 && w->threads <= 1024 && w->shared <= YPK_SHARED_MOST;
+           w->threads > 0 && w->threads <= 1024 && w->shared <= YPK_SHARED_MAX;
 }
 
 void ypk_launch(ypk_stream_type stream, void (*kernel)(const void *job), struct ypk_grid grid,

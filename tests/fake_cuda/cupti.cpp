@@ -31,7 +31,7 @@
 namespace
 {
 
-constexpr size_t IMAGE = 64, COUNTED = 128, METRICS_MOST = 64;
+constexpr size_t IMAGE = 64, COUNTED = 128, METRICS_MAX = 64;
 
 struct Host {
     size_t count;
@@ -204,7 +204,7 @@ PUBLIC CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigA
 {
     CHECK(CUpti_Profiler_Host_ConfigAddMetrics_Params, p, "ProfilerHostConfigAddMetrics");
     Host *host = reinterpret_cast<Host *>(p->pHostObject);
-    if (host->refused || p->numMetrics == 0 || p->numMetrics > METRICS_MOST)
+    if (host->refused || p->numMetrics == 0 || p->numMetrics > METRICS_MAX)
         return CUPTI_ERROR_UNKNOWN;
     for (size_t i = 0; i < p->numMetrics; i++)
         host->refused = host->refused || is_unknown(p->ppMetricNames[i]);

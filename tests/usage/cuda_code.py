@@ -113,14 +113,14 @@ def check_resources(tap, build, words, folder, architecture):
                          text, re.S)
     tap.check(len(entries) == COUNT, f"sm_{architecture}: every kernel is reported", text)
     for name, stack, stores, loads, registers, rest in entries:
-        most = next((m for p, m in KERNELS.items() if re.search(p, name)), 0)
+        limit = next((m for p, m in KERNELS.items() if re.search(p, name)), 0)
         if architecture == SMALLER[0] and SMALLER[1] in name:
-            most = SMALLER[2]
+            limit = SMALLER[2]
         shared = re.search(r"(\d+) bytes smem", rest)
         print(f"# sm_{architecture} {name}: {registers} registers, "
               f"{shared.group(1) if shared else 0} bytes of shared memory beside what is asked for")
-        tap.check(stack == stores == loads == "0" and int(registers) <= most,
-                  f"sm_{architecture} {name}: at most {most} registers, none spilled",
+        tap.check(stack == stores == loads == "0" and int(registers) <= limit,
+                  f"sm_{architecture} {name}: at most {limit} registers, none spilled",
                   (registers, stack, stores, loads))
 
 

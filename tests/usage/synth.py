@@ -89,8 +89,8 @@ def check_formats(tap, program, dump):
 def coded(values, kind, bits):
     if kind == "float32":
         return values
-    none, most = (65535, 65534) if kind == "uint16" else (-32768, 32767)
-    return [none if v != v else min(round(v * 2**bits), most) for v in values]
+    none, highest = (65535, 65534) if kind == "uint16" else (-32768, 32767)
+    return [none if v != v else min(round(v * 2**bits), highest) for v in values]
 
 
 def check_format(tap, p, dump, plain, order, kind, big):
@@ -211,15 +211,15 @@ def check_processors(tap, program):
             started = Started(program, "synth", "--height=2000", "--width=1000", "--channels=100",
                               "--output=a", cwd=p.folder,
                               preexec_fn=lambda a=allowed: os.sched_setaffinity(0, a))
-            most = 0
+            highest = 0
             try:
                 until = time.monotonic() + 1
                 while started.process.poll() is None and time.monotonic() < until:
                     with contextlib.suppress(OSError):
-                        most = max(most, len(os.listdir(f"/proc/{started.process.pid}/task")))
+                        highest = max(highest, len(os.listdir(f"/proc/{started.process.pid}/task")))
             finally:
                 started.end()
-            tap.equal(most, 1 + len(allowed), f"threads on {len(allowed)} processors")
+            tap.equal(highest, 1 + len(allowed), f"threads on {len(allowed)} processors")
 
 
 def check_levels(tap, program):

@@ -101,8 +101,8 @@ static enum yp_status allocate_counts(void)
                                        .profiler = now.profiler,
                                        .metrics = (const char **)(uintptr_t)now.metrics.names,
                                        .count = now.metrics.count,
-                                       .ranges_most = 1,
-                                       .nodes_most = 1};
+                                       .ranges_max = 1,
+                                       .nodes_max = 1};
     enum yp_status status = ypi_cupti_status(c, c->counted_size(&p), "the size of the counts");
     if (status != YP_OK)
         return status;
@@ -189,9 +189,9 @@ static enum yp_status empty(void)
                               .counted = now.counted,
                               .range = YPI_CUPTI_USER_RANGE,
                               .replay = YPI_CUPTI_USER_REPLAY,
-                              .ranges_most = 1,
+                              .ranges_max = 1,
                               .nesting_levels = 1,
-                              .nesting_least = 1,
+                              .nesting_min = 1,
                               .nesting_target = 1};
     now.passes = 0;
     now.used = true;

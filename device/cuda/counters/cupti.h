@@ -138,8 +138,8 @@ struct ypi_cupti_set {
     uint8_t *counted;
     int range;  /* 2: the user's */
     int replay; /* 3: the user's */
-    size_t ranges_most;
-    uint16_t nesting_levels, nesting_least;
+    size_t ranges_max;
+    uint16_t nesting_levels, nesting_min;
     size_t pass;
     uint16_t nesting_target;
 };
@@ -155,8 +155,8 @@ struct ypi_cupti_counted_size {
     void *profiler;
     const char **metrics;
     size_t count;
-    size_t ranges_most;
-    uint32_t nodes_most;
+    size_t ranges_max;
+    uint32_t nodes_max;
     size_t bytes; /* out */
 };
 struct ypi_cupti_counted_init {

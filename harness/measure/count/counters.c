@@ -251,7 +251,7 @@ const char *ypi_counters_absent(void)
 #define BYTES_AN_INSTRUCTION 64.0
 #define CACHE_LINE 64.0
 #define TRIFLE 4096.0 /* bytes that any iteration may touch beside its work */
-#define SHARE_MOST 1.05
+#define SHARE_MAX 1.05
 
 /* NaN, which is not less and not more than anything, where nothing was counted. */
 static double counted(const struct ypi_measured *m, enum yp_counter counter)
@@ -275,8 +275,8 @@ static double operations_an_instruction(enum yp_ceiling arithmetic)
 static bool too_many_operations(const struct ypi_measured *m, char *out, size_t size)
 {
     double instructions = counted(m, YP_INSTRUCTIONS);
-    double most = operations_an_instruction(m->bounds[YPI_BOUND_ARITHMETIC].ceiling);
-    return m->flops > most * instructions &&
+    double limit = operations_an_instruction(m->bounds[YPI_BOUND_ARITHMETIC].ceiling);
+    return m->flops > limit * instructions &&
            snprintf(
                out, size,
                "declares %.3g operations an iteration, but only %.3g instructions were executed",
@@ -313,7 +313,7 @@ static bool too_few_bytes(const struct ypi_measured *m, char *out, size_t size)
 static bool above_ceiling(const struct ypi_measured *m, char *out, size_t size)
 {
     if (m->bound < 0 || m->bound >= YPI_BOUNDS || m->share_count == 0 ||
-        !(m->share_estimate.low > SHARE_MOST))
+        !(m->share_estimate.low > SHARE_MAX))
         return false;
     return snprintf(out, size,
                     "reaches %.0f %% of the ceiling of %s at least, more than there is: %s",

@@ -12,14 +12,15 @@ struct products_job {
     unsigned multiprocessors;
 };
 
-/* As many registers as `blocks` of `most` threads have beside each other. */
-#define PRODUCTS_KERNEL(name_, weighted_, most_, blocks_) \
-    YPK_KERNEL(name_, struct products_job, job, most_, blocks_) \
+/* As many registers as `blocks` of `threads` threads have beside each other. */
+#define PRODUCTS_KERNEL(name_, weighted_, threads_, blocks_) \
+    YPK_KERNEL(name_, struct products_job, job, threads_, blocks_) \
     { \
         YPK_DYNAMIC(float, shared); \
-        YPK_PRIVATE(struct rxc_multiplier, own, most_); \
-        rxc_products(&job.gram, YPK_BLOCK_X, most_ == 128 ? YPK_BLOCK_X / job.multiprocessors : 0, \
-                     YPK_THREADS, rxc_row_of(most_), weighted_, shared, own); \
+        YPK_PRIVATE(struct rxc_multiplier, own, threads_); \
+        rxc_products(&job.gram, YPK_BLOCK_X, \
+                     threads_ == 128 ? YPK_BLOCK_X / job.multiprocessors : 0, YPK_THREADS, \
+                     rxc_row_of(threads_), weighted_, shared, own); \
     }
 PRODUCTS_KERNEL(products_128, false, 128, 4)
 PRODUCTS_KERNEL(products_384, false, 384, 1)

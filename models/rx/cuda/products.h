@@ -30,8 +30,8 @@ struct rxc_channel {
 /* A thread for each pair of groups, and for each channel. */
 YPK_BOTH unsigned rxc_product_threads(unsigned channels)
 {
-    unsigned pairs = rxc_pairs(channels), most = pairs > channels ? pairs : channels;
-    return most <= 128 ? 128 : (most + 31) / 32 * 32;
+    unsigned pairs = rxc_pairs(channels), items = pairs > channels ? pairs : channels;
+    return items <= 128 ? 128 : (items + 31) / 32 * 32;
 }
 
 /* Floats of one pixel in shared memory, for blocks of up to `threads`. Few different ones: kernels

@@ -15,30 +15,30 @@ struct chunk {
     struct ypi_ahead ahead;
 };
 
-/* What the tile has from `p` on, up to `most` pixels of it, when it lies close enough. */
-static struct ypi_ahead ahead_of(const struct rx_tile *tile, size_t p, size_t most)
+/* What the tile has from `p` on, up to `limit` pixels of it, when it lies close enough. */
+static struct ypi_ahead ahead_of(const struct rx_tile *tile, size_t p, size_t limit)
 {
     size_t stride = ypi_rx_stride(tile), n = tile->pixels > p ? tile->pixels - p : 0;
     if (n == 0 || stride > 2 * tile->channels)
         return (struct ypi_ahead){0};
     return (struct ypi_ahead){(const char *)(tile->values + p * stride),
-                              (n < most ? n : most) * stride * sizeof(float)};
+                              (n < limit ? n : limit) * stride * sizeof(float)};
 }
 
 /* The sums and ends of a chunk that may have values that are not finite, pixel by pixel. */
 static size_t locate_finite(const struct chunk *k)
 {
     struct ypi_rx_scratch *own = k->own;
-    return k->rx->kernels->moments(k->x, k->stride, k->pixels, k->rx->channels, own->sum,
-                                   own->least, own->most, own->keep);
+    return k->rx->kernels->moments(k->x, k->stride, k->pixels, k->rx->channels, own->sum, own->min,
+                                   own->max, own->keep);
 }
 
-static void clear_moments(double *sum, float *least, float *most, size_t channels)
+static void clear_moments(double *sum, float *min, float *max, size_t channels)
 {
     for (size_t c = 0; c < channels; c++) {
         sum[c] = 0;
-        least[c] = INFINITY;
-        most[c] = -INFINITY;
+        min[c] = INFINITY;
+        max[c] = -INFINITY;
     }
 }
 
@@ -73,8 +73,8 @@ static void move_mean(const struct chunk *k, double kept, double rows, double we
         sums->mean[c] += own->rest[c] * (rows / (kept + rows));
     }
     for (size_t c = 0; c < channels; c++) {
-        sums->low[c] = own->least[c] < sums->low[c] ? own->least[c] : sums->low[c];
-        sums->high[c] = own->most[c] > sums->high[c] ? own->most[c] : sums->high[c];
+        sums->low[c] = own->min[c] < sums->low[c] ? own->min[c] : sums->low[c];
+        sums->high[c] = own->max[c] > sums->high[c] ? own->max[c] : sums->high[c];
     }
 }
 
@@ -98,7 +98,7 @@ static bool among(const struct ypi_rx_scratch *own, size_t channels)
 {
     bool inside = true;
     for (size_t c = 0; c < channels; c++)
-        inside &= own->least[c] <= own->centre[c] && own->centre[c] <= own->most[c];
+        inside &= own->min[c] <= own->centre[c] && own->centre[c] <= own->max[c];
     return inside;
 }
 
@@ -127,7 +127,7 @@ static bool well_guessed(const struct ypi_rx_scratch *own, size_t channels)
 {
     bool near = true;
     for (size_t c = 0; c < channels; c++)
-        near &= 8 * fabs(own->rest[c]) <= (double)own->most[c] - (double)own->least[c];
+        near &= 8 * fabs(own->rest[c]) <= (double)own->max[c] - (double)own->min[c];
     return near;
 }
 
@@ -165,7 +165,7 @@ static void guess_mean(const struct chunk *k)
     double *mean = k->sums->mean;
     memset(mean, 0, channels * sizeof *mean);
     size_t taken = k->rx->kernels->moments(k->x, k->stride * SAMPLE, pixels, channels, mean,
-                                           own->least, own->most, own->keep);
+                                           own->min, own->max, own->keep);
     for (size_t c = 0; c < channels && taken > 0; c++)
         mean[c] /= (double)taken;
 }
@@ -182,9 +182,8 @@ static size_t repair_part(const struct chunk *k, size_t first, size_t pixels)
     size_t width = k->shape.width;
     float *panels = own->panels + first * width;
     memcpy(own->sum, own->before, own->moments);
-    size_t rows =
-        k->rx->kernels->moments(k->x + first * k->stride, k->stride, pixels, k->rx->channels,
-                                own->sum, own->least, own->most, own->keep);
+    size_t rows = k->rx->kernels->moments(k->x + first * k->stride, k->stride, pixels,
+                                          k->rx->channels, own->sum, own->min, own->max, own->keep);
     for (size_t p = 0; p < pixels; p++)
         for (size_t v = 0; v < k->shape.panels && !own->keep[p]; v++)
             memset(panels + (v * k->pixels + p) * width, 0, width * sizeof *panels);
@@ -199,7 +198,7 @@ static size_t pack(const struct chunk *k)
     const struct rx *rx = k->rx;
     struct ypi_rx_scratch *own = k->own;
     size_t rows = 0;
-    clear_moments(own->sum, own->least, own->most, ypi_rx_padded(rx->channels));
+    clear_moments(own->sum, own->min, own->max, ypi_rx_padded(rx->channels));
     if (own->turned != NULL)
         memset(own->turned, 0, k->shape.blocks * sizeof *own->turned);
     for (size_t first = 0, n; first < k->pixels; first += n) {
@@ -207,7 +206,7 @@ static size_t pack(const struct chunk *k)
         memcpy(own->before, own->sum, own->moments);
         bool finite = rx->gram->take(&k->shape, k->x + first * k->stride, k->stride, n, own->centre,
                                      own->fine, own->panels + first * k->shape.width, k->pixels,
-                                     own->sum, own->least, own->most, own->turned);
+                                     own->sum, own->min, own->max, own->turned);
         rows += finite ? n : repair_part(k, first, n);
     }
     return rows;
@@ -233,7 +232,7 @@ static bool add_around_tile(const struct chunk *k)
         guess_mean(k);
     split(own, sums->mean, 1, channels);
     size_t rows = rx->few ? rx->gram->few(k->x, k->stride, k->pixels, channels, own->centre,
-                                          own->fine, own->panels, own->sum, own->least, own->most)
+                                          own->fine, own->panels, own->sum, own->min, own->max)
                           : pack(k);
     double n = (double)sums->kept, m = (double)rows;
     if (rows > 0 && !among(own, channels))
@@ -263,11 +262,11 @@ static void add_around_itself(const struct chunk *k)
     size_t channels = rx->channels, rows = k->pixels, padded = ypi_rx_padded(channels);
     if (sums->kept == 0) /* no guess */
         memset(sums->mean, 0, channels * sizeof *sums->mean);
-    clear_moments(own->sum, own->least, own->most, padded);
-    rx->gram->moments(k->x, k->stride, k->pixels, channels, own->sum, own->least, own->most);
+    clear_moments(own->sum, own->min, own->max, padded);
+    rx->gram->moments(k->x, k->stride, k->pixels, channels, own->sum, own->min, own->max);
     bool all = all_finite(own->sum, channels);
     if (!all) {
-        clear_moments(own->sum, own->least, own->most, padded);
+        clear_moments(own->sum, own->min, own->max, padded);
         rows = locate_finite(k);
         sums->skipped += k->pixels - rows;
     }
@@ -293,14 +292,14 @@ static void add_around_itself(const struct chunk *k)
 void ypi_rx_measure(const struct rx *rx, struct ypi_rx_scratch *own, const struct rx_tile *tile,
                     struct ypi_rx_accumulator *sums)
 {
-    size_t most = ypi_rx_chunk(rx->tile_pixels);
+    size_t limit = ypi_rx_chunk(rx->tile_pixels);
     struct chunk k = {.rx = rx, .own = own, .sums = sums, .stride = ypi_rx_stride(tile)};
     k.shape = ypi_rx_shape(rx->channels, rx->precision);
     clear_tile(&k);
-    for (size_t p = 0; p < tile->pixels; p += most) {
-        k.pixels = tile->pixels - p < most ? tile->pixels - p : most;
+    for (size_t p = 0; p < tile->pixels; p += limit) {
+        k.pixels = tile->pixels - p < limit ? tile->pixels - p : limit;
         k.x = tile->values + p * k.stride;
-        k.ahead = ahead_of(tile, p + k.pixels, most);
+        k.ahead = ahead_of(tile, p + k.pixels, limit);
         if (!add_around_tile(&k))
             add_around_itself(&k);
     }

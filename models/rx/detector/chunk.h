@@ -9,7 +9,7 @@
 #include "models/nn/simd/triangle.h"
 #include "models/rx/internal.h"
 
-/* The most pixels of a chunk. */
+/* The largest number of pixels of a chunk. */
 static inline size_t ypi_rx_chunk(size_t tile_pixels)
 {
     return tile_pixels < YPI_RX_CHUNK ? tile_pixels : YPI_RX_CHUNK;

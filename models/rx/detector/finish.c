@@ -105,7 +105,7 @@ enum yp_status ypi_rx_factor(const struct ypi_rx_factoring *job, double *matrix,
         double *pivot = &matrix[c * channels + c];
         if (left_out(job, c))
             *pivot = INFINITY;
-        else if (!(*pivot * *pivot >= YPI_RX_LEAST_PIVOT * (variances[c] + job->ridge)) ||
+        else if (!(*pivot * *pivot >= YPI_RX_MIN_PIVOT * (variances[c] + job->ridge)) ||
                  isinf(variances[c])) /* which LAPACK may pass over */
             return refuse(job, c, variances[c]);
     }
@@ -191,7 +191,7 @@ static enum yp_status factor_on_device(struct rx *rx, const struct ypi_rx_factor
     how->count = (double)(rx->pixels - 1);
     how->ridge = job->ridge;
     how->keep = 1 - job->shrink;
-    how->least = YPI_RX_LEAST_PIVOT;
+    how->least = YPI_RX_MIN_PIVOT;
     enum yp_status status = ypi_rx_device_factor(rx, &failed);
     if (status == YP_OK && failed != 0) {
         size_t channel = failed - 1;

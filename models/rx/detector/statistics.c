@@ -25,9 +25,9 @@ static void lay_out_moments(struct ypi_rx_scratch *to, struct ypi_arena *arena, 
     to->before = ypi_arena_take(arena, to->moments, 1);
     if (to->sum == NULL)
         return;
-    to->least = (float *)(void *)(to->sum + padded);
-    to->most = to->least + padded;
-    to->turned = turned > 0 ? to->most + padded : NULL;
+    to->min = (float *)(void *)(to->sum + padded);
+    to->max = to->min + padded;
+    to->turned = turned > 0 ? to->max + padded : NULL;
 }
 
 static void lay_out_scratch(struct ypi_rx_scratch *to, struct ypi_arena *arena, size_t channels,

@@ -123,11 +123,11 @@ static size_t rank(const struct rx_channel *channels, size_t count, size_t chann
     return before;
 }
 
-size_t rx_usable(const struct rx_channel *channels, size_t count, size_t most, size_t *list)
+size_t rx_usable(const struct rx_channel *channels, size_t count, size_t limit, size_t *list)
 {
     size_t n = 0;
     for (size_t c = 0; c < count; c++)
-        if (usable(&channels[c]) && (most == 0 || rank(channels, count, c) < most))
+        if (usable(&channels[c]) && (limit == 0 || rank(channels, count, c) < limit))
             list[n++] = c;
     return n;
 }

@@ -40,9 +40,9 @@ enum yp_status ypi_rx_check_source(const struct ypi_rx_pass *pass, const struct 
 enum yp_status ypi_rx_ask(const struct ypi_rx_pass *pass, const struct rx_source *source,
                           struct ypi_work_item item, struct rx_tile *tile)
 {
-    size_t index = item.index, most = pass->tile_pixels;
-    float *values = pass->values + (size_t)item.worker * most * pass->channels;
-    uint8_t *labels = pass->labels != NULL ? pass->labels + (size_t)item.slot * most : NULL;
+    size_t index = item.index, pixels = pass->tile_pixels;
+    float *values = pass->values + (size_t)item.worker * pixels * pass->channels;
+    uint8_t *labels = pass->labels != NULL ? pass->labels + (size_t)item.slot * pixels : NULL;
     *tile = (struct rx_tile){values, 0, pass->channels, labels, 0};
     enum yp_status status = source->yield(source->arg, index, values, labels, tile);
     if (status != YP_OK)

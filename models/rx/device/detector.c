@@ -6,8 +6,8 @@
 
 /* Blocks that a tile is for, of every GPU: enough for four on each multiprocessor of large ones. */
 #define BLOCKS ((size_t)528)
-#define LEAST_RANGE ((size_t)512)
-#define MOST_RANGE ((size_t)8192) /* rxc_guess() samples well so far */
+#define MIN_RANGE ((size_t)512)
+#define MAX_RANGE ((size_t)8192) /* rxc_guess() samples well so far */
 
 /* What a test has set instead of the plugin. */
 static const struct rx_cuda *instead;
@@ -25,8 +25,8 @@ const struct rx_cuda *ypi_rx_cuda(void)
 unsigned ypi_rx_range(size_t tile_pixels)
 {
     size_t even = (tile_pixels + BLOCKS - 1) / BLOCKS;
-    even = (even + LEAST_RANGE - 1) / LEAST_RANGE * LEAST_RANGE;
-    return (unsigned)(even < MOST_RANGE ? even : MOST_RANGE);
+    even = (even + MIN_RANGE - 1) / MIN_RANGE * MIN_RANGE;
+    return (unsigned)(even < MAX_RANGE ? even : MAX_RANGE);
 }
 
 enum yp_status ypi_rx_device_check(const char *what, size_t channels, size_t tile_pixels,

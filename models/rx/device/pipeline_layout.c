@@ -3,16 +3,16 @@
 
 /* Blocks of a chunk's sums over rows: three for each multiprocessor of large GPUs. */
 #define BLOCKS ((size_t)396)
-#define LEAST_RANGE ((size_t)32)
-#define MOST_RANGE ((size_t)512) /* rows that are summed in float at most */
+#define MIN_RANGE ((size_t)32)
+#define MAX_RANGE ((size_t)512) /* rows that are summed in float at most */
 
 /* Rows of one block's sums. Of the size of tiles alone, so that every GPU has the same bits. */
 static unsigned range_of(const struct rx_pipeline_options *o, size_t chunk)
 {
     size_t even = (chunk + BLOCKS - 1) / BLOCKS;
-    even = (even + LEAST_RANGE - 1) / LEAST_RANGE * LEAST_RANGE;
-    size_t most = o->detector == RX_IMAGE ? YPI_RX_IMAGE_ROWS : MOST_RANGE;
-    return (unsigned)(even < most ? even : most);
+    even = (even + MIN_RANGE - 1) / MIN_RANGE * MIN_RANGE;
+    size_t limit = o->detector == RX_IMAGE ? YPI_RX_IMAGE_ROWS : MAX_RANGE;
+    return (unsigned)(even < limit ? even : limit);
 }
 
 /* -- memory ---------------------------------------------------------------------------------- */
@@ -245,7 +245,7 @@ static void connect_image(struct ypi_rx_pipeline_device *d, const struct rx_pipe
     ypi_rx_merge_what(merge, sample);
     factor->ridge = o->eps;
     factor->keep = 1;
-    factor->least = YPI_RX_LEAST_PIVOT;
+    factor->least = YPI_RX_MIN_PIVOT;
     factor->m2 = merge->m2;
     factor->mean = merge->all_mean;
     factor->low = merge->all_low;

@@ -6,7 +6,7 @@
 #include "models/rx/internal.h"
 #include "models/rx/pipeline/nodes.h"
 
-#define YPI_RX_LEAST_RANGE 1e-6 /* of MinMax */
+#define YPI_RX_MIN_RANGE 1e-6 /* of MinMax */
 
 /* RX with the statistics of the image itself (plain_image.c): of RX alone, so in no table. */
 extern const struct nn_operator ypi_rx_image;
@@ -37,7 +37,7 @@ static inline bool ypi_rx_trains(const struct rx_pipeline_options *options)
 
 /* What rounding leaves of a variance that other channels explain wholly: entries of the covariance
  * are right to 2^-22 or so, and a pivot collects a few of them. A condition of 1e6 stays above. */
-#define YPI_RX_LEAST_PIVOT 0x1p-20
+#define YPI_RX_MIN_PIVOT 0x1p-20
 
 /* Why there can be no factor, known from the data alone. */
 enum yp_status ypi_rx_check_finish(const char *what, const struct rx *rx,

@@ -238,9 +238,9 @@ enum yp_status rx_survey(struct yp_device *device, const struct rx_source *sourc
                          struct rx_channel *channels);
 
 /* Writes the indices of the usable channels (some finite value, and not all the same) to `list`,
- * in ascending order: all of them when most is 0, else the `most` of largest variance. Returns how
- * many. */
-size_t rx_usable(const struct rx_channel *channels, size_t count, size_t most, size_t *list);
+ * in ascending order: all of them when limit is 0, else the `limit` of largest variance. Returns
+ * how many. */
+size_t rx_usable(const struct rx_channel *channels, size_t count, size_t limit, size_t *list);
 
 /* A source of those channels of another, in the order of `list`, each index below
  * source->channels. It copies; `source` and its data must outlive it. For the calls of one object

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_RANGE 1e37 /* the inverse of more loses digits in float */
+#define MAX_RANGE 1e37 /* the inverse of more loses digits in float */
 
 static void share_out(struct rx_pipeline *p)
 {
@@ -63,13 +63,13 @@ static enum yp_status prepare(struct rx_pipeline *p, const char *what, const flo
     if (o->normalise) {
         p->floor = (double)parameters[at->min];
         width = (double)parameters[at->max] - p->floor;
-        if (!isfinite(width) || width > MOST_RANGE)
+        if (!isfinite(width) || width > MAX_RANGE)
             return yp_set_error(
                 YP_INVALID, "%s: min is %g and max %g, allowed are finite values up to %g apart",
-                what, (double)parameters[at->min], (double)parameters[at->max], MOST_RANGE);
+                what, (double)parameters[at->min], (double)parameters[at->max], MAX_RANGE);
     }
-    p->moves = width >= YPI_RX_LEAST_RANGE;
-    p->range = p->moves ? width : YPI_RX_LEAST_RANGE;
+    p->moves = width >= YPI_RX_MIN_RANGE;
+    p->range = p->moves ? width : YPI_RX_MIN_RANGE;
     share_out(p);
     if (p->symmetric != NULL)
         make_even(p);

@@ -11,15 +11,14 @@ static enum yp_status check_numbers(const char *what, const struct rx_pipeline_o
 {
     const struct {
         const char *name;
-        double value, least, most;
+        double value, min, max;
     } numbers[] = {{"keep", o->keep, 0, 1e6},   {"temperature", o->temperature, 0, 1e6},
                    {"eps", o->eps, 0, 1e30},    {"orthogonality", o->orthogonality, 0, 1e30},
                    {"shrink", o->shrink, 0, 1}, {"scale", (double)o->scale, -1e30, 1e30}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (!(numbers[i].value >= numbers[i].least && numbers[i].value <= numbers[i].most))
+        if (!(numbers[i].value >= numbers[i].min && numbers[i].value <= numbers[i].max))
             return yp_set_error(YP_INVALID, "%s: %s is %g, allowed are %g to %g", what,
-                                numbers[i].name, numbers[i].value, numbers[i].least,
-                                numbers[i].most);
+                                numbers[i].name, numbers[i].value, numbers[i].min, numbers[i].max);
     return YP_OK;
 }
 
@@ -215,8 +214,8 @@ static void lay_out_lane(struct ypi_rx_lane *lane, struct ypi_arena *arena,
                          const struct rx_pipeline *p, bool on_device)
 {
     const struct rx_pipeline_options *o = &p->options;
-    size_t most = on_device ? o->tile_pixels : YPI_RX_CHUNK;
-    size_t chunk = o->tile_pixels < most ? o->tile_pixels : most;
+    size_t limit = on_device ? o->tile_pixels : YPI_RX_CHUNK;
+    size_t chunk = o->tile_pixels < limit ? o->tile_pixels : limit;
     lane->sums = ypi_arena_take(arena, p->at.sums, sizeof(double));
     lane->scores = ypi_arena_take(arena, chunk, sizeof(float));
     lane->keep = ypi_arena_take(arena, chunk, 1);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_STEPS 6
+#define MAX_STEPS 6
 
 /* An operator of the chain. Places are in elements. */
 struct step {
@@ -21,7 +21,7 @@ struct rx_plain {
     struct rx_tile tile;
     uint8_t *keep, *labels; /* of all pixels; of the finite ones */
     size_t rows;            /* finite pixels */
-    struct step steps[MOST_STEPS], penalty;
+    struct step steps[MAX_STEPS], penalty;
     int count, scored;           /* steps; those up to the score */
     size_t target;               /* the values that an autoencoder's output is compared with */
     double temperature;          /* one that is not trained, in the precision at hand */
@@ -64,7 +64,7 @@ static void build(struct rx_plain *p)
     p->count = 0;
     if (o->normalise)
         append(p, &nn_minmax, p->places.min,
-               (struct nn_shape){.size = {n * c}, .setting = {YPI_RX_LEAST_RANGE}});
+               (struct nn_shape){.size = {n * c}, .setting = {YPI_RX_MIN_RANGE}});
     if (o->select)
         append(p, &nn_selector, p->places.logits,
                (struct nn_shape){.size = {n, c}, .setting = {o->keep}});

@@ -8,7 +8,7 @@
 
 /* Where float statistics cannot tell the smallest component from nothing: an eigenvalue is off by
  * some 2^-22 of the largest. */
-#define LEAST_EIGENVALUE 0x1p-22
+#define MIN_EIGENVALUE 0x1p-22
 
 struct statistics {
     const double *mean; /* (C), of the raw data; their covariance is in p->square, full */
@@ -30,11 +30,11 @@ static enum yp_status start_front(struct rx_pipeline *p, const char *what,
     double top = -INFINITY, sum = 0;
     double temperature = o->train_temperature ? settle(s, o->temperature) : o->temperature;
     p->floor = o->normalise ? settle(s, s->min) : 0;
-    double most = o->normalise ? settle(s, s->max) : 1;
-    p->range = fmax(most - p->floor, YPI_RX_LEAST_RANGE);
+    double max = o->normalise ? settle(s, s->max) : 1;
+    p->range = fmax(max - p->floor, YPI_RX_MIN_RANGE);
     if (o->normalise) {
         to[p->places.min] = p->floor;
-        to[p->places.max] = most;
+        to[p->places.max] = max;
     }
     for (size_t i = 0; i < c; i++) {
         double variance = p->square[i * c + i] / (p->range * p->range);
@@ -108,7 +108,7 @@ static enum yp_status start_pca(struct rx_pipeline *p, const char *what, const s
         ypi_rx_pca(what, p->other, c, k, w, p->column, p->lapack, p->lapack_int);
     if (status != YP_OK)
         return status;
-    if (!(p->column[k - 1] + o->eps >= LEAST_EIGENVALUE * (p->column[0] + o->eps)))
+    if (!(p->column[k - 1] + o->eps >= MIN_EIGENVALUE * (p->column[0] + o->eps)))
         return yp_set_error(YP_INVALID,
                             "%s: component %zu has variance %g of %g in the first, which "
                             "statistics of float data cannot tell from 0; use fewer components or "

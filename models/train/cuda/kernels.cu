@@ -8,7 +8,7 @@
 static const struct yp_plugin_host *host;
 
 #define THREADS 256U
-#define BLOCKS 1024U /* the most: threads take several elements beyond */
+#define BLOCKS 1024U /* at most: threads take several elements beyond */
 #define AHEAD 16U    /* values that are read before the first of them is used */
 
 #define EVERY_ELEMENT(i_, count_) \
@@ -64,7 +64,7 @@ YPK_KERNEL(squares_kernel, struct train_cuda_squares, job, 1)
         sum += job.parts[i];
     *job.sum = sum;
     if (job.factor != NULL) {
-        double factor = job.most > 0 ? job.most / (sqrt(sum) + 1e-6) : 1;
+        double factor = job.max_norm > 0 ? job.max_norm / (sqrt(sum) + 1e-6) : 1;
         *job.factor = factor < 1 ? factor : 1;
     }
 }

@@ -17,8 +17,8 @@ struct train_cuda_squares {
     const float *values;
     double *parts; /* (TRAIN_CUDA_PARTS) */
     double *sum;
-    double most;    /* clipping; read where factor is not NULL */
-    double *factor; /* min(1, most / (sqrt(sum) + 1e-6)), 1 with most = 0; or NULL */
+    double max_norm; /* clipping; read where factor is not NULL */
+    double *factor;  /* min(1, max_norm / (sqrt(sum) + 1e-6)), 1 with max_norm = 0; or NULL */
 };
 
 /* sum += weight gradient, which may be rounded once instead of twice; or, `divide`, gradient =

@@ -7,7 +7,7 @@ import platform
 import sys
 import time
 
-LEAST_SAMPLES, MOST_SAMPLES = 8, 100  # 8: as many as an interval of 99 % needs
+MIN_SAMPLES, MAX_SAMPLES = 8, 100  # 8: as many as an interval of 99 % needs
 SECONDS = 1.0  # of samples, where more than the least are taken
 MATERIALS = 7  # the last one is the target's
 
@@ -50,7 +50,7 @@ def measure(name, work, items, unit, flops=0, nbytes=0):
         result = work()
     seconds = []
     busy = 0.0
-    while len(seconds) < LEAST_SAMPLES or (sum(seconds) < SECONDS and len(seconds) < MOST_SAMPLES):
+    while len(seconds) < MIN_SAMPLES or (sum(seconds) < SECONDS and len(seconds) < MAX_SAMPLES):
         result = None  # its memory, before there is another
         cpu, start = time.process_time(), time.perf_counter()
         result = work()
@@ -149,24 +149,24 @@ def statistics_of(np, x):
     return mean, products / (n - 1)
 
 
-def judge_statistics(np, x, mean, covariance, most):
+def judge_statistics(np, x, mean, covariance, limit):
     """Reports their error relative to those in double, and fails beyond what is allowed."""
     right_mean, right = statistics_of(np, x)
     off = {"covariance": float(np.linalg.norm(covariance - right) / np.linalg.norm(right)),
            "mean": float(np.abs(mean - right_mean).max() / np.abs(right_mean).max())}
     report(value="covariance", number=float(np.linalg.norm(covariance)))
-    for name, allowed in zip(("covariance", "mean"), most):
+    for name, allowed in zip(("covariance", "mean"), limit):
         report(value=f"{name} error", number=off[name])
         expect(off[name] <= allowed,
                f"the {name} is off by {off[name]:.3g}, {allowed:g} is allowed")
 
 
-def judge_scores(np, scores, channels, most):
+def judge_scores(np, scores, channels, limit):
     """The scores of the data that the statistics are of sum to (n - 1) C."""
     error = abs(float(scores.sum(dtype=np.float64)) / ((scores.size - 1) * channels) - 1)
     report(value="score sum error", number=error)
     report(value="largest score", number=float(scores.max()))
-    expect(error <= most, f"the scores' sum is off by {error:.3g}, {most:g} is allowed")
+    expect(error <= limit, f"the scores' sum is off by {error:.3g}, {limit:g} is allowed")
     expect(bool((scores > -1e-3).all()), "a score is negative")
 
 

@@ -524,12 +524,12 @@ YP_TEST(fake, pinned_too_much, .devices = "cuda")
 
 YP_TEST(fake, too_many_streams, .devices = "cuda")
 {
-    enum { MOST = 100 };
-    struct yp_stream *streams[MOST];
+    enum { CAPACITY = 100 };
+    struct yp_stream *streams[CAPACITY];
     int made = 0;
-    while (made < MOST && (streams[made] = yp_stream_create(yp_device(t))) != NULL)
+    while (made < CAPACITY && (streams[made] = yp_stream_create(yp_device(t))) != NULL)
         made++;
-    yp_expect(t, made < MOST && strstr(yp_last_error(), "out of memory: a stream") != NULL,
+    yp_expect(t, made < CAPACITY && strstr(yp_last_error(), "out of memory: a stream") != NULL,
               "%d: %s", made, yp_last_error());
     while (made > 0)
         yp_stream_destroy(streams[--made]);

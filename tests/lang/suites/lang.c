@@ -191,7 +191,7 @@ YP_RELATION(lang, growth, .budgets = YP_BUDGETS(yp_max_value("exponent", 1e9)),
 YP_RELATION(lang, same_hash,
             .relation = yp_same_hash("lang.c::limits", "lang.c::limits[n=64-cpu]"));
 
-static const int most = 4;
+static const int powers_count = 4;
 
 static enum yp_status powers(struct yp_axis_values *values, const void *arg)
 {
@@ -207,7 +207,7 @@ YP_TEST(lang, parameters,
             yp_case_of("large", .tags = "slow",
                        .set = YP_SET(yp_set_int("cubes", 30), yp_set_double("noise", 0.5),
                                      yp_set_string("kind", "rough")))),
-        .axes = YP_AXES(yp_axis_from("n", powers, &most)), .parallel = true)
+        .axes = YP_AXES(yp_axis_from("n", powers, &powers_count)), .parallel = true)
 {
     yp_value(t, "cubes", (double)yp_int(t, "cubes"));
     yp_value(t, "n", (double)yp_int(t, "n"));

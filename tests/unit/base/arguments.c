@@ -26,7 +26,7 @@ struct values {
 static const struct ypi_option options[] = {
     {"flag", 'f', NULL, "a flag", AT(FLAG, flag)},
     {"toggle", .help = "yes or no", AT(SWITCH, toggle), .group = 1},
-    {"count", 'c', "N", "from 2 to 9", AT(INT, count), .least = 2, .most = 9, .group = 1},
+    {"count", 'c', "N", "from 2 to 9", AT(INT, count), .min = 2, .max = 9, .group = 1},
     {"choice", .choices = "red green blue", AT(CHOICE, choice)},
     {"size", AT(SIZE, size)},
     {"word64", AT(WORD64, word64)},
@@ -38,16 +38,16 @@ static const struct ypi_option options[] = {
     YPI_OPTIONS_END,
 };
 
-enum { WORDS_MOST = 24 };
+enum { WORDS_MAX = 24 };
 
 /* Splits at '|'. Returns what was printed, until the next call. */
 static const char *read_words(const char *words, struct values *v, const char **other, bool *ok)
 {
     static char copy[1024];
-    char *argv[WORDS_MOST] = {(char *)(uintptr_t) "cmd"};
+    char *argv[WORDS_MAX] = {(char *)(uintptr_t) "cmd"};
     int argc = 1;
     snprintf(copy, sizeof copy, "%s", words);
-    for (char *at = copy; at != NULL && words[0] != '\0' && argc < WORDS_MOST;)
+    for (char *at = copy; at != NULL && words[0] != '\0' && argc < WORDS_MAX;)
         argv[argc++] = strsep(&at, "|");
     *v = (struct values){.count = 5};
     const struct ypi_arguments a = {.options = options, .values = v, .word = other};

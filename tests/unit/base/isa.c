@@ -41,7 +41,7 @@ static enum yp_isa of_processor(void)
 }
 
 /* Each test is a process of its own, and the environment is read once in it. */
-static void expect_with(const char *setting, enum yp_isa most)
+static void expect_with(const char *setting, enum yp_isa highest)
 {
     enum yp_isa here = of_processor();
     if (setting != NULL)
@@ -49,10 +49,10 @@ static void expect_with(const char *setting, enum yp_isa most)
     else
         unsetenv("YIELDPOINT_ISA");
     enum yp_isa got = yp_isa();
-    if (here == YP_ISA_AVX512 && most == YP_ISA_AMX)
+    if (here == YP_ISA_AVX512 && highest == YP_ISA_AMX)
         cr_expect(got == YP_ISA_AVX512 || got == YP_ISA_AMX); /* which is not asked here */
     else
-        cr_expect_eq(got, here < most ? here : most, "%s", yp_isa_name(got));
+        cr_expect_eq(got, here < highest ? here : highest, "%s", yp_isa_name(got));
     setenv("YIELDPOINT_ISA", "baseline", 1);
     cr_expect_eq(yp_isa(), got);
 }

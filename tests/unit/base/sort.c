@@ -16,10 +16,10 @@ static int by_value(const void *a, const void *b)
 Test(sort, floats_of_every_sign_and_size_ascend)
 {
     static const float special[] = {INFINITY, -INFINITY, 0, -0.0F, 1e-45F, -1e-45F, 3e38F, -3e38F};
-    enum { MOST = 500 };
+    enum { CAPACITY = 500 };
     struct ypi_seed seed = ypi_seed_of(3, 1, 4);
-    for (size_t n = 0; n <= MOST; n += n < 20 ? 1 : 97) {
-        float got[MOST], wanted[MOST];
+    for (size_t n = 0; n <= CAPACITY; n += n < 20 ? 1 : 97) {
+        float got[CAPACITY], wanted[CAPACITY];
         for (size_t i = 0; i < n; i++)
             got[i] = i % 3 == 0 ? special[ypi_seed_next(&seed) % 8] : (float)ypi_seed_normal(&seed);
         for (size_t i = 0; i < n; i++)

@@ -363,7 +363,7 @@ Test(stats, infinities_spoil_no_more_than_they_must)
     cr_expect(e.low == 3 && e.high == 16, "[%g, %g]", e.low, e.high);
 }
 
-#define MOST 100000
+#define CAPACITY 100000
 
 /* As stats_reference.py makes them. One operation a statement, so that no compiler makes one
  * rounding of two. */
@@ -462,7 +462,7 @@ static void expect_same(double got, double expected, const char *what, size_t ro
 
 Test(stats, estimates_are_those_of_the_reference)
 {
-    static double x[MOST];
+    static double x[CAPACITY];
     for (size_t t = 0; t < sizeof reference_estimates / sizeof *reference_estimates; t++) {
         fill(x, reference_estimates[t].data, reference_estimates[t].count, 1);
         struct ypi_estimate e = ypi_estimate(x, reference_estimates[t].count);
@@ -638,7 +638,7 @@ Test(stats, binomial_sums_of_no_probability)
 
 Test(stats, lines_are_those_of_the_reference)
 {
-    static double x[MOST], y[MOST];
+    static double x[CAPACITY], y[CAPACITY];
     for (size_t t = 0; t < sizeof reference_lines / sizeof *reference_lines; t++) {
         size_t n = reference_lines[t].count;
         fill(x, reference_lines[t].x, n, 2);

@@ -42,7 +42,7 @@ struct source {
     bool naps;            /* tiles take different times */
     size_t fails, floods; /* index of a tile that fails, that has too many pixels; NONE */
     atomic_bool shut;     /* tile 0 is not finished */
-    atomic_size_t alive, most_alive;
+    atomic_size_t alive, max_alive;
     atomic_size_t begun, finished;
     _Atomic uint8_t times[TILES]; /* how often each was made */
 };
@@ -59,10 +59,10 @@ static void nap(long microseconds)
     nanosleep(&(struct timespec){.tv_nsec = microseconds * 1000}, NULL);
 }
 
-static void raise_to(atomic_size_t *most, size_t now)
+static void raise_to(atomic_size_t *max, size_t now)
 {
-    size_t seen = atomic_load(most);
-    while (now > seen && !atomic_compare_exchange_weak(most, &seen, now)) {
+    size_t seen = atomic_load(max);
+    while (now > seen && !atomic_compare_exchange_weak(max, &seen, now)) {
     }
 }
 
@@ -75,7 +75,7 @@ static enum yp_status fill(void *arg, size_t index, void *data, uint8_t *labels,
 {
     struct source *s = arg;
     float *values = data;
-    raise_to(&s->most_alive, atomic_fetch_add(&s->alive, 1) + 1);
+    raise_to(&s->max_alive, atomic_fetch_add(&s->alive, 1) + 1);
     atomic_fetch_add(&s->begun, 1);
     atomic_fetch_add(&s->times[index], 1);
     while (index == 0 && atomic_load(&s->shut))
@@ -152,7 +152,7 @@ static uint64_t expected(struct source *s)
     atomic_store(&s->begun, 0);
     atomic_store(&s->finished, 0);
     atomic_store(&s->alive, 0);
-    atomic_store(&s->most_alive, 0);
+    atomic_store(&s->max_alive, 0);
     return sum;
 }
 
@@ -268,7 +268,7 @@ static void check_passes(struct source *s, int workers, size_t depth, size_t con
 {
     struct data_loader *loader = open_loader(s, workers, depth, consumers);
     cr_expect_eq(data_loader_workers(loader), workers);
-    size_t most = (workers > 0 ? depth : 0) + consumers;
+    size_t limit = (workers > 0 ? depth : 0) + consumers;
     for (int kind = 0; kind < ORDERS; kind++) {
         if (kind > 0) { /* all was taken, so nobody reads the epoch */
             s->epoch = (unsigned)kind;
@@ -284,8 +284,8 @@ static void check_passes(struct source *s, int workers, size_t depth, size_t con
     struct data_loader_statistics seen;
     data_loader_statistics(loader, &seen);
     cr_expect_eq(seen.ready + seen.waited + seen.helped, (uint64_t)ORDERS * TILES);
-    cr_expect_leq(seen.most_items, most);
-    cr_expect_geq(seen.most_items, 1);
+    cr_expect_leq(seen.max_items, limit);
+    cr_expect_geq(seen.max_items, 1);
     if (workers == 0)
         cr_expect(seen.helped == (uint64_t)ORDERS * TILES && seen.made == 0);
     data_loader_destroy(loader);
@@ -316,9 +316,9 @@ Test(loader, each_tile_is_made_once_a_pass_within_its_bounds, .timeout = 60)
         pass(loader, &s, 2, (enum order)kind);
         expect_once_each(&s);
         cr_expect_eq(atomic_load(&s.alive), 0);
-        cr_expect_leq(atomic_load(&s.most_alive), 4 + 2, "order %d: %zu tiles were alive", kind,
-                      atomic_load(&s.most_alive));
-        cr_expect_geq(atomic_load(&s.most_alive), 3);
+        cr_expect_leq(atomic_load(&s.max_alive), 4 + 2, "order %d: %zu tiles were alive", kind,
+                      atomic_load(&s.max_alive));
+        cr_expect_geq(atomic_load(&s.max_alive), 3);
         data_loader_destroy(loader);
     }
 }
@@ -339,7 +339,7 @@ Test(loader, workers_go_ahead_and_stop_at_the_depth, .timeout = 60)
     data_loader_statistics(loader, &seen);
     cr_expect(seen.ready == 1 && seen.waited == 0 && seen.helped == 0);
     cr_expect_eq(seen.made, 6);
-    cr_expect_eq(seen.most_items, 6);
+    cr_expect_eq(seen.max_items, 6);
     cr_expect_gt(seen.worker_waiting, 0.02, "%g", seen.worker_waiting);
     cr_expect_lt(seen.consumer_waiting, 0.02);
     data_loader_destroy(loader);
@@ -359,7 +359,7 @@ Test(loader, a_request_beyond_the_window_is_answered, .timeout = 60)
     struct data_loader_statistics seen;
     data_loader_statistics(loader, &seen);
     cr_expect_eq(seen.helped, 2);
-    cr_expect_eq(seen.most_items, 5);
+    cr_expect_eq(seen.max_items, 5);
     cr_expect_eq(data_loader_give_back(loader, &middle), YP_OK);
     /* The workers go on behind what was asked for last. */
     cr_assert_eq(data_loader_take(loader, 1, &middle), YP_OK);

@@ -33,7 +33,7 @@ static bool asks_for(const struct ypi_metrics *m, const char *metric)
 }
 
 /* Everything but what the chip has no units for. */
-static void expect_chip(const char *chip, bool fp8, const char *halves, size_t passes_most)
+static void expect_chip(const char *chip, bool fp8, const char *halves, size_t passes_max)
 {
     const struct ypi_cupti *c = load();
     struct ypi_metrics m;
@@ -42,7 +42,7 @@ static void expect_chip(const char *chip, bool fp8, const char *halves, size_t p
     for (int i = 0; i < YPI_AUDITED; i++)
         cr_expect_eq(m.has[i], fp8 || i != YPI_AUDIT_TENSOR_FP8, "%s: %d", chip, i);
     cr_expect(asks_for(&m, halves), "%s has %s", chip, halves);
-    cr_expect(m.config_size > 0 && m.passes >= 1 && m.passes <= passes_most, "%s: %zu passes", chip,
+    cr_expect(m.config_size > 0 && m.passes >= 1 && m.passes <= passes_max, "%s: %zu passes", chip,
               m.passes);
     ypi_metrics_close(&m);
     ypi_metrics_close(&m); /* and again: nothing is left */

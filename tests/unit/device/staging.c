@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ITEMS = 7, MOST = 300, EMPTY = 3, ARRAYS = 2 };
+enum { ITEMS = 7, CAPACITY = 300, EMPTY = 3, ARRAYS = 2 };
 
 enum manner { FILLS, POINTS, REUSES, MIXES, MANNERS };
 
@@ -16,8 +16,8 @@ static struct {
     struct yp_device *device;
     struct ypi_staging staging;
     enum manner manner;
-    uint8_t data[ITEMS][MOST];
-    uint8_t one[MOST];                      /* memory for one item after the other */
+    uint8_t data[ITEMS][CAPACITY];
+    uint8_t one[CAPACITY];                  /* memory for one item after the other */
     uint64_t *hash;                         /* on the device: of all items in their order */
     size_t fail_produce, fail_use, stop_at; /* an item; 0: none */
     size_t used;
@@ -26,7 +26,7 @@ static struct {
 
 static size_t bytes_of(size_t index)
 {
-    return index == EMPTY ? 0 : MOST - 13 * index;
+    return index == EMPTY ? 0 : CAPACITY - 13 * index;
 }
 
 static uint64_t hashed(uint64_t hash, const uint8_t *data, size_t bytes)
@@ -54,7 +54,7 @@ static enum yp_status produce(void *arg, size_t index, struct ypi_staged *arrays
     cr_expect_eq(arg, &s);
     if (s.fail_produce > 0 && index == s.fail_produce)
         return yp_set_error(YP_IO, "item %zu cannot be read", index);
-    cr_expect_eq(emulated_has(arrays[0].buffer, MOST), s.staging.mode == YPI_STAGING_NONE);
+    cr_expect_eq(emulated_has(arrays[0].buffer, CAPACITY), s.staging.mode == YPI_STAGING_NONE);
     cr_expect_null(arrays[1].buffer, "an array that is not there");
     cr_expect_eq(arrays[0].data, arrays[0].buffer);
     cr_expect_eq(arrays[0].bytes, 0);
@@ -66,7 +66,7 @@ static enum yp_status produce(void *arg, size_t index, struct ypi_staged *arrays
     } else if (manner == POINTS) {
         arrays[0].data = s.data[index];
     } else {
-        memcpy(s.one, s.data[index], MOST);
+        memcpy(s.one, s.data[index], CAPACITY);
         arrays[0].data = s.one;
     }
     return YP_OK;
@@ -86,14 +86,14 @@ static enum yp_status use(void *arg, size_t index, const struct ypi_staged *arra
     return YP_OK;
 }
 
-static const size_t sizes[ARRAYS] = {MOST, 0};
+static const size_t sizes[ARRAYS] = {CAPACITY, 0};
 
 static void open_staging(enum ypi_staging_mode mode)
 {
     cr_assert_eq(ypi_staging_open(&s.staging, s.device, mode, sizes, ARRAYS), YP_OK, "%s",
                  yp_last_error());
     for (size_t i = 0; i < ypi_staging_slots(mode); i++)
-        s.staging.on_device[i][0] = yp_device_alloc(s.device, MOST);
+        s.staging.on_device[i][0] = yp_device_alloc(s.device, CAPACITY);
 }
 
 static void close_staging(void)
@@ -137,7 +137,7 @@ static void set_up(void)
     s.hash = yp_device_alloc(s.device, sizeof none);
     cr_assert_eq(yp_device_copy(s.device, s.hash, &none, sizeof none), YP_OK);
     for (size_t i = 0; i < sizeof s.data; i++)
-        s.data[i / MOST][i % MOST] = (uint8_t)(i * 31 + i / 256 + 1);
+        s.data[i / CAPACITY][i % CAPACITY] = (uint8_t)(i * 31 + i / 256 + 1);
 }
 
 static void expect_nothing_left(void)
@@ -176,7 +176,7 @@ Test(staging, each_item_is_used_as_it_was_produced)
 
 Test(staging, producers_data_may_go_when_the_run_returns)
 {
-    static uint8_t before[ITEMS][MOST];
+    static uint8_t before[ITEMS][CAPACITY];
     emulated.order = EMULATED_LATE;
     s.manner = POINTS;
     open_staging(YPI_STAGING_OVERLAPPED);

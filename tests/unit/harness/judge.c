@@ -11,12 +11,12 @@
 
 TestSuite(judge, .timeout = 60);
 
-enum { MOST = 4, SAMPLES = 10 };
+enum { CAPACITY = 4, SAMPLES = 10 };
 
 /* At most 1 ms; `others` are fresh processes. */
 static struct yp_test test;
 static struct yp_case subject;
-static struct ypi_result results[1 + MOST];
+static struct ypi_result results[1 + CAPACITY];
 static int count;
 static const struct ypi_judging how = {.speed_judged = true, .confirmations = 3};
 

@@ -935,7 +935,7 @@ static bool condition(struct yp_device *of, struct ypi_condition *out)
     bool slow = throttled_for > 0;
     throttled_for -= slow;
     *out = (struct ypi_condition){.clock = slow ? throttled_clock : 1.9e9,
-                                  .clock_most = 2e9,
+                                  .clock_max = 2e9,
                                   .temperature = 50,
                                   .power = 300,
                                   .utilisation = 1,
@@ -971,7 +971,7 @@ Test(measure, work_of_an_accelerator_is_held_until_it_is_launched, .init = on_an
     cr_expect_eq(sent.slowed_count, 0);
     cr_expect_eq(sent.on_device.throttled, 1);
     cr_expect_float_eq(sent.on_device.clock, 1.9e9, 1);
-    cr_expect_eq(sent.on_device.clock_most, 2e9);
+    cr_expect_eq(sent.on_device.clock_max, 2e9);
     yp_measure (t, "short")
         clock_seconds += 1e-6;
     cr_expect_eq(sent.batch, 512, "longer batches, for its clock is coarser: %d", (int)sent.batch);
@@ -1052,7 +1052,7 @@ Test(measure, samples_of_a_slowed_device_are_set_aside_and_taken_again, .init = 
     cr_expect(sent.slowed_count > 0 && sent.slowed_count < 100, "%zu", sent.slowed_count);
     cr_expect_eq((size_t)iterations, 1 + sent.count + sent.slowed_count);
     cr_expect_eq(sent.on_device.throttled, 0x9);
-    cr_expect_eq(sent.on_device.clock_least, 1.8e9);
+    cr_expect_eq(sent.on_device.clock_min, 1.8e9);
     for (size_t i = 0; i < sent.slowed_count; i++)
         cr_expect_float_eq(sent.slowed[i], 1e-3, 1e-9);
 }

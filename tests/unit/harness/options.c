@@ -42,17 +42,17 @@ static void leave_directory(void)
 TestSuite(options, .init = enter_directory, .fini = leave_directory, .timeout = 60);
 TestSuite(config, .init = enter_directory, .fini = leave_directory, .timeout = 60);
 
-enum { WORDS_MOST = 16 };
+enum { WORDS_MAX = 16 };
 
 /* Splits at '|': a word may hold blanks. */
 static enum ypi_exit read_words(struct ypi_options *o, const char *words)
 {
     static char copy[4096];
-    char *argv[WORDS_MOST] = {(char *)(uintptr_t) "/some/where/suite"};
+    char *argv[WORDS_MAX] = {(char *)(uintptr_t) "/some/where/suite"};
     int argc = 1;
     snprintf(copy, sizeof copy, "%s", words);
     char *at = copy;
-    while (words[0] != '\0' && at != NULL && argc < WORDS_MOST)
+    while (words[0] != '\0' && at != NULL && argc < WORDS_MAX)
         argv[argc++] = strsep(&at, "|");
     return ypi_options_read(o, argc, argv);
 }

@@ -10,14 +10,14 @@
 #include <string.h>
 #include <yieldpoint/relation.h>
 
-enum { MOST = 16 };
+enum { CAPACITY = 16 };
 
 /* The run: its cases are of one test, unless a test says otherwise. */
 static struct yp_test subject;
-static struct yp_case cases[MOST];
-static struct ypi_result results[MOST];
-static const struct yp_case *run_cases[MOST];
-static const struct ypi_result *run_results[MOST];
+static struct yp_case cases[CAPACITY];
+static struct ypi_result results[CAPACITY];
+static const struct yp_case *run_cases[CAPACITY];
+static const struct ypi_result *run_results[CAPACITY];
 static int count;
 
 /* The relation. */
@@ -46,7 +46,7 @@ TestSuite(relation, .init = begin, .fini = let_go, .timeout = 60);
 
 static struct ypi_result *add(const char *id)
 {
-    cr_assert(count < MOST);
+    cr_assert(count < CAPACITY);
     cases[count] = (struct yp_case){.test = &subject, .id = (char *)(uintptr_t)id};
     results[count] = (struct ypi_result){.c = &cases[count]};
     run_cases[count] = &cases[count];
@@ -841,7 +841,7 @@ Test(relation, a_pair_without_results_skips)
 /* A pair whose ratio is `value` in [low, high]; `n` tells them apart. */
 static void add_pair(long long n, double low, double value, double high)
 {
-    static char ids[MOST][32];
+    static char ids[CAPACITY][32];
     snprintf(ids[count], sizeof ids[count], "rx.c::fit[%lld-cuda]", n);
     add_at(ids[count], n, "c", "cuda", 1);
     snprintf(ids[count], sizeof ids[count], "rx.c::fit[%lld-cpu]", n);
@@ -1026,7 +1026,7 @@ Test(relation, growth_reads_every_measurement)
 /* Two series, of exponents p on the CPU and q on the GPU. */
 static void add_two_series(double p, double q)
 {
-    static char ids[MOST][32];
+    static char ids[CAPACITY][32];
     for (int n = 1; n <= 4; n *= 2)
         for (int cuda = 0; cuda < 2; cuda++) {
             snprintf(ids[count], sizeof ids[count], "rx.c::fit[n=%d-%s]", n, cuda ? "cuda" : "cpu");

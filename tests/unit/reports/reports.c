@@ -551,7 +551,7 @@ Test(reports, a_power_cap_alone_is_no_slowdown)
     }
     for (int clock = 0; clock < 2; clock++) {
         const struct ypi_condition now = {
-            .clock = clock ? 1.4e9 : 1.9e9, .clock_most = 1.98e9, .throttled = YPI_POWER_CAPPED};
+            .clock = clock ? 1.4e9 : 1.9e9, .clock_max = 1.98e9, .throttled = YPI_POWER_CAPPED};
         cr_expect_eq(ypi_condition_is_slow(&now), clock == 1);
     }
 }
@@ -566,7 +566,7 @@ Test(reports, a_series_tells_power_cap_and_slowdown_apart)
     struct ypi_measured m = rich_measured();
     m.on_device.there = true;
     m.on_device.opening = 0.25;
-    m.on_device.clock_most = 1.98e9;
+    m.on_device.clock_max = 1.98e9;
     m.on_device.power_capped = 3;
     m.on_device.throttled = 0x4;
     struct ypi_result result = {.outcome = YPI_PASSED,

@@ -2,11 +2,11 @@
 
 /* Arrays of a kernel alone: each ends where a page ends, and the one behind it is nobody's, so that
  * who reads or writes further dies. What lies before it in its first page stays garbage. */
-enum { ARRAYS_MOST = 16 };
+enum { ARRAYS_MAX = 16 };
 static struct {
     char *from;
     size_t bytes;
-} arrays[ARRAYS_MOST];
+} arrays[ARRAYS_MAX];
 static size_t arrays_there;
 
 /* Around the sizes of blocks and of what they read at once. */
@@ -18,7 +18,7 @@ void *there(const void *from, size_t bytes)
     size_t pages = (bytes + EMULATED_PAGE - 1) / EMULATED_PAGE * EMULATED_PAGE,
            before = pages - bytes;
     char *to = yp_device_alloc(gpu_open(), pages + EMULATED_PAGE);
-    cr_assert(to != NULL && arrays_there < ARRAYS_MOST);
+    cr_assert(to != NULL && arrays_there < ARRAYS_MAX);
     emulated_block(to)->reachable = pages; /* the last page stays as it is: not to be touched */
     if (from != NULL)
         OK(yp_device_copy(gpu_open(), to + before, from, bytes));

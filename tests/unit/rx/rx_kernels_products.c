@@ -102,11 +102,11 @@ static void check_take(const struct ypi_gram_kernels *kernels, struct packed *p,
 static void check_few(const struct ypi_gram_kernels *kernels, struct packed *p, const float *x,
                       size_t stride, size_t pixels)
 {
-    enum { MOST = 16 };
+    enum { CAPACITY = 16 };
     size_t channels = p->shape.channels;
-    float products[MOST * MOST], low[MOST], high[MOST];
-    double sum[MOST], across[MOST] = {0}, apart[MOST] = {0};
-    cr_assert_leq(kernels->width, MOST);
+    float products[CAPACITY * CAPACITY], low[CAPACITY], high[CAPACITY];
+    double sum[CAPACITY], across[CAPACITY] = {0}, apart[CAPACITY] = {0};
+    cr_assert_leq(kernels->width, CAPACITY);
     for (size_t c = 0; c < channels; c++) {
         apart[c] = 0.5 - (double)c;
         across[c] = 0.75 * apart[c];

@@ -68,7 +68,7 @@ Test(rx, every_refusal_is_told_and_nothing_leaks)
     float parameters[32];
     double scores[400];
     s.tile_pixels = 50;
-    uint64_t need = rx_bytes(5, 50, 2) + rx_loss_bytes(5, 50, 2), most = 0;
+    uint64_t need = rx_bytes(5, 50, 2) + rx_loss_bytes(5, 50, 2), highest = 0;
     for (uint64_t limit = 1; limit <= need; limit += limit < need - 600 ? 97 : 1) {
         yp_device_set_limit(cpu, limit);
         enum yp_status status = whole_run(&s, parameters, scores);
@@ -78,9 +78,9 @@ Test(rx, every_refusal_is_told_and_nothing_leaks)
         cr_assert_eq(status, limit < need ? YP_OUT_OF_MEMORY : YP_OK, "limit %" PRIu64, limit);
         if (status != YP_OK)
             cr_assert_not_null(strstr(yp_last_error(), "out of memory"));
-        most = limit;
+        highest = limit;
     }
-    cr_expect_eq(most, need);
+    cr_expect_eq(highest, need);
 
     /* The three that take memory for the time of a call. */
     struct rx *rx = fitted(&s, 1);

@@ -107,7 +107,7 @@ Test(rx_nodes, minmax_of_a_constant)
 {
     double x[3] = {1, 1 + 1e-7, 1 - 1e-7}, min = 1, max = 1 + 1e-9, y[3], c[3] = {1, 2, 5};
     double dx[3], dmin, dmax;
-    const struct nn_shape shape = {.size = {3}, .setting = {YPI_RX_LEAST_RANGE}};
+    const struct nn_shape shape = {.size = {3}, .setting = {YPI_RX_MIN_RANGE}};
     struct nn_call call = {
         .shape = &shape, .value = {x, &min, &max, y}, .gradient = {dx, &dmin, &dmax, c}};
     nn_minmax.oracle(&call);

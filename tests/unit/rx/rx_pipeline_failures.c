@@ -262,14 +262,15 @@ Test(pipeline_cuda, what_is_not_allowed_is_said)
     for (size_t i = 0; i < LENGTH(wrong); i++)
         check_refusal(&wrong[i].options, wrong[i].status, wrong[i].words);
     check_refusal(NULL, YP_INVALID, "options is NULL");
-    const struct rx_pipeline_options most = {.channels = 248, .tile_pixels = 9, .components = 248};
+    const struct rx_pipeline_options largest = {
+        .channels = 248, .tile_pixels = 9, .components = 248};
     struct yp_device *gpu = gpu_open();
-    struct rx_pipeline *p = rx_pipeline_create(gpu, &most);
+    struct rx_pipeline *p = rx_pipeline_create(gpu, &largest);
     cr_expect_not_null(p, "%s", yp_last_error());
     rx_pipeline_destroy(p);
     ypi_rx_set_cuda(NULL); /* no kernels */
     setenv("YIELDPOINT_PLUGINS", "/nowhere", 1);
-    REFUSED(rx_pipeline_create(gpu, &most), RXC_PLUGIN);
+    REFUSED(rx_pipeline_create(gpu, &largest), RXC_PLUGIN);
     cr_expect_eq(yp_last_status(), YP_UNSUPPORTED);
     expect_nothing_left(gpu);
 }

@@ -407,9 +407,9 @@ static uint32_t oracle_word(uint64_t seed, uint64_t i)
     return philox4x32_R(10, counter, key).v[i % 4];
 }
 
-#define MOST 300007 /* more than the 262,144 words between two changes of the block */
+#define CAPACITY 300007 /* more than the 262,144 words between two changes of the block */
 
-static const size_t odd_sizes[] = {1, 2, 3, 31, 33, 129, 4099, 65537, MOST};
+static const size_t odd_sizes[] = {1, 2, 3, 31, 33, 129, 4099, 65537, CAPACITY};
 enum { SIZES = sizeof odd_sizes / sizeof *odd_sizes };
 static const uint64_t odd_offsets[] = {
     0, 1, 262143, 1000003, (UINT64_C(1) << 34) - 77, 1250000000003};
@@ -417,7 +417,7 @@ enum { OFFSETS = sizeof odd_offsets / sizeof *odd_offsets };
 
 Test(curand, order_is_random123s_blocks_dealt_out, .timeout = 120)
 {
-    uint32_t *words = malloc((MOST + 1) * sizeof *words);
+    uint32_t *words = malloc((CAPACITY + 1) * sizeof *words);
     for (int level = SYNTH_LEVEL_BASELINE; level < SYNTH_LEVELS; level++) {
         if (!synth_level_runs((enum synth_level)level))
             continue;
@@ -445,7 +445,7 @@ Test(curand, order_is_the_librarys, .timeout = 240)
     struct curand lib;
     if (!curand_open(&lib))
         cr_skip_test("no libcurand.so.10: not on the loader's path, nor beside nvcc");
-    uint32_t *theirs = malloc(MOST * sizeof *theirs), *ours = malloc(MOST * sizeof *ours);
+    uint32_t *theirs = malloc(CAPACITY * sizeof *theirs), *ours = malloc(CAPACITY * sizeof *ours);
     size_t compared = 0;
     for (int n = 0; n < 3; n++)
         for (int o = 0; o < OFFSETS; o++) {

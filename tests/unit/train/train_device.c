@@ -7,7 +7,7 @@
 /* -- a step ----------------------------------------------------------------------------------- */
 
 /* All four arrays: gradient, m, v, parameters. */
-static void step_on_both(double most, float *host, float *device, size_t count, uint64_t steps)
+static void step_on_both(double max_norm, float *host, float *device, size_t count, uint64_t steps)
 {
     struct yp_device *gpu = emulated_device();
     const struct train_adamw how = train_adamw_defaults();
@@ -17,11 +17,11 @@ static void step_on_both(double most, float *host, float *device, size_t count, 
     for (uint64_t t = 1; t <= steps; t++) {
         float *clipped = block(count, sizeof *clipped);
         memcpy(clipped, host, count * sizeof *clipped);
-        train_scale_gradient(count, train_clip_factor(sqrt(train_sum_squares(count, host)), most),
-                             clipped);
+        train_scale_gradient(
+            count, train_clip_factor(sqrt(train_sum_squares(count, host)), max_norm), clipped);
         train_adamw_step(&how, t, count, clipped, host + count, host + 2 * count, host + 3 * count);
-        cr_assert_eq(train_adamw_step_on(gpu, &how, t, count, most, scratch, there, there + count,
-                                         there + 2 * count, there + 3 * count),
+        cr_assert_eq(train_adamw_step_on(gpu, &how, t, count, max_norm, scratch, there,
+                                         there + count, there + 2 * count, there + 3 * count),
                      YP_OK);
         free(clipped);
     }

@@ -36,9 +36,9 @@ static double oracle_run(const struct train_config *c, double p[WIDTH + 1])
     for (uint64_t epoch = 1; epoch <= c->epochs; epoch++) {
         data_order(c->seed, epoch, split, training);
         for (size_t first = 0; first < training; first += c->batch * c->accumulate) {
-            size_t left = training - first, most = c->batch * c->accumulate;
+            size_t left = training - first, limit = c->batch * c->accumulate;
             double g[WIDTH + 1] = {0}, loss = 0, weight = 0, norm = 0;
-            rows_add((struct train_items){split + first, left < most ? left : most}, p, &loss,
+            rows_add((struct train_items){split + first, left < limit ? left : limit}, p, &loss,
                      &weight, g);
             for (size_t i = 0; i <= WIDTH; i++)
                 norm += g[i] / weight * (g[i] / weight);

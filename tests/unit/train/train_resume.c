@@ -461,12 +461,12 @@ Test(train_resume, a_checkpoint_that_cannot_be_written_leaves_the_old_one)
     struct bytes whole = read_bytes("a");
     OK(train_run(train, 1));
     signal(SIGXFSZ, SIG_IGN);
-    for (size_t most = 0; most < whole.n; most += 64) {
-        const struct rlimit tight = {most, RLIM_INFINITY}, open = {RLIM_INFINITY, RLIM_INFINITY};
+    for (size_t limit = 0; limit < whole.n; limit += 64) {
+        const struct rlimit tight = {limit, RLIM_INFINITY}, open = {RLIM_INFINITY, RLIM_INFINITY};
         cr_assert_eq(setrlimit(RLIMIT_FSIZE, &tight), 0);
         enum yp_status status = train_save(train, "a");
         cr_assert_eq(setrlimit(RLIMIT_FSIZE, &open), 0);
-        cr_expect_eq(status, YP_IO, "%zu bytes", most);
+        cr_expect_eq(status, YP_IO, "%zu bytes", limit);
         cr_expect_not_null(strstr(yp_last_error(), "a: cannot be written at byte"));
         cr_expect_eq(remove_parts(), 0);
         struct bytes now = read_bytes("a");
