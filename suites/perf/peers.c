@@ -83,11 +83,10 @@ static void report_results(struct yp_case *t, const struct rx *rx, const struct 
     yp_value(t, "score sum error", fabs(sum / ((double)(image->pixels - 1) * (double)c) - 1));
 }
 
-static void step(struct yp_case *t, const struct rx *rx, const struct rx_work *work)
+static void step(struct yp_case *t, struct rx *rx, const struct rx_work *work)
 {
     size_t channels = work->source->channels;
-    float *gradient = yp_alloc(t, rx_loss_parameters(channels) * sizeof *gradient);
-    measure_gradient_step(t, rx, work, gradient);
+    const float *gradient = measure_gradient_step(t, rx, work);
     yp_value(t, "gradient of mean", norm(gradient, channels));
     yp_value(t, "gradient of A", norm(gradient + channels, channels * channels));
     yp_value(t, "gradient of scale", norm(gradient + channels + channels * channels, 1));
@@ -121,8 +120,7 @@ YP_TEST(peers, rx, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_me
     float *scores = yp_alloc(t, image.pixels * sizeof *scores);
     measure_statistics(t, rx, &work);
     yp_ok(t, rx_finish(rx, 0));
-    measure_score(t, rx, &work, scores);
-    report_results(t, rx, &image, scores);
+    report_results(t, rx, &image, measure_score(t, rx, &work));
     detect(t, rx, &work, scores);
     step(t, rx, &work);
     rx_destroy(rx);

@@ -6,9 +6,10 @@
  * channels memory and calls bound it, and the budgets only catch gross faults. */
 #define WIDE yp_axis_int("channels", 100, 200)
 
-static struct scale image(const struct yp_case *t)
+static void on_image(struct yp_case *t, perf_measurement *operation)
 {
-    return perf_image((size_t)yp_int(t, "channels"));
+    perf_scene(t, perf_image((size_t)yp_int(t, "channels")), PERF_TILE_PIXELS, (struct rx_work){0},
+               operation);
 }
 
 YP_TEST(rx, scene, .tags = "perf small", .axes = YP_AXES(CHANNELS),
@@ -23,54 +24,40 @@ YP_TEST(rx, scene_wide, .tags = "perf small", .axes = YP_AXES(WIDE),
     measure_scene(t, (size_t)yp_int(t, "channels"), 1, 1);
 }
 
-static void statistics(struct yp_case *t)
-{
-    struct scale s = image(t);
-    perf_statistics(t, &s, PERF_TILE_PIXELS, (struct rx_work){0});
-}
-
 YP_TEST(rx, statistics, .tags = "perf small", .axes = YP_AXES(CHANNELS),
         .budgets = YP_BUDGETS(yp_min_share("statistics", 0.05)))
 {
-    statistics(t);
+    on_image(t, measure_statistics);
 }
 
 YP_TEST(rx, statistics_wide, .tags = "perf small", .axes = YP_AXES(WIDE),
         .budgets = YP_BUDGETS(yp_min_share("statistics", 0.45)))
 {
-    statistics(t);
-}
-
-static void score(struct yp_case *t)
-{
-    struct scale s = image(t);
-    perf_score(t, &s, PERF_TILE_PIXELS, (struct rx_work){0});
+    on_image(t, measure_statistics);
 }
 
 YP_TEST(rx, score, .tags = "perf small", .axes = YP_AXES(CHANNELS),
         .budgets = YP_BUDGETS(yp_min_share("score", 0.05)))
 {
-    score(t);
+    on_image(t, measure_score);
 }
 
 YP_TEST(rx, score_wide, .tags = "perf small", .axes = YP_AXES(WIDE),
         .budgets = YP_BUDGETS(yp_min_share("score", 0.4)))
 {
-    score(t);
+    on_image(t, measure_score);
 }
 
 YP_TEST(rx, gradient_step, .tags = "perf small", .axes = YP_AXES(CHANNELS),
         .budgets = YP_BUDGETS(yp_min_share("gradient step", 0.01)))
 {
-    struct scale s = image(t);
-    perf_gradient_step(t, &s, PERF_TILE_PIXELS, (struct rx_work){0});
+    on_image(t, measure_gradient_step);
 }
 
 YP_TEST(rx, pipeline_step, .tags = "perf small", .axes = YP_AXES(CHANNELS),
         .budgets = YP_BUDGETS(yp_min_share("pipeline step", 0.01)))
 {
-    struct scale s = image(t);
-    perf_pipeline_step(t, &s, PERF_TILE_PIXELS, (struct rx_work){0});
+    on_image(t, measure_pipeline_step);
 }
 
 /* Growth with channels: between linear, where memory bounds the work, and quadratic. */

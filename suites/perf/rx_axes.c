@@ -11,17 +11,23 @@
     YP_TEST(rx, name_, .tags = TAGS, .axes = YP_AXES(yp_axis_int("channels", 10), axis_), \
             .budgets = YP_BUDGETS(yp_min_share(what_, few_))) \
     { \
-        body_(t); \
+        body_; \
     } \
     YP_TEST(rx, name_##_wide, .tags = TAGS, .axes = YP_AXES(yp_axis_int("channels", 100), axis_), \
             .budgets = YP_BUDGETS(yp_min_share(what_, many_))) \
     { \
-        body_(t); \
+        body_; \
     }
 
 static struct scale image(const struct yp_case *t)
 {
     return perf_image((size_t)yp_int(t, "channels"));
+}
+
+static void on_image(struct yp_case *t, size_t tile_pixels, struct rx_work how,
+                     perf_measurement *operation)
+{
+    perf_scene(t, image(t), tile_pixels, how, operation);
 }
 
 /* -- threads ------------------------------------------------------------------------------- */
@@ -33,82 +39,47 @@ static struct rx_work on_threads(const struct yp_case *t)
     return (struct rx_work){.threads = (int)yp_int(t, "threads")};
 }
 
-static void scene_on_threads(struct yp_case *t)
-{
-    measure_scene(t, (size_t)yp_int(t, "channels"), 4, (int)yp_int(t, "threads"));
-}
-
-static void statistics_on_threads(struct yp_case *t)
-{
-    struct scale s = image(t);
-    perf_statistics(t, &s, PERF_TILE_PIXELS, on_threads(t));
-}
-
-static void score_on_threads(struct yp_case *t)
-{
-    struct scale s = image(t);
-    perf_score(t, &s, PERF_TILE_PIXELS, on_threads(t));
-}
-
-static void gradient_on_threads(struct yp_case *t)
-{
-    struct scale s = image(t);
-    perf_gradient_step(t, &s, PERF_TILE_PIXELS, on_threads(t));
-}
-
-SWEEP(scene_threads, "scene", THREADS, 0.006, 0.03, scene_on_threads)
-SWEEP(statistics_threads, "statistics", THREADS, 0.05, 0.25, statistics_on_threads)
-SWEEP(score_threads, "score", THREADS, 0.06, 0.4, score_on_threads)
-SWEEP(gradient_threads, "gradient step", THREADS, 0.015, 0.22, gradient_on_threads)
+SWEEP(scene_threads, "scene", THREADS, 0.006, 0.03,
+      measure_scene(t, (size_t)yp_int(t, "channels"), 4, (int)yp_int(t, "threads")))
+SWEEP(statistics_threads, "statistics", THREADS, 0.05, 0.25,
+      on_image(t, PERF_TILE_PIXELS, on_threads(t), measure_statistics))
+SWEEP(score_threads, "score", THREADS, 0.06, 0.4,
+      on_image(t, PERF_TILE_PIXELS, on_threads(t), measure_score))
+SWEEP(gradient_threads, "gradient step", THREADS, 0.015, 0.22,
+      on_image(t, PERF_TILE_PIXELS, on_threads(t), measure_gradient_step))
 
 /* -- tiles and images ---------------------------------------------------------------------- */
-
-static void statistics_by_tile(struct yp_case *t)
-{
-    struct scale s = image(t);
-    perf_statistics(t, &s, (size_t)yp_int(t, "tile"), (struct rx_work){0});
-}
 
 static void statistics_of_batch(struct yp_case *t)
 {
     struct scale s = image(t);
     s.cubes = (size_t)yp_int(t, "batch");
     s.height = s.width = 128;
-    perf_statistics(t, &s, PERF_TILE_PIXELS, (struct rx_work){0});
+    perf_scene(t, s, PERF_TILE_PIXELS, (struct rx_work){0}, measure_statistics);
 }
 
 SWEEP(statistics_tile, "statistics", yp_axis_int("tile", 512, 1024, 4096, 16384), 0.04, 0.25,
-      statistics_by_tile)
+      on_image(t, (size_t)yp_int(t, "tile"), (struct rx_work){0}, measure_statistics))
 SWEEP(statistics_batch, "statistics", yp_axis_int("batch", 1, 4, 16), 0.04, 0.25,
-      statistics_of_batch)
+      statistics_of_batch(t))
 
 /* -- caches and memory --------------------------------------------------------------------- */
 
 /* An image that a core's second-level cache holds, but for the cold, before whose iterations caches
  * are emptied. One thread: emptying leaves other cores' own caches alone. */
-static struct rx_work from_cache(const struct yp_case *t, struct scale *image_)
-{
-    image_->height = image_->width = 32;
-    return (struct rx_work){.threads = 1, .cold = strcmp(yp_string(t, "cache"), "cold") == 0};
-}
-
-static void statistics_from_cache(struct yp_case *t)
+static void from_cache(struct yp_case *t, perf_measurement *operation)
 {
     struct scale s = image(t);
-    struct rx_work how = from_cache(t, &s);
-    perf_statistics(t, &s, s.height * s.width, how);
-}
-
-static void score_from_cache(struct yp_case *t)
-{
-    struct scale s = image(t);
-    struct rx_work how = from_cache(t, &s);
-    perf_score(t, &s, s.height * s.width, how);
+    s.height = s.width = 32;
+    perf_scene(t, s, s.height * s.width,
+               (struct rx_work){.threads = 1, .cold = strcmp(yp_string(t, "cache"), "cold") == 0},
+               operation);
 }
 
 SWEEP(statistics_cache, "statistics", yp_axis_string("cache", "hot", "cold"), 0.045, 0.3,
-      statistics_from_cache)
-SWEEP(score_cache, "score", yp_axis_string("cache", "hot", "cold"), 0.045, 0.4, score_from_cache)
+      from_cache(t, measure_statistics))
+SWEEP(score_cache, "score", yp_axis_string("cache", "hot", "cold"), 0.045, 0.4,
+      from_cache(t, measure_score))
 
 /* More than any cache holds. Memory bounds it: the 11 operations of a value take a sixth of the
  * time that its 4 bytes take at the speed of copying, so only these are declared. */
@@ -120,7 +91,7 @@ YP_TEST(rx, statistics_memory, .tags = TAGS,
     s.cubes = ((size_t)yp_int(t, "mib") << 20) / (4 * s.height * s.width * s.channels);
     struct rx_work how = on_threads(t);
     how.copying = true;
-    perf_statistics(t, &s, PERF_TILE_PIXELS, how);
+    perf_scene(t, s, PERF_TILE_PIXELS, how, measure_statistics);
 }
 
 /* -- one against the other ----------------------------------------------------------------- */

@@ -31,45 +31,30 @@ static struct rx_work open_repeated(struct repeated *r, struct yp_case *t, size_
     return (struct rx_work){.source = &r->source};
 }
 
-YP_TEST(rx_cuda, statistics, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = "cuda",
-        .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("statistics", 0.6)))
+static void on_repeated(struct yp_case *t, perf_measurement *operation)
 {
     struct repeated r;
     struct rx_work work = open_repeated(&r, t, (size_t)yp_int(t, "channels"));
-    struct rx *rx = perf_rx(t, &work, RX_FP32);
-    measure_statistics(t, rx, &work);
-    rx_destroy(rx);
+    perf_measure(t, &work, operation);
 }
 
-static struct rx *fitted(struct yp_case *t, const struct rx_work *work)
+YP_TEST(rx_cuda, statistics, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = "cuda",
+        .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("statistics", 0.6)))
 {
-    struct rx *rx = perf_rx(t, work, RX_FP32);
-    yp_ok(t, rx_fit(rx, work->source));
-    yp_ok(t, rx_finish(rx, RX_EPS));
-    return rx;
+    on_repeated(t, measure_statistics);
 }
 
 YP_TEST(rx_cuda, score, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = "cuda",
         .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("score", 0.6)))
 {
-    struct repeated r;
-    struct rx_work work = open_repeated(&r, t, (size_t)yp_int(t, "channels"));
-    struct rx *rx = fitted(t, &work);
-    float *scores = yp_alloc(t, TILES * work.source->tile_pixels * sizeof *scores);
-    measure_score(t, rx, &work, scores);
-    rx_destroy(rx);
+    on_repeated(t, measure_score);
 }
 
 /* Scores, weights, and products with weights; the budget is an estimate. */
 YP_TEST(rx_cuda, gradient_step, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = "cuda",
         .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("gradient step", 0.3)))
 {
-    struct repeated r;
-    struct rx_work work = open_repeated(&r, t, (size_t)yp_int(t, "channels"));
-    struct rx *rx = fitted(t, &work);
-    float *gradient = yp_alloc(t, rx_loss_parameters(work.source->channels) * sizeof *gradient);
-    measure_gradient_step(t, rx, &work, gradient);
-    rx_destroy(rx);
+    on_repeated(t, measure_gradient_step);
 }
 
 /* Products, weights, products with weights, and the nodes before the detector. Products are stored,
@@ -77,11 +62,7 @@ YP_TEST(rx_cuda, gradient_step, .tags = "perf small", .axes = YP_AXES(WIDE), .de
 YP_TEST(rx_cuda, pipeline_step, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = "cuda",
         .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("pipeline step", 0.3)))
 {
-    struct repeated r;
-    struct rx_work work = open_repeated(&r, t, (size_t)yp_int(t, "channels"));
-    struct rx *rx = perf_rx(t, &work, RX_FP32);
-    measure_pipeline_step(t, rx, &work);
-    rx_destroy(rx);
+    on_repeated(t, measure_pipeline_step);
 }
 
 /* -- batches -------------------------------------------------------------------------------------
@@ -96,11 +77,10 @@ YP_TEST(rx_cuda, batch, .tags = "perf medium", .devices = "cuda",
     struct kept_tiles kept;
     perf_keep(&kept, t, &s, s.cubes * s.height * s.width);
     struct rx_work work = {.source = &kept.source};
-    struct rx *rx = fitted(t, &work);
-    float *scores = yp_alloc(t, work.source->tile_pixels * sizeof *scores);
+    struct rx *rx = perf_fitted(t, &work);
     measure_statistics(t, rx, &work);
     yp_ok(t, rx_finish(rx, RX_EPS)); /* the measurement discarded the factor */
-    measure_score(t, rx, &work, scores);
+    measure_score(t, rx, &work);
     rx_destroy(rx);
 }
 
@@ -125,13 +105,11 @@ YP_TEST(rx_cuda, both, .tags = "perf medium gpu", .devices = "cpu cuda", .timeou
     struct kept_tiles kept;
     perf_keep(&kept, t, &s, scale_tile_pixels(&s, yp_device(t), PERF_TILE_PIXELS));
     struct rx_work work = {.source = &kept.source};
-    struct rx *rx = fitted(t, &work);
-    float *scores = yp_alloc(t, work.source->tiles * work.source->tile_pixels * sizeof *scores);
-    float *gradient = yp_alloc(t, rx_loss_parameters(s.channels) * sizeof *gradient);
+    struct rx *rx = perf_fitted(t, &work);
     measure_statistics(t, rx, &work);
     yp_ok(t, rx_finish(rx, RX_EPS)); /* the measurement discarded the factor */
-    measure_score(t, rx, &work, scores);
-    measure_gradient_step(t, rx, &work, gradient);
+    measure_score(t, rx, &work);
+    measure_gradient_step(t, rx, &work);
     measure_pipeline_step(t, rx, &work);
     rx_destroy(rx);
 }

@@ -26,7 +26,15 @@ struct rx *perf_rx(struct yp_case *t, const struct rx_work *work, enum rx_precis
 {
     struct rx *rx = rx_create_with(yp_device(t), work->source->channels, work->source->tile_pixels,
                                    work->threads, &(struct rx_options){.precision = precision});
-    yp_require(t, rx != NULL, "%s", yp_last_error());
+    yp_got(t, rx);
+    return rx;
+}
+
+struct rx *perf_fitted(struct yp_case *t, const struct rx_work *work)
+{
+    struct rx *rx = perf_rx(t, work, RX_FP32);
+    yp_ok(t, rx_fit(rx, work->source));
+    yp_ok(t, rx_finish(rx, RX_EPS));
     return rx;
 }
 
@@ -68,7 +76,7 @@ static double bytes_of(const struct rx_source *source)
     .footprint = (w_)->cold ? 0 : bytes_of((w_)->source), .cold = (w_)->cold, \
     .threads = (w_)->threads, .max_seconds = 0.5
 
-void measure_statistics(struct yp_case *t, struct rx *rx, const struct rx_work *work)
+const float *measure_statistics(struct yp_case *t, struct rx *rx, const struct rx_work *work)
 {
     double c = (double)work->source->channels;
     enum yp_status status = YP_OK;
@@ -76,28 +84,31 @@ void measure_statistics(struct yp_case *t, struct rx *rx, const struct rx_work *
         status = rx_fit(rx, work->source);
     }
     yp_ok(t, status);
+    return NULL;
 }
 
-void measure_score(struct yp_case *t, struct rx *rx, const struct rx_work *work, float *scores)
+const float *measure_score(struct yp_case *t, struct rx *rx, const struct rx_work *work)
 {
+    float *scores = yp_alloc(t, work->source->tiles * work->source->tile_pixels * sizeof *scores);
     double c = (double)work->source->channels;
     enum yp_status status = YP_OK;
     yp_measure (t, "score", WORK(work, c * c)) {
         status = rx_score(rx, work->source, scores);
     }
     yp_ok(t, status);
+    return scores;
 }
 
-double measure_gradient_step(struct yp_case *t, const struct rx *rx, const struct rx_work *work,
-                             float *gradient)
+const float *measure_gradient_step(struct yp_case *t, struct rx *rx, const struct rx_work *work)
 {
     size_t channels = work->source->channels;
     double c = (double)channels;
     struct rx_loss *loss =
         rx_loss_create(yp_device(t), channels, work->source->tile_pixels, work->threads);
-    yp_require(t, loss != NULL, "%s", yp_last_error());
+    yp_got(t, loss);
     size_t bytes = rx_loss_parameters(channels) * sizeof(float);
     float *start = yp_alloc_host(t, bytes), *parameters = yp_alloc(t, bytes);
+    float *gradient = yp_alloc(t, bytes);
     yp_ok(t, rx_loss_start(rx, 0.05F, (float)c, start));
     yp_ok(t, yp_device_copy(yp_device(t), parameters, start, bytes));
     double mean = 0;
@@ -108,10 +119,10 @@ double measure_gradient_step(struct yp_case *t, const struct rx *rx, const struc
     yp_ok(t, status);
     rx_loss_destroy(loss);
     yp_value(t, "mean loss", mean);
-    return mean;
+    return gradient;
 }
 
-void measure_pipeline_step(struct yp_case *t, struct rx *rx, const struct rx_work *work)
+const float *measure_pipeline_step(struct yp_case *t, struct rx *rx, const struct rx_work *work)
 {
     double c = (double)work->source->channels;
     struct rx_pipeline_options options = {.channels = work->source->channels,
@@ -134,59 +145,21 @@ void measure_pipeline_step(struct yp_case *t, struct rx *rx, const struct rx_wor
     yp_ok(t, status);
     rx_pipeline_destroy(pipeline);
     yp_value(t, "mean loss of the pipeline", mean);
+    return NULL;
 }
 
-/* -- with the default scene ---------------------------------------------------------------- */
+void perf_measure(struct yp_case *t, const struct rx_work *work, perf_measurement *operation)
+{
+    struct rx *rx = perf_fitted(t, work);
+    operation(t, rx, work);
+    rx_destroy(rx);
+}
 
-void perf_statistics(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
-                     struct rx_work how)
+void perf_scene(struct yp_case *t, struct scale scale, size_t tile_pixels, struct rx_work how,
+                perf_measurement *operation)
 {
     struct kept_tiles kept;
-    perf_keep(&kept, t, scale, tile_pixels);
+    perf_keep(&kept, t, &scale, tile_pixels);
     how.source = &kept.source;
-    struct rx *rx = perf_rx(t, &how, RX_FP32);
-    measure_statistics(t, rx, &how);
-    rx_destroy(rx);
-}
-
-static struct rx *fitted(struct yp_case *t, struct kept_tiles *kept, const struct scale *scale,
-                         size_t tile_pixels, struct rx_work *how)
-{
-    perf_keep(kept, t, scale, tile_pixels);
-    how->source = &kept->source;
-    struct rx *rx = perf_rx(t, how, RX_FP32);
-    yp_ok(t, rx_fit(rx, how->source));
-    yp_ok(t, rx_finish(rx, RX_EPS));
-    return rx;
-}
-
-void perf_score(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
-                struct rx_work how)
-{
-    struct kept_tiles kept;
-    struct rx *rx = fitted(t, &kept, scale, tile_pixels, &how);
-    float *scores = yp_alloc(t, how.source->tiles * tile_pixels * sizeof *scores);
-    measure_score(t, rx, &how, scores);
-    rx_destroy(rx);
-}
-
-void perf_gradient_step(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
-                        struct rx_work how)
-{
-    struct kept_tiles kept;
-    struct rx *rx = fitted(t, &kept, scale, tile_pixels, &how);
-    float *gradient = yp_alloc(t, rx_loss_parameters(scale->channels) * sizeof *gradient);
-    measure_gradient_step(t, rx, &how, gradient);
-    rx_destroy(rx);
-}
-
-void perf_pipeline_step(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
-                        struct rx_work how)
-{
-    struct kept_tiles kept;
-    perf_keep(&kept, t, scale, tile_pixels);
-    how.source = &kept.source;
-    struct rx *rx = perf_rx(t, &how, RX_FP32);
-    measure_pipeline_step(t, rx, &how);
-    rx_destroy(rx);
+    perf_measure(t, &how, operation);
 }

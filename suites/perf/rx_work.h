@@ -29,37 +29,38 @@ struct scale perf_image(size_t channels); /* 256 x 256, xl's 512 x 512 from 200 
 
 double perf_pixels(const struct rx_source *source);
 
-/* A detector, or the case ends. */
+/* A detector, or the case ends; one that is fitted and has its factor. */
 struct rx *perf_rx(struct yp_case *t, const struct rx_work *work, enum rx_precision precision);
+struct rx *perf_fitted(struct yp_case *t, const struct rx_work *work);
 
 /* `count` tiles of PERF_TILE_PIXELS of the default scene, each of another cube, always into the
  * same buffer. */
 void measure_scene(struct yp_case *t, size_t channels, int count, int threads);
 
+/* A measurement of an operation; returns what it made last in the case's device's memory, or NULL.
+ */
+typedef const float *perf_measurement(struct yp_case *t, struct rx *rx, const struct rx_work *work);
+
 /* Useful operations: C (C + 1) a pixel, a triangle with its diagonal, products and sums. */
-void measure_statistics(struct yp_case *t, struct rx *rx, const struct rx_work *work);
+perf_measurement measure_statistics;
 
-/* C^2 a pixel: what the triangular product needs. The detector has its factor; `scores` are as
- * rx_score() takes them. */
-void measure_score(struct yp_case *t, struct rx *rx, const struct rx_work *work, float *scores);
+/* C^2 a pixel: what the triangular product needs. The detector has its factor; returns the scores,
+ * as rx_score() places them. */
+perf_measurement measure_score;
 
-/* 4 C^2 a pixel. From where training begins with this finished detector; gives the mean loss, and
- * the gradient, rx_loss_parameters() floats of the device. */
-double measure_gradient_step(struct yp_case *t, const struct rx *rx, const struct rx_work *work,
-                             float *gradient);
+/* 4 C^2 a pixel. From where training begins with this finished detector; reports the mean loss and
+ * returns the gradient, rx_loss_parameters() floats. */
+perf_measurement measure_gradient_step;
 
 /* 4 C^2 a pixel: the same of a whole pipeline, with MinMax and channel selector before RX, from
  * where its statistics put it. */
-void measure_pipeline_step(struct yp_case *t, struct rx *rx, const struct rx_work *work);
+perf_measurement measure_pipeline_step;
 
-/* The operations above with the default scene at this scale. */
-void perf_statistics(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
-                     struct rx_work how);
-void perf_score(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
-                struct rx_work how);
-void perf_gradient_step(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
-                        struct rx_work how);
-void perf_pipeline_step(struct yp_case *t, const struct scale *scale, size_t tile_pixels,
-                        struct rx_work how);
+/* One of them by a finished detector of these tiles. */
+void perf_measure(struct yp_case *t, const struct rx_work *work, perf_measurement *operation);
+
+/* The same with the default scene at this scale; the source is set here. */
+void perf_scene(struct yp_case *t, struct scale scale, size_t tile_pixels, struct rx_work how,
+                perf_measurement *operation);
 
 #endif
