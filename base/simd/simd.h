@@ -68,6 +68,18 @@ struct ypi_simd_version {
     }
 #endif
 
+/* NAME_at(rank), as ypi_simd_at(), and NAME(), as ypi_simd_best(), of the kernels `type` in an
+ * array versions[] of the file. */
+#define YPI_SIMD_CHOICE(type, name) \
+    const type *name##_at(int rank) \
+    { \
+        return ypi_simd_at(versions, sizeof versions / sizeof *versions, rank); \
+    } \
+    const type *name(void) \
+    { \
+        return ypi_simd_best(versions, sizeof versions / sizeof *versions); \
+    }
+
 /* Version `rank` of `count`, or NULL when there is none or this process may not use it. */
 const void *ypi_simd_at(const struct ypi_simd_version *versions, size_t count, int rank);
 

@@ -135,8 +135,7 @@ size_t rx_bytes(size_t channels, size_t tile_pixels, int threads);
  * rx_device_bytes() of the device, less than rx_bytes(channels, 512, 1) of the CPU, and beside
  * that rx_pinned_bytes() of it, page-locked: the staging buffers of tiles of the host's, 0 without.
  */
-size_t rx_device_bytes(size_t channels, size_t tile_pixels);
-size_t rx_device_bytes_with(size_t channels, size_t tile_pixels, const struct rx_options *options);
+size_t rx_device_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options);
 size_t rx_pinned_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options);
 
 /* A detector for 1 .. RX_MAX_CHANNELS channels that takes tiles of up to `tile_pixels` pixels and
@@ -255,9 +254,7 @@ enum yp_status rx_loss_start(const struct rx *rx, float scale, float bias, float
 struct rx_loss;
 size_t rx_loss_bytes(size_t channels, size_t tile_pixels, int threads);
 /* Of a GPU's memory, as rx_device_bytes(). */
-size_t rx_loss_device_bytes(size_t channels, size_t tile_pixels);
-size_t rx_loss_device_bytes_with(size_t channels, size_t tile_pixels,
-                                 const struct rx_options *options);
+size_t rx_loss_device_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options);
 size_t rx_loss_pinned_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options);
 struct rx_loss *rx_loss_create(struct yp_device *device, size_t channels, size_t tile_pixels,
                                int threads);

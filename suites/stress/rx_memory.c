@@ -48,7 +48,7 @@ static struct rx *expect_detector(struct yp_case *t, const struct rx_source *sou
     struct rx *rx = NULL;
     yp_expect_memory (t, "a detector",
                       .host = gpu ? rx_bytes(c, 512, 1) : rx_bytes(c, pixels, THREADS),
-                      .device = gpu ? rx_device_bytes(c, pixels) : 0, .host_at_most = gpu) {
+                      .device = gpu ? rx_device_bytes(c, pixels, NULL) : 0, .host_at_most = gpu) {
         rx = rx_create(yp_device(t), c, pixels, THREADS);
         yp_got(t, rx);
     }
@@ -69,9 +69,9 @@ static void expect_loss(struct yp_case *t, const struct rx *rx, const struct rx_
     struct rx_loss *loss = NULL;
     float *start = yp_alloc_host(t, n * sizeof *start);
     double mean = 0;
-    yp_expect_memory (t, "a loss",
-                      .host = gpu ? rx_loss_bytes(c, 512, 1) : rx_loss_bytes(c, pixels, THREADS),
-                      .device = gpu ? rx_loss_device_bytes(c, pixels) : 0, .host_at_most = gpu) {
+    yp_expect_memory (
+        t, "a loss", .host = gpu ? rx_loss_bytes(c, 512, 1) : rx_loss_bytes(c, pixels, THREADS),
+        .device = gpu ? rx_loss_device_bytes(c, pixels, NULL) : 0, .host_at_most = gpu) {
         loss = rx_loss_create(yp_device(t), c, pixels, THREADS);
         yp_got(t, loss);
     }

@@ -45,16 +45,7 @@ struct ypi_gram_shape ypi_gram_shape(size_t channels, size_t width)
 }
 
 static const struct ypi_simd_version versions[] = {YPI_SIMD_TABLE(gram)};
-
-const struct ypi_gram_kernels *ypi_gram_kernels_at(int rank)
-{
-    return ypi_simd_at(versions, sizeof versions / sizeof *versions, rank);
-}
-
-const struct ypi_gram_kernels *ypi_gram_kernels(void)
-{
-    return ypi_simd_best(versions, sizeof versions / sizeof *versions);
-}
+YPI_SIMD_CHOICE(struct ypi_gram_kernels, ypi_gram_kernels)
 
 /* The pairs of one panel, rotation by rotation; of the last rotation of an even size the second
  * half says the same as the first. */

@@ -194,13 +194,4 @@ size_t ypi_centre_finite(const struct ypi_pixel_kernels *kernels, const float *x
 }
 
 static const struct ypi_simd_version versions[] = {YPI_SIMD_TABLE(kernels)};
-
-const struct ypi_pixel_kernels *ypi_pixel_kernels_at(int rank)
-{
-    return ypi_simd_at(versions, sizeof versions / sizeof *versions, rank);
-}
-
-const struct ypi_pixel_kernels *ypi_pixel_kernels(void)
-{
-    return ypi_simd_best(versions, sizeof versions / sizeof *versions);
-}
+YPI_SIMD_CHOICE(struct ypi_pixel_kernels, ypi_pixel_kernels)

@@ -107,13 +107,4 @@ static const struct ypi_simd_version versions[] = {
     {YP_ISA_AMX, NULL, &ypi_split_kernels_amx},
 #endif
 };
-
-const struct ypi_split_kernels *ypi_split_kernels_at(int rank)
-{
-    return ypi_simd_at(versions, sizeof versions / sizeof *versions, rank);
-}
-
-const struct ypi_split_kernels *ypi_split_kernels(void)
-{
-    return ypi_simd_best(versions, sizeof versions / sizeof *versions);
-}
+YPI_SIMD_CHOICE(struct ypi_split_kernels, ypi_split_kernels)

@@ -31,13 +31,4 @@
 #endif
 
 static const struct ypi_simd_version versions[] = {YPI_SIMD_TABLE(triangle)};
-
-const struct ypi_triangle_kernels *ypi_triangle_kernels_at(int rank)
-{
-    return ypi_simd_at(versions, sizeof versions / sizeof *versions, rank);
-}
-
-const struct ypi_triangle_kernels *ypi_triangle_kernels(void)
-{
-    return ypi_simd_best(versions, sizeof versions / sizeof *versions);
-}
+YPI_SIMD_CHOICE(struct ypi_triangle_kernels, ypi_triangle_kernels)

@@ -88,17 +88,11 @@ size_t rx_loss_bytes(size_t channels, size_t tile_pixels, int threads)
     return arena.used;
 }
 
-size_t rx_loss_device_bytes_with(size_t channels, size_t tile_pixels,
-                                 const struct rx_options *options)
+size_t rx_loss_device_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options)
 {
     if (ypi_rx_device_check("rx_loss_device_bytes", channels, tile_pixels, options) != YP_OK)
         return 0;
     return ypi_rx_device_bytes(channels, tile_pixels, true, ypi_rx_tiles_of(options));
-}
-
-size_t rx_loss_device_bytes(size_t channels, size_t tile_pixels)
-{
-    return rx_loss_device_bytes_with(channels, tile_pixels, NULL);
 }
 
 size_t rx_loss_pinned_bytes(size_t channels, size_t tile_pixels, const struct rx_options *options)

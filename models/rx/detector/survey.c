@@ -152,25 +152,21 @@ static enum yp_status yield(void *arg, size_t index, float *values, uint8_t *lab
     if (thread >= subset->threads)
         return yp_set_error(YP_INVALID, "rx_subset: asked by thread %d, it was made for %d", thread,
                             subset->threads);
-    float *buffer = subset->values + (size_t)thread * from->tile_pixels * from->channels;
-    struct rx_tile whole = {.values = buffer, .channels = from->channels, .labels = labels};
-    enum yp_status status = from->yield(from->arg, index, buffer, labels, &whole);
+    const struct ypi_rx_pass pass = {.what = "rx_subset",
+                                     .channels = from->channels,
+                                     .tile_pixels = from->tile_pixels,
+                                     .values = subset->values,
+                                     .labels = labels};
+    struct rx_tile whole;
+    enum yp_status status =
+        ypi_rx_ask(&pass, from, (struct ypi_work_item){thread, 0, index}, &whole);
     if (status != YP_OK)
         return status;
-    if (whole.channels != from->channels || whole.pixels > from->tile_pixels)
-        return yp_set_error(YP_INVALID,
-                            "rx_subset: tile %zu has %zu pixels of %zu channels, allowed are 0 to "
-                            "%zu of %zu",
-                            index, whole.pixels, whole.channels, from->tile_pixels, from->channels);
-    if (whole.stride != 0 && whole.stride < whole.channels)
-        return yp_set_error(YP_INVALID,
-                            "rx_subset: tile %zu has stride %zu, allowed are 0 and %zu or more",
-                            index, whole.stride, whole.channels);
     size_t count = subset->source.channels, stride = ypi_rx_stride(&whole);
-    for (size_t p = 0; p < whole.pixels && whole.values != NULL; p++)
+    for (size_t p = 0; p < whole.pixels; p++)
         for (size_t i = 0; i < count; i++)
             values[p * count + i] = whole.values[p * stride + subset->list[i]];
-    tile->values = whole.values != NULL ? values : NULL;
+    tile->values = values;
     tile->pixels = whole.pixels;
     tile->labels = whole.labels;
     tile->stride = 0;

@@ -631,12 +631,13 @@ Test(rx_cuda, memory_is_what_was_predicted)
             cr_assert_not_null(rx, "%s", yp_last_error());
             yp_device_memory(gpu, &now);
             yp_device_memory(yp_device_cpu(), &host_now);
-            cr_expect_eq(now.allocated - before.allocated, rx_device_bytes(channels, tile));
+            cr_expect_eq(now.allocated - before.allocated, rx_device_bytes(channels, tile, NULL));
             cr_expect_leq(host_now.allocated - host.allocated, rx_bytes(channels, 512, 1));
             rx_destroy(rx);
             struct rx_loss *loss = rx_loss_create(gpu, channels, tile, 0);
             yp_device_memory(gpu, &now);
-            cr_expect_eq(now.allocated - before.allocated, rx_loss_device_bytes(channels, tile));
+            cr_expect_eq(now.allocated - before.allocated,
+                         rx_loss_device_bytes(channels, tile, NULL));
             rx_loss_destroy(loss);
             yp_device_memory(gpu, &now);
             cr_expect_eq(now.allocated, before.allocated);
@@ -707,8 +708,8 @@ Test(rx_cuda, what_is_not_allowed_is_said)
     cr_expect_null(rx_create(gpu, 0, 100, 0));
     cr_expect_null(rx_create(gpu, 10, 0, 0));
     cr_expect_null(rx_create_with(gpu, 10, 10, 0, &(struct rx_options){.precision = RX_FP64}));
-    cr_expect_eq(rx_device_bytes(249, 1), 0);
-    cr_expect_eq(rx_loss_device_bytes(1, 0), 0);
+    cr_expect_eq(rx_device_bytes(249, 1, NULL), 0);
+    cr_expect_eq(rx_loss_device_bytes(1, 0, NULL), 0);
     struct scene s = scene_make(20, 3, 3, 0);
     struct rx *rx = rx_create(gpu, 3, 10, 0);
     struct rx_source source = source_of(&s);

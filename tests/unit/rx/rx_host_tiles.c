@@ -389,9 +389,9 @@ Test(host_tiles, memory_is_what_was_predicted)
                 yp_device_memory(gpu, &after);
                 yp_device_memory(yp_device_cpu(), &host_after);
                 cr_expect_eq(after.allocated - before.allocated,
-                             rx_device_bytes_with(channels, tile, &options));
-                cr_expect_eq(rx_device_bytes_with(channels, tile, &options),
-                             rx_device_bytes(channels, tile) + (buffers == 2 ? bytes : 0));
+                             rx_device_bytes(channels, tile, &options));
+                cr_expect_eq(rx_device_bytes(channels, tile, &options),
+                             rx_device_bytes(channels, tile, NULL) + (buffers == 2 ? bytes : 0));
                 cr_expect_eq(emulated.pinned, pinned);
                 cr_expect_leq(host_after.allocated - host.allocated,
                               rx_bytes(channels, 512, 1) + pinned);
@@ -401,7 +401,7 @@ Test(host_tiles, memory_is_what_was_predicted)
                 cr_assert_not_null(loss, "%s", yp_last_error());
                 yp_device_memory(gpu, &after);
                 cr_expect_eq(after.allocated - before.allocated,
-                             rx_loss_device_bytes_with(channels, tile, &options));
+                             rx_loss_device_bytes(channels, tile, &options));
                 cr_expect_eq(emulated.pinned, rx_loss_pinned_bytes(channels, tile, &options));
                 rx_loss_destroy(loss);
                 yp_device_memory(yp_device_cpu(), &host_after);
@@ -451,9 +451,9 @@ Test(host_tiles, what_is_not_allowed_is_said)
         cr_expect_null(rx_loss_create_with(devices[i], 3, 10, 1, &wrong));
         cr_expect_null(rx_loss_create_with(devices[i], 3, 10, 1, &precise));
     }
-    cr_expect_eq(rx_device_bytes_with(3, 10, &wrong), 0);
+    cr_expect_eq(rx_device_bytes(3, 10, &wrong), 0);
     cr_expect_eq(rx_pinned_bytes(3, 10, &wrong), 0);
-    cr_expect_eq(rx_loss_device_bytes_with(3, 10, &wrong), 0);
+    cr_expect_eq(rx_loss_device_bytes(3, 10, &wrong), 0);
     cr_expect_eq(rx_loss_pinned_bytes(3, 10, &wrong), 0);
     cr_expect_eq(rx_pinned_bytes(3, 10, NULL), 0);
 }
