@@ -86,14 +86,13 @@ void ypi_result_fail(struct ypi_result *r, enum ypi_cause cause, const char *fil
                      const char *format, ...)
 {
     r->failures = ypi_realloc(r->failures, (size_t)r->failure_count + 1, sizeof *r->failures);
-    struct ypi_text message = {0};
     va_list arguments;
     va_start(arguments, format);
-    ypi_text_vadd(&message, format, arguments);
+    char *message = ypi_vformat(format, arguments);
     va_end(arguments);
     r->failures[r->failure_count++] =
         (struct ypi_failure){.cause = cause,
-                             .message = ypi_text_take(&message),
+                             .message = message,
                              .file = file != NULL ? ypi_strdup(file) : NULL,
                              .line = line};
 }

@@ -50,11 +50,8 @@ static bool is_tag_name(const char *name)
 
 static void add_tag(struct ypi_project *p, const char *name, const char *help)
 {
-    size_t count = (size_t)p->tag_count + 1;
-    p->tags = ypi_realloc(p->tags, count, sizeof *p->tags);
-    p->tag_help = ypi_realloc(p->tag_help, count, sizeof *p->tag_help);
-    p->tags[p->tag_count] = ypi_strdup(name);
-    p->tag_help[p->tag_count++] = ypi_strdup(help);
+    p->tags = ypi_list_add(p->tags, p->tag_count, ypi_strdup(name));
+    p->tag_help = ypi_list_add(p->tag_help, p->tag_count++, ypi_strdup(help));
 }
 
 static char *refusal(const char *what, const char *section, const char *name)
@@ -109,11 +106,7 @@ void ypi_project_clear(struct ypi_project *p)
     free(p->root);
     free(p->history);
     free(p->options);
-    for (int i = 0; i < p->tag_count; i++) {
-        free(p->tags[i]);
-        free(p->tag_help[i]);
-    }
-    free(p->tags);
-    free(p->tag_help);
+    ypi_list_free(p->tags, p->tag_count);
+    ypi_list_free(p->tag_help, p->tag_count);
     *p = (struct ypi_project){0};
 }

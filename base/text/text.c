@@ -31,14 +31,34 @@ char *ypi_strdup(const char *text)
     return checked(strdup(text));
 }
 
-char *ypi_format(const char *format, ...)
+char *ypi_vformat(const char *format, va_list arguments)
 {
     struct ypi_text text = {0};
+    ypi_text_vadd(&text, format, arguments);
+    return ypi_text_take(&text);
+}
+
+char *ypi_format(const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
-    ypi_text_vadd(&text, format, arguments);
+    char *text = ypi_vformat(format, arguments);
     va_end(arguments);
-    return ypi_text_take(&text);
+    return text;
+}
+
+char **ypi_list_add(char **list, int count, char *text)
+{
+    list = ypi_realloc(list, (size_t)count + 1, sizeof *list);
+    list[count] = text;
+    return list;
+}
+
+void ypi_list_free(char **list, int count)
+{
+    for (int i = 0; i < count; i++)
+        free(list[i]);
+    free(list);
 }
 
 static void reserve(struct ypi_text *text, size_t more)

@@ -12,6 +12,11 @@ void *ypi_calloc(size_t count, size_t size) __attribute__((returns_nonnull));
 void *ypi_realloc(void *block, size_t count, size_t size) __attribute__((returns_nonnull));
 char *ypi_strdup(const char *text) __attribute__((returns_nonnull));
 char *ypi_format(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
+char *ypi_vformat(const char *format, va_list arguments) __attribute__((returns_nonnull));
+
+/* A list of `count` owned texts with one more, which is taken over; NULL has none. */
+char **ypi_list_add(char **list, int count, char *text) __attribute__((returns_nonnull));
+void ypi_list_free(char **list, int count);
 
 struct ypi_text {
     char *data; /* NUL-terminated once anything was added; owned */

@@ -119,12 +119,10 @@ void ypi_got(struct yp_case *t, const char *file, int line, const char *call, co
 
 void yp_skip(struct yp_case *t, const char *format, ...)
 {
-    struct ypi_text reason = {0};
     va_list arguments;
     va_start(arguments, format);
-    ypi_text_vadd(&reason, format, arguments);
+    char *text = ypi_vformat(format, arguments);
     va_end(arguments);
-    char *text = ypi_text_take(&reason);
     ypi_child_send(t, YPI_MESSAGE_SKIP, text, strlen(text) + 1, NULL, 0);
     free(text);
     ypi_child_leave(t);

@@ -23,13 +23,12 @@ static void tell_error(const struct yp_test *test, const char *message)
 
 void ypi_declaration_error(struct ypi_collecting *g, const char *format, ...)
 {
-    struct ypi_text message = {0};
     va_list arguments;
     va_start(arguments, format);
-    ypi_text_vadd(&message, format, arguments);
+    char *message = ypi_vformat(format, arguments);
     va_end(arguments);
-    tell_error(g->test, message.data);
-    free(ypi_text_take(&message));
+    tell_error(g->test, message);
+    free(message);
     g->out->errors++;
 }
 

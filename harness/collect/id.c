@@ -92,24 +92,19 @@ char *ypi_make_tags(const struct yp_case *c, const struct ypi_options *o)
                            c->decl != NULL && c->decl->tags != NULL ? c->decl->tags : "",
                            named ? c->decl->name : "", kind != NULL ? kind->tag : "");
     char **words = NULL;
-    size_t count = 0;
+    int count = 0;
     const char *cursor = all;
     const char *word = NULL;
     size_t length = 0;
-    while (ypi_next_word(&cursor, &word, &length)) {
-        words = ypi_realloc(words, count + 1, sizeof *words);
-        words[count++] = ypi_format("%.*s", (int)length, word);
-    }
+    while (ypi_next_word(&cursor, &word, &length))
+        words = ypi_list_add(words, count++, ypi_format("%.*s", (int)length, word));
     if (count > 0)
-        qsort(words, count, sizeof *words, by_text);
+        qsort(words, (size_t)count, sizeof *words, by_text);
     struct ypi_text tags = {0};
-    for (size_t i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         if (i == 0 || strcmp(words[i], words[i - 1]) != 0)
             ypi_text_add(&tags, "%s%s", tags.length > 0 ? " " : "", words[i]);
-    }
-    for (size_t i = 0; i < count; i++)
-        free(words[i]);
-    free(words);
+    ypi_list_free(words, count);
     free(all);
     return ypi_text_take(&tags);
 }

@@ -190,11 +190,8 @@ static void register_tag(struct ypi_options *o, const char *name, const char *he
 {
     if (ypi_is_tag(o, name, strlen(name)))
         return;
-    size_t count = (size_t)o->tag_count + 1;
-    o->tags = ypi_realloc(o->tags, count, sizeof *o->tags);
-    o->tag_help = ypi_realloc(o->tag_help, count, sizeof *o->tag_help);
-    o->tags[o->tag_count] = ypi_strdup(name);
-    o->tag_help[o->tag_count++] = ypi_strdup(help);
+    o->tags = ypi_list_add(o->tags, o->tag_count, ypi_strdup(name));
+    o->tag_help = ypi_list_add(o->tag_help, o->tag_count++, ypi_strdup(help));
 }
 
 static void register_tags(struct ypi_options *o, const struct ypi_project *project)
@@ -231,8 +228,7 @@ void ypi_options_set_axis(struct ypi_options *o, const char *axis, const char *v
 static void add_id(void *values, const char *word)
 {
     struct ypi_options *o = values;
-    o->ids = ypi_realloc(o->ids, (size_t)o->id_count + 1, sizeof *o->ids);
-    o->ids[o->id_count++] = ypi_strdup(word);
+    o->ids = ypi_list_add(o->ids, o->id_count++, ypi_strdup(word));
 }
 
 enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv)
@@ -262,25 +258,18 @@ enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv)
     return errors > 0 ? YPI_EXIT_INTERRUPTED : ok ? YPI_EXIT_OK : YPI_EXIT_USAGE;
 }
 
-static void clear_list(char **list, int count)
-{
-    for (int i = 0; i < count; i++)
-        free(list[i]);
-    free(list);
-}
-
 void ypi_options_clear(struct ypi_options *o)
 {
     ypi_options_free(o, common);
-    clear_list(o->ids, o->id_count);
+    ypi_list_free(o->ids, o->id_count);
     for (int i = 0; i < o->set_count; i++) {
         free(o->sets[i].axis);
         free(o->sets[i].value);
     }
     free(o->sets);
     free(o->root);
-    clear_list(o->tags, o->tag_count);
-    clear_list(o->tag_help, o->tag_count);
+    ypi_list_free(o->tags, o->tag_count);
+    ypi_list_free(o->tag_help, o->tag_count);
 }
 
 /* -- telling ------------------------------------------------------------------------------- */
@@ -316,18 +305,16 @@ char **ypi_options_reproduce(const struct ypi_options *o, int *count)
 {
     int errors = 0;
     const struct ypi_option *all = table(&errors);
-    size_t capacity = (size_t)o->set_count;
-    for (const struct ypi_option *option = all; !ypi_option_is_end(option); option++)
-        capacity++;
-    char **words = ypi_calloc(capacity, sizeof *words);
+    char **words = NULL;
     *count = 0;
     for (int i = 0; i < o->set_count; i++)
-        words[(*count)++] = ypi_format("--set=%s=%s", o->sets[i].axis, o->sets[i].value);
+        words = ypi_list_add(words, (*count)++,
+                             ypi_format("--set=%s=%s", o->sets[i].axis, o->sets[i].value));
     for (int place = 1; place <= YPI_PROGRAM_AGAIN; place++)
         for (const struct ypi_option *option = all; !ypi_option_is_end(option); option++) {
             char *word = option->again == place ? word_of(o, option) : NULL;
             if (word != NULL)
-                words[(*count)++] = word;
+                words = ypi_list_add(words, (*count)++, word);
         }
     return words;
 }

@@ -122,9 +122,7 @@ static void tell_missing(const char *wanted, const struct ypi_collection *c)
     char *near = ypi_did_you_mean(wanted, (const char *const *)nodes, count);
     fprintf(stderr, "error: not found: '%s'%s; --co -q lists all ids\n", wanted, near);
     free(near);
-    for (int i = 0; i < count; i++)
-        free(nodes[i]);
-    free(nodes);
+    ypi_list_free(nodes, count);
 }
 
 /* A path as a shell completes it, suites/stress/rx.c, is that of the id. */

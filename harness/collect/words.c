@@ -38,18 +38,14 @@ static bool unknown(const struct source *s, size_t length)
 {
     char **names = NULL;
     int count = 0;
-    for (const struct ypi_option *o = s->reader->table; !ypi_option_is_end(o); o++) {
-        names = ypi_realloc(names, (size_t)count + 1, sizeof *names);
+    for (const struct ypi_option *o = s->reader->table; !ypi_option_is_end(o); o++)
         if (o->name != NULL)
-            names[count++] = ypi_format("--%s", o->name);
-    }
+            names = ypi_list_add(names, count++, ypi_format("--%s", o->name));
     char *given = ypi_format("%.*s", (int)length, s->words[s->at]);
     char *near = ypi_did_you_mean(given, (const char *const *)names, count);
     char *message = ypi_format("unknown option '%s'%s; --help lists them all", given, near);
     free(near);
-    for (int i = 0; i < count; i++)
-        free(names[i]);
-    free(names);
+    ypi_list_free(names, count);
     free(given);
     return complain(s, 0, length, message);
 }
@@ -165,14 +161,11 @@ bool ypi_words_read_text(const struct ypi_reader *r, const char *source, const c
     bool open = false;
     bool ok = true;
     for (char *word = NULL; ok && (word = split(&text, &open)) != NULL;) {
-        s.words = ypi_realloc(s.words, (size_t)s.count + 1, sizeof *s.words);
-        s.at = s.count++;
-        s.words[s.at] = word;
+        s.at = s.count;
+        s.words = ypi_list_add(s.words, s.count++, word);
         ok = !open || complain(&s, 0, strlen(word), ypi_strdup("a quote is not closed"));
     }
     ok = ok && ypi_words_read(r, source, s.words, s.count);
-    for (int i = 0; i < s.count; i++)
-        free(s.words[i]);
-    free(s.words);
+    ypi_list_free(s.words, s.count);
     return ok;
 }

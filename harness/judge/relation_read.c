@@ -20,12 +20,10 @@ bool ypi_relation_missing(struct ypi_relation_work *w, char *reason)
 
 bool ypi_relation_misuse(struct ypi_relation_work *w, const char *format, ...)
 {
-    struct ypi_text text = {0};
     va_list arguments;
     va_start(arguments, format);
-    ypi_text_vadd(&text, format, arguments);
+    char *message = ypi_vformat(format, arguments);
     va_end(arguments);
-    char *message = ypi_text_take(&text);
     const struct yp_test *test = w->r->c->test;
     ypi_result_fail(w->r, YPI_CAUSE_USAGE, test->file, test->line, "%s", message);
     free(message);

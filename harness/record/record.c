@@ -119,21 +119,21 @@ static bool add_case(struct ypi_history *h, const struct yp_case *c)
     return ok;
 }
 
+static bool add_memory(struct ypi_history *h, const char *id, enum yp_memory_kind kind,
+                       const struct yp_memory *memory)
+{
+    const struct ypi_item item = {.row = memory, .owner = id, .number = (int)kind};
+    return ypi_row_insert(&h->statements, YPI_TABLE_MEMORY, &item);
+}
+
 static bool add_main_row(struct ypi_history *h, const char *id, const char *run_id,
                          const struct ypi_result *result)
 {
     const struct ypi_memory *m = &result->memory;
-    struct ypi_item item = {.row = result, .run = run_id, .owner = id};
-    bool ok = ypi_row_insert(&h->statements, YPI_TABLE_RESULT, &item);
-    item.row = &m->host;
-    item.number = YP_HOST;
-    if (ok && result->has_memory)
-        ok = ypi_row_insert(&h->statements, YPI_TABLE_MEMORY, &item);
-    item.row = &m->device;
-    item.number = YP_DEVICE;
-    if (ok && result->has_memory && m->has_device)
-        ok = ypi_row_insert(&h->statements, YPI_TABLE_MEMORY, &item);
-    return ok;
+    const struct ypi_item item = {.row = result, .run = run_id, .owner = id};
+    return ypi_row_insert(&h->statements, YPI_TABLE_RESULT, &item) &&
+           (!result->has_memory || add_memory(h, id, YP_HOST, &m->host)) &&
+           (!result->has_memory || !m->has_device || add_memory(h, id, YP_DEVICE, &m->device));
 }
 
 /* A row for each element of an array, in its order. */
@@ -164,9 +164,8 @@ static bool add_measurement(struct ypi_history *h, const char *id, int position,
                             const struct ypi_measured *m)
 {
     struct ypi_item item = {.row = m, .owner = id, .position = position};
-    const struct ypi_item at = item;
     bool ok = ypi_row_insert(&h->statements, YPI_TABLE_MEASUREMENT, &item) &&
-              ypi_row_insert(&h->statements, YPI_TABLE_SAMPLES, &item) && add_beside(h, &at);
+              ypi_row_insert(&h->statements, YPI_TABLE_SAMPLES, &item) && add_beside(h, &item);
     for (item.number = 0; ok && item.number < m->phase_count; item.number++) {
         item.row = &m->phases[item.number];
         ok = ypi_row_insert(&h->statements, YPI_TABLE_PHASE, &item);

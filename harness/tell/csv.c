@@ -84,14 +84,12 @@ static void put(struct rows *rows, const char *column, const char *format, ...)
 
 static void put(struct rows *rows, const char *column, const char *format, ...)
 {
-    struct ypi_text cell = {0};
     size_t at = place_of(rows, column);
     va_list arguments;
     va_start(arguments, format);
-    ypi_text_vadd(&cell, format, arguments);
-    va_end(arguments);
     free(rows->cells[at]);
-    rows->cells[at] = ypi_text_take(&cell);
+    rows->cells[at] = ypi_vformat(format, arguments);
+    va_end(arguments);
 }
 
 /* A list as its median, from least to most; false where nothing of it is known. */

@@ -1,6 +1,7 @@
 #include "harness/tell/tell.h"
 
 #include "base/text/figures.h"
+#include "base/text/text.h"
 #include "harness/judge/audit.h"
 #include "harness/judge/budget.h"
 #include "harness/record/reproduce.h"
@@ -74,9 +75,7 @@ char *ypi_reproduce_line(const struct ypi_session *s, const struct ypi_result *r
     int count = 0;
     char **extra = ypi_options_reproduce(s->o, &count);
     char *line = ypi_reproduce(s->program, r->c->id, r->c->seed, (const char *const *)extra, count);
-    for (int i = 0; i < count; i++)
-        free(extra[i]);
-    free(extra);
+    ypi_list_free(extra, count);
     return line;
 }
 

@@ -421,3 +421,14 @@ Test(text, the_nearest_is_suggested)
     free(none);
     cr_expect(ypi_distance("tags", "tag") == 1 && ypi_distance("", "abc") == 3);
 }
+
+Test(text, a_list_grows_by_texts_it_owns)
+{
+    char **list = NULL;
+    for (int i = 0; i < 100; i++)
+        list = ypi_list_add(list, i, ypi_format("%d", i));
+    cr_expect_str_eq(list[0], "0");
+    cr_expect_str_eq(list[99], "99");
+    ypi_list_free(list, 100);
+    ypi_list_free(NULL, 0);
+}
