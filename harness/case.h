@@ -41,6 +41,11 @@ struct yp_case {
 
 const char *ypi_axis_kind_name(enum yp_axis_kind kind); /* "int", "double", "string" */
 
+static inline bool ypi_is_relation(const struct yp_case *c)
+{
+    return c->test->relation.kind != YP_RELATION_NONE;
+}
+
 static inline bool ypi_on_accelerator(const struct yp_case *c)
 {
     return ypi_device_kind(c->device) != NULL;

@@ -87,6 +87,14 @@ static enum ypi_exit exit_code(const struct ypi_runner *runner)
     return t->count[YPI_FAILED] + t->count[YPI_ERROR] > 0 ? YPI_EXIT_FAILED : YPI_EXIT_OK;
 }
 
+static bool any_relation(const struct ypi_collection *c, int selected)
+{
+    for (int i = 0; i < selected; i++)
+        if (ypi_is_relation(c->cases[i]))
+            return true;
+    return false;
+}
+
 static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int selected,
                          const char *line)
 {
@@ -98,7 +106,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     ypi_environment_add_devices(&environment);
 
     int option_count = 0;
-    char **options = ypi_options_reproduce(o, &option_count);
+    char **options = ypi_options_reproduce(o, any_relation(c, selected), &option_count);
     struct ypi_run record = {.started = ypi_wall_clock(),
                              .seed = o->seed,
                              .command = line,

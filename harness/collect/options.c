@@ -301,7 +301,15 @@ static char *word_of(const struct ypi_options *o, const struct ypi_option *optio
     return word;
 }
 
-char **ypi_options_reproduce(const struct ypi_options *o, int *count)
+static char **add_selection(char **words, int *count, const char *option, const char *expression)
+{
+    if (expression == NULL)
+        return words;
+    words = ypi_list_add(words, (*count)++, ypi_strdup(option));
+    return ypi_list_add(words, (*count)++, ypi_strdup(expression));
+}
+
+char **ypi_options_reproduce(const struct ypi_options *o, bool relation, int *count)
 {
     int errors = 0;
     const struct ypi_option *all = table(&errors);
@@ -316,5 +324,9 @@ char **ypi_options_reproduce(const struct ypi_options *o, int *count)
             if (word != NULL)
                 words = ypi_list_add(words, (*count)++, word);
         }
+    if (relation) {
+        words = add_selection(words, count, "-m", o->mark);
+        words = add_selection(words, count, "-k", o->keyword);
+    }
     return words;
 }

@@ -84,7 +84,8 @@ void ypi_options_set_axis(struct ypi_options *o, const char *axis, const char *v
 bool ypi_is_tag(const struct ypi_options *o, const char *word, size_t length);
 
 /* The options that change a case's data or verdicts, for the line that reproduces it: each one
- * word such as "--set=cubes=2". The caller frees the words and the array. */
-char **ypi_options_reproduce(const struct ypi_options *o, int *count);
+ * word such as "--set=cubes=2". Those of a relation end with "-m" and "-k" and what they select by,
+ * for it reads the cases that are selected. The caller frees the words and the array. */
+char **ypi_options_reproduce(const struct ypi_options *o, bool relation, int *count);
 
 #endif

@@ -166,6 +166,37 @@ static bool check_set(const struct ypi_set *set, const struct ypi_collection *c)
     return false;
 }
 
+static bool fulfils_all(struct yp_case *c, const struct ypi_options *o)
+{
+    return fulfils(o->mark, has_tag, c) && fulfils(o->keyword, id_holds, c);
+}
+
+/* Relations that are selected by an id of theirs: the cases that they read are then meant too. Of
+ * those that a file or a directory names this is not so. The array is the caller's. */
+static const struct yp_case **named_relations(const struct ypi_collection *c,
+                                              const struct ypi_options *o, int *count)
+{
+    const struct yp_case **found = ypi_calloc((size_t)c->count, sizeof(*found));
+    *count = 0;
+    for (int i = 0; i < c->count; i++) {
+        struct yp_case *one = c->cases[i];
+        bool named = false;
+        for (int k = 0; k < o->id_count && !named; k++)
+            named = strstr(o->ids[k], "::") != NULL && is_meant(o->ids[k], one);
+        if (named && ypi_is_relation(one) && fulfils_all(one, o))
+            found[(*count)++] = one;
+    }
+    return found;
+}
+
+static bool is_read(const struct yp_case *c, const struct yp_case *const *relations, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (ypi_relation_reads(relations[i], c))
+            return true;
+    return false;
+}
+
 enum ypi_exit ypi_select(struct ypi_collection *c, const struct ypi_options *o, int *selected)
 {
     bool ok = (o->mark == NULL || check_expression("-m", o->mark, o)) &&
@@ -180,10 +211,11 @@ enum ypi_exit ypi_select(struct ypi_collection *c, const struct ypi_options *o, 
 
     struct yp_case **rest = ypi_calloc((size_t)c->count, sizeof(*rest));
     int left = 0;
+    int relation_count = 0;
+    const struct yp_case **relations = named_relations(c, o, &relation_count);
     for (int i = 0; i < c->count; i++) {
         struct yp_case *one = c->cases[i];
-        if (is_named(one, o) && fulfils(o->mark, has_tag, one) &&
-            fulfils(o->keyword, id_holds, one))
+        if ((is_named(one, o) || is_read(one, relations, relation_count)) && fulfils_all(one, o))
             c->cases[(*selected)++] = one;
         else
             rest[left++] = one;
@@ -191,5 +223,6 @@ enum ypi_exit ypi_select(struct ypi_collection *c, const struct ypi_options *o, 
     for (int i = 0; i < left; i++)
         c->cases[*selected + i] = rest[i];
     free(rest);
+    free(relations);
     return YPI_EXIT_OK;
 }

@@ -17,6 +17,10 @@ const char *ypi_relation_unmatched_node(const struct yp_test *test,
  * command line. */
 bool ypi_node_names(const char *node, const char *id);
 
+/* Whether a relation looks at this case, as far as its declaration says: one that its nodes name,
+ * of its device, and of a ratio over an axis one at either end. */
+bool ypi_relation_reads(const struct yp_case *relation, const struct yp_case *c);
+
 /* The results of this run so far, one a case. `results` may hold NULL for a case that has none. */
 struct ypi_relation_input {
     const struct yp_case *const *cases;

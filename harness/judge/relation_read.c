@@ -50,6 +50,15 @@ static bool of_its_device(const struct yp_case *relation, const struct yp_case *
            strcmp(relation->device, c->device) == 0;
 }
 
+bool ypi_relation_reads(const struct yp_case *relation, const struct yp_case *c)
+{
+    const struct yp_relation *r = &relation->test->relation;
+    bool named = ypi_node_names(r->of, c->id) || (r->to != NULL && ypi_node_names(r->to, c->id));
+    bool at_end = r->kind != YP_RELATION_RATIO_OVER || ypi_relation_stands_at(c, r->axis, r->a) ||
+                  ypi_relation_stands_at(c, r->axis, r->b);
+    return named && at_end && of_its_device(relation, c) && !ypi_is_relation(c);
+}
+
 bool ypi_relation_find(struct ypi_relation_work *w, const char *node,
                        struct ypi_relation_cases *list)
 {
@@ -60,7 +69,7 @@ bool ypi_relation_find(struct ypi_relation_work *w, const char *node,
         if (c->repeat != w->r->c->repeat || !ypi_node_names(node, c->id) ||
             !of_its_device(w->r->c, c))
             continue;
-        if (c->test->relation.kind != YP_RELATION_NONE)
+        if (ypi_is_relation(c))
             return ypi_relation_misuse(
                 w, "'%s' is a relation itself: allowed are tests that measure", c->id);
         any = true;

@@ -302,6 +302,12 @@ static void add_memory(sqlite3 *db, bool *ok, cJSON *document, const char *id)
     cJSON_Delete(found);
 }
 
+/* Nothing else comes to its end without having lasted. */
+static bool is_of_relation(const cJSON *result)
+{
+    return cJSON_IsTrue(cJSON_GetObjectItem(result, "ended")) && ypi_real(result, "duration") == 0;
+}
+
 static void add_reproduce(cJSON *document)
 {
     const cJSON *of_run = cJSON_GetObjectItem(document, "run");
@@ -313,6 +319,8 @@ static void add_reproduce(cJSON *document)
         return;
     for (int i = 0; i < count; i++)
         extra[i] = cJSON_GetArrayItem(options, i)->valuestring;
+    if (!is_of_relation(result))
+        count = ypi_reproduce_words_of_case(extra, count);
     /* One of the many processes that "each" stands for. */
     char one[64];
     snprintf(one, sizeof one, "--fail-allocation=%s", ypi_text_of(result, "fail_allocation"));

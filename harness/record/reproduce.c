@@ -3,6 +3,15 @@
 #include "base/text/text.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+int ypi_reproduce_words_of_case(const char *const *words, int count)
+{
+    int own = 0;
+    while (own < count && strcmp(words[own], "-m") != 0 && strcmp(words[own], "-k") != 0)
+        own++;
+    return own;
+}
 
 char *ypi_reproduce(const char *program, const char *id, uint64_t seed, const char *const *extra,
                     int extra_count)

@@ -213,11 +213,6 @@ uint64_t ypi_item_fails(const struct ypi_item *item, const struct ypi_options *o
     return o->fail_each ? (uint64_t)item->attempt : o->fail_allocation;
 }
 
-bool ypi_is_relation(const struct yp_case *c)
-{
-    return c->test->relation.kind != YP_RELATION_NONE;
-}
-
 void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o)
 {
     const struct yp_case *c = &item->c;

@@ -30,7 +30,7 @@ void ypi_headline(char out[YPI_HEADLINE_MAX], const struct ypi_result *r)
     out[0] = '\0';
     if (r->measured_count == 0) {
         const struct ypi_value *v = r->values;
-        if (r->value_count > 0 && r->c->test->relation.kind != YP_RELATION_NONE)
+        if (r->value_count > 0 && ypi_is_relation(r->c))
             snprintf(out, YPI_HEADLINE_MAX, "%s %.3g [%.3g, %.3g]", v->name, v->value, v->low,
                      v->high);
         return;
@@ -73,7 +73,7 @@ const char *ypi_first_reason(const struct ypi_result *r)
 char *ypi_reproduce_line(const struct ypi_session *s, const struct ypi_result *r)
 {
     int count = 0;
-    char **extra = ypi_options_reproduce(s->o, &count);
+    char **extra = ypi_options_reproduce(s->o, ypi_is_relation(r->c), &count);
     char *line = ypi_reproduce(s->program, r->c->id, r->c->seed, (const char *const *)extra, count);
     ypi_list_free(extra, count);
     return line;

@@ -16,6 +16,9 @@
  * interval holds the limit is noisy. Under --speed=record values that come of speed are stored and
  * not judged. With --repeat the cases of one repeat are compared with each other.
  *
+ * On the command line the id of a relation stands for the cases that it reads as well, so that the
+ * line that reproduces it runs them; -m and -k choose among all of them.
+ *
  * Nodes are written as on the command line: "stress/rx.c::fit" is every case of that test,
  * "stress/rx.c::fit[small]" one case.
  *

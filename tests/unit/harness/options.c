@@ -396,7 +396,7 @@ Test(options, of_the_program)
     cr_expect_str_eq(yp_option(first_only), "yes");
     cr_expect_eq(o.set_count, 0);
     int count = 0;
-    char **words = ypi_options_reproduce(&o, &count);
+    char **words = ypi_options_reproduce(&o, false, &count);
     cr_assert_eq(count, 2);
     cr_expect_str_eq(words[0], "--first-only");
     cr_expect_str_eq(words[1], "--limit=3");
@@ -434,7 +434,7 @@ Test(options, a_run_counts_one_thing)
     struct ypi_options o = read_good("--audit");
     cr_expect(o.audit && !o.instructions);
     int count = 0;
-    char **words = ypi_options_reproduce(&o, &count);
+    char **words = ypi_options_reproduce(&o, false, &count);
     cr_expect(count == 1 && strcmp(words[0], "--audit") == 0);
     for (int i = 0; i < count; i++)
         free(words[i]);
@@ -452,7 +452,7 @@ Test(options, what_reproduces_a_case)
         "--set=n=1",     "--set=s=x y",         "--device=cuda:1",     "--memory-limit=67108864",
         "--timeout=0.1", "--output-limit=1024", "--process-limit=100", "--speed=record"};
     int count = 0;
-    char **words = ypi_options_reproduce(&o, &count);
+    char **words = ypi_options_reproduce(&o, false, &count);
     cr_assert_eq(count, 8);
     struct ypi_text line = {0};
     for (int i = 0; i < count; i++) {
@@ -460,6 +460,13 @@ Test(options, what_reproduces_a_case)
         ypi_text_add(&line, "%s%s", i > 0 ? "|" : "", words[i]);
         free(words[i]);
     }
+    free(words);
+    words = ypi_options_reproduce(&o, true, &count);
+    cr_assert_eq(count, 10);
+    cr_expect_str_eq(words[8], "-m");
+    cr_expect_str_eq(words[9], "slow");
+    for (int i = 0; i < count; i++)
+        free(words[i]);
     free(words);
     struct ypi_options again = read_good(line.data);
     cr_expect(again.memory_limit == o.memory_limit && again.timeout == o.timeout &&
@@ -469,7 +476,7 @@ Test(options, what_reproduces_a_case)
     ypi_options_clear(&o);
     free(ypi_text_take(&line));
     o = read_good("-v");
-    free(ypi_options_reproduce(&o, &count));
+    free(ypi_options_reproduce(&o, false, &count));
     cr_expect_eq(count, 0);
     ypi_options_clear(&o);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <yieldpoint/relation.h>
 
 static char directory[64];
 
@@ -175,6 +176,56 @@ Test(select, ids)
         {"stress/rx.c|stress|stress/rx.c::fit[small]", "4567"},
     };
     EXPECT_SELECTED(table);
+}
+
+/* Those that name the relation name the cases that it reads, too, and no other relation. */
+Test(select, relations_by_id_bring_their_cases)
+{
+    static const struct yp_test faster = {
+        .group = "matrix",
+        .name = "faster",
+        .file = "suites/perf/gemm.c",
+        .line = 2,
+        .tags = "perf",
+        .relation = yp_ratio_over("perf/gemm.c::Gemm", "gemm", "n", "1", "2")};
+    static const struct yp_test same = {
+        .group = "matrix",
+        .name = "same",
+        .file = "suites/perf/gemm.c",
+        .line = 3,
+        .tags = "perf",
+        .devices = "cpu cuda",
+        .relation = yp_same_hash("perf/gemm.c::Gemm[n=1-cpu]", "perf/gemm.c::Gemm[n=1-cuda]")};
+    static const struct yp_test *const tests[] = {&run, &gemm, &faster, &same};
+    const struct {
+        const char *words[3];
+        int selected, reads;
+    } table[] = {
+        {{"perf/gemm.c::faster"}, 5, 4},
+        {{"perf/gemm.c::same"}, 4, 2},
+        {{"perf/gemm.c::same[cuda]"}, 2, 1},
+        {{"perf/gemm.c::faster", "stress_more"}, 6, 4},
+        {{"perf/gemm.c::faster", "-kfaster or cuda"}, 3, 2},
+        {{"perf/gemm.c::faster", "-kn=1"}, 0, 0}, /* it is deselected itself */
+        {{"perf/gemm.c::faster", "-mnot gpu"}, 3, 2},
+        {{"perf/gemm.c"}, 7, 4},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char *argv[] = {(char *)(uintptr_t) "suite", (char *)(uintptr_t)table[i].words[0],
+                        (char *)(uintptr_t)table[i].words[1]};
+        int selected = 0;
+        int reads = 0;
+        cr_assert_eq(ypi_options_read(&options, table[i].words[1] != NULL ? 3 : 2, argv),
+                     YPI_EXIT_OK);
+        ypi_collect(&found, &options, (struct ypi_tests){tests, tests + 4});
+        cr_assert_eq(found.errors, 0);
+        cr_expect_eq(ypi_select(&found, &options, &selected), YPI_EXIT_OK);
+        for (int k = 0; k < selected; k++)
+            reads += found.cases[k]->test == &gemm;
+        cr_expect(selected == table[i].selected && reads == table[i].reads, "%zu: %d, %d", i,
+                  selected, reads);
+        let_go();
+    }
 }
 
 Test(select, near_misses_are_no_hits)

@@ -716,6 +716,33 @@ Test(reports, a_refused_allocation_is_reproduced_alone)
     expect_output("\nreproduce: p/q 'b.c::rich' --seed 0 --fail-allocation=7 --set 'a b'\n");
 }
 
+/* A relation reads what was selected, other cases stand for themselves. */
+Test(reports, a_relation_is_reproduced_with_its_selection)
+{
+    static const char *const options[] = {"--set=n=1", "-m", "a and b", "-k", "c"};
+    struct ypi_run run = {.id = "33333333-2222-4333-8444-555555555555",
+                          .started = 4000,
+                          .command = "c",
+                          .program = "p/q",
+                          .reproduce_options = options,
+                          .reproduce_option_count = 5};
+    struct yp_case c = {.test = &test, .id = (char *)(uintptr_t) "b.c::rich"};
+    struct ypi_result result = {
+        .c = &c, .started = 4000, .id = MAIN_ID, .ended = true, .duration = 2};
+    struct ypi_history *h = reopen();
+    cr_assert_eq(ypi_history_begin(h, &run), YP_OK);
+    cr_assert_eq(ypi_history_add(h, run.id, &result), YP_OK);
+    c.id = (char *)(uintptr_t) "b.c::relation";
+    snprintf(result.id, sizeof result.id, "%s", SECOND_ID);
+    result.duration = 0;
+    cr_assert_eq(ypi_history_add(h, run.id, &result), YP_OK);
+    ypi_history_close(h);
+    cr_expect_eq(report("show aaaa"), YPI_COMMAND_OK);
+    expect_output("\nreproduce: p/q 'b.c::rich' --seed 0 --set=n=1\n");
+    cr_expect_eq(report("show bbbb"), YPI_COMMAND_OK);
+    expect_output("\nreproduce: p/q 'b.c::relation' --seed 0 --set=n=1 -m 'a and b' -k c\n");
+}
+
 /* -- older histories ----------------------------------------------------------------------- */
 
 static void execute(const char *path, const char *sql)

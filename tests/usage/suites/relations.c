@@ -1,0 +1,97 @@
+/* Relations whose causes are planted, for relations.py. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <yieldpoint/yieldpoint.h>
+
+/* Long enough to be woken in time for on a busy machine. */
+#define QUICK_SECONDS 2e-3
+#define SLOW_SECONDS 30e-3
+
+static void nap(double seconds)
+{
+    struct timespec pause = {.tv_nsec = (long)(seconds * 1e9)};
+    nanosleep(&pause, NULL);
+}
+
+/* What the script says of this process of the case, a letter each: quick, slow, both in turns,
+ * crash, skip. PROCESSES is where they are counted. */
+static char role(const char *script_name, const char *count_name)
+{
+    const char *script = getenv(script_name);
+    const char *folder = getenv("PROCESSES");
+    if (script == NULL || folder == NULL)
+        return 'q';
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, count_name);
+    FILE *file = fopen(path, "a");
+    if (file == NULL)
+        return 'q';
+    long before = ftell(file);
+    fputc('.', file);
+    fclose(file);
+    return before < (long)strlen(script) ? script[before] : 'q';
+}
+
+static void play(struct yp_case *t, char is)
+{
+    if (is == 'c')
+        abort();
+    if (is == 'k')
+        yp_skip(t, "nothing to nap on");
+    int i = 0;
+    yp_measure (t, "nap", .warmup = -1, .samples = 10)
+        nap(is == 's' || (is == 'b' && i++ % 2 == 0) ? SLOW_SECONDS : QUICK_SECONDS);
+}
+
+/* 15 times as fast as the other, unless the script has it otherwise. Its own budget is met by all
+ * but the slow, and is not what the relation is about. */
+YP_TEST(pair, quick, .budgets = YP_BUDGETS(yp_max_latency("nap", 1)))
+{
+    play(t, role("SCRIPT", "quick"));
+}
+
+YP_TEST(pair, slow)
+{
+    play(t, 's');
+}
+
+YP_RELATION(pair, quicker, .tags = "perf", .budgets = YP_BUDGETS(yp_min_value("ratio", 4)),
+            .relation = yp_ratio("relations.c::quick", "relations.c::slow", "nap"));
+YP_RELATION(pair, known, .xfail = "quick is slow", .budgets = YP_BUDGETS(yp_min_value("ratio", 4)),
+            .relation = yp_ratio("relations.c::quick", "relations.c::slow", "nap"));
+
+/* Two pairs, of which only the second is ever wrong. */
+YP_TEST(pairs, work, .axes = YP_AXES(yp_axis_int("n", 1, 2), yp_axis_string("by", "hand", "rule")))
+{
+    bool scripted = yp_int(t, "n") == 2 && strcmp(yp_string(t, "by"), "rule") == 0;
+    play(t, scripted                                  ? role("PAIRS", "pairs")
+            : strcmp(yp_string(t, "by"), "hand") == 0 ? 's'
+                                                      : 'q');
+}
+
+YP_RELATION(pairs, by_rule, .tags = "perf", .budgets = YP_BUDGETS(yp_min_value("ratio", 4)),
+            .relation = yp_ratio_over("relations.c::work", "nap", "by", "rule", "hand"));
+
+/* In proportion, or not at all. */
+YP_TEST(growth, grows, .tags = "stress",
+        .axes = YP_AXES(yp_axis_string("as", "line", "constant"), yp_axis_int("n", 1, 2, 4, 8, 16)))
+{
+    bool line = strcmp(yp_string(t, "as"), "line") == 0;
+    yp_measure (t, "nap", .warmup = -1, .samples = 5)
+        nap(2 * QUICK_SECONDS * (line ? (double)yp_int(t, "n") : 1));
+}
+
+YP_RELATION(growth, hardly, .tags = "stress", .budgets = YP_BUDGETS(yp_max_value("exponent", 0.3)),
+            .relation = yp_growth("relations.c::grows", "nap", "n"));
+
+YP_TEST(values, counted, .tags = "small", .axes = YP_AXES(yp_axis_int("n", 1, 2, 3)))
+{
+    yp_value(t, "n", (double)yp_int(t, "n"));
+}
+
+YP_RELATION(values, counted_twice, .tags = "small",
+            .budgets = YP_BUDGETS(yp_max_value("ratio", 1.5)),
+            .relation = yp_value_ratio("relations.c::counted[n=2]", "relations.c::counted[n=1]",
+                                       "n"));
