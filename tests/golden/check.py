@@ -84,6 +84,8 @@ VARYING = [
 ]
 # The limit of a budget is declared and stays; what follows its colon was measured.
 LIMIT = re.compile(r"(.*?\b(?:step|copy) at (?:least|most) [^:]*: )(.*)$")
+# On a busy machine a rate may be a thousandfold less.
+PREFIX = re.compile(r"# [kMG] (?=\w+/s\b)")
 # Said when something else on the machine is timed just now.
 WAITING = re.compile(r"^waiting for another timed run on this machine .*\n", re.M)
 ESTIMATE = re.compile(r"(  measured \w+: )(.*?)(, [0-9]+ samples? of [0-9]+, stopped by .*)$")
@@ -117,7 +119,7 @@ def normalise_line(line):
     found = ESTIMATE.match(line)
     if found is not None:
         line = found.group(1) + numbers_only(found.group(2)) + found.group(3)
-    return redraw(line)
+    return redraw(PREFIX.sub("# ", line))
 
 
 # What else went on is another thing every time, and may be nothing.
