@@ -34,6 +34,8 @@ struct yp_case {
     double timeout;   /* seconds */
     const char *skip; /* reason known before the run; NULL: run it */
     const char *xfail;
+    /* What it is held to: owned, with its texts; ended by one of YP_BUDGET_NONE. NULL: nothing. */
+    const struct yp_budget *budgets;
     uint64_t seed;
     int repeat;              /* 0 .. --repeat - 1 */
     struct ypi_child *child; /* only in the process that runs the body */

@@ -195,6 +195,7 @@ static struct yp_case from_job(const struct ypi_job *job)
     struct yp_case c = {.test = test,
                         .decl = job->decl >= 0 ? &test->cases[job->decl] : NULL,
                         .setting_count = job->setting_count,
+                        .budgets = job->budgets,
                         .id = job->id,
                         .tags = job->tags,
                         .seed = job->seed,

@@ -126,6 +126,7 @@ void ypi_collection_clear(struct ypi_collection *c)
     for (int i = 0; i < c->count; i++) {
         free(c->cases[i]->id);
         free(c->cases[i]->tags);
+        ypi_budgets_free(c->cases[i]->budgets);
         free(c->cases[i]);
     }
     free(c->cases);

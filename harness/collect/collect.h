@@ -23,6 +23,9 @@ struct ypi_tests ypi_all_tests(void);
 void ypi_collect(struct ypi_collection *out, struct ypi_options *o, struct ypi_tests tests);
 void ypi_collection_clear(struct ypi_collection *c);
 
+/* A case's budgets and their texts; NULL: none. */
+void ypi_budgets_free(const struct yp_budget *budgets);
+
 /* For what a filter asks in vain: tells it and counts it as an error of the collection. */
 void ypi_collect_error(const struct yp_test *test, const char *message);
 

@@ -3,7 +3,6 @@
 
 #include "base/text/text.h"
 #include "harness/case/command.h"
-#include "harness/judge/budget.h"
 #include "harness/judge/relation.h"
 
 #include <math.h>
@@ -169,74 +168,6 @@ static void check_axes(struct ypi_collecting *g)
         ypi_declaration_error(g, "axis %d is of no kind", count + 1);
 }
 
-/* Two limits of one thing: only one of them would be heard of. */
-static void check_budget_alone(struct ypi_collecting *g, int i)
-{
-    const struct yp_budget *b = &g->test->budgets[i];
-    for (int k = 0; k < i; k++) {
-        const struct yp_budget *other = &g->test->budgets[k];
-        bool same_part = other->counter == b->counter && other->quantile == b->quantile;
-        bool same_name = b->name == NULL || other->name == NULL ? b->name == other->name
-                                                                : strcmp(b->name, other->name) == 0;
-        const char *of = ypi_budget_device(g->test, i), *to = ypi_budget_device(g->test, k);
-        bool together = of == NULL || to == NULL || strcmp(of, to) == 0;
-        if (other->kind == b->kind && other->memory == b->memory && same_part && same_name &&
-            together)
-            ypi_declaration_error(g, "budgets %d and %d are of one thing", k + 1, i + 1);
-    }
-}
-
-static void check_budget_device(struct ypi_collecting *g, int i)
-{
-    const char *device = g->test->budgets[i].name != NULL ? g->test->budgets[i].name : "";
-    const char *all = g->test->devices != NULL ? g->test->devices : "cpu";
-    if (strchr(device, ' ') != NULL || !ypi_has_word(all, device, strlen(device)))
-        ypi_declaration_error(g, "budget %d and those behind it are for device '%s': it has %s",
-                              i + 1, device, all);
-}
-
-static void check_budget_kind(struct ypi_collecting *g, int i)
-{
-    const struct yp_budget *b = &g->test->budgets[i];
-    if (b->kind == YP_BUDGET_MAX_PERCENTILE && !(b->quantile > 0 && b->quantile < 1))
-        ypi_declaration_error(
-            g, "budget %d is of the percentile %g: allowed is more than 0 and less than 100", i + 1,
-            b->quantile * 100);
-    if (b->kind == YP_BUDGET_MAX_COUNT && b->counter >= YP_COUNTERS)
-        ypi_declaration_error(g, "budget %d is of counter %d: allowed are those of enum yp_counter",
-                              i + 1, (int)b->counter);
-    bool inside = b->kind == YP_BUDGET_MIN_SHARE || b->kind == YP_BUDGET_MAX_CPU_TIME ||
-                  b->kind == YP_BUDGET_MAX_GROWTH || b->kind == YP_BUDGET_MAX_COUNT;
-    if (g->test->command != NULL && inside)
-        ypi_declaration_error(
-            g,
-            "budget %d (%s) is of what goes on inside a process: a command's cannot be "
-            "seen",
-            i + 1, ypi_budget_kind_name(b->kind));
-}
-
-static void check_budgets(struct ypi_collecting *g)
-{
-    for (int i = 0; i < YP_MAX_BUDGETS && g->test->budgets[i].kind != YP_BUDGET_NONE; i++) {
-        const struct yp_budget *b = &g->test->budgets[i];
-        bool any_sign = b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE;
-        bool named = ypi_budget_is_named(b->kind);
-        if (named && (b->name == NULL || b->name[0] == '\0'))
-            ypi_declaration_error(g, "budget %d names no measurement, value or check", i + 1);
-        if (!isfinite(b->limit) || (!any_sign && b->limit < 0))
-            ypi_declaration_error(g, "budget %d has the limit %g: allowed is any finite number%s",
-                                  i + 1, b->limit, any_sign ? "" : " from 0");
-        check_budget_kind(g, i);
-        if (ypi_budget_is_speed(b->kind) && g->test->parallel)
-            ypi_declaration_error(
-                g, "budget %d is one of speed, but .parallel says that nothing is timed", i + 1);
-        if (b->kind == YP_BUDGET_FOR_DEVICE)
-            check_budget_device(g, i);
-        else
-            check_budget_alone(g, i);
-    }
-}
-
 static void check_devices(struct ypi_collecting *g)
 {
     const char *cursor = g->test->devices != NULL ? g->test->devices : "";
@@ -285,7 +216,7 @@ bool ypi_declaration_is_right(struct ypi_collecting *g)
     check_cases(g);
     check_axes(g);
     check_parameters(g);
-    check_budgets(g);
+    ypi_check_budgets(g);
     check_devices(g);
     check_problem(g, ypi_relation_problem(g->test));
     check_problem(g, ypi_command_problem(g->test));

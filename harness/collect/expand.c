@@ -27,7 +27,7 @@ static void add_case(struct ypi_collecting *g, const struct yp_case *like)
     int errors = ypi_filter_errors();
     bool wanted = test->filter == NULL || test->filter(c);
     g->misfiltered = ypi_filter_errors() > errors;
-    if (!wanted) {
+    if (g->misfiltered || !wanted || !ypi_resolve_budgets(g, c)) {
         free(c->id);
         free(c);
         return;

@@ -19,7 +19,7 @@ struct ypi_collecting {
     struct ypi_options *o;
     const struct yp_test *test;
     struct ypi_axes *axes; /* of the test, read by ypi_declaration_is_right(); the collection's */
-    bool misfiltered;      /* its filter asked in vain: reported once */
+    bool misfiltered;      /* its filter or .budgets_of was wrong of a case: reported once */
 };
 
 /* Reports an error of the declaration that is being collected, and counts it. */
@@ -33,6 +33,22 @@ int ypi_filter_errors(void);
 int ypi_case_count(const struct yp_test *test);
 int ypi_axis_count(const struct yp_test *test);
 int ypi_parameter_count(const struct yp_case_decl *c);
+
+/* Of a list of budgets in a declaration: how many it has, and the device that one is for, NULL for
+ * all. */
+int ypi_budget_count(const struct yp_budget *list, int max);
+const char *ypi_budget_device(const struct yp_budget *list, int i);
+
+/* What is wrong with one budget of a case of the test, as "has the limit nan: ..."; NULL: nothing.
+ * The caller frees. */
+char *ypi_budget_problem(const struct yp_test *test, const struct yp_budget *budget);
+
+/* Reports what is wrong with the budgets of the test and of its named cases. */
+void ypi_check_budgets(struct ypi_collecting *g);
+
+/* Works out what the case is held to, with its .budgets_of; false when that was reported as wrong.
+ */
+bool ypi_resolve_budgets(struct ypi_collecting *g, struct yp_case *c);
 
 /* Whether all of the declaration is allowed; reports every error. */
 bool ypi_declaration_is_right(struct ypi_collecting *g);

@@ -30,26 +30,16 @@ static const struct kind {
     [YP_BUDGET_MAX_VALUE] = {"max value", false, false, NULL},
     [YP_BUDGET_MAX_GRADIENT_ERROR] = {"max gradient error", false, false, NULL},
     [YP_BUDGET_FOR_DEVICE] = {"for device", false, false, NULL},
+    [YP_BUDGET_REQUIRED] = {"required", false, false, NULL},
 };
-
-const char *ypi_budget_device(const struct yp_test *test, int i)
-{
-    while (i >= 0 && test->budgets[i].kind != YP_BUDGET_FOR_DEVICE)
-        i--;
-    return i >= 0 ? test->budgets[i].name : NULL;
-}
 
 const struct yp_budget *ypi_next_budget(const struct yp_case *c, int *next)
 {
-    const struct yp_budget *budgets = c->test->budgets;
-    const char *device = c->device[0] != '\0' ? c->device : "cpu";
-    for (; *next < YP_MAX_BUDGETS && budgets[*next].kind != YP_BUDGET_NONE; ++*next) {
-        const char *of = ypi_budget_device(c->test, *next);
-        if (budgets[*next].kind != YP_BUDGET_FOR_DEVICE &&
-            (of == NULL || strncmp(device, of, strlen(of)) == 0))
-            return &budgets[(*next)++];
-    }
-    return NULL;
+    const struct yp_budget *b = c->budgets != NULL ? &c->budgets[*next] : NULL;
+    if (b == NULL || b->kind == YP_BUDGET_NONE)
+        return NULL;
+    ++*next;
+    return b;
 }
 
 const struct yp_budget *ypi_budget_of(const struct yp_case *c, enum yp_budget_kind kind,
@@ -70,6 +60,22 @@ const char *ypi_budget_kind_name(enum yp_budget_kind kind)
 bool ypi_budget_is_named(enum yp_budget_kind kind)
 {
     return kinds[kind].speed || kind >= YP_BUDGET_MAX_GROWTH;
+}
+
+bool ypi_budget_is_mark(enum yp_budget_kind kind)
+{
+    return kind >= YP_BUDGET_FOR_DEVICE;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+bool ypi_budget_same(const struct yp_budget *a, const struct yp_budget *b)
+{
+    return a->kind == b->kind && a->memory == b->memory && a->counter == b->counter &&
+           a->quantile == b->quantile && same_text(a->name, b->name);
 }
 
 bool ypi_budget_is_speed(enum yp_budget_kind kind)

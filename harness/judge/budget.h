@@ -19,18 +19,19 @@ void ypi_budget_text(char out[256], const struct yp_budget *budget, const char *
 void ypi_budget_figure(char out[128], const struct yp_budget *budget, double value,
                        const char *unit);
 
-/* The device that budget `i` of the test is for; NULL: all. */
-const char *ypi_budget_device(const struct yp_test *test, int i);
-
-/* The first budget from *next on that is for this case, and *next behind it; NULL: no more. */
+/* The budget of the case at *next, and *next behind it; NULL: no more. */
 const struct yp_budget *ypi_next_budget(const struct yp_case *c, int *next);
-/* The first of this kind and name that holds for the case; NULL: none. */
+/* The first of this kind and name; NULL: none. */
 const struct yp_budget *ypi_budget_of(const struct yp_case *c, enum yp_budget_kind kind,
                                       const char *name);
 
 const char *ypi_budget_kind_name(enum yp_budget_kind kind); /* "min rate", ... */
 bool ypi_budget_is_named(enum yp_budget_kind kind);         /* of a measurement, value or check */
 bool ypi_budget_is_speed(enum yp_budget_kind kind);
+bool ypi_budget_is_mark(enum yp_budget_kind kind); /* says something of others in a declaration */
+
+/* Whether both are of the same thing, whatever their limits. */
+bool ypi_budget_same(const struct yp_budget *a, const struct yp_budget *b);
 
 /* The unit of a budget's measurement or value in this result; "" when there is none. */
 const char *ypi_budget_unit(const struct ypi_result *r, const struct yp_budget *budget);

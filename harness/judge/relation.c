@@ -100,20 +100,28 @@ static char *field_problem(const struct yp_relation *r)
     return NULL;
 }
 
-static char *budget_problem(const struct yp_test *test)
+char *ypi_relation_budget_problem(const struct yp_test *test, const struct yp_budget *b)
 {
     const char *value = kinds[test->relation.kind].value;
-    for (int i = 0; i < YP_MAX_BUDGETS && test->budgets[i].kind != YP_BUDGET_NONE; i++) {
-        const struct yp_budget *b = &test->budgets[i];
-        if (b->kind == YP_BUDGET_FOR_DEVICE)
-            continue;
-        bool of_value = b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE;
-        if (!of_value || b->name == NULL || strcmp(b->name, value) != 0)
-            return ypi_format("budget %d is not one of this relation: allowed are "
-                              "yp_min_value(\"%s\", ...) and yp_max_value(\"%s\", ...)",
-                              i + 1, value, value);
+    bool of_value = b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE;
+    if (ypi_budget_is_mark(b->kind) || (of_value && b->name != NULL && strcmp(b->name, value) == 0))
+        return NULL;
+    return ypi_format("is not one of this relation: allowed are yp_min_value(\"%s\", ...) and "
+                      "yp_max_value(\"%s\", ...)",
+                      value, value);
+}
+
+static char *budget_problem(const struct yp_test *test)
+{
+    char *message = NULL;
+    for (int i = 0;
+         message == NULL && i < YP_MAX_BUDGETS && test->budgets[i].kind != YP_BUDGET_NONE; i++) {
+        char *problem = ypi_relation_budget_problem(test, &test->budgets[i]);
+        if (problem != NULL)
+            message = ypi_format("budget %d %s", i + 1, problem);
+        free(problem);
     }
-    return NULL;
+    return message;
 }
 
 char *ypi_relation_problem(const struct yp_test *test)

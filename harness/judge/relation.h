@@ -8,6 +8,9 @@
  * is. The caller frees. */
 char *ypi_relation_problem(const struct yp_test *test);
 
+/* The same of a budget that is not in the declaration, as "is not one of ...". */
+char *ypi_relation_budget_problem(const struct yp_test *test, const struct yp_budget *budget);
+
 /* The first node of a relation that names none of the cases; NULL: each names one. Where all
  * declared cases were collected (no --set, no --device) that is a mistake of the declaration. */
 const char *ypi_relation_unmatched_node(const struct yp_test *test,

@@ -3,6 +3,7 @@
 #include "base/system/file.h"
 #include "base/text/text.h"
 #include "harness/judge/audit.h"
+#include "harness/judge/budget.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/run/process.h"
 
@@ -226,6 +227,13 @@ void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o)
     job->setting_count = c->setting_count;
     for (int i = 0; i < c->setting_count; i++)
         job->settings[i].s = share(c->settings[i].s);
+    const struct yp_budget *b = NULL;
+    for (int next = 0; (b = ypi_next_budget(c, &next)) != NULL;) {
+        struct yp_budget *own = &job->budgets[next - 1];
+        *own = *b;
+        own->name = share(b->name);
+        own->required = NULL; /* told by the runner alone */
+    }
     memcpy(job->device, c->device, sizeof job->device);
     job->seed = c->seed;
     job->repeat = c->repeat;

@@ -6,13 +6,18 @@
  *
  * Each macro below is one entry of YP_BUDGETS(...). `name` is the name given to yp_measure(),
  * yp_value() or a gradient check in the body.
+ *
+ * A budget belongs to a case. Those of the test hold for all of its cases; those of a named case
+ * (yp_case_of), then those that the test's .budgets_of gives, stand in their place where they are
+ * of the same thing: kind, name, memory, counter and quantile.
  */
 #ifndef YIELDPOINT_BUDGET_H
 #define YIELDPOINT_BUDGET_H
 
 #include <yieldpoint/device.h>
 
-#define YP_MAX_BUDGETS 32
+#define YP_MAX_BUDGETS 32     /* of a test, and of a case in the end */
+#define YP_MAX_CASE_BUDGETS 8 /* of a named case alone */
 
 enum yp_budget_kind {
     YP_BUDGET_NONE = 0,
@@ -36,6 +41,7 @@ enum yp_budget_kind {
     YP_BUDGET_MAX_VALUE,
     YP_BUDGET_MAX_GRADIENT_ERROR, /* relative error of a gradient check */
     YP_BUDGET_FOR_DEVICE,         /* none itself: whose those behind it are */
+    YP_BUDGET_REQUIRED,           /* none itself: why the one in front of it is required */
 };
 
 /* What is counted over a measurement. Those of the hardware are there where the kernel gives them
@@ -66,19 +72,24 @@ enum yp_counter {
 };
 
 struct yp_budget {
-    enum yp_budget_kind kind;
-    const char *name; /* of the measurement, value or check; NULL for memory */
-    enum yp_memory_kind memory;
-    enum yp_counter counter;
-    double quantile; /* of YP_BUDGET_MAX_PERCENTILE: 0.99 for p99 */
-    double limit;    /* in the unit named beside the kind */
+    enum yp_budget_kind kind YPI_OR_ZERO;
+    const char *name YPI_OR_ZERO; /* of the measurement, value or check; NULL for memory */
+    enum yp_memory_kind memory YPI_OR_ZERO;
+    enum yp_counter counter YPI_OR_ZERO;
+    double quantile YPI_OR_ZERO;      /* of YP_BUDGET_MAX_PERCENTILE: 0.99 for p99 */
+    double limit YPI_OR_ZERO;         /* in the unit named beside the kind */
+    const char *required YPI_OR_ZERO; /* who states the limit, by yp_required; NULL: nobody */
 };
+
+/* What a test's .budgets_of fills. */
+struct yp_budgets;
 
 /* clang-format off */
 #ifdef __cplusplus
 #define YP_BUDGETS(...) { __VA_ARGS__ }
 #else /* test.h says why */
-#define YP_BUDGETS(...) { __VA_ARGS__ }, .budgets_fit_ = YPI_FIT(YP_MAX_BUDGETS, struct yp_budget, __VA_ARGS__)
+#define YP_BUDGETS(...) { __VA_ARGS__ }, .budgets_fit_ = YPI_FIT(YP_MAX_BUDGETS, struct yp_budget, __VA_ARGS__) \
+    * sizeof((struct yp_budget[]){ __VA_ARGS__ }) / sizeof(struct yp_budget)
 #define YPI_FIT(max_, type_, ...) \
     sizeof(char[sizeof((type_[]){ __VA_ARGS__ }) <= (max_) * sizeof(type_) ? 1 : -1])
 #endif
@@ -88,21 +99,21 @@ struct yp_budget {
  * samples, on as many threads as the work may use. More than 1 is possible, and shown: the work is
  * then less than declared, or comes from a nearer cache than .footprint says. */
 #define yp_min_share(name_, share_) \
-    { .kind = YP_BUDGET_MIN_SHARE, .name = name_, .limit = (share_) }
+    { .kind = YP_BUDGET_MIN_SHARE, .name = name_, .limit = (double)(share_) }
 #define yp_min_rate(name_, items_per_second_) \
-    { .kind = YP_BUDGET_MIN_RATE, .name = name_, .limit = (items_per_second_) }
+    { .kind = YP_BUDGET_MIN_RATE, .name = name_, .limit = (double)(items_per_second_) }
 #define yp_min_flops(name_, flops_per_second_) \
-    { .kind = YP_BUDGET_MIN_FLOPS, .name = name_, .limit = (flops_per_second_) }
+    { .kind = YP_BUDGET_MIN_FLOPS, .name = name_, .limit = (double)(flops_per_second_) }
 #define yp_min_bandwidth(name_, bytes_per_second_) \
-    { .kind = YP_BUDGET_MIN_BANDWIDTH, .name = name_, .limit = (bytes_per_second_) }
+    { .kind = YP_BUDGET_MIN_BANDWIDTH, .name = name_, .limit = (double)(bytes_per_second_) }
 #define yp_max_latency(name_, seconds_) \
-    { .kind = YP_BUDGET_MAX_LATENCY, .name = name_, .limit = (seconds_) }
+    { .kind = YP_BUDGET_MAX_LATENCY, .name = name_, .limit = (double)(seconds_) }
 /* percent_: 99 for p99. Judged by the binomial distribution of the samples beyond the limit, so it
  * needs samples: 459 at p99 when none is beyond it, 4,603 at p99.9. */
 #define yp_max_percentile(name_, percent_, seconds_) \
-    { .kind = YP_BUDGET_MAX_PERCENTILE, .name = name_, .quantile = (percent_) / 100.0, .limit = (seconds_) }
+    { .kind = YP_BUDGET_MAX_PERCENTILE, .name = name_, .quantile = (percent_) / 100.0, .limit = (double)(seconds_) }
 #define yp_max_cpu_time(name_, seconds_) \
-    { .kind = YP_BUDGET_MAX_CPU_TIME, .name = name_, .limit = (seconds_) }
+    { .kind = YP_BUDGET_MAX_CPU_TIME, .name = name_, .limit = (double)(seconds_) }
 #define yp_max_peak(memory_, bytes_) \
     { .kind = YP_BUDGET_MAX_PEAK, .memory = memory_, .limit = (double)(bytes_) }
 #define yp_max_resident(bytes_) \
@@ -118,16 +129,40 @@ struct yp_budget {
 #define yp_max_count(name_, counter_, per_iteration_) \
     { .kind = YP_BUDGET_MAX_COUNT, .name = name_, .counter = (counter_), .limit = (double)(per_iteration_) }
 #define yp_min_value(name_, limit_) \
-    { .kind = YP_BUDGET_MIN_VALUE, .name = name_, .limit = (limit_) }
+    { .kind = YP_BUDGET_MIN_VALUE, .name = name_, .limit = (double)(limit_) }
 #define yp_max_value(name_, limit_) \
-    { .kind = YP_BUDGET_MAX_VALUE, .name = name_, .limit = (limit_) }
+    { .kind = YP_BUDGET_MAX_VALUE, .name = name_, .limit = (double)(limit_) }
 /* Budgets that stand behind this one are for cases of that device ("cpu", "cuda") alone, up to the
  * next one; those in front of the first are for all. */
 #define yp_for_device(device_) \
     { .kind = YP_BUDGET_FOR_DEVICE, .name = device_ }
+/* The budget with the reason why just this limit: a reference system or a standard states it. It is
+ * shown as required, and never as too loose. It counts as two of the maxima above. */
+#define yp_required(budget_, reason_) \
+    budget_, { .kind = YP_BUDGET_REQUIRED, .name = reason_ }
 /* Without this budget the limit is YP_GRADIENT_LIMIT (gradient.h). */
 #define yp_max_gradient_error(name_, relative_) \
-    { .kind = YP_BUDGET_MAX_GRADIENT_ERROR, .name = name_, .limit = (relative_) }
+    { .kind = YP_BUDGET_MAX_GRADIENT_ERROR, .name = name_, .limit = (double)(relative_) }
+
+/* In a test's .budgets_of: adds budgets to those of the case. The limit NAN takes away one of the
+ * test's or the named case's.
+ *     yp_budget_add(out, yp_min_share("fit", yp_int(c, "channels") < 50 ? 0.4 : 0.6)); */
+#define yp_budget_add(out_, ...)                                                                \
+    do {                                                                                        \
+        const struct yp_budget ypi_added_[] = { __VA_ARGS__ };                                  \
+        ypi_budgets_add(out_, ypi_added_, (int)(sizeof ypi_added_ / sizeof *ypi_added_));       \
+    } while (0)
 /* clang-format on */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Behind yp_budget_add: adds `count` budgets; texts are copied. */
+void ypi_budgets_add(struct yp_budgets *out, const struct yp_budget *list, int count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -59,8 +59,10 @@ struct yp_case_decl {
     /* YP_SET(yp_set_int("cubes", 10), ...): every case of a test has parameters of the same names
      * and kinds, and none that is an axis too. */
     struct yp_parameter set[YP_MAX_PARAMETERS];
+    /* YP_BUDGETS(...): beside the test's, and in the place of those of the same thing. */
+    struct yp_budget budgets[YP_MAX_CASE_BUDGETS];
     int end_;
-    char set_fit_;
+    char set_fit_, budgets_fit_;
 };
 
 /* Gives the values of an axis at collection (yp_axis_from). It must give the same ones whenever it
@@ -122,6 +124,9 @@ struct yp_test {
     bool xfail_strict;                   /* passing in spite of .xfail is then a failure */
     bool parallel; /* times nothing, so it may run beside others under --jobs */
     struct yp_budget budgets[YP_MAX_BUDGETS];
+    /* Adds what this case is held to beside them, or instead (yp_budget_add). Called at collection
+     * once a case, and may ask for what .filter may. */
+    void (*budgets_of)(const struct yp_case *c, struct yp_budgets *out);
     struct yp_relation relation; /* of YP_RELATION */
     const char *command;         /* of YP_COMMAND: a line for the shell, like the two below */
     const char *input;           /* what it reads on its standard input; NULL: nothing */

@@ -14,7 +14,8 @@ EVERYTHING = [f"everything[{case}-channels={channels}-noise={noise}-kind={kind}-
               for case in ("small", "large")
               for channels, noise in ((10, "0.125"), (10, "0.5"), (100, "0.125"))
               for kind in KINDS]
-ADDED = {**{f"limits[n={n}-cpu]": "passed" for n in (64, 256, 1024)}, "counted": "passed",
+ADDED = {**{f"limits[n={n}-cpu]": "passed" for n in (64, 256, 1024)},
+         **{f"held[{case}-n={n}]": "passed" for case in ("small", "large") for n in (1, 2)}, "counted": "passed",
          "serves": "passed", "command[n=1]": "passed", "command[n=2]": "passed",
          **{name: "passed" for name in
             ("ratio", "ratio_over", "value_ratio", "growth", "same_hash")},
@@ -66,6 +67,17 @@ def verdicts(history, case):
     found = rows(history, "SELECT kind, met FROM verdict WHERE result_id = (SELECT id FROM result "
                           "WHERE case_id LIKE ?) ORDER BY position", f"%::{case}")
     return [(v["kind"], v["met"]) for v in found]
+
+
+def check_held(tap, name, history):
+    found = {case: [(v["kind"], v["allowed"]) for v in rows(
+        history, "SELECT kind, allowed FROM verdict WHERE result_id = (SELECT id FROM result WHERE "
+                 "case_id LIKE ?) ORDER BY position", f"%::held[{case}]")]
+             for case in ("small-n=1", "large-n=2")}
+    tap.equal(found, {"small-n=1": [("max allocations", 1), ("max peak", 1024), ("min value", 1)],
+                      "large-n=2": [("max value", 2), ("max allocations", 1), ("max peak", 2048),
+                                    ("min value", 1)]},
+              f"{name}: a case's budgets, its test's, its name's and its function's")
 
 
 def values(history, case):
@@ -162,6 +174,7 @@ def check_program(tap, name, program, folder):
     check_everything(tap, name, history)
     check_added(tap, name, history)
     check_parameters(tap, name, program, history)
+    check_held(tap, name, history)
     if not cuda:
         check_budgets(tap, name, history)
         check_checks(tap, name, history)

@@ -41,6 +41,12 @@ GIVES = """static enum yp_status gives(struct yp_axis_values *values, const void
     return YP_OK;
 }
 """
+HOLDS = """static void hold(const struct yp_case *c, struct yp_budgets *out)
+{
+    yp_budget_add(out, yp_min_share("a", yp_case_name(c)[0] == 's' ? 0.25 : 0.5),
+                  yp_max_peak(YP_HOST, 16 * yp_int(c, "n")));
+}
+"""
 AXIS = 'yp_axis_int("n%d", 1)'
 # name: (a right one, a wrong one)
 PIECES = {
@@ -60,6 +66,12 @@ PIECES = {
     "budgets": (declaration(".budgets = YP_BUDGETS(%s)" % ", ".join(['yp_min_rate("a", 1)'] * 32)),
                 declaration(".budgets = YP_BUDGETS(%s)" %
                             ", ".join(['yp_min_rate("a", 1)'] * 33))),
+    "a budget added to what is no list of budgets":
+        (HOLDS + declaration(".budgets_of = hold"),
+         HOLDS.replace("struct yp_budgets", "struct yp_case") + declaration(".budgets_of = hold")),
+    "a requirement without a reason":
+        (declaration('.budgets = YP_BUDGETS(yp_required(yp_max_latency("a", 1), "why"))'),
+         declaration('.budgets = YP_BUDGETS(yp_required(yp_max_latency("a", 1)))')),
     "parameters": (declaration(f".cases = YP_CASES({case_with(12)})"),
                    declaration(f".cases = YP_CASES({case_with(13)})")),
     "text in a parameter of whole numbers":

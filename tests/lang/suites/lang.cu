@@ -1,4 +1,5 @@
 /* The same in CUDA C++20, and a kernel on the case's device. */
+#include <cmath>
 #include <cstdio>
 #include <cuda_runtime.h>
 #include <yieldpoint/yieldpoint.h>
@@ -111,6 +112,28 @@ YP_TEST(lang, limits, .axes = YP_AXES(yp_axis_int("n", 64, 256, 1024)), .devices
         }
     yp_value(t, "n", n);
     yp_data_hash(t, 7);
+}
+
+/* Each case is held to the last of four sources. */
+static void hold(const struct yp_case *c, struct yp_budgets *out)
+{
+    yp_budget_add(out, yp_max_peak(YP_HOST, 1024 * yp_int(c, "n")),
+                  yp_required(yp_min_value("n", 1), "none is not enough"));
+    if (yp_case_name(c)[0] == 's')
+        yp_budget_add(out, yp_max_value("n", NAN));
+}
+
+YP_TEST(lang, held,
+        .cases = YP_CASES(yp_case_of("small",
+                                     .budgets = YP_BUDGETS(yp_max_allocations(YP_HOST, 1))),
+                          yp_case_of("large", .budgets = YP_BUDGETS(yp_max_allocations(YP_HOST, 1),
+                                                                    yp_max_value("n", 2)))),
+        .axes = YP_AXES(yp_axis_int("n", 1, 2)),
+        .budgets = YP_BUDGETS(yp_max_value("n", 0), yp_max_allocations(YP_HOST, 0)),
+        .budgets_of = hold)
+{
+    yp_alloc(t, size_t(1024 * yp_int(t, "n")));
+    yp_value(t, "n", double(yp_int(t, "n")));
 }
 
 YP_TEST(lang, counted, .budgets = YP_BUDGETS(yp_max_count("work", YP_PAGE_FAULTS, 1e9)))

@@ -29,7 +29,8 @@ static void begin(const struct yp_budget *budgets, size_t size)
     test = (struct yp_test){.group = "g", .name = "t", .file = "a.c", .line = 7};
     if (size > 0)
         memcpy(test.budgets, budgets, size);
-    subject = (struct yp_case){.test = &test, .id = (char *)(uintptr_t) "a.c::t"};
+    subject = (struct yp_case){
+        .test = &test, .budgets = test.budgets, .id = (char *)(uintptr_t) "a.c::t"};
     r = (struct ypi_result){.c = &subject, .ended = true, .body = 1, .has_memory = true};
 }
 #define BEGIN(...) \

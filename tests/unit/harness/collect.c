@@ -730,6 +730,144 @@ Test(declarations, budgets)
           .budgets = YP_BUDGETS(yp_for_device("cpu cuda"), yp_max_value("x", 2)));
 }
 
+Test(declarations, budgets_of_named_cases)
+{
+    WRONG("case 'b': budget 1 has the limit -1: allowed is any finite number from 0",
+          .cases = YP_CASES(yp_case_of("a"),
+                            yp_case_of("b", .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, -1)))));
+    WRONG("case 'a': budgets 1 and 2 are of one thing",
+          .cases = YP_CASES(
+              yp_case_of("a", .budgets = YP_BUDGETS(yp_max_value("x", 1), yp_max_value("x", 2)))));
+    WRONG("case 'a': budget 1 and those behind it are for device 'cuda': it has cpu",
+          .cases = YP_CASES(
+              yp_case_of("a", .budgets = YP_BUDGETS(yp_for_device("cuda"), yp_max_value("x", 2)))));
+    WRONG("case 'a' has 9 budgets: allowed are 8", .cases = {{.name = "a", .budgets_fit_ = 9}});
+}
+
+Test(declarations, required_budgets)
+{
+    WRONG("budget 1 is required for no reason",
+          .budgets = YP_BUDGETS(yp_required(yp_max_latency("x", 1), "")));
+    WRONG("the reason 'why' of yp_required is of no budget", .devices = "cpu",
+          .budgets = YP_BUDGETS(yp_required(yp_for_device("cpu"), "why"), yp_max_value("x", 1)));
+    WRONG("budgets 1 and 2 are of one thing",
+          .budgets =
+              YP_BUDGETS(yp_required(yp_max_latency("x", 1), "why"), yp_max_latency("x", 2)));
+}
+
+/* The budgets of case `i`, as "kind name=limit(required)", separated by blanks. */
+static const char *held(int i)
+{
+    static char all[1024];
+    struct ypi_text text = {0};
+    const struct yp_budget *b = NULL;
+    for (int next = 0; (b = ypi_next_budget(found.cases[i], &next)) != NULL;)
+        ypi_text_add(&text, "%s%s %s=%g%s%s", next > 1 ? ", " : "", ypi_budget_kind_name(b->kind),
+                     b->name != NULL ? b->name : "host", b->limit, b->required != NULL ? " " : "",
+                     b->required != NULL ? b->required : "");
+    snprintf(all, sizeof all, "%s", text.data != NULL ? text.data : "");
+    free(ypi_text_take(&text));
+    return all;
+}
+
+static void by_case(const struct yp_case *c, struct yp_budgets *out)
+{
+    char name[16] = "work";
+    if (strcmp(yp_case_name(c), "bare") == 0) {
+        yp_budget_add(out, yp_min_share("work", (double)NAN), yp_max_peak(YP_HOST, (double)NAN),
+                      yp_max_value("error", (double)NAN));
+        return;
+    }
+    if (strcmp(yp_device_of(c), "cuda") == 0)
+        yp_budget_add(out, yp_required(yp_max_latency(name, 0.5), "the frame rate"));
+    yp_budget_add(out, yp_max_peak(YP_HOST, 8 * yp_int(c, "n")));
+    memset(name, 'x', sizeof name - 1); /* texts are copied */
+}
+
+static const struct yp_test held_test = {
+    HERE,
+    .name = "held",
+    .line = 4,
+    .devices = "cpu cuda",
+    .budgets_of = by_case,
+    .cases = YP_CASES(
+        yp_case_of("bare"),
+        yp_case_of("own", .budgets = YP_BUDGETS(yp_max_value("error", 3), yp_for_device("cpu"),
+                                                yp_required(yp_min_share("work", 0.5), "for all"),
+                                                yp_max_leak(YP_HOST, 2)))),
+    .axes = YP_AXES(yp_axis_int("n", 16, 32)),
+    .budgets = YP_BUDGETS(yp_min_share("work", 0.25), yp_max_value("error", 1),
+                          yp_for_device("cuda"), yp_max_peak(YP_HOST, 5))};
+
+Test(collect, a_case_has_budgets_of_its_own)
+{
+    cr_expect_str_eq(collect_one(&held_test, "--set=n=16"), "");
+    cr_assert_eq(found.count, 4);
+    cr_expect_str_eq(held(0), "");
+    cr_expect_str_eq(held(1), "", "nothing is left");
+    cr_expect_str_eq(held(2), "min share work=0.5 for all, max value error=3, max leak host=2, "
+                              "max peak host=128");
+    cr_expect_str_eq(held(3), "min share work=0.25, max value error=3, max peak host=128, "
+                              "max latency work=0.5 the frame rate");
+    let_go();
+    cr_expect_str_eq(collect_one(&held_test, ""), "");
+    cr_assert_eq(found.count, 8);
+    cr_expect_str_eq(held(6), "min share work=0.5 for all, max value error=3, max leak host=2, "
+                              "max peak host=256");
+    let_go();
+}
+
+static const char *wrong_budget;
+
+static void wrongly(const struct yp_case *c, struct yp_budgets *out)
+{
+    if (yp_int(c, "n") < 2)
+        return;
+    yp_budget_add(out, yp_max_value("y", 1));
+    if (strcmp(wrong_budget, "limit") == 0)
+        yp_budget_add(out, yp_max_value("x", INFINITY));
+    else if (strcmp(wrong_budget, "sign") == 0)
+        yp_budget_add(out, yp_min_share("x", -0.5), yp_max_value("", NAN));
+    else if (strcmp(wrong_budget, "twice") == 0)
+        yp_budget_add(out, yp_max_value("y", NAN));
+    else if (strcmp(wrong_budget, "device") == 0)
+        yp_budget_add(out, yp_for_device("cpu"));
+    else if (strcmp(wrong_budget, "in vain") == 0)
+        yp_budget_add(out, yp_max_value("z", yp_double(c, "noise")));
+    else
+        for (int i = 0; i < 32; i++)
+            yp_budget_add(out, {.kind = YP_BUDGET_MAX_COUNT,
+                                .name = "z",
+                                .limit = 1,
+                                .counter = (enum yp_counter)(i % YP_COUNTERS),
+                                .quantile = i / YP_COUNTERS});
+}
+
+static void expect_wrong(const char *what, const char *message)
+{
+    static const struct yp_test test = {HERE, .name = "w", .line = 6, .budgets_of = wrongly,
+                                        .axes = YP_AXES(yp_axis_int("n", 1, 2, 3))};
+    wrong_budget = what;
+    cr_expect_str_eq(collect_one(&test, ""), message);
+    cr_expect_gt(found.errors, 0);
+    let_go();
+}
+
+#define AT "error: ../suites/a/b.c:6: test g.w: "
+#define OF AT ".budgets_of, for a/b.c::w[n=2]: "
+
+Test(declarations, budgets_by_a_function)
+{
+    expect_wrong("limit", OF "budget 2 has the limit inf: allowed is any finite number\n");
+    expect_wrong("sign", OF "budget 2 has the limit -0.5: allowed is any finite number from 0\n" OF
+                            "budget 3 names no measurement, value or check\n");
+    expect_wrong("twice", OF "budget 2 is of a thing that one before it is of\n");
+    expect_wrong("device", OF "budget 2 is none of a case: yp_for_device stands in YP_BUDGETS "
+                              "alone\n");
+    expect_wrong("in vain", AT "no axis 'noise' of kind double; this test has: n (int)\n");
+    expect_wrong("many", AT "a/b.c::w[n=2] has 33 budgets: allowed are 32\n");
+}
+
 /* What each case of a test is held to. */
 Test(declarations, budgets_of_one_device)
 {

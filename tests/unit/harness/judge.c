@@ -45,7 +45,8 @@ static void begin(enum said said)
         .name = "t",
         .file = "a.c",
         .budgets = {{.kind = YP_BUDGET_MAX_LATENCY, .name = "work", .limit = 1e-3}}};
-    subject = (struct yp_case){.test = &test, .id = (char *)(uintptr_t) "a.c::t"};
+    subject = (struct yp_case){
+        .test = &test, .budgets = test.budgets, .id = (char *)(uintptr_t) "a.c::t"};
     count = 0;
     add_process(said);
 }

@@ -678,9 +678,11 @@ static void measure_budgeted(const struct yp_test *budgeted)
 {
     told_count = 0;
     subject.test = budgeted;
+    subject.budgets = budgeted->budgets;
     yp_measure (t, "fit", .flops = 1, .max_seconds = 100)
         uneven_work();
     subject.test = &test;
+    subject.budgets = NULL;
 }
 
 Test(measure, stops_when_its_budgets_are_decided)
@@ -821,6 +823,7 @@ Test(measure, growth_is_looked_at_without_a_clock)
                                         .budgets = YP_BUDGETS(yp_max_growth("leak", 1))};
     job.untimed = true;
     subject.test = &soak;
+    subject.budgets = soak.budgets;
     int iterations = 0;
     yp_measure (t, "leak") {
         iterations++;
@@ -833,6 +836,7 @@ Test(measure, growth_is_looked_at_without_a_clock)
     cr_expect_eq(iterations, 11);
     cr_expect(isnan(sent.growth_resident));
     subject.test = &test;
+    subject.budgets = NULL;
     job.untimed = false;
 }
 

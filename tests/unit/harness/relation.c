@@ -29,7 +29,8 @@ static void begin(void)
 {
     subject = (struct yp_test){.group = "g", .name = "fit", .file = "rx.c", .line = 3};
     test = (struct yp_test){.group = "g", .name = "relation", .file = "rx.c", .line = 7};
-    own = (struct yp_case){.test = &test, .id = (char *)(uintptr_t) "rx.c::relation"};
+    own = (struct yp_case){
+        .test = &test, .budgets = test.budgets, .id = (char *)(uintptr_t) "rx.c::relation"};
     r = (struct ypi_result){.c = &own};
 }
 
@@ -693,10 +694,9 @@ Test(relation, of_a_device_is_about_its_cases)
     static const struct yp_relation over = yp_ratio_over("rx.c::fit", "fit", "n", "8", "16");
     expect_value(work_out(over), "ratio", 2, 2, 2);
     test.budgets[0] = (struct yp_budget)yp_min_value("ratio", 3);
-    test.budgets[1] = (struct yp_budget)yp_for_device("cpu");
-    test.budgets[2] = (struct yp_budget)yp_max_value("ratio", 1);
     snprintf(own.device, sizeof own.device, "cuda");
     expect_value(work_out(over), "ratio", 4, 4, 4);
+    test.budgets[1] = (struct yp_budget)yp_max_value("ratio", 1);
     snprintf(own.device, sizeof own.device, "cpu");
     expect_value(work_out(over), "ratio", 2, 2, 2);
     snprintf(own.device, sizeof own.device, "cuda:1");

@@ -467,6 +467,7 @@ static const char *list_of(int selected, int count, int verbose)
     static const struct yp_test budgeted = {.name = "t",
                                             .budgets = YP_BUDGETS(yp_min_rate("fit", 1e6))};
     struct yp_case one = {.test = &budgeted,
+                          .budgets = budgeted.budgets,
                           .id = (char *)(uintptr_t) "a.c::1",
                           .tags = (char *)(uintptr_t) "slow stress",
                           .timeout = 60};
