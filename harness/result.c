@@ -41,6 +41,7 @@ const char *const ypi_cause_names[] = {"expectation",
                                        "device",
                                        "passed in spite of xfail",
                                        "interrupted",
+                                       "forked child returned",
                                        NULL};
 
 const char *ypi_cause_name(enum ypi_cause cause)

@@ -44,6 +44,7 @@ enum ypi_cause {
     YPI_CAUSE_DEVICE,      /* the accelerator or its driver failed */
     YPI_CAUSE_XPASS,       /* strict xfail that passed */
     YPI_CAUSE_INTERRUPTED,
+    YPI_CAUSE_FORKED, /* a process that the body forked went on as the case */
     YPI_CAUSES
 };
 

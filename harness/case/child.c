@@ -27,8 +27,9 @@
 /* Present in a program built with AddressSanitizer or LeakSanitizer. */
 extern int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
-/* The path of this process's channel, for the word at its very end. */
+/* The case's channel and process, for the word at its very end. */
 static const char *exit_channel;
+static pid_t exit_pid;
 
 const struct ypi_job *ypi_child_job(const struct yp_case *t)
 {
@@ -49,31 +50,40 @@ static void enter(const struct yp_case *t, enum ypi_stage_name name)
     ypi_child_send(t, YPI_MESSAGE_STAGE, &stage, sizeof stage, NULL, 0);
 }
 
-/* Runs one function of the test; false when it left early. */
-static bool guarded(struct yp_case *t, void (*function)(struct yp_case *t))
+/* A process that the body forked must not go on as the case: everything would be there twice. */
+static void end_forked_child(const struct yp_case *t, enum ypi_stage_name stage)
 {
+    if (getpid() == t->child->pid)
+        return;
+    ypi_child_send(t, YPI_MESSAGE_RETURNED, &stage, sizeof stage, NULL, 0);
+    _exit(EXIT_FAILURE);
+}
+
+/* Runs one function of the test; false when it left early. */
+static bool guarded(struct yp_case *t, enum ypi_stage_name stage,
+                    void (*function)(struct yp_case *t))
+{
+    enter(t, stage);
     bool whole = false;
     t->child->leaving_allowed = true;
     if (setjmp(t->child->leave) == 0) {
-        function(t);
+        if (function != NULL)
+            function(t);
         whole = true;
     }
     t->child->leaving_allowed = false;
+    end_forked_child(t, stage);
     return whole;
 }
 
 static void run_stages(struct yp_case *t)
 {
     const struct yp_test *test = t->test;
-    enter(t, YPI_STAGE_SETUP);
-    bool ready = test->setup == NULL || (guarded(t, test->setup) && !t->child->failed);
-    if (ready) {
-        enter(t, YPI_STAGE_BODY);
-        guarded(t, test->body);
+    /* As in pytest, a setup that failed or skipped has nothing to tear down. */
+    if (guarded(t, YPI_STAGE_SETUP, test->setup) && !t->child->failed) {
+        guarded(t, YPI_STAGE_BODY, test->body);
+        guarded(t, YPI_STAGE_TEARDOWN, test->teardown);
     }
-    enter(t, YPI_STAGE_TEARDOWN);
-    if (test->teardown != NULL)
-        guarded(t, test->teardown);
     enter(t, YPI_STAGE_DONE);
 }
 
@@ -222,9 +232,10 @@ static const struct ypi_job *read_job(void)
 void ypi_child_direct(const struct ypi_job *job)
 {
     struct yp_case t = from_job(job);
-    struct ypi_child child = {.job = job, .thread = pthread_self()};
+    struct ypi_child child = {.job = job, .thread = pthread_self(), .pid = getpid()};
     t.child = &child;
     exit_channel = job->channel;
+    exit_pid = child.pid;
     bool here = !job->instructions || ypi_callgrind_running();
     if (!here)
         ypi_callgrind_execute(&t, job);
@@ -248,7 +259,7 @@ static void run_case(void)
  * crashed or left early. */
 __attribute__((destructor(101))) static void tell_exit(void)
 {
-    if (exit_channel != NULL)
+    if (exit_channel != NULL && getpid() == exit_pid)
         ypi_channel_send(exit_channel, YPI_MESSAGE_EXIT, NULL, 0, NULL, 0);
 }
 

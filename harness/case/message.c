@@ -5,11 +5,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* In a process that the body forked: of it only failures are taken, figures are the case's own. */
+static bool refused_to_forked(const struct yp_case *t, enum ypi_message kind)
+{
+    static pid_t told;
+    if (kind == YPI_MESSAGE_FAILURE || kind == YPI_MESSAGE_RETURNED || getpid() == t->child->pid)
+        return false;
+    if (kind != YPI_MESSAGE_SKIP && told != getpid()) {
+        told = getpid();
+        ypi_child_fail(t, YPI_CAUSE_USAGE, NULL, 0,
+                       "a forked child gave a value, a measurement, a check or a hash: only the "
+                       "case's own process may");
+    }
+    return true;
+}
 
 void ypi_child_send(const struct yp_case *t, enum ypi_message kind, const void *first,
                     size_t first_size, const void *second, size_t second_size)
 {
     const char *path = t->child->job->channel;
+    if (refused_to_forked(t, kind))
+        return;
     if (!ypi_channel_send(path, kind, first, first_size, second, second_size))
         fprintf(stderr, "yieldpoint: cannot write to %s\n", path);
 }

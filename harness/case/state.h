@@ -14,6 +14,7 @@ struct ypi_child {
     const struct ypi_job *job;
     struct yp_device *device;
     pthread_t thread;
+    pid_t pid; /* of the case: a process that the body forks has another */
     jmp_buf leave;
     bool leaving_allowed;
     bool failed;

@@ -18,6 +18,7 @@
 struct frame {
     uint32_t mark;
     uint32_t kind;
+    int64_t pid; /* of the process that sent it */
     uint64_t size;
     uint64_t sum; /* of what stands before it and of the message */
 };
@@ -64,7 +65,8 @@ bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
-    struct frame frame = {.mark = MARK, .kind = kind, .size = first_size + second_size};
+    struct frame frame = {
+        .mark = MARK, .kind = kind, .pid = getpid(), .size = first_size + second_size};
     frame.sum = checksum(checksum(frame_checksum(&frame), first, first_size), second, second_size);
     struct iovec parts[] = {{&frame, sizeof frame},
                             {(void *)(uintptr_t)first, first_size},
@@ -148,8 +150,13 @@ static void read_measured(struct ypi_result *r, const char *bytes, size_t size)
     r->measured = append(r->measured, &r->measured_count, &m, sizeof m);
 }
 
+/* Forked children that returned from a function of the test: the first is named, all are counted.
+ */
 struct reader {
     struct ypi_result *r;
+    int64_t *returned;
+    int returned_count;
+    bool returned_told;
     struct ypi_report report;
     double entered;
 };
@@ -162,6 +169,21 @@ static void read_stage(struct reader *reader, const struct ypi_stage *stage)
     reader->entered = stage->at;
     reader->report.staged = true;
     reader->report.stage = stage->stage;
+}
+
+static void tell_returned(struct reader *reader, const char *bytes)
+{
+    static const char *const names[] = {"setup", "the body", "teardown"};
+    enum ypi_stage_name stage = YPI_STAGE_BODY;
+    memcpy(&stage, bytes, sizeof stage);
+    const char *name = stage < YPI_STAGE_DONE ? names[stage] : "the case";
+    if (!reader->returned_told && reader->returned_count == 1)
+        ypi_result_fail(reader->r, YPI_CAUSE_FORKED, NULL, 0, "a forked child returned from %s",
+                        name);
+    else if (!reader->returned_told)
+        ypi_result_fail(reader->r, YPI_CAUSE_FORKED, NULL, 0, "%d forked children returned from %s",
+                        reader->returned_count, name);
+    reader->returned_told = true;
 }
 
 static void read_message(struct reader *reader, uint32_t kind, const char *bytes, size_t size)
@@ -205,7 +227,31 @@ static void read_message(struct reader *reader, uint32_t kind, const char *bytes
         reader->report.ended = true;
     } else if (kind == YPI_MESSAGE_EXIT) {
         reader->report.exited = true;
+    } else if (kind == YPI_MESSAGE_RETURNED && size == sizeof(enum ypi_stage_name)) {
+        tell_returned(reader, bytes);
     }
+}
+
+static bool has_returned(const struct reader *reader, int64_t pid)
+{
+    for (int i = 0; i < reader->returned_count; i++)
+        if (reader->returned[i] == pid)
+            return true;
+    return false;
+}
+
+/* The frame at `bytes`, and past it; false: nothing sound is there. */
+static bool next_frame(struct frame *frame, const char *bytes, size_t size, size_t *at)
+{
+    if (size - *at < sizeof *frame)
+        return false;
+    memcpy(frame, bytes + *at, sizeof *frame);
+    const char *message = bytes + *at + sizeof *frame;
+    if (frame->mark != MARK || frame->size > size - *at - sizeof *frame ||
+        frame->sum != checksum(frame_checksum(frame), message, frame->size))
+        return false;
+    *at += sizeof *frame + frame->size;
+    return true;
 }
 
 struct ypi_report ypi_channel_read(const char *path, struct ypi_result *result)
@@ -213,17 +259,15 @@ struct ypi_report ypi_channel_read(const char *path, struct ypi_result *result)
     struct reader reader = {.r = result, .report = {.stage = YPI_STAGE_DONE}};
     size_t size = 0;
     char *bytes = read_file(path, &size);
-    size_t at = 0;
-    while (bytes != NULL && size - at >= sizeof(struct frame)) {
-        struct frame frame;
-        memcpy(&frame, bytes + at, sizeof frame);
-        at += sizeof frame;
-        if (frame.mark != MARK || frame.size > size - at ||
-            frame.sum != checksum(frame_checksum(&frame), bytes + at, frame.size))
-            break;
-        read_message(&reader, frame.kind, bytes + at, frame.size);
-        at += frame.size;
-    }
+    struct frame frame;
+    for (size_t at = 0; bytes != NULL && next_frame(&frame, bytes, size, &at);)
+        if (frame.kind == YPI_MESSAGE_RETURNED && !has_returned(&reader, frame.pid))
+            reader.returned =
+                append(reader.returned, &reader.returned_count, &frame.pid, sizeof frame.pid);
+    for (size_t at = 0; bytes != NULL && next_frame(&frame, bytes, size, &at);)
+        if (frame.kind == YPI_MESSAGE_RETURNED || !has_returned(&reader, frame.pid))
+            read_message(&reader, frame.kind, bytes + at - frame.size, frame.size);
+    free(reader.returned);
     free(bytes);
     return reader.report;
 }

@@ -25,6 +25,7 @@ enum ypi_message {
     YPI_MESSAGE_SERIES,    /* rows of doubles, see series.h */
     YPI_MESSAGE_END,       /* nothing: the case is over */
     YPI_MESSAGE_EXIT,      /* nothing: the process ended in the ordinary way */
+    YPI_MESSAGE_RETURNED, /* enum ypi_stage_name: a process that the body forked returned from it */
 };
 
 struct ypi_hello {
@@ -49,7 +50,8 @@ bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first
                       const void *second, size_t second_size);
 
 /* What the messages of `path` say, into a cleared result; messages after a damaged one are not
- * read. `*pid` is 0 and `*stage` YPI_STAGE_DONE where nothing was sent. */
+ * read. Of a process that says it RETURNED nothing else is believed: it went on as the case. `*pid`
+ * is 0 and `*stage` YPI_STAGE_DONE where nothing was sent. */
 struct ypi_report {
     pid_t pid;
     bool staged; /* a stage was sent */

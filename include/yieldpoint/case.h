@@ -56,7 +56,8 @@ void *yp_data(const struct yp_case *t);
 
 /* -- outcomes ----------------------------------------------------------------------------- */
 
-/* Ends the body at once; teardown still runs. */
+/* Ends setup or the body at once; after the body teardown still runs. A process that the body forks
+ * has to leave by _exit() or exec: one that returns, or ends the body this way, fails the case. */
 void yp_skip(struct yp_case *t, const char *format, ...)
     __attribute__((noreturn, format(printf, 2, 3)));
 

@@ -118,7 +118,8 @@ struct yp_test {
     const char *devices; /* "cpu", "cpu cuda"; NULL: the CPU, and no device in the id */
     double timeout;      /* seconds for setup, body and teardown together; 0: 60 */
     void (*setup)(struct yp_case *t);
-    void (*teardown)(struct yp_case *t); /* runs after a failed body too, not after a crash */
+    void (*teardown)(struct yp_case *t); /* runs after a failed body too, not after a
+                                            failed or skipping setup, nor after a crash */
     const char *skip;                    /* reason */
     const char *xfail;                   /* reason */
     bool xfail_strict;                   /* passing in spite of .xfail is then a failure */

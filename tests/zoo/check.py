@@ -7,7 +7,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from process import Started, gone  # noqa: E402
-from program import results, run, shell  # noqa: E402
+from program import results, rows, run, shell  # noqa: E402
 from tap import Tap  # noqa: E402
 
 # case: (outcome, cause of the first failure, what its message says)
@@ -33,6 +33,13 @@ EXPECTED = {
     "orphan": ("failed", "processes left", r"^left 1 process running: "),
     "daemon": ("failed", "processes left", r"^left 1 process running: "),
     "daemon_then_crash": ("failed", "processes left", r"^left 1 process running, among them sleep"),
+    "forked_child_returns":
+        ("failed", "forked child returned", r"^a forked child returned from the body$"),
+    "forked_children_are_ended":
+        ("failed", "forked child returned", r"^3 forked children returned from the body$"),
+    "forked_child_gives_values":
+        ("failed", "usage", r"^a forked child gave a value, a measurement, a check or a hash"),
+    "forked_child_leaves": ("passed", None, None),
     "closed_descriptors": ("failed", "descriptors closed", r"not its own: 0 \(.*\), 1 \("),
     "floods_output": ("failed", "output", r"^wrote more than 67108864 bytes of output"),
     "fork_bomb": ("failed", "too many processes", r"^wanted more than 64 processes and threads"),
@@ -72,6 +79,7 @@ EXPECTED = {
     "xfail_fails": ("xfailed", "expectation", r"^wrong, as known$"),
     "xfail_passes": ("xpassed", None, None),
     "skipped": ("skipped", None, None),
+    "setup_skips": ("skipped", None, None),
     "skips_itself": ("skipped", None, None),
     "z_last_passes": ("passed", None, None),
 }
@@ -158,9 +166,15 @@ def main(program, stillborn, sanitized):
         tap.check("teardown ran" in stored["requirement"]["tail"] and
                   "not reached" not in stored["requirement"]["tail"],
                   "a requirement ends the body and teardown runs", stored["requirement"]["tail"])
-        tap.check("teardown ran" in stored["setup_error"]["tail"] and
-                  "not reached" not in stored["setup_error"]["tail"],
-                  "after a failed setup only teardown runs", stored["setup_error"]["tail"])
+        for name in ("setup_error", "setup_skips"):
+            tap.equal(stored[name]["tail"], "", f"{name}: neither body nor teardown runs")
+        for name in ("forked_child_returns", "forked_children_are_ended"):
+            case = stored[name]
+            tap.equal((case["tail"].count("teardown ran"), len(case["failures"]),
+                       [v["value"] for v in rows(history, "SELECT value FROM value WHERE "
+                                                          "result_id = ?", case["id"])]),
+                      (1, 2 if case["verdicts"] else 1, [50]),
+                      f"{name}: its child's part of the result is left out")
         tap.equal([f["message"] for f in stored["expectation"]["failures"]],
                   ["found == 42: found is 41", "found == 43: found is 41"],
                   "expectations go on")

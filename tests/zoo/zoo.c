@@ -10,6 +10,12 @@
 #include <unistd.h>
 #include <yieldpoint/yieldpoint.h>
 
+static void teardown_speaks(struct yp_case *t)
+{
+    (void)t;
+    fprintf(stderr, "teardown ran\n");
+}
+
 YP_TEST(zoo, a_first_passes)
 {
     yp_expect(t, 6 * 7 == 42, "%d", 6 * 7);
@@ -203,6 +209,47 @@ YP_TEST(zoo, daemon_then_crash)
     abort();
 }
 
+/* The child gives the value that is allowed, the case the one that is not. */
+YP_TEST(zoo, forked_child_returns, .teardown = teardown_speaks,
+        .budgets = YP_BUDGETS(yp_max_value("x", 10)))
+{
+    pid_t child = fork();
+    yp_value(t, "x", child == 0 ? 5 : 50);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+}
+
+YP_TEST(zoo, forked_children_are_ended, .teardown = teardown_speaks)
+{
+    for (int i = 0; i < 3; i++) {
+        pid_t child = fork();
+        yp_require(t, child != 0, "the child goes no further");
+        waitpid(child, NULL, 0);
+    }
+    yp_value(t, "x", 50);
+}
+
+YP_TEST(zoo, forked_child_gives_values)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        yp_value(t, "x", 5);
+        yp_data_hash(t, 1);
+        exit(0);
+    }
+    waitpid(child, NULL, 0);
+    yp_value(t, "x", 50);
+}
+
+YP_TEST(zoo, forked_child_leaves)
+{
+    pid_t child = fork();
+    if (child == 0)
+        exit(0);
+    waitpid(child, NULL, 0);
+    yp_value(t, "x", 50);
+}
+
 YP_TEST(zoo, closed_descriptors)
 {
     for (int fd = 0; fd < 100; fd++)
@@ -231,12 +278,6 @@ YP_TEST(zoo, expectation)
     yp_expect(t, found == 43, "found is %d", found);
 }
 
-static void teardown_speaks(struct yp_case *t)
-{
-    (void)t;
-    fprintf(stderr, "teardown ran\n");
-}
-
 YP_TEST(zoo, requirement, .teardown = teardown_speaks)
 {
     yp_require(t, 1 > 2, "one is not greater than %d", 2);
@@ -249,6 +290,16 @@ static void setup_fails(struct yp_case *t)
 }
 
 YP_TEST(zoo, setup_error, .setup = setup_fails, .teardown = teardown_speaks)
+{
+    fprintf(stderr, "not reached\n");
+}
+
+static void setup_skips(struct yp_case *t)
+{
+    yp_skip(t, "no licence");
+}
+
+YP_TEST(zoo, setup_skips, .setup = setup_skips, .teardown = teardown_speaks)
 {
     fprintf(stderr, "not reached\n");
 }
