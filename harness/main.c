@@ -112,6 +112,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
                              .command = line,
                              .program = program,
                              .speed_judged = o->speed == YPI_SPEED_JUDGE,
+                             .slowdown = o->slowdown > 1 ? o->slowdown : 0,
                              .memory_limit = o->memory_limit,
                              .environment = &environment,
                              .reproduce_options = (const char *const *)options,

@@ -84,6 +84,11 @@ static void print_run(const cJSON *run)
     line("speed", is_true(run, "speed_judged")     ? "judged"
                   : has_option(run, "--speed=off") ? "not timed"
                                                    : "recorded, not judged");
+    if (!isnan(ypi_real(run, "slowdown"))) {
+        snprintf(text, sizeof text, "every sample %g times as long as its work (--slowdown)",
+                 ypi_real(run, "slowdown"));
+        line("slowdown", text);
+    }
     if (ypi_real(run, "memory_limit") > 0)
         line("memory limit", ypi_bytes_of(run, "memory_limit"));
 }

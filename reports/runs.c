@@ -104,6 +104,8 @@ static void print_run(const cJSON *run)
         printf("  unfinished");
     else if (exit_code != 0)
         printf("  exit code %.0f", exit_code);
+    if (!isnan(ypi_real(run, "slowdown")))
+        printf("  slowed down %g times", ypi_real(run, "slowdown"));
     putchar('\n');
 }
 

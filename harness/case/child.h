@@ -21,6 +21,7 @@ struct ypi_job {
     uint64_t memory_limit;
     uint64_t device_memory_limit;
     bool speed_judged;
+    double slowdown;          /* factor on every timed sample; 1: none */
     bool instructions;        /* count them by Callgrind */
     bool audit;               /* count the device's work by CUPTI */
     uint64_t fail_allocation; /* the request to refuse; 0: none */

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,26 @@ static char *write_refused(const void *values, const struct ypi_option *option)
                                     : NULL;
 }
 
+/* "2x" or "2". */
+static char *read_slowdown(void *values, const struct ypi_option *option, const char *text)
+{
+    struct ypi_options *o = values;
+    (void)option;
+    size_t length = strlen(text);
+    char *number =
+        ypi_format("%.*s", (int)(length - (length > 0 && text[length - 1] == 'x')), text);
+    bool ok = ypi_parse_double(number, &o->slowdown) && isfinite(o->slowdown) && o->slowdown >= 1;
+    free(number);
+    return ok ? NULL : ypi_strdup("a finite factor from 1, such as 2x or 1.5x");
+}
+
+static char *write_slowdown(const void *values, const struct ypi_option *option)
+{
+    double factor = ((const struct ypi_options *)values)->slowdown;
+    (void)option;
+    return factor > 1 ? ypi_format("%.17gx", factor) : NULL;
+}
+
 /* -- the table ----------------------------------------------------------------------------- */
 
 #define AT(kind_, field) .kind = YPI_OPTION_##kind_, .offset = offsetof(struct ypi_options, field)
@@ -94,6 +115,7 @@ static char *write_refused(const void *values, const struct ypi_option *option)
 
 static const struct ypi_options defaults = {.device = (char[]){"auto"},
                                             .repeat = 1,
+                                            .slowdown = 1,
                                             .confirmations = 3,
                                             .output_limit = UINT64_C(64) << 20,
                                             .process_limit = 512,
@@ -126,6 +148,9 @@ static const struct ypi_option common[] = {
      AT(CHOICE, noisy_fails), .choices = "report fail"},
     {"confirm", 0, "N", "fresh processes asked before a speed budget fails (3)",
      COUNT(confirmations, 0)},
+    {"slowdown", 0, "FACTOR",
+     "make every timed sample take FACTOR times as long: do budgets notice?", READ(read_slowdown),
+     .write = write_slowdown, .again = 15},
     {"instructions", 0, NULL, "count instructions by Callgrind, time nothing",
      AT(FLAG, instructions), .again = 11},
     {"audit", 0, NULL, "count a GPU's work by CUPTI beside what is declared, time nothing",
@@ -231,6 +256,29 @@ static void add_id(void *values, const char *word)
     o->ids = ypi_list_add(o->ids, o->id_count++, ypi_strdup(word));
 }
 
+/* The option that keeps a run from timing anything; NULL: none. */
+static const char *times_nothing(const struct ypi_options *o)
+{
+    return o->speed == YPI_SPEED_OFF ? "--speed=off"
+           : o->instructions         ? "--instructions"
+           : o->audit                ? "--audit"
+           : o->fail_each            ? "--fail-allocation=each"
+                                     : NULL;
+}
+
+static bool fit_together(const struct ypi_options *o)
+{
+    const char *untimed = times_nothing(o);
+    if (o->audit && o->instructions)
+        fputs("error: --audit and --instructions: a run counts by CUPTI or by Callgrind\n", stderr);
+    else if (o->slowdown > 1 && untimed != NULL)
+        fprintf(stderr, "error: --slowdown and %s: nothing is timed that could be slowed down\n",
+                untimed);
+    else
+        return true;
+    return false;
+}
+
 enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv)
 {
     int errors = 0;
@@ -251,10 +299,7 @@ enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv)
          (environment == NULL || ypi_words_read_text(&reader, "YIELDPOINT_OPTIONS", environment)) &&
          ypi_words_read(&reader, program_invocation_short_name, argv + 1, argc > 0 ? argc - 1 : 0);
     ypi_project_clear(&project);
-    if (ok && o->audit && o->instructions) {
-        fputs("error: --audit and --instructions: a run counts by CUPTI or by Callgrind\n", stderr);
-        ok = false;
-    }
+    ok = ok && fit_together(o);
     return errors > 0 ? YPI_EXIT_INTERRUPTED : ok ? YPI_EXIT_OK : YPI_EXIT_USAGE;
 }
 

@@ -49,6 +49,7 @@ struct ypi_options {
     char *csv;      /* NULL: none */
     enum ypi_speed speed;
     int noisy_fails;          /* 0 or 1 */
+    double slowdown;          /* factor on every timed sample, 1 or more; 1: none */
     int confirmations;        /* fresh processes that a failing speed budget is asked of */
     bool instructions;        /* count them by Callgrind instead of timing */
     bool audit;               /* count a device's work by CUPTI instead of timing */

@@ -62,6 +62,7 @@ bool ypi_measure_batch_begin(struct yp_measurement *m)
         ypi_counting_pause(m);
         if (!ypi_arrivals_wait(m->arrivals))
             return ypi_measure_finish(m, YPI_STOP_FIXED);
+        m->served = ypi_now();
     }
     if (m->state == YPI_MEASURE_SAMPLING && !m->counting) {
         ypi_counters_start(m->counters);
@@ -91,6 +92,7 @@ static double end_batch(struct yp_measurement *m)
     if (m->arrivals != NULL) {
         yp_device_synchronize(m->device);
         seconds = ypi_arrivals_latency(m->arrivals);
+        m->served = ypi_now() - m->served;
     } else {
         yp_event_record(m->end, m->stream);
         ypi_accelerated_end(m);
@@ -165,6 +167,7 @@ static void keep_sample(struct yp_measurement *m, double seconds)
 static bool sample(struct yp_measurement *m, double seconds)
 {
     enum ypi_stop why = YPI_STOP_TIME;
+    seconds = ypi_slow_down(m, seconds);
     keep_sample(m, seconds);
     if (m->arrivals != NULL || ypi_accelerated_slowed(m))
         return ypi_measure_batch_begin(m);

@@ -37,6 +37,7 @@ struct yp_measurement {
     double started;       /* the sampling, or the warm-up before it */
     double stretch;       /* since the last probe */
     double cpu;           /* processor seconds, of the batch */
+    double served;        /* seconds that the request itself took, without waiting for others */
     bool threads_unknown; /* how many the work runs on was not declared */
     bool judged;          /* speed is */
     bool each;            /* a share is asked for: probes between stretches */
@@ -93,6 +94,14 @@ void ypi_counting_pause(struct yp_measurement *m);
 void ypi_measure_prepare(struct yp_measurement *m);
 /* Prepares one and begins it; for ypi_measure_next() to return. */
 bool ypi_measure_batch_begin(struct yp_measurement *m);
+
+/* -- slowdown.c ---------------------------------------------------------------------------- */
+
+/* --slowdown FACTOR: spins after a sample, FACTOR - 1 times as long as its work took, and gives the
+ * seconds of both; of a request with what it waited for others. Its processor time and its phases
+ * become FACTOR times what they were; what is counted is that of the work alone. Without the option
+ * it does nothing. */
+double ypi_slow_down(struct yp_measurement *m, double seconds);
 
 /* -- untimed.c, audited.c ------------------------------------------------------------------ */
 

@@ -22,6 +22,10 @@ sqlite3 *ypi_store_open(const char *path);
  * Owned by the caller. NULL with yp_last_error() set. */
 sqlite3 *ypi_store_open_to_write(const char *path);
 
+/* In SQL, of rows of `run`: whether its samples are those of the work, as they are not under
+ * --slowdown. Whoever judges, compares or suggests from the history takes no others. */
+#define YPI_NORMAL_RUN "run.slowdown IS NULL"
+
 /* -- rows ---------------------------------------------------------------------------------- */
 
 /* The rows that a query gives, an array of objects with a member for each column: NULL becomes

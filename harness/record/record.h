@@ -18,6 +18,7 @@ struct ypi_run {
     const char *command; /* the command line, quoted so that a shell takes it */
     const char *program; /* path of the executable */
     bool speed_judged;
+    double slowdown;                           /* factor of --slowdown, 0: none */
     uint64_t memory_limit;                     /* bytes, 0: none */
     const struct ypi_environment *environment; /* NULL: none */
     /* Arguments that a reproduction must repeat: "--memory-limit", "1G", ... */

@@ -39,7 +39,8 @@ static void store(struct ypi_runner *run, const struct ypi_result *r)
         run->record_failed = true;
         ypi_run_stop(run);
     }
-    if (o->csv != NULL && ypi_csv_append(o->csv, run->session, r) != YP_OK) {
+    /* A row would not say that it is slowed down. */
+    if (o->csv != NULL && o->slowdown <= 1 && ypi_csv_append(o->csv, run->session, r) != YP_OK) {
         fprintf(stderr, "error: %s\n", yp_last_error());
         run->record_failed = true;
     }

@@ -240,6 +240,7 @@ void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o)
     job->memory_limit = o->memory_limit;
     job->device_memory_limit = o->device_memory_limit;
     job->speed_judged = o->speed == YPI_SPEED_JUDGE;
+    job->slowdown = o->slowdown;
     job->untimed = o->speed == YPI_SPEED_OFF || o->fail_each;
     job->instructions = o->instructions && ypi_callgrind_wanted(c);
     job->audit = o->audit && ypi_audit_wanted(c);

@@ -3,6 +3,7 @@
 void ypi_tap_begin(FILE *out, const struct ypi_session *s)
 {
     fprintf(out, "TAP version 13\n1..%d\n", s->total);
+    ypi_tell_unusual(out, "# ", s->o);
     fflush(out);
 }
 

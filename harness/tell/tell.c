@@ -70,6 +70,14 @@ const char *ypi_first_reason(const struct ypi_result *r)
     return r->failure_count > 0 ? r->failures[0].message : r->reason != NULL ? r->reason : "";
 }
 
+void ypi_tell_unusual(FILE *out, const char *prefix, const struct ypi_options *o)
+{
+    if (o->slowdown > 1)
+        fprintf(out, "%sslowdown: every timed sample takes %g times as long as its work%s%s\n",
+                prefix, o->slowdown, o->csv != NULL ? ", nothing is appended to " : "",
+                o->csv != NULL ? o->csv : "");
+}
+
 char *ypi_reproduce_line(const struct ypi_session *s, const struct ypi_result *r)
 {
     int count = 0;

@@ -32,6 +32,9 @@ void ypi_headline(char out[YPI_HEADLINE_MAX], const struct ypi_result *r);
 /* The first reason of a failure, one line; "" when there is none. */
 const char *ypi_first_reason(const struct ypi_result *r);
 
+/* A line for each option whose results are no normal ones, with `prefix` before it. */
+void ypi_tell_unusual(FILE *out, const char *prefix, const struct ypi_options *o);
+
 /* The line that runs the case again; the caller frees. */
 char *ypi_reproduce_line(const struct ypi_session *s, const struct ypi_result *r);
 

@@ -52,14 +52,17 @@ struct ypi_terminal *ypi_terminal_begin(FILE *out, const struct ypi_session *s)
                                          [YPI_SPEED_OFF] = "not timed"};
     const char *no_colour = getenv("NO_COLOR");
     terminal->colour = isatty(fileno(out)) && (no_colour == NULL || no_colour[0] == '\0');
-    if (s->o->verbose < 0)
+    if (s->o->verbose < 0) {
+        ypi_tell_unusual(out, "", s->o);
         return terminal;
+    }
     rule(out, '=', "yieldpoint " YPI_VERSION);
     const char *model = ypi_environment_get(s->environment, "cpu.model");
     fprintf(out, "machine: %s (%.12s)\n", model != NULL ? model : "unknown processor",
             s->environment->fingerprint);
     fprintf(out, "seed: %llu, speed: %s, history: %s\n", (unsigned long long)s->o->seed,
             speeds[s->o->speed], s->o->history);
+    ypi_tell_unusual(out, "", s->o);
     fprintf(out, "collected %d case%s", s->collected, s->collected == 1 ? "" : "s");
     if (s->deselected > 0)
         fprintf(out, ", %d deselected, %d selected", s->deselected, s->collected - s->deselected);

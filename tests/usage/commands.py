@@ -208,6 +208,12 @@ def check_budgets(tap, place):
     tap.equal(verdicts(0.6, 0.95), ("failed", ["not met", "not met", "met"]),
               "budgets: nor the latency")
     tap.equal(verdicts(0.05, 0.85), ("failed", ["met", "met", "not met"]), "budgets: the value")
+    for factor, wanted in (("1.2x", "passed"), ("2x", "failed")):
+        r = place.says('{"measure": "work", "seconds": [0.3, 0.3, 0.3], "items": 360}\n'
+                       '{"value": "auc", "number": 1}\n', "--confirm=0", "--slowdown", factor,
+                       test="budgets")
+        tap.equal((r["outcome"], samples_of(place, r)[0][0]),
+                  (wanted, 0.3 * float(factor[:-1])), f"budgets: --slowdown {factor} is {wanted}")
     r = place.says("", test="budgets")
     tap.equal((r["outcome"], [v["met"] for v in r["verdicts"]]), ("failed", ["unmeasured"] * 3),
               "budgets: of what was never reported are not met")

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import struct
 import sys
 import tempfile
 
@@ -189,6 +190,46 @@ def check_untimed(tap, program, folder, sanitized):
               done)
 
 
+def fastest(history):
+    """The shortest sample of the newest result, which nothing else has disturbed."""
+    blob = rows(history, "SELECT s.seconds FROM samples s JOIN result r ON r.id = s.result_id "
+                         "WHERE r.attempt = 0 ORDER BY r.started DESC LIMIT 1")[0]["seconds"]
+    return min(struct.unpack(f"<{len(blob) // 8}d", blob))
+
+
+def check_slowdown(tap, program, folder):
+    """A budget with a slack of 1.5. Beside other work 2x may be undecided, 250x may not."""
+    taken = {}
+    for factor, wanted in ((None, ["passed"]), ("1.2x", ["passed"]), ("2x", ["failed", "noisy"]),
+                           ("250", ["failed"])):
+        history = os.path.join(folder, f"slack{factor}.db")
+        options = [] if factor is None else ["--slowdown", factor]
+        done, stored = case(program, history, "slack", *options)
+        tap.check(stored[0]["outcome"] in wanted, f"--slowdown {factor}: {wanted}", done)
+        taken[factor] = fastest(history)
+        marked = rows(history, "SELECT slowdown FROM run")[0]["slowdown"]
+        number = None if factor is None else float(factor.strip("x"))
+        tap.equal(marked, number, f"--slowdown {factor}: stored with the run")
+        line = f"slowdown: every timed sample takes {number or 0:g} times as long as its work\n"
+        tap.equal(line in done.out, factor is not None, f"--slowdown {factor}: the header says so")
+        if number is not None:
+            tap.check(abs(taken[factor] / taken[None] / number - 1) < 0.01,
+                      f"--slowdown {factor}: so much longer", taken)
+            phase = rows(history, "SELECT p.seconds / m.mean AS part FROM phase p JOIN measurement m "
+                                  "USING (result_id, position)")[0]["part"]
+            tap.check(0.1 < phase < 0.5, f"--slowdown {factor}: a phase has its share", phase)
+    tap.check("--slowdown=250x" in done.out, "the line that reproduces it has the factor", done)
+    history = os.path.join(folder, "rows.db")
+    path = os.path.join(folder, "slowed.csv")
+    done = run(program, "--history", history, "-q", PATH + "slack", "--slowdown=1.2x", "--csv", path)
+    tap.check("slowdown: " in done.out and os.path.getsize(path) == 0,
+              "a table of normal results gets no rows", done)
+    done = run(program, "--history", history, "--tap", PATH + "slack", "--slowdown=1.2x")
+    tap.check("\n# slowdown: every timed sample takes 1.2 times" in done.out, "TAP says so too", done)
+    done = run(program, "--history", history, PATH + "slack", "--slowdown=1x")
+    tap.check(done.code == 0 and "slowdown" not in done.out, "1x is none", done)
+
+
 def values(program, history, *options, env=None):
     run(program, "--history", history, PATH + "processors", *options, env=env)
     return {r["name"]: r["value"] for r in rows(history, "SELECT * FROM value")}
@@ -221,7 +262,7 @@ def check_place(tap, program, folder):
 def main(program, sanitized=""):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
-        for check in (check_confirmation, check_place):
+        for check in (check_confirmation, check_slowdown, check_place):
             tap.run(check.__name__, check, tap, program, folder)
         for check in (check_allocations, check_figures, check_untimed):
             tap.run(check.__name__, check, tap, program, folder, bool(sanitized))

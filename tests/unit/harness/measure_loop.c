@@ -43,9 +43,11 @@ struct event {
     double at;
 };
 
+static double tick; /* what looking takes */
+
 double ypi_now(void)
 {
-    return clock_seconds;
+    return clock_seconds += tick;
 }
 
 /* A device whose clock is the test's. */
@@ -530,6 +532,57 @@ Test(measure, phases_add_up)
     cr_expect_eq(synchronized, 2 * 6 * 5, "at both ends of each phase of each iteration");
 }
 
+/* -- slowed down on purpose ---------------------------------------------------------------- */
+
+static void slowed_down(double factor)
+{
+    job.slowdown = factor;
+    tick = 30e-9;
+}
+
+Test(measure, a_sample_slowed_down_takes_that_many_times_as_long)
+{
+    static const double factors[] = {1.2, 2, 4};
+    for (size_t f = 0; f < sizeof factors / sizeof factors[0]; f++) {
+        slowed_down(factors[f]);
+        yp_measure (t, "fit", .samples = 5, .warmup = 3) {
+            yp_phase (t, "first") {
+                clock_seconds += 2e-6;
+            }
+            clock_seconds += 8e-6;
+        }
+        cr_assert_eq(sent.count, 5);
+        for (size_t i = 0; i < sent.count; i++) {
+            cr_expect_float_eq(sent.samples[i], factors[f] * 1e-5, 0.01 * factors[f] * 1e-5, "%g",
+                               sent.samples[i]);
+            cr_expect_float_eq(sent.cpu[i], factors[f] * 2e-5, 0.01 * factors[f] * 2e-5,
+                               "of both threads: %g", sent.cpu[i]);
+        }
+        cr_expect_float_eq(sent.phases[0].seconds, factors[f] * 2e-6, 0.02 * factors[f] * 2e-6,
+                           "a phase has its own share: %g", sent.phases[0].seconds);
+    }
+}
+
+Test(measure, slowed_down_work_is_batched_as_ever)
+{
+    slowed_down(4);
+    yp_measure (t, "fit")
+        clock_seconds += 1e-6;
+    cr_expect_eq(sent.batch, 64, "%d", (int)sent.batch);
+    cr_expect_float_eq(sent.samples[0], 4e-6, 0.04e-6, "%g", sent.samples[0]);
+}
+
+Test(measure, requests_slowed_down_wait_for_each_other)
+{
+    slowed_down(2);
+    yp_serve (t, "requests", .rate = 1000, .requests = 5, .regular = true, .warmup = -1)
+        clock_seconds += 3e-3;
+    cr_assert_eq(sent.count, 5);
+    for (size_t i = 0; i < sent.count; i++)
+        cr_expect_float_eq(sent.samples[i], 6e-3 + 5e-3 * (double)i, 1e-5, "request %zu: %g", i,
+                           sent.samples[i]);
+}
+
 Test(measure, phases_are_of_one_iteration)
 {
     yp_measure (t, "fit") {
@@ -979,6 +1032,17 @@ Test(measure, work_of_an_accelerator_is_held_until_it_is_launched, .init = on_an
     yp_measure (t, "short")
         clock_seconds += 1e-6;
     cr_expect_eq(sent.batch, 512, "longer batches, for its clock is coarser: %d", (int)sent.batch);
+}
+
+Test(measure, a_sample_of_an_accelerator_is_slowed_down_too, .init = on_an_accelerator)
+{
+    slowed_down(3);
+    yp_measure (t, "fit", .samples = 4)
+        clock_seconds += 1e-3;
+    cr_assert_eq(sent.count, 4);
+    for (size_t i = 0; i < sent.count; i++)
+        cr_expect_float_eq(sent.samples[i], 3e-3, 1e-6, "%g", sent.samples[i]);
+    cr_expect_eq(looks, 3, "other streams are looked at as ever");
 }
 
 Test(measure, work_that_waits_for_itself_is_not_held, .init = on_an_accelerator)

@@ -443,6 +443,46 @@ Test(options, a_run_counts_one_thing)
     cr_expect_not_null(strstr(read_bad("--instructions|--audit"), "--audit and --instructions"));
 }
 
+Test(options, slowdown)
+{
+    static const struct {
+        const char *word;
+        double factor;
+        const char *again; /* NULL: none */
+    } good[] = {{"--slowdown=2x", 2, "--slowdown=2x"},
+                {"--slowdown=1.5", 1.5, "--slowdown=1.5x"},
+                {"--slowdown=1", 1, NULL},
+                {"", 1, NULL}};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        struct ypi_options o = read_good(good[i].word);
+        int count = 0;
+        char **words = ypi_options_reproduce(&o, false, &count);
+        cr_expect_eq(o.slowdown, good[i].factor);
+        cr_assert_eq(count, good[i].again != NULL);
+        for (int k = 0; k < count; k++) {
+            cr_expect_str_eq(words[k], good[i].again);
+            free(words[k]);
+        }
+        free(words);
+        ypi_options_clear(&o);
+    }
+    static const char *const bad[] = {"", "0.9x", "-2x", "inf", "nanx", "x", "2y", "1e999", " 2x"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char *word = ypi_format("--slowdown=%s", bad[i]);
+        cr_expect_not_null(strstr(read_bad(word), "allowed is a finite factor from 1"));
+        free(word);
+    }
+    static const char *const untimed[] = {"--speed=off", "--instructions", "--audit",
+                                          "--fail-allocation=each"};
+    for (size_t i = 0; i < sizeof untimed / sizeof untimed[0]; i++) {
+        char *words = ypi_format("--slowdown=2x|%s", untimed[i]);
+        char *wanted = ypi_format("--slowdown and %s: nothing is timed", untimed[i]);
+        cr_expect_not_null(strstr(read_bad(words), wanted), "%s", words);
+        free(wanted);
+        free(words);
+    }
+}
+
 Test(options, what_reproduces_a_case)
 {
     struct ypi_options o =

@@ -717,6 +717,32 @@ Test(reports, a_refused_allocation_is_reproduced_alone)
 }
 
 /* A relation reads what was selected, other cases stand for themselves. */
+Test(reports, a_slowed_run_is_no_normal_one)
+{
+    struct ypi_run run = {.id = "33333333-2222-4333-8444-555555555555",
+                          .started = 4000,
+                          .command = "c",
+                          .program = "p/q",
+                          .slowdown = 1.5};
+    struct yp_case c = {.test = &test, .id = (char *)(uintptr_t) "b.c::rich", .device = "cpu"};
+    struct ypi_result result = {.c = &c, .started = 4000, .id = MAIN_ID};
+    struct ypi_history *h = reopen();
+    cr_assert_eq(ypi_history_begin(h, &run), YP_OK);
+    cr_assert_eq(ypi_history_add(h, run.id, &result), YP_OK);
+    ypi_history_close(h);
+    cr_expect_eq(report("history"), YPI_COMMAND_OK);
+    expect_output("  slowed down 1.5 times\n  ");
+    cr_expect_eq(report("history --json"), YPI_COMMAND_OK);
+    expect_output("\"slowdown\":\t1.5");
+    cr_expect_eq(report("show"), YPI_COMMAND_OK);
+    expect_output("every sample 1.5 times as long as its work (--slowdown)\n");
+    sqlite3 *db = ypi_store_open(NULL);
+    cJSON *rows = ypi_store_rows(db, "SELECT id FROM run WHERE " YPI_NORMAL_RUN, 0, NULL);
+    cr_expect_eq(cJSON_GetArraySize(rows), 2, "the other two");
+    cJSON_Delete(rows);
+    sqlite3_close(db);
+}
+
 Test(reports, a_relation_is_reproduced_with_its_selection)
 {
     static const char *const options[] = {"--set=n=1", "-m", "a and b", "-k", "c"};

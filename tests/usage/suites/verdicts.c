@@ -46,6 +46,31 @@ YP_TEST(speed, scripted, .budgets = YP_BUDGETS(yp_max_latency("nap", 0.4e-3)))
     }
 }
 
+static double clock_now(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+}
+
+static void busy(double seconds)
+{
+    double until = clock_now() + seconds;
+    while (clock_now() < until)
+        continue;
+}
+
+/* A budget with a slack of 1.5, for --slowdown. */
+YP_TEST(speed, slack, .budgets = YP_BUDGETS(yp_max_latency("work", 0.3e-3)))
+{
+    yp_measure (t, "work", .samples = 40) {
+        yp_phase (t, "quarter") {
+            busy(0.05e-3);
+        }
+        busy(0.15e-3);
+    }
+}
+
 YP_TEST(memory, sound)
 {
     void *a = yp_alloc(t, 100);
