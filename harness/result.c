@@ -120,6 +120,14 @@ void ypi_measured_clear(struct ypi_measured *m)
     m->samples = m->cpu = m->shares = m->slowed = NULL;
 }
 
+void ypi_result_drop_samples(struct ypi_result *r)
+{
+    for (int i = 0; i < r->measured_count; i++)
+        ypi_measured_clear(&r->measured[i]);
+    free(r->tail);
+    r->tail = NULL;
+}
+
 void ypi_result_clear(struct ypi_result *r)
 {
     free(r->note);

@@ -222,7 +222,7 @@ struct ypi_verdict {
     enum ypi_met met;
     double measured, low, high; /* in the budget's unit; low = high = measured when exact */
     double distance; /* (measured - limit) / limit, positive when on the good side; NaN: none */
-    int asked, confirmed; /* fresh processes, and those of them that said the same */
+    int asked, confirmed; /* fresh processes, or rounds, and those of them that said the same */
 };
 
 struct ypi_memory {
@@ -282,6 +282,8 @@ const char *ypi_counter_name(enum yp_counter counter); /* "instructions", ... */
 extern const char *const ypi_counter_source_names[];   /* "kernel", ... */
 
 void ypi_measured_clear(struct ypi_measured *m); /* frees its arrays */
+/* Frees what is large, once it is stored: what a relation reads stays. */
+void ypi_result_drop_samples(struct ypi_result *r);
 
 /* Adds a sentence to the note. */
 void ypi_result_note(struct ypi_result *r, const char *format, ...)

@@ -79,10 +79,19 @@ void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
 
 /* -- confirmation by fresh processes -------------------------------------------------------- */
 
-static bool in_question(const struct ypi_verdict *v)
+/* Made of times, as what a relation finds may be. */
+static bool is_of_speed(const struct ypi_result *r, const struct yp_budget *b)
 {
-    return ypi_budget_is_speed(v->budget->kind) &&
-           (v->met == YPI_NOT_MET || v->met == YPI_UNDECIDED);
+    bool of_value = b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE;
+    for (int i = 0; of_value && i < r->value_count; i++)
+        if (strcmp(r->values[i].name, b->name) == 0)
+            return r->values[i].of_speed;
+    return ypi_budget_is_speed(b->kind);
+}
+
+static bool in_question(const struct ypi_result *r, const struct ypi_verdict *v)
+{
+    return is_of_speed(r, v->budget) && (v->met == YPI_NOT_MET || v->met == YPI_UNDECIDED);
 }
 
 /* The verdict of all of them on one budget; undecided when they differ. */
@@ -105,7 +114,7 @@ bool ypi_needs_confirmation(const struct ypi_result *r, const struct ypi_judging
         return false;
     for (int i = 0; i < r->verdict_count; i++) {
         const struct ypi_verdict *v = &r->verdicts[i];
-        if (!in_question(v))
+        if (!in_question(r, v))
             continue;
         enum ypi_met all = common_verdict(others, count, i);
         if (count == 0 || all == YPI_NOT_MET || (all == YPI_MET && v->met == YPI_UNDECIDED))
@@ -121,7 +130,7 @@ static void merge(struct ypi_result *r, const struct ypi_judging *how,
 {
     for (int i = 0; i < r->verdict_count; i++) {
         struct ypi_verdict *v = &r->verdicts[i];
-        if (!in_question(v) || how->confirmations == 0)
+        if (!in_question(r, v) || how->confirmations == 0)
             continue;
         enum ypi_met all =
             count == how->confirmations ? common_verdict(others, count, i) : YPI_UNDECIDED;
@@ -135,14 +144,15 @@ static void merge(struct ypi_result *r, const struct ypi_judging *how,
 /* What else befell a fresh process is not lost; nor that one gave no answer. */
 static void take_failures(struct ypi_result *r, const struct ypi_result *others, int count)
 {
+    const char *what = ypi_is_relation(r->c) ? "round" : "process";
     for (int k = 0; k < count; k++) {
         if (others[k].skipped)
-            ypi_result_note(r, "a fresh process skipped: %s",
+            ypi_result_note(r, "a fresh %s skipped: %s", what,
                             others[k].reason != NULL ? others[k].reason : "");
         for (int i = 0; i < others[k].failure_count; i++)
             if (others[k].failures[i].cause != YPI_CAUSE_BUDGET)
                 ypi_result_fail(r, others[k].failures[i].cause, others[k].failures[i].file,
-                                others[k].failures[i].line, "in fresh process %d: %s",
+                                others[k].failures[i].line, "in fresh %s %d: %s", what,
                                 others[k].attempt, others[k].failures[i].message);
     }
 }
@@ -175,7 +185,8 @@ static void fail_verdict(struct ypi_result *r, const struct ypi_verdict *v)
         ypi_text_add(&message, ", %.3g %% %s the limit", fabs(v->distance) * 100,
                      (v->measured > v->budget->limit) ? "above" : "below");
     if (v->asked > 0)
-        ypi_text_add(&message, "; %d of %d fresh processes say so too", v->confirmed, v->asked);
+        ypi_text_add(&message, "; %d of %d fresh %s say so too", v->confirmed, v->asked,
+                     ypi_is_relation(r->c) ? "rounds" : "processes");
     enum ypi_cause cause = v->budget->kind == YP_BUDGET_MAX_GRADIENT_ERROR ? YPI_CAUSE_GRADIENT
                            : v->budget->kind == YP_BUDGET_MAX_LEAK         ? YPI_CAUSE_LEAK
                                                                            : YPI_CAUSE_BUDGET;

@@ -195,13 +195,37 @@ static struct ypi_rank rank_of(const struct ypi_relation_work *w, struct ypi_spr
     return out;
 }
 
+static void keep_finding(struct ypi_relation_findings *f, int number, const int *cases, int count)
+{
+    f->of = ypi_realloc(f->of, (size_t)f->count + 1, sizeof *f->of);
+    struct ypi_relation_finding *finding = &f->of[f->count++];
+    *finding = (struct ypi_relation_finding){.number = number, .count = count};
+    finding->cases = ypi_calloc((size_t)count, sizeof *finding->cases);
+    memcpy(finding->cases, cases, (size_t)count * sizeof *finding->cases);
+}
+
+void ypi_relation_findings_clear(struct ypi_relation_findings *findings)
+{
+    for (int i = 0; i < findings->count; i++)
+        free(findings->of[i].cases);
+    free(findings->of);
+    *findings = (struct ypi_relation_findings){0};
+}
+
+static bool is_worse(const struct ypi_rank *a, const struct ypi_rank *b)
+{
+    return a->level != b->level ? a->level > b->level : a->margin < b->margin;
+}
+
 void ypi_relation_consider(const struct ypi_relation_work *w, struct ypi_relation_worst *worst,
-                           struct ypi_spread s, char *note)
+                           struct ypi_spread s, const int *cases, int count, char *note)
 {
     struct ypi_rank rank = rank_of(w, s);
-    bool worse = rank.level != worst->rank.level ? rank.level > worst->rank.level
-                                                 : rank.margin < worst->rank.margin;
-    if (worst->candidates++ > 0 && !worse) {
+    int number = ++worst->candidates;
+    bool worse = w->input->report > 0 ? number == w->input->report : is_worse(&rank, &worst->rank);
+    if (w->findings != NULL)
+        keep_finding(w->findings, number, cases, count);
+    if (number > 1 && !worse) {
         free(note);
         return;
     }
@@ -209,6 +233,8 @@ void ypi_relation_consider(const struct ypi_relation_work *w, struct ypi_relatio
     worst->spread = s;
     worst->rank = rank;
     worst->note = note;
+    if (w->findings != NULL)
+        w->findings->worst = number;
 }
 
 void ypi_relation_add_worst(struct ypi_relation_work *w, const struct ypi_relation_worst *worst,
@@ -225,7 +251,8 @@ void ypi_relation_add_worst(struct ypi_relation_work *w, const struct ypi_relati
 
 /* -- all of it ---------------------------------------------------------------------------- */
 
-bool ypi_relation_evaluate(const struct ypi_relation_input *input, struct ypi_result *r)
+bool ypi_relation_evaluate(const struct ypi_relation_input *input, struct ypi_result *r,
+                           struct ypi_relation_findings *findings)
 {
     static void (*const work_out[])(struct ypi_relation_work *) = {
         [YP_RELATION_RATIO] = ypi_relation_ratio,
@@ -235,8 +262,11 @@ bool ypi_relation_evaluate(const struct ypi_relation_input *input, struct ypi_re
         [YP_RELATION_SAME_HASH] = ypi_relation_same_hash,
     };
     const struct yp_relation *relation = &r->c->test->relation;
-    struct ypi_relation_work w = {
-        .input = input, .r = r, .relation = relation, .kind = &kinds[relation->kind]};
+    struct ypi_relation_work w = {.input = input,
+                                  .r = r,
+                                  .relation = relation,
+                                  .kind = &kinds[relation->kind],
+                                  .findings = findings};
     free(r->reason);
     r->reason = NULL;
     work_out[relation->kind](&w);

@@ -1,4 +1,4 @@
-/* What the parts of a relation share: relation.c, relation_read.c, relation_compare.c. */
+/* What the parts of a relation share: relation.c and relation_*.c. */
 #ifndef YPI_RELATION_INTERNAL_H
 #define YPI_RELATION_INTERNAL_H
 
@@ -16,6 +16,7 @@ struct ypi_relation_work {
     struct ypi_result *r;
     const struct yp_relation *relation;
     const struct ypi_relation_kind *kind;
+    struct ypi_relation_findings *findings; /* NULL: not wanted */
 };
 
 struct ypi_relation_cases { /* indices into the input */
@@ -85,13 +86,13 @@ struct ypi_relation_worst {
     char *left;   /* owned: why others were left out; NULL: none were */
 };
 
-/* Takes the note. */
+/* One more finding, made of these `count` cases. Takes the note. */
 void ypi_relation_consider(const struct ypi_relation_work *w, struct ypi_relation_worst *worst,
-                           struct ypi_spread s, char *note);
+                           struct ypi_spread s, const int *cases, int count, char *note);
 void ypi_relation_add_worst(struct ypi_relation_work *w, const struct ypi_relation_worst *worst,
                             const char *of);
 
-/* -- relation_compare.c: one of each kind ----------------------------------------------------- */
+/* -- relation_compare.c and relation_growth.c: one of each kind -------------------------------- */
 
 void ypi_relation_ratio(struct ypi_relation_work *w);
 void ypi_relation_ratio_over(struct ypi_relation_work *w);

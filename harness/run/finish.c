@@ -2,8 +2,8 @@
 
 #include "base/system/clock.h"
 #include "base/text/text.h"
-#include "harness/judge/relation.h"
 #include "harness/run/ending.h"
+#include "harness/run/rounds.h"
 #include "harness/run/sweep.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void count_outcome(struct ypi_runner *run, const struct ypi_result *r)
         ypi_run_stop(run);
 }
 
-static void store(struct ypi_runner *run, const struct ypi_result *r)
+void ypi_finish_store(struct ypi_runner *run, const struct ypi_result *r)
 {
     const struct ypi_options *o = run->o;
     if (ypi_history_add(run->history, run->session->run_id, r) != YP_OK) {
@@ -50,7 +50,7 @@ static void store(struct ypi_runner *run, const struct ypi_result *r)
 static void store_and_tell(struct ypi_runner *run, const struct ypi_result *r)
 {
     const struct ypi_options *o = run->o;
-    store(run, r);
+    ypi_finish_store(run, r);
     run->reported++;
     count_outcome(run, r);
     if (!o->tap) {
@@ -84,16 +84,12 @@ void ypi_finish_skipped(struct ypi_runner *run, int number)
             finish_skipped(run, &run->plan->items[i]);
 }
 
-/* Stored, printed and kept for the relations that read it, but for its samples. */
-static void close_item(struct ypi_runner *run, struct ypi_item *item, struct ypi_result *r)
+void ypi_finish_close(struct ypi_runner *run, struct ypi_item *item, struct ypi_result *r)
 {
     item->state = YPI_FINISHED;
     ypi_finish_skipped(run, item->number - 1);
     store_and_tell(run, r);
-    for (int i = 0; i < r->measured_count; i++)
-        ypi_measured_clear(&r->measured[i]);
-    free(r->tail);
-    r->tail = NULL;
+    ypi_result_drop_samples(r);
 }
 
 /* The last word on an item, from all of its processes. */
@@ -106,11 +102,11 @@ static void conclude(struct ypi_runner *run, struct ypi_item *item)
     how.confirmations = 0;
     for (int i = 1; i <= others; i++) {
         ypi_conclude(&item->results[i], &how, NULL, 0);
-        store(run, &item->results[i]);
+        ypi_finish_store(run, &item->results[i]);
         ypi_result_clear(&item->results[i]);
     }
     item->result_count = 1;
-    close_item(run, item, r);
+    ypi_finish_close(run, item, r);
 }
 
 static void keep_result(struct ypi_item *item, const struct ypi_result *r)
@@ -137,7 +133,7 @@ static void finish_failing(struct ypi_runner *run, struct ypi_item *item, struct
     } else {
         ypi_failed_allocation(&item->results[0], r);
         ypi_conclude(r, &run->how, NULL, 0);
-        store(run, r);
+        ypi_finish_store(run, r);
         ypi_result_clear(r);
     }
     const struct ypi_result *whole = &item->results[0];
@@ -172,12 +168,14 @@ void ypi_finish(struct ypi_runner *run, struct ypi_item *item, int signal_number
     if (ypi_was_interrupted(item, &report, signal_number)) {
         fprintf(run->o->tap ? stderr : run->out, "\ninterrupted: %s\n", item->c.id);
         ypi_result_clear(&r);
-        if (item->result_count > 0)
+        if (item->result_count > 0 && !item->in_round)
             item->state = YPI_WAITING; /* to be concluded with what there is */
         return;
     }
     r.skipped = report.skipped;
-    if (run->o->fail_each)
+    if (item->in_round)
+        ypi_rounds_finish(run, item, &r);
+    else if (run->o->fail_each)
         finish_failing(run, item, &r);
     else
         finish_timed(run, item, &r);
@@ -200,6 +198,10 @@ void ypi_finish_unstarted(struct ypi_runner *run, double seconds)
                         seconds);
         /* As the case itself, or as a fresh process, whose failure the case takes over. */
         r.attempt = item->attempt;
+        if (item->in_round) {
+            ypi_rounds_finish(run, item, &r);
+            return;
+        }
         ypi_judge_budgets(&r, &run->how);
         keep_result(item, &r);
         conclude(run, item);
@@ -211,7 +213,7 @@ void ypi_finish_pending(struct ypi_runner *run)
 {
     for (int i = 0; i < run->plan->count; i++) {
         struct ypi_item *item = &run->plan->items[i];
-        if (!ypi_item_open(item) || item->result_count == 0)
+        if (!ypi_item_open(item) || item->result_count == 0 || item->in_round)
             continue;
         if (run->o->fail_each)
             ypi_result_note(item->results, "stopped after %d of %llu allocations were refused",
@@ -219,33 +221,4 @@ void ypi_finish_pending(struct ypi_runner *run)
                             (unsigned long long)ypi_allocations(&item->results->memory));
         conclude(run, item);
     }
-}
-
-static void finish_relation(struct ypi_runner *run, struct ypi_item *item,
-                            const struct ypi_relation_input *input)
-{
-    struct ypi_result r = {
-        .c = &item->c, .started = ypi_wall_clock(), .ended = true, .tail = ypi_strdup("")};
-    r.skipped = !ypi_relation_evaluate(input, &r);
-    ypi_judge(&r, &run->how);
-    keep_result(item, &r);
-    close_item(run, item, &item->results[0]);
-}
-
-void ypi_finish_relations(struct ypi_runner *run, const volatile bool *interrupted)
-{
-    int count = run->plan->count;
-    const struct yp_case **cases = ypi_calloc((size_t)count, sizeof(*cases));
-    const struct ypi_result **results = ypi_calloc((size_t)count, sizeof(*results));
-    struct ypi_relation_input input = {.cases = cases, .results = results, .count = count};
-    for (int i = 0; i < count; i++) {
-        struct ypi_item *item = &run->plan->items[i];
-        cases[i] = &item->c;
-        results[i] = item->result_count > 0 ? item->results : NULL;
-    }
-    for (int i = 0; i < count && !*interrupted && !run->stopped; i++)
-        if (run->plan->items[i].state == YPI_WAITING && ypi_is_relation(&run->plan->items[i].c))
-            finish_relation(run, &run->plan->items[i], &input);
-    free(cases);
-    free(results);
 }

@@ -16,7 +16,10 @@ void ypi_finish_skipped(struct ypi_runner *run, int number);
 void ypi_finish_unstarted(struct ypi_runner *run, double seconds);
 /* Those that waited for one more process when the run was stopped. */
 void ypi_finish_pending(struct ypi_runner *run);
-void ypi_finish_relations(struct ypi_runner *run, const volatile bool *interrupted);
+/* A result into the history and the CSV file. */
+void ypi_finish_store(struct ypi_runner *run, const struct ypi_result *r);
+/* Stored, printed and kept for the relations that read it, but for its samples. */
+void ypi_finish_close(struct ypi_runner *run, struct ypi_item *item, struct ypi_result *r);
 
 static inline bool ypi_item_open(const struct ypi_item *item)
 {

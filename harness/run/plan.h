@@ -29,7 +29,9 @@ struct ypi_item {
     int attempt; /* 0: the case itself; above: see ypi_result */
     struct ypi_result *results;
     int result_count;
-    bool over; /* this attempt's end was seen */
+    bool over;                /* this attempt's end was seen */
+    bool in_round;            /* this attempt is of a round that relations ask for */
+    struct ypi_result *fresh; /* what it brought; NULL: nothing yet */
     /* Written by the watchdog. */
     _Atomic int pid;
     _Atomic int killed; /* a cause + 1; 0: not by us */

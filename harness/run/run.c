@@ -5,6 +5,7 @@
 #include "base/text/text.h"
 #include "harness/run/finish.h"
 #include "harness/run/process.h"
+#include "harness/run/rounds.h"
 #include "harness/run/watchdog.h"
 
 #include <criterion/criterion.h>
@@ -161,12 +162,43 @@ static bool any_timed(const struct ypi_plan *plan)
     return false;
 }
 
+/* What was neither run nor dropped: Criterion never spoke of it. */
+static void finish_unseen(void)
+{
+    for (int i = 0; i < now->plan->count && !interrupted; i++) {
+        struct ypi_item *item = &now->plan->items[i];
+        if (ypi_item_open(item) && needs_process(item) && item->result_count == 0)
+            ypi_finish(now, item, 0, 0);
+    }
+}
+
+static void finish_cases(void)
+{
+    if (!interrupted && !now->totals.stopped)
+        ypi_finish_skipped(now, now->plan->count);
+    finish_unseen();
+    ypi_finish_pending(now);
+}
+
+static void rounds(struct criterion_test_set *set)
+{
+    if (interrupted || now->stopped)
+        return;
+    ypi_rounds_begin(now);
+    while (!interrupted && !now->stopped && ypi_rounds_next(now)) {
+        pass(set, false, 1);
+        ypi_rounds_take(now);
+    }
+}
+
 static void run_timed(struct criterion_test_set *set)
 {
     /* Whoever holds it for hours in a debugger would hold up all others. */
     bool timed = now->o->speed != YPI_SPEED_OFF && any_timed(now->plan);
     int lock = timed ? ypi_machine_lock(stderr, &interrupted) : -1;
     passes(set, false, 1);
+    finish_cases();
+    rounds(set);
     if (lock >= 0)
         close(lock);
 }
@@ -187,16 +219,6 @@ static struct criterion_test_set *set_up_criterion(struct ypi_plan *plan)
     return set;
 }
 
-/* What was neither run nor dropped: Criterion never spoke of it. */
-static void finish_unseen(void)
-{
-    for (int i = 0; i < now->plan->count && !interrupted; i++) {
-        struct ypi_item *item = &now->plan->items[i];
-        if (ypi_item_open(item) && needs_process(item) && item->result_count == 0)
-            ypi_finish(now, item, 0, 0);
-    }
-}
-
 static void tell_end(void)
 {
     now->totals.interrupted = interrupted;
@@ -212,6 +234,9 @@ static void give_up(pid_t pid, double seconds)
 {
     ypi_finish_unstarted(now, seconds);
     ypi_finish_pending(now);
+    if (now->rounds != NULL)
+        ypi_rounds_take(now);
+    ypi_rounds_conclude(now);
     tell_end();
     ypi_history_finish(now->history, now->session->run_id, ypi_wall_clock(), YPI_EXIT_INTERNAL);
     ypi_kill_tree(pid, true);
@@ -291,11 +316,7 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
     if (runner->o->jobs > 1)
         passes(set, true, runner->o->jobs);
     run_timed(set);
-    if (!interrupted && !runner->totals.stopped)
-        ypi_finish_skipped(runner, plan->count);
-    finish_unseen();
-    ypi_finish_pending(runner);
-    ypi_finish_relations(runner, &interrupted);
+    ypi_rounds_conclude(runner);
     if (watchdog != NULL)
         ypi_watchdog_stop(watchdog);
     criterion_finalize(set);
@@ -303,4 +324,6 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
     plan->cgroup = NULL;
 
     tell_end();
+    ypi_rounds_free(runner->rounds);
+    runner->rounds = NULL;
 }

@@ -20,9 +20,10 @@ struct ypi_runner {
     struct ypi_judging how;
     int reported; /* results */
     int failures;
-    int again;    /* items that want one more process */
-    bool alone;   /* one case at a time */
-    bool stopped; /* nothing more is begun */
+    int again;                 /* items that want one more process */
+    bool alone;                /* one case at a time */
+    bool stopped;              /* nothing more is begun */
+    struct ypi_rounds *rounds; /* of relations; NULL: before all cases have ended */
 };
 
 /* Runs, judges, stores and tells every item, in that order for each. */

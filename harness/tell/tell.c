@@ -113,7 +113,8 @@ static void tell_verdicts(FILE *out, const struct ypi_result *r)
         if (isfinite(v->distance))
             fprintf(out, " (%+.3g %%)", v->distance * 100);
         if (v->asked > 0)
-            fprintf(out, ", %d of %d fresh processes outside", v->confirmed, v->asked);
+            fprintf(out, ", %d of %d fresh %s outside", v->confirmed, v->asked,
+                    ypi_is_relation(r->c) ? "rounds" : "processes");
         fputc('\n', out);
     }
 }

@@ -13,8 +13,15 @@
  * skipped naming the first of them that is not selected or has no result: one that failed or was
  * skipped has none, one that is noisy, or failed as it was expected to, has. What it finds is a
  * value with an interval ("exponent", "ratio"), judged by yp_min_value / yp_max_value; one whose
- * interval holds the limit is noisy. Under --speed=record values that come of speed are stored and
- * not judged. With --repeat the cases of one repeat are compared with each other.
+ * interval holds the limit is undecided. Under --speed=record values that come of speed are stored
+ * and not judged. With --repeat the cases of one repeat are compared with each other.
+ *
+ * What comes of speed is confirmed as a case's speed is, before it fails the relation: the cases of
+ * each pair or series that is outside its budgets, or undecided, run again in fresh processes, once
+ * in each of `--confirm` rounds. A pair or series is not met when the first finding and all rounds
+ * say so, an undecided one is what all rounds say, and anything else is noisy. What they run is
+ * stored as attempts of those cases and leaves their verdicts alone; one that crashes there fails
+ * the relation.
  *
  * On the command line the id of a relation stands for the cases that it reads as well, so that the
  * line that reproduces it runs them; -m and -k choose among all of them.

@@ -1,15 +1,124 @@
-"""Relations: what the line that reproduces one runs."""
+"""Relations: confirmation by fresh rounds, and what the line that reproduces one runs."""
 
 import os
 import re
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from program import results, run, shell  # noqa: E402
+from program import ENVIRONMENT, results, rows, run, shell  # noqa: E402
 from tap import Tap  # noqa: E402
 
 PATH = "relations.c::"
+
+
+def attempts(history):
+    """How many processes each case had beside its first."""
+    return {r["case_id"].split("::")[1]: r["n"] for r in rows(
+        history, "SELECT case_id, max(attempt) AS n FROM result GROUP BY case_id")}
+
+
+def scripted(tap, program, folder, script, wanted, *options, variable="SCRIPT", name="quicker"):
+    """Process by process, a letter each. The relation comes to `wanted`."""
+    label = f"{name}-{script}{''.join(options)}"
+    history = os.path.join(folder, label + ".db")
+    counts = os.path.join(folder, label)
+    os.mkdir(counts)
+    done = run(program, "--history", history, PATH + name, *options,
+               env={variable: script, "PROCESSES": counts})
+    stored = results(history)
+    tap.equal(stored[PATH + name]["outcome"], wanted, f"{label}: {wanted}")
+    tap.equal(done.code, 1 if wanted == "failed" else 0, f"{label}: exit code")
+    verdict = stored[PATH + name]["verdicts"][0]
+    return done, verdict, history
+
+
+def check_rounds(tap, program, folder):
+    def processes(script, wanted, rounds, *options):
+        done, verdict, history = scripted(tap, program, folder, script, wanted, *options)
+        found = attempts(history)
+        tap.equal((found["quick"], found["slow"], found["quicker"]), (rounds, rounds, 0),
+                  f"{script}: {rounds} rounds of both cases")
+        tap.equal([r["outcome"] for r in rows(history, "SELECT outcome FROM result WHERE case_id "
+                                                       "GLOB '*::slow' AND attempt = 0")],
+                  ["passed"], f"{script}: which leave the case's own verdict alone")
+        return done, verdict
+
+    processes("q", "passed", 0)
+    done, verdict = processes("ssss", "failed", 3)
+    tap.equal((verdict["met"], verdict["asked"], verdict["confirmed"]), ("not met", 3, 3),
+              "the verdict says how many rounds there were")
+    tap.check("below the limit; 3 of 3 fresh rounds say so too" in done.out and
+              ", 3 of 3 fresh rounds outside" in done.out, "and so does the output", done)
+    processes("sq", "noisy", 1)
+    processes("ssq", "noisy", 2)
+    processes("sb", "noisy", 1)
+    processes("bqqq", "passed", 3)
+    processes("bsss", "failed", 3)
+    processes("bqb", "noisy", 2)
+    processes("s", "failed", 0, "--confirm=0")
+    processes("ss", "failed", 1, "--confirm=1")
+    processes("sq", "failed", 1, "--noisy=fail")
+    processes("s", "passed", 0, "--speed=record")
+    done, _ = processes("ssc", "failed", 2)
+    tap.check("in fresh round 2: 'relations.c::quick': crashed in the body: SIGABRT" in done.out,
+              "a crash in a round is reported", done)
+    done, _ = processes("sk", "noisy", 1)
+    tap.check("a fresh round skipped: 'relations.c::quick' skipped: nothing to nap on" in done.out,
+              "and a case that skips", done)
+
+
+def check_others(tap, program, folder):
+    scripted(tap, program, folder, "ssss", "xfailed", name="known")
+    scripted(tap, program, folder, "ssq", "noisy", name="known")
+    scripted(tap, program, folder, "q", "xpassed", name="known")
+    # One round serves both relations.
+    history = os.path.join(folder, "both.db")
+    counts = os.path.join(folder, "both")
+    os.mkdir(counts)
+    done = run(program, "--history", history, "-x", PATH + "quicker", PATH + "known",
+               env={"SCRIPT": "ssss", "PROCESSES": counts})
+    tap.equal(attempts(history), {"quick": 3, "slow": 3, "quicker": 0},
+              "two relations share their rounds, and -x stops before the second")
+    tap.check("1 failed, 2 passed" in done.out, "and no round is counted", done)
+    # Of several pairs or series only those in question run again.
+    done, verdict, history = scripted(tap, program, folder, "ssss", "failed", variable="PAIRS",
+                                      name="by_rule")
+    tap.equal(attempts(history), {"work[n=1-by=hand]": 0, "work[n=1-by=rule]": 0,
+                                  "work[n=2-by=hand]": 3, "work[n=2-by=rule]": 3, "by_rule": 0},
+              "the pair in question runs again")
+    tap.check("note: the worst of 2 pairs: 'relations.c::work[n=2-by=rule]'" in done.out,
+              "and is named", done)
+    scripted(tap, program, folder, "sq", "noisy", variable="PAIRS", name="by_rule")
+    done, verdict, history = scripted(tap, program, folder, "", "failed", name="hardly")
+    tap.equal({name: n for name, n in attempts(history).items() if n > 0},
+              {f"grows[as=up-n={n}]": 3 for n in (1, 2, 4, 8, 16)},
+              "and so does a series with all its cases")
+    tap.equal((verdict["asked"], verdict["confirmed"]), (3, 3), "of a growth")
+
+
+def check_interruption(tap, program, folder):
+    """In a round: the cases have their results, and the relation is told with what there is."""
+    history = os.path.join(folder, "interrupted.db")
+    counts = os.path.join(folder, "interrupted")
+    os.mkdir(counts)
+    process = subprocess.Popen([program, "--history", history, PATH + "quicker"],
+                               stdout=subprocess.PIPE, text=True,
+                               env={**ENVIRONMENT, "SCRIPT": "ssss", "PROCESSES": counts})
+    count = os.path.join(counts, "quick")
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not (os.path.exists(count) and os.path.getsize(count) > 1):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out = process.communicate(timeout=60)[0]
+    tap.check(process.returncode == 2 and "2 passed, 1 noisy" in out, "exit 2 and what is known", out)
+    tap.equal([(r["case_id"], r["outcome"]) for r in rows(
+        history, "SELECT case_id, outcome FROM result WHERE attempt = 0 ORDER BY case_id")],
+              [(PATH + "quick", "passed"), (PATH + "quicker", "noisy"), (PATH + "slow", "passed")],
+              "each is stored once")
 
 
 def check_reproduce(tap, program, folder):
@@ -34,7 +143,7 @@ def check_reproduce(tap, program, folder):
 def main(program):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
-        for check in (check_reproduce,):
+        for check in (check_rounds, check_others, check_interruption, check_reproduce):
             tap.run(check.__name__, check, tap, program, folder)
     tap.done()
 

@@ -24,6 +24,8 @@ static int count;
 static struct yp_test test;
 static struct yp_case own;
 static struct ypi_result r;
+static struct ypi_relation_findings findings;
+static int report;
 
 static void begin(void)
 {
@@ -39,6 +41,7 @@ static void let_go(void)
     for (int i = 0; i < count; i++)
         ypi_result_clear(&results[i]);
     ypi_result_clear(&r);
+    ypi_relation_findings_clear(&findings);
 }
 
 TestSuite(relation, .init = begin, .fini = let_go, .timeout = 60);
@@ -150,8 +153,10 @@ static bool work_out(struct yp_relation relation)
     test.relation = relation;
     char *problem = ypi_relation_problem(&test);
     cr_assert_null(problem, "%s", problem);
-    struct ypi_relation_input input = {run_cases, run_results, count};
-    return ypi_relation_evaluate(&input, &r);
+    struct ypi_relation_input input = {
+        .cases = run_cases, .results = run_results, .count = count, .report = report};
+    ypi_relation_findings_clear(&findings);
+    return ypi_relation_evaluate(&input, &r, &findings);
 }
 /* Initialisers with commas outside of brackets. */
 #define WORK_OUT(...) work_out((struct yp_relation)__VA_ARGS__)
@@ -879,6 +884,30 @@ Test(relation, the_worst_is_that_of_the_budgets)
     expect_worst(at_least("ratio", 3.0), none, 2.2); /* the interval holds its end */
 }
 
+/* What may be asked about again: each by its number, made of its own cases. */
+Test(relation, every_finding_can_be_reported)
+{
+    declare_axes();
+    add_pair(1, 1.0, 2.0, 3.0);
+    add_pair(2, 2.1, 2.2, 2.3);
+    add_pair(3, 4.9, 5.0, 5.1);
+    budgets(at_least("ratio", 3), none);
+    cr_assert(WORK_OUT(yp_ratio_over("rx.c::fit", "fit", "device", "cuda", "cpu")));
+    cr_expect_eq(findings.worst, 2, "%d", findings.worst);
+    cr_assert_eq(findings.count, 3);
+    for (int i = 0; i < 3; i++) {
+        const struct ypi_relation_finding *f = &findings.of[i];
+        cr_expect(f->number == i + 1 && f->count == 2 && f->cases[0] == 2 * i &&
+                  f->cases[1] == 2 * i + 1);
+    }
+    const double values[] = {2.0, 2.2, 5.0};
+    for (report = 1; report <= 3; report++) {
+        expect_worst(at_least("ratio", 3), none, values[report - 1]);
+        cr_expect_eq(findings.worst, report);
+    }
+    report = 0;
+}
+
 Test(relation, at_the_limit_is_inside)
 {
     declare_axes();
@@ -1046,6 +1075,21 @@ Test(relation, growth_of_several_series_is_the_worst)
     expect_note("the worst of 2 series: 3 cases like 'rx.c::fit[n=1-cpu]'");
     budgets(at_least("exponent", 0.5), at_most("exponent", 2.25));
     expect_value(work_out(growth), "exponent", 2, 2, 2);
+}
+
+Test(relation, a_series_is_made_of_the_cases_that_it_reads)
+{
+    add_two_series(1, 2);
+    set_outcome_of(0, YPI_SKIPPED, "too small");
+    add_point("rx.c::fit[n=8-cpu]", 8, 8, 8, 8);
+    set_device("cpu");
+    cr_assert(work_out(growth));
+    cr_assert_eq(findings.count, 2);
+    const int wanted[2][3] = {{2, 4, 6}, {1, 3, 5}};
+    for (int i = 0; i < 2; i++)
+        cr_expect(findings.of[i].count == 3 &&
+                  memcmp(findings.of[i].cases, wanted[i], sizeof wanted[i]) == 0);
+    cr_expect_eq(findings.worst, 2);
 }
 
 Test(relation, a_series_that_was_skipped_as_a_whole_is_left_out)
