@@ -127,7 +127,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
                                   .total = selected * o->repeat,
                                   .started = ypi_now()};
     struct ypi_runner runner = {.o = o, .session = &session};
-    struct ypi_plan plan = {.directory_fd = -1};
+    struct ypi_plan plan = {.directory_fd = -1, .memory = -1};
     enum ypi_exit code = YPI_EXIT_INTERNAL;
     runner.history =
         can_append(o->csv) && make_parents(o->history) ? ypi_history_open(o->history) : NULL;

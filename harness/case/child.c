@@ -157,7 +157,7 @@ static bool begin(struct yp_case *t)
     dup2(nothing, STDIN_FILENO);
     close(nothing);
     if (job->output != NULL) {
-        int fd = open(job->output, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+        int fd = open(job->output, O_WRONLY | O_APPEND | O_CLOEXEC);
         dup2(fd, STDOUT_FILENO);
         dup2(fd, STDERR_FILENO);
         close(fd);
@@ -168,6 +168,7 @@ static bool begin(struct yp_case *t)
     if (t->child->device != yp_device_cpu())
         yp_device_set_limit(t->child->device, job->device_memory_limit);
     t->child->descriptors = ypi_descriptors();
+    getrlimit(RLIMIT_NOFILE, &t->child->descriptor_limit);
     ypi_reset_resident_peak();
     t->child->resident_before = ypi_self_status("VmRSS:");
     ypi_fail_any_allocation(job->fail_allocation);
@@ -177,9 +178,23 @@ static bool begin(struct yp_case *t)
     return ready && (!job->audit || open_audit(t));
 }
 
+/* What the body left of the process's means is too little to say what became of the case. */
+static void restore_means(const struct ypi_child *child)
+{
+    struct rlimit limit;
+    signal(SIGXFSZ, SIG_IGN);  /* of what is still to be flushed */
+    prctl(PR_SET_DUMPABLE, 1); /* another user's /proc/self is closed to it */
+    if (setrlimit(RLIMIT_NOFILE, &child->descriptor_limit) == 0 ||
+        getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void end(struct yp_case *t)
 {
     struct ypi_child *child = t->child;
+    restore_means(child);
     fflush(NULL);
     close_device(t);
     ypi_child_free_blocks(child);
@@ -229,6 +244,11 @@ static const struct ypi_job *read_job(void)
     return extra.data;
 }
 
+static void open_memory(const struct ypi_job *job)
+{
+    ypi_channel_set_memory(ypi_channel_memory_map(job->runner, job->memory, job->number));
+}
+
 void ypi_child_direct(const struct ypi_job *job)
 {
     struct yp_case t = from_job(job);
@@ -237,6 +257,8 @@ void ypi_child_direct(const struct ypi_job *job)
     exit_channel = job->channel;
     exit_pid = child.pid;
     bool here = !job->instructions || ypi_callgrind_running();
+    if (job->instructions && here) /* executed anew */
+        open_memory(job);
     if (!here)
         ypi_callgrind_execute(&t, job);
     bool ready = begin(&t);
@@ -269,6 +291,10 @@ void ypi_child_main(void)
      * only one that has a process has said so here. */
     const struct ypi_job *job = read_job();
     struct ypi_hello hello = {.pid = getpid()};
+    ypi_channel_create(job->channel);
+    if (job->output != NULL)
+        ypi_channel_create(job->output);
+    open_memory(job);
     bool sent = ypi_channel_send(job->channel, YPI_MESSAGE_HELLO, &hello, sizeof hello, NULL, 0);
     if (!sent)
         fprintf(stderr, "error: %s: %s\n", job->channel, strerror(errno));

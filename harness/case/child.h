@@ -29,6 +29,8 @@ struct ypi_job {
     bool once;                /* each body runs once: how it fails is what matters */
     enum ypi_bind bind;
     int attempt; /* see ypi_result */
+    pid_t runner;
+    int memory, number; /* of the runner and in it: see channel_memory.h */
     char *id;
     char *tags;
     char *root;    /* path: the project's, where commands run */

@@ -51,6 +51,9 @@ void ypi_child_own_memory(struct yp_case *t, size_t bytes)
 {
     struct ypi_child *child = t->child;
     uint64_t peak = ypi_self_status("VmHWM:");
+    struct rusage usage;
+    if (peak == 0 && getrusage(RUSAGE_SELF, &usage) == 0) /* no descriptor left: at least this */
+        peak = (uint64_t)usage.ru_maxrss * 1024;
     size_t own = bytes > child->own ? bytes : child->own; /* both were there, or are by now */
     peak = peak > own ? peak - own : 0;
     if (peak > child->resident_peak)

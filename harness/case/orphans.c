@@ -5,6 +5,7 @@
 #include "harness/run/process.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -49,6 +50,11 @@ char *ypi_descriptors(void)
     while (directory != NULL && (entry = readdir(directory)) != NULL) {
         char target[512];
         ssize_t length = readlinkat(dirfd(directory), entry->d_name, target, sizeof target);
+        /* A file that was removed meanwhile is still the same. */
+        static const char removed[] = " (deleted)";
+        ssize_t end = length - (ssize_t)sizeof removed + 1;
+        if (end > 0 && memcmp(target + end, removed, sizeof removed - 1) == 0)
+            length = end;
         if (length > 0 && atoi(entry->d_name) != dirfd(directory))
             ypi_text_add(&list, "%s (%.*s)\n", entry->d_name, (int)length, target);
     }
@@ -61,11 +67,14 @@ char *ypi_descriptors_lost(const char *before)
 {
     char *now = ypi_descriptors();
     struct ypi_text lost = {0};
+    /* Where they cannot be listed any more, one that is open is believed to be what it was. */
+    bool listed = strchr(now, '\n') != NULL;
     for (const char *line = before; *line != '\0'; line += strcspn(line, "\n") + 1) {
         int length = (int)strcspn(line, "\n") + 1;
         char *one = ypi_format("%.*s", length, line);
         const char *at = strstr(now, one);
-        if (at == NULL || (at != now && at[-1] != '\n'))
+        bool same = at != NULL && (at == now || at[-1] == '\n');
+        if (listed ? !same : fcntl(atoi(one), F_GETFD) < 0)
             ypi_text_add(&lost, "%s%.*s", lost.length > 0 ? ", " : "", length - 1, line);
         free(one);
     }

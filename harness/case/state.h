@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <sys/resource.h>
 
 struct ypi_block; /* of yp_alloc, see memory.c */
 
@@ -24,6 +25,7 @@ struct ypi_child {
     struct yp_measurement *measurement;
     struct ypi_series *series; /* of the accelerator; NULL: it reports nothing */
     char *descriptors;         /* as they were before the case began */
+    struct rlimit descriptor_limit;
     uint64_t resident_before, resident_peak;
     uint64_t resident_of_command; /* its peak; 0: there is no command */
     size_t own;                   /* bytes of what is resident that are the framework's */

@@ -6,11 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MARK UINT32_C(0x59504d31)
@@ -59,41 +61,94 @@ static bool write_all(int fd, struct iovec *parts, int count)
     return true;
 }
 
-bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first, size_t first_size,
-                      const void *second, size_t second_size)
+/* Of this process. */
+static struct ypi_channel_memory *memory;
+static volatile bool file_lost;
+
+void ypi_channel_set_memory(struct ypi_channel_memory *of)
 {
-    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    memory = of;
+    file_lost = false;
+}
+
+static int create(const char *path)
+{
+    return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+}
+
+bool ypi_channel_create(const char *path)
+{
+    int fd = create(path);
+    if (fd < 0 && errno == ENOENT) {
+        const char *slash = strrchr(path, '/');
+        char *directory = ypi_format("%.*s", slash != NULL ? (int)(slash - path) : 0, path);
+        if (mkdir(directory, 0700) == 0 || errno == EEXIST)
+            fd = create(path);
+        free(directory);
+    }
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* A file that is made anew would lack what was sent before. */
+static bool append_to_file(const char *path, const void *const parts[3], const size_t sizes[3])
+{
+    static const struct timespec now = {0};
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (fd < 0)
         return false;
-    struct frame frame = {
-        .mark = MARK, .kind = kind, .pid = getpid(), .size = first_size + second_size};
-    frame.sum = checksum(checksum(frame_checksum(&frame), first, first_size), second, second_size);
-    struct iovec parts[] = {{&frame, sizeof frame},
-                            {(void *)(uintptr_t)first, first_size},
-                            {(void *)(uintptr_t)second, second_size}};
-    bool ok = write_all(fd, parts, 3);
+    struct iovec vectors[3];
+    for (int i = 0; i < 3; i++)
+        vectors[i] = (struct iovec){(void *)(uintptr_t)parts[i], sizes[i]};
+    sigset_t too_long;
+    sigset_t before;
+    sigemptyset(&too_long);
+    sigaddset(&too_long, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &too_long, &before);
+    bool ok = write_all(fd, vectors, 3);
+    if (!ok && errno == EFBIG)
+        sigtimedwait(&too_long, NULL, &now);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     close(fd);
     return ok;
 }
 
+bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first, size_t first_size,
+                      const void *second, size_t second_size)
+{
+    struct frame frame = {
+        .mark = MARK, .kind = kind, .pid = getpid(), .size = first_size + second_size};
+    frame.sum = checksum(checksum(frame_checksum(&frame), first, first_size), second, second_size);
+    const void *const parts[] = {&frame, first, second};
+    const size_t sizes[] = {sizeof frame, first_size, second_size};
+    if (!file_lost && append_to_file(path, parts, sizes))
+        return true;
+    if (memory == NULL)
+        return false;
+    file_lost = true; /* the order of messages matters */
+    return ypi_channel_memory_append(memory, parts, sizes);
+}
+
 /* -- reading ------------------------------------------------------------------------------ */
 
-static char *read_file(const char *path, size_t *size)
+static char *read_file(const struct ypi_channel_source *from, size_t *size)
 {
     *size = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = from->fd >= 0 ? from->fd : open(from->path, O_RDONLY | O_CLOEXEC);
     struct stat status;
     if (fd < 0 || fstat(fd, &status) != 0) {
-        if (fd >= 0)
+        if (fd >= 0 && fd != from->fd)
             close(fd);
         return NULL;
     }
     char *bytes = ypi_calloc((size_t)status.st_size + 1, 1);
     ssize_t got = 0;
     while (*size < (size_t)status.st_size &&
-           (got = read(fd, bytes + *size, (size_t)status.st_size - *size)) > 0)
+           (got = pread(fd, bytes + *size, (size_t)status.st_size - *size, (off_t)*size)) > 0)
         *size += (size_t)got;
-    close(fd);
+    if (fd != from->fd)
+        close(fd);
     return bytes;
 }
 
@@ -254,20 +309,42 @@ static bool next_frame(struct frame *frame, const char *bytes, size_t size, size
     return true;
 }
 
-struct ypi_report ypi_channel_read(const char *path, struct ypi_result *result)
+static void find_returned(struct reader *reader, const char *bytes, size_t size)
 {
-    struct reader reader = {.r = result, .report = {.stage = YPI_STAGE_DONE}};
-    size_t size = 0;
-    char *bytes = read_file(path, &size);
     struct frame frame;
     for (size_t at = 0; bytes != NULL && next_frame(&frame, bytes, size, &at);)
-        if (frame.kind == YPI_MESSAGE_RETURNED && !has_returned(&reader, frame.pid))
-            reader.returned =
-                append(reader.returned, &reader.returned_count, &frame.pid, sizeof frame.pid);
+        if (frame.kind == YPI_MESSAGE_RETURNED && !has_returned(reader, frame.pid))
+            reader->returned =
+                append(reader->returned, &reader->returned_count, &frame.pid, sizeof frame.pid);
+}
+
+static void read_messages(struct reader *reader, const char *bytes, size_t size)
+{
+    struct frame frame;
     for (size_t at = 0; bytes != NULL && next_frame(&frame, bytes, size, &at);)
-        if (frame.kind == YPI_MESSAGE_RETURNED || !has_returned(&reader, frame.pid))
-            read_message(&reader, frame.kind, bytes + at - frame.size, frame.size);
+        if (frame.kind == YPI_MESSAGE_RETURNED || !has_returned(reader, frame.pid))
+            read_message(reader, frame.kind, bytes + at - frame.size, frame.size);
+}
+
+struct ypi_report ypi_channel_read_from(const struct ypi_channel_source *source,
+                                        struct ypi_result *result)
+{
+    struct reader reader = {.r = result, .report = {.stage = YPI_STAGE_DONE}};
+    size_t size[2] = {0};
+    char *bytes[2] = {read_file(source, &size[0]),
+                      ypi_channel_memory_read(source->memory, source->number, &size[1])};
+    for (int i = 0; i < 2; i++)
+        find_returned(&reader, bytes[i], size[i]);
+    for (int i = 0; i < 2; i++) {
+        read_messages(&reader, bytes[i], size[i]);
+        free(bytes[i]);
+    }
     free(reader.returned);
-    free(bytes);
     return reader.report;
+}
+
+struct ypi_report ypi_channel_read(const char *path, struct ypi_result *result)
+{
+    return ypi_channel_read_from(&(struct ypi_channel_source){.path = path, .fd = -1, .memory = -1},
+                                 result);
 }

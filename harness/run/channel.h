@@ -2,13 +2,15 @@
  * What a case sends to the runner: an append-only file of checksummed messages, one file a case.
  *
  * The file is opened anew by its path for every message, so it goes on working when a body closes
- * descriptors that are not its own, and what was sent before a crash can be read after it. Both
+ * descriptors that are not its own, and what was sent before a crash can be read after it. What it
+ * does not take, because of what the body did, goes to memory that is shared with the runner. Both
  * ends are the same program, so messages are plain structures.
  */
 #ifndef YPI_CHANNEL_H
 #define YPI_CHANNEL_H
 
 #include "harness/result.h"
+#include "harness/run/channel_memory.h"
 
 #include <sys/types.h>
 
@@ -45,7 +47,14 @@ struct ypi_failure_message {
     bool has_file;
 };
 
-/* One message of two parts, written whole. False when the file cannot be written. */
+/* Makes an empty file, and its directory where that is gone. False when it cannot. */
+bool ypi_channel_create(const char *path);
+
+/* Where this process's messages go once its file cannot be written; NULL: nowhere. */
+void ypi_channel_set_memory(struct ypi_channel_memory *memory);
+
+/* One message of two parts, written whole. False when neither the file, which must be there, nor
+ * the memory takes it. Async-signal-safe; of what the body set RLIMIT_FSIZE to, no signal comes. */
 bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first, size_t first_size,
                       const void *second, size_t second_size);
 
@@ -59,5 +68,14 @@ struct ypi_report {
     bool skipped, ended, exited;
 };
 struct ypi_report ypi_channel_read(const char *path, struct ypi_result *result);
+
+/* The same of a file that was opened, by `fd` where it is not negative, since its path may be gone;
+ * then of slot `number` of the run's memory, -1: none. */
+struct ypi_channel_source {
+    const char *path;
+    int fd, memory, number;
+};
+struct ypi_report ypi_channel_read_from(const struct ypi_channel_source *source,
+                                        struct ypi_result *result);
 
 #endif

@@ -15,11 +15,13 @@
 
 enum { TAIL_MAX = 8192 };
 
-static char *read_tail(const char *path, uint64_t *bytes)
+static char *read_tail(const struct ypi_item *item, uint64_t *bytes)
 {
     *bytes = 0;
     char *tail = ypi_calloc(TAIL_MAX + 1, 1);
-    int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = item->output_fd;
+    if (fd < 0 && item->output != NULL)
+        fd = open(item->output, O_RDONLY | O_CLOEXEC);
     struct stat status;
     if (fd >= 0 && fstat(fd, &status) == 0) {
         *bytes = (uint64_t)status.st_size;
@@ -30,7 +32,7 @@ static char *read_tail(const char *path, uint64_t *bytes)
             if (tail[i] == '\0')
                 tail[i] = '?';
     }
-    if (fd >= 0)
+    if (fd >= 0 && fd != item->output_fd)
         close(fd);
     return tail;
 }
@@ -116,19 +118,12 @@ static void sweep(struct ypi_result *r, const struct ypi_item *item, pid_t worke
                         swept > 1 ? "es" : "", name);
 }
 
-static void remove_traces(const struct ypi_item *item)
-{
-    unlink(item->channel);
-    if (item->output != NULL)
-        unlink(item->output);
-}
-
-struct ypi_report ypi_ending_result(const struct ypi_item *item, const struct ypi_ending *ending,
+struct ypi_report ypi_ending_result(struct ypi_item *item, const struct ypi_ending *ending,
                                     const struct ypi_options *o, struct ypi_result *r)
 {
     *r = (struct ypi_result){
         .c = &item->c, .attempt = item->attempt, .fail_allocation = ypi_item_fails(item, o)};
-    struct ypi_report report = ypi_channel_read(item->channel, r);
+    struct ypi_report report = ypi_item_read(item, r);
     r->started = item->started_wall;
     r->duration = item->started > 0 ? ypi_now() - item->started : 0;
     r->signal = ending->signal;
@@ -136,7 +131,7 @@ struct ypi_report ypi_ending_result(const struct ypi_item *item, const struct yp
     r->ended = report.ended;
     sweep(r, item, report.pid, ending->alone);
     explain_end(r, item, &report, o);
-    r->tail = read_tail(item->output, &r->output_bytes);
-    remove_traces(item);
+    r->tail = read_tail(item, &r->output_bytes);
+    ypi_item_remove_files(item);
     return report;
 }

@@ -15,7 +15,7 @@ bool ypi_was_interrupted(const struct ypi_item *item, const struct ypi_report *r
 
 /* Reads what the process sent, adds a failure where it ended badly, kills what it left running and
  * removes its files. *r is overwritten; it is not judged. */
-struct ypi_report ypi_ending_result(const struct ypi_item *item, const struct ypi_ending *ending,
+struct ypi_report ypi_ending_result(struct ypi_item *item, const struct ypi_ending *ending,
                                     const struct ypi_options *o, struct ypi_result *r);
 
 #endif

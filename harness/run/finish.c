@@ -164,6 +164,7 @@ void ypi_finish(struct ypi_runner *run, struct ypi_item *item, int signal_number
         .signal = signal_number, .exit_code = exit_code, .alone = run->alone};
     item->over = true;
     item->state = YPI_FINISHED;
+    ypi_plan_keep_directory(run->plan);
     struct ypi_report report = ypi_ending_result(item, &ending, run->o, &r);
     if (ypi_was_interrupted(item, &report, signal_number)) {
         fprintf(run->o->tap ? stderr : run->out, "\ninterrupted: %s\n", item->c.id);

@@ -131,7 +131,8 @@ static enum yp_status make_directory(struct ypi_plan *plan, const char *history,
 static void make_item(struct ypi_item *item, const struct yp_case *c, int number,
                       const struct ypi_plan *plan, const struct ypi_options *o)
 {
-    *item = (struct ypi_item){.c = *c, .number = number};
+    *item = (struct ypi_item){.c = *c, .number = number, .memory = plan->memory};
+    item->channel_fd = item->output_fd = -1;
     item->channel = ypi_format("%s/%d.channel", plan->directory, number);
     item->output = o->no_capture ? NULL : ypi_format("%s/%d.output", plan->directory, number);
     /* Criterion sorts by name; the number in front keeps the plan's order. */
@@ -154,7 +155,7 @@ enum yp_status ypi_plan_make(struct ypi_plan *plan, struct ypi_collection *c, in
                              const struct ypi_options *o, const char *run_id)
 {
     enum { MAX_RUNS = 1000000 };
-    *plan = (struct ypi_plan){.directory_fd = -1};
+    *plan = (struct ypi_plan){.directory_fd = -1, .memory = -1};
     if ((long long)selected * o->repeat > MAX_RUNS)
         return yp_set_error(YP_INVALID, "%d cases, %d times each, are more than %d in one run",
                             selected, o->repeat, MAX_RUNS);
@@ -162,6 +163,7 @@ enum yp_status ypi_plan_make(struct ypi_plan *plan, struct ypi_collection *c, in
     enum yp_status status = make_directory(plan, o->history, run_id);
     if (status != YP_OK)
         return status;
+    plan->memory = ypi_channel_memory_create();
     plan->items = ypi_calloc((size_t)plan->count, sizeof *plan->items);
     int number = 0;
     for (int i = 0; i < selected; i++)
@@ -190,7 +192,59 @@ void ypi_plan_clear(struct ypi_plan *plan)
         remove_directory(plan->directory);
     if (plan->directory_fd >= 0)
         close(plan->directory_fd);
+    if (plan->memory >= 0)
+        close(plan->memory);
     free(plan->directory);
+}
+
+void ypi_plan_keep_directory(struct ypi_plan *plan)
+{
+    struct stat there;
+    struct stat locked;
+    if (stat(plan->directory, &there) == 0 && fstat(plan->directory_fd, &locked) == 0 &&
+        there.st_ino == locked.st_ino)
+        return;
+    if (mkdir(plan->directory, 0700) != 0 && errno != EEXIST)
+        return; /* the cases' memory is left */
+    int fd = open(plan->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    flock(fd, LOCK_EX);
+    if (plan->directory_fd >= 0)
+        close(plan->directory_fd);
+    plan->directory_fd = fd;
+}
+
+struct ypi_report ypi_item_read(const struct ypi_item *item, struct ypi_result *result)
+{
+    return ypi_channel_read_from(&(struct ypi_channel_source){.path = item->channel,
+                                                              .fd = item->channel_fd,
+                                                              .memory = item->memory,
+                                                              .number = item->number},
+                                 result);
+}
+
+void ypi_item_open_files(struct ypi_item *item)
+{
+    item->channel_fd = open(item->channel, O_RDONLY | O_CLOEXEC);
+    if (item->output != NULL)
+        item->output_fd = open(item->output, O_RDONLY | O_CLOEXEC);
+}
+
+static void remove_file(int *fd, const char *path)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    if (path != NULL)
+        unlink(path);
+}
+
+void ypi_item_remove_files(struct ypi_item *item)
+{
+    remove_file(&item->channel_fd, item->channel);
+    remove_file(&item->output_fd, item->output);
+    ypi_channel_memory_clear(item->memory, item->number);
 }
 
 static char *share(const char *text)
@@ -251,6 +305,9 @@ void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o)
     job->id = share(c->id);
     job->tags = share(c->tags);
     job->root = share(o->root);
+    job->runner = getpid();
+    job->memory = item->memory;
+    job->number = item->number;
     job->channel = share(item->channel);
     job->output = share(item->output);
     item->extra.data = job;

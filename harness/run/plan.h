@@ -21,6 +21,8 @@ struct ypi_item {
     char *criterion_name, *criterion_suite;
     /* Files of the case's process. */
     char *channel, *output;
+    int channel_fd, output_fd; /* opened while it runs, since a case may remove them; -1 */
+    int memory;                /* of the plan */
     /* Written by the runner's thread, read by the watchdog's. */
     double started_wall, started; /* monotonic */
     uint64_t oom_kills;           /* by the kernel, and refusals by the cgroup, before it began */
@@ -43,6 +45,7 @@ struct ypi_plan {
     int count;
     char *directory;  /* of channels and outputs; removed at the end */
     int directory_fd; /* locked as long as the run lives */
+    int memory;       /* shared with the cases, see channel_memory.h; -1: none */
     char *cgroup;     /* that bounds the number of processes; NULL: none */
 };
 
@@ -51,6 +54,16 @@ struct ypi_plan {
 enum yp_status ypi_plan_make(struct ypi_plan *plan, struct ypi_collection *c, int selected,
                              const struct ypi_options *o, const char *run_id);
 void ypi_plan_clear(struct ypi_plan *plan);
+
+/* Makes the directory again where a case has removed it. */
+void ypi_plan_keep_directory(struct ypi_plan *plan);
+
+/* What the item's process has sent so far, into a cleared result. */
+struct ypi_report ypi_item_read(const struct ypi_item *item, struct ypi_result *result);
+
+/* Opens the files of its process, which has begun; closes them, and removes what is in them. */
+void ypi_item_open_files(struct ypi_item *item);
+void ypi_item_remove_files(struct ypi_item *item);
 
 /* Ready for one more process. */
 void ypi_item_renew(struct ypi_item *item);

@@ -30,12 +30,12 @@ static struct ypi_item *item_of(const struct criterion_test *test)
     return (struct ypi_item *)((char *)test->data - offsetof(struct ypi_item, extra));
 }
 
-static bool has_process(const struct ypi_item *item)
+static pid_t pid_of(const struct ypi_item *item)
 {
     struct ypi_result unused = {0};
-    bool has = ypi_channel_read(item->channel, &unused).pid != 0;
+    pid_t pid = ypi_item_read(item, &unused).pid;
     ypi_result_clear(&unused);
-    return has;
+    return pid;
 }
 
 static void on_start(struct criterion_suite *suite, struct criterion_test *test)
@@ -43,8 +43,11 @@ static void on_start(struct criterion_suite *suite, struct criterion_test *test)
     (void)suite;
     struct ypi_item *item = item_of(test);
     /* Criterion also speaks of those that it passes over; they have no process. */
-    if (item->extra.disabled && !has_process(item))
+    const pid_t pid = pid_of(item);
+    if (item->extra.disabled && pid == 0)
         return;
+    item->pid = pid;
+    ypi_item_open_files(item);
     item->started = ypi_now();
     item->started_wall = ypi_wall_clock();
     item->oom_kills = ypi_oom_kills();

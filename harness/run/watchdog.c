@@ -3,7 +3,6 @@
 #include "base/system/clock.h"
 #include "base/system/thread.h"
 #include "base/text/text.h"
-#include "harness/run/channel.h"
 #include "harness/run/process.h"
 
 #include <pthread.h>
@@ -58,16 +57,6 @@ static void pause_during_forks(void)
     pthread_atfork(before_fork, after_fork, after_fork);
 }
 
-static pid_t find_pid(struct ypi_item *item)
-{
-    if (item->pid == 0) {
-        struct ypi_result unused = {0};
-        item->pid = ypi_channel_read(item->channel, &unused).pid;
-        ypi_result_clear(&unused);
-    }
-    return item->pid;
-}
-
 static bool too_much_output(const struct ypi_item *item, const struct ypi_options *o)
 {
     struct stat status;
@@ -94,7 +83,7 @@ static void end_case(struct ypi_item *item, enum ypi_cause cause)
 static void watch(struct ypi_watchdog *w, struct ypi_item *item)
 {
     double now = ypi_now();
-    if (item->state != YPI_RUNNING || find_pid(item) == 0)
+    if (item->state != YPI_RUNNING || item->pid == 0)
         return;
     if (item->killed != 0) {
         if (now > item->killed_at + AGAIN_SECONDS)
@@ -125,7 +114,7 @@ static void watch_cgroup(struct ypi_watchdog *w)
     for (int i = 0; i < w->plan->count; i++) {
         struct ypi_item *item = &w->plan->items[i];
         if (item->state != YPI_RUNNING || item->killed != 0 || refusals <= item->refusals ||
-            find_pid(item) == 0)
+            item->pid == 0)
             continue;
         int count = processes(item, CAPACITY);
         if (count > largest) {

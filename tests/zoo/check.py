@@ -40,6 +40,11 @@ EXPECTED = {
     "forked_child_gives_values":
         ("failed", "usage", r"^a forked child gave a value, a measurement, a check or a hash"),
     "forked_child_leaves": ("passed", None, None),
+    "file_size_limit": ("failed", "expectation", r"^1 > 2: no file may grow$"),
+    "no_descriptors": ("failed", "expectation", r"^1 > 2: no descriptor may be had$"),
+    "all_descriptors_taken": ("failed", "expectation", r"^1 > 2: all descriptors are taken$"),
+    "another_user": ("failed", "expectation", r"^1 > 2: the user is another$"),
+    "removes_files_of_the_run": ("failed", "expectation", r"^1 > 2: the directory is gone$"),
     "closed_descriptors": ("failed", "descriptors closed", r"not its own: 0 \(.*\), 1 \("),
     "floods_output": ("failed", "output", r"^wrote more than 67108864 bytes of output"),
     "fork_bomb": ("failed", "too many processes", r"^wanted more than 64 processes and threads"),
@@ -93,8 +98,8 @@ def check_case(tap, result, name, outcome, cause, message):
     if result is None:
         tap.check(False, name, "no result is stored")
         return
-    # A machine without a memory cgroup cannot set the trap for the kernel.
-    if name == "oom_kill" and result["outcome"] == "skipped":
+    # Without a memory cgroup, or without root, these cannot set their trap.
+    if name in ("oom_kill", "another_user") and result["outcome"] == "skipped":
         tap.skip(name, result["reason"])
         return
     ok = result["outcome"] == outcome and (cause is None) == (not result["failures"])
@@ -175,6 +180,13 @@ def main(program, stillborn, sanitized):
                                                           "result_id = ?", case["id"])]),
                       (1, 2 if case["verdicts"] else 1, [50]),
                       f"{name}: its child's part of the result is left out")
+        for name in ("file_size_limit", "no_descriptors", "all_descriptors_taken", "another_user",
+                     "removes_files_of_the_run"):
+            case = stored[name]
+            tap.equal([(v["value"], len(case["failures"])) for v in
+                       rows(history, "SELECT value FROM value WHERE result_id = ?", case["id"])],
+                      [(50, 1)] if case["outcome"] == "failed" else [],
+                      f"{name}: what it sent is there, and no other failure")
         tap.equal([f["message"] for f in stored["expectation"]["failures"]],
                   ["found == 42: found is 41", "found == 43: found is 41"],
                   "expectations go on")

@@ -1,10 +1,12 @@
 /* Every way a case can go wrong. Each is one failed case with its reason; all others run. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -248,6 +250,58 @@ YP_TEST(zoo, forked_child_leaves)
         exit(0);
     waitpid(child, NULL, 0);
     yp_value(t, "x", 50);
+}
+
+/* What the body does to its process must not take the case's own failure from it. */
+YP_TEST(zoo, file_size_limit)
+{
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){0, 0});
+    yp_value(t, "x", 50);
+    yp_require(t, 1 > 2, "no file may grow");
+}
+
+YP_TEST(zoo, no_descriptors)
+{
+    struct rlimit none = {0};
+    getrlimit(RLIMIT_NOFILE, &none);
+    none.rlim_cur = 0;
+    setrlimit(RLIMIT_NOFILE, &none);
+    yp_value(t, "x", 50);
+    yp_require(t, 1 > 2, "no descriptor may be had");
+}
+
+YP_TEST(zoo, all_descriptors_taken)
+{
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){100, 100});
+    while (dup(STDERR_FILENO) >= 0) {
+    }
+    yp_value(t, "x", 50);
+    yp_require(t, 1 > 2, "all descriptors are taken");
+}
+
+YP_TEST(zoo, another_user)
+{
+    if (setuid(65534) != 0)
+        yp_skip(t, "only root can become another user");
+    yp_value(t, "x", 50);
+    yp_require(t, 1 > 2, "the user is another");
+}
+
+/* The directory of the run, and with it the files of this case and of those that run beside it. */
+YP_TEST(zoo, removes_files_of_the_run)
+{
+    char path[4096] = "";
+    yp_require(t, readlink("/proc/self/fd/1", path, sizeof path - 1) > 0, "no output");
+    char *slash = strrchr(path, '/');
+    yp_require(t, slash != NULL && strstr(path, "/run-") != NULL, "the output is %s", path);
+    *slash = '\0';
+    DIR *directory = opendir(path);
+    for (const struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory))
+        unlinkat(dirfd(directory), entry->d_name, 0);
+    closedir(directory);
+    yp_require(t, rmdir(path) == 0, "%s is still there", path);
+    yp_value(t, "x", 50);
+    yp_require(t, 1 > 2, "the directory is gone");
 }
 
 YP_TEST(zoo, closed_descriptors)

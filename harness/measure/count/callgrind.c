@@ -170,9 +170,7 @@ static void set_environment(const struct ypi_job *job)
 /* What Valgrind itself has to say belongs to the case's output. */
 static void take_output(const struct ypi_job *job)
 {
-    int fd = job->output != NULL
-                 ? open(job->output, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)
-                 : -1;
+    int fd = job->output != NULL ? open(job->output, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
     if (fd < 0)
         return;
     dup2(fd, STDOUT_FILENO);

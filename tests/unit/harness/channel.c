@@ -24,6 +24,7 @@ static void make_directory(void)
     snprintf(directory, sizeof directory, "/tmp/yp-channel-XXXXXX");
     cr_assert_not_null(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/1.channel", directory);
+    cr_assert(ypi_channel_create(path));
 }
 
 static void remove_directory(void)
