@@ -29,6 +29,11 @@ static const struct command {
      "      one whose UUID begins so; of a run, if it is a run's; else of the newest result;\n"
      "      --csv: what its accelerator did over time",
      ypi_report_show, false},
+    {"budgets", "[-m EXPR] [-k EXPR] [ID...] [--suggest] [--error 1%] [--check SLACK] [--json]",
+     "each case's budgets beside what was measured: limit, typical value, spread, slack, the\n"
+     "      regression that they would notice; --suggest: a limit that a good run misses at most\n"
+     "      so often; --check: fails when a limit allows SLACK times more than is typical",
+     ypi_report_budgets, false},
     {"machine", "[--again] [--json]",
      "what this machine is made of and what it was measured to do at most; --again: measured "
      "anew,\n"
@@ -56,9 +61,10 @@ static int help(void)
         "  --version       the version\n"
         "  --help          this\n"
         "\n"
-        "Exit codes: 0 all right, 1 nothing matched, 3 the history or the output cannot be read "
-        "or\n"
-        "written, 4 wrong command line, 130 or 143 synth was interrupted by SIGINT or SIGTERM.");
+        "Exit codes: 0 all right, 1 nothing matched or a budget is loose, 3 the history or the\n"
+        "output cannot be read or written, 4 wrong command line, 5 no case is selected, 130 or "
+        "143\n"
+        "synth was interrupted by SIGINT or SIGTERM.");
     return fflush(stdout) == 0 ? YPI_COMMAND_OK : YPI_COMMAND_FILE;
 }
 

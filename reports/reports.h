@@ -8,5 +8,6 @@
 
 int ypi_report_history(int argc, char **argv);
 int ypi_report_show(int argc, char **argv);
+int ypi_report_budgets(int argc, char **argv);
 
 #endif

@@ -65,6 +65,10 @@ struct ypi_line {
 };
 struct ypi_line ypi_line(const double *x, const double *y, size_t count);
 
+/* The t with P(|T| <= t) = coverage, 0 <= coverage < 1, for Student's t of `freedom` degrees, from
+ * 1; NaN elsewhere. */
+double ypi_student_quantile(double coverage, size_t freedom);
+
 /* The median of the slopes between all pairs of points with i < j and x apart (Theil and Sen);
  * robust against steps. At most 512 points are looked at, evenly chosen. NaN with fewer than 2,
  * when all x are the same, when a number is not finite, or without 3 MiB of memory. */

@@ -35,13 +35,15 @@ static double student_slope(double t, size_t freedom)
     return 2 * middle * exp(-(n + 1) / 2 * log1p(t * t / n));
 }
 
-/* The t with P(|T| <= t) = 0.99. By Newton's method from the quantile of the normal, which is
- * below it: the function is concave, so the steps go up until only rounding is left. */
-static double student_quantile(size_t freedom)
+/* By Newton's method from 0, which is below it: the function is concave, so the steps go up until
+ * only rounding is left. */
+double ypi_student_quantile(double coverage, size_t freedom)
 {
-    double t = 2.5758293035489;
+    double t = 0;
+    if (freedom == 0 || !(coverage >= 0 && coverage < 1))
+        return NAN;
     for (;;) {
-        double step = (YPI_COVERAGE - student_inside(t, freedom)) / student_slope(t, freedom);
+        double step = (coverage - student_inside(t, freedom)) / student_slope(t, freedom);
         if (!(step > t * 1e-15))
             return t;
         t += step;
@@ -130,7 +132,7 @@ struct ypi_line ypi_line(const double *x, const double *y, size_t count)
     struct ypi_pair at_mean = ypi_pair_mul(slope, whole_mean(&on_x));
     double intercept = ypi_pair_add(whole_mean(&on_y), ypi_pair_minus(at_mean)).high;
     double variance = residual_squares(&on_x, &on_y, slope, count) / (double)(count - 2);
-    double half = student_quantile(count - 2) * sqrt(variance / squares.high);
+    double half = ypi_student_quantile(YPI_COVERAGE, count - 2) * sqrt(variance / squares.high);
 
     int power = on_y.unit.exponent - on_x.unit.exponent;
     return (struct ypi_line){.slope = ldexp(slope.high, power),

@@ -106,6 +106,8 @@ bool ypi_arguments_read(const struct ypi_arguments *a, int argc, char **argv)
             i += taken;
         } else if (a->word != NULL && *a->word == NULL) {
             *a->word = argv[i++];
+        } else if (a->words != NULL) {
+            a->words[(*a->word_count)++] = argv[i++];
         } else {
             ypi_usage_error(argc, argv, i, "%s: one word too many", argv[i]);
             return false;

@@ -6,9 +6,11 @@
 
 struct ypi_arguments {
     const struct ypi_option *options;
-    void *values;      /* the structure that the options fill */
-    const char **word; /* the one other word that is allowed, not owned; NULL: none is */
-    const char *hint;  /* behind "there is no such option"; NULL: nothing */
+    void *values;       /* the structure that the options fill */
+    const char **word;  /* the one other word that is allowed, not owned; NULL: none is */
+    const char **words; /* with room for all of argv: any number is allowed, not owned; or NULL */
+    int *word_count;    /* of them */
+    const char *hint;   /* behind "there is no such option"; NULL: nothing */
 };
 
 /* Takes the words from argv[1] on: "--id X", "--id=X", "-n X", "-nX", "--". False at anything

@@ -6,9 +6,10 @@
 
 enum ypi_command_exit {
     YPI_COMMAND_OK = 0,
-    YPI_COMMAND_NOTHING = 1, /* nothing matched */
-    YPI_COMMAND_FILE = 3,    /* the history, or the output, cannot be read or written */
-    YPI_COMMAND_USAGE = 4,   /* the command line */
+    YPI_COMMAND_NOTHING = 1,    /* nothing matched */
+    YPI_COMMAND_FILE = 3,       /* the history, or the output, cannot be read or written */
+    YPI_COMMAND_USAGE = 4,      /* the command line */
+    YPI_COMMAND_UNSELECTED = 5, /* no case of the history is meant, or none with a budget */
 };
 
 /* "yieldpoint: ", the last error and a line end on the standard error stream; YPI_COMMAND_FILE. */

@@ -92,7 +92,7 @@ static bool check_expression(const char *option, const char *expression,
     if (!valid)
         return refuse(option, expression, error.offset, error.length, error.message);
     struct unknown unknown = {.o = o, .expression = expression};
-    if (strcmp(option, "-m") == 0)
+    if (strcmp(option, "-m") == 0 && o->tag_count > 0)
         ypi_expression(expression, note_unknown, &unknown, &valid, &error);
     return !unknown.found;
 }
@@ -126,7 +126,7 @@ static void tell_missing(const char *wanted, const struct ypi_collection *c)
 }
 
 /* A path as a shell completes it, suites/stress/rx.c, is that of the id. */
-static bool is_meant(const char *wanted, const struct yp_case *c)
+bool ypi_is_meant(const char *wanted, const struct yp_case *c)
 {
     return ypi_node_names(wanted, c->id) || ypi_node_names(ypi_test_path(wanted), c->id);
 }
@@ -134,7 +134,7 @@ static bool is_meant(const char *wanted, const struct yp_case *c)
 static bool check_id(const char *wanted, const struct ypi_collection *c)
 {
     for (int i = 0; i < c->count; i++)
-        if (is_meant(wanted, c->cases[i]))
+        if (ypi_is_meant(wanted, c->cases[i]))
             return true;
     tell_missing(wanted, c);
     return false;
@@ -143,7 +143,7 @@ static bool check_id(const char *wanted, const struct ypi_collection *c)
 static bool is_named(const struct yp_case *c, const struct ypi_options *o)
 {
     for (int i = 0; i < o->id_count; i++)
-        if (is_meant(o->ids[i], c))
+        if (ypi_is_meant(o->ids[i], c))
             return true;
     return o->id_count == 0;
 }
@@ -182,7 +182,7 @@ static const struct yp_case **named_relations(const struct ypi_collection *c,
         struct yp_case *one = c->cases[i];
         bool named = false;
         for (int k = 0; k < o->id_count && !named; k++)
-            named = strstr(o->ids[k], "::") != NULL && is_meant(o->ids[k], one);
+            named = strstr(o->ids[k], "::") != NULL && ypi_is_meant(o->ids[k], one);
         if (named && ypi_is_relation(one) && fulfils_all(one, o))
             found[(*count)++] = one;
     }
@@ -197,10 +197,20 @@ static bool is_read(const struct yp_case *c, const struct yp_case *const *relati
     return false;
 }
 
+bool ypi_selection_is_right(const struct ypi_options *o)
+{
+    return (o->mark == NULL || check_expression("-m", o->mark, o)) &&
+           (o->keyword == NULL || check_expression("-k", o->keyword, o));
+}
+
+bool ypi_is_selected(struct yp_case *c, const struct ypi_options *o)
+{
+    return is_named(c, o) && fulfils_all(c, o);
+}
+
 enum ypi_exit ypi_select(struct ypi_collection *c, const struct ypi_options *o, int *selected)
 {
-    bool ok = (o->mark == NULL || check_expression("-m", o->mark, o)) &&
-              (o->keyword == NULL || check_expression("-k", o->keyword, o));
+    bool ok = ypi_selection_is_right(o);
     for (int i = 0; i < o->id_count; i++)
         ok = check_id(o->ids[i], c) && ok;
     for (int i = 0; i < o->set_count; i++)

@@ -70,6 +70,17 @@ cJSON *ypi_runs_load(sqlite3 *db, const struct ypi_runs_filter *filter);
  * with yp_last_error() set. */
 cJSON *ypi_attempts_load(sqlite3 *db, const char *result_id);
 
+struct ypi_selection {
+    const char *mark, *keyword; /* of -m and -k; NULL: not given */
+    const char **ids;
+    int id_count;
+};
+
+/* The cases that are meant, in the order of their ids: an array of {id, test_group, device, tags}.
+ * *right is false after telling stderr what is malformed, or which id none has. Owned by the
+ * caller; NULL with yp_last_error() set. */
+cJSON *ypi_cases_load(sqlite3 *db, const struct ypi_selection *selection, bool *right);
+
 /* -- ceilings -------------------------------------------------------------------------------- */
 
 /* What a machine, or an accelerator of it, was measured to do at most. */

@@ -87,6 +87,21 @@ Test(arguments, all_kinds)
     cr_expect_str_eq(other, "-f", "behind -- all are words");
 }
 
+Test(arguments, many_words_are_kept_in_their_order)
+{
+    struct values v = {0};
+    const char *words[4] = {NULL};
+    int count = 0;
+    char *argv[] = {(char *)(uintptr_t) "cmd", (char *)(uintptr_t) "a", (char *)(uintptr_t) "-f",
+                    (char *)(uintptr_t) "b"};
+    const struct ypi_arguments a = {
+        .options = options, .values = &v, .words = words, .word_count = &count};
+    cr_assert(ypi_arguments_read(&a, 4, argv));
+    cr_expect(count == 2 && v.flag);
+    cr_expect_str_eq(words[0], "a");
+    cr_expect_str_eq(words[1], "b");
+}
+
 Test(arguments, what_is_refused)
 {
     static const struct {

@@ -674,6 +674,29 @@ Test(stats, points_on_a_line_leave_no_doubt)
         }
 }
 
+/* By the tables of W. S. Gosset ("Student"), to more digits from the incomplete beta function. */
+Test(stats, student_quantiles_are_those_of_the_tables)
+{
+    static const struct {
+        double coverage;
+        size_t freedom;
+        double t;
+    } table[] = {{0, 3, 0},
+                 {0.5, 1, 1},
+                 {0.99, 1, 63.656741162871583},
+                 {0.98, 4, 3.7469473879791968},
+                 {0.9, 9, 1.8331129326562374},
+                 {0.95, 10, 2.2281388519862747},
+                 {0.998, 39, 3.3127876},
+                 {0.999998, 2, 707.10572054936}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        double t = ypi_student_quantile(table[i].coverage, table[i].freedom);
+        cr_expect(fabs(t - table[i].t) <= 1e-5 * table[i].t, "%zu: %.17g", i, t);
+    }
+    cr_expect(isnan(ypi_student_quantile(1, 3)) && isnan(ypi_student_quantile(0.5, 0)));
+    cr_expect(isnan(ypi_student_quantile(-0.1, 3)) && isnan(ypi_student_quantile(NAN, 3)));
+}
+
 static bool no_line(const double *x, const double *y, size_t count)
 {
     struct ypi_line line = ypi_line(x, y, count);

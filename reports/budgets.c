@@ -1,0 +1,126 @@
+/* yieldpoint budgets: how far limits are from what was measured, and what they should be. */
+#include "reports/budgets.h"
+#include "reports/reports.h"
+
+#include "base/options/arguments.h"
+#include "base/text/output.h"
+#include "base/text/text.h"
+#include "harness/record/history.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct request {
+    const char *file;
+    struct ypi_selection cases;
+    bool suggest, json;
+    double error, looser;
+};
+
+/* "1%", "1 %" or 0.01. */
+static char *read_error(void *values, const struct ypi_option *option, const char *text)
+{
+    struct request *r = values;
+    size_t length = strlen(text);
+    bool percent = length > 0 && text[length - 1] == '%';
+    (void)option;
+    length -= percent;
+    while (length > 0 && text[length - 1] == ' ')
+        length--;
+    char *number = ypi_format("%.*s", (int)length, text);
+    double error = 0;
+    bool right = ypi_parse_double(number, &error);
+    free(number);
+    error /= percent ? 100 : 1;
+    if (!right || !(error >= 1e-6 && error <= 0.25))
+        return ypi_strdup("a rate from 1e-6 to 0.25, such as 1% or 0.01");
+    r->error = error;
+    return NULL;
+}
+
+static char *read_slack(void *values, const struct ypi_option *option, const char *text)
+{
+    struct request *r = values;
+    (void)option;
+    if (ypi_parse_double(text, &r->looser) && isfinite(r->looser) && r->looser >= 1)
+        return NULL;
+    return ypi_strdup("a number from 1");
+}
+
+static int print(const struct ypi_budgets *b, const struct request *r)
+{
+    int loose = 0;
+    int code = YPI_COMMAND_OK;
+    for (int i = 0; i < b->count; i++)
+        loose += r->looser > 0 && ypi_budget_is_loose(&b->list[i], r->looser);
+    if (r->json) {
+        cJSON *document = ypi_budgets_document(b, r->looser, r->suggest);
+        code = ypi_put_json(document);
+        cJSON_Delete(document);
+    } else {
+        ypi_budgets_print(b, r->looser, r->suggest);
+        code = ypi_flush();
+    }
+    return code != YPI_COMMAND_OK ? code : loose > 0 ? YPI_COMMAND_NOTHING : YPI_COMMAND_OK;
+}
+
+static int nothing(const char *what)
+{
+    fprintf(stderr, "yieldpoint: %s\n", what);
+    return YPI_COMMAND_UNSELECTED;
+}
+
+static int report(sqlite3 *db, const struct request *r)
+{
+    bool right = true;
+    struct ypi_budgets budgets = {0};
+    cJSON *cases = ypi_cases_load(db, &r->cases, &right);
+    int code = YPI_COMMAND_USAGE;
+    if (!cases) {
+        code = ypi_file_error();
+    } else if (right && !cases->child) {
+        code = nothing("no case of the history is selected");
+    } else if (right) {
+        bool read = ypi_budgets_load(db, cases, &budgets);
+        cases = NULL;
+        ypi_budgets_suggest(&budgets, r->error);
+        code = !read                ? ypi_file_error()
+               : budgets.count == 0 ? nothing("the selected cases have no budget")
+                                    : print(&budgets, r);
+        ypi_budgets_free(&budgets);
+    }
+    cJSON_Delete(cases);
+    return code;
+}
+
+int ypi_report_budgets(int argc, char **argv)
+{
+    struct request r = {.error = 0.01};
+#define AT(kind_, field) .kind = YPI_OPTION_##kind_, .offset = offsetof(struct request, field)
+    static const struct ypi_option options[] = {
+        {"history", AT(WORD, file)},
+        {.letter = 'm', AT(WORD, cases.mark)},
+        {.letter = 'k', AT(WORD, cases.keyword)},
+        {"suggest", AT(FLAG, suggest)},
+        {"error", .value = "RATE", .kind = YPI_OPTION_OWN, .read = read_error},
+        {"check", .value = "SLACK", .kind = YPI_OPTION_OWN, .read = read_slack},
+        {"json", AT(FLAG, json)},
+        YPI_OPTIONS_END,
+    };
+#undef AT
+    r.cases.ids = ypi_calloc((size_t)argc + 1, sizeof *r.cases.ids);
+    int code = YPI_COMMAND_USAGE;
+    if (ypi_arguments_read(&(struct ypi_arguments){.options = options,
+                                                   .values = &r,
+                                                   .words = r.cases.ids,
+                                                   .word_count = &r.cases.id_count},
+                           argc, argv)) {
+        sqlite3 *db = ypi_store_open(r.file);
+        code = db ? report(db, &r) : ypi_file_error();
+        sqlite3_close(db);
+    }
+    free(r.cases.ids);
+    return code;
+}

@@ -1,0 +1,59 @@
+/* Budgets of cases beside what earlier processes measured of them. */
+#ifndef YPI_BUDGETS_H
+#define YPI_BUDGETS_H
+
+#include "reports/suggest.h"
+
+#include <cJSON.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+
+/* One budget of one case, as its newest result declares it. */
+struct ypi_budget_history {
+    const char *id;   /* of the case */
+    cJSON *verdict;   /* of that result: kind, name, memory, detail, allowed, unit, required */
+    char label[160];  /* "min share fit" */
+    double *measured; /* `figures.count`, newest first, as are the next three */
+    double *low, *high;
+    int *machine; /* place in the list of machines */
+    struct ypi_figures_of figures;
+    struct ypi_spread spread; /* NaN throughout without a figure */
+    double slack; /* the limit over the typical value, or its reverse, so that 1 and more is met */
+    double noticed; /* how many times worse the typical value must become until all of its interval
+                     * is beyond the limit; NaN: that means nothing */
+    double suggested; /* NaN: none */
+    const char *why_not;
+};
+
+struct ypi_left_out {
+    char why[64];
+    int processes;
+};
+
+struct ypi_budgets {
+    cJSON *cases;
+    struct ypi_budget_history *list; /* by case */
+    int count;
+    int case_count; /* that have a budget */
+    int process_count;
+    char **machines;
+    int machine_count;
+    struct ypi_left_out left_out[32];
+    int left_out_count;
+};
+
+/* Reads what the cases' results say; takes `cases` over. False with yp_last_error() set; to be
+ * freed in any case. */
+bool ypi_budgets_load(sqlite3 *db, cJSON *cases, struct ypi_budgets *out);
+void ypi_budgets_suggest(struct ypi_budgets *b, double error);
+void ypi_budgets_free(struct ypi_budgets *b);
+
+bool ypi_budget_is_required(const struct ypi_budget_history *b);
+
+/* Those that are looser than `looser` (0: all), with suggestions where `suggest`. */
+void ypi_budgets_print(const struct ypi_budgets *b, double looser, bool suggest);
+/* The caller deletes. */
+cJSON *ypi_budgets_document(const struct ypi_budgets *b, double looser, bool suggest);
+bool ypi_budget_is_loose(const struct ypi_budget_history *b, double looser);
+
+#endif
