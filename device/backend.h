@@ -79,11 +79,11 @@ struct ypi_backend {
     const char *(*name)(const struct yp_device *device);
     /* Uninitialised memory, ready for every stream; NULL with yp_last_error() set. */
     void *(*allocate)(struct yp_device *device, size_t bytes);
-    /* Takes a block back once no work uses it any more and returns how many bytes were asked for;
-     * aborts on one that is not its own. */
+    /* Frees a block once no work uses it any more and returns how many bytes were asked for; aborts
+     * on a block that is not its own. */
     size_t (*deallocate)(struct yp_device *device, void *block);
     /* For debugging: `bytes` of a block of its own in place of a part of `block`, not accounted for
-     * and given back with it; the same one for the same part. NULL: `block` is none of this
+     * and freed with it; the same one for the same part. NULL: `block` is none of this
      * device's, or there is no memory. NULL in place of the function: parts stay parts. */
     void *(*separate)(struct yp_device *device, void *block, size_t offset, size_t bytes);
     /* The same of page-locked memory of the host. */

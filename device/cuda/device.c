@@ -21,7 +21,7 @@ double ypi_cuda_now(void)
 
 /* -- what an error means ------------------------------------------------------------------- */
 
-/* Nothing is broken: the device is not for us, now or ever. */
+/* Nothing is broken: this process cannot use the device. */
 static bool is_absence(cudaError_t error)
 {
     switch (error) {
@@ -140,14 +140,14 @@ static enum yp_status find(void)
     return check_capability();
 }
 
-static void tell_number(ypi_cuda_fact *tell, void *arg, const char *key, long long value)
+static void report_number(ypi_cuda_fact *report, void *arg, const char *key, long long value)
 {
     char text[32];
     snprintf(text, sizeof text, "%lld", value);
-    tell(arg, key, text);
+    report(arg, key, text);
 }
 
-static void tell_facts(ypi_cuda_fact *tell, void *arg)
+static void report_facts(ypi_cuda_fact *report, void *arg)
 {
     struct cudaDeviceProp p;
     char text[32] = "";
@@ -156,35 +156,35 @@ static void tell_facts(ypi_cuda_fact *tell, void *arg)
         (void)cudaGetLastError();
         return;
     }
-    tell(arg, "gpu.name", p.name);
+    report(arg, "gpu.name", p.name);
     snprintf(text, sizeof text, "%d.%d", p.major, p.minor);
-    tell(arg, "gpu.capability", text);
-    tell_number(tell, arg, "gpu.memory", (long long)p.totalGlobalMem);
-    tell_number(tell, arg, "gpu.multiprocessors", p.multiProcessorCount);
-    tell_number(tell, arg, "gpu.l2", p.l2CacheSize);
-    tell(arg, "gpu.ecc", p.ECCEnabled ? "on" : "off");
+    report(arg, "gpu.capability", text);
+    report_number(report, arg, "gpu.memory", (long long)p.totalGlobalMem);
+    report_number(report, arg, "gpu.multiprocessors", p.multiProcessorCount);
+    report_number(report, arg, "gpu.l2", p.l2CacheSize);
+    report(arg, "gpu.ecc", p.ECCEnabled ? "on" : "off");
     if (cudaDeviceGetPCIBusId(text, (int)sizeof text, 0) == cudaSuccess)
-        tell(arg, "gpu.pci", text);
+        report(arg, "gpu.pci", text);
     if (cudaDriverGetVersion(&version) == cudaSuccess) {
         version_text(text, version);
-        tell(arg, "gpu.driver.cuda", text);
+        report(arg, "gpu.driver.cuda", text);
     }
     if (cudaRuntimeGetVersion(&version) == cudaSuccess) {
         version_text(text, version);
-        tell(arg, "library.cuda", text);
+        report(arg, "library.cuda", text);
     }
     if (cudaDeviceGetPCIBusId(text, (int)sizeof text, 0) == cudaSuccess) {
         struct ypi_nvml *nvml = ypi_nvml_open(text);
         if (nvml != NULL)
-            ypi_nvml_facts(nvml, tell, arg);
+            ypi_nvml_facts(nvml, report, arg);
     }
 }
 
-static enum yp_status look(ypi_cuda_fact *tell, void *arg)
+static enum yp_status look(ypi_cuda_fact *report, void *arg)
 {
     enum yp_status status = find();
-    if (status == YP_OK && tell != NULL)
-        tell_facts(tell, arg);
+    if (status == YP_OK && report != NULL)
+        report_facts(report, arg);
     return status;
 }
 

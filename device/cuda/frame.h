@@ -15,8 +15,9 @@
  *
  *     static enum yp_status scale(struct yp_device *device, const struct scale *job)
  *     {
- *         YPK_LAUNCH(scale_kernel, ypk_grid(ypk_blocks(job->n, 256), 1), 256, 0, ypk_stream(host,
- * device), *job); return ypk_launched(host, "scale");
+ *         unsigned blocks = ypk_blocks(job->n, 256);
+ *         YPK_LAUNCH(scale_kernel, ypk_grid(blocks, 1), 256, 0, ypk_stream(host, device), *job);
+ *         return ypk_launched(host, "scale");
  *     }
  *
  * A kernel takes one structure, whose pointers are the device's. It is written in phases: YPK_EACH

@@ -32,12 +32,12 @@ struct ypk_work {
     _Alignas(16) unsigned char job[YPK_JOB_MAX];
 };
 
-/* How blocks are run. Threads come forwards, backwards, or, block by block, this way, that way and
- * all over the place. */
+/* How blocks are run: their threads forwards, backwards, or, block by block in turn, forwards,
+ * backwards and scattered. */
 struct ypk_settings {
     enum ypk_order { YPK_FORWARDS, YPK_BACKWARDS, YPK_MIXED } order;
     int garbage; /* each byte of memory that is new */
-    /* Counts blocks with dynamic shared memory; NULL: nobody does. */
+    /* Counts blocks with dynamic shared memory; NULL: they are not counted. */
     unsigned *blocks;
 };
 

@@ -15,7 +15,7 @@ struct ypi_part;
 struct ypi_cuda_stream {
     struct yp_stream base;
     cudaStream_t native;
-    cudaEvent_t mark;             /* its end, when a block was last given back */
+    cudaEvent_t mark;             /* its end, when a block was last freed */
     struct ypi_cuda_stream *next; /* of the device's; under the device's lock */
 };
 
@@ -23,19 +23,19 @@ struct ypi_cuda_device {
     struct yp_device base;
     struct ypi_cuda_stream stream; /* of `work`; the first of all that there are */
     cudaStream_t work;             /* the measured one */
-    cudaStream_t memory; /* where memory is taken and given, so that it waits for no work */
-    cudaMemPool_t pool;  /* NULL: the device has none, memory is taken one by one */
+    cudaStream_t memory; /* where memory is allocated and freed, so that it waits for no work */
+    cudaMemPool_t pool;  /* NULL: the device has none, blocks are allocated one by one */
     pthread_mutex_t lock;
     struct ypi_blocks *blocks;
     struct ypi_blocks *pinned;        /* of the host */
     struct ypi_part *parts;           /* allocations in place of parts of blocks; under the lock */
     bool separates;                   /* every block and part is an allocation of CUDA's own */
     uint64_t reserved, reserved_peak; /* where there is no pool; under the lock */
-    uint64_t granule;                 /* what the pool takes of the driver at a time */
+    uint64_t granule;                 /* what the pool takes from the driver at a time */
     uint64_t system;                  /* the driver's figure, as it was at `system_at` */
     double system_at;
-    unsigned *gate; /* pinned: [0] open, [1] ran out of patience */
-    char *scratch;  /* for emptying the second-level cache; taken when it is first asked for */
+    unsigned *gate; /* pinned: [0] open, [1] timed out */
+    char *scratch;  /* for emptying the second-level cache; allocated at its first use */
     bool capturing; /* work of `work` is recorded, and does not run: by the thread `captor` */
     bool freed;     /* memory, by that thread, since the capture began */
     pthread_t captor;
@@ -122,7 +122,7 @@ void ypi_cuda_audit_close(void);
 
 struct ypi_nvml *ypi_nvml_open(const char *pci); /* NULL: no library, or it does not know it */
 uint64_t ypi_nvml_own_bytes(struct ypi_nvml *n); /* of this process; 0: not known */
-void ypi_nvml_facts(struct ypi_nvml *n, ypi_cuda_fact *tell, void *arg);
+void ypi_nvml_facts(struct ypi_nvml *n, ypi_cuda_fact *report, void *arg);
 bool ypi_cuda_condition(struct yp_device *device, struct ypi_condition *out);
 
 #endif

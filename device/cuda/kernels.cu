@@ -8,11 +8,11 @@ static __device__ __forceinline__ unsigned long long nanoseconds(void)
     return now;
 }
 
-static __global__ void gate_kernel(volatile unsigned *gate, unsigned long long patience)
+static __global__ void gate_kernel(volatile unsigned *gate, unsigned long long timeout)
 {
     unsigned long long begun = nanoseconds();
     while (gate[0] == 0) {
-        if (nanoseconds() - begun > patience) {
+        if (nanoseconds() - begun > timeout) {
             gate[1] = 1;
             __threadfence_system();
             return;
@@ -34,10 +34,10 @@ extern "C" cudaError_t ypi_kernel_check(void)
     return cudaFuncGetAttributes(&attributes, (const void *)words_kernel);
 }
 
-extern "C" cudaError_t ypi_kernel_gate(unsigned *gate, unsigned long long patience,
+extern "C" cudaError_t ypi_kernel_gate(unsigned *gate, unsigned long long timeout,
                                        cudaStream_t stream)
 {
-    gate_kernel<<<1, 1, 0, stream>>>(gate, patience);
+    gate_kernel<<<1, 1, 0, stream>>>(gate, timeout);
     return cudaGetLastError();
 }
 

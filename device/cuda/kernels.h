@@ -14,8 +14,8 @@ extern "C" {
 /* Whether this build has code for device 0: cudaErrorNoKernelImageForDevice or the like if not. */
 cudaError_t ypi_kernel_check(void);
 
-/* Waits on the device until gate[0] is not 0, for `nanoseconds` at most; sets gate[1] to 1 when it
- * did not come to that. `gate` is pinned memory of the host. */
+/* Waits on the device until gate[0] is not 0, for `nanoseconds` at most; sets gate[1] to 1 when
+ * that time is over first. `gate` is pinned memory of the host. */
 cudaError_t ypi_kernel_gate(unsigned *gate, unsigned long long nanoseconds, cudaStream_t stream);
 
 /* Fills `count` words with values that are neither zero nor the same. */

@@ -1,6 +1,5 @@
-/* The device's memory: a pool of CUDA's, which keeps what is given back. Allocated is what was
- * asked for, reserved what the pool took from the driver, as PyTorch's caching allocator tells
- * them. */
+/* The device's memory: a pool of CUDA's, which keeps what is freed. Allocated is what was asked
+ * for, reserved what the pool took from the driver, as PyTorch's caching allocator counts them. */
 #include "device/cuda/internal.h"
 
 #include <stdio.h>
@@ -9,12 +8,12 @@
 /* How old the driver's figure may be, in seconds: asking for it takes a while. */
 #define SYSTEM_AGE 0.1
 
-/* Open addressing; a block that was given back leaves its address, so that others behind it are
- * still found and freeing it twice is seen. */
+/* Open addressing; a block that was freed leaves its address, so that others behind it are
+ * still found and freeing it twice is noticed. */
 struct ypi_blocks {
     struct block {
         void *address;
-        size_t bytes; /* 0: given back */
+        size_t bytes; /* 0: freed */
     } * slots;
     size_t capacity, used; /* slots that ever had an address since the last growth */
 };
@@ -84,7 +83,7 @@ static size_t forget(struct ypi_blocks *b, void *address)
     return bytes;
 }
 
-/* -- taking and giving --------------------------------------------------------------------- */
+/* -- allocating and freeing ---------------------------------------------------------------- */
 
 static uint64_t attribute(const struct ypi_cuda_device *d, enum cudaMemPoolAttr which)
 {
@@ -140,47 +139,48 @@ enum yp_status ypi_cuda_memory_open(struct ypi_cuda_device *d)
     return status;
 }
 
-/* Waits for the work that uses what was given back before, and for nothing else. */
-static cudaError_t take_from_pool(struct ypi_cuda_device *d, void **out, size_t bytes)
+/* Waits for the work that uses what was freed before, and for nothing else. */
+static cudaError_t allocate_from_pool(struct ypi_cuda_device *d, void **out, size_t bytes)
 {
     cudaError_t error = cudaMallocFromPoolAsync(out, bytes, d->pool, d->memory);
     return error == cudaSuccess ? cudaStreamSynchronize(d->memory) : error;
 }
 
-static cudaError_t take_once(struct ypi_cuda_device *d, void **out, size_t bytes)
+static cudaError_t try_to_allocate(struct ypi_cuda_device *d, void **out, size_t bytes)
 {
     *out = NULL;
-    cudaError_t error = d->pool != NULL ? take_from_pool(d, out, bytes) : cudaMalloc(out, bytes);
+    cudaError_t error =
+        d->pool != NULL ? allocate_from_pool(d, out, bytes) : cudaMalloc(out, bytes);
     if (error != cudaSuccess)
         (void)cudaGetLastError(); /* clears the error: a refusal is reported once */
     return error;
 }
 
 /* What the pool keeps may be in pieces too small: all of them go back to the driver first. */
-static cudaError_t take_at_all(struct ypi_cuda_device *d, void **out, size_t bytes)
+static cudaError_t allocate_or_trim(struct ypi_cuda_device *d, void **out, size_t bytes)
 {
-    cudaError_t error = take_once(d, out, bytes);
+    cudaError_t error = try_to_allocate(d, out, bytes);
     if (error != cudaErrorMemoryAllocation || d->pool == NULL)
         return error;
     (void)cudaDeviceSynchronize();
     (void)cudaMemPoolTrimTo(d->pool, 0);
     (void)cudaGetLastError();
-    return take_once(d, out, bytes);
+    return try_to_allocate(d, out, bytes);
 }
 
-static void give_back(struct ypi_cuda_device *d, void *block)
+static void release(struct ypi_cuda_device *d, void *block)
 {
     (void)(d->pool != NULL ? cudaFreeAsync(block, d->memory) : cudaFree(block));
 }
 
 /* Once all work that uses it is done, which the host does not wait for. What goes wrong (the device
  * is lost) is not the next launch's fault: that would find it. */
-static void give_back_after_work(struct ypi_cuda_device *d, void *block)
+static void release_after_work(struct ypi_cuda_device *d, void *block)
 {
     d->freed = d->freed || ypi_cuda_captures(d);
     if (d->pool == NULL || ypi_cuda_memory_after_work(d) != cudaSuccess)
         (void)cudaDeviceSynchronize();
-    give_back(d, block);
+    release(d, block);
     (void)cudaGetLastError();
 }
 
@@ -211,18 +211,18 @@ void *ypi_cuda_allocate(struct yp_device *device, size_t bytes)
                                  bytes);
         return NULL;
     }
-    cudaError_t error = take_at_all(d, &block, bytes);
+    cudaError_t error = allocate_or_trim(d, &block, bytes);
     if (error != cudaSuccess) {
         refuse(bytes, error);
         return NULL;
     }
     if (keep(d, d->blocks, block, bytes))
         return block;
-    give_back(d, block);
+    release(d, block);
     return NULL;
 }
 
-/* -- parts of their own ---------------------------------------------------------------------- */
+/* -- parts that are allocations of their own -------------------------------------------------- */
 
 struct ypi_part {
     struct ypi_part *next;
@@ -259,7 +259,7 @@ void *ypi_cuda_separate(struct yp_device *device, void *block, size_t offset, si
     return own;
 }
 
-static void give_back_parts(struct ypi_cuda_device *d, const void *block)
+static void release_parts(struct ypi_cuda_device *d, const void *block)
 {
     for (struct ypi_part **at = &d->parts; *at != NULL;) {
         struct ypi_part *p = *at;
@@ -273,9 +273,9 @@ static void give_back_parts(struct ypi_cuda_device *d, const void *block)
     }
 }
 
-/* -- giving back ----------------------------------------------------------------------------- */
+/* -- freeing --------------------------------------------------------------------------------- */
 
-/* Ends the process: a defect that must not go on unseen. */
+/* Ends the process: going on would hide the defect. */
 static void stop(const char *function, const void *block)
 {
     fprintf(stderr, "%s: %p was freed before, or was not allocated by this device\n", function,
@@ -291,8 +291,8 @@ size_t ypi_cuda_deallocate(struct yp_device *device, void *block)
     if (d->pool == NULL)
         d->reserved -= bytes;
     if (bytes > 0) {
-        give_back_after_work(d, block);
-        give_back_parts(d, block);
+        release_after_work(d, block);
+        release_parts(d, block);
     }
     pthread_mutex_unlock(&d->lock);
     if (bytes == 0)

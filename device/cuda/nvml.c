@@ -135,22 +135,22 @@ uint64_t ypi_nvml_own_bytes(struct ypi_nvml *n)
     for (unsigned i = 0; i < count && i < PROCESSES_MAX; i++)
         if (all[i].pid == (unsigned)getpid())
             own = &all[i];
-    /* All bits set: the driver does not tell. */
+    /* All bits set: the driver does not know. */
     return own != NULL && own->used != ~0ULL ? own->used : 0;
 }
 
-void ypi_nvml_facts(struct ypi_nvml *n, ypi_cuda_fact *tell, void *arg)
+void ypi_nvml_facts(struct ypi_nvml *n, ypi_cuda_fact *report, void *arg)
 {
     char text[96] = "";
     unsigned milliwatts = 0;
     if (n->driver != NULL && n->driver(text, (unsigned)sizeof text) == SUCCESS)
-        tell(arg, "gpu.driver", text);
+        report(arg, "gpu.driver", text);
     if (!isnan(n->clock_max)) {
         snprintf(text, sizeof text, "%.0f MHz", n->clock_max * 1e-6);
-        tell(arg, "gpu.clock.most", text);
+        report(arg, "gpu.clock.most", text);
     }
     if (n->limit != NULL && n->limit(n->device, &milliwatts) == SUCCESS) {
         snprintf(text, sizeof text, "%.0f W", 1e-3 * milliwatts);
-        tell(arg, "gpu.power.limit", text);
+        report(arg, "gpu.power.limit", text);
     }
 }

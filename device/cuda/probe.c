@@ -7,7 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* So many times the second-level cache is beyond it; a part of it is in it, on every partition. */
+/* BEYOND times the second-level cache does not fit into it; 1 / INSIDE of it does, on every
+ * partition of it. */
 enum { BEYOND = 16, INSIDE = 4, GROUPS_EACH = 4, ALIGNED = 4096, TRANSFERRED = 64 << 20 };
 /* Launches are made so long that what they cost does not matter. */
 #define CALIBRATED_SECONDS 200e-6

@@ -68,8 +68,8 @@ char *ypi_channel_memory_read(int fd, int number, size_t *size)
     *size = 0;
     if (fd < 0 || pread(fd, &used, sizeof used, offset_of(number)) != sizeof used || used == 0)
         return NULL;
-    size_t most = SLOT_BYTES - sizeof used;
-    *size = used < most ? used : most;
+    size_t capacity = SLOT_BYTES - sizeof used;
+    *size = used < capacity ? used : capacity;
     char *bytes = ypi_calloc(*size, 1);
     ssize_t got = pread(fd, bytes, *size, offset_of(number) + (off_t)sizeof used);
     *size = got > 0 ? (size_t)got : 0;

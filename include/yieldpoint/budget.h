@@ -23,7 +23,7 @@ enum yp_budget_kind {
     YP_BUDGET_NONE = 0,
     /* Speed: judged on an interval, confirmed by fresh processes before it fails a case, recorded
      * only under --speed=record. */
-    YP_BUDGET_MIN_SHARE,      /* of what bounds the declared work on this machine: 0.5 is half */
+    YP_BUDGET_MIN_SHARE,      /* of the ceiling that bounds the declared work: 0.5 is half */
     YP_BUDGET_MIN_RATE,       /* items a second */
     YP_BUDGET_MIN_FLOPS,      /* declared operations a second */
     YP_BUDGET_MIN_BANDWIDTH,  /* declared bytes a second */
@@ -33,21 +33,21 @@ enum yp_budget_kind {
     /* Exact: one run decides. */
     YP_BUDGET_MAX_PEAK,        /* accounted bytes in use at once */
     YP_BUDGET_MAX_RESIDENT,    /* growth of the resident set, bytes */
-    YP_BUDGET_MAX_LEAK,        /* accounted bytes not given back */
+    YP_BUDGET_MAX_LEAK,        /* accounted bytes not freed */
     YP_BUDGET_MAX_ALLOCATIONS, /* number of accounted allocations */
     YP_BUDGET_MAX_GROWTH,      /* of the resident set over the samples, bytes an iteration */
     YP_BUDGET_MAX_COUNT,       /* of `counter`, an iteration */
     YP_BUDGET_MIN_VALUE,
     YP_BUDGET_MAX_VALUE,
     YP_BUDGET_MAX_GRADIENT_ERROR, /* relative error of a gradient check */
-    YP_BUDGET_FOR_DEVICE,         /* none itself: whose those behind it are */
-    YP_BUDGET_REQUIRED,           /* none itself: why the one in front of it is required */
+    YP_BUDGET_FOR_DEVICE,         /* no budget: names the device of those after it */
+    YP_BUDGET_REQUIRED,           /* no budget: why the one before it is required */
 };
 
-/* What is counted over a measurement. Those of the hardware are there where the kernel gives them
+/* What is counted over a measurement. Those of the hardware are available where the kernel has them
  * (perf_event_open), the instructions also under --instructions, which counts them by Callgrind.
- * Those of a GPU are there under --audit, which counts them by CUPTI. A budget on one that is
- * absent skips the case with the reason; it never passes. */
+ * Those of a GPU are available under --audit, which counts them by CUPTI. A budget on a counter
+ * that is not available skips the case with the reason; it never passes. */
 enum yp_counter {
     YP_INSTRUCTIONS = 0,
     YP_CYCLES,
@@ -132,8 +132,8 @@ struct yp_budgets;
     { .kind = YP_BUDGET_MIN_VALUE, .name = name_, .limit = (double)(limit_) }
 #define yp_max_value(name_, limit_) \
     { .kind = YP_BUDGET_MAX_VALUE, .name = name_, .limit = (double)(limit_) }
-/* Budgets that stand behind this one are for cases of that device ("cpu", "cuda") alone, up to the
- * next one; those in front of the first are for all. */
+/* The budgets after this entry apply only to cases on that device ("cpu", "cuda"), up to the next
+ * such entry; those before the first apply to all cases. */
 #define yp_for_device(device_) \
     { .kind = YP_BUDGET_FOR_DEVICE, .name = device_ }
 /* The budget with the reason why just this limit: a reference system or a standard states it. It is

@@ -44,8 +44,8 @@ struct yp_device *yp_device_at(const struct yp_case *t, int index);
 
 /* -- memory ------------------------------------------------------------------------------- */
 
-/* `bytes` of the case's device (yp_device_alloc), given back by the framework after teardown.
- * Never NULL: when it cannot be had the case fails as out of memory and does not return here. */
+/* `bytes` of the case's device (yp_device_alloc), freed by the framework after teardown. Never
+ * NULL: when the memory is refused the case fails as out of memory, and this does not return. */
 void *yp_alloc(struct yp_case *t, size_t bytes);
 /* The same of the host's memory, whatever the case's device is. */
 void *yp_alloc_host(struct yp_case *t, size_t bytes);

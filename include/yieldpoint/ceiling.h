@@ -34,7 +34,7 @@ enum yp_ceiling {
     YP_DOWNLOAD,
     YP_UPLOAD_PAGEABLE,
     YP_DOWNLOAD_PAGEABLE,
-    YP_LAUNCH, /* kernels begun one after the other, each an operation */
+    YP_LAUNCH, /* kernel launches in a row, each counts as one operation */
     YP_CEILINGS
 };
 

@@ -8,10 +8,10 @@
  * The shell runs it in the directory of yieldpoint.ini (or .git). {axis} stands for the value of an
  * axis, {case} for the name of a case, {seed} and {device} for those, each quoted for the shell, in
  * .environment too; {{ is a brace of the shell's own. The environment has YIELDPOINT_SEED,
- * YIELDPOINT_CASE, YIELDPOINT_ID and YIELDPOINT_SPEED ("judge", "record", or "off": one sample will
- * do). A line of its standard output that is a JSON object with one of the keys below is a result;
- * every other line is output, but one that begins as a result and is wrong (another key, a number
- * out of range, NaN, cut off) fails the case and ends the command.
+ * YIELDPOINT_CASE, YIELDPOINT_ID and YIELDPOINT_SPEED ("judge", "record", or "off": one sample is
+ * enough). A line of its standard output that is a JSON object with one of the keys below is a
+ * result; every other line is output, but one that begins as a result and is wrong (another key, a
+ * number out of range, NaN, cut off) fails the case and ends the command.
  *
  *     {"measure": "mean", "seconds": [0.11, 0.12], "items": 1000, "unit": "values",
  *      "flops": 0, "bytes": 0, "warmup": 3}        seconds an iteration, in the order taken
@@ -21,9 +21,9 @@
  *     {"fail": "rows 3 and 4 differ"}
  *
  * Any exit status but 0 fails the case (77: skips it). Time-out, output limit and budgets are
- * those of every case, but for shares, processor time and growth, which cannot be had; memory is
- * the command's own peak, resident: that of the largest of its processes, judged by yp_max_resident
- * and reported as the value "resident peak" (B).
+ * those of every case, but for shares, processor time and growth, which are not available; memory
+ * is the command's own resident peak: that of the largest of its processes, judged by
+ * yp_max_resident and reported as the value "resident peak" (B).
  */
 #ifndef YIELDPOINT_COMMAND_H
 #define YIELDPOINT_COMMAND_H

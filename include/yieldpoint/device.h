@@ -63,7 +63,7 @@ struct yp_memory {
     uint64_t reserved_peak;
     uint64_t total;       /* sum of all requests so far */
     uint64_t allocations; /* number of requests granted */
-    uint64_t frees;       /* number of blocks given back */
+    uint64_t frees;       /* number of blocks freed */
     uint64_t refused;     /* number of requests that failed */
     uint64_t limit;       /* `allocated` may not exceed this; 0: no limit */
     /* What the driver counts for this process on the device: its context, code and libraries beside
@@ -80,22 +80,21 @@ struct yp_device *yp_device_cpu(void);
 const char *yp_device_name(const struct yp_device *device); /* "cpu", "cuda:0" */
 enum yp_memory_kind yp_device_memory_kind(const struct yp_device *device);
 
-/* Uninitialised memory of the device, aligned to 64 bytes at least; the caller gives it back
- * with yp_device_free(). NULL when `bytes` is 0 or cannot be had, with yp_last_error() set.
+/* Uninitialised memory of the device, aligned to 64 bytes at least; the caller frees it with
+ * yp_device_free(). NULL when `bytes` is 0 or the memory is refused, with yp_last_error() set.
  * Safe to call from every thread. */
 void *yp_device_alloc(struct yp_device *device, size_t bytes);
 
-/* Work that was given before to the device's default stream and to those of yp_stream_create() may
- * still use the block, and is not waited for: the memory is used again after it. NULL is allowed. A
- * block that was not allocated by `device`, or was freed before, aborts the
- * process with a message: it is a defect that must not go on unseen. */
+/* Frees a block; NULL is allowed. Work launched before, on the default stream or on those of
+ * yp_stream_create(), may still use it: the memory is reused once that work is done, and the call
+ * does not wait for it. A block that `device` did not allocate, or that was freed before, aborts
+ * the process with a message. */
 void yp_device_free(struct yp_device *device, void *block);
 
-/* The same of the host's memory, page-locked so that `device` copies from and to it by itself,
- * beside other work and at its full speed (yp_stream_copy). It is accounted for as the CPU's: in
- * its figures and its limit. Given back with yp_device_free_pinned() to the same device, by when no
- * copy uses it. It is scarce, and taking it is slow: take it once. Of the CPU it is
- * yp_device_alloc(). */
+/* Memory of the host, page-locked so that `device` copies from and to it by itself, beside other
+ * work and at full speed (yp_stream_copy). It counts as the CPU's, in its figures and its limit.
+ * The caller frees it with yp_device_free_pinned(), on the same device, once no copy uses it. It is
+ * scarce and slow to allocate: allocate it once. For the CPU the same as yp_device_alloc(). */
 void *yp_device_alloc_pinned(struct yp_device *device, size_t bytes);
 void yp_device_free_pinned(struct yp_device *device, void *block);
 
@@ -108,7 +107,8 @@ void yp_device_reset_peak(struct yp_device *device);
 void yp_device_set_limit(struct yp_device *device, uint64_t bytes);
 
 /* Refuses the `nth` request from now on, counted from 1, as if there were no more memory, and only
- * that one; 0 takes it back. What comes of a failed allocation is seen by failing each in turn. */
+ * that one; 0 cancels that. To see what a program makes of a failed allocation, refuse each in
+ * turn. */
 void yp_device_fail_allocation(struct yp_device *device, uint64_t nth);
 
 /* The device's default stream, the one whose work is measured. Owned by the device. */
@@ -118,8 +118,8 @@ struct yp_stream *yp_device_stream(struct yp_device *device);
 void *yp_stream_native(const struct yp_stream *stream);
 
 /*
- * A stream of one's own: what is on it is done in its order, beside the work of other streams. So
- * the next data can come while the present ones are worked on:
+ * Another stream: its work runs in its own order, beside the work of other streams. So the next
+ * data can be copied while the present ones are worked on:
  *
  *     yp_stream_wait(copies, free);              // the buffer is not read any more
  *     yp_stream_copy(copies, buffer, host, bytes);
@@ -128,17 +128,19 @@ void *yp_stream_native(const struct yp_stream *stream);
  *     ...                                        // launch what reads the buffer
  *     yp_event_record(free, yp_device_stream(device));
  *
- * What is measured is the default stream. Work of others belongs to a measurement when it begins
- * after an event of the default one, and that waits for its end (yp_stream_wait, both); what goes
- * on behind the end of the default stream fails the case. NULL with yp_last_error() set. On the
- * CPU, all is done when it is called.
+ * What is measured is the default stream. Work of another one belongs to a measurement when it
+ * waits for an event of the default stream to begin, and the default stream waits for its end
+ * (yp_stream_wait, both); work that goes on after the end of the default stream fails the case.
+ * NULL with yp_last_error() set. The caller destroys it. On the CPU, work is done when it is
+ * called.
  */
 struct yp_stream *yp_stream_create(struct yp_device *device);
-/* Waits for what is on it. NULL is allowed; the default stream, which is the device's, aborts. */
+/* Waits for its work, then frees it. NULL is allowed; the default stream, the device's own, aborts
+ * the process. */
 void yp_stream_destroy(struct yp_stream *stream);
 
-/* What is launched on the stream from now on begins when the event's last record so far is reached;
- * at once, when there is none. YP_INVALID when they are not of one device. */
+/* Work launched on the stream from now on begins once the point that the event recorded last is
+ * reached; at once when it recorded none. YP_INVALID when they are not of one device. */
 enum yp_status yp_stream_wait(struct yp_stream *stream, struct yp_event *event);
 
 /* yp_device_copy() in the order of that stream, without waiting: both sides stay as they are until

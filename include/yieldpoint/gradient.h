@@ -53,7 +53,7 @@ struct yp_gradient {
      * made larger (to 1e-2) where rounding would hide more than a ten-millionth of the
      * derivative, smaller (to 1e-6) where f bends more than that; decided by the differences
      * alone, never by which of them agrees with g. Any other value, at most 1, is kept. Elements
-     * of very different sizes belong into tensors of their own. */
+     * of very different sizes belong in tensors of their own. */
     double step YPI_OR_ZERO;
 };
 

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Each holds all before it. On processors other than x86-64 there is the baseline only. */
+/* Each includes those before it. On processors other than x86-64 there is the baseline only. */
 enum yp_isa {
     YP_ISA_BASELINE = 0, /* what the compiler targets without -march */
     YP_ISA_AVX2,         /* AVX2 and FMA */

@@ -40,8 +40,8 @@ struct yp_measure_options {
     int threads YPI_OR_ZERO;      /* that the work runs on; 0: as many as the case may use */
     bool cold YPI_OR_ZERO;  /* caches are emptied before every iteration, which is timed alone */
     bool graph YPI_OR_ZERO; /* an accelerator's launches are recorded once, as CUDA's graph, and the
-                               samples replay them; such work takes no memory and waits for
-                               nothing. Of no meaning on the CPU */
+                               samples replay them; such work allocates nothing and waits
+                               for nothing. Ignored on the CPU */
     /* Runs before every iteration, untimed; iterations are then timed one by one. */
     void (*reset)(void *arg) YPI_OR_ZERO;
     void *arg YPI_OR_ZERO; /* of reset */

@@ -1,6 +1,6 @@
 /*
- * Checking memory: that what was predicted is what is accounted, and what comes of memory that
- * cannot be had.
+ * Checking memory: that as much is accounted as was predicted, and how a body takes a refused
+ * allocation.
  *
  *     yp_expect_memory (t, "a detector", .host = detector_bytes(channels))
  *         detector = detector_create(yp_device(t), channels);
@@ -26,8 +26,8 @@ struct yp_memory_options {
     int end_ YPI_OR_ZERO;
 };
 
-/* Takes its memory, gives it back and says how it went: YP_OK, or with yp_last_error() set. It does
- * not end the case. */
+/* Allocates what it needs and frees it. Returns YP_OK, or another status with yp_last_error() set.
+ * It does not end the case. */
 typedef enum yp_status yp_attempt(struct yp_case *t, void *arg);
 
 /* Runs `body` with its first request to `device` refused, then with its second, until a run is
@@ -65,7 +65,7 @@ struct ypi_memory_mark {
     for (struct ypi_memory_mark ypi_k_ =                                                        \
              ypi_memory_begin(t_, __FILE__, __LINE__, what_, YPI_MEMORY_OPTIONS{__VA_ARGS__});  \
          ypi_k_.open; ypi_memory_end(t_, &ypi_k_))
-/* Not one request in the block: what it needs it has. */
+/* The block requests no memory. */
 #define yp_expect_no_requests(t_, what_)                                                        \
     for (struct ypi_memory_mark ypi_k_ = ypi_requests_begin(t_, __FILE__, __LINE__, what_);     \
          ypi_k_.open; ypi_memory_end(t_, &ypi_k_))

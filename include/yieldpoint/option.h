@@ -10,8 +10,8 @@
  *     ...
  *     const char *limit = yp_option(limit);      NULL where it was not given
  *
- * They stand wherever options may (the command line, YIELDPOINT_OPTIONS, yieldpoint.ini), are
- * listed by --help and are part of the line that reproduces a case. _ in a name is - there.
+ * They are given where other options are (the command line, YIELDPOINT_OPTIONS, yieldpoint.ini),
+ * listed by --help and part of the line that reproduces a case. A _ in the name is a - there.
  */
 #ifndef YIELDPOINT_OPTION_H
 #define YIELDPOINT_OPTION_H
@@ -32,7 +32,7 @@ struct yp_option {
     const char *value; /* what --help calls its value: "FILE"; NULL: it takes none */
     const char *help;
     const char *axis; /* it sets this axis, and takes a value; NULL: none */
-    bool path;        /* the value is a path, which is made whole */
+    bool path;        /* the value is a path, which is made absolute */
     int end_;
 };
 

@@ -27,12 +27,12 @@
  *
  * All work goes to the device's default stream: it is the one that is measured. Functions of a
  * table launch and return; whoever needs the result on the host calls yp_device_copy(), which
- * waits, or yp_device_synchronize(), which also tells of faults. Memory comes from
+ * waits, or yp_device_synchronize(), which also reports faults. Memory comes from
  * yp_device_alloc() alone, before the work, so that it is accounted for. Streams, events and copies
- * are the host's as well: of those it knows what may still use a block that is given back.
+ * are the host's as well: so it knows what may still use a block that is freed.
  *
- * What a plugin needs once a process (a library's handle, its workspace) it makes when the device
- * is opened and gives back when it is closed:
+ * What a plugin needs once a process (a library's handle, its workspace) it creates when the device
+ * is opened and frees when it is closed:
  *
  *     static enum yp_status open_blas(struct yp_device *device) { ... cublasCreate() ... }
  *     static void close_blas(struct yp_device *device) { ... }
@@ -88,10 +88,10 @@ struct yp_plugin {
     const char *name;
     const void *table;
     size_t table_size; /* bytes */
-    /* Once, before the table is given out, when the process has opened `device`. Other than YP_OK,
-     * with the host's error set: there is no table. NULL: nothing is to be done. */
+    /* Called once, after the process has opened `device` and before anyone gets the table. It
+     * returns YP_OK, or sets the host's error, and nobody gets the table. NULL: nothing to do. */
     enum yp_status (*open)(struct yp_device *device);
-    /* At the end of the case, before it is looked at what it has left. NULL: the same. */
+    /* Called at the end of the case, before leaks are looked for. NULL: nothing is to be done. */
     void (*close)(struct yp_device *device);
 };
 
@@ -109,7 +109,7 @@ const void *yp_plugin_table(const char *name, size_t table_size);
 typedef const struct yp_plugin *yp_plugin_open_function(const struct yp_plugin_host *host);
 
 /* Defines it: the plugin's name, its table, and the static pointer that is to hold the host; then
- * what opens and closes it, or NULL. */
+ * its open and close functions, or NULL. */
 #ifdef __cplusplus
 #define YPI_PLUGIN_EXTERN extern "C"
 #else
@@ -141,7 +141,8 @@ static inline cudaStream_t yp_plugin_stream(const struct yp_plugin_host *host,
     return static_cast<cudaStream_t>(host->stream(device));
 }
 
-/* What a call of CUDA's runtime comes to. Out of memory is cleared: the process can go on. */
+/* What a call of CUDA's runtime comes to. The runtime's last error is
+ * cleared: after out of memory the process can go on. */
 static inline enum yp_status yp_plugin_status(const struct yp_plugin_host *host, cudaError_t error,
                                               const char *what)
 {

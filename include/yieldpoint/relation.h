@@ -29,9 +29,9 @@
  * Nodes are written as on the command line: "stress/rx.c::fit" is every case of that test,
  * "stress/rx.c::fit[small]" one case.
  *
- * Where a value can be had of several pairs or series of cases, the worst one is reported
- * in the eyes of the budgets, and named: when it is inside, all are. Without budgets that is the
- * least ratio and the largest exponent.
+ * Where several pairs or series of cases give a value, the worst one by the budgets is reported and
+ * named: when it is inside, all are. Without budgets that is the smallest ratio and the largest
+ * exponent.
  */
 #ifndef YIELDPOINT_RELATION_H
 #define YIELDPOINT_RELATION_H

@@ -72,7 +72,7 @@ static enum yp_status check_supported(void)
                                     unsupported(&p));
 }
 
-/* It is here that counters which are the administrator's are refused. */
+/* Counters that only the administrator may read are refused here. */
 static enum yp_status get_ready(void)
 {
     const struct ypi_cupti *c = now.cupti;
@@ -164,8 +164,8 @@ void ypi_cuda_audit_close(void)
 
 /* -- counting ------------------------------------------------------------------------------- */
 
-/* Each configuration is of a profiler that was enabled for it: a second one of the same is nowhere
- * said to be allowed. */
+/* A profiler is enabled anew for each configuration: CUPTI nowhere says that it takes a second one.
+ */
 static enum yp_status renew(void)
 {
     if (!now.used)

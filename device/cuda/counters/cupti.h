@@ -231,7 +231,7 @@ enum yp_status ypi_cupti_status(const struct ypi_cupti *c, int result, const cha
 
 /* -- metrics.c ------------------------------------------------------------------------------ */
 
-/* What of ypi_audited a chip's metrics can tell, got ready to be counted. */
+/* What of ypi_audited a chip's metrics can count, and the configuration for it. */
 struct ypi_metrics {
     const struct ypi_cupti *cupti;
     void *host;

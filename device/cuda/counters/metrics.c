@@ -22,7 +22,7 @@
 
 static const struct term {
     enum ypi_audited of;
-    int way; /* of telling it: the first of which a device knows all metrics is taken */
+    int variant; /* the first of which a device knows all metrics is used */
     double factor;
     const char *metric;
 } terms[] = {
@@ -45,7 +45,7 @@ static const struct term {
     {YPI_AUDIT_WRITTEN, 0, 1, "dram__bytes_write.sum"},
     {YPI_AUDIT_CACHE, 0, 32, "lts__t_sectors_srcunit_tex.sum"},
 };
-enum { WAYS = 2 };
+enum { VARIANTS = 2 };
 enum { TERMS = sizeof terms / sizeof *terms };
 
 static enum yp_status open_host(const struct ypi_cupti *c, const char *chip,
@@ -92,13 +92,13 @@ static enum yp_status ask(const struct ypi_cupti *c, const char *chip, const uin
     return YP_OK;
 }
 
-/* Of a way that a device knows only a part of, the sum would be too low. */
-static bool whole(const bool known[TERMS], int of, int way)
+/* Of a variant that a device knows only a part of, the sum would be too low. */
+static bool whole(const bool known[TERMS], int of, int variant)
 {
     int all = 0;
     int there = 0;
     for (int i = 0; i < TERMS; i++) {
-        bool part = (int)terms[i].of == of && terms[i].way == way;
+        bool part = (int)terms[i].of == of && terms[i].variant == variant;
         all += part;
         there += part && known[i];
     }
@@ -108,12 +108,12 @@ static bool whole(const bool known[TERMS], int of, int way)
 static void choose(struct ypi_metrics *m, const bool known[TERMS])
 {
     for (int of = 0; of < YPI_AUDITED; of++) {
-        int way = 0;
-        while (way < WAYS && !whole(known, of, way))
-            way++;
-        m->has[of] = way < WAYS;
+        int variant = 0;
+        while (variant < VARIANTS && !whole(known, of, variant))
+            variant++;
+        m->has[of] = variant < VARIANTS;
         for (int i = 0; i < TERMS; i++)
-            if ((int)terms[i].of == of && terms[i].way == way) {
+            if ((int)terms[i].of == of && terms[i].variant == variant) {
                 m->terms[m->count] = i;
                 m->names[m->count++] = terms[i].metric;
             }
@@ -152,7 +152,7 @@ static enum yp_status configure(struct ypi_metrics *m)
 enum yp_status ypi_metrics_open(struct ypi_metrics *m, const struct ypi_cupti *c, const char *chip,
                                 const uint8_t *availability)
 {
-    _Static_assert(TERMS <= sizeof m->names / sizeof *m->names, "room for all metrics");
+    _Static_assert(TERMS <= sizeof m->names / sizeof *m->names, "too few names");
     bool known[TERMS] = {false};
     enum yp_status status = YP_OK;
     *m = (struct ypi_metrics){.cupti = c};
