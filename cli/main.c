@@ -29,10 +29,14 @@ static const struct command {
      "      one whose UUID begins so; of a run, if it is a run's; else of the newest result;\n"
      "      --csv: what its accelerator did over time",
      ypi_report_show, false},
-    {"budgets", "[-m EXPR] [-k EXPR] [ID...] [--suggest] [--error 1%] [--check SLACK] [--json]",
+    {"budgets",
+     "[-m EXPR] [-k EXPR] [ID...] [--suggest] [--error 1%] [--check SLACK] [--json]\n"
+     "  yieldpoint budgets --probe PROGRAM [ID...] [its options] [--slowdown 2x]",
      "each case's budgets beside what was measured: limit, typical value, spread, slack, the\n"
      "      regression that they would notice; --suggest: a limit that a good run misses at most\n"
-     "      so often; --check: fails when a limit allows SLACK times more than is typical",
+     "      so often; --check: fails when a limit allows SLACK times more than is typical;\n"
+     "      --probe: runs a suite with all that it times taking twice as long and lists the cases\n"
+     "      that stay green",
      ypi_report_budgets, false},
     {"machine", "[--again] [--json]",
      "what this machine is made of and what it was measured to do at most; --again: measured "

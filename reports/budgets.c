@@ -1,5 +1,6 @@
 /* yieldpoint budgets: how far limits are from what was measured, and what they should be. */
 #include "reports/budgets.h"
+#include "reports/probe.h"
 #include "reports/reports.h"
 
 #include "base/options/arguments.h"
@@ -14,6 +15,7 @@
 
 struct request {
     const char *file;
+    const char *program; /* of --probe */
     struct ypi_selection cases;
     bool suggest, json;
     double error, looser;
@@ -95,6 +97,37 @@ static int report(sqlite3 *db, const struct request *r)
     return code;
 }
 
+/* How many words are ours: those behind the program of --probe are the program's. */
+static int own_words(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--probe") == 0)
+            return i + 2 < argc ? i + 2 : argc;
+        if (strncmp(argv[i], "--probe=", 8) == 0)
+            return i + 1;
+    }
+    return argc;
+}
+
+/* The history of the probe is its own, and what is selected stands behind the program. */
+static int probe(const struct request *r, int argc, char **argv, int own)
+{
+    if (r->file || r->suggest || r->looser > 0 || r->cases.mark || r->cases.keyword ||
+        r->cases.id_count > 0) {
+        ypi_usage_error(
+            argc, argv, ypi_place_of(argc, argv, r->program),
+            "--probe goes with --json alone: what the program is told stands behind it");
+        return YPI_COMMAND_USAGE;
+    }
+    for (int i = own; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--history") == 0 || strncmp(argv[i], "--history=", 10) == 0) {
+            ypi_usage_error(argc, argv, i, "--probe keeps a history of its own, for this run");
+            return YPI_COMMAND_USAGE;
+        }
+    return ypi_probe(&(struct ypi_probe){
+        .program = r->program, .words = argv + own, .word_count = argc - own, .json = r->json});
+}
+
 int ypi_report_budgets(int argc, char **argv)
 {
     struct request r = {.error = 0.01};
@@ -107,20 +140,23 @@ int ypi_report_budgets(int argc, char **argv)
         {"error", .value = "RATE", .kind = YPI_OPTION_OWN, .read = read_error},
         {"check", .value = "SLACK", .kind = YPI_OPTION_OWN, .read = read_slack},
         {"json", AT(FLAG, json)},
+        {"probe", AT(WORD, program)},
         YPI_OPTIONS_END,
     };
 #undef AT
+    int own = own_words(argc, argv);
     r.cases.ids = ypi_calloc((size_t)argc + 1, sizeof *r.cases.ids);
-    int code = YPI_COMMAND_USAGE;
-    if (ypi_arguments_read(&(struct ypi_arguments){.options = options,
-                                                   .values = &r,
-                                                   .words = r.cases.ids,
-                                                   .word_count = &r.cases.id_count},
-                           argc, argv)) {
-        sqlite3 *db = ypi_store_open(r.file);
-        code = db ? report(db, &r) : ypi_file_error();
-        sqlite3_close(db);
-    }
+    bool right = ypi_arguments_read(&(struct ypi_arguments){.options = options,
+                                                            .values = &r,
+                                                            .words = r.cases.ids,
+                                                            .word_count = &r.cases.id_count},
+                                    own, argv);
+    sqlite3 *db = right && !r.program ? ypi_store_open(r.file) : NULL;
+    int code = !right      ? YPI_COMMAND_USAGE
+               : r.program ? probe(&r, argc, argv, own)
+               : db        ? report(db, &r)
+                           : ypi_file_error();
+    sqlite3_close(db);
     free(r.cases.ids);
     return code;
 }
