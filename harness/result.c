@@ -135,6 +135,7 @@ void ypi_result_clear(struct ypi_result *r)
     for (int i = 0; i < r->failure_count; i++) {
         free(r->failures[i].message);
         free(r->failures[i].file);
+        free(r->failures[i].stack);
     }
     free(r->failures);
     for (int i = 0; i < r->measured_count; i++)
@@ -144,6 +145,7 @@ void ypi_result_clear(struct ypi_result *r)
     free(r->gradients);
     free(r->verdicts);
     free(r->series);
+    free(r->stacks);
     free(r->tail);
     *r = (struct ypi_result){0};
 }

@@ -53,8 +53,9 @@ const char *ypi_cause_name(enum ypi_cause cause);
 
 struct ypi_failure {
     enum ypi_cause cause;
-    char *message; /* owned, like file */
+    char *message; /* owned, like file and stack */
     char *file;    /* NULL: no place in the source */
+    char *stack;   /* where it happened, a frame a line, of each thread; NULL: not known */
     int line;
 };
 
@@ -233,6 +234,29 @@ struct ypi_memory {
     uint64_t resident_before, resident_peak; /* bytes; peak since just before setup */
 };
 
+enum ypi_stack_kind {
+    YPI_STACK_CRASH, /* of the thread that crashed */
+    YPI_STACK_STUCK, /* of a thread of a case that is too slow */
+    YPI_STACK_LEFT,  /* of a thread that is there when the case is over */
+    YPI_STACK_BEFORE /* none: of a thread that was there before the case */
+};
+
+#define YPI_FRAMES_MAX 32
+struct ypi_frame {
+    uint64_t offset;  /* of the instruction, from where the module is loaded */
+    char module[160]; /* path; "": the program, or not known */
+};
+
+/* Of one thread of the case's process. */
+struct ypi_stack {
+    enum ypi_stack_kind kind;
+    int thread;   /* its number in the system */
+    bool of_case; /* it runs the body */
+    char name[16];
+    int count;
+    struct ypi_frame frames[YPI_FRAMES_MAX]; /* innermost first */
+};
+
 struct ypi_result {
     const struct yp_case *c; /* not owned */
     char id[37];             /* UUID in the history, made when it is begun */
@@ -262,6 +286,8 @@ struct ypi_result {
     int gradient_count;
     struct ypi_verdict *verdicts; /* one a budget, in declared order */
     int verdict_count;
+    struct ypi_stack *stacks; /* owned: as they came, until they are text */
+    int stack_count;
     double *series; /* owned: rows of what the accelerator did over time, see series.h */
     size_t series_count;
     char *tail; /* owned: the end of what the case wrote; "" when nothing */

@@ -199,6 +199,10 @@ static void print_failures(const cJSON *failures)
         putchar('\n');
         printf("    ");
         ypi_put_text(ypi_text_of(failure, "message"), 4);
+        if (*ypi_text_of(failure, "stack")) {
+            printf("    ");
+            ypi_put_text(ypi_text_of(failure, "stack"), 4);
+        }
     }
 }
 

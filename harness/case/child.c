@@ -5,6 +5,7 @@
 #include "device/plugin.h"
 #include "device/registry.h"
 #include "harness/case/orphans.h"
+#include "harness/case/stack.h"
 #include "harness/case/state.h"
 #include "harness/collect/collect.h"
 #include "harness/judge/audit.h"
@@ -41,6 +42,10 @@ struct yp_measurement **ypi_child_measurement(struct yp_case *t)
     return &t->child->measurement;
 }
 
+static bool guarded(struct yp_case *t, enum ypi_stage_name stage,
+                    void (*function)(struct yp_case *t));
+static void end(struct yp_case *t);
+
 static void enter(const struct yp_case *t, enum ypi_stage_name name)
 {
     struct ypi_stage stage;
@@ -59,18 +64,39 @@ static void end_forked_child(const struct yp_case *t, enum ypi_stage_name stage)
     _exit(EXIT_FAILURE);
 }
 
+/* The body ended the thread that runs it: the rest of the case's life goes on from here. */
+static void on_thread_end(void *arg)
+{
+    struct yp_case *t = arg;
+    static const char *const names[] = {"setup", "the body", "teardown"};
+    const enum ypi_stage_name stage = t->child->stage;
+    end_forked_child(t, stage);
+    ypi_child_fail(t, YPI_CAUSE_EXIT, NULL, 0, "%s ended the case's thread (pthread_exit)",
+                   names[stage]);
+    if (stage == YPI_STAGE_BODY)
+        guarded(t, YPI_STAGE_TEARDOWN, t->test->teardown);
+    enter(t, YPI_STAGE_DONE);
+    end(t);
+    exit(EXIT_SUCCESS);
+}
+
 /* Runs one function of the test; false when it left early. */
 static bool guarded(struct yp_case *t, enum ypi_stage_name stage,
                     void (*function)(struct yp_case *t))
 {
     enter(t, stage);
     bool whole = false;
+    t->child->stage = stage;
     t->child->leaving_allowed = true;
+    const void *below = ypi_stack_below(__builtin_frame_address(0));
+    pthread_cleanup_push(on_thread_end, t);
     if (setjmp(t->child->leave) == 0) {
         if (function != NULL)
             function(t);
         whole = true;
     }
+    pthread_cleanup_pop(0);
+    ypi_stack_below(below);
     t->child->leaving_allowed = false;
     end_forked_child(t, stage);
     return whole;
@@ -195,6 +221,7 @@ static void end(struct yp_case *t)
 {
     struct ypi_child *child = t->child;
     restore_means(child);
+    ypi_stack_of_left_threads();
     fflush(NULL);
     close_device(t);
     ypi_child_free_blocks(child);
@@ -262,6 +289,8 @@ void ypi_child_direct(const struct ypi_job *job)
     if (!here)
         ypi_callgrind_execute(&t, job);
     bool ready = begin(&t);
+    ypi_stack_watch(&t);
+    ypi_stack_below(__builtin_frame_address(0));
     if (here && ready)
         run_stages(&t);
     else if (!here) /* it came back */

@@ -15,7 +15,8 @@ struct ypi_child {
     const struct ypi_job *job;
     struct yp_device *device;
     pthread_t thread;
-    pid_t pid; /* of the case: a process that the body forks has another */
+    pid_t pid;                 /* of the case: a process that the body forks has another */
+    enum ypi_stage_name stage; /* whose function was entered last */
     jmp_buf leave;
     bool leaving_allowed;
     bool failed;

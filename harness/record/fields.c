@@ -232,6 +232,7 @@ static const struct ypi_field failure_fields[] = {
     FIELD(TEXT, "message", M(message), 1, REQUIRED, .listed = true),
     FIELD(TEXT, "file", M(file), 1),
     FIELD(INT, "line", M(line), 1, WHEN(file)),
+    FIELD(TEXT, "stack", M(stack), 5),
 };
 #undef ROW
 

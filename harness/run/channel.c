@@ -205,6 +205,17 @@ static void read_measured(struct ypi_result *r, const char *bytes, size_t size)
     r->measured = append(r->measured, &r->measured_count, &m, sizeof m);
 }
 
+static void read_stack(struct ypi_result *r, const char *bytes, size_t size)
+{
+    struct ypi_stack stack = {0};
+    const size_t head = offsetof(struct ypi_stack, frames);
+    if (size < head || size > sizeof stack)
+        return;
+    memcpy(&stack, bytes, size);
+    if (stack.count >= 0 && size == head + (size_t)stack.count * sizeof *stack.frames)
+        r->stacks = append(r->stacks, &r->stack_count, &stack, sizeof stack);
+}
+
 /* Forked children that returned from a function of the test: the first is named, all are counted.
  */
 struct reader {
@@ -282,6 +293,8 @@ static void read_message(struct reader *reader, uint32_t kind, const char *bytes
         reader->report.ended = true;
     } else if (kind == YPI_MESSAGE_EXIT) {
         reader->report.exited = true;
+    } else if (kind == YPI_MESSAGE_STACK) {
+        read_stack(r, bytes, size);
     } else if (kind == YPI_MESSAGE_RETURNED && size == sizeof(enum ypi_stage_name)) {
         tell_returned(reader, bytes);
     }

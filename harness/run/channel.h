@@ -12,6 +12,7 @@
 #include "harness/result.h"
 #include "harness/run/channel_memory.h"
 
+#include <signal.h>
 #include <sys/types.h>
 
 enum ypi_message {
@@ -28,7 +29,11 @@ enum ypi_message {
     YPI_MESSAGE_END,       /* nothing: the case is over */
     YPI_MESSAGE_EXIT,      /* nothing: the process ended in the ordinary way */
     YPI_MESSAGE_RETURNED, /* enum ypi_stage_name: a process that the body forked returned from it */
+    YPI_MESSAGE_STACK,    /* struct ypi_stack, of its frames those that are there */
 };
+
+/* To a thread of a case's process: send your stack. One that few programs use. */
+#define YPI_STACK_SIGNAL (SIGRTMIN + 13)
 
 struct ypi_hello {
     pid_t pid;

@@ -4,6 +4,7 @@
 #include "base/system/clock.h"
 #include "base/text/text.h"
 #include "harness/run/process.h"
+#include "harness/run/symbols.h"
 #include "harness/run/watchdog.h"
 
 #include <fcntl.h>
@@ -43,6 +44,72 @@ static const char *stage_name(const struct ypi_report *report)
     return report->staged ? names[report->stage] : "before it began";
 }
 
+static void add_line(struct ypi_text *text, const char *line)
+{
+    ypi_text_add(text, "%s%s", text->length > 0 ? "\n" : "", line);
+}
+
+/* Threads in turn; the case's own needs no name where it is the only one. */
+static void add_stacks(struct ypi_text *text, const struct ypi_result *r, enum ypi_stack_kind kind)
+{
+    int count = 0;
+    for (int i = 0; i < r->stack_count; i++)
+        count += r->stacks[i].kind == kind;
+    for (int i = 0; i < r->stack_count; i++) {
+        const struct ypi_stack *stack = &r->stacks[i];
+        if (stack->kind != kind)
+            continue;
+        bool named = count > 1 || !stack->of_case;
+        char *head = ypi_format("thread %s (%d)%s", stack->name, stack->thread,
+                                stack->of_case ? ", the case's" : "");
+        char *frames = ypi_stack_text(stack, named ? "  " : "");
+        if (named)
+            add_line(text, head);
+        if (frames != NULL)
+            add_line(text, frames);
+        free(frames);
+        free(head);
+    }
+}
+
+static void add_silent_threads(struct ypi_text *text, const struct ypi_result *r,
+                               const struct ypi_item *item)
+{
+    for (int i = 0; i < item->thread_count; i++) {
+        const struct ypi_thread *thread = &item->threads[i];
+        bool answered = false;
+        for (int k = 0; k < r->stack_count; k++)
+            answered = answered || r->stacks[k].thread == thread->id;
+        if (!answered)
+            ypi_text_add(text, "%sthread %s (%d), state %c, does not take signals",
+                         text->length > 0 ? "\n" : "", thread->name, thread->id, thread->state);
+    }
+}
+
+/* The stacks of one kind to the failure that was added last. */
+static void take_stacks(struct ypi_result *r, const struct ypi_item *item, enum ypi_stack_kind kind)
+{
+    struct ypi_text text = {0};
+    add_stacks(&text, r, kind);
+    if (kind == YPI_STACK_STUCK)
+        add_silent_threads(&text, r, item);
+    if (text.length > 0)
+        r->failures[r->failure_count - 1].stack = ypi_text_take(&text);
+}
+
+static void note_left_threads(struct ypi_result *r)
+{
+    for (int i = 0; i < r->stack_count; i++) {
+        const struct ypi_stack *stack = &r->stacks[i];
+        if (stack->kind != YPI_STACK_LEFT || ypi_stack_of_pool(stack))
+            continue;
+        char *line = ypi_stack_line(stack);
+        ypi_result_note(r, "thread %s (%d) outlived the body: %s", stack->name, stack->thread,
+                        line != NULL ? line : "its stack is not known");
+        free(line);
+    }
+}
+
 static void explain_killed(struct ypi_result *r, const struct ypi_item *item,
                            const struct ypi_report *report, const struct ypi_options *o)
 {
@@ -51,6 +118,7 @@ static void explain_killed(struct ypi_result *r, const struct ypi_item *item,
     case YPI_CAUSE_TIMEOUT:
         ypi_result_fail(r, cause, NULL, 0, "timeout: still running after %g s, killed %s",
                         item->c.timeout, stage_name(report));
+        take_stacks(r, item, YPI_STACK_STUCK);
         break;
     case YPI_CAUSE_OUTPUT:
         ypi_result_fail(r, cause, NULL, 0,
@@ -92,6 +160,7 @@ static void explain_end(struct ypi_result *r, const struct ypi_item *item,
         const char *name = sigabbrev_np(r->signal); /* real-time signals have none */
         ypi_result_fail(r, YPI_CAUSE_SIGNAL, NULL, 0, "crashed %s: SIG%s (%s)", stage_name(report),
                         name != NULL ? name : "RT", strsignal(r->signal));
+        take_stacks(r, item, YPI_STACK_CRASH);
     } else if (report->pid == 0) {
         ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0,
                         "the process exited with status %d before it began: a constructor left, or "
@@ -131,6 +200,7 @@ struct ypi_report ypi_ending_result(struct ypi_item *item, const struct ypi_endi
     r->ended = report.ended;
     sweep(r, item, report.pid, ending->alone);
     explain_end(r, item, &report, o);
+    note_left_threads(r);
     r->tail = read_tail(item, &r->output_bytes);
     ypi_item_remove_files(item);
     return report;

@@ -260,6 +260,8 @@ void ypi_item_renew(struct ypi_item *item)
     item->over = false;
     item->pid = 0;
     item->killed = 0;
+    item->asked_at = 0;
+    item->thread_count = 0;
     item->started = 0;
 }
 

@@ -4,11 +4,14 @@
 
 #include "harness/case/child.h"
 #include "harness/collect/collect.h"
+#include "harness/run/process.h"
 
 #include <criterion/types.h>
 #include <stdatomic.h>
 
 enum ypi_state { YPI_WAITING = 0, YPI_RUNNING, YPI_FINISHED, YPI_DROPPED };
+
+enum { YPI_THREADS_MAX = 32 };
 
 /* One run of one case. */
 struct ypi_item {
@@ -38,6 +41,9 @@ struct ypi_item {
     _Atomic int pid;
     _Atomic int killed; /* a cause + 1; 0: not by us */
     double killed_at;
+    double asked_at; /* for its stacks, before it is killed; 0: not yet */
+    struct ypi_thread threads[YPI_THREADS_MAX]; /* that were asked */
+    int thread_count;
 };
 
 struct ypi_plan {

@@ -69,6 +69,40 @@ char ypi_process_state(pid_t pid)
     return name_end != NULL && name_end[1] == ' ' ? name_end[2] : '\0';
 }
 
+int ypi_threads(pid_t pid, struct ypi_thread *out, int most)
+{
+    char path[320];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *directory = opendir(path);
+    int count = 0;
+    const struct dirent *entry = NULL;
+    while (directory != NULL && count < most && (entry = readdir(directory)) != NULL) {
+        char stat[512];
+        snprintf(path, sizeof path, "/proc/%d/task/%s/stat", (int)pid, entry->d_name);
+        if (entry->d_name[0] == '.' || ypi_read_file(path, stat, sizeof stat) == 0)
+            continue;
+        const char *name = strchr(stat, '(');
+        const char *end = strrchr(stat, ')');
+        if (name == NULL || end == NULL || end[1] != ' ')
+            continue;
+        out[count] = (struct ypi_thread){.id = (pid_t)atoi(stat), .state = end[2]};
+        snprintf(out[count++].name, sizeof out->name, "%.*s", (int)(end - name - 1), name + 1);
+    }
+    if (directory != NULL)
+        closedir(directory);
+    return count;
+}
+
+bool ypi_process_catches(pid_t pid, int signal)
+{
+    char path[64];
+    char text[8192];
+    static const char key[] = "SigCgt:";
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    const char *at = ypi_read_file(path, text, sizeof text) > 0 ? strstr(text, key) : NULL;
+    return at != NULL && (strtoull(at + sizeof key - 1, NULL, 16) >> (signal - 1) & 1) != 0;
+}
+
 void ypi_process_name(pid_t pid, char out[64])
 {
     char path[64];

@@ -16,9 +16,17 @@ int ypi_descendants(pid_t pid, pid_t *out, int capacity);
  * are over), and with `self` to root and its process group first. Returns how many were found. */
 int ypi_kill_tree(pid_t root, bool self);
 
-void ypi_process_name(pid_t pid, char out[64]); /* "?" when it is gone */
-char ypi_process_state(pid_t pid);              /* 'R', 'S', 'Z', ...; '\0' when it is gone */
-bool ypi_same_command(pid_t a, pid_t b);        /* their command lines */
+struct ypi_thread {
+    pid_t id;
+    char name[16];
+    char state; /* as of a process */
+};
+/* Threads of `pid`, at most `most`; returns how many. */
+int ypi_threads(pid_t pid, struct ypi_thread *out, int most);
+bool ypi_process_catches(pid_t pid, int signal); /* it has a handler for it */
+void ypi_process_name(pid_t pid, char out[64]);  /* "?" when it is gone */
+char ypi_process_state(pid_t pid);               /* 'R', 'S', 'Z', ...; '\0' when it is gone */
+bool ypi_same_command(pid_t a, pid_t b);         /* their command lines */
 bool ypi_environment_has(pid_t pid, const char *setting); /* "NAME=value" */
 
 /* What carries the number of a case's process in the environment of all that it starts: Criterion's

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,8 @@ enum { CHILDREN_MAX = 1024, ZOMBIES_MAX = 64 };
 /* Criterion reaps a case's process at once; what stays longer was started by something else. */
 #define UNRELATED_SECONDS 1.0
 #define AGAIN_SECONDS 1.0
+/* For the stacks of a case that is too slow: threads that wait for a processor come late. */
+#define ANSWER_SECONDS 0.2
 /* From a process's first sight to its first message; a start takes milliseconds. */
 #define START_SECONDS 30.0
 
@@ -80,6 +83,24 @@ static void end_case(struct ypi_item *item, enum ypi_cause cause)
     ypi_kill_tree(item->pid, true);
 }
 
+/* Each thread is to say where it is; false where the process does not listen to that. */
+static bool ask_for_stacks(struct ypi_item *item)
+{
+    if (item->asked_at > 0 || !ypi_process_catches(item->pid, YPI_STACK_SIGNAL))
+        return false;
+    item->thread_count = ypi_threads(item->pid, item->threads, YPI_THREADS_MAX);
+    for (int i = 0; i < item->thread_count; i++)
+        syscall(SYS_tgkill, (pid_t)item->pid, item->threads[i].id, YPI_STACK_SIGNAL);
+    item->asked_at = ypi_now();
+    return true;
+}
+
+static void end_slow_case(struct ypi_item *item)
+{
+    if (!ask_for_stacks(item) && ypi_now() > item->asked_at + ANSWER_SECONDS)
+        end_case(item, YPI_CAUSE_TIMEOUT);
+}
+
 static void watch(struct ypi_watchdog *w, struct ypi_item *item)
 {
     double now = ypi_now();
@@ -91,7 +112,7 @@ static void watch(struct ypi_watchdog *w, struct ypi_item *item)
     } else if (*w->interrupted) {
         end_case(item, YPI_CAUSE_INTERRUPTED);
     } else if (now > item->started + item->c.timeout) {
-        end_case(item, YPI_CAUSE_TIMEOUT);
+        end_slow_case(item);
     } else if (too_much_output(item, w->o)) {
         end_case(item, YPI_CAUSE_OUTPUT);
     } else if (w->plan->cgroup == NULL &&

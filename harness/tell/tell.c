@@ -172,6 +172,15 @@ static void tell_tail(FILE *out, const struct ypi_result *r)
     }
 }
 
+static void tell_stack(FILE *out, const char *stack)
+{
+    for (const char *line = stack; *line != '\0';) {
+        int length = (int)strcspn(line, "\n");
+        fprintf(out, "    %.*s\n", length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
 void ypi_tell_failure(FILE *out, const struct ypi_session *s, const struct ypi_result *r)
 {
     for (int i = 0; i < r->failure_count; i++) {
@@ -180,6 +189,8 @@ void ypi_tell_failure(FILE *out, const struct ypi_session *s, const struct ypi_r
             fprintf(out, "  %s:%d: %s\n", f->file, f->line, f->message);
         else
             fprintf(out, "  %s\n", f->message);
+        if (f->stack != NULL)
+            tell_stack(out, f->stack);
     }
     tell_verdicts(out, r);
     tell_measured(out, r);

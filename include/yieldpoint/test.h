@@ -26,6 +26,7 @@
 
 #include <stdbool.h>
 #include <yieldpoint/budget.h>
+#include <yieldpoint/exception.h>
 
 #define YP_MAX_CASES 32
 #define YP_MAX_PARAMETERS 12 /* of a named case */

@@ -92,6 +92,9 @@ LIMIT = re.compile(r"(.*?\b(?:step|copy) at (?:least|most) [^:]*: )(.*)$")
 PREFIX = re.compile(r"# [kMG] (?=\w+/s\b)")
 # Said when something else on the machine is timed just now.
 WAITING = re.compile(r"^waiting for another timed run on this machine .*\n", re.M)
+# Of a crash or a time-out: what there is of it depends on debugging symbols and sanitizers. The zoo
+# looks at it.
+STACK = re.compile(r"^    +(?:at \S.*|thread .* \(\d+\).*)\n", re.M)
 ESTIMATE = re.compile(r"(  measured \w+: )(.*?)(, [0-9]+ samples? of [0-9]+, stopped by .*)$")
 RULE = re.compile(r"^(=+) (.*) (=+)$")
 SECONDS = re.compile(r"\bin [0-9]+\.[0-9][0-9]s$")
@@ -137,7 +140,7 @@ SHARE = re.compile(r", [0-9]+\.[0-9]{2} of (?:L[0-9] |memory )?[a-z0-9]+(?= in |
 def normalise(text, places):
     for path, mark in places:
         text = text.replace(path, mark)
-    text = WAITING.sub("", text)
+    text = STACK.sub("", WAITING.sub("", text))
     text = DISTURBED.sub("", text)
     text = SHARE.sub(", # of a ceiling", text)
     text = text.replace("\033", "\\e")

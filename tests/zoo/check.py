@@ -45,6 +45,12 @@ EXPECTED = {
     "all_descriptors_taken": ("failed", "expectation", r"^1 > 2: all descriptors are taken$"),
     "another_user": ("failed", "expectation", r"^1 > 2: the user is another$"),
     "removes_files_of_the_run": ("failed", "expectation", r"^1 > 2: the directory is gone$"),
+    "thread_ended": ("failed", "exit", r"^the body ended the case's thread \(pthread_exit\)$"),
+    "thread_ended_in_setup": ("error", "exit", r"^setup ended the case's thread"),
+    "thread_ended_in_teardown": ("failed", "exit", r"^teardown ended the case's thread"),
+    "thread_left": ("passed", None, None),
+    "deadlock": ("failed", "timeout", r"still running after 0.5 s, killed in the body$"),
+    "stack_overflow": ("failed", "signal", r"^crashed in the body: SIGSEGV"),
     "closed_descriptors": ("failed", "descriptors closed", r"not its own: 0 \(.*\), 1 \("),
     "floods_output": ("failed", "output", r"^wrote more than 67108864 bytes of output"),
     "fork_bomb": ("failed", "too many processes", r"^wanted more than 64 processes and threads"),
@@ -88,8 +94,30 @@ EXPECTED = {
     "skips_itself": ("skipped", None, None),
     "z_last_passes": ("passed", None, None),
 }
+# case: functions that its failure's stack names, in this order; without a sanitizer.
+STACKS = {
+    "crash": ["ypi_body_zoo_crash"],
+    "abort": ["abort", "ypi_body_zoo_abort"],
+    "double_free": ["abort", "yp_device_free"],
+    "hang": ["pause", "ypi_body_zoo_hang"],
+    "deadlock": ["the case's", "ypi_body_zoo_deadlock", "thread ", "take_second_then_first"],
+    "stack_overflow": ["overflow", " times"],
+    "hang_ignoring_signals": ["does not take signals"],
+}
+# of exceptions.cpp: the first failure's message, and functions of the second one's stack
+EXCEPTIONS = {
+    "runtime_error": (r"^uncaught exception std::runtime_error: no licence for the solver$",
+                      ["give_up(int)", "runtime_error"]),
+    "of_no_class": (r"^uncaught exception int$", ["of_no_class"]),
+    "in_a_thread": (r"^uncaught exception std::runtime_error: no licence for the solver$",
+                    ["thread exceptions", "give_up(int)"]),
+    "terminate": (r"^crashed in the body: SIGABRT", ["terminate"]),
+    "thread_ended": (r"^the body ended the case's thread \(pthread_exit\)$", None),
+}
+# Frames that are the framework's.
+OWN = ["guarded", "run_stages", "ypi_child", "criterion", "on_crash", "on_request", "on_terminate"]
 # A sanitizer turns the signal of a crash into an abort with a report.
-SANITIZED = ["crash", "crash_in_exit_handler", "crash_before_measuring"]
+SANITIZED = ["crash", "stack_overflow", "crash_in_exit_handler", "crash_before_measuring"]
 SPEED = {"min rate", "min flops", "min bandwidth", "max latency"}
 LIMITS = ["--memory-limit", "16M", "--process-limit", "64"]
 
@@ -108,6 +136,31 @@ def check_case(tap, result, name, outcome, cause, message):
                                       for f in result["failures"]))
     tap.check(ok, name, f"wanted {outcome}, {cause}, {message}\n"
                         f"got {result['outcome']}, {result['failures']}\n{result['tail'][-400:]}")
+
+
+def check_stack(tap, name, stack, wanted, sanitized):
+    at = 0
+    for function in wanted:
+        at = (stack or "").find(function, at) + 1
+        if at == 0:
+            break
+    tap.check(sanitized or (at > 0 and not any(own in stack for own in OWN)),
+              f"{name}: its stack is in the failure", stack)
+
+
+def check_exceptions(tap, program, folder, sanitized):
+    history = os.path.join(folder, "exceptions", "history.db")
+    run(program, "--history", history)
+    stored = {key.split("::", 1)[1]: value for key, value in results(history).items()}
+    tap.equal(stored["caught"]["outcome"], "passed", "an exception that is caught is the body's own")
+    for name, (message, stack) in EXCEPTIONS.items():
+        failures = stored[name]["failures"]
+        tap.check(stored[name]["outcome"] == "failed" and
+                  re.search(message, failures[0]["message"]) is not None, f"exception: {name}",
+                  failures)
+        if stack is not None:
+            check_stack(tap, name, failures[-1]["stack"], stack, sanitized)
+    tap.equal(stored["thread_ended"]["tail"], "destroyed\n", "pthread_exit() runs destructors")
 
 
 def data_and_verdicts(result):
@@ -143,9 +196,10 @@ def check_stillborn(tap, program, hanging, history):
     tap.equal(done.code, 0, "without it the same program passes")
 
 
-def main(program, stillborn, sanitized):
+def main(program, stillborn, sanitized, exceptions=None):
     tap = Tap()
-    if sanitized == "true":
+    sanitized = sanitized != "false"
+    if sanitized:
         for name in SANITIZED:
             outcome, cause, message = EXPECTED[name]
             EXPECTED[name] = outcome, cause, re.sub("SIG(SEGV|FPE).*", "SIGABRT", message)
@@ -165,8 +219,9 @@ def main(program, stillborn, sanitized):
         tap.equal(done.code, 1, "the exit code says that something failed")
         counted = {o: sum(1 for e in stored.values() if e["outcome"] == o)
                    for o in ("failed", "passed", "skipped", "xfailed", "xpassed", "error")}
-        tap.check(re.search("^=+ " + ", ".join(f"{n} {o}" for o, n in counted.items()) +
-                            r" in [0-9.]+s =+$", done.out.splitlines()[-1]) is not None,
+        counts = ", ".join(f"{n} {o}" + ("s" if o == "error" and n > 1 else "")
+                           for o, n in counted.items())
+        tap.check(re.search(f"^=+ {counts} in [0-9.]+s =+$", done.out.splitlines()[-1]) is not None,
                   "the last line sums up", f"{counted}\n{done.out[-300:]}")
         tap.check("teardown ran" in stored["requirement"]["tail"] and
                   "not reached" not in stored["requirement"]["tail"],
@@ -180,6 +235,14 @@ def main(program, stillborn, sanitized):
                                                           "result_id = ?", case["id"])]),
                       (1, 2 if case["verdicts"] else 1, [50]),
                       f"{name}: its child's part of the result is left out")
+        for name, functions in STACKS.items():
+            check_stack(tap, name, stored[name]["failures"][0]["stack"], functions,
+                        sanitized and name not in ("hang", "deadlock"))
+        tap.check(re.search(r"^thread forgotten \(\d+\) outlived the body: .*pause.* < wait_for_ever",
+                            stored["thread_left"]["note"] or "") is not None,
+                  "a thread that outlives the body is noted", stored["thread_left"]["note"])
+        tap.equal([stored[name]["tail"] for name in ("thread_ended", "thread_ended_in_setup")],
+                  ["teardown ran\n", ""], "a body that ends its thread is torn down")
         for name in ("file_size_limit", "no_descriptors", "all_descriptors_taken", "another_user",
                      "removes_files_of_the_run"):
             case = stored[name]
@@ -197,6 +260,8 @@ def main(program, stillborn, sanitized):
                   "the tail of a flood is kept", stored["floods_output"]["output_bytes"])
         tap.equal(left, ["history.db", "stillborn"], "nothing else is left beside the history")
         tap.equal(stragglers, [], "no process outlives its case")
+        if exceptions is not None:
+            check_exceptions(tap, exceptions, folder, sanitized)
         check_reproduce(tap, done.out, results(history), folder)
         check_stillborn(tap, stillborn, hanging, stillborn_history)
     tap.done()

@@ -1,6 +1,7 @@
 /* Every way a case can go wrong. Each is one failed case with its reason; all others run. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -302,6 +303,78 @@ YP_TEST(zoo, removes_files_of_the_run)
     yp_require(t, rmdir(path) == 0, "%s is still there", path);
     yp_value(t, "x", 50);
     yp_require(t, 1 > 2, "the directory is gone");
+}
+
+YP_TEST(zoo, thread_ended, .teardown = teardown_speaks)
+{
+    yp_value(t, "x", 50);
+    pthread_exit(NULL);
+}
+
+static void ends_thread(struct yp_case *t)
+{
+    (void)t;
+    pthread_exit(NULL);
+}
+
+YP_TEST(zoo, thread_ended_in_setup, .setup = ends_thread, .teardown = teardown_speaks)
+{
+    fprintf(stderr, "not reached\n");
+}
+
+YP_TEST(zoo, thread_ended_in_teardown, .teardown = ends_thread)
+{
+}
+
+static void *wait_for_ever(void *arg)
+{
+    for (;;)
+        pause();
+    return arg;
+}
+
+YP_TEST(zoo, thread_left)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_for_ever, NULL);
+    pthread_setname_np(thread, "forgotten");
+    pthread_detach(thread);
+    usleep(50000); /* it waits by now */
+    yp_value(t, "x", 50);
+}
+
+/* Two threads that wait for each other. */
+static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
+
+static void *take_second_then_first(void *arg)
+{
+    pthread_mutex_lock(&second);
+    usleep(50000);
+    pthread_mutex_lock(&first);
+    return arg;
+}
+
+YP_TEST(zoo, deadlock, .timeout = 0.5)
+{
+    pthread_t thread;
+    pthread_mutex_lock(&first);
+    pthread_create(&thread, NULL, take_second_then_first, NULL);
+    usleep(50000);
+    pthread_mutex_lock(&second);
+    pthread_join(thread, NULL);
+}
+
+static int overflow(volatile char *before)
+{
+    char now[4096];
+    now[0] = before[0];
+    return now[0] == 0 ? overflow(now) + now[0] : 0;
+}
+
+YP_TEST(zoo, stack_overflow)
+{
+    char bottom[1] = "";
+    yp_value(t, "x", overflow(bottom));
 }
 
 YP_TEST(zoo, closed_descriptors)

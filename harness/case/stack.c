@@ -1,0 +1,225 @@
+#include "harness/case/stack.h"
+
+#include "harness/case/state.h"
+#include "harness/run/process.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include <unwind.h>
+
+/* Present in a program built with a sanitizer. */
+extern void __asan_init(void) __attribute__((weak));
+extern void __tsan_init(void) __attribute__((weak));
+
+enum { THREADS_MOST = 256, ALTERNATE_BYTES = 1 << 17 };
+
+void ypi_uncaught(const char *type, const char *what); /* of exception.h, for C++ */
+
+/* Of this process: a signal's handler has no other way to them. */
+static struct {
+    const struct yp_case *t;
+    pid_t thread;               /* that of the case */
+    const void *volatile below; /* on its stack */
+    struct ypi_thread before[THREADS_MOST];
+    int before_count;
+    volatile bool over; /* stacks are those of threads that outlived the body */
+    _Atomic int answers;
+    char alternate[ALTERNATE_BYTES]; /* a stack that overflowed has no space for a handler */
+} here;
+
+static pid_t thread_id(void)
+{
+    return (pid_t)syscall(SYS_gettid);
+}
+
+struct walk {
+    struct ypi_stack *stack;
+    uintptr_t from; /* where the signal came; 0 once that was seen */
+    bool own;       /* the case's thread */
+};
+
+/* Takes no lock, where the C library can: whatever was interrupted may hold it. */
+static void locate(struct ypi_frame *frame, uintptr_t address)
+{
+    const char *module = "";
+    uintptr_t base = 0;
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+    struct dl_find_object found;
+    if (_dl_find_object((void *)address, &found) == 0) {
+        base = found.dlfo_link_map->l_addr;
+        module = found.dlfo_link_map->l_name;
+    }
+#else
+    Dl_info found;
+    struct link_map *map = NULL;
+    if (dladdr1((void *)address, &found, (void **)&map, RTLD_DL_LINKMAP) != 0) {
+        base = map->l_addr;
+        module = map->l_name;
+    }
+#endif
+    size_t length = strlen(module);
+    frame->offset = address - base;
+    memcpy(frame->module, module, length < sizeof frame->module ? length + 1 : 1);
+}
+
+static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *arg)
+{
+    struct walk *walk = arg;
+    int exact = 0; /* else it is where a call returns to */
+    uintptr_t address = _Unwind_GetIPInfo(context, &exact);
+    if (walk->from != 0 && address != walk->from)
+        return _URC_NO_REASON; /* the handler's */
+    walk->from = 0;
+    /* The stack pointer of this frame: beyond `below` is the caller of what set it. */
+    if (walk->own && here.below != NULL && _Unwind_GetCFA(context) > (uintptr_t)here.below) {
+        walk->stack->count -= walk->stack->count > 0;
+        return _URC_END_OF_STACK;
+    }
+    if (address == 0 || walk->stack->count == YPI_FRAMES_MAX)
+        return _URC_END_OF_STACK;
+    struct ypi_frame *frame = &walk->stack->frames[walk->stack->count++];
+    locate(frame, address - (exact == 0));
+    return _URC_NO_REASON;
+}
+
+static uintptr_t interrupted_at(const void *context)
+{
+    const ucontext_t *user = context;
+#if defined __x86_64__
+    return (uintptr_t)user->uc_mcontext.gregs[REG_RIP];
+#elif defined __aarch64__
+    return (uintptr_t)user->uc_mcontext.pc;
+#else
+    (void)user;
+    return 0;
+#endif
+}
+
+static void send_stack(enum ypi_stack_kind kind, const void *context)
+{
+    struct ypi_stack stack;
+    memset(&stack, 0, offsetof(struct ypi_stack, frames));
+    stack.kind = kind;
+    stack.thread = thread_id();
+    stack.of_case = stack.thread == here.thread;
+    prctl(PR_GET_NAME, stack.name);
+    struct walk walk = {&stack, interrupted_at(context), stack.of_case};
+    _Unwind_Backtrace(visit, &walk);
+    ypi_channel_send(here.t->child->job->channel, YPI_MESSAGE_STACK, &stack,
+                     offsetof(struct ypi_stack, frames), stack.frames,
+                     (size_t)stack.count * sizeof *stack.frames);
+}
+
+/* The process dies of the signal all the same. */
+static void on_crash(int number, siginfo_t *info, void *context)
+{
+    if (getpid() == here.t->child->pid)
+        send_stack(YPI_STACK_CRASH, context);
+    signal(number, SIG_DFL);
+    if (info->si_code <= 0) /* sent, and not raised anew by the instruction that is returned to */
+        syscall(SYS_tgkill, getpid(), thread_id(), number);
+}
+
+static void on_request(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)info;
+    int saved = errno;
+    if (getpid() == here.t->child->pid)
+        send_stack(here.over ? YPI_STACK_LEFT : YPI_STACK_STUCK, context);
+    atomic_fetch_add(&here.answers, 1);
+    errno = saved;
+}
+
+/* So that the runner does not look for what they do. */
+static void send_framework_threads(void)
+{
+    for (int i = 0; i < here.before_count; i++) {
+        struct ypi_stack stack = {.kind = YPI_STACK_BEFORE, .thread = here.before[i].id};
+        if (stack.thread != here.thread)
+            ypi_child_send(here.t, YPI_MESSAGE_STACK, &stack, offsetof(struct ypi_stack, frames),
+                           NULL, 0);
+    }
+}
+
+static _Unwind_Reason_Code stop(struct _Unwind_Context *context, void *arg)
+{
+    (void)context;
+    (void)arg;
+    return _URC_END_OF_STACK;
+}
+
+void ypi_stack_watch(const struct yp_case *t)
+{
+    static const int crashes[] = {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL};
+    struct sigaction action = {.sa_sigaction = on_request, .sa_flags = SA_SIGINFO | SA_RESTART};
+    here.t = t;
+    here.thread = thread_id();
+    here.before_count = ypi_threads(getpid(), here.before, THREADS_MOST);
+    send_framework_threads();
+    _Unwind_Backtrace(stop, NULL); /* what it loads at first it loads here */
+    if (t->test->command != NULL)
+        return; /* its stack tells nothing of the command */
+    sigfillset(&action.sa_mask);
+    sigaction(YPI_STACK_SIGNAL, &action, NULL);
+    if (__asan_init != NULL || __tsan_init != NULL)
+        return;
+    stack_t alternate = {.ss_sp = here.alternate, .ss_size = sizeof here.alternate};
+    sigaltstack(&alternate, NULL);
+    action.sa_sigaction = on_crash;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
+        sigaction(crashes[i], &action, NULL);
+}
+
+/* The place where it was thrown is on the stack of the abort that follows. */
+void ypi_uncaught(const char *type, const char *what)
+{
+    if (here.t != NULL && getpid() == here.t->child->pid)
+        ypi_child_fail(here.t, YPI_CAUSE_SIGNAL, NULL, 0, "uncaught exception %s%s%s", type,
+                       what != NULL ? ": " : "", what != NULL ? what : "");
+}
+
+const void *ypi_stack_below(const void *frame)
+{
+    const void *before = here.below;
+    here.below = frame;
+    return before;
+}
+
+static bool was_there(pid_t thread)
+{
+    for (int i = 0; i < here.before_count; i++)
+        if (here.before[i].id == thread)
+            return true;
+    return false;
+}
+
+void ypi_stack_of_left_threads(void)
+{
+    static const struct timespec pause = {.tv_nsec = 1000000};
+    enum { PATIENCE_MS = 50 };
+    struct ypi_thread found[THREADS_MOST];
+    struct sigaction now;
+    int count = ypi_threads(getpid(), found, THREADS_MOST);
+    int asked = 0;
+    if (sigaction(YPI_STACK_SIGNAL, NULL, &now) != 0 || now.sa_sigaction != on_request)
+        return;
+    here.over = true;
+    int before = atomic_load(&here.answers);
+    for (int i = 0; i < count; i++)
+        if (!was_there(found[i].id))
+            asked += syscall(SYS_tgkill, getpid(), found[i].id, YPI_STACK_SIGNAL) == 0;
+    for (int ms = 0; ms < PATIENCE_MS && atomic_load(&here.answers) < before + asked; ms++)
+        nanosleep(&pause, NULL);
+    here.over = false;
+}
