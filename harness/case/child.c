@@ -195,6 +195,7 @@ static bool begin(struct yp_case *t)
         yp_device_set_limit(t->child->device, job->device_memory_limit);
     t->child->descriptors = ypi_descriptors();
     getrlimit(RLIMIT_NOFILE, &t->child->descriptor_limit);
+    t->child->modes = ypi_modes_read();
     ypi_reset_resident_peak();
     t->child->resident_before = ypi_self_status("VmRSS:");
     ypi_fail_any_allocation(job->fail_allocation);
@@ -217,9 +218,23 @@ static void restore_means(const struct ypi_child *child)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* The framework's own part of what follows, and other cases where they share the process, are to
+ * compute as they always do. */
+static void restore_modes(struct yp_case *t)
+{
+    char *changed = ypi_modes_restore(&t->child->modes);
+    if (changed == NULL)
+        return;
+    char *note = ypi_format("the case left changed, and it was put back: %s", changed);
+    ypi_child_send(t, YPI_MESSAGE_NOTE, note, strlen(note) + 1, NULL, 0);
+    free(note);
+    free(changed);
+}
+
 static void end(struct yp_case *t)
 {
     struct ypi_child *child = t->child;
+    restore_modes(t);
     restore_means(child);
     ypi_stack_of_left_threads();
     fflush(NULL);

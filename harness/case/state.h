@@ -4,6 +4,7 @@
 
 #include "base/text/text.h"
 #include "harness/case/child.h"
+#include "harness/case/modes.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -27,6 +28,7 @@ struct ypi_child {
     struct ypi_series *series; /* of the accelerator; NULL: it reports nothing */
     char *descriptors;         /* as they were before the case began */
     struct rlimit descriptor_limit;
+    struct ypi_modes modes; /* as they were then too */
     uint64_t resident_before, resident_peak;
     uint64_t resident_of_command; /* its peak; 0: there is no command */
     size_t own;                   /* bytes of what is resident that are the framework's */

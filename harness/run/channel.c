@@ -293,6 +293,8 @@ static void read_message(struct reader *reader, uint32_t kind, const char *bytes
         reader->report.ended = true;
     } else if (kind == YPI_MESSAGE_EXIT) {
         reader->report.exited = true;
+    } else if (kind == YPI_MESSAGE_NOTE && size > 0 && bytes[size - 1] == '\0') {
+        ypi_result_note(r, "%s", bytes);
     } else if (kind == YPI_MESSAGE_STACK) {
         read_stack(r, bytes, size);
     } else if (kind == YPI_MESSAGE_RETURNED && size == sizeof(enum ypi_stage_name)) {

@@ -29,6 +29,7 @@ enum ypi_message {
     YPI_MESSAGE_END,       /* nothing: the case is over */
     YPI_MESSAGE_EXIT,      /* nothing: the process ended in the ordinary way */
     YPI_MESSAGE_RETURNED, /* enum ypi_stage_name: a process that the body forked returned from it */
+    YPI_MESSAGE_NOTE,     /* a sentence, NUL-terminated */
     YPI_MESSAGE_STACK,    /* struct ypi_stack, of its frames those that are there */
 };
 

@@ -51,6 +51,9 @@ EXPECTED = {
     "thread_left": ("passed", None, None),
     "deadlock": ("failed", "timeout", r"still running after 0.5 s, killed in the body$"),
     "stack_overflow": ("failed", "signal", r"^crashed in the body: SIGSEGV"),
+    "modes_left": ("passed", None, None),
+    "modes_left_and_failed": ("failed", "expectation", r"^rounding is \d+$"),
+    "modes_of_the_next_case": ("passed", None, None),
     "closed_descriptors": ("failed", "descriptors closed", r"not its own: 0 \(.*\), 1 \("),
     "floods_output": ("failed", "output", r"^wrote more than 67108864 bytes of output"),
     "fork_bomb": ("failed", "too many processes", r"^wanted more than 64 processes and threads"),
@@ -243,6 +246,11 @@ def main(program, stillborn, sanitized, exceptions=None):
                   "a thread that outlives the body is noted", stored["thread_left"]["note"])
         tap.equal([stored[name]["tail"] for name in ("thread_ended", "thread_ended_in_setup")],
                   ["teardown ran\n", ""], "a body that ends its thread is torn down")
+        tap.equal([re.sub(r"flushing of denormals, ", "", stored[name]["note"] or "") for name in
+                   ("modes_left", "modes_left_and_failed", "modes_of_the_next_case")],
+                  ["the case left changed, and it was put back: rounding, traps of floating-point "
+                   "exceptions, the locale", "the case left changed, and it was put back: rounding",
+                   ""], "modes that a body leaves changed are noted")
         for name in ("file_size_limit", "no_descriptors", "all_descriptors_taken", "another_user",
                      "removes_files_of_the_run"):
             case = stored[name]

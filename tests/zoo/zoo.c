@@ -1,6 +1,8 @@
 /* Every way a case can go wrong. Each is one failed case with its reason; all others run. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <fenv.h>
+#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <yieldpoint/yieldpoint.h>
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
 
 static void teardown_speaks(struct yp_case *t)
 {
@@ -375,6 +380,44 @@ YP_TEST(zoo, stack_overflow)
 {
     char bottom[1] = "";
     yp_value(t, "x", overflow(bottom));
+}
+
+static void expect_modes(struct yp_case *t)
+{
+    volatile double one = 1, third = 3;
+    const struct lconv *conventions = localeconv();
+    yp_expect(t, fegetround() == FE_TONEAREST && one / third * third == 1, "rounding is %d",
+              fegetround());
+    yp_expect(t, strcmp(setlocale(LC_ALL, NULL), "C") == 0, "the locale is %s, the point '%s'",
+              setlocale(LC_ALL, NULL), conventions->decimal_point);
+}
+
+static void expect_modes_late(void)
+{
+    if (fegetround() != FE_TONEAREST || strcmp(setlocale(LC_ALL, NULL), "C") != 0)
+        _exit(7);
+}
+
+YP_TEST(zoo, modes_left)
+{
+    atexit(expect_modes_late);
+    fesetround(FE_UPWARD);
+    feenableexcept(FE_DIVBYZERO);
+    yp_require(t, setlocale(LC_ALL, "C.UTF-8") != NULL, "no locale C.UTF-8");
+#ifdef __SSE__
+    _mm_setcsr(_mm_getcsr() | 0x8040);
+#endif
+}
+
+YP_TEST(zoo, modes_left_and_failed, .teardown = teardown_speaks)
+{
+    fesetround(FE_DOWNWARD);
+    yp_fail(t, "rounding is %d", fegetround());
+}
+
+YP_TEST(zoo, modes_of_the_next_case)
+{
+    expect_modes(t);
 }
 
 YP_TEST(zoo, closed_descriptors)
