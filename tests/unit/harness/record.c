@@ -227,8 +227,9 @@ static struct ypi_measured measured[] = {{
 }};
 
 static struct ypi_failure failures[] = {
-    {YPI_CAUSE_BUDGET, (char[]){"too slow"}, NULL, 0},
-    {YPI_CAUSE_LEAK, (char[]){"it's 3 blocks"}, (char[]){"rx.c"}, 42},
+    {YPI_CAUSE_BUDGET, (char[]){"too slow"}, NULL, 0, NULL},
+    {YPI_CAUSE_LEAK, (char[]){"it's 3 blocks"}, (char[]){"rx.c"}, 42,
+     (char[]){"at f (rx.c:42)\nat g (rx.c:50)"}},
 };
 
 static struct ypi_value values[] = {{"auc", "", 0.97, 0.96, 0.98, true},
@@ -361,6 +362,8 @@ Test(record, keeps_the_result)
     expect("SELECT group_concat(printf('%d %s %s %s %s', position, cause, message,"
            " coalesce(file, '-'), coalesce(line, '-')), '|') FROM failure",
            "0 budget too slow - -|1 leak it's 3 blocks rx.c 42");
+    expect("SELECT group_concat(coalesce(stack, '-'), '|') FROM failure",
+           "-|at f (rx.c:42)\nat g (rx.c:50)");
     expect("SELECT length(id) FROM result", "36");
     expect("SELECT printf('%d|%d|%s', attempt, fail_allocation, note) FROM result", "0|0|besides");
 }

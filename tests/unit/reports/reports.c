@@ -59,7 +59,7 @@ static void add(struct ypi_history *h, const char *run_id, const char *id, doubl
 {
     static char message[] = "not this: \033[31m\nsecond line";
     static char tail[] = "bytes \xff \xc3\xa9\n\033[2J";
-    struct ypi_failure failure = {YPI_CAUSE_BUDGET, message, NULL, 0};
+    struct ypi_failure failure = {YPI_CAUSE_BUDGET, message, NULL, 0, NULL};
     struct ypi_verdict verdict = {&budget, YPI_NOT_MET, 9e5, 8e5, INFINITY, -0.1, 3, 2};
     struct yp_case c = {.test = &test, .device = "cpu", .timeout = 60, .seed = UINT64_MAX};
     struct ypi_result result = {.c = &c,
@@ -601,7 +601,7 @@ Test(reports, a_series_tells_power_cap_and_slowdown_apart)
 static void add_attempts(void)
 {
     static char message[] = "no memory";
-    struct ypi_failure failure = {YPI_CAUSE_OUT_OF_MEMORY, message, NULL, 0};
+    struct ypi_failure failure = {YPI_CAUSE_OUT_OF_MEMORY, message, NULL, 0, NULL};
     struct ypi_measured m = rich_measured();
     struct ypi_result result = {
         .outcome = YPI_PASSED, .started = 3000, .id = MAIN_ID, .measured = &m, .measured_count = 1};
