@@ -162,6 +162,11 @@ struct ypi_backend {
 /* Raises `peak` to `now`, if that is more. */
 void ypi_raise_peak(_Atomic uint64_t *peak, uint64_t now);
 
+/* Blocks of the CPU have guard bytes on both sides, which are looked at when they are given back.
+ * Where some were written `report` is called with a sentence, by the thread that frees; NULL: the
+ * process is aborted. */
+void ypi_cpu_report_damage(void (*report)(const char *message));
+
 /* Memory of the host that another device took for the CPU, or gave back: what is reserved. */
 void ypi_cpu_reserve(size_t bytes);
 void ypi_cpu_release(size_t bytes);

@@ -42,6 +42,7 @@ const char *const ypi_cause_names[] = {"expectation",
                                        "passed in spite of xfail",
                                        "interrupted",
                                        "forked child returned",
+                                       "memory overrun",
                                        NULL};
 
 const char *ypi_cause_name(enum ypi_cause cause)

@@ -11,11 +11,21 @@
 #define ALIGNMENT ((size_t)64)
 #define LIVE UINT64_C(0x79696c64706f6e74)
 
-/* Stands in the 64 bytes before every block, so that freeing needs no table. */
+/* Stands in the 64 bytes before every block, so that freeing needs no table. What is left of them,
+ * and 64 bytes at least behind the block, is written by nobody: see check_guards(). */
 struct header {
     uint64_t mark;
     uint64_t bytes;
+    unsigned char guard[ALIGNMENT - 2 * sizeof(uint64_t)];
 };
+_Static_assert(sizeof(struct header) == ALIGNMENT, "a block stays aligned");
+#define GUARD 0xa5
+
+/* Present in a program built with AddressSanitizer, which then tells of the very access. */
+extern void __asan_poison_memory_region(const volatile void *address, size_t bytes)
+    __attribute__((weak));
+extern void __asan_unpoison_memory_region(const volatile void *address, size_t bytes)
+    __attribute__((weak));
 
 struct event {
     struct yp_event base;
@@ -50,9 +60,80 @@ static _Atomic uintptr_t *lately_of(const void *block)
     return &lately[mixed >> (64 - LATELY_BITS)];
 }
 
+/* Header, block and guard; `bytes` at most SIZE_MAX / 2. */
 static size_t whole_of(size_t bytes)
 {
-    return (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return (bytes + 3 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static unsigned char *end_of(struct header *header)
+{
+    return (unsigned char *)(header + 1) + header->bytes;
+}
+
+static size_t guard_behind(const struct header *header)
+{
+    return whole_of(header->bytes) - sizeof *header - header->bytes;
+}
+
+static void set_guards(struct header *header)
+{
+    memset(header->guard, GUARD, sizeof header->guard);
+    memset(end_of(header), GUARD, guard_behind(header));
+    if (__asan_poison_memory_region != NULL) {
+        __asan_poison_memory_region(end_of(header), guard_behind(header));
+        __asan_poison_memory_region(header, sizeof *header);
+    }
+}
+
+static void (*report_damage)(const char *message);
+
+void ypi_cpu_report_damage(void (*report)(const char *message))
+{
+    report_damage = report;
+}
+
+static void tell_damage(const struct header *header, size_t first, size_t last, bool behind)
+{
+    char message[256];
+    snprintf(message, sizeof message,
+             "something was written %s a block of %zu bytes: %zu to %zu bytes %s",
+             behind ? "behind" : "in front of", (size_t)header->bytes, first, last,
+             behind ? "from its end" : "before its beginning");
+    if (report_damage != NULL) {
+        report_damage(message);
+    } else {
+        fprintf(stderr, "yp_device_free: %s\n", message);
+        abort();
+    }
+}
+
+/* The first byte is the guard's, and each next one is the same. */
+static bool is_whole(const unsigned char *guard, size_t bytes)
+{
+    return guard[0] == GUARD && memcmp(guard, guard + 1, bytes - 1) == 0;
+}
+
+/* Whoever wrote outside of the block is told when it is given back. */
+static void check_guards(const struct header *header)
+{
+    const unsigned char *behind = (const unsigned char *)(header + 1) + header->bytes;
+    const size_t sizes[] = {sizeof header->guard, guard_behind(header)};
+    if (is_whole(header->guard, sizes[0]) && is_whole(behind, sizes[1]))
+        return;
+    for (int side = 0; side < 2; side++) {
+        size_t first = 0; /* from 1: the distance to the block */
+        size_t last = 0;
+        for (size_t i = 1; i <= sizes[side]; i++) {
+            unsigned char byte = side == 0 ? header->guard[sizes[0] - i] : behind[i - 1];
+            if (byte == GUARD)
+                continue;
+            first = first == 0 ? i : first;
+            last = i;
+        }
+        if (first > 0)
+            tell_damage(header, first, last, side == 1);
+    }
 }
 
 void ypi_cpu_reserve(size_t bytes)
@@ -68,14 +149,16 @@ void ypi_cpu_release(size_t bytes)
 static void *allocate(struct yp_device *device, size_t bytes)
 {
     (void)device;
-    size_t whole = whole_of(bytes);
-    struct header *header = aligned_alloc(ALIGNMENT, whole);
+    struct header *header =
+        bytes <= SIZE_MAX / 2 ? aligned_alloc(ALIGNMENT, whole_of(bytes)) : NULL;
     if (header == NULL) {
         yp_set_error(YP_OUT_OF_MEMORY, "out of memory: the system refused %zu bytes", bytes);
         return NULL;
     }
-    ypi_cpu_reserve(whole);
-    *header = (struct header){.mark = LIVE, .bytes = bytes};
+    ypi_cpu_reserve(whole_of(bytes));
+    header->mark = LIVE;
+    header->bytes = bytes;
+    set_guards(header);
     void *block = (char *)header + ALIGNMENT;
     uintptr_t address = (uintptr_t)block;
     atomic_compare_exchange_strong(lately_of(block), &address, 0);
@@ -87,7 +170,10 @@ static size_t deallocate(struct yp_device *device, void *block)
     (void)device;
     struct header *header = (struct header *)((char *)block - ALIGNMENT);
     uintptr_t address = (uintptr_t)block;
-    if (atomic_exchange(lately_of(block), address) == address || header->mark != LIVE) {
+    bool again = atomic_exchange(lately_of(block), address) == address;
+    if (!again && __asan_unpoison_memory_region != NULL)
+        __asan_unpoison_memory_region(header, sizeof *header);
+    if (again || header->mark != LIVE) {
         fprintf(stderr,
                 "yp_device_free: %p was freed before, was not allocated by this device, or "
                 "something was written in front of it\n",
@@ -95,6 +181,9 @@ static size_t deallocate(struct yp_device *device, void *block)
         abort();
     }
     size_t bytes = header->bytes;
+    if (__asan_unpoison_memory_region != NULL)
+        __asan_unpoison_memory_region(end_of(header), guard_behind(header));
+    check_guards(header);
     *(volatile uint64_t *)&header->mark = 0; /* compilers drop plain stores in front of free() */
     free(header);
     ypi_cpu_release(whole_of(bytes));

@@ -193,6 +193,7 @@ static bool begin(struct yp_case *t)
     yp_device_set_limit(yp_device_cpu(), job->memory_limit);
     if (t->child->device != yp_device_cpu())
         yp_device_set_limit(t->child->device, job->device_memory_limit);
+    ypi_child_watch_blocks(t);
     t->child->descriptors = ypi_descriptors();
     getrlimit(RLIMIT_NOFILE, &t->child->descriptor_limit);
     t->child->modes = ypi_modes_read();

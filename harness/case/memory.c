@@ -1,5 +1,6 @@
 /* A case's memory: what yp_alloc() takes for it, and what is sent of it to the runner at the end.
  */
+#include "device/backend.h"
 #include "harness/case/state.h"
 #include "harness/run/process.h"
 
@@ -35,6 +36,20 @@ void *yp_alloc(struct yp_case *t, size_t bytes)
 void *yp_alloc_host(struct yp_case *t, size_t bytes)
 {
     return take(t, yp_device_cpu(), bytes);
+}
+
+/* The allocator knows no case. */
+static const struct yp_case *of_damage;
+
+static void fail_of_damage(const char *message)
+{
+    ypi_child_fail(of_damage, YPI_CAUSE_OVERRUN, NULL, 0, "%s", message);
+}
+
+void ypi_child_watch_blocks(const struct yp_case *t)
+{
+    of_damage = t;
+    ypi_cpu_report_damage(fail_of_damage);
 }
 
 void ypi_child_free_blocks(struct ypi_child *child)

@@ -34,6 +34,10 @@ struct ypi_child {
     size_t own;                   /* bytes of what is resident that are the framework's */
 };
 
+/* From now on a block of the accounted allocator that was written outside of fails the case when it
+ * is freed. */
+void ypi_child_watch_blocks(const struct yp_case *t);
+
 /* Gives back what yp_alloc() took. */
 void ypi_child_free_blocks(struct ypi_child *child);
 

@@ -29,6 +29,13 @@ EXPECTED = {
     "nothing_got": ("failed", "expectation", r"^yp_device_alloc\(yp_device\(t\), 0\): "),
     "leak": ("failed", "leak", r"^leaked 1000 B of accounted memory in 1 allocation"),
     "double_free": ("failed", "signal", r"SIGABRT"),
+    "overrun": ("failed", "memory overrun", r"^something was written behind a block of 1001 bytes: "
+                                            r"1 to 4 bytes from its end$"),
+    "underrun": ("failed", "memory overrun", r"^something was written in front of a block of 1000 "
+                                             r"bytes: 8 to 8 bytes before its beginning$"),
+    "overrun_of_an_accounted_block":
+        ("failed", "memory overrun", r"^something was written behind a block of 40 bytes: 1 to 4 "),
+    "blocks_are_filled": ("passed", None, None),
     "oom_kill": ("failed", "killed for memory", r"^killed by the kernel for want of memory"),
     "orphan": ("failed", "processes left", r"^left 1 process running: "),
     "daemon": ("failed", "processes left", r"^left 1 process running: "),
@@ -121,6 +128,8 @@ EXCEPTIONS = {
 OWN = ["guarded", "run_stages", "ypi_child", "criterion", "on_crash", "on_request", "on_terminate"]
 # A sanitizer turns the signal of a crash into an abort with a report.
 SANITIZED = ["crash", "stack_overflow", "crash_in_exit_handler", "crash_before_measuring"]
+# It also tells of the access itself.
+OVERRUNS = ["overrun", "underrun", "overrun_of_an_accounted_block"]
 SPEED = {"min rate", "min flops", "min bandwidth", "max latency"}
 LIMITS = ["--memory-limit", "16M", "--process-limit", "64"]
 
@@ -206,6 +215,8 @@ def main(program, stillborn, sanitized, exceptions=None):
         for name in SANITIZED:
             outcome, cause, message = EXPECTED[name]
             EXPECTED[name] = outcome, cause, re.sub("SIG(SEGV|FPE).*", "SIGABRT", message)
+        for name in OVERRUNS:
+            EXPECTED[name] = "failed", "signal", "^crashed in the body: SIGABRT"
     with tempfile.TemporaryDirectory() as folder:
         history = os.path.join(folder, "history.db")
         stillborn_history = os.path.join(folder, "stillborn", "history.db")

@@ -132,6 +132,35 @@ YP_TEST(zoo, double_free)
     yp_device_free(yp_device(t), block);
 }
 
+YP_TEST(zoo, overrun)
+{
+    volatile char *block = yp_alloc(t, 1001);
+    block[1001] = 0;
+    block[1004] = 0;
+}
+
+YP_TEST(zoo, underrun)
+{
+    volatile char *block = yp_alloc_host(t, 1000);
+    block[-8] = 0;
+}
+
+YP_TEST(zoo, overrun_of_an_accounted_block)
+{
+    int *block = yp_device_alloc(yp_device(t), 10 * sizeof *block);
+    yp_got(t, block);
+    for (volatile int i = 0; i <= 10; i++)
+        block[i] = -1;
+    yp_device_free(yp_device(t), block);
+    yp_value(t, "x", 50);
+}
+
+/* To the last byte, which is no damage. */
+YP_TEST(zoo, blocks_are_filled, .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 1001)))
+{
+    memset(yp_alloc(t, 1001), 0xff, 1001);
+}
+
 /* A group of its own with little memory, so that the kernel kills this process and no other. */
 static const char *join_small_group(void)
 {
