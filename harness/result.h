@@ -44,7 +44,7 @@ enum ypi_cause {
     YPI_CAUSE_DEVICE,      /* the accelerator or its driver failed */
     YPI_CAUSE_XPASS,       /* strict xfail that passed */
     YPI_CAUSE_INTERRUPTED,
-    YPI_CAUSE_FORKED, /* a process that the body forked went on as the case */
+    YPI_CAUSE_FORKED,  /* a process that the body forked went on as the case */
     YPI_CAUSE_OVERRUN, /* wrote outside of a block of memory */
     YPI_CAUSES
 };
@@ -56,8 +56,8 @@ struct ypi_failure {
     enum ypi_cause cause;
     char *message; /* owned, like file and stack */
     char *file;    /* NULL: no place in the source */
-    char *stack;   /* where it happened, a frame a line, of each thread; NULL: not known */
     int line;
+    char *stack; /* where it happened, a frame a line, of each thread; NULL: not known */
 };
 
 /* Why a measurement stopped. */
