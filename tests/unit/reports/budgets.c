@@ -214,7 +214,7 @@ static void add(struct ypi_history *h, const char *run, const struct drawn *d)
     static char message[] = "m";
     static double started = 1000;
     double measured[] = {d->share, d->peak, d->share * 1e7, d->loss};
-    struct ypi_failure failure = {YPI_CAUSE_BUDGET, message, NULL, 0};
+    struct ypi_failure failure = {YPI_CAUSE_BUDGET, message, NULL, 0, NULL};
     struct ypi_verdict verdicts[BUDGETS];
     for (int i = 0; i < BUDGETS; i++)
         verdicts[i] = (struct ypi_verdict){&budgets[i],
