@@ -2,6 +2,8 @@
 
 #include "base/text/text.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 const char *ypi_name_of(const char *const *names, int value)
@@ -110,6 +112,47 @@ void ypi_result_note(struct ypi_result *r, const char *format, ...)
     va_end(arguments);
     free(r->note);
     r->note = ypi_text_take(&note);
+}
+
+double ypi_nearest_bounds(const struct ypi_measured *m, const double seconds[YPI_BOUNDS],
+                          int nearest[YPI_BOUNDS])
+{
+    double sum = 0;
+    for (int stage = 0; stage < YPI_BOUNDS; stage++) {
+        double longest = 0;
+        nearest[stage] = -1;
+        for (int i = 0; i < YPI_BOUNDS; i++)
+            if (m->bounds[i].stage == stage && !(seconds[i] <= longest)) {
+                longest = seconds[i];
+                nearest[stage] = i;
+                if (isnan(longest))
+                    break;
+            }
+        sum += longest;
+    }
+    return sum;
+}
+
+void ypi_bound_text(const struct ypi_measured *m, bool levels, char *out, size_t size)
+{
+    double seconds[YPI_BOUNDS];
+    int nearest[YPI_BOUNDS];
+    size_t at = 0;
+    out[0] = '\0';
+    if (m->bound < 0 || m->bound >= YPI_BOUNDS || m->bounds[m->bound].ceiling == YP_NO_CEILING)
+        return;
+    for (int i = 0; i < YPI_BOUNDS; i++)
+        seconds[i] = m->bounds[i].probes > 0 ? m->bounds[i].work / m->bounds[i].rate : 0;
+    (void)ypi_nearest_bounds(m, seconds, nearest);
+    nearest[m->bounds[m->bound].stage] = m->bound;
+    for (int stage = 0; stage < YPI_BOUNDS && at < size; stage++) {
+        if (nearest[stage] < 0)
+            continue;
+        const struct ypi_ceiling *b = &m->bounds[nearest[stage]];
+        at += (size_t)snprintf(out + at, size - at, "%s%s%s%s", at > 0 ? " + " : "",
+                               levels ? b->level : "", levels && b->level[0] != '\0' ? " " : "",
+                               yp_ceiling_name(b->ceiling));
+    }
 }
 
 void ypi_measured_clear(struct ypi_measured *m)

@@ -5,7 +5,7 @@
 #include "base/numbers/stats.h"
 #include "harness/case.h"
 
-#include <yieldpoint/ceiling.h>
+#include <yieldpoint/measure.h>
 
 /* The element of a list of names that ends with NULL; "?" beyond it. */
 const char *ypi_name_of(const char *const *names, int value);
@@ -107,8 +107,12 @@ struct ypi_ceiling {
     int probes;             /* how often; 0: not probed */
     double rate, low, high; /* median, least and most of the probes: bytes or operations a second */
     double work;            /* what the measurement declared of it, an iteration */
+    double footprint;       /* of traffic, as declared: bytes; 0: not known; below: memory */
+    int stage;              /* of work that is done in steps, from 0 */
 };
-enum { YPI_BOUND_ARITHMETIC = 0, YPI_BOUND_TRAFFIC, YPI_BOUNDS };
+/* .flops and .bytes come first, then those of .bounds. */
+enum { YPI_BOUND_ARITHMETIC = 0, YPI_BOUND_TRAFFIC, YPI_BOUND_MORE };
+enum { YPI_BOUNDS = YPI_BOUND_MORE + YP_MAX_BOUNDS };
 
 /* What went on beside a measurement, as the kernel reports it; NaN: it does not. Times in seconds
  * of all processors together, over `wall`. */
@@ -169,8 +173,8 @@ struct ypi_measured {
     enum ypi_stop stop;
     struct ypi_phase phases[YPI_PHASES_MAX];
     int phase_count;
-    struct ypi_ceiling bounds[YPI_BOUNDS]; /* by YPI_BOUND_ARITHMETIC and YPI_BOUND_TRAFFIC */
-    int bound; /* which of them is the nearer; -1: no work declared, or not probed */
+    struct ypi_ceiling bounds[YPI_BOUNDS]; /* work 0: none */
+    int bound; /* the nearest of the longest step; -1: no work declared, or it is not known */
     struct ypi_noise noise;
     struct ypi_on_device on_device;
     struct ypi_count counts[YP_COUNTERS];
@@ -311,6 +315,15 @@ extern const char *const ypi_counter_source_names[];   /* "kernel", ... */
 void ypi_measured_clear(struct ypi_measured *m); /* frees its arrays */
 /* Frees what is large, once it is stored: what a relation reads stays. */
 void ypi_result_drop_samples(struct ypi_result *r);
+
+/* The nearest bound of each step, by index, where seconds[i] is what bound i takes at least (0: no
+ * such bound); -1 where a step has none. Returns the sum of their times, NaN where one is NaN. */
+double ypi_nearest_bounds(const struct ypi_measured *m, const double seconds[YPI_BOUNDS],
+                          int nearest[YPI_BOUNDS]);
+
+#define YPI_BOUND_MAX 128
+/* "L2 read", of work in steps "int32 + fp32": what a share is of. "" where `bound` is -1. */
+void ypi_bound_text(const struct ypi_measured *m, bool levels, char *out, size_t size);
 
 /* Adds a sentence to the note. */
 void ypi_result_note(struct ypi_result *r, const char *format, ...)

@@ -187,41 +187,107 @@ static void add_share(struct ypi_text *text, const cJSON *m, const cJSON *bound)
                            "cache than its footprint says");
 }
 
-/* The place in the roofline, in words: what bounds, how near, and what the other one allows. */
-static void print_bound(const cJSON *m, const cJSON *bound, const cJSON *other)
+static int stage_of(const cJSON *bound)
+{
+    double stage = ypi_real(bound, "stage");
+    return stage > 0 ? (int)stage : 0;
+}
+
+/* Of the bounds of a step the nearest, or the nearest but `skip`; NULL: none that was probed. */
+static const cJSON *nearest_of(const cJSON *bounds, int stage, const cJSON *skip)
+{
+    const cJSON *nearest = NULL;
+    const cJSON *bound;
+    cJSON_ArrayForEach(bound, bounds)
+    {
+        if (bound == skip || stage_of(bound) != stage || !(least_time(bound) > 0))
+            continue;
+        if (nearest == NULL || least_time(bound) > least_time(nearest))
+            nearest = bound;
+    }
+    return nearest;
+}
+
+/* The place in the roofline, in words: what bounds, how near, and what the next one allows. */
+static void print_bound(const cJSON *m, const cJSON *bounds, const cJSON *bound)
 {
     struct ypi_text text = {0};
     char name[64];
     char on[32];
-    double margin = least_time(bound) / least_time(other);
+    const cJSON *other = nearest_of(bounds, stage_of(bound), bound);
     name_ceiling(name, bound);
     name_threads(on, bound);
     ypi_text_add(&text, "bound by %s%s", name, on);
     add_share(&text, m, bound);
-    if (margin > 0) {
+    if (other != NULL && least_time(bound) > 0) {
         name_ceiling(name, other);
-        ypi_text_add(&text, "; %s would allow %.3g times more", name, margin);
+        ypi_text_add(&text, "; %s would allow %.3g times more", name,
+                     least_time(bound) / least_time(other));
     }
     ypi_put_lines(text.data, 4);
     free(ypi_text_take(&text));
 }
 
+/* Of work in steps: what bounds each and for how long. */
+static void print_steps(const cJSON *m, const cJSON *bounds, int stages)
+{
+    struct ypi_text text = {0};
+    double share = ypi_real(m, "share");
+    for (int stage = 0; stage <= stages; stage++) {
+        char name[64];
+        char on[32];
+        const cJSON *bound = nearest_of(bounds, stage, NULL);
+        if (bound == NULL)
+            continue;
+        name_ceiling(name, bound);
+        name_threads(on, bound);
+        ypi_text_add(&text, "%s by %s%s for %s", text.data == NULL ? "bound" : ", then", name, on,
+                     ypi_seconds(least_time(bound)));
+    }
+    if (share >= 0 && text.data != NULL)
+        ypi_text_add(&text, ": their sum is %.3g [%.3g, %.3g] of what was measured", share,
+                     ypi_real(m, "share_low"), ypi_real(m, "share_high"));
+    if (text.data != NULL)
+        ypi_put_lines(text.data, 4);
+    free(ypi_text_take(&text));
+}
+
+static bool has_unknown_level(const cJSON *m, const cJSON *bound)
+{
+    const char *ceiling = ypi_text_of(bound, "ceiling");
+    bool levels = strcmp(ceiling, "read") == 0 || strcmp(ceiling, "copy") == 0 ||
+                  strcmp(ceiling, "fill") == 0;
+    return levels && ypi_real(bound, "footprint") == 0 &&
+           !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(m, "cold"));
+}
+
 static void print_roofline(const cJSON *m)
 {
     const cJSON *bounds = cJSON_GetObjectItemCaseSensitive(m, "bounds");
+    bool known = *ypi_text_of(m, "bound") != '\0';
+    bool unknown_level = false;
+    int stages = 0;
     const cJSON *nearest = NULL;
-    const cJSON *other = NULL;
     const cJSON *bound;
     cJSON_ArrayForEach(bound, bounds)
     {
-        if (strcmp(ypi_text_of(bound, "ceiling"), ypi_text_of(m, "bound")) == 0)
+        stages = stage_of(bound) > stages ? stage_of(bound) : stages;
+        unknown_level = unknown_level || has_unknown_level(m, bound);
+        if (strcmp(ypi_text_of(bound, "ceiling"), ypi_text_of(m, "bound")) == 0 &&
+            (nearest == NULL || least_time(bound) > least_time(nearest)))
             nearest = bound;
-        else
-            other = bound;
     }
-    if (nearest)
-        print_bound(m, nearest, other);
-    cJSON_ArrayForEach(bound, bounds) print_ceiling(bound);
+    if (known && stages > 0)
+        print_steps(m, bounds, stages);
+    else if (nearest)
+        print_bound(m, bounds, nearest);
+    if (!known && unknown_level)
+        puts("    bound by memory or a cache, and .footprint does not say which: no share");
+    cJSON_ArrayForEach(bound, bounds)
+    {
+        if (known || !has_unknown_level(m, bound))
+            print_ceiling(bound);
+    }
 }
 
 /* -- all of it ----------------------------------------------------------------------------- */

@@ -54,7 +54,8 @@ YP_TEST(peers, plain_mean_cov, .tags = "perf", .axes = AXES, .budgets = BUDGETS)
     }
     yp_data_hash(t, hash);
     yp_measure (t, "mean and covariance", .items = (double)n, .unit = "pixels",
-                .flops = (double)(n * c * (c + 1)), .bytes = (double)(n * c * sizeof *x)) {
+                .flops = (double)(n * c * (c + 1)), .bytes = (double)(n * c * sizeof *x),
+                .traffic = YP_READ, .footprint = (double)(n * c * sizeof *x)) {
         mean_cov(n, c, x, mean, cov);
         yp_keep(cov);
     }

@@ -6,7 +6,7 @@ static void saxpy(size_t n, float a, const float *x, float *y)
         y[i] += a * x[i];
 }
 
-YP_TEST(blas, saxpy, .tags = "stress small", .axes = YP_AXES(yp_axis_int("mib", 1, 16)),
+YP_TEST(blas, saxpy, .tags = "stress small", .axes = YP_AXES(yp_axis_int("mib", 4, 16)),
         .budgets = YP_BUDGETS(yp_min_bandwidth("saxpy", 1e9), yp_max_peak(YP_HOST, 64 * YP_MIB)))
 {
     size_t n = (size_t)yp_int(t, "mib") * (1 << 20) / sizeof(float);
@@ -17,7 +17,7 @@ YP_TEST(blas, saxpy, .tags = "stress small", .axes = YP_AXES(yp_axis_int("mib", 
 
     saxpy(n, 2, x, y);
     yp_expect(t, y[n - 1] == 1 + 2 * x[n - 1], "y[n - 1] is %g", (double)y[n - 1]);
-    yp_measure (t, "saxpy", .bytes = 3.0 * (double)(n * sizeof *x),
-                .footprint = 2.0 * (double)(n * sizeof *x), .threads = 1)
+    double read = 2.0 * (double)(n * sizeof *x);
+    yp_measure (t, "saxpy", .bytes = read, .traffic = YP_READ, .footprint = read, .threads = 1)
         saxpy(n, 1e-6F, x, y);
 }

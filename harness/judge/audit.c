@@ -3,6 +3,7 @@
 
 #include "base/text/figures.h"
 #include "base/text/text.h"
+#include "device/ceiling/ceiling.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -76,9 +77,20 @@ static enum yp_counter counter_of(enum yp_ceiling arithmetic)
     return counters[arithmetic] != 0 ? counters[arithmetic] : YP_GPU_FP32;
 }
 
+/* The arithmetic that is compared: .flops', or that of .bounds where there are none. */
 static enum yp_ceiling arithmetic_of(const struct ypi_measured *m)
 {
+    for (int i = YPI_BOUND_MORE; i < YPI_BOUNDS && !(m->flops > 0); i++)
+        if (m->bounds[i].work > 0 && !ypi_is_traffic(m->bounds[i].ceiling))
+            return m->bounds[i].ceiling;
     return m->bounds[YPI_BOUND_ARITHMETIC].ceiling;
+}
+
+/* Integers and products of 8 bits have counters of their own, all floating ones are added up. */
+static enum yp_counter counted_with(enum yp_ceiling arithmetic)
+{
+    enum yp_counter own = counter_of(arithmetic);
+    return own == YP_GPU_TENSOR_INT8 || own == YP_GPU_INTEGER ? own : YP_GPU_FP32;
 }
 
 double ypi_audit_operations(const struct ypi_measured *m)
@@ -96,19 +108,60 @@ double ypi_audit_operations(const struct ypi_measured *m)
     return sum;
 }
 
+double ypi_audit_declared_operations(const struct ypi_measured *m)
+{
+    enum yp_counter with = counted_with(arithmetic_of(m));
+    double sum = m->flops;
+    for (int i = YPI_BOUND_MORE; i < YPI_BOUNDS; i++) {
+        const struct ypi_ceiling *b = &m->bounds[i];
+        if (b->work > 0 && !ypi_is_traffic(b->ceiling) && counted_with(b->ceiling) == with)
+            sum += b->work;
+    }
+    return sum;
+}
+
+static bool fits(const struct ypi_measured *m, double footprint)
+{
+    return footprint > 0 && footprint <= m->on_device.cache;
+}
+
+/* The bytes that are compared: .bytes' level, or that of the first of .bounds. */
+static const struct ypi_ceiling *first_bytes(const struct ypi_measured *m)
+{
+    for (int i = YPI_BOUND_MORE; i < YPI_BOUNDS && !(m->bytes > 0); i++)
+        if (m->bounds[i].work > 0 && ypi_is_traffic(m->bounds[i].ceiling))
+            return &m->bounds[i];
+    return NULL;
+}
+
 static bool from_cache(const struct ypi_measured *m)
 {
-    return m->footprint > 0 && m->footprint <= m->on_device.cache;
+    const struct ypi_ceiling *first = first_bytes(m);
+    return fits(m, first != NULL ? first->footprint : m->footprint);
 }
 
 /* Of traffic over the bus nothing is known here. */
 double ypi_audit_bytes(const struct ypi_measured *m)
 {
-    enum yp_ceiling traffic = m->bounds[YPI_BOUND_TRAFFIC].ceiling;
-    if (traffic > YP_FILL)
+    const struct ypi_ceiling *first = first_bytes(m);
+    if ((first != NULL ? first : &m->bounds[YPI_BOUND_TRAFFIC])->ceiling > YP_FILL)
         return NAN;
     return from_cache(m) ? counted(m, YP_GPU_CACHE)
                          : counted(m, YP_GPU_READ) + counted(m, YP_GPU_WRITTEN);
+}
+
+/* Of the same level. */
+double ypi_audit_declared_bytes(const struct ypi_measured *m)
+{
+    bool cached = from_cache(m);
+    double sum = m->bytes;
+    for (int i = YPI_BOUND_MORE; i < YPI_BOUNDS; i++) {
+        const struct ypi_ceiling *b = &m->bounds[i];
+        if (b->work > 0 && b->ceiling >= YP_READ && b->ceiling <= YP_FILL &&
+            fits(m, b->footprint) == cached)
+            sum += b->work;
+    }
+    return sum;
 }
 
 /* -- telling ------------------------------------------------------------------------------- */
@@ -133,10 +186,11 @@ void ypi_audit_text(const struct ypi_measured *m, char *out, size_t size)
     out[0] = '\0';
     snprintf(figure, sizeof figure, "%.4g", operations);
     if (!isnan(operations))
-        add(out, size, figure, " operations", operations, m->flops);
+        add(out, size, figure, " operations", operations, ypi_audit_declared_operations(m));
     ypi_format_bytes(figure, moved);
     if (!isnan(moved))
-        add(out, size, figure, from_cache(m) ? " of L2" : " of memory", moved, m->bytes);
+        add(out, size, figure, from_cache(m) ? " of L2" : " of memory", moved,
+            ypi_audit_declared_bytes(m));
     if (out[0] == '\0')
         snprintf(out, size, "nothing that can be compared");
 }
@@ -144,19 +198,21 @@ void ypi_audit_text(const struct ypi_measured *m, char *out, size_t size)
 static bool too_many_operations(const struct ypi_measured *m, char *out, size_t size)
 {
     double now = ypi_audit_operations(m);
-    return m->flops > FACTOR * now &&
+    double declared = ypi_audit_declared_operations(m);
+    return declared > FACTOR * now &&
            snprintf(out, size,
                     "declares %.3g operations an iteration, but the device executed only %.3g",
-                    m->flops, now) > 0;
+                    declared, now) > 0;
 }
 
 /* Instructions of integers are also those of addresses and loops, which nobody declares. */
 static bool too_few_operations(const struct ypi_measured *m, char *out, size_t size)
 {
     double now = ypi_audit_operations(m);
-    return m->flops > 0 && arithmetic_of(m) != YP_INT32 && now > FACTOR * m->flops &&
+    double declared = ypi_audit_declared_operations(m);
+    return declared > 0 && arithmetic_of(m) != YP_INT32 && now > FACTOR * declared &&
            snprintf(out, size,
-                    "declares %.3g operations an iteration, but the device executed %.3g", m->flops,
+                    "declares %.3g operations an iteration, but the device executed %.3g", declared,
                     now) > 0;
 }
 
@@ -167,11 +223,12 @@ static bool far_off_bytes(const struct ypi_measured *m, char *out, size_t size)
     char declared[YPI_FIGURE_MAX];
     char seen[YPI_FIGURE_MAX];
     double now = ypi_audit_bytes(m);
+    double bytes = ypi_audit_declared_bytes(m);
     double trifle = from_cache(m) ? TRIFLE : m->on_device.cache;
-    bool more = m->bytes > FACTOR * now;
-    if (!(m->bytes > 0) || !(more || now > FACTOR * m->bytes) || !(fabs(m->bytes - now) > trifle))
+    bool more = bytes > FACTOR * now;
+    if (!(bytes > 0) || !(more || now > FACTOR * bytes) || !(fabs(bytes - now) > trifle))
         return false;
-    ypi_format_bytes(declared, m->bytes);
+    ypi_format_bytes(declared, bytes);
     ypi_format_bytes(seen, now);
     return snprintf(out, size, "declares %s an iteration, but the device moved %s%s of %s%s",
                     declared, more ? "only " : "", seen, from_cache(m) ? "L2" : "memory",

@@ -19,6 +19,9 @@ bool ypi_audited(const struct ypi_measured *m);
  * footprint fits into it, else of memory. NaN: not counted, or none that can be compared. */
 double ypi_audit_operations(const struct ypi_measured *m);
 double ypi_audit_bytes(const struct ypi_measured *m);
+/* What is declared of that, .bounds too. */
+double ypi_audit_declared_operations(const struct ypi_measured *m);
+double ypi_audit_declared_bytes(const struct ypi_measured *m);
 
 /* "1e+09 operations (1.00 of declared), 24.0 MiB of memory (0.98 of declared)". */
 void ypi_audit_text(const struct ypi_measured *m, char *out, size_t size);

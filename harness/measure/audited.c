@@ -54,8 +54,6 @@ static bool end(struct yp_measurement *m)
 {
     bool more = true;
     m->measured.kind = YPI_MEASURED_COUNT;
-    m->measured.bounds[YPI_BOUND_ARITHMETIC].ceiling = m->options.arithmetic;
-    m->measured.bounds[YPI_BOUND_TRAFFIC].ceiling = m->options.traffic;
     m->measured.on_device.cache = (double)m->device->backend->cache_bytes(m->device);
     if (m->audit_runs++ == 0)
         return true;

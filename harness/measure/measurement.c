@@ -23,10 +23,10 @@ static void describe(struct yp_measurement *m)
     measured->items = o->items;
     measured->flops = o->flops;
     measured->bytes = o->bytes;
-    measured->footprint = o->footprint;
+    measured->footprint = fmax(0, o->footprint);
     measured->threads = o->threads;
     measured->cold = o->cold;
-    measured->bound = -1;
+    ypi_measure_bounds(o, measured);
     measured->on_device = (struct ypi_on_device){.opening = NAN,
                                                  .launching = NAN,
                                                  .clock = NAN,
@@ -109,7 +109,7 @@ struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_op
     if (m->untimed || m->audited)
         return m;
     m->each = ypi_budget_of(t, YP_BUDGET_MIN_SHARE, m->measured.name) != NULL;
-    m->roofline = ypi_roofline_open(m->device, &m->options, &m->measured, m->each);
+    m->roofline = ypi_roofline_open(m->device, &m->measured, m->each);
     m->counters = ypi_counters_open();
     m->growth = ypi_growth_open();
     if (m->options.cold && m->accelerated == NULL)

@@ -78,6 +78,11 @@ void ypi_measure_defaults(struct yp_measure_options *o);
 uint64_t ypi_measure_iterations(const struct yp_case *t, const struct yp_measure_options *o,
                                 bool growth);
 
+/* -- bounds.c ------------------------------------------------------------------------------- */
+
+/* The declared work as bounds that nothing was probed of yet; after ypi_measure_defaults(). */
+void ypi_measure_bounds(const struct yp_measure_options *o, struct ypi_measured *measured);
+
 /* -- measurement.c ------------------------------------------------------------------------- */
 
 void ypi_measure_capacity(struct yp_measurement *m, size_t capacity); /* samples, more than now */
@@ -123,12 +128,11 @@ void ypi_phase_close(struct yp_measurement *m);
 
 /* -- roofline.c: ceilings beside the samples ---------------------------------------------- */
 
-/* Gets probes for the declared work ready. `each`: for a share that is judged, between stretches of
- * samples; else before and after only. Without work, or where nothing can be probed, it does
- * nothing from then on. */
-struct ypi_roofline *ypi_roofline_open(struct yp_device *device,
-                                       const struct yp_measure_options *options,
-                                       struct ypi_measured *measured, bool each);
+/* Gets probes for the declared work ready, measured->bounds. `each`: for a share that is judged,
+ * between stretches of samples; else before and after only. Without work, or where nothing can be
+ * probed, it does nothing from then on. */
+struct ypi_roofline *ypi_roofline_open(struct yp_device *device, struct ypi_measured *measured,
+                                       bool each);
 
 /* Probes, unless no sample was taken since the last time. What the bound allows over the median of
  * those that were is one more share. */

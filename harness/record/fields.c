@@ -61,9 +61,8 @@ bool ypi_has_ceiling(const struct ypi_ceiling *c)
 
 static void get_bound(const struct ypi_item *item, struct ypi_datum *out)
 {
-    const struct ypi_measured *m = item->row;
-    bool any = m->bound >= 0 && m->bound < YPI_BOUNDS && ypi_has_ceiling(&m->bounds[m->bound]);
-    ypi_datum_text(out, any ? yp_ceiling_name(m->bounds[m->bound].ceiling) : "");
+    ypi_bound_text(item->row, false, out->made, sizeof out->made);
+    ypi_datum_text(out, out->made);
 }
 
 static void get_counter(const struct ypi_item *item, struct ypi_datum *out)
@@ -275,7 +274,7 @@ static const struct ypi_field measurement_fields[] = {
     FIELD(REAL, "cpu_high", M(cpu_estimate.high), 3, WHEN(cpu)),
     FIELD(REAL, "growth_accounted", M(growth_accounted), 3), /* bytes an iteration */
     FIELD(REAL, "growth_resident", M(growth_resident), 3),
-    MADE(TEXT, "bound", get_bound, 3, .listed = true), /* the nearer ceiling; '': not known */
+    MADE(TEXT, "bound", get_bound, 3, .listed = true), /* the nearest ceiling, in steps 'a + b'; '': not known */
     FIELD(REAL, "share", M(share_estimate.median), 3, WHEN(share_count), .listed = true, .csv = "share"), /* of the bound */
     FIELD(REAL, "share_low", M(share_estimate.low), 3, WHEN(share_count), .listed = true),
     FIELD(REAL, "share_high", M(share_estimate.high), 3, WHEN(share_count), .listed = true),
@@ -350,11 +349,13 @@ static const struct ypi_field bound_fields[] = { /* ceilings, as they were probe
     MADE(TEXT, "ceiling", get_ceiling, 3, REQUIRED),
     FIELD(CHARS, "level", M(level), 3, REQUIRED),
     FIELD(INT, "threads", M(threads), 3, REQUIRED),
-    FIELD(INT, "probes", M(probes), 3, REQUIRED),
-    FIELD(REAL, "rate", M(rate), 3, WHEN(probes)),
-    FIELD(REAL, "low", M(low), 3, WHEN(probes)),
-    FIELD(REAL, "high", M(high), 3, WHEN(probes)),
-    FIELD(REAL, "work", M(work), 3),
+    FIELD(INT, "probes", M(probes), 3, REQUIRED, .csv = "samples"),
+    FIELD(REAL, "rate", M(rate), 3, WHEN(probes), .csv = "value"),
+    FIELD(REAL, "low", M(low), 3, WHEN(probes), .csv = "low"),
+    FIELD(REAL, "high", M(high), 3, WHEN(probes), .csv = "high"),
+    FIELD(REAL, "work", M(work), 3, .csv = "items"),
+    FIELD(REAL, "footprint", M(footprint), 5), /* of traffic; 0: not known, -1: memory */
+    FIELD(INT, "stage", M(stage), 5), /* of work in steps: their least times add up */
 };
 #undef ROW
 

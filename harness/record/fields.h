@@ -69,7 +69,7 @@ struct ypi_datum {
     const char *text;
     const double *array;
     size_t count;
-    char made[32]; /* `text`, where it stands nowhere else */
+    char made[YPI_BOUND_MAX]; /* `text`, where it stands nowhere else */
 };
 
 struct ypi_field {

@@ -170,7 +170,7 @@ static bool add_measurement(struct ypi_history *h, const char *id, int position,
         item.row = &m->phases[item.number];
         ok = ypi_row_insert(&h->statements, YPI_TABLE_PHASE, &item);
     }
-    for (item.number = 0; ok && item.number < YPI_BOUNDS; item.number++) {
+    for (item.number = 0; ok && ypi_is_timed(m->kind) && item.number < YPI_BOUNDS; item.number++) {
         item.row = &m->bounds[item.number];
         ok = !ypi_has_ceiling(item.row) || ypi_row_insert(&h->statements, YPI_TABLE_BOUND, &item);
     }

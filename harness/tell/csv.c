@@ -1,5 +1,6 @@
 #include "base/numbers/stats.h"
 #include "base/text/text.h"
+#include "device/ceiling/ceiling.h"
 #include "harness/judge/audit.h"
 #include "harness/judge/budget.h"
 #include "harness/measure/series.h"
@@ -177,10 +178,28 @@ static void add_counts(struct rows *rows, const struct ypi_measured *m)
                      m->counts[i].count);
     if (!ypi_audited(m))
         return;
-    add_part(rows, "declared", m, "operations", "", m->flops);
+    add_part(rows, "declared", m, "operations", "", ypi_audit_declared_operations(m));
     add_part(rows, "executed", m, "operations", "", ypi_audit_operations(m));
-    add_part(rows, "declared", m, "bytes", "B", m->bytes);
+    add_part(rows, "declared", m, "bytes", "B", ypi_audit_declared_bytes(m));
     add_part(rows, "executed", m, "bytes", "B", ypi_audit_bytes(m));
+}
+
+/* The ceilings beside the samples; `items` is the declared work. */
+static void add_ceilings(struct rows *rows, const struct ypi_measured *m)
+{
+    for (int i = 0; i < YPI_BOUNDS; i++) {
+        const struct ypi_ceiling *b = &m->bounds[i];
+        if (!ypi_has_ceiling(b) || b->probes == 0)
+            continue;
+        char step[32] = "";
+        if (b->stage > 0)
+            snprintf(step, sizeof step, " step %d", b->stage + 1);
+        char *name = ypi_format("%s%s %s%s%s", m->name, step, b->level, *b->level ? " " : "",
+                                yp_ceiling_name(b->ceiling));
+        add_row(rows, "ceiling", name, ypi_is_traffic(b->ceiling) ? "B/s" : "operations/s",
+                YPI_TABLE_BOUND, b);
+        free(name);
+    }
 }
 
 /* An exact figure has no interval. */
@@ -236,6 +255,8 @@ static void add_rows(struct rows *rows)
                 &r->measured[i]);
     for (int i = 0; i < r->measured_count; i++)
         add_row(rows, "set aside", r->measured[i].name, "s", YPI_TABLE_SAMPLES, &r->measured[i]);
+    for (int i = 0; i < r->measured_count; i++)
+        add_ceilings(rows, &r->measured[i]);
     for (int i = 0; i < r->measured_count; i++)
         add_counts(rows, &r->measured[i]);
     for (int i = 0; i < r->value_count; i++)

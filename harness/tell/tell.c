@@ -58,11 +58,12 @@ void ypi_headline(char out[YPI_HEADLINE_MAX], const struct ypi_result *r)
     figure(rate, m);
     double half = (m->estimate.high - m->estimate.low) / 2 / m->estimate.median;
     int length = snprintf(out, YPI_HEADLINE_MAX, "%s %s +-%.2g %%", m->name, rate, half * 100);
-    if (m->bound >= 0 && m->share_count > 0)
-        snprintf(out + length, YPI_HEADLINE_MAX - (size_t)length, ", %.2f of %s%s%s",
-                 m->share_estimate.median, m->bounds[m->bound].level,
-                 m->bounds[m->bound].level[0] != '\0' ? " " : "",
-                 yp_ceiling_name(m->bounds[m->bound].ceiling));
+    char bound[YPI_BOUND_MAX];
+    ypi_bound_text(m, true, bound, sizeof bound);
+    double share = m->share_estimate.median;
+    if (bound[0] != '\0' && m->share_count > 0)
+        snprintf(out + length, YPI_HEADLINE_MAX - (size_t)length,
+                 share >= 0.1 ? ", %.2f of %s" : ", %.2g of %s", share, bound);
 }
 
 const char *ypi_first_reason(const struct ypi_result *r)

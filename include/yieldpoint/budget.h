@@ -94,10 +94,11 @@ struct yp_budgets;
     sizeof(char[sizeof((type_[]){ __VA_ARGS__ }) <= (max_) * sizeof(type_) ? 1 : -1])
 #endif
 
-/* Of the roofline: the larger of the times that .flops takes at the ceiling of .arithmetic and
- * .bytes at the ceiling of .traffic, over the time measured. The ceilings are probed beside the
- * samples, on as many threads as the work may use. More than 1 is possible, and shown: the work is
- * then less than declared, or comes from a nearer cache than .footprint says. */
+/* Of the roofline: the longest of the times that .flops, .bytes and each of .bounds take at their
+ * ceilings (of work in steps: the sum over its steps), over the time measured. The ceilings are
+ * probed beside the samples, on as many threads as the work may use. Bytes need a .footprint, or
+ * .cold. More than 1 is possible, and shown: the work is then less than declared, or comes from a
+ * nearer cache than .footprint says. */
 #define yp_min_share(name_, share_) \
     { .kind = YP_BUDGET_MIN_SHARE, .name = name_, .limit = (double)(share_) }
 #define yp_min_rate(name_, items_per_second_) \

@@ -25,6 +25,21 @@
 extern "C" {
 #endif
 
+#define YP_MAX_BOUNDS 8 /* of YP_WORK, yp_then() counted */
+
+enum yp_bound_kind { YP_BOUND_NONE = 0, YP_BOUND_WORK, YP_BOUND_TRAFFIC, YP_BOUND_THEN };
+
+/* One of YP_WORK, made by its macros. */
+struct yp_bound {
+    enum yp_bound_kind kind YPI_OR_ZERO;
+    enum yp_ceiling ceiling YPI_OR_ZERO;
+    double work YPI_OR_ZERO;      /* operations or bytes an iteration */
+    double footprint YPI_OR_ZERO; /* of YP_BOUND_TRAFFIC */
+};
+
+/* A .footprint that no cache holds. */
+#define YP_FOOTPRINT_MEMORY (-1.0)
+
 struct yp_measure_options {
     const char *name; /* set by yp_measure; unique in the case */
     /* Work of one iteration, for rates; 0: unknown. */
@@ -36,9 +51,12 @@ struct yp_measure_options {
     enum yp_ceiling arithmetic YPI_OR_ZERO; /* of flops [YP_FP32] */
     enum yp_ceiling traffic YPI_OR_ZERO;    /* of bytes [YP_COPY] */
     double footprint YPI_OR_ZERO; /* bytes that all iterations touch again and again: the smallest
-                                     cache that holds them is the level meant; 0: memory */
-    int threads YPI_OR_ZERO;      /* that the work runs on; 0: as many as the case may use */
-    bool cold YPI_OR_ZERO;  /* caches are emptied before every iteration, which is timed alone */
+                                     cache that holds them is the level meant. 0: not known; where
+                                     bytes are what bounds the work there is then no share, unless
+                                     it is .cold. YP_FOOTPRINT_MEMORY: beyond every cache */
+    struct yp_bound bounds[YP_MAX_BOUNDS] YPI_OR_ZERO; /* beside these: YP_WORK(...) below */
+    int threads YPI_OR_ZERO; /* that the work runs on; 0: as many as the case may use */
+    bool cold YPI_OR_ZERO;   /* caches are emptied before every iteration, which is timed alone */
     bool graph YPI_OR_ZERO; /* an accelerator's launches are recorded once, as CUDA's graph, and the
                                samples replay them; such work allocates nothing and waits
                                for nothing. Ignored on the CPU */
@@ -58,7 +76,44 @@ struct yp_measure_options {
     double max_seconds YPI_OR_ZERO; /* [1.0] */
     double precision YPI_OR_ZERO;   /* [0.01] */
     int end_ YPI_OR_ZERO;
+    char bounds_fit_ YPI_OR_ZERO;
 };
+
+/*
+ * All that bounds the work, where .flops and .bytes are not all of it:
+ *
+ *     .bounds = YP_WORK(yp_work(YP_INT32, 9.25 * words), yp_work(YP_FP32, 20.5 * words),
+ *                       yp_traffic(YP_FILL, 4 * words, YP_FOOTPRINT_MEMORY))
+ *
+ * The roofline (Williams, Waterman and Patterson, CACM 52, 2009): units and levels of memory work
+ * at the same time, so the work takes at least as long as the longest of what each of them needs.
+ * Which one that is depends on the machine; every ceiling is probed there. Bytes may be declared of
+ * several levels at once. .flops and .bytes are bounds like these.
+ *
+ * Work done in steps of which each needs all that the one before has made is declared step by step,
+ * and takes at least the sum of their times:
+ *
+ *     .bounds = YP_WORK(yp_work(YP_INT32, words), yp_then(), yp_work(YP_FP32, fit))
+ *
+ * .flops and .bytes belong to the first step. Declare the least that any way of doing the work
+ * needs, not what yours does: a share says how much is left. At most YP_MAX_BOUNDS entries; two of
+ * one step that name the same ceiling and level are a mistake: add them up.
+ */
+/* clang-format off */
+#ifdef __cplusplus
+#define YP_WORK(...) { __VA_ARGS__ }
+#else /* test.h says why */
+#define YP_WORK(...) { __VA_ARGS__ }, .bounds_fit_ = YPI_FIT(YP_MAX_BOUNDS, struct yp_bound, __VA_ARGS__)
+#endif
+/* Operations of arithmetic. */
+#define yp_work(ceiling_, operations_) \
+    { .kind = YP_BOUND_WORK, .ceiling = ceiling_, .work = (double)(operations_) }
+/* Bytes of traffic; footprint_: as .footprint, of these bytes. Of no meaning for transfers between
+ * host and device. */
+#define yp_traffic(ceiling_, bytes_, footprint_) \
+    { .kind = YP_BOUND_TRAFFIC, .ceiling = ceiling_, .work = (double)(bytes_), .footprint = (double)(footprint_) }
+#define yp_then() { .kind = YP_BOUND_THEN }
+/* clang-format on */
 
 struct yp_measurement; /* of the running case, owned by it */
 

@@ -47,7 +47,8 @@ YP_TEST(ceilings, copy, .tags = "perf small", .axes = YP_AXES(MIB),
     size_t count = BYTES / 2 / sizeof(float);
     float *from = filled(t, count);
     float *to = filled(t, count);
-    yp_measure (t, "copy", .bytes = (double)BYTES, .traffic = YP_COPY, .threads = 1) {
+    yp_measure (t, "copy", .bytes = (double)BYTES, .traffic = YP_COPY,
+                .footprint = YP_FOOTPRINT_MEMORY, .threads = 1) {
         copy(to, from, count);
         yp_keep(to);
     }
@@ -59,7 +60,8 @@ YP_TEST(ceilings, fill, .tags = "perf small", .axes = YP_AXES(MIB),
 {
     size_t count = BYTES / sizeof(float);
     float *to = filled(t, count);
-    yp_measure (t, "fill", .bytes = (double)BYTES, .traffic = YP_FILL, .threads = 1) {
+    yp_measure (t, "fill", .bytes = (double)BYTES, .traffic = YP_FILL,
+                .footprint = YP_FOOTPRINT_MEMORY, .threads = 1) {
         fill(to, 3, count);
         yp_keep(to);
     }
@@ -72,7 +74,8 @@ YP_TEST(ceilings, read, .tags = "perf small", .axes = YP_AXES(MIB),
     size_t count = BYTES / sizeof(float);
     float *from = filled(t, count);
     float total = 0;
-    yp_measure (t, "read", .bytes = (double)BYTES, .traffic = YP_READ, .threads = 1) {
+    yp_measure (t, "read", .bytes = (double)BYTES, .traffic = YP_READ,
+                .footprint = YP_FOOTPRINT_MEMORY, .threads = 1) {
         total = sum(from, count);
         yp_keep(&total);
     }

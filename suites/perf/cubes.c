@@ -71,7 +71,8 @@ YP_TEST(cubes, write, .tags = "perf small", .axes = AXES, .timeout = 120,
     subject_open(&f, t);
     enum yp_status status = YP_OK;
     yp_measure (t, "write", .items = scale_values(&f.tiles.scale), .unit = "values",
-                .bytes = file_bytes(&f), .traffic = YP_FILL, .threads = 1) {
+                .bytes = file_bytes(&f), .traffic = YP_FILL, .footprint = YP_FOOTPRINT_MEMORY,
+                .threads = 1) {
         status = write_all(&f, yp_device(t));
     }
     subject_close(&f);
@@ -91,7 +92,8 @@ YP_TEST(cubes, read, .tags = "perf small", .axes = AXES, .timeout = 120,
     file_tiles_open(&files, t, f.path, TILE_PIXELS);
     float *values = yp_alloc(t, TILE_PIXELS * f.kept.source.channels * sizeof *values);
     yp_measure (t, "read", .items = scale_values(&f.tiles.scale), .unit = "values",
-                .bytes = file_bytes(&f), .traffic = YP_READ, .threads = 1) {
+                .bytes = file_bytes(&f), .traffic = YP_READ, .footprint = file_bytes(&f),
+                .threads = 1) {
         for (size_t i = 0; i < files.source.tiles && status == YP_OK; i++) {
             struct rx_tile tile = {.values = values};
             status = files.source.yield(files.source.arg, i, values, NULL, &tile);

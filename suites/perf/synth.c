@@ -31,7 +31,8 @@ static void fill(struct yp_case *t, enum kind kind, size_t bytes, bool near)
     uint64_t first = 0;
     make(kind, 0, count, out);
     yp_measure (t, "make", .items = (double)count, .unit = "values", .bytes = (double)bytes,
-                .traffic = YP_FILL, .footprint = near ? (double)bytes : 0, .threads = threads) {
+                .traffic = YP_FILL, .footprint = near ? (double)bytes : YP_FOOTPRINT_MEMORY,
+                .threads = threads) {
 #pragma omp parallel num_threads(threads)
         {
             size_t from = (size_t)omp_get_thread_num() * part;

@@ -68,7 +68,7 @@ static void fill(struct yp_case *t, enum kind kind)
     enum yp_status status = YP_OK;
     expect_bits(t, kind, out);
     yp_measure (t, "make", .items = (double)count, .unit = "values", .bytes = (double)bytes,
-                .traffic = YP_FILL) {
+                .traffic = YP_FILL, .footprint = YP_FOOTPRINT_MEMORY) {
         status = make(yp_device(t), kind, first, count, out);
         first += count;
     }
@@ -112,7 +112,8 @@ YP_TEST(synth_cuda, scene, .devices = "cuda", .tags = "perf small",
     enum yp_status status = YP_OK;
     uint64_t cube = 0;
     yp_measure (t, "make", .items = (double)count, .unit = "values",
-                .bytes = (double)(count * sizeof *values), .traffic = YP_FILL) {
+                .bytes = (double)(count * sizeof *values), .traffic = YP_FILL,
+                .footprint = YP_FOOTPRINT_MEMORY) {
         status = synth_scene_cubes(scene, cube, CUBES, 0, PIXELS, values, NULL);
         cube += CUBES;
     }

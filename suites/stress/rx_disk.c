@@ -61,8 +61,8 @@ YP_TEST(rx, disk, .tags = "stress",
     enum yp_status status = YP_OK;
     yp_measure (t, "read and fit", .items = scale_values(&s), .unit = "values",
                 .flops = scale_values(&s) * (double)(s.channels + 1), .bytes = 4 * scale_values(&s),
-                .traffic = YP_READ, .threads = THREADS, .warmup = once ? -1 : 0,
-                .samples = once ? 1 : 0) {
+                .traffic = YP_READ, .footprint = 4 * scale_values(&s), .threads = THREADS,
+                .warmup = once ? -1 : 0, .samples = once ? 1 : 0) {
         rx_reset(rx);
         status = rx_fit(rx, &files.source);
     }
@@ -140,7 +140,7 @@ YP_TEST(rx, cube, .tags = "stress small", .axes = YP_AXES(yp_axis_string("cube",
     enum yp_status status = YP_OK;
     yp_measure (t, "fit", .items = pixels * channels, .unit = "values",
                 .flops = pixels * channels * (channels + 1), .bytes = 4 * pixels * channels,
-                .traffic = YP_READ, .threads = THREADS) {
+                .traffic = YP_READ, .footprint = 4 * pixels * channels, .threads = THREADS) {
         rx_reset(rx);
         status = rx_fit(rx, &files.source);
     }
@@ -148,7 +148,7 @@ YP_TEST(rx, cube, .tags = "stress small", .axes = YP_AXES(yp_axis_string("cube",
     yp_ok(t, rx_finish_with(rx, &(struct rx_finish_options){.mask_dead = true}));
     yp_measure (t, "score", .items = pixels * channels, .unit = "values",
                 .flops = pixels * channels * channels, .bytes = 4 * pixels * channels,
-                .traffic = YP_READ, .threads = THREADS) {
+                .traffic = YP_READ, .footprint = 4 * pixels * channels, .threads = THREADS) {
         status = rx_score(rx, &files.source, scores);
     }
     yp_ok(t, status);

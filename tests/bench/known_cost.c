@@ -54,7 +54,7 @@ YP_TEST(known, copy, .axes = AXES, .budgets = YP_BUDGETS(yp_min_share("work", BU
     memset(to, 2, bytes);
     size_t at = 0;
     yp_measure (t, "work", .bytes = 2.0 * (double)part * declared(t), .traffic = YP_COPY,
-                .threads = (int)yp_int(t, "threads")) {
+                .footprint = YP_FOOTPRINT_MEMORY, .threads = (int)yp_int(t, "threads")) {
         memcpy(to + at, from + at, part);
         yp_keep(to);
         at = at + part < bytes ? at + part : 0;
@@ -69,11 +69,13 @@ YP_TEST(known, whole, .axes = YP_AXES(yp_axis_int("mib", 256)))
     char *to = yp_alloc(t, bytes);
     memset(from, 1, bytes);
     memset(to, 2, bytes);
-    yp_measure (t, "memcpy", .bytes = 2.0 * (double)bytes, .traffic = YP_COPY, .threads = 1) {
+    yp_measure (t, "memcpy", .bytes = 2.0 * (double)bytes, .traffic = YP_COPY,
+                .footprint = YP_FOOTPRINT_MEMORY, .threads = 1) {
         memcpy(to, from, bytes);
         yp_keep(to);
     }
-    yp_measure (t, "memset", .bytes = (double)bytes, .traffic = YP_FILL, .threads = 1) {
+    yp_measure (t, "memset", .bytes = (double)bytes, .traffic = YP_FILL,
+                .footprint = YP_FOOTPRINT_MEMORY, .threads = 1) {
         memset(to, 3, bytes);
         yp_keep(to);
     }

@@ -83,8 +83,8 @@ YP_TEST(travels, copy, .axes = YP_AXES(yp_axis_double("slowdown", 0, 0.5)), .tim
         memset(to + at, 2, part);
     }
     size_t more = (size_t)((double)part * yp_double(t, "slowdown"));
-    yp_measure (t, "copy", .bytes = 2.0 * (double)bytes, .traffic = YP_COPY, .threads = threads,
-                .max_seconds = 4) {
+    yp_measure (t, "copy", .bytes = 2.0 * (double)bytes, .traffic = YP_COPY,
+                .footprint = YP_FOOTPRINT_MEMORY, .threads = threads, .max_seconds = 4) {
 #pragma omp parallel num_threads(threads)
         {
             size_t at = part * (size_t)omp_get_thread_num();

@@ -134,7 +134,7 @@ DISTURBED = re.compile(r"(?m)^(?:  note: |# note: |NOTE \S+ - )'[^'\n]*' was dis
                        r"|(?<=be decided): '[^'\n]*' was disturbed: .*(?=\n)")
 
 
-SHARE = re.compile(r", [0-9]+\.[0-9]{2} of (?:L[0-9] |memory )?[a-z0-9]+(?= in |$)", re.M)
+SHARE = re.compile(r", [0-9]+(?:\.[0-9]+)?(?:e-[0-9]+)? of (?:L[0-9] |memory )?[a-z0-9]+(?= in |$)", re.M)
 
 
 def normalise(text, places):
@@ -160,7 +160,7 @@ def normalise_csv(text):
             started, run, kind, name = fields[0], fields[1], fields[4], fields[5]
             fields[0] = "WHEN" if re.fullmatch(r"[0-9]+\.[0-9]{3}", started) else started
             fields[1] = "RUN" if re.fullmatch(r"[0-9a-f-]{36}", run) else run
-            if kind in ("duration", "measurement") or \
+            if kind in ("duration", "measurement", "ceiling") or \
                     kind == "verdict" and not EXACT_BUDGET.match(name):
                 for column in (9, 10, 11, 14, 15, 16, 17):
                     if fields[column] != "":

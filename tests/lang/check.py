@@ -91,6 +91,11 @@ def check_added(tap, name, history):
     tap.equal(verdicts(history, "limits[n=64-cpu]"),
               [(kind, "met") for kind in ("min share", "max percentile", "max cpu time",
                                           "max growth")], f"{name}: limits")
+    tap.equal([tuple(row.values()) for row in rows(
+        history, "SELECT ceiling, work, footprint, stage FROM bound WHERE result_id = (SELECT id "
+                 "FROM result WHERE case_id LIKE '%::limits[n=64-cpu]') ORDER BY number")],
+              [("fp64", 64, 0, 0), ("copy", 1024, 512, 0), ("int32", 64, 0, 0),
+               ("fill", 512, 512, 0), ("read", 8, -1, 1)], f"{name}: bounds")
     tap.equal(verdicts(history, "counted"), [("max count", "met")], f"{name}: a counter's limit")
     tap.equal(rows(history, "SELECT name, count FROM measurement WHERE result_id = (SELECT id FROM "
                             "result WHERE case_id LIKE '%::serves') ORDER BY position"),

@@ -63,6 +63,10 @@ PIECES = {
              declaration(".axes = YP_AXES(%s)" % ", ".join(AXIS % n for n in range(9)))),
     "cases": (declaration(".cases = YP_CASES(%s)" % ", ".join(['yp_case_of("a")'] * 32)),
               declaration(".cases = YP_CASES(%s)" % ", ".join(['yp_case_of("a")'] * 33))),
+    "bounds": (in_body('yp_measure (t, "a", .bounds = YP_WORK(%s)) yp_keep(t);' %
+                       ", ".join(["yp_work(YP_FP32, 1)"] * 8)),
+               in_body('yp_measure (t, "a", .bounds = YP_WORK(%s)) yp_keep(t);' %
+                       ", ".join(["yp_work(YP_FP32, 1)"] * 9))),
     "budgets": (declaration(".budgets = YP_BUDGETS(%s)" % ", ".join(['yp_min_rate("a", 1)'] * 32)),
                 declaration(".budgets = YP_BUDGETS(%s)" %
                             ", ".join(['yp_min_rate("a", 1)'] * 33))),

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import struct
 import sys
 import tempfile
@@ -120,10 +121,25 @@ def check_pages(tap, history, outcome):
     tap.equal(outcome.get("faults[pages=100]"), "failed", "and beyond it")
 
 
+def check_bounds(tap, program, folder):
+    """What a share is of, as it is printed and stored."""
+    history = os.path.join(folder, "bounds.db")
+    done = run(program, "--history", history, "-v", PATH + "of_any_level", PATH + "far_away")
+    any_level = re.search(r"of_any_level PASSED fill [^,\n]* in ", done.out)
+    tap.check(any_level is not None, "no share of bytes whose level is not known", done)
+    share = re.search(r"far_away PASSED nap [^,\n]*, ([-0-9.e]+) of int32 \+ fp32 in ", done.out)
+    tap.check(share is not None and float(share.group(1)) > 0, "no share reads 0.00", done)
+    stages = rows(history, "SELECT b.ceiling, b.stage, b.probes FROM bound b JOIN result r "
+                           "ON r.id = b.result_id WHERE r.case_id GLOB '*far_away'")
+    tap.check([(s["ceiling"], s["stage"]) for s in stages] == [("int32", 0), ("fp32", 1)] and
+              all(s["probes"] > 0 for s in stages), "each bound has a row", stages)
+
+
 def check_figures(tap, program, folder, sanitized):
     history = os.path.join(folder, "figures.db")
     run(program, "--history", history, PATH + "soak", PATH + "faults", PATH + "served",
         PATH + "removed", PATH + "shared", PATH + "instructions")
+    check_bounds(tap, program, folder)
     stored = results(history)
     outcome = {name.split("::")[1]: r["outcome"] for name, r in stored.items()}
     if sanitized:

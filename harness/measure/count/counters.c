@@ -3,6 +3,7 @@
 #include "base/system/file.h"
 #include "base/text/figures.h"
 #include "base/text/text.h"
+#include "device/ceiling/ceiling.h"
 #include "device/cpu/task.h"
 
 #include <errno.h>
@@ -275,12 +276,50 @@ static double operations_an_instruction(enum yp_ceiling arithmetic)
 static bool too_many_operations(const struct ypi_measured *m, char *out, size_t size)
 {
     double instructions = counted(m, YP_INSTRUCTIONS);
-    double limit = operations_an_instruction(m->bounds[YPI_BOUND_ARITHMETIC].ceiling);
-    return m->flops > limit * instructions &&
+    double operations = m->flops;
+    double least = m->flops / operations_an_instruction(m->bounds[YPI_BOUND_ARITHMETIC].ceiling);
+    for (int i = YPI_BOUND_MORE; i < YPI_BOUNDS; i++) {
+        const struct ypi_ceiling *b = &m->bounds[i];
+        if (ypi_is_traffic(b->ceiling) || b->ceiling == YP_NO_CEILING)
+            continue;
+        operations += b->work;
+        least += b->work / operations_an_instruction(b->ceiling);
+    }
+    return least > instructions &&
            snprintf(
                out, size,
                "declares %.3g operations an iteration, but only %.3g instructions were executed",
-               m->flops, instructions) > 0;
+               operations, instructions) > 0;
+}
+
+/* Declared bytes an iteration. Of one step the most, since those of a level may pass through the
+ * next; of steps their sum. */
+static double bytes_where(const struct ypi_measured *m, bool (*is)(const struct ypi_ceiling *))
+{
+    double most[YPI_BOUNDS] = {0};
+    double sum = 0;
+    struct ypi_ceiling first = m->bounds[YPI_BOUND_TRAFFIC];
+    first.work = m->bytes;
+    first.footprint = m->footprint;
+    if (is(&first))
+        most[0] = first.work;
+    for (int i = YPI_BOUND_MORE; i < YPI_BOUNDS; i++)
+        if (is(&m->bounds[i]))
+            most[m->bounds[i].stage] = fmax(most[m->bounds[i].stage], m->bounds[i].work);
+    for (int stage = 0; stage < YPI_BOUNDS; stage++)
+        sum += most[stage];
+    return sum;
+}
+
+static bool is_read(const struct ypi_ceiling *b)
+{
+    return b->ceiling == YP_READ;
+}
+
+/* Bytes that stay in a cache say nothing of those from memory. */
+static bool is_of_memory(const struct ypi_ceiling *b)
+{
+    return ypi_is_traffic(b->ceiling) && b->footprint <= 0;
 }
 
 /* Of bytes that are read only: to copy or fill, one instruction (rep movsb) may do for any number,
@@ -289,10 +328,10 @@ static bool too_many_bytes(const struct ypi_measured *m, char *out, size_t size)
 {
     char declared[YPI_FIGURE_MAX];
     double instructions = counted(m, YP_INSTRUCTIONS);
-    if (m->bounds[YPI_BOUND_TRAFFIC].ceiling != YP_READ ||
-        !(m->bytes > BYTES_AN_INSTRUCTION * instructions))
+    double bytes = bytes_where(m, is_read);
+    if (!(bytes > BYTES_AN_INSTRUCTION * instructions))
         return false;
-    ypi_format_bytes(declared, m->bytes);
+    ypi_format_bytes(declared, bytes);
     return snprintf(out, size, "declares %s an iteration, but only %.3g instructions were executed",
                     declared, instructions) > 0;
 }
@@ -302,9 +341,10 @@ static bool too_few_bytes(const struct ypi_measured *m, char *out, size_t size)
     char declared[YPI_FIGURE_MAX];
     char seen[YPI_FIGURE_MAX];
     double least = CACHE_LINE * counted(m, YP_CACHE_MISSES);
-    if (m->footprint > 0 || !(m->bytes > 0 && m->bytes < least / 2 && least > TRIFLE))
+    double bytes = bytes_where(m, is_of_memory);
+    if (!(bytes > 0 && bytes < least / 2 && least > TRIFLE))
         return false;
-    ypi_format_bytes(declared, m->bytes);
+    ypi_format_bytes(declared, bytes);
     ypi_format_bytes(seen, least);
     return snprintf(out, size, "declares %s an iteration, the counters saw at least %s from memory",
                     declared, seen) > 0;
@@ -315,10 +355,12 @@ static bool above_ceiling(const struct ypi_measured *m, char *out, size_t size)
     if (m->bound < 0 || m->bound >= YPI_BOUNDS || m->share_count == 0 ||
         !(m->share_estimate.low > SHARE_MAX))
         return false;
+    char bound[YPI_BOUND_MAX];
+    ypi_bound_text(m, false, bound, sizeof bound);
     return snprintf(out, size,
                     "reaches %.0f %% of the ceiling of %s at least, more than there is: %s",
-                    100 * m->share_estimate.low, yp_ceiling_name(m->bounds[m->bound].ceiling),
-                    m->bound == YPI_BOUND_TRAFFIC
+                    100 * m->share_estimate.low, bound,
+                    ypi_is_traffic(m->bounds[m->bound].ceiling)
                         ? "the work is less than declared, or comes from a nearer cache than "
                           ".footprint says"
                         : "the work is less than declared") > 0;

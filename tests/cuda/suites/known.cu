@@ -50,13 +50,15 @@ YP_TEST(known, work, .axes = YP_AXES(yp_axis_string("arithmetic", "fp32", "fp64"
     cudaMemsetAsync(x, 0, n * sizeof *x, stream_of(t));
     const double fused = 2.0 * TURNS * (double)n, moved = 2.0 * n * sizeof *x;
     if (strcmp(which, "fp32") == 0)
-        yp_measure (t, "work", .flops = fused, .bytes = moved)
+        yp_measure (t, "work", .flops = fused, .bytes = moved, .footprint = moved / 2)
             fp32_work<<<blocks, THREADS, 0, stream_of(t)>>>(TURNS, 0.5F, x);
     else if (strcmp(which, "fp64") == 0)
-        yp_measure (t, "work", .flops = fused, .bytes = moved, .arithmetic = YP_FP64)
+        yp_measure (t, "work", .flops = fused, .bytes = moved, .arithmetic = YP_FP64,
+                    .footprint = moved / 2)
             fp64_work<<<blocks, THREADS, 0, stream_of(t)>>>(TURNS, 0.5, x);
     else
-        yp_measure (t, "work", .flops = 2 * fused, .bytes = moved, .threads = 1)
+        yp_measure (t, "work", .flops = 2 * fused, .bytes = moved, .footprint = moved / 2,
+                    .threads = 1)
             fp16_work<<<blocks, THREADS, 0, stream_of(t)>>>(TURNS, 0.5F, x);
     yp_expect(t, cudaGetLastError() == cudaSuccess, "the kernel could not be launched");
 }

@@ -96,7 +96,7 @@ YP_RELATION(fake, same_data,
 YP_TEST(fake, measured, .devices = "cuda",
         .budgets = YP_BUDGETS(yp_min_share("work", 0.5), yp_max_latency("work", 3e-3)))
 {
-    yp_measure (t, "work", .bytes = 100e6, .max_seconds = 0.3)
+    yp_measure (t, "work", .bytes = 100e6, .footprint = YP_FOOTPRINT_MEMORY, .max_seconds = 0.3)
         work(t, own_stream(t), 1e-3); /* what the made-up device can do at most */
     yp_measure (t, "tensor", .flops = 1e9, .arithmetic = YP_FP8, .cold = true, .samples = 5)
         work(t, own_stream(t), 1e-3);
@@ -136,6 +136,7 @@ YP_TEST(fake, audited, .devices = "cpu cuda",
         .budgets = YP_BUDGETS(yp_max_latency("work", 1e-9),
                               yp_max_count("work", YP_GPU_FP32, 4.5e9)))
 {
+    bool cuda = strcmp(yp_device_of(t), "cpu") != 0;
     int bodies = 0;
     yp_measure (t, "work", .flops = 2e9, .bytes = 64e6, .graph = true) {
         bodies++;
@@ -146,9 +147,9 @@ YP_TEST(fake, audited, .devices = "cpu cuda",
         work(t, own_stream(t), 1e-4);
     yp_measure (t, "integers", .flops = 1e6, .arithmetic = YP_INT32)
         work(t, own_stream(t), 1e-4);
-    yp_measure (t, "fp8", .flops = 1e6, .arithmetic = YP_FP8)
+    yp_measure (t, "fp8", .flops = 1e6, .arithmetic = cuda ? YP_FP8 : YP_FP32)
         work(t, own_stream(t), 1e-4);
-    yp_measure (t, "upload", .bytes = 1e9, .traffic = YP_UPLOAD)
+    yp_measure (t, "upload", .bytes = 1e9, .traffic = cuda ? YP_UPLOAD : YP_COPY)
         work(t, own_stream(t), 1e-4);
 }
 
@@ -269,7 +270,7 @@ YP_TEST(fake, ceilings, .devices = "cuda",
     bool traffic = c <= YP_FILL || (c >= YP_UPLOAD && c <= YP_DOWNLOAD_PAGEABLE);
     yp_measure (t, "work", .flops = traffic ? 0 : 1e6, .bytes = traffic ? 1e6 : 0,
                 .arithmetic = traffic ? YP_FP32 : c, .traffic = traffic ? c : YP_COPY,
-                .footprint = c == YP_FILL ? 1000 : 0, .samples = 3)
+                .footprint = c == YP_FILL ? 1000 : YP_FOOTPRINT_MEMORY, .samples = 3)
         work(t, own_stream(t), 1e-3);
 }
 

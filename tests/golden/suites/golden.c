@@ -21,7 +21,8 @@ YP_TEST(golden, measures, .tags = "stress perf",
                               yp_max_peak(YP_HOST, 1 * YP_MIB)))
 {
     yp_alloc(t, 64 * 1024);
-    yp_measure (t, "copy", .samples = 7, .items = 1000, .unit = "pixels", .bytes = 4000) {
+    yp_measure (t, "copy", .samples = 7, .items = 1000, .unit = "pixels", .bytes = 4000,
+                .footprint = 4000) {
         yp_phase (t, "forward")
             nap(3);
         yp_phase (t, "backward")

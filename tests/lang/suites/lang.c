@@ -143,8 +143,10 @@ YP_TEST(lang, limits, .axes = YP_AXES(yp_axis_int("n", 64, 256, 1024)), .devices
     int n = (int)yp_int(t, "n");
     double *values = (double *)yp_alloc(t, (size_t)n * sizeof *values);
     yp_measure (t, "work", .flops = 1.0 * n, .bytes = 16.0 * n, .arithmetic = YP_FP64,
-                .traffic = YP_COPY, .footprint = 8.0 * n, .threads = 1, .max_samples = 20,
-                .max_seconds = 0.05)
+                .traffic = YP_COPY, .footprint = 8.0 * n,
+                .bounds = YP_WORK(yp_work(YP_INT32, n), yp_traffic(YP_FILL, 8 * n, 8 * n),
+                                  yp_then(), yp_traffic(YP_READ, 8, YP_FOOTPRINT_MEMORY)),
+                .threads = 1, .max_samples = 20, .max_seconds = 0.05)
         for (int i = 0; i < n; i++) {
             values[i] = n;
             yp_keep(values);

@@ -81,14 +81,14 @@ YP_TEST(lang, triad, .devices = "cpu cuda", .timeout = 60)
     if (yp_device_memory_kind(yp_device(t)) == YP_HOST) {
         for (int i = 0; i < n; i++)
             x[i] = 1, y[i] = 2;
-        yp_measure (t, "triad", .bytes = 12.0 * n, .samples = 3)
+        yp_measure (t, "triad", .bytes = 12.0 * n, .footprint = 12.0 * n, .samples = 3)
             triad_on_host(n, x, y, z);
         first = z[0];
     } else {
         cudaStream_t stream =
             static_cast<cudaStream_t>(yp_stream_native(yp_device_stream(yp_device(t))));
         cudaMemsetAsync(x, 0, 3 * n * sizeof *x, stream);
-        yp_measure (t, "triad", .bytes = 12.0 * n, .samples = 3)
+        yp_measure (t, "triad", .bytes = 12.0 * n, .footprint = 12.0 * n, .samples = 3)
             triad<<<n / 256, 256, 0, stream>>>(n, x, y, z);
         yp_expect(t, cudaGetLastError() == cudaSuccess, "the kernel could not be launched");
         yp_ok(t, yp_device_copy(yp_device(t), &first, z, sizeof first));
@@ -104,8 +104,10 @@ YP_TEST(lang, limits, .axes = YP_AXES(yp_axis_int("n", 64, 256, 1024)), .devices
     int n = int(yp_int(t, "n"));
     double *values = static_cast<double *>(yp_alloc(t, size_t(n) * sizeof *values));
     yp_measure (t, "work", .flops = 1.0 * n, .bytes = 16.0 * n, .arithmetic = YP_FP64,
-                .traffic = YP_COPY, .footprint = 8.0 * n, .threads = 1, .max_samples = 20,
-                .max_seconds = 0.05)
+                .traffic = YP_COPY, .footprint = 8.0 * n,
+                .bounds = YP_WORK(yp_work(YP_INT32, n), yp_traffic(YP_FILL, 8 * n, 8 * n),
+                                  yp_then(), yp_traffic(YP_READ, 8, YP_FOOTPRINT_MEMORY)),
+                .threads = 1, .max_samples = 20, .max_seconds = 0.05)
         for (int i = 0; i < n; i++) {
             values[i] = n;
             yp_keep(values);

@@ -58,6 +58,25 @@ Test(audit, work_as_declared)
                                "declared)");
 }
 
+/* .flops and .bytes are one way to say it. */
+Test(audit, bounds_are_declared_work_too)
+{
+    struct ypi_measured m = as_declared();
+    m.flops = m.bytes = 0;
+    struct ypi_ceiling *b = &m.bounds[YPI_BOUND_MORE];
+    b[0] = (struct ypi_ceiling){.ceiling = YP_FP32, .work = 6e8};
+    b[1] = (struct ypi_ceiling){.ceiling = YP_INT32, .work = 5e12};
+    b[2] = (struct ypi_ceiling){.ceiling = YP_FP64, .work = 4e8, .stage = 1};
+    b[3] = (struct ypi_ceiling){.ceiling = YP_READ, .work = 60 * MIB, .footprint = -1};
+    b[4] = (struct ypi_ceiling){.ceiling = YP_READ, .work = 900 * MIB, .footprint = 1000};
+    b[5] = (struct ypi_ceiling){.ceiling = YP_FILL, .work = 40 * MIB, .footprint = -1, .stage = 1};
+    cr_expect_str_eq(text(&m), "1e+09 operations (1.00 of declared), 100.0 MiB of memory (1.00 of "
+                               "declared)");
+    cr_expect_str_eq(said(&m), "");
+    b[2].work = 4e9;
+    cr_expect_str_neq(said(&m), "");
+}
+
 Test(audit, figures_of_any_size_fit)
 {
     struct ypi_measured m = as_declared();

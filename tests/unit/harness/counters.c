@@ -366,6 +366,44 @@ Test(contradiction, more_operations_than_instructions_can_do)
     cr_expect_str_neq(said(&m), "nothing");
 }
 
+static struct ypi_ceiling bound(enum yp_ceiling ceiling, double work, double footprint, int stage)
+{
+    return (struct ypi_ceiling){
+        .ceiling = ceiling, .work = work, .footprint = footprint, .stage = stage};
+}
+
+/* Each unit has instructions of its own. */
+Test(contradiction, operations_of_all_bounds_add_up)
+{
+    struct ypi_measured m = plausible();
+    m.flops = 3.2e6;
+    m.bounds[YPI_BOUND_MORE] = bound(YP_INT32, 3.1e6, 0, 1);
+    cr_expect_str_eq(said(&m), "nothing");
+    m.bounds[YPI_BOUND_MORE].work = 3.3e6;
+    cr_expect_str_eq(said(&m), "declares 6.5e+06 operations an iteration, but only 1e+05 "
+                               "instructions were executed");
+    m.bounds[YPI_BOUND_MORE].ceiling = YP_INT8;
+    cr_expect_str_eq(said(&m), "nothing");
+}
+
+/* What passes through a cache and comes from memory is one read; what a later step reads is
+ * another. */
+Test(contradiction, bytes_of_levels_are_one_read_and_of_steps_several)
+{
+    struct ypi_measured m = plausible();
+    m.bytes = 0;
+    m.bounds[YPI_BOUND_MORE] = bound(YP_READ, 6e6, -1, 0);
+    m.bounds[YPI_BOUND_MORE + 1] = bound(YP_READ, 6.1e6, 4096, 0);
+    cr_expect_str_eq(said(&m), "nothing");
+    m.bounds[YPI_BOUND_MORE + 1].stage = 1;
+    cr_expect_str_eq(said(&m), "declares 11.5 MiB an iteration, but only 1e+05 instructions were "
+                               "executed");
+    m.counts[YP_INSTRUCTIONS].count = 1e6;
+    m.counts[YP_CACHE_MISSES].count = 6e6 * 2.1 / 64;
+    cr_expect_str_eq(said(&m), "declares 5.7 MiB an iteration, the counters saw at least 12.0 MiB "
+                               "from memory");
+}
+
 Test(contradiction, more_bytes_than_instructions_can_read)
 {
     struct ypi_measured m = plausible();
@@ -410,6 +448,10 @@ Test(contradiction, more_than_the_ceiling)
     m.bound = YPI_BOUND_ARITHMETIC;
     cr_expect_str_eq(said(&m), "reaches 118 % of the ceiling of fp32 at least, more than there is: "
                                "the work is less than declared");
+    m.bounds[YPI_BOUND_MORE] = bound(YP_INT32, 1, 0, 1);
+    m.bounds[YPI_BOUND_MORE].probes = 1, m.bounds[YPI_BOUND_MORE].rate = 1;
+    cr_expect_str_eq(said(&m), "reaches 118 % of the ceiling of fp32 + int32 at least, more than "
+                               "there is: the work is less than declared");
     m.share_count = 0;
     cr_expect_str_eq(said(&m), "nothing");
 }

@@ -124,6 +124,9 @@ Test(csv, rows_of_a_judged_attempt)
                              .count = 2,
                              .cpu = some,
                              .share_count = 2,
+                             .bounds = {{YP_FP32, "", 2, 3, 2e9, 1e9, 3e9, 2000, 0, 0},
+                                        {YP_READ, "L2", 2, 0, 5, 6, 7, 4000, 9, 0},
+                                        {YP_FILL, "L2", 2, 1, 5, 5, 5, 4000, 9, 1}},
                              .estimate = {.median = 1, .low = 1, .high = 1, .p90 = 2, .p99 = 3},
                              .cpu_estimate = {.median = 1.5},
                              .share_estimate = {.median = 0.625}};
@@ -148,6 +151,8 @@ Test(csv, rows_of_a_judged_attempt)
     cr_expect_str_eq(text, HEADER BEGIN
                      "duration,case,0,0,s,0,,,,,,,,,,2\n" BEGIN
                      "measurement,fit,0,0,s,1,1,1,2,0,0.625,1.5,2,3,,2\n" BEGIN
+                     "ceiling,fit fp32,0,0,operations/s,2e+09,1e+09,3e+09,3,2000,,,,,,2\n" BEGIN
+                     "ceiling,fit step 2 L2 fill,0,0,B/s,5,5,5,1,4000,,,,,,2\n" BEGIN
                      "value,ratio,0,0,,2,1.5,2.5,,,,,,,,2\n" BEGIN
                      "verdict,min share fit,0,0,,0.25,0.125,0.375,,,,,,,not met,2\n" BEGIN
                      "verdict,max percentile fit p99,0,0,,,,,,,,,,,unmeasured,2\n" BEGIN

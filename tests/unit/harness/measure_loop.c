@@ -234,15 +234,13 @@ static int probes;
 static bool probe_each;
 static double share_told; /* of every stretch */
 
-struct ypi_roofline *ypi_roofline_open(struct yp_device *device,
-                                       const struct yp_measure_options *options,
-                                       struct ypi_measured *measured, bool each)
+struct ypi_roofline *ypi_roofline_open(struct yp_device *device, struct ypi_measured *measured,
+                                       bool each)
 {
     (void)device;
-    (void)measured;
     probes = 0;
     probe_each = each;
-    return options->flops > 0 ? (struct ypi_roofline *)&probes : NULL;
+    return measured->flops > 0 ? (struct ypi_roofline *)&probes : NULL;
 }
 
 void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *measured)
@@ -652,6 +650,8 @@ Test(measure, options_that_are_not_allowed)
     REFUSED(".items is nan: allowed is a finite number from 0", .items = (double)NAN);
     REFUSED(".flops is inf: allowed is a finite number from 0", .flops = INFINITY);
     REFUSED(".bytes is -0.5: allowed is a finite number from 0", .bytes = -0.5);
+    REFUSED(".footprint of .bytes is -2: allowed is a finite number from 0, or YP_FOOTPRINT_MEMORY",
+            .footprint = -2);
     REFUSED(".max_seconds is -1: allowed is a finite number from 0", .max_seconds = -1);
     REFUSED(".precision is nan: allowed is a finite number from 0", .precision = (double)NAN);
     REFUSED(".warmup is -2: allowed is -1 (none) or more", .warmup = -2);
@@ -662,6 +662,95 @@ Test(measure, options_that_are_not_allowed)
     REFUSED(".samples, .min_samples or .max_samples is -4: allowed is 0 (the default) or more",
             .max_samples = -4);
     cr_expect_eq(told_count, 0);
+}
+
+Test(measure, bounds_that_are_not_allowed)
+{
+#define REFUSED_BOUNDS(wanted, ...) REFUSED(wanted, .bounds = YP_WORK(__VA_ARGS__))
+    REFUSED_BOUNDS(".bounds[1] is -1: allowed is a finite number from 0", yp_work(YP_FP32, 1),
+                   yp_work(YP_INT32, -1));
+    REFUSED_BOUNDS(".bounds[0] is nan: allowed is a finite number from 0",
+                   yp_traffic(YP_FILL, NAN, 5));
+    REFUSED_BOUNDS(".footprint of .bounds[0] is inf: allowed is a finite number from 0, or "
+                   "YP_FOOTPRINT_MEMORY",
+                   yp_traffic(YP_FILL, 1, INFINITY));
+    REFUSED_BOUNDS(".bounds[0]: fill is a ceiling of traffic: yp_traffic() declares that",
+                   yp_work(YP_FILL, 1));
+    REFUSED_BOUNDS(".bounds[0]: int32 is a ceiling of arithmetic: yp_work() declares that",
+                   yp_traffic(YP_INT32, 1, 1));
+    REFUSED_BOUNDS(".bounds[0]: 0 is no ceiling", yp_work(YP_NO_CEILING, 1));
+    REFUSED_BOUNDS(".bounds[0]: only an accelerator has fp8, and this case runs on the CPU",
+                   yp_work(YP_FP8, 1));
+    REFUSED_BOUNDS(".bounds[0] and .bounds[2] are both of fp32: add them up", yp_work(YP_FP32, 1),
+                   yp_work(YP_INT32, 1), yp_work(YP_FP32, 1));
+    REFUSED_BOUNDS("yp_then() in .bounds without work before or behind it", yp_then(),
+                   yp_work(YP_FP32, 1));
+    REFUSED_BOUNDS("yp_then() in .bounds without work before or behind it", yp_work(YP_FP32, 1),
+                   yp_then());
+    REFUSED_BOUNDS("yp_then() in .bounds without work before or behind it", yp_work(YP_FP32, 1),
+                   yp_then(), yp_then(), yp_work(YP_FP32, 1));
+    REFUSED(".flops and .bounds[0] are both of fp32: add them up", .flops = 1,
+            .bounds = YP_WORK(yp_work(YP_FP32, 1)));
+    REFUSED(".flops: only an accelerator has tf32, and this case runs on the CPU", .flops = 1,
+            .arithmetic = YP_TF32);
+    cr_expect_eq(told_count, 0);
+}
+
+static void expect_no_level(const struct yp_test *declared, const char *what,
+                            struct yp_measure_options options)
+{
+    char wanted[256];
+    snprintf(wanted, sizeof wanted,
+             "a share is asked for, and %s does not say which cache holds the bytes, or whether "
+             "none does: declare the footprint, or YP_FOOTPRINT_MEMORY",
+             what);
+    subject.test = declared;
+    subject.budgets = declared->budgets;
+    expect_refused(options, wanted);
+    subject.test = &test;
+    subject.budgets = NULL;
+}
+
+/* A figure that may be of any level cannot be judged, and is not refused where none is asked for.
+ */
+Test(measure, a_share_of_bytes_says_of_which_level)
+{
+    static const struct yp_test shared = {.name = "t",
+                                          .budgets = YP_BUDGETS(yp_min_share("fit", 0.5))};
+    static const struct yp_test other = {.name = "t",
+                                         .budgets = YP_BUDGETS(yp_min_rate("fit", 0.5))};
+    expect_no_level(&shared, ".bytes", (struct yp_measure_options){.bytes = 1});
+    expect_no_level(&shared, ".bounds[1]",
+                    (struct yp_measure_options){
+                        .bounds = YP_WORK(yp_work(YP_FP32, 1), yp_traffic(YP_FILL, 1, 0))});
+    subject.test = &shared;
+    subject.budgets = shared.budgets;
+    yp_measure (t, "fit", .bytes = 1, .cold = true, .samples = 1)
+        clock_seconds += 1;
+    subject.test = &other;
+    subject.budgets = other.budgets;
+    yp_measure (t, "fit2", .bytes = 1, .samples = 1)
+        clock_seconds += 1;
+    subject.test = &test;
+    subject.budgets = NULL;
+    cr_expect_eq(told_count, 2);
+}
+
+Test(measure, bounds_are_sent)
+{
+    yp_measure (t, "fit", .flops = 5, .samples = 1,
+                .bounds =
+                    YP_WORK(yp_work(YP_INT32, 6), yp_traffic(YP_READ, 7, 8), yp_then(),
+                            yp_traffic(YP_READ, 9, YP_FOOTPRINT_MEMORY), yp_work(YP_FP32, 10)))
+        clock_seconds += 1;
+    const struct ypi_ceiling *b = sent.bounds;
+    cr_expect(b[0].ceiling == YP_FP32 && b[0].work == 5 && b[0].stage == 0);
+    cr_expect(b[1].ceiling == YP_COPY && b[1].work == 0);
+    cr_expect(b[2].ceiling == YP_INT32 && b[2].work == 6 && b[2].stage == 0);
+    cr_expect(b[3].ceiling == YP_READ && b[3].work == 7 && b[3].footprint == 8);
+    cr_expect(b[4].ceiling == YP_READ && b[4].work == 9 && b[4].stage == 1 && b[4].footprint < 0);
+    cr_expect(b[5].ceiling == YP_FP32 && b[5].work == 10 && b[5].stage == 1);
+    cr_expect_eq(b[6].ceiling, YP_NO_CEILING);
 }
 
 Test(measure, nothing_is_timed_where_others_may_run)

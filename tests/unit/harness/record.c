@@ -208,7 +208,8 @@ static struct ypi_measured measured[] = {{
     .stop = YPI_STOP_TIME,
     .phases = {{"forward", 0.125}, {"backward", 0.25}},
     .phase_count = 2,
-    .bounds = {{YP_FP32, "", 2, 4, 2e9, 1e9, 3e9, 2000}, {YP_READ, "L2", 1, 0, 5, 6, 7, 4000}},
+    .bounds = {{YP_FP32, "", 2, 4, 2e9, 1e9, 3e9, 2000, 0, 0},
+               {YP_READ, "L2", 1, 0, 5, 6, 7, 4000, 4096, 1}},
     .bound = YPI_BOUND_TRAFFIC,
     .noise = {.wall = 1.5, .own = 2.5, .others = NAN, .stolen = 0.25, .processors = 2},
     .counts =
@@ -405,7 +406,7 @@ Test(record, keeps_figures)
            " threads, cold, rate, growth_accounted, coalesce(growth_resident, '-'), cpu, cpu_low,"
            " cpu_high, bound, share, share_low, share_high, share_coverage, stretches)"
            " FROM measurement",
-           "serve|4096|2|1|250|16|-|0.875|0.75|1.5|read|1.25|0.5|2|0.5|2");
+           "serve|4096|2|1|250|16|-|0.875|0.75|1.5|fp32 + read|1.25|0.5|2|0.5|2");
     expect("SELECT hex(seconds) FROM samples", "000000000000E03F000000000000F07F000000000000D03F");
     expect("SELECT hex(shares) FROM samples", "000000000000E03F0000000000000040");
     expect("SELECT length(cpu) || hex(substr(cpu, 17)) FROM samples", "24000000000000F83F");
@@ -439,6 +440,7 @@ Test(record, keeps_what_was_beside_a_measurement)
            " work), '|') FROM bound",
            "0 0 fp32  2 4 2000000000.0 1000000000.0 3000000000.0 2000|"
            "0 1 read L2 1 0 - - - 4000");
+    expect("SELECT group_concat(printf('%g %d', footprint, stage), '|') FROM bound", "0 0|4096 1");
     expect("SELECT group_concat(printf('%d %s %s %g', position, counter, source, count), '|')"
            " FROM counter",
            "0 cycles hardware 1e+06|0 page faults kernel 0.5");

@@ -14,30 +14,59 @@ TestSuite(roofline, .timeout = 60);
 
 /* -- in place of the library ----------------------------------------------------------------- */
 
-struct ypi_probe {
+/* A ceiling of `level`, or of arithmetic where it is "". */
+struct kept {
     enum yp_ceiling ceiling;
+    const char *level;
+    double rate;
+    int runs;
 };
 
-static int opened, runs[YPI_BOUNDS];
-static double rates[YPI_BOUNDS];
+#define RATES_MOST 8
+static struct kept ceilings[RATES_MOST];
+static int ceiling_count, opened;
 
-static int bound_of(const struct ypi_probe *p)
+static struct kept *of(enum yp_ceiling ceiling, const char *level)
 {
-    return p->ceiling == YP_COPY ? YPI_BOUND_TRAFFIC : YPI_BOUND_ARITHMETIC;
+    for (int i = 0; i < ceiling_count; i++)
+        if (ceilings[i].ceiling == ceiling && strcmp(ceilings[i].level, level) == 0)
+            return &ceilings[i];
+    cr_assert_lt(ceiling_count, RATES_MOST);
+    ceilings[ceiling_count] = (struct kept){.ceiling = ceiling, .level = level, .rate = 1};
+    return &ceilings[ceiling_count++];
+}
+
+/* FP64 and COPY from memory, which most tests are about. */
+#define FP64 of(YP_FP64, "")
+#define COPY of(YP_COPY, "memory")
+
+const char *yp_ceiling_name(enum yp_ceiling ceiling)
+{
+    static const char *const names[YP_CEILINGS] = {
+        [YP_READ] = "read", [YP_COPY] = "copy", [YP_FILL] = "fill",  [YP_FP64] = "fp64",
+        [YP_FP32] = "fp32", [YP_INT8] = "int8", [YP_INT32] = "int32"};
+    return names[ceiling];
 }
 
 struct ypi_level ypi_level_of(double footprint, int threads)
 {
-    (void)footprint, (void)threads;
-    return (struct ypi_level){.name = "memory"};
+    (void)threads;
+    struct ypi_level level = {.name = "memory"};
+    if (footprint > 0)
+        memcpy(level.name, "L2", sizeof "L2");
+    return level;
 }
+
+struct ypi_probe {
+    struct kept *kept;
+};
 
 struct ypi_probe *ypi_probe_open(enum yp_ceiling ceiling, const struct ypi_level *level,
                                  int threads, enum yp_isa isa)
 {
-    (void)level, (void)threads, (void)isa;
+    (void)threads, (void)isa;
     struct ypi_probe *p = calloc(1, sizeof *p);
-    p->ceiling = ceiling;
+    p->kept = of(ceiling, level == NULL ? "" : strcmp(level->name, "L2") == 0 ? "L2" : "memory");
     opened++;
     return p;
 }
@@ -45,8 +74,8 @@ struct ypi_probe *ypi_probe_open(enum yp_ceiling ceiling, const struct ypi_level
 double ypi_probe_run(struct ypi_probe *probe, double seconds)
 {
     (void)seconds;
-    runs[bound_of(probe)]++;
-    return rates[bound_of(probe)];
+    probe->kept->runs++;
+    return probe->kept->rate;
 }
 
 size_t ypi_probe_bytes(const struct ypi_probe *probe)
@@ -66,13 +95,28 @@ void ypi_probe_close(struct ypi_probe *probe)
 static struct ypi_measured measured;
 static double samples[100];
 
+static struct ypi_roofline *open_options(struct yp_measure_options o, bool each)
+{
+    measured = (struct ypi_measured){.samples = samples, .cold = o.cold};
+    if (o.arithmetic == YP_NO_CEILING)
+        o.arithmetic = YP_FP32;
+    if (o.traffic == YP_NO_CEILING)
+        o.traffic = YP_COPY;
+    ypi_measure_bounds(&o, &measured);
+    for (int i = 0; i < ceiling_count; i++)
+        ceilings[i].runs = 0;
+    return ypi_roofline_open(yp_device_cpu(), &measured, each);
+}
+
 static struct ypi_roofline *open_with(double flops, double bytes, bool each)
 {
-    const struct yp_measure_options o = {
-        .flops = flops, .bytes = bytes, .arithmetic = YP_FP64, .traffic = YP_COPY, .threads = 1};
-    measured = (struct ypi_measured){.samples = samples};
-    memset(runs, 0, sizeof runs);
-    return ypi_roofline_open(yp_device_cpu(), &o, &measured, each);
+    return open_options((struct yp_measure_options){.flops = flops,
+                                                    .bytes = bytes,
+                                                    .arithmetic = YP_FP64,
+                                                    .traffic = YP_COPY,
+                                                    .footprint = YP_FOOTPRINT_MEMORY,
+                                                    .threads = 1},
+                        each);
 }
 
 static void take(size_t count, double seconds)
@@ -89,11 +133,11 @@ static void close_all(struct ypi_roofline *r)
 }
 
 /* Runs of a probe: the best of some counts as one. */
-static int probes(int bound)
+static int probes(void)
 {
-    struct ypi_roofline *r = open_with(1, 1, true);
+    struct ypi_roofline *r = open_with(1, 0, true);
     ypi_roofline_probe(r, &measured);
-    int once = runs[bound];
+    int once = FP64->runs;
     close_all(r);
     return once;
 }
@@ -102,7 +146,7 @@ static int probes(int bound)
 
 Test(roofline, a_share_for_each_stretch_between_probes)
 {
-    rates[YPI_BOUND_ARITHMETIC] = 1e9;
+    FP64->rate = 1e9;
     struct ypi_roofline *r = open_with(1e6, 0, true);
     ypi_roofline_probe(r, &measured);
     cr_expect_eq(measured.share_count, 0);
@@ -115,29 +159,29 @@ Test(roofline, a_share_for_each_stretch_between_probes)
     close_all(r);
     cr_expect_eq(measured.bound, YPI_BOUND_ARITHMETIC);
     cr_expect_eq(measured.bounds[YPI_BOUND_ARITHMETIC].probes, 4);
-    cr_expect_eq(runs[YPI_BOUND_TRAFFIC], 0);
+    cr_expect_eq(COPY->runs, 0);
 }
 
 /* As when the last sample ended a stretch: the end of the measurement asks for a probe too. */
 Test(roofline, nothing_is_probed_twice_without_a_sample_between)
 {
-    rates[YPI_BOUND_ARITHMETIC] = 1e9;
-    int once = probes(YPI_BOUND_ARITHMETIC);
+    FP64->rate = 1e9;
+    int once = probes();
     cr_assert_gt(once, 0);
     struct ypi_roofline *r = open_with(1e6, 0, true);
     ypi_roofline_probe(r, &measured);
-    cr_expect_eq(runs[YPI_BOUND_ARITHMETIC], once, "the first comes before all samples");
+    cr_expect_eq(FP64->runs, once, "the first comes before all samples");
     ypi_roofline_probe(r, &measured);
-    cr_expect_eq(runs[YPI_BOUND_ARITHMETIC], once);
+    cr_expect_eq(FP64->runs, once);
     take(5, 2e-3);
     ypi_roofline_probe(r, &measured);
-    cr_expect_eq(runs[YPI_BOUND_ARITHMETIC], 2 * once);
+    cr_expect_eq(FP64->runs, 2 * once);
     ypi_roofline_probe(r, &measured);
-    cr_expect_eq(runs[YPI_BOUND_ARITHMETIC], 2 * once);
+    cr_expect_eq(FP64->runs, 2 * once);
     cr_expect_eq(measured.share_count, 1);
     take(1, 2e-3);
     ypi_roofline_probe(r, &measured);
-    cr_expect_eq(runs[YPI_BOUND_ARITHMETIC], 3 * once, "samples since are in no share yet");
+    cr_expect_eq(FP64->runs, 3 * once, "samples since are in no share yet");
     cr_expect_eq(measured.share_count, 2);
     close_all(r);
     cr_expect_eq(measured.bounds[YPI_BOUND_ARITHMETIC].probes, 3);
@@ -145,15 +189,15 @@ Test(roofline, nothing_is_probed_twice_without_a_sample_between)
 
 Test(roofline, the_bound_that_is_much_farther_is_left_alone)
 {
-    rates[YPI_BOUND_ARITHMETIC] = 1e9; /* 1 ms */
-    rates[YPI_BOUND_TRAFFIC] = 1e9;    /* 2 ms */
-    int once = probes(YPI_BOUND_TRAFFIC);
+    FP64->rate = 1e9; /* 1 ms */
+    COPY->rate = 1e9; /* 2 ms */
+    int once = probes();
     struct ypi_roofline *r = open_with(1e6, 2e6, true);
     ypi_roofline_probe(r, &measured);
     take(5, 4e-3);
     ypi_roofline_probe(r, &measured);
-    cr_expect_eq(runs[YPI_BOUND_ARITHMETIC], once);
-    cr_expect_eq(runs[YPI_BOUND_TRAFFIC], 2 * once);
+    cr_expect_eq(FP64->runs, once);
+    cr_expect_eq(COPY->runs, 2 * once);
     cr_expect_float_eq(measured.shares[0], 0.5, 1e-12);
     close_all(r);
     cr_expect_eq(measured.bound, YPI_BOUND_TRAFFIC);
@@ -164,8 +208,139 @@ Test(roofline, without_work_nothing_is_probed)
     struct ypi_roofline *r = open_with(0, 0, true);
     take(3, 1e-3);
     ypi_roofline_probe(r, &measured);
-    cr_expect(runs[0] == 0 && runs[1] == 0 && opened == 0);
+    cr_expect(FP64->runs == 0 && COPY->runs == 0 && opened == 0);
     cr_expect_eq(measured.share_count, 0);
+    close_all(r);
+    cr_expect_eq(measured.bound, -1);
+}
+
+/* -- many bounds ------------------------------------------------------------------------------ */
+
+#define WITH(...) open_options((struct yp_measure_options){.threads = 1, __VA_ARGS__}, true)
+
+/* Probes, takes samples of so many seconds, probes again: the share. */
+static double share_of(struct ypi_roofline *r, double seconds)
+{
+    ypi_roofline_probe(r, &measured);
+    take(5, seconds);
+    ypi_roofline_probe(r, &measured);
+    return measured.share_count == 1 ? measured.shares[0] : NAN;
+}
+
+static double share;
+
+static const char *bound_text(void)
+{
+    static char text[YPI_BOUND_MAX];
+    ypi_bound_text(&measured, true, text, sizeof text);
+    return text;
+}
+
+Test(roofline, the_longest_of_all_bounds)
+{
+    of(YP_INT32, "")->rate = 1e9;      /* 3 ms */
+    of(YP_FP32, "")->rate = 4e9;       /* 1 ms */
+    of(YP_FILL, "memory")->rate = 5e8; /* 2 ms */
+    of(YP_FILL, "L2")->rate = 4e9;     /* 0.5 ms */
+    struct ypi_roofline *r =
+        WITH(.flops = 4e6, .bounds = YP_WORK(yp_work(YP_INT32, 3e6),
+                                             yp_traffic(YP_FILL, 1e6, YP_FOOTPRINT_MEMORY),
+                                             yp_traffic(YP_FILL, 2e6, 1 << 20)));
+    share = share_of(r, 6e-3);
+    cr_expect_float_eq(share, 0.5, 1e-12);
+    close_all(r);
+    cr_expect_str_eq(bound_text(), "int32");
+    cr_expect_eq(measured.bounds[YPI_BOUND_MORE].probes, 2);
+    cr_expect_str_eq(measured.bounds[YPI_BOUND_MORE + 2].level, "L2");
+
+    of(YP_FILL, "L2")->rate = 2.5e8; /* 8 ms: another machine, another bound */
+    r = WITH(.flops = 4e6, .bounds = YP_WORK(yp_work(YP_INT32, 3e6),
+                                             yp_traffic(YP_FILL, 1e6, YP_FOOTPRINT_MEMORY),
+                                             yp_traffic(YP_FILL, 2e6, 1 << 20)));
+    share = share_of(r, 16e-3);
+    cr_expect_float_eq(share, 0.5, 1e-12);
+    close_all(r);
+    cr_expect_str_eq(bound_text(), "L2 fill");
+}
+
+/* However many there are, the near ones alone cost more than a run. */
+Test(roofline, far_bounds_are_probed_by_one_run)
+{
+    int once = probes();
+    of(YP_INT32, "")->rate = 1e9; /* 4 ms */
+    of(YP_FP32, "")->rate = 1e9;  /* 1 ms */
+    of(YP_FP64, "")->rate = 1e9;  /* 3 ms: near */
+    of(YP_INT8, "")->rate = 1e9;  /* 1 ms */
+    struct ypi_roofline *r = WITH(.bounds = YP_WORK(yp_work(YP_INT32, 4e6), yp_work(YP_FP32, 1e6),
+                                                    yp_work(YP_FP64, 3e6), yp_work(YP_INT8, 1e6)));
+    share = share_of(r, 8e-3);
+    cr_expect_float_eq(share, 0.5, 1e-12);
+    cr_expect(of(YP_FP32, "")->runs == 1 && of(YP_INT8, "")->runs == 1);
+    cr_expect_eq(of(YP_INT32, "")->runs, 2 * once);
+    cr_expect_eq(of(YP_FP64, "")->runs, 2 * once);
+    close_all(r);
+}
+
+Test(roofline, steps_add_up)
+{
+    of(YP_INT32, "")->rate = 1e9;
+    of(YP_FP32, "")->rate = 1e9;
+    of(YP_READ, "memory")->rate = 1e9;
+    struct ypi_roofline *r =
+        WITH(.bounds = YP_WORK(yp_work(YP_INT32, 1e6), yp_work(YP_FP32, 5e5), yp_then(),
+                               yp_work(YP_FP32, 2e6), yp_traffic(YP_READ, 1e6, YP_FOOTPRINT_MEMORY),
+                               yp_then(), yp_work(YP_FP32, 1e6)));
+    share = share_of(r, 8e-3);
+    cr_expect_float_eq(share, 0.5, 1e-12, "1 + 2 + 1 ms");
+    cr_expect_eq(opened, 3, "one probe for all bounds of a ceiling");
+    close_all(r);
+    cr_expect_str_eq(bound_text(), "int32 + fp32 + fp32");
+    cr_expect_eq(measured.bound, YPI_BOUND_MORE + 2, "the longest");
+}
+
+/* Its drift cannot matter. */
+Test(roofline, a_step_that_is_a_trifle_is_not_probed_again)
+{
+    int once = probes();
+    of(YP_INT32, "")->rate = 1e9;
+    of(YP_FP32, "")->rate = 1e9;
+    struct ypi_roofline *r =
+        WITH(.bounds = YP_WORK(yp_work(YP_INT32, 1e4), yp_then(), yp_work(YP_FP32, 1e6)));
+    share = share_of(r, 2.02e-3);
+    cr_expect_float_eq(share, 0.5, 1e-12);
+    cr_expect_eq(of(YP_INT32, "")->runs, once);
+    cr_expect_eq(of(YP_FP32, "")->runs, 2 * once);
+    close_all(r);
+}
+
+/* -- bytes of which level? -------------------------------------------------------------------- */
+
+Test(roofline, bytes_of_an_unknown_level_have_no_share)
+{
+    COPY->rate = 1e9;
+    struct ypi_roofline *r = WITH(.bytes = 1e6);
+    cr_expect(isnan(share_of(r, 2e-3)));
+    cr_expect_eq(COPY->runs, 0, "nor is a probe of use");
+    close_all(r);
+    cr_expect_eq(measured.bound, -1);
+    cr_expect_str_eq(bound_text(), "");
+    r = WITH(.bytes = 1e6, .cold = true);
+    share = share_of(r, 2e-3);
+    cr_expect_float_eq(share, 0.5, 1e-12, "empty caches leave memory");
+    close_all(r);
+}
+
+Test(roofline, what_even_memory_does_not_bound_has_a_share)
+{
+    COPY->rate = 1e9;
+    of(YP_FP32, "")->rate = 1e9;
+    struct ypi_roofline *r = WITH(.flops = 2e6, .bytes = 1e6);
+    share = share_of(r, 4e-3);
+    cr_expect_float_eq(share, 0.5, 1e-12);
+    close_all(r);
+    cr_expect_str_eq(bound_text(), "fp32");
+    r = WITH(.flops = 1e6, .bytes = 2e6);
+    cr_expect(isnan(share_of(r, 4e-3)), "memory would, a cache perhaps not");
     close_all(r);
     cr_expect_eq(measured.bound, -1);
 }

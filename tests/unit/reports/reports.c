@@ -301,8 +301,8 @@ static struct ypi_measured rich_measured(void)
         .stop = YPI_STOP_SETTLED,
         .phases = {{"forward", 0.125}},
         .phase_count = 1,
-        .bounds = {{YP_FP32, "", 2, 4, 2e12, 1.5e12, 2.5e12, 1e9},
-                   {YP_COPY, "memory", 2, 6, 27.1e9, 26e9, 28e9, 167e6}},
+        .bounds = {{YP_FP32, "", 2, 4, 2e12, 1.5e12, 2.5e12, 1e9, 0, 0},
+                   {YP_COPY, "memory", 2, 6, 27.1e9, 26e9, 28e9, 167e6, -1, 0}},
         .bound = YPI_BOUND_TRAFFIC,
         .noise = {.wall = 1.5,
                   .own = 1.25,
@@ -439,7 +439,8 @@ Test(reports, show_tells_the_place_in_the_roofline)
     m.bounds[0].threads = 1;
     m.bounds[0].probes = 1;
     m.bounds[0].ceiling = YP_INT8;
-    m.bounds[1] = (struct ypi_ceiling){YP_FILL, "L2", 1, 0, 0, 0, 0, 5};
+    m.bounds[1] = (struct ypi_ceiling){
+        .ceiling = YP_FILL, .level = "L2", .threads = 1, .work = 5, .footprint = 1};
     m.share_estimate = (struct ypi_estimate){.median = 1.25, .low = 1.25, .high = 1.25};
     m.estimate.p99 = 0.0095;
     m.estimate.effective = 100;
@@ -460,6 +461,41 @@ Test(reports, show_tells_the_place_in_the_roofline)
     expect_no_output("would allow");
     cr_expect_eq(report("history --id rich"), YPI_COMMAND_OK);
     expect_output("  passed   b.c::rich  fit 133.3 k pixels/s, 1.2 of int8\n");
+}
+
+Test(reports, show_tells_what_bounds_each_step)
+{
+    struct ypi_measured m = rich_measured();
+    m.bounds[2] = (struct ypi_ceiling){.ceiling = YP_INT32,
+                                       .threads = 2,
+                                       .probes = 1,
+                                       .rate = 1e9,
+                                       .low = 1e9,
+                                       .high = 1e9,
+                                       .work = 2e6,
+                                       .stage = 1};
+    add_rich(&m);
+    cr_expect_eq(report("show b.c::rich"), YPI_COMMAND_OK, "%s", errors);
+    expect_output("    bound by copy from memory on 2 threads for 6.162 ms, then by int32"
+                  " arithmetic on 2 threads for 2 ms: their sum is 0.835 [0.81, 0.85] of what was"
+                  " measured\n");
+    cr_expect_eq(report("history --id rich"), YPI_COMMAND_OK);
+    expect_output("0.83 of copy + int32\n");
+}
+
+/* Bytes of an unknown level. */
+Test(reports, show_tells_why_there_is_no_share)
+{
+    struct ypi_measured m = rich_measured();
+    m.bound = -1;
+    m.cold = false;
+    m.share_count = 0;
+    m.bounds[1] = (struct ypi_ceiling){.ceiling = YP_COPY, .threads = 2, .work = 5};
+    add_rich(&m);
+    cr_expect_eq(report("show b.c::rich"), YPI_COMMAND_OK, "%s", errors);
+    expect_output("    bound by memory or a cache, and .footprint does not say which: no share\n"
+                  "    ceiling of fp32 arithmetic: ");
+    expect_no_output("ceiling of copy");
 }
 
 Test(reports, json_has_all_of_it)

@@ -174,6 +174,25 @@ YP_TEST(work, removed)
     }
 }
 
+/* As long as a share is not asked for, bytes may be of any level. */
+YP_TEST(work, of_any_level)
+{
+    static char block[1 << 16];
+    yp_measure (t, "fill", .bytes = sizeof block, .traffic = YP_FILL, .threads = 1,
+                .max_seconds = 0.1) {
+        memset(block, 1, sizeof block);
+        yp_keep(block);
+    }
+}
+
+/* A second of sleep is far from any ceiling. */
+YP_TEST(work, far_away)
+{
+    yp_measure (t, "nap", .samples = 1, .warmup = -1,
+                .bounds = YP_WORK(yp_work(YP_INT32, 1e5), yp_then(), yp_work(YP_FP32, 1e5)))
+        nap(0.05);
+}
+
 YP_TEST(work, shared, .budgets = YP_BUDGETS(yp_min_share("fill", 1e-6)))
 {
     static char block[1 << 16];

@@ -52,7 +52,8 @@ YP_TEST(kinds, budgets,
     yp_value(t, "auc", 0.5);
     yp_value_unit(t, "loss", 0.75, "nat");
     yp_value_unit(t, "depth", 12, "m");
-    yp_measure (t, "step", .samples = 8, .items = 10, .unit = "steps", .flops = 1e6, .bytes = 1e6)
+    yp_measure (t, "step", .samples = 8, .items = 10, .unit = "steps", .flops = 1e6, .bytes = 1e6,
+                .footprint = 1e6)
         usleep(2000);
 }
 
