@@ -20,6 +20,7 @@
 
 #include <yieldpoint/case.h>
 #include <yieldpoint/ceiling.h>
+#include <yieldpoint/keep.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -143,9 +144,6 @@ struct yp_measurement; /* of the running case, owned by it */
 /* Cold by rotation, where emptying the caches would cost too much: how many copies of `bytes` each
  * are twice the largest cache together. Work on the next one in every iteration. */
 size_t yp_rotations(size_t bytes);
-
-/* Keeps the compiler from dropping the computation of a value, or a store through a pointer. */
-#define yp_keep(value_) __asm__ volatile("" : : "g"(value_) : "memory")
 
 struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_options options);
 bool ypi_measure_next(struct yp_measurement *m);

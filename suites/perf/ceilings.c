@@ -77,7 +77,7 @@ YP_TEST(ceilings, read, .tags = "perf small", .axes = YP_AXES(MIB),
     yp_measure (t, "read", .bytes = (double)BYTES, .traffic = YP_READ,
                 .footprint = YP_FOOTPRINT_MEMORY, .threads = 1) {
         total = sum(from, count);
-        yp_keep(&total);
+        yp_keep(total);
     }
     yp_expect(t, total > 0, "the sum is %g", (double)total);
 }

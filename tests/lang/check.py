@@ -21,7 +21,7 @@ ADDED = {**{f"limits[n={n}-cpu]": "passed" for n in (64, 256, 1024)},
             ("ratio", "ratio_over", "value_ratio", "growth", "same_hash")},
          **{f"parameters[{case}-n={n}]": "passed" for case in ("small", "large")
             for n in (1, 2, 4)},
-         "memory": "passed"}
+         "memory": "passed", "kept": "passed"}
 C_CASES = {**{name: "passed" for name in EVERYTHING},
            "gradients": "passed", "bare": "passed",
            **{f"most_values[n={n}]": "passed" for n in range(1, 33)},

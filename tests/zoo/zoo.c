@@ -63,7 +63,7 @@ YP_TEST(zoo, hang_ignoring_signals, .timeout = 0.3)
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     for (;;)
-        yp_keep(1);
+        yp_use(1);
 }
 
 static void crash_late(void)

@@ -264,6 +264,32 @@ YP_TEST(lang, memory, .parallel = true)
     yp_expect(t, refused == 1 && got, "%d", refused);
 }
 
+YP_TEST(lang, kept, .parallel = true)
+{
+    static int in_memory;
+    double x = 2, y = 3;
+    int n = 4;
+    long double wide = 5;
+    int list[2] = {6, 7};
+    const int never = 8;
+    in_memory = 9;
+    yp_keep(x);
+    yp_keep(n);
+    yp_keep(wide);
+    yp_keep(list);
+    yp_keep(never);
+    yp_use(x + y);
+    yp_clobber();
+    yp_expect(t,
+              !__builtin_constant_p(x) && !__builtin_constant_p(n) && !__builtin_constant_p(wide) &&
+                  !__builtin_constant_p(list[1]) && !__builtin_constant_p(in_memory),
+              "the compiler knows what was kept");
+    yp_expect(t,
+              x == 2 && y == 3 && n == 4 && wide == 5 && list[0] == 6 && list[1] == 7 &&
+                  never == 8 && in_memory == 9,
+              "a value has changed");
+}
+
 YP_TEST(lang, fails, .parallel = true)
 {
     yp_fail(t, "in %s", yp_device_of(t));
