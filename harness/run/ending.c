@@ -49,27 +49,31 @@ static void add_line(struct ypi_text *text, const char *line)
     ypi_text_add(text, "%s%s", text->length > 0 ? "\n" : "", line);
 }
 
-/* Threads in turn; the case's own needs no name where it is the only one. */
+/* The case's own thread needs no name where it is the only one. */
+static void add_stack(struct ypi_text *text, const struct ypi_stack *stack, bool named)
+{
+    char *frames = ypi_stack_text(stack, named ? "  " : "");
+    if (named) {
+        char *head = ypi_format("thread %s (%d)%s", stack->name, stack->thread,
+                                stack->of_case ? ", the case's" : "");
+        add_line(text, head);
+        free(head);
+    }
+    if (frames != NULL)
+        add_line(text, frames);
+    free(frames);
+}
+
+/* The case's own thread, then the others as they answered. */
 static void add_stacks(struct ypi_text *text, const struct ypi_result *r, enum ypi_stack_kind kind)
 {
     int count = 0;
     for (int i = 0; i < r->stack_count; i++)
         count += r->stacks[i].kind == kind;
-    for (int i = 0; i < r->stack_count; i++) {
-        const struct ypi_stack *stack = &r->stacks[i];
-        if (stack->kind != kind)
-            continue;
-        bool named = count > 1 || !stack->of_case;
-        char *head = ypi_format("thread %s (%d)%s", stack->name, stack->thread,
-                                stack->of_case ? ", the case's" : "");
-        char *frames = ypi_stack_text(stack, named ? "  " : "");
-        if (named)
-            add_line(text, head);
-        if (frames != NULL)
-            add_line(text, frames);
-        free(frames);
-        free(head);
-    }
+    for (int other = 0; other < 2; other++)
+        for (int i = 0; i < r->stack_count; i++)
+            if (r->stacks[i].kind == kind && r->stacks[i].of_case == (other == 0))
+                add_stack(text, &r->stacks[i], count > 1 || other == 1);
 }
 
 static void add_silent_threads(struct ypi_text *text, const struct ypi_result *r,
