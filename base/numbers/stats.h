@@ -65,6 +65,10 @@ struct ypi_line {
 };
 struct ypi_line ypi_line(const double *x, const double *y, size_t count);
 
+/* Half the width of that interval for points at `x` whose y scatter by `scatter` (a standard
+ * deviation about the line). Infinite with fewer than 3 points or when all x are the same. */
+double ypi_line_reach(const double *x, size_t count, double scatter);
+
 /* The t with P(|T| <= t) = coverage, 0 <= coverage < 1, for Student's t of `freedom` degrees, from
  * 1; NaN elsewhere. */
 double ypi_student_quantile(double coverage, size_t freedom);

@@ -141,6 +141,19 @@ struct ypi_line ypi_line(const double *x, const double *y, size_t count)
                              .high = ldexp(slope.high + (slope.low + half), power)};
 }
 
+double ypi_line_reach(const double *x, size_t count, double scatter)
+{
+    double widest = largest_finite(x, count);
+    if (count < 3 || isnan(widest))
+        return INFINITY;
+    struct axis on_x = axis_of(x, count, widest);
+    double squares = products(&on_x, &on_x, count).high;
+    if (!(squares > 0))
+        return INFINITY;
+    return ypi_student_quantile(YPI_COVERAGE, count - 2) * scatter /
+           ldexp(sqrt(squares), on_x.unit.exponent);
+}
+
 /* The slopes between all pairs that are apart; gives how many those are. */
 static size_t pair_slopes(const double *x, const double *y, size_t points, double *out)
 {

@@ -99,6 +99,19 @@ static void check_nodes(struct ypi_collection *out, struct ypi_options *o)
     }
 }
 
+/* A growth over too few values would be noisy for ever. --set takes values away. */
+static void check_growths(struct ypi_collection *out, struct ypi_options *o)
+{
+    for (int i = 0; i < out->count && o->set_count == 0; i++) {
+        struct ypi_collecting g = {.out = out, .o = o, .test = out->cases[i]->test};
+        char *problem = ypi_relation_undecidable(
+            out->cases[i], (const struct yp_case *const *)out->cases, out->count);
+        if (problem != NULL)
+            ypi_declaration_error(&g, "%s", problem);
+        free(problem);
+    }
+}
+
 void ypi_collect(struct ypi_collection *out, struct ypi_options *o, struct ypi_tests tests)
 {
     *out = (struct ypi_collection){0};
@@ -119,6 +132,7 @@ void ypi_collect(struct ypi_collection *out, struct ypi_options *o, struct ypi_t
     out->errors += filter_errors;
     refuse_duplicates(out);
     check_nodes(out, o);
+    check_growths(out, o);
 }
 
 void ypi_collection_clear(struct ypi_collection *c)

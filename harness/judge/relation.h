@@ -20,6 +20,13 @@ const char *ypi_relation_unmatched_node(const struct yp_test *test,
  * command line. */
 bool ypi_node_names(const char *node, const char *id);
 
+/* Why the values of the axis in one of its series cannot decide the budgets of a growth, whatever
+ * is measured: Student's t for them at 99 %, times a scatter of 5 %, over their span (see
+ * <yieldpoint/relation.h>) is not less than what the budgets leave. NULL: they can. The caller
+ * frees. */
+char *ypi_relation_undecidable(const struct yp_case *relation, const struct yp_case *const *cases,
+                               int count);
+
 /* Whether a relation looks at this case, as far as its declaration says: one that its nodes name,
  * of its device, and of a ratio over an axis one at either end. */
 bool ypi_relation_reads(const struct yp_case *relation, const struct yp_case *c);

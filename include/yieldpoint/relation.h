@@ -54,8 +54,15 @@
 /* "exponent": the slope of log(seconds of the measurement) over log(axis), over the cases of the
  * test `of` that have a result: at least 3 values of the axis, all above 0. Cases that differ in
  * anything else (name, other axes, device) are a series each. The interval takes in the scatter
- * about the line at 99 % and the medians' own intervals; 3 values seldom decide anything, as the
- * scatter has then only one degree of freedom: take 5 over two decades. */
+ * about the line at 99 % and the medians' own intervals. 3 values seldom decide anything, as the
+ * scatter has then only one degree of freedom: take 5 over two decades.
+ *
+ * A series whose values cannot decide the budgets is an error at collection, and where a selection
+ * or failures leave so few, the relation is skipped. The rule, for n values x of the axis:
+ *     2 t(n - 2) 0.05 / sqrt(sum (ln x - mean ln x)^2) < the range that the budgets leave,
+ * with Student's t at 99 % (63.7 for 3 values, 9.92 for 4, 5.84 for 5) and times that scatter by 5 %
+ * about the line. The range is from the least to the largest exponent allowed; a largest one alone
+ * leaves it from 0 on, one power at least; a least one alone one power. */
 #define yp_growth(of_, name_, axis_) \
     { .kind = YP_RELATION_GROWTH, .of = of_, .name = name_, .axis = axis_ }
 /* The data hashes of all cases of both nodes are one and the same: a difference is a failure, and

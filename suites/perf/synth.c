@@ -77,15 +77,3 @@ YP_TEST(synth, normals_near, .tags = "perf small", .axes = YP_AXES(THREADS),
 {
     fill(t, NORMALS, NEAR * (size_t)yp_int(t, "threads"), true);
 }
-
-/* One thread is bound by computing, which a normal needs at most twice as much of as a word; with
- * two threads words are bound by memory. */
-YP_RELATION(synth, normals_to_words, .tags = "perf small",
-            .budgets = YP_BUDGETS(yp_min_value("ratio", 0.5)),
-            .relation = yp_ratio("perf/synth.c::normals[threads=1-mib=512]",
-                                 "perf/synth.c::words[threads=1-mib=512]", "make"));
-
-YP_RELATION(synth, normals_to_words_by_two, .tags = "perf small",
-            .budgets = YP_BUDGETS(yp_min_value("ratio", 0.6)),
-            .relation = yp_ratio("perf/synth.c::normals[threads=2-mib=512]",
-                                 "perf/synth.c::words[threads=2-mib=512]", "make"));

@@ -174,6 +174,9 @@ CONFIGURATIONS = {
 
 # pattern of a message for each line of declarations.c that is wrong
 DECLARATIONS = {
+    "growth_over_few": r"its 3 values of 'n' in the cases like 'declarations\.c::few\[n=1\]' "
+                       r"cannot decide the budgets: where times scatter by 5 % the exponent is "
+                       r"known to \+-4\.1, and the budgets leave it a range of 1\.1; needed are 5 ",
     "unregistered_tag": r"tag 'nightly' is not registered: known are stress, perf",
     "unregistered_tag_of_case": r"tag 'weekly' is not registered",
     "speed_in_parallel": r"budget 1 is one of speed, but \.parallel says that nothing is timed",

@@ -100,6 +100,18 @@ def check_others(tap, program, folder):
     tap.equal((verdict["asked"], verdict["confirmed"]), (3, 3), "of a growth")
 
 
+def check_few_values(tap, program, folder):
+    history = os.path.join(folder, "few.db")
+    done = run(program, "--history", history, "--speed=record", "-k",
+               "as=up and (n=2 or n=4 or n=8) or hardly")
+    relation = results(history)[PATH + "hardly"]
+    tap.equal((done.code, relation["outcome"]), (0, "skipped"), "a growth over too few is skipped")
+    tap.check(relation["reason"].startswith(
+        "3 values of 'n' among the cases like 'relations.c::grows[as=up-n=2]' cannot decide the "
+        "budgets: where times scatter by 5 % the exponent is known to +-3.2, and the budgets leave "
+        "it a range of 1; needed are "), "with the reason", relation["reason"])
+
+
 def check_interruption(tap, program, folder):
     """In a round: the cases have their results, and the relation is told with what there is."""
     history = os.path.join(folder, "interrupted.db")
@@ -143,7 +155,7 @@ def check_reproduce(tap, program, folder):
 def main(program):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
-        for check in (check_rounds, check_others, check_interruption, check_reproduce):
+        for check in (check_rounds, check_others, check_few_values, check_interruption, check_reproduce):
             tap.run(check.__name__, check, tap, program, folder)
     tap.done()
 

@@ -652,6 +652,30 @@ Test(stats, lines_are_those_of_the_reference)
     }
 }
 
+/* The interval of a line is that for the scatter which its points have. */
+Test(stats, reach_of_a_line_by_its_scatter)
+{
+    static double x[CAPACITY], y[CAPACITY];
+    for (size_t t = 0; t < sizeof reference_lines / sizeof *reference_lines; t++) {
+        size_t n = reference_lines[t].count;
+        fill(x, reference_lines[t].x, n, 2);
+        fill(y, reference_lines[t].y, n, 1);
+        double squares = 0;
+        for (size_t i = 0; i < n; i++)
+            squares +=
+                pow(y[i] - reference_lines[t].intercept - reference_lines[t].slope * x[i], 2);
+        double half = (reference_lines[t].high - reference_lines[t].low) / 2;
+        double reach = ypi_line_reach(x, n, sqrt(squares / (double)(n - 2)));
+        if (isfinite(half) && isfinite(squares) && squares > 1e-200) /* in doubles */
+            cr_expect(fabs(reach - half) <= 1e-6 * half + 1e-9 * fabs(reference_lines[t].slope),
+                      "%zu: %g, wanted %g", t, reach, half);
+    }
+    const double few[3] = {1, 1, 1};
+    cr_expect(isinf(ypi_line_reach(few, 2, 1)) && isinf(ypi_line_reach(few, 3, 1)));
+    const double three[3] = {0, 1, 2};
+    expect_near(ypi_line_reach(three, 3, 1), 63.656741162872 / sqrt(2), 50, "reach");
+}
+
 /* Slopes that doubles hold and a third, which they do not; the points are exact in each. */
 Test(stats, points_on_a_line_leave_no_doubt)
 {

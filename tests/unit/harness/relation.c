@@ -1009,6 +1009,30 @@ Test(relation, growth_needs_three_values)
     count = 4;
 }
 
+/* t at 99 % for one degree is 63.657, the logarithms' deviations squared are 0.961. */
+Test(relation, growth_over_too_few_values_to_decide_is_skipped)
+{
+    add_point("rx.c::fit[n=1]", 1, 1, 1, 1);
+    add_point("rx.c::fit[n=2]", 2, 2, 2, 2);
+    add_point("rx.c::fit[n=4]", 4, 4, 4, 4);
+    budgets(at_least("exponent", 0.9), at_most("exponent", 1.1));
+    expect_missing(work_out(growth),
+                   "3 values of 'n' among the cases like 'rx.c::fit[n=1]' cannot decide the "
+                   "budgets: where times scatter by 5 % the exponent is known to +-3.2, and the "
+                   "budgets leave it a range of 0.2; needed are 13 values over the same span, or a "
+                   "wider one");
+    budgets(at_least("exponent", 0.9), none); /* up to the next power */
+    cr_expect_not(work_out(growth));
+    budgets(at_most("exponent", 6.4), none);
+    cr_expect_not(work_out(growth));
+    budgets(at_most("exponent", 6.5), none); /* from 0 on */
+    expect_value(work_out(growth), "exponent", 1, 1, 1);
+    budgets(at_least("exponent", -2.6), at_most("exponent", 4));
+    expect_value(work_out(growth), "exponent", 1, 1, 1);
+    budgets(none, none);
+    expect_value(work_out(growth), "exponent", 1, 1, 1);
+}
+
 Test(relation, growth_is_over_the_cases_that_have_a_result)
 {
     add_point("rx.c::fit[n=1]", 1, 9, 9, 9);
@@ -1053,10 +1077,10 @@ Test(relation, growth_reads_every_measurement)
 }
 
 /* Two series, of exponents p on the CPU and q on the GPU. */
-static void add_two_series(double p, double q)
+static void add_two_series(double p, double q, int largest)
 {
     static char ids[CAPACITY][32];
-    for (int n = 1; n <= 4; n *= 2)
+    for (int n = 1; n <= largest; n *= 2)
         for (int cuda = 0; cuda < 2; cuda++) {
             snprintf(ids[count], sizeof ids[count], "rx.c::fit[n=%d-%s]", n, cuda ? "cuda" : "cpu");
             double seconds = pow(n, cuda ? q : p);
@@ -1067,19 +1091,19 @@ static void add_two_series(double p, double q)
 
 Test(relation, growth_of_several_series_is_the_worst)
 {
-    add_two_series(1, 2);
+    add_two_series(1, 2, 64);
     expect_value(work_out(growth), "exponent", 2, 2, 2);
-    expect_note("the worst of 2 series: 3 cases like 'rx.c::fit[n=1-cuda]'");
+    expect_note("the worst of 2 series: 7 cases like 'rx.c::fit[n=1-cuda]'");
     budgets(at_least("exponent", 0.5), none);
     expect_value(work_out(growth), "exponent", 1, 1, 1);
-    expect_note("the worst of 2 series: 3 cases like 'rx.c::fit[n=1-cpu]'");
+    expect_note("the worst of 2 series: 7 cases like 'rx.c::fit[n=1-cpu]'");
     budgets(at_least("exponent", 0.5), at_most("exponent", 2.25));
     expect_value(work_out(growth), "exponent", 2, 2, 2);
 }
 
 Test(relation, a_series_is_made_of_the_cases_that_it_reads)
 {
-    add_two_series(1, 2);
+    add_two_series(1, 2, 4);
     set_outcome_of(0, YPI_SKIPPED, "too small");
     add_point("rx.c::fit[n=8-cpu]", 8, 8, 8, 8);
     set_device("cpu");
@@ -1092,9 +1116,46 @@ Test(relation, a_series_is_made_of_the_cases_that_it_reads)
     cr_expect_eq(findings.worst, 2);
 }
 
+static const char *undecidable(struct yp_relation relation)
+{
+    static char *problem;
+    test.relation = relation;
+    free(problem);
+    problem = ypi_relation_undecidable(&own, run_cases, count);
+    return problem;
+}
+
+Test(relation, growths_that_cannot_be_decided_are_known_before_the_run)
+{
+    add_two_series(1, 1, 16);
+    cases[count - 1].skip = "no GPU"; /* as declared they decide */
+    budgets(at_least("exponent", 0.7), at_most("exponent", 1.3));
+    cr_expect_null(undecidable(growth));
+    budgets(at_least("exponent", 0.9), at_most("exponent", 1.1));
+    const char *why = undecidable(growth);
+    cr_expect(why != NULL &&
+                  strcmp(why,
+                         "its 5 values of 'n' in the cases like 'rx.c::fit[n=1-cpu]' cannot "
+                         "decide the budgets: where times scatter by 5 % the exponent is known "
+                         "to +-0.13, and the budgets leave it a range of 0.2; needed are 6 "
+                         "values over the same span, or a wider one") == 0,
+              "%s", why);
+    /* Each series has to; one on the GPU is of no interest to a relation of the CPU. */
+    budgets(at_least("exponent", 0.7), at_most("exponent", 1.3));
+    count--;
+    cr_expect_not_null(undecidable(growth));
+    snprintf(own.device, sizeof own.device, "cpu");
+    cr_expect_null(undecidable(growth));
+    budgets(none, none);
+    count = 2;
+    cr_expect_null(undecidable(growth));
+    cr_expect_null(undecidable((struct yp_relation)yp_growth("rx.c::fit", "fit", "m")));
+    cr_expect_null(undecidable((struct yp_relation)yp_same_hash("rx.c::fit", "rx.c::fit")));
+}
+
 Test(relation, a_series_that_was_skipped_as_a_whole_is_left_out)
 {
-    add_two_series(1, 2);
+    add_two_series(1, 2, 4);
     for (int i = 1; i < count; i += 2) {
         cases[i].skip = "no GPU"; /* known before the run, so nothing was kept of it */
         run_results[i] = NULL;

@@ -90,3 +90,10 @@ YP_TEST(bad, tagged_and, .tags = "and")
 YP_TEST(bad, null_string, .axes = YP_AXES(yp_axis_string("kind", "a", NULL)))
 {
 }
+
+YP_TEST(good, few, .axes = YP_AXES(yp_axis_int("n", 1, 2, 3)))
+{
+}
+
+YP_RELATION(bad, growth_over_few, .budgets = YP_BUDGETS(yp_max_value("exponent", 1.1)),
+            .relation = yp_growth("declarations.c::few", "step", "n"));
