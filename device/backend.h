@@ -10,7 +10,7 @@
 #include <yieldpoint/device.h>
 
 /* One more with every change of what is laid out here. */
-#define YPI_BACKEND_ABI 7U
+#define YPI_BACKEND_ABI 8U
 
 struct ypi_backend;
 
@@ -20,6 +20,7 @@ struct yp_device {
     _Atomic uint64_t allocated, allocated_peak;
     _Atomic uint64_t total, allocations, frees, refused, limit;
     _Atomic uint64_t requests, fail_request; /* the latter: which one to refuse, 0: none */
+    _Atomic uint64_t kept; /* of `allocated`: what was there when the account was opened anew */
 };
 struct yp_stream {
     struct yp_device *device;
@@ -174,5 +175,9 @@ void ypi_cpu_release(size_t bytes);
 /* Numbers the requests of all devices together, and refuses the `nth` from now on, whichever device
  * it is made of; 0 takes it back. */
 void ypi_fail_any_allocation(uint64_t nth);
+
+/* Counts, peaks and what is allocated begin at nothing, as in a process that has just started; what
+ * is there already is no part of the account. For a process that runs several cases. */
+void ypi_device_renew_account(struct yp_device *device);
 
 #endif

@@ -36,18 +36,26 @@ void ypi_raise_peak(_Atomic uint64_t *peak, uint64_t now)
     }
 }
 
+/* What is allocated but for what was there before the account; that may have been freed since. */
+static uint64_t of_account(const struct yp_device *device, uint64_t allocated)
+{
+    uint64_t kept = atomic_load(&device->kept);
+    return allocated > kept ? allocated - kept : 0;
+}
+
 /* Takes `bytes` out of what the limit allows; false when they do not fit any more. */
 static bool account(struct yp_device *device, uint64_t bytes)
 {
     uint64_t limit = atomic_load(&device->limit);
     uint64_t now = atomic_load(&device->allocated);
     do {
-        if (limit != 0 && (bytes > limit || now > limit - bytes)) {
+        uint64_t used = of_account(device, now);
+        if (limit != 0 && (bytes > limit || used > limit - bytes)) {
             atomic_fetch_add(&device->refused, 1);
             yp_set_error(YP_OUT_OF_MEMORY,
                          "out of memory: %" PRIu64 " bytes asked of the %s, %" PRIu64
                          " of the limit of %" PRIu64 " bytes in use",
-                         bytes, yp_device_name(device), now, limit);
+                         bytes, yp_device_name(device), used, limit);
             return false;
         }
     } while (!atomic_compare_exchange_weak(&device->allocated, &now, now + bytes));
@@ -130,8 +138,8 @@ void yp_device_free_pinned(struct yp_device *device, void *block)
 void yp_device_memory(const struct yp_device *device, struct yp_memory *out)
 {
     *out = (struct yp_memory){
-        .allocated = atomic_load(&device->allocated),
-        .allocated_peak = atomic_load(&device->allocated_peak),
+        .allocated = of_account(device, atomic_load(&device->allocated)),
+        .allocated_peak = of_account(device, atomic_load(&device->allocated_peak)),
         .total = atomic_load(&device->total),
         .allocations = atomic_load(&device->allocations),
         .frees = atomic_load(&device->frees),
@@ -145,6 +153,18 @@ void yp_device_reset_peak(struct yp_device *device)
 {
     atomic_store(&device->allocated_peak, atomic_load(&device->allocated));
     device->backend->reset_peak(device);
+}
+
+void ypi_device_renew_account(struct yp_device *device)
+{
+    atomic_store(&device->total, 0);
+    atomic_store(&device->allocations, 0);
+    atomic_store(&device->frees, 0);
+    atomic_store(&device->refused, 0);
+    atomic_store(&device->requests, 0);
+    atomic_store(&device->fail_request, 0);
+    atomic_store(&device->kept, atomic_load(&device->allocated));
+    yp_device_reset_peak(device);
 }
 
 void yp_device_set_limit(struct yp_device *device, uint64_t bytes)

@@ -206,6 +206,7 @@ void ypi_plugins_close(void)
             entry->plugin->close(now.device);
         entry->open = false;
     }
+    now.device = NULL;
     pthread_mutex_unlock(&now.lock);
 }
 

@@ -299,6 +299,9 @@ static void *separate(void *base, size_t offset, size_t bytes)
 enum yp_status ypi_device_open(const char *name, struct yp_device **out)
 {
     *out = yp_device_cpu();
+    /* A case in the same process may have opened one before; then it is open still. */
+    accelerator = NULL;
+    opening = NAN;
     const struct ypi_device_kind *kind = ypi_device_kind(name);
     if (kind == NULL)
         return YP_OK;

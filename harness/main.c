@@ -6,6 +6,7 @@
 #include "harness/collect/select.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/record/environment.h"
+#include "harness/run/debugger.h"
 #include "harness/run/plan.h"
 #include "harness/run/run.h"
 
@@ -113,6 +114,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
                              .program = program,
                              .speed_judged = o->speed == YPI_SPEED_JUDGE,
                              .slowdown = o->slowdown > 1 ? o->slowdown : 0,
+                             .no_fork = o->no_fork,
                              .memory_limit = o->memory_limit,
                              .environment = &environment,
                              .reproduce_options = (const char *const *)options,
@@ -155,7 +157,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     return o->tap && code == YPI_EXIT_FAILED ? YPI_EXIT_OK : code;
 }
 
-static enum ypi_exit collect_and_run(struct ypi_options *o, char *line)
+static enum ypi_exit collect_and_run(struct ypi_options *o, char **argv, char *line)
 {
     struct ypi_collection c;
     int selected = 0;
@@ -172,6 +174,8 @@ static enum ypi_exit collect_and_run(struct ypi_options *o, char *line)
         code = YPI_EXIT_NOTHING;
     } else if (code == YPI_EXIT_OK && o->collect_only) {
         ypi_list(&c, selected, o);
+    } else if (code == YPI_EXIT_OK && o->gdb) {
+        code = ypi_debug(&c, selected, o, argv);
     } else if (code == YPI_EXIT_OK) {
         code = run(o, &c, selected, line);
     }
@@ -211,7 +215,7 @@ __attribute__((visibility("default"))) int main(int argc, char **argv)
             print_tags(&o);
         } else {
             char *line = command_line(argc, argv);
-            code = collect_and_run(&o, line);
+            code = collect_and_run(&o, argv, line);
             free(line);
         }
     }

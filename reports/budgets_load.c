@@ -36,11 +36,17 @@ static const char run_sql[] =
 /* Options under which other work is done, or the same work at another speed. */
 static const char *why_left_out(const cJSON *run)
 {
-    static const char *const changing[] = {
-        "--instructions",   "--audit",        "--speed=off",
-        "--slowdown",       "--isa",          "--cpus",
-        "--bind",           "--memory-limit", "--device-memory-limit",
-        "--fail-allocation"};
+    static const char *const changing[] = {"--instructions",
+                                           "--audit",
+                                           "--speed=off",
+                                           "--slowdown",
+                                           "--isa",
+                                           "--cpus",
+                                           "--bind",
+                                           "--memory-limit",
+                                           "--device-memory-limit",
+                                           "--fail-allocation",
+                                           "--no-fork"};
     const char *options = ypi_text_of(run, "options");
     for (size_t i = 0; i < sizeof changing / sizeof *changing; i++) {
         size_t length = strlen(changing[i]);

@@ -89,6 +89,8 @@ static void print_run(const cJSON *run)
                  ypi_real(run, "slowdown"));
         line("slowdown", text);
     }
+    if (is_true(run, "no_fork"))
+        line("isolation", "none: all its cases in one process (--no-fork)");
     if (ypi_real(run, "memory_limit") > 0)
         line("memory limit", ypi_bytes_of(run, "memory_limit"));
 }

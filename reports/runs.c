@@ -106,6 +106,8 @@ static void print_run(const cJSON *run)
         printf("  exit code %.0f", exit_code);
     if (!isnan(ypi_real(run, "slowdown")))
         printf("  slowed down %g times", ypi_real(run, "slowdown"));
+    if (cJSON_IsTrue(cJSON_GetObjectItem(run, "no_fork")))
+        printf("  without isolation");
     putchar('\n');
 }
 

@@ -172,6 +172,12 @@ static void close_device(struct yp_case *t)
         ypi_child_fail(t, YPI_CAUSE_DEVICE, NULL, 0, "the device failed: %s", yp_last_error());
 }
 
+static void open_account(struct yp_device *device, uint64_t limit)
+{
+    ypi_device_renew_account(device);
+    yp_device_set_limit(device, limit);
+}
+
 static bool begin(struct yp_case *t)
 {
     reset_signals();
@@ -190,9 +196,9 @@ static bool begin(struct yp_case *t)
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     bool ready = open_device(t);
-    yp_device_set_limit(yp_device_cpu(), job->memory_limit);
+    open_account(yp_device_cpu(), job->memory_limit);
     if (t->child->device != yp_device_cpu())
-        yp_device_set_limit(t->child->device, job->device_memory_limit);
+        open_account(t->child->device, job->device_memory_limit);
     ypi_child_watch_blocks(t);
     t->child->descriptors = ypi_descriptors();
     getrlimit(RLIMIT_NOFILE, &t->child->descriptor_limit);
@@ -292,13 +298,14 @@ static void open_memory(const struct ypi_job *job)
     ypi_channel_set_memory(ypi_channel_memory_map(job->runner, job->memory, job->number));
 }
 
-void ypi_child_direct(const struct ypi_job *job)
+static void run_job(const struct ypi_job *job)
 {
-    struct yp_case t = from_job(job);
-    struct ypi_child child = {.job = job, .thread = pthread_self(), .pid = getpid()};
+    /* Handlers of signals look at them to the end of the process. */
+    static struct yp_case t;
+    static struct ypi_child child;
+    t = from_job(job);
+    child = (struct ypi_child){.job = job, .thread = pthread_self(), .pid = getpid()};
     t.child = &child;
-    exit_channel = job->channel;
-    exit_pid = child.pid;
     bool here = !job->instructions || ypi_callgrind_running();
     if (job->instructions && here) /* executed anew */
         open_memory(job);
@@ -312,6 +319,23 @@ void ypi_child_direct(const struct ypi_job *job)
     else if (!here) /* it came back */
         ypi_child_fail(&t, YPI_CAUSE_EXIT, NULL, 0, "%s", yp_last_error());
     end(&t);
+}
+
+void ypi_child_here(const struct ypi_job *job)
+{
+    struct ypi_hello hello = {.pid = getpid()};
+    ypi_channel_set_memory(NULL);
+    if (!ypi_channel_send(job->channel, YPI_MESSAGE_HELLO, &hello, sizeof hello, NULL, 0))
+        fprintf(stderr, "error: %s: %s\n", job->channel, strerror(errno));
+    run_job(job);
+    ypi_channel_send(job->channel, YPI_MESSAGE_EXIT, NULL, 0, NULL, 0);
+}
+
+void ypi_child_direct(const struct ypi_job *job)
+{
+    exit_channel = job->channel;
+    exit_pid = getpid();
+    run_job(job);
     /* Not by returning: Criterion would wait for an answer on a connection that the body may have
      * closed, and would call the case over before its exit handlers have run. */
     exit(EXIT_SUCCESS);

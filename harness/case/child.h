@@ -45,6 +45,11 @@ void ypi_child_main(void);
  * Valgrind, from the process that Criterion made. */
 void ypi_child_direct(const struct ypi_job *job) __attribute__((noreturn));
 
+/* Runs the case in this process, which goes on, unless the body crashes or exits. Its accounts
+ * begin anew: what earlier cases left behind is not its own. The job is to stay as long as the
+ * process. */
+void ypi_child_here(const struct ypi_job *job);
+
 struct ypi_child;
 
 void ypi_child_send(const struct yp_case *t, enum ypi_message kind, const void *first,

@@ -92,7 +92,10 @@ void ypi_child_send_memory(struct yp_case *t)
     if (memory.has_device)
         yp_device_memory(t->child->device, &memory.device);
     memory.leaked_bytes = memory.host.allocated;
-    memory.leaked_blocks = memory.host.allocations - memory.host.frees;
+    /* Under --no-fork a case may free what an earlier one has left. */
+    memory.leaked_blocks = memory.host.allocations > memory.host.frees
+                               ? memory.host.allocations - memory.host.frees
+                               : 0;
     memory.resident_before = t->child->resident_before;
     memory.resident_peak = t->child->resident_peak;
     if (t->child->resident_of_command > 0) {

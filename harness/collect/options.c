@@ -131,6 +131,9 @@ static const struct ypi_option common[] = {
     {"verbose", 'v', NULL, "a line for every case", READ(more_words)},
     {"quiet", 'q', NULL, "failures and the summary only", READ(more_words)},
     {NULL, 's', NULL, "let the cases write to the terminal", AT(FLAG, no_capture)},
+    {"no-fork", 0, NULL, "run the cases in this process, without isolation or time-out",
+     AT(FLAG, no_fork), .again = 16},
+    {"gdb", 0, NULL, "run the one case that is selected under gdb, not timed", AT(FLAG, gdb)},
     {"exitfirst", 'x', NULL, "stop at the first failure", READ(exit_first)},
     {"maxfail", 0, "N", "stop after N failures", COUNT(max_failures, 1)},
     {"seed", 0, "N", "seed of all data (0)", AT(WORD64, seed)},
@@ -256,27 +259,67 @@ static void add_id(void *values, const char *word)
     o->ids = ypi_list_add(o->ids, o->id_count++, ypi_strdup(word));
 }
 
+/* OpenBLAS chooses its kernels by this name alone. */
+static const char *const core_types[YP_ISAS] = {
+    [YP_ISA_BASELINE] = "Nehalem", [YP_ISA_AVX2] = "Haswell", [YP_ISA_AVX512] = "SkylakeX"};
+
+void ypi_confine_isa(const struct ypi_options *o)
+{
+    if (!o->isa_given)
+        return;
+    setenv("YIELDPOINT_ISA", yp_isa_name(o->isa), 1);
+    if (core_types[o->isa] != NULL)
+        setenv("OPENBLAS_CORETYPE", core_types[o->isa], 1);
+}
+
+static bool isa_is_confined(const struct ypi_options *o)
+{
+    const char *isa = getenv("YIELDPOINT_ISA");
+    return isa != NULL && strcmp(isa, yp_isa_name(o->isa)) == 0;
+}
+
 /* The option that keeps a run from timing anything; NULL: none. */
 static const char *times_nothing(const struct ypi_options *o)
 {
-    return o->speed == YPI_SPEED_OFF ? "--speed=off"
-           : o->instructions         ? "--instructions"
-           : o->audit                ? "--audit"
-           : o->fail_each            ? "--fail-allocation=each"
-                                     : NULL;
+    return o->gdb                      ? "--gdb"
+           : o->speed == YPI_SPEED_OFF ? "--speed=off"
+           : o->instructions           ? "--instructions"
+           : o->audit                  ? "--audit"
+           : o->fail_each              ? "--fail-allocation=each"
+                                       : NULL;
 }
 
 static bool fit_together(const struct ypi_options *o)
 {
     const char *untimed = times_nothing(o);
+    const bool here = o->gdb || o->no_fork;
     if (o->audit && o->instructions)
         fputs("error: --audit and --instructions: a run counts by CUPTI or by Callgrind\n", stderr);
     else if (o->slowdown > 1 && untimed != NULL)
         fprintf(stderr, "error: --slowdown and %s: nothing is timed that could be slowed down\n",
                 untimed);
+    else if (here && o->instructions)
+        fputs("error: --no-fork and --instructions: Valgrind needs a process of its own\n", stderr);
+    else if (here && o->audit)
+        fputs("error: --no-fork and --audit: CUPTI needs a process of its own\n", stderr);
+    else if (o->no_fork && o->isa_given && !isa_is_confined(o))
+        fprintf(stderr,
+                "error: --no-fork and --isa=%s: libraries have chosen their instructions by then; "
+                "set YIELDPOINT_ISA=%s as well\n",
+                yp_isa_name(o->isa), yp_isa_name(o->isa));
     else
         return true;
     return false;
+}
+
+/* There is nobody to confirm a verdict on speed, and one process has one output. */
+static void apply_no_fork(struct ypi_options *o)
+{
+    if (!o->no_fork)
+        return;
+    o->no_capture = true;
+    if (o->speed == YPI_SPEED_JUDGE)
+        o->speed = YPI_SPEED_RECORD;
 }
 
 enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv)
@@ -300,6 +343,7 @@ enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv)
          ypi_words_read(&reader, program_invocation_short_name, argv + 1, argc > 0 ? argc - 1 : 0);
     ypi_project_clear(&project);
     ok = ok && fit_together(o);
+    apply_no_fork(o);
     return errors > 0 ? YPI_EXIT_INTERRUPTED : ok ? YPI_EXIT_OK : YPI_EXIT_USAGE;
 }
 

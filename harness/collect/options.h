@@ -38,6 +38,8 @@ struct ypi_options {
     bool collect_only;
     int verbose;      /* -v less -q */
     bool no_capture;  /* -s */
+    bool gdb;         /* one case, under the debugger */
+    bool no_fork;     /* cases in the runner's own process */
     int max_failures; /* -x, --maxfail; 0: no limit */
     uint64_t seed;
     char *device; /* auto, all, or a device's name */
@@ -82,6 +84,9 @@ void ypi_options_clear(struct ypi_options *o);
 void ypi_options_help(const char *program);
 /* Runs an axis at this value too; one that is there is no second. */
 void ypi_options_set_axis(struct ypi_options *o, const char *axis, const char *value);
+/* Says in the environment which instructions are the highest to use, if --isa was given: for this
+ * process, unless it has asked already, and for those that it starts or becomes. */
+void ypi_confine_isa(const struct ypi_options *o);
 bool ypi_is_tag(const struct ypi_options *o, const char *word, size_t length);
 
 /* The options that change a case's data or verdicts, for the line that reproduces it: each one

@@ -138,6 +138,7 @@ static const struct ypi_field run_fields[] = {
     FIELD(UNSIGNED, "memory_limit", M(memory_limit), 1, REQUIRED),
     MADE(TEXT, "machine", get_machine, 1),
     FIELD(REAL, "slowdown", M(slowdown), 5, WHEN(slowdown)), /* its samples are not those of the work */
+    FIELD(BOOL, "no_fork", M(no_fork), 5, COUNTED), /* its cases shared one process */
 };
 #undef ROW
 

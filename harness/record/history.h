@@ -23,8 +23,9 @@ sqlite3 *ypi_store_open(const char *path);
 sqlite3 *ypi_store_open_to_write(const char *path);
 
 /* In SQL, of rows of `run`: whether its samples are those of the work, as they are not under
- * --slowdown. Whoever judges, compares or suggests from the history takes no others. */
-#define YPI_NORMAL_RUN "run.slowdown IS NULL"
+ * --slowdown, each in a process of its own, as they are not under --no-fork. Whoever judges,
+ * compares or suggests from the history takes no others. */
+#define YPI_NORMAL_RUN "(run.slowdown IS NULL AND run.no_fork = 0)"
 
 /* -- rows ---------------------------------------------------------------------------------- */
 

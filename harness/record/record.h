@@ -19,6 +19,7 @@ struct ypi_run {
     const char *program; /* path of the executable */
     bool speed_judged;
     double slowdown;                           /* factor of --slowdown, 0: none */
+    bool no_fork;                              /* its cases had no processes of their own */
     uint64_t memory_limit;                     /* bytes, 0: none */
     const struct ypi_environment *environment; /* NULL: none */
     /* Arguments that a reproduction must repeat: "--memory-limit", "1G", ... */

@@ -33,7 +33,7 @@ static cJSON *select_results(sqlite3 *db, const char *head, const char *tail, in
 
 static const char of_runs[] =
     "run.id AS run_id, run.started AS run_started, run.ended AS run_ended, run.exit_code,"
-    " run.command, run.machine, run.slowdown,"
+    " run.command, run.machine, run.slowdown, run.no_fork,"
     " (SELECT value FROM fact WHERE run_id = run.id AND key = 'git.commit') AS 'commit',"
     " (SELECT value FROM fact WHERE run_id = run.id AND key = 'git.dirty') AS dirty, ";
 static const char from_runs[] =
@@ -64,7 +64,8 @@ static cJSON *new_run(cJSON *row)
     move(run, "id", row, "run_id");
     move(run, "started", row, "run_started");
     move(run, "ended", row, "run_ended");
-    static const char *const of_run[] = {"exit_code", "command", "machine", "commit", "slowdown"};
+    static const char *const of_run[] = {"exit_code", "command",  "machine",
+                                         "commit",    "slowdown", "no_fork"};
     for (size_t i = 0; i < sizeof of_run / sizeof *of_run; i++)
         move(run, of_run[i], row, of_run[i]);
     if (*ypi_text_of(row, "dirty"))

@@ -270,47 +270,64 @@ uint64_t ypi_item_fails(const struct ypi_item *item, const struct ypi_options *o
     return o->fail_each ? (uint64_t)item->attempt : o->fail_allocation;
 }
 
-void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o)
+/* A text of a job, which changes none. */
+static char *lend(const char *text)
+{
+    return (char *)(uintptr_t)text;
+}
+
+struct ypi_job ypi_job_of(const struct ypi_item *item, const struct ypi_options *o)
 {
     const struct yp_case *c = &item->c;
-    struct ypi_job *job = cr_malloc(sizeof *job);
     struct ypi_tests tests = ypi_all_tests();
-    memset(job, 0, sizeof *job);
-    while (tests.begin[job->test] != c->test)
-        job->test++;
-    job->decl = c->decl != NULL ? (int)(c->decl - c->test->cases) : -1;
-    memcpy(job->settings, c->settings, sizeof job->settings);
-    job->setting_count = c->setting_count;
-    for (int i = 0; i < c->setting_count; i++)
-        job->settings[i].s = share(c->settings[i].s);
+    struct ypi_job job;
+    memset(&job, 0, sizeof job);
+    while (tests.begin[job.test] != c->test)
+        job.test++;
+    job.decl = c->decl != NULL ? (int)(c->decl - c->test->cases) : -1;
+    memcpy(job.settings, c->settings, sizeof job.settings);
+    job.setting_count = c->setting_count;
     const struct yp_budget *b = NULL;
     for (int next = 0; (b = ypi_next_budget(c, &next)) != NULL;) {
-        struct yp_budget *own = &job->budgets[next - 1];
-        *own = *b;
-        own->name = share(b->name);
-        own->required = NULL; /* told by the runner alone */
+        job.budgets[next - 1] = *b;
+        job.budgets[next - 1].required = NULL; /* told by the runner alone */
     }
-    memcpy(job->device, c->device, sizeof job->device);
-    job->seed = c->seed;
-    job->repeat = c->repeat;
-    job->memory_limit = o->memory_limit;
-    job->device_memory_limit = o->device_memory_limit;
-    job->speed_judged = o->speed == YPI_SPEED_JUDGE;
-    job->slowdown = o->slowdown;
-    job->untimed = o->speed == YPI_SPEED_OFF || o->fail_each;
-    job->instructions = o->instructions && ypi_callgrind_wanted(c);
-    job->audit = o->audit && ypi_audit_wanted(c);
-    job->fail_allocation = ypi_item_fails(item, o);
-    job->once = o->fail_each;
-    job->bind = o->bind;
-    job->attempt = item->attempt;
-    job->id = share(c->id);
-    job->tags = share(c->tags);
-    job->root = share(o->root);
-    job->runner = getpid();
-    job->memory = item->memory;
-    job->number = item->number;
-    job->channel = share(item->channel);
-    job->output = share(item->output);
+    memcpy(job.device, c->device, sizeof job.device);
+    job.seed = c->seed;
+    job.repeat = c->repeat;
+    job.memory_limit = o->memory_limit;
+    job.device_memory_limit = o->device_memory_limit;
+    job.speed_judged = o->speed == YPI_SPEED_JUDGE;
+    job.slowdown = o->slowdown;
+    job.untimed = o->speed == YPI_SPEED_OFF || o->fail_each;
+    job.instructions = o->instructions && ypi_callgrind_wanted(c);
+    job.audit = o->audit && ypi_audit_wanted(c);
+    job.fail_allocation = ypi_item_fails(item, o);
+    job.once = o->fail_each;
+    /* The next case in the same process would be bound like the one before. */
+    job.bind = o->no_fork ? YPI_BIND_NONE : o->bind;
+    job.attempt = item->attempt;
+    job.id = lend(c->id);
+    job.tags = lend(c->tags);
+    job.root = lend(o->root);
+    job.runner = getpid();
+    job.memory = item->memory;
+    job.number = item->number;
+    job.channel = lend(item->channel);
+    job.output = lend(item->output);
+    return job;
+}
+
+void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o)
+{
+    struct ypi_job *job = cr_malloc(sizeof *job);
+    *job = ypi_job_of(item, o);
+    for (int i = 0; i < job->setting_count; i++)
+        job->settings[i].s = share(job->settings[i].s);
+    for (int i = 0; i < YP_MAX_BUDGETS; i++)
+        job->budgets[i].name = share(job->budgets[i].name);
+    char **const texts[] = {&job->id, &job->tags, &job->root, &job->channel, &job->output};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        *texts[i] = share(*texts[i]);
     item->extra.data = job;
 }

@@ -77,6 +77,9 @@ void ypi_item_renew(struct ypi_item *item);
 /* The allocation that is refused in this attempt; 0: none. */
 uint64_t ypi_item_fails(const struct ypi_item *item, const struct ypi_options *o);
 
+/* What the case's process needs; its texts are the item's and the options'. */
+struct ypi_job ypi_job_of(const struct ypi_item *item, const struct ypi_options *o);
+
 /* Copies what the case's process needs into memory it will share; from PRE_ALL on. */
 void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o);
 

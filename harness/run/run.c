@@ -4,6 +4,7 @@
 #include "base/system/lock.h"
 #include "base/text/text.h"
 #include "harness/run/finish.h"
+#include "harness/run/in_process.h"
 #include "harness/run/process.h"
 #include "harness/run/rounds.h"
 #include "harness/run/watchdog.h"
@@ -38,6 +39,15 @@ static pid_t pid_of(const struct ypi_item *item)
     return pid;
 }
 
+static void start(struct ypi_item *item)
+{
+    item->started = ypi_now();
+    item->started_wall = ypi_wall_clock();
+    item->oom_kills = ypi_oom_kills();
+    item->refusals = now->plan->cgroup != NULL ? ypi_cgroup_refusals(now->plan->cgroup) : 0;
+    item->state = YPI_RUNNING;
+}
+
 static void on_start(struct criterion_suite *suite, struct criterion_test *test)
 {
     (void)suite;
@@ -48,11 +58,7 @@ static void on_start(struct criterion_suite *suite, struct criterion_test *test)
         return;
     item->pid = pid;
     ypi_item_open_files(item);
-    item->started = ypi_now();
-    item->started_wall = ypi_wall_clock();
-    item->oom_kills = ypi_oom_kills();
-    item->refusals = now->plan->cgroup != NULL ? ypi_cgroup_refusals(now->plan->cgroup) : 0;
-    item->state = YPI_RUNNING;
+    start(item);
 }
 
 /* A case's process leaves by exit() while Criterion believes it in the middle of the test, so each
@@ -96,8 +102,8 @@ static void on_signal(int number)
 {
     (void)number;
     /* A second one ends everything at once, by the watchdog, which may walk through /proc; a third
-     * one does not even wait for that. */
-    if (urgent)
+     * one does not even wait for that. A case in this process cannot be ended alone. */
+    if (urgent || (interrupted && now->o->no_fork))
         _exit(YPI_EXIT_INTERRUPTED);
     urgent = interrupted;
     interrupted = true;
@@ -123,9 +129,30 @@ static void catch_signals(void)
 
 /* -- the run ------------------------------------------------------------------------------ */
 
+static void tell_end(void)
+{
+    now->totals.interrupted = interrupted;
+    if (now->o->tap)
+        ypi_tap_end(now->out, &now->totals);
+    else
+        ypi_terminal_end(now->terminal, &now->totals);
+}
+
 static bool needs_process(const struct ypi_item *item)
 {
     return item->c.skip == NULL && !ypi_is_relation(&item->c);
+}
+
+/* The same without Criterion: what is not disabled, in this process. */
+static void pass_here(void)
+{
+    for (int i = 0; i < now->plan->count && !interrupted && !now->stopped; i++) {
+        struct ypi_item *item = &now->plan->items[i];
+        if (item->extra.disabled)
+            continue;
+        start(item);
+        ypi_run_here(now, item, tell_end);
+    }
 }
 
 /* One pass of Criterion over the items that are `parallel`, or over those that are not. */
@@ -144,6 +171,10 @@ static void pass(struct criterion_test_set *set, bool parallel, int jobs)
     if (count == 0 || interrupted || now->stopped)
         return;
     now->alone = jobs == 1;
+    if (now->o->no_fork) {
+        pass_here();
+        return;
+    }
     criterion_options.jobs = (size_t)jobs;
     criterion_run_all_tests(set);
 }
@@ -222,15 +253,6 @@ static struct criterion_test_set *set_up_criterion(struct ypi_plan *plan)
     return set;
 }
 
-static void tell_end(void)
-{
-    now->totals.interrupted = interrupted;
-    if (now->o->tap)
-        ypi_tap_end(now->out, &now->totals);
-    else
-        ypi_terminal_end(now->terminal, &now->totals);
-}
-
 static void exit_at_abort(int number)
 {
     (void)number;
@@ -266,18 +288,11 @@ static void prefer_flags(const char *name, const char *flags)
 /* What the cases inherit: processors and instruction sets. */
 static bool confine(const struct ypi_options *o)
 {
-    /* OpenBLAS chooses its kernels by this name alone. */
-    static const char *const cores[YP_ISAS] = {
-        [YP_ISA_BASELINE] = "Nehalem", [YP_ISA_AVX2] = "Haswell", [YP_ISA_AVX512] = "SkylakeX"};
     if (o->cpus != NULL && ypi_cpus_confine(o->cpus) != YP_OK) {
         fprintf(stderr, "error: --cpus %s: %s\n", o->cpus, yp_last_error());
         return false;
     }
-    if (!o->isa_given)
-        return true;
-    setenv("YIELDPOINT_ISA", yp_isa_name(o->isa), 1);
-    if (cores[o->isa] != NULL)
-        setenv("OPENBLAS_CORETYPE", cores[o->isa], 1);
+    ypi_confine_isa(o);
     return true;
 }
 
@@ -289,6 +304,37 @@ static struct ypi_judging judging(const struct ypi_options *o)
                                 .once = o->fail_each,
                                 .noisy_fails = o->noisy_fails,
                                 .confirmations = timed ? o->confirmations : 0};
+}
+
+/* No watchdog either: there is nothing that it could end. */
+static void run_in_this_process(void)
+{
+    catch_signals();
+    run_timed(NULL);
+    ypi_rounds_conclude(now);
+}
+
+static void run_processes(void)
+{
+    struct ypi_plan *plan = now->plan;
+    struct criterion_test_set *set = set_up_criterion(plan);
+    plan->cgroup = ypi_cgroup_enter(now->o->process_limit * now->o->jobs);
+    struct ypi_watchdog *watchdog =
+        ypi_watchdog_start(plan, now->o, &interrupted, &urgent, give_up);
+    if (watchdog == NULL) {
+        fputs("error: no thread can be had for the watchdog: nothing is run\n", stderr);
+        now->record_failed = true;
+        ypi_run_stop(now);
+    }
+    if (now->o->jobs > 1)
+        passes(set, true, now->o->jobs);
+    run_timed(set);
+    ypi_rounds_conclude(now);
+    if (watchdog != NULL)
+        ypi_watchdog_stop(watchdog);
+    criterion_finalize(set);
+    ypi_cgroup_leave(plan->cgroup);
+    plan->cgroup = NULL;
 }
 
 void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
@@ -315,25 +361,10 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
         runner->record_failed = true;
         return;
     }
-    struct criterion_test_set *set = set_up_criterion(plan);
-    plan->cgroup = ypi_cgroup_enter(runner->o->process_limit * runner->o->jobs);
-    struct ypi_watchdog *watchdog =
-        ypi_watchdog_start(plan, runner->o, &interrupted, &urgent, give_up);
-    if (watchdog == NULL) {
-        fputs("error: no thread can be had for the watchdog: nothing is run\n", stderr);
-        runner->record_failed = true;
-        ypi_run_stop(runner);
-    }
-    if (runner->o->jobs > 1)
-        passes(set, true, runner->o->jobs);
-    run_timed(set);
-    ypi_rounds_conclude(runner);
-    if (watchdog != NULL)
-        ypi_watchdog_stop(watchdog);
-    criterion_finalize(set);
-    ypi_cgroup_leave(plan->cgroup);
-    plan->cgroup = NULL;
-
+    if (runner->o->no_fork)
+        run_in_this_process();
+    else
+        run_processes();
     tell_end();
     ypi_rounds_free(runner->rounds);
     runner->rounds = NULL;

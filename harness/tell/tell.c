@@ -77,6 +77,11 @@ void ypi_tell_unusual(FILE *out, const char *prefix, const struct ypi_options *o
         fprintf(out, "%sslowdown: every timed sample takes %g times as long as its work%s%s\n",
                 prefix, o->slowdown, o->csv != NULL ? ", nothing is appended to " : "",
                 o->csv != NULL ? o->csv : "");
+    if (o->no_fork)
+        fprintf(out,
+                "%sno-fork: no isolation: cases run in this process, without time-out; one that "
+                "crashes ends the run\n",
+                prefix);
 }
 
 char *ypi_reproduce_line(const struct ypi_session *s, const struct ypi_result *r)

@@ -302,12 +302,30 @@ def check_choice(tap, fake):
                   f"{device} of {listed}: commands see the same")
 
 
+def check_one_process(tap, fake):
+    """--no-fork: the device is opened and closed for each case, and its accounts begin anew."""
+    names = ["leaks[cuda]", "may_leak[cuda]", "too_little[cuda]", "doubles[n=100-cuda]",
+             "doubles[n=100-cpu]", "replayed[cuda]", "phases[graph=1-cuda]", "measured[cuda]",
+             "streams[cuda]", "streams[cpu]", "many_blocks[cuda]"]
+    ids = [PATH + name for name in names]
+    _, apart = fake.run("--speed=record", *ids)
+    taken = "SELECT r.case_id, m.allocations, m.frees, m.allocated, m.allocated_peak FROM memory m " \
+            "JOIN result r ON r.id = m.result_id ORDER BY r.case_id, m.memory"
+    memory = rows(fake.history, taken)
+    done, together = fake.run("--no-fork", *ids)
+    tap.equal({key: (value["outcome"], first(value)["message"]) for key, value in together.items()},
+              {key: (value["outcome"], first(value)["message"]) for key, value in apart.items()},
+              "cases of a device in one process come to the same")
+    tap.equal(rows(fake.history, taken), memory, "and take the same memory")
+    tap.check(done.code == 1 and len(together) == len(names), "all of them", done)
+
+
 def main(program, plugin, nvml):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         fake = Fake(program, plugin, folder)
         for check in (check_outcomes, check_measured, check_memory, check_absence, check_faults,
-                      check_choice):
+                      check_choice, check_one_process):
             tap.run(check.__name__, check, tap, fake)
         tap.run("check_condition", check_condition, tap, fake, nvml)
     tap.done()

@@ -483,6 +483,22 @@ Test(options, slowdown)
     }
 }
 
+Test(options, no_fork_judges_no_speed)
+{
+    struct ypi_options o = read_good("--no-fork");
+    cr_expect(o.no_fork && o.no_capture && o.speed == YPI_SPEED_RECORD);
+    int count = 0;
+    char **words = ypi_options_reproduce(&o, false, &count);
+    cr_assert_eq(count, 2);
+    cr_expect_str_eq(words[0], "--speed=record");
+    cr_expect_str_eq(words[1], "--no-fork");
+    ypi_list_free(words, count);
+    ypi_options_clear(&o);
+    o = read_good("--no-fork|--speed=off");
+    cr_expect_eq(o.speed, YPI_SPEED_OFF);
+    ypi_options_clear(&o);
+}
+
 Test(options, what_reproduces_a_case)
 {
     struct ypi_options o =

@@ -1,0 +1,82 @@
+#include "harness/run/debugger.h"
+
+#include "base/text/text.h"
+#include "harness/run/channel.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PROGRAM = 4 }; /* among gdb's words */
+
+static enum ypi_exit refuse_selection(const struct ypi_collection *c, int selected)
+{
+    enum { SHOWN = 20 };
+    fprintf(stderr, "error: --gdb takes one case, %d are selected:\n", selected);
+    for (int i = 0; i < selected && i < SHOWN; i++)
+        fprintf(stderr, "  %s\n", c->cases[i]->id);
+    if (selected > SHOWN)
+        fprintf(stderr, "  and %d more\n", selected - SHOWN);
+    return YPI_EXIT_USAGE;
+}
+
+/* What gdb executes, without its first word: NULL where --gdb does not stand on the command line,
+ * and would come again and again. */
+static char **words_of(char **argv)
+{
+    /* Threads that outlive the body are asked for their stacks, which is nothing to stop at. */
+    static char handle[64];
+    const char *const before[] = {"gdb", "-ex", handle, "--args", NULL, "--no-fork", "--speed=off"};
+    enum { BEFORE = sizeof before / sizeof *before };
+    snprintf(handle, sizeof handle, "handle SIG%d nostop noprint pass", YPI_STACK_SIGNAL);
+    size_t count = 0;
+    while (argv[count] != NULL)
+        count++;
+    char **words = ypi_calloc(count + BEFORE + 1, sizeof *words);
+    size_t to = BEFORE;
+    bool found = false;
+    bool options_end = false;
+    memcpy(words, before, sizeof before);
+    for (size_t i = 1; i < count; i++) {
+        bool is = !options_end && strcmp(argv[i], "--gdb") == 0;
+        options_end = options_end || strcmp(argv[i], "--") == 0;
+        found = found || is;
+        if (!is)
+            words[to++] = argv[i];
+    }
+    if (found)
+        return words;
+    free(words);
+    return NULL;
+}
+
+enum ypi_exit ypi_debug(const struct ypi_collection *c, int selected, const struct ypi_options *o,
+                        char **argv)
+{
+    static char program[PATH_MAX];
+    if (selected != 1)
+        return refuse_selection(c, selected);
+    char **words = words_of(argv);
+    if (words == NULL) {
+        fputs("error: --gdb belongs on the command line, not into YIELDPOINT_OPTIONS or "
+              "yieldpoint.ini\n",
+              stderr);
+        return YPI_EXIT_USAGE;
+    }
+    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
+        snprintf(program, sizeof program, "%s", argv[0]);
+    words[PROGRAM] = program;
+    ypi_confine_isa(o);
+    fflush(NULL);
+    execvp(words[0], words);
+    if (errno == ENOENT)
+        fputs("error: --gdb: there is no gdb in PATH; Debian's package is gdb\n", stderr);
+    else
+        fprintf(stderr, "error: --gdb: %s\n", strerror(errno));
+    free(words);
+    return YPI_EXIT_INTERNAL;
+}
