@@ -64,6 +64,8 @@ static void subject_close(struct subject *f)
     YP_AXES(yp_axis_string("interleave", "bip", "bil", "bsq"), \
             yp_axis_string("type", "float32", "uint16"))
 
+/* Far below memory's ceiling, since the disk bounds it, which is not probed: what is written is
+ * synced. */
 YP_TEST(cubes, write, .tags = "perf small", .axes = AXES, .timeout = 120,
         .budgets = YP_BUDGETS(yp_min_share("write", 0.0001)))
 {

@@ -9,6 +9,7 @@
 #include "suites/perf/peers.h"
 
 #include "suites/perf/rx_work.h"
+#include "suites/scene_work.h"
 #include "synth/random/stream.h"
 
 #include <math.h>
@@ -144,7 +145,8 @@ YP_TEST(peers, scene, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is
     uint64_t cube = 0;
     int failed = 0;
     yp_measure (t, "scene", .items = count, .unit = "values", .bytes = 4 * count,
-                .traffic = YP_FILL, .footprint = 4 * count, .threads = threads) {
+                .traffic = YP_FILL, .footprint = 4 * count,
+                .bounds = YP_WORK(SCENE_WORK((double)pixels, count)), .threads = threads) {
 #pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(+ : failed)
         for (size_t first = 0; first < pixels; first += PEERS_TILE_PIXELS)
             failed +=
@@ -169,7 +171,7 @@ YP_TEST(peers, normals, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT,
     struct synth_stream stream = synth_stream(yp_seed(t), 0, SYNTH_NOISE);
     yp_measure (t, "normals", .items = (double)count, .unit = "values",
                 .bytes = 4.0 * (double)count, .traffic = YP_FILL, .footprint = 4.0 * (double)count,
-                .threads = threads) {
+                .bounds = YP_WORK(NORMALS_WORK((double)count)), .threads = threads) {
 #pragma omp parallel for schedule(static) num_threads(threads)
         for (size_t first = 0; first < count; first += PIECE)
             synth_normals(SYNTH_LEVEL_AUTO, stream, first,

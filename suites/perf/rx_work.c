@@ -1,4 +1,5 @@
 #include "suites/perf/rx_work.h"
+#include "suites/scene_work.h"
 
 #include <omp.h>
 
@@ -49,7 +50,9 @@ void measure_scene(struct yp_case *t, size_t channels, int count, int threads)
     uint64_t cube = 0;
     int failed = 0;
     yp_measure (t, "scene", .items = all, .unit = "values", .bytes = 4 * all, .traffic = YP_FILL,
-                .footprint = 4 * all, .threads = threads) {
+                .footprint = 4 * all,
+                .bounds = YP_WORK(SCENE_WORK((double)PERF_TILE_PIXELS * count, all)),
+                .threads = threads) {
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(+ : failed)
         for (int i = 0; i < count; i++)
             failed += synth_scene_tile(tiles.scene, cube + (uint64_t)i, 0, PERF_TILE_PIXELS,

@@ -1,6 +1,5 @@
-/* Random words and normals at the speed of the memory they are written to. */
-#include <yieldpoint/yieldpoint.h>
-
+/* Random words and normals, bound by arithmetic or by the memory they are written to. */
+#include "suites/scene_work.h"
 #include "synth/random/stream.h"
 
 #include <omp.h>
@@ -30,8 +29,12 @@ static void fill(struct yp_case *t, enum kind kind, size_t bytes, bool near)
     uint32_t *out = yp_alloc(t, bytes);
     uint64_t first = 0;
     make(kind, 0, count, out);
+    double footprint = near ? (double)bytes : YP_FOOTPRINT_MEMORY;
+    double normals = kind == NORMALS ? (double)count : 0;
     yp_measure (t, "make", .items = (double)count, .unit = "values", .bytes = (double)bytes,
-                .traffic = YP_FILL, .footprint = near ? (double)bytes : YP_FOOTPRINT_MEMORY,
+                .traffic = YP_FILL, .footprint = footprint,
+                .bounds =
+                    YP_WORK(WORDS_WORK((double)count), yp_work(YP_FP32, NORMAL_FLOPS * normals)),
                 .threads = threads) {
 #pragma omp parallel num_threads(threads)
         {

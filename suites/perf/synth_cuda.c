@@ -1,6 +1,5 @@
 /* Words, normals and scenes on a GPU: at the speed of its memory, with the CPU's bits. */
-#include <yieldpoint/yieldpoint.h>
-
+#include "suites/scene_work.h"
 #include "synth/random/device_stream.h"
 #include "synth/scene/scene.h"
 
@@ -67,8 +66,11 @@ static void fill(struct yp_case *t, enum kind kind)
     uint64_t first = 0;
     enum yp_status status = YP_OK;
     expect_bits(t, kind, out);
+    double normals = kind == NORMALS ? (double)count : 0;
     yp_measure (t, "make", .items = (double)count, .unit = "values", .bytes = (double)bytes,
-                .traffic = YP_FILL, .footprint = YP_FOOTPRINT_MEMORY) {
+                .traffic = YP_FILL, .footprint = YP_FOOTPRINT_MEMORY,
+                .bounds =
+                    YP_WORK(WORDS_WORK((double)count), yp_work(YP_FP32, NORMAL_FLOPS * normals))) {
         status = make(yp_device(t), kind, first, count, out);
         first += count;
     }

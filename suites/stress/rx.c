@@ -1,6 +1,6 @@
 /* The RX detector as the data grow: does it stay right and inside its memory. */
 #include "models/rx/pipeline/nodes.h"
-#include "suites/scene_tiles.h"
+#include "suites/scene_work.h"
 
 #include <math.h>
 #include <omp.h>
@@ -48,8 +48,10 @@ YP_TEST(rx, fit, .tags = "stress",
     bool once = s.cubes > scored;
     enum yp_status status = YP_OK;
     yp_measure (t, "fit", .items = scale_values(&s), .unit = "values",
-                .flops = scale_values(&s) * (double)(s.channels + 1), .threads = THREADS,
-                .reset = reset_rx, .arg = rx, .warmup = once ? -1 : 0, .samples = once ? 3 : 0) {
+                .bounds = YP_WORK(SCALE_WORK(&s), yp_then(),
+                                  yp_work(YP_FP32, scale_values(&s) * (double)(s.channels + 1))),
+                .threads = THREADS, .reset = reset_rx, .arg = rx, .warmup = once ? -1 : 0,
+                .samples = once ? 3 : 0) {
         status = rx_fit(rx, &tiles.source);
     }
     yp_ok(t, status);
@@ -334,6 +336,7 @@ YP_TEST(rx, gradient_precision, .tags = "stress",
     enum yp_status status = YP_OK;
     double values = (double)(g.pixels * g.channels);
     yp_measure (t, "gradient", .items = values, .unit = "values",
+                /* Few channels: what a pixel takes beside the products is most of the time. */
                 .flops = 4 * values * (double)g.channels, .threads = 1) {
         status = rx_loss_gradient(loss, &source, moved.start, &mean, moved.gradient);
     }

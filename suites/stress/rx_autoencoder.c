@@ -1,5 +1,6 @@
 /* A linear autoencoder trained by gradient descent, compared with its optimum: principal
  * components. */
+#include "suites/scene_work.h"
 #include "suites/stress/training.h"
 
 #include <math.h>
@@ -197,9 +198,10 @@ YP_TEST(rx, autoencoder, .tags = "stress",
     /* Two products forward and three back for every pixel of the cubes for training; both
      * judgements on the others are on top. */
     yp_measure (t, "epoch", .items = part * (double)s.cubes, .unit = "cubes",
-                .flops = part * scale_values(&s) * 5 * 2 * 5, .threads = TRAINING_THREADS,
-                .reset = start_again, .arg = &f, .warmup = samples > 0 ? -1 : 0,
-                .samples = samples) {
+                .bounds = YP_WORK(SCENE_WORK(part * scale_pixels(&s), part * scale_values(&s)),
+                                  yp_then(), yp_work(YP_FP32, part * scale_values(&s) * 5 * 2 * 5)),
+                .threads = TRAINING_THREADS, .reset = start_again, .arg = &f,
+                .warmup = samples > 0 ? -1 : 0, .samples = samples) {
         status = train_run(f.train, state.steps_per_epoch);
     }
     yp_ok(t, status);

@@ -1,6 +1,6 @@
 /* How the RX detector's cost grows with channels, image and batch, over minutes, and at a scale
  * larger than any memory or disk. */
-#include "suites/scene_tiles.h"
+#include "suites/scene_work.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,16 +10,16 @@
 #define THREADS 2
 #define TILE_PIXELS 4096
 
-/* Generates and fits a whole scale as one measurement; what is declared is the larger part, the
- * products of the covariance. */
+/* Generates and fits a whole scale as one measurement. */
 static void fit_all(struct yp_case *t, const char *name, const struct scene_tiles *tiles,
                     struct rx *rx)
 {
     const struct scale *s = &tiles->scale;
     enum yp_status status = YP_OK;
     yp_measure (t, name, .items = scale_values(s), .unit = "values",
-                .flops = scale_values(s) * (double)(s->channels + 1), .threads = THREADS,
-                .reset = reset_rx, .arg = rx) {
+                .bounds = YP_WORK(SCALE_WORK(s), yp_then(),
+                                  yp_work(YP_FP32, scale_values(s) * (double)(s->channels + 1))),
+                .threads = THREADS, .reset = reset_rx, .arg = rx) {
         status = rx_fit(rx, &tiles->source);
     }
     yp_ok(t, status);
@@ -247,8 +247,9 @@ YP_TEST(rx, xl, .tags = "stress slow",
     yp_data_hash(t, scene_tiles_hash(&tiles, t));
     enum yp_status status = YP_OK;
     yp_measure (t, "fit", .items = scale_values(&s), .unit = "values",
-                .flops = scale_values(&s) * (double)(s.channels + 1), .threads = THREADS,
-                .warmup = -1, .samples = 1) {
+                .bounds = YP_WORK(SCALE_WORK(&s), yp_then(),
+                                  yp_work(YP_FP32, scale_values(&s) * (double)(s.channels + 1))),
+                .threads = THREADS, .warmup = -1, .samples = 1) {
         rx_reset(rx);
         status = rx_fit(rx, &tiles.source);
     }

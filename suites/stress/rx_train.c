@@ -1,5 +1,6 @@
 /* Two-phase training of the whole pipeline: statistics, then gradients. Compared with oracles, and
  * an interrupted and resumed run with an uninterrupted one. */
+#include "suites/scene_work.h"
 #include "suites/stress/training.h"
 
 #include <math.h>
@@ -35,9 +36,14 @@ YP_TEST(rx, train, .tags = "stress",
     yp_data_hash(t, scene_tiles_hash(&f.tiles, t));
     double c = (double)s.channels;
     enum yp_status status = YP_OK;
-    /* Covariance and scores once, gradient steps each epoch; validation is on top. */
+    /* Generated for the covariance and for each epoch. Covariance and scores once, gradient steps
+     * each epoch; validation is on top. */
+    double passes = 1 + (double)epochs;
     yp_measure (t, "train", .items = (double)s.cubes, .unit = "cubes",
-                .flops = scale_pixels(&s) * (c * (c + 1) + c * c + (double)epochs * 4 * c * c),
+                .bounds = YP_WORK(
+                    SCENE_WORK(passes * scale_pixels(&s), passes * scale_values(&s)), yp_then(),
+                    yp_work(YP_FP32,
+                            scale_pixels(&s) * (c * (c + 1) + c * c + (double)epochs * 4 * c * c))),
                 .threads = TRAINING_THREADS, .max_seconds = 3, .min_samples = 5) {
         rx_reset(f.rx);
         status = training_begin(&f);

@@ -1,5 +1,5 @@
 /* The generator as the data grow: correct words, steady rate, predicted memory. */
-#include "suites/scene_tiles.h"
+#include "suites/scene_work.h"
 #include "synth/random/stream.h"
 
 #include <Random123/philox.h>
@@ -54,7 +54,10 @@ YP_TEST(synth, scene, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM_CAS
     float *values = yp_alloc(t, TILE_PIXELS * s.channels * sizeof *values);
     enum yp_status status = YP_OK;
     size_t cube = 0;
-    yp_measure (t, "scene", .items = (double)(TILE_PIXELS * s.channels), .unit = "values") {
+    double count = (double)(TILE_PIXELS * s.channels);
+    yp_measure (t, "scene", .items = count, .unit = "values", .bytes = 4 * count,
+                .traffic = YP_FILL, .footprint = 4 * count,
+                .bounds = YP_WORK(SCENE_WORK((double)TILE_PIXELS, count)), .threads = 1) {
         status = synth_scene_tile(tiles.scene, cube++ % s.cubes, 0, TILE_PIXELS, values, NULL);
         yp_keep(values);
     }
