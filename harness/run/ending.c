@@ -38,6 +38,11 @@ static char *read_tail(const struct ypi_item *item, uint64_t *bytes)
     return tail;
 }
 
+/* Present in a program built with ThreadSanitizer. */
+extern void __tsan_init(void) __attribute__((weak));
+
+enum { THREAD_SANITIZER_EXIT = 66 };
+
 static const char *stage_name(const struct ypi_report *report)
 {
     static const char *const names[] = {"in setup", "in the body", "in teardown", "after teardown"};
@@ -173,6 +178,9 @@ static void explain_end(struct ypi_result *r, const struct ypi_item *item,
     } else if (!report->ended) {
         ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0, "the process exited with status %d %s",
                         r->exit_code, stage_name(report));
+    } else if (r->exit_code == THREAD_SANITIZER_EXIT && __tsan_init != NULL) {
+        ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0,
+                        "ThreadSanitizer found an error; its report is in the output below");
     } else if (!report->exited || r->exit_code != 0) {
         ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0,
                         "the process left with status %d from an exit handler or a destructor",

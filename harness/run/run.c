@@ -14,8 +14,12 @@
 #include <criterion/options.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+/* Present in a program built with ThreadSanitizer. */
+extern void __tsan_init(void) __attribute__((weak));
 
 /* Criterion's callbacks carry no argument of ours: the run that is going on. */
 static struct ypi_runner *now;
@@ -296,6 +300,20 @@ static bool confine(const struct ypi_options *o)
     return true;
 }
 
+/* Criterion ends the program where it finds no address for what it shares with the cases, and
+ * ThreadSanitizer takes all that it tries; <yieldpoint/thread_sanitizer.h> helps where it can. */
+static bool has_shared_memory(void)
+{
+    unsigned char page = 0;
+    void *tried = (void *)(uintptr_t)0x280000000000;
+    if (__tsan_init == NULL || mincore(tried, 1, &page) != 0)
+        return true;
+    fputs("error: ThreadSanitizer leaves Criterion no memory to share with the cases: build the "
+          "program with gcc, whose ThreadSanitizer can be brought to\n",
+          stderr);
+    return false;
+}
+
 static struct ypi_judging judging(const struct ypi_options *o)
 {
     bool timed = o->speed == YPI_SPEED_JUDGE && !o->instructions && !o->audit && !o->fail_each;
@@ -357,7 +375,7 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
         runner->terminal = ypi_terminal_begin(runner->out, runner->session);
     fflush(runner->out); /* before a case writes to the same place, under -s */
 
-    if (!confine(runner->o)) {
+    if (!confine(runner->o) || !has_shared_memory()) {
         runner->record_failed = true;
         return;
     }

@@ -27,6 +27,7 @@
 #include <stdbool.h>
 #include <yieldpoint/budget.h>
 #include <yieldpoint/exception.h>
+#include <yieldpoint/thread_sanitizer.h>
 
 #define YP_MAX_CASES 32
 #define YP_MAX_PARAMETERS 12 /* of a named case */

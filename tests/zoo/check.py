@@ -175,6 +175,23 @@ def check_exceptions(tap, program, folder, sanitized):
     tap.equal(stored["thread_ended"]["tail"], "destroyed\n", "pthread_exit() runs destructors")
 
 
+def check_races(tap, program, folder, _):
+    history = os.path.join(folder, "races", "history.db")
+    done = run(program, "--history", history, "--speed=record")
+    stored = {key.split("::", 1)[1]: value for key, value in results(history).items()}
+    tap.equal({name: (r["outcome"], [f["message"] for f in r["failures"]])
+               for name, r in stored.items()},
+              {"one_thread": ("passed", []),
+               "two_threads": ("failed", ["ThreadSanitizer found an error; its report is in "
+                                          "the output below"])}, "a race fails its case")
+    tap.check(done.code == 1 and "races.c" in stored["two_threads"]["tail"],
+              "ThreadSanitizer's report is the case's output", done)
+
+
+# Other programs, by name.
+CHECKS = {"exceptions": check_exceptions, "races": check_races}
+
+
 def data_and_verdicts(result):
     return (result["outcome"], result["data_hash"],
             [(v["kind"], v["name"], v["met"]) for v in result["verdicts"]
@@ -208,7 +225,7 @@ def check_stillborn(tap, program, hanging, history):
     tap.equal(done.code, 0, "without it the same program passes")
 
 
-def main(program, stillborn, sanitized, exceptions=None):
+def main(program, stillborn, sanitized, *others):
     tap = Tap()
     sanitized = sanitized != "false"
     if sanitized:
@@ -279,8 +296,8 @@ def main(program, stillborn, sanitized, exceptions=None):
                   "the tail of a flood is kept", stored["floods_output"]["output_bytes"])
         tap.equal(left, ["history.db", "stillborn"], "nothing else is left beside the history")
         tap.equal(stragglers, [], "no process outlives its case")
-        if exceptions is not None:
-            check_exceptions(tap, exceptions, folder, sanitized)
+        for other in others:
+            CHECKS[os.path.basename(other)](tap, other, folder, sanitized)
         check_reproduce(tap, done.out, results(history), folder)
         check_stillborn(tap, stillborn, hanging, stillborn_history)
     tap.done()
