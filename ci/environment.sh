@@ -85,7 +85,8 @@ yp_llvm() {
 # The directory is below build/.
 yp_configure() {
     local directory=$yp_root/build/$1 wanted
-    wanted=$(printf '%s\n' "$yp_root" "${YP_PREFIX:-}" "${@:2}")
+    # An option whose kind has changed silently has its default in a directory that was set up before.
+    wanted=$(printf '%s\n' "$yp_root" "${YP_PREFIX:-}" "${@:2}" && cksum <"$yp_root/meson_options.txt")
     if [ ! -f "$directory/build.ninja" ] ||
         [ "$(cat "$directory/configured" 2>/dev/null)" != "$wanted" ]; then
         rm -rf "$directory"
