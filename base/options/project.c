@@ -15,7 +15,14 @@ static char *below(const char *directory, const char *path)
 char *ypi_nearest_above(const char *file)
 {
     char *here = getcwd(NULL, 0);
-    char *directory = here != NULL ? here : ypi_strdup(".");
+    char *found = ypi_nearest_from(here != NULL ? here : ".", file);
+    free(here);
+    return found;
+}
+
+char *ypi_nearest_from(const char *from, const char *file)
+{
+    char *directory = ypi_strdup(from);
     for (;;) {
         char *path = below(directory, file);
         char *slash = strrchr(directory, '/');

@@ -20,5 +20,7 @@ void ypi_project_clear(struct ypi_project *p);
 /* The path of the nearest `file`, from the working directory upwards. NULL: none. The caller frees.
  */
 char *ypi_nearest_above(const char *file);
+/* The same from the directory `from` upwards, as far as its path says. */
+char *ypi_nearest_from(const char *from, const char *file);
 
 #endif

@@ -30,6 +30,7 @@ char *ypi_budget_problem(const struct yp_test *test, const struct yp_budget *b)
 {
     if (ypi_budget_is_named(b->kind) && (b->name == NULL || b->name[0] == '\0'))
         return ypi_strdup(b->kind == YP_BUDGET_REQUIRED ? "is required for no reason"
+                          : b->kind == YP_BUDGET_FILE   ? "names no file"
                                                         : "names no measurement, value or check");
     char *problem = limit_problem(b);
     if (problem != NULL)
@@ -95,6 +96,16 @@ static void check_required(struct ypi_collecting *g, const struct list *l, int i
                               l->budgets[i].name != NULL ? l->budgets[i].name : "");
 }
 
+static void check_file(struct ypi_collecting *g, const struct list *l, int i)
+{
+    bool first = l->of[0] == '\0';
+    for (int k = 0; k < i; k++)
+        first = first && l->budgets[k].kind != YP_BUDGET_FILE;
+    if (!first)
+        ypi_declaration_error(g, "%sbudget %d is a file: allowed is one, in .budgets of the test",
+                              l->of, number(l, i));
+}
+
 static void check_list(struct ypi_collecting *g, const struct list *l)
 {
     for (int i = 0; i < l->count; i++) {
@@ -106,6 +117,8 @@ static void check_list(struct ypi_collecting *g, const struct list *l)
             check_device(g, l, i);
         else if (l->budgets[i].kind == YP_BUDGET_REQUIRED)
             check_required(g, l, i);
+        else if (l->budgets[i].kind == YP_BUDGET_FILE)
+            check_file(g, l, i);
         else
             check_alone(g, l, i);
     }

@@ -1,4 +1,5 @@
-/* What each case is held to: the budgets of its test, of its name and of the test's function. */
+/* What each case is held to: the budgets of its test, of its name, of the test's function and of a
+ * file. */
 #include "harness/collect/internal.h"
 
 #include "base/text/text.h"
@@ -29,6 +30,13 @@ const char *ypi_budget_device(const struct yp_budget *list, int i)
     while (i >= 0 && list[i].kind != YP_BUDGET_FOR_DEVICE)
         i--;
     return i >= 0 ? list[i].name : NULL;
+}
+
+bool ypi_budget_is_for(const struct yp_budget *list, int i, const struct yp_case *c)
+{
+    const char *device = c->device[0] != '\0' ? c->device : "cpu";
+    const char *of = ypi_budget_device(list, i);
+    return of == NULL || strncmp(device, of, strlen(of)) == 0;
 }
 
 /* -- lists of a case ----------------------------------------------------------------------- */
@@ -72,7 +80,7 @@ static struct yp_budget *find(struct yp_budgets *all, const struct yp_budget *li
 }
 
 /* In the place of the one that is of the same thing, else behind all. */
-static void put(struct yp_budgets *all, const struct yp_budget *b)
+void ypi_budgets_put(struct yp_budgets *all, const struct yp_budget *b)
 {
     struct yp_budget *before = find(all, b);
     if (before == NULL) {
@@ -96,13 +104,11 @@ static struct yp_budget whole(const struct yp_budget *list, int count, int i)
 static void put_declared(struct yp_budgets *all, const struct yp_case *c,
                          const struct yp_budget *list, int max)
 {
-    const char *device = c->device[0] != '\0' ? c->device : "cpu";
     int count = ypi_budget_count(list, max);
     for (int i = 0; i < count; i++) {
-        const char *of = ypi_budget_device(list, i);
         const struct yp_budget b = whole(list, count, i);
-        if (!ypi_budget_is_mark(b.kind) && (of == NULL || strncmp(device, of, strlen(of)) == 0))
-            put(all, &b);
+        if (!ypi_budget_is_mark(b.kind) && ypi_budget_is_for(list, i, c))
+            ypi_budgets_put(all, &b);
     }
 }
 
@@ -129,7 +135,8 @@ static char *problem_of(const struct yp_case *c, struct yp_budgets *given, int i
                                     .quantile = b->quantile,
                                     .limit = none ? 0 : b->limit};
     if (b->kind == YP_BUDGET_NONE || ypi_budget_is_mark(b->kind))
-        return ypi_strdup("is none of a case: yp_for_device stands in YP_BUDGETS alone");
+        return ypi_strdup(
+            "is none of a case: yp_for_device and yp_budget_file stand in YP_BUDGETS alone");
     if (find(given, b) != b)
         return ypi_strdup("is of a thing that one before it is of");
     char *problem = ypi_budget_problem(c->test, &tried);
@@ -173,7 +180,7 @@ static bool put_given(struct ypi_collecting *g, struct yp_case *c, struct yp_bud
         g->test->budgets_of(c, &given);
     bool right = ypi_filter_errors() == errors && check_given(g, c, &given);
     for (int i = 0; right && i < given.count; i++)
-        put(all, &given.of[i]);
+        ypi_budgets_put(all, &given.of[i]);
     take_away_none(all);
     ypi_budgets_free(given.of);
     return right;
@@ -188,6 +195,7 @@ bool ypi_resolve_budgets(struct ypi_collecting *g, struct yp_case *c)
     if (c->decl != NULL)
         put_declared(&all, c, c->decl->budgets, YP_MAX_CASE_BUDGETS);
     bool right = put_given(g, c, &all);
+    ypi_budgets_put_file(g, c, &all);
     if (right && all.count > YP_MAX_BUDGETS) {
         ypi_declaration_error(g, "%s has %d budgets: allowed are %d", c->id, all.count,
                               YP_MAX_BUDGETS);

@@ -133,6 +133,7 @@ void ypi_collect(struct ypi_collection *out, struct ypi_options *o, struct ypi_t
     refuse_duplicates(out);
     check_nodes(out, o);
     check_growths(out, o);
+    ypi_budget_files_check(out, o);
 }
 
 void ypi_collection_clear(struct ypi_collection *c)
@@ -144,6 +145,7 @@ void ypi_collection_clear(struct ypi_collection *c)
         free(c->cases[i]);
     }
     free(c->cases);
+    ypi_budget_files_free(c->budget_files);
     while (c->axes != NULL) {
         struct ypi_axes *axes = c->axes;
         c->axes = axes->next;

@@ -9,9 +9,10 @@ struct ypi_collection {
     struct yp_case **cases; /* in declared order; owned */
     int count;
     /* Reported on stderr; a run does not start with any. */
-    int errors;            /* in declarations */
-    int usage_errors;      /* in --set */
-    struct ypi_axes *axes; /* what the cases' settings point to; owned */
+    int errors;                            /* in declarations */
+    int usage_errors;                      /* in --set */
+    struct ypi_axes *axes;                 /* what the cases' settings point to; owned */
+    struct ypi_budget_files *budget_files; /* that their tests refer to; owned */
 };
 
 /* All the program's tests: the section that YP_TEST fills. */

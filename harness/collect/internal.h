@@ -19,7 +19,9 @@ struct ypi_collecting {
     struct ypi_options *o;
     const struct yp_test *test;
     struct ypi_axes *axes; /* of the test, read by ypi_declaration_is_right(); the collection's */
-    bool misfiltered;      /* its filter or .budgets_of was wrong of a case: reported once */
+    struct ypi_budget_file *file; /* of the test; the collection's. NULL: none, or not there */
+    bool file_sought;
+    bool misfiltered; /* its filter or .budgets_of was wrong of a case: reported once */
 };
 
 /* Reports an error of the declaration that is being collected, and counts it. */
@@ -38,6 +40,20 @@ int ypi_parameter_count(const struct yp_case_decl *c);
  * all. */
 int ypi_budget_count(const struct yp_budget *list, int max);
 const char *ypi_budget_device(const struct yp_budget *list, int i);
+
+/* Whether budget `i` of the list is for the case's device. */
+bool ypi_budget_is_for(const struct yp_budget *list, int i, const struct yp_case *c);
+
+/* Adds a budget, in the place of the one that is of the same thing; texts are copied. */
+void ypi_budgets_put(struct yp_budgets *all, const struct yp_budget *budget);
+
+/* Adds what the test's file has for the case; reports what of it is wrong. */
+void ypi_budgets_put_file(struct ypi_collecting *g, const struct yp_case *c,
+                          struct yp_budgets *all);
+
+/* After all tests: reports sections that no case has asked for, and --budgets without any use. */
+void ypi_budget_files_check(struct ypi_collection *out, const struct ypi_options *o);
+void ypi_budget_files_free(struct ypi_budget_files *files);
 
 /* What is wrong with one budget of a case of the test, as "has the limit nan: ..."; NULL: nothing.
  * The caller frees. */

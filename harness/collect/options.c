@@ -52,6 +52,25 @@ static char *read_set(void *values, const struct ypi_option *option, const char 
     return NULL;
 }
 
+static char *read_budgets(void *values, const struct ypi_option *option, const char *text)
+{
+    struct ypi_options *o = values;
+    (void)option;
+    char *whole = text[0] != '\0' ? ypi_whole_path(text) : NULL;
+    if (whole == NULL)
+        return ypi_strdup("the path of a file");
+    free(o->budgets);
+    o->budgets = whole;
+    return NULL;
+}
+
+static char *write_budgets(const void *values, const struct ypi_option *option)
+{
+    const struct ypi_options *o = values;
+    (void)option;
+    return o->budgets != NULL ? ypi_strdup(o->budgets) : NULL;
+}
+
 static char *read_isa(void *values, const struct ypi_option *option, const char *text)
 {
     struct ypi_options *o = values;
@@ -147,6 +166,8 @@ static const struct ypi_option common[] = {
     {"speed", 0, "judge|record|off",
      "whether speed budgets may fail a case (judge); off: time nothing", AT(CHOICE, speed),
      .choices = "judge record off", .again = 14},
+    {"budgets", 0, "FILE", "in place of the files that tests refer to (yp_budget_file)",
+     READ(read_budgets), .write = write_budgets, .again = 15},
     {"noisy", 0, "fail|report", "what an undecided speed budget means (report)",
      AT(CHOICE, noisy_fails), .choices = "report fail"},
     {"confirm", 0, "N", "fresh processes asked before a speed budget fails (3)",
@@ -357,6 +378,7 @@ void ypi_options_clear(struct ypi_options *o)
     }
     free(o->sets);
     free(o->root);
+    free(o->budgets);
     ypi_list_free(o->tags, o->tag_count);
     ypi_list_free(o->tag_help, o->tag_count);
 }

@@ -54,7 +54,7 @@ static char *write_value(const void *values, const struct ypi_option *option)
 /* With the whole path, so that the id and the line that reproduces hold from anywhere. Links stay:
  * what they lead to may have another name than the files beside them. Whether there is such a file
  * its reader says, who knows all the names it may go by. */
-static char *whole_path(const char *path)
+char *ypi_whole_path(const char *path)
 {
     char *here = path[0] == '/' ? ypi_strdup("") : getcwd(NULL, 0);
     if (here == NULL)
@@ -70,7 +70,7 @@ static char *read_value(void *values, const struct ypi_option *option, const cha
     const struct yp_option *o = option->arg;
     if (o->value != NULL && text[0] == '\0')
         return ypi_strdup(o->path ? "the path of a file" : o->value);
-    char *value = o->path            ? whole_path(text)
+    char *value = o->path            ? ypi_whole_path(text)
                   : o->value == NULL ? ypi_strdup("yes")
                                      : ypi_strdup(text);
     if (value == NULL)

@@ -12,6 +12,10 @@ enum { YPI_PROGRAM_GROUP = 1, YPI_PROGRAM_AGAIN = 100 };
  * reported to stderr and left out. */
 struct ypi_option *ypi_with_program_options(const struct ypi_option *common, int *errors);
 
+/* With the working directory in front where it is not from /. NULL: there is none. The caller
+ * frees. */
+char *ypi_whole_path(const char *path);
+
 /* Forgets all values. */
 void ypi_program_options_forget(void);
 

@@ -31,6 +31,7 @@ static const struct kind {
     [YP_BUDGET_MAX_GRADIENT_ERROR] = {"max gradient error", false, false, NULL},
     [YP_BUDGET_FOR_DEVICE] = {"for device", false, false, NULL},
     [YP_BUDGET_REQUIRED] = {"required", false, false, NULL},
+    [YP_BUDGET_FILE] = {"file", false, false, NULL},
 };
 
 const struct yp_budget *ypi_next_budget(const struct yp_case *c, int *next)

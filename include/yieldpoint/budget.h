@@ -8,8 +8,9 @@
  * yp_value() or a gradient check in the body.
  *
  * A budget belongs to a case. Those of the test hold for all of its cases; those of a named case
- * (yp_case_of), then those that the test's .budgets_of gives, stand in their place where they are
- * of the same thing: kind, name, memory, counter and quantile.
+ * (yp_case_of), then those that the test's .budgets_of gives, then those of a file
+ * (yp_budget_file), stand in their place where they are of the same thing: kind, name, memory,
+ * counter and quantile.
  */
 #ifndef YIELDPOINT_BUDGET_H
 #define YIELDPOINT_BUDGET_H
@@ -42,6 +43,7 @@ enum yp_budget_kind {
     YP_BUDGET_MAX_GRADIENT_ERROR, /* relative error of a gradient check */
     YP_BUDGET_FOR_DEVICE,         /* no budget: names the device of those after it */
     YP_BUDGET_REQUIRED,           /* no budget: why the one before it is required */
+    YP_BUDGET_FILE,               /* no budget: a file that has more, by case */
 };
 
 /* What is counted over a measurement. Those of the hardware are available where the kernel has them
@@ -141,6 +143,12 @@ struct yp_budgets;
  * shown as required, and never as too loose. It counts as two of the maxima above. */
 #define yp_required(budget_, reason_) \
     budget_, { .kind = YP_BUDGET_REQUIRED, .name = reason_ }
+/* An ini file with a section for each case that has budgets there; a case without one has none from
+ * it. docs/budgets.md says what stands in it. The path is from the directory of the source; where
+ * that is not there any more, from suites/ in the program's directory or one above. At most one a
+ * test, in .budgets. A section of a case that the tests which name the file do not have is an error. */
+#define yp_budget_file(path_) \
+    { .kind = YP_BUDGET_FILE, .name = path_ }
 /* Without this budget the limit is YP_GRADIENT_LIMIT (gradient.h). */
 #define yp_max_gradient_error(name_, relative_) \
     { .kind = YP_BUDGET_MAX_GRADIENT_ERROR, .name = name_, .limit = (double)(relative_) }

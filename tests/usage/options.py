@@ -199,6 +199,10 @@ DECLARATIONS = {
     "budget_without_name": r"budget 1 names no measurement, value or check",
     "negative_budget": r"budget 1 has the limit -1: allowed is any finite number from 0",
     "nan_budget": r"budget 1 has the limit -?nan",
+    "negative_budget_of_case": r"case 'one': budget 1 has the limit -1",
+    "budgets_of_function": r"\.budgets_of, for declarations\.c::budgets_of_function: budget 2 is of a "
+                           r"thing that one before it is of",
+    "missing_file": r"no file of budgets 'nowhere/budgets\.ini': there is neither ",
     "unknown_device": r"device 'gpu' is not known: allowed are cpu and cuda",
     "no_device": r"\.devices is empty",
     "filter": r"no axis 'chanels' of kind int; this test has: channels \(int\); did you mean",

@@ -74,6 +74,50 @@ Test(ini, all_errors_have_their_lines)
                 "3: a is bad|2: not a [section], a name = value or a comment");
 }
 
+Test(ini, a_section_ends_at_the_last_bracket)
+{
+    expect_read("[a.c::b[n=1]]\nx = 1\n  [k]\n[c[d]] ; one ]\ny = 2\n\t[e] # two ]\n", YPI_INI_OK,
+                "a.c::b[n=1].x=1 [k]|c[d].y=2 [e] # two ]|", "");
+    expect_read("[s]\na = 1\n[s\nb = 2\n[t]\nc = 3\n", YPI_INI_WRONG, "s.a=1|s.b=2|t.c=3|",
+                "3: not a [section], a name = value or a comment");
+    char *name = ypi_format("%0300d", 7);
+    char *text = ypi_format("\xef\xbb\xbf[%s]\na = 1\n", name);
+    char *entry = ypi_format("%s.a=1|", name);
+    expect_read(text, YPI_INI_OK, entry, "");
+    free(entry);
+    free(text);
+    free(name);
+}
+
+/* The same with lines, and with sections; refuses the section "bad". */
+static char *note_line(void *arg, int line, const char *section, const char *name,
+                       const char *value)
+{
+    if (name == NULL)
+        ypi_text_add(arg, "%d [%s]|", line, section);
+    else
+        ypi_text_add(arg, "%d %s=%s|", line, name, value);
+    return name == NULL && strcmp(section, "bad") == 0 ? ypi_strdup("bad it is") : NULL;
+}
+
+Test(ini, lines)
+{
+    struct ypi_text noted = {0};
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fputs("# none\n[a]\n\nb = 1\n 2\n[empty]\n[bad]\nc = 3\n", file);
+    fclose(file);
+    capture_begin(STDERR_FILENO);
+    enum ypi_ini got = ypi_ini_read_lines(path, note_line, &noted);
+    char *wanted = ypi_format("error: %s:7: bad it is\n", path);
+    cr_expect_str_eq(capture_end(), wanted);
+    cr_expect_eq(got, YPI_INI_WRONG);
+    char *all = ypi_text_take(&noted);
+    cr_expect_str_eq(all, "2 [a]|4 b=1 2|6 [empty]|7 [bad]|8 c=3|");
+    free(all);
+    free(wanted);
+}
+
 Test(ini, no_file)
 {
     struct ypi_text noted = {0};

@@ -744,6 +744,15 @@ Test(declarations, budgets_of_named_cases)
     WRONG("case 'a' has 9 budgets: allowed are 8", .cases = {{.name = "a", .budgets_fit_ = 9}});
 }
 
+Test(declarations, files_of_budgets)
+{
+    WRONG("budget 1 names no file", .budgets = YP_BUDGETS(yp_budget_file("")));
+    WRONG("budget 2 is a file: allowed is one, in .budgets of the test",
+          .budgets = YP_BUDGETS(yp_budget_file("a.ini"), yp_budget_file("b.ini")));
+    WRONG("case 'a': budget 1 is a file: allowed is one, in .budgets of the test",
+          .cases = YP_CASES(yp_case_of("a", .budgets = YP_BUDGETS(yp_budget_file("a.ini")))));
+}
+
 Test(declarations, required_budgets)
 {
     WRONG("budget 1 is required for no reason",
@@ -862,8 +871,8 @@ Test(declarations, budgets_by_a_function)
     expect_wrong("sign", OF "budget 2 has the limit -0.5: allowed is any finite number from 0\n" OF
                             "budget 3 names no measurement, value or check\n");
     expect_wrong("twice", OF "budget 2 is of a thing that one before it is of\n");
-    expect_wrong("device", OF "budget 2 is none of a case: yp_for_device stands in YP_BUDGETS "
-                              "alone\n");
+    expect_wrong("device", OF "budget 2 is none of a case: yp_for_device and yp_budget_file "
+                              "stand in YP_BUDGETS alone\n");
     expect_wrong("in vain", AT "no axis 'noise' of kind double; this test has: n (int)\n");
     expect_wrong("many", AT "a/b.c::w[n=2] has 33 budgets: allowed are 32\n");
 }

@@ -66,6 +66,25 @@ YP_TEST(bad, nan_budget, .budgets = YP_BUDGETS(yp_max_value("loss", NAN)))
 {
 }
 
+YP_TEST(bad, negative_budget_of_case,
+        .cases = YP_CASES(yp_case_of("one", .budgets = YP_BUDGETS(yp_max_leak(YP_HOST, -1)))))
+{
+}
+
+static void wrongly(const struct yp_case *c, struct yp_budgets *out)
+{
+    (void)c;
+    yp_budget_add(out, yp_max_value("loss", 1), yp_max_value("loss", 2));
+}
+
+YP_TEST(bad, budgets_of_function, .budgets_of = wrongly)
+{
+}
+
+YP_TEST(bad, missing_file, .budgets = YP_BUDGETS(yp_budget_file("nowhere/budgets.ini")))
+{
+}
+
 YP_TEST(bad, unknown_device, .devices = "cpu gpu")
 {
 }

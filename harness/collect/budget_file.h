@@ -1,0 +1,57 @@
+/*
+ * Files of budgets (yp_budget_file): what may differ from case to case, kept beside the sources and
+ * rewritten by a tool.
+ *
+ *     # a comment, as from ; on
+ *     [perf/synth.c::words[threads=1-mib=512]]
+ *     min share make = 0.52
+ *     max peak host = 16384
+ *
+ * A section is a case; its name goes up to the last `]` of the line. A key is the kind of the
+ * budget, what it is of (a measurement, value or check, or host or device), and of a count its
+ * counter. Bytes, seconds and shares are plain numbers. In names, % = : ; # are written %25 %3d %3a
+ * %3b %23. Only what is the same on every machine may stand there: no rates and no times.
+ */
+#ifndef YPI_BUDGET_FILE_H
+#define YPI_BUDGET_FILE_H
+
+#include <stdbool.h>
+#include <yieldpoint/budget.h>
+
+struct ypi_budget_line {
+    struct yp_budget budget; /* its name is owned */
+    int line;
+};
+
+struct ypi_budget_section {
+    char *id; /* of the case; owned */
+    int line;
+    struct ypi_budget_line *budgets; /* owned, in the order of the file */
+    int count;
+    bool used; /* a collected case has asked for it */
+};
+
+struct ypi_budget_file {
+    char *path;                          /* as it was opened; owned */
+    struct ypi_budget_section *sections; /* owned, in the order of the file */
+    int count;
+    bool wrong; /* some of it could not be read, and was reported */
+};
+
+/* Reads a whole file and prints what is wrong to stderr, each with its place and what is allowed.
+ * Of a wrong one, what could be read is there. To be given back by ypi_budget_file_free(). */
+struct ypi_budget_file *ypi_budget_file_read(const char *path);
+void ypi_budget_file_free(struct ypi_budget_file *file);
+
+/* The section of a case; NULL: it has none. */
+struct ypi_budget_section *ypi_budget_file_find(struct ypi_budget_file *file, const char *id);
+
+/* The key of a budget, "min share make"; NULL when one of its kind may not stand in a file. The
+ * caller frees. */
+char *ypi_budget_key(const struct yp_budget *budget);
+
+/* What a key stands for, its name owned by the caller; the limit is left as it is. NULL, or what is
+ * wrong with the key and what is allowed, which the caller frees. */
+char *ypi_budget_of_key(struct yp_budget *out, const char *key);
+
+#endif

@@ -1,0 +1,293 @@
+/* Files of budgets: keys, what may stand in one, where it is found, and what it says of which case.
+ */
+#include "harness/collect/budget_file.h"
+
+#include "base/text/text.h"
+#include "harness/collect/collect.h"
+#include "harness/judge/budget.h"
+#include "tests/unit/harness/capture.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <yieldpoint/yieldpoint.h>
+
+static char directory[64], path[128];
+
+static void enter_directory(void)
+{
+    snprintf(directory, sizeof directory, "/tmp/yp-budgets-XXXXXX");
+    cr_assert_not_null(mkdtemp(directory));
+    cr_assert_eq(chdir(directory), 0);
+    snprintf(path, sizeof path, "%s/budgets.ini", directory);
+    unsetenv("YIELDPOINT_OPTIONS");
+}
+
+static void leave_directory(void)
+{
+    unlink(path);
+    cr_assert_eq(rmdir(directory), 0);
+}
+
+TestSuite(budget_file, .init = enter_directory, .fini = leave_directory, .timeout = 60);
+
+static void write_file(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    cr_assert(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* -- keys ---------------------------------------------------------------------------------- */
+
+Test(budget_file, keys_there_and_back)
+{
+    static const struct yp_budget budgets[] = {
+        yp_min_share("make", 0.5),         yp_max_peak(YP_HOST, 1),
+        yp_max_peak(YP_DEVICE, 1),         yp_max_resident(1),
+        yp_max_leak(YP_HOST, 1),           yp_max_allocations(YP_DEVICE, 3),
+        yp_max_growth("a b", 1),           yp_max_count("a b", YP_PAGE_FAULTS, 1),
+        yp_max_count("x", YP_GPU_READ, 1), yp_min_value("f(x) = 50 %; a: # b", 1),
+        yp_max_value("loss", 1),           yp_max_gradient_error("fit", 1)};
+    static const char *const keys[] = {"min share make",
+                                       "max peak host",
+                                       "max peak device",
+                                       "max resident host",
+                                       "max leak host",
+                                       "max allocations device",
+                                       "max growth a b",
+                                       "max count a b page faults",
+                                       NULL,
+                                       "min value f(x) %3d 50 %25%3b a%3a %23 b",
+                                       "max value loss",
+                                       "max gradient error fit"};
+    for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
+        struct yp_budget back = {.limit = 7};
+        char *key = ypi_budget_key(&budgets[i]);
+        cr_assert_not_null(key);
+        if (keys[i] != NULL)
+            cr_expect_str_eq(key, keys[i]);
+        char *problem = ypi_budget_of_key(&back, key);
+        cr_expect_null(problem, "%s", problem);
+        cr_expect(ypi_budget_same(&back, &budgets[i]) && back.limit == 7, "%s", key);
+        free((char *)(uintptr_t)back.name);
+        free(key);
+    }
+    static const struct yp_budget others[] = {
+        yp_min_rate("a", 1),     yp_min_flops("a", 1),    yp_min_bandwidth("a", 1),
+        yp_max_latency("a", 1),  yp_max_cpu_time("a", 1), yp_max_percentile("a", 99, 1),
+        yp_for_device("cpu"),    yp_budget_file("a"),     yp_max_count("a", YP_CYCLES, 1),
+        {.kind = YP_BUDGET_NONE}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        cr_expect_null(ypi_budget_key(&others[i]), "%zu", i);
+}
+
+static void expect_no_key(const char *key, const char *start)
+{
+    struct yp_budget b = {.limit = 7};
+    char *problem = ypi_budget_of_key(&b, key);
+    cr_assert_not_null(problem, "%s", key);
+    cr_expect_eq(strncmp(problem, start, strlen(start)), 0, "%s", problem);
+    cr_expect_not_null(strstr(problem, "; allowed are min share, max growth, ") != NULL
+                           ? problem
+                           : strstr(problem, ": allowed are min share, max growth, "),
+                       "%s", problem);
+    cr_expect(b.kind == YP_BUDGET_NONE && b.name == NULL);
+    free(problem);
+}
+
+Test(budget_file, keys_that_are_none)
+{
+    expect_no_key("", "'' is no budget: ");
+    expect_no_key("min shar make", "'min shar make' is no budget: ");
+    expect_no_key("min share", "'min share' is no budget: ");
+    expect_no_key("min shares make", "'min shares make' is no budget: ");
+    expect_no_key("max peak gpu", "'max peak gpu' is no budget: ");
+    expect_no_key("max resident device", "'max resident device' is no budget: ");
+    expect_no_key("max count work", "'max count work' is no budget: ");
+    expect_no_key("max count instructions", "'max count instructions' is no budget: ");
+    expect_no_key("for device cpu", "'for device cpu' is no budget: ");
+    expect_no_key("min rate make", "'min rate make': rates and times hold on one machine only; ");
+    expect_no_key("max latency make", "'max latency make': rates and times hold on one machine ");
+    expect_no_key("max percentile", "'max percentile': rates and times hold on one machine only; ");
+    expect_no_key("max count work cycles",
+                  "'max count work cycles': this count is the processor's own; ");
+}
+
+/* -- files --------------------------------------------------------------------------------- */
+
+Test(budget_file, sections_and_limits)
+{
+    write_file("; a comment\n# another\n[a.c::b[n=1]]   # of n\nmin share make = 0.5\n\n"
+               "max peak host = 16384 ; bytes\nmax value loss = -3e-1 # why\n[a.c::b[n=2]]\n");
+    struct ypi_budget_file *file = ypi_budget_file_read(path);
+    cr_assert(!file->wrong && file->count == 2);
+    const struct ypi_budget_section *s = ypi_budget_file_find(file, "a.c::b[n=1]");
+    cr_assert_not_null(s);
+    cr_assert(s->line == 3 && s->count == 3);
+    cr_expect(s->budgets[0].line == 4 && s->budgets[0].budget.limit == 0.5);
+    cr_expect(s->budgets[1].line == 6 && s->budgets[1].budget.limit == 16384);
+    cr_expect(s->budgets[2].line == 7 && s->budgets[2].budget.limit == -0.3);
+    cr_expect_eq(ypi_budget_file_find(file, "a.c::b[n=2]")->count, 0);
+    cr_expect_null(ypi_budget_file_find(file, "a.c::b"));
+    ypi_budget_file_free(file);
+    ypi_budget_file_free(NULL);
+}
+
+/* `errors`: the start of each line behind "error: PATH:", separated by '|'. */
+static void expect_wrong(const char *text, const char *errors)
+{
+    write_file(text);
+    capture_begin(STDERR_FILENO);
+    struct ypi_budget_file *file = ypi_budget_file_read(path);
+    const char *output = capture_end();
+    cr_expect(file->wrong);
+    while (*errors != '\0') {
+        int length = (int)strcspn(errors, "|");
+        char *line = ypi_format("error: %s:%.*s", path, length, errors);
+        cr_expect_eq(strncmp(output, line, strlen(line)), 0, "%swanted %s", output, line);
+        output += strcspn(output, "\n") + 1;
+        errors += length + (errors[length] == '|');
+        free(line);
+    }
+    cr_expect_str_eq(output, "");
+    ypi_budget_file_free(file);
+}
+
+Test(budget_file, all_that_is_wrong_has_its_place)
+{
+    expect_wrong("max peak host = 1\n",
+                 "1: 'max peak host' stands before the first [id of a case]");
+    expect_wrong("[a]\nmax peak host = 1\nmin share x = 1\nmax peak host = 2\n",
+                 "4: 'max peak host' stands in line 2 already");
+    expect_wrong("[a]\n[b]\n[a]\n", "3: [a] stands in line 1 already");
+    expect_wrong("[a]\nmax peak host = 1k\nmin share x = -1\nmin share y =\nmax value z = nan\n"
+                 "max value u = inf\n",
+                 "2: max peak host = 1k: allowed is one finite number from 0|"
+                 "3: min share x = -1: allowed is one finite number from 0|"
+                 "4: min share y = : allowed is one finite number from 0|"
+                 "5: max value z = nan: allowed is one finite number|"
+                 "6: max value u = inf: allowed is one finite number");
+    expect_wrong("[a]\nmin share x = 1\n  min share y = 1\n",
+                 "2: min share x = 1 min share y = 1: allowed is one finite number from 0 (an "
+                 "indented line belongs to the one before)");
+    expect_wrong("[a]\nmin rate x = 1\nnothing\n",
+                 "2: 'min rate x': rates and times hold on one machine only; allowed are|"
+                 "3: not a [section], a name = value or a comment");
+}
+
+/* -- collections --------------------------------------------------------------------------- */
+
+static void nothing(struct yp_case *t)
+{
+    (void)t;
+}
+
+static struct ypi_options options;
+static struct ypi_collection found;
+static struct yp_test test, other;
+
+/* Of two tests that stand in `file`, the second with `devices`. */
+static const char *collect(const char *file, const char *option)
+{
+    static const struct yp_axis axis = yp_axis_int("n", 1, 2);
+    static const struct yp_budget budgets[] = {yp_max_value("x", 1), yp_min_share("work", 0.1),
+                                               yp_budget_file("budgets.ini")};
+    char *argv[] = {(char *)(uintptr_t) "suite", (char *)(uintptr_t)option};
+    test = (struct yp_test){.group = "g", .name = "one", .body = nothing, .file = file, .line = 1};
+    test.axes[0] = axis;
+    memcpy(test.budgets, budgets, sizeof budgets);
+    other = test;
+    other.name = "two";
+    other.line = 2;
+    const struct yp_test *const tests[] = {&test, &other};
+    cr_assert_eq(ypi_options_read(&options, option != NULL ? 2 : 1, argv), YPI_EXIT_OK);
+    capture_begin(STDERR_FILENO);
+    ypi_collect(&found, &options, (struct ypi_tests){tests, tests + 2});
+    return capture_end();
+}
+
+static void let_go(void)
+{
+    ypi_collection_clear(&found);
+    ypi_options_clear(&options);
+}
+
+static double limit_of(int i, enum yp_budget_kind kind, const char *name)
+{
+    const struct yp_budget *b = ypi_budget_of(found.cases[i], kind, name);
+    cr_assert_not_null(b);
+    return b->limit;
+}
+
+Test(budget_file, beside_the_source)
+{
+    char *source = ypi_format("%s/suites/a.c", directory);
+    char *folder = ypi_format("%s/suites", directory);
+    snprintf(path, sizeof path, "%s/suites/budgets.ini", directory);
+    cr_assert_eq(mkdir(folder, 0700), 0);
+    write_file("[a.c::one[n=2]]\nmin share work = 0.5\nmax value y = 3\n[a.c::two[n=1]]\n"
+               "max value x = 2\n");
+    cr_expect_str_eq(collect(source, NULL), "");
+    cr_assert_eq(found.count, 4);
+    cr_expect_eq(limit_of(0, YP_BUDGET_MIN_SHARE, "work"), 0.1);
+    cr_expect_eq(limit_of(1, YP_BUDGET_MIN_SHARE, "work"), 0.5);
+    cr_expect_eq(limit_of(1, YP_BUDGET_MAX_VALUE, "x"), 1);
+    cr_expect_eq(limit_of(1, YP_BUDGET_MAX_VALUE, "y"), 3);
+    cr_expect_eq(limit_of(2, YP_BUDGET_MAX_VALUE, "x"), 2);
+    cr_expect_eq(limit_of(3, YP_BUDGET_MAX_VALUE, "x"), 1);
+    let_go();
+    /* Sections of cases that there are not. */
+    write_file("[a.c::one[n=2]]\n[a.c::one[n=3]]\nmax value x = 2\n");
+    char *wanted = ypi_format("error: %s:2: [a.c::one[n=3]] is no case of the tests that refer to "
+                              "this file, did you mean 'a.c::one[n=1]'?; --co -q lists all ids\n",
+                              path);
+    cr_expect_str_eq(collect(source, NULL), wanted);
+    cr_expect_eq(found.errors, 1);
+    free(wanted);
+    let_go();
+    cr_expect_str_eq(collect(source, "--set=n=3"), "", "ids are others then");
+    cr_expect_eq(limit_of(0, YP_BUDGET_MAX_VALUE, "x"), 2);
+    let_go();
+    /* One that is wrong is told of once, though two tests refer to it. */
+    write_file("[a.c::one[n=1]]\nmin share = 2\n");
+    cr_expect_not_null(strstr(collect(source, NULL), ":2: 'min share' is no budget: "));
+    cr_expect_eq(found.errors, 1);
+    let_go();
+    cr_assert_eq(unlink(path), 0);
+    wanted = ypi_format("error: %s:1: test g.one: no file of budgets 'budgets.ini': there is "
+                        "neither %s, nor suites/budgets.ini from ",
+                        source, path);
+    const char *output = collect(source, NULL);
+    cr_expect_eq(strncmp(output, wanted, strlen(wanted)), 0, "%s", output);
+    cr_expect_eq(found.errors, 2, "of each of them: %s", output);
+    let_go();
+    free(wanted);
+    cr_assert_eq(rmdir(folder), 0);
+    free(folder);
+    free(source);
+}
+
+/* Of what is not allowed in a test, though it is in a file. */
+Test(budget_file, another_file_by_an_option)
+{
+    write_file("[a.c::one[n=1]]\nmax value x = 4\n");
+    cr_expect_str_eq(collect("suites/a.c", "--budgets=budgets.ini"), "");
+    cr_expect_eq(limit_of(0, YP_BUDGET_MAX_VALUE, "x"), 4);
+    int count = 0;
+    char **again = ypi_options_reproduce(&options, false, &count);
+    char *wanted = ypi_format("--budgets=%s", path);
+    cr_assert_eq(count, 1);
+    cr_expect_str_eq(again[0], wanted, "from any directory");
+    free(again[0]);
+    free(again);
+    free(wanted);
+    let_go();
+    char *output = ypi_strdup(collect("suites/a.c", "--budgets=none.ini"));
+    cr_expect_not_null(strstr(output, "none.ini: No such file or directory\n"));
+    cr_expect_eq(found.errors, 1, "%s", output);
+    free(output);
+    let_go();
+}
