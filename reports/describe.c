@@ -290,6 +290,8 @@ static void print_measured(const cJSON *b, const char *unit)
         ypi_format_share(text, ypi_real(b, "distance"));
         printf(", distance %s", text);
     }
+    if (!is_null(b, "slack"))
+        printf(", slack %.3g", ypi_real(b, "slack"));
     putchar('\n');
 }
 
@@ -305,6 +307,11 @@ static void print_budget(const cJSON *document, const cJSON *b)
     ypi_put_outcome(met, LABEL - 2);
     (void)ypi_put_line(text, 0);
     printf(" (%s)\n", ypi_text_of(b, "kind"));
+    if (*ypi_text_of(b, "required")) {
+        printf("%*srequired: ", LABEL, "");
+        (void)ypi_put_line(ypi_text_of(b, "required"), 0);
+        putchar('\n');
+    }
     if (ypi_store_budget_measured(b))
         print_measured(b, unit);
     if (ypi_real(b, "asked") > 0)

@@ -48,7 +48,7 @@ static double check_one(struct yp_case *t, const struct yp_precision *check)
     snprintf(message.tensor, sizeof message.tensor, "element %zu", result.worst);
     message.precision = true;
     message.error = result.ratio;
-    message.limit = check->multiple > 0 ? check->multiple : 3;
+    message.limit = check->multiple > 0 ? check->multiple : YP_PRECISION_MULTIPLE;
     message.slope = message.resolution = NAN;
     message.expected = result.plain_error;
     message.got = result.error;

@@ -1,4 +1,5 @@
-/* --co: the cases without running them. */
+/* --co: the cases without running them; with -v what was measured of their budgets last, on this
+ * machine. */
 #ifndef YPI_LIST_H
 #define YPI_LIST_H
 

@@ -167,7 +167,7 @@ static const struct ypi_option common[] = {
      "whether speed budgets may fail a case (judge); off: time nothing", AT(CHOICE, speed),
      .choices = "judge record off", .again = 14},
     {"budgets", 0, "FILE", "in place of the files that tests refer to (yp_budget_file)",
-     READ(read_budgets), .write = write_budgets, .again = 15},
+     READ(read_budgets), .write = write_budgets, .again = 16},
     {"noisy", 0, "fail|report", "what an undecided speed budget means (report)",
      AT(CHOICE, noisy_fails), .choices = "report fail"},
     {"confirm", 0, "N", "fresh processes asked before a speed budget fails (3)",

@@ -165,6 +165,25 @@ const char *ypi_budget_unit(const struct ypi_result *r, const struct yp_budget *
     return "";
 }
 
+/* -- slack -------------------------------------------------------------------------------- */
+
+/* A slowdown that every suite should see; of other things, between machines and instruction sets
+ * errors differ by less. */
+#define LOOSE_SPEED 3
+#define LOOSE 10
+
+double ypi_budget_slack(const struct yp_budget *budget, double measured)
+{
+    double slack =
+        kinds[budget->kind].at_least ? measured / budget->limit : budget->limit / measured;
+    return measured > 0 && budget->limit > 0 && isfinite(slack) ? slack : NAN;
+}
+
+bool ypi_slack_is_loose(const struct yp_budget *budget, double slack)
+{
+    return budget->required == NULL && slack > (kinds[budget->kind].speed ? LOOSE_SPEED : LOOSE);
+}
+
 /* -- verdicts ----------------------------------------------------------------------------- */
 
 static void exact(struct ypi_verdict *v, double measured)

@@ -12,6 +12,14 @@ struct ypi_verdict ypi_budget_judge(const struct ypi_result *r, const struct yp_
  * and met, which stays as it is when there is nothing to judge. */
 void ypi_budget_judge_speed(struct ypi_verdict *v, const struct ypi_measured *m);
 
+/* How many times worse it could be and still be met: measured over limit where the limit is the
+ * least, limit over measured where it is the most. 1 and more when it is met. NaN where limit or
+ * figure is not above 0. */
+double ypi_budget_slack(const struct yp_budget *budget, double measured);
+/* Whether so large a slack is worth a note: above 3 of speed, above 10 of anything else, unless the
+ * budget is required. */
+bool ypi_slack_is_loose(const struct yp_budget *budget, double slack);
+
 /* "at least 1 M pixels/s of 'fit'", "at most 64 MiB of host memory at once". */
 void ypi_budget_text(char out[256], const struct yp_budget *budget, const char *unit);
 

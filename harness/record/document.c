@@ -392,8 +392,7 @@ const char *ypi_store_outcome(int i)
     return i >= 0 && i < YPI_OUTCOMES ? ypi_outcome_names[i] : NULL;
 }
 
-/* The budget as it was declared. The names are those of the document. */
-static struct yp_budget declared(const cJSON *b)
+struct yp_budget ypi_store_budget(const cJSON *b)
 {
     const char *detail = ypi_text_of(b, "detail");
     struct yp_budget budget = {.limit = ypi_real(b, "allowed")};
@@ -401,6 +400,8 @@ static struct yp_budget declared(const cJSON *b)
         budget.name = ypi_text_of(b, "name");
     if (strcmp(ypi_text_of(b, "memory"), "device") == 0)
         budget.memory = YP_DEVICE;
+    if (*ypi_text_of(b, "required"))
+        budget.required = ypi_text_of(b, "required");
     for (int kind = 0; kind <= YP_BUDGET_MAX_GRADIENT_ERROR; kind++)
         if (strcmp(ypi_budget_kind_name((enum yp_budget_kind)kind), ypi_text_of(b, "kind")) == 0)
             budget.kind = (enum yp_budget_kind)kind;
@@ -414,13 +415,13 @@ static struct yp_budget declared(const cJSON *b)
 
 void ypi_store_budget_text(char out[256], const cJSON *budget, const char *unit)
 {
-    struct yp_budget b = declared(budget);
+    struct yp_budget b = ypi_store_budget(budget);
     ypi_budget_text(out, &b, unit);
 }
 
 void ypi_store_budget_figure(char out[128], const cJSON *budget, double value, const char *unit)
 {
-    struct yp_budget b = declared(budget);
+    struct yp_budget b = ypi_store_budget(budget);
     ypi_budget_figure(out, &b, value, unit);
 }
 

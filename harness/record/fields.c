@@ -87,6 +87,13 @@ static void get_budget_memory(const struct ypi_item *item, struct ypi_datum *out
     ypi_datum_text(out, !any ? NULL : b->memory == YP_DEVICE ? "device" : "host");
 }
 
+static void get_slack(const struct ypi_item *item, struct ypi_datum *out)
+{
+    out->type = YPI_A_REAL;
+    out->real =
+        ypi_budget_slack(budget_of(item), ((const struct ypi_verdict *)item->row)->measured);
+}
+
 static void get_budget_detail(const struct ypi_item *item, struct ypi_datum *out)
 {
     ypi_datum_text(out, ypi_budget_detail(out->made, budget_of(item)) ? out->made : NULL);
@@ -413,6 +420,8 @@ static const struct ypi_field verdict_fields[] = {
     MADE(TEXT, "detail", get_budget_detail, 3), /* a counter's name, or such as p99 */
     FIELD(INT, "asked", M(asked), 3), /* fresh processes */
     FIELD(INT, "confirmed", M(confirmed), 3), /* of them, that said the same */
+    MADE(REAL, "slack", get_slack, 5), /* allowed over measured; 1 and more when met */
+    INSIDE(TEXT, "required", B(required), 5), /* who states the limit; NULL: nobody */
 };
 #undef B
 #undef ROW

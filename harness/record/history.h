@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <yieldpoint/budget.h>
 #include <yieldpoint/device.h>
 
 /* -- the file ------------------------------------------------------------------------------ */
@@ -109,6 +110,8 @@ cJSON *ypi_ceiling_document(const struct ypi_figure *figure); /* owned by the ca
 
 const char *ypi_store_outcome(int i); /* "passed", ...; NULL: there are no more */
 
+/* An element of a document's "budgets" as it was declared, with the texts of the document. */
+struct yp_budget ypi_store_budget(const cJSON *budget);
 /* Of an element of a document's "budgets": the budget as a sentence, and a figure in its unit.
  * `unit`: that of the measurement or value that it names. */
 void ypi_store_budget_text(char out[256], const cJSON *budget, const char *unit);

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <yieldpoint/gradient.h>
 
 static void figure(char out[YPI_FIGURE_MAX], const struct ypi_measured *m)
 {
@@ -93,35 +94,78 @@ char *ypi_reproduce_line(const struct ypi_session *s, const struct ypi_result *r
     return line;
 }
 
-static void tell_verdicts(FILE *out, const struct ypi_result *r)
+static void tell_verdict(FILE *out, const struct ypi_result *r, const struct ypi_verdict *v,
+                         bool slack)
 {
-    if (r->verdict_count == 0)
-        return;
-    fputs("  budgets:\n", out);
+    const char *unit = ypi_budget_unit(r, v->budget);
+    double room = ypi_budget_slack(v->budget, v->measured);
+    char text[256];
+    char measured[128];
+    ypi_budget_text(text, v->budget, unit);
+    if (v->met == YPI_UNMEASURED || v->met == YPI_NOT_JUDGED)
+        snprintf(measured, sizeof measured, "-");
+    else
+        ypi_budget_figure(measured, v->budget, v->measured, unit);
+    fprintf(out, "    %-10s %s", ypi_met_name(v->met), text);
+    if (v->budget->required != NULL)
+        fprintf(out, " (required: %s)", v->budget->required);
+    fprintf(out, ": %s", measured);
+    if (v->low != v->high && isfinite(v->low)) {
+        char low[128];
+        char high[128];
+        ypi_budget_figure(low, v->budget, v->low, unit);
+        ypi_budget_figure(high, v->budget, v->high, unit);
+        fprintf(out, " [%s, %s]", low, high);
+    }
+    if (isfinite(v->distance))
+        fprintf(out, " (%+.3g %%)", v->distance * 100);
+    if (slack && isfinite(room))
+        fprintf(out, ", slack %.3g", room);
+    if (v->asked > 0)
+        fprintf(out, ", %d of %d fresh processes outside", v->confirmed, v->asked);
+    fputc('\n', out);
+}
+
+void ypi_tell_verdicts(FILE *out, const struct ypi_result *r, bool slack)
+{
+    for (int i = 0; i < r->verdict_count; i++)
+        tell_verdict(out, r, &r->verdicts[i], slack);
+}
+
+static void add_loose(struct ypi_text *out, const struct ypi_result *r, const char *what,
+                      double slack, const char *not_noticed)
+{
+    ypi_text_add(out, "NOTE %s - %s: slack %.3g, %s would not be noticed\n", r->c->id, what, slack,
+                 not_noticed);
+}
+
+void ypi_add_loose(struct ypi_text *out, const struct ypi_result *r)
+{
     for (int i = 0; i < r->verdict_count; i++) {
         const struct ypi_verdict *v = &r->verdicts[i];
-        const char *unit = ypi_budget_unit(r, v->budget);
+        const struct yp_budget *b = v->budget;
+        double slack = ypi_budget_slack(b, v->measured);
         char text[256];
-        char measured[128];
-        ypi_budget_text(text, v->budget, unit);
-        if (v->met == YPI_UNMEASURED || v->met == YPI_NOT_JUDGED)
-            snprintf(measured, sizeof measured, "-");
-        else
-            ypi_budget_figure(measured, v->budget, v->measured, unit);
-        fprintf(out, "    %-10s %s: %s", ypi_met_name(v->met), text, measured);
-        if (v->low != v->high && isfinite(v->low)) {
-            char low[128];
-            char high[128];
-            ypi_budget_figure(low, v->budget, v->low, unit);
-            ypi_budget_figure(high, v->budget, v->high, unit);
-            fprintf(out, " [%s, %s]", low, high);
-        }
-        if (isfinite(v->distance))
-            fprintf(out, " (%+.3g %%)", v->distance * 100);
-        if (v->asked > 0)
-            fprintf(out, ", %d of %d fresh %s outside", v->confirmed, v->asked,
-                    ypi_is_relation(r->c) ? "rounds" : "processes");
-        fputc('\n', out);
+        if (v->met != YPI_MET || !ypi_slack_is_loose(b, slack))
+            continue;
+        ypi_budget_text(text, b, ypi_budget_unit(r, b));
+        add_loose(out, r, text, slack,
+                  ypi_budget_is_speed(b->kind)     ? "a threefold slowdown"
+                  : b->kind == YP_BUDGET_MIN_VALUE ? "a tenth of it"
+                                                   : "ten times as much");
+    }
+    /* What is checked against the usual bound was given none of its own. */
+    for (int i = 0; i < r->gradient_count; i++) {
+        const struct ypi_gradient *g = &r->gradients[i];
+        const struct yp_budget bound = {.kind = YP_BUDGET_MAX_VALUE, .limit = g->limit};
+        double slack = ypi_budget_slack(&bound, g->error);
+        if (!g->precision || g->limit <= YP_PRECISION_MULTIPLE ||
+            !ypi_slack_is_loose(&bound, slack))
+            continue;
+        char *text =
+            ypi_format("precision of '%s' at most %.3g times the plain error", g->name, g->limit);
+        add_loose(out, r, text, slack, "ten times as much");
+        free(text);
     }
 }
 
@@ -198,7 +242,9 @@ void ypi_tell_failure(FILE *out, const struct ypi_session *s, const struct ypi_r
         if (f->stack != NULL)
             tell_stack(out, f->stack);
     }
-    tell_verdicts(out, r);
+    if (r->verdict_count > 0)
+        fputs("  budgets:\n", out);
+    ypi_tell_verdicts(out, r, s->o->verbose > 0);
     tell_measured(out, r);
     if (r->note != NULL)
         fprintf(out, "  note: %s\n", r->note);

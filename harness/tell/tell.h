@@ -2,6 +2,7 @@
 #ifndef YPI_TELL_H
 #define YPI_TELL_H
 
+#include "base/text/text.h"
 #include "harness/collect/options.h"
 #include "harness/record/environment.h"
 #include "harness/result.h"
@@ -37,6 +38,12 @@ void ypi_tell_unusual(FILE *out, const char *prefix, const struct ypi_options *o
 
 /* The line that runs the case again; the caller frees. */
 char *ypi_reproduce_line(const struct ypi_session *s, const struct ypi_result *r);
+
+/* A line a budget, indented, with its slack or without. */
+void ypi_tell_verdicts(FILE *out, const struct ypi_result *r, bool slack);
+
+/* Adds a line for each budget and bound that is met and loose. */
+void ypi_add_loose(struct ypi_text *out, const struct ypi_result *r);
 
 /* Everything to know about a failed case: reasons, budgets, the end of its output, how to run it
  * again. */

@@ -113,6 +113,16 @@ static void tell_line(struct ypi_terminal *terminal, const struct ypi_result *r)
     fprintf(terminal->out, " [%3d%%]\n", 100 * terminal->reported / terminal->s->total);
 }
 
+/* With what its budgets leave; those of a failed one stand among the failures. */
+static void tell_whole(struct ypi_terminal *terminal, const struct ypi_result *r)
+{
+    tell_line(terminal, r);
+    if (ypi_is_failure(r->outcome) || r->outcome == YPI_SKIPPED)
+        return;
+    ypi_tell_verdicts(terminal->out, r, true);
+    ypi_add_loose(&terminal->summary, r);
+}
+
 static void tell_letter(struct ypi_terminal *terminal, const struct ypi_result *r)
 {
     static const char letters[YPI_OUTCOMES] = {'.', 'F', 'E', 's', 'x', 'X', 'n'};
@@ -160,7 +170,7 @@ void ypi_terminal_case(struct ypi_terminal *terminal, const struct ypi_result *r
     else if (r->note != NULL && !ypi_is_failure(r->outcome))
         ypi_text_add(&terminal->summary, "NOTE %s - %s\n", r->c->id, r->note);
     if (terminal->s->o->verbose > 0)
-        tell_line(terminal, r);
+        tell_whole(terminal, r);
     else if (terminal->s->o->verbose == 0)
         tell_letter(terminal, r);
     fflush(terminal->out);

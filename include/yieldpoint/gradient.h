@@ -21,6 +21,7 @@ extern "C" {
 #endif
 
 #define YP_GRADIENT_LIMIT 1e-6 /* relative error allowed where no budget says otherwise */
+#define YP_PRECISION_MULTIPLE 3
 
 /* y = f(x): x and y have `inputs` and `outputs` doubles. Deterministic. */
 typedef void yp_function(void *arg, const double *x, double *y);
@@ -47,7 +48,7 @@ struct yp_gradient {
      * "x". The results refer to their names. */
     const struct yp_tensor *tensors YPI_OR_ZERO;
     size_t n_tensors YPI_OR_ZERO;
-    int directions YPI_OR_ZERO; /* random directions a tensor; 0: 3 */
+    int directions YPI_OR_ZERO; /* random directions a tensor; 0: YP_PRECISION_MULTIPLE */
     /* How far an element of the tensor moves, relative to the tensor's root mean square (1 if
      * that is 0): x + step * rms * sqrt(count) * v for a unit vector v. 0: begins at 1e-4 and is
      * made larger (to 1e-2) where rounding would hide more than a ten-millionth of the
@@ -104,10 +105,11 @@ double yp_check_gradient(struct yp_case *t, const struct yp_gradient *gradient);
 struct yp_precision {
     const char *name; /* with tensors NULL too */
     size_t count;
-    const double *oracle;        /* double precision result on the same, already rounded inputs */
-    const float *plain;          /* a plain implementation in the precision under test */
-    const float *got;            /* what is checked */
-    double multiple YPI_OR_ZERO; /* error(got) may be this many times error(plain); 0: 3 */
+    const double *oracle; /* double precision result on the same, already rounded inputs */
+    const float *plain;   /* a plain implementation in the precision under test */
+    const float *got;     /* what is checked */
+    double multiple
+        YPI_OR_ZERO; /* error(got) may be this many times error(plain); 0: YP_PRECISION_MULTIPLE */
     /* Slices of the `count` values that are checked one by one, `n_tensors` of them, which must not
      * overlap; none: all values together. */
     const struct yp_tensor *tensors YPI_OR_ZERO;

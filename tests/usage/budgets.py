@@ -52,8 +52,10 @@ def listed(out):
         start = re.match(r"\S+::held\[(.*)\]$", line)
         if start:
             case = found.setdefault(start[1], [])
+        elif line.startswith("budgets.c::"):
+            case = []
         elif line.startswith("    budget: "):
-            case.append(re.sub(r" \(.*", "", line[12:]))
+            case.append(re.sub(r"( \(|, measured).*", "", line[12:]))
     return found
 
 
@@ -61,11 +63,64 @@ def check_held(tap, program, folder):
     done = run(program, "--co", "-v", cwd=folder)
     tap.equal(listed(done.out), HELD, "each case is held to the last that is said of a thing")
     history = os.path.join(folder, "held.db")
-    done = run(program, "--history", history, cwd=folder)
+    done = run(program, "--history", history, "budgets.c::held", cwd=folder)
     found = {case.split("[")[1][:-1]: len(result["verdicts"])
              for case, result in results(history).items()}
     tap.equal((done.code, found), (0, {case: len(held) for case, held in HELD.items()}),
               "a run judges just these")
+
+
+SLACK = r", slack [0-9.]+(e\+[0-9]+)?"
+# Of budgets.c::loose, under -v.
+LINES = [
+    rf"    met        nap at most 10 s: \S+ ms \[.*\] \(\+\S+ %\){SLACK}",
+    rf"    met        nap processor time at most 5 s \(required: why\): .* \(\+\S+ %\){SLACK}",
+    r"    met        host memory: at most 16\.0 MiB accounted at once: 1\.0 KiB \(\+100 %\), slack "
+    r"1\.64e\+04",
+    r"    met        error at most 0\.5: 0\.01 \(\+98 %\), slack 50",
+    r"    met        rank at least 1: 10 \(\+900 %\), slack 10",
+    r"    met        host memory: at most 64 B left behind: 0 B \(\+100 %\)",
+]
+NOTES = [
+    r"NOTE budgets\.c::loose - nap at most 10 s: slack \S+, a threefold slowdown would not be noticed",
+    r"NOTE budgets\.c::loose - host memory: at most 16\.0 MiB accounted at once: slack 1\.64e\+04, "
+    r"ten times as much would not be noticed",
+    r"NOTE budgets\.c::loose - error at most 0\.5: slack 50, ten times as much would not be noticed",
+    r"NOTE budgets\.c::loose - precision of 'bound' at most 8 times the plain error: slack 256, ten "
+    r"times as much would not be noticed",
+]
+
+
+def check_slack(tap, program, folder):
+    history = ["--history", os.path.join(folder, "past.db")]
+    listed_before = run(program, *history, "--co", "-v", "budgets.c::loose", cwd=folder).out
+    tap.check("slack" not in listed_before and
+              "    budget: nap processor time at most 5 s (required: why)\n" in listed_before,
+              "a list without a history knows no slack, but what is required", listed_before)
+    done = run(program, *history, "-v", "budgets.c::loose", cwd=folder)
+    lines = done.out.splitlines()
+    tap.check(done.code == 0 and len([i for i, line in enumerate(lines)
+                                      if "    met " in line]) == len(LINES) and
+              all(re.fullmatch(wanted, line) for wanted, line in
+                  zip(LINES, [line for line in lines if "    met " in line])),
+              "-v: what each budget leaves", done)
+    notes = [line for line in lines if line.startswith("NOTE")]
+    tap.check(len(notes) == len(NOTES) and
+              all(re.fullmatch(wanted, line) for wanted, line in zip(NOTES, notes)),
+              "-v: those that would notice little, but for one that is required", done)
+    stored = results(history[1])["budgets.c::loose"]["verdicts"]
+    tap.equal([(v["required"], v["slack"] is None or round(v["slack"], 6)) for v in stored[1:]],
+              [("why", round(5 / stored[1]["measured"], 6)), (None, 16384), (None, 50), (None, 10),
+               (None, True)], "both are stored")
+    plain = run(program, *history, "budgets.c::loose", cwd=folder)
+    tap.check("NOTE" not in plain.out and "slack" not in plain.out, "nothing of it without -v",
+              plain)
+    out = run(program, *history, "--co", "-v", "budgets.c::loose", cwd=folder).out
+    tap.check("    budget: error at most 0.5, measured 0.01, slack 50\n" in out and
+              re.search(r"    budget: nap processor time at most 5 s \(required: why\), measured "
+                        rf".* us{SLACK}\n", out) is not None and
+              "    budget: host memory: at most 64 B left behind, measured 0 B\n" in out,
+              "a list shows what was measured last on this machine", out)
 
 
 def check_places(tap, program, folder):
@@ -121,7 +176,7 @@ def main(program, usage):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         folder = os.path.realpath(folder)
-        for check in (check_held, check_places, check_option):
+        for check in (check_held, check_slack, check_places, check_option):
             tap.run(check.__name__, check, tap, os.path.abspath(program), folder)
         check_none(tap, os.path.abspath(usage), folder)
     tap.done()

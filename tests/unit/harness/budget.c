@@ -117,6 +117,34 @@ static void let_go(void)
     ypi_result_clear(&r);
 }
 
+/* -- slack --------------------------------------------------------------------------------- */
+
+Test(budget, slack_is_allowed_over_measured)
+{
+    const struct yp_budget least = yp_min_rate("x", 2), most = yp_max_peak(YP_HOST, 100),
+                           none = yp_max_leak(YP_HOST, 0), below = yp_min_value("x", -5);
+    cr_expect_eq(ypi_budget_slack(&least, 3), 1.5);
+    cr_expect_eq(ypi_budget_slack(&least, 2), 1);
+    cr_expect_eq(ypi_budget_slack(&least, 1), 0.5);
+    cr_expect_eq(ypi_budget_slack(&most, 50), 2);
+    cr_expect_eq(ypi_budget_slack(&most, 100), 1);
+    cr_expect_eq(ypi_budget_slack(&most, 200), 0.5);
+    cr_expect(isnan(ypi_budget_slack(&most, 0)) && isnan(ypi_budget_slack(&most, -1)));
+    cr_expect(isnan(ypi_budget_slack(&none, 0)) && isnan(ypi_budget_slack(&none, 3)));
+    cr_expect(isnan(ypi_budget_slack(&below, -1)) && isnan(ypi_budget_slack(&below, 1)));
+    cr_expect(isnan(ypi_budget_slack(&least, NAN)) && isnan(ypi_budget_slack(&least, INFINITY)));
+}
+
+Test(budget, a_slack_is_loose_above_3_of_speed_and_above_10)
+{
+    struct yp_budget speed = yp_min_share("x", 1), other = yp_max_value("x", 1);
+    cr_expect(ypi_slack_is_loose(&speed, nextafter(3, 4)) && !ypi_slack_is_loose(&speed, 3));
+    cr_expect(ypi_slack_is_loose(&other, nextafter(10, 11)) && !ypi_slack_is_loose(&other, 10));
+    cr_expect_not(ypi_slack_is_loose(&other, NAN));
+    speed.required = "the reference";
+    cr_expect_not(ypi_slack_is_loose(&speed, 100));
+}
+
 /* -- exact budgets ------------------------------------------------------------------------- */
 
 /* Puts `value` where the kind is measured. */

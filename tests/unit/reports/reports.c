@@ -268,7 +268,7 @@ Test(reports, show_is_for_a_person)
     cr_expect_eq(report("show"), YPI_COMMAND_OK, "%s", errors);
     expect_output("  not met       fit at least 1 M pixels/s (min rate)\n"
                   "                measured 900 k pixels/s, between 800 k pixels/s and"
-                  " inf pixels/s, distance -10.0 %\n");
+                  " inf pixels/s, distance -10.0 %, slack 0.9\n");
     expect_output("started 1970-01-01");
     expect_output(", unfinished\n");
     expect_output("    phase forward: 125 ms\n");
@@ -280,7 +280,11 @@ Test(reports, show_is_for_a_person)
 /* -- what is stored since version 3 -------------------------------------------------------- */
 
 static const struct yp_budget rich_budgets[] = {yp_min_rate("fit", 1e6),
-                                                yp_max_percentile("fit", 99.9, 2),
+                                                {.kind = YP_BUDGET_MAX_PERCENTILE,
+                                                 .name = "fit",
+                                                 .quantile = 0.999,
+                                                 .limit = 2,
+                                                 .required = "the reference"},
                                                 yp_max_count("fit", YP_BRANCH_MISSES, 7)};
 static double rich_samples[100] = {0.5, 0.25};
 static double rich_cpu[100] = {0.75, 1.5};
@@ -423,8 +427,10 @@ Test(reports, show_tells_the_rest)
     expect_output("  note          nota bene\n");
     expect_output("  ratio: 2, between 1.5 and 2.5\n");
     expect_output(", 6 directions, rounding leaves 1e-12\n");
-    expect_output("distance -10.0 %\n                2 of 3 fresh processes agree\n");
-    expect_output("distance +50.0 %\n                1 of 1 fresh process agrees\n");
+    expect_output("distance -10.0 %, slack 0.9\n                2 of 3 fresh processes agree\n");
+    expect_output(
+        "                required: the reference\n                measured 1 s, between 500 ms and "
+        "1.5 s, distance +50.0 %, slack 2\n                1 of 1 fresh process agrees\n");
     expect_output(" (max percentile)\n");
     expect_output(" (max count)\n");
     expect_no_output("attempt");

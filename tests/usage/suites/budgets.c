@@ -25,3 +25,27 @@ YP_TEST(budgets, held,
     yp_measure (t, "nap", .warmup = -1, .samples = 3)
         usleep(1000);
 }
+
+YP_TEST(budgets, loose,
+        .budgets = YP_BUDGETS(yp_max_latency("nap", 10),
+                              yp_required(yp_max_cpu_time("nap", 5), "why"),
+                              yp_max_peak(YP_HOST, 16 * YP_MIB), yp_max_value("error", 0.5),
+                              yp_min_value("rank", 1), yp_max_leak(YP_HOST, 64)))
+{
+    const double oracle[] = {1, 1};
+    const float plain[] = {1.25F, 1}, got[] = {1 + 0x1p-7F, 1};
+    yp_alloc(t, 1024);
+    yp_value(t, "error", 0.01);
+    yp_value(t, "rank", 10);
+    yp_check_precision(t, &(struct yp_precision){.name = "bound",
+                                                 .count = 2,
+                                                 .oracle = oracle,
+                                                 .plain = plain,
+                                                 .got = got,
+                                                 .multiple = 8});
+    yp_check_precision(
+        t, &(struct yp_precision){
+               .name = "usual", .count = 2, .oracle = oracle, .plain = plain, .got = got});
+    yp_measure (t, "nap", .warmup = -1, .samples = 3)
+        usleep(1000);
+}
