@@ -30,11 +30,13 @@ static const struct command {
      "      --csv: what its accelerator did over time",
      ypi_report_show, false},
     {"budgets",
-     "[-m EXPR] [-k EXPR] [ID...] [--suggest] [--error 1%] [--check SLACK] [--json]\n"
+     "[-m EXPR] [-k EXPR] [ID...] [--suggest] [--error 1%] [--write FILE]\n"
+     "      [--check SLACK] [--json]\n"
      "  yieldpoint budgets --probe PROGRAM [ID...] [its options] [--slowdown 2x]",
      "each case's budgets beside what was measured: limit, typical value, spread, slack, the\n"
      "      regression that they would notice; --suggest: a limit that a good run misses at most\n"
-     "      so often; --check: fails when a limit allows SLACK times more than is typical;\n"
+     "      so often; --write: puts those into a file of budgets; --check: fails when a limit\n"
+     "      allows SLACK times more than is typical;\n"
      "      --probe: runs a suite with all that it times taking twice as long and lists the cases\n"
      "      that stay green",
      ypi_report_budgets, false},

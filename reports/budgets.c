@@ -14,7 +14,7 @@
 #include <string.h>
 
 struct request {
-    const char *file;
+    const char *file, *to;
     const char *program; /* of --probe */
     struct ypi_selection cases;
     bool suggest, json;
@@ -51,19 +51,29 @@ static char *read_slack(void *values, const struct ypi_option *option, const cha
     return ypi_strdup("a number from 1");
 }
 
+/* Cases that are named may get budgets that the file does not have. */
+static int write_to(const struct ypi_budgets *b, const struct request *r)
+{
+    bool named = r->cases.mark || r->cases.keyword || r->cases.id_count > 0;
+    return r->to ? ypi_budgets_write(b, r->to, named, r->json ? stderr : stdout) : YPI_COMMAND_OK;
+}
+
 static int print(const struct ypi_budgets *b, const struct request *r)
 {
+    bool suggest = r->suggest || r->to;
     int loose = 0;
     int code = YPI_COMMAND_OK;
     for (int i = 0; i < b->count; i++)
         loose += r->looser > 0 && ypi_budget_is_loose(&b->list[i], r->looser);
     if (r->json) {
-        cJSON *document = ypi_budgets_document(b, r->looser, r->suggest);
-        code = ypi_put_json(document);
+        cJSON *document = ypi_budgets_document(b, r->looser, suggest);
+        code = write_to(b, r);
+        code = code != YPI_COMMAND_OK ? code : ypi_put_json(document);
         cJSON_Delete(document);
     } else {
-        ypi_budgets_print(b, r->looser, r->suggest);
-        code = ypi_flush();
+        ypi_budgets_print(b, r->looser, suggest);
+        code = write_to(b, r);
+        code = code != YPI_COMMAND_OK ? code : ypi_flush();
     }
     return code != YPI_COMMAND_OK ? code : loose > 0 ? YPI_COMMAND_NOTHING : YPI_COMMAND_OK;
 }
@@ -112,7 +122,7 @@ static int own_words(int argc, char **argv)
 /* The history of the probe is its own, and what is selected stands behind the program. */
 static int probe(const struct request *r, int argc, char **argv, int own)
 {
-    if (r->file || r->suggest || r->looser > 0 || r->cases.mark || r->cases.keyword ||
+    if (r->file || r->to || r->suggest || r->looser > 0 || r->cases.mark || r->cases.keyword ||
         r->cases.id_count > 0) {
         ypi_usage_error(
             argc, argv, ypi_place_of(argc, argv, r->program),
@@ -137,6 +147,7 @@ int ypi_report_budgets(int argc, char **argv)
         {.letter = 'm', AT(WORD, cases.mark)},
         {.letter = 'k', AT(WORD, cases.keyword)},
         {"suggest", AT(FLAG, suggest)},
+        {"write", AT(WORD, to)},
         {"error", .value = "RATE", .kind = YPI_OPTION_OWN, .read = read_error},
         {"check", .value = "SLACK", .kind = YPI_OPTION_OWN, .read = read_slack},
         {"json", AT(FLAG, json)},

@@ -7,6 +7,7 @@
 #include <cJSON.h>
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 /* One budget of one case, as its newest result declares it. */
 struct ypi_budget_history {
@@ -54,6 +55,10 @@ bool ypi_budget_is_required(const struct ypi_budget_history *b);
 void ypi_budgets_print(const struct ypi_budgets *b, double looser, bool suggest);
 /* The caller deletes. */
 cJSON *ypi_budgets_document(const struct ypi_budgets *b, double looser, bool suggest);
+/* Puts the suggestions into a file of budgets and tells `out` what was done, as ypi_limits_write()
+ * says. An enum ypi_command_exit. */
+int ypi_budgets_write(const struct ypi_budgets *b, const char *path, bool add, FILE *out);
+
 bool ypi_budget_is_loose(const struct ypi_budget_history *b, double looser);
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/text/output.h"
 #include "base/text/text.h"
 #include "device/backend.h"
+#include "harness/collect/budget_file.h"
 #include "harness/judge/budget.h"
 #include "harness/measure/noise.h"
 #include "harness/record/history.h"
@@ -423,6 +424,12 @@ void ypi_store_budget_figure(char out[128], const cJSON *budget, double value, c
 {
     struct yp_budget b = ypi_store_budget(budget);
     ypi_budget_figure(out, &b, value, unit);
+}
+
+char *ypi_store_budget_key(const cJSON *budget)
+{
+    struct yp_budget b = ypi_store_budget(budget);
+    return ypi_budget_key(&b);
 }
 
 bool ypi_store_budget_measured(const cJSON *budget)

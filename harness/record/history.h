@@ -118,8 +118,36 @@ void ypi_store_budget_text(char out[256], const cJSON *budget, const char *unit)
 void ypi_store_budget_figure(char out[128], const cJSON *budget, double value, const char *unit);
 bool ypi_store_budget_measured(const cJSON *budget); /* whether there is a figure */
 
+/* Its key in a file of budgets; NULL: what it holds on one machine only may not stand there. The
+ * caller frees. */
+char *ypi_store_budget_key(const cJSON *budget);
+
 /* NVML's reasons for a lower clock in words, "its power cap, heat"; "" where there is none of them.
  * Returns whether one of them alone is a slowdown, which the power cap is not. */
 bool ypi_store_slowed(double reasons, char by[128]);
+
+/* -- files of budgets ------------------------------------------------------------------------ */
+
+enum ypi_limit_done {
+    YPI_LIMIT_SAME,    /* it stood there already */
+    YPI_LIMIT_CHANGED, /* a number in the place of another */
+    YPI_LIMIT_ADDED,
+    YPI_LIMIT_ABSENT, /* the file does not have it, and nothing was to be added */
+    YPI_LIMIT_UNFIT,  /* none of its kind may stand in a file */
+};
+
+struct ypi_limit {
+    const char *id;      /* of the case */
+    const cJSON *budget; /* an element of a document's "budgets" */
+    double limit;        /* finite */
+    enum ypi_limit_done done;
+};
+
+/* Puts limits into the file at `path` and tells of each what was done. Comments and order stay, and
+ * so does what it has of other cases; a new section stands at its place by id where those that are
+ * there are in order, else at the end. With `add`, or where there is no such file, it takes what it
+ * lacks. The file is replaced at once or stays as it is; nothing is written without a change. YP_IO
+ * where it cannot be; YP_INVALID after telling stderr what is wrong in the file. */
+enum yp_status ypi_limits_write(const char *path, struct ypi_limit *list, int count, bool add);
 
 #endif

@@ -178,9 +178,13 @@ static char output[65536];
 static char errors[4096];
 
 static const struct yp_test test = {.group = "synth", .name = "words"};
-static const struct yp_budget budgets[] = {yp_min_share("make", 0.3), yp_max_peak(YP_HOST, 65536),
-                                           yp_min_rate("make", 1e6), yp_max_value("loss", 0.5)};
-enum { BUDGETS = 4 };
+static const struct yp_budget budgets[] = {
+    yp_min_share("make", 0.3),
+    yp_max_peak(YP_HOST, 65536),
+    yp_min_rate("make", 1e6),
+    yp_max_value("loss", 0.5),
+    {.kind = YP_BUDGET_MAX_LATENCY, .name = "make", .limit = 1, .required = "a standard"}};
+enum { BUDGETS = 5 };
 
 struct drawn {
     const char *id, *tags;
@@ -213,7 +217,7 @@ static void add(struct ypi_history *h, const char *run, const struct drawn *d)
 {
     static char message[] = "m";
     static double started = 1000;
-    double measured[] = {d->share, d->peak, d->share * 1e7, d->loss};
+    double measured[] = {d->share, d->peak, d->share * 1e7, d->loss, 0.01};
     struct ypi_failure failure = {YPI_CAUSE_BUDGET, message, NULL, 0, NULL};
     struct ypi_verdict verdicts[BUDGETS];
     for (int i = 0; i < BUDGETS; i++)
@@ -371,6 +375,10 @@ Test(budgets, each_is_told_with_what_was_measured)
     cr_expect_eq(ypi_real(peak, "suggested"), 16384);
     cr_expect_eq(ypi_real(peak, "slack"), 4);
     cr_expect_eq(ypi_real(peak, "noticed"), 4);
+    const cJSON *latency = budget_in(document, WORDS, "max latency make");
+    cr_expect_str_eq(ypi_text_of(latency, "required"), "a standard");
+    cr_expect_str_eq(ypi_text_of(latency, "why_not"), "required");
+    cr_expect_eq(ypi_real(latency, "slack"), 100);
     const cJSON *loss = budget_in(document, OTHER, "max value loss");
     cr_expect(isnan(ypi_real(loss, "slack")) && isnan(ypi_real(loss, "noticed")));
     cr_expect_str_eq(ypi_text_of(loss, "why_not"), "needs 5 processes of one machine");
@@ -382,7 +390,7 @@ Test(budgets, each_is_told_with_what_was_measured)
 Test(budgets, what_says_nothing_of_them_is_left_out_and_counted)
 {
     cr_expect_eq(report(""), YPI_COMMAND_OK, "%s", errors);
-    expect_output("8 budgets of 2 cases, from 12 processes on 2 machines\n");
+    expect_output("10 budgets of 2 cases, from 12 processes on 2 machines\n");
     static const char *const reasons[] = {"--slowdown (1)", "--isa (1)", "sanitizers (1)",
                                           "an allocation was refused (1)",
                                           "failed for another reason than a budget (1)"};
@@ -396,15 +404,15 @@ Test(budgets, cases_are_selected_as_a_suite_selects_them)
     static const struct {
         const char *words;
         int code, budgets;
-    } table[] = {{"-m|stress", YPI_COMMAND_OK, 4},
-                 {"-m|small and not stress", YPI_COMMAND_OK, 4},
-                 {"-k|words", YPI_COMMAND_OK, 4},
-                 {"-k|threads=1 or fit", YPI_COMMAND_OK, 8},
+    } table[] = {{"-m|stress", YPI_COMMAND_OK, 5},
+                 {"-m|small and not stress", YPI_COMMAND_OK, 5},
+                 {"-k|words", YPI_COMMAND_OK, 5},
+                 {"-k|threads=1 or fit", YPI_COMMAND_OK, 10},
                  {"-k|nothing", YPI_COMMAND_UNSELECTED, 0},
                  {"-m|(", YPI_COMMAND_USAGE, 0},
-                 {"stress/rx.c", YPI_COMMAND_OK, 4},
-                 {"suites/perf/synth.c::words", YPI_COMMAND_OK, 4},
-                 {OTHER "|" WORDS, YPI_COMMAND_OK, 8},
+                 {"stress/rx.c", YPI_COMMAND_OK, 5},
+                 {"suites/perf/synth.c::words", YPI_COMMAND_OK, 5},
+                 {OTHER "|" WORDS, YPI_COMMAND_OK, 10},
                  {OTHER "|nowhere.c", YPI_COMMAND_USAGE, 0},
                  {"--error|0", YPI_COMMAND_USAGE, 0},
                  {"--error=60%", YPI_COMMAND_USAGE, 0},
@@ -444,8 +452,66 @@ Test(budgets, check_fails_when_one_is_looser_and_lists_those)
 {
     cr_expect_eq(report("--check|3|-k|words"), YPI_COMMAND_NOTHING, "%s", errors);
     expect_output("  max peak host");
-    expect_output("2 of 4 budgets are looser than 3\n");
+    expect_output("2 of 5 budgets are looser than 3\n");
     cr_expect_null(strstr(output, "min share"), "%s", output);
+    cr_expect_null(strstr(output, "max latency"), "it is required: %s", output);
     cr_expect_eq(report("--check|6.4|-k|words"), YPI_COMMAND_OK, "%s", errors);
-    expect_output("0 of 4 budgets are looser than 6.4\n");
+    expect_output("0 of 5 budgets are looser than 6.4\n");
+}
+
+static void read_text(const char *path, char text[1024])
+{
+    FILE *file = fopen(path, "r");
+    cr_assert_not_null(file);
+    text[fread(text, 1, 1023, file)] = '\0';
+    fclose(file);
+}
+
+Test(budgets, suggestions_go_into_a_file)
+{
+    char text[1024];
+    cr_expect_eq(report("--write|b.ini"), YPI_COMMAND_OK, "%s", errors);
+    expect_output("b.ini: 0 limits changed, 3 added, 0 as before\n"
+                  "not written: 1 that holds on one machine only: rates, times and the processor's"
+                  " own counts\n"
+                  "not written: 6 without a suggestion\n");
+    read_text("b.ini", text);
+    double share = 0;
+    char rest[128] = "";
+    cr_assert_eq(sscanf(text, "[" WORDS "]\nmin share make = %lf\n%127[^]]", &share, rest), 2, "%s",
+                 text);
+    cr_expect(share > 0.4 && share < 0.6);
+    cr_expect_str_eq(rest, "max peak host = 16384\nmax value loss = 0.25\n");
+    cr_expect_eq(report("--write|b.ini"), YPI_COMMAND_OK);
+    expect_output("b.ini: 0 limits changed, 0 added, 3 as before\n");
+}
+
+Test(budgets, a_file_takes_what_it_lacks_of_cases_that_are_named)
+{
+    char text[1024];
+    FILE *file = fopen("b.ini", "w");
+    cr_assert(file && fputs("[" WORDS "]\nmax peak host = 1 # bytes\n", file) > 0);
+    fclose(file);
+    cr_expect_eq(report("--write=b.ini"), YPI_COMMAND_OK, "%s", errors);
+    expect_output("b.ini: 1 limit changed, 0 added, 0 as before\n");
+    expect_output("not written: 2 that the file does not have; -m, -k or ids of cases add them\n");
+    read_text("b.ini", text);
+    cr_expect_str_eq(text, "[" WORDS "]\nmax peak host = 16384 # bytes\n");
+    cr_expect_eq(report("--json|--write|b.ini|-k|words"), YPI_COMMAND_OK, "%s", errors);
+    cr_expect_not_null(strstr(errors, "b.ini: 0 limits changed, 2 added, 1 as before\n"), "%s",
+                       errors);
+    cJSON *document = cJSON_Parse(output);
+    cr_expect_eq(ypi_real(budget_in(document, WORDS, "max peak host"), "suggested"), 16384);
+    cJSON_Delete(document);
+}
+
+Test(budgets, a_file_that_cannot_be_written_is_an_error)
+{
+    cr_expect_eq(report("--write|nowhere/b.ini"), YPI_COMMAND_FILE);
+    cr_expect_eq(report("--write|"), YPI_COMMAND_FILE);
+    FILE *file = fopen("b.ini", "w");
+    cr_assert(file && fputs("[x]\n[x]\n", file) > 0);
+    fclose(file);
+    cr_expect_eq(report("--write|b.ini"), YPI_COMMAND_FILE);
+    cr_expect_not_null(strstr(errors, "b.ini:2: "), "%s", errors);
 }
