@@ -104,6 +104,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
         snprintf(program, sizeof program, "?");
     ypi_environment_read(&environment, o->root);
+    ypi_environment_add_program(&environment, ypi_all_tests());
     ypi_environment_add_devices(&environment);
 
     int option_count = 0;

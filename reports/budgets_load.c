@@ -54,7 +54,8 @@ static const char *why_left_out(const cJSON *run)
             if ((at == options || at[-1] == '\n') && strchr("=\n", at[length]) != NULL)
                 return changing[i];
     }
-    return strstr(ypi_text_of(run, "flags"), "-fsanitize") ? "sanitizers" : NULL;
+    const char *flags = ypi_text_of(run, "flags");
+    return strstr(flags, "-fsanitize") || strstr(flags, "with a sanitizer") ? "sanitizers" : NULL;
 }
 
 static int machine_named(struct ypi_budgets *b, const char *name)

@@ -2,6 +2,8 @@
 
 #include "base/system/cgroup_path.h"
 #include "base/system/file.h"
+#include "base/system/section.h"
+#include "base/text/text.h"
 #include "device/cpu/topology.h"
 #include "device/kind.h"
 #include "device/registry.h"
@@ -161,12 +163,12 @@ static void add_build(struct ypi_environment *e)
 {
     unsigned hwloc = hwloc_get_api_version();
 #ifdef __clang__
-    add(e, "compiler", "%s", __VERSION__);
+    add(e, "library.compiler", "%s", __VERSION__);
 #else
-    add(e, "compiler", "gcc %s", __VERSION__);
+    add(e, "library.compiler", "gcc %s", __VERSION__);
 #endif
 #ifdef YPI_CFLAGS
-    add(e, "compiler.flags", "%s", YPI_CFLAGS);
+    add(e, "library.flags", "%s", YPI_CFLAGS);
 #endif
 #ifdef YPI_CRITERION_VERSION /* its headers have none */
     add(e, "library.criterion", "%s", YPI_CRITERION_VERSION);
@@ -174,6 +176,39 @@ static void add_build(struct ypi_environment *e)
     add(e, "library.glibc", "%s", gnu_get_libc_version());
     add(e, "library.hwloc", "API %u.%u.%u", hwloc >> 16, hwloc >> 8 & 255, hwloc & 255);
     add(e, "library.sqlite", "%s", sqlite3_libversion());
+}
+
+/* Texts that differ, "; " between them, in the order in which they come. */
+static void add_different(struct ypi_text *all, const char *text)
+{
+    size_t length = strlen(text);
+    for (const char *at = all->data; at != NULL && (at = strstr(at, text)) != NULL; at++)
+        if ((at == all->data || at[-1] == ' ') && (at[length] == ';' || at[length] == '\0'))
+            return;
+    ypi_text_add(all, "%s%s", all->length > 0 ? "; " : "", text);
+}
+
+static void add_texts(struct ypi_environment *e, const char *key, struct ypi_text *all)
+{
+    char *texts = all->length > 0 ? ypi_text_take(all) : NULL;
+    if (texts != NULL)
+        add(e, key, "%s", texts);
+    free(texts);
+}
+
+void ypi_environment_add_program(struct ypi_environment *e, struct ypi_tests tests)
+{
+    struct ypi_text compilers = {0}, flags = {0};
+    for (const struct yp_test *const *t = tests.begin; t < tests.end; t++)
+        if ((*t)->compiled != NULL)
+            add_different(&compilers, (*t)->compiled);
+    size_t size = 0;
+    char *recorded = ypi_program_section(".GCC.command.line", &size);
+    for (size_t at = 0; at < size; at += strlen(recorded + at) + 1)
+        add_different(&flags, recorded + at);
+    free(recorded);
+    add_texts(e, "program.compiler", &compilers);
+    add_texts(e, "program.flags", &flags);
 }
 
 static void add_variable(struct ypi_environment *e, const char *name, const char *key)

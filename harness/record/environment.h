@@ -3,6 +3,8 @@
 #ifndef YPI_ENVIRONMENT_H
 #define YPI_ENVIRONMENT_H
 
+#include "harness/collect/collect.h"
+
 #include <stdbool.h>
 
 #define YPI_FACTS_MAX 96
@@ -22,6 +24,10 @@ struct ypi_environment {
  * commit and dirtiness (NULL: it is not asked). Runs at most two short child processes (git) and
  * has reaped them when it returns. */
 void ypi_environment_read(struct ypi_environment *e, const char *source_root);
+
+/* Adds how the program's own files are compiled (its declarations say), and with which flags where
+ * it was compiled with -frecord-gcc-switches. */
+void ypi_environment_add_program(struct ypi_environment *e, struct ypi_tests tests);
 
 /* Adds the facts of the devices that were asked about (device/registry.h). */
 void ypi_environment_add_devices(struct ypi_environment *e);

@@ -26,6 +26,7 @@
 
 #include <stdbool.h>
 #include <yieldpoint/budget.h>
+#include <yieldpoint/compiled.h>
 #include <yieldpoint/exception.h>
 #include <yieldpoint/thread_sanitizer.h>
 
@@ -109,6 +110,7 @@ struct yp_test {
     const char *name;
     const char *file;
     int line;
+    const char *compiled; /* how the file is (compiled.h) */
     void (*body)(struct yp_case *t);
     /* the options */
     const char *tags; /* separated by blanks, each one registered */
@@ -216,7 +218,7 @@ enum yp_status yp_axis_add_string(struct yp_axis_values *values, const char *val
     _Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"")                          \
     static const struct yp_test ypi_test_##group_##_##name_ = {                                 \
         .group = #group_, .name = #name_, .file = __FILE__, .line = __LINE__,                   \
-        .body = body_, __VA_ARGS__ };                                                           \
+        .compiled = YPI_COMPILED, .body = body_, __VA_ARGS__ };                                                           \
     _Pragma("GCC diagnostic pop")                                                               \
     __attribute__((YPI_KEEP, section("yp_tests")))                                              \
     static const struct yp_test *const ypi_pointer_##group_##_##name_ =                         \
