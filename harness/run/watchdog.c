@@ -83,7 +83,8 @@ static void end_case(struct ypi_item *item, enum ypi_cause cause)
     ypi_kill_tree(item->pid, true);
 }
 
-/* Each thread is to say where it is; false where the process does not listen to that. */
+/* Each thread is to say where it is; false where the process does not listen to that. From here on
+ * the case is one that was killed: the signal ends a sleep early, and the body may then return. */
 static bool ask_for_stacks(struct ypi_item *item)
 {
     if (item->asked_at > 0 || !ypi_process_catches(item->pid, YPI_STACK_SIGNAL))
@@ -91,14 +92,9 @@ static bool ask_for_stacks(struct ypi_item *item)
     item->thread_count = ypi_threads(item->pid, item->threads, YPI_THREADS_MAX);
     for (int i = 0; i < item->thread_count; i++)
         syscall(SYS_tgkill, (pid_t)item->pid, item->threads[i].id, YPI_STACK_SIGNAL);
-    item->asked_at = ypi_now();
+    item->killed = (int)YPI_CAUSE_TIMEOUT + 1;
+    item->asked_at = item->killed_at = ypi_now();
     return true;
-}
-
-static void end_slow_case(struct ypi_item *item)
-{
-    if (!ask_for_stacks(item) && ypi_now() > item->asked_at + ANSWER_SECONDS)
-        end_case(item, YPI_CAUSE_TIMEOUT);
 }
 
 static void watch(struct ypi_watchdog *w, struct ypi_item *item)
@@ -107,12 +103,14 @@ static void watch(struct ypi_watchdog *w, struct ypi_item *item)
     if (item->state != YPI_RUNNING || item->pid == 0)
         return;
     if (item->killed != 0) {
-        if (now > item->killed_at + AGAIN_SECONDS)
+        bool asked = item->killed_at == item->asked_at;
+        if (now > item->killed_at + (asked ? ANSWER_SECONDS : AGAIN_SECONDS))
             end_case(item, YPI_CAUSE_TIMEOUT);
     } else if (*w->interrupted) {
         end_case(item, YPI_CAUSE_INTERRUPTED);
     } else if (now > item->started + item->c.timeout) {
-        end_slow_case(item);
+        if (!ask_for_stacks(item))
+            end_case(item, YPI_CAUSE_TIMEOUT);
     } else if (too_much_output(item, w->o)) {
         end_case(item, YPI_CAUSE_OUTPUT);
     } else if (w->plan->cgroup == NULL &&
