@@ -65,9 +65,9 @@ Test(environment, names_the_machine)
     cr_expect_geq(strtol(fact(&e, "cpu.cores"), NULL, 10), 1);
     cr_expect_geq(strtoull(fact(&e, "memory.total"), NULL, 10), 1U << 26);
     cr_expect_str_eq(fact(&e, "os"), "Linux");
-    static const char *const present[] = {"topology",      "kernel",         "architecture",
-                                          "hostname",      "library.compiler",       "library.glibc",
-                                          "library.hwloc", "library.sqlite", "cpu.allowed"};
+    static const char *const present[] = {"topology",      "kernel",           "architecture",
+                                          "hostname",      "library.compiler", "library.glibc",
+                                          "library.hwloc", "library.sqlite",   "cpu.allowed"};
     for (size_t i = 0; i < sizeof present / sizeof *present; i++)
         cr_expect_not_null(ypi_environment_get(&e, present[i]), "%s", present[i]);
     cr_expect_null(ypi_environment_get(&e, "git.commit"));
