@@ -98,7 +98,7 @@ static void tell_verdict(FILE *out, const struct ypi_result *r, const struct ypi
                          bool slack)
 {
     const char *unit = ypi_budget_unit(r, v->budget);
-    double room = ypi_budget_slack(v->budget, v->measured);
+    double left = ypi_budget_slack(v->budget, v->measured);
     char text[256];
     char measured[128];
     ypi_budget_text(text, v->budget, unit);
@@ -119,10 +119,11 @@ static void tell_verdict(FILE *out, const struct ypi_result *r, const struct ypi
     }
     if (isfinite(v->distance))
         fprintf(out, " (%+.3g %%)", v->distance * 100);
-    if (slack && isfinite(room))
-        fprintf(out, ", slack %.3g", room);
+    if (slack && isfinite(left))
+        fprintf(out, ", slack %.3g", left);
     if (v->asked > 0)
-        fprintf(out, ", %d of %d fresh processes outside", v->confirmed, v->asked);
+        fprintf(out, ", %d of %d fresh %s outside", v->confirmed, v->asked,
+                ypi_is_relation(r->c) ? "rounds" : "processes");
     fputc('\n', out);
 }
 
