@@ -6,7 +6,7 @@
 #include "harness/collect/select.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/record/environment.h"
-#include "harness/run/debugger.h"
+#include "harness/run/in_process/debugger.h"
 #include "harness/run/plan.h"
 #include "harness/run/run.h"
 

@@ -2,7 +2,7 @@
 #include "base/text/output.h"
 #include "base/text/text.h"
 #include "device/backend.h"
-#include "harness/collect/budget_file.h"
+#include "harness/collect/budgets/budget_file.h"
 #include "harness/judge/budget.h"
 #include "harness/measure/noise.h"
 #include "harness/record/history.h"
@@ -230,10 +230,10 @@ static cJSON *throttled(const cJSON *reasons, const cJSON *clocks, double clock_
     int capped = 0;
     cJSON_ArrayForEach(item, reasons)
     {
-        struct ypi_condition now = {.throttled =
-                                        reasons_in(cJSON_IsNumber(item) ? item->valuedouble : 0),
-                                    .clock = cJSON_IsNumber(clock) ? clock->valuedouble : NAN,
-                                    .clock_max = clock_max};
+        struct ypi_condition now = {
+            .throttled = reasons_in(cJSON_IsNumber(item) ? item->valuedouble : 0),
+            .clock = clock != NULL && cJSON_IsNumber(clock) ? clock->valuedouble : NAN,
+            .clock_max = clock_max};
         bool slow = ypi_condition_is_slow(&now);
         slowed += slow;
         capped += (now.throttled & YPI_POWER_CAPPED) != 0;

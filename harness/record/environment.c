@@ -2,12 +2,12 @@
 
 #include "base/system/cgroup_path.h"
 #include "base/system/file.h"
+#include "base/system/git.h"
 #include "base/system/section.h"
 #include "base/text/text.h"
 #include "device/cpu/topology.h"
 #include "device/kind.h"
 #include "device/registry.h"
-#include "harness/record/git.h"
 
 #include <ctype.h>
 #include <gnu/libc-version.h>

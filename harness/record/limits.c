@@ -1,5 +1,5 @@
 /* Limits into a file of budgets: numbers change where they stand, and all else stays as it is. */
-#include "harness/collect/budget_file.h"
+#include "harness/collect/budgets/budget_file.h"
 #include "harness/judge/budget.h"
 #include "harness/record/history.h"
 

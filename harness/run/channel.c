@@ -65,9 +65,9 @@ static bool write_all(int fd, struct iovec *parts, int count)
 static struct ypi_channel_memory *memory;
 static volatile bool file_lost;
 
-void ypi_channel_set_memory(struct ypi_channel_memory *of)
+void ypi_channel_set_memory(struct ypi_channel_memory *shared)
 {
-    memory = of;
+    memory = shared;
     file_lost = false;
 }
 

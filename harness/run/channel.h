@@ -57,7 +57,7 @@ struct ypi_failure_message {
 bool ypi_channel_create(const char *path);
 
 /* Where this process's messages go once its file cannot be written; NULL: nowhere. */
-void ypi_channel_set_memory(struct ypi_channel_memory *memory);
+void ypi_channel_set_memory(struct ypi_channel_memory *shared);
 
 /* One message of two parts, written whole. False when neither the file, which must be there, nor
  * the memory takes it. Async-signal-safe; of what the body set RLIMIT_FSIZE to, no signal comes. */

@@ -2,9 +2,9 @@
 
 #include "base/system/clock.h"
 #include "base/text/text.h"
+#include "harness/run/again/rounds.h"
+#include "harness/run/again/sweep.h"
 #include "harness/run/ending.h"
-#include "harness/run/rounds.h"
-#include "harness/run/sweep.h"
 
 #include <stdlib.h>
 

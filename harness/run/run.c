@@ -3,10 +3,10 @@
 #include "base/system/clock.h"
 #include "base/system/lock.h"
 #include "base/text/text.h"
+#include "harness/run/again/rounds.h"
 #include "harness/run/finish.h"
-#include "harness/run/in_process.h"
+#include "harness/run/in_process/in_process.h"
 #include "harness/run/process.h"
-#include "harness/run/rounds.h"
 #include "harness/run/watchdog.h"
 
 #include <criterion/criterion.h>

@@ -169,7 +169,7 @@ enum yp_status rx_pipeline_score(struct rx_pipeline *p, const struct rx_source *
     if (p != NULL && parameters != NULL && logits != NULL && !ypi_rx_trains(&p->options))
         return yp_set_error(YP_INVALID, "%s: an autoencoder has no logits", what);
     enum yp_status status = prepare(p, what, parameters);
-    if (status != YP_OK)
+    if (p == NULL || status != YP_OK)
         return status;
     p->scores_out = scores;
     p->logits_out = logits;

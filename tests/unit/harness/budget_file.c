@@ -1,6 +1,6 @@
 /* Files of budgets: keys, what may stand in one, where it is found, and what it says of which case.
  */
-#include "harness/collect/budget_file.h"
+#include "harness/collect/budgets/budget_file.h"
 
 #include "base/text/text.h"
 #include "harness/collect/collect.h"

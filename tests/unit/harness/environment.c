@@ -1,7 +1,7 @@
 /* What is recorded of the machine and of the sources. */
 #include "harness/record/environment.h"
+#include "base/system/git.h"
 #include "device/cpu/topology.h"
-#include "harness/record/git.h"
 
 #include <criterion/criterion.h>
 #include <ctype.h>

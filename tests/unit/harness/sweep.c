@@ -1,5 +1,5 @@
 /* One allocation refused: which ends are sound. */
-#include "harness/run/sweep.h"
+#include "harness/run/again/sweep.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* yieldpoint budgets: what is suggested of figures whose distribution is known, and what is told of
  * a history. */
+#include "reports/budgets/suggest.h"
 #include "reports/reports.h"
-#include "reports/suggest.h"
 
 #include "base/numbers/splitmix.h"
 #include "base/text/output.h"

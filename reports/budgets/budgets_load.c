@@ -1,5 +1,5 @@
 /* From the history to the figures of each budget. */
-#include "reports/budgets.h"
+#include "reports/budgets/budgets.h"
 
 #include "base/numbers/stats.h"
 #include "base/text/text.h"

@@ -2,7 +2,7 @@
 #ifndef YPI_BUDGETS_H
 #define YPI_BUDGETS_H
 
-#include "reports/suggest.h"
+#include "reports/budgets/suggest.h"
 
 #include <cJSON.h>
 #include <sqlite3.h>

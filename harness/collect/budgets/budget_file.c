@@ -1,4 +1,4 @@
-#include "harness/collect/budget_file.h"
+#include "harness/collect/budgets/budget_file.h"
 
 #include "base/options/ini.h"
 #include "base/text/text.h"

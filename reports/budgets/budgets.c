@@ -1,6 +1,6 @@
 /* yieldpoint budgets: how far limits are from what was measured, and what they should be. */
-#include "reports/budgets.h"
-#include "reports/probe.h"
+#include "reports/budgets/budgets.h"
+#include "reports/budgets/probe.h"
 #include "reports/reports.h"
 
 #include "base/options/arguments.h"

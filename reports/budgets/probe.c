@@ -1,6 +1,6 @@
 /* yieldpoint budgets --probe: which cases of a suite stay green though all that is timed is slow.
  */
-#include "reports/probe.h"
+#include "reports/budgets/probe.h"
 
 #include "base/options/arguments.h"
 #include "base/text/output.h"

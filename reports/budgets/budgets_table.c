@@ -1,5 +1,5 @@
 /* Budgets as a table and as a document. */
-#include "reports/budgets.h"
+#include "reports/budgets/budgets.h"
 
 #include "base/text/output.h"
 #include "base/text/text.h"

@@ -1,4 +1,4 @@
-#include "reports/suggest.h"
+#include "reports/budgets/suggest.h"
 
 #include "base/numbers/stats.h"
 #include "base/text/text.h"

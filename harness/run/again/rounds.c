@@ -1,4 +1,4 @@
-#include "harness/run/rounds.h"
+#include "harness/run/again/rounds.h"
 
 #include "base/system/clock.h"
 #include "base/text/text.h"

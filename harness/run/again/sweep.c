@@ -1,4 +1,4 @@
-#include "harness/run/sweep.h"
+#include "harness/run/again/sweep.h"
 
 #include "base/text/text.h"
 

@@ -1,4 +1,4 @@
-#include "harness/run/in_process.h"
+#include "harness/run/in_process/in_process.h"
 
 #include "base/system/clock.h"
 #include "harness/run/finish.h"

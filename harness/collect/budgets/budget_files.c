@@ -4,7 +4,7 @@
 #include "base/options/project.h"
 #include "base/system/file.h"
 #include "base/text/text.h"
-#include "harness/collect/budget_file.h"
+#include "harness/collect/budgets/budget_file.h"
 #include "harness/judge/budget.h"
 #include "harness/judge/relation.h"
 

@@ -1,4 +1,4 @@
-#include "harness/record/git.h"
+#include "base/system/git.h"
 
 #include "base/system/clock.h"
 

@@ -1,4 +1,4 @@
-#include "harness/run/debugger.h"
+#include "harness/run/in_process/debugger.h"
 
 #include "base/text/text.h"
 #include "harness/run/channel.h"

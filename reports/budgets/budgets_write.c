@@ -1,5 +1,5 @@
 /* Suggestions into a file of budgets. */
-#include "reports/budgets.h"
+#include "reports/budgets/budgets.h"
 
 #include "base/text/output.h"
 #include "base/text/text.h"
