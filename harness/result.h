@@ -5,6 +5,7 @@
 #include "base/numbers/stats.h"
 #include "harness/case.h"
 
+#include <yieldpoint/gradient.h>
 #include <yieldpoint/measure.h>
 
 /* The element of a list of names that ends with NULL; "?" beyond it. */
@@ -208,6 +209,8 @@ struct ypi_gradient {
     char tensor[YPI_NAME_MAX];
     int checked;
     double resolution; /* that rounding left; NaN for a precision */
+    enum yp_gradient_finding finding;
+    size_t index; /* of the finding's element */
 };
 
 enum ypi_met {

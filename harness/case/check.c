@@ -31,6 +31,8 @@ double yp_check_gradient(struct yp_case *t, const struct yp_gradient *gradient)
     message.got = result.got;
     message.checked = result.checked;
     message.resolution = result.resolution;
+    message.finding = result.finding;
+    message.index = result.index;
     ypi_child_send(t, YPI_MESSAGE_GRADIENT, &message, sizeof message, NULL, 0);
     return result.error;
 }

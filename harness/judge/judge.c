@@ -9,6 +9,7 @@
 #include "harness/measure/noise.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,6 +219,37 @@ static void judge_leak(struct ypi_result *r, enum yp_memory_kind memory, uint64_
                     blocks > 1 ? "s" : "");
 }
 
+/* "; f leaves y[3] unwritten": why a gradient's error is what it is. */
+static void finding_text(char out[160], const struct ypi_gradient *g)
+{
+    static const struct {
+        const char *array; /* that the index is of; NULL: there is none */
+        const char *text;
+    } findings[] = {
+        [YP_GRADIENT_NOTHING] = {NULL, ""},
+        [YP_GRADIENT_X_NOT_FINITE] = {"x", " is not finite"},
+        [YP_GRADIENT_F_NOT_FINITE] = {"y", " of f is not finite"},
+        [YP_GRADIENT_F_UNWRITTEN] = {"y", " is left unwritten by f, or added to what was there"},
+        [YP_GRADIENT_F_OUTSIDE] = {NULL, "f writes outside of its outputs"},
+        [YP_GRADIENT_VJP_NOT_FINITE] = {"g", " of the vector-Jacobian product is not finite"},
+        [YP_GRADIENT_VJP_UNWRITTEN] = {"g", " is left unwritten by the vector-Jacobian product, or "
+                                            "added to what was there"},
+        [YP_GRADIENT_VJP_OUTSIDE] = {NULL, "the vector-Jacobian product writes outside of g"},
+        [YP_GRADIENT_KINK] = {NULL, "f has a kink at x: its slopes on both sides differ, however "
+                                    "small the step"},
+        [YP_GRADIENT_IN_FLOAT] = {NULL, "f computes in float, and the differences show its "
+                                        "rounding: the check needs double"},
+    };
+    out[0] = '\0';
+    if (g->finding <= YP_GRADIENT_NOTHING || g->finding > YP_GRADIENT_IN_FLOAT)
+        return;
+    const char *array = findings[g->finding].array;
+    if (array != NULL)
+        snprintf(out, 160, "; %s[%zu]%s", array, g->index, findings[g->finding].text);
+    else
+        snprintf(out, 160, "; %s", findings[g->finding].text);
+}
+
 /* Checks and leaks are judged without a budget too. */
 static void judge_undeclared(struct ypi_result *r)
 {
@@ -225,6 +257,8 @@ static void judge_undeclared(struct ypi_result *r)
         const struct ypi_gradient *g = &r->gradients[i];
         if (g->error <= g->limit)
             continue;
+        char finding[160];
+        finding_text(finding, g);
         if (g->precision)
             ypi_result_fail(r, YPI_CAUSE_GRADIENT, NULL, 0,
                             "precision of '%s': the error %.3g is %.3g times that of the plain "
@@ -234,8 +268,9 @@ static void judge_undeclared(struct ypi_result *r)
             ypi_result_fail(r, YPI_CAUSE_GRADIENT, NULL, 0,
                             "gradient '%s': relative error %.3g in tensor '%s', at most %.3g is "
                             "allowed: by differences %.9g, by the gradient %.9g (slope of the "
-                            "remainder %.2f, 2 when right)",
-                            g->name, g->error, g->tensor, g->limit, g->expected, g->got, g->slope);
+                            "remainder %.2f, 2 when right)%s",
+                            g->name, g->error, g->tensor, g->limit, g->expected, g->got, g->slope,
+                            finding);
     }
     const struct ypi_memory *m = &r->memory;
     if (r->has_memory)

@@ -377,6 +377,7 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
 
     if (!confine(runner->o) || !has_shared_memory()) {
         runner->record_failed = true;
+        ypi_terminal_free(runner->terminal);
         return;
     }
     if (runner->o->no_fork)

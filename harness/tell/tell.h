@@ -53,6 +53,7 @@ struct ypi_terminal;
 struct ypi_terminal *ypi_terminal_begin(FILE *out, const struct ypi_session *s);
 void ypi_terminal_case(struct ypi_terminal *terminal, const struct ypi_result *r);
 void ypi_terminal_end(struct ypi_terminal *terminal, const struct ypi_totals *totals);
+void ypi_terminal_free(struct ypi_terminal *terminal); /* of a run that never began; takes NULL */
 
 /* TAP 13, numbered, streamed: a line as soon as its case is stored. */
 void ypi_tap_begin(FILE *out, const struct ypi_session *s);

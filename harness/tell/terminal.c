@@ -244,6 +244,13 @@ void ypi_terminal_end(struct ypi_terminal *terminal, const struct ypi_totals *to
         fprintf(terminal->out, "%s\n", text);
     fflush(terminal->out);
     free(text);
+    ypi_terminal_free(terminal);
+}
+
+void ypi_terminal_free(struct ypi_terminal *terminal)
+{
+    if (terminal == NULL)
+        return;
     for (int i = 0; i < terminal->reported; i++)
         free(terminal->lasted[i].id);
     free(terminal->lasted);

@@ -29,6 +29,20 @@ typedef void yp_function(void *arg, const double *x, double *y);
 /* g = J(x)^T cotangent: cotangent has `outputs` doubles, g `inputs`, all of them written. */
 typedef void yp_vjp(void *arg, const double *x, const double *cotangent, double *g);
 
+/* What makes an error as it is, where that can be told. `index` is an element's, of x, y or g. */
+enum yp_gradient_finding {
+    YP_GRADIENT_NOTHING = 0,
+    YP_GRADIENT_X_NOT_FINITE,
+    YP_GRADIENT_F_NOT_FINITE, /* at x, or where the differences asked */
+    YP_GRADIENT_F_UNWRITTEN,  /* an output is as it was before, or was added to that */
+    YP_GRADIENT_F_OUTSIDE,    /* f wrote just in front of its outputs or behind them */
+    YP_GRADIENT_VJP_NOT_FINITE,
+    YP_GRADIENT_VJP_UNWRITTEN,
+    YP_GRADIENT_VJP_OUTSIDE,
+    YP_GRADIENT_KINK,     /* the slopes on both sides of x differ, however small the step */
+    YP_GRADIENT_IN_FLOAT, /* every output of f is a float: the differences show its rounding */
+};
+
 /* A named slice of a vector: one parameter tensor. Offset and count in values. */
 struct yp_tensor {
     const char *name;
@@ -44,8 +58,8 @@ struct yp_gradient {
     yp_vjp *vjp;
     void *arg YPI_OR_ZERO; /* of f and vjp */
     const double *x;       /* the point, `inputs` doubles */
-    /* Slices checked one by one, `n_tensors` of them, which must not overlap; none: all of x, named
-     * "x". The results refer to their names. */
+    /* Slices checked one by one, `n_tensors` of them, which must not overlap and, unless `partial`,
+     * cover x; none: all of x, named "x". The results refer to their names. */
     const struct yp_tensor *tensors YPI_OR_ZERO;
     size_t n_tensors YPI_OR_ZERO;
     int directions YPI_OR_ZERO; /* random directions a tensor; 0: YP_PRECISION_MULTIPLE */
@@ -56,6 +70,7 @@ struct yp_gradient {
      * alone, never by which of them agrees with g. Any other value, at most 1, is kept. Elements
      * of very different sizes belong in tensors of their own. */
     double step YPI_OR_ZERO;
+    bool partial YPI_OR_ZERO; /* the rest of x is checked nowhere, on purpose */
 };
 
 struct yp_gradient_result {
@@ -70,6 +85,8 @@ struct yp_gradient_result {
     double resolution;    /* the worst relative error that rounding of f could have hidden in a
                              direction; 1 and more: a derivative could not be distinguished from 0 */
     const char *coarsest; /* the tensor where that was */
+    enum yp_gradient_finding finding; /* of an error above YP_GRADIENT_LIMIT */
+    size_t index;                     /* where, for findings of an element */
 };
 
 /* The check itself, without a running case: `seed` fixes cotangents and directions, and with

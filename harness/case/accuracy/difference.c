@@ -4,6 +4,8 @@
 #include "base/numbers/sum.h"
 
 #include <float.h>
+#include <stdint.h>
+#include <string.h>
 
 #define FIRST_STEP 1e-4
 #define LARGEST_STEP 1e-2
@@ -12,11 +14,59 @@
 #define GOOD_ENOUGH 1e-7      /* a tenth of YP_GRADIENT_LIMIT */
 #define COTANGENTS UINT64_MAX /* the purpose of their random stream; a tensor's is its index */
 
-/* What f or the vjp leaves unwritten stays NaN and is found as not finite. */
-static void fill_nan(double *values, size_t count)
+/* What f or the vjp leaves unwritten stays this NaN, and what is added to it keeps its bits. */
+#define POISON_BITS UINT64_C(0x7ff8594950554e57)
+#define SIGN_BIT (UINT64_C(1) << 63)
+
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static bool is_poison(double value)
+{
+    return (bits_of(value) & ~SIGN_BIT) == POISON_BITS;
+}
+
+static void poison(double *values, size_t count)
+{
+    const uint64_t bits = POISON_BITS;
+    for (size_t i = 0; i < count; i++)
+        memcpy(&values[i], &bits, sizeof bits);
+}
+
+/* With the guards on either side. */
+static void poison_guarded(double *values, size_t count)
+{
+    poison(values - YPI_GUARD, count + 2 * YPI_GUARD);
+}
+
+static bool all_poison(const double *values, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        values[i] = NAN;
+        if (bits_of(values[i]) != POISON_BITS)
+            return false;
+    return true;
+}
+
+/* `not_finite` is the first of three findings: not finite, unwritten, outside. */
+static bool written_well(struct ypi_gradient_work *work, const double *values, size_t count,
+                         enum yp_gradient_finding not_finite)
+{
+    if (!all_poison(values - YPI_GUARD, YPI_GUARD) || !all_poison(values + count, YPI_GUARD)) {
+        work->bad = not_finite + 2;
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (isfinite(values[i]))
+            continue;
+        work->bad = is_poison(values[i]) ? not_finite + 1 : not_finite;
+        work->bad_index = i;
+        return false;
+    }
+    return true;
 }
 
 bool ypi_all_finite(const double *values, size_t count)
@@ -27,11 +77,11 @@ bool ypi_all_finite(const double *values, size_t count)
     return true;
 }
 
-bool ypi_gradient_call(const struct ypi_gradient_work *work, const double *x, double *y)
+bool ypi_gradient_call(struct ypi_gradient_work *work, const double *x, double *y)
 {
-    fill_nan(y, work->gradient->outputs);
+    poison_guarded(y, work->gradient->outputs);
     work->gradient->f(work->gradient->arg, x, y);
-    return ypi_all_finite(y, work->gradient->outputs);
+    return written_well(work, y, work->gradient->outputs, YP_GRADIENT_F_NOT_FINITE);
 }
 
 static double root_mean_square(const double *values, size_t count)
@@ -73,9 +123,9 @@ bool ypi_gradient_draw(struct ypi_gradient_work *work, int direction)
     const struct yp_gradient *gradient = work->gradient;
     struct ypi_seed seed = ypi_seed_of(work->seed, COTANGENTS, (uint64_t)direction);
     ypi_seed_normals(&seed, work->c, gradient->outputs);
-    fill_nan(work->g, gradient->inputs);
+    poison_guarded(work->g, gradient->inputs);
     gradient->vjp(gradient->arg, gradient->x, work->c, work->g);
-    return ypi_all_finite(work->g, gradient->inputs);
+    return written_well(work, work->g, gradient->inputs, YP_GRADIENT_VJP_NOT_FINITE);
 }
 
 /* Which outputs a tensor moves at all, seen from bits that differ. One that never does adds
@@ -181,6 +231,8 @@ static struct ypi_difference difference_at(struct ypi_gradient_work *work, size_
     struct ypi_difference d = {.step = step};
     bool finite = central(work, k, h, &f1, &g1, &r1);
     d.finite = central(work, k, h / 2, &f2, &g2, &r2) && finite;
+    d.bad = d.finite ? YP_GRADIENT_NOTHING : work->bad;
+    d.bad_index = work->bad_index;
     d.expected = (4 * f2 - f1) / 3;
     d.got = (4 * g2 - g1) / 3;
     d.rounding = work->moves[k] ? (4 * r2 + r1) / 3 : rounding_of_zero(work, k);
@@ -293,4 +345,52 @@ double ypi_gradient_slope(struct ypi_gradient_work *work)
         remainder[i] = fabs(change - predicted_change(work, k, work->plus, work->gradient->x));
     }
     return fit_slope(remainder, floor, 5);
+}
+
+/* Whether the low bits that only a double has are zero in all of them, and one is no short number
+ * such as 0.5, which has them zero in either. */
+static bool are_floats(const double *values, size_t count)
+{
+    const uint64_t of_double = (UINT64_C(1) << 29) - 1, low_of_float = UINT64_C(0xff) << 29;
+    bool long_one = false;
+    for (size_t i = 0; i < count; i++) {
+        if ((bits_of(values[i]) & of_double) != 0)
+            return false;
+        long_one = long_one || (bits_of(values[i]) & low_of_float) != 0;
+    }
+    return long_one;
+}
+
+/* |D+ - D-| of the two one-sided differences over h, along the direction drawn last, and what of it
+ * may be rounding. A smooth f has h |f''|, a kink at x the same for every h. */
+static double gap_of(struct ypi_gradient_work *work, size_t k, double h, double *rounding)
+{
+    double above, below;
+    move(work, k, h, work->plus);
+    move(work, k, -h, work->minus);
+    if (!ypi_gradient_call(work, work->plus, work->y_plus) ||
+        !ypi_gradient_call(work, work->minus, work->y_minus))
+        return NAN;
+    double forward = change_of(work, k, work->y_plus, work->y, &above);
+    double backward = change_of(work, k, work->y, work->y_minus, &below);
+    *rounding = (above + below) / h;
+    return fabs(forward - backward) / h;
+}
+
+enum yp_gradient_finding ypi_gradient_explain(struct ypi_gradient_work *work)
+{
+    size_t k = work->worst_tensor, outputs = work->gradient->outputs;
+    double h = length_of(work, k, work->worst_step);
+    if (!ypi_gradient_draw(work, work->worst_direction))
+        return YP_GRADIENT_NOTHING;
+    draw_direction(work, k, work->worst_direction);
+    double of_wide, of_near;
+    double wide = gap_of(work, k, h, &of_wide);
+    if (are_floats(work->y, outputs) && are_floats(work->y_plus, outputs) &&
+        are_floats(work->y_minus, outputs))
+        return YP_GRADIENT_IN_FLOAT;
+    double near = gap_of(work, k, h / 16, &of_near);
+    bool kink = near > wide / 2 && near > 10 * of_near &&
+                fabs(work->out->expected - work->out->got) <= near;
+    return kink ? YP_GRADIENT_KINK : YP_GRADIENT_NOTHING;
 }

@@ -9,6 +9,28 @@
 
 #define DIRECTIONS 3
 
+/* The end of the tensor that begins at `from`, or `from` itself. They do not overlap. */
+static size_t end_of_tensor_at(const struct yp_gradient *gradient, size_t from)
+{
+    for (size_t k = 0; k < gradient->n_tensors; k++)
+        if (gradient->tensors[k].offset == from)
+            return from + gradient->tensors[k].count;
+    return from;
+}
+
+static enum yp_status check_covered(const struct yp_gradient *gradient)
+{
+    size_t at = 0, end;
+    while (at < gradient->inputs && (end = end_of_tensor_at(gradient, at)) > at)
+        at = end;
+    if (at == gradient->inputs)
+        return YP_OK;
+    return yp_set_error(YP_INVALID,
+                        "gradient \"%s\": x[%zu] of %zu is in none of the %zu tensors, so its "
+                        "gradient would not be checked (.partial allows that)",
+                        gradient->name, at, gradient->inputs, gradient->n_tensors);
+}
+
 static enum yp_status check_fields(const struct yp_gradient *gradient)
 {
     if (gradient->name == NULL)
@@ -27,8 +49,11 @@ static enum yp_status check_fields(const struct yp_gradient *gradient)
     if (!(gradient->step >= 0 && gradient->step <= 1))
         return yp_set_error(YP_INVALID, "gradient \"%s\": step is %g, 0 to 1 is allowed",
                             gradient->name, gradient->step);
-    return ypi_check_tensors("gradient", gradient->name, gradient->tensors, gradient->n_tensors,
-                             "inputs", gradient->inputs);
+    enum yp_status status = ypi_check_tensors("gradient", gradient->name, gradient->tensors,
+                                              gradient->n_tensors, "inputs", gradient->inputs);
+    return status != YP_OK || gradient->n_tensors == 0 || gradient->partial
+               ? status
+               : check_covered(gradient);
 }
 
 static void check_direction(struct ypi_gradient_work *work, size_t k, int direction)
@@ -43,6 +68,8 @@ static void check_direction(struct ypi_gradient_work *work, size_t k, int direct
         work->worst_tensor = k;
         work->worst_direction = direction;
         work->worst_step = d.step;
+        out->finding = d.bad;
+        out->index = d.bad_index;
     }
     if (out->checked == 0 || d.resolution > out->resolution) {
         out->resolution = d.resolution;
@@ -55,6 +82,8 @@ static void not_finite(struct ypi_gradient_work *work, const char *tensor)
 {
     work->out->error = INFINITY;
     work->out->tensor = tensor;
+    work->out->finding = work->bad;
+    work->out->index = work->bad_index;
 }
 
 static const char *tensor_not_finite(const struct ypi_gradient_work *work, const double *values)
@@ -79,17 +108,28 @@ static void check_directions(struct ypi_gradient_work *work)
         for (size_t k = 0; k < work->count; k++)
             check_direction(work, k, direction);
     }
-    if (isfinite(work->out->error))
-        work->out->slope = ypi_gradient_slope(work);
+    if (!isfinite(work->out->error))
+        return;
+    work->out->slope = ypi_gradient_slope(work);
+    if (work->out->error > YP_GRADIENT_LIMIT)
+        work->out->finding = ypi_gradient_explain(work);
 }
 
 /* y = f(x), twice: a function that draws a new mask at each call has no gradient to check. */
 static enum yp_status evaluate(struct ypi_gradient_work *work, bool *finite)
 {
     const struct yp_gradient *gradient = work->gradient;
-    *finite = ypi_gradient_call(work, gradient->x, work->y) &&
-              ypi_all_finite(gradient->x, gradient->inputs);
-    ypi_gradient_call(work, gradient->x, work->y_plus);
+    *finite = ypi_gradient_call(work, gradient->x, work->y);
+    for (size_t i = gradient->inputs; i > 0; i--) {
+        if (!isfinite(gradient->x[i - 1])) {
+            *finite = false;
+            work->bad = YP_GRADIENT_X_NOT_FINITE;
+            work->bad_index = i - 1;
+        }
+    }
+    if (!*finite)
+        return YP_OK;
+    *finite = ypi_gradient_call(work, gradient->x, work->y_plus);
     for (size_t i = 0; *finite && i < gradient->outputs; i++) {
         double allowed = YPI_OUTPUT_ROUNDING * DBL_EPSILON * fabs(work->y[i]);
         if (!(fabs(work->y[i] - work->y_plus[i]) <= allowed))
@@ -140,8 +180,11 @@ enum yp_status yp_gradient_error(const struct yp_gradient *gradient, uint64_t se
     work.count = gradient->n_tensors > 0 ? gradient->n_tensors : 1;
 
     bool countable = n <= SIZE_MAX / 64 && m <= SIZE_MAX / 64;
-    double *input_arrays = countable ? calloc(n, 4 * sizeof(double)) : NULL;
-    double *output_arrays = countable ? calloc(m, 4 * sizeof(double)) : NULL;
+    /* Arrays in a row, guards in front of each and behind the last. */
+    double *input_arrays =
+        countable ? calloc(4 * (n + YPI_GUARD) + YPI_GUARD, sizeof(double)) : NULL;
+    double *output_arrays =
+        countable ? calloc(4 * (m + YPI_GUARD) + YPI_GUARD, sizeof(double)) : NULL;
     work.depends = countable ? calloc(work.count, work.row) : NULL;
     work.moves = calloc(work.count, sizeof *work.moves);
     if (input_arrays == NULL || output_arrays == NULL || work.depends == NULL ||
@@ -149,14 +192,14 @@ enum yp_status yp_gradient_error(const struct yp_gradient *gradient, uint64_t se
         status = yp_set_error(YP_OUT_OF_MEMORY, "gradient \"%s\": %zu inputs and %zu outputs",
                               gradient->name, n, m);
     } else {
-        work.g = input_arrays;
-        work.v = work.g + n;
-        work.plus = work.v + n;
-        work.minus = work.plus + n;
-        work.y = output_arrays;
-        work.y_plus = work.y + m;
-        work.y_minus = work.y_plus + m;
-        work.c = work.y_minus + m;
+        work.g = input_arrays + YPI_GUARD;
+        work.v = work.g + n + YPI_GUARD;
+        work.plus = work.v + n + YPI_GUARD;
+        work.minus = work.plus + n + YPI_GUARD;
+        work.y = output_arrays + YPI_GUARD;
+        work.y_plus = work.y + m + YPI_GUARD;
+        work.y_minus = work.y_plus + m + YPI_GUARD;
+        work.c = work.y_minus + m + YPI_GUARD;
         status = run_check(&work);
     }
     free(input_arrays);

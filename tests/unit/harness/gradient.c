@@ -644,6 +644,106 @@ Test(gradient, what_is_not_finite_never_passes)
     }
 }
 
+/* y_i = exp(x_i) or |x_i|, with a mistake in f or in the product. */
+enum mistake {
+    NO_MISTAKE,
+    F_NAN,
+    F_SKIPS,
+    F_ADDS,
+    F_BEHIND,
+    F_BEFORE,
+    F_KINK,
+    F_FLOAT,
+    VJP_NAN,
+    VJP_SKIPS,
+    VJP_ADDS,
+    VJP_BEHIND,
+    VJP_BEFORE,
+    VJP_DOUBLES
+};
+
+static void mistaken_f(void *arg, const double *x, double *y)
+{
+    enum mistake mistake = *(const enum mistake *)arg;
+    for (int i = 0; i < 4; i++) {
+        double value = mistake == F_KINK ? fabs(x[i]) : exp(x[i]);
+        if (mistake == F_FLOAT)
+            value = (double)expf((float)x[i]);
+        if (mistake == F_NAN && i == 2)
+            value = NAN;
+        if (mistake == F_SKIPS && i == 1)
+            continue;
+        y[i] = mistake == F_ADDS ? y[i] + value : value;
+    }
+    if (mistake == F_BEHIND)
+        y[4] = 1;
+    if (mistake == F_BEFORE)
+        y[-1] = 0;
+}
+
+static void mistaken_vjp(void *arg, const double *x, const double *c, double *g)
+{
+    enum mistake mistake = *(const enum mistake *)arg;
+    for (int i = 0; i < 4; i++) {
+        double slope = mistake == F_KINK ? (x[i] < 0 ? -1 : 1) : exp(x[i]);
+        if (mistake == VJP_NAN && i == 3)
+            slope = NAN;
+        if (mistake == VJP_SKIPS && i == 2)
+            continue;
+        double value = c[i] * slope * (mistake == VJP_DOUBLES ? 2 : 1);
+        g[i] = mistake == VJP_ADDS ? g[i] + value : value;
+    }
+    if (mistake == VJP_BEHIND)
+        g[4] = 1;
+    if (mistake == VJP_BEFORE)
+        g[-1] = 0;
+}
+
+static struct yp_gradient_result found(enum mistake mistake, double first)
+{
+    const double x[4] = {first, 0.5, -0.25, 1.5};
+    struct yp_gradient_result result;
+    struct yp_gradient gradient = {.name = "mistaken",
+                                   .inputs = 4,
+                                   .outputs = 4,
+                                   .f = mistaken_f,
+                                   .vjp = mistaken_vjp,
+                                   .arg = &mistake,
+                                   .x = x};
+    cr_assert(yp_gradient_error(&gradient, 3, &result) == YP_OK, "%s", yp_last_error());
+    return result;
+}
+
+Test(gradient, says_what_makes_the_error)
+{
+    static const struct {
+        enum mistake mistake;
+        enum yp_gradient_finding finding;
+        size_t index;
+    } expected[] = {
+        {F_NAN, YP_GRADIENT_F_NOT_FINITE, 2},      {F_SKIPS, YP_GRADIENT_F_UNWRITTEN, 1},
+        {F_ADDS, YP_GRADIENT_F_UNWRITTEN, 0},      {F_BEHIND, YP_GRADIENT_F_OUTSIDE, 0},
+        {F_BEFORE, YP_GRADIENT_F_OUTSIDE, 0},      {F_KINK, YP_GRADIENT_KINK, 0},
+        {F_FLOAT, YP_GRADIENT_IN_FLOAT, 0},        {VJP_NAN, YP_GRADIENT_VJP_NOT_FINITE, 3},
+        {VJP_SKIPS, YP_GRADIENT_VJP_UNWRITTEN, 2}, {VJP_ADDS, YP_GRADIENT_VJP_UNWRITTEN, 0},
+        {VJP_BEHIND, YP_GRADIENT_VJP_OUTSIDE, 0},  {VJP_BEFORE, YP_GRADIENT_VJP_OUTSIDE, 0},
+        {VJP_DOUBLES, YP_GRADIENT_NOTHING, 0}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        struct yp_gradient_result r = found(expected[i].mistake, 0);
+        cr_expect(!passes(&r), "mistake %d passes", (int)expected[i].mistake);
+        cr_expect(r.finding == expected[i].finding && r.index == expected[i].index,
+                  "mistake %d: finding %d at %zu", (int)expected[i].mistake, (int)r.finding,
+                  r.index);
+    }
+    struct yp_gradient_result right = found(NO_MISTAKE, 0);
+    cr_expect(passes(&right) && right.finding == YP_GRADIENT_NOTHING);
+    struct yp_gradient_result beside = found(F_KINK, 0.75);
+    cr_expect(passes(&beside), "a kink elsewhere: %g", beside.error);
+    struct yp_gradient_result strange = found(NO_MISTAKE, NAN);
+    cr_expect(!passes(&strange) && strange.finding == YP_GRADIENT_X_NOT_FINITE &&
+              strange.index == 0);
+}
+
 /* y_i = x_i^2, whose gradient is wrong in one of a thousand tensors. */
 enum { MANY = 1000 };
 
@@ -753,7 +853,16 @@ Test(gradient, names_the_field_that_is_not_allowed)
     BAD("overlaps tensors[0] (\"a\")", tensors[1].offset = 3);
     BAD("overlaps tensors[0] (\"a\")", tensors[1] = (struct yp_tensor){"b", 1, 2});
     BAD("tensors is NULL, n_tensors is 2", bad.tensors = NULL);
+    BAD("x[3] of 8 is in none of the 2 tensors", tensors[0].count = 3);
+    BAD("x[0] of 8 is in none of the 2 tensors", tensors[0].offset = 1, tensors[0].count = 3);
+    BAD("x[7] of 8 is in none of the 2 tensors", tensors[1].count = 3);
 #undef BAD
+
+    struct yp_gradient partial = good;
+    partial.n_tensors = 1;
+    expect_invalid(&partial, "x[4] of 8");
+    partial.partial = true;
+    cr_expect(yp_gradient_error(&partial, 1, &result) == YP_OK);
 
     struct yp_gradient huge = good;
     huge.outputs = SIZE_MAX / 8;
