@@ -849,7 +849,7 @@ static void wrongly(const struct yp_case *c, struct yp_budgets *out)
                                 .name = "z",
                                 .limit = 1,
                                 .counter = (enum yp_counter)(i % YP_COUNTERS),
-                                .quantile = (double)(i / YP_COUNTERS)});
+                                .quantile = i < YP_COUNTERS ? 0 : 1});
 }
 
 static void expect_wrong(const char *what, const char *message)
