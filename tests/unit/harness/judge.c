@@ -450,3 +450,37 @@ Test(judge, a_value_of_speed_is_judged_by_its_interval)
     ypi_judge(&results[0], &recorded);
     cr_expect_eq(results[0].verdicts[0].met, YPI_RECORDED);
 }
+
+Test(judge, a_wrong_gradient_has_what_makes_it_so)
+{
+    static const struct {
+        enum yp_gradient_finding finding;
+        const char *text; /* at the end of the message */
+    } expected[] = {
+        {YP_GRADIENT_NOTHING, "2 when right)"},
+        {YP_GRADIENT_F_UNWRITTEN, "; y[7] is left unwritten by f, or added to what was there"},
+        {YP_GRADIENT_VJP_OUTSIDE, "; the vector-Jacobian product writes outside of g"},
+        {YP_GRADIENT_KINK,
+         "; f has a kink at x: its slopes on both sides differ, however small the step"},
+        {(enum yp_gradient_finding)1000, "2 when right)"},
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        begin(INSIDE);
+        struct ypi_gradient gradient = {.name = "loss",
+                                        .tensor = "x",
+                                        .error = INFINITY,
+                                        .limit = 1e-6,
+                                        .finding = expected[i].finding,
+                                        .index = 7};
+        results[0].gradients = &gradient;
+        results[0].gradient_count = 1;
+        ypi_conclude(&results[0], &how, NULL, 0);
+        cr_assert(results[0].failure_count == 1);
+        const char *message = results[0].failures[0].message;
+        size_t length = strlen(message), end = strlen(expected[i].text);
+        cr_expect(length > end && strcmp(message + length - end, expected[i].text) == 0, "%s",
+                  message);
+        results[0].gradients = NULL;
+        results[0].gradient_count = 0;
+    }
+}

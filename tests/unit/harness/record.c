@@ -237,8 +237,8 @@ static struct ypi_value values[] = {{"auc", "", 0.97, 0.96, 0.98, true},
                                     {"bad", "s", NAN, NAN, NAN, false}};
 
 static struct ypi_gradient gradients[] = {
-    {"loss", false, 1e-9, 1e-6, 2, 0.5, 0.75, "weights", 6, 1e-12},
-    {"half", true, 1.5, 3, NAN, NAN, NAN, "", 1, NAN},
+    {"loss", false, 1e-9, 1e-6, 2, 0.5, 0.75, "weights", 6, 1e-12, YP_GRADIENT_NOTHING, 0},
+    {"half", true, 1.5, 3, NAN, NAN, NAN, "", 1, NAN, YP_GRADIENT_NOTHING, 0},
 };
 
 static struct ypi_verdict verdicts[] = {

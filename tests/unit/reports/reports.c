@@ -357,7 +357,8 @@ static void add_rich(struct ypi_measured *m)
 {
     static char note[] = "nota bene";
     struct ypi_value value = {"ratio", "", 2, 1.5, 2.5, true};
-    struct ypi_gradient gradient = {"loss", false, 1e-9, 1e-6, 2, 0.5, 0.75, "w", 6, 1e-12};
+    struct ypi_gradient gradient = {
+        "loss", false, 1e-9, 1e-6, 2, 0.5, 0.75, "w", 6, 1e-12, YP_GRADIENT_NOTHING, 0};
     struct ypi_verdict verdicts[] = {{&rich_budgets[0], YPI_NOT_MET, 9e5, 8e5, 95e4, -0.1, 3, 2},
                                      {&rich_budgets[1], YPI_MET, 1, 0.5, 1.5, 0.5, 1, 1},
                                      {&rich_budgets[2], YPI_ABSENT, NAN, NAN, NAN, NAN, 0, 0}};
