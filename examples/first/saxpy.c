@@ -7,7 +7,7 @@ static void saxpy(size_t n, float a, const float *x, float *y)
 }
 
 YP_TEST(blas, saxpy, .tags = "stress small", .axes = YP_AXES(yp_axis_int("mib", 4, 16)),
-        .budgets = YP_BUDGETS(yp_min_bandwidth("saxpy", 1e9), yp_max_peak(YP_HOST, 64 * YP_MIB)))
+        .budgets = YP_BUDGETS(yp_min_share("saxpy", 0.35), yp_max_peak(YP_HOST, 40 * YP_MIB)))
 {
     size_t n = (size_t)yp_int(t, "mib") * (1 << 20) / sizeof(float);
     float *x = yp_alloc(t, n * sizeof *x), *y = yp_alloc(t, n * sizeof *y);

@@ -1,5 +1,6 @@
 #include "harness/judge/budget.h"
 
+#include "base/numbers/slack.h"
 #include "base/text/figures.h"
 
 #include <math.h>
@@ -174,8 +175,7 @@ const char *ypi_budget_unit(const struct ypi_result *r, const struct yp_budget *
 
 double ypi_budget_slack(const struct yp_budget *budget, double measured)
 {
-    double slack =
-        kinds[budget->kind].at_least ? measured / budget->limit : budget->limit / measured;
+    double slack = ypi_slack(budget->limit, measured, kinds[budget->kind].at_least);
     return measured > 0 && budget->limit > 0 && isfinite(slack) ? slack : NAN;
 }
 

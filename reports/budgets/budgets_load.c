@@ -1,6 +1,7 @@
 /* From the history to the figures of each budget. */
 #include "reports/budgets/budgets.h"
 
+#include "base/numbers/slack.h"
 #include "base/numbers/stats.h"
 #include "base/text/text.h"
 #include "harness/record/history.h"

@@ -96,17 +96,6 @@ double ypi_round_outwards(double value, bool up)
     return strtod(text, NULL);
 }
 
-double ypi_slack(double limit, double measured, bool at_least)
-{
-    double above = at_least ? measured : limit;
-    double below = at_least ? limit : measured;
-    if (above == below)
-        return 1;
-    if (!(above >= 0) || !(below >= 0))
-        return NAN;
-    return above / below;
-}
-
 static double suggest_exact(const struct ypi_figures_of *f, const char **why_not)
 {
     double least = least_of(f->measured, f->count);

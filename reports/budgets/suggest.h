@@ -43,8 +43,4 @@ double ypi_prediction_bound(const double *figures, int count, bool lower, double
  * to 2, so that 2.5 % are lost at most. */
 double ypi_round_outwards(double value, bool up);
 
-/* Allowed over measured, 1 or more when the limit is met; infinite where nothing was measured; NaN
- * where a ratio means nothing. */
-double ypi_slack(double limit, double measured, bool at_least);
-
 #endif

@@ -365,7 +365,7 @@ static bool are_floats(const double *values, size_t count)
  * may be rounding. A smooth f has h |f''|, a kink at x the same for every h. */
 static double gap_of(struct ypi_gradient_work *work, size_t k, double h, double *rounding)
 {
-    double above, below;
+    double above = 0, below = 0;
     move(work, k, h, work->plus);
     move(work, k, -h, work->minus);
     if (!ypi_gradient_call(work, work->plus, work->y_plus) ||
@@ -384,7 +384,7 @@ enum yp_gradient_finding ypi_gradient_explain(struct ypi_gradient_work *work)
     if (!ypi_gradient_draw(work, work->worst_direction))
         return YP_GRADIENT_NOTHING;
     draw_direction(work, k, work->worst_direction);
-    double of_wide, of_near;
+    double of_wide = 0, of_near = 0;
     double wide = gap_of(work, k, h, &of_wide);
     if (are_floats(work->y, outputs) && are_floats(work->y_plus, outputs) &&
         are_floats(work->y_minus, outputs))

@@ -3,6 +3,7 @@
 #include "reports/budgets/suggest.h"
 #include "reports/reports.h"
 
+#include "base/numbers/slack.h"
 #include "base/numbers/splitmix.h"
 #include "base/text/output.h"
 #include "base/text/text.h"
