@@ -174,7 +174,7 @@ enum yp_status yp_gradient_error(const struct yp_gradient *gradient, uint64_t se
 
     size_t n = gradient->inputs, m = gradient->outputs;
     struct ypi_gradient_work work = {
-        .gradient = gradient, .seed = seed, .out = out, .row = (m + 7) / 8};
+        .gradient = gradient, .seed = seed, .out = out, .row = m / 8 + 1};
     work.whole = (struct yp_tensor){"x", 0, n};
     work.tensors = gradient->n_tensors > 0 ? gradient->tensors : &work.whole;
     work.count = gradient->n_tensors > 0 ? gradient->n_tensors : 1;
