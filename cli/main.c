@@ -31,12 +31,17 @@ static const struct command {
      ypi_report_show, false},
     {"budgets",
      "[-m EXPR] [-k EXPR] [ID...] [--suggest] [--error 1%] [--write FILE]\n"
-     "      [--check SLACK] [--json]\n"
+     "      [--slack SLACK] [--isa NAME] [--check SLACK] [--json]\n"
      "  yieldpoint budgets --probe PROGRAM [ID...] [its options] [--slowdown 2x]",
      "each case's budgets beside what was measured: limit, typical value, spread, slack, the\n"
      "      regression that they would notice; --suggest: a limit that a good run misses at most\n"
-     "      so often; --write: puts those into a file of budgets; --check: fails when a limit\n"
-     "      allows SLACK times more than is typical;\n"
+     "      so often, and with --slack of at least that slack in speed, for machines that were "
+     "not\n"
+     "      measured; --write: puts those into a file of budgets; --isa: of runs with that "
+     "option,\n"
+     "      into sections of their own; --check: fails when a limit allows SLACK times more than "
+     "is\n"
+     "      typical;\n"
      "      --probe: runs a suite with all that it times taking twice as long and lists the cases\n"
      "      that stay green",
      ypi_report_budgets, false},

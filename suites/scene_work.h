@@ -39,4 +39,10 @@
         yp_work(YP_FP32, SCENE_PIXEL_FLOPS *(pixels_) + SCENE_VALUE_FLOPS * (values_))
 #define SCALE_WORK(scale_) SCENE_WORK(scale_pixels(scale_), scale_values(scale_))
 
+/* A scale generated and fitted, tile by tile: first the one, then the other, by the same units,
+ * whichever thread does it. A value is in C + 1 products and sums of the covariance's triangle. */
+#define FIT_WORK(scale_) \
+    YP_WORK(SCALE_WORK(scale_), yp_then(), \
+            yp_work(YP_FP32, scale_values(scale_) * (double)((scale_)->channels + 1)))
+
 #endif

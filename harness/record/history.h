@@ -137,7 +137,7 @@ enum ypi_limit_done {
 };
 
 struct ypi_limit {
-    const char *id;      /* of the case */
+    const char *title;   /* of the section: the case's id, or that and an instruction set */
     const cJSON *budget; /* an element of a document's "budgets" */
     double limit;        /* finite */
     enum ypi_limit_done done;

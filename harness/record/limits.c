@@ -151,7 +151,7 @@ static enum ypi_limit_done put(struct editing *e, const struct ypi_limit *l, boo
     if (!key)
         return YPI_LIMIT_UNFIT;
     char *problem = ypi_budget_of_key(&budget, key);
-    struct ypi_budget_section *s = ypi_budget_file_find(e->file, l->id);
+    struct ypi_budget_section *s = ypi_budget_file_find(e->file, l->title);
     int found = -1;
     for (int i = 0; !problem && s && i < s->count; i++)
         if (ypi_budget_same(&s->budgets[i].budget, &budget))
@@ -165,7 +165,7 @@ static enum ypi_limit_done put(struct editing *e, const struct ypi_limit *l, boo
         change(e, &s->budgets[found], l->limit);
         done = YPI_LIMIT_CHANGED;
     } else if (add) {
-        add_budget(e, s ? s : add_section(e, l->id), &budget, key, l->limit);
+        add_budget(e, s ? s : add_section(e, l->title), &budget, key, l->limit);
         done = YPI_LIMIT_ADDED;
     }
     free((char *)(uintptr_t)budget.name);

@@ -8,6 +8,8 @@
 #include "base/text/text.h"
 #include "harness/record/history.h"
 
+#include <yieldpoint/isa.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +17,11 @@
 
 struct request {
     const char *file, *to;
+    const char *isa;
     const char *program; /* of --probe */
     struct ypi_selection cases;
     bool suggest, json;
-    double error, looser;
+    double error, slack, looser;
 };
 
 /* "1%", "1 %" or 0.01. */
@@ -44,18 +47,29 @@ static char *read_error(void *values, const struct ypi_option *option, const cha
 
 static char *read_slack(void *values, const struct ypi_option *option, const char *text)
 {
-    struct request *r = values;
-    (void)option;
-    if (ypi_parse_double(text, &r->looser) && isfinite(r->looser) && r->looser >= 1)
+    double *to = (void *)((char *)values + option->offset);
+    if (ypi_parse_double(text, to) && isfinite(*to) && *to >= 1)
         return NULL;
     return ypi_strdup("a number from 1");
+}
+
+static char *read_isa(void *values, const struct ypi_option *option, const char *text)
+{
+    struct request *r = values;
+    enum yp_isa isa;
+    (void)option;
+    if (!yp_isa_from_name(text, &isa))
+        return ypi_strdup("baseline, avx2, avx512 or amx");
+    r->isa = yp_isa_name(isa);
+    return NULL;
 }
 
 /* Cases that are named may get budgets that the file does not have. */
 static int write_to(const struct ypi_budgets *b, const struct request *r)
 {
     bool named = r->cases.mark || r->cases.keyword || r->cases.id_count > 0;
-    return r->to ? ypi_budgets_write(b, r->to, named, r->json ? stderr : stdout) : YPI_COMMAND_OK;
+    const struct ypi_budgets_writing how = {r->to, r->isa, named};
+    return r->to ? ypi_budgets_write(b, &how, r->json ? stderr : stdout) : YPI_COMMAND_OK;
 }
 
 static int print(const struct ypi_budgets *b, const struct request *r)
@@ -95,9 +109,9 @@ static int report(sqlite3 *db, const struct request *r)
     } else if (right && !cases->child) {
         code = nothing("no case of the history is selected");
     } else if (right) {
-        bool read = ypi_budgets_load(db, cases, &budgets);
+        bool read = ypi_budgets_load(db, cases, r->isa, &budgets);
         cases = NULL;
-        ypi_budgets_suggest(&budgets, r->error);
+        ypi_budgets_suggest(&budgets, r->error, r->slack);
         code = !read                ? ypi_file_error()
                : budgets.count == 0 ? nothing("the selected cases have no budget")
                                     : print(&budgets, r);
@@ -122,8 +136,8 @@ static int own_words(int argc, char **argv)
 /* The history of the probe is its own, and what is selected stands behind the program. */
 static int probe(const struct request *r, int argc, char **argv, int own)
 {
-    if (r->file || r->to || r->suggest || r->looser > 0 || r->cases.mark || r->cases.keyword ||
-        r->cases.id_count > 0) {
+    if (r->file || r->to || r->isa || r->suggest || r->looser > 0 || r->cases.mark ||
+        r->cases.keyword || r->cases.id_count > 0) {
         ypi_usage_error(
             argc, argv, ypi_place_of(argc, argv, r->program),
             "--probe goes with --json alone: what the program is told stands behind it");
@@ -140,7 +154,7 @@ static int probe(const struct request *r, int argc, char **argv, int own)
 
 int ypi_report_budgets(int argc, char **argv)
 {
-    struct request r = {.error = 0.01};
+    struct request r = {.error = 0.01, .slack = 1};
 #define AT(kind_, field) .kind = YPI_OPTION_##kind_, .offset = offsetof(struct request, field)
     static const struct ypi_option options[] = {
         {"history", AT(WORD, file)},
@@ -149,7 +163,9 @@ int ypi_report_budgets(int argc, char **argv)
         {"suggest", AT(FLAG, suggest)},
         {"write", AT(WORD, to)},
         {"error", .value = "RATE", .kind = YPI_OPTION_OWN, .read = read_error},
-        {"check", .value = "SLACK", .kind = YPI_OPTION_OWN, .read = read_slack},
+        {"slack", .value = "SLACK", AT(OWN, slack), .read = read_slack},
+        {"check", .value = "SLACK", AT(OWN, looser), .read = read_slack},
+        {"isa", .value = "NAME", .kind = YPI_OPTION_OWN, .read = read_isa},
         {"json", AT(FLAG, json)},
         {"probe", AT(WORD, program)},
         YPI_OPTIONS_END,

@@ -43,10 +43,12 @@ struct ypi_budgets {
     int left_out_count;
 };
 
-/* Reads what the cases' results say; takes `cases` over. False with yp_last_error() set; to be
- * freed in any case. */
-bool ypi_budgets_load(sqlite3 *db, cJSON *cases, struct ypi_budgets *out);
-void ypi_budgets_suggest(struct ypi_budgets *b, double error);
+/* Reads what the cases' results say, of runs with --isa=`isa` or, NULL, without that option; takes
+ * `cases` over. False with yp_last_error() set; to be freed in any case. */
+bool ypi_budgets_load(sqlite3 *db, cJSON *cases, const char *isa, struct ypi_budgets *out);
+/* As ypi_suggest() does; a limit of speed leaves the typical value at least `slack`, which is 1 or
+ * more. */
+void ypi_budgets_suggest(struct ypi_budgets *b, double error, double slack);
 void ypi_budgets_free(struct ypi_budgets *b);
 
 bool ypi_budget_is_required(const struct ypi_budget_history *b);
@@ -55,9 +57,16 @@ bool ypi_budget_is_required(const struct ypi_budget_history *b);
 void ypi_budgets_print(const struct ypi_budgets *b, double looser, bool suggest);
 /* The caller deletes. */
 cJSON *ypi_budgets_document(const struct ypi_budgets *b, double looser, bool suggest);
+struct ypi_budgets_writing {
+    const char *path;
+    const char
+        *isa; /* into sections of these instructions, what the limit does not allow; or NULL */
+    bool add; /* what the file does not have */
+};
 /* Puts the suggestions into a file of budgets and tells `out` what was done, as ypi_limits_write()
  * says. An enum ypi_command_exit. */
-int ypi_budgets_write(const struct ypi_budgets *b, const char *path, bool add, FILE *out);
+int ypi_budgets_write(const struct ypi_budgets *b, const struct ypi_budgets_writing *how,
+                      FILE *out);
 
 bool ypi_budget_is_loose(const struct ypi_budget_history *b, double looser);
 

@@ -34,21 +34,36 @@ static const char run_sql[] =
     "   AND key = 'gpu.name') AS accelerator"
     " FROM run ORDER BY run.id";
 
+/* The NAME of --isa=NAME among options, a line each; "" when it is not there. */
+static const char *isa_of(const char *options, char out[16])
+{
+    static const char option[] = "--isa=";
+    const char *at = options;
+    *out = '\0';
+    while ((at = strstr(at, option)) && at != options && at[-1] != '\n')
+        at++;
+    if (at)
+        snprintf(out, 16, "%.*s", (int)strcspn(at + strlen(option), "\n"), at + strlen(option));
+    return out;
+}
+
 /* Options under which other work is done, or the same work at another speed. */
-static const char *why_left_out(const cJSON *run)
+static const char *why_left_out(const cJSON *run, const char *isa)
 {
     static const char *const changing[] = {"--instructions",
                                            "--audit",
                                            "--speed=off",
                                            "--slowdown",
-                                           "--isa",
                                            "--cpus",
                                            "--bind",
                                            "--memory-limit",
                                            "--device-memory-limit",
                                            "--fail-allocation",
                                            "--no-fork"};
+    char used[16];
     const char *options = ypi_text_of(run, "options");
+    if (strcmp(isa_of(options, used), isa) != 0)
+        return *isa ? "other instructions" : "--isa";
     for (size_t i = 0; i < sizeof changing / sizeof *changing; i++) {
         size_t length = strlen(changing[i]);
         for (const char *at = options; (at = strstr(at, changing[i])) != NULL; at += length)
@@ -68,7 +83,7 @@ static int machine_named(struct ypi_budgets *b, const char *name)
     return b->machine_count++;
 }
 
-static bool load_runs(sqlite3 *db, struct ypi_budgets *b, struct runs *out)
+static bool load_runs(sqlite3 *db, const char *isa, struct ypi_budgets *b, struct runs *out)
 {
     out->rows = ypi_store_rows(db, run_sql, 0, NULL);
     if (!out->rows)
@@ -82,7 +97,7 @@ static bool load_runs(sqlite3 *db, struct ypi_budgets *b, struct runs *out)
         char *both = ypi_format("%s, %s", *machine ? machine : "unknown", accelerator);
         out->list[out->count++] =
             (struct run){.id = ypi_text_of(row, "id"),
-                         .why = why_left_out(row),
+                         .why = why_left_out(row, isa),
                          .machine = {machine_named(b, *machine ? machine : "unknown"),
                                      machine_named(b, *accelerator ? both
                                                       : *machine   ? machine
@@ -118,6 +133,12 @@ static void leave_out(struct ypi_budgets *b, const char *why)
     if (at == b->left_out_count)
         snprintf(b->left_out[b->left_out_count++].why, sizeof b->left_out[at].why, "%s", why);
     b->left_out[at].processes++;
+}
+
+static const struct run *run_of(const struct runs *runs, const cJSON *row)
+{
+    return bsearch(ypi_text_of(row, "run"), runs->list, (size_t)runs->count, sizeof *runs->list,
+                   compare_run);
 }
 
 static const char *why_result_left_out(const cJSON *row, const struct run *run, char out[64])
@@ -193,9 +214,7 @@ static const cJSON *take_result(struct ypi_budgets *b, const struct runs *runs, 
 {
     char text[64];
     const char *result = ypi_text_of(row, "result");
-    const char *id = ypi_text_of(row, "run");
-    const struct run *run =
-        bsearch(id, runs->list, (size_t)runs->count, sizeof *runs->list, compare_run);
+    const struct run *run = run_of(runs, row);
     const char *why = why_result_left_out(row, run, text);
     bool any = false;
     for (; row && strcmp(ypi_text_of(row, "result"), result) == 0; row = row->next)
@@ -205,6 +224,16 @@ static const cJSON *take_result(struct ypi_budgets *b, const struct runs *runs, 
     else
         leave_out(b, why ? why : "without a figure");
     return row;
+}
+
+/* The result whose budgets are listed: the newest that counts, else the newest. */
+static const char *newest_of(const cJSON *rows, const struct runs *runs)
+{
+    char text[64];
+    for (const cJSON *row = rows->child; row; row = row->next)
+        if (!why_result_left_out(row, run_of(runs, row), text))
+            return ypi_text_of(row, "result");
+    return rows->child ? ypi_text_of(rows->child, "result") : "";
 }
 
 static bool load_case(sqlite3 *db, struct ypi_budgets *b, const struct runs *runs,
@@ -217,7 +246,7 @@ static bool load_case(sqlite3 *db, struct ypi_budgets *b, const struct runs *run
     int first = b->count;
     if (!rows)
         return false;
-    const char *newest = rows->child ? ypi_text_of(rows->child, "result") : "";
+    const char *newest = newest_of(rows, runs);
     for (const cJSON *row = rows->child; row; row = row->next)
         if (strcmp(ypi_text_of(row, "result"), newest) == 0)
             add_budget(b, id, row);
@@ -260,11 +289,11 @@ static void summarize(struct ypi_budget_history *h, int machine_count)
     h->noticed = h->spread.typical > 0 ? fmax(factor, 1) : NAN;
 }
 
-bool ypi_budgets_load(sqlite3 *db, cJSON *cases, struct ypi_budgets *out)
+bool ypi_budgets_load(sqlite3 *db, cJSON *cases, const char *isa, struct ypi_budgets *out)
 {
     struct runs runs = {0};
     *out = (struct ypi_budgets){.cases = cases};
-    bool ok = load_runs(db, out, &runs);
+    bool ok = load_runs(db, isa ? isa : "", out, &runs);
     const cJSON *test_case;
     cJSON_ArrayForEach(test_case, cases)
     {
@@ -282,7 +311,26 @@ bool ypi_budget_is_required(const struct ypi_budget_history *b)
     return *ypi_text_of(b->verdict, "required") != '\0';
 }
 
-void ypi_budgets_suggest(struct ypi_budgets *b, double error)
+/* Whether another machine, which was not measured, may be slower or faster. */
+static bool is_speed(const struct ypi_budget_history *h)
+{
+    static const char *const others[] = {"min value", "max value", "max gradient error"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(ypi_text_of(h->verdict, "kind"), others[i]) == 0)
+            return false;
+    return !h->figures.exact;
+}
+
+/* A suggestion of speed, or looser so that the typical value has at least that slack. */
+static double with_slack(const struct ypi_budget_history *h, double slack)
+{
+    if (!is_speed(h) || !(ypi_slack(h->suggested, h->spread.typical, h->figures.at_least) < slack))
+        return h->suggested;
+    return h->figures.at_least ? ypi_round_outwards(h->spread.typical / slack, false)
+                               : ypi_round_outwards(h->spread.typical * slack, true);
+}
+
+void ypi_budgets_suggest(struct ypi_budgets *b, double error, double slack)
 {
     for (int i = 0; i < b->count; i++) {
         struct ypi_budget_history *h = &b->list[i];
@@ -293,6 +341,7 @@ void ypi_budgets_suggest(struct ypi_budgets *b, double error)
             continue;
         }
         h->suggested = ypi_suggest(&h->figures, error, &h->why_not);
+        h->suggested = with_slack(h, slack);
         if (h->suggested < 0 && !any_sign)
             h->suggested = 0;
     }

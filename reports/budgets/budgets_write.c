@@ -35,19 +35,35 @@ static void tell(FILE *out, const char *path, const struct ypi_limit *list, int 
         fprintf(out, "not written: %d without a suggestion\n", without);
 }
 
-int ypi_budgets_write(const struct ypi_budgets *b, const char *path, bool add, FILE *out)
+/* Under fewer instructions only what they make slower, or less exact, needs a limit of its own. */
+static bool is_wanted(const struct ypi_budget_history *h, const char *isa)
+{
+    double allowed = ypi_real(h->verdict, "allowed");
+    bool holds = h->figures.at_least ? h->suggested >= allowed : h->suggested <= allowed;
+    return isfinite(h->suggested) && !(isa && holds);
+}
+
+int ypi_budgets_write(const struct ypi_budgets *b, const struct ypi_budgets_writing *how, FILE *out)
 {
     struct ypi_limit *list = ypi_calloc((size_t)b->count + 1, sizeof *list);
-    int count = 0;
-    for (int i = 0; i < b->count; i++)
-        if (isfinite(b->list[i].suggested))
-            list[count++] = (struct ypi_limit){
-                .id = b->list[i].id, .budget = b->list[i].verdict, .limit = b->list[i].suggested};
+    char **titles = NULL;
+    int count = 0, without = 0;
+    for (int i = 0; i < b->count; i++) {
+        const struct ypi_budget_history *h = &b->list[i];
+        without += !isfinite(h->suggested);
+        if (!is_wanted(h, how->isa))
+            continue;
+        char *title = how->isa ? ypi_format("%s %s", h->id, how->isa) : ypi_strdup(h->id);
+        titles = ypi_list_add(titles, count, title);
+        list[count++] =
+            (struct ypi_limit){.title = title, .budget = h->verdict, .limit = h->suggested};
+    }
     int code = YPI_COMMAND_OK;
-    if (ypi_limits_write(path, list, count, add) == YP_OK)
-        tell(out, path, list, count, b->count - count);
+    if (ypi_limits_write(how->path, list, count, how->add) == YP_OK)
+        tell(out, how->path, list, count, without);
     else
         code = ypi_file_error();
+    ypi_list_free(titles, count);
     free(list);
     return code;
 }

@@ -9,12 +9,9 @@ static struct scale image(size_t cubes)
     return (struct scale){.cubes = cubes, .height = 256, .width = 256, .channels = CHANNELS};
 }
 
-/* Each tile is generated, then fitted: by the same units, whichever thread does it. */
 #define STREAM(s, threads_) \
     .items = scale_values(s), .unit = "values", .bytes = 4 * scale_values(s), .traffic = YP_FILL, \
-    .footprint = 1 * YP_MIB, .threads = threads_, \
-    .bounds = \
-        YP_WORK(SCALE_WORK(s), yp_then(), yp_work(YP_FP32, scale_values(s) * (CHANNELS + 1)))
+    .footprint = 1 * YP_MIB, .threads = threads_, .bounds = FIT_WORK(s)
 
 YP_TEST(rx, stream, .tags = "perf small",
         .axes = YP_AXES(yp_axis_int("threads", 1, 2), yp_axis_int("tile", 256, 512, 1024, 4096)),

@@ -47,9 +47,7 @@ YP_TEST(rx, fit, .tags = "stress",
     size_t scored = SCORED_PIXELS / (s.height * s.width);
     bool once = s.cubes > scored;
     enum yp_status status = YP_OK;
-    yp_measure (t, "fit", .items = scale_values(&s), .unit = "values",
-                .bounds = YP_WORK(SCALE_WORK(&s), yp_then(),
-                                  yp_work(YP_FP32, scale_values(&s) * (double)(s.channels + 1))),
+    yp_measure (t, "fit", .items = scale_values(&s), .unit = "values", .bounds = FIT_WORK(&s),
                 .threads = THREADS, .reset = reset_rx, .arg = rx, .warmup = once ? -1 : 0,
                 .samples = once ? 3 : 0) {
         status = rx_fit(rx, &tiles.source);

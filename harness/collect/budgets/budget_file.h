@@ -6,8 +6,12 @@
  *     [perf/synth.c::words[threads=1-mib=512]]
  *     min share make = 0.52
  *     max peak host = 16384
+ *     [perf/synth.c::words[threads=1-mib=512] avx2]
+ *     min share make = 0.4
  *
- * A section is a case; its name goes up to the last `]` of the line. A key is the kind of the
+ * A section is a case; its name goes up to the last `]` of the line. With the name of an
+ * instruction set (yp_isa_name) behind the id it holds where a process may use that one at most,
+ * in the place of what sections of more instructions say. A key is the kind of the
  * budget, what it is of (a measurement, value or check, or host or device), and of a count its
  * counter. Bytes, seconds and shares are plain numbers. In names, % = : ; # are written %25 %3d %3a
  * %3b %23. Only what is the same on every machine may stand there: no rates and no times.
@@ -24,7 +28,7 @@ struct ypi_budget_line {
 };
 
 struct ypi_budget_section {
-    char *id; /* of the case; owned */
+    char *id; /* of the case, with an instruction set where one is named; owned */
     int line;
     struct ypi_budget_line *budgets; /* owned, in the order of the file */
     int count;
@@ -43,7 +47,7 @@ struct ypi_budget_file {
 struct ypi_budget_file *ypi_budget_file_read(const char *path);
 void ypi_budget_file_free(struct ypi_budget_file *file);
 
-/* The section of a case; NULL: it has none. */
+/* The section of that title, an id or an id and an instruction set; NULL: there is none. */
 struct ypi_budget_section *ypi_budget_file_find(struct ypi_budget_file *file, const char *id);
 
 /* The key of a budget, "min share make"; NULL when one of its kind may not stand in a file. The

@@ -8,6 +8,8 @@
 #include "harness/judge/budget.h"
 #include "harness/judge/relation.h"
 
+#include <yieldpoint/isa.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +109,17 @@ static void put_line(struct ypi_collecting *g, const struct yp_case *c, struct y
     free(problem);
 }
 
+static void put_section(struct ypi_collecting *g, const struct yp_case *c, struct yp_budgets *all,
+                        const char *title, bool holds)
+{
+    struct ypi_budget_section *s = ypi_budget_file_find(g->file, title);
+    if (s == NULL)
+        return;
+    s->used = true;
+    for (int i = 0; i < s->count && holds; i++)
+        put_line(g, c, all, &s->budgets[i]);
+}
+
 void ypi_budgets_put_file(struct ypi_collecting *g, const struct yp_case *c, struct yp_budgets *all)
 {
     const struct yp_budget *list = g->test->budgets;
@@ -118,12 +131,14 @@ void ypi_budgets_put_file(struct ypi_collecting *g, const struct yp_case *c, str
     if (!g->file_sought)
         g->file = file_of(g, list[at].name);
     g->file_sought = true;
-    struct ypi_budget_section *s = g->file != NULL ? ypi_budget_file_find(g->file, c->id) : NULL;
-    if (s == NULL)
+    if (g->file == NULL)
         return;
-    s->used = true;
-    for (int i = 0; i < s->count; i++)
-        put_line(g, c, all, &s->budgets[i]);
+    put_section(g, c, all, c->id, true);
+    for (int isa = YP_ISAS - 1; isa >= 0; isa--) {
+        char *title = ypi_format("%s %s", c->id, yp_isa_name((enum yp_isa)isa));
+        put_section(g, c, all, title, (int)yp_isa() <= isa);
+        free(title);
+    }
 }
 
 /* -- what they say of none ----------------------------------------------------------------- */

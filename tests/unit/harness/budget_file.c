@@ -270,6 +270,27 @@ Test(budget_file, beside_the_source)
     free(source);
 }
 
+Test(budget_file, a_section_for_at_most_some_instructions)
+{
+    write_file("[a.c::one[n=1]]\nmin share work = 0.5\nmax value x = 2\n"
+               "[a.c::one[n=1] baseline]\nmin share work = 0.2\n"
+               "[a.c::one[n=1] avx2]\nmin share work = 0.3\n"
+               "[a.c::one[n=2] avx512]\nmin share work = 0.4\n"
+               "[a.c::two[n=1] baseline]\nmin share work = 0.6\n");
+    setenv("YIELDPOINT_ISA", "avx2", 1); /* no test has asked in this process yet */
+    bool baseline = yp_isa() == YP_ISA_BASELINE;
+    cr_expect_str_eq(collect("suites/a.c", "--budgets=budgets.ini"), "");
+    cr_expect_eq(limit_of(0, YP_BUDGET_MIN_SHARE, "work"), baseline ? 0.2 : 0.3);
+    cr_expect_eq(limit_of(0, YP_BUDGET_MAX_VALUE, "x"), 2);
+    cr_expect_eq(limit_of(1, YP_BUDGET_MIN_SHARE, "work"), 0.4);
+    cr_expect_eq(limit_of(2, YP_BUDGET_MIN_SHARE, "work"), baseline ? 0.6 : 0.1);
+    let_go();
+    write_file("[a.c::one[n=1] sse9]\nmin share work = 0.5\n");
+    cr_expect_not_null(strstr(collect("suites/a.c", "--budgets=budgets.ini"),
+                              ":1: [a.c::one[n=1] sse9] is no case of the tests"));
+    let_go();
+}
+
 /* Of what is not allowed in a test, though it is in a file. */
 Test(budget_file, another_file_by_an_option)
 {

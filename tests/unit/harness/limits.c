@@ -63,7 +63,7 @@ static cJSON *budget(const char *kind, const char *name, const char *memory, con
 static enum ypi_limit_done write_one(const char *path, const char *id, cJSON *b, double limit,
                                      bool add)
 {
-    struct ypi_limit l = {.id = id, .budget = b, .limit = limit};
+    struct ypi_limit l = {.title = id, .budget = b, .limit = limit};
     cr_assert_eq(ypi_limits_write(path, &l, 1, add), YP_OK, "%s", yp_last_error());
     cJSON_Delete(b);
     return l.done;
@@ -176,7 +176,7 @@ Test(limits, what_is_wrong_stays_as_it_is)
                                         "max peak host = 1\n", "[a]\nmin rate make = 1\n",
                                         "[a]\nmax peak host = 1\nmax peak host = 2\n"};
     cJSON *peak = PEAK;
-    struct ypi_limit l = {.id = "a", .budget = peak, .limit = 3};
+    struct ypi_limit l = {.title = "a", .budget = peak, .limit = 3};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char text[256] = "";
         put("b.ini", wrong[i]);
@@ -206,7 +206,7 @@ Test(limits, those_who_write_at_once_lose_nothing)
             for (int i = 0; i < EACH; i++) {
                 cJSON *peak = PEAK;
                 char *id = ypi_format("case%d[n=%d]", w, i);
-                struct ypi_limit l = {.id = id, .budget = peak, .limit = w};
+                struct ypi_limit l = {.title = id, .budget = peak, .limit = w};
                 wrong += ypi_limits_write("b.ini", &l, 1, true) != YP_OK;
                 cJSON_Delete(peak);
                 free(id);

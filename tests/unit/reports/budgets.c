@@ -449,6 +449,21 @@ Test(budgets, a_smaller_error_gives_a_looser_limit)
               suggested[1], suggested[2]);
 }
 
+/* Of speed alone: bytes and values are what they are on every machine. */
+Test(budgets, with_slack_for_machines_that_were_not_measured)
+{
+    cr_expect_eq(report("--json|--suggest|--slack|1.5|-k|words"), YPI_COMMAND_OK, "%s", errors);
+    cJSON *document = cJSON_Parse(output);
+    const cJSON *share = budget_in(document, WORDS, "min share make");
+    double typical = ypi_real(share, "typical"), suggested = ypi_real(share, "suggested");
+    cr_expect(suggested <= typical / 1.5 && suggested >= 0.975 * typical / 1.5, "%g of %g",
+              suggested, typical);
+    cr_expect_eq(ypi_real(budget_in(document, WORDS, "max peak host"), "suggested"), 16384);
+    cr_expect_eq(ypi_real(budget_in(document, WORDS, "max value loss"), "suggested"), 0.25);
+    cJSON_Delete(document);
+    cr_expect_eq(report("--slack=0.9"), YPI_COMMAND_USAGE);
+}
+
 Test(budgets, check_fails_when_one_is_looser_and_lists_those)
 {
     cr_expect_eq(report("--check|3|-k|words"), YPI_COMMAND_NOTHING, "%s", errors);
@@ -515,4 +530,34 @@ Test(budgets, a_file_that_cannot_be_written_is_an_error)
     fclose(file);
     cr_expect_eq(report("--write|b.ini"), YPI_COMMAND_FILE);
     cr_expect_not_null(strstr(errors, "b.ini:2: "), "%s", errors);
+}
+
+/* Limits that hold under fewer instructions as they are get no section of those. */
+Test(budgets, of_runs_with_fewer_instructions)
+{
+    char text[1024];
+    struct ypi_history *h = ypi_history_open(history_path);
+    cr_assert_not_null(h, "%s", yp_last_error());
+    struct drawn d = {WORDS, "perf small", 0, 0.2, 16384, 0.25, NULL, 0};
+    for (int i = 0; i < 4; i++) {
+        d.share = 0.2 + 0.01 * i;
+        add_run(h, "aaaa", "--isa=baseline", "-O2", &d);
+    }
+    ypi_history_close(h);
+    cr_expect_eq(report("--isa|baseline|--suggest|-k|words"), YPI_COMMAND_OK, "%s", errors);
+    expect_output("needs 5 processes of one machine");
+    expect_output("other instructions (16)");
+    h = ypi_history_open(history_path);
+    add_run(h, "aaaa", "--isa=baseline", "-O2", &d);
+    ypi_history_close(h);
+    cr_expect_eq(report("--isa|baseline|--write|b.ini|-k|words"), YPI_COMMAND_OK, "%s", errors);
+    expect_output("b.ini: 0 limits changed, 1 added, 0 as before\n");
+    read_text("b.ini", text);
+    double share = 0;
+    cr_assert_eq(sscanf(text, "[" WORDS " baseline]\nmin share make = %lf\n", &share), 1, "%s",
+                 text);
+    cr_expect(share > 0.1 && share < 0.2, "%g", share);
+    cr_expect_null(strstr(text, "host"), "%s", text);
+    cr_expect_eq(report("--isa|sse9"), YPI_COMMAND_USAGE);
+    cr_expect_not_null(strstr(errors, "baseline, avx2, avx512 or amx"), "%s", errors);
 }
