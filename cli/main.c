@@ -30,18 +30,19 @@ static const struct command {
      "      --csv: what its accelerator did over time",
      ypi_report_show, false},
     {"budgets",
-     "[-m EXPR] [-k EXPR] [ID...] [--suggest] [--error 1%] [--write FILE]\n"
+     "[-m EXPR] [-k EXPR] [ID...] [--new] [--suggest] [--error 1%] [--write FILE]\n"
      "      [--slack SLACK] [--isa NAME] [--check SLACK] [--json]\n"
      "  yieldpoint budgets --probe PROGRAM [ID...] [its options] [--slowdown 2x]",
      "each case's budgets beside what was measured: limit, typical value, spread, slack, the\n"
-     "      regression that they would notice; --suggest: a limit that a good run misses at most\n"
-     "      so often, and with --slack of at least that slack in speed, for machines that were "
-     "not\n"
-     "      measured; --write: puts those into a file of budgets; --isa: of runs with that "
-     "option,\n"
-     "      into sections of their own; --check: fails when a limit allows SLACK times more than "
-     "is\n"
-     "      typical;\n"
+     "      regression that they would notice; --new: and what has no budget yet; --suggest: a "
+     "limit\n"
+     "      that a good run misses at most so often, with --slack of at least that slack in "
+     "speed,\n"
+     "      for machines that were not measured; --write: puts those into a file of budgets; "
+     "--isa:\n"
+     "      of runs with that option, into sections of their own; --check: fails when a limit "
+     "allows\n"
+     "      SLACK times more than is typical;\n"
      "      --probe: runs a suite with all that it times taking twice as long and lists the cases\n"
      "      that stay green",
      ypi_report_budgets, false},

@@ -162,6 +162,7 @@ static enum ypi_exit collect_and_run(struct ypi_options *o, char **argv, char *l
 {
     struct ypi_collection c;
     int selected = 0;
+    ypi_confine_isa(o); /* before anybody asks, as files of budgets do */
     ypi_collect(&c, o, ypi_all_tests());
     enum ypi_exit code = c.errors > 0         ? YPI_EXIT_INTERRUPTED
                          : c.usage_errors > 0 ? YPI_EXIT_USAGE
@@ -176,7 +177,7 @@ static enum ypi_exit collect_and_run(struct ypi_options *o, char **argv, char *l
     } else if (code == YPI_EXIT_OK && o->collect_only) {
         ypi_list(&c, selected, o);
     } else if (code == YPI_EXIT_OK && o->gdb) {
-        code = ypi_debug(&c, selected, o, argv);
+        code = ypi_debug(&c, selected, argv);
     } else if (code == YPI_EXIT_OK) {
         code = run(o, &c, selected, line);
     }

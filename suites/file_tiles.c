@@ -2,11 +2,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <linux/magic.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define WRITERS 2
@@ -59,13 +61,30 @@ uint64_t file_tiles_hash(const struct file_tiles *files, struct yp_case *t)
     return sum;
 }
 
-void scratch_open(struct scratch *scratch, struct yp_case *t)
+static void open_under(struct scratch *scratch, struct yp_case *t, const char *under)
 {
-    const char *under = getenv("TMPDIR");
-    snprintf(scratch->directory, sizeof scratch->directory, "%s/yieldpoint-XXXXXX",
-             under != NULL && under[0] != '\0' ? under : "/tmp");
+    snprintf(scratch->directory, sizeof scratch->directory, "%s/yieldpoint-XXXXXX", under);
     yp_require(t, mkdtemp(scratch->directory) != NULL, "%s: %s", scratch->directory,
                strerror(errno));
+}
+
+static const char *temporary(void)
+{
+    const char *given = getenv("TMPDIR");
+    return given != NULL && given[0] != '\0' ? given : "/tmp";
+}
+
+void scratch_open(struct scratch *scratch, struct yp_case *t)
+{
+    open_under(scratch, t, temporary());
+}
+
+void scratch_open_in_memory(struct scratch *scratch, struct yp_case *t)
+{
+    static const char memory[] = "/dev/shm";
+    struct statfs s;
+    bool there = statfs(memory, &s) == 0 && s.f_type == TMPFS_MAGIC && access(memory, W_OK) == 0;
+    open_under(scratch, t, there ? memory : temporary());
 }
 
 void scratch_path(const struct scratch *scratch, const char *name, char path[512])

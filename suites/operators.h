@@ -11,6 +11,12 @@
  * arg's, a const char *; of all precisions. */
 yp_axis_function operators_names, operators_shapes_but, operators_shapes_only, operators_precisions;
 
+/* All of them, with those shapes: operators_shapes_but or operators_shapes_only, and the name. */
+#define OPERATORS_AXES(shapes_, name_) \
+    YP_AXES(yp_axis_from("operator", operators_names, NULL), \
+            yp_axis_from("shape", shapes_, name_), \
+            yp_axis_from("precision", operators_precisions, NULL))
+
 /* Whether the entry has this shape, and a version of the case's precision for its device. */
 bool operators_declares(const struct yp_case *t, const char *name, const char *shape);
 /* The same for .filter, by the axes operator and shape. */

@@ -289,15 +289,13 @@ static void prefer_flags(const char *name, const char *flags)
     free(all);
 }
 
-/* What the cases inherit: processors and instruction sets. */
+/* The processors, which the cases inherit. */
 static bool confine(const struct ypi_options *o)
 {
-    if (o->cpus != NULL && ypi_cpus_confine(o->cpus) != YP_OK) {
-        fprintf(stderr, "error: --cpus %s: %s\n", o->cpus, yp_last_error());
-        return false;
-    }
-    ypi_confine_isa(o);
-    return true;
+    if (o->cpus == NULL || ypi_cpus_confine(o->cpus) == YP_OK)
+        return true;
+    fprintf(stderr, "error: --cpus %s: %s\n", o->cpus, yp_last_error());
+    return false;
 }
 
 /* Criterion ends the program where it finds no address for what it shares with the cases, and

@@ -175,7 +175,7 @@ struct nn_operator {
 
 /* -- the table (operators.c, from table.h) ----------------------------------------------- */
 
-#define NN_DECLARE(name, ...) extern const struct nn_operator nn_##name;
+#define NN_DECLARE(name) extern const struct nn_operator nn_##name;
 NN_OPERATORS(NN_DECLARE)
 #undef NN_DECLARE
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define ENTRY(name, ...) &nn_##name,
+#define ENTRY(name) &nn_##name,
 const struct nn_operator *const nn_operators[] = {NN_OPERATORS(ENTRY) NULL};
 
 static const char *const precision_names[NN_PRECISIONS] = {

@@ -17,7 +17,7 @@
 
 struct request {
     const char *file, *to;
-    const char *isa;
+    struct ypi_budgets_wanted what;
     const char *program; /* of --probe */
     struct ypi_selection cases;
     bool suggest, json;
@@ -60,7 +60,7 @@ static char *read_isa(void *values, const struct ypi_option *option, const char 
     (void)option;
     if (!yp_isa_from_name(text, &isa))
         return ypi_strdup("baseline, avx2, avx512 or amx");
-    r->isa = yp_isa_name(isa);
+    r->what.isa = yp_isa_name(isa);
     return NULL;
 }
 
@@ -68,7 +68,7 @@ static char *read_isa(void *values, const struct ypi_option *option, const char 
 static int write_to(const struct ypi_budgets *b, const struct request *r)
 {
     bool named = r->cases.mark || r->cases.keyword || r->cases.id_count > 0;
-    const struct ypi_budgets_writing how = {r->to, r->isa, named};
+    const struct ypi_budgets_writing how = {r->to, r->what.isa, named};
     return r->to ? ypi_budgets_write(b, &how, r->json ? stderr : stdout) : YPI_COMMAND_OK;
 }
 
@@ -109,7 +109,7 @@ static int report(sqlite3 *db, const struct request *r)
     } else if (right && !cases->child) {
         code = nothing("no case of the history is selected");
     } else if (right) {
-        bool read = ypi_budgets_load(db, cases, r->isa, &budgets);
+        bool read = ypi_budgets_load(db, cases, &r->what, &budgets);
         cases = NULL;
         ypi_budgets_suggest(&budgets, r->error, r->slack);
         code = !read                ? ypi_file_error()
@@ -136,8 +136,8 @@ static int own_words(int argc, char **argv)
 /* The history of the probe is its own, and what is selected stands behind the program. */
 static int probe(const struct request *r, int argc, char **argv, int own)
 {
-    if (r->file || r->to || r->isa || r->suggest || r->looser > 0 || r->cases.mark ||
-        r->cases.keyword || r->cases.id_count > 0) {
+    if (r->file || r->to || r->what.isa || r->what.fresh || r->suggest || r->looser > 0 ||
+        r->cases.mark || r->cases.keyword || r->cases.id_count > 0) {
         ypi_usage_error(
             argc, argv, ypi_place_of(argc, argv, r->program),
             "--probe goes with --json alone: what the program is told stands behind it");
@@ -161,6 +161,7 @@ int ypi_report_budgets(int argc, char **argv)
         {.letter = 'm', AT(WORD, cases.mark)},
         {.letter = 'k', AT(WORD, cases.keyword)},
         {"suggest", AT(FLAG, suggest)},
+        {"new", AT(FLAG, what.fresh)},
         {"write", AT(WORD, to)},
         {"error", .value = "RATE", .kind = YPI_OPTION_OWN, .read = read_error},
         {"slack", .value = "SLACK", AT(OWN, slack), .read = read_slack},

@@ -43,9 +43,14 @@ struct ypi_budgets {
     int left_out_count;
 };
 
-/* Reads what the cases' results say, of runs with --isa=`isa` or, NULL, without that option; takes
- * `cases` over. False with yp_last_error() set; to be freed in any case. */
-bool ypi_budgets_load(sqlite3 *db, cJSON *cases, const char *isa, struct ypi_budgets *out);
+struct ypi_budgets_wanted {
+    const char *isa; /* of runs with --isa=NAME; NULL: of those without that option */
+    bool fresh;      /* shares and peaks that have no budget yet, too: their "allowed" is NaN */
+};
+/* Reads what the cases' results say; takes `cases` over. False with yp_last_error() set; to be
+ * freed in any case. */
+bool ypi_budgets_load(sqlite3 *db, cJSON *cases, const struct ypi_budgets_wanted *what,
+                      struct ypi_budgets *out);
 /* As ypi_suggest() does; a limit of speed leaves the typical value at least `slack`, which is 1 or
  * more. */
 void ypi_budgets_suggest(struct ypi_budgets *b, double error, double slack);

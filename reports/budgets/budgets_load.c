@@ -114,14 +114,27 @@ static int compare_run(const void *id, const void *run)
 
 /* -- results ------------------------------------------------------------------------------- */
 
+/* Of the case ?1; where ?2 is set, with what its results have a figure of and no budget. */
 static const char case_sql[] =
-    "SELECT v.*, r.id AS result, r.run_id AS run, r.fail_allocation, r.outcome,"
+    "WITH r AS (SELECT rowid AS row, * FROM result WHERE case_id = ?1),"
+    " v AS (SELECT result_id, position, kind, name, memory, detail, allowed, met, measured, low,"
+    "   high, required FROM verdict WHERE result_id IN (SELECT id FROM r)"
+    "  UNION ALL SELECT result_id, 1000 + position, 'min share', name, NULL, NULL, NULL, 'met',"
+    "   share, share_low, share_high, NULL FROM measurement AS m"
+    "   WHERE ?2 <> '' AND share IS NOT NULL AND result_id IN (SELECT id FROM r)"
+    "   AND NOT EXISTS (SELECT 1 FROM verdict AS d WHERE d.result_id = m.result_id"
+    "    AND d.kind = 'min share' AND d.name = m.name)"
+    "  UNION ALL SELECT result_id, 2000, 'max peak', NULL, memory, NULL, NULL, 'met',"
+    "   allocated_peak, NULL, NULL, NULL FROM memory AS m"
+    "   WHERE ?2 <> '' AND allocated_peak > 0 AND result_id IN (SELECT id FROM r)"
+    "   AND NOT EXISTS (SELECT 1 FROM verdict AS d WHERE d.result_id = m.result_id"
+    "    AND d.kind = 'max peak' AND d.memory = m.memory))"
+    " SELECT v.*, r.id AS result, r.run_id AS run, r.fail_allocation, r.outcome,"
     " coalesce((SELECT unit FROM measurement AS m WHERE m.result_id = r.id AND m.name = v.name),"
     "          (SELECT unit FROM value AS x WHERE x.result_id = r.id AND x.name = v.name)) AS unit,"
     " EXISTS (SELECT 1 FROM failure AS f WHERE f.result_id = r.id AND f.cause <> 'budget')"
     "   AS failed"
-    " FROM result AS r JOIN verdict AS v ON v.result_id = r.id WHERE r.case_id = ?1"
-    " ORDER BY r.started DESC, r.rowid DESC, v.position";
+    " FROM r JOIN v ON v.result_id = r.id ORDER BY r.started DESC, r.row DESC, v.position";
 
 static void leave_out(struct ypi_budgets *b, const char *why)
 {
@@ -236,13 +249,14 @@ static const char *newest_of(const cJSON *rows, const struct runs *runs)
     return rows->child ? ypi_text_of(rows->child, "result") : "";
 }
 
-static bool load_case(sqlite3 *db, struct ypi_budgets *b, const struct runs *runs,
-                      const cJSON *test_case)
+static bool load_case(sqlite3 *db, const struct ypi_budgets_wanted *what, struct ypi_budgets *b,
+                      const struct runs *runs, const cJSON *test_case)
 {
     const char *id = ypi_text_of(test_case, "id");
     const char *device = ypi_text_of(test_case, "device");
     bool accelerated = *device && strcmp(device, "cpu") != 0;
-    cJSON *rows = ypi_store_rows(db, case_sql, 1, &id);
+    const char *parameters[] = {id, what->fresh ? "new" : ""};
+    cJSON *rows = ypi_store_rows(db, case_sql, 2, parameters);
     int first = b->count;
     if (!rows)
         return false;
@@ -289,15 +303,16 @@ static void summarize(struct ypi_budget_history *h, int machine_count)
     h->noticed = h->spread.typical > 0 ? fmax(factor, 1) : NAN;
 }
 
-bool ypi_budgets_load(sqlite3 *db, cJSON *cases, const char *isa, struct ypi_budgets *out)
+bool ypi_budgets_load(sqlite3 *db, cJSON *cases, const struct ypi_budgets_wanted *what,
+                      struct ypi_budgets *out)
 {
     struct runs runs = {0};
     *out = (struct ypi_budgets){.cases = cases};
-    bool ok = load_runs(db, isa ? isa : "", out, &runs);
+    bool ok = load_runs(db, what->isa ? what->isa : "", out, &runs);
     const cJSON *test_case;
     cJSON_ArrayForEach(test_case, cases)
     {
-        ok = ok && load_case(db, out, &runs, test_case);
+        ok = ok && load_case(db, what, out, &runs, test_case);
     }
     for (int i = 0; ok && i < out->count; i++)
         summarize(&out->list[i], out->machine_count);

@@ -5,10 +5,10 @@
 
 #include <omp.h>
 
-static void speed(struct yp_case *t, const char *name, const char *size)
+static void speed(struct yp_case *t)
 {
     static const char *const names[] = {[NN_FORWARD] = "forward", [NN_VJP] = "vjp"};
-    struct nn_point *point = operators_point(t, name, size);
+    struct nn_point *point = operators_point(t, yp_string(t, "operator"), yp_string(t, "shape"));
     const struct nn_version *version = point->version;
     enum yp_status status = YP_OK;
     omp_set_num_threads(1);
@@ -25,21 +25,18 @@ static void speed(struct yp_case *t, const char *name, const char *size)
     nn_point_destroy(point);
 }
 
-/* A test for each operator and size, so that each has shares of its own. */
-#define SPEED(name_, size_, forward_, vjp_) \
-    static bool has_##name_##_##size_(const struct yp_case *t) \
-    { \
-        return operators_declares(t, #name_, #size_); \
-    } \
-    YP_TEST(operators, name_##_##size_, .tags = "perf " #size_, \
-            .axes = YP_AXES(yp_axis_from("precision", operators_precisions, NULL)), \
-            .devices = "cpu cuda", .filter = has_##name_##_##size_, \
-            .budgets = YP_BUDGETS(yp_for_device("cpu"), yp_min_share("forward", forward_), \
-                                  yp_min_share("vjp", vjp_))) \
-    { \
-        speed(t, #name_, #size_); \
-    }
-#define SPEEDS(name_, forward_, vjp_, large_forward_, large_vjp_) \
-    SPEED(name_, small, forward_, vjp_) \
-    SPEED(name_, medium, large_forward_, large_vjp_)
-NN_OPERATORS(SPEEDS)
+#define BUDGETS YP_BUDGETS(yp_budget_file("budgets.ini"))
+
+YP_TEST(operators, speed, .tags = "perf small",
+        .axes = OPERATORS_AXES(operators_shapes_only, "small"), .devices = "cpu cuda",
+        .filter = operators_has, .budgets = BUDGETS)
+{
+    speed(t);
+}
+
+YP_TEST(operators, speed_in_models, .tags = "perf medium",
+        .axes = OPERATORS_AXES(operators_shapes_only, "medium"), .devices = "cpu cuda",
+        .filter = operators_has, .budgets = BUDGETS)
+{
+    speed(t);
+}

@@ -111,7 +111,7 @@ static void detect(struct yp_case *t, struct rx *rx, const struct rx_work *work,
 
 YP_TEST(peers, rx, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_measured,
         .axes = YP_AXES(SIDE, CHANNELS, THREADS),
-        .budgets = YP_BUDGETS(yp_max_value("score sum error", 1e-4)))
+        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_max_value("score sum error", 1e-4)))
 {
     struct peers_image image;
     peers_image_open(&image, t);
@@ -129,7 +129,8 @@ YP_TEST(peers, rx, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_me
 
 /* A sample of the generator is a whole cube in memory, with its labels. */
 YP_TEST(peers, scene, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_measured,
-        .axes = YP_AXES(SIDE, CHANNELS, yp_axis_string("preset", "scene", "cuvis"), THREADS))
+        .axes = YP_AXES(SIDE, CHANNELS, yp_axis_string("preset", "scene", "cuvis"), THREADS),
+        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
 {
     size_t side = (size_t)yp_int(t, "side"), channels = (size_t)yp_int(t, "channels");
     int threads = (int)yp_int(t, "threads");
@@ -162,7 +163,8 @@ YP_TEST(peers, scene, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is
 }
 
 YP_TEST(peers, normals, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT,
-        .axes = YP_AXES(yp_axis_int("count", 1 << 24), THREADS))
+        .axes = YP_AXES(yp_axis_int("count", 1 << 24), THREADS),
+        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
 {
     enum { PIECE = 1 << 16 };
     size_t count = (size_t)yp_int(t, "count");
@@ -253,11 +255,11 @@ SCENES(channels_200, "side=256-channels=200");
 SCENES(large, "side=512-channels=200");
 
 /* The aim is 40 times the generator of cuvis.ai itself, of which 19 M values/s are known. */
-YP_RELATION(
-    peers, scene_by_40, .tags = PEERS_TAGS, .budgets = YP_BUDGETS(yp_min_value("ratio", 40)),
-    .relation = yp_ratio("perf/peers.c::scene[side=256-channels=100-preset=scene-threads=2]",
-                         "perf/peers.c::cuvis_scene[side=256-channels=100-random=legacy]",
-                         "scene"));
+YP_RELATION(peers, scene_by_40, .tags = PEERS_TAGS,
+            .budgets = YP_BUDGETS(yp_required(yp_min_value("ratio", 40), PEERS_REQUIRED)),
+            .relation = yp_ratio(
+                "perf/peers.c::scene[side=256-channels=100-preset=scene-threads=2]",
+                "perf/peers.c::cuvis_scene[side=256-channels=100-random=legacy]", "scene"));
 
 #define NORMALS(name_, threads_, by_) \
     FASTER(name_, "normals", "normals[count=16777216-threads=" threads_, \

@@ -11,6 +11,9 @@
 #define PEERS_TIMEOUT 600
 #define PEERS_TILE_PIXELS 4096
 
+/* The shares of the cases themselves notice what makes them slower. */
+#define PEERS_REQUIRED "what Yieldpoint says of itself beside other programs"
+
 /* The command of one. Without the file, or Python, the case is skipped with the reason. */
 #define PEER(script_, arguments_) \
     "peer=suites/perf/peers/" script_ ".py; python=${{YIELDPOINT_PYTHON:-python3}; " \
@@ -21,7 +24,7 @@
 /* Times in medians of one run; `of_` and `to_` are whole ids. */
 #define PEERS_FASTER(name_, what_, of_, to_, least_) \
     YP_RELATION(peers, name_, .tags = PEERS_TAGS, \
-                .budgets = YP_BUDGETS(yp_min_value("ratio", least_)), \
+                .budgets = YP_BUDGETS(yp_required(yp_min_value("ratio", least_), PEERS_REQUIRED)), \
                 .relation = yp_ratio(of_, to_, what_))
 #define PEERS_SAME_IMAGE(name_, of_, to_) \
     YP_RELATION(peers, name_, .tags = PEERS_TAGS, .relation = yp_same_hash(of_, to_))

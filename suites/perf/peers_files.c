@@ -79,7 +79,7 @@ static enum yp_status read_image(struct yp_device *device, const char *path, siz
 }
 
 YP_TEST(peers, files, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is_ours,
-        .axes = YP_AXES(SIZE, LAYOUT, TYPE))
+        .axes = YP_AXES(SIZE, LAYOUT, TYPE), .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
 {
     struct peers_image image;
     struct scratch scratch;

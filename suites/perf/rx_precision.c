@@ -113,8 +113,7 @@ static void report_errors(struct yp_case *t, const struct rx *rx, const struct k
 YP_TEST(rx, statistics_precision, .tags = "perf small",
         .axes = YP_AXES(yp_axis_int("channels", 100, 200),
                         yp_axis_string("precision", "fp32", "bf16x2", "bf16x3", "fp64")),
-        .budgets = YP_BUDGETS(yp_min_share("statistics", 0.02),
-                              yp_max_value("error over allowed", 1),
+        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_max_value("error over allowed", 1),
                               yp_max_value("largest error over allowed", 1)))
 {
     const struct kind *kind = kind_of(t);

@@ -15,7 +15,7 @@ static struct scale image(size_t cubes)
 
 YP_TEST(rx, stream, .tags = "perf small",
         .axes = YP_AXES(yp_axis_int("threads", 1, 2), yp_axis_int("tile", 256, 512, 1024, 4096)),
-        .budgets = YP_BUDGETS(yp_min_share("stream", 0.02)))
+        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
 {
     int threads = (int)yp_int(t, "threads");
     size_t tile_pixels = (size_t)yp_int(t, "tile");
@@ -37,7 +37,7 @@ YP_TEST(rx, stream, .tags = "perf small",
  * Workers gain only what consumers leave of the processors. */
 YP_TEST(rx, prefetch, .tags = "perf small",
         .axes = YP_AXES(yp_axis_int("workers", 0, 1, 2), yp_axis_int("consumers", 1, 2)),
-        .budgets = YP_BUDGETS(yp_min_share("prefetch", 0.02)))
+        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
 {
     enum { TILE_PIXELS = 1024, DEPTH = 4 };
     int workers = (int)yp_int(t, "workers");

@@ -25,7 +25,7 @@ struct rx_work {
 /* The default scene, generated and kept; `cubes` of side x side pixels. */
 void perf_keep(struct kept_tiles *kept, struct yp_case *t, const struct scale *scale,
                size_t tile_pixels);
-struct scale perf_image(size_t channels); /* 256 x 256, xl's 512 x 512 from 200 on */
+struct scale perf_image(size_t channels); /* 256 x 256 */
 
 double perf_pixels(const struct rx_source *source);
 

@@ -1,11 +1,6 @@
 /* Every entry of the operator table: results and gradients as its formula has them. */
 #include "suites/operators.h"
 
-#define AXES(shapes_) \
-    YP_AXES(yp_axis_from("operator", operators_names, NULL), \
-            yp_axis_from("shape", shapes_, "medium"), \
-            yp_axis_from("precision", operators_precisions, NULL))
-
 static void right(struct yp_case *t)
 {
     struct nn_point *point = operators_point(t, yp_string(t, "operator"), yp_string(t, "shape"));
@@ -34,27 +29,31 @@ static void gradient(struct yp_case *t)
     vjp(t);
 }
 
-YP_TEST(operators, right, .tags = "stress small", .axes = AXES(operators_shapes_but),
-        .devices = "cpu cuda", .filter = operators_has, .parallel = true)
+YP_TEST(operators, right, .tags = "stress small",
+        .axes = OPERATORS_AXES(operators_shapes_but, "medium"), .devices = "cpu cuda",
+        .filter = operators_has, .parallel = true)
 {
     right(t);
 }
 
-YP_TEST(operators, gradient, .tags = "stress small", .axes = AXES(operators_shapes_but),
-        .devices = "cpu cuda", .filter = operators_has_vjp, .parallel = true)
+YP_TEST(operators, gradient, .tags = "stress small",
+        .axes = OPERATORS_AXES(operators_shapes_but, "medium"), .devices = "cpu cuda",
+        .filter = operators_has_vjp, .parallel = true)
 {
     gradient(t);
 }
 
 /* At the sizes of models, where the oracle takes a second and differences would take minutes. */
-YP_TEST(operators, right_in_models, .tags = "stress medium", .axes = AXES(operators_shapes_only),
-        .devices = "cpu cuda", .filter = operators_has, .parallel = true)
+YP_TEST(operators, right_in_models, .tags = "stress medium",
+        .axes = OPERATORS_AXES(operators_shapes_only, "medium"), .devices = "cpu cuda",
+        .filter = operators_has, .parallel = true)
 {
     right(t);
 }
 
-YP_TEST(operators, vjp_in_models, .tags = "stress medium", .axes = AXES(operators_shapes_only),
-        .devices = "cpu cuda", .filter = operators_has_vjp, .parallel = true)
+YP_TEST(operators, vjp_in_models, .tags = "stress medium",
+        .axes = OPERATORS_AXES(operators_shapes_only, "medium"), .devices = "cpu cuda",
+        .filter = operators_has_vjp, .parallel = true)
 {
     vjp(t);
 }

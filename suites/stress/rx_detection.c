@@ -103,7 +103,7 @@ YP_RELATION(rx, cholesky_beats_pinv, .tags = "stress medium",
 YP_TEST(rx, reduced, .tags = "stress medium", .timeout = 300,
         .axes = YP_AXES(yp_axis_string("by", "pca", "variance"),
                         yp_axis_int("channels", 10, 25, 50, 100, 200)),
-        .budgets = YP_BUDGETS(yp_min_share("reduced", 0.01)))
+        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
 {
     struct scale s = million;
     s.cubes = 2;
@@ -135,13 +135,14 @@ YP_TEST(rx, reduced, .tags = "stress medium", .timeout = 300,
     float *scores = yp_alloc(t, source->tiles * TILE_PIXELS * sizeof *scores);
     yp_ok(t, rx_pipeline_fit(pipeline, rx, source, parameters, NULL));
     enum yp_status status = YP_OK;
-    /* A projection where there is one, then the triangular product of what is left. */
-    double all_channels = (double)options.channels, left = (double)kept;
-    double projection = options.components > 0 ? 2 * all_channels * left : 0;
+    /* A projection where there is one, then the triangular product of what is left. Channels by
+     * variance are gathered from whole pixels: the bytes are those of all channels either way. */
+    double left = (double)kept;
+    double projection = options.components > 0 ? 2 * (double)s.channels * left : 0;
     yp_measure (t, "reduced", .items = scale_pixels(&s), .unit = "pixels",
                 .flops = scale_pixels(&s) * (projection + left * left),
-                .bytes = 4 * scale_pixels(&s) * all_channels, .traffic = YP_READ,
-                .footprint = 4 * scale_pixels(&s) * all_channels, .threads = THREADS) {
+                .bytes = 4 * scale_values(&s), .traffic = YP_READ,
+                .footprint = 4 * scale_values(&s), .threads = THREADS) {
         status = rx_pipeline_score(pipeline, source, parameters, scores, NULL);
     }
     yp_ok(t, status);

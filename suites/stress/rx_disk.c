@@ -31,8 +31,7 @@ YP_TEST(rx, disk, .tags = "stress",
                           yp_case_of("large", .tags = "slow", .timeout = 1800,
                                      .set = YP_SET(WHOLE(1000, 256, 100)))),
         .axes = YP_AXES(yp_axis_int("cubes", 0)), .timeout = 300,
-        .budgets = YP_BUDGETS(yp_min_share("read and fit", 0.01), yp_max_peak(YP_HOST, 16 * YP_MIB),
-                              yp_max_resident(48 * YP_MIB)))
+        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
 {
     long long cubes = yp_int(t, "cubes");
     yp_require(t, cubes >= 0, "cubes is %lld: 0 for all, or how many", cubes);
@@ -117,8 +116,7 @@ YP_OPTION(cube, .value = "FILE", .help = "--set cube=FILE with the whole path: d
  * skipped. With C' channels that are alive all scores sum to (n - 1) C'. */
 YP_TEST(rx, cube, .tags = "stress small", .axes = YP_AXES(yp_axis_string("cube", "generated")),
         .timeout = 3600,
-        .budgets = YP_BUDGETS(yp_min_share("fit", 0.005), yp_min_share("score", 0.005),
-                              yp_max_value("score sum error", 1e-3)))
+        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_max_value("score sum error", 1e-3)))
 {
     const char *cube = yp_string(t, "cube");
     bool generated = strcmp(cube, "generated") == 0;

@@ -29,9 +29,8 @@ static void fit_all(struct yp_case *t, const char *name, const struct scene_tile
 /* From data in memory, so that the detector is measured and not the generator. */
 YP_TEST(rx, channels, .tags = "stress small", .timeout = 120,
         .axes = YP_AXES(yp_axis_int("channels", 10, 20, 50, 100, 200)), .devices = "cpu cuda",
-        .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 64 * YP_MIB), yp_for_device("cpu"),
-                              yp_min_share("channels", 0.02), yp_for_device("cuda"),
-                              yp_max_latency("channels", 5e-3)))
+        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_for_device("cuda"),
+                              yp_max_peak(YP_HOST, 64 * YP_MIB)))
 {
     struct scale s = {
         .cubes = 20, .height = 32, .width = 32, .channels = (size_t)yp_int(t, "channels")};
@@ -67,9 +66,8 @@ YP_RELATION(rx, channels_growth, .tags = "stress small", .devices = "cpu cuda",
 YP_TEST(rx, spatial, .tags = "stress small", .timeout = 120,
         .axes = YP_AXES(yp_axis_int("pixels", 1024, 4096, 16384, 65536, 262144)),
         .devices = "cpu cuda",
-        .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 16 * YP_MIB), yp_for_device("cpu"),
-                              yp_min_share("spatial", 0.002), yp_max_resident(48 * YP_MIB),
-                              yp_for_device("cuda"), yp_max_latency("spatial", 20e-3)))
+        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_for_device("cuda"),
+                              yp_max_peak(YP_HOST, 16 * YP_MIB)))
 {
     size_t side = (size_t)sqrt((double)yp_int(t, "pixels"));
     struct scale s = {.cubes = 10, .height = side, .width = side, .channels = 10};
@@ -130,7 +128,8 @@ static void forward_close(struct forward *f)
 YP_TEST(rx, forward_latency, .tags = "stress small",
         .axes = YP_AXES(yp_axis_int("batch", 1, 4, 8, 16)), .devices = "cpu cuda", .timeout = 120,
         .budgets = YP_BUDGETS(yp_required(yp_max_percentile("forward", 99, 8.5e-3), REFERENCE),
-                              yp_min_share("forward", 0.01), yp_max_peak(YP_HOST, 16 * YP_MIB)))
+                              yp_budget_file("budgets.ini"), yp_for_device("cuda"),
+                              yp_max_peak(YP_HOST, 16 * YP_MIB)))
 {
     struct forward f;
     size_t images = (size_t)yp_int(t, "batch");
@@ -151,7 +150,7 @@ YP_TEST(rx, forward_latency, .tags = "stress small",
 YP_TEST(rx, forward_under_load, .tags = "stress small",
         .axes = YP_AXES(yp_axis_int("rate", 100, 1000)), .devices = "cpu cuda", .timeout = 120,
         .budgets = YP_BUDGETS(yp_required(yp_max_percentile("request", 95, 8.5e-3), REFERENCE),
-                              yp_for_device("cpu"), yp_min_share("alone", 0.01)))
+                              yp_budget_file("budgets.ini")))
 {
     struct forward f;
     forward_open(&f, t, 16, IMAGE, 1);
@@ -203,9 +202,8 @@ static double median(double *values, size_t count)
  * pass of the last quarter over that of the first. */
 YP_TEST(rx, soak, .tags = "stress medium slow", .axes = YP_AXES(yp_axis_int("minutes", 3)),
         .timeout = 7200,
-        .budgets = YP_BUDGETS(yp_max_growth("soak", 64), yp_min_share("soak", 0.01),
-                              yp_max_resident(48 * YP_MIB), yp_max_peak(YP_HOST, 16 * YP_MIB),
-                              yp_max_value("slower", 1.25)))
+        .budgets = YP_BUDGETS(yp_max_growth("soak", 64), yp_max_value("slower", 1.25),
+                              yp_budget_file("budgets.ini")))
 {
     struct scale s = {.cubes = 10, .height = 128, .width = 128, .channels = 50};
     struct scene_tiles tiles;
@@ -244,10 +242,10 @@ YP_TEST(rx, xl, .tags = "stress slow",
         .cases = YP_CASES(yp_case_of("xl", .set = YP_SET(yp_set_int("side", 512),
                                                          yp_set_int("channels", 200)))),
         .axes = YP_AXES(yp_axis_int("cubes", 10000)), .devices = "cpu cuda", .timeout = 7200,
-        .budgets = YP_BUDGETS(yp_max_peak(YP_HOST, 512 * YP_MIB), yp_min_value("auc", 0.95),
-                              yp_for_device("cpu"), yp_min_share("fit", 0.18),
-                              yp_max_resident(512 * YP_MIB), yp_for_device("cuda"),
-                              yp_max_latency("fit", 10), yp_max_peak(YP_DEVICE, 2 * YP_GIB),
+        .budgets = YP_BUDGETS(yp_min_value("auc", 0.95), yp_budget_file("budgets.ini"),
+                              yp_for_device("cuda"), yp_min_share("fit", 0.2), /* an estimate */
+                              yp_max_peak(YP_HOST, 512 * YP_MIB),
+                              yp_max_peak(YP_DEVICE, 2 * YP_GIB),
                               yp_max_value("reserved over granules", 1.03)))
 {
     struct scale s = scale_of(t);

@@ -45,7 +45,7 @@ YP_TEST(synth, words, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM_CAS
 }
 
 YP_TEST(synth, scene, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM_CASE), .timeout = 120,
-        .budgets = YP_BUDGETS(yp_min_share("scene", 0.01), yp_max_peak(YP_HOST, 2 * YP_MIB)))
+        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
 {
     enum { TILE_PIXELS = 4096 };
     struct scale s = scale_of(t);

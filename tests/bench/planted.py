@@ -130,4 +130,5 @@ def main(names):
     sys.exit(1 if problems else 0)
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])

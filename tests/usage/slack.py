@@ -16,7 +16,7 @@ def check_probe(tap, program, command, folder):
     def probe(*words):
         return run(command, "budgets", "--probe", program, *words, cwd=folder)
 
-    done = probe()
+    done = probe("-k", "slack.c and not product")
     tap.check(done.code == 1, "a suite with budgets that do not notice fails", done)
     tap.equal(done.out,
               f"stayed green: {PATH}loose (passed)\n"
@@ -58,11 +58,34 @@ def check_probe(tap, program, command, folder):
     tap.equal(left, [], "nothing is left")
 
 
+def check_new(tap, program, command, folder):
+    """From no budget to a set one."""
+    case, history, file = PATH + "product", "new.db", os.path.join(folder, "new.ini")
+    for _ in range(5):
+        done = run(program, "--history", history, case, cwd=folder)
+        tap.equal(done.code, 0, "a case without a budget passes")
+    done = run(command, "budgets", "--history", history, cwd=folder)
+    tap.check(done.code == 5 and "have no budget" in done.err, "it has none", done)
+    done = run(command, "budgets", "--history", history, "--new", "--json", cwd=folder)
+    share, peak = json.loads(done.out)["budgets"]
+    tap.equal((share["budget"], share["limit"], share["processes"], peak["budget"], peak["limit"],
+               peak["typical"]),
+              ("min share sum", None, 5, "max peak host", None, 4 * 65536),
+              "--new lists its share and its peak")
+    tap.check(0 < share["typical"] < 3, "with what was measured", share)
+    done = run(command, "budgets", "--history", history, "--new", "--write", file, cwd=folder)
+    tap.check("new.ini: 0 limits changed, 2 added" in done.out, "both go into a file", done)
+    with open(file) as written:
+        text = written.read()
+    tap.check(text.startswith(f"[{case}]\nmin share sum = ") and
+              text.endswith("max peak host = 262144\n"), "as a declaration may refer to it", text)
+
+
 def main(program, command):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         ENVIRONMENT["TMPDIR"] = folder
-        for check in (check_probe,):
+        for check in (check_probe, check_new):
             tap.run(check.__name__, check, tap, program, command, folder)
     tap.done()
 

@@ -54,8 +54,7 @@ static char **words_of(char **argv)
     return NULL;
 }
 
-enum ypi_exit ypi_debug(const struct ypi_collection *c, int selected, const struct ypi_options *o,
-                        char **argv)
+enum ypi_exit ypi_debug(const struct ypi_collection *c, int selected, char **argv)
 {
     static char program[PATH_MAX];
     if (selected != 1)
@@ -70,7 +69,6 @@ enum ypi_exit ypi_debug(const struct ypi_collection *c, int selected, const stru
     if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
         snprintf(program, sizeof program, "%s", argv[0]);
     words[PROGRAM] = program;
-    ypi_confine_isa(o);
     fflush(NULL);
     execvp(words[0], words);
     if (errno == ENOENT)

@@ -1,0 +1,132 @@
+"""Makes one kernel about twice as slow at a time, in a copy of the sources, and runs the perf suite.
+
+usage: slowed.py [NAME ...]: only these, in this order, without the run in which nothing is slowed
+
+Answers stay what they are: a wrong tile, a lost vectorisation, a second pass, a serial loop, a copy
+too many. Each must turn cases red, and none that does not use the kernel. Prints what was red.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from planted import copy_sources
+
+SELECTION = ["-m", "perf and not gpu and not slow", "-q", "--tap"]
+DETECTION = r"perf/(rx|rx_axes|rx_precision|rx_stream)\.c::"
+
+# name: (file, what stands there, what is planted, what may turn red, what must)
+SLOWED = {
+    "a second pass: scores": (
+        "models/rx/detector/score.c", "    rx->triangle->score(&triangle,",
+        "    rx->triangle->score(&triangle, tile->values, stride, tile->pixels,\n"
+        "                        rx->scratch[item.worker].panels, scores);\n"
+        "    rx->triangle->score(&triangle,", r"score", r"rx\.c::score\[channels=200\]"),
+    "two passes more: the products of the loss": (
+        "models/rx/detector/loss.c", "    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, c, c, 1,",
+        "    for (int again = 0; again < 3; again++)\n"
+        "        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, c, c, 1,",
+        r"gradient", r"rx\.c::gradient_step\[channels=200\]"),
+    "a tile of four pixels: the loss and the statistics": (
+        "models/rx/internal.h", "#define YPI_RX_CHUNK ((size_t)512)", "#define YPI_RX_CHUNK ((size_t)4)",
+        r"gradient|statistics|stream|prefetch", r"rx\.c::gradient_step\[channels=200\]"),
+    "a block of one row: products": (
+        "models/nn/simd/block.inc", "#define BLOCK_ROWS 8", "#define BLOCK_ROWS 1",
+        r"statistics|score|stream|prefetch", r"rx\.c::statistics\[channels=200\]"),
+    "lost vectorisation: bf16": (
+        "models/nn/simd/split.c", "    {YP_ISA_AVX512, has_bf16, &split_kernels_native_bf16},\n", "",
+        r"bf16", r"statistics_precision\[channels=200-precision=bf16x2\]"),
+    "lost vectorisation: an affine function's slopes": (
+        "models/nn/fast.c", "    slopes_kernel *kernel = best_slopes();",
+        "    slopes_kernel *kernel = slopes_baseline;\n    (void)best_slopes;",
+        r"operator=(logit|minmax)|pipeline", r"speed_in_models\[operator=logit"),
+    "a serial loop: passes over tiles": (
+        "models/data/pass.c", "#pragma omp parallel num_threads(pass->workers)",
+        "#pragma omp parallel num_threads(1)",
+        DETECTION, r"rx_axes\.c::statistics_threads\[channels=100-threads=2\]"),
+    "a copy too many: files": (
+        "synth/cube/read.c", "        enum yp_status status = ypi_read_at(file->fd, file->path, offset, to, count * size);",
+        "        enum yp_status status = ypi_read_at(file->fd, file->path, offset, to, count * size);\n"
+        "        for (int again = 0; again < 2 && status == YP_OK; again++)\n"
+        "            status = ypi_read_at(file->fd, file->path, offset, to, count * size);",
+        r"cubes\.c::read.*float32", r"cubes\.c::read\[interleave=bip-type=float32\]"),
+    "noise drawn four times: a scene": (
+        "synth/scene/mixing.c", "    synth_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),\n",
+        "    for (int again = 0; again < 3; again++)\n"
+        "        synth_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),\n"
+        "                      (uint64_t)pixel * channels, pixels * channels, values);\n"
+        "    synth_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),\n",
+        r"scene|stream|prefetch", r"rx\.c::scene\[channels=200\]"),
+    "a row at a time: the linear operator": (
+        "models/nn/operators/linear.c",
+        "    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, out, c, 1, call->value[X], c,\n"
+        "                call->value[W], c, 1, y, out);\n",
+        "    for (int i = 0; i < n; i++)\n"
+        "        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, 1, out, c, 1,\n"
+        "                    (const float *)call->value[X] + (size_t)i * size[C], c, call->value[W], c, 1,\n"
+        "                    y + (size_t)i * size[OUT], out);\n",
+        r"operator=linear", r"speed_in_models\[operator=linear"),
+    "one block in flight: random words": (
+        "synth/random/bulk_avx512.c", "#define MANY 6", "#define MANY 1",
+        r"synth\.c|scene|stream|prefetch", r"synth\.c::words_near\[threads=1\]"),
+}
+
+
+def run_perf(build):
+    done = subprocess.run([os.path.join(build, "suites", "perf", "yieldpoint-perf"), *SELECTION,
+                           "--history", os.path.join(build, "history.db")],
+                          capture_output=True, text=True, errors="replace",
+                          stdin=subprocess.DEVNULL)
+    passed = re.findall(r"^ok [0-9]+ - ([^\n#]*?)\s*$", done.stdout, re.M)
+    failed = re.findall(r"^not ok [0-9]+ - ([^\n#]*?)\s*(?:#.*)?$", done.stdout, re.M)
+    return done, set(passed), set(failed)
+
+
+def check(name, build, tree):
+    """Plants one and takes it away again; whether what it slows turned red, and nothing else."""
+    file, old, new, may, must = SLOWED[name]
+    path = os.path.join(tree, file)
+    with open(path) as source:
+        text = source.read()
+    if text.count(old) != 1:
+        sys.exit(f"{name}: {file} does not hold the place to plant once")
+    with open(path, "w") as source:
+        source.write(text.replace(old, new))
+    subprocess.run(["ninja", "-C", build, "suites/perf/yieldpoint-perf"], check=True,
+                   stdout=subprocess.DEVNULL)
+    done, passed, failed = run_perf(build)
+    others = sorted(case for case in failed if not re.search(may, case))
+    right = done.returncode == 1 and not others and any(re.search(must, case) for case in failed)
+    print(f"\n== {name}: {'red' if right else 'NOT as it should be'}: exit {done.returncode}, "
+          f"{len(failed)} red, {len(passed)} green\n  " + "\n  ".join(sorted(failed)), flush=True)
+    if not right:
+        print(f"others: {others}\n{done.stdout[-3000:]}{done.stderr[-2000:]}", flush=True)
+    with open(path, "w") as source:
+        source.write(text)
+    return right
+
+
+def main(names):
+    problems = 0
+    with tempfile.TemporaryDirectory() as folder:
+        tree, build = os.path.join(folder, "tree"), os.path.join(folder, "tree", "build")
+        copy_sources(tree)
+        subprocess.run(["meson", "setup", build, tree, "-Dmodels=enabled", "-Dtests=false",
+                        "--buildtype=release"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["ninja", "-C", build, "suites/perf/yieldpoint-perf"], check=True,
+                       stdout=subprocess.DEVNULL)
+        if not names:
+            done, passed, failed = run_perf(build)
+            print(f"nothing slowed: exit {done.returncode}, {len(passed)} passed, {len(failed)} "
+                  f"failed {sorted(failed)}", flush=True)
+            problems += done.returncode != 0 or bool(failed) or not passed
+        for name in names or SLOWED:
+            problems += not check(name, build, tree)
+    print(f"\n{problems} problems")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
