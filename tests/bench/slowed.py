@@ -36,7 +36,8 @@ SLOWED = {
         "models/nn/simd/block.inc", "#define BLOCK_ROWS 8", "#define BLOCK_ROWS 1",
         r"statistics|score|stream|prefetch", r"rx\.c::statistics\[channels=200\]"),
     "lost vectorisation: bf16": (
-        "models/nn/simd/split.c", "    {YP_ISA_AVX512, has_bf16, &split_kernels_native_bf16},\n", "",
+        "models/nn/simd/split.c", "    {YP_ISA_AVX512, has_bf16, &split_kernels_native_bf16},\n",
+        "    {YP_ISAS, has_bf16, &split_kernels_native_bf16},\n",
         r"bf16", r"statistics_precision\[channels=200-precision=bf16x2\]"),
     "lost vectorisation: an affine function's slopes": (
         "models/nn/fast.c", "    slopes_kernel *kernel = best_slopes();",
