@@ -53,8 +53,8 @@ static void excuse_crowded(const struct ypi_result *r, struct ypi_verdict *v)
 
 static bool not_judged(enum yp_budget_kind kind, const struct ypi_judging *how)
 {
-    bool growth = kind == YP_BUDGET_MAX_GROWTH, resident = kind == YP_BUDGET_MAX_RESIDENT;
-    return (how->sanitized && resident) || (how->instructions && (growth || resident)) ||
+    bool growth = kind == YP_BUDGET_MAX_GROWTH;
+    return (how->instructions && (growth || kind == YP_BUDGET_MAX_RESIDENT)) ||
            (how->once && (growth || ypi_budget_is_speed(kind)));
 }
 

@@ -7,7 +7,6 @@
 struct ypi_judging {
     bool speed_judged; /* false: speed budgets are recorded only */
     bool instructions; /* under Callgrind or CUPTI, whose own memory is resident too */
-    bool sanitized;    /* the same of a sanitizer's */
     bool once;         /* each body runs once: neither speed nor growth is judged */
     bool noisy_fails;
     int confirmations; /* fresh processes that must all agree before a speed budget fails a case; 0:

@@ -18,9 +18,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* Present in a program built with ThreadSanitizer, or AddressSanitizer. */
+/* Present in a program built with ThreadSanitizer. */
 extern void __tsan_init(void) __attribute__((weak));
-extern void __asan_init(void) __attribute__((weak));
 
 /* Criterion's callbacks carry no argument of ours: the run that is going on. */
 static struct ypi_runner *now;
@@ -318,7 +317,6 @@ static struct ypi_judging judging(const struct ypi_options *o)
     bool timed = o->speed == YPI_SPEED_JUDGE && !o->instructions && !o->audit && !o->fail_each;
     return (struct ypi_judging){.speed_judged = timed,
                                 .instructions = o->instructions || o->audit,
-                                .sanitized = __tsan_init != NULL || __asan_init != NULL,
                                 .once = o->fail_each,
                                 .noisy_fails = o->noisy_fails,
                                 .confirmations = timed ? o->confirmations : 0};

@@ -342,25 +342,6 @@ Test(judge, a_count_is_exact)
     cr_expect_eq(results[0].verdicts[0].met, YPI_NOT_MET);
 }
 
-/* A sanitizer's own memory is resident beside the case's. */
-Test(judge, resident_memory_under_a_sanitizer_is_recorded)
-{
-    struct ypi_judging sanitized = how;
-    begin(INSIDE);
-    test.budgets[0] = (struct yp_budget){.kind = YP_BUDGET_MAX_RESIDENT, .limit = 1024};
-    results[0].ended = true;
-    results[0].memory.resident_before = 1 << 20;
-    results[0].memory.resident_peak = 1 << 22;
-    results[0].verdict_count = 0;
-    ypi_judge_budgets(&results[0], &sanitized);
-    cr_expect_eq(results[0].verdicts[0].met, YPI_NOT_MET);
-    sanitized.sanitized = true;
-    results[0].verdict_count = 0;
-    ypi_judge_budgets(&results[0], &sanitized);
-    cr_expect_eq(results[0].verdicts[0].met, YPI_RECORDED);
-    cr_expect_eq(results[0].verdicts[0].measured, (1 << 22) - (1 << 20));
-}
-
 /* -- figures of a measurement -------------------------------------------------------------- */
 
 static enum ypi_met judged(struct yp_budget budget)
