@@ -34,15 +34,14 @@ static const struct command {
      "      [--slack SLACK] [--isa NAME] [--check SLACK] [--json]\n"
      "  yieldpoint budgets --probe PROGRAM [ID...] [its options] [--slowdown 2x]",
      "each case's budgets beside what was measured: limit, typical value, spread, slack, the\n"
-     "      regression that they would notice; --new: and what has no budget yet; --suggest: a "
+     "      regression that they would notice; --new: also shares and peaks without a budget;\n"
+     "      --suggest: a limit that a good run misses at most at the rate of --error; --slack "
+     "1.5:\n"
+     "      limits of speed leave at least that; --isa NAME: of runs with that option alone, "
+     "which\n"
+     "      --write puts into [ID NAME]; --write: into a file of budgets; --check: fails when a "
      "limit\n"
-     "      that a good run misses at most so often, with --slack of at least that slack in "
-     "speed,\n"
-     "      for machines that were not measured; --write: puts those into a file of budgets; "
-     "--isa:\n"
-     "      of runs with that option, into sections of their own; --check: fails when a limit "
-     "allows\n"
-     "      SLACK times more than is typical;\n"
+     "      allows SLACK times more than is typical;\n"
      "      --probe: runs a suite with all that it times taking twice as long and lists the cases\n"
      "      that stay green",
      ypi_report_budgets, false},

@@ -83,7 +83,8 @@ void scratch_open_in_memory(struct scratch *scratch, struct yp_case *t)
 {
     static const char memory[] = "/dev/shm";
     struct statfs s;
-    bool there = statfs(memory, &s) == 0 && s.f_type == TMPFS_MAGIC && access(memory, W_OK) == 0;
+    bool there = statfs(memory, &s) == 0 && s.f_type == TMPFS_MAGIC && access(memory, W_OK) == 0 &&
+                 (double)s.f_bavail * (double)s.f_bsize >= 256.0 * YP_MIB;
     open_under(scratch, t, there ? memory : temporary());
 }
 

@@ -27,8 +27,8 @@ struct scratch {
 };
 
 void scratch_open(struct scratch *scratch, struct yp_case *t);
-/* The same in the system's file system in memory, /dev/shm, where there is one: what is timed there
- * does not wait for a disk. */
+/* The same in the system's file system in memory, /dev/shm, where there is one with 256 MiB free:
+ * what is timed there does not wait for a disk. */
 void scratch_open_in_memory(struct scratch *scratch, struct yp_case *t);
 void scratch_path(const struct scratch *scratch, const char *name, char path[512]);
 void scratch_close(struct scratch *scratch); /* may be called twice */

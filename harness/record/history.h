@@ -140,6 +140,7 @@ struct ypi_limit {
     const char *title;   /* of the section: the case's id, or that and an instruction set */
     const cJSON *budget; /* an element of a document's "budgets" */
     double limit;        /* finite */
+    bool optional;       /* written where the file has it already, and not added */
     enum ypi_limit_done done;
 };
 

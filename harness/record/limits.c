@@ -164,6 +164,8 @@ static enum ypi_limit_done put(struct editing *e, const struct ypi_limit *l, boo
     } else if (found >= 0) {
         change(e, &s->budgets[found], l->limit);
         done = YPI_LIMIT_CHANGED;
+    } else if (l->optional) {
+        done = YPI_LIMIT_SAME;
     } else if (add) {
         add_budget(e, s ? s : add_section(e, l->title), &budget, key, l->limit);
         done = YPI_LIMIT_ADDED;

@@ -112,9 +112,11 @@ static int report(sqlite3 *db, const struct request *r)
         bool read = ypi_budgets_load(db, cases, &r->what, &budgets);
         cases = NULL;
         ypi_budgets_suggest(&budgets, r->error, r->slack);
-        code = !read                ? ypi_file_error()
-               : budgets.count == 0 ? nothing("the selected cases have no budget")
-                                    : print(&budgets, r);
+        code = !read ? ypi_file_error()
+               : budgets.count == 0
+                   ? nothing(r->what.fresh ? "the selected cases have no budget, share or peak"
+                                           : "the selected cases have no budget")
+                   : print(&budgets, r);
         ypi_budgets_free(&budgets);
     }
     cJSON_Delete(cases);
@@ -136,8 +138,8 @@ static int own_words(int argc, char **argv)
 /* The history of the probe is its own, and what is selected stands behind the program. */
 static int probe(const struct request *r, int argc, char **argv, int own)
 {
-    if (r->file || r->to || r->what.isa || r->what.fresh || r->suggest || r->looser > 0 ||
-        r->cases.mark || r->cases.keyword || r->cases.id_count > 0) {
+    if (r->file || r->to || r->what.isa || r->what.fresh || r->slack > 1 || r->suggest ||
+        r->looser > 0 || r->cases.mark || r->cases.keyword || r->cases.id_count > 0) {
         ypi_usage_error(
             argc, argv, ypi_place_of(argc, argv, r->program),
             "--probe goes with --json alone: what the program is told stands behind it");

@@ -65,7 +65,7 @@ cJSON *ypi_budgets_document(const struct ypi_budgets *b, double looser, bool sug
 struct ypi_budgets_writing {
     const char *path;
     const char
-        *isa; /* into sections of these instructions, what the limit does not allow; or NULL */
+        *isa; /* into sections [ID isa], which get what the plain ones do not cover; or NULL */
     bool add; /* what the file does not have */
 };
 /* Puts the suggestions into a file of budgets and tells `out` what was done, as ypi_limits_write()

@@ -329,7 +329,8 @@ bool ypi_budget_is_required(const struct ypi_budget_history *b)
 /* Whether another machine, which was not measured, may be slower or faster. */
 static bool is_speed(const struct ypi_budget_history *h)
 {
-    static const char *const others[] = {"min value", "max value", "max gradient error"};
+    static const char *const others[] = {"min value", "max value", "max growth",
+                                         "max gradient error"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(ypi_text_of(h->verdict, "kind"), others[i]) == 0)
             return false;

@@ -36,11 +36,10 @@ static void tell(FILE *out, const char *path, const struct ypi_limit *list, int 
 }
 
 /* Under fewer instructions only what they make slower, or less exact, needs a limit of its own. */
-static bool is_wanted(const struct ypi_budget_history *h, const char *isa)
+static bool holds(const struct ypi_budget_history *h)
 {
     double allowed = ypi_real(h->verdict, "allowed");
-    bool holds = h->figures.at_least ? h->suggested >= allowed : h->suggested <= allowed;
-    return isfinite(h->suggested) && !(isa && holds);
+    return h->figures.at_least ? h->suggested >= allowed : h->suggested <= allowed;
 }
 
 int ypi_budgets_write(const struct ypi_budgets *b, const struct ypi_budgets_writing *how, FILE *out)
@@ -51,12 +50,14 @@ int ypi_budgets_write(const struct ypi_budgets *b, const struct ypi_budgets_writ
     for (int i = 0; i < b->count; i++) {
         const struct ypi_budget_history *h = &b->list[i];
         without += !isfinite(h->suggested);
-        if (!is_wanted(h, how->isa))
+        if (!isfinite(h->suggested))
             continue;
         char *title = how->isa ? ypi_format("%s %s", h->id, how->isa) : ypi_strdup(h->id);
         titles = ypi_list_add(titles, count, title);
-        list[count++] =
-            (struct ypi_limit){.title = title, .budget = h->verdict, .limit = h->suggested};
+        list[count++] = (struct ypi_limit){.title = title,
+                                           .budget = h->verdict,
+                                           .limit = h->suggested,
+                                           .optional = how->isa && holds(h)};
     }
     int code = YPI_COMMAND_OK;
     if (ypi_limits_write(how->path, list, count, how->add) == YP_OK)

@@ -49,7 +49,9 @@ static enum yp_status write_all(struct subject *f, struct yp_device *device)
     return synth_cube_commit(writer);
 }
 
-/* Of the values and of the file: one of them is read and the other written. */
+/* Of the values and of the file: one of them is read and the other written. What is read goes to
+ * one tile's buffer, which stays in a cache, so its share comes out higher than memory alone
+ * allows. */
 static double bytes_moved(const struct subject *f)
 {
     return scale_values(&f->tiles.scale) * (f->info.type == SYNTH_U16 ? 2 + 4 : 4 + 4);

@@ -11,7 +11,7 @@
 #define PEERS_TIMEOUT 600
 #define PEERS_TILE_PIXELS 4096
 
-/* The shares of the cases themselves notice what makes them slower. */
+/* Ratios to other programs are claims; what becomes slower is noticed by the cases' shares. */
 #define PEERS_REQUIRED "what Yieldpoint says of itself beside other programs"
 
 /* The command of one. Without the file, or Python, the case is skipped with the reason. */

@@ -27,18 +27,19 @@ static double score_sum_error(const float *scores, size_t places, const struct r
 }
 
 /* Estimates, until a GPU has run them; launches bound what does not fill one. */
-#define FULL_GPU(share_) yp_for_device("cuda"), yp_min_share("fit", share_)
+#define FIT_SHARE_ON_GPU(share_) yp_for_device("cuda"), yp_min_share("fit", share_)
 
 YP_TEST(rx, fit, .tags = "stress",
         .cases = YP_CASES(SMALL_CASE,
                           yp_case_of("medium", .set = YP_SET(SCALE_MEDIUM),
-                                     .budgets = YP_BUDGETS(FULL_GPU(0.05))),
+                                     .budgets = YP_BUDGETS(FIT_SHARE_ON_GPU(0.05))),
                           yp_case_of("large", .tags = "slow", .timeout = 1800,
                                      .set = YP_SET(SCALE_LARGE),
-                                     .budgets = YP_BUDGETS(FULL_GPU(0.2)))),
+                                     .budgets = YP_BUDGETS(FIT_SHARE_ON_GPU(0.2)))),
         .devices = "cpu cuda", .timeout = 120,
         .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_min_value("auc", 0.90),
-                              yp_max_value("score sum error", 1e-4), yp_for_device("cuda"),
+                              yp_max_value("score sum error", 1e-4), yp_for_device("cpu"),
+                              yp_max_resident(48 * YP_MIB), yp_for_device("cuda"),
                               yp_max_peak(YP_HOST, 16 * YP_MIB), yp_max_peak(YP_DEVICE, YP_GIB)))
 {
     struct scale s = scale_of(t);

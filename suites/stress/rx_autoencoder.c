@@ -174,7 +174,8 @@ YP_TEST(rx, autoencoder, .tags = "stress",
         .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_max_value("loss ratio", 2e-4),
                               yp_max_value("loss over least", 1.25),
                               yp_max_value("pca's loss off least", 1e-4), yp_min_value("auc", 0.90),
-                              yp_min_value("auc above pca", -0.01), yp_for_device("cuda"),
+                              yp_min_value("auc above pca", -0.01), yp_for_device("cpu"),
+                              yp_max_resident(64 * YP_MIB), yp_for_device("cuda"),
                               yp_max_peak(YP_HOST, 24 * YP_MIB)))
 {
     struct scale s = scale_of(t);

@@ -136,8 +136,9 @@ YP_TEST(rx, reduced, .tags = "stress medium", .timeout = 300,
     yp_ok(t, rx_pipeline_fit(pipeline, rx, source, parameters, NULL));
     enum yp_status status = YP_OK;
     /* A projection where there is one, then the triangular product of what is left. Channels by
-     * variance are gathered from whole pixels: the bytes are those of all channels either way. */
-    double left = (double)kept;
+     * variance are gathered from pixels of all channels: declared are the bytes of those, more than
+     * are touched where the chosen ones are neighbours. */
+    double left = (double)(options.components > 0 ? options.components : source->channels);
     double projection = options.components > 0 ? 2 * (double)s.channels * left : 0;
     yp_measure (t, "reduced", .items = scale_pixels(&s), .unit = "pixels",
                 .flops = scale_pixels(&s) * (projection + left * left),

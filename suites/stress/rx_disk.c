@@ -31,7 +31,8 @@ YP_TEST(rx, disk, .tags = "stress",
                           yp_case_of("large", .tags = "slow", .timeout = 1800,
                                      .set = YP_SET(WHOLE(1000, 256, 100)))),
         .axes = YP_AXES(yp_axis_int("cubes", 0)), .timeout = 300,
-        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
+        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_max_peak(YP_HOST, 16 * YP_MIB),
+                              yp_max_resident(48 * YP_MIB))) /* of slices */
 {
     long long cubes = yp_int(t, "cubes");
     yp_require(t, cubes >= 0, "cubes is %lld: 0 for all, or how many", cubes);

@@ -91,6 +91,7 @@ static void tell(struct ypi_collection *out, const struct ypi_budget_file *file,
     out->errors++;
 }
 
+/* all NULL: it does not hold here, and is checked alone. */
 static void put_line(struct ypi_collecting *g, const struct yp_case *c, struct yp_budgets *all,
                      const struct ypi_budget_line *line)
 {
@@ -98,7 +99,8 @@ static void put_line(struct ypi_collecting *g, const struct yp_case *c, struct y
     if (problem == NULL && c->test->relation.kind != YP_RELATION_NONE)
         problem = ypi_relation_budget_problem(c->test, &line->budget);
     if (problem == NULL) {
-        ypi_budgets_put(all, &line->budget);
+        if (all != NULL)
+            ypi_budgets_put(all, &line->budget);
         return;
     }
     char *key = ypi_budget_key(&line->budget);
@@ -110,13 +112,13 @@ static void put_line(struct ypi_collecting *g, const struct yp_case *c, struct y
 }
 
 static void put_section(struct ypi_collecting *g, const struct yp_case *c, struct yp_budgets *all,
-                        const char *title, bool holds)
+                        const char *title)
 {
     struct ypi_budget_section *s = ypi_budget_file_find(g->file, title);
     if (s == NULL)
         return;
     s->used = true;
-    for (int i = 0; i < s->count && holds; i++)
+    for (int i = 0; i < s->count; i++)
         put_line(g, c, all, &s->budgets[i]);
 }
 
@@ -133,10 +135,10 @@ void ypi_budgets_put_file(struct ypi_collecting *g, const struct yp_case *c, str
     g->file_sought = true;
     if (g->file == NULL)
         return;
-    put_section(g, c, all, c->id, true);
+    put_section(g, c, all, c->id);
     for (int isa = YP_ISAS - 1; isa >= 0; isa--) {
         char *title = ypi_format("%s %s", c->id, yp_isa_name((enum yp_isa)isa));
-        put_section(g, c, all, title, (int)yp_isa() <= isa);
+        put_section(g, c, (int)yp_isa() <= isa ? all : NULL, title);
         free(title);
     }
 }

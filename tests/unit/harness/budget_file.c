@@ -285,6 +285,10 @@ Test(budget_file, a_section_for_at_most_some_instructions)
     cr_expect_eq(limit_of(1, YP_BUDGET_MIN_SHARE, "work"), 0.4);
     cr_expect_eq(limit_of(2, YP_BUDGET_MIN_SHARE, "work"), baseline ? 0.6 : 0.1);
     let_go();
+    write_file("[a.c::one[n=1] baseline]\nmax count work instructions = 1\nmin share = 1\n");
+    cr_expect_not_null(
+        strstr(collect("suites/a.c", "--budgets=budgets.ini"), ":3: 'min share' is no budget"));
+    let_go();
     write_file("[a.c::one[n=1] sse9]\nmin share work = 0.5\n");
     cr_expect_not_null(strstr(collect("suites/a.c", "--budgets=budgets.ini"),
                               ":1: [a.c::one[n=1] sse9] is no case of the tests"));

@@ -144,9 +144,9 @@ Test(limits, a_new_file_takes_all)
 {
     cJSON *count = budget("max count", "make", NULL, "page faults");
     cJSON *peak = PEAK;
-    struct ypi_limit list[] = {{"z", peak, 7, YPI_LIMIT_SAME},
-                               {"a", count, 2.5, YPI_LIMIT_SAME},
-                               {"a", peak, 8, YPI_LIMIT_SAME}};
+    struct ypi_limit list[] = {{"z", peak, 7, false, YPI_LIMIT_SAME},
+                               {"a", count, 2.5, false, YPI_LIMIT_SAME},
+                               {"a", peak, 8, false, YPI_LIMIT_SAME}};
     cr_assert_eq(ypi_limits_write("new.ini", list, 3, false), YP_OK, "%s", yp_last_error());
     for (int i = 0; i < 3; i++)
         cr_expect_eq(list[i].done, YPI_LIMIT_ADDED);

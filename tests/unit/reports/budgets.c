@@ -551,13 +551,21 @@ Test(budgets, of_runs_with_fewer_instructions)
     add_run(h, "aaaa", "--isa=baseline", "-O2", &d);
     ypi_history_close(h);
     cr_expect_eq(report("--isa|baseline|--write|b.ini|-k|words"), YPI_COMMAND_OK, "%s", errors);
-    expect_output("b.ini: 0 limits changed, 1 added, 0 as before\n");
+    expect_output("b.ini: 0 limits changed, 1 added, 2 as before\n");
     read_text("b.ini", text);
     double share = 0;
     cr_assert_eq(sscanf(text, "[" WORDS " baseline]\nmin share make = %lf\n", &share), 1, "%s",
                  text);
     cr_expect(share > 0.1 && share < 0.2, "%g", share);
     cr_expect_null(strstr(text, "host"), "%s", text);
+    /* One that is there is renewed, towards the stricter too. */
+    FILE *file = fopen("b.ini", "w");
+    cr_assert(file && fputs("[" WORDS " baseline]\nmin share make = 0.01\n"
+                            "max peak host = 99999\n",
+                            file) > 0);
+    fclose(file);
+    cr_expect_eq(report("--isa|baseline|--write|b.ini|-k|words"), YPI_COMMAND_OK, "%s", errors);
+    expect_output("b.ini: 2 limits changed, 0 added, 1 as before\n");
     cr_expect_eq(report("--isa|sse9"), YPI_COMMAND_USAGE);
     cr_expect_not_null(strstr(errors, "baseline, avx2, avx512 or amx"), "%s", errors);
 }
