@@ -300,7 +300,7 @@ static void summarize(struct ypi_budget_history *h, int machine_count)
     h->slack = ypi_slack(limit, h->spread.typical, h->figures.at_least);
     double end = typical_end(h);
     double factor = h->figures.at_least ? h->slack * end : h->slack / end;
-    h->noticed = h->spread.typical > 0 ? fmax(factor, 1) : NAN;
+    h->noticed = h->spread.typical > 0 && !isnan(factor) ? fmax(factor, 1) : NAN;
 }
 
 bool ypi_budgets_load(sqlite3 *db, cJSON *cases, const struct ypi_budgets_wanted *what,
