@@ -40,9 +40,9 @@ YP_TEST(rx, pipeline_step, .tags = "perf small", .axes = YP_AXES(CHANNELS), .bud
 
 /* Growth with channels: linear where memory bounds the work, quadratic where products do. */
 YP_RELATION(rx, statistics_growth, .tags = "perf small",
-            .budgets = YP_BUDGETS(yp_max_value("exponent", 2.2)),
+            .budgets = YP_BUDGETS(yp_min_value("exponent", 0.5), yp_max_value("exponent", 2.2)),
             .relation = yp_growth("perf/rx.c::statistics", "statistics", "channels"));
 
 YP_RELATION(rx, score_growth, .tags = "perf small",
-            .budgets = YP_BUDGETS(yp_max_value("exponent", 2.2)),
+            .budgets = YP_BUDGETS(yp_min_value("exponent", 0.5), yp_max_value("exponent", 2.2)),
             .relation = yp_growth("perf/rx.c::score", "score", "channels"));

@@ -40,7 +40,8 @@ YP_TEST(rx, fit, .tags = "stress",
         .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_min_value("auc", 0.90),
                               yp_max_value("score sum error", 1e-4), yp_for_device("cpu"),
                               yp_max_resident(48 * YP_MIB), yp_for_device("cuda"),
-                              yp_max_peak(YP_HOST, 16 * YP_MIB), yp_max_peak(YP_DEVICE, YP_GIB)))
+                              yp_max_latency("fit", 1), yp_max_peak(YP_HOST, 16 * YP_MIB),
+                              yp_max_peak(YP_DEVICE, YP_GIB)))
 {
     struct scale s = scale_of(t);
     struct scene_tiles tiles;

@@ -30,7 +30,7 @@ static void fit_all(struct yp_case *t, const char *name, const struct scene_tile
 YP_TEST(rx, channels, .tags = "stress small", .timeout = 120,
         .axes = YP_AXES(yp_axis_int("channels", 10, 20, 50, 100, 200)), .devices = "cpu cuda",
         .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_for_device("cuda"),
-                              yp_max_peak(YP_HOST, 64 * YP_MIB)))
+                              yp_max_peak(YP_HOST, 64 * YP_MIB), yp_max_latency("channels", 5e-3)))
 {
     struct scale s = {
         .cubes = 20, .height = 32, .width = 32, .channels = (size_t)yp_int(t, "channels")};
@@ -67,7 +67,7 @@ YP_TEST(rx, spatial, .tags = "stress small", .timeout = 120,
         .axes = YP_AXES(yp_axis_int("pixels", 1024, 4096, 16384, 65536, 262144)),
         .devices = "cpu cuda",
         .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_for_device("cuda"),
-                              yp_max_peak(YP_HOST, 16 * YP_MIB)))
+                              yp_max_peak(YP_HOST, 16 * YP_MIB), yp_max_latency("spatial", 20e-3)))
 {
     size_t side = (size_t)sqrt((double)yp_int(t, "pixels"));
     struct scale s = {.cubes = 10, .height = side, .width = side, .channels = 10};
@@ -248,7 +248,7 @@ YP_TEST(rx, xl, .tags = "stress slow",
                               yp_max_peak(YP_HOST, 512 * YP_MIB), yp_for_device("cpu"),
                               yp_min_share("fit", 0.39), yp_max_resident(512 * YP_MIB),
                               yp_for_device("cuda"), yp_min_share("fit", 0.2), /* an estimate */
-                              yp_max_peak(YP_DEVICE, 2 * YP_GIB),
+                              yp_max_latency("fit", 10), yp_max_peak(YP_DEVICE, 2 * YP_GIB),
                               yp_max_value("reserved over granules", 1.03)))
 {
     struct scale s = scale_of(t);

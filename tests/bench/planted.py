@@ -6,6 +6,7 @@ Each defect must turn exactly the cases red that it is in, the first of them wit
 what it is. Prints the part of the transcript that shows it.
 """
 
+import contextlib
 import os
 import re
 import shutil
@@ -64,6 +65,23 @@ def copy_sources(to):
             ini.write("[yieldpoint]\n")
 
 
+@contextlib.contextmanager
+def planted(tree, name, file, old, new):
+    """The copy's file with `new` in the place of `old`, as long as the context lasts."""
+    path = os.path.join(tree, file)
+    with open(path) as source:
+        text = source.read()
+    if text.count(old) != 1:
+        sys.exit(f"{name}: {file} does not hold the place to plant once")
+    with open(path, "w") as source:
+        source.write(text.replace(old, new))
+    try:
+        yield
+    finally:
+        with open(path, "w") as source:
+            source.write(text)
+
+
 def run_stress(build):
     environment = {**os.environ, "YIELDPOINT_OPTIONS": "--timeout=60", "NO_COLOR": "1"}
     done = subprocess.run(["meson", "test", "-C", build, "--suite", "stress", "--no-suite", "slow",
@@ -92,15 +110,9 @@ def excerpt(out, case):
 def check(name, build, tree):
     """Plants one and takes it away again; whether exactly its cases turned red."""
     file, old, new, case, reason, *others = PLANTS[name]
-    path = os.path.join(tree, file)
-    with open(path) as source:
-        text = source.read()
-    if text.count(old) != 1:
-        sys.exit(f"{name}: {file} does not hold the place to plant once")
-    with open(path, "w") as source:
-        source.write(text.replace(old, new))
-    subprocess.run(["ninja", "-C", build], check=True, stdout=subprocess.DEVNULL)
-    done, passed, failed = run_stress(build)
+    with planted(tree, name, file, old, new):
+        subprocess.run(["ninja", "-C", build], check=True, stdout=subprocess.DEVNULL)
+        done, passed, failed = run_stress(build)
     shown = "\n".join(excerpt(done.stdout, case)).replace(build, "build")
     red = {case, *others}
     right = done.returncode != 0 and failed == red and re.search(reason, shown)
@@ -108,8 +120,6 @@ def check(name, build, tree):
           f"{done.returncode}, red: {sorted(failed)}, {len(passed)} green\n{shown}", flush=True)
     if not right:
         print(done.stdout[-3000:], flush=True)
-    with open(path, "w") as source:
-        source.write(text)
     return bool(right)
 
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from planted import copy_sources
+from planted import copy_sources, planted
 
 SELECTION = ["-m", "perf and not gpu and not slow", "-q", "--tap"]
 DETECTION = r"perf/(rx|rx_axes|rx_precision|rx_stream)\.c::"
@@ -89,24 +89,17 @@ def run_perf(build):
 def check(name, build, tree):
     """Plants one and takes it away again; whether what it slows turned red, and nothing else."""
     file, old, new, may, must = SLOWED[name]
-    path = os.path.join(tree, file)
-    with open(path) as source:
-        text = source.read()
-    if text.count(old) != 1:
-        sys.exit(f"{name}: {file} does not hold the place to plant once")
-    with open(path, "w") as source:
-        source.write(text.replace(old, new))
-    subprocess.run(["ninja", "-C", build, "suites/perf/yieldpoint-perf"], check=True,
-                   stdout=subprocess.DEVNULL)
-    done, passed, failed = run_perf(build)
+    with planted(tree, name, file, old, new):
+        subprocess.run(["ninja", "-C", build, "suites/perf/yieldpoint-perf"], check=True,
+                       stdout=subprocess.DEVNULL)
+        done, passed, failed = run_perf(build)
     others = sorted(case for case in failed if not re.search(may, case))
     right = done.returncode == 0 and not others and any(re.search(must, c) for c in failed)
     verdict = "red" if right else f"NOT as it should be (exit {done.returncode})"
-    print(f"\n== {name}: {verdict}: {len(failed)} red, {len(passed)} green\n  " + "\n  ".join(sorted(failed)), flush=True)
+    print(f"\n== {name}: {verdict}: {len(failed)} red, {len(passed)} green\n  "
+          + "\n  ".join(sorted(failed)), flush=True)
     if not right:
         print(f"others: {others}\n{done.stdout[-3000:]}{done.stderr[-2000:]}", flush=True)
-    with open(path, "w") as source:
-        source.write(text)
     return right
 
 
