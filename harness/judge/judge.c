@@ -19,8 +19,11 @@
 /* So many processors more than there are may be wanted; so much of what was wanted be stolen. */
 #define CROWDED_PROCESSORS 0.25
 #define CROWDED_STOLEN 0.1
-/* Nobody who shares processors makes work so many times slower, sample after sample. */
+/* Nobody who shares processors makes work so many times slower, sample after sample; unless a
+ * sample is shorter than what another gets at a time: a few slices of the scheduler, for threads
+ * that wait for each other. */
 #define MAX_CROWDED 100
+#define TURN_SECONDS 25e-3
 
 /* Whether the work had to share its processors. It may then be slow for that alone. */
 static bool crowded(const struct ypi_measured *m)
@@ -34,21 +37,24 @@ static bool crowded(const struct ypi_measured *m)
            n->stolen > CROWDED_STOLEN * fmax(n->own + n->stolen, n->wall);
 }
 
-static bool beyond_crowding(const struct ypi_verdict *v)
+static bool beyond_crowding(const struct ypi_verdict *v, const struct ypi_measured *m)
 {
     double ratio = v->measured / v->budget->limit;
-    return fmax(ratio, 1 / ratio) > MAX_CROWDED;
+    return fmax(ratio, 1 / ratio) > MAX_CROWDED &&
+           m->estimate.median * (double)m->batch > TURN_SECONDS;
 }
 
 /* Work that had to share its processors may pass; that it is slow proves nothing, unless it is so
  * beyond all sharing. */
 static void excuse_crowded(const struct ypi_result *r, struct ypi_verdict *v)
 {
-    if (v->met != YPI_NOT_MET || !ypi_budget_is_speed(v->budget->kind) || beyond_crowding(v))
+    if (v->met != YPI_NOT_MET || !ypi_budget_is_speed(v->budget->kind))
         return;
-    for (int i = 0; i < r->measured_count; i++)
-        if (strcmp(r->measured[i].name, v->budget->name) == 0 && crowded(&r->measured[i]))
+    for (int i = 0; i < r->measured_count; i++) {
+        const struct ypi_measured *m = &r->measured[i];
+        if (strcmp(m->name, v->budget->name) == 0 && crowded(m) && !beyond_crowding(v, m))
             v->met = YPI_UNDECIDED;
+    }
 }
 
 static bool not_judged(enum yp_budget_kind kind, const struct ypi_judging *how)

@@ -2,6 +2,7 @@
 #include "models/nn/fast.h"
 
 #include "models/nn/simd/pixels.h"
+#include "models/nn/types.h"
 
 #include <string.h>
 
@@ -10,16 +11,40 @@ size_t nn_columns_bytes(size_t n, size_t c)
     return nn_chunks(n, nn_rows(c, NN_CHUNK)) * c * sizeof(double);
 }
 
-void nn_columns(const float *x, size_t n, size_t c, double *sums)
+NN_LOOPS columns_loops(bool half, const void *x, size_t rows, size_t c, double *restrict sum)
 {
-    const struct ypi_pixel_kernels *kernels = ypi_pixel_kernels();
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < c; k++)
+            sum[k] += (double)nn_get(x, i * c + k, half);
+}
+NN_TYPED_KERNEL(columns, (const void *x, size_t rows, size_t c, double *sum), (x, rows, c, sum))
+
+void nn_columns(const void *x, bool half, size_t n, size_t c, double *sums)
+{
+    columns_kernel *kernel = best_columns(half);
     size_t rows = nn_rows(c, NN_CHUNK), chunks = nn_chunks(n, rows);
     memset(sums, 0, chunks * c * sizeof *sums);
 #pragma omp parallel for schedule(static) if (chunks > NN_FEW)
     for (size_t i = 0; i < chunks; i++)
-        kernels->columns(x + i * rows * c, NULL, nn_least(rows, n - i * rows), c, sums + i * c,
-                         NULL);
+        kernel(nn_from(x, i * rows * c, half), nn_least(rows, n - i * rows), c, sums + i * c);
     nn_merge(sums, chunks, c);
+}
+
+void nn_zero(float *out, size_t count)
+{
+#pragma omp parallel for schedule(static) if (count > NN_FEW * NN_CHUNK)
+    for (size_t at = 0; at < count; at += NN_CHUNK)
+        memset(out + at, 0, nn_least(NN_CHUNK, count - at) * sizeof *out);
+}
+
+enum yp_status nn_check_indices(const char *op, const char *tensor, const int32_t *index,
+                                size_t count, size_t below)
+{
+    for (size_t i = 0; i < count; i++)
+        if (index[i] < 0 || (size_t)index[i] >= below)
+            return yp_set_error(YP_INVALID, "%s: %s[%zu] is %d: must be 0 to %zu", op, tensor, i,
+                                index[i], below - 1);
+    return YP_OK;
 }
 
 NN_LOOPS affine_loops(const float *x, float shift, float gain, size_t n, float *restrict y)

@@ -33,6 +33,44 @@
 #define NN_AT(name) static name##_kernel *const name##_at_baseline = name##_baseline;
 #endif
 
+/* The same from NAME_loops(bool half, ...), for arrays of float and of bf16: best_NAME(half). */
+#define NN_TYPED_KERNEL(name, parameters, arguments) \
+    NN_LOOPS name##_float_loops parameters \
+    { \
+        name##_loops(false, NN_UNWRAPPED arguments); \
+    } \
+    NN_LOOPS name##_half_loops parameters \
+    { \
+        name##_loops(true, NN_UNWRAPPED arguments); \
+    } \
+    NN_KERNEL(name##_float, parameters, arguments) \
+    NN_KERNEL(name##_half, parameters, arguments) \
+    typedef name##_float_kernel name##_kernel; \
+    static name##_kernel *best_##name(bool half) \
+    { \
+        return half ? best_##name##_half() : best_##name##_float(); \
+    }
+#define NN_UNWRAPPED(...) __VA_ARGS__
+
+/* The functions of versions in fp32 and bf16, from forward_in() and vjp_in() with bool half. */
+#define NN_BOTH_TYPES \
+    static enum yp_status forward(const struct nn_call *call) \
+    { \
+        return forward_in(call, false); \
+    } \
+    static enum yp_status forward_bf16(const struct nn_call *call) \
+    { \
+        return forward_in(call, true); \
+    } \
+    static enum yp_status vjp(const struct nn_call *call) \
+    { \
+        return vjp_in(call, false); \
+    } \
+    static enum yp_status vjp_bf16(const struct nn_call *call) \
+    { \
+        return vjp_in(call, true); \
+    }
+
 #define NN_CHUNK ((size_t)8192) /* elements: 32 KiB */
 #define NN_FEW 4                /* chunks that one thread does faster than several */
 
@@ -45,6 +83,12 @@ static inline size_t nn_rows(size_t width, size_t elements)
 static inline size_t nn_chunks(size_t count, size_t chunk)
 {
     return (count + chunk - 1) / chunk;
+}
+
+/* Whether a gradient is to be added to what is there. */
+static inline bool nn_adds(const struct nn_call *call, int tensor)
+{
+    return (call->add >> tensor & 1) != 0;
 }
 
 static inline size_t nn_least(size_t a, size_t b)
@@ -60,9 +104,16 @@ static inline void nn_merge(double *sums, size_t chunks, size_t width)
             sums[k] += sums[i * width + k];
 }
 
-/* Column sums of x (n, c): bytes of workspace, and sums (chunks, c), the totals first. */
+/* Column sums of x (n, c), of bf16 if `half`: bytes of workspace, and sums (chunks, c), the totals
+ * first. */
 size_t nn_columns_bytes(size_t n, size_t c);
-void nn_columns(const float *x, size_t n, size_t c, double *sums);
+void nn_columns(const void *x, bool half, size_t n, size_t c, double *sums);
+
+void nn_zero(float *out, size_t count);
+
+/* YP_INVALID, naming operator and tensor, unless all of index (count) are from 0 to below - 1. */
+enum yp_status nn_check_indices(const char *op, const char *tensor, const int32_t *index,
+                                size_t count, size_t below);
 
 /* y (n) = gain (x - shift), and backward: dx = gain dy unless that is NULL; the sums of dy and of
  * dy (x - shift) are the first two of `sums`, nn_affine_bytes() of workspace. */

@@ -20,6 +20,8 @@
  * - bf16: inputs hold 8 bits, but were rounded before: products of two are exact in float and sums
  *   are float's, so that the bound is fp32's; results stored in bf16 are rounded once more, 2^-9,
  * by both sides;
+ *   A version that rounds what it makes on the way, as products of products do, says so:
+ * `rounding`;
  * - int8: as bf16; integer products and sums are exact, scales are float.
  * A tensor of one number may be right by luck in plain float: it is held to the worst tensor's
  * plain error.
@@ -88,13 +90,17 @@ struct nn_tensor {
     enum nn_role role;
     enum nn_type type; /* NN_REAL, or an integer type of a constant */
     struct nn_domain domain;
+    bool unread;   /* the vjp does not read its value, whatever its role */
+    bool adds;     /* its gradient may be added to what is there, see struct nn_call */
+    bool optional; /* may be NULL in a call: there is none */
 };
 
 /* -- a call ---------------------------------------------------------------------------------- */
 
-/* Sizes and settings to run an operator with. The suites know these names: "one" (all sizes 1),
- * "odd" (a few elements, no multiple of a vector's), "small" (fits a core's cache), "medium" (as
- * models have them). Gradients by differences are checked at the first two, speed at the others. */
+/* Sizes and settings to run an operator with. The suites know these names: "one" (all sizes 1,
+ * or the least there is), "odd" (a few elements, no multiple of a vector's), "small" (fits a core's
+ * cache), "medium" (as models have them). Gradients by differences are checked at the first two,
+ * speed at the others. */
 struct nn_shape {
     const char *name; /* NULL behind the last one */
     size_t size[NN_DIMS];
@@ -104,16 +110,17 @@ struct nn_shape {
 /*
  * `value` and `gradient` are indexed as the operator's tensors. Forward reads the inputs' values
  * and writes those of outputs and saved tensors; it updates those of states. The vjp reads the
- * values of inputs and saved tensors and the gradients (cotangents) of outputs, and writes, without
- * adding to what is there, the gradients of inputs and parameters. A fast version leaves out a
- * gradient whose pointer is NULL; plain loops need all of them. No two tensors overlap. All memory
- * belongs to the caller.
+ * values of inputs and saved tensors (but for those that are `unread`) and the gradients
+ * (cotangents) of outputs, and writes the gradients of inputs and parameters; what was there does
+ * not count, unless `add` says so. A fast version leaves out a gradient whose pointer is NULL;
+ * plain loops need all of them. No two tensors overlap. All memory belongs to the caller.
  */
 struct nn_call {
     struct yp_device *device; /* where the memory is; plain loops do not look at it */
     const struct nn_shape *shape;
     void *value[NN_TENSORS];
     void *gradient[NN_TENSORS];
+    unsigned add; /* bit i: a fast version adds tensor i's gradient, where that may be */
     void *work; /* as many bytes as the version's work() says, aligned to 64; NULL when that is 0 */
 };
 
@@ -149,6 +156,8 @@ struct nn_version {
      * of an integer tensor whatever stands there. NULL: all float. */
     const char *types, *gradients;
     double multiple;            /* of plain float's error that is allowed; 0: 3 */
+    double rounding;            /* of what it makes on the way, relative: plain float's error counts
+                                   as no better; 0: float's */
     enum yp_ceiling arithmetic; /* that bounds its operations; 0: YP_FP32 */
 };
 
@@ -160,6 +169,9 @@ struct nn_operator {
     /* Where there is no derivative, in words; the tensors' domains keep away from it. NULL:
      * smooth. What the vjp gives there is one side's derivative. */
     const char *kinks;
+    /* The gradient of every input is the cotangent of the one output: a model may give it on as it
+     * is, without a call. */
+    bool passes;
     struct nn_shape shapes[NN_SHAPES];
     nn_plain *oracle, *oracle_vjp; /* in double; no vjp: NULL, as an optimiser's step has none */
     nn_plain *plain, *plain_vjp;   /* the same loops in float */

@@ -131,7 +131,7 @@ double nn_bytes_moved(const struct nn_operator *op, const struct nn_shape *shape
     for (int i = 0; i < nn_tensors(op); i++) {
         const struct nn_tensor *tensor = &op->tensors[i];
         double count = (double)nn_count(op, tensor, shape);
-        bool valued = pass == NN_FORWARD || tensor->role != NN_OUTPUT;
+        bool valued = pass == NN_FORWARD || (tensor->role != NN_OUTPUT && !tensor->unread);
         bool graded = pass == NN_VJP && (nn_has_gradient(tensor) || tensor->role == NN_OUTPUT);
         bytes += pass == NN_FORWARD && tensor->role == NN_STATE
                      ? count * (double)nn_type_bytes(nn_value_type(op, version, i))

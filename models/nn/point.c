@@ -323,6 +323,7 @@ struct yp_precision nn_point_precision(const struct nn_point *p, enum nn_pass pa
             struct yp_precision other = comparison(p, pass, k);
             worst = fmax(worst, plain_error(&other));
         }
+    worst = fmax(worst, p->version->rounding);
     check.multiple *= worst / plain_error(&check);
     return check;
 }

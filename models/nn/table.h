@@ -6,8 +6,12 @@
 #define NN_TABLE_H
 
 #define NN_OPERATORS(OPERATOR) \
+    OPERATOR(add) \
+    OPERATOR(attention) \
     OPERATOR(bce) \
+    OPERATOR(embedding) \
     OPERATOR(linear) \
+    OPERATOR(linear_cross_entropy) \
     OPERATOR(logit) \
     OPERATOR(matmul) \
     OPERATOR(minmax) \
@@ -15,6 +19,9 @@
     OPERATOR(orthogonality) \
     OPERATOR(pca) \
     OPERATOR(quadratic) \
-    OPERATOR(selector)
+    OPERATOR(rmsnorm) \
+    OPERATOR(rope) \
+    OPERATOR(selector) \
+    OPERATOR(swiglu)
 
 #endif

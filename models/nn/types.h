@@ -2,6 +2,8 @@
 #ifndef NN_TYPES_H
 #define NN_TYPES_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -13,14 +15,34 @@ static inline float nn_from_bf16(uint16_t half)
     return value;
 }
 
-/* To the nearest, ties to even; NaN stays NaN. */
+/* To the nearest, ties to even; NaN stays NaN. Without branches: vector code is made of it. */
 static inline uint16_t nn_to_bf16(float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    if ((bits & 0x7fffffffU) > 0x7f800000U)
-        return (uint16_t)(bits >> 16 | 0x40U);
-    return (uint16_t)((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
+    uint32_t rounded = bits + 0x7fffU + (bits >> 16 & 1U);
+    uint32_t quiet = bits | 0x400000U;
+    return (uint16_t)(((bits & 0x7fffffffU) > 0x7f800000U ? quiet : rounded) >> 16);
+}
+
+/* Element i of an array of float, or of bf16: for loops that are compiled for each. */
+static inline float nn_get(const void *array, size_t i, bool half)
+{
+    return half ? nn_from_bf16(((const uint16_t *)array)[i]) : ((const float *)array)[i];
+}
+
+static inline void nn_put(void *array, size_t i, float value, bool half)
+{
+    if (half)
+        ((uint16_t *)array)[i] = nn_to_bf16(value);
+    else
+        ((float *)array)[i] = value;
+}
+
+/* From element i on. */
+static inline void *nn_from(const void *array, size_t i, bool half)
+{
+    return (char *)(uintptr_t)array + i * (half ? sizeof(uint16_t) : sizeof(float));
 }
 
 #endif

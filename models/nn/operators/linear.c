@@ -1,48 +1,101 @@
-/* y (n, o) = x (n, c) w^T + b, w (o, c), b (o). dx = dy w, dw = dy^T x, db = the sum of dy's rows.
- */
+/* y (n, o) = x (n, c) w^T + b, w (o, c), b (o) or none. dx = dy w, dw = dy^T x, db = the sum of
+ * dy's rows. */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/linear.c"
 enum { X, W, B, Y };
 enum { N, OUT, C };
 #include "models/nn/fast.h"
+#include "models/nn/gemm/gemm.h"
 #include "models/nn/plain.h"
+
+/* y, dx or dw; `i` is the tensor that is written. */
+static struct nn_gemm product(const struct nn_call *call, int i, bool half)
+{
+    enum nn_type type = half ? NN_BFLOAT16 : NN_FLOAT;
+    size_t n = call->shape->size[N], out = call->shape->size[OUT], c = call->shape->size[C];
+    if (i == Y)
+        return (struct nn_gemm){n,
+                                out,
+                                c,
+                                nn_rows_of(call->value[X], type, c),
+                                nn_columns_of(call->value[W], type, c),
+                                nn_rows_of(call->value[Y], type, out),
+                                false,
+                                call->value[B]};
+    if (i == X)
+        return (struct nn_gemm){n,
+                                c,
+                                out,
+                                nn_rows_of(call->gradient[Y], type, out),
+                                nn_rows_of(call->value[W], type, c),
+                                nn_rows_of(call->gradient[X], type, c),
+                                nn_adds(call, X),
+                                NULL};
+    return (struct nn_gemm){out,
+                            c,
+                            n,
+                            nn_columns_of(call->gradient[Y], type, out),
+                            nn_rows_of(call->value[X], type, c),
+                            nn_rows_of(call->gradient[W], NN_FLOAT, c),
+                            nn_adds(call, W),
+                            NULL};
+}
+
+static size_t work_in(const struct nn_shape *shape, bool half)
+{
+    size_t most = nn_columns_bytes(shape->size[N], shape->size[OUT]);
+    for (int i = 0; i < 6; i++) { /* with and without what may be */
+        static const int written[] = {X, W, Y};
+        static float bias;
+        struct nn_call call = {.shape = shape, .add = i < 3 ? 0 : 1U << X | 1U << W};
+        call.value[B] = i < 3 ? NULL : &bias;
+        struct nn_gemm gemm = product(&call, written[i % 3], half);
+        size_t bytes = nn_gemm_bytes(&gemm);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
 
 static size_t work(const struct nn_shape *shape)
 {
-    return nn_columns_bytes(shape->size[N], shape->size[OUT]);
+    return work_in(shape, false);
 }
 
-static enum yp_status forward(const struct nn_call *call)
+static size_t work_bf16(const struct nn_shape *shape)
 {
-    const size_t *size = call->shape->size;
-    int n = (int)size[N], out = (int)size[OUT], c = (int)size[C];
-    float *y = call->value[Y];
-    for (size_t i = 0; i < size[N]; i++)
-        memcpy(y + i * size[OUT], call->value[B], size[OUT] * sizeof *y);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, out, c, 1, call->value[X], c,
-                call->value[W], c, 1, y, out);
-    return YP_OK;
+    return work_in(shape, true);
 }
 
-static enum yp_status vjp(const struct nn_call *call)
+static enum yp_status forward_in(const struct nn_call *call, bool half)
 {
-    const size_t *size = call->shape->size;
-    int n = (int)size[N], out = (int)size[OUT], c = (int)size[C];
+    struct nn_gemm gemm = product(call, Y, half);
+    return nn_gemm(&gemm, call->work);
+}
+
+static void sum_of_rows(const struct nn_call *call, bool half)
+{
+    size_t out = call->shape->size[OUT];
     double *sums = call->work;
     float *db = call->gradient[B];
-    if (call->gradient[X] != NULL)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, c, out, 1, call->gradient[Y], out,
-                    call->value[W], c, 0, call->gradient[X], c);
-    if (call->gradient[W] != NULL)
-        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, out, c, n, 1, call->gradient[Y], out,
-                    call->value[X], c, 0, call->gradient[W], c);
-    if (db == NULL)
-        return YP_OK;
-    nn_columns(call->gradient[Y], size[N], size[OUT], sums);
-    for (size_t o = 0; o < size[OUT]; o++)
-        db[o] = (float)sums[o];
-    return YP_OK;
+    nn_columns(call->gradient[Y], half, call->shape->size[N], out, sums);
+    for (size_t o = 0; o < out; o++)
+        db[o] = (float)(sums[o] + (nn_adds(call, B) ? (double)db[o] : 0));
 }
+
+static enum yp_status vjp_in(const struct nn_call *call, bool half)
+{
+    enum yp_status status = YP_OK;
+    for (int i = X; i <= W && status == YP_OK; i++) {
+        struct nn_gemm gemm = product(call, i, half);
+        if (call->gradient[i] != NULL)
+            status = nn_gemm(&gemm, call->work);
+    }
+    if (call->gradient[B] != NULL && status == YP_OK)
+        sum_of_rows(call, half);
+    return status;
+}
+
+NN_BOTH_TYPES
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -53,9 +106,9 @@ static double flops(const struct nn_shape *shape, enum nn_pass pass)
 const struct nn_operator nn_linear = {
     .name = "linear",
     .dims = "noc",
-    .tensors = {{"x", "nc", .role = NN_INPUT},
-                {"w", "oc", .role = NN_PARAMETER},
-                {"b", "o", .role = NN_PARAMETER},
+    .tensors = {{"x", "nc", .role = NN_INPUT, .adds = true},
+                {"w", "oc", .role = NN_PARAMETER, .adds = true},
+                {"b", "o", .role = NN_PARAMETER, .adds = true, .optional = true},
                 {"y", "no", .role = NN_OUTPUT}},
     .shapes = {{"one", .size = {1, 1, 1}},
                {"odd", .size = {5, 7, 3}},
@@ -63,7 +116,9 @@ const struct nn_operator nn_linear = {
                {"medium", .size = {2048, 256, 256}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work}},
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
+                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
+                  .types = "bbfb", .gradients = "bffb", .arithmetic = YP_BF16}},
 };
 
 #else
@@ -74,7 +129,7 @@ static void NAME(forward)(const struct nn_call *call)
     REAL *y = call->value[Y];
     for (size_t i = 0; i < size[N]; i++)
         for (size_t o = 0; o < size[OUT]; o++) {
-            REAL sum = b[o];
+            REAL sum = b != NULL ? b[o] : 0;
             for (size_t c = 0; c < size[C]; c++)
                 sum += w[o * size[C] + c] * x[i * size[C] + c];
             y[i * size[OUT] + o] = sum;
@@ -88,11 +143,13 @@ static void NAME(vjp)(const struct nn_call *call)
     REAL *dx = call->gradient[X], *dw = call->gradient[W], *db = call->gradient[B];
     memset(dx, 0, size[N] * size[C] * sizeof *dx);
     memset(dw, 0, size[OUT] * size[C] * sizeof *dw);
-    memset(db, 0, size[OUT] * sizeof *db);
+    for (size_t o = 0; o < size[OUT] && db != NULL; o++)
+        db[o] = 0;
     for (size_t i = 0; i < size[N]; i++)
         for (size_t o = 0; o < size[OUT]; o++) {
             REAL d = dy[i * size[OUT] + o];
-            db[o] += d;
+            if (db != NULL)
+                db[o] += d;
             for (size_t c = 0; c < size[C]; c++) {
                 dx[i * size[C] + c] += d * w[o * size[C] + c];
                 dw[o * size[C] + c] += d * x[i * size[C] + c];

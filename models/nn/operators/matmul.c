@@ -4,70 +4,82 @@
 enum { A, B, Y };
 enum { M, N, K };
 #include "models/nn/fast.h"
+#include "models/nn/gemm/gemm.h"
 #include "models/nn/plain.h"
-#include "models/nn/types.h"
 
-static enum yp_status forward(const struct nn_call *call)
+/* y, da or db, as they are needed; `i` is the tensor that is written. */
+static struct nn_gemm product(const struct nn_call *call, int i, bool half)
 {
-    const size_t *size = call->shape->size;
-    int m = (int)size[M], n = (int)size[N], k = (int)size[K];
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, call->value[A], k,
-                call->value[B], n, 0, call->value[Y], n);
-    return YP_OK;
+    enum nn_type type = half ? NN_BFLOAT16 : NN_FLOAT;
+    size_t m = call->shape->size[M], n = call->shape->size[N], k = call->shape->size[K];
+    if (i == Y)
+        return (struct nn_gemm){m,
+                                n,
+                                k,
+                                nn_rows_of(call->value[A], type, k),
+                                nn_rows_of(call->value[B], type, n),
+                                nn_rows_of(call->value[Y], NN_FLOAT, n),
+                                false,
+                                NULL};
+    if (i == A)
+        return (struct nn_gemm){m,
+                                k,
+                                n,
+                                nn_rows_of(call->gradient[Y], type, n),
+                                nn_columns_of(call->value[B], type, n),
+                                nn_rows_of(call->gradient[A], NN_FLOAT, k),
+                                false,
+                                NULL};
+    return (struct nn_gemm){k,
+                            n,
+                            m,
+                            nn_columns_of(call->value[A], type, k),
+                            nn_rows_of(call->gradient[Y], type, n),
+                            nn_rows_of(call->gradient[B], NN_FLOAT, n),
+                            false,
+                            NULL};
 }
 
-static enum yp_status vjp(const struct nn_call *call)
+static size_t work_in(const struct nn_shape *shape, bool half)
 {
-    const size_t *size = call->shape->size;
-    int m = (int)size[M], n = (int)size[N], k = (int)size[K];
-    if (call->gradient[A] != NULL)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, k, n, 1, call->gradient[Y], n,
-                    call->value[B], n, 0, call->gradient[A], k);
-    if (call->gradient[B] != NULL)
-        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, k, n, m, 1, call->value[A], k,
-                    call->gradient[Y], n, 0, call->gradient[B], n);
-    return YP_OK;
+    struct nn_call call = {.shape = shape};
+    size_t most = 0;
+    for (int i = A; i <= Y; i++) {
+        struct nn_gemm gemm = product(&call, i, half);
+        size_t bytes = nn_gemm_bytes(&gemm);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
 }
 
-/* -- bf16 inputs: widened to float, then as above, so that sums are float's and as fast -----------
- */
-
-NN_LOOPS widen_loops(const uint16_t *half, size_t n, float *restrict out)
+static size_t work(const struct nn_shape *shape)
 {
-    for (size_t i = 0; i < n; i++)
-        out[i] = nn_from_bf16(half[i]);
+    return work_in(shape, false);
 }
-NN_KERNEL(widen, (const uint16_t *half, size_t n, float *out), (half, n, out))
 
 static size_t work_bf16(const struct nn_shape *shape)
 {
-    return (shape->size[M] + shape->size[N]) * shape->size[K] * sizeof(float);
+    return work_in(shape, true);
 }
 
-static struct nn_call widened(const struct nn_call *call)
+static enum yp_status forward_in(const struct nn_call *call, bool half)
 {
-    const size_t *size = call->shape->size;
-    struct nn_call wide = *call;
-    float *a = call->work, *b = a + size[M] * size[K];
-    widen_kernel *widen_all = best_widen();
-    widen_all(call->value[A], size[M] * size[K], a);
-    widen_all(call->value[B], size[K] * size[N], b);
-    wide.value[A] = a;
-    wide.value[B] = b;
-    return wide;
+    struct nn_gemm gemm = product(call, Y, half);
+    return nn_gemm(&gemm, call->work);
 }
 
-static enum yp_status forward_bf16(const struct nn_call *call)
+static enum yp_status vjp_in(const struct nn_call *call, bool half)
 {
-    struct nn_call wide = widened(call);
-    return forward(&wide);
+    enum yp_status status = YP_OK;
+    for (int i = A; i <= B && status == YP_OK; i++) {
+        struct nn_gemm gemm = product(call, i, half);
+        if (call->gradient[i] != NULL)
+            status = nn_gemm(&gemm, call->work);
+    }
+    return status;
 }
 
-static enum yp_status vjp_bf16(const struct nn_call *call)
-{
-    struct nn_call wide = widened(call);
-    return vjp(&wide);
-}
+NN_BOTH_TYPES
 
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
@@ -87,9 +99,9 @@ const struct nn_operator nn_matmul = {
                {"medium", .size = {512, 512, 512}}},
     NN_PLAIN,
     .flops = flops,
-    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
-                  .types = "bbf"}},
+                  .types = "bbf", .gradients = "ffb", .arithmetic = YP_BF16}},
 };
 
 #else

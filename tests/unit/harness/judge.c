@@ -224,6 +224,29 @@ Test(judge, crowded_work_may_pass_but_not_fail)
     }
 }
 
+/* A thread that waits for one whose processor another has waits for a slice of the scheduler. */
+Test(judge, short_work_may_wait_its_turn)
+{
+    static const struct {
+        double seconds;
+        enum ypi_met met;
+    } cases[] = {{8e-3, YPI_UNDECIDED}, {80e-3, YPI_NOT_MET}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        begin(OUTSIDE);
+        struct ypi_measured *m = results[0].measured;
+        test.budgets[0].limit = 20e-6; /* both are hundreds of times that */
+        m->threads = 2;
+        m->noise = (struct ypi_noise){.wall = 1, .own = 1.2, .others = 0.8, .processors = 2};
+        for (int k = 0; k < SAMPLES; k++)
+            m->samples[k] = cases[i].seconds;
+        results[0].verdict_count = 0;
+        ypi_judge_budgets(&results[0], &how);
+        cr_expect_eq(results[0].verdicts[0].met, cases[i].met, "case %zu: %s", i,
+                     ypi_met_name(results[0].verdicts[0].met));
+        ypi_result_clear(&results[0]);
+    }
+}
+
 Test(judge, an_expected_failure_that_is_undecided_is_noisy)
 {
     begin(ACROSS);

@@ -2,7 +2,9 @@
  * it, its fast versions as exact as promised, on any number of threads, within their memory. */
 #include "tests/unit/nn/checks.h"
 
+#include "models/nn/draw.h"
 #include "models/nn/maths.h"
+#include "models/nn/operators/rope.h"
 #include "models/nn/types.h"
 
 #include "base/numbers/splitmix.h"
@@ -46,7 +48,7 @@ Test(nn_operators, entries_are_complete)
             const struct nn_shape *shape = nn_shape(op, shapes[i]);
             cr_assert_not_null(shape, "%s", yp_last_error());
             for (size_t k = 0; k < strlen(op->dims); k++)
-                cr_expect(i == 0 ? shape->size[k] == 1 : shape->size[k] >= 1, "%s %s", op->name,
+                cr_expect(shape->size[k] >= 1 && (i > 0 || shape->size[k] <= 2), "%s %s", op->name,
                           shapes[i]);
             for (int pass = NN_FORWARD; pass <= NN_VJP; pass++) {
                 cr_expect_gt(op->flops(shape, (enum nn_pass)pass), 0);
@@ -113,6 +115,17 @@ Test(nn_operators, elementary_functions_are_within_their_bounds)
     cr_expect(isnan(nn_exp(NAN)));
     cr_expect_eq(nn_exp(-1000), nn_exp(-87));
     cr_expect_eq(nn_exp(1000), nn_exp(88));
+}
+
+/* Position 0 is not turned, and pair i of position 1 by theta^(-i / p). */
+Test(nn_operators, angles_are_those_of_rotary_positions)
+{
+    double cosine[6], sine[6];
+    nn_rope_angles(3, 2, 10000, cosine, sine);
+    cr_expect(cosine[0] == 1 && cosine[1] == 1 && sine[0] == 0 && sine[1] == 0);
+    cr_expect_float_eq(cosine[2], cos(1), 1e-15);
+    cr_expect_float_eq(sine[3], sin(0.01), 1e-15);
+    cr_expect_float_eq(sine[4], sin(2), 1e-15);
 }
 
 /* -- inputs ------------------------------------------------------------------------------------ */
@@ -191,7 +204,7 @@ Test(nn_operators, gradients_in_each_others_place_are_found)
         check.f = mutated_f;
         check.vjp = swapped_vjp;
         check.arg = &m;
-        for (int i = 0; i < nn_tensors(op); i++)
+        for (int i = 0; i < nn_tensors(op) && !op->passes; i++) /* there they are the same */
             for (int k = 0; k < i; k++) {
                 if (!nn_has_gradient(&op->tensors[i]) || !nn_has_gradient(&op->tensors[k]))
                     continue;
@@ -292,6 +305,139 @@ Test(nn_operators, gradients_that_are_not_wanted_are_left_out)
         }
         nn_point_destroy(p);
     }
+}
+
+/* Adds tensor i's gradient to `before`, of which element k is (k mod 7 - 3) / 4. */
+static void check_adding(const struct nn_operator *op, const struct nn_version *version, int i)
+{
+    struct nn_point *p = point_of(op, "odd", version, 7), *q = point_of(op, "odd", version, 7);
+    enum nn_type type = nn_gradient_type(op, version, i);
+    double rounding = type == NN_BFLOAT16 ? 0x1p-7 : 0x1p-20;
+    for (int k = 0; k < 2; k++)
+        OK(nn_point_fast(k == 0 ? p : q, NN_FORWARD));
+    size_t count = nn_count(op, &op->tensors[i], p->shape);
+    for (size_t k = 0; k < count; k++)
+        nn_store(q->fast.gradient[i], type, k, ((double)(k % 7) - 3) / 4);
+    q->fast.add = 1U << i;
+    OK(nn_point_fast(p, NN_VJP));
+    OK(nn_point_fast(q, NN_VJP));
+    OK(nn_point_fetch(p, NN_VJP));
+    OK(nn_point_fetch(q, NN_VJP));
+    for (size_t k = 0; k < count; k++) {
+        double before = ((double)(k % 7) - 3) / 4, gradient = (double)p->got[i][k];
+        cr_expect_leq(fabs((double)q->got[i][k] - (before + gradient)),
+                      rounding * (fabs(before) + fabs(gradient)),
+                      "%s %s: %s[%zu] is %g, not %g + %g", op->name,
+                      nn_precision_name(version->precision), op->tensors[i].name, k,
+                      (double)q->got[i][k], before, gradient);
+    }
+    nn_point_destroy(p);
+    nn_point_destroy(q);
+}
+
+Test(nn_operators, gradients_are_added_where_that_is_asked)
+{
+    int checked = 0;
+    EACH(op)
+    for (int i = 0; i < NN_VERSIONS && op->versions[i].device != NULL; i++)
+        for (int k = 0; k < nn_tensors(op); k++)
+            if (op->tensors[k].adds && strcmp(op->versions[i].device, "cpu") == 0) {
+                check_adding(op, &op->versions[i], k);
+                checked++;
+            }
+    cr_expect_geq(checked, 12);
+}
+
+/* What a vjp is said not to read may be gone by then. */
+static void check_unread(const struct nn_operator *op, const struct nn_version *version, int i)
+{
+    struct nn_point *p = point_of(op, "odd", version, 7), *q = point_of(op, "odd", version, 7);
+    OK(nn_point_fast(p, NN_FORWARD));
+    OK(nn_point_fast(q, NN_FORWARD));
+    q->fast.value[i] = NULL;
+    OK(nn_point_fast(p, NN_VJP));
+    OK(nn_point_fast(q, NN_VJP));
+    for (int k = 0; k < nn_tensors(op); k++) {
+        if (!nn_has_gradient(&op->tensors[k]))
+            continue;
+        size_t bytes = nn_count(op, &op->tensors[k], p->shape) *
+                       nn_type_bytes(nn_gradient_type(op, version, k));
+        cr_expect_eq(memcmp(p->fast.gradient[k], q->fast.gradient[k], bytes), 0,
+                     "%s: %s without %s", op->name, op->tensors[k].name, op->tensors[i].name);
+    }
+    nn_point_destroy(p);
+    nn_point_destroy(q);
+}
+
+Test(nn_operators, what_the_vjp_does_not_read_may_be_gone)
+{
+    int checked = 0;
+    EACH(op)
+    for (int i = 0; i < NN_VERSIONS && op->versions[i].device != NULL; i++)
+        for (int k = 0; k < nn_tensors(op); k++)
+            if (op->tensors[k].unread && strcmp(op->versions[i].device, "cpu") == 0) {
+                check_unread(op, &op->versions[i], k);
+                checked++;
+            }
+    cr_expect_geq(checked, 8);
+}
+
+/* Without it the result is that of zeros. */
+static void check_optional(const struct nn_operator *op, const struct nn_version *version, int i)
+{
+    struct nn_point *p = point_of(op, "odd", version, 7), *q = point_of(op, "odd", version, 7);
+    size_t count = nn_count(op, &op->tensors[i], p->shape);
+    for (size_t k = 0; k < count; k++)
+        nn_store(p->fast.value[i], nn_value_type(op, version, i), k, 0);
+    q->fast.value[i] = q->fast.gradient[i] = NULL;
+    for (int pass = NN_FORWARD; pass <= NN_VJP; pass++) {
+        OK(nn_point_fast(p, (enum nn_pass)pass));
+        OK(nn_point_fast(q, (enum nn_pass)pass));
+        for (int k = 0; k < nn_tensors(op); k++) {
+            const struct nn_tensor *tensor = &op->tensors[k];
+            void *const *of_p = pass == NN_VJP ? p->fast.gradient : p->fast.value;
+            void *const *of_q = pass == NN_VJP ? q->fast.gradient : q->fast.value;
+            enum nn_type type =
+                pass == NN_VJP ? nn_gradient_type(op, version, k) : nn_value_type(op, version, k);
+            for (size_t j = 0; k != i && nn_point_written(p, (enum nn_pass)pass, k) &&
+                               j < nn_count(op, tensor, p->shape);
+                 j++)
+                cr_expect_eq(nn_load(of_p[k], type, j), nn_load(of_q[k], type, j), "%s: %s",
+                             op->name, tensor->name);
+        }
+    }
+    nn_point_destroy(p);
+    nn_point_destroy(q);
+}
+
+Test(nn_operators, what_is_optional_may_be_left_out)
+{
+    int checked = 0;
+    EACH(op)
+    for (int i = 0; i < NN_VERSIONS && op->versions[i].device != NULL; i++)
+        for (int k = 0; k < nn_tensors(op); k++)
+            if (op->tensors[k].optional && strcmp(op->versions[i].device, "cpu") == 0) {
+                check_optional(op, &op->versions[i], k);
+                checked++;
+            }
+    cr_expect_geq(checked, 2);
+}
+
+Test(nn_operators, indices_outside_are_refused)
+{
+    EACH(op)
+    for (int i = 0; i < nn_tensors(op); i++)
+        for (int32_t wrong = -1; wrong <= 7 && op->tensors[i].type == NN_INT32; wrong += 8) {
+            struct nn_point *p = point_of(op, "odd", nn_version(op, "cpu", NN_FP32), 1);
+            const char *below = strchr(op->dims, op->tensors[i].domain.below);
+            ((int32_t *)p->fast.value[i])[3] = wrong;
+            char words[128];
+            snprintf(words, sizeof words, "%s: %s[3] is %d: must be 0 to %zu", op->name,
+                     op->tensors[i].name, wrong, p->shape->size[below - op->dims] - 1);
+            cr_expect_eq(nn_point_fast(p, NN_FORWARD), YP_INVALID);
+            cr_expect_str_eq(yp_last_error(), words);
+            nn_point_destroy(p);
+        }
 }
 
 /* -- what a wrong version does ----------------------------------------------------------------- */

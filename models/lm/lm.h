@@ -1,0 +1,93 @@
+/*
+ * A Transformer language model (pre-norm, untied embeddings, no biases): token embedding, then for
+ * each layer
+ *     x <- x + wo attention(rope(wq y), rope(wk y), wv y)   with y = rmsnorm(x), causal, and
+ *     x <- x + w2 swiglu(w1 y, w3 y)                        with y = rmsnorm(x),
+ * then rmsnorm and the head, logits or their cross-entropy with labels. It is the model of
+ * Stanford's course CS336 (assignment 1), whose names its tensors have, in operators of models/nn.
+ */
+#ifndef LM_LM_H
+#define LM_LM_H
+
+#include "models/nn/model/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct lm_config {
+    size_t vocabulary, d_model, d_ff, layers, heads; /* heads divide d_model into even parts */
+    double theta;                                    /* of the rotary positions */
+    double eps;                                      /* of the norms */
+};
+
+/* "small", "medium", "large", "xl", "2.7B": the sizes of the benchmark; vocabulary 10,000, theta
+ * 10,000, eps 1e-5. False with yp_last_error() set: there is none of that name. */
+bool lm_config_named(const char *name, struct lm_config *config);
+
+/* The i-th of those names; NULL behind the last one. */
+const char *lm_config_name(size_t i);
+
+/* YP_INVALID with the field and what is allowed. */
+enum yp_status lm_check_config(const struct lm_config *config);
+
+/* 2 V d + L (4 d^2 + 3 d d_ff + 2 d) + d. */
+size_t lm_parameters(const struct lm_config *config);
+
+/* A tensor of the parameters: a matrix (rows, columns) as in y = x w^T, or a vector (columns). */
+struct lm_tensor {
+    char name[64];                /* "layers.0.attn.q_proj.weight" */
+    size_t offset, rows, columns; /* rows = 0: a vector */
+};
+
+/* Tensor i in the order of the vector; false behind the last one. */
+bool lm_tensor(const struct lm_config *config, size_t i, struct lm_tensor *out);
+
+/* What the backward pass makes again instead of keeping it. */
+enum lm_recompute {
+    LM_KEEP_ALL = 0,
+    LM_REMAKE_NORMS, /* outputs of norms and of the gated unit */
+    LM_REMAKE_BLOCKS /* all within a layer */
+};
+
+struct lm_options {
+    struct lm_config config;
+    struct yp_device *device;
+    size_t batch, context; /* sequences, and tokens of each */
+    enum nn_precision precision;
+    enum lm_recompute recompute;
+    bool logits; /* the result is logits; else the loss */
+    bool oracle; /* in double by plain loops, see struct nn_model_options */
+    enum nn_model_pass pass;
+};
+
+struct lm;
+
+/* The description and its plan; the arena is not taken yet. NULL with yp_last_error() set. */
+struct lm *lm_create(const struct lm_options *options);
+void lm_destroy(struct lm *lm); /* NULL is allowed */
+
+const struct nn_model *lm_model(const struct lm *lm); /* for its bytes and flops */
+
+/* Takes the arena, nn_model_bytes()->arena of the device's memory. */
+enum yp_status lm_start(struct lm *lm);
+
+/*
+ * One pass over `tokens` and, for a loss, the `labels` that follow each of them, (batch, context)
+ * on the host. Parameters and gradient are on the device, doubles of an oracle and floats else;
+ * `flags` as of nn_model_run(). The gradient, unless NULL, is `scale` times that of the mean loss.
+ * *mean, unless NULL, becomes the mean loss, in double.
+ */
+enum yp_status lm_run(struct lm *lm, const int32_t *tokens, const int32_t *labels,
+                      const void *parameters, void *gradient, double scale, unsigned flags,
+                      double *mean);
+
+/* Where the result is on the device: logits (batch, context, vocabulary), or losses (batch,
+ * context). */
+const void *lm_result(const struct lm *lm);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,34 @@
+#include "models/nn/convert.h"
+
+#include "models/nn/fast.h"
+#include "models/nn/types.h"
+
+NN_LOOPS widen_loops(const uint16_t *half, size_t n, float *restrict out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = nn_from_bf16(half[i]);
+}
+NN_KERNEL(widen, (const uint16_t *half, size_t n, float *out), (half, n, out))
+
+NN_LOOPS narrow_loops(const float *value, size_t n, uint16_t *restrict out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = nn_to_bf16(value[i]);
+}
+NN_KERNEL(narrow, (const float *value, size_t n, uint16_t *out), (value, n, out))
+
+void nn_widen(const uint16_t *half, size_t count, float *out)
+{
+    widen_kernel *kernel = best_widen();
+#pragma omp parallel for schedule(static) if (count > NN_FEW * NN_CHUNK)
+    for (size_t at = 0; at < count; at += NN_CHUNK)
+        kernel(half + at, nn_least(NN_CHUNK, count - at), out + at);
+}
+
+void nn_narrow(const float *value, size_t count, uint16_t *out)
+{
+    narrow_kernel *kernel = best_narrow();
+#pragma omp parallel for schedule(static) if (count > NN_FEW * NN_CHUNK)
+    for (size_t at = 0; at < count; at += NN_CHUNK)
+        kernel(value + at, nn_least(NN_CHUNK, count - at), out + at);
+}

@@ -1,0 +1,11 @@
+/* Arrays of float from bf16 and back. */
+#ifndef NN_CONVERT_H
+#define NN_CONVERT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void nn_widen(const uint16_t *half, size_t count, float *out);
+void nn_narrow(const float *value, size_t count, uint16_t *out); /* to the nearest */
+
+#endif

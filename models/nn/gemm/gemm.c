@@ -1,0 +1,72 @@
+/* Who does a matrix product, and OpenBLAS's way of doing it. */
+#include "models/nn/gemm/gemm.h"
+
+#include "models/nn/convert.h"
+#include "models/nn/gemm/onednn.h"
+
+#include <cblas.h>
+#include <string.h>
+
+/* -- by OpenBLAS: bf16 is widened to float, so that sums are float's ------------------------------
+ */
+
+static size_t elements(const struct nn_matrix *matrix, size_t rows, size_t columns)
+{
+    return (matrix->transposed ? columns : rows) * matrix->stride;
+}
+
+static size_t widened_bytes(const struct nn_matrix *matrix, size_t rows, size_t columns)
+{
+    size_t bytes = elements(matrix, rows, columns) * sizeof(float);
+    return matrix->type == NN_BFLOAT16 ? (bytes + 63) / 64 * 64 : 0;
+}
+
+static size_t blas_bytes(const struct nn_gemm *g)
+{
+    return widened_bytes(&g->a, g->m, g->k) + widened_bytes(&g->b, g->k, g->n) +
+           widened_bytes(&g->c, g->m, g->n);
+}
+
+/* The matrix in float: itself, or widened into *work, which goes on behind it. */
+static float *in_float(const struct nn_matrix *matrix, size_t rows, size_t columns, bool read,
+                       char **work)
+{
+    if (matrix->type == NN_FLOAT)
+        return matrix->at;
+    float *wide = (float *)(void *)*work;
+    *work += widened_bytes(matrix, rows, columns);
+    if (read)
+        nn_widen(matrix->at, elements(matrix, rows, columns), wide);
+    return wide;
+}
+
+static enum yp_status blas_gemm(const struct nn_gemm *g, void *work)
+{
+    char *free = work;
+    const float *a = in_float(&g->a, g->m, g->k, true, &free);
+    const float *b = in_float(&g->b, g->k, g->n, true, &free);
+    float *c = in_float(&g->c, g->m, g->n, g->add, &free);
+    for (size_t i = 0; i < g->m && g->bias != NULL; i++)
+        memcpy(c + i * g->c.stride, g->bias, g->n * sizeof *c);
+    cblas_sgemm(CblasRowMajor, g->a.transposed ? CblasTrans : CblasNoTrans,
+                g->b.transposed ? CblasTrans : CblasNoTrans, (int)g->m, (int)g->n, (int)g->k, 1, a,
+                (int)g->a.stride, b, (int)g->b.stride, g->add || g->bias != NULL ? 1 : 0, c,
+                (int)g->c.stride);
+    for (size_t i = 0; i < g->m && g->c.type == NN_BFLOAT16; i++)
+        nn_narrow(c + i * g->c.stride, g->n, (uint16_t *)g->c.at + i * g->c.stride);
+    return YP_OK;
+}
+
+/* -- either ---------------------------------------------------------------------------------- */
+
+size_t nn_gemm_bytes(const struct nn_gemm *gemm)
+{
+    size_t bytes;
+    return ypi_onednn_takes(gemm, &bytes) ? bytes : blas_bytes(gemm);
+}
+
+enum yp_status nn_gemm(const struct nn_gemm *gemm, void *work)
+{
+    size_t bytes;
+    return ypi_onednn_takes(gemm, &bytes) ? ypi_onednn_gemm(gemm, work) : blas_gemm(gemm, work);
+}

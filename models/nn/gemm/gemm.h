@@ -1,0 +1,54 @@
+/*
+ * Matrix products on the CPU in float and bf16, by oneDNN where the machine has it and it is the
+ * faster one, else by OpenBLAS. For operators; by as many threads as OpenMP gives.
+ */
+#ifndef NN_GEMM_H
+#define NN_GEMM_H
+
+#include "models/nn/operator.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Element (i, j) is at[i * stride + j], or at[j * stride + i] of a transposed one. */
+struct nn_matrix {
+    void *at;
+    enum nn_type type; /* NN_FLOAT or NN_BFLOAT16 */
+    size_t stride;     /* elements */
+    bool transposed;
+};
+
+/* c (m, n) = a (m, k) b (k, n), or c = c + a b with `add`. Sums are float's. `a` and `b` have the
+ * same type and do not overlap with c, which is not transposed. A bias (n) is added to every row
+ * before it is rounded; NULL: none. Not both. */
+struct nn_gemm {
+    size_t m, n, k;
+    struct nn_matrix a, b, c;
+    bool add;
+    const float *bias;
+};
+
+/* Bytes of workspace that the product takes now, with as many threads as OpenMP gives; no element
+ * is read. Any other number of threads up to that one needs no more. */
+size_t nn_gemm_bytes(const struct nn_gemm *gemm);
+
+/* YP_OUT_OF_MEMORY, YP_UNSUPPORTED: what oneDNN has to say. `work` is aligned to 64 bytes. */
+enum yp_status nn_gemm(const struct nn_gemm *gemm, void *work);
+
+/* A dense matrix as it lies in memory, and its transpose. */
+static inline struct nn_matrix nn_rows_of(const void *at, enum nn_type type, size_t columns)
+{
+    return (struct nn_matrix){(void *)(uintptr_t)at, type, columns, false};
+}
+
+static inline struct nn_matrix nn_columns_of(const void *at, enum nn_type type, size_t columns)
+{
+    return (struct nn_matrix){(void *)(uintptr_t)at, type, columns, true};
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

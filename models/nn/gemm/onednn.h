@@ -1,0 +1,13 @@
+/* Matrix products by oneDNN, which is loaded when it is first asked for. */
+#ifndef NN_ONEDNN_H
+#define NN_ONEDNN_H
+
+#include "models/nn/gemm/gemm.h"
+
+/* Whether oneDNN is there and has code of its own for this product (where it would go by its
+ * reference loops, it has none). Then bytes of workspace. */
+bool ypi_onednn_takes(const struct nn_gemm *gemm, size_t *bytes);
+
+enum yp_status ypi_onednn_gemm(const struct nn_gemm *gemm, void *work);
+
+#endif

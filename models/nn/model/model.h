@@ -1,0 +1,118 @@
+/*
+ * A model: operators in order, over one arena whose layout is computed before anything is taken.
+ *
+ *     struct nn_model *model = nn_model_create(&options);
+ *     int tokens = nn_model_constant(model, "tokens", NN_INT32, n);
+ *     int table = nn_model_parameter(model, "table", v * d);
+ *     int x = nn_model_step(model, &nn_embedding, (struct nn_shape){.size = {n, v, d}},
+ *                           (int[]){table, tokens});
+ *     ...
+ *     nn_model_plan(model, NN_MODEL_GRADIENT);        // nn_model_bytes() is known from here on
+ *     char *arena = yp_device_alloc(device, nn_model_bytes(model)->arena);
+ *     nn_model_bind(model, arena);
+ *     yp_device_copy(device, nn_model_value(model, tokens), ...);
+ *     nn_model_run(model, parameters, gradient, 0);
+ *
+ * A step's outputs are new tensors. Its vector-Jacobian product runs in the opposite order, and
+ * what it reads is kept from the forward pass or, where the step that made it says so, made again.
+ * A tensor that several steps take gets the sum of their gradients: the last one's vjp writes it,
+ * the others' add to it, which their operators must allow (struct nn_tensor, .adds).
+ *
+ * Memory is shared by tensors that are not needed at the same time. Parameters and their gradient
+ * are one vector of floats each (doubles of an oracle), the caller's; a version that takes bf16 has
+ * copies in the arena, which nn_model_run() makes when asked to.
+ */
+#ifndef NN_MODEL_H
+#define NN_MODEL_H
+
+#include "models/nn/operator.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct nn_model;
+
+struct nn_model_options {
+    struct yp_device *device;
+    enum nn_precision precision; /* of all steps */
+    bool oracle; /* the plain loops in double instead, vectors of doubles too; on the CPU */
+    size_t steps, tensors; /* at most; the model's own memory is taken for so many */
+};
+
+/* The description, in the CPU's memory. NULL with yp_last_error() set: a field is not allowed, out
+ * of memory. */
+struct nn_model *nn_model_create(const struct nn_model_options *options);
+void nn_model_destroy(struct nn_model *model); /* NULL is allowed; the arena is the caller's */
+
+/* -- what it consists of -------------------------------------------------------------------------
+ * * Numbers of tensors, or -1 with yp_last_error() set: too many, or the model failed before, so
+ * that the last call of several tells. Names are kept by reference. */
+
+/* Written by the caller before a run: tokens, labels, angles. NN_REAL: as the first step takes it.
+ */
+int nn_model_constant(struct nn_model *model, const char *name, enum nn_type type, size_t count);
+
+/* The next `count` elements of the vector of parameters. */
+int nn_model_parameter(struct nn_model *model, const char *name, size_t count);
+
+/* A step of `op` with these inputs, in the order of the operator's tensors; -1 for one that is
+ * optional. Returns its first output; others have the numbers behind it. YP_INVALID: a size or a
+ * type is not what the step takes, YP_UNSUPPORTED: the operator has no version for device and
+ * precision. */
+int nn_model_step(struct nn_model *model, const struct nn_operator *op, struct nn_shape shape,
+                  const int *inputs);
+
+/* Whether what steps from now on make is not kept for the vjp but made again; at first it is kept.
+ * What every chain of such steps begins with is kept. */
+void nn_model_make_again(struct nn_model *model, bool again);
+
+/* -- plan ----------------------------------------------------------------------------------------
+ */
+
+enum nn_model_pass { NN_MODEL_FORWARD, NN_MODEL_GRADIENT };
+
+/* Order, lifetimes and places. May be called again for another pass; what was bound is not any
+ * more. YP_INVALID: a gradient would have to be added where its operator does not. */
+enum yp_status nn_model_plan(struct nn_model *model, enum nn_model_pass pass);
+
+struct nn_model_bytes {
+    size_t arena; /* all below, as they lie: */
+    size_t constants;
+    size_t copies;    /* of parameters in bf16 */
+    size_t kept;      /* activations that wait for their vjp, at most */
+    size_t peak;      /* what is alive at the same time, at most; the arena holds that and gaps */
+    size_t workspace; /* of the step that takes most */
+};
+
+const struct nn_model_bytes *nn_model_bytes(const struct nn_model *model);
+size_t nn_model_parameters(const struct nn_model *model); /* elements */
+double nn_model_flops(const struct nn_model *model);      /* of the planned passes, as declared */
+
+/* -- run -----------------------------------------------------------------------------------------
+ */
+
+/* `arena` is nn_model_bytes()->arena bytes of the device's memory, aligned to 64. */
+void nn_model_bind(struct nn_model *model, void *arena);
+
+/* Where a constant, or the value of an output that no step takes, is on the device. */
+void *nn_model_value(const struct nn_model *model, int tensor);
+/* Where the caller writes the cotangent of such an output before a run with a gradient. */
+void *nn_model_cotangent(const struct nn_model *model, int tensor);
+
+enum nn_model_flags {
+    NN_MODEL_COPY = 1, /* parameters changed: copies in bf16 are made anew */
+    NN_MODEL_ADD = 2,  /* the gradient is added to what is there; not of an oracle */
+};
+
+/* All steps; with a gradient where that was planned. Vectors are on the device; `gradient` NULL:
+ * none is wanted, and only the forward pass runs. What is not YP_OK is the first step's that
+ * fails. */
+enum yp_status nn_model_run(struct nn_model *model, const void *parameters, void *gradient,
+                            unsigned flags);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

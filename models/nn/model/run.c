@@ -1,0 +1,164 @@
+/* A plan, and its calls one after the other. */
+#include "models/nn/model/internal.h"
+
+#include "models/nn/convert.h"
+
+#include <string.h>
+
+enum yp_status nn_model_plan(struct nn_model *model, enum nn_model_pass pass)
+{
+    if (model->status != YP_OK)
+        return yp_set_error(model->status, "%s", model->message);
+    model->pass = pass;
+    model->arena = NULL;
+    enum yp_status status = ypi_model_schedule(model);
+    if (status == YP_OK)
+        ypi_model_lay_out(model);
+    return status;
+}
+
+const struct nn_model_bytes *nn_model_bytes(const struct nn_model *model)
+{
+    return &model->bytes;
+}
+
+double nn_model_flops(const struct nn_model *model)
+{
+    double flops = 0;
+    for (int i = 0; i < model->call_count; i++) {
+        const struct ypi_step *step = &model->steps[model->calls[i].step];
+        if (model->calls[i].kind != YPI_AGAIN) /* saves memory and is no work that counts */
+            flops += step->op->flops(&step->shape,
+                                     model->calls[i].kind == YPI_VJP ? NN_VJP : NN_FORWARD);
+    }
+    return flops;
+}
+
+void nn_model_bind(struct nn_model *model, void *arena)
+{
+    model->arena = arena;
+}
+
+static void *at_piece(const struct nn_model *model, int piece)
+{
+    return piece != YPI_NONE && model->arena != NULL ? model->arena + model->pieces[piece].offset
+                                                     : NULL;
+}
+
+void *nn_model_value(const struct nn_model *model, int tensor)
+{
+    return at_piece(model, model->tensors[tensor].value);
+}
+
+void *nn_model_cotangent(const struct nn_model *model, int tensor)
+{
+    return at_piece(model, model->tensors[tensor].gradient);
+}
+
+/* -- calls ---------------------------------------------------------------------------------------
+ */
+
+/* An element of the caller's vectors. */
+static void *in_vector(const struct nn_model *model, const void *vector, size_t place)
+{
+    return (char *)(uintptr_t)vector + place * (model->o.oracle ? sizeof(double) : sizeof(float));
+}
+
+static void *value_at(const struct nn_model *model, const struct ypi_call *call, int i,
+                      const void *parameters)
+{
+    const struct ypi_step *step = &model->steps[call->step];
+    const struct nn_tensor *entry = &step->op->tensors[i];
+    const struct ypi_tensor *tensor = &model->tensors[step->tensors[i]];
+    if (call->kind == YPI_VJP && (entry->unread || entry->role == NN_OUTPUT))
+        return NULL; /* its memory is another's by now */
+    if (tensor->origin == YPI_PARAMETER && tensor->value == YPI_NONE)
+        return in_vector(model, parameters, tensor->place);
+    bool remade = tensor->again && call->kind != YPI_FORWARD;
+    return at_piece(model, remade ? tensor->remade : tensor->value);
+}
+
+static void *gradient_at(const struct nn_model *model, const struct ypi_call *call, int i,
+                         void *gradient)
+{
+    const struct ypi_step *step = &model->steps[call->step];
+    const struct ypi_tensor *tensor = &model->tensors[step->tensors[i]];
+    if (call->kind != YPI_VJP)
+        return NULL;
+    return tensor->origin == YPI_PARAMETER ? in_vector(model, gradient, tensor->place)
+                                           : at_piece(model, tensor->gradient);
+}
+
+/* The plain loops, which write all gradients: those to be added go by way of the spare piece. */
+static enum yp_status run_oracle(const struct nn_model *model, const struct ypi_call *call,
+                                 struct nn_call *run)
+{
+    const struct ypi_step *step = &model->steps[call->step];
+    double *spare = at_piece(model, call->spare), *to[NN_TENSORS];
+    for (int i = 0; i < nn_tensors(step->op); i++) {
+        to[i] = run->gradient[i];
+        if ((call->add >> i & 1) == 0)
+            continue;
+        run->gradient[i] = spare;
+        spare += nn_count(step->op, &step->op->tensors[i], &step->shape);
+    }
+    (call->kind == YPI_VJP ? step->op->oracle_vjp : step->op->oracle)(run);
+    for (int i = 0; i < nn_tensors(step->op); i++) {
+        const double *from = run->gradient[i];
+        size_t count = nn_count(step->op, &step->op->tensors[i], &step->shape);
+        for (size_t k = 0; (call->add >> i & 1) != 0 && to[i] != NULL && k < count; k++)
+            to[i][k] += from[k];
+    }
+    return YP_OK;
+}
+
+static enum yp_status run_call(const struct nn_model *model, const struct ypi_call *call,
+                               const void *parameters, void *gradient, unsigned flags)
+{
+    const struct ypi_step *step = &model->steps[call->step];
+    struct nn_call run = {.device = model->o.device,
+                          .shape = &step->shape,
+                          .add = call->add,
+                          .work = at_piece(model, call->work)};
+    for (int i = 0; i < nn_tensors(step->op); i++) {
+        if (step->tensors[i] == YPI_NONE)
+            continue;
+        run.value[i] = value_at(model, call, i, parameters);
+        run.gradient[i] = gradient_at(model, call, i, gradient);
+        if ((flags & NN_MODEL_ADD) != 0 && step->op->tensors[i].role == NN_PARAMETER)
+            run.add |= 1U << i;
+    }
+    if (step->version == NULL)
+        return run_oracle(model, call, &run);
+    return (call->kind == YPI_VJP ? step->version->vjp : step->version->forward)(&run);
+}
+
+static enum yp_status copy_parameters(const struct nn_model *model, const float *parameters)
+{
+    for (int i = 0; i < model->tensor_count; i++) {
+        const struct ypi_tensor *tensor = &model->tensors[i];
+        if (tensor->origin != YPI_PARAMETER || tensor->value == YPI_NONE)
+            continue;
+        if (yp_device_memory_kind(model->o.device) != YP_HOST)
+            return yp_set_error(YP_UNSUPPORTED,
+                                "nn_model_run: no copies in bf16 are made on %s yet",
+                                yp_device_name(model->o.device));
+        nn_narrow(parameters + tensor->place, tensor->count, at_piece(model, tensor->value));
+    }
+    return YP_OK;
+}
+
+enum yp_status nn_model_run(struct nn_model *model, const void *parameters, void *gradient,
+                            unsigned flags)
+{
+    if (model->arena == NULL || (model->o.oracle && (flags & NN_MODEL_ADD) != 0))
+        return yp_set_error(YP_INVALID, "nn_model_run: %s",
+                            model->arena == NULL ? "no arena is bound to this plan"
+                                                 : "an oracle's gradient is not added to others");
+    int count = gradient != NULL ? model->call_count : model->forward_calls;
+    enum yp_status status =
+        (flags & NN_MODEL_COPY) != 0 ? copy_parameters(model, parameters) : YP_OK;
+    for (int i = 0; i < count && status == YP_OK; i++)
+        status = run_call(model, &model->calls[i], parameters, gradient, flags);
+    return status;
+}

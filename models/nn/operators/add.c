@@ -1,0 +1,78 @@
+/* y (n) = a + b, of the same size. da = db = dy. */
+#ifndef REAL
+#define NN_FILE "models/nn/operators/add.c"
+enum { A, B, Y };
+enum { N };
+#include "models/nn/fast.h"
+#include "models/nn/plain.h"
+#include "models/nn/types.h"
+
+NN_LOOPS sums_loops(bool half, const void *a, const void *b, size_t n, void *restrict y)
+{
+    for (size_t i = 0; i < n; i++)
+        nn_put(y, i, nn_get(a, i, half) + nn_get(b, i, half), half);
+}
+NN_TYPED_KERNEL(sums, (const void *a, const void *b, size_t n, void *y), (a, b, n, y))
+
+static enum yp_status forward_in(const struct nn_call *call, bool half)
+{
+    sums_kernel *kernel = best_sums(half);
+    size_t n = call->shape->size[N];
+#pragma omp parallel for schedule(static) if (n > NN_FEW * NN_CHUNK)
+    for (size_t at = 0; at < n; at += NN_CHUNK)
+        kernel(nn_from(call->value[A], at, half), nn_from(call->value[B], at, half),
+               nn_least(NN_CHUNK, n - at), nn_from(call->value[Y], at, half));
+    return YP_OK;
+}
+
+static enum yp_status vjp_in(const struct nn_call *call, bool half)
+{
+    size_t bytes = call->shape->size[N] * (half ? sizeof(uint16_t) : sizeof(float));
+    for (int i = A; i <= B; i++)
+        if (call->gradient[i] != NULL)
+            memcpy(call->gradient[i], call->gradient[Y], bytes);
+    return YP_OK;
+}
+
+NN_BOTH_TYPES
+
+static double flops(const struct nn_shape *shape, enum nn_pass pass)
+{
+    return pass == NN_VJP ? 1 : (double)shape->size[N]; /* copies */
+}
+
+const struct nn_operator nn_add = {
+    .name = "add",
+    .dims = "n",
+    .tensors = {{"a", "n", .role = NN_INPUT, .unread = true},
+                {"b", "n", .role = NN_INPUT, .unread = true},
+                {"y", "n", .role = NN_OUTPUT}},
+    .passes = true,
+    .shapes = {{"one", .size = {1}},
+               {"odd", .size = {37}},
+               {"small", .size = {4096}},
+               {"medium", .size = {1 << 20}}},
+    NN_PLAIN,
+    .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
+                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .types = "bbb",
+                  .gradients = "bbb"}},
+};
+
+#else
+static void NAME(forward)(const struct nn_call *call)
+{
+    const REAL *a = call->value[A], *b = call->value[B];
+    REAL *y = call->value[Y];
+    for (size_t i = 0; i < call->shape->size[N]; i++)
+        y[i] = a[i] + b[i];
+}
+
+static void NAME(vjp)(const struct nn_call *call)
+{
+    const REAL *dy = call->gradient[Y];
+    REAL *da = call->gradient[A], *db = call->gradient[B];
+    for (size_t i = 0; i < call->shape->size[N]; i++)
+        da[i] = db[i] = dy[i];
+}
+#endif

@@ -1,0 +1,369 @@
+/*
+ * Scaled dot-product attention of h heads of e channels (Vaswani et al., 2017): of q, k, v and y
+ * (b, t, h, e), for each sequence and head y = softmax(q k^T / sqrt(e)) v. With the setting causal
+ * = 1 position i sees positions 0 to i, with 0 all of them. Never t x t in memory: ROWS positions
+ * are worked on at once, and the logarithm of the sum of exponentials of every position (b, h, t)
+ * is saved, so that the vjp makes the softmax p again (Dao et al., "FlashAttention", 2022):
+ *     dv = p^T dy,  ds = p (dy v^T - sum p dy v^T) / sqrt(e),  dq = ds k,  dk = ds^T q.
+ */
+#ifndef REAL
+#define NN_FILE "models/nn/operators/attention.c"
+enum { Q, K, V, Y, LSE };
+enum { B, T, H, E };
+#include "models/nn/fast.h"
+#include "models/nn/maths.h"
+#include "models/nn/plain.h"
+#include "models/nn/types.h"
+
+#include <math.h>
+#include <omp.h>
+
+enum { ROWS = 64 };
+
+/* -- rows of the softmax ---------------------------------------------------------------------- */
+
+/* The first `seen` of `row` become e^(row - their maximum), the others 0; their sum to *sum. */
+NN_LOOPS exponentials_loops(float *restrict row, size_t seen, size_t count, float *restrict high,
+                            float *restrict sum)
+{
+    float most = row[0], all = 0;
+#pragma omp simd reduction(max : most)
+    for (size_t i = 0; i < seen; i++)
+        most = row[i] > most ? row[i] : most;
+#pragma omp simd reduction(+ : all)
+    for (size_t i = 0; i < seen; i++) {
+        row[i] = nn_exp(row[i] - most);
+        all += row[i];
+    }
+    for (size_t i = seen; i < count; i++)
+        row[i] = 0;
+    *high = most;
+    *sum = all;
+}
+NN_KERNEL(exponentials, (float *row, size_t seen, size_t count, float *high, float *sum),
+          (row, seen, count, high, sum))
+
+NN_LOOPS scale_loops(float *restrict row, size_t count, float factor)
+{
+    for (size_t i = 0; i < count; i++)
+        row[i] *= factor;
+}
+NN_KERNEL(scale, (float *row, size_t count, float factor), (row, count, factor))
+
+/* p: scores become the softmax, with the saved logarithm. ds: dy v^T becomes its gradient. */
+NN_LOOPS slopes_loops(float *restrict p, float *restrict ds, size_t seen, size_t count, float lse,
+                      float factor)
+{
+    float along = 0;
+#pragma omp simd reduction(+ : along)
+    for (size_t i = 0; i < seen; i++) {
+        p[i] = nn_exp(p[i] - lse);
+        along += p[i] * ds[i];
+    }
+    for (size_t i = 0; i < seen; i++)
+        ds[i] = factor * p[i] * (ds[i] - along);
+    for (size_t i = seen; i < count; i++)
+        p[i] = ds[i] = 0;
+}
+NN_KERNEL(slopes, (float *p, float *ds, size_t seen, size_t count, float lse, float factor),
+          (p, ds, seen, count, lse, factor))
+
+/* -- one head of one sequence ------------------------------------------------------------------ */
+
+/* Workspace of a thread: (t, e) each, and (ROWS, t) each. */
+struct head {
+    float *q, *k, *v, *y, *dq, *dk, *dv; /* y: or its cotangent */
+    float *p, *ds;
+    size_t t, e;
+    bool causal;
+    float factor; /* of the scores */
+};
+
+static size_t head_floats(const struct nn_shape *shape)
+{
+    const size_t *size = shape->size;
+    size_t rows = (size[T] * size[E] + 15) / 16 * 16, scores = ROWS * ((size[T] + 15) / 16 * 16);
+    return 7 * rows + 2 * scores;
+}
+
+static size_t threads_of(const struct nn_shape *shape)
+{
+    return nn_least((size_t)omp_get_max_threads(), shape->size[B] * shape->size[H]);
+}
+
+static size_t work(const struct nn_shape *shape)
+{
+    return threads_of(shape) * head_floats(shape) * sizeof(float);
+}
+
+static struct head head_at(const struct nn_call *call, size_t thread)
+{
+    const size_t *size = call->shape->size;
+    struct head s = {.t = size[T], .e = size[E], .causal = call->shape->setting[0] != 0};
+    float *at = (float *)call->work + thread * head_floats(call->shape);
+    float **const arrays[] = {&s.q, &s.k, &s.v, &s.y, &s.dq, &s.dk, &s.dv};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        *arrays[i] = at;
+        at += (size[T] * size[E] + 15) / 16 * 16;
+    }
+    s.p = at;
+    s.ds = at + ROWS * ((size[T] + 15) / 16 * 16);
+    s.factor = 1 / sqrtf((float)size[E]);
+    return s;
+}
+
+/* Between a head's rows in an array (b, t, h, e) and dense ones in float. */
+NN_LOOPS gather_loops(bool half, const void *from, size_t t, size_t e, size_t stride,
+                      float *restrict to)
+{
+    for (size_t i = 0; i < t; i++)
+        for (size_t k = 0; k < e; k++)
+            to[i * e + k] = nn_get(from, i * stride + k, half);
+}
+NN_TYPED_KERNEL(gather, (const void *from, size_t t, size_t e, size_t stride, float *to),
+                (from, t, e, stride, to))
+
+NN_LOOPS scatter_loops(bool half, const float *from, size_t t, size_t e, size_t stride,
+                       void *restrict to)
+{
+    for (size_t i = 0; i < t; i++)
+        for (size_t k = 0; k < e; k++)
+            nn_put(to, i * stride + k, from[i * e + k], half);
+}
+NN_TYPED_KERNEL(scatter, (const float *from, size_t t, size_t e, size_t stride, void *to),
+                (from, t, e, stride, to))
+
+/* c (m, n) = factor a (m, k) b^T, b (n, k); or a (m, k) b (k, n); or c + a^T b, a (k, m). */
+static void scores_of(size_t m, size_t n, size_t k, float factor, const float *a, const float *b,
+                      float *c, size_t stride)
+{
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n, (int)k, factor, a, (int)k,
+                b, (int)k, 0, c, (int)stride);
+}
+
+static void weigh(size_t m, size_t n, size_t k, const float *a, size_t stride, const float *b,
+                  float *c)
+{
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, a,
+                (int)stride, b, (int)n, 0, c, (int)n);
+}
+
+static void add_weighed(size_t m, size_t n, size_t k, const float *a, size_t stride, const float *b,
+                        float *c)
+{
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, a, (int)stride,
+                b, (int)n, 1, c, (int)n);
+}
+
+static void head_forward(const struct head *s, float *lse)
+{
+    exponentials_kernel *exponentials = best_exponentials();
+    scale_kernel *scale = best_scale();
+    for (size_t at = 0; at < s->t; at += ROWS) {
+        size_t rows = nn_least(ROWS, s->t - at), keys = s->causal ? at + rows : s->t;
+        scores_of(rows, keys, s->e, s->factor, s->q + at * s->e, s->k, s->p, keys);
+        float sum[ROWS];
+        for (size_t i = 0; i < rows; i++) {
+            float high;
+            exponentials(s->p + i * keys, s->causal ? at + i + 1 : keys, keys, &high, &sum[i]);
+            lse[at + i] = high + logf(sum[i]);
+        }
+        weigh(rows, s->e, keys, s->p, keys, s->v, s->y + at * s->e);
+        for (size_t i = 0; i < rows; i++)
+            scale(s->y + (at + i) * s->e, s->e, 1 / sum[i]);
+    }
+}
+
+static void head_vjp(const struct head *s, const float *lse)
+{
+    slopes_kernel *slopes = best_slopes();
+    memset(s->dk, 0, s->t * s->e * sizeof *s->dk);
+    memset(s->dv, 0, s->t * s->e * sizeof *s->dv);
+    for (size_t at = 0; at < s->t; at += ROWS) {
+        size_t rows = nn_least(ROWS, s->t - at), keys = s->causal ? at + rows : s->t;
+        scores_of(rows, keys, s->e, s->factor, s->q + at * s->e, s->k, s->p, keys);
+        scores_of(rows, keys, s->e, 1, s->y + at * s->e, s->v, s->ds, keys);
+        for (size_t i = 0; i < rows; i++)
+            slopes(s->p + i * keys, s->ds + i * keys, s->causal ? at + i + 1 : keys, keys,
+                   lse[at + i], s->factor);
+        weigh(rows, s->e, keys, s->ds, keys, s->k, s->dq + at * s->e);
+        add_weighed(keys, s->e, rows, s->ds, keys, s->q + at * s->e, s->dk);
+        add_weighed(keys, s->e, rows, s->p, keys, s->y + at * s->e, s->dv);
+    }
+}
+
+/* -- all of them ------------------------------------------------------------------------------- */
+
+/* Where head h of sequence b begins in an array (b, t, h, e). */
+static size_t place_of(const size_t *size, size_t pair)
+{
+    return (pair / size[H] * size[T] * size[H] + pair % size[H]) * size[E];
+}
+
+static enum yp_status forward_in(const struct nn_call *call, bool half)
+{
+    const size_t *size = call->shape->size;
+    size_t pairs = size[B] * size[H], stride = size[H] * size[E];
+    gather_kernel *gather = best_gather(half);
+    scatter_kernel *scatter = best_scatter(half);
+    float *lse = call->value[LSE];
+#pragma omp parallel for schedule(static) num_threads((int)threads_of(call->shape))
+    for (size_t pair = 0; pair < pairs; pair++) {
+        struct head s = head_at(call, (size_t)omp_get_thread_num());
+        float *const to[] = {[Q] = s.q, [K] = s.k, [V] = s.v};
+        for (int i = Q; i <= V; i++)
+            gather(nn_from(call->value[i], place_of(size, pair), half), s.t, s.e, stride, to[i]);
+        head_forward(&s, lse + pair * s.t);
+        scatter(s.y, s.t, s.e, stride, nn_from(call->value[Y], place_of(size, pair), half));
+    }
+    return YP_OK;
+}
+
+static enum yp_status vjp_in(const struct nn_call *call, bool half)
+{
+    const size_t *size = call->shape->size;
+    size_t pairs = size[B] * size[H], stride = size[H] * size[E];
+    gather_kernel *gather = best_gather(half);
+    scatter_kernel *scatter = best_scatter(half);
+    const float *lse = call->value[LSE];
+#pragma omp parallel for schedule(static) num_threads((int)threads_of(call->shape))
+    for (size_t pair = 0; pair < pairs; pair++) {
+        size_t place = place_of(size, pair);
+        struct head s = head_at(call, (size_t)omp_get_thread_num());
+        float *const to[] = {[Q] = s.q, [K] = s.k, [V] = s.v};
+        const float *const from[] = {[Q] = s.dq, [K] = s.dk, [V] = s.dv};
+        for (int i = Q; i <= V; i++)
+            gather(nn_from(call->value[i], place, half), s.t, s.e, stride, to[i]);
+        gather(nn_from(call->gradient[Y], place, half), s.t, s.e, stride, s.y);
+        head_vjp(&s, lse + pair * s.t);
+        for (int i = Q; i <= V; i++)
+            if (call->gradient[i] != NULL)
+                scatter(from[i], s.t, s.e, stride, nn_from(call->gradient[i], place, half));
+    }
+    return YP_OK;
+}
+
+NN_BOTH_TYPES
+
+static size_t plain_work(const struct nn_shape *shape)
+{
+    return 2 * shape->size[T] * sizeof(double);
+}
+
+/* Of the pairs of positions that see each other. */
+static double flops(const struct nn_shape *shape, enum nn_pass pass)
+{
+    const size_t *size = shape->size;
+    double t = (double)size[T], heads = (double)(size[B] * size[H]), e = (double)size[E];
+    double pairs = heads * (shape->setting[0] != 0 ? t * (t + 1) / 2 : t * t);
+    return pairs * (pass == NN_VJP ? 10 * e + NN_FUNCTION + 6 : 4 * e + NN_FUNCTION + 3);
+}
+
+const struct nn_operator nn_attention = {
+    .name = "attention",
+    .dims = "bthe",
+    .settings = {"causal"},
+    .tensors = {{"q", "bthe", .role = NN_INPUT},
+                {"k", "bthe", .role = NN_INPUT},
+                {"v", "bthe", .role = NN_INPUT},
+                {"y", "bthe", .role = NN_OUTPUT},
+                {"lse", "bht", .role = NN_SAVED}},
+    .shapes = {{"one", .size = {1, 1, 1, 1}, .setting = {1}},
+               {"odd", .size = {2, 5, 2, 3}, .setting = {1}},
+               {"small", .size = {1, 96, 2, 32}, .setting = {0}},
+               {"medium", .size = {1, 512, 12, 64}, .setting = {1}}},
+    NN_PLAIN,
+    .plain_work = plain_work,
+    .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
+                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work,
+                  .types = "bbbbf", .gradients = "bbbbf"}},
+};
+
+#else
+/* p (t): what position i of a head sees, as softmax; returns the logarithm of the sum. Rows are
+ * `stride` apart. */
+static REAL NAME(softmax)(const size_t *size, bool causal, const REAL *q, const REAL *k, size_t i,
+                          REAL *p)
+{
+    size_t stride = size[H] * size[E], seen = causal ? i + 1 : size[T];
+    REAL high = 0, sum = 0;
+    for (size_t j = 0; j < seen; j++) {
+        p[j] = 0;
+        for (size_t c = 0; c < size[E]; c++)
+            p[j] += q[i * stride + c] * k[j * stride + c];
+        p[j] /= sqrt((REAL)size[E]);
+        high = j == 0 || p[j] > high ? p[j] : high;
+    }
+    for (size_t j = 0; j < seen; j++)
+        sum += exp(p[j] - high);
+    for (size_t j = 0; j < seen; j++)
+        p[j] = exp(p[j] - high) / sum;
+    for (size_t j = seen; j < size[T]; j++)
+        p[j] = 0;
+    return high + log(sum);
+}
+
+static void NAME(forward)(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    size_t stride = size[H] * size[E];
+    REAL *p = call->work, *lse = call->value[LSE];
+    for (size_t pair = 0; pair < size[B] * size[H]; pair++) {
+        size_t place = (pair / size[H] * size[T] * size[H] + pair % size[H]) * size[E];
+        const REAL *q = (const REAL *)call->value[Q] + place;
+        const REAL *k = (const REAL *)call->value[K] + place;
+        const REAL *v = (const REAL *)call->value[V] + place;
+        REAL *y = (REAL *)call->value[Y] + place;
+        for (size_t i = 0; i < size[T]; i++) {
+            *lse++ = NAME(softmax)(size, call->shape->setting[0] != 0, q, k, i, p);
+            for (size_t c = 0; c < size[E]; c++) {
+                REAL sum = 0;
+                for (size_t j = 0; j < size[T]; j++)
+                    sum += p[j] * v[j * stride + c];
+                y[i * stride + c] = sum;
+            }
+        }
+    }
+}
+
+/* What position i adds to the gradients of its head. */
+static void NAME(position_vjp)(const struct nn_call *call, size_t place, size_t i)
+{
+    const size_t *size = call->shape->size;
+    size_t stride = size[H] * size[E];
+    const REAL *q = (const REAL *)call->value[Q] + place;
+    const REAL *k = (const REAL *)call->value[K] + place;
+    const REAL *v = (const REAL *)call->value[V] + place;
+    const REAL *dy = (const REAL *)call->gradient[Y] + place;
+    REAL *dq = (REAL *)call->gradient[Q] + place, *dk = (REAL *)call->gradient[K] + place;
+    REAL *dv = (REAL *)call->gradient[V] + place;
+    REAL *p = call->work, *dp = p + size[T], along = 0;
+    NAME(softmax)(size, call->shape->setting[0] != 0, q, k, i, p);
+    for (size_t j = 0; j < size[T]; j++) {
+        dp[j] = 0;
+        for (size_t c = 0; c < size[E]; c++)
+            dp[j] += dy[i * stride + c] * v[j * stride + c];
+        along += p[j] * dp[j];
+    }
+    for (size_t j = 0; j < size[T]; j++) {
+        REAL ds = p[j] * (dp[j] - along) / sqrt((REAL)size[E]);
+        for (size_t c = 0; c < size[E]; c++) {
+            dq[i * stride + c] += ds * k[j * stride + c];
+            dk[j * stride + c] += ds * q[i * stride + c];
+            dv[j * stride + c] += p[j] * dy[i * stride + c];
+        }
+    }
+}
+
+static void NAME(vjp)(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    for (int i = Q; i <= V; i++)
+        memset(call->gradient[i], 0, size[B] * size[T] * size[H] * size[E] * sizeof(REAL));
+    for (size_t pair = 0; pair < size[B] * size[H]; pair++)
+        for (size_t i = 0; i < size[T]; i++)
+            NAME(position_vjp)
+    (call, (pair / size[H] * size[T] * size[H] + pair % size[H]) * size[E], i);
+}
+#endif

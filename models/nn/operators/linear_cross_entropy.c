@@ -1,0 +1,297 @@
+/*
+ * The loss of a language model's head: of x (n, d) and w (v, d), logits z = x w^T, and for every
+ * row the cross-entropy with its label, loss (n) = ln(sum e^z) - z[label]. The first term is saved.
+ * With s = dloss (softmax(z) - 1 at the label): dx = s w, dw = s^T x. Logits are never in memory
+ * all at once: ROWS rows are worked on at a time, and the vjp makes them again.
+ */
+#ifndef REAL
+#define NN_FILE "models/nn/operators/linear_cross_entropy.c"
+enum { X, W, LABEL, LOSS, LSE };
+enum { N, V, D };
+#include "models/nn/fast.h"
+#include "models/nn/gemm/gemm.h"
+#include "models/nn/maths.h"
+#include "models/nn/plain.h"
+#include "models/nn/types.h"
+
+#include <math.h>
+
+enum { ROWS = 256 };
+
+/* The logarithm of the sum of e^z. */
+NN_LOOPS log_sum_loops(const float *z, size_t n, float *restrict lse)
+{
+    float high = z[0], sum = 0;
+#pragma omp simd reduction(max : high)
+    for (size_t i = 0; i < n; i++)
+        high = z[i] > high ? z[i] : high;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++)
+        sum += nn_exp(z[i] - high);
+    *lse = high + logf(sum);
+}
+NN_KERNEL(log_sum, (const float *z, size_t n, float *lse), (z, n, lse))
+
+/* s from z, which may be the same array when it is float. */
+NN_LOOPS slopes_loops(bool half, const float *z, size_t n, float lse, float dloss, size_t label,
+                      void *s)
+{
+    float own = dloss * (nn_exp(z[label] - lse) - 1);
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        nn_put(s, i, dloss * nn_exp(z[i] - lse), half);
+    nn_put(s, label, own, half);
+}
+NN_TYPED_KERNEL(slopes, (const float *z, size_t n, float lse, float dloss, size_t label, void *s),
+                (z, n, lse, dloss, label, s))
+
+/* -- the three products of `rows` rows --------------------------------------------------------- */
+
+static enum nn_type type_of(bool half)
+{
+    return half ? NN_BFLOAT16 : NN_FLOAT;
+}
+
+static struct nn_gemm logits(const struct nn_call *call, size_t at, size_t rows, float *z,
+                             bool half)
+{
+    size_t v = call->shape->size[V], d = call->shape->size[D];
+    return (struct nn_gemm){rows,
+                            v,
+                            d,
+                            nn_rows_of(nn_from(call->value[X], at * d, half), type_of(half), d),
+                            nn_columns_of(call->value[W], type_of(half), d),
+                            nn_rows_of(z, NN_FLOAT, v),
+                            false,
+                            NULL};
+}
+
+static struct nn_gemm gradient_x(const struct nn_call *call, size_t at, size_t rows, const void *s,
+                                 bool half)
+{
+    size_t v = call->shape->size[V], d = call->shape->size[D];
+    return (struct nn_gemm){rows,
+                            d,
+                            v,
+                            nn_rows_of(s, type_of(half), v),
+                            nn_rows_of(call->value[W], type_of(half), d),
+                            nn_rows_of(nn_from(call->gradient[X], at * d, half), type_of(half), d),
+                            false,
+                            NULL};
+}
+
+static struct nn_gemm gradient_w(const struct nn_call *call, size_t at, size_t rows, const void *s,
+                                 bool half)
+{
+    size_t v = call->shape->size[V], d = call->shape->size[D];
+    return (struct nn_gemm){v,
+                            d,
+                            rows,
+                            nn_columns_of(s, type_of(half), v),
+                            nn_rows_of(nn_from(call->value[X], at * d, half), type_of(half), d),
+                            nn_rows_of(call->gradient[W], NN_FLOAT, d),
+                            at > 0 || nn_adds(call, W),
+                            NULL};
+}
+
+/* -- workspace: logits of ROWS rows, their slopes in bf16, and what products take ----------------
+ */
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/* The most that a product of the first rows, of others behind them, or of the last ones takes. */
+static size_t product_bytes(const struct nn_shape *shape, bool half)
+{
+    size_t n = shape->size[N], most = 0;
+    const size_t places[] = {0, ROWS, (n - 1) / ROWS * ROWS};
+    for (size_t i = 0; i < 2 * sizeof places / sizeof *places; i++) {
+        struct nn_call call = {.shape = shape, .add = i % 2 == 0 ? 0 : 1U << W};
+        size_t at = places[i / 2], rows = at < n ? nn_least(ROWS, n - at) : 0;
+        struct nn_gemm products[] = {logits(&call, at, rows, NULL, half),
+                                     gradient_x(&call, at, rows, NULL, half),
+                                     gradient_w(&call, at, rows, NULL, half)};
+        for (size_t k = 0; k < sizeof products / sizeof *products && rows > 0; k++) {
+            size_t bytes = nn_gemm_bytes(&products[k]);
+            most = bytes > most ? bytes : most;
+        }
+    }
+    return most;
+}
+
+static size_t work_in(const struct nn_shape *shape, bool half)
+{
+    size_t count = nn_least(ROWS, shape->size[N]) * shape->size[V];
+    return aligned(count * sizeof(float)) + (half ? aligned(count * sizeof(uint16_t)) : 0) +
+           product_bytes(shape, half);
+}
+
+struct places {
+    float *z;
+    void *s, *products;
+};
+
+static struct places places_of(const struct nn_call *call, bool half)
+{
+    size_t count = nn_least(ROWS, call->shape->size[N]) * call->shape->size[V];
+    char *slopes = (char *)call->work + aligned(count * sizeof(float));
+    return (struct places){call->work, half ? (void *)slopes : call->work,
+                           half ? slopes + aligned(count * sizeof(uint16_t)) : slopes};
+}
+
+/* -- both passes ------------------------------------------------------------------------------- */
+
+static enum yp_status forward_in(const struct nn_call *call, bool half)
+{
+    const size_t *size = call->shape->size;
+    const int32_t *label = call->value[LABEL];
+    float *loss = call->value[LOSS], *lse = call->value[LSE];
+    struct places p = places_of(call, half);
+    log_sum_kernel *log_sum = best_log_sum();
+    enum yp_status status =
+        nn_check_indices("linear_cross_entropy", "label", label, size[N], size[V]);
+    for (size_t at = 0; at < size[N] && status == YP_OK; at += ROWS) {
+        size_t rows = nn_least(ROWS, size[N] - at);
+        struct nn_gemm product = logits(call, at, rows, p.z, half);
+        status = nn_gemm(&product, p.products);
+#pragma omp parallel for schedule(static) if (rows * size[V] > NN_FEW * NN_CHUNK)
+        for (size_t i = 0; i < rows; i++) {
+            const float *z = p.z + i * size[V];
+            log_sum(z, size[V], &lse[at + i]);
+            loss[at + i] = lse[at + i] - z[label[at + i]];
+        }
+    }
+    return status;
+}
+
+static enum yp_status vjp_of_rows(const struct nn_call *call, size_t at, bool half)
+{
+    const size_t *size = call->shape->size;
+    size_t rows = nn_least(ROWS, size[N] - at);
+    const int32_t *label = (const int32_t *)call->value[LABEL] + at;
+    const float *dloss = (const float *)call->gradient[LOSS] + at;
+    const float *lse = (const float *)call->value[LSE] + at;
+    struct places p = places_of(call, half);
+    slopes_kernel *slopes = best_slopes(half);
+    struct nn_gemm product = logits(call, at, rows, p.z, half);
+    enum yp_status status = nn_gemm(&product, p.products);
+#pragma omp parallel for schedule(static) if (rows * size[V] > NN_FEW * NN_CHUNK)
+    for (size_t i = 0; i < rows; i++)
+        slopes(p.z + i * size[V], size[V], lse[i], dloss[i], (size_t)label[i],
+               nn_from(p.s, i * size[V], half));
+    if (status == YP_OK && call->gradient[X] != NULL) {
+        product = gradient_x(call, at, rows, p.s, half);
+        status = nn_gemm(&product, p.products);
+    }
+    if (status == YP_OK && call->gradient[W] != NULL) {
+        product = gradient_w(call, at, rows, p.s, half);
+        status = nn_gemm(&product, p.products);
+    }
+    return status;
+}
+
+static enum yp_status vjp_in(const struct nn_call *call, bool half)
+{
+    enum yp_status status = YP_OK;
+    for (size_t at = 0; at < call->shape->size[N] && status == YP_OK; at += ROWS)
+        status = vjp_of_rows(call, at, half);
+    return status;
+}
+
+NN_BOTH_TYPES
+
+static size_t plain_work(const struct nn_shape *shape)
+{
+    return shape->size[V] * sizeof(double);
+}
+
+static size_t work(const struct nn_shape *shape)
+{
+    return work_in(shape, false);
+}
+
+static size_t work_bf16(const struct nn_shape *shape)
+{
+    return work_in(shape, true);
+}
+
+/* The vjp's second making of the logits is not counted: it saves memory, not work. */
+static double flops(const struct nn_shape *shape, enum nn_pass pass)
+{
+    double n = (double)shape->size[N], v = (double)shape->size[V], d = (double)shape->size[D];
+    return n * v * (pass == NN_VJP ? 4 * d + NN_FUNCTION + 2 : 2 * d + NN_FUNCTION + 3);
+}
+
+const struct nn_operator nn_linear_cross_entropy = {
+    .name = "linear_cross_entropy",
+    .dims = "nvd",
+    .tensors = {{"x", "nd", .role = NN_INPUT},
+                {"w", "vd", .role = NN_PARAMETER, .adds = true,
+                 .domain = {NN_BELL, .low = 0, .high = 0.25}},
+                {"label", "n", .role = NN_CONSTANT, .type = NN_INT32,
+                 .domain = {NN_WHOLE, .below = 'v'}},
+                {"loss", "n", .role = NN_OUTPUT},
+                {"lse", "n", .role = NN_SAVED}},
+    .shapes = {{"one", .size = {1, 2, 1}},
+               {"odd", .size = {5, 7, 3}},
+               {"small", .size = {300, 64, 32}},
+               {"medium", .size = {128, 4096, 512}}},
+    NN_PLAIN,
+    .plain_work = plain_work,
+    .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
+                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
+                  .types = "bbfff", .gradients = "bffff", .rounding = 0x1p-9, /* of s */
+                  .arithmetic = YP_BF16}},
+};
+
+#else
+/* z (v): logits of row i; returns the logarithm of the sum of their exponentials. */
+static REAL NAME(row)(const struct nn_call *call, size_t i, REAL *z)
+{
+    const size_t *size = call->shape->size;
+    const REAL *x = (const REAL *)call->value[X] + i * size[D], *w = call->value[W];
+    REAL high = 0, sum = 0;
+    for (size_t j = 0; j < size[V]; j++) {
+        z[j] = 0;
+        for (size_t k = 0; k < size[D]; k++)
+            z[j] += x[k] * w[j * size[D] + k];
+        high = j == 0 || z[j] > high ? z[j] : high;
+    }
+    for (size_t j = 0; j < size[V]; j++)
+        sum += exp(z[j] - high);
+    return high + log(sum);
+}
+
+static void NAME(forward)(const struct nn_call *call)
+{
+    const int32_t *label = call->value[LABEL];
+    REAL *loss = call->value[LOSS], *lse = call->value[LSE], *z = call->work;
+    for (size_t i = 0; i < call->shape->size[N]; i++) {
+        lse[i] = NAME(row)(call, i, z);
+        loss[i] = lse[i] - z[label[i]];
+    }
+}
+
+static void NAME(vjp)(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    const int32_t *label = call->value[LABEL];
+    const REAL *x = call->value[X], *w = call->value[W], *dloss = call->gradient[LOSS];
+    REAL *dx = call->gradient[X], *dw = call->gradient[W], *z = call->work;
+    memset(dx, 0, size[N] * size[D] * sizeof *dx);
+    memset(dw, 0, size[V] * size[D] * sizeof *dw);
+    for (size_t i = 0; i < size[N]; i++) {
+        REAL lse = NAME(row)(call, i, z);
+        for (size_t j = 0; j < size[V]; j++) {
+            REAL s = dloss[i] * (exp(z[j] - lse) - (j == (size_t)label[i] ? 1 : 0));
+            for (size_t k = 0; k < size[D]; k++) {
+                dx[i * size[D] + k] += s * w[j * size[D] + k];
+                dw[j * size[D] + k] += s * x[i * size[D] + k];
+            }
+        }
+    }
+}
+#endif

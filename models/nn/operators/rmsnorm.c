@@ -1,0 +1,167 @@
+/*
+ * y (n, d) = gain (d) x / rms(x), row by row of x (n, d), with 1 / rms = r = 1 / sqrt(mean x^2 +
+ * eps), which is saved (Zhang and Sennrich, "Root mean square layer normalization", 2019). With
+ * g = gain dy: dx = r g - x r^3 / d sum g x, dgain = the sum of dy x r over rows.
+ */
+#ifndef REAL
+#define NN_FILE "models/nn/operators/rmsnorm.c"
+enum { X, GAIN, Y, R };
+enum { N, D };
+#include "models/nn/fast.h"
+#include "models/nn/plain.h"
+#include "models/nn/types.h"
+
+#include <math.h>
+
+NN_LOOPS normalise_loops(bool half, const void *x, const float *gain, size_t d, float eps,
+                         void *restrict y, float *restrict r)
+{
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < d; i++)
+        sum += nn_get(x, i, half) * nn_get(x, i, half);
+    *r = 1 / sqrtf(sum / (float)d + eps);
+    for (size_t i = 0; i < d; i++)
+        nn_put(y, i, nn_get(x, i, half) * *r * gain[i], half);
+}
+NN_TYPED_KERNEL(normalise,
+                (const void *x, const float *gain, size_t d, float eps, void *y, float *r),
+                (x, gain, d, eps, y, r))
+
+/* dx, added to what is there when `add`, and dy x r added to dgain, either unless it is NULL. */
+NN_LOOPS slopes_loops(bool half, const void *x, const float *gain, float r, const void *dy,
+                      size_t d, bool add, void *restrict dx, double *restrict dgain)
+{
+    float along = 0;
+#pragma omp simd reduction(+ : along)
+    for (size_t i = 0; i < d; i++)
+        along += gain[i] * nn_get(dy, i, half) * nn_get(x, i, half);
+    along *= r * r * r / (float)d;
+    for (size_t i = 0; i < d && dx != NULL; i++) {
+        float slope = r * gain[i] * nn_get(dy, i, half) - along * nn_get(x, i, half);
+        nn_put(dx, i, add ? nn_get(dx, i, half) + slope : slope, half);
+    }
+    for (size_t i = 0; i < d && dgain != NULL; i++)
+        dgain[i] += (double)(nn_get(dy, i, half) * nn_get(x, i, half) * r);
+}
+NN_TYPED_KERNEL(slopes,
+                (const void *x, const float *gain, float r, const void *dy, size_t d, bool add,
+                 void *dx, double *dgain),
+                (x, gain, r, dy, d, add, dx, dgain))
+
+static enum yp_status forward_in(const struct nn_call *call, bool half)
+{
+    size_t n = call->shape->size[N], d = call->shape->size[D];
+    float *r = call->value[R], eps = (float)call->shape->setting[0];
+    normalise_kernel *kernel = best_normalise(half);
+#pragma omp parallel for schedule(static) if (n * d > NN_FEW * NN_CHUNK)
+    for (size_t i = 0; i < n; i++)
+        kernel(nn_from(call->value[X], i * d, half), call->value[GAIN], d, eps,
+               nn_from(call->value[Y], i * d, half), r + i);
+    return YP_OK;
+}
+
+/* Rows whose dgain is summed by one thread: of at most 64 blocks, which are added in their order.
+ */
+enum { BLOCKS = 64 };
+
+static size_t block_of(size_t n, size_t d)
+{
+    size_t least = nn_rows(d, NN_CHUNK), even = (n + BLOCKS - 1) / BLOCKS;
+    return even > least ? even : least;
+}
+
+static size_t work(const struct nn_shape *shape)
+{
+    size_t n = shape->size[N], d = shape->size[D];
+    return nn_chunks(n, block_of(n, d)) * d * sizeof(double);
+}
+
+static enum yp_status vjp_in(const struct nn_call *call, bool half)
+{
+    size_t n = call->shape->size[N], d = call->shape->size[D], block = block_of(n, d);
+    size_t blocks = nn_chunks(n, block);
+    const float *r = call->value[R];
+    double *sums = call->gradient[GAIN] != NULL ? call->work : NULL;
+    char *dx = call->gradient[X];
+    float *dgain = call->gradient[GAIN];
+    slopes_kernel *kernel = best_slopes(half);
+#pragma omp parallel for schedule(static) if (n * d > NN_FEW * NN_CHUNK)
+    for (size_t k = 0; k < blocks; k++) {
+        double *sum = sums != NULL ? sums + k * d : NULL;
+        if (sum != NULL)
+            memset(sum, 0, d * sizeof *sum);
+        for (size_t i = k * block; i < nn_least(n, (k + 1) * block); i++)
+            kernel(nn_from(call->value[X], i * d, half), call->value[GAIN], r[i],
+                   nn_from(call->gradient[Y], i * d, half), d, nn_adds(call, X),
+                   dx != NULL ? nn_from(dx, i * d, half) : NULL, sum);
+    }
+    if (dgain == NULL)
+        return YP_OK;
+    nn_merge(sums, blocks, d);
+    for (size_t i = 0; i < d; i++)
+        dgain[i] = (float)(sums[i] + (nn_adds(call, GAIN) ? (double)dgain[i] : 0));
+    return YP_OK;
+}
+
+NN_BOTH_TYPES
+
+static double flops(const struct nn_shape *shape, enum nn_pass pass)
+{
+    return (pass == NN_VJP ? 10.0 : 4.0) * (double)shape->size[N] * (double)shape->size[D];
+}
+
+const struct nn_operator nn_rmsnorm = {
+    .name = "rmsnorm",
+    .dims = "nd",
+    .settings = {"eps"},
+    .tensors = {{"x", "nd", .role = NN_INPUT, .adds = true},
+                {"gain", "d", .role = NN_PARAMETER, .adds = true,
+                 .domain = {NN_BELL, .low = 1, .high = 0.25}},
+                {"y", "nd", .role = NN_OUTPUT},
+                {"r", "n", .role = NN_SAVED}},
+    .shapes = {{"one", .size = {1, 1}, .setting = {0.1}},
+               {"odd", .size = {5, 37}, .setting = {1e-5}},
+               {"small", .size = {64, 256}, .setting = {1e-5}},
+               {"medium", .size = {2048, 768}, .setting = {1e-5}}},
+    NN_PLAIN,
+    .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
+                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work,
+                  .types = "bfbf", .gradients = "bfbf"}},
+};
+
+#else
+static void NAME(forward)(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    const REAL *x = call->value[X], *gain = call->value[GAIN];
+    REAL *y = call->value[Y], *r = call->value[R], eps = (REAL)call->shape->setting[0];
+    for (size_t i = 0; i < size[N]; i++, x += size[D], y += size[D]) {
+        REAL sum = 0;
+        for (size_t k = 0; k < size[D]; k++)
+            sum += x[k] * x[k];
+        r[i] = 1 / sqrt(sum / (REAL)size[D] + eps);
+        for (size_t k = 0; k < size[D]; k++)
+            y[k] = x[k] * r[i] * gain[k];
+    }
+}
+
+static void NAME(vjp)(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    const REAL *x = call->value[X], *gain = call->value[GAIN], *r = call->value[R];
+    const REAL *dy = call->gradient[Y];
+    REAL *dx = call->gradient[X], *dgain = call->gradient[GAIN];
+    memset(dgain, 0, size[D] * sizeof *dgain);
+    for (size_t i = 0; i < size[N]; i++, x += size[D], dx += size[D], dy += size[D]) {
+        REAL along = 0;
+        for (size_t k = 0; k < size[D]; k++) {
+            along += gain[k] * dy[k] * x[k];
+            dgain[k] += dy[k] * x[k] * r[i];
+        }
+        for (size_t k = 0; k < size[D]; k++)
+            dx[k] = r[i] * gain[k] * dy[k] - x[k] * r[i] * r[i] * r[i] / (REAL)size[D] * along;
+    }
+}
+#endif

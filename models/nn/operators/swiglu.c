@@ -1,0 +1,114 @@
+/*
+ * y (n) = silu(gate) up with silu(g) = g / (1 + e^-g), the gated unit of Shazeer ("GLU variants
+ * improve transformer", 2020). With s = 1 / (1 + e^-gate): dgate = dy up s (1 + gate (1 - s)),
+ * dup = dy gate s.
+ */
+#ifndef REAL
+#define NN_FILE "models/nn/operators/swiglu.c"
+enum { GATE, UP, Y };
+enum { N };
+#include "models/nn/fast.h"
+#include "models/nn/maths.h"
+#include "models/nn/plain.h"
+#include "models/nn/types.h"
+
+NN_LOOPS units_loops(bool half, const void *gate, const void *up, size_t n, void *restrict y)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        float g = nn_get(gate, i, half);
+        nn_put(y, i, g / (1 + nn_exp(-g)) * nn_get(up, i, half), half);
+    }
+}
+NN_TYPED_KERNEL(units, (const void *gate, const void *up, size_t n, void *y), (gate, up, n, y))
+
+NN_LOOPS slopes_loops(bool half, const void *gate, const void *up, const void *dy, size_t n,
+                      void *restrict dgate, void *restrict dup)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        float g = nn_get(gate, i, half), d = nn_get(dy, i, half);
+        float s = 1 / (1 + nn_exp(-g));
+        if (dgate != NULL)
+            nn_put(dgate, i, d * nn_get(up, i, half) * (s * (1 + g * (1 - s))), half);
+        if (dup != NULL)
+            nn_put(dup, i, d * (g * s), half);
+    }
+}
+NN_TYPED_KERNEL(slopes,
+                (const void *gate, const void *up, const void *dy, size_t n, void *dgate,
+                 void *dup),
+                (gate, up, dy, n, dgate, dup))
+
+static enum yp_status forward_in(const struct nn_call *call, bool half)
+{
+    units_kernel *kernel = best_units(half);
+    size_t n = call->shape->size[N];
+#pragma omp parallel for schedule(static) if (n > NN_FEW * NN_CHUNK)
+    for (size_t at = 0; at < n; at += NN_CHUNK)
+        kernel(nn_from(call->value[GATE], at, half), nn_from(call->value[UP], at, half),
+               nn_least(NN_CHUNK, n - at), nn_from(call->value[Y], at, half));
+    return YP_OK;
+}
+
+static void *part(void *array, size_t at, bool half)
+{
+    return array != NULL ? nn_from(array, at, half) : NULL;
+}
+
+static enum yp_status vjp_in(const struct nn_call *call, bool half)
+{
+    slopes_kernel *kernel = best_slopes(half);
+    size_t n = call->shape->size[N];
+#pragma omp parallel for schedule(static) if (n > NN_FEW * NN_CHUNK)
+    for (size_t at = 0; at < n; at += NN_CHUNK)
+        kernel(nn_from(call->value[GATE], at, half), nn_from(call->value[UP], at, half),
+               nn_from(call->gradient[Y], at, half), nn_least(NN_CHUNK, n - at),
+               part(call->gradient[GATE], at, half), part(call->gradient[UP], at, half));
+    return YP_OK;
+}
+
+NN_BOTH_TYPES
+
+static double flops(const struct nn_shape *shape, enum nn_pass pass)
+{
+    return (NN_FUNCTION + (pass == NN_VJP ? 9 : 4)) * (double)shape->size[N];
+}
+
+const struct nn_operator nn_swiglu = {
+    .name = "swiglu",
+    .dims = "n",
+    .tensors = {{"gate", "n", .role = NN_INPUT, .domain = {NN_BELL, .low = 0, .high = 2}},
+                {"up", "n", .role = NN_INPUT},
+                {"y", "n", .role = NN_OUTPUT}},
+    .shapes = {{"one", .size = {1}},
+               {"odd", .size = {37}},
+               {"small", .size = {4096}},
+               {"medium", .size = {1 << 20}}},
+    NN_PLAIN,
+    .flops = flops,
+    .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
+                 {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .types = "bbb",
+                  .gradients = "bbb"}},
+};
+
+#else
+static void NAME(forward)(const struct nn_call *call)
+{
+    const REAL *gate = call->value[GATE], *up = call->value[UP];
+    REAL *y = call->value[Y];
+    for (size_t i = 0; i < call->shape->size[N]; i++)
+        y[i] = gate[i] / (1 + exp(-gate[i])) * up[i];
+}
+
+static void NAME(vjp)(const struct nn_call *call)
+{
+    const REAL *gate = call->value[GATE], *up = call->value[UP], *dy = call->gradient[Y];
+    REAL *dgate = call->gradient[GATE], *dup = call->gradient[UP];
+    for (size_t i = 0; i < call->shape->size[N]; i++) {
+        REAL s = 1 / (1 + exp(-gate[i]));
+        dgate[i] = dy[i] * up[i] * s * (1 + gate[i] * (1 - s));
+        dup[i] = dy[i] * gate[i] * s;
+    }
+}
+#endif

@@ -1,0 +1,154 @@
+/* models/nn/gemm: products of any shape, stride, transposition and type, by oneDNN where it is
+ * there and by OpenBLAS, against sums in double. */
+#include "models/nn/gemm/onednn.h"
+
+#include "base/numbers/splitmix.h"
+#include "models/nn/draw.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OK(call) cr_assert_eq(call, YP_OK, "%s", yp_last_error())
+
+enum { GUARD = 64 };
+
+struct problem {
+    struct nn_gemm gemm;
+    double *a, *b, *c; /* what it has, and what comes out */
+    float *bias;
+};
+
+/* Rows and columns as they lie in memory, 3 elements of others behind each row. */
+static struct nn_matrix matrix(size_t rows, size_t columns, bool transposed, enum nn_type type,
+                               double *values, struct ypi_seed *seed)
+{
+    size_t stride = (transposed ? rows : columns) + 3, lines = transposed ? columns : rows;
+    char *at = malloc(lines * stride * nn_type_bytes(type) + GUARD);
+    memset(at, 0xff, lines * stride * nn_type_bytes(type) + GUARD);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++) {
+            double value = (double)nn_round(2 * ypi_seed_uniform(seed) - 1, type);
+            values[i * columns + j] = value;
+            nn_store(at, type, transposed ? j * stride + i : i * stride + j, value);
+        }
+    return (struct nn_matrix){at, type, stride, transposed};
+}
+
+static struct problem problem_of(size_t m, size_t n, size_t k, unsigned kind)
+{
+    struct ypi_seed seed = ypi_seed_of(m * 1000 + n, k, kind);
+    enum nn_type in = kind & 1 ? NN_BFLOAT16 : NN_FLOAT, out = kind & 2 ? NN_BFLOAT16 : NN_FLOAT;
+    struct problem p = {.a = malloc(m * k * sizeof(double)),
+                        .b = malloc(k * n * sizeof(double)),
+                        .c = malloc(m * n * sizeof(double))};
+    p.gemm = (struct nn_gemm){.m = m, .n = n, .k = k, .add = (kind & 16) != 0};
+    p.gemm.a = matrix(m, k, (kind & 4) != 0, in, p.a, &seed);
+    p.gemm.b = matrix(k, n, (kind & 8) != 0, in, p.b, &seed);
+    p.gemm.c = matrix(m, n, false, out, p.c, &seed);
+    p.bias = malloc(n * sizeof *p.bias);
+    for (size_t j = 0; j < n; j++)
+        p.bias[j] = (float)ypi_seed_uniform(&seed);
+    p.gemm.bias = (kind & 32) != 0 && !p.gemm.add ? p.bias : NULL;
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) {
+            double sum = p.gemm.add ? p.c[i * n + j] : p.gemm.bias != NULL ? (double)p.bias[j] : 0;
+            for (size_t l = 0; l < k; l++)
+                sum += p.a[i * k + l] * p.b[l * n + j];
+            p.c[i * n + j] = sum;
+        }
+    return p;
+}
+
+static void destroy(struct problem *p)
+{
+    free(p->gemm.a.at);
+    free(p->gemm.b.at);
+    free(p->gemm.c.at);
+    free(p->bias);
+    free(p->a);
+    free(p->b);
+    free(p->c);
+}
+
+static void check_result(const struct problem *p, const char *by, unsigned kind)
+{
+    const struct nn_gemm *g = &p->gemm;
+    double worst = 0,
+           bound = (g->c.type == NN_BFLOAT16 ? 0x1p-8 : 0) + 0x1p-23 * (double)(g->k + 2);
+    for (size_t i = 0; i < g->m; i++) {
+        for (size_t j = 0; j < g->n; j++) {
+            double got = (double)nn_load(g->c.at, g->c.type, i * g->c.stride + j);
+            double off = fabs(got - p->c[i * g->n + j]) / (1 + fabs(p->c[i * g->n + j]));
+            worst = isnan(got) ? INFINITY : fmax(worst, off);
+        }
+        for (size_t j = g->n; j < g->c.stride; j++)
+            cr_assert(isnan(nn_load(g->c.at, g->c.type, i * g->c.stride + j)),
+                      "%s wrote behind row %zu", by, i);
+    }
+    cr_expect_leq(worst, bound, "%s, (%zu, %zu, %zu) of kind %u: off by %g", by, g->m, g->n, g->k,
+                  kind, worst);
+}
+
+static void run(struct problem *p)
+{
+    size_t bytes = nn_gemm_bytes(&p->gemm);
+    unsigned char *work = aligned_alloc(64, (bytes + GUARD + 63) / 64 * 64);
+    memset(work, 0xff, bytes + GUARD);
+    OK(nn_gemm(&p->gemm, work));
+    for (size_t i = bytes; i < bytes + GUARD; i++)
+        cr_assert_eq(work[i], 0xff, "wrote behind its workspace");
+    free(work);
+}
+
+static void check(size_t m, size_t n, size_t k)
+{
+    for (unsigned kind = 0; kind < 64; kind++) {
+        struct problem p = problem_of(m, n, k, kind), q = problem_of(m, n, k, kind);
+        run(&p);
+        check_result(&p, "alone", kind);
+        /* In a parallel region each thread has a product of its own, by OpenBLAS. */
+#pragma omp parallel num_threads(2)
+#pragma omp single
+        run(&q);
+        check_result(&q, "among threads", kind);
+        destroy(&p);
+        destroy(&q);
+    }
+}
+
+Test(nn_gemm, products_are_right_in_every_form)
+{
+    check(1, 1, 1);
+    check(5, 7, 3);
+    check(33, 65, 130);
+    check(128, 96, 257);
+}
+
+/* What was made for one number of threads does not serve another. */
+Test(nn_gemm, any_number_of_threads_will_do)
+{
+    for (int threads = 3; threads > 0; threads--) {
+        omp_set_num_threads(threads);
+        for (unsigned kind = 0; kind < 2; kind++) {
+            struct problem p = problem_of(70, 300, 90, kind);
+            run(&p);
+            check_result(&p, "threads", kind);
+            destroy(&p);
+        }
+    }
+}
+
+/* More shapes than are kept. */
+Test(nn_gemm, shapes_take_the_place_of_others)
+{
+    for (int round = 0; round < 2; round++)
+        for (size_t m = 1; m <= 300; m++) {
+            struct problem p = problem_of(m, 3, 2, 0);
+            run(&p);
+            check_result(&p, "many", 0);
+            destroy(&p);
+        }
+}

@@ -1,0 +1,253 @@
+/* models/nn/model: what may be built, the order of calls, places that do not overlap while they are
+ * needed, and sums of gradients, of small chains of operators. tests/unit/lm runs a whole model. */
+#include "models/nn/model/internal.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OK(call) cr_assert_eq(call, YP_OK, "%s", yp_last_error())
+
+enum { N = 4, D = 6 };
+
+static struct nn_model *model_of(size_t steps, size_t tensors)
+{
+    struct nn_model_options options = {
+        .device = yp_device_cpu(), .steps = steps, .tensors = tensors};
+    struct nn_model *model = nn_model_create(&options);
+    cr_assert_not_null(model, "%s", yp_last_error());
+    return model;
+}
+
+static int embed(struct nn_model *m)
+{
+    int table = nn_model_parameter(m, "table", 5 * D);
+    int tokens = nn_model_constant(m, "tokens", NN_INT32, N);
+    return nn_model_step(m, &nn_embedding, (struct nn_shape){.size = {N, 5, D}},
+                         (int[]){table, tokens});
+}
+
+static int project(struct nn_model *m, int x, int w)
+{
+    return nn_model_step(m, &nn_linear, (struct nn_shape){.size = {N, D, D}},
+                         (int[]){x, w, YPI_NONE});
+}
+
+static int add(struct nn_model *m, int a, int b)
+{
+    return nn_model_step(m, &nn_add, (struct nn_shape){.size = {N * D}}, (int[]){a, b});
+}
+
+static int gate(struct nn_model *m, int a, int b)
+{
+    return nn_model_step(m, &nn_swiglu, (struct nn_shape){.size = {N * D}}, (int[]){a, b});
+}
+
+/* y = x + w (w x), with the same w twice. */
+static struct nn_model *residual(int *result)
+{
+    struct nn_model *m = model_of(4, 9);
+    int x = embed(m), w = nn_model_parameter(m, "w", D * D);
+    *result = add(m, x, project(m, project(m, x, w), w));
+    cr_assert_geq(*result, 0, "%s", yp_last_error());
+    return m;
+}
+
+/* -- order and places
+ * ------------------------------------------------------------------------------ */
+
+static void check_places(const struct nn_model *m)
+{
+    for (int i = 0; i < m->piece_count; i++) {
+        const struct ypi_piece *a = &m->pieces[i];
+        cr_expect_eq(a->offset % 64, 0);
+        cr_expect_leq(a->offset + a->bytes, m->bytes.arena);
+        for (int k = 0; k < i; k++) {
+            const struct ypi_piece *b = &m->pieces[k];
+            bool together = a->from <= b->to && b->from <= a->to;
+            cr_expect(!together || a->offset + a->bytes <= b->offset ||
+                          b->offset + b->bytes <= a->offset,
+                      "pieces %d and %d share memory", i, k);
+        }
+    }
+    cr_expect_leq(m->bytes.peak, m->bytes.arena);
+    cr_expect_leq(m->bytes.kept, m->bytes.peak);
+}
+
+Test(nn_model, vjps_run_backwards_and_add_to_what_is_there)
+{
+    int result;
+    struct nn_model *m = residual(&result);
+    OK(nn_model_plan(m, NN_MODEL_GRADIENT));
+    check_places(m);
+    /* Forward: embedding, two products, sum. Backward, without the sum: products, embedding. */
+    static const int steps[] = {0, 1, 2, 3, 2, 1, 0};
+    cr_assert_eq(m->call_count, 7);
+    for (int i = 0; i < 7; i++) {
+        cr_expect_eq(m->calls[i].step, steps[i]);
+        cr_expect_eq(m->calls[i].kind, i < 4 ? YPI_FORWARD : YPI_VJP);
+    }
+    cr_expect_eq(m->calls[4].add, 0, "the first to write w's gradient");
+    cr_expect_eq(m->calls[5].add, 3, "x has the sum's, w the other's");
+    nn_model_destroy(m);
+}
+
+Test(nn_model, a_forward_pass_alone_keeps_nothing)
+{
+    int result;
+    struct nn_model *m = residual(&result);
+    OK(nn_model_plan(m, NN_MODEL_FORWARD));
+    check_places(m);
+    cr_expect_eq(m->call_count, 4);
+    cr_expect_eq(nn_model_bytes(m)->kept, 0);
+    size_t forward = nn_model_bytes(m)->arena;
+    OK(nn_model_plan(m, NN_MODEL_GRADIENT));
+    cr_expect_gt(nn_model_bytes(m)->arena, forward);
+    cr_expect_gt(nn_model_bytes(m)->kept, 0);
+    nn_model_destroy(m);
+}
+
+/* Runs it with parameters 1, 2, ... over 64 and a cotangent of ones; returns the gradient. */
+static float *run(struct nn_model *m, int tokens, int result)
+{
+    size_t n = nn_model_parameters(m), size = sizeof(float);
+    float *parameters = malloc(n * size), *gradient = malloc(n * size);
+    void *arena = yp_device_alloc(yp_device_cpu(), nn_model_bytes(m)->arena);
+    memset(arena, 0xff, nn_model_bytes(m)->arena); /* nothing may be read before it is written */
+    memset(gradient, 0xff, n * size);
+    nn_model_bind(m, arena);
+    memcpy(nn_model_value(m, tokens), (int32_t[N]){4, 0, 2, 0}, N * sizeof(int32_t));
+    for (size_t i = 0; i < n; i++)
+        parameters[i] = ((float)i + 1) / 64;
+    for (size_t i = 0; i < (size_t)N * D; i++)
+        ((float *)nn_model_cotangent(m, result))[i] = 1;
+    OK(nn_model_run(m, parameters, gradient, 0));
+    yp_device_free(yp_device_cpu(), arena);
+    free(parameters);
+    return gradient;
+}
+
+Test(nn_model, a_parameter_that_is_taken_twice_has_both_gradients)
+{
+    int result;
+    struct nn_model *fast = residual(&result);
+    OK(nn_model_plan(fast, NN_MODEL_GRADIENT));
+    float *g = run(fast, 1, result);
+    /* dw of y = x + w w x, by differences of the sum of y at one element. */
+    double base[2];
+    for (int k = 0; k < 2; k++) {
+        double table[5 * D], matrix[D * D], sum = 0;
+        for (int i = 0; i < 5 * D; i++)
+            table[i] = (i + 1) / 64.0;
+        for (int i = 0; i < D * D; i++)
+            matrix[i] = (5 * D + i + 1) / 64.0;
+        matrix[7] += k == 0 ? -1e-6 : 1e-6;
+        static const int tokens[N] = {4, 0, 2, 0};
+        for (int n = 0; n < N; n++) {
+            double once[D] = {0};
+            for (int i = 0; i < D; i++)
+                for (int j = 0; j < D; j++)
+                    once[i] += matrix[i * D + j] * table[tokens[n] * D + j];
+            for (int i = 0; i < D; i++) {
+                sum += table[tokens[n] * D + i];
+                for (int j = 0; j < D; j++)
+                    sum += matrix[i * D + j] * once[j];
+            }
+        }
+        base[k] = sum;
+    }
+    double expected = (base[1] - base[0]) / 2e-6;
+    cr_expect_float_eq((double)g[5 * D + 7], expected, 1e-4 * expected, "%g, not %g",
+                       (double)g[5 * D + 7], expected);
+    free(g);
+    nn_model_destroy(fast);
+}
+
+/* -- what is not allowed
+ * ----------------------------------------------------------------------------- */
+
+static void expect_error(const char *words)
+{
+    cr_expect_eq(yp_last_status(), YP_INVALID);
+    cr_expect_not_null(strstr(yp_last_error(), words), "'%s' is not '%s'", yp_last_error(), words);
+}
+
+Test(nn_model, what_does_not_fit_is_told_once)
+{
+    struct nn_model *m = model_of(3, 20);
+    int x = embed(m), small = nn_model_parameter(m, "small", D);
+    cr_expect_eq(project(m, x, small), -1);
+    expect_error("w of linear is 'small' with 6 elements of type 2: must be 36 of type 2");
+    cr_expect_eq(add(m, x, x), -1, "the first failure stays");
+    expect_error("w of linear is 'small'");
+    cr_expect_eq(nn_model_plan(m, NN_MODEL_FORWARD), YP_INVALID);
+    nn_model_destroy(m);
+
+    m = model_of(3, 20);
+    x = embed(m);
+    cr_expect_eq(project(m, x, x + 7), -1);
+    expect_error("w of linear is tensor");
+    nn_model_destroy(m);
+
+    m = model_of(3, 20);
+    x = embed(m);
+    cr_expect_eq(add(m, x, nn_model_parameter(m, "p", N * D)), -1);
+    expect_error("b of add is 'p', another kind of tensor");
+    nn_model_destroy(m);
+}
+
+Test(nn_model, no_more_than_was_asked_for)
+{
+    struct nn_model *m = model_of(1, 20);
+    int x = embed(m);
+    cr_expect_eq(add(m, x, x), -1);
+    expect_error("add is step 2: nn_model_options.steps are 1");
+    nn_model_destroy(m);
+    m = model_of(4, 2);
+    cr_expect_eq(embed(m), -1);
+    expect_error("'y' is tensor 3: nn_model_options.tensors are 2");
+    nn_model_destroy(m);
+    cr_expect_null(nn_model_create(&(struct nn_model_options){.steps = 1, .tensors = 1}));
+    expect_error("device is NULL");
+}
+
+/* swiglu's vjp writes; it does not add. */
+Test(nn_model, gradients_that_cannot_be_added_are_refused)
+{
+    struct nn_model *m = model_of(4, 20);
+    int x = embed(m);
+    gate(m, gate(m, x, x), x);
+    cr_expect_eq(nn_model_plan(m, NN_MODEL_GRADIENT), YP_INVALID);
+    expect_error("the gradient of 'y' is that of several steps, and swiglu does not add");
+    nn_model_destroy(m);
+    int result;
+    m = residual(&result);
+    OK(nn_model_plan(m, NN_MODEL_FORWARD));
+    cr_expect_eq(nn_model_run(m, NULL, NULL, 0), YP_INVALID);
+    expect_error("no arena is bound");
+    nn_model_destroy(m);
+}
+
+/* x + f(x) with the sum before f in the list: f's part would be added where the sum's still counts.
+ */
+Test(nn_model, a_cotangent_that_others_read_is_not_added_to)
+{
+    struct nn_model *m = model_of(6, 20);
+    int x = embed(m), w = nn_model_parameter(m, "w", D * D);
+    int y = project(m, x, w);
+    int z = add(m, x, y); /* dx and dy are dz's place */
+    project(m, z, w);
+    OK(nn_model_plan(m, NN_MODEL_GRADIENT));
+    check_places(m);
+    nn_model_destroy(m);
+    m = model_of(6, 20);
+    x = embed(m);
+    w = nn_model_parameter(m, "w", D * D);
+    int v = project(m, x, w);
+    y = project(m, x, w);
+    z = add(m, v, y);
+    project(m, v, w); /* after the sum: its vjp runs before, the sum cannot pass on to v */
+    cr_expect_eq(nn_model_plan(m, NN_MODEL_GRADIENT), YP_INVALID);
+    (void)z;
+    nn_model_destroy(m);
+}
