@@ -5,6 +5,7 @@
 #ifndef NN_MATHS_H
 #define NN_MATHS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -43,6 +44,18 @@ static inline float nn_log1p_unit(float u)
     p = p * z + 1.0F / 5;
     p = p * z + 1.0F / 3;
     return 2 * s + 2 * s * z * p;
+}
+
+/* The largest of x (n), n > 0. */
+static inline float nn_max(const float *x, size_t n)
+{
+    float high = x[0];
+#ifndef __clang__ /* which makes no vector code of it, and takes the wish for an error */
+#pragma omp simd reduction(max : high)
+#endif
+    for (size_t i = 0; i < n; i++)
+        high = x[i] > high ? x[i] : high;
+    return high;
 }
 
 #endif

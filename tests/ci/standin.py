@@ -42,7 +42,7 @@ class Machine:
     TOOLS = ("gcc", "g++", "meson", "ninja", "python3", "git", "sqlite3")
     CHECKERS = ("pgrep", "valgrind", "gdal_translate", "clang", "clang++", "clang-format", "clang-tidy")
     MODULES = ("criterion", "hwloc", "sqlite3", "inih", "libcjson", "libpng", "openblas", "lapacke")
-    HEADERS = ("stdio.h", "Random123/philox.h", "omp.h")
+    HEADERS = ("stdio.h", "Random123/philox.h", "dnnl.h", "omp.h")
 
     def __init__(self, directory, user=0):
         self.directory = directory

@@ -26,10 +26,7 @@ enum { ROWS = 64 };
 NN_LOOPS exponentials_loops(float *restrict row, size_t seen, size_t count, float *restrict high,
                             float *restrict sum)
 {
-    float most = row[0], all = 0;
-#pragma omp simd reduction(max : most)
-    for (size_t i = 0; i < seen; i++)
-        most = row[i] > most ? row[i] : most;
+    float most = nn_max(row, seen), all = 0;
 #pragma omp simd reduction(+ : all)
     for (size_t i = 0; i < seen; i++) {
         row[i] = nn_exp(row[i] - most);

@@ -21,10 +21,7 @@ enum { ROWS = 256 };
 /* The logarithm of the sum of e^z. */
 NN_LOOPS log_sum_loops(const float *z, size_t n, float *restrict lse)
 {
-    float high = z[0], sum = 0;
-#pragma omp simd reduction(max : high)
-    for (size_t i = 0; i < n; i++)
-        high = z[i] > high ? z[i] : high;
+    float high = nn_max(z, n), sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t i = 0; i < n; i++)
         sum += nn_exp(z[i] - high);
