@@ -54,7 +54,7 @@ YP_TEST(kinds, budgets,
     yp_value_unit(t, "depth", 12, "m");
     yp_measure (t, "step", .samples = 8, .items = 10, .unit = "steps", .flops = 1e6, .bytes = 1e6,
                 .footprint = 1e6)
-        usleep(2000);
+        usleep(30000); /* longer than others get at a time */
 }
 
 YP_TEST(kinds, resident, .budgets = YP_BUDGETS(yp_max_resident(8 * YP_MIB)))
