@@ -51,8 +51,7 @@ uint64_t safetensors_elements(const struct safetensors_tensor *tensor)
     return count;
 }
 
-/* -- the header ----------------------------------------------------------------------------------
- */
+/* -- the header -------------------------------------------------------------------------------- */
 
 /* A whole number that a double holds exactly. */
 static bool whole(const cJSON *item, uint64_t *out)
@@ -189,8 +188,7 @@ static struct safetensors *describe(const char *path, const cJSON *header, uint6
     return NULL;
 }
 
-/* -- reading -------------------------------------------------------------------------------------
- */
+/* -- reading ----------------------------------------------------------------------------------- */
 
 static enum yp_status read_at(int fd, const char *path, uint64_t offset, void *out, size_t size)
 {
@@ -321,8 +319,7 @@ enum yp_status safetensors_read(const struct safetensors *file,
                : status;
 }
 
-/* -- numbers -------------------------------------------------------------------------------------
- */
+/* -- numbers ----------------------------------------------------------------------------------- */
 
 static double from_f16(uint16_t half)
 {

@@ -44,8 +44,7 @@ struct safetensors_tensor {
 
 uint64_t safetensors_elements(const struct safetensors_tensor *tensor);
 
-/* -- reading -------------------------------------------------------------------------------------
- */
+/* -- reading ----------------------------------------------------------------------------------- */
 
 struct safetensors;
 
@@ -71,8 +70,7 @@ enum yp_status safetensors_read_doubles(const struct safetensors *file,
                                         const struct safetensors_tensor *tensor, uint64_t first,
                                         size_t count, double *out);
 
-/* -- writing -------------------------------------------------------------------------------------
- */
+/* -- writing ----------------------------------------------------------------------------------- */
 
 struct safetensors_writer;
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define LENGTH_BYTES 8
+#define MOST (UINT64_C(1) << 53) /* what a number of JSON holds exactly */
 
 struct safetensors_writer {
     struct ypi_atomic_file file;
@@ -17,8 +18,7 @@ struct safetensors_writer {
     struct safetensors_tensor tensors[]; /* (count) */
 };
 
-/* -- the header ----------------------------------------------------------------------------------
- */
+/* -- the header -------------------------------------------------------------------------------- */
 
 static bool add_entry(cJSON *header, const struct safetensors_tensor *tensor)
 {
@@ -75,14 +75,19 @@ static enum yp_status place_all(struct safetensors_tensor *tensors, size_t count
                 "a type and at most 8 dimensions",
                 i, tensor->name);
         tensor->offset = at;
-        tensor->bytes = safetensors_elements(tensor) * safetensors_type_bytes(tensor->type);
+        tensor->bytes = safetensors_type_bytes(tensor->type);
+        bool fits = true;
+        for (size_t k = 0; k < tensor->dims; k++)
+            fits = !__builtin_mul_overflow(tensor->bytes, tensor->shape[k], &tensor->bytes) && fits;
+        if (!fits || tensor->bytes > MOST - at)
+            return yp_set_error(
+                YP_INVALID, "safetensors_create: tensor '%s' ends beyond 2^53 bytes", tensor->name);
         at += tensor->bytes;
     }
     return YP_OK;
 }
 
-/* -- writing -------------------------------------------------------------------------------------
- */
+/* -- writing ----------------------------------------------------------------------------------- */
 
 static enum yp_status write_header(struct safetensors_writer *w)
 {

@@ -11,8 +11,7 @@ struct lm {
     size_t next; /* tensor of the parameters, while the model is built */
 };
 
-/* -- steps ---------------------------------------------------------------------------------------
- */
+/* -- steps ------------------------------------------------------------------------------------- */
 
 enum { STEPS_OF_A_LAYER = 15, TENSORS_OF_A_LAYER = 27 };
 
@@ -116,8 +115,7 @@ static void build(struct lm *lm)
                                               (int[]){x, head, lm->labels});
 }
 
-/* -- the model -----------------------------------------------------------------------------------
- */
+/* -- the model --------------------------------------------------------------------------------- */
 
 static enum yp_status check(const struct lm_options *o)
 {
@@ -173,8 +171,7 @@ const void *lm_result(const struct lm *lm)
     return nn_model_value(lm->model, lm->result);
 }
 
-/* -- passes --------------------------------------------------------------------------------------
- */
+/* -- passes ------------------------------------------------------------------------------------ */
 
 /* The tables of angles, on the device, by way of `staging`: 2 count doubles and count floats. */
 static enum yp_status write_angles(struct lm *lm, size_t count, double *staging)
@@ -259,12 +256,15 @@ enum yp_status lm_run(struct lm *lm, const int32_t *tokens, const int32_t *label
                       double *mean)
 {
     size_t count = positions(lm), bytes = count * sizeof *tokens;
-    if (lm->arena == NULL || (labels == NULL && !lm->o.logits) ||
-        (gradient != NULL && lm->o.pass != NN_MODEL_GRADIENT))
-        return yp_set_error(YP_INVALID, "lm_run: %s",
-                            lm->arena == NULL ? "lm_start() was not called"
-                            : labels == NULL  ? "labels is NULL: a loss needs them"
-                                              : "no gradient was planned");
+    const char *wrong = lm->arena == NULL                 ? "lm_start() was not called"
+                        : tokens == NULL                  ? "tokens is NULL"
+                        : parameters == NULL              ? "parameters is NULL"
+                        : labels == NULL && !lm->o.logits ? "labels is NULL: a loss needs them"
+                        : gradient != NULL && lm->o.pass != NN_MODEL_GRADIENT
+                            ? "no gradient was planned"
+                            : NULL;
+    if (wrong != NULL)
+        return yp_set_error(YP_INVALID, "lm_run: %s", wrong);
     enum yp_status status =
         yp_device_copy(lm->o.device, nn_model_value(lm->model, lm->tokens), tokens, bytes);
     if (status == YP_OK && !lm->o.logits)

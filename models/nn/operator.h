@@ -134,11 +134,12 @@ enum nn_pass { NN_FORWARD, NN_VJP };
 typedef void nn_plain(const struct nn_call *call);
 
 /* On the CPU: by as many threads as OpenMP gives, the same bits each time with so many (matrix
- * products are OpenBLAS's, which divides them by the number of threads). On a GPU: launches on
- * the device's default stream and returns; the status of the launch. */
+ * products are oneDNN's or OpenBLAS's, which divide them by the number of threads). On a GPU:
+ * launches on the device's default stream and returns; the status of the launch. */
 typedef enum yp_status nn_fast(const struct nn_call *call);
 
-/* A function of the shape: bytes of workspace. */
+/* A function of the shape: bytes of workspace, with as many threads as OpenMP gives now, and with
+ * one. */
 typedef size_t nn_bytes(const struct nn_shape *shape);
 
 enum nn_precision { NN_FP32, NN_BF16, NN_INT8, NN_PRECISIONS };

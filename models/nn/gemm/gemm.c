@@ -5,14 +5,16 @@
 #include "models/nn/gemm/onednn.h"
 
 #include <cblas.h>
+#include <omp.h>
 #include <string.h>
 
-/* -- by OpenBLAS: bf16 is widened to float, so that sums are float's ------------------------------
- */
+/* -- by OpenBLAS: bf16 is widened to float, so that sums are float's --------------------------- */
 
+/* From the first one to the last, with what lies between. */
 static size_t elements(const struct nn_matrix *matrix, size_t rows, size_t columns)
 {
-    return (matrix->transposed ? columns : rows) * matrix->stride;
+    size_t lines = matrix->transposed ? columns : rows, width = matrix->transposed ? rows : columns;
+    return (lines - 1) * matrix->stride + width;
 }
 
 static size_t widened_bytes(const struct nn_matrix *matrix, size_t rows, size_t columns)
@@ -59,10 +61,30 @@ static enum yp_status blas_gemm(const struct nn_gemm *g, void *work)
 
 /* -- either ---------------------------------------------------------------------------------- */
 
-size_t nn_gemm_bytes(const struct nn_gemm *gemm)
+static size_t bytes_now(const struct nn_gemm *gemm)
 {
     size_t bytes;
     return ypi_onednn_takes(gemm, &bytes) ? bytes : blas_bytes(gemm);
+}
+
+size_t nn_gemm_bytes(const struct nn_gemm *gemm)
+{
+    int threads = omp_get_max_threads();
+    size_t bytes = bytes_now(gemm);
+    omp_set_num_threads(1); /* of the calling thread's regions */
+    size_t alone = bytes_now(gemm);
+    omp_set_num_threads(threads);
+    return alone > bytes ? alone : bytes;
+}
+
+size_t nn_gemm_most(const struct nn_gemm *products, size_t count)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t bytes = nn_gemm_bytes(&products[i]);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
 }
 
 enum yp_status nn_gemm(const struct nn_gemm *gemm, void *work)

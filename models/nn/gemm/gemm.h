@@ -29,9 +29,13 @@ struct nn_gemm {
     const float *bias;
 };
 
-/* Bytes of workspace that the product takes now, with as many threads as OpenMP gives; no element
- * is read. Any other number of threads up to that one needs no more. */
+/* Bytes of workspace that the product takes with as many threads as OpenMP gives now, and with one;
+ * for any other number, ask again. No element is read. In a parallel region a product is one
+ * thread's: what was asked outside does not hold inside, and the other way round. */
 size_t nn_gemm_bytes(const struct nn_gemm *gemm);
+
+/* The most that one of them takes. */
+size_t nn_gemm_most(const struct nn_gemm *products, size_t count);
 
 /* YP_OUT_OF_MEMORY, YP_UNSUPPORTED: what oneDNN has to say. `work` is aligned to 64 bytes. */
 enum yp_status nn_gemm(const struct nn_gemm *gemm, void *work);

@@ -62,8 +62,7 @@ void nn_model_destroy(struct nn_model *model)
     yp_device_free(yp_device_cpu(), model);
 }
 
-/* -- tensors -------------------------------------------------------------------------------------
- */
+/* -- tensors ----------------------------------------------------------------------------------- */
 
 static int add_tensor(struct nn_model *model, struct ypi_tensor tensor)
 {
@@ -98,8 +97,7 @@ int nn_model_parameter(struct nn_model *model, const char *name, size_t count)
     return tensor;
 }
 
-/* -- steps ---------------------------------------------------------------------------------------
- */
+/* -- steps ------------------------------------------------------------------------------------- */
 
 static enum yp_status check_input(struct nn_model *model, const struct ypi_step *step, int i,
                                   int input)

@@ -63,6 +63,7 @@ struct nn_model {
     enum nn_model_pass pass;
     struct nn_model_bytes bytes;
     char *arena;
+    bool copied; /* the arena has copies of the parameters */
 };
 
 /* Notes the failure, once; returns the status. */

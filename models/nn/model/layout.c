@@ -42,8 +42,7 @@ static void place(struct nn_model *model, int count)
     model->order[k] = number;
 }
 
-/* -- sums ----------------------------------------------------------------------------------------
- */
+/* -- sums -------------------------------------------------------------------------------------- */
 
 /* Bytes that are needed at a place of the schedule. */
 static size_t needed_at(const struct nn_model *model, int at)

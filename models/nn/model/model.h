@@ -45,9 +45,10 @@ struct nn_model_options {
 struct nn_model *nn_model_create(const struct nn_model_options *options);
 void nn_model_destroy(struct nn_model *model); /* NULL is allowed; the arena is the caller's */
 
-/* -- what it consists of -------------------------------------------------------------------------
- * * Numbers of tensors, or -1 with yp_last_error() set: too many, or the model failed before, so
- * that the last call of several tells. Names are kept by reference. */
+/* -- what it consists of ----------------------------------------------------------------------- */
+
+/* These return numbers of tensors, or -1 with yp_last_error() set: too many, or the model failed
+ * before, so that the last call of several tells. Names are kept by reference. */
 
 /* Written by the caller before a run: tokens, labels, angles. NN_REAL: as the first step takes it.
  */
@@ -67,8 +68,7 @@ int nn_model_step(struct nn_model *model, const struct nn_operator *op, struct n
  * What every chain of such steps begins with is kept. */
 void nn_model_make_again(struct nn_model *model, bool again);
 
-/* -- plan ----------------------------------------------------------------------------------------
- */
+/* -- plan -------------------------------------------------------------------------------------- */
 
 enum nn_model_pass { NN_MODEL_FORWARD, NN_MODEL_GRADIENT };
 
@@ -89,8 +89,7 @@ const struct nn_model_bytes *nn_model_bytes(const struct nn_model *model);
 size_t nn_model_parameters(const struct nn_model *model); /* elements */
 double nn_model_flops(const struct nn_model *model);      /* of the planned passes, as declared */
 
-/* -- run -----------------------------------------------------------------------------------------
- */
+/* -- run --------------------------------------------------------------------------------------- */
 
 /* `arena` is nn_model_bytes()->arena bytes of the device's memory, aligned to 64. */
 void nn_model_bind(struct nn_model *model, void *arena);
@@ -101,7 +100,7 @@ void *nn_model_value(const struct nn_model *model, int tensor);
 void *nn_model_cotangent(const struct nn_model *model, int tensor);
 
 enum nn_model_flags {
-    NN_MODEL_COPY = 1, /* parameters changed: copies in bf16 are made anew */
+    NN_MODEL_COPY = 1, /* parameters changed: copies in bf16 are made anew, as in the first run */
     NN_MODEL_ADD = 2,  /* the gradient is added to what is there; not of an oracle */
 };
 

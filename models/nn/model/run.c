@@ -37,6 +37,7 @@ double nn_model_flops(const struct nn_model *model)
 void nn_model_bind(struct nn_model *model, void *arena)
 {
     model->arena = arena;
+    model->copied = false;
 }
 
 static void *at_piece(const struct nn_model *model, int piece)
@@ -55,8 +56,7 @@ void *nn_model_cotangent(const struct nn_model *model, int tensor)
     return at_piece(model, model->tensors[tensor].gradient);
 }
 
-/* -- calls ---------------------------------------------------------------------------------------
- */
+/* -- calls ------------------------------------------------------------------------------------- */
 
 /* An element of the caller's vectors. */
 static void *in_vector(const struct nn_model *model, const void *vector, size_t place)
@@ -157,7 +157,8 @@ enum yp_status nn_model_run(struct nn_model *model, const void *parameters, void
                                                  : "an oracle's gradient is not added to others");
     int count = gradient != NULL ? model->call_count : model->forward_calls;
     enum yp_status status =
-        (flags & NN_MODEL_COPY) != 0 ? copy_parameters(model, parameters) : YP_OK;
+        !model->copied || (flags & NN_MODEL_COPY) != 0 ? copy_parameters(model, parameters) : YP_OK;
+    model->copied = status == YP_OK;
     for (int i = 0; i < count && status == YP_OK; i++)
         status = run_call(model, &model->calls[i], parameters, gradient, flags);
     return status;

@@ -5,8 +5,7 @@
 
 #define ALWAYS (INT_MAX - 1)
 
-/* -- pieces --------------------------------------------------------------------------------------
- */
+/* -- pieces ------------------------------------------------------------------------------------ */
 
 static int add_piece(struct nn_model *model, size_t bytes, int from, int to)
 {
@@ -41,8 +40,7 @@ static void begin(struct nn_model *model)
     }
 }
 
-/* -- calls ---------------------------------------------------------------------------------------
- */
+/* -- calls ------------------------------------------------------------------------------------- */
 
 static bool is_value(const struct ypi_step *step, int i)
 {
@@ -139,8 +137,7 @@ static void make_again(struct nn_model *model, int s)
     }
 }
 
-/* -- gradients -----------------------------------------------------------------------------------
- */
+/* -- gradients --------------------------------------------------------------------------------- */
 
 static enum yp_status cannot_add(struct nn_model *model, const struct ypi_step *step, int i)
 {
@@ -151,14 +148,14 @@ static enum yp_status cannot_add(struct nn_model *model, const struct ypi_step *
         model->tensors[step->tensors[i]].name, step->op->name, step->op->tensors[i].name);
 }
 
-/* Whether nobody else will read the piece: tensors that share it belong to steps whose vjp has run.
- */
-static bool is_free(const struct nn_model *model, int piece, int tensor, int s)
+/* A tensor whose cotangent lies in the same piece, where the vjp of step s, or one that runs after
+ * it, reads it; NULL: the piece may be added to. */
+static const struct ypi_tensor *sharer(const struct nn_model *model, int piece, int tensor, int s)
 {
     for (int i = 0; i < model->tensor_count; i++)
-        if (i != tensor && model->tensors[i].gradient == piece && model->tensors[i].step < s)
-            return false;
-    return true;
+        if (i != tensor && model->tensors[i].gradient == piece && model->tensors[i].step <= s)
+            return &model->tensors[i];
+    return NULL;
 }
 
 /* The gradients of its inputs are that of its output, in the same place. */
@@ -182,10 +179,18 @@ static enum yp_status write_gradient(struct nn_model *model, int at, int i)
     const struct ypi_step *step = &model->steps[call->step];
     struct ypi_tensor *tensor = &model->tensors[step->tensors[i]];
     bool again = tensor->origin == YPI_PARAMETER ? tensor->written : tensor->gradient != YPI_NONE;
-    if (again && ((!step->op->tensors[i].adds && !model->o.oracle) ||
-                  (tensor->origin == YPI_MADE &&
-                   !is_free(model, tensor->gradient, step->tensors[i], call->step))))
+    const struct ypi_tensor *other =
+        again && tensor->origin == YPI_MADE
+            ? sharer(model, tensor->gradient, step->tensors[i], call->step)
+            : NULL;
+    if (again && !step->op->tensors[i].adds && !model->o.oracle)
         return cannot_add(model, step, i);
+    if (other != NULL)
+        return ypi_model_fail(model, YP_INVALID,
+                              "nn_model_plan: %s would add to the gradient of '%s' where that of "
+                              "'%s' is read still: both are terms of a sum, and at least two steps "
+                              "must lie between them",
+                              step->op->name, tensor->name, other->name);
     call->add |= again ? 1U << i : 0;
     tensor->written = true;
     if (tensor->origin == YPI_MADE && tensor->gradient == YPI_NONE)
@@ -250,8 +255,7 @@ static enum yp_status add_vjp(struct nn_model *model, int s)
     return status;
 }
 
-/* -- all -----------------------------------------------------------------------------------------
- */
+/* -- all --------------------------------------------------------------------------------------- */
 
 /* Results stay until the caller has read them. */
 static void keep_results(struct nn_model *model)

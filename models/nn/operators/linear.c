@@ -43,17 +43,15 @@ static struct nn_gemm product(const struct nn_call *call, int i, bool half)
 
 static size_t work_in(const struct nn_shape *shape, bool half)
 {
-    size_t most = nn_columns_bytes(shape->size[N], shape->size[OUT]);
-    for (int i = 0; i < 6; i++) { /* with and without what may be */
-        static const int written[] = {X, W, Y};
-        static float bias;
-        struct nn_call call = {.shape = shape, .add = i < 3 ? 0 : 1U << X | 1U << W};
-        call.value[B] = i < 3 ? NULL : &bias;
-        struct nn_gemm gemm = product(&call, written[i % 3], half);
-        size_t bytes = nn_gemm_bytes(&gemm);
-        most = bytes > most ? bytes : most;
-    }
-    return most;
+    float bias = 0; /* with and without what may be */
+    const struct nn_call call = {.shape = shape};
+    const struct nn_call more = {.shape = shape, .value[B] = &bias, .add = 1U << X | 1U << W};
+    const struct nn_gemm products[] = {product(&call, Y, half), product(&call, X, half),
+                                       product(&call, W, half), product(&more, Y, half),
+                                       product(&more, X, half), product(&more, W, half)};
+    size_t sums = nn_columns_bytes(shape->size[N], shape->size[OUT]);
+    size_t most = nn_gemm_most(products, sizeof products / sizeof *products);
+    return sums > most ? sums : most;
 }
 
 static size_t work(const struct nn_shape *shape)

@@ -91,8 +91,7 @@ static struct nn_gemm gradient_w(const struct nn_call *call, size_t at, size_t r
                             NULL};
 }
 
-/* -- workspace: logits of ROWS rows, their slopes in bf16, and what products take ----------------
- */
+/* -- workspace: logits of ROWS rows, their slopes in bf16, and what products take -------------- */
 
 static size_t aligned(size_t bytes)
 {
@@ -107,13 +106,13 @@ static size_t product_bytes(const struct nn_shape *shape, bool half)
     for (size_t i = 0; i < 2 * sizeof places / sizeof *places; i++) {
         struct nn_call call = {.shape = shape, .add = i % 2 == 0 ? 0 : 1U << W};
         size_t at = places[i / 2], rows = at < n ? nn_least(ROWS, n - at) : 0;
-        struct nn_gemm products[] = {logits(&call, at, rows, NULL, half),
-                                     gradient_x(&call, at, rows, NULL, half),
-                                     gradient_w(&call, at, rows, NULL, half)};
-        for (size_t k = 0; k < sizeof products / sizeof *products && rows > 0; k++) {
-            size_t bytes = nn_gemm_bytes(&products[k]);
-            most = bytes > most ? bytes : most;
-        }
+        if (rows == 0)
+            continue;
+        const struct nn_gemm products[] = {logits(&call, at, rows, NULL, half),
+                                           gradient_x(&call, at, rows, NULL, half),
+                                           gradient_w(&call, at, rows, NULL, half)};
+        size_t bytes = nn_gemm_most(products, sizeof products / sizeof *products);
+        most = bytes > most ? bytes : most;
     }
     return most;
 }

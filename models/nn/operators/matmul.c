@@ -42,14 +42,10 @@ static struct nn_gemm product(const struct nn_call *call, int i, bool half)
 
 static size_t work_in(const struct nn_shape *shape, bool half)
 {
-    struct nn_call call = {.shape = shape};
-    size_t most = 0;
-    for (int i = A; i <= Y; i++) {
-        struct nn_gemm gemm = product(&call, i, half);
-        size_t bytes = nn_gemm_bytes(&gemm);
-        most = bytes > most ? bytes : most;
-    }
-    return most;
+    const struct nn_call call = {.shape = shape};
+    const struct nn_gemm products[] = {product(&call, Y, half), product(&call, A, half),
+                                       product(&call, B, half)};
+    return nn_gemm_most(products, sizeof products / sizeof *products);
 }
 
 static size_t work(const struct nn_shape *shape)

@@ -200,6 +200,12 @@ Test(safetensors, what_cannot_be_written_is_refused)
     cr_expect_null(safetensors_create(path, twice, 2));
     cr_expect_not_null(strstr(yp_last_error(), "tensor 1, 'a': must have a name of its own"));
     cr_expect_null(safetensors_create("/no/such/directory/file", twice, 1));
+    struct safetensors_tensor huge[] = {
+        {"h", SAFETENSORS_F64, 2, {UINT64_C(1) << 31, UINT64_C(1) << 31}, 0, 0}};
+    cr_expect_null(safetensors_create(path, huge, 1));
+    cr_expect_not_null(strstr(yp_last_error(), "tensor 'h' ends beyond 2^53 bytes"));
+    huge[0].shape[0] = UINT64_MAX;
+    cr_expect_null(safetensors_create(path, huge, 1));
     struct safetensors_writer *w = safetensors_create(path, twice, 1);
     cr_assert_not_null(w);
     float values[3] = {0};

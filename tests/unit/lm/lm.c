@@ -12,8 +12,7 @@
 
 #define OK(call) cr_assert_eq(call, YP_OK, "%s", yp_last_error())
 
-/* -- sizes ---------------------------------------------------------------------------------------
- */
+/* -- sizes ------------------------------------------------------------------------------------- */
 
 Test(lm, the_sizes_have_their_parameters)
 {
@@ -69,8 +68,7 @@ Test(lm, tensors_have_the_references_names)
     cr_expect(tensor.rows == 4 && tensor.columns == 6, "w2 goes from d_ff to d_model");
 }
 
-/* -- a tiny model --------------------------------------------------------------------------------
- */
+/* -- a tiny model ------------------------------------------------------------------------------ */
 
 enum { V = 11, BATCH = 2, CONTEXT = 5, TOKENS = BATCH * CONTEXT, TENSORS = 21 };
 
@@ -184,8 +182,7 @@ Test(lm, the_gradient_of_every_tensor_is_that_of_the_loss)
     end(&s);
 }
 
-/* -- precisions ----------------------------------------------------------------------------------
- */
+/* -- precisions -------------------------------------------------------------------------------- */
 
 /* ||got - right|| / ||right|| of a tensor. */
 static double distance(const struct lm_tensor *tensor, const float *got, const double *right)
@@ -227,8 +224,7 @@ Test(lm, bf16_is_as_near_as_its_digits)
     check_precision(NN_BF16, 0x1p-8, 0.06);
 }
 
-/* -- what a pass may do otherwise ----------------------------------------------------------------
- */
+/* -- what a pass may do otherwise -------------------------------------------------------------- */
 
 static const enum nn_precision precisions[] = {NN_FP32, NN_BF16};
 
@@ -270,6 +266,25 @@ Test(lm, gradients_are_scaled_and_added)
     end(&twice);
 }
 
+/* The first run makes copies in bf16; from then on they are made anew when asked for. */
+Test(lm, copies_are_made_when_asked_for)
+{
+    struct lm_options options = options_of(NN_BF16);
+    struct trial s = trial_of(&options), other = trial_of(&options);
+    double loss, first, same, changed;
+    OK(lm_run(s.lm, s.tokens, s.labels, s.xf, NULL, 1, NN_MODEL_COPY, &loss));
+    OK(lm_run(other.lm, s.tokens, s.labels, s.xf, NULL, 1, 0, &first));
+    cr_expect_eq(first, loss);
+    for (size_t i = s.parameters - (size_t)V * 8; i < s.parameters; i++)
+        s.xf[i] *= 2; /* the head, of which there is a copy */
+    OK(lm_run(other.lm, s.tokens, s.labels, s.xf, NULL, 1, 0, &same));
+    OK(lm_run(other.lm, s.tokens, s.labels, s.xf, NULL, 1, NN_MODEL_COPY, &changed));
+    cr_expect_eq(same, loss);
+    cr_expect_neq(changed, loss);
+    end(&s);
+    end(&other);
+}
+
 /* Logits of a position do not depend on what comes after it; the loss is theirs. */
 Test(lm, logits_are_causal_and_give_the_loss)
 {
@@ -300,8 +315,7 @@ Test(lm, logits_are_causal_and_give_the_loss)
     end(&logits);
 }
 
-/* -- memory --------------------------------------------------------------------------------------
- */
+/* -- memory ------------------------------------------------------------------------------------ */
 
 static uint64_t allocated(bool peak)
 {
@@ -353,8 +367,7 @@ Test(lm, the_plan_keeps_what_the_formula_says)
     lm_destroy(lm);
 }
 
-/* -- what is not allowed -------------------------------------------------------------------------
- */
+/* -- what is not allowed ----------------------------------------------------------------------- */
 
 static void check_refused(struct lm_options options, const char *words)
 {
@@ -399,6 +412,10 @@ Test(lm, passes_that_cannot_be_are_refused)
     cr_expect_not_null(strstr(yp_last_error(), "no gradient was planned"));
     cr_expect_eq(lm_run(s.lm, s.tokens, NULL, s.xf, NULL, 1, 0, NULL), YP_INVALID);
     cr_expect_not_null(strstr(yp_last_error(), "labels is NULL"));
+    cr_expect_eq(lm_run(s.lm, NULL, s.labels, s.xf, NULL, 1, 0, NULL), YP_INVALID);
+    cr_expect_not_null(strstr(yp_last_error(), "tokens is NULL"));
+    cr_expect_eq(lm_run(s.lm, s.tokens, s.labels, NULL, NULL, 1, 0, NULL), YP_INVALID);
+    cr_expect_not_null(strstr(yp_last_error(), "parameters is NULL"));
     s.tokens[7] = V;
     cr_expect_eq(lm_run(s.lm, s.tokens, s.labels, s.xf, NULL, 1, 0, NULL), YP_INVALID);
     cr_expect_str_eq(yp_last_error(), "embedding: token[7] is 11: must be 0 to 10");

@@ -130,15 +130,36 @@ Test(nn_gemm, products_are_right_in_every_form)
 /* What was made for one number of threads does not serve another. */
 Test(nn_gemm, any_number_of_threads_will_do)
 {
-    for (int threads = 3; threads > 0; threads--) {
-        omp_set_num_threads(threads);
+    for (int threads = 3; threads > 0; threads--)
         for (unsigned kind = 0; kind < 2; kind++) {
+            omp_set_num_threads(threads);
             struct problem p = problem_of(70, 300, 90, kind);
             run(&p);
             check_result(&p, "threads", kind);
             destroy(&p);
         }
-    }
+}
+
+/* A model is planned for all threads, and its speed is measured on one. */
+Test(nn_gemm, workspace_for_several_threads_does_for_one)
+{
+    static const size_t sizes[][3] = {
+        {70, 300, 90}, {512, 512, 512}, {128, 768, 768}, {768, 128, 1024}, {4096, 512, 128}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (unsigned kind = 0; kind < 16; kind++) {
+            struct nn_gemm gemm = {.m = sizes[i][0], .n = sizes[i][1], .k = sizes[i][2]};
+            enum nn_type type = kind & 1 ? NN_BFLOAT16 : NN_FLOAT;
+            gemm.a = (struct nn_matrix){NULL, type, kind & 2 ? gemm.m : gemm.k, (kind & 2) != 0};
+            gemm.b = (struct nn_matrix){NULL, type, kind & 4 ? gemm.k : gemm.n, (kind & 4) != 0};
+            gemm.c = (struct nn_matrix){NULL, NN_FLOAT, gemm.n, false};
+            gemm.add = (kind & 8) != 0;
+            omp_set_num_threads(3);
+            size_t planned = nn_gemm_bytes(&gemm);
+            omp_set_num_threads(1);
+            cr_expect_leq(nn_gemm_bytes(&gemm), planned, "(%zu, %zu, %zu) of kind %u: %zu, not %zu",
+                          gemm.m, gemm.n, gemm.k, kind, nn_gemm_bytes(&gemm), planned);
+            cr_expect_geq(nn_gemm_most(&gemm, 1), nn_gemm_bytes(&gemm));
+        }
 }
 
 /* More shapes than are kept. */
