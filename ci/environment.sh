@@ -97,9 +97,12 @@ yp_configure() {
     ninja -C "$directory" build.ninja
 }
 
-# yp_compile DIRECTORY [targets]: all, or these alone.
+# yp_compile DIRECTORY [targets]: all, or these alone. A compiler that does not end fails the build.
 yp_compile() {
-    ninja -C "$yp_root/build/$1" -j "$(nproc)" "${@:2}"
+    local code=0
+    timeout --foreground 1800 ninja -C "$yp_root/build/$1" -j "$(nproc)" "${@:2}" || code=$?
+    [ "$code" -ne 124 ] || yp_say "build/$1: not built within 1800 s; stopped"
+    return "$code"
 }
 
 # yp_build DIRECTORY CC CXX [meson options]: configures, then compiles what changed.

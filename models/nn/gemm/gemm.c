@@ -61,19 +61,15 @@ static enum yp_status blas_gemm(const struct nn_gemm *g, void *work)
 
 /* -- either ---------------------------------------------------------------------------------- */
 
-static size_t bytes_now(const struct nn_gemm *gemm)
+static size_t bytes_on(const struct nn_gemm *gemm, int threads)
 {
     size_t bytes;
-    return ypi_onednn_takes(gemm, &bytes) ? bytes : blas_bytes(gemm);
+    return ypi_onednn_takes(gemm, threads, &bytes) ? bytes : blas_bytes(gemm);
 }
 
 size_t nn_gemm_bytes(const struct nn_gemm *gemm)
 {
-    int threads = omp_get_max_threads();
-    size_t bytes = bytes_now(gemm);
-    omp_set_num_threads(1); /* of the calling thread's regions */
-    size_t alone = bytes_now(gemm);
-    omp_set_num_threads(threads);
+    size_t bytes = bytes_on(gemm, omp_get_max_threads()), alone = bytes_on(gemm, 1);
     return alone > bytes ? alone : bytes;
 }
 
@@ -90,5 +86,6 @@ size_t nn_gemm_most(const struct nn_gemm *products, size_t count)
 enum yp_status nn_gemm(const struct nn_gemm *gemm, void *work)
 {
     size_t bytes;
-    return ypi_onednn_takes(gemm, &bytes) ? ypi_onednn_gemm(gemm, work) : blas_gemm(gemm, work);
+    return ypi_onednn_takes(gemm, omp_get_max_threads(), &bytes) ? ypi_onednn_gemm(gemm, work)
+                                                                 : blas_gemm(gemm, work);
 }

@@ -92,7 +92,7 @@ struct product {
 enum { PRODUCTS = 256 };
 static struct product products[PRODUCTS];
 
-static struct key key_of(const struct nn_gemm *g)
+static struct key key_of(const struct nn_gemm *g, int threads)
 {
     struct key key;
     memset(&key, 0, sizeof key);
@@ -108,7 +108,7 @@ static struct key key_of(const struct nn_gemm *g)
     key.transposed[1] = g->b.transposed;
     key.add = g->add;
     key.bias = g->bias != NULL;
-    key.threads = omp_get_max_threads();
+    key.threads = threads;
     return key;
 }
 
@@ -152,7 +152,7 @@ static bool is_fast(const_dnnl_primitive_desc_t desc)
            name != NULL && strncmp(name, "ref", 3) != 0;
 }
 
-static void make(struct product *p, const struct nn_gemm *g)
+static void make(struct product *p, const struct nn_gemm *g, const struct key *key)
 {
     dnnl_matmul_desc_t product;
     dnnl_primitive_attr_t attr = NULL;
@@ -160,7 +160,7 @@ static void make(struct product *p, const struct nn_gemm *g)
     if (p->primitive != NULL)
         lib.dnnl_primitive_destroy(p->primitive);
     memset(p, 0, sizeof *p);
-    p->key = key_of(g);
+    p->key = *key;
     const struct nn_matrix bias = {NULL, NN_FLOAT, g->n, false};
     if (!describe(&bias, 1, g->n, &p->bias) || !describe(&g->a, g->m, g->k, &p->a) ||
         !describe(&g->b, g->k, g->n, &p->b) || !describe(&g->c, g->m, g->n, &p->c) ||
@@ -188,23 +188,27 @@ static struct product *place_of(const struct key *key)
                      PRODUCTS];
 }
 
-/* With the lock. */
-static const struct product *product_of(const struct nn_gemm *g)
+/* With the lock. A primitive is made for the threads that OpenMP has at that time. */
+static const struct product *product_of(const struct nn_gemm *g, int threads)
 {
-    struct key key = key_of(g);
+    struct key key = key_of(g, threads);
     struct product *p = place_of(&key);
-    if (memcmp(&p->key, &key, sizeof key) != 0)
-        make(p, g);
+    if (memcmp(&p->key, &key, sizeof key) != 0) {
+        int now = omp_get_max_threads();
+        omp_set_num_threads(threads); /* of this thread's regions */
+        make(p, g, &key);
+        omp_set_num_threads(now);
+    }
     return p;
 }
 
-bool ypi_onednn_takes(const struct nn_gemm *gemm, size_t *bytes)
+bool ypi_onednn_takes(const struct nn_gemm *gemm, int threads, size_t *bytes)
 {
     pthread_once(&once, load);
     if (!there || omp_in_parallel())
         return false;
     pthread_mutex_lock(&lock);
-    const struct product *p = product_of(gemm);
+    const struct product *p = product_of(gemm, threads);
     bool takes = p->takes;
     *bytes = p->bytes;
     pthread_mutex_unlock(&lock);
@@ -244,7 +248,7 @@ static dnnl_status_t run(const struct product *p, const struct nn_gemm *g, void 
 enum yp_status ypi_onednn_gemm(const struct nn_gemm *gemm, void *work)
 {
     pthread_mutex_lock(&lock);
-    const struct product *p = product_of(gemm);
+    const struct product *p = product_of(gemm, omp_get_max_threads());
     dnnl_status_t status = p->takes ? run(p, gemm, work) : dnnl_unimplemented;
     pthread_mutex_unlock(&lock);
     if (status == dnnl_success)
@@ -255,9 +259,9 @@ enum yp_status ypi_onednn_gemm(const struct nn_gemm *gemm, void *work)
 }
 
 #else
-bool ypi_onednn_takes(const struct nn_gemm *gemm, size_t *bytes)
+bool ypi_onednn_takes(const struct nn_gemm *gemm, int threads, size_t *bytes)
 {
-    (void)gemm, (void)bytes;
+    (void)gemm, (void)threads, (void)bytes;
     return false;
 }
 
