@@ -71,7 +71,7 @@ bool operators_has(const struct yp_case *t)
 
 bool operators_has_vjp(const struct yp_case *t)
 {
-    return operators_has(t) && nn_operator(yp_string(t, "operator"))->oracle_vjp != NULL;
+    return operators_has(t) && nn_last_pass(nn_operator(yp_string(t, "operator"))) == NN_VJP;
 }
 
 struct nn_point *operators_point(struct yp_case *t, const char *name, const char *shape)

@@ -44,7 +44,7 @@ extern "C" {
 
 #define NN_TENSORS 16 /* of an operator */
 #define NN_DIMS 12
-#define NN_SETTINGS 4
+#define NN_SETTINGS 8
 #define NN_SHAPES 6
 #define NN_VERSIONS 8
 
@@ -208,6 +208,9 @@ const struct nn_version *nn_version(const struct nn_operator *op, const char *de
 
 const char *nn_precision_name(enum nn_precision precision); /* "fp32", "bf16", "int8" */
 bool nn_precision_from_name(const char *name, enum nn_precision *precision);
+
+/* NN_FORWARD for an operator without a vjp, as an optimiser's step is; else NN_VJP. */
+enum nn_pass nn_last_pass(const struct nn_operator *op);
 
 int nn_tensors(const struct nn_operator *op);         /* how many there are */
 bool nn_has_gradient(const struct nn_tensor *tensor); /* NN_INPUT, NN_PARAMETER */

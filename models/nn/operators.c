@@ -78,6 +78,11 @@ bool nn_has_gradient(const struct nn_tensor *tensor)
     return tensor->role == NN_INPUT || tensor->role == NN_PARAMETER;
 }
 
+enum nn_pass nn_last_pass(const struct nn_operator *op)
+{
+    return op->oracle_vjp != NULL ? NN_VJP : NN_FORWARD;
+}
+
 bool nn_is_drawn(const struct nn_tensor *tensor)
 {
     return tensor->role != NN_OUTPUT && tensor->role != NN_SAVED;

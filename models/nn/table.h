@@ -6,6 +6,7 @@
 #define NN_TABLE_H
 
 #define NN_OPERATORS(OPERATOR) \
+    OPERATOR(adamw) \
     OPERATOR(add) \
     OPERATOR(attention) \
     OPERATOR(bce) \
@@ -22,6 +23,7 @@
     OPERATOR(rmsnorm) \
     OPERATOR(rope) \
     OPERATOR(selector) \
+    OPERATOR(sum_squares) \
     OPERATOR(swiglu)
 
 #endif

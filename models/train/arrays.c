@@ -60,8 +60,8 @@ enum yp_status ypi_train_scale(const struct ypi_train_arrays *a, size_t first, s
 
 /* One sum a tensor stands behind the parts; all come back in one copy. */
 static enum yp_status device_squares(const struct ypi_train_arrays *a,
-                                     const struct train_objective *objective, uint64_t frozen,
-                                     double sums[TRAIN_TENSORS])
+                                     const struct train_objective *objective,
+                                     const struct train_set *frozen, double sums[TRAIN_TENSORS])
 {
     enum yp_status status = YP_OK;
     double *there = a->scratch + TRAIN_CUDA_PARTS;
@@ -71,7 +71,7 @@ static enum yp_status device_squares(const struct ypi_train_arrays *a,
                                                .values = a->gradient + tensor->offset,
                                                .parts = a->scratch,
                                                .sum = there + t};
-        if (!ypi_train_has(frozen, t))
+        if (!train_set_has(frozen, t))
             status = a->cuda->squares(a->device, &job);
     }
     return status == YP_OK
@@ -80,8 +80,8 @@ static enum yp_status device_squares(const struct ypi_train_arrays *a,
 }
 
 enum yp_status ypi_train_squares(const struct ypi_train_arrays *a,
-                                 const struct train_objective *objective, uint64_t frozen,
-                                 double *sum)
+                                 const struct train_objective *objective,
+                                 const struct train_set *frozen, double *sum)
 {
     double sums[TRAIN_TENSORS];
     if (a->cuda != NULL) {
@@ -92,7 +92,7 @@ enum yp_status ypi_train_squares(const struct ypi_train_arrays *a,
     *sum = 0;
     for (size_t t = 0; t < objective->n_tensors; t++) {
         const struct yp_tensor *tensor = &objective->tensors[t];
-        if (!ypi_train_has(frozen, t))
+        if (!train_set_has(frozen, t))
             *sum += a->cuda != NULL
                         ? sums[t]
                         : train_sum_squares(tensor->count, a->gradient + tensor->offset);
@@ -109,40 +109,47 @@ size_t ypi_train_states(const struct train_config *config)
     return config->sgd.momentum > 0 ? 1 : 0;
 }
 
-static struct train_cuda_adamw adamw_job(const struct train_adamw *how, uint64_t t)
+static struct train_cuda_adamw adamw_job(const struct nn_shape *shape)
 {
-    const struct ypi_adamw_factors f = ypi_adamw_factors(how, t);
-    return (struct train_cuda_adamw){.keep = (float)f.keep,
-                                     .gain1 = (float)f.gain1,
-                                     .beta2 = (float)f.beta2,
-                                     .gain2 = (float)f.gain2,
-                                     .correction = (float)f.correction,
-                                     .eps = (float)f.eps,
-                                     .step = (float)f.step};
+    const struct nn_adamw_shared s = nn_adamw_shared(shape->setting);
+    return (struct train_cuda_adamw){.count = shape->size[0],
+                                     .keep = s.keep,
+                                     .gain1 = s.gain1,
+                                     .beta2 = s.beta2,
+                                     .gain2 = s.gain2,
+                                     .correction = s.correction,
+                                     .eps = s.eps,
+                                     .step = s.step};
 }
 
 static enum yp_status adamw_step(const struct ypi_train_arrays *a, const struct train_adamw *how,
-                                 uint64_t t, const struct yp_tensor *tensor)
+                                 double factor, uint64_t t, const struct yp_tensor *tensor)
 {
     size_t at = tensor->offset;
-    struct train_cuda_adamw job = adamw_job(how, t);
+    const struct nn_shape shape = ypi_adamw_shape(how, t, factor, tensor->count);
     if (a->cuda == NULL) {
-        train_adamw_step(how, t, tensor->count, a->gradient + at, a->state[0] + at,
-                         a->state[1] + at, a->parameters + at);
+        ypi_adamw_step(shape, a->gradient + at, a->state[0] + at, a->state[1] + at,
+                       a->parameters + at);
         return YP_OK;
     }
-    job.count = tensor->count;
+    struct train_cuda_adamw job = adamw_job(&shape);
     job.gradient = a->gradient + at;
     job.m = a->state[0] + at;
     job.v = a->state[1] + at;
     job.parameters = a->parameters + at;
-    return a->cuda->adamw(a->device, &job);
+    enum yp_status status =
+        factor < 1 ? ypi_train_scale(a, at, tensor->count, factor) : (enum yp_status)YP_OK;
+    return status == YP_OK ? a->cuda->adamw(a->device, &job) : status;
 }
 
 static enum yp_status sgd_step(const struct ypi_train_arrays *a, const struct train_sgd *how,
-                               uint64_t t, const struct yp_tensor *tensor)
+                               double factor, uint64_t t, const struct yp_tensor *tensor)
 {
     size_t at = tensor->offset;
+    enum yp_status status =
+        factor < 1 ? ypi_train_scale(a, at, tensor->count, factor) : (enum yp_status)YP_OK;
+    if (status != YP_OK)
+        return status;
     float *b = a->state[0] != NULL ? a->state[0] + at : NULL;
     const struct ypi_sgd_factors f = ypi_sgd_factors(how, t);
     const struct train_cuda_sgd job = {.count = tensor->count,
@@ -162,15 +169,16 @@ static enum yp_status sgd_step(const struct ypi_train_arrays *a, const struct tr
 }
 
 enum yp_status ypi_train_step(const struct ypi_train_arrays *a, const struct train_config *config,
-                              double lr, bool decay, uint64_t t, const struct yp_tensor *tensor)
+                              double lr, bool decay, double factor, uint64_t t,
+                              const struct yp_tensor *tensor)
 {
     struct train_adamw adamw = config->adamw;
     struct train_sgd sgd = config->sgd;
     adamw.lr = sgd.lr = lr;
     if (!decay)
         adamw.weight_decay = sgd.weight_decay = 0;
-    return config->optimiser == TRAIN_ADAMW ? adamw_step(a, &adamw, t, tensor)
-                                            : sgd_step(a, &sgd, t, tensor);
+    return config->optimiser == TRAIN_ADAMW ? adamw_step(a, &adamw, factor, t, tensor)
+                                            : sgd_step(a, &sgd, factor, t, tensor);
 }
 
 const float *ypi_train_for_host(const struct ypi_train_arrays *a, const float *values)
@@ -204,8 +212,8 @@ enum yp_status train_adamw_step_on(struct yp_device *device, const struct train_
     if (cuda == NULL)
         return YP_UNSUPPORTED;
     double *sum = scratch + TRAIN_CUDA_PARTS, *factor = sum + 1;
-    struct train_cuda_adamw job = adamw_job(how, t);
-    job.count = count;
+    const struct nn_shape shape = ypi_adamw_shape(how, t, 1, count);
+    struct train_cuda_adamw job = adamw_job(&shape);
     job.gradient = gradient;
     job.factor = max_norm > 0 ? factor : NULL;
     job.m = m;

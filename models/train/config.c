@@ -151,11 +151,11 @@ static enum yp_status check_masks(const char *what, const struct train_objective
                                   const struct train_config *config)
 {
     size_t tensors = objective->n_tensors > 0 ? objective->n_tensors : 1;
-    uint64_t beyond = tensors < 64 ? ~UINT64_C(0) << tensors : 0;
-    if ((config->no_decay & beyond) != 0 || (config->frozen & beyond) != 0)
-        return yp_set_error(YP_INVALID, "%s: %s has a bit for a tensor beyond the %zu there are",
-                            what, (config->no_decay & beyond) != 0 ? "no_decay" : "frozen",
-                            tensors);
+    for (size_t t = tensors; t < TRAIN_TENSORS; t++)
+        if (train_set_has(&config->no_decay, t) || train_set_has(&config->frozen, t))
+            return yp_set_error(YP_INVALID, "%s: %s has tensor %zu, beyond the %zu there are", what,
+                                train_set_has(&config->no_decay, t) ? "no_decay" : "frozen", t,
+                                tensors);
     return YP_OK;
 }
 

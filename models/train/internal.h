@@ -3,16 +3,19 @@
 #define YPI_TRAIN_INTERNAL_H
 
 #include "base/system/arena.h"
+#include "models/nn/operator.h"
+#include "models/nn/operators/adamw.h"
 #include "models/train/trainer.h"
 
 /* -- optimisers ------------------------------------------------------------------------------- */
 
-/* What the elements of one step share. */
-struct ypi_adamw_factors {
-    double keep, gain1, beta2, gain2, correction, eps, step;
-};
-struct ypi_adamw_factors ypi_adamw_factors(const struct train_adamw *how, uint64_t t);
+/* Step t on `count` elements with the gradient times `factor`, as the operator takes it. */
+struct nn_shape ypi_adamw_shape(const struct train_adamw *how, uint64_t t, double factor,
+                                size_t count);
+void ypi_adamw_step(struct nn_shape shape, const float *gradient, float *m, float *v,
+                    float *parameters);
 
+/* What the elements of one step of SGD share. */
 struct ypi_sgd_factors {
     double decay, keep, gain, ahead, step;
 };
@@ -56,11 +59,13 @@ enum yp_status ypi_train_scale(const struct ypi_train_arrays *a, size_t first, s
                                double factor);
 /* Sum of the squares of the gradient of those tensors that are not frozen. */
 enum yp_status ypi_train_squares(const struct ypi_train_arrays *a,
-                                 const struct train_objective *objective, uint64_t frozen,
-                                 double *sum);
-/* Step t of the configuration's optimiser with that learning rate on one tensor. */
+                                 const struct train_objective *objective,
+                                 const struct train_set *frozen, double *sum);
+/* Step t of the configuration's optimiser with that learning rate on one tensor, by its gradient
+ * times `factor`; what is in the gradient's array is not used after it. */
 enum yp_status ypi_train_step(const struct ypi_train_arrays *a, const struct train_config *config,
-                              double lr, bool decay, uint64_t t, const struct yp_tensor *tensor);
+                              double lr, bool decay, double factor, uint64_t t,
+                              const struct yp_tensor *tensor);
 /* Arrays of state that the optimiser has. */
 size_t ypi_train_states(const struct train_config *config);
 /* The values for the host: themselves, or a copy in a->host; NULL with yp_last_error() set. */
@@ -121,12 +126,6 @@ struct ypi_train_settings ypi_train_settings_of(const struct train *train);
 /* YP_INVALID with the name of the first that is another one in the file. */
 enum yp_status ypi_train_compare(const char *path, const struct ypi_train_settings *ours,
                                  const uint64_t *theirs);
-
-/* Bits of tensor masks. */
-static inline bool ypi_train_has(uint64_t mask, size_t tensor)
-{
-    return (mask >> tensor & 1) != 0;
-}
 
 /* Whether the objective gives a judgement more than the loss. */
 static inline bool ypi_train_has_metrics(const struct train_objective *objective)

@@ -1,10 +1,10 @@
 /* Optimisers, clipping and loss scaling. */
 #include "models/train/internal.h"
 
+#include "models/nn/operators/sum_squares.h"
+
 #include <float.h>
 #include <math.h>
-
-#define LANES 8
 
 /* -- AdamW ---------------------------------------------------------------------------------- */
 
@@ -14,31 +14,32 @@ struct train_adamw train_adamw_defaults(void)
         .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01};
 }
 
-struct ypi_adamw_factors ypi_adamw_factors(const struct train_adamw *how, uint64_t t)
+struct nn_shape ypi_adamw_shape(const struct train_adamw *how, uint64_t t, double factor,
+                                size_t count)
 {
-    return (struct ypi_adamw_factors){.keep = 1 - how->lr * how->weight_decay,
-                                      .gain1 = 1 - how->beta1,
-                                      .beta2 = how->beta2,
-                                      .gain2 = 1 - how->beta2,
-                                      .correction = sqrt(1 - pow(how->beta2, (double)t)),
-                                      .eps = how->eps,
-                                      .step = how->lr / (1 - pow(how->beta1, (double)t))};
+    return (struct nn_shape){.size = {count},
+                             .setting = {[NN_ADAMW_LR] = how->lr,
+                                         [NN_ADAMW_BETA1] = how->beta1,
+                                         [NN_ADAMW_BETA2] = how->beta2,
+                                         [NN_ADAMW_EPS] = how->eps,
+                                         [NN_ADAMW_WEIGHT_DECAY] = how->weight_decay,
+                                         [NN_ADAMW_STEP] = (double)t,
+                                         [NN_ADAMW_FACTOR] = factor}};
+}
+
+void ypi_adamw_step(struct nn_shape shape, const float *gradient, float *m, float *v,
+                    float *parameters)
+{
+    const struct nn_call call = {.device = yp_device_cpu(),
+                                 .shape = &shape,
+                                 .value = {(void *)(uintptr_t)gradient, parameters, m, v}};
+    nn_version(&nn_adamw, "cpu", NN_FP32)->forward(&call);
 }
 
 void train_adamw_step(const struct train_adamw *how, uint64_t t, size_t count,
                       const float *gradient, float *m, float *v, float *parameters)
 {
-    const struct ypi_adamw_factors f = ypi_adamw_factors(how, t);
-    const float keep = (float)f.keep, gain1 = (float)f.gain1, beta2 = (float)f.beta2;
-    const float gain2 = (float)f.gain2, correction = (float)f.correction, eps = (float)f.eps;
-    const float step = (float)f.step;
-    for (size_t i = 0; i < count; i++) {
-        float g = gradient[i];
-        m[i] = m[i] + gain1 * (g - m[i]);
-        v[i] = beta2 * v[i] + gain2 * g * g;
-        float scale = sqrtf(v[i]) / correction + eps;
-        parameters[i] = keep * parameters[i] - step * (m[i] / scale);
-    }
+    ypi_adamw_step(ypi_adamw_shape(how, t, 1, count), gradient, m, v, parameters);
 }
 
 /* -- SGD ------------------------------------------------------------------------------------ */
@@ -77,17 +78,7 @@ void train_sgd_step(const struct train_sgd *how, uint64_t t, size_t count, const
 
 double train_sum_squares(size_t count, const float *values)
 {
-    double lane[LANES] = {0};
-    size_t whole = count / LANES * LANES;
-    for (size_t i = 0; i < whole; i += LANES)
-        for (size_t l = 0; l < LANES; l++)
-            lane[l] += (double)values[i + l] * (double)values[i + l];
-    for (size_t i = whole; i < count; i++)
-        lane[i - whole] += (double)values[i] * (double)values[i];
-    for (size_t width = LANES / 2; width > 0; width /= 2)
-        for (size_t l = 0; l < width; l++)
-            lane[l] += lane[l + width];
-    return lane[0];
+    return nn_squared_norm(values, count);
 }
 
 double train_clip_factor(double norm, double max_norm)

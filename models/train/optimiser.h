@@ -29,17 +29,11 @@ struct train_adamw {
 struct train_adamw train_adamw_defaults(void); /* 1e-3, 0.9, 0.999, 1e-8, 0.01 */
 
 /*
- * Step t = 1, 2, ... of AdamW (Loshchilov and Hutter, 2019, algorithm 2, with Adam's moments of
- * Kingma and Ba, 2015) in the form and order of operations that PyTorch gives it:
- *     p <- p (1 - lr weight_decay)
- *     m <- m + (1 - beta1) (g - m)
- *     v <- beta2 v + (1 - beta2) g^2
- *     p <- p - lr / (1 - beta1^t)  m / (sqrt(v) / sqrt(1 - beta2^t) + eps)
- * The bias of both moments is corrected inside: m's in the step size, v's before eps is added.
- * The decay has the learning rate as its factor and is not seen by the moments. The factors that
- * all elements share are made in double, elements are float. All arrays have `count`
- * elements; m and v are 0 before step 1. With eps = 0 an element whose gradient was always 0
- * becomes 0 / 0, NaN, as in PyTorch.
+ * Step t = 1, 2, ... of AdamW, operator adamw of models/nn, which has the formula. The bias of both
+ * moments is corrected inside: m's in the step size, v's before eps is added. The decay has the
+ * learning rate as its factor and is not seen by the moments. The factors that all elements share
+ * are made in double, elements are float. All arrays have `count` elements; m and v are 0 before
+ * step 1. With eps = 0 an element whose gradient was always 0 becomes 0 / 0, NaN, as in PyTorch.
  */
 void train_adamw_step(const struct train_adamw *how, uint64_t t, size_t count,
                       const float *gradient, float *m, float *v, float *parameters);
@@ -82,8 +76,8 @@ void train_sgd_step(const struct train_sgd *how, uint64_t t, size_t count, const
 
 /* -- clipping ------------------------------------------------------------------------------- */
 
-/* The sum of squares in double: eight sums over elements 8 apart, added pairwise, so its bits
- * depend on the values and `count` alone. Infinite or NaN exactly when a value is. */
+/* The sum of squares in double; its bits depend on the values and `count` alone. Infinite or NaN
+ * exactly when a value is. */
 double train_sum_squares(size_t count, const float *values);
 
 /* What a gradient of that norm is multiplied with: min(1, max_norm / (norm + 1e-6)), as in

@@ -77,13 +77,10 @@ static enum yp_status update(struct train *train, double norm)
         train->progress.lr = train_cosine_rate(&config->cosine, t, ypi_train_first_rate(config));
     for (size_t i = 0; status == YP_OK && i < train->objective.n_tensors; i++) {
         const struct yp_tensor *tensor = &train->objective.tensors[i];
-        if (ypi_train_has(config->frozen, i))
+        if (train_set_has(&config->frozen, i))
             continue;
-        if (factor < 1)
-            status = ypi_train_scale(at, tensor->offset, tensor->count, factor);
-        if (status == YP_OK)
-            status = ypi_train_step(at, config, train->progress.lr,
-                                    !ypi_train_has(config->no_decay, i), t, tensor);
+        status = ypi_train_step(at, config, train->progress.lr,
+                                !train_set_has(&config->no_decay, i), factor, t, tensor);
     }
     train->progress.step += status == YP_OK;
     return status;
@@ -102,7 +99,7 @@ static enum yp_status make_step(struct train *train, const struct batches *sum, 
     double squares = NAN;
     enum yp_status status = YP_OK;
     if (sum->weight > 0)
-        status = ypi_train_squares(&train->at, &train->objective, train->config.frozen, &squares);
+        status = ypi_train_squares(&train->at, &train->objective, &train->config.frozen, &squares);
     *norm = sqrt(squares);
     *skipped = !(isfinite(*norm) && isfinite(sum->loss));
     if (status != YP_OK)

@@ -18,6 +18,16 @@ static void add_real(struct ypi_train_settings *settings, const char *name, doub
     memcpy(&setting->bits, &value, sizeof value);
 }
 
+/* The first 64 tensors' bits, mixed with those of others where there are any. */
+static uint64_t number_of(const struct train_set *set)
+{
+    uint64_t number = set->word[0];
+    for (size_t i = 1; i < sizeof set->word / sizeof *set->word; i++)
+        if (set->word[i] != 0)
+            number = data_order_key(number, i, set->word[i]);
+    return number;
+}
+
 /* Names, places and sizes of the tensors as one number. */
 static uint64_t shape_of(const struct train_objective *objective)
 {
@@ -95,8 +105,8 @@ struct ypi_train_settings ypi_train_settings_of(const struct train *train)
     add_optimiser(&all, c);
     add_schedule(&all, c);
     add_whole(&all, "patience", c->patience);
-    add_whole(&all, "no_decay", c->no_decay);
-    add_whole(&all, "frozen", c->frozen);
+    add_whole(&all, "no_decay", number_of(&c->no_decay));
+    add_whole(&all, "frozen", number_of(&c->frozen));
     add_whole(&all, "keep_best", c->keep_best);
     return all;
 }

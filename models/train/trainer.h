@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define TRAIN_TENSORS 64  /* at most */
+#define TRAIN_TENSORS 512 /* at most */
 #define TRAIN_METRICS 32  /* at most */
 #define TRAIN_SETTINGS 16 /* at most */
 
@@ -108,6 +108,21 @@ struct train_event {
 /* Called by the thread that called train_run. false: stop here; running again goes on. */
 typedef bool train_watch(void *arg, const struct train_event *event);
 
+/* Some of the objective's tensors: bit i % 64 of word i / 64 is tensor i. */
+struct train_set {
+    uint64_t word[TRAIN_TENSORS / 64];
+};
+
+static inline void train_set_add(struct train_set *set, size_t tensor)
+{
+    set->word[tensor / 64] |= UINT64_C(1) << (tensor % 64);
+}
+
+static inline bool train_set_has(const struct train_set *set, size_t tensor)
+{
+    return (set->word[tensor / 64] >> (tensor % 64) & 1) != 0;
+}
+
 struct train_config {
     uint64_t seed;     /* of split and orders */
     double validation; /* part of the items, in [0, 1); see data_validation_count() */
@@ -123,8 +138,8 @@ struct train_config {
     struct train_cosine cosine;   /* where it is TRAIN_COSINE */
     struct train_scaling scaling; /* of the loss; initial = 0: none */
     uint64_t patience;            /* epochs without a better watched loss that are borne; 0: all */
-    uint64_t no_decay;            /* bit i: tensor i without weight decay */
-    uint64_t frozen;              /* bit i: tensor i stays; it is not in the norm either */
+    struct train_set no_decay;    /* tensors without weight decay */
+    struct train_set frozen;      /* tensors that stay; they are not in the norm either */
     uint64_t max_skipped;         /* steps skipped in a row; one more is an error. 0: any number */
     bool keep_best;               /* keeps the parameters with the best watched loss */
     const char *checkpoint;       /* file; NULL: none. Kept by reference */

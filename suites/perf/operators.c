@@ -12,7 +12,7 @@ static void speed(struct yp_case *t)
     const struct nn_version *version = point->version;
     enum yp_status status = YP_OK;
     omp_set_num_threads(1);
-    for (int pass = NN_FORWARD; pass <= (version->vjp != NULL ? NN_VJP : NN_FORWARD); pass++) {
+    for (int pass = NN_FORWARD; pass <= (int)nn_last_pass(point->op); pass++) {
         double bytes = nn_bytes_moved(point->op, point->shape, (enum nn_pass)pass, version);
         yp_measure (t, names[pass], .flops = point->op->flops(point->shape, (enum nn_pass)pass),
                     .arithmetic = version->arithmetic, .bytes = bytes, .footprint = bytes,

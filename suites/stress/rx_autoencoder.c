@@ -28,7 +28,7 @@ static struct training_plan plan(const struct schedule *schedule)
     c->adamw.lr = schedule->lr;
     c->adamw.beta2 = 0.9;
     c->adamw.weight_decay = 0; /* it would move the optimum */
-    c->frozen = 3;             /* min and max: a wider range makes any error smaller */
+    c->frozen.word[0] = 3;     /* min and max: a wider range makes any error smaller */
     c->batch = schedule->batch;
     c->epochs = schedule->epochs;
     c->plateau.patience = schedule->patience;

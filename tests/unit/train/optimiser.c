@@ -42,13 +42,14 @@ static void given_gradient(uint64_t *random, int t, double *g, float *g32)
 static void adamw_step_f64(const struct train_adamw *how, uint64_t t, size_t count,
                            const double *gradient, double *m, double *v, double *parameters)
 {
-    const struct ypi_adamw_factors f = ypi_adamw_factors(how, t);
+    double correction = sqrt(1 - pow(how->beta2, (double)t));
+    double step = how->lr / (1 - pow(how->beta1, (double)t));
     for (size_t i = 0; i < count; i++) {
         double g = gradient[i];
-        m[i] = m[i] + f.gain1 * (g - m[i]);
-        v[i] = f.beta2 * v[i] + f.gain2 * g * g;
-        double scale = sqrt(v[i]) / f.correction + f.eps;
-        parameters[i] = f.keep * parameters[i] - f.step * (m[i] / scale);
+        m[i] = m[i] + (1 - how->beta1) * (g - m[i]);
+        v[i] = how->beta2 * v[i] + (1 - how->beta2) * g * g;
+        double scale = sqrt(v[i]) / correction + how->eps;
+        parameters[i] = (1 - how->lr * how->weight_decay) * parameters[i] - step * (m[i] / scale);
     }
 }
 

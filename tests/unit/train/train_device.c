@@ -71,7 +71,7 @@ static struct train_config config_of(const struct variant *v)
     config.scaling.initial = v->scale;
     config.scaling.interval = 3;
     config.accumulate = v->accumulate;
-    config.frozen = v->frozen;
+    config.frozen.word[0] = v->frozen;
     return config;
 }
 

@@ -133,7 +133,7 @@ static inline struct train_config rows_config(void)
     config.sgd.weight_decay = 0.01;
     config.schedule = TRAIN_COSINE;
     config.cosine = (struct train_cosine){.warmup = 4, .steps = 18, .min_lr = 1e-3};
-    config.no_decay = 2;
+    config.no_decay.word[0] = 2;
     return config;
 }
 

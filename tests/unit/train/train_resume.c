@@ -230,7 +230,7 @@ static void live_once(struct life *life)
         objective.parameters = 100000;
         objective.n_tensors = 0;
         objective.gradient = slow_gradient;
-        config.no_decay = 0;
+        config.no_decay.word[0] = 0;
     }
     for (size_t i = 3; i < LENGTH(start); i++)
         start[i] = (float)i;
@@ -429,8 +429,8 @@ Test(train_resume, another_configuration_is_refused_by_name)
     OTHER(config.plateau.min_lr = 1e-3, "plateau.min_lr");
     OTHER(config.plateau.eps = 1e-3, "plateau.eps");
     OTHER(config.patience = 3, "patience is 0 there, 3 here");
-    OTHER(config.no_decay = 0, "no_decay is 2 there, 0 here");
-    OTHER(config.frozen = 1, "frozen is 0 there, 1 here");
+    OTHER(config.no_decay.word[0] = 0, "no_decay is 2 there, 0 here");
+    OTHER(config.frozen.word[0] = 1, "frozen is 0 there, 1 here");
     OTHER(config.keep_best = false, "keep_best is 1 there, 0 here");
 }
 

@@ -356,7 +356,7 @@ Test(train_steps, a_frozen_tensor_stays_and_is_not_in_the_norm)
     OK(train_run(train, 1));
     subject_destroy(train);
     config.watch_arg = &record;
-    config.frozen = 1;
+    config.frozen.word[0] = 1;
     train = subject_begin(&s, &config);
     OK(train_run(train, 0));
     cr_expect(memcmp(train_parameters(train), subject_start, CHANNELS * sizeof(float)) == 0);
@@ -529,7 +529,7 @@ Test(train_steps, what_is_not_allowed_is_named)
     struct yp_tensor gap[] = {{"w", 0, 3}, {"b", 4, 3}}, over[] = {{"w", 0, 3}, {"b", 3, 9}};
     REFUSES(objective.parameters = 0, "objective->parameters is 0");
     REFUSES(objective.gradient = NULL, "objective->gradient is NULL");
-    REFUSES(objective.n_tensors = 65, "n_tensors is 65, allowed are 0 to 64");
+    REFUSES(objective.n_tensors = TRAIN_TENSORS + 1, "n_tensors is 513, allowed are 0 to 512");
     REFUSES(objective.tensors = NULL, "objective->tensors is NULL");
     REFUSES(objective.tensors = gap, "tensor 1, b, has 3 parameters from 4 on");
     REFUSES(objective.tensors = over, "tensor 1, b, has 9");
@@ -553,8 +553,8 @@ Test(train_steps, what_is_not_allowed_is_named)
     REFUSES(config.plateau.threshold = -1, "plateau.threshold is -1");
     REFUSES(config.plateau.min_lr = -1, "plateau.min_lr is -1");
     REFUSES(config.plateau.eps = NAN, "plateau.eps is nan");
-    REFUSES(config.no_decay = 4, "no_decay has a bit for a tensor beyond the 2");
-    REFUSES(config.frozen = UINT64_C(1) << 63, "frozen has a bit");
+    REFUSES(config.no_decay.word[0] = 4, "no_decay has tensor 2, beyond the 2");
+    REFUSES(config.frozen.word[7] = UINT64_C(1) << 63, "frozen has tensor 511");
     REFUSES(objective.evaluate = NULL, "targets is 400, but the objective has no logits");
 
     struct train_config config = subject_config();

@@ -151,7 +151,7 @@ static inline struct train_config subject_config(void)
     config.adamw.lr = 0.2;
     config.plateau.patience = 0;
     config.plateau.threshold = 0.26;
-    config.no_decay = 2;
+    config.no_decay.word[0] = 2;
     return config;
 }
 
