@@ -11,10 +11,10 @@
  * by 32 is one multiplication that gives both halves, the exclusive or of three words one
  * operation. Neighbouring blocks differ in one word of their counters, so the first products are
  * one addition, and three of the others the same for all: 17 products, 19 exclusive ors, one
- * addition (synth/random/bulk_kernel.h does no more). Round keys are the same for all blocks. */
+ * addition (base/random/bulk_kernel.h does no more). Round keys are the same for all blocks. */
 #define WORD_INTEGERS (37 / 4.0)
 
-/* A normal beyond its word, half of a pair (synth/random/normal.h), a fused operation as two. The
+/* A normal beyond its word, half of a pair (base/random/normal.h), a fused operation as two. The
  * radius takes 23: a polynomial of 16, 2 more fused, 2 others and the root; the rest 18: the angle
  * and its square 3, its sine 7, its cosine 6, the two products. Conversions and selections, which
  * are of neither ceiling, are left out. */

@@ -8,9 +8,10 @@
  */
 #include "suites/perf/peers.h"
 
+#include "base/random/stream.h"
 #include "suites/perf/rx_work.h"
 #include "suites/scene_work.h"
-#include "synth/random/stream.h"
+#include "synth/scene/purpose.h"
 
 #include <math.h>
 
@@ -171,14 +172,14 @@ YP_TEST(peers, normals, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT,
     size_t count = (size_t)yp_int(t, "count");
     int threads = (int)yp_int(t, "threads");
     float *z = yp_alloc(t, count * sizeof *z);
-    struct synth_stream stream = synth_stream(yp_seed(t), 0, SYNTH_NOISE);
+    struct ypi_stream stream = synth_stream(yp_seed(t), 0, SYNTH_NOISE);
     yp_measure (t, "normals", .items = (double)count, .unit = "values",
                 .bytes = 4.0 * (double)count, .traffic = YP_FILL, .footprint = 4.0 * (double)count,
                 .bounds = YP_WORK(NORMALS_WORK((double)count)), .threads = threads) {
 #pragma omp parallel for schedule(static) num_threads(threads)
         for (size_t first = 0; first < count; first += PIECE)
-            synth_normals(SYNTH_LEVEL_AUTO, stream, first,
-                          count - first < PIECE ? count - first : PIECE, z + first);
+            ypi_random_normals(YPI_LEVEL_AUTO, stream, first,
+                               count - first < PIECE ? count - first : PIECE, z + first);
         yp_keep(z);
     }
     yp_data_hash(t, yp_hash_f32(0, z, count));

@@ -1,7 +1,8 @@
 /* Normals on a GPU against torch.randn and CuPy, whose bits depend on the device. */
 #include "suites/perf/peers.h"
 
-#include "synth/random/device_stream.h"
+#include "synth/scene/device_stream.h"
+#include "synth/scene/purpose.h"
 
 #define COUNT yp_axis_int("count", 1 << 28)
 
@@ -14,7 +15,7 @@ YP_TEST(peers_cuda, normals, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .devi
 {
     size_t count = (size_t)yp_int(t, "count");
     float *z = yp_alloc(t, count * sizeof *z);
-    struct synth_stream stream = synth_stream(yp_seed(t), 0, SYNTH_NOISE);
+    struct ypi_stream stream = synth_stream(yp_seed(t), 0, SYNTH_NOISE);
     enum yp_status status = YP_OK;
     yp_measure (t, "normals", .items = (double)count, .unit = "values",
                 .bytes = 4.0 * (double)count, .traffic = YP_FILL,

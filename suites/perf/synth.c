@@ -1,6 +1,7 @@
 /* Random words and normals, bound by arithmetic or by the memory they are written to. */
+#include "base/random/stream.h"
 #include "suites/scene_work.h"
-#include "synth/random/stream.h"
+#include "synth/scene/purpose.h"
 
 #include <omp.h>
 
@@ -12,13 +13,13 @@ enum kind { WORDS, NORMALS, CURAND };
 
 static void make(enum kind kind, uint64_t first, size_t count, uint32_t *out)
 {
-    struct synth_stream stream = synth_stream(8, 1, SYNTH_NOISE);
+    struct ypi_stream stream = synth_stream(8, 1, SYNTH_NOISE);
     if (kind == WORDS)
-        synth_words(SYNTH_LEVEL_AUTO, stream, first, count, out);
+        ypi_random_words(YPI_LEVEL_AUTO, stream, first, count, out);
     else if (kind == NORMALS)
-        synth_normals(SYNTH_LEVEL_AUTO, stream, first, count, (float *)out);
+        ypi_random_normals(YPI_LEVEL_AUTO, stream, first, count, (float *)out);
     else
-        synth_words_curand(SYNTH_LEVEL_AUTO, stream.seed, first, count, out);
+        ypi_random_words_curand(YPI_LEVEL_AUTO, stream.seed, first, count, out);
 }
 
 /* Each thread has a part of the buffer; values are those of one stream, whatever their number. */

@@ -1,6 +1,6 @@
 /* Words, normals and scenes on a GPU: at the speed of its memory, with the CPU's bits. */
 #include "suites/scene_work.h"
-#include "synth/random/device_stream.h"
+#include "synth/scene/device_stream.h"
 #include "synth/scene/scene.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum kind { WORDS, NORMALS, CURAND };
 
-static const struct synth_stream stream = {8, 16};
+static const struct ypi_stream stream = {8, 16};
 
 static enum yp_status make(struct yp_device *device, enum kind kind, uint64_t first, size_t count,
                            uint32_t *out)

@@ -1,6 +1,6 @@
 /* The generator as the data grow: correct words, steady rate, predicted memory. */
+#include "base/random/stream.h"
 #include "suites/scene_work.h"
-#include "synth/random/stream.h"
 
 #include <Random123/philox.h>
 #include <string.h>
@@ -32,8 +32,8 @@ YP_TEST(synth, words, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM_CAS
     uint64_t blocks = (uint64_t)(scale_values(&s) / 4);
     uint64_t wrong = 0;
     for (uint64_t first = 0; first < blocks; first += BLOCKS) {
-        struct synth_stream stream = {.seed = yp_seed(t), .subsequence = first % 7};
-        synth_words(SYNTH_LEVEL_AUTO, stream, 4 * first, BLOCKS * 4, words);
+        struct ypi_stream stream = {.seed = yp_seed(t), .subsequence = first % 7};
+        ypi_random_words(YPI_LEVEL_AUTO, stream, 4 * first, BLOCKS * 4, words);
         for (uint64_t i = 0; i < BLOCKS; i++) {
             uint32_t right[4];
             random123(stream.seed, stream.subsequence, first + i, right);

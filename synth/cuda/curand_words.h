@@ -10,8 +10,8 @@
 
 /* Block `block` of a stream, or in cuRAND's legacy order. Every block initialises a state, since a
  * state belongs to one subsequence. */
-SYNTH_INLINE void synth_curand_block(const struct synth_cuda_words *w, uint64_t block,
-                                     uint32_t words[4])
+YPI_INLINE void synth_curand_block(const struct synth_cuda_words *w, uint64_t block,
+                                   uint32_t words[4])
 {
     curandStatePhilox4_32_10_t state;
     uint64_t subsequence = w->kind == SYNTH_CUDA_CURAND ? block & 0xffff : w->subsequence;

@@ -17,9 +17,8 @@ struct synth_cuvis_shared {
     uint32_t mask[SYNTH_CUDA_CUVIS_SIDE]; /* bit x: pixel x lies in a disc */
 };
 
-SYNTH_INLINE void synth_cuvis_begin(const struct synth_cuda_job *job,
-                                    const struct synth_patch *patch,
-                                    struct synth_cuvis_shared *shared, uint32_t thread)
+YPI_INLINE void synth_cuvis_begin(const struct synth_cuda_job *job, const struct synth_patch *patch,
+                                  struct synth_cuvis_shared *shared, uint32_t thread)
 {
     if (thread >= SYNTH_CUDA_CUVIS_SIDE)
         return;
@@ -27,8 +26,8 @@ SYNTH_INLINE void synth_cuvis_begin(const struct synth_cuda_job *job,
     shared->mask[thread] = 0;
 }
 
-SYNTH_INLINE void synth_cuvis_mark(const struct synth_patch *patch, const struct synth_disc *disc,
-                                   struct synth_cuvis_shared *shared)
+YPI_INLINE void synth_cuvis_mark(const struct synth_patch *patch, const struct synth_disc *disc,
+                                 struct synth_cuvis_shared *shared)
 {
     const int64_t side = SYNTH_CUDA_CUVIS_SIDE;
     for (int64_t down = -disc->radius; down <= disc->radius; down++) {
@@ -45,24 +44,22 @@ SYNTH_INLINE void synth_cuvis_mark(const struct synth_patch *patch, const struct
     }
 }
 
-SYNTH_INLINE void synth_cuvis_discs(const struct synth_cuda_job *job,
-                                    const struct synth_patch *patch,
-                                    struct synth_cuvis_shared *shared, uint32_t thread)
+YPI_INLINE void synth_cuvis_discs(const struct synth_cuda_job *job, const struct synth_patch *patch,
+                                  struct synth_cuvis_shared *shared, uint32_t thread)
 {
     const struct synth_cuda_scene *s = &job->scene;
     uint64_t subsequence = patch->cube * SYNTH_PURPOSES + SYNTH_DISCS;
     for (uint64_t d = thread; d < s->discs; d += SYNTH_CUDA_THREADS) {
         uint32_t words[4];
-        synth_philox_keyed(&s->keys, (uint32_t)d, (uint32_t)(d >> 32), (uint32_t)subsequence,
-                           (uint32_t)(subsequence >> 32), words);
+        ypi_philox_keyed(&s->keys, (uint32_t)d, (uint32_t)(d >> 32), (uint32_t)subsequence,
+                         (uint32_t)(subsequence >> 32), words);
         struct synth_disc disc = synth_disc(words, s->height, s->width);
         synth_cuvis_mark(patch, &disc, shared);
     }
 }
 
-SYNTH_INLINE void synth_cuvis_truth(const struct synth_cuda_job *job,
-                                    const struct synth_patch *patch,
-                                    const struct synth_cuvis_shared *shared, uint32_t thread)
+YPI_INLINE void synth_cuvis_truth(const struct synth_cuda_job *job, const struct synth_patch *patch,
+                                  const struct synth_cuvis_shared *shared, uint32_t thread)
 {
     const uint32_t side = SYNTH_CUDA_CUVIS_SIDE;
     const struct synth_truth *truth = &job->tile.truth;
@@ -89,11 +86,10 @@ struct synth_cuvis_kept {
     float normal[4], anomaly[4];
 };
 
-SYNTH_INLINE void synth_cuvis_quad(const struct synth_cuda_job *job,
-                                   const struct synth_patch *patch,
-                                   const struct synth_cuvis_shared *shared,
-                                   const struct synth_walk *walk,
-                                   const struct synth_cuvis_kept *kept, bool whole)
+YPI_INLINE void synth_cuvis_quad(const struct synth_cuda_job *job, const struct synth_patch *patch,
+                                 const struct synth_cuvis_shared *shared,
+                                 const struct synth_walk *walk, const struct synth_cuvis_kept *kept,
+                                 bool whole)
 {
     const struct synth_cuda_scene *s = &job->scene;
     const struct synth_patch_row *row = &shared->rows[walk->y];
@@ -102,21 +98,21 @@ SYNTH_INLINE void synth_cuvis_quad(const struct synth_cuda_job *job,
         &s->keys, patch->cube * SYNTH_PURPOSES + SYNTH_NOISE, row->block + after);
     float down = s->row_gain[patch->row + walk->y];
     int32_t first = row->shift + (int32_t)(walk->k * s->group);
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int i = 0; i < 4; i++) {
         int32_t pixel = first + (whole ? 0 : synth_quad_pixel(s, &kept->quad, i));
         int32_t x = whole ? pixel : synth_near_pixel(row, pixel);
         float bright = down * s->column_gain[patch->column + (uint32_t)x];
-        float value = SYNTH_FMA(s->sigma, four.v[i], kept->normal[i] * bright);
+        float value = YPI_FMA(s->sigma, four.v[i], kept->normal[i] * bright);
         four.v[i] = shared->mask[walk->y] >> x & 1 ? kept->anomaly[i] : value;
     }
     synth_store_quad(job, row, after, first, &kept->quad, whole, &four);
 }
 
-SYNTH_INLINE void synth_cuvis_values(const struct synth_cuda_job *job,
-                                     const struct synth_patch *patch,
-                                     const struct synth_cuvis_shared *shared, uint32_t thread,
-                                     bool whole)
+YPI_INLINE void synth_cuvis_values(const struct synth_cuda_job *job,
+                                   const struct synth_patch *patch,
+                                   const struct synth_cuvis_shared *shared, uint32_t thread,
+                                   bool whole)
 {
     const struct synth_cuda_scene *s = &job->scene;
     struct synth_walk walk = synth_walk(s, patch, thread, whole);
@@ -126,7 +122,7 @@ SYNTH_INLINE void synth_cuvis_values(const struct synth_cuda_job *job,
     if (walk.idle)
         return;
     kept.quad = synth_quad(job, walk.quad, whole);
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int i = 0; i < 4; i++) {
         uint32_t c = synth_quad_channel(s, &kept.quad, i);
         kept.normal[i] = s->spectra[c];

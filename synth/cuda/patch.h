@@ -12,8 +12,8 @@ struct synth_patch {
     uint32_t chunk;       /* which part of a unit's quads */
 };
 
-SYNTH_INLINE struct synth_patch synth_patch(const struct synth_cuda_job *job, uint32_t block,
-                                            uint64_t cube, uint32_t side)
+YPI_INLINE struct synth_patch synth_patch(const struct synth_cuda_job *job, uint32_t block,
+                                          uint64_t cube, uint32_t side)
 {
     struct synth_patch patch;
     uint32_t place = synth_divided(block, job->tile.chunks);
@@ -35,8 +35,8 @@ struct synth_patch_row {
     int32_t shift; /* the first unit's first pixel; negative: in the patch to the left */
 } __attribute__((aligned(16)));
 
-SYNTH_INLINE void synth_patch_row(const struct synth_cuda_job *job, const struct synth_patch *patch,
-                                  uint32_t y, uint32_t side, struct synth_patch_row *row)
+YPI_INLINE void synth_patch_row(const struct synth_cuda_job *job, const struct synth_patch *patch,
+                                uint32_t y, uint32_t side, struct synth_patch_row *row)
 {
     const struct synth_cuda_scene *s = &job->scene;
     const struct synth_cuda_tile *t = &job->tile;
@@ -60,22 +60,22 @@ SYNTH_INLINE void synth_patch_row(const struct synth_cuda_job *job, const struct
 
 /* The quad that holds the first value of pixel `pixel` of a unit, 0 < pixel < group: it also holds
  * values of the pixel before. */
-SYNTH_INLINE uint32_t synth_border(const struct synth_cuda_scene *s, uint32_t pixel)
+YPI_INLINE uint32_t synth_border(const struct synth_cuda_scene *s, uint32_t pixel)
 {
-    return (uint32_t)(synth_wide(pixel, s->channels) / 4);
+    return (uint32_t)(ypi_wide(pixel, s->channels) / 4);
 }
 
 /* A thread's quad of a unit; returns which of the units that are computed together it belongs to,
  * units_at_once or more: none. The first threads have the quads of one pixel, the last those of
  * several. */
-SYNTH_INLINE uint32_t synth_own_quad(const struct synth_cuda_scene *s, uint32_t thread, bool whole,
-                                     uint32_t *quad)
+YPI_INLINE uint32_t synth_own_quad(const struct synth_cuda_scene *s, uint32_t thread, bool whole,
+                                   uint32_t *quad)
 {
     uint32_t inner = s->unit_quads - s->border_quads;
     if (whole || thread < inner * s->units_at_once) {
         uint32_t unit = synth_divided(thread, s->inner_quads);
         *quad = thread - unit * inner;
-        SYNTH_UNROLL
+        YPI_UNROLL
         for (uint32_t k = 1; k < 4 && !whole; k++)
             *quad += k <= s->border_quads && *quad >= synth_border(s, k);
         return unit;
@@ -96,9 +96,9 @@ struct synth_walk {
     uint32_t y, k; /* the current unit: row of the patch, unit of that row */
 };
 
-SYNTH_INLINE struct synth_walk synth_walk(const struct synth_cuda_scene *s,
-                                          const struct synth_patch *patch, uint32_t thread,
-                                          bool whole)
+YPI_INLINE struct synth_walk synth_walk(const struct synth_cuda_scene *s,
+                                        const struct synth_patch *patch, uint32_t thread,
+                                        bool whole)
 {
     struct synth_walk walk;
     uint32_t quad, unit = synth_own_quad(s, thread, whole, &quad);
@@ -109,8 +109,8 @@ SYNTH_INLINE struct synth_walk synth_walk(const struct synth_cuda_scene *s,
     return walk;
 }
 
-SYNTH_INLINE void synth_walk_on(const struct synth_cuda_scene *s, struct synth_walk *walk,
-                                uint32_t side, bool whole)
+YPI_INLINE void synth_walk_on(const struct synth_cuda_scene *s, struct synth_walk *walk,
+                              uint32_t side, bool whole)
 {
     if (whole) { /* `side` is a constant to the compiler, a power of 2 */
         uint32_t unit = walk->y * side + walk->k + s->units_at_once;
@@ -139,14 +139,13 @@ struct synth_quad {
     int32_t last;     /* pixel of value 3; beyond all pixels where 16-byte stores are not allowed */
 };
 
-SYNTH_INLINE struct synth_quad synth_quad(const struct synth_cuda_job *job, uint32_t quad,
-                                          bool whole)
+YPI_INLINE struct synth_quad synth_quad(const struct synth_cuda_job *job, uint32_t quad, bool whole)
 {
     const struct synth_cuda_scene *s = &job->scene;
     struct synth_quad q = {4 * quad, 0, 4, 0};
     if (whole)
         return q;
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (uint32_t k = 1; k < 4; k++)
         q.pixel += 4 * quad >= k * s->channels;
     q.channel -= (uint32_t)q.pixel * s->channels;
@@ -161,14 +160,14 @@ SYNTH_INLINE struct synth_quad synth_quad(const struct synth_cuda_job *job, uint
 }
 
 /* The pixel of value i, in its unit. Only with a single channel has a quad more than two pixels. */
-SYNTH_INLINE int32_t synth_quad_pixel(const struct synth_cuda_scene *s, const struct synth_quad *q,
-                                      int32_t i)
+YPI_INLINE int32_t synth_quad_pixel(const struct synth_cuda_scene *s, const struct synth_quad *q,
+                                    int32_t i)
 {
     return q->pixel + (s->channels == 1 ? i : (int32_t)(i >= q->split));
 }
 
-SYNTH_INLINE uint32_t synth_quad_channel(const struct synth_cuda_scene *s,
-                                         const struct synth_quad *q, int32_t i)
+YPI_INLINE uint32_t synth_quad_channel(const struct synth_cuda_scene *s, const struct synth_quad *q,
+                                       int32_t i)
 {
     uint32_t further = s->channels == 1 ? 0 : (uint32_t)(i - q->split);
     return i < q->split ? q->channel + (uint32_t)i : further;
@@ -184,7 +183,7 @@ struct synth_four_words {
 
 /* Stores 16 bytes to an address that is a multiple of 16. In PTX, since the compiler would split an
  * assignment into four stores. */
-SYNTH_INLINE void synth_store_16(void *to, const struct synth_four_words *four)
+YPI_INLINE void synth_store_16(void *to, const struct synth_four_words *four)
 {
 #ifdef __CUDA_ARCH__
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
@@ -200,20 +199,20 @@ SYNTH_INLINE void synth_store_16(void *to, const struct synth_four_words *four)
 }
 
 /* The four normals of a block of a stream. */
-SYNTH_INLINE struct synth_four synth_four_normals(const struct synth_keys *keys,
-                                                  uint64_t subsequence, uint64_t block)
+YPI_INLINE struct synth_four synth_four_normals(const struct ypi_philox_keys *keys,
+                                                uint64_t subsequence, uint64_t block)
 {
     struct synth_four four;
     uint32_t words[4];
-    synth_philox_keyed(keys, (uint32_t)block, (uint32_t)(block >> 32), (uint32_t)subsequence,
-                       (uint32_t)(subsequence >> 32), words);
-    synth_normal_pair(words[0], words[1], &four.v[0], &four.v[1]);
-    synth_normal_pair(words[2], words[3], &four.v[2], &four.v[3]);
+    ypi_philox_keyed(keys, (uint32_t)block, (uint32_t)(block >> 32), (uint32_t)subsequence,
+                     (uint32_t)(subsequence >> 32), words);
+    ypi_normal_pair(words[0], words[1], &four.v[0], &four.v[1]);
+    ypi_normal_pair(words[2], words[3], &four.v[2], &four.v[3]);
     return four;
 }
 
 /* `pixel`, or the nearest wanted pixel of the row when it is not wanted. */
-SYNTH_INLINE int32_t synth_near_pixel(const struct synth_patch_row *row, int32_t pixel)
+YPI_INLINE int32_t synth_near_pixel(const struct synth_patch_row *row, int32_t pixel)
 {
     pixel = pixel > row->low ? pixel : row->low;
     return pixel < row->high - 1 ? pixel : row->high - 1;
@@ -221,21 +220,21 @@ SYNTH_INLINE int32_t synth_near_pixel(const struct synth_patch_row *row, int32_t
 
 /* Stores the wanted values of a row's quad number `after`; the unit begins with pixel `first`.
  * `whole`: all four are wanted and the address is a multiple of 16. */
-SYNTH_INLINE void synth_store_quad(const struct synth_cuda_job *job,
-                                   const struct synth_patch_row *row, uint64_t after, int32_t first,
-                                   const struct synth_quad *quad, bool whole,
-                                   const struct synth_four *values)
+YPI_INLINE void synth_store_quad(const struct synth_cuda_job *job,
+                                 const struct synth_patch_row *row, uint64_t after, int32_t first,
+                                 const struct synth_quad *quad, bool whole,
+                                 const struct synth_four *values)
 {
     float *out = (float *)(uintptr_t)(row->out + after * sizeof *values);
     if (whole || (first + quad->pixel >= row->low && first + quad->last < row->high)) {
         struct synth_four_words words;
-        SYNTH_UNROLL
+        YPI_UNROLL
         for (int i = 0; i < 4; i++)
-            words.w[i] = (uint32_t)synth_bits(values->v[i]);
+            words.w[i] = (uint32_t)ypi_bits_of(values->v[i]);
         synth_store_16(out, &words);
         return;
     }
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int32_t i = 0; i < 4; i++) {
         int32_t pixel = first + synth_quad_pixel(&job->scene, quad, i);
         if (pixel >= row->low && pixel < row->high)

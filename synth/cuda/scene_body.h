@@ -17,12 +17,12 @@ struct synth_kept {
 };
 
 /* Loads the tables for value i of the quad, which is of channel c. */
-SYNTH_INLINE void synth_keep_channel(const struct synth_cuda_scene *s, int materials, int i,
-                                     size_t c, struct synth_kept *kept)
+YPI_INLINE void synth_keep_channel(const struct synth_cuda_scene *s, int materials, int i, size_t c,
+                                   struct synth_kept *kept)
 {
     kept->rows[i].path = s->path[c];
     kept->rows[i].target = 0.0f;
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int k = 0; k < materials; k++) {
         kept->rows[i].level[k] = s->levels[(size_t)k * s->stride + c];
         kept->rows[i].slope[k] = s->slopes[(size_t)k * s->stride + c];
@@ -31,22 +31,22 @@ SYNTH_INLINE void synth_keep_channel(const struct synth_cuda_scene *s, int mater
 }
 
 /* Loads the tables for channels c .. c + 3, c a multiple of 4: 16-byte loads. */
-SYNTH_INLINE void synth_keep_four(const struct synth_cuda_scene *s, int materials, uint32_t c,
-                                  struct synth_kept *kept)
+YPI_INLINE void synth_keep_four(const struct synth_cuda_scene *s, int materials, uint32_t c,
+                                struct synth_kept *kept)
 {
     struct synth_four path = *(const struct synth_four *)(const void *)(s->path + c);
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int i = 0; i < 4; i++) {
         kept->rows[i].path = path.v[i];
         kept->rows[i].target = 0.0f;
         kept->blank |= (uint32_t)(s->blank && !s->good[c + (uint32_t)i]) << i;
     }
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int k = 0; k < materials; k++) {
         size_t at = (size_t)k * s->stride + c;
         struct synth_four level = *(const struct synth_four *)(const void *)(s->levels + at);
         struct synth_four slope = *(const struct synth_four *)(const void *)(s->slopes + at);
-        SYNTH_UNROLL
+        YPI_UNROLL
         for (int i = 0; i < 4; i++) {
             kept->rows[i].level[k] = level.v[i];
             kept->rows[i].slope[k] = slope.v[i];
@@ -54,8 +54,8 @@ SYNTH_INLINE void synth_keep_four(const struct synth_cuda_scene *s, int material
     }
 }
 
-SYNTH_INLINE void synth_keep(const struct synth_cuda_job *job, const struct synth_patch *patch,
-                             uint32_t quad, int materials, bool whole, struct synth_kept *kept)
+YPI_INLINE void synth_keep(const struct synth_cuda_job *job, const struct synth_patch *patch,
+                           uint32_t quad, int materials, bool whole, struct synth_kept *kept)
 {
     const struct synth_cuda_scene *s = &job->scene;
     kept->quad = synth_quad(job, quad, whole);
@@ -67,44 +67,44 @@ SYNTH_INLINE void synth_keep(const struct synth_cuda_job *job, const struct synt
     SYNTH_KEPT(kept->noise[1]);
     uint32_t c = kept->quad.channel;
     kept->columns =
-        s->columns + synth_wide(patch->column, s->column_stride) + (kept->quad.split < 4 ? 0 : c);
+        s->columns + ypi_wide(patch->column, s->column_stride) + (kept->quad.split < 4 ? 0 : c);
     if (whole) {
         synth_keep_four(s, materials, c, kept);
     } else if (kept->quad.split < 4) {
-        SYNTH_UNROLL
+        YPI_UNROLL
         for (int i = 0; i < 4; i++)
             synth_keep_channel(s, materials, i, synth_quad_channel(s, &kept->quad, i), kept);
     } else {
-        SYNTH_UNROLL
+        YPI_UNROLL
         for (int i = 0; i < 4; i++)
             synth_keep_channel(s, materials, i, (size_t)c + (size_t)i, kept);
     }
 }
 
 /* Applies gains and offsets of the sensor's columns, then rounds and clips. */
-SYNTH_INLINE void synth_read_out(const struct synth_cuda_scene *s,
-                                 const struct synth_four_words *columns, float x[4])
+YPI_INLINE void synth_read_out(const struct synth_cuda_scene *s,
+                               const struct synth_four_words *columns, float x[4])
 {
     if (s->striped) {
-        SYNTH_UNROLL
+        YPI_UNROLL
         for (int i = 0; i < 4; i++)
             x[i] = striped_cuda(x[i], (int32_t)columns->w[i]);
     }
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int i = 0; i < 4; i++)
         x[i] = stored_cuda(&s->sensor, x[i]);
 }
 
 /* Sensor words of a quad of one pixel, number x of the patch's row. */
-SYNTH_INLINE struct synth_four_words synth_columns(const struct synth_cuda_scene *s,
-                                                   const struct synth_kept *kept, int32_t x,
-                                                   bool whole)
+YPI_INLINE struct synth_four_words synth_columns(const struct synth_cuda_scene *s,
+                                                 const struct synth_kept *kept, int32_t x,
+                                                 bool whole)
 {
     struct synth_four_words four;
-    const uint32_t *at = kept->columns + synth_wide((uint32_t)x, s->column_stride);
+    const uint32_t *at = kept->columns + ypi_wide((uint32_t)x, s->column_stride);
     if (whole)
         return *(const struct synth_four_words *)(const void *)at;
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int i = 0; i < 4; i++)
         four.w[i] = at[i];
     return four;
@@ -113,26 +113,26 @@ SYNTH_INLINE struct synth_four_words synth_columns(const struct synth_cuda_scene
 /* For a quad of several pixels: replaces light and sensor words of the values that are not of
  * `pixel`, the first. With a single channel three more pixels follow, each overwriting the values
  * behind the one before it. Returns the kinds of these pixels, or-ed. */
-SYNTH_INLINE uint32_t synth_cross_border(const struct synth_cuda_scene *s,
-                                         const struct synth_pixel *pixels,
-                                         const struct synth_patch_row *row, int32_t pixel,
-                                         const struct synth_kept *kept, int materials,
-                                         float light[4], struct synth_four_words *columns)
+YPI_INLINE uint32_t synth_cross_border(const struct synth_cuda_scene *s,
+                                       const struct synth_pixel *pixels,
+                                       const struct synth_patch_row *row, int32_t pixel,
+                                       const struct synth_kept *kept, int materials, float light[4],
+                                       struct synth_four_words *columns)
 {
     const struct synth_quad *quad = &kept->quad;
     uint32_t rare = 0, near_pixel = (uint32_t)synth_near_pixel(row, pixel);
-    const uint32_t *at = kept->columns + synth_wide(near_pixel, s->column_stride) + quad->channel;
-    SYNTH_UNROLL
+    const uint32_t *at = kept->columns + ypi_wide(near_pixel, s->column_stride) + quad->channel;
+    YPI_UNROLL
     for (int i = 0; i < 3; i++)
         columns->w[i] = i < quad->split ? at[i] : 0;
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int32_t p = 1; p < 4; p++) {
         if (p > 1 && s->channels > 1)
             break;
         int32_t x = synth_near_pixel(row, pixel + p), from = p > 1 ? p : quad->split;
         struct synth_pixel next = pixels[x];
-        at = kept->columns + synth_wide((uint32_t)x, s->column_stride);
-        SYNTH_UNROLL
+        at = kept->columns + ypi_wide((uint32_t)x, s->column_stride);
+        YPI_UNROLL
         for (int i = p; i < 4; i++) {
             float other = mixed_cuda(&next.mixture, &kept->rows[i], materials, false, true);
             light[i] = i >= from ? other : light[i];
@@ -145,15 +145,15 @@ SYNTH_INLINE uint32_t synth_cross_border(const struct synth_cuda_scene *s,
 
 /* The values of a quad with a target (whose row is not in registers), a dead pixel or a blanked
  * channel. x: in, the light without targets; out, values. */
-SYNTH_INLINE void synth_rare_values(const struct synth_cuda_scene *s,
-                                    const struct synth_pixel *pixels,
-                                    const struct synth_patch_row *row, int32_t first,
-                                    const struct synth_kept *kept, int materials,
-                                    const struct synth_four *z,
-                                    const struct synth_four_words *columns, float x[4])
+YPI_INLINE void synth_rare_values(const struct synth_cuda_scene *s,
+                                  const struct synth_pixel *pixels,
+                                  const struct synth_patch_row *row, int32_t first,
+                                  const struct synth_kept *kept, int materials,
+                                  const struct synth_four *z,
+                                  const struct synth_four_words *columns, float x[4])
 {
     uint32_t dead = 0;
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int i = 0; i < 4; i++) {
         int32_t at = synth_near_pixel(row, first + synth_quad_pixel(s, &kept->quad, i));
         const struct synth_pixel *own = &pixels[at];
@@ -164,26 +164,26 @@ SYNTH_INLINE void synth_rare_values(const struct synth_cuda_scene *s,
                                     synth_quad_channel(s, &kept->quad, i)];
             x[i] = mixed_cuda(&own->mixture, &rows, materials, true, true);
         }
-        x[i] = noisy_cuda(x[i], SYNTH_SQRT(variance_cuda(&s->sensor, x[i])), z->v[i]);
+        x[i] = noisy_cuda(x[i], YPI_SQRT(variance_cuda(&s->sensor, x[i])), z->v[i]);
         dead |= own->kind >> 31 << i;
     }
     synth_read_out(s, columns, x);
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int i = 0; i < 4; i++) {
         x[i] = kept->blank >> i & 1 ? 0.0f : x[i];
-        x[i] = dead >> i & 1 ? synth_float(SYNTH_NAN_BITS) : x[i];
+        x[i] = dead >> i & 1 ? ypi_float_of(SYNTH_NAN_BITS) : x[i];
     }
 }
 
-SYNTH_INLINE void synth_make_quad(const struct synth_cuda_job *job, struct synth_shared *shared,
-                                  const struct synth_walk *walk, const struct synth_kept *kept,
-                                  int materials, bool whole)
+YPI_INLINE void synth_make_quad(const struct synth_cuda_job *job, struct synth_shared *shared,
+                                const struct synth_walk *walk, const struct synth_kept *kept,
+                                int materials, bool whole)
 {
     const struct synth_cuda_scene *s = &job->scene;
     const struct synth_patch_row own_row = shared->rows[walk->y], *row = &own_row;
     if ((int32_t)walk->k >= row->units)
         return;
-    uint64_t after = synth_wide(walk->k, s->quads) + walk->quad;
+    uint64_t after = ypi_wide(walk->k, s->quads) + walk->quad;
     struct synth_four z = synth_four_normals(
         &s->keys, (uint64_t)kept->noise[1] << 32 | kept->noise[0], row->block + after);
     int32_t first = row->shift + (int32_t)(walk->k * s->group);
@@ -194,15 +194,15 @@ SYNTH_INLINE void synth_make_quad(const struct synth_cuda_job *job, struct synth
     struct synth_four_words columns = synth_columns(s, kept, near_pixel, whole);
     uint32_t rare = own.kind | kept->blank;
     struct synth_four x;
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int i = 0; i < 4; i++)
         x.v[i] = mixed_cuda(&own.mixture, &kept->rows[i], materials, false, true);
     if (!whole && kept->quad.split < 4)
         rare |= synth_cross_border(s, pixels, row, pixel, kept, materials, x.v, &columns);
     if (rare == 0) {
-        SYNTH_UNROLL
+        YPI_UNROLL
         for (int i = 0; i < 4; i++)
-            x.v[i] = noisy_cuda(x.v[i], SYNTH_SQRT(variance_cuda(&s->sensor, x.v[i])), z.v[i]);
+            x.v[i] = noisy_cuda(x.v[i], YPI_SQRT(variance_cuda(&s->sensor, x.v[i])), z.v[i]);
         synth_read_out(s, &columns, x.v);
     } else {
         synth_rare_values(s, pixels, row, first, kept, materials, &z, &columns, x.v);
@@ -212,9 +212,9 @@ SYNTH_INLINE void synth_make_quad(const struct synth_cuda_job *job, struct synth
 
 /* `materials` 6 or 7: unused rows are 0. `whole`: each quad belongs to one pixel and lies at a
  * multiple of 16 bytes, so it is wanted as a whole or not at all. */
-SYNTH_INLINE void synth_make_values(const struct synth_cuda_job *job,
-                                    const struct synth_patch *patch, struct synth_shared *shared,
-                                    uint32_t thread, int materials, bool whole)
+YPI_INLINE void synth_make_values(const struct synth_cuda_job *job, const struct synth_patch *patch,
+                                  struct synth_shared *shared, uint32_t thread, int materials,
+                                  bool whole)
 {
     struct synth_walk walk = synth_walk(&job->scene, patch, thread, whole);
     struct synth_kept kept;

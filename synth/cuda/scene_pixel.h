@@ -16,7 +16,7 @@
 #else
 #define V_TARGET
 #endif
-#include "synth/random/vector_scalar.h"
+#include "base/random/vector_scalar.h"
 
 #include "synth/scene/mixing_formulas.inc"
 
@@ -48,22 +48,22 @@ struct synth_shared {
 
 /* Behind it in shared memory: pixels, patch_rows x SIDE; nodes, lattice_rows x lattice_columns x
  * FIELDS; interpolated rows, patch_rows x lattice_columns x FIELDS. */
-SYNTH_INLINE struct synth_pixel *synth_pixels(struct synth_shared *shared)
+YPI_INLINE struct synth_pixel *synth_pixels(struct synth_shared *shared)
 {
     return (struct synth_pixel *)(void *)(shared + 1);
 }
 
-SYNTH_INLINE float *synth_lattice(const struct synth_cuda_scene *s, struct synth_shared *shared)
+YPI_INLINE float *synth_lattice(const struct synth_cuda_scene *s, struct synth_shared *shared)
 {
     return (float *)(void *)(synth_pixels(shared) + s->patch_rows * SIDE);
 }
 
-SYNTH_INLINE float *synth_blend(const struct synth_cuda_scene *s, struct synth_shared *shared)
+YPI_INLINE float *synth_blend(const struct synth_cuda_scene *s, struct synth_shared *shared)
 {
     return synth_lattice(s, shared) + s->lattice_rows * s->lattice_columns.by * FIELDS;
 }
 
-SYNTH_INLINE size_t synth_shared_bytes(const struct synth_cuda_scene *s)
+YPI_INLINE size_t synth_shared_bytes(const struct synth_cuda_scene *s)
 {
     size_t floats = ((size_t)s->lattice_rows + s->patch_rows) * s->lattice_columns.by * FIELDS;
     return sizeof(struct synth_shared) + s->patch_rows * SIDE * sizeof(struct synth_pixel) +
@@ -71,8 +71,8 @@ SYNTH_INLINE size_t synth_shared_bytes(const struct synth_cuda_scene *s)
 }
 
 /* The number of nodes under pixels first .. first + side - 1, which end before `all`. */
-SYNTH_INLINE uint32_t synth_nodes_under(uint32_t first, uint32_t all, uint32_t side,
-                                        struct synth_divisor pitch)
+YPI_INLINE uint32_t synth_nodes_under(uint32_t first, uint32_t all, uint32_t side,
+                                      struct synth_divisor pitch)
 {
     uint32_t last = all - first < side ? all - 1 : first + side - 1;
     return synth_divided(last, pitch) - synth_divided(first, pitch) + 3;
@@ -87,8 +87,8 @@ SYNTH_INLINE uint32_t synth_nodes_under(uint32_t first, uint32_t all, uint32_t s
 
 /* Weights of the three nodes of pixel `first + i` of an image row or column; returns its first
  * node, counted from that of pixel `first`. */
-SYNTH_INLINE int32_t synth_place(const struct synth_cuda_scene *s, uint32_t first, uint32_t i,
-                                 float weights[3])
+YPI_INLINE int32_t synth_place(const struct synth_cuda_scene *s, uint32_t first, uint32_t i,
+                               float weights[3])
 {
     uint32_t cell = synth_divided(first + i, s->pitch);
     mixing_spline((int32_t)(first + i - cell * s->pitch.by), (float)s->pitch.by, weights);
@@ -96,9 +96,9 @@ SYNTH_INLINE int32_t synth_place(const struct synth_cuda_scene *s, uint32_t firs
 }
 
 /* Rows and columns i of the patch; i < 32. */
-SYNTH_INLINE void synth_place_pixels(const struct synth_cuda_job *job,
-                                     const struct synth_patch *patch, struct synth_shared *shared,
-                                     uint32_t i)
+YPI_INLINE void synth_place_pixels(const struct synth_cuda_job *job,
+                                   const struct synth_patch *patch, struct synth_shared *shared,
+                                   uint32_t i)
 {
     if (i < job->scene.patch_rows) {
         synth_patch_row(job, patch, i, SIDE, &shared->rows[i]);
@@ -111,9 +111,9 @@ SYNTH_INLINE void synth_place_pixels(const struct synth_cuda_job *job,
 
 /* Draws the lattice under the patch: a step draws four of the eight normals that a node has for one
  * purpose. */
-SYNTH_INLINE void synth_draw_lattice(const struct synth_cuda_job *job,
-                                     const struct synth_patch *patch, struct synth_shared *shared,
-                                     uint32_t thread)
+YPI_INLINE void synth_draw_lattice(const struct synth_cuda_job *job,
+                                   const struct synth_patch *patch, struct synth_shared *shared,
+                                   uint32_t thread)
 {
     const struct synth_cuda_scene *s = &job->scene;
     uint32_t parts = s->varies ? 2 * PURPOSES_OF_FIELDS : 2;
@@ -129,7 +129,7 @@ SYNTH_INLINE void synth_draw_lattice(const struct synth_cuda_job *job,
         if (x >= columns)
             continue;
         uint32_t purpose = part < 2 ? SYNTH_FIELD : part < 4 ? SYNTH_PSI_LEVEL : SYNTH_PSI_SLOPE;
-        uint64_t number = synth_wide(above + y, s->lattice_width) + left + x;
+        uint64_t number = ypi_wide(above + y, s->lattice_width) + left + x;
         struct synth_four four = synth_four_normals(
             &s->keys, patch->cube * SYNTH_PURPOSES + purpose, 2 * number + part % 2);
         *(struct synth_four *)(void *)(lattice + (y * s->lattice_columns.by + x) * FIELDS +
@@ -137,17 +137,17 @@ SYNTH_INLINE void synth_draw_lattice(const struct synth_cuda_job *job,
     }
 }
 
-SYNTH_INLINE void synth_philox_of(const struct synth_cuda_scene *s, uint64_t subsequence,
-                                  uint64_t block, uint32_t words[4])
+YPI_INLINE void synth_philox_of(const struct synth_cuda_scene *s, uint64_t subsequence,
+                                uint64_t block, uint32_t words[4])
 {
-    synth_philox_keyed(&s->keys, (uint32_t)block, (uint32_t)(block >> 32), (uint32_t)subsequence,
-                       (uint32_t)(subsequence >> 32), words);
+    ypi_philox_keyed(&s->keys, (uint32_t)block, (uint32_t)(block >> 32), (uint32_t)subsequence,
+                     (uint32_t)(subsequence >> 32), words);
 }
 
 /* Draws the numbers of pixels 4 block .. 4 block + 3 of the cube. `first` is the index in `pixels`,
  * a row of the patch, of the first of them; those outside the row are skipped. */
-SYNTH_INLINE void synth_draw_four(const struct synth_cuda_scene *s, uint64_t cube, uint64_t block,
-                                  int32_t first, struct synth_pixel *pixels)
+YPI_INLINE void synth_draw_four(const struct synth_cuda_scene *s, uint64_t cube, uint64_t block,
+                                int32_t first, struct synth_pixel *pixels)
 {
     uint64_t stream = cube * SYNTH_PURPOSES;
     uint32_t target[8], dead[4] = {0, 0, 0, 0};
@@ -158,7 +158,7 @@ SYNTH_INLINE void synth_draw_four(const struct synth_cuda_scene *s, uint64_t cub
         synth_philox_of(s, SYNTH_DEAD, block, dead);
     if (s->grain > 0)
         grain = synth_four_normals(&s->keys, stream + SYNTH_GRAIN, block);
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int32_t i = 0; i < 4; i++) {
         struct synth_drawn drawn = {grain.v[i], target[2 * i], target[2 * i + 1], dead[i]};
         if (first + i >= 0 && first + i < SIDE)
@@ -168,9 +168,8 @@ SYNTH_INLINE void synth_draw_four(const struct synth_cuda_scene *s, uint64_t cub
 
 /* Draws the numbers of all pixels; i counts the threads that do. Words come in fours that begin at
  * multiples of four, independently of where rows begin. */
-SYNTH_INLINE void synth_draw_pixels(const struct synth_cuda_job *job,
-                                    const struct synth_patch *patch, struct synth_shared *shared,
-                                    uint32_t i)
+YPI_INLINE void synth_draw_pixels(const struct synth_cuda_job *job, const struct synth_patch *patch,
+                                  struct synth_shared *shared, uint32_t i)
 {
     const struct synth_cuda_scene *s = &job->scene;
     bool aligned = s->width % 4 == 0;
@@ -184,9 +183,8 @@ SYNTH_INLINE void synth_draw_pixels(const struct synth_cuda_job *job,
     }
 }
 
-SYNTH_INLINE void synth_begin_patch(const struct synth_cuda_job *job,
-                                    const struct synth_patch *patch, struct synth_shared *shared,
-                                    uint32_t thread)
+YPI_INLINE void synth_begin_patch(const struct synth_cuda_job *job, const struct synth_patch *patch,
+                                  struct synth_shared *shared, uint32_t thread)
 {
     if (thread < SYNTH_LATTICE_THREADS)
         synth_draw_lattice(job, patch, shared, thread);
@@ -199,21 +197,20 @@ SYNTH_INLINE void synth_begin_patch(const struct synth_cuda_job *job,
 /* -- 2: the lattice interpolated for each row ------------------------------------------------ */
 
 /* Four fields interpolated from three nodes, which are `step` floats from each other. */
-SYNTH_INLINE struct synth_four synth_fields(const float *at, uint32_t step, const float weight[3])
+YPI_INLINE struct synth_four synth_fields(const float *at, uint32_t step, const float weight[3])
 {
     struct synth_four a = *(const struct synth_four *)(const void *)at;
     struct synth_four b = *(const struct synth_four *)(const void *)(at + step);
     struct synth_four c = *(const struct synth_four *)(const void *)(at + 2 * step);
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int k = 0; k < 4; k++)
         a.v[k] = blended_cuda(weight[0], a.v[k], weight[1], b.v[k], weight[2], c.v[k]);
     return a;
 }
 
 /* Eight threads share a row. */
-SYNTH_INLINE void synth_blend_rows(const struct synth_cuda_job *job,
-                                   const struct synth_patch *patch, struct synth_shared *shared,
-                                   uint32_t thread)
+YPI_INLINE void synth_blend_rows(const struct synth_cuda_job *job, const struct synth_patch *patch,
+                                 struct synth_shared *shared, uint32_t thread)
 {
     const struct synth_cuda_scene *s = &job->scene;
     uint32_t fours = (s->varies ? FIELDS : SYNTH_LANES) / 4, row = s->lattice_columns.by * FIELDS;
@@ -234,8 +231,8 @@ SYNTH_INLINE void synth_blend_rows(const struct synth_cuda_job *job,
 /* -- 3: pixels ------------------------------------------------------------------------------ */
 
 /* The truth of pixel `at` of the arrays. */
-SYNTH_INLINE void synth_write_truth(const struct synth_cuda_job *job, uint64_t at, float fill,
-                                    uint32_t kind, bool dead, const float *abundance)
+YPI_INLINE void synth_write_truth(const struct synth_cuda_job *job, uint64_t at, float fill,
+                                  uint32_t kind, bool dead, const float *abundance)
 {
     const struct synth_truth *truth = &job->tile.truth;
     uint32_t endmembers = job->scene.endmembers;
@@ -245,18 +242,18 @@ SYNTH_INLINE void synth_write_truth(const struct synth_cuda_job *job, uint64_t a
         truth->fill[at] = fill;
     if (truth->valid != NULL)
         truth->valid[at] = !dead;
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (uint32_t k = 0; k < SYNTH_LAST; k++)
         if (truth->abundances != NULL && k < endmembers)
             truth->abundances[at * endmembers + k] = abundance[k];
 }
 
 /* Eight fields of a pixel; `at` is the first of them at its first node in an interpolated row. */
-SYNTH_INLINE void synth_eight(const float *at, const float weight[3], float field[SYNTH_LANES])
+YPI_INLINE void synth_eight(const float *at, const float weight[3], float field[SYNTH_LANES])
 {
     struct synth_four low = synth_fields(at, FIELDS, weight);
     struct synth_four high = synth_fields(at + 4, FIELDS, weight);
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int k = 0; k < 4; k++) {
         field[k] = low.v[k];
         field[k + 4] = high.v[k];
@@ -264,18 +261,18 @@ SYNTH_INLINE void synth_eight(const float *at, const float weight[3], float fiel
 }
 
 /* a: in, fields; out, abundances that sum to `total`. */
-SYNTH_INLINE void synth_abundances(const struct synth_cuda_scene *s, int materials, float total,
-                                   float a[SYNTH_LANES])
+YPI_INLINE void synth_abundances(const struct synth_cuda_scene *s, int materials, float total,
+                                 float a[SYNTH_LANES])
 {
     uint32_t used = s->endmembers;
     if (used == (uint32_t)materials) { /* `materials` is a compile-time constant */
-        SYNTH_UNROLL
+        YPI_UNROLL
         for (int k = materials; k < SYNTH_LANES; k++)
             a[k] = 0.0f;
         softmax_cuda(a, (size_t)materials, s->sharpness, total);
         return;
     }
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (uint32_t k = 0; k < SYNTH_LANES; k++)
         a[k] = k < used ? a[k] : 0.0f;
     softmax_cuda(a, used, s->sharpness, total);
@@ -283,12 +280,12 @@ SYNTH_INLINE void synth_abundances(const struct synth_cuda_scene *s, int materia
 
 /* The pixel's coefficients. a: abundances; field: the pixel's first field, as for synth_eight(). A
  * material that is not used gets 0. */
-SYNTH_INLINE void synth_coefficients(const struct synth_cuda_scene *s, const float *field,
-                                     const float weight[3], const float a[SYNTH_LANES], float shade,
-                                     int materials, struct mixture_cuda *mixture)
+YPI_INLINE void synth_coefficients(const struct synth_cuda_scene *s, const float *field,
+                                   const float weight[3], const float a[SYNTH_LANES], float shade,
+                                   int materials, struct mixture_cuda *mixture)
 {
     float h[SYNTH_LANES], g[SYNTH_LANES], level[SYNTH_LANES], slope[SYNTH_LANES];
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int k = 0; k < SYNTH_LAST; k++) {
         level[k] = a[k] * shade;
         slope[k] = 0.0f;
@@ -296,22 +293,21 @@ SYNTH_INLINE void synth_coefficients(const struct synth_cuda_scene *s, const flo
     if (s->varies) {
         synth_eight(field + SYNTH_LANES, weight, h);
         synth_eight(field + 2 * SYNTH_LANES, weight, g);
-        SYNTH_UNROLL
+        YPI_UNROLL
         for (int k = 0; k < materials; k++) {
             slope[k] = level[k] * psi_cuda(g[k], s->half_variability);
             level[k] = varied_cuda(level[k], h[k], s->half_variability);
         }
     }
-    SYNTH_UNROLL
+    YPI_UNROLL
     for (int k = 0; k < SYNTH_LAST; k++) {
         mixture->level[k] = level[k];
         mixture->slope[k] = slope[k];
     }
 }
 
-SYNTH_INLINE void synth_make_pixel(const struct synth_cuda_job *job,
-                                   const struct synth_patch *patch, struct synth_shared *shared,
-                                   uint32_t y, uint32_t x, int materials)
+YPI_INLINE void synth_make_pixel(const struct synth_cuda_job *job, const struct synth_patch *patch,
+                                 struct synth_shared *shared, uint32_t y, uint32_t x, int materials)
 {
     const struct synth_cuda_scene *s = &job->scene;
     const struct synth_patch_row *row = &shared->rows[y];
@@ -320,7 +316,7 @@ SYNTH_INLINE void synth_make_pixel(const struct synth_cuda_job *job,
     struct synth_pixel *pixel = synth_pixels(shared) + y * SIDE + x;
     struct synth_drawn drawn = pixel->drawn;
     uint32_t kind = drawn.target % SYNTH_TARGETS;
-    float fill = SYNTH_FMA(s->fill_span, synth_uniform(drawn.fill), s->fill_low);
+    float fill = YPI_FMA(s->fill_span, ypi_uniform(drawn.fill), s->fill_low);
     fill = drawn.target < s->target ? fill : 0.0f;
     bool dead = drawn.dead < s->dead;
 
@@ -345,9 +341,8 @@ SYNTH_INLINE void synth_make_pixel(const struct synth_cuda_job *job,
     }
 }
 
-SYNTH_INLINE void synth_make_pixels(const struct synth_cuda_job *job,
-                                    const struct synth_patch *patch, struct synth_shared *shared,
-                                    uint32_t thread, int materials)
+YPI_INLINE void synth_make_pixels(const struct synth_cuda_job *job, const struct synth_patch *patch,
+                                  struct synth_shared *shared, uint32_t thread, int materials)
 {
     for (uint32_t y = thread / SIDE; y < job->scene.patch_rows; y += SYNTH_CUDA_THREADS / SIDE)
         synth_make_pixel(job, patch, shared, y, thread % SIDE, materials);

@@ -14,7 +14,7 @@
 #ifndef YIELDPOINT_SYNTH_CUDA_WORK_H
 #define YIELDPOINT_SYNTH_CUDA_WORK_H
 
-#include "synth/random/normal.h"
+#include "base/random/normal.h"
 #include "synth/scene/internal.h"
 
 #define SYNTH_CUDA_THREADS 256
@@ -40,15 +40,15 @@ static inline struct synth_divisor synth_divisor(uint32_t by)
 }
 
 /* floor(n / d). part / 2^32 is at most 2^-32 below 1 / by, so the guess is right or 1 too small. */
-SYNTH_INLINE uint32_t synth_divided(uint32_t n, struct synth_divisor d)
+YPI_INLINE uint32_t synth_divided(uint32_t n, struct synth_divisor d)
 {
-    uint32_t guess = (uint32_t)(synth_wide(n, d.part) >> 32);
+    uint32_t guess = (uint32_t)(ypi_wide(n, d.part) >> 32);
     return guess + (n - guess * d.by >= d.by);
 }
 
 /* A scene as kernels see it, pointers to the device's memory. Fields of the other preset are 0. */
 struct synth_cuda_scene {
-    struct synth_keys keys;
+    struct ypi_philox_keys keys;
     uint32_t height, width, channels, stride;
     uint32_t group, group_bits;       /* pixels of a unit, 2^group_bits */
     uint32_t quads;                   /* of a unit */
@@ -102,7 +102,7 @@ enum synth_cuda_kind { SYNTH_CUDA_WORDS, SYNTH_CUDA_NORMALS, SYNTH_CUDA_CURAND }
 
 /* `count` words or normals from number `first` on. */
 struct synth_cuda_words {
-    struct synth_keys keys;
+    struct ypi_philox_keys keys;
     uint64_t seed, subsequence, first, count;
     enum synth_cuda_kind kind;
     bool aligned; /* blocks of four lie at multiples of 16 bytes */

@@ -3,7 +3,7 @@
 #include "synth/scene/accelerated.h"
 
 #include "synth/cuda/work.h"
-#include "synth/random/device_stream.h"
+#include "synth/scene/device_stream.h"
 
 #include <yieldpoint/plugin.h>
 
@@ -104,7 +104,7 @@ static void share_quads(const struct synth_scene *scene, struct synth_cuda_scene
 static void describe(const struct synth_scene *scene, struct synth_cuda_scene *out)
 {
     const struct synth_spec *spec = &scene->spec;
-    *out = (struct synth_cuda_scene){.keys = synth_keys(spec->seed)};
+    *out = (struct synth_cuda_scene){.keys = ypi_philox_keys(spec->seed)};
     out->height = (uint32_t)spec->height;
     out->width = (uint32_t)spec->width;
     out->channels = (uint32_t)spec->channels;
@@ -165,10 +165,10 @@ static enum yp_status check_words(const char *what, const struct yp_device *devi
                         device == NULL ? "device" : "out");
 }
 
-static struct synth_cuda_words words_of(struct synth_stream stream, uint64_t first, size_t count,
+static struct synth_cuda_words words_of(struct ypi_stream stream, uint64_t first, size_t count,
                                         enum synth_cuda_kind kind, void *out)
 {
-    return (struct synth_cuda_words){.keys = synth_keys(stream.seed),
+    return (struct synth_cuda_words){.keys = ypi_philox_keys(stream.seed),
                                      .seed = stream.seed,
                                      .subsequence = stream.subsequence,
                                      .first = first,
@@ -189,7 +189,7 @@ static enum yp_status on_device(struct yp_device *device, const struct synth_cud
     return by_curand ? cuda->by_curand(device, words) : cuda->words(device, words);
 }
 
-enum yp_status synth_device_words(struct yp_device *device, struct synth_stream stream,
+enum yp_status synth_device_words(struct yp_device *device, struct ypi_stream stream,
                                   uint64_t first, size_t count, uint32_t *out)
 {
     enum yp_status status = check_words("synth_device_words", device, out);
@@ -198,11 +198,11 @@ enum yp_status synth_device_words(struct yp_device *device, struct synth_stream 
     struct synth_cuda_words words = words_of(stream, first, count, SYNTH_CUDA_WORDS, out);
     if (yp_device_memory_kind(device) != YP_HOST)
         return on_device(device, &words, false);
-    synth_words(SYNTH_LEVEL_AUTO, stream, first, count, out);
+    ypi_random_words(YPI_LEVEL_AUTO, stream, first, count, out);
     return YP_OK;
 }
 
-enum yp_status synth_device_normals(struct yp_device *device, struct synth_stream stream,
+enum yp_status synth_device_normals(struct yp_device *device, struct ypi_stream stream,
                                     uint64_t first, size_t count, float *out)
 {
     enum yp_status status = check_words("synth_device_normals", device, out);
@@ -211,7 +211,7 @@ enum yp_status synth_device_normals(struct yp_device *device, struct synth_strea
     struct synth_cuda_words words = words_of(stream, first, count, SYNTH_CUDA_NORMALS, out);
     if (yp_device_memory_kind(device) != YP_HOST)
         return on_device(device, &words, false);
-    synth_normals(SYNTH_LEVEL_AUTO, stream, first, count, out);
+    ypi_random_normals(YPI_LEVEL_AUTO, stream, first, count, out);
     return YP_OK;
 }
 
@@ -219,17 +219,17 @@ enum yp_status synth_device_words_curand(struct yp_device *device, uint64_t seed
                                          size_t count, uint32_t *out)
 {
     enum yp_status status = check_words("synth_device_words_curand", device, out);
-    struct synth_stream stream = {seed, 0};
+    struct ypi_stream stream = {seed, 0};
     if (status != YP_OK)
         return status;
     struct synth_cuda_words words = words_of(stream, first, count, SYNTH_CUDA_CURAND, out);
     if (yp_device_memory_kind(device) != YP_HOST)
         return on_device(device, &words, false);
-    synth_words_curand(SYNTH_LEVEL_AUTO, seed, first, count, out);
+    ypi_random_words_curand(YPI_LEVEL_AUTO, seed, first, count, out);
     return YP_OK;
 }
 
-enum yp_status synth_device_words_by_curand(struct yp_device *device, struct synth_stream stream,
+enum yp_status synth_device_words_by_curand(struct yp_device *device, struct ypi_stream stream,
                                             bool legacy, uint64_t first, size_t count,
                                             uint32_t *out)
 {

@@ -1,5 +1,5 @@
 /* The generator of the cuvis.ai stress suite; scene.h has its formula and its limits. */
-#include "synth/random/stream.h"
+#include "base/random/stream.h"
 #include "synth/scene/cuvis_disc.h"
 #include "synth/scene/internal.h"
 #include "synth/scene/table.h"
@@ -46,8 +46,8 @@ void ypi_cuvis_prepare(struct synth_scene *scene)
 }
 
 /* Marks the part of a disc that lies in pixels first .. first + pixels - 1 of the image. */
-SYNTH_INLINE void cuvis_disc(const struct synth_spec *spec, const struct synth_disc *disc,
-                             size_t first, size_t pixels, uint8_t *mask)
+YPI_INLINE void cuvis_disc(const struct synth_spec *spec, const struct synth_disc *disc,
+                           size_t first, size_t pixels, uint8_t *mask)
 {
     int64_t height = (int64_t)spec->height, width = (int64_t)spec->width;
     int64_t begin = (int64_t)first, end = begin + (int64_t)pixels;
@@ -64,15 +64,15 @@ SYNTH_INLINE void cuvis_disc(const struct synth_spec *spec, const struct synth_d
     }
 }
 
-SYNTH_INLINE void cuvis_mask(const struct synth_scene *scene, uint64_t cube, size_t first,
-                             size_t pixels, uint8_t *mask)
+YPI_INLINE void cuvis_mask(const struct synth_scene *scene, uint64_t cube, size_t first,
+                           size_t pixels, uint8_t *mask)
 {
     const struct synth_spec *spec = &scene->spec;
-    struct synth_stream stream = synth_stream(spec->seed, cube, SYNTH_DISCS);
+    struct ypi_stream stream = synth_stream(spec->seed, cube, SYNTH_DISCS);
     memset(mask, 0, pixels);
     for (uint64_t disc = 0; disc < scene->discs; disc += DISCS) {
         uint32_t words[DISCS][4];
-        synth_words(spec->level, stream, 4 * disc, DISCS * (size_t)4, words[0]);
+        ypi_random_words(spec->level, stream, 4 * disc, DISCS * (size_t)4, words[0]);
         for (size_t d = 0; d < DISCS && disc + d < scene->discs; d++) {
             struct synth_disc at =
                 synth_disc(words[d], (int64_t)spec->height, (int64_t)spec->width);
@@ -82,8 +82,8 @@ SYNTH_INLINE void cuvis_mask(const struct synth_scene *scene, uint64_t cube, siz
 }
 
 /* values holds standard normals on entry. */
-SYNTH_INLINE void cuvis_values(const struct synth_scene *scene, size_t pixel, uint8_t anomalous,
-                               float *restrict values)
+YPI_INLINE void cuvis_values(const struct synth_scene *scene, size_t pixel, uint8_t anomalous,
+                             float *restrict values)
 {
     size_t channels = scene->spec.channels, width = scene->spec.width;
     const float *restrict normal = scene->spectra;
@@ -94,28 +94,28 @@ SYNTH_INLINE void cuvis_values(const struct synth_scene *scene, size_t pixel, ui
     float bright = scene->row_gain[pixel / width] * scene->column_gain[pixel % width];
     float sigma = scene->sigma;
     for (size_t c = 0; c < channels; c++)
-        values[c] = SYNTH_FMA(sigma, values[c], normal[c] * bright);
+        values[c] = YPI_FMA(sigma, values[c], normal[c] * bright);
 }
 
 /* At most CHUNK pixels. */
-SYNTH_INLINE void cuvis_chunk(const struct synth_scene *scene, uint64_t cube, size_t first,
-                              size_t pixels, float *values, uint8_t mask[CHUNK])
+YPI_INLINE void cuvis_chunk(const struct synth_scene *scene, uint64_t cube, size_t first,
+                            size_t pixels, float *values, uint8_t mask[CHUNK])
 {
     size_t channels = scene->spec.channels;
     size_t limit = NOISE_VALUES / channels < 1 ? 1 : NOISE_VALUES / channels;
-    struct synth_stream noise = synth_stream(scene->spec.seed, cube, SYNTH_NOISE);
+    struct ypi_stream noise = synth_stream(scene->spec.seed, cube, SYNTH_NOISE);
     cuvis_mask(scene, cube, first, pixels, mask);
     for (size_t i = 0; i < pixels; i += limit) {
         size_t take = pixels - i < limit ? pixels - i : limit;
-        synth_normals(scene->spec.level, noise, (uint64_t)(first + i) * channels, take * channels,
-                      values + i * channels);
+        ypi_random_normals(scene->spec.level, noise, (uint64_t)(first + i) * channels,
+                           take * channels, values + i * channels);
         for (size_t j = i; j < i + take; j++)
             cuvis_values(scene, first + j, mask[j], values + j * channels);
     }
 }
 
-SYNTH_INLINE void cuvis_tile(const struct synth_scene *scene, uint64_t cube, size_t pixel,
-                             size_t pixels, float *values, const struct synth_truth *truth)
+YPI_INLINE void cuvis_tile(const struct synth_scene *scene, uint64_t cube, size_t pixel,
+                           size_t pixels, float *values, const struct synth_truth *truth)
 {
     uint8_t mask[CHUNK];
     for (size_t i = 0; i < pixels; i += CHUNK) {
@@ -135,20 +135,20 @@ YPI_SIMD_VERSIONS(void, tile,
                    float *values, const struct synth_truth *truth),
                   cuvis_tile(scene, cube, pixel, pixels, values, truth))
 
-SYNTH_INLINE void cuvis_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
-                             size_t pixel, size_t pixels, float *values)
+YPI_INLINE void cuvis_band(const struct synth_scene *scene, uint64_t cube, size_t channel,
+                           size_t pixel, size_t pixels, float *values)
 {
     const struct synth_spec *spec = &scene->spec;
-    struct synth_stream noise = synth_stream(spec->seed, cube, SYNTH_NOISE);
+    struct ypi_stream noise = synth_stream(spec->seed, cube, SYNTH_NOISE);
     uint8_t mask[CHUNK];
     for (size_t i = 0; i < pixels; i++) {
         size_t at = pixel + i;
         if (i % CHUNK == 0)
             cuvis_mask(scene, cube, at, pixels - i < CHUNK ? pixels - i : CHUNK, mask);
         float bright = scene->row_gain[at / spec->width] * scene->column_gain[at % spec->width];
-        float z = synth_normal(noise, (uint64_t)at * spec->channels + channel);
+        float z = ypi_random_normal(noise, (uint64_t)at * spec->channels + channel);
         float normal = scene->spectra[channel], anomaly = scene->spectra[scene->stride + channel];
-        values[i] = mask[i % CHUNK] ? anomaly : SYNTH_FMA(scene->sigma, z, normal * bright);
+        values[i] = mask[i % CHUNK] ? anomaly : YPI_FMA(scene->sigma, z, normal * bright);
     }
 }
 
@@ -172,7 +172,7 @@ static const struct kernels kernels_avx512 = {tile_avx512, band_avx512};
 static const struct kernels *kernels_of(const struct synth_scene *scene)
 {
     static const struct ypi_simd_version versions[] = {YPI_SIMD_TABLE(kernels)};
-    return ypi_synth_kernels(versions, scene->spec.level);
+    return ypi_level_kernels(versions, scene->spec.level);
 }
 
 void ypi_cuvis_tile(const struct synth_scene *scene, uint64_t cube, size_t first_pixel,

@@ -2,7 +2,7 @@
 #ifndef YIELDPOINT_SYNTH_SCENE_INTERNAL_H
 #define YIELDPOINT_SYNTH_SCENE_INTERNAL_H
 
-#include "synth/random/philox.h"
+#include "synth/scene/purpose.h"
 #include "synth/scene/scene.h"
 
 /* Coefficients of a pixel: up to 7 endmembers, then its target; on the lattice shade is last. */

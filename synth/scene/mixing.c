@@ -1,7 +1,7 @@
 /* The tiles of a mixing scene: fields, abundances, sensor. mixing.inc holds the code that is
  * compiled for each instruction set, this file the loops around it. */
-#include "synth/random/level.h"
-#include "synth/random/stream.h"
+#include "base/random/level.h"
+#include "base/random/stream.h"
 #include "synth/scene/internal.h"
 #include "synth/scene/mixing_spline.h"
 
@@ -51,7 +51,7 @@ static int mixing_fields(const struct synth_scene *scene)
 }
 
 #define V_LANES 1
-#include "synth/random/vector_scalar.h"
+#include "base/random/vector_scalar.h"
 
 #include "synth/scene/mixing.inc"
 
@@ -92,18 +92,18 @@ KERNELS(avx512);
 static const struct kernels *kernels_of(const struct synth_scene *scene)
 {
     static const struct ypi_simd_version versions[] = {YPI_SIMD_TABLE(kernels)};
-    return ypi_synth_kernels(versions, scene->spec.level);
+    return ypi_level_kernels(versions, scene->spec.level);
 }
 
 /* -- rows --------------------------------------------------------------------------------- */
 
 /* Draws the nodes of a lattice row for one purpose; normals come node by node and are transposed to
  * lane by lane. */
-static void draw_nodes(const struct synth_spec *spec, struct synth_stream stream, uint64_t first,
+static void draw_nodes(const struct synth_spec *spec, struct ypi_stream stream, uint64_t first,
                        size_t nodes, float lanes[SYNTH_LANES][ROW_CAPACITY])
 {
     float normals[NODES * SYNTH_LANES] __attribute__((aligned(64)));
-    synth_normals(spec->level, stream, first * SYNTH_LANES, nodes * SYNTH_LANES, normals);
+    ypi_random_normals(spec->level, stream, first * SYNTH_LANES, nodes * SYNTH_LANES, normals);
     for (size_t node = 0; node < nodes; node++)
         for (int k = 0; k < SYNTH_LANES; k++)
             lanes[k][node] = normals[node * SYNTH_LANES + (size_t)k];
@@ -119,7 +119,7 @@ static void fill_lattice(const struct synth_scene *scene, uint64_t cube, uint64_
     uint64_t wide = (spec->width - 1) / spec->correlation_px + 3; /* nodes in a lattice row */
     uint64_t first = row * wide + node;
     for (int lane = 0; lane < mixing_fields(scene); lane += SYNTH_LANES) {
-        struct synth_stream stream = synth_stream(spec->seed, cube, purposes[lane / SYNTH_LANES]);
+        struct ypi_stream stream = synth_stream(spec->seed, cube, purposes[lane / SYNTH_LANES]);
         for (int i = 0; i < 3; i++)
             draw_nodes(spec, stream, first + (uint64_t)i * wide, nodes, lattice->rows[i] + lane);
     }
@@ -195,8 +195,8 @@ static void make_chunk(const struct synth_scene *scene, uint64_t cube, size_t pi
     const struct synth_spec *spec = &scene->spec;
     size_t channels = spec->channels;
     kernels_of(scene)->mix(scene, cube, pixel, pixels, lattice, chunk);
-    synth_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),
-                  (uint64_t)pixel * channels, pixels * channels, values);
+    ypi_random_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),
+                       (uint64_t)pixel * channels, pixels * channels, values);
     kernels_of(scene)->values(scene, chunk, pixel % spec->width, pixels, values);
     if (spec->blank_bands)
         blank(scene, pixels, values);
@@ -235,8 +235,8 @@ static float one_value(const struct synth_scene *scene, uint64_t cube, size_t ch
         return NAN;
     if (spec->blank_bands && !scene->good[channel])
         return 0.0f;
-    float z = synth_normal(synth_stream(spec->seed, cube, SYNTH_NOISE),
-                           (uint64_t)pixel * spec->channels + channel);
+    float z = ypi_random_normal(synth_stream(spec->seed, cube, SYNTH_NOISE),
+                                (uint64_t)pixel * spec->channels + channel);
     return kernels_of(scene)->one(scene, chunk, i, pixel % spec->width, channel, z);
 }
 

@@ -1,6 +1,6 @@
 /* The tables of a mixing scene: spectra, atmosphere, sensor. In double, from sums and products only
  * (table.h), so that they have the same bits everywhere. */
-#include "synth/random/stream.h"
+#include "base/random/stream.h"
 #include "synth/scene/internal.h"
 #include "synth/scene/table.h"
 
@@ -115,8 +115,8 @@ static double shifts(const struct shape *shape, double w)
 static struct shape shape_of(const struct synth_scene *scene, size_t lane)
 {
     uint32_t words[WORDS_A_SPECTRUM];
-    synth_words(scene->spec.level, synth_stream(scene->spec.seed, 0, SYNTH_SPECTRA),
-                lane * WORDS_A_SPECTRUM, WORDS_A_SPECTRUM, words);
+    ypi_random_words(scene->spec.level, synth_stream(scene->spec.seed, 0, SYNTH_SPECTRA),
+                     lane * WORDS_A_SPECTRUM, WORDS_A_SPECTRUM, words);
     return draw_shape(words, lane);
 }
 
@@ -216,22 +216,22 @@ static double fill_radiance(struct synth_scene *scene)
 /* `value` rounded to bf16, ties to even: the upper half of a float. */
 static uint32_t bf16(float value)
 {
-    uint32_t bits = (uint32_t)synth_bits(value);
+    uint32_t bits = (uint32_t)ypi_bits_of(value);
     return (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
 }
 
 static void fill_columns(struct synth_scene *scene, double m)
 {
     const struct synth_spec *spec = &scene->spec;
-    struct synth_stream stream = synth_stream(spec->seed, 0, SYNTH_COLUMNS);
+    struct ypi_stream stream = synth_stream(spec->seed, 0, SYNTH_COLUMNS);
     float gain = (float)spec->prnu, offset = (float)(m * spec->dsnu);
     enum { BATCH = 64 };
     float normals[2 * BATCH];
     for (size_t column = 0; column < spec->width; column++)
         for (size_t c = 0; c < spec->channels; c += BATCH) {
             size_t count = spec->channels - c < BATCH ? spec->channels - c : BATCH;
-            synth_normals(spec->level, stream, 2 * ((uint64_t)column * spec->channels + c),
-                          2 * count, normals);
+            ypi_random_normals(spec->level, stream, 2 * ((uint64_t)column * spec->channels + c),
+                               2 * count, normals);
             for (size_t i = 0; i < count; i++)
                 scene->columns[column * scene->stride + c + i] =
                     bf16(gain * normals[2 * i]) << 16 | bf16(offset * normals[2 * i + 1]);

@@ -183,12 +183,12 @@ static enum yp_status resolve_spec(const struct synth_spec *asked, struct synth_
         return yp_set_error(YP_INVALID,
                             "synth_spec.preset is %d: must be SYNTH_SCENE (%d) or SYNTH_CUVIS (%d)",
                             (int)spec->preset, SYNTH_SCENE, SYNTH_CUVIS);
-    if (!synth_level_runs(spec->level))
+    if (!ypi_level_runs(spec->level))
         return yp_set_error(YP_UNSUPPORTED,
                             "synth_spec.level is %d: this build or processor does not run it; "
-                            "SYNTH_LEVEL_AUTO (0) takes the highest that it does",
+                            "YPI_LEVEL_AUTO (0) takes the highest that it does",
                             (int)spec->level);
-    spec->level = synth_level_resolve(spec->level);
+    spec->level = ypi_level_resolve(spec->level);
     enum yp_status status = resolve_sizes(spec);
     if (status != YP_OK)
         return status;

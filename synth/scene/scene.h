@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <yieldpoint/device.h>
 
-#include "synth/random/level.h"
+#include "base/random/level.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -107,7 +107,7 @@ struct synth_spec {
     enum synth_preset preset;
     size_t height, width, channels; /* each 1 to 2^30; a cube's bytes must fit a size_t */
     uint64_t seed;
-    enum synth_level level; /* instruction set; values do not depend on it */
+    enum ypi_level level; /* instruction set; values do not depend on it */
 
     /* SYNTH_SCENE */
     size_t endmembers;        /* 2 to 7; default 6 */

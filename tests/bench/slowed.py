@@ -54,11 +54,11 @@ SLOWED = {
         "            status = ypi_read_at(file->fd, file->path, offset, to, count * size);",
         r"cubes\.c::read.*float32", r"cubes\.c::read\[interleave=bip-type=float32\]"),
     "noise drawn four times: a scene": (
-        "synth/scene/mixing.c", "    synth_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),\n",
+        "synth/scene/mixing.c", "    ypi_random_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),\n",
         "    for (int again = 0; again < 3; again++)\n"
-        "        synth_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),\n"
+        "        ypi_random_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),\n"
         "                      (uint64_t)pixel * channels, pixels * channels, values);\n"
-        "    synth_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),\n",
+        "    ypi_random_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),\n",
         r"scene|stream|prefetch", r"rx\.c::scene\[channels=200\]"),
     "a row at a time: the linear operator": (
         "models/nn/operators/linear.c",
@@ -70,7 +70,7 @@ SLOWED = {
         "                    y + (size_t)i * size[OUT], out);\n",
         r"operator=linear", r"speed_in_models\[operator=linear"),
     "one block in flight: random words": (
-        "synth/random/bulk_avx512.c", "#define MANY 6", "#define MANY 1",
+        "base/random/bulk_avx512.c", "#define MANY 6", "#define MANY 1",
         r"synth\.c|scene|stream|prefetch", r"synth\.c::words_near\[threads=1\]"),
 }
 

@@ -1,6 +1,6 @@
 """The data that synth makes are the same whichever compiler and optimisation makes the program.
 
-Builds synth's own files anew for each, with the options of synth/meson.build but for -O. The
+Builds synth's own files and base/random's anew for each, with the options of base/random/meson.build but for -O. The
 build's compiler is named for its options: where the system's headers lie."""
 
 import os
@@ -12,8 +12,8 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from tap import Tap  # noqa: E402
 
-SOURCES = [*(f"random/{name}" for name in ("bulk_avx2", "bulk_avx512", "bulk_baseline", "level", "stream")),
-           *(f"scene/{name}" for name in ("accelerated", "cuvis", "mixing", "prepare", "scene"))]
+SOURCES = [*(f"base/random/{name}" for name in ("bulk_avx2", "bulk_avx512", "bulk_baseline", "level", "stream")),
+           *(f"synth/scene/{name}" for name in ("accelerated", "cuvis", "mixing", "prepare", "scene"))]
 FRAMEWORK = ["base/system/error", "base/system/file", "base/simd/isa", "base/simd/simd", "device/cpu/cpu", "device/cpu/levels", "device/device", "device/plugin"]
 OPTIONS = ["-std=c17", "-D_GNU_SOURCE", "-ffp-contract=off", "-fno-math-errno",
            "-fno-trapping-math", "-DYPI_VERSION=\"0\""]
@@ -22,8 +22,7 @@ OPTIONS = ["-std=c17", "-D_GNU_SOURCE", "-ffp-contract=off", "-fno-math-errno",
 def built(root, compiler, more, level, folder):
     """The program; what is not synth is the same for all and is not what is looked at."""
     program = os.path.join(folder, f"same-bits-{os.path.basename(compiler)}{level}")
-    files = [os.path.join(root, "synth", f"{name}.c") for name in SOURCES]
-    files += [os.path.join(root, f"{name}.c") for name in FRAMEWORK]
+    files = [os.path.join(root, f"{name}.c") for name in (*SOURCES, *FRAMEWORK)]
     files.append(os.path.join(root, "tests", "usage", "suites", "same_bits.c"))
     subprocess.run([compiler, *more, *OPTIONS, level, *[f"-I{os.path.join(root, d)}" for d in (
         ".", "include")], "-o", program, *files, "-lm", "-lpthread", "-ldl"],

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random/stream.h"
 #include "suites/cube_statistics.h"
-#include "synth/random/stream.h"
+#include "synth/scene/purpose.h"
 
 static struct cube_statistics run(const float *values, size_t height, size_t width, size_t channels)
 {
@@ -19,7 +20,7 @@ static struct cube_statistics run(const float *values, size_t height, size_t wid
 static float *normals(size_t count, uint64_t purpose)
 {
     float *z = malloc(count * sizeof *z);
-    synth_normals(SYNTH_LEVEL_AUTO, synth_stream(5, purpose, SYNTH_NOISE), 0, count, z);
+    ypi_random_normals(YPI_LEVEL_AUTO, synth_stream(5, purpose, SYNTH_NOISE), 0, count, z);
     return z;
 }
 

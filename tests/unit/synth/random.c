@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "synth/random/bulk.h"
-#include "synth/random/stream.h"
+#include "base/random/bulk.h"
+#include "base/random/stream.h"
+#include "synth/scene/purpose.h"
 #include "tests/unit/synth/curand.h"
 
 #define ALPHA 1e-7
@@ -24,9 +25,9 @@ enum { COUNT = 1 << 24, CHUNK = 1 << 16, LAGS = 64 };
 /* Adds a flaw to a chunk of numbers, which the test must detect. */
 typedef void spoil(float *z, size_t count);
 
-static void normals(struct synth_stream stream, size_t first, float *z, spoil *spoilt)
+static void normals(struct ypi_stream stream, size_t first, float *z, spoil *spoilt)
 {
-    synth_normals(SYNTH_LEVEL_AUTO, stream, first, CHUNK, z);
+    ypi_random_normals(YPI_LEVEL_AUTO, stream, first, CHUNK, z);
     if (spoilt != NULL)
         spoilt(z, CHUNK);
 }
@@ -226,7 +227,7 @@ static double chi_square(uint32_t (*bin)(uint32_t word, uint32_t next), bool pai
     uint32_t *words = malloc(CHUNK * sizeof *words), *count = calloc(BINS, sizeof *count);
     size_t step = pairs ? 2 : 1;
     for (size_t at = 0; at < COUNT; at += CHUNK) {
-        synth_words(SYNTH_LEVEL_AUTO, synth_stream(SEED, 4, SYNTH_TARGET), at, CHUNK, words);
+        ypi_random_words(YPI_LEVEL_AUTO, synth_stream(SEED, 4, SYNTH_TARGET), at, CHUNK, words);
         if (spoilt != NULL)
             spoilt(words);
         for (size_t i = 0; i < CHUNK; i += step)
@@ -298,14 +299,14 @@ Test(distribution, words_fill_bins_and_pairs_of_bins_evenly, .timeout = 120)
 
 /* The largest of the correlations of two streams' normals at lags from `from` to LAGS, in standard
  * errors; the second stream is the later one. */
-static double correlation(struct synth_stream a, struct synth_stream b, size_t count, size_t from,
+static double correlation(struct ypi_stream a, struct ypi_stream b, size_t count, size_t from,
                           float leak, size_t leak_lag)
 {
     float *x = malloc((CHUNK + LAGS) * sizeof *x), *y = malloc((CHUNK + LAGS) * sizeof *y);
     double product[LAGS + 1] = {0}, worst = 0;
     for (size_t at = 0; at < count; at += CHUNK) {
-        synth_normals(SYNTH_LEVEL_AUTO, a, at, CHUNK + LAGS, x);
-        synth_normals(SYNTH_LEVEL_AUTO, b, at, CHUNK + LAGS, y);
+        ypi_random_normals(YPI_LEVEL_AUTO, a, at, CHUNK + LAGS, x);
+        ypi_random_normals(YPI_LEVEL_AUTO, b, at, CHUNK + LAGS, y);
         for (size_t i = CHUNK + LAGS; leak > 0 && i-- > leak_lag;)
             y[i] += leak * x[i - leak_lag];
         for (size_t lag = from; lag <= LAGS; lag++) {
@@ -326,7 +327,7 @@ static double correlation(struct synth_stream a, struct synth_stream b, size_t c
 
 Test(correlation, of_a_stream_with_itself_is_none, .timeout = 120)
 {
-    struct synth_stream stream = synth_stream(SEED, 5, SYNTH_NOISE);
+    struct ypi_stream stream = synth_stream(SEED, 5, SYNTH_NOISE);
     double good = correlation(stream, stream, COUNT / 4, 1, 0, 0);
     cr_expect_leq(good, DEVIATIONS, "%g standard errors", good);
     for (size_t lag = 1; lag <= LAGS; lag += 21) {
@@ -337,13 +338,13 @@ Test(correlation, of_a_stream_with_itself_is_none, .timeout = 120)
 
 Test(correlation, of_neighbouring_streams_is_none, .timeout = 120)
 {
-    const struct synth_stream from = synth_stream(SEED, 6, SYNTH_NOISE);
-    const struct synth_stream to[] = {synth_stream(SEED, 7, SYNTH_NOISE),
-                                      synth_stream(SEED, 6 + (1 << 20), SYNTH_NOISE),
-                                      synth_stream(SEED, 6, SYNTH_FIELD),
-                                      synth_stream(SEED + 1, 6, SYNTH_NOISE),
-                                      synth_stream(SEED + (UINT64_C(1) << 32), 6, SYNTH_NOISE),
-                                      {from.subsequence, from.seed}};
+    const struct ypi_stream from = synth_stream(SEED, 6, SYNTH_NOISE);
+    const struct ypi_stream to[] = {synth_stream(SEED, 7, SYNTH_NOISE),
+                                    synth_stream(SEED, 6 + (1 << 20), SYNTH_NOISE),
+                                    synth_stream(SEED, 6, SYNTH_FIELD),
+                                    synth_stream(SEED + 1, 6, SYNTH_NOISE),
+                                    synth_stream(SEED + (UINT64_C(1) << 32), 6, SYNTH_NOISE),
+                                    {from.subsequence, from.seed}};
     for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
         double good = correlation(from, to[i], COUNT / 16, 0, 0, 0);
         cr_expect_leq(good, DEVIATIONS, "stream %zu: %g standard errors", i, good);
@@ -365,26 +366,26 @@ Test(stream, long_ranges_are_what_short_ones_are, .timeout = 120)
     uint32_t piece[PIECE];
     static const size_t starts[] = {0, 3, 4, 12};
     static const uint64_t firsts[] = {0, 3, (UINT64_C(1) << 34) - 501, 4};
-    struct synth_stream stream = synth_stream(SEED, 9, SYNTH_NOISE);
+    struct ypi_stream stream = synth_stream(SEED, 9, SYNTH_NOISE);
     for (int kind = 0; kind < 3; kind++)
         for (size_t t = 0; t < sizeof starts / sizeof *starts; t++) {
             uint64_t first = firsts[t];
             uint32_t *out = whole + starts[t];
             memset(whole, 0x55, (count + 64) * sizeof *whole);
             if (kind == 0)
-                synth_words(SYNTH_LEVEL_AUTO, stream, first, count, out);
+                ypi_random_words(YPI_LEVEL_AUTO, stream, first, count, out);
             else if (kind == 1)
-                synth_normals(SYNTH_LEVEL_AUTO, stream, first, count, (float *)out);
+                ypi_random_normals(YPI_LEVEL_AUTO, stream, first, count, (float *)out);
             else
-                synth_words_curand(SYNTH_LEVEL_AUTO, stream.seed, first, count, out);
+                ypi_random_words_curand(YPI_LEVEL_AUTO, stream.seed, first, count, out);
             for (size_t at = 0; at < count; at += PIECE) {
                 size_t size = count - at < PIECE ? count - at : PIECE;
                 if (kind == 0)
-                    synth_words(SYNTH_LEVEL_AUTO, stream, first + at, size, piece);
+                    ypi_random_words(YPI_LEVEL_AUTO, stream, first + at, size, piece);
                 else if (kind == 1)
-                    synth_normals(SYNTH_LEVEL_AUTO, stream, first + at, size, (float *)piece);
+                    ypi_random_normals(YPI_LEVEL_AUTO, stream, first + at, size, (float *)piece);
                 else
-                    synth_words_curand(SYNTH_LEVEL_AUTO, stream.seed, first + at, size, piece);
+                    ypi_random_words_curand(YPI_LEVEL_AUTO, stream.seed, first + at, size, piece);
                 cr_assert(memcmp(piece, out + at, size * sizeof *piece) == 0,
                           "kind %d, start %zu, first %llu: differs behind %zu", kind, starts[t],
                           (unsigned long long)first, at);
@@ -418,15 +419,15 @@ enum { OFFSETS = sizeof odd_offsets / sizeof *odd_offsets };
 Test(curand, order_is_random123s_blocks_dealt_out, .timeout = 120)
 {
     uint32_t *words = malloc((CAPACITY + 1) * sizeof *words);
-    for (int level = SYNTH_LEVEL_BASELINE; level < SYNTH_LEVELS; level++) {
-        if (!synth_level_runs((enum synth_level)level))
+    for (int level = YPI_LEVEL_BASELINE; level < YPI_LEVELS; level++) {
+        if (!ypi_level_runs((enum ypi_level)level))
             continue;
         for (int o = 0; o < OFFSETS; o++)
             for (int s = 0; s < SIZES; s++) {
                 size_t bad = 0;
                 words[odd_sizes[s]] = 0x5eed;
-                synth_words_curand((enum synth_level)level, SEED, odd_offsets[o], odd_sizes[s],
-                                   words);
+                ypi_random_words_curand((enum ypi_level)level, SEED, odd_offsets[o], odd_sizes[s],
+                                        words);
                 for (size_t i = 0; i < odd_sizes[s]; i++)
                     bad += words[i] != oracle_word(SEED, odd_offsets[o] + i);
                 cr_assert_eq(bad, 0, "level %d, offset %d, size %zu: %zu differ", level, o,
@@ -454,7 +455,7 @@ Test(curand, order_is_the_librarys, .timeout = 240)
             uint64_t at = odd_offsets[o];
             for (int s = 0; s < SIZES; s++) {
                 cr_assert_eq(lib.generate(generator, theirs, odd_sizes[s]), 0);
-                synth_words_curand(SYNTH_LEVEL_AUTO, SEED, at, odd_sizes[s], ours);
+                ypi_random_words_curand(YPI_LEVEL_AUTO, SEED, at, odd_sizes[s], ours);
                 cr_assert(memcmp(ours, theirs, odd_sizes[s] * sizeof *ours) == 0,
                           "order %s, offset %d, size %zu", names[n], o, odd_sizes[s]);
                 at += odd_sizes[s];

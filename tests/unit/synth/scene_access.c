@@ -103,9 +103,9 @@ Test(scene_access, is_the_same_at_every_level_with_each_option_alone, .timeout =
         if (!variant(i, &spec))
             continue;
         struct kit_cube first = {0};
-        for (int level = SYNTH_LEVEL_BASELINE; level < SYNTH_LEVELS; level++) {
-            spec.level = (enum synth_level)level;
-            if (!synth_level_runs(spec.level))
+        for (int level = YPI_LEVEL_BASELINE; level < YPI_LEVELS; level++) {
+            spec.level = (enum ypi_level)level;
+            if (!ypi_level_runs(spec.level))
                 continue;
             struct synth_scene *scene = kit_scene(&spec);
             struct kit_cube cube = kit_make(scene, 3);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "synth/random/stream.h"
+#include "base/random/stream.h"
+#include "synth/scene/purpose.h"
 #include "synth/scene/scene.h"
 #include "synth/scene/table.h"
 #include "tests/unit/synth/synth_known_answers.h"
@@ -27,7 +28,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes)
 /* ---- words ---- */
 
 /* Word `index` of a stream, by Random123. */
-static uint32_t oracle_word(struct synth_stream stream, uint64_t index)
+static uint32_t oracle_word(struct ypi_stream stream, uint64_t index)
 {
     uint64_t block = index / 4;
     philox4x32_ctr_t counter = {{(uint32_t)block, (uint32_t)(block >> 32),
@@ -46,11 +47,10 @@ Test(philox, gives_the_published_answers)
 {
     for (size_t i = 0; i < sizeof philox_answers / sizeof *philox_answers; i++) {
         const struct philox_answer *a = &philox_answers[i];
-        struct synth_stream stream = {join(a->key[0], a->key[1]),
-                                      join(a->counter[2], a->counter[3])};
+        struct ypi_stream stream = {join(a->key[0], a->key[1]), join(a->counter[2], a->counter[3])};
         uint64_t block = join(a->counter[0], a->counter[1]);
         uint32_t words[4];
-        synth_block(stream, block, words);
+        ypi_philox_block(stream, block, words);
         cr_assert_arr_eq(words, a->words, sizeof words, "answer %zu", i);
         for (uint64_t lane = 0; lane < 4 && block < UINT64_MAX / 4; lane++)
             cr_assert_eq(oracle_word(stream, 4 * block + lane), a->words[lane]);
@@ -59,7 +59,7 @@ Test(philox, gives_the_published_answers)
 
 Test(philox, addresses_by_seed_cube_purpose_and_index)
 {
-    struct synth_stream stream = synth_stream(7, 5, SYNTH_TARGET);
+    struct ypi_stream stream = synth_stream(7, 5, SYNTH_TARGET);
     cr_assert_eq(stream.seed, 7);
     cr_assert_eq(stream.subsequence, 5 * 16 + 2);
     /* The last cube's last subsequence still is its own. */
@@ -75,15 +75,15 @@ Test(philox, bulk_words_are_random123s, .timeout = 120)
     static const uint64_t offsets[] = {
         0, 1, 2, 3, 127, 1000003, (UINT64_C(1) << 34) - 77, UINT64_C(0x123456789abcd)};
     uint32_t *words = malloc((100003 + 1) * sizeof *words);
-    for (int level = SYNTH_LEVEL_BASELINE; level < SYNTH_LEVELS; level++) {
-        if (!synth_level_runs((enum synth_level)level))
+    for (int level = YPI_LEVEL_BASELINE; level < YPI_LEVELS; level++) {
+        if (!ypi_level_runs((enum ypi_level)level))
             continue;
         for (size_t o = 0; o < sizeof offsets / sizeof *offsets; o++)
             for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-                struct synth_stream stream = {UINT64_C(0xdeadbeef12345678) + o,
-                                              UINT64_C(0x1fffffffe) + s};
+                struct ypi_stream stream = {UINT64_C(0xdeadbeef12345678) + o,
+                                            UINT64_C(0x1fffffffe) + s};
                 words[sizes[s]] = 0x5eed;
-                synth_words((enum synth_level)level, stream, offsets[o], sizes[s], words);
+                ypi_random_words((enum ypi_level)level, stream, offsets[o], sizes[s], words);
                 size_t bad = 0;
                 for (size_t i = 0; i < sizes[s]; i++)
                     bad += words[i] != oracle_word(stream, offsets[o] + i);
@@ -132,7 +132,7 @@ Test(normal, is_exact_enough_at_every_seam)
             uint32_t y = seams[j / 5] + (uint32_t)(j % 5) - 2;
             float a, b;
             double first, second;
-            synth_normal_pair(x, y, &a, &b);
+            ypi_normal_pair(x, y, &a, &b);
             oracle_pair(x, y, &first, &second);
             cr_assert(close_to(a, first) && close_to(b, second),
                       "words %08x %08x: %.9g and %.9g are not %.9g and %.9g", x, y, (double)a,
@@ -143,11 +143,11 @@ Test(normal, is_exact_enough_at_every_seam)
 Test(normal, bulk_is_box_muller_of_the_words)
 {
     enum { COUNT = 1 << 20 };
-    struct synth_stream stream = synth_stream(11, 3, SYNTH_NOISE);
+    struct ypi_stream stream = synth_stream(11, 3, SYNTH_NOISE);
     float *normals = malloc(COUNT * sizeof *normals);
     uint32_t *words = malloc(COUNT * sizeof *words);
-    synth_normals(SYNTH_LEVEL_AUTO, stream, 0, COUNT, normals);
-    synth_words(SYNTH_LEVEL_AUTO, stream, 0, COUNT, words);
+    ypi_random_normals(YPI_LEVEL_AUTO, stream, 0, COUNT, normals);
+    ypi_random_words(YPI_LEVEL_AUTO, stream, 0, COUNT, words);
     double worst = 0;
     for (size_t i = 0; i < COUNT; i += 2) {
         double first, second;
@@ -163,18 +163,18 @@ Test(normal, bulk_is_box_muller_of_the_words)
 Test(normal, has_the_same_bits_at_every_level_and_cut, .timeout = 120)
 {
     enum { COUNT = 100003 };
-    struct synth_stream stream = synth_stream(11, 3, SYNTH_NOISE);
+    struct ypi_stream stream = synth_stream(11, 3, SYNTH_NOISE);
     float *whole = malloc(COUNT * sizeof *whole), *cut = malloc(COUNT * sizeof *cut);
-    for (int level = SYNTH_LEVEL_BASELINE; level < SYNTH_LEVELS; level++) {
-        if (!synth_level_runs((enum synth_level)level))
+    for (int level = YPI_LEVEL_BASELINE; level < YPI_LEVELS; level++) {
+        if (!ypi_level_runs((enum ypi_level)level))
             continue;
-        synth_normals((enum synth_level)level, stream, 0, COUNT, whole);
+        ypi_random_normals((enum ypi_level)level, stream, 0, COUNT, whole);
         uint64_t hash = hash_bytes(HASH_START, whole, COUNT * sizeof *whole);
         cr_expect_eq(hash, NORMALS_HASH, "level %d: hash is 0x%016llx", level,
                      (unsigned long long)hash);
         for (size_t at = 0, size = 1; at < COUNT; at += size, size = size * 3 % 517 + 1) {
             size = size < COUNT - at ? size : COUNT - at;
-            synth_normals((enum synth_level)level, stream, at, size, cut + at);
+            ypi_random_normals((enum ypi_level)level, stream, at, size, cut + at);
         }
         cr_expect_arr_eq(cut, whole, COUNT * sizeof *whole, "level %d, in cuts", level);
     }
@@ -196,7 +196,7 @@ Test(normal, is_standard_normal)
     enum { COUNT = 1 << 20 };
     const double n = COUNT;
     float *z = malloc(COUNT * sizeof *z);
-    synth_normals(SYNTH_LEVEL_AUTO, synth_stream(2024, 1, SYNTH_NOISE), 0, COUNT, z);
+    ypi_random_normals(YPI_LEVEL_AUTO, synth_stream(2024, 1, SYNTH_NOISE), 0, COUNT, z);
     double m[5] = {0}, product[5] = {0}, far = 0;
     for (size_t i = 0; i < COUNT; i++) {
         double power = 1;
@@ -238,10 +238,10 @@ Test(portable, functions_agree_with_libm)
         /* The argument is rounded to 2^-53 relative of at most 2 turns by libm's caller, here. */
         cr_assert_leq(fabs(synth_table_cos_turns(t) - cos(2 * PI * t)), 4e-15, "cos %g", t);
         float y = -87.0f * (float)i / 100000;
-        cr_assert_leq(fabs(synth_exp(y) / exp((double)y) - 1), 0x1p-22, "expf(%g)", (double)y);
+        cr_assert_leq(fabs(ypi_exp(y) / exp((double)y) - 1), 0x1p-22, "expf(%g)", (double)y);
     }
     cr_assert_eq(synth_table_exp(-1e6), 0.0);
-    cr_assert_eq(synth_exp(-1e30f), synth_exp(-87.0f));
+    cr_assert_eq(ypi_exp(-1e30f), ypi_exp(-87.0f));
 }
 
 /* ---- scenes ---- */
@@ -340,9 +340,9 @@ static struct synth_spec bare(struct synth_spec spec)
 static void check_golden(enum synth_preset preset, uint64_t golden)
 {
     struct synth_spec spec = odd_spec(preset);
-    for (int level = SYNTH_LEVEL_AUTO; level < SYNTH_LEVELS; level++) {
-        spec.level = (enum synth_level)level;
-        if (!synth_level_runs(spec.level))
+    for (int level = YPI_LEVEL_AUTO; level < YPI_LEVELS; level++) {
+        spec.level = (enum ypi_level)level;
+        if (!ypi_level_runs(spec.level))
             continue;
         struct cube cube = make_cube(&spec, 3, 0, 1);
         uint64_t hash = hash_cube(cube);
@@ -490,7 +490,7 @@ Test(scene, refuses_what_is_not_allowed)
     REFUSED(cuvis, channels, 0, "is 0", "1 to 1073741824");
     REFUSED(mixing, channels, SIZE_MAX, "is 18446744073709551615", "1 to 1073741824");
     REFUSED(mixing, preset, (enum synth_preset)2, "is 2", "SYNTH_CUVIS (1)");
-    REFUSED(mixing, level, SYNTH_LEVELS, "is 4", "SYNTH_LEVEL_AUTO (0)");
+    REFUSED(mixing, level, YPI_LEVELS, "is 4", "YPI_LEVEL_AUTO (0)");
     REFUSED(mixing, endmembers, 1, "is 1", "2 to 7");
     REFUSED(mixing, endmembers, 8, "is 8", "2 to 7");
     REFUSED(mixing, correlation_px, 65537, "is 65537", "1 to 65536");
@@ -728,7 +728,7 @@ Test(cuvis, has_its_discs_where_the_words_put_them)
     struct synth_spec spec = sized(SYNTH_CUVIS, 131, 127, 1);
     spec.seed = UINT64_C(0xfedcba9876543210);
     struct cube cube = make_cube(&spec, 77, 0, 1);
-    struct synth_stream stream = {spec.seed, 77 * 16 + 4};
+    struct ypi_stream stream = {spec.seed, 77 * 16 + 4};
     const uint64_t discs = (uint64_t)(131 * 127 * 0.05) / 20;
     uint8_t *mask = calloc(cube.pixels, 1);
     double covered = 0;

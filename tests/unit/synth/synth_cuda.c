@@ -1,7 +1,7 @@
 /* What synth/'s kernels make, on the emulated device:
  * the CPU's bits, everything that is wanted and nothing beside it. */
 #include "synth/cuda/work.h"
-#include "synth/random/device_stream.h"
+#include "synth/scene/device_stream.h"
 #include "tests/emulated/device.h"
 #include "tests/unit/synth/scene_kit.h"
 
@@ -340,7 +340,7 @@ Test(synth_cuda, refuses_what_is_not_allowed)
 Test(synth_cuda, says_so_where_the_plugin_is_missing)
 {
     struct synth_spec spec = odd(4);
-    struct synth_stream stream = {1, 2};
+    struct ypi_stream stream = {1, 2};
     uint32_t word;
     setenv("YIELDPOINT_PLUGINS", "/nowhere", 1);
     cr_expect_null(synth_scene_create(emulated_device(), &spec));
@@ -353,7 +353,7 @@ Test(synth_cuda, says_so_where_the_plugin_is_missing)
 
 enum kind { WORDS, NORMALS, CURAND };
 
-static enum yp_status make(struct yp_device *device, enum kind kind, struct synth_stream stream,
+static enum yp_status make(struct yp_device *device, enum kind kind, struct ypi_stream stream,
                            uint64_t first, size_t count, void *out)
 {
     if (kind == NORMALS)
@@ -377,7 +377,7 @@ Test(synth_cuda, makes_the_same_words_and_normals_from_anywhere, .timeout = 60)
                                       (UINT64_C(1) << 34) - 8,
                                       (UINT64_C(1) << 61) + 5};
     static const size_t counts[] = {1, 2, 3, 4, 5, 31, 4099};
-    struct synth_stream stream = {0xfedcba9876543210, 0x1234567890};
+    struct ypi_stream stream = {0xfedcba9876543210, 0x1234567890};
     uint32_t right[4099];
     for (int kind = WORDS; kind <= CURAND; kind++)
         for (size_t p = 0; p < sizeof places / sizeof *places; p++)
@@ -397,7 +397,7 @@ Test(synth_cuda, makes_the_same_words_and_normals_from_anywhere, .timeout = 60)
 
 Test(synth_cuda, refuses_words_to_nowhere)
 {
-    struct synth_stream stream = {1, 2};
+    struct ypi_stream stream = {1, 2};
     uint32_t word = 7;
     cr_expect_eq(synth_device_words(NULL, stream, 0, 1, &word), YP_INVALID);
     cr_expect_eq(synth_device_words(yp_device_cpu(), stream, 0, 1, NULL), YP_INVALID);

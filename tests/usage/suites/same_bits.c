@@ -1,5 +1,6 @@
 /* Prints a hash of what synth makes at each instruction level, and those of the unit tests. */
-#include "synth/random/stream.h"
+#include "base/random/stream.h"
+#include "synth/scene/purpose.h"
 #include "synth/scene/scene.h"
 #include "tests/unit/synth/synth_known_answers.h"
 
@@ -28,7 +29,7 @@ static int failed(void)
 }
 
 /* Values, labels and fill of one cube, by tiles and by bands. The sizes leave every loop a rest. */
-static int print_scene(const char *name, enum synth_preset preset, enum synth_level level)
+static int print_scene(const char *name, enum synth_preset preset, enum ypi_level level)
 {
     enum { HEIGHT = 67, WIDTH = 71, CHANNELS = 13, PIXELS = HEIGHT * WIDTH };
     static float values[PIXELS * CHANNELS], fill[PIXELS], band[PIXELS];
@@ -59,16 +60,16 @@ static int print_scene(const char *name, enum synth_preset preset, enum synth_le
     return 0;
 }
 
-static void print_streams(enum synth_level level)
+static void print_streams(enum ypi_level level)
 {
     static float normals[COUNT];
     static uint32_t words[COUNT];
-    struct synth_stream stream = synth_stream(11, 3, SYNTH_NOISE);
-    synth_normals(level, stream, 0, COUNT, normals);
+    struct ypi_stream stream = synth_stream(11, 3, SYNTH_NOISE);
+    ypi_random_normals(level, stream, 0, COUNT, normals);
     printf("normals %d 0x%016" PRIx64 "\n", level, hash_bytes(HASH_START, normals, sizeof normals));
-    synth_words(level, stream, 5, COUNT, words);
+    ypi_random_words(level, stream, 5, COUNT, words);
     printf("words %d 0x%016" PRIx64 "\n", level, hash_bytes(HASH_START, words, sizeof words));
-    synth_words_curand(level, 11, 7, COUNT, words);
+    ypi_random_words_curand(level, 11, 7, COUNT, words);
     printf("curand %d 0x%016" PRIx64 "\n", level, hash_bytes(HASH_START, words, sizeof words));
 }
 
@@ -77,12 +78,12 @@ int main(void)
     printf("normals golden 0x%016" PRIx64 "\n", NORMALS_HASH);
     printf("scene golden 0x%016" PRIx64 "\n", MIXING_HASH);
     printf("cuvis golden 0x%016" PRIx64 "\n", CUVIS_HASH);
-    for (int level = SYNTH_LEVEL_BASELINE; level < SYNTH_LEVELS; level++) {
-        if (!synth_level_runs((enum synth_level)level))
+    for (int level = YPI_LEVEL_BASELINE; level < YPI_LEVELS; level++) {
+        if (!ypi_level_runs((enum ypi_level)level))
             continue;
-        print_streams((enum synth_level)level);
-        if (print_scene("scene", SYNTH_SCENE, (enum synth_level)level) != 0 ||
-            print_scene("cuvis", SYNTH_CUVIS, (enum synth_level)level) != 0)
+        print_streams((enum ypi_level)level);
+        if (print_scene("scene", SYNTH_SCENE, (enum ypi_level)level) != 0 ||
+            print_scene("cuvis", SYNTH_CUVIS, (enum ypi_level)level) != 0)
             return 1;
     }
     return fflush(stdout) == 0 ? 0 : 1;

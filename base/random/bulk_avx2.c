@@ -1,11 +1,11 @@
 /* AVX2: four blocks a vector. */
-#include "synth/random/bulk.h"
+#include "base/random/bulk.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 
 #define BULK_TARGET YPI_TARGET_AVX2
-#define BULK BULK_TARGET SYNTH_INLINE
+#define BULK BULK_TARGET YPI_INLINE
 #define MM(name) _mm256_##name
 #define MM_SI(name) _mm256_##name##_si256
 #define BULKS ypi_bulk_avx2
@@ -20,7 +20,7 @@ typedef __m256 M; /* the sign of each lane, or all of its bits */
 
 #define UPPER 0xAA /* 32-bit halves of the 64-bit lanes */
 
-#include "synth/random/bulk_x86.h"
+#include "base/random/bulk_x86.h"
 
 BULK V v_order(void)
 {
@@ -99,5 +99,5 @@ BULK F f_choose_minus(M where, F there, F elsewhere)
     return _mm256_blendv_ps(elsewhere, _mm256_xor_ps(there, _mm256_set1_ps(-0.0f)), where);
 }
 
-#include "synth/random/bulk_kernel.h"
+#include "base/random/bulk_kernel.h"
 #endif

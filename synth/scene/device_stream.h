@@ -9,7 +9,7 @@
 #ifndef YIELDPOINT_SYNTH_DEVICE_STREAM_H
 #define YIELDPOINT_SYNTH_DEVICE_STREAM_H
 
-#include "synth/random/stream.h"
+#include "base/random/stream.h"
 
 #include <yieldpoint/device.h>
 
@@ -17,16 +17,16 @@
 extern "C" {
 #endif
 
-enum yp_status synth_device_words(struct yp_device *device, struct synth_stream stream,
+enum yp_status synth_device_words(struct yp_device *device, struct ypi_stream stream,
                                   uint64_t first, size_t count, uint32_t *out);
-enum yp_status synth_device_normals(struct yp_device *device, struct synth_stream stream,
+enum yp_status synth_device_normals(struct yp_device *device, struct ypi_stream stream,
                                     uint64_t first, size_t count, float *out);
 enum yp_status synth_device_words_curand(struct yp_device *device, uint64_t seed, uint64_t first,
                                          size_t count, uint32_t *out);
 
 /* The same words by cuRAND's own device functions, for comparison: of the stream or, with `legacy`,
  * in cuRAND's legacy order, which ignores the stream's subsequence. CUDA only. */
-enum yp_status synth_device_words_by_curand(struct yp_device *device, struct synth_stream stream,
+enum yp_status synth_device_words_by_curand(struct yp_device *device, struct ypi_stream stream,
                                             bool legacy, uint64_t first, size_t count,
                                             uint32_t *out);
 

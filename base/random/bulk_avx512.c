@@ -1,11 +1,11 @@
 /* AVX-512: eight blocks a vector. */
-#include "synth/random/bulk.h"
+#include "base/random/bulk.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 
 #define BULK_TARGET YPI_TARGET_AVX512
-#define BULK BULK_TARGET SYNTH_INLINE
+#define BULK BULK_TARGET YPI_INLINE
 #define MM(name) _mm512_##name
 #define MM_SI(name) _mm512_##name##_si512
 #define BULKS ypi_bulk_avx512
@@ -22,7 +22,7 @@ typedef __mmask16 M;
 #define UPPER 0xAAAA
 #define LOWER 0x5555
 
-#include "synth/random/bulk_x86.h"
+#include "base/random/bulk_x86.h"
 
 BULK V v_order(void)
 {
@@ -102,5 +102,5 @@ BULK F f_choose_minus(M where, F there, F elsewhere)
     return _mm512_mask_xor_ps(elsewhere, where, there, _mm512_set1_ps(-0.0f));
 }
 
-#include "synth/random/bulk_kernel.h"
+#include "base/random/bulk_kernel.h"
 #endif

@@ -27,14 +27,14 @@ struct constants {
     uint32_t b[ROUNDS]; /* of b; b[0] is not used */
 };
 
-BULK void prepare(const struct synth_run *run, bool second, struct constants *k)
+BULK void prepare(const struct ypi_block_run *run, bool second, struct constants *k)
 {
     uint32_t key_a = (uint32_t)(run->seed >> 32), key_b = (uint32_t)run->seed;
-    uint32_t step_a = SYNTH_PHILOX_W1, step_b = SYNTH_PHILOX_W0;
+    uint32_t step_a = YPI_PHILOX_W1, step_b = YPI_PHILOX_W0;
     const uint32_t *c = run->counter;
     uint32_t own = c[3], other = c[2], other_low = c[1];
-    k->a_factor = SYNTH_PHILOX_M0;
-    k->b_factor = SYNTH_PHILOX_M1;
+    k->a_factor = YPI_PHILOX_M0;
+    k->b_factor = YPI_PHILOX_M1;
     k->first = c[0];
     if (second) {
         uint32_t key = key_a, step = step_a;
@@ -45,8 +45,8 @@ BULK void prepare(const struct synth_run *run, bool second, struct constants *k)
         own = c[1];
         other = c[0];
         other_low = c[3];
-        k->a_factor = SYNTH_PHILOX_M1;
-        k->b_factor = SYNTH_PHILOX_M0;
+        k->a_factor = YPI_PHILOX_M1;
+        k->b_factor = YPI_PHILOX_M0;
         k->first = c[2];
     }
     for (uint32_t r = 0; r < ROUNDS; r++) {
@@ -141,14 +141,14 @@ BULK void some_words(const struct constants *k, V *products, int many, bool seco
     EACH(store_words(k, &l[i], second, nontemporal, out + 4 * V_BLOCKS * i));
 }
 
-BULK void bulk_words(bool second, bool nontemporal, const struct synth_run *run, size_t groups,
+BULK void bulk_words(bool second, bool nontemporal, const struct ypi_block_run *run, size_t groups,
                      void *to)
 {
     struct constants k;
     prepare(run, second, &k);
     V products = first_products(&k);
     uint32_t *out = to;
-    size_t vectors = groups * (SYNTH_GROUP_BLOCKS / V_BLOCKS);
+    size_t vectors = groups * (YPI_GROUP_BLOCKS / V_BLOCKS);
     for (; vectors >= MANY; vectors -= MANY, out += MANY * 4 * V_BLOCKS)
         some_words(&k, &products, MANY, second, nontemporal, out);
     for (; vectors > 0; vectors--, out += 4 * V_BLOCKS)
@@ -170,7 +170,7 @@ BULK struct pairs last_pairs(const struct constants *k, const struct last *l)
     return pairs;
 }
 
-/* The variables of synth_radius() and synth_normal_pair(), by their names there. */
+/* The variables of ypi_normal_radius() and ypi_normal_pair(), by their names there. */
 struct box {
     F h[BOX], e[BOX], q[BOX], r[BOX], angle[BOX], z[BOX], s[BOX], c[BOX];
 };
@@ -185,9 +185,9 @@ BULK void log_begin(int many, struct box *n)
 {
     M lower[BOX];
     EACH(lower[i] = f_is_positive(n->h[i]));
-    EACH(n->e[i] = f_mul(f_exponent_where(lower[i], n->h[i]), f_set(SYNTH_LOG_E)));
+    EACH(n->e[i] = f_mul(f_exponent_where(lower[i], n->h[i]), f_set(YPI_LOG_E)));
     EACH(n->h[i] = f_mantissa_minus_two_where(lower[i], n->h[i]));
-    EACH(n->q[i] = f_fma(f_set(SYNTH_LOG_8), n->h[i], f_set(SYNTH_LOG_7)));
+    EACH(n->q[i] = f_fma(f_set(YPI_LOG_8), n->h[i], f_set(YPI_LOG_7)));
 }
 
 BULK void log_steps(int many, float one, float other, struct box *n)
@@ -207,15 +207,15 @@ BULK void log_end(const struct pairs *pairs, int many, struct box *n)
 
 BULK void sine_begin(int many, struct box *n)
 {
-    EACH(n->s[i] = f_fma(f_set(SYNTH_SIN_3), n->z[i], f_set(SYNTH_SIN_2)));
-    EACH(n->c[i] = f_fma(f_set(SYNTH_COS_3), n->z[i], f_set(SYNTH_COS_2)));
-    EACH(n->s[i] = f_fma(n->s[i], n->z[i], f_set(SYNTH_SIN_1)));
-    EACH(n->c[i] = f_fma(n->c[i], n->z[i], f_set(SYNTH_COS_1)));
+    EACH(n->s[i] = f_fma(f_set(YPI_SIN_3), n->z[i], f_set(YPI_SIN_2)));
+    EACH(n->c[i] = f_fma(f_set(YPI_COS_3), n->z[i], f_set(YPI_COS_2)));
+    EACH(n->s[i] = f_fma(n->s[i], n->z[i], f_set(YPI_SIN_1)));
+    EACH(n->c[i] = f_fma(n->c[i], n->z[i], f_set(YPI_COS_1)));
 }
 
 BULK void sine_end(int many, struct box *n)
 {
-    EACH(n->s[i] = f_fma(n->s[i], n->z[i], f_set(SYNTH_SIN_0)));
+    EACH(n->s[i] = f_fma(n->s[i], n->z[i], f_set(YPI_SIN_0)));
     EACH(n->c[i] = f_fma(n->c[i], n->z[i], f_set(1.0f)));
     EACH(n->s[i] = f_mul(n->s[i], n->angle[i]));
 }
@@ -250,15 +250,15 @@ BULK void some_normals(const struct constants *k, V *products, int many, bool re
         one_round(k, 5, many, l);
     }
     if (ready)
-        log_steps(many, SYNTH_LOG_6, SYNTH_LOG_5, &n);
+        log_steps(many, YPI_LOG_6, YPI_LOG_5, &n);
     if (more)
         one_round(k, 6, many, l);
     if (ready)
-        log_steps(many, SYNTH_LOG_4, SYNTH_LOG_3, &n);
+        log_steps(many, YPI_LOG_4, YPI_LOG_3, &n);
     if (more)
         one_round(k, 7, many, l);
     if (ready)
-        log_steps(many, SYNTH_LOG_2, SYNTH_LOG_1, &n);
+        log_steps(many, YPI_LOG_2, YPI_LOG_1, &n);
     if (more)
         one_round(k, 8, many, l);
     if (ready)
@@ -277,13 +277,13 @@ BULK void some_normals(const struct constants *k, V *products, int many, bool re
         EACH(pairs[i] = last_pairs(k, &l[i]));
 }
 
-BULK void bulk_normals(bool nontemporal, const struct synth_run *run, size_t groups, void *to)
+BULK void bulk_normals(bool nontemporal, const struct ypi_block_run *run, size_t groups, void *to)
 {
     struct constants k;
     prepare(run, false, &k);
     V products = first_products(&k);
     float *out = to;
-    size_t vectors = groups * (SYNTH_GROUP_BLOCKS / V_BLOCKS);
+    size_t vectors = groups * (YPI_GROUP_BLOCKS / V_BLOCKS);
     struct pairs pairs[BOX];
     if (vectors >= BOX) {
         some_normals(&k, &products, BOX, false, true, nontemporal, pairs, out);
@@ -305,7 +305,7 @@ BULK void bulk_normals(bool nontemporal, const struct synth_run *run, size_t gro
 #define bulk_CURAND(...) bulk_words(true, __VA_ARGS__)
 #define bulk_NORMALS(...) bulk_normals(__VA_ARGS__)
 #define BULK_FUNCTION(name, kind, nontemporal) \
-    BULK_TARGET static void name(const struct synth_run *run, size_t groups, void *out) \
+    BULK_TARGET static void name(const struct ypi_block_run *run, size_t groups, void *out) \
     { \
         bulk_##kind(nontemporal, run, groups, out); \
     }
@@ -316,5 +316,5 @@ BULK_FUNCTION(words_nontemporal, WORDS, true)
 BULK_FUNCTION(normals_nontemporal, NORMALS, true)
 BULK_FUNCTION(curand_nontemporal, CURAND, true)
 
-const struct synth_bulks BULKS = {
+const struct ypi_bulks BULKS = {
     words, normals, curand, words_nontemporal, normals_nontemporal, curand_nontemporal};

@@ -4,7 +4,7 @@
  * lanes does not change results. No include guard; define V_TARGET and V_SUFFIX before, or take
  * plain C's.
  */
-#include "synth/random/portable.h"
+#include "base/random/portable.h"
 
 #define V_NAME_OF_(name, suffix) name##_##suffix
 #define V_NAME_OF(name, suffix) V_NAME_OF_(name, suffix)
@@ -21,14 +21,14 @@
 #define V_LOAD_MASKED(p, mask) ((void)(mask), 0.0f) /* no part of one lane */
 #define V_STORE_MASKED(p, mask, v) ((void)(p), (void)(mask), (void)(v))
 #define V_SET(x) (x)
-#define V_FMA(a, b, c) SYNTH_FMA(a, b, c)
+#define V_FMA(a, b, c) YPI_FMA(a, b, c)
 #define V_ADD(a, b) ((a) + (b))
 #define V_SUB(a, b) ((a) - (b))
 #define V_MUL(a, b) ((a) * (b))
 #define V_DIV(a, b) ((a) / (b))
-#define V_SQRT(a) SYNTH_SQRT(a)
-#define V_MIN(a, b) SYNTH_MIN(a, b)
-#define V_MAX(a, b) SYNTH_MAX(a, b)
+#define V_SQRT(a) YPI_SQRT(a)
+#define V_MIN(a, b) YPI_MIN(a, b)
+#define V_MAX(a, b) YPI_MAX(a, b)
 #define VI_LOAD(p) ((int32_t) * (p))
 #define VI_SET(x) (x)
 #define VI_ADD(a, b) ((a) + (b))
@@ -36,4 +36,4 @@
 #define VI_SHIFT_LEFT(a, n) ((int32_t)((uint32_t)(a) << (n)))
 #define V_PICK(a, index) ((void)(index), (a))
 #define VI_OF_FLOAT(a) ((int32_t)(a))
-#define V_OF_BITS(a) synth_float(a)
+#define V_OF_BITS(a) ypi_float_of(a)
