@@ -43,6 +43,13 @@ struct lm_tensor {
 /* Tensor i in the order of the vector; false behind the last one. */
 bool lm_tensor(const struct lm_config *config, size_t i, struct lm_tensor *out);
 
+/*
+ * Values to start from, (lm_parameters()) on the host: matrices are normal with variance
+ * 2 / (rows + columns) (Glorot and Bengio, 2010), the embedding with variance 1, all cut off at 3
+ * deviations; gains of norms are 1. The same bits for a seed everywhere.
+ */
+void lm_initialise(const struct lm_config *config, uint64_t seed, float *parameters);
+
 /* What the backward pass makes again instead of keeping it. */
 enum lm_recompute {
     LM_KEEP_ALL = 0,
@@ -61,7 +68,13 @@ struct lm_options {
     enum nn_model_pass pass;
 };
 
+/* YP_INVALID with the field and what is allowed. */
+enum yp_status lm_check_options(const struct lm_options *options);
+
 struct lm;
+
+/* Bytes of the CPU's memory that lm_create() takes; 0 with yp_last_error() set. */
+size_t lm_description(const struct lm_options *options);
 
 /* The description and its plan; the arena is not taken yet. NULL with yp_last_error() set. */
 struct lm *lm_create(const struct lm_options *options);
@@ -72,15 +85,21 @@ const struct nn_model *lm_model(const struct lm *lm); /* for its bytes and flops
 /* Takes the arena, nn_model_bytes()->arena of the device's memory. */
 enum yp_status lm_start(struct lm *lm);
 
+/* Sequences on the host, each of lm_options.context tokens. */
+struct lm_batch {
+    const int32_t *tokens; /* (batch, context) */
+    const int32_t *labels; /* (batch, context): the token that follows each; unused for logits */
+    size_t count;          /* of them from the first on have a loss; 0: all. Tokens and labels of
+                              the others are read too, and must be of the vocabulary */
+};
+
 /*
- * One pass over `tokens` and, for a loss, the `labels` that follow each of them, (batch, context)
- * on the host. Parameters and gradient are on the device, doubles of an oracle and floats else;
- * `flags` as of nn_model_run(). The gradient, unless NULL, is `scale` times that of the mean loss.
- * *mean, unless NULL, becomes the mean loss, in double.
+ * One pass. Parameters and gradient are on the device, doubles of an oracle and floats else;
+ * `flags` as of nn_model_run(). The gradient, unless NULL, is `scale` times that of the mean loss
+ * of the sequences that count. *mean, unless NULL, becomes that mean, in double.
  */
-enum yp_status lm_run(struct lm *lm, const int32_t *tokens, const int32_t *labels,
-                      const void *parameters, void *gradient, double scale, unsigned flags,
-                      double *mean);
+enum yp_status lm_run(struct lm *lm, const struct lm_batch *batch, const void *parameters,
+                      void *gradient, double scale, unsigned flags, double *mean);
 
 /* Where the result is on the device: logits (batch, context, vocabulary), or losses (batch,
  * context). */

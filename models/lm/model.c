@@ -117,7 +117,7 @@ static void build(struct lm *lm)
 
 /* -- the model --------------------------------------------------------------------------------- */
 
-static enum yp_status check(const struct lm_options *o)
+enum yp_status lm_check_options(const struct lm_options *o)
 {
     enum yp_status status = lm_check_config(&o->config);
     if (status == YP_OK && (o->batch < 1 || o->context < 1 || o->batch > (1U << 20) / o->context))
@@ -130,16 +130,28 @@ static enum yp_status check(const struct lm_options *o)
     return status;
 }
 
+static struct nn_model_options model_options(const struct lm_options *options)
+{
+    size_t layers = options->config.layers;
+    return (struct nn_model_options){.device = options->device,
+                                     .precision = options->precision,
+                                     .oracle = options->oracle,
+                                     .steps = layers * STEPS_OF_A_LAYER + 3,
+                                     .tensors = layers * TENSORS_OF_A_LAYER + 12};
+}
+
+size_t lm_description(const struct lm_options *options)
+{
+    struct nn_model_options o = model_options(options);
+    size_t bytes = lm_check_options(options) == YP_OK ? nn_model_description(&o) : 0;
+    return bytes > 0 ? bytes + sizeof(struct lm) : 0;
+}
+
 struct lm *lm_create(const struct lm_options *options)
 {
-    if (check(options) != YP_OK)
+    if (lm_check_options(options) != YP_OK)
         return NULL;
-    size_t layers = options->config.layers;
-    struct nn_model_options o = {.device = options->device,
-                                 .precision = options->precision,
-                                 .oracle = options->oracle,
-                                 .steps = layers * STEPS_OF_A_LAYER + 3,
-                                 .tensors = layers * TENSORS_OF_A_LAYER + 12};
+    struct nn_model_options o = model_options(options);
     struct lm *lm = yp_device_alloc(yp_device_cpu(), sizeof *lm);
     if (lm == NULL)
         return NULL;
@@ -209,12 +221,12 @@ enum yp_status lm_start(struct lm *lm)
     return status;
 }
 
-/* The mean of the losses, or each one's cotangent: `count` numbers on the device, in pieces. */
+/* The mean of the first losses, or each one's cotangent: numbers on the device, in pieces. */
 enum { PIECE = 1024 };
 
-static enum yp_status mean_loss(const struct lm *lm, double *mean)
+static enum yp_status mean_loss(const struct lm *lm, size_t count, double *mean)
 {
-    size_t count = positions(lm), size = lm->o.oracle ? sizeof(double) : sizeof(float);
+    size_t size = lm->o.oracle ? sizeof(double) : sizeof(float);
     const char *from = lm_result(lm);
     union {
         double wide[PIECE];
@@ -231,49 +243,60 @@ static enum yp_status mean_loss(const struct lm *lm, double *mean)
     return status;
 }
 
-static enum yp_status write_cotangents(struct lm *lm, double each)
+/* `each` for the first `count`, 0 for the others. */
+static enum yp_status write_cotangents(struct lm *lm, size_t count, double each)
 {
-    size_t count = positions(lm), size = lm->o.oracle ? sizeof(double) : sizeof(float);
+    size_t all = positions(lm), size = lm->o.oracle ? sizeof(double) : sizeof(float);
     char *to = nn_model_cotangent(lm->model, lm->result);
     union {
         double wide[PIECE];
         float narrow[PIECE];
     } piece;
     enum yp_status status = YP_OK;
-    for (int i = 0; i < PIECE; i++)
-        if (lm->o.oracle)
-            piece.wide[i] = each;
-        else
-            piece.narrow[i] = (float)each;
-    for (size_t at = 0; at < count && status == YP_OK; at += PIECE)
-        status = yp_device_copy(lm->o.device, to + at * size, &piece,
-                                (count - at < PIECE ? count - at : PIECE) * size);
+    for (size_t at = 0; at < all && status == YP_OK; at += PIECE) {
+        size_t some = all - at < PIECE ? all - at : PIECE;
+        for (size_t i = 0; i < some; i++) {
+            double value = at + i < count ? each : 0;
+            if (lm->o.oracle)
+                piece.wide[i] = value;
+            else
+                piece.narrow[i] = (float)value;
+        }
+        status = yp_device_copy(lm->o.device, to + at * size, &piece, some * size);
+    }
     return status;
 }
 
-enum yp_status lm_run(struct lm *lm, const int32_t *tokens, const int32_t *labels,
-                      const void *parameters, void *gradient, double scale, unsigned flags,
-                      double *mean)
+static const char *wrong_with(const struct lm *lm, const struct lm_batch *batch,
+                              const void *parameters, const void *gradient)
 {
-    size_t count = positions(lm), bytes = count * sizeof *tokens;
-    const char *wrong = lm->arena == NULL                 ? "lm_start() was not called"
-                        : tokens == NULL                  ? "tokens is NULL"
-                        : parameters == NULL              ? "parameters is NULL"
-                        : labels == NULL && !lm->o.logits ? "labels is NULL: a loss needs them"
-                        : gradient != NULL && lm->o.pass != NN_MODEL_GRADIENT
-                            ? "no gradient was planned"
-                            : NULL;
+    return lm->arena == NULL                        ? "lm_start() was not called"
+           : batch->tokens == NULL                  ? "batch.tokens is NULL"
+           : parameters == NULL                     ? "parameters is NULL"
+           : batch->labels == NULL && !lm->o.logits ? "batch.labels is NULL: a loss needs them"
+           : batch->count > lm->o.batch             ? "batch.count is above lm_options.batch"
+           : gradient != NULL && lm->o.pass != NN_MODEL_GRADIENT ? "no gradient was planned"
+                                                                 : NULL;
+}
+
+enum yp_status lm_run(struct lm *lm, const struct lm_batch *batch, const void *parameters,
+                      void *gradient, double scale, unsigned flags, double *mean)
+{
+    size_t bytes = positions(lm) * sizeof *batch->tokens;
+    size_t count = (batch->count > 0 ? batch->count : lm->o.batch) * lm->o.context;
+    const char *wrong = wrong_with(lm, batch, parameters, gradient);
     if (wrong != NULL)
         return yp_set_error(YP_INVALID, "lm_run: %s", wrong);
     enum yp_status status =
-        yp_device_copy(lm->o.device, nn_model_value(lm->model, lm->tokens), tokens, bytes);
+        yp_device_copy(lm->o.device, nn_model_value(lm->model, lm->tokens), batch->tokens, bytes);
     if (status == YP_OK && !lm->o.logits)
-        status = yp_device_copy(lm->o.device, nn_model_value(lm->model, lm->labels), labels, bytes);
+        status = yp_device_copy(lm->o.device, nn_model_value(lm->model, lm->labels), batch->labels,
+                                bytes);
     if (status == YP_OK && gradient != NULL)
-        status = write_cotangents(lm, scale / (double)count);
+        status = write_cotangents(lm, count, scale / (double)count);
     if (status == YP_OK)
         status = nn_model_run(lm->model, parameters, gradient, flags);
     if (status == YP_OK && mean != NULL && !lm->o.logits)
-        status = mean_loss(lm, mean);
+        status = mean_loss(lm, count, mean);
     return status;
 }

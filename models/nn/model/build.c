@@ -31,28 +31,39 @@ static void lay_out(struct nn_model *model, struct ypi_arena *arena)
     model->order = ypi_arena_take(arena, 3 * tensors + 6 * steps, sizeof *model->order);
 }
 
-struct nn_model *nn_model_create(const struct nn_model_options *options)
+static enum yp_status check(const struct nn_model_options *options)
 {
     const size_t most = 1 << 20;
     bool other = options->oracle && options->device != yp_device_cpu();
     if (options->device == NULL || other || options->steps < 1 || options->steps > most ||
-        options->tensors < 1 || options->tensors > most) {
-        yp_set_error(
+        options->tensors < 1 || options->tensors > most)
+        return yp_set_error(
             YP_INVALID,
             "nn_model_create: device is %s, steps %zu, tensors %zu: must be a device (of an "
             "oracle the CPU), and 1 to %zu",
             options->device == NULL ? "NULL" : yp_device_name(options->device), options->steps,
             options->tensors, most);
-        return NULL;
-    }
+    return YP_OK;
+}
+
+size_t nn_model_description(const struct nn_model_options *options)
+{
     struct nn_model counted = {.o = *options};
     struct ypi_arena arena = {0};
+    if (check(options) != YP_OK)
+        return 0;
     lay_out(&counted, &arena);
-    struct nn_model *model = yp_device_alloc(yp_device_cpu(), arena.used);
+    return arena.used;
+}
+
+struct nn_model *nn_model_create(const struct nn_model_options *options)
+{
+    size_t bytes = nn_model_description(options);
+    struct nn_model *model = bytes > 0 ? yp_device_alloc(yp_device_cpu(), bytes) : NULL;
     if (model == NULL)
         return NULL;
     *model = (struct nn_model){.o = *options};
-    arena = (struct ypi_arena){.base = (char *)model};
+    struct ypi_arena arena = {.base = (char *)model};
     lay_out(model, &arena);
     return model;
 }

@@ -40,6 +40,9 @@ struct nn_model_options {
     size_t steps, tensors; /* at most; the model's own memory is taken for so many */
 };
 
+/* Bytes that nn_model_create() takes; 0 with yp_last_error() set. */
+size_t nn_model_description(const struct nn_model_options *options);
+
 /* The description, in the CPU's memory. NULL with yp_last_error() set: a field is not allowed, out
  * of memory. */
 struct nn_model *nn_model_create(const struct nn_model_options *options);

@@ -80,6 +80,12 @@ static const struct lm_config tiny = {.vocabulary = V,
                                       .theta = 10000,
                                       .eps = 1e-5};
 
+#define OF(tokens, labels) \
+    &(struct lm_batch) \
+    { \
+        tokens, labels, 0 \
+    }
+
 struct trial {
     struct lm *lm;
     size_t parameters;
@@ -144,13 +150,13 @@ static void end(struct trial *s)
 static void loss_of(void *arg, const double *x, double *y)
 {
     struct trial *s = arg;
-    OK(lm_run(s->lm, s->tokens, s->labels, x, NULL, 1, 0, y));
+    OK(lm_run(s->lm, OF(s->tokens, s->labels), x, NULL, 1, 0, y));
 }
 
 static void gradient_of(void *arg, const double *x, const double *cotangent, double *g)
 {
     struct trial *s = arg;
-    OK(lm_run(s->lm, s->tokens, s->labels, x, g, *cotangent, 0, NULL));
+    OK(lm_run(s->lm, OF(s->tokens, s->labels), x, g, *cotangent, 0, NULL));
 }
 
 Test(lm, the_gradient_of_every_tensor_is_that_of_the_loss)
@@ -203,8 +209,8 @@ static void check_precision(enum nn_precision precision, double of_loss, double 
     struct trial fast = trial_of(&options), oracle = trial_of(&in_double);
     struct lm_tensor tensor;
     double loss, right;
-    OK(lm_run(fast.lm, fast.tokens, fast.labels, fast.xf, fast.gf, 1, NN_MODEL_COPY, &loss));
-    OK(lm_run(oracle.lm, oracle.tokens, oracle.labels, oracle.x, oracle.g, 1, 0, &right));
+    OK(lm_run(fast.lm, OF(fast.tokens, fast.labels), fast.xf, fast.gf, 1, NN_MODEL_COPY, &loss));
+    OK(lm_run(oracle.lm, OF(oracle.tokens, oracle.labels), oracle.x, oracle.g, 1, 0, &right));
     cr_expect_leq(fabs(loss / right - 1), of_loss, "loss %g, not %g", loss, right);
     for (size_t i = 0; lm_tensor(&tiny, i, &tensor); i++) {
         double off = distance(&tensor, fast.gf, oracle.g);
@@ -235,11 +241,11 @@ Test(lm, what_is_made_again_has_the_same_bits_and_takes_less)
         struct trial all = trial_of(&options);
         size_t kept = nn_model_bytes(lm_model(all.lm))->kept;
         double loss, other;
-        OK(lm_run(all.lm, all.tokens, all.labels, all.xf, all.gf, 1, NN_MODEL_COPY, &loss));
+        OK(lm_run(all.lm, OF(all.tokens, all.labels), all.xf, all.gf, 1, NN_MODEL_COPY, &loss));
         for (int level = LM_REMAKE_NORMS; level <= LM_REMAKE_BLOCKS; level++) {
             options.recompute = (enum lm_recompute)level;
             struct trial s = trial_of(&options);
-            OK(lm_run(s.lm, s.tokens, s.labels, s.xf, s.gf, 1, NN_MODEL_COPY, &other));
+            OK(lm_run(s.lm, OF(s.tokens, s.labels), s.xf, s.gf, 1, NN_MODEL_COPY, &other));
             cr_expect_eq(loss, other);
             cr_expect_eq(memcmp(all.gf, s.gf, all.parameters * sizeof *all.gf), 0, "level %d",
                          level);
@@ -256,9 +262,9 @@ Test(lm, gradients_are_scaled_and_added)
 {
     struct lm_options options = options_of(NN_FP32);
     struct trial s = trial_of(&options), twice = trial_of(&options);
-    OK(lm_run(s.lm, s.tokens, s.labels, s.xf, s.gf, 1, 0, NULL));
-    OK(lm_run(twice.lm, s.tokens, s.labels, s.xf, twice.gf, 0.5, 0, NULL));
-    OK(lm_run(twice.lm, s.tokens, s.labels, s.xf, twice.gf, 0.5, NN_MODEL_ADD, NULL));
+    OK(lm_run(s.lm, OF(s.tokens, s.labels), s.xf, s.gf, 1, 0, NULL));
+    OK(lm_run(twice.lm, OF(s.tokens, s.labels), s.xf, twice.gf, 0.5, 0, NULL));
+    OK(lm_run(twice.lm, OF(s.tokens, s.labels), s.xf, twice.gf, 0.5, NN_MODEL_ADD, NULL));
     for (size_t i = 0; i < s.parameters; i++)
         cr_assert_leq(fabsf(s.gf[i] - twice.gf[i]), 1e-6f * (1e-3f + fabsf(s.gf[i])), "%zu: %g, %g",
                       i, (double)s.gf[i], (double)twice.gf[i]);
@@ -272,13 +278,13 @@ Test(lm, copies_are_made_when_asked_for)
     struct lm_options options = options_of(NN_BF16);
     struct trial s = trial_of(&options), other = trial_of(&options);
     double loss, first, same, changed;
-    OK(lm_run(s.lm, s.tokens, s.labels, s.xf, NULL, 1, NN_MODEL_COPY, &loss));
-    OK(lm_run(other.lm, s.tokens, s.labels, s.xf, NULL, 1, 0, &first));
+    OK(lm_run(s.lm, OF(s.tokens, s.labels), s.xf, NULL, 1, NN_MODEL_COPY, &loss));
+    OK(lm_run(other.lm, OF(s.tokens, s.labels), s.xf, NULL, 1, 0, &first));
     cr_expect_eq(first, loss);
     for (size_t i = s.parameters - (size_t)V * 8; i < s.parameters; i++)
         s.xf[i] *= 2; /* the head, of which there is a copy */
-    OK(lm_run(other.lm, s.tokens, s.labels, s.xf, NULL, 1, 0, &same));
-    OK(lm_run(other.lm, s.tokens, s.labels, s.xf, NULL, 1, NN_MODEL_COPY, &changed));
+    OK(lm_run(other.lm, OF(s.tokens, s.labels), s.xf, NULL, 1, 0, &same));
+    OK(lm_run(other.lm, OF(s.tokens, s.labels), s.xf, NULL, 1, NN_MODEL_COPY, &changed));
     cr_expect_eq(same, loss);
     cr_expect_neq(changed, loss);
     end(&s);
@@ -295,8 +301,8 @@ Test(lm, logits_are_causal_and_give_the_loss)
     struct trial logits = trial_of(&options);
     float before[TOKENS * V];
     double loss, sum = 0;
-    OK(lm_run(s.lm, s.tokens, s.labels, s.xf, NULL, 1, 0, &loss));
-    OK(lm_run(logits.lm, s.tokens, NULL, s.xf, NULL, 1, 0, NULL));
+    OK(lm_run(s.lm, OF(s.tokens, s.labels), s.xf, NULL, 1, 0, &loss));
+    OK(lm_run(logits.lm, OF(s.tokens, NULL), s.xf, NULL, 1, 0, NULL));
     memcpy(before, lm_result(logits.lm), sizeof before);
     for (int i = 0; i < TOKENS; i++) {
         double all = 0;
@@ -306,7 +312,7 @@ Test(lm, logits_are_causal_and_give_the_loss)
     }
     cr_expect_float_eq(sum / TOKENS, loss, 1e-6 * loss);
     s.tokens[3] = (s.tokens[3] + 1) % V; /* of the first sequence */
-    OK(lm_run(logits.lm, s.tokens, NULL, s.xf, NULL, 1, 0, NULL));
+    OK(lm_run(logits.lm, OF(s.tokens, NULL), s.xf, NULL, 1, 0, NULL));
     const float *after = lm_result(logits.lm);
     for (int i = 0; i < TOKENS; i++)
         cr_expect_eq(memcmp(before + i * V, after + i * V, V * sizeof *after) == 0,
@@ -408,19 +414,19 @@ Test(lm, passes_that_cannot_be_are_refused)
     struct lm_options options = options_of(NN_FP32);
     options.pass = NN_MODEL_FORWARD;
     struct trial s = trial_of(&options);
-    cr_expect_eq(lm_run(s.lm, s.tokens, s.labels, s.xf, s.gf, 1, 0, NULL), YP_INVALID);
+    cr_expect_eq(lm_run(s.lm, OF(s.tokens, s.labels), s.xf, s.gf, 1, 0, NULL), YP_INVALID);
     cr_expect_not_null(strstr(yp_last_error(), "no gradient was planned"));
-    cr_expect_eq(lm_run(s.lm, s.tokens, NULL, s.xf, NULL, 1, 0, NULL), YP_INVALID);
+    cr_expect_eq(lm_run(s.lm, OF(s.tokens, NULL), s.xf, NULL, 1, 0, NULL), YP_INVALID);
     cr_expect_not_null(strstr(yp_last_error(), "labels is NULL"));
-    cr_expect_eq(lm_run(s.lm, NULL, s.labels, s.xf, NULL, 1, 0, NULL), YP_INVALID);
+    cr_expect_eq(lm_run(s.lm, OF(NULL, s.labels), s.xf, NULL, 1, 0, NULL), YP_INVALID);
     cr_expect_not_null(strstr(yp_last_error(), "tokens is NULL"));
-    cr_expect_eq(lm_run(s.lm, s.tokens, s.labels, NULL, NULL, 1, 0, NULL), YP_INVALID);
+    cr_expect_eq(lm_run(s.lm, OF(s.tokens, s.labels), NULL, NULL, 1, 0, NULL), YP_INVALID);
     cr_expect_not_null(strstr(yp_last_error(), "parameters is NULL"));
     s.tokens[7] = V;
-    cr_expect_eq(lm_run(s.lm, s.tokens, s.labels, s.xf, NULL, 1, 0, NULL), YP_INVALID);
+    cr_expect_eq(lm_run(s.lm, OF(s.tokens, s.labels), s.xf, NULL, 1, 0, NULL), YP_INVALID);
     cr_expect_str_eq(yp_last_error(), "embedding: token[7] is 11: must be 0 to 10");
     end(&s);
     struct lm *lm = lm_create(&options);
-    cr_expect_eq(lm_run(lm, s.tokens, s.labels, NULL, NULL, 1, 0, NULL), YP_INVALID);
+    cr_expect_eq(lm_run(lm, OF(s.tokens, s.labels), NULL, NULL, 1, 0, NULL), YP_INVALID);
     lm_destroy(lm);
 }
