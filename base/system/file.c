@@ -1,6 +1,8 @@
 #include "base/system/file.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,4 +24,24 @@ void ypi_directory_of(char out[YPI_PATH_MAX], const char *path)
     const char *slash = strrchr(path, '/');
     int length = slash == path ? 1 : slash != NULL ? (int)(slash - path) : 1;
     snprintf(out, YPI_PATH_MAX, "%.*s", length, slash != NULL ? path : ".");
+}
+
+enum yp_status ypi_read_at(int fd, const char *path, uint64_t offset, void *to, size_t size)
+{
+    char *at = to;
+    while (size > 0) {
+        ssize_t count = pread(fd, at, size, (off_t)offset);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return yp_set_error(YP_IO, "%s: cannot be read at byte %" PRIu64 ": %s", path, offset,
+                                strerror(errno));
+        if (count == 0)
+            return yp_set_error(YP_IO, "%s: ends at byte %" PRIu64 ", and %zu more were expected",
+                                path, offset, size);
+        at += count;
+        offset += (uint64_t)count;
+        size -= (size_t)count;
+    }
+    return YP_OK;
 }

@@ -1,14 +1,20 @@
-/* Small files that are read whole, and where files lie. */
+/* Files read whole or in parts, and where they lie. */
 #ifndef YPI_FILE_H
 #define YPI_FILE_H
 
 #include <stddef.h>
+#include <stdint.h>
+#include <yieldpoint/device.h>
 
 #define YPI_PATH_MAX 4096
 
 /* The first `size` - 1 bytes of a file, ended by a NUL; returns how many, 0 where there are none.
  * No memory from the heap. */
 size_t ypi_read_file(const char *path, char *out, size_t size);
+
+/* Exactly `size` bytes of an open file from `offset` on. YP_IO otherwise, with the path, the place
+ * and the reason. */
+enum yp_status ypi_read_at(int fd, const char *path, uint64_t offset, void *to, size_t size);
 
 /* The directory of `path`, as a name that can be opened. */
 void ypi_directory_of(char out[YPI_PATH_MAX], const char *path);

@@ -2,6 +2,7 @@
 #include "models/data/safetensors.h"
 
 #include "base/system/atomic_file.h"
+#include "base/system/file.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -190,20 +191,6 @@ static struct safetensors *describe(const char *path, const cJSON *header, uint6
 
 /* -- reading ----------------------------------------------------------------------------------- */
 
-static enum yp_status read_at(int fd, const char *path, uint64_t offset, void *out, size_t size)
-{
-    for (size_t done = 0; done < size;) {
-        ssize_t got = pread(fd, (char *)out + done, size - done, (off_t)(offset + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return yp_set_error(YP_IO, "%s: %s", path,
-                                got == 0 ? "ends too early" : strerror(errno));
-        done += (size_t)got;
-    }
-    return YP_OK;
-}
-
 /* The JSON text, ended by a NUL; the caller frees it with yp_device_free(). */
 static char *read_header(int fd, const char *path, uint64_t size, uint64_t *length)
 {
@@ -212,7 +199,7 @@ static char *read_header(int fd, const char *path, uint64_t size, uint64_t *leng
         yp_set_error(YP_IO, "%s: %" PRIu64 " bytes are no .safetensors file", path, size);
         return NULL;
     }
-    if (read_at(fd, path, 0, bytes, sizeof bytes) != YP_OK)
+    if (ypi_read_at(fd, path, 0, bytes, sizeof bytes) != YP_OK)
         return NULL;
     *length = 0;
     for (int i = LENGTH_BYTES - 1; i >= 0; i--)
@@ -225,7 +212,7 @@ static char *read_header(int fd, const char *path, uint64_t size, uint64_t *leng
         return NULL;
     }
     char *text = yp_device_alloc(yp_device_cpu(), *length + 1);
-    if (text != NULL && read_at(fd, path, LENGTH_BYTES, text, *length) != YP_OK) {
+    if (text != NULL && ypi_read_at(fd, path, LENGTH_BYTES, text, *length) != YP_OK) {
         yp_device_free(yp_device_cpu(), text);
         return NULL;
     }
@@ -314,8 +301,8 @@ enum yp_status safetensors_read(const struct safetensors *file,
     size_t bytes = types[tensor->type].bytes;
     enum yp_status status = check_range(tensor, first, count);
     return status == YP_OK
-               ? read_at(file->fd, file->path, file->data + tensor->offset + first * bytes, out,
-                         count * bytes)
+               ? ypi_read_at(file->fd, file->path, file->data + tensor->offset + first * bytes, out,
+                             count * bytes)
                : status;
 }
 

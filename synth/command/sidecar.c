@@ -1,6 +1,7 @@
 /* The files beside the cubes of a run: spectra, wavelengths and the description. */
 #include "synth/command/internal.h"
 
+#include "base/system/npy.h"
 #include "base/text/text.h"
 
 #include <cJSON.h>

@@ -67,9 +67,6 @@ void ypi_pixels_to_bands(const float *from, size_t stride, size_t pixels, size_t
 /* Bytes of all values; false when a size is 0 or the product exceeds what a file can hold. */
 bool ypi_cube_bytes(const struct synth_cube_info *info, uint64_t *bytes);
 
-/* Reads exactly `size` bytes. YP_IO with the path, the offset and the reason otherwise. */
-enum yp_status ypi_read_at(int fd, const char *path, uint64_t offset, void *to, size_t size);
-
 /* Reads a small file, at most 16 MiB, NUL-terminated, into one block of the device's memory. */
 char *ypi_read_text(struct yp_device *device, const char *path, size_t *length);
 
@@ -82,9 +79,6 @@ struct synth_cube_file *ypi_npy_open(struct yp_device *device, const char *path)
 /* Write up to `capacity` bytes of the header's text; return the bytes of the whole. */
 size_t ypi_envi_header(char *to, size_t capacity, const struct synth_cube_info *info);
 size_t ypi_npy_header(char *to, size_t capacity, const struct synth_cube_info *info);
-
-/* The same for any shape: "3, 4", "5,". */
-size_t ypi_npy_text(char *to, size_t capacity, const char *descr, const char *shape);
 
 /* The length of `path` without an ending of raw files or headers. */
 size_t ypi_envi_stem(const char *path);

@@ -1,6 +1,7 @@
 /* Reads any window of a cube, by pread(). */
 #include "synth/cube/cube.h"
 
+#include "base/system/file.h"
 #include "synth/cube/internal.h"
 
 #include <errno.h>
@@ -19,26 +20,6 @@
 #define BUFFER_VALUES (YPI_BAND_GROUP * (size_t)YPI_BAND_PIXELS / 2)
 
 /* ---- files ---- */
-
-enum yp_status ypi_read_at(int fd, const char *path, uint64_t offset, void *to, size_t size)
-{
-    char *at = to;
-    while (size > 0) {
-        ssize_t count = pread(fd, at, size, (off_t)offset);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count < 0)
-            return yp_set_error(YP_IO, "%s: cannot be read at byte %" PRIu64 ": %s", path, offset,
-                                strerror(errno));
-        if (count == 0)
-            return yp_set_error(YP_IO, "%s: ends at byte %" PRIu64 ", and %zu more were expected",
-                                path, offset, size);
-        at += count;
-        offset += (uint64_t)count;
-        size -= (size_t)count;
-    }
-    return YP_OK;
-}
 
 static char *read_open_text(struct yp_device *device, const char *path, int fd, size_t *length)
 {
