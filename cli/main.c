@@ -2,6 +2,7 @@
 #include "base/options/arguments.h"
 #include "base/text/output.h"
 #include "machine/machine.h"
+#include "models/lm/command/command.h"
 #include "reports/reports.h"
 #include "synth/command/command.h"
 
@@ -55,6 +56,13 @@ static const struct command {
      "--help`\n"
      "      tells the options",
      ypi_synth_command, true},
+#ifdef YPI_MODELS
+    {"lm", "plan [options]\n  yieldpoint lm --tokens FILE.npy [options]",
+     "what a Transformer language model would take of memory, by kind; or one pass over given\n"
+     "      tokens, with weights in and logits and gradients out as .safetensors; `yieldpoint lm\n"
+     "      --help` tells the options",
+     ypi_lm_command, true},
+#endif
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)

@@ -57,6 +57,8 @@ enum lm_recompute {
     LM_REMAKE_BLOCKS /* all within a layer */
 };
 
+#define LM_TOKENS (1U << 20) /* of a batch, at most */
+
 struct lm_options {
     struct lm_config config;
     struct yp_device *device;
@@ -101,8 +103,8 @@ struct lm_batch {
 enum yp_status lm_run(struct lm *lm, const struct lm_batch *batch, const void *parameters,
                       void *gradient, double scale, unsigned flags, double *mean);
 
-/* Where the result is on the device: logits (batch, context, vocabulary), or losses (batch,
- * context). */
+/* Where the result is on the device: logits (batch, context, vocabulary), of bf16 in that
+ * precision, or losses (batch, context). Doubles of an oracle, and floats else. */
 const void *lm_result(const struct lm *lm);
 
 #ifdef __cplusplus

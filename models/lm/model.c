@@ -8,7 +8,8 @@ struct lm {
     struct nn_model *model;
     void *arena;
     int tokens, labels, cosine, sine, result;
-    size_t next; /* tensor of the parameters, while the model is built */
+    size_t next;    /* tensor of the parameters, while the model is built */
+    double *angles; /* cosines, sines, and one of them as floats */
 };
 
 /* -- steps ------------------------------------------------------------------------------------- */
@@ -120,11 +121,11 @@ static void build(struct lm *lm)
 enum yp_status lm_check_options(const struct lm_options *o)
 {
     enum yp_status status = lm_check_config(&o->config);
-    if (status == YP_OK && (o->batch < 1 || o->context < 1 || o->batch > (1U << 20) / o->context))
+    if (status == YP_OK && (o->batch < 1 || o->context < 1 || o->batch > LM_TOKENS / o->context))
         status = yp_set_error(YP_INVALID,
                               "lm_options.batch is %zu, context %zu: must be 1 and above, and "
                               "together at most %u tokens",
-                              o->batch, o->context, 1U << 20);
+                              o->batch, o->context, LM_TOKENS);
     if (status == YP_OK && o->logits && o->pass == NN_MODEL_GRADIENT)
         status = yp_set_error(YP_INVALID, "lm_options.logits: only a loss has a gradient");
     return status;
@@ -140,11 +141,22 @@ static struct nn_model_options model_options(const struct lm_options *options)
                                      .tensors = layers * TENSORS_OF_A_LAYER + 12};
 }
 
+/* Pairs of all positions. */
+static size_t angles_of(const struct lm_options *o)
+{
+    return o->context * (o->config.d_model / o->config.heads / 2);
+}
+
+static size_t angles_bytes(const struct lm_options *o)
+{
+    return angles_of(o) * (2 * sizeof(double) + sizeof(float));
+}
+
 size_t lm_description(const struct lm_options *options)
 {
     struct nn_model_options o = model_options(options);
     size_t bytes = lm_check_options(options) == YP_OK ? nn_model_description(&o) : 0;
-    return bytes > 0 ? bytes + sizeof(struct lm) : 0;
+    return bytes > 0 ? bytes + sizeof(struct lm) + angles_bytes(options) : 0;
 }
 
 struct lm *lm_create(const struct lm_options *options)
@@ -152,10 +164,11 @@ struct lm *lm_create(const struct lm_options *options)
     if (lm_check_options(options) != YP_OK)
         return NULL;
     struct nn_model_options o = model_options(options);
-    struct lm *lm = yp_device_alloc(yp_device_cpu(), sizeof *lm);
+    struct lm *lm = yp_device_alloc(yp_device_cpu(), sizeof *lm + angles_bytes(options));
     if (lm == NULL)
         return NULL;
-    *lm = (struct lm){.o = *options, .model = nn_model_create(&o)};
+    *lm = (struct lm){
+        .o = *options, .model = nn_model_create(&o), .angles = (double *)(void *)(lm + 1)};
     if (lm->model != NULL)
         build(lm);
     if (lm->model != NULL && nn_model_plan(lm->model, options->pass) == YP_OK)
@@ -185,16 +198,17 @@ const void *lm_result(const struct lm *lm)
 
 /* -- passes ------------------------------------------------------------------------------------ */
 
-/* The tables of angles, on the device, by way of `staging`: 2 count doubles and count floats. */
-static enum yp_status write_angles(struct lm *lm, size_t count, double *staging)
+/* The tables of angles, on the device. */
+static enum yp_status write_angles(struct lm *lm)
 {
-    float *narrow = (float *)(void *)(staging + 2 * count);
+    size_t count = angles_of(&lm->o);
+    float *narrow = (float *)(void *)(lm->angles + 2 * count);
     const int tensors[] = {lm->cosine, lm->sine};
     enum yp_status status = YP_OK;
-    nn_rope_angles(lm->o.context, count / lm->o.context, lm->o.config.theta, staging,
-                   staging + count);
+    nn_rope_angles(lm->o.context, count / lm->o.context, lm->o.config.theta, lm->angles,
+                   lm->angles + count);
     for (int i = 0; i < 2 && status == YP_OK; i++) {
-        const double *table = staging + (size_t)i * count;
+        const double *table = lm->angles + (size_t)i * count;
         for (size_t k = 0; k < count; k++)
             narrow[k] = (float)table[k];
         status = yp_device_copy(lm->o.device, nn_model_value(lm->model, tensors[i]),
@@ -206,19 +220,12 @@ static enum yp_status write_angles(struct lm *lm, size_t count, double *staging)
 
 enum yp_status lm_start(struct lm *lm)
 {
-    size_t count = lm->o.context * (lm->o.config.d_model / lm->o.config.heads / 2);
-    double *staging = yp_device_alloc(yp_device_cpu(), 3 * count * sizeof *staging);
-    if (staging == NULL)
-        return yp_last_status();
     if (lm->arena == NULL)
         lm->arena = yp_device_alloc(lm->o.device, nn_model_bytes(lm->model)->arena);
-    enum yp_status status = lm->arena != NULL ? YP_OK : yp_last_status();
-    if (status == YP_OK) {
-        nn_model_bind(lm->model, lm->arena);
-        status = write_angles(lm, count, staging);
-    }
-    yp_device_free(yp_device_cpu(), staging);
-    return status;
+    if (lm->arena == NULL)
+        return yp_last_status();
+    nn_model_bind(lm->model, lm->arena);
+    return write_angles(lm);
 }
 
 /* The mean of the first losses, or each one's cotangent: numbers on the device, in pieces. */

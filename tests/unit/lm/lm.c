@@ -333,7 +333,7 @@ static uint64_t allocated(bool peak)
 Test(lm, the_arena_is_what_was_predicted_and_every_refusal_is_told)
 {
     struct lm_options options = options_of(NN_BF16);
-    for (uint64_t nth = 1; nth <= 4; nth++) {
+    for (uint64_t nth = 1; nth <= 3; nth++) {
         yp_device_fail_allocation(yp_device_cpu(), nth);
         struct lm *lm = lm_create(&options);
         if (nth <= 2)

@@ -1,6 +1,6 @@
-/* models/lm: where training begins, batches in parts, and training on tokens whose least loss is
- * known. */
-#include "models/lm/train.h"
+/* models/lm: where training begins, batches in parts, plans, and training on tokens whose least
+ * loss is known. */
+#include "models/lm/plan.h"
 #include "synth/tokens/tokens.h"
 
 #include <criterion/criterion.h>
@@ -179,6 +179,92 @@ Test(lm_train, what_is_not_allowed_is_named)
     cr_expect_not_null(strstr(yp_last_error(), "lm_options.batch is 0"));
 }
 
+static struct train *started(struct lm_trainee *t, const struct train_config *config)
+{
+    struct train_objective o = lm_trainee_objective(t);
+    struct train *train = train_create(yp_device_cpu(), &o, config);
+    cr_assert_not_null(train, "%s", yp_last_error());
+    float *x = initial(&tiny, 1);
+    OK(train_begin(train, x));
+    free(x);
+    return train;
+}
+
+/* -- memory ------------------------------------------------------------------------------------ */
+
+static size_t peak(void)
+{
+    struct yp_memory figures;
+    yp_device_memory(yp_device_cpu(), &figures);
+    return figures.allocated_peak;
+}
+
+/* Bytes that a pass or a trainer takes, to the byte. */
+Test(lm_train, plans_are_what_is_taken)
+{
+    static const enum nn_precision precisions[] = {NN_FP32, NN_BF16};
+    for (int i = 0; i < 2 * 3 * 2; i++) {
+        struct lm_options o = {.config = tiny,
+                               .device = yp_device_cpu(),
+                               .batch = 3,
+                               .context = CONTEXT,
+                               .precision = precisions[i % 2],
+                               .recompute = (enum lm_recompute)(i / 2 % 3),
+                               .pass = i < 6 ? NN_MODEL_GRADIENT : NN_MODEL_FORWARD};
+        struct lm_plan plan;
+        OK(lm_plan(&o, i < 6 ? LM_FORWARD_BACKWARD : LM_FORWARD, NULL, 0, &plan));
+        yp_device_reset_peak(yp_device_cpu());
+        struct lm *lm = lm_create(&o);
+        OK(lm_start(lm));
+        cr_expect_eq(peak(), plan.total - plan.weights - plan.gradients, "%d: %zu", i, peak());
+        lm_destroy(lm);
+    }
+    for (int i = 0; i < 4; i++) {
+        struct train_config config = train_defaults();
+        config.batch = 6;
+        config.keep_best = i % 2 == 1;
+        config.accumulate = i < 2 ? 1 : 2;
+        config.no_decay = lm_no_decay(&tiny);
+        struct lm_options o = {
+            .config = tiny, .device = yp_device_cpu(), .batch = 3, .context = CONTEXT};
+        struct lm_plan plan;
+        OK(lm_plan(&o, LM_TRAIN_STEP, &config, SEQUENCES, &plan));
+        yp_device_reset_peak(yp_device_cpu());
+        struct lm_trainee *t = trainee_of(&tiny, 3, NN_FP32, NULL);
+        struct train *train = started(t, &config);
+        float *x = initial(&tiny, 1);
+        OK(train_run(train, 2));
+        cr_expect_eq(peak(), plan.total, "%d: %zu, planned %zu", i, peak(), plan.total);
+        free(x);
+        train_destroy(train);
+        lm_trainee_destroy(t);
+    }
+}
+
+/* The largest batch and context that fit do, and one more does not. */
+Test(lm_train, what_fits_is_the_most_that_fits)
+{
+    struct lm_options o = {.config = tiny, .device = yp_device_cpu(), .batch = 5, .context = 7};
+    struct train_config config = train_defaults();
+    struct lm_plan plan;
+    size_t batch, context, limit = 1 << 20;
+    OK(lm_plan_fitting(&o, LM_TRAIN_STEP, &config, limit, &batch, &context));
+    cr_expect(batch > 1 && context > 1, "%zu %zu", batch, context);
+    for (size_t more = 0; more < 2; more++) {
+        o.batch = batch + more;
+        o.context = 7;
+        OK(lm_plan(&o, LM_TRAIN_STEP, &config, o.batch, &plan));
+        cr_expect_eq(plan.total <= limit, more == 0, "batch %zu takes %zu", o.batch, plan.total);
+        o.batch = 1;
+        o.context = context + more;
+        OK(lm_plan(&o, LM_TRAIN_STEP, &config, 1, &plan));
+        cr_expect_eq(plan.total <= limit, more == 0, "context %zu takes %zu", o.context,
+                     plan.total);
+    }
+    OK(lm_plan_fitting(&o, LM_TRAIN_STEP, &config, 1000, &batch, &context));
+    cr_expect(batch == 0 && context == 0, "a kilobyte is enough for %zu %zu", batch, context);
+}
+
 /* -- training ---------------------------------------------------------------------------------- */
 
 static struct train_config how(void)
@@ -195,17 +281,6 @@ static struct train_config how(void)
     c.cosine = (struct train_cosine){.warmup = 20, .steps = 366, .min_lr = 1e-4};
     c.keep_best = false;
     return c;
-}
-
-static struct train *started(struct lm_trainee *t, const struct train_config *config)
-{
-    struct train_objective o = lm_trainee_objective(t);
-    struct train *train = train_create(yp_device_cpu(), &o, config);
-    cr_assert_not_null(train, "%s", yp_last_error());
-    float *x = initial(&tiny, 1);
-    OK(train_begin(train, x));
-    free(x);
-    return train;
 }
 
 /* Two tokens have to be seen to know the next: the loss comes near the chain's entropy, and is not

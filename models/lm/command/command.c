@@ -1,0 +1,186 @@
+/* The command line: which model, which pass. */
+#include "models/lm/command/command.h"
+
+#include "models/lm/command/internal.h"
+
+#include "base/options/arguments.h"
+#include "base/system/file.h"
+#include "base/text/output.h"
+#include "base/text/text.h"
+
+#include <cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As the words are; 0 and NULL: not said. */
+struct words {
+    const char *size, *config, *load, *tokens, *dump;
+    size_t vocabulary, d_model, d_ff, layers, heads;
+    double theta;
+    size_t batch, context;
+    int precision, recompute, pass;
+    uint64_t limit, seed;
+    bool in_double, json, help;
+};
+
+#define AT(field) offsetof(struct words, field)
+#define SIZE(field) .value = "N", .kind = YPI_OPTION_SIZE, .offset = AT(field)
+#define FILE_(field) .value = "FILE", .kind = YPI_OPTION_WORD, .offset = AT(field)
+#define CHOICE(field, words_) \
+    .value = "WORD", .kind = YPI_OPTION_CHOICE, .offset = AT(field), .choices = (words_), \
+    .allowed = "one of: " words_
+
+enum { MODEL, PASS, RUN };
+static const char *const titles[] = {"The model:\n", "\nThe pass:\n",
+                                     "\nTo make it, without plan:\n"};
+
+static const struct ypi_option options[] = {
+    {"size", .value = "NAME", .kind = YPI_OPTION_WORD, .offset = AT(size),
+     .help = "small, medium, large, xl or 2.7B; small"},
+    {"config", FILE_(config),
+     .help = "instead of --size: a JSON object with vocab_size, d_model, d_ff, num_layers,\n"
+             "                             num_heads and, unless it is 10000, rope_theta"},
+    {"vocabulary", SIZE(vocabulary),
+     .help = "another one than the size or the file has; the same:"},
+    {"d-model", SIZE(d_model), .help = "width of the model"},
+    {"d-ff", SIZE(d_ff), .help = "width of the gated unit"},
+    {"layers", SIZE(layers), .help = "how many"},
+    {"heads", SIZE(heads), .help = "of attention, in a layer"},
+    {"batch", SIZE(batch), .group = PASS, .help = "sequences; 4"},
+    {"context", SIZE(context), .group = PASS, .help = "tokens of each; 512"},
+    {"precision", CHOICE(precision, "fp32 bf16"), .group = PASS,
+     .help = "fp32, or bf16 with weights and gradients in fp32; fp32"},
+    {"recompute", CHOICE(recompute, "none norms blocks"), .group = PASS,
+     .help =
+         "what is made again, not kept: none, norms (and gates), blocks (all of a layer); none"},
+    {"pass", CHOICE(pass, "forward forward_backward train_step"), .group = PASS,
+     .help = "forward, forward_backward or, of a plan, train_step; the last of them"},
+    {"limit", .value = "BYTES", .kind = YPI_OPTION_BYTES, .offset = AT(limit), .group = PASS,
+     .help = "of memory, such as 16G: whether the plan fits, and what would"},
+    {"json", .kind = YPI_OPTION_FLAG, .offset = AT(json), .group = PASS, .help = "print JSON"},
+    {"tokens", FILE_(tokens), .group = RUN,
+     .help = "a .npy of whole numbers (batch, context + 1): inputs, and the labels one further"},
+    {"load", FILE_(load), .group = RUN,
+     .help = "weights, .safetensors with the names of a PyTorch state dict"},
+    {"seed", .value = "N", .kind = YPI_OPTION_WORD64, .offset = AT(seed), .group = RUN,
+     .allowed = "a whole number", .help = "of weights to start from, without --load; 0"},
+    {"dump", FILE_(dump), .group = RUN,
+     .help = "write logits, loss and gradients to this .safetensors file"},
+    {"double", .kind = YPI_OPTION_FLAG, .offset = AT(in_double), .group = RUN,
+     .help = "compute in double by plain loops, which is slow"},
+    {"help", .kind = YPI_OPTION_FLAG, .offset = AT(help), .group = RUN, .help = "this"},
+    {.letter = 'h', .kind = YPI_OPTION_FLAG, .offset = AT(help)},
+    YPI_OPTIONS_END,
+};
+
+static int help(void)
+{
+    puts("yieldpoint lm plan [options]           what a Transformer language model would take\n"
+         "yieldpoint lm --tokens FILE [options]  one pass over given tokens\n");
+    ypi_options_print(options, titles);
+    return ypi_flush();
+}
+
+/* -- the model --------------------------------------------------------------------------------- */
+
+static bool take_number(const cJSON *file, const char *name, size_t *out)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(file, name);
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 1 && item->valuedouble <= 0x1p32) ||
+        item->valuedouble != (double)(size_t)item->valuedouble)
+        return false;
+    *out = (size_t)item->valuedouble;
+    return true;
+}
+
+/* False with the reason on the standard error stream. */
+static bool read_config(const char *path, struct lm_config *config)
+{
+    static const char *const names[] = {"vocab_size", "d_model", "d_ff", "num_layers", "num_heads"};
+    size_t *const to[] = {&config->vocabulary, &config->d_model, &config->d_ff, &config->layers,
+                          &config->heads};
+    char text[1 << 16];
+    size_t length = ypi_read_file(path, text, sizeof text);
+    cJSON *file = length > 0 ? cJSON_Parse(text) : NULL;
+    const char *missing = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && missing == NULL; i++)
+        missing = take_number(file, names[i], to[i]) ? NULL : names[i];
+    const cJSON *theta = cJSON_GetObjectItemCaseSensitive(file, "rope_theta");
+    config->theta = cJSON_IsNumber(theta) ? theta->valuedouble : 10000;
+    config->eps = 1e-5;
+    if (file == NULL)
+        fprintf(stderr, "yieldpoint: %s: %s\n", path,
+                length == 0 ? "cannot be read, or is empty" : "is no JSON object");
+    else if (missing != NULL)
+        fprintf(stderr, "yieldpoint: %s: %s: must be a whole number from 1\n", path, missing);
+    cJSON_Delete(file);
+    return file != NULL && missing == NULL;
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "yieldpoint: %s; `yieldpoint lm --help` tells all\n", yp_last_error());
+    return YPI_COMMAND_USAGE;
+}
+
+static int take_model(const struct words *w, struct lm_config *config)
+{
+    if (w->config != NULL && w->size != NULL) {
+        yp_set_error(YP_INVALID, "--size and --config are both said");
+        return usage();
+    }
+    if (w->config != NULL && !read_config(w->config, config))
+        return YPI_COMMAND_FILE;
+    if (w->config == NULL && !lm_config_named(w->size != NULL ? w->size : "small", config))
+        return usage();
+    config->vocabulary = w->vocabulary > 0 ? w->vocabulary : config->vocabulary;
+    config->d_model = w->d_model > 0 ? w->d_model : config->d_model;
+    config->d_ff = w->d_ff > 0 ? w->d_ff : config->d_ff;
+    config->layers = w->layers > 0 ? w->layers : config->layers;
+    config->heads = w->heads > 0 ? w->heads : config->heads;
+    return YPI_COMMAND_OK;
+}
+
+/* -- the command ------------------------------------------------------------------------------- */
+
+int ypi_lm_command(int argc, char **argv)
+{
+    bool plan = argc > 1 && strcmp(argv[1], "plan") == 0;
+    struct words w = {.batch = 4, .context = 512, .pass = LM_TRAIN_STEP};
+    if (!plan)
+        w.pass = LM_FORWARD_BACKWARD;
+    const struct ypi_arguments arguments = {
+        .options = options, .values = &w, .hint = "; `yieldpoint lm --help` tells them"};
+    if (!ypi_arguments_read(&arguments, argc - plan, argv + plan))
+        return YPI_COMMAND_USAGE;
+    if (w.help)
+        return help();
+    struct ypi_lm_request request = {.options = {.device = yp_device_cpu(),
+                                                 .batch = w.batch,
+                                                 .context = w.context,
+                                                 .precision = (enum nn_precision)w.precision,
+                                                 .recompute = (enum lm_recompute)w.recompute,
+                                                 .oracle = w.in_double},
+                                     .work = (enum lm_work)w.pass,
+                                     .limit = w.limit,
+                                     .seed = w.seed,
+                                     .load = w.load,
+                                     .tokens = w.tokens,
+                                     .dump = w.dump,
+                                     .in_double = w.in_double,
+                                     .json = w.json};
+    int code = take_model(&w, &request.options.config);
+    if (code != YPI_COMMAND_OK)
+        return code;
+    if (!plan && w.tokens == NULL) {
+        yp_set_error(YP_INVALID, "--tokens is missing");
+        return usage();
+    }
+    if (!plan && w.pass == LM_TRAIN_STEP) {
+        yp_set_error(YP_INVALID, "--pass is train_step, which changes weights: a pass over given "
+                                 "tokens is forward or forward_backward");
+        return usage();
+    }
+    return plan ? ypi_lm_print_plan(&request) : ypi_lm_pass(&request);
+}
