@@ -76,6 +76,14 @@ size_t lm_parameters(const struct lm_config *c)
     return 2 * c->vocabulary * d + c->layers * (4 * d * d + 3 * d * c->d_ff + 2 * d) + d;
 }
 
+double lm_flops(const struct lm_config *c, size_t batch, size_t context, enum nn_model_pass pass)
+{
+    double d = (double)c->d_model, layers = (double)c->layers, tokens = (double)(batch * context);
+    double weights = layers * (4 * d * d + 3 * d * (double)c->d_ff) + (double)c->vocabulary * d;
+    double forward = tokens * (2 * weights + 2 * layers * ((double)context + 1) * d);
+    return pass == NN_MODEL_GRADIENT ? 3 * forward : forward;
+}
+
 /* -- tensors ----------------------------------------------------------------------------------- */
 
 enum { OF_A_LAYER = 9 };

@@ -34,6 +34,16 @@ enum yp_status lm_check_config(const struct lm_config *config);
 /* 2 V d + L (4 d^2 + 3 d d_ff + 2 d) + d. */
 size_t lm_parameters(const struct lm_config *config);
 
+/*
+ * Useful operations of a pass over (batch, context) tokens: matrix products, and attention to the
+ * positions that are not masked; norms, gates, rotations and the loss do not count. Forward, with
+ * N = L (4 d^2 + 3 d d_ff) + V d:  B T (2 N + 2 L (T + 1) d);  the gradient twice that again.
+ * Divided by time and a machine's peak it is the model's FLOP utilisation (Chowdhery et al.,
+ * "PaLM", 2022, appendix B, which counts masked positions too).
+ */
+double lm_flops(const struct lm_config *config, size_t batch, size_t context,
+                enum nn_model_pass pass);
+
 /* A tensor of the parameters: a matrix (rows, columns) as in y = x w^T, or a vector (columns). */
 struct lm_tensor {
     char name[64];                /* "layers.0.attn.q_proj.weight" */

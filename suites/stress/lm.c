@@ -1,0 +1,339 @@
+/* The Transformer language model: its gradient, training on a chain whose least loss is known, and
+ * that batches, threads and interruptions change nothing. */
+#include "suites/file_tiles.h"
+#include "suites/lm_training.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUDGETS yp_budget_file("budgets.ini")
+
+static struct lm_config config_of(size_t vocabulary, size_t d, size_t layers)
+{
+    return (struct lm_config){.vocabulary = vocabulary,
+                              .d_model = d,
+                              .d_ff = 2 * d,
+                              .layers = layers,
+                              .heads = 4,
+                              .theta = 10000,
+                              .eps = 1e-5};
+}
+
+static enum nn_precision precision_of(const struct yp_case *t)
+{
+    enum nn_precision precision = NN_FP32;
+    nn_precision_from_name(yp_string(t, "precision"), &precision);
+    return precision;
+}
+
+/* -- gradients --------------------------------------------------------------------------------- */
+
+struct trial {
+    struct lm *lm;
+    int32_t *tokens, *labels;
+    size_t parameters;
+    enum yp_status status;
+};
+
+static void trial_open(struct trial *s, struct yp_case *t, const struct lm_options *options)
+{
+    size_t count = options->batch * options->context;
+    *s = (struct trial){.lm = lm_create(options),
+                        .tokens = yp_alloc_host(t, (count + 1) * sizeof(int32_t)),
+                        .labels = yp_alloc_host(t, count * sizeof(int32_t)),
+                        .parameters = lm_parameters(&options->config)};
+    yp_got(t, s->lm);
+    yp_ok(t, lm_start(s->lm));
+    const struct synth_tokens chain = {yp_seed(t), (uint32_t)options->config.vocabulary, 2};
+    for (size_t i = 0; i < options->batch; i++) {
+        int32_t *row = s->tokens + i * options->context; /* one more is written than is kept */
+        synth_tokens_sequence(&chain, i, options->context + 1, row);
+        memcpy(s->labels + i * options->context, row + 1, options->context * sizeof *row);
+    }
+}
+
+static void run(struct trial *s, const void *x, void *gradient, double scale, double *loss)
+{
+    const struct lm_batch batch = {s->tokens, s->labels, 0};
+    enum yp_status status = lm_run(s->lm, &batch, x, gradient, scale, NN_MODEL_COPY, loss);
+    s->status = s->status == YP_OK ? status : s->status;
+}
+
+static void loss_of(void *arg, const double *x, double *y)
+{
+    run(arg, x, NULL, 1, y);
+}
+
+static void gradient_of(void *arg, const double *x, const double *cotangent, double *g)
+{
+    run(arg, x, g, *cotangent, NULL);
+}
+
+/* Initial weights in double; gains that are not all 1. */
+static double *point_of(struct yp_case *t, const struct lm_config *config, float *narrow)
+{
+    size_t n = lm_parameters(config);
+    double *x = yp_alloc_host(t, n * sizeof *x);
+    struct lm_tensor tensor;
+    lm_initialise(config, yp_seed(t), narrow);
+    for (size_t i = 0; lm_tensor(config, i, &tensor); i++)
+        for (size_t k = 0; tensor.rows == 0 && k < tensor.columns; k++)
+            narrow[tensor.offset + k] += 0.25F * (float)(k % 3) - 0.25F;
+    for (size_t i = 0; i < n; i++)
+        x[i] = (double)narrow[i];
+    return x;
+}
+
+/* In double, tensor by tensor against differences of the loss. */
+static void check_gradient(struct yp_case *t, const struct lm_options *options, int directions)
+{
+    struct yp_tensor tensors[TRAIN_TENSORS];
+    struct lm_tensor named[TRAIN_TENSORS];
+    size_t count = 0;
+    for (; count < TRAIN_TENSORS && lm_tensor(&options->config, count, &named[count]); count++)
+        tensors[count] = (struct yp_tensor){named[count].name, named[count].offset,
+                                            (named[count].rows > 0 ? named[count].rows : 1) *
+                                                named[count].columns};
+    struct trial s;
+    trial_open(&s, t, options);
+    float *narrow = yp_alloc_host(t, s.parameters * sizeof *narrow);
+    const struct yp_gradient check = {.name = "loss",
+                                      .inputs = s.parameters,
+                                      .outputs = 1,
+                                      .f = loss_of,
+                                      .vjp = gradient_of,
+                                      .arg = &s,
+                                      .x = point_of(t, &options->config, narrow),
+                                      .tensors = tensors,
+                                      .n_tensors = count,
+                                      .directions = directions};
+    yp_check_gradient(t, &check);
+    yp_ok(t, s.status);
+    lm_destroy(s.lm);
+}
+
+/* Of every tensor of a small model, whatever is made again. */
+YP_TEST(lm, gradient, .tags = "stress small", .parallel = true,
+        .axes = YP_AXES(yp_axis_string("recompute", "none", "norms", "blocks")))
+{
+    struct lm_options o = {.config = config_of(23, 16, 3),
+                           .device = yp_device_cpu(),
+                           .batch = 2,
+                           .context = 9,
+                           .oracle = true,
+                           .pass = NN_MODEL_GRADIENT};
+    while (strcmp((const char *[]){"none", "norms", "blocks"}[o.recompute],
+                  yp_string(t, "recompute")) != 0)
+        o.recompute++;
+    check_gradient(t, &o, 0);
+}
+
+/* Of the size "small", a direction a tensor. */
+YP_TEST(lm, gradient_of_size, .tags = "stress large slow", .timeout = 7200,
+        .axes = YP_AXES(yp_axis_string("size", "small")))
+{
+    struct lm_options o = {.device = yp_device_cpu(),
+                           .batch = 1,
+                           .context = 4,
+                           .oracle = true,
+                           .pass = NN_MODEL_GRADIENT};
+    yp_expect(t, lm_config_named(yp_string(t, "size"), &o.config), "%s", yp_last_error());
+    check_gradient(t, &o, 1);
+}
+
+/* The fast passes against those in double: loss and gradient as a whole, relative. */
+YP_TEST(lm, precision, .tags = "stress small", .parallel = true,
+        .axes = YP_AXES(yp_axis_string("precision", "fp32", "bf16")),
+        .budgets = YP_BUDGETS(BUDGETS))
+{
+    struct lm_options o = {.config = config_of(97, 64, 3),
+                           .device = yp_device_cpu(),
+                           .batch = 3,
+                           .context = 21,
+                           .precision = precision_of(t),
+                           .pass = NN_MODEL_GRADIENT};
+    struct trial fast, oracle;
+    trial_open(&fast, t, &o);
+    o.oracle = true;
+    trial_open(&oracle, t, &o);
+    float *narrow = yp_alloc_host(t, fast.parameters * sizeof *narrow);
+    float *got = yp_alloc_host(t, fast.parameters * sizeof *got);
+    double *g = yp_alloc_host(t, fast.parameters * sizeof *g);
+    const double *x = point_of(t, &o.config, narrow);
+    double loss = 0, right = 0, off = 0, norm = 0;
+    run(&fast, narrow, got, 1, &loss);
+    run(&oracle, x, g, 1, &right);
+    yp_ok(t, fast.status);
+    yp_ok(t, oracle.status);
+    for (size_t i = 0; i < fast.parameters; i++) {
+        off += ((double)got[i] - g[i]) * ((double)got[i] - g[i]);
+        norm += g[i] * g[i];
+    }
+    yp_value(t, "loss error", fabs(loss / right - 1));
+    yp_value(t, "gradient error", sqrt(off / norm));
+    lm_destroy(fast.lm);
+    lm_destroy(oracle.lm);
+}
+
+/* -- training ---------------------------------------------------------------------------------- */
+
+/* Of a case: vocabulary, d, layers, context, batch, steps. */
+static struct lm_options options_of(struct yp_case *t)
+{
+    return (struct lm_options){.config =
+                                   config_of((size_t)yp_int(t, "vocabulary"),
+                                             (size_t)yp_int(t, "d"), (size_t)yp_int(t, "layers")),
+                               .device = yp_device(t),
+                               .batch = (size_t)yp_int(t, "batch"),
+                               .context = (size_t)yp_int(t, "context"),
+                               .precision = precision_of(t)};
+}
+
+static struct train_config training_of(const struct lm_options *o, uint64_t steps, double lr)
+{
+    struct train_config c = train_defaults();
+    c.batch = o->batch;
+    c.epochs = 1;
+    c.validation = 0.05;
+    c.adamw.lr = lr;
+    c.adamw.weight_decay = 0.1;
+    c.no_decay = lm_no_decay(&o->config);
+    c.schedule = TRAIN_COSINE;
+    c.cosine = (struct train_cosine){.warmup = steps / 20, .steps = steps, .min_lr = lr / 20};
+    c.keep_best = false;
+    return c;
+}
+
+#define TRAINING(name_, tags_, vocabulary_, d_, layers_, context_, batch_, steps_) \
+    yp_case_of(name_, .tags = tags_, \
+               .set = YP_SET(yp_set_int("vocabulary", vocabulary_), yp_set_int("d", d_), \
+                             yp_set_int("layers", layers_), yp_set_int("context", context_), \
+                             yp_set_int("batch", batch_), yp_set_int("steps", steps_)))
+
+/* One epoch: no sequence comes twice. The chain is of order 2, so that the model has to look back:
+ * what the last token alone tells leaves far more than the bound of "above the least". Nothing may
+ * be below the least but by chance, as it would be if labels leaked. */
+YP_TEST(lm, train, .tags = "stress", .timeout = 7200,
+        .cases = YP_CASES(TRAINING("small", NULL, 8, 32, 2, 32, 16, 600),
+                          TRAINING("medium", NULL, 16, 64, 2, 64, 16, 1500),
+                          TRAINING("large", "slow", 32, 128, 4, 128, 32, 8000)),
+        .axes = YP_AXES(yp_axis_string("precision", "fp32", "bf16")),
+        .budgets = YP_BUDGETS(BUDGETS, yp_max_value("above the least", 0.1),
+                              yp_min_value("above the least", -0.03),
+                              yp_max_value("kept growing", 0)))
+{
+    struct lm_options o = options_of(t);
+    size_t steps = (size_t)yp_int(t, "steps");
+    struct train_config how = training_of(&o, steps, 1e-2);
+    struct lm_training f;
+    struct yp_memory before, after;
+    lm_training_open(&f, t, &o, &how, steps * o.batch * 20 / 19, 2);
+    struct train_items judged = train_part_items(f.train, TRAIN_VALIDATION);
+    double least = synth_tokens_loss(&f.chain, o.context), first = NAN, last = NAN;
+    yp_ok(t, train_judge(f.train, judged, train_parameters(f.train), &first, NULL));
+    yp_device_memory(yp_device(t), &before);
+    yp_ok(t, train_run(f.train, 0));
+    yp_device_memory(yp_device(t), &after);
+    yp_ok(t, train_judge(f.train, judged, train_parameters(f.train), &last, NULL));
+    struct train_state state;
+    train_state(f.train, &state);
+    yp_expect(t, state.end == TRAIN_ALL_EPOCHS && state.skipped == 0,
+              "ended by %d with %llu steps skipped", (int)state.end,
+              (unsigned long long)state.skipped);
+    yp_value(t, "steps", (double)state.step);
+    yp_value(t, "loss before", first);
+    yp_value(t, "loss after", last);
+    yp_value(t, "least", least);
+    yp_value(t, "above the least", last - least);
+    yp_value(t, "kept growing", (double)after.allocated_peak - (double)before.allocated_peak);
+    lm_training_close(&f);
+}
+
+/* -- what changes nothing ---------------------------------------------------------------------- */
+
+static struct lm_options tiny(struct yp_case *t, size_t batch)
+{
+    return (struct lm_options){.config = config_of(8, 32, 2),
+                               .device = yp_device(t),
+                               .batch = batch,
+                               .context = 16,
+                               .precision = precision_of(t)};
+}
+
+/* Parameters after so many steps; stops in between where there is a checkpoint. Owned by the case.
+ */
+static float *trained(struct yp_case *t, const struct lm_options *o, const struct train_config *how,
+                      uint64_t steps, uint64_t stop, const char *checkpoint)
+{
+    struct lm_training f;
+    lm_training_open(&f, t, o, how, 2000, 2);
+    yp_ok(t, train_run(f.train, checkpoint != NULL ? stop : steps));
+    if (checkpoint != NULL) {
+        yp_ok(t, train_save(f.train, checkpoint));
+        lm_training_close(&f);
+        lm_training_open(&f, t, o, how, 2000, 2);
+        yp_ok(t, train_resume(f.train, checkpoint));
+        yp_ok(t, train_run(f.train, steps - stop));
+    }
+    size_t bytes = lm_parameters(&o->config) * sizeof(float);
+    float *parameters = yp_alloc_host(t, bytes);
+    memcpy(parameters, train_parameters(f.train), bytes);
+    lm_training_close(&f);
+    return parameters;
+}
+
+static double distance(const float *a, const float *b, size_t n)
+{
+    double off = 0, norm = 0;
+    for (size_t i = 0; i < n; i++) {
+        off += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        norm += (double)b[i] * (double)b[i];
+    }
+    return sqrt(off / norm);
+}
+
+#define PRECISIONS YP_AXES(yp_axis_string("precision", "fp32", "bf16"))
+
+/* The same seed twice, and stopped and resumed, have the same bits. */
+YP_TEST(lm, train_resumes, .tags = "stress small", .axes = PRECISIONS)
+{
+    struct lm_options o = tiny(t, 16);
+    struct train_config how = training_of(&o, 20, 1e-2);
+    size_t bytes = lm_parameters(&o.config) * sizeof(float);
+    struct scratch scratch;
+    char checkpoint[512];
+    scratch_open(&scratch, t);
+    scratch_path(&scratch, "checkpoint", checkpoint);
+    const float *whole = trained(t, &o, &how, 12, 0, NULL);
+    yp_expect(t, memcmp(whole, trained(t, &o, &how, 12, 0, NULL), bytes) == 0,
+              "the same seed twice: other bits");
+    for (uint64_t stop = 1; stop < 12; stop += 5)
+        yp_expect(t, memcmp(whole, trained(t, &o, &how, 12, stop, checkpoint), bytes) == 0,
+                  "stopped after %llu steps: other bits", (unsigned long long)stop);
+    scratch_close(&scratch);
+}
+
+/* Four batches of four, added up by the trainer, and one of sixteen; all at once and in parts. And
+ * one thread and two. By gradient descent, which sees a factor on the gradient as AdamW does not.
+ */
+YP_TEST(lm, batches_and_threads, .tags = "stress small", .axes = PRECISIONS,
+        .budgets = YP_BUDGETS(BUDGETS))
+{
+    struct lm_options whole = tiny(t, 16), part = tiny(t, 4);
+    struct train_config at_once = training_of(&whole, 20, 1e-3);
+    at_once.optimiser = TRAIN_SGD;
+    at_once.sgd.lr = 0.3;
+    at_once.clip = 0;
+    struct train_config in_parts = at_once, added = at_once;
+    size_t n = lm_parameters(&whole.config);
+    in_parts.batch = 16; /* by a model that takes 4 */
+    added.batch = 4;
+    added.accumulate = 4;
+    const float *right = trained(t, &whole, &at_once, 8, 0, NULL);
+    yp_value(t, "in parts", distance(trained(t, &part, &in_parts, 8, 0, NULL), right, n));
+    yp_value(t, "added up", distance(trained(t, &part, &added, 8, 0, NULL), right, n));
+    omp_set_num_threads(omp_get_max_threads() > 1 ? 1 : 2);
+    yp_value(t, "other threads", distance(trained(t, &whole, &at_once, 8, 0, NULL), right, n));
+}
