@@ -207,11 +207,12 @@ enum yp_status ypi_npy_read(int fd, const char *path, struct ypi_npy *out)
     struct header h = {.path = path};
     size_t begin = 0, length = 0;
     enum yp_status status = read_prefix(fd, path, &begin, &length);
-    char *text = status == YP_OK ? malloc(length + 1) : NULL;
-    if (status == YP_OK && text == NULL)
-        status = yp_set_error(YP_OUT_OF_MEMORY, "%s: no memory for its header", path);
-    if (status == YP_OK)
-        status = ypi_read_at(fd, path, begin, text, length);
+    if (status != YP_OK)
+        return status;
+    char *text = malloc(length + 1);
+    if (text == NULL)
+        return yp_set_error(YP_OUT_OF_MEMORY, "%s: out of memory for its header", path);
+    status = ypi_read_at(fd, path, begin, text, length);
     if (status == YP_OK)
         status = parse(&h, text, length);
     free(text);

@@ -143,12 +143,14 @@ static void open_work(struct work *w, struct yp_case *t, const struct lm_config 
         open_pass(w, t);
 }
 
+/* A pass alone does not change the weights: copies in bf16 are made by the first one. A step makes
+ * them. */
 static enum yp_status run(struct work *w)
 {
     const struct lm_batch batch = {w->tokens, w->labels, 0};
     if (w->training.train != NULL)
         return train_run(w->training.train, 1);
-    return lm_run(w->lm, &batch, w->parameters, w->gradient, 1, NN_MODEL_COPY, NULL);
+    return lm_run(w->lm, &batch, w->parameters, w->gradient, 1, 0, NULL);
 }
 
 static void close_work(struct work *w)

@@ -7,14 +7,14 @@
 
 static void speed(struct yp_case *t)
 {
-    static const char *const names[] = {[NN_FORWARD] = "forward", [NN_VJP] = "vjp"};
     struct nn_point *point = operators_point(t, yp_string(t, "operator"), yp_string(t, "shape"));
     const struct nn_version *version = point->version;
     enum yp_status status = YP_OK;
     omp_set_num_threads(1);
     for (int pass = NN_FORWARD; pass <= (int)nn_last_pass(point->op); pass++) {
         double bytes = nn_bytes_moved(point->op, point->shape, (enum nn_pass)pass, version);
-        yp_measure (t, names[pass], .flops = point->op->flops(point->shape, (enum nn_pass)pass),
+        yp_measure (t, pass == NN_VJP ? "vjp" : "forward",
+                    .flops = point->op->flops(point->shape, (enum nn_pass)pass),
                     .arithmetic = version->arithmetic, .bytes = bytes, .footprint = bytes,
                     .threads = 1) {
             status = nn_point_fast(point, (enum nn_pass)pass);

@@ -83,17 +83,17 @@ static enum yp_status take_row(struct run *run, const struct ypi_npy *h, const u
 
 static enum yp_status read_rows(struct run *run, int fd, const struct ypi_npy *h)
 {
-    const char *path = run->r->tokens;
-    run->o.batch = h->shape[0];
-    run->o.context = h->shape[1] - 1;
     size_t count = run->o.batch * run->o.context, bytes = h->shape[1] * h->size;
+    unsigned char *row = yp_device_alloc(yp_device_cpu(), bytes);
     run->tokens = yp_device_alloc(yp_device_cpu(), count * sizeof *run->tokens);
     run->labels = yp_device_alloc(yp_device_cpu(), count * sizeof *run->labels);
-    unsigned char *row = yp_device_alloc(yp_device_cpu(), bytes);
-    enum yp_status status =
-        run->tokens != NULL && run->labels != NULL && row != NULL ? YP_OK : yp_last_status();
+    if (row == NULL || run->tokens == NULL || run->labels == NULL) {
+        yp_device_free(yp_device_cpu(), row);
+        return YP_OUT_OF_MEMORY;
+    }
+    enum yp_status status = YP_OK;
     for (size_t i = 0; i < run->o.batch && status == YP_OK; i++) {
-        status = ypi_read_at(fd, path, h->offset + i * bytes, row, bytes);
+        status = ypi_read_at(fd, run->r->tokens, h->offset + i * bytes, row, bytes);
         if (status == YP_OK)
             status = take_row(run, h, row, i);
     }
@@ -111,8 +111,11 @@ static enum yp_status read_tokens(struct run *run)
     enum yp_status status = ypi_npy_read(fd, path, &header);
     if (status == YP_OK)
         status = check_shape(path, &header);
-    if (status == YP_OK)
+    if (status == YP_OK) {
+        run->o.batch = header.shape[0];
+        run->o.context = header.shape[1] - 1;
         status = read_rows(run, fd, &header);
+    }
     close(fd);
     return status;
 }

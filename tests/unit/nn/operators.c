@@ -248,7 +248,7 @@ static size_t results(struct nn_point *p, float **results)
     size_t n = 0;
     for (int i = 0; i < nn_tensors(p->op); i++)
         n += 2 * nn_count(p->op, &p->op->tensors[i], p->shape);
-    float *out = *results = malloc(n * sizeof *out);
+    float *out = *results = malloc((n + 1) * sizeof *out);
     n = 0;
     for (int pass = NN_FORWARD; pass <= (int)nn_last_pass(p->op); pass++) {
         OK(nn_point_fast(p, (enum nn_pass)pass));
