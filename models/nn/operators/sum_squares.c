@@ -34,9 +34,14 @@ double nn_squared_norm(const float *x, size_t n)
     size_t part = nn_chunks(nn_chunks(n, PARTS), NN_CHUNK) * NN_CHUNK;
     size_t parts = nn_chunks(n, part > 0 ? part : 1);
     squares_kernel *kernel = best_squares();
-#pragma omp parallel for schedule(static) if (n > NN_FEW * NN_CHUNK)
-    for (size_t i = 0; i < parts; i++)
-        kernel(x + i * part, nn_least(part, n - i * part), &sums[i]);
+    if (parts <= NN_FEW) { /* OpenMP takes memory for a team of one, too */
+        for (size_t i = 0; i < parts; i++)
+            kernel(x + i * part, nn_least(part, n - i * part), &sums[i]);
+    } else {
+#pragma omp parallel for schedule(static)
+        for (size_t i = 0; i < parts; i++)
+            kernel(x + i * part, nn_least(part, n - i * part), &sums[i]);
+    }
     for (size_t i = 0; i < parts; i++)
         sum += sums[i];
     return sum;
