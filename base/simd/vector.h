@@ -134,6 +134,12 @@ static inline ypi_float4 ypi_load4(const float *p, size_t lanes)
     return v;
 }
 
+static inline void ypi_store4(float *p, ypi_float4 v, size_t lanes)
+{
+    for (size_t i = 0; i < lanes; i++)
+        p[i] = v[i];
+}
+
 static inline ypi_float4 ypi_choose4(ypi_float4 a, ypi_float4 b, bool least)
 {
     for (int i = 0; i < 4; i++)
@@ -159,6 +165,7 @@ static inline bool ypi_not_finite4(ypi_float4 v)
     } while (0)
 #define V_FIRST(n) ((size_t)(n))
 #define V_LOAD_MASKED(p, mask) ypi_load4(p, mask)
+#define V_STORE_MASKED(p, mask, v) ypi_store4(p, v, mask)
 #define V_FMA(a, b, c) ((c) + (a) * (b))
 #define V_MIN(a, b) ypi_choose4(a, b, true)
 #define V_MAX(a, b) ypi_choose4(a, b, false)

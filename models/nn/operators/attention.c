@@ -13,6 +13,7 @@ enum { B, T, H, E };
 #include "models/nn/fast.h"
 #include "models/nn/maths.h"
 #include "models/nn/plain.h"
+#include "models/nn/simd/small.h"
 #include "models/nn/types.h"
 
 #include <math.h>
@@ -22,14 +23,15 @@ enum { ROWS = 64 };
 
 /* -- rows of the softmax ---------------------------------------------------------------------- */
 
-/* The first `seen` of `row` become e^(row - their maximum), the others 0; their sum to *sum. */
-NN_LOOPS exponentials_loops(float *restrict row, size_t seen, size_t count, float *restrict high,
-                            float *restrict sum)
+/* The first `seen` of `row` become e^(factor row - their maximum), the others 0; their sum to *sum.
+ */
+NN_LOOPS exponentials_loops(float *restrict row, size_t seen, size_t count, float factor,
+                            float *restrict high, float *restrict sum)
 {
-    float most = nn_max(row, seen), all = 0;
+    float most = factor * nn_max(row, seen), all = 0;
 #pragma omp simd reduction(+ : all)
     for (size_t i = 0; i < seen; i++) {
-        row[i] = nn_exp(row[i] - most);
+        row[i] = nn_exp(factor * row[i] - most);
         all += row[i];
     }
     for (size_t i = seen; i < count; i++)
@@ -37,8 +39,9 @@ NN_LOOPS exponentials_loops(float *restrict row, size_t seen, size_t count, floa
     *high = most;
     *sum = all;
 }
-NN_KERNEL(exponentials, (float *row, size_t seen, size_t count, float *high, float *sum),
-          (row, seen, count, high, sum))
+NN_KERNEL(exponentials,
+          (float *row, size_t seen, size_t count, float factor, float *high, float *sum),
+          (row, seen, count, factor, high, sum))
 
 NN_LOOPS scale_loops(float *restrict row, size_t count, float factor)
 {
@@ -54,7 +57,7 @@ NN_LOOPS slopes_loops(float *restrict p, float *restrict ds, size_t seen, size_t
     float along = 0;
 #pragma omp simd reduction(+ : along)
     for (size_t i = 0; i < seen; i++) {
-        p[i] = nn_exp(p[i] - lse);
+        p[i] = nn_exp(factor * p[i] - lse);
         along += p[i] * ds[i];
     }
     for (size_t i = 0; i < seen; i++)
@@ -67,20 +70,32 @@ NN_KERNEL(slopes, (float *p, float *ds, size_t seen, size_t count, float lse, fl
 
 /* -- one head of one sequence ------------------------------------------------------------------ */
 
-/* Workspace of a thread: (t, e) each, and (ROWS, t) each. */
+/* Workspace of a thread: (t, e) each, (e, t) of what is transposed, (ROWS, t) of scores. */
 struct head {
     float *q, *k, *v, *y, *dq, *dk, *dv; /* y: or its cotangent */
+    float *kt, *vt;                      /* rows `step` apart */
     float *p, *ds;
-    size_t t, e;
+    size_t t, e, step;
     bool causal;
     float factor; /* of the scores */
 };
 
+static size_t round_up(size_t count)
+{
+    return (count + 15) / 16 * 16;
+}
+
+/* Not a multiple of a page: rows of a transpose would share few places of a cache. */
+static size_t step_of(const size_t *size)
+{
+    return round_up(size[T]) + 16;
+}
+
 static size_t head_floats(const struct nn_shape *shape)
 {
     const size_t *size = shape->size;
-    size_t rows = (size[T] * size[E] + 15) / 16 * 16, scores = ROWS * ((size[T] + 15) / 16 * 16);
-    return 7 * rows + 2 * scores;
+    return 7 * round_up(size[T] * size[E]) + 2 * size[E] * step_of(size) +
+           2 * ROWS * round_up(size[T]);
 }
 
 static size_t threads_of(const struct nn_shape *shape)
@@ -96,15 +111,18 @@ static size_t work(const struct nn_shape *shape)
 static struct head head_at(const struct nn_call *call, size_t thread)
 {
     const size_t *size = call->shape->size;
-    struct head s = {.t = size[T], .e = size[E], .causal = call->shape->setting[0] != 0};
+    struct head s = {
+        .t = size[T], .e = size[E], .step = step_of(size), .causal = call->shape->setting[0] != 0};
     float *at = (float *)call->work + thread * head_floats(call->shape);
     float **const arrays[] = {&s.q, &s.k, &s.v, &s.y, &s.dq, &s.dk, &s.dv};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
         *arrays[i] = at;
-        at += (size[T] * size[E] + 15) / 16 * 16;
+        at += round_up(size[T] * size[E]);
     }
-    s.p = at;
-    s.ds = at + ROWS * ((size[T] + 15) / 16 * 16);
+    s.kt = at;
+    s.vt = s.kt + s.e * s.step;
+    s.p = s.vt + s.e * s.step;
+    s.ds = s.p + ROWS * round_up(size[T]);
     s.factor = 1 / sqrtf((float)size[E]);
     return s;
 }
@@ -130,42 +148,56 @@ NN_LOOPS scatter_loops(bool half, const float *from, size_t t, size_t e, size_t 
 NN_TYPED_KERNEL(scatter, (const float *from, size_t t, size_t e, size_t stride, void *to),
                 (from, t, e, stride, to))
 
-/* c (m, n) = factor a (m, k) b^T, b (n, k); or a (m, k) b (k, n); or c + a^T b, a (k, m). */
-static void scores_of(size_t m, size_t n, size_t k, float factor, const float *a, const float *b,
-                      float *c, size_t stride)
+/* The transpose of x (t, e), in rows `step` apart: 16 by 16, so that both sides' lines are in use.
+ */
+static void transpose(const struct head *s, const float *x, float *to)
 {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n, (int)k, factor, a, (int)k,
-                b, (int)k, 0, c, (int)stride);
+    for (size_t at = 0; at < s->t; at += 16)
+        for (size_t c = 0; c < s->e; c++)
+            for (size_t i = at; i < nn_least(at + 16, s->t); i++)
+                to[c * s->step + i] = x[i * s->e + c];
 }
 
-static void weigh(size_t m, size_t n, size_t k, const float *a, size_t stride, const float *b,
+/* c (rows, keys) = a b, a (rows, e), b a transpose. */
+static void scores_of(const struct head *s, size_t rows, size_t keys, const float *a,
+                      const float *b, float *c)
+{
+    nn_small_product(
+        &(struct nn_small_product){rows, keys, s->e, a, s->e, 1, b, s->step, c, keys, false});
+}
+
+/* c (rows, e) = a b, a (rows, keys), b (keys, e). */
+static void weigh(const struct head *s, size_t rows, size_t keys, const float *a, const float *b,
                   float *c)
 {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, a,
-                (int)stride, b, (int)n, 0, c, (int)n);
+    nn_small_product(
+        &(struct nn_small_product){rows, s->e, keys, a, keys, 1, b, s->e, c, s->e, false});
 }
 
-static void add_weighed(size_t m, size_t n, size_t k, const float *a, size_t stride, const float *b,
-                        float *c)
+/* c (keys, e) += a^T b, a (rows, keys), b (rows, e). */
+static void add_weighed(const struct head *s, size_t rows, size_t keys, const float *a,
+                        const float *b, float *c)
 {
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, a, (int)stride,
-                b, (int)n, 1, c, (int)n);
+    nn_small_product(
+        &(struct nn_small_product){keys, s->e, rows, a, 1, keys, b, s->e, c, s->e, true});
 }
 
 static void head_forward(const struct head *s, float *lse)
 {
     exponentials_kernel *exponentials = best_exponentials();
     scale_kernel *scale = best_scale();
+    transpose(s, s->k, s->kt);
     for (size_t at = 0; at < s->t; at += ROWS) {
         size_t rows = nn_least(ROWS, s->t - at), keys = s->causal ? at + rows : s->t;
-        scores_of(rows, keys, s->e, s->factor, s->q + at * s->e, s->k, s->p, keys);
+        scores_of(s, rows, keys, s->q + at * s->e, s->kt, s->p);
         float sum[ROWS];
         for (size_t i = 0; i < rows; i++) {
             float high;
-            exponentials(s->p + i * keys, s->causal ? at + i + 1 : keys, keys, &high, &sum[i]);
+            exponentials(s->p + i * keys, s->causal ? at + i + 1 : keys, keys, s->factor, &high,
+                         &sum[i]);
             lse[at + i] = high + logf(sum[i]);
         }
-        weigh(rows, s->e, keys, s->p, keys, s->v, s->y + at * s->e);
+        weigh(s, rows, keys, s->p, s->v, s->y + at * s->e);
         for (size_t i = 0; i < rows; i++)
             scale(s->y + (at + i) * s->e, s->e, 1 / sum[i]);
     }
@@ -176,16 +208,18 @@ static void head_vjp(const struct head *s, const float *lse)
     slopes_kernel *slopes = best_slopes();
     memset(s->dk, 0, s->t * s->e * sizeof *s->dk);
     memset(s->dv, 0, s->t * s->e * sizeof *s->dv);
+    transpose(s, s->k, s->kt);
+    transpose(s, s->v, s->vt);
     for (size_t at = 0; at < s->t; at += ROWS) {
         size_t rows = nn_least(ROWS, s->t - at), keys = s->causal ? at + rows : s->t;
-        scores_of(rows, keys, s->e, s->factor, s->q + at * s->e, s->k, s->p, keys);
-        scores_of(rows, keys, s->e, 1, s->y + at * s->e, s->v, s->ds, keys);
+        scores_of(s, rows, keys, s->q + at * s->e, s->kt, s->p);
+        scores_of(s, rows, keys, s->y + at * s->e, s->vt, s->ds);
         for (size_t i = 0; i < rows; i++)
             slopes(s->p + i * keys, s->ds + i * keys, s->causal ? at + i + 1 : keys, keys,
                    lse[at + i], s->factor);
-        weigh(rows, s->e, keys, s->ds, keys, s->k, s->dq + at * s->e);
-        add_weighed(keys, s->e, rows, s->ds, keys, s->q + at * s->e, s->dk);
-        add_weighed(keys, s->e, rows, s->p, keys, s->y + at * s->e, s->dv);
+        weigh(s, rows, keys, s->ds, s->k, s->dq + at * s->e);
+        add_weighed(s, rows, keys, s->ds, s->q + at * s->e, s->dk);
+        add_weighed(s, rows, keys, s->p, s->y + at * s->e, s->dv);
     }
 }
 
