@@ -10,6 +10,13 @@ NN_LOOPS widen_loops(const uint16_t *half, size_t n, float *restrict out)
 }
 NN_KERNEL(widen, (const uint16_t *half, size_t n, float *out), (half, n, out))
 
+NN_LOOPS widen_int8_loops(const int8_t *small, size_t n, float *restrict out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = small[i];
+}
+NN_KERNEL(widen_int8, (const int8_t *small, size_t n, float *out), (small, n, out))
+
 NN_LOOPS narrow_loops(const float *value, size_t n, uint16_t *restrict out)
 {
     for (size_t i = 0; i < n; i++)
@@ -23,6 +30,14 @@ void nn_widen(const uint16_t *half, size_t count, float *out)
 #pragma omp parallel for schedule(static) if (count > NN_FEW * NN_CHUNK)
     for (size_t at = 0; at < count; at += NN_CHUNK)
         kernel(half + at, nn_least(NN_CHUNK, count - at), out + at);
+}
+
+void nn_widen_int8(const int8_t *small, size_t count, float *out)
+{
+    widen_int8_kernel *kernel = best_widen_int8();
+#pragma omp parallel for schedule(static) if (count > NN_FEW * NN_CHUNK)
+    for (size_t at = 0; at < count; at += NN_CHUNK)
+        kernel(small + at, nn_least(NN_CHUNK, count - at), out + at);
 }
 
 void nn_narrow(const float *value, size_t count, uint16_t *out)

@@ -1,4 +1,4 @@
-/* Arrays of float from bf16 and back. */
+/* Arrays of float from bf16 and back, and from 8 bits. */
 #ifndef NN_CONVERT_H
 #define NN_CONVERT_H
 
@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 void nn_widen(const uint16_t *half, size_t count, float *out);
+void nn_widen_int8(const int8_t *small, size_t count, float *out);
 void nn_narrow(const float *value, size_t count, uint16_t *out); /* to the nearest */
 
 #endif

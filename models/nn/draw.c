@@ -43,6 +43,9 @@ void nn_store(void *to, enum nn_type type, size_t i, double value)
     case NN_UINT8:
         ((uint8_t *)to)[i] = (uint8_t)value;
         break;
+    case NN_SINT8:
+        ((int8_t *)to)[i] = (int8_t)value;
+        break;
     case NN_INT32:
         ((int32_t *)to)[i] = (int32_t)value;
         break;

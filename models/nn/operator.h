@@ -66,6 +66,7 @@ enum nn_type {
     NN_FLOAT,
     NN_BFLOAT16, /* the upper half of a float */
     NN_UINT8,
+    NN_SINT8,
     NN_INT32,
 };
 
@@ -156,9 +157,10 @@ struct nn_version {
     /* Types in memory, a letter a tensor in their order: 'f' float, 'b' bf16, and the declared type
      * of an integer tensor whatever stands there. NULL: all float. */
     const char *types, *gradients;
-    double multiple;            /* of plain float's error that is allowed; 0: 3 */
-    double rounding;            /* of what it makes on the way, relative: plain float's error counts
-                                   as no better; 0: float's */
+    double multiple; /* of plain float's error that is allowed; 0: 3 */
+    /* By tensor that it writes, as value or as gradient: of what it makes on the way, relative;
+     * plain float's error counts as no better. 0: float's. */
+    double rounding[NN_TENSORS];
     enum yp_ceiling arithmetic; /* that bounds its operations; 0: YP_FP32 */
 };
 

@@ -104,8 +104,9 @@ size_t nn_count(const struct nn_operator *op, const struct nn_tensor *tensor,
 
 size_t nn_type_bytes(enum nn_type type)
 {
-    static const size_t bytes[] = {[NN_REAL] = 0,     [NN_DOUBLE] = 8, [NN_FLOAT] = 4,
-                                   [NN_BFLOAT16] = 2, [NN_UINT8] = 1,  [NN_INT32] = 4};
+    static const size_t bytes[] = {
+        [NN_REAL] = 0,  [NN_DOUBLE] = 8, [NN_FLOAT] = 4, [NN_BFLOAT16] = 2,
+        [NN_UINT8] = 1, [NN_SINT8] = 1,  [NN_INT32] = 4};
     return bytes[type];
 }
 

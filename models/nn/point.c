@@ -323,7 +323,7 @@ struct yp_precision nn_point_precision(const struct nn_point *p, enum nn_pass pa
             struct yp_precision other = comparison(p, pass, k);
             worst = fmax(worst, plain_error(&other));
         }
-    worst = fmax(worst, p->version->rounding);
+    worst = fmax(worst, p->version->rounding[i]);
     check.multiple *= worst / plain_error(&check);
     return check;
 }
@@ -393,7 +393,7 @@ uint64_t nn_point_hash(const struct nn_point *p)
             tensor->role == NN_OUTPUT ? p->oracle.gradient[i] : p->oracle.value[i];
         for (size_t k = 0; k < nn_count(p->op, tensor, p->shape) && drawn != NULL; k++) {
             uint64_t bits = 0;
-            if (tensor->type == NN_UINT8)
+            if (tensor->type == NN_UINT8 || tensor->type == NN_SINT8)
                 bits = ((const uint8_t *)drawn)[k];
             else if (tensor->type == NN_INT32)
                 memcpy(&bits, (const int32_t *)(const void *)drawn + k, sizeof(int32_t));

@@ -13,6 +13,7 @@
     OPERATOR(embedding) \
     OPERATOR(linear) \
     OPERATOR(linear_cross_entropy) \
+    OPERATOR(linear_int8) \
     OPERATOR(logit) \
     OPERATOR(matmul) \
     OPERATOR(minmax) \

@@ -8,7 +8,7 @@
 #include <omp.h>
 #include <string.h>
 
-/* -- by OpenBLAS: bf16 is widened to float, so that sums are float's --------------------------- */
+/* -- by OpenBLAS: what is smaller is widened to float, so that sums are float's ----------------- */
 
 /* From the first one to the last, with what lies between. */
 static size_t elements(const struct nn_matrix *matrix, size_t rows, size_t columns)
@@ -20,7 +20,7 @@ static size_t elements(const struct nn_matrix *matrix, size_t rows, size_t colum
 static size_t widened_bytes(const struct nn_matrix *matrix, size_t rows, size_t columns)
 {
     size_t bytes = elements(matrix, rows, columns) * sizeof(float);
-    return matrix->type == NN_BFLOAT16 ? (bytes + 63) / 64 * 64 : 0;
+    return matrix->type != NN_FLOAT ? (bytes + 63) / 64 * 64 : 0;
 }
 
 static size_t blas_bytes(const struct nn_gemm *g)
@@ -37,7 +37,9 @@ static float *in_float(const struct nn_matrix *matrix, size_t rows, size_t colum
         return matrix->at;
     float *wide = (float *)(void *)*work;
     *work += widened_bytes(matrix, rows, columns);
-    if (read)
+    if (read && matrix->type == NN_SINT8)
+        nn_widen_int8(matrix->at, elements(matrix, rows, columns), wide);
+    else if (read)
         nn_widen(matrix->at, elements(matrix, rows, columns), wide);
     return wide;
 }

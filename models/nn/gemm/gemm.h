@@ -1,5 +1,5 @@
 /*
- * Matrix products on the CPU in float and bf16, by oneDNN where the machine has it and it is the
+ * Matrix products on the CPU in float, bf16 and int8, by oneDNN where the machine has it and it is the
  * faster one, else by OpenBLAS. For operators; by as many threads as OpenMP gives.
  */
 #ifndef NN_GEMM_H
@@ -14,12 +14,13 @@ extern "C" {
 /* Element (i, j) is at[i * stride + j], or at[j * stride + i] of a transposed one. */
 struct nn_matrix {
     void *at;
-    enum nn_type type; /* NN_FLOAT or NN_BFLOAT16 */
+    enum nn_type type; /* NN_FLOAT, NN_BFLOAT16 or, of a and b, NN_SINT8 */
     size_t stride;     /* elements */
     bool transposed;
 };
 
-/* c (m, n) = a (m, k) b (k, n), or c = c + a b with `add`. Sums are float's. `a` and `b` have the
+/* c (m, n) = a (m, k) b (k, n), or c = c + a b with `add`. Sums are float's, or
+ * those of NN_SINT8 exact, with k below 2^17. `a` and `b` have the
  * same type and do not overlap with c, which is not transposed. A bias (n) is added to every row
  * before it is rounded; NULL: none. Not both. */
 struct nn_gemm {

@@ -239,7 +239,7 @@ const struct nn_operator nn_linear_cross_entropy = {
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
-                  .types = "bbfff", .gradients = "bffff", .rounding = 0x1p-9, /* of s */
+                  .types = "bbfff", .gradients = "bffff", .rounding = {[X] = 0x1p-9, [W] = 0x1p-9}, /* of s */
                   .arithmetic = YP_BF16}},
 };
 

@@ -17,6 +17,12 @@
     EACH(op) \
     if (nn_last_pass(op) == NN_VJP)
 
+/* The version for the CPU that every entry begins with. */
+static const struct nn_version *of_cpu(const struct nn_operator *op)
+{
+    return nn_version(op, "cpu", op->versions[0].precision);
+}
+
 /* -- entries ----------------------------------------------------------------------------------- */
 
 static void check_tensor(const struct nn_operator *op, int i)
@@ -66,7 +72,7 @@ Test(nn_operators, entries_are_complete)
             cr_expect(op->versions[i].types == NULL ||
                           strlen(op->versions[i].types) == (size_t)nn_tensors(op),
                       "%s: a letter a tensor", op->name);
-        cr_expect_not_null(nn_version(op, "cpu", NN_FP32), "%s", yp_last_error());
+        cr_expect_not_null(of_cpu(op), "%s", yp_last_error());
     }
 }
 
@@ -159,7 +165,7 @@ Test(nn_operators, inputs_are_of_their_domains_and_of_the_seed_alone)
 {
     EACH(op)
     {
-        const struct nn_version *version = nn_version(op, "cpu", NN_FP32);
+        const struct nn_version *version = of_cpu(op);
         struct nn_point *p = point_of(op, "small", version, 3), *q = point_of(op, "small", NULL, 3);
         struct nn_point *other = point_of(op, "small", NULL, 4);
         for (int i = 0; i < nn_tensors(op); i++)
@@ -288,7 +294,7 @@ Test(nn_operators, gradients_that_are_not_wanted_are_left_out)
 {
     EACH_WITH_VJP(op)
     {
-        const struct nn_version *version = nn_version(op, "cpu", NN_FP32);
+        const struct nn_version *version = of_cpu(op);
         struct nn_point *p = point_of(op, "odd", version, 7);
         OK(nn_point_fast(p, NN_VJP));
         OK(nn_point_fetch(p, NN_VJP));
@@ -438,7 +444,7 @@ Test(nn_operators, indices_outside_are_refused)
     EACH(op)
     for (int i = 0; i < nn_tensors(op); i++)
         for (int32_t wrong = -1; wrong <= 7 && op->tensors[i].type == NN_INT32; wrong += 8) {
-            struct nn_point *p = point_of(op, "odd", nn_version(op, "cpu", NN_FP32), 1);
+            struct nn_point *p = point_of(op, "odd", of_cpu(op), 1);
             const char *below = strchr(op->dims, op->tensors[i].domain.below);
             ((int32_t *)p->fast.value[i])[3] = wrong;
             char words[128];
@@ -448,6 +454,32 @@ Test(nn_operators, indices_outside_are_refused)
             cr_expect_str_eq(yp_last_error(), words);
             nn_point_destroy(p);
         }
+}
+
+/* A row of x that has NaN, an infinity or only zeros leaves the others as they are. */
+Test(nn_operators, quantised_rows_are_each_their_own)
+{
+    const struct nn_operator *op = nn_operator("linear_int8");
+    struct nn_point *p = point_of(op, "odd", of_cpu(op), 7),
+                    *q = point_of(op, "odd", of_cpu(op), 7);
+    enum { X, W, SCALE, B, Y, WIDTH = 7, DEPTH = 3 };
+    float *x = p->fast.value[X], *y = p->fast.value[Y];
+    const float *b = p->fast.value[B], *other = q->fast.value[Y];
+    x[0 * DEPTH + 1] = NAN;
+    x[1 * DEPTH + 2] = -INFINITY;
+    for (int i = 0; i < DEPTH; i++)
+        x[3 * DEPTH + i] = 0;
+    OK(nn_point_fast(p, NN_FORWARD));
+    OK(nn_point_fast(q, NN_FORWARD));
+    for (int i = 0; i < WIDTH; i++) {
+        cr_expect(isnan(y[i]) && isnan(y[WIDTH + i]), "%g and %g", (double)y[i],
+                  (double)y[WIDTH + i]);
+        cr_expect_eq(y[2 * WIDTH + i], other[2 * WIDTH + i]);
+        cr_expect_eq(y[3 * WIDTH + i], b[i]);
+        cr_expect_eq(y[4 * WIDTH + i], other[4 * WIDTH + i]);
+    }
+    nn_point_destroy(p);
+    nn_point_destroy(q);
 }
 
 /* -- what a wrong version does ----------------------------------------------------------------- */
@@ -509,7 +541,7 @@ Test(nn_operators, memory_is_what_was_predicted_and_every_refusal_is_told)
 {
     EACH(op)
     {
-        const struct nn_version *version = nn_version(op, "cpu", NN_FP32);
+        const struct nn_version *version = of_cpu(op);
         const struct nn_shape *shape = nn_shape(op, "odd");
         yp_device_reset_peak(yp_device_cpu());
         struct nn_point *p = point_of(op, "odd", version, 1);

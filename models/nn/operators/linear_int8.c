@@ -1,0 +1,258 @@
+/*
+ * y (n, o) = x (n, c) (scale w)^T + b: a linear layer whose weights are frozen and quantised, w
+ * (o, c) in 8 bits with one scale a row, b (o) or none. dx = dy (scale w), db = the sum of dy's
+ * rows.
+ *
+ * The fast version quantises each row of x as well, to -127 .. 127 by its largest magnitude (the
+ * vector-wise scheme of Dettmers et al., "LLM.int8()", 2022, section 3.1), so that the product is
+ * one of integers. A row that is not finite comes out as NaN.
+ */
+#ifndef REAL
+#define NN_FILE "models/nn/operators/linear_int8.c"
+enum { X, W, SCALE, B, Y };
+enum { N, OUT, C };
+#include "models/nn/fast.h"
+#include "models/nn/gemm/gemm.h"
+#include "models/nn/plain.h"
+#include "models/nn/types.h"
+
+#include <math.h>
+
+/* -- workspace --------------------------------------------------------------------------------- */
+
+/* Forward: x in 8 bits with its rows' scales. Backward: dy scale and w in bf16. */
+struct parts {
+    int8_t *x;
+    float *of_row;
+    uint16_t *dy, *w;
+    void *rest; /* of a matrix product, and for sums of columns */
+};
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static struct parts parts_of(const struct nn_call *call, enum nn_pass pass)
+{
+    const size_t *size = call->shape->size;
+    struct parts parts = {NULL};
+    char *at = call->work;
+    if (pass == NN_FORWARD) {
+        parts.x = (int8_t *)at;
+        parts.of_row = (float *)(void *)(at + aligned(size[N] * size[C]));
+        parts.rest = (char *)parts.of_row + aligned(size[N] * sizeof *parts.of_row);
+        return parts;
+    }
+    parts.dy = (uint16_t *)(void *)at;
+    parts.w = (uint16_t *)(void *)(at + aligned(size[N] * size[OUT] * sizeof *parts.dy));
+    parts.rest = (char *)parts.w + aligned(size[OUT] * size[C] * sizeof *parts.w);
+    return parts;
+}
+
+static struct nn_gemm product(const struct nn_call *call, const struct parts *parts,
+                              enum nn_pass pass)
+{
+    size_t n = call->shape->size[N], out = call->shape->size[OUT], c = call->shape->size[C];
+    if (pass == NN_FORWARD)
+        return (struct nn_gemm){n,
+                                out,
+                                c,
+                                nn_rows_of(parts->x, NN_SINT8, c),
+                                nn_columns_of(call->value[W], NN_SINT8, c),
+                                nn_rows_of(call->value[Y], NN_FLOAT, out),
+                                false,
+                                NULL};
+    return (struct nn_gemm){n,
+                            c,
+                            out,
+                            nn_rows_of(parts->dy, NN_BFLOAT16, out),
+                            nn_rows_of(parts->w, NN_BFLOAT16, c),
+                            nn_rows_of(call->gradient[X], NN_FLOAT, c),
+                            false,
+                            NULL};
+}
+
+static size_t work(const struct nn_shape *shape)
+{
+    const struct nn_call call = {.shape = shape};
+    const struct parts none = {NULL};
+    const size_t *size = shape->size;
+    const struct nn_gemm forward = product(&call, &none, NN_FORWARD),
+                         back = product(&call, &none, NN_VJP);
+    size_t first =
+        aligned(size[N] * size[C]) + aligned(size[N] * sizeof(float)) + nn_gemm_bytes(&forward);
+    size_t rest = nn_gemm_bytes(&back), sums = nn_columns_bytes(size[N], size[OUT]);
+    size_t second = aligned(size[N] * size[OUT] * sizeof(uint16_t)) +
+                    aligned(size[OUT] * size[C] * sizeof(uint16_t)) + (sums > rest ? sums : rest);
+    return first > second ? first : second;
+}
+
+/* -- forward ----------------------------------------------------------------------------------- */
+
+/* q = x / *scale to the nearest, *scale the largest magnitude over 127: NaN where x has one, or an
+ * infinity. */
+NN_LOOPS quantise_loops(const float *x, size_t c, int8_t *restrict q, float *restrict scale)
+{
+    float most = 0, odd = 0;
+#pragma omp simd reduction(max : most) reduction(+ : odd)
+    for (size_t i = 0; i < c; i++) {
+        float size = fabsf(x[i]);
+        most = size > most ? size : most;
+        odd += 0 * size;
+    }
+    bool none = !(most > 0 && odd == 0);
+    float gain = none ? 0 : 127 / most;
+    *scale = most / 127 + odd;
+    if (none || !isfinite(gain)) { /* all are 0, not finite, or below 127 / FLT_MAX */
+        memset(q, 0, c);
+        return;
+    }
+#pragma omp simd
+    for (size_t i = 0; i < c; i++) {
+        float value = x[i] * gain;
+        q[i] = (int8_t)(int)(value + (value < 0 ? -0.5F : 0.5F));
+    }
+}
+NN_KERNEL(quantise, (const float *x, size_t c, int8_t *q, float *scale), (x, c, q, scale))
+
+/* A row of integer products in their units. */
+NN_LOOPS units_loops(float *restrict y, size_t out, float of_row, const float *scale,
+                     const float *b)
+{
+    for (size_t i = 0; i < out && b == NULL; i++)
+        y[i] *= of_row * scale[i];
+    for (size_t i = 0; i < out && b != NULL; i++)
+        y[i] = y[i] * (of_row * scale[i]) + b[i];
+}
+NN_KERNEL(units, (float *y, size_t out, float of_row, const float *scale, const float *b),
+          (y, out, of_row, scale, b))
+
+static enum yp_status forward(const struct nn_call *call)
+{
+    size_t n = call->shape->size[N], out = call->shape->size[OUT], c = call->shape->size[C];
+    quantise_kernel *quantise = best_quantise();
+    units_kernel *units = best_units();
+    struct parts parts = parts_of(call, NN_FORWARD);
+    const float *x = call->value[X], *scale = call->value[SCALE], *b = call->value[B];
+    float *y = call->value[Y];
+#pragma omp parallel for schedule(static) if (n * c > NN_FEW * NN_CHUNK)
+    for (size_t i = 0; i < n; i++)
+        quantise(x + i * c, c, parts.x + i * c, &parts.of_row[i]);
+    struct nn_gemm gemm = product(call, &parts, NN_FORWARD);
+    enum yp_status status = nn_gemm(&gemm, parts.rest);
+#pragma omp parallel for schedule(static) if (n * out > NN_FEW * NN_CHUNK)
+    for (size_t i = 0; i < n; i++)
+        units(y + i * out, out, parts.of_row[i], scale, b);
+    return status;
+}
+
+/* -- backward ---------------------------------------------------------------------------------- */
+
+NN_LOOPS scaled_loops(const float *dy, const float *scale, size_t out, uint16_t *restrict to)
+{
+    for (size_t i = 0; i < out; i++)
+        to[i] = nn_to_bf16(dy[i] * scale[i]);
+}
+NN_KERNEL(scaled, (const float *dy, const float *scale, size_t out, uint16_t *to),
+          (dy, scale, out, to))
+
+/* Exact: 8 bits are what bf16 has. */
+NN_LOOPS weights_loops(const int8_t *w, size_t c, uint16_t *restrict to)
+{
+    for (size_t i = 0; i < c; i++)
+        to[i] = nn_to_bf16(w[i]);
+}
+NN_KERNEL(weights, (const int8_t *w, size_t c, uint16_t *to), (w, c, to))
+
+static enum yp_status vjp(const struct nn_call *call)
+{
+    size_t n = call->shape->size[N], out = call->shape->size[OUT], c = call->shape->size[C];
+    scaled_kernel *scaled = best_scaled();
+    weights_kernel *weights = best_weights();
+    struct parts parts = parts_of(call, NN_VJP);
+    const float *dy = call->gradient[Y], *scale = call->value[SCALE];
+    const int8_t *w = call->value[W];
+    if (call->gradient[X] != NULL) {
+#pragma omp parallel for schedule(static) if (n * out > NN_FEW * NN_CHUNK)
+        for (size_t i = 0; i < n; i++)
+            scaled(dy + i * out, scale, out, parts.dy + i * out);
+#pragma omp parallel for schedule(static) if (out * c > NN_FEW * NN_CHUNK)
+        for (size_t i = 0; i < out; i++)
+            weights(w + i * c, c, parts.w + i * c);
+        struct nn_gemm gemm = product(call, &parts, NN_VJP);
+        enum yp_status status = nn_gemm(&gemm, parts.rest);
+        if (status != YP_OK)
+            return status;
+    }
+    float *db = call->gradient[B];
+    double *sums = parts.rest;
+    if (db != NULL)
+        nn_columns(dy, false, n, out, sums);
+    for (size_t i = 0; i < out && db != NULL; i++)
+        db[i] = (float)sums[i];
+    return YP_OK;
+}
+
+static double flops(const struct nn_shape *shape, enum nn_pass pass)
+{
+    double n = (double)shape->size[N], out = (double)shape->size[OUT], c = (double)shape->size[C];
+    return pass == NN_VJP ? n * out * (2 * c + 2) : n * out * (2 * c + 2) + 2 * n * c;
+}
+
+const struct nn_operator nn_linear_int8 = {
+    .name = "linear_int8",
+    .dims = "noc",
+    .tensors = {{"x", "nc", .role = NN_INPUT, .unread = true},
+                {"w", "oc", .role = NN_CONSTANT, .type = NN_SINT8,
+                 .domain = {NN_WHOLE, .low = -127, .high = 128}},
+                {"scale", "o", .role = NN_CONSTANT,
+                 .domain = {NN_UNIFORM, .low = 0.002, .high = 0.02}},
+                {"b", "o", .role = NN_PARAMETER, .unread = true, .optional = true},
+                {"y", "no", .role = NN_OUTPUT}},
+    .shapes = {{"one", .size = {1, 1, 1}},
+               {"odd", .size = {5, 7, 3}},
+               {"small", .size = {128, 64, 96}},
+               {"medium", .size = {256, 1280, 1280}}},
+    NN_PLAIN,
+    .flops = flops,
+    .versions = {{NN_INT8, "cpu", .forward = forward, .vjp = vjp, .work = work,
+                  .rounding = {[X] = 0x1p-9, [Y] = 0x1p-8}, /* of dy scale; of x by its row */
+                  .arithmetic = YP_INT8}},
+};
+
+#else
+static void NAME(forward)(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    const REAL *x = call->value[X], *scale = call->value[SCALE], *b = call->value[B];
+    const int8_t *w = call->value[W];
+    REAL *y = call->value[Y];
+    for (size_t i = 0; i < size[N]; i++)
+        for (size_t o = 0; o < size[OUT]; o++) {
+            REAL sum = 0;
+            for (size_t c = 0; c < size[C]; c++)
+                sum += w[o * size[C] + c] * x[i * size[C] + c];
+            y[i * size[OUT] + o] = scale[o] * sum + (b != NULL ? b[o] : 0);
+        }
+}
+
+static void NAME(vjp)(const struct nn_call *call)
+{
+    const size_t *size = call->shape->size;
+    const REAL *scale = call->value[SCALE], *dy = call->gradient[Y];
+    const int8_t *w = call->value[W];
+    REAL *dx = call->gradient[X], *db = call->gradient[B];
+    memset(dx, 0, size[N] * size[C] * sizeof *dx);
+    for (size_t o = 0; o < size[OUT] && db != NULL; o++)
+        db[o] = 0;
+    for (size_t i = 0; i < size[N]; i++)
+        for (size_t o = 0; o < size[OUT]; o++) {
+            REAL d = dy[i * size[OUT] + o];
+            if (db != NULL)
+                db[o] += d;
+            for (size_t c = 0; c < size[C]; c++)
+                dx[i * size[C] + c] += d * scale[o] * w[o * size[C] + c];
+        }
+}
+#endif
