@@ -72,6 +72,7 @@ enum lm_recompute {
 struct lm_options {
     struct lm_config config;
     struct yp_device *device;
+    const char *kind; /* "cpu" or "cuda", to plan for one that is not there; NULL: the device's */
     size_t batch, context; /* sequences, and tokens of each */
     enum nn_precision precision;
     enum lm_recompute recompute;
@@ -94,7 +95,8 @@ void lm_destroy(struct lm *lm); /* NULL is allowed */
 
 const struct nn_model *lm_model(const struct lm *lm); /* for its bytes and flops */
 
-/* Takes the arena, nn_model_bytes()->arena of the device's memory. */
+/* Takes the arena, nn_model_bytes()->arena of the device's memory. YP_INVALID: it was planned for
+ * another kind. */
 enum yp_status lm_start(struct lm *lm);
 
 /* Sequences on the host, each of lm_options.context tokens. */

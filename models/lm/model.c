@@ -3,6 +3,8 @@
 
 #include "models/nn/operators/rope.h"
 
+#include <string.h>
+
 struct lm {
     struct lm_options o;
     struct nn_model *model;
@@ -126,6 +128,9 @@ enum yp_status lm_check_options(const struct lm_options *o)
                               "lm_options.batch is %zu, context %zu: must be 1 and above, and "
                               "together at most %u tokens",
                               o->batch, o->context, LM_TOKENS);
+    if (status == YP_OK && o->kind != NULL && strcmp(o->kind, "cpu") != 0 &&
+        strcmp(o->kind, "cuda") != 0)
+        status = yp_set_error(YP_INVALID, "lm_options.kind is '%s': must be cpu or cuda", o->kind);
     if (status == YP_OK && o->logits && o->pass == NN_MODEL_GRADIENT)
         status = yp_set_error(YP_INVALID, "lm_options.logits: only a loss has a gradient");
     return status;
@@ -135,6 +140,7 @@ static struct nn_model_options model_options(const struct lm_options *options)
 {
     size_t layers = options->config.layers;
     return (struct nn_model_options){.device = options->device,
+                                     .kind = options->kind,
                                      .precision = options->precision,
                                      .oracle = options->oracle,
                                      .steps = layers * STEPS_OF_A_LAYER + 3,
@@ -220,6 +226,10 @@ static enum yp_status write_angles(struct lm *lm)
 
 enum yp_status lm_start(struct lm *lm)
 {
+    const char *kind = nn_device_kind(lm->o.device);
+    if (lm->o.kind != NULL && strcmp(lm->o.kind, kind) != 0)
+        return yp_set_error(YP_INVALID, "lm_start: it is planned for %s, the device is %s",
+                            lm->o.kind, yp_device_name(lm->o.device));
     if (lm->arena == NULL)
         lm->arena = yp_device_alloc(lm->o.device, nn_model_bytes(lm->model)->arena);
     if (lm->arena == NULL)

@@ -1,6 +1,8 @@
 /* What a pass takes, by kind. */
 #include "models/lm/plan.h"
 
+#include <string.h>
+
 const char *lm_work_name(enum lm_work work)
 {
     static const char *const names[LM_WORKS] = {"forward", "forward_backward", "train_step"};
@@ -14,6 +16,11 @@ static enum yp_status no_gradient(void *arg, struct train_items items, const flo
     return YP_INVALID;
 }
 
+static bool on_host(const struct lm_options *o)
+{
+    return strcmp(o->kind != NULL ? o->kind : nn_device_kind(o->device), "cpu") == 0;
+}
+
 /* What the trainer takes beside weights and gradients. */
 static enum yp_status add_trainer(const struct lm_options *o, const struct train_config *config,
                                   size_t sequences, struct lm_plan *plan)
@@ -24,7 +31,7 @@ static enum yp_status add_trainer(const struct lm_options *o, const struct train
                                               .any_device = true};
     struct train_config how = *config;
     how.no_decay = how.frozen = (struct train_set){{0}}; /* they take nothing */
-    bool host = yp_device_memory_kind(o->device) == YP_HOST;
+    bool host = on_host(o);
     size_t there = host ? train_bytes(&objective, &how) : train_device_bytes(&objective, &how);
     size_t here = host ? 0 : train_host_bytes(&objective, &how), trainee = lm_trainee_bytes(o);
     if (there == 0 || trainee == 0 || (here == 0 && !host))
@@ -57,7 +64,7 @@ enum yp_status lm_plan(const struct lm_options *options, enum lm_work work,
     lm_destroy(lm);
     enum yp_status status =
         work == LM_TRAIN_STEP ? add_trainer(&o, config, sequences, out) : (enum yp_status)YP_OK;
-    if (yp_device_memory_kind(o.device) == YP_HOST)
+    if (on_host(&o))
         out->total += out->host;
     return status;
 }

@@ -122,6 +122,7 @@ struct nn_call {
     void *value[NN_TENSORS];
     void *gradient[NN_TENSORS];
     unsigned add; /* bit i: a fast version adds tensor i's gradient, where that may be */
+    bool both;    /* of a fast vjp: forward did not run; it writes outputs and saved tensors, too */
     void *work; /* as many bytes as the version's work() says, aligned to 64; NULL when that is 0 */
 };
 
@@ -175,6 +176,9 @@ struct nn_operator {
     /* The gradient of every input is the cotangent of the one output: a model may give it on as it
      * is, without a call. */
     bool passes;
+    /* Fast vjps do forward's work on their way where a call says `both`: for less than forward and
+     * vjp take, as logits that are made once. */
+    bool both;
     struct nn_shape shapes[NN_SHAPES];
     nn_plain *oracle, *oracle_vjp; /* in double; no vjp: NULL, as an optimiser's step has none */
     nn_plain *plain, *plain_vjp;   /* the same loops in float */
@@ -207,6 +211,9 @@ bool nn_declares(const struct nn_operator *op, const char *device, enum nn_preci
  * has none, or none that this machine runs. `device` is "cpu" or "cuda". */
 const struct nn_version *nn_version(const struct nn_operator *op, const char *device,
                                     enum nn_precision precision);
+
+/* The versions that run on it: "cuda" where its memory is not the host's, else "cpu". */
+const char *nn_device_kind(const struct yp_device *device);
 
 const char *nn_precision_name(enum nn_precision precision); /* "fp32", "bf16", "int8" */
 bool nn_precision_from_name(const char *name, enum nn_precision *precision);

@@ -42,6 +42,11 @@ const struct nn_shape *nn_shape(const struct nn_operator *op, const char *name)
     return NULL;
 }
 
+const char *nn_device_kind(const struct yp_device *device)
+{
+    return yp_device_memory_kind(device) == YP_HOST ? "cpu" : "cuda";
+}
+
 bool nn_declares(const struct nn_operator *op, const char *device, enum nn_precision precision)
 {
     for (int i = 0; i < NN_VERSIONS && op->versions[i].device != NULL; i++)

@@ -7,7 +7,14 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline float nn_from_bf16(uint16_t half)
+/* Of the CPU and, to nvcc, of kernels. */
+#ifdef __CUDACC__
+#define NN_BOTH static inline __host__ __device__
+#else
+#define NN_BOTH static inline
+#endif
+
+NN_BOTH float nn_from_bf16(uint16_t half)
 {
     uint32_t bits = (uint32_t)half << 16;
     float value;
@@ -16,7 +23,7 @@ static inline float nn_from_bf16(uint16_t half)
 }
 
 /* To the nearest, ties to even; NaN stays NaN. Without branches: vector code is made of it. */
-static inline uint16_t nn_to_bf16(float value)
+NN_BOTH uint16_t nn_to_bf16(float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -26,12 +33,12 @@ static inline uint16_t nn_to_bf16(float value)
 }
 
 /* Element i of an array of float, or of bf16: for loops that are compiled for each. */
-static inline float nn_get(const void *array, size_t i, bool half)
+NN_BOTH float nn_get(const void *array, size_t i, bool half)
 {
     return half ? nn_from_bf16(((const uint16_t *)array)[i]) : ((const float *)array)[i];
 }
 
-static inline void nn_put(void *array, size_t i, float value, bool half)
+NN_BOTH void nn_put(void *array, size_t i, float value, bool half)
 {
     if (half)
         ((uint16_t *)array)[i] = nn_to_bf16(value);
@@ -40,7 +47,7 @@ static inline void nn_put(void *array, size_t i, float value, bool half)
 }
 
 /* From element i on. */
-static inline void *nn_from(const void *array, size_t i, bool half)
+NN_BOTH void *nn_from(const void *array, size_t i, bool half)
 {
     return (char *)(uintptr_t)array + i * (half ? sizeof(uint16_t) : sizeof(float));
 }

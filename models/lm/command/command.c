@@ -19,7 +19,7 @@ struct words {
     size_t vocabulary, d_model, d_ff, layers, heads;
     double theta;
     size_t batch, context;
-    int precision, recompute, pass;
+    int precision, recompute, pass, device;
     uint64_t limit, seed;
     bool in_double, json, help;
 };
@@ -56,6 +56,8 @@ static const struct ypi_option options[] = {
          "what is made again, not kept: none, norms (and gates), blocks (all of a layer); none"},
     {"pass", CHOICE(pass, "forward forward_backward train_step"), .group = PASS,
      .help = "forward, forward_backward or, of a plan, train_step; the last of them"},
+    {"device", CHOICE(device, "cpu cuda"), .group = PASS,
+     .help = "of a plan: cpu, or cuda, which need not be there; cpu"},
     {"limit", .value = "BYTES", .kind = YPI_OPTION_BYTES, .offset = AT(limit), .group = PASS,
      .help = "of memory, such as 16G: whether the plan fits, and what would"},
     {"json", .kind = YPI_OPTION_FLAG, .offset = AT(json), .group = PASS, .help = "print JSON"},
@@ -157,6 +159,7 @@ int ypi_lm_command(int argc, char **argv)
     if (w.help)
         return help();
     struct ypi_lm_request request = {.options = {.device = yp_device_cpu(),
+                                                 .kind = w.device == 0 ? "cpu" : "cuda",
                                                  .batch = w.batch,
                                                  .context = w.context,
                                                  .precision = (enum nn_precision)w.precision,
@@ -180,6 +183,10 @@ int ypi_lm_command(int argc, char **argv)
     if (!plan && w.pass == LM_TRAIN_STEP) {
         yp_set_error(YP_INVALID, "--pass is train_step, which changes weights: a pass over given "
                                  "tokens is forward or forward_backward");
+        return usage();
+    }
+    if (!plan && w.device != 0) {
+        yp_set_error(YP_INVALID, "--device is cuda: a pass over given tokens is the CPU's");
         return usage();
     }
     return plan ? ypi_lm_print_plan(&request) : ypi_lm_pass(&request);

@@ -47,8 +47,9 @@ static void print_text(const struct ypi_lm_request *r, const struct answer *a)
     char figure[YPI_FIGURE_MAX], limit[YPI_FIGURE_MAX];
     printf("%zu parameters: vocabulary %zu, d_model %zu, d_ff %zu, %zu layers, %zu heads\n",
            lm_parameters(c), c->vocabulary, c->d_model, c->d_ff, c->layers, c->heads);
-    printf("%s of %zu x %zu tokens in %s: %.4g TFLOP\n", lm_work_name(r->work), r->options.batch,
-           r->options.context, nn_precision_name(r->options.precision), a->plan.flops * 1e-12);
+    printf("%s of %zu x %zu tokens in %s on %s: %.4g TFLOP\n", lm_work_name(r->work),
+           r->options.batch, r->options.context, nn_precision_name(r->options.precision),
+           r->options.kind, a->plan.flops * 1e-12);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         size_t bytes = bytes_of(&a->plan, &kinds[i]);
         ypi_format_bytes(figure, (double)bytes);
@@ -71,6 +72,7 @@ static int print_json(const struct ypi_lm_request *r, const struct answer *a)
     cJSON_AddNumberToObject(object, "parameters", (double)lm_parameters(&r->options.config));
     cJSON_AddStringToObject(object, "pass", lm_work_name(r->work));
     cJSON_AddStringToObject(object, "precision", nn_precision_name(r->options.precision));
+    cJSON_AddStringToObject(object, "device", r->options.kind);
     cJSON_AddNumberToObject(object, "batch", (double)r->options.batch);
     cJSON_AddNumberToObject(object, "context", (double)r->options.context);
     cJSON_AddNumberToObject(object, "flops", a->plan.flops);

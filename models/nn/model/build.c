@@ -164,7 +164,7 @@ static int add_outputs(struct nn_model *model, struct ypi_step *step)
 int nn_model_step(struct nn_model *model, const struct nn_operator *op, struct nn_shape shape,
                   const int *inputs)
 {
-    const char *device = strncmp(yp_device_name(model->o.device), "cuda", 4) == 0 ? "cuda" : "cpu";
+    const char *device = model->o.kind != NULL ? model->o.kind : nn_device_kind(model->o.device);
     struct ypi_step step = {.op = op, .shape = shape, .again = model->again};
     step.version = model->o.oracle ? NULL : nn_version(op, device, model->o.precision);
     if (model->status == YP_OK && step.version == NULL && !model->o.oracle)

@@ -2,6 +2,7 @@
 #include "models/nn/model/internal.h"
 
 #include "models/nn/convert.h"
+#include "models/nn/cuda/on_cuda.h"
 
 #include <string.h>
 
@@ -64,13 +65,22 @@ static void *in_vector(const struct nn_model *model, const void *vector, size_t 
     return (char *)(uintptr_t)vector + place * (model->o.oracle ? sizeof(double) : sizeof(float));
 }
 
+/* Whether this vjp is the first one, of the step that ran last, and does that step's work, too. */
+static bool does_both(const struct nn_model *model, const struct ypi_call *call)
+{
+    const struct ypi_step *step = &model->steps[call->step];
+    return call == &model->calls[model->forward_calls] && call->kind == YPI_VJP &&
+           call[-1].step == call->step && step->version != NULL && step->op->both;
+}
+
 static void *value_at(const struct nn_model *model, const struct ypi_call *call, int i,
                       const void *parameters)
 {
     const struct ypi_step *step = &model->steps[call->step];
     const struct nn_tensor *entry = &step->op->tensors[i];
     const struct ypi_tensor *tensor = &model->tensors[step->tensors[i]];
-    if (call->kind == YPI_VJP && (entry->unread || entry->role == NN_OUTPUT))
+    bool out = entry->role == NN_OUTPUT;
+    if (call->kind == YPI_VJP && (entry->unread || (out && !does_both(model, call))))
         return NULL; /* its memory is another's by now */
     if (tensor->origin == YPI_PARAMETER && tensor->value == YPI_NONE)
         return in_vector(model, parameters, tensor->place);
@@ -119,6 +129,7 @@ static enum yp_status run_call(const struct nn_model *model, const struct ypi_ca
     struct nn_call run = {.device = model->o.device,
                           .shape = &step->shape,
                           .add = call->add,
+                          .both = does_both(model, call),
                           .work = at_piece(model, call->work)};
     for (int i = 0; i < nn_tensors(step->op); i++) {
         if (step->tensors[i] == YPI_NONE)
@@ -133,19 +144,29 @@ static enum yp_status run_call(const struct nn_model *model, const struct ypi_ca
     return (call->kind == YPI_VJP ? step->version->vjp : step->version->forward)(&run);
 }
 
+/* In bf16, to the nearest. */
+static enum yp_status copy_parameter(const struct nn_model *model, const float *from, size_t count,
+                                     uint16_t *to)
+{
+    const struct nn_cuda_narrow job = {count, from, to};
+    if (yp_device_memory_kind(model->o.device) == YP_HOST) {
+        nn_narrow(from, count, to);
+        return YP_OK;
+    }
+    const struct nn_cuda *cuda = nn_cuda_table();
+    return cuda != NULL ? cuda->narrow(model->o.device, &job) : yp_last_status();
+}
+
 static enum yp_status copy_parameters(const struct nn_model *model, const float *parameters)
 {
-    for (int i = 0; i < model->tensor_count; i++) {
+    enum yp_status status = YP_OK;
+    for (int i = 0; i < model->tensor_count && status == YP_OK; i++) {
         const struct ypi_tensor *tensor = &model->tensors[i];
-        if (tensor->origin != YPI_PARAMETER || tensor->value == YPI_NONE)
-            continue;
-        if (yp_device_memory_kind(model->o.device) != YP_HOST)
-            return yp_set_error(YP_UNSUPPORTED,
-                                "nn_model_run: no copies in bf16 are made on %s yet",
-                                yp_device_name(model->o.device));
-        nn_narrow(parameters + tensor->place, tensor->count, at_piece(model, tensor->value));
+        if (tensor->origin == YPI_PARAMETER && tensor->value != YPI_NONE)
+            status = copy_parameter(model, parameters + tensor->place, tensor->count,
+                                    at_piece(model, tensor->value));
     }
-    return YP_OK;
+    return status;
 }
 
 enum yp_status nn_model_run(struct nn_model *model, const void *parameters, void *gradient,
@@ -160,6 +181,7 @@ enum yp_status nn_model_run(struct nn_model *model, const void *parameters, void
         !model->copied || (flags & NN_MODEL_COPY) != 0 ? copy_parameters(model, parameters) : YP_OK;
     model->copied = status == YP_OK;
     for (int i = 0; i < count && status == YP_OK; i++)
-        status = run_call(model, &model->calls[i], parameters, gradient, flags);
+        if (i + 1 >= count || !does_both(model, &model->calls[i + 1]))
+            status = run_call(model, &model->calls[i], parameters, gradient, flags);
     return status;
 }

@@ -3,6 +3,7 @@
 #define NN_FILE "models/nn/operators/add.c"
 enum { A, B, Y };
 enum { N };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
@@ -36,6 +37,27 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
 
 NN_BOTH_TYPES
 
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    const struct nn_cuda_add job = {call->shape->size[N], half, call->value[A], call->value[B],
+                                    call->value[Y]};
+    return cuda->add(call->device, &job);
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    enum yp_status status = YP_OK;
+    for (int i = A; i <= B && status == YP_OK; i++) {
+        const struct nn_cuda_add copy = {call->shape->size[N], half, call->gradient[Y], NULL,
+                                         call->gradient[i]};
+        if (copy.y != NULL)
+            status = cuda->add(call->device, &copy);
+    }
+    return status;
+}
+
+NN_ON_CUDA
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return pass == NN_VJP ? 1 : (double)shape->size[N]; /* copies */
@@ -56,7 +78,10 @@ const struct nn_operator nn_add = {
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .types = "bbb",
-                  .gradients = "bbb"}},
+                  .gradients = "bbb"},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .types = "bbb", .gradients = "bbb"}},
 };
 
 #else

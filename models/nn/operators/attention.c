@@ -10,6 +10,7 @@
 #define NN_FILE "models/nn/operators/attention.c"
 enum { Q, K, V, Y, LSE };
 enum { B, T, H, E };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/maths.h"
 #include "models/nn/plain.h"
@@ -276,6 +277,48 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
 
 NN_BOTH_TYPES
 
+/* -- on a GPU ---------------------------------------------------------------------------------- */
+
+static size_t work_cuda(const struct nn_shape *shape)
+{
+    return shape->size[B] * shape->size[H] * shape->size[T] * sizeof(float);
+}
+
+static struct nn_cuda_attention job_of(const struct nn_call *call, bool half)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_attention){.b = size[B],
+                                      .t = size[T],
+                                      .h = size[H],
+                                      .e = size[E],
+                                      .half = half,
+                                      .causal = call->shape->setting[0] != 0,
+                                      .q = call->value[Q],
+                                      .k = call->value[K],
+                                      .v = call->value[V],
+                                      .dy = call->gradient[Y],
+                                      .y = call->value[Y],
+                                      .dq = call->gradient[Q],
+                                      .dk = call->gradient[K],
+                                      .dv = call->gradient[V],
+                                      .lse = call->value[LSE],
+                                      .along = call->work};
+}
+
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    const struct nn_cuda_attention job = job_of(call, half);
+    return cuda->attention[NN_FORWARD](call->device, &job);
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    const struct nn_cuda_attention job = job_of(call, half);
+    return cuda->attention[NN_VJP](call->device, &job);
+}
+
+NN_ON_CUDA
+
 static size_t plain_work(const struct nn_shape *shape)
 {
     return 2 * shape->size[T] * sizeof(double);
@@ -308,7 +351,10 @@ const struct nn_operator nn_attention = {
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work,
-                  .types = "bbbbf", .gradients = "bbbbf"}},
+                  .types = "bbbbf", .gradients = "bbbbf"},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .work = work_cuda, .types = "bbbbf", .gradients = "bbbbf"}},
 };
 
 #else

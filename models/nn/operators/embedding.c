@@ -4,6 +4,7 @@
 #define NN_FILE "models/nn/operators/embedding.c"
 enum { TABLE, TOKEN, Y };
 enum { N, V, D };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
@@ -52,6 +53,35 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
 
 NN_BOTH_TYPES
 
+static struct nn_cuda_embedding job_of(const struct nn_call *call, bool half)
+{
+    const size_t *size = call->shape->size;
+    return (struct nn_cuda_embedding){size[N],
+                                      size[V],
+                                      size[D],
+                                      half,
+                                      nn_adds(call, TABLE),
+                                      call->value[TOKEN],
+                                      call->value[TABLE],
+                                      call->gradient[Y],
+                                      call->value[Y],
+                                      call->gradient[TABLE]};
+}
+
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    const struct nn_cuda_embedding job = job_of(call, half);
+    return cuda->embedding[NN_FORWARD](call->device, &job);
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    const struct nn_cuda_embedding job = job_of(call, half);
+    return job.dtable != NULL ? cuda->embedding[NN_VJP](call->device, &job) : (enum yp_status)YP_OK;
+}
+
+NN_ON_CUDA
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return pass == NN_VJP ? (double)shape->size[N] * (double)shape->size[D] : 1; /* copies */
@@ -87,7 +117,10 @@ const struct nn_operator nn_embedding = {
     .bytes = bytes,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .types = "bfb",
-                  .gradients = "ffb"}},
+                  .gradients = "ffb"},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .types = "bfb", .gradients = "ffb"}},
 };
 
 #else

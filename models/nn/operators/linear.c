@@ -4,6 +4,7 @@
 #define NN_FILE "models/nn/operators/linear.c"
 enum { X, W, B, Y };
 enum { N, OUT, C };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/gemm/gemm.h"
 #include "models/nn/plain.h"
@@ -95,6 +96,39 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
 
 NN_BOTH_TYPES
 
+static size_t work_cuda(const struct nn_shape *shape)
+{
+    return nn_cuda_columns_bytes(shape->size[N], shape->size[OUT]);
+}
+
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    const struct nn_gemm gemm = product(call, Y, half);
+    return nn_cuda_product(cuda, call->device, &gemm);
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    enum yp_status status = YP_OK;
+    for (int i = X; i <= W && status == YP_OK; i++) {
+        const struct nn_gemm gemm = product(call, i, half);
+        if (call->gradient[i] != NULL)
+            status = nn_cuda_product(cuda, call->device, &gemm);
+    }
+    const struct nn_cuda_columns sums = {.n = call->shape->size[N],
+                                         .c = call->shape->size[OUT],
+                                         .half = half,
+                                         .add = nn_adds(call, B),
+                                         .dy = call->gradient[Y],
+                                         .sums = call->gradient[B],
+                                         .work = call->work};
+    if (sums.sums != NULL && status == YP_OK)
+        status = cuda->columns(call->device, &sums);
+    return status;
+}
+
+NN_ON_CUDA
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     double n = (double)shape->size[N], out = (double)shape->size[OUT], c = (double)shape->size[C];
@@ -116,7 +150,10 @@ const struct nn_operator nn_linear = {
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
-                  .types = "bbfb", .gradients = "bffb", .arithmetic = YP_BF16}},
+                  .types = "bbfb", .gradients = "bffb", .arithmetic = YP_BF16},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .work = work_cuda, .types = "bbfb", .gradients = "bffb", .arithmetic = YP_BF16}},
 };
 
 #else

@@ -2,12 +2,14 @@
  * The loss of a language model's head: of x (n, d) and w (v, d), logits z = x w^T, and for every
  * row the cross-entropy with its label, loss (n) = ln(sum e^z) - z[label]. The first term is saved.
  * With s = dloss (softmax(z) - 1 at the label): dx = s w, dw = s^T x. Logits are never in memory
- * all at once: ROWS rows are worked on at a time, and the vjp makes them again.
+ * all at once: ROWS rows are worked on at a time, and the vjp makes them again, or makes the loss
+ * with them where forward did not run.
  */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/linear_cross_entropy.c"
 enum { X, W, LABEL, LOSS, LSE };
 enum { N, V, D };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/gemm/gemm.h"
 #include "models/nn/maths.h"
@@ -117,11 +119,10 @@ static size_t product_bytes(const struct nn_shape *shape, bool half)
     return most;
 }
 
-static size_t work_in(const struct nn_shape *shape, bool half)
+static size_t logits_bytes(const struct nn_shape *shape, bool half)
 {
     size_t count = nn_least(ROWS, shape->size[N]) * shape->size[V];
-    return aligned(count * sizeof(float)) + (half ? aligned(count * sizeof(uint16_t)) : 0) +
-           product_bytes(shape, half);
+    return aligned(count * sizeof(float)) + (half ? aligned(count * sizeof(uint16_t)) : 0);
 }
 
 struct places {
@@ -139,26 +140,39 @@ static struct places places_of(const struct nn_call *call, bool half)
 
 /* -- both passes ------------------------------------------------------------------------------- */
 
+/* The logits of some rows, and their losses where they are wanted. */
+static enum yp_status rows_forward(const struct nn_call *call, size_t at, size_t rows,
+                                   const struct places *p, bool losses, bool half)
+{
+    size_t v = call->shape->size[V];
+    const int32_t *label = (const int32_t *)call->value[LABEL] + at;
+    log_sum_kernel *log_sum = best_log_sum();
+    struct nn_gemm product = logits(call, at, rows, p->z, half);
+    enum yp_status status = nn_gemm(&product, p->products);
+    if (status != YP_OK || !losses)
+        return status;
+    float *loss = (float *)call->value[LOSS] + at, *lse = (float *)call->value[LSE] + at;
+#pragma omp parallel for schedule(static) if (rows * v > NN_FEW * NN_CHUNK)
+    for (size_t i = 0; i < rows; i++) {
+        log_sum(p->z + i * v, v, &lse[i]);
+        loss[i] = lse[i] - p->z[i * v + (size_t)label[i]];
+    }
+    return YP_OK;
+}
+
+static enum yp_status check_labels(const struct nn_call *call)
+{
+    return nn_check_indices("linear_cross_entropy", "label", call->value[LABEL],
+                            call->shape->size[N], call->shape->size[V]);
+}
+
 static enum yp_status forward_in(const struct nn_call *call, bool half)
 {
-    const size_t *size = call->shape->size;
-    const int32_t *label = call->value[LABEL];
-    float *loss = call->value[LOSS], *lse = call->value[LSE];
+    size_t n = call->shape->size[N];
     struct places p = places_of(call, half);
-    log_sum_kernel *log_sum = best_log_sum();
-    enum yp_status status =
-        nn_check_indices("linear_cross_entropy", "label", label, size[N], size[V]);
-    for (size_t at = 0; at < size[N] && status == YP_OK; at += ROWS) {
-        size_t rows = nn_least(ROWS, size[N] - at);
-        struct nn_gemm product = logits(call, at, rows, p.z, half);
-        status = nn_gemm(&product, p.products);
-#pragma omp parallel for schedule(static) if (rows * size[V] > NN_FEW * NN_CHUNK)
-        for (size_t i = 0; i < rows; i++) {
-            const float *z = p.z + i * size[V];
-            log_sum(z, size[V], &lse[at + i]);
-            loss[at + i] = lse[at + i] - z[label[at + i]];
-        }
-    }
+    enum yp_status status = check_labels(call);
+    for (size_t at = 0; at < n && status == YP_OK; at += ROWS)
+        status = rows_forward(call, at, nn_least(ROWS, n - at), &p, true, half);
     return status;
 }
 
@@ -171,8 +185,8 @@ static enum yp_status vjp_of_rows(const struct nn_call *call, size_t at, bool ha
     const float *lse = (const float *)call->value[LSE] + at;
     struct places p = places_of(call, half);
     slopes_kernel *slopes = best_slopes(half);
-    struct nn_gemm product = logits(call, at, rows, p.z, half);
-    enum yp_status status = nn_gemm(&product, p.products);
+    struct nn_gemm product;
+    enum yp_status status = rows_forward(call, at, rows, &p, call->both, half);
 #pragma omp parallel for schedule(static) if (rows * size[V] > NN_FEW * NN_CHUNK)
     for (size_t i = 0; i < rows; i++)
         slopes(p.z + i * size[V], size[V], lse[i], dloss[i], (size_t)label[i],
@@ -190,13 +204,70 @@ static enum yp_status vjp_of_rows(const struct nn_call *call, size_t at, bool ha
 
 static enum yp_status vjp_in(const struct nn_call *call, bool half)
 {
-    enum yp_status status = YP_OK;
+    enum yp_status status = call->both ? check_labels(call) : YP_OK;
     for (size_t at = 0; at < call->shape->size[N] && status == YP_OK; at += ROWS)
         status = vjp_of_rows(call, at, half);
     return status;
 }
 
 NN_BOTH_TYPES
+
+/* -- on a GPU ---------------------------------------------------------------------------------- */
+
+static struct nn_cuda_cross_entropy job_of(const struct nn_call *call, size_t at,
+                                           const struct places *p, bool half)
+{
+    const float *dloss = call->gradient[LOSS];
+    return (struct nn_cuda_cross_entropy){.n = nn_least(ROWS, call->shape->size[N] - at),
+                                          .v = call->shape->size[V],
+                                          .half = half,
+                                          .z = p->z,
+                                          .dloss = dloss != NULL ? dloss + at : NULL,
+                                          .label = (const int32_t *)call->value[LABEL] + at,
+                                          .loss = (float *)call->value[LOSS] + at,
+                                          .lse = (float *)call->value[LSE] + at,
+                                          .s = p->s};
+}
+
+/* The logits of rows from `at` on, with their losses or without. */
+static enum yp_status rows_on(const struct nn_cuda *cuda, const struct nn_call *call, size_t at,
+                              const struct places *p, bool losses, bool half)
+{
+    const struct nn_cuda_cross_entropy job = job_of(call, at, p, half);
+    struct nn_gemm product = logits(call, at, job.n, p->z, half);
+    enum yp_status status = nn_cuda_product(cuda, call->device, &product);
+    return losses && status == YP_OK ? cuda->cross_entropy[NN_FORWARD](call->device, &job) : status;
+}
+
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    struct places p = places_of(call, half);
+    enum yp_status status = YP_OK;
+    for (size_t at = 0; at < call->shape->size[N] && status == YP_OK; at += ROWS)
+        status = rows_on(cuda, call, at, &p, true, half);
+    return status;
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    struct places p = places_of(call, half);
+    enum yp_status status = YP_OK;
+    for (size_t at = 0; at < call->shape->size[N] && status == YP_OK; at += ROWS) {
+        const struct nn_cuda_cross_entropy job = job_of(call, at, &p, half);
+        status = rows_on(cuda, call, at, &p, call->both, half);
+        if (status == YP_OK)
+            status = cuda->cross_entropy[NN_VJP](call->device, &job);
+        struct nn_gemm product = gradient_x(call, at, job.n, p.s, half);
+        if (status == YP_OK && call->gradient[X] != NULL)
+            status = nn_cuda_product(cuda, call->device, &product);
+        product = gradient_w(call, at, job.n, p.s, half);
+        if (status == YP_OK && call->gradient[W] != NULL)
+            status = nn_cuda_product(cuda, call->device, &product);
+    }
+    return status;
+}
+
+NN_ON_CUDA
 
 static size_t plain_work(const struct nn_shape *shape)
 {
@@ -205,15 +276,25 @@ static size_t plain_work(const struct nn_shape *shape)
 
 static size_t work(const struct nn_shape *shape)
 {
-    return work_in(shape, false);
+    return logits_bytes(shape, false) + product_bytes(shape, false);
 }
 
 static size_t work_bf16(const struct nn_shape *shape)
 {
-    return work_in(shape, true);
+    return logits_bytes(shape, true) + product_bytes(shape, true);
 }
 
-/* The vjp's second making of the logits is not counted: it saves memory, not work. */
+static size_t work_cuda(const struct nn_shape *shape)
+{
+    return logits_bytes(shape, false);
+}
+
+static size_t work_cuda_bf16(const struct nn_shape *shape)
+{
+    return logits_bytes(shape, true);
+}
+
+/* That the vjp may make the logits again is not counted: it saves memory, not work. */
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     double n = (double)shape->size[N], v = (double)shape->size[V], d = (double)shape->size[D];
@@ -230,6 +311,7 @@ const struct nn_operator nn_linear_cross_entropy = {
                  .domain = {NN_WHOLE, .below = 'v'}},
                 {"loss", "n", .role = NN_OUTPUT},
                 {"lse", "n", .role = NN_SAVED}},
+    .both = true,
     .shapes = {{"one", .size = {1, 2, 1}},
                {"odd", .size = {5, 7, 3}},
                {"small", .size = {300, 64, 32}},
@@ -239,8 +321,13 @@ const struct nn_operator nn_linear_cross_entropy = {
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
-                  .types = "bbfff", .gradients = "bffff", .rounding = {[X] = 0x1p-9, [W] = 0x1p-9}, /* of s */
-                  .arithmetic = YP_BF16}},
+                  .types = "bbfff", .gradients = "bffff",
+                  .rounding = {[X] = 0x1p-9, [W] = 0x1p-9}, /* of s */
+                  .arithmetic = YP_BF16},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .work = work_cuda_bf16, .types = "bbfff", .gradients = "bffff",
+                  .rounding = {[X] = 0x1p-9, [W] = 0x1p-9}, .arithmetic = YP_BF16}},
 };
 
 #else

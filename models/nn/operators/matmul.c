@@ -3,6 +3,7 @@
 #define NN_FILE "models/nn/operators/matmul.c"
 enum { A, B, Y };
 enum { M, N, K };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/gemm/gemm.h"
 #include "models/nn/plain.h"
@@ -77,6 +78,25 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
 
 NN_BOTH_TYPES
 
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    const struct nn_gemm gemm = product(call, Y, half);
+    return nn_cuda_product(cuda, call->device, &gemm);
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    enum yp_status status = YP_OK;
+    for (int i = A; i <= B && status == YP_OK; i++) {
+        const struct nn_gemm gemm = product(call, i, half);
+        if (call->gradient[i] != NULL)
+            status = nn_cuda_product(cuda, call->device, &gemm);
+    }
+    return status;
+}
+
+NN_ON_CUDA
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     const size_t *size = shape->size;
@@ -97,6 +117,9 @@ const struct nn_operator nn_matmul = {
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
+                  .types = "bbf", .gradients = "ffb", .arithmetic = YP_BF16},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
                   .types = "bbf", .gradients = "ffb", .arithmetic = YP_BF16}},
 };
 

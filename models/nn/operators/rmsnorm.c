@@ -7,6 +7,7 @@
 #define NN_FILE "models/nn/operators/rmsnorm.c"
 enum { X, GAIN, Y, R };
 enum { N, D };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
@@ -106,6 +107,43 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
 
 NN_BOTH_TYPES
 
+static size_t work_cuda(const struct nn_shape *shape)
+{
+    return nn_cuda_columns_bytes(shape->size[N], shape->size[D]);
+}
+
+static struct nn_cuda_rmsnorm job_of(const struct nn_call *call, bool half)
+{
+    return (struct nn_cuda_rmsnorm){.n = call->shape->size[N],
+                                    .d = call->shape->size[D],
+                                    .half = half,
+                                    .add_dx = nn_adds(call, X),
+                                    .add_dgain = nn_adds(call, GAIN),
+                                    .eps = (float)call->shape->setting[0],
+                                    .x = call->value[X],
+                                    .dy = call->gradient[Y],
+                                    .gain = call->value[GAIN],
+                                    .y = call->value[Y],
+                                    .dx = call->gradient[X],
+                                    .r = call->value[R],
+                                    .dgain = call->gradient[GAIN],
+                                    .work = call->work};
+}
+
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    const struct nn_cuda_rmsnorm job = job_of(call, half);
+    return cuda->rmsnorm[NN_FORWARD](call->device, &job);
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    const struct nn_cuda_rmsnorm job = job_of(call, half);
+    return cuda->rmsnorm[NN_VJP](call->device, &job);
+}
+
+NN_ON_CUDA
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return (pass == NN_VJP ? 10.0 : 4.0) * (double)shape->size[N] * (double)shape->size[D];
@@ -128,7 +166,10 @@ const struct nn_operator nn_rmsnorm = {
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work,
-                  .types = "bfbf", .gradients = "bfbf"}},
+                  .types = "bfbf", .gradients = "bfbf"},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .work = work_cuda, .types = "bfbf", .gradients = "bfbf"}},
 };
 
 #else

@@ -10,6 +10,7 @@
 enum { X, COS, SIN, Y };
 enum { B, T, H, E, P };
 #include "models/nn/operators/rope.h"
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
@@ -107,6 +108,35 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
 
 NN_BOTH_TYPES
 
+static enum yp_status turn_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half,
+                              bool back)
+{
+    const size_t *size = call->shape->size;
+    const struct nn_cuda_rope job = {size[B],
+                                     size[T],
+                                     size[H],
+                                     size[E],
+                                     half,
+                                     back,
+                                     back ? call->gradient[Y] : call->value[X],
+                                     call->value[COS],
+                                     call->value[SIN],
+                                     back ? call->gradient[X] : call->value[Y]};
+    return job.y != NULL ? cuda->rope(call->device, &job) : (enum yp_status)YP_OK;
+}
+
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    return turn_on(cuda, call, half, false);
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    return turn_on(cuda, call, half, true);
+}
+
+NN_ON_CUDA
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     const size_t *size = shape->size;
@@ -129,7 +159,10 @@ const struct nn_operator nn_rope = {
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .types = "bffb",
-                  .gradients = "bffb"}},
+                  .gradients = "bffb"},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .types = "bffb", .gradients = "bffb"}},
 };
 
 #else

@@ -7,6 +7,7 @@
 #define NN_FILE "models/nn/operators/swiglu.c"
 enum { GATE, UP, Y };
 enum { N };
+#include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
 #include "models/nn/maths.h"
 #include "models/nn/plain.h"
@@ -70,6 +71,27 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
 
 NN_BOTH_TYPES
 
+static struct nn_cuda_swiglu job_of(const struct nn_call *call, bool half)
+{
+    return (struct nn_cuda_swiglu){
+        call->shape->size[N], half,           call->value[GATE],    call->value[UP],
+        call->gradient[Y],    call->value[Y], call->gradient[GATE], call->gradient[UP]};
+}
+
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    const struct nn_cuda_swiglu job = job_of(call, half);
+    return cuda->swiglu[NN_FORWARD](call->device, &job);
+}
+
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+{
+    const struct nn_cuda_swiglu job = job_of(call, half);
+    return cuda->swiglu[NN_VJP](call->device, &job);
+}
+
+NN_ON_CUDA
+
 static double flops(const struct nn_shape *shape, enum nn_pass pass)
 {
     return (NN_FUNCTION + (pass == NN_VJP ? 9 : 4)) * (double)shape->size[N];
@@ -89,7 +111,10 @@ const struct nn_operator nn_swiglu = {
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .types = "bbb",
-                  .gradients = "bbb"}},
+                  .gradients = "bbb"},
+                 {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda},
+                 {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
+                  .types = "bbb", .gradients = "bbb"}},
 };
 
 #else

@@ -274,6 +274,8 @@ Test(nn_operators, the_same_threads_give_the_same_bits)
 {
     EACH(op)
     for (int i = 0; i < 2 * NN_VERSIONS && op->versions[i / 2].device != NULL; i++) {
+        if (strcmp(op->versions[i / 2].device, "cpu") != 0)
+            continue;
         float *all[2];
         size_t n = 0;
         omp_set_num_threads(1 + i % 2);
@@ -439,6 +441,39 @@ Test(nn_operators, what_is_optional_may_be_left_out)
     cr_expect_geq(checked, 2);
 }
 
+/* Without forward: its results and the gradients, the same bits. */
+static void check_both(const struct nn_operator *op, const struct nn_version *version)
+{
+    struct nn_point *p = point_of(op, "small", version, 7), *q = point_of(op, "small", version, 7);
+    OK(nn_point_fast(p, NN_FORWARD));
+    OK(nn_point_fast(p, NN_VJP));
+    q->fast.both = true;
+    OK(nn_point_fast(q, NN_VJP));
+    for (int pass = NN_FORWARD; pass <= NN_VJP; pass++) {
+        OK(nn_point_fetch(p, (enum nn_pass)pass));
+        OK(nn_point_fetch(q, (enum nn_pass)pass));
+        for (int i = 0; i < nn_tensors(op); i++)
+            if (nn_point_written(p, (enum nn_pass)pass, i))
+                cr_expect_eq(memcmp(p->got[i], q->got[i],
+                                    nn_count(op, &op->tensors[i], p->shape) * sizeof *p->got[i]),
+                             0, "%s: %s", op->name, op->tensors[i].name);
+    }
+    nn_point_destroy(p);
+    nn_point_destroy(q);
+}
+
+Test(nn_operators, a_vjp_that_may_do_forwards_work_does_the_same)
+{
+    int checked = 0;
+    EACH(op)
+    for (int i = 0; i < NN_VERSIONS && op->versions[i].device != NULL; i++)
+        if (op->both && strcmp(op->versions[i].device, "cpu") == 0) {
+            check_both(op, &op->versions[i]);
+            checked++;
+        }
+    cr_expect_geq(checked, 2);
+}
+
 Test(nn_operators, indices_outside_are_refused)
 {
     EACH(op)
@@ -452,6 +487,8 @@ Test(nn_operators, indices_outside_are_refused)
                      op->tensors[i].name, wrong, p->shape->size[below - op->dims] - 1);
             cr_expect_eq(nn_point_fast(p, NN_FORWARD), YP_INVALID);
             cr_expect_str_eq(yp_last_error(), words);
+            p->fast.both = true;
+            cr_expect(!op->both || nn_point_fast(p, NN_VJP) == YP_INVALID);
             nn_point_destroy(p);
         }
 }

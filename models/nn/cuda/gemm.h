@@ -1,0 +1,107 @@
+/*
+ * A matrix product by blocks of the result: GEMM_TILE x GEMM_TILE elements by GEMM_THREADS threads,
+ * a square of GEMM_OWN x GEMM_OWN each, with GEMM_DEPTH of k in shared memory at a time.
+ */
+#ifndef NN_CUDA_GEMM_H
+#define NN_CUDA_GEMM_H
+
+#include "device/cuda/frame.h"
+#include "models/nn/cuda/nn_cuda.h"
+#include "models/nn/types.h"
+
+#define GEMM_TILE 64U
+#define GEMM_DEPTH 16U
+#define GEMM_OWN 4U
+#define GEMM_THREADS 256U
+#define GEMM_SIDE (GEMM_TILE / GEMM_OWN) /* threads a row of the tile */
+
+struct gemm_shared {
+    float a[GEMM_DEPTH][GEMM_TILE + 4], b[GEMM_DEPTH][GEMM_TILE + 4];
+};
+
+struct gemm_own {
+    float sum[GEMM_OWN][GEMM_OWN];
+};
+
+YPK_FUNCTION float gemm_get(const struct nn_cuda_matrix *matrix, size_t i, size_t j)
+{
+    return nn_get(matrix->at, matrix->transposed ? j * matrix->stride + i : i * matrix->stride + j,
+                  matrix->half);
+}
+
+/* Thread t's share of a part (GEMM_TILE rows from `row`, GEMM_DEPTH columns from `column`) of a
+ * matrix (rows, columns), 0 beyond; neighbours in memory are neighbouring threads'. `turned`: the
+ * part's rows are the matrix's columns. */
+YPK_FUNCTION void gemm_load(const struct nn_cuda_matrix *matrix, size_t rows, size_t columns,
+                            size_t row, size_t column, bool turned, unsigned t,
+                            float to[GEMM_DEPTH][GEMM_TILE + 4])
+{
+    bool along = matrix->transposed != turned; /* the tile's side is what lies side by side */
+    for (unsigned n = 0; n < GEMM_TILE * GEMM_DEPTH / GEMM_THREADS; n++) {
+        unsigned at = t + n * GEMM_THREADS;
+        unsigned side = along ? at % GEMM_TILE : at / GEMM_DEPTH;
+        unsigned deep = along ? at / GEMM_TILE : at % GEMM_DEPTH;
+        bool inside = row + side < rows && column + deep < columns;
+        float value = 0;
+        if (inside)
+            value = turned ? gemm_get(matrix, column + deep, row + side)
+                           : gemm_get(matrix, row + side, column + deep);
+        to[deep][side] = value;
+    }
+}
+
+YPK_FUNCTION void gemm_multiply(const struct gemm_shared *shared, unsigned t, struct gemm_own *own)
+{
+    unsigned row = t / GEMM_SIDE * GEMM_OWN, column = t % GEMM_SIDE * GEMM_OWN;
+    for (unsigned l = 0; l < GEMM_DEPTH; l++) {
+        YPK_UNROLL(4)
+        for (unsigned i = 0; i < GEMM_OWN; i++) {
+            YPK_UNROLL(4)
+            for (unsigned j = 0; j < GEMM_OWN; j++)
+                own->sum[i][j] += shared->a[l][row + i] * shared->b[l][column + j];
+        }
+    }
+}
+
+YPK_FUNCTION void gemm_store(const struct nn_cuda_gemm *g, size_t row, size_t column, unsigned t,
+                             const struct gemm_own *own)
+{
+    bool half = g->c.half;
+    row += t / GEMM_SIDE * GEMM_OWN;
+    column += t % GEMM_SIDE * GEMM_OWN;
+    for (unsigned i = 0; i < GEMM_OWN && row + i < g->m; i++)
+        for (unsigned j = 0; j < GEMM_OWN && column + j < g->n; j++) {
+            size_t at = (row + i) * g->c.stride + column + j;
+            float value = own->sum[i][j];
+            if (g->add)
+                value += nn_get(g->c.at, at, half);
+            if (g->bias != NULL)
+                value += g->bias[column + j];
+            nn_put(g->c.at, at, value, half);
+        }
+}
+
+/* Block x of those of the result, row by row. */
+YPK_FUNCTION void gemm_block(const struct nn_cuda_gemm *g, unsigned block,
+                             struct gemm_shared *shared, struct gemm_own *own)
+{
+    unsigned across = (unsigned)((g->n + GEMM_TILE - 1) / GEMM_TILE);
+    size_t row = (size_t)(block / across) * GEMM_TILE,
+           column = (size_t)(block % across) * GEMM_TILE;
+    YPK_EACH (t, GEMM_THREADS)
+        memset(&own[YPK_OWN(t)], 0, sizeof *own);
+    for (size_t l = 0; l < g->k; l += GEMM_DEPTH) {
+        YPK_EACH (t, GEMM_THREADS) {
+            gemm_load(&g->a, g->m, g->k, row, l, false, t, shared->a);
+            gemm_load(&g->b, g->n, g->k, column, l, true, t, shared->b);
+        }
+        ypk_barrier();
+        YPK_EACH (t, GEMM_THREADS)
+            gemm_multiply(shared, t, &own[YPK_OWN(t)]);
+        ypk_barrier();
+    }
+    YPK_EACH (t, GEMM_THREADS)
+        gemm_store(g, row, column, t, &own[YPK_OWN(t)]);
+}
+
+#endif

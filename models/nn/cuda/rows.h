@@ -1,0 +1,158 @@
+/* What goes over rows of an array with a block each, and over columns with threads of their own. */
+#ifndef NN_CUDA_ROWS_H
+#define NN_CUDA_ROWS_H
+
+#include "device/cuda/frame.h"
+#include "models/nn/cuda/nn_cuda.h"
+#include "models/nn/types.h"
+
+#define ROWS_THREADS 128U
+
+struct rows_shared {
+    float part[ROWS_THREADS];
+    float all;
+};
+
+/* part (ROWS_THREADS) to one number, in a fixed order: their sum or, `most`, their maximum. */
+YPK_FUNCTION void rows_reduce(struct rows_shared *shared, bool most)
+{
+    ypk_barrier();
+    YPK_EACH (t, 16U) {
+        float some = shared->part[t];
+        for (unsigned i = t + 16; i < ROWS_THREADS; i += 16)
+            some = !most ? some + shared->part[i] : some < shared->part[i] ? shared->part[i] : some;
+        shared->part[t] = some;
+    }
+    ypk_barrier();
+    YPK_EACH (t, 1U) {
+        float some = shared->part[0];
+        for (unsigned i = 1; i < 16; i++)
+            some = !most ? some + shared->part[i] : some < shared->part[i] ? shared->part[i] : some;
+        shared->all = some;
+    }
+    ypk_barrier();
+}
+
+/* -- rmsnorm: see operators/rmsnorm.c -----------------------------------------------------------
+ */
+
+YPK_FUNCTION void rmsnorm_row(const struct nn_cuda_rmsnorm *job, size_t row,
+                              struct rows_shared *shared)
+{
+    size_t at = row * job->d;
+    YPK_EACH (t, ROWS_THREADS) {
+        float sum = 0;
+        for (size_t i = t; i < job->d; i += ROWS_THREADS) {
+            float x = nn_get(job->x, at + i, job->half);
+            sum += x * x;
+        }
+        shared->part[t] = sum;
+    }
+    rows_reduce(shared, false);
+    YPK_EACH (t, ROWS_THREADS) {
+        float r = 1 / sqrtf(shared->all / (float)job->d + job->eps);
+        if (t == 0)
+            job->r[row] = r;
+        for (size_t i = t; i < job->d; i += ROWS_THREADS)
+            nn_put(job->y, at + i, nn_get(job->x, at + i, job->half) * r * job->gain[i], job->half);
+    }
+}
+
+YPK_FUNCTION void rmsnorm_row_vjp(const struct nn_cuda_rmsnorm *job, size_t row,
+                                  struct rows_shared *shared)
+{
+    size_t at = row * job->d;
+    YPK_EACH (t, ROWS_THREADS) {
+        float sum = 0;
+        for (size_t i = t; i < job->d; i += ROWS_THREADS)
+            sum += job->gain[i] * nn_get(job->dy, at + i, job->half) *
+                   nn_get(job->x, at + i, job->half);
+        shared->part[t] = sum;
+    }
+    rows_reduce(shared, false);
+    YPK_EACH (t, ROWS_THREADS) {
+        float r = job->r[row], along = shared->all * (r * r * r / (float)job->d);
+        for (size_t i = t; i < job->d; i += ROWS_THREADS) {
+            float slope = r * job->gain[i] * nn_get(job->dy, at + i, job->half) -
+                          along * nn_get(job->x, at + i, job->half);
+            if (job->add_dx)
+                slope += nn_get(job->dx, at + i, job->half);
+            nn_put(job->dx, at + i, slope, job->half);
+        }
+    }
+}
+
+/* -- cross-entropy: see operators/linear_cross_entropy.c ----------------------------------------
+ */
+
+YPK_FUNCTION void cross_entropy_row(const struct nn_cuda_cross_entropy *job, size_t row,
+                                    struct rows_shared *shared)
+{
+    const float *z = job->z + row * job->v;
+    YPK_EACH (t, ROWS_THREADS) {
+        float most = -YPK_INFINITY;
+        for (size_t i = t; i < job->v; i += ROWS_THREADS)
+            most = z[i] > most ? z[i] : most;
+        shared->part[t] = most;
+    }
+    rows_reduce(shared, true);
+    YPK_PRIVATE(float, high, ROWS_THREADS);
+    YPK_EACH (t, ROWS_THREADS)
+        high[YPK_OWN(t)] = shared->all;
+    ypk_barrier(); /* `all` is written again */
+    YPK_EACH (t, ROWS_THREADS) {
+        float sum = 0;
+        for (size_t i = t; i < job->v; i += ROWS_THREADS)
+            sum += expf(z[i] - high[YPK_OWN(t)]);
+        shared->part[t] = sum;
+    }
+    rows_reduce(shared, false);
+    YPK_EACH (t, 1U) {
+        float lse = high[YPK_OWN(t)] + logf(shared->all);
+        int32_t label = job->label[row];
+        job->lse[row] = lse;
+        job->loss[row] = label >= 0 && (size_t)label < job->v ? lse - z[label] : YPK_NAN;
+    }
+}
+
+YPK_FUNCTION void cross_entropy_slope(const struct nn_cuda_cross_entropy *job, size_t at)
+{
+    size_t row = at / job->v, i = at % job->v;
+    int32_t label = job->label[row];
+    float p = expf(job->z[at] - job->lse[row]) - (label >= 0 && (size_t)label == i ? 1 : 0);
+    if (label < 0 || (size_t)label >= job->v)
+        p = YPK_NAN;
+    nn_put(job->s, at, job->dloss[row] * p, job->half);
+}
+
+/* -- sums of columns ------------------------------------------------------------------------------
+ */
+
+YPK_FUNCTION size_t columns_groups(size_t n)
+{
+    return n < NN_CUDA_GROUPS ? n : NN_CUDA_GROUPS;
+}
+
+/* Of every NN_CUDA_GROUPSth row from `group` on. */
+YPK_FUNCTION void columns_part(const struct nn_cuda_columns *job, size_t group, size_t i)
+{
+    double sum = 0;
+    for (size_t row = group; row < job->n; row += NN_CUDA_GROUPS) {
+        size_t at = row * job->c + i;
+        float value = nn_get(job->dy, at, job->half);
+        if (job->x != NULL)
+            value *= nn_get(job->x, at, job->half) * job->r[row];
+        sum += (double)value;
+    }
+    job->work[group * job->c + i] = sum;
+}
+
+YPK_FUNCTION void columns_merge(const struct nn_cuda_columns *job, size_t i)
+{
+    double sum = job->add ? (double)job->sums[i] : 0;
+    for (size_t group = 0; group < columns_groups(job->n); group++)
+        sum += job->work[group * job->c + i];
+    job->sums[i] = (float)sum;
+}
+
+#endif
