@@ -506,12 +506,17 @@ Test(nn_operators, quantised_rows_are_each_their_own)
     x[1 * DEPTH + 2] = -INFINITY;
     for (int i = 0; i < DEPTH; i++)
         x[3 * DEPTH + i] = 0;
+    const float near[DEPTH] = {127, 63.4F, -1.6F}; /* to 127, 63 and -2 */
+    memcpy(x + 2 * DEPTH, near, sizeof near);
     OK(nn_point_fast(p, NN_FORWARD));
     OK(nn_point_fast(q, NN_FORWARD));
     for (int i = 0; i < WIDTH; i++) {
+        const int8_t *w = (const int8_t *)p->fast.value[W] + i * DEPTH;
+        float sum = (float)(127 * w[0] + 63 * w[1] - 2 * w[2]);
+        float scale = ((const float *)p->fast.value[SCALE])[i];
+        cr_expect_float_eq(y[2 * WIDTH + i], sum * scale + b[i], 1e-5F);
         cr_expect(isnan(y[i]) && isnan(y[WIDTH + i]), "%g and %g", (double)y[i],
                   (double)y[WIDTH + i]);
-        cr_expect_eq(y[2 * WIDTH + i], other[2 * WIDTH + i]);
         cr_expect_eq(y[3 * WIDTH + i], b[i]);
         cr_expect_eq(y[4 * WIDTH + i], other[4 * WIDTH + i]);
     }
