@@ -10,7 +10,7 @@
 #include <yieldpoint/device.h>
 
 /* One more with every change of what is laid out here. */
-#define YPI_BACKEND_ABI 8U
+#define YPI_BACKEND_ABI 9U
 
 struct ypi_backend;
 

@@ -9,6 +9,24 @@ static enum yp_status read_chain(void *arg, uint32_t item, int32_t *tokens)
     return YP_OK;
 }
 
+/* Of the case's seed, on the host; the caller frees it. */
+static float *initial(struct yp_case *t, const struct lm_config *config)
+{
+    float *weights = malloc(lm_parameters(config) * sizeof *weights);
+    yp_got(t, weights);
+    lm_initialise(config, yp_seed(t), weights);
+    return weights;
+}
+
+float *lm_training_weights(struct yp_case *t, const struct lm_config *config)
+{
+    size_t bytes = lm_parameters(config) * sizeof(float);
+    float *weights = yp_alloc(t, bytes), *start = initial(t, config);
+    yp_ok(t, yp_device_copy(yp_device(t), weights, start, bytes));
+    free(start);
+    return weights;
+}
+
 void lm_training_open(struct lm_training *f, struct yp_case *t, const struct lm_options *options,
                       const struct train_config *config, size_t sequences, int order)
 {
@@ -24,9 +42,7 @@ void lm_training_open(struct lm_training *f, struct yp_case *t, const struct lm_
     how.seed = yp_seed(t);
     f->train = train_create(yp_device(t), &objective, &how);
     yp_got(t, f->train);
-    float *start = malloc(lm_parameters(c) * sizeof *start);
-    yp_got(t, start);
-    lm_initialise(c, yp_seed(t), start);
+    float *start = initial(t, c);
     yp_ok(t, train_begin(f->train, start));
     free(start);
 }

@@ -21,4 +21,7 @@ void lm_training_open(struct lm_training *f, struct yp_case *t, const struct lm_
                       const struct train_config *config, size_t sequences, int order);
 void lm_training_close(struct lm_training *f);
 
+/* Initial weights of the case's seed on its device, which the case owns. */
+float *lm_training_weights(struct yp_case *t, const struct lm_config *config);
+
 #endif

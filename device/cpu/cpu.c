@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define ALIGNMENT ((size_t)64)
 #define LIVE UINT64_C(0x79696c64706f6e74)
@@ -195,6 +196,8 @@ static void memory(const struct yp_device *device, struct yp_memory *out)
     (void)device;
     out->reserved = atomic_load(&reserved);
     out->reserved_peak = atomic_load(&reserved_peak);
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    out->capacity = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
 }
 
 static void reset_peak(struct yp_device *device)

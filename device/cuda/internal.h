@@ -32,6 +32,7 @@ struct ypi_cuda_device {
     bool separates;                   /* every block and part is an allocation of CUDA's own */
     uint64_t reserved, reserved_peak; /* where there is no pool; under the lock */
     uint64_t granule;                 /* what the pool takes from the driver at a time */
+    uint64_t capacity;                /* of the device; 0: not known */
     uint64_t system;                  /* the driver's figure, as it was at `system_at` */
     double system_at;
     unsigned *gate; /* pinned: [0] open, [1] timed out */

@@ -119,6 +119,11 @@ enum yp_status ypi_cuda_memory_open(struct ypi_cuda_device *d)
     if (d->blocks == NULL || d->pinned == NULL)
         return ypi_cuda_host->set_error(YP_OUT_OF_MEMORY, "out of memory: the device's table");
     pthread_mutex_init(&d->lock, NULL);
+    size_t available = 0, total = 0;
+    if (cudaMemGetInfo(&available, &total) == cudaSuccess)
+        d->capacity = total;
+    else
+        (void)cudaGetLastError();
     d->separates = getenv("YIELDPOINT_SEPARATE_ARRAYS") != NULL;
     if (d->separates ||
         cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, 0) != cudaSuccess)
@@ -335,6 +340,7 @@ void ypi_cuda_memory(const struct yp_device *device, struct yp_memory *out)
         out->reserved_peak = attribute(d, cudaMemPoolAttrReservedMemHigh);
     }
     out->granule = d->granule;
+    out->capacity = d->capacity;
     pthread_mutex_lock(&d->lock);
     if (d->pool == NULL) {
         out->reserved = d->reserved;

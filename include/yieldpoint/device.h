@@ -72,6 +72,9 @@ struct yp_memory {
     /* What the device's pool takes from the driver at a time: `reserved` is whole multiples of it.
      * 0: not known, or the CPU. */
     uint64_t granule;
+    /* All that the device has, whoever uses it; of the CPU the machine's, of which a control group
+     * may allow less. 0: not known. */
+    uint64_t capacity;
 };
 
 /* The CPU of this process. Never NULL, never freed, safe to use from every thread. */

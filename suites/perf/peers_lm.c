@@ -25,9 +25,9 @@ YP_COMMAND(peers, torch_lm, .tags = PEERS_TAGS, .timeout = 1800, .filter = is_me
 #define TORCH_AT_4 TORCH "context=512-batch=4-"
 
 #define BESIDE(name_, at_, case_) \
-    PEERS_FASTER(lm_##name_##_eager_at_##at_, "pass", LM_AT_##at_ case_ "]", \
+    PEERS_FASTER(lm_##name_##_eager_at_##at_, "pass", LM_AT_##at_ case_ "-cpu]", \
                  TORCH_AT_##at_ case_ "-form=eager]", 1.2); \
-    PEERS_FASTER(lm_##name_##_compiled_at_##at_, "pass", LM_AT_##at_ case_ "]", \
+    PEERS_FASTER(lm_##name_##_compiled_at_##at_, "pass", LM_AT_##at_ case_ "-cpu]", \
                  TORCH_AT_##at_ case_ "-form=compile]", 1.2)
 #define BESIDE_AT(at_) \
     BESIDE(gradient_fp32, at_, "pass=forward_backward-precision=fp32"); \

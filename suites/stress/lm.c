@@ -145,12 +145,12 @@ YP_TEST(lm, gradient_of_size, .tags = "stress large slow", .timeout = 7200,
 }
 
 /* The fast passes against those in double: loss and gradient as a whole, relative. */
-YP_TEST(lm, precision, .tags = "stress small", .parallel = true,
+YP_TEST(lm, precision, .tags = "stress small", .parallel = true, .devices = "cpu cuda",
         .axes = YP_AXES(yp_axis_string("precision", "fp32", "bf16")),
         .budgets = YP_BUDGETS(BUDGETS))
 {
     struct lm_options o = {.config = config_of(97, 64, 3),
-                           .device = yp_device_cpu(),
+                           .device = yp_device(t),
                            .batch = 3,
                            .context = 21,
                            .precision = precision_of(t),
@@ -158,13 +158,18 @@ YP_TEST(lm, precision, .tags = "stress small", .parallel = true,
     struct trial fast, oracle;
     trial_open(&fast, t, &o);
     o.oracle = true;
+    o.device = yp_device_cpu();
     trial_open(&oracle, t, &o);
     float *narrow = yp_alloc_host(t, fast.parameters * sizeof *narrow);
     float *got = yp_alloc_host(t, fast.parameters * sizeof *got);
     double *g = yp_alloc_host(t, fast.parameters * sizeof *g);
     const double *x = point_of(t, &o.config, narrow);
+    size_t bytes = fast.parameters * sizeof *narrow;
+    float *there = yp_alloc(t, bytes), *gradient = yp_alloc(t, bytes);
     double loss = 0, right = 0, off = 0, norm = 0;
-    run(&fast, narrow, got, 1, &loss);
+    yp_ok(t, yp_device_copy(yp_device(t), there, narrow, bytes));
+    run(&fast, there, gradient, 1, &loss);
+    yp_ok(t, yp_device_copy(yp_device(t), got, gradient, bytes));
     run(&oracle, x, g, 1, &right);
     yp_ok(t, fast.status);
     yp_ok(t, oracle.status);
@@ -216,7 +221,7 @@ static struct train_config training_of(const struct lm_options *o, uint64_t step
 /* One epoch: no sequence comes twice. The chain is of order 2, so that the model has to look back:
  * what the last token alone tells leaves far more than the bound of "above the least". Nothing may
  * be below the least but by chance, as it would be if labels leaked. */
-YP_TEST(lm, train, .tags = "stress", .timeout = 7200,
+YP_TEST(lm, train, .tags = "stress", .timeout = 7200, .devices = "cpu cuda",
         .cases = YP_CASES(TRAINING("small", NULL, 8, 32, 2, 32, 16, 600),
                           TRAINING("medium", NULL, 16, 64, 2, 64, 16, 1500),
                           TRAINING("large", "slow", 32, 128, 4, 128, 32, 8000)),
@@ -280,7 +285,7 @@ static float *trained(struct yp_case *t, const struct lm_options *o, const struc
     }
     size_t bytes = lm_parameters(&o->config) * sizeof(float);
     float *parameters = yp_alloc_host(t, bytes);
-    memcpy(parameters, train_parameters(f.train), bytes);
+    yp_ok(t, yp_device_copy(o->device, parameters, train_parameters(f.train), bytes));
     lm_training_close(&f);
     return parameters;
 }
@@ -298,7 +303,7 @@ static double distance(const float *a, const float *b, size_t n)
 #define PRECISIONS YP_AXES(yp_axis_string("precision", "fp32", "bf16"))
 
 /* The same seed twice, and stopped and resumed, have the same bits. */
-YP_TEST(lm, train_resumes, .tags = "stress small", .axes = PRECISIONS)
+YP_TEST(lm, train_resumes, .tags = "stress small", .axes = PRECISIONS, .devices = "cpu cuda")
 {
     struct lm_options o = tiny(t, 16);
     struct train_config how = training_of(&o, 20, 1e-2);

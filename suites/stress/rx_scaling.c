@@ -1,10 +1,10 @@
 /* How the RX detector's cost grows with channels, image and batch, over minutes, and at a scale
  * larger than any memory or disk. */
+#include "base/system/clock.h"
 #include "suites/scene_work.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* Buffers are one a thread: with two the memory budgets mean the same on every machine. */
 #define THREADS 2
@@ -178,13 +178,6 @@ YP_TEST(rx, forward_under_load, .tags = "stress small",
 
 /* -- time --------------------------------------------------------------------------------- */
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int rising(const void *a, const void *b)
 {
     double x = *(const double *)a;
@@ -213,9 +206,9 @@ YP_TEST(rx, soak, .tags = "stress medium slow", .axes = YP_AXES(yp_axis_int("min
     yp_data_hash(t, scene_tiles_hash(&tiles, t));
     yp_ok(t, rx_fit(rx, &tiles.source));
     rx_reset(rx);
-    double begun = now();
+    double begun = ypi_now();
     yp_ok(t, rx_fit(rx, &tiles.source));
-    double pass = now() - begun;
+    double pass = ypi_now() - begun;
     size_t passes = (size_t)(60 * (double)yp_int(t, "minutes") / pass) + 8;
     double *seconds = yp_alloc(t, passes * sizeof *seconds);
     size_t done = 0;
@@ -223,9 +216,9 @@ YP_TEST(rx, soak, .tags = "stress medium slow", .axes = YP_AXES(yp_axis_int("min
     yp_measure (t, "soak", .items = scale_values(&s), .unit = "values", .bounds = FIT_WORK(&s),
                 .threads = THREADS, .reset = reset_rx, .arg = rx, .warmup = -1,
                 .samples = (int)passes) {
-        begun = now();
+        begun = ypi_now();
         status = rx_fit(rx, &tiles.source);
-        seconds[done++] = now() - begun;
+        seconds[done++] = ypi_now() - begun;
     }
     yp_ok(t, status);
     size_t quarter = done / 4;

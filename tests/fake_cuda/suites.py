@@ -15,7 +15,7 @@ from tap import Tap  # noqa: E402
 # What grows with the image takes too long so, and the training of an autoencoder does.
 WHICH = ("-m", "stress and small and gpu and not slow",
          "-k", "not spatial and not rx_autoencoder")
-LEAST = 28
+LEAST = 140
 # What lays out each kind of block.
 SEPARATE = "predicted_memory or pipeline_gradient or gradient_precision or train_on_device"
 
