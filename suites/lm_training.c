@@ -21,7 +21,12 @@ static float *initial(struct yp_case *t, const struct lm_config *config)
 float *lm_training_weights(struct yp_case *t, const struct lm_config *config)
 {
     size_t bytes = lm_parameters(config) * sizeof(float);
-    float *weights = yp_alloc(t, bytes), *start = initial(t, config);
+    float *weights = yp_alloc(t, bytes);
+    if (yp_device_memory_kind(yp_device(t)) == YP_HOST) {
+        lm_initialise(config, yp_seed(t), weights);
+        return weights;
+    }
+    float *start = initial(t, config);
     yp_ok(t, yp_device_copy(yp_device(t), weights, start, bytes));
     free(start);
     return weights;

@@ -222,7 +222,7 @@ static struct train_config training_of(const struct lm_options *o, uint64_t step
  * what the last token alone tells leaves far more than the bound of "above the least". Nothing may
  * be below the least but by chance, as it would be if labels leaked. */
 YP_TEST(lm, train, .tags = "stress", .timeout = 7200, .devices = "cpu cuda",
-        .cases = YP_CASES(TRAINING("small", NULL, 8, 32, 2, 32, 16, 600),
+        .cases = YP_CASES(TRAINING("small", NULL, 4, 16, 2, 16, 16, 600),
                           TRAINING("medium", NULL, 16, 64, 2, 64, 16, 1500),
                           TRAINING("large", "slow", 32, 128, 4, 128, 32, 8000)),
         .axes = YP_AXES(yp_axis_string("precision", "fp32", "bf16")),

@@ -311,6 +311,7 @@ YP_TEST(fake, one_gib_at_a_time, .devices = "cuda",
     struct yp_memory m;
     yp_device_memory(yp_device(t), &m);
     yp_value(t, "reserved", (double)m.reserved_peak);
+    yp_expect(t, m.capacity == 1 << 30, "it has %llu", (unsigned long long)m.capacity);
 }
 
 YP_TEST(fake, freed_twice, .devices = "cuda")

@@ -1,4 +1,5 @@
 /* The CPU as a device: accounting, limits, alignment, misuse, events. */
+#include <unistd.h>
 #include <yieldpoint/device.h>
 
 #include "device/registry.h"
@@ -41,8 +42,9 @@ static void give_back(void *block)
 Test(device, begins_with_nothing)
 {
     struct yp_memory m = now();
-    struct yp_memory nothing = {0};
+    struct yp_memory nothing = {.capacity = m.capacity};
     cr_expect_eq(memcmp(&m, &nothing, sizeof m), 0);
+    cr_expect_eq(m.capacity, (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
     cr_expect_str_eq(yp_device_name(yp_device_cpu()), "cpu");
     cr_expect_eq(yp_device_memory_kind(yp_device_cpu()), YP_HOST);
     cr_expect_eq(yp_device_cpu(), yp_device_cpu());

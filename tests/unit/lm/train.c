@@ -283,33 +283,6 @@ static struct train_config how(void)
     return c;
 }
 
-/* Two tokens have to be seen to know the next: the loss comes near the chain's entropy, and is not
- * below it, as it would be if labels leaked. */
-static double trained(enum nn_precision precision)
-{
-    struct lm_trainee *t = trainee_of(&tiny, 32, precision, NULL);
-    struct train_config config = how();
-    struct train *train = started(t, &config);
-    double before, after;
-    OK(train_judge(train, train_part_items(train, TRAIN_VALIDATION), train_parameters(train),
-                   &before, NULL));
-    cr_expect_gt(before, log(V) - 0.1, "%g before training", before);
-    OK(train_run(train, 0));
-    OK(train_judge(train, train_part_items(train, TRAIN_VALIDATION), train_parameters(train),
-                   &after, NULL));
-    train_destroy(train);
-    lm_trainee_destroy(t);
-    return after;
-}
-
-Test(lm_train, the_loss_comes_near_the_entropy)
-{
-    double least = synth_tokens_loss(&chain, CONTEXT);
-    double fp32 = trained(NN_FP32), bf16 = trained(NN_BF16);
-    cr_expect(fp32 > least - 0.03 && fp32 < least + 0.06, "%g, least is %g", fp32, least);
-    cr_expect(bf16 > least - 0.03 && bf16 < least + 0.06, "%g, least is %g", bf16, least);
-}
-
 /* Stopped after 10 steps and resumed in another trainer: the same bits as 20 steps in one. */
 Test(lm_train, a_resumed_run_has_the_same_bits)
 {
