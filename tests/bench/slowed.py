@@ -62,13 +62,21 @@ SLOWED = {
         r"scene|stream|prefetch", r"rx\.c::scene\[channels=200\]"),
     "a row at a time: the linear operator": (
         "models/nn/operators/linear.c",
-        "    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, out, c, 1, call->value[X], c,\n"
-        "                call->value[W], c, 1, y, out);\n",
-        "    for (int i = 0; i < n; i++)\n"
-        "        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, 1, out, c, 1,\n"
-        "                    (const float *)call->value[X] + (size_t)i * size[C], c, call->value[W], c, 1,\n"
-        "                    y + (size_t)i * size[OUT], out);\n",
-        r"operator=linear", r"speed_in_models\[operator=linear"),
+        "    struct nn_gemm gemm = product(call, Y, half);\n    return nn_gemm(&gemm, call->work);\n",
+        "    struct nn_gemm gemm = product(call, Y, half);\n"
+        "    enum yp_status status = YP_OK;\n"
+        "    size_t rows = gemm.m;\n"
+        "    gemm.m = 1;\n"
+        "    for (size_t i = 0; i < rows && status == YP_OK; i++) {\n"
+        "        gemm.a.at = nn_from(call->value[X], i * gemm.k, half);\n"
+        "        gemm.c.at = nn_from(call->value[Y], i * gemm.n, half);\n"
+        "        status = nn_gemm(&gemm, call->work);\n"
+        "    }\n"
+        "    return status;\n",
+        r"operator=linear|lm\.c", r"speed_in_models\[operator=linear-"),
+    "a row at a time: the products of attention": (
+        "models/nn/simd/small.inc", "#define SMALL_ROWS 6", "#define SMALL_ROWS 1",
+        r"operator=attention|lm\.c", r"speed_in_models\[operator=attention"),
     "one block in flight: random words": (
         "base/random/bulk_avx512.c", "#define MANY 6", "#define MANY 1",
         r"synth\.c|scene|stream|prefetch", r"synth\.c::words_near\[threads=1\]"),

@@ -14,7 +14,8 @@ static const struct yp_plugin_host *host;
     YPK_EVERY (t) \
         for (size_t i_ = YPK_INDEX(t); i_ < (count_); i_ += (size_t)YPK_GRID_X * YPK_THREADS)
 
-/* -- elements ------------------------------------------------------------------------------------ */
+/* -- elements ------------------------------------------------------------------------------------
+ */
 
 YPK_KERNEL(narrow_kernel, struct nn_cuda_narrow, job, THREADS)
 {
@@ -103,14 +104,15 @@ YPK_KERNEL(swiglu_vjp_kernel, struct nn_cuda_swiglu, job, THREADS)
         float gate = nn_get(job.gate, i, job.half), dy = nn_get(job.dy, i, job.half);
         float s = 1 / (1 + expf(-gate));
         if (job.dgate != NULL)
-            nn_put(job.dgate, i,
-                   dy * nn_get(job.up, i, job.half) * (s * (1 + gate * (1 - s))), job.half);
+            nn_put(job.dgate, i, dy * nn_get(job.up, i, job.half) * (s * (1 + gate * (1 - s))),
+                   job.half);
         if (job.dup != NULL)
             nn_put(job.dup, i, dy * (gate * s), job.half);
     }
 }
 
-/* -- rows, columns, products --------------------------------------------------------------------- */
+/* -- rows, columns, products ---------------------------------------------------------------------
+ */
 
 YPK_KERNEL(rmsnorm_kernel, struct nn_cuda_rmsnorm, job, ROWS_THREADS)
 {
@@ -156,7 +158,8 @@ YPK_KERNEL(gemm_kernel, struct nn_cuda_gemm, job, GEMM_THREADS)
     gemm_block(&job, YPK_BLOCK_X, &shared, own);
 }
 
-/* -- attention: blocks (tiles, heads of all sequences) -------------------------------------------- */
+/* -- attention: blocks (tiles, heads of all sequences) --------------------------------------------
+ */
 
 YPK_KERNEL(attention_kernel, struct nn_cuda_attention, job, ATTENTION_THREADS)
 {
@@ -185,7 +188,8 @@ YPK_KERNEL(attention_columns_kernel, struct nn_cuda_attention, job, ATTENTION_TH
     attention_columns_vjp(&job, (size_t)YPK_BLOCK_X * ATTENTION_TILE, YPK_BLOCK_Y, memory, own);
 }
 
-/* -- launches ------------------------------------------------------------------------------------ */
+/* -- launches ------------------------------------------------------------------------------------
+ */
 
 static unsigned blocks_for(size_t count)
 {
@@ -240,7 +244,7 @@ static enum yp_status columns(struct yp_device *device, const struct nn_cuda_col
 static enum yp_status rmsnorm_vjp(struct yp_device *device, const struct nn_cuda_rmsnorm *job)
 {
     if (job->dgain != NULL) {
-        struct nn_cuda_columns sums = {job->n, job->d,   job->half,  job->add_dgain, job->dy,
+        struct nn_cuda_columns sums = {job->n, job->d, job->half,  job->add_dgain, job->dy,
                                        job->x, job->r, job->dgain, job->work};
         enum yp_status status = columns(device, &sums);
         if (status != YP_OK)

@@ -35,8 +35,8 @@ struct nn_model;
 
 struct nn_model_options {
     struct yp_device *device;
-    /* Whose versions: "cpu" or "cuda"; NULL: the device's. With another kind a model may be planned,
-     * not bound. */
+    /* Whose versions: "cpu" or "cuda"; NULL: the device's. With another kind a model may be
+     * planned, not bound. */
     const char *kind;
     enum nn_precision precision; /* of all steps */
     bool oracle; /* the plain loops in double instead, vectors of doubles too; on the CPU */
