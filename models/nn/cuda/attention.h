@@ -102,8 +102,7 @@ YPK_FUNCTION float attention_factor(const struct nn_cuda_attention *job)
     return 1 / sqrtf((float)job->e);
 }
 
-/* -- forward -------------------------------------------------------------------------------------
- */
+/* -- forward -------------------------------------------------------------------------------- */
 
 /* Scores of thread t's, -infinity where nothing is seen. */
 YPK_FUNCTION void attention_scores(const struct nn_cuda_attention *job, size_t row, size_t column,
@@ -196,8 +195,7 @@ YPK_FUNCTION void attention_forward(const struct nn_cuda_attention *job, size_t 
     }
 }
 
-/* -- backward ------------------------------------------------------------------------------------
- */
+/* -- backward ------------------------------------------------------------------------------- */
 
 /* p and, into ds, the gradient of it, dy v^T, of thread t's pairs of a row's and a column's tile.
  */

@@ -14,8 +14,7 @@ static const struct yp_plugin_host *host;
     YPK_EVERY (t) \
         for (size_t i_ = YPK_INDEX(t); i_ < (count_); i_ += (size_t)YPK_GRID_X * YPK_THREADS)
 
-/* -- elements ------------------------------------------------------------------------------------
- */
+/* -- elements ------------------------------------------------------------------------------- */
 
 YPK_KERNEL(narrow_kernel, struct nn_cuda_narrow, job, THREADS)
 {
@@ -111,8 +110,7 @@ YPK_KERNEL(swiglu_vjp_kernel, struct nn_cuda_swiglu, job, THREADS)
     }
 }
 
-/* -- rows, columns, products ---------------------------------------------------------------------
- */
+/* -- rows, columns, products ---------------------------------------------------------------- */
 
 YPK_KERNEL(rmsnorm_kernel, struct nn_cuda_rmsnorm, job, ROWS_THREADS)
 {
@@ -158,8 +156,7 @@ YPK_KERNEL(gemm_kernel, struct nn_cuda_gemm, job, GEMM_THREADS)
     gemm_block(&job, YPK_BLOCK_X, &shared, own);
 }
 
-/* -- attention: blocks (tiles, heads of all sequences) --------------------------------------------
- */
+/* -- attention: blocks (tiles, heads of all sequences) -------------------------------------- */
 
 YPK_KERNEL(attention_kernel, struct nn_cuda_attention, job, ATTENTION_THREADS)
 {
@@ -188,8 +185,7 @@ YPK_KERNEL(attention_columns_kernel, struct nn_cuda_attention, job, ATTENTION_TH
     attention_columns_vjp(&job, (size_t)YPK_BLOCK_X * ATTENTION_TILE, YPK_BLOCK_Y, memory, own);
 }
 
-/* -- launches ------------------------------------------------------------------------------------
- */
+/* -- launches ------------------------------------------------------------------------------- */
 
 static unsigned blocks_for(size_t count)
 {

@@ -33,8 +33,7 @@ YPK_FUNCTION void rows_reduce(struct rows_shared *shared, bool most)
     ypk_barrier();
 }
 
-/* -- rmsnorm: see operators/rmsnorm.c -----------------------------------------------------------
- */
+/* -- rmsnorm: see operators/rmsnorm.c ------------------------------------------------------- */
 
 YPK_FUNCTION void rmsnorm_row(const struct nn_cuda_rmsnorm *job, size_t row,
                               struct rows_shared *shared)
@@ -82,8 +81,7 @@ YPK_FUNCTION void rmsnorm_row_vjp(const struct nn_cuda_rmsnorm *job, size_t row,
     }
 }
 
-/* -- cross-entropy: see operators/linear_cross_entropy.c ----------------------------------------
- */
+/* -- cross-entropy: see operators/linear_cross_entropy.c ------------------------------------ */
 
 YPK_FUNCTION void cross_entropy_row(const struct nn_cuda_cross_entropy *job, size_t row,
                                     struct rows_shared *shared)
@@ -125,8 +123,7 @@ YPK_FUNCTION void cross_entropy_slope(const struct nn_cuda_cross_entropy *job, s
     nn_put(job->s, at, job->dloss[row] * p, job->half);
 }
 
-/* -- sums of columns ------------------------------------------------------------------------------
- */
+/* -- sums of columns ------------------------------------------------------------------------ */
 
 YPK_FUNCTION size_t columns_groups(size_t n)
 {

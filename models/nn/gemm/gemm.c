@@ -8,8 +8,7 @@
 #include <omp.h>
 #include <string.h>
 
-/* -- by OpenBLAS: what is smaller is widened to float, so that sums are float's -----------------
- */
+/* -- by OpenBLAS: what is smaller is widened to float, so that sums are float's ------------- */
 
 /* From the first one to the last, with what lies between. */
 static size_t elements(const struct nn_matrix *matrix, size_t rows, size_t columns)

@@ -32,8 +32,7 @@ static struct lm_options options_on(struct yp_device *device, enum nn_precision 
                                .pass = NN_MODEL_GRADIENT};
 }
 
-/* -- a pass --------------------------------------------------------------------------------------
- */
+/* -- a pass --------------------------------------------------------------------------------- */
 
 struct result {
     double loss;
@@ -123,8 +122,7 @@ Test(lm_cuda, a_pass_is_the_cpus)
     }
 }
 
-/* -- memory --------------------------------------------------------------------------------------
- */
+/* -- memory --------------------------------------------------------------------------------- */
 
 static size_t peak_of(struct yp_device *device)
 {
@@ -170,8 +168,7 @@ Test(lm_cuda, a_kind_that_is_not_known_is_refused)
     lm_destroy(lm);
 }
 
-/* -- training ------------------------------------------------------------------------------------
- */
+/* -- training ------------------------------------------------------------------------------- */
 
 static enum yp_status read_chain(void *arg, uint32_t item, int32_t *tokens)
 {

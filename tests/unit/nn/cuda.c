@@ -72,8 +72,7 @@ Test(nn_cuda, several_blocks)
     check_all("small");
 }
 
-/* -- what the shapes of the table do not have ---------------------------------------------------
- */
+/* -- what the shapes of the table do not have ----------------------------------------------- */
 
 static void check_at(const char *name, struct nn_shape shape)
 {
