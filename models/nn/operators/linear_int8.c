@@ -36,7 +36,7 @@ static size_t aligned(size_t bytes)
 static struct parts parts_of(const struct nn_call *call, enum nn_pass pass)
 {
     const size_t *size = call->shape->size;
-    struct parts parts = {NULL};
+    struct parts parts = {.x = NULL};
     char *at = call->work;
     if (pass == NN_FORWARD) {
         parts.x = (int8_t *)at;
@@ -76,7 +76,7 @@ static struct nn_gemm product(const struct nn_call *call, const struct parts *pa
 static size_t work(const struct nn_shape *shape)
 {
     const struct nn_call call = {.shape = shape};
-    const struct parts none = {NULL};
+    const struct parts none = {.x = NULL};
     const size_t *size = shape->size;
     const struct nn_gemm forward = product(&call, &none, NN_FORWARD),
                          back = product(&call, &none, NN_VJP);
