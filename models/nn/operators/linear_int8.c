@@ -91,20 +91,22 @@ static size_t work(const struct nn_shape *shape)
 /* -- forward ----------------------------------------------------------------------------------- */
 
 /* q = x / *scale to the nearest, *scale the largest magnitude over 127: NaN where x has one, or an
- * infinity. */
+ * infinity. Magnitudes are compared as their bits, which NaN does not slip through. */
 NN_LOOPS quantise_loops(const float *x, size_t c, int8_t *restrict q, float *restrict scale)
 {
-    float most = 0, odd = 0;
-#pragma omp simd reduction(max : most) reduction(+ : odd)
+    int32_t most = 0;
+#pragma omp simd reduction(max : most)
     for (size_t i = 0; i < c; i++) {
-        float size = fabsf(x[i]);
-        most = size > most ? size : most;
-        odd += 0 * size;
+        int32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        bits &= 0x7fffffff;
+        most = bits > most ? bits : most;
     }
-    bool none = !(most > 0 && odd == 0);
-    float gain = none ? 0 : 127 / most;
-    *scale = most / 127 + odd;
-    if (none || !isfinite(gain)) { /* all are 0, not finite, or below 127 / FLT_MAX */
+    float largest;
+    memcpy(&largest, &most, sizeof largest);
+    float gain = 127 / largest;
+    *scale = isfinite(largest) ? largest / 127 : NAN;
+    if (!isfinite(largest) || !isfinite(gain)) { /* or 0, or below 127 / FLT_MAX */
         memset(q, 0, c);
         return;
     }
