@@ -272,7 +272,7 @@ static struct ypi_result full_result(const struct yp_case *c)
         .has_hash = true,
         .hash = 0x00c0ffee12345678U,
         .has_memory = true,
-        .memory = {.host = {1, 2, 3, 4, 5, 6, 7, 8, UINT64_MAX, 10, 0},
+        .memory = {.host = {1, 2, 3, 4, 5, 6, 7, 8, UINT64_MAX, 10, 0, 0},
                    .leaked_bytes = 9,
                    .leaked_blocks = 10,
                    .resident_before = 11,
