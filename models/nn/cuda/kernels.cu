@@ -171,7 +171,7 @@ YPK_KERNEL(attention_along_kernel, struct nn_cuda_attention, job, ATTENTION_THRE
     attention_along(&job, (size_t)YPK_BLOCK_X * ATTENTION_TILE, YPK_BLOCK_Y, memory);
 }
 
-YPK_KERNEL(attention_rows_kernel, struct nn_cuda_attention, job, ATTENTION_THREADS)
+YPK_KERNEL(attention_rows_kernel, struct nn_cuda_attention, job, ATTENTION_THREADS, 2)
 {
     YPK_DYNAMIC(float, memory);
     YPK_PRIVATE(struct attention_own, own, ATTENTION_THREADS);
