@@ -91,6 +91,12 @@ static inline bool nn_adds(const struct nn_call *call, int tensor)
     return (call->add >> tensor & 1) != 0;
 }
 
+/* Of a part of a workspace, so that the next one is aligned. */
+static inline size_t nn_aligned(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
 static inline size_t nn_least(size_t a, size_t b)
 {
     return a < b ? a : b;

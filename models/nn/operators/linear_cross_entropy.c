@@ -95,11 +95,6 @@ static struct nn_gemm gradient_w(const struct nn_call *call, size_t at, size_t r
 
 /* -- workspace: logits of ROWS rows, their slopes in bf16, and what products take -------------- */
 
-static size_t aligned(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
 /* The most that a product of the first rows, of others behind them, or of the last ones takes. */
 static size_t product_bytes(const struct nn_shape *shape, bool half)
 {
@@ -122,7 +117,7 @@ static size_t product_bytes(const struct nn_shape *shape, bool half)
 static size_t logits_bytes(const struct nn_shape *shape, bool half)
 {
     size_t count = nn_least(ROWS, shape->size[N]) * shape->size[V];
-    return aligned(count * sizeof(float)) + (half ? aligned(count * sizeof(uint16_t)) : 0);
+    return nn_aligned(count * sizeof(float)) + (half ? nn_aligned(count * sizeof(uint16_t)) : 0);
 }
 
 struct places {
@@ -133,9 +128,9 @@ struct places {
 static struct places places_of(const struct nn_call *call, bool half)
 {
     size_t count = nn_least(ROWS, call->shape->size[N]) * call->shape->size[V];
-    char *slopes = (char *)call->work + aligned(count * sizeof(float));
+    char *slopes = (char *)call->work + nn_aligned(count * sizeof(float));
     return (struct places){call->work, half ? (void *)slopes : call->work,
-                           half ? slopes + aligned(count * sizeof(uint16_t)) : slopes};
+                           half ? slopes + nn_aligned(count * sizeof(uint16_t)) : slopes};
 }
 
 /* -- both passes ------------------------------------------------------------------------------- */
@@ -218,13 +213,14 @@ static struct nn_cuda_cross_entropy job_of(const struct nn_call *call, size_t at
                                            const struct places *p, bool half)
 {
     const float *dloss = call->gradient[LOSS];
+    float *loss = call->value[LOSS]; /* of a vjp alone NULL, as dloss is of forward */
     return (struct nn_cuda_cross_entropy){.n = nn_least(ROWS, call->shape->size[N] - at),
                                           .v = call->shape->size[V],
                                           .half = half,
                                           .z = p->z,
                                           .dloss = dloss != NULL ? dloss + at : NULL,
                                           .label = (const int32_t *)call->value[LABEL] + at,
-                                          .loss = (float *)call->value[LOSS] + at,
+                                          .loss = loss != NULL ? loss + at : NULL,
                                           .lse = (float *)call->value[LSE] + at,
                                           .s = p->s};
 }

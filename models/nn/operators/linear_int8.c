@@ -28,11 +28,6 @@ struct parts {
     void *rest; /* of a matrix product, and for sums of columns */
 };
 
-static size_t aligned(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
 static struct parts parts_of(const struct nn_call *call, enum nn_pass pass)
 {
     const size_t *size = call->shape->size;
@@ -40,13 +35,13 @@ static struct parts parts_of(const struct nn_call *call, enum nn_pass pass)
     char *at = call->work;
     if (pass == NN_FORWARD) {
         parts.x = (int8_t *)at;
-        parts.of_row = (float *)(void *)(at + aligned(size[N] * size[C]));
-        parts.rest = (char *)parts.of_row + aligned(size[N] * sizeof *parts.of_row);
+        parts.of_row = (float *)(void *)(at + nn_aligned(size[N] * size[C]));
+        parts.rest = (char *)parts.of_row + nn_aligned(size[N] * sizeof *parts.of_row);
         return parts;
     }
     parts.dy = (uint16_t *)(void *)at;
-    parts.w = (uint16_t *)(void *)(at + aligned(size[N] * size[OUT] * sizeof *parts.dy));
-    parts.rest = (char *)parts.w + aligned(size[OUT] * size[C] * sizeof *parts.w);
+    parts.w = (uint16_t *)(void *)(at + nn_aligned(size[N] * size[OUT] * sizeof *parts.dy));
+    parts.rest = (char *)parts.w + nn_aligned(size[OUT] * size[C] * sizeof *parts.w);
     return parts;
 }
 
@@ -80,11 +75,12 @@ static size_t work(const struct nn_shape *shape)
     const size_t *size = shape->size;
     const struct nn_gemm forward = product(&call, &none, NN_FORWARD),
                          back = product(&call, &none, NN_VJP);
-    size_t first =
-        aligned(size[N] * size[C]) + aligned(size[N] * sizeof(float)) + nn_gemm_bytes(&forward);
+    size_t first = nn_aligned(size[N] * size[C]) + nn_aligned(size[N] * sizeof(float)) +
+                   nn_gemm_bytes(&forward);
     size_t rest = nn_gemm_bytes(&back), sums = nn_columns_bytes(size[N], size[OUT]);
-    size_t second = aligned(size[N] * size[OUT] * sizeof(uint16_t)) +
-                    aligned(size[OUT] * size[C] * sizeof(uint16_t)) + (sums > rest ? sums : rest);
+    size_t second = nn_aligned(size[N] * size[OUT] * sizeof(uint16_t)) +
+                    nn_aligned(size[OUT] * size[C] * sizeof(uint16_t)) +
+                    (sums > rest ? sums : rest);
     return first > second ? first : second;
 }
 
@@ -143,10 +139,12 @@ static enum yp_status forward(const struct nn_call *call)
         quantise(x + i * c, c, parts.x + i * c, &parts.of_row[i]);
     struct nn_gemm gemm = product(call, &parts, NN_FORWARD);
     enum yp_status status = nn_gemm(&gemm, parts.rest);
+    if (status != YP_OK)
+        return status;
 #pragma omp parallel for schedule(static) if (n * out > NN_FEW * NN_CHUNK)
     for (size_t i = 0; i < n; i++)
         units(y + i * out, out, parts.of_row[i], scale, b);
-    return status;
+    return YP_OK;
 }
 
 /* -- backward ---------------------------------------------------------------------------------- */
