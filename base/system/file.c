@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,19 @@ size_t ypi_read_file(const char *path, char *out, size_t size)
         close(file);
     out[length] = '\0';
     return length;
+}
+
+static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *place)
+{
+    (void)s, (void)kind, (void)place;
+    (void)remove(path);
+    return 0;
+}
+
+void ypi_remove_tree(const char *path)
+{
+    enum { OPEN_AT_ONCE = 16 };
+    (void)nftw(path, remove_one, OPEN_AT_ONCE, FTW_DEPTH | FTW_PHYS);
 }
 
 void ypi_directory_of(char out[YPI_PATH_MAX], const char *path)

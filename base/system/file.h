@@ -16,6 +16,9 @@ size_t ypi_read_file(const char *path, char *out, size_t size);
  * and the reason. */
 enum yp_status ypi_read_at(int fd, const char *path, uint64_t offset, void *to, size_t size);
 
+/* Removes a directory with all that is in it, and follows no link; as much of it as can be. */
+void ypi_remove_tree(const char *path);
+
 /* The directory of `path`, as a name that can be opened. */
 void ypi_directory_of(char out[YPI_PATH_MAX], const char *path);
 

@@ -262,6 +262,45 @@ bool ypi_parse_double(const char *text, double *out)
     return fits && end != text && *end == '\0' && !isspace((unsigned char)*text);
 }
 
+/* The number that stands before a unit of `unit` bytes and blanks. */
+static bool parse_before(const char *text, size_t unit, double *out)
+{
+    size_t length = strlen(text) - unit;
+    while (length > 0 && text[length - 1] == ' ')
+        length--;
+    char *number = ypi_format("%.*s", (int)length, text);
+    bool right = ypi_parse_double(number, out);
+    free(number);
+    return right;
+}
+
+bool ypi_parse_part(const char *text, double *out)
+{
+    size_t length = strlen(text);
+    bool percent = length > 0 && text[length - 1] == '%';
+    if (!parse_before(text, percent, out))
+        return false;
+    *out /= percent ? 100 : 1;
+    return true;
+}
+
+bool ypi_parse_duration(const char *text, double *out)
+{
+    static const struct {
+        char unit;
+        double seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+    size_t length = strlen(text);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (length > 0 && text[length - 1] == units[i].unit) {
+            if (!parse_before(text, 1, out))
+                return false;
+            *out *= units[i].seconds;
+            return true;
+        }
+    return ypi_parse_double(text, out);
+}
+
 bool ypi_parse_size(const char *text, uint64_t *out)
 {
     char *end = NULL;

@@ -57,6 +57,10 @@ bool ypi_parse_i64(const char *text, long long *out);
 bool ypi_parse_double(const char *text, double *out);
 /* 1500, 64K, 64KiB, 2M, 1.5G, 1T: powers of 1024. */
 bool ypi_parse_size(const char *text, uint64_t *out);
+/* "3%", "3 %" or 0.03. */
+bool ypi_parse_part(const char *text, double *out);
+/* Seconds: 90, 90s, 5m, 1.5h. */
+bool ypi_parse_duration(const char *text, double *out);
 
 /* The shortest text that reads back as the same double: 100, 0.1, 1e+06. */
 void ypi_print_double(char out[32], double value);
