@@ -36,6 +36,7 @@ struct ypi_job {
     char *root;    /* path: the project's, where commands run */
     char *channel; /* path */
     char *output;  /* path, NULL: not captured */
+    char *turns;   /* path of the socket by which batches get their turns; NULL: none */
 };
 
 /* Criterion's test function: the same for every case. */

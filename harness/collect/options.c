@@ -175,6 +175,8 @@ static const struct ypi_option common[] = {
     {"slowdown", 0, "FACTOR",
      "make every timed sample take FACTOR times as long: do budgets notice?", READ(read_slowdown),
      .write = write_slowdown, .again = 15},
+    {"turns", 0, "SOCKET", "time batches when told to through a socket, as `yieldpoint gate` does",
+     AT(PATH, turns)},
     {"instructions", 0, NULL, "count instructions by Callgrind, time nothing",
      AT(FLAG, instructions), .again = 11},
     {"audit", 0, NULL, "count a GPU's work by CUPTI beside what is declared, time nothing",
@@ -319,6 +321,11 @@ static bool fit_together(const struct ypi_options *o)
     else if (o->slowdown > 1 && untimed != NULL)
         fprintf(stderr, "error: --slowdown and %s: nothing is timed that could be slowed down\n",
                 untimed);
+    else if (o->turns != NULL && untimed != NULL)
+        fprintf(stderr, "error: --turns and %s: nothing is timed that could take turns\n", untimed);
+    else if (o->turns != NULL && here)
+        fputs("error: --turns and --no-fork: whoever gives turns waits for a process of the case\n",
+              stderr);
     else if (here && o->instructions)
         fputs("error: --no-fork and --instructions: Valgrind needs a process of its own\n", stderr);
     else if (here && o->audit)

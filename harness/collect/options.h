@@ -49,6 +49,7 @@ struct ypi_options {
     double timeout; /* overrides every case's; 0: as declared */
     char *history;  /* path of the database */
     char *csv;      /* NULL: none */
+    char *turns;    /* path of a socket: see harness/measure/turns.h; NULL: none */
     char *budgets;  /* whole path of a file in place of those of tests; NULL: those */
     enum ypi_speed speed;
     int noisy_fails;          /* 0 or 1 */

@@ -2,6 +2,7 @@
 #include "base/system/clock.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/measure/measurement.h"
+#include "harness/measure/turns.h"
 
 #include "device/backend.h"
 #include "device/ceiling/ceiling.h"
@@ -15,6 +16,8 @@
 /* Events of a device tick every half microsecond. */
 #define DEVICE_SAMPLE_SECONDS 500e-6
 #define WARMUP_SECONDS 0.05
+/* In turns a batch that is not timed comes before each turn, and processes are many and short. */
+#define TURNS_WARMUP_SECONDS 0.01
 /* What takes longer does not notice what a probe left in the caches. */
 #define SETTLE_SECONDS 0.01
 #define MAX_BATCH (UINT64_C(1) << 30)
@@ -64,7 +67,7 @@ bool ypi_measure_batch_begin(struct yp_measurement *m)
             return ypi_measure_finish(m, YPI_STOP_FIXED);
         m->served = ypi_now();
     }
-    if (m->state == YPI_MEASURE_SAMPLING && !m->counting) {
+    if (m->state == YPI_MEASURE_SAMPLING && !m->counting && m->counters != NULL) {
         ypi_counters_start(m->counters);
         m->counting = true;
     }
@@ -102,6 +105,15 @@ static double end_batch(struct yp_measurement *m)
     return seconds;
 }
 
+/* A batch after a pause finds caches and pools cold, and is not timed, unless it is so long that it
+ * does not notice. */
+static bool begin_turn(struct yp_measurement *m, double batch_seconds)
+{
+    bool settles = batch_seconds > 0 && batch_seconds < SETTLE_SECONDS && m->options.samples == 0;
+    m->state = settles ? YPI_MEASURE_SETTLING : YPI_MEASURE_SAMPLING;
+    return ypi_measure_batch_begin(m);
+}
+
 static bool begin_sampling(struct yp_measurement *m, double batch_seconds)
 {
     if (ypi_accelerated_wants_graph(m)) {
@@ -115,6 +127,9 @@ static bool begin_sampling(struct yp_measurement *m, double batch_seconds)
     if (m->roofline != NULL)
         ypi_roofline_probe(m->roofline, &m->measured);
     m->started = m->stretch = ypi_now();
+    if (ypi_measure_in_turns(m))
+        return ypi_turns_begin(m) ? begin_turn(m, batch_seconds)
+                                  : ypi_measure_finish(m, YPI_STOP_FIXED);
     m->next_check = (size_t)m->options.min_samples;
     ypi_noise_mark(&m->noise);
     if (m->measured.kind == YPI_MEASURED_SERVE)
@@ -122,6 +137,11 @@ static bool begin_sampling(struct yp_measurement *m, double batch_seconds)
     else if (m->roofline != NULL && batch_seconds > 0 && batch_seconds < SETTLE_SECONDS)
         m->state = YPI_MEASURE_SETTLING;
     return ypi_measure_batch_begin(m);
+}
+
+static double warmup_of(const struct yp_measurement *m)
+{
+    return ypi_measure_in_turns(m) ? TURNS_WARMUP_SECONDS : WARMUP_SECONDS;
 }
 
 /* Warm-up also finds the batch: doubled until it is long enough to be timed. */
@@ -144,7 +164,7 @@ static bool warm(struct yp_measurement *m, double seconds)
         return ypi_measure_batch_begin(m);
     }
     bool enough = fixed ? m->measured.warmup >= (uint64_t)(o->warmup > 0 ? o->warmup : 1)
-                        : m->warm_seconds >= fmin(WARMUP_SECONDS, o->max_seconds / 10);
+                        : m->warm_seconds >= fmin(warmup_of(m), o->max_seconds / 10);
     return enough ? begin_sampling(m, seconds) : ypi_measure_batch_begin(m);
 }
 
@@ -161,7 +181,19 @@ static void keep_sample(struct yp_measurement *m, double seconds)
     measured->count++;
     for (int i = 0; i < measured->phase_count; i++)
         measured->phases[i].seconds += m->phase_seconds[i] / (double)m->batch;
-    ypi_growth_look(m->growth, measured->count * m->batch, m->device, ypi_measure_own_bytes(m));
+    if (m->growth != NULL)
+        ypi_growth_look(m->growth, measured->count * m->batch, m->device, ypi_measure_own_bytes(m));
+}
+
+/* How many samples there may be is the body's affair; when to stop is not. */
+static bool sample_of_turn(struct yp_measurement *m, double seconds)
+{
+    bool turned = false;
+    if (!ypi_turns_batch(m, seconds, &turned))
+        return ypi_measure_finish(m, YPI_STOP_FIXED);
+    if (m->options.samples > 0 && m->measured.count >= (size_t)m->options.samples)
+        return ypi_measure_finish(m, YPI_STOP_FIXED);
+    return turned ? begin_turn(m, seconds) : ypi_measure_batch_begin(m);
 }
 
 static bool sample(struct yp_measurement *m, double seconds)
@@ -169,6 +201,8 @@ static bool sample(struct yp_measurement *m, double seconds)
     enum ypi_stop why = YPI_STOP_TIME;
     seconds = ypi_slow_down(m, seconds);
     keep_sample(m, seconds);
+    if (ypi_measure_in_turns(m))
+        return sample_of_turn(m, seconds);
     if (m->arrivals != NULL || ypi_accelerated_slowed(m))
         return ypi_measure_batch_begin(m);
     bool due = m->roofline != NULL && ypi_roofline_due(m->roofline, ypi_now() - m->stretch);

@@ -3,6 +3,7 @@
 #include "base/text/text.h"
 #include "harness/judge/budget.h"
 #include "harness/measure/count/callgrind.h"
+#include "harness/measure/turns.h"
 
 #include "device/backend.h"
 #include "device/ceiling/ceiling.h"
@@ -46,6 +47,11 @@ size_t ypi_measure_own_bytes(const struct yp_measurement *m)
 {
     return 2 * m->capacity * sizeof(double) + (m->scratch != NULL ? ypi_cache_flush_bytes() : 0) +
            (m->roofline != NULL ? ypi_roofline_bytes(m->roofline) : 0);
+}
+
+bool ypi_measure_in_turns(const struct yp_measurement *m)
+{
+    return ypi_child_job(m->t)->turns != NULL && m->measured.kind == YPI_MEASURED_WORK;
 }
 
 void ypi_measure_capacity(struct yp_measurement *m, size_t capacity)
@@ -108,6 +114,12 @@ struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_op
     struct yp_measurement *m = open_measurement(t, &options);
     if (m->untimed || m->audited)
         return m;
+    if (ypi_measure_in_turns(m)) { /* nothing beside the work */
+        ypi_turns_connect(t);
+        if (m->options.cold && m->accelerated == NULL)
+            m->scratch = ypi_calloc(1, ypi_cache_flush_bytes());
+        return m;
+    }
     m->each = ypi_budget_of(t, YP_BUDGET_MIN_SHARE, m->measured.name) != NULL;
     m->roofline = ypi_roofline_open(m->device, &m->measured, m->each);
     m->counters = ypi_counters_open();
@@ -173,6 +185,7 @@ bool ypi_measure_finish(struct yp_measurement *m, enum ypi_stop stop)
     struct ypi_measured *measured = &m->measured;
     measured->stop = stop;
     measured->batch = m->batch;
+    ypi_turns_over(m);
     if (m->threads_unknown && ypi_working_threads() < measured->threads)
         measured->threads = ypi_working_threads();
     ypi_child_own_memory(m->t, ypi_measure_own_bytes(m));

@@ -62,6 +62,12 @@ struct yp_measurement {
     struct ypi_arrivals *arrivals; /* of yp_serve */
     struct ypi_counters *counters;
     bool counting;
+    struct ypi_turn {
+        bool open;           /* whoever gives turns waits for this measurement */
+        uint64_t left;       /* iterations of the turn */
+        uint64_t iterations; /* that it ran */
+        double seconds;      /* that they took */
+    } turn;
     bool audited;   /* the device counts its own work */
     int audit_runs; /* bodies that ran for it */
     struct ypi_noise_mark noise;
@@ -85,6 +91,8 @@ void ypi_measure_bounds(const struct yp_measure_options *o, struct ypi_measured 
 
 /* -- measurement.c ------------------------------------------------------------------------- */
 
+/* --turns, and the measurement is of a kind that can wait in between: a served one cannot. */
+bool ypi_measure_in_turns(const struct yp_measurement *m);
 void ypi_measure_capacity(struct yp_measurement *m, size_t capacity); /* samples, more than now */
 /* Closes the measurement: false, for ypi_measure_next() to return. */
 bool ypi_measure_finish(struct yp_measurement *m, enum ypi_stop stop);

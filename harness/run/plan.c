@@ -297,7 +297,7 @@ struct ypi_job ypi_job_of(const struct ypi_item *item, const struct ypi_options 
     job.repeat = c->repeat;
     job.memory_limit = o->memory_limit;
     job.device_memory_limit = o->device_memory_limit;
-    job.speed_judged = o->speed == YPI_SPEED_JUDGE;
+    job.speed_judged = o->speed == YPI_SPEED_JUDGE && o->turns == NULL;
     job.slowdown = o->slowdown;
     job.untimed = o->speed == YPI_SPEED_OFF || o->fail_each;
     job.instructions = o->instructions && ypi_callgrind_wanted(c);
@@ -315,6 +315,7 @@ struct ypi_job ypi_job_of(const struct ypi_item *item, const struct ypi_options 
     job.number = item->number;
     job.channel = lend(item->channel);
     job.output = lend(item->output);
+    job.turns = lend(o->turns);
     return job;
 }
 
@@ -326,7 +327,8 @@ void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o)
         job->settings[i].s = share(job->settings[i].s);
     for (int i = 0; i < YP_MAX_BUDGETS; i++)
         job->budgets[i].name = share(job->budgets[i].name);
-    char **const texts[] = {&job->id, &job->tags, &job->root, &job->channel, &job->output};
+    char **const texts[] = {&job->id,      &job->tags,   &job->root,
+                            &job->channel, &job->output, &job->turns};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         *texts[i] = share(*texts[i]);
     item->extra.data = job;

@@ -232,7 +232,8 @@ static void rounds(struct criterion_test_set *set)
 static void run_timed(struct criterion_test_set *set)
 {
     /* Whoever holds it for hours in a debugger would hold up all others. */
-    bool timed = now->o->speed != YPI_SPEED_OFF && any_timed(now->plan);
+    /* Whoever gives turns holds it for both builds. */
+    bool timed = now->o->speed != YPI_SPEED_OFF && now->o->turns == NULL && any_timed(now->plan);
     int lock = timed ? ypi_machine_lock(stderr, &interrupted) : -1;
     passes(set, false, 1);
     finish_cases();
@@ -314,7 +315,8 @@ static bool has_shared_memory(void)
 
 static struct ypi_judging judging(const struct ypi_options *o)
 {
-    bool timed = o->speed == YPI_SPEED_JUDGE && !o->instructions && !o->audit && !o->fail_each;
+    bool timed = o->speed == YPI_SPEED_JUDGE && o->turns == NULL && !o->instructions && !o->audit &&
+                 !o->fail_each;
     return (struct ypi_judging){.speed_judged = timed,
                                 .instructions = o->instructions || o->audit,
                                 .once = o->fail_each,

@@ -28,18 +28,9 @@ struct request {
 static char *read_error(void *values, const struct ypi_option *option, const char *text)
 {
     struct request *r = values;
-    size_t length = strlen(text);
-    bool percent = length > 0 && text[length - 1] == '%';
-    (void)option;
-    length -= percent;
-    while (length > 0 && text[length - 1] == ' ')
-        length--;
-    char *number = ypi_format("%.*s", (int)length, text);
     double error = 0;
-    bool right = ypi_parse_double(number, &error);
-    free(number);
-    error /= percent ? 100 : 1;
-    if (!right || !(error >= 1e-6 && error <= 0.25))
+    (void)option;
+    if (!ypi_parse_part(text, &error) || !(error >= 1e-6 && error <= 0.25))
         return ypi_strdup("a rate from 1e-6 to 0.25, such as 1% or 0.01");
     r->error = error;
     return NULL;

@@ -16,11 +16,15 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 /* A body that is left leaves its measurement to the end of the process. */
 SANITIZER_OPTIONS("detect_leaks=0")
@@ -146,6 +150,15 @@ void ypi_child_quit(const struct yp_case *t, enum ypi_cause cause, const char *f
     va_start(arguments, format);
     vsnprintf(failure, sizeof failure, format, arguments);
     va_end(arguments);
+    longjmp(left, 1);
+}
+
+static bool body_left;
+
+void ypi_child_leave(const struct yp_case *t)
+{
+    (void)t;
+    body_left = true;
     longjmp(left, 1);
 }
 
@@ -1412,4 +1425,132 @@ Test(measure, a_device_that_cannot_be_read_fails)
     refused_at(&audit_reads, YP_OUT_OF_MEMORY);
     cr_expect_eq(failed, YPI_CAUSE_DEVICE);
     cr_expect_eq(told_count, 0);
+}
+
+/* -- in turns ------------------------------------------------------------------------------ */
+
+/* Whoever gives turns: answers each line that waits for an answer by the next order, and closes the
+ * connection when there are no more. */
+static struct giver {
+    char directory[32], path[64];
+    int listener;
+    pthread_t thread;
+    const char *const *orders;
+    char heard[1024];
+} giver;
+
+static void *give(void *unused)
+{
+    (void)unused;
+    char line[128];
+    int fd = accept(giver.listener, NULL, NULL);
+    FILE *in = fdopen(fd, "r");
+    while (fgets(line, sizeof line, in) != NULL) {
+        strncat(giver.heard, line, sizeof giver.heard - strlen(giver.heard) - 1);
+        if (strncmp(line, "measurement ", 12) != 0 && strncmp(line, "took ", 5) != 0)
+            continue;
+        if (*giver.orders == NULL)
+            break;
+        cr_assert(write(fd, *giver.orders, strlen(*giver.orders)) > 0);
+        giver.orders++;
+    }
+    fclose(in);
+    return NULL;
+}
+
+static void give_turns(const char *const *orders)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(giver.directory, sizeof giver.directory, "/tmp/yp-turns-XXXXXX");
+    cr_assert_not_null(mkdtemp(giver.directory));
+    snprintf(giver.path, sizeof giver.path, "%s/socket", giver.directory);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", giver.path);
+    giver.listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    cr_assert_eq(bind(giver.listener, (const struct sockaddr *)&address, sizeof address), 0);
+    cr_assert_eq(listen(giver.listener, 1), 0);
+    giver.orders = orders;
+    job.turns = giver.path;
+    cr_assert_eq(pthread_create(&giver.thread, NULL, give, NULL), 0);
+}
+
+/* The connection lasts as long as the process. */
+static void turns_were_given(void)
+{
+    usleep(50000);
+    pthread_cancel(giver.thread);
+    pthread_join(giver.thread, NULL);
+    close(giver.listener);
+    unlink(giver.path);
+    rmdir(giver.directory);
+}
+
+Test(measure, in_turns_it_runs_what_is_ordered)
+{
+    static const char *const orders[] = {"run 3\n", "run 1\n", "next\n",
+                                         "run 2\n", "leave\n", NULL};
+    volatile int iterations = 0;
+    give_turns(orders);
+    if (setjmp(left) == 0) {
+        yp_measure (t, "fit", .flops = 1) {
+            iterations = iterations + 1;
+            clock_seconds += 1e-3;
+        }
+        cr_expect_eq(sent.stop, YPI_STOP_FIXED);
+        cr_expect_eq(sent.count, 4, "%zu samples", sent.count);
+        /* 10 warm up, and one settles before each turn. */
+        cr_expect_eq((size_t)iterations, sent.warmup + 4 + 2, "%d", iterations);
+        cr_expect(sent.warmup >= 10 && sent.warmup <= 11, "%d", (int)sent.warmup);
+        cr_expect_eq(probes, 0, "nothing is probed beside it");
+        yp_measure (t, "solve x", .samples = 9) {
+            clock_seconds += 1;
+        }
+        cr_assert_fail("the body goes on");
+    }
+    cr_expect(body_left);
+    turns_were_given();
+    cr_expect_str_eq(giver.heard, "turns 1\nmeasurement fit\n"
+                                  "took 0.0030000000000000027 3\ntook 0.0010000000000000009 1\n"
+                                  "measurement solve x\ntook 2 2\n");
+}
+
+Test(measure, in_turns_a_body_may_have_had_enough)
+{
+    static const char *const orders[] = {"run 2\n", "run 1\n", "next\n", NULL};
+    give_turns(orders);
+    yp_measure (t, "twice", .samples = 2) {
+        clock_seconds += 1;
+    }
+    cr_expect_eq(sent.count, 2);
+    yp_measure (t, "broken") {
+        clock_seconds += 1;
+        break;
+    }
+    job.turns = NULL;
+    turns_were_given();
+    cr_expect_not_null(strstr(giver.heard, "over\n"));
+}
+
+Test(measure, in_turns_nobody_there_leaves_the_body)
+{
+    static const char *const orders[] = {"run 1\n", NULL};
+    give_turns(orders);
+    if (setjmp(left) == 0)
+        yp_measure (t, "fit") {
+            clock_seconds += 1;
+        }
+    cr_expect(body_left);
+    turns_were_given();
+}
+
+Test(measure, in_turns_what_is_no_order_is_told)
+{
+    static const char *const orders[] = {"run 0\n", NULL};
+    give_turns(orders);
+    if (setjmp(left) == 0)
+        yp_measure (t, "fit") {
+            clock_seconds += 1;
+        }
+    cr_expect_eq(failed, YPI_CAUSE_USAGE);
+    cr_expect_not_null(strstr(failure, "'run 0' is no order"), "%s", failure);
+    turns_were_given();
 }
