@@ -28,7 +28,7 @@ ARROWS = {
     "models/metrics": ["device", "base"],
     "models/train": ["models/nn", "models/data", "models/metrics", "device", "base"],
     "suites": ["models", "synth", "base"],
-    "cli": ["machine/machine.h", "reports/reports.h", "synth/command/command.h",
+    "cli": ["machine/machine.h", "reports/reports.h", "gate/gate.h", "synth/command/command.h",
             "models/lm/command/command.h", "base"],
     "examples": [],
     "tests": [""],

@@ -1,6 +1,7 @@
 /* yieldpoint: hands its words on to the command that the first one names. */
 #include "base/options/arguments.h"
 #include "base/text/output.h"
+#include "gate/gate.h"
 #include "machine/machine.h"
 #include "models/lm/command/command.h"
 #include "reports/reports.h"
@@ -46,6 +47,15 @@ static const struct command {
      "      --probe: runs a suite with all that it times taking twice as long and lists the cases\n"
      "      that stay green",
      ypi_report_budgets, false},
+    {"gate",
+     "--base REV [--head REV] [-m EXPR] [-k EXPR] [ID...] [--threshold 3%] [--error 1%]\n"
+     "      [--budget TIME] [--options WORDS] [--json FILE] [--markdown FILE] [-v]",
+     "builds two revisions and says whether the head is worse than the base: slower by more than\n"
+     "      the threshold, with more memory, other values or failures; --head WORKTREE: what is "
+     "not\n"
+     "      committed; --budget 5m: the time for all cases; --options: words for the suites;\n"
+     "      --head-options: words for the head alone, such as --slowdown=1.05, to try the gate",
+     ypi_gate_command, false},
     {"machine", "[--again] [--json]",
      "what this machine is made of and what it was measured to do at most; --again: measured "
      "anew,\n"
@@ -80,7 +90,11 @@ static int help(void)
         "  --version       the version\n"
         "  --help          this\n"
         "\n"
-        "Exit codes: 0 all right, 1 nothing matched or a budget is loose, 3 the history or the\n"
+        "Exit codes of gate: 0 nothing worse, 1 something is worse or changed, 2 interrupted, 3 a\n"
+        "build or something else failed, 4 wrong command line, 5 no case is selected, 6 cannot "
+        "say\n"
+        "for some case. Of the others: 0 all right, 1 nothing matched or a budget is loose, 3 the "
+        "history or the\n"
         "output cannot be read or written, 4 wrong command line, 5 no case is selected, 130 or "
         "143\n"
         "synth was interrupted by SIGINT or SIGTERM.");

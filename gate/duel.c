@@ -1,0 +1,212 @@
+#include "gate/duel.h"
+
+#include "base/numbers/sequential.h"
+#include "base/numbers/stats.h"
+#include "base/system/clock.h"
+#include "base/text/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A pair that fails may have had bad luck, as a machine without memory for a moment. */
+enum { FAILURES_MOST = 3 };
+
+struct contest {
+    double *ratios, *base, *head; /* one a pair */
+    size_t count;
+    struct ypi_span span;
+    bool decided;
+    bool in_whole; /* it cannot wait in between */
+};
+
+struct ypi_duel {
+    const struct ypi_pairing *pairing;
+    struct ypi_duel_rule rule;
+    struct ypi_paired *paired;
+    struct contest *contests;
+    int count;
+    int pairs, failures;
+    bool in_whole;
+    double seconds;
+    char *failure; /* owned */
+};
+
+struct ypi_duel *ypi_duel_open(const struct ypi_pairing *pairing, const char *const *names,
+                               int count, struct ypi_duel_rule rule, bool in_whole)
+{
+    struct ypi_duel *d = ypi_calloc(1, sizeof *d);
+    d->pairing = pairing;
+    d->rule = rule;
+    d->count = count;
+    d->in_whole = in_whole;
+    d->paired = ypi_calloc((size_t)count + 1, sizeof *d->paired);
+    d->contests = ypi_calloc((size_t)count + 1, sizeof *d->contests);
+    for (int i = 0; i < count; i++) {
+        d->paired[i].name = names[i];
+        d->contests[i].in_whole = in_whole;
+        d->contests[i].span = (struct ypi_span){-INFINITY, INFINITY};
+    }
+    return d;
+}
+
+static void add(struct contest *c, const struct ypi_paired *p, struct ypi_duel_rule rule)
+{
+    c->ratios = ypi_realloc(c->ratios, c->count + 1, sizeof *c->ratios);
+    c->base = ypi_realloc(c->base, c->count + 1, sizeof *c->base);
+    c->head = ypi_realloc(c->head, c->count + 1, sizeof *c->head);
+    c->ratios[c->count] = p->log_ratio;
+    c->base[c->count] = p->base;
+    c->head[c->count] = p->head;
+    c->count++;
+    double limit = log1p(rule.threshold);
+    /* Twice: the span has both sides, and only one of the two verdicts can be wrong. */
+    c->span = ypi_sequential_span(c->ratios, c->count, 2 * rule.error);
+    c->decided = c->span.low > limit || c->span.high < limit;
+}
+
+/* One kind of pair at a time: turns for those that can wait, whole processes for the others. */
+static bool want(struct ypi_duel *d, bool in_whole)
+{
+    bool any = false;
+    for (int i = 0; i < d->count; i++) {
+        d->paired[i].wanted = !d->contests[i].decided && d->contests[i].in_whole == in_whole;
+        any = any || d->paired[i].wanted;
+    }
+    return any;
+}
+
+static enum ypi_pair_end run_pair(struct ypi_duel *d, struct ypi_seed *coin, bool in_whole)
+{
+    enum ypi_pair_end how = in_whole ? ypi_pair_in_whole(d->pairing, coin, d->paired, d->count)
+                                     : ypi_pair_in_turns(d->pairing, coin, d->paired, d->count);
+    if (how == YPI_PAIR_FAILED) {
+        free(d->failure);
+        d->failure = ypi_strdup(yp_last_error());
+        d->failures++;
+    }
+    if (how != YPI_PAIR_DONE)
+        return how;
+    for (int i = 0; i < d->count; i++) {
+        if (d->paired[i].there)
+            add(&d->contests[i], &d->paired[i], d->rule);
+        else if (d->paired[i].wanted && !in_whole)
+            d->contests[i].in_whole = true;
+    }
+    return how;
+}
+
+bool ypi_duel_is_over(const struct ypi_duel *d)
+{
+    if (d->failures >= FAILURES_MOST)
+        return true;
+    for (int i = 0; i < d->count; i++)
+        if (!d->contests[i].decided)
+            return false;
+    return true;
+}
+
+enum ypi_pair_end ypi_duel_run(struct ypi_duel *d, struct ypi_seed *coin, double seconds)
+{
+    double began = ypi_now();
+    enum ypi_pair_end how = YPI_PAIR_DONE;
+    while (!ypi_duel_is_over(d) && ypi_now() - began < seconds && how != YPI_PAIR_STOPPED) {
+        bool turns = want(d, false);
+        if (turns)
+            how = run_pair(d, coin, false);
+        if (how != YPI_PAIR_STOPPED && want(d, true))
+            how = run_pair(d, coin, true);
+        d->pairs++;
+    }
+    d->seconds += ypi_now() - began;
+    return how;
+}
+
+int ypi_duel_pairs(const struct ypi_duel *d)
+{
+    return d->pairs;
+}
+
+double ypi_duel_seconds(const struct ypi_duel *d)
+{
+    return d->seconds;
+}
+
+static double median(const double *x, size_t count)
+{
+    return ypi_quantile(x, count, 0.5);
+}
+
+void ypi_duel_told(const struct ypi_duel *d, char out[64])
+{
+    *out = '\0';
+    for (int i = 0; i < d->count; i++) {
+        const struct contest *c = &d->contests[i];
+        if (c->count == 0 || (c->decided && i + 1 < d->count))
+            continue;
+        int length = snprintf(out, 64, "%.3f", exp(median(c->ratios, c->count)));
+        if (isfinite(c->span.low) && isfinite(c->span.high))
+            snprintf(out + length, 64 - (size_t)length, " [%.3f, %.3f]", exp(c->span.low),
+                     exp(c->span.high));
+        return;
+    }
+}
+
+static enum ypi_compared verdict_of(const struct contest *c, double threshold)
+{
+    double limit = log1p(threshold);
+    if (!c->decided)
+        return YPI_COMPARED_UNSURE;
+    if (c->span.low > limit)
+        return YPI_COMPARED_WORSE;
+    return c->span.high < -limit ? YPI_COMPARED_BETTER : YPI_COMPARED_SAME;
+}
+
+/* Why there is no verdict; the caller frees, NULL: nothing more to say. */
+static char *reason(const struct ypi_duel *d, const struct contest *c)
+{
+    if (d->failures >= FAILURES_MOST)
+        return ypi_format("%s (in %d pairs)", d->failure, d->failures);
+    if (c->count == 0)
+        return ypi_strdup("the time was over before its first pair");
+    if (c->in_whole)
+        return ypi_strdup("by whole processes, one after the other: it cannot wait in between");
+    return NULL;
+}
+
+void ypi_duel_conclude(const struct ypi_duel *d, struct ypi_comparisons *all)
+{
+    for (int i = 0; i < d->count; i++) {
+        const struct contest *c = &d->contests[i];
+        struct ypi_comparison *found =
+            ypi_comparison_add(all, d->pairing->id, YPI_QUANTITY_TIME, d->paired[i].name);
+        found->verdict = verdict_of(c, d->rule.threshold);
+        found->pairs = (int)c->count;
+        found->seconds = d->seconds;
+        if (c->count > 0) {
+            found->base = median(c->base, c->count);
+            found->head = median(c->head, c->count);
+            found->ratio = exp(median(c->ratios, c->count));
+            found->low = exp(c->span.low);
+            found->high = exp(c->span.high);
+        }
+        bool sure = found->verdict != YPI_COMPARED_UNSURE;
+        found->note = sure && !c->in_whole ? NULL : reason(d, c);
+    }
+}
+
+void ypi_duel_close(struct ypi_duel *d)
+{
+    if (d == NULL)
+        return;
+    for (int i = 0; i < d->count; i++) {
+        free(d->contests[i].ratios);
+        free(d->contests[i].base);
+        free(d->contests[i].head);
+    }
+    free(d->contests);
+    free(d->paired);
+    free(d->failure);
+    free(d);
+}

@@ -1,0 +1,36 @@
+/* The timed measurements of one case, base against head, by pairs of fresh processes until it is
+ * sure which of the two is slower, if any. */
+#ifndef YPI_DUEL_H
+#define YPI_DUEL_H
+
+#include "gate/comparison.h"
+#include "gate/pair.h"
+
+struct ypi_duel_rule {
+    double threshold; /* 0.03: slower by more than 3 % is worse */
+    double error;     /* probability of a wrong verdict, of each measurement */
+};
+
+struct ypi_duel;
+
+/* `names`: of the measurements that both sides have, in the order of the case. All that is given
+ * stays the caller's, and is to outlive the duel. `in_whole`: a side cannot take turns. */
+struct ypi_duel *ypi_duel_open(const struct ypi_pairing *pairing, const char *const *names,
+                               int count, struct ypi_duel_rule rule, bool in_whole);
+
+/* Runs pairs until every measurement is decided or `seconds` are over; as many pairs as there were
+ * count on. YPI_PAIR_FAILED: the case cannot be compared, which its verdicts tell. */
+enum ypi_pair_end ypi_duel_run(struct ypi_duel *d, struct ypi_seed *coin, double seconds);
+
+/* Whether nothing is left to be found out, or can be. */
+bool ypi_duel_is_over(const struct ypi_duel *d);
+int ypi_duel_pairs(const struct ypi_duel *d);
+double ypi_duel_seconds(const struct ypi_duel *d); /* that it took so far */
+/* "1.012 [0.980, 1.041]" of the measurement that is least decided; "" before the first pair. */
+void ypi_duel_told(const struct ypi_duel *d, char out[64]);
+
+/* Adds a comparison a measurement, those that are not decided as unsure. */
+void ypi_duel_conclude(const struct ypi_duel *d, struct ypi_comparisons *all);
+void ypi_duel_close(struct ypi_duel *d);
+
+#endif

@@ -1,0 +1,368 @@
+#include "gate/exact.h"
+
+#include "base/numbers/stats.h"
+#include "base/text/text.h"
+#include "harness/record/history.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The resident set is what the kernel happened to map: of 414 cases in 20 runs each, the largest
+ * less the least was 0.36 MiB in the median case, 1.1 MiB in one of twenty, 2.3 MiB at most. */
+#define RESIDENT_NOTICED 262144.0 /* bytes: less is not looked at again */
+#define RESIDENT_LEAST 524288.0   /* the medians' difference that is worse */
+
+/* One figure of one process. */
+struct figure {
+    const char *id, *name, *text, *unit; /* the rows' */
+    enum ypi_quantity quantity;
+    double value;
+};
+
+struct ypi_exact {
+    cJSON *rows, *measurements;
+    struct figure *list; /* by id, quantity, name */
+    int count;
+};
+
+/* Quantities by their numbers in comparison.h. */
+static const char figures_sql[] =
+    "SELECT case_id AS id, 1 AS quantity, '' AS name, NULL AS value, outcome AS text, '' AS unit"
+    " FROM result WHERE attempt = 0"
+    " UNION ALL SELECT r.case_id, 3, m.memory, m.allocated_peak, NULL, 'B' FROM result AS r"
+    " JOIN memory AS m ON m.result_id = r.id WHERE r.attempt = 0"
+    " UNION ALL SELECT case_id, 4, '', max(0, resident_peak - resident_before), NULL, 'B'"
+    " FROM result WHERE attempt = 0 AND resident_peak IS NOT NULL"
+    " UNION ALL SELECT r.case_id, 5, m.memory, m.allocations, NULL, '' FROM result AS r"
+    " JOIN memory AS m ON m.result_id = r.id WHERE r.attempt = 0"
+    " UNION ALL SELECT r.case_id, 6, m.name, c.count, NULL, '' FROM result AS r"
+    " JOIN measurement AS m ON m.result_id = r.id JOIN counter AS c"
+    " ON c.result_id = r.id AND c.position = m.position"
+    " WHERE r.attempt = 0 AND c.source = 'callgrind' AND c.count IS NOT NULL"
+    " UNION ALL SELECT r.case_id, 7, v.name, v.value, NULL, v.unit FROM result AS r"
+    " JOIN value AS v ON v.result_id = r.id WHERE r.attempt = 0 AND v.of_speed = 0"
+    " UNION ALL SELECT r.case_id, 8, g.name, g.error, NULL, '' FROM result AS r"
+    " JOIN gradient AS g ON g.result_id = r.id WHERE r.attempt = 0"
+    " UNION ALL SELECT case_id, 9, '', NULL, data_hash, '' FROM result"
+    " WHERE attempt = 0 AND data_hash IS NOT NULL"
+    " ORDER BY id, quantity, name";
+
+static const char measurements_sql[] =
+    "SELECT DISTINCT r.case_id AS id, m.name, m.position FROM result AS r JOIN measurement AS m"
+    " ON m.result_id = r.id WHERE r.attempt = 0 AND m.kind IN ('work', 'serve', 'run')"
+    " ORDER BY r.case_id, m.position";
+
+_Static_assert(YPI_QUANTITY_OUTCOME == 1 && YPI_QUANTITY_PEAK == 3 && YPI_QUANTITY_RESIDENT == 4 &&
+                   YPI_QUANTITY_ALLOCATIONS == 5 && YPI_QUANTITY_INSTRUCTIONS == 6 &&
+                   YPI_QUANTITY_VALUE == 7 && YPI_QUANTITY_ERROR == 8 && YPI_QUANTITY_HASH == 9,
+               "the numbers in the query");
+
+struct ypi_exact *ypi_exact_read(const char *path)
+{
+    struct ypi_exact *e = ypi_calloc(1, sizeof *e);
+    sqlite3 *db = ypi_store_open(path);
+    e->rows = db != NULL ? ypi_store_rows(db, figures_sql, 0, NULL) : NULL;
+    e->measurements = e->rows != NULL ? ypi_store_rows(db, measurements_sql, 0, NULL) : NULL;
+    sqlite3_close(db);
+    if (e->measurements == NULL) {
+        ypi_exact_close(e);
+        return NULL;
+    }
+    e->list = ypi_calloc((size_t)cJSON_GetArraySize(e->rows) + 1, sizeof *e->list);
+    const cJSON *row;
+    cJSON_ArrayForEach(row, e->rows)
+    {
+        e->list[e->count++] =
+            (struct figure){.id = ypi_text_of(row, "id"),
+                            .name = ypi_text_of(row, "name"),
+                            .text = ypi_text_of(row, "text"),
+                            .unit = ypi_text_of(row, "unit"),
+                            .quantity = (enum ypi_quantity)ypi_real(row, "quantity"),
+                            .value = ypi_real(row, "value")};
+    }
+    return e;
+}
+
+void ypi_exact_close(struct ypi_exact *e)
+{
+    if (e == NULL)
+        return;
+    cJSON_Delete(e->rows);
+    cJSON_Delete(e->measurements);
+    free(e->list);
+    free(e);
+}
+
+/* The first figure whose id is not before `id`. */
+static int find(const struct ypi_exact *e, const char *id)
+{
+    int low = 0;
+    int high = e->count;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (strcmp(e->list[middle].id, id) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool ypi_exact_has(const struct ypi_exact *e, const char *id)
+{
+    int at = find(e, id);
+    return at < e->count && strcmp(e->list[at].id, id) == 0;
+}
+
+const char **ypi_exact_measurements(const struct ypi_exact *e, const char *id, int *count)
+{
+    const char **names = ypi_calloc((size_t)cJSON_GetArraySize(e->measurements) + 1, sizeof *names);
+    const cJSON *row;
+    *count = 0;
+    cJSON_ArrayForEach(row, e->measurements)
+    {
+        if (strcmp(ypi_text_of(row, "id"), id) == 0)
+            names[(*count)++] = ypi_text_of(row, "name");
+    }
+    return names;
+}
+
+/* -- one figure of both sides -------------------------------------------------------------- */
+
+/* The processes of one side; those of one figure stand together. */
+struct group {
+    const struct figure *first;
+    int count;
+};
+
+static struct group group_at(const struct ypi_exact *e, int at)
+{
+    struct group g = {.first = &e->list[at]};
+    while (at + g.count < e->count) {
+        const struct figure *f = &e->list[at + g.count];
+        if (strcmp(f->id, g.first->id) != 0 || f->quantity != g.first->quantity ||
+            strcmp(f->name, g.first->name) != 0)
+            break;
+        g.count++;
+    }
+    return g;
+}
+
+/* The same figure of the other side; empty where it has none. */
+static struct group group_like(const struct ypi_exact *e, const struct figure *wanted)
+{
+    for (int i = find(e, wanted->id); i < e->count && strcmp(e->list[i].id, wanted->id) == 0; i++)
+        if (e->list[i].quantity == wanted->quantity && strcmp(e->list[i].name, wanted->name) == 0)
+            return group_at(e, i);
+    return (struct group){0};
+}
+
+static bool equal(const struct figure *a, const struct figure *b)
+{
+    bool same = a->value == b->value || (isnan(a->value) && isnan(b->value));
+    return same && strcmp(a->text, b->text) == 0;
+}
+
+static bool is_constant(struct group g)
+{
+    for (int i = 1; i < g.count; i++)
+        if (!equal(&g.first[i], g.first))
+            return false;
+    return true;
+}
+
+static double rank(struct group g, double q)
+{
+    double values[4 * YPI_EXACT_REPEATS];
+    int count = 0;
+    for (; count < g.count && count < 4 * YPI_EXACT_REPEATS; count++)
+        values[count] = g.first[count].value;
+    return ypi_quantile(values, (size_t)count, q);
+}
+
+static bool is_bad(const struct figure *f)
+{
+    return strcmp(f->text, "failed") == 0 || strcmp(f->text, "error") == 0 ||
+           strcmp(f->text, "xpassed") == 0;
+}
+
+static int bad_count(struct group g)
+{
+    int bad = 0;
+    for (int i = 0; i < g.count; i++)
+        bad += is_bad(&g.first[i]);
+    return bad;
+}
+
+/* A case that fails now and then says nothing sure about the revision that it failed in. */
+static enum ypi_compared judge_outcome(struct group base, struct group head)
+{
+    int bad[2] = {bad_count(base), bad_count(head)};
+    if (bad[0] == 0 && bad[1] == 0)
+        return strcmp(base.first->text, head.first->text) == 0 ? YPI_COMPARED_SAME
+                                                               : YPI_COMPARED_CHANGED;
+    if (bad[0] == 0)
+        return 2 * bad[1] > head.count ? YPI_COMPARED_WORSE : YPI_COMPARED_UNSURE;
+    if (bad[1] == 0)
+        return 2 * bad[0] > base.count ? YPI_COMPARED_BETTER : YPI_COMPARED_UNSURE;
+    return YPI_COMPARED_UNSURE; /* neither can be compared */
+}
+
+/* Apart as a whole but for one process of each, and by more than is worth a word. */
+static enum ypi_compared judge_resident(struct group base, struct group head)
+{
+    double difference = rank(head, 0.5) - rank(base, 0.5);
+    double part = base.count > 2 ? 1.0 / (base.count - 1) : 0;
+    double other = head.count > 2 ? 1.0 / (head.count - 1) : 0;
+    if (fabs(difference) < RESIDENT_LEAST)
+        return YPI_COMPARED_SAME;
+    if (difference > 0 && rank(head, other) > rank(base, 1 - part))
+        return YPI_COMPARED_WORSE;
+    return difference < 0 && rank(head, 1 - other) < rank(base, part) ? YPI_COMPARED_BETTER
+                                                                      : YPI_COMPARED_SAME;
+}
+
+/* What is less is better. Where a side does not repeat itself, all of one must be beyond the
+ * other's. */
+static enum ypi_compared judge_amount(struct group base, struct group head)
+{
+    if (rank(head, 0) > rank(base, 1))
+        return YPI_COMPARED_WORSE;
+    return rank(head, 1) < rank(base, 0) ? YPI_COMPARED_BETTER : YPI_COMPARED_SAME;
+}
+
+static enum ypi_compared judge(struct group base, struct group head)
+{
+    switch (base.first->quantity) {
+    case YPI_QUANTITY_OUTCOME:
+        return judge_outcome(base, head);
+    case YPI_QUANTITY_RESIDENT:
+        return judge_resident(base, head);
+    case YPI_QUANTITY_PEAK:
+    case YPI_QUANTITY_ALLOCATIONS:
+    case YPI_QUANTITY_INSTRUCTIONS:
+        return judge_amount(base, head);
+    default:
+        if (!is_constant(base) || !is_constant(head) || equal(base.first, head.first))
+            return YPI_COMPARED_SAME;
+        return YPI_COMPARED_CHANGED;
+    }
+}
+
+/* -- a case -------------------------------------------------------------------------------- */
+
+static bool may_differ(struct group base, struct group head)
+{
+    if (base.first->quantity == YPI_QUANTITY_RESIDENT)
+        return fabs(head.first->value - base.first->value) > RESIDENT_NOTICED;
+    return !is_constant(base) || !is_constant(head) || !equal(base.first, head.first);
+}
+
+/* Calls back for each figure of a case that either side has; an empty group where it does not. */
+static void each_figure(const struct ypi_exact *base, const struct ypi_exact *head, const char *id,
+                        void (*take)(void *arg, struct group base, struct group head), void *arg)
+{
+    const struct ypi_exact *const sides[] = {base, head};
+    for (int s = 0; s < 2; s++)
+        for (int i = find(sides[s], id);
+             i < sides[s]->count && strcmp(sides[s]->list[i].id, id) == 0;) {
+            struct group mine = group_at(sides[s], i);
+            struct group other = group_like(sides[!s], mine.first);
+            i += mine.count;
+            if (s == 0)
+                take(arg, mine, other);
+            else if (other.count == 0)
+                take(arg, other, mine);
+        }
+}
+
+static void note_difference(void *arg, struct group base, struct group head)
+{
+    bool *differs = arg;
+    if (base.count == 0 || head.count == 0 || may_differ(base, head))
+        *differs = true;
+}
+
+bool ypi_exact_differs(const struct ypi_exact *base, const struct ypi_exact *head, const char *id)
+{
+    bool differs = false;
+    each_figure(base, head, id, note_difference, &differs);
+    return differs;
+}
+
+bool ypi_exact_failed(const struct ypi_exact *e, const char *id)
+{
+    const struct figure outcome = {.id = id, .name = "", .quantity = YPI_QUANTITY_OUTCOME};
+    return bad_count(group_like(e, &outcome)) > 0;
+}
+
+struct telling {
+    struct ypi_comparisons *all;
+    bool failed; /* a side did: what it did not come to is not missing */
+    bool any;    /* something was told */
+};
+
+static void fill(struct ypi_comparison *c, struct group base, struct group head)
+{
+    struct group *const sides[] = {&base, &head};
+    double *const values[] = {&c->base, &c->head};
+    char **const texts[] = {&c->base_text, &c->head_text};
+    for (int s = 0; s < 2; s++) {
+        if (sides[s]->count == 0)
+            continue;
+        *values[s] = rank(*sides[s], 0.5);
+        if (*sides[s]->first->text != '\0')
+            *texts[s] = ypi_strdup(sides[s]->first->text);
+        if (*sides[s]->first->unit != '\0' && c->unit == NULL)
+            c->unit = ypi_strdup(sides[s]->first->unit);
+    }
+    if (c->base > 0 && c->head > 0)
+        c->ratio = c->head / c->base;
+    c->pairs = base.count < head.count ? base.count : head.count;
+}
+
+/* The text that most processes of a side that failed at times would not show. */
+static void tell_flaky(struct ypi_comparison *c, struct group base, struct group head)
+{
+    int bad[2] = {bad_count(base), bad_count(head)};
+    if (c->verdict != YPI_COMPARED_UNSURE)
+        return;
+    c->note = ypi_format("fails in %d of %d processes of base and %d of %d of head", bad[0],
+                         base.count, bad[1], head.count);
+}
+
+static void tell_figure(void *arg, struct group base, struct group head)
+{
+    struct telling *t = arg;
+    const struct figure *f = base.count > 0 ? base.first : head.first;
+    bool both = base.count > 0 && head.count > 0;
+    if (!both && t->failed)
+        return;
+    enum ypi_compared verdict = both             ? judge(base, head)
+                                : base.count > 0 ? YPI_COMPARED_GONE
+                                                 : YPI_COMPARED_NEW;
+    if (verdict == YPI_COMPARED_SAME)
+        return;
+    struct ypi_comparison *c = ypi_comparison_add(t->all, f->id, f->quantity, f->name);
+    c->verdict = verdict;
+    fill(c, base, head);
+    if (both && f->quantity == YPI_QUANTITY_OUTCOME)
+        tell_flaky(c, base, head);
+    t->any = true;
+}
+
+void ypi_exact_compare(const struct ypi_exact *base, const struct ypi_exact *head, const char *id,
+                       struct ypi_comparisons *all)
+{
+    const struct figure outcome = {.id = id, .name = "", .quantity = YPI_QUANTITY_OUTCOME};
+    struct group b = group_like(base, &outcome);
+    struct group h = group_like(head, &outcome);
+    struct telling t = {.all = all, .failed = bad_count(b) > 0 || bad_count(h) > 0};
+    each_figure(base, head, id, tell_figure, &t);
+    if (t.any || b.count == 0 || h.count == 0)
+        return;
+    struct ypi_comparison *c = ypi_comparison_add(all, id, YPI_QUANTITY_OUTCOME, NULL);
+    fill(c, b, h);
+}

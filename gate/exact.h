@@ -1,0 +1,37 @@
+/* What repeats exactly: outcomes, accounted memory, allocations, values, errors of gradients,
+ * hashes of data; and the resident set, which nearly does. From processes that time nothing. */
+#ifndef YPI_EXACT_H
+#define YPI_EXACT_H
+
+#include "gate/comparison.h"
+
+#include <stdbool.h>
+#include <yieldpoint/device.h>
+
+/* How often each side runs a case whose figures differ: what a side does not repeat itself proves
+ * nothing. */
+enum { YPI_EXACT_REPEATS = 8 };
+
+struct ypi_exact; /* the figures of all cases of one side */
+
+/* All results of the history at `path`; NULL with yp_last_error() set. */
+struct ypi_exact *ypi_exact_read(const char *path);
+void ypi_exact_close(struct ypi_exact *e);
+
+bool ypi_exact_has(const struct ypi_exact *e, const char *id);
+
+/* The measurements of a case, in its order; the texts are `e`'s, the list the caller's. */
+const char **ypi_exact_measurements(const struct ypi_exact *e, const char *id, int *count);
+
+/* Whether the case failed in any process of the side. */
+bool ypi_exact_failed(const struct ypi_exact *e, const char *id);
+
+/* Whether any figure of the case is another one, be it by chance. */
+bool ypi_exact_differs(const struct ypi_exact *base, const struct ypi_exact *head, const char *id);
+
+/* Adds what differs, with a verdict; and, where nothing does, one comparison of the outcome. The
+ * more processes there are of each side, the surer it is: with one it says what they show. */
+void ypi_exact_compare(const struct ypi_exact *base, const struct ypi_exact *head, const char *id,
+                       struct ypi_comparisons *all);
+
+#endif

@@ -1,0 +1,11 @@
+/* The subcommands of gate/. */
+#ifndef YPI_GATE_H
+#define YPI_GATE_H
+
+int ypi_gate_command(int argc, char **argv);
+int ypi_compare_command(int argc, char **argv);
+int ypi_reproduce_command(int argc, char **argv);
+int ypi_bisect_command(int argc, char **argv);
+int ypi_trend_command(int argc, char **argv);
+
+#endif

@@ -1,0 +1,51 @@
+#include "gate/report.h"
+
+#include "base/text/output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void put_json(FILE *out, const struct ypi_comparisons *all)
+{
+    cJSON *document = ypi_summary_document(all);
+    char *text = cJSON_Print(document);
+    fprintf(out, "%s\n", text != NULL ? text : "null");
+    cJSON_free(text);
+    cJSON_Delete(document);
+}
+
+/* False after telling stderr. */
+static bool put_file(const char *path, void (*put)(FILE *out, const struct ypi_comparisons *all),
+                     const struct ypi_comparisons *all)
+{
+    if (path == NULL)
+        return true;
+    if (strcmp(path, "-") == 0) {
+        put(stdout, all);
+        return true;
+    }
+    FILE *file = fopen(path, "w");
+    if (file != NULL)
+        put(file, all);
+    bool right = file != NULL && ferror(file) == 0;
+    if (file != NULL && fclose(file) != 0)
+        right = false;
+    if (!right)
+        fprintf(stderr, "yieldpoint: %s: cannot be written: %s\n", path, strerror(errno));
+    return right;
+}
+
+static bool is_stdout(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+int ypi_report_put(const struct ypi_report *report, const struct ypi_comparisons *all)
+{
+    if (!is_stdout(report->json) && !is_stdout(report->markdown))
+        ypi_summary_text(stdout, all, report->verbose);
+    bool right = put_file(report->json, put_json, all);
+    right = put_file(report->markdown, ypi_summary_markdown, all) && right;
+    return ypi_flush() == YPI_COMMAND_OK && right ? YPI_GATE_FINE : YPI_GATE_INTERNAL;
+}

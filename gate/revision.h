@@ -1,0 +1,55 @@
+/* Revisions of the project, checked out and built beside each other, in a cache. */
+#ifndef YPI_REVISION_H
+#define YPI_REVISION_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <yieldpoint/device.h>
+
+/* How a revision is built: [gate] in the yieldpoint.ini of the tree that the command was started
+ * in, for all revisions alike, so that one without such a section can be built too. Texts are
+ * owned. */
+struct ypi_recipe {
+    char *root;    /* of the git repository, absolute */
+    char *project; /* where yieldpoint.ini is, from the root: "" or "native/" */
+    char *cache;   /* directory of the builds: .yieldpoint/gate of the project */
+    char *setup;   /* shell command with {source} and {build}; NULL: meson setup */
+    char *options; /* more words for meson setup, such as "-Dmodels=enabled"; "": none */
+    char *build;   /* shell command with {source} and {build}; NULL: ninja, of the suites alone */
+    char *suites;  /* programs below the build directory, blank-separated; NULL: those of the meson
+                      tests of suites `stress` and `perf` */
+    int keep;      /* builds that the cache keeps */
+    char *tools;   /* the compilers by name and version, and the flags in the environment */
+};
+
+/* False after telling stderr; *recipe is to be cleared then too. */
+bool ypi_recipe_read(struct ypi_recipe *recipe);
+void ypi_recipe_clear(struct ypi_recipe *recipe);
+
+#define YPI_WORKTREE "WORKTREE" /* the name of what is not committed */
+
+struct ypi_revision {
+    char *name;      /* as the user gave it */
+    char commit[65]; /* of WORKTREE: of a snapshot, without the files that git ignores */
+    bool worktree;
+    char *source, *build; /* directories of the project; NULL before it is built; names as long
+                             for all revisions */
+    char **programs;      /* absolute paths of its suites */
+    int program_count;
+    int lock; /* keeps the build in the cache; 0: none */
+};
+
+/* What the name means in the recipe's repository. The user's index, branches and list of worktrees
+ * stay as they are. YP_INVALID with yp_last_error() set where there is no such commit. */
+enum yp_status ypi_revision_find(const struct ypi_recipe *recipe, const char *name,
+                                 struct ypi_revision *out);
+
+/* Checks it out and builds it, or takes what the cache has of the same commit, commands, compilers
+ * and flags. `tell` gets a line a step. On failure nothing is left but the log, which
+ * yp_last_error() names behind its last lines. YP_INVALID: it has no suite. YP_IO: it does not
+ * build. YP_UNSUPPORTED: interrupted, `*stop`. */
+enum yp_status ypi_revision_build(const struct ypi_recipe *recipe, struct ypi_revision *revision,
+                                  FILE *tell, const volatile bool *stop);
+void ypi_revision_clear(struct ypi_revision *revision);
+
+#endif

@@ -1,0 +1,287 @@
+/* From a commit to the programs of its suites. */
+#include "base/system/file.h"
+#include "base/system/program.h"
+#include "base/text/text.h"
+#include "gate/revision.h"
+#include "gate/revision/cache.h"
+#include "gate/revision/git.h"
+
+#include <cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TOLD_MAX = 3000, TOLD_LINES = 20 };
+
+struct building {
+    const struct ypi_recipe *recipe;
+    struct ypi_revision *revision;
+    const char *place;
+    char *log;      /* beside the place, so that it stays */
+    char *checkout; /* of the whole repository; the revision's .source is the project's part */
+    const volatile bool *stop;
+};
+
+/* -- what went wrong ----------------------------------------------------------------------- */
+
+/* The last lines of the log; the caller frees. */
+static char *last_lines(const char *log)
+{
+    char *text = ypi_calloc(1, TOLD_MAX + 1);
+    FILE *file = fopen(log, "r");
+    if (file != NULL) {
+        if (fseek(file, -TOLD_MAX, SEEK_END) != 0)
+            rewind(file);
+        text[fread(text, 1, TOLD_MAX, file)] = '\0';
+        fclose(file);
+    }
+    const char *from = text + strlen(text);
+    for (int lines = 0; from > text && lines <= TOLD_LINES; from--)
+        lines += from[-1] == '\n';
+    char *last = ypi_strdup(*from == '\n' ? from + 1 : from);
+    free(text);
+    return last;
+}
+
+static enum yp_status failed(const struct building *b, const char *what)
+{
+    if (*b->stop)
+        return yp_set_error(YP_UNSUPPORTED, "interrupted");
+    char *lines = last_lines(b->log);
+    enum yp_status status =
+        yp_set_error(YP_IO, "%s (%.10s) %s:\n%s(the whole log: %s)", b->revision->name,
+                     b->revision->commit, what, lines, b->log);
+    free(lines);
+    return status;
+}
+
+/* -- commands ------------------------------------------------------------------------------ */
+
+/* {source} and {build} as words of the shell; the caller frees. */
+static char *fill_in(const struct building *b, const char *command)
+{
+    static const char source[] = "{source}";
+    static const char build[] = "{build}";
+    struct ypi_text text = {0};
+    for (const char *c = command; *c != '\0';)
+        if (strncmp(c, source, sizeof source - 1) == 0) {
+            ypi_text_quoted(&text, b->revision->source, false);
+            c += sizeof source - 1;
+        } else if (strncmp(c, build, sizeof build - 1) == 0) {
+            ypi_text_quoted(&text, b->revision->build, false);
+            c += sizeof build - 1;
+        } else {
+            ypi_text_bytes(&text, c++, 1);
+        }
+    return ypi_text_take(&text);
+}
+
+static bool run_command(const struct building *b, const char *command, char **output)
+{
+    char *whole = fill_in(b, command);
+    const char *const words[] = {"sh", "-c", whole, NULL};
+    const struct ypi_program shell = {
+        .words = words, .directory = b->revision->source, .log = b->log};
+    FILE *log = fopen(b->log, "a");
+    if (log != NULL) {
+        fprintf(log, "$ %s\n", whole);
+        fclose(log);
+    }
+    struct ypi_program_status status = ypi_program_run(&shell, 0, b->stop, output);
+    free(whole);
+    return status.end == YPI_PROGRAM_EXITED && status.code == 0;
+}
+
+/* -- the suites ---------------------------------------------------------------------------- */
+
+static void add_program(struct ypi_revision *r, const char *path)
+{
+    for (int i = 0; i < r->program_count; i++)
+        if (strcmp(r->programs[i], path) == 0)
+            return;
+    r->programs = ypi_list_add(r->programs, r->program_count++, ypi_strdup(path));
+}
+
+/* "project:stress" and "stress". */
+static bool is_suite(const cJSON *test)
+{
+    const cJSON *name;
+    cJSON_ArrayForEach(name, cJSON_GetObjectItem(test, "suite"))
+    {
+        const char *text = cJSON_GetStringValue(name);
+        const char *colon = text != NULL ? strrchr(text, ':') : NULL;
+        const char *own = colon != NULL ? colon + 1 : text;
+        if (own != NULL && (strcmp(own, "stress") == 0 || strcmp(own, "perf") == 0))
+            return true;
+    }
+    return false;
+}
+
+/* What meson's tests of these suites run, below the build directory. */
+static bool find_by_meson(const struct building *b)
+{
+    char *text = NULL;
+    bool ran = run_command(b, "meson introspect --tests {build}", &text);
+    cJSON *tests = ran ? cJSON_Parse(text) : NULL;
+    const cJSON *test;
+    size_t length = strlen(b->revision->build);
+    cJSON_ArrayForEach(test, tests)
+    {
+        const char *program =
+            cJSON_GetStringValue(cJSON_GetArrayItem(cJSON_GetObjectItem(test, "cmd"), 0));
+        if (is_suite(test) && program != NULL && strncmp(program, b->revision->build, length) == 0)
+            add_program(b->revision, program);
+    }
+    cJSON_Delete(tests);
+    free(text);
+    return ran;
+}
+
+static bool find_suites(const struct building *b)
+{
+    const char *word = NULL;
+    size_t length = 0;
+    if (b->recipe->suites == NULL)
+        return find_by_meson(b);
+    for (const char *at = b->recipe->suites; ypi_next_word(&at, &word, &length);) {
+        char *path = ypi_format("%s/%.*s", b->revision->build, (int)length, word);
+        add_program(b->revision, path);
+        free(path);
+    }
+    return true;
+}
+
+static bool compile(const struct building *b)
+{
+    if (b->recipe->build != NULL)
+        return run_command(b, b->recipe->build, NULL);
+    struct ypi_text text = {0};
+    ypi_text_add(&text, "ninja -C {build}");
+    size_t length = strlen(b->revision->build);
+    for (int i = 0; i < b->revision->program_count; i++) {
+        ypi_text_add(&text, " ");
+        ypi_text_quoted(&text, b->revision->programs[i] + length + 1, false);
+    }
+    char *command = ypi_text_take(&text);
+    bool right = run_command(b, command, NULL);
+    free(command);
+    return right;
+}
+
+/* A suite that a revision does not have is no error as long as it has another. */
+static enum yp_status keep_built(const struct building *b)
+{
+    struct ypi_revision *r = b->revision;
+    int kept = 0;
+    for (int i = 0; i < r->program_count; i++)
+        if (access(r->programs[i], X_OK) == 0)
+            r->programs[kept++] = r->programs[i];
+        else
+            free(r->programs[i]);
+    r->program_count = kept;
+    if (kept > 0)
+        return YP_OK;
+    return yp_set_error(YP_INVALID,
+                        "%s (%.10s) has no suite of Yieldpoint: %s; [gate] of yieldpoint.ini can "
+                        "name the programs, as `suites = PATH...` below the build directory",
+                        r->name, r->commit,
+                        b->recipe->suites != NULL
+                            ? "none of those that yieldpoint.ini names was built"
+                            : "no meson test is in suite stress or perf");
+}
+
+/* -- the whole ----------------------------------------------------------------------------- */
+
+static enum yp_status make(const struct building *b)
+{
+    const struct ypi_recipe *r = b->recipe;
+    char *setup =
+        r->setup != NULL
+            ? ypi_strdup(r->setup)
+            : ypi_format("meson setup {build} {source} --buildtype=release %s", r->options);
+    enum yp_status status = YP_OK;
+    unlink(b->log);
+    if (mkdir(b->place, 0777) != 0 ||
+        ypi_gate_checkout(r->root, b->revision->commit, b->checkout, b->log, b->stop) != YP_OK)
+        status = failed(b, "cannot be checked out");
+    else if (access(b->revision->source, F_OK) != 0)
+        status = yp_set_error(YP_INVALID, "%s (%.10s) has no %s", b->revision->name,
+                              b->revision->commit, r->project);
+    else if (mkdir(b->revision->build, 0777) != 0 || !run_command(b, setup, NULL))
+        status = failed(b, "cannot be configured");
+    else if (!find_suites(b))
+        status = failed(b, "does not tell its tests");
+    else if (r->build == NULL && b->revision->program_count == 0)
+        status = keep_built(b);
+    else if (!compile(b))
+        status = failed(b, "does not build");
+    else
+        status = keep_built(b);
+    free(setup);
+    return status;
+}
+
+static bool is_made(const struct building *b)
+{
+    struct ypi_revision *r = b->revision;
+    if (ypi_cache_is_made(b->place) && find_suites(b) && keep_built(b) == YP_OK)
+        return true;
+    ypi_list_free(r->programs, r->program_count);
+    r->programs = NULL;
+    r->program_count = 0;
+    return false;
+}
+
+/* With the place locked by this process alone. */
+static enum yp_status make_in_place(const struct building *b, FILE *tell)
+{
+    struct ypi_revision *r = b->revision;
+    if (is_made(b))
+        return YP_OK;
+    fprintf(tell, "building %s (%.10s)\n", r->name, r->commit);
+    ypi_remove_tree(b->place); /* what a killed process left */
+    enum yp_status status = make(b);
+    if (status == YP_OK)
+        status = ypi_cache_mark(b->place, b->recipe, r->commit);
+    if (status != YP_OK)
+        ypi_remove_tree(b->place);
+    return status;
+}
+
+enum yp_status ypi_revision_build(const struct ypi_recipe *recipe, struct ypi_revision *revision,
+                                  FILE *tell, const volatile bool *stop)
+{
+    enum yp_status status = ypi_cache_make(recipe);
+    if (status != YP_OK)
+        return status;
+    char *place = ypi_cache_place(recipe, revision->commit);
+    revision->source = ypi_format("%s/source/%s", place, recipe->project);
+    revision->build = ypi_format("%s/build", place);
+    struct building b = {.recipe = recipe,
+                         .revision = revision,
+                         .place = place,
+                         .log = ypi_format("%s.log", place),
+                         .checkout = ypi_format("%s/source", place),
+                         .stop = stop};
+    /* Shared first: both sides of a gate may be the same build. */
+    int lock = ypi_cache_lock(place, false, tell, stop);
+    bool made = lock >= 0 && is_made(&b);
+    if (lock >= 0 && !made) {
+        close(lock);
+        lock = ypi_cache_lock(place, true, tell, stop);
+    }
+    if (!made)
+        status = lock >= 0 ? make_in_place(&b, tell) : yp_last_status();
+    if (status == YP_OK) {
+        revision->lock = lock;
+        ypi_cache_share(lock);
+        ypi_cache_prune(recipe);
+    } else if (lock >= 0) {
+        close(lock);
+    }
+    free(b.checkout);
+    free(b.log);
+    free(place);
+    return status;
+}

@@ -1,0 +1,173 @@
+#include "gate/revision/cache.h"
+
+#include "base/numbers/splitmix.h"
+#include "base/system/file.h"
+#include "base/text/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MARK "made"
+#define LOCK ".lock"
+
+enum yp_status ypi_cache_make(const struct ypi_recipe *r)
+{
+    char *ignore = ypi_format("%s/.gitignore", r->cache);
+    for (char *slash = r->cache + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+        *slash = '\0';
+        (void)mkdir(r->cache, 0777);
+        *slash = '/';
+    }
+    enum yp_status status = YP_OK;
+    if (mkdir(r->cache, 0777) != 0 && errno != EEXIST)
+        status = yp_set_error(YP_IO, "%s: cannot be made: %s", r->cache, strerror(errno));
+    FILE *file = status == YP_OK && access(ignore, F_OK) != 0 ? fopen(ignore, "w") : NULL;
+    if (file != NULL) {
+        fputs("*\n", file);
+        fclose(file);
+    }
+    free(ignore);
+    return status;
+}
+
+/* Not for strangers: a name that is another one when anything of it is. */
+static uint64_t digest(uint64_t sum, const char *text)
+{
+    for (const char *c = text != NULL ? text : ""; *c != '\0'; c++)
+        sum = ypi_mix64(sum + (unsigned char)*c + YPI_GOLDEN);
+    return ypi_mix64(sum + YPI_GOLDEN);
+}
+
+char *ypi_cache_place(const struct ypi_recipe *r, const char *commit)
+{
+    const char *const parts[] = {r->project, r->setup, r->options, r->build, r->suites, r->tools};
+    uint64_t sum = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        sum = digest(sum, parts[i]);
+    return ypi_format("%s/%.20s-%08" PRIx64, r->cache, commit, sum & UINT32_MAX);
+}
+
+int ypi_cache_lock(const char *place, bool alone, FILE *tell, const volatile bool *stop)
+{
+    static const struct timespec pause = {.tv_nsec = 100000000};
+    char *path = ypi_format("%s" LOCK, place);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    bool told = false;
+    if (fd < 0)
+        (void)yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
+    free(path);
+    while (fd >= 0 && flock(fd, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
+        if (!told)
+            fprintf(tell, "waiting for another build of %s\n", place);
+        told = true;
+        if (*stop) {
+            close(fd);
+            (void)yp_set_error(YP_UNSUPPORTED, "interrupted");
+            return -1;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return fd;
+}
+
+void ypi_cache_share(int lock)
+{
+    (void)flock(lock, LOCK_SH);
+}
+
+bool ypi_cache_is_made(const char *place)
+{
+    char *mark = ypi_format("%s/" MARK, place);
+    /* Its time is when the build was used last. */
+    bool made = utimensat(AT_FDCWD, mark, NULL, 0) == 0;
+    free(mark);
+    return made;
+}
+
+enum yp_status ypi_cache_mark(const char *place, const struct ypi_recipe *r, const char *commit)
+{
+    char *mark = ypi_format("%s/" MARK, place);
+    char *part = ypi_format("%s.part", mark);
+    FILE *file = fopen(part, "w");
+    if (file != NULL)
+        fprintf(file, "commit %s\nsetup %s\noptions %s\nbuild %s\nsuites %s\n%s", commit,
+                r->setup != NULL ? r->setup : "meson", r->options,
+                r->build != NULL ? r->build : "ninja", r->suites != NULL ? r->suites : "by meson",
+                r->tools);
+    bool right = file != NULL && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    if (file != NULL && fclose(file) != 0)
+        right = false;
+    right = right && rename(part, mark) == 0;
+    enum yp_status status =
+        right ? YP_OK : yp_set_error(YP_IO, "%s: cannot be written: %s", mark, strerror(errno));
+    free(part);
+    free(mark);
+    return status;
+}
+
+struct place {
+    char *path;
+    struct timespec used;
+};
+
+static int by_use(const void *a, const void *b)
+{
+    const struct timespec *x = &((const struct place *)a)->used;
+    const struct timespec *y = &((const struct place *)b)->used;
+    if (x->tv_sec != y->tv_sec)
+        return x->tv_sec < y->tv_sec ? 1 : -1;
+    return (x->tv_nsec < y->tv_nsec) - (x->tv_nsec > y->tv_nsec);
+}
+
+/* Not while anybody uses it. */
+static void remove_place(const char *path)
+{
+    char *lock = ypi_format("%s" LOCK, path);
+    int fd = open(lock, O_RDWR | O_CLOEXEC);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        char *mark = ypi_format("%s/" MARK, path);
+        unlink(mark); /* first: half a build is none */
+        free(mark);
+        ypi_remove_tree(path);
+        unlink(lock);
+    }
+    if (fd >= 0)
+        close(fd);
+    free(lock);
+}
+
+void ypi_cache_prune(const struct ypi_recipe *r)
+{
+    struct place *places = NULL;
+    int count = 0;
+    DIR *directory = opendir(r->cache);
+    const struct dirent *entry = NULL;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        struct stat s;
+        char *mark = ypi_format("%s/%s/" MARK, r->cache, entry->d_name);
+        if (entry->d_name[0] != '.' && stat(mark, &s) == 0) {
+            places = ypi_realloc(places, (size_t)count + 1, sizeof *places);
+            places[count++] =
+                (struct place){ypi_format("%s/%s", r->cache, entry->d_name), s.st_mtim};
+        }
+        free(mark);
+    }
+    if (directory != NULL)
+        closedir(directory);
+    if (count > 0)
+        qsort(places, (size_t)count, sizeof *places, by_use);
+    for (int i = 0; i < count; i++) {
+        if (i >= r->keep)
+            remove_place(places[i].path);
+        free(places[i].path);
+    }
+    free(places);
+}

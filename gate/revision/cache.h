@@ -1,0 +1,27 @@
+/* Where builds lie: a directory each below .yieldpoint/gate, named by commit and way of building.
+ */
+#ifndef YPI_GATE_CACHE_H
+#define YPI_GATE_CACHE_H
+
+#include "gate/revision.h"
+
+/* Makes the cache's directory, which git does not see. */
+enum yp_status ypi_cache_make(const struct ypi_recipe *recipe);
+
+/* The place of a build: as long a name for all. The caller frees. */
+char *ypi_cache_place(const struct ypi_recipe *recipe, const char *commit);
+
+/* Locks a place, alone or shared with others that use it; waits for whoever builds there, and says
+ * so on `tell`. A descriptor to close, -1 with yp_last_error() set. */
+int ypi_cache_lock(const char *place, bool alone, FILE *tell, const volatile bool *stop);
+void ypi_cache_share(int lock); /* one that was alone */
+
+/* A place is made when its mark is there, which is written last. */
+bool ypi_cache_is_made(const char *place);
+enum yp_status ypi_cache_mark(const char *place, const struct ypi_recipe *recipe,
+                              const char *commit);
+
+/* Removes what was used longest ago, but for `keep` and what is in use. */
+void ypi_cache_prune(const struct ypi_recipe *recipe);
+
+#endif

@@ -1,0 +1,115 @@
+/* How revisions are built: [gate] of yieldpoint.ini, the compilers and what the environment says.
+ */
+#include "base/options/ini.h"
+#include "base/options/project.h"
+#include "base/system/program.h"
+#include "base/text/text.h"
+#include "gate/revision.h"
+#include "gate/revision/git.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KEEP_USUAL = 8, KEEP_MOST = 1000 };
+
+/* NULL where it was given before. */
+static char *once(char **to, const char *value)
+{
+    if (*to != NULL)
+        return ypi_strdup("it stands there twice");
+    *to = ypi_strdup(value);
+    return NULL;
+}
+
+static char *take(void *arg, const char *section, const char *name, const char *value)
+{
+    struct ypi_recipe *r = arg;
+    uint64_t keep = 0;
+    if (strcmp(section, "gate") != 0)
+        return NULL; /* others read those */
+    if (strcmp(name, "setup") == 0)
+        return once(&r->setup, value);
+    if (strcmp(name, "options") == 0)
+        return once(&r->options, value);
+    if (strcmp(name, "build") == 0)
+        return once(&r->build, value);
+    if (strcmp(name, "suites") == 0)
+        return once(&r->suites, value);
+    if (strcmp(name, "keep") != 0)
+        return ypi_format("'%s' is not known in [gate]: setup, options, build, suites and keep are",
+                          name);
+    if (!ypi_parse_u64(value, &keep) || keep < 2 || keep > KEEP_MOST)
+        return ypi_format("keep is a number of builds from 2 to %d", KEEP_MOST);
+    r->keep = (int)keep;
+    return NULL;
+}
+
+/* The first line of `NAME --version`, or what is said where there is none. */
+static void add_version(struct ypi_text *out, const char *variable, const char *usual)
+{
+    const char *given = getenv(variable);
+    char *command = ypi_format("%s --version", given != NULL && *given ? given : usual);
+    const char *const words[] = {"sh", "-c", command, NULL};
+    const struct ypi_program program = {.words = words, .log = "/dev/null"};
+    char *text = NULL;
+    (void)ypi_program_run(&program, 0, NULL, &text);
+    ypi_text_add(out, "%s=%s: %.*s\n", variable, given != NULL && *given ? given : usual,
+                 text != NULL ? (int)strcspn(text, "\n") : 0, text != NULL ? text : "");
+    free(text);
+    free(command);
+}
+
+/* What makes two builds of one commit different. */
+static char *tools(void)
+{
+    static const char *const flags[] = {"CFLAGS", "CXXFLAGS", "CPPFLAGS",       "LDFLAGS",
+                                        "NVCC",   "CPATH",    "PKG_CONFIG_PATH"};
+    struct ypi_text text = {0};
+    add_version(&text, "CC", "cc");
+    add_version(&text, "CXX", "c++");
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (getenv(flags[i]) != NULL)
+            ypi_text_add(&text, "%s=%s\n", flags[i], getenv(flags[i]));
+    return ypi_text_take(&text);
+}
+
+static bool find_repository(struct ypi_recipe *r, const char *project)
+{
+    static const char *const top[] = {"rev-parse", "--show-toplevel", NULL};
+    static const char *const prefix[] = {"rev-parse", "--show-prefix", NULL};
+    r->root = ypi_gate_git(project, top, NULL);
+    r->project = r->root != NULL ? ypi_gate_git(project, prefix, NULL) : NULL;
+    if (r->project != NULL)
+        return true;
+    fprintf(stderr, "yieldpoint: %s is in no git repository: there are no revisions to build\n",
+            project);
+    return false;
+}
+
+bool ypi_recipe_read(struct ypi_recipe *r)
+{
+    struct ypi_project project;
+    *r = (struct ypi_recipe){.keep = KEEP_USUAL};
+    bool ok = ypi_project_read(&project) && find_repository(r, project.root);
+    char *ini = ypi_format("%s/yieldpoint.ini", project.root);
+    if (ok && access(ini, F_OK) == 0)
+        ok = ypi_ini_read(ini, take, r) == YPI_INI_OK;
+    r->cache = ypi_format("%s/.yieldpoint/gate", project.root);
+    r->tools = tools();
+    if (r->options == NULL)
+        r->options = ypi_strdup("");
+    free(ini);
+    ypi_project_clear(&project);
+    return ok;
+}
+
+void ypi_recipe_clear(struct ypi_recipe *r)
+{
+    char *const texts[] = {r->root,    r->project, r->cache,  r->setup,
+                           r->options, r->build,   r->suites, r->tools};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        free(texts[i]);
+    *r = (struct ypi_recipe){0};
+}

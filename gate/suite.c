@@ -1,0 +1,204 @@
+#include "gate/suite.h"
+
+#include "base/system/file.h"
+#include "base/system/program.h"
+#include "base/text/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SUITE_FAILED = 1, SUITE_USAGE = 4, SUITE_NOTHING = 5, TOLD_MAX = 2048 };
+#define ASK_SECONDS 60.0 /* to list cases takes milliseconds */
+/* Of ids at once: far below what a system takes as arguments. */
+enum { IDS_AT_ONCE = 500 };
+
+struct words {
+    const char **list; /* ended by NULL */
+    int count;
+};
+
+static void add(struct words *w, const char *word)
+{
+    w->list = ypi_realloc(w->list, (size_t)w->count + 2, sizeof *w->list);
+    w->list[w->count++] = word;
+    w->list[w->count] = NULL;
+}
+
+static void add_all(struct words *w, const char *const *words)
+{
+    for (; words != NULL && *words != NULL; words++)
+        add(w, *words);
+}
+
+/* Without what is for timed runs alone, which the suite refuses beside --speed=off. */
+static void add_untimed(struct words *w, const char *const *words)
+{
+    static const char slowdown[] = "--slowdown=";
+    for (; words != NULL && *words != NULL; words++)
+        if (strncmp(*words, slowdown, sizeof slowdown - 1) != 0)
+            add(w, *words);
+}
+
+/* The last lines of the log, for a message; the caller frees. */
+static char *last_words(const char *log)
+{
+    char *text = ypi_calloc(1, TOLD_MAX);
+    FILE *file = fopen(log, "r");
+    if (file != NULL) {
+        if (fseek(file, -(TOLD_MAX - 1), SEEK_END) != 0)
+            rewind(file);
+        text[fread(text, 1, TOLD_MAX - 1, file)] = '\0';
+        fclose(file);
+    }
+    size_t length = strlen(text);
+    while (length > 0 && text[length - 1] == '\n')
+        text[--length] = '\0';
+    return text;
+}
+
+static enum yp_status complain(const struct ypi_suite *suite, struct ypi_program_status status)
+{
+    char told[64];
+    if (status.end == YPI_PROGRAM_STOPPED)
+        return yp_set_error(YP_UNSUPPORTED, "interrupted");
+    if (status.end == YPI_PROGRAM_NOT_STARTED)
+        return YP_IO; /* said already */
+    ypi_program_told(told, status);
+    char *said = last_words(suite->log);
+    bool usage = status.end == YPI_PROGRAM_EXITED && status.code == SUITE_USAGE;
+    enum yp_status s = yp_set_error(usage ? YP_INVALID : YP_IO, "%s %s%s%s", suite->program, told,
+                                    *said ? ":\n" : "", said);
+    free(said);
+    return s;
+}
+
+/* A log of its own for each call: what is told is what it said. */
+static struct ypi_program_status ask(const struct ypi_suite *suite, const struct words *words,
+                                     double seconds, const volatile bool *stop, char **text)
+{
+    const struct ypi_program program = {
+        .words = words->list, .directory = suite->directory, .log = suite->log};
+    unlink(suite->log);
+    return ypi_program_run(&program, seconds, stop, text);
+}
+
+bool ypi_suite_takes_turns(const struct ypi_suite *suite, const volatile bool *stop)
+{
+    struct words words = {0};
+    char *text = NULL;
+    add(&words, suite->program);
+    add(&words, "--help");
+    (void)ask(suite, &words, ASK_SECONDS, stop, &text);
+    bool takes = text != NULL && strstr(text, "--turns ") != NULL;
+    free(text);
+    free((void *)words.list);
+    return takes;
+}
+
+/* A line that has "::" is an id: a count may follow the list. */
+static void take_ids(const char *text, char ***list, int *count)
+{
+    for (const char *line = text; *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+        char *word = ypi_format("%.*s", (int)length, line);
+        if (strstr(word, "::") != NULL)
+            *list = ypi_list_add(*list, (*count)++, word);
+        else
+            free(word);
+        line += length + (line[length] == '\n');
+    }
+}
+
+/* Whether the suite has the case; an id that it does not have would be an error of its own. */
+static bool has(char *const *all, int count, const char *id)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(all[i], id) == 0)
+            return true;
+    return false;
+}
+
+/* "file" and "file::test" stand for cases too. */
+static bool is_meant(const char *id, const char *wanted)
+{
+    size_t length = strlen(wanted);
+    return strncmp(id, wanted, length) == 0 &&
+           (id[length] == '\0' || id[length] == '[' || strncmp(id + length, "::", 2) == 0);
+}
+
+static void keep_meant(const struct ypi_choice *choice, char **list, int *count)
+{
+    int kept = 0;
+    for (int i = 0; i < *count; i++) {
+        bool meant = choice->id_count == 0;
+        for (int k = 0; k < choice->id_count && !meant; k++)
+            meant = is_meant(list[i], choice->ids[k]);
+        if (meant && !has(list, kept, list[i]))
+            list[kept++] = list[i];
+        else
+            free(list[i]);
+    }
+    *count = kept;
+}
+
+enum yp_status ypi_suite_list(const struct ypi_suite *suite, const struct ypi_choice *choice,
+                              const volatile bool *stop, char ***list, int *count)
+{
+    struct words words = {0};
+    char *text = NULL;
+    *list = NULL;
+    *count = 0;
+    add(&words, suite->program);
+    add_all(&words, suite->options);
+    add(&words, "--co");
+    add(&words, "-q");
+    if (choice->mark != NULL) {
+        add(&words, "-m");
+        add(&words, choice->mark);
+    }
+    if (choice->keyword != NULL) {
+        add(&words, "-k");
+        add(&words, choice->keyword);
+    }
+    struct ypi_program_status status = ask(suite, &words, ASK_SECONDS, stop, &text);
+    bool ok =
+        status.end == YPI_PROGRAM_EXITED && (status.code == 0 || status.code == SUITE_NOTHING);
+    if (ok)
+        take_ids(text, list, count);
+    keep_meant(choice, *list, count);
+    free(text);
+    free((void *)words.list);
+    return ok ? YP_OK : complain(suite, status);
+}
+
+static enum yp_status run_some(const struct ypi_suite *suite, char *const *ids, int count,
+                               const char *repeat, const char *history, const volatile bool *stop)
+{
+    const char *own[] = {"--speed=off", "--quiet",   "--noisy=report", "--repeat",
+                         repeat,        "--history", history,          NULL};
+    struct words words = {0};
+    add(&words, suite->program);
+    add_untimed(&words, suite->options);
+    add_all(&words, own);
+    for (int i = 0; i < count; i++)
+        add(&words, ids[i]);
+    struct ypi_program_status status = ask(suite, &words, 0, stop, NULL);
+    free((void *)words.list);
+    bool ok = status.end == YPI_PROGRAM_EXITED && status.code <= SUITE_FAILED;
+    return ok ? YP_OK : complain(suite, status);
+}
+
+enum yp_status ypi_suite_run(const struct ypi_suite *suite, char *const *ids, int count, int repeat,
+                             const char *history, const volatile bool *stop)
+{
+    char *times = ypi_format("%d", repeat);
+    enum yp_status status = YP_OK;
+    for (int done = 0; done < count && status == YP_OK; done += IDS_AT_ONCE) {
+        int some = count - done < IDS_AT_ONCE ? count - done : IDS_AT_ONCE;
+        status = run_some(suite, ids + done, some, times, history, stop);
+    }
+    free(times);
+    return status;
+}

@@ -1,0 +1,38 @@
+/* Suites driven by their command line. */
+#ifndef YPI_SUITE_H
+#define YPI_SUITE_H
+
+#include <stdbool.h>
+#include <yieldpoint/device.h>
+
+/* Which cases are meant; words of the suites' own command line. Not owned. */
+struct ypi_choice {
+    const char *mark, *keyword; /* NULL: all */
+    const char *const *ids;
+    int id_count;
+};
+
+/* A program of one revision. Not owned. */
+struct ypi_suite {
+    const char *program;        /* absolute path */
+    const char *directory;      /* that it starts in */
+    const char *const *options; /* words more, ended by NULL; or NULL */
+    const char *log;            /* what it says goes there */
+};
+
+/* Whether it knows --turns. */
+bool ypi_suite_takes_turns(const struct ypi_suite *suite, const volatile bool *stop);
+
+/* The ids of the chosen cases, in the suite's order: *list and *count, both owned. None is no
+ * error. An id that is wanted and not there is none either: another suite may have it. YP_IO: the
+ * suite cannot be asked; YP_INVALID: it says what is wrong in the choice; YP_UNSUPPORTED: stopped.
+ */
+enum yp_status ypi_suite_list(const struct ypi_suite *suite, const struct ypi_choice *choice,
+                              const volatile bool *stop, char ***list, int *count);
+
+/* Runs cases `repeat` times each, nothing timed, into the history at `history`. Cases may fail. The
+ * same errors. */
+enum yp_status ypi_suite_run(const struct ypi_suite *suite, char *const *ids, int count, int repeat,
+                             const char *history, const volatile bool *stop);
+
+#endif

@@ -1,0 +1,35 @@
+/* Comparisons as text, Markdown and JSON. */
+#ifndef YPI_SUMMARY_H
+#define YPI_SUMMARY_H
+
+#include "gate/comparison.h"
+
+#include <cJSON.h>
+#include <stdio.h>
+
+/* Exit codes of `gate`, `compare`, `reproduce` and `bisect`. */
+enum ypi_gate_exit {
+    YPI_GATE_FINE = 0,
+    YPI_GATE_WORSE = 1,
+    YPI_GATE_INTERRUPTED = 2,
+    YPI_GATE_INTERNAL = 3, /* a build failed, a file cannot be read or written */
+    YPI_GATE_USAGE = 4,
+    YPI_GATE_UNSELECTED = 5,
+    YPI_GATE_UNSURE = 6,
+};
+
+/* Worse or changed: 1; else cannot say of one: 6; else 0. What is there on one side only is told
+ * and changes nothing. */
+int ypi_summary_exit(const struct ypi_comparisons *all);
+
+/* What is worse first, then changed, cannot say, better, one side only; what is the same as a
+ * count, and a line each with `verbose`. Ends with one line that says it all: "1 slower, 2 cannot
+ * say, 37 same in 212 s". Columns and colours of a terminal as reports/format does. */
+void ypi_summary_text(FILE *out, const struct ypi_comparisons *all, bool verbose);
+/* A table for a comment in a code review. Names with `|`, `<`, backquotes and line ends do no harm.
+ */
+void ypi_summary_markdown(FILE *out, const struct ypi_comparisons *all);
+/* Owned by the caller: cJSON_Delete(). */
+cJSON *ypi_summary_document(const struct ypi_comparisons *all);
+
+#endif

@@ -1,0 +1,188 @@
+"""How often `yieldpoint gate` cries without a reason, what it misses, and how long it takes.
+
+usage: gate.py BUILD [--same N] [--loaded N] [--slower N] [--exact N] [--budget TIME] [--keep FILE]
+    BUILD      a build directory with tests
+    --same     whole gates of a revision against itself
+    --loaded   the same beside a loop that keeps one processor busy
+    --slower   of each change of speed: by 5 % and 10 %, in five cases of other kinds
+    --exact    of each change of an exact figure
+    --keep     a file that gets a line of JSON a gate
+
+Changes are 1 part in 20 or in 10 more of a case's work; how much longer that takes the median over all
+gates tells, for a wider copy may fit the caches worse. A gate of one case has the error that it would
+have among the nine."""
+
+import argparse
+import collections
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+INI = """[gate]
+setup = true
+build = sh {source}/build.sh {source} {build}
+suites = suite
+keep = 20
+"""
+CASES = 9
+SLOWER = ("roots", "product", "copy", "walk", "normalise_far")
+EXACT = {"allocations=1": "allocations", "bytes=1048576": "peak memory", "value=1e-3": "value"}
+# Of normalise_far: rows in a thousand that are written column by column.
+FAR = {20: 14, 10: 30}
+
+
+def git(folder, *words):
+    return subprocess.run(["git", "-c", "user.name=bench", "-c", "user.email=bench", "-C", folder, *words],
+                          check=True, capture_output=True, text=True).stdout.strip()
+
+
+def write(folder, name, text):
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def make_repository(folder, build):
+    suite = os.path.join(build, "tests/usage/usage-gate")
+    git(folder, "init", "-q", "-b", "main")
+    write(folder, "yieldpoint.ini", INI)
+    write(folder, "build.sh", f'cp "{suite}" "$2/suite"\ntest ! -e "$1/change" || cp "$1/change" "$2/"\n')
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "base")
+
+
+def changed(folder, change):
+    git(folder, "checkout", "-q", "--detach", "main")
+    write(folder, "change", change)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", change)
+    return git(folder, "rev-parse", "HEAD")
+
+
+class Bench:
+    def __init__(self, folder, build, options):
+        self.folder, self.options = folder, options
+        self.program = os.path.join(build, "cli/yieldpoint")
+        self.keep = open(options.keep, "a", encoding="utf-8") if options.keep else None
+
+    def gate(self, what, head, *words):
+        began = time.monotonic()
+        budget = ["--budget", self.options.budget] if self.options.budget else []
+        done = subprocess.run([self.program, "gate", "--base", "main", "--head", head, "--json", "-", *budget, *words],
+                              cwd=self.folder, capture_output=True, text=True)
+        if done.returncode not in (0, 1, 6):
+            sys.exit(done.stderr)
+        found = json.loads(done.stdout)
+        found.update(what=what, code=done.returncode, wall=time.monotonic() - began)
+        if self.keep:
+            print(json.dumps(found), file=self.keep, flush=True)
+        return found
+
+
+def at_most(hits, count):
+    """What a rate can be at most, by 95 % confidence (Clopper and Pearson), by bisection."""
+    from math import comb
+    low, high = hits / count, 1.0
+    for _ in range(60):
+        p = (low + high) / 2
+        tail = sum(comb(count, k) * p**k * (1 - p)**(count - k) for k in range(hits + 1))
+        low, high = (p, high) if tail > 0.05 else (low, p)
+    return high
+
+
+def spread(values, unit=""):
+    values = sorted(values)
+    return (f"median {statistics.median(values):.3g}{unit}, from {values[0]:.3g} to {values[-1]:.3g}"
+            if values else "none")
+
+
+def times(found):
+    return [c for c in found["comparisons"] if c["quantity"] == "time"]
+
+
+def same(bench, name, count):
+    alarms = cases = 0
+    walls, seconds, named, doubtful = [], [], [], []
+    for i in range(count):
+        found = bench.gate(name, "main")
+        alarms += found["code"] == 1
+        walls.append(found["wall"])
+        for c in times(found):
+            cases += 1
+            if c["verdict"] == "cannot say":
+                doubtful.append(c["case"].split("::")[1])
+            seconds.append(c["seconds"])
+        named += [(c["case"].split("::")[1], c["quantity"], c["verdict"], c["ratio"]) for c in found["comparisons"]
+                  if c["verdict"] not in ("same", "cannot say")]
+        print(f"{name} {i + 1}: exit {found['code']}, {found['wall']:.0f} s", flush=True)
+    print(f"{name}: false alarms {alarms} of {count} gates (at most {100 * at_most(alarms, count):.1f} %), "
+          f"cannot say {len(doubtful)} of {cases} cases ({100 * len(doubtful) / cases:.1f} %)")
+    print(f"{name}: a gate {spread(walls, ' s')}; a case {spread(seconds, ' s')}")
+    for case, count in collections.Counter(doubtful).most_common():
+        print(f"{name}: cannot say {count} times of {case}")
+    for line in named:
+        print(f"{name}: {line}")
+
+
+def slower(bench, count):
+    for one_in, word in ((20, "+5 %"), (10, "+10 %")):
+        hits = tries = 0
+        seconds = []
+        for case in SLOWER:
+            figure = FAR[one_in] if case == "normalise_far" else one_in
+            commit = changed(bench.folder, f"{case}={figure}")
+            mine, ratios = [], []
+            got = 0
+            for _ in range(count):
+                found = bench.gate(f"{word} {case}", commit, "-k", case.split("_")[0] + " and not long and not far",
+                                   "--error", f"{1 / CASES}%")
+                c = next(c for c in times(found) if c["case"].endswith("::" + case.split("_")[0]))
+                got += c["verdict"] == "slower"
+                mine.append(c["seconds"])
+                ratios.append(c["ratio"])
+            print(f"{word} {case}: {got} of {count}, ratio {spread(ratios)}; {spread(mine, ' s')}", flush=True)
+            hits, tries, seconds = hits + got, tries + count, seconds + mine
+        print(f"{word}: found {hits} of {tries} (missed at most {100 * at_most(tries - hits, tries):.1f} %); "
+              f"{spread(seconds, ' s')}")
+
+
+def exact(bench, count):
+    for change, quantity in EXACT.items():
+        commit = changed(bench.folder, change)
+        hits = sum(any(c["quantity"] == quantity and c["verdict"] in ("more", "changed")
+                       for c in bench.gate(change, commit, "-k", "exact", "--budget", "1s")["comparisons"])
+                   for _ in range(count))
+        print(f"{change}: found {hits} of {count}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n")[2])
+    parser.add_argument("build")
+    for name in ("same", "loaded", "slower", "exact"):
+        parser.add_argument(f"--{name}", type=int, default=0)
+    parser.add_argument("--budget")
+    parser.add_argument("--keep")
+    options = parser.parse_args()
+    build = os.path.abspath(options.build)
+    with tempfile.TemporaryDirectory() as folder:
+        make_repository(folder, build)
+        bench = Bench(folder, build, options)
+        if options.exact:
+            exact(bench, options.exact)
+        if options.slower:
+            slower(bench, options.slower)
+        if options.same:
+            same(bench, "same", options.same)
+        if options.loaded:
+            busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            try:
+                same(bench, "loaded", options.loaded)
+            finally:
+                busy.kill()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,302 @@
+"""yieldpoint gate: what it finds worse, what it refuses, what it leaves behind.
+
+usage: gate.py YIELDPOINT SUITE OTHER_SUITE
+
+A repository whose build copies a program and the file that says what is changed in it."""
+
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from process import Started  # noqa: E402
+from program import run  # noqa: E402
+from tap import Tap  # noqa: E402
+
+INI = """[gate]
+setup = sh {source}/setup.sh {source} {build}
+build = sh {source}/build.sh {source} {build}
+suites = suite more/other
+keep = 3
+"""
+BUILD = """test ! -e "$1/broken" || { echo "there is the fault" >&2; exit 1; }
+test ! -e "$1/slow build" || sleep 60
+test ! -e "$1/change" || cp "$1/change" "$2/"
+test -e "$1/none" || cp "%s" "$2/real"
+test -e "$1/none" || cp "$1/wrapper" "$2/suite"
+test ! -e "$1/other" || { mkdir "$2/more"; cp "%s" "$2/more/other"; }
+"""
+# The program, or one that knows nothing of turns.
+WRAPPER = """#!/bin/sh
+here=$(dirname "$0")
+exec "$here/real" "$@"
+"""
+OLD_WRAPPER = """#!/bin/sh
+here=$(dirname "$0")
+[ "$1" = --help ] && exec echo usage
+exec "$here/real" "$@"
+"""
+
+
+class Repository:
+    def __init__(self, folder, name, suite, other):
+        self.path = os.path.join(folder, name)
+        os.mkdir(self.path)
+        self.temporary = os.path.join(folder, "tmp")
+        os.makedirs(self.temporary, exist_ok=True)
+        self.git("init", "-q", "-b", "main")
+        self.write("yieldpoint.ini", INI)
+        self.write("setup.sh", "true\n")
+        self.write("build.sh", BUILD % (suite, other))
+        self.write("wrapper", WRAPPER)
+        os.chmod(os.path.join(self.path, "wrapper"), 0o755)
+        self.base = self.commit("base")
+
+    def git(self, *words):
+        done = subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", self.path, *words],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        return done.stdout.strip()
+
+    def write(self, name, text):
+        with open(os.path.join(self.path, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def commit(self, message):
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", message)
+        return self.git("rev-parse", "HEAD")
+
+    def head(self, **files):
+        """A commit on top of the base with these files."""
+        self.git("checkout", "-q", "--detach", self.base)
+        for name, text in files.items():
+            self.write(name.replace("_", " "), text)
+        return self.commit(" ".join(files))
+
+    def environment(self):
+        return {"TMPDIR": self.temporary}
+
+    def places(self):
+        return sorted(p for p in glob.glob(os.path.join(self.path, ".yieldpoint/gate/*")) if os.path.isdir(p))
+
+
+def gate(yieldpoint, repository, *words, **more):
+    return run(yieldpoint, "gate", *words, cwd=repository.path, env=repository.environment(), **more)
+
+
+def found(done):
+    """{(case, quantity, name): comparison} of --json -."""
+    return {(c["case"].split("::")[1], c["quantity"], c["name"]): c
+            for c in json.loads(done.out)["comparisons"]}
+
+
+def check_usage(tap, yieldpoint, r, folder):
+    def refused(words, code, *wanted, cwd=None):
+        done = run(yieldpoint, "gate", *words, cwd=cwd or r.path, env=r.environment())
+        tap.check(done.code == code and all(w in done.err for w in wanted) and done.out == "",
+                  f"refused: {' '.join(words)}", done)
+
+    refused([], 4, "--base: a revision is wanted")
+    refused(["--base", "main", "--threshold", "0"], 4, "a part from 0.1% to 100%")
+    refused(["--base", "main", "--threshold", "3 percent"], 4, "--threshold")
+    refused(["--base", "main", "--error", "2"], 4, "a rate from 1e-6 to 0.25")
+    refused(["--base", "main", "--budget", "soon"], 4, "a time from 1s")
+    refused(["--base", "main", "--fast"], 4, "--fast")
+    refused(["--base", "no such"], 4, "no such: there is no such commit in", "WORKTREE")
+    refused(["--base", "--help-me"], 4)
+    refused(["--base", "main", "--head", "HEAD~99"], 4, "HEAD~99: there is no such commit")
+    refused(["--base", "main", "-k", "nowhere"], 5, "no case is selected in either revision")
+    refused(["--base", "main", "-m", "small and"], 4, "ended with 4", "-m")
+    outside = os.path.join(folder, "outside")
+    os.mkdir(outside)
+    refused(["--base", "main"], 4, "is in no git repository", cwd=outside)
+    for line, wanted in (("speed = 3", "'speed' is not known in [gate]"),
+                         ("keep = 1", "keep is a number of builds from 2 to 1000"),
+                         ("setup = true", "it stands there twice")):
+        r.write("yieldpoint.ini", INI + line + "\n")
+        refused(["--base", "main"], 4, "yieldpoint.ini:6", wanted)
+    r.write("yieldpoint.ini", INI)
+
+
+def check_exact(tap, yieldpoint, r):
+    def worse(change, wanted, *words):
+        r.head(change=change)
+        done = gate(yieldpoint, r, "--base", "main", "-k", "exact", "--budget", "1s", "--json", "-", *words)
+        tap.equal(done.code, 1, f"{change}: exit code")
+        got = {key: c["verdict"] for key, c in found(done).items()
+               if c["verdict"] not in ("same", "cannot say")}
+        tap.equal(got, wanted, f"{change}: what is found")
+        return found(done)
+
+    worse("allocations=1", {("exact", "allocations", "host"): "more", ("exact", "peak memory", "host"): "more"})
+    all_ = worse("value=1e-3", {("exact", "value", "mean"): "changed"})
+    c = all_["exact", "value", "mean"]
+    tap.check(abs(c["head"] / c["base"] - 1.001) < 1e-9, "both values are told", c)
+    all_ = worse("bytes=1048576", {("exact", "peak memory", "host"): "more", ("exact", "resident peak", None): "more"})
+    c = all_["exact", "peak memory", "host"]
+    tap.equal(c["head"] - c["base"], 1048576, "to the byte")
+    all_ = worse("fails=1", {("exact", "outcome", None): "broken"})
+    c = all_["exact", "outcome", None]
+    tap.equal((c["base"], c["head"]), ("passed", "failed"), "a failure is worse")
+    broken = r.git("rev-parse", "HEAD")
+    done = gate(yieldpoint, r, "--base", broken, "--head", "main", "-k", "exact", "--budget", "5s")
+    tap.check(done.code in (0, 6) and "mended        " in done.out, "the other way round it is mended", done)
+    done = gate(yieldpoint, r, "--base", broken, "--head", broken, "-k", "exact", "--budget", "1s")
+    tap.check(done.code == 6 and "cannot say" in done.out and "fails in 1 of 1 processes of base" in done.out,
+              "what fails on both sides cannot be compared", done)
+
+
+def check_sides(tap, yieldpoint, r):
+    r.head(other="")
+    words = ["--base", "main", "-k", "exact or (passes and not parallel)", "--budget", "30s"]
+    done = gate(yieldpoint, r, *words)
+    tap.check(done.code == 0 and re.search(r"only in head  \S*usage.c::passes\n", done.out), "a new case is told", done)
+    done = gate(yieldpoint, r, "--head", "main", "--base", "HEAD", "-k", words[3], "--budget", "30s")
+    tap.check(done.code == 0 and re.search(r"only in base  \S*usage.c::passes\n", done.out),
+              "a case that is gone is told", done)
+
+
+def check_builds(tap, yieldpoint, r):
+    def clean(name):
+        tap.equal(r.git("worktree", "list").count("\n"), 0, f"{name}: no worktree is left")
+        tap.equal(r.git("status", "--porcelain"), "", f"{name}: the tree is as it was")
+        tap.equal(os.listdir(r.temporary), [], f"{name}: nothing is left in the temporary directory")
+
+    bad = r.head(broken="")
+    r.git("checkout", "-q", "main")
+    before = r.places()
+    done = gate(yieldpoint, r, "--base", bad, "--head", "main")
+    tap.check(done.code == 3 and "does not build" in done.err and "there is the fault" in done.err and
+              "the whole log: " in done.err, "a base that does not build", done)
+    log = re.search(r"the whole log: (.*)\)", done.err).group(1)
+    with open(log, encoding="utf-8") as file:
+        tap.check("$ sh " in file.read(), "the log has the commands")
+    tap.equal(r.places(), before, "and no build of it is left")
+    clean("broken base")
+    none = r.head(none="")
+    r.git("checkout", "-q", "main")
+    done = gate(yieldpoint, r, "--base", none, "--head", "main")
+    tap.check(done.code == 4 and "has no suite of Yieldpoint" in done.err, "a base without the framework", done)
+    clean("no suite")
+    quick = ["-k", "exact", "--budget", "1s"]
+    done = gate(yieldpoint, r, "--base", "main", "--head", "HEAD", *quick)
+    done = gate(yieldpoint, r, "--base", "main", "--head", "HEAD", *quick)
+    tap.check("building" not in done.err, "a build is kept for the next time", done)
+    place = [p for p in r.places() if os.path.basename(p).startswith(r.base[:20])][0]
+    os.unlink(os.path.join(place, "made"))
+    done = gate(yieldpoint, r, "--base", "main", "--head", "HEAD", *quick)
+    tap.check("building main" in done.err and done.code in (0, 6), "one that was killed is made anew", done)
+    for i in range(4):
+        commit = r.head(change=f"roots={1000 + i}")
+        gate(yieldpoint, r, "--base", "main", "--head", commit, *quick)
+    tap.check(len(r.places()) == 3 and place in r.places(), "at most `keep` stay, those used last", r.places())
+    clean("many")
+    r.git("tag", "-f", "a tag".replace(" ", "'"), r.base)
+    done = gate(yieldpoint, r, "--base", "a'tag", "--head", "main", *quick)
+    tap.check(done.code in (0, 6), "a tag with a quote", done)
+
+
+def check_worktree(tap, yieldpoint, r):
+    r.git("checkout", "-q", "main")
+    r.write(".gitignore", "ignored\n")
+    r.git("add", ".gitignore")
+    index = r.git("ls-files", "--stage")
+    status = r.git("status", "--porcelain")
+    r.write("change", "allocations=1")
+    r.write("ignored", "x")
+    done = gate(yieldpoint, r, "--base", "HEAD", "--head", "WORKTREE", "-k", "exact", "--budget", "1s")
+    tap.check(done.code == 1 and "allocations of host 1 -> 2" in done.out and "not committed" in done.out,
+              "what is not committed is compared", done)
+    tap.equal(r.git("ls-files", "--stage"), index, "the index stays")
+    tap.equal(r.git("status", "--porcelain"), status + "\n?? change", "and so does the tree")
+    sources = [p for p in r.places() if os.path.exists(os.path.join(p, "source", "change"))]
+    tap.check(sources and not any(os.path.exists(os.path.join(p, "source", "ignored")) for p in sources),
+              "files that git ignores are left out", sources)
+    done = gate(yieldpoint, r, "--base", "HEAD", "--head", "WORKTREE", "-k", "exact", "--budget", "1s")
+    tap.check("building" not in done.err, "the same files are the same build", done)
+    r.git("reset", "-q", "--hard")
+    os.unlink(os.path.join(r.path, "change"))
+
+
+def check_times(tap, yieldpoint, r):
+    # Four times as long: no noise of a machine comes near.
+    slow = ["--base", "main", "--head", "main", "--head-options", "--slowdown=4x", "--error", "1e-6"]
+    markdown = os.path.join(r.path, "..", "gate.md")
+    done = gate(yieldpoint, r, *slow, "-k", "hash_short or normalise", "--markdown", markdown, "--json", "-")
+    verdicts = {key[0]: c["verdict"] for key, c in found(done).items() if key[1] == "time"}
+    tap.equal((done.code, verdicts), (1, {"hash_short": "slower", "normalise": "slower"}),
+              "four times slower is slower")
+    tap.check(all(3 < c["ratio"] < 5.5 and c["low"] > 1.03 for key, c in found(done).items() if key[1] == "time"),
+              "by how much is told", done)
+    with open(markdown, encoding="utf-8") as file:
+        tap.check("| slower |" in file.read(), "in Markdown too")
+    done = gate(yieldpoint, r, "--base", "main", "--head", "main", "--options", "--slowdown=4x", "--head-options",
+                "--slowdown=1x", "--error", "1e-6", "-k", "hash_short", "-v")
+    tap.check(done.code == 0 and "faster        " in done.out, "faster is not worse", done)
+    done = gate(yieldpoint, r, "--base", "main", "--head", "main", "--error", "1e-6", "-k", "roots_long", "--budget",
+                "1s")
+    tap.check(done.code == 6 and "cannot say" in done.out, "too little time: cannot say", done)
+    old = r.head(wrapper=OLD_WRAPPER)
+    done = gate(yieldpoint, r, "--base", old, "--head", "main", *slow[4:], "-k", "hash_short")
+    tap.check(done.code == 1 and "does not know --turns" in done.out and "slower        " in done.out,
+              "a base that cannot take turns: by whole processes", done)
+
+
+def check_endings(tap, yieldpoint, r):
+    r.git("checkout", "-q", "main")
+    words = ["gate", "--base", "main", "--head", "main", "-k", "roots_long"]
+    for number, name in ((signal.SIGINT, "SIGINT"), (signal.SIGTERM, "SIGTERM"), (signal.SIGKILL, "SIGKILL")):
+        started = Started(yieldpoint, *words, cwd=r.path, env=r.environment())
+        deadline = time.time() + 60
+        while time.time() < deadline and not glob.glob(os.path.join(r.temporary, "*/base.sock")):
+            time.sleep(0.02)
+        time.sleep(0.3)
+        os.kill(started.process.pid, number)
+        done = started.wait()
+        if number == signal.SIGKILL:
+            done = gate(yieldpoint, r, "--base", "main", "--head", "main", "-k", "exact", "--budget", "1s")
+            tap.check(done.code in (0, 6), "the same again after SIGKILL", done)
+        else:
+            tap.equal(done.code, 2, f"{name}: exit code")
+            tap.check("interrupted" in done.out, f"{name}: what was found is told", done)
+        deadline = time.time() + 15
+        while started.living() and time.time() < deadline:
+            time.sleep(0.1)
+        tap.equal(started.living(), [], f"{name}: no process is left")
+        tap.equal(os.listdir(r.temporary), [], f"{name}: no file is left")
+    # In the middle of a build.
+    commit = r.head(slow_build="")
+    before = r.places()
+    started = Started(yieldpoint, "gate", "--base", commit, "--head", "main", cwd=r.path, env=r.environment())
+    deadline = time.time() + 60
+    while time.time() < deadline and r.places() == before:
+        time.sleep(0.02)
+    time.sleep(0.3)
+    os.kill(started.process.pid, signal.SIGINT)
+    done = started.wait()
+    tap.equal(done.code, 2, "SIGINT in a build: exit code")
+    tap.equal(r.places(), before, "SIGINT in a build: it is not left there")
+
+
+def main(yieldpoint, suite, other):
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder:
+        # A name that a shell would take apart.
+        repository = Repository(folder, "the 'project'", suite, other)
+        for check in (check_exact, check_sides, check_builds, check_worktree, check_times, check_endings):
+            tap.run(check.__name__, check, tap, yieldpoint, repository)
+            repository.git("checkout", "-q", "-f", "main")
+        tap.run("usage", check_usage, tap, yieldpoint, repository, folder)
+    tap.done()
+
+
+if __name__ == "__main__":
+    main(*(os.path.abspath(a) for a in sys.argv[1:4]))
