@@ -56,6 +56,16 @@ static const struct command {
      "      committed; --budget 5m: the time for all cases; --options: words for the suites;\n"
      "      --head-options: words for the head alone, such as --slowdown=1.05, to try the gate",
      ypi_gate_command, false},
+    {"compare",
+     "A B [-m EXPR] [-k EXPR] [ID...] [--threshold 3%] [--error 1%] [--json FILE]\n"
+     "      [--markdown FILE] [-v]",
+     "stored runs beside other ones, by the gate's words and exit codes: A and B are a run's "
+     "UUID,\n"
+     "      'last', 'last~1', a commit (with '-dirty' behind it: its runs with uncommitted "
+     "changes) or\n"
+     "      the file of a history; runs of two machines are compared by shares of what bounds "
+     "them",
+     ypi_compare_command, false},
     {"machine", "[--again] [--json]",
      "what this machine is made of and what it was measured to do at most; --again: measured "
      "anew,\n"

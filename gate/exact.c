@@ -13,12 +13,14 @@
  * less the least was 0.36 MiB in the median case, 1.1 MiB in one of twenty, 2.3 MiB at most. */
 #define RESIDENT_NOTICED 262144.0 /* bytes: less is not looked at again */
 #define RESIDENT_LEAST 524288.0   /* the medians' difference that is worse */
+#define RESIDENT_MOST 2621440.0   /* the same where there are fewer processes than that */
 
 /* One figure of one process. */
 struct figure {
     const char *id, *name, *text, *unit; /* the rows' */
     enum ypi_quantity quantity;
     double value;
+    double work; /* iterations, of what may grow with them; else 0 */
 };
 
 struct ypi_exact {
@@ -27,32 +29,38 @@ struct ypi_exact {
     int count;
 };
 
+/* The results of the runs in the JSON array ?1. A case that is too noisy for its budgets did what
+ * one that passed did. The number of iterations is that of all measurements. */
+#define CHOSEN \
+    "WITH r AS MATERIALIZED (SELECT * FROM result WHERE attempt = 0 AND run_id IN (SELECT value" \
+    " FROM json_each(?1))) "
+
 /* Quantities by their numbers in comparison.h. */
-static const char figures_sql[] =
-    "SELECT case_id AS id, 1 AS quantity, '' AS name, NULL AS value, outcome AS text, '' AS unit"
-    " FROM result WHERE attempt = 0"
-    " UNION ALL SELECT r.case_id, 3, m.memory, m.allocated_peak, NULL, 'B' FROM result AS r"
-    " JOIN memory AS m ON m.result_id = r.id WHERE r.attempt = 0"
-    " UNION ALL SELECT case_id, 4, '', max(0, resident_peak - resident_before), NULL, 'B'"
-    " FROM result WHERE attempt = 0 AND resident_peak IS NOT NULL"
-    " UNION ALL SELECT r.case_id, 5, m.memory, m.allocations, NULL, '' FROM result AS r"
-    " JOIN memory AS m ON m.result_id = r.id WHERE r.attempt = 0"
-    " UNION ALL SELECT r.case_id, 6, m.name, c.count, NULL, '' FROM result AS r"
+static const char figures_sql[] = CHOSEN
+    "SELECT case_id AS id, 1 AS quantity, '' AS name, NULL AS value, 0 AS work,"
+    " CASE outcome WHEN 'noisy' THEN 'passed' ELSE outcome END AS text, '' AS unit FROM r"
+    " UNION ALL SELECT r.case_id, 3, m.memory, m.allocated_peak, 0, NULL, 'B' FROM r"
+    " JOIN memory AS m ON m.result_id = r.id"
+    " UNION ALL SELECT case_id, 4, '', max(0, resident_peak - resident_before), 0, NULL, 'B'"
+    " FROM r WHERE resident_peak IS NOT NULL"
+    " UNION ALL SELECT r.case_id, 5, m.memory, m.allocations, (SELECT sum(t.warmup + t.count *"
+    " t.batch) FROM measurement AS t WHERE t.result_id = r.id), NULL, '' FROM r"
+    " JOIN memory AS m ON m.result_id = r.id"
+    " UNION ALL SELECT r.case_id, 6, m.name, c.count, 0, NULL, '' FROM r"
     " JOIN measurement AS m ON m.result_id = r.id JOIN counter AS c"
     " ON c.result_id = r.id AND c.position = m.position"
-    " WHERE r.attempt = 0 AND c.source = 'callgrind' AND c.count IS NOT NULL"
-    " UNION ALL SELECT r.case_id, 7, v.name, v.value, NULL, v.unit FROM result AS r"
-    " JOIN value AS v ON v.result_id = r.id WHERE r.attempt = 0 AND v.of_speed = 0"
-    " UNION ALL SELECT r.case_id, 8, g.name, g.error, NULL, '' FROM result AS r"
-    " JOIN gradient AS g ON g.result_id = r.id WHERE r.attempt = 0"
-    " UNION ALL SELECT case_id, 9, '', NULL, data_hash, '' FROM result"
-    " WHERE attempt = 0 AND data_hash IS NOT NULL"
+    " WHERE c.source = 'callgrind' AND c.count IS NOT NULL"
+    " UNION ALL SELECT r.case_id, 7, v.name, v.value, 0, NULL, v.unit FROM r"
+    " JOIN value AS v ON v.result_id = r.id WHERE v.of_speed = 0"
+    " UNION ALL SELECT r.case_id, 8, g.name, g.error, 0, NULL, '' FROM r"
+    " JOIN gradient AS g ON g.result_id = r.id"
+    " UNION ALL SELECT case_id, 9, '', NULL, 0, data_hash, '' FROM r WHERE data_hash IS NOT NULL"
     " ORDER BY id, quantity, name";
 
 static const char measurements_sql[] =
-    "SELECT DISTINCT r.case_id AS id, m.name, m.position FROM result AS r JOIN measurement AS m"
-    " ON m.result_id = r.id WHERE r.attempt = 0 AND m.kind IN ('work', 'serve', 'run')"
-    " ORDER BY r.case_id, m.position";
+    CHOSEN "SELECT DISTINCT r.case_id AS id, m.name, m.position FROM r JOIN measurement AS m"
+           " ON m.result_id = r.id WHERE m.kind IN ('work', 'serve', 'run')"
+           " ORDER BY r.case_id, m.position";
 
 _Static_assert(YPI_QUANTITY_OUTCOME == 1 && YPI_QUANTITY_PEAK == 3 && YPI_QUANTITY_RESIDENT == 4 &&
                    YPI_QUANTITY_ALLOCATIONS == 5 && YPI_QUANTITY_INSTRUCTIONS == 6 &&
@@ -61,11 +69,22 @@ _Static_assert(YPI_QUANTITY_OUTCOME == 1 && YPI_QUANTITY_PEAK == 3 && YPI_QUANTI
 
 struct ypi_exact *ypi_exact_read(const char *path)
 {
-    struct ypi_exact *e = ypi_calloc(1, sizeof *e);
     sqlite3 *db = ypi_store_open(path);
-    e->rows = db != NULL ? ypi_store_rows(db, figures_sql, 0, NULL) : NULL;
-    e->measurements = e->rows != NULL ? ypi_store_rows(db, measurements_sql, 0, NULL) : NULL;
+    cJSON *rows = db != NULL
+                      ? ypi_store_rows(db, "SELECT json_group_array(id) AS runs FROM run", 0, NULL)
+                      : NULL;
+    struct ypi_exact *e =
+        rows != NULL ? ypi_exact_read_runs(db, ypi_text_of(rows->child, "runs")) : NULL;
+    cJSON_Delete(rows);
     sqlite3_close(db);
+    return e;
+}
+
+struct ypi_exact *ypi_exact_read_runs(sqlite3 *db, const char *runs)
+{
+    struct ypi_exact *e = ypi_calloc(1, sizeof *e);
+    e->rows = ypi_store_rows(db, figures_sql, 1, &runs);
+    e->measurements = e->rows != NULL ? ypi_store_rows(db, measurements_sql, 1, &runs) : NULL;
     if (e->measurements == NULL) {
         ypi_exact_close(e);
         return NULL;
@@ -80,9 +99,20 @@ struct ypi_exact *ypi_exact_read(const char *path)
                             .text = ypi_text_of(row, "text"),
                             .unit = ypi_text_of(row, "unit"),
                             .quantity = (enum ypi_quantity)ypi_real(row, "quantity"),
-                            .value = ypi_real(row, "value")};
+                            .value = ypi_real(row, "value"),
+                            .work = ypi_real(row, "work")};
     }
     return e;
+}
+
+const char **ypi_exact_cases(const struct ypi_exact *e, int *count)
+{
+    const char **ids = ypi_calloc((size_t)e->count + 1, sizeof *ids);
+    *count = 0;
+    for (int i = 0; i < e->count; i++)
+        if (i == 0 || strcmp(e->list[i].id, e->list[i - 1].id) != 0)
+            ids[(*count)++] = e->list[i].id;
+    return ids;
 }
 
 void ypi_exact_close(struct ypi_exact *e)
@@ -216,7 +246,8 @@ static enum ypi_compared judge_resident(struct group base, struct group head)
     double difference = rank(head, 0.5) - rank(base, 0.5);
     double part = base.count > 2 ? 1.0 / (base.count - 1) : 0;
     double other = head.count > 2 ? 1.0 / (head.count - 1) : 0;
-    if (fabs(difference) < RESIDENT_LEAST)
+    bool few = base.count < YPI_EXACT_REPEATS || head.count < YPI_EXACT_REPEATS;
+    if (fabs(difference) < (few ? RESIDENT_MOST : RESIDENT_LEAST))
         return YPI_COMPARED_SAME;
     if (difference > 0 && rank(head, other) > rank(base, 1 - part))
         return YPI_COMPARED_WORSE;
@@ -233,6 +264,19 @@ static enum ypi_compared judge_amount(struct group base, struct group head)
     return rank(head, 1) < rank(base, 0) ? YPI_COMPARED_BETTER : YPI_COMPARED_SAME;
 }
 
+/* What a body allocates in what it repeats grows with the iterations, of which a timed run does as
+ * many as fit into its time. */
+static bool did_the_same(struct group base, struct group head)
+{
+    double least = fmin(base.first->work, head.first->work);
+    double most = least;
+    for (int i = 0; i < base.count; i++)
+        most = fmax(most, base.first[i].work);
+    for (int i = 0; i < head.count; i++)
+        most = fmax(most, head.first[i].work);
+    return !(most > least);
+}
+
 static enum ypi_compared judge(struct group base, struct group head)
 {
     switch (base.first->quantity) {
@@ -240,8 +284,9 @@ static enum ypi_compared judge(struct group base, struct group head)
         return judge_outcome(base, head);
     case YPI_QUANTITY_RESIDENT:
         return judge_resident(base, head);
-    case YPI_QUANTITY_PEAK:
     case YPI_QUANTITY_ALLOCATIONS:
+        return did_the_same(base, head) ? judge_amount(base, head) : YPI_COMPARED_SAME;
+    case YPI_QUANTITY_PEAK:
     case YPI_QUANTITY_INSTRUCTIONS:
         return judge_amount(base, head);
     default:

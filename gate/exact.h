@@ -5,6 +5,7 @@
 
 #include "gate/comparison.h"
 
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <yieldpoint/device.h>
 
@@ -16,9 +17,14 @@ struct ypi_exact; /* the figures of all cases of one side */
 
 /* All results of the history at `path`; NULL with yp_last_error() set. */
 struct ypi_exact *ypi_exact_read(const char *path);
+/* Those of the runs whose UUIDs are the elements of a JSON array. */
+struct ypi_exact *ypi_exact_read_runs(sqlite3 *db, const char *runs);
 void ypi_exact_close(struct ypi_exact *e);
 
 bool ypi_exact_has(const struct ypi_exact *e, const char *id);
+
+/* The ids of all cases, in order: the texts are `e`'s, the list the caller's. */
+const char **ypi_exact_cases(const struct ypi_exact *e, int *count);
 
 /* The measurements of a case, in its order; the texts are `e`'s, the list the caller's. */
 const char **ypi_exact_measurements(const struct ypi_exact *e, const char *id, int *count);

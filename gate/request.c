@@ -2,35 +2,12 @@
 
 #include "base/options/arguments.h"
 #include "base/text/text.h"
+#include "gate/options.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static char *read_threshold(void *values, const struct ypi_option *option, const char *text)
-{
-    struct ypi_request *r = values;
-    (void)option;
-    bool right = ypi_parse_part(text, &r->threshold) && r->threshold >= 0.001 && r->threshold <= 1;
-    return right ? NULL : ypi_strdup("a part from 0.1% to 100%, such as 3%");
-}
-
-static char *read_error(void *values, const struct ypi_option *option, const char *text)
-{
-    struct ypi_request *r = values;
-    (void)option;
-    bool right = ypi_parse_part(text, &r->error) && r->error >= 1e-6 && r->error <= 0.25;
-    return right ? NULL : ypi_strdup("a rate from 1e-6 to 0.25, such as 1% or 0.01");
-}
-
-static char *read_budget(void *values, const struct ypi_option *option, const char *text)
-{
-    struct ypi_request *r = values;
-    (void)option;
-    bool right = ypi_parse_duration(text, &r->budget) && r->budget >= 1 && r->budget <= 1e7;
-    return right ? NULL : ypi_strdup("a time from 1s, such as 90s, 5m or 1h");
-}
-
-#define OWN(read_) .kind = YPI_OPTION_OWN, .value = "", .read = (read_)
+#define OWN(read_, member) YPI_OPTION_OF(read_, struct ypi_request, member)
 #define WORD(member) .kind = YPI_OPTION_WORD, .offset = offsetof(struct ypi_request, member)
 
 bool ypi_request_read(struct ypi_request *r, int argc, char **argv)
@@ -40,9 +17,9 @@ bool ypi_request_read(struct ypi_request *r, int argc, char **argv)
         {"head", WORD(head)},
         {.letter = 'm', WORD(cases.mark)},
         {.letter = 'k', WORD(cases.keyword)},
-        {"threshold", OWN(read_threshold)},
-        {"error", OWN(read_error)},
-        {"budget", OWN(read_budget)},
+        {"threshold", OWN(ypi_read_threshold, threshold)},
+        {"error", OWN(ypi_read_error, error)},
+        {"budget", OWN(ypi_read_budget, budget)},
         {"options", WORD(options)},
         {"head-options", WORD(head_options)},
         {"history", WORD(report.history)},
@@ -53,7 +30,8 @@ bool ypi_request_read(struct ypi_request *r, int argc, char **argv)
         YPI_OPTIONS_END,
     };
     const char **ids = ypi_calloc((size_t)argc + 1, sizeof *ids);
-    *r = (struct ypi_request){.head = "HEAD", .threshold = 0.03, .error = 0.01, .budget = INFINITY};
+    *r = (struct ypi_request){
+        .head = "HEAD", .threshold = YPI_THRESHOLD, .error = YPI_ERROR, .budget = INFINITY};
     r->cases.ids = ids;
     if (!ypi_arguments_read(
             &(struct ypi_arguments){

@@ -240,6 +240,7 @@ struct ypi_memory {
     bool has_device;
     uint64_t leaked_bytes, leaked_blocks;    /* of the host's */
     uint64_t resident_before, resident_peak; /* bytes; peak since just before setup */
+    uint64_t resident_huge; /* of the peak, at most, in huge pages that nobody asked for */
 };
 
 enum ypi_stack_kind {

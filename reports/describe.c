@@ -374,8 +374,12 @@ static void print_memory(const cJSON *memory, const cJSON *result)
         return;
     puts("memory");
     cJSON_ArrayForEach(kind, memory) print_accounts(kind);
-    printf("  resident: peak %s, %s before setup\n", ypi_bytes_of(result, "resident_peak"),
+    printf("  resident: peak %s, %s before setup", ypi_bytes_of(result, "resident_peak"),
            ypi_bytes_of(result, "resident_before"));
+    if (ypi_real(result, "resident_huge") > 0)
+        printf(", up to %s of it in huge pages that nobody asked for",
+               ypi_bytes_of(result, "resident_huge"));
+    putchar('\n');
     printf("  leaked: %s in %.0f blocks\n", ypi_bytes_of(result, "leaked_bytes"),
            ypi_real(result, "leaked_blocks"));
 }

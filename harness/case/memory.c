@@ -73,6 +73,9 @@ void ypi_child_own_memory(struct yp_case *t, size_t bytes)
     peak = peak > own ? peak - own : 0;
     if (peak > child->resident_peak)
         child->resident_peak = peak;
+    uint64_t huge = ypi_self_unasked_huge();
+    if (huge > child->resident_huge)
+        child->resident_huge = huge;
     child->own = bytes;
     ypi_reset_resident_peak();
 }
@@ -98,8 +101,9 @@ void ypi_child_send_memory(struct yp_case *t)
                                : 0;
     memory.resident_before = t->child->resident_before;
     memory.resident_peak = t->child->resident_peak;
+    memory.resident_huge = t->child->resident_huge;
     if (t->child->resident_of_command > 0) {
-        memory.resident_before = 0;
+        memory.resident_before = memory.resident_huge = 0;
         memory.resident_peak = t->child->resident_of_command;
     }
     ypi_child_send(t, YPI_MESSAGE_MEMORY, &memory, sizeof memory, NULL, 0);

@@ -30,6 +30,7 @@ struct ypi_child {
     struct rlimit descriptor_limit;
     struct ypi_modes modes; /* as they were then too */
     uint64_t resident_before, resident_peak;
+    uint64_t resident_huge;       /* of it, in huge pages that nobody asked for */
     uint64_t resident_of_command; /* its peak; 0: there is no command */
     size_t own;                   /* bytes of what is resident that are the framework's */
 };

@@ -184,8 +184,10 @@ static void fail_verdict(struct ypi_result *r, const struct ypi_verdict *v)
     ypi_budget_figure(low, v->budget, v->low, unit);
     ypi_budget_figure(high, v->budget, v->high, unit);
     struct ypi_text message = {0};
-    ypi_text_add(&message, "budget %s: %s%s", text, v->met == YPI_UNDECIDED ? "too noisy, " : "",
-                 measured);
+    const char *why = v->met != YPI_UNDECIDED                     ? ""
+                      : v->budget->kind == YP_BUDGET_MAX_RESIDENT ? "cannot say, "
+                                                                  : "too noisy, ";
+    ypi_text_add(&message, "budget %s: %s%s", text, why, measured);
     if (v->low < v->high || (isnan(v->low) && ypi_budget_is_speed(v->budget->kind)))
         ypi_text_add(&message, " [%s, %s]", low, high);
     if (isfinite(v->distance))
@@ -356,6 +358,15 @@ static enum ypi_outcome outcome_of(struct ypi_result *r, bool noisy)
 static void add_notes(struct ypi_result *r, bool noisy)
 {
     char sentence[256];
+    for (int i = 0; i < r->verdict_count; i++)
+        if (r->verdicts[i].met == YPI_UNDECIDED &&
+            r->verdicts[i].budget->kind == YP_BUDGET_MAX_RESIDENT) {
+            ypi_format_bytes(sentence, (double)r->memory.resident_huge);
+            ypi_result_note(r,
+                            "%s of what is resident may be unused: this kernel gives huge pages "
+                            "unasked (transparent_hugepage/enabled: always)",
+                            sentence);
+        }
     for (int i = 0; i < r->measured_count; i++) {
         const struct ypi_measured *m = &r->measured[i];
         /* What is counted is done by the processor; an accelerator's work is not. */

@@ -45,7 +45,7 @@ cJSON *ypi_cases_load(sqlite3 *db, const struct ypi_selection *selection, bool *
                             .ids = (char **)(uintptr_t)selection->ids,
                             .id_count = selection->id_count};
     cJSON *rows = ypi_store_rows(db, sql, 0, NULL);
-    *right = ypi_selection_is_right(&o) && check_ids(rows, &o);
+    *right = ypi_selection_is_right(&o) && (selection->absent_too || check_ids(rows, &o));
     for (cJSON *next, *row = rows && *right ? rows->child : NULL; row; row = next) {
         struct yp_test test = {0};
         struct yp_case c;

@@ -211,6 +211,7 @@ static const struct ypi_field result_fields[] = {
     FIELD(INT, "attempt", M(attempt), 3, COUNTED, .listed = true, .csv = "attempt"), /* 0: the case; above: a fresh process for it */
     FIELD(UNSIGNED, "fail_allocation", M(fail_allocation), 3, COUNTED, .as_text = true, .listed = true),
     FIELD(TEXT, "note", M(note), 3),
+    FIELD(UNSIGNED, "resident_huge", M(memory.resident_huge), 6, WHEN(has_memory)), /* in huge pages that nobody asked for */
 };
 #undef C
 #undef ROW

@@ -76,6 +76,7 @@ struct ypi_selection {
     const char *mark, *keyword; /* of -m and -k; NULL: not given */
     const char **ids;
     int id_count;
+    bool absent_too; /* an id that the history does not have is no mistake */
 };
 
 /* The cases that are meant, in the order of their ids: an array of {id, test_group, device, tags}.

@@ -181,13 +181,26 @@ int ypi_kill_tree(pid_t root, bool self)
     return killed;
 }
 
-uint64_t ypi_self_status(const char *field)
+/* A line of a file of /proc that is in kB, in bytes. */
+static uint64_t line_of(const char *path, const char *field)
 {
     char text[8192];
-    if (ypi_read_file("/proc/self/status", text, sizeof text) == 0)
-        return 0;
-    const char *at = strstr(text, field);
+    const char *at = ypi_read_file(path, text, sizeof text) > 0 ? strstr(text, field) : NULL;
     return at != NULL ? strtoull(at + strlen(field), NULL, 10) * 1024 : 0;
+}
+
+uint64_t ypi_self_status(const char *field)
+{
+    return line_of("/proc/self/status", field);
+}
+
+uint64_t ypi_self_unasked_huge(void)
+{
+    char text[128];
+    if (ypi_read_file("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text) == 0 ||
+        strstr(text, "[always]") == NULL)
+        return 0;
+    return line_of("/proc/self/smaps_rollup", "AnonHugePages:");
 }
 
 uint64_t ypi_self_resident(void)

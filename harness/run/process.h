@@ -41,6 +41,10 @@ uint64_t ypi_self_status(const char *field);
 uint64_t ypi_self_resident(void);   /* bytes, faster than by its line in status */
 void ypi_reset_resident_peak(void); /* VmHWM := VmRSS */
 
+/* Bytes in huge pages that the kernel gave unasked, as it does where
+ * /sys/kernel/mm/transparent_hugepage/enabled says "always"; 0 elsewhere. */
+uint64_t ypi_self_unasked_huge(void);
+
 /* How many processes the kernel has killed for want of memory since it started. */
 uint64_t ypi_oom_kills(void);
 

@@ -262,6 +262,32 @@ Test(budget, resident_growth_is_never_an_underflow)
     let_go();
 }
 
+/* Of a huge page all but one of its 512 pages may be unused. */
+Test(budget, huge_pages_that_nobody_asked_for_decide_nothing)
+{
+    static const struct {
+        uint64_t growth, huge;
+        enum ypi_met met;
+    } cases[] = {{1000, 512, YPI_MET},
+                 {1001, 0, YPI_NOT_MET},
+                 {1511, 512, YPI_UNDECIDED},
+                 {1512, 512, YPI_NOT_MET}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        BEGIN(yp_max_resident(1000));
+        r.memory.resident_before = 5000;
+        r.memory.resident_peak = 5000 + cases[i].growth;
+        r.memory.resident_huge = cases[i].huge;
+        judge();
+        expect_verdict(0, cases[i].met);
+        expect_outcome(cases[i].met == YPI_UNDECIDED ? YPI_NOISY
+                       : cases[i].met == YPI_MET     ? YPI_PASSED
+                                                     : YPI_FAILED);
+        cr_expect_eq(r.note != NULL && strstr(r.note, "huge pages") != NULL,
+                     cases[i].met == YPI_UNDECIDED);
+        let_go();
+    }
+}
+
 Test(budget, each_is_judged_by_its_own_name)
 {
     BEGIN(yp_min_value("a", 1), yp_min_value("b", 1), yp_max_value("a", 1));

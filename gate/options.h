@@ -1,0 +1,19 @@
+/* Options that several commands have. */
+#ifndef YPI_GATE_OPTIONS_H
+#define YPI_GATE_OPTIONS_H
+
+#include "base/options/option.h"
+
+/* Readers of a double at the option's offset: a part such as "3%", from 0.1 % to 100 %; a rate from
+ * 1e-6 to 0.25; a time in seconds, from 1 s. */
+char *ypi_read_threshold(void *values, const struct ypi_option *option, const char *text);
+char *ypi_read_error(void *values, const struct ypi_option *option, const char *text);
+char *ypi_read_budget(void *values, const struct ypi_option *option, const char *text);
+
+#define YPI_THRESHOLD 0.03 /* unless --threshold says otherwise */
+#define YPI_ERROR 0.01     /* unless --error does */
+
+#define YPI_OPTION_OF(read_, struct_, member) \
+    .kind = YPI_OPTION_OWN, .value = "", .read = (read_), .offset = offsetof(struct_, member)
+
+#endif

@@ -1,0 +1,253 @@
+#include "gate/stored.h"
+
+#include "base/text/text.h"
+#include "gate/revision/git.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { DIGITS_LEAST = 4 }; /* of a UUID or a hash: fewer fit by chance */
+
+#define RUN_COLUMNS \
+    "SELECT run.id, run.machine, (SELECT value FROM fact WHERE run_id = run.id AND key =" \
+    " 'git.commit') AS \"commit\", (SELECT value FROM fact WHERE run_id = run.id AND key =" \
+    " 'git.dirty') = 'yes' AS dirty, " YPI_WORK_OPTIONS \
+    " AS options FROM run WHERE " YPI_NORMAL_RUN
+#define NEWEST_FIRST " ORDER BY run.started DESC, run.id"
+
+/* -- what a word means --------------------------------------------------------------------- */
+
+static bool is_file(const char *word)
+{
+    struct stat s;
+    return stat(word, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+static bool is_hexadecimal(const char *word)
+{
+    return strlen(word) >= DIGITS_LEAST && word[strspn(word, "0123456789abcdef-")] == '\0';
+}
+
+/* How many runs back "last" or "last~N" goes; -1: the word is another one. */
+static long runs_back(const char *word)
+{
+    if (strncmp(word, "last", 4) != 0)
+        return -1;
+    if (word[4] == '\0')
+        return 0;
+    char *end = NULL;
+    long back = word[4] == '~' ? strtol(word + 5, &end, 10) : -1;
+    return end != NULL && end != word + 5 && *end == '\0' && back >= 0 && back < 1000000 ? back
+                                                                                         : -1;
+}
+
+/* `more` stands behind the conditions on runs, with `parameter` as ?1. */
+static cJSON *select_runs(sqlite3 *db, const char *more, const char *parameter)
+{
+    char *sql = ypi_format("%s%s", RUN_COLUMNS, more);
+    cJSON *rows = ypi_store_rows(db, sql, parameter != NULL, &parameter);
+    free(sql);
+    return rows;
+}
+
+static cJSON *newest(sqlite3 *db, long back)
+{
+    char limit[64];
+    snprintf(limit, sizeof limit, NEWEST_FIRST " LIMIT 1 OFFSET %ld", back);
+    return select_runs(db, limit, NULL);
+}
+
+/* With those that begin with the same digits. */
+static cJSON *of_uuid(sqlite3 *db, const char *digits)
+{
+    return select_runs(db, " AND substr(run.id, 1, length(?1)) = ?1" NEWEST_FIRST, digits);
+}
+
+static cJSON *of_commit(sqlite3 *db, const char *digits, bool dirty)
+{
+    return select_runs(db,
+                       dirty ? " AND substr(\"commit\", 1, length(?1)) = ?1 AND dirty" NEWEST_FIRST
+                             : " AND substr(\"commit\", 1, length(?1)) = ?1 AND NOT"
+                               " coalesce(dirty, 0)" NEWEST_FIRST,
+                       digits);
+}
+
+/* Owned; NULL where git knows none such. */
+static char *revision(const char *word)
+{
+    char *object = ypi_format("%s^{commit}", word);
+    const char *const words[] = {"rev-parse",        "--verify", "--quiet",
+                                 "--end-of-options", object,     NULL};
+    char *commit = ypi_gate_git(".", words, NULL);
+    free(object);
+    return commit;
+}
+
+static bool all_alike(const cJSON *rows, const char *column)
+{
+    const cJSON *row;
+    cJSON_ArrayForEach(row, rows)
+    {
+        if (strcmp(ypi_text_of(row, column), ypi_text_of(rows->child, column)) != 0)
+            return false;
+    }
+    return true;
+}
+
+static enum yp_status none(const char *word, sqlite3 *db)
+{
+    return yp_set_error(YP_INVALID,
+                        "%s: %s has no such run that can be compared; wanted are a run's UUID or a "
+                        "commit's hash (%d digits at least), 'last', 'last~1', a revision that git "
+                        "knows, with '-dirty' behind it for runs with uncommitted changes, or the "
+                        "file of another history",
+                        word, sqlite3_db_filename(db, "main"), DIGITS_LEAST);
+}
+
+/* The rows of the commit that `word` means. NULL with the error set. */
+static cJSON *rows_of_commit(sqlite3 *db, const char *word)
+{
+    size_t length = strlen(word);
+    bool dirty = length > 6 && strcmp(word + length - 6, "-dirty") == 0;
+    char *name = ypi_format("%.*s", (int)(dirty ? length - 6 : length), word);
+    cJSON *rows = is_hexadecimal(name) ? of_commit(db, name, dirty) : cJSON_CreateArray();
+    if (rows != NULL && rows->child == NULL) {
+        char *commit = revision(name);
+        cJSON_Delete(rows);
+        rows = of_commit(db, commit != NULL ? commit : "no hash", dirty);
+        free(commit);
+    } else if (rows != NULL && !all_alike(rows, "commit")) {
+        (void)yp_set_error(YP_INVALID, "%s: more than one commit begins so", word);
+        cJSON_Delete(rows);
+        rows = NULL;
+    }
+    free(name);
+    return rows;
+}
+
+/* NULL with the error set. */
+static cJSON *rows_of(sqlite3 *db, const char *word)
+{
+    if (is_file(word))
+        return select_runs(db, NEWEST_FIRST, NULL);
+    if (runs_back(word) >= 0)
+        return newest(db, runs_back(word));
+    cJSON *runs = is_hexadecimal(word) ? of_uuid(db, word) : cJSON_CreateArray();
+    cJSON *commit = runs != NULL ? rows_of_commit(db, word) : NULL;
+    if (commit != NULL && runs->child != NULL && (commit->child != NULL || runs->child->next)) {
+        (void)yp_set_error(YP_INVALID, "%s: %s begins so", word,
+                           commit->child != NULL ? "a run and a commit" : "more than one run");
+        cJSON_Delete(commit);
+        commit = NULL;
+    }
+    if (commit == NULL || commit->child != NULL) {
+        cJSON_Delete(runs);
+        return commit;
+    }
+    cJSON_Delete(commit);
+    return runs;
+}
+
+/* -- runs ---------------------------------------------------------------------------------- */
+
+static void take(struct ypi_stored *s, const cJSON *rows)
+{
+    const cJSON *row;
+    bool one = rows->child != NULL && all_alike(rows, "commit");
+    s->commit = ypi_strdup(one ? ypi_text_of(rows->child, "commit") : "");
+    s->runs = ypi_calloc((size_t)cJSON_GetArraySize(rows) + 1, sizeof *s->runs);
+    cJSON_ArrayForEach(row, rows)
+    {
+        s->dirty = s->dirty || (one && ypi_real(row, "dirty") > 0);
+        s->runs[s->run_count++] =
+            (struct ypi_stored_run){.id = ypi_strdup(ypi_text_of(row, "id")),
+                                    .machine = ypi_strdup(ypi_text_of(row, "machine")),
+                                    .options = ypi_strdup(ypi_text_of(row, "options"))};
+    }
+}
+
+static void clear_run(struct ypi_stored_run *r)
+{
+    free(r->id);
+    free(r->machine);
+    free(r->options);
+}
+
+enum yp_status ypi_stored_find(const char *word, const char *history, struct ypi_stored *out)
+{
+    *out = (struct ypi_stored){.db = ypi_store_open(is_file(word) ? word : history)};
+    cJSON *rows = out->db != NULL ? rows_of(out->db, word) : NULL;
+    if (rows == NULL)
+        return yp_last_status();
+    enum yp_status status = rows->child != NULL ? YP_OK : none(word, out->db);
+    if (status == YP_OK)
+        take(out, rows);
+    cJSON_Delete(rows);
+    return status;
+}
+
+enum yp_status ypi_stored_run(const char *run, const char *history, struct ypi_stored *out)
+{
+    *out = (struct ypi_stored){.db = ypi_store_open(history)};
+    cJSON *rows = out->db != NULL ? of_uuid(out->db, run) : NULL;
+    if (rows == NULL)
+        return yp_last_status();
+    enum yp_status status = rows->child != NULL ? YP_OK : none(run, out->db);
+    if (status == YP_OK)
+        take(out, rows);
+    cJSON_Delete(rows);
+    return status;
+}
+
+static bool has_machine(const struct ypi_stored *s, const char *machine)
+{
+    for (int i = 0; i < s->run_count; i++)
+        if (strcmp(s->runs[i].machine, machine) == 0)
+            return true;
+    return false;
+}
+
+static void keep(struct ypi_stored *s, const struct ypi_stored *other)
+{
+    int kept = 0;
+    for (int i = 0; i < s->run_count; i++)
+        if (has_machine(other, s->runs[i].machine))
+            s->runs[kept++] = s->runs[i];
+        else
+            clear_run(&s->runs[i]);
+    s->run_count = kept;
+}
+
+bool ypi_stored_keep_common(struct ypi_stored *a, struct ypi_stored *b)
+{
+    bool common = false;
+    for (int i = 0; i < a->run_count && !common; i++)
+        common = has_machine(b, a->runs[i].machine);
+    if (common) {
+        keep(a, b);
+        keep(b, a);
+    }
+    return common;
+}
+
+char *ypi_stored_ids(const struct ypi_stored *s)
+{
+    struct ypi_text text = {0};
+    ypi_text_add(&text, "[");
+    for (int i = 0; i < s->run_count; i++)
+        ypi_text_add(&text, "%s\"%s\"", i > 0 ? "," : "", s->runs[i].id);
+    ypi_text_add(&text, "]");
+    return ypi_text_take(&text);
+}
+
+void ypi_stored_clear(struct ypi_stored *s)
+{
+    for (int i = 0; i < s->run_count; i++)
+        clear_run(&s->runs[i]);
+    free(s->runs);
+    free(s->commit);
+    sqlite3_close(s->db);
+    *s = (struct ypi_stored){0};
+}

@@ -1,0 +1,153 @@
+#include "gate/times.h"
+
+#include "base/text/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Half the width of a sample's interval of 99 %, in standard deviations of its median. */
+#define INTERVAL 2.5758
+
+static const char chosen_sql[] =
+    "SELECT r.case_id AS id, m.name, r.run_id AS run, m.median, m.low, m.high, m.share FROM result "
+    "AS"
+    " r JOIN measurement AS m ON m.result_id = r.id WHERE r.attempt = 0 AND m.median > 0"
+    " AND m.kind IN ('work', 'serve', 'run') AND r.outcome NOT IN ('failed', 'error')"
+    " AND r.run_id IN (SELECT value FROM json_each(?1))"
+    " ORDER BY r.case_id, m.name, r.run_id";
+
+/* The newest results of a case, which the index on it and the time gives at once. */
+static const char series_sql[] =
+    "SELECT r.run_id AS run, m.median, m.share FROM result AS r"
+    " JOIN run ON run.id = r.run_id JOIN measurement AS m ON m.result_id = r.id"
+    " WHERE r.case_id = ?1 AND r.attempt = 0 AND m.name = ?2 AND m.median > 0"
+    " AND m.kind IN ('work', 'serve', 'run') AND r.outcome NOT IN ('failed', 'error')"
+    " AND run.machine = ?3 AND coalesce(" YPI_WORK_OPTIONS ", '') = ?4 AND " YPI_NORMAL_RUN
+    " ORDER BY r.started DESC LIMIT 100";
+
+/* A run's repetitions become one figure: adds `row`, the next one in order. */
+struct adding {
+    const char *run;
+    int repeats;
+};
+
+static void add_figure(double *list, int at, int repeats, double value)
+{
+    double logarithm = value > 0 ? log(value) : NAN;
+    list[at] = repeats == 0 ? logarithm : (list[at] * repeats + logarithm) / (repeats + 1);
+}
+
+static void add_row(struct ypi_times *t, struct adding *a, const cJSON *row)
+{
+    bool more = t->count > 0 && strcmp(a->run, ypi_text_of(row, "run")) == 0;
+    a->repeats = more ? a->repeats + 1 : 0;
+    a->run = ypi_text_of(row, "run");
+    t->count += !more;
+    add_figure(t->seconds, t->count - 1, a->repeats, ypi_real(row, "median"));
+    add_figure(t->shares, t->count - 1, a->repeats, ypi_real(row, "share"));
+    if (t->inside != NULL)
+        t->inside[t->count - 1] =
+            fmax(more ? t->inside[t->count - 1] : 0,
+                 log(ypi_real(row, "high") / ypi_real(row, "low")) / (2 * INTERVAL));
+}
+
+static struct ypi_times *open_times(struct ypi_timed *out, const cJSON *row, size_t rows)
+{
+    struct ypi_times *t = &out->list[out->count++];
+    *t = (struct ypi_times){.id = ypi_text_of(row, "id"),
+                            .name = ypi_text_of(row, "name"),
+                            .seconds = ypi_calloc(rows, sizeof *t->seconds),
+                            .shares = ypi_calloc(rows, sizeof *t->shares),
+                            .inside = ypi_calloc(rows, sizeof *t->inside)};
+    return t;
+}
+
+static bool is_next(const cJSON *row, const cJSON *other)
+{
+    return strcmp(ypi_text_of(row, "id"), ypi_text_of(other, "id")) == 0 &&
+           strcmp(ypi_text_of(row, "name"), ypi_text_of(other, "name")) == 0;
+}
+
+bool ypi_times_read(const struct ypi_stored *runs, struct ypi_timed *out)
+{
+    char *ids = ypi_stored_ids(runs);
+    const char *parameter = ids;
+    *out = (struct ypi_timed){.rows = ypi_store_rows(runs->db, chosen_sql, 1, &parameter)};
+    free(ids);
+    if (out->rows == NULL)
+        return false;
+    out->list = ypi_calloc((size_t)cJSON_GetArraySize(out->rows) + 1, sizeof *out->list);
+    for (const cJSON *row = out->rows->child; row != NULL;) {
+        const cJSON *first = row;
+        size_t count = 0;
+        for (; row != NULL && is_next(row, first); row = row->next)
+            count++;
+        struct ypi_times *t = open_times(out, first, count);
+        struct adding a = {.run = ""};
+        for (const cJSON *next = first; next != row; next = next->next)
+            add_row(t, &a, next);
+    }
+    return true;
+}
+
+void ypi_times_clear(struct ypi_timed *timed)
+{
+    for (int i = 0; i < timed->count; i++) {
+        free(timed->list[i].seconds);
+        free(timed->list[i].shares);
+        free(timed->list[i].inside);
+    }
+    free(timed->list);
+    cJSON_Delete(timed->rows);
+    *timed = (struct ypi_timed){0};
+}
+
+const struct ypi_times *ypi_times_of_case(const struct ypi_timed *timed, const char *id)
+{
+    int low = 0;
+    int high = timed->count;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (strcmp(timed->list[middle].id, id) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < timed->count && strcmp(timed->list[low].id, id) == 0 ? &timed->list[low] : NULL;
+}
+
+const struct ypi_times *ypi_times_of(const struct ypi_timed *timed, const char *id,
+                                     const char *name)
+{
+    const struct ypi_times *end = timed->list + timed->count;
+    for (const struct ypi_times *t = ypi_times_of_case(timed, id);
+         t != NULL && t < end && strcmp(t->id, id) == 0; t++)
+        if (strcmp(t->name, name) == 0)
+            return t;
+    return NULL;
+}
+
+struct ypi_scatter ypi_times_scatter(sqlite3 *db, const char *machine, const char *options,
+                                     const struct ypi_times *of, bool by_share)
+{
+    const char *const parameters[] = {of->id, of->name, machine, options};
+    cJSON *rows = ypi_store_rows(db, series_sql, 4, parameters);
+    if (rows == NULL)
+        return (struct ypi_scatter){0};
+    size_t count = (size_t)cJSON_GetArraySize(rows);
+    struct ypi_times series = {.seconds = ypi_calloc(count + 1, sizeof *series.seconds),
+                               .shares = ypi_calloc(count + 1, sizeof *series.shares)};
+    struct adding a = {.run = ""};
+    const cJSON *row;
+    cJSON_ArrayForEach(row, rows) add_row(&series, &a, row);
+    const double *figures = by_share ? series.shares : series.seconds;
+    size_t known = 0;
+    while (known < (size_t)series.count && !isnan(figures[known]))
+        known++;
+    struct ypi_scatter scatter = ypi_scatter_of_series(figures, known);
+    free(series.seconds);
+    free(series.shares);
+    cJSON_Delete(rows);
+    return scatter;
+}
