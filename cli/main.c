@@ -66,6 +66,12 @@ static const struct command {
      "      the file of a history; runs of two machines are compared by shares of what bounds "
      "them",
      ypi_compare_command, false},
+    {"reproduce",
+     "RESULT [--rev COMMIT] [--threshold 3%] [--error 1%] [--json FILE] [--markdown FILE]",
+     "runs a stored result again, with its seed, axes, device and options, and shows old and new\n"
+     "      side by side with all that differs in the environment; a result is named as for show;\n"
+     "      --rev stored: builds the commit that it is of, --rev REV: another one",
+     ypi_reproduce_command, false},
     {"machine", "[--again] [--json]",
      "what this machine is made of and what it was measured to do at most; --again: measured "
      "anew,\n"

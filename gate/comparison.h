@@ -64,6 +64,7 @@ struct ypi_comparisons {
     double error;     /* rate for the whole of it: 0.01 */
     double seconds;   /* that it took; 0: nothing was run */
     bool whole;       /* it came to its end */
+    bool every;       /* exact figures that are the same are to be told too */
     char **notes;     /* about the whole: owned, as the list is */
     int note_count;
     struct ypi_comparison *list;

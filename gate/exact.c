@@ -388,7 +388,7 @@ static void tell_figure(void *arg, struct group base, struct group head)
     enum ypi_compared verdict = both             ? judge(base, head)
                                 : base.count > 0 ? YPI_COMPARED_GONE
                                                  : YPI_COMPARED_NEW;
-    if (verdict == YPI_COMPARED_SAME)
+    if (verdict == YPI_COMPARED_SAME && !t->all->every)
         return;
     struct ypi_comparison *c = ypi_comparison_add(t->all, f->id, f->quantity, f->name);
     c->verdict = verdict;

@@ -13,8 +13,7 @@ enum { DIGITS_LEAST = 4 }; /* of a UUID or a hash: fewer fit by chance */
 #define RUN_COLUMNS \
     "SELECT run.id, run.machine, (SELECT value FROM fact WHERE run_id = run.id AND key =" \
     " 'git.commit') AS \"commit\", (SELECT value FROM fact WHERE run_id = run.id AND key =" \
-    " 'git.dirty') = 'yes' AS dirty, " YPI_WORK_OPTIONS \
-    " AS options FROM run WHERE " YPI_NORMAL_RUN
+    " 'git.dirty') = 'yes' AS dirty, " YPI_WORK_OPTIONS " AS options FROM run WHERE "
 #define NEWEST_FIRST " ORDER BY run.started DESC, run.id"
 
 /* -- what a word means --------------------------------------------------------------------- */
@@ -43,10 +42,10 @@ static long runs_back(const char *word)
                                                                                          : -1;
 }
 
-/* `more` stands behind the conditions on runs, with `parameter` as ?1. */
+/* Of those that can be compared: `more` stands behind that, with `parameter` as ?1. */
 static cJSON *select_runs(sqlite3 *db, const char *more, const char *parameter)
 {
-    char *sql = ypi_format("%s%s", RUN_COLUMNS, more);
+    char *sql = ypi_format("%s%s%s", RUN_COLUMNS, YPI_NORMAL_RUN, more);
     cJSON *rows = ypi_store_rows(db, sql, parameter != NULL, &parameter);
     free(sql);
     return rows;
@@ -188,17 +187,16 @@ enum yp_status ypi_stored_find(const char *word, const char *history, struct ypi
     return status;
 }
 
-enum yp_status ypi_stored_run(const char *run, const char *history, struct ypi_stored *out)
+enum yp_status ypi_stored_of_run(const char *run, const char *history, struct ypi_stored *out)
 {
     *out = (struct ypi_stored){.db = ypi_store_open(history)};
-    cJSON *rows = out->db != NULL ? of_uuid(out->db, run) : NULL;
+    cJSON *rows =
+        out->db != NULL ? ypi_store_rows(out->db, RUN_COLUMNS "run.id = ?1", 1, &run) : NULL;
     if (rows == NULL)
         return yp_last_status();
-    enum yp_status status = rows->child != NULL ? YP_OK : none(run, out->db);
-    if (status == YP_OK)
-        take(out, rows);
+    take(out, rows);
     cJSON_Delete(rows);
-    return status;
+    return YP_OK;
 }
 
 static bool has_machine(const struct ypi_stored *s, const char *machine)

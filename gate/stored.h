@@ -35,8 +35,8 @@ struct ypi_stored {
  * nearest. YP_INVALID with yp_last_error() set where the word means none or more than one thing;
  * YP_IO where a history cannot be read. *out is to be cleared in any case. */
 enum yp_status ypi_stored_find(const char *word, const char *history, struct ypi_stored *out);
-/* The runs of that UUID, whatever they are. */
-enum yp_status ypi_stored_run(const char *run, const char *history, struct ypi_stored *out);
+/* The run of that whole UUID, whatever it is; none where it is not there. */
+enum yp_status ypi_stored_of_run(const char *run, const char *history, struct ypi_stored *out);
 void ypi_stored_clear(struct ypi_stored *stored);
 
 /* Drops the runs of machines that only one of them has. False, and nothing is dropped, where they

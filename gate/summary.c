@@ -165,17 +165,24 @@ void ypi_summary_text(FILE *out, const struct ypi_comparisons *all, bool verbose
         ypi_text_add(&text, "note: %s", all->notes[i]);
         put_line(out, &text);
     }
-    for (int o = 0; o < ORDERS; o++)
+    for (int o = 0; o < ORDERS; o++) {
+        const struct ypi_comparison *above = NULL;
         for (int i = 0; i < all->count; i++) {
             const struct ypi_comparison *c = &all->list[i];
             if (c->verdict != order[o] || (c->verdict == YPI_COMPARED_SAME && !verbose))
                 continue;
-            ypi_text_add(&text, "%-12s  %s", ypi_compared_name(c->quantity, c->verdict), c->id);
-            put_line(out, &text);
+            const char *name = ypi_compared_name(c->quantity, c->verdict);
+            if (above == NULL || strcmp(above->id, c->id) != 0 ||
+                strcmp(ypi_compared_name(above->quantity, above->verdict), name) != 0) {
+                ypi_text_add(&text, "%-12s  %s", name, c->id);
+                put_line(out, &text);
+            }
+            above = c;
             ypi_text_add(&text, "              ");
             put_change(&text, c);
             put_line(out, &text);
         }
+    }
     put_counts(&text, all);
     put_line(out, &text);
 }

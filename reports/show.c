@@ -11,9 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHORTEST_PREFIX 4
-#define LISTED_MAX 20
-
 struct request {
     const char *file;
     const char *word;
@@ -70,83 +67,23 @@ static int show_run(sqlite3 *db, const char *id, const struct request *request)
     return code;
 }
 
-/* Shows the only row there is, lists several. -1: there is none, or the word cannot mean this. */
-static int try_rows(sqlite3 *db, const struct request *request, const char *sql, const char *what)
+static int find_and_show(sqlite3 *db, const struct request *request)
 {
-    cJSON *rows = ypi_store_rows(db, sql, 1, &request->word);
+    const char *as = NULL;
+    cJSON *rows = ypi_named(db, request->word, &as);
     int count = cJSON_GetArraySize(rows);
-    int code = -1;
-    if (!rows) {
+    int code = YPI_COMMAND_NOTHING;
+    if (rows == NULL) {
         code = ypi_file_error();
     } else if (count == 1) {
         const char *id = ypi_text_of(rows->child, "id");
         code = strcmp(ypi_text_of(rows->child, "kind"), "run") == 0 ? show_run(db, id, request)
                                                                     : show_result(db, id, request);
-    } else if (count > 1) {
-        const cJSON *row;
-        int listed = 0;
-        fprintf(stderr, "yieldpoint: '%s' is the %s; which one is meant?\n", request->word, what);
-        cJSON_ArrayForEach(row, rows)
-        {
-            if (listed++ < LISTED_MAX)
-                fprintf(stderr, "  %s\n", ypi_text_of(row, "label"));
-        }
-        if (count > LISTED_MAX)
-            fprintf(stderr, "  and %d more\n", count - LISTED_MAX);
-        code = YPI_COMMAND_NOTHING;
+    } else {
+        ypi_tell_not_named(request->word, rows, as);
     }
     cJSON_Delete(rows);
     return code;
-}
-
-static bool is_prefix_of_uuid(const char *word)
-{
-    size_t length = strlen(word);
-    return length >= SHORTEST_PREFIX && length <= 36 &&
-           word[strspn(word, "0123456789abcdefABCDEF-")] == '\0';
-}
-
-#define NEWEST_OF_CASES_WHERE \
-    "SELECT (SELECT id FROM result WHERE case_id = test_case.id AND attempt = 0" \
-    "  ORDER BY started DESC, rowid DESC LIMIT 1) AS id," \
-    " 'result' AS kind, test_case.id AS label FROM test_case" \
-    " WHERE EXISTS (SELECT 1 FROM result WHERE case_id = test_case.id AND attempt = 0) AND "
-
-/* Attempts are found by their own UUIDs only. The word is tried as an id first, then as the begin
- * of a UUID, then as the end of an id, which a file's name and all after it are, then as any part
- * of one. */
-static int find_and_show(sqlite3 *db, const struct request *request)
-{
-    static const char last[] = "SELECT id, 'result' AS kind FROM result WHERE ?1 IS NOT NULL"
-                               " AND attempt = 0"
-                               " ORDER BY started DESC, rowid DESC LIMIT 1";
-    static const char by_id[] = "SELECT id, 'result' AS kind FROM result WHERE case_id = ?1"
-                                " AND attempt = 0"
-                                " ORDER BY started DESC, rowid DESC LIMIT 1";
-    static const char by_prefix[] =
-        "SELECT id, 'result' AS kind, 'result ' || id AS label FROM result"
-        " WHERE substr(id, 1, length(?1)) = lower(?1) UNION ALL"
-        " SELECT id, 'run', 'run ' || id FROM run WHERE substr(id, 1, length(?1)) = lower(?1)";
-    static const char by_end[] =
-        NEWEST_OF_CASES_WHERE "substr(test_case.id, -length(?1)) = ?1 ORDER BY 3";
-    static const char by_part[] = NEWEST_OF_CASES_WHERE "instr(test_case.id, ?1) > 0 ORDER BY 3";
-    int code = -1;
-    if (strcmp(request->word, "last") == 0)
-        code = try_rows(db, request, last, "");
-    if (code < 0)
-        code = try_rows(db, request, by_id, "");
-    if (code < 0 && is_prefix_of_uuid(request->word))
-        code = try_rows(db, request, by_prefix, "begin of several UUIDs");
-    if (code < 0)
-        code = try_rows(db, request, by_end, "end of several ids");
-    if (code < 0)
-        code = try_rows(db, request, by_part, "part of several ids");
-    if (code >= 0)
-        return code;
-    fprintf(stderr,
-            "yieldpoint: nothing in the history matches '%s'; `yieldpoint history` lists it\n",
-            request->word);
-    return YPI_COMMAND_NOTHING;
 }
 
 int ypi_report_show(int argc, char **argv)

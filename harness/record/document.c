@@ -332,6 +332,7 @@ static void add_reproduce(cJSON *document)
                                strtoull(ypi_text_of(result, "seed"), NULL, 10), extra, count);
     if (line)
         cJSON_AddStringToObject(document, "reproduce", line);
+    cJSON_AddItemToObject(document, "reproduce_options", cJSON_CreateStringArray(extra, count));
     free(line);
     free(extra);
 }
