@@ -58,9 +58,9 @@ static const char figures_sql[] = CHOSEN
     " ORDER BY id, quantity, name";
 
 static const char measurements_sql[] =
-    CHOSEN "SELECT DISTINCT r.case_id AS id, m.name, m.position FROM r JOIN measurement AS m"
-           " ON m.result_id = r.id WHERE m.kind IN ('work', 'serve', 'run')"
-           " ORDER BY r.case_id, m.position";
+    CHOSEN "SELECT r.case_id AS id, m.name, m.position, max(m.threads) AS threads FROM r"
+           " JOIN measurement AS m ON m.result_id = r.id WHERE m.kind IN ('work', 'serve', 'run')"
+           " GROUP BY r.case_id, m.position, m.name ORDER BY r.case_id, m.position";
 
 _Static_assert(YPI_QUANTITY_OUTCOME == 1 && YPI_QUANTITY_PEAK == 3 && YPI_QUANTITY_RESIDENT == 4 &&
                    YPI_QUANTITY_ALLOCATIONS == 5 && YPI_QUANTITY_INSTRUCTIONS == 6 &&
@@ -157,6 +157,18 @@ const char **ypi_exact_measurements(const struct ypi_exact *e, const char *id, i
             names[(*count)++] = ypi_text_of(row, "name");
     }
     return names;
+}
+
+int ypi_exact_threads(const struct ypi_exact *e, const char *id)
+{
+    const cJSON *row;
+    double most = 0;
+    cJSON_ArrayForEach(row, e->measurements)
+    {
+        if (strcmp(ypi_text_of(row, "id"), id) == 0)
+            most = fmax(most, ypi_real(row, "threads"));
+    }
+    return (int)most;
 }
 
 /* -- one figure of both sides -------------------------------------------------------------- */

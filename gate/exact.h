@@ -29,6 +29,9 @@ const char **ypi_exact_cases(const struct ypi_exact *e, int *count);
 /* The measurements of a case, in its order; the texts are `e`'s, the list the caller's. */
 const char **ypi_exact_measurements(const struct ypi_exact *e, const char *id, int *count);
 
+/* How many threads its measurements have at most; 0: it has none. */
+int ypi_exact_threads(const struct ypi_exact *e, const char *id);
+
 /* Whether the case failed in any process of the side. */
 bool ypi_exact_failed(const struct ypi_exact *e, const char *id);
 

@@ -266,6 +266,11 @@ static bool is_timed(const struct gate *g, const char *id)
     return !ypi_exact_failed(g->exact_base, id) && !ypi_exact_failed(g->exact_head, id);
 }
 
+static bool has_one_thread(const struct gate *g, const char *id)
+{
+    return ypi_exact_threads(g->exact_base, id) == 1 && ypi_exact_threads(g->exact_head, id) == 1;
+}
+
 /* The error of the whole is shared by all measurements (Bonferroni), so that it holds whatever they
  * have to do with each other. */
 static void open_duels(struct gate *g)
@@ -289,6 +294,7 @@ static void open_duels(struct gate *g)
                 (struct ypi_pairing){.base = {s->base.program, s->base.directory, s->base.options},
                                      .head = {s->head.program, s->head.directory, s->head.options},
                                      .id = s->ids[k],
+                                     .one_thread = has_one_thread(g, s->ids[k]),
                                      .work = g->work.path,
                                      .stop = g->stop};
             whole[at] = !s->turns;

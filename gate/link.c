@@ -97,10 +97,18 @@ static enum ypi_link_word meaning(struct ypi_link *link, const char *line)
     return broken("the suite said what is no part of taking turns");
 }
 
+static pid_t process_behind(int fd)
+{
+    struct ucred peer = {0};
+    socklen_t size = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
+}
+
 static enum ypi_link_word await_connection(struct ypi_link *link, pid_t pid)
 {
     if (ready(link->listener, POLL_MS))
-        link->fd = accept4(link->listener, NULL, NULL, SOCK_CLOEXEC);
+        link->process =
+            process_behind(link->fd = accept4(link->listener, NULL, NULL, SOCK_CLOEXEC));
     else if (is_over(pid) && !ready(link->listener, 0))
         return YPI_LINK_CLOSED;
     return YPI_LINK_TOOK;

@@ -20,6 +20,7 @@ enum ypi_link_word {
 
 struct ypi_link {
     int listener, fd; /* -1: none */
+    pid_t process;    /* of the case; 0: it has not connected */
     char text[256];   /* what was received and not read yet */
     size_t length;
     char name[YPI_LINK_NAME_MAX];

@@ -5,6 +5,7 @@
 #include "base/system/program.h"
 #include "base/text/text.h"
 #include "gate/link.h"
+#include "gate/processor.h"
 #include "harness/record/history.h"
 
 #include <math.h>
@@ -159,6 +160,18 @@ static void compete(const struct ypi_pairing *p, struct side sides[2], int first
     found->rounds = r.count;
 }
 
+/* Processors differ by who else is on them, for longer than a pair lasts. */
+static void compete_together(const struct ypi_pairing *p, struct side sides[2], int first,
+                             double began, struct ypi_paired *found, struct ypi_seed *coin)
+{
+    int processor = p->one_thread ? ypi_processor_pick(coin) : -1;
+    for (int i = 0; i < 2 && processor >= 0; i++)
+        ypi_processor_hold(sides[i].link.process, processor);
+    compete(p, sides, first, began, found);
+    for (int i = 0; i < 2 && processor >= 0; i++)
+        ypi_processor_hold(sides[i].link.process, -1);
+}
+
 static int index_of(const struct ypi_paired *list, int count, const char *name)
 {
     for (int i = 0; i < count; i++)
@@ -177,13 +190,13 @@ static bool any_wanted(const struct ypi_paired *list, int count, int from)
 
 /* Both wait at the beginning of a measurement. */
 static void meet(const struct ypi_pairing *p, struct side sides[2], int first, double began,
-                 struct ypi_paired *list, int count)
+                 struct ypi_seed *coin, struct ypi_paired *list, int count)
 {
     int at[2] = {index_of(list, count, sides[0].link.name),
                  index_of(list, count, sides[1].link.name)};
     if (at[0] == at[1]) {
         if (at[0] >= 0 && list[at[0]].wanted)
-            compete(p, sides, first, began, &list[at[0]]);
+            compete_together(p, sides, first, began, &list[at[0]], coin);
         bool last = !any_wanted(list, count, at[0] + 1);
         for (int i = 0; i < 2; i++)
             tell(&sides[i], last ? ypi_link_leave : ypi_link_next);
@@ -195,7 +208,7 @@ static void meet(const struct ypi_pairing *p, struct side sides[2], int first, d
 
 /* As long as both come to another measurement. */
 static void run_through(const struct ypi_pairing *p, struct side sides[2], int first, double began,
-                        struct ypi_paired *list, int count)
+                        struct ypi_seed *coin, struct ypi_paired *list, int count)
 {
     for (;;) {
         for (int i = 0; i < 2; i++)
@@ -203,7 +216,7 @@ static void run_through(const struct ypi_pairing *p, struct side sides[2], int f
                 listen_to(p, &sides[i]);
         if (!sides[0].waits || !sides[1].waits)
             break;
-        meet(p, sides, first, began, list, count);
+        meet(p, sides, first, began, coin, list, count);
     }
     tell(&sides[0], ypi_link_leave);
     tell(&sides[1], ypi_link_leave);
@@ -248,7 +261,7 @@ enum ypi_pair_end ypi_pair_in_turns(const struct ypi_pairing *p, struct ypi_seed
     set_out(p, sides, list, count);
     sides[0].word = sides[1].word = YPI_LINK_OVER;
     if (begin_turns(p, &sides[first]) && begin_turns(p, &sides[!first])) {
-        run_through(p, sides, first, began, list, count);
+        run_through(p, sides, first, began, coin, list, count);
         how = end_of(p, sides);
     }
     end(&sides[0], how != YPI_PAIR_DONE);

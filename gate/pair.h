@@ -19,6 +19,7 @@ struct ypi_contestant {
 struct ypi_pairing {
     struct ypi_contestant base, head;
     const char *id;            /* of the case */
+    bool one_thread;           /* its measurements have one: both sides share a processor */
     const char *work;          /* a directory: sockets, logs and histories of no interest later */
     const volatile bool *stop; /* polled */
 };
