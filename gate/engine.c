@@ -1,0 +1,403 @@
+#include "gate/engine.h"
+
+#include "base/system/clock.h"
+#include "base/system/lock.h"
+#include "base/text/text.h"
+#include "gate/exact.h"
+#include "gate/schedule.h"
+#include "gate/workplace.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A case that is not decided by then scatters so much that it hardly will be. */
+#define CASE_SECONDS 60.0
+
+/* A suite as both revisions have it. */
+struct both {
+    struct ypi_suite base, head;
+    char **ids; /* that both have; owned */
+    int id_count;
+    bool turns; /* both take them */
+};
+
+struct ypi_engine {
+    const struct ypi_engine_task *task;
+    struct ypi_comparisons *found;
+    struct ypi_workplace work;
+    char *log;
+    char **options, **head_options; /* ended by NULL */
+    int option_count, head_option_count;
+    struct both *suites;
+    int suite_count;
+    struct ypi_exact *exact_base, *exact_head;
+    struct ypi_duel **duels;
+    struct ypi_pairing *pairings;
+    const char ***names;
+    int duel_count;
+    double began;
+};
+
+/* -- both sides ---------------------------------------------------------------------------- */
+
+static char **split(char **list, int *count, const char *text)
+{
+    const char *word = NULL;
+    size_t length = 0;
+    for (const char *at = text; at != NULL && ypi_next_word(&at, &word, &length);)
+        list = ypi_list_add(list, (*count)++, ypi_format("%.*s", (int)length, word));
+    return list;
+}
+
+/* Owned texts with a NULL behind. */
+static char **ended(char **list, int count)
+{
+    list = ypi_realloc(list, (size_t)count + 1, sizeof *list);
+    list[count] = NULL;
+    return list;
+}
+
+/* Where it lies below the build directory. */
+static const char *place_of(const struct ypi_revision *r, int i)
+{
+    size_t length = strlen(r->build);
+    return strncmp(r->programs[i], r->build, length) == 0 ? r->programs[i] + length
+                                                          : r->programs[i];
+}
+
+static const char *like(const struct ypi_revision *r, const char *place)
+{
+    for (int i = 0; i < r->program_count; i++)
+        if (strcmp(place_of(r, i), place) == 0)
+            return r->programs[i];
+    return NULL;
+}
+
+static void add_suite(struct ypi_engine *e, const char *base, const char *head)
+{
+    const struct ypi_engine_task *t = e->task;
+    e->suites = ypi_realloc(e->suites, (size_t)e->suite_count + 1, sizeof *e->suites);
+    e->suites[e->suite_count++] = (struct both){
+        .base = {base, t->base->source, (const char *const *)e->options, e->log},
+        .head = {head, t->head->source, (const char *const *)e->head_options, e->log}};
+}
+
+static void pair_suites(struct ypi_engine *e)
+{
+    const struct ypi_revision *base = e->task->base;
+    const struct ypi_revision *head = e->task->head;
+    for (int i = 0; i < base->program_count; i++)
+        add_suite(e, base->programs[i], like(head, place_of(base, i)));
+    for (int i = 0; i < head->program_count; i++)
+        if (like(base, place_of(head, i)) == NULL)
+            add_suite(e, NULL, head->programs[i]);
+}
+
+static bool has(char *const *list, int count, const char *id)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(list[i], id) == 0)
+            return true;
+    return false;
+}
+
+static enum yp_status list_of(const struct ypi_engine *e, const struct ypi_suite *suite,
+                              char ***ids, int *count)
+{
+    *ids = NULL;
+    *count = 0;
+    return suite->program == NULL
+               ? YP_OK
+               : ypi_suite_list(suite, &e->task->cases, e->task->stop, ids, count);
+}
+
+/* What only one side has is told; what both have is to be run. */
+static enum yp_status list_suite(struct ypi_engine *e, struct both *s)
+{
+    char **base = NULL;
+    char **head = NULL;
+    int base_count = 0;
+    int head_count = 0;
+    enum yp_status status = list_of(e, &s->base, &base, &base_count);
+    if (status == YP_OK)
+        status = list_of(e, &s->head, &head, &head_count);
+    for (int i = 0; i < base_count && status == YP_OK; i++)
+        if (has(head, head_count, base[i]))
+            s->ids = ypi_list_add(s->ids, s->id_count++, ypi_strdup(base[i]));
+        else
+            ypi_comparison_add(e->found, base[i], YPI_QUANTITY_CASE, NULL)->verdict =
+                YPI_COMPARED_GONE;
+    for (int i = 0; i < head_count && status == YP_OK; i++)
+        if (!has(base, base_count, head[i]))
+            ypi_comparison_add(e->found, head[i], YPI_QUANTITY_CASE, NULL)->verdict =
+                YPI_COMPARED_NEW;
+    ypi_list_free(base, base_count);
+    ypi_list_free(head, head_count);
+    if (status == YP_OK && s->id_count > 0)
+        s->turns = ypi_suite_takes_turns(&s->base, e->task->stop) &&
+                   ypi_suite_takes_turns(&s->head, e->task->stop);
+    if (s->id_count > 0 && !s->turns)
+        ypi_comparisons_note(e->found,
+                             "%s: a side does not know --turns: its cases are compared "
+                             "by whole processes, one after the other",
+                             strrchr(s->base.program, '/') + 1);
+    return status;
+}
+
+int ypi_engine_case_count(const struct ypi_engine *e)
+{
+    int count = 0;
+    for (int i = 0; i < e->suite_count; i++)
+        count += e->suites[i].id_count;
+    return count;
+}
+
+const char *ypi_engine_case(const struct ypi_engine *e, int at)
+{
+    int suite = 0;
+    for (; at >= e->suites[suite].id_count; suite++)
+        at -= e->suites[suite].id_count;
+    return e->suites[suite].ids[at];
+}
+
+enum yp_status ypi_engine_list(struct ypi_engine *e)
+{
+    enum yp_status status = YP_OK;
+    pair_suites(e);
+    for (int i = 0; i < e->suite_count && status == YP_OK; i++)
+        status = list_suite(e, &e->suites[i]);
+    return status;
+}
+
+/* -- exact figures ------------------------------------------------------------------------- */
+
+static enum yp_status read_exact(struct ypi_engine *e, const char *base, const char *head)
+{
+    ypi_exact_close(e->exact_base);
+    ypi_exact_close(e->exact_head);
+    e->exact_head = NULL;
+    e->exact_base = ypi_exact_read(base);
+    if (e->exact_base != NULL)
+        e->exact_head = ypi_exact_read(head);
+    return e->exact_head != NULL ? YP_OK : YP_IO;
+}
+
+static enum yp_status run_both(const struct ypi_engine *e, const struct both *s, char *const *ids,
+                               int count, int repeat, const char *base, const char *head)
+{
+    enum yp_status status = ypi_suite_run(&s->base, ids, count, repeat, base, e->task->stop);
+    return status != YP_OK ? status
+                           : ypi_suite_run(&s->head, ids, count, repeat, head, e->task->stop);
+}
+
+/* Once, and those that differ some times more. */
+static enum yp_status run_exact(struct ypi_engine *e, const char *base, const char *head)
+{
+    enum yp_status status = YP_OK;
+    for (int i = 0; i < e->suite_count && status == YP_OK; i++)
+        status = run_both(e, &e->suites[i], e->suites[i].ids, e->suites[i].id_count, 1, base, head);
+    if (status == YP_OK)
+        status = read_exact(e, base, head);
+    bool again = false;
+    for (int i = 0; i < e->suite_count && status == YP_OK && !e->task->once; i++) {
+        const struct both *s = &e->suites[i];
+        char **ids = ypi_calloc((size_t)s->id_count + 1, sizeof *ids);
+        int count = 0;
+        for (int k = 0; k < s->id_count; k++)
+            if (ypi_exact_differs(e->exact_base, e->exact_head, s->ids[k]))
+                ids[count++] = s->ids[k];
+        status = run_both(e, s, ids, count, YPI_EXACT_REPEATS - 1, base, head);
+        again = again || count > 0;
+        free(ids);
+    }
+    return status == YP_OK && again ? read_exact(e, base, head) : status;
+}
+
+static enum yp_status compare_exact(struct ypi_engine *e)
+{
+    char *base = ypi_format("%s/exact-base.db", e->work.path);
+    char *head = ypi_format("%s/exact-head.db", e->work.path);
+    enum yp_status status = ypi_engine_case_count(e) > 0 ? run_exact(e, base, head) : YP_OK;
+    for (int i = 0; i < e->suite_count && status == YP_OK; i++)
+        for (int k = 0; k < e->suites[i].id_count; k++)
+            ypi_exact_compare(e->exact_base, e->exact_head, e->suites[i].ids[k], e->found);
+    free(base);
+    free(head);
+    return status;
+}
+
+/* -- times --------------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct ypi_engine *e, const char *name)
+{
+    return e->task->measurement == NULL || strcmp(name, e->task->measurement) == 0;
+}
+
+/* The measurements that are wanted and that both sides have; those of one are told. The list is the
+ * caller's. */
+static const char **common(struct ypi_engine *e, const char *id, int *count)
+{
+    int base_count = 0;
+    int head_count = 0;
+    const char **base = ypi_exact_measurements(e->exact_base, id, &base_count);
+    const char **head = ypi_exact_measurements(e->exact_head, id, &head_count);
+    *count = 0;
+    for (int i = 0; i < head_count; i++)
+        if (is_wanted(e, head[i]) && !has((char *const *)base, base_count, head[i]))
+            ypi_comparison_add(e->found, id, YPI_QUANTITY_TIME, head[i])->verdict =
+                YPI_COMPARED_NEW;
+    for (int i = 0; i < base_count; i++)
+        if (!is_wanted(e, base[i]))
+            continue;
+        else if (has((char *const *)head, head_count, base[i]))
+            base[(*count)++] = base[i];
+        else
+            ypi_comparison_add(e->found, id, YPI_QUANTITY_TIME, base[i])->verdict =
+                YPI_COMPARED_GONE;
+    free((void *)head);
+    return base;
+}
+
+/* What failed did other work than what passed. */
+static bool is_timed(const struct ypi_engine *e, const char *id)
+{
+    return !ypi_exact_failed(e->exact_base, id) && !ypi_exact_failed(e->exact_head, id);
+}
+
+static bool has_one_thread(const struct ypi_engine *e, const char *id)
+{
+    return ypi_exact_threads(e->exact_base, id) == 1 && ypi_exact_threads(e->exact_head, id) == 1;
+}
+
+/* The error of the whole is shared by all measurements (Bonferroni), so that it holds whatever they
+ * have to do with each other. */
+static void open_duels(struct ypi_engine *e)
+{
+    int cases = ypi_engine_case_count(e);
+    int measurements = 0;
+    int *counts = ypi_calloc((size_t)cases + 1, sizeof *counts);
+    e->pairings = ypi_calloc((size_t)cases + 1, sizeof *e->pairings);
+    e->names = ypi_calloc((size_t)cases + 1, sizeof *e->names);
+    e->duels = ypi_calloc((size_t)cases + 1, sizeof *e->duels);
+    bool *whole = ypi_calloc((size_t)cases + 1, sizeof *whole);
+    for (int i = 0; i < e->suite_count; i++)
+        for (int k = 0; k < e->suites[i].id_count; k++) {
+            const struct both *s = &e->suites[i];
+            int at = e->duel_count;
+            if (!is_timed(e, s->ids[k]))
+                continue;
+            e->names[at] = common(e, s->ids[k], &counts[at]);
+            measurements += counts[at];
+            e->pairings[at] =
+                (struct ypi_pairing){.base = {s->base.program, s->base.directory, s->base.options},
+                                     .head = {s->head.program, s->head.directory, s->head.options},
+                                     .id = s->ids[k],
+                                     .one_thread = has_one_thread(e, s->ids[k]),
+                                     .work = e->work.path,
+                                     .stop = e->task->stop};
+            whole[at] = !s->turns;
+            if (counts[at] > 0)
+                e->duel_count++;
+            else
+                free((void *)e->names[at]);
+        }
+    for (int i = 0; i < e->duel_count; i++)
+        e->duels[i] = ypi_duel_open(
+            &e->pairings[i], e->names[i], counts[i],
+            (struct ypi_duel_rule){e->task->rule.threshold, e->task->rule.error / measurements},
+            whole[i]);
+    free(whole);
+    free(counts);
+}
+
+static void tell_progress(void *arg, int at, int decided, double left)
+{
+    const struct ypi_engine *e = arg;
+    char where[64];
+    ypi_duel_told(e->duels[at], where);
+    bool over = ypi_duel_is_over(e->duels[at]);
+    fprintf(stderr, "  %d of %d decided  %s  %s%s", decided, e->duel_count, e->pairings[at].id,
+            where, over ? "" : " goes on");
+    if (isfinite(left))
+        fprintf(stderr, "  %.0f s left", fmax(0, left));
+    fputc('\n', stderr);
+}
+
+/* False: stopped. What is decided by then counts. */
+static bool compare_times(struct ypi_engine *e)
+{
+    struct ypi_seed coin = ypi_seed_of((uint64_t)(1e6 * ypi_wall_clock()), (uint64_t)getpid(), 0);
+    double budget = e->task->budget;
+    open_duels(e);
+    const struct ypi_schedule schedule = {.duels = e->duels,
+                                          .count = e->duel_count,
+                                          .seconds = budget - (ypi_now() - e->began),
+                                          .case_seconds = isfinite(budget) ? budget : CASE_SECONDS,
+                                          .stop = e->task->stop,
+                                          .tell = tell_progress,
+                                          .arg = e};
+    bool whole = ypi_schedule_run(&schedule, &coin);
+    for (int i = 0; i < e->duel_count; i++)
+        ypi_duel_conclude(e->duels[i], e->found);
+    return whole;
+}
+
+/* -- the whole ----------------------------------------------------------------------------- */
+
+struct ypi_engine *ypi_engine_open(const struct ypi_engine_task *task,
+                                   struct ypi_comparisons *found)
+{
+    struct ypi_engine *e = ypi_calloc(1, sizeof *e);
+    e->task = task;
+    e->found = found;
+    if (ypi_workplace_open(&e->work) != YP_OK) {
+        ypi_engine_close(e);
+        return NULL;
+    }
+    e->log = ypi_format("%s/suite.log", e->work.path);
+    e->options = split(NULL, &e->option_count, task->options);
+    e->head_options = split(NULL, &e->head_option_count, task->options);
+    e->head_options = split(e->head_options, &e->head_option_count, task->head_options);
+    e->options = ended(e->options, e->option_count);
+    e->head_options = ended(e->head_options, e->head_option_count);
+    return e;
+}
+
+enum yp_status ypi_engine_run(struct ypi_engine *e)
+{
+    int lock = ypi_machine_lock(stderr, e->task->stop);
+    e->began = ypi_now();
+    enum yp_status status =
+        *e->task->stop ? yp_set_error(YP_UNSUPPORTED, "interrupted") : compare_exact(e);
+    e->found->whole = status == YP_OK && compare_times(e);
+    e->found->seconds = ypi_now() - e->began;
+    if (lock >= 0)
+        close(lock);
+    return status;
+}
+
+void ypi_engine_close(struct ypi_engine *e)
+{
+    if (e == NULL)
+        return;
+    for (int i = 0; i < e->duel_count; i++) {
+        ypi_duel_close(e->duels[i]);
+        free((void *)e->names[i]);
+    }
+    free((void *)e->duels);
+    free((void *)e->names);
+    free(e->pairings);
+    for (int i = 0; i < e->suite_count; i++)
+        ypi_list_free(e->suites[i].ids, e->suites[i].id_count);
+    free(e->suites);
+    ypi_exact_close(e->exact_base);
+    ypi_exact_close(e->exact_head);
+    ypi_list_free(e->options, e->option_count);
+    ypi_list_free(e->head_options, e->head_option_count);
+    free(e->log);
+    ypi_workplace_close(&e->work);
+    free(e);
+}
