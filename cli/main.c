@@ -48,12 +48,16 @@ static const struct command {
      "      that stay green",
      ypi_report_budgets, false},
     {"gate",
-     "--base REV [--head REV] [-m EXPR] [-k EXPR] [ID...] [--threshold 3%] [--error 1%]\n"
+     "--base REV | --baseline RUNS [--head REV] [-m EXPR] [-k EXPR] [ID...] [--threshold 3%] "
+     "[--error 1%]\n"
      "      [--budget TIME] [--options WORDS] [--json FILE] [--markdown FILE] [-v]",
      "builds two revisions and says whether the head is worse than the base: slower by more than\n"
      "      the threshold, with more memory, other values or failures; --head WORKTREE: what is "
      "not\n"
-     "      committed; --budget 5m: the time for all cases; --options: words for the suites;\n"
+     "      committed; --baseline RUNS: stored runs, named as for compare, instead of a base, and "
+     "of\n"
+     "      another machine, too; --budget 5m: the time for all cases; --options: words for the "
+     "suites;\n"
      "      --head-options: words for the head alone, such as --slowdown=1.05, to try the gate",
      ypi_gate_command, false},
     {"compare",

@@ -29,8 +29,7 @@ struct ypi_engine {
     struct ypi_comparisons *found;
     struct ypi_workplace work;
     char *log;
-    char **options, **head_options; /* ended by NULL */
-    int option_count, head_option_count;
+    char **options, **head_options;
     struct both *suites;
     int suite_count;
     struct ypi_exact *exact_base, *exact_head;
@@ -42,23 +41,6 @@ struct ypi_engine {
 };
 
 /* -- both sides ---------------------------------------------------------------------------- */
-
-static char **split(char **list, int *count, const char *text)
-{
-    const char *word = NULL;
-    size_t length = 0;
-    for (const char *at = text; at != NULL && ypi_next_word(&at, &word, &length);)
-        list = ypi_list_add(list, (*count)++, ypi_format("%.*s", (int)length, word));
-    return list;
-}
-
-/* Owned texts with a NULL behind. */
-static char **ended(char **list, int count)
-{
-    list = ypi_realloc(list, (size_t)count + 1, sizeof *list);
-    list[count] = NULL;
-    return list;
-}
 
 /* Where it lies below the build directory. */
 static const char *place_of(const struct ypi_revision *r, int i)
@@ -358,11 +340,8 @@ struct ypi_engine *ypi_engine_open(const struct ypi_engine_task *task,
         return NULL;
     }
     e->log = ypi_format("%s/suite.log", e->work.path);
-    e->options = split(NULL, &e->option_count, task->options);
-    e->head_options = split(NULL, &e->head_option_count, task->options);
-    e->head_options = split(e->head_options, &e->head_option_count, task->head_options);
-    e->options = ended(e->options, e->option_count);
-    e->head_options = ended(e->head_options, e->head_option_count);
+    e->options = ypi_suite_options(task->options, NULL);
+    e->head_options = ypi_suite_options(task->options, task->head_options);
     return e;
 }
 
@@ -395,8 +374,8 @@ void ypi_engine_close(struct ypi_engine *e)
     free(e->suites);
     ypi_exact_close(e->exact_base);
     ypi_exact_close(e->exact_head);
-    ypi_list_free(e->options, e->option_count);
-    ypi_list_free(e->head_options, e->head_option_count);
+    ypi_suite_options_free(e->options);
+    ypi_suite_options_free(e->head_options);
     free(e->log);
     ypi_workplace_close(&e->work);
     free(e);

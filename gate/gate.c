@@ -3,6 +3,7 @@
 
 #include "base/text/output.h"
 #include "base/text/text.h"
+#include "gate/baseline.h"
 #include "gate/engine.h"
 #include "gate/interrupt.h"
 #include "gate/request.h"
@@ -33,9 +34,11 @@ static enum yp_status build(struct gate *g)
     const char *const names[] = {g->r->base, g->r->head};
     enum yp_status status = YP_OK;
     for (int i = 0; i < 2 && status == YP_OK; i++)
-        status = ypi_revision_find(&g->recipe, names[i], sides[i]);
+        if (names[i] != NULL)
+            status = ypi_revision_find(&g->recipe, names[i], sides[i]);
     for (int i = 0; i < 2 && status == YP_OK; i++)
-        status = ypi_revision_build(&g->recipe, sides[i], stderr, g->stop);
+        if (names[i] != NULL)
+            status = ypi_revision_build(&g->recipe, sides[i], stderr, g->stop);
     return status;
 }
 
@@ -43,10 +46,12 @@ static void describe(struct gate *g)
 {
     struct ypi_side *const sides[] = {&g->found.base, &g->found.head};
     const struct ypi_revision *const revisions[] = {&g->base, &g->head};
-    for (int i = 0; i < 2; i++) {
+    for (int i = g->r->baseline != NULL ? 1 : 0; i < 2; i++) {
         sides[i]->name = ypi_strdup(revisions[i]->name);
-        sides[i]->commit = ypi_strdup(revisions[i]->commit);
         sides[i]->dirty = revisions[i]->worktree;
+        if (g->r->baseline != NULL)
+            continue; /* the rest is as it is stored */
+        sides[i]->commit = ypi_strdup(revisions[i]->commit);
         sides[i]->machine = ypi_strdup("");
     }
     g->found.threshold = g->r->threshold;
@@ -79,13 +84,33 @@ static int compare(struct gate *g)
     return YPI_GATE_UNSELECTED;
 }
 
+/* The stored runs, and the head timed here. */
+static int compare_baseline(struct gate *g)
+{
+    struct ypi_baseline_task task = {.head = &g->head,
+                                     .baseline = g->r->baseline,
+                                     .history = g->r->report.history,
+                                     .cases = g->r->cases,
+                                     .options = g->r->options,
+                                     .head_options = g->r->head_options,
+                                     .budget = g->r->budget,
+                                     .stop = g->stop};
+    enum yp_status status = ypi_baseline_compare(&task, &g->found);
+    if (status != YP_OK)
+        return told(g, status);
+    if (g->found.count > 0)
+        return YPI_GATE_FINE;
+    fputs("yieldpoint: no case is selected in the baseline or the head\n", stderr);
+    return YPI_GATE_UNSELECTED;
+}
+
 static int run(struct gate *g)
 {
     enum yp_status status = build(g);
     if (status != YP_OK)
         return told(g, status);
     describe(g);
-    int code = compare(g);
+    int code = g->r->baseline != NULL ? compare_baseline(g) : compare(g);
     if (code == YPI_GATE_FINE)
         code = ypi_report_put(&g->r->report, &g->found);
     if (code != YPI_GATE_FINE)

@@ -14,6 +14,7 @@ bool ypi_request_read(struct ypi_request *r, int argc, char **argv)
 {
     static const struct ypi_option options[] = {
         {"base", WORD(base)},
+        {"baseline", WORD(baseline)},
         {"head", WORD(head)},
         {.letter = 'm', WORD(cases.mark)},
         {.letter = 'k', WORD(cases.keyword)},
@@ -38,8 +39,12 @@ bool ypi_request_read(struct ypi_request *r, int argc, char **argv)
                 .options = options, .values = r, .words = ids, .word_count = &r->cases.id_count},
             argc, argv))
         return false;
-    if (r->base != NULL)
+    if ((r->base != NULL) != (r->baseline != NULL))
         return true;
-    ypi_usage_error(argc, argv, argc, "--base: a revision is wanted, such as main or v1.2");
+    ypi_usage_error(
+        argc, argv, argc,
+        r->base == NULL
+            ? "--base: a revision is wanted, such as main or v1.2; or --baseline and a stored run"
+            : "--base and --baseline: one of them is wanted");
     return false;
 }

@@ -8,6 +8,7 @@
 /* Texts are those of the command line. */
 struct ypi_request {
     const char *base, *head; /* revisions */
+    const char *baseline;    /* in the place of base: stored runs, as `compare` names them */
     struct ypi_choice cases; /* its list of ids is to be freed */
     struct ypi_report report;
     double threshold;         /* 0.03: slower by more than 3 % is worse */

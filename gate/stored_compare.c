@@ -71,7 +71,7 @@ static void describe_side(struct comparing *c, int i)
     for (int k = 1; k < s->run_count; k++)
         one = one && strcmp(s->runs[k].machine, s->runs[0].machine) == 0;
     to->commit = ypi_strdup(s->commit);
-    to->dirty = s->dirty;
+    to->dirty = to->dirty || s->dirty;
     to->machine = ypi_strdup(one && s->run_count > 0 ? s->runs[0].machine : "");
     if (s->run_count != 1)
         ypi_comparisons_note(c->found, "%s is %d runs%s", i == 0 ? "base" : "head", s->run_count,

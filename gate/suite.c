@@ -14,6 +14,30 @@ enum { SUITE_FAILED = 1, SUITE_USAGE = 4, SUITE_NOTHING = 5, TOLD_MAX = 2048 };
 /* Of ids at once: far below what a system takes as arguments. */
 enum { IDS_AT_ONCE = 500 };
 
+char **ypi_suite_options(const char *text, const char *more)
+{
+    const char *const texts[] = {text, more};
+    char **list = NULL;
+    int count = 0;
+    for (int i = 0; i < 2; i++) {
+        const char *word = NULL;
+        size_t length = 0;
+        for (const char *at = texts[i]; at != NULL && ypi_next_word(&at, &word, &length);)
+            list = ypi_list_add(list, count++, ypi_format("%.*s", (int)length, word));
+    }
+    list = ypi_realloc(list, (size_t)count + 1, sizeof *list);
+    list[count] = NULL;
+    return list;
+}
+
+void ypi_suite_options_free(char **options)
+{
+    int count = 0;
+    while (options != NULL && options[count] != NULL)
+        count++;
+    ypi_list_free(options, count);
+}
+
 struct words {
     const char **list; /* ended by NULL */
     int count;
@@ -174,13 +198,17 @@ enum yp_status ypi_suite_list(const struct ypi_suite *suite, const struct ypi_ch
 }
 
 static enum yp_status run_some(const struct ypi_suite *suite, char *const *ids, int count,
-                               const char *repeat, const char *history, const volatile bool *stop)
+                               const char *const *how, bool timed, const char *history,
+                               const volatile bool *stop)
 {
-    const char *own[] = {"--speed=off", "--quiet",   "--noisy=report", "--repeat",
-                         repeat,        "--history", history,          NULL};
+    const char *own[] = {"--quiet", "--noisy=report", "--history", history, NULL};
     struct words words = {0};
     add(&words, suite->program);
-    add_untimed(&words, suite->options);
+    if (timed)
+        add_all(&words, suite->options);
+    else
+        add_untimed(&words, suite->options);
+    add_all(&words, how);
     add_all(&words, own);
     for (int i = 0; i < count; i++)
         add(&words, ids[i]);
@@ -190,15 +218,31 @@ static enum yp_status run_some(const struct ypi_suite *suite, char *const *ids, 
     return ok ? YP_OK : complain(suite, status);
 }
 
+static enum yp_status run_all(const struct ypi_suite *suite, char *const *ids, int count,
+                              const char *const *how, bool timed, const char *history,
+                              const volatile bool *stop)
+{
+    enum yp_status status = YP_OK;
+    for (int done = 0; done < count && status == YP_OK; done += IDS_AT_ONCE) {
+        int some = count - done < IDS_AT_ONCE ? count - done : IDS_AT_ONCE;
+        status = run_some(suite, ids + done, some, how, timed, history, stop);
+    }
+    return status;
+}
+
 enum yp_status ypi_suite_run(const struct ypi_suite *suite, char *const *ids, int count, int repeat,
                              const char *history, const volatile bool *stop)
 {
     char *times = ypi_format("%d", repeat);
-    enum yp_status status = YP_OK;
-    for (int done = 0; done < count && status == YP_OK; done += IDS_AT_ONCE) {
-        int some = count - done < IDS_AT_ONCE ? count - done : IDS_AT_ONCE;
-        status = run_some(suite, ids + done, some, times, history, stop);
-    }
+    const char *const how[] = {"--speed=off", "--repeat", times, NULL};
+    enum yp_status status = run_all(suite, ids, count, how, false, history, stop);
     free(times);
     return status;
+}
+
+enum yp_status ypi_suite_time(const struct ypi_suite *suite, char *const *ids, int count,
+                              const char *history, const volatile bool *stop)
+{
+    static const char *const how[] = {"--speed=record", NULL};
+    return run_all(suite, ids, count, how, true, history, stop);
 }

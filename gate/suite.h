@@ -20,6 +20,10 @@ struct ypi_suite {
     const char *log;            /* what it says goes there */
 };
 
+/* The blank-separated words of both texts (NULL: none), ended by NULL; owned. */
+char **ypi_suite_options(const char *text, const char *more);
+void ypi_suite_options_free(char **options); /* NULL: nothing */
+
 /* Whether it knows --turns. */
 bool ypi_suite_takes_turns(const struct ypi_suite *suite, const volatile bool *stop);
 
@@ -34,5 +38,8 @@ enum yp_status ypi_suite_list(const struct ypi_suite *suite, const struct ypi_ch
  * same errors. */
 enum yp_status ypi_suite_run(const struct ypi_suite *suite, char *const *ids, int count, int repeat,
                              const char *history, const volatile bool *stop);
+/* The same once, and timed: the machine's lock is the suite's own to take. */
+enum yp_status ypi_suite_time(const struct ypi_suite *suite, char *const *ids, int count,
+                              const char *history, const volatile bool *stop);
 
 #endif

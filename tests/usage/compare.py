@@ -370,6 +370,36 @@ def reproduce_a_revision(tap, place):
     tap.check(done.code == USAGE and "there is no such commit" in done.err, "no such commit", done)
 
 
+def baseline(tap, place):
+    """gate --baseline: a revision beside stored runs."""
+    folder = os.path.join(place.folder, "baseline")
+    commit = repository(place, folder)
+    path = place.fresh()
+    history = History(path)
+    for i in range(4):
+        history.copy(place.original, 1 + i / 100, 0.5, OLD)
+        history.copy(place.original, 1 + i / 100, 0.5, NEW, "b" * 32)
+    history.close()
+
+    def ask(*words):
+        done = run(place.yieldpoint, "gate", *words, "-k", "(roots or exact) and not long",
+                   "--history", path, "--json", "-", cwd=folder)
+        return done, json.loads(done.out) if done.out else None
+    done, document = ask("--baseline", OLD, "--head", commit)
+    tap.check(document["base"]["name"] == OLD and verdict(document, "value", "exact") == [] and
+              not of(document, "time")[0]["by_share"] and of(document, "time")[0]["ratio"] > 0,
+              "a stored baseline", done)
+    tap.check(of(document, "time")[0]["note"].startswith("4 and 5 runs"), "timed five times", done)
+    done, document = ask("--baseline", NEW)
+    tap.check(done.code == WORSE and verdict(document, "value", "exact") == "changed" and
+              of(document, "time")[0]["by_share"], "of another machine, by shares", done)
+    tap.equal(document["head"]["commit"] != commit and document["head"]["name"], "HEAD", "the head")
+    done, document = ask("--baseline", "nosuch")
+    tap.check(done.code == USAGE and "no such run" in done.err, "no such baseline", done)
+    tap.equal(ask("--baseline", OLD, "--base", "main")[0].code, USAGE, "a base beside it")
+    tap.equal(os.listdir(os.path.join(folder, ".yieldpoint")), ["gate"], "nothing is left")
+
+
 def interrupted(tap, place):
     path = place.fresh()
     asked = Started(place.yieldpoint, "reproduce", "::product", "--history", path,
@@ -391,7 +421,7 @@ def main():
         place = Place(folder, yieldpoint, suite)
         for check in [times, false_alarms, few_runs, exact, one_side, machines, options, words,
                       files, reproduce, reproduce_what_is_not_there, reproduce_a_revision,
-                      interrupted]:
+                      baseline, interrupted]:
             tap.run(check.__name__, check, tap, place)
     tap.done()
 
