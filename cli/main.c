@@ -48,27 +48,22 @@ static const struct command {
      "      that stay green",
      ypi_report_budgets, false},
     {"gate",
-     "--base REV | --baseline RUNS [--head REV] [-m EXPR] [-k EXPR] [ID...] [--threshold 3%] "
-     "[--error 1%]\n"
-     "      [--budget TIME] [--options WORDS] [--json FILE] [--markdown FILE] [-v]",
+     "--base REV | --baseline RUNS [--head REV] [-m EXPR] [-k EXPR] [ID...] [--threshold 3%]\n"
+     "      [--error 1%] [--budget TIME] [--instructions] [--options WORDS] [--json FILE]\n"
+     "      [--markdown FILE] [-v]",
      "builds two revisions and says whether the head is worse than the base: slower by more than\n"
-     "      the threshold, with more memory, other values or failures; --head WORKTREE: what is "
-     "not\n"
-     "      committed; --baseline RUNS: stored runs, named as for compare, instead of a base, and "
-     "of\n"
-     "      another machine, too; --budget 5m: the time for all cases; --options: words for the "
-     "suites;\n"
+     "      the threshold, with more memory, other values or failures; --head WORKTREE: what is\n"
+     "      not committed; --baseline RUNS: stored runs, named as for compare, and be they of\n"
+     "      another machine, instead of a base; --budget 5m: the time for all cases;\n"
+     "      --instructions: counts them too, by Callgrind; --options: words for the suites;\n"
      "      --head-options: words for the head alone, such as --slowdown=1.05, to try the gate",
      ypi_gate_command, false},
     {"compare",
      "A B [-m EXPR] [-k EXPR] [ID...] [--threshold 3%] [--error 1%] [--json FILE]\n"
      "      [--markdown FILE] [-v]",
-     "stored runs beside other ones, by the gate's words and exit codes: A and B are a run's "
-     "UUID,\n"
-     "      'last', 'last~1', a commit (with '-dirty' behind it: its runs with uncommitted "
-     "changes) or\n"
-     "      the file of a history; runs of two machines are compared by shares of what bounds "
-     "them",
+     "stored runs beside other ones, by the gate's words and exit codes: A and B are a run's\n"
+     "      UUID, 'last', 'last~1', a commit (with '-dirty' behind it: its runs with uncommitted\n"
+     "      changes) or the file of a history; of two machines by shares of what bounds them",
      ypi_compare_command, false},
     {"reproduce",
      "RESULT [--rev COMMIT] [--threshold 3%] [--error 1%] [--json FILE] [--markdown FILE]",

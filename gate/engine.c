@@ -167,20 +167,30 @@ static enum yp_status read_exact(struct ypi_engine *e, const char *base, const c
     return e->exact_head != NULL ? YP_OK : YP_IO;
 }
 
-static enum yp_status run_both(const struct ypi_engine *e, const struct both *s, char *const *ids,
-                               int count, int repeat, const char *base, const char *head)
+static enum yp_status run_both(const struct ypi_engine *e, const struct both *s,
+                               enum ypi_suite_mode mode, char *const *ids, int count, int repeat,
+                               const char *base, const char *head)
 {
-    enum yp_status status = ypi_suite_run(&s->base, ids, count, repeat, base, e->task->stop);
+    enum yp_status status = ypi_suite_run(&s->base, mode, ids, count, repeat, base, e->task->stop);
     return status != YP_OK ? status
-                           : ypi_suite_run(&s->head, ids, count, repeat, head, e->task->stop);
+                           : ypi_suite_run(&s->head, mode, ids, count, repeat, head, e->task->stop);
+}
+
+/* All cases of both sides. */
+static enum yp_status run_all(const struct ypi_engine *e, enum ypi_suite_mode mode,
+                              const char *base, const char *head)
+{
+    enum yp_status status = YP_OK;
+    for (int i = 0; i < e->suite_count && status == YP_OK; i++)
+        status = run_both(e, &e->suites[i], mode, e->suites[i].ids, e->suites[i].id_count, 1, base,
+                          head);
+    return status;
 }
 
 /* Once, and those that differ some times more. */
 static enum yp_status run_exact(struct ypi_engine *e, const char *base, const char *head)
 {
-    enum yp_status status = YP_OK;
-    for (int i = 0; i < e->suite_count && status == YP_OK; i++)
-        status = run_both(e, &e->suites[i], e->suites[i].ids, e->suites[i].id_count, 1, base, head);
+    enum yp_status status = run_all(e, YPI_SUITE_EXACT, base, head);
     if (status == YP_OK)
         status = read_exact(e, base, head);
     bool again = false;
@@ -191,11 +201,32 @@ static enum yp_status run_exact(struct ypi_engine *e, const char *base, const ch
         for (int k = 0; k < s->id_count; k++)
             if (ypi_exact_differs(e->exact_base, e->exact_head, s->ids[k]))
                 ids[count++] = s->ids[k];
-        status = run_both(e, s, ids, count, YPI_EXACT_REPEATS - 1, base, head);
+        status = run_both(e, s, YPI_SUITE_EXACT, ids, count, YPI_EXACT_REPEATS - 1, base, head);
         again = again || count > 0;
         free(ids);
     }
     return status == YP_OK && again ? read_exact(e, base, head) : status;
+}
+
+/* Of runs of their own: under Callgrind nothing else is as it is without. */
+static enum yp_status compare_instructions(struct ypi_engine *e)
+{
+    char *paths[2] = {ypi_format("%s/count-base.db", e->work.path),
+                      ypi_format("%s/count-head.db", e->work.path)};
+    struct ypi_exact *counts[2] = {NULL, NULL};
+    enum yp_status status = run_all(e, YPI_SUITE_COUNT, paths[0], paths[1]);
+    for (int i = 0; i < 2 && status == YP_OK; i++) {
+        counts[i] = ypi_exact_read(paths[i]);
+        status = counts[i] != NULL ? YP_OK : yp_last_status();
+    }
+    for (int i = 0; i < e->suite_count && status == YP_OK; i++)
+        for (int k = 0; k < e->suites[i].id_count; k++)
+            ypi_exact_compare_instructions(counts[0], counts[1], e->suites[i].ids[k], e->found);
+    for (int i = 0; i < 2; i++) {
+        ypi_exact_close(counts[i]);
+        free(paths[i]);
+    }
+    return status;
 }
 
 static enum yp_status compare_exact(struct ypi_engine *e)
@@ -208,6 +239,8 @@ static enum yp_status compare_exact(struct ypi_engine *e)
             ypi_exact_compare(e->exact_base, e->exact_head, e->suites[i].ids[k], e->found);
     free(base);
     free(head);
+    if (status == YP_OK && e->task->instructions && ypi_engine_case_count(e) > 0)
+        status = compare_instructions(e);
     return status;
 }
 

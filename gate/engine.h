@@ -18,6 +18,7 @@ struct ypi_engine_task {
     struct ypi_duel_rule rule; /* its error is that of all measurements together */
     double budget;             /* seconds for all cases; infinite: as long as it takes */
     bool once;                 /* exact figures that differ are not looked at again */
+    bool instructions;         /* are counted, by Callgrind, and compared too */
     const volatile bool *stop; /* polled */
 };
 

@@ -410,6 +410,21 @@ static void tell_figure(void *arg, struct group base, struct group head)
     t->any = true;
 }
 
+static void tell_instructions(void *arg, struct group base, struct group head)
+{
+    const struct figure *f = base.count > 0 ? base.first : head.first;
+    if (f->quantity == YPI_QUANTITY_INSTRUCTIONS)
+        tell_figure(arg, base, head);
+}
+
+void ypi_exact_compare_instructions(const struct ypi_exact *base, const struct ypi_exact *head,
+                                    const char *id, struct ypi_comparisons *all)
+{
+    struct telling t = {.all = all,
+                        .failed = ypi_exact_failed(base, id) || ypi_exact_failed(head, id)};
+    each_figure(base, head, id, tell_instructions, &t);
+}
+
 void ypi_exact_compare(const struct ypi_exact *base, const struct ypi_exact *head, const char *id,
                        struct ypi_comparisons *all)
 {

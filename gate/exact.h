@@ -42,5 +42,8 @@ bool ypi_exact_differs(const struct ypi_exact *base, const struct ypi_exact *hea
  * more processes there are of each side, the surer it is: with one it says what they show. */
 void ypi_exact_compare(const struct ypi_exact *base, const struct ypi_exact *head, const char *id,
                        struct ypi_comparisons *all);
+/* The same of counts of instructions alone. */
+void ypi_exact_compare_instructions(const struct ypi_exact *base, const struct ypi_exact *head,
+                                    const char *id, struct ypi_comparisons *all);
 
 #endif

@@ -23,6 +23,8 @@ bool ypi_request_read(struct ypi_request *r, int argc, char **argv)
         {"budget", OWN(ypi_read_budget, budget)},
         {"options", WORD(options)},
         {"head-options", WORD(head_options)},
+        {"instructions", .kind = YPI_OPTION_FLAG,
+         .offset = offsetof(struct ypi_request, instructions)},
         {"history", WORD(report.history)},
         {"json", WORD(report.json)},
         {"markdown", WORD(report.markdown)},

@@ -16,6 +16,7 @@ struct ypi_request {
     double budget;            /* seconds for all cases; infinite: as long as it takes */
     const char *options;      /* words for the suites of both; NULL: none */
     const char *head_options; /* for the head's alone */
+    bool instructions;        /* are counted too */
 };
 
 /* False after telling stderr what is wrong, where, and what is allowed. */

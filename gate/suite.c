@@ -197,18 +197,21 @@ enum yp_status ypi_suite_list(const struct ypi_suite *suite, const struct ypi_ch
     return ok ? YP_OK : complain(suite, status);
 }
 
-static enum yp_status run_some(const struct ypi_suite *suite, char *const *ids, int count,
-                               const char *const *how, bool timed, const char *history,
+static enum yp_status run_some(const struct ypi_suite *suite, enum ypi_suite_mode mode,
+                               char *const *ids, int count, const char *repeat, const char *history,
                                const volatile bool *stop)
 {
-    const char *own[] = {"--quiet", "--noisy=report", "--history", history, NULL};
+    const char *own[] = {"--quiet",   "--noisy=report", "--repeat", repeat,
+                         "--history", history,          NULL};
     struct words words = {0};
     add(&words, suite->program);
-    if (timed)
+    if (mode == YPI_SUITE_TIME)
         add_all(&words, suite->options);
     else
         add_untimed(&words, suite->options);
-    add_all(&words, how);
+    add(&words, mode == YPI_SUITE_TIME ? "--speed=record" : "--speed=off");
+    if (mode == YPI_SUITE_COUNT)
+        add(&words, "--instructions");
     add_all(&words, own);
     for (int i = 0; i < count; i++)
         add(&words, ids[i]);
@@ -218,31 +221,16 @@ static enum yp_status run_some(const struct ypi_suite *suite, char *const *ids, 
     return ok ? YP_OK : complain(suite, status);
 }
 
-static enum yp_status run_all(const struct ypi_suite *suite, char *const *ids, int count,
-                              const char *const *how, bool timed, const char *history,
-                              const volatile bool *stop)
+enum yp_status ypi_suite_run(const struct ypi_suite *suite, enum ypi_suite_mode mode,
+                             char *const *ids, int count, int repeat, const char *history,
+                             const volatile bool *stop)
 {
+    char *times = ypi_format("%d", repeat);
     enum yp_status status = YP_OK;
     for (int done = 0; done < count && status == YP_OK; done += IDS_AT_ONCE) {
         int some = count - done < IDS_AT_ONCE ? count - done : IDS_AT_ONCE;
-        status = run_some(suite, ids + done, some, how, timed, history, stop);
+        status = run_some(suite, mode, ids + done, some, times, history, stop);
     }
-    return status;
-}
-
-enum yp_status ypi_suite_run(const struct ypi_suite *suite, char *const *ids, int count, int repeat,
-                             const char *history, const volatile bool *stop)
-{
-    char *times = ypi_format("%d", repeat);
-    const char *const how[] = {"--speed=off", "--repeat", times, NULL};
-    enum yp_status status = run_all(suite, ids, count, how, false, history, stop);
     free(times);
     return status;
-}
-
-enum yp_status ypi_suite_time(const struct ypi_suite *suite, char *const *ids, int count,
-                              const char *history, const volatile bool *stop)
-{
-    static const char *const how[] = {"--speed=record", NULL};
-    return run_all(suite, ids, count, how, true, history, stop);
 }

@@ -34,12 +34,15 @@ bool ypi_suite_takes_turns(const struct ypi_suite *suite, const volatile bool *s
 enum yp_status ypi_suite_list(const struct ypi_suite *suite, const struct ypi_choice *choice,
                               const volatile bool *stop, char ***list, int *count);
 
-/* Runs cases `repeat` times each, nothing timed, into the history at `history`. Cases may fail. The
- * same errors. */
-enum yp_status ypi_suite_run(const struct ypi_suite *suite, char *const *ids, int count, int repeat,
-                             const char *history, const volatile bool *stop);
-/* The same once, and timed: the machine's lock is the suite's own to take. */
-enum yp_status ypi_suite_time(const struct ypi_suite *suite, char *const *ids, int count,
-                              const char *history, const volatile bool *stop);
+enum ypi_suite_mode {
+    YPI_SUITE_EXACT, /* nothing is timed */
+    YPI_SUITE_COUNT, /* nothing is timed, instructions are counted by Callgrind */
+    YPI_SUITE_TIME,  /* the machine's lock is the suite's own to take */
+};
+
+/* Runs cases `repeat` times each into the history at `history`. Cases may fail. The same errors. */
+enum yp_status ypi_suite_run(const struct ypi_suite *suite, enum ypi_suite_mode mode,
+                             char *const *ids, int count, int repeat, const char *history,
+                             const volatile bool *stop);
 
 #endif

@@ -46,9 +46,9 @@ const char *ypi_text_of(const cJSON *object, const char *name);
 /* All that is stored of a result: {result, case {.., axes}, run {.., facts, options}, failures,
  * measurements {.., phases, bounds, counters, noise {..}, noise_cause, set_aside, samples,
  * cpu_samples, shares, set_aside_samples}, values, gradients, budgets, memory, series, attempts,
- * reproduce, reproduce_options}. The four arrays, and those of the series, only with `samples`. Seeds and numbers of
- * allocations are texts: they may be larger than what a JSON reader takes as a number. Owned by the
- * caller; NULL with yp_last_error() set. */
+ * reproduce, reproduce_options}. The four arrays, and those of the series, only with `samples`.
+ * Seeds and numbers of allocations are texts: they may be larger than what a JSON reader takes as a
+ * number. Owned by the caller; NULL with yp_last_error() set. */
 cJSON *ypi_document_of_result(sqlite3 *db, const char *result_id, bool samples);
 
 /* The member "run" of the above alone. */
@@ -86,9 +86,9 @@ cJSON *ypi_cases_load(sqlite3 *db, const struct ypi_selection *selection, bool *
 
 /* What `word` names: "last", the newest result; a case's id, its newest result; the begin of a UUID
  * of a result or a run, from four digits on; the end of a case's id, which a file's name and all
- * after it are; or any part of one: tried in this order, and attempts are found by their UUIDs only.
- * An array of {id, kind: "result" or "run", label}: empty where it names nothing; several where it
- * could be each, `*as` "end of several ids" or the like. Owned by the caller; NULL with
+ * after it are; or any part of one: tried in this order, and attempts are found by their UUIDs
+ * only. An array of {id, kind: "result" or "run", label}: empty where it names nothing; several
+ * where it could be each, `*as` "end of several ids" or the like. Owned by the caller; NULL with
  * yp_last_error() set. */
 cJSON *ypi_named(sqlite3 *db, const char *word, const char **as);
 /* Tells stderr that `rows` are none, or too many. */

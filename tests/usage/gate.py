@@ -154,6 +154,17 @@ def check_exact(tap, yieldpoint, r):
               "what fails on both sides cannot be compared", done)
 
 
+def check_instructions(tap, yieldpoint, r):
+    """One in a hundred more is found in one run of each, and nothing else."""
+    r.head(change="roots=100")
+    done = gate(yieldpoint, r, "--base", "main", "-k", "(roots and not long) or hash", "--budget", "1s",
+                "--instructions", "--json", "-")
+    got = {key: c for key, c in found(done).items() if key[1] == "instructions"}
+    tap.equal(list(got), [("roots", "instructions", "roots")], "instructions: what is found")
+    ratio = got["roots", "instructions", "roots"]["ratio"]
+    tap.check(done.code == 1 and 1.005 < ratio < 1.015, "instructions: 1 % more", done)
+
+
 def check_sides(tap, yieldpoint, r):
     r.head(other="")
     words = ["--base", "main", "-k", "exact or (passes and not parallel)", "--budget", "30s"]
@@ -291,7 +302,8 @@ def main(yieldpoint, suite, other):
     with tempfile.TemporaryDirectory() as folder:
         # A name that a shell would take apart.
         repository = Repository(folder, "the 'project'", suite, other)
-        for check in (check_exact, check_sides, check_builds, check_worktree, check_times, check_endings):
+        for check in (check_exact, check_instructions, check_sides, check_builds, check_worktree, check_times,
+                      check_endings):
             tap.run(check.__name__, check, tap, yieldpoint, repository)
             repository.git("checkout", "-q", "-f", "main")
         tap.run("usage", check_usage, tap, yieldpoint, repository, folder)
