@@ -60,7 +60,7 @@ static int print_run(cJSON *run, cJSON *runs, bool json)
 static int show_run(sqlite3 *db, const char *id, const struct request *request)
 {
     cJSON *run = ypi_document_of_run(db, id);
-    cJSON *runs = ypi_runs_load(db, &(struct ypi_runs_filter){.run = id, .limit = "-1"});
+    cJSON *runs = ypi_runs_load(db, &(struct ypi_filter){.run = id}, -1, false);
     int code = run && runs && runs->child ? print_run(run, runs, request->json) : ypi_file_error();
     cJSON_Delete(run);
     cJSON_Delete(runs);

@@ -117,6 +117,22 @@ void ypi_text_quoted(struct ypi_text *text, const char *argument, bool always)
     ypi_text_add(text, "'");
 }
 
+void ypi_text_csv(struct ypi_text *text, const char *field)
+{
+    if (strpbrk(field, ",\"\r\n") == NULL) {
+        ypi_text_add(text, "%s", field);
+        return;
+    }
+    ypi_text_add(text, "\"");
+    for (; *field != '\0'; field++) {
+        if (*field == '"')
+            ypi_text_add(text, "\"\"");
+        else
+            ypi_text_bytes(text, field, 1);
+    }
+    ypi_text_add(text, "\"");
+}
+
 char *ypi_shell_quote(const char *argument)
 {
     struct ypi_text text = {0};

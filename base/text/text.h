@@ -30,6 +30,8 @@ void ypi_text_vadd(struct ypi_text *text, const char *format, va_list arguments)
 void ypi_text_bytes(struct ypi_text *text, const char *bytes, size_t count);
 /* One argument, between quotes where a shell would not take it as it stands, or `always`. */
 void ypi_text_quoted(struct ypi_text *text, const char *argument, bool always);
+/* A field of CSV (RFC 4180): quoted where a comma, a quote or a line end stands in it. */
+void ypi_text_csv(struct ypi_text *text, const char *field);
 char *ypi_shell_quote(const char *argument); /* the caller frees */
 char *ypi_text_take(struct ypi_text *text);  /* never NULL; the caller frees; text is empty after */
 

@@ -2,6 +2,7 @@
 
 #include "base/options/project.h"
 #include "base/text/text.h"
+#include "harness/record/row.h"
 #include "harness/record/schema.h"
 
 #include <math.h>
@@ -24,9 +25,14 @@ static char *find(void)
     return found;
 }
 
+char *ypi_store_path(const char *path)
+{
+    return path == NULL ? find() : ypi_strdup(path);
+}
+
 sqlite3 *ypi_store_open(const char *path)
 {
-    char *found = path == NULL ? find() : ypi_strdup(path);
+    char *found = ypi_store_path(path);
     sqlite3 *db = found != NULL ? ypi_schema_open_to_read(found) : NULL;
     if (db && sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
         (void)yp_set_error(YP_IO, "history '%s': %s", found, sqlite3_errmsg(db));
@@ -116,15 +122,19 @@ static cJSON *column_value(sqlite3_stmt *s, int i)
     }
 }
 
+cJSON *ypi_row_read(sqlite3_stmt *s)
+{
+    cJSON *object = cJSON_CreateObject();
+    for (int i = 0; i < sqlite3_column_count(s); i++)
+        cJSON_AddItemToObject(object, sqlite3_column_name(s, i), column_value(s, i));
+    return object;
+}
+
 static int read_rows(sqlite3_stmt *s, cJSON *rows)
 {
     int code = sqlite3_step(s);
-    for (; code == SQLITE_ROW; code = sqlite3_step(s)) {
-        cJSON *object = cJSON_CreateObject();
-        for (int i = 0; i < sqlite3_column_count(s); i++)
-            cJSON_AddItemToObject(object, sqlite3_column_name(s, i), column_value(s, i));
-        cJSON_AddItemToArray(rows, object);
-    }
+    for (; code == SQLITE_ROW; code = sqlite3_step(s))
+        cJSON_AddItemToArray(rows, ypi_row_read(s));
     return code;
 }
 

@@ -23,6 +23,10 @@ sqlite3 *ypi_store_open(const char *path);
  * Owned by the caller. NULL with yp_last_error() set. */
 sqlite3 *ypi_store_open_to_write(const char *path);
 
+/* `path`, or the history that is nearest above the working directory when it is NULL; the caller
+ * frees. NULL with yp_last_error() set. */
+char *ypi_store_path(const char *path);
+
 /* In SQL, of rows of `run`: whether its samples are those of the work, as they are not under
  * --slowdown, each in a process of its own, as they are not under --no-fork. Whoever judges,
  * compares or suggests from the history takes no others. */
@@ -54,19 +58,35 @@ cJSON *ypi_document_of_result(sqlite3 *db, const char *result_id, bool samples);
 /* The member "run" of the above alone. */
 cJSON *ypi_document_of_run(sqlite3 *db, const char *run_id);
 
-struct ypi_runs_filter {
-    const char *run;     /* UUID; NULL: all */
-    const char *id;      /* part of a case's id; NULL: all */
-    const char *outcome; /* NULL: all */
-    const char *limit;   /* a number of results; "-1": all */
-    bool attempts;       /* the fresh processes that confirm a case or fail its allocations, too */
+/* Which results are meant: those for which all that is given holds; NULL and 0 are not given. */
+struct ypi_filter {
+    const char *run;            /* UUID */
+    const char *id;             /* part of a case's id */
+    const char *mark, *keyword; /* of -m and -k */
+    const char *device;         /* "cpu", "cuda" */
+    const char *outcome;
+    const char *machine;  /* begin of its fingerprint, or part of its processor's or host's name */
+    const char *commit;   /* begin of its hash */
+    double since, before; /* when the run began: then or later; earlier */
 };
 
+/* False after telling stderr that `mark` or `keyword` is malformed. */
+bool ypi_filter_is_right(const struct ypi_filter *filter);
+
 /* An array of runs, newest first, each with the array "results", newest first, which have the
- * listed fields, "failure" and "measurement" (the first of each). A run without any result is there
- * unless results are asked for by id or outcome. Owned by the caller; NULL with yp_last_error()
- * set. */
-cJSON *ypi_runs_load(sqlite3 *db, const struct ypi_runs_filter *filter);
+ * listed fields, "failure" and "measurement" (the first of each). `limit`: the number of results;
+ * -1: all. `attempts`: the fresh processes that confirm a case or fail its allocations, too. A run
+ * without any result is there unless the filter asks for something of a case or result. Owned by
+ * the caller; NULL with yp_last_error() set. */
+cJSON *ypi_runs_load(sqlite3 *db, const struct ypi_filter *filter, int limit, bool attempts);
+
+/* Gives each row of SELECT `columns`, as ypi_store_rows() makes it, to `take`, oldest result first,
+ * until that returns false: a row for each measurement of a result that is meant, and one for each
+ * result that has none. The columns may speak of `run`, `r` (result), `c` (test_case) and `m`
+ * (measurement). */
+enum yp_status ypi_results_each(sqlite3 *db, const struct ypi_filter *filter, const char *columns,
+                                bool attempts, bool (*take)(void *arg, const cJSON *row),
+                                void *arg);
 
 /* The other results of the same run, case and repeat, by their attempts. Owned by the caller; NULL
  * with yp_last_error() set. */
@@ -93,6 +113,41 @@ cJSON *ypi_cases_load(sqlite3 *db, const struct ypi_selection *selection, bool *
 cJSON *ypi_named(sqlite3 *db, const char *word, const char **as);
 /* Tells stderr that `rows` are none, or too many. */
 void ypi_tell_not_named(const char *word, const cJSON *rows, const char *as);
+/* -- histories put together, and made smaller -------------------------------------------------- */
+
+struct ypi_imported {
+    long long runs_new, runs_completed, runs_there; /* completed: went on, or ended, there alone */
+    long long results_new, results_there;
+    long long ceilings; /* new, or newer than those that were here */
+};
+
+/* Adds what the history `from` has and that at `into` has not, which is created where there is no
+ * such file; all or nothing. `from` stays as it is; one of an older version is read through an
+ * upgraded copy. YP_IO where it is damaged, of a newer version, no history, or that at `into`. */
+enum yp_status ypi_history_import(const char *into, const char *from, struct ypi_imported *out);
+
+struct ypi_pruning {
+    struct ypi_filter filter;
+    int keep_last;       /* of each case on each machine this many stay; 0: not asked for */
+    double older_than;   /* only runs that began before; 0: not asked for */
+    bool samples;        /* drops their samples alone */
+    const char *history; /* the path, where the directories of runs that are going on are */
+};
+
+struct ypi_pruned {
+    long long results, runs, cases; /* results: that lost their samples, when only those go */
+};
+
+/* Deletes results that match, the runs and cases that have none left, or samples; of a run that is
+ * going on nothing is touched. A part at a time, so that a suite may store results meanwhile; what
+ * was deleted when it is killed stays deleted, and nothing refers to it. With `dry_run`, for which
+ * reading is enough, only counts. */
+enum yp_status ypi_history_prune(sqlite3 *db, const struct ypi_pruning *what, bool dry_run,
+                                 struct ypi_pruned *out);
+
+/* Gives the room of what was deleted back to the file system. *busy: another process has the file
+ * open, and it was left as it is. */
+enum yp_status ypi_history_shrink(sqlite3 *db, bool *busy);
 
 /* -- ceilings -------------------------------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
 /* Runs with their results, a row each: those fields that are listed. */
+#include "harness/record/filter.h"
 #include "harness/record/history.h"
 #include "harness/record/row.h"
 
@@ -36,13 +37,6 @@ static const char of_runs[] =
     " run.command, run.machine, run.slowdown, run.no_fork,"
     " (SELECT value FROM fact WHERE run_id = run.id AND key = 'git.commit') AS 'commit',"
     " (SELECT value FROM fact WHERE run_id = run.id AND key = 'git.dirty') AS dirty, ";
-static const char from_runs[] =
-    "run LEFT JOIN result AS r ON r.run_id = run.id"
-    " AND (?5 IS NOT NULL OR r.attempt = 0)" PARTS_OF_RESULT
-    " WHERE (?1 IS NULL OR run.id = ?1) AND (?2 IS NULL OR instr(r.case_id, ?2) > 0)"
-    " AND (?3 IS NULL OR r.outcome = ?3)"
-    " ORDER BY run.started DESC, run.rowid DESC, r.started DESC, r.rowid DESC LIMIT ?4 + 0";
-
 static const char from_attempts[] =
     "result AS this JOIN result AS r ON r.run_id = this.run_id"
     " AND r.case_id = this.case_id AND r.repeat = this.repeat"
@@ -95,11 +89,30 @@ static cJSON *new_result(cJSON *row)
     return result;
 }
 
-cJSON *ypi_runs_load(sqlite3 *db, const struct ypi_runs_filter *filter)
+static cJSON *select_runs(sqlite3 *db, const struct ypi_filter *filter, int limit, bool attempts)
 {
-    const char *parameters[] = {filter->run, filter->id, filter->outcome, filter->limit,
-                                filter->attempts ? "" : NULL};
-    cJSON *rows = select_results(db, of_runs, from_runs, 5, parameters);
+    struct ypi_where where;
+    struct ypi_text tail = {0};
+    cJSON *rows = NULL;
+    if (ypi_where_make(&where, db, filter)) {
+        /* Runs come in the order of their index, so that a few results are found in as many steps,
+         * however many there are. */
+        ypi_text_add(&tail,
+                     "run %s result AS r ON r.run_id = run.id%s" PARTS_OF_RESULT " WHERE 1%s"
+                     " ORDER BY run.started DESC, run.rowid DESC, r.started DESC, r.rowid DESC"
+                     " LIMIT %d",
+                     where.of_results ? "CROSS JOIN" : "LEFT JOIN",
+                     attempts ? "" : " AND r.attempt = 0", where.sql.data, limit);
+        rows = select_results(db, of_runs, tail.data, where.count, where.parameters);
+    }
+    free(ypi_text_take(&tail));
+    ypi_where_free(&where);
+    return rows;
+}
+
+cJSON *ypi_runs_load(sqlite3 *db, const struct ypi_filter *filter, int limit, bool attempts)
+{
+    cJSON *rows = select_runs(db, filter, limit, attempts);
     if (!rows)
         return NULL;
     cJSON *runs = cJSON_CreateArray();

@@ -194,13 +194,38 @@ static enum yp_status check_header(sqlite3 *db, const char *path, bool *empty)
     return YP_OK;
 }
 
+/* Whether no process has the file open and none has left a log beside it. */
+static bool is_still(const char *path)
+{
+    static const char *const beside[] = {"-wal", "-shm", "-journal"};
+    bool still = true;
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        char *name = ypi_format("%s%s", path, beside[i]);
+        still = still && access(name, F_OK) != 0;
+        free(name);
+    }
+    return still;
+}
+
+/* As a URI that takes neither locks nor a log, which would leave files beside the history. */
+static char *still_name(const char *path)
+{
+    struct ypi_text name = {0};
+    ypi_text_add(&name, "file:%s", *path == '/' ? "" : "./");
+    for (; *path != '\0'; path++)
+        ypi_text_add(&name, strchr("%?#", *path) ? "%%%02X" : "%c", (unsigned char)*path);
+    ypi_text_add(&name, "?immutable=1");
+    return ypi_text_take(&name);
+}
+
 static sqlite3 *open_file(const char *path, int flags, bool *empty)
 {
     sqlite3 *db = NULL;
     /* "./" keeps a name such as ":memory:" from meaning something else. */
-    char *name = sqlite3_mprintf("%s%s", *path == '/' ? "" : "./", path);
-    int code = name ? sqlite3_open_v2(name, &db, flags, NULL) : SQLITE_NOMEM;
-    sqlite3_free(name);
+    char *name = flags & SQLITE_OPEN_URI ? still_name(path)
+                                         : ypi_format("%s%s", *path == '/' ? "" : "./", path);
+    int code = sqlite3_open_v2(name, &db, flags, NULL);
+    free(name);
     if (code == SQLITE_OK) {
         sqlite3_extended_result_codes(db, 1);
         sqlite3_busy_timeout(db, LOCK_WAIT_MS);
@@ -261,7 +286,7 @@ static enum yp_status take_steps(sqlite3 *db, const char *path)
     return status == YP_OK ? execute(db, path, pragmas, "marking its version") : status;
 }
 
-static enum yp_status bring_up_to_date(sqlite3 *db, const char *path)
+enum yp_status ypi_schema_upgrade(sqlite3 *db, const char *path)
 {
     int version = 0;
     enum yp_status status = read_version(db, path, &version);
@@ -318,7 +343,7 @@ static enum yp_status prepare(sqlite3 *db, const char *path)
         return yp_set_error(
             YP_IO, "history '%s': may not be written to; change its permissions, or name another",
             path);
-    enum yp_status status = bring_up_to_date(db, path);
+    enum yp_status status = ypi_schema_upgrade(db, path);
     if (status == YP_OK)
         status = use_log(db, path);
     if (status == YP_OK)
@@ -368,6 +393,29 @@ sqlite3 *ypi_schema_open_to_read(const char *path)
         return NULL;
     sqlite3 *db = open_file(path, SQLITE_OPEN_READONLY, &empty);
     if (db && check_readable(db, path, empty) != YP_OK) {
+        sqlite3_close(db);
+        db = NULL;
+    }
+    return db;
+}
+
+sqlite3 *ypi_schema_open_to_copy(const char *path, bool *still)
+{
+    bool empty = false;
+    int version = 0;
+    if (check_path(path, false) != YP_OK)
+        return NULL;
+    *still = is_still(path);
+    int flags = SQLITE_OPEN_READONLY | (*still ? SQLITE_OPEN_URI : 0);
+    sqlite3 *db = open_file(path, flags, &empty);
+    enum yp_status status = db ? YP_OK : YP_IO;
+    if (db && empty)
+        status = yp_set_error(YP_IO, "history '%s': is empty; no run has been stored in it", path);
+    if (status == YP_OK)
+        status = read_version(db, path, &version);
+    if (status == YP_OK && version > ypi_schema_version())
+        status = too_new(path, version);
+    if (status != YP_OK) {
         sqlite3_close(db);
         db = NULL;
     }

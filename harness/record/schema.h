@@ -14,6 +14,7 @@
 #define YPI_SCHEMA_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <yieldpoint/device.h>
 
 #define YPI_APPLICATION_ID 0x59504849 /* "YPHI", in the header of the file */
@@ -28,5 +29,14 @@ sqlite3 *ypi_schema_open(const char *path);
 /* Opens a history of exactly this version for reading, also while another process writes to it.
  * Never changes the tables. Owned by the caller. NULL with yp_last_error() set. */
 sqlite3 *ypi_schema_open_to_read(const char *path);
+
+/* Opens a history of this or an older version to be copied. *still: nobody had it open; it is read
+ * without locks, so that no file is made beside it, and has to be the same afterwards. Owned by the
+ * caller. NULL with yp_last_error() set. */
+sqlite3 *ypi_schema_open_to_copy(const char *path, bool *still);
+
+/* Brings the tables of an open file up to date, all or nothing; `path` is for messages. Afterwards
+ * references are not looked at until PRAGMA foreign_keys says so. */
+enum yp_status ypi_schema_upgrade(sqlite3 *db, const char *path);
 
 #endif

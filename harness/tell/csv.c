@@ -16,23 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* RFC 4180: quoted where a comma, a quote or a line end stands in it. */
-static void add_field(struct ypi_text *row, const char *text)
-{
-    if (strpbrk(text, ",\"\r\n") == NULL) {
-        ypi_text_add(row, "%s", text);
-        return;
-    }
-    ypi_text_add(row, "\"");
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
-            ypi_text_add(row, "\"\"");
-        else
-            ypi_text_bytes(row, text, 1);
-    }
-    ypi_text_add(row, "\"");
-}
-
 /* Columns are only ever added at the end, so that who reads them by position goes on: behind these
  * stand those that only a field names (harness/record/fields.h). */
 static const char *const columns[] = {
@@ -150,7 +133,7 @@ static void add_row(struct rows *rows, const char *kind, const char *name, const
     (void)put_fields(rows, YPI_TABLE_RESULT, rows->r);
     for (size_t i = 0; i < rows->count; i++) {
         ypi_text_add(&rows->text, "%s", i > 0 ? "," : "");
-        add_field(&rows->text, rows->cells[i] != NULL ? rows->cells[i] : "");
+        ypi_text_csv(&rows->text, rows->cells[i] != NULL ? rows->cells[i] : "");
         free(rows->cells[i]);
         rows->cells[i] = NULL;
     }

@@ -1,0 +1,269 @@
+/* One history's rows into another. Keys are UUIDs and ids of cases, the same wherever a row goes,
+ * so that what is there already is known by its key.
+ *
+ * The connection's own file, "main", is a nameless copy of the source, which SQLite removes however
+ * the process ends; "here" is the history that takes it. */
+#include "harness/record/history.h"
+#include "harness/record/row.h"
+#include "harness/record/schema.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LOCK_WAIT_MS 30000
+
+struct import {
+    sqlite3 *db;
+    const char *into, *from; /* paths */
+    struct ypi_imported *counts;
+};
+
+/* -- statements ------------------------------------------------------------------------------ */
+
+static enum yp_status refuse(const struct import *in, const char *path, const char *doing)
+{
+    int code = sqlite3_errcode(in->db) & 0xff;
+    if (code == SQLITE_BUSY)
+        return yp_set_error(YP_IO,
+                            "history '%s': %s: another process has held its lock for %d s; wait "
+                            "until that one is done and import again",
+                            path, doing, LOCK_WAIT_MS / 1000);
+    return yp_set_error(YP_IO, "history '%s': %s: %s; nothing of it was imported", path, doing,
+                        sqlite3_errmsg(in->db));
+}
+
+/* *changes: the rows that it wrote; NULL: nobody asks. */
+static bool execute(const struct import *in, const char *sql, long long *changes)
+{
+    bool ok = sqlite3_exec(in->db, sql, NULL, NULL, NULL) == SQLITE_OK;
+    if (ok && changes)
+        *changes += sqlite3_changes64(in->db);
+    return ok;
+}
+
+static bool count(const struct import *in, const char *sql, long long *out)
+{
+    sqlite3_stmt *s = NULL;
+    bool ok =
+        sqlite3_prepare_v2(in->db, sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW;
+    if (ok)
+        *out = sqlite3_column_int64(s, 0);
+    sqlite3_finalize(s);
+    return ok;
+}
+
+/* -- rows ------------------------------------------------------------------------------------ */
+
+/* What is new is known before the first row is written: parts of a result come with it or not at
+ * all. The key of a result is looked at beside its UUID, for one of the two alone would be refused
+ * when it is written. A case's row, its tags, is that of its newest result. */
+static bool find_new(const struct import *in)
+{
+    static const char sql[] =
+        "CREATE TEMP TABLE fresh (id TEXT PRIMARY KEY) WITHOUT ROWID;"
+        "CREATE TEMP TABLE renewed (id TEXT PRIMARY KEY) WITHOUT ROWID;"
+        "INSERT INTO temp.fresh SELECT id FROM main.result AS s"
+        " WHERE NOT EXISTS (SELECT 1 FROM here.result WHERE id = s.id)"
+        " AND NOT EXISTS (SELECT 1 FROM here.result AS h WHERE h.run_id = s.run_id"
+        "  AND h.case_id = s.case_id AND h.repeat = s.repeat AND h.attempt = s.attempt);"
+        "INSERT INTO temp.renewed SELECT id FROM main.test_case AS s"
+        " WHERE NOT EXISTS (SELECT 1 FROM here.test_case WHERE id = s.id)"
+        " OR (SELECT max(started) FROM main.result WHERE case_id = s.id) >"
+        "  coalesce((SELECT max(started) FROM here.result WHERE case_id = s.id), 0);";
+    return execute(in, sql, NULL);
+}
+
+static bool count_runs(const struct import *in)
+{
+    struct ypi_imported *c = in->counts;
+    static const char sql[] =
+        "SELECT count(*) FROM main.run AS s WHERE EXISTS (SELECT 1 FROM here.run WHERE id = s.id";
+    static const char more[] =
+        " AND (ended IS NULL AND s.ended IS NOT NULL OR EXISTS (SELECT 1 FROM main.result"
+        " WHERE run_id = s.id AND id IN (SELECT id FROM temp.fresh)))";
+    char text[512];
+    long long all = 0;
+    long long runs = 0;
+    snprintf(text, sizeof text, "%s%s)", sql, more);
+    bool ok = count(in, text, &c->runs_completed);
+    snprintf(text, sizeof text, "%s)", sql);
+    ok = ok && count(in, text, &c->runs_there) &&
+         count(in, "SELECT count(*) FROM main.run", &runs) &&
+         count(in, "SELECT count(*) FROM main.result", &all) &&
+         count(in, "SELECT count(*) FROM temp.fresh", &c->results_new);
+    c->runs_new = runs - c->runs_there;
+    c->runs_there -= c->runs_completed;
+    c->results_there = all - c->results_new;
+    return ok;
+}
+
+static bool is_of(const struct ypi_table *t, const char *owner)
+{
+    return strcmp(t->fields[0].name, owner) == 0;
+}
+
+/* Which rows of the source are taken, and what is done about one that is there already. */
+static void add_choice(struct ypi_text *sql, enum ypi_table_name table)
+{
+    const struct ypi_table *t = &ypi_tables[table];
+    if (table == YPI_TABLE_CASE)
+        ypi_text_add(sql, " WHERE id IN (SELECT id FROM temp.renewed)%s", t->conflict);
+    else if (table == YPI_TABLE_RESULT)
+        ypi_text_add(sql, " WHERE id IN (SELECT id FROM temp.fresh) ORDER BY rowid");
+    else if (is_of(t, "result_id"))
+        ypi_text_add(sql, " WHERE result_id IN (SELECT id FROM temp.fresh)");
+    else if (is_of(t, "case_id"))
+        ypi_text_add(sql, " WHERE case_id IN (SELECT id FROM temp.renewed)");
+    else if (table == YPI_TABLE_CEILING)
+        ypi_text_add(sql, " WHERE true ON CONFLICT DO UPDATE SET unit = excluded.unit,"
+                          " measured = excluded.measured, rate = excluded.rate,"
+                          " low = excluded.low, high = excluded.high"
+                          " WHERE excluded.measured > measured");
+    else
+        ypi_text_add(sql, " WHERE true%s ON CONFLICT DO NOTHING",
+                     table == YPI_TABLE_RUN ? " ORDER BY rowid" : "");
+}
+
+static bool take_table(const struct import *in, enum ypi_table_name table)
+{
+    const struct ypi_table *t = &ypi_tables[table];
+    struct ypi_text sql = {0};
+    if (table == YPI_TABLE_AXIS)
+        ypi_text_add(&sql, "DELETE FROM here.axis WHERE case_id IN (SELECT id FROM temp.renewed);");
+    ypi_text_add(&sql, "INSERT INTO here.%s (", t->name);
+    ypi_sql_names(&sql, t, INT_MAX);
+    ypi_text_add(&sql, ") SELECT ");
+    ypi_sql_names(&sql, t, INT_MAX);
+    ypi_text_add(&sql, " FROM main.%s", t->name);
+    add_choice(&sql, table);
+    bool ok = execute(in, sql.data, table == YPI_TABLE_CEILING ? &in->counts->ceilings : NULL);
+    free(ypi_text_take(&sql));
+    return ok;
+}
+
+static bool take_all(const struct import *in)
+{
+    static const char ended[] =
+        "UPDATE here.run SET (ended, exit_code) ="
+        " (SELECT s.ended, s.exit_code FROM main.run AS s WHERE s.id = here.run.id)"
+        " WHERE ended IS NULL AND id IN (SELECT id FROM main.run WHERE ended IS NOT NULL)";
+    bool ok = find_new(in) && count_runs(in);
+    for (int i = 0; ok && i < YPI_TABLES; i++)
+        ok = take_table(in, (enum ypi_table_name)i);
+    return ok && execute(in, ended, NULL);
+}
+
+/* -- files ----------------------------------------------------------------------------------- */
+
+static bool same_state(const struct stat *a, const struct stat *b)
+{
+    return a->st_size == b->st_size && a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static enum yp_status copy_pages(const struct import *in, sqlite3 *source)
+{
+    sqlite3_backup *copy = sqlite3_backup_init(in->db, "main", source, "main");
+    if (copy)
+        (void)sqlite3_backup_step(copy, -1);
+    if (copy && sqlite3_backup_finish(copy) == SQLITE_OK)
+        return YP_OK;
+    return refuse(in, in->from, "copying it");
+}
+
+static enum yp_status copy_source(const struct import *in)
+{
+    struct stat before = {0};
+    struct stat after = {0};
+    bool still = false;
+    bool there = stat(in->from, &before) == 0;
+    sqlite3 *source = ypi_schema_open_to_copy(in->from, &still);
+    enum yp_status status = source ? copy_pages(in, source) : YP_IO;
+    sqlite3_close(source);
+    if (status == YP_OK && still &&
+        (!there || stat(in->from, &after) != 0 || !same_state(&before, &after)))
+        status = yp_set_error(
+            YP_IO, "history '%s': was written to while it was read; import it again", in->from);
+    return status;
+}
+
+static enum yp_status check_copy(const struct import *in)
+{
+    sqlite3_stmt *s = NULL;
+    enum yp_status status = YP_OK;
+    bool ok =
+        sqlite3_prepare_v2(in->db, "PRAGMA main.integrity_check(1)", -1, &s, NULL) == SQLITE_OK &&
+        sqlite3_step(s) == SQLITE_ROW;
+    if (!ok || strcmp((const char *)sqlite3_column_text(s, 0), "ok") != 0)
+        status = yp_set_error(
+            YP_IO, "history '%s': the file is damaged (%s); nothing of it was imported", in->from,
+            ok ? (const char *)sqlite3_column_text(s, 0) : sqlite3_errmsg(in->db));
+    sqlite3_finalize(s);
+    return status;
+}
+
+/* The history is made or upgraded, and held open until this connection has it too. */
+static enum yp_status attach(const struct import *in)
+{
+    sqlite3 *here = ypi_schema_open(in->into);
+    sqlite3_stmt *s = NULL;
+    if (!here)
+        return YP_IO;
+    char *name = ypi_format("%s%s", *in->into == '/' ? "" : "./", in->into);
+    bool ok = sqlite3_prepare_v2(in->db, "ATTACH ? AS here", -1, &s, NULL) == SQLITE_OK &&
+              sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC) == SQLITE_OK && ypi_statement_run(s);
+    sqlite3_finalize(s);
+    ok = ok && execute(in, "PRAGMA here.synchronous = NORMAL; PRAGMA foreign_keys = ON", NULL);
+    enum yp_status status = ok ? YP_OK : refuse(in, in->into, "opening it");
+    free(name);
+    sqlite3_close(here);
+    return status;
+}
+
+static enum yp_status take(const struct import *in)
+{
+    if (!execute(in, "BEGIN IMMEDIATE", NULL))
+        return refuse(in, in->into, "locking it");
+    enum yp_status status = YP_OK;
+    if (!take_all(in) || !execute(in, "COMMIT", NULL))
+        status = refuse(in, in->into, in->from);
+    if (!sqlite3_get_autocommit(in->db))
+        (void)execute(in, "ROLLBACK", NULL);
+    return status;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat of_a;
+    struct stat of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
+enum yp_status ypi_history_import(const char *into, const char *from, struct ypi_imported *out)
+{
+    struct import in = {.into = into, .from = from, .counts = out};
+    *out = (struct ypi_imported){0};
+    if (is_same_file(into, from))
+        return yp_set_error(YP_INVALID, "history '%s': is the one that is to be added to", from);
+    if (sqlite3_open_v2("", &in.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
+        SQLITE_OK) {
+        sqlite3_close(in.db);
+        return yp_set_error(YP_IO, "history '%s': no file for a copy of it can be made", from);
+    }
+    sqlite3_busy_timeout(in.db, LOCK_WAIT_MS);
+    enum yp_status status = copy_source(&in);
+    if (status == YP_OK)
+        status = check_copy(&in);
+    if (status == YP_OK)
+        status = ypi_schema_upgrade(in.db, from);
+    if (status == YP_OK)
+        status = attach(&in);
+    if (status == YP_OK)
+        status = take(&in);
+    sqlite3_close(in.db);
+    return status;
+}

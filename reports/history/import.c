@@ -1,0 +1,57 @@
+/* yieldpoint history import: other histories' rows into this one. */
+#include "reports/history/request.h"
+
+#include "base/text/output.h"
+#include "base/text/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void print(const char *from, const struct ypi_imported *i)
+{
+    printf("%s: %lld runs new", from, i->runs_new);
+    if (i->runs_completed > 0)
+        printf(", %lld completed", i->runs_completed);
+    printf(", %lld already there; %lld results new, %lld already there", i->runs_there,
+           i->results_new, i->results_there);
+    if (i->ceilings > 0)
+        printf("; %lld ceilings", i->ceilings);
+    putchar('\n');
+}
+
+/* A file that is refused keeps none of the others away. */
+static int import_into(const char *file, const char *const *files, int count)
+{
+    char *into = ypi_store_path(file);
+    int code = into ? YPI_COMMAND_OK : ypi_file_error();
+    for (int i = 0; into && i < count; i++) {
+        struct ypi_imported imported;
+        if (ypi_history_import(into, files[i], &imported) == YP_OK)
+            print(files[i], &imported);
+        else
+            code = ypi_file_error();
+    }
+    free(into);
+    int flushed = ypi_flush();
+    return code != YPI_COMMAND_OK ? code : flushed;
+}
+
+int ypi_history_import_command(int argc, char **argv)
+{
+    struct ypi_history_request r = {0};
+    static const struct ypi_option options[] = {YPI_HISTORY_FILE, YPI_OPTIONS_END};
+    const char **words = ypi_calloc((size_t)argc, sizeof *words);
+    int count = 0;
+    int code = YPI_COMMAND_USAGE;
+    /* The first word is "import". */
+    bool read = ypi_arguments_read(
+        &(struct ypi_arguments){
+            .options = options, .values = &r, .words = words, .word_count = &count},
+        argc, argv);
+    if (read && count < 2)
+        ypi_usage_error(argc, argv, argc, "which files are to be imported?");
+    else if (read)
+        code = import_into(r.file, words + 1, count - 1);
+    free(words);
+    return code;
+}
