@@ -22,9 +22,23 @@ static const struct command {
     int (*run)(int argc, char **argv);
     bool helps_itself;
 } commands[] = {
-    {"history", "[-n N] [--id PART] [--outcome NAME] [--attempts] [--json]",
-     "what ran, newest first: 20 results, or N; those whose id has PART in it; those that failed;\n"
-     "      with the fresh processes that confirmed a case or had its allocations refused",
+    {"history",
+     "[-n N] [--id PART] [-m EXPR] [-k EXPR] [--outcome NAME] [--device cpu | cuda]\n"
+     "      [--machine PREFIX] [--commit PREFIX] [--since TIME] [--until TIME]\n"
+     "      [--attempts] [--json]\n"
+     "  yieldpoint history import FILE...\n"
+     "  yieldpoint history prune [--keep-last N] [--older-than TIME] [--samples] [--dry-run]\n"
+     "  yieldpoint history export --csv FILE | --json FILE [--columns NAME]",
+     "what ran, newest first: 20 results, or N, of those for which all that is given holds; TIME:\n"
+     "      2026-11-22, 2026-11-22T17:30 of UTC, or 12h, 7d ago; --machine: its fingerprint, or a\n"
+     "      part of its processor's or host's name; --attempts: with the fresh processes that\n"
+     "      confirmed a case or had its allocations refused;\n"
+     "      import: other histories' rows into this one, which is made where there is none;\n"
+     "      prune: deletes what matches, or its samples alone; --keep-last: but the newest N of "
+     "each\n"
+     "      case and machine;\n"
+     "      export: a row for each measurement; -: the standard output; --columns: all,\n"
+     "      tile-sweep or model-sweep; prune and export take what selects results, too",
      ypi_report_history, false},
     {"show", "[ID | PREFIX | last] [--samples] [--json | --csv]",
      "all that is stored of one result: the newest one of a case's id or of a part of it, or the\n"

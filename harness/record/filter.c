@@ -20,6 +20,13 @@ bool ypi_filter_is_right(const struct ypi_filter *f)
                                                         .keyword = (char *)(uintptr_t)f->keyword});
 }
 
+/* A case that names no device is one of the CPU. */
+static bool is_on(const cJSON *row, const char *device)
+{
+    const char *own = ypi_text_of(row, "device");
+    return strcmp(*own ? own : "cpu", device) == 0;
+}
+
 /* There are few cases and many results: what is asked of a case is answered before. The caller
  * frees; NULL with the error set. */
 static char *cases_meant(sqlite3 *db, const struct ypi_filter *f)
@@ -35,7 +42,7 @@ static char *cases_meant(sqlite3 *db, const struct ypi_filter *f)
     {
         const char *id = ypi_text_of(row, "id");
         if (right && (!f->id || strstr(id, f->id)) &&
-            (!f->device || strcmp(ypi_text_of(row, "device"), f->device) == 0))
+            (!f->device || is_on(row, f->device)))
             cJSON_AddItemToArray(ids, cJSON_CreateString(id));
     }
     char *printed = cJSON_PrintUnformatted(ids);

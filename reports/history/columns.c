@@ -7,6 +7,7 @@
 /* "a=1; b=2" of ordered rows. */
 #define JOINED(text, from) "(SELECT group_concat(" text ", '; ') FROM (SELECT * FROM " from " ORDER BY position))"
 #define ISO(seconds) "strftime('%Y-%m-%dT%H:%M:%SZ', " seconds ", 'unixepoch')"
+#define DEVICE "CASE c.device WHEN '' THEN 'cpu' ELSE c.device END"
 #define FIRST_FAILURE "(SELECT message FROM failure WHERE result_id = r.id AND position = 0)"
 #define OF_MEASUREMENT(column) {column, "m." column}
 
@@ -20,7 +21,7 @@ static const struct ypi_column all[] = {
     {"test", "c.test"},
     {"case", "c.name"},
     {"axes", JOINED("name || '=' || value", "axis WHERE case_id = r.case_id")},
-    {"device", "c.device"},
+    {"device", DEVICE},
     {"tags", "c.tags"},
     {"outcome", "r.outcome"},
     {"reason", "r.reason"},
@@ -94,7 +95,7 @@ static const struct ypi_column all[] = {
 #define PHASE(name) \
     "(SELECT 1e3 * seconds FROM phase WHERE result_id = r.id AND position = m.position AND name = '" name "')"
 #define MEBI(column) "(SELECT " column " / 1048576.0 FROM memory WHERE result_id = r.id" \
-    " AND memory = CASE c.device WHEN 'cpu' THEN 'host' ELSE 'device' END)"
+    " AND memory = CASE c.device WHEN 'cuda' THEN 'device' ELSE 'host' END)"
 #define IS_OOM "(coalesce(r.reason, '') LIKE 'OOM%' OR coalesce(" FIRST_FAILURE ", '') LIKE '%out of memory%')"
 
 static const struct ypi_column tile_sweep[] = {
@@ -102,7 +103,7 @@ static const struct ypi_column tile_sweep[] = {
     {"mode", SAID_AS("mode", "pass")},
     {"tile_size", SAID_AS("tile_size", "tile")},
     {"batch_size", SAID_AS("batch_size", "batch")},
-    {"device", "c.device"},
+    {"device", DEVICE},
     {"model_params", SAID_AS("model_params", "parameters")},
     OF_CASE("model_size_mb"),
     {"avg_time_ms", MILLI("m.mean")},
@@ -129,7 +130,7 @@ static const struct ypi_column model_sweep[] = {
     {"batch_size", SAID_AS("batch_size", "batch")},
     {"context_length", SAID_AS("context_length", "context")},
     {"pass_type", SAID_AS("pass_type", "pass")},
-    {"device", "c.device"},
+    {"device", DEVICE},
     {"warmup_steps", "m.warmup"},
     {"measure_steps", "m.count"},
     OF_CASE("parameters"),

@@ -7,15 +7,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static const char *plural(long long count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static void print(const char *from, const struct ypi_imported *i)
 {
-    printf("%s: %lld runs new", from, i->runs_new);
+    printf("%s: %lld run%s new", from, i->runs_new, plural(i->runs_new));
     if (i->runs_completed > 0)
         printf(", %lld completed", i->runs_completed);
-    printf(", %lld already there; %lld results new, %lld already there", i->runs_there,
-           i->results_new, i->results_there);
+    printf(", %lld already there; %lld result%s new, %lld already there", i->runs_there,
+           i->results_new, plural(i->results_new), i->results_there);
     if (i->ceilings > 0)
-        printf("; %lld ceilings", i->ceilings);
+        printf("; %lld ceiling%s", i->ceilings, plural(i->ceilings));
     putchar('\n');
 }
 

@@ -36,14 +36,19 @@ static double size_of(const char *path)
     return stat(path, &s) == 0 ? (double)s.st_size : 0;
 }
 
+static const char *plural(long long count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static void print(const struct request *r, const struct ypi_pruned *p)
 {
     const char *would = r->dry_run ? "would be " : "";
     if (r->samples)
-        printf("samples of %lld results %sdropped\n", p->results, would);
+        printf("samples of %lld result%s %sdropped\n", p->results, plural(p->results), would);
     else
-        printf("%lld results %sdeleted, %lld runs and %lld cases with them\n", p->results, would,
-               p->runs, p->cases);
+        printf("%lld result%s %sdeleted, with %lld run%s and %lld case%s\n", p->results,
+               plural(p->results), would, p->runs, plural(p->runs), p->cases, plural(p->cases));
 }
 
 /* The results are deleted whether or not this is possible. */
