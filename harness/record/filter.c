@@ -41,8 +41,7 @@ static char *cases_meant(sqlite3 *db, const struct ypi_filter *f)
     cJSON_ArrayForEach(row, rows)
     {
         const char *id = ypi_text_of(row, "id");
-        if (right && (!f->id || strstr(id, f->id)) &&
-            (!f->device || is_on(row, f->device)))
+        if (right && (!f->id || strstr(id, f->id)) && (!f->device || is_on(row, f->device)))
             cJSON_AddItemToArray(ids, cJSON_CreateString(id));
     }
     char *printed = cJSON_PrintUnformatted(ids);
