@@ -72,6 +72,9 @@ static const struct command {
      "      --instructions: counts them too, by Callgrind; --options: words for the suites;\n"
      "      --head-options: words for the head alone, such as --slowdown=1.05, to try the gate",
      ypi_gate_command, false},
+    {"gates", "[-n N] | last | PREFIX [--json FILE] [--markdown FILE] [-v]",
+     "what earlier gates found, newest first: 20, or N; one of them whole, as it was told",
+     ypi_gates_command, false},
     {"compare",
      "A B [-m EXPR] [-k EXPR] [ID...] [--threshold 3%] [--error 1%] [--json FILE]\n"
      "      [--markdown FILE] [-v]",

@@ -156,6 +156,12 @@ enum yp_status ypi_engine_list(struct ypi_engine *e)
 
 /* -- exact figures ------------------------------------------------------------------------- */
 
+static void name_machine(struct ypi_side *side, const struct ypi_exact *exact)
+{
+    if (side->machine == NULL)
+        side->machine = ypi_strdup(ypi_exact_machine(exact));
+}
+
 static enum yp_status read_exact(struct ypi_engine *e, const char *base, const char *head)
 {
     ypi_exact_close(e->exact_base);
@@ -164,7 +170,11 @@ static enum yp_status read_exact(struct ypi_engine *e, const char *base, const c
     e->exact_base = ypi_exact_read(base);
     if (e->exact_base != NULL)
         e->exact_head = ypi_exact_read(head);
-    return e->exact_head != NULL ? YP_OK : YP_IO;
+    if (e->exact_head == NULL)
+        return YP_IO;
+    name_machine(&e->found->base, e->exact_base);
+    name_machine(&e->found->head, e->exact_head);
+    return YP_OK;
 }
 
 static enum yp_status run_both(const struct ypi_engine *e, const struct both *s,

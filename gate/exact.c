@@ -25,6 +25,7 @@ struct figure {
 
 struct ypi_exact {
     cJSON *rows, *measurements;
+    char *machine;
     struct figure *list; /* by id, quantity, name */
     int count;
 };
@@ -70,11 +71,13 @@ _Static_assert(YPI_QUANTITY_OUTCOME == 1 && YPI_QUANTITY_PEAK == 3 && YPI_QUANTI
 struct ypi_exact *ypi_exact_read(const char *path)
 {
     sqlite3 *db = ypi_store_open(path);
-    cJSON *rows = db != NULL
-                      ? ypi_store_rows(db, "SELECT json_group_array(id) AS runs FROM run", 0, NULL)
-                      : NULL;
+    static const char sql[] =
+        "SELECT json_group_array(id) AS runs, max(machine) AS machine FROM run";
+    cJSON *rows = db != NULL ? ypi_store_rows(db, sql, 0, NULL) : NULL;
     struct ypi_exact *e =
         rows != NULL ? ypi_exact_read_runs(db, ypi_text_of(rows->child, "runs")) : NULL;
+    if (e != NULL)
+        e->machine = ypi_strdup(ypi_text_of(rows->child, "machine"));
     cJSON_Delete(rows);
     sqlite3_close(db);
     return e;
@@ -122,7 +125,13 @@ void ypi_exact_close(struct ypi_exact *e)
     cJSON_Delete(e->rows);
     cJSON_Delete(e->measurements);
     free(e->list);
+    free(e->machine);
     free(e);
+}
+
+const char *ypi_exact_machine(const struct ypi_exact *e)
+{
+    return e->machine != NULL ? e->machine : "";
 }
 
 /* The first figure whose id is not before `id`. */

@@ -21,6 +21,9 @@ struct ypi_exact *ypi_exact_read(const char *path);
 struct ypi_exact *ypi_exact_read_runs(sqlite3 *db, const char *runs);
 void ypi_exact_close(struct ypi_exact *e);
 
+/* The fingerprint of the machine of ypi_exact_read(); "" where it is not known. `e`'s. */
+const char *ypi_exact_machine(const struct ypi_exact *e);
+
 bool ypi_exact_has(const struct ypi_exact *e, const char *id);
 
 /* The ids of all cases, in order: the texts are `e`'s, the list the caller's. */

@@ -6,6 +6,7 @@
 #include "gate/baseline.h"
 #include "gate/engine.h"
 #include "gate/interrupt.h"
+#include "gate/kept.h"
 #include "gate/request.h"
 
 #include <stdio.h>
@@ -49,10 +50,8 @@ static void describe(struct gate *g)
     for (int i = g->r->baseline != NULL ? 1 : 0; i < 2; i++) {
         sides[i]->name = ypi_strdup(revisions[i]->name);
         sides[i]->dirty = revisions[i]->worktree;
-        if (g->r->baseline != NULL)
-            continue; /* the rest is as it is stored */
-        sides[i]->commit = ypi_strdup(revisions[i]->commit);
-        sides[i]->machine = ypi_strdup("");
+        if (g->r->baseline == NULL) /* else it is as it is stored */
+            sides[i]->commit = ypi_strdup(revisions[i]->commit);
     }
     g->found.threshold = g->r->threshold;
     g->found.error = g->r->error;
@@ -105,6 +104,14 @@ static int compare_baseline(struct gate *g)
     return YPI_GATE_UNSELECTED;
 }
 
+/* A gate says what it found, be there a place to keep it or not. */
+static void keep(const struct gate *g, int code)
+{
+    const char *own = g->r->report.history;
+    if (ypi_kept_store(own != NULL ? own : g->recipe.history, &g->found, code) != YP_OK)
+        fprintf(stderr, "yieldpoint: what the gate found is not kept: %s\n", yp_last_error());
+}
+
 static int run(struct gate *g)
 {
     enum yp_status status = build(g);
@@ -112,11 +119,12 @@ static int run(struct gate *g)
         return told(g, status);
     describe(g);
     int code = g->r->baseline != NULL ? compare_baseline(g) : compare(g);
-    if (code == YPI_GATE_FINE)
-        code = ypi_report_put(&g->r->report, &g->found);
     if (code != YPI_GATE_FINE)
         return code;
-    return g->found.whole ? ypi_summary_exit(&g->found) : YPI_GATE_INTERRUPTED;
+    int found = g->found.whole ? ypi_summary_exit(&g->found) : YPI_GATE_INTERRUPTED;
+    keep(g, found);
+    code = ypi_report_put(&g->r->report, &g->found);
+    return code != YPI_GATE_FINE ? code : found;
 }
 
 int ypi_gate_command(int argc, char **argv)

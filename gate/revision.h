@@ -12,6 +12,7 @@
 struct ypi_recipe {
     char *root;    /* of the git repository, absolute */
     char *project; /* where yieldpoint.ini is, from the root: "" or "native/" */
+    char *history; /* the project's */
     char *cache;   /* directory of the builds: .yieldpoint/gate of the project */
     char *setup;   /* shell command with {source} and {build}; NULL: meson setup */
     char *options; /* more words for meson setup, such as "-Dmodels=enabled"; "": none */

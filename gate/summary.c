@@ -87,7 +87,7 @@ static void put_interval(struct ypi_text *out, const struct ypi_comparison *c)
 }
 
 /* "forward 1.21 ms -> 1.34 ms, 1.107 [1.081, 1.142] in 14 pairs". */
-static void put_change(struct ypi_text *out, const struct ypi_comparison *c)
+void ypi_summary_change(struct ypi_text *out, const struct ypi_comparison *c)
 {
     ypi_text_add(out, "%s", ypi_quantity_name(c->quantity));
     if (c->name != NULL)
@@ -145,7 +145,7 @@ static void put_side(struct ypi_text *out, const char *what, const struct ypi_si
 /* -- text ---------------------------------------------------------------------------------- */
 
 /* A control character takes hold of no terminal. */
-static void put_line(FILE *out, struct ypi_text *text)
+void ypi_summary_line(FILE *out, struct ypi_text *text)
 {
     char *line = ypi_text_take(text);
     for (char *c = line; *c != '\0'; c++)
@@ -160,10 +160,10 @@ void ypi_summary_text(FILE *out, const struct ypi_comparisons *all, bool verbose
     struct ypi_text text = {0};
     put_side(&text, "base", &all->base);
     put_side(&text, ", head", &all->head);
-    put_line(out, &text);
+    ypi_summary_line(out, &text);
     for (int i = 0; i < all->note_count; i++) {
         ypi_text_add(&text, "note: %s", all->notes[i]);
-        put_line(out, &text);
+        ypi_summary_line(out, &text);
     }
     for (int o = 0; o < ORDERS; o++) {
         const struct ypi_comparison *above = NULL;
@@ -175,22 +175,22 @@ void ypi_summary_text(FILE *out, const struct ypi_comparisons *all, bool verbose
             if (above == NULL || strcmp(above->id, c->id) != 0 ||
                 strcmp(ypi_compared_name(above->quantity, above->verdict), name) != 0) {
                 ypi_text_add(&text, "%-12s  %s", name, c->id);
-                put_line(out, &text);
+                ypi_summary_line(out, &text);
             }
             above = c;
             ypi_text_add(&text, "              ");
-            put_change(&text, c);
-            put_line(out, &text);
+            ypi_summary_change(&text, c);
+            ypi_summary_line(out, &text);
         }
     }
     put_counts(&text, all);
-    put_line(out, &text);
+    ypi_summary_line(out, &text);
 }
 
 /* -- Markdown ------------------------------------------------------------------------------ */
 
 /* Inside a cell of a table nothing of it means anything. */
-static void put_escaped(struct ypi_text *out, const char *text)
+void ypi_summary_escaped(struct ypi_text *out, const char *text)
 {
     for (const char *c = text; *c != '\0'; c++) {
         if ((unsigned char)*c < ' ' || *c == 0x7f)
@@ -211,7 +211,7 @@ static void put_escaped(struct ypi_text *out, const char *text)
 static void put_cell(struct ypi_text *out, const char *text)
 {
     ypi_text_add(out, " ");
-    put_escaped(out, text);
+    ypi_summary_escaped(out, text);
     ypi_text_add(out, " |");
 }
 
@@ -225,13 +225,13 @@ void ypi_summary_markdown(FILE *out, const struct ypi_comparisons *all)
     put_counts(&head, all);
     char *counts = ypi_text_take(&head);
     ypi_text_add(&text, "**");
-    put_escaped(&text, counts);
+    ypi_summary_escaped(&text, counts);
     ypi_text_add(&text, "**  \n");
-    put_escaped(&text, sides);
+    ypi_summary_escaped(&text, sides);
     ypi_text_add(&text, "\n");
     for (int i = 0; i < all->note_count; i++) {
         ypi_text_add(&text, "\n- ");
-        put_escaped(&text, all->notes[i]);
+        ypi_summary_escaped(&text, all->notes[i]);
     }
     if (count_of(all, YPI_COMPARED_SAME) < all->count)
         ypi_text_add(&text, "\n| verdict | case | what |\n|---|---|---|\n");
@@ -240,7 +240,7 @@ void ypi_summary_markdown(FILE *out, const struct ypi_comparisons *all)
             const struct ypi_comparison *c = &all->list[i];
             if (c->verdict != order[o])
                 continue;
-            put_change(&head, c);
+            ypi_summary_change(&head, c);
             char *change = ypi_text_take(&head);
             ypi_text_add(&text, "|");
             put_cell(&text, ypi_compared_name(c->quantity, c->verdict));

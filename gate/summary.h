@@ -2,6 +2,7 @@
 #ifndef YPI_SUMMARY_H
 #define YPI_SUMMARY_H
 
+#include "base/text/text.h"
 #include "gate/comparison.h"
 
 #include <cJSON.h>
@@ -29,6 +30,11 @@ void ypi_summary_text(FILE *out, const struct ypi_comparisons *all, bool verbose
 /* A table for a comment in a code review. Names with `|`, `<`, backquotes and line ends do no harm.
  */
 void ypi_summary_markdown(FILE *out, const struct ypi_comparisons *all);
+/* Parts of the two above: what there is of one comparison; a line without control characters, which
+ * would take hold of a terminal, after which the text is empty; what means nothing in a table. */
+void ypi_summary_change(struct ypi_text *out, const struct ypi_comparison *c);
+void ypi_summary_line(FILE *out, struct ypi_text *text);
+void ypi_summary_escaped(struct ypi_text *out, const char *text);
 /* Owned by the caller: cJSON_Delete(). */
 cJSON *ypi_summary_document(const struct ypi_comparisons *all);
 

@@ -1,5 +1,6 @@
 /* A test program's main: options, collection, selection, run. */
 #include "base/system/clock.h"
+#include "base/system/file.h"
 #include "base/text/text.h"
 #include "harness/collect/collect.h"
 #include "harness/collect/list.h"
@@ -15,7 +16,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static void print_tags(const struct ypi_options *o)
@@ -32,22 +32,6 @@ static char *command_line(int argc, char **argv)
         ypi_text_quoted(&text, argv[i], false);
     }
     return ypi_text_take(&text);
-}
-
-/* Makes the directory of `path` and those above it. */
-static bool make_parents(const char *path)
-{
-    char *copy = ypi_strdup(path);
-    bool ok = true;
-    for (char *slash = strchr(copy + 1, '/'); slash != NULL && ok; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        ok = mkdir(copy, 0755) == 0 || errno == EEXIST;
-        if (!ok)
-            yp_set_error(YP_IO, "--history %s: %s: %s", path, copy, strerror(errno));
-        *slash = '/';
-    }
-    free(copy);
-    return ok;
 }
 
 /* Results go to the standard output there was; whatever else writes to descriptor 1 from now on
@@ -132,8 +116,9 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     struct ypi_runner runner = {.o = o, .session = &session};
     struct ypi_plan plan = {.directory_fd = -1, .memory = -1};
     enum ypi_exit code = YPI_EXIT_INTERNAL;
-    runner.history =
-        can_append(o->csv) && make_parents(o->history) ? ypi_history_open(o->history) : NULL;
+    runner.history = can_append(o->csv) && ypi_make_parents(o->history) == YP_OK
+                         ? ypi_history_open(o->history)
+                         : NULL;
     if (runner.history == NULL || ypi_history_begin(runner.history, &record) != YP_OK ||
         ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK) {
         fprintf(stderr, "error: %s\n", yp_last_error());

@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* All that is printed beside the topology. */
@@ -242,10 +241,8 @@ static char *default_history(void)
     ypi_project_clear(&project);
     if (path == NULL)
         return NULL;
-    char directory[YPI_PATH_MAX];
-    ypi_directory_of(directory, path);
-    if (mkdir(directory, 0755) != 0 && errno != EEXIST)
-        fprintf(stderr, "yieldpoint: %s: %s\n", directory, strerror(errno));
+    if (ypi_make_parents(path) != YP_OK)
+        fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
     return path;
 }
 

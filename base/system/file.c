@@ -1,11 +1,15 @@
 #include "base/system/file.h"
 
+#include "base/text/text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 size_t ypi_read_file(const char *path, char *out, size_t size)
@@ -38,6 +42,42 @@ void ypi_directory_of(char out[YPI_PATH_MAX], const char *path)
     const char *slash = strrchr(path, '/');
     int length = slash == path ? 1 : slash != NULL ? (int)(slash - path) : 1;
     snprintf(out, YPI_PATH_MAX, "%.*s", length, slash != NULL ? path : ".");
+}
+
+/* A read-only directory is none of its business: whoever writes there next says so. */
+static void hide_from_git(const char *directory)
+{
+    static const char own[] = "/.yieldpoint";
+    size_t length = strlen(directory);
+    bool is_own =
+        length >= sizeof own - 1 && strcmp(directory + length - (sizeof own - 1), own) == 0;
+    if (!is_own && strcmp(directory, own + 1) != 0)
+        return;
+    char *path = ypi_format("%s/.gitignore", directory);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) {
+        (void)!write(fd, "*\n", 2);
+        close(fd);
+    }
+    free(path);
+}
+
+enum yp_status ypi_make_parents(const char *path)
+{
+    char *copy = ypi_strdup(path);
+    enum yp_status status = YP_OK;
+    for (char *slash = *copy != '\0' ? strchr(copy + 1, '/') : NULL;
+         slash != NULL && status == YP_OK; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(copy, 0777) == 0 || errno == EEXIST)
+            hide_from_git(copy);
+        else
+            status = yp_set_error(YP_IO, "%s: its directory %s cannot be made: %s", path, copy,
+                                  strerror(errno));
+        *slash = '/';
+    }
+    free(copy);
+    return status;
 }
 
 enum yp_status ypi_read_at(int fd, const char *path, uint64_t offset, void *to, size_t size)

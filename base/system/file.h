@@ -19,6 +19,11 @@ enum yp_status ypi_read_at(int fd, const char *path, uint64_t offset, void *to, 
 /* Removes a directory with all that is in it, and follows no link; as much of it as can be. */
 void ypi_remove_tree(const char *path);
 
+/* Makes the directories above `path` that are not there, as far as it is allowed to. A .yieldpoint
+ * among them gets a .gitignore, where it has none, that keeps what is in it out of git. YP_IO with
+ * yp_last_error() set. */
+enum yp_status ypi_make_parents(const char *path);
+
 /* The directory of `path`, as a name that can be opened. */
 void ypi_directory_of(char out[YPI_PATH_MAX], const char *path);
 

@@ -20,21 +20,9 @@
 
 enum yp_status ypi_cache_make(const struct ypi_recipe *r)
 {
-    char *ignore = ypi_format("%s/.gitignore", r->cache);
-    for (char *slash = r->cache + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-        *slash = '\0';
-        (void)mkdir(r->cache, 0777);
-        *slash = '/';
-    }
-    enum yp_status status = YP_OK;
-    if (mkdir(r->cache, 0777) != 0 && errno != EEXIST)
-        status = yp_set_error(YP_IO, "%s: cannot be made: %s", r->cache, strerror(errno));
-    FILE *file = status == YP_OK && access(ignore, F_OK) != 0 ? fopen(ignore, "w") : NULL;
-    if (file != NULL) {
-        fputs("*\n", file);
-        fclose(file);
-    }
-    free(ignore);
+    char *inside = ypi_format("%s/" MARK, r->cache);
+    enum yp_status status = ypi_make_parents(inside);
+    free(inside);
     return status;
 }
 

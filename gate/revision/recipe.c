@@ -97,6 +97,7 @@ bool ypi_recipe_read(struct ypi_recipe *r)
     if (ok && access(ini, F_OK) == 0)
         ok = ypi_ini_read(ini, take, r) == YPI_INI_OK;
     r->cache = ypi_format("%s/.yieldpoint/gate", project.root);
+    r->history = ypi_strdup(project.history != NULL ? project.history : "");
     r->tools = tools();
     if (r->options == NULL)
         r->options = ypi_strdup("");
@@ -107,8 +108,8 @@ bool ypi_recipe_read(struct ypi_recipe *r)
 
 void ypi_recipe_clear(struct ypi_recipe *r)
 {
-    char *const texts[] = {r->root,    r->project, r->cache,  r->setup,
-                           r->options, r->build,   r->suites, r->tools};
+    char *const texts[] = {r->root,    r->project, r->history, r->cache, r->setup,
+                           r->options, r->build,   r->suites,  r->tools};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     *r = (struct ypi_recipe){0};

@@ -130,7 +130,8 @@ bool ypi_budget_detail(char out[YPI_DETAIL_MAX], const struct yp_budget *budget)
 #define OF_RUN FIELD(OF_OWNER, "run_id", 0, 1, .sql = " NOT NULL REFERENCES run (id) ON DELETE CASCADE", .json = "")
 #define OF_RESULT FIELD(OF_OWNER, "result_id", 0, 1, .sql = " NOT NULL REFERENCES result (id) ON DELETE CASCADE", .json = "")
 #define OF_MEASUREMENT FIELD(OF_OWNER, "result_id", 0, 1, REQUIRED, .json = ""), AT_POSITION
-#define AT_POSITION FIELD(POSITION, "position", 0, 1, REQUIRED)
+#define AT_POSITION AT_POSITION_SINCE(1)
+#define AT_POSITION_SINCE(version_) FIELD(POSITION, "position", 0, version_, REQUIRED)
 
 #define ROW struct ypi_run
 static const struct ypi_field run_fields[] = {
@@ -453,6 +454,50 @@ static const struct ypi_field ceiling_fields[] = { /* where `yieldpoint machine`
 #undef SIZED
 #undef ROW
 
+#define ROW struct ypi_gate_record
+static const struct ypi_field gate_fields[] = { /* two revisions that `yieldpoint gate` compared */
+    FIELD(CHARS, "id", M(id), 6, .sql = " PRIMARY KEY"),
+    FIELD(REAL, "started", M(started), 6, REQUIRED),
+    FIELD(REAL, "seconds", M(seconds), 6),
+    FIELD(TEXT, "base", M(base), 6),
+    FIELD(TEXT, "base_commit", M(base_commit), 6),
+    FIELD(BOOL, "base_dirty", M(base_dirty), 6),
+    FIELD(TEXT, "base_machine", M(base_machine), 6),
+    FIELD(TEXT, "head", M(head), 6),
+    FIELD(TEXT, "head_commit", M(head_commit), 6),
+    FIELD(BOOL, "head_dirty", M(head_dirty), 6),
+    FIELD(TEXT, "head_machine", M(head_machine), 6),
+    FIELD(REAL, "threshold", M(threshold), 6),
+    FIELD(REAL, "error", M(error), 6),
+    FIELD(BOOL, "whole", M(whole), 6), /* it came to its end */
+    FIELD(INT, "exit_code", M(exit_code), 6),
+    FIELD(TEXT, "notes", M(notes), 6), /* a line each */
+};
+#undef ROW
+
+#define ROW struct ypi_comparison_record
+static const struct ypi_field comparison_fields[] = { /* one quantity of one case, by a gate */
+    FIELD(OF_OWNER, "gate_id", 0, 6, .sql = " NOT NULL REFERENCES gate (id) ON DELETE CASCADE", .json = ""),
+    AT_POSITION_SINCE(6),
+    FIELD(TEXT, "id", M(id), 6, REQUIRED), /* of the case, which need not be one of this history */
+    FIELD(TEXT, "quantity", M(quantity), 6, REQUIRED),
+    FIELD(TEXT, "name", M(name), 6),
+    FIELD(TEXT, "verdict", M(verdict), 6, REQUIRED),
+    FIELD(BOOL, "by_share", M(by_share), 6),
+    FIELD(REAL, "base", M(base), 6),
+    FIELD(REAL, "head", M(head), 6),
+    FIELD(TEXT, "base_text", M(base_text), 6),
+    FIELD(TEXT, "head_text", M(head_text), 6),
+    FIELD(TEXT, "unit", M(unit), 6),
+    FIELD(REAL, "ratio", M(ratio), 6),
+    FIELD(REAL, "low", M(low), 6),
+    FIELD(REAL, "high", M(high), 6),
+    FIELD(INT, "pairs", M(pairs), 6),
+    FIELD(REAL, "seconds", M(seconds), 6),
+    FIELD(TEXT, "note", M(note), 6),
+};
+#undef ROW
+
 #define TABLE(name_, since_) \
     .name = #name_, .since = since_, .fields = name_##_fields, .count = sizeof name_##_fields / sizeof *name_##_fields
 #define KEY(columns_) ", PRIMARY KEY (" columns_ ")"
@@ -481,5 +526,7 @@ const struct ypi_table ypi_tables[YPI_TABLES] = {
     [YPI_TABLE_VERDICT] = {TABLE(verdict, 1), KEY("result_id, position") ") WITHOUT ROWID", .order = "position"},
     [YPI_TABLE_SERIES] = {TABLE(series, 4), KEY("result_id, name") ") WITHOUT ROWID", .order = "name"},
     [YPI_TABLE_CEILING] = {TABLE(ceiling, 3), KEY("machine, name, level, threads, isa") ") WITHOUT ROWID", .order = "name"},
+    [YPI_TABLE_GATE] = {TABLE(gate, 6), ")", .index = "CREATE INDEX gate_started ON gate (started);"},
+    [YPI_TABLE_COMPARISON] = {TABLE(comparison, 6), KEY("gate_id, position") ") WITHOUT ROWID", .order = "position"},
 };
 /* clang-format on */

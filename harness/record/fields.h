@@ -32,6 +32,8 @@ enum ypi_table_name {
     YPI_TABLE_VERDICT,
     YPI_TABLE_SERIES,
     YPI_TABLE_CEILING,
+    YPI_TABLE_GATE,
+    YPI_TABLE_COMPARISON,
     YPI_TABLES
 };
 
@@ -39,7 +41,7 @@ enum ypi_table_name {
 struct ypi_item {
     const void *row;
     const char *run;   /* UUID; of a result only */
-    const char *owner; /* UUID of the run or result, or id of the case, that it belongs to */
+    const char *owner; /* UUID of the run, result or gate, or id of the case, that it belongs to */
     int position;      /* among the owner's */
     int number;        /* among the parts of what has that position */
 };

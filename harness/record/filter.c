@@ -20,6 +20,12 @@ bool ypi_filter_is_right(const struct ypi_filter *f)
                                                         .keyword = (char *)(uintptr_t)f->keyword});
 }
 
+bool ypi_filter_is_empty(const struct ypi_filter *f)
+{
+    return !f->run && !f->id && !f->mark && !f->keyword && !f->device && !f->outcome &&
+           !f->machine && !f->commit && !(f->since > 0) && !(f->before > 0);
+}
+
 /* A case that names no device is one of the CPU. */
 static bool is_on(const cJSON *row, const char *device)
 {

@@ -73,6 +73,8 @@ struct ypi_filter {
 /* False after telling stderr that `mark` or `keyword` is malformed. */
 bool ypi_filter_is_right(const struct ypi_filter *filter);
 
+bool ypi_filter_is_empty(const struct ypi_filter *filter);
+
 /* An array of runs, newest first, each with the array "results", newest first, which have the
  * listed fields, "failure" and "measurement" (the first of each). `limit`: the number of results;
  * -1: all. `attempts`: the fresh processes that confirm a case or fail its allocations, too. A run
@@ -118,6 +120,7 @@ void ypi_tell_not_named(const char *word, const cJSON *rows, const char *as);
 struct ypi_imported {
     long long runs_new, runs_completed, runs_there; /* completed: went on, or ended, there alone */
     long long results_new, results_there;
+    long long gates;    /* new */
     long long ceilings; /* new, or newer than those that were here */
 };
 
@@ -136,18 +139,56 @@ struct ypi_pruning {
 
 struct ypi_pruned {
     long long results, runs, cases; /* results: that lost their samples, when only those go */
+    long long gates;
 };
 
-/* Deletes results that match, the runs and cases that have none left, or samples; of a run that is
- * going on nothing is touched. A part at a time, so that a suite may store results meanwhile; what
- * was deleted when it is killed stays deleted, and nothing refers to it. With `dry_run`, for which
- * reading is enough, only counts. */
+/* Deletes results that match, the runs and cases that have none left, or samples; and gates, where
+ * nothing but their age is asked for. Of a run that is going on nothing is touched. A part at a
+ * time, so that a suite may store results meanwhile; what was deleted when it is killed stays
+ * deleted, and nothing refers to it. With `dry_run`, for which reading is enough, only counts. */
 enum yp_status ypi_history_prune(sqlite3 *db, const struct ypi_pruning *what, bool dry_run,
                                  struct ypi_pruned *out);
 
 /* Gives the room of what was deleted back to the file system. *busy: another process has the file
  * open, and it was left as it is. */
 enum yp_status ypi_history_shrink(sqlite3 *db, bool *busy);
+
+/* -- gates ------------------------------------------------------------------------------------- */
+
+/* What `yieldpoint gate` found of two revisions, the figures as in gate/comparison.h. Texts may be
+ * NULL. */
+struct ypi_gate_record {
+    char id[37];    /* UUID; ypi_gate_store() makes it */
+    double started; /* seconds since 1970 */
+    double seconds;
+    const char *base, *base_commit, *base_machine;
+    const char *head, *head_commit, *head_machine;
+    bool base_dirty, head_dirty, whole;
+    double threshold, error;
+    int exit_code;
+    const char *notes; /* a line each */
+};
+
+struct ypi_comparison_record {
+    const char *id, *quantity, *name, *verdict;
+    bool by_share;
+    double base, head;
+    const char *base_text, *head_text, *unit;
+    double ratio, low, high;
+    int pairs;
+    double seconds;
+    const char *note;
+};
+
+/* All or nothing. */
+enum yp_status ypi_gate_store(sqlite3 *db, struct ypi_gate_record *gate,
+                              const struct ypi_comparison_record *list, int count);
+/* Those whose UUIDs begin with `prefix`, newest first, `limit` at most: an array of rows, each with
+ * `worse`, the number of comparisons that its exit code is from. Owned by the caller; NULL with
+ * yp_last_error() set. */
+cJSON *ypi_gates_load(sqlite3 *db, const char *prefix, int limit);
+/* The comparisons of one in its order, the same way. */
+cJSON *ypi_gate_comparisons(sqlite3 *db, const char *id);
 
 /* -- ceilings -------------------------------------------------------------------------------- */
 

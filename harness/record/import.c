@@ -124,7 +124,7 @@ static void add_choice(struct ypi_text *sql, enum ypi_table_name table)
                           " WHERE excluded.measured > measured");
     else
         ypi_text_add(sql, " WHERE true%s ON CONFLICT DO NOTHING",
-                     table == YPI_TABLE_RUN ? " ORDER BY rowid" : "");
+                     table == YPI_TABLE_RUN || table == YPI_TABLE_GATE ? " ORDER BY rowid" : "");
 }
 
 static bool take_table(const struct import *in, enum ypi_table_name table)
@@ -139,7 +139,10 @@ static bool take_table(const struct import *in, enum ypi_table_name table)
     ypi_sql_names(&sql, t, INT_MAX);
     ypi_text_add(&sql, " FROM main.%s", t->name);
     add_choice(&sql, table);
-    bool ok = execute(in, sql.data, table == YPI_TABLE_CEILING ? &in->counts->ceilings : NULL);
+    long long *count = table == YPI_TABLE_CEILING ? &in->counts->ceilings
+                       : table == YPI_TABLE_GATE  ? &in->counts->gates
+                                                  : NULL;
+    bool ok = execute(in, sql.data, count);
     free(ypi_text_take(&sql));
     return ok;
 }

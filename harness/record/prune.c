@@ -142,6 +142,28 @@ static bool count(sqlite3 *db, bool samples, struct ypi_pruned *out)
 
 /* -- away with it ---------------------------------------------------------------------------- */
 
+/* Gates belong to no case: of what a filter asks they know nothing. */
+static bool means_gates(const struct ypi_pruning *p)
+{
+    return p->older_than > 0 && p->keep_last == 0 && !p->samples && ypi_filter_is_empty(&p->filter);
+}
+
+static bool prune_gates(sqlite3 *db, double older_than, bool dry_run, long long *out)
+{
+    sqlite3_stmt *s = NULL;
+    const char *sql = dry_run ? "SELECT count(*) FROM gate WHERE started < ?"
+                              : "DELETE FROM gate WHERE started < ?";
+    bool ok = sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK &&
+              sqlite3_bind_double(s, 1, older_than) == SQLITE_OK;
+    int code = ok ? sqlite3_step(s) : SQLITE_ERROR;
+    if (code == SQLITE_ROW)
+        *out = sqlite3_column_int64(s, 0);
+    else if (code == SQLITE_DONE)
+        *out = sqlite3_changes64(db);
+    sqlite3_finalize(s);
+    return code == SQLITE_ROW || code == SQLITE_DONE;
+}
+
 /* Each part leaves the file as it would be without those results from the beginning, so that it
  * does not matter which was the last. */
 static bool delete_part(sqlite3 *db, bool samples, long long first)
@@ -190,6 +212,9 @@ enum yp_status ypi_history_prune(sqlite3 *db, const struct ypi_pruning *what, bo
         status = refuse(db, "finding what is to go");
     if (status == YP_OK && !dry_run)
         status = delete_all(db, what->samples, out->results);
+    if (status == YP_OK && means_gates(what) &&
+        !prune_gates(db, what->older_than, dry_run, &out->gates))
+        status = refuse(db, dry_run ? "counting gates" : "deleting gates");
     free(going_on);
     return status;
 }

@@ -19,6 +19,8 @@ static void print(const char *from, const struct ypi_imported *i)
         printf(", %lld completed", i->runs_completed);
     printf(", %lld already there; %lld result%s new, %lld already there", i->runs_there,
            i->results_new, plural(i->results_new), i->results_there);
+    if (i->gates > 0)
+        printf("; %lld gate%s", i->gates, plural(i->gates));
     if (i->ceilings > 0)
         printf("; %lld ceiling%s", i->ceilings, plural(i->ceilings));
     putchar('\n');

@@ -49,6 +49,8 @@ static void print(const struct request *r, const struct ypi_pruned *p)
     else
         printf("%lld result%s %sdeleted, with %lld run%s and %lld case%s\n", p->results,
                plural(p->results), would, p->runs, plural(p->runs), p->cases, plural(p->cases));
+    if (p->gates > 0)
+        printf("%lld gate%s %sdeleted\n", p->gates, plural(p->gates), would);
 }
 
 /* The results are deleted whether or not this is possible. */
@@ -110,7 +112,7 @@ int ypi_history_prune_command(int argc, char **argv)
     if (!ypi_history_read(
             &(struct ypi_arguments){.options = options, .values = &r, .word = &r.word}, argc, argv))
         return YPI_COMMAND_USAGE;
-    if (r.keep_last == 0 && r.older_than <= 0 && !ypi_history_is_filtered(&r.which.filter)) {
+    if (r.keep_last == 0 && r.older_than <= 0 && ypi_filter_is_empty(&r.which.filter)) {
         ypi_usage_error(argc, argv, argc,
                         "which results? --keep-last N, --older-than 30d, --id PART, -m EXPR, "
                         "-k EXPR, --machine, --commit, --device, --outcome, --since and --until "

@@ -83,9 +83,3 @@ bool ypi_history_read(const struct ypi_arguments *a, int argc, char **argv)
 {
     return ypi_arguments_read(a, argc, argv) && ypi_filter_is_right(filter_of(a->values));
 }
-
-bool ypi_history_is_filtered(const struct ypi_filter *f)
-{
-    return f->id || f->mark || f->keyword || f->device || f->outcome || f->machine || f->commit ||
-           f->since > 0 || f->before > 0;
-}

@@ -40,8 +40,6 @@ char *ypi_read_until(void *values, const struct ypi_option *option, const char *
  * stderr what is wrong with it. */
 bool ypi_history_read(const struct ypi_arguments *a, int argc, char **argv);
 
-bool ypi_history_is_filtered(const struct ypi_filter *filter);
-
 int ypi_history_import_command(int argc, char **argv);
 int ypi_history_prune_command(int argc, char **argv);
 int ypi_history_export_command(int argc, char **argv);

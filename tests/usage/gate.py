@@ -165,6 +165,55 @@ def check_instructions(tap, yieldpoint, r):
     tap.check(done.code == 1 and 1.005 < ratio < 1.015, "instructions: 1 % more", done)
 
 
+def check_kept(tap, yieldpoint, r):
+    """What a gate found is told again from the history, word for word."""
+    def gates(*words):
+        return run(yieldpoint, "gates", *words, cwd=r.path, env=r.environment())
+
+    words = ["--base", "main", "-k", "exact or (passes and not parallel)", "--budget", "30s"]
+    r.head(change="value=1e-3", other="")
+    json_file, markdown = (os.path.join(r.path, "..", name) for name in ("kept.json", "kept.md"))
+    told = gate(yieldpoint, r, *words, "-v", "--markdown", markdown)
+    again = gates("last", "-v")
+    tap.equal((again.code, again.out), (0, told.out), "the last one again")
+    first = gate(yieldpoint, r, *words, "--json", json_file)
+    with open(json_file, encoding="utf-8") as file:
+        tap.equal(json.loads(gates("last", "--json", "-").out), json.load(file), "as JSON")
+    tap.check(first.out.splitlines()[0] in gates("last", "--markdown", "-").out.replace("`", ""), "as Markdown")
+    listed = gates()
+    wanted = r"[0-9a-f]{8}  \S+ \S+  exit 1, 1 worse  main \(\w{10}\) -> HEAD \(\w{10}\)\n"
+    tap.check(listed.code == 0 and re.match(wanted, listed.out), "the newest stands first", listed)
+    tap.equal(len(gates("-n", "1").out.splitlines()), 1, "-n 1: one of them")
+    prefix = listed.out.splitlines()[1].split()[0]
+    tap.equal(gates(prefix, "-v").out, told.out, "one by the begin of its name")
+    done = gates("nosuch")
+    tap.check(done.code == 4 and "no gate of that name is stored" in done.err and done.out == "",
+              "none of that name", done)
+    done = gates("")
+    tap.check(done.code == 4 and "several gates begin so" in done.err, "several of that name", done)
+    history = os.path.join(r.path, ".yieldpoint", "history.db")
+    os.rename(history, history + ".away")
+    os.mkdir(history)
+    done = gate(yieldpoint, r, *words)
+    tap.check(done.code == 1 and "what the gate found is not kept" in done.err and "is a directory" in done.err,
+              "no place to keep it: it is told all the same", done)
+    os.rmdir(history)
+    os.rename(history + ".away", history)
+    other = os.path.join(r.path, "..", "other.db")
+    done = run(yieldpoint, "history", "import", history, "--history", other)
+    tap.check(done.code == 0 and re.search(r"; \d+ gates\b", done.out), "gates are imported", done)
+    tap.check("gate" not in run(yieldpoint, "history", "import", history, "--history", other).out, "only once")
+    tap.equal(gates("last", "-v", "--history", other).out, gates("last", "-v").out, "and whole")
+    count = len(gates("-n", "1000").out.splitlines())
+    for extra, code in ((["--keep-last", "1"], "0 results deleted"), (["--dry-run"], f"{count} gates would be deleted"),
+                        ([], f"{count} gates deleted")):
+        done = run(yieldpoint, "history", "prune", "--older-than", "0s", *extra, "--history", other)
+        tap.check(done.code == 0 and code in done.out and ("gate" in done.out) == ("gate" in code),
+                  f"pruned: {code}", done)
+    done = gates("--history", other)
+    tap.check(done.code == 0 and "no gate is stored" in done.err and done.out == "", "none is left", done)
+
+
 def check_sides(tap, yieldpoint, r):
     r.head(other="")
     words = ["--base", "main", "-k", "exact or (passes and not parallel)", "--budget", "30s"]
@@ -302,8 +351,8 @@ def main(yieldpoint, suite, other):
     with tempfile.TemporaryDirectory() as folder:
         # A name that a shell would take apart.
         repository = Repository(folder, "the 'project'", suite, other)
-        for check in (check_exact, check_instructions, check_sides, check_builds, check_worktree, check_times,
-                      check_endings):
+        for check in (check_exact, check_instructions, check_kept, check_sides, check_builds, check_worktree,
+                      check_times, check_endings):
             tap.run(check.__name__, check, tap, yieldpoint, repository)
             repository.git("checkout", "-q", "-f", "main")
         tap.run("usage", check_usage, tap, yieldpoint, repository, folder)

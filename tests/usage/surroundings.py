@@ -52,7 +52,7 @@ def check_history(tap, program, folder):
     refuses(tap, program, "history is a device", "/dev/null",
             r"history '/dev/null': is not a regular file; name another")
     refuses(tap, program, "history where no directory can be made", "/proc/nowhere/h.db",
-            r"--history /proc/nowhere/h\.db: /proc/nowhere: No such file or directory")
+            r"/proc/nowhere/h\.db: its directory /proc/nowhere cannot be made: No such file or directory")
 
     other = path("other.db")
     with contextlib.closing(sqlite3.connect(other)) as database:
@@ -101,7 +101,7 @@ def check_read_only(tap, program, folder):
                 rf"history '{history}': .*(read-only|Read-only|Permission denied|unable to open).*")
         deep = os.path.join(place, "a", "history.db")
         refuses(tap, program, "history below a read-only directory", deep,
-                rf"--history {deep}: .*(Read-only|Permission denied).*")
+                rf"{deep}: its directory .*(Read-only|Permission denied).*")
         rows_path = os.path.join(place, "rows.csv")
         done = run(program, "--history", os.path.join(folder, "h.db"), "--csv", rows_path, PASS)
         tap.check(done.code == INTERNAL and done.out == "" and

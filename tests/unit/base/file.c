@@ -45,3 +45,29 @@ Test(file, directories)
         cr_expect_str_eq(directory, tried[i].directory, "'%s'", tried[i].path);
     }
 }
+
+Test(file, parents_are_made)
+{
+    char top[64];
+    char path[128];
+    char text[8];
+    snprintf(top, sizeof top, "/tmp/yp-file-%d", (int)getpid());
+    snprintf(path, sizeof path, "%s/a.yieldpoint/.yieldpoint/deep/history.db", top);
+    cr_expect_eq(ypi_make_parents(path), YP_OK);
+    cr_expect_eq(ypi_make_parents(path), YP_OK, "a second time");
+    snprintf(path, sizeof path, "%s/a.yieldpoint/.yieldpoint/.gitignore", top);
+    cr_expect_eq(ypi_read_file(path, text, sizeof text), 2);
+    cr_expect_str_eq(text, "*\n");
+    static const char *const none[] = {"", "/a.yieldpoint", "/a.yieldpoint/.yieldpoint/deep"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        snprintf(path, sizeof path, "%s%s/.gitignore", top, none[i]);
+        cr_expect_neq(access(path, F_OK), 0, "%s", path);
+    }
+    snprintf(path, sizeof path, "%s/a.yieldpoint/.yieldpoint/.gitignore/x/y", top);
+    cr_expect_eq(ypi_make_parents(path), YP_IO, "a file is in the way");
+    cr_expect_not_null(strstr(yp_last_error(), ".gitignore/x cannot be made: "), "%s",
+                       yp_last_error());
+    cr_expect_eq(ypi_make_parents("file"), YP_OK);
+    cr_expect_eq(ypi_make_parents(""), YP_OK);
+    ypi_remove_tree(top);
+}
