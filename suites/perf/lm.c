@@ -203,10 +203,22 @@ static void pass(struct yp_case *t, const struct lm_config *config)
     close_work(&w);
 }
 
+/* What a table of sizes has beside the times (yieldpoint history export --columns model-sweep). */
+static void tell_size(struct yp_case *t, const struct lm_config *config)
+{
+    yp_value(t, "d_model", (double)config->d_model);
+    yp_value(t, "d_ff", (double)config->d_ff);
+    yp_value(t, "num_layers", (double)config->layers);
+    yp_value(t, "num_heads", (double)config->heads);
+    yp_value(t, "vocab_size", (double)config->vocabulary);
+    yp_value(t, "parameters", (double)lm_parameters(config));
+}
+
 static void pass_of_size(struct yp_case *t)
 {
     struct lm_config config;
     yp_expect(t, lm_config_named(yp_string(t, "size"), &config), "%s", yp_last_error());
+    tell_size(t, &config);
     pass(t, &config);
 }
 
