@@ -75,6 +75,14 @@ static const struct command {
     {"gates", "[-n N] | last | PREFIX [--json FILE] [--markdown FILE] [-v]",
      "what earlier gates found, newest first: 20, or N; one of them whole, as it was told",
      ypi_gates_command, false},
+    {"bisect",
+     "ID --good REV --bad REV [--threshold 3%] [--error 1%] [--budget TIME]\n"
+     "      [--options WORDS] [--first-parent] [--json FILE] [--markdown FILE] [-v]",
+     "finds the commit that made a case slower, larger or wrong: each step runs the middle one of\n"
+     "      those left beside good, by the gate's statistics, and skips what does not build or "
+     "lacks\n"
+     "      the case; --budget 5m: the time for all steps; --first-parent: merges as a whole",
+     ypi_bisect_command, false},
     {"compare",
      "A B [-m EXPR] [-k EXPR] [ID...] [--threshold 3%] [--error 1%] [--json FILE]\n"
      "      [--markdown FILE] [-v]",
@@ -125,7 +133,10 @@ static int help(void)
         "Exit codes of gate: 0 nothing worse, 1 something is worse or changed, 2 interrupted, 3 a\n"
         "build or something else failed, 4 wrong command line, 5 no case is selected, 6 cannot "
         "say\n"
-        "for some case. Of the others: 0 all right, 1 nothing matched or a budget is loose, 3 the "
+        "for some case. Of bisect: 0 it is found, 1 nothing is worse, 2 to 5 the same, 6 one of a "
+        "set\n"
+        "of commits, or cannot say. Of the others: 0 all right, 1 nothing matched or a budget is "
+        "loose, 3 the "
         "history or the\n"
         "output cannot be read or written, 4 wrong command line, 5 no case is selected, 130 or "
         "143\n"

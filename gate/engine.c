@@ -204,7 +204,8 @@ static enum yp_status run_exact(struct ypi_engine *e, const char *base, const ch
     if (status == YP_OK)
         status = read_exact(e, base, head);
     bool again = false;
-    for (int i = 0; i < e->suite_count && status == YP_OK && !e->task->once; i++) {
+    bool twice = e->task->scope != YPI_ENGINE_TIME;
+    for (int i = 0; i < e->suite_count && status == YP_OK && twice; i++) {
         const struct both *s = &e->suites[i];
         char **ids = ypi_calloc((size_t)s->id_count + 1, sizeof *ids);
         int count = 0;
@@ -394,7 +395,8 @@ enum yp_status ypi_engine_run(struct ypi_engine *e)
     e->began = ypi_now();
     enum yp_status status =
         *e->task->stop ? yp_set_error(YP_UNSUPPORTED, "interrupted") : compare_exact(e);
-    e->found->whole = status == YP_OK && compare_times(e);
+    bool timed = e->task->scope != YPI_ENGINE_EXACT;
+    e->found->whole = status == YP_OK && (!timed || compare_times(e));
     e->found->seconds = ypi_now() - e->began;
     if (lock >= 0)
         close(lock);

@@ -8,16 +8,22 @@
 #include "gate/revision.h"
 #include "gate/suite.h"
 
+enum ypi_engine_scope {
+    YPI_ENGINE_ALL = 0,
+    YPI_ENGINE_TIME,  /* of one measurement: exact figures that differ are not looked at again */
+    YPI_ENGINE_EXACT, /* no times */
+};
+
 /* What is to be compared, and how sure it is to be. Not owned; to outlive the engine. */
 struct ypi_engine_task {
     const struct ypi_revision *base, *head; /* built */
     struct ypi_choice cases;
-    const char *measurement;   /* the only one whose time is wanted; NULL: all */
+    enum ypi_engine_scope scope;
+    const char *measurement;   /* that one; NULL but for YPI_ENGINE_TIME */
     const char *options;       /* words for the suites of both; NULL: none */
     const char *head_options;  /* for the head's alone */
     struct ypi_duel_rule rule; /* its error is that of all measurements together */
     double budget;             /* seconds for all cases; infinite: as long as it takes */
-    bool once;                 /* exact figures that differ are not looked at again */
     bool instructions;         /* are counted, by Callgrind, and compared too */
     const volatile bool *stop; /* polled */
 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put_json(FILE *out, const struct ypi_comparisons *all)
+static void put_json(FILE *out, const void *all)
 {
     cJSON *document = ypi_summary_document(all);
     char *text = cJSON_Print(document);
@@ -15,19 +15,22 @@ static void put_json(FILE *out, const struct ypi_comparisons *all)
     cJSON_Delete(document);
 }
 
-/* False after telling stderr. */
-static bool put_file(const char *path, void (*put)(FILE *out, const struct ypi_comparisons *all),
-                     const struct ypi_comparisons *all)
+static void put_markdown(FILE *out, const void *all)
+{
+    ypi_summary_markdown(out, all);
+}
+
+bool ypi_report_file(const char *path, void (*put)(FILE *out, const void *what), const void *what)
 {
     if (path == NULL)
         return true;
     if (strcmp(path, "-") == 0) {
-        put(stdout, all);
+        put(stdout, what);
         return true;
     }
     FILE *file = fopen(path, "w");
     if (file != NULL)
-        put(file, all);
+        put(file, what);
     bool right = file != NULL && ferror(file) == 0;
     if (file != NULL && fclose(file) != 0)
         right = false;
@@ -41,11 +44,16 @@ static bool is_stdout(const char *path)
     return path != NULL && strcmp(path, "-") == 0;
 }
 
+bool ypi_report_is_stdout(const struct ypi_report *report)
+{
+    return is_stdout(report->json) || is_stdout(report->markdown);
+}
+
 int ypi_report_put(const struct ypi_report *report, const struct ypi_comparisons *all)
 {
-    if (!is_stdout(report->json) && !is_stdout(report->markdown))
+    if (!ypi_report_is_stdout(report))
         ypi_summary_text(stdout, all, report->verbose);
-    bool right = put_file(report->json, put_json, all);
-    right = put_file(report->markdown, ypi_summary_markdown, all) && right;
+    bool right = ypi_report_file(report->json, put_json, all);
+    right = ypi_report_file(report->markdown, put_markdown, all) && right;
     return ypi_flush() == YPI_COMMAND_OK && right ? YPI_GATE_FINE : YPI_GATE_INTERNAL;
 }

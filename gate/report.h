@@ -13,4 +13,10 @@ struct ypi_report {
 /* YPI_GATE_FINE, or YPI_GATE_INTERNAL after telling stderr what cannot be written. */
 int ypi_report_put(const struct ypi_report *report, const struct ypi_comparisons *all);
 
+/* For another outcome: with `put` into a file, "-": the standard output, NULL: none. False after
+ * telling stderr. */
+bool ypi_report_file(const char *path, void (*put)(FILE *out, const void *what), const void *what);
+/* Whether a file of them is the standard output. */
+bool ypi_report_is_stdout(const struct ypi_report *report);
+
 #endif

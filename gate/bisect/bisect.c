@@ -1,0 +1,331 @@
+/* yieldpoint bisect: which commit made a case worse. */
+#include "base/text/output.h"
+#include "base/text/text.h"
+#include "gate/bisect/bisection.h"
+#include "gate/bisect/request.h"
+#include "gate/engine.h"
+#include "gate/gate.h"
+#include "gate/interrupt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of the way from good to bad: what is beyond the middle is bad, and a first bad commit that goes
+ * less than most of it does only a part. */
+#define MIDDLE 0.5
+#define MOST 0.75
+/* A comparison in less would not come to its first pair. */
+#define LEAST_SECONDS 1.0
+/* Of a set of commits: more are known by their hashes alone. */
+enum { DESCRIBED_MOST = 20 };
+
+struct bisect {
+    const struct ypi_bisect_request *r;
+    const volatile bool *stop;
+    struct ypi_recipe recipe;
+    struct ypi_revision good, bad;
+    struct ypi_commits commits;
+    double error, seconds; /* what is left of both for the comparisons to come */
+    struct ypi_bisection out;
+};
+
+/* An error that was told, or an interruption, as an exit code. */
+static int told(const struct bisect *b, enum yp_status status)
+{
+    if (status == YP_UNSUPPORTED || *b->stop)
+        return YPI_GATE_INTERRUPTED;
+    fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
+    return status == YP_INVALID ? YPI_GATE_USAGE : YPI_GATE_INTERNAL;
+}
+
+/* -- one comparison ------------------------------------------------------------------------ */
+
+static void describe(struct ypi_side *side, const struct ypi_revision *r)
+{
+    *side = (struct ypi_side){.name = ypi_strdup(r->name),
+                              .commit = ypi_strdup(r->commit),
+                              .dirty = r->worktree,
+                              .machine = ypi_strdup("")};
+}
+
+/* What a comparison is of. */
+struct meeting {
+    const struct ypi_revision *base, *head;
+    const char *id;
+    enum ypi_engine_scope scope;
+    double threshold; /* of times */
+    int looks;        /* comparisons that share what is left, with this one */
+};
+
+/* How many cases of that id both have goes to *count: they are compared if it is one. */
+static enum yp_status compare(struct bisect *b, const struct meeting *m,
+                              struct ypi_comparisons *found, int *count)
+{
+    const struct ypi_engine_task task = {
+        .base = m->base,
+        .head = m->head,
+        .cases = {.ids = &m->id, .id_count = 1},
+        .scope = m->scope,
+        .measurement = m->scope == YPI_ENGINE_TIME ? b->out.followed.name : NULL,
+        .options = b->r->options,
+        .rule = {m->threshold, ypi_search_spend(&b->error, m->looks)},
+        .budget = b->seconds / m->looks,
+        .stop = b->stop};
+    describe(&found->base, m->base);
+    describe(&found->head, m->head);
+    found->threshold = task.rule.threshold;
+    found->error = task.rule.error;
+    *count = 0;
+    struct ypi_engine *e = ypi_engine_open(&task, found);
+    enum yp_status status = e != NULL ? ypi_engine_list(e) : yp_last_status();
+    if (status == YP_OK)
+        *count = ypi_engine_case_count(e);
+    if (*count == 1) {
+        if (b->out.id == NULL)
+            b->out.id = ypi_strdup(ypi_engine_case(e, 0));
+        status = ypi_engine_run(e);
+        if (status == YP_OK && !found->whole)
+            status = yp_set_error(YP_UNSUPPORTED, "interrupted");
+        b->seconds -= found->seconds;
+        b->out.seconds += found->seconds;
+    }
+    ypi_engine_close(e);
+    return status;
+}
+
+/* -- good beside bad ----------------------------------------------------------------------- */
+
+/* Exit code of an id that is not one case of both. */
+static int tell_missing(const struct bisect *b, int count)
+{
+    const struct ypi_comparisons *found = &b->out.first;
+    const char *where = found->count == 0                             ? ""
+                        : found->list[0].verdict == YPI_COMPARED_GONE ? " in bad, but in good"
+                                                                      : " in good, but in bad";
+    if (count == 0)
+        fprintf(stderr, "yieldpoint: %s: there is no such case%s\n", b->r->id, where);
+    else
+        fprintf(stderr, "yieldpoint: %s: %d cases are called so, and one is wanted\n", b->r->id,
+                count);
+    return count == 0 ? YPI_GATE_UNSELECTED : YPI_GATE_USAGE;
+}
+
+/* YPI_GATE_FINE where b->out says whether something is worse. */
+static int compare_ends(struct bisect *b)
+{
+    const struct meeting m = {.base = &b->good,
+                              .head = &b->bad,
+                              .id = b->r->id,
+                              .threshold = b->r->threshold,
+                              .looks = ypi_search_steps(b->commits.count) + 2};
+    int count = 0;
+    enum yp_status status = compare(b, &m, &b->out.first, &count);
+    if (status == YP_OK && count != 1)
+        return tell_missing(b, count);
+    if (status != YP_OK && (status != YP_UNSUPPORTED || b->out.id == NULL))
+        return told(b, status);
+    const struct ypi_comparison *worst = ypi_followed_choose(&b->out.first, b->out.id);
+    b->out.follows = worst != NULL;
+    b->out.whole = status == YP_OK;
+    if (worst != NULL)
+        b->out.followed = ypi_followed_of(worst);
+    return YPI_GATE_FINE;
+}
+
+/* -- a commit beside good ------------------------------------------------------------------ */
+
+static struct ypi_bisect_step step_of(const struct bisect *b, int commit)
+{
+    const struct ypi_commit *c = &b->commits.list[commit];
+    return (struct ypi_bisect_step){.commit = c,
+                                    .words = ypi_commit_words_of(b->recipe.root, c->hash)};
+}
+
+/* Named by its subject, for the line that tells of its build. */
+static enum yp_status build(const struct bisect *b, const char *hash, struct ypi_revision *out)
+{
+    struct ypi_commit_words words = ypi_commit_words_of(b->recipe.root, hash);
+    *out = (struct ypi_revision){.name = ypi_strdup(words.subject)};
+    snprintf(out->commit, sizeof out->commit, "%s", hash);
+    ypi_commit_words_clear(&words);
+    return ypi_revision_build(&b->recipe, out, stderr, b->stop);
+}
+
+/* Why a commit, or its parent, is not compared: its log is told where much is. */
+static char *why_not(const struct bisect *b, const char *what)
+{
+    if (b->r->report.verbose)
+        fprintf(stderr, "yieldpoint: %s\n", yp_last_error());
+    return ypi_strdup(what);
+}
+
+/* Compares it with another one and leaves in the step what was found, or the reason why nothing
+ * was. YP_UNSUPPORTED: interrupted. */
+static enum yp_status meet(struct bisect *b, const struct ypi_revision *base,
+                           struct ypi_bisect_step *step, double part, int looks)
+{
+    struct ypi_revision head;
+    int count = 0;
+    enum yp_status status = build(b, step->commit->hash, &head);
+    if (status != YP_OK) {
+        step->reason = why_not(b, status == YP_INVALID ? "it has no suite" : "it does not build");
+    } else {
+        bool time = b->out.followed.quantity == YPI_QUANTITY_TIME;
+        const struct meeting m = {.base = base,
+                                  .head = &head,
+                                  .id = b->out.id,
+                                  .scope = time ? YPI_ENGINE_TIME : YPI_ENGINE_EXACT,
+                                  .threshold = ypi_followed_threshold(&b->out.followed, part),
+                                  .looks = looks};
+        status = compare(b, &m, &step->found, &count);
+        if (status != YP_OK)
+            step->reason = why_not(b, "its suite cannot be run");
+        else if (count == 0)
+            step->reason = ypi_strdup("it does not have the case");
+    }
+    ypi_revision_clear(&head);
+    return *b->stop ? YP_UNSUPPORTED : YP_OK;
+}
+
+/* YP_UNSUPPORTED: interrupted, and no step was made. */
+static enum yp_status try_commit(struct bisect *b, int commit)
+{
+    struct ypi_search *search = &b->commits.search;
+    int left = ypi_search_left(search, NULL);
+    int steps = ypi_search_steps(left);
+    struct ypi_bisect_step step = step_of(b, commit);
+    fprintf(stderr, "%d commits left, some %d step%s: %.10s %s\n", left, steps,
+            steps == 1 ? "" : "s", step.commit->hash, step.words.subject);
+    enum yp_status status = meet(b, &b->good, &step, MIDDLE, steps + 1);
+    step.verdict = step.reason != NULL
+                       ? YPI_JUDGED_SKIPPED
+                       : ypi_followed_judge(&b->out.followed, &step.found, b->out.id, &step.reason);
+    if (status != YP_OK) {
+        ypi_bisect_step_clear(&step);
+        return status;
+    }
+    ypi_search_judge(search, commit, step.verdict);
+    struct ypi_bisection *out = &b->out;
+    out->steps = ypi_realloc(out->steps, (size_t)out->step_count + 1, sizeof *out->steps);
+    out->steps[out->step_count++] = step;
+    return YP_OK;
+}
+
+/* -- the first bad one --------------------------------------------------------------------- */
+
+static void judge_own(const struct bisect *b, struct ypi_bisect_step *own)
+{
+    const struct ypi_followed *f = &b->out.followed;
+    if (f->quantity == YPI_QUANTITY_TIME) {
+        own->verdict = ypi_followed_judge(f, &own->found, b->out.id, &own->reason);
+        return;
+    }
+    double part = ypi_followed_part(f, ypi_followed_find(f, &own->found, b->out.id));
+    own->verdict = part < MOST ? YPI_JUDGED_GOOD : YPI_JUDGED_BAD;
+}
+
+/* How much it did itself. The parent is good, but need not have been tried: it may be that a commit
+ * behind which it lies is. */
+static enum yp_status compare_own(struct bisect *b, int commit)
+{
+    struct ypi_revision parent;
+    struct ypi_bisect_step *own = &b->out.own;
+    *own = step_of(b, commit);
+    enum yp_status status = build(b, own->commit->parent, &parent);
+    if (status != YP_OK)
+        own->reason = why_not(b, "its parent cannot be built");
+    else if (b->seconds < LEAST_SECONDS)
+        own->reason = ypi_strdup("the time is over");
+    else
+        status = meet(b, &parent, own, MOST, 1);
+    ypi_revision_clear(&parent);
+    if (*b->stop)
+        return YP_UNSUPPORTED;
+    if (own->reason == NULL)
+        judge_own(b, own);
+    b->out.has_own = true;
+    return YP_OK;
+}
+
+static void list_left(struct bisect *b)
+{
+    struct ypi_bisection *out = &b->out;
+    bool *which = ypi_calloc((size_t)b->commits.count, sizeof *which);
+    int count = ypi_search_left(&b->commits.search, which);
+    out->left = ypi_calloc((size_t)count, sizeof *out->left);
+    for (int i = 0; i < b->commits.count; i++)
+        if (which[i] && out->left_count < DESCRIBED_MOST)
+            out->left[out->left_count++] = step_of(b, i);
+        else if (which[i])
+            out->left[out->left_count++] = (struct ypi_bisect_step){.commit = &b->commits.list[i]};
+    free(which);
+}
+
+/* -- the whole ----------------------------------------------------------------------------- */
+
+static enum yp_status prepare(struct bisect *b)
+{
+    struct ypi_revision *const sides[] = {&b->good, &b->bad};
+    const char *const names[] = {b->r->good, b->r->bad};
+    enum yp_status status = YP_OK;
+    for (int i = 0; i < 2 && status == YP_OK; i++)
+        status = ypi_revision_find(&b->recipe, names[i], sides[i]);
+    if (status == YP_OK)
+        status = ypi_commits_read(b->recipe.root, b->good.commit, b->bad.commit, b->r->first_parent,
+                                  &b->commits);
+    /* What was built stays until the end, so that the same command again builds nothing. */
+    int builds = ypi_search_steps(b->commits.count) + 4;
+    if (b->recipe.keep < builds)
+        b->recipe.keep = builds;
+    for (int i = 0; i < 2 && status == YP_OK; i++)
+        status = ypi_revision_build(&b->recipe, sides[i], stderr, b->stop);
+    return status;
+}
+
+static enum yp_status search(struct bisect *b)
+{
+    const struct ypi_search *s = &b->commits.search;
+    enum yp_status status = YP_OK;
+    for (int next = 0;
+         status == YP_OK && b->seconds >= LEAST_SECONDS && (next = ypi_search_next(s)) >= 0;)
+        status = try_commit(b, next);
+    if (status == YP_OK && ypi_search_left(s, NULL) == 1)
+        status = compare_own(b, s->bad);
+    return status;
+}
+
+static int run(struct bisect *b)
+{
+    enum yp_status status = prepare(b);
+    if (status != YP_OK)
+        return told(b, status);
+    b->error = b->r->error;
+    b->seconds = b->r->budget;
+    b->out.commit_count = b->commits.count;
+    int code = compare_ends(b);
+    if (code != YPI_GATE_FINE)
+        return code;
+    if (b->out.follows && b->out.whole)
+        b->out.whole = search(b) == YP_OK;
+    if (b->out.follows)
+        list_left(b);
+    return ypi_bisection_put(&b->r->report, &b->out);
+}
+
+int ypi_bisect_command(int argc, char **argv)
+{
+    struct ypi_bisect_request r;
+    bool right = ypi_bisect_request_read(&r, argc, argv);
+    struct bisect b = {.r = &r, .stop = ypi_interrupt_watch()};
+    int code = YPI_GATE_USAGE;
+    if (right && ypi_recipe_read(&b.recipe))
+        code = run(&b);
+    ypi_bisection_clear(&b.out);
+    ypi_commits_clear(&b.commits);
+    ypi_revision_clear(&b.good);
+    ypi_revision_clear(&b.bad);
+    ypi_recipe_clear(&b.recipe);
+    return code;
+}
