@@ -1,15 +1,12 @@
 """yieldpoint gate: what it finds worse, what it refuses, what it leaves behind.
 
-usage: gate.py YIELDPOINT SUITE OTHER_SUITE
-
-A repository whose build copies a program and the file that says what is changed in it."""
+usage: gate.py YIELDPOINT SUITE OTHER_SUITE"""
 
 import glob
 import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,76 +14,8 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from process import Started  # noqa: E402
 from program import run  # noqa: E402
+from revisions import INI, OLD_WRAPPER, Repository  # noqa: E402
 from tap import Tap  # noqa: E402
-
-INI = """[gate]
-setup = sh {source}/setup.sh {source} {build}
-build = sh {source}/build.sh {source} {build}
-suites = suite more/other
-keep = 3
-"""
-BUILD = """test ! -e "$1/broken" || { echo "there is the fault" >&2; exit 1; }
-test ! -e "$1/slow build" || sleep 60
-test ! -e "$1/change" || cp "$1/change" "$2/"
-test -e "$1/none" || cp "%s" "$2/real"
-test -e "$1/none" || cp "$1/wrapper" "$2/suite"
-test ! -e "$1/other" || { mkdir "$2/more"; cp "%s" "$2/more/other"; }
-"""
-# The program, or one that knows nothing of turns.
-WRAPPER = """#!/bin/sh
-here=$(dirname "$0")
-exec "$here/real" "$@"
-"""
-OLD_WRAPPER = """#!/bin/sh
-here=$(dirname "$0")
-[ "$1" = --help ] && exec echo usage
-exec "$here/real" "$@"
-"""
-
-
-class Repository:
-    def __init__(self, folder, name, suite, other):
-        self.path = os.path.join(folder, name)
-        os.mkdir(self.path)
-        self.temporary = os.path.join(folder, "tmp")
-        os.makedirs(self.temporary, exist_ok=True)
-        self.git("init", "-q", "-b", "main")
-        self.write("yieldpoint.ini", INI)
-        self.write("setup.sh", "true\n")
-        self.write("build.sh", BUILD % (suite, other))
-        self.write("wrapper", WRAPPER)
-        os.chmod(os.path.join(self.path, "wrapper"), 0o755)
-        self.base = self.commit("base")
-
-    def git(self, *words):
-        done = subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", self.path, *words],
-                              capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError(done.stderr)
-        return done.stdout.strip()
-
-    def write(self, name, text):
-        with open(os.path.join(self.path, name), "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def commit(self, message):
-        self.git("add", "-A")
-        self.git("commit", "-q", "--allow-empty", "-m", message)
-        return self.git("rev-parse", "HEAD")
-
-    def head(self, **files):
-        """A commit on top of the base with these files."""
-        self.git("checkout", "-q", "--detach", self.base)
-        for name, text in files.items():
-            self.write(name.replace("_", " "), text)
-        return self.commit(" ".join(files))
-
-    def environment(self):
-        return {"TMPDIR": self.temporary}
-
-    def places(self):
-        return sorted(p for p in glob.glob(os.path.join(self.path, ".yieldpoint/gate/*")) if os.path.isdir(p))
-
 
 def gate(yieldpoint, repository, *words, **more):
     return run(yieldpoint, "gate", *words, cwd=repository.path, env=repository.environment(), **more)
