@@ -96,6 +96,12 @@ static const struct command {
      "      side by side with all that differs in the environment; a result is named as for show;\n"
      "      --rev stored: builds the commit that it is of, --rev REV: another one",
      ypi_reproduce_command, false},
+    {"trend",
+     "[-m EXPR] [-k EXPR] [ID...] [--machine PREFIX] [--error 1%] [--min-change 2%] [--json] [-v]",
+     "where the stored times and memory of cases changed, between which runs and commits, and\n"
+     "      whether they drift, on the machine of the newest result or the one whose fingerprint\n"
+     "      begins with PREFIX; --error: false alarms in all of it; -v: what is too short, too",
+     ypi_trend_command, false},
     {"machine", "[--again] [--json]",
      "what this machine is made of and what it was measured to do at most; --again: measured "
      "anew,\n"
