@@ -75,21 +75,41 @@ static double add_up(const double *scores, size_t count, double *sums)
     return squares / ((double)count - 1);
 }
 
-/* Of scores whose mean is 0: over all of them, and over parts of a half, a quarter and an eighth
- * that overlap by half, for a level that comes back hides from the whole (Kovacs et al., "Seeded
- * binary segmentation", Biometrika 110, 2023). `sums` has room for one more than `count`. */
-static struct split best_split(const double *scores, size_t count, size_t least, double *sums)
+/* The stretches in which a split is looked for: all points, and parts of a half, a quarter and an
+ * eighth that overlap by half, for a level that comes back hides from the whole (Kovacs et al.,
+ * "Seeded binary segmentation", Biometrika 110, 2023). */
+struct stretches {
+    struct {
+        size_t from, to;
+    } list[1 + 3 + 7 + 15];
+    size_t count;
+};
+
+static struct stretches stretches_of(size_t count, size_t least)
 {
-    double variance = add_up(scores, count, sums);
-    struct split best = best_between(sums, 0, count, least, variance);
+    struct stretches s = {.list = {{0, count}}, .count = 1};
     for (size_t parts = 2; parts <= 8 && count / parts >= 4 * least; parts *= 2) {
         size_t length = count / parts;
-        for (size_t i = 0; i <= 2 * (parts - 1); i++) {
-            size_t from = i * (count - length) / (2 * (parts - 1));
-            struct split other = best_between(sums, from, from + length, least, variance);
-            if (other.square > best.square)
-                best = other;
+        size_t last = 2 * (parts - 1);
+        for (size_t i = 0; i <= last; i++) {
+            size_t from = i * (count - length) / last;
+            s.list[s.count].from = from;
+            s.list[s.count++].to = from + length;
         }
+    }
+    return s;
+}
+
+/* Of scores whose mean is 0. `sums` has room for one more than `count`. */
+static struct split best_split(const double *scores, size_t count, size_t least, double *sums)
+{
+    const struct stretches s = stretches_of(count, least);
+    struct split best = {.place = least};
+    double variance = add_up(scores, count, sums);
+    for (size_t i = 0; i < s.count; i++) {
+        struct split here = best_between(sums, s.list[i].from, s.list[i].to, least, variance);
+        if (here.square > best.square)
+            best = here;
     }
     return best;
 }
@@ -125,6 +145,7 @@ static void split_level(struct levels *l, const double *sums, size_t least)
     l->first[at + 1] = best.place;
 }
 
+/* NaN where the levels leave nothing. */
 static double correlation_about(const struct levels *l, const double *ranks, const double *sums)
 {
     double products = 0;
@@ -139,7 +160,7 @@ static double correlation_about(const struct levels *l, const double *ranks, con
             products += i > from ? residual * (ranks[i - 1] - level) : 0;
         }
     }
-    return squares > 0 ? products / squares : 0;
+    return squares > 0 ? products / squares : NAN;
 }
 
 /* The lag-1 correlation about a few levels, which take some changes away, and a part of the
@@ -163,6 +184,8 @@ double ypi_neighbour_correlation(const double *values, size_t count)
     r = (r + (2 + 1.9 * splits) / n) / (1 - fmin(0.5, (4.5 + 5.3 * splits) / n));
     free(sums);
     free(ranks);
+    if (isnan(r))
+        return 0;
     /* Of normal variables whose ranks have this correlation (Pearson, 1907). */
     return fmin(STRONGEST, fmax(0, 2 * sin(pi / 6 * fmin(1, r))));
 }
@@ -174,6 +197,8 @@ struct null_series {
     double *scores, *sums;
     size_t count, least;
     double correlation;
+    double spread; /* the variance over the square of the range: 1/12 unless values are equal */
+    struct stretches stretches;
 };
 
 static size_t below(struct ypi_seed *seed, size_t bound)
@@ -206,24 +231,70 @@ static void draw(struct null_series *s)
         s->scores[i] -= mean;
 }
 
-/* Whether `square` is reached at a rate of `error` at most: of so many series four would reach it
- * at that rate, and it is over as soon as more do than the rate allows. The probability of a true
- * answer by chance is `error` at most, however few series there are: the one that is asked about
- * counts among them. */
+/* Whether a split between two places has at least that square; a loop without a division. */
+static bool reaches(const double *sums, size_t from, size_t to, size_t least, double of_sum)
+{
+    double count = (double)(to - from);
+    double slope = (sums[to] - sums[from]) / count;
+    double limit = of_sum / count;
+    int reached = 0;
+    for (size_t k = from + least; k <= to - least; k++) {
+        double before = (double)(k - from);
+        double sum = sums[k] - sums[from] - slope * before;
+        reached |= sum * sum >= limit * (before * (count - before));
+    }
+    return reached != 0;
+}
+
+static bool is_reached(struct null_series *s, double square)
+{
+    if (s->correlation > 0)
+        draw(s);
+    else
+        permute(s);
+    double of_sum = add_up(s->scores, s->count, s->sums) * square * (1 - 1e-12);
+    for (size_t i = 0; i < s->stretches.count; i++)
+        if (reaches(s->sums, s->stretches.list[i].from, s->stretches.list[i].to, s->least, of_sum))
+            return true;
+    return false;
+}
+
+/* More than the probability that any of the splits, up to 7 a point, has at least that square. For
+ * permuted ranks by Serfling's inequality (Annals of Statistics 2, 1974); for functions of normal
+ * variables with a correlation the exponent is nearly twice as large, over what neighbours that are
+ * alike take from it. */
+static double bound_of(const struct null_series *s, double square)
+{
+    double part = (double)s->least / (double)(s->least + 1);
+    double alike = (1 + s->correlation) / (1 - s->correlation);
+    return 14 * (double)s->count * exp(-2 * square * s->spread * part / alike);
+}
+
+/* Whether `square` is reached at a rate of `error` at most. Where that is not plain, by so many
+ * series that two would reach it at that rate; it is over as soon as more do than the rate allows.
+ * The probability of a true answer by chance is `error` at most, however few series there are: the
+ * one that is asked about counts among them. */
 static bool is_rare(struct null_series *s, double square, double error)
 {
-    double series = ceil(4 / error);
-    double allowed = floor(error * (series + 1)) - 1; /* (exceeded + 1) / (series + 1) <= error */
-    double exceeded = 0;
-    for (double i = 0; i < series && exceeded <= allowed; i++) {
-        if (s->correlation > 0)
-            draw(s);
-        else
-            permute(s);
-        exceeded +=
-            best_split(s->scores, s->count, s->least, s->sums).square >= square * (1 - 1e-12);
+    double series = ceil(2 / error);
+    double allowed = floor(error * (series + 1)) - 1; /* (reached + 1) / (series + 1) <= error */
+    double reached = 0;
+    if (bound_of(s, square) <= error)
+        return true;
+    for (double i = 0; i < series && reached <= allowed; i++)
+        reached += is_reached(s, square);
+    return reached <= allowed;
+}
+
+static double spread_of(const double *ranks, size_t count)
+{
+    double most = 0;
+    double squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        most = fmax(most, fabs(ranks[i]));
+        squares += ranks[i] * ranks[i];
     }
-    return exceeded <= allowed;
+    return most > 0 ? squares / ((double)count - 1) / (4 * most * most) : 0;
 }
 
 /* -- segmentation -------------------------------------------------------------------------- */
@@ -250,7 +321,9 @@ static size_t change_between(const struct segmentation *s, size_t from, size_t t
                                .sums = sums,
                                .count = count,
                                .least = s->how->least,
-                               .correlation = s->how->correlation};
+                               .correlation = s->how->correlation,
+                               .spread = spread_of(ranks, count),
+                               .stretches = stretches_of(count, s->how->least)};
     double error = s->how->error * (double)count / (double)s->count;
     bool is_change = best.square > 0 && is_rare(&null, best.square, error);
     free(sums);

@@ -8,7 +8,7 @@
 
 /* The correlation of neighbours in a first-order autoregression of normal variables with the same
  * ranks, from 0 to 0.95. Up to four changes of the level inside the series count for little. Values
- * are finite. 0 for fewer than 10. */
+ * are finite. 0 for fewer than 10, and where all are the same. */
 double ypi_neighbour_correlation(const double *values, size_t count);
 
 struct ypi_change_search {
@@ -45,14 +45,14 @@ struct ypi_shift {
 struct ypi_shift ypi_shift(const double *before, size_t before_count, const double *after,
                            size_t after_count, double correlation);
 
-/* The trend of a series: the slope a point, as ypi_theil_sen() has it, with the interval at 99 %
+/* The trend of a series: the slope a point, as ypi_theil_sen() has it, with the interval at 99 %,
  * and the probability of a rank correlation with time as large as this one, of either sign, without
- * a trend (Mann, 1945; Kendall), both for as many points as neighbours that are alike are worth. At
- * most 512 points are looked at. Without 3 points: NaN, and 1. */
+ * a trend (Mann, 1945; Kendall); both for as many points as those count for whose neighbours are
+ * alike about that line. At most 512 points are looked at. Without 3 points: NaN, and 1. */
 struct ypi_drift {
     struct ypi_shift slope;
     double probability;
 };
-struct ypi_drift ypi_drift(const double *values, size_t count, double correlation);
+struct ypi_drift ypi_drift(const double *values, size_t count);
 
 #endif

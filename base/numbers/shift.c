@@ -63,9 +63,21 @@ struct ypi_shift ypi_shift(const double *before, size_t before_count, const doub
     return shift;
 }
 
+/* The correlation of what is left when a line is taken away: a trend itself makes neighbours alike.
+ */
+static double correlation_about_line(const double *values, size_t count, double slope)
+{
+    double *left = ypi_calloc(count + 1, sizeof *left);
+    for (size_t i = 0; i < count; i++)
+        left[i] = values[i] - slope * (double)i;
+    double correlation = ypi_neighbour_correlation(left, count);
+    free(left);
+    return correlation;
+}
+
 /* The variance of Kendall's statistic, pairs that rise less pairs that fall, is
  * n (n - 1) (2 n + 5) / 18 without a trend; equal values make it less. */
-struct ypi_drift ypi_drift(const double *values, size_t count, double correlation)
+struct ypi_drift ypi_drift(const double *values, size_t count)
 {
     size_t n = fewer(count);
     if (n < 3)
@@ -80,6 +92,7 @@ struct ypi_drift ypi_drift(const double *values, size_t count, double correlatio
             slopes[pairs++] = (values[to] - values[from]) / (double)(to - from);
             rising += (values[to] > values[from]) - (values[to] < values[from]);
         }
+    double correlation = correlation_about_line(values, count, ypi_quantile(slopes, pairs, 0.5));
     double points = (double)n;
     double deviation =
         sqrt(points * (points - 1) * (2 * points + 5) / 18 * inflation(correlation, count));
@@ -128,7 +141,7 @@ static bool line_is_nearer(const double *values, size_t count, const size_t *pla
                            size_t start)
 {
     double points = (double)(count - start);
-    double slope = ypi_drift(values + start, count - start, 0).slope.middle;
+    double slope = ypi_drift(values + start, count - start).slope.middle;
     double to_line = distance(values + start, count - start, slope) / (points - 2);
     double to_steps = distance(values + start, places[0] - start, 0);
     for (size_t i = 0; i < found; i++) {

@@ -122,13 +122,12 @@ static void tell_change(struct ypi_trend_series *s, const double *values, struct
     c->cause = cause_of(shift.middle, share);
 }
 
-static void find_drift(struct ypi_trend_series *s, const double *values, double correlation,
-                       double error, double least)
+static void find_drift(struct ypi_trend_series *s, const double *values, double error, double least)
 {
     size_t count = s->count - s->steady;
     if (count < YPI_TREND_POINTS)
         return;
-    struct ypi_drift d = ypi_drift(values + s->steady, count, correlation);
+    struct ypi_drift d = ypi_drift(values + s->steady, count);
     double steps = (double)(count - 1);
     bool is_sure = d.probability <= error && (d.slope.low > 0 || d.slope.high < 0);
     s->drifts = is_sure && size_of(steps * d.slope.middle) >= least;
@@ -156,7 +155,7 @@ static void find_in_times(struct ypi_trend_series *s, double error, double least
         tell_change(s, values, at, correlation, least);
         s->steady = places[i];
     }
-    find_drift(s, values, correlation, error / 2, least);
+    find_drift(s, values, error / 2, least);
     free(places);
     free(values);
 }

@@ -50,8 +50,7 @@ static struct alarms alarms_in(struct noise noise, size_t count, double error, i
         struct ypi_seed seed = ypi_seed_of(count, (uint64_t)(100 * noise.correlation), (uint64_t)t);
         draw(&seed, noise, values, count);
         a.changes += search(values, count, error, places) > 0;
-        double r = ypi_neighbour_correlation(values, count);
-        a.drifts += ypi_drift(values, count, r).probability <= error;
+        a.drifts += ypi_drift(values, count).probability <= error;
     }
     return a;
 }
@@ -204,8 +203,23 @@ Test(change_points, what_is_equal_or_short_has_none)
     cr_expect_eq(search(equal, 20, 0.25, places), 0);
     cr_expect_eq(search(two, 9, 0.25, places), 0);
     cr_expect_eq(search(two, 0, 0.25, places), 0);
-    cr_expect_eq(ypi_neighbour_correlation(equal, 20), ypi_neighbour_correlation(equal, 20));
+    cr_expect_eq(ypi_neighbour_correlation(equal, 20), 0);
     cr_expect_eq(ypi_neighbour_correlation(two, 9), 0);
+}
+
+/* Few that are unequal, at one end: as likely as any other places, 1 of 120 choose 2. */
+Test(change_points, many_equal_values_keep_the_error)
+{
+    double values[120] = {0};
+    size_t places[MOST];
+    struct ypi_change_search how = {.least = LEAST, .error = 1e-3, .seed = 1};
+    values[118] = 1;
+    values[119] = 2;
+    cr_expect_eq(ypi_change_points(values, 120, &how, places), 0);
+    for (size_t i = 0; i < 120; i++)
+        values[i] = i < 60 ? 3 : 4;
+    cr_expect_eq(ypi_change_points(values, 120, &how, places), 1);
+    cr_expect_eq(places[0], 60);
 }
 
 Test(change_points, the_answer_depends_on_the_seed_alone)
