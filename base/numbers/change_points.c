@@ -118,6 +118,11 @@ static struct split best_split(const double *scores, size_t count, size_t least,
 
 #define STRONGEST 0.95 /* stronger correlation cannot be told from a change */
 #define MOST_SPLITS 4
+#define FEWEST 10       /* points that have one */
+#define MOST_DRAWN 0.98 /* when the estimate is doubted */
+#define DOUBT 2         /* how many deviations are one: an estimate about levels scatters more */
+#define MOST_DOUBT 0.36
+#define FARTHEST 2 /* deviations; at more, small errors would leave no power */
 
 /* The segments that are left when the split that explains most is taken again and again. */
 struct levels {
@@ -163,31 +168,50 @@ static double correlation_about(const struct levels *l, const double *ranks, con
     return squares > 0 ? products / squares : NAN;
 }
 
+static double splits_of(size_t count)
+{
+    return fmin(MOST_SPLITS, fmax(1, floor(sqrt((double)count) / 3)));
+}
+
 /* The lag-1 correlation about a few levels, which take some changes away, and a part of the
  * correlation too: (2 + 1.9 k + (4.5 + 5.3 k) r) / count of it for k splits, by simulation of 20 to
- * 1000 points. */
-double ypi_neighbour_correlation(const double *values, size_t count)
+ * 1000 points. `scores` are ranks less their mean or in proportion to them, `sums` their sums. */
+static double correlation_of(const double *scores, const double *sums, size_t count)
 {
     const double pi = 3.14159265358979323846;
     double n = (double)count;
-    double splits = fmin(MOST_SPLITS, fmax(1, floor(sqrt(n) / 3)));
+    double splits = splits_of(count);
     size_t least = count < 50 ? 5 : count / 10;
     struct levels levels = {.first = {0, count}, .count = 1};
-    if (count < 2 * least)
-        return 0;
-    double *ranks = centred_ranks(values, count);
-    double *sums = ypi_calloc(count + 1, sizeof *sums);
-    (void)add_up(ranks, count, sums);
     for (double i = 0; i < splits; i++)
         split_level(&levels, sums, least);
-    double r = correlation_about(&levels, ranks, sums);
+    double r = correlation_about(&levels, scores, sums);
     r = (r + (2 + 1.9 * splits) / n) / (1 - fmin(0.5, (4.5 + 5.3 * splits) / n));
-    free(sums);
-    free(ranks);
     if (isnan(r))
         return 0;
     /* Of normal variables whose ranks have this correlation (Pearson, 1907). */
     return fmin(STRONGEST, fmax(0, 2 * sin(pi / 6 * fmin(1, r))));
+}
+
+double ypi_neighbour_correlation(const double *values, size_t count)
+{
+    if (count < FEWEST)
+        return 0;
+    double *ranks = centred_ranks(values, count);
+    double *sums = ypi_calloc(count + 1, sizeof *sums);
+    (void)add_up(ranks, count, sums);
+    double r = correlation_of(ranks, sums, count);
+    free(sums);
+    free(ranks);
+    return r;
+}
+
+/* 1 / sqrt(n - 3) is Fisher's, for pairs; the levels take two points a split. */
+double ypi_correlation_deviation(size_t count)
+{
+    if (count < FEWEST)
+        return 0;
+    return 1 / sqrt(fmax(3, (double)count - 3 - 2 * splits_of(count)));
 }
 
 /* -- what a series without a change shows -------------------------------------------------- */
@@ -196,7 +220,8 @@ struct null_series {
     struct ypi_seed seed;
     double *scores, *sums;
     size_t count, least;
-    double correlation;
+    double correlation; /* of the whole series, as it was estimated or is known */
+    double deviation;   /* of its inverse hyperbolic tangent; 0: it is known */
     double spread; /* the variance over the square of the range: 1/12 unless values are equal */
     struct stretches stretches;
 };
@@ -217,15 +242,15 @@ static void permute(struct null_series *s)
 }
 
 /* Ranks over the count, as they are for many points, less 1/2. */
-static void draw(struct null_series *s)
+static void draw(struct null_series *s, double correlation)
 {
-    double innovation = sqrt(1 - s->correlation * s->correlation);
+    double innovation = sqrt(1 - correlation * correlation);
     double value = ypi_seed_normal(&s->seed);
     double mean = 0;
     for (size_t i = 0; i < s->count; i++) {
         s->scores[i] = 0.5 * erf(value * 0.70710678118654752);
         mean += s->scores[i] / (double)s->count;
-        value = s->correlation * value + innovation * ypi_seed_normal(&s->seed);
+        value = correlation * value + innovation * ypi_seed_normal(&s->seed);
     }
     for (size_t i = 0; i < s->count; i++)
         s->scores[i] -= mean;
@@ -246,13 +271,38 @@ static bool reaches(const double *sums, size_t from, size_t to, size_t least, do
     return reached != 0;
 }
 
+/* How many times the variance of a sum of independent points (Bartlett, 1946). */
+static double alike(double correlation)
+{
+    return (1 + correlation) / (1 - correlation);
+}
+
+/* A correlation that is estimated may be another one: as many deviations away in Fisher's scale. */
+static double correlation_at(const struct null_series *s, double deviations)
+{
+    double z = atanh(s->correlation) + fmin(FARTHEST, deviations) * s->deviation;
+    return fmin(MOST_DRAWN, tanh(fmax(0, z)));
+}
+
+/* What a square is divided by before squares are compared, if the correlation is an estimate: a
+ * series that wanders shows it in its neighbours. The whole inflation would undo errors of the
+ * estimate best but costs power, for a change too looks like correlation; the third root and the
+ * deviation below keep the error in simulations (tests/bench/trend_errors.c). */
+static double scale_of(const struct null_series *s)
+{
+    return s->deviation > 0 ? cbrt(alike(correlation_of(s->scores, s->sums, s->count))) : 1;
+}
+
 static bool is_reached(struct null_series *s, double square)
 {
-    if (s->correlation > 0)
-        draw(s);
+    double correlation =
+        s->deviation > 0 ? correlation_at(s, ypi_seed_normal(&s->seed)) : s->correlation;
+    if (correlation > 0)
+        draw(s, correlation);
     else
         permute(s);
     double of_sum = add_up(s->scores, s->count, s->sums) * square * (1 - 1e-12);
+    of_sum *= scale_of(s);
     for (size_t i = 0; i < s->stretches.count; i++)
         if (reaches(s->sums, s->stretches.list[i].from, s->stretches.list[i].to, s->least, of_sum))
             return true;
@@ -266,8 +316,8 @@ static bool is_reached(struct null_series *s, double square)
 static double bound_of(const struct null_series *s, double square)
 {
     double part = (double)s->least / (double)(s->least + 1);
-    double alike = (1 + s->correlation) / (1 - s->correlation);
-    return 14 * (double)s->count * exp(-2 * square * s->spread * part / alike);
+    double most = s->deviation > 0 ? alike(correlation_at(s, FARTHEST)) : alike(s->correlation);
+    return 14 * (double)s->count * exp(-2 * square * s->spread * part / most);
 }
 
 /* Whether `square` is reached at a rate of `error` at most. Where that is not plain, by so many
@@ -307,6 +357,13 @@ struct segmentation {
     size_t found;
 };
 
+static double doubt_of(const struct ypi_change_search *how)
+{
+    if (how->estimated_from == 0)
+        return 0;
+    return fmin(MOST_DOUBT, DOUBT * ypi_correlation_deviation(how->estimated_from));
+}
+
 /* The change between two places; 0: there is none. */
 static size_t change_between(const struct segmentation *s, size_t from, size_t to)
 {
@@ -322,10 +379,11 @@ static size_t change_between(const struct segmentation *s, size_t from, size_t t
                                .count = count,
                                .least = s->how->least,
                                .correlation = s->how->correlation,
+                               .deviation = doubt_of(s->how),
                                .spread = spread_of(ranks, count),
                                .stretches = stretches_of(count, s->how->least)};
     double error = s->how->error * (double)count / (double)s->count;
-    bool is_change = best.square > 0 && is_rare(&null, best.square, error);
+    bool is_change = best.square > 0 && is_rare(&null, best.square / scale_of(&null), error);
     free(sums);
     free(ranks);
     return is_change ? from + best.place : 0;

@@ -10,12 +10,18 @@
  * ranks, from 0 to 0.95. Up to four changes of the level inside the series count for little. Values
  * are finite. 0 for fewer than 10, and where all are the same. */
 double ypi_neighbour_correlation(const double *values, size_t count);
+/* Of the inverse hyperbolic tangent of that estimate, about: the standard deviation. 0 for fewer
+ * than 10 points. */
+double ypi_correlation_deviation(size_t count);
 
 struct ypi_change_search {
     size_t least;       /* points of a segment, from 1 */
     double error;       /* the rate at which a series without a change is said to have one */
     double correlation; /* of neighbours, without the changes: 0 to 0.95 */
-    uint64_t seed;      /* of the permutations: the same seed, the same answer */
+    /* Points that ypi_neighbour_correlation() had: it may be wrong by what so few leave open. 0: it
+     * is known. */
+    size_t estimated_from;
+    uint64_t seed; /* of the random series: the same seed, the same answer */
 };
 
 /* Binary segmentation: the split with the largest rank statistic is a change when series without

@@ -63,8 +63,8 @@ struct ypi_shift ypi_shift(const double *before, size_t before_count, const doub
     return shift;
 }
 
-/* The correlation of what is left when a line is taken away: a trend itself makes neighbours alike.
- */
+/* The correlation of what is left when a line is taken away, for a trend itself makes neighbours
+ * alike; one deviation more than estimated, for one that is missed makes a false alarm. */
 static double correlation_about_line(const double *values, size_t count, double slope)
 {
     double *left = ypi_calloc(count + 1, sizeof *left);
@@ -72,7 +72,7 @@ static double correlation_about_line(const double *values, size_t count, double 
         left[i] = values[i] - slope * (double)i;
     double correlation = ypi_neighbour_correlation(left, count);
     free(left);
-    return correlation;
+    return tanh(atanh(correlation) + ypi_correlation_deviation(count));
 }
 
 /* The variance of Kendall's statistic, pairs that rise less pairs that fall, is

@@ -146,7 +146,8 @@ static void find_in_times(struct ypi_trend_series *s, double error, double least
     size_t found = ypi_change_points(values, s->count,
                                      &(struct ypi_change_search){.least = YPI_TREND_LEAST,
                                                                  .error = error / 2,
-                                                                 .correlation = correlation},
+                                                                 .correlation = correlation,
+                                                                 .estimated_from = s->count},
                                      places);
     found = ypi_changes_before_line(values, s->count, places, found);
     for (size_t i = 0; i < found; i++) {

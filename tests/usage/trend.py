@@ -86,7 +86,7 @@ def fill(history):
         series("steady", noise(1, 60))
         series("slower", [s * (1.1 if i >= 40 else 1) for i, s in enumerate(noise(2, 60))],
                share=lambda i: 0.6 / (1.1 if i >= 40 else 1), dirty=lambda i: "yes" if i == 40 else "no")
-        series("there_and_back", [s * (1.1 if 20 <= i < 40 else 1) for i, s in enumerate(noise(3, 60))])
+        series("there_and_back", [s * (1.1 if 30 <= i < 60 else 1) for i, s in enumerate(noise(3, 90))])
         series("machine", [s * (1.1 if i >= 30 else 1) for i, s in enumerate(noise(4, 60))],
                share=lambda i: 0.6 + 1e-3 * (i * 7 % 5))
         series("drifting", [s * 1.002 ** i for i, s in enumerate(noise(5, 60, 0.01))])
@@ -97,7 +97,7 @@ def fill(history):
         series("restless", noise(9, 12), peak=lambda i: 1024 + i % 2)
         # Six of one commit on one day are one result more of nine, and others of that day are none of it.
         series("crowded", [1] * 4 + [2] * 9, commit=lambda i: "c" * 40 if i > 6 else f"{i:040d}",
-               day=lambda i: i if i <= 6 else 7 + i / 100)
+               day=lambda i: i if i <= 6 else 7 + i / 1000)
         # What does not count, beside what does.
         series("mixed", [s * (2 if i % 6 else 1) for i, s in enumerate(noise(10, 96))],
                options=lambda i: ["--isa=baseline", "--set=n=1"] if i % 6 == 1 else ["-k", "mixed"],
@@ -135,7 +135,7 @@ def check_found(tap, yieldpoint, history):
               and abs(change["share"]["ratio"] - 1 / 1.1) < 1e-3, "with its size", change)
     back = [(c["change"]["ratio"] > 1, int(c["first_after"]["commit"], 16))
             for c in found["there_and_back", "time", ""]["changes"]]
-    tap.check([up for up, _ in back] == [False, True] and abs(back[0][1] - 41) <= 1 and abs(back[1][1] - 21) <= 1,
+    tap.check([up for up, _ in back] == [False, True] and abs(back[0][1] - 61) <= 1 and abs(back[1][1] - 31) <= 1,
               "two changes, the newest first", back)
     tap.equal([c["cause"] for c in found["machine", "time", ""]["changes"]], ["machine"],
               "a change that the ceiling made")

@@ -30,6 +30,7 @@ static size_t search(const double *values, size_t count, double error, size_t *p
     struct ypi_change_search how = {.least = LEAST,
                                     .error = error,
                                     .correlation = ypi_neighbour_correlation(values, count),
+                                    .estimated_from = count,
                                     .seed = 1};
     return ypi_change_points(values, count, &how, places);
 }
@@ -74,9 +75,9 @@ Test(change_points, a_test_that_never_errs_has_no_power_either)
     cr_expect(a.changes > 20 && a.drifts > 20, "%d and %d of 200 at 25 %%", a.changes, a.drifts);
 }
 
-/* The correlation is estimated, and where there are few points it is missed: up to three times the
- * rate; 400 at 15 % are more than 84 with a probability of 1e-3. Taken for independent, the longest
- * of these would alarm in nine of ten. */
+/* The correlation is estimated, and where there are few points it is missed at times: 400 at 8 %
+ * are more than 50 with a probability of 1e-3. Taken for independent, the longest of these would
+ * alarm in nine of ten. */
 Test(change_points, neighbours_that_are_alike_keep_the_error_roughly)
 {
     const size_t counts[] = {10, 20, 40, 100, 300};
@@ -85,7 +86,7 @@ Test(change_points, neighbours_that_are_alike_keep_the_error_roughly)
         for (size_t k = 0; k < sizeof correlations / sizeof *correlations; k++) {
             struct noise noise = {.sd = 0.02, .correlation = correlations[k]};
             struct alarms a = alarms_in(noise, counts[i], 0.05, 400);
-            cr_expect(a.changes <= 84 && a.drifts <= 84, "%zu points, %g: %d and %d", counts[i],
+            cr_expect(a.changes <= 50 && a.drifts <= 50, "%zu points, %g: %d and %d", counts[i],
                       correlations[k], a.changes, a.drifts);
         }
 }
@@ -140,7 +141,7 @@ Test(change_points, a_step_of_5_percent_is_found_in_noise_of_2)
     const double down[] = {-0.05};
     cr_expect_geq(found_in(noise, 40, up, (size_t[]){20}, 1), 85);
     cr_expect_geq(found_in(noise, 100, up, (size_t[]){60}, 1), 90);
-    cr_expect_geq(found_in(noise, 100, down, (size_t[]){90}, 1), 85);
+    cr_expect_geq(found_in(noise, 100, down, (size_t[]){90}, 1), 60);
     cr_expect_geq(found_in(noise, 300, down, (size_t[]){290}, 1), 80);
 }
 
@@ -149,7 +150,7 @@ Test(change_points, several_steps_are_found_where_they_are)
     const struct noise noise = {.sd = 0.02};
     const double there_and_back[] = {0.08, -0.08};
     const double stairs[] = {0.08, 0.08, -0.1, 0.08};
-    cr_expect_geq(found_in(noise, 60, there_and_back, (size_t[]){20, 40}, 2), 85);
+    cr_expect_geq(found_in(noise, 90, there_and_back, (size_t[]){30, 60}, 2), 85);
     cr_expect_geq(found_in(noise, 200, there_and_back, (size_t[]){150, 165}, 2), 85);
     cr_expect_geq(found_in(noise, 300, stairs, (size_t[]){60, 120, 180, 240}, 4), 85);
 }
