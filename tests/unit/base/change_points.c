@@ -35,7 +35,7 @@ static size_t search(const double *values, size_t count, double error, size_t *p
     return ypi_change_points(values, count, &how, places);
 }
 
-/* -- series without a change ----------------------------------------------------------------- */
+/* -- series without a change ------------------------------------------------------------ */
 
 /* In how many of `trials` series a change is found, or a drift. */
 struct alarms {
@@ -111,7 +111,7 @@ Test(change_points, the_correlation_is_that_of_the_noise)
     }
 }
 
-/* -- series with changes --------------------------------------------------------------------- */
+/* -- series with changes ------------------------------------------------------------ */
 
 /* In how many of 100 series with steps at `at` just those are found, within two points. */
 static int found_in(struct noise noise, size_t count, const double *steps, const size_t *at,

@@ -107,7 +107,7 @@ Test(shift, a_drifts_interval_holds_the_truth)
     }
 }
 
-/* -- a line or steps ------------------------------------------------------------------------- */
+/* -- a line or steps ------------------------------------------------------------ */
 
 static int lines_of_100(double (*level)(size_t i), double noise)
 {
