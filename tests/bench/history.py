@@ -81,7 +81,7 @@ def main(build, runs="2000", cases="500", repeats="5", path=None):
                     ["history", "-k", "part3 and n=170"], ["history", "-m", "stress"], ["history", "--since", "30d"],
                     ["history", "--until", "60d"], ["history", "--outcome", "failed"], ["history", "--outcome", "error"],
                     ["history", "export", "-k", "n=170", "--csv", "-"], ["compare", *newest],
-                    ["trend", "-k", "n=170"]]
+                    ["trend", "-k", "n=170", "--machine", "0" * 31 + "1"]]
         helped = subprocess.run([yieldpoint, "--help"], capture_output=True, text=True).stdout
         for words in commands:
             if f"  yieldpoint {words[0]} " not in helped:

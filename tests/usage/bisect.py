@@ -16,6 +16,7 @@ from program import run  # noqa: E402
 from revisions import Repository  # noqa: E402
 from tap import Tap  # noqa: E402
 
+EXACT = ("gate.c::exact", "--budget", "10s")  # its exact figures are found before its time is looked at
 FINE, NOTHING, INTERRUPTED, INTERNAL, USAGE, UNSELECTED, UNSURE = range(7)
 
 
@@ -36,8 +37,9 @@ def grow(r, *steps):
 def check_allocation(tap, yieldpoint, r):
     """At every place, in as few steps as halving takes."""
     for culprit in (1, 5, 7):
-        commits = grow(r, *({"change": "allocations=1" if i >= culprit else "value=0", "n": str(i)} for i in range(1, 8)))
-        done = bisect(yieldpoint, r, "gate.c::exact", "--good", r.base, "--bad", "HEAD", "--budget", "10s", "--json", "-")
+        changes = ["allocations=1" if i >= culprit else "value=0" for i in range(1, 8)]
+        commits = grow(r, *({"change": change, "n": str(i)} for i, change in enumerate(changes)))
+        done = bisect(yieldpoint, r, *EXACT, "--good", r.base, "--bad", "HEAD", "--json", "-")
         b = found(done)
         tap.equal((done.code, [c["commit"] for c in b["left"]]), (FINE, [commits[culprit - 1]]),
                   f"one allocation more in commit {culprit} of 7")
@@ -65,9 +67,10 @@ def check_parts(tap, yieldpoint, r):
     """Two commits that each do half of it: the one that goes beyond the middle, and it is told that it is a part."""
     kib = ["bytes=1048576" if i < 2 else "bytes=1500000" if i < 5 else "bytes=2097152" for i in range(6)]
     commits = grow(r, {"change": "value=0"}, *({"change": c, "n": str(i)} for i, c in enumerate(kib)))
-    done = bisect(yieldpoint, r, "gate.c::exact", "--good", r.base, "--bad", "HEAD", "--budget", "10s")
+    done = bisect(yieldpoint, r, *EXACT, "--good", r.base, "--bad", "HEAD")
     tap.check(done.code == FINE and f"first bad commit: {commits[3]}\n" in done.out and
-              "% of the way from good to bad: only a part of it, other commits did the rest" in done.out, "a part of it", done)
+              "% of the way from good to bad: only a part of it, other commits did the rest" in done.out,
+              "a part of it", done)
 
 
 def check_skipped(tap, yieldpoint, r):
@@ -76,16 +79,17 @@ def check_skipped(tap, yieldpoint, r):
     one = [{"broken": ""}, {"broken": None, **good, "n": "1"}, {"none": "", "other": "", "n": "2"},
            {"none": None, "other": None, **bad, "n": "3"}, {"broken": "", "n": "4"}, {"broken": None, "n": "5"}]
     commits = grow(r, *one)
-    done = bisect(yieldpoint, r, "gate.c::exact", "--good", r.base, "--bad", "HEAD", "--budget", "10s", "--json", "-")
+    done = bisect(yieldpoint, r, *EXACT, "--good", r.base, "--bad", "HEAD", "--json", "-")
     b = found(done)
-    tap.equal((done.code, [c["commit"] for c in b["left"]]), (UNSURE, commits[2:4]), "a skipped one beside it: two are left")
+    tap.equal((done.code, [c["commit"] for c in b["left"]]), (UNSURE, commits[2:4]),
+              "a skipped one beside it: two are left")
     reasons = {s["commit"]: s["reason"] for s in b["steps"] if s["verdict"] == "skipped"}
     tap.check(reasons.get(commits[2]) == "it does not have the case", "skipped: no such case", reasons)
-    done = bisect(yieldpoint, r, "gate.c::exact", "--good", r.base, "--bad", "HEAD", "--budget", "10s")
+    done = bisect(yieldpoint, r, *EXACT, "--good", r.base, "--bad", "HEAD")
     tap.check("the first bad commit is one of these 2\n" in done.out and all(c[:10] in done.out for c in commits[2:4]),
               "both are named", done)
     commits = grow(r, {**good, "n": "1"}, {"broken": "", "n": "2"}, {"n": "3"}, {"broken": None, **bad}, {"n": "5"})
-    done = bisect(yieldpoint, r, "gate.c::exact", "--good", r.base, "--bad", "HEAD", "--budget", "10s", "--json", "-")
+    done = bisect(yieldpoint, r, *EXACT, "--good", r.base, "--bad", "HEAD", "--json", "-")
     b = found(done)
     tap.equal((done.code, [c["commit"] for c in b["left"]]), (UNSURE, commits[1:4]), "two that do not build before it")
     tap.check("it does not build" in [s["reason"] for s in b["steps"]], "skipped: it does not build", b["steps"])
@@ -101,7 +105,7 @@ def check_merges(tap, yieldpoint, r):
     r.git("merge", "-q", "--no-edit", "-m", "merge", side[-1])
     merge = r.git("rev-parse", "HEAD")
     r.then("step 4", n="4")
-    words = ["gate.c::exact", "--good", r.base, "--bad", "HEAD", "--budget", "10s", "--json", "-"]
+    words = [*EXACT, "--good", r.base, "--bad", "HEAD", "--json", "-"]
     done = bisect(yieldpoint, r, *words)
     tap.equal((done.code, [c["commit"] for c in found(done)["left"]]), (FINE, [side[1]]), "a commit of a side branch")
     done = bisect(yieldpoint, r, *words, "--first-parent")
@@ -110,7 +114,7 @@ def check_merges(tap, yieldpoint, r):
 
 def check_nothing(tap, yieldpoint, r):
     grow(r, {"n": "1"}, {"n": "2"}, {"n": "3"})
-    done = bisect(yieldpoint, r, "gate.c::exact", "--good", r.base, "--bad", "HEAD", "--budget", "10s")
+    done = bisect(yieldpoint, r, *EXACT, "--good", r.base, "--bad", "HEAD")
     tap.check(done.code in (NOTHING, UNSURE) and ("nothing to find: bad is not worse than good" in done.out or
               "cannot say whether bad is worse than good" in done.out), "good and bad alike", done)
 
@@ -148,7 +152,7 @@ def check_tree(tap, yieldpoint, r):
     r.write("change", "value=0.5")
     r.write("new", "x")
     status = r.git("status", "--porcelain")
-    done = bisect(yieldpoint, r, "gate.c::exact", "--good", r.base, "--bad", "HEAD", "--budget", "10s")
+    done = bisect(yieldpoint, r, *EXACT, "--good", r.base, "--bad", "HEAD")
     tap.check(done.code == FINE and f"first bad commit: {commits[1]}\n" in done.out, "a tree with changes", done)
     tap.equal(r.git("status", "--porcelain"), status, "and they stay")
     r.git("reset", "-q", "--hard")
@@ -160,12 +164,12 @@ def check_interrupted(tap, yieldpoint, r):
     commits = grow(r, {"n": "1"}, {"n": "2"}, {"slow_build": "", "n": "3"}, {"n": "4"}, {"n": "5"})
     r.git("rm", "-q", "slow build")
     commits.append(r.then("step 6", change="value=1e-3"))
-    words = ["bisect", "gate.c::exact", "--good", r.base, "--bad", "HEAD", "--budget", "10s"]
+    words = ["bisect", *EXACT, "--good", r.base, "--bad", "HEAD"]
     for number, name in ((signal.SIGKILL, "SIGKILL"), (signal.SIGINT, "SIGINT")):
         before = set(r.places())
         started = Started(yieldpoint, *words, cwd=r.path, env=r.environment())
         deadline = time.time() + 60
-        while time.time() < deadline and not any(commits[i][:20] in p for i in (2, 3) for p in set(r.places()) - before):
+        while time.time() < deadline and not any(c[:20] in p for c in commits[2:4] for p in set(r.places()) - before):
             time.sleep(0.02)
         time.sleep(0.3)
         os.kill(started.process.pid, number)
