@@ -239,7 +239,7 @@ static enum yp_status compare_own(struct bisect *b, int commit)
     else if (b->seconds < LEAST_SECONDS)
         own->reason = ypi_strdup("the time is over");
     else
-        status = meet(b, &parent, own, MOST, 1);
+        (void)meet(b, &parent, own, MOST, 1);
     ypi_revision_clear(&parent);
     if (*b->stop)
         return YP_UNSUPPORTED;

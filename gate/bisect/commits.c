@@ -157,7 +157,7 @@ static void end_reading(struct reading *r)
 static char *read_lines(const char *text, const char *good, bool first_parent,
                         struct ypi_commits *out)
 {
-    struct reading r = {.good = good, .all = out};
+    struct reading r = {.good = good, .all = out, .parents = ypi_calloc(1, sizeof *r.parents)};
     add_lines(&r, text);
     connect(&r);
     char *fewer = first_parent ? along_first_parents(&r) : NULL;

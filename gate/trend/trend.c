@@ -104,10 +104,10 @@ static int run(sqlite3 *db, const struct ypi_trend_request *r, int argc, char **
     bool right = true;
     char *machine = NULL;
     cJSON *cases = ypi_cases_load(db, &r->cases, &right);
-    int code = cases == NULL ? ypi_file_error() : YPI_COMMAND_OK;
-    if (code == YPI_COMMAND_OK && !right)
-        code = YPI_COMMAND_USAGE;
-    if (code == YPI_COMMAND_OK && cases->child == NULL)
+    if (cases == NULL)
+        return ypi_file_error();
+    int code = right ? YPI_COMMAND_OK : YPI_COMMAND_USAGE;
+    if (right && cases->child == NULL)
         code = nothing("no case of the history is selected");
     if (code == YPI_COMMAND_OK)
         code = r->machine != NULL ? find_machine(db, r->machine, argc, argv, &machine)

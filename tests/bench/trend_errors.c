@@ -89,6 +89,7 @@ static struct outcome try_all(const struct noise *noise, size_t count, double st
     double part = 100.0 / series;
     double *errors = ypi_calloc((size_t)series, sizeof *errors);
     size_t found = 0;
+    size_t middle = count / 2;
     for (int i = 0; i < series; i++) {
         struct ypi_trend_series s = {.quantity = YPI_TREND_TIME, .points = points, .count = count};
         struct ypi_trend trend = {.series = &s, .series_count = 1};
@@ -99,7 +100,7 @@ static struct outcome try_all(const struct noise *noise, size_t count, double st
         o.any += part * (s.change_count > 0 || s.drifts);
         o.one += part * (s.change_count == 1);
         if (s.change_count == 1)
-            errors[found++] = fabs((double)s.changes[0].place - (double)(count / 2));
+            errors[found++] = fabs((double)s.changes[0].place - (double)middle);
         free(s.changes);
     }
     o.error = found > 0 ? ypi_quantile(errors, found, 0.9) : NAN;

@@ -138,7 +138,8 @@ static double step(size_t i)
 
 static double stairs(size_t i)
 {
-    return 0.06 * (double)(i / 34);
+    size_t stair = i / 34;
+    return 0.06 * (double)stair;
 }
 
 static double step_and_line(size_t i)
