@@ -1,11 +1,13 @@
 """How often `yieldpoint gate` cries without a reason, what it misses, and how long it takes.
 
-usage: gate.py BUILD [--same N] [--loaded N] [--slower N] [--exact N] [--budget TIME] [--keep FILE]
+usage: gate.py BUILD [--same N] [--loaded N] [--slower N] [--exact N] [--change N] [--budget TIME] [--keep FILE]
     BUILD      a build directory with tests
     --same     whole gates of a revision against itself
     --loaded   the same beside a loop that keeps one processor busy
     --slower   of each change of speed: by 5 % and 10 %, in five cases of other kinds
     --exact    of each change of an exact figure
+    --change   of the project itself in a clone: a commit that has one operator make a pass too many, beside 40 cases,
+               in five minutes for all of them
     --keep     a file that gets a line of JSON a gate
 
 Changes are 1 part in 20 or in 10 more of a case's work; how much longer that takes the median over all
@@ -33,6 +35,13 @@ SLOWER = ("roots", "product", "copy", "walk", "normalise_far")
 EXACT = {"allocations=1": "allocations", "bytes=1048576": "peak memory", "value=1e-3": "value"}
 # Of normalise_far: rows in a thousand that are written column by column.
 FAR = {20: 14, 10: 30}
+
+CHANGED = {
+    "file": "models/nn/operators/selector.c",
+    "old": "    weigh(call, call->value[X], weight, call->value[Y]);\n",
+    "new": "    weigh(call, call->value[X], weight, call->value[Y]);\n" * 2,
+    "cases": "operators or (rx.c and (statistics or score) and not growth) or (words_near and threads=1)",
+}
 
 
 def git(folder, *words):
@@ -158,10 +167,34 @@ def exact(bench, count):
         print(f"{change}: found {hits} of {count}", flush=True)
 
 
+def change(bench, count):
+    """Whether a commit that touches the code of one case is found, and no other case is blamed."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+        git(folder, "clone", "-q", root, "project")
+        bench.folder = project = os.path.join(folder, "project")
+        path = os.path.join(project, CHANGED["file"])
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        if text.count(CHANGED["old"]) != 1:
+            sys.exit(f"{CHANGED['file']}: what is to be changed does not stand there once")
+        git(project, "checkout", "-q", "-B", "main")
+        git(project, "checkout", "-q", "-b", "change")
+        write(project, CHANGED["file"], text.replace(CHANGED["old"], CHANGED["new"]))
+        git(project, "commit", "-qam", "change")
+        for i in range(count):
+            found = bench.gate("change", "change", "-m", "perf and small and not gpu", "-k", CHANGED["cases"], "--budget", "5m")
+            verdicts = collections.Counter(c["verdict"] for c in times(found))
+            worse = [f"{c['case']} {c['quantity']} {c['ratio']:.3f} [{c['low']:.3f}, {c['high']:.3f}]"
+                     for c in found["comparisons"] if c["verdict"] in ("slower", "more", "changed", "broken")]
+            print(f"change {i + 1}: exit {found['code']}, {len({c['case'] for c in found['comparisons']})} cases in "
+                  f"{found['seconds']:.0f} s, times {dict(verdicts)}; worse: {worse}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n")[2])
     parser.add_argument("build")
-    for name in ("same", "loaded", "slower", "exact"):
+    for name in ("same", "loaded", "slower", "exact", "change"):
         parser.add_argument(f"--{name}", type=int, default=0)
     parser.add_argument("--budget")
     parser.add_argument("--keep")
@@ -182,6 +215,8 @@ def main():
                 same(bench, "loaded", options.loaded)
             finally:
                 busy.kill()
+        if options.change:
+            change(bench, options.change)
 
 
 if __name__ == "__main__":
