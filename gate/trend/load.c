@@ -12,27 +12,15 @@
 
 #define FACT(key_) "(SELECT value FROM fact WHERE run_id = run.id AND key = '" key_ "')"
 
-static const char run_sql[] = "SELECT run.id, " FACT("git.commit") " AS git_commit, " FACT(
-    "git.dirty") " AS dirty,"
-                 " " FACT(
-                     "gpu.name") " AS accelerator,"
-                                 " coalesce(" FACT("program.flags") ", '') || coalesce(" FACT(
-                                     "library.flags") ", '')"
-                                                      "   || coalesce(" FACT(
-                                                          "program.compiler") ", '') AS flags,"
-                                                                              " (SELECT "
-                                                                              "group_concat("
-                                                                              "argument, char(10)) "
-                                                                              "FROM run_option "
-                                                                              "WHERE run_id = "
-                                                                              "run.id) AS options"
-                                                                              " FROM run "
-                                                                              "WHERE"
-                                                                              " " YPI_NORMAL_RUN
-                                                                              " AND "
-                                                                              "coalesce(run."
-                                                                              "machine, '') = ?1 "
-                                                                              "ORDER BY run.id";
+/* clang-format off */
+static const char run_sql[] =
+    "SELECT run.id, " FACT("git.commit") " AS git_commit, " FACT("git.dirty") " AS dirty,"
+    " " FACT("gpu.name") " AS accelerator,"
+    " coalesce(" FACT("program.flags") ", '') || coalesce(" FACT("library.flags") ", '')"
+    "   || coalesce(" FACT("program.compiler") ", '') AS flags,"
+    " (SELECT group_concat(argument, char(10)) FROM run_option WHERE run_id = run.id) AS options"
+    " FROM run WHERE " YPI_NORMAL_RUN " AND coalesce(run.machine, '') = ?1 ORDER BY run.id";
+/* clang-format on */
 
 /* Whether one of `names` stands at the start of the option, whole or before a '='. */
 static bool is_one_of(const char *option, size_t length, const char *const *names)
