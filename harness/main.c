@@ -2,6 +2,7 @@
 #include "base/system/clock.h"
 #include "base/system/file.h"
 #include "base/text/text.h"
+#include "harness/collect/arrange.h"
 #include "harness/collect/collect.h"
 #include "harness/collect/list.h"
 #include "harness/collect/select.h"
@@ -81,7 +82,7 @@ static bool any_relation(const struct ypi_collection *c, int selected)
 }
 
 static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int selected,
-                         const char *line)
+                         const char *line, const char *arranged)
 {
     struct ypi_environment environment = {0};
     char program[PATH_MAX] = "";
@@ -109,8 +110,9 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
                                   .environment = &environment,
                                   .run_id = record.id,
                                   .program = program,
-                                  .collected = c->count,
-                                  .deselected = c->count - selected,
+                                  .collected = c->meant,
+                                  .deselected = c->meant - selected,
+                                  .arranged = arranged,
                                   .total = selected * o->repeat,
                                   .started = ypi_now()};
     struct ypi_runner runner = {.o = o, .session = &session};
@@ -120,7 +122,8 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
                          ? ypi_history_open(o->history)
                          : NULL;
     if (runner.history == NULL || ypi_history_begin(runner.history, &record) != YP_OK ||
-        ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK) {
+        ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK ||
+        (o->junit != NULL && (runner.junit = ypi_junit_begin(o->junit, &session)) == NULL)) {
         fprintf(stderr, "error: %s\n", yp_last_error());
     } else {
         runner.out = take_output(o);
@@ -143,15 +146,26 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     return o->tap && code == YPI_EXIT_FAILED ? YPI_EXIT_OK : code;
 }
 
+static enum ypi_exit select_and_arrange(struct ypi_collection *c, const struct ypi_options *o,
+                                        int *selected, char **arranged)
+{
+    enum ypi_exit code = ypi_select(c, o, selected);
+    if (code != YPI_EXIT_OK || ypi_arrange(c, o, selected, arranged) == YP_OK)
+        return code;
+    fprintf(stderr, "error: %s\n", yp_last_error());
+    return YPI_EXIT_INTERNAL;
+}
+
 static enum ypi_exit collect_and_run(struct ypi_options *o, char **argv, char *line)
 {
     struct ypi_collection c;
     int selected = 0;
+    char *arranged = NULL;
     ypi_confine_isa(o); /* before anybody asks, as files of budgets do */
     ypi_collect(&c, o, ypi_all_tests());
     enum ypi_exit code = c.errors > 0         ? YPI_EXIT_INTERRUPTED
                          : c.usage_errors > 0 ? YPI_EXIT_USAGE
-                                              : ypi_select(&c, o, &selected);
+                                              : select_and_arrange(&c, o, &selected, &arranged);
     if (c.errors > 0)
         fprintf(stderr, "%d error%s at collection, nothing was run\n", c.errors,
                 c.errors > 1 ? "s" : "");
@@ -164,8 +178,9 @@ static enum ypi_exit collect_and_run(struct ypi_options *o, char **argv, char *l
     } else if (code == YPI_EXIT_OK && o->gdb) {
         code = ypi_debug(&c, selected, argv);
     } else if (code == YPI_EXIT_OK) {
-        code = run(o, &c, selected, line);
+        code = run(o, &c, selected, line, arranged);
     }
+    free(arranged);
     ypi_collection_clear(&c);
     return code;
 }

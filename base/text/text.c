@@ -185,6 +185,21 @@ char *ypi_join_words(const char *words, const char *last)
     return ypi_text_take(&text);
 }
 
+size_t ypi_character(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    if (length == 0 || s[0] > 0xf4)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return length;
+}
+
 size_t ypi_columns(const char *text, size_t length)
 {
     size_t columns = 0;

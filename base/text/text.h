@@ -41,6 +41,9 @@ bool ypi_next_word(const char **cursor, const char **word, size_t *length);
 char *ypi_join_words(const char *words, const char *last);
 bool ypi_has_word(const char *words, const char *word, size_t length);
 
+/* The length of the well-formed character of UTF-8 at `text` (RFC 3629, section 4), 0 when there is
+ * none. */
+size_t ypi_character(const char *text);
 /* The columns that `length` bytes of UTF-8 take on a terminal, one a character. */
 size_t ypi_columns(const char *text, size_t length);
 /* Tells stderr "   ^~~~": `length` columns from `column`, one at least. */

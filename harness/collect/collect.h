@@ -8,6 +8,8 @@
 struct ypi_collection {
     struct yp_case **cases; /* in declared order; owned */
     int count;
+    int meant; /* of them, by the ids of the command line; those that others leave out are
+                  "deselected". Set by ypi_select() */
     /* Reported on stderr; a run does not start with any. */
     int errors;                            /* in declarations */
     int usage_errors;                      /* in --set */

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static void list_parameters(const struct yp_case *c)
@@ -107,9 +108,26 @@ static void list_case(const struct yp_case *c, const struct past *past)
     cJSON_Delete(before);
 }
 
+/* "FILE: count" for each file, as pytest's -qq does. */
+static void list_files(const struct ypi_collection *c, int selected)
+{
+    for (int i = 0, begin = 0; i < selected; i++) {
+        const char *id = c->cases[i]->id;
+        size_t length = strcspn(id, ":");
+        if (i + 1 < selected && strncmp(c->cases[i + 1]->id, id, length + 1) == 0)
+            continue;
+        printf("%.*s: %d\n", (int)length, id, i + 1 - begin);
+        begin = i + 1;
+    }
+}
+
 void ypi_list(const struct ypi_collection *c, int selected, const struct ypi_options *o)
 {
     struct past past;
+    if (o->verbose < -1) {
+        list_files(c, selected);
+        return;
+    }
     open_past(&past, o);
     for (int i = 0; i < selected; i++) {
         puts(c->cases[i]->id);
@@ -117,11 +135,9 @@ void ypi_list(const struct ypi_collection *c, int selected, const struct ypi_opt
             list_case(c->cases[i], &past);
     }
     close_past(&past);
-    if (o->verbose < 0)
-        return;
-    if (selected < c->count)
-        printf("\n%d/%d cases collected (%d deselected)\n", selected, c->count,
-               c->count - selected);
+    if (selected < c->meant)
+        printf("\n%d/%d cases collected (%d deselected)\n", selected, c->meant,
+               c->meant - selected);
     else
-        printf("\n%d case%s collected\n", c->count, c->count == 1 ? "" : "s");
+        printf("\n%d case%s collected\n", selected, selected == 1 ? "" : "s");
 }

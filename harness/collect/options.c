@@ -3,6 +3,7 @@
 #include "base/options/project.h"
 #include "base/text/text.h"
 #include "device/kind.h"
+#include "harness/collect/collect.h"
 #include "harness/collect/program_options.h"
 #include "harness/collect/words.h"
 
@@ -38,6 +39,77 @@ static char *exit_first(void *values, const struct ypi_option *option, const cha
     (void)option, (void)text;
     ((struct ypi_options *)values)->max_failures = 1;
     return NULL;
+}
+
+/* -rfs; capitals for what pytest has them for. */
+static char *read_report(void *values, const struct ypi_option *option, const char *text)
+{
+    struct ypi_options *o = values;
+    (void)option;
+    struct ypi_text letters = {0};
+    o->report_output = false;
+    for (const char *c = text; *c != '\0'; c++) {
+        const char *more = *c == 'a' ? "sxXEf" : *c == 'A' ? "psxXEf" : *c == 'N' ? "" : NULL;
+        const char one[] = {(char)(*c == 'F' || *c == 'S' ? *c - 'A' + 'a' : *c), '\0'};
+        if (more != NULL) {
+            letters.length = 0;
+            ypi_text_add(&letters, "%s", more);
+        } else if (*c != 'w' && *c != 'P' && strchr(YPI_REPORT_LETTERS, one[0]) == NULL) {
+            free(ypi_text_take(&letters));
+            return ypi_strdup("letters of fEsxXpPwaAN: failed, error, skipped, xfailed, xpassed, "
+                              "passed, with output, notes, all but passed, all, none");
+        } else if (*c != 'w' && *c != 'P' &&
+                   (letters.length == 0 || strchr(letters.data, one[0]) == NULL)) {
+            ypi_text_add(&letters, "%s", one);
+        }
+        o->report_output = *c == 'P' || *c == 'A' || (o->report_output && more == NULL);
+    }
+    free(o->report);
+    o->report = ypi_text_take(&letters);
+    return NULL;
+}
+
+/* Several times: all of them. */
+static char *read_deselected(void *values, const struct ypi_option *option, const char *text)
+{
+    struct ypi_options *o = values;
+    (void)option;
+    o->deselected = ypi_list_add(o->deselected, o->deselected_count++, ypi_strdup(text));
+    return NULL;
+}
+
+static char *read_ignored(void *values, const struct ypi_option *option, const char *text)
+{
+    struct ypi_options *o = values;
+    (void)option;
+    o->ignored = ypi_list_add(o->ignored, o->ignored_count++, ypi_strdup(text));
+    return NULL;
+}
+
+static char *read_shuffle(void *values, const struct ypi_option *option, const char *text)
+{
+    struct ypi_options *o = values;
+    (void)option;
+    o->shuffled = ypi_parse_u64(text, &o->shuffle);
+    return o->shuffled ? NULL : ypi_strdup("a whole number from 0 to 2^64-1");
+}
+
+/* "2/5" */
+static char *read_shard(void *values, const struct ypi_option *option, const char *text)
+{
+    struct ypi_options *o = values;
+    (void)option;
+    enum { MOST = 1000 };
+    long long number = 0;
+    long long count = 0;
+    const char *slash = strchr(text, '/');
+    char *before = ypi_format("%.*s", (int)strcspn(text, "/"), text);
+    bool ok = slash != NULL && ypi_parse_i64(before, &number) && ypi_parse_i64(slash + 1, &count) &&
+              number >= 1 && number <= count && count <= MOST;
+    free(before);
+    o->shard = ok ? (int)number : 0;
+    o->shard_count = ok ? (int)count : 0;
+    return ok ? NULL : ypi_strdup("which of how many, such as 2/5");
 }
 
 static char *read_set(void *values, const struct ypi_option *option, const char *text)
@@ -128,9 +200,10 @@ static char *write_slowdown(const void *values, const struct ypi_option *option)
 
 /* -- the table ----------------------------------------------------------------------------- */
 
-#define AT(kind_, field) .kind = YPI_OPTION_##kind_, .offset = offsetof(struct ypi_options, field)
+#define AT(kind_, field) \
+    .group = GROUP, .kind = YPI_OPTION_##kind_, .offset = offsetof(struct ypi_options, field)
 #define COUNT(field, min_) AT(INT, field), .min = (min_), .max = 1000000
-#define READ(function) .kind = YPI_OPTION_OWN, .read = (function)
+#define READ(function) .group = GROUP, .kind = YPI_OPTION_OWN, .read = (function)
 
 static const struct ypi_options defaults = {.device = (char[]){"auto"},
                                             .repeat = 1,
@@ -143,26 +216,47 @@ static const struct ypi_options defaults = {.device = (char[]){"auto"},
 
 /* In the order of the help. `again`: those that change a case's data or verdicts. */
 static const struct ypi_option common[] = {
+#define GROUP YPI_GROUP_SELECTION
     {NULL, 'm', "EXPR", "cases whose tags fulfil EXPR: \"stress and not slow\"", AT(TEXT, mark)},
     {NULL, 'k', "EXPR", "cases whose id holds the words of EXPR", AT(TEXT, keyword)},
+    {"deselect", 0, "ID", "leave out a file, a test or a case (several times)",
+     READ(read_deselected)},
+    {"ignore", 0, "PATH", "leave out a file or a directory (several times)", READ(read_ignored)},
+    {"lf", 0, NULL, "only the cases that failed when they were run last", AT(FLAG, last_failed)},
+    {"last-failed", 0, NULL, NULL, AT(FLAG, last_failed)},
+    {"ff", 0, NULL, "those first, then the others", AT(FLAG, failed_first)},
+    {"failed-first", 0, NULL, NULL, AT(FLAG, failed_first)},
+    {"sw", 0, NULL, "stop at the first failure, and go on from there the next time",
+     AT(FLAG, stepwise)},
+    {"stepwise", 0, NULL, NULL, AT(FLAG, stepwise)},
+    {"shard", 0, "I/N", "one of N parts of the cases, for N machines", READ(read_shard)},
+    {"shuffle", 0, "SEED", "in another order, the same for the same SEED", READ(read_shuffle)},
     {"co", 0, NULL, "list the cases, run none (-q: ids only, -v: budgets)", AT(FLAG, collect_only)},
     {"collect-only", 0, NULL, NULL, AT(FLAG, collect_only)},
-    {"verbose", 'v', NULL, "a line for every case", READ(more_words)},
-    {"quiet", 'q', NULL, "failures and the summary only", READ(more_words)},
-    {NULL, 's', NULL, "let the cases write to the terminal", AT(FLAG, no_capture)},
-    {"no-fork", 0, NULL, "run the cases in this process, without isolation or time-out",
-     AT(FLAG, no_fork), .again = 16},
-    {"gdb", 0, NULL, "run the one case that is selected under gdb, not timed", AT(FLAG, gdb)},
+    {"collectonly", 0, NULL, NULL, AT(FLAG, collect_only)},
+#undef GROUP
+#define GROUP YPI_GROUP_RUN
     {"exitfirst", 'x', NULL, "stop at the first failure", READ(exit_first)},
-    {"maxfail", 0, "N", "stop after N failures", COUNT(max_failures, 1)},
+    {"maxfail", 0, "N", "stop after N failures (0: never)", COUNT(max_failures, 0)},
     {"seed", 0, "N", "seed of all data (0)", AT(WORD64, seed)},
     {"device", 0, "NAME", NULL, AT(TEXT, device), .check = is_device, .again = 2},
     {"set", 0, "AXIS=VALUE", "run an axis at this value instead of its own", READ(read_set)},
     {"repeat", 0, "N", "run every case N times", COUNT(repeat, 1)},
     {"timeout", 0, "SECONDS", "for every case, instead of its own", AT(REAL, timeout), .max = 1e7,
      .allowed = "seconds above 0 and up to 1e7", .again = 5},
-    {"history", 0, "FILE", "where results are kept (.yieldpoint/history.db)", AT(PATH, history)},
-    {"csv", 0, "FILE", "append a row a measurement or value", AT(PATH, csv)},
+    {"jobs", 'j', "N", "run cases that time nothing side by side (1)", COUNT(jobs, 1)},
+    {"numprocesses", 'n', "N", NULL, COUNT(jobs, 1)},
+    {"cpus", 0, "LIST", "processors to use: 0-3,8", AT(TEXT, cpus), .check = is_cpus,
+     .allowed = "numbers of processors such as 0-3,8", .again = 8},
+    {"bind", 0, "auto|none|cores", "whether threads stay on cores of their own (auto)",
+     AT(CHOICE, bind), .choices = "auto none cores", .again = 9},
+    {"isa", 0, "NAME", "instructions to use at most: baseline, avx2, avx512 or amx", READ(read_isa),
+     .write = write_isa, .again = 10},
+    {"no-fork", 0, NULL, "run the cases in this process, without isolation or time-out",
+     AT(FLAG, no_fork), .again = 16},
+    {"gdb", 0, NULL, "run the one case that is selected under gdb, not timed", AT(FLAG, gdb)},
+#undef GROUP
+#define GROUP YPI_GROUP_SPEED
     {"speed", 0, "judge|record|off",
      "whether speed budgets may fail a case (judge); off: time nothing", AT(CHOICE, speed),
      .choices = "judge record off", .again = 14},
@@ -181,14 +275,8 @@ static const struct ypi_option common[] = {
      AT(FLAG, instructions), .again = 11},
     {"audit", 0, NULL, "count a GPU's work by CUPTI beside what is declared, time nothing",
      AT(FLAG, audit), .again = 12},
-    {"cpus", 0, "LIST", "processors to use: 0-3,8", AT(TEXT, cpus), .check = is_cpus,
-     .allowed = "numbers of processors such as 0-3,8", .again = 8},
-    {"bind", 0, "auto|none|cores", "whether threads stay on cores of their own (auto)",
-     AT(CHOICE, bind), .choices = "auto none cores", .again = 9},
-    {"isa", 0, "NAME", "instructions to use at most: baseline, avx2, avx512 or amx", READ(read_isa),
-     .write = write_isa, .again = 10},
-    {"fail-allocation", 0, "N|each", "refuse the Nth allocation, or each in turn",
-     READ(read_refused), .write = write_refused, .again = 13},
+#undef GROUP
+#define GROUP YPI_GROUP_LIMITS
     {"memory-limit", 0, "SIZE", "accounted memory a case may use: 64M, 2G", AT(BYTES, memory_limit),
      .again = 3},
     {"device-memory-limit", 0, "SIZE", "the same of an accelerator's: 4G is a card of 4 GB",
@@ -197,12 +285,43 @@ static const struct ypi_option common[] = {
      .again = 6},
     {"process-limit", 0, "N", "processes and threads a case may have (512)",
      COUNT(process_limit, 8), .again = 7},
-    {"jobs", 'j', "N", "run cases that time nothing side by side (1)", COUNT(jobs, 1)},
+    {"fail-allocation", 0, "N|each", "refuse the Nth allocation, or each in turn",
+     READ(read_refused), .write = write_refused, .again = 13},
+#undef GROUP
+#define GROUP YPI_GROUP_TOLD
+    {"verbose", 'v', NULL, "a line for every case", READ(more_words)},
+    {"quiet", 'q', NULL, "no header and no names of files (-qq: no line of counts)",
+     READ(more_words)},
+    {NULL, 's', NULL, "let the cases write to the terminal", AT(FLAG, no_capture)},
+    {NULL, 'r', "CHARS", "what the short summary lists: letters of fEsxXpPaAN, as in pytest (fE)",
+     READ(read_report)},
+    {"tb", 0, "STYLE", "what is told of a failure: auto, long, short, line or no",
+     AT(CHOICE, traceback), .choices = "auto long short line native no"},
+    {"durations", 0, "N", "list the N slowest setups, calls and teardowns (0: all)",
+     COUNT(durations, 0)},
+    {"durations-min", 0, "SECONDS", "of those that took as long at least (0.005)",
+     AT(REAL, durations_min)},
+    {"color", 0, "auto|yes|no", "colours (auto: on a terminal)", AT(CHOICE, colouring),
+     .choices = "auto yes no"},
+    {"no-header", 0, NULL, "do not tell the machine, the seed and the history",
+     AT(FLAG, no_header)},
+    {"no-summary", 0, NULL, "tell no failures, only the line of counts", AT(FLAG, no_summary)},
+    {"no-fold-skipped", 0, NULL, "a line a skipped case under -rs", AT(FLAG, no_fold_skipped)},
+    {"disable-warnings", 0, NULL, "leave notes out of the short summary",
+     AT(FLAG, disable_warnings)},
+#undef GROUP
+#define GROUP YPI_GROUP_FILES
+    {"history", 0, "FILE", "where results are kept (.yieldpoint/history.db)", AT(PATH, history)},
+    {"junitxml", 0, "FILE", "write JUnit's XML", AT(PATH, junit)},
+    {"junit-xml", 0, "FILE", NULL, AT(PATH, junit)},
+    {"csv", 0, "FILE", "append a row a measurement or value", AT(PATH, csv)},
     {"tap", 0, NULL, "TAP on standard output, everything else on standard error", AT(FLAG, tap)},
-    {"durations", 0, "N", "list the N slowest cases (0: all)", COUNT(durations, 0)},
+#undef GROUP
+#define GROUP YPI_GROUP_OTHER
     {"markers", 0, NULL, "list the registered tags", AT(FLAG, markers)},
-    {"version", 0, NULL, "print the version", AT(FLAG, version)},
+    {"version", 'V', NULL, "print the version", AT(FLAG, version)},
     {"help", 'h', NULL, "print this", AT(FLAG, help)},
+#undef GROUP
     YPI_OPTIONS_END,
 };
 
@@ -340,6 +459,44 @@ static bool fit_together(const struct ypi_options *o)
     return false;
 }
 
+/* "rx.c::fit" in suites/stress is "stress/rx.c::fit", as in pytest. NULL: no such file. */
+static char *place_of(const char *id, const char *root)
+{
+    int length = (int)strcspn(id, ":");
+    char *path = ypi_format("%.*s", length, id);
+    char *whole = realpath(path, NULL);
+    char *place = NULL;
+    free(path);
+    if (whole == NULL)
+        return NULL;
+    size_t begin = strlen(root);
+    const char *in_suites = ypi_test_path(whole);
+    if (in_suites != whole)
+        place = ypi_format("%s%s", in_suites, id + length);
+    else if (strncmp(whole, root, begin) == 0 && whole[begin] == '/')
+        place = ypi_format("%s%s", whole + begin + 1, id + length);
+    free(whole);
+    return place;
+}
+
+static void find_places(struct ypi_options *o)
+{
+    char *root = realpath(o->root, NULL);
+    o->places = ypi_calloc((size_t)o->id_count + 1, sizeof *o->places);
+    for (int i = 0; i < o->id_count && root != NULL; i++)
+        o->places[i] = place_of(o->ids[i], root);
+    free(root);
+}
+
+/* -k "" and -m "" select everything, as in pytest. */
+static void drop_empty(char **expression)
+{
+    if (*expression != NULL && (*expression)[strspn(*expression, " \t")] == '\0') {
+        free(*expression);
+        *expression = NULL;
+    }
+}
+
 /* There is nobody to confirm a verdict on speed, and one process has one output. */
 static void apply_no_fork(struct ypi_options *o)
 {
@@ -359,6 +516,7 @@ enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv)
     bool ok = ypi_project_read(&project);
     *o = defaults;
     o->device = ypi_strdup(defaults.device);
+    o->report = ypi_strdup("fE");
     o->root = ypi_strdup(project.root);
     o->history = ypi_strdup(project.history);
     register_tags(o, &project);
@@ -370,6 +528,11 @@ enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv)
          (environment == NULL || ypi_words_read_text(&reader, "YIELDPOINT_OPTIONS", environment)) &&
          ypi_words_read(&reader, program_invocation_short_name, argv + 1, argc > 0 ? argc - 1 : 0);
     ypi_project_clear(&project);
+    find_places(o);
+    drop_empty(&o->mark);
+    drop_empty(&o->keyword);
+    if (o->stepwise)
+        o->max_failures = 1;
     ok = ok && fit_together(o);
     apply_no_fork(o);
     return errors > 0 ? YPI_EXIT_INTERRUPTED : ok ? YPI_EXIT_OK : YPI_EXIT_USAGE;
@@ -379,6 +542,7 @@ void ypi_options_clear(struct ypi_options *o)
 {
     ypi_options_free(o, common);
     ypi_list_free(o->ids, o->id_count);
+    ypi_list_free(o->places, o->id_count);
     for (int i = 0; i < o->set_count; i++) {
         free(o->sets[i].axis);
         free(o->sets[i].value);
@@ -386,6 +550,9 @@ void ypi_options_clear(struct ypi_options *o)
     free(o->sets);
     free(o->root);
     free(o->budgets);
+    free(o->report);
+    ypi_list_free(o->deselected, o->deselected_count);
+    ypi_list_free(o->ignored, o->ignored_count);
     ypi_list_free(o->tags, o->tag_count);
     ypi_list_free(o->tag_help, o->tag_count);
 }
@@ -394,7 +561,14 @@ void ypi_options_clear(struct ypi_options *o)
 
 void ypi_options_help(const char *program)
 {
-    static const char *const titles[] = {"", "\nof this program:\n"};
+    static const char *const titles[] = {[YPI_GROUP_SELECTION] = "which cases:\n",
+                                         [YPI_GROUP_RUN] = "\nhow they run:\n",
+                                         [YPI_GROUP_SPEED] = "\nwhat is measured and judged:\n",
+                                         [YPI_GROUP_LIMITS] = "\nwhat a case may use:\n",
+                                         [YPI_GROUP_TOLD] = "\nwhat is told:\n",
+                                         [YPI_GROUP_FILES] = "\nfiles:\n",
+                                         [YPI_GROUP_OTHER] = "\nother:\n",
+                                         [YPI_GROUP_PROGRAM] = "\nof this program:\n"};
     int errors = 0;
     printf("usage: %s [options] [file | file::test | id ...]\n\n", program);
     ypi_options_print(table(&errors), titles);

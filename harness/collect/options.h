@@ -3,6 +3,7 @@
 #define YPI_OPTIONS_H
 
 #include "device/cpu/binding.h"
+#include "harness/tell/screen.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +25,19 @@ enum ypi_speed {
     YPI_SPEED_OFF,    /* bodies run, nothing is timed */
 };
 
+/* What -r may ask for, apart from notes: failed, Error, skipped, xfailed, Xpassed, passed. */
+#define YPI_REPORT_LETTERS "fEsxXp"
+
+/* --tb: how much of a failure is told; in the order of its choices. */
+enum ypi_traceback {
+    YPI_TRACEBACK_AUTO = 0, /* all of it */
+    YPI_TRACEBACK_LONG,
+    YPI_TRACEBACK_SHORT, /* the reasons, and how to run it again */
+    YPI_TRACEBACK_LINE,  /* the first reason */
+    YPI_TRACEBACK_NATIVE,
+    YPI_TRACEBACK_NO,
+};
+
 struct ypi_set {
     char *axis;
     char *value;
@@ -34,13 +48,30 @@ struct ypi_options {
     char *mark;    /* -m; NULL: all */
     char *keyword; /* -k; NULL: all */
     char **ids;    /* positional: files, files::tests, whole ids */
+    char **places; /* of each, where it is a path from the working directory: that from the root,
+                      or from behind suites/, as ids have it; NULL: it is none */
     int id_count;
+    char **deselected; /* --deselect: files, files::tests, whole ids */
+    int deselected_count;
+    char **ignored; /* --ignore: files and directories */
+    int ignored_count;
+    bool last_failed;  /* only what failed when it was run last */
+    bool failed_first; /* all, but that first */
+    bool stepwise;     /* from the first of that on, up to the first failure */
+    bool shuffled;
+    uint64_t shuffle;       /* seed of the order */
+    int shard, shard_count; /* from 1; 0: all cases */
     bool collect_only;
-    int verbose;      /* -v less -q */
-    bool no_capture;  /* -s */
-    bool gdb;         /* one case, under the debugger */
-    bool no_fork;     /* cases in the runner's own process */
-    int max_failures; /* -x, --maxfail; 0: no limit */
+    int verbose;        /* -v less -q */
+    bool no_capture;    /* -s */
+    bool gdb;           /* one case, under the debugger */
+    bool no_fork;       /* cases in the runner's own process */
+    int max_failures;   /* -x, --maxfail; 0: no limit */
+    char *report;       /* -r: letters of YPI_REPORT_LETTERS, in the order of the short summary */
+    bool report_output; /* its P: with what passed cases wrote */
+    bool no_fold_skipped, disable_warnings, no_header, no_summary;
+    enum ypi_traceback traceback;
+    enum ypi_colouring colouring;
     uint64_t seed;
     char *device; /* auto, all, or a device's name */
     struct ypi_set *sets;
@@ -49,6 +80,7 @@ struct ypi_options {
     double timeout; /* overrides every case's; 0: as declared */
     char *history;  /* path of the database */
     char *csv;      /* NULL: none */
+    char *junit;    /* the same: of JUnit's XML */
     char *turns;    /* path of a socket: see harness/measure/turns.h; NULL: none */
     char *budgets;  /* whole path of a file in place of those of tests; NULL: those */
     enum ypi_speed speed;
@@ -69,7 +101,8 @@ struct ypi_options {
     int process_limit;            /* processes and threads a case may have at once */
     int jobs;                     /* cases that time nothing, side by side */
     bool tap;
-    int durations; /* slowest cases to list; -1: none, 0: all */
+    int durations;        /* slowest phases to list; -1: none, 0: all */
+    double durations_min; /* seconds: shorter ones are not listed; 0: 0.005, under -vv none */
 
     char *root;      /* the project: where yieldpoint.ini or .git is, else the working directory */
     char **tags;     /* registered ones, the built-in first */

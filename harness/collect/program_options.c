@@ -132,7 +132,7 @@ struct ypi_option *ypi_with_program_options(const struct ypi_option *common, int
                                            .value = o->value,
                                            .help = o->help != NULL ? o->help : "",
                                            .kind = YPI_OPTION_OWN,
-                                           .group = YPI_PROGRAM_GROUP,
+                                           .group = YPI_GROUP_PROGRAM,
                                            .again = YPI_PROGRAM_AGAIN,
                                            .read = read_value,
                                            .write = write_value,

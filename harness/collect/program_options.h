@@ -4,8 +4,20 @@
 
 #include "base/options/option.h"
 
-/* Behind those of every program in the help and in the line that reproduces. */
-enum { YPI_PROGRAM_GROUP = 1, YPI_PROGRAM_AGAIN = 100 };
+/* In the order of the help. */
+enum ypi_option_group {
+    YPI_GROUP_SELECTION,
+    YPI_GROUP_RUN,
+    YPI_GROUP_SPEED,
+    YPI_GROUP_LIMITS,
+    YPI_GROUP_TOLD,
+    YPI_GROUP_FILES,
+    YPI_GROUP_OTHER,
+    YPI_GROUP_PROGRAM
+};
+
+/* Behind those of every program in the line that reproduces. */
+enum { YPI_PROGRAM_AGAIN = 100 };
 
 /* A table of `common` and the program's own behind it, sorted by name; their values are those of
  * struct ypi_options. The caller frees. *errors counts declarations that are wrong: each was

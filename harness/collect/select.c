@@ -2,6 +2,7 @@
 
 #include "base/text/text.h"
 #include "harness/collect/expression.h"
+#include "harness/collect/node.h"
 #include "harness/judge/relation.h"
 
 #include <stdio.h>
@@ -42,13 +43,20 @@ static char *without_axes(const char *id)
     return out;
 }
 
+/* As pytest's -k knows a test's marks. */
+static bool any_tag_holds(const struct yp_case *c, const char *needle)
+{
+    return strcasestr(c->tags, needle) != NULL && strchr(needle, ' ') == NULL;
+}
+
 /* A word with `=` says which value of which axis. */
 static bool id_holds(void *arg, const char *word, size_t length)
 {
     const struct yp_case *c = arg;
     char *needle = ypi_format("%.*s", (int)length, word);
     char *id = strchr(needle, '=') != NULL ? ypi_format("%s", c->id) : without_axes(c->id);
-    bool found = strcasestr(id, needle) != NULL || strcasestr(c->test->group, needle) != NULL;
+    bool found = strcasestr(id, needle) != NULL || strcasestr(c->test->group, needle) != NULL ||
+                 any_tag_holds(c, needle);
     free(id);
     free(needle);
     return found;
@@ -131,21 +139,47 @@ bool ypi_is_meant(const char *wanted, const struct yp_case *c)
     return ypi_node_names(wanted, c->id) || ypi_node_names(ypi_test_path(wanted), c->id);
 }
 
-static bool check_id(const char *wanted, const struct ypi_collection *c)
+static bool id_means(const struct ypi_options *o, int id, const struct yp_case *c)
+{
+    return ypi_is_meant(o->ids[id], c) ||
+           (o->places != NULL && o->places[id] != NULL && ypi_node_names(o->places[id], c->id));
+}
+
+static bool check_id(const struct ypi_options *o, int id, const struct ypi_collection *c)
 {
     for (int i = 0; i < c->count; i++)
-        if (ypi_is_meant(wanted, c->cases[i]))
+        if (id_means(o, id, c->cases[i]))
             return true;
-    tell_missing(wanted, c);
+    tell_missing(o->ids[id], c);
     return false;
+}
+
+/* The place of the first id that means the case; id_count: none does. */
+static int place_among_ids(const struct yp_case *c, const struct ypi_options *o)
+{
+    int i = 0;
+    while (i < o->id_count && !id_means(o, i, c))
+        i++;
+    return i;
 }
 
 static bool is_named(const struct yp_case *c, const struct ypi_options *o)
 {
-    for (int i = 0; i < o->id_count; i++)
-        if (ypi_is_meant(o->ids[i], c))
+    return o->id_count == 0 || place_among_ids(c, o) < o->id_count;
+}
+
+/* The begin of an id, as in pytest: a file, a test, some of its cases. */
+static bool is_deselected(const struct yp_case *c, const struct ypi_options *o)
+{
+    for (int i = 0; i < o->deselected_count; i++) {
+        const char *begin = o->deselected[i];
+        if (ypi_node_begins(begin, c->id) || ypi_node_begins(ypi_test_path(begin), c->id))
             return true;
-    return o->id_count == 0;
+    }
+    for (int i = 0; i < o->ignored_count; i++)
+        if (ypi_is_meant(o->ignored[i], c))
+            return true;
+    return false;
 }
 
 static bool check_set(const struct ypi_set *set, const struct ypi_collection *c)
@@ -182,7 +216,7 @@ static const struct yp_case **named_relations(const struct ypi_collection *c,
         struct yp_case *one = c->cases[i];
         bool named = false;
         for (int k = 0; k < o->id_count && !named; k++)
-            named = strstr(o->ids[k], "::") != NULL && ypi_is_meant(o->ids[k], one);
+            named = strstr(o->ids[k], "::") != NULL && id_means(o, k, one);
         if (named && ypi_is_relation(one) && fulfils_all(one, o))
             found[(*count)++] = one;
     }
@@ -208,14 +242,41 @@ bool ypi_is_selected(struct yp_case *c, const struct ypi_options *o)
     return is_named(c, o) && fulfils_all(c, o);
 }
 
+struct placed {
+    struct yp_case *c;
+    int place, number;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct placed *x = a;
+    const struct placed *y = b;
+    return x->place != y->place ? x->place - y->place : x->number - y->number;
+}
+
+/* In the order of the ids on the command line. What a relation reads comes behind them. */
+static void order_as_named(struct yp_case **cases, int count, const struct ypi_options *o)
+{
+    if (o->id_count < 2)
+        return;
+    struct placed *placed = ypi_calloc((size_t)count + 1, sizeof *placed);
+    for (int i = 0; i < count; i++)
+        placed[i] = (struct placed){cases[i], place_among_ids(cases[i], o), i};
+    qsort(placed, (size_t)count, sizeof *placed, by_place);
+    for (int i = 0; i < count; i++)
+        cases[i] = placed[i].c;
+    free(placed);
+}
+
 enum ypi_exit ypi_select(struct ypi_collection *c, const struct ypi_options *o, int *selected)
 {
     bool ok = ypi_selection_is_right(o);
     for (int i = 0; i < o->id_count; i++)
-        ok = check_id(o->ids[i], c) && ok;
+        ok = check_id(o, i, c) && ok;
     for (int i = 0; i < o->set_count; i++)
         ok = check_set(&o->sets[i], c) && ok;
     *selected = 0;
+    c->meant = 0;
     if (!ok)
         return YPI_EXIT_USAGE;
 
@@ -225,13 +286,16 @@ enum ypi_exit ypi_select(struct ypi_collection *c, const struct ypi_options *o, 
     const struct yp_case **relations = named_relations(c, o, &relation_count);
     for (int i = 0; i < c->count; i++) {
         struct yp_case *one = c->cases[i];
-        if ((is_named(one, o) || is_read(one, relations, relation_count)) && fulfils_all(one, o))
+        bool meant = is_named(one, o) || is_read(one, relations, relation_count);
+        c->meant += meant;
+        if (meant && fulfils_all(one, o) && !is_deselected(one, o))
             c->cases[(*selected)++] = one;
         else
             rest[left++] = one;
     }
     for (int i = 0; i < left; i++)
         c->cases[*selected + i] = rest[i];
+    order_as_named(c->cases, *selected, o);
     free(rest);
     free(relations);
     return YPI_EXIT_OK;

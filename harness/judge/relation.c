@@ -19,18 +19,6 @@ static const struct ypi_relation_kind kinds[] = {
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
-bool ypi_node_names(const char *node, const char *id)
-{
-    size_t length = strlen(node);
-    bool at_test = memchr(node, ':', length) != NULL;
-    if (length > 0 && node[length - 1] == '/' && !at_test)
-        length--;
-    if (length == 0 || strncmp(id, node, length) != 0)
-        return false;
-    const char *rest = id + length;
-    return *rest == '\0' || (at_test ? *rest == '[' : *rest == '/' || strncmp(rest, "::", 2) == 0);
-}
-
 bool ypi_relation_is_of_speed(const struct yp_test *test)
 {
     unsigned kind = (unsigned)test->relation.kind;

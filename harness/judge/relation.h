@@ -2,6 +2,7 @@
 #ifndef YPI_RELATION_H
 #define YPI_RELATION_H
 
+#include "harness/collect/node.h"
 #include "harness/result.h"
 
 /* What is wrong with a test's declaration as a relation, or as one that has none; NULL when nothing
@@ -15,10 +16,6 @@ char *ypi_relation_budget_problem(const struct yp_test *test, const struct yp_bu
  * declared cases were collected (no --set, no --device) that is a mistake of the declaration. */
 const char *ypi_relation_unmatched_node(const struct yp_test *test,
                                         const struct yp_case *const *cases, int count);
-
-/* Whether `node` names the case `id`: a directory, a file, a test or a whole case id, as on the
- * command line. */
-bool ypi_node_names(const char *node, const char *id);
 
 /* Why the values of the axis in one of its series cannot decide the budgets of a growth, whatever
  * is measured: Student's t for them at 99 %, times a scatter of 5 %, over their span (see

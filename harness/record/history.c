@@ -48,21 +48,6 @@ sqlite3 *ypi_store_open_to_write(const char *path)
     return ypi_schema_open(path);
 }
 
-/* The length of the well-formed character at `s`, 0 when there is none (RFC 3629, section 4). */
-static size_t character(const unsigned char *s)
-{
-    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    if (length == 0 || s[0] > 0xf4)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return length;
-}
-
 /* What a case wrote may be any bytes; JSON is UTF-8. */
 static cJSON *text_value(const char *text)
 {
@@ -72,7 +57,7 @@ static cJSON *text_value(const char *text)
     if (!clean)
         return NULL;
     for (const char *from = text; *from;) {
-        size_t length = character((const unsigned char *)from);
+        size_t length = ypi_character(from);
         memcpy(to, length ? from : replacement, length ? length : 3);
         to += length ? length : 3;
         from += length ? length : 1;

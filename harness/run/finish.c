@@ -53,6 +53,8 @@ static void store_and_tell(struct ypi_runner *run, const struct ypi_result *r)
     ypi_finish_store(run, r);
     run->reported++;
     count_outcome(run, r);
+    if (run->junit != NULL)
+        ypi_junit_case(run->junit, r);
     if (!o->tap) {
         ypi_terminal_case(run->terminal, r);
         return;

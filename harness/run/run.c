@@ -133,8 +133,18 @@ static void catch_signals(void)
 
 /* -- the run ------------------------------------------------------------------------------ */
 
+static void end_junit(void)
+{
+    if (ypi_junit_end(now->junit) != YP_OK) {
+        fprintf(stderr, "error: %s\n", yp_last_error());
+        now->record_failed = true;
+    }
+    now->junit = NULL;
+}
+
 static void tell_end(void)
 {
+    end_junit();
     now->totals.interrupted = interrupted;
     if (now->o->tap)
         ypi_tap_end(now->out, &now->totals);
@@ -378,6 +388,7 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
     if (!confine(runner->o) || !has_shared_memory()) {
         runner->record_failed = true;
         ypi_terminal_free(runner->terminal);
+        end_junit();
         return;
     }
     if (runner->o->no_fork)

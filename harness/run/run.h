@@ -5,13 +5,15 @@
 #include "harness/judge/judge.h"
 #include "harness/record/record.h"
 #include "harness/run/plan.h"
+#include "harness/tell/junit.h"
 #include "harness/tell/tell.h"
 
 struct ypi_runner {
     const struct ypi_options *o;
     const struct ypi_session *session;
     struct ypi_history *history;
-    FILE *out; /* where results are printed: the program's own standard output */
+    FILE *out;               /* where results are printed: the program's own standard output */
+    struct ypi_junit *junit; /* NULL: none is asked for; ypi_run() ends it */
     struct ypi_totals totals;
     bool record_failed; /* a result could not be stored; was reported */
     /* Set and kept by ypi_run(). */

@@ -205,7 +205,7 @@ static const char *last_lines(const char *text, int lines)
     return at;
 }
 
-static void tell_tail(FILE *out, const struct ypi_result *r)
+void ypi_tell_output(FILE *out, const struct ypi_result *r)
 {
     enum { LINES = 40, COLUMNS = 160 };
     if (r->tail == NULL || r->tail[0] == '\0')
@@ -232,16 +232,40 @@ static void tell_stack(FILE *out, const char *stack)
     }
 }
 
+static void tell_reason(FILE *out, const struct ypi_failure *f)
+{
+    if (f->file != NULL)
+        fprintf(out, "  %s:%d: %s\n", f->file, f->line, f->message);
+    else
+        fprintf(out, "  %s\n", f->message);
+    if (f->stack != NULL)
+        tell_stack(out, f->stack);
+}
+
+/* The first ones: thousands of them would bury those that say more. */
+static void tell_reasons(FILE *out, const struct ypi_result *r, bool all)
+{
+    enum { FEW = 10 };
+    int told = all || r->failure_count <= FEW + 1 ? r->failure_count : FEW;
+    for (int i = 0; i < told; i++)
+        tell_reason(out, &r->failures[i]);
+    if (told < r->failure_count)
+        fprintf(out, "  and %d more (-vv tells them all)\n", r->failure_count - told);
+}
+
+static void tell_how_again(FILE *out, const struct ypi_session *s, const struct ypi_result *r)
+{
+    char *line = ypi_reproduce_line(s, r);
+    fprintf(out, "  reproduce: %s\n", line != NULL ? line : "(no memory)");
+    free(line);
+}
+
 void ypi_tell_failure(FILE *out, const struct ypi_session *s, const struct ypi_result *r)
 {
-    for (int i = 0; i < r->failure_count; i++) {
-        const struct ypi_failure *f = &r->failures[i];
-        if (f->file != NULL)
-            fprintf(out, "  %s:%d: %s\n", f->file, f->line, f->message);
-        else
-            fprintf(out, "  %s\n", f->message);
-        if (f->stack != NULL)
-            tell_stack(out, f->stack);
+    tell_reasons(out, r, s->o->verbose > 1);
+    if (s->o->traceback == YPI_TRACEBACK_SHORT) {
+        tell_how_again(out, s, r);
+        return;
     }
     if (r->verdict_count > 0)
         fputs("  budgets:\n", out);
@@ -249,8 +273,6 @@ void ypi_tell_failure(FILE *out, const struct ypi_session *s, const struct ypi_r
     tell_measured(out, r);
     if (r->note != NULL)
         fprintf(out, "  note: %s\n", r->note);
-    tell_tail(out, r);
-    char *line = ypi_reproduce_line(s, r);
-    fprintf(out, "  reproduce: %s\n", line != NULL ? line : "(no memory)");
-    free(line);
+    ypi_tell_output(out, r);
+    tell_how_again(out, s, r);
 }

@@ -17,8 +17,9 @@ struct ypi_session {
     const char *run_id;
     const char *program; /* path of the executable */
     int collected, deselected;
-    int total;      /* cases to run, repeats counted */
-    double started; /* monotonic */
+    const char *arranged; /* lines on what was run before and in which order; NULL: none */
+    int total;            /* cases to run, repeats counted */
+    double started;       /* monotonic */
 };
 
 struct ypi_totals {
@@ -45,8 +46,11 @@ void ypi_tell_verdicts(FILE *out, const struct ypi_result *r, bool slack);
 /* Adds a line for each budget and bound that is met and loose. */
 void ypi_add_loose(struct ypi_text *out, const struct ypi_result *r);
 
-/* Everything to know about a failed case: reasons, budgets, the end of its output, how to run it
- * again. */
+/* The end of what the case wrote. */
+void ypi_tell_output(FILE *out, const struct ypi_result *r);
+
+/* As --tb says, at most everything to know about a failed case: reasons, budgets, the end of its
+ * output, how to run it again. */
 void ypi_tell_failure(FILE *out, const struct ypi_session *s, const struct ypi_result *r);
 
 struct ypi_terminal;

@@ -1,249 +1,271 @@
 /* Progress, failures and the summary, as pytest's users know them. */
-#include "base/system/clock.h"
 #include "base/text/figures.h"
 #include "base/text/text.h"
-#include "harness/judge/budget.h"
+#include "harness/tell/screen.h"
+#include "harness/tell/summary.h"
 #include "harness/tell/tell.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-enum { WIDTH = 80 };
-
-struct lasted {
-    double seconds;
-    char *id;
-};
 
 struct ypi_terminal {
-    FILE *out;
+    struct ypi_screen screen;
     const struct ypi_session *s;
     int reported, column;
-    char *path;              /* whose letters are being printed */
-    struct ypi_text failed;  /* sections, printed at the end */
-    struct ypi_text summary; /* one line a failure */
-    struct lasted *lasted;
-    bool colour;
+    char *path; /* whose letters are being printed */
+    /* Sections, printed at the end. */
+    struct ypi_text errors, failures, passes;
+    struct ypi_summary summary;
 };
 
-static void rule(FILE *out, char with, const char *title)
-{
-    int space = WIDTH - (int)strlen(title) - 2;
-    int left = space > 2 ? space / 2 : 1;
-    int right = space > 2 ? space - left : 1;
-    for (int i = 0; i < left; i++)
-        fputc(with, out);
-    fprintf(out, " %s ", title);
-    for (int i = 0; i < right; i++)
-        fputc(with, out);
-    fputc('\n', out);
-}
+/* -- before the first case ----------------------------------------------------------------- */
 
-struct ypi_terminal *ypi_terminal_begin(FILE *out, const struct ypi_session *s)
+static void tell_header(FILE *out, const struct ypi_session *s)
 {
-    struct ypi_terminal *terminal = ypi_calloc(1, sizeof *terminal);
-    terminal->out = out;
-    terminal->s = s;
-    terminal->lasted = ypi_calloc((size_t)s->total, sizeof *terminal->lasted);
     static const char *const speeds[] = {[YPI_SPEED_JUDGE] = "judged",
                                          [YPI_SPEED_RECORD] = "recorded",
                                          [YPI_SPEED_OFF] = "not timed"};
-    const char *no_colour = getenv("NO_COLOR");
-    terminal->colour = isatty(fileno(out)) && (no_colour == NULL || no_colour[0] == '\0');
-    if (s->o->verbose < 0) {
-        ypi_tell_unusual(out, "", s->o);
-        return terminal;
-    }
-    rule(out, '=', "yieldpoint " YPI_VERSION);
     const char *model = ypi_environment_get(s->environment, "cpu.model");
     fprintf(out, "machine: %s (%.12s)\n", model != NULL ? model : "unknown processor",
             s->environment->fingerprint);
     fprintf(out, "seed: %llu, speed: %s, history: %s\n", (unsigned long long)s->o->seed,
             speeds[s->o->speed], s->o->history);
+}
+
+struct ypi_terminal *ypi_terminal_begin(FILE *out, const struct ypi_session *s)
+{
+    struct ypi_terminal *terminal = ypi_calloc(1, sizeof *terminal);
+    terminal->s = s;
+    ypi_screen_open(&terminal->screen, out, s->o->colouring);
+    bool quiet = s->o->verbose < 0;
+    if (!quiet)
+        ypi_screen_rule(&terminal->screen, out, '=', YPI_BOLD, "yieldpoint " YPI_VERSION);
+    if (!quiet && !s->o->no_header)
+        tell_header(out, s);
     ypi_tell_unusual(out, "", s->o);
+    if (quiet)
+        return terminal;
     fprintf(out, "collected %d case%s", s->collected, s->collected == 1 ? "" : "s");
     if (s->deselected > 0)
-        fprintf(out, ", %d deselected, %d selected", s->deselected, s->collected - s->deselected);
-    fputs("\n\n", out);
+        fprintf(out, " / %d deselected / %d selected", s->deselected, s->collected - s->deselected);
+    fputc('\n', out);
+    if (s->arranged != NULL)
+        fputs(s->arranged, out);
+    fputc('\n', out);
     return terminal;
 }
 
-static const char *colour_of(const struct ypi_terminal *terminal, enum ypi_outcome outcome)
-{
-    static const char *const codes[YPI_OUTCOMES] = {"32", "31", "31", "33", "33", "33", "35"};
-    static char code[16];
-    snprintf(code, sizeof code, "\033[%sm", codes[outcome]);
-    return terminal->colour ? code : "";
-}
+/* -- progress ------------------------------------------------------------------------------ */
 
-static const char *plain(const struct ypi_terminal *terminal)
-{
-    return terminal->colour ? "\033[0m" : "";
-}
-
-/* Ends a line of letters, the last of which is that of case number `reported`. */
+/* Ends a line of letters, or of a case, the last of which is that of case number `reported`. */
 static void percent(struct ypi_terminal *terminal, int reported)
 {
-    fprintf(terminal->out, "%*s[%3d%%]\n",
-            terminal->column < WIDTH - 7 ? WIDTH - 7 - terminal->column : 1, "",
-            100 * reported / terminal->s->total);
+    int room = terminal->screen.columns - 7;
+    const char *begin =
+        ypi_colour(&terminal->screen,
+                   terminal->failures.length + terminal->errors.length > 0 ? YPI_RED : YPI_GREEN);
+    fprintf(terminal->screen.out, "%*s%s[%3d%%]%s\n",
+            terminal->column < room ? room - terminal->column : 1, "", begin,
+            100 * reported / terminal->s->total, ypi_colour_end(&terminal->screen));
     terminal->column = 0;
 }
 
 static void tell_line(struct ypi_terminal *terminal, const struct ypi_result *r)
 {
+    const struct ypi_look *look = &ypi_looks[r->outcome];
     char headline[YPI_HEADLINE_MAX];
     char seconds[YPI_FIGURE_MAX];
+    struct ypi_text rest = {0};
     ypi_headline(headline, r);
     ypi_format_seconds(seconds, r->duration);
-    char word[16];
-    snprintf(word, sizeof word, "%s", ypi_outcome_name(r->outcome));
-    for (char *c = word; *c != '\0'; c++)
-        *c = (char)toupper((unsigned char)*c);
-    fprintf(terminal->out, "%s %s%s%s", r->c->id, colour_of(terminal, r->outcome), word,
-            plain(terminal));
     if (r->c->repeat > 0 || terminal->s->o->repeat > 1)
-        fprintf(terminal->out, " #%d", r->c->repeat + 1);
-    if (r->outcome == YPI_SKIPPED)
-        fprintf(terminal->out, " (%s)", ypi_first_reason(r));
-    else
-        fprintf(terminal->out, "%s%s in %s", headline[0] != '\0' ? " " : "", headline, seconds);
-    fprintf(terminal->out, " [%3d%%]\n", 100 * terminal->reported / terminal->s->total);
+        ypi_text_add(&rest, " #%d", r->c->repeat + 1);
+    bool reasoned =
+        r->outcome == YPI_SKIPPED || r->outcome == YPI_XFAILED || r->outcome == YPI_XPASSED;
+    if (reasoned && r->reason != NULL && r->reason[0] != '\0')
+        ypi_text_add(&rest, " (%.*s)", (int)strcspn(r->reason, "\n"), r->reason);
+    if (r->outcome != YPI_SKIPPED)
+        ypi_text_add(&rest, "%s%s in %s", headline[0] != '\0' ? " " : "", headline, seconds);
+    char *text = ypi_text_take(&rest);
+    fprintf(terminal->screen.out, "%s %s%s%s%s", r->c->id,
+            ypi_colour(&terminal->screen, look->colour), look->word,
+            ypi_colour_end(&terminal->screen), text);
+    terminal->column = (int)(ypi_columns(r->c->id, strlen(r->c->id)) + 1 + strlen(look->word) +
+                             ypi_columns(text, strlen(text)));
+    free(text);
+    percent(terminal, terminal->reported);
 }
 
 /* With what its budgets leave; those of a failed one stand among the failures. */
 static void tell_whole(struct ypi_terminal *terminal, const struct ypi_result *r)
 {
     tell_line(terminal, r);
-    if (ypi_is_failure(r->outcome) || r->outcome == YPI_SKIPPED)
+    if (!ypi_is_failure(r->outcome) && r->outcome != YPI_SKIPPED)
+        ypi_tell_verdicts(terminal->screen.out, r, true);
+}
+
+/* Under -q without the paths of the files. */
+static void begin_path(struct ypi_terminal *terminal, const struct ypi_result *r)
+{
+    int length = (int)strcspn(r->c->id, ":");
+    if (terminal->s->o->verbose < 0 ||
+        (terminal->path != NULL && strncmp(terminal->path, r->c->id, (size_t)length + 1) == 0))
         return;
-    ypi_tell_verdicts(terminal->out, r, true);
-    ypi_add_loose(&terminal->summary, r);
+    if (terminal->column > 0)
+        percent(terminal, terminal->reported - 1);
+    free(terminal->path);
+    terminal->path = ypi_format("%.*s:", length, r->c->id);
+    terminal->column = fprintf(terminal->screen.out, "%.*s ", length, r->c->id);
 }
 
 static void tell_letter(struct ypi_terminal *terminal, const struct ypi_result *r)
 {
-    static const char letters[YPI_OUTCOMES] = {'.', 'F', 'E', 's', 'x', 'X', 'n'};
-    int length = (int)strcspn(r->c->id, ":");
-    if (terminal->path == NULL || strncmp(terminal->path, r->c->id, (size_t)length + 1) != 0) {
-        if (terminal->column > 0)
-            percent(terminal, terminal->reported - 1);
-        free(terminal->path);
-        terminal->path = ypi_format("%.*s:", length, r->c->id);
-        terminal->column = fprintf(terminal->out, "%.*s ", length, r->c->id);
-    }
-    fprintf(terminal->out, "%s%c%s", colour_of(terminal, r->outcome), letters[r->outcome],
-            plain(terminal));
+    begin_path(terminal, r);
+    fprintf(terminal->screen.out, "%s%c%s",
+            ypi_colour(&terminal->screen, ypi_looks[r->outcome].colour),
+            ypi_looks[r->outcome].letter, ypi_colour_end(&terminal->screen));
     terminal->column++;
-    if (terminal->reported == terminal->s->total || terminal->column >= WIDTH - 8)
+    if (terminal->reported == terminal->s->total ||
+        terminal->column >= terminal->screen.columns - 8)
         percent(terminal, terminal->reported);
 }
 
-static void keep_failure(struct ypi_terminal *terminal, const struct ypi_result *r)
+/* -- sections ------------------------------------------------------------------------------ */
+
+/* "FILE:LINE: reason" */
+static void tell_place(FILE *out, const struct ypi_result *r)
+{
+    const struct ypi_failure *f = r->failure_count > 0 ? &r->failures[0] : NULL;
+    const char *reason = ypi_first_reason(r);
+    if (f != NULL && f->file != NULL)
+        fprintf(out, "%s:%d: ", f->file, f->line);
+    else
+        fprintf(out, "%s: ", r->c->id);
+    fprintf(out, "%.*s\n", (int)strcspn(reason, "\n"), reason);
+}
+
+static void tell_passed(FILE *out, const struct ypi_session *s, const struct ypi_result *r)
+{
+    (void)s;
+    ypi_tell_output(out, r);
+}
+
+static void tell_one_line(FILE *out, const struct ypi_session *s, const struct ypi_result *r)
+{
+    (void)s;
+    tell_place(out, r);
+}
+
+static void keep(const struct ypi_terminal *terminal, struct ypi_text *sections, const char *title,
+                 enum ypi_colour colour,
+                 void (*tell)(FILE *, const struct ypi_session *, const struct ypi_result *),
+                 const struct ypi_result *r)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *section = open_memstream(&text, &size);
     if (section == NULL)
         return;
-    rule(section, '_', r->c->id);
-    ypi_tell_failure(section, terminal->s, r);
+    if (title != NULL)
+        ypi_screen_rule(&terminal->screen, section, '_', colour, title);
+    tell(section, terminal->s, r);
     fclose(section);
-    ypi_text_bytes(&terminal->failed, text, size);
+    ypi_text_bytes(sections, text, size);
     free(text);
-    const char *reason = ypi_first_reason(r);
-    ypi_text_add(&terminal->summary, "%s %s - %.*s\n", r->outcome == YPI_ERROR ? "ERROR" : "FAILED",
-                 r->c->id, (int)strcspn(reason, "\n"), reason);
+}
+
+static void keep_failure(struct ypi_terminal *terminal, const struct ypi_result *r)
+{
+    bool error = r->outcome == YPI_ERROR;
+    bool line = terminal->s->o->traceback == YPI_TRACEBACK_LINE;
+    char *title = error  ? ypi_format("ERROR at setup of %s", r->c->id)
+                  : line ? NULL
+                         : ypi_strdup(r->c->id);
+    keep(terminal, error ? &terminal->errors : &terminal->failures, title, YPI_RED,
+         line ? tell_one_line : ypi_tell_failure, r);
+    free(title);
+}
+
+static void keep_sections(struct ypi_terminal *terminal, const struct ypi_result *r)
+{
+    const struct ypi_options *o = terminal->s->o;
+    if (ypi_is_failure(r->outcome))
+        keep_failure(terminal, r);
+    else if (o->report_output && r->outcome == YPI_PASSED && r->tail != NULL && r->tail[0] != '\0')
+        keep(terminal, &terminal->passes, r->c->id, YPI_GREEN, tell_passed, r);
 }
 
 void ypi_terminal_case(struct ypi_terminal *terminal, const struct ypi_result *r)
 {
-    terminal->lasted[terminal->reported++] =
-        (struct lasted){.seconds = r->duration, .id = ypi_strdup(r->c->id)};
-    if (ypi_is_failure(r->outcome))
-        keep_failure(terminal, r);
-    if (r->outcome == YPI_NOISY)
-        ypi_text_add(&terminal->summary, "NOISY %s - a speed budget could not be decided%s%s\n",
-                     r->c->id, r->note != NULL ? ": " : "", r->note != NULL ? r->note : "");
-    else if (r->note != NULL && !ypi_is_failure(r->outcome))
-        ypi_text_add(&terminal->summary, "NOTE %s - %s\n", r->c->id, r->note);
+    terminal->reported++;
+    keep_sections(terminal, r);
+    ypi_summary_add(&terminal->summary, &terminal->screen, terminal->s->o, r);
     if (terminal->s->o->verbose > 0)
         tell_whole(terminal, r);
-    else if (terminal->s->o->verbose == 0)
+    else
         tell_letter(terminal, r);
-    fflush(terminal->out);
+    fflush(terminal->screen.out);
 }
 
-static int slowest_first(const void *a, const void *b)
-{
-    double x = ((const struct lasted *)a)->seconds;
-    double y = ((const struct lasted *)b)->seconds;
-    return (x < y) - (x > y);
-}
+/* -- after the last case ------------------------------------------------------------------- */
 
-static void tell_durations(struct ypi_terminal *terminal)
+static void tell_sections(const struct ypi_terminal *terminal)
 {
-    int wanted = terminal->s->o->durations;
-    if (wanted < 0)
-        return;
-    qsort(terminal->lasted, (size_t)terminal->reported, sizeof *terminal->lasted, slowest_first);
-    if (wanted == 0 || wanted > terminal->reported)
-        wanted = terminal->reported;
-    char title[64];
-    snprintf(title, sizeof title, "slowest %d duration%s", wanted, wanted == 1 ? "" : "s");
-    rule(terminal->out, '=', title);
-    for (int i = 0; i < wanted; i++)
-        fprintf(terminal->out, "%8.2fs %s\n", terminal->lasted[i].seconds, terminal->lasted[i].id);
-}
-
-/* pytest's order: failed, passed, skipped, deselected, xfailed, xpassed, error. */
-static char *summary(const struct ypi_terminal *terminal, const struct ypi_totals *totals)
-{
+    const bool all = terminal->s->o->traceback != YPI_TRACEBACK_NO;
     const struct {
-        int count;
-        const char *word;
-    } parts[] = {{totals->count[YPI_FAILED], "failed"},
-                 {totals->count[YPI_PASSED], "passed"},
-                 {totals->count[YPI_NOISY], "noisy"},
-                 {totals->count[YPI_SKIPPED], "skipped"},
-                 {terminal->s->deselected, "deselected"},
-                 {totals->count[YPI_XFAILED], "xfailed"},
-                 {totals->count[YPI_XPASSED], "xpassed"},
-                 {totals->count[YPI_ERROR], totals->count[YPI_ERROR] == 1 ? "error" : "errors"}};
-    struct ypi_text text = {0};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (parts[i].count > 0)
-            ypi_text_add(&text, "%s%d %s", text.length > 0 ? ", " : "", parts[i].count,
-                         parts[i].word);
+        const char *title;
+        const struct ypi_text *text;
+        bool wanted;
+    } sections[] = {{"ERRORS", &terminal->errors, all},
+                    {"FAILURES", &terminal->failures, all},
+                    {"PASSES", &terminal->passes, true}};
+    bool first = true;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        if (sections[i].text->length == 0 || !sections[i].wanted)
+            continue;
+        if (first && terminal->s->o->verbose >= 0)
+            fputc('\n', terminal->screen.out);
+        first = false;
+        ypi_screen_rule(&terminal->screen, terminal->screen.out, '=', YPI_PLAIN, sections[i].title);
+        fputs(sections[i].text->data, terminal->screen.out);
+    }
+}
+
+/* Why not all were run. */
+static void tell_stop(const struct ypi_terminal *terminal, const struct ypi_totals *totals)
+{
+    const struct ypi_options *o = terminal->s->o;
+    int failures = totals->count[YPI_FAILED] + totals->count[YPI_ERROR];
+    char *title = NULL;
     if (totals->interrupted)
-        ypi_text_add(&text, "%sinterrupted", text.length > 0 ? ", " : "");
-    ypi_text_add(&text, "%sin %.2fs", text.length > 0 ? " " : "", ypi_now() - terminal->s->started);
-    return ypi_text_take(&text);
+        title = ypi_strdup("interrupted");
+    else if (!totals->stopped)
+        return;
+    else if (o->stepwise)
+        title = ypi_strdup("Interrupted: Test failed, continuing from this test next run.");
+    else if (o->max_failures > 0 && failures >= o->max_failures)
+        title = ypi_format("stopping after %d failures", failures);
+    else
+        return;
+    ypi_screen_rule(&terminal->screen, terminal->screen.out, '!', YPI_RED, title);
+    free(title);
 }
 
 void ypi_terminal_end(struct ypi_terminal *terminal, const struct ypi_totals *totals)
 {
+    const struct ypi_options *o = terminal->s->o;
+    FILE *out = terminal->screen.out;
     if (terminal->column > 0)
-        percent(terminal, terminal->reported);
-    if (terminal->failed.length > 0) {
-        fputc('\n', terminal->out);
-        rule(terminal->out, '=', "FAILURES");
-        fputs(terminal->failed.data, terminal->out);
-    }
-    tell_durations(terminal);
-    if (terminal->summary.length > 0) {
-        rule(terminal->out, '=', "short test summary");
-        fputs(terminal->summary.data, terminal->out);
-    }
-    char *text = summary(terminal, totals);
-    if (terminal->s->o->verbose >= 0)
-        rule(terminal->out, '=', text);
-    else
-        fprintf(terminal->out, "%s\n", text);
-    fflush(terminal->out);
-    free(text);
+        fputc('\n', out);
+    terminal->column = 0;
+    if (!o->no_summary)
+        tell_sections(terminal);
+    ypi_summary_durations(&terminal->summary, &terminal->screen, o);
+    if (!o->no_summary)
+        ypi_summary_short(&terminal->summary, &terminal->screen, o);
+    tell_stop(terminal, totals);
+    ypi_summary_counts(&terminal->screen, terminal->s, totals);
+    fflush(out);
     ypi_terminal_free(terminal);
 }
 
@@ -251,11 +273,10 @@ void ypi_terminal_free(struct ypi_terminal *terminal)
 {
     if (terminal == NULL)
         return;
-    for (int i = 0; i < terminal->reported; i++)
-        free(terminal->lasted[i].id);
-    free(terminal->lasted);
     free(terminal->path);
-    free(ypi_text_take(&terminal->failed));
-    free(ypi_text_take(&terminal->summary));
+    free(ypi_text_take(&terminal->errors));
+    free(ypi_text_take(&terminal->failures));
+    free(ypi_text_take(&terminal->passes));
+    ypi_summary_clear(&terminal->summary);
     free(terminal);
 }

@@ -2,6 +2,7 @@
 #ifndef YIELDPOINT_YIELDPOINT_H
 #define YIELDPOINT_YIELDPOINT_H
 
+#include <yieldpoint/array.h>
 #include <yieldpoint/budget.h>
 #include <yieldpoint/case.h>
 #include <yieldpoint/ceiling.h>

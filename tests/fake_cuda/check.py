@@ -63,6 +63,9 @@ def check_outcomes(tap, fake):
     tap.equal(outcomes, {
         "doubles[n=100-cpu]": ("passed", None), "doubles[n=100-cuda]": ("passed", None),
         "doubles[n=100000-cpu]": ("passed", None), "doubles[n=100000-cuda]": ("passed", None),
+        "compares[wrong=-1-cpu]": ("passed", None), "compares[wrong=-1-cuda]": ("passed", None),
+        "compares[wrong=70001-cpu]": ("failed", "expectation"),
+        "compares[wrong=70001-cuda]": ("failed", "expectation"),
         "replayed[cpu]": ("passed", None), "replayed[cuda]": ("passed", None),
         "waits_in_a_graph[cuda]": ("failed", "usage"), "fails_in_a_graph[cuda]": ("failed", "usage"),
         "waits_for_itself[cuda]": ("passed", None),
@@ -89,6 +92,9 @@ def check_outcomes(tap, fake):
         "default_stream_destroyed[cpu]": ("failed", "signal"),
         "default_stream_destroyed[cuda]": ("failed", "signal"),
     }, "outcomes")
+    wrong = [first(found[f"compares[wrong=70001-{device}]"])["message"] for device in ("cpu", "cuda")]
+    tap.check(wrong[0] == wrong[1] and "'x': 1 of 100000 elements off: the first, [70001] is 70001, expected 70002" in
+              wrong[1], "an array on a device is compared as one of the host", wrong)
     replayed = rows(fake.history, "SELECT * FROM measurement WHERE result_id = ?",
                     found["replayed[cuda]"]["id"])[0]
     bodies = rows(fake.history, "SELECT value FROM value WHERE result_id = ?",

@@ -39,8 +39,8 @@ RUNS = {
     "not-captured": ["-s", "golden.c::passes", "kinds/kinds.c::expectation"],
     "not-captured-verbose": ["-sv", "golden.c::passes", "kinds/kinds.c::expectation"],
     "not-captured-tap": ["-s", "--tap", "golden.c::passes", "kinds/kinds.c::expectation"],
-    "durations": ["--durations", "2", "-k", "naps or passes"],
-    "durations-all": ["--durations=0", "-q", "-k", "naps"],
+    "durations": ["--durations", "2", "--durations-min=0.1", "-k", "naps or passes"],
+    "durations-all": ["--durations=0", "--durations-min=0.1", "-q", "-k", "naps"],
     "exit-first": ["-x", "-k", "passes or kinds"],
     "exit-first-tap": ["-x", "--tap", "kinds/kinds.c"],
     "maxfail": ["--maxfail", "2", "-v", "-k", "passes or kinds"],
@@ -79,7 +79,8 @@ FIGURE = r"[-+]?(?:[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?|inf)"
 # Of the kinds of text there are, those that vary. Rules are drawn anew: see redraw().
 VARYING = [
     (re.compile(r"(machine: ).* \([0-9a-f?]{1,12}\)$"), r"\1MODEL (FINGERPRINT)"),
-    (re.compile(rf"(in ){FIGURE} (?:us|ms|s)( \[ *[0-9]+%\])$"), r"\1TIME\2"),
+    (re.compile(rf"(in ){FIGURE} (?:us|ms|s) +((?:\\e\[[0-9]+m)?\[ *[0-9]+%\](?:\\e\[0m)?)$"),
+     r"\1TIME \2"),
     (re.compile(rf"\+-{FIGURE} %"), "+-# %"),
     (re.compile(r"^ *[0-9]+\.[0-9][0-9]s (?=[a-z])"), "   #.##s "),
     (re.compile(r"\(pid [0-9]+\)"), "(pid PID)"),
@@ -103,20 +104,20 @@ WAITING = re.compile(r"^waiting for another timed run on this machine .*\n", re.
 STACK = re.compile(r"^    +(?:at \S.*|thread .* \(\d+\).*)\n", re.M)
 ESTIMATE = re.compile(r"(  measured \w+: )(.*?)(, [0-9]+ samples? of [0-9]+, stopped by .*)$")
 RULE = re.compile(r"^(=+) (.*) (=+)$")
-SECONDS = re.compile(r"\bin [0-9]+\.[0-9][0-9]s$")
+SECONDS = re.compile(r"(?:\b|(?<=m))in [0-9]+\.[0-9][0-9]s(?=\\e|$| =)")
+COLOUR = re.compile(r"\\e\[[0-9;]*m")
 
 
 def redraw(line):
     """A rule whose title holds a time: as wide as it was, with a time of fixed width."""
-    found = RULE.match(line)
+    found = RULE.match(COLOUR.sub("", line))
     if found is None or SECONDS.search(found.group(2)) is None:
         return SECONDS.sub("in #.##s", line)
     left, title, right = found.groups()
     width = max(80 - len(title) - 2, 2)
-    drawn = f"{'=' * (width // 2)} {title} {'=' * (width - width // 2)}"
-    if line != drawn:
+    if (len(left), len(right)) != (width // 2, width - width // 2):
         return line + " (not as wide as a rule is)"
-    return f"= {SECONDS.sub('in #.##s', title)} = (a rule)"
+    return re.sub("=+", "=", SECONDS.sub("in #.##s", line)) + " (a rule)"
 
 
 def numbers_only(text):
@@ -143,11 +144,16 @@ DISTURBED = re.compile(r"(?m)^(?:  note: |# note: |NOTE \S+ - )'[^'\n]*' was dis
 SHARE = re.compile(r", [0-9]+(?:\.[0-9]+)?(?:e-[0-9]+)? of (?:L[0-9] |memory )?[a-z0-9]+(?= in |$)", re.M)
 
 
+# Where a flood of output is cut depends on when.
+FLOOD = re.compile(r"(?:^    \| 0{20}.*\n)+", re.M)
+
+
 def normalise(text, places):
     for path, mark in places:
         text = text.replace(path, mark)
     text = STACK.sub("", WAITING.sub("", text))
     text = DISTURBED.sub("", text)
+    text = FLOOD.sub("    | 0000 (a flood)\n", text)
     text = SHARE.sub(", # of a ceiling", text)
     text = text.replace("\033", "\\e")
     return "".join(normalise_line(line) + "\n" for line in text.split("\n")[:-1]) + \
@@ -190,7 +196,7 @@ def on_terminal(program, arguments, folder, **environment):
     ours, theirs = pty.openpty()
     process = subprocess.Popen([program, "--history", os.path.join(folder, "history.db"), *LIMITS,
                                 *arguments], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs,
-                               env={**ENVIRONMENT, **QUIET, **environment})
+                               env={**ENVIRONMENT, **QUIET, "TERM": "xterm", **environment})
     os.close(theirs)
     text = b""
     while True:

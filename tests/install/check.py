@@ -51,6 +51,9 @@ def main(build, examples):
             if not os.path.isdir(source):
                 continue
             out = os.path.join(folder, "build-" + example)
+            if os.path.exists(os.path.join(source, "Makefile")):
+                command(tap, f"{example}: builds and passes by make", "make", "-C", source, "check", env=env)
+                continue
             if not command(tap, f"{example}: configures", "meson", "setup", out, source, env=env):
                 continue
             command(tap, f"{example}: builds", "ninja", "-C", out)

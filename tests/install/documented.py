@@ -1,9 +1,9 @@
-"""docs/add-a-workload.md shows the code of examples/workload as it is.
+"""Pages show the code of examples/ as it is.
 
 usage: documented.py SOURCE_ROOT
 
-A block of code that follows a line with a file's name stands in that file, to the letter; and the
-workload keeps to its 200 lines of C."""
+A block of code that follows a line with a file's name stands in that file, to the letter; each page shows every file
+of its example; and the workload keeps to its 200 lines of C."""
 
 import glob
 import os
@@ -13,9 +13,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from tap import Tap  # noqa: E402
 
-PAGE = "docs/add-a-workload.md"
-FOLDER = "examples/workload"
-LINES = 200
+PAGES = {"docs/add-a-workload.md": "examples/workload", "docs/cookbook.md": "examples/cookbook"}
+SHORT, LINES = "examples/workload", 200
 
 
 def read(root, path):
@@ -23,16 +22,25 @@ def read(root, path):
         return file.read()
 
 
-def main(root):
-    tap = Tap()
-    shown = re.findall(r"^`(examples/[^`]+)`:\n\n```\w*\n(.*?)\n```$", read(root, PAGE), re.M | re.S)
+def files_of(root, folder):
+    return [os.path.relpath(path, root) for path in glob.glob(os.path.join(root, folder, "*.*"))]
+
+
+def check_page(tap, root, page, folder):
+    shown = re.findall(r"^`(examples/[^`]+)`:\n\n```\w*\n(.*?)\n```$", read(root, page), re.M | re.S)
     for path, code in shown:
         tap.check(code + "\n" in read(root, path), f"{path}: {code.splitlines()[0][:60]}",
                   "the page shows what the file does not have")
-    files = [os.path.relpath(path, root) for path in glob.glob(os.path.join(root, FOLDER, "*.*"))]
-    tap.equal(sorted({path for path, _ in shown}), sorted(files), "the page shows every file")
-    lines = sum(read(root, path).count("\n") for path in files if path.endswith((".c", ".h", ".cu", ".inc")))
-    tap.check(lines <= LINES, f"the workload has at most {LINES} lines of C", lines)
+    tap.equal(sorted({path for path, _ in shown}), sorted(files_of(root, folder)), f"{page} shows every file")
+
+
+def main(root):
+    tap = Tap()
+    for page, folder in PAGES.items():
+        check_page(tap, root, page, folder)
+    lines = sum(read(root, path).count("\n") for path in files_of(root, SHORT)
+                if path.endswith((".c", ".h", ".cu", ".inc")))
+    tap.check(lines <= LINES, f"{SHORT} has at most {LINES} lines of C", lines)
     tap.done()
 
 

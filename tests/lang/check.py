@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from program import results, rows, run  # noqa: E402
+from program import listed, results, rows, run  # noqa: E402
 from tap import Tap  # noqa: E402
 
 KINDS = ("flat", "rough")
@@ -159,8 +159,7 @@ def check_program(tap, name, program, folder):
     done = run(program, "--history", history)
     stored = {key.split("::", 1)[1]: value for key, value in results(history).items()}
     wanted = dict(CU_CASES if cuda else C_CASES)
-    listed = run(program, "--co", "-q").out.split()
-    tap.equal(listed, [f"{source}::{case}" for case in wanted], f"{name}: ids in declared order")
+    tap.equal(listed(run(program, "--co", "-q")), [f"{source}::{case}" for case in wanted], f"{name}: ids in declared order")
     if cuda:
         device = stored.get("triad[cuda]", {})
         wanted["triad[cuda]"] = "skipped" if device.get("outcome") == "skipped" else "passed"

@@ -9,7 +9,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from program import run  # noqa: E402
+from program import listed, run  # noqa: E402
 from tap import Tap  # noqa: E402
 
 SUITES = {"stress", "perf"}
@@ -34,7 +34,7 @@ def ids(program, arguments, place):
     done = run(program, *[a for a in arguments if a != "--tap"], "--co", "-q", cwd=place)
     if done.code not in (0, NOTHING_SELECTED):
         raise RuntimeError(f"{program} {arguments}: {done}")
-    return done.out.split("\n")[:-1]
+    return listed(done)
 
 
 def check_program(tap, program, tests, place):

@@ -11,7 +11,9 @@ import tempfile
 _own = tempfile.TemporaryDirectory(prefix="yieldpoint-test-")
 os.chmod(_own.name, 0o755)
 LOCK = os.path.join(_own.name, "lock")
-ENVIRONMENT = {**{k: v for k, v in os.environ.items() if not k.startswith("YIELDPOINT")},
+_TERMINAL = ("COLUMNS", "TERM", "NO_COLOR", "FORCE_COLOR", "PY_COLORS")
+ENVIRONMENT = {**{k: v for k, v in os.environ.items()
+                  if not k.startswith("YIELDPOINT") and k not in _TERMINAL},
                "YIELDPOINT_LOCK": LOCK}
 
 
@@ -28,6 +30,11 @@ def run(program, *arguments, cwd=None, timeout=300, env=None):
                           cwd=cwd, timeout=timeout, env={**ENVIRONMENT, **(env or {})},
                           stdin=subprocess.DEVNULL)
     return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def listed(outcome):
+    """The ids that --co has printed, without the count behind them."""
+    return [line for line in outcome.out.split("\n") if "::" in line]
 
 
 def shell(line, *more, timeout=300):

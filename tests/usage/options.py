@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from program import results, rows, run, shell  # noqa: E402
+from program import listed, results, rows, run, shell  # noqa: E402
 from tap import Tap  # noqa: E402
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING = range(6)
@@ -76,7 +76,13 @@ COMMAND_LINES = {
     "output limit negative": (["--output-limit=-5M"], USAGE, [r"--output-limit is '-5M'"]),
     "process limit too small": (["--process-limit=1"], USAGE, [r"from 8 to"]),
     "jobs of zero": (["-j0"], USAGE, [r"-j is '0'", marked("-j0", "0")]),
-    "maxfail of zero": (["--maxfail=0"], USAGE, [r"--maxfail is '0'"]),
+    "maxfail negative": (["--maxfail=-1"], USAGE, [r"--maxfail is '-1'"]),
+    "letters of no outcome": (["-rfz"], USAGE, [r"-r is 'fz': allowed is letters of fEsxXpPwaAN"]),
+    "shard without its number": (["--shard=3"], USAGE, [r"--shard is '3': allowed is which of how many, such as 2/5"]),
+    "shard beyond the last": (["--shard=6/5"], USAGE, [r"--shard is '6/5'"]),
+    "shard zero": (["--shard=0/5"], USAGE, [r"--shard is '0/5'"]),
+    "shuffle by a word": (["--shuffle=often"], USAGE, [r"--shuffle is 'often': allowed is a whole number"]),
+    "empty shard": (["--shard=2/2", "-k", "passes and not naps"], NOTHING, [r"no case selected"]),
     "durations negative": (["--durations=-1"], USAGE, [r"--durations is '-1'"]),
     "speed neither": (["--speed=maybe"], USAGE, [r"allowed is judge, record or off"]),
     "no process for Valgrind": (["--no-fork", "--instructions"], USAGE,
@@ -132,7 +138,6 @@ COMMAND_LINES = {
     "mark ends in and": (["-m", "stress and"], USAGE, [r"expected a word"]),
     "mark begins with or": (["-m", "or stress"], USAGE, [marked("-m or stress", "or")]),
     "mark two words": (["-m", "stress perf"], USAGE, [marked("-m stress perf", "perf")]),
-    "mark empty": (["-m", ""], USAGE, [r"expected a word"]),
     "mark with a strange character": (["-m", "stress & perf"], USAGE,
                                       [marked("-m stress & perf", "&")]),
     "mark nested too deeply": (["-m", "(" * 5000 + "stress" + ")" * 5000], USAGE,
@@ -326,15 +331,15 @@ def check_effects(tap, program, folder):
     history = stored("selected", "-m", "stress and not slow", "--co")
     tap.check(not os.path.exists(history), "--co makes no history")
     done = run(program, "-m", "stress and not slow", "--co", "-q")
-    tap.equal(done.out.split("\n"), [PASS, "usage.c::axes[small-channels=10-noise=0.5]",
-                                     "usage.c::axes[small-channels=50-noise=0.5]", ""],
+    tap.equal(listed(done), [PASS, "usage.c::axes[small-channels=10-noise=0.5]",
+                             "usage.c::axes[small-channels=50-noise=0.5]"],
               "-m selects by tags")
     done = run(program, "-k", "AXES and not channels=10", "--co", "-q")
-    tap.equal(done.out.split("\n"), ["usage.c::axes[small-channels=50-noise=0.5]",
-                                     "usage.c::axes[large-channels=50-noise=0.5]", ""],
+    tap.equal(listed(done), ["usage.c::axes[small-channels=50-noise=0.5]",
+                             "usage.c::axes[large-channels=50-noise=0.5]"],
               "-k selects by id, in any case")
     done = run(program, "--co", "-q", "usage.c::axes", PASS)
-    tap.equal(len(done.out.split()), 5, "ids select tests and cases, once each")
+    tap.equal(len(listed(done)), 5, "ids select tests and cases, once each")
 
 
 def check_s(tap, program, folder):
@@ -355,7 +360,7 @@ def check_s(tap, program, folder):
 
 def check_tap_codes(tap, program, duplicate, folder):
     history = os.path.join(folder, "tap.db")
-    done = run(program, "--history", history, "--tap", FAIL, PASS)
+    done = run(program, "--history", history, "--tap", PASS, FAIL)
     tap.equal((done.code, done.out.split("\n")[:4]),
               (OK, ["TAP version 13", "1..2", f"ok 1 - {PASS}", f"not ok 2 - {FAIL}"]),
               "--tap: exit 0 and a line a case")

@@ -9,7 +9,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from program import ENVIRONMENT, results, rows, run, shell  # noqa: E402
+from program import ENVIRONMENT, listed, results, rows, run, shell  # noqa: E402
 from tap import Tap  # noqa: E402
 
 PATH = "relations.c::"
@@ -145,11 +145,11 @@ def check_reproduce(tap, program, folder):
     tap.check(again.code == 1 and "1 failed, 2 passed" in again.out, "and gives the same verdict",
               again)
     tap.equal(sorted(results(second)), sorted(results(history)), "of the same cases")
-    listed = run(program, "--co", "-q", PATH + "by_rule").out.split()
-    tap.equal(listed, [f"{PATH}work[n={n}-by={by}]" for n in (1, 2) for by in ("hand", "rule")] +
+    read = run(program, "--co", "-q", PATH + "by_rule")
+    tap.equal(listed(read), [f"{PATH}work[n={n}-by={by}]" for n in (1, 2) for by in ("hand", "rule")] +
               [PATH + "by_rule"], "naming a relation names the cases that it reads")
-    listed = run(program, "--co", "-q", "-m", "perf", PATH + "by_rule").out.split()
-    tap.equal(listed, [PATH + "by_rule"], "of those that are selected otherwise")
+    read = run(program, "--co", "-q", "-m", "perf", PATH + "by_rule")
+    tap.equal(listed(read), [PATH + "by_rule"], "of those that are selected otherwise")
 
 
 def main(program):

@@ -45,8 +45,8 @@ def check_jobs(tap, program, folder):
     everything = spans(history, "*")
     tap.equal(pairs(everything, everything), [], "without --jobs one case runs at a time")
     tap.equal([e[2] for e in everything],
-              [f"usage.c::naps[n={n}]" for n in (1, 2, 3, 4)] +
-              [f"usage.c::timed[n={n}]" for n in (1, 2, 3)], "and in the declared order")
+              [f"usage.c::timed[n={n}]" for n in (1, 2, 3)] +
+              [f"usage.c::naps[n={n}]" for n in (1, 2, 3, 4)], "and in the order of the command line")
 
     history = os.path.join(folder, "failing.db")
     done = run(program, "--history", history, "-j3", "usage.c::fails", "usage.c::passes",

@@ -89,6 +89,21 @@ YP_TEST(fake, doubles, .devices = "cpu cuda", .axes = YP_AXES(yp_axis_int("n", 1
     yp_ok(t, status);
 }
 
+/* In several pieces; the wrong one is in the second. */
+YP_TEST(fake, compares, .devices = "cpu cuda", .axes = YP_AXES(yp_axis_int("wrong", -1, 70001)))
+{
+    enum { N = 100000 };
+    float *host = yp_alloc_host(t, N * sizeof *host);
+    float *x = yp_alloc(t, N * sizeof *x);
+    for (int i = 0; i < N; i++)
+        host[i] = (float)i;
+    yp_ok(t, yp_device_copy(yp_device(t), x, host, N * sizeof *x));
+    if (yp_int(t, "wrong") >= 0)
+        host[yp_int(t, "wrong")] += 1;
+    yp_expect_close(t, "x", .got = x, .got_on = yp_device(t), .want = host, .count = N,
+                    .number = YP_NUMBER_FLOAT32);
+}
+
 YP_RELATION(fake, same_data,
             .relation = yp_same_hash("device.c::doubles[n=100-cuda]",
                                      "device.c::doubles[n=100-cpu]"));

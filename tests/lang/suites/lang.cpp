@@ -103,6 +103,8 @@ YP_TEST(lang, gradients, .parallel = true)
         .name = "values", .count = 3, .oracle = oracle, .plain = got, .got = got};
     yp_check_gradient(t, &gradient);
     yp_check_precision(t, &precision);
+    yp_expect_close(t, "array", .got = got, .want = oracle, .count = 3, .number = YP_NUMBER_FLOAT32,
+                    .want_number = YP_NUMBER_FLOAT64, .ulp = 1, .got_on = yp_device(t));
     precision.tensors = tensors;
     precision.n_tensors = 2;
     yp_check_precision(t, &precision);

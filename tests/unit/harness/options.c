@@ -291,8 +291,8 @@ Test(options, bad_values_are_marked)
     } table[] = {
         {"--seed=-1", "-1", "--seed is '-1': allowed is a whole number from 0 to 2^64-1"},
         {"-v|--seed|1e3|-q", "1e3", "--seed is '1e3': allowed is a whole number from 0 to 2^64-1"},
-        {"--maxfail=0", "0", "--maxfail is '0': " COUNT(1)},
-        {"--maxfail=1000001", "1000001", "--maxfail is '1000001': " COUNT(1)},
+        {"--maxfail=-1", "-1", "--maxfail is '-1': " COUNT(0)},
+        {"--maxfail=1000001", "1000001", "--maxfail is '1000001': " COUNT(0)},
         {"--repeat|two", "two", "--repeat is 'two': " COUNT(1)},
         {"--repeat=0", "0", "--repeat is '0': " COUNT(1)},
         {"--jobs=99999999999999999999", "99999999999999999999",

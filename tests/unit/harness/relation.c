@@ -232,8 +232,12 @@ Test(relation, a_node_names_what_it_does_on_the_command_line)
         {"b", "bb/a.c::t", false},
         {"", "a.c::t", false},
         {"a.c::t/", "a.c::t", false},
-        {"a.c::t[n=a%2db]", "a.c::t[n=a%2db]", true},
-        {"a.c::t[n=a-b]", "a.c::t[n=a%2db]", false},
+        {"a.c::t[n=a-b]", "a.c::t[n=a-b]", true},
+        {"a.c::t[n=a%2db]", "a.c::t[n=a-b]", true}, /* as ids had it once */
+        {"a.c::t[n=a%2Db]", "a.c::t[n=a-b]", true},
+        {"a.c::t[n=a%2eb]", "a.c::t[n=a-b]", false},
+        {"a.c::t[n=a%2", "a.c::t[n=a-b]", false},
+        {"a.c::t[n=-1]", "a.c::t[n=-10]", false},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         cr_expect_eq(ypi_node_names(pairs[i].node, pairs[i].id), pairs[i].names, "%s of %s",
@@ -717,8 +721,8 @@ Test(relation, of_a_device_is_about_its_cases)
 Test(relation, one_pair_needs_no_note)
 {
     declare_axes();
-    add_at("rx.c::fit[n=8-kind=a%2db-cpu]", 8, "a-b", "cpu", 3);
-    add_at("rx.c::fit[n=8-kind=a%2db-cuda:1]", 8, "a-b", "cuda:1", 1);
+    add_at("rx.c::fit[n=8-kind=a-b-cpu]", 8, "a-b", "cpu", 3);
+    add_at("rx.c::fit[n=8-kind=a-b-cuda:1]", 8, "a-b", "cuda:1", 1);
     const char *const names[] = {"cuda", "cuda:1"};
     for (int i = 0; i < 2; i++) {
         expect_value(WORK_OUT(yp_ratio_over("rx.c::fit", "fit", "device", names[i], "cpu")),

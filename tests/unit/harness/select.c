@@ -2,6 +2,7 @@
 #include "harness/collect/select.h"
 
 #include "base/text/text.h"
+#include "harness/collect/arrange.h"
 #include "tests/unit/harness/capture.h"
 
 #include <criterion/criterion.h>
@@ -88,7 +89,12 @@ static enum ypi_exit choose(const char *words, int *selected)
     cr_assert_eq(ypi_options_read(&options, argc, argv), YPI_EXIT_OK, "%s", words);
     ypi_collect(&found, &options, (struct ypi_tests){tests, tests + 5});
     cr_assert(found.errors == 0 && found.usage_errors == 0);
-    return ypi_select(&found, &options, selected);
+    enum ypi_exit code = ypi_select(&found, &options, selected);
+    char *told = NULL;
+    if (code == YPI_EXIT_OK)
+        cr_expect_eq(ypi_arrange(&found, &options, selected, &told), YP_OK);
+    free(told);
+    return code;
 }
 
 static void let_go(void)
@@ -97,8 +103,8 @@ static void let_go(void)
     ypi_options_clear(&options);
 }
 
-/* Digits of what is selected, in order: "45" are both cases of the first fit. What is left out
- * must follow, in order too. */
+/* Digits of what is selected, as it stands: "45" are both cases of the first fit. What is left out
+ * must follow, in the collection's order unless it is another part's. */
 static const char *selected_by(const char *words)
 {
     static char digits[2 * IDS + 1];
@@ -116,9 +122,9 @@ static const char *selected_by(const char *words)
         while (k < IDS && strcmp(ids[k], found.cases[i]->id) != 0)
             k++;
         cr_assert(k < IDS, "%s", found.cases[i]->id);
-        last = i == selected ? -1 : last;
-        cr_expect(k > last, "%s: the order is not kept at %s", words, ids[k]);
-        last = k;
+        cr_expect(i < selected || k > last || options.shard > 0, "%s: the order is not kept at %s",
+                  words, ids[k]);
+        last = i < selected ? -1 : k;
         if (i < selected)
             snprintf(digits + i, sizeof digits - (size_t)i, "%d", k);
     }
@@ -171,10 +177,71 @@ Test(select, ids)
         {"suites/stress/rx.c", "456"}, /* as a shell completes it */
         {"./suites/stress", "4567"},
         {"perf/gemm.c::Gemm[n=2-cuda]", "3"},
-        /* Several add up, each case once, in the collection's order. */
-        {"stress/rx.c::fitting|perf/gemm.c::Gemm[n=1-cpu]", "06"},
+        /* Several add up, each case once, in the order of the ids. */
+        {"stress/rx.c::fitting|perf/gemm.c::Gemm[n=1-cpu]", "60"},
+        {"stress/rx.c::fitting|stress|stress_more|stress/rx.c", "64578"},
+        {"stress_more|stress/rx.c::fit|-k|fit or o", "845"},
         {"stress/rx.c|stress|stress/rx.c::fit[small]", "4567"},
     };
+    EXPECT_SELECTED(table);
+}
+
+Test(select, left_out_by_name)
+{
+    static const struct row table[] = {
+        {"--deselect|stress/rx.c::fit", "012378"}, /* a begin, so fitting as well */
+        {"--deselect=suites/stress/rx.c::fit[small]|stress/rx.c", "56"},
+        {"--deselect=stress/rx.c::fit[|--deselect=perf/gemm.c::Gemm[n=2-cuda]", "012678"},
+        {"--ignore=stress|--ignore|perf", "8"},
+        {"--ignore=suites/stress/rx.c", "012378"},
+        {"--ignore=nowhere|--deselect=nowhere", "012345678"},
+    };
+    EXPECT_SELECTED(table);
+}
+
+Test(select, parts)
+{
+    static const struct row table[] = {
+        {"--shard=1/1", "012345678"},
+        {"--shard=1/2", "02468"},
+        {"--shard=2/2", "1357"},
+        {"--shard=2/3", "147"},
+        {"--shard=10/10", ""},
+        {"--shard=2/2|-k|fit", "57"},
+        {"--shard=1/2|stress_more|stress/rx.c::fit", "85"},
+    };
+    EXPECT_SELECTED(table);
+}
+
+/* Those of `all` that are among `some`. */
+static void expect_same_order(const char *some, const char *all)
+{
+    for (; *all != '\0'; all++)
+        if (*some == *all)
+            some++;
+    cr_expect_str_empty(some, "%s is left of them in %s", some, all);
+}
+
+Test(select, another_order)
+{
+    char first[IDS + 1];
+    char second[IDS + 1];
+    snprintf(first, sizeof first, "%s", selected_by("--shuffle=1"));
+    snprintf(second, sizeof second, "%s", selected_by("--shuffle=2"));
+    cr_expect_str_neq(first, second);
+    cr_expect_str_neq(first, "012345678");
+    cr_expect_str_eq(selected_by("--shuffle=1"), first);
+    for (const char *digit = "012345678"; *digit != '\0'; digit++)
+        cr_expect(strchr(first, *digit) != NULL && strchr(second, *digit) != NULL);
+    const char *some = selected_by("--shuffle|1|-kfit");
+    cr_expect_eq(strlen(some), 4);
+    expect_same_order(some, first);
+}
+
+Test(select, nothing_has_failed_where_nothing_was_run)
+{
+    static const struct row table[] = {
+        {"--lf", "012345678"}, {"--ff", "012345678"}, {"--sw", "012345678"}};
     EXPECT_SELECTED(table);
 }
 
@@ -296,6 +363,10 @@ Test(select, keywords)
         {"-kcu", "137"},
         {"-kbanana", ""},
         {"-knot (fit or gemm)", "8"},
+        {"-kslow", "56"}, /* a tag */
+        {"-kstress and not slow", "478"},
+        {"-k|", "012345678"},
+        {"-m|", "012345678"},
     };
     EXPECT_SELECTED(table);
 }
@@ -366,9 +437,9 @@ Test(select, malformed_expressions_are_refused)
                      "error: expected a word, 'not' or '(', found the end\n"
                      "  -k (fit or\n"
                      "            ^\n");
-    cr_expect_str_eq(refused_by("-m|"), "error: expected a word, 'not' or '(', found the end\n"
-                                        "  -m \n"
-                                        "     ^\n");
+    cr_expect_str_eq(refused_by("-mnot"), "error: expected a word, 'not' or '(', found the end\n"
+                                          "  -m not\n"
+                                          "        ^\n");
 }
 
 Test(select, columns_are_counted_not_bytes)

@@ -1,4 +1,5 @@
 /* Every kind of failure as it is printed. What brings them about is the zoo's subject. */
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,6 +182,28 @@ YP_TEST(kinds, descriptors)
 
 YP_TEST(kinds, strict_xfail, .xfail = "not supported yet", .xfail_strict = true)
 {
+}
+
+YP_TEST(kinds, array)
+{
+    static const float got[] = {1, 2, 3, 4, 5.5F, 6, 7, 8, 9, 10, 11, 12.25F};
+    static const double want[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    static const float nan[] = {1, (float)NAN, 3};
+    yp_expect_close(t, "scores", .got = got, .want = want, .count = 12, .columns = 4,
+                    .number = YP_NUMBER_FLOAT32, .want_number = YP_NUMBER_FLOAT64, .absolute = 1e-3,
+                    .relative = 1e-3);
+    yp_expect_close(t, "whole", .got = got, .want = want, .count = 12, .number = YP_NUMBER_FLOAT32,
+                    .want_number = YP_NUMBER_FLOAT64, .nmse = 1e-6);
+    yp_expect_close(t, "gaps", .got = nan, .want = got, .count = 3, .number = YP_NUMBER_FLOAT32,
+                    .ulp = 4);
+    yp_expect_close(t, "right", .got = got, .want = got, .count = 12, .number = YP_NUMBER_FLOAT32);
+}
+
+YP_TEST(kinds, array_usage)
+{
+    static const float one[] = {1};
+    yp_expect_close(t, "scores", .got = one, .want = one, .count = 1, .number = YP_NUMBER_FLOAT32,
+                    .absolute = -1);
 }
 
 static void setup_fails(struct yp_case *t)

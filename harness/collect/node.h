@@ -1,0 +1,18 @@
+/* Words that name cases: "dir", "file.c", "file.c::test", "file.c::test[case]". A `-` in a value
+ * may stand there as %2d, as in ids of Yieldpoint 0.1. */
+#ifndef YPI_NODE_H
+#define YPI_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Whether `node` names the case `id`: as a directory, a file, a test or whole. */
+bool ypi_node_names(const char *node, const char *id);
+
+/* Whether it is the whole id. */
+bool ypi_node_is(const char *node, const char *id);
+
+/* Whether the id begins so, as of --deselect. */
+bool ypi_node_begins(const char *node, const char *id);
+
+#endif

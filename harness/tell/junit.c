@@ -1,0 +1,303 @@
+#include "harness/tell/junit.h"
+
+#include "base/system/clock.h"
+#include "base/system/file.h"
+#include "harness/collect/collect.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct ypi_junit {
+    FILE *out;
+    char *path, *partial;
+    const struct ypi_session *s;
+    double began; /* seconds since 1970 */
+    int tests, failures, errors, skipped;
+};
+
+/* -- XML ----------------------------------------------------------------------------------- */
+
+/* What XML 1.0 has no character for is written as #x1B, as pytest does. */
+static bool is_allowed(const char *c, size_t length)
+{
+    unsigned char first = (unsigned char)*c;
+    bool control = first < ' ' && first != '\t' && first != '\n' && first != '\r';
+    bool no_character =
+        length == 3 && (memcmp(c, "\xef\xbf\xbe", 3) == 0 || memcmp(c, "\xef\xbf\xbf", 3) == 0);
+    return length > 0 && !control && first != 127 && !no_character;
+}
+
+static void put_escaped(FILE *out, const char *c, size_t length, bool attribute)
+{
+    if (!is_allowed(c, length))
+        for (size_t i = 0; i < (length > 0 ? length : 1); i++)
+            fprintf(out, "#x%02X", (unsigned char)c[i]);
+    else if (*c == '&')
+        fputs("&amp;", out);
+    else if (*c == '<')
+        fputs("&lt;", out);
+    else if (*c == '>')
+        fputs("&gt;", out);
+    else if (*c == '"' && attribute)
+        fputs("&quot;", out);
+    else if (*c == '\r' || (attribute && (*c == '\n' || *c == '\t')))
+        fprintf(out, "&#%d;", *c); /* a reader would make a blank or a line end of it */
+    else
+        fwrite(c, 1, length, out);
+}
+
+static void put(FILE *out, const char *text, bool attribute)
+{
+    while (*text != '\0') {
+        size_t length = ypi_character(text);
+        put_escaped(out, text, length, attribute);
+        text += length > 0 ? length : 1;
+    }
+}
+
+static void attribute(FILE *out, const char *name, const char *value)
+{
+    fprintf(out, " %s=\"", name);
+    put(out, value, true);
+    fputc('"', out);
+}
+
+/* -- properties ---------------------------------------------------------------------------- */
+
+static void property(FILE *out, const char *name, const char *part, const char *value)
+{
+    char *whole = ypi_format("%s%s%s", name, part[0] != '\0' ? " " : "", part);
+    fputs("<property", out);
+    attribute(out, "name", whole);
+    attribute(out, "value", value);
+    fputs("/>", out);
+    free(whole);
+}
+
+static void number(FILE *out, const char *name, const char *part, double value)
+{
+    char text[32];
+    if (isnan(value))
+        return;
+    ypi_print_double(text, value);
+    property(out, name, part, text);
+}
+
+static void whole_number(FILE *out, const char *name, const char *part, uint64_t value)
+{
+    char *text = ypi_format("%" PRIu64, value);
+    property(out, name, part, text);
+    free(text);
+}
+
+static void measured(FILE *out, const struct ypi_measured *m)
+{
+    if (m->kind == YPI_MEASURED_COUNT)
+        for (int i = 0; i < YP_COUNTERS; i++)
+            if (m->counts[i].source != YPI_NOT_COUNTED)
+                number(out, m->name, ypi_counter_name((enum yp_counter)i), m->counts[i].count);
+    if (m->count == 0)
+        return;
+    double median = m->estimate.median;
+    number(out, m->name, "seconds", median);
+    number(out, m->name, "seconds low", m->estimate.low);
+    number(out, m->name, "seconds high", m->estimate.high);
+    number(out, m->name, "samples", (double)m->count);
+    if (m->items > 0)
+        number(out, m->name, m->unit[0] != '\0' ? m->unit : "items", m->items / median);
+    if (m->flops > 0)
+        number(out, m->name, "FLOP/s", m->flops / median);
+    if (m->bytes > 0)
+        number(out, m->name, "B/s", m->bytes / median);
+    if (m->share_count > 0)
+        number(out, m->name, "share", m->share_estimate.median);
+}
+
+static void memory(FILE *out, const struct ypi_memory *m)
+{
+    whole_number(out, "host memory", "peak bytes", m->host.allocated_peak);
+    whole_number(out, "host memory", "allocations", m->host.allocations);
+    whole_number(out, "host memory", "resident peak bytes", m->resident_peak);
+    if (m->has_device)
+        whole_number(out, "device memory", "peak bytes", m->device.allocated_peak);
+}
+
+static void properties(FILE *out, const struct ypi_session *s, const struct ypi_result *r)
+{
+    char *again = ypi_reproduce_line(s, r);
+    fputs("<properties>", out);
+    property(out, "id", "", r->c->id);
+    property(out, "tags", "", r->c->tags);
+    whole_number(out, "seed", "", r->c->seed);
+    if (r->outcome == YPI_NOISY)
+        property(out, "noisy", "", "a speed budget could not be decided");
+    if (r->note != NULL)
+        property(out, "note", "", r->note);
+    for (int i = 0; i < r->measured_count; i++)
+        measured(out, &r->measured[i]);
+    for (int i = 0; i < r->value_count; i++)
+        number(out, r->values[i].name, r->values[i].unit, r->values[i].value);
+    for (int i = 0; i < r->gradient_count; i++)
+        number(out, r->gradients[i].name,
+               r->gradients[i].precision ? "times the plain error" : "gradient error",
+               r->gradients[i].error);
+    if (r->has_memory)
+        memory(out, &r->memory);
+    if (again != NULL)
+        property(out, "reproduce", "", again);
+    fputs("</properties>", out);
+    free(again);
+}
+
+/* -- a case -------------------------------------------------------------------------------- */
+
+/* The path with dots for its slashes and without its ending, as of a class. */
+static char *class_of(const char *id)
+{
+    int length = (int)strcspn(id, ":");
+    char *name = ypi_format("%.*s", length, id);
+    char *dot = strrchr(name, '.');
+    if (dot != NULL && strchr(dot, '/') == NULL)
+        *dot = '\0';
+    for (char *c = name; *c != '\0'; c++)
+        if (*c == '/')
+            *c = '.';
+    return name;
+}
+
+static void failed(struct ypi_junit *junit, const struct ypi_result *r)
+{
+    bool error = r->outcome == YPI_ERROR;
+    const char *reason = ypi_first_reason(r);
+    char *message = error ? ypi_format("failed on setup with \"%s\"", reason) : ypi_strdup(reason);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *section = open_memstream(&text, &size);
+    fprintf(junit->out, "<%s", error ? "error" : "failure");
+    attribute(junit->out, "message", message);
+    fputc('>', junit->out);
+    if (section != NULL) {
+        ypi_tell_failure(section, junit->s, r);
+        fclose(section);
+        put(junit->out, text, false);
+    }
+    fprintf(junit->out, "</%s>", error ? "error" : "failure");
+    free(text);
+    free(message);
+}
+
+static void passed_over(struct ypi_junit *junit, const struct ypi_result *r)
+{
+    const struct yp_test *test = r->c->test;
+    bool skipped = r->outcome == YPI_SKIPPED;
+    char *place = ypi_format("%s:%d: ", test->file, test->line);
+    fputs("<skipped", junit->out);
+    attribute(junit->out, "type", skipped ? "pytest.skip" : "pytest.xfail");
+    attribute(junit->out, "message", r->reason != NULL ? r->reason : "");
+    fputc('>', junit->out);
+    put(junit->out, skipped ? place : "", false);
+    put(junit->out, skipped && r->reason != NULL ? r->reason : "", false);
+    fputs("</skipped>", junit->out);
+    free(place);
+}
+
+void ypi_junit_case(struct ypi_junit *junit, const struct ypi_result *r)
+{
+    FILE *out = junit->out;
+    char *class_name = class_of(r->c->id);
+    const char *test = strstr(r->c->id, "::");
+    char *repeated = r->c->repeat > 0 ? ypi_format("%s (repeat %d)", test + 2, r->c->repeat + 1)
+                                      : ypi_strdup(test + 2);
+    junit->tests++;
+    junit->failures += r->outcome == YPI_FAILED;
+    junit->errors += r->outcome == YPI_ERROR;
+    junit->skipped += r->outcome == YPI_SKIPPED || r->outcome == YPI_XFAILED;
+    fputs("\n<testcase", out);
+    attribute(out, "classname", class_name);
+    attribute(out, "name", repeated);
+    fprintf(out, " time=\"%.3f\">", r->duration);
+    properties(out, junit->s, r);
+    if (ypi_is_failure(r->outcome))
+        failed(junit, r);
+    else if (r->outcome == YPI_SKIPPED || r->outcome == YPI_XFAILED)
+        passed_over(junit, r);
+    if (r->tail != NULL && r->tail[0] != '\0') {
+        fputs("<system-out>", out);
+        put(out, r->tail, false);
+        fputs("</system-out>", out);
+    }
+    fputs("</testcase>", out);
+    free(repeated);
+    free(class_name);
+}
+
+/* -- the file ------------------------------------------------------------------------------ */
+
+/* Counts are known at the end, and come to the place that is kept for them. */
+enum { COUNTS = 128 };
+
+static void put_head(struct ypi_junit *junit)
+{
+    char when[64];
+    const char *host = ypi_environment_get(junit->s->environment, "hostname");
+    char *counts = ypi_format(
+        "errors=\"%d\" failures=\"%d\" skipped=\"%d\" tests=\"%d\" time=\"%.3f\"", junit->errors,
+        junit->failures, junit->skipped, junit->tests, ypi_now() - junit->s->started);
+    time_t seconds = (time_t)junit->began;
+    struct tm broken;
+    gmtime_r(&seconds, &broken);
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", &broken);
+    fputs("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<testsuites><testsuite name=\"yieldpoint\"",
+          junit->out);
+    attribute(junit->out, "timestamp", when);
+    attribute(junit->out, "hostname", host != NULL ? host : "");
+    fprintf(junit->out, " %-*s>", COUNTS, counts);
+    free(counts);
+}
+
+struct ypi_junit *ypi_junit_begin(const char *path, const struct ypi_session *s)
+{
+    char *partial = ypi_format("%s.partial", path);
+    const bool above = ypi_make_parents(path) == YP_OK; /* which says itself what is wrong */
+    FILE *out = above ? fopen(partial, "we") : NULL;
+    if (out == NULL) {
+        if (above)
+            (void)yp_set_error(YP_IO, "--junitxml: %s: %s", partial, strerror(errno));
+        free(partial);
+        return NULL;
+    }
+    struct ypi_junit *junit = ypi_calloc(1, sizeof *junit);
+    *junit = (struct ypi_junit){.out = out,
+                                .path = ypi_strdup(path),
+                                .partial = partial,
+                                .s = s,
+                                .began = ypi_wall_clock()};
+    put_head(junit);
+    return junit;
+}
+
+enum yp_status ypi_junit_end(struct ypi_junit *junit)
+{
+    enum yp_status status = YP_OK;
+    if (junit == NULL)
+        return YP_OK;
+    fputs("\n</testsuite></testsuites>\n", junit->out);
+    rewind(junit->out);
+    put_head(junit);
+    bool ok = ferror(junit->out) == 0;
+    ok = fclose(junit->out) == 0 && ok && rename(junit->partial, junit->path) == 0;
+    if (!ok) {
+        status = yp_set_error(YP_IO, "--junitxml: %s could not be written: %s", junit->path,
+                              strerror(errno));
+        unlink(junit->partial);
+    }
+    free(junit->path);
+    free(junit->partial);
+    free(junit);
+    return status;
+}
