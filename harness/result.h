@@ -18,7 +18,7 @@ enum ypi_outcome {
     YPI_SKIPPED,
     YPI_XFAILED, /* failed, as declared */
     YPI_XPASSED, /* passed in spite of .xfail */
-    YPI_NOISY,   /* a speed budget could not be decided */
+    YPI_NOISY,   /* a budget could not be decided */
     YPI_OUTCOMES
 };
 

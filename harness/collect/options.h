@@ -84,11 +84,12 @@ struct ypi_options {
     char *turns;    /* path of a socket: see harness/measure/turns.h; NULL: none */
     char *budgets;  /* whole path of a file in place of those of tests; NULL: those */
     enum ypi_speed speed;
-    int noisy_fails;          /* 0 or 1 */
-    double slowdown;          /* factor on every timed sample, 1 or more; 1: none */
-    int confirmations;        /* fresh processes that a failing speed budget is asked of */
-    bool instructions;        /* count them by Callgrind instead of timing */
-    bool audit;               /* count a device's work by CUPTI instead of timing */
+    int noisy_fails;   /* 0 or 1 */
+    double slowdown;   /* factor on every timed sample, 1 or more; 1: none */
+    int confirmations; /* fresh processes that a failing budget of speed or resident memory is asked
+                          of */
+    bool instructions; /* count them by Callgrind instead of timing */
+    bool audit;        /* count a device's work by CUPTI instead of timing */
     uint64_t fail_allocation; /* the accounted allocation to refuse; 0: none */
     bool fail_each;           /* one after the other */
     enum ypi_bind bind;

@@ -96,8 +96,11 @@ static bool is_of_speed(const struct ypi_result *r, const struct yp_budget *b)
     return ypi_budget_is_speed(b->kind);
 }
 
+/* Whether another process could say otherwise: of the machine's state as much as of the case. */
 static bool in_question(const struct ypi_result *r, const struct ypi_verdict *v)
 {
+    if (v->budget->kind == YP_BUDGET_MAX_RESIDENT)
+        return v->met == YPI_NOT_MET;
     return is_of_speed(r, v->budget) && (v->met == YPI_NOT_MET || v->met == YPI_UNDECIDED);
 }
 
@@ -359,7 +362,7 @@ static void add_notes(struct ypi_result *r, bool noisy)
 {
     char sentence[256];
     for (int i = 0; i < r->verdict_count; i++)
-        if (r->verdicts[i].met == YPI_UNDECIDED &&
+        if (r->verdicts[i].met == YPI_UNDECIDED && r->verdicts[i].asked == 0 &&
             r->verdicts[i].budget->kind == YP_BUDGET_MAX_RESIDENT) {
             ypi_format_bytes(sentence, (double)r->memory.resident_huge);
             ypi_result_note(r,

@@ -9,14 +9,14 @@ struct ypi_judging {
     bool instructions; /* under Callgrind or CUPTI, whose own memory is resident too */
     bool once;         /* each body runs once: neither speed nor growth is judged */
     bool noisy_fails;
-    int confirmations; /* fresh processes that must all agree before a speed budget fails a case; 0:
-                          this one decides */
+    int confirmations; /* fresh processes that must all agree before a budget of speed or of
+                          resident memory fails a case; 0: this one decides */
 };
 
 /* Fills estimates and verdicts: what this process's figures say. */
 void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how);
 
-/* Whether one more fresh process could still decide a speed budget, after `count` of them. */
+/* Whether one more fresh process could still decide a budget, after `count` of them. */
 bool ypi_needs_confirmation(const struct ypi_result *r, const struct ypi_judging *how,
                             const struct ypi_result *others, int count);
 

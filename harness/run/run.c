@@ -325,13 +325,12 @@ static bool has_shared_memory(void)
 
 static struct ypi_judging judging(const struct ypi_options *o)
 {
-    bool timed = o->speed == YPI_SPEED_JUDGE && o->turns == NULL && !o->instructions && !o->audit &&
-                 !o->fail_each;
-    return (struct ypi_judging){.speed_judged = timed,
+    bool whole = o->turns == NULL && !o->instructions && !o->audit && !o->fail_each;
+    return (struct ypi_judging){.speed_judged = whole && o->speed == YPI_SPEED_JUDGE,
                                 .instructions = o->instructions || o->audit,
                                 .once = o->fail_each,
                                 .noisy_fails = o->noisy_fails,
-                                .confirmations = timed ? o->confirmations : 0};
+                                .confirmations = whole && !o->no_fork ? o->confirmations : 0};
 }
 
 /* No watchdog either: there is nothing that it could end. */

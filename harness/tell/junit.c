@@ -135,7 +135,7 @@ static void properties(FILE *out, const struct ypi_session *s, const struct ypi_
     property(out, "tags", "", r->c->tags);
     whole_number(out, "seed", "", r->c->seed);
     if (r->outcome == YPI_NOISY)
-        property(out, "noisy", "", "a speed budget could not be decided");
+        property(out, "noisy", "", "a budget could not be decided");
     if (r->note != NULL)
         property(out, "note", "", r->note);
     for (int i = 0; i < r->measured_count; i++)

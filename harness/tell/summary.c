@@ -92,7 +92,7 @@ static void add_note(struct ypi_summary *s, const struct ypi_screen *screen,
                      const struct ypi_options *o, const struct ypi_result *r)
 {
     if (r->outcome == YPI_NOISY)
-        ypi_text_add(&s->notes, "%sNOISY%s %s - a speed budget could not be decided%s%s\n",
+        ypi_text_add(&s->notes, "%sNOISY%s %s - a budget could not be decided%s%s\n",
                      ypi_colour(screen, ypi_looks[YPI_NOISY].colour), ypi_colour_end(screen),
                      r->c->id, r->note != NULL ? ": " : "", r->note != NULL ? r->note : "");
     else if (r->note != NULL && !ypi_is_failure(r->outcome))

@@ -31,7 +31,7 @@ void ypi_tap_case(FILE *out, int number, const struct ypi_result *r)
     if (headline[0] != '\0')
         fprintf(out, "# %s\n", headline);
     if (r->outcome == YPI_NOISY)
-        fputs("# noisy: a speed budget could not be decided\n", out);
+        fputs("# noisy: a budget could not be decided\n", out);
     if (r->note != NULL) {
         fputs("# note: ", out);
         put_plain(out, r->note);

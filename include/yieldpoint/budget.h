@@ -33,7 +33,7 @@ enum yp_budget_kind {
     YP_BUDGET_MAX_CPU_TIME,   /* seconds an iteration, of all threads together */
     /* Exact: one run decides. */
     YP_BUDGET_MAX_PEAK,        /* accounted bytes in use at once */
-    YP_BUDGET_MAX_RESIDENT,    /* growth of the resident set, bytes */
+    YP_BUDGET_MAX_RESIDENT,    /* growth of the resident set, bytes; confirmed as speed is */
     YP_BUDGET_MAX_LEAK,        /* accounted bytes not freed */
     YP_BUDGET_MAX_ALLOCATIONS, /* number of accounted allocations */
     YP_BUDGET_MAX_GROWTH,      /* of the resident set over the samples, bytes an iteration */

@@ -101,6 +101,43 @@ Test(judge, one_that_says_otherwise_makes_it_noisy)
     expect(YPI_NOISY, YPI_UNDECIDED);
 }
 
+/* Speed is not judged here: what is resident is, and asked of others like it. */
+static void add_resident(uint64_t bytes)
+{
+    static const struct ypi_judging recorded = {.confirmations = 3};
+    if (count == 0)
+        test.budgets[0] = (struct yp_budget)yp_max_resident(5 * YP_MIB);
+    struct ypi_result *r = &results[count];
+    *r = (struct ypi_result){
+        .c = &subject, .ended = true, .body = 1, .has_memory = true, .attempt = count};
+    count++;
+    r->memory.resident_before = YP_MIB;
+    r->memory.resident_peak = YP_MIB + bytes;
+    ypi_judge_budgets(r, &recorded);
+}
+
+Test(judge, what_is_resident_is_asked_of_three_more)
+{
+    begin(INSIDE);
+    ypi_result_clear(&results[0]);
+    const uint64_t inside = 5 * YP_MIB, outside = inside + 4096;
+    count = 0;
+    add_resident(inside);
+    expect(YPI_PASSED, YPI_MET);
+    count = 0;
+    add_resident(outside);
+    cr_expect(more());
+    add_resident(inside);
+    expect(YPI_NOISY, YPI_UNDECIDED);
+    count = 0;
+    add_resident(outside);
+    for (int i = 0; i < 3; i++) {
+        cr_expect(more());
+        add_resident(outside);
+    }
+    expect(YPI_FAILED, YPI_NOT_MET);
+}
+
 Test(judge, the_undecided_is_what_three_more_say)
 {
     begin(ACROSS);

@@ -540,7 +540,7 @@ Test(tap, a_line_a_case)
     expect_tap(5, "a.c::t", YPI_XFAILED, "known", 0, "not ok 5 - a.c::t # TODO known\n# wrong\n");
     expect_tap(6, "a.c::t", YPI_XPASSED, "known", 0, "ok 6 - a.c::t # TODO known\n");
     expect_tap(7, "a.c::t", YPI_NOISY, NULL, 0,
-               "ok 7 - a.c::t\n# noisy: a speed budget could not be decided\n");
+               "ok 7 - a.c::t\n# noisy: a budget could not be decided\n");
     expect_tap(8, "a.c::t", YPI_PASSED, NULL, 2, "ok 8 - a.c::t (repeat 3)\n");
     expect_tap(9, "a.c::t", YPI_SKIPPED, NULL, 0, "ok 9 - a.c::t # SKIP \n");
 }
