@@ -4,6 +4,7 @@
 #include "base/text/text.h"
 #include "harness/collect/arrange.h"
 #include "harness/collect/collect.h"
+#include "harness/collect/configuration.h"
 #include "harness/collect/list.h"
 #include "harness/collect/select.h"
 #include "harness/measure/count/callgrind.h"
@@ -213,6 +214,8 @@ __attribute__((visibility("default"))) int main(int argc, char **argv)
             ypi_options_help(argc > 0 ? argv[0] : "program");
         } else if (o.version) {
             puts("yieldpoint " YPI_VERSION);
+        } else if (o.show_config) {
+            ypi_show_configuration(&o);
         } else if (o.markers) {
             print_tags(&o);
         } else {

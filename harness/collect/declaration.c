@@ -3,6 +3,7 @@
 
 #include "base/text/text.h"
 #include "harness/case/command.h"
+#include "harness/collect/tags.h"
 #include "harness/judge/relation.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
 
 #include "base/text/text.h"
 #include "harness/collect/axis.h"
+#include "harness/collect/tags.h"
 
 #include <stdlib.h>
 #include <string.h>

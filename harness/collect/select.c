@@ -3,6 +3,7 @@
 #include "base/text/text.h"
 #include "harness/collect/expression.h"
 #include "harness/collect/node.h"
+#include "harness/collect/tags.h"
 #include "harness/judge/relation.h"
 
 #include <stdio.h>
