@@ -269,6 +269,11 @@ void ypi_callgrind_start(void)
     CALLGRIND_START_INSTRUMENTATION;
 }
 
+void ypi_callgrind_toggle(void)
+{
+    CALLGRIND_TOGGLE_COLLECT;
+}
+
 double ypi_callgrind_stop(void)
 {
     static int dumps; /* Callgrind numbers them */
