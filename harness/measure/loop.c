@@ -71,6 +71,7 @@ bool ypi_measure_batch_begin(struct yp_measurement *m)
     ypi_phase_forget(m);
     m->paused_cpu = m->manual_seconds = 0;
     m->manual_count = 0;
+    ypi_tallies_forget(m);
     m->whole = false;
     if (m->arrivals != NULL) {
         ypi_counting_pause(m);
@@ -215,6 +216,7 @@ static void keep_sample(struct yp_measurement *m, double seconds)
     measured->samples[measured->count] = seconds / (double)m->batch;
     measured->cpu[measured->count] = m->cpu / (double)m->batch;
     measured->count++;
+    ypi_tallies_keep(m);
     for (int i = 0; i < measured->phase_count; i++)
         measured->phases[i].seconds += m->phase_seconds[i] / (double)m->batch;
     if (m->growth != NULL)

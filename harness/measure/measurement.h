@@ -23,6 +23,7 @@ struct ypi_roofline;
 struct ypi_accelerated;
 struct ypi_growth;
 struct ypi_arrivals;
+struct ypi_tallies;
 
 struct yp_measurement {
     struct yp_case *t;
@@ -65,6 +66,7 @@ struct yp_measurement {
     struct ypi_accelerated *accelerated; /* NULL: on the CPU */
     struct ypi_growth *growth;
     struct ypi_arrivals *arrivals; /* of yp_serve */
+    struct ypi_tallies *tallies;   /* of yp_average and yp_rate; NULL: none */
     struct ypi_counters *counters;
     bool counting;
     struct ypi_turn {
@@ -128,6 +130,13 @@ double ypi_slow_down(struct yp_measurement *m, double seconds);
 bool ypi_untimed_start(struct yp_measurement *m);
 bool ypi_untimed_ran(struct yp_measurement *m);
 bool ypi_audited_next(struct yp_measurement *m);
+
+/* -- tally.c ------------------------------------------------------------------------------- */
+
+void ypi_tallies_forget(struct yp_measurement *m); /* of the batch that begins */
+void ypi_tallies_keep(struct yp_measurement *m);   /* of the batch that is a sample */
+/* Tells the values and frees them. */
+void ypi_tallies_close(struct yp_measurement *m);
 
 /* -- phase.c ------------------------------------------------------------------------------- */
 

@@ -159,6 +159,15 @@ struct yp_measurement; /* of the running case, owned by it */
  * above 0. Processor time and counts are still those of the body. */
 void yp_iteration_time(struct yp_case *t, double seconds);
 
+/* Inside a yp_measure block: `amount`, finite, more of what the iteration did. What it comes to
+ * over all samples is a value of the case of this name: yp_average, its sum over the iterations;
+ * yp_rate, that average over the seconds of an iteration, a second, with the interval of the
+ * median. yp_rate(t, "collisions", insert(table, keys, count)); yp_min_value and yp_max_value judge
+ * it as speed is judged; NaN where nothing is timed. Up to 16 in a measurement; names are those of
+ * values, used once a case. */
+void yp_average(struct yp_case *t, const char *name, double amount);
+void yp_rate(struct yp_case *t, const char *name, double amount);
+
 /* Cold by rotation, where emptying the caches would cost too much: how many copies of `bytes` each
  * are twice the largest cache together. Work on the next one in every iteration. */
 size_t yp_rotations(size_t bytes);

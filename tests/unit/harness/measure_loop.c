@@ -121,7 +121,7 @@ struct yp_device *yp_device(const struct yp_case *t)
 void ypi_child_name(struct yp_case *t, const char *what, const char *name)
 {
     (void)t;
-    cr_expect_str_eq(what, "measurement");
+    cr_expect(strcmp(what, "measurement") == 0 || strcmp(what, "value") == 0);
     cr_expect_not_null(name);
 }
 
@@ -240,6 +240,17 @@ void ypi_callgrind_start(void)
 double ypi_callgrind_stop(void)
 {
     return instructions++;
+}
+
+static struct ypi_value valued[20]; /* that were told */
+static int valued_count;
+
+void ypi_child_send(const struct yp_case *to, enum ypi_message kind, const void *first,
+                    size_t first_size, const void *second, size_t second_size)
+{
+    (void)to, (void)second, (void)second_size;
+    cr_assert(kind == YPI_MESSAGE_VALUE && first_size == sizeof *valued && valued_count < 20);
+    memcpy(&valued[valued_count++], first, first_size);
 }
 
 static int toggled;
@@ -1548,6 +1559,62 @@ Test(measure, pauses_have_their_place)
     running = NULL;
     LEAVES(yp_serve (t, "e", .rate = 1000, .requests = 5) pause_in_vain());
     cr_expect_str_eq(failure, "yp_pause in yp_serve: what a request waits for is part of its time");
+}
+
+Test(measure, what_iterations_did_is_averaged)
+{
+    int iterations = 0;
+    yp_measure (t, "fit", .samples = 10, .warmup = 5) {
+        bool warm = iterations++ >= 5; /* what warms up is no part of it */
+        clock_seconds += 2e-3;
+        yp_average(t, "probes", warm ? iterations % 2 : 1000);
+        yp_rate(t, "lookups", warm ? 3 : 1000);
+        yp_rate(t, "lookups", warm ? 1 : 1000);
+    }
+    cr_assert_eq(valued_count, 2);
+    cr_expect_str_eq(valued[0].name, "probes");
+    cr_expect_str_eq(valued[0].unit, "an iteration");
+    cr_expect_float_eq(valued[0].value, 0.5, 1e-12);
+    cr_expect_str_eq(valued[1].name, "lookups");
+    cr_expect_str_eq(valued[1].unit, "/s");
+    cr_expect_float_eq(valued[1].value, 2000, 1e-6);
+    cr_expect(valued[0].of_speed && valued[1].of_speed, "judged as speed is");
+}
+
+Test(measure, a_rate_has_the_interval_of_its_time)
+{
+    int i = 0;
+    yp_measure (t, "fit", .samples = 101, .warmup = -1) {
+        clock_seconds += i++ % 2 ? 1e-3 : 3e-3;
+        yp_rate(t, "up", 6);
+        yp_rate(t, "down", -6);
+    }
+    cr_expect_float_eq(valued[0].low, 2000, 1e-6, "%g", valued[0].low);
+    cr_expect_float_eq(valued[0].high, 6000, 1e-6, "%g", valued[0].high);
+    cr_expect_float_eq(valued[1].low, -6000, 1e-6, "%g", valued[1].low);
+    cr_expect_float_eq(valued[1].high, -2000, 1e-6, "%g", valued[1].high);
+}
+
+Test(measure, what_iterations_did_has_its_place)
+{
+    LEAVES(yp_rate(t, "r", 1));
+    cr_expect_str_eq(failure, "yp_rate 'r' outside yp_measure");
+    LEAVES(yp_measure (t, "a") yp_average(t, "r", NAN));
+    cr_expect_str_eq(failure, "yp_average 'r' in 'a': nan: allowed is a finite number");
+    running = NULL;
+    LEAVES(yp_measure (t, "b") {
+        for (int i = 0; i < 17; i++) {
+            char name[] = {(char)('a' + i), '\0'};
+            yp_rate(t, name, 1);
+        }
+    });
+    cr_expect_str_eq(failure, "'q' in 'b' is one too many: at most 16");
+    job.untimed = true;
+    running = NULL;
+    yp_measure (t, "c")
+        yp_rate(t, "r", 1);
+    cr_expect(valued_count == 1 && isnan(valued[0].value) && valued[0].of_speed,
+              "NaN where nothing is timed");
 }
 
 Test(measure, a_clock_of_the_body_s_own)
