@@ -124,7 +124,8 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
                          : NULL;
     if (runner.history == NULL || ypi_history_begin(runner.history, &record) != YP_OK ||
         ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK ||
-        (o->junit != NULL && (runner.junit = ypi_junit_begin(o->junit, &session)) == NULL)) {
+        (o->junit != NULL && (runner.junit = ypi_junit_begin(o->junit, &session)) == NULL) ||
+        (o->json != NULL && (runner.benchmark = ypi_benchmark_begin(o->json, &session)) == NULL)) {
         fprintf(stderr, "error: %s\n", yp_last_error());
     } else {
         runner.out = take_output(o);

@@ -338,6 +338,7 @@ static const struct ypi_option common[] = {
     {"history", 0, "FILE", "where results are kept (.yieldpoint/history.db)", AT(PATH, history)},
     {"junitxml", 0, "FILE", "write JUnit's XML", AT(PATH, junit)},
     {"junit-xml", 0, "FILE", NULL, AT(PATH, junit)},
+    {"json", 0, "FILE", "write times as Google Benchmark does", AT(PATH, json)},
     {"csv", 0, "FILE", "append a row a measurement or value", AT(PATH, csv)},
     {"tap", 0, NULL, "TAP on standard output, everything else on standard error", AT(FLAG, tap)},
 #undef GROUP

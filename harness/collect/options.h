@@ -89,6 +89,7 @@ struct ypi_options {
     char *history;  /* path of the database */
     char *csv;      /* NULL: none */
     char *junit;    /* the same: of JUnit's XML */
+    char *json;     /* the same: of Google Benchmark's JSON */
     char *turns;    /* path of a socket: see harness/measure/turns.h; NULL: none */
     char *budgets;  /* whole path of a file in place of those of tests; NULL: those */
     enum ypi_speed speed;

@@ -133,18 +133,25 @@ static void catch_signals(void)
 
 /* -- the run ------------------------------------------------------------------------------ */
 
-static void end_junit(void)
+static void end_report(enum yp_status status)
 {
-    if (ypi_junit_end(now->junit) != YP_OK) {
-        fprintf(stderr, "error: %s\n", yp_last_error());
-        now->record_failed = true;
-    }
+    if (status == YP_OK)
+        return;
+    fprintf(stderr, "error: %s\n", yp_last_error());
+    now->record_failed = true;
+}
+
+static void end_reports(void)
+{
+    end_report(ypi_junit_end(now->junit));
+    end_report(ypi_benchmark_end(now->benchmark));
     now->junit = NULL;
+    now->benchmark = NULL;
 }
 
 static void tell_end(void)
 {
-    end_junit();
+    end_reports();
     now->totals.interrupted = interrupted;
     if (now->o->tap)
         ypi_tap_end(now->out, &now->totals);
@@ -387,7 +394,7 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
     if (!confine(runner->o) || !has_shared_memory()) {
         runner->record_failed = true;
         ypi_terminal_free(runner->terminal);
-        end_junit();
+        end_reports();
         return;
     }
     if (runner->o->no_fork)
