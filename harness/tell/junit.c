@@ -1,10 +1,11 @@
 #include "harness/tell/junit.h"
 
+#include "base/system/atomic_file.h"
 #include "base/system/clock.h"
-#include "base/system/file.h"
 #include "harness/collect/collect.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,8 +14,8 @@
 #include <unistd.h>
 
 struct ypi_junit {
-    FILE *out;
-    char *path, *partial;
+    struct ypi_atomic_file file;
+    FILE *out; /* of a descriptor of its own */
     const struct ypi_session *s;
     double began; /* seconds since 1970 */
     int tests, failures, errors, skipped;
@@ -260,44 +261,62 @@ static void put_head(struct ypi_junit *junit)
     free(counts);
 }
 
+/* A case that runs in this process may leave the working directory. */
+static char *whole_path(const char *path)
+{
+    char *here = *path != '/' ? getcwd(NULL, 0) : NULL;
+    char *whole = here != NULL ? ypi_format("%s/%s", here, path) : ypi_strdup(path);
+    free(here);
+    return whole;
+}
+
 struct ypi_junit *ypi_junit_begin(const char *path, const struct ypi_session *s)
 {
-    char *partial = ypi_format("%s.partial", path);
-    const bool above = ypi_make_parents(path) == YP_OK; /* which says itself what is wrong */
-    FILE *out = above ? fopen(partial, "we") : NULL;
-    if (out == NULL) {
-        if (above)
-            (void)yp_set_error(YP_IO, "--junitxml: %s: %s", partial, strerror(errno));
-        free(partial);
+    if (ypi_make_parents(path) != YP_OK)
+        return NULL;
+    char *full = whole_path(path);
+    struct ypi_junit *junit = ypi_calloc(1, sizeof *junit);
+    enum yp_status status = ypi_atomic_create(&junit->file, full);
+    int fd = status == YP_OK ? fcntl(junit->file.fd, F_DUPFD_CLOEXEC, 3) : -1;
+    junit->out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    free(full);
+    if (junit->out == NULL) {
+        if (status == YP_OK)
+            (void)yp_set_error(YP_IO, "--junitxml: %s: %s", path, strerror(errno));
+        ypi_atomic_abandon(&junit->file);
+        free(junit);
         return NULL;
     }
-    struct ypi_junit *junit = ypi_calloc(1, sizeof *junit);
-    *junit = (struct ypi_junit){.out = out,
-                                .path = ypi_strdup(path),
-                                .partial = partial,
-                                .s = s,
-                                .began = ypi_wall_clock()};
+    junit->s = s;
+    junit->began = ypi_wall_clock();
     put_head(junit);
     return junit;
 }
 
 enum yp_status ypi_junit_end(struct ypi_junit *junit)
 {
-    enum yp_status status = YP_OK;
     if (junit == NULL)
         return YP_OK;
     fputs("\n</testsuite></testsuites>\n", junit->out);
     rewind(junit->out);
     put_head(junit);
+    enum yp_status status = YP_OK;
     bool ok = ferror(junit->out) == 0;
-    ok = fclose(junit->out) == 0 && ok && rename(junit->partial, junit->path) == 0;
-    if (!ok) {
-        status = yp_set_error(YP_IO, "--junitxml: %s could not be written: %s", junit->path,
+    if (fclose(junit->out) != 0 || !ok)
+        status = yp_set_error(YP_IO, "--junitxml: %s could not be written: %s", junit->file.path,
                               strerror(errno));
-        unlink(junit->partial);
-    }
-    free(junit->path);
-    free(junit->partial);
+    if (status == YP_OK)
+        status = ypi_atomic_publish(&junit->file, true);
+    ypi_atomic_abandon(&junit->file);
     free(junit);
     return status;
+}
+
+void ypi_junit_abandon(struct ypi_junit *junit)
+{
+    if (junit == NULL)
+        return;
+    fclose(junit->out);
+    ypi_atomic_abandon(&junit->file);
+    free(junit);
 }
