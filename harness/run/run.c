@@ -299,7 +299,7 @@ static void on_abort_of_criterion(int number)
     if (getpid() != own_pid) /* forked, and not yet another program */
         exit_at_abort(number);
     alarm(PATIENCE); /* whatever was going on may hold a lock that this needs */
-    fputs("error: the run cannot go on: Criterion has given up, for the reason above\n", stderr);
+    fputs("error: the run cannot go on, for the reason above; what is done is stored\n", stderr);
     ypi_run_stop(now);
     ypi_finish_pending(now);
     if (now->rounds != NULL)

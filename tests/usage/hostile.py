@@ -100,6 +100,39 @@ def check_limits(tap, program, folder, sanitized):
         tap.check("ulimit -u" in told, "processes: the limit is named", told)
 
 
+def check_taken_away(tap, program, folder):
+    """In the middle of a run nothing more is to be had, for which Criterion ends the program: what is done is there."""
+    for which, least in ((resource.RLIMIT_NOFILE, 4), (resource.RLIMIT_AS, 1 << 20)):
+        for more in ([], ["--tap"], ["-j4"]):
+            name = f"{'open files' if which == resource.RLIMIT_NOFILE else 'addresses'} taken away {' '.join(more)}"
+            history = os.path.join(folder, f"{least}{len(more)}{''.join(more)}.db")
+            report = history + ".xml"
+            started = Started(program, "--history", history, "--junitxml", report, "--repeat", "200", "-v", *more,
+                              "usage.c::passes", "usage.c::speaks")
+            try:
+                wait_until(lambda: len(rows_or_none(history)) >= 3, what="the first cases")
+                resource.prlimit(started.process.pid, which, (least, least))
+                done = started.wait(60)
+            finally:
+                started.end()
+            stored = rows_or_none(history)
+            printed = len(re.findall(r"^(?:ok [0-9]+ - )?usage\.c::\S+(?: PASSED| FAILED|$| \(repeat)", done.out, re.M))
+            tap.check(done.code == INTERNAL and "error: " in done.err, f"{name}: ends with {INTERNAL} and says why",
+                      (done.code, done.out[-300:], done.err[-600:]))
+            tap.check(3 <= len(stored) < 400 and len(stored) <= printed <= len(stored) + 1,
+                      f"{name}: what is printed is stored", (len(stored), printed, done.out[-300:]))
+            tap.check(whole(history) and (not os.path.exists(report) or "</testsuites>" in open(report).read()),
+                      f"{name}: history and report are whole")
+            tap.check("--tap" not in more or "\nBail out! " in done.out, f"{name}: a bail out", done.out[-300:])
+
+
+def rows_or_none(history):
+    try:
+        return rows(history, "SELECT outcome FROM result")
+    except sqlite3.Error:
+        return []  # its tables are being made
+
+
 def check_file_size(tap, program, folder):
     """SIGXFSZ would end the runner and all that it knows."""
     for size in (4 << 10, 128 << 10, 512 << 10, 1000 << 10):
@@ -363,7 +396,8 @@ def check_no_shell(tap, program, cli, folder):
 def main(usage, outputs, many, cli, library, *more):
     sanitized = "sanitized" in [os.path.basename(word) for word in more]
     tap = Tap()
-    for check, arguments in ((check_limits, (usage, sanitized)), (check_file_size, usage), (check_mounts, usage),
+    for check, arguments in ((check_limits, (usage, sanitized)), (check_file_size, usage), (check_taken_away, usage),
+                             (check_mounts, usage),
                              (check_histories, (usage, cli)), (check_locked, usage),
                              (check_clock, (outputs, cli, library, sanitized)), (check_locale, outputs),
                              (check_many, many), (check_long_ids, (usage, cli)), (check_places, usage),
