@@ -291,7 +291,8 @@ static void give_up(pid_t pid, double seconds)
 }
 
 /* Criterion ends the program where the system refuses it something in the middle of a run. What is
- * known is stored and printed all the same. */
+ * known is stored and printed all the same. abort() calls this like a function, in a thread that is
+ * not in the middle of one of ours. */
 static void on_abort_of_criterion(int number)
 {
     enum { PATIENCE = 30 };
@@ -363,7 +364,8 @@ static void run_processes(void)
     struct ypi_plan *plan = now->plan;
     struct criterion_test_set *set = set_up_criterion(plan);
     own_pid = getpid();
-    signal(SIGABRT, on_abort_of_criterion);
+    const struct sigaction action = {.sa_handler = on_abort_of_criterion};
+    sigaction(SIGABRT, &action, NULL);
     plan->cgroup = ypi_cgroup_enter(now->o->process_limit * now->o->jobs);
     struct ypi_watchdog *watchdog =
         ypi_watchdog_start(plan, now->o, &interrupted, &urgent, give_up);

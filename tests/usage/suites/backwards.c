@@ -9,6 +9,8 @@
 
 static atomic_int looks;
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): those of the C library are
+ * reserved */
 __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *out)
 {
     long status = syscall(SYS_clock_gettime, clock, out);
@@ -17,6 +19,8 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct
     return (int)status;
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): those of the C library are
+ * reserved */
 __attribute__((visibility("default"))) time_t time(time_t *out)
 {
     struct timespec now;
