@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -82,9 +83,17 @@ static bool any_relation(const struct ypi_collection *c, int selected)
     return false;
 }
 
+/* A limit on the size of files: the write that meets it says EFBIG. Caught and not ignored, for a
+ * case's process would inherit that. */
+static void on_file_too_large(int number)
+{
+    (void)number;
+}
+
 static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int selected,
                          const char *line, const char *arranged)
 {
+    signal(SIGXFSZ, on_file_too_large);
     struct ypi_environment environment = {0};
     char program[PATH_MAX] = "";
     if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)

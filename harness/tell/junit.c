@@ -280,3 +280,12 @@ enum yp_status ypi_junit_end(struct ypi_junit *junit)
     free(junit);
     return status;
 }
+
+void ypi_junit_abandon(struct ypi_junit *junit)
+{
+    if (junit == NULL)
+        return;
+    fclose(junit->out);
+    ypi_atomic_abandon(&junit->file);
+    free(junit);
+}

@@ -1,43 +1,53 @@
 #include "harness/tell/partial.h"
 
-#include "base/system/file.h"
 #include "base/text/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+/* A case that runs in this process may leave the working directory. */
+static char *whole_path(const char *path)
+{
+    char *here = *path != '/' ? getcwd(NULL, 0) : NULL;
+    char *whole = here != NULL ? ypi_format("%s/%s", here, path) : ypi_strdup(path);
+    free(here);
+    return whole;
+}
+
 enum yp_status ypi_partial_open(struct ypi_partial *p, const char *option, const char *path)
 {
-    enum yp_status status = ypi_make_parents(path);
     *p = (struct ypi_partial){.option = option};
+    enum yp_status status = ypi_make_parents(path);
     if (status != YP_OK)
         return status;
-    char *partial = ypi_format("%s.partial", path);
-    p->out = fopen(partial, "we");
-    if (p->out == NULL) {
-        status = yp_set_error(YP_IO, "%s: %s: %s", option, partial, strerror(errno));
-        free(partial);
+    char *whole = whole_path(path);
+    status = ypi_atomic_create(&p->file, whole);
+    free(whole);
+    if (status != YP_OK)
         return status;
-    }
-    p->path = ypi_strdup(path);
-    p->partial = partial;
-    return YP_OK;
+    int fd = fcntl(p->file.fd, F_DUPFD_CLOEXEC, 3);
+    p->out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (p->out != NULL)
+        return YP_OK;
+    status = yp_set_error(YP_IO, "%s: %s: %s", option, path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    ypi_atomic_abandon(&p->file);
+    return status;
 }
 
 enum yp_status ypi_partial_close(struct ypi_partial *p)
 {
     enum yp_status status = YP_OK;
     bool ok = ferror(p->out) == 0;
-    ok = fclose(p->out) == 0 && ok && rename(p->partial, p->path) == 0;
-    if (!ok) {
-        status = yp_set_error(YP_IO, "%s: %s could not be written: %s", p->option, p->path,
+    if (fclose(p->out) != 0 || !ok)
+        status = yp_set_error(YP_IO, "%s: %s could not be written: %s", p->option, p->file.path,
                               strerror(errno));
-        unlink(p->partial);
-    }
-    free(p->path);
-    free(p->partial);
-    *p = (struct ypi_partial){0};
+    if (status == YP_OK)
+        status = ypi_atomic_publish(&p->file, true);
+    ypi_atomic_abandon(&p->file);
     return status;
 }

@@ -1,24 +1,22 @@
-/* A file that is written beside its place, and takes it when it is whole: nobody reads half of one.
- */
+/* A report that is printed into, and has its name once it is whole: nobody reads half of one. */
 #ifndef YPI_PARTIAL_H
 #define YPI_PARTIAL_H
 
-#include <stdbool.h>
+#include "base/system/atomic_file.h"
+
 #include <stdio.h>
-#include <yieldpoint/device.h>
 
 struct ypi_partial {
-    FILE *out;
+    struct ypi_atomic_file file;
+    FILE *out;          /* of a descriptor of its own */
     const char *option; /* that asks for it, for messages; not owned */
-    char *path, *partial;
 };
 
-/* Opens PATH.partial, in a directory that is made where it is missing. YP_IO with yp_last_error()
- * set. */
+/* In a directory that is made where it is missing. YP_IO with yp_last_error() set. */
 enum yp_status ypi_partial_open(struct ypi_partial *p, const char *option, const char *path);
 
-/* Closes it and puts it in its place. YP_IO with yp_last_error() set when something was not
- * written; PATH is then as it was. */
+/* Ends it and gives it its name, in the place of another file. YP_IO with yp_last_error() set when
+ * something was not written; what was there is then as it was. */
 enum yp_status ypi_partial_close(struct ypi_partial *p);
 
 #endif
