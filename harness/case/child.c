@@ -91,13 +91,16 @@ static bool guarded(struct yp_case *t, enum ypi_stage_name stage,
     const void *below = ypi_stack_below(__builtin_frame_address(0));
     pthread_cleanup_push(on_thread_end, t);
     if (setjmp(t->child->leave) == 0) {
-        if (function != NULL)
+        if (function != NULL && t->test->enter != NULL)
+            t->test->enter(function, t);
+        else if (function != NULL)
             function(t);
         whole = true;
     }
     pthread_cleanup_pop(0);
     ypi_stack_below(below);
     t->child->leaving_allowed = false;
+    t->child->unwind = NULL;
     end_forked_child(t, stage);
     return whole;
 }

@@ -112,6 +112,8 @@ struct yp_test {
     int line;
     const char *compiled; /* how the file is (compiled.h) */
     void (*body)(struct yp_case *t);
+    /* Runs a setup, body or teardown so that it can be left (exception.h); NULL: it is called. */
+    void (*enter)(void (*function)(struct yp_case *), struct yp_case *t);
     /* the options */
     const char *tags; /* separated by blanks, each one registered */
     struct yp_case_decl cases[YP_MAX_CASES];
@@ -218,7 +220,7 @@ enum yp_status yp_axis_add_string(struct yp_axis_values *values, const char *val
     _Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"")                          \
     static const struct yp_test ypi_test_##group_##_##name_ = {                                 \
         .group = #group_, .name = #name_, .file = __FILE__, .line = __LINE__,                   \
-        .compiled = YPI_COMPILED, .body = body_, __VA_ARGS__ };                                                           \
+        .compiled = YPI_COMPILED, .body = body_, .enter = YPI_ENTER, __VA_ARGS__ };             \
     _Pragma("GCC diagnostic pop")                                                               \
     __attribute__((YPI_KEEP, section("yp_tests")))                                              \
     static const struct yp_test *const ypi_pointer_##group_##_##name_ =                         \
