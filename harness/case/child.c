@@ -293,7 +293,7 @@ static struct yp_case from_job(const struct ypi_job *job)
     for (int i = 0; i < c.setting_count; i++) {
         const bool is_axis = job->decl < 0 || !c.settings[i].parameter;
         axes += is_axis;
-        c.settings[i].axis = is_axis ? test->axes[i].name : c.decl->set[i - axes].name;
+        c.settings[i].axis = is_axis ? ypi_axis_at(test, i)->name : c.decl->set[i - axes].name;
     }
     memcpy(c.device, job->device, sizeof c.device);
     return c;

@@ -234,6 +234,8 @@ Test(relation, a_node_names_what_it_does_on_the_command_line)
         {"a.c::t/", "a.c::t", false},
         {"a.c::t[n=a-b]", "a.c::t[n=a-b]", true},
         {"a.c::t[n=a%2db]", "a.c::t[n=a-b]", true}, /* as ids had it once */
+        {"a.c::t[n=a%3A:b]", "a.c::t[n=a::b]", true},
+        {"a.c::t[n=a%3bb]", "a.c::t[n=a:b]", false},
         {"a.c::t[n=a%2Db]", "a.c::t[n=a-b]", true},
         {"a.c::t[n=a%2eb]", "a.c::t[n=a-b]", false},
         {"a.c::t[n=a%2", "a.c::t[n=a-b]", false},
