@@ -109,6 +109,7 @@ enum yp_relation_kind {
     YP_RELATION_VALUE_RATIO,
     YP_RELATION_GROWTH,
     YP_RELATION_SAME_HASH,
+    YP_RELATION_ORDER,
 };
 
 /* See relation.h for what each kind takes. */

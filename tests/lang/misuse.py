@@ -144,7 +144,7 @@ CPP_PIECES = {
     "types": (TYPED % "(int, double)", TYPED % "(int, no_such)"),
     "a list without its brackets": (TYPED % "(int)", TYPED % "int"),
     "a list of nothing": (TYPED % "(int)", TYPED % "()"),
-    "text that cannot be split": ("template <bool B> struct is {\n};\n" + TYPED % "(is<(1 < 2)>, int)",
+    "text that cannot be split": ("template <bool B> struct is {\n};\n" + "using holds = is<1 < 2>;\n" + TYPED % "(holds, int)",
                                   "template <bool B> struct is {\n};\n" + TYPED % "(is<1 < 2>, int)"),
     "a type's name that is no text": (NAME % '"two"', NAME % "2"),
     "a body that a type does not have": ("YP_TEST_TYPES(misuse, one, (int, char))\n{\n    yp_keep(T(1) << 1);\n}\n",
