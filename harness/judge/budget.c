@@ -128,7 +128,7 @@ void ypi_budget_figure(char out[128], const struct yp_budget *budget, double val
         snprintf(out, 128, "%.0f", value);
         break;
     case YP_BUDGET_ORDER:
-        snprintf(out, 128, "%s", ypi_order_name(value >= 0 ? (int)value : -1));
+        snprintf(out, 128, "%s", isnan(value) ? "none of the orders" : ypi_order_name((int)value));
         break;
     default:
         ypi_format_value(out, value, unit);
@@ -323,7 +323,7 @@ static void judge_measured(const struct ypi_result *r, struct ypi_verdict *v, bo
 static void of_order(struct ypi_verdict *v, const struct ypi_value *value)
 {
     const double asked = v->budget->limit;
-    v->measured = value->value;
+    v->measured = isnan(value->low) ? NAN : value->value;
     v->low = value->low;
     v->high = value->high;
     v->met = !(value->low <= asked && asked <= value->high) ? YPI_NOT_MET

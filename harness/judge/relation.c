@@ -291,7 +291,9 @@ void ypi_relation_add_worst(struct ypi_relation_work *w, const struct ypi_relati
     ypi_relation_add_value(w, worst->spread);
     if (w->relation->kind == YP_RELATION_ORDER) {
         add_orders(w, &worst->orders);
-        note_orders(w, &worst->orders);
+        if (worst->orders.first != worst->orders.last || worst->orders.first < 0 ||
+            worst->rank.level > 0)
+            note_orders(w, &worst->orders);
     }
     if (worst->candidates > 1)
         ypi_result_note(w->r, "the worst of %d %s: %s", worst->candidates, of, worst->note);

@@ -27,7 +27,8 @@ static void figure(char out[YPI_FIGURE_MAX], const struct ypi_measured *m)
         ypi_format_seconds(out, t);
 }
 
-/* "grows as O(N)", "grows as O(N) to O(N log N)" where it cannot be said. */
+/* "grows as O(N), 3e-09 s [2.9e-09 s, 3.1e-09 s]" with its coefficient, "grows as O(N) to O(N log
+ * N)" where it cannot be said. */
 static void order_headline(char out[YPI_HEADLINE_MAX], const struct ypi_value *v)
 {
     if (!(v->low <= v->high))
@@ -36,7 +37,8 @@ static void order_headline(char out[YPI_HEADLINE_MAX], const struct ypi_value *v
         snprintf(out, YPI_HEADLINE_MAX, "grows as %s to %s, cannot say",
                  ypi_order_name((int)v->low), ypi_order_name((int)v->high));
     else
-        snprintf(out, YPI_HEADLINE_MAX, "grows as %s", ypi_order_name((int)v->low));
+        snprintf(out, YPI_HEADLINE_MAX, "grows as %s, %.3g s [%.3g s, %.3g s]",
+                 ypi_order_name((int)v->low), v[1].value, v[1].low, v[1].high);
 }
 
 void ypi_headline(char out[YPI_HEADLINE_MAX], const struct ypi_result *r)

@@ -122,7 +122,7 @@ def check_orders(tap, program, folder):
     history = os.path.join(folder, "orders.db")
     done = run(program, "--history", history, "-v", "-k", "orders and not refuted and not none_of_them")
     found = found_values(history, "sorts")
-    tap.check(done.code == 0 and f"{PATH}sorts PASSED grows as O(N log N) " in done.out and
+    tap.check(done.code == 0 and f"{PATH}sorts PASSED grows as O(N log N), 1e-09 s [" in done.out and
               "    met        grows as O(N log N): O(N log N)\n" in done.out, "an order is met", done)
     tap.equal((found["order"], len(found)), ((3, 3, 3), 8), "and stored with eight values")
     tap.check(abs(found["coefficient"][0] - 1e-9) < 1e-11 and
@@ -136,11 +136,14 @@ def check_orders(tap, program, folder):
     done, verdict, _ = scripted(tap, program, folder, "", "failed", name="refuted")
     tap.check("budget grows as O(N): O(N log N); 3 of 3 fresh rounds say so too" in done.out,
               "an order that is refuted fails", done)
+    tap.check("note: O(N log N) alone, the best O(N log N) with 1e-09 s " in done.out and "; rms: O(1) 4, " in done.out,
+              "with all that was fitted", done)
     tap.equal((verdict["kind"], verdict["name"], verdict["allowed"], verdict["measured"], verdict["met"]),
               ("order", "order", 2, 3, "not met"), "with its verdict")
     done, verdict, history = scripted(tap, program, folder, "", "failed", name="none_of_them")
-    tap.check("grows as none of the orders" in done.out or
+    tap.check("budget grows as O(N): none of the orders; 3 of 3 fresh" in done.out and
               "note: none of the orders, the best O(N log N) with " in done.out, "what is none of them fails", done)
+    tap.equal((verdict["measured"], verdict["met"]), (None, "not met"), "and has no order")
     listed_budget = run(program, "--co", "-v", PATH + "sorts").out
     tap.check("    budget: grows as O(N log N)\n" in listed_budget, "a list shows it", listed_budget)
 

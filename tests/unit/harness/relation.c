@@ -1211,6 +1211,9 @@ Test(relation, an_order_is_found_and_judged)
     cr_expect_eq(met(YP_N_LOG_N), YPI_MET);
     cr_expect_eq(met(YP_N), YPI_NOT_MET);
     cr_expect_eq(met(YP_N_CUBED), YPI_NOT_MET);
+    cr_expect_null(r.note);
+    budgets(grows_as(YP_N), none);
+    cr_assert(work_out(order));
     cr_expect(
         strncmp(r.note,
                 "O(N log N) alone, the best O(N log N) with 3e-09 s [3e-09 s, 3e-09 s]; rms: O(1) ",
