@@ -160,25 +160,22 @@ static unsigned long long range_steps(long long first, long long last, long long
     return span / (step > 0 ? (unsigned long long)step : 0 - (unsigned long long)step);
 }
 
-static char *range_problem(long long first, long long last, long long step)
-{
-    if (step == 0 || (last != first && (last > first) != (step > 0)))
-        return ypi_format("it goes from %lld to %lld by %lld, which never arrives: allowed is a "
-                          "step %s 0",
-                          first, last, step, last < first ? "below" : "above");
-    if (range_steps(first, last, step) >= YPI_AXIS_VALUES_MOST)
-        return ypi_format("it goes from %lld to %lld by %lld in more than %u values", first, last,
-                          step, YPI_AXIS_VALUES_MOST);
-    return NULL;
-}
-
 static void read_range(struct yp_axis_values *out, long long first, long long last, long long step)
 {
-    out->problem = range_problem(first, last, step);
-    if (out->problem != NULL)
+    if (step == 0 || (last != first && (last > first) != (step > 0))) {
+        out->problem = ypi_format("it goes from %lld to %lld by %lld, which never arrives: allowed "
+                                  "is a step %s 0",
+                                  first, last, step, last < first ? "below" : "above");
         return;
+    }
+    unsigned long long steps = range_steps(first, last, step);
+    if (steps >= YPI_AXIS_VALUES_MOST) {
+        out->problem = ypi_format("it goes from %lld to %lld by %lld in more than %u values", first,
+                                  last, step, YPI_AXIS_VALUES_MOST);
+        return;
+    }
     append_int(out, first);
-    for (unsigned long long left = range_steps(first, last, step); left > 0; left--)
+    for (; steps > 0; steps--)
         append_int(out, first += step);
 }
 
