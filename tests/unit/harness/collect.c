@@ -513,6 +513,9 @@ Test(collect, geometric_ranges_end_with_their_last)
     static const struct yp_test highest = {
         HERE, .name = "g", .axes = YP_AXES(yp_axis_geometric("n", 1, LLONG_MAX, LLONG_MAX))};
     cr_expect_str_eq(ids_of(&highest, ""), "[n=1] [n=9223372036854775807]");
+    static const struct yp_test beyond = {
+        HERE, .name = "g", .axes = YP_AXES(yp_axis_geometric("n", 4, LLONG_MAX, LLONG_MAX / 2))};
+    cr_expect_str_eq(ids_of(&beyond, ""), "[n=4] [n=9223372036854775807]");
 }
 
 Test(collect, threads_go_up_to_the_processors_of_the_run)
