@@ -42,7 +42,8 @@ enum ypi_traceback {
 struct ypi_set {
     char *axis;
     char *value;
-    bool used; /* some collected test has the axis */
+    bool not_made; /* a test is over types, and this is none of them */
+    bool used;     /* some collected test has the axis */
 };
 
 /* An option that was given, by which text and where. */
