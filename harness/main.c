@@ -90,6 +90,21 @@ static void on_file_too_large(int number)
     (void)number;
 }
 
+/* Before anything runs, too. */
+static bool begin_reports(struct ypi_runner *runner)
+{
+    const struct ypi_options *o = runner->o;
+    if (o->junit != NULL)
+        runner->junit = ypi_junit_begin(o->junit, runner->session);
+    if (o->json != NULL && (o->junit == NULL || runner->junit != NULL))
+        runner->benchmark = ypi_benchmark_begin(o->json, runner->session);
+    if ((o->junit == NULL || runner->junit != NULL) &&
+        (o->json == NULL || runner->benchmark != NULL))
+        return true;
+    ypi_junit_abandon(runner->junit);
+    return false;
+}
+
 static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int selected,
                          const char *line, const char *arranged)
 {
@@ -132,9 +147,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
                          ? ypi_history_open(o->history)
                          : NULL;
     if (runner.history == NULL || ypi_history_begin(runner.history, &record) != YP_OK ||
-        ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK ||
-        (o->junit != NULL && (runner.junit = ypi_junit_begin(o->junit, &session)) == NULL) ||
-        (o->json != NULL && (runner.benchmark = ypi_benchmark_begin(o->json, &session)) == NULL)) {
+        ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK || !begin_reports(&runner)) {
         fprintf(stderr, "error: %s\n", yp_last_error());
     } else {
         runner.out = take_output(o);

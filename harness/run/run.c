@@ -401,6 +401,7 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
     if (!can_run(runner->o, plan)) {
         runner->record_failed = true;
         ypi_junit_abandon(runner->junit);
+        ypi_benchmark_abandon(runner->benchmark);
         runner->junit = NULL;
         return;
     }

@@ -354,6 +354,15 @@ struct ypi_benchmark *ypi_benchmark_begin(const char *path, const struct ypi_ses
     return b;
 }
 
+static void release(struct ypi_benchmark *b)
+{
+    for (int i = 0; i < b->family_count; i++)
+        free(b->families[i].last);
+    free(b->families);
+    ypi_repeats_clear(&b->repeats);
+    free(b);
+}
+
 enum yp_status ypi_benchmark_end(struct ypi_benchmark *b)
 {
     if (b == NULL)
@@ -361,10 +370,14 @@ enum yp_status ypi_benchmark_end(struct ypi_benchmark *b)
     ypi_repeats_each(&b->repeats, add_aggregates, b);
     fputs("\n  ]\n}\n", b->file.out);
     enum yp_status status = ypi_partial_close(&b->file);
-    for (int i = 0; i < b->family_count; i++)
-        free(b->families[i].last);
-    free(b->families);
-    ypi_repeats_clear(&b->repeats);
-    free(b);
+    release(b);
     return status;
+}
+
+void ypi_benchmark_abandon(struct ypi_benchmark *b)
+{
+    if (b == NULL)
+        return;
+    ypi_partial_abandon(&b->file);
+    release(b);
 }

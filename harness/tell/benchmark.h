@@ -18,4 +18,7 @@ void ypi_benchmark_case(struct ypi_benchmark *b, const struct ypi_result *r);
  * and frees it; takes NULL. YP_IO with yp_last_error() set when something was not written. */
 enum yp_status ypi_benchmark_end(struct ypi_benchmark *b);
 
+/* Frees it and leaves what was there; takes NULL. */
+void ypi_benchmark_abandon(struct ypi_benchmark *b);
+
 #endif

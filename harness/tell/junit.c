@@ -285,7 +285,6 @@ void ypi_junit_abandon(struct ypi_junit *junit)
 {
     if (junit == NULL)
         return;
-    fclose(junit->out);
-    ypi_atomic_abandon(&junit->file);
+    ypi_partial_abandon(&junit->file);
     free(junit);
 }

@@ -39,6 +39,12 @@ enum yp_status ypi_partial_open(struct ypi_partial *p, const char *option, const
     return status;
 }
 
+void ypi_partial_abandon(struct ypi_partial *p)
+{
+    fclose(p->out);
+    ypi_atomic_abandon(&p->file);
+}
+
 enum yp_status ypi_partial_close(struct ypi_partial *p)
 {
     enum yp_status status = YP_OK;

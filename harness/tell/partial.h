@@ -19,4 +19,7 @@ enum yp_status ypi_partial_open(struct ypi_partial *p, const char *option, const
  * something was not written; what was there is then as it was. */
 enum yp_status ypi_partial_close(struct ypi_partial *p);
 
+/* Leaves what was there. */
+void ypi_partial_abandon(struct ypi_partial *p);
+
 #endif
