@@ -1,5 +1,5 @@
-/* Whether what a case sent can be: its checksum is right, but the memory that it was made of may have been written
- * over by the body. */
+/* Whether what a case sent can be: its checksum is right, but the memory that it was made of may
+ * have been written over by the body. */
 #ifndef YPI_CHANNEL_CHECK_H
 #define YPI_CHANNEL_CHECK_H
 

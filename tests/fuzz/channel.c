@@ -1,9 +1,9 @@
-/* The messages of a case, as the runner reads them, judges them and stores them. A line is a message that is sound
- * but for what the line says:
+/* The messages of a case, as the runner reads them, judges them and stores them. A line is a
+ * message that is sound but for what the line says:
  *
- *     KIND [+N] [-N] [OFFSET=HEX]...   N doubles behind it, N bytes of its end left out, bytes replaced
- *     raw HEX                          bytes that are no message
- *     cut N                            the file ends N bytes earlier: a crash while it was written
+ *     KIND [+N] [-N] [OFFSET=HEX]...   N doubles behind it, N bytes of its end left out, bytes
+ * replaced raw HEX                          bytes that are no message cut N the file ends N bytes
+ * earlier: a crash while it was written
  */
 #include "harness/run/channel.h"
 
@@ -22,9 +22,9 @@
 
 enum { MESSAGE_MAX = 1 << 16, DOUBLES_MAX = 1000, LINES_MAX = 64, STORED_MAX = 1000 };
 
-static const char *const kinds[] = {"none",     "hello",  "stage", "failure", "skip",   "value",
-                                    "measured", "gradient", "hash", "memory",  "series", "end",
-                                    "exit",     "returned", "note", "stack",   NULL};
+static const char *const kinds[] = {"none",     "hello",    "stage", "failure", "skip",   "value",
+                                    "measured", "gradient", "hash",  "memory",  "series", "end",
+                                    "exit",     "returned", "note",  "stack",   NULL};
 
 /* -- sound messages ------------------------------------------------------------------------ */
 
@@ -49,8 +49,13 @@ static void put_measured(struct message *m)
     measured.batch = 8;
     measured.phase_count = 1;
     snprintf(measured.phases[0].name, YPI_NAME_MAX, "forward");
-    measured.bounds[YPI_BOUND_TRAFFIC] = (struct ypi_ceiling){
-        .ceiling = YP_READ, .level = "L2", .probes = 2, .rate = 1e9, .low = 1e9, .high = 2e9, .work = 1e6};
+    measured.bounds[YPI_BOUND_TRAFFIC] = (struct ypi_ceiling){.ceiling = YP_READ,
+                                                              .level = "L2",
+                                                              .probes = 2,
+                                                              .rate = 1e9,
+                                                              .low = 1e9,
+                                                              .high = 2e9,
+                                                              .work = 1e6};
     measured.bound = YPI_BOUND_TRAFFIC;
     measured.count = 4;
     measured.share_count = 2;
@@ -78,7 +83,8 @@ static void put_sound(struct message *m, int kind)
         put(m, &(struct ypi_stage){.stage = YPI_STAGE_BODY, .at = 1}, sizeof(struct ypi_stage));
         break;
     case YPI_MESSAGE_FAILURE:
-        put(m, &(struct ypi_failure_message){.line = 3, .has_file = true}, sizeof(struct ypi_failure_message));
+        put(m, &(struct ypi_failure_message){.line = 3, .has_file = true},
+            sizeof(struct ypi_failure_message));
         put(m, "file.c\0x is 3", sizeof "file.c\0x is 3");
         break;
     case YPI_MESSAGE_SKIP:
@@ -86,7 +92,8 @@ static void put_sound(struct message *m, int kind)
         put(m, "a reason", sizeof "a reason");
         break;
     case YPI_MESSAGE_VALUE:
-        put(m, &(struct ypi_value){.name = "auc", .unit = "s", .value = 1}, sizeof(struct ypi_value));
+        put(m, &(struct ypi_value){.name = "auc", .unit = "s", .value = 1},
+            sizeof(struct ypi_value));
         break;
     case YPI_MESSAGE_MEASURED:
         put_measured(m);
@@ -162,8 +169,8 @@ static void send_line(const char *path, char *line)
         FUZZ_CHECK(fd >= 0 && write(fd, m.bytes, m.size) == (ssize_t)m.size && close(fd) == 0);
         return;
     }
-    FUZZ_CHECK(ypi_channel_send(path, (enum ypi_message)kind, m.bytes, m.size / 2, m.bytes + m.size / 2,
-                                m.size - m.size / 2));
+    FUZZ_CHECK(ypi_channel_send(path, (enum ypi_message)kind, m.bytes, m.size / 2,
+                                m.bytes + m.size / 2, m.size - m.size / 2));
 }
 
 static void cut(const char *path, const char *bytes)
@@ -243,10 +250,14 @@ static void judge_and_store(struct ypi_result *r)
 {
     static int repeat;
     const struct ypi_judging how = {.speed_judged = true};
-    const struct yp_budget budgets[] = {yp_min_share("fit", 0.5),         yp_max_latency("fit", 1),
-                                        yp_max_percentile("fit", 90, 1),  yp_max_peak(YP_HOST, 1),
-                                        yp_min_value("auc", 0.5),         yp_max_gradient_error("loss", 1),
-                                        yp_max_count("fit", YP_INSTRUCTIONS, 1), {.kind = YP_BUDGET_NONE}};
+    const struct yp_budget budgets[] = {yp_min_share("fit", 0.5),
+                                        yp_max_latency("fit", 1),
+                                        yp_max_percentile("fit", 90, 1),
+                                        yp_max_peak(YP_HOST, 1),
+                                        yp_min_value("auc", 0.5),
+                                        yp_max_gradient_error("loss", 1),
+                                        yp_max_count("fit", YP_INSTRUCTIONS, 1),
+                                        {.kind = YP_BUDGET_NONE}};
     struct yp_case c = *r->c;
     c.budgets = budgets;
     c.repeat = repeat++;

@@ -1,4 +1,5 @@
-/* What a command as a case prints: lines, among them results in JSON, which then come to the runner. */
+/* What a command as a case prints: lines, among them results in JSON, which then come to the
+ * runner. */
 #include "harness/case/command.h"
 
 #include "harness/case/state.h"

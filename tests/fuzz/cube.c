@@ -26,9 +26,9 @@ static void check_window(const struct synth_cube_file *file, uint64_t cube,
     for (size_t i = 0; i < w->rows; i++)
         for (size_t k = 0; k < w->columns; k++)
             for (size_t b = 0; b < w->bands; b++)
-                FUZZ_CHECK(same(at++, &all[((w->row + i) * info->width + w->column + k) *
-                                               info->channels +
-                                           w->band + b]));
+                FUZZ_CHECK(
+                    same(at++, &all[((w->row + i) * info->width + w->column + k) * info->channels +
+                                    w->band + b]));
     free(part);
 }
 
@@ -40,10 +40,8 @@ static void read_cube(const struct synth_cube_file *file, uint64_t cube)
     float *all = malloc(pixels * c * sizeof *all);
     FUZZ_CHECK(all != NULL && synth_cube_read(file, cube, 0, pixels, all) == YP_OK);
     const struct synth_window windows[] = {
-        {0, h, 0, w, 0, c},
-        {h / 2, h - h / 2, w / 3, w - w / 3, c / 2, c - c / 2},
-        {h - 1, 1, 0, w, 0, 1},
-        {0, 1, w - 1, 1, c - 1, 1},
+        {0, h, 0, w, 0, c},     {h / 2, h - h / 2, w / 3, w - w / 3, c / 2, c - c / 2},
+        {h - 1, 1, 0, w, 0, 1}, {0, 1, w - 1, 1, c - 1, 1},
         {0, h, w / 2, 1, 0, c},
     };
     for (size_t i = 0; i < sizeof windows / sizeof *windows; i++)

@@ -1,4 +1,5 @@
-/* What the targets share. Each is a file with LLVMFuzzerTestOneInput(); docs/fuzzing.md tells how they are run. */
+/* What the targets share. Each is a file with LLVMFuzzerTestOneInput(); docs/fuzzing.md tells how
+ * they are run. */
 #ifndef YPI_FUZZ_H
 #define YPI_FUZZ_H
 
@@ -11,8 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 /* What has to hold of the answer, beside that nothing crashes. */
-#define FUZZ_CHECK(holds) \
-    ((holds) ? (void)0 : fuzz_failed(__FILE__, __LINE__, #holds))
+#define FUZZ_CHECK(holds) ((holds) ? (void)0 : fuzz_failed(__FILE__, __LINE__, #holds))
 void fuzz_failed(const char *file, int line, const char *condition) __attribute__((noreturn));
 
 /* What is left of an input. */

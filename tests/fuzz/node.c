@@ -1,5 +1,5 @@
-/* Ids of cases: a node as it stands on the command line, then the file, the test, a case's name, an axis and its
- * value, a line each. */
+/* Ids of cases: a node as it stands on the command line, then the file, the test, a case's name, an
+ * axis and its value, a line each. */
 #include "harness/collect/node.h"
 
 #include "base/text/text.h"

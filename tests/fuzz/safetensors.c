@@ -1,4 +1,5 @@
-/* A .safetensors file: as it stands, or from a { on, with the length of the header put before it. */
+/* A .safetensors file: as it stands, or from a { on, with the length of the header put before it.
+ */
 #include "models/data/safetensors.h"
 
 #include "tests/fuzz/fuzz.h"
