@@ -298,7 +298,7 @@ static void tell_returned(struct reader *reader, const char *bytes)
     reader->returned_told = true;
 }
 
-/* False for a message that cannot be; one of another size or kind is no message of ours. */
+/* False for a message that cannot be. */
 static bool read_message(struct reader *reader, uint32_t kind, const char *bytes, size_t size)
 {
     struct ypi_result *r = reader->r;
@@ -339,6 +339,8 @@ static bool read_message(struct reader *reader, uint32_t kind, const char *bytes
         return read_stack(r, bytes, size);
     } else if (kind == YPI_MESSAGE_RETURNED && size == sizeof(enum ypi_stage_name)) {
         tell_returned(reader, bytes);
+    } else {
+        return kind == YPI_MESSAGE_SERIES; /* the first is taken */
     }
     return true;
 }

@@ -419,6 +419,7 @@ Test(channel, a_count_that_lies_is_not_believed)
     struct ypi_result r = {0};
     ypi_channel_read(path, &r);
     cr_expect_eq(r.measured_count, 0);
+    cr_expect(r.failure_count == 1 && r.failures[0].cause == YPI_CAUSE_OVERRUN);
     cr_expect_eq(r.value_count, 1);
     ypi_result_clear(&r);
 }
@@ -443,7 +444,8 @@ Test(channel, messages_of_a_wrong_size_are_left_out)
     struct ypi_result r = {0};
     struct ypi_report report = ypi_channel_read(path, &r);
     cr_expect(report.pid == 0 && !report.staged && !report.skipped && r.reason == NULL);
-    cr_expect(r.failure_count == 0 && r.gradient_count == 0 && r.measured_count == 0);
+    cr_expect(r.gradient_count == 0 && r.measured_count == 0);
+    cr_expect(r.failure_count == 1 && r.failures[0].cause == YPI_CAUSE_OVERRUN);
     cr_expect(!r.has_hash && !r.has_memory);
     cr_expect_eq(r.value_count, 1, "what follows is heard");
     ypi_result_clear(&r);
