@@ -25,7 +25,12 @@ static void check_node(const char *node, const char *id)
     FUZZ_CHECK(!is || ypi_node_begins(node, id));
     /* A directory may be named with a / behind it. */
     size_t length = strlen(node);
-    FUZZ_CHECK(!names || ypi_node_begins(node, id) || (length > 0 && node[length - 1] == '/'));
+    bool slash = length > 0 && node[length - 1] == '/' && strchr(node, ':') == NULL;
+    FUZZ_CHECK(!names || ypi_node_begins(node, id) || slash);
+    /* It ends where a part of the id does. */
+    size_t named = length - slash;
+    FUZZ_CHECK(!names || strchr(node, '%') != NULL ||
+               (strncmp(node, id, named) == 0 && (id[named] == '\0' || strchr("[/:", id[named]))));
 }
 
 static void check_id(const struct yp_case *c)
