@@ -1,9 +1,12 @@
 /* The messages of a case, as the runner reads them, judges them and stores them. A line is a
  * message that is sound but for what the line says:
  *
- *     KIND [+N] [-N] [OFFSET=HEX]...   N doubles behind it, N bytes of its end left out, bytes
- * replaced raw HEX                          bytes that are no message cut N the file ends N bytes
- * earlier: a crash while it was written
+ *     KIND [+N] [-N] [PLACE=HEX]...   more doubles, bytes less at its end, bytes replaced
+ *     raw HEX                         bytes that are no message
+ *     cut N                           the file ends so many bytes earlier: a crash in a write
+ *
+ * The kind `timed` is a measurement with processor times and samples that were set aside. PLACE is
+ * an offset or, of a measurement, a field.
  */
 #include "harness/run/channel.h"
 
@@ -39,7 +42,7 @@ static void put(struct message *m, const void *bytes, size_t size)
     m->size += size;
 }
 
-static void put_measured(struct message *m)
+static void put_measured(struct message *m, bool whole)
 {
     static struct ypi_measured measured;
     memset(&measured, 0, sizeof measured);
@@ -59,8 +62,12 @@ static void put_measured(struct message *m)
     measured.bound = YPI_BOUND_TRAFFIC;
     measured.count = 4;
     measured.share_count = 2;
+    if (whole) {
+        measured.cpu = &measured.rate; /* any address: whether it is NULL is what counts */
+        measured.slowed_count = 3;
+    }
     put(m, &measured, sizeof measured);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < (whole ? 13 : 6); i++)
         put(m, &(double){1 + i}, sizeof(double));
 }
 
@@ -96,7 +103,7 @@ static void put_sound(struct message *m, int kind)
             sizeof(struct ypi_value));
         break;
     case YPI_MESSAGE_MEASURED:
-        put_measured(m);
+        put_measured(m, false);
         break;
     case YPI_MESSAGE_GRADIENT:
         put(m, &(struct ypi_gradient){.name = "loss", .error = 1, .limit = 2, .tensor = "w"},
@@ -124,6 +131,40 @@ static void put_sound(struct message *m, int kind)
 
 /* -- the lines ----------------------------------------------------------------------------- */
 
+/* The offset that the word names up to its =; SIZE_MAX: none. */
+static size_t place_of(const char *word)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } fields[] = {
+        {"kind", offsetof(struct ypi_measured, kind)},
+        {"unit", offsetof(struct ypi_measured, unit)},
+        {"stop", offsetof(struct ypi_measured, stop)},
+        {"cold", offsetof(struct ypi_measured, cold)},
+        {"phases", offsetof(struct ypi_measured, phases)},
+        {"phase_count", offsetof(struct ypi_measured, phase_count)},
+        {"bounds", offsetof(struct ypi_measured, bounds)},
+        {"stage", offsetof(struct ypi_measured, bounds[YPI_BOUND_TRAFFIC].stage)},
+        {"bound", offsetof(struct ypi_measured, bound)},
+        {"device", offsetof(struct ypi_measured, on_device)},
+        {"counts", offsetof(struct ypi_measured, counts)},
+        {"count", offsetof(struct ypi_measured, count)},
+        {"cpu", offsetof(struct ypi_measured, cpu)},
+        {"slowed_count", offsetof(struct ypi_measured, slowed_count)},
+        {"share_count", offsetof(struct ypi_measured, share_count)},
+    };
+    char *rest = NULL;
+    size_t length = strcspn(word, "=");
+    unsigned long number = strtoul(word, &rest, 10);
+    if (word[length] != '=')
+        return SIZE_MAX;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (strlen(fields[i].name) == length && memcmp(fields[i].name, word, length) == 0)
+            return fields[i].offset;
+    return rest == word + length ? number : SIZE_MAX;
+}
+
 /* Pairs of digits up to the end of the word. */
 static size_t put_hex(unsigned char *to, size_t room, const char *hex)
 {
@@ -136,15 +177,15 @@ static size_t put_hex(unsigned char *to, size_t room, const char *hex)
 
 static void change(struct message *m, const char *word)
 {
-    char *rest = NULL;
-    unsigned long number = strtoul(word, &rest, 10);
+    unsigned long number = strtoul(word, NULL, 10);
+    size_t place = place_of(word);
     if (word[0] == '+')
         for (unsigned long i = 0; i < number && i < DOUBLES_MAX && m->size + 8 <= MESSAGE_MAX; i++)
             put(m, &(double){(double)i}, sizeof(double));
     else if (word[0] == '-')
         m->size -= 0 - number < m->size ? 0 - number : m->size;
-    else if (*rest == '=' && number < m->size)
-        put_hex(m->bytes + number, m->size - number, rest + 1);
+    else if (place < m->size)
+        put_hex(m->bytes + place, m->size - place, strchr(word, '=') + 1);
 }
 
 static void send_line(const char *path, char *line)
@@ -153,11 +194,17 @@ static void send_line(const char *path, char *line)
     int kind = 0;
     char *rest = NULL;
     const char *word = strtok_r(line, " ", &rest);
+    bool timed = word != NULL && strcmp(word, "timed") == 0;
+    word = timed ? "measured" : word;
     while (word != NULL && kinds[kind] != NULL && strcmp(kinds[kind], word) != 0)
         kind++;
     if (word == NULL || (kinds[kind] == NULL && strcmp(word, "raw") != 0))
         return;
     put_sound(&m, kind);
+    if (timed) {
+        m.size = 0;
+        put_measured(&m, true);
+    }
     bool raw = kinds[kind] == NULL;
     for (word = strtok_r(NULL, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest))
         if (raw)
