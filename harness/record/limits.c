@@ -23,6 +23,7 @@
 struct editing {
     char **lines; /* owned, without their ends */
     int count;
+    bool marked; /* the file begins with UTF-8's mark, which no line has here */
     struct ypi_budget_file *file;
 };
 
@@ -40,8 +41,12 @@ static void insert(struct editing *e, int at, char *line)
     }
 }
 
+static const char mark[] = "\xef\xbb\xbf";
+
 static void split(struct editing *e, const char *text)
 {
+    e->marked = strncmp(text, mark, sizeof mark - 1) == 0;
+    text += e->marked ? sizeof mark - 1 : 0;
     while (*text) {
         size_t length = strcspn(text, "\n");
         e->lines = ypi_list_add(e->lines, e->count++, ypi_format("%.*s", (int)length, text));
@@ -214,6 +219,7 @@ static enum yp_status publish(const struct editing *e, const char *path, mode_t 
 {
     struct ypi_atomic_file out;
     struct ypi_text text = {0};
+    ypi_text_add(&text, "%s", e->marked ? mark : "");
     for (int i = 0; i < e->count; i++)
         ypi_text_add(&text, "%s\n", e->lines[i]);
     enum yp_status status = ypi_atomic_create(&out, path);

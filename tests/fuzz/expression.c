@@ -22,6 +22,23 @@ static bool is_tag(void *arg, const char *word, size_t length)
     return ypi_has_word(asked->tags, word, length);
 }
 
+/* Whether it is well formed is the same whatever the words mean. */
+static bool all(void *arg, const char *word, size_t length)
+{
+    (void)word, (void)length;
+    return *(const bool *)arg;
+}
+
+static void check_form(const char *expression, bool valid)
+{
+    for (int i = 0; i < 2; i++) {
+        bool same = false;
+        struct ypi_expression_error error;
+        (void)ypi_expression(expression, all, &(bool){i == 1}, &same, &error);
+        FUZZ_CHECK(same == valid);
+    }
+}
+
 static bool evaluate(const char *expression, const char *tags, bool *valid)
 {
     struct asked asked = {.tags = tags};
@@ -68,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *expression = fuzz_line(&input), *id = fuzz_line(&input), *tags = fuzz_rest(&input);
     bool valid = false;
     bool value = evaluate(expression, tags, &valid);
+    check_form(expression, valid);
     check_opposite(expression, tags, value, valid);
     select_by(expression, id, tags);
     free(expression);

@@ -104,6 +104,13 @@ Test(limits, only_numbers_change)
                          "max value loss = 3\n");
 }
 
+Test(limits, what_is_new_stands_behind_the_mark)
+{
+    put("b.ini", "\xef\xbb\xbf[b]\nmin share make = 0.5\n");
+    cr_expect_eq(write_one("b.ini", "a", SHARE("make"), 1, true), YPI_LIMIT_ADDED);
+    expect_file("b.ini", "\xef\xbb\xbf[a]\nmin share make = 1\n\n[b]\nmin share make = 0.5\n");
+}
+
 Test(limits, without_a_change_nothing_is_written)
 {
     struct stat before;
