@@ -126,6 +126,14 @@ Test(limits, what_would_belong_to_a_new_line_is_refused)
     }
 }
 
+/* An id with a code, as a history of Yieldpoint 0.1 has it. */
+Test(limits, an_old_id_is_found_again)
+{
+    cr_expect_eq(write_one("b.ini", "a.c::b[n=%2d3]", SHARE("make"), 1, true), YPI_LIMIT_ADDED);
+    cr_expect_eq(write_one("b.ini", "a.c::b[n=%2d3]", SHARE("make"), 2, true), YPI_LIMIT_CHANGED);
+    expect_file("b.ini", "[a.c::b[n=%2d3]]\nmin share make = 2\n");
+}
+
 Test(limits, without_a_change_nothing_is_written)
 {
     struct stat before;
