@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -566,6 +567,29 @@ class Fuzz(Scratch):
         standin.write(self.stand_in.path("tests/fuzz/corpus/one/leak"), "xl")
         output, _ = self.found("--seconds", "0")
         self.assertIn("LeakSanitizer", output)
+
+    def there(self):
+        """How many processes have the project as their working directory."""
+        count = 0
+        for number in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                count += os.readlink(f"/proc/{number}/cwd") == self.stand_in.root
+            except OSError:
+                pass  # it is over, or another user's
+        return count
+
+    def test_it_ends_with_all_that_it_runs(self):
+        script = subprocess.Popen(["bash", self.stand_in.path("ci/fuzz"), "--seconds", "300"], stdout=subprocess.DEVNULL)
+        log = self.stand_in.path("build/fuzzed/log/one.txt")
+        begun = time.time()
+        while not (os.path.exists(log) and os.path.getsize(log)) and time.time() < begun + 120:
+            time.sleep(0.1)
+        self.assertGreater(self.there(), 1)
+        script.terminate()
+        self.assertEqual(script.wait(60), 143)
+        while self.there() and time.time() < begun + 180:
+            time.sleep(0.1)
+        self.assertEqual(self.there(), 0)
 
     def test_what_does_not_compile_is_told(self):
         standin.write(self.stand_in.path("tests/fuzz/one.c"), "int broken")
