@@ -278,7 +278,7 @@ static bool read_medians(const struct ypi_pairing *p, const struct side *s, stru
     static const char sql[] =
         "SELECT m.name, m.median FROM measurement AS m JOIN result AS r ON r.id = m.result_id"
         " WHERE r.attempt = 0 AND m.median IS NOT NULL"
-        " AND r.run_id = (SELECT id FROM run ORDER BY started DESC LIMIT 1)";
+        " AND r.run_id = (SELECT id FROM run ORDER BY rowid DESC LIMIT 1)";
     char *path = ypi_format("%s/%s.db", p->work, s->name);
     sqlite3 *db = ypi_store_open(path);
     cJSON *rows = db != NULL ? ypi_store_rows(db, sql, 0, NULL) : NULL;

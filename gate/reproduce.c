@@ -2,7 +2,6 @@
 #include "gate/gate.h"
 
 #include "base/options/arguments.h"
-#include "base/system/clock.h"
 #include "base/system/program.h"
 #include "base/text/text.h"
 #include "gate/interrupt.h"
@@ -164,15 +163,27 @@ static enum yp_status run_again(const struct reproducing *p, const char *history
     return yp_set_error(YP_IO, "%s %s: what it said stands above", p->program, end);
 }
 
-/* The document of what was stored of it since; NULL with the error set. */
-static cJSON *newest(const struct reproducing *p, const char *history, double since)
+/* The place of the last result; a clock that is set back does not change it. */
+static enum yp_status last_place(const char *history, double *out)
 {
-    static const char sql[] =
-        "SELECT r.id FROM result AS r WHERE r.case_id = ?1 AND r.attempt = 0"
-        " AND r.started >= CAST(?2 AS REAL) ORDER BY r.started DESC, r.rowid DESC LIMIT 1";
-    char time[32];
-    ypi_print_double(time, since);
-    const char *const parameters[] = {ypi_text_of(part(p->old, "case"), "id"), time};
+    static const char sql[] = "SELECT coalesce(max(rowid), 0) AS place FROM result";
+    sqlite3 *db = ypi_store_open(history);
+    cJSON *rows = db != NULL ? ypi_store_rows(db, sql, 0, NULL) : NULL;
+    *out = rows != NULL ? ypi_real(rows->child, "place") : 0;
+    enum yp_status status = rows != NULL ? YP_OK : yp_last_status();
+    cJSON_Delete(rows);
+    sqlite3_close(db);
+    return status;
+}
+
+/* The document of what was stored of it behind that place; NULL with the error set. */
+static cJSON *newest(const struct reproducing *p, const char *history, double place)
+{
+    static const char sql[] = "SELECT r.id FROM result AS r WHERE r.case_id = ?1 AND r.attempt = 0"
+                              " AND r.rowid > CAST(?2 AS INTEGER) ORDER BY r.rowid DESC LIMIT 1";
+    char number[32];
+    snprintf(number, sizeof number, "%.0f", place);
+    const char *const parameters[] = {ypi_text_of(part(p->old, "case"), "id"), number};
     sqlite3 *db = ypi_store_open(history);
     cJSON *rows = db != NULL ? ypi_store_rows(db, sql, 2, parameters) : NULL;
     cJSON *document = NULL;
@@ -269,10 +280,10 @@ static int run(struct reproducing *p)
     if (status != YP_OK)
         return told(p, status);
     char *history = path_of_history(p);
-    double since = ypi_wall_clock();
+    double place = 0;
     cJSON *new_one = NULL;
-    if (history == NULL || (status = run_again(p, history)) != YP_OK ||
-        (new_one = newest(p, history, since)) == NULL)
+    if (history == NULL || (status = last_place(history, &place)) != YP_OK ||
+        (status = run_again(p, history)) != YP_OK || (new_one = newest(p, history, place)) == NULL)
         code = told(p, status != YP_OK ? status : yp_last_status());
     else
         code = compare(p, new_one, history);

@@ -13,7 +13,7 @@
 /* The value of an axis or of a parameter of the named case. */
 struct ypi_setting {
     const char *axis;       /* its name */
-    enum yp_axis_kind kind; /* never YP_AXIS_FROM */
+    enum yp_axis_kind kind; /* int, double or string */
     long long i;
     double d;
     const char *s;
@@ -22,6 +22,15 @@ struct ypi_setting {
 };
 
 #define YPI_MAX_SETTINGS (YP_MAX_AXES + YP_MAX_PARAMETERS)
+
+/* The i-th axis of a test, with that of its types in front; NULL: it has no more. Of a
+ * declaration that is right they are YP_MAX_AXES together. */
+static inline const struct yp_axis *ypi_axis_at(const struct yp_test *test, int i)
+{
+    if (test->types.kind != YP_AXIS_NONE && i-- == 0)
+        return &test->types;
+    return i < YP_MAX_AXES && test->axes[i].kind != YP_AXIS_NONE ? &test->axes[i] : NULL;
+}
 
 struct yp_case {
     const struct yp_test *test;

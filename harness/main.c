@@ -4,6 +4,7 @@
 #include "base/text/text.h"
 #include "harness/collect/arrange.h"
 #include "harness/collect/collect.h"
+#include "harness/collect/configuration.h"
 #include "harness/collect/list.h"
 #include "harness/collect/select.h"
 #include "harness/measure/count/callgrind.h"
@@ -15,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -81,9 +83,32 @@ static bool any_relation(const struct ypi_collection *c, int selected)
     return false;
 }
 
+/* A limit on the size of files: the write that meets it says EFBIG. Caught and not ignored, for a
+ * case's process would inherit that. */
+static void on_file_too_large(int number)
+{
+    (void)number;
+}
+
+/* Before anything runs, too. */
+static bool begin_reports(struct ypi_runner *runner)
+{
+    const struct ypi_options *o = runner->o;
+    if (o->junit != NULL)
+        runner->junit = ypi_junit_begin(o->junit, runner->session);
+    if (o->json != NULL && (o->junit == NULL || runner->junit != NULL))
+        runner->benchmark = ypi_benchmark_begin(o->json, runner->session);
+    if ((o->junit == NULL || runner->junit != NULL) &&
+        (o->json == NULL || runner->benchmark != NULL))
+        return true;
+    ypi_junit_abandon(runner->junit);
+    return false;
+}
+
 static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int selected,
                          const char *line, const char *arranged)
 {
+    signal(SIGXFSZ, on_file_too_large);
     struct ypi_environment environment = {0};
     char program[PATH_MAX] = "";
     if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
@@ -122,8 +147,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
                          ? ypi_history_open(o->history)
                          : NULL;
     if (runner.history == NULL || ypi_history_begin(runner.history, &record) != YP_OK ||
-        ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK ||
-        (o->junit != NULL && (runner.junit = ypi_junit_begin(o->junit, &session)) == NULL)) {
+        ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK || !begin_reports(&runner)) {
         fprintf(stderr, "error: %s\n", yp_last_error());
     } else {
         runner.out = take_output(o);
@@ -213,6 +237,8 @@ __attribute__((visibility("default"))) int main(int argc, char **argv)
             ypi_options_help(argc > 0 ? argv[0] : "program");
         } else if (o.version) {
             puts("yieldpoint " YPI_VERSION);
+        } else if (o.show_config) {
+            ypi_show_configuration(&o);
         } else if (o.markers) {
             print_tags(&o);
         } else {

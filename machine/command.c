@@ -237,7 +237,8 @@ static int print(const struct ypi_topology *topology, const struct report *repor
 static char *default_history(void)
 {
     struct ypi_project project;
-    char *path = ypi_project_read(&project) ? ypi_strdup(project.history) : NULL;
+    const struct ypi_project_search usual = {0};
+    char *path = ypi_project_read(&project, &usual) ? ypi_strdup(project.history) : NULL;
     ypi_project_clear(&project);
     if (path == NULL)
         return NULL;

@@ -275,7 +275,7 @@ static bool has_bf16(void)
 }
 #else
 PLAIN(fp64_plain, double, 32, 1, FACTOR, TERM)
-PLAIN(fp32_plain, float, 64, 1, FACTOR, TERM)
+PLAIN(fp32_plain, float, 64, 1, (float)FACTOR, (float)TERM)
 /* One product a lane, in 32 bits: nothing narrower is known of such a processor. */
 static void int8_plain(struct ypi_kernel_work *w)
 {

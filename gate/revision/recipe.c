@@ -91,17 +91,16 @@ static bool find_repository(struct ypi_recipe *r, const char *project)
 bool ypi_recipe_read(struct ypi_recipe *r)
 {
     struct ypi_project project;
+    const struct ypi_project_search usual = {0};
     *r = (struct ypi_recipe){.keep = KEEP_USUAL};
-    bool ok = ypi_project_read(&project) && find_repository(r, project.root);
-    char *ini = ypi_format("%s/yieldpoint.ini", project.root);
-    if (ok && access(ini, F_OK) == 0)
-        ok = ypi_ini_read(ini, take, r) == YPI_INI_OK;
+    bool ok = ypi_project_read(&project, &usual) && find_repository(r, project.root);
+    if (ok && project.file != NULL)
+        ok = ypi_ini_read(project.file, take, r) == YPI_INI_OK;
     r->cache = ypi_format("%s/.yieldpoint/gate", project.root);
     r->history = ypi_strdup(project.history != NULL ? project.history : "");
     r->tools = tools();
     if (r->options == NULL)
         r->options = ypi_strdup("");
-    free(ini);
     ypi_project_clear(&project);
     return ok;
 }

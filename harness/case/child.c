@@ -91,13 +91,16 @@ static bool guarded(struct yp_case *t, enum ypi_stage_name stage,
     const void *below = ypi_stack_below(__builtin_frame_address(0));
     pthread_cleanup_push(on_thread_end, t);
     if (setjmp(t->child->leave) == 0) {
-        if (function != NULL)
+        if (function != NULL && t->test->enter != NULL)
+            t->test->enter(function, t);
+        else if (function != NULL)
             function(t);
         whole = true;
     }
     pthread_cleanup_pop(0);
     ypi_stack_below(below);
     t->child->leaving_allowed = false;
+    t->child->unwind = NULL;
     end_forked_child(t, stage);
     return whole;
 }
@@ -290,7 +293,7 @@ static struct yp_case from_job(const struct ypi_job *job)
     for (int i = 0; i < c.setting_count; i++) {
         const bool is_axis = job->decl < 0 || !c.settings[i].parameter;
         axes += is_axis;
-        c.settings[i].axis = is_axis ? test->axes[i].name : c.decl->set[i - axes].name;
+        c.settings[i].axis = is_axis ? ypi_axis_at(test, i)->name : c.decl->set[i - axes].name;
     }
     memcpy(c.device, job->device, sizeof c.device);
     return c;

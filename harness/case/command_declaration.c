@@ -20,8 +20,9 @@ static bool is_name(const char *name, const char *word, size_t length)
 /* Whether it is an axis of the test, or a parameter of its cases, which all have the same. */
 static bool is_setting(const struct yp_test *test, const char *word, size_t length)
 {
-    for (int i = 0; i < YP_MAX_AXES && test->axes[i].kind != YP_AXIS_NONE; i++)
-        if (is_name(test->axes[i].name, word, length))
+    const struct yp_axis *axis = NULL;
+    for (int i = 0; (axis = ypi_axis_at(test, i)) != NULL; i++)
+        if (is_name(axis->name, word, length))
             return true;
     for (int i = 0; i < YP_MAX_PARAMETERS && test->cases[0].name != NULL; i++)
         if (is_name(test->cases[0].set[i].name, word, length))
@@ -100,8 +101,9 @@ static char *word_problem(const struct yp_test *test, const char *field, const c
     int shown = length > 40 ? 40 : (int)length;
     ypi_text_add(&problem, "%s has {%.*s%s: there are ", field, shown, word,
                  word[length] == '}' ? "}" : ", which is not closed");
-    for (int i = 0; i < YP_MAX_AXES && test->axes[i].kind != YP_AXIS_NONE; i++)
-        ypi_text_add(&problem, "{%s}, ", test->axes[i].name);
+    const struct yp_axis *axis = NULL;
+    for (int i = 0; (axis = ypi_axis_at(test, i)) != NULL; i++)
+        ypi_text_add(&problem, "{%s}, ", axis->name);
     for (int i = 0; i < YP_MAX_PARAMETERS && test->cases[0].set[i].name != NULL; i++)
         ypi_text_add(&problem, "{%s}, ", test->cases[0].set[i].name);
     ypi_text_add(&problem, "{case}, {seed} and {device}; a brace of the shell is written {{");

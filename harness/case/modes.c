@@ -86,3 +86,18 @@ char *ypi_modes_restore(struct ypi_modes *before)
     free(ypi_text_take(&text));
     return NULL;
 }
+
+locale_t ypi_numbers_with_point(void)
+{
+    locale_t base = duplocale(uselocale((locale_t)0));
+    locale_t own = base != (locale_t)0 ? newlocale(LC_NUMERIC_MASK, "C", base) : (locale_t)0;
+    if (own == (locale_t)0 && base != (locale_t)0)
+        freelocale(base);
+    return own != (locale_t)0 ? uselocale(own) : (locale_t)0;
+}
+
+void ypi_numbers_as_before(locale_t before)
+{
+    if (before != (locale_t)0)
+        freelocale(uselocale(before));
+}

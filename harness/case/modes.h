@@ -3,6 +3,7 @@
 #ifndef YPI_MODES_H
 #define YPI_MODES_H
 
+#include <locale.h>
 #include <stdint.h>
 
 struct ypi_modes {
@@ -17,5 +18,10 @@ struct ypi_modes ypi_modes_read(void);
 /* Puts back what was changed since, and says what that was: "rounding, flushing of denormals"; the
  * caller frees. NULL: nothing. Frees what `before` owns. */
 char *ypi_modes_restore(struct ypi_modes *before);
+
+/* From here on this thread prints numbers with a point, whatever locale the body has set. To be
+ * given to ypi_numbers_as_before(), which ends that. */
+locale_t ypi_numbers_with_point(void);
+void ypi_numbers_as_before(locale_t before);
 
 #endif

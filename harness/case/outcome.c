@@ -1,11 +1,17 @@
 /* How a body fails, skips and leaves. */
 #include "base/text/text.h"
+#include "harness/case/stack.h"
 #include "harness/case/state.h"
 #include "harness/measure/measurement.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Of exception.h, for C++. */
+void ypi_unwind_by(struct yp_case *t, void (*unwind)(void), const void *frame);
+void ypi_unwound(struct yp_case *t, int left);
 
 static void send_failure(const struct yp_case *t, enum ypi_cause cause, const char *file, int line,
                          const char *message)
@@ -51,7 +57,34 @@ void ypi_child_leave(const struct yp_case *t)
         fputs("yieldpoint: a case can only be ended by the thread that runs its body\n", stderr);
         abort();
     }
+    if (t->child->unwind != NULL) {
+        t->child->unwound++;
+        t->child->unwind();
+    }
     longjmp(t->child->leave, 1);
+}
+
+void ypi_unwind_by(struct yp_case *t, void (*unwind)(void), const void *frame)
+{
+    ypi_stack_below(frame);
+    t->child->unwind = unwind;
+    t->child->unwound = 0;
+}
+
+/* One that was thrown and did not come out was caught on its way. */
+void ypi_unwound(struct yp_case *t, int left)
+{
+    static const char *const names[] = {"setup", "the body", "teardown"};
+    struct ypi_child *child = t->child;
+    const bool swallowed = child->unwound > left;
+    child->unwind = NULL;
+    if (swallowed && getpid() == child->pid)
+        ypi_child_fail(t, YPI_CAUSE_USAGE, t->test->file, t->test->line,
+                       "%s caught what ends it (yp_require, yp_fail, yp_skip, ...) and went on: "
+                       "what a catch (...) catches has to be thrown again",
+                       names[child->stage]);
+    if (left)
+        longjmp(child->leave, 1);
 }
 
 void ypi_child_quit(const struct yp_case *t, enum ypi_cause cause, const char *format, ...)

@@ -22,7 +22,9 @@ extern void __tsan_init(void) __attribute__((weak));
 
 enum { THREADS_MOST = 256, ALTERNATE_BYTES = 1 << 17 };
 
-void ypi_uncaught(const char *type, const char *what); /* of exception.h, for C++ */
+/* Of exception.h, for C++. */
+void ypi_uncaught(const char *type, const char *what);
+void ypi_not_unwound(void);
 
 /* Of this process: a signal's handler has no other way to them. */
 static struct {
@@ -187,6 +189,13 @@ void ypi_uncaught(const char *type, const char *what)
     if (here.t != NULL && getpid() == here.t->child->pid)
         ypi_child_fail(here.t, YPI_CAUSE_SIGNAL, NULL, 0, "uncaught exception %s%s%s", type,
                        what != NULL ? ": " : "", what != NULL ? what : "");
+}
+
+/* Only the thread of the body throws it. */
+void ypi_not_unwound(void)
+{
+    here.t->child->unwind = NULL;
+    longjmp(here.t->child->leave, 1);
 }
 
 const void *ypi_stack_below(const void *frame)

@@ -20,6 +20,8 @@ struct ypi_child {
     enum ypi_stage_name stage; /* whose function was entered last */
     jmp_buf leave;
     bool leaving_allowed;
+    void (*unwind)(void); /* throws, where the function that runs is C++; NULL: longjmp */
+    int unwound;          /* how often it has thrown since that function was entered */
     bool failed;
     void *data;
     struct ypi_block *blocks; /* of yp_alloc */

@@ -1,6 +1,7 @@
 #include "harness/collect/axis.h"
 
 #include "base/text/text.h"
+#include "harness/collect/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +27,21 @@ char *ypi_setting_text(const struct ypi_setting *s)
 
 const char *ypi_axis_kind_name(enum yp_axis_kind kind)
 {
-    static const char *const names[] = {"none", "int", "double", "string", "none"};
+    static const char *const names[] = {
+        [YP_AXIS_NONE] = "none",     [YP_AXIS_INT] = "int",     [YP_AXIS_DOUBLE] = "double",
+        [YP_AXIS_STRING] = "string", [YP_AXIS_FROM] = "none",   [YP_AXIS_RANGE] = "int",
+        [YP_AXIS_GEOMETRIC] = "int", [YP_AXIS_THREADS] = "int",
+    };
     return names[kind];
 }
 
+/* Room grows by half, so that many values take time in proportion to their number. */
 static void append(struct yp_axis_values *values, const struct ypi_setting *value)
 {
-    values->of = ypi_realloc(values->of, values->count + 1, sizeof *values->of);
+    if (values->count == values->room) {
+        values->room += values->room / 2 + 8;
+        values->of = ypi_realloc(values->of, values->room, sizeof *values->of);
+    }
     values->of[values->count] = *value;
     values->of[values->count++].axis = values->name;
 }
@@ -95,17 +104,29 @@ static bool same(const struct yp_axis_values *x, const struct yp_axis_values *y)
     return equal;
 }
 
+static int by_value(const void *a, const void *b)
+{
+    const struct ypi_setting *x = a;
+    const struct ypi_setting *y = b;
+    if (x->kind == YP_AXIS_INT)
+        return (x->i > y->i) - (x->i < y->i);
+    return x->kind == YP_AXIS_DOUBLE ? (x->d > y->d) - (x->d < y->d) : strcmp(x->s, y->s);
+}
+
 static char *twice(const struct yp_axis_values *values)
 {
-    for (size_t i = 0; i < values->count; i++)
-        for (size_t k = 0; k < i; k++)
-            if (ypi_setting_equal(&values->of[i], &values->of[k])) {
-                char *text = ypi_setting_text(&values->of[i]);
-                char *problem = ypi_format("its function gives '%s' twice", text);
-                free(text);
-                return problem;
-            }
-    return NULL;
+    char *problem = NULL;
+    struct ypi_setting *sorted = ypi_calloc(values->count, sizeof *sorted);
+    memcpy(sorted, values->of, values->count * sizeof *sorted);
+    qsort(sorted, values->count, sizeof *sorted, by_value);
+    for (size_t i = 1; i < values->count && problem == NULL; i++)
+        if (ypi_setting_equal(&sorted[i], &sorted[i - 1])) {
+            char *text = ypi_setting_text(&sorted[i]);
+            problem = ypi_format("its function gives '%s' twice", text);
+            free(text);
+        }
+    free(sorted);
+    return problem;
 }
 
 /* Twice, since an id that is there in one collection only would reproduce nothing. */
@@ -126,22 +147,96 @@ static bool read_function(const struct yp_axis *axis, struct yp_axis_values *out
 
 /* -- as declared -------------------------------------------------------------------------- */
 
-bool ypi_axis_read(const struct yp_axis *axis, struct yp_axis_values *out)
+static void append_int(struct yp_axis_values *out, long long i)
 {
-    if (axis->kind == YP_AXIS_FROM)
-        return read_function(axis, out);
-    *out = (struct yp_axis_values){.name = axis->name, .kind = axis->kind};
+    append(out, &(struct ypi_setting){.kind = YP_AXIS_INT, .i = i});
+}
+
+/* How many steps there are between the ends. */
+static unsigned long long range_steps(long long first, long long last, long long step)
+{
+    unsigned long long span = last > first ? (unsigned long long)last - (unsigned long long)first
+                                           : (unsigned long long)first - (unsigned long long)last;
+    return span / (step > 0 ? (unsigned long long)step : 0 - (unsigned long long)step);
+}
+
+static void read_range(struct yp_axis_values *out, long long first, long long last, long long step)
+{
+    if (step == 0 || (last != first && (last > first) != (step > 0))) {
+        out->problem = ypi_format("it goes from %lld to %lld by %lld, which never arrives: allowed "
+                                  "is a step %s 0",
+                                  first, last, step, last < first ? "below" : "above");
+        return;
+    }
+    unsigned long long steps = range_steps(first, last, step);
+    if (steps >= YPI_AXIS_VALUES_MOST) {
+        out->problem = ypi_format("it goes from %lld to %lld by %lld in more than %u values", first,
+                                  last, step, YPI_AXIS_VALUES_MOST);
+        return;
+    }
+    append_int(out, first);
+    for (; steps > 0; steps--)
+        append_int(out, first += step);
+}
+
+static void read_geometric(struct yp_axis_values *out, long long first, long long last,
+                           long long factor)
+{
+    if (first < 1 || last < first || factor < 2) {
+        out->problem = ypi_format("it goes from %lld to %lld by the factor %lld: allowed are a "
+                                  "first value from 1, a last one from there and a factor from 2",
+                                  first, last, factor);
+        return;
+    }
+    for (long long at = first; at < last; at *= factor) {
+        append_int(out, at);
+        if (at > last / factor)
+            break;
+    }
+    append_int(out, last);
+}
+
+/* Of all processors, where the last number is not given. */
+static void read_threads(struct yp_axis_values *out, long long first, long long last,
+                         int processors)
+{
+    if (last == 0 && first > processors)
+        first = processors;
+    read_geometric(out, first, last == 0 ? processors : last, 2);
+}
+
+static void read_values(struct yp_axis_values *out, const struct yp_axis *axis)
+{
     for (unsigned i = 0; i < axis->count; i++) {
         struct ypi_setting value = {.kind = axis->kind};
         if (axis->kind == YP_AXIS_INT)
-            value.i = axis->values.i[i];
+            value.i = axis->list.i != NULL ? axis->list.i[i] : axis->values.i[i];
         else if (axis->kind == YP_AXIS_DOUBLE)
-            value.d = axis->values.d[i];
+            value.d = axis->list.d != NULL ? axis->list.d[i] : axis->values.d[i];
         else
-            value.s = axis->values.s[i];
+            value.s = axis->list.s != NULL ? axis->list.s[i] : axis->values.s[i];
         append(out, &value);
     }
-    return true;
+}
+
+bool ypi_axis_read(const struct yp_axis *axis, int processors, struct yp_axis_values *out)
+{
+    const long long *ends = axis->values.i;
+    if (axis->kind == YP_AXIS_FROM)
+        return read_function(axis, out);
+    *out = (struct yp_axis_values){.name = axis->name, .kind = axis->kind};
+    if (axis->kind < YP_AXIS_RANGE) {
+        read_values(out, axis);
+        return true;
+    }
+    out->kind = YP_AXIS_INT;
+    if (axis->kind == YP_AXIS_RANGE)
+        read_range(out, ends[0], ends[1], ends[2]);
+    else if (axis->kind == YP_AXIS_GEOMETRIC)
+        read_geometric(out, ends[0], ends[1], ends[2]);
+    else
+        read_threads(out, ends[0], ends[1], processors);
+    return out->problem == NULL;
 }
 
 void ypi_axis_clear(struct yp_axis_values *values)

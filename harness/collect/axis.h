@@ -8,14 +8,14 @@ struct yp_axis_values {
     const char *name;
     enum yp_axis_kind kind; /* YP_AXIS_NONE: none so far */
     struct ypi_setting *of; /* `count` of them, owned */
-    size_t count;
+    size_t count, room;
     bool copies;   /* texts are owned too */
     char *problem; /* owned: why a value was not added; NULL: all were */
 };
 
-/* All values of the axis; false when its function fails, `problem` says how. To be given back by
- * ypi_axis_clear() either way. */
-bool ypi_axis_read(const struct yp_axis *axis, struct yp_axis_values *out);
+/* All values of the axis, in a run that may use so many processors; false when there are none,
+ * `problem` says why. To be given back by ypi_axis_clear() either way. */
+bool ypi_axis_read(const struct yp_axis *axis, int processors, struct yp_axis_values *out);
 void ypi_axis_clear(struct yp_axis_values *values);
 
 /* Same kind and value. */

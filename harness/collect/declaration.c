@@ -2,7 +2,9 @@
 #include "harness/collect/internal.h"
 
 #include "base/text/text.h"
+#include "device/cpu/binding.h"
 #include "harness/case/command.h"
+#include "harness/collect/tags.h"
 #include "harness/judge/relation.h"
 
 #include <math.h>
@@ -20,7 +22,7 @@ int ypi_case_count(const struct yp_test *test)
 int ypi_axis_count(const struct yp_test *test)
 {
     int count = 0;
-    while (count < YP_MAX_AXES && test->axes[count].kind != YP_AXIS_NONE)
+    while (ypi_axis_at(test, count) != NULL)
         count++;
     return count;
 }
@@ -84,8 +86,9 @@ static void check_cases(struct ypi_collecting *g)
 
 static bool has_axis(const struct yp_test *test, const char *name)
 {
-    for (int i = 0; i < ypi_axis_count(test); i++)
-        if (test->axes[i].name != NULL && strcmp(test->axes[i].name, name) == 0)
+    const struct yp_axis *axis = NULL;
+    for (int i = 0; (axis = ypi_axis_at(test, i)) != NULL; i++)
+        if (axis->name != NULL && strcmp(axis->name, name) == 0)
             return true;
     return false;
 }
@@ -145,26 +148,33 @@ static void check_parameters(struct ypi_collecting *g)
 
 static void check_axes(struct ypi_collecting *g)
 {
-    int count = ypi_axis_count(g->test);
-    for (int i = 0; i < count; i++) {
-        const struct yp_axis *axis = &g->test->axes[i];
+    const struct yp_test *test = g->test;
+    const struct yp_axis *axis = NULL;
+    const struct yp_axis *other = NULL;
+    for (int i = 0; (axis = ypi_axis_at(test, i)) != NULL; i++) {
+        const unsigned most = axis->list.i != NULL ? YPI_AXIS_VALUES_MOST : YP_MAX_AXIS_VALUES;
         if (axis->name == NULL || axis->name[0] == '\0')
             ypi_declaration_error(g, "axis %d has no name", i + 1);
         else if (axis->kind == YP_AXIS_FROM && axis->from == NULL)
             ypi_declaration_error(g, "axis '%s' has no function", axis->name);
-        else if (axis->kind != YP_AXIS_FROM &&
-                 (axis->count == 0 || axis->count > YP_MAX_AXIS_VALUES))
-            ypi_declaration_error(g, "axis '%s' has %u values: allowed are 1 to %d", axis->name,
-                                  axis->count, YP_MAX_AXIS_VALUES);
-        for (unsigned k = 0; axis->kind == YP_AXIS_STRING && k < axis->count; k++)
-            if (k < YP_MAX_AXIS_VALUES && axis->values.s[k] == NULL)
+        else if (axis->kind != YP_AXIS_FROM && (axis->count == 0 || axis->count > most))
+            ypi_declaration_error(g, "axis '%s' has %u values: allowed are 1 to %u", axis->name,
+                                  axis->count, most);
+        for (unsigned k = 0; axis->kind == YP_AXIS_STRING && k < axis->count && k < most; k++)
+            if ((axis->list.s != NULL ? axis->list.s[k] : axis->values.s[k]) == NULL)
                 ypi_declaration_error(g, "value %u of axis %d is NULL", k + 1, i + 1);
-        for (int k = 0; k < i; k++)
-            if (axis->name != NULL && g->test->axes[k].name != NULL &&
-                strcmp(g->test->axes[k].name, axis->name) == 0)
+        for (int k = 0; k < i; k++) {
+            other = ypi_axis_at(test, k);
+            if (axis->name != NULL && other->name != NULL && strcmp(other->name, axis->name) == 0)
                 ypi_declaration_error(g, "axis '%s' is declared twice", axis->name);
+        }
     }
-    if (count < YP_MAX_AXES && g->test->axes[count].name != NULL)
+    int count = ypi_axis_count(test);
+    if (count > YP_MAX_AXES)
+        ypi_declaration_error(g, "it has %d axes with that of its types: allowed are %d", count,
+                              YP_MAX_AXES);
+    int declared = count - (test->types.kind != YP_AXIS_NONE);
+    if (declared < YP_MAX_AXES && test->axes[declared].name != NULL)
         ypi_declaration_error(g, "axis %d is of no kind", count + 1);
 }
 
@@ -196,6 +206,18 @@ static void check_problem(struct ypi_collecting *g, char *problem)
     free(problem);
 }
 
+/* Of the run, which confines itself only when it begins. */
+static int processors(const struct ypi_options *o)
+{
+    unsigned char named[YPI_CPUS_MAX];
+    int count = 0;
+    if (o->cpus == NULL || !ypi_cpus_parse(o->cpus, named, YPI_CPUS_MAX))
+        return ypi_processors();
+    for (int i = 0; i < YPI_CPUS_MAX; i++)
+        count += named[i] && ypi_cpus_allowed()[i];
+    return count > 0 ? count : 1;
+}
+
 /* Last, so that no function is asked for a declaration that is wrong anyway. */
 static void read_axes(struct ypi_collecting *g)
 {
@@ -203,9 +225,12 @@ static void read_axes(struct ypi_collecting *g)
     axes->next = g->out->axes;
     g->out->axes = g->axes = axes;
     axes->count = ypi_axis_count(g->test);
-    for (int i = 0; i < axes->count; i++)
-        if (!ypi_axis_read(&g->test->axes[i], &axes->of[i]))
-            ypi_declaration_error(g, "axis '%s': %s", g->test->axes[i].name, axes->of[i].problem);
+    for (int i = 0; i < axes->count; i++) {
+        const struct yp_axis *axis = ypi_axis_at(g->test, i);
+        const int threads = axis->kind == YP_AXIS_THREADS ? processors(g->o) : 0;
+        if (!ypi_axis_read(axis, threads, &axes->of[i]))
+            ypi_declaration_error(g, "axis '%s': %s", axis->name, axes->of[i].problem);
+    }
 }
 
 bool ypi_declaration_is_right(struct ypi_collecting *g)

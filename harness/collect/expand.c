@@ -72,6 +72,18 @@ static void expand_devices(struct ypi_collecting *g, struct yp_case *c)
     c->device[0] = '\0';
 }
 
+/* Of types there are no others than those that the test is made for. */
+static bool is_made(struct ypi_collecting *g, const struct ypi_setting *s)
+{
+    const struct yp_axis *types = &g->test->types;
+    if (types->kind == YP_AXIS_NONE || s->parameter || strcmp(s->axis, types->name) != 0)
+        return true;
+    for (size_t i = 0; i < g->axes->of[0].count; i++)
+        if (ypi_setting_equal(&g->axes->of[0].of[i], s))
+            return true;
+    return false;
+}
+
 /* The value of --set for the axis or parameter `out`; false when it is not of its kind. */
 static bool read_setting(struct ypi_setting *out, const char *text)
 {
@@ -102,12 +114,17 @@ static bool expand_given(struct ypi_collecting *g, struct yp_case *c, int at, in
         struct ypi_set *set = &g->o->sets[i];
         if (strcmp(set->axis, declared.axis) != 0)
             continue;
-        set->used = given = true;
+        given = true;
         c->settings[at] = declared;
-        if (read_setting(&c->settings[at], set->value))
-            expand_settings(g, c, depth + 1);
-        else
+        if (!read_setting(&c->settings[at], set->value)) {
             refuse_set(g, &declared, set);
+        } else if (!is_made(g, &c->settings[at])) {
+            set->not_made = true;
+            continue;
+        } else {
+            expand_settings(g, c, depth + 1);
+        }
+        set->used = true;
     }
     c->settings[at] = declared;
     return given;

@@ -3,6 +3,7 @@
 
 #include "base/text/text.h"
 #include "harness/collect/axis.h"
+#include "harness/collect/tags.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,12 +32,13 @@ const char *ypi_test_path(const char *file)
 }
 
 /* Everything with a meaning in an id is written as %xx inside a value; not a `-`, since what
- * follows one is an axis only where a `=` stands behind it. */
+ * follows one is an axis only where a `=` stands behind it, nor a `:`, which means something in
+ * front of the bracket only. */
 static void add_escaped(struct ypi_text *id, const char *value)
 {
     for (const char *c = value; *c != '\0'; c++) {
         unsigned char byte = (unsigned char)*c;
-        if (strchr("[]%:=", *c) != NULL || byte <= ' ' || byte == 127)
+        if (strchr("[]%=", *c) != NULL || byte <= ' ' || byte == 127)
             ypi_text_add(id, "%%%02x", byte);
         else
             ypi_text_bytes(id, c, 1);

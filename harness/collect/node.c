@@ -9,9 +9,10 @@ static const char *behind(const char *node, size_t length, const char *id)
     const char *end = node + length;
     while (node < end) {
         bool dash = end - node >= 3 && strncasecmp(node, "%2d", 3) == 0;
-        if (*id != (dash ? '-' : *node))
+        bool colon = end - node >= 3 && strncasecmp(node, "%3a", 3) == 0;
+        if (*id != (dash ? '-' : colon ? ':' : *node))
             return NULL;
-        node += dash ? 3 : 1;
+        node += dash || colon ? 3 : 1;
         id++;
     }
     return id;

@@ -1,5 +1,5 @@
 /* Words that name cases: "dir", "file.c", "file.c::test", "file.c::test[case]". A `-` in a value
- * may stand there as %2d, as in ids of Yieldpoint 0.1. */
+ * may stand there as %2d, and a `:` as %3a, as in ids of Yieldpoint 0.1. */
 #ifndef YPI_NODE_H
 #define YPI_NODE_H
 

@@ -1,6 +1,5 @@
 #include "harness/collect/options.h"
 
-#include "base/options/project.h"
 #include "base/text/text.h"
 #include "device/kind.h"
 #include "harness/collect/collect.h"
@@ -13,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* -- what is no plain value ---------------------------------------------------------------- */
 
@@ -67,6 +67,12 @@ static char *read_report(void *values, const struct ypi_option *option, const ch
     free(o->report);
     o->report = ypi_text_take(&letters);
     return NULL;
+}
+
+static char *write_report(const void *values, const struct ypi_option *option)
+{
+    (void)option;
+    return ypi_strdup(((const struct ypi_options *)values)->report);
 }
 
 /* Several times: all of them. */
@@ -134,6 +140,25 @@ static char *read_budgets(void *values, const struct ypi_option *option, const c
     free(o->budgets);
     o->budgets = whole;
     return NULL;
+}
+
+static char *read_rootdir(void *values, const struct ypi_option *option, const char *text)
+{
+    struct ypi_options *o = values;
+    (void)option;
+    struct stat found;
+    if (stat(text, &found) != 0 || !S_ISDIR(found.st_mode))
+        return ypi_strdup("a directory that is there");
+    free(o->rootdir);
+    o->rootdir = ypi_strdup(text);
+    return NULL;
+}
+
+static char *write_rootdir(const void *values, const struct ypi_option *option)
+{
+    const struct ypi_options *o = values;
+    (void)option;
+    return o->rootdir != NULL ? ypi_strdup(o->rootdir) : NULL;
 }
 
 static char *write_budgets(const void *values, const struct ypi_option *option)
@@ -293,7 +318,7 @@ static const struct ypi_option common[] = {
      READ(more_words)},
     {NULL, 's', NULL, "let the cases write to the terminal", AT(FLAG, no_capture)},
     {NULL, 'r', "CHARS", "what the short summary lists: letters of fEsxXpPaAN, as in pytest (fE)",
-     READ(read_report)},
+     READ(read_report), .write = write_report},
     {"tb", 0, "STYLE", "what is told of a failure: auto, long, short, line or no",
      AT(CHOICE, traceback), .choices = "auto long short line native no"},
     {"durations", 0, "N", "list the N slowest setups, calls and teardowns (0: all)",
@@ -313,19 +338,29 @@ static const struct ypi_option common[] = {
     {"history", 0, "FILE", "where results are kept (.yieldpoint/history.db)", AT(PATH, history)},
     {"junitxml", 0, "FILE", "write JUnit's XML", AT(PATH, junit)},
     {"junit-xml", 0, "FILE", NULL, AT(PATH, junit)},
+    {"json", 0, "FILE", "write times as Google Benchmark does", AT(PATH, json)},
     {"csv", 0, "FILE", "append a row a measurement or value", AT(PATH, csv)},
     {"tap", 0, NULL, "TAP on standard output, everything else on standard error", AT(FLAG, tap)},
 #undef GROUP
 #define GROUP YPI_GROUP_OTHER
+    {"config-file", 'c', "FILE", "this one instead of the yieldpoint.ini that is found",
+     AT(PATH, config)},
+    {"rootdir", 0, "DIR", "the project's directory, instead of the one that is found",
+     READ(read_rootdir), .write = write_rootdir},
+    {"show-config", 0, NULL, "print every option's value and where it comes from",
+     AT(FLAG, show_config)},
     {"markers", 0, NULL, "list the registered tags", AT(FLAG, markers)},
+    {"strict-markers", 0, NULL, "accepted, as what is always so: unknown tags are errors",
+     AT(FLAG, strict)},
+    {"strict-config", 0, NULL, NULL, AT(FLAG, strict)},
+    {"strict", 0, NULL, NULL, AT(FLAG, strict)},
     {"version", 'V', NULL, "print the version", AT(FLAG, version)},
     {"help", 'h', NULL, "print this", AT(FLAG, help)},
 #undef GROUP
     YPI_OPTIONS_END,
 };
 
-/* Those of every program and those that this one declares: made once, kept to the end. */
-static const struct ypi_option *table(int *errors)
+const struct ypi_option *ypi_options_table(int *errors)
 {
     static struct ypi_option *all;
     static int wrong;
@@ -345,43 +380,6 @@ static const struct ypi_option *table(int *errors)
     return all;
 }
 
-/* -- tags ---------------------------------------------------------------------------------- */
-
-bool ypi_is_tag(const struct ypi_options *o, const char *word, size_t length)
-{
-    for (int i = 0; i < o->tag_count; i++)
-        if (strlen(o->tags[i]) == length && memcmp(o->tags[i], word, length) == 0)
-            return true;
-    return false;
-}
-
-static void register_tag(struct ypi_options *o, const char *name, const char *help)
-{
-    if (ypi_is_tag(o, name, strlen(name)))
-        return;
-    o->tags = ypi_list_add(o->tags, o->tag_count, ypi_strdup(name));
-    o->tag_help = ypi_list_add(o->tag_help, o->tag_count++, ypi_strdup(help));
-}
-
-static void register_tags(struct ypi_options *o, const struct ypi_project *project)
-{
-    static const char *const built_in[][2] = {
-        {"stress", "stays right and inside its memory as the scale grows"},
-        {"perf", "speed over sizes, batches, precisions"},
-        {"small", "seconds: every build"},
-        {"medium", "up to a minute: every merge"},
-        {"large", "true sizes: nightly"},
-        {"xl", "beyond memory: by hand"},
-        {"slow", "left out of a gate by -m \"not slow\""},
-    };
-    for (size_t i = 0; i < sizeof built_in / sizeof built_in[0]; i++)
-        register_tag(o, built_in[i][0], built_in[i][1]);
-    for (int i = 0; i < YPI_DEVICE_KINDS; i++)
-        register_tag(o, ypi_device_kinds[i].tag, ypi_device_kinds[i].tag_help);
-    for (int i = 0; i < project->tag_count; i++)
-        register_tag(o, project->tags[i], project->tag_help[i]);
-}
-
 /* -- reading ------------------------------------------------------------------------------- */
 
 void ypi_options_set_axis(struct ypi_options *o, const char *axis, const char *value)
@@ -392,12 +390,6 @@ void ypi_options_set_axis(struct ypi_options *o, const char *axis, const char *v
     o->sets = ypi_realloc(o->sets, (size_t)o->set_count + 1, sizeof *o->sets);
     o->sets[o->set_count++] =
         (struct ypi_set){.axis = ypi_strdup(axis), .value = ypi_strdup(value)};
-}
-
-static void add_id(void *values, const char *word)
-{
-    struct ypi_options *o = values;
-    o->ids = ypi_list_add(o->ids, o->id_count++, ypi_strdup(word));
 }
 
 /* OpenBLAS chooses its kernels by this name alone. */
@@ -506,48 +498,46 @@ static void apply_no_fork(struct ypi_options *o)
         o->speed = YPI_SPEED_RECORD;
 }
 
-enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv)
+void ypi_options_begin(struct ypi_options *o)
 {
-    int errors = 0;
-    const struct ypi_reader reader = {.table = table(&errors), .values = o, .other = add_id};
-    const char *environment = getenv("YIELDPOINT_OPTIONS");
-    struct ypi_project project;
-    bool ok = ypi_project_read(&project);
     *o = defaults;
     o->device = ypi_strdup(defaults.device);
     o->report = ypi_strdup("fE");
-    o->root = ypi_strdup(project.root);
-    o->history = ypi_strdup(project.history);
-    register_tags(o, &project);
     ypi_program_options_forget();
-    /* What is nearer comes later, and wins. */
-    ok = ok &&
-         (project.options == NULL ||
-          ypi_words_read_text(&reader, "yieldpoint.ini, options", project.options)) &&
-         (environment == NULL || ypi_words_read_text(&reader, "YIELDPOINT_OPTIONS", environment)) &&
-         ypi_words_read(&reader, program_invocation_short_name, argv + 1, argc > 0 ? argc - 1 : 0);
-    ypi_project_clear(&project);
+}
+
+bool ypi_options_complete(struct ypi_options *o)
+{
     find_places(o);
     drop_empty(&o->mark);
     drop_empty(&o->keyword);
     if (o->stepwise)
         o->max_failures = 1;
-    ok = ok && fit_together(o);
+    bool ok = fit_together(o);
     apply_no_fork(o);
-    return errors > 0 ? YPI_EXIT_INTERRUPTED : ok ? YPI_EXIT_OK : YPI_EXIT_USAGE;
+    return ok;
 }
 
 void ypi_options_clear(struct ypi_options *o)
 {
     ypi_options_free(o, common);
     ypi_list_free(o->ids, o->id_count);
-    ypi_list_free(o->places, o->id_count);
+    if (o->places != NULL)
+        ypi_list_free(o->places, o->id_count);
     for (int i = 0; i < o->set_count; i++) {
         free(o->sets[i].axis);
         free(o->sets[i].value);
     }
     free(o->sets);
+    for (int i = 0; i < o->given_count; i++) {
+        free(o->given[i].text);
+        free(o->given[i].where);
+    }
+    free(o->given);
     free(o->root);
+    free(o->rootdir);
+    free(o->file);
+    free(o->history_from);
     free(o->budgets);
     free(o->report);
     ypi_list_free(o->deselected, o->deselected_count);
@@ -570,12 +560,23 @@ void ypi_options_help(const char *program)
                                          [YPI_GROUP_PROGRAM] = "\nof this program:\n"};
     int errors = 0;
     printf("usage: %s [options] [file | file::test | id ...]\n\n", program);
-    ypi_options_print(table(&errors), titles);
+    ypi_options_print(ypi_options_table(&errors), titles);
     puts("\nOptions may also stand in YIELDPOINT_OPTIONS and, as `options = ...` under\n"
          "[yieldpoint], in yieldpoint.ini. YIELDPOINT_LOCK names the file by which timed runs\n"
          "wait for each other, instead of /tmp/yieldpoint.lock.\n"
          "exit codes: 0 passed, 1 failed, 2 interrupted or error at collection, 3 internal error,\n"
          "            4 usage error, 5 nothing selected");
+}
+
+bool ypi_option_is_usual(const struct ypi_options *o, const struct ypi_option *option)
+{
+    char *value = ypi_option_text(o, option);
+    char *usual =
+        option->kind != YPI_OPTION_OWN ? ypi_option_text(&defaults, option) : ypi_strdup(value);
+    bool same = strcmp(value, usual) == 0;
+    free(usual);
+    free(value);
+    return same;
 }
 
 /* The word that gives an option the value it has; NULL: that is the default's. */
@@ -603,7 +604,7 @@ static char **add_selection(char **words, int *count, const char *option, const 
 char **ypi_options_reproduce(const struct ypi_options *o, bool relation, int *count)
 {
     int errors = 0;
-    const struct ypi_option *all = table(&errors);
+    const struct ypi_option *all = ypi_options_table(&errors);
     char **words = NULL;
     *count = 0;
     for (int i = 0; i < o->set_count; i++)

@@ -2,6 +2,7 @@
 #ifndef YPI_OPTIONS_H
 #define YPI_OPTIONS_H
 
+#include "base/options/option.h"
 #include "device/cpu/binding.h"
 #include "harness/tell/screen.h"
 
@@ -41,7 +42,15 @@ enum ypi_traceback {
 struct ypi_set {
     char *axis;
     char *value;
-    bool used; /* some collected test has the axis */
+    bool not_made; /* a test is over types, and this is none of them */
+    bool used;     /* some collected test has the axis */
+};
+
+/* An option that was given, by which text and where. */
+struct ypi_given {
+    const struct ypi_option *option;
+    char *text;
+    char *where;
 };
 
 struct ypi_options {
@@ -81,6 +90,7 @@ struct ypi_options {
     char *history;  /* path of the database */
     char *csv;      /* NULL: none */
     char *junit;    /* the same: of JUnit's XML */
+    char *json;     /* the same: of Google Benchmark's JSON */
     char *turns;    /* path of a socket: see harness/measure/turns.h; NULL: none */
     char *budgets;  /* whole path of a file in place of those of tests; NULL: those */
     enum ypi_speed speed;
@@ -105,11 +115,18 @@ struct ypi_options {
     int durations;        /* slowest phases to list; -1: none, 0: all */
     double durations_min; /* seconds: shorter ones are not listed; 0: 0.005, under -vv none */
 
-    char *root;      /* the project: where yieldpoint.ini or .git is, else the working directory */
+    char *config, *rootdir;  /* -c and --rootdir; NULL: searched for */
+    char *file;              /* whole path of the file that was read; NULL: there is none */
+    char *root;              /* whole path of the project */
+    const char *root_why;    /* "the directory of the file" */
+    char *history_from;      /* "yieldpoint.ini, [yieldpoint]"; NULL: no file says */
+    struct ypi_given *given; /* in the order in which they were read */
+    int given_count;
     char **tags;     /* registered ones, the built-in first */
     char **tag_help; /* what each is for */
-    int tag_count;
-    bool help, version, markers;
+    int tag_count, built_in_tags;
+    bool strict; /* tags that are not registered are errors: always */
+    bool help, version, markers, show_config;
 };
 
 /* Fills *o. Returns YPI_EXIT_OK; or, after telling stderr what, where, and what is allowed,
@@ -117,13 +134,20 @@ struct ypi_options {
 enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv);
 void ypi_options_clear(struct ypi_options *o);
 
+/* -- for configuration.c, which reads them: the table, kept to the end; *errors counts declarations
+ * of the program's own that are wrong */
+const struct ypi_option *ypi_options_table(int *errors);
+void ypi_options_begin(struct ypi_options *o); /* as built in */
+bool ypi_option_is_usual(const struct ypi_options *o, const struct ypi_option *option);
+/* What follows from one option for another. False after telling stderr which do not fit. */
+bool ypi_options_complete(struct ypi_options *o);
+
 void ypi_options_help(const char *program);
 /* Runs an axis at this value too; one that is there is no second. */
 void ypi_options_set_axis(struct ypi_options *o, const char *axis, const char *value);
 /* Says in the environment which instructions are the highest to use, if --isa was given: for this
  * process, unless it has asked already, and for those that it starts or becomes. */
 void ypi_confine_isa(const struct ypi_options *o);
-bool ypi_is_tag(const struct ypi_options *o, const char *word, size_t length);
 
 /* The options that change a case's data or verdicts, for the line that reproduces it: each one
  * word such as "--set=cubes=2". Those of a relation end with "-m" and "-k" and what they select by,

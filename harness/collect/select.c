@@ -3,6 +3,7 @@
 #include "base/text/text.h"
 #include "harness/collect/expression.h"
 #include "harness/collect/node.h"
+#include "harness/collect/tags.h"
 #include "harness/judge/relation.h"
 
 #include <stdio.h>
@@ -186,6 +187,12 @@ static bool check_set(const struct ypi_set *set, const struct ypi_collection *c)
 {
     if (set->used)
         return true;
+    if (set->not_made) {
+        fprintf(stderr,
+                "error: --set %s=%s: no test is made for this type; --co -q lists all ids\n",
+                set->axis, set->value);
+        return false;
+    }
     struct ypi_text known = {0};
     for (int i = 0; i < c->count; i++)
         for (int k = 0; k < c->cases[i]->setting_count; k++) {

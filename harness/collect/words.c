@@ -63,6 +63,8 @@ static bool take(struct source *s, const struct ypi_option *option, const char *
         value = s->words[++s->at];
     }
     char *allowed = ypi_option_set(s->reader->values, option, value);
+    if (allowed == NULL && s->reader->given != NULL)
+        s->reader->given(s->reader->values, option, value, s->name);
     if (allowed == NULL)
         return true;
     char *message = ypi_format("%s is '%s': allowed is %s", spelled, value, allowed);

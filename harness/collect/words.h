@@ -8,6 +8,10 @@ struct ypi_reader {
     const struct ypi_option *table;
     void *values;                                  /* that the options fill */
     void (*other)(void *values, const char *word); /* takes what is no option */
+    /* Told of each option that was taken, with its value ("": it takes none) and where it stands.
+     * NULL: nobody asks. */
+    void (*given)(void *values, const struct ypi_option *option, const char *text,
+                  const char *source);
 };
 
 /* Reads --name=VALUE, --name VALUE, -l VALUE, -lVALUE, letters together (-qv), and behind -- other

@@ -1,5 +1,6 @@
 #include "harness/judge/budget.h"
 
+#include "base/numbers/order.h"
 #include "base/numbers/slack.h"
 #include "base/text/figures.h"
 
@@ -30,6 +31,7 @@ static const struct kind {
     [YP_BUDGET_MIN_VALUE] = {"min value", true, false, NULL},
     [YP_BUDGET_MAX_VALUE] = {"max value", false, false, NULL},
     [YP_BUDGET_MAX_GRADIENT_ERROR] = {"max gradient error", false, false, NULL},
+    [YP_BUDGET_ORDER] = {"order", false, false, NULL},
     [YP_BUDGET_FOR_DEVICE] = {"for device", false, false, NULL},
     [YP_BUDGET_REQUIRED] = {"required", false, false, NULL},
     [YP_BUDGET_FILE] = {"file", false, false, NULL},
@@ -62,6 +64,11 @@ const char *ypi_budget_kind_name(enum yp_budget_kind kind)
 bool ypi_budget_is_named(enum yp_budget_kind kind)
 {
     return kinds[kind].speed || kind >= YP_BUDGET_MAX_GROWTH;
+}
+
+bool ypi_budget_is_of_value(enum yp_budget_kind kind)
+{
+    return kind == YP_BUDGET_MIN_VALUE || kind == YP_BUDGET_MAX_VALUE || kind == YP_BUDGET_ORDER;
 }
 
 bool ypi_budget_is_mark(enum yp_budget_kind kind)
@@ -120,6 +127,9 @@ void ypi_budget_figure(char out[128], const struct yp_budget *budget, double val
     case YP_BUDGET_MAX_ALLOCATIONS:
         snprintf(out, 128, "%.0f", value);
         break;
+    case YP_BUDGET_ORDER:
+        snprintf(out, 128, "%s", isnan(value) ? "none of the orders" : ypi_order_name((int)value));
+        break;
     default:
         ypi_format_value(out, value, unit);
     }
@@ -146,7 +156,9 @@ void ypi_budget_text(char out[256], const struct yp_budget *budget, const char *
     ypi_budget_figure(figure, budget, budget->limit, unit);
     aspect(of, budget);
     const char *side = kinds[budget->kind].at_least ? "at least" : "at most";
-    if (budget->name != NULL)
+    if (budget->kind == YP_BUDGET_ORDER)
+        snprintf(out, 256, "grows as %s", figure);
+    else if (budget->name != NULL)
         snprintf(out, 256, "%s%.64s%s %s %s",
                  budget->kind == YP_BUDGET_MAX_GRADIENT_ERROR ? "gradient error of " : "",
                  budget->name, of, side, figure);
@@ -176,7 +188,8 @@ const char *ypi_budget_unit(const struct ypi_result *r, const struct yp_budget *
 double ypi_budget_slack(const struct yp_budget *budget, double measured)
 {
     double slack = ypi_slack(budget->limit, measured, kinds[budget->kind].at_least);
-    return measured > 0 && budget->limit > 0 && isfinite(slack) ? slack : NAN;
+    bool ratio = measured > 0 && budget->limit > 0 && budget->kind != YP_BUDGET_ORDER;
+    return ratio && isfinite(slack) ? slack : NAN;
 }
 
 bool ypi_slack_is_loose(const struct yp_budget *budget, double slack)
@@ -306,6 +319,18 @@ static void judge_measured(const struct ypi_result *r, struct ypi_verdict *v, bo
     }
 }
 
+/* The interval is that of the orders that are not refuted; without one, all are. */
+static void of_order(struct ypi_verdict *v, const struct ypi_value *value)
+{
+    const double asked = v->budget->limit;
+    v->measured = isnan(value->low) ? NAN : value->value;
+    v->low = value->low;
+    v->high = value->high;
+    v->met = !(value->low <= asked && asked <= value->high) ? YPI_NOT_MET
+             : value->low == value->high                    ? YPI_MET
+                                                            : YPI_UNDECIDED;
+}
+
 static void judge_value(const struct ypi_result *r, struct ypi_verdict *v, bool judged)
 {
     for (int i = 0; i < r->value_count; i++) {
@@ -316,7 +341,10 @@ static void judge_value(const struct ypi_result *r, struct ypi_verdict *v, bool 
             exact(v, value->value);
             continue;
         }
-        between(v, value->value, value->low, value->high);
+        if (v->budget->kind == YP_BUDGET_ORDER)
+            of_order(v, value);
+        else
+            between(v, value->value, value->low, value->high);
         if (!judged)
             v->met = YPI_RECORDED;
     }
@@ -373,14 +401,16 @@ static void judge_one(const struct ypi_result *r, struct ypi_verdict *v, bool sp
     const struct yp_budget *b = v->budget;
     if (kinds[b->kind].speed || b->kind == YP_BUDGET_MAX_GROWTH || b->kind == YP_BUDGET_MAX_COUNT)
         judge_measured(r, v, speed_judged);
-    else if (b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE)
+    else if (ypi_budget_is_of_value(b->kind))
         judge_value(r, v, speed_judged);
     else if (b->kind == YP_BUDGET_MAX_GRADIENT_ERROR)
         judge_gradient(r, v);
     else
         judge_memory(r, v);
     double beyond = (v->measured - b->limit) / fabs(b->limit);
-    v->distance = b->limit == 0 ? NAN : kinds[b->kind].at_least ? beyond : -beyond;
+    v->distance = b->limit == 0 || b->kind == YP_BUDGET_ORDER ? NAN
+                  : kinds[b->kind].at_least                   ? beyond
+                                                              : -beyond;
 }
 
 struct ypi_verdict ypi_budget_judge(const struct ypi_result *r, const struct yp_budget *budget,

@@ -36,6 +36,7 @@ const struct yp_budget *ypi_budget_of(const struct yp_case *c, enum yp_budget_ki
 const char *ypi_budget_kind_name(enum yp_budget_kind kind); /* "min rate", ... */
 bool ypi_budget_is_named(enum yp_budget_kind kind);         /* of a measurement, value or check */
 bool ypi_budget_is_speed(enum yp_budget_kind kind);
+bool ypi_budget_is_of_value(enum yp_budget_kind kind);
 bool ypi_budget_is_mark(enum yp_budget_kind kind); /* says something of others in a declaration */
 
 /* Whether both are of the same thing, whatever their limits. */

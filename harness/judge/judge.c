@@ -89,7 +89,7 @@ void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
 /* Made of times, as what a relation finds may be. */
 static bool is_of_speed(const struct ypi_result *r, const struct yp_budget *b)
 {
-    bool of_value = b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE;
+    bool of_value = ypi_budget_is_of_value(b->kind);
     for (int i = 0; of_value && i < r->value_count; i++)
         if (strcmp(r->values[i].name, b->name) == 0)
             return r->values[i].of_speed;
@@ -187,9 +187,11 @@ static void fail_verdict(struct ypi_result *r, const struct ypi_verdict *v)
     ypi_budget_figure(low, v->budget, v->low, unit);
     ypi_budget_figure(high, v->budget, v->high, unit);
     struct ypi_text message = {0};
-    const char *why = v->met != YPI_UNDECIDED                     ? ""
-                      : v->budget->kind == YP_BUDGET_MAX_RESIDENT ? "cannot say, "
-                                                                  : "too noisy, ";
+    const char *why =
+        v->met != YPI_UNDECIDED ? ""
+        : v->budget->kind == YP_BUDGET_MAX_RESIDENT || v->budget->kind == YP_BUDGET_ORDER
+            ? "cannot say, "
+            : "too noisy, ";
     ypi_text_add(&message, "budget %s: %s%s", text, why, measured);
     if (v->low < v->high || (isnan(v->low) && ypi_budget_is_speed(v->budget->kind)))
         ypi_text_add(&message, " [%s, %s]", low, high);

@@ -16,6 +16,7 @@ static const struct ypi_relation_kind kinds[] = {
     [YP_RELATION_VALUE_RATIO] = {"ratio", .to = true, .name = true},
     [YP_RELATION_GROWTH] = {"exponent", .of_speed = true, .name = true, .axis = true},
     [YP_RELATION_SAME_HASH] = {"distinct hashes", .to = true},
+    [YP_RELATION_ORDER] = {"order", .of_speed = true, .name = true, .axis = true},
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
@@ -91,9 +92,16 @@ static char *field_problem(const struct yp_relation *r)
 char *ypi_relation_budget_problem(const struct yp_test *test, const struct yp_budget *b)
 {
     const char *value = kinds[test->relation.kind].value;
-    bool of_value = b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE;
+    bool of_order = test->relation.kind == YP_RELATION_ORDER;
+    bool of_value = of_order ? b->kind == YP_BUDGET_ORDER
+                             : b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE;
+    if (b->kind == YP_BUDGET_ORDER && of_order &&
+        !(b->limit >= YP_CONSTANT && b->limit <= YP_N_CUBED && b->limit == floor(b->limit)))
+        return ypi_format("is of order %g: allowed are those of enum yp_order", b->limit);
     if (ypi_budget_is_mark(b->kind) || (of_value && b->name != NULL && strcmp(b->name, value) == 0))
         return NULL;
+    if (of_order)
+        return ypi_strdup("is not one of this relation: allowed is yp_grows_as(...)");
     return ypi_format("is not one of this relation: allowed are yp_min_value(\"%s\", ...) and "
                       "yp_max_value(\"%s\", ...)",
                       value, value);
@@ -115,7 +123,7 @@ static char *budget_problem(const struct yp_test *test)
 char *ypi_relation_problem(const struct yp_test *test)
 {
     static const char makers[] =
-        "yp_ratio, yp_ratio_over, yp_value_ratio, yp_growth and yp_same_hash";
+        "yp_ratio, yp_ratio_over, yp_value_ratio, yp_growth, yp_order and yp_same_hash";
     unsigned kind = (unsigned)test->relation.kind;
     if (kind == YP_RELATION_NONE && test->body != NULL)
         return NULL;
@@ -153,14 +161,58 @@ const char *ypi_relation_unmatched_node(const struct yp_test *test,
 
 /* -- what is found ------------------------------------------------------------------------ */
 
-void ypi_relation_add_value(struct ypi_relation_work *w, struct ypi_spread s)
+static struct ypi_value *add_value(struct ypi_relation_work *w, const char *name,
+                                   struct ypi_spread s)
 {
     struct ypi_result *r = w->r;
     r->values = ypi_realloc(r->values, (size_t)r->value_count + 1, sizeof *r->values);
     struct ypi_value *v = &r->values[r->value_count++];
     *v = (struct ypi_value){
         .value = s.value, .low = s.low, .high = s.high, .of_speed = w->kind->of_speed};
-    snprintf(v->name, sizeof v->name, "%s", w->kind->value);
+    snprintf(v->name, sizeof v->name, "%s", name);
+    return v;
+}
+
+void ypi_relation_add_value(struct ypi_relation_work *w, struct ypi_spread s)
+{
+    add_value(w, w->kind->value, s);
+}
+
+static void add_orders(struct ypi_relation_work *w, const struct ypi_orders *orders)
+{
+    const struct ypi_order *best = &orders->of[orders->best];
+    struct ypi_value *v =
+        add_value(w, "coefficient", (struct ypi_spread){best->coefficient, best->low, best->high});
+    snprintf(v->unit, sizeof v->unit, "s");
+    for (int f = 0; f < YPI_ORDERS; f++) {
+        char name[YPI_NAME_MAX];
+        double rms = orders->of[f].rms;
+        snprintf(name, sizeof name, "rms %s", ypi_order_name(f));
+        add_value(w, name, (struct ypi_spread){rms, rms, rms});
+    }
+}
+
+/* "O(N): 2.98e-09 s [2.9e-09 s, 3.1e-09 s] of f(N); rms O(1) 2.1, ..." */
+static void note_orders(struct ypi_relation_work *w, const struct ypi_orders *orders)
+{
+    const struct ypi_order *best = &orders->of[orders->best];
+    struct ypi_text standing = {0};
+    struct ypi_text rms = {0};
+    for (int f = 0; f < YPI_ORDERS; f++) {
+        ypi_text_add(&rms, "%s%s %.2g", f > 0 ? ", " : "", ypi_order_name(f), orders->of[f].rms);
+        if (!orders->of[f].refuted)
+            ypi_text_add(&standing, "%s%s", standing.length > 0 ? " or " : "", ypi_order_name(f));
+    }
+    char *left = ypi_text_take(&standing);
+    char *all = ypi_text_take(&rms);
+    ypi_result_note(w->r, "%s%s%s, the best %s with %.3g s [%.3g s, %.3g s]; rms: %s",
+                    orders->first < 0              ? "none of the orders"
+                    : orders->first < orders->last ? "cannot say: "
+                                                   : "",
+                    left, orders->first == orders->last && orders->first >= 0 ? " alone" : "",
+                    ypi_order_name(orders->best), best->coefficient, best->low, best->high, all);
+    free(left);
+    free(all);
 }
 
 static struct ypi_rank rank_of(const struct ypi_relation_work *w, struct ypi_spread s)
@@ -171,6 +223,12 @@ static struct ypi_rank rank_of(const struct ypi_relation_work *w, struct ypi_spr
     struct ypi_rank out = {.margin = INFINITY};
     for (; (b = ypi_next_budget(w->r->c, &next)) != NULL; any = true) {
         double limit = b->limit;
+        if (b->kind == YP_BUDGET_ORDER) {
+            bool stands = s.low <= limit && limit <= s.high;
+            out.level = !stands ? 2 : s.low < s.high && out.level < 1 ? 1 : out.level;
+            out.margin = fmin(out.margin, -fabs(s.value - limit));
+            continue;
+        }
         bool at_least = b->kind == YP_BUDGET_MIN_VALUE;
         bool inside = at_least ? s.low >= limit : s.high <= limit;
         bool outside = at_least ? s.high < limit : s.low > limit;
@@ -178,8 +236,9 @@ static struct ypi_rank rank_of(const struct ypi_relation_work *w, struct ypi_spr
         out.level = level > out.level ? level : out.level;
         out.margin = fmin(out.margin, at_least ? s.value - limit : limit - s.value);
     }
+    bool growth = w->relation->kind == YP_RELATION_GROWTH || w->relation->kind == YP_RELATION_ORDER;
     if (!any)
-        out.margin = w->relation->kind == YP_RELATION_GROWTH ? -s.value : s.value;
+        out.margin = growth ? -s.value : s.value;
     return out;
 }
 
@@ -220,6 +279,7 @@ void ypi_relation_consider(const struct ypi_relation_work *w, struct ypi_relatio
     free(worst->note);
     worst->spread = s;
     worst->rank = rank;
+    worst->orders = w->orders;
     worst->note = note;
     if (w->findings != NULL)
         w->findings->worst = number;
@@ -229,6 +289,12 @@ void ypi_relation_add_worst(struct ypi_relation_work *w, const struct ypi_relati
                             const char *of)
 {
     ypi_relation_add_value(w, worst->spread);
+    if (w->relation->kind == YP_RELATION_ORDER) {
+        add_orders(w, &worst->orders);
+        if (worst->orders.first != worst->orders.last || worst->orders.first < 0 ||
+            worst->rank.level > 0)
+            note_orders(w, &worst->orders);
+    }
     if (worst->candidates > 1)
         ypi_result_note(w->r, "the worst of %d %s: %s", worst->candidates, of, worst->note);
     else if (worst->partial)
@@ -248,6 +314,7 @@ bool ypi_relation_evaluate(const struct ypi_relation_input *input, struct ypi_re
         [YP_RELATION_VALUE_RATIO] = ypi_relation_value_ratio,
         [YP_RELATION_GROWTH] = ypi_relation_growth,
         [YP_RELATION_SAME_HASH] = ypi_relation_same_hash,
+        [YP_RELATION_ORDER] = ypi_relation_growth,
     };
     const struct yp_relation *relation = &r->c->test->relation;
     struct ypi_relation_work w = {.input = input,

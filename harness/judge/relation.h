@@ -51,7 +51,7 @@ struct ypi_relation_findings {
 void ypi_relation_findings_clear(struct ypi_relation_findings *findings);
 
 /* Works out the relation of r->c->test from the cases that have r->c's repeat: adds its value
- * ("ratio", "exponent" or "distinct hashes", with its interval), and a note
+ * ("ratio", "exponent", "order" or "distinct hashes", with its interval), and a note
  * where it is of one of several pairs or series, or where cases had to be left out; for hashes that
  * differ a failure that names both cases; for what cannot be read as declared (no such axis, no
  * such measurement) a failure of cause USAGE. False when a case that it reads is missing, was not

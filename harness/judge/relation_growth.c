@@ -1,6 +1,8 @@
-/* The growth of a time with an axis: the slope of a line on logarithmic scales. */
+/* The growth of a time with an axis: the slope of a line on logarithmic scales, or which order it
+ * follows. */
 #include "harness/judge/relation_internal.h"
 
+#include "base/numbers/order.h"
 #include "base/numbers/stats.h"
 #include "base/text/text.h"
 #include "harness/judge/budget.h"
@@ -50,9 +52,10 @@ static bool add_point(struct ypi_relation_work *w, struct series *s, int i)
     const struct yp_case *c = ypi_relation_case(w, i);
     const struct ypi_setting *setting = ypi_relation_setting(c, w->relation->axis);
     double x = setting->kind == YP_AXIS_INT ? (double)setting->i : setting->d;
-    if (!(x > 0) || !isfinite(x))
-        return ypi_relation_misuse(w, "'%s' stands at %s=%g: allowed for a growth is above 0",
-                                   c->id, setting->axis, x);
+    const bool order = w->relation->kind == YP_RELATION_ORDER;
+    if (!(x > order) || !isfinite(x))
+        return ypi_relation_misuse(w, "'%s' stands at %s=%g: allowed for %s is above %d", c->id,
+                                   setting->axis, x, order ? "an order" : "a growth", order);
     const struct ypi_estimate *time = ypi_relation_time(w, i);
     if (time == NULL)
         return false;
@@ -101,6 +104,18 @@ static struct ypi_spread exponent_of(const struct series *s)
         }
     }
     return (struct ypi_spread){line.slope, fmin(low, line.low), fmax(high, line.high)};
+}
+
+/* The orders that are not refuted, and the best of them. */
+static struct ypi_spread order_of(struct ypi_relation_work *w, const struct series *s)
+{
+    const struct ypi_growth_points points = {s->x, s->y, s->down, s->up, (size_t)s->count};
+    if (!ypi_orders_fit(&points, &w->orders))
+        return (struct ypi_spread){NAN, NAN, NAN};
+    struct ypi_spread found = {w->orders.best, w->orders.first, w->orders.last};
+    if (w->orders.first < 0)
+        found.low = found.high = NAN;
+    return found;
 }
 
 static char *series_note(const struct series *s, const char *first)
@@ -154,10 +169,73 @@ static int enough_values(const double *x, int count, double width)
     return 0;
 }
 
+/* The order that a budget asks for; -1: none does. */
+static int asked_order(const struct yp_case *relation)
+{
+    const struct yp_budget *b = NULL;
+    for (int next = 0; (b = ypi_next_budget(relation, &next)) != NULL;)
+        if (b->kind == YP_BUDGET_ORDER)
+            return (int)b->limit;
+    return -1;
+}
+
+/* How far the interval reaches that has to tell the order from the one that is nearest to it. */
+static double order_reach(const double *x, int count, int order, int *nearest)
+{
+    double most = 0;
+    for (int other = 0; other < YPI_ORDERS; other++) {
+        double reach =
+            order == other ? 0 : ypi_order_reach(x, (size_t)count, other, order, ASSUMED_SCATTER);
+        if (reach > most) {
+            most = reach;
+            *nearest = other;
+        }
+    }
+    return most;
+}
+
+/* How many values evenly spread on a logarithmic scale are enough; 0: none. */
+static int enough_for_order(const double *x, int count, int order)
+{
+    enum { MAX_VALUES = 100 };
+    double even[MAX_VALUES];
+    double low = x[0];
+    double high = x[0];
+    int nearest = 0;
+    for (int i = 1; i < count; i++) {
+        low = fmin(low, x[i]);
+        high = fmax(high, x[i]);
+    }
+    for (int n = MIN_POINTS; n <= MAX_VALUES; n++) {
+        for (int i = 0; i < n; i++)
+            even[i] = low + (high - low) * i / (n - 1);
+        if (2 * order_reach(even, n, order, &nearest) < 1)
+            return n;
+    }
+    return 0;
+}
+
+static char *order_undecidable(const struct yp_case *relation, const double *x, int count)
+{
+    int order = asked_order(relation);
+    int nearest = 0;
+    if (count == 0 || order < 0 || 2 * order_reach(x, count, order, &nearest) < 1)
+        return NULL;
+    int enough = enough_for_order(x, count, order);
+    char number[32];
+    snprintf(number, sizeof number, "%d values", enough);
+    return ypi_format("cannot tell %s from %s where times scatter by %g %%; needed are %s over %s",
+                      ypi_order_name(order), ypi_order_name(nearest), 100 * ASSUMED_SCATTER,
+                      enough > 0 ? number : "values",
+                      enough > 0 ? "the same span, or a wider one" : "a wider span");
+}
+
 /* Why points at `x`, logarithms of values of the axis, cannot decide the relation's budgets; NULL:
  * they can, or there is none. The caller frees. */
 static char *undecidable(const struct yp_case *relation, const double *x, int count)
 {
+    if (relation->test->relation.kind == YP_RELATION_ORDER)
+        return order_undecidable(relation, x, count);
     double width = allowed_width(relation);
     double reach = ypi_line_reach(x, (size_t)count, ASSUMED_SCATTER);
     if (count == 0 || isinf(width) || 2 * reach < width)
@@ -189,7 +267,8 @@ static char *series_problem(const struct yp_case *relation, const struct yp_case
     int points = 0;
     for (int i = first; i < count; i++) {
         const struct ypi_setting *s = ypi_relation_setting(cases[i], axis);
-        if (s != NULL && position(s) > 0 && ypi_relation_reads(relation, cases[i]) &&
+        const bool order = relation->test->relation.kind == YP_RELATION_ORDER;
+        if (s != NULL && position(s) > order && ypi_relation_reads(relation, cases[i]) &&
             ypi_relation_differ_only_in(cases[first], cases[i], axis))
             x[points++] = log(position(s));
     }
@@ -207,7 +286,8 @@ char *ypi_relation_undecidable(const struct yp_case *relation, const struct yp_c
                                int count)
 {
     char *problem = NULL;
-    if (relation->test->relation.kind != YP_RELATION_GROWTH)
+    const enum yp_relation_kind kind = relation->test->relation.kind;
+    if (kind != YP_RELATION_GROWTH && kind != YP_RELATION_ORDER)
         return NULL;
     for (int i = 0; i < count && problem == NULL; i++) {
         bool taken = !ypi_relation_reads(relation, cases[i]);
@@ -239,7 +319,9 @@ static bool fit_series(struct ypi_relation_work *w, const struct series *s, int 
         return false;
     }
     if (points >= MIN_POINTS) {
-        ypi_relation_consider(w, worst, exponent_of(s), s->cases, s->count, series_note(s, id));
+        const bool order = w->relation->kind == YP_RELATION_ORDER;
+        ypi_relation_consider(w, worst, order ? order_of(w, s) : exponent_of(s), s->cases, s->count,
+                              series_note(s, id));
         worst->partial = s->absence != NULL;
         return true;
     }

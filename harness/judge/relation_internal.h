@@ -2,6 +2,7 @@
 #ifndef YPI_RELATION_INTERNAL_H
 #define YPI_RELATION_INTERNAL_H
 
+#include "base/numbers/order.h"
 #include "harness/judge/relation.h"
 
 struct ypi_relation_kind {
@@ -17,6 +18,7 @@ struct ypi_relation_work {
     const struct yp_relation *relation;
     const struct ypi_relation_kind *kind;
     struct ypi_relation_findings *findings; /* NULL: not wanted */
+    struct ypi_orders orders;               /* of the series that is looked at; of yp_order */
 };
 
 struct ypi_relation_cases { /* indices into the input */
@@ -80,6 +82,7 @@ struct ypi_rank {
 struct ypi_relation_worst {
     struct ypi_spread spread;
     struct ypi_rank rank;
+    struct ypi_orders orders;
     int candidates;
     char *note;   /* owned: which one */
     bool partial; /* it lacks cases, so the note is worth telling of a single one too */

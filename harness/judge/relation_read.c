@@ -2,6 +2,7 @@
 #include "harness/judge/relation_internal.h"
 
 #include "base/text/text.h"
+#include "device/cpu/binding.h"
 #include "harness/collect/axis.h"
 
 #include <math.h>
@@ -238,11 +239,12 @@ static bool declares(const struct yp_test *test, const char *axis, const char *t
                      struct ypi_text *shown)
 {
     bool found = false;
-    for (int i = 0; i < YP_MAX_AXES && test->axes[i].kind != YP_AXIS_NONE && !found; i++) {
+    const struct yp_axis *at = NULL;
+    for (int i = 0; (at = ypi_axis_at(test, i)) != NULL && !found; i++) {
         struct yp_axis_values values;
-        if (strcmp(test->axes[i].name, axis) != 0)
+        if (strcmp(at->name, axis) != 0)
             continue;
-        ypi_axis_read(&test->axes[i], &values);
+        ypi_axis_read(at, ypi_processors(), &values);
         for (size_t k = 0; k < values.count && !found; k++) {
             char *value = ypi_setting_text(&values.of[k]);
             ypi_text_add(shown, "%s%s", shown->length > 0 ? ", " : "", value);

@@ -8,6 +8,7 @@
 #include "device/ceiling/ceiling.h"
 #include "device/registry.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -36,6 +37,14 @@ void ypi_counting_pause(struct yp_measurement *m)
     }
 }
 
+void ypi_counting_go_on(struct yp_measurement *m)
+{
+    if (m->state != YPI_MEASURE_SAMPLING || m->counting || m->counters == NULL)
+        return;
+    ypi_counters_start(m->counters);
+    m->counting = true;
+}
+
 static bool alone(const struct yp_measurement *m)
 {
     return m->options.reset != NULL || m->options.cold || m->options.samples > 0;
@@ -60,6 +69,9 @@ bool ypi_measure_batch_begin(struct yp_measurement *m)
     ypi_measure_prepare(m);
     memset(m->phase_seconds, 0, sizeof m->phase_seconds);
     ypi_phase_forget(m);
+    m->paused_cpu = m->manual_seconds = 0;
+    m->manual_count = 0;
+    ypi_tallies_forget(m);
     m->whole = false;
     if (m->arrivals != NULL) {
         ypi_counting_pause(m);
@@ -67,10 +79,7 @@ bool ypi_measure_batch_begin(struct yp_measurement *m)
             return ypi_measure_finish(m, YPI_STOP_FIXED);
         m->served = ypi_now();
     }
-    if (m->state == YPI_MEASURE_SAMPLING && !m->counting && m->counters != NULL) {
-        ypi_counters_start(m->counters);
-        m->counting = true;
-    }
+    ypi_counting_go_on(m);
     if (m->state == YPI_MEASURE_UNTIMED) {
         if (ypi_callgrind_running())
             ypi_callgrind_start();
@@ -101,8 +110,35 @@ static double end_batch(struct yp_measurement *m)
         ypi_accelerated_end(m);
         seconds = yp_event_seconds(m->begin, m->end);
     }
-    m->cpu = ypi_processor_seconds() - m->cpu;
+    m->cpu = ypi_processor_seconds() - m->cpu - m->paused_cpu;
     return seconds;
+}
+
+void yp_iteration_time(struct yp_case *t, double seconds)
+{
+    struct yp_measurement *m = *ypi_child_measurement(t);
+    if (m == NULL || !m->options.manual_time)
+        ypi_child_quit(t, YPI_CAUSE_USAGE,
+                       "yp_iteration_time outside a yp_measure with .manual_time");
+    if (!(seconds > 0) || isinf(seconds))
+        ypi_child_quit(t, YPI_CAUSE_USAGE,
+                       "yp_iteration_time in '%s': %g: allowed are finite seconds above 0",
+                       m->measured.name, seconds);
+    m->manual_seconds += seconds;
+    m->manual_count++;
+}
+
+/* Of what the events or the clock saw, what belongs to the iterations. */
+static double own_seconds(struct yp_measurement *m, double seconds)
+{
+    if (!m->options.manual_time)
+        return seconds - m->phase_seconds[YPI_PAUSE];
+    if (m->manual_count != m->batch)
+        ypi_child_quit(m->t, YPI_CAUSE_USAGE,
+                       "yp_measure '%s' has .manual_time: yp_iteration_time was called %" PRIu64
+                       " times in %" PRIu64 " iterations",
+                       m->measured.name, m->manual_count, m->batch);
+    return m->manual_seconds;
 }
 
 /* A batch after a pause finds caches and pools cold, and is not timed, unless it is so long that it
@@ -159,7 +195,8 @@ static bool warm(struct yp_measurement *m, double seconds)
         m->started = ypi_now();
         return ypi_measure_batch_begin(m);
     }
-    if (!serve && !alone(m) && seconds < least && m->batch < MAX_BATCH) {
+    bool too_long = (m->pauses || o->manual_time) && m->warm_seconds >= 10 * warmup_of(m);
+    if (!serve && !alone(m) && seconds < least && m->batch < MAX_BATCH && !too_long) {
         m->batch *= 2;
         return ypi_measure_batch_begin(m);
     }
@@ -179,6 +216,7 @@ static void keep_sample(struct yp_measurement *m, double seconds)
     measured->samples[measured->count] = seconds / (double)m->batch;
     measured->cpu[measured->count] = m->cpu / (double)m->batch;
     measured->count++;
+    ypi_tallies_keep(m);
     for (int i = 0; i < measured->phase_count; i++)
         measured->phases[i].seconds += m->phase_seconds[i] / (double)m->batch;
     if (m->growth != NULL)
@@ -248,6 +286,7 @@ bool ypi_measure_next(struct yp_measurement *m)
     if (!ypi_accelerated_counts(m, seconds))
         return ypi_measure_batch_begin(m);
     ypi_phase_read(m);
+    seconds = own_seconds(m, seconds);
     switch (m->state) {
     case YPI_MEASURE_WARMING:
         return warm(m, seconds);

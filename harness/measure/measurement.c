@@ -194,6 +194,7 @@ bool ypi_measure_finish(struct yp_measurement *m, enum ypi_stop stop)
         measured->phases[i].seconds /=
             measured->count > 0 ? (double)(measured->count + measured->slowed_count) : 1;
     ypi_child_send_measured(m->t, measured);
+    ypi_tallies_close(m);
     *ypi_child_measurement(m->t) = NULL;
     yp_event_destroy(m->begin);
     yp_event_destroy(m->end);

@@ -23,6 +23,7 @@ struct ypi_roofline;
 struct ypi_accelerated;
 struct ypi_growth;
 struct ypi_arrivals;
+struct ypi_tallies;
 
 struct yp_measurement {
     struct yp_case *t;
@@ -50,9 +51,14 @@ struct yp_measurement {
         double half;  /* the interval's relative half-width when it was last looked at ... */
         size_t count; /* ... with so many samples */
     } stopping;
-    double phase_seconds[YPI_PHASES_MAX]; /* of the current batch */
+    double phase_seconds[YPI_PHASES_MAX + 1]; /* of the current batch; the last: of pauses */
     double phase_begun;
-    int phase;              /* being timed, -1: none */
+    int phase;         /* being timed, -1: none */
+    double paused_cpu; /* processor seconds of the batch's pauses, and at its last begin */
+    double pause_cpu_begun;
+    bool pauses;           /* there was one */
+    double manual_seconds; /* of the batch, as the body told them, and how often it did */
+    uint64_t manual_count;
     struct ypi_mark *marks; /* of phases on a device: the batch's, or the graph's */
     size_t marks_made, marks_used;
     void *scratch;                       /* for emptying the caches */
@@ -60,6 +66,7 @@ struct yp_measurement {
     struct ypi_accelerated *accelerated; /* NULL: on the CPU */
     struct ypi_growth *growth;
     struct ypi_arrivals *arrivals; /* of yp_serve */
+    struct ypi_tallies *tallies;   /* of yp_average and yp_rate; NULL: none */
     struct ypi_counters *counters;
     bool counting;
     struct ypi_turn {
@@ -100,8 +107,9 @@ size_t ypi_measure_own_bytes(const struct yp_measurement *m); /* resident, the f
 
 /* -- loop.c -------------------------------------------------------------------------------- */
 
-/* What happens until the next batch begins is not counted. */
+/* What happens until the next batch begins, or counting goes on, is not counted. */
 void ypi_counting_pause(struct yp_measurement *m);
+void ypi_counting_go_on(struct yp_measurement *m);
 
 /* Empties the caches and resets, as was asked for, before a batch. */
 void ypi_measure_prepare(struct yp_measurement *m);
@@ -123,7 +131,17 @@ bool ypi_untimed_start(struct yp_measurement *m);
 bool ypi_untimed_ran(struct yp_measurement *m);
 bool ypi_audited_next(struct yp_measurement *m);
 
+/* -- tally.c ------------------------------------------------------------------------------- */
+
+void ypi_tallies_forget(struct yp_measurement *m); /* of the batch that begins */
+void ypi_tallies_keep(struct yp_measurement *m);   /* of the batch that is a sample */
+/* Tells the values and frees them. */
+void ypi_tallies_close(struct yp_measurement *m);
+
 /* -- phase.c ------------------------------------------------------------------------------- */
+
+/* The index of pauses among the seconds of phases. */
+#define YPI_PAUSE YPI_PHASES_MAX
 
 /* A phase that the body left by break or goto is a mistake: its time would be any. */
 void ypi_phase_check(struct yp_measurement *m);

@@ -1,9 +1,10 @@
-/* Named parts of an iteration. */
+/* Named parts of an iteration, and pauses in it. */
 #include "base/system/clock.h"
 #include "base/text/text.h"
 #include "harness/measure/measurement.h"
 
 #include "device/backend.h"
+#include "harness/measure/count/callgrind.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,11 @@ static int phase_of(struct yp_measurement *m, const char *name)
                        name, measured->name, YPI_PHASES_MAX);
     snprintf(measured->phases[measured->phase_count].name, YPI_NAME_MAX, "%s", name);
     return measured->phase_count++;
+}
+
+static const char *name_of(const struct yp_measurement *m)
+{
+    return m->phase == YPI_PAUSE ? "yp_pause" : m->measured.phases[m->phase].name;
 }
 
 /* -- on a device -------------------------------------------------------------------------- */
@@ -41,8 +47,8 @@ static bool is_by_events(const struct yp_measurement *m)
 static void fail_marks(struct yp_measurement *m)
 {
     enum ypi_cause cause = ypi_accelerated_captures(m) ? YPI_CAUSE_USAGE : YPI_CAUSE_DEVICE;
-    ypi_child_quit(m->t, cause, "phase '%s' of '%s': %s", m->measured.phases[m->phase].name,
-                   m->measured.name, yp_last_error());
+    ypi_child_quit(m->t, cause, "%s%s of '%s': %s", m->phase == YPI_PAUSE ? "" : "phase ",
+                   name_of(m), m->measured.name, yp_last_error());
 }
 
 static void record(struct yp_measurement *m, struct yp_event *event)
@@ -106,29 +112,28 @@ void ypi_phase_close(struct yp_measurement *m)
 
 /* -- for the body ------------------------------------------------------------------------- */
 
-bool ypi_phase_begin(struct yp_case *t, const char *name)
+static const char *misplaced(const struct yp_measurement *m)
 {
-    struct yp_measurement *m = *ypi_child_measurement(t);
-    const char *wrong = m == NULL                      ? "outside yp_measure"
-                        : m->phase >= 0                ? "inside another phase"
-                        : strlen(name) >= YPI_NAME_MAX ? "has a name of 64 characters or more"
-                                                       : NULL;
-    if (wrong != NULL)
-        ypi_child_quit(t, YPI_CAUSE_USAGE, "yp_phase '%s' %s", name, wrong);
-    m->phase = phase_of(m, name);
+    return m == NULL               ? "outside yp_measure"
+           : m->phase == YPI_PAUSE ? "inside a pause"
+           : m->phase >= 0         ? "inside another phase"
+                                   : NULL;
+}
+
+static void begin(struct yp_measurement *m, int phase)
+{
+    m->phase = phase;
     if (!is_by_events(m))
         yp_device_synchronize(m->device);
     if (m->device->backend->range != NULL)
-        m->device->backend->range(name);
+        m->device->backend->range(name_of(m));
     if (is_by_events(m))
         mark_begin(m);
     m->phase_begun = ypi_now();
-    return true;
 }
 
-bool ypi_phase_end(struct yp_case *t)
+static void end(struct yp_measurement *m)
 {
-    struct yp_measurement *m = *ypi_child_measurement(t);
     if (is_by_events(m)) {
         record(m, m->marks[m->marks_used++].end);
     } else {
@@ -138,6 +143,54 @@ bool ypi_phase_end(struct yp_case *t)
     if (m->device->backend->range != NULL)
         m->device->backend->range(NULL);
     m->phase = -1;
+}
+
+bool ypi_phase_begin(struct yp_case *t, const char *name)
+{
+    struct yp_measurement *m = *ypi_child_measurement(t);
+    const char *wrong = misplaced(m);
+    if (wrong == NULL && strlen(name) >= YPI_NAME_MAX)
+        wrong = "has a name of 64 characters or more";
+    if (wrong != NULL)
+        ypi_child_quit(t, YPI_CAUSE_USAGE, "yp_phase '%s' %s", name, wrong);
+    begin(m, phase_of(m, name));
+    return true;
+}
+
+bool ypi_phase_end(struct yp_case *t)
+{
+    end(*ypi_child_measurement(t));
+    return false;
+}
+
+/* Whoever counts is paused inside of the pause, which hides what that takes. */
+bool ypi_pause_begin(struct yp_case *t)
+{
+    struct yp_measurement *m = *ypi_child_measurement(t);
+    const char *wrong = misplaced(m);
+    if (wrong == NULL && m->measured.kind == YPI_MEASURED_SERVE)
+        wrong = "in yp_serve: what a request waits for is part of its time";
+    if (wrong == NULL && ypi_accelerated_captures(m))
+        wrong = "in a graph, which replays what the device was told and nothing else";
+    if (wrong != NULL)
+        ypi_child_quit(t, YPI_CAUSE_USAGE, "yp_pause %s", wrong);
+    m->pauses = true;
+    begin(m, YPI_PAUSE);
+    m->pause_cpu_begun = ypi_processor_seconds();
+    if (m->state == YPI_MEASURE_UNTIMED && ypi_callgrind_running())
+        ypi_callgrind_toggle();
+    ypi_counting_pause(m);
+    return true;
+}
+
+bool ypi_pause_end(struct yp_case *t)
+{
+    struct yp_measurement *m = *ypi_child_measurement(t);
+    ypi_counting_go_on(m);
+    if (m->state == YPI_MEASURE_UNTIMED && ypi_callgrind_running())
+        ypi_callgrind_toggle();
+    m->paused_cpu += ypi_processor_seconds() - m->pause_cpu_begun;
+    end(m);
     return false;
 }
 
@@ -145,7 +198,10 @@ void ypi_phase_check(struct yp_measurement *m)
 {
     if (m->phase < 0)
         return;
+    if (m->phase == YPI_PAUSE)
+        ypi_child_quit(m->t, YPI_CAUSE_USAGE,
+                       "a yp_pause was left by break, continue or goto: its end was not seen");
     ypi_child_quit(m->t, YPI_CAUSE_USAGE,
                    "yp_phase '%s' was left by break, continue or goto: its end was not seen",
-                   m->measured.phases[m->phase].name);
+                   name_of(m));
 }

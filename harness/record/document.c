@@ -403,7 +403,7 @@ struct yp_budget ypi_store_budget(const cJSON *b)
         budget.memory = YP_DEVICE;
     if (*ypi_text_of(b, "required"))
         budget.required = ypi_text_of(b, "required");
-    for (int kind = 0; kind <= YP_BUDGET_MAX_GRADIENT_ERROR; kind++)
+    for (int kind = 0; kind < YP_BUDGET_FOR_DEVICE; kind++)
         if (strcmp(ypi_budget_kind_name((enum yp_budget_kind)kind), ypi_text_of(b, "kind")) == 0)
             budget.kind = (enum yp_budget_kind)kind;
     for (int counter = 0; counter < YP_COUNTERS; counter++)

@@ -15,7 +15,17 @@
 /* The caller frees; NULL with the error set. */
 static char *find(void)
 {
-    char *found = ypi_nearest_above(".yieldpoint/history.db");
+    struct ypi_project project;
+    const struct ypi_project_search usual = {0};
+    bool read = ypi_project_read(&project, &usual);
+    char *found = !read                          ? NULL
+                  : project.history_from != NULL ? ypi_strdup(project.history)
+                                                 : ypi_nearest_above(".yieldpoint/history.db");
+    ypi_project_clear(&project);
+    if (!read) {
+        (void)yp_set_error(YP_INVALID, "yieldpoint.ini, which says where the history is, is wrong");
+        return NULL;
+    }
     char *here = found == NULL ? getcwd(NULL, 0) : NULL;
     if (found == NULL)
         (void)yp_set_error(YP_IO,

@@ -43,6 +43,14 @@ static enum yp_status explain(struct ypi_history *h, const char *what)
                             "history '%s': %s: another process has held its lock for 30 s; wait "
                             "until that one is done, or name another file",
                             h->path, what);
+    case SQLITE_IOERR:
+        if (extended == SQLITE_IOERR_WRITE || extended == SQLITE_IOERR_TRUNCATE ||
+            extended == SQLITE_IOERR_SHMSIZE)
+            return yp_set_error(YP_IO,
+                                "history '%s': %s: a write was refused (%s; is there a limit on "
+                                "the size of files, ulimit -f?); what was stored before is kept",
+                                h->path, what, message);
+        /* fallthrough */
     default:
         return yp_set_error(YP_IO, "history '%s': %s: %s%s%s; what was stored before is kept",
                             h->path, what, message, system ? ": " : "",

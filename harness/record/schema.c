@@ -104,6 +104,13 @@ static enum yp_status refuse(sqlite3 *db, const char *path, const char *doing)
                             "history '%s': %s: the file is damaged (%s); move it away, or name "
                             "another file",
                             path, doing, sqlite3_errmsg(db));
+    const int extended = sqlite3_extended_errcode(db);
+    if (extended == SQLITE_IOERR_WRITE || extended == SQLITE_IOERR_TRUNCATE ||
+        extended == SQLITE_IOERR_SHMSIZE)
+        return yp_set_error(YP_IO,
+                            "history '%s': %s: a write was refused (%s; is there a limit on the "
+                            "size of files, ulimit -f?)",
+                            path, doing, sqlite3_errmsg(db));
     return yp_set_error(YP_IO, "history '%s': %s: %s%s%s", path, doing, sqlite3_errmsg(db),
                         system ? ": " : "", system ? strerror(system) : "");
 }

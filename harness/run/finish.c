@@ -55,6 +55,8 @@ static void store_and_tell(struct ypi_runner *run, const struct ypi_result *r)
     count_outcome(run, r);
     if (run->junit != NULL)
         ypi_junit_case(run->junit, r);
+    if (run->benchmark != NULL)
+        ypi_benchmark_case(run->benchmark, r);
     if (!o->tap) {
         ypi_terminal_case(run->terminal, r);
         return;

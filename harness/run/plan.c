@@ -159,10 +159,10 @@ enum yp_status ypi_plan_make(struct ypi_plan *plan, struct ypi_collection *c, in
     if ((long long)selected * o->repeat > MAX_RUNS)
         return yp_set_error(YP_INVALID, "%d cases, %d times each, are more than %d in one run",
                             selected, o->repeat, MAX_RUNS);
-    plan->count = selected * o->repeat;
     enum yp_status status = make_directory(plan, o->history, run_id);
     if (status != YP_OK)
         return status;
+    plan->count = selected * o->repeat;
     plan->memory = ypi_channel_memory_create();
     plan->items = ypi_calloc((size_t)plan->count, sizeof *plan->items);
     int number = 0;

@@ -7,6 +7,7 @@
 #include "harness/run/finish.h"
 #include "harness/run/in_process/in_process.h"
 #include "harness/run/process.h"
+#include "harness/run/surroundings.h"
 #include "harness/run/watchdog.h"
 
 #include <criterion/criterion.h>
@@ -14,15 +15,13 @@
 #include <criterion/options.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* Present in a program built with ThreadSanitizer. */
-extern void __tsan_init(void) __attribute__((weak));
-
 /* Criterion's callbacks carry no argument of ours: the run that is going on. */
 static struct ypi_runner *now;
+
+static pid_t own_pid; /* of the runner */
 
 /* Set by the signal handler, read by the watchdog. */
 static volatile bool interrupted;
@@ -133,18 +132,25 @@ static void catch_signals(void)
 
 /* -- the run ------------------------------------------------------------------------------ */
 
-static void end_junit(void)
+static void end_report(enum yp_status status)
 {
-    if (ypi_junit_end(now->junit) != YP_OK) {
-        fprintf(stderr, "error: %s\n", yp_last_error());
-        now->record_failed = true;
-    }
+    if (status == YP_OK)
+        return;
+    fprintf(stderr, "error: %s\n", yp_last_error());
+    now->record_failed = true;
+}
+
+static void end_reports(void)
+{
+    end_report(ypi_junit_end(now->junit));
+    end_report(ypi_benchmark_end(now->benchmark));
     now->junit = NULL;
+    now->benchmark = NULL;
 }
 
 static void tell_end(void)
 {
-    end_junit();
+    end_reports();
     now->totals.interrupted = interrupted;
     if (now->o->tap)
         ypi_tap_end(now->out, &now->totals);
@@ -291,6 +297,29 @@ static void give_up(pid_t pid, double seconds)
     _exit(YPI_EXIT_INTERNAL);
 }
 
+/* Criterion ends the program where the system refuses it something in the middle of a run. What is
+ * known is stored and printed all the same. abort() calls this like a function, in a thread that is
+ * not in the middle of one of ours. */
+static void on_abort_of_criterion(int number)
+{
+    enum { PATIENCE = 30 };
+    signal(SIGABRT, exit_at_abort);
+    if (getpid() != own_pid) /* forked, and not yet another program */
+        exit_at_abort(number);
+    alarm(PATIENCE); /* whatever was going on may hold a lock that this needs */
+    fputs("error: the run cannot go on, for the reason above; what is done is stored\n", stderr);
+    ypi_run_stop(now);
+    ypi_finish_pending(now);
+    if (now->rounds != NULL)
+        ypi_rounds_take(now);
+    ypi_rounds_conclude(now);
+    now->totals.stopped = true;
+    tell_end();
+    ypi_history_finish(now->history, now->session->run_id, ypi_wall_clock(), YPI_EXIT_INTERNAL);
+    ypi_kill_tree(getpid(), false);
+    _exit(YPI_EXIT_INTERNAL);
+}
+
 /* Sets flags of a sanitizer for the cases; the user's own come later and win. */
 static void prefer_flags(const char *name, const char *flags)
 {
@@ -309,17 +338,13 @@ static bool confine(const struct ypi_options *o)
     return false;
 }
 
-/* Criterion ends the program where it finds no address for what it shares with the cases, and
- * ThreadSanitizer takes all that it tries; <yieldpoint/thread_sanitizer.h> helps where it can. */
-static bool has_shared_memory(void)
+static bool can_run(const struct ypi_options *o, const struct ypi_plan *plan)
 {
-    unsigned char page = 0;
-    void *tried = (void *)(uintptr_t)0x280000000000;
-    if (__tsan_init == NULL || mincore(tried, 1, &page) != 0)
+    if (!confine(o))
+        return false;
+    if (o->no_fork || ypi_surroundings_check(plan->count, o->jobs) == YP_OK)
         return true;
-    fputs("error: ThreadSanitizer leaves Criterion no memory to share with the cases: build the "
-          "program with gcc, whose ThreadSanitizer can be brought to\n",
-          stderr);
+    fprintf(stderr, "error: nothing was run: %s\n", yp_last_error());
     return false;
 }
 
@@ -345,6 +370,9 @@ static void run_processes(void)
 {
     struct ypi_plan *plan = now->plan;
     struct criterion_test_set *set = set_up_criterion(plan);
+    own_pid = getpid();
+    const struct sigaction action = {.sa_handler = on_abort_of_criterion};
+    sigaction(SIGABRT, &action, NULL);
     plan->cgroup = ypi_cgroup_enter(now->o->process_limit * now->o->jobs);
     struct ypi_watchdog *watchdog =
         ypi_watchdog_start(plan, now->o, &interrupted, &urgent, give_up);
@@ -360,6 +388,7 @@ static void run_processes(void)
     if (watchdog != NULL)
         ypi_watchdog_stop(watchdog);
     criterion_finalize(set);
+    signal(SIGABRT, SIG_DFL);
     ypi_cgroup_leave(plan->cgroup);
     plan->cgroup = NULL;
 }
@@ -369,6 +398,13 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
     now = runner;
     runner->plan = plan;
     runner->how = judging(runner->o);
+    if (!can_run(runner->o, plan)) {
+        runner->record_failed = true;
+        ypi_junit_abandon(runner->junit);
+        ypi_benchmark_abandon(runner->benchmark);
+        runner->junit = NULL;
+        return;
+    }
     /* What a crashed case leaves behind comes to this process, which ends it. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     /* Meson sets a random value, which costs time and touches memory that a case never used. */
@@ -384,12 +420,6 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
         runner->terminal = ypi_terminal_begin(runner->out, runner->session);
     fflush(runner->out); /* before a case writes to the same place, under -s */
 
-    if (!confine(runner->o) || !has_shared_memory()) {
-        runner->record_failed = true;
-        ypi_terminal_free(runner->terminal);
-        end_junit();
-        return;
-    }
     if (runner->o->no_fork)
         run_in_this_process();
     else

@@ -5,6 +5,7 @@
 #include "harness/judge/judge.h"
 #include "harness/record/record.h"
 #include "harness/run/plan.h"
+#include "harness/tell/benchmark.h"
 #include "harness/tell/junit.h"
 #include "harness/tell/tell.h"
 
@@ -14,6 +15,7 @@ struct ypi_runner {
     struct ypi_history *history;
     FILE *out;               /* where results are printed: the program's own standard output */
     struct ypi_junit *junit; /* NULL: none is asked for; ypi_run() ends it */
+    struct ypi_benchmark *benchmark; /* the same */
     struct ypi_totals totals;
     bool record_failed; /* a result could not be stored; was reported */
     /* Set and kept by ypi_run(). */

@@ -1,20 +1,18 @@
 #include "harness/tell/junit.h"
 
 #include "base/system/clock.h"
-#include "base/system/file.h"
 #include "harness/collect/collect.h"
+#include "harness/tell/partial.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 struct ypi_junit {
-    FILE *out;
-    char *path, *partial;
+    struct ypi_partial file;
+    FILE *out; /* of it */
     const struct ypi_session *s;
     double began; /* seconds since 1970 */
     int tests, failures, errors, skipped;
@@ -262,42 +260,31 @@ static void put_head(struct ypi_junit *junit)
 
 struct ypi_junit *ypi_junit_begin(const char *path, const struct ypi_session *s)
 {
-    char *partial = ypi_format("%s.partial", path);
-    const bool above = ypi_make_parents(path) == YP_OK; /* which says itself what is wrong */
-    FILE *out = above ? fopen(partial, "we") : NULL;
-    if (out == NULL) {
-        if (above)
-            (void)yp_set_error(YP_IO, "--junitxml: %s: %s", partial, strerror(errno));
-        free(partial);
+    struct ypi_partial file;
+    if (ypi_partial_open(&file, "--junitxml", path) != YP_OK)
         return NULL;
-    }
     struct ypi_junit *junit = ypi_calloc(1, sizeof *junit);
-    *junit = (struct ypi_junit){.out = out,
-                                .path = ypi_strdup(path),
-                                .partial = partial,
-                                .s = s,
-                                .began = ypi_wall_clock()};
+    *junit = (struct ypi_junit){.file = file, .out = file.out, .s = s, .began = ypi_wall_clock()};
     put_head(junit);
     return junit;
 }
 
 enum yp_status ypi_junit_end(struct ypi_junit *junit)
 {
-    enum yp_status status = YP_OK;
     if (junit == NULL)
         return YP_OK;
     fputs("\n</testsuite></testsuites>\n", junit->out);
     rewind(junit->out);
     put_head(junit);
-    bool ok = ferror(junit->out) == 0;
-    ok = fclose(junit->out) == 0 && ok && rename(junit->partial, junit->path) == 0;
-    if (!ok) {
-        status = yp_set_error(YP_IO, "--junitxml: %s could not be written: %s", junit->path,
-                              strerror(errno));
-        unlink(junit->partial);
-    }
-    free(junit->path);
-    free(junit->partial);
+    enum yp_status status = ypi_partial_close(&junit->file);
     free(junit);
     return status;
+}
+
+void ypi_junit_abandon(struct ypi_junit *junit)
+{
+    if (junit == NULL)
+        return;
+    ypi_partial_abandon(&junit->file);
+    free(junit);
 }

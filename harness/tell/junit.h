@@ -7,8 +7,8 @@
 
 struct ypi_junit;
 
-/* Begins PATH.partial, in a directory that is made where it is missing; it takes the place of PATH
- * when the run is over, so that nobody reads half of it. NULL with yp_last_error() set. */
+/* Begins a file that takes the place of PATH when the run is over, so that nobody reads half of it;
+ * makes its directory. NULL with yp_last_error() set. */
 struct ypi_junit *ypi_junit_begin(const char *path, const struct ypi_session *s);
 
 /* Adds a case, with its measurements, values and memory as properties. */
@@ -16,5 +16,8 @@ void ypi_junit_case(struct ypi_junit *junit, const struct ypi_result *r);
 
 /* Ends and frees it; takes NULL. YP_IO with yp_last_error() set when something was not written. */
 enum yp_status ypi_junit_end(struct ypi_junit *junit);
+
+/* Frees it and leaves no file; takes NULL. */
+void ypi_junit_abandon(struct ypi_junit *junit);
 
 #endif

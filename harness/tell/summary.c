@@ -1,6 +1,8 @@
 #include "harness/tell/summary.h"
 
+#include "base/numbers/stats.h"
 #include "base/system/clock.h"
+#include "base/text/figures.h"
 #include "harness/collect/collect.h"
 
 #include <stdlib.h>
@@ -114,6 +116,8 @@ void ypi_summary_add(struct ypi_summary *s, const struct ypi_screen *screen,
         add_note(s, screen, o, r);
     if (o->durations >= 0)
         add_lasted(s, r);
+    if (o->repeat > 1)
+        ypi_repeats_add(&s->repeats, r);
 }
 
 void ypi_summary_short(const struct ypi_summary *s, const struct ypi_screen *screen,
@@ -135,6 +139,43 @@ void ypi_summary_short(const struct ypi_summary *s, const struct ypi_screen *scr
         if (lines->length > 0)
             fputs(lines->data, screen->out);
     }
+}
+
+/* -- over processes ------------------------------------------------------------------------ */
+
+struct told {
+    const struct ypi_screen *screen;
+    bool any;
+};
+
+/* "a.c::t 'fit': 1.23 ms [1.2 ms, 1.31 ms] of 5, sd 3.1 %": the interval is that of ypi_estimate().
+ */
+static void tell_repeats(void *arg, const struct ypi_repeat *repeats, size_t count)
+{
+    struct told *told = arg;
+    char median[YPI_FIGURE_MAX];
+    char low[YPI_FIGURE_MAX];
+    char high[YPI_FIGURE_MAX];
+    double *seconds = ypi_calloc(count, sizeof *seconds);
+    for (size_t i = 0; i < count; i++)
+        seconds[i] = repeats[i].seconds;
+    struct ypi_estimate e = ypi_estimate(seconds, count);
+    free(seconds);
+    if (!told->any)
+        ypi_screen_rule(told->screen, told->screen->out, '=', YPI_PLAIN,
+                        "medians of several processes");
+    told->any = true;
+    ypi_format_seconds(median, e.median);
+    ypi_format_seconds(low, e.low);
+    ypi_format_seconds(high, e.high);
+    fprintf(told->screen->out, "%s '%s': %s [%s, %s] of %zu, sd %.2g %%\n", repeats[0].id,
+            repeats[0].name, median, low, high, count, 100 * e.sd / e.mean);
+}
+
+void ypi_summary_repeats(struct ypi_summary *s, const struct ypi_screen *screen)
+{
+    struct told told = {screen, false};
+    ypi_repeats_each(&s->repeats, tell_repeats, &told);
 }
 
 /* -- durations ----------------------------------------------------------------------------- */
@@ -239,5 +280,6 @@ void ypi_summary_clear(struct ypi_summary *s)
     for (int i = 0; i < s->lasted_count; i++)
         free(s->lasted[i].id);
     free(s->lasted);
+    ypi_repeats_clear(&s->repeats);
     *s = (struct ypi_summary){0};
 }

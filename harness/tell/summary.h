@@ -3,6 +3,7 @@
 #define YPI_SUMMARY_H
 
 #include "base/text/text.h"
+#include "harness/tell/repeats.h"
 #include "harness/tell/screen.h"
 #include "harness/tell/tell.h"
 
@@ -33,10 +34,14 @@ struct ypi_summary {
     int skip_count;
     struct ypi_lasted *lasted; /* if durations are asked for */
     int lasted_count;
+    struct ypi_repeats repeats; /* under --repeat */
 };
 
 void ypi_summary_add(struct ypi_summary *s, const struct ypi_screen *screen,
                      const struct ypi_options *o, const struct ypi_result *r);
+
+/* "medians of several processes": of what --repeat measured more than once. */
+void ypi_summary_repeats(struct ypi_summary *s, const struct ypi_screen *screen);
 
 /* "slowest 3 durations", then "short test summary info": each where it is asked for and there is
  * something. */

@@ -1,4 +1,7 @@
+#include "base/text/text.h"
 #include "harness/tell/tell.h"
+
+#include <stdlib.h>
 
 void ypi_tap_begin(FILE *out, const struct ypi_session *s)
 {
@@ -7,11 +10,21 @@ void ypi_tap_begin(FILE *out, const struct ypi_session *s)
     fflush(out);
 }
 
-/* `#` begins a directive and a line end ends the line. */
+/* `#` begins a directive and a line end ends the line; some readers take other control characters
+ * for one, too. */
 static void put_plain(FILE *out, const char *text)
 {
-    for (; *text != '\0' && *text != '\n'; text++)
-        fputc(*text == '#' ? '%' : *text, out);
+    for (; *text != '\0' && *text != '\n'; text++) {
+        const unsigned char byte = (unsigned char)*text;
+        fputc(byte == '#' ? '%' : (byte < ' ' && byte != '\t') || byte == 127 ? ' ' : byte, out);
+    }
+}
+
+static void put_comment(FILE *out, const char *text)
+{
+    fputs("# ", out);
+    put_plain(out, text);
+    fputc('\n', out);
 }
 
 void ypi_tap_case(FILE *out, int number, const struct ypi_result *r)
@@ -29,19 +42,16 @@ void ypi_tap_case(FILE *out, int number, const struct ypi_result *r)
     char headline[YPI_HEADLINE_MAX];
     ypi_headline(headline, r);
     if (headline[0] != '\0')
-        fprintf(out, "# %s\n", headline);
+        put_comment(out, headline);
     if (r->outcome == YPI_NOISY)
-        fputs("# noisy: a budget could not be decided\n", out);
+        put_comment(out, "noisy: a budget could not be decided");
     if (r->note != NULL) {
-        fputs("# note: ", out);
-        put_plain(out, r->note);
-        fputc('\n', out);
+        char *note = ypi_format("note: %s", r->note);
+        put_comment(out, note);
+        free(note);
     }
-    for (int i = 0; i < r->failure_count; i++) {
-        fputs("# ", out);
-        put_plain(out, r->failures[i].message);
-        fputc('\n', out);
-    }
+    for (int i = 0; i < r->failure_count; i++)
+        put_comment(out, r->failures[i].message);
     fflush(out);
 }
 

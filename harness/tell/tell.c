@@ -1,5 +1,6 @@
 #include "harness/tell/tell.h"
 
+#include "base/numbers/order.h"
 #include "base/text/figures.h"
 #include "base/text/text.h"
 #include "harness/judge/audit.h"
@@ -26,12 +27,28 @@ static void figure(char out[YPI_FIGURE_MAX], const struct ypi_measured *m)
         ypi_format_seconds(out, t);
 }
 
+/* "grows as O(N), 3e-09 s [2.9e-09 s, 3.1e-09 s]" with its coefficient, "grows as O(N) to O(N log
+ * N)" where it cannot be said. */
+static void order_headline(char out[YPI_HEADLINE_MAX], const struct ypi_value *v)
+{
+    if (!(v->low <= v->high))
+        snprintf(out, YPI_HEADLINE_MAX, "grows as none of the orders");
+    else if (v->low < v->high)
+        snprintf(out, YPI_HEADLINE_MAX, "grows as %s to %s, cannot say",
+                 ypi_order_name((int)v->low), ypi_order_name((int)v->high));
+    else
+        snprintf(out, YPI_HEADLINE_MAX, "grows as %s, %.3g s [%.3g s, %.3g s]",
+                 ypi_order_name((int)v->low), v[1].value, v[1].low, v[1].high);
+}
+
 void ypi_headline(char out[YPI_HEADLINE_MAX], const struct ypi_result *r)
 {
     out[0] = '\0';
     if (r->measured_count == 0) {
         const struct ypi_value *v = r->values;
-        if (r->value_count > 0 && ypi_is_relation(r->c))
+        if (r->value_count > 0 && r->c->test->relation.kind == YP_RELATION_ORDER)
+            order_headline(out, v);
+        else if (r->value_count > 0 && ypi_is_relation(r->c))
             snprintf(out, YPI_HEADLINE_MAX, "%s %.3g [%.3g, %.3g]", v->name, v->value, v->low,
                      v->high);
         return;

@@ -260,6 +260,7 @@ void ypi_terminal_end(struct ypi_terminal *terminal, const struct ypi_totals *to
     terminal->column = 0;
     if (!o->no_summary)
         tell_sections(terminal);
+    ypi_summary_repeats(&terminal->summary, &terminal->screen);
     ypi_summary_durations(&terminal->summary, &terminal->screen, o);
     if (!o->no_summary)
         ypi_summary_short(&terminal->summary, &terminal->screen, o);

@@ -41,9 +41,20 @@ enum yp_budget_kind {
     YP_BUDGET_MIN_VALUE,
     YP_BUDGET_MAX_VALUE,
     YP_BUDGET_MAX_GRADIENT_ERROR, /* relative error of a gradient check */
+    YP_BUDGET_ORDER,              /* enum yp_order, of a relation yp_order: judged as speed is */
     YP_BUDGET_FOR_DEVICE,         /* no budget: names the device of those after it */
     YP_BUDGET_REQUIRED,           /* no budget: why the one before it is required */
     YP_BUDGET_FILE,               /* no budget: a file that has more, by case */
+};
+
+/* How times grow with N, the logarithm to base 2. */
+enum yp_order {
+    YP_CONSTANT = 0, /* O(1) */
+    YP_LOG_N,
+    YP_N,
+    YP_N_LOG_N,
+    YP_N_SQUARED,
+    YP_N_CUBED,
 };
 
 /* What is counted over a measurement. Those of the hardware are available where the kernel has them
@@ -135,6 +146,10 @@ struct yp_budgets;
     { .kind = YP_BUDGET_MIN_VALUE, .name = name_, .limit = (double)(limit_) }
 #define yp_max_value(name_, limit_) \
     { .kind = YP_BUDGET_MAX_VALUE, .name = name_, .limit = (double)(limit_) }
+/* Of a relation yp_order (relation.h): not met when that order is refuted, met when it is the only
+ * one that is not, undecided when others are not refuted either. */
+#define yp_grows_as(order_) \
+    { .kind = YP_BUDGET_ORDER, .name = "order", .limit = (double)(order_) }
 /* The budgets after this entry apply only to cases on that device ("cpu", "cuda"), up to the next
  * such entry; those before the first apply to all cases. */
 #define yp_for_device(device_) \

@@ -56,7 +56,8 @@ void *yp_data(const struct yp_case *t);
 
 /* -- outcomes ----------------------------------------------------------------------------- */
 
-/* Ends setup or the body at once; after the body teardown still runs. A process that the body forks
+/* Ends setup or the body at once; after the body teardown still runs. In C++ destructors run on the
+ * way (exception.h); so it is with all that ends a body. A process that the body forks
  * has to leave by _exit() or exec: one that returns, or ends the body this way, fails the case. */
 void yp_skip(struct yp_case *t, const char *format, ...)
     __attribute__((noreturn, format(printf, 2, 3)));

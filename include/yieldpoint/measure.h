@@ -61,6 +61,8 @@ struct yp_measure_options {
     bool graph YPI_OR_ZERO; /* an accelerator's launches are recorded once, as CUDA's graph, and the
                                samples replay them; such work allocates nothing and waits
                                for nothing. Ignored on the CPU */
+    bool manual_time YPI_OR_ZERO; /* the body says how long each iteration took: see
+                                     yp_iteration_time() */
     /* Runs before every iteration, untimed; iterations are then timed one by one. */
     void (*reset)(void *arg) YPI_OR_ZERO;
     void *arg YPI_OR_ZERO; /* of reset */
@@ -141,6 +143,31 @@ struct yp_measurement; /* of the running case, owned by it */
     for (bool ypi_p_ = ypi_phase_begin(t_, name_); ypi_p_; ypi_p_ = ypi_phase_end(t_))
 /* clang-format on */
 
+/* Inside a yp_measure block: what is no part of the iteration, such as putting its input back.
+ *     yp_pause(t) { refill(queue); }
+ * Neither its time nor its processor time counts, nor do its instructions and other counts. Each
+ * pause costs the measurement two readings of the clock (some 50 ns), on a device two events; where
+ * a pause before each iteration is enough, `.reset` costs nothing. Not inside a phase or another
+ * pause, and not in yp_serve, whose requests wait for each other. */
+/* clang-format off */
+#define yp_pause(t_)                                                                            \
+    for (bool ypi_q_ = ypi_pause_begin(t_); ypi_q_; ypi_q_ = ypi_pause_end(t_))
+/* clang-format on */
+
+/* With .manual_time: how long this iteration took, by a clock of the body's own, such as that of
+ * another machine or of a protocol analyser. Called once in each iteration; seconds finite and
+ * above 0. Processor time and counts are still those of the body. */
+void yp_iteration_time(struct yp_case *t, double seconds);
+
+/* Inside a yp_measure block: `amount`, finite, more of what the iteration did. What it comes to
+ * over all samples is a value of the case of this name: yp_average, its sum over the iterations;
+ * yp_rate, that average over the seconds of an iteration, a second, with the interval of the
+ * median. yp_rate(t, "collisions", insert(table, keys, count)); yp_min_value and yp_max_value judge
+ * it as speed is judged; NaN where nothing is timed. Up to 16 in a measurement; names are those of
+ * values, used once a case. */
+void yp_average(struct yp_case *t, const char *name, double amount);
+void yp_rate(struct yp_case *t, const char *name, double amount);
+
 /* Cold by rotation, where emptying the caches would cost too much: how many copies of `bytes` each
  * are twice the largest cache together. Work on the next one in every iteration. */
 size_t yp_rotations(size_t bytes);
@@ -149,6 +176,8 @@ struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_op
 bool ypi_measure_next(struct yp_measurement *m);
 uint64_t ypi_measure_batch(struct yp_measurement *m);
 uint64_t ypi_measure_sampled(struct yp_measurement *m, uint64_t left); /* always 0 */
+bool ypi_pause_begin(struct yp_case *t);
+bool ypi_pause_end(struct yp_case *t); /* always false */
 bool ypi_phase_begin(struct yp_case *t, const char *name);
 bool ypi_phase_end(struct yp_case *t); /* always false */
 

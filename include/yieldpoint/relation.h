@@ -65,6 +65,27 @@
  * leaves it from 0 on, one power at least; a least one alone one power. */
 #define yp_growth(of_, name_, axis_) \
     { .kind = YP_RELATION_GROWTH, .of = of_, .name = name_, .axis = axis_ }
+/* "order": which of O(1), O(log N), O(N), O(N log N), O(N^2) and O(N^3) the seconds of the measurement
+ * follow, N being the axis: at least 3 values, all above 1, of one series as for a growth. Each order
+ * f is fitted as coefficient f(N), so that every value counts alike, and is refuted where the times
+ * lie off it in the direction of another one by more than their scatter, 2 % at least, and the
+ * medians' own intervals explain: a right one in 1 of 100 runs at most (base/numbers/order.h has the
+ * method and its source, docs/measurement.md the figures). One that is not refuted is the answer;
+ * several are "cannot say"; none is none of them, as for N^1.5. The budget is yp_grows_as(order).
+ *
+ * Values: "order" (enum yp_order: the best, and the interval from the first to the last that is not
+ * refuted, NaN when all are), "coefficient" of the best in seconds with its interval, logarithms to
+ * base 2, and "rms O(1)" and so on: the root mean square by which times lie off each curve,
+ * relatively. (Google Benchmark's rms is over the mean time, where the largest N alone counts.)
+ *
+ * A cost that does not grow, as of a call, bends the curve at its beginning: take N from where that
+ * is a few per cent, and to where the data still lie in the same cache. As for a growth, values that
+ * cannot tell the asked order from its neighbours are an error at collection: with 5 % of scatter,
+ *     2 t sigma / sqrt(sum (d - mean d)^2) < 1 for d = ln (g(N) / f(N)), t at 99.7 %.
+ * For O(N) and O(N log N) that is 12 values from 16,000 to a million; where it is too much, bound the
+ * exponent of a growth. */
+#define yp_order(of_, name_, axis_) \
+    { .kind = YP_RELATION_ORDER, .of = of_, .name = name_, .axis = axis_ }
 /* The data hashes of all cases of both nodes are one and the same: a difference is a failure, and
  * no budget is needed. Its value is "distinct hashes". */
 #define yp_same_hash(of_, to_) \

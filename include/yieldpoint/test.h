@@ -33,11 +33,21 @@
 #define YP_MAX_CASES 32
 #define YP_MAX_PARAMETERS 12 /* of a named case */
 #define YP_MAX_AXES 8
-#define YP_MAX_AXIS_VALUES 32
+#define YP_MAX_AXIS_VALUES 32 /* that stand in the declaration itself */
 
 struct yp_case; /* the running case, see case.h */
 
-enum yp_axis_kind { YP_AXIS_NONE = 0, YP_AXIS_INT, YP_AXIS_DOUBLE, YP_AXIS_STRING, YP_AXIS_FROM };
+enum yp_axis_kind {
+    YP_AXIS_NONE = 0,
+    YP_AXIS_INT,
+    YP_AXIS_DOUBLE,
+    YP_AXIS_STRING,
+    YP_AXIS_FROM,
+    /* Whole numbers that the declaration gives the ends of. */
+    YP_AXIS_RANGE,
+    YP_AXIS_GEOMETRIC,
+    YP_AXIS_THREADS,
+};
 
 /* What a named case stands for. A body reads it like an axis (yp_int, ...), and `--set NAME=VALUE`
  * replaces it; only then it is in the id. */
@@ -82,7 +92,12 @@ struct yp_axis {
         long long i[YP_MAX_AXIS_VALUES];
         double d[YP_MAX_AXIS_VALUES];
         const char *s[YP_MAX_AXIS_VALUES];
-    } values;
+    } values; /* of a range: first, last and what is between two of them */
+    union {
+        const long long *i;
+        const double *d;
+        const char *const *s;
+    } list; /* an array of `count` values in the place of `values`; NULL: they are there */
     yp_axis_function *from; /* of YP_AXIS_FROM */
     const void *arg;
 };
@@ -94,6 +109,7 @@ enum yp_relation_kind {
     YP_RELATION_VALUE_RATIO,
     YP_RELATION_GROWTH,
     YP_RELATION_SAME_HASH,
+    YP_RELATION_ORDER,
 };
 
 /* See relation.h for what each kind takes. */
@@ -112,6 +128,9 @@ struct yp_test {
     int line;
     const char *compiled; /* how the file is (compiled.h) */
     void (*body)(struct yp_case *t);
+    /* Runs a setup, body or teardown so that it can be left (exception.h); NULL: it is called. */
+    void (*enter)(void (*function)(struct yp_case *), struct yp_case *t);
+    struct yp_axis types; /* of YP_TEST_TYPES (types.h): an axis before the others */
     /* the options */
     const char *tags; /* separated by blanks, each one registered */
     struct yp_case_decl cases[YP_MAX_CASES];
@@ -141,6 +160,14 @@ struct yp_test {
 };
 
 #ifdef __cplusplus
+namespace yieldpoint_internal
+{
+template <class T, unsigned long count> constexpr unsigned elements(const T (&)[count])
+{
+    return count;
+}
+} // namespace yieldpoint_internal
+
 extern "C" {
 #endif
 
@@ -181,18 +208,47 @@ enum yp_status yp_axis_add_string(struct yp_axis_values *values, const char *val
 #define yp_axis_string(name_, ...) \
     { .name = name_, .kind = YP_AXIS_STRING, .count = YPI_COUNT(const char *, __VA_ARGS__), .values = { .s = YPI_LIST(__VA_ARGS__) } }
 
+/* The values of an array that lives as long as the program, any number:
+ *     static const long long primes[] = {2, 3, 5, ...};
+ *     yp_axis_int_of("p", primes) */
+#define yp_axis_int_of(name_, array_) \
+    { .name = name_, .kind = YP_AXIS_INT, .count = YPI_ELEMENTS(array_), .list = { .i = array_ } }
+#define yp_axis_double_of(name_, array_) \
+    { .name = name_, .kind = YP_AXIS_DOUBLE, .count = YPI_ELEMENTS(array_), .list = { .d = array_ } }
+#define yp_axis_string_of(name_, array_) \
+    { .name = name_, .kind = YP_AXIS_STRING, .count = YPI_ELEMENTS(array_), .list = { .s = array_ } }
+
+/* first_, first_ + step_, ... up to last_, or down to it where the step is below 0: whole numbers,
+ * a million at most. */
+#define yp_axis_range(name_, first_, last_, step_) \
+    { .name = name_, .kind = YP_AXIS_RANGE, .count = 3, .values = { .i = { first_, last_, step_ } } }
+/* first_, first_ factor_, ... and last_, which ends it wherever it falls; from 1, factors from 2. */
+#define yp_axis_geometric(name_, first_, last_, factor_) \
+    { .name = name_, .kind = YP_AXIS_GEOMETRIC, .count = 3, .values = { .i = { first_, last_, factor_ } } }
+/* Numbers of threads: first_, doubled up to last_, and last_; 0 for last_ is the number of
+ * processors that the run may use (its affinity, less what --cpus takes away), and where first_ is
+ * more than that, that number alone. The ids then differ between machines: `--set threads=16` asks
+ * for a number that is none of this machine's. */
+#define yp_axis_threads(name_, first_, last_) \
+    { .name = name_, .kind = YP_AXIS_THREADS, .count = 3, .values = { .i = { first_, last_, 2 } } }
+
 /* Values that function_(values, arg_) gives, any number of one kind. */
 #define yp_axis_from(name_, function_, arg_) \
     { .name = name_, .kind = YP_AXIS_FROM, .from = function_, .arg = arg_ }
 
-/* At least one value: without, the token in front stands alone and does not compile. */
+/* At least one value: without, the token in front stands alone and does not compile. A pointer is
+ * no array, and has no number of elements. */
 #ifdef __cplusplus
+#define YPI_ELEMENTS(array_) yieldpoint_internal::elements(array_)
 #define YPI_LIST(...) { +__VA_ARGS__ }
 #define YPI_COUNT(type_, ...) YPI_COUNT_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, \
     20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define YPI_COUNT_(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, \
     a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, n, ...) n
 #else
+#define YPI_ELEMENTS(array_) \
+    (unsigned)(sizeof(array_) / sizeof *(array_) * \
+               sizeof(char[__builtin_types_compatible_p(__typeof__(array_), __typeof__(&*(array_))) ? -1 : 1]))
 #define YPI_LIST(...) { [0] = __VA_ARGS__ }
 #define YPI_COUNT(type_, ...) \
     (unsigned)(sizeof((type_[])YPI_LIST(__VA_ARGS__)) / sizeof(type_) * YPI_FIT(YP_MAX_AXIS_VALUES, type_, __VA_ARGS__))
@@ -218,7 +274,7 @@ enum yp_status yp_axis_add_string(struct yp_axis_values *values, const char *val
     _Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"")                          \
     static const struct yp_test ypi_test_##group_##_##name_ = {                                 \
         .group = #group_, .name = #name_, .file = __FILE__, .line = __LINE__,                   \
-        .compiled = YPI_COMPILED, .body = body_, __VA_ARGS__ };                                                           \
+        .compiled = YPI_COMPILED, .body = body_, .enter = YPI_ENTER, __VA_ARGS__ };             \
     _Pragma("GCC diagnostic pop")                                                               \
     __attribute__((YPI_KEEP, section("yp_tests")))                                              \
     static const struct yp_test *const ypi_pointer_##group_##_##name_ =                         \

@@ -16,5 +16,6 @@
 #include <yieldpoint/relation.h>
 #include <yieldpoint/serve.h>
 #include <yieldpoint/test.h>
+#include <yieldpoint/types.h>
 
 #endif

@@ -356,6 +356,10 @@ void ypi_budgets_suggest(struct ypi_budgets *b, double error, double slack)
             h->why_not = "required";
             continue;
         }
+        if (strcmp(kind, "order") == 0) {
+            h->why_not = "an order";
+            continue;
+        }
         h->suggested = ypi_suggest(&h->figures, error, &h->why_not);
         h->suggested = with_slack(h, slack);
         if (h->suggested < 0 && !any_sign)

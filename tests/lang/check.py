@@ -21,14 +21,21 @@ ADDED = {**{f"limits[n={n}-cpu]": "passed" for n in (64, 256, 1024)},
             ("ratio", "ratio_over", "value_ratio", "growth", "same_hash")},
          **{f"parameters[{case}-n={n}]": "passed" for case in ("small", "large")
             for n in (1, 2, 4)},
-         "memory": "passed", "kept": "passed"}
+         "memory": "passed", "kept": "passed",
+         **{f"arrays[p={p}-h={h}-w={w}]": "passed" for p in (2, 3, 5) for h in (0.5, 1.5) for w in "ab"},
+         **{f"ranges[r={r}-g={g}-threads={n}]": "passed" for r in (1, 50) for g in (1, 10, 100) for n in (1, 2, 3)}}
+# Bytes of each type, by what it is called.
+TYPES = {"float": 4, "unsigned%20int": 4, "my::half": 2, "my::pair_of<int,double>": 16, "short_pair": 12}
+TYPED = {**{f"typed[type={name}-n={n}-cpu]": "passed" for name in TYPES for n in (1, 2)},
+         "reals[type=float]": "passed", "reals[type=double]": "passed", "least[type=char]": "passed"}
 C_CASES = {**{name: "passed" for name in EVERYTHING},
            "gradients": "passed", "bare": "passed",
            **{f"most_values[n={n}]": "passed" for n in range(1, 33)},
            "most_axes[a=1-b=2-c=3-d=4-e=5-f=6-g=7-h=8]": "passed",
            "skipped": "skipped", "expected_to_fail": "xfailed", **ADDED, "fails": "failed"}
+CPP_CASES = {**{name: outcome for name, outcome in C_CASES.items() if name != "fails"}, **TYPED, "fails": "failed"}
 CU_CASES = {**{name: "passed" for name in EVERYTHING},
-            "triad[cpu]": "passed", "triad[cuda]": None, **ADDED, "fails": "failed"}
+            "triad[cpu]": "passed", "triad[cuda]": None, **ADDED, **TYPED, "fails": "failed"}
 
 
 def check_everything(tap, name, history):
@@ -136,6 +143,24 @@ def check_parameters(tap, name, program, history):
               f"{name}: a list shows parameters", listed)
 
 
+def check_types(tap, name, program, history, source):
+    """A type is an axis like any other: in a body, for -k and --set, on the command line."""
+    for written, size in TYPES.items():
+        tap.equal(values(history, f"typed[type={written}-n=1-cpu]"), {"bytes": size},
+                  f"{name}: the body of type {written}")
+    tap.equal(listed(run(program, "--co", "-q", "-k", "typed and half")),
+              [f"{source}::typed[type=my::half-n={n}-cpu]" for n in (1, 2)], f"{name}: -k finds a type")
+    case = f"{source}::typed[type=my::pair_of<int,double>-n=2-cpu]"
+    tap.equal(listed(run(program, "--co", "-q", case)), [case], f"{name}: the id of a type")
+    tap.equal(listed(run(program, "--co", "-q", case.replace("::pair", "%3a%3apair"))), [case],
+              f"{name}: the same with its colons escaped")
+    tap.equal(listed(run(program, "--co", "-q", "--set", "type=double", "-k", "type=")),
+              [f"{source}::reals[type=double]"], f"{name}: --set is of the tests that have the type")
+    other = run(program, "--co", "-q", "--set", "type=long")
+    tap.check(other.code == 4 and "error: --set type=long: no test is made for this type" in other.err,
+              f"{name}: a type that the test is not made for", other)
+
+
 def check_checks(tap, name, history):
     found = rows(history, "SELECT name, precision FROM gradient WHERE result_id = (SELECT id FROM "
                           "result WHERE case_id LIKE '%::gradients') ORDER BY position")
@@ -155,10 +180,10 @@ def check_budgets(tap, name, history):
 def check_program(tap, name, program, folder):
     history = os.path.join(folder, f"{name}.db")
     cuda = name == "lang-cu"
-    source = {"lang-cpp": "lang.cpp", "lang-cu": "lang.cu"}.get(name, "lang.c")
+    source = {"lang-cpp": "lang.cpp", "lang-cpp17": "lang.cpp", "lang-cu": "lang.cu"}.get(name, "lang.c")
     done = run(program, "--history", history)
     stored = {key.split("::", 1)[1]: value for key, value in results(history).items()}
-    wanted = dict(CU_CASES if cuda else C_CASES)
+    wanted = dict(CU_CASES if cuda else CPP_CASES if source == "lang.cpp" else C_CASES)
     tap.equal(listed(run(program, "--co", "-q")), [f"{source}::{case}" for case in wanted], f"{name}: ids in declared order")
     if cuda:
         device = stored.get("triad[cuda]", {})
@@ -179,6 +204,8 @@ def check_program(tap, name, program, folder):
     check_added(tap, name, history)
     check_parameters(tap, name, program, history)
     check_held(tap, name, history)
+    if source != "lang.c":
+        check_types(tap, name, program, history, source)
     if not cuda:
         check_budgets(tap, name, history)
         check_checks(tap, name, history)
@@ -190,7 +217,7 @@ def main(arguments):
     with tempfile.TemporaryDirectory() as folder:
         for name, program in programs.items():
             tap.run(name, check_program, tap, name, program, folder)
-    for name, missing in {"lang-cpp": "no C++ compiler here",
+    for name, missing in {"lang-cpp": "no C++ compiler here", "lang-cpp17": "no C++ compiler here",
                           "lang-cu": "built without CUDA",
                           "lang-other": "no second C compiler here"}.items():
         if name not in programs:

@@ -47,6 +47,7 @@ HOLDS = """static void hold(const struct yp_case *c, struct yp_budgets *out)
                   yp_max_peak(YP_HOST, 16 * yp_int(c, "n")));
 }
 """
+ARRAY = "static const long long list[] = {1, 2};\n"
 AXIS = 'yp_axis_int("n%d", 1)'
 # name: (a right one, a wrong one)
 PIECES = {
@@ -85,6 +86,17 @@ PIECES = {
         (GIVES + declaration('.axes = YP_AXES(yp_axis_from("n", gives, NULL))'),
          GIVES.replace("yp_axis_values", "yp_case") +
          declaration('.axes = YP_AXES(yp_axis_from("n", gives, NULL))')),
+    "values of a pointer, which has no number of them":
+        (ARRAY + declaration('.axes = YP_AXES(yp_axis_int_of("n", list))'),
+         ARRAY.replace("list[] = {1, 2}", "*const list = 0") +
+         declaration('.axes = YP_AXES(yp_axis_int_of("n", list))')),
+    "an array of another kind":
+        (ARRAY + declaration('.axes = YP_AXES(yp_axis_int_of("n", list))'),
+         ARRAY + declaration('.axes = YP_AXES(yp_axis_double_of("n", list))')),
+    "a range without a step": (declaration('.axes = YP_AXES(yp_axis_range("n", 1, 9, 2))'),
+                               declaration('.axes = YP_AXES(yp_axis_range("n", 1, 9))')),
+    "a fraction in a range": (declaration('.axes = YP_AXES(yp_axis_geometric("n", 1, 9, 2))'),
+                              declaration('.axes = YP_AXES(yp_axis_geometric("n", 1, 9, 1.5))')),
     "field of a test": (declaration(".timeout = 1"), declaration(".timeuot = 1")),
     "field of a case": (declaration('.cases = YP_CASES(yp_case_of("a", .timeout = 1))'),
                         declaration('.cases = YP_CASES(yp_case_of("a", .timeuot = 1))')),
@@ -126,8 +138,20 @@ PIECES = {
         "static void up(struct yp_case *t)\n{\n    (void)t;\n}\n" + declaration(".setup = up"),
         "static int up(int t)\n{\n    return t;\n}\n" + declaration(".setup = up")),
 }
+TYPED = "YP_TEST_TYPES(misuse, one, %s)\n{\n    yp_keep(sizeof(T));\n}\n"
+NAME = "template <class A, class B> struct two {\n};\nYP_TYPE_NAME(%s, two<int, char>);\n" + TYPED % "(two<int, char>)"
+CPP_PIECES = {
+    "types": (TYPED % "(int, double)", TYPED % "(int, no_such)"),
+    "a list without its brackets": (TYPED % "(int)", TYPED % "int"),
+    "a list of nothing": (TYPED % "(int)", TYPED % "()"),
+    "text that cannot be split": ("template <bool B> struct is {\n};\n" + "using holds = is<1 < 2>;\n" + TYPED % "(holds, int)",
+                                  "template <bool B> struct is {\n};\n" + TYPED % "(is<1 < 2>, int)"),
+    "a type's name that is no text": (NAME % '"two"', NAME % "2"),
+    "a body that a type does not have": ("YP_TEST_TYPES(misuse, one, (int, char))\n{\n    yp_keep(T(1) << 1);\n}\n",
+                                         "YP_TEST_TYPES(misuse, one, (int, float))\n{\n    yp_keep(T(1) << 1);\n}\n"),
+}
 # Those whose wrong one is an error even where no warning is one.
-ALWAYS = {"int values", "many int values", "double values", "string values", "axes", "cases",
+ALWAYS = {"values of a pointer, which has no number of them", "a range without a step", "int values", "many int values", "double values", "string values", "axes", "cases",
           "budgets", "parameters", "field of a test", "field of a case", "field of a measurement",
           "field of a load", "field of a command", "field of a relation",
           "a growth without an axis", "two relations of one name", "a percentile without a limit",
@@ -155,10 +179,11 @@ def main(include, *configured):
             compilers[name] = ([name, *flags], suffix)
     with tempfile.TemporaryDirectory() as folder:
         for compiler, (command, suffix) in compilers.items():
-            for name, (right, wrong) in PIECES.items():
+            pieces = {**PIECES, **(CPP_PIECES if suffix == ".cpp" else {})}
+            for name, (right, wrong) in pieces.items():
                 good, why = compiles([*command, *WARNINGS], suffix, right, folder)
                 tap.check(good, f"{compiler}: {name}: a right one compiles", f"{right}\n{why}")
-                warned = [] if name in ALWAYS else WARNINGS
+                warned = [] if name in ALWAYS or name in CPP_PIECES else WARNINGS
                 bad, _ = compiles([*command, *warned], suffix, wrong, folder)
                 tap.check(not bad, f"{compiler}: {name}: a wrong one does not", wrong)
     tap.done()

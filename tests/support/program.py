@@ -25,10 +25,22 @@ class Outcome:
         return f"exit {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
 
 
+def environment(cwd=None, env=None):
+    """That of a project of its own in the working directory, unless that is in one: the sources of the programs lie in
+    this project, whose yieldpoint.ini they would find."""
+    found = {**ENVIRONMENT, **(env or {})}
+    place = os.path.abspath(cwd or ".")
+    above = [place]
+    while above[-1] != os.path.dirname(above[-1]):
+        above.append(os.path.dirname(above[-1]))
+    if not any(os.path.exists(os.path.join(folder, mark)) for folder in above for mark in ("yieldpoint.ini", ".git")):
+        found["YIELDPOINT_OPTIONS"] = f"{found.get('YIELDPOINT_OPTIONS', '')} --rootdir=."
+    return found
+
+
 def run(program, *arguments, cwd=None, timeout=300, env=None):
     done = subprocess.run([program, *arguments], capture_output=True, text=True, errors="replace",
-                          cwd=cwd, timeout=timeout, env={**ENVIRONMENT, **(env or {})},
-                          stdin=subprocess.DEVNULL)
+                          cwd=cwd, timeout=timeout, env=environment(cwd, env), stdin=subprocess.DEVNULL)
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 

@@ -112,6 +112,42 @@ def check_few_values(tap, program, folder):
         "it a range of 1; needed are "), "with the reason", relation["reason"])
 
 
+def found_values(history, name):
+    return {v["name"]: (v["value"], v["low"], v["high"]) for v in
+            rows(history, "SELECT name, value, low, high FROM value WHERE result_id = (SELECT id FROM result "
+                          "WHERE case_id = ? AND attempt = 0)", PATH + name)}
+
+
+def check_orders(tap, program, folder):
+    history = os.path.join(folder, "orders.db")
+    done = run(program, "--history", history, "-v", "-k", "orders and not refuted and not none_of_them")
+    found = found_values(history, "sorts")
+    tap.check(done.code == 0 and f"{PATH}sorts PASSED grows as O(N log N), 1e-09 s [" in done.out and
+              "    met        grows as O(N log N): O(N log N)\n" in done.out, "an order is met", done)
+    tap.equal((found["order"], len(found)), ((3, 3, 3), 8), "and stored with eight values")
+    tap.check(abs(found["coefficient"][0] - 1e-9) < 1e-11 and
+              found["coefficient"][1] < 1e-9 < found["coefficient"][2] and
+              found["rms O(N log N)"][0] < 0.01 < 0.3 < found["rms O(N)"][0], "its coefficient and rms", found)
+    unsure = found_values(history, "unsure")
+    note = results(history)[PATH + "unsure"]["note"]
+    tap.check(unsure["order"][1] < unsure["order"][2] and note.startswith("cannot say: ") and
+              " or O(N) or " in note and f"{PATH}unsure PASSED grows as " in done.out and ", cannot say" in done.out,
+              "a narrow range cannot tell", f"{unsure}\n{note}\n{done}")
+    done, verdict, _ = scripted(tap, program, folder, "", "failed", name="refuted")
+    tap.check("budget grows as O(N): O(N log N); 3 of 3 fresh rounds say so too" in done.out,
+              "an order that is refuted fails", done)
+    tap.check("note: O(N log N) alone, the best O(N log N) with 1e-09 s " in done.out and "; rms: O(1) 4, " in done.out,
+              "with all that was fitted", done)
+    tap.equal((verdict["kind"], verdict["name"], verdict["allowed"], verdict["measured"], verdict["met"]),
+              ("order", "order", 2, 3, "not met"), "with its verdict")
+    done, verdict, history = scripted(tap, program, folder, "", "failed", name="none_of_them")
+    tap.check("budget grows as O(N): none of the orders; 3 of 3 fresh" in done.out and
+              "note: none of the orders, the best O(N log N) with " in done.out, "what is none of them fails", done)
+    tap.equal((verdict["measured"], verdict["met"]), (None, "not met"), "and has no order")
+    listed_budget = run(program, "--co", "-v", PATH + "sorts").out
+    tap.check("    budget: grows as O(N log N)\n" in listed_budget, "a list shows it", listed_budget)
+
+
 def check_interruption(tap, program, folder):
     """In a round: the cases have their results, and the relation is told with what there is."""
     history = os.path.join(folder, "interrupted.db")
@@ -155,7 +191,8 @@ def check_reproduce(tap, program, folder):
 def main(program):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
-        for check in (check_rounds, check_others, check_few_values, check_interruption, check_reproduce):
+        for check in (check_rounds, check_others, check_few_values, check_orders, check_interruption,
+                      check_reproduce):
             tap.run(check.__name__, check, tap, program, folder)
     tap.done()
 

@@ -188,8 +188,54 @@ def check_races(tap, program, folder, _):
               "ThreadSanitizer's report is the case's output", done)
 
 
+CAUGHT = " caught what ends it (yp_require, yp_fail, yp_skip, ...) and went on: what a catch (...) catches has to be thrown again"
+# of leaving.cpp: outcome, failures (None: another check's), output
+LEAVING = {
+    "require": ("failed", ["depth < 0: depth is 0"], "destroyed deep|destroyed deep|destroyed outer|torn down"),
+    "fail": ("failed", ["as it should"], "destroyed outer"),
+    "skip": ("skipped", [], "destroyed outer|torn down"),
+    "not_ok": ("failed", ["yp_set_error(YP_INVALID, \"as it should\"): as it should"], "destroyed outer"),
+    "refused": ("failed", None, "destroyed outer"),
+    "no_such_axis": ("failed", ["no axis 'n' of kind int; this test has: none"], "destroyed outer"),
+    "measured": ("failed", ["runs++ == 0: run 2"], "destroyed inner|destroyed inner|destroyed outer"),
+    "setup_skips": ("skipped", [], "destroyed outer"),
+    "teardown_requires": ("failed", ["0 > 1: in teardown"], "destroyed outer"),
+    "swallowed": ("failed", ["depth < 0: depth is 0", "the body" + CAUGHT],
+                  "destroyed deep|caught|went on|destroyed outer|torn down"),
+    "skip_swallowed": ("failed", ["the body" + CAUGHT], "caught"),
+    "swallowed_once": ("failed", ["0 > 1: first", "0 > 2: second", "the body" + CAUGHT], "caught"),
+    "thrown_again": ("failed", ["depth < 0: depth is 0"], "destroyed deep|caught"),
+    "not_an_exception": ("failed", ["depth < 0: depth is 0"], "destroyed deep|destroyed outer"),
+    "in_noexcept": ("failed", ["0 > 1: inside noexcept"], "torn down"),
+    "in_a_destructor": ("failed", ["0 > 1: in a destructor"], "torn down"),
+    "through_c": ("failed", ["a == b: in a callback"], "destroyed inner|destroyed outer"),
+    "through_the_framework": ("failed", ["in a callback"], "destroyed inner|destroyed outer"),
+    "in_a_thread": ("failed", None, None),
+    "own_exception_while_leaving": ("failed", ["e.what()[0] == 'X': what is the user's"], "destroyed outer"),
+    "whole": ("passed", [], "destroyed outer"),
+    "without_exceptions": ("failed", ["0 > 1: as in C"], "torn down"),
+}
+
+
+def check_leaving(tap, program, folder, _):
+    history = os.path.join(folder, "leaving", "history.db")
+    run(program, "--history", history, "--memory-limit", "1G")
+    stored = {key.split("::", 1)[1]: value for key, value in results(history).items()}
+    tap.equal(sorted(stored), sorted(LEAVING), "leaving: every case has a result")
+    for name, (outcome, messages, output) in LEAVING.items():
+        r = stored[name]
+        said = [f["message"] for f in r["failures"]]
+        tap.check(r["outcome"] == outcome and (messages is None or said == messages),
+                  f"leaving: {name}: its failures", f"{r['outcome']}: {said}")
+        if output is not None:
+            tap.equal(r["tail"].strip().replace("\n", "|"), output, f"leaving: {name}: destructors and teardown")
+    tap.check("0 > 1: in a thread" in stored["in_a_thread"]["failures"][0]["message"] and
+              "can only be ended by the thread that runs its body" in stored["in_a_thread"]["tail"],
+              "leaving: not from another thread", stored["in_a_thread"])
+
+
 # Other programs, by name.
-CHECKS = {"exceptions": check_exceptions, "races": check_races}
+CHECKS = {"exceptions": check_exceptions, "leaving": check_leaving, "races": check_races}
 
 
 def data_and_verdicts(result):

@@ -2,6 +2,7 @@
 #include "base/numbers/close.h"
 #include "base/text/text.h"
 #include "harness/case/child.h"
+#include "harness/case/modes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -173,10 +174,13 @@ bool ypi_expect_close(struct yp_case *t, const char *file, int line, struct yp_c
         ypi_close_add(&found, elements(&got, begin, count), elements(&want, begin, count), count);
     }
     bool held = ypi_close_holds(&found);
-    char *text = held ? NULL : describe(&check, &found, &got, &want);
-    if (!held)
+    if (!held) {
+        locale_t before = ypi_numbers_with_point();
+        char *text = describe(&check, &found, &got, &want);
+        ypi_numbers_as_before(before);
         ypi_child_fail(t, YPI_CAUSE_EXPECTATION, file, line, "%s", text);
-    free(text);
+        free(text);
+    }
     free(got.piece);
     free(want.piece);
     return held;

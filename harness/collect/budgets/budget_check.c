@@ -35,6 +35,8 @@ char *ypi_budget_problem(const struct yp_test *test, const struct yp_budget *b)
     char *problem = limit_problem(b);
     if (problem != NULL)
         return problem;
+    if (b->kind == YP_BUDGET_ORDER && test->relation.kind == YP_RELATION_NONE)
+        return ypi_strdup("(order) is one of a relation yp_order: no case has an order alone");
     if (b->kind == YP_BUDGET_MAX_PERCENTILE && !(b->quantile > 0 && b->quantile < 1))
         return ypi_format("is of the percentile %g: allowed is more than 0 and less than 100",
                           b->quantile * 100);

@@ -30,6 +30,8 @@ static const char *why_not(const struct yp_budget *b)
 {
     if (ypi_budget_is_speed(b->kind) && b->kind != YP_BUDGET_MIN_SHARE)
         return "rates and times hold on one machine only";
+    if (b->kind == YP_BUDGET_ORDER)
+        return "an order stands with its relation";
     bool own = b->counter == YP_INSTRUCTIONS || b->counter == YP_PAGE_FAULTS ||
                (b->counter >= YP_GPU_FP64 && b->counter < YP_COUNTERS);
     return b->kind == YP_BUDGET_MAX_COUNT && !own ? "this count is the processor's own" : NULL;

@@ -23,6 +23,7 @@
 #define CALLGRIND_ZERO_STATS ((void)0)
 #define CALLGRIND_START_INSTRUMENTATION ((void)0)
 #define CALLGRIND_STOP_INSTRUMENTATION ((void)0)
+#define CALLGRIND_TOGGLE_COLLECT ((void)0)
 #define CALLGRIND_DUMP_STATS ((void)0)
 #endif
 
@@ -267,6 +268,11 @@ void ypi_callgrind_start(void)
 {
     CALLGRIND_ZERO_STATS;
     CALLGRIND_START_INSTRUMENTATION;
+}
+
+void ypi_callgrind_toggle(void)
+{
+    CALLGRIND_TOGGLE_COLLECT;
 }
 
 double ypi_callgrind_stop(void)

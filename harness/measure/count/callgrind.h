@@ -28,5 +28,7 @@ bool ypi_callgrind_running(void);
  * the counts cannot be read. */
 void ypi_callgrind_start(void);
 double ypi_callgrind_stop(void);
+/* What comes between two calls of this is not counted. */
+void ypi_callgrind_toggle(void);
 
 #endif

@@ -290,6 +290,27 @@ YP_TEST(lang, kept, .parallel = true)
               "a value has changed");
 }
 
+static const long long primes[] = {2, 3, 5};
+static const double halves[] = {0.5, 1.5};
+static const char *const words[] = {"a", "b"};
+
+YP_TEST(lang, arrays,
+        .axes = YP_AXES(yp_axis_int_of("p", primes), yp_axis_double_of("h", halves),
+                        yp_axis_string_of("w", words)),
+        .parallel = true)
+{
+    yp_expect(t, yp_int(t, "p") > 1 && yp_double(t, "h") < 2 && yp_string(t, "w")[1] == '\0', "%s",
+              yp_id(t));
+}
+
+YP_TEST(lang, ranges,
+        .axes = YP_AXES(yp_axis_range("r", 1, 50, 49), yp_axis_geometric("g", 1, 100, 10),
+                        yp_axis_threads("threads", 1, 3)),
+        .parallel = true)
+{
+    yp_expect(t, yp_int(t, "r") + yp_int(t, "g") + yp_int(t, "threads") > 2, "%s", yp_id(t));
+}
+
 YP_TEST(lang, fails, .parallel = true)
 {
     yp_fail(t, "in %s", yp_device_of(t));

@@ -251,6 +251,69 @@ YP_TEST(lang, kept, .parallel = true)
               "a value has changed");
 }
 
+static const long long primes[] = {2, 3, 5};
+static const double halves[] = {0.5, 1.5};
+static const char *const words[] = {"a", "b"};
+
+YP_TEST(lang, arrays,
+        .axes = YP_AXES(yp_axis_int_of("p", primes), yp_axis_double_of("h", halves),
+                        yp_axis_string_of("w", words)),
+        .parallel = true)
+{
+    yp_expect(t, yp_int(t, "p") > 1 && yp_double(t, "h") < 2 && yp_string(t, "w")[1] == '\0', "%s",
+              yp_id(t));
+}
+
+YP_TEST(lang, ranges,
+        .axes = YP_AXES(yp_axis_range("r", 1, 50, 49), yp_axis_geometric("g", 1, 100, 10),
+                        yp_axis_threads("threads", 1, 3)),
+        .parallel = true)
+{
+    yp_expect(t, yp_int(t, "r") + yp_int(t, "g") + yp_int(t, "threads") > 2, "%s", yp_id(t));
+}
+
+namespace my
+{
+struct half {
+    unsigned short bits;
+    explicit half(int value) : bits((unsigned short)value)
+    {
+    }
+};
+template <class A, class B> struct pair_of {
+    A a;
+    B b;
+    explicit pair_of(int value) : a((A)value), b((B)value)
+    {
+    }
+};
+} // namespace my
+
+YP_TYPE_NAME("short_pair", my::pair_of<short, my::pair_of<int, char>>);
+
+#define REALS (float, double)
+
+YP_TEST_TYPES(lang, typed,
+              (float, unsigned int, my::half, my::pair_of<int, double>,
+               my::pair_of<short, my::pair_of<int, char>>),
+              .axes = YP_AXES(yp_axis_int("n", 1, 2)), .devices = "cpu", .parallel = true,
+              .budgets = YP_BUDGETS(yp_min_value("bytes", 1)))
+{
+    const T x((int)yp_int(t, "n"));
+    yp_keep(x);
+    yp_value(t, "bytes", (double)sizeof(T));
+}
+
+YP_TEST_TYPES(lang, reals, REALS, .parallel = true)
+{
+    yp_expect(t, (T)1 / 3 * 3 == (T)1, "%s", yp_string(t, "type"));
+}
+
+YP_TEST_TYPES(lang, least, (char))
+{
+    yp_expect(t, sizeof(T) == 1, "%zu", sizeof(T));
+}
+
 YP_TEST(lang, fails, .parallel = true)
 {
     yp_fail(t, "in %s", yp_device_of(t));

@@ -2,6 +2,7 @@
 #include "harness/collect/collect.h"
 
 #include "base/text/text.h"
+#include "device/cpu/binding.h"
 #include "harness/judge/budget.h"
 #include "tests/unit/harness/capture.h"
 
@@ -154,7 +155,7 @@ Test(collect, what_means_something_in_an_id_is_escaped)
             yp_axis_string("x y", "100%", "p:q=r", "tab\there", "\x7f", "", "gr\xc3\xbcn/1,2#3"),
             yp_axis_int("n", -5, LLONG_MIN))};
     cr_expect_str_eq(ids_of(&test, "--set=n=-5"),
-                     "[a-b%5bc%5d-x%20y=100%25-n=-5] [a-b%5bc%5d-x%20y=p%3aq%3dr-n=-5] "
+                     "[a-b%5bc%5d-x%20y=100%25-n=-5] [a-b%5bc%5d-x%20y=p:q%3dr-n=-5] "
                      "[a-b%5bc%5d-x%20y=tab%09here-n=-5] [a-b%5bc%5d-x%20y=%7f-n=-5] "
                      "[a-b%5bc%5d-x%20y=-n=-5] "
                      "[a-b%5bc%5d-x%20y=gr\xc3\xbcn/1,2#3-n=-5]");
@@ -450,6 +451,110 @@ Test(collect, a_function_gives_an_axis_its_values)
     let_go();
 }
 
+static long long squares[1000];
+
+static void fill_squares(void)
+{
+    for (int i = 0; i < 1000; i++)
+        squares[i] = (long long)i * i;
+}
+
+Test(collect, arrays_have_any_number_of_values)
+{
+    static const double halves[] = {0.5,  1.5,  2.5,  3.5,  4.5,  5.5,  6.5,  7.5,  8.5,
+                                    9.5,  10.5, 11.5, 12.5, 13.5, 14.5, 15.5, 16.5, 17.5,
+                                    18.5, 19.5, 20.5, 21.5, 22.5, 23.5, 24.5, 25.5, 26.5,
+                                    27.5, 28.5, 29.5, 30.5, 31.5, 32.5};
+    static const char *const words_of[] = {"x", "y"};
+    static const struct yp_test test = {HERE, .name = "arrays",
+                                        .axes = YP_AXES(yp_axis_int_of("n", squares),
+                                                        yp_axis_double_of("d", halves),
+                                                        yp_axis_string_of("s", words_of))};
+    fill_squares();
+    cr_expect_str_eq(collect_one(&test, ""), "");
+    cr_assert_eq(found.count, 1000 * 33 * 2);
+    cr_expect_str_eq(found.cases[found.count - 1]->id, "a/b.c::arrays[n=998001-d=32.5-s=y]");
+    let_go();
+}
+
+Test(collect, ranges_give_their_values)
+{
+    static const struct yp_test up = {HERE, .name = "r",
+                                      .axes = YP_AXES(yp_axis_range("n", -3, 5, 4))};
+    cr_expect_str_eq(ids_of(&up, ""), "[n=-3] [n=1] [n=5]");
+    cr_expect_str_eq(ids_of(&up, "--set=n=2"), "[n=2]");
+    static const struct yp_test down = {HERE, .name = "r",
+                                        .axes = YP_AXES(yp_axis_range("n", 7, 0, -3))};
+    cr_expect_str_eq(ids_of(&down, ""), "[n=7] [n=4] [n=1]");
+    static const struct yp_test one = {HERE, .name = "r",
+                                       .axes = YP_AXES(yp_axis_range("n", 7, 7, 1))};
+    cr_expect_str_eq(ids_of(&one, ""), "[n=7]");
+    static const struct yp_test all = {
+        HERE, .name = "r", .axes = YP_AXES(yp_axis_range("n", LLONG_MIN, LLONG_MAX, LLONG_MAX))};
+    cr_expect_str_eq(ids_of(&all, ""), "[n=-9223372036854775808] [n=-1] [n=9223372036854775806]");
+    static const struct yp_test lowest = {
+        HERE, .name = "r", .axes = YP_AXES(yp_axis_range("n", LLONG_MIN, LLONG_MIN, 5))};
+    cr_expect_str_eq(ids_of(&lowest, ""), "[n=-9223372036854775808]");
+    static const struct yp_test many_of_them = {HERE, .name = "r",
+                                                .axes = YP_AXES(yp_axis_range("n", 1, 5000, 1))};
+    cr_expect_str_eq(collect_one(&many_of_them, ""), "");
+    cr_expect_eq(found.count, 5000);
+    let_go();
+}
+
+Test(collect, geometric_ranges_end_with_their_last)
+{
+    static const struct yp_test test = {HERE, .name = "g",
+                                        .axes = YP_AXES(yp_axis_geometric("n", 8, 1000, 4))};
+    cr_expect_str_eq(ids_of(&test, ""), "[n=8] [n=32] [n=128] [n=512] [n=1000]");
+    static const struct yp_test hit = {HERE, .name = "g",
+                                       .axes = YP_AXES(yp_axis_geometric("n", 1, 1000, 10))};
+    cr_expect_str_eq(ids_of(&hit, ""), "[n=1] [n=10] [n=100] [n=1000]");
+    static const struct yp_test highest = {
+        HERE, .name = "g", .axes = YP_AXES(yp_axis_geometric("n", 1, LLONG_MAX, LLONG_MAX))};
+    cr_expect_str_eq(ids_of(&highest, ""), "[n=1] [n=9223372036854775807]");
+    static const struct yp_test beyond = {
+        HERE, .name = "g", .axes = YP_AXES(yp_axis_geometric("n", 4, LLONG_MAX, LLONG_MAX / 2))};
+    cr_expect_str_eq(ids_of(&beyond, ""), "[n=4] [n=9223372036854775807]");
+}
+
+Test(collect, threads_go_up_to_the_processors_of_the_run)
+{
+    static const struct yp_test given = {HERE, .name = "t",
+                                         .axes = YP_AXES(yp_axis_threads("threads", 1, 12))};
+    cr_expect_str_eq(ids_of(&given, ""),
+                     "[threads=1] [threads=2] [threads=4] [threads=8] [threads=12]");
+    static const struct yp_test all = {HERE, .name = "t",
+                                       .axes = YP_AXES(yp_axis_threads("threads", 1, 0))};
+    char last[32];
+    snprintf(last, sizeof last, "[threads=%d]", ypi_processors());
+    const char *ids = ids_of(&all, "");
+    size_t length = strlen(ids);
+    cr_expect(length >= strlen(last) && strcmp(ids + length - strlen(last), last) == 0, "%s", ids);
+    char one[32];
+    int first = 0;
+    while (!ypi_cpus_allowed()[first])
+        first++;
+    snprintf(one, sizeof one, "--cpus=%d", first);
+    cr_expect_str_eq(ids_of(&all, one), "[threads=1]");
+    static const struct yp_test too_many = {HERE, .name = "t",
+                                            .axes = YP_AXES(yp_axis_threads("threads", 64, 0))};
+    cr_expect_str_eq(ids_of(&too_many, one), "[threads=1]");
+}
+
+Test(collect, types_are_the_first_axis)
+{
+    static const struct yp_test test = {HERE, .name = "typed",
+                                        .types = yp_axis_from("type", words, "pq"),
+                                        .axes = YP_AXES(yp_axis_int("n", 1, 2))};
+    cr_expect_str_eq(ids_of(&test, ""),
+                     "[type=a-p-n=1] [type=a-p-n=2] [type=a-q-n=1] [type=a-q-n=2]");
+    cr_expect_str_eq(ids_of(&test, "--set=type=a-q"), "[type=a-q-n=1] [type=a-q-n=2]");
+    cr_expect_str_eq(ids_of(&test, "--set=type=a-q|--set=type=long"),
+                     "[type=a-q-n=1] [type=a-q-n=2]");
+    cr_expect_str_eq(ids_of(&test, "--set=type=long"), "");
+}
+
 /* -- parameters of named cases ------------------------------------------------------------- */
 
 static bool is_tall(const struct yp_case *t)
@@ -624,6 +729,42 @@ Test(declarations, axes)
           .axes = YP_AXES(yp_axis_int("n", 1), yp_axis_double("n", 1)));
     WRONG("value 2 of axis 1 is NULL", .axes = YP_AXES(yp_axis_string("s", "a", NULL)));
     WRONG("axis 1 is of no kind", .axes = YP_AXES({.name = "n", .count = 1}, yp_axis_int("k", 1)));
+    static const long long none[1];
+    WRONG("axis 'n' has 1000001 values: allowed are 1 to 1000000",
+          .axes =
+              YP_AXES({.name = "n", .kind = YP_AXIS_INT, .count = 1000001, .list = {.i = none}}));
+    static const char *const gap[] = {"a", NULL};
+    WRONG("value 2 of axis 1 is NULL", .axes = YP_AXES(yp_axis_string_of("s", gap)));
+}
+
+Test(declarations, ranges)
+{
+    WRONG("axis 'n': it goes from 1 to 5 by 0, which never arrives: allowed is a step above 0",
+          .axes = YP_AXES(yp_axis_range("n", 1, 5, 0)));
+    WRONG("axis 'n': it goes from 1 to 5 by -1, which never arrives: allowed is a step above 0",
+          .axes = YP_AXES(yp_axis_range("n", 1, 5, -1)));
+    WRONG("axis 'n': it goes from 5 to 1 by 1, which never arrives: allowed is a step below 0",
+          .axes = YP_AXES(yp_axis_range("n", 5, 1, 1)));
+    WRONG("axis 'n': it goes from 1 to 1000001 by 1 in more than 1000000 values",
+          .axes = YP_AXES(yp_axis_range("n", 1, 1000001, 1)));
+#define FROM "axis 'n': it goes from "
+#define ALLOWED ": allowed are a first value from 1, a last one from there and a factor from 2"
+    WRONG(FROM "0 to 8 by the factor 2" ALLOWED, .axes = YP_AXES(yp_axis_geometric("n", 0, 8, 2)));
+    WRONG(FROM "9 to 8 by the factor 2" ALLOWED, .axes = YP_AXES(yp_axis_geometric("n", 9, 8, 2)));
+    WRONG(FROM "1 to 8 by the factor 1" ALLOWED, .axes = YP_AXES(yp_axis_geometric("n", 1, 8, 1)));
+    WRONG(FROM "4 to 2 by the factor 2" ALLOWED, .axes = YP_AXES(yp_axis_threads("n", 4, 2)));
+    WRONG(FROM "0 to -1 by the factor 2" ALLOWED, .axes = YP_AXES(yp_axis_threads("n", 0, -1)));
+}
+
+Test(declarations, types)
+{
+    WRONG("axis 'type' is declared twice", .types = yp_axis_from("type", words, "pq"),
+          .axes = YP_AXES(yp_axis_int("type", 1)));
+    WRONG("it has 9 axes with that of its types: allowed are 8",
+          .types = yp_axis_from("type", words, "pq"),
+          .axes = YP_AXES(yp_axis_int("a", 1), yp_axis_int("b", 1), yp_axis_int("c", 1),
+                          yp_axis_int("d", 1), yp_axis_int("e", 1), yp_axis_int("f", 1),
+                          yp_axis_int("g", 1), yp_axis_int("h", 1)));
 }
 
 static enum yp_status gives(struct yp_axis_values *values, const void *arg)

@@ -121,7 +121,7 @@ struct yp_device *yp_device(const struct yp_case *t)
 void ypi_child_name(struct yp_case *t, const char *what, const char *name)
 {
     (void)t;
-    cr_expect_str_eq(what, "measurement");
+    cr_expect(strcmp(what, "measurement") == 0 || strcmp(what, "value") == 0);
     cr_expect_not_null(name);
 }
 
@@ -240,6 +240,24 @@ void ypi_callgrind_start(void)
 double ypi_callgrind_stop(void)
 {
     return instructions++;
+}
+
+static struct ypi_value valued[20]; /* that were told */
+static int valued_count;
+
+void ypi_child_send(const struct yp_case *to, enum ypi_message kind, const void *first,
+                    size_t first_size, const void *second, size_t second_size)
+{
+    (void)to, (void)second, (void)second_size;
+    cr_assert(kind == YPI_MESSAGE_VALUE && first_size == sizeof *valued && valued_count < 20);
+    memcpy(&valued[valued_count++], first, first_size);
+}
+
+static int toggled;
+
+void ypi_callgrind_toggle(void)
+{
+    toggled++;
 }
 
 /* A roofline whose probes take a millisecond of the test's clock. */
@@ -1425,6 +1443,219 @@ Test(measure, a_device_that_cannot_be_read_fails)
     refused_at(&audit_reads, YP_OUT_OF_MEMORY);
     cr_expect_eq(failed, YPI_CAUSE_DEVICE);
     cr_expect_eq(told_count, 0);
+}
+
+/* -- pauses, and a clock of the body's own --------------------------------------------------- */
+
+Test(measure, a_pause_is_not_timed)
+{
+    int iterations = 0;
+    yp_measure (t, "fit", .samples = 20, .warmup = 2) {
+        clock_seconds += 1e-6;
+        yp_pause(t)
+        {
+            clock_seconds += 1e-3;
+            iterations++;
+        }
+        clock_seconds += 2e-6;
+    }
+    expect_sent(20, 1, YPI_STOP_FIXED);
+    expect_samples(3e-6);
+    cr_expect_eq(iterations, 22);
+    cr_expect_eq(sent.phase_count, 0, "it is no phase");
+    for (size_t i = 0; i < sent.count; i++)
+        cr_expect_float_eq(sent.cpu[i], 6e-6, 1e-9, "nor is its processor time: %g", sent.cpu[i]);
+}
+
+Test(measure, a_pause_beside_phases)
+{
+    yp_measure (t, "fit", .samples = 4) {
+        yp_phase (t, "forward") {
+            clock_seconds += 1e-3;
+        }
+        yp_pause(t)
+        {
+            clock_seconds += 5e-3;
+        }
+        yp_phase (t, "backward") {
+            clock_seconds += 2e-3;
+        }
+    }
+    expect_samples(3e-3);
+    cr_expect_float_eq(sent.phases[0].seconds, 1e-3, 1e-9);
+    cr_expect_float_eq(sent.phases[1].seconds, 2e-3, 1e-9);
+}
+
+/* A batch that is doubled until its work can be timed would take minutes in its pauses. */
+Test(measure, long_pauses_keep_batches_short)
+{
+    double begun = clock_seconds;
+    yp_measure (t, "fit", .max_seconds = 1) {
+        clock_seconds += 1e-6;
+        yp_pause(t)
+        {
+            clock_seconds += 0.1;
+        }
+    }
+    cr_expect(sent.batch <= 8 && sent.count >= 10, "%d in a batch", (int)sent.batch);
+    cr_expect(clock_seconds - begun < 15, "%g s", clock_seconds - begun);
+    expect_samples(1e-6);
+}
+
+Test(measure, a_pause_on_a_device_is_by_its_events, .init = on_an_accelerator)
+{
+    yp_measure (t, "fit", .max_samples = 20) {
+        clock_seconds += 1e-3;
+        yp_pause(t)
+        {
+            clock_seconds += 4e-3;
+        }
+    }
+    expect_samples(1e-3);
+    cr_expect_eq(synchronized, 0, "it waits for nothing");
+}
+
+Test(measure, what_is_paused_is_not_counted)
+{
+    under_callgrind = true;
+    yp_measure (t, "fit") {
+        yp_pause(t)
+        {
+            cr_expect_eq(toggled % 2, 1);
+        }
+        cr_expect_eq(toggled % 2, 0);
+    }
+    cr_expect_eq(toggled, 8);
+    under_callgrind = false;
+}
+
+static void pause_in_vain(void)
+{
+    yp_pause(t)
+    {
+        cr_expect_fail("not reached");
+    }
+}
+
+Test(measure, pauses_have_their_place)
+{
+    LEAVES(pause_in_vain());
+    cr_expect_str_eq(failure, "yp_pause outside yp_measure");
+    LEAVES(yp_measure (t, "a") {
+        yp_phase (t, "p")
+            pause_in_vain();
+    });
+    cr_expect_str_eq(failure, "yp_pause inside another phase");
+    running = NULL;
+    LEAVES(yp_measure (t, "b") { yp_pause(t) pause_in_vain(); });
+    cr_expect_str_eq(failure, "yp_pause inside a pause");
+    running = NULL;
+    LEAVES(yp_measure (t, "c"){yp_pause(t){yp_phase (t, "p"){}}});
+    cr_expect_str_eq(failure, "yp_phase 'p' inside a pause");
+    running = NULL;
+    LEAVES(yp_measure (t, "d") { yp_pause(t) break; });
+    cr_expect_str_eq(failure,
+                     "a yp_pause was left by break, continue or goto: its end was not seen");
+    running = NULL;
+    LEAVES(yp_serve (t, "e", .rate = 1000, .requests = 5) pause_in_vain());
+    cr_expect_str_eq(failure, "yp_pause in yp_serve: what a request waits for is part of its time");
+}
+
+Test(measure, what_iterations_did_is_averaged)
+{
+    int iterations = 0;
+    yp_measure (t, "fit", .samples = 10, .warmup = 5) {
+        bool warm = iterations++ >= 5; /* what warms up is no part of it */
+        clock_seconds += 2e-3;
+        yp_average(t, "probes", warm ? iterations % 2 : 1000);
+        yp_rate(t, "lookups", warm ? 3 : 1000);
+        yp_rate(t, "lookups", warm ? 1 : 1000);
+    }
+    cr_assert_eq(valued_count, 2);
+    cr_expect_str_eq(valued[0].name, "probes");
+    cr_expect_str_eq(valued[0].unit, "an iteration");
+    cr_expect_float_eq(valued[0].value, 0.5, 1e-12);
+    cr_expect_str_eq(valued[1].name, "lookups");
+    cr_expect_str_eq(valued[1].unit, "/s");
+    cr_expect_float_eq(valued[1].value, 2000, 1e-6);
+    cr_expect(valued[0].of_speed && valued[1].of_speed, "judged as speed is");
+}
+
+Test(measure, a_rate_has_the_interval_of_its_time)
+{
+    int i = 0;
+    yp_measure (t, "fit", .samples = 101, .warmup = -1) {
+        clock_seconds += i++ % 2 ? 1e-3 : 3e-3;
+        yp_rate(t, "up", 6);
+        yp_rate(t, "down", -6);
+    }
+    cr_expect_float_eq(valued[0].low, 2000, 1e-6, "%g", valued[0].low);
+    cr_expect_float_eq(valued[0].high, 6000, 1e-6, "%g", valued[0].high);
+    cr_expect_float_eq(valued[1].low, -6000, 1e-6, "%g", valued[1].low);
+    cr_expect_float_eq(valued[1].high, -2000, 1e-6, "%g", valued[1].high);
+}
+
+Test(measure, what_iterations_did_has_its_place)
+{
+    LEAVES(yp_rate(t, "r", 1));
+    cr_expect_str_eq(failure, "yp_rate 'r' outside yp_measure");
+    LEAVES(yp_measure (t, "a") yp_average(t, "r", NAN));
+    cr_expect_str_eq(failure, "yp_average 'r' in 'a': nan: allowed is a finite number");
+    running = NULL;
+    LEAVES(yp_measure (t, "b") {
+        for (int i = 0; i < 17; i++) {
+            char name[] = {(char)('a' + i), '\0'};
+            yp_rate(t, name, 1);
+        }
+    });
+    cr_expect_str_eq(failure, "'q' in 'b' is one too many: at most 16");
+    job.untimed = true;
+    running = NULL;
+    yp_measure (t, "c")
+        yp_rate(t, "r", 1);
+    cr_expect(valued_count == 1 && isnan(valued[0].value) && valued[0].of_speed,
+              "NaN where nothing is timed");
+}
+
+Test(measure, a_clock_of_the_body_s_own)
+{
+    yp_measure (t, "fit", .manual_time = true, .max_samples = 30) {
+        clock_seconds += 1e-2;
+        yp_iteration_time(t, 2e-3);
+    }
+    expect_samples(2e-3);
+    cr_expect_float_eq(sent.cpu[0], 2e-2, 1e-6, "processor time is the body's");
+    yp_measure (t, "short", .manual_time = true, .max_seconds = 1) {
+        clock_seconds += 1e-5;
+        yp_iteration_time(t, 1e-6);
+    }
+    cr_expect(sent.batch > 1);
+    expect_samples(1e-6);
+}
+
+Test(measure, a_clock_of_the_body_s_own_is_asked_once_an_iteration)
+{
+    static const double wrong[] = {0, -1, NAN, INFINITY};
+    LEAVES(yp_iteration_time(t, 1));
+    cr_expect_str_eq(failure, "yp_iteration_time outside a yp_measure with .manual_time");
+    LEAVES(yp_measure (t, "a") yp_iteration_time(t, 1));
+    cr_expect_str_eq(failure, "yp_iteration_time outside a yp_measure with .manual_time");
+    for (volatile int i = 0; i < 4; i++) {
+        running = NULL;
+        LEAVES(yp_measure (t, "b", .manual_time = true) yp_iteration_time(t, wrong[i]));
+        cr_expect_not_null(strstr(failure, "allowed are finite seconds above 0"), "%s", failure);
+    }
+    running = NULL;
+    LEAVES(yp_measure (t, "c", .manual_time = true) clock_seconds += 1);
+    cr_expect_str_eq(failure,
+                     "yp_measure 'c' has .manual_time: yp_iteration_time was called 0 times "
+                     "in 1 iterations");
+    running = NULL;
+    LEAVES(yp_measure (t, "d", .manual_time = true) {
+        yp_iteration_time(t, 1);
+        yp_iteration_time(t, 1);
+    });
+    cr_expect_not_null(strstr(failure, "called 2 times in 1 iterations"), "%s", failure);
 }
 
 /* -- in turns ------------------------------------------------------------------------------ */

@@ -2,6 +2,7 @@
 #include "harness/collect/options.h"
 
 #include "base/text/text.h"
+#include "harness/collect/tags.h"
 #include "tests/unit/harness/capture.h"
 
 #include <criterion/criterion.h>
@@ -787,10 +788,11 @@ Test(config, errors_say_what_and_where)
         const char *text, *wanted;
     } table[] = {
         {"[yieldpoint]\noption = -v\n",
-         ":2: known are [yieldpoint] options, history and any name in "
+         ":2: known are options and history in [yieldpoint] and in [machine NAME], and any name in "
          "[tags], at 'option' in [yieldpoint]"},
-        {"[tag]\nx = y\n", ":2: known are [yieldpoint] options, history and any name in [tags], "
-                           "at 'x' in [tag]"},
+        {"[machine a]\nseed = 1\n", "and any name in [tags], at 'seed' in [machine a]"},
+        {"[tag]\nx = y\n", ":2: known are options and history in [yieldpoint] and in "
+                           "[machine NAME], and any name in [tags], at 'x' in [tag]"},
         {"x = y\n", "at 'x' in []"},
         {"[tag]\noptions = -v\n", "at 'options' in [tag]"},
         {"[tag]\nhistory = x\n", "at 'history' in [tag]"},
@@ -827,6 +829,6 @@ Test(config, options_of_the_file_are_named_in_errors)
     write_ini("[yieldpoint]\noptions = --seed x\n");
     cr_expect_str_eq(read_bad(""),
                      "error: --seed is 'x': allowed is a whole number from 0 to 2^64-1\n"
-                     "  yieldpoint.ini, options: --seed x\n"
-                     "                                  ^\n");
+                     "  yieldpoint.ini, [yieldpoint] options: --seed x\n"
+                     "                                               ^\n");
 }

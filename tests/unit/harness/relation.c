@@ -1,5 +1,6 @@
 /* Relations: what they find, in which cases they find nothing, and what they say then. */
 #include "harness/judge/relation.h"
+#include "harness/judge/budget.h"
 
 #include "base/text/text.h"
 
@@ -234,6 +235,8 @@ Test(relation, a_node_names_what_it_does_on_the_command_line)
         {"a.c::t/", "a.c::t", false},
         {"a.c::t[n=a-b]", "a.c::t[n=a-b]", true},
         {"a.c::t[n=a%2db]", "a.c::t[n=a-b]", true}, /* as ids had it once */
+        {"a.c::t[n=a%3A:b]", "a.c::t[n=a::b]", true},
+        {"a.c::t[n=a%3bb]", "a.c::t[n=a:b]", false},
         {"a.c::t[n=a%2Db]", "a.c::t[n=a-b]", true},
         {"a.c::t[n=a%2eb]", "a.c::t[n=a-b]", false},
         {"a.c::t[n=a%2", "a.c::t[n=a-b]", false},
@@ -320,11 +323,11 @@ Test(relation, fields_that_are_missing_or_make_no_sense)
         const char *problem;
     } wrong[] = {
         {{0},
-         ".relation is missing: allowed are yp_ratio, yp_ratio_over, yp_value_ratio, yp_growth and "
-         "yp_same_hash"},
-        {{.kind = (enum yp_relation_kind)6},
+         ".relation is missing: allowed are yp_ratio, yp_ratio_over, yp_value_ratio, "
+         "yp_growth, yp_order and yp_same_hash"},
+        {{.kind = (enum yp_relation_kind)7},
          ".relation is of no known kind: allowed are yp_ratio, yp_ratio_over, yp_value_ratio, "
-         "yp_growth and yp_same_hash"},
+         "yp_growth, yp_order and yp_same_hash"},
         {yp_ratio(NULL, "a.c::t", "m"),
          "'of' is missing: allowed is a test, 'FILE::TEST', or one case of it"},
         {yp_ratio("a.c::t", "", "m"),
@@ -1155,6 +1158,148 @@ Test(relation, growths_that_cannot_be_decided_are_known_before_the_run)
     cr_expect_null(undecidable(growth));
     cr_expect_null(undecidable((struct yp_relation)yp_growth("rx.c::fit", "fit", "m")));
     cr_expect_null(undecidable((struct yp_relation)yp_same_hash("rx.c::fit", "rx.c::fit")));
+}
+
+/* -- orders -------------------------------------------------------------------------------- */
+
+static const struct yp_relation order = yp_order("rx.c::fit", "fit", "n");
+
+/* 3e-9 n^power log2(n)^logarithms at so many values of n, each 4 times the one before. */
+static void add_curve(long long n, int points, double power, double logarithms)
+{
+    static char ids[CAPACITY][40];
+    for (int i = 0; i < points; i++, n *= 4) {
+        double seconds = 3e-9 * pow((double)n, power) * pow(log2((double)n), logarithms);
+        snprintf(ids[i], sizeof ids[i], "rx.c::fit[n=%lld]", n);
+        add_point(ids[i], n, seconds, seconds, seconds);
+    }
+}
+
+static void expect_order(double low, double best, double high)
+{
+    cr_assert(work_out(order), "skipped: %s", r.reason);
+    cr_assert_eq(r.value_count, 8);
+    cr_expect_str_eq(r.values[0].name, "order");
+    near(r.values[0].value, best, "order");
+    cr_expect(isnan(low) ? isnan(r.values[0].low) && isnan(r.values[0].high)
+                         : r.values[0].low == low && r.values[0].high == high,
+              "%g to %g", r.values[0].low, r.values[0].high);
+}
+
+static struct yp_budget grows_as(enum yp_order asked)
+{
+    return (struct yp_budget)yp_grows_as(asked);
+}
+
+static enum ypi_met met(enum yp_order asked)
+{
+    const struct yp_budget budget = grows_as(asked);
+    return ypi_budget_judge(&r, &budget, true).met;
+}
+
+Test(relation, an_order_is_found_and_judged)
+{
+    add_curve(4, 12, 1, 1);
+    expect_order(YP_N_LOG_N, YP_N_LOG_N, YP_N_LOG_N);
+    cr_expect(r.values[0].of_speed);
+    cr_expect_str_eq(r.values[1].name, "coefficient");
+    cr_expect_str_eq(r.values[1].unit, "s");
+    near(r.values[1].value, 3e-9, "coefficient");
+    cr_expect_str_eq(r.values[2].name, "rms O(1)");
+    cr_expect_str_eq(r.values[5].name, "rms O(N log N)");
+    cr_expect(r.values[2].value > 1 && r.values[5].value < 1e-9);
+    cr_expect_eq(met(YP_N_LOG_N), YPI_MET);
+    cr_expect_eq(met(YP_N), YPI_NOT_MET);
+    cr_expect_eq(met(YP_N_CUBED), YPI_NOT_MET);
+    cr_expect_null(r.note);
+    budgets(grows_as(YP_N), none);
+    cr_assert(work_out(order));
+    cr_expect(
+        strncmp(r.note,
+                "O(N log N) alone, the best O(N log N) with 3e-09 s [3e-09 s, 3e-09 s]; rms: O(1) ",
+                80) == 0,
+        "%s", r.note);
+}
+
+Test(relation, an_order_that_cannot_be_told_is_undecided)
+{
+    add_curve(16384, 4, 1, 0);
+    expect_order(YP_N, YP_N, YP_N_LOG_N);
+    cr_expect_eq(met(YP_N), YPI_UNDECIDED);
+    cr_expect_eq(met(YP_N_LOG_N), YPI_UNDECIDED);
+    cr_expect_eq(met(YP_LOG_N), YPI_NOT_MET);
+    cr_expect(strncmp(r.note, "cannot say: O(N) or O(N log N), the best O(N)", 45) == 0, "%s",
+              r.note);
+}
+
+Test(relation, an_order_that_is_none_meets_no_budget)
+{
+    add_curve(4, 12, 1.5, 0);
+    expect_order(NAN, YP_N_LOG_N, NAN);
+    for (int asked = YP_CONSTANT; asked <= YP_N_CUBED; asked++)
+        cr_expect_eq(met((enum yp_order)asked), YPI_NOT_MET);
+    cr_expect(strncmp(r.note, "none of the orders, the best O(N log N)", 39) == 0, "%s", r.note);
+}
+
+/* The one that the budget refuses is told, else the one that grows most. */
+Test(relation, the_order_of_several_series_is_the_worst)
+{
+    static char ids[CAPACITY][32];
+    for (int i = 0; i < 2 * 8; i++) {
+        long long n = 4LL << i / 2 * 3;
+        double seconds = 1e-9 * (double)n * (i % 2 == 1 ? (double)n : 1);
+        snprintf(ids[i], sizeof ids[i], "rx.c::fit[n=%lld-%s]", n, i % 2 == 1 ? "cuda" : "cpu");
+        add_point(ids[i], n, seconds, seconds, seconds);
+        set_device(i % 2 == 1 ? "cuda" : "cpu");
+    }
+    expect_order(YP_N_SQUARED, YP_N_SQUARED, YP_N_SQUARED);
+    cr_expect_not_null(strstr(r.note, "the worst of 2 series: 8 cases like 'rx.c::fit[n=4-cuda]'"));
+    budgets(grows_as(YP_N_SQUARED), none);
+    expect_order(YP_N, YP_N, YP_N);
+    near(r.values[1].value, 1e-9, "coefficient of the one that is told");
+    cr_expect_not_null(strstr(r.note, "the worst of 2 series: 8 cases like 'rx.c::fit[n=4-cpu]'"));
+}
+
+Test(relation, an_order_needs_values_above_one)
+{
+    add_point("rx.c::fit[n=1]", 1, 1, 1, 1);
+    add_point("rx.c::fit[n=2]", 2, 1, 1, 1);
+    expect_misuse(work_out(order),
+                  "'rx.c::fit[n=1]' stands at n=1: allowed for an order is above 1");
+}
+
+Test(relation, orders_that_cannot_be_told_are_known_before_the_run)
+{
+    add_curve(16384, 4, 1, 0);
+    cr_expect_null(undecidable(order));
+    budgets(grows_as(YP_N), none);
+    const char *why = undecidable(order);
+    cr_expect(why != NULL &&
+                  strcmp(why,
+                         "its 4 values of 'n' in the cases like 'rx.c::fit[n=16384]' cannot tell "
+                         "O(N) from O(N log N) where times scatter by 5 %; needed are 12 values "
+                         "over the same span, or a wider one") == 0,
+              "%s", why);
+    cr_expect_not(work_out(order));
+    count = 0;
+    add_curve(4, 12, 1, 0);
+    cr_expect_null(undecidable(order));
+    expect_order(YP_N, YP_N, YP_N);
+}
+
+Test(relation, budgets_of_an_order)
+{
+    test.relation = (struct yp_relation)yp_order("a.c::t", "m", "n");
+    budgets(grows_as(YP_N_CUBED), none);
+    expect_problem(NULL);
+    budgets(at_most("order", 2), none);
+    expect_problem("budget 1 is not one of this relation: allowed is yp_grows_as(...)");
+    budgets((struct yp_budget)yp_grows_as(6), none);
+    expect_problem("budget 1 is of order 6: allowed are those of enum yp_order");
+    test.relation = (struct yp_relation)yp_growth("a.c::t", "m", "n");
+    budgets(grows_as(YP_N), none);
+    expect_problem("budget 1 is not one of this relation: allowed are yp_min_value(\"exponent\", "
+                   "...) and yp_max_value(\"exponent\", ...)");
 }
 
 Test(relation, a_series_that_was_skipped_as_a_whole_is_left_out)

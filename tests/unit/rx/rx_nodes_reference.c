@@ -44,8 +44,9 @@ static void statistics(const struct scene *s, double *mean, double *covariance, 
     range[0] = INFINITY;
     range[1] = -INFINITY;
     for (size_t i = 0; i < s->pixels * s->channels; i++) {
-        range[0] = fmin(range[0], (double)s->values[i]);
-        range[1] = fmax(range[1], (double)s->values[i]);
+        double value = (double)s->values[i];
+        range[0] = value < range[0] ? value : range[0];
+        range[1] = value > range[1] ? value : range[1];
     }
 }
 

@@ -96,3 +96,23 @@ YP_RELATION(values, counted_twice, .tags = "small",
             .budgets = YP_BUDGETS(yp_max_value("ratio", 1.5)),
             .relation = yp_value_ratio("relations.c::counted[n=2]", "relations.c::counted[n=1]",
                                        "n"));
+
+/* Times as they are wanted: n log n, n, n to 1.5, and n over too narrow a range. */
+#define PLANTED(times_) \
+    "awk -v n={n} 'BEGIN {{ t = 1e-9 * " times_ "; printf \"{{\\\"measure\\\": \\\"fit\\\", \"" \
+    "\"\\\"seconds\\\": [%.9g, %.9g, %.9g]}\\n\", t, t * 1.01, t * 0.99 }'"
+
+YP_COMMAND(orders, linearithmic, .axes = YP_AXES(yp_axis_geometric("n", 64, 1 << 22, 4)),
+           .command = PLANTED("n * log(n) / log(2)"));
+YP_COMMAND(orders, between, .axes = YP_AXES(yp_axis_geometric("n", 64, 1 << 22, 4)),
+           .command = PLANTED("n * sqrt(n)"));
+YP_COMMAND(orders, narrow, .axes = YP_AXES(yp_axis_range("n", 1000, 1300, 100)),
+           .command = PLANTED("n"));
+
+YP_RELATION(orders, sorts, .budgets = YP_BUDGETS(yp_grows_as(YP_N_LOG_N)),
+            .relation = yp_order("relations.c::linearithmic", "fit", "n"));
+YP_RELATION(orders, refuted, .budgets = YP_BUDGETS(yp_grows_as(YP_N)),
+            .relation = yp_order("relations.c::linearithmic", "fit", "n"));
+YP_RELATION(orders, none_of_them, .budgets = YP_BUDGETS(yp_grows_as(YP_N)),
+            .relation = yp_order("relations.c::between", "fit", "n"));
+YP_RELATION(orders, unsure, .relation = yp_order("relations.c::narrow", "fit", "n"));

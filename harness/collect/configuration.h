@@ -1,0 +1,16 @@
+/* Where options come from: built in, yieldpoint.ini, YIELDPOINT_OPTIONS, the command line. What is
+ * later wins; --show-config tells for each which it was. */
+#ifndef YPI_CONFIGURATION_H
+#define YPI_CONFIGURATION_H
+
+#include "harness/collect/options.h"
+
+/* --show-config: the file, the root, every option with its value and where it stands. */
+void ypi_show_configuration(const struct ypi_options *o);
+
+/* The directory in which the sources of the program's tests lie: from the paths that the compiler
+ * was given, which are whole or begin in a directory at or above the program's. NULL: they are not
+ * on this machine. The caller frees. */
+char *ypi_sources_directory(const char *program);
+
+#endif

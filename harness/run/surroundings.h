@@ -1,0 +1,13 @@
+/* What Criterion takes for granted: without it the program would be ended, or hang, in the middle
+ * of a run. */
+#ifndef YPI_SURROUNDINGS_H
+#define YPI_SURROUNDINGS_H
+
+#include <yieldpoint/device.h>
+
+/* Whether there are descriptors, processes, shared memory and /proc enough for `cases` cases,
+ * `jobs` of them at once; any other status with yp_last_error() saying what is missing and how much
+ * of it is needed. */
+enum yp_status ypi_surroundings_check(int cases, int jobs);
+
+#endif
