@@ -112,7 +112,7 @@ static void add(struct ypi_comparisons *out, const cJSON *row)
     c->ratio = ypi_real(row, "ratio");
     c->low = ypi_real(row, "low");
     c->high = ypi_real(row, "high");
-    c->pairs = (int)ypi_real(row, "pairs");
+    c->pairs = ypi_whole(row, "pairs");
     c->seconds = ypi_real(row, "seconds");
     c->note = text_of(row, "note");
 }

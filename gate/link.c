@@ -3,6 +3,7 @@
 #include "base/system/clock.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,9 +89,10 @@ static enum ypi_link_word meaning(struct ypi_link *link, const char *line)
     if (strcmp(line, "over") == 0)
         return YPI_LINK_OVER;
     if (sscanf(line, "took %lg %lg", &link->seconds, &link->iterations) == 2)
-        return link->seconds > 0 && link->iterations > 0
+        return link->seconds > 0 && link->iterations > 0 && isfinite(link->seconds) &&
+                       isfinite(link->iterations)
                    ? YPI_LINK_TOOK
-                   : broken("a turn that took no time was reported");
+                   : broken("a turn of no time, or of no end, was reported");
     if (sscanf(line, "turns %d", &version) == 1)
         return version == VERSION ? YPI_LINK_CLOSED
                                   : broken("the suite takes turns by another version of the lines");

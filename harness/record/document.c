@@ -147,13 +147,12 @@ static void add_noise(cJSON *measurement)
 {
     char cause[256];
     struct ypi_measured m = {0};
-    double threads = ypi_real(measurement, "threads");
     cJSON *figures = pairs(cJSON_DetachItemFromObjectCaseSensitive(measurement, "noise"));
     for (size_t i = 0; i < ypi_noise_field_count; i++)
         ypi_field_read(&ypi_noise_fields[i], &m, figures);
     bool any = figures->child != NULL;
     cJSON_AddItemToObject(measurement, "noise", figures);
-    if (any && ypi_noise_cause(&m.noise, threads > 0 ? (int)threads : 0, cause, sizeof cause))
+    if (any && ypi_noise_cause(&m.noise, ypi_whole(measurement, "threads"), cause, sizeof cause))
         cJSON_AddStringToObject(measurement, "noise_cause", cause);
 }
 
@@ -297,7 +296,7 @@ static void add_memory(sqlite3 *db, bool *ok, cJSON *document, const char *id)
     cJSON *found = rows(db, ok, YPI_TABLE_MEMORY, id);
     while ((row = cJSON_DetachItemFromArray(found, 0)) != NULL) {
         cJSON *name = cJSON_DetachItemFromObjectCaseSensitive(row, "memory");
-        cJSON_AddItemToObject(memory, name->valuestring, row);
+        cJSON_AddItemToObject(memory, cJSON_IsString(name) ? name->valuestring : "?", row);
         cJSON_Delete(name);
     }
     cJSON_Delete(found);

@@ -5,6 +5,7 @@
 #include "harness/record/row.h"
 #include "harness/record/schema.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +163,12 @@ double ypi_real(const cJSON *object, const char *name)
     if (cJSON_IsString(item) && strcmp(item->valuestring, "-inf") == 0)
         return -INFINITY;
     return NAN;
+}
+
+int ypi_whole(const cJSON *object, const char *name)
+{
+    double value = ypi_real(object, name);
+    return !(value > 0) ? 0 : value < INT_MAX ? (int)value : INT_MAX;
 }
 
 const char *ypi_text_of(const cJSON *object, const char *name)

@@ -42,6 +42,9 @@ cJSON *ypi_store_rows(sqlite3 *db, const char *sql, int count, const char *const
 
 /* A member as it is in the history: NaN for null and for what is not there. */
 double ypi_real(const cJSON *object, const char *name);
+/* The same as a whole number, which somebody else may have written: 0 for what is none or below,
+ * INT_MAX for what is above. */
+int ypi_whole(const cJSON *object, const char *name);
 /* "" for null and for what is not there. */
 const char *ypi_text_of(const cJSON *object, const char *name);
 

@@ -208,6 +208,30 @@ static enum yp_status check_copy(const struct import *in)
     return status;
 }
 
+/* Somebody else's file may have, under the name of a table, a view that never comes to its end, or
+ * what a module of SQLite's makes up. */
+static enum yp_status check_tables(const struct import *in)
+{
+    struct ypi_text sql = {0};
+    long long others = 0;
+    ypi_text_add(&sql,
+                 "SELECT count(*) FROM main.sqlite_schema WHERE (type <> 'table' OR rootpage = 0)"
+                 " AND lower(name) IN (");
+    for (int i = 0; i < YPI_TABLES; i++)
+        ypi_text_add(&sql, "%s'%s'", i > 0 ? ", " : "", ypi_tables[i].name);
+    ypi_text_add(&sql, ")");
+    enum yp_status status = YP_OK;
+    if (!count(in, sql.data, &others))
+        status = refuse(in, in->from, "reading its tables");
+    else if (others > 0)
+        status = yp_set_error(YP_IO,
+                              "history '%s': is not a history: views stand where its tables should "
+                              "be; nothing of it was imported",
+                              in->from);
+    free(ypi_text_take(&sql));
+    return status;
+}
+
 /* The history is made or upgraded, and held open until this connection has it too. */
 static enum yp_status attach(const struct import *in)
 {
@@ -261,6 +285,8 @@ enum yp_status ypi_history_import(const char *into, const char *from, struct ypi
     enum yp_status status = copy_source(&in);
     if (status == YP_OK)
         status = check_copy(&in);
+    if (status == YP_OK)
+        status = check_tables(&in);
     if (status == YP_OK)
         status = ypi_schema_upgrade(in.db, from);
     if (status == YP_OK)

@@ -6,6 +6,7 @@
 #include "base/system/atomic_file.h"
 #include "base/text/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,6 +24,7 @@
 struct editing {
     char **lines; /* owned, without their ends */
     int count;
+    bool marked; /* the file begins with UTF-8's mark, which no line has here */
     struct ypi_budget_file *file;
 };
 
@@ -40,8 +42,12 @@ static void insert(struct editing *e, int at, char *line)
     }
 }
 
+static const char mark[] = "\xef\xbb\xbf";
+
 static void split(struct editing *e, const char *text)
 {
+    e->marked = strncmp(text, mark, sizeof mark - 1) == 0;
+    text += e->marked ? sizeof mark - 1 : 0;
     while (*text) {
         size_t length = strcspn(text, "\n");
         e->lines = ypi_list_add(e->lines, e->count++, ypi_format("%.*s", (int)length, text));
@@ -214,6 +220,7 @@ static enum yp_status publish(const struct editing *e, const char *path, mode_t 
 {
     struct ypi_atomic_file out;
     struct ypi_text text = {0};
+    ypi_text_add(&text, "%s", e->marked ? mark : "");
     for (int i = 0; i < e->count; i++)
         ypi_text_add(&text, "%s\n", e->lines[i]);
     enum yp_status status = ypi_atomic_create(&out, path);
@@ -254,6 +261,29 @@ static bool belongs(const struct editing *e)
     return true;
 }
 
+static bool is_budget(const struct editing *e, int line)
+{
+    for (int i = 0; i < e->file->count; i++)
+        for (int k = 0; k < e->file->sections[i].count; k++)
+            if (e->file->sections[i].budgets[k].line == line)
+                return true;
+    return false;
+}
+
+/* What is indented belongs to the budget before it: it would be taken for a part of one that is put
+ * there, and where the number stands in a line of its own, for one more. */
+static enum yp_status check_margin(const struct editing *e, const char *path)
+{
+    for (int i = 0; i < e->count; i++)
+        if (isspace((unsigned char)e->lines[i][0]) != 0 && !is_blank(e->lines[i]) &&
+            !is_comment(e->lines[i]) && !is_budget(e, i + 1))
+            return yp_set_error(YP_INVALID,
+                                "%s:%d: is indented, so it would belong to what is put before it; "
+                                "let it begin at the margin, a number behind its =",
+                                path, i + 1);
+    return YP_OK;
+}
+
 static enum yp_status edit(const char *path, struct ypi_limit *list, int count, bool add)
 {
     char where[PATH_MAX];
@@ -270,6 +300,8 @@ static enum yp_status edit(const char *path, struct ypi_limit *list, int count, 
             status = yp_set_error(YP_INVALID, "%s is wrong as it is, and stays so", path);
         else if (!belongs(&e))
             status = yp_set_error(YP_IO, "%s: is being written by another program", path);
+        else
+            status = check_margin(&e, path);
     }
     for (int i = 0; status == YP_OK && i < count; i++) {
         list[i].done = put(&e, &list[i], add || !exists);

@@ -108,7 +108,7 @@ void ypi_field_read(const struct ypi_field *f, void *row, const cJSON *object)
     char *at = (char *)row + f->at;
     const char *member = ypi_field_member(f);
     double value = ypi_real(object, member);
-    int whole = value > 0 ? (int)value : 0;
+    int whole = ypi_whole(object, member);
     if (f->type == YPI_REAL)
         memcpy(at, &value, sizeof value);
     else if (f->type == YPI_INT)

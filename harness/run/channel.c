@@ -1,6 +1,7 @@
 #include "harness/run/channel.h"
 
 #include "harness/measure/series.h"
+#include "harness/run/channel_check.h"
 
 #include "base/text/text.h"
 
@@ -161,16 +162,21 @@ static void *append(void *list, int *count, const void *element, size_t size)
     return longer;
 }
 
-static void read_failure(struct ypi_result *r, const char *bytes, size_t size)
+/* The readers of messages are false for one that cannot be. */
+static bool read_failure(struct ypi_result *r, const char *bytes, size_t size)
 {
     struct ypi_failure_message m;
     if (size < sizeof m + 2 || bytes[size - 1] != '\0')
-        return;
+        return false;
     memcpy(&m, bytes, sizeof m);
+    if (!ypi_failure_is_sound(&m))
+        return false;
     const char *file = bytes + sizeof m;
     const char *message = file + strlen(file) + 1;
-    if (message < bytes + size)
-        ypi_result_fail(r, m.cause, m.has_file ? file : NULL, m.line, "%s", message);
+    if (message >= bytes + size)
+        return false;
+    ypi_result_fail(r, m.cause, m.has_file ? file : NULL, m.line, "%s", message);
+    return true;
 }
 
 /* A copy of the next `count` doubles; NULL for none. */
@@ -184,36 +190,71 @@ static double *take_doubles(const char **bytes, size_t count)
     return copy;
 }
 
-static void read_measured(struct ypi_result *r, const char *bytes, size_t size)
+static bool read_measured(struct ypi_result *r, const char *bytes, size_t size)
 {
     struct ypi_measured m;
     if (size < sizeof m)
-        return;
+        return false;
     memcpy(&m, bytes, sizeof m);
+    if (!ypi_measured_is_sound(&m))
+        return false;
     size_t cpu = m.cpu != NULL ? m.count : 0;
     size_t values = (size - sizeof m) / sizeof(double);
     if (m.count > values || cpu > values - m.count)
-        return;
+        return false;
     values -= m.count + cpu;
     if (m.share_count > values || m.slowed_count != values - m.share_count)
-        return;
+        return false;
     bytes += sizeof m;
     m.samples = take_doubles(&bytes, m.count);
     m.cpu = take_doubles(&bytes, cpu);
     m.shares = take_doubles(&bytes, m.share_count);
     m.slowed = take_doubles(&bytes, m.slowed_count);
     r->measured = append(r->measured, &r->measured_count, &m, sizeof m);
+    return true;
 }
 
-static void read_stack(struct ypi_result *r, const char *bytes, size_t size)
+static bool read_stack(struct ypi_result *r, const char *bytes, size_t size)
 {
     struct ypi_stack stack = {0};
     const size_t head = offsetof(struct ypi_stack, frames);
     if (size < head || size > sizeof stack)
-        return;
+        return false;
     memcpy(&stack, bytes, size);
-    if (stack.count >= 0 && size == head + (size_t)stack.count * sizeof *stack.frames)
-        r->stacks = append(r->stacks, &r->stack_count, &stack, sizeof stack);
+    if (!ypi_stack_is_sound(&stack) || size != head + (size_t)stack.count * sizeof *stack.frames)
+        return false;
+    r->stacks = append(r->stacks, &r->stack_count, &stack, sizeof stack);
+    return true;
+}
+
+static bool read_value(struct ypi_result *r, const char *bytes)
+{
+    struct ypi_value value;
+    memcpy(&value, bytes, sizeof value);
+    if (!ypi_value_is_sound(&value))
+        return false;
+    r->values = append(r->values, &r->value_count, &value, sizeof value);
+    return true;
+}
+
+static bool read_gradient(struct ypi_result *r, const char *bytes)
+{
+    struct ypi_gradient gradient;
+    memcpy(&gradient, bytes, sizeof gradient);
+    if (!ypi_gradient_is_sound(&gradient))
+        return false;
+    r->gradients = append(r->gradients, &r->gradient_count, &gradient, sizeof gradient);
+    return true;
+}
+
+static bool read_memory(struct ypi_result *r, const char *bytes)
+{
+    struct ypi_memory read;
+    memcpy(&read, bytes, sizeof read);
+    r->has_memory = ypi_memory_is_sound(&read);
+    if (r->has_memory)
+        r->memory = read;
+    return r->has_memory;
 }
 
 /* Forked children that returned from a function of the test: the first is named, all are counted.
@@ -222,19 +263,24 @@ struct reader {
     struct ypi_result *r;
     int64_t *returned;
     int returned_count;
-    bool returned_told;
+    bool returned_told, overwritten_told;
     struct ypi_report report;
     double entered;
 };
 
-static void read_stage(struct reader *reader, const struct ypi_stage *stage)
+static bool read_stage(struct reader *reader, const char *bytes)
 {
+    struct ypi_stage stage;
+    memcpy(&stage, bytes, sizeof stage);
+    if (!ypi_stage_is_sound(&stage))
+        return false;
     double *const spent[] = {&reader->r->setup, &reader->r->body, &reader->r->teardown};
     if (reader->report.staged && reader->report.stage < YPI_STAGE_DONE)
-        *spent[reader->report.stage] = stage->at - reader->entered;
-    reader->entered = stage->at;
+        *spent[reader->report.stage] = stage.at - reader->entered;
+    reader->entered = stage.at;
     reader->report.staged = true;
-    reader->report.stage = stage->stage;
+    reader->report.stage = stage.stage;
+    return true;
 }
 
 static void tell_returned(struct reader *reader, const char *bytes)
@@ -252,39 +298,33 @@ static void tell_returned(struct reader *reader, const char *bytes)
     reader->returned_told = true;
 }
 
-static void read_message(struct reader *reader, uint32_t kind, const char *bytes, size_t size)
+/* False for a message that cannot be. */
+static bool read_message(struct reader *reader, uint32_t kind, const char *bytes, size_t size)
 {
     struct ypi_result *r = reader->r;
     struct ypi_hello hello;
-    struct ypi_stage stage;
-    struct ypi_value value;
-    struct ypi_gradient gradient;
     if (kind == YPI_MESSAGE_HELLO && size == sizeof hello) {
         memcpy(&hello, bytes, size);
         reader->report.pid = hello.pid;
-    } else if (kind == YPI_MESSAGE_STAGE && size == sizeof stage) {
-        memcpy(&stage, bytes, size);
-        read_stage(reader, &stage);
+    } else if (kind == YPI_MESSAGE_STAGE && size == sizeof(struct ypi_stage)) {
+        return read_stage(reader, bytes);
     } else if (kind == YPI_MESSAGE_FAILURE) {
-        read_failure(r, bytes, size);
+        return read_failure(r, bytes, size);
     } else if (kind == YPI_MESSAGE_SKIP && size > 0 && bytes[size - 1] == '\0') {
         free(r->reason);
         r->reason = ypi_strdup(bytes);
         reader->report.skipped = true;
-    } else if (kind == YPI_MESSAGE_VALUE && size == sizeof value) {
-        memcpy(&value, bytes, size);
-        r->values = append(r->values, &r->value_count, &value, size);
+    } else if (kind == YPI_MESSAGE_VALUE && size == sizeof(struct ypi_value)) {
+        return read_value(r, bytes);
     } else if (kind == YPI_MESSAGE_MEASURED) {
-        read_measured(r, bytes, size);
-    } else if (kind == YPI_MESSAGE_GRADIENT && size == sizeof gradient) {
-        memcpy(&gradient, bytes, size);
-        r->gradients = append(r->gradients, &r->gradient_count, &gradient, size);
+        return read_measured(r, bytes, size);
+    } else if (kind == YPI_MESSAGE_GRADIENT && size == sizeof(struct ypi_gradient)) {
+        return read_gradient(r, bytes);
     } else if (kind == YPI_MESSAGE_HASH && size == sizeof r->hash) {
         memcpy(&r->hash, bytes, size);
         r->has_hash = true;
     } else if (kind == YPI_MESSAGE_MEMORY && size == sizeof r->memory) {
-        memcpy(&r->memory, bytes, size);
-        r->has_memory = true;
+        return read_memory(r, bytes);
     } else if (kind == YPI_MESSAGE_SERIES && r->series == NULL) {
         size_t row = YPI_SERIES_COLUMNS * sizeof *r->series;
         r->series_count = size / row;
@@ -296,10 +336,13 @@ static void read_message(struct reader *reader, uint32_t kind, const char *bytes
     } else if (kind == YPI_MESSAGE_NOTE && size > 0 && bytes[size - 1] == '\0') {
         ypi_result_note(r, "%s", bytes);
     } else if (kind == YPI_MESSAGE_STACK) {
-        read_stack(r, bytes, size);
+        return read_stack(r, bytes, size);
     } else if (kind == YPI_MESSAGE_RETURNED && size == sizeof(enum ypi_stage_name)) {
         tell_returned(reader, bytes);
+    } else {
+        return kind == YPI_MESSAGE_SERIES; /* the first is taken */
     }
+    return true;
 }
 
 static bool has_returned(const struct reader *reader, int64_t pid)
@@ -333,12 +376,21 @@ static void find_returned(struct reader *reader, const char *bytes, size_t size)
                 append(reader->returned, &reader->returned_count, &frame.pid, sizeof frame.pid);
 }
 
+static void tell_overwritten(struct reader *reader)
+{
+    if (!reader->overwritten_told)
+        ypi_result_fail(reader->r, YPI_CAUSE_OVERRUN, NULL, 0,
+                        "the case sent what cannot be: something wrote over its memory");
+    reader->overwritten_told = true;
+}
+
 static void read_messages(struct reader *reader, const char *bytes, size_t size)
 {
     struct frame frame;
     for (size_t at = 0; bytes != NULL && next_frame(&frame, bytes, size, &at);)
         if (frame.kind == YPI_MESSAGE_RETURNED || !has_returned(reader, frame.pid))
-            read_message(reader, frame.kind, bytes + at - frame.size, frame.size);
+            if (!read_message(reader, frame.kind, bytes + at - frame.size, frame.size))
+                tell_overwritten(reader);
 }
 
 struct ypi_report ypi_channel_read_from(const struct ypi_channel_source *source,

@@ -65,8 +65,9 @@ bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first
                       const void *second, size_t second_size);
 
 /* What the messages of `path` say, into a cleared result; messages after a damaged one are not
- * read. Of a process that says it RETURNED nothing else is believed: it went on as the case. `*pid`
- * is 0 and `*stage` YPI_STAGE_DONE where nothing was sent. */
+ * read, and one that is whole and cannot be is a failure of the case. Of a process that says it
+ * RETURNED nothing else is believed: it went on as the case. `*pid` is 0 and `*stage`
+ * YPI_STAGE_DONE where nothing was sent. */
 struct ypi_report {
     pid_t pid;
     bool staged; /* a stage was sent */

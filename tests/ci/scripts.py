@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Tests of the scripts in ci/, reported as TAP.
 
-usage: scripts.py Setup | Gpu | CountResults | Checks | Arrows | Sanitize
+usage: scripts.py Setup | Gpu | CountResults | Checks | Fuzz | Arrows | Sanitize
 """
 
 import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -430,7 +431,7 @@ class CountResults(Scratch):
 GREEN = """test('plain', program, args: ['exit', '0'], suite: 'unit')
 test('subtests', program, args: ['1..2', 'ok 1 - a', 'ok 2 - b'], protocol: 'tap', suite: 'unit')
 test('small', program, suite: ['stress', 'small'],
-  args: ['options', get_option('sanitize') ? '--speed=off' : '--speed=record'])
+  args: ['options', get_option('sanitize') == 'true' ? '--speed=off' : '--speed=record'])
 test('medium', program, args: ['exit', '1'], suite: ['stress', 'medium'])
 test('slow', program, args: ['exit', '1'], suite: ['stress', 'slow'])
 """
@@ -439,8 +440,8 @@ MORE = """test('perf', program, args: ['exit', '0'], suite: ['perf', 'small'])
 test('long', program, args: ['exit', '0'], suite: ['usage', 'long'])
 test('once', program, args: ['exit', '0'], suite: ['unit', 'once'])
 """
-# format, arrows and a build; 4 in it
-PASSED = 3 + 4
+# format, arrows, a build and fuzzing; 4 in the build
+PASSED = 4 + 4
 # lint and two builds more; 4 in the one with sanitizers, 3 in the one by clang
 PASSED_ALL = PASSED + 3 + 4 + 3
 
@@ -464,7 +465,7 @@ class Checks(Scratch):
         project = self.project(GREEN + MORE)
         code, output, last = project.check()
         self.assertEqual((code, last), (0, f"{PASSED + 1} passed, 0 failed, 0 skipped"), output)
-        self.assertEqual(sorted(os.listdir(project.path("build"))), ["log", "test"])
+        self.assertEqual(sorted(os.listdir(project.path("build"))), ["fuzz", "fuzzed", "log", "test"])
         code, output, last = project.check("--all")
         # three more by gcc's release, two of them with sanitizers, none by clang
         self.assertEqual((code, last), (0, f"{PASSED_ALL + 3 + 2} passed, 0 failed, 0 skipped"), output)
@@ -490,7 +491,7 @@ class Checks(Scratch):
         code, output, last = project.check("--all")
         self.assertEqual(code, 1)
         # red in two builds, format, arrows, build with clang; the tests and lint of that build do not run
-        self.assertEqual(last, f"{2 + 4 + 4} passed, 5 failed, 0 skipped", output)
+        self.assertEqual(last, f"{3 + 4 + 4} passed, 5 failed, 0 skipped", output)
         summary = output[output.index("\nFAILED ") :]
         for name in ("format", "arrows", "build with clang, release", "test build: red", "asan build: red"):
             self.assertIn(f"FAILED {name}", summary)
@@ -511,7 +512,7 @@ class Checks(Scratch):
 
     def test_no_tests_is_a_failure(self):
         code, output, last = self.project("").check("--all")
-        self.assertEqual((code, last), (1, "6 passed, 3 failed, 0 skipped"), output)
+        self.assertEqual((code, last), (1, "7 passed, 3 failed, 0 skipped"), output)
 
     def test_skips_are_reported(self):
         gone = "test('gone', program, args: ['exit', '77'], suite: 'zoo')\n"
@@ -529,6 +530,80 @@ class Checks(Scratch):
         project.declare(GREEN + "test('new', program, args: ['exit', '0'], suite: 'unit')\n")
         code, output, last = project.check()
         self.assertEqual((code, last), (0, f"{PASSED + 1} passed, 0 failed, 0 skipped"), output)
+
+
+class Fuzz(Scratch):
+    """ci/fuzz with one small target."""
+
+    def found(self, *arguments):
+        """Runs it, to be red; the inputs that it kept, of which each is red again by the command it prints."""
+        code, output, last = self.stand_in.fuzz(*arguments)
+        self.assertEqual((code, last), (1, "0 passed, 1 failed"), output)
+        again = re.findall("reproduce: (.*)", output)
+        for command in again:
+            done = standin.call(["bash", "-c", command], cwd=self.stand_in.root)
+            self.assertNotEqual(done.returncode, 0, done.stdout)
+            self.assertIn("one.c:", done.stdout)
+        return output, [command.split()[-1] for command in again]
+
+    def setUp(self):
+        super().setUp()
+        self.stand_in = self.project("")
+
+    def test_green_with_figures(self):
+        code, output, last = self.stand_in.fuzz("--seconds", "2", "one")
+        self.assertEqual((code, last), (0, "1 passed, 0 failed"), output)
+        self.assertRegex(output, r"\none +[1-9]\d* +[1-9]\d* +[1-9]\d* +\d+  passed\n")
+        self.assertEqual(os.listdir(self.stand_in.path("build/fuzzed/found/one")), [])
+
+    def test_an_overrun_is_found_and_kept(self):
+        self.stand_in.plant(1)
+        output, inputs = self.found("--seconds", "60")
+        self.assertIn("AddressSanitizer", output)
+        self.assertEqual(len(inputs), 1, output)
+
+    def test_a_leak_of_an_input_that_is_there(self):
+        self.stand_in.plant(1)
+        standin.write(self.stand_in.path("tests/fuzz/corpus/one/leak"), "xl")
+        output, _ = self.found("--seconds", "0")
+        self.assertIn("LeakSanitizer", output)
+
+    def there(self):
+        """How many processes have the project as their working directory."""
+        count = 0
+        for number in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                count += os.readlink(f"/proc/{number}/cwd") == self.stand_in.root
+            except OSError:
+                pass  # it is over, or another user's
+        return count
+
+    def test_it_ends_with_all_that_it_runs(self):
+        script = subprocess.Popen(["bash", self.stand_in.path("ci/fuzz"), "--seconds", "300"], stdout=subprocess.DEVNULL)
+        log = self.stand_in.path("build/fuzzed/log/one.txt")
+        begun = time.time()
+        while not (os.path.exists(log) and os.path.getsize(log)) and time.time() < begun + 120:
+            time.sleep(0.1)
+        self.assertGreater(self.there(), 1)
+        script.terminate()
+        self.assertEqual(script.wait(60), 143)
+        while self.there() and time.time() < begun + 180:
+            time.sleep(0.1)
+        self.assertEqual(self.there(), 0)
+
+    def test_what_does_not_compile_is_told(self):
+        standin.write(self.stand_in.path("tests/fuzz/one.c"), "int broken")
+        code, output, last = self.stand_in.fuzz("--seconds", "0")
+        self.assertEqual((code, last), (1, "ci/fuzz: the targets could not be built"), output)
+        self.assertIn("one.c:1", output)
+
+    def test_wrong_arguments_are_named(self):
+        for arguments, said in ((["two"], "no target 'two'; there are one"), (["--seconds", "-1"], "--seconds '-1'"),
+                                (["--seconds"], "--seconds ''")):
+            code, output, _ = self.stand_in.fuzz(*arguments)
+            self.assertEqual(code, 2, output)
+            self.assertIn(said, output)
+            self.assertIn("usage: ci/fuzz", output)
 
 
 class Arrows(Scratch):

@@ -40,9 +40,10 @@ class Machine:
 
     HELPERS = ("awk", "bash", "cat", "dirname", "env", "sort")
     TOOLS = ("gcc", "g++", "meson", "ninja", "python3", "git", "sqlite3")
-    CHECKERS = ("pgrep", "valgrind", "gdal_translate", "groff", "clang", "clang++", "clang-format", "clang-tidy")
+    CHECKERS = ("pgrep", "valgrind", "gdal_translate", "xmllint", "prove", "groff", "clang", "clang++", "clang-format",
+                "clang-tidy", "llvm-symbolizer")
     MODULES = ("criterion", "hwloc", "sqlite3", "inih", "libcjson", "libpng", "openblas", "lapacke")
-    HEADERS = ("stdio.h", "Random123/philox.h", "dnnl.h", "omp.h")
+    HEADERS = ("stdio.h", "Random123/philox.h", "dnnl.h", "omp.h", "sanitizer/asan_interface.h")
 
     def __init__(self, directory, user=0):
         self.directory = directory
@@ -98,14 +99,18 @@ class Machine:
 
 MESON = """project('yieldpoint', 'c', version: '0', meson_version: '>=1.0.0',
   default_options: ['c_std=c17', 'warning_level=3', 'werror=true'])
-if get_option('sanitize')
+if get_option('sanitize') == 'true'
   add_project_arguments('-fsanitize=address,undefined', language: 'c')
   add_project_link_arguments('-fsanitize=address,undefined', language: 'c')
 endif
 program = executable('program', 'program.c')
+if get_option('sanitize') == 'fuzzer'
+  subdir('tests/fuzz')
+endif
 """
 OPTIONS = """option('models', type: 'feature')
-option('sanitize', type: 'boolean', value: false)
+option('cuda', type: 'feature')
+option('sanitize', type: 'combo', choices: ['false', 'true', 'fuzzer'], value: 'false')
 """
 # Does what its first argument says, the way a test can.
 PROGRAM = r"""#include <stdio.h>
@@ -139,6 +144,36 @@ int main(int argc, char **argv)
 }
 """
 
+FUZZ_MESON = """flags = '-fsanitize=fuzzer,address,undefined'
+alias_target('fuzz-targets', executable('fuzz-one', 'one.c', c_args: flags, link_args: flags, build_by_default: false))
+"""
+# Goes wrong the way that an input says, where that is planted.
+FUZZ = r"""#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+extern void *volatile kept;
+extern volatile char seen;
+void *volatile kept;
+volatile char seen;
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char small[4] = "";
+    if (size < 2 || data[0] != 'x')
+        return 0;
+    if (PLANTED && data[1] == 'o')
+        memcpy(small, data, size + 3);
+    if (PLANTED && data[1] == 'l')
+        kept = malloc(10);
+    if (PLANTED && data[1] == 'l')
+        kept = NULL;
+    seen = small[0];
+    return 0;
+}
+"""
+
 
 class Project:
     """A project that is laid out and configured like this one, with the scripts of this one."""
@@ -150,7 +185,13 @@ class Project:
             shutil.copy(os.path.join(CI, "..", name), self.root)
         write(self.path("meson_options.txt"), OPTIONS)
         write(self.path("program.c"), PROGRAM)
+        write(self.path("tests/fuzz/meson.build"), FUZZ_MESON)
+        write(self.path("tests/fuzz/corpus/one/seed"), "y\n")
+        self.plant(0)
         self.declare(tests)
+
+    def plant(self, defect):
+        write(self.path("tests/fuzz/one.c"), FUZZ.replace("PLANTED", str(defect)))
 
     def path(self, name):
         return os.path.join(self.root, name)
@@ -160,5 +201,10 @@ class Project:
 
     def check(self, *arguments):
         """Runs ci/test; returns (exit code, what it printed, its last line)."""
-        done = call(["bash", self.path("ci/test"), *arguments], cwd="/")
+        done = call(["bash", self.path("ci/test"), *arguments], cwd="/", env={**os.environ, "YP_FUZZ_SECONDS": "1"})
+        return done.returncode, done.stdout, done.stdout.rstrip("\n").rpartition("\n")[2]
+
+    def fuzz(self, *arguments):
+        """Runs ci/fuzz; returns (exit code, what it printed, its last line)."""
+        done = call(["bash", self.path("ci/fuzz"), *arguments], cwd="/")
         return done.returncode, done.stdout, done.stdout.rstrip("\n").rpartition("\n")[2]

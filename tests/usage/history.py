@@ -259,6 +259,8 @@ def check_refused(tap, place):
                        (changed("dangling.db", "PRAGMA foreign_keys = OFF; DELETE FROM run WHERE rowid = 2"),
                         "FOREIGN KEY constraint failed"),
                        (changed("half.db", "DROP TABLE verdict"), "no such table"),
+                       (changed("view.db", "DROP TABLE result; CREATE VIEW result AS WITH RECURSIVE more(id) AS"
+                                " (SELECT 1 UNION ALL SELECT id + 1 FROM more) SELECT id FROM more"), "views stand where"),
                        (place.path("absent.db"), "there is no such file"), (place.folder, "is a directory")):
         kept = bytes_of(path) if os.path.isfile(path) else None
         done = place.history("import", path, file=into)

@@ -137,7 +137,7 @@ char *ypi_budget_of_key(struct yp_budget *out, const char *key)
 struct ypi_budget_section *ypi_budget_file_find(struct ypi_budget_file *file, const char *id)
 {
     for (int i = 0; i < file->count; i++)
-        if (ypi_node_is(file->sections[i].id, id))
+        if (strcmp(file->sections[i].id, id) == 0 || ypi_node_is(file->sections[i].id, id))
             return &file->sections[i];
     return NULL;
 }

@@ -419,6 +419,7 @@ Test(channel, a_count_that_lies_is_not_believed)
     struct ypi_result r = {0};
     ypi_channel_read(path, &r);
     cr_expect_eq(r.measured_count, 0);
+    cr_expect(r.failure_count == 1 && r.failures[0].cause == YPI_CAUSE_OVERRUN);
     cr_expect_eq(r.value_count, 1);
     ypi_result_clear(&r);
 }
@@ -443,7 +444,8 @@ Test(channel, messages_of_a_wrong_size_are_left_out)
     struct ypi_result r = {0};
     struct ypi_report report = ypi_channel_read(path, &r);
     cr_expect(report.pid == 0 && !report.staged && !report.skipped && r.reason == NULL);
-    cr_expect(r.failure_count == 0 && r.gradient_count == 0 && r.measured_count == 0);
+    cr_expect(r.gradient_count == 0 && r.measured_count == 0);
+    cr_expect(r.failure_count == 1 && r.failures[0].cause == YPI_CAUSE_OVERRUN);
     cr_expect(!r.has_hash && !r.has_memory);
     cr_expect_eq(r.value_count, 1, "what follows is heard");
     ypi_result_clear(&r);
@@ -463,6 +465,30 @@ static void write_much(int writer)
             _exit(1);
     }
     _exit(0);
+}
+
+/* As a body sends it that wrote over the framework's memory. */
+Test(channel, what_cannot_be_is_told_once)
+{
+    struct ypi_stage stage = {.stage = (enum ypi_stage_name)9, .at = 1};
+    struct ypi_value value = {.value = 1};
+    struct ypi_measured measured;
+    memset(&measured, 0, sizeof measured);
+    memset(value.name, 'a', sizeof value.name);
+    measured.phase_count = YPI_PHASES_MAX + 1;
+    cr_assert(send_plain(YPI_MESSAGE_STAGE, &stage, sizeof stage));
+    cr_assert(send_plain(YPI_MESSAGE_VALUE, &value, sizeof value));
+    cr_assert(send_plain(YPI_MESSAGE_MEASURED, &measured, sizeof measured));
+    cr_assert(send_failure((enum ypi_cause)YPI_CAUSES, NULL, 0, "why"));
+    cr_assert(send_hash());
+    char *text = read_back();
+    cr_expect_str_eq(text,
+                     "pid 0 staged 0 stage 3 skipped 0 ended 0 exited 0\n"
+                     "times 0 0 0 reason none\n"
+                     "hash 123456789abcdef\n"
+                     "failure memory overrun none:0 the case sent what cannot be: something wrote "
+                     "over its memory\n");
+    free(text);
 }
 
 Test(channel, several_processes_append)

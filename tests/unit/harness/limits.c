@@ -104,6 +104,36 @@ Test(limits, only_numbers_change)
                          "max value loss = 3\n");
 }
 
+Test(limits, what_is_new_stands_behind_the_mark)
+{
+    put("b.ini", "\xef\xbb\xbf[b]\nmin share make = 0.5\n");
+    cr_expect_eq(write_one("b.ini", "a", SHARE("make"), 1, true), YPI_LIMIT_ADDED);
+    expect_file("b.ini", "\xef\xbb\xbf[a]\nmin share make = 1\n\n[b]\nmin share make = 0.5\n");
+}
+
+Test(limits, what_would_belong_to_a_new_line_is_refused)
+{
+    static const char *const files[] = {"[a]\nmax value loss =\n\n 3\n",
+                                        "  [b]\nmin share make = 0.5\n"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        cJSON *b = SHARE("make");
+        struct ypi_limit l = {.title = "a", .budget = b, .limit = 1};
+        put("b.ini", files[i]);
+        cr_expect_eq(ypi_limits_write("b.ini", &l, 1, true), YP_INVALID);
+        cr_expect_not_null(strstr(yp_last_error(), "is indented"), "%s", yp_last_error());
+        expect_file("b.ini", files[i]);
+        cJSON_Delete(b);
+    }
+}
+
+/* An id with a code, as a history of Yieldpoint 0.1 has it. */
+Test(limits, an_old_id_is_found_again)
+{
+    cr_expect_eq(write_one("b.ini", "a.c::b[n=%2d3]", SHARE("make"), 1, true), YPI_LIMIT_ADDED);
+    cr_expect_eq(write_one("b.ini", "a.c::b[n=%2d3]", SHARE("make"), 2, true), YPI_LIMIT_CHANGED);
+    expect_file("b.ini", "[a.c::b[n=%2d3]]\nmin share make = 2\n");
+}
+
 Test(limits, without_a_change_nothing_is_written)
 {
     struct stat before;
