@@ -1,19 +1,32 @@
 #include "base/system/thread.h"
 
+#include <errno.h>
 #include <signal.h>
+
+/* The threads' own variables of all libraries lie on the stack, too; how many there are the C
+ * library does not tell, but where it has no place for them. */
+static int create(pthread_t *thread, void *(*work)(void *), void *argument, size_t stack)
+{
+    enum { DOUBLINGS = 16 };
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    int error = EINVAL;
+    for (int i = 0; i < DOUBLINGS && error == EINVAL; i++, stack *= 2) {
+        if (stack > 0)
+            pthread_attr_setstacksize(&attributes, stack);
+        error = pthread_create(thread, &attributes, work, argument);
+    }
+    pthread_attr_destroy(&attributes);
+    return error;
+}
 
 bool ypi_thread_begin(pthread_t *thread, void *(*work)(void *), void *argument, size_t stack)
 {
-    pthread_attr_t attributes;
     sigset_t all;
     sigset_t before;
-    pthread_attr_init(&attributes);
-    if (stack > 0)
-        pthread_attr_setstacksize(&attributes, stack);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool begun = pthread_create(thread, &attributes, work, argument) == 0;
+    bool begun = create(thread, work, argument, stack) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
     return begun;
 }

@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Begins a thread that gets no signal: those are for the threads of the case. `stack` bytes, 0: as
- * many as the system gives. False when it does not come to life. */
+/* Begins a thread that gets no signal: those are for the threads of the case. `stack` bytes
+ * or more, 0: as many as the system gives. False when it does not
+ * come to life. */
 bool ypi_thread_begin(pthread_t *thread, void *(*work)(void *), void *argument, size_t stack);
 
 #endif
