@@ -4,6 +4,7 @@
 #include "harness/case/state.h"
 #include "harness/measure/measurement.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,9 @@
 /* Of exception.h, for C++. */
 void ypi_unwind_by(struct yp_case *t, void (*unwind)(void), const void *frame);
 void ypi_unwound(struct yp_case *t, int left);
+
+/* Threads of the body fail side by side. */
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
 static void send_failure(const struct yp_case *t, enum ypi_cause cause, const char *file, int line,
                          const char *message)
@@ -24,7 +28,9 @@ static void send_failure(const struct yp_case *t, enum ypi_cause cause, const ch
     struct ypi_text body = {0};
     ypi_text_bytes(&body, (const char *)&head, sizeof head);
     ypi_text_bytes(&body, file != NULL ? file : "", file != NULL ? strlen(file) + 1 : 1);
+    pthread_mutex_lock(&one_at_a_time);
     ypi_child_send(t, YPI_MESSAGE_FAILURE, body.data, body.length, message, strlen(message) + 1);
+    pthread_mutex_unlock(&one_at_a_time);
     free(ypi_text_take(&body));
     t->child->failed = true;
 }

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 
 struct ypi_block; /* of yp_alloc, see memory.c */
@@ -22,7 +23,7 @@ struct ypi_child {
     bool leaving_allowed;
     void (*unwind)(void); /* throws, where the function that runs is C++; NULL: longjmp */
     int unwound;          /* how often it has thrown since that function was entered */
-    bool failed;
+    atomic_bool failed;
     void *data;
     struct ypi_block *blocks; /* of yp_alloc */
     struct ypi_text names;    /* used ones, each between newlines */

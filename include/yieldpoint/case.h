@@ -1,8 +1,9 @@
 /*
  * The running case, as a body sees it: its parameters, its memory, what it expects and reports.
  *
- * All of it belongs to the thread that runs the body: work may go on in other threads, but they
- * hand their findings to it.
+ * All of it belongs to the thread that runs the body, but yp_expect, which any thread of the case
+ * may call. What ends the body (yp_require, yp_fail, yp_skip, yp_ok) cannot do so from another
+ * thread: the failure is reported, and the process is aborted.
  */
 #ifndef YIELDPOINT_CASE_H
 #define YIELDPOINT_CASE_H

@@ -55,6 +55,8 @@ EXPECTED = {
     "thread_ended": ("failed", "exit", r"^the body ended the case's thread \(pthread_exit\)$"),
     "thread_ended_in_setup": ("error", "exit", r"^setup ended the case's thread"),
     "thread_ended_in_teardown": ("failed", "exit", r"^teardown ended the case's thread"),
+    "workers_expect": ("failed", "expectation", r"odd: \d+$"),
+    "worker_requires": ("failed", "expectation", r"in a worker$"),
     "thread_left": ("passed", None, None),
     "deadlock": ("failed", "timeout", r"still running after 0.5 s, killed in the body$"),
     "stack_overflow": ("failed", "signal", r"^crashed in the body: SIGSEGV"),
@@ -318,6 +320,12 @@ def main(program, stillborn, sanitized, *others):
         tap.check(re.search(r"^thread forgotten \(\d+\) outlived the body: .*pause.* < wait_for_ever",
                             stored["thread_left"]["note"] or "") is not None,
                   "a thread that outlives the body is noted", stored["thread_left"]["note"])
+        workers = stored["workers_expect"]["failures"]
+        tap.check(len(workers) == 200 and sorted({f["message"].split(": ")[-1] for f in workers}, key=int) ==
+                  [str(i) for i in range(1, 50, 2)], "each worker's failures are there, each whole", workers[:3])
+        tap.check([f["cause"] for f in stored["worker_requires"]["failures"]] == ["expectation", "signal"] and
+                  "only be ended by the thread that runs its body" in stored["worker_requires"]["tail"],
+                  "a worker cannot end the body", stored["worker_requires"])
         tap.equal([stored[name]["tail"] for name in ("thread_ended", "thread_ended_in_setup")],
                   ["teardown ran\n", ""], "a body that ends its thread is torn down")
         tap.equal([re.sub(r"flushing of denormals, ", "", stored[name]["note"] or "") for name in

@@ -367,6 +367,36 @@ static void *wait_for_ever(void *arg)
     return arg;
 }
 
+static void *expects(void *t)
+{
+    for (int i = 0; i < 50; i++)
+        yp_expect(t, i % 2 == 0, "odd: %d", i);
+    return NULL;
+}
+
+/* Failures of workers are the case's, all of them. */
+YP_TEST(zoo, workers_expect)
+{
+    pthread_t threads[8];
+    for (int i = 0; i < 8; i++)
+        pthread_create(&threads[i], NULL, expects, t);
+    for (int i = 0; i < 8; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void *requires(void *t)
+{
+    yp_require(t, 1 + 1 == 3, "in a worker");
+    return NULL;
+}
+
+YP_TEST(zoo, worker_requires)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, requires, t);
+    pthread_join(thread, NULL);
+}
+
 YP_TEST(zoo, thread_left)
 {
     pthread_t thread;
