@@ -91,9 +91,25 @@ static int take(const struct ypi_arguments *a, int argc, char **argv, int i)
     return words;
 }
 
+/* "--json", "--history=" where a value follows, "-n=". */
+static void list(const struct ypi_option *options)
+{
+    for (const struct ypi_option *o = options; !ypi_option_is_end(o); o++) {
+        const char *value = ypi_option_takes_value(o) ? "=" : "";
+        if (o->name != NULL)
+            printf("--%s%s\n", o->name, value);
+        if (o->letter != 0)
+            printf("-%c%s\n", o->letter, value);
+    }
+}
+
 bool ypi_arguments_read(const struct ypi_arguments *a, int argc, char **argv)
 {
     bool only_words = false;
+    if (argc > 1 && strcmp(argv[argc - 1], "--list-options") == 0) {
+        list(a->options);
+        exit(fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+    }
     for (int i = 1; i < argc;) {
         bool is_option = argv[i][0] == '-' && argv[i][1] != '\0';
         if (!only_words && strcmp(argv[i], "--") == 0) {

@@ -14,7 +14,8 @@ struct ypi_arguments {
 };
 
 /* Takes the words from argv[1] on: "--id X", "--id=X", "-n X", "-nX", "--". False at anything
- * else, which is reported with its place marked. */
+ * else, which is reported with its place marked. "--list-options" as the last word prints the table
+ * for shells and manual pages, a line an option, and ends the program. */
 bool ypi_arguments_read(const struct ypi_arguments *a, int argc, char **argv);
 
 /* Prints what is wrong with argv[index], and marks it. */

@@ -55,20 +55,57 @@ static char *copied(const char *file, size_t size, const char *name, size_t *len
     return NULL;
 }
 
-char *ypi_program_section(const char *name, size_t *size)
+/* NULL where the file cannot be read; the caller unmaps it. */
+static char *mapped(const char *path, size_t *size)
 {
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat status;
-    char *found = NULL;
-    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size > 0) {
-        size_t all = (size_t)status.st_size;
-        void *file = mmap(NULL, all, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (file != MAP_FAILED) {
-            found = copied(file, all, name, size);
-            munmap(file, all);
-        }
+    void *file = MAP_FAILED;
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+        *size = (size_t)status.st_size;
+        file = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
     }
     if (fd >= 0)
         close(fd);
+    return file != MAP_FAILED ? file : NULL;
+}
+
+char *ypi_program_section(const char *name, size_t *size)
+{
+    size_t all = 0;
+    char *file = mapped("/proc/self/exe", &all);
+    char *found = file != NULL ? copied(file, all, name, size) : NULL;
+    if (file != NULL)
+        munmap(file, all);
     return found;
+}
+
+static void find_loaded(const char *file, size_t size, struct ypi_loaded_section *sections,
+                        int count)
+{
+    const header *h = (const void *)file;
+    if (size < sizeof *h || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
+        return;
+    for (size_t i = 0; i < h->e_shnum; i++) {
+        const section *s = section_at(file, size, i);
+        if (s == NULL || (s->sh_flags & SHF_ALLOC) == 0)
+            continue;
+        for (int k = 0; k < count; k++)
+            if (strcmp(name_of(file, size, s), sections[k].name) == 0) {
+                sections[k].address = s->sh_addr;
+                sections[k].size = s->sh_size;
+            }
+    }
+}
+
+void ypi_loaded_sections(const char *path, struct ypi_loaded_section *sections, int count)
+{
+    size_t size = 0;
+    char *file = mapped(path, &size);
+    for (int k = 0; k < count; k++)
+        sections[k].address = sections[k].size = 0;
+    if (file == NULL)
+        return;
+    find_loaded(file, size, sections, count);
+    munmap(file, size);
 }

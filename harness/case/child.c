@@ -7,7 +7,7 @@
 #include "harness/case/orphans.h"
 #include "harness/case/stack.h"
 #include "harness/case/state.h"
-#include "harness/collect/collect.h"
+#include "harness/collect/linked.h"
 #include "harness/judge/audit.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/measure/series.h"
@@ -279,7 +279,7 @@ static void end(struct yp_case *t)
 
 static struct yp_case from_job(const struct ypi_job *job)
 {
-    const struct yp_test *test = ypi_all_tests().begin[job->test];
+    const struct yp_test *test = ypi_linked_at(YPI_LINKED_TESTS, job->test);
     struct yp_case c = {.test = test,
                         .decl = job->decl >= 0 ? &test->cases[job->decl] : NULL,
                         .setting_count = job->setting_count,

@@ -1,18 +1,18 @@
 #include "harness/collect/internal.h"
 
 #include "base/text/text.h"
+#include "harness/collect/linked.h"
 #include "harness/judge/relation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct yp_test *const __start_yp_tests[] __attribute__((weak));
-extern const struct yp_test *const __stop_yp_tests[] __attribute__((weak));
-
 struct ypi_tests ypi_all_tests(void)
 {
-    return (struct ypi_tests){__start_yp_tests, __stop_yp_tests};
+    struct ypi_linked all = ypi_linked_all(YPI_LINKED_TESTS);
+    return (struct ypi_tests){(const struct yp_test *const *)all.begin,
+                              (const struct yp_test *const *)all.end};
 }
 
 static void tell_error(const struct yp_test *test, const char *message)

@@ -17,7 +17,7 @@ struct ypi_collection {
     struct ypi_budget_files *budget_files; /* that their tests refer to; owned */
 };
 
-/* All the program's tests: the section that YP_TEST fills. */
+/* All the program's tests: the section that YP_TEST fills, its own and its libraries'. */
 struct ypi_tests {
     const struct yp_test *const *begin, *const *end;
 };

@@ -5,7 +5,7 @@
 #include "harness/collect/axis.h"
 #include "harness/collect/collect.h"
 
-#define YPI_DEFAULT_TIMEOUT 60.0     /* seconds */
+#define YPI_DEFAULT_TIMEOUT 60.0      /* seconds */
 #define YPI_AXIS_VALUES_MOST 1000000u /* of an array or a range */
 
 /* The axes of one test; cases point to their texts. */

@@ -1,6 +1,7 @@
 #include "harness/collect/program_options.h"
 
 #include "base/text/text.h"
+#include "harness/collect/linked.h"
 #include "harness/collect/options.h"
 
 #include <ctype.h>
@@ -10,8 +11,12 @@
 #include <unistd.h>
 #include <yieldpoint/option.h>
 
-extern const struct yp_option *const __start_yp_options[] __attribute__((weak));
-extern const struct yp_option *const __stop_yp_options[] __attribute__((weak));
+static const struct yp_option *const *own_options(size_t *count)
+{
+    struct ypi_linked all = ypi_linked_all(YPI_LINKED_OPTIONS);
+    *count = (size_t)(all.end - all.begin);
+    return (const struct yp_option *const *)all.begin;
+}
 
 /* -- values that bodies read ---------------------------------------------------------------- */
 
@@ -34,8 +39,10 @@ const char *ypi_option_value(const struct yp_option *option)
 
 void ypi_program_options_forget(void)
 {
-    for (const struct yp_option *const *o = __start_yp_options; o < __stop_yp_options; o++) {
-        char *variable = variable_of(*o);
+    size_t count = 0;
+    const struct yp_option *const *own = own_options(&count);
+    for (size_t i = 0; i < count; i++) {
+        char *variable = variable_of(own[i]);
         unsetenv(variable);
         free(variable);
     }
@@ -114,14 +121,15 @@ static int by_name(const void *a, const void *b)
 
 struct ypi_option *ypi_with_program_options(const struct ypi_option *common, int *errors)
 {
-    size_t count = 0, own = (size_t)(__stop_yp_options - __start_yp_options);
+    size_t count = 0, own = 0;
+    const struct yp_option *const *declared = own_options(&own);
     while (!ypi_option_is_end(&common[count]))
         count++;
     struct ypi_option *table = ypi_calloc(count + own + 1, sizeof *table);
     memcpy(table, common, count * sizeof *table);
     size_t all = count;
     for (size_t i = 0; i < own; i++) {
-        const struct yp_option *o = __start_yp_options[i];
+        const struct yp_option *o = declared[i];
         const char *wrong = problem(o, table);
         if (wrong != NULL) {
             fprintf(stderr, "error: %s:%d: option %s: %s\n", o->file, o->line, o->name, wrong);

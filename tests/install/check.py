@@ -4,14 +4,19 @@ usage: check.py BUILD_DIRECTORY EXAMPLES_DIRECTORY
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from installed import Installed  # noqa: E402
 from program import run, rows  # noqa: E402
 from tap import Tap  # noqa: E402
+
+# Its cases are all of a GPU; where there is none, they are skipped with a reason that says so.
+GPU = "cuda"
 
 
 def command(tap, name, *words, env=None):
@@ -19,38 +24,55 @@ def command(tap, name, *words, env=None):
     return tap.check(done.returncode == 0, name, done.stdout + done.stderr)
 
 
+def nvcc():
+    """The directory of CUDA's compiler; None: there is none."""
+    found = shutil.which("nvcc", path=os.environ["PATH"] + os.pathsep + "/usr/local/cuda/bin")
+    return os.path.dirname(found) if found else None
+
+
+def check_program(tap, example, program, source, history):
+    # Its commands are found from where its yieldpoint.ini is.
+    done = run(program, "--speed=record", "--history", history, "-rs", cwd=source)
+    outcomes = {row["outcome"] for row in rows(history, "SELECT outcome FROM result")} \
+        if os.path.exists(history) else set()
+    name = os.path.basename(program)
+    if example == GPU and outcomes == {"skipped"}:
+        tap.check(done.code == 0 and re.search(r"SKIPPED.* (device|driver|plugin|GPU)", done.out) is not None,
+                  f"{example}: {name} is skipped where there is no device", done)
+    else:
+        tap.check(done.code == 0 and "passed" in outcomes, f"{example}: {name} passes", done)
+
+
+def check_git(tap, folder, program):
+    """A project's own list of what git is to ignore need not have it."""
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    done = run(program, "--speed=record", "--set", "mib=1", cwd=folder)
+    status = subprocess.run(["git", "-C", folder, "status", "--porcelain", "--untracked-files=all"],
+                            capture_output=True, text=True, check=True)
+    tap.check(done.code == 0 and os.path.exists(os.path.join(folder, ".yieldpoint", "history.db")), "it keeps a history", done)
+    tap.equal(status.stdout, "", "and git sees nothing of it")
+
+
 def main(build, examples):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
-        prefix = os.path.join(folder, "usr")
         shutil.copytree(examples, os.path.join(folder, "examples"))
-        # A prefix of configure time cannot be changed; the installed tree is moved instead.
-        if not command(tap, "installs", "meson", "install", "-C", build, "--no-rebuild",
-                       "--destdir", os.path.join(folder, "stage")):
+        stage = Installed(build, os.path.join(folder, "stage"))
+        if not tap.check(stage.ok, "installs", stage.done.stdout + stage.done.stderr):
             tap.done()
-        pkgconfig = []
-        for directory, _, files in os.walk(os.path.join(folder, "stage")):
-            if "yieldpoint.pc" in files:
-                pkgconfig.append(directory)
-        tap.equal(len(pkgconfig), 1, "one pkg-config file is installed")
-        prefix = os.path.join(folder, "stage")
-        env = {**os.environ, "PKG_CONFIG_PATH": os.pathsep.join(
-            pkgconfig + [p for p in [os.environ.get("PKG_CONFIG_PATH")] if p]),
-               "PKG_CONFIG_LIBDIR": os.environ.get("PKG_CONFIG_LIBDIR", "")}
-        if not env["PKG_CONFIG_LIBDIR"]:
-            del env["PKG_CONFIG_LIBDIR"]
-        # The file says where it was meant to lie; tell the compiler where it lies now.
-        for name in os.listdir(pkgconfig[0]):
-            path = os.path.join(pkgconfig[0], name)
-            with open(path) as text:
-                moved = text.read().replace("prefix=/", f"prefix={prefix}/", 1)
-            with open(path, "w") as text:
-                text.write(moved)
+        tap.equal(len(stage.pkgconfig), 1, "one pkg-config file is installed")
+        for path in ("/share/man/man1/yieldpoint.1", "/share/man/man7/yieldpoint-suite.7",
+                     "/share/bash-completion/completions/yieldpoint"):
+            tap.check(stage.path(path) is not None, f"installed: {path}", stage.files)
+        env = {**stage.environment, "PATH": os.pathsep.join([os.environ["PATH"]] + ([nvcc()] if nvcc() else []))}
         for example in sorted(os.listdir(os.path.join(folder, "examples"))):
             source = os.path.join(folder, "examples", example)
             if not os.path.isdir(source):
                 continue
-            out = os.path.join(folder, "build-" + example)
+            if example == GPU and nvcc() is None:
+                tap.skip(f"{example}: builds", "no nvcc")
+                continue
+            out = os.path.join(source, "build")
             if os.path.exists(os.path.join(source, "Makefile")):
                 command(tap, f"{example}: builds and passes by make", "make", "-C", source, "check", env=env)
                 continue
@@ -61,12 +83,8 @@ def main(build, examples):
                         if not f.endswith(".so") and os.access(os.path.join(out, f), os.X_OK) and
                         os.path.isfile(os.path.join(out, f))]
             for program in programs:
-                history = os.path.join(folder, example + ".db")
-                # Its commands are found from where its yieldpoint.ini is.
-                done = run(program, "--speed=record", "--history", history, cwd=source)
-                tap.check(done.code == 0 and
-                          len(rows(history, "SELECT * FROM result WHERE outcome = 'passed'")) > 0,
-                          f"{example}: {os.path.basename(program)} passes", done)
+                check_program(tap, example, program, source, os.path.join(folder, example + ".db"))
+        check_git(tap, os.path.join(folder, "repository"), os.path.join(folder, "examples", "first", "build", "saxpy"))
     tap.done()
 
 
