@@ -32,11 +32,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < size; i++)
         seen.lines += data[i] == '\n';
     unsetenv("YIELDPOINT_OPTIONS");
+    setenv("YIELDPOINT_MACHINE", "host", 1);
     fuzz_enter();
     fuzz_write("yieldpoint.ini", data, size);
     FUZZ_CHECK(ypi_ini_read_lines("yieldpoint.ini", take, &seen) != YPI_INI_UNREADABLE);
 
-    bool right = ypi_project_read(&project);
+    const struct ypi_project_search here = {0};
+    bool right = ypi_project_read(&project, &here);
     FUZZ_CHECK(project.root != NULL && project.history != NULL);
     for (int i = 0; i < project.tag_count; i++)
         FUZZ_CHECK(project.tags[i][0] != '\0' && strchr(project.tags[i], ' ') == NULL);
