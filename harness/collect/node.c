@@ -8,11 +8,11 @@ static const char *behind(const char *node, size_t length, const char *id)
 {
     const char *end = node + length;
     while (node < end) {
-        bool dash = end - node >= 3 && strncasecmp(node, "%2d", 3) == 0;
-        bool colon = end - node >= 3 && strncasecmp(node, "%3a", 3) == 0;
-        if (*id != (dash ? '-' : colon ? ':' : *node))
+        const char *code = *id == '-' ? "%2d" : *id == ':' ? "%3a" : NULL;
+        bool coded = code != NULL && end - node >= 3 && strncasecmp(node, code, 3) == 0;
+        if (!coded && *id != *node)
             return NULL;
-        node += dash || colon ? 3 : 1;
+        node += coded ? 3 : 1;
         id++;
     }
     return id;

@@ -15,8 +15,10 @@
 /* Of the runner itself and of each case that runs beside others: what Criterion, its sockets, our
  * files and the watchdog take, with some to spare. */
 enum { DESCRIPTORS = 32, DESCRIPTORS_OF_JOB = 8 };
-enum { PROCESSES = 6, PROCESSES_OF_JOB = 4 };
+enum { PROCESSES = 8, PROCESSES_OF_JOB = 6 };
+/* Threads have stacks of 8 MiB. */
 #define ADDRESSES ((size_t)48 << 20)
+#define ADDRESSES_OF_JOB ((size_t)16 << 20)
 /* Written of the memory that Criterion shares with the cases: at the start, and for each case. */
 #define SHARED ((size_t)256 << 10)
 #define SHARED_BY_CASE (sizeof(struct ypi_job) + 1024)
@@ -99,15 +101,16 @@ static enum yp_status check_processes(int jobs)
                         count, need, jobs, jobs == 1 ? "" : "s");
 }
 
-static enum yp_status check_addresses(void)
+static enum yp_status check_addresses(int jobs)
 {
-    void *some = mmap(NULL, ADDRESSES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const size_t need = ADDRESSES + ADDRESSES_OF_JOB * (size_t)jobs;
+    void *some = mmap(NULL, need, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (some == MAP_FAILED)
         return yp_set_error(YP_OUT_OF_MEMORY,
                             "no %zu MiB of memory can be mapped (%s): raise the limit of the "
                             "address space (ulimit -v)",
-                            ADDRESSES >> 20, strerror(errno));
-    munmap(some, ADDRESSES);
+                            need >> 20, strerror(errno));
+    munmap(some, need);
     return YP_OK;
 }
 
@@ -139,7 +142,7 @@ enum yp_status ypi_surroundings_check(int cases, int jobs)
     if (status == YP_OK)
         status = check_descriptors(at_once);
     if (status == YP_OK)
-        status = check_addresses();
+        status = check_addresses(at_once);
     if (status == YP_OK)
         status = check_processes(at_once);
     if (status == YP_OK)
