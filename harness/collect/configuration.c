@@ -1,6 +1,7 @@
 #include "harness/collect/configuration.h"
 
 #include "base/options/project.h"
+#include "base/system/file.h"
 #include "base/text/text.h"
 #include "harness/collect/collect.h"
 #include "harness/collect/tags.h"
@@ -15,29 +16,23 @@
 
 /* -- the project --------------------------------------------------------------------------- */
 
-/* The directory that holds `path`, which is taken over. */
-static char *directory_of(char *path)
-{
-    char *slash = strrchr(path, '/');
-    if (slash != NULL)
-        slash[slash == path] = '\0';
-    return path;
-}
-
 static char *sources_of(const char *file, const char *program)
 {
-    if (file[0] == '/')
-        return access(file, F_OK) == 0 ? directory_of(ypi_strdup(file)) : NULL;
-    for (char *above = directory_of(ypi_strdup(program));; above = directory_of(above)) {
-        char *path = ypi_format("%s/%s", above, file);
-        bool found = access(path, F_OK) == 0;
-        bool last = strcmp(above, "/") == 0 || strchr(above, '/') == NULL;
-        char *real = found ? realpath(path, NULL) : NULL;
+    char above[YPI_PATH_MAX];
+    char found[PATH_MAX];
+    bool last = file[0] == '/';
+    ypi_directory_of(above, program);
+    for (;;) {
+        char *path = file[0] == '/' ? ypi_strdup(file) : ypi_format("%s/%s", above, file);
+        bool there = realpath(path, found) != NULL;
         free(path);
-        if (real == NULL && !last)
-            continue;
-        free(above);
-        return real != NULL ? directory_of(real) : NULL;
+        if (there)
+            ypi_directory_of(above, found);
+        if (there || last)
+            return there ? ypi_strdup(above) : NULL;
+        memcpy(found, above, sizeof above);
+        ypi_directory_of(above, found);
+        last = strcmp(above, "/") == 0 || strchr(above, '/') == NULL;
     }
 }
 
