@@ -23,6 +23,10 @@ SOME = "passes or fails or naps"
 NOBODY = 65534
 
 
+# The search for leaks at the end of the runner takes a process more than a limit may leave.
+LEAKS = "detect_leaks=0"
+
+
 def limited(program, *arguments, cwd, limits=(), user=None, env=None, timeout=120):
     """Under limits of the system: [(RLIMIT_..., value)]. A hang is exit code None."""
     def before():
@@ -34,7 +38,8 @@ def limited(program, *arguments, cwd, limits=(), user=None, env=None, timeout=12
             os.setuid(user)
 
     process = subprocess.Popen([program, *arguments], cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, errors="replace", env={**ENVIRONMENT, **(env or {})},
+                               stderr=subprocess.PIPE, text=True, errors="replace",
+                               env={**ENVIRONMENT, "ASAN_OPTIONS": LEAKS, **(env or {})},
                                preexec_fn=before)
     try:
         out, err = process.communicate(timeout=timeout)
@@ -100,9 +105,13 @@ def check_limits(tap, program, folder, sanitized):
         tap.check("ulimit -u" in told, "processes: the limit is named", told)
 
 
-def check_taken_away(tap, program, folder):
+def check_taken_away(tap, program, folder, sanitized):
     """In the middle of a run nothing more is to be had, for which Criterion ends the program: what is done is there."""
-    for which, least in ((resource.RLIMIT_NOFILE, 4), (resource.RLIMIT_AS, 1 << 20)):
+    limits = [(resource.RLIMIT_NOFILE, 4), (resource.RLIMIT_AS, 1 << 20)]
+    if sanitized:
+        limits.pop()
+        tap.skip("addresses taken away", "a sanitizer then ends the program itself")
+    for which, least in limits:
         for more in ([], ["--tap"], ["-j4"]):
             name = f"{'open files' if which == resource.RLIMIT_NOFILE else 'addresses'} taken away {' '.join(more)}"
             history = os.path.join(folder, f"{least}{len(more)}{''.join(more)}.db")
@@ -157,7 +166,7 @@ def in_mounts(commands, program, *arguments, cwd):
     return limited("unshare", "-m", "sh", "-c", line, program, *arguments, cwd=cwd)
 
 
-def check_mounts(tap, program, folder):
+def check_mounts(tap, program, folder, sanitized):
     if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0:
         tap.skip("no /dev/shm, no /proc", "only a root that may mount can do without them")
         return
@@ -166,6 +175,9 @@ def check_mounts(tap, program, folder):
             ("/dev/shm of 4 KiB", ["mount -t tmpfs -o size=4k none /dev/shm"], "/dev/shm"),
             ("/dev/shm of 256 KiB", ["mount -t tmpfs -o size=256k none /dev/shm"], "/dev/shm"),
             ("no /proc", ["umount -l /proc"], "/proc")):
+        if sanitized and why == "/proc":
+            tap.skip(name, "a sanitizer needs it itself")
+            continue
         history = os.path.join(folder, f"{len(name)}.db")
         report = history + ".xml"
         done = in_mounts(commands, program, "--history", history, "--junitxml", report, "-k", SOME, cwd=folder)
@@ -396,8 +408,8 @@ def check_no_shell(tap, program, cli, folder):
 def main(usage, outputs, many, cli, library, *more):
     sanitized = "sanitized" in [os.path.basename(word) for word in more]
     tap = Tap()
-    for check, arguments in ((check_limits, (usage, sanitized)), (check_file_size, usage), (check_taken_away, usage),
-                             (check_mounts, usage),
+    for check, arguments in ((check_limits, (usage, sanitized)), (check_file_size, usage), (check_taken_away, (usage, sanitized)),
+                             (check_mounts, (usage, sanitized)),
                              (check_histories, (usage, cli)), (check_locked, usage),
                              (check_clock, (outputs, cli, library, sanitized)), (check_locale, outputs),
                              (check_many, many), (check_long_ids, (usage, cli)), (check_places, usage),
