@@ -316,15 +316,25 @@ YP_TEST(lang, ranges,
 
 namespace my
 {
-struct half {
+class half
+{
     unsigned short bits;
+
+  public:
     explicit half(int value) : bits((unsigned short)value)
     {
     }
+    int value() const
+    {
+        return bits;
+    }
 };
-template <class A, class B> struct pair_of {
+template <class A, class B> class pair_of
+{
     A a;
     B b;
+
+  public:
     explicit pair_of(int value) : a((A)value), b((B)value)
     {
     }
