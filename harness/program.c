@@ -14,6 +14,7 @@
 #include "harness/run/in_process/debugger.h"
 #include "harness/run/plan.h"
 #include "harness/run/run.h"
+#include "harness/run/socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -209,6 +210,9 @@ static enum ypi_exit collect_and_run(struct ypi_options *o, char **argv, char *l
         ypi_list(&c, selected, o);
     } else if (code == YPI_EXIT_OK && o->gdb) {
         code = ypi_debug(&c, selected, argv);
+    } else if (code == YPI_EXIT_OK && !o->no_fork && ypi_socket_secure() != YP_OK) {
+        fprintf(stderr, "error: %s\n", yp_last_error());
+        code = YPI_EXIT_INTERNAL;
     } else if (code == YPI_EXIT_OK) {
         code = run(o, &c, selected, line, arranged);
     }

@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -18,13 +19,60 @@ from process import Started, wait_until  # noqa: E402
 from program import ENVIRONMENT, results, rows, run  # noqa: E402
 from tap import Tap  # noqa: E402
 
-OK, FAILED, INTERNAL = 0, 1, 3
+OK, FAILED, INTERRUPTED, INTERNAL = 0, 1, 2, 3
 SOME = "passes or fails or naps"
 NOBODY = 65534
 
 
 # The search for leaks at the end of the runner takes a process more than a limit may leave.
 LEAKS = "detect_leaks=0"
+
+
+def socket_of(pid):
+    """Where Criterion listens in a runner of this process ID."""
+    return f"/tmp/criterion_{pid}.sock"
+
+
+def start_as_nobody(program, *arguments, cwd):
+    """With another user's socket, left over, where Criterion would listen."""
+    def before():
+        with open(socket_of(os.getpid()), "w"):
+            pass
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+
+    return subprocess.Popen([program, *arguments], cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, env={**ENVIRONMENT, "ASAN_OPTIONS": LEAKS}, preexec_fn=before)
+
+
+def check_socket(tap, program, place):
+    history = os.path.join(place, "socket.db")
+    process = start_as_nobody(program, "--history", history, "-k", SOME, cwd=place)
+    try:
+        out, err = process.communicate(timeout=120)
+        tap.check(process.returncode == FAILED and "1 failed, 5 passed" in out and len(results(history)) == 6 and not err,
+                  "another user's socket in the way: runs all", (process.returncode, out, err))
+        tap.check(os.path.exists(socket_of(process.pid)), "another user's socket in the way: stays there")
+    finally:
+        process.kill()
+        os.unlink(socket_of(process.pid))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        name = f"another user's socket in the way: {number.name}"
+        history = os.path.join(place, f"{number.name}.db")
+        process = start_as_nobody(program, "--history", history, "--repeat", "1000", "usage.c::passes", cwd=place)
+        try:
+            wait_until(lambda: len(rows_or_none(history)) >= 3, what="the first cases")
+            process.send_signal(number)
+            # To its end, and not only to that of the process that was killed: the pipe is open for as long.
+            process.communicate(timeout=60)
+            stored = rows(history, "SELECT exit_code FROM run")
+            tap.check(process.returncode == (-9 if number == signal.SIGKILL else INTERRUPTED)
+                      and stored == [{"exit_code": INTERRUPTED}] and 3 <= len(rows_or_none(history)) < 1000,
+                      f"{name} interrupts the run", (process.returncode, stored))
+        finally:
+            process.kill()
+            os.unlink(socket_of(process.pid))
 
 
 def limited(program, *arguments, cwd, limits=(), user=None, env=None, timeout=120):
@@ -103,6 +151,7 @@ def check_limits(tap, program, folder, sanitized):
         told = over(tap, copied, place, "processes", resource.RLIMIT_NPROC, (0, 1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 28, 200),
                     jobs, user=NOBODY)
         tap.check("ulimit -u" in told, "processes: the limit is named", told)
+    check_socket(tap, copied, place)
 
 
 def check_taken_away(tap, program, folder, sanitized):

@@ -1,0 +1,14 @@
+/* The socket at which Criterion listens to its cases: /tmp/criterion_PID.sock. */
+#ifndef YPI_SOCKET_H
+#define YPI_SOCKET_H
+
+#include <yieldpoint/device.h>
+
+/* Returns in a process in which that path can be had, and must therefore be called before anything
+ * that belongs to this process alone (threads, locks, open files of records). Usually that is this
+ * process. Where a file of another user stands there, which only that user may remove, it is a
+ * child; this process then waits for it, passes signals on to it, and ends as it ends. Any other
+ * status: no process could be had, yp_last_error() says why. */
+enum yp_status ypi_socket_secure(void);
+
+#endif
