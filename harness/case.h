@@ -45,6 +45,12 @@ struct yp_case {
     const char *xfail;
     /* What it is held to: owned, with its texts; ended by one of YP_BUDGET_NONE. NULL: nothing. */
     const struct yp_budget *budgets;
+    /* That it is given, in the order of .fixtures; owned. */
+    struct yp_case **fixtures;
+    int fixture_count;
+    char *missing; /* owned: why the case is skipped, where --set took a fixture away; NULL */
+    int depth;     /* of a fixture: that of its deepest fixture + 1, from 1; 0: it is none */
+    bool needed;   /* a fixture that a selected case is given */
     uint64_t seed;
     int repeat;              /* 0 .. --repeat - 1 */
     struct ypi_child *child; /* only in the process that runs the body */

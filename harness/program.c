@@ -7,6 +7,7 @@
 #include "harness/collect/arrange.h"
 #include "harness/collect/collect.h"
 #include "harness/collect/configuration.h"
+#include "harness/collect/fixtures.h"
 #include "harness/collect/list.h"
 #include "harness/collect/select.h"
 #include "harness/measure/count/callgrind.h"
@@ -141,7 +142,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
                                   .collected = c->meant,
                                   .deselected = c->meant - selected,
                                   .arranged = arranged,
-                                  .total = selected * o->repeat,
+                                  .total = ypi_plan_runs(c, selected, o),
                                   .started = ypi_now()};
     struct ypi_runner runner = {.o = o, .session = &session};
     struct ypi_plan plan = {.directory_fd = -1, .memory = -1};
@@ -177,8 +178,12 @@ static enum ypi_exit select_and_arrange(struct ypi_collection *c, const struct y
                                         int *selected, char **arranged)
 {
     enum ypi_exit code = ypi_select(c, o, selected);
-    if (code != YPI_EXIT_OK || ypi_arrange(c, o, selected, arranged) == YP_OK)
+    if (code != YPI_EXIT_OK)
         return code;
+    if (ypi_arrange(c, o, selected, arranged) == YP_OK) {
+        ypi_bring_fixtures(c, selected);
+        return code;
+    }
     fprintf(stderr, "error: %s\n", yp_last_error());
     return YPI_EXIT_INTERNAL;
 }

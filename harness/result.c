@@ -45,6 +45,7 @@ const char *const ypi_cause_names[] = {"expectation",
                                        "interrupted",
                                        "forked child returned",
                                        "memory overrun",
+                                       "fixture",
                                        NULL};
 
 const char *ypi_cause_name(enum ypi_cause cause)

@@ -47,6 +47,7 @@ enum ypi_cause {
     YPI_CAUSE_INTERRUPTED,
     YPI_CAUSE_FORKED,  /* a process that the body forked went on as the case */
     YPI_CAUSE_OVERRUN, /* wrote outside of a block of memory */
+    YPI_CAUSE_FIXTURE, /* one that it is given has failed */
     YPI_CAUSES
 };
 

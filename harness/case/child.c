@@ -263,6 +263,7 @@ static void end(struct yp_case *t)
     close_device(t);
     ypi_child_free_blocks(child);
     ypi_child_send_memory(t);
+    ypi_child_leave_fixtures(child);
     ypi_orphans_check(t);
     char *lost = ypi_descriptors_lost(child->descriptors);
     free(child->descriptors);

@@ -6,6 +6,8 @@
 #include "harness/case.h"
 #include "harness/run/channel.h"
 
+#include <yieldpoint/fixture.h>
+
 /* What the runner hands to the process: which case, and how it is run. It lives in memory that
  * Criterion maps into the case's process at the same address, together with every text it points
  * to. */
@@ -30,7 +32,8 @@ struct ypi_job {
     enum ypi_bind bind;
     int attempt; /* see ypi_result */
     pid_t runner;
-    int memory, number; /* of the runner and in it: see channel_memory.h */
+    int provided, given[YP_MAX_FIXTURES]; /* descriptors of the runner, see fixture.h; -1: none */
+    int memory, number;                   /* of the runner and in it: see channel_memory.h */
     char *id;
     char *tags;
     char *root;    /* path: the project's, where commands run */

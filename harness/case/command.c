@@ -2,6 +2,7 @@
 
 #include "base/text/text.h"
 #include "harness/case/child.h"
+#include "harness/collect/substitute.h"
 #include "harness/run/process.h"
 
 #include <errno.h>
@@ -72,7 +73,7 @@ static struct variables variables_of(const struct yp_case *t)
                                                        : job->speed_judged ? "judge"
                                                                            : "record"));
     if (t->test->environment != NULL) {
-        char *text = ypi_command_substitute(t, t->test->environment);
+        char *text = ypi_substitute(t, t->test->environment, ypi_shell_quote);
         const char *cursor = text;
         char *problem = NULL;
         char *assignment = NULL;
@@ -148,7 +149,7 @@ static bool start(struct command *r)
     r->pid = -1;
     r->output = ends[0];
     if (ends[0] >= 0) {
-        char *line = ypi_command_substitute(r->t, r->t->test->command);
+        char *line = ypi_substitute(r->t, r->t->test->command, ypi_shell_quote);
         struct variables variables = variables_of(r->t);
         fflush(NULL);
         r->pid = fork();

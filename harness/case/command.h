@@ -10,10 +10,6 @@
  * with them; the caller frees. */
 char *ypi_command_problem(const struct yp_test *test);
 
-/* `text` with {axis}, {case}, {seed} and {device} replaced, each quoted for the shell. Only for a
- * test without a problem; the caller frees. */
-char *ypi_command_substitute(const struct yp_case *c, const char *text);
-
 /* The next assignment at *cursor, its quotes taken off: "NAME=value", which the caller frees. NULL
  * at the end, or with *problem set (the caller frees that too). */
 char *ypi_command_assignment(const char **cursor, char **problem);

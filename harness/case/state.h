@@ -13,6 +13,12 @@
 
 struct ypi_block; /* of yp_alloc, see memory.c */
 
+/* Of what a fixture provides. */
+struct ypi_mapped {
+    void *at; /* NULL: not mapped */
+    size_t bytes;
+};
+
 struct ypi_child {
     const struct ypi_job *job;
     struct yp_device *device;
@@ -26,7 +32,8 @@ struct ypi_child {
     atomic_bool failed;
     void *data;
     struct ypi_block *blocks; /* of yp_alloc */
-    struct ypi_text names;    /* used ones, each between newlines */
+    struct ypi_mapped provided, given[YP_MAX_FIXTURES];
+    struct ypi_text names; /* used ones, each between newlines */
     struct yp_measurement *measurement;
     struct ypi_series *series; /* of the accelerator; NULL: it reports nothing */
     char *descriptors;         /* as they were before the case began */
@@ -44,6 +51,9 @@ void ypi_child_watch_blocks(const struct yp_case *t);
 
 /* Gives back what yp_alloc() took. */
 void ypi_child_free_blocks(struct ypi_child *child);
+
+/* Gives back what yp_provide() and yp_fixture() mapped. */
+void ypi_child_leave_fixtures(struct ypi_child *child);
 
 /* Sends the runner what was accounted and what is resident, at the end of the case. */
 void ypi_child_send_memory(struct yp_case *t);

@@ -133,6 +133,7 @@ void ypi_collect(struct ypi_collection *out, struct ypi_options *o, struct ypi_t
     refuse_duplicates(out);
     check_nodes(out, o);
     check_growths(out, o);
+    ypi_resolve_fixtures(out, o);
     ypi_budget_files_check(out, o);
 }
 
@@ -141,6 +142,8 @@ void ypi_collection_clear(struct ypi_collection *c)
     for (int i = 0; i < c->count; i++) {
         free(c->cases[i]->id);
         free(c->cases[i]->tags);
+        free(c->cases[i]->fixtures);
+        free(c->cases[i]->missing);
         ypi_budgets_free(c->cases[i]->budgets);
         free(c->cases[i]);
     }

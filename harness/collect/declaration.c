@@ -245,6 +245,7 @@ bool ypi_declaration_is_right(struct ypi_collecting *g)
     check_devices(g);
     check_problem(g, ypi_relation_problem(g->test));
     check_problem(g, ypi_command_problem(g->test));
+    check_problem(g, ypi_fixture_problem(g->test));
     if (g->out->errors == before)
         read_axes(g);
     return g->out->errors == before;

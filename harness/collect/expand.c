@@ -58,7 +58,7 @@ static void expand_devices(struct ypi_collecting *g, struct yp_case *c)
     const char *word = NULL;
     size_t length = 0;
     bool any = ypi_has_word("auto all", wanted, strlen(wanted));
-    if (g->test->devices == NULL && (any || strcmp(wanted, "cpu") == 0))
+    if (g->test->devices == NULL && (any || g->test->fixture || strcmp(wanted, "cpu") == 0))
         add_case(g, c);
     while (ypi_next_word(&cursor, &word, &length)) {
         if (!any && strncmp(wanted, word, length) != 0)

@@ -45,6 +45,13 @@ static void add_escaped(struct ypi_text *id, const char *value)
     }
 }
 
+char *ypi_id_escape(const char *value)
+{
+    struct ypi_text id = {0};
+    add_escaped(&id, value);
+    return ypi_text_take(&id);
+}
+
 static void add_setting(struct ypi_text *id, const struct ypi_setting *s)
 {
     char *value = ypi_setting_text(s);

@@ -67,6 +67,12 @@ void ypi_check_budgets(struct ypi_collecting *g);
  */
 bool ypi_resolve_budgets(struct ypi_collecting *g, struct yp_case *c);
 
+/* NULL, or what is wrong with .fixtures or with a fixture's declaration; the caller frees. */
+char *ypi_fixture_problem(const struct yp_test *test);
+
+/* Gives each case the cases that its .fixtures name; reports those that name none. */
+void ypi_resolve_fixtures(struct ypi_collection *out, struct ypi_options *o);
+
 /* Whether all of the declaration is allowed; reports every error. */
 bool ypi_declaration_is_right(struct ypi_collecting *g);
 
@@ -75,6 +81,7 @@ void ypi_expand(struct ypi_collecting *g);
 
 /* The id of a case, and its tags: each once, sorted, separated by one blank. The caller's. */
 char *ypi_make_id(const struct yp_case *c);
+char *ypi_id_escape(const char *value); /* as it stands in one */
 char *ypi_make_tags(const struct yp_case *c, const struct ypi_options *o);
 
 #endif

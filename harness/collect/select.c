@@ -169,6 +169,15 @@ static bool is_named(const struct yp_case *c, const struct ypi_options *o)
     return o->id_count == 0 || place_among_ids(c, o) < o->id_count;
 }
 
+/* By an id of its test or its own, and not only by a file or a directory. */
+static bool is_named_itself(const struct yp_case *c, const struct ypi_options *o)
+{
+    for (int i = 0; i < o->id_count; i++)
+        if (strstr(o->ids[i], "::") != NULL && id_means(o, i, c))
+            return true;
+    return false;
+}
+
 /* The begin of an id, as in pytest: a file, a test, some of its cases. */
 static bool is_deselected(const struct yp_case *c, const struct ypi_options *o)
 {
@@ -221,10 +230,7 @@ static const struct yp_case **named_relations(const struct ypi_collection *c,
     *count = 0;
     for (int i = 0; i < c->count; i++) {
         struct yp_case *one = c->cases[i];
-        bool named = false;
-        for (int k = 0; k < o->id_count && !named; k++)
-            named = strstr(o->ids[k], "::") != NULL && id_means(o, k, one);
-        if (named && ypi_is_relation(one) && fulfils_all(one, o))
+        if (ypi_is_relation(one) && is_named_itself(one, o) && fulfils_all(one, o))
             found[(*count)++] = one;
     }
     return found;
@@ -293,7 +299,10 @@ enum ypi_exit ypi_select(struct ypi_collection *c, const struct ypi_options *o, 
     const struct yp_case **relations = named_relations(c, o, &relation_count);
     for (int i = 0; i < c->count; i++) {
         struct yp_case *one = c->cases[i];
-        bool meant = is_named(one, o) || is_read(one, relations, relation_count);
+        /* Whatever else needs a fixture brings it. */
+        bool meant = one->test->fixture
+                         ? is_named_itself(one, o)
+                         : is_named(one, o) || is_read(one, relations, relation_count);
         c->meant += meant;
         if (meant && fulfils_all(one, o) && !is_deselected(one, o))
             c->cases[(*selected)++] = one;

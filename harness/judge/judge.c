@@ -354,6 +354,8 @@ static enum ypi_outcome outcome_of(struct ypi_result *r, bool noisy)
                         "passed, but is declared to fail (strict): %s", c->xfail);
         return YPI_FAILED;
     }
+    if (r->failure_count > 0 && r->failures[0].cause == YPI_CAUSE_FIXTURE)
+        return YPI_ERROR;
     if (r->failure_count > 0)
         return c->test->setup != NULL && r->body == 0 && r->ended ? YPI_ERROR : YPI_FAILED;
     return r->skipped ? YPI_SKIPPED : YPI_PASSED;

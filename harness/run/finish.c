@@ -180,7 +180,7 @@ void ypi_finish(struct ypi_runner *run, struct ypi_item *item, int signal_number
     r.skipped = report.skipped;
     if (item->in_round)
         ypi_rounds_finish(run, item, &r);
-    else if (run->o->fail_each)
+    else if (run->o->fail_each && !item->c.test->fixture)
         finish_failing(run, item, &r);
     else
         finish_timed(run, item, &r);
@@ -214,13 +214,23 @@ void ypi_finish_unstarted(struct ypi_runner *run, double seconds)
     }
 }
 
+void ypi_finish_without(struct ypi_runner *run, struct ypi_item *item, const char *fixture,
+                        const char *reason)
+{
+    struct ypi_result r = {.c = &item->c, .started = ypi_wall_clock(), .tail = ypi_strdup("")};
+    ypi_result_fail(&r, YPI_CAUSE_FIXTURE, NULL, 0, "fixture '%s' failed: %s", fixture, reason);
+    ypi_judge_budgets(&r, &run->how);
+    keep_result(item, &r);
+    conclude(run, item);
+}
+
 void ypi_finish_pending(struct ypi_runner *run)
 {
     for (int i = 0; i < run->plan->count; i++) {
         struct ypi_item *item = &run->plan->items[i];
         if (!ypi_item_open(item) || item->result_count == 0 || item->in_round)
             continue;
-        if (run->o->fail_each)
+        if (run->o->fail_each && !item->c.test->fixture)
             ypi_result_note(item->results, "stopped after %d of %llu allocations were refused",
                             item->attempt - 1,
                             (unsigned long long)ypi_allocations(&item->results->memory));

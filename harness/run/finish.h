@@ -14,6 +14,9 @@ void ypi_finish(struct ypi_runner *run, struct ypi_item *item, int signal_number
 void ypi_finish_skipped(struct ypi_runner *run, int number);
 /* The first item that waits for a process never got one within `seconds`. */
 void ypi_finish_unstarted(struct ypi_runner *run, double seconds);
+/* A fixture of the item, which waits for its process, has failed: so does it, without one. */
+void ypi_finish_without(struct ypi_runner *run, struct ypi_item *item, const char *fixture,
+                        const char *reason);
 /* Those that waited for one more process when the run was stopped. */
 void ypi_finish_pending(struct ypi_runner *run);
 /* A result into the history and the CSV file. */

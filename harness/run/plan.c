@@ -132,7 +132,9 @@ static void make_item(struct ypi_item *item, const struct yp_case *c, int number
                       const struct ypi_plan *plan, const struct ypi_options *o)
 {
     *item = (struct ypi_item){.c = *c, .number = number, .memory = plan->memory};
-    item->channel_fd = item->output_fd = -1;
+    item->channel_fd = item->output_fd = item->provided = -1;
+    for (int i = 0; i < YP_MAX_FIXTURES; i++)
+        item->given[i] = -1;
     item->channel = ypi_format("%s/%d.channel", plan->directory, number);
     item->output = o->no_capture ? NULL : ypi_format("%s/%d.output", plan->directory, number);
     /* Criterion sorts by name; the number in front keeps the plan's order. */
@@ -151,6 +153,19 @@ static void make_item(struct ypi_item *item, const struct yp_case *c, int number
                                          .data = &item->extra};
 }
 
+static int runs_of(const struct yp_case *c, const struct ypi_options *o)
+{
+    return c->test->fixture ? 1 : o->repeat;
+}
+
+int ypi_plan_runs(const struct ypi_collection *c, int selected, const struct ypi_options *o)
+{
+    int count = 0;
+    for (int i = 0; i < selected; i++)
+        count += runs_of(c->cases[i], o);
+    return count;
+}
+
 enum yp_status ypi_plan_make(struct ypi_plan *plan, struct ypi_collection *c, int selected,
                              const struct ypi_options *o, const char *run_id)
 {
@@ -162,12 +177,12 @@ enum yp_status ypi_plan_make(struct ypi_plan *plan, struct ypi_collection *c, in
     enum yp_status status = make_directory(plan, o->history, run_id);
     if (status != YP_OK)
         return status;
-    plan->count = selected * o->repeat;
+    plan->count = ypi_plan_runs(c, selected, o);
     plan->memory = ypi_channel_memory_create();
     plan->items = ypi_calloc((size_t)plan->count, sizeof *plan->items);
     int number = 0;
     for (int i = 0; i < selected; i++)
-        for (int repeat = 0; repeat < o->repeat; repeat++) {
+        for (int repeat = 0; repeat < runs_of(c->cases[i], o); repeat++) {
             c->cases[i]->repeat = repeat;
             make_item(&plan->items[number], c->cases[i], number + 1, plan, o);
             number++;
@@ -186,6 +201,9 @@ void ypi_plan_clear(struct ypi_plan *plan)
         free(item->criterion_suite);
         free(item->channel);
         free(item->output);
+        free(item->skip);
+        if (item->provided >= 0)
+            close(item->provided);
     }
     free(plan->items);
     if (plan->directory != NULL)
@@ -267,6 +285,8 @@ void ypi_item_renew(struct ypi_item *item)
 
 uint64_t ypi_item_fails(const struct ypi_item *item, const struct ypi_options *o)
 {
+    if (item->c.test->fixture) /* what the cases are given is not what is tried out */
+        return 0;
     return o->fail_each ? (uint64_t)item->attempt : o->fail_allocation;
 }
 
@@ -307,6 +327,8 @@ struct ypi_job ypi_job_of(const struct ypi_item *item, const struct ypi_options 
     /* The next case in the same process would be bound like the one before. */
     job.bind = o->no_fork ? YPI_BIND_NONE : o->bind;
     job.attempt = item->attempt;
+    job.provided = item->provided;
+    memcpy(job.given, item->given, sizeof job.given);
     job.id = lend(c->id);
     job.tags = lend(c->tags);
     job.root = lend(o->root);

@@ -8,6 +8,7 @@
 
 #include <criterion/types.h>
 #include <stdatomic.h>
+#include <yieldpoint/fixture.h>
 
 enum ypi_state { YPI_WAITING = 0, YPI_RUNNING, YPI_FINISHED, YPI_DROPPED };
 
@@ -24,8 +25,11 @@ struct ypi_item {
     char *criterion_name, *criterion_suite;
     /* Files of the case's process. */
     char *channel, *output;
-    int channel_fd, output_fd; /* opened while it runs, since a case may remove them; -1 */
-    int memory;                /* of the plan */
+    int channel_fd, output_fd;  /* opened while it runs, since a case may remove them; -1 */
+    int memory;                 /* of the plan */
+    int provided;               /* memory of a fixture, shared with its users; -1: none yet */
+    int given[YP_MAX_FIXTURES]; /* that of its fixtures; -1: none */
+    char *skip;                 /* owned: the reason, where a fixture's is the case's; NULL */
     /* Written by the runner's thread, read by the watchdog's. */
     double started_wall, started; /* monotonic */
     uint64_t oom_kills;           /* by the kernel, and refusals by the cgroup, before it began */
@@ -54,6 +58,9 @@ struct ypi_plan {
     int memory;       /* shared with the cases, see channel_memory.h; -1: none */
     char *cgroup;     /* that bounds the number of processes; NULL: none */
 };
+
+/* How many items the first `selected` cases make: `repeat` each, one of a fixture. */
+int ypi_plan_runs(const struct ypi_collection *c, int selected, const struct ypi_options *o);
 
 /* Every selected case `repeat` times. The directory is made beside the history; those of runs
  * that died are removed. YP_IO with yp_last_error() set. */

@@ -194,6 +194,11 @@ uint64_t ypi_self_status(const char *field)
     return line_of("/proc/self/status", field);
 }
 
+uint64_t ypi_memory_available(void)
+{
+    return line_of("/proc/meminfo", "MemAvailable:");
+}
+
 uint64_t ypi_self_unasked_huge(void)
 {
     char text[128];

@@ -38,6 +38,9 @@ bool ypi_started_by(pid_t pid, pid_t worker);
 
 /* A line such as "VmRSS:" of /proc/self/status, in bytes; 0 when it is not there. */
 uint64_t ypi_self_status(const char *field);
+
+/* Bytes of memory that the system can still give without taking it from others; 0: not known. */
+uint64_t ypi_memory_available(void);
 uint64_t ypi_self_resident(void);   /* bytes, faster than by its line in status */
 void ypi_reset_resident_peak(void); /* VmHWM := VmRSS */
 

@@ -7,6 +7,7 @@
 #include "harness/run/finish.h"
 #include "harness/run/in_process/in_process.h"
 #include "harness/run/process.h"
+#include "harness/run/provided.h"
 #include "harness/run/surroundings.h"
 #include "harness/run/watchdog.h"
 
@@ -175,14 +176,20 @@ static void pass_here(void)
     }
 }
 
+static bool in_pass(const struct ypi_item *item, bool parallel, int jobs)
+{
+    return item->state == YPI_WAITING && needs_process(item) &&
+           (item->in_round || item->c.depth == now->depth) &&
+           (jobs == 1 || item->c.test->parallel == parallel);
+}
+
 /* One pass of Criterion over the items that are `parallel`, or over those that are not. */
 static void pass(struct criterion_test_set *set, bool parallel, int jobs)
 {
     int count = 0;
     for (int i = 0; i < now->plan->count; i++) {
         struct ypi_item *item = &now->plan->items[i];
-        bool mine = item->state == YPI_WAITING && needs_process(item) &&
-                    (jobs == 1 || item->c.test->parallel == parallel);
+        bool mine = in_pass(item, parallel, jobs);
         item->extra.disabled = !mine || interrupted;
         if (mine)
             ypi_item_renew(item);
@@ -208,10 +215,11 @@ static void passes(struct criterion_test_set *set, bool parallel, int jobs)
     } while (now->again > 0 && !interrupted && !now->stopped);
 }
 
-static bool any_timed(const struct ypi_plan *plan)
+static bool any_timed(const struct ypi_plan *plan, int depth)
 {
     for (int i = 0; i < plan->count; i++)
-        if (needs_process(&plan->items[i]) && !plan->items[i].c.test->parallel)
+        if (needs_process(&plan->items[i]) && plan->items[i].c.depth == depth &&
+            !plan->items[i].c.test->parallel)
             return true;
     return false;
 }
@@ -245,17 +253,37 @@ static void rounds(struct criterion_test_set *set)
     }
 }
 
-static void run_timed(struct criterion_test_set *set)
+/* The items of one depth (ypi_case); of 0, all else. */
+static void run_depth(struct criterion_test_set *set, int depth)
 {
+    now->depth = depth;
+    ypi_provide_for(now, depth);
+    if (now->o->jobs > 1 && !now->o->no_fork)
+        passes(set, true, now->o->jobs);
     /* Whoever holds it for hours in a debugger would hold up all others. */
     /* Whoever gives turns holds it for both builds. */
-    bool timed = now->o->speed != YPI_SPEED_OFF && now->o->turns == NULL && any_timed(now->plan);
+    bool timed =
+        now->o->speed != YPI_SPEED_OFF && now->o->turns == NULL && any_timed(now->plan, depth);
     int lock = timed ? ypi_machine_lock(stderr, &interrupted) : -1;
     passes(set, false, 1);
-    finish_cases();
-    rounds(set);
+    if (depth == 0) {
+        finish_cases();
+        rounds(set);
+    }
     if (lock >= 0)
         close(lock);
+}
+
+/* Fixtures before what is given them. */
+static void run_items(struct criterion_test_set *set)
+{
+    int deepest = 0;
+    for (int i = 0; i < now->plan->count; i++)
+        if (now->plan->items[i].c.depth > deepest)
+            deepest = now->plan->items[i].c.depth;
+    for (int depth = 1; depth <= deepest; depth++)
+        run_depth(set, depth);
+    run_depth(set, 0);
 }
 
 static struct criterion_test_set *set_up_criterion(struct ypi_plan *plan)
@@ -338,11 +366,19 @@ static bool confine(const struct ypi_options *o)
     return false;
 }
 
+static int fixtures_of(const struct ypi_plan *plan)
+{
+    int count = 0;
+    for (int i = 0; i < plan->count; i++)
+        count += plan->items[i].c.test->fixture;
+    return count;
+}
+
 static bool can_run(const struct ypi_options *o, const struct ypi_plan *plan)
 {
     if (!confine(o))
         return false;
-    if (o->no_fork || ypi_surroundings_check(plan->count, o->jobs) == YP_OK)
+    if (o->no_fork || ypi_surroundings_check(plan->count, o->jobs, fixtures_of(plan)) == YP_OK)
         return true;
     fprintf(stderr, "error: nothing was run: %s\n", yp_last_error());
     return false;
@@ -362,7 +398,7 @@ static struct ypi_judging judging(const struct ypi_options *o)
 static void run_in_this_process(void)
 {
     catch_signals();
-    run_timed(NULL);
+    run_items(NULL);
     ypi_rounds_conclude(now);
 }
 
@@ -381,9 +417,7 @@ static void run_processes(void)
         now->record_failed = true;
         ypi_run_stop(now);
     }
-    if (now->o->jobs > 1)
-        passes(set, true, now->o->jobs);
-    run_timed(set);
+    run_items(set);
     ypi_rounds_conclude(now);
     if (watchdog != NULL)
         ypi_watchdog_stop(watchdog);

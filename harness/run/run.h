@@ -25,6 +25,7 @@ struct ypi_runner {
     int reported; /* results */
     int failures;
     int again;                 /* items that want one more process */
+    int depth;                 /* of the items that run now: see ypi_case */
     bool alone;                /* one case at a time */
     bool stopped;              /* nothing more is begun */
     struct ypi_rounds *rounds; /* of relations; NULL: before all cases have ended */

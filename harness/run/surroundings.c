@@ -48,10 +48,10 @@ static enum yp_status check_proc(void)
 }
 
 /* By taking them and giving them back: others of the process are open already. */
-static enum yp_status check_descriptors(int jobs)
+static enum yp_status check_descriptors(int jobs, int fixtures)
 {
     struct rlimit limit = {0};
-    const int need = DESCRIPTORS + DESCRIPTORS_OF_JOB * jobs;
+    const int need = DESCRIPTORS + DESCRIPTORS_OF_JOB * jobs + fixtures;
     int *taken = ypi_calloc((size_t)need, sizeof *taken);
     int count = 0;
     while (count < need && (taken[count] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)) >= 0)
@@ -133,14 +133,14 @@ static enum yp_status check_shared_memory(int cases)
                         need >> 10, strerror(error));
 }
 
-enum yp_status ypi_surroundings_check(int cases, int jobs)
+enum yp_status ypi_surroundings_check(int cases, int jobs, int fixtures)
 {
     const int at_once = jobs < cases ? jobs : cases;
     enum yp_status status = check_thread_sanitizer();
     if (status == YP_OK)
         status = check_proc();
     if (status == YP_OK)
-        status = check_descriptors(at_once);
+        status = check_descriptors(at_once, fixtures);
     if (status == YP_OK)
         status = check_addresses(at_once);
     if (status == YP_OK)

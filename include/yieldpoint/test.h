@@ -130,6 +130,7 @@ struct yp_test {
     void (*body)(struct yp_case *t);
     /* Runs a setup, body or teardown so that it can be left (exception.h); NULL: it is called. */
     void (*enter)(void (*function)(struct yp_case *), struct yp_case *t);
+    bool fixture;         /* of YP_FIXTURE (fixture.h) */
     struct yp_axis types; /* of YP_TEST_TYPES (types.h): an axis before the others */
     /* the options */
     const char *tags; /* separated by blanks, each one registered */
@@ -143,6 +144,7 @@ struct yp_test {
     void (*setup)(struct yp_case *t);
     void (*teardown)(struct yp_case *t); /* runs after a failed body too, not after a
                                             failed or skipping setup, nor after a crash */
+    const char *fixtures;                /* "cube mask[{case}]": what it is given (fixture.h) */
     const char *skip;                    /* reason */
     const char *xfail;                   /* reason */
     bool xfail_strict;                   /* passing in spite of .xfail is then a failure */

@@ -8,6 +8,7 @@
 #include <yieldpoint/ceiling.h>
 #include <yieldpoint/command.h>
 #include <yieldpoint/device.h>
+#include <yieldpoint/fixture.h>
 #include <yieldpoint/gradient.h>
 #include <yieldpoint/isa.h>
 #include <yieldpoint/measure.h>

@@ -358,10 +358,10 @@ def check_collection(tap, bad, folder):
         "missing": r"\.command is missing",
         "blank": r"\.command is missing",
         "unknown_word": r"\.command has \{m\}: there are \{n\}, \{case\}, \{seed\} and \{device\}; "
-                        r"a brace of the shell is written \{\{$",
+                        r"a brace itself is written \{\{$",
         "brace_of_the_shell": r"\.command has \{ true; \}: there are \{case\}",
         "not_closed": r"\.command has \{seed, which is not closed: there are",
-        "hidden_word": r"axis 'seed' of a command has the name of a word",
+        "hidden_word": r"axis 'seed' has the name of a word in braces",
         "unknown_in_environment": r"\.environment has \{n\}: there are \{case\}",
         "open_quote": r"\.environment has a quote that is not closed: B='x",
         "no_name": r"\.environment has '=2': allowed is NAME=value",
