@@ -201,6 +201,8 @@ struct ypi_value {
     double value;
     double low, high; /* the same where the value is exact */
     bool of_speed;    /* what it was made of is noisy: judged as speed is */
+    bool crowded;     /* of times some of which were taken while the work had to share its
+                         processors: it may meet a budget, and not fail it */
 };
 
 struct ypi_gradient {

@@ -16,45 +16,40 @@
 /* No processor does anything in less: a tenth of a cycle at 5 GHz. */
 #define IMPOSSIBLE_SECONDS 20e-12
 
-/* So many processors more than there are may be wanted; so much of what was wanted be stolen. */
-#define CROWDED_PROCESSORS 0.25
-#define CROWDED_STOLEN 0.1
 /* Nobody who shares processors makes work so many times slower, sample after sample; unless a
  * sample is shorter than what another gets at a time: a few slices of the scheduler, for threads
  * that wait for each other. */
 #define MAX_CROWDED 100
 #define TURN_SECONDS 25e-3
 
-/* Whether the work had to share its processors. It may then be slow for that alone. */
-static bool crowded(const struct ypi_measured *m)
-{
-    const struct ypi_noise *n = &m->noise;
-    if (!(n->wall > 0) || n->processors == 0)
-        return false;
-    /* Beside others it still had half of what it wanted; one that naps wanted little. */
-    double wanted = fmin(fmin(m->threads, n->processors), 2 * n->own / n->wall);
-    return wanted + n->others / n->wall > n->processors + CROWDED_PROCESSORS ||
-           n->stolen > CROWDED_STOLEN * fmax(n->own + n->stolen, n->wall);
-}
-
-static bool beyond_crowding(const struct ypi_verdict *v, const struct ypi_measured *m)
+static bool beyond_crowding(const struct ypi_verdict *v)
 {
     double ratio = v->measured / v->budget->limit;
-    return fmax(ratio, 1 / ratio) > MAX_CROWDED &&
-           m->estimate.median * (double)m->batch > TURN_SECONDS;
+    return fmax(ratio, 1 / ratio) > MAX_CROWDED;
+}
+
+static bool outlasts_turns(const struct ypi_measured *m)
+{
+    return m->estimate.median * (double)m->batch > TURN_SECONDS;
 }
 
 /* Work that had to share its processors may pass; that it is slow proves nothing, unless it is so
  * beyond all sharing. */
 static void excuse_crowded(const struct ypi_result *r, struct ypi_verdict *v)
 {
-    if (v->met != YPI_NOT_MET || !ypi_budget_is_speed(v->budget->kind))
+    if (v->met != YPI_NOT_MET)
         return;
-    for (int i = 0; i < r->measured_count; i++) {
+    for (int i = 0; i < r->measured_count && ypi_budget_is_speed(v->budget->kind); i++) {
         const struct ypi_measured *m = &r->measured[i];
-        if (strcmp(m->name, v->budget->name) == 0 && crowded(m) && !beyond_crowding(v, m))
+        if (strcmp(m->name, v->budget->name) == 0 && ypi_noise_crowded(&m->noise, m->threads) &&
+            !(beyond_crowding(v) && outlasts_turns(m)))
             v->met = YPI_UNDECIDED;
     }
+    /* Of a relation; an exponent or an order is no multiple of its limit. */
+    for (int i = 0; i < r->value_count; i++)
+        if (r->values[i].crowded &&
+            !(strcmp(r->values[i].name, "ratio") == 0 && beyond_crowding(v)))
+            v->met = YPI_UNDECIDED;
 }
 
 static bool not_judged(enum yp_budget_kind kind, const struct ypi_judging *how)

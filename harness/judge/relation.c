@@ -169,8 +169,11 @@ static struct ypi_value *add_value(struct ypi_relation_work *w, const char *name
     struct ypi_result *r = w->r;
     r->values = ypi_realloc(r->values, (size_t)r->value_count + 1, sizeof *r->values);
     struct ypi_value *v = &r->values[r->value_count++];
-    *v = (struct ypi_value){
-        .value = s.value, .low = s.low, .high = s.high, .of_speed = w->kind->of_speed};
+    *v = (struct ypi_value){.value = s.value,
+                            .low = s.low,
+                            .high = s.high,
+                            .of_speed = w->kind->of_speed,
+                            .crowded = s.crowded};
     snprintf(v->name, sizeof v->name, "%s", name);
     return v;
 }
@@ -184,13 +187,13 @@ static void add_orders(struct ypi_relation_work *w, const struct ypi_orders *ord
 {
     const struct ypi_order *best = &orders->of[orders->best];
     struct ypi_value *v =
-        add_value(w, "coefficient", (struct ypi_spread){best->coefficient, best->low, best->high});
+        add_value(w, "coefficient", ypi_spread_of(best->coefficient, best->low, best->high));
     snprintf(v->unit, sizeof v->unit, "s");
     for (int f = 0; f < YPI_ORDERS; f++) {
         char name[YPI_NAME_MAX];
         double rms = orders->of[f].rms;
         snprintf(name, sizeof name, "rms %s", ypi_order_name(f));
-        add_value(w, name, (struct ypi_spread){rms, rms, rms});
+        add_value(w, name, ypi_spread_of(rms, rms, rms));
     }
 }
 
@@ -219,6 +222,7 @@ static void note_orders(struct ypi_relation_work *w, const struct ypi_orders *or
 
 static struct ypi_rank rank_of(const struct ypi_relation_work *w, struct ypi_spread s)
 {
+    enum { INSIDE, UNDECIDED, OUTSIDE };
     const struct yp_budget *b = NULL;
     int next = 0;
     bool any = false;
@@ -227,18 +231,22 @@ static struct ypi_rank rank_of(const struct ypi_relation_work *w, struct ypi_spr
         double limit = b->limit;
         if (b->kind == YP_BUDGET_ORDER) {
             bool stands = s.low <= limit && limit <= s.high;
-            out.level = !stands ? 2 : s.low < s.high && out.level < 1 ? 1 : out.level;
+            out.level = !stands                                   ? OUTSIDE
+                        : s.low < s.high && out.level < UNDECIDED ? UNDECIDED
+                                                                  : out.level;
             out.margin = fmin(out.margin, -fabs(s.value - limit));
             continue;
         }
         bool at_least = b->kind == YP_BUDGET_MIN_VALUE;
         bool inside = at_least ? s.low >= limit : s.high <= limit;
         bool outside = at_least ? s.high < limit : s.low > limit;
-        int level = outside ? 2 : inside ? 0 : 1;
+        int level = outside ? OUTSIDE : inside ? INSIDE : UNDECIDED;
         out.level = level > out.level ? level : out.level;
         out.margin = fmin(out.margin, at_least ? s.value - limit : limit - s.value);
     }
     bool growth = w->relation->kind == YP_RELATION_GROWTH || w->relation->kind == YP_RELATION_ORDER;
+    if (s.crowded && out.level == OUTSIDE)
+        out.level = UNDECIDED;
     if (!any)
         out.margin = growth ? -s.value : s.value;
     return out;
@@ -269,6 +277,8 @@ static bool is_worse(const struct ypi_rank *a, const struct ypi_rank *b)
 void ypi_relation_consider(const struct ypi_relation_work *w, struct ypi_relation_worst *worst,
                            struct ypi_spread s, const int *cases, int count, char *note)
 {
+    for (int i = 0; i < count && !s.crowded; i++)
+        s.crowded = ypi_relation_was_crowded(w, cases[i]);
     struct ypi_rank rank = rank_of(w, s);
     int number = ++worst->candidates;
     bool worse = w->input->report > 0 ? number == w->input->report : is_worse(&rank, &worst->rank);
@@ -297,6 +307,8 @@ void ypi_relation_add_worst(struct ypi_relation_work *w, const struct ypi_relati
             worst->rank.level > 0)
             note_orders(w, &worst->orders);
     }
+    if (worst->spread.crowded && worst->rank.level > 0)
+        ypi_result_note(w->r, "some of its times were taken while others used the processors");
     if (worst->candidates > 1)
         ypi_result_note(w->r, "the worst of %d %s: %s", worst->candidates, of, worst->note);
     else if (worst->partial)

@@ -15,7 +15,8 @@ static bool compare(struct ypi_relation_work *w, int of, int to, struct ypi_rela
     const int cases[] = {of, to};
     if (y == NULL)
         return false;
-    struct ypi_spread ratio = {y->median / x->median, y->low / x->high, y->high / x->low};
+    struct ypi_spread ratio =
+        ypi_spread_of(y->median / x->median, y->low / x->high, y->high / x->low);
     ypi_relation_consider(w, worst, ratio, cases, 2,
                           ypi_format("'%s' against '%s'", ypi_relation_case(w, of)->id,
                                      ypi_relation_case(w, to)->id));
@@ -62,7 +63,7 @@ void ypi_relation_value_ratio(struct ypi_relation_work *w)
     double x = 0;
     double y = 0;
     if (find_both(w, &of, &to) && ypi_relation_value(w, of, &x) && ypi_relation_value(w, to, &y))
-        ypi_relation_add_value(w, (struct ypi_spread){x / y, x / y, x / y});
+        ypi_relation_add_value(w, ypi_spread_of(x / y, x / y, x / y));
 }
 
 /* The case that is like the one at `i` but stands at b. */
@@ -173,7 +174,7 @@ static void compare_hashes(struct ypi_relation_work *w, const struct ypi_relatio
                         ypi_relation_case(w, list->at[second])->id, (unsigned long long)seen[0],
                         (unsigned long long)seen[1], count, list->count);
     free(seen);
-    ypi_relation_add_value(w, (struct ypi_spread){count, count, count});
+    ypi_relation_add_value(w, ypi_spread_of(count, count, count));
 }
 
 void ypi_relation_same_hash(struct ypi_relation_work *w)

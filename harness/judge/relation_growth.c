@@ -103,7 +103,7 @@ static struct ypi_spread exponent_of(const struct series *s)
             high -= weight * s->down[i];
         }
     }
-    return (struct ypi_spread){line.slope, fmin(low, line.low), fmax(high, line.high)};
+    return ypi_spread_of(line.slope, fmin(low, line.low), fmax(high, line.high));
 }
 
 /* The orders that are not refuted, and the best of them. */
@@ -111,8 +111,8 @@ static struct ypi_spread order_of(struct ypi_relation_work *w, const struct seri
 {
     const struct ypi_growth_points points = {s->x, s->y, s->down, s->up, (size_t)s->count};
     if (!ypi_orders_fit(&points, &w->orders))
-        return (struct ypi_spread){NAN, NAN, NAN};
-    struct ypi_spread found = {w->orders.best, w->orders.first, w->orders.last};
+        return ypi_spread_of(NAN, NAN, NAN);
+    struct ypi_spread found = ypi_spread_of(w->orders.best, w->orders.first, w->orders.last);
     if (w->orders.first < 0)
         found.low = found.high = NAN;
     return found;

@@ -45,6 +45,10 @@ bool ypi_relation_was_skipped(const struct ypi_relation_work *w, int i);
 char *ypi_relation_absence(const struct ypi_relation_work *w, int i);
 bool ypi_relation_has_result(struct ypi_relation_work *w, int i);
 
+/* Whether the measurement of the relation's name was taken beside others that wanted the same
+ * processors. */
+bool ypi_relation_was_crowded(const struct ypi_relation_work *w, int i);
+
 /* The measurement, or value, of the relation's name. NULL, or false, when there is none, which is
  * then reported. */
 const struct ypi_estimate *ypi_relation_time(struct ypi_relation_work *w, int i);
@@ -67,7 +71,13 @@ bool ypi_relation_has_end(struct ypi_relation_work *w, const struct yp_case *c, 
 
 struct ypi_spread {
     double value, low, high;
+    bool crowded; /* see ypi_value */
 };
+
+static inline struct ypi_spread ypi_spread_of(double value, double low, double high)
+{
+    return (struct ypi_spread){.value = value, .low = low, .high = high};
+}
 
 void ypi_relation_add_value(struct ypi_relation_work *w, struct ypi_spread s);
 

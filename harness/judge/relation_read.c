@@ -4,6 +4,7 @@
 #include "base/text/text.h"
 #include "device/cpu/binding.h"
 #include "harness/collect/axis.h"
+#include "harness/measure/noise.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -149,6 +150,15 @@ const struct ypi_estimate *ypi_relation_time(struct ypi_relation_work *w, int i)
     }
     lacks(w, i, "measurement", &there);
     return NULL;
+}
+
+bool ypi_relation_was_crowded(const struct ypi_relation_work *w, int i)
+{
+    const struct ypi_result *r = w->input->results[i];
+    for (int k = 0; r != NULL && k < r->measured_count; k++)
+        if (strcmp(r->measured[k].name, w->relation->name) == 0)
+            return ypi_noise_crowded(&r->measured[k].noise, r->measured[k].threads);
+    return false;
 }
 
 bool ypi_relation_value(struct ypi_relation_work *w, int i, double *out)

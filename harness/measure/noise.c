@@ -20,6 +20,10 @@
 #define PROCESSORS_LOOKED_AT 32
 #define TASKS_LOOKED_AT 64
 
+/* So many processors more than there are may be wanted; so much of what was wanted be stolen. */
+#define CROWDED_PROCESSORS 0.25
+#define CROWDED_STOLEN 0.1
+
 struct sources {
     const char *root;
     const unsigned char *cpus; /* YPI_CPUS_MAX bytes, 1: may be used */
@@ -426,4 +430,14 @@ bool ypi_noise_cause(const struct ypi_noise *noise, int threads, char *out, size
     if (costs[heaviest] > 0)
         return say_cost(heaviest, noise, &t, out, size);
     return say_events(noise, &t, threads, out, size);
+}
+
+bool ypi_noise_crowded(const struct ypi_noise *noise, int threads)
+{
+    if (!(noise->wall > 0) || noise->processors == 0)
+        return false;
+    /* Beside others it still had half of what it wanted; one that naps wanted little. */
+    const double wanted = fmin(fmin(threads, noise->processors), 2 * noise->own / noise->wall);
+    return wanted + noise->others / noise->wall > noise->processors + CROWDED_PROCESSORS ||
+           noise->stolen > CROWDED_STOLEN * fmax(noise->own + noise->stolen, noise->wall);
 }

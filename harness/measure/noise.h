@@ -31,4 +31,8 @@ struct ypi_noise ypi_noise_between(const struct ypi_noise_mark *begin,
  * preemptions, migrations, pages from disk or heat, in this order. */
 bool ypi_noise_cause(const struct ypi_noise *noise, int threads, char *out, size_t size);
 
+/* Whether the work, of at most so many threads, had to share its processors. It may then be slow
+ * for that alone. */
+bool ypi_noise_crowded(const struct ypi_noise *noise, int threads);
+
 #endif

@@ -226,6 +226,42 @@ Test(judge, what_befalls_a_fresh_process_is_not_lost)
 
 /* -- work that has to share its processors -------------------------------------------------- */
 
+/* What is made of times that were taken so is no better. */
+Test(judge, crowded_times_may_let_a_relation_pass_but_not_fail)
+{
+    const struct {
+        const char *name;
+        double low, value, high, limit;
+        bool crowded;
+        enum ypi_met met;
+    } values[] = {{"exponent", -0.6, 0.2, 0.8, 0.9, false, YPI_NOT_MET},
+                  {"exponent", -0.6, 0.2, 0.8, 0.9, true, YPI_UNDECIDED},
+                  {"exponent", -0.6, 0.001, 0.8, 0.9, true, YPI_UNDECIDED},
+                  {"exponent", 0.95, 1.0, 1.1, 0.9, true, YPI_MET},
+                  {"ratio", 0.4, 0.5, 0.6, 2, true, YPI_UNDECIDED},
+                  {"ratio", 0.004, 0.005, 0.006, 2, true, YPI_NOT_MET},
+                  {"ratio", 2.5, 3, 3.5, 2, true, YPI_MET}};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        begin(INSIDE);
+        test.budgets[0] = (struct yp_budget){
+            .kind = YP_BUDGET_MIN_VALUE, .name = values[i].name, .limit = values[i].limit};
+        struct ypi_value value = {.value = values[i].value,
+                                  .low = values[i].low,
+                                  .high = values[i].high,
+                                  .of_speed = true,
+                                  .crowded = values[i].crowded};
+        snprintf(value.name, sizeof value.name, "%s", values[i].name);
+        results[0].values = &value;
+        results[0].value_count = 1;
+        ypi_judge_budgets(&results[0], &how);
+        cr_expect_eq(results[0].verdicts[0].met, values[i].met, "value %zu: %s", i,
+                     ypi_met_name(results[0].verdicts[0].met));
+        cr_expect_eq(ypi_needs_confirmation(&results[0], &how, NULL, 0), values[i].met != YPI_MET);
+        results[0].values = NULL;
+        results[0].value_count = 0;
+    }
+}
+
 Test(judge, crowded_work_may_pass_but_not_fail)
 {
     const struct {

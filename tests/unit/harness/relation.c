@@ -891,6 +891,24 @@ Test(relation, the_worst_is_that_of_the_budgets)
     expect_worst(at_least("ratio", 3.0), none, 2.2); /* the interval holds its end */
 }
 
+/* One that is outside beside others' work says less than one that is outside without. */
+Test(relation, of_times_taken_beside_others_it_is_known)
+{
+    declare_axes();
+    add_pair(1, 1.0, 1.0, 1.0);
+    add_pair(2, 1.4, 1.4, 1.4);
+    expect_worst(at_least("ratio", 2), none, 1.0);
+    cr_expect_not(r.values[0].crowded);
+    results[1].measured[0].threads = 2;
+    results[1].measured[0].noise =
+        (struct ypi_noise){.wall = 1, .own = 1, .others = 1, .processors = 2};
+    expect_worst(at_least("ratio", 2), none, 1.4);
+    cr_expect_not(r.values[0].crowded, "the other pair was not disturbed");
+    expect_worst(at_least("ratio", 1.2), none, 1.0);
+    cr_expect(r.values[0].crowded);
+    cr_expect_not_null(strstr(r.note, "some of its times were taken while others used"));
+}
+
 /* What may be asked about again: each by its number, made of its own cases. */
 Test(relation, every_finding_can_be_reported)
 {
