@@ -21,7 +21,8 @@
  * in each of `--confirm` rounds. A pair or series is not met when the first finding and all rounds
  * say so, an undecided one is what all rounds say, and anything else is noisy. What they run is
  * stored as attempts of those cases and leaves their verdicts alone; one that crashes there fails
- * the relation.
+ * the relation. One made of times some of which were taken while the work had to share its
+ * processors is undecided where it would not be met.
  *
  * On the command line the id of a relation stands for the cases that it reads as well, so that the
  * line that reproduces it runs them; -m and -k choose among all of them.
