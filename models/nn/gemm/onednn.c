@@ -43,14 +43,12 @@
     FUNCTIONS_OF_VERSION(FUNCTION)
 
 #if DNNL_VERSION_MAJOR == 2
-#define LIBRARY "libdnnl.so.2"
 #define EVERY_ISA dnnl_cpu_isa_all
 #define FUNCTIONS_OF_VERSION(FUNCTION) \
     FUNCTION(dnnl_memory_desc_init_by_strides) \
     FUNCTION(dnnl_matmul_desc_init) \
     FUNCTION(dnnl_primitive_desc_create)
 #else
-#define LIBRARY "libdnnl.so.3"
 #define EVERY_ISA dnnl_cpu_isa_default
 #define FUNCTIONS_OF_VERSION(FUNCTION) \
     FUNCTION(dnnl_memory_desc_create_with_strides) \
@@ -58,6 +56,12 @@
     FUNCTION(dnnl_memory_desc_destroy) \
     FUNCTION(dnnl_matmul_primitive_desc_create)
 #endif
+
+/* Upstream's name, and that of Debian 13, where every minor version is a library of its own. */
+#define TEXT_OF(...) #__VA_ARGS__
+#define TEXT(number) TEXT_OF(number)
+#define LIBRARY "libdnnl.so." TEXT(DNNL_VERSION_MAJOR)
+#define MINOR_LIBRARY LIBRARY "." TEXT(DNNL_VERSION_MINOR)
 
 #define MEMBER(name) __typeof__(&(name)) name;
 static struct {
@@ -82,6 +86,8 @@ static void load(void)
     if (yp_isa() < NN_ONEDNN_FROM)
         return;
     void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL)
+        handle = dlopen(MINOR_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     bool all = handle != NULL;
 #define FIND(name) all = all && (*(void **)(void *)&lib.name = dlsym(handle, #name)) != NULL;
     FUNCTIONS(FIND)
