@@ -321,10 +321,20 @@ static const struct product *product_of(const struct nn_gemm *g, int threads)
     return p;
 }
 
+/* Without VNNI it adds products of int8 in 16 bits, which saturate. */
+static bool is_exact(const struct nn_gemm *g)
+{
+#if defined(__x86_64__)
+    return g->a.type != NN_SINT8 || __builtin_cpu_supports("avx512vnni");
+#else
+    return g->a.type != NN_SINT8;
+#endif
+}
+
 bool ypi_onednn_takes(const struct nn_gemm *gemm, int threads, size_t *bytes)
 {
     pthread_once(&once, load);
-    if (!there || omp_in_parallel())
+    if (!there || omp_in_parallel() || !is_exact(gemm))
         return false;
     pthread_mutex_lock(&lock);
     const struct product *p = product_of(gemm, threads);
