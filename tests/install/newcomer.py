@@ -4,8 +4,7 @@ install, the example, a first test of one's own.
 usage: newcomer.py SOURCE_ROOT [TRANSCRIPT]
 
 Takes what is committed. TRANSCRIPT: the file for what was typed and printed, shortened, with the seconds. Needs root,
-mmdebstrap and Debian's packages: skipped where ci/chroot says that it cannot. `commands` is what documented.py holds
-docs/newcomer.md to."""
+mmdebstrap and Debian's packages: skipped where ci/chroot says that it cannot."""
 
 import os
 import re

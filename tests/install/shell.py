@@ -209,7 +209,8 @@ class Zsh:
         return answer
 
     def offered(self, line):
-        return [word for word in self.ask(b"\x14", line).split("\n") if word]
+        """Without what zsh puts before brackets."""
+        return [word for word in self.ask(b"\x14", line).replace("\\", "").split("\n") if word]
 
     def check(self, name, line, wanted):
         got = self.offered(line)
