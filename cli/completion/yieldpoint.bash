@@ -2,26 +2,28 @@
 #
 #   complete -F _yieldpoint_suite my-suite    a test program, by whichever path it is called
 #
-# zsh: autoload -U +X bashcompinit && bashcompinit, then source this file.
+# zsh: yieldpoint.zsh, which is installed as _yieldpoint, brings it there by bashcompinit.
 
 # The word before the cursor, which colons and equals signs do not end, in `cur`; the one before it in `prev`;
-# what readline takes as given already in `given`.
+# what readline takes as given already in `given`. (zsh has a `words` of its own, and takes nothing as given.)
 _yieldpoint_words() {
-    local line=${COMP_LINE:-} words
+    local line=${COMP_LINE:-} before
     if [ -n "$line" ]; then
         line=${line:0:${COMP_POINT:-${#line}}}
     else
         line="${COMP_WORDS[*]:0:COMP_CWORD+1}"
     fi
     cur=${line##*[[:space:]]}
-    words=${line%"$cur"}
-    words=${words%"${words##*[![:space:]]}"}
-    prev=${words##*[[:space:]]}
+    before=${line%"$cur"}
+    before=${before%"${before##*[![:space:]]}"}
+    prev=${before##*[[:space:]]}
     given=
     case $cur in
     [\'\"]*) cur=${cur#?} ;;
-    *[:=]*) given=${cur%"${cur##*[:=]}"} ;;
+    *[:=]*) [ -n "${ZSH_VERSION:-}" ] || given=${cur%"${cur##*[:=]}"} ;;
     esac
+    # Brackets that the shell has inserted have one before them.
+    cur=${cur//\\/}
 }
 
 # Offers the lines of its input that begin with the word before the cursor.

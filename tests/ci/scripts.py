@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Tests of the scripts in ci/, reported as TAP.
 
-usage: scripts.py Setup | Gpu | CountResults | Checks | Fuzz | Arrows | Sanitize
+usage: scripts.py Setup | Gpu | CountResults | Checks | Fuzz | Arrows | Sanitize | Chroot
 """
 
 import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -738,12 +739,123 @@ class Sanitize(Scratch):
         self.assertIn("not ok 1 - yieldpoint-y: ended with 3 before a case\n1..1\n", output)
 
 
+# What ci/chroot calls to make a system: this one's shell and what it is linked to.
+MMDEBSTRAP = r"""echo "$*" >>"$CALLED"
+while [ $# -gt 3 ]; do shift; done
+[ "$1" != broken ] || exit 1
+for file in /bin/sh /bin/bash /bin/cat /bin/sleep /usr/bin/env $(ldd /bin/bash /bin/cat | grep -o '/[^ :)]*'); do
+    mkdir -p "$2/$(dirname "$file")"
+    cp -L "$file" "$2/$file"
+done
+mkdir -p "$2/etc" "$2/proc" "$2/sys" "$2/dev" "$2/tmp" "$2/root"
+"""
+
+
+class Chroot(Scratch):
+    def setUp(self):
+        super().setUp()
+        self.tools = os.path.join(self.directory, "bin")
+        self.temporary = os.path.join(self.directory, "tmp")
+        self.called = os.path.join(self.directory, "called")
+        os.makedirs(self.temporary)
+        self.tool("mmdebstrap", MMDEBSTRAP)
+        self.tool("apt-get", 'echo "http://mirror/debian/ $(. /etc/os-release && echo "$VERSION_CODENAME") main"')
+        self.tool("apt-config", "echo 'Acquire::Check-Date \"0\";'; echo 'Acquire::http \"\";'")
+        checkout = self.project("").root
+        for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
+            done = standin.call(["git", "-C", checkout, "-c", "user.name=a", "-c", "user.email=a@b", *words])
+            self.assertEqual(done.returncode, 0, done.stdout)
+        standin.write(os.path.join(checkout, "later"), "")
+        self.command = ["bash", os.path.join(checkout, "ci", "chroot")]
+        self.environment = {**os.environ, "PATH": self.tools + os.pathsep + os.environ["PATH"], "CALLED": self.called,
+                            "TMPDIR": self.temporary, "YIELDPOINT_LOCK": os.path.join(self.directory, "lock")}
+
+    def tool(self, name, body):
+        standin.write(os.path.join(self.tools, name), f"#!/bin/bash\n{body}\n", executable=True)
+
+    def chroot(self, *arguments):
+        done = standin.call([*self.command, *arguments], env=self.environment)
+        self.assertEqual(os.listdir(self.temporary), [], "something is left behind")
+        return done.returncode, done.stdout
+
+    def there(self):
+        """Skips where no such system can be made; the reason is the script's."""
+        code, output = self.chroot("bookworm", "cat", "/dev/null")
+        if code == 125:
+            self.skipTest(output.strip())
+        self.assertEqual((code, output), (0, ""))
+
+    def test_wrong_arguments_are_named(self):
+        for arguments in ([], ["bookworm"], ["../x", "true"], ["--help x", "true"]):
+            code, output = self.chroot(*arguments)
+            self.assertEqual(code, 2)
+            self.assertRegex(output, "ci/chroot: (a release and a command|no release '.*')\nusage:")
+
+    def test_user_that_is_not_root(self):
+        self.tool("id", "echo 1000")
+        self.assertEqual(self.chroot("trixie", "true"),
+                         (125, "ci/chroot: needs root, to mount and to change the root\n"))
+
+    def test_nothing_to_make_it_with(self):
+        self.tool("id", "echo 0")
+        self.environment["PATH"] = self.tools
+        os.remove(os.path.join(self.tools, "mmdebstrap"))
+        for name in ("bash", "dirname", "git", "unshare"):
+            os.symlink(shutil.which(name), os.path.join(self.tools, name))
+        self.assertEqual(self.chroot("trixie", "true"),
+                         (125, "ci/chroot: no mmdebstrap here (Debian package mmdebstrap; ci/setup --for chroot)\n"))
+
+    def test_another_distribution(self):
+        self.there()
+        self.tool("apt-get", "echo http://mirror/other other main")
+        code, output = self.chroot("trixie", "true")
+        self.assertEqual(code, 125)
+        self.assertIn("apt here has no source of a Debian", output)
+
+    def test_the_release_is_asked_of_the_same_mirror(self):
+        self.there()
+        self.chroot("trixie", "cat", "/yieldpoint/meson.build")
+        self.assertRegex(standin.read(self.called).splitlines()[-1], r" trixie \S+/root \S+/sources$")
+        self.tool("mmdebstrap", f'cat "${{!#}}" "{self.temporary}"/*/apt.conf >"{self.called}"; exit 1')
+        code, output = self.chroot("trixie", "true")
+        self.assertEqual((code, output), (125, "ci/chroot: no Debian 'trixie' could be made: see above\n"))
+        self.assertRegex(standin.read(self.called), r"^deb \[signed-by=\S+\] http://mirror/debian/ trixie main\n"
+                                                    'Acquire::Check-Date "0";\n$')
+
+    def test_command_runs_in_a_clone_and_its_exit_code_counts(self):
+        self.there()
+        code, output = self.chroot("bookworm", "bash", "-c",
+                                   'echo "$PWD $HOME ${CALLED-nothing}"; echo *; [ -c /dev/null ] && '
+                                   '[ -e /proc/self/exe ] && [ -w /dev/shm ] && exit 7')
+        self.assertEqual(code, 7, output)
+        self.assertEqual(output, "/yieldpoint /root nothing\nci meson.build meson_options.txt program.c tests\n")
+
+    def test_interrupted_it_leaves_nothing(self):
+        self.there()
+        started = os.path.join(self.directory, "lock")
+        for name in ("INT", "TERM"):
+            standin.write(started, "")
+            process = subprocess.Popen([*self.command, "bookworm", "bash", "-c",
+                                        "(sleep 300 & sleep 300) & echo on >/tmp/yieldpoint.lock; wait"],
+                                       env=self.environment, stdin=subprocess.DEVNULL)
+            until = time.monotonic() + 60
+            while not standin.read(started) and time.monotonic() < until:
+                time.sleep(0.02)
+            process.send_signal(getattr(signal, "SIG" + name))
+            self.assertEqual(process.wait(60), 128 + getattr(signal, "SIG" + name))
+            self.assertEqual(os.listdir(self.temporary), [])
+            self.assertNotIn(self.temporary, standin.read("/proc/self/mountinfo"))
+            done = standin.call(["bash", "-c", "readlink /proc/[0-9]*/root"])
+            self.assertNotIn(self.temporary, done.stdout)
+
+
 class Tap(unittest.TestResult):
-    def tell(self, test, word, error=None):
+    def tell(self, test, word, error=None, reason=None):
         for line in traceback.format_exception(*error) if error else ():
             sys.stderr.write(line)
         name = re.sub("^test_", "", test._testMethodName).replace("_", " ")
-        print(f"{word} {self.testsRun} - {name}", flush=True)
+        skip = f" # SKIP {reason}" if reason else ""
+        print(f"{word} {self.testsRun} - {name}{skip}", flush=True)
 
     def addSuccess(self, test):
         self.tell(test, "ok")
@@ -752,6 +864,9 @@ class Tap(unittest.TestResult):
         self.tell(test, "not ok", error)
 
     addError = addFailure
+
+    def addSkip(self, test, reason):
+        self.tell(test, "ok", reason=reason)
 
 
 if __name__ == "__main__":

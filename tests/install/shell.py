@@ -1,15 +1,19 @@
 """The manual pages and the shell's completion say what the programs take.
 
-usage: shell.py YIELDPOINT SUITE COMPLETION PAGE...    SUITE: a test program; PAGE: a manual page that was made
+usage: shell.py YIELDPOINT SUITE COMPLETIONS PAGE...    SUITE: a test program; COMPLETIONS: the directory of the
+shells' files; PAGE: a manual page that was made
 """
 
 import os
+import pty
 import re
+import select
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from program import ENVIRONMENT, listed, run  # noqa: E402
@@ -133,7 +137,125 @@ def check_command_completion(tap, shell, yieldpoint):
     shell.check("a file behind an option", offered("show --history so"), ["some_file"])
 
 
-def main(yieldpoint, suite, completion, *pages):
+# An interactive zsh, where completion lives. ^T completes the line in the file `line` and writes what is offered,
+# between marks, to `offered`; ^Y does what the Tab key does and writes the line that comes of it.
+ZSHRC = r"""
+PS1='> ' LISTMAX=-1
+unsetopt beep prompt_cr
+zmodload zsh/parameter
+fpath=("$ZDOTDIR/share/zsh/site-functions" $fpath)
+autoload -U compinit && compinit -u -d "$ZDOTDIR/dump"
+autoload -U +X bashcompinit && bashcompinit
+source "$ZDOTDIR/share/bash-completion/completions/yieldpoint"
+[ -z "$SUITE" ] && unfunction _yieldpoint && autoload -U _yieldpoint && compdef _yieldpoint yieldpoint
+[ -z "$SUITE" ] || complete -F _yieldpoint_suite "${SUITE:t}"
+compadd() {
+    local -a hits
+    [ -n "$listing" ] || { builtin compadd "$@"; return }
+    builtin compadd -A hits "$@"
+    printf '%s\n' "${hits[@]}" >>"$ZDOTDIR/offered.part"
+    false
+}
+load() { BUFFER=$(<"$ZDOTDIR/line"); BUFFER=${BUFFER%.}; CURSOR=$#BUFFER; : >"$ZDOTDIR/offered.part" }
+list() { load; listing=1 zle list-choices; mv "$ZDOTDIR/offered.part" "$ZDOTDIR/offered"; BUFFER= }
+finish() { load; zle expand-or-complete; print -r -- "$BUFFER" >"$ZDOTDIR/offered.part"; mv "$ZDOTDIR/offered.part" "$ZDOTDIR/offered"; BUFFER= }
+zle -N list && bindkey '^T' list
+zle -N finish && bindkey '^Y' finish
+print ready >"$ZDOTDIR/ready"
+"""
+
+
+class Zsh:
+    """Completes lines as a user would have them completed."""
+
+    def __init__(self, tap, completions, folder, suite=""):
+        self.tap, self.folder = tap, folder
+        self.home = tempfile.mkdtemp(dir=folder)
+        for file, to in (("yieldpoint.bash", "share/bash-completion/completions/yieldpoint"),
+                         ("yieldpoint.zsh", "share/zsh/site-functions/_yieldpoint")):
+            os.makedirs(os.path.dirname(self.path(to)))
+            shutil.copy(os.path.join(completions, file), self.path(to))
+        with open(self.path(".zshrc"), "w") as rc:
+            rc.write(ZSHRC)
+        self.master, slave = pty.openpty()
+        self.shell = subprocess.Popen(["zsh", "-i"], stdin=slave, stdout=slave, stderr=slave, cwd=folder,
+                                      start_new_session=True,
+                                      env={**ENVIRONMENT, "ZDOTDIR": self.home, "SUITE": suite, "TERM": "dumb"})
+        os.close(slave)
+        self.shown = b""
+        self.wait("ready")
+
+    def path(self, name):
+        return os.path.join(self.home, name)
+
+    def wait(self, name):
+        """The file's text once it is there, and what the terminal has shown until then read away."""
+        until = time.monotonic() + 60
+        while not os.path.exists(self.path(name)):
+            if select.select([self.master], [], [], 0.02)[0]:
+                self.shown += os.read(self.master, 65536)
+            if time.monotonic() > until:
+                raise RuntimeError(f"zsh does not answer: {self.shown[-2000:]!r}")
+        with open(self.path(name)) as file:
+            return file.read()
+
+    def ask(self, key, line):
+        self.shown = b""
+        with open(self.path("line"), "w") as file:
+            file.write(line + ".")
+        os.write(self.master, key)
+        answer = self.wait("offered")
+        os.remove(self.path("offered"))
+        return answer
+
+    def offered(self, line):
+        """Without what zsh puts before brackets."""
+        return [word for word in self.ask(b"\x14", line).replace("\\", "").split("\n") if word]
+
+    def check(self, name, line, wanted):
+        got = self.offered(line)
+        self.tap.check(sorted(set(got)) == sorted(set(wanted)), f"zsh: {name}",
+                       f"got    {sorted(got)}\nwanted {sorted(wanted)}\n{self.shown[-2000:]!r}")
+
+    def close(self):
+        self.shell.kill()
+        self.shell.wait()
+        os.close(self.master)
+
+
+def check_zsh(tap, completions, folder, yieldpoint, suite):
+    if shutil.which("zsh") is None:
+        tap.skip("completion of zsh", "there is no zsh")
+        return
+    ids = listed(run(suite, "--co", "-q", cwd=folder))
+    one = next(i for i in ids if "[" in i)
+    file, test = one.split("::")[0], one.split("[")[0]
+    wanted = set(ids) | {i.split("[")[0] for i in ids}
+    shell = Zsh(tap, completions, folder, suite)
+    try:
+        shell.check("values", f"{suite} --bind ", ["auto", "none", "cores"])
+        shell.check("values behind =", f"{suite} --speed=re", ["--speed=record"])
+        shell.check("of one beginning", f"{suite} --du", ["--durations", "--durations-min"])
+        shell.check("markers", f"{suite} -m st", ["stress"])
+        shell.check("tests and ids", f"{suite} {test[:-1]}", [i for i in wanted if i.startswith(test[:-1])])
+        shell.check("in quotes", f"{suite} '{test[:-1]}", [i for i in wanted if i.startswith(test[:-1])])
+        shell.check("behind a bracket", f"{suite} {test}\\[", [i for i in wanted if i.startswith(test + "[")])
+        shell.check("nothing", f"{suite} no_such_file", [])
+        shell.check("a path", f"{suite} --csv some", ["some_file"])
+        typed = shell.ask(b"\x19", f"{suite} {one[:-1]}".replace("[", "\\[")).rstrip("\n")
+        tap.equal(shlex.split(typed), [suite, one], "zsh: the Tab key types an id that the program takes")
+    finally:
+        shell.close()
+    shell = Zsh(tap, completions, folder)
+    try:
+        shell.check("one command, as installed", f"{yieldpoint} bi", ["bisect"])
+        shell.check("words of history", f"{yieldpoint} history ", ["import", "prune", "export"])
+        shell.check("a file behind an option", f"{yieldpoint} show --history so", ["some_file"])
+    finally:
+        shell.close()
+
+
+def main(yieldpoint, suite, completions, *pages):
     tap = Tap()
     yieldpoint, suite = os.path.abspath(yieldpoint), os.path.abspath(suite)
     with tempfile.TemporaryDirectory() as folder:
@@ -141,9 +263,10 @@ def main(yieldpoint, suite, completion, *pages):
         text = {os.path.basename(page): check_page(tap, os.path.abspath(page), folder) for page in pages}
         tap.run("yieldpoint(1)", check_command, tap, yieldpoint, text.get("yieldpoint.1", ""))
         tap.run("yieldpoint-suite(7)", check_suite, tap, suite, text.get("yieldpoint-suite.7", ""))
-        shell = Shell(tap, completion, folder)
+        shell = Shell(tap, os.path.join(completions, "yieldpoint.bash"), folder)
         tap.run("completion of a suite", check_suite_completion, tap, shell, suite)
         tap.run("completion of the command", check_command_completion, tap, shell, yieldpoint)
+        tap.run("completion of zsh", check_zsh, tap, completions, folder, yieldpoint, suite)
     tap.done()
 
 

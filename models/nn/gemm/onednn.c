@@ -1,6 +1,7 @@
 /*
- * oneDNN's matmul primitive (oneAPI Deep Neural Network Library, version 2). The library is 40 MB:
- * it is loaded by the first product, not with the program, and need not be there.
+ * oneDNN's matmul primitive (oneAPI Deep Neural Network Library, version 2 or 3, whichever the
+ * headers are of). The library is 40 MB: it is loaded by the first product, not with the program,
+ * and need not be there.
  *
  * A primitive is code made for one shape. Making it takes milliseconds, so that some are kept; a
  * product of another shape takes the place of the one that was there.
@@ -23,9 +24,7 @@
     FUNCTION(dnnl_set_max_cpu_isa) \
     FUNCTION(dnnl_engine_create) \
     FUNCTION(dnnl_stream_create) \
-    FUNCTION(dnnl_memory_desc_init_by_strides) \
     FUNCTION(dnnl_memory_desc_get_size) \
-    FUNCTION(dnnl_matmul_desc_init) \
     FUNCTION(dnnl_primitive_attr_create) \
     FUNCTION(dnnl_primitive_attr_destroy) \
     FUNCTION(dnnl_primitive_attr_set_scratchpad_mode) \
@@ -33,7 +32,6 @@
     FUNCTION(dnnl_post_ops_create) \
     FUNCTION(dnnl_post_ops_append_sum) \
     FUNCTION(dnnl_post_ops_destroy) \
-    FUNCTION(dnnl_primitive_desc_create) \
     FUNCTION(dnnl_primitive_desc_destroy) \
     FUNCTION(dnnl_primitive_desc_query) \
     FUNCTION(dnnl_primitive_desc_query_md) \
@@ -41,7 +39,29 @@
     FUNCTION(dnnl_primitive_destroy) \
     FUNCTION(dnnl_primitive_execute) \
     FUNCTION(dnnl_memory_create) \
-    FUNCTION(dnnl_memory_destroy)
+    FUNCTION(dnnl_memory_destroy) \
+    FUNCTIONS_OF_VERSION(FUNCTION)
+
+#if DNNL_VERSION_MAJOR == 2
+#define EVERY_ISA dnnl_cpu_isa_all
+#define FUNCTIONS_OF_VERSION(FUNCTION) \
+    FUNCTION(dnnl_memory_desc_init_by_strides) \
+    FUNCTION(dnnl_matmul_desc_init) \
+    FUNCTION(dnnl_primitive_desc_create)
+#else
+#define EVERY_ISA dnnl_cpu_isa_default
+#define FUNCTIONS_OF_VERSION(FUNCTION) \
+    FUNCTION(dnnl_memory_desc_create_with_strides) \
+    FUNCTION(dnnl_memory_desc_clone) \
+    FUNCTION(dnnl_memory_desc_destroy) \
+    FUNCTION(dnnl_matmul_primitive_desc_create)
+#endif
+
+/* Upstream's name, and that of Debian 13, where every minor version is a library of its own. */
+#define TEXT_OF(...) #__VA_ARGS__
+#define TEXT(number) TEXT_OF(number)
+#define LIBRARY "libdnnl.so." TEXT(DNNL_VERSION_MAJOR)
+#define MINOR_LIBRARY LIBRARY "." TEXT(DNNL_VERSION_MINOR)
 
 #define MEMBER(name) __typeof__(&(name)) name;
 static struct {
@@ -57,21 +77,113 @@ static pthread_mutex_t lock =
     PTHREAD_MUTEX_INITIALIZER; /* one product at a time: it has all threads */
 
 /* Below AVX-512 its bf16 is slower than widening, and its fp32 no faster than OpenBLAS. */
+#ifndef NN_ONEDNN_FROM
+#define NN_ONEDNN_FROM YP_ISA_AVX512
+#endif
+
 static void load(void)
 {
-    if (yp_isa() < YP_ISA_AVX512)
+    if (yp_isa() < NN_ONEDNN_FROM)
         return;
-    void *handle = dlopen("libdnnl.so.2", RTLD_NOW | RTLD_LOCAL);
+    void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL)
+        handle = dlopen(MINOR_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     bool all = handle != NULL;
 #define FIND(name) all = all && (*(void **)(void *)&lib.name = dlsym(handle, #name)) != NULL;
     FUNCTIONS(FIND)
 #undef FIND
     there = all &&
             lib.dnnl_set_max_cpu_isa(yp_isa() < YP_ISA_AMX ? dnnl_cpu_isa_avx512_core_bf16
-                                                           : dnnl_cpu_isa_all) == dnnl_success &&
+                                                           : EVERY_ISA) == dnnl_success &&
             lib.dnnl_engine_create(&engine, dnnl_cpu, 0) == dnnl_success &&
             lib.dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) == dnnl_success;
 }
+
+/* -- what the versions do in different ways ---------------------------------------------------- */
+
+/*
+ * describe_matrix   makes a description of (rows, columns) with strides.
+ * forget            destroys one, if it was made.
+ * desc              a description, as functions take it.
+ * keep_scratch      copies the scratch memory's, which the primitive's description owns.
+ * describe_product  makes the primitive's description; `bias` may be NULL.
+ * append_sum        adds the product to what is there.
+ */
+#if DNNL_VERSION_MAJOR == 2
+typedef const dnnl_memory_desc_t *desc_t;
+
+static dnnl_status_t describe_matrix(dnnl_memory_desc_t *out, const dnnl_dims_t size,
+                                     dnnl_data_type_t type, const dnnl_dims_t strides)
+{
+    return lib.dnnl_memory_desc_init_by_strides(out, 2, size, type, strides);
+}
+
+static void forget(dnnl_memory_desc_t *description)
+{
+    (void)description;
+}
+
+static desc_t desc(const dnnl_memory_desc_t *description)
+{
+    return description;
+}
+
+static dnnl_status_t keep_scratch(dnnl_memory_desc_t *out, desc_t of)
+{
+    *out = *of;
+    return dnnl_success;
+}
+
+static dnnl_status_t describe_product(dnnl_primitive_desc_t *out, desc_t a, desc_t b, desc_t bias,
+                                      desc_t c, const_dnnl_primitive_attr_t attr)
+{
+    dnnl_matmul_desc_t product;
+    dnnl_status_t status = lib.dnnl_matmul_desc_init(&product, a, b, bias, c);
+    return status == dnnl_success
+               ? lib.dnnl_primitive_desc_create(out, &product, attr, engine, NULL)
+               : status;
+}
+
+static dnnl_status_t append_sum(dnnl_post_ops_t ops)
+{
+    return lib.dnnl_post_ops_append_sum(ops, 1);
+}
+#else
+typedef const_dnnl_memory_desc_t desc_t;
+
+static dnnl_status_t describe_matrix(dnnl_memory_desc_t *out, const dnnl_dims_t size,
+                                     dnnl_data_type_t type, const dnnl_dims_t strides)
+{
+    return lib.dnnl_memory_desc_create_with_strides(out, 2, size, type, strides);
+}
+
+static void forget(dnnl_memory_desc_t *description)
+{
+    if (*description != NULL)
+        lib.dnnl_memory_desc_destroy(*description);
+}
+
+static desc_t desc(const dnnl_memory_desc_t *description)
+{
+    return *description;
+}
+
+static dnnl_status_t keep_scratch(dnnl_memory_desc_t *out, desc_t of)
+{
+    return lib.dnnl_memory_desc_clone(out, of);
+}
+
+static dnnl_status_t describe_product(dnnl_primitive_desc_t *out, desc_t a, desc_t b, desc_t bias,
+                                      desc_t c, const_dnnl_primitive_attr_t attr)
+{
+    return lib.dnnl_matmul_primitive_desc_create(out, engine, a, b, bias, c, attr);
+}
+
+static dnnl_status_t append_sum(dnnl_post_ops_t ops)
+{
+    return lib.dnnl_post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef);
+}
+#endif
 
 /* -- primitives -------------------------------------------------------------------------------- */
 
@@ -123,8 +235,7 @@ static bool describe(const struct nn_matrix *matrix, size_t rows, size_t columns
     dnnl_dims_t size = {(dnnl_dim_t)rows, (dnnl_dim_t)columns};
     dnnl_dims_t strides = {matrix->transposed ? 1 : (dnnl_dim_t)matrix->stride,
                            matrix->transposed ? (dnnl_dim_t)matrix->stride : 1};
-    return lib.dnnl_memory_desc_init_by_strides(out, 2, size, type_of(matrix->type), strides) ==
-           dnnl_success;
+    return describe_matrix(out, size, type_of(matrix->type), strides) == dnnl_success;
 }
 
 /* Scratch memory is the caller's, and with `add` the product is added to what is there. */
@@ -136,43 +247,51 @@ static bool make_attributes(bool add, dnnl_primitive_attr_t *attr)
                     dnnl_success;
     if (!made || !add)
         return made;
-    made = lib.dnnl_post_ops_create(&ops) == dnnl_success &&
-           lib.dnnl_post_ops_append_sum(ops, 1) == dnnl_success &&
+    made = lib.dnnl_post_ops_create(&ops) == dnnl_success && append_sum(ops) == dnnl_success &&
            lib.dnnl_primitive_attr_set_post_ops(*attr, ops) == dnnl_success;
     lib.dnnl_post_ops_destroy(ops);
     return made;
 }
 
 /* Its own code, and not the loops that it has for whatever else there is. */
-static bool is_fast(const_dnnl_primitive_desc_t desc)
+static bool is_fast(const_dnnl_primitive_desc_t made)
 {
     const char *name = NULL;
-    return lib.dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) ==
+    return lib.dnnl_primitive_desc_query(made, dnnl_query_impl_info_str, 0, &name) ==
                dnnl_success &&
            name != NULL && strncmp(name, "ref", 3) != 0;
 }
 
-static void make(struct product *p, const struct nn_gemm *g, const struct key *key)
+static void release(struct product *p)
 {
-    dnnl_matmul_desc_t product;
-    dnnl_primitive_attr_t attr = NULL;
-    dnnl_primitive_desc_t desc = NULL;
     if (p->primitive != NULL)
         lib.dnnl_primitive_destroy(p->primitive);
+    forget(&p->a);
+    forget(&p->b);
+    forget(&p->c);
+    forget(&p->bias);
+    forget(&p->scratch);
     memset(p, 0, sizeof *p);
+}
+
+static void make(struct product *p, const struct nn_gemm *g, const struct key *key)
+{
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_primitive_desc_t made = NULL;
+    release(p);
     p->key = *key;
     const struct nn_matrix bias = {NULL, NN_FLOAT, g->n, false};
     if (!describe(&bias, 1, g->n, &p->bias) || !describe(&g->a, g->m, g->k, &p->a) ||
         !describe(&g->b, g->k, g->n, &p->b) || !describe(&g->c, g->m, g->n, &p->c) ||
         !make_attributes(g->add, &attr))
         return;
-    if (lib.dnnl_matmul_desc_init(&product, &p->a, &p->b, g->bias != NULL ? &p->bias : NULL,
-                                  &p->c) == dnnl_success &&
-        lib.dnnl_primitive_desc_create(&desc, &product, attr, engine, NULL) == dnnl_success) {
-        p->takes = is_fast(desc) && lib.dnnl_primitive_create(&p->primitive, desc) == dnnl_success;
-        p->scratch = *lib.dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
-        p->bytes = lib.dnnl_memory_desc_get_size(&p->scratch);
-        lib.dnnl_primitive_desc_destroy(desc);
+    if (describe_product(&made, desc(&p->a), desc(&p->b), g->bias != NULL ? desc(&p->bias) : NULL,
+                         desc(&p->c), attr) == dnnl_success) {
+        desc_t scratch = lib.dnnl_primitive_desc_query_md(made, dnnl_query_scratchpad_md, 0);
+        p->takes = is_fast(made) && keep_scratch(&p->scratch, scratch) == dnnl_success &&
+                   lib.dnnl_primitive_create(&p->primitive, made) == dnnl_success;
+        p->bytes = lib.dnnl_memory_desc_get_size(scratch);
+        lib.dnnl_primitive_desc_destroy(made);
     }
     lib.dnnl_primitive_attr_destroy(attr);
 }
@@ -202,10 +321,20 @@ static const struct product *product_of(const struct nn_gemm *g, int threads)
     return p;
 }
 
+/* Without VNNI it adds products of int8 in 16 bits, which saturate. */
+static bool is_exact(const struct nn_gemm *g)
+{
+#if defined(__x86_64__)
+    return g->a.type != NN_SINT8 || __builtin_cpu_supports("avx512vnni");
+#else
+    return g->a.type != NN_SINT8;
+#endif
+}
+
 bool ypi_onednn_takes(const struct nn_gemm *gemm, int threads, size_t *bytes)
 {
     pthread_once(&once, load);
-    if (!there || omp_in_parallel())
+    if (!there || omp_in_parallel() || !is_exact(gemm))
         return false;
     pthread_mutex_lock(&lock);
     const struct product *p = product_of(gemm, threads);
@@ -221,7 +350,7 @@ static dnnl_status_t run(const struct product *p, const struct nn_gemm *g, void 
 {
     const struct {
         int name;
-        const dnnl_memory_desc_t *desc;
+        const dnnl_memory_desc_t *of;
         void *at;
     } all[] = {{DNNL_ARG_SRC, &p->a, g->a.at},
                {DNNL_ARG_WEIGHTS, &p->b, g->b.at},
@@ -235,7 +364,7 @@ static dnnl_status_t run(const struct product *p, const struct nn_gemm *g, void 
         if (all[i].at == NULL)
             continue;
         args[n].arg = all[i].name;
-        status = lib.dnnl_memory_create(&args[n].memory, all[i].desc, engine, all[i].at);
+        status = lib.dnnl_memory_create(&args[n].memory, desc(all[i].of), engine, all[i].at);
         n += status == dnnl_success;
     }
     if (status == dnnl_success)

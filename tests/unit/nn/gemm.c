@@ -166,6 +166,21 @@ Test(nn_gemm, workspace_for_several_threads_does_for_one)
         }
 }
 
+#ifdef NN_ONEDNN_FROM
+/* Else the other tests would be of OpenBLAS. */
+Test(nn_gemm, onednn_takes_them)
+{
+    if (yp_isa() < NN_ONEDNN_FROM)
+        cr_skip_test("the processor has no %s", yp_isa_name(NN_ONEDNN_FROM));
+    size_t bytes;
+    struct problem p = problem_of(70, 300, 90, 0), q = problem_of(33, 65, 130, 16);
+    cr_expect(ypi_onednn_takes(&p.gemm, omp_get_max_threads(), &bytes));
+    cr_expect(ypi_onednn_takes(&q.gemm, omp_get_max_threads(), &bytes));
+    destroy(&p);
+    destroy(&q);
+}
+#endif
+
 /* More shapes than are kept. */
 Test(nn_gemm, shapes_take_the_place_of_others)
 {
