@@ -160,13 +160,40 @@ static _Unwind_Reason_Code stop(struct _Unwind_Context *context, void *arg)
     return _URC_END_OF_STACK;
 }
 
+/* In which the numbers of a process's threads usually follow its own. */
+enum { NEAR = 64 };
+
+/* The framework's threads, which were started right before. That their directories in /proc are not
+ * looked into spares whoever reaps the process a wait: the kernel keeps an entry of each that was.
+ */
+static void find_framework_threads(void)
+{
+    const int wanted = ypi_thread_count();
+    const pid_t own = getpid();
+    here.before_count = 0;
+    for (pid_t id = own; id < own + NEAR && here.before_count < wanted; id++)
+        if (syscall(SYS_tgkill, own, id, 0) == 0)
+            here.before[here.before_count++] = (struct ypi_thread){.id = id};
+    if (here.before_count != wanted)
+        here.before_count = ypi_threads(own, here.before, THREADS_MOST);
+}
+
+/* As many as there were, and each of those is there still. */
+static bool only_framework_threads(void)
+{
+    int there = 0;
+    for (int i = 0; i < here.before_count; i++)
+        there += syscall(SYS_tgkill, getpid(), here.before[i].id, 0) == 0;
+    return there > 0 && there == ypi_thread_count();
+}
+
 void ypi_stack_watch(const struct yp_case *t)
 {
     static const int crashes[] = {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL};
     struct sigaction action = {.sa_sigaction = on_request, .sa_flags = SA_SIGINFO | SA_RESTART};
     here.t = t;
     here.thread = thread_id();
-    here.before_count = ypi_threads(getpid(), here.before, THREADS_MOST);
+    find_framework_threads();
     send_framework_threads();
     _Unwind_Backtrace(stop, NULL); /* what it loads at first it loads here */
     if (t->test->command != NULL)
@@ -219,10 +246,11 @@ void ypi_stack_of_left_threads(void)
     enum { PATIENCE_MS = 50 };
     struct ypi_thread found[THREADS_MOST];
     struct sigaction now;
+    if (sigaction(YPI_STACK_SIGNAL, NULL, &now) != 0 || now.sa_sigaction != on_request ||
+        only_framework_threads())
+        return;
     int count = ypi_threads(getpid(), found, THREADS_MOST);
     int asked = 0;
-    if (sigaction(YPI_STACK_SIGNAL, NULL, &now) != 0 || now.sa_sigaction != on_request)
-        return;
     here.over = true;
     int before = atomic_load(&here.answers);
     for (int i = 0; i < count; i++)
