@@ -1,5 +1,5 @@
-/* Texts of a declaration in which {axis}, {case}, {seed} and {device} stand for what a case has there:
- * commands and the names of fixtures. {{ is a brace. */
+/* Texts of a declaration in which {axis}, {case}, {seed} and {device} stand for what a case has
+ * there: commands and the names of fixtures. {{ is a brace. */
 #ifndef YPI_SUBSTITUTE_H
 #define YPI_SUBSTITUTE_H
 

@@ -1,5 +1,6 @@
-/* Memory that fixtures share with the cases that are given them: in the runner, which has it as long
- * as the run. Processes of cases open it by the runner's descriptor, as they do their channel's. */
+/* Memory that fixtures share with the cases that are given them: in the runner, which has it as
+ * long as the run. Processes of cases open it by the runner's descriptor, as they do their
+ * channel's. */
 #ifndef YPI_PROVIDED_H
 #define YPI_PROVIDED_H
 

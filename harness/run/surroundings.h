@@ -6,8 +6,8 @@
 #include <yieldpoint/device.h>
 
 /* Whether there are descriptors, processes, shared memory and /proc enough for `cases` cases,
- * `jobs` of them at once, `fixtures` of them fixtures; any other status with yp_last_error() saying what is missing and how much
- * of it is needed. */
+ * `jobs` of them at once, `fixtures` of them fixtures; any other status with yp_last_error() saying
+ * what is missing and how much of it is needed. */
 enum yp_status ypi_surroundings_check(int cases, int jobs, int fixtures);
 
 #endif

@@ -25,7 +25,7 @@ YP_FIXTURE(data, numbers,
     count(t);
     yp_expect(t, x[0] == 0 && x[n - 1] == 0, "it begins as zeros");
     for (size_t i = 0; i < n; i++)
-        x[i] = (long long)(yp_seed(t) + i);
+        x[i] = (long long)yp_seed(t) + (long long)i;
     yp_data_hash(t, (uint64_t)x[n - 1]);
 }
 
