@@ -233,8 +233,8 @@ static struct ypi_failure failures[] = {
      (char[]){"at f (rx.c:42)\nat g (rx.c:50)"}},
 };
 
-static struct ypi_value values[] = {{"auc", "", 0.97, 0.96, 0.98, true},
-                                    {"bad", "s", NAN, NAN, NAN, false}};
+static struct ypi_value values[] = {{"auc", "", 0.97, 0.96, 0.98, true, false},
+                                    {"bad", "s", NAN, NAN, NAN, false, false}};
 
 static struct ypi_gradient gradients[] = {
     {"loss", false, 1e-9, 1e-6, 2, 0.5, 0.75, "weights", 6, 1e-12, YP_GRADIENT_NOTHING, 0},
