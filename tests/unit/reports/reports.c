@@ -356,7 +356,7 @@ static void add_result(struct ypi_history *h, struct ypi_result *result)
 static void add_rich(struct ypi_measured *m)
 {
     static char note[] = "nota bene";
-    struct ypi_value value = {"ratio", "", 2, 1.5, 2.5, true};
+    struct ypi_value value = {"ratio", "", 2, 1.5, 2.5, true, false};
     struct ypi_gradient gradient = {
         "loss", false, 1e-9, 1e-6, 2, 0.5, 0.75, "w", 6, 1e-12, YP_GRADIENT_NOTHING, 0};
     struct ypi_verdict verdicts[] = {{&rich_budgets[0], YPI_NOT_MET, 9e5, 8e5, 95e4, -0.1, 3, 2},
