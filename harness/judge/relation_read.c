@@ -152,12 +152,18 @@ const struct ypi_estimate *ypi_relation_time(struct ypi_relation_work *w, int i)
     return NULL;
 }
 
+/* The kernel counts others' time in hundredths of a second: in less than this it may be rounding.
+ */
+#define SECONDS_THAT_TELL 0.1
+
 bool ypi_relation_was_crowded(const struct ypi_relation_work *w, int i)
 {
     const struct ypi_result *r = w->input->results[i];
-    for (int k = 0; r != NULL && k < r->measured_count; k++)
-        if (strcmp(r->measured[k].name, w->relation->name) == 0)
-            return ypi_noise_crowded(&r->measured[k].noise, r->measured[k].threads);
+    for (int k = 0; r != NULL && k < r->measured_count; k++) {
+        const struct ypi_measured *m = &r->measured[k];
+        if (strcmp(m->name, w->relation->name) == 0)
+            return m->noise.wall >= SECONDS_THAT_TELL && ypi_noise_crowded(&m->noise, m->threads);
+    }
     return false;
 }
 
