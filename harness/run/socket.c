@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,12 +24,25 @@ enum { IN_THE_WAY = 113 };
 
 static volatile pid_t successor;
 
-/* Our own runners cannot be alive with our ID: what stands there is left over. */
+/* By a runner of the same ID, which another namespace of processes may have beside the same /tmp.
+ */
+static bool is_listened_at(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    const bool answers =
+        fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    if (fd >= 0)
+        close(fd);
+    return answers;
+}
+
 static bool free_here(void)
 {
     char path[64];
     snprintf(path, sizeof path, PATH, (int)getpid());
-    return unlink(path) == 0 || errno == ENOENT;
+    return !is_listened_at(path) && (unlink(path) == 0 || errno == ENOENT);
 }
 
 /* What a terminal sends reaches every process of its group by itself. */

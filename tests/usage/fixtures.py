@@ -129,6 +129,21 @@ def check_failures(tap, runs, sanitized):
               "a write to one is a crash, and others have what it was", done)
 
 
+def check_gdb(tap, runs):
+    """A stand-in for gdb goes on with what it is given."""
+    place = os.path.join(runs.folder, "bin")
+    os.mkdir(place)
+    with open(os.path.join(place, "gdb"), "w") as file:
+        file.write('#!/bin/sh\nwhile [ "$1" != --args ]; do shift; done\nshift\nexec "$@"\n')
+    os.chmod(file.name, 0o755)
+    env = {"PATH": f"{place}:{os.environ['PATH']}"}
+    done = run(runs.program, "--gdb", "--history", os.path.join(runs.folder, "gdb.db"), "fixtures.c::chain", cwd=runs.folder,
+               env=env)
+    tap.check(done.code == OK and "3 passed" in done.out, "--gdb: a case with its fixtures in front of it", done)
+    done = run(runs.program, "--gdb", "fixtures.c::sums", cwd=runs.folder, env=env)
+    tap.check(done.code == USAGE and "--gdb takes one case" in done.err, "--gdb: not two", done)
+
+
 def check_misuse(tap, runs):
     for ids, words in ((["fixtures.c::twice"], r"yp_provide\(\) a second time: allowed is once"),
                        (["fixtures.c::zero"], r"yp_provide\(\) of 0 bytes: allowed are 1 to \d+"),
@@ -179,6 +194,7 @@ def main():
         tap.run("once", check_once, tap, runs)
         tap.run("selection", check_selection, tap, runs)
         tap.run("failures", check_failures, tap, runs, sanitized)
+        tap.run("gdb", check_gdb, tap, runs)
         tap.run("misuse", check_misuse, tap, runs)
         tap.run("declarations", check_declarations, tap, bad, circle, folder)
     tap.done()

@@ -8,6 +8,7 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -46,6 +47,26 @@ def start_as_nobody(program, *arguments, cwd):
                             stderr=subprocess.PIPE, text=True, env={**ENVIRONMENT, "ASAN_OPTIONS": LEAKS}, preexec_fn=before)
 
 
+def check_live_socket(tap, program, place):
+    """That of a runner with the same ID in another namespace of processes: it is left alone."""
+    with socket.socket(socket.AF_UNIX) as live:
+        def before():
+            path = socket_of(os.getpid())
+            live.bind(path)
+            live.listen(8)
+
+        history = os.path.join(place, "live.db")
+        process = subprocess.Popen([program, "--history", history, "-k", SOME], cwd=place, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**ENVIRONMENT, "ASAN_OPTIONS": LEAKS}, preexec_fn=before)
+        out, err = process.communicate(timeout=120)
+        there = os.path.exists(socket_of(process.pid))
+        if there:
+            os.unlink(socket_of(process.pid))
+    tap.check(process.returncode == FAILED and "1 failed, 5 passed" in out and there,
+              "a live socket in the way: runs all, and leaves it there", (process.returncode, out, err))
+
+
 def check_socket(tap, program, place):
     history = os.path.join(place, "socket.db")
     process = start_as_nobody(program, "--history", history, "-k", SOME, cwd=place)
@@ -57,6 +78,7 @@ def check_socket(tap, program, place):
     finally:
         process.kill()
         os.unlink(socket_of(process.pid))
+    check_live_socket(tap, program, place)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         name = f"another user's socket in the way: {number.name}"
         history = os.path.join(place, f"{number.name}.db")

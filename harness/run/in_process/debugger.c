@@ -54,10 +54,19 @@ static char **words_of(char **argv)
     return NULL;
 }
 
+/* Those that only another case needs run in front of it, in the same process. */
+static int brought(const struct ypi_collection *c, int selected)
+{
+    int count = 0;
+    for (int i = 0; i < selected; i++)
+        count += c->cases[i]->needed;
+    return count;
+}
+
 enum ypi_exit ypi_debug(const struct ypi_collection *c, int selected, char **argv)
 {
     static char program[PATH_MAX];
-    if (selected != 1)
+    if (selected - brought(c, selected) != 1)
         return refuse_selection(c, selected);
     char **words = words_of(argv);
     if (words == NULL) {
