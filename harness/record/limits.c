@@ -55,15 +55,18 @@ static void split(struct editing *e, const char *text)
     }
 }
 
+/* What the reader takes away around a value: a lone \r may stand before one, too. */
+static const char blanks[] = " \t\r\v\f";
+
 static bool is_blank(const char *line)
 {
-    return line[strspn(line, " \t\r")] == '\0';
+    return line[strspn(line, blanks)] == '\0';
 }
 
 static bool is_comment(const char *line)
 {
-    size_t blanks = strspn(line, " \t");
-    return line[blanks] != '\0' && strchr(";#", line[blanks]) != NULL;
+    size_t margin = strspn(line, " \t");
+    return line[margin] != '\0' && strchr(";#", line[margin]) != NULL;
 }
 
 /* -- one limit ----------------------------------------------------------------------------- */
@@ -83,10 +86,10 @@ static void change(struct editing *e, struct ypi_budget_line *b, double limit)
     char **line = &e->lines[b->line - 1];
     const char *value = *line + strcspn(*line, "=:");
     value += *value != '\0';
-    value += strspn(value, " \t");
+    value += strspn(value, blanks);
     char *text = number(limit);
     char *changed =
-        ypi_format("%.*s%s%s", (int)(value - *line), *line, text, value + strcspn(value, " \t\r"));
+        ypi_format("%.*s%s%s", (int)(value - *line), *line, text, value + strcspn(value, blanks));
     free(text);
     free(*line);
     *line = changed;

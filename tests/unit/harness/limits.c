@@ -104,6 +104,14 @@ Test(limits, only_numbers_change)
                          "max value loss = 3\n");
 }
 
+Test(limits, every_blank_of_the_reader_is_one)
+{
+    put("b.ini", "[a]\nmin share make=\r5\n\r\nmin share other = \v\f2\f; why\n");
+    cr_expect_eq(write_one("b.ini", "a", SHARE("make"), 0.25, false), YPI_LIMIT_CHANGED);
+    cr_expect_eq(write_one("b.ini", "a", SHARE("other"), 0.5, false), YPI_LIMIT_CHANGED);
+    expect_file("b.ini", "[a]\nmin share make=\r0.25\n\r\nmin share other = \v\f0.5\f; why\n");
+}
+
 Test(limits, what_is_new_stands_behind_the_mark)
 {
     put("b.ini", "\xef\xbb\xbf[b]\nmin share make = 0.5\n");
