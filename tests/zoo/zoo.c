@@ -1,5 +1,6 @@
 /* Every way a case can go wrong. Each is one failed case with its reason; all others run. */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fenv.h>
 #include <locale.h>
@@ -707,6 +708,34 @@ YP_TEST(zoo, skipped, .skip = "needs a licence")
 YP_TEST(zoo, skips_itself)
 {
     yp_skip(t, "needs %d GiB", 512);
+}
+
+/* What Criterion shows two strings with. */
+typedef int line_found(const void *delta, const void *hunk, const void *line, void *count);
+int git_diff_buffers(const void *old, size_t old_length, const char *old_path, const void *new_,
+                     size_t new_length, const char *new_path, const void *options, void *file,
+                     void *binary, void *hunk, line_found *line, void *count);
+
+static int count_line(const void *delta, const void *hunk, const void *line, void *count)
+{
+    (void)delta, (void)hunk, (void)line;
+    ++*(int *)count;
+    return 0;
+}
+
+YP_TEST(zoo, libgit2_starts_when_it_is_used)
+{
+    int (*start)(void) = NULL; /* its own, which says how often it was started */
+    *(void **)&start = dlsym(RTLD_NEXT, "git_libgit2_init");
+    yp_require(t, start != NULL, "no libgit2");
+    int before = start();
+    yp_expect(t, before == 1, "Criterion had started it: %d", before);
+    int lines = 0;
+    int code = git_diff_buffers("a\nb\nc\n", 6, NULL, "a\nB\nc\n", 6, NULL, NULL, NULL, NULL, NULL,
+                                count_line, &lines);
+    yp_expect(t, code == 0 && lines == 4, "%d: %d lines", code, lines);
+    int after = start();
+    yp_expect(t, after == 3, "started %d times", after);
 }
 
 YP_TEST(zoo, z_last_passes)
