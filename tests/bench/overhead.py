@@ -59,7 +59,7 @@ def main(build, rounds=5):
         print(f"median of {len(a)}: yieldpoint {statistics.median(a):.2f} ms a case, criterion "
               f"{statistics.median(b):.2f} ms a case")
         print(f"ratio: median {statistics.median(ratios):.3f}, "
-              f"from {min(ratios):.3f} to {max(ratios):.3f} (bar: 1.3)")
+              f"from {min(ratios):.3f} to {max(ratios):.3f} (bar: 1.1)")
         print(f"resident set of the runner: {max(peaks) / 1e6:.1f} MB (bar: 30)")
 
 
