@@ -224,7 +224,7 @@ size_t rx_masked(const struct rx *rx, uint8_t *mask);
  *     v = 1/C sum_c Sigma_cc [(Sigma + ridge I)^-1]_cc,
  * the channels' mean variance inflation factor (Marquardt, Technometrics 12, 1970): how far each is
  * explained by the others, which unlike the condition of Sigma does not hang on their scale. Then
- *     error^2 = (2.58 sqrt(2) u v)^2 + (b v)^2 + (2.58 2^-23)^2 v / C + 2^-40.
+ *     error^2 = (3 sqrt(2) u v)^2 + (b v)^2 + (3 2^-23)^2 v / C + 2^-40.
  * - Sigma + E instead of Sigma moves the score of z = L y by y^T F y, F = L^-1 E L^-T, to first
  *   order. With independent errors E_ij of size u sqrt(Sigma_ii Sigma_jj) that is sqrt(2) u v of a
  *   score, root mean square (Stewart, SIAM Review 32, 1990, has the method). Float sums over m
@@ -234,6 +234,7 @@ size_t rx_masked(const struct rx *rx, uint8_t *mask);
  *   is (1 + r^2 / m^3) times that.
  * - b = 2^-17 (RX_BF16X2) or 2^-19 (RX_BF16X3): terms that are left out, as measured.
  * - L^-1 and its products with pixels are float: rounding of y_i by 2^-23.
+ * - 3: 99 % of the pixels lie within three times the root mean square of such errors.
  * Half to twice what is measured where u v C is below 1 and pixels are more than ten times the
  * channels; a single pixel may be off by twice as much again. Data of a few different values, whose
  * products all round alike, may be off by more (see rx_fit).

@@ -7,8 +7,9 @@
 /* A rounding's size beside the result, root mean square, in units of the precision: uniform within
  * half a unit of the last place, the result uniform in its logarithm. */
 #define ROUNDING 0.42
-/* 99 % of a normal distribution lie within so many deviations. */
-#define NINETY_NINE 2.58
+/* 99 % of the errors lie within so many times their root mean square: 2.6 if they were normal, and
+ * they have longer tails, being squares of few quiet directions. */
+#define NINETY_NINE 3.0
 /* Of z^T A z by 2^-24 |R^-1| / n, R the correlations: 99 % of pixels, as measured on the same
  * scenes. Rounding the entries of A, each twice, leaves 1.6 of it, products in float the rest. */
 #define INVERSE (5 * 0x1p-24)

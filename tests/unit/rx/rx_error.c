@@ -116,7 +116,7 @@ Test(rx_error, is_what_is_measured_over_channels_and_noise, .timeout = 120)
         for (size_t k = 0; k < LENGTH(db); k++) {
             struct scene s = mixtures(PIXELS, channels[i], db[k]);
             double *right = right_scores(&s, 0);
-            expect_estimate(&s, RX_FP32, right, 0.8, 2); /* 1.09 to 1.60 were seen */
+            expect_estimate(&s, RX_FP32, right, 1, 2.2); /* 1.27 to 1.86 were seen */
             free(right);
             scene_free(&s);
         }
@@ -126,12 +126,12 @@ Test(rx_error, of_all_precisions_and_tiles)
 {
     struct scene s = mixtures(3 * PIXELS, 60, 50);
     double *right = right_scores(&s, 0);
-    expect_estimate(&s, RX_BF16X2, right, 1.2, 2);  /* 1.61 */
-    expect_estimate(&s, RX_BF16X3, right, 1.2, 2);  /* 1.62 */
-    expect_estimate(&s, RX_FP64, right, 0.55, 1.1); /* 0.76 */
-    expect_estimate(&s, RX_FP32, right, 1, 1.9);    /* 1.42 and 1.44 */
-    s.tile_pixels = 64;                             /* shorter sums */
-    expect_estimate(&s, RX_FP32, right, 1, 1.9);    /* 1.42 and 1.44 */
+    expect_estimate(&s, RX_BF16X2, right, 1.2, 2.1); /* 1.62 */
+    expect_estimate(&s, RX_BF16X3, right, 1.2, 2.1); /* 1.63 */
+    expect_estimate(&s, RX_FP64, right, 0.6, 1.2);   /* 0.88 */
+    expect_estimate(&s, RX_FP32, right, 1.2, 2.2);   /* 1.65 and 1.67 */
+    s.tile_pixels = 64;                              /* shorter sums */
+    expect_estimate(&s, RX_FP32, right, 1.2, 2.2);   /* 1.65 and 1.67 */
     free(right);
     scene_free(&s);
 }
@@ -159,8 +159,8 @@ Test(rx_error, is_the_formula)
         double variance = 4096.0 / 4095, with = variance + ways[i].ridge;
         double v = variance * with / (with * with - variance * variance * 49 / 64);
         double u = 0.42 * ways[i].u * 256 / sqrt(3 * 4096.0);
-        double right = sqrt(pow(2.58 * M_SQRT2 * u * v, 2) + pow(ways[i].b * v, 2) +
-                            pow(2.58 * 0x1p-23, 2) * v / 2 + 0x1p-40);
+        double right = sqrt(pow(3 * M_SQRT2 * u * v, 2) + pow(ways[i].b * v, 2) +
+                            pow(3 * 0x1p-23, 2) * v / 2 + 0x1p-40);
         cr_expect_leq(fabs(rx_score_error(rx) / right - 1), 1e-6, "way %zu: %g instead of %g", i,
                       rx_score_error(rx), right);
         rx_reset(rx);
@@ -245,8 +245,8 @@ static void expect_of_pipeline(struct scene *s, enum rx_precision precision,
     OK(rx_pipeline_start(pipeline, rx, parameters, &start));
     OK(rx_pipeline_score(pipeline, &source, parameters, scores, NULL));
     double is = measured(scores, right, s->pixels), said = start.score_error;
-    /* 0.62 to 1.47 were seen */
-    cr_expect(said >= 0.5 * is && said <= 1.8 * is, "precision %d: %g, estimated as %g",
+    /* 0.62 to 1.70 were seen */
+    cr_expect(said >= 0.5 * is && said <= 2.1 * is, "precision %d: %g, estimated as %g",
               (int)precision, is, said);
     rx_pipeline_destroy(pipeline);
     o.max_error = 0.99 * said;
