@@ -57,7 +57,9 @@ enum rx_inverse {
     /* A pseudo-inverse as torch.linalg.pinv makes it in float32: eigenvalues of size up to
      * C 2^-23 times the largest count as zero. For parity with systems that do so, and unsafe:
      * those are the quiet directions in which a target stands out. At C = 200 the cut lies at a
-     * condition of 4e4, so from some 40 dB of signal to noise on nearly all directions are lost. */
+     * condition of 4e4, so from some 40 dB of signal to noise on nearly all directions are lost,
+     * and with them a tenth of the ROC-AUC of targets that are nowhere in particular; of targets
+     * in those directions more than half. At 30 dB it makes no difference. */
     RX_PINV_F32,
 };
 
