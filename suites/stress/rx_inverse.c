@@ -74,7 +74,7 @@ static void put_materials(struct yp_case *t, const struct synth_spec *spec, stru
         status = synth_scene_tile(here, 0, p, 1, b, NULL);
         if (status == YP_OK)
             status = synth_scene_tile(there, 0, from, 1, material, NULL);
-        for (size_t c = 0; c < CHANNELS; c++)
+        for (size_t c = 0; c < CHANNELS && status == YP_OK; c++)
             x[c] += f * (material[c] - b[c]);
         image->labels[p] = 1;
     }
