@@ -10,8 +10,8 @@
 /* 99 % of the errors lie within so many times their root mean square: 2.6 if they were normal, and
  * they have longer tails, being squares of few quiet directions. */
 #define NINETY_NINE 3.0
-/* Of z^T A z by 2^-24 |R^-1| / n, R the correlations: 99 % of pixels, as measured on the same
- * scenes. Rounding the entries of A, each twice, leaves 1.6 of it, products in float the rest. */
+/* Of z^T A z in units of |R^-1| / n, R the correlations: roundings of A's entries and of products,
+ * as measured on the scenes below. */
 #define INVERSE (5 * 0x1p-24)
 /* Of float scores of a well-conditioned covariance. */
 #define LEAST 0x1p-20
