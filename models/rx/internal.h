@@ -100,6 +100,7 @@ struct rx {
     float *whiten;                  /* (C, C): row k is column k of L^-1 */
     float *centre;                  /* (C): the mean, rounded */
     float *offset;                  /* (C): L^-1 (mean - centre) */
+    double score_error;             /* as rx_score_error() says */
     float *values;                  /* (threads, tile_pixels, C) */
     struct ypi_rx_scratch *scratch; /* (threads) */
     struct ypi_rx_accumulator *accumulators; /* (2 threads) */

@@ -26,7 +26,8 @@ extern "C" {
 
 #define RX_MAX_CHANNELS 8192
 #define RX_MAX_THREADS 256
-#define RX_EPS 1e-6 /* the usual `eps` of rx_finish */
+#define RX_EPS 1e-6       /* the usual `eps` of rx_finish */
+#define RX_MAX_ERROR 0.01 /* of scores: the usual `max_error` */
 
 /* -- input -------------------------------------------------------------------------------- */
 
@@ -191,7 +192,7 @@ enum yp_status rx_covariance(const struct rx *rx, double *out);
  * pixels; eps = 0 and a channel is constant (a dead band) or pixels <= channels; a variance
  * overflows float; the matrix is not positive definite, which includes a channel whose part that
  * the channels before it do not explain is below 2^-20 of its variance, where statistics of
- * float data cannot tell it from nothing.
+ * float data cannot tell it from nothing; rx_score_error() would be above RX_MAX_ERROR.
  */
 enum yp_status rx_finish(struct rx *rx, double eps);
 
@@ -204,16 +205,41 @@ struct rx_finish_options {
     /* Channels whose values are all the same are left out: they add 0 to a score. All of them may
      * be, then every score is 0. */
     bool mask_dead YPI_OR_ZERO;
+    /* The largest rx_score_error() that is accepted; 0: RX_MAX_ERROR, INFINITY: any. */
+    double max_error YPI_OR_ZERO;
 };
 
-/* rx_finish() with more to choose. In addition YP_INVALID when shrink is not 0 to 1; with shrink
- * above 0, pixels <= channels is allowed, and with mask_dead a dead channel, whatever eps. A
- * channel that is never finite leaves no pixel to fit: see rx_survey(). */
+/* rx_finish() with more to choose. In addition YP_INVALID when shrink is not 0 to 1 or max_error
+ * is below 0 or NaN; with shrink above 0, pixels <= channels is allowed, and with mask_dead a dead
+ * channel, whatever eps. A channel that is never finite leaves no pixel to fit: see rx_survey(). */
 enum yp_status rx_finish_with(struct rx *rx, const struct rx_finish_options *options);
 
 /* How many channels the last rx_finish_with() left out; mask[c] = 1 for each of them when `mask`,
  * (channels), is not NULL. 0 without a factor. */
 size_t rx_masked(const struct rx *rx, uint8_t *mask);
+
+/*
+ * The relative error that the scores of 99 % of the fitted data's pixels stay within, as the last
+ * rx_finish_with() estimates it beside the factor; 0 without one. Let n be the pixels and
+ *     v = 1/C sum_c Sigma_cc [(Sigma + ridge I)^-1]_cc,
+ * the channels' mean variance inflation factor (Marquardt, Technometrics 12, 1970): how far each is
+ * explained by the others, which unlike the condition of Sigma does not hang on their scale. Then
+ *     error^2 = (3 sqrt(2) u v)^2 + (b v)^2 + (3 2^-23)^2 v / C + 2^-40.
+ * - Sigma + E instead of Sigma moves the score of z = L y by y^T F y, F = L^-1 E L^-T, to first
+ *   order. With independent errors E_ij of size u sqrt(Sigma_ii Sigma_jj) that is sqrt(2) u v of a
+ *   score, root mean square (Stewart, SIAM Review 32, 1990, has the method). Float sums over m
+ *   pixels, m = min(512, tile_pixels, n), that are added up in double leave
+ *   u = 0.42 2^-24 m / sqrt(3 n); RX_FP64 has 2^-53 there and m = min(tile_pixels, n); on a GPU,
+ *   where blocks of r pixels (512 to 8192, by tile_pixels) are summed in float from such sums, u^2
+ *   is (1 + r^2 / m^3) times that.
+ * - b = 2^-17 (RX_BF16X2) or 2^-19 (RX_BF16X3): terms that are left out, as measured.
+ * - L^-1 and its products with pixels are float: rounding of y_i by 2^-23.
+ * - 3: 99 % of the pixels lie within three times the root mean square of such errors.
+ * Half to twice what is measured where u v C is below 1 and pixels are more than ten times the
+ * channels; a single pixel may be off by twice as much again. Data of a few different values, whose
+ * products all round alike, may be off by more (see rx_fit).
+ */
+double rx_score_error(const struct rx *rx);
 
 /* Scores of all tiles: pixel p of tile i goes to scores[i * source->tile_pixels + p]; `scores` has
  * tiles * tile_pixels floats. NaN for a pixel with a value that is not finite and for places that

@@ -86,6 +86,35 @@ static void expect_loss(struct yp_case *t, const struct rx *rx, const struct rx_
     rx_loss_destroy(loss);
 }
 
+/* What the reference system estimates for a scale, 12 bytes a value, beside the data in float32 and
+ * what is predicted here, to the byte, of the objects that are there at once: whose tiles are made
+ * when they are asked for. The case's peak has parameters and scores more. */
+static void report_estimates(struct yp_case *t, const struct scale *s, size_t pixels)
+{
+    const struct rx_pipeline_options o = pipeline_options(s->channels, pixels, THREADS);
+    struct synth_spec spec = scale_spec(s, yp_seed(t));
+    size_t c = s->channels, predicted = synth_scene_bytes(&spec), loss, pipeline;
+    if (runs_on_gpu(t)) {
+        predicted += rx_device_bytes(c, pixels, NULL);
+        loss = rx_loss_device_bytes(c, pixels, NULL);
+        pipeline = rx_pipeline_device_bytes(&o);
+    } else {
+        predicted += rx_bytes(c, pixels, THREADS);
+        loss = rx_loss_bytes(c, pixels, THREADS);
+        pipeline = rx_pipeline_bytes(&o);
+    }
+    predicted += loss > pipeline ? loss : pipeline;
+    struct yp_memory m;
+    yp_device_memory(yp_device(t), &m);
+    yp_value_unit(t, "reference's estimate", 12 * scale_values(s), "bytes");
+    yp_value_unit(t, "data", 4 * scale_values(s), "bytes");
+    yp_value_unit(t, "predicted", (double)predicted, "bytes");
+    yp_value_unit(t, "peak", (double)m.allocated_peak, "bytes");
+    yp_expect(t,
+              predicted <= m.allocated_peak && (double)m.allocated_peak <= 1.15 * (double)predicted,
+              "%zu bytes predicted, %llu at once", predicted, (unsigned long long)m.allocated_peak);
+}
+
 /* A scene, a detector, a loss and a pipeline at the tiles that the scale is worked on with, and one
  * tile of it through all of them. */
 YP_TEST(rx, predicted_memory, .tags = "stress", .cases = SCALE_CASES, .devices = "cpu cuda",
@@ -107,6 +136,7 @@ YP_TEST(rx, predicted_memory, .tags = "stress", .cases = SCALE_CASES, .devices =
     struct rx *rx = expect_detector(t, &tiles.source, scores);
     expect_loss(t, rx, &tiles.source, parameters);
     expect_pipeline(t, rx, &tiles.source);
+    report_estimates(t, &s, pixels);
     rx_destroy(rx);
     scene_tiles_close(&tiles);
 }

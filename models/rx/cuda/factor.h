@@ -159,6 +159,18 @@ YPK_FUNCTION void rxc_put_offset(const struct rxc_factor *job, unsigned t)
     }
 }
 
+YPK_FUNCTION void rxc_sum_squares(const struct rxc_factor *job, unsigned t)
+{
+    size_t channels = job->channels;
+    for (unsigned c = t; c < channels && job->squares != NULL; c += RXC_FACTOR_THREADS) {
+        double sum = 0;
+        YPK_UNROLL(8)
+        for (unsigned row = c; row < channels; row++)
+            sum = fma(job->inverse[row * channels + c], job->inverse[row * channels + c], sum);
+        job->squares[c] = sum;
+    }
+}
+
 /* The work of one block; `sums` has a place a thread (YPK_PRIVATE). */
 YPK_FUNCTION void rxc_factorise(const struct rxc_factor *job, struct rxc_factor_shared *shared,
                                 double *sums)
@@ -176,6 +188,7 @@ YPK_FUNCTION void rxc_factorise(const struct rxc_factor *job, struct rxc_factor_
         rxc_cut_slices(job, t);
         rxc_round_mean(job, t);
         rxc_put_offset(job, t);
+        rxc_sum_squares(job, t);
     }
 }
 

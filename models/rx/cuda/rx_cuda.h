@@ -161,6 +161,8 @@ struct rxc_factor {
     const float *low, *high;
     double *matrix;   /* (channels, channels): L^T, zeros below the diagonal */
     double *inverse;  /* (channels, channels): L^-1, zeros above the diagonal */
+    double *squares;  /* (channels): sums of squares of its columns, which are the diagonal of A^-1;
+                         or NULL */
     float *centre;    /* (channels): the mean, rounded */
     float *slices;    /* rxc_slices(): L^-1 */
     float *offset;    /* (channels + RXC_ROWS): L^-1 (mean - centre), then zeros */

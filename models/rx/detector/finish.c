@@ -24,12 +24,15 @@ static bool is_dead(const struct rx *rx, size_t channel)
 enum yp_status ypi_rx_check_finish(const char *what, const struct rx *rx,
                                    const struct rx_finish_options *options)
 {
-    double eps = options->eps, shrink = options->shrink;
+    double eps = options->eps, shrink = options->shrink, max_error = options->max_error;
     size_t alive = 0;
     if (!(eps >= 0) || isinf(eps))
         return yp_set_error(YP_INVALID, "%s: eps is %g, allowed is 0 or more", what, eps);
     if (!(shrink >= 0 && shrink <= 1))
         return yp_set_error(YP_INVALID, "%s: shrink is %g, allowed are 0 to 1", what, shrink);
+    if (!(max_error >= 0))
+        return yp_set_error(YP_INVALID, "%s: max_error is %g, allowed is 0 or more", what,
+                            max_error);
     if (rx->failed)
         return yp_set_error(YP_INVALID,
                             "%s: a rx_fit before it failed part of the way; call rx_reset and fit "
@@ -162,8 +165,9 @@ static double ridge_of(const struct rx *rx, double eps)
     return eps * range * range;
 }
 
-/* The factor, and what whitens by it. rx->location is scratch. */
-static enum yp_status factor_on_host(struct rx *rx, const struct ypi_rx_factoring *job)
+/* The factor, what whitens by it, and v of rx_score_error(). rx->location is scratch. */
+static enum yp_status factor_on_host(struct rx *rx, const struct ypi_rx_factoring *job,
+                                     double *inflation)
 {
     size_t channels = rx->channels;
     for (size_t i = 0; i < channels * channels; i++)
@@ -177,13 +181,15 @@ static enum yp_status factor_on_host(struct rx *rx, const struct ypi_rx_factorin
     for (size_t k = 0; k < channels; k++)
         rest[k] = rx->mean[k] - (double)(float)rx->mean[k];
     ypi_rx_whiten(rx->factor, channels, rest, rx->whiten, column, offset);
+    *inflation = ypi_rx_inflation(rx->whiten, rx->location, channels);
     for (size_t i = 0; i < channels; i++)
         rx->offset[i] = (float)offset[i];
     return YP_OK;
 }
 
 /* The same on the device: here it is the factor alone, for those who ask. */
-static enum yp_status factor_on_device(struct rx *rx, const struct ypi_rx_factoring *job)
+static enum yp_status factor_on_device(struct rx *rx, const struct ypi_rx_factoring *job,
+                                       double *inflation)
 {
     struct rxc_factor *how = &rx->on->factor;
     unsigned failed = 0;
@@ -192,11 +198,15 @@ static enum yp_status factor_on_device(struct rx *rx, const struct ypi_rx_factor
     how->ridge = job->ridge;
     how->keep = 1 - job->shrink;
     how->least = YPI_RX_MIN_PIVOT;
-    enum yp_status status = ypi_rx_device_factor(rx, &failed);
+    enum yp_status status = ypi_rx_device_factor(rx, &failed, rx->location);
     if (status == YP_OK && failed != 0) {
         size_t channel = failed - 1;
         return refuse(job, channel, rx->m2[channel * rx->channels + channel] / how->count);
     }
+    *inflation = 0;
+    for (size_t c = 0; c < rx->channels && status == YP_OK; c++)
+        *inflation += rx->m2[c * rx->channels + c] / how->count * rx->location[c];
+    *inflation /= (double)rx->channels;
     return status;
 }
 
@@ -215,8 +225,13 @@ enum yp_status rx_finish_with(struct rx *rx, const struct rx_finish_options *opt
                                          .eps = options->eps,
                                          .ridge = ridge_of(rx, options->eps),
                                          .shrink = options->shrink,
-                                         .dead = options->mask_dead ? dead : NULL};
-    status = rx->on != NULL ? factor_on_device(rx, &job) : factor_on_host(rx, &job);
+                                         .dead = options->mask_dead ? dead : NULL,
+                                         .max_error = options->max_error};
+    double v = 0;
+    status = rx->on != NULL ? factor_on_device(rx, &job, &v) : factor_on_host(rx, &job, &v);
+    rx->score_error = hypot(ypi_rx_score_error(rx, v), ypi_rx_product_error(v, rx->channels));
+    if (status == YP_OK)
+        status = ypi_rx_check_error(&job, rx, rx->score_error);
     for (size_t k = 0; k < rx->channels && status == YP_OK; k++) {
         rx->location[k] = rx->mean[k];
         rx->centre[k] = (float)rx->mean[k];

@@ -101,6 +101,7 @@ static void lay_out(struct ypi_rx_device *on, struct ypi_arena *arena, size_t ch
         on->offset = ypi_arena_take(arena, channels + RXC_ROWS, sizeof(float));
         on->factor.matrix = ypi_arena_take(arena, channels * channels, sizeof(double));
         on->factor.inverse = ypi_arena_take(arena, channels * channels, sizeof(double));
+        on->factor.squares = ypi_arena_take(arena, channels, sizeof(double));
         on->factor.failed = ypi_arena_take(arena, 1, sizeof(unsigned));
     }
 }
@@ -247,7 +248,7 @@ enum yp_status ypi_rx_device_fit(struct rx *rx, const struct rx_source *source)
 }
 
 /* A fit that failed, or a rx_reset, leaves other sums there than the host's. */
-enum yp_status ypi_rx_device_factor(struct rx *rx, unsigned *failed)
+enum yp_status ypi_rx_device_factor(struct rx *rx, unsigned *failed, double *squares)
 {
     struct ypi_rx_device *on = rx->on;
     enum yp_status status = on->same ? YP_OK : exchange(rx, false);
@@ -260,6 +261,9 @@ enum yp_status ypi_rx_device_factor(struct rx *rx, unsigned *failed)
     if (status == YP_OK && *failed == 0)
         status = yp_device_copy(on->device, rx->factor, on->factor.matrix,
                                 rx->channels * rx->channels * sizeof *rx->factor);
+    if (status == YP_OK && *failed == 0)
+        status =
+            yp_device_copy(on->device, squares, on->factor.squares, rx->channels * sizeof *squares);
     return status;
 }
 

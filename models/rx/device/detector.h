@@ -77,8 +77,9 @@ enum yp_status ypi_rx_device_check(const char *what, size_t channels, size_t til
 /* What rx_fit, rx_score and rx_loss_gradient are there. */
 enum yp_status ypi_rx_device_fit(struct rx *rx, const struct rx_source *source);
 /* The factor, by on->factor's numbers, which are the caller's to set, of the host's statistics; to
- * rx->factor. `failed` as there: no factor when it is not 0. Waits for the device. */
-enum yp_status ypi_rx_device_factor(struct rx *rx, unsigned *failed);
+ * rx->factor, and `squares` (C). `failed` as there: no factor when it is not 0. Waits for the
+ * device. */
+enum yp_status ypi_rx_device_factor(struct rx *rx, unsigned *failed, double *squares);
 enum yp_status ypi_rx_device_score(struct rx *rx, const struct rx_source *source, float *scores);
 enum yp_status ypi_rx_device_gradient(struct ypi_rx_device *on, const struct rx_source *source,
                                       const float *parameters, double *mean, float *gradient);

@@ -50,6 +50,7 @@ struct ypi_rx_factoring {
     size_t channels;
     double eps, ridge, shrink;
     const uint8_t *dead; /* (channels): leave these out; NULL: none */
+    double max_error;    /* of scores; 0: RX_MAX_ERROR */
 };
 
 /* matrix (C, C): in the upper triangle of Sigma; out L of L L^T = (1 - shrink) Sigma + shrink
@@ -64,6 +65,19 @@ void ypi_rx_inverse(double *matrix, size_t channels);
  * scratch. Adds L^-1 rest to `offset` when that is not NULL. */
 void ypi_rx_whiten(const double *factor, size_t channels, const double *rest, float *whiten,
                    double *column, double *offset);
+
+/* -- the error of scores (error.c), in the words of rx_score_error() ------------------------ */
+
+/* v, from what ypi_rx_whiten() and ypi_rx_factor() leave. */
+double ypi_rx_inflation(const float *whiten, const double *variances, size_t channels);
+/* What the sums of Sigma contribute, and what products with L^-1 in float do. */
+double ypi_rx_score_error(const struct rx *rx, double inflation);
+double ypi_rx_product_error(double inflation, size_t channels);
+/* The same of z^T A z with A in float: `inverse` is A, (n, n), `variances` those of z, (n). */
+double ypi_rx_inverse_error(const double *inverse, const double *variances, size_t n);
+/* YP_INVALID, with what can be done, when that is more than job->max_error. */
+enum yp_status ypi_rx_check_error(const struct ypi_rx_factoring *job, const struct rx *rx,
+                                  double error);
 
 /* LAPACK's calls run in the calling thread: bits must not hang on the number of threads. Returns
  * what to hand to omp_set_num_threads() afterwards. */

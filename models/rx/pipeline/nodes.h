@@ -57,7 +57,9 @@ enum rx_inverse {
     /* A pseudo-inverse as torch.linalg.pinv makes it in float32: eigenvalues of size up to
      * C 2^-23 times the largest count as zero. For parity with systems that do so, and unsafe:
      * those are the quiet directions in which a target stands out. At C = 200 the cut lies at a
-     * condition of 4e4, so from some 40 dB of signal to noise on nearly all directions are lost. */
+     * condition of 4e4, so from some 40 dB of signal to noise on nearly all directions are lost,
+     * and with them a tenth of the ROC-AUC of targets that are nowhere in particular; of targets
+     * in those directions more than half. At 30 dB it makes no difference. */
     RX_PINV_F32,
 };
 
@@ -87,6 +89,7 @@ struct rx_pipeline_options {
     float scale YPI_OR_ZERO;         /* where the logit's scale starts; 0: 1 */
     uint64_t seed YPI_OR_ZERO;       /* of the autoencoder's weights */
     enum rx_tiles tiles YPI_OR_ZERO; /* of a GPU: where tiles come from, as rx.h says */
+    double max_error YPI_OR_ZERO;    /* the largest rx_start.score_error; 0: RX_MAX_ERROR */
 };
 
 /* min, max, logits, temperature, mean, W, mu, A (RX) or M, L (LAD) or W1, b1, W2, b2, scale, bias:
@@ -132,13 +135,19 @@ size_t rx_pipeline_tensors(const struct rx_pipeline *pipeline,
 struct rx_start {
     size_t masked;  /* dead channels, whose rows and columns of A are 0 */
     size_t dropped; /* eigenvalues that RX_PINV_F32 took for zero */
+    /* Of RX_GLOBAL by RX_CHOLESKY, otherwise 0: rx_score_error() for the scores of
+     * rx_pipeline_score(), that is with (5 2^-24 |R^-1| / D)^2 for A in float more, R the
+     * correlations of the D channels that the detector sees, and |.| the Frobenius norm. Behind PCA
+     * v is the mean over components of [Sigma'^-1]_kk sum_c W_kc^2 Sigma_cc. */
+    double score_error;
 };
 
 /*
  * Parameters from the statistics of `fitted`, a detector after rx_fit() of the raw data: since
  * MinMax and selector are linear in each channel, its mean and covariance give those of what
  * follows. scale is the options', bias 0. `start` may be NULL. YP_INVALID where rx_finish() has it,
- * and as rx_lad_laplacian().
+ * which includes a score_error above options.max_error (0: RX_MAX_ERROR), and as
+ * rx_lad_laplacian().
  */
 enum yp_status rx_pipeline_start(struct rx_pipeline *pipeline, const struct rx *fitted,
                                  float *parameters, struct rx_start *start);

@@ -12,9 +12,13 @@ static enum yp_status check_numbers(const char *what, const struct rx_pipeline_o
     const struct {
         const char *name;
         double value, min, max;
-    } numbers[] = {{"keep", o->keep, 0, 1e6},   {"temperature", o->temperature, 0, 1e6},
-                   {"eps", o->eps, 0, 1e30},    {"orthogonality", o->orthogonality, 0, 1e30},
-                   {"shrink", o->shrink, 0, 1}, {"scale", (double)o->scale, -1e30, 1e30}};
+    } numbers[] = {{"keep", o->keep, 0, 1e6},
+                   {"temperature", o->temperature, 0, 1e6},
+                   {"eps", o->eps, 0, 1e30},
+                   {"orthogonality", o->orthogonality, 0, 1e30},
+                   {"shrink", o->shrink, 0, 1},
+                   {"scale", (double)o->scale, -1e30, 1e30},
+                   {"max_error", o->max_error, 0, INFINITY}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!(numbers[i].value >= numbers[i].min && numbers[i].value <= numbers[i].max))
             return yp_set_error(YP_INVALID, "%s: %s is %g, allowed are %g to %g", what,

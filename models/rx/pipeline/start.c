@@ -13,7 +13,8 @@
 struct statistics {
     const double *mean; /* (C), of the raw data; their covariance is in p->square, full */
     double min, max;
-    bool rounded; /* parameters will be: what follows a tensor starts from its float */
+    bool rounded;            /* parameters will be: what follows a tensor starts from its float */
+    const struct rx *fitted; /* where they are from, or NULL: they are exact */
 };
 
 static double settle(const struct statistics *s, double value)
@@ -64,25 +65,50 @@ static double mean_after(const struct rx_pipeline *p, const struct statistics *s
     return (s->mean[channel] - p->floor) * p->gain64[channel];
 }
 
-/* (D, D) in p->square to A at `a`. */
-static enum yp_status start_inverse(struct rx_pipeline *p, const char *what, const uint8_t *dead,
-                                    double *a, struct rx_start *start)
+/* Of scores by A, (D, D): v with the errors of Sigma as large as p->q says, and rounding. */
+static double score_error(const struct rx_pipeline *p, const struct statistics *s, const double *a,
+                          size_t d)
+{
+    double v = 0, inverse = ypi_rx_inverse_error(a, p->column, d);
+    for (size_t i = 0; i < d; i++)
+        v += p->q[i] * a[i * d + i] / (double)d;
+    return hypot(hypot(ypi_rx_score_error(s->fitted, v), ypi_rx_product_error(v, d)), inverse);
+}
+
+/* (D, D) in p->square to A at `a`, by Cholesky. */
+static enum yp_status start_cholesky(struct rx_pipeline *p, const char *what,
+                                     const struct statistics *s, const uint8_t *dead, double *a,
+                                     struct rx_start *start)
 {
     const struct rx_pipeline_options *o = &p->options;
     size_t d = ypi_rx_width(o);
-    if (o->inverse == RX_CHOLESKY) {
-        memcpy(a, p->square, d * d * sizeof *a);
-        enum yp_status status = ypi_rx_factor(&(struct ypi_rx_factoring){.what = what,
-                                                                         .channels = d,
-                                                                         .eps = o->eps,
-                                                                         .ridge = o->eps,
-                                                                         .shrink = o->shrink,
-                                                                         .dead = dead},
-                                              a, p->column);
-        if (status == YP_OK)
-            ypi_rx_inverse(a, d);
+    const struct ypi_rx_factoring job = {.what = what,
+                                         .channels = d,
+                                         .eps = o->eps,
+                                         .ridge = o->eps,
+                                         .shrink = o->shrink,
+                                         .dead = dead,
+                                         .max_error = o->max_error};
+    memcpy(a, p->square, d * d * sizeof *a);
+    enum yp_status status = ypi_rx_factor(&job, a, p->column);
+    if (status != YP_OK)
         return status;
-    }
+    ypi_rx_inverse(a, d);
+    if (s->fitted == NULL)
+        return YP_OK;
+    start->score_error = score_error(p, s, a, d);
+    return ypi_rx_check_error(&job, s->fitted, start->score_error);
+}
+
+/* (D, D) in p->square to A at `a`. */
+static enum yp_status start_inverse(struct rx_pipeline *p, const char *what,
+                                    const struct statistics *s, const uint8_t *dead, double *a,
+                                    struct rx_start *start)
+{
+    const struct rx_pipeline_options *o = &p->options;
+    size_t d = ypi_rx_width(o);
+    if (o->inverse == RX_CHOLESKY)
+        return start_cholesky(p, what, s, dead, a, start);
     for (size_t i = 0; i < d * d; i++) {
         size_t row = i / d, column = i % d;
         bool out = dead != NULL && (dead[row] != 0 || dead[column] != 0);
@@ -96,7 +122,8 @@ static enum yp_status start_inverse(struct rx_pipeline *p, const char *what, con
     return status;
 }
 
-/* W and its mean, then p->square (K, K) = W Sigma W^T and mu = W (mean - its parameter). */
+/* W and its mean, then p->square (K, K) = W Sigma W^T and mu = W (mean - its parameter). p->q (K)
+ * becomes what the channels' variances, which the errors of Sigma go with, are of a component. */
 static enum yp_status start_pca(struct rx_pipeline *p, const char *what, const struct statistics *s,
                                 double *to)
 {
@@ -122,6 +149,11 @@ static enum yp_status start_pca(struct rx_pipeline *p, const char *what, const s
         mu[i] = 0;
         for (size_t j = 0; j < c; j++)
             mu[i] += w[i * c + j] * (mean_after(p, s, j) - mean[j]);
+    }
+    for (size_t i = 0; i < k; i++) {
+        p->q[i] = 0;
+        for (size_t j = 0; j < c; j++)
+            p->q[i] += w[i * c + j] * w[i * c + j] * p->square[j * c + j];
     }
     int n = (int)c, m = (int)k, threads = ypi_rx_alone();
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, n, 1, w, n, p->square, n, 0,
@@ -156,12 +188,14 @@ static enum yp_status start_detector(struct rx_pipeline *p, const char *what,
             status = start_pca(p, what, s, to);
             dead = NULL; /* a dead channel is in no component that is kept */
         }
-        for (size_t i = 0; i < o->channels && o->components == 0; i++)
+        for (size_t i = 0; i < o->channels && o->components == 0; i++) {
             to[p->places.mu + i] = mean_after(p, s, i);
+            p->q[i] = p->square[i * o->channels + i];
+        }
         start->masked = 0;
         for (size_t i = 0; i < o->channels && dead != NULL; i++)
             start->masked += dead[i];
-        return status == YP_OK ? start_inverse(p, what, dead, to + p->places.a, start) : status;
+        return status == YP_OK ? start_inverse(p, what, s, dead, to + p->places.a, start) : status;
     case RX_LAD:
         for (size_t i = 0; i < o->channels; i++)
             to[p->places.mu + i] = mean_after(p, s, i);
@@ -199,10 +233,14 @@ static enum yp_status check_fitted(const struct rx_pipeline *p, const struct rx 
                             rx->channels, o->channels);
     if (o->detector == RX_GLOBAL && o->components == 0 && o->inverse == RX_CHOLESKY)
         return ypi_rx_check_finish("rx_pipeline_start", rx,
-                                   &(struct rx_finish_options){o->eps, o->shrink, o->mask_dead});
+                                   &(struct rx_finish_options){.eps = o->eps,
+                                                               .shrink = o->shrink,
+                                                               .mask_dead = o->mask_dead,
+                                                               .max_error = o->max_error});
     if (o->detector == RX_GLOBAL) /* singular is allowed, or judged by eigenvalues */
-        return ypi_rx_check_finish("rx_pipeline_start", rx,
-                                   &(struct rx_finish_options){1, 0, true});
+        return ypi_rx_check_finish(
+            "rx_pipeline_start", rx,
+            &(struct rx_finish_options){.eps = 1, .mask_dead = true, .max_error = o->max_error});
     if (rx->failed || rx->pixels < 1)
         return yp_set_error(YP_INVALID, "rx_pipeline_start: %s",
                             rx->failed ? "a rx_fit before it failed part of the way"
@@ -231,7 +269,7 @@ enum yp_status rx_pipeline_start(struct rx_pipeline *p, const struct rx *fitted,
     struct rx_summary summary;
     rx_summary(fitted, &summary);
     ypi_rx_dead(fitted, p->dead);
-    struct statistics s = {rx_mean(fitted), (double)summary.min, (double)summary.max, true};
+    struct statistics s = {rx_mean(fitted), (double)summary.min, (double)summary.max, true, fitted};
     status = start_all(p, "rx_pipeline_start", &s, p->dead, p->start, start);
     for (size_t i = 0; i < p->places.count && status == YP_OK; i++)
         parameters[i] = (float)p->start[i];
@@ -252,6 +290,6 @@ enum yp_status rx_pipeline_start_plain(struct rx_pipeline *p, const double *mean
     memcpy(p->square, covariance, c * c * sizeof *covariance);
     for (size_t i = 0; i < c; i++)
         p->dead[i] = covariance[i * c + i] == 0;
-    struct statistics s = {mean, min, max, false};
+    struct statistics s = {mean, min, max, false, NULL};
     return start_all(p, "rx_pipeline_start_plain", &s, p->dead, parameters, start);
 }

@@ -14,6 +14,7 @@ struct work {
     bool mask;
     double ridge, shrink;
     double *matrix, *inverse; /* what came of it, the host's */
+    double *squares;
     float *slices, *offset;
     unsigned failed;
 };
@@ -39,6 +40,7 @@ static struct work work_make(unsigned channels)
     w.high = block(n, sizeof *w.high);
     w.matrix = block(n * n, sizeof *w.matrix);
     w.inverse = block(n * n, sizeof *w.inverse);
+    w.squares = block(n, sizeof *w.squares);
     w.slices = block(rxc_slices(channels), sizeof *w.slices);
     w.offset = block(n + RXC_ROWS, sizeof *w.offset);
     for (size_t i = 0; i < n; i++) {
@@ -55,8 +57,8 @@ static struct work work_make(unsigned channels)
 
 static void work_free(struct work *w)
 {
-    void *const all[] = {w->m2,     w->mean,    w->low,    w->high,
-                         w->matrix, w->inverse, w->slices, w->offset};
+    void *const all[] = {w->m2,      w->mean,    w->low,    w->high,  w->matrix,
+                         w->inverse, w->squares, w->slices, w->offset};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
 }
@@ -97,6 +99,7 @@ static void run(struct work *w)
                              .high = sent(w, w->high, n * sizeof(float)),
                              .matrix = sent(w, NULL, square),
                              .inverse = sent(w, NULL, square),
+                             .squares = sent(w, NULL, n * sizeof(double)),
                              .centre = sent(w, NULL, n * sizeof(float)),
                              .slices = sent(w, NULL, rxc_slices(w->channels) * sizeof(float)),
                              .offset = sent(w, NULL, (n + RXC_ROWS) * sizeof(float)),
@@ -104,14 +107,16 @@ static void run(struct work *w)
     cr_assert_eq(ypi_rx_cuda()->factor(w->gpu, &job), YP_OK);
     yp_device_copy(w->gpu, w->matrix, job.matrix, square);
     yp_device_copy(w->gpu, w->inverse, job.inverse, square);
+    yp_device_copy(w->gpu, w->squares, job.squares, n * sizeof(double));
     yp_device_copy(w->gpu, w->slices, job.slices, rxc_slices(w->channels) * sizeof(float));
     yp_device_copy(w->gpu, w->offset, job.offset, (n + RXC_ROWS) * sizeof(float));
     yp_device_copy(w->gpu, centre, job.centre, n * sizeof(float));
     yp_device_copy(w->gpu, &w->failed, job.failed, sizeof w->failed);
     for (size_t c = 0; c < n && w->failed == 0; c++)
         cr_expect_eq(centre[c], (float)w->mean[c]);
-    const void *const all[] = {job.m2,     job.mean,   job.low,     job.high,   job.matrix,
-                               job.centre, job.slices, job.inverse, job.offset, job.failed};
+    const void *const all[] = {job.m2,     job.mean,   job.low,    job.high,
+                               job.matrix, job.centre, job.slices, job.inverse,
+                               job.offset, job.failed, job.squares};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         yp_device_free(w->gpu, (void *)(uintptr_t)all[i]);
     free(m2);
@@ -199,6 +204,12 @@ Test(rx_cuda_factor, times_the_inverse_is_one)
             cr_expect_float_eq(sum, (double)(i == j), 1e-12, "(%zu, %zu): %g", i, j, sum);
             cr_expect(j <= i || w.inverse[i * n + j] == 0);
         }
+    for (size_t j = 0; j < n; j++) {
+        double sum = 0;
+        for (size_t i = 0; i < n; i++)
+            sum += w.inverse[i * n + j] * w.inverse[i * n + j];
+        cr_expect_float_eq(w.squares[j], sum, 1e-12 * sum, "squares %zu: %g", j, w.squares[j]);
+    }
     work_free(&w);
 }
 

@@ -123,6 +123,9 @@ static void expect_alike(struct rx *rx, const struct rx *host, struct scene *s)
     struct rx_tile tile = {s->values, s->pixels, n, NULL, 0};
     cr_expect_eq(rx_masked(rx, masks), rx_masked(host, masks + n));
     cr_expect_arr_eq(masks, masks + n, n);
+    cr_expect(rx_score_error(host) > 0x1p-21);
+    double sums = fmin((double)s->pixels, TILE); /* a GPU adds them up in float: u^2 / m more */
+    expect_near(rx_score_error(rx) / rx_score_error(host), 1, 0.5 / sums, "error of scores", 0);
     cr_assert_eq(rx_loss_start(rx, 1, 2, parameters), YP_OK);
     cr_assert_eq(rx_loss_start(host, 1, 2, parameters + count), YP_OK);
     for (size_t i = 0; i < count; i++)
@@ -166,8 +169,11 @@ static enum yp_status expect_same_answer(struct rx *rx, struct scene *s,
     return got;
 }
 
-static const struct rx_finish_options ways[] = {
-    {0, 0, false}, {1e-3, 0, false}, {0, 0.3, false}, {1e-6, 0.1, true}, {0, 0, true}};
+static const struct rx_finish_options ways[] = {{.eps = 0},
+                                                {.eps = 1e-3},
+                                                {.shrink = 0.3},
+                                                {.eps = 1e-6, .shrink = 0.1, .mask_dead = true},
+                                                {.mask_dead = true}};
 enum { WAYS = sizeof ways / sizeof *ways };
 
 Test(rx_cuda_finish, is_the_hosts)

@@ -157,6 +157,7 @@ static void run_statistics(unsigned c, size_t pixels)
                              .high = merge.all_high,
                              .matrix = BLOCK(double, square),
                              .inverse = BLOCK(double, square),
+                             .squares = BLOCK(double, c),
                              .centre = BLOCK(float, c),
                              .slices = BLOCK(float, rxc_slices(c)),
                              .offset = BLOCK(float, c + RXC_ROWS),

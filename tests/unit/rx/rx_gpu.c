@@ -105,6 +105,7 @@ static enum yp_status factor(struct yp_device *device, const struct rxc_factor *
     NEEDS(job->centre, job->channels);
     NEEDS(job->matrix, square);
     NEEDS(job->inverse, square);
+    MAY_NEED(job->squares, job->channels);
     NEEDS(job->slices, rxc_slices(job->channels));
     NEEDS(job->offset, job->channels + RXC_ROWS);
     NEEDS(job->failed, 1);
