@@ -43,7 +43,7 @@ struct synth_scene {
 
     /* SCENE */
     float *levels;     /* SYNTH_ROWS x stride: tau e_k and tau t */
-    float *slopes;     /* SYNTH_LANES x stride: tau e_k (2 w - 1) */
+    float *slopes;     /* SYNTH_LANES x stride: tau e_k cos(n pi w), n = 1 + k mod 4 */
     float *path;       /* stride */
     uint32_t *columns; /* width x stride: gain - 1 and offset, a bf16 each; NULL: none */
     struct synth_sensor sensor;

@@ -187,7 +187,13 @@ static double scattered(const struct synth_spec *spec, double nm)
     return 0.5 * spec->path * ratio * ratio;
 }
 
-/* Fills tau e_k and its slope for each spectrum, and path; returns m of scene.h. */
+/* The shape in which material k varies, besides its brightness: one of four. */
+static double variation(size_t k, double w)
+{
+    return synth_table_cos_turns((double)(k % 4 + 1) * w / 2);
+}
+
+/* Fills tau e_k, that times its variation, and path; returns m of scene.h. */
 static double fill_radiance(struct synth_scene *scene)
 {
     const struct synth_spec *spec = &scene->spec;
@@ -203,7 +209,7 @@ static double fill_radiance(struct synth_scene *scene)
             double level = tau * (double)scene->spectra[k * stride + c];
             scene->levels[k * stride + c] = (float)level;
             if (k < spec->endmembers) {
-                scene->slopes[k * stride + c] = (float)(level * (2.0 * position(spec, c) - 1.0));
+                scene->slopes[k * stride + c] = (float)(level * variation(k, position(spec, c)));
                 sum += level + scattered(spec, nm);
             }
         }

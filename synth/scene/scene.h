@@ -40,15 +40,20 @@ enum synth_preset {
      *   that no feature falls between two channels. So t is 0.064 to 4.1 times that mean, and on
      *   bright ground it may exceed 1. There are several materials because many targets of a single
      *   one would form a principal component of the scene, to which RX is blind.
-     * - a_k: abundances, the softmax over k of sharpness * g_k; g_k a quadratic B-spline over a
-     *   lattice of independent standard normals `correlation_px` pixels apart, its weights divided
-     *   by the root of their sum of squares, so that it is standard normal at every pixel.
-     *   Neighbouring pixels are correlated; pixels more than three lattice pitches from each other
-     *   are independent.
-     * - psi_k = 1 + variability (h + h' (2 w - 1)) / 2: a material varies from place to place in
-     *   brightness and slope. h and h' are fields like g, one pair for each k, halved and clamped
-     *   to [-1, 1], so psi_k stays within 1 +- variability. (A scaling for each material as the
-     *   model of endmember variability: Drumetz et al., IEEE Trans. Image Process. 25(8), 2016.)
+     * - a_k: abundances, the softmax over k of sharpness * g_k. g_k(y, x) is the sum over the
+     *   nodes (i, j) of a lattice, independent standard normals `correlation_px` pixels apart, each
+     *   times v(y - i) v(x - j), v(u) = sqrt(2)/3 (1 + cos(2 pi u / 3)) for |u| <= 3/2 pitches,
+     *   else 0. The squares of three cosines a third of a turn apart sum to a constant, so at
+     *   every pixel g_k is standard normal and its gradient along each axis has the variance
+     *   (2 pi / 3)^2 / 3 per square of the pitch: the lattice does not show. Pixels one pitch
+     *   apart correlate by 0.44 to 0.50; pixels more than three are independent.
+     * - psi_k = 1 + variability (h + h' cos(n pi w)) / 2, n = 1 + k mod 4, k from 0 on: a material
+     *   varies from place to place in brightness and in a shape of its spectrum. h and h' are
+     *   fields like g, one pair for each k, halved and clamped to [-1, 1], so psi_k stays within
+     *   1 +- variability. (A scaling for each material as the model of endmember variability:
+     *   Drumetz et al., IEEE Trans. Image Process. 25(8), 2016. With one shape for all, fewer
+     *   signals stand out of the noise than in real scenes: a virtual dimension of 8, where those
+     *   have 9 to 16; with four it is 10.)
      * - S = 1 + shade * g + grain * z, clamped to [1/4, 7/4]: g a field like the others, z standard
      *   normal, independent at each pixel (shade finer than a pixel).
      * - tau: illumination, atmosphere and optics together, falling to both ends of the spectrum; at
