@@ -79,8 +79,8 @@ const struct ypi_option ypi_synth_options[] = {
      .help = "least share of a pixel that a target fills; 0.05"},
     {"fill-high", REAL(SPEC(fill_high)), SCENE, .help = "greatest share; 1"},
 
-    {"anomaly-ratio", REAL(SPEC(anomaly_ratio)), CUVIS,
-     .help = "pixels asked to be anomalous; 0.05"},
+    {"anomaly-ratio", REAL_OR_OFF(SPEC(anomaly_ratio)), .zero_is_off = true, CUVIS,
+     .help = "pixels asked to be anomalous; 0.05; 0 is off too"},
     {"anomaly-strength", REAL(SPEC(anomaly_strength)), CUVIS,
      .help = "brightness of an anomaly; 3"},
     {"noise-std", REAL_OR_OFF(SPEC(noise_std)), CUVIS, .help = "noise, in hundreds; 0.1"},

@@ -50,7 +50,7 @@ static const struct option scene_options[] = {
 };
 
 static const struct option cuvis_options[] = {
-    OPTION(anomaly_ratio, 0.05, LEAST, 1, false),
+    OPTION(anomaly_ratio, 0.05, LEAST, 1, true),
     OPTION(anomaly_strength, 3, LEAST, 1000, false),
     OPTION(noise_std, 0.1, LEAST, 1000, true),
 };

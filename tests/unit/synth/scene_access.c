@@ -38,7 +38,7 @@ static const struct option {
     OPTION(target_fraction, 1e-9, 1, 0.001, true, false),
     OPTION(fill_low, 1e-9, 1, 0.05, false, false),
     OPTION(fill_high, 1e-9, 1, 1, false, false),
-    OPTION(anomaly_ratio, 1e-9, 1, 0.05, false, true),
+    OPTION(anomaly_ratio, 1e-9, 1, 0.05, true, true),
     OPTION(anomaly_strength, 1e-9, 1000, 3, false, true),
     OPTION(noise_std, 1e-9, 1000, 0.1, true, true),
 #undef OPTION

@@ -242,6 +242,8 @@ Test(synth_cuda, makes_the_same_cuvis, .timeout = 120)
             spec.anomaly_ratio = noise ? 0.6 : 0; /* more discs than threads, or few */
             snprintf(what, sizeof what, "cuvis, %zu channels", channels[i]);
             check_scene(&spec, what);
+            spec.anomaly_ratio = SYNTH_OFF;
+            check_scene(&spec, "cuvis without anomalies");
         }
 }
 
