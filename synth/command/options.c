@@ -71,6 +71,8 @@ const struct ypi_option ypi_synth_options[] = {
     {"bits", REAL_OR_OFF(SPEC(bits)), SCENE, .help = "of the sensor, 8 to 16; 16"},
     {"dead-fraction", REAL_OR_OFF(SPEC(dead_fraction)), SCENE,
      .help = "pixels without values (NaN); 0.0005"},
+    {"dead-elements", REAL_OR_OFF(SPEC(dead_elements)), SCENE,
+     .help = "of the sensor, by column and band: they read 0; off"},
     {"blank-bands", SWITCH(SPEC(blank_bands)), SCENE,
      .help = "bands in which water takes the light are blank"},
     {"target-fraction", REAL_OR_OFF(SPEC(target_fraction)), SCENE,

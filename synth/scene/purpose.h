@@ -16,6 +16,7 @@ enum synth_purpose {
     SYNTH_COLUMNS = 7,   /* of cube 0: two normals per column and channel of the sensor */
     SYNTH_DEAD = 8,      /* of cube 0: a word per pixel */
     SYNTH_GRAIN = 9,     /* a normal per pixel */
+    SYNTH_ELEMENTS = 10, /* of cube 0: a word per column and channel of the sensor */
     SYNTH_PURPOSES = 16,
 };
 

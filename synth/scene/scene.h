@@ -47,13 +47,13 @@ enum synth_preset {
      *   every pixel g_k is standard normal and its gradient along each axis has the variance
      *   (2 pi / 3)^2 / 3 per square of the pitch: the lattice does not show. Pixels one pitch
      *   apart correlate by 0.44 to 0.50; pixels more than three are independent.
-     * - psi_k = 1 + variability (h + h' cos(n pi w)) / 2, n = 1 + k mod 4, k from 0 on: a material
+     * - psi_k = 1 + variability (h + h' cos(n pi w)) / 2, n = 1 + k mod 3, k from 0 on: a material
      *   varies from place to place in brightness and in a shape of its spectrum. h and h' are
      *   fields like g, one pair for each k, halved and clamped to [-1, 1], so psi_k stays within
      *   1 +- variability. (A scaling for each material as the model of endmember variability:
      *   Drumetz et al., IEEE Trans. Image Process. 25(8), 2016. With one shape for all, fewer
      *   signals stand out of the noise than in real scenes: a virtual dimension of 8, where those
-     *   have 9 to 16; with four it is 10.)
+     *   have 9 to 16; with three it is 10.)
      * - S = 1 + shade * g + grain * z, clamped to [1/4, 7/4]: g a field like the others, z standard
      *   normal, independent at each pixel (shade finer than a pixel).
      * - tau: illumination, atmosphere and optics together, falling to both ends of the spectrum; at
@@ -67,6 +67,8 @@ enum synth_preset {
      *   (striping); g standard normal, the products rounded to bf16.
      * - dead pixels: probability `dead_fraction`, the same pixels in all cubes of a seed. Their
      *   values are NaN.
+     * - dead elements of the sensor: probability `dead_elements` for a column and channel; they
+     * read 0 in every row of all cubes of a seed, whatever light they get.
      * - blank_bands: channels where water absorbs more than 70 % are 0 everywhere, as vendors
      *   deliver them.
      * - f: on targets uniform in [fill_low, fill_high], elsewhere 0. Each pixel is a target with
@@ -131,6 +133,7 @@ struct synth_spec {
     double prnu, dsnu;        /* 1e-9 to 0.1; default 0.005 each; or OFF */
     double bits;              /* whole, 8 to 16; default 16; or OFF: neither rounded nor clipped */
     double dead_fraction;     /* probability, 1e-9 to 1; default 0.0005; or OFF */
+    double dead_elements;     /* probability, 1e-9 to 1; default 0: none; or OFF */
     bool blank_bands;         /* default false */
     double target_fraction;   /* probability, 1e-9 to 1; default 0.001; or OFF */
     double fill_low, fill_high; /* 1e-9 to 1, rising; default 0.05 and 1 */
@@ -154,9 +157,9 @@ void synth_scene_destroy(struct synth_scene *scene);
 
 /* The exact bytes that synth_scene_create() allocates on the CPU, and again on the device when that
  * is another; 0 with yp_last_error() set when the spec is not allowed. With S = channels rounded up
- * to a multiple of 16: a header below 512 bytes; SCENE: 129 S, and 4 width S with striping; CUVIS:
- * 13 S + 4 (height + width); each table rounded up to 64. Nothing else is allocated, then or later;
- * a tile uses less than 64 KiB of stack. */
+ * to a multiple of 16: a header below 512 bytes; SCENE: 129 S, and 4 width S with striping or dead
+ * elements; CUVIS: 13 S + 4 (height + width); each table rounded up to 64. Nothing else is
+ * allocated, then or later; a tile uses less than 64 KiB of stack. */
 size_t synth_scene_bytes(const struct synth_spec *spec);
 
 /* The spec with its defaults filled in (OFF: 0) and its level resolved. Owned by the scene, like
@@ -167,6 +170,8 @@ const struct synth_spec *synth_scene_spec(const struct synth_scene *scene);
 const float *synth_scene_wavelengths(const struct synth_scene *scene);
 /* (channels): 0 where water absorbs more than 70 % of the light, else 1. */
 const uint8_t *synth_scene_good_bands(const struct synth_scene *scene);
+/* Whether the sensor's element for a column and channel reads 0 always; false outside the image. */
+bool synth_scene_dead_element(const struct synth_scene *scene, size_t column, size_t channel);
 /* (channels): reflectance of endmember k < endmembers, then of the SYNTH_TARGETS targets. CUVIS has
  * two spectra, normal and anomaly. NULL for another k. */
 const float *synth_scene_spectrum(const struct synth_scene *scene, size_t k);

@@ -402,7 +402,7 @@ static void solve(int n, double m[PSI][PSI + 1], double x[PSI])
     }
 }
 
-/* From x / tau = sum_k a_k e_k (1 + variability (h_k + h'_k cos(n pi w)) / 2), n = 1 + k mod 4: h
+/* From x / tau = sum_k a_k e_k (1 + variability (h_k + h'_k cos(n pi w)) / 2), n = 1 + k mod 3: h
  * and h' of all materials by least squares over the channels; returns the largest residual. */
 static double fit_psi(const struct synth_scene *scene, const float *value, const float *abundances,
                       double h[PSI])
@@ -419,7 +419,7 @@ static double fit_psi(const struct synth_scene *scene, const float *value, const
                     (double)abundances[k] * (double)synth_scene_spectrum(scene, (size_t)k)[c];
                 rest -= part;
                 row[2 * k] = part * spec->variability / 2;
-                row[2 * k + 1] = row[2 * k] * cos((1 + k % 4) * PI * w);
+                row[2 * k + 1] = row[2 * k] * cos((1 + k % 3) * PI * w);
             }
             for (int i = 0; i < unknowns && pass == 0; i++) {
                 for (int j = 0; j < unknowns; j++)
