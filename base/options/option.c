@@ -62,9 +62,11 @@ static bool set_size(size_t *out, const char *text)
 static bool set_real(double *out, const struct ypi_option *o, const char *text)
 {
     double value = 0;
-    bool is_off = o->off != 0 && strcmp(text, "off") == 0;
-    bool ok = is_off || (ypi_parse_double(text, &value) && value > 0 &&
-                         (o->max > 0 ? value <= o->max : isfinite(value)));
+    bool is_off = o->off != 0 && strcmp(text, "off") == 0, ok = is_off;
+    if (!is_off && ypi_parse_double(text, &value)) {
+        is_off = o->zero_is_off && value == 0;
+        ok = is_off || (value > 0 && (o->max > 0 ? value <= o->max : isfinite(value)));
+    }
     *out = is_off ? o->off : ok ? value : *out;
     return ok;
 }
@@ -106,7 +108,8 @@ static char *allowed(const struct ypi_option *o)
     case YPI_OPTION_BYTES:
         return ypi_strdup("a size above 0 such as 64K, 512M or 2G");
     case YPI_OPTION_REAL:
-        return ypi_format("a number above 0%s", o->off != 0 ? ", or off" : "");
+        return ypi_format("a number %s 0%s", o->zero_is_off ? "of at least" : "above",
+                          o->off != 0 ? ", or off" : "");
     case YPI_OPTION_CHOICE:
         return ypi_join_words(o->choices, "or");
     case YPI_OPTION_PATH:

@@ -7,7 +7,7 @@
 #define YIELDPOINT_SYNTH_CUDA_SCENE_PIXEL_H
 
 #include "synth/cuda/patch.h"
-#include "synth/scene/mixing_spline.h"
+#include "synth/scene/mixing_window.h"
 
 #define V_LANES 1
 #define V_SUFFIX cuda
@@ -91,7 +91,7 @@ YPI_INLINE int32_t synth_place(const struct synth_cuda_scene *s, uint32_t first,
                                float weights[3])
 {
     uint32_t cell = synth_divided(first + i, s->pitch);
-    mixing_spline((int32_t)(first + i - cell * s->pitch.by), (float)s->pitch.by, weights);
+    mixing_window((int32_t)(first + i - cell * s->pitch.by), (float)s->pitch.by, weights);
     return (int32_t)(cell - synth_divided(first, s->pitch));
 }
 

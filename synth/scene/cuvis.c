@@ -41,7 +41,7 @@ void ypi_cuvis_prepare(struct synth_scene *scene)
     scene->sigma = (float)(100.0 * spec->noise_std);
     double pixels = (double)spec->height * (double)spec->width;
     scene->discs = (uint64_t)(pixels * spec->anomaly_ratio) / PIXELS_A_DISC;
-    if (scene->discs == 0)
+    if (scene->discs == 0 && spec->anomaly_ratio > 0)
         scene->discs = 1;
 }
 

@@ -21,6 +21,10 @@ static inline size_t synth_padded(size_t count)
     return (count + SYNTH_PAD - 1) / SYNTH_PAD * SYNTH_PAD;
 }
 
+/* Gain - 1 and offset of an element that reads 0: x + (-1) x + 0. No other has this gain: prnu is
+ * 0.1 at most, and a normal stays below 6.8. */
+#define SYNTH_DEAD_ELEMENT UINT32_C(0xbf800000)
+
 /* The sensor's noise and quantisation, without the gains and offsets of its columns. */
 struct synth_sensor {
     float photon, read; /* a and b of the noise variance */
@@ -42,16 +46,16 @@ struct synth_scene {
     float *spectra;
 
     /* SCENE */
-    float *levels;     /* SYNTH_ROWS x stride: tau e_k and tau t */
-    float *slopes;     /* SYNTH_LANES x stride: tau e_k (2 w - 1) */
-    float *path;       /* stride */
-    uint32_t *columns; /* width x stride: gain - 1 and offset, a bf16 each; NULL: none */
-    struct synth_sensor sensor;
+    float *levels;         /* SYNTH_ROWS x stride: tau e_k and tau t */
+    float *slopes;         /* SYNTH_LANES x stride: tau e_k cos(n pi w), n = 1 + k mod 3 */
+    float *path;           /* stride */
+    uint32_t *columns;     /* width x stride: gain - 1 and offset, a bf16 each; NULL: none */
     uint64_t target, dead; /* a word below the threshold makes a target, a dead pixel; <= 2^32 */
+    struct synth_sensor sensor;
 
     /* CUVIS */
-    float *row_gain, *column_gain; /* brightness factors: (height), (width), each padded */
     float sigma;                   /* of the noise */
+    float *row_gain, *column_gain; /* brightness factors: (height), (width), each padded */
     uint64_t discs;
 };
 

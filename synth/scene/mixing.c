@@ -3,7 +3,7 @@
 #include "base/random/level.h"
 #include "base/random/stream.h"
 #include "synth/scene/internal.h"
-#include "synth/scene/mixing_spline.h"
+#include "synth/scene/mixing_window.h"
 
 #include <math.h>
 
@@ -11,7 +11,7 @@
 #define CHUNK_VALUES 4096       /* about the most values of a chunk: they stay in cache */
 #define GRAINS 128              /* normals drawn together */
 #define NODES 34                /* nodes of a lattice row that are held at once */
-#define LANES (3 * SYNTH_LANES) /* abundances and shade, psi's level, psi's slope */
+#define LANES (3 * SYNTH_LANES) /* abundances and shade, psi's level, psi's shape */
 
 /* The coefficients of the pixels of a chunk. */
 struct chunk {

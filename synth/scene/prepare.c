@@ -16,7 +16,7 @@ void ypi_scene_lay_out(struct synth_scene *scene, struct synth_tables *tables)
     scene->levels = ypi_synth_take(tables, SYNTH_ROWS * row);
     scene->slopes = ypi_synth_take(tables, SYNTH_LANES * row);
     scene->path = ypi_synth_take(tables, row);
-    if (spec->prnu > 0 || spec->dsnu > 0)
+    if (spec->prnu > 0 || spec->dsnu > 0 || spec->dead_elements > 0)
         scene->columns = ypi_synth_take(tables, spec->width * scene->stride * sizeof(uint32_t));
 }
 
@@ -187,7 +187,13 @@ static double scattered(const struct synth_spec *spec, double nm)
     return 0.5 * spec->path * ratio * ratio;
 }
 
-/* Fills tau e_k and its slope for each spectrum, and path; returns m of scene.h. */
+/* The shape in which material k varies, besides its brightness: one of three. */
+static double variation(size_t k, double w)
+{
+    return synth_table_cos_turns((double)(k % 3 + 1) * w / 2);
+}
+
+/* Fills tau e_k, that times its variation, and path; returns m of scene.h. */
 static double fill_radiance(struct synth_scene *scene)
 {
     const struct synth_spec *spec = &scene->spec;
@@ -203,7 +209,7 @@ static double fill_radiance(struct synth_scene *scene)
             double level = tau * (double)scene->spectra[k * stride + c];
             scene->levels[k * stride + c] = (float)level;
             if (k < spec->endmembers) {
-                scene->slopes[k * stride + c] = (float)(level * (2.0 * position(spec, c) - 1.0));
+                scene->slopes[k * stride + c] = (float)(level * variation(k, position(spec, c)));
                 sum += level + scattered(spec, nm);
             }
         }
@@ -243,6 +249,24 @@ static uint64_t threshold(double probability)
     return (uint64_t)(probability * 0x1p32 + 0.5);
 }
 
+static void kill_elements(struct synth_scene *scene)
+{
+    const struct synth_spec *spec = &scene->spec;
+    struct ypi_stream stream = synth_stream(spec->seed, 0, SYNTH_ELEMENTS);
+    uint64_t dead = threshold(spec->dead_elements);
+    enum { BATCH = 64 };
+    uint32_t words[BATCH];
+    for (size_t column = 0; column < spec->width && dead > 0; column++)
+        for (size_t c = 0; c < spec->channels; c += BATCH) {
+            size_t count = spec->channels - c < BATCH ? spec->channels - c : BATCH;
+            ypi_random_words(spec->level, stream, (uint64_t)column * spec->channels + c, count,
+                             words);
+            for (size_t i = 0; i < count; i++)
+                if (words[i] < dead)
+                    scene->columns[column * scene->stride + c + i] = SYNTH_DEAD_ELEMENT;
+        }
+}
+
 void ypi_scene_prepare(struct synth_scene *scene)
 {
     const struct synth_spec *spec = &scene->spec;
@@ -257,8 +281,10 @@ void ypi_scene_prepare(struct synth_scene *scene)
         spec->snr_db > 0 ? m * m * synth_table_exp(-0.23025850929940457 * spec->snr_db) : 0;
     scene->sensor.photon = (float)(0.5 * variance / m);
     scene->sensor.read = (float)(0.5 * variance);
-    if (scene->columns != NULL)
+    if (scene->columns != NULL) {
         fill_columns(scene, m);
+        kill_elements(scene);
+    }
     scene->sensor.low = spec->bits > 0 ? 0.0f : -INFINITY;
     scene->sensor.high = INFINITY;
     if (spec->bits > 0) {

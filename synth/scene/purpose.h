@@ -12,10 +12,11 @@ enum synth_purpose {
     SYNTH_SPECTRA = 3,   /* of cube 0: the spectra, which all cubes of a seed share */
     SYNTH_DISCS = 4,     /* four words per disc of anomalies: row, column, radius, unused */
     SYNTH_PSI_LEVEL = 5, /* SYNTH_LANES normals per node: how bright each material is there */
-    SYNTH_PSI_SLOPE = 6, /* the same for its slope */
+    SYNTH_PSI_SLOPE = 6, /* the same for how far its shape departs */
     SYNTH_COLUMNS = 7,   /* of cube 0: two normals per column and channel of the sensor */
     SYNTH_DEAD = 8,      /* of cube 0: a word per pixel */
     SYNTH_GRAIN = 9,     /* a normal per pixel */
+    SYNTH_ELEMENTS = 10, /* of cube 0: a word per column and channel of the sensor */
     SYNTH_PURPOSES = 16,
 };
 

@@ -44,13 +44,14 @@ static const struct option scene_options[] = {
     OPTION(dsnu, 0.005, LEAST, 0.1, true),
     OPTION(bits, 16, 8, 16, true),
     OPTION(dead_fraction, 0.0005, LEAST, 1, true),
+    OPTION(dead_elements, 0, LEAST, 1, true),
     OPTION(target_fraction, 0.001, LEAST, 1, true),
     OPTION(fill_low, 0.05, LEAST, 1, false),
     OPTION(fill_high, 1, LEAST, 1, false),
 };
 
 static const struct option cuvis_options[] = {
-    OPTION(anomaly_ratio, 0.05, LEAST, 1, false),
+    OPTION(anomaly_ratio, 0.05, LEAST, 1, true),
     OPTION(anomaly_strength, 3, LEAST, 1000, false),
     OPTION(noise_std, 0.1, LEAST, 1000, true),
 };
@@ -286,6 +287,13 @@ const float *synth_scene_wavelengths(const struct synth_scene *scene)
 const uint8_t *synth_scene_good_bands(const struct synth_scene *scene)
 {
     return scene->good;
+}
+
+bool synth_scene_dead_element(const struct synth_scene *scene, size_t column, size_t channel)
+{
+    if (scene->columns == NULL || column >= scene->spec.width || channel >= scene->spec.channels)
+        return false;
+    return scene->columns[column * scene->stride + channel] == SYNTH_DEAD_ELEMENT;
 }
 
 const float *synth_scene_spectrum(const struct synth_scene *scene, size_t k)

@@ -40,15 +40,20 @@ enum synth_preset {
      *   that no feature falls between two channels. So t is 0.064 to 4.1 times that mean, and on
      *   bright ground it may exceed 1. There are several materials because many targets of a single
      *   one would form a principal component of the scene, to which RX is blind.
-     * - a_k: abundances, the softmax over k of sharpness * g_k; g_k a quadratic B-spline over a
-     *   lattice of independent standard normals `correlation_px` pixels apart, its weights divided
-     *   by the root of their sum of squares, so that it is standard normal at every pixel.
-     *   Neighbouring pixels are correlated; pixels more than three lattice pitches from each other
-     *   are independent.
-     * - psi_k = 1 + variability (h + h' (2 w - 1)) / 2: a material varies from place to place in
-     *   brightness and slope. h and h' are fields like g, one pair for each k, halved and clamped
-     *   to [-1, 1], so psi_k stays within 1 +- variability. (A scaling for each material as the
-     *   model of endmember variability: Drumetz et al., IEEE Trans. Image Process. 25(8), 2016.)
+     * - a_k: abundances, the softmax over k of sharpness * g_k. g_k(y, x) is the sum over the
+     *   nodes (i, j) of a lattice, independent standard normals `correlation_px` pixels apart, each
+     *   times v(y - i) v(x - j), v(u) = sqrt(2)/3 (1 + cos(2 pi u / 3)) for |u| <= 3/2 pitches,
+     *   else 0. The squares of three cosines a third of a turn apart sum to a constant, so at
+     *   every pixel g_k is standard normal and its gradient along each axis has the variance
+     *   (2 pi / 3)^2 / 3 per square of the pitch: the lattice does not show. Pixels one pitch
+     *   apart correlate by 0.44 to 0.50; pixels more than three are independent.
+     * - psi_k = 1 + variability (h + h' cos(n pi w)) / 2, n = 1 + k mod 3, k from 0 on: a material
+     *   varies from place to place in brightness and in a shape of its spectrum. h and h' are
+     *   fields like g, one pair for each k, halved and clamped to [-1, 1], so psi_k stays within
+     *   1 +- variability. (A scaling for each material as the model of endmember variability:
+     *   Drumetz et al., IEEE Trans. Image Process. 25(8), 2016. With one shape for all, fewer
+     *   signals stand out of the noise than in real scenes: a virtual dimension of 8, where those
+     *   have 9 to 16; with three it is 10.)
      * - S = 1 + shade * g + grain * z, clamped to [1/4, 7/4]: g a field like the others, z standard
      *   normal, independent at each pixel (shade finer than a pixel).
      * - tau: illumination, atmosphere and optics together, falling to both ends of the spectrum; at
@@ -62,6 +67,8 @@ enum synth_preset {
      *   (striping); g standard normal, the products rounded to bf16.
      * - dead pixels: probability `dead_fraction`, the same pixels in all cubes of a seed. Their
      *   values are NaN.
+     * - dead elements of the sensor: probability `dead_elements` for a column and channel; they
+     * read 0 in every row of all cubes of a seed, whatever light they get.
      * - blank_bands: channels where water absorbs more than 70 % are 0 everywhere, as vendors
      *   deliver them.
      * - f: on targets uniform in [fill_low, fill_high], elsewhere 0. Each pixel is a target with
@@ -78,15 +85,18 @@ enum synth_preset {
      *
      * the value at row i and column j is normal (1 + 0.2 sin(2 pi i / height))
      * (1 + 0.2 cos(2 pi j / width)) + 100 noise_std z. It is overlaid by
-     * max(1, floor(height width anomaly_ratio) / 20) discs of radius 2 to 5 px, wholly within the
-     * image where it is large enough, filled with the anomaly spectrum without noise.
+     * max(1, floor(height width anomaly_ratio) / 20) discs of radius 2 to 5 px, filled with the
+     * anomaly spectrum without noise; ratio OFF: by none. Their centres are uniform over the image,
+     * whose border cuts discs off.
      *
-     * An RX detector CANNOT work on it. The discs cover 9-11 % of the pixels at the default ratio
-     * of 5 %, and all anomalous pixels are one and the same spectrum. A cluster of identical
+     * An RX detector CANNOT work on it. At the default ratio of 5 % the discs cover 9.5 % of the
+     * pixels in the mean at 64 x 64, 9.7 % at 128 x 128 and 10 % of large images, and 6 % of the
+     * border rows; and all anomalous pixels are one and the same spectrum. A cluster of identical
      * spectra that makes up a fraction p of the data scores at most (1 - p) / p (about 9), however
      * bright it is, since it widens the covariance it is judged by; all pixels together score
-     * `channels` in the mean. So at 10 channels ROC-AUC is 0.3 to 0.5, by coverage (to 0.65 on
-     * images of 64 x 64, whose coverage varies more), and from 50 channels it is 0.
+     * `channels` in the mean. So at 10 channels ROC-AUC is 0.39 at 256 x 256 (0.33 to 0.45 by
+     * coverage, of 16 seeds), 0.42 at 128 x 128 (0.25 to 0.66, of 60) and 0.47 at 64 x 64 (0.13 to
+     * 0.91, of 200), and from 50 channels it is 0.
      *
      * Labels mark the discs, fill is 1 in them.
      */
@@ -123,12 +133,13 @@ struct synth_spec {
     double prnu, dsnu;        /* 1e-9 to 0.1; default 0.005 each; or OFF */
     double bits;              /* whole, 8 to 16; default 16; or OFF: neither rounded nor clipped */
     double dead_fraction;     /* probability, 1e-9 to 1; default 0.0005; or OFF */
+    double dead_elements;     /* probability, 1e-9 to 1; default 0: none; or OFF */
     bool blank_bands;         /* default false */
     double target_fraction;   /* probability, 1e-9 to 1; default 0.001; or OFF */
     double fill_low, fill_high; /* 1e-9 to 1, rising; default 0.05 and 1 */
 
     /* SYNTH_CUVIS */
-    double anomaly_ratio;    /* 1e-9 to 1; default 0.05 */
+    double anomaly_ratio;    /* 1e-9 to 1; default 0.05; or OFF: no discs */
     double anomaly_strength; /* m, 1e-9 to 1000; default 3 */
     double noise_std;        /* 1e-9 to 1000; default 0.1; or OFF */
 };
@@ -146,9 +157,9 @@ void synth_scene_destroy(struct synth_scene *scene);
 
 /* The exact bytes that synth_scene_create() allocates on the CPU, and again on the device when that
  * is another; 0 with yp_last_error() set when the spec is not allowed. With S = channels rounded up
- * to a multiple of 16: a header below 512 bytes; SCENE: 129 S, and 4 width S with striping; CUVIS:
- * 13 S + 4 (height + width); each table rounded up to 64. Nothing else is allocated, then or later;
- * a tile uses less than 64 KiB of stack. */
+ * to a multiple of 16: a header below 512 bytes; SCENE: 129 S, and 4 width S with striping or dead
+ * elements; CUVIS: 13 S + 4 (height + width); each table rounded up to 64. Nothing else is
+ * allocated, then or later; a tile uses less than 64 KiB of stack. */
 size_t synth_scene_bytes(const struct synth_spec *spec);
 
 /* The spec with its defaults filled in (OFF: 0) and its level resolved. Owned by the scene, like
@@ -159,6 +170,8 @@ const struct synth_spec *synth_scene_spec(const struct synth_scene *scene);
 const float *synth_scene_wavelengths(const struct synth_scene *scene);
 /* (channels): 0 where water absorbs more than 70 % of the light, else 1. */
 const uint8_t *synth_scene_good_bands(const struct synth_scene *scene);
+/* Whether the sensor's element for a column and channel reads 0 always; false outside the image. */
+bool synth_scene_dead_element(const struct synth_scene *scene, size_t column, size_t channel);
 /* (channels): reflectance of endmember k < endmembers, then of the SYNTH_TARGETS targets. CUVIS has
  * two spectra, normal and anomaly. NULL for another k. */
 const float *synth_scene_spectrum(const struct synth_scene *scene, size_t k);

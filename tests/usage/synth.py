@@ -144,6 +144,10 @@ def check_truth(tap, program):
         tap.equal(p.files(), ["t.hdr", "t.img", "t.json", "t_endmembers.npy", "t_fill.hdr",
                               "t_fill.img", "t_labels.hdr", "t_labels.img", "t_valid.hdr",
                               "t_valid.img", "t_wavelengths.npy"], "cuvis has no abundances")
+        tap.check(any(envi(p.path("t_labels.img"))[1]), "cuvis has discs")
+        for i, none in enumerate(("0", "off")):
+            p.good(tap, f"no discs: {none}", *SIZES, "--preset=cuvis", f"--anomaly-ratio={none}", f"--output=n{i}")
+            tap.check(not any(envi(p.path(f"n{i}_labels.img"))[1]), f"no discs: {none}: none is there")
 
 
 def check_label_rows(tap, p):
@@ -168,6 +172,7 @@ def check_again(tap, program):
     for words in (["--output=a b", "--cubes=3", "--type=uint16", "--snr-db=off", "--seed=0"],
                   ["--output=c.npy", "--format=npy", "--preset=cuvis", "--noise-std=0.25",
                    "--seed=18446744073709551615"],
+                  ["--output=e", "--preset=cuvis", "--anomaly-ratio=off"],
                   ["--output=d", "--interleave=bil", "--shade=0.1", "--blank-bands",
                    "--fill-low=0.3", "--bits=9", "--type=int16"]):
         with place(program) as first, place(program) as second:
@@ -332,6 +337,8 @@ WRONG = {
     "a seed beyond": (["--seed=18446744073709551616"], USAGE, r"--seed is .*: must be a whole"),
     "no preset": (["--preset=mixing"], USAGE, r"must be one of: scene cuvis"),
     "a zero for off": (["--shade=0"], USAGE, r"--shade is '0': must be a number above 0, or off"),
+    "less than no anomalies": (["--anomaly-ratio=-0.1"], USAGE,
+                               r"--anomaly-ratio is '-0.1': must be a number of at least 0, or off\n"),
     "a secret for off": (["--shade=-1"], USAGE, r"--shade is '-1': must be"),
     "off where there is none": (["--sharpness=off"], USAGE, r"must be a number above 0\n"),
     "not a number": (["--shade=nan"], USAGE, r"--shade is 'nan'"),

@@ -26,7 +26,7 @@ def discs(np, whole_number, side):
     i, j = np.ogrid[:side, :side]
     for _ in range(max(1, int(side * side * RATIO) // 20)):
         radius = whole_number(2, 6)
-        row, column = whole_number(radius, side - radius, 2)
+        row, column = whole_number(0, side, 2)
         labels[(i - row)**2 + (j - column)**2 <= radius**2] = 1
     return labels
 

@@ -9,6 +9,7 @@
 
 /* x = sum of up to 7 products and path, made of tables that are rounded once: a dozen roundings. */
 #define ROUNDING (12 * 0x1p-24)
+#define PI 3.14159265358979323846
 
 /* ---- ground and atmosphere ---- */
 
@@ -342,9 +343,10 @@ Test(scene, has_grain_in_every_pixel_for_itself)
     kit_free(c);
 }
 
-/* Times the root of the sum of the weights' squares, a field is a quadratic B-spline: a polynomial
- * of second degree in each cell, and no jump in value or slope between them. */
-Test(scene, has_fields_that_are_quadratic_splines)
+/* In each cell a field is a combination of 1, cos and sin of a third of a turn per pitch, so four
+ * values in a row obey a recurrence; those values fix it, and from one cell to the next neither
+ * value nor slope jumps. */
+Test(scene, has_fields_of_raised_cosines)
 {
     enum { PITCH = 8, WIDTH = 61 };
     struct synth_spec lit = kit_off(kit_sized(1, WIDTH, 1)), shaded;
@@ -352,87 +354,111 @@ Test(scene, has_fields_that_are_quadratic_splines)
     shaded = lit;
     shaded.shade = 0.1;
     struct kit_cube a = kit_cube(&lit, 2), b = kit_cube(&shaded, 2);
-    double r[WIDTH], tolerance = 100 * ROUNDING / 0.1;
-    for (size_t i = 0; i < WIDTH; i++) {
-        double t = (double)(i % PITCH) / PITCH, first = (1 - t) * (1 - t) / 2, last = t * t / 2;
-        double middle = 1 - first - last;
-        double g = ((double)b.value[i] / (double)a.value[i] - 1) / 0.1;
-        r[i] = g * sqrt(first * first + middle * middle + last * last);
-    }
+    double r[WIDTH], tolerance = 10 * ROUNDING / 0.1, step = 2 * PI / 3 / PITCH;
+    double c = cos(step), s = sin(step);
+    for (size_t i = 0; i < WIDTH; i++)
+        r[i] = ((double)b.value[i] / (double)a.value[i] - 1) / 0.1;
     for (size_t i = 0; i + PITCH < WIDTH; i += PITCH)
         for (size_t j = i; j + 3 <= i + PITCH; j++)
-            cr_assert_lt(fabs(r[j + 3] - 3 * r[j + 2] + 3 * r[j + 1] - r[j]), tolerance,
+            cr_assert_lt(fabs(r[j + 3] - (1 + 2 * c) * (r[j + 2] - r[j + 1]) - r[j]), tolerance,
                          "column %zu", j);
+    /* From the border on, in either direction, r is A + B cos + C sin of the angle: the slope is C.
+     * One step on it has grown by B (c - 1) + C s, two steps on by 2 s (C c - B s). */
     for (size_t i = PITCH; i + 2 < WIDTH; i += PITCH) {
-        double before = 3 * r[i] - 4 * r[i - 1] + r[i - 2];
-        double after = -3 * r[i] + 4 * r[i + 1] - r[i + 2];
-        cr_assert_lt(fabs(before - after), tolerance, "column %zu", i);
+        double slope[2];
+        for (int right = 0; right < 2; right++) {
+            double one = r[right ? i + 1 : i - 1] - r[i], two = r[right ? i + 2 : i - 2] - r[i];
+            slope[right] = (2 * s * s * one + (c - 1) * two) / (2 * s * (s * s + c * (c - 1)));
+        }
+        cr_assert_lt(fabs(slope[0] + slope[1]), 20 * tolerance, "column %zu", i);
     }
     kit_free(a);
     kit_free(b);
 }
 
-enum { PSI = 4 }; /* unknowns of two endmembers: level and slope of each */
+enum { PSI = 14 }; /* most unknowns: level and shape of each material */
 
-/* Solves the 4 x 4 system by elimination with pivots. */
-static void solve(double m[PSI][PSI + 1], double x[PSI])
+/* Solves a system of `n` by elimination with pivots. */
+static void solve(int n, double m[PSI][PSI + 1], double x[PSI])
 {
-    for (int j = 0; j < PSI; j++) {
+    for (int j = 0; j < n; j++) {
         int best = j;
-        for (int i = j; i < PSI; i++)
+        for (int i = j; i < n; i++)
             best = fabs(m[i][j]) > fabs(m[best][j]) ? i : best;
-        for (int k = 0; k <= PSI; k++) {
+        for (int k = 0; k <= n; k++) {
             double swap = m[j][k];
             m[j][k] = m[best][k];
             m[best][k] = swap;
         }
-        for (int i = j + 1; i < PSI; i++)
-            for (int k = PSI; k >= j; k--)
+        for (int i = j + 1; i < n; i++)
+            for (int k = n; k >= j; k--)
                 m[i][k] -= m[i][j] / m[j][j] * m[j][k];
     }
-    for (int j = PSI - 1; j >= 0; j--) {
-        x[j] = m[j][PSI];
-        for (int k = j + 1; k < PSI; k++)
+    for (int j = n - 1; j >= 0; j--) {
+        x[j] = m[j][n];
+        for (int k = j + 1; k < n; k++)
             x[j] -= m[j][k] * x[k];
         x[j] /= m[j][j];
     }
 }
 
-/* From x / tau = sum_k a_k e_k (1 + variability (h_k + h'_k (2 w - 1)) / 2) with two endmembers:
- * h and h' of both by least squares over the channels; returns the largest residual. */
+/* From x / tau = sum_k a_k e_k (1 + variability (h_k + h'_k cos(n pi w)) / 2), n = 1 + k mod 3: h
+ * and h' of all materials by least squares over the channels; returns the largest residual. */
 static double fit_psi(const struct synth_scene *scene, const float *value, const float *abundances,
                       double h[PSI])
 {
     const struct synth_spec *spec = synth_scene_spec(scene);
     double normal[PSI][PSI + 1] = {{0}}, worst = 0;
+    int unknowns = 2 * (int)spec->endmembers;
     for (int pass = 0; pass < 2; pass++)
         for (size_t c = 0; c < spec->channels; c++) {
             double row[PSI], w = (double)c / (double)(spec->channels - 1);
             double rest = (double)value[c] / tau_of(spec, wavelength_of(spec, c)), is = 0;
-            for (int k = 0; k < 2; k++) {
+            for (int k = 0; k < unknowns / 2; k++) {
                 double part =
                     (double)abundances[k] * (double)synth_scene_spectrum(scene, (size_t)k)[c];
                 rest -= part;
                 row[2 * k] = part * spec->variability / 2;
-                row[2 * k + 1] = row[2 * k] * (2 * w - 1);
+                row[2 * k + 1] = row[2 * k] * cos((1 + k % 3) * PI * w);
             }
-            for (int i = 0; i < PSI && pass == 0; i++) {
-                for (int j = 0; j < PSI; j++)
+            for (int i = 0; i < unknowns && pass == 0; i++) {
+                for (int j = 0; j < unknowns; j++)
                     normal[i][j] += row[i] * row[j];
-                normal[i][PSI] += row[i] * rest;
+                normal[i][unknowns] += row[i] * rest;
             }
-            for (int i = 0; i < PSI; i++)
+            for (int i = 0; i < unknowns; i++)
                 is += pass == 1 ? row[i] * h[i] : 0;
             worst = pass == 1 ? fmax(worst, fabs(is - rest)) : worst;
             if (pass == 0 && c + 1 == spec->channels)
-                solve(normal, h);
+                solve(unknowns, normal, h);
         }
     return worst;
 }
 
+/* With all seven materials, each in about equal parts, the fit leaves no more than rounding: a
+ * wrong shape of any of them would. */
+Test(scene, varies_every_material_in_its_shape)
+{
+    struct synth_spec spec = kit_off(kit_sized(16, 16, 200));
+    spec.endmembers = 7;
+    spec.correlation_px = 1;
+    spec.sharpness = 0.1;
+    spec.variability = 0.5;
+    struct synth_scene *scene = kit_scene(&spec);
+    struct kit_cube cube = kit_make(scene, 2);
+    double worst = 0;
+    for (size_t i = 0; i < cube.pixels; i++) {
+        double h[PSI];
+        worst = fmax(worst, fit_psi(scene, cube.value + 200 * i, cube.abundances + 7 * i, h));
+    }
+    cr_expect_lt(worst, 4e-7, "%g is not of levels and shapes", worst);
+    kit_free(cube);
+    synth_scene_destroy(scene);
+}
+
 /* Of pixels with enough of both materials, so that the fit is well conditioned: which those are
  * depends on abundances alone, of which h and h' are independent. E min((g/2)^2, 1) = 0.2301. */
-Test(scene, varies_each_material_by_level_and_slope)
+Test(scene, varies_each_material_by_level_and_shape)
 {
     struct synth_spec spec = kit_off(kit_sized(128, 128, 64));
     spec.endmembers = 2;
@@ -441,28 +467,29 @@ Test(scene, varies_each_material_by_level_and_slope)
     spec.variability = 0.5;
     struct synth_scene *scene = kit_scene(&spec);
     struct kit_cube cube = kit_make(scene, 2);
-    double n = 0, sum[PSI] = {0}, product[PSI][PSI] = {{0}}, top = 0;
+    enum { UNKNOWNS = 4 };
+    double n = 0, sum[UNKNOWNS] = {0}, product[UNKNOWNS][UNKNOWNS] = {{0}}, top = 0;
     for (size_t i = 0; i < cube.pixels; i++) {
         const float *a = cube.abundances + 2 * i;
         double h[PSI] = {0};
         if (a[0] < 0.3f || a[1] < 0.3f)
             continue;
         double residual = fit_psi(scene, cube.value + 64 * i, a, h);
-        cr_assert_lt(residual, 1e-6, "pixel %zu: %g is not of level and slope", i, residual);
+        cr_assert_lt(residual, 1e-6, "pixel %zu: %g is not of level and shape", i, residual);
         n++;
-        for (int j = 0; j < PSI; j++) {
+        for (int j = 0; j < UNKNOWNS; j++) {
             cr_assert_lt(fabs(h[j]), 1 + 1e-3, "pixel %zu: h is %g", i, h[j]);
             top = fmax(top, fabs(h[j]));
             sum[j] += h[j];
-            for (int k = 0; k < PSI; k++)
+            for (int k = 0; k < UNKNOWNS; k++)
                 product[j][k] += h[j] * h[k];
         }
     }
     cr_assert_gt(n, 5000);
     cr_expect_gt(top, 0.999);
-    for (int j = 0; j < PSI; j++) {
+    for (int j = 0; j < UNKNOWNS; j++) {
         cr_expect_lt(fabs(sum[j] / n), 5 * sqrt(0.2301 / n), "mean %d: %g", j, sum[j] / n);
-        for (int k = 0; k < PSI; k++)
+        for (int k = 0; k < UNKNOWNS; k++)
             cr_expect_lt(fabs(product[j][k] / n - (j == k ? 0.2301 : 0)), 5 * 0.3 / sqrt(n),
                          "%d with %d: %g", j, k, product[j][k] / n);
     }

@@ -35,10 +35,11 @@ static const struct option {
     OPTION(dsnu, 1e-9, 0.1, 0.005, true, false),
     OPTION(bits, 8, 16, 16, true, false),
     OPTION(dead_fraction, 1e-9, 1, 0.0005, true, false),
+    OPTION(dead_elements, 1e-9, 1, 0, true, false),
     OPTION(target_fraction, 1e-9, 1, 0.001, true, false),
     OPTION(fill_low, 1e-9, 1, 0.05, false, false),
     OPTION(fill_high, 1e-9, 1, 1, false, false),
-    OPTION(anomaly_ratio, 1e-9, 1, 0.05, false, true),
+    OPTION(anomaly_ratio, 1e-9, 1, 0.05, true, true),
     OPTION(anomaly_strength, 1e-9, 1000, 3, false, true),
     OPTION(noise_std, 1e-9, 1000, 0.1, true, true),
 #undef OPTION
@@ -131,7 +132,7 @@ Test(scene_access, changes_with_each_option)
         if (strcmp(options[i].name, "bits") == 0)
             set(&other, &options[i], 8);
         else
-            set(&other, &options[i], options[i].standard / 2);
+            set(&other, &options[i], options[i].standard > 0 ? options[i].standard / 2 : 0.1);
         struct kit_cube a = kit_cube(&with, 3), b = kit_cube(&other, 3);
         cr_expect_arr_neq(a.value, b.value, a.values * sizeof(float), "%s", options[i].name);
         kit_free(a);
@@ -308,7 +309,7 @@ Test(scene_access, takes_and_refuses_each_option_by_its_range)
             check_refused(&spec, o->name, "out of its range");
         }
         struct synth_spec other = odd(o->cuvis ? SYNTH_SCENE : SYNTH_CUVIS);
-        set(&other, o, o->standard);
+        set(&other, o, o->standard > 0 ? o->standard : o->high);
         check_refused(&other, o->name, "of the other preset");
     }
 }

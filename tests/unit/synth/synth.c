@@ -10,6 +10,7 @@
 #include "synth/scene/purpose.h"
 #include "synth/scene/scene.h"
 #include "synth/scene/table.h"
+#include "tests/unit/synth/rx_kit.h"
 #include "tests/unit/synth/synth_known_answers.h"
 
 #define PI 3.14159265358979323846
@@ -500,7 +501,7 @@ Test(scene, refuses_what_is_not_allowed)
     REFUSED(mixing, target_fraction, 1.5, "is 1.5", "1e-09 to 1");
     REFUSED(mixing, target_fraction, NAN, "nan", "1e-09 to 1");
     REFUSED(cuvis, anomaly_ratio, 1.01, "is 1.01", "1e-09 to 1");
-    REFUSED(cuvis, anomaly_ratio, SYNTH_OFF, "is -1", "1e-09 to 1");
+    REFUSED(cuvis, anomaly_ratio, -0.5, "is -0.5", "1e-09 to 1");
     REFUSED(cuvis, anomaly_strength, NAN, "nan", "1e-09 to 1000");
     REFUSED(cuvis, noise_std, 1001.0, "is 1001", "1e-09 to 1000");
     /* Options of the other preset. */
@@ -736,8 +737,7 @@ Test(cuvis, has_its_discs_where_the_words_put_them)
         int radius = 2 + (int)(oracle_word(stream, 4 * d + 2) >> 30);
         double u = oracle_word(stream, 4 * d) * 0x1p-32;
         double v = oracle_word(stream, 4 * d + 1) * 0x1p-32;
-        int row = radius + (int)(u * (131 - 2 * radius));
-        int column = radius + (int)(v * (127 - 2 * radius));
+        int row = (int)(u * 131), column = (int)(v * 127);
         for (int i = 0; i < 131 * 127; i++) {
             int dy = i / 127 - row, dx = i % 127 - column;
             mask[i] |= dy * dy + dx * dx <= radius * radius;
@@ -771,106 +771,18 @@ Test(cuvis, has_the_noise_it_was_asked_for)
 
 /* ---- what a detector makes of them ---- */
 
-/* Lower Cholesky factor of the n x n matrix a, in place. */
-static bool factor(double *a, size_t n)
-{
-    for (size_t j = 0; j < n; j++) {
-        for (size_t k = 0; k < j; k++)
-            for (size_t i = j; i < n; i++)
-                a[i * n + j] -= a[i * n + k] * a[j * n + k];
-        if (!(a[j * n + j] > 0))
-            return false;
-        double root = sqrt(a[j * n + j]);
-        for (size_t i = j; i < n; i++)
-            a[i * n + j] /= root;
-    }
-    return true;
-}
-
-struct score {
-    double score;
-    int label;
-};
-
-static int by_score(const void *a, const void *b)
-{
-    double x = ((const struct score *)a)->score, y = ((const struct score *)b)->score;
-    return (x > y) - (x < y);
-}
-
-/* Mann-Whitney; scores that tie count half. */
-static double roc_auc(struct score *scores, size_t n)
-{
-    qsort(scores, n, sizeof *scores, by_score);
-    double negatives = 0, positives = 0, wins = 0;
-    for (size_t i = 0, j; i < n; i = j) {
-        double p = 0, q = 0;
-        for (j = i; j < n && scores[j].score == scores[i].score; j++)
-            *(scores[j].label ? &p : &q) += 1;
-        wins += p * (negatives + q / 2);
-        positives += p;
-        negatives += q;
-    }
-    return wins / (positives * negatives);
-}
-
-struct rx {
-    double auc;
-    double targets; /* the targets' share of the pixels */
-    double highest; /* score of a target */
-    double mean;    /* score of the background */
-};
-
-/* Mean and lower Cholesky factor of the covariance, two passes in double. */
-static void rx_fit(struct cube cube, size_t channels, double *mean, double *sigma)
-{
-    double n = (double)cube.pixels;
-    for (size_t i = 0; i < cube.values; i++)
-        mean[i % channels] += cube.value[i] / n;
-    for (size_t i = 0; i < cube.values; i += channels)
-        for (size_t c = 0; c < channels; c++)
-            for (size_t d = 0; d <= c; d++)
-                sigma[c * channels + d] +=
-                    (cube.value[i + c] - mean[c]) * (cube.value[i + d] - mean[d]) / (n - 1);
-    cr_assert(factor(sigma, channels), "the covariance is not positive definite");
-}
-
 /* The global RX detector on one cube. */
-static struct rx rx_run(const struct synth_spec *spec, uint64_t number)
+static struct rx rx_of(const struct synth_spec *spec, uint64_t number)
 {
     struct cube cube = make_cube(spec, number, 0, 1);
-    struct rx rx = {0};
-    size_t n = cube.pixels, channels = spec->channels;
-    double *mean = calloc(channels, sizeof *mean), *x = malloc(channels * sizeof *x);
-    double *sigma = calloc(channels * channels, sizeof *sigma);
-    struct score *scores = malloc(n * sizeof *scores);
-    rx_fit(cube, channels, mean, sigma);
-    for (size_t i = 0; i < n; i++) {
-        double score = 0;
-        for (size_t c = 0; c < channels; c++) {
-            x[c] = cube.value[i * channels + c] - mean[c];
-            for (size_t d = 0; d < c; d++)
-                x[c] -= sigma[c * channels + d] * x[d];
-            x[c] /= sigma[c * channels + c];
-            score += x[c] * x[c];
-        }
-        scores[i] = (struct score){score, cube.label[i]};
-        rx.targets += cube.label[i] / (double)n;
-        rx.highest = cube.label[i] && score > rx.highest ? score : rx.highest;
-        rx.mean += cube.label[i] ? 0 : score / (double)n;
-    }
-    rx.mean /= 1 - rx.targets;
-    rx.auc = roc_auc(scores, n);
+    struct rx rx = rx_run(cube.value, cube.label, cube.pixels, spec->channels);
     cube_free(cube);
-    free(mean);
-    free(x);
-    free(sigma);
-    free(scores);
     return rx;
 }
 
-/* Measured over 16 seeds at 256 x 256: 0.949 to 0.998 at 50 channels, 0.942 to 0.995 at 100. The
- * targets with the least fill are lost in the noise, and they widen the covariance themselves. */
+/* Measured over 16 seeds at 256 x 256: 0.973 to 0.999 at 50 channels, 0.931 to 0.994 at 100; for
+ * the three seeds here at 128 x 128: 0.985 to 0.999 and 0.939 to 0.969. The targets with the least
+ * fill are lost in the noise, and they widen the covariance themselves. */
 Test(mixing, lets_rx_find_the_targets, .timeout = 300)
 {
     for (size_t channels = 50; channels <= 100; channels += 50)
@@ -878,10 +790,10 @@ Test(mixing, lets_rx_find_the_targets, .timeout = 300)
             struct synth_spec spec = sized(SYNTH_SCENE, 128, 128, channels);
             spec.seed = seed;
             spec.dead_fraction = SYNTH_OFF; /* this detector knows no missing pixels */
-            struct rx rx = rx_run(&spec, seed);
+            struct rx rx = rx_of(&spec, seed);
             cr_log_info("mixing, %zu channels, seed %d: AUC %.4f", channels, (int)seed, rx.auc);
-            cr_expect_geq(rx.auc, 0.9, "%zu channels, seed %d: AUC %g", channels, (int)seed,
-                          rx.auc);
+            cr_expect_geq(rx.auc, channels == 50 ? 0.98 : 0.93, "%zu channels, seed %d: AUC %g",
+                          channels, (int)seed, rx.auc);
         }
 }
 
@@ -894,7 +806,7 @@ Test(cuvis, does_not_let_rx_find_anything, .timeout = 300)
     static const double limits[] = {0.5, 0.001, 0.001};
     for (int i = 0; i < 3; i++) {
         struct synth_spec spec = sized(SYNTH_CUVIS, 128, 128, channels[i]);
-        struct rx rx = rx_run(&spec, 1);
+        struct rx rx = rx_of(&spec, 1);
         double p = rx.targets, bound = (1 - p) / p;
         cr_log_info("cuvis, %zu channels: AUC %.4f, coverage %.4f", channels[i], rx.auc, p);
         cr_expect(p > 0.09 && p < 0.11, "coverage %g", p);
@@ -921,7 +833,7 @@ Test(cuvis, hides_even_the_brightest_anomalies_from_rx, .timeout = 300)
             cr_assert_arr_eq(cube.value + 50 * p, one, 50 * sizeof *one, "pixel %zu", p);
         }
         cube_free(cube);
-        struct rx rx = rx_run(&spec, 2);
+        struct rx rx = rx_of(&spec, 2);
         double p = rx.targets;
         cr_expect_leq(rx.highest, (1 - p) / p * (1 + 1e-6), "strength %g: an anomaly scores %g",
                       strengths[i], rx.highest);

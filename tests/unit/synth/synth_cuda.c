@@ -165,7 +165,7 @@ Test(synth_cuda, makes_the_same_scene_with_each_option_off_and_on_alone, .timeou
         OPTION(variability, 0.25),  OPTION(shade, 0.2),         OPTION(grain, 0.1),
         OPTION(water, 0.97),        OPTION(path, 0.1),          OPTION(snr_db, 40),
         OPTION(prnu, 0.005),        OPTION(dsnu, 0.005),        OPTION(bits, 8),
-        OPTION(dead_fraction, 0.3), OPTION(target_fraction, 1),
+        OPTION(dead_fraction, 0.3), OPTION(target_fraction, 1), OPTION(dead_elements, 0.2),
 #undef OPTION
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
@@ -242,6 +242,8 @@ Test(synth_cuda, makes_the_same_cuvis, .timeout = 120)
             spec.anomaly_ratio = noise ? 0.6 : 0; /* more discs than threads, or few */
             snprintf(what, sizeof what, "cuvis, %zu channels", channels[i]);
             check_scene(&spec, what);
+            spec.anomaly_ratio = SYNTH_OFF;
+            check_scene(&spec, "cuvis without anomalies");
         }
 }
 
