@@ -169,7 +169,7 @@ static bool all_positive(const double *values, size_t count)
 static void begin_on_sum(struct search *s)
 {
     size_t best = 0;
-    double least = INFINITY, z;
+    double least = INFINITY, z = 0;
     for (size_t k = 0; k < s->nnls->count; k++) {
         double length = 1 / s->nnls->inverse[k], sum = length * (length / 2 - s->h[k]);
         if (sum < least) {
