@@ -170,7 +170,7 @@ Test(rx_nnls, finds_the_best_of_all_choices_of_spectra)
             size_t zeros = 0;
             cr_assert(report.pixels == 500 && report.skipped == 0 && report.unfinished == 0);
             for (size_t i = 0; i < 500; i++) {
-                long double best[MOST];
+                long double best[MOST] = {0};
                 brute_force(&p, i, best);
                 for (size_t k = 0; k < count; k++) {
                     double found = (double)a[i * count + k], off = fabs(found - (double)best[k]);
