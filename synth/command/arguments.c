@@ -81,7 +81,10 @@ static int check(struct ypi_job *job)
         return usage_error("--scale is for integers, and --type is float32");
     if (job->type != SYNTH_F32 && job->scale == 0 && spec->preset == SYNTH_CUVIS)
         return usage_error("--scale is missing: the values of preset cuvis have no fixed range");
-    if (job->type == SYNTH_I16 && job->scale == 0 && (spec->bits == 0 || spec->bits == 16))
+    if (job->quantity == YPI_REFLECTANCE && spec->preset == SYNTH_CUVIS)
+        return usage_error("--quantity is reflectance: preset cuvis has no air to look through");
+    if (job->type == SYNTH_I16 && job->scale == 0 && job->quantity == YPI_RADIANCE &&
+        (spec->bits == 0 || spec->bits == 16))
         return usage_error(
             "--type int16 holds 15 bits, and --bits is 16: must be 15 or less, or --scale "
             "said");

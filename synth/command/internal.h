@@ -16,12 +16,16 @@ struct ypi_job {
     struct synth_spec spec;
     size_t cubes, threads;
     int format, interleave, type; /* enums of cube.h */
+    int quantity;                 /* enum ypi_quantity */
     double scale;                 /* of integers; 0: derived from the type and the bits */
     bool big_endian, preview, quiet, force, help;
     char *output, *config; /* owned */
     char *base;            /* output without its ending; owned */
     const char *ending;    /* of raw files: that of output or ".img"; or ".npy" */
 };
+
+/* What the values of preset scene are: the sensor's reading y, or (y - path) / tau. */
+enum ypi_quantity { YPI_RADIANCE = 0, YPI_REFLECTANCE };
 
 enum { YPI_GENERAL, YPI_SCENE_ONLY, YPI_CUVIS_ONLY }; /* groups of options */
 
@@ -56,6 +60,10 @@ struct ypi_outputs {
     size_t bands[3];               /* red, green, blue */
     bool bands_by_wavelength;
     float *fwhm; /* (channels), nm: the spacing of the channels; NULL: no wavelengths */
+    /* Of bands.c, (channels) each, in the block of name_list. */
+    float *transmission, *path;
+    char (*names)[32];
+    const char **name_list;
 };
 
 struct ypi_cube_outputs {
@@ -82,6 +90,27 @@ enum yp_status ypi_cube_begin(const struct ypi_outputs *outputs, size_t cube,
 /* Ends it: then either all of its files exist or none. Adds the number of clipped values. */
 enum yp_status ypi_cube_end(struct ypi_cube_outputs *out, uint64_t *clipped);
 void ypi_cube_abandon(struct ypi_cube_outputs *out);
+
+/* ---- bands ---- */
+
+enum yp_status ypi_bands_init(struct ypi_outputs *outputs);
+void ypi_bands_free(struct ypi_outputs *outputs);
+/* Whether a band's values are 0 throughout: a blank one, or one that has too little light to be
+ * inverted. */
+bool ypi_band_is_empty(const struct ypi_outputs *outputs, size_t band);
+/* Turns readings of the sensor, (pixels, channels), into the job's quantity, in place. */
+void ypi_to_quantity(const struct ypi_outputs *outputs, size_t pixels, float *values);
+/* Spectrum k of the scene, (channels), as a lit pixel full of it has it without noise: of the
+ * ground, or tau e + path. */
+void ypi_spectrum_in_quantity(const struct ypi_outputs *outputs, size_t k, float *values);
+/* Variance of the noise, (channels), in the job's quantity at the mean of the endmembers; 0 in an
+ * empty band. */
+void ypi_noise_by_band(const struct ypi_outputs *outputs, float *variance);
+const char *ypi_quantity_text(const struct ypi_outputs *outputs);
+const char *ypi_quantity_units(const struct ypi_outputs *outputs); /* NULL: none */
+const char *const *ypi_plane_names(const struct ypi_outputs *outputs, enum ypi_plane plane);
+/* Classes of the labels. */
+void ypi_name_classes(const struct ypi_outputs *outputs, struct synth_cube_info *info);
 
 /* ---- preview ---- */
 
@@ -118,7 +147,12 @@ void ypi_progress_show(struct ypi_progress *progress, double share, double value
 void ypi_progress_end(struct ypi_progress *progress);
 void ypi_report_made(const struct ypi_outputs *outputs, const struct ypi_made *made);
 
-/* Writes spectra, wavelengths and then the description of the run. */
+/* The suffixes of what is stored beside the cubes, the description apart: the first `count` of
+ * them. */
+const char *const *ypi_sidecar_suffixes(const struct ypi_outputs *outputs, size_t *count);
+/* Their bytes, without headers. */
+uint64_t ypi_sidecar_bytes(const struct ypi_outputs *outputs);
+/* Writes spectra, wavelengths, what the sensor did, and then the description of the run. */
 enum yp_status ypi_sidecars_write(const struct ypi_outputs *outputs, const struct ypi_made *made);
 
 /* Writes a small file atomically; without `replace` YP_IO when its name is taken. */

@@ -39,7 +39,8 @@ const struct ypi_option ypi_synth_options[] = {
     {"type", CHOICE(AT(type), "float32 uint16 int16"), DATA,
      .help = "float32, uint16 or int16; float32"},
     {"scale", REAL(AT(scale)), DATA,
-     .help = "integers are the values times this; 2^bits, with preset cuvis to be said"},
+     .help = "integers are the values times this; 2^bits, reflectance 10000, with preset cuvis to "
+             "be said"},
     {"big-endian", SWITCH(AT(big_endian)), DATA, .help = "high bytes first in the file"},
     {"threads", SIZE(AT(threads)), .help = "that make and write; all processors"},
     {"level", CHOICE(SPEC(level), "auto baseline avx2 avx512"),
@@ -52,6 +53,9 @@ const struct ypi_option ypi_synth_options[] = {
     {"help", SWITCH(AT(help)), .help = "this"},
     {.letter = 'h', .kind = YPI_OPTION_FLAG, .offset = AT(help)},
 
+    {"quantity", CHOICE(AT(quantity), "radiance reflectance"), SCENE,
+     .help = "radiance, as the sensor reads it, or reflectance: that less the path, over the "
+             "transmission; radiance"},
     {"endmembers", SIZE(SPEC(endmembers)), SCENE, .help = "materials, 2 to 7; 6"},
     {"correlation-px", SIZE(SPEC(correlation_px)), SCENE,
      .help = "pixels over which neighbours look alike; 16"},
@@ -122,8 +126,9 @@ void ypi_synth_help(void)
         "", "\nPreset scene (X: a number, where it says so or off):\n", "\nPreset cuvis:\n"};
     puts("usage: yieldpoint synth --output PATH --height N --width N --channels N [options]\n\n"
          "Makes synthetic hyperspectral cubes and stores them with their truth: labels, fill,\n"
-         "abundances, valid pixels, spectra, wavelengths, and PATH.json, which tells how to make\n"
-         "them again. After each option what it is, and its default.\n");
+         "abundances, valid pixels, spectra, wavelengths, transmission, path, noise, gains and\n"
+         "offsets, and PATH.json, which tells how to make them again. After each option what it "
+         "is, and its default.\n");
     ypi_options_print(ypi_synth_options, titles);
     puts("\nExit codes: 0 all right, 3 a file cannot be read or written, 4 wrong command line or "
          "ini\n"

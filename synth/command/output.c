@@ -15,7 +15,7 @@ static const struct {
     [YPI_FILL] = {"_fill", SYNTH_F32, "the target's share of the pixel"},
     [YPI_ABUNDANCES] = {"_abundances", SYNTH_F32, "shares of the endmembers"},
     [YPI_VALID] = {"_valid", SYNTH_U8, "0 on a dead pixel"},
-    [YPI_VALUES] = {"", SYNTH_F32, "values"},
+    [YPI_VALUES] = {"", SYNTH_F32, ""},
 };
 
 size_t ypi_plane_channels(const struct ypi_outputs *o, enum ypi_plane plane)
@@ -48,8 +48,9 @@ enum yp_status ypi_outputs_init(struct ypi_outputs *o, const struct ypi_job *job
     for (size_t i = 0; i < 3; i++)
         o->bands[i] = o->bands_by_wavelength ? nearest_band(wavelengths, channels, colours[i])
                                              : channels * (5 - 2 * i) / 6;
-    if (o->spec->preset != SYNTH_SCENE || channels == 1)
-        return YP_OK;
+    enum yp_status status = ypi_bands_init(o);
+    if (status != YP_OK || o->spec->preset != SYNTH_SCENE || channels == 1)
+        return status;
     o->fwhm = yp_device_alloc(yp_device_cpu(), channels * sizeof *o->fwhm);
     for (size_t i = 0; o->fwhm != NULL && i < channels; i++)
         o->fwhm[i] = (wavelengths[channels - 1] - wavelengths[0]) / (float)(channels - 1);
@@ -60,6 +61,7 @@ void ypi_outputs_free(struct ypi_outputs *o)
 {
     if (o->fwhm != NULL)
         yp_device_free(yp_device_cpu(), o->fwhm);
+    ypi_bands_free(o);
 }
 
 void ypi_job_path(const struct ypi_job *job, const char *suffix, char out[YPI_PATH_MAX])
@@ -82,13 +84,15 @@ void ypi_plane_path(const struct ypi_outputs *o, size_t cube, enum ypi_plane pla
 
 /* ---- descriptions ---- */
 
-/* The sensor's steps become the integers. The last code means no data, so the brightest step of 16
- * bits is clipped to the one below. */
+/* The sensor's steps become the integers; reflectance is stored in ten thousandths, as vendors do:
+ * it may exceed 1. The last code means no data, so the brightest step of 16 bits is clipped to the
+ * one below. */
 void ypi_outputs_codes(const struct ypi_outputs *o, double *scale, double *ignore)
 {
     bool is_signed = o->job->type == SYNTH_I16;
     double bits = o->spec->bits > 0 ? o->spec->bits : is_signed ? 15 : 16;
-    *scale = o->job->scale > 0 ? o->job->scale : exp2(bits);
+    double usual = o->job->quantity == YPI_REFLECTANCE ? 10000 : exp2(bits);
+    *scale = o->job->scale > 0 ? o->job->scale : usual;
     *ignore = is_signed ? INT16_MIN : UINT16_MAX;
 }
 
@@ -98,6 +102,8 @@ static void describe_values(const struct ypi_outputs *o, struct synth_cube_info 
     info->has_ignore = info->type != SYNTH_F32;
     if (info->has_ignore)
         ypi_outputs_codes(o, &info->scale, &info->ignore);
+    info->scale_is_gain = o->job->quantity != YPI_REFLECTANCE;
+    info->units = ypi_quantity_units(o);
     if (o->spec->preset == SYNTH_SCENE) {
         info->wavelengths = synth_scene_wavelengths(o->scene);
         info->fwhm = o->fwhm;
@@ -119,13 +125,16 @@ static void describe(const struct ypi_outputs *o, size_t cube, enum ypi_plane pl
                                      .height = o->spec->height,
                                      .width = o->spec->width,
                                      .channels = ypi_plane_channels(o, plane),
+                                     .band_names = ypi_plane_names(o, plane),
                                      .description = text};
     snprintf(text, 160,
              "yieldpoint synth " YPI_VERSION ", preset %s, seed %" PRIu64 ", cube %zu: %s",
              o->spec->preset == SYNTH_CUVIS ? "cuvis" : "scene", o->spec->seed, cube,
-             planes[plane].what);
+             plane == YPI_VALUES ? ypi_quantity_text(o) : planes[plane].what);
     if (plane == YPI_VALUES)
         describe_values(o, info);
+    if (plane == YPI_LABELS)
+        ypi_name_classes(o, info);
 }
 
 /* ---- checks before the run ---- */
@@ -163,10 +172,25 @@ static enum yp_status check_plane(const struct ypi_outputs *o, size_t cube, enum
     return status;
 }
 
+static enum yp_status refuse_existing_others(const struct ypi_outputs *o)
+{
+    char path[YPI_PATH_MAX];
+    size_t count;
+    const char *const *suffixes = ypi_sidecar_suffixes(o, &count);
+    enum yp_status status = YP_OK;
+    for (size_t i = 0; i < count && status == YP_OK; i++) {
+        ypi_job_path(o->job, suffixes[i], path);
+        status = refuse_existing(path);
+    }
+    ypi_job_path(o->job, ".json", path);
+    if (status == YP_OK)
+        status = refuse_existing(path);
+    ypi_job_path(o->job, ".png", path);
+    return status == YP_OK && o->job->preview ? refuse_existing(path) : status;
+}
+
 enum yp_status ypi_outputs_check(const struct ypi_outputs *o, uint64_t *bytes)
 {
-    static const char *const others[] = {".json", "_endmembers.npy", "_wavelengths.npy", ".png"};
-    char path[YPI_PATH_MAX];
     size_t sets = o->job->format == SYNTH_NPY ? 1 : o->job->cubes;
     *bytes = 0;
     if (strlen(o->job->base) + 64 > YPI_PATH_MAX)
@@ -178,13 +202,12 @@ enum yp_status ypi_outputs_check(const struct ypi_outputs *o, uint64_t *bytes)
             if (status != YP_OK)
                 return status;
         }
-    for (size_t i = 0; i < (o->job->preview ? 4 : 3) && !o->job->force; i++) {
-        ypi_job_path(o->job, others[i], path);
-        enum yp_status status = refuse_existing(path);
+    if (!o->job->force) {
+        enum yp_status status = refuse_existing_others(o);
         if (status != YP_OK)
             return status;
     }
-    return ypi_check_free_space(o->job->base, *bytes);
+    return ypi_check_free_space(o->job->base, *bytes + ypi_sidecar_bytes(o));
 }
 
 /* ---- one cube ---- */

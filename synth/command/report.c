@@ -66,6 +66,12 @@ void ypi_report_made(const struct ypi_outputs *o, const struct ypi_made *made)
            o->spec->channels, formats[job->format], orders[job->interleave],
            ypi_type_name((enum synth_type)job->type), made->values, made->bytes, seconds,
            value_rate, byte_rate);
+    size_t empty = 0;
+    for (size_t i = 0; i < o->spec->channels; i++)
+        empty += ypi_band_is_empty(o, i);
+    if (empty > 0)
+        printf("%zu band%s 0 throughout: blank, or too dark to be inverted\n", empty,
+               empty == 1 ? " is" : "s are");
     if (made->clipped > 0)
         printf("%" PRIu64 " values beyond the range of %s were clipped to it\n", made->clipped,
                ypi_type_name((enum synth_type)job->type));

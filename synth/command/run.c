@@ -134,6 +134,8 @@ static enum yp_status make_tile(struct run *r, const struct tile *tile, const st
     enum yp_status status = synth_scene_tile(r->outputs->scene, tile->cube, tile->first,
                                              tile->pixels, b->values, &truth);
     if (status == YP_OK)
+        ypi_to_quantity(r->outputs, tile->pixels, b->values);
+    if (status == YP_OK)
         status = synth_cube_write(planes[YPI_VALUES], cube, tile->first, tile->pixels, b->values);
     if (status == YP_OK)
         status = put_bytes(planes[YPI_LABELS], tile, cube, b->labels, b->plane);

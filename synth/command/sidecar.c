@@ -1,4 +1,5 @@
-/* The files beside the cubes of a run: spectra, wavelengths and the description. */
+/* The files beside the cubes of a run: spectra, wavelengths, what is between ground and reading,
+ * and the description. */
 #include "synth/command/internal.h"
 
 #include "base/system/npy.h"
@@ -6,6 +7,7 @@
 
 #include <cJSON.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,22 +37,93 @@ static enum yp_status write_npy(const struct ypi_job *job, const char *suffix, c
     return ypi_write_whole(path, head, size, values, count * sizeof *values, job->force);
 }
 
-/* Endmembers, then targets, so that label k is row endmembers + k - 1; for CUVIS normal and
- * anomaly, and the anomaly has label 1. */
-static enum yp_status write_spectra(const struct ypi_outputs *o)
+enum {
+    WAVELENGTHS,
+    ENDMEMBERS,
+    CUVIS_SIDECARS,
+    TRANSMISSION = CUVIS_SIDECARS,
+    PATH,
+    NOISE,
+    GAINS,
+    OFFSETS,
+    SIDECARS,
+};
+static const char *const suffixes[SIDECARS] = {
+    [WAVELENGTHS] = "_wavelengths.npy",
+    [ENDMEMBERS] = "_endmembers.npy",
+    [TRANSMISSION] = "_transmission.npy",
+    [PATH] = "_path.npy",
+    [NOISE] = "_noise.npy",
+    [GAINS] = "_gains.npy",
+    [OFFSETS] = "_offsets.npy",
+};
+
+const char *const *ypi_sidecar_suffixes(const struct ypi_outputs *o, size_t *count)
 {
-    size_t channels = o->spec->channels, rows = 0;
-    char shape[64];
+    *count = o->spec->preset == SYNTH_CUVIS ? CUVIS_SIDECARS : SIDECARS;
+    return suffixes;
+}
+
+static size_t spectra_of(const struct ypi_outputs *o)
+{
+    size_t rows = 0;
     while (synth_scene_spectrum(o->scene, rows) != NULL)
         rows++;
-    float *all = yp_device_alloc(yp_device_cpu(), rows * channels * sizeof *all);
-    if (all == NULL)
-        return YP_OUT_OF_MEMORY;
+    return rows;
+}
+
+uint64_t ypi_sidecar_bytes(const struct ypi_outputs *o)
+{
+    size_t rows = 1 + spectra_of(o);
+    rows += o->spec->preset == SYNTH_CUVIS ? 0 : 3 + 2 * o->spec->width;
+    return (uint64_t)rows * o->spec->channels * sizeof(float);
+}
+
+/* Endmembers, then targets, so that label k is row endmembers + k - 1; for CUVIS normal and
+ * anomaly, and the anomaly has label 1. */
+static enum yp_status write_spectra(const struct ypi_outputs *o, float *all)
+{
+    size_t channels = o->spec->channels, rows = spectra_of(o);
+    char shape[64];
     for (size_t i = 0; i < rows; i++)
-        memcpy(all + i * channels, synth_scene_spectrum(o->scene, i), channels * sizeof *all);
+        ypi_spectrum_in_quantity(o, i, all + i * channels);
     snprintf(shape, sizeof shape, "%zu, %zu", rows, channels);
-    enum yp_status status = write_npy(o->job, "_endmembers.npy", shape, all, rows * channels);
-    yp_device_free(yp_device_cpu(), all);
+    return write_npy(o->job, suffixes[ENDMEMBERS], shape, all, rows * channels);
+}
+
+/* One row for each column of the sensor. */
+static enum yp_status write_columns(const struct ypi_outputs *o, float *gains, float *offsets)
+{
+    size_t channels = o->spec->channels, width = o->spec->width;
+    char shape[64];
+    for (size_t i = 0; i < width; i++)
+        synth_scene_column(o->scene, i, gains + i * channels, offsets + i * channels);
+    snprintf(shape, sizeof shape, "%zu, %zu", width, channels);
+    enum yp_status status = write_npy(o->job, suffixes[GAINS], shape, gains, width * channels);
+    if (status == YP_OK)
+        status = write_npy(o->job, suffixes[OFFSETS], shape, offsets, width * channels);
+    return status;
+}
+
+static enum yp_status write_arrays(const struct ypi_outputs *o, float *block)
+{
+    size_t channels = o->spec->channels;
+    char shape[64];
+    snprintf(shape, sizeof shape, "%zu,", channels);
+    enum yp_status status = write_npy(o->job, suffixes[WAVELENGTHS], shape,
+                                      synth_scene_wavelengths(o->scene), channels);
+    if (status == YP_OK)
+        status = write_spectra(o, block);
+    if (status != YP_OK || o->spec->preset == SYNTH_CUVIS)
+        return status;
+    ypi_noise_by_band(o, block);
+    status = write_npy(o->job, suffixes[NOISE], shape, block, channels);
+    if (status == YP_OK)
+        status = write_npy(o->job, suffixes[TRANSMISSION], shape, o->transmission, channels);
+    if (status == YP_OK)
+        status = write_npy(o->job, suffixes[PATH], shape, o->path, channels);
+    if (status == YP_OK)
+        status = write_columns(o, block, block + o->spec->width * channels);
     return status;
 }
 
@@ -101,6 +174,37 @@ static void add_files(cJSON *document, const struct ypi_outputs *o)
     }
 }
 
+/* Noise is that of the reading, whatever is stored: variance a x + b of a radiance x before gain
+ * and offset, then rounded to steps. */
+static void add_sensor(cJSON *document, const struct ypi_outputs *o)
+{
+    double a, b;
+    synth_scene_noise(o->scene, &a, &b);
+    cJSON *noise = cJSON_AddObjectToObject(document, "noise");
+    cJSON_AddNumberToObject(noise, "a", a);
+    cJSON_AddNumberToObject(noise, "b", b);
+    cJSON_AddNumberToObject(noise, "step", o->spec->bits > 0 ? exp2(-o->spec->bits) : 0);
+    cJSON *bands = cJSON_AddArrayToObject(document, "empty_bands");
+    for (size_t i = 0; i < o->spec->channels; i++)
+        if (ypi_band_is_empty(o, i))
+            cJSON_AddItemToArray(bands, cJSON_CreateNumber((double)i));
+}
+
+/* The arrays beside the cubes, by what is between the stem and the ending. */
+static void add_arrays(cJSON *document, const struct ypi_outputs *o)
+{
+    cJSON *arrays = cJSON_AddObjectToObject(document, "arrays");
+    size_t count;
+    const char *const *all = ypi_sidecar_suffixes(o, &count);
+    for (size_t i = 0; i < count; i++) {
+        char path[YPI_PATH_MAX], name[32];
+        ypi_job_path(o->job, all[i], path);
+        const char *slash = strrchr(path, '/');
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(all[i] + 1, "."), all[i] + 1);
+        cJSON_AddStringToObject(arrays, name, slash != NULL ? slash + 1 : path);
+    }
+}
+
 static char *document_of(const struct ypi_outputs *o, const struct ypi_made *made)
 {
     struct ypi_job job = *o->job;
@@ -122,6 +226,9 @@ static char *document_of(const struct ypi_outputs *o, const struct ypi_made *mad
         cJSON_AddNumberToObject(document, "no_data", ignore);
         add_word64(document, "clipped", made->clipped);
     }
+    if (job.spec.preset == SYNTH_SCENE)
+        add_sensor(document, o);
+    add_arrays(document, o);
     add_files(document, o);
     char *text = cJSON_Print(document);
     cJSON_Delete(document);
@@ -131,12 +238,11 @@ static char *document_of(const struct ypi_outputs *o, const struct ypi_made *mad
 
 enum yp_status ypi_sidecars_write(const struct ypi_outputs *o, const struct ypi_made *made)
 {
-    char path[YPI_PATH_MAX], shape[64];
-    snprintf(shape, sizeof shape, "%zu,", o->spec->channels);
-    enum yp_status status = write_spectra(o);
-    if (status == YP_OK)
-        status = write_npy(o->job, "_wavelengths.npy", shape, synth_scene_wavelengths(o->scene),
-                           o->spec->channels);
+    char path[YPI_PATH_MAX];
+    float *block = yp_device_alloc(yp_device_cpu(), ypi_sidecar_bytes(o));
+    enum yp_status status = block != NULL ? write_arrays(o, block) : YP_OUT_OF_MEMORY;
+    if (block != NULL)
+        yp_device_free(yp_device_cpu(), block);
     if (status != YP_OK)
         return status;
     char *text = document_of(o, made);

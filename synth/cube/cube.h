@@ -59,7 +59,10 @@ struct synth_cube_info {
     size_t height, width, channels;
     uint64_t offset; /* bytes before the first value; must be 0 for a writer */
 
-    double scale;                  /* reflectance scale factor: value = stored value / scale */
+    double scale;                  /* value = stored value / scale */
+    bool scale_is_gain;            /* false: the scale is the reflectance scale factor; true: the
+                                      data gain values are 1 / scale in every band */
+    const char *units;             /* data units; for a writer without braces and line ends */
     bool has_ignore;               /* data ignore value: the stored value that means no data */
     double ignore;                 /* may be a NaN */
     const float *wavelengths;      /* (channels), nm; NULL where their unit is not one of length */
@@ -69,6 +72,11 @@ struct synth_cube_info {
     const char *description;       /* for a writer without braces */
     size_t default_bands[3];       /* red, green, blue, or one grey band, counted from 0 */
     size_t default_band_count;     /* 0, 1 or 3 */
+    /* An ENVI Classification: its one band holds numbers of classes; for a writer uint8, with names
+     * and colours of at most 256 classes. */
+    size_t classes;                 /* 0: none */
+    const char *const *class_names; /* (classes); for a writer without commas and braces */
+    const uint8_t *class_lookup;    /* (classes, 3): red, green, blue */
 };
 
 /* ---- reading ---- */
@@ -85,13 +93,16 @@ struct synth_cube_file;
  * Headers are parsed leniently: keys in any case and order, with blanks or underscores; any end of
  * line; comments; lists over several lines, also with a comma at the end; unknown keys. Missing
  * keys: interleave is BSQ, byte order little, header offset 0; wavelengths without a unit are
- * micrometres when all are below 100, else nanometres. A raw file must be exactly as long as its
- * header says.
+ * micrometres when all are below 100, else nanometres. Data gain values count as a scale where all
+ * bands have the same one, above 0, no band has an offset and there is no reflectance scale factor;
+ * others are ignored, and so are names or colours of classes whose number is not that of the
+ * classes. A raw file must be exactly as long as its header says.
  *
  * The file occupies one block of `device`'s memory (two while opening): at most twice the header's
  * size, the path (up to 4 KiB), 1 KiB, and for each channel 4 bytes of wavelengths, 4 of fwhm, 5 of
- * bbl and 8 of band names, of those that the header has. Close it with synth_cube_close(). NULL
- * with yp_last_error() set: the file, the line, what it says and what is allowed.
+ * bbl and 8 of band names, for each class 8 of names and 15 of colours, of those that the header
+ * has. Close it with synth_cube_close(). NULL with yp_last_error() set: the file, the line, what it
+ * says and what is allowed.
  */
 struct synth_cube_file *synth_cube_open(struct yp_device *device, const char *path,
                                         enum synth_scaling scaling);

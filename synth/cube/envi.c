@@ -94,6 +94,20 @@ static enum yp_status parse_sizes(const struct ypi_envi_text *text, struct synth
     return YP_OK;
 }
 
+/* A gain that all bands have, without offsets, is a scale; cube.h says that others are ignored. */
+static void take_gain(const struct ypi_envi_text *text, struct synth_cube_info *info)
+{
+    const char *gains = text->keys[YPI_GAINS].value, *offsets = text->keys[YPI_OFFSETS].value;
+    double gain = 0, offset = 0;
+    if (gains == NULL || !ypi_envi_same(gains, info->channels, &gain) || !isnormal(gain) ||
+        gain < 0 || !isnormal(1 / gain))
+        return;
+    if (offsets != NULL && (!ypi_envi_same(offsets, info->channels, &offset) || offset != 0))
+        return;
+    info->scale = 1 / gain;
+    info->scale_is_gain = true;
+}
+
 static enum yp_status parse_numbers(const struct ypi_envi_text *text, struct synth_cube_info *info)
 {
     enum yp_status status = YP_OK;
@@ -105,6 +119,8 @@ static enum yp_status parse_numbers(const struct ypi_envi_text *text, struct syn
         (ypi_envi_number(text, YPI_SCALE, &info->scale) != YP_OK || !(info->scale > 0) ||
          isinf(info->scale)))
         status = ypi_envi_value_error(text, YPI_SCALE, "a number above 0");
+    if (status == YP_OK && info->scale == 0)
+        take_gain(text, info);
     return status;
 }
 
@@ -132,10 +148,39 @@ static double unit_factor(const char *unit)
 
 /* Lists of the header, in the file's block. */
 struct lists {
-    float *wavelengths, *fwhm, *flags;
-    uint8_t *good;
-    const char **names;
+    float *wavelengths, *fwhm, *flags, *colours;
+    uint8_t *good, *lookup;
+    const char **names, **class_names;
 };
+
+/* How many classes there are; 0: none, or no number of them. */
+static size_t class_count(const struct ypi_envi_text *text)
+{
+    uint64_t count = 0;
+    if (text->keys[YPI_CLASSES].value == NULL ||
+        ypi_envi_integer(text, YPI_CLASSES, 0, &count) != YP_OK)
+        return 0;
+    return (size_t)count;
+}
+
+/* Other software's lists of classes may be of any kind; those that fit are taken. */
+static void parse_classes(const struct ypi_envi_text *text, struct synth_cube_info *info,
+                          const struct lists *lists)
+{
+    size_t count = info->classes = class_count(text);
+    if (lists->class_names != NULL &&
+        ypi_envi_names(text, YPI_CLASS_NAMES, count, lists->class_names) == YP_OK)
+        info->class_names = lists->class_names;
+    if (lists->lookup == NULL ||
+        ypi_envi_numbers(text, YPI_CLASS_LOOKUP, 3 * count, 1, lists->colours) != YP_OK)
+        return;
+    for (size_t i = 0; i < 3 * count; i++) {
+        if (!(lists->colours[i] >= 0 && lists->colours[i] <= 255))
+            return;
+        lists->lookup[i] = (uint8_t)lists->colours[i];
+    }
+    info->class_lookup = lists->lookup;
+}
 
 static enum yp_status parse_wavelengths(const struct ypi_envi_text *text,
                                         struct synth_cube_info *info, const struct lists *lists)
@@ -203,6 +248,8 @@ static enum yp_status parse_lists(const struct ypi_envi_text *text, struct synth
         ypi_envi_names(text, YPI_BAND_NAMES, info->channels, lists->names) == YP_OK)
         info->band_names = lists->names;
     info->description = text->keys[YPI_DESCRIPTION].value;
+    info->units = text->keys[YPI_UNITS].value;
+    parse_classes(text, info, lists);
     parse_default_bands(text, info);
     return YP_OK;
 }
@@ -263,9 +310,13 @@ static struct synth_cube_file *lay_out(struct yp_device *device, struct ypi_envi
     /* A list has at most as many entries as the header has bytes; a shorter one is refused later.
      */
     size_t entries = channels <= length ? channels : length;
+    size_t classes = class_count(text);
+    bool class_names = text->keys[YPI_CLASS_NAMES].value != NULL && classes - 1 < length;
+    bool lookup = text->keys[YPI_CLASS_LOOKUP].value != NULL && classes - 1 < length;
     size_t size = sizeof(struct synth_cube_file) + entries * names * sizeof(char *) +
+                  classes * class_names * sizeof(char *) +
                   entries * sizeof(float) * (size_t)(wavelengths + fwhm + good) + entries * good +
-                  strlen(raw) + 1 + length + 1;
+                  3 * classes * lookup * (sizeof(float) + 1) + strlen(raw) + 1 + length + 1;
     char *block = yp_device_alloc(device, size);
     if (block == NULL)
         return NULL;
@@ -275,14 +326,20 @@ static struct synth_cube_file *lay_out(struct yp_device *device, struct ypi_envi
     *lists = (struct lists){0};
     if (names)
         lists->names = (const char **)block, block += entries * sizeof(char *);
+    if (class_names)
+        lists->class_names = (const char **)block, block += classes * sizeof(char *);
     if (wavelengths)
         lists->wavelengths = (float *)block, block += entries * sizeof(float);
     if (fwhm)
         lists->fwhm = (float *)block, block += entries * sizeof(float);
-    if (good) {
+    if (good)
         lists->flags = (float *)block, block += entries * sizeof(float);
+    if (lookup)
+        lists->colours = (float *)block, block += 3 * classes * sizeof(float);
+    if (good)
         lists->good = (uint8_t *)block, block += entries;
-    }
+    if (lookup)
+        lists->lookup = (uint8_t *)block, block += 3 * classes;
     file->path = memcpy(block, raw, strlen(raw) + 1);
     block += strlen(raw) + 1;
     memcpy(block, old, length + 1);

@@ -32,6 +32,40 @@ static void add_floats(struct text *text, const char *key, const float *values, 
     add(text, "}\n");
 }
 
+static void add_names(struct text *text, const char *key, const char *const *names, size_t count)
+{
+    if (names == NULL)
+        return;
+    add(text, "%s = {", key);
+    for (size_t i = 0; i < count; i++)
+        add(text, "%s%s", i > 0 ? ",\n " : "", names[i]);
+    add(text, "}\n");
+}
+
+static void add_classes(struct text *text, const struct synth_cube_info *info)
+{
+    if (info->classes == 0)
+        return;
+    add(text, "classes = %zu\nclass lookup = {", info->classes);
+    for (size_t i = 0; i < 3 * info->classes; i++)
+        add(text, "%s%d", i == 0 ? "" : i % 3 == 0 ? ",\n " : ", ", info->class_lookup[i]);
+    add(text, "}\n");
+    add_names(text, "class names", info->class_names, info->classes);
+}
+
+/* What the stored values are times or over, for values that are reflectance and for others. */
+static void add_scale(struct text *text, const struct synth_cube_info *info)
+{
+    if (info->scale != 0 && !info->scale_is_gain)
+        add(text, "reflectance scale factor = %.17g\n", info->scale);
+    if (info->scale == 0 || !info->scale_is_gain)
+        return;
+    add(text, "data gain values = {");
+    for (size_t i = 0; i < info->channels; i++)
+        add(text, "%s%.17g", i == 0 ? "" : i % 8 == 0 ? ",\n " : ", ", 1 / info->scale);
+    add(text, "}\n");
+}
+
 static void add_lists(struct text *text, const struct synth_cube_info *info)
 {
     if (info->default_band_count > 0) {
@@ -50,12 +84,7 @@ static void add_lists(struct text *text, const struct synth_cube_info *info)
             add(text, "%s%d", i == 0 ? "" : i % 32 == 0 ? ",\n " : ", ", info->good_bands[i] != 0);
         add(text, "}\n");
     }
-    if (info->band_names != NULL) {
-        add(text, "band names = {");
-        for (size_t i = 0; i < info->channels; i++)
-            add(text, "%s%s", i > 0 ? ",\n " : "", info->band_names[i]);
-        add(text, "}\n");
-    }
+    add_names(text, "band names", info->band_names, info->channels);
 }
 
 size_t ypi_envi_header(char *to, size_t capacity, const struct synth_cube_info *info)
@@ -69,13 +98,16 @@ size_t ypi_envi_header(char *to, size_t capacity, const struct synth_cube_info *
         add(&text, "description = {%s}\n", info->description);
     add(&text,
         "samples = %zu\nlines = %zu\nbands = %zu\nheader offset = 0\n"
-        "file type = ENVI Standard\ndata type = %d\ninterleave = %s\nbyte order = %d\n",
-        info->width, info->height, info->channels, numbers[info->type],
+        "file type = ENVI %s\ndata type = %d\ninterleave = %s\nbyte order = %d\n",
+        info->width, info->height, info->channels,
+        info->classes > 0 ? "Classification" : "Standard", numbers[info->type],
         interleaves[info->interleave], info->big_endian);
     if (info->has_ignore)
         add(&text, "data ignore value = %.17g\n", info->ignore);
-    if (info->scale != 0)
-        add(&text, "reflectance scale factor = %.17g\n", info->scale);
+    if (info->units != NULL)
+        add(&text, "data units = %s\n", info->units);
+    add_scale(&text, info);
+    add_classes(&text, info);
     add_lists(&text, info);
     return text.length;
 }

@@ -30,6 +30,12 @@ static const char *const key_names[YPI_ENVI_KEYS] = {
     [YPI_IGNORE] = "data ignore value",
     [YPI_SCALE] = "reflectance scale factor",
     [YPI_DEFAULT_BANDS] = "default bands",
+    [YPI_GAINS] = "data gain values",
+    [YPI_OFFSETS] = "data offset values",
+    [YPI_UNITS] = "data units",
+    [YPI_CLASSES] = "classes",
+    [YPI_CLASS_NAMES] = "class names",
+    [YPI_CLASS_LOOKUP] = "class lookup",
 };
 
 /* ---- parsing ---- */
@@ -263,6 +269,20 @@ size_t ypi_envi_count(const char *value)
         count++;
     }
     return count;
+}
+
+bool ypi_envi_same(const char *value, size_t count, double *number)
+{
+    size_t i = 0;
+    for (const char *at = first_number(value); *at != '\0'; at = skip_to_number(at), i++) {
+        char *end = NULL;
+        double each = strtod(at, &end);
+        if (end == at || i == count || (i > 0 && each != *number))
+            return false;
+        *number = each;
+        at = end;
+    }
+    return i == count && count > 0;
 }
 
 static enum yp_status wrong_count(const struct ypi_envi_text *text, enum ypi_envi_key key,

@@ -24,6 +24,12 @@ enum ypi_envi_key {
     YPI_IGNORE,
     YPI_SCALE,
     YPI_DEFAULT_BANDS,
+    YPI_GAINS,
+    YPI_OFFSETS,
+    YPI_UNITS,
+    YPI_CLASSES,
+    YPI_CLASS_NAMES,
+    YPI_CLASS_LOOKUP,
     YPI_ENVI_KEYS,
 };
 
@@ -57,5 +63,7 @@ enum yp_status ypi_envi_names(const struct ypi_envi_text *text, enum ypi_envi_ke
                               const char **names);
 /* The number of entries; 0 when one of them is not a number. */
 size_t ypi_envi_count(const char *value);
+/* Whether there are `count` numbers, all the same: then *number is that. */
+bool ypi_envi_same(const char *value, size_t count, double *number);
 
 #endif

@@ -18,9 +18,31 @@ static enum yp_status check_text(const char *field, const char *text, const char
                         field, text, without);
 }
 
+static enum yp_status check_classes(const struct synth_cube_info *info)
+{
+    enum yp_status status = YP_OK;
+    if (info->classes == 0)
+        return YP_OK;
+    if (info->type != SYNTH_U8 || info->channels != 1 || info->classes > 256)
+        return yp_set_error(YP_INVALID,
+                            "synth_cube_info.classes is %zu in %zu channels of %s: must be at most "
+                            "256, in one channel of uint8",
+                            info->classes, info->channels, ypi_type_name(info->type));
+    if (info->class_names == NULL || info->class_lookup == NULL)
+        return refuse(info->class_names == NULL ? "class_names" : "class_lookup", "NULL",
+                      "that of each class");
+    for (size_t i = 0; status == YP_OK && i < info->classes; i++)
+        status = check_text("class_names[]", info->class_names[i], "{},\r\n");
+    return status;
+}
+
 static enum yp_status check_lists(const struct synth_cube_info *info)
 {
     enum yp_status status = check_text("description", info->description, "{}");
+    if (status == YP_OK)
+        status = check_text("units", info->units, "{}\r\n");
+    if (status == YP_OK)
+        status = check_classes(info);
     for (size_t i = 0; status == YP_OK && info->band_names != NULL && i < info->channels; i++)
         status = check_text("band_names[]", info->band_names[i], "{},\r\n");
     if (status != YP_OK)

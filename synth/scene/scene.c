@@ -1,3 +1,4 @@
+#include "base/random/portable.h"
 #include "synth/scene/accelerated.h"
 #include "synth/scene/internal.h"
 
@@ -304,6 +305,41 @@ const float *synth_scene_spectrum(const struct synth_scene *scene, size_t k)
     if (k >= endmembers + SYNTH_TARGETS)
         return NULL;
     return scene->spectra + (k < endmembers ? k : SYNTH_LAST + k - endmembers) * scene->stride;
+}
+
+void synth_scene_transmission(const struct synth_scene *scene, float *transmission)
+{
+    bool air = scene->spec.preset == SYNTH_SCENE;
+    for (size_t c = 0; c < scene->spec.channels; c++) {
+        double seen = 0, there = 0;
+        for (size_t k = 0; air && k < scene->spec.endmembers; k++) {
+            seen += (double)scene->levels[k * scene->stride + c];
+            there += (double)scene->spectra[k * scene->stride + c];
+        }
+        transmission[c] = air ? (float)(seen / there) : 1.0f;
+    }
+}
+
+void synth_scene_path(const struct synth_scene *scene, float *path)
+{
+    for (size_t c = 0; c < scene->spec.channels; c++)
+        path[c] = scene->spec.preset == SYNTH_SCENE ? scene->path[c] : 0.0f;
+}
+
+void synth_scene_noise(const struct synth_scene *scene, double *a, double *b)
+{
+    *a = (double)scene->sensor.photon; /* 0 with CUVIS */
+    *b = (double)scene->sensor.read;
+}
+
+void synth_scene_column(const struct synth_scene *scene, size_t column, float *gains,
+                        float *offsets)
+{
+    for (size_t c = 0; c < scene->spec.channels; c++) {
+        uint32_t word = scene->columns != NULL ? scene->columns[column * scene->stride + c] : 0;
+        gains[c] = 1.0f + ypi_float_of((int32_t)(word & 0xffff0000u));
+        offsets[c] = ypi_float_of((int32_t)(word << 16));
+    }
 }
 
 static enum yp_status check_pixels(const char *what, const struct synth_scene *scene, uint64_t cube,

@@ -176,6 +176,19 @@ bool synth_scene_dead_element(const struct synth_scene *scene, size_t column, si
  * two spectra, normal and anomaly. NULL for another k. */
 const float *synth_scene_spectrum(const struct synth_scene *scene, size_t k);
 
+/* What stands between the ground and the sensor's reading, of SYNTH_SCENE; CUVIS has none of it:
+ * tau is 1, path 0, a and b are 0, gains 1 and offsets 0. The arrays are the caller's. */
+
+/* tau, (channels): what the tables give, sum_k (tau e_k) / sum_k e_k, within 2e-7 of it. */
+void synth_scene_transmission(const struct synth_scene *scene, float *transmission);
+/* path, (channels): in the unit of the reading. */
+void synth_scene_path(const struct synth_scene *scene, float *path);
+/* a and b of the noise's variance a x + b. */
+void synth_scene_noise(const struct synth_scene *scene, double *a, double *b);
+/* gain and offset of a column of the sensor, (channels) each; column < width. */
+void synth_scene_column(const struct synth_scene *scene, size_t column, float *gains,
+                        float *offsets);
+
 /* The ground truth of a tile. Each array is the caller's; NULL: not wanted. */
 struct synth_truth {
     uint8_t *labels;   /* (pixels): on a target 1 + its material, in a disc of CUVIS 1, else 0 */

@@ -46,6 +46,40 @@ def check_reads(tap, program, folder):
                           f"GDAL knows {name}", info)
 
 
+def check_quantities(tap, program, folder):
+    """GDAL's scale of a band is the gain; a reflectance scale factor is no business of its."""
+    for quantity, scale in (("radiance", "Scale:0.000244140625"), ("reflectance", None)):
+        done = run(program, "synth", *SIZES, "--output=q", "--type=uint16", "--bits=12",
+                   f"--quantity={quantity}", "--force", cwd=folder)
+        assert done.code == 0, done
+        info = run("gdalinfo", "-mdd", "ENVI", "q.img", cwd=folder)
+        tap.check(info.code == 0 and ("Scale:" not in info.out if scale is None else
+                                      info.out.count(scale) == 20) and
+                  f"data_units={quantity.capitalize()}" in info.out and
+                  ("reflectance_scale_factor=10000" in info.out) == (quantity == "reflectance"),
+                  f"GDAL knows the scale of {quantity}", info)
+        tap.check(all(f"Description = channel {c + 1} (" in info.out for c in range(20)),
+                  f"GDAL knows the bands' names of {quantity}", info)
+
+
+def check_classes(tap, program, dump, folder):
+    done = run(program, "synth", *SIZES, "--output=k", "--target-fraction=0.3", "--force", cwd=folder)
+    assert done.code == 0, done
+    info = run("gdalinfo", "-mdd", "ENVI", "k_labels.img", cwd=folder)
+    tap.check(info.code == 0 and "ColorInterp=Palette" in info.out and
+              "file_type=ENVI Classification" in info.out and
+              all(f"{k}: target {k}\n" in info.out for k in range(1, 5)) and
+              "0: background\n" in info.out and "Color Table (RGB with 5 entries)" in info.out and
+              "1: 230,60,40,255" in info.out, "GDAL knows the classes of labels", info)
+    labels = envi(os.path.join(folder, "k_labels.img"))[1]
+    translate(folder, "-of", "ENVI", "k_labels.img", "c.img")
+    with open(os.path.join(folder, "c.hdr")) as file:
+        head = file.read()
+    shape, read = dumped(dump, os.path.join(folder, "c.img"))
+    tap.check("ENVI Classification" in head and "target 4" in head and shape == (1, 11, 13, 1) and
+              same(read, labels) and max(labels) == 4, "read GDAL's classification", head)
+
+
 def check_is_read(tap, program, dump, folder):
     done = run(program, "synth", *SIZES, "--output=a", "--type=uint16", "--bits=8",
                "--dead-fraction=off", "--force", cwd=folder)
@@ -71,6 +105,8 @@ def main(program, dump):
     else:
         with tempfile.TemporaryDirectory() as folder:
             tap.run("reads", check_reads, tap, program, folder)
+            tap.run("quantities", check_quantities, tap, program, folder)
+            tap.run("classes", check_classes, tap, program, dump, folder)
             tap.run("is read", check_is_read, tap, program, dump, folder)
     tap.done()
 

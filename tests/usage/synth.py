@@ -26,6 +26,8 @@ SIZES = ["--height=7", "--width=9", "--channels=20"]
 # So that a small cube has some of everything.
 MUCH = ["--seed=5", "--target-fraction=0.1", "--dead-fraction=0.1"]
 PLANES = ("", "_labels", "_fill", "_abundances", "_valid")
+ARRAYS = ("endmembers", "gains", "noise", "offsets", "path", "transmission", "wavelengths")
+CLEAN = ["--snr-db=off", "--prnu=off", "--dsnu=off", "--bits=off", "--dead-fraction=off"]
 
 
 class Place:
@@ -132,10 +134,13 @@ def check_truth(tap, program):
         spectra_shape, spectra = npy(p.path("t_endmembers.npy"))
         document = json.loads(p.contents()["t.json"])
         rows = document["options"]["endmembers"] + document["targets"]
+        tau, path = (npy(p.path(f"t_{n}.npy"))[1] for n in ("transmission", "path"))
+        ground = [(s - path[i % 20]) / tau[i % 20] for i, s in enumerate(spectra)]
         tap.check(rows == 6 + TARGETS and spectra_shape == (rows, 20) and
-                  all(0 < s < 1 for s in spectra[:6 * 20]) and
-                  all(0 < s < 4.1 for s in spectra[6 * 20:]), "the spectra", spectra)
-        check_label_rows(tap, p)
+                  all(0 < s < 1 for s in ground[:6 * 20]) and
+                  all(0 < s < 4.1 for s in ground[6 * 20:]), "the spectra", spectra)
+        for quantity in ("radiance", "reflectance"):
+            check_label_rows(tap, p, quantity)
         shape, wavelengths = npy(p.path("t_wavelengths.npy"))
         tap.check(shape == (20,) and wavelengths[0] == 400 and wavelengths[-1] == 2500,
                   "the wavelengths", wavelengths)
@@ -150,21 +155,121 @@ def check_truth(tap, program):
             tap.check(not any(envi(p.path(f"n{i}_labels.img"))[1]), f"no discs: {none}: none is there")
 
 
-def check_label_rows(tap, p):
-    """Label k is row endmembers + k - 1: without noise and air a full pixel is that spectrum."""
-    p.good(tap, "labels", *SIZES, "--target-fraction=0.5", "--fill-low=1", "--shade=off",
-           "--grain=off", "--water=off", "--path=off", "--snr-db=off", "--prnu=off", "--dsnu=off",
-           "--bits=off", "--dead-fraction=off", "--output=u")
+def check_label_rows(tap, p, quantity):
+    """Label k is row endmembers + k - 1: without noise and shade a full pixel is that spectrum."""
+    p.good(tap, "labels", *SIZES, *CLEAN, "--target-fraction=0.5", "--fill-low=1", "--shade=off",
+           "--grain=off", "--water=0.5", f"--quantity={quantity}", "--output=u", "--force")
     values, labels = (envi(p.path(f"u{n}.img"))[1] for n in ("", "_labels"))
     spectra = npy(p.path("u_endmembers.npy"))[1]
-    tap.equal(sorted(set(labels)), list(range(TARGETS + 1)), "labels: every target is there")
-    tau = {}  # the same for all: it is what a value is of its spectrum
-    for i in (i for i in range(63) if labels[i]):
-        row = spectra[20 * (6 + int(labels[i]) - 1):][:20]
-        for c in range(20):
-            tau.setdefault(c, []).append(values[20 * i + c] / row[c])
-    tap.check(all(max(t) - min(t) < 1e-5 for t in tau.values()) and len(tau) == 20,
-              "labels: each is a row of the spectra", tau)
+    tap.equal(sorted(set(labels)), list(range(TARGETS + 1)), f"labels, {quantity}: all targets")
+    off = [abs(values[20 * i + c] - spectra[20 * (6 + int(labels[i]) - 1) + c])
+           for i in range(63) if labels[i] for c in range(20)]
+    tap.check(len(off) > 20 * 20 and max(off) < 4e-6, f"labels, {quantity}: each is a row of the "
+              "spectra", max(off))
+
+
+# -- radiance and reflectance -----------------------------------------------------------------------
+
+
+def arrays_of(p, stem):
+    return {n: npy(p.path(f"{stem}_{n}.npy"))[1] for n in ARRAYS}
+
+
+def check_quantity(tap, program):
+    """Reflectance is the reading less the path over the transmission, by what is stored."""
+    with place(program) as p:
+        for name, more in (("plain", []), ("blank", ["--blank-bands"])):
+            p.good(tap, name, *SIZES, *MUCH, *more, "--output=y")
+            p.good(tap, name, *SIZES, *MUCH, *more, "--output=r", "--quantity=reflectance")
+            beside, seen = arrays_of(p, "r"), arrays_of(p, "y")
+            tau, path = beside["transmission"], beside["path"]
+            y, r = envi(p.path("y.img"))[1], envi(p.path("r.img"))[1]
+            document = json.loads(p.contents()["r.json"])
+            bbl = [int(b) for b in envi(p.path("r.img"))[2]["bbl"].strip("{}").split(",")]
+            dark = [c for c in range(20) if tau[c] < 0.01 or (more and not bbl[c])]
+            tap.check(document["empty_bands"] == dark and len(dark) >= 1 and
+                      not any(bbl[c] for c in dark), f"{name}: the bands that are not inverted",
+                      (document["empty_bands"], dark))
+            wanted = [0 if v == v and i % 20 in dark else (v - path[i % 20]) / tau[i % 20]
+                      for i, v in enumerate(y)]
+            tap.check(all(abs(a - b) <= 1e-6 * abs(b) + 1e-7 or (a != a and b != b)
+                          for a, b in zip(r, wanted)), f"{name}: reflectance is the reading inverted")
+            tap.check(all(abs(s - (tau[i % 20] * g + path[i % 20])) <= 1e-7
+                          for i, (s, g) in enumerate(zip(seen["endmembers"], beside["endmembers"]))),
+                      f"{name}: spectra have the unit of the cube")
+            check_noise(tap, name, document, beside, seen, dark)
+            for stem in "yr":
+                for file in p.files():
+                    if file.startswith((stem + ".", stem + "_")):
+                        os.unlink(p.path(file))
+
+
+def check_noise(tap, name, document, beside, seen, dark):
+    """Variance by band: a m + b at the mean of the endmembers, over tau^2."""
+    a, b, tau = document["noise"]["a"], document["noise"]["b"], beside["transmission"]
+    means = [sum(seen["endmembers"][20 * k + c] for k in range(6)) / 6 for c in range(20)]
+    own = [0 if c in dark else (a * means[c] + b) / tau[c]**2 for c in range(20)]
+    tap.check(all(abs(v - w) <= 1e-5 * w for v, w in zip(beside["noise"], own)) and min(a, b) > 0,
+              f"{name}: noise by band", (beside["noise"], own))
+
+
+def check_sensor(tap, program):
+    """Gains, offsets and noise are those with which the values were made."""
+    big = ["--height=60", "--width=60", "--channels=20", "--seed=2", "--dead-fraction=off",
+           "--bits=off"]
+    with place(program) as p:
+        p.good(tap, "clean", *big, *CLEAN, "--output=clean")
+        p.good(tap, "striped", *big, "--snr-db=off", "--output=striped", "--prnu=0.05", "--dsnu=0.05")
+        p.good(tap, "noisy", *big, "--prnu=off", "--dsnu=off", "--output=noisy", "--snr-db=20")
+        clean, striped, noisy = (envi(p.path(f"{n}.img"))[1] for n in ("clean", "striped", "noisy"))
+        gains, offsets = (npy(p.path(f"striped_{n}.npy"))[1] for n in ("gains", "offsets"))
+        places = [(i // 20 % 60) * 20 + i % 20 for i in range(len(clean))]
+        off = max(abs(x * gains[at] + offsets[at] - y) for x, y, at in zip(clean, striped, places))
+        spread = sum((g - 1)**2 for g in gains) / len(gains)
+        tap.check(off < 2e-7 and abs(spread / 0.05**2 - 1) < 0.2, "sensor: gains and offsets",
+                  (off, spread))
+        ones = arrays_of(p, "clean")
+        tap.check(set(ones["gains"]) == {1} and set(ones["offsets"]) == {0} and
+                  set(ones["noise"]) == {0}, "sensor: none of it")
+        noise = json.loads(p.contents()["noisy.json"])["noise"]
+        squares = [(y - x)**2 / (noise["a"] * x + noise["b"]) for x, y in zip(clean, noisy)]
+        # 72,000 squares of normals: the mean's deviation is 0.0053.
+        tap.check(abs(sum(squares) / len(squares) - 1) < 0.02, "sensor: the noise's variance",
+                  sum(squares) / len(squares))
+
+
+def check_headers(tap, program):
+    """A header says what the values are, and by which number they are to be divided."""
+    with place(program) as p:
+        for kind, bits in (("uint16", "16"), ("int16", "12"), ("float32", "16")):
+            for quantity in ("radiance", "reflectance"):
+                p.good(tap, "headers", *SIZES, f"--type={kind}", f"--quantity={quantity}",
+                       f"--bits={bits}", "--output=a", "--force")
+                head = envi(p.path("a.img"))[2]
+                gains = head.get("data gain values", "").strip("{}").split(",")
+                integer = kind != "float32"
+                tap.check(quantity in head["description"] and
+                          head["data units"].startswith(quantity.capitalize()),
+                          f"headers: {quantity} {kind} says so", head)
+                tap.equal(head.get("reflectance scale factor"),
+                          "10000" if integer and quantity == "reflectance" else None,
+                          f"headers: {quantity} {kind}, reflectance scale factor")
+                tap.equal({float(g) for g in gains if g},
+                          {2.0**-int(bits)} if integer and quantity == "radiance" else set(),
+                          f"headers: {quantity} {kind}, gains")
+                tap.equal(head["band names"].strip("{}").split(",\n ")[19], "channel 20",
+                          "headers: names of bands")
+        for stem, names in (("_labels", "label"), ("_fill", "fill"), ("_valid", "valid"),
+                            ("_abundances", ",\n ".join(f"endmember {k + 1}" for k in range(6)))):
+            head = envi(p.path(f"a{stem}.img"))[2]
+            tap.equal(head["band names"], "{" + names + "}", f"headers: names in {stem}")
+        head = envi(p.path("a_labels.img"))[2]
+        classes = ["background"] + [f"target {k + 1}" for k in range(TARGETS)]
+        tap.equal([head["file type"], head["classes"], head["class names"].strip("{}").split(",\n ")],
+                  ["ENVI Classification", "5", classes], "headers: classes of labels")
+        colours = re.findall(r"\d+", head["class lookup"])
+        tap.check(len(colours) == 15 and len({tuple(colours[i:i + 3]) for i in range(0, 15, 3)}) == 5,
+                  "headers: a colour for each", head["class lookup"])
 
 
 def check_again(tap, program):
@@ -174,7 +279,7 @@ def check_again(tap, program):
                    "--seed=18446744073709551615"],
                   ["--output=e", "--preset=cuvis", "--anomaly-ratio=off"],
                   ["--output=d", "--interleave=bil", "--shade=0.1", "--blank-bands",
-                   "--fill-low=0.3", "--bits=9", "--type=int16"]):
+                   "--fill-low=0.3", "--bits=9", "--type=int16", "--quantity=reflectance"]):
         with place(program) as first, place(program) as second:
             big = ["--height=150", "--width=93", "--channels=61"]
             first.good(tap, f"first {words[0]}", *big, *words, "--threads=3")
@@ -204,7 +309,7 @@ def check_many(tap, program):
             p = Place(program, folder)
             done = p.synth("--height=4", "--width=4", "--channels=2", "--cubes=2000",
                            "--threads=16", "--output=a")
-            tap.check(done.code == 0 and len(p.files()) == 2000 * 10 + 3, f"many: {i}",
+            tap.check(done.code == 0 and len(p.files()) == 2000 * 10 + 8, f"many: {i}",
                       (done, len(p.files())))
 
 
@@ -347,6 +452,10 @@ WRONG = {
                                r"^yieldpoint: --snr-db is 500: must be 1 to 120, or off\n$"),
     "of the other preset": ([*SIZES, "--output=a", "--noise-std=1"], USAGE,
                             r"--noise-std is 1: it belongs to SYNTH_CUVIS"),
+    "reflectance without air": ([*SIZES, "--output=a", "--preset=cuvis",
+                                 "--quantity=reflectance"], USAGE,
+                                r"--quantity is reflectance: preset cuvis has no air"),
+    "no quantity": (["--quantity=albedo"], USAGE, r"must be one of: radiance reflectance"),
     "npy in bsq": ([*SIZES, "--output=a", "--format=npy", "--interleave=bsq"], USAGE,
                    r"--interleave is not bip"),
     "a scale for floats": ([*SIZES, "--output=a", "--scale=2"], USAGE, r"--scale is for integers"),
@@ -373,7 +482,7 @@ def check_wrong(tap, program):
 
 def check_existing(tap, program):
     for name in ("a.img", "a.hdr", "a_labels.img", "a_valid.hdr", "a.json", "a_endmembers.npy",
-                 "a_wavelengths.npy", "a.png"):
+                 "a_wavelengths.npy", "a_gains.npy", "a_noise.npy", "a.png"):
         with place(program) as p:
             with open(p.path(name), "w") as file:
                 file.write("mine")
@@ -382,7 +491,7 @@ def check_existing(tap, program):
             tap.check(done.code == FILE and f"{name}: is there already" in done.err and
                       p.contents() == {name: b"mine"}, f"existing: {name} is kept", done)
             p.good(tap, f"existing: {name}, --force", *words, "--force")
-            tap.check(len(p.files()) == 14 and p.contents()[name] != b"mine",
+            tap.check(len(p.files()) == 19 and p.contents()[name] != b"mine",
                       f"existing: {name} is replaced", p.files())
 
 
@@ -572,6 +681,9 @@ def main(program, dump, usage):
     tap = Tap()
     tap.run("formats", check_formats, tap, program, dump)
     tap.run("truth", check_truth, tap, program)
+    tap.run("quantity", check_quantity, tap, program)
+    tap.run("sensor", check_sensor, tap, program)
+    tap.run("headers", check_headers, tap, program)
     tap.run("again", check_again, tap, program)
     tap.run("many", check_many, tap, program)
     tap.run("processors", check_processors, tap, program)

@@ -439,6 +439,141 @@ Test(cube_file, keeps_what_a_header_says)
     synth_cube_close(file);
 }
 
+/* ---- scales and classes ---- */
+
+Test(cube_file, keeps_a_gain_apart_from_a_reflectance_scale_factor)
+{
+    const double scales[] = {65536, 50, 10000, 3};
+    for (size_t i = 0; i < COUNT(scales); i++)
+        for (int gain = 0; gain < 2; gain++) {
+            struct synth_cube_info info = {.type = SYNTH_U16,
+                                           .height = 2,
+                                           .width = 3,
+                                           .channels = 11,
+                                           .scale = scales[i],
+                                           .scale_is_gain = gain == 1,
+                                           .units = "counts, of a kind"};
+            struct synth_cube_writer *writer =
+                synth_cube_create(yp_device_cpu(), in_folder("cube.hdr"), &info, SYNTH_REPLACE);
+            cr_assert_not_null(writer, "%s", yp_last_error());
+            write_all(writer, &info);
+            cr_assert_eq(synth_cube_commit(writer), YP_OK, "%s", yp_last_error());
+            struct synth_cube_file *file = open_good("cube");
+            const struct synth_cube_info *read = synth_cube_info(file);
+            cr_assert(fabs(read->scale / scales[i] - 1) < 0x1p-51 &&
+                      read->scale_is_gain == info.scale_is_gain);
+            cr_assert_str_eq(read->units, info.units);
+            synth_cube_close(file);
+        }
+}
+
+/* Gains are a scale where all bands have the same one and nothing is added. */
+Test(cube_file, takes_gains_that_are_one_scale)
+{
+    static const struct {
+        const char *line;
+        double scale;
+    } cases[] = {
+        {"data gain values = {0.5, 0.5}", 2},
+        {"data gain values = {\n 0.25 ,\n 0.25,}", 4},
+        {"data gain values = {0.5, 0.5}\ndata offset values = {0, 0}", 2},
+        {"data gain values = {0.5, 0.5}\nreflectance scale factor = 100", 100},
+        {"data gain values = {0.5, 0.5}\ndata offset values = {0, 1}", 0},
+        {"data gain values = {0.5, 0.5}\ndata offset values = {1, 1}", 0},
+        {"data gain values = {0.5, 0.25}", 0},
+        {"data gain values = {0.5}", 0},
+        {"data gain values = {0.5, 0.5, 0.5}", 0},
+        {"data gain values = {-0.5, -0.5}", 0},
+        {"data gain values = {0, 0}", 0},
+        {"data gain values = {inf, inf}", 0},
+        {"data gain values = {nan, nan}", 0},
+        {"data gain values = {1e-310, 1e-310}", 0},
+        {"data gain values = {half, half}", 0},
+        {"data gain values = {}", 0},
+    };
+    const uint8_t raw[] = {6, 8};
+    put("cube.img", raw, sizeof raw);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[256];
+        snprintf(text, sizeof text, "ENVI\nsamples = 1\nlines = 1\nbands = 2\ndata type = 1\n%s\n",
+                 cases[i].line);
+        put_text("cube.hdr", text);
+        struct synth_cube_file *file =
+            synth_cube_open(yp_device_cpu(), in_folder("cube.hdr"), SYNTH_SCALED);
+        cr_assert_not_null(file, "%s", yp_last_error());
+        float values[2];
+        cr_assert_eq(synth_cube_info(file)->scale, cases[i].scale, "%s", cases[i].line);
+        cr_assert_eq(synth_cube_read(file, 0, 0, 1, values), YP_OK);
+        cr_assert_eq((double)values[0], cases[i].scale > 0 ? 6 / (float)cases[i].scale : 6);
+        synth_cube_close(file);
+    }
+}
+
+static const char *const class_names[] = {"none of them", "tree", "roof (red)"};
+static const uint8_t class_lookup[] = {0, 0, 0, 0, 255, 1, 200, 30, 40};
+static const struct synth_cube_info classified = {.type = SYNTH_U8,
+                                                  .height = 3,
+                                                  .width = 2,
+                                                  .channels = 1,
+                                                  .classes = 3,
+                                                  .class_names = class_names,
+                                                  .class_lookup = class_lookup};
+
+Test(cube_file, keeps_classes)
+{
+    struct synth_cube_writer *writer =
+        synth_cube_create(yp_device_cpu(), in_folder("cube.hdr"), &classified, SYNTH_REFUSE);
+    cr_assert_not_null(writer, "%s", yp_last_error());
+    write_all(writer, &classified);
+    cr_assert_eq(synth_cube_commit(writer), YP_OK, "%s", yp_last_error());
+    struct synth_cube_file *file = open_good("cube");
+    const struct synth_cube_info *read = synth_cube_info(file);
+    cr_assert_eq(read->classes, 3);
+    cr_assert_not_null(read->class_names);
+    for (size_t i = 0; i < 3; i++)
+        cr_assert_str_eq(read->class_names[i], class_names[i]);
+    cr_assert_not_null(read->class_lookup);
+    cr_assert_arr_eq(read->class_lookup, class_lookup, sizeof class_lookup);
+    synth_cube_close(file);
+}
+
+/* What other software says of classes is taken where it fits, and never a reason to refuse. */
+Test(cube_file, bears_any_classes)
+{
+    static const struct {
+        const char *lines;
+        size_t classes;
+        bool names, colours;
+    } cases[] = {
+        {"classes = 2\nclass names = {a, b}\nclass lookup = {0, 0, 0, 1, 2, 255}", 2, true, true},
+        {"classes = 2\nclass names = {a, b, c}\nclass lookup = {0, 0, 0, 1, 2}", 2, false, false},
+        {"classes = 2\nclass names = {a}\nclass lookup = {0, 0, 0, 1, 2, 256}", 2, false, false},
+        {"classes = 2\nclass lookup = {0, 0, 0, 1, 2, -1}", 2, false, false},
+        {"classes = 2\nclass lookup = {0, 0, 0, 1, 2, nan}", 2, false, false},
+        {"classes = 0\nclass names = {}\nclass lookup = {}", 0, false, false},
+        {"classes = many\nclass names = {a}", 0, false, false},
+        {"class names = {a}\nclass lookup = {0, 0, 0}", 0, false, false},
+        {"classes = 1000000000000\nclass names = {a}\nclass lookup = {0, 0, 0}", 1000000000000,
+         false, false},
+    };
+    const uint8_t raw[] = {1};
+    put("cube.img", raw, sizeof raw);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "ENVI\nfile type = ENVI Classification\nsamples = 1\nlines = 1\nbands = 1\n"
+                 "data type = 1\n%s\n",
+                 cases[i].lines);
+        put_text("cube.hdr", text);
+        struct synth_cube_file *file = open_good("cube.hdr");
+        const struct synth_cube_info *info = synth_cube_info(file);
+        cr_assert_eq(info->classes, cases[i].classes, "%s", cases[i].lines);
+        cr_assert_eq(info->class_names != NULL, cases[i].names, "%s", cases[i].lines);
+        cr_assert_eq(info->class_lookup != NULL, cases[i].colours, "%s", cases[i].lines);
+        synth_cube_close(file);
+    }
+}
+
 /* ---- headers as they are found ---- */
 
 Test(cube_file, takes_real_headers)
@@ -830,6 +965,27 @@ Test(cube_file, refuses_what_it_cannot_write)
     refuse_create("cube", &info, "synth_cube_info.type is none that is written");
     info = little, info.type = SYNTH_U16, info.has_ignore = true, info.ignore = -1;
     refuse_create("cube", &info, "synth_cube_info.ignore is -1: must be a whole number of uint16");
+    info = little;
+    info.units = "in {parts}";
+    refuse_create("cube", &info, "synth_cube_info.units is 'in {parts}': must be without any of");
+    info = classified;
+    info.channels = 2;
+    refuse_create("cube", &info, "synth_cube_info.classes is 3 in 2 channels of uint8: must be");
+    info = classified;
+    info.type = SYNTH_U16;
+    refuse_create("cube", &info, "synth_cube_info.classes is 3 in 1 channels of uint16");
+    info = classified;
+    info.classes = 257;
+    refuse_create("cube", &info, "synth_cube_info.classes is 257");
+    info = classified;
+    info.class_names = NULL;
+    refuse_create("cube", &info, "synth_cube_info.class_names is NULL");
+    info = classified;
+    info.class_lookup = NULL;
+    refuse_create("cube", &info, "synth_cube_info.class_lookup is NULL");
+    info = classified;
+    info.class_names = (const char *const[]){"a", "b, c", "d"};
+    refuse_create("cube", &info, "synth_cube_info.class_names[] is 'b, c'");
     info = little, info.cubes = 2;
     refuse_create("cube", &info, "ENVI has one cube a file");
     info = little, info.format = SYNTH_NPY, info.interleave = SYNTH_BSQ;

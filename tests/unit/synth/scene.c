@@ -145,6 +145,50 @@ Test(scene, names_its_wavelengths_and_good_bands)
     }
 }
 
+/* What stands between the ground and the reading, each by its formula. */
+Test(scene, tells_its_air_and_sensor)
+{
+    struct synth_spec spec = kit_sized(5, 7, 60);
+    float tau[60], path[60], gains[60], offsets[60];
+    double a, b, signal = 0;
+    spec.seed = 3;
+    spec.snr_db = 30;
+    struct synth_scene *scene = kit_scene(&spec);
+    const struct synth_spec *full = synth_scene_spec(scene);
+    synth_scene_transmission(scene, tau);
+    synth_scene_path(scene, path);
+    synth_scene_noise(scene, &a, &b);
+    for (size_t c = 0; c < 60; c++) {
+        double nm = wavelength_of(full, c);
+        cr_expect_lt(fabs((double)tau[c] / tau_of(full, nm) - 1), 2e-7, "tau %zu", c);
+        cr_expect_lt(fabs((double)path[c] / path_of(full, nm) - 1), 2e-7, "path %zu", c);
+    }
+    double m = mean_signal(scene), deviation = 0;
+    cr_expect_lt(fabs(m * m / (a * m + b) / 1000 - 1), 1e-6);
+    cr_expect_lt(fabs(a * m / b - 1), 1e-6);
+    for (size_t column = 0; column < 7; column++) {
+        synth_scene_column(scene, column, gains, offsets);
+        for (size_t c = 0; c < 60; c++) {
+            deviation += pow(((double)gains[c] - 1) / 0.005, 2) / 420;
+            signal += pow((double)offsets[c] / (0.005 * m), 2) / 420;
+        }
+    }
+    /* Means of 420 squares of normals: their deviation is 0.07. */
+    cr_expect(fabs(deviation - 1) < 0.28 && fabs(signal - 1) < 0.28, "%g %g", deviation, signal);
+    synth_scene_destroy(scene);
+
+    spec = (struct synth_spec){.preset = SYNTH_CUVIS, .height = 5, .width = 7, .channels = 60};
+    scene = kit_scene(&spec);
+    synth_scene_transmission(scene, tau);
+    synth_scene_path(scene, path);
+    synth_scene_noise(scene, &a, &b);
+    synth_scene_column(scene, 6, gains, offsets);
+    for (size_t c = 0; c < 60; c++)
+        cr_expect(tau[c] == 1 && path[c] == 0 && gains[c] == 1 && offsets[c] == 0);
+    cr_expect(a == 0 && b == 0);
+    synth_scene_destroy(scene);
+}
+
 Test(scene, reads_nothing_in_blank_bands_and_the_same_in_others)
 {
     struct synth_spec spec = kit_sized(9, 11, 211);
