@@ -11,6 +11,7 @@
 
 /* Pixels that stay in a core's cache between the two sums over them. */
 #define BLOCK ((size_t)192)
+#define TOGETHER ((size_t)4) /* pixels whose products are summed at once */
 
 struct kernels {
     void (*project)(const float *x, size_t stride, size_t pixels, const struct rx_matched *matched,
@@ -28,7 +29,7 @@ struct rx_matched {
     float *centre, *offset; /* (C) */
     float *values;          /* (threads, tile_pixels, C) */
     float *panels;          /* (threads, C, triangle->pixels) */
-    double *centred;        /* (threads, C) */
+    double *centred;        /* (threads, TOGETHER, C) */
     double *products;       /* (threads, count, BLOCK) */
     float *lengths;         /* (threads, BLOCK): z.z */
     const struct ypi_triangle_kernels *triangle;
@@ -37,23 +38,36 @@ struct rx_matched {
 
 /* -- products of pixels with all filters ----------------------------------------------------- */
 
-/* out (count, BLOCK) = (x - mean) . filter */
-static inline __attribute__((always_inline)) void
-project(const float *restrict x, size_t stride, size_t pixels, const struct rx_matched *matched,
-        double *restrict centred, double *restrict out)
+/* out (count, BLOCK) = (x - mean) . filter, TOGETHER pixels at once: sums that do not wait for each
+ * other. centred is (TOGETHER, C). */
+static inline __attribute__((always_inline)) void project(const float *restrict x, size_t stride,
+                                                          size_t pixels,
+                                                          const struct rx_matched *matched,
+                                                          double *centred, double *restrict out)
 {
     const double *restrict mean = matched->mean;
-    size_t channels = matched->channels, count = matched->count;
-    for (size_t p = 0; p < pixels; p++, x += stride) {
+    size_t channels = matched->channels;
+    for (size_t p = 0; p < pixels; p += TOGETHER) {
+        size_t rows = pixels - p < TOGETHER ? pixels - p : TOGETHER;
+        const double *a = centred, *b = a + channels, *c = b + channels, *d = c + channels;
         const double *restrict filter = matched->filters;
-        for (size_t c = 0; c < channels; c++)
-            centred[c] = (double)x[c] - mean[c];
-        for (size_t k = 0; k < count; k++, filter += channels) {
-            double sum = 0;
-#pragma omp simd reduction(+ : sum)
-            for (size_t c = 0; c < channels; c++)
-                sum += filter[c] * centred[c];
-            out[k * BLOCK + p] = sum;
+        for (size_t r = 0; r < TOGETHER; r++) { /* the last one again where there are fewer */
+            const float *restrict from = x + (p + (r < rows ? r : rows - 1)) * stride;
+            for (size_t i = 0; i < channels; i++)
+                centred[r * channels + i] = (double)from[i] - mean[i];
+        }
+        for (size_t k = 0; k < matched->count; k++, filter += channels) {
+            double sums[TOGETHER], s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+#pragma omp simd reduction(+ : s0, s1, s2, s3)
+            for (size_t i = 0; i < channels; i++) {
+                s0 += filter[i] * a[i];
+                s1 += filter[i] * b[i];
+                s2 += filter[i] * c[i];
+                s3 += filter[i] * d[i];
+            }
+            sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
+            for (size_t r = 0; r < rows; r++)
+                out[k * BLOCK + p + r] = sums[r];
         }
     }
 }
@@ -90,7 +104,7 @@ static void lay_out(struct rx_matched *m, struct ypi_arena *arena, size_t channe
     m->offset = ypi_arena_take(arena, channels, sizeof *m->offset);
     m->values = ypi_arena_take(arena, teams * tile_pixels, channels * sizeof *m->values);
     m->panels = ypi_arena_take(arena, teams * channels, m->triangle->pixels * sizeof *m->panels);
-    m->centred = ypi_arena_take(arena, teams * channels, sizeof *m->centred);
+    m->centred = ypi_arena_take(arena, teams * TOGETHER * channels, sizeof *m->centred);
     m->products = ypi_arena_take(arena, teams * count, BLOCK * sizeof *m->products);
     m->lengths = ypi_arena_take(arena, teams * BLOCK, sizeof *m->lengths);
 }
@@ -229,15 +243,21 @@ static bool has_value(const float *x, size_t channels)
     return true;
 }
 
-static double judge(enum rx_match match, double product, double norm, double length)
+/* From products with one filter to scores; a length of 0 has one of 0. */
+static void judge(enum rx_match match, const double *restrict products, double norm,
+                  const float *restrict lengths, size_t pixels, float *restrict scores)
 {
-    if (match == RX_MATCHED_FILTER)
-        return product / norm;
-    if (length == 0)
-        return 0;
-    double cosine = product / sqrt(norm * length); /* beyond 1 by rounding alone */
-    cosine = fmax(-1, fmin(cosine, 1));
-    return match == RX_COSINE ? cosine : cosine * cosine;
+    if (match == RX_MATCHED_FILTER) {
+        for (size_t p = 0; p < pixels; p++)
+            scores[p] = (float)(products[p] / norm);
+        return;
+    }
+    for (size_t p = 0; p < pixels; p++) {
+        double both = norm * (double)lengths[p];
+        double cosine = both > 0 ? products[p] / sqrt(both) : 0;
+        cosine = cosine < -1 ? -1 : cosine > 1 ? 1 : cosine; /* beyond by rounding alone */
+        scores[p] = (float)(match == RX_COSINE ? cosine : cosine * cosine);
+    }
 }
 
 static void score(void *arg, struct ypi_work_item item, const struct rx_tile *tile)
@@ -254,12 +274,10 @@ static void score(void *arg, struct ypi_work_item item, const struct rx_tile *ti
         if (job->match != RX_MATCHED_FILTER)
             m->triangle->score(&triangle, x, stride, n,
                                m->panels + worker * channels * m->triangle->pixels, lengths);
-        m->kernels->project(x, stride, n, m, m->centred + worker * channels, products);
+        m->kernels->project(x, stride, n, m, m->centred + worker * TOGETHER * channels, products);
         for (size_t k = 0; k < m->count; k++) {
             float *scores = job->scores + k * job->plane + item.index * job->stride + first;
-            for (size_t p = 0; p < n; p++)
-                scores[p] = (float)judge(job->match, products[k * BLOCK + p], m->norms[k],
-                                         (double)lengths[p]);
+            judge(job->match, products + k * BLOCK, m->norms[k], lengths, n, scores);
         }
         for (size_t p = 0; p < n; p++)
             if (!isfinite(products[p]) && !has_value(x + p * stride, channels))
