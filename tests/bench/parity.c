@@ -11,6 +11,8 @@
  *     auc      SCORES LABELS N     one double, of N raw floats and N raw bytes
  *     normals  N SEED              N floats
  *
+ * rx, filter and ace with -double behind: their statistics are summed in double (RX_FP64).
+ *
  * A CUBE is what `yieldpoint synth` writes. The work is done twice; prints the seconds that the
  * second time took, without files. OUT is raw, in the order above, floats where nothing is said.
  */
@@ -26,14 +28,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WRONG = 4, TILE_PIXELS = 4096, OUTS = 3 };
+enum { WRONG = 4, OUTS = 3 };
 
 struct work {
     struct rx_image image;
     struct rx_image_tiles tiles;
-    struct rx_source source; /* tiles of TILE_PIXELS pixels or so */
     size_t pixels;
     int threads;
+    enum rx_precision precision;
     char **arguments;
     /* What is written, one behind the other. */
     void *out[OUTS];
@@ -100,7 +102,8 @@ static void open_cube(struct work *w)
 static struct rx *fitted(struct work *w)
 {
     struct rx_source *source = &w->tiles.source;
-    struct rx *rx = rx_create(yp_device_cpu(), w->image.channels, source->tile_pixels, w->threads);
+    struct rx *rx = rx_create_with(yp_device_cpu(), w->image.channels, source->tile_pixels,
+                                   w->threads, &(struct rx_options){.precision = w->precision});
     need(rx != NULL && rx_fit(rx, source) == YP_OK);
     return rx;
 }
@@ -195,10 +198,18 @@ static const struct {
     int arguments;
     void (*open)(struct work *);
     void (*run)(struct work *);
+    enum rx_precision precision;
 } works[] = {
-    {"rx", 1, open_cube, global},   {"filter", 2, open_cube, filter}, {"ace", 2, open_cube, ace},
-    {"local", 3, open_cube, local}, {"mnf", 1, open_cube, mnf},       {"auc", 3, NULL, auc},
-    {"normals", 2, NULL, normals},
+    {"rx", 1, open_cube, global, RX_FP32},
+    {"rx-double", 1, open_cube, global, RX_FP64},
+    {"filter", 2, open_cube, filter, RX_FP32},
+    {"filter-double", 2, open_cube, filter, RX_FP64},
+    {"ace", 2, open_cube, ace, RX_FP32},
+    {"ace-double", 2, open_cube, ace, RX_FP64},
+    {"local", 3, open_cube, local, RX_FP32},
+    {"mnf", 1, open_cube, mnf, RX_FP32},
+    {"auc", 3, NULL, auc, RX_FP32},
+    {"normals", 2, NULL, normals, RX_FP32},
 };
 
 int main(int argc, char **argv)
@@ -206,7 +217,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc > 3 && i < sizeof works / sizeof *works; i++) {
         if (strcmp(argv[1], works[i].name) != 0 || argc != 4 + works[i].arguments)
             continue;
-        struct work w = {.threads = atoi(argv[2]), .arguments = argv + 4};
+        struct work w = {
+            .threads = atoi(argv[2]), .precision = works[i].precision, .arguments = argv + 4};
         if (works[i].open != NULL)
             works[i].open(&w);
         works[i].run(&w);

@@ -9,8 +9,7 @@ usage: parity.py BUILD [--threads N] [--rounds N] [--seed N] [--only WORDS] [--w
 
 Peers are Python packages: pip install numpy scipy scikit-learn spectral; and GDAL's command
 gdal_translate. A section whose peer is missing is skipped with the reason; without NumPy nothing
-can be compared. The method beside each is on the left of its bound: a difference or a ratio of
-medians, which is theirs over ours. Times are the calls' alone, without files, after one to warm
+can be compared. A difference is judged, or the ratio of medians, theirs over ours. Times are the calls' alone, without files, after one to warm
 up. Prints one table and ends with 1 when a bound is missed, with 2 when nothing was compared."""
 
 import argparse
@@ -154,8 +153,12 @@ def global_rx(run):
     run.off(f"{what}: covariance", "products in float", "numpy",
             float(np.linalg.norm(covariance.reshape(right.shape) - right) / np.linalg.norm(right)),
             1e-6)
-    run.off(f"{what}: scores", "float", "spectral",
-            float(np.abs(got[:scores.size] / scores.ravel() - 1).max()), 2e-4)
+    # Sums in float are off by what is above, times the scene's condition.
+    run.off(f"{what}: scores, relative", "float", "spectral",
+            float(np.abs(got[:scores.size] / scores.ravel() - 1).max()), 1e-3)
+    exact = parts(np, run.ours("rx-double", path)[1], channels, channels**2)[2]
+    run.off(f"{what}: scores, relative", "sums in double", "spectral",
+            float(np.abs(exact[:scores.size] / scores.ravel() - 1).max()), 1e-5)
     run.off(f"{what}: sum over (n - 1) C", f"{got[:scores.size].sum(dtype=np.float64):.9g}", "1",
             abs(got[:scores.size].sum(dtype=np.float64) / ((scores.size - 1) * channels) - 1), 1e-5)
     run.faster(what, ours, peer, 5)
@@ -179,8 +182,11 @@ def matched_filter(run):
         lambda: spectral.matched_filter(x, target))
     got, = parts(np, data)
     what = "matched filter, 256 x 256 x 100"
-    run.off(f"{what}: scores", "float", "spectral", largest(np, got[:scores.size], scores.ravel()),
-            1e-5)
+    run.off(f"{what}: scores, of the largest", "float", "spectral",
+            largest(np, got[:scores.size], scores.ravel()), 1e-3)
+    exact, = parts(np, run.ours("filter-double", path, run.path("target.npy"))[1])
+    run.off(f"{what}: scores, of the largest", "sums in double", "spectral",
+            largest(np, exact[:scores.size], scores.ravel()), 1e-5)
     run.faster(what, ours, peer, 5)
 
 
@@ -192,15 +198,18 @@ def ace(run):
                                          lambda: spectral.ace(x, target))
     got, = parts(np, data)
     what = "ACE, 256 x 256 x 100"
-    run.off(f"{what}: scores", "float", "spectral", largest(np, got[:scores.size], scores.ravel()),
-            1e-5)
+    run.off(f"{what}: scores, of the largest", "float", "spectral",
+            largest(np, got[:scores.size], scores.ravel()), 1e-3)
+    exact, = parts(np, run.ours("ace-double", path, run.path("target.npy"))[1])
+    run.off(f"{what}: scores, of the largest", "sums in double", "spectral",
+            largest(np, exact[:scores.size], scores.ravel()), 1e-5)
     run.faster(what, ours, peer, 5)
 
 
 def local_rx(run):
     np, spectral = need("numpy", "spectral")
     inner, outer = 5, 15
-    for height, width, channels, rounds in ((40, 50, 10, None), (40, 50, 50, 3)):
+    for height, width, channels, rounds in ((40, 50, 10, None), (20, 25, 50, 3)):
         path, x = scene(run, "local", height, width, channels)
         ours, peer, data, scores = run.turns(lambda: run.ours("local", path, inner, outer),
                                              lambda: spectral.rx(x, window=(inner, outer)), rounds)
@@ -227,7 +236,7 @@ def mnf(run):
             float(np.linalg.norm(noise.reshape(channels, channels) - found.noise.cov) /
                   np.linalg.norm(found.noise.cov)), 1e-6)
     run.off(f"{what}: eigenvalues", f"{values[0]:.6g} ..", f"{found.napc.eigenvalues[0]:.6g} ..",
-            float(np.abs(values / found.napc.eigenvalues - 1).max()), 1e-4)
+            float(np.abs(values / found.napc.eigenvalues - 1).max()), 3e-4)
     # Signs are free, and components whose eigenvalues are alike may turn: those that stand apart.
     got = got[:right.size].reshape(-1, channels)
     right = right.reshape(-1, channels)
