@@ -1,5 +1,8 @@
-/* Detection on the default scene, calibration of scores, and how far the cost can be reduced. */
+/* Detection on the default scene, calibration of scores, how far the cost can be reduced, and
+ * what knowing the target is worth. */
 #include "models/metrics/metrics.h"
+#include "models/rx/methods/image.h"
+#include "models/rx/methods/matched.h"
 #include "models/rx/pipeline/nodes.h"
 #include "suites/scene_tiles.h"
 
@@ -133,4 +136,127 @@ YP_TEST(rx, reduced, .tags = "stress medium", .timeout = 300,
     rx_subset_destroy(subset);
     rx_destroy(rx);
     scene_tiles_close(&tiles);
+}
+
+/* -- what a known target is worth ------------------------------------------------------------ */
+
+/* Cube `cube` of the default scene of this seed, to `values`. */
+static struct rx_image image_of(struct yp_case *t, const struct scale *s, uint64_t seed,
+                                uint64_t cube, float *values, const struct synth_truth *truth)
+{
+    struct synth_spec spec = scale_spec(s, seed);
+    struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
+    yp_got(t, scene);
+    yp_ok(t, synth_scene_tile(scene, cube, 0, s->height * s->width, values, truth));
+    synth_scene_destroy(scene);
+    return (struct rx_image){values, s->height, s->width, s->channels};
+}
+
+enum { SEEDS = 5, LIBRARY_CUBES = 4 };
+
+static bool finite_pixel(const float *x, size_t channels)
+{
+    for (size_t c = 0; c < channels; c++)
+        if (!isfinite(x[c]))
+            return false;
+    return true;
+}
+
+/* The targets in the unit of the cube: the mean of pixels, of other cubes, that one fills by three
+ * quarters and more. How many there were is in found. */
+static void library(struct yp_case *t, const struct scale *s, uint64_t seed, float *values,
+                    float *targets, size_t found[SYNTH_TARGETS])
+{
+    size_t pixels = s->height * s->width, n = s->channels;
+    uint8_t *labels = yp_alloc(t, pixels);
+    float *fill = yp_alloc(t, pixels * sizeof *fill);
+    double *sums = yp_alloc(t, SYNTH_TARGETS * n * sizeof *sums);
+    memset(sums, 0, SYNTH_TARGETS * n * sizeof *sums);
+    for (uint64_t cube = 1; cube <= LIBRARY_CUBES; cube++) {
+        struct rx_image image = image_of(t, s, seed, cube, values,
+                                         &(struct synth_truth){.labels = labels, .fill = fill});
+        for (size_t p = 0; p < pixels; p++) {
+            const float *x = image.values + p * n;
+            if (labels[p] == 0 || fill[p] < 0.75F || !finite_pixel(x, n))
+                continue;
+            found[labels[p] - 1]++;
+            for (size_t c = 0; c < n; c++)
+                sums[(labels[p] - 1U) * n + c] += (double)x[c];
+        }
+    }
+    for (size_t i = 0; i < SYNTH_TARGETS * n; i++)
+        targets[i] = (float)(sums[i] / (double)found[i / n]);
+}
+
+/* AUC of one target's pixels above those without any. `judged` and `mask` are (pixels). */
+static double auc_of(struct yp_case *t, const float *scores, const uint8_t *labels, uint8_t target,
+                     size_t pixels, float *judged, uint8_t *mask)
+{
+    double auc;
+    size_t skipped;
+    for (size_t p = 0; p < pixels; p++) {
+        judged[p] = labels[p] != 0 && labels[p] != target ? NAN : scores[p];
+        mask[p] = labels[p] == target;
+    }
+    yp_ok(t, metrics_auc(yp_device_cpu(), judged, mask, pixels, &auc, &skipped));
+    return auc;
+}
+
+/* RX knows the background, ACE and the cosine the target as well. Means over the targets; of the
+ * seeds the least, and the least that knowing a target gains. Targets as weak as 5 % of a pixel. */
+YP_TEST(rx, known_targets, .tags = "stress medium", .timeout = 300,
+        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
+{
+    const struct scale s = {.cubes = 1, .height = 256, .width = 256, .channels = 60};
+    size_t pixels = s.height * s.width, n = s.channels;
+    uint8_t *labels = yp_alloc(t, 2 * pixels);
+    float *values = yp_alloc(t, pixels * n * sizeof *values);
+    float *targets = yp_alloc(t, SYNTH_TARGETS * n * sizeof *targets);
+    float *scores = yp_alloc(t, (SYNTH_TARGETS + 2) * pixels * sizeof *scores);
+    float *plain = scores + SYNTH_TARGETS * pixels, *judged = plain + pixels;
+    double least[3] = {1, 1, 1}, gain = 1, gains = 0;
+    uint64_t hash = 0;
+    for (uint64_t seed = yp_seed(t); seed < yp_seed(t) + SEEDS; seed++) {
+        size_t found[SYNTH_TARGETS] = {0};
+        library(t, &s, seed, values, targets, found);
+        for (size_t k = 0; k < SYNTH_TARGETS; k++)
+            yp_require(t, found[k] > 0, "seed %llu: no pixel is full of target %zu",
+                       (unsigned long long)seed, k);
+        struct rx_image image =
+            image_of(t, &s, seed, 0, values, &(struct synth_truth){.labels = labels});
+        hash = hash * 3 + yp_hash_f32(0, values, pixels * n);
+        struct rx_image_tiles tiles;
+        yp_ok(t, rx_image_pixels(&image, &tiles));
+        struct rx *rx = open_rx(t, n, tiles.source.tile_pixels, THREADS);
+        yp_ok(t, rx_fit(rx, &tiles.source));
+        yp_ok(t, rx_finish(rx, 0));
+        struct rx_matched *m = rx_matched_create(yp_device(t), rx, targets, SYNTH_TARGETS,
+                                                 tiles.source.tile_pixels, THREADS);
+        yp_got(t, m);
+        double mean[3] = {0};
+        yp_ok(t, rx_score(rx, &tiles.source, plain));
+        for (int how = 0; how < 2; how++) {
+            yp_ok(t, rx_matched_score(m, &tiles.source, how == 0 ? RX_ACE : RX_MATCHED_FILTER,
+                                      scores));
+            for (uint8_t k = 0; k < SYNTH_TARGETS; k++)
+                mean[how] +=
+                    auc_of(t, scores + k * pixels, labels, k + 1, pixels, judged, labels + pixels) /
+                    SYNTH_TARGETS;
+        }
+        for (uint8_t k = 0; k < SYNTH_TARGETS; k++)
+            mean[2] +=
+                auc_of(t, plain, labels, k + 1, pixels, judged, labels + pixels) / SYNTH_TARGETS;
+        for (int i = 0; i < 3; i++)
+            least[i] = fmin(least[i], mean[i]);
+        gain = fmin(gain, mean[0] - mean[2]);
+        gains += (mean[0] - mean[2]) / SEEDS;
+        rx_matched_destroy(m);
+        rx_destroy(rx);
+    }
+    yp_data_hash(t, hash);
+    yp_value(t, "ACE auc", least[0]);
+    yp_value(t, "filter auc", least[1]);
+    yp_value(t, "RX auc", least[2]);
+    yp_value(t, "gain of ACE", gain);
+    yp_value(t, "mean gain of ACE", gains);
 }

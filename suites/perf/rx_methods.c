@@ -1,0 +1,120 @@
+/* The methods beside RX, from an image that is in memory already. */
+#include "models/rx/methods/local.h"
+#include "models/rx/methods/matched.h"
+#include "models/rx/methods/mnf.h"
+#include "suites/perf/rx_work.h"
+
+#include <string.h>
+
+#define CHANNELS yp_axis_int("channels", 10, 50, 100, 200)
+#define BUDGETS YP_BUDGETS(yp_budget_file("budgets.ini"))
+#define THREADS 2
+
+struct methods {
+    struct rx_image image;
+    struct rx_image_tiles tiles;
+    size_t pixels, channels;
+    float *out; /* (floats of a pixel, pixels), where tiles place them */
+};
+
+/* The default scene, side x side pixels. */
+static void keep(struct yp_case *t, struct methods *m, size_t side, size_t floats)
+{
+    size_t channels = (size_t)yp_int(t, "channels"), pixels = side * side;
+    struct scale s = {.cubes = 1, .height = side, .width = side, .channels = channels};
+    struct synth_spec spec = scale_spec(&s, yp_seed(t));
+    struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
+    yp_got(t, scene);
+    float *values = yp_alloc(t, pixels * channels * sizeof *values);
+    yp_ok(t, synth_scene_tile(scene, 0, 0, pixels, values, NULL));
+    yp_data_hash(t, yp_hash_f32(0, values, pixels * channels));
+    synth_scene_destroy(scene);
+    m->image = (struct rx_image){values, side, side, channels};
+    m->pixels = pixels;
+    m->channels = channels;
+    yp_ok(t, rx_image_pixels(&m->image, &m->tiles));
+    m->out =
+        yp_alloc(t, m->tiles.source.tiles * m->tiles.source.tile_pixels * floats * sizeof *m->out);
+}
+
+static struct rx *fitted(struct yp_case *t, struct methods *m)
+{
+    struct rx *rx = open_rx(t, m->channels, m->tiles.source.tile_pixels, THREADS);
+    yp_ok(t, rx_fit(rx, &m->tiles.source));
+    yp_ok(t, rx_finish(rx, RX_EPS));
+    return rx;
+}
+
+#define WORK(m_, flops_, bytes_) \
+    .items = (double)(m_)->pixels, .unit = "pixels", .flops = (double)(m_)->pixels * (flops_), \
+    .bytes = (double)(m_)->pixels * (bytes_), .traffic = YP_READ, \
+    .footprint = (double)(m_)->pixels * (bytes_), .threads = THREADS, .max_seconds = 0.5
+
+/* Useful operations of a pixel: 2 C for each target, in double, and C^2 for ACE, which are in
+ * float. The filters of one target are bounded by reading. */
+YP_TEST(rx_methods, matched, .tags = "perf small",
+        .axes = YP_AXES(yp_axis_string("match", "filter", "ace"), yp_axis_int("targets", 1, 8),
+                        CHANNELS),
+        .budgets = BUDGETS)
+{
+    struct methods m;
+    size_t targets = (size_t)yp_int(t, "targets");
+    bool is_ace = strcmp(yp_string(t, "match"), "ace") == 0;
+    keep(t, &m, 128, targets);
+    struct rx *rx = fitted(t, &m);
+    struct rx_matched *matched = rx_matched_create(yp_device(t), rx, m.image.values, targets,
+                                                   m.tiles.source.tile_pixels, THREADS);
+    yp_got(t, matched);
+    double c = (double)m.channels, filters = 2 * c * (double)targets;
+    enum yp_status status = YP_OK;
+    yp_measure (t, "score", WORK(&m, filters + (is_ace ? c * c : 0), 4 * c),
+                .arithmetic = is_ace ? YP_FP32 : YP_FP64) {
+        status =
+            rx_matched_score(matched, &m.tiles.source, is_ace ? RX_ACE : RX_MATCHED_FILTER, m.out);
+    }
+    yp_ok(t, status);
+    rx_matched_destroy(matched);
+    rx_destroy(rx);
+}
+
+/* Useful operations of a pixel, in double: a pixel comes and one goes in each of two windows'
+ * columns (2 C (C + 1)), a column comes and one goes in both, and one is taken off the other
+ * (5 C (C + 1) / 2), Cholesky (C^3 / 3), and the score (C^2). */
+YP_TEST(rx_methods, local, .tags = "perf small",
+        .axes = YP_AXES(yp_axis_int("channels", 10, 50, 100)), .timeout = 120, .budgets = BUDGETS)
+{
+    struct methods m;
+    keep(t, &m, 64, 1);
+    struct rx_local_options options = {.inner = 5, .outer = 15, .threads = THREADS};
+    double c = (double)m.channels;
+    enum yp_status status = YP_OK;
+    yp_measure (t, "local RX", WORK(&m, 4.5 * c * (c + 1) + c * c * c / 3 + c * c, 4 * c),
+                .arithmetic = YP_FP64) {
+        status = rx_local(yp_device(t), &m.image, &options, m.out, NULL);
+    }
+    yp_ok(t, status);
+}
+
+/* C (C + 1) a pixel for the noise of differences, 2 C^2 for all components. */
+YP_TEST(rx_methods, mnf, .tags = "perf small", .axes = YP_AXES(CHANNELS), .budgets = BUDGETS)
+{
+    struct methods m;
+    keep(t, &m, 128, (size_t)yp_int(t, "channels"));
+    size_t n = m.channels;
+    double *noise = yp_alloc(t, n * n * sizeof *noise), c = (double)n;
+    struct rx *rx = fitted(t, &m);
+    enum yp_status status = YP_OK;
+    yp_measure (t, "noise", WORK(&m, c * (c + 1), 4 * c)) {
+        status = rx_noise(yp_device(t), &m.image, RX_LOWER_RIGHT, THREADS, noise);
+    }
+    yp_ok(t, status);
+    struct rx_mnf *mnf =
+        rx_mnf_create(yp_device(t), rx, noise, NULL, m.tiles.source.tile_pixels, THREADS);
+    yp_got(t, mnf);
+    yp_measure (t, "components", WORK(&m, 2 * c * c, 8 * c)) {
+        status = rx_mnf_forward(mnf, &m.tiles.source, n, m.out);
+    }
+    yp_ok(t, status);
+    rx_mnf_destroy(mnf);
+    rx_destroy(rx);
+}
