@@ -108,6 +108,51 @@ YP_TEST(rx, train_resumes, .tags = "stress small", .devices = "cpu cuda", .timeo
     training_resumes(t, &s, &how);
 }
 
+struct epochs {
+    double losses[8];
+    size_t count;
+};
+
+static bool watch_epochs(void *arg, const struct train_event *event)
+{
+    struct epochs *seen = arg;
+    if (event->kind == TRAIN_EPOCH && seen->count < 8)
+        seen->losses[seen->count++] = event->validation_loss;
+    return true;
+}
+
+/* At a rate that leads astray the parameters from before are the best, and kept. */
+YP_TEST(rx, train_keeps_best, .tags = "stress small", .devices = "cpu cuda", .timeout = 120)
+{
+    struct scale s = {.cubes = 10, .height = 64, .width = 64, .channels = 10};
+    struct training_plan how = plan(2, 3, 10);
+    struct epochs seen = {.count = 0};
+    how.config.watch = watch_epochs;
+    how.config.watch_arg = &seen;
+    struct training f;
+    training_open(&f, t, &s, &how);
+    yp_ok(t, training_begin(&f));
+    yp_ok(t, train_run(f.train, 0));
+    struct train_state state;
+    train_state(f.train, &state);
+    size_t best = 0, last = seen.count - 1;
+    for (size_t i = 1; i < seen.count; i++)
+        best = seen.losses[i] < seen.losses[best] ? i : best;
+    double kept = NAN, now = NAN;
+    yp_ok(t, rx_training_judge(f.training, TRAIN_VALIDATION, train_best(f.train), &kept, NULL));
+    yp_ok(t,
+          rx_training_judge(f.training, TRAIN_VALIDATION, train_parameters(f.train), &now, NULL));
+    yp_expect(t, best < last && seen.losses[best] < seen.losses[last],
+              "nothing was lost: epoch %zu is the best of %zu", best, last);
+    yp_expect(t,
+              state.best_epoch == best && kept == seen.losses[best] &&
+                  state.best_loss == seen.losses[best] && now == seen.losses[last],
+              "epoch %llu is kept with a loss of %g, now %g; epoch %zu had %g, the last one %g",
+              (unsigned long long)state.best_epoch, kept, now, best, seen.losses[best],
+              seen.losses[last]);
+    training_close(&f);
+}
+
 /* -- gradients of whole pipelines ---------------------------------------------------------- */
 
 static struct rx_pipeline_options options_named(struct yp_case *t, size_t channels, size_t pixels)

@@ -1,5 +1,6 @@
 /* Training step by step against plain loops in double: the split, the order of items, gradients,
  * clipping, optimisers, schedules, judgements, and which epoch was the best. */
+#include "suites/stress/ranked.h"
 #include "suites/stress/training.h"
 
 #include <math.h>
@@ -65,6 +66,8 @@ struct plain {
     double *x, *m, *v, *g, *part;
     uint32_t split[CUBES]; /* for training, then for validation */
     double lr, least, plateau;
+    double losses, weight; /* of the epoch's steps: sums */
+    double mean_loss;      /* of the last epoch */
     uint64_t step, best_epoch;
 };
 
@@ -107,13 +110,14 @@ static void split_items(struct plain *p)
 /* The mean loss over the finite pixels of some cubes and, unless it is NULL, its gradient. */
 static double loss_of(struct plain *p, const uint32_t *cubes, size_t count, double *gradient)
 {
+    double sum = 0, kept = 0, penalty = 0;
     struct yp_case *t = p->t;
     const struct rx_source *source = &p->tiles.source;
     size_t pixels = source->tile_pixels, tiles = count * p->tiles.tiles_per_cube;
     float *values = malloc(pixels * source->channels * sizeof *values);
     uint8_t *labels = malloc(pixels);
     double *losses = malloc((pixels + 1) * sizeof *losses);
-    double *share = malloc((pixels + 1) * sizeof *share), sum = 0, kept = 0, penalty = 0;
+    double *share = malloc((pixels + 1) * sizeof *share);
     yp_require(t, values != NULL && labels != NULL && losses != NULL && share != NULL, "no memory");
     for (size_t i = 0; i < p->n && gradient != NULL; i++)
         gradient[i] = 0;
@@ -148,6 +152,8 @@ static double loss_of(struct plain *p, const uint32_t *cubes, size_t count, doub
     for (size_t k = 0; k < p->n && gradient != NULL; k++)
         gradient[k] /= kept;
     free(values), free(labels), free(losses), free(share);
+    p->weight += gradient != NULL ? kept : 0;
+    p->losses += gradient != NULL ? sum + kept * penalty : 0;
     return sum / kept + penalty;
 }
 
@@ -233,8 +239,10 @@ static void plain_run(struct plain *p)
         uint32_t order[TRAINED];
         memcpy(order, p->split, sizeof order);
         sort_items(order, TRAINED, c->seed, epoch, true);
+        p->losses = p->weight = 0;
         for (size_t at = 0; at < TRAINED; at += each)
             plain_step(p, order + at, TRAINED - at < each ? TRAINED - at : each);
+        p->mean_loss = p->losses / p->weight;
         judge_epoch(p, epoch);
     }
 }
@@ -278,8 +286,54 @@ static double off_by(const struct plain *p, const float *trained)
     return worst;
 }
 
+/* What the trainer says of the cubes for validation, and its definition on the logits themselves.
+ */
+static void check_judgement(struct yp_case *t, struct plain *p, struct training *f)
+{
+    struct rx_judgement got;
+    const struct rx_source *cubes = rx_training_source(f->training, TRAIN_VALIDATION);
+    const struct rx_source *source = &p->tiles.source;
+    size_t each = p->tiles.tiles_per_cube, n = cubes->tiles * cubes->tile_pixels;
+    double loss = NAN;
+    if (f->objective.no_logits || runs_on_gpu(t))
+        return;
+    float *scores = yp_alloc_host(t, 2 * n * sizeof *scores), *logits = scores + n;
+    float *values = yp_alloc_host(t, source->tile_pixels * source->channels * sizeof *values);
+    uint8_t *labels = yp_alloc_host(t, n);
+    memset(labels, 0, n);
+    yp_ok(t, rx_training_judge(f->training, TRAIN_VALIDATION, train_parameters(f->train), &loss,
+                               &got));
+    yp_ok(t, rx_pipeline_score(f->pipeline, cubes, train_parameters(f->train), scores, logits));
+    size_t held = 0;
+    for (size_t i = 0; i < cubes->tiles; i++) {
+        struct rx_tile tile = {.values = values, .labels = labels + i * source->tile_pixels};
+        yp_ok(t, source->yield(source->arg, p->split[TRAINED + i / each] * each + i % each, values,
+                               labels + i * source->tile_pixels, &tile));
+        held += tile.pixels;
+    }
+    struct ranked right = ranked_of(logits, labels, n, 0);
+    const struct metrics_ranked *r = &got.ranked;
+    yp_expect(t, r->targets == right.targets && r->background == right.background,
+              "%zu targets and %zu of background were judged, not %zu and %zu", (size_t)r->targets,
+              (size_t)r->background, right.targets, right.background);
+    yp_expect(t, right.skipped >= n - held, "places behind a short tile have logits");
+    yp_expect(t,
+              fabs(r->roc_auc - right.roc_auc) < 1e-12 &&
+                  fabs(r->average_precision - right.average_precision) < 1e-12 &&
+                  fabs(metrics_recall(&got.confusion) - right.recall) < 1e-12,
+              "judged %.9g %.9g %.9g, not %.9g %.9g %.9g", r->roc_auc, r->average_precision,
+              metrics_recall(&got.confusion), right.roc_auc, right.average_precision, right.recall);
+}
+
 /* -- the case ------------------------------------------------------------------------------------
  */
+
+static bool watch_loss(void *arg, const struct train_event *event)
+{
+    if (event->kind == TRAIN_EPOCH)
+        *(double *)arg = event->train_loss;
+    return true;
+}
 
 /* Bounds, by five seeds: AdamW up to 5.6e-3, since it makes a gradient's rounding as large as the
  * gradient where that is near 0, descent up to 2e-5; losses up to 1e-6. */
@@ -295,6 +349,9 @@ YP_TEST(rx, train_steps, .tags = "stress small", .timeout = 120, .parallel = tru
     /* A tile is an image there; else a cube has two, the second a short one, on the CPU. */
     struct scale s = {.cubes = CUBES, .height = image ? 64 : 70, .width = 64, .channels = 10};
     struct training_plan how = plan_named(t);
+    double mean_loss = NAN;
+    how.config.watch = watch_loss;
+    how.config.watch_arg = &mean_loss;
     struct training f;
     training_open(&f, t, &s, &how);
     yp_ok(t, training_begin(&f));
@@ -313,12 +370,15 @@ YP_TEST(rx, train_steps, .tags = "stress small", .timeout = 120, .parallel = tru
               (unsigned long long)state.step, (unsigned long long)state.best_epoch,
               (unsigned long long)p.step, (unsigned long long)p.best_epoch);
     yp_expect(t, fabs(state.lr / p.lr - 1) < 1e-12, "the rate is %g, not %g", state.lr, p.lr);
+    yp_expect(t, fabs(mean_loss / p.mean_loss - 1) < 1e-5, "the last epoch's loss is %g, not %g",
+              mean_loss, p.mean_loss);
     yp_value(t, "best epoch", (double)state.best_epoch);
     yp_value(t, "rate", state.lr);
     double off = off_by(&p, train_parameters(f.train));
     yp_value(t, "off by", off);
     yp_expect(t, !by_sgd || off <= 5e-5, "off by %g: gradient descent has at most 5e-5", off);
     yp_value(t, "loss off", fmax(fabs(last / right - 1), fabs(state.best_loss / p.least - 1)));
+    check_judgement(t, &p, &f);
     scene_tiles_close(&p.tiles);
     training_close(&f);
 }
