@@ -8,17 +8,22 @@ from collections import namedtuple
 
 Mutant = namedtuple("Mutant", "name file text instead what first")
 
-TRAIN = ["-m", "small and not gpu", "-k", "train_steps"]
-TRAIN_RX = ["-m", "small and not gpu", "-k", "rx_train and not train_steps"]
-ON_DEVICE = ["-m", "small and not gpu", "-k", "train_on_device"]
-RX = ["-m", "small and not gpu", "-k", "rx_devices or stress/rx.c or rx_nodes or tiles.c"]
-SCENE = ["-m", "small and not gpu", "-k", "stress/synth"]
-DISK = ["-m", "small and not gpu", "-k", "rx_disk or credible_cube"]
-PIPELINE = ["-m", "small and not gpu", "-k", "pipeline_gradient or train_steps"]
-METRICS = ["-m", "small and not gpu", "-k", "metrics or detection"]
-NODES = ["-m", "small and not gpu", "-k", "nodes or metrics or detection"]
-LM = ["-m", "small and not gpu", "-k", "lm.c"]
-DATA = ["-m", "small and not gpu", "-k", "tiles.c or same_statistics"]
+
+def small(expression):
+    return ["-m", "small and not gpu", "-k", expression]
+
+
+TRAIN = small("formulas/train_steps")
+TRAIN_RX = small("rx_train and train")
+ON_DEVICE = small("train_on_device")
+RX = small("rx_devices or stress/rx.c or formulas/nodes or formulas/tiles")
+SCENE = small("formulas/synth")
+DISK = small("formulas/cubes or rx_disk")
+PIPELINE = small("pipeline_gradient or formulas/train_steps")
+METRICS = small("formulas/metrics")
+NODES = small("formulas/nodes")
+LM = small("formulas/known or lm.c")
+DATA = small("formulas/tiles or same_statistics")
 
 SYNTH, RXD, PIPE = "synth/scene/", "models/rx/detector/", "models/rx/pipeline/"
 
@@ -100,10 +105,16 @@ MUTANTS = [
     Mutant("tokens-shares", "synth/tokens/tokens.c", "{4, 6, 7, 8}", "{5, 6, 7, 8}",
            "successors have other probabilities", LM),
     # Cubes in files.
-    Mutant("npy-short-read", "synth/cube/convert.c", "times != 0 ? (float)value * times", "times != 0 ? (float)value",
+    Mutant("scale-ignored", "synth/cube/convert.c", "times != 0 ? (float)value * times", "times != 0 ? (float)value",
            "the scale of a header is ignored", DISK),
     Mutant("nodata-kept", "synth/cube/convert.c", "how->ignore && value == nodata ? NAN : result",
            "how->ignore && value == nodata ? 0 : result", "pixels without data are 0", DISK),
+    Mutant("store-truncates", "synth/cube/convert.c", "return (x + magic) - magic;", "return floorf(x);",
+           "integers are cut off", DISK),
+    Mutant("store-clip-low", "synth/cube/convert.c", "float inside = value > low ? value : low;",
+           "float inside = value > low ? value : low + 1;", "the least integer is never stored", DISK),
+    Mutant("store-nodata", "synth/cube/convert.c", "result = value != value ? nodata : result;",
+           "result = value != value ? (stored)0 : result;", "pixels without data are stored as 0", DISK),
     # The detector.
     Mutant("chunk-mean", RXD + "chunk.c", "own->rest[c] * (rows / (kept + rows))", "own->rest[c] * (rows / kept)",
            "means of chunks are weighted by those before", RX),

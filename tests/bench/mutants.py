@@ -34,7 +34,7 @@ from mutant_table import EQUIVALENT, MUTANTS
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = "suites/stress/yieldpoint-stress"
 SMALL = ["-m", "stress and small and not gpu"]
-CASE_SECONDS = 120
+CASE_SECONDS = 60
 RUN_SECONDS = 1800
 BUILD_SECONDS = 3600
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)

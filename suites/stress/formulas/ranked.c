@@ -1,4 +1,4 @@
-#include "suites/stress/ranked.h"
+#include "suites/stress/formulas/ranked.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Measures of scores by counting pairs, as their definitions say: the oracle of models/metrics. */
-#ifndef SUITES_STRESS_RANKED_H
-#define SUITES_STRESS_RANKED_H
+#ifndef SUITES_STRESS_FORMULAS_RANKED_H
+#define SUITES_STRESS_FORMULAS_RANKED_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Decisions, rankings and calibration of a detector's scores against their definitions. */
-#include "suites/stress/ranked.h"
+#include "suites/stress/formulas/ranked.h"
 
 #include "models/metrics/metrics.h"
 #include "suites/scene_tiles.h"

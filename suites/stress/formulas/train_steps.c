@@ -1,6 +1,6 @@
 /* Training step by step against plain loops in double: the split, the order of items, gradients,
  * clipping, optimisers, schedules, judgements, and which epoch was the best. */
-#include "suites/stress/ranked.h"
+#include "suites/stress/formulas/ranked.h"
 #include "suites/stress/training.h"
 
 #include <math.h>

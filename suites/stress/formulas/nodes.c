@@ -187,8 +187,8 @@ static enum yp_status yield_shifted(void *arg, size_t index, float *values, uint
  * what is left of it counts. */
 YP_TEST(rx, detector, .tags = "stress small", .timeout = 120, .parallel = true,
         .axes = YP_AXES(yp_axis_int("off", 0, 64)),
-        .budgets = YP_BUDGETS(yp_max_value("covariance off", 1.5e-7), yp_max_value("mean off", 1e-10),
-                              yp_max_value("score off", 1e-5)))
+        .budgets = YP_BUDGETS(yp_max_value("covariance off", 1.5e-7),
+                              yp_max_value("mean off", 1e-10), yp_max_value("score off", 1e-5)))
 {
     struct scale s = {.cubes = 3, .height = 64, .width = 64, .channels = C};
     struct scene_tiles tiles;
