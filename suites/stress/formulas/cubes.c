@@ -53,6 +53,7 @@ static void check_window(struct yp_case *t, const struct synth_cube_file *file, 
     const struct synth_window w = {
         .row = 3, .rows = 20, .column = 7, .columns = 31, .band = 2, .bands = 5};
     float *part = yp_alloc_host(t, w.rows * w.columns * w.bands * sizeof *part);
+    memset(part, 0, w.rows * w.columns * w.bands * sizeof *part);
     yp_ok(t, synth_cube_read_window(file, 0, &w, part));
     for (size_t r = 0; r < w.rows; r++)
         for (size_t c = 0; c < w.columns; c++)
@@ -70,13 +71,14 @@ YP_TEST(cubes, stored, .tags = "stress small", .timeout = 120, .parallel = true,
 {
     static const char *const orders[] = {"bip", "bil", "bsq"};
     size_t type = 0, order = 0;
-    while (strcmp(types[type].name, yp_string(t, "type")) != 0)
+    while (type < 3 && strcmp(types[type].name, yp_string(t, "type")) != 0)
         type++;
-    while (strcmp(orders[order], yp_string(t, "order")) != 0)
+    while (order < 2 && strcmp(orders[order], yp_string(t, "order")) != 0)
         order++;
     float *values = values_of(t), *got = yp_alloc_host(t, PIXELS * CHANNELS * sizeof *got);
     struct scratch scratch;
     char path[512];
+    memset(got, 0, PIXELS * CHANNELS * sizeof *got);
     scratch_open(&scratch, t);
     scratch_path(&scratch, "cube.img", path);
     for (int big = 0; big < 2; big++) {

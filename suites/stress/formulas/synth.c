@@ -375,7 +375,8 @@ YP_TEST(synth, cuvis, .tags = "stress small", .timeout = 120, .parallel = true)
     const double pi = acos(-1);
     double marked = 0;
     for (size_t p = 0; p < noisy.pixels; p++) {
-        double row = 1 + 0.2 * sin(2 * pi * (double)(p / SIDE) / SIDE);
+        size_t line = p / SIDE;
+        double row = 1 + 0.2 * sin(2 * pi * (double)line / SIDE);
         double column = 1 + 0.2 * cos(2 * pi * (double)(p % SIDE) / SIDE);
         marked += noisy.labels[p] != 0;
         for (size_t i = 0; i < CHANNELS; i++) {
