@@ -284,6 +284,7 @@ static float *trained(struct yp_case *t, const struct lm_options *o, const struc
         yp_ok(t, train_save(f.train, checkpoint));
         lm_training_close(&f);
         lm_training_open(&f, t, o, how, 2000, 2);
+        yp_ok(t, train_run(f.train, 1)); /* what a trainer has done before is not to matter */
         yp_ok(t, train_resume(f.train, checkpoint));
         yp_ok(t, train_run(f.train, steps - stop));
     }

@@ -333,7 +333,7 @@ YP_TEST(rx, loaded_tiles, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM
 enum { STEPS = 25 };
 
 static const struct train_adamw how_to_train = {
-    .lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01};
+    .lr = 1e-4, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01};
 
 /* All of it on the case's device. `state`: gradient, m, v and parameters. */
 static enum yp_status train_step(struct yp_case *t, struct rx_loss *loss, const struct sample *s,
@@ -350,21 +350,79 @@ static enum yp_status train_step(struct yp_case *t, struct rx_loss *loss, const 
     return status;
 }
 
-/* The mean loss of a tile at these parameters, by plain loops in double. */
-static double plain_loss(struct yp_case *t, const struct rx_tile *tile, const double *parameters,
-                         double *losses)
+/* The same steps by plain loops in double, each from the parameters that the one before left. */
+struct shadow {
+    struct rx_tile tile;
+    size_t n;
+    double *x, *gradient, *m, *v;
+    double *losses, *share; /* (pixels) */
+    double loss;
+};
+
+static void shadow_open(struct shadow *w, struct yp_case *t, const struct sample *here)
 {
-    struct rx_pipeline_options options = {.channels = tile->channels, .tile_pixels = tile->pixels};
-    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &options, tile);
-    double sum = 0, kept = 0;
+    w->tile = (struct rx_tile){.channels = here->source.channels};
+    yp_ok(t, yield_sample((void *)(uintptr_t)here, 0, NULL, NULL, &w->tile));
+    w->n = rx_loss_parameters(here->source.channels);
+    w->x = yp_alloc_host(t, 4 * w->n * sizeof *w->x);
+    memset(w->x, 0, 4 * w->n * sizeof *w->x);
+    w->gradient = w->x + w->n;
+    w->m = w->x + 2 * w->n;
+    w->v = w->x + 3 * w->n;
+    w->losses = yp_alloc_host(t, 2 * w->tile.pixels * sizeof *w->losses);
+    w->share = w->losses + w->tile.pixels;
+}
+
+/* The mean loss at these parameters, and in w->x where step `step` of AdamW (Loshchilov and Hutter,
+ * algorithm 2) takes them. */
+static void shadow_step(struct shadow *w, struct yp_case *t, const float *parameters, uint64_t step)
+{
+    const struct train_adamw *how = &how_to_train;
+    struct rx_pipeline_options options = {.channels = w->tile.channels,
+                                          .tile_pixels = w->tile.pixels};
+    struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &options, &w->tile);
+    double kept = 0;
     yp_got(t, plain);
-    rx_plain_losses(plain, parameters, losses);
+    for (size_t i = 0; i < w->n; i++)
+        w->x[i] = (double)parameters[i];
+    for (size_t p = 0; p < w->tile.pixels; p++)
+        kept += isfinite(w->tile.values[p * w->tile.channels]) ? 1 : 0;
+    for (size_t p = 0; p < w->tile.pixels; p++)
+        w->share[p] = 1 / kept;
+    rx_plain_losses(plain, w->x, w->losses);
+    rx_plain_vjp(plain, w->x, w->share, w->gradient);
     rx_plain_destroy(plain);
-    for (size_t p = 0; p < tile->pixels; p++) {
-        kept += isfinite(tile->values[p * tile->channels]) ? 1 : 0;
-        sum += losses[p];
+    w->loss = 0;
+    for (size_t p = 0; p < w->tile.pixels; p++)
+        w->loss += w->losses[p] / kept;
+    for (size_t i = 0; i < w->n; i++) {
+        double g = w->gradient[i];
+        w->m[i] = how->beta1 * w->m[i] + (1 - how->beta1) * g;
+        w->v[i] = how->beta2 * w->v[i] + (1 - how->beta2) * g * g;
+        double mean = w->m[i] / (1 - pow(how->beta1, (double)step));
+        double square = w->v[i] / (1 - pow(how->beta2, (double)step));
+        w->x[i] -= how->lr * (mean / (sqrt(square) + how->eps) + how->weight_decay * w->x[i]);
     }
-    return sum / kept;
+}
+
+/* The largest over tensors of how far the parameters behind a step are from there, in what it moves
+ * them by; beyond that a float may be off by its rounding. */
+static double step_off(const struct shadow *w, const float *before, const float *after)
+{
+    struct yp_tensor tensors[RX_LOSS_TENSORS];
+    double worst = 0;
+    rx_loss_tensors(w->tile.channels, tensors);
+    for (size_t k = 0; k < RX_LOSS_TENSORS; k++) {
+        double off = 0, moved = 0;
+        for (size_t i = tensors[k].offset; i < tensors[k].offset + tensors[k].count; i++) {
+            double wrong = fabs((double)after[i] - w->x[i]) - fabs(w->x[i]) * 0x1p-23;
+            double way = w->x[i] - (double)before[i];
+            off += wrong > 0 ? wrong * wrong : 0;
+            moved += way * way;
+        }
+        worst = fmax(worst, sqrt(off / moved));
+    }
+    return worst;
 }
 
 /* The parameters that training starts from after a fit, scaled to keep logits off the flat ends of
@@ -378,25 +436,18 @@ static void start_training(struct yp_case *t, const struct sample *here, float *
     rx_destroy(rx);
 }
 
-/* How far a step's loss is from that of double at the parameters before it, `state` then. */
-static double loss_off(struct yp_case *t, const struct sample *here, const float *parameters,
-                       double *exact, double *losses, double loss)
-{
-    size_t n = rx_loss_parameters(here->source.channels);
-    struct rx_tile tile = {.channels = here->source.channels};
-    yp_ok(t, yield_sample((void *)(uintptr_t)here, 0, NULL, NULL, &tile));
-    for (size_t i = 0; i < n; i++)
-        exact[i] = (double)parameters[i];
-    return fabs(loss / plain_loss(t, &tile, exact, losses) - 1);
-}
-
 /* The gradient phase: loss, gradient and AdamW's step, all on the device, on the pixels of one
  * cube, targets and background. The loss of each step is held to that of double precision at the
- * same parameters. A step is short: a mean of raw data that moves by 1e-3 leaves the noise behind.
- */
-YP_TEST(rx, train_on_device, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MEDIUM_CASE),
+ * same parameters, and where it leads to that of AdamW in double. A step is short: a mean of raw
+ * data that moves by 1e-2 leaves the noise behind; by seeds the loss ends at 0.9975 to 0.9991 of
+ * where it began with 10 channels, at 0.9915 to 0.9952 with 50. */
+YP_TEST(rx, train_on_device, .tags = "stress",
+        .cases = YP_CASES(yp_case_of("small", .set = YP_SET(SCALE_SMALL),
+                                     .budgets = YP_BUDGETS(yp_max_value("loss ratio", 0.9995))),
+                          yp_case_of("medium", .set = YP_SET(SCALE_MEDIUM),
+                                     .budgets = YP_BUDGETS(yp_max_value("loss ratio", 0.9965)))),
         .devices = "cpu cuda", .timeout = 120,
-        .budgets = YP_BUDGETS(yp_max_value("loss error", 2e-5), yp_max_value("loss ratio", 1),
+        .budgets = YP_BUDGETS(yp_max_value("loss error", 2e-5), yp_max_value("step off", 1e-4),
                               yp_budget_file("budgets.ini")))
 {
     struct scale scale = scale_of(t);
@@ -415,14 +466,20 @@ YP_TEST(rx, train_on_device, .tags = "stress", .cases = YP_CASES(SMALL_CASE, MED
     yp_ok(t, yp_device_copy(yp_device(t), state, start, 4 * n * sizeof *state));
     struct rx_loss *loss = rx_loss_create(yp_device(t), scale.channels, 4096, THREADS);
     yp_got(t, loss);
-    double *exact = yp_alloc_host(t, n * sizeof *exact), off = 0;
-    double *of_pixels = yp_alloc_host(t, 4096 * sizeof *of_pixels);
+    float *after = yp_alloc_host(t, n * sizeof *after);
+    double off = 0, step_wrong = 0;
+    struct shadow shadow;
+    shadow_open(&shadow, t, &here);
     for (int i = 0; i < STEPS; i++) {
         yp_ok(t, yp_device_copy(yp_device(t), start, state + 3 * n, n * sizeof *start));
         yp_ok(t, train_step(t, loss, &there, (uint64_t)i + 1, scratch, state, &losses[i]));
-        off = fmax(off, loss_off(t, &here, start, exact, of_pixels, losses[i]));
+        yp_ok(t, yp_device_copy(yp_device(t), after, state + 3 * n, n * sizeof *after));
+        shadow_step(&shadow, t, start, (uint64_t)i + 1);
+        off = fmax(off, fabs(losses[i] / shadow.loss - 1));
+        step_wrong = fmax(step_wrong, step_off(&shadow, start, after));
     }
     yp_value(t, "loss error", off);
+    yp_value(t, "step off", step_wrong);
     yp_value(t, "loss before", losses[0]);
     yp_value(t, "loss ratio", losses[STEPS - 1] / losses[0]);
     uint64_t step = STEPS;

@@ -6,31 +6,52 @@
 #include <math.h>
 #include <string.h>
 
+/* Where the logit's scale starts: a thirtieth of where it usually does. So all of the background is
+ * wrong by a little and training has the same to do whatever the seed; from 1 a few targets decide
+ * the loss, and eight steps of a seed may find nothing to gain. */
+#define START_SCALE 0.03F
+
 /* MinMax, selector, RX, logit, 10 BCE: what the cuvis.ai suite trains. */
-static struct training_plan plan(size_t batch, uint64_t epochs)
+static struct training_plan plan(size_t batch, uint64_t epochs, double lr)
 {
-    struct training_plan p = {
-        .options = {.threads = TRAINING_THREADS, .normalise = true, .select = true, .eps = RX_EPS},
-        .config = train_defaults()};
+    struct training_plan p = {.options = {.threads = TRAINING_THREADS,
+                                          .normalise = true,
+                                          .select = true,
+                                          .eps = RX_EPS,
+                                          .scale = START_SCALE},
+                              .config = train_defaults()};
     p.config.batch = batch;
     p.config.epochs = epochs;
+    p.config.adamw.lr = lr;
     return p;
 }
 
-/* Both phases as one measurement; batches are so many cubes. */
+#define SCHEDULE(batch_, epochs_) \
+    yp_set_int("batch", batch_), yp_set_int("epochs", epochs_), yp_set_double("lr", 1e-3)
+
+/*
+ * Both phases as one measurement; batches are so many cubes.
+ *
+ * Limits are those of 12 seeds at small and of 3 at medium. With seed 0 the loss for validation
+ * falls from 2.26 to 1.68 and from 0.0637 to 0.0086; over seeds by 0.33 to 0.60 at small, to 0.54
+ * to 0.92 of what it was. It does not fall with an AdamW that does nothing, with the gradient's
+ * sign turned, or with lr 10 (--set lr=10).
+ */
 YP_TEST(rx, train, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small", .set = YP_SET(SCALE_SMALL, yp_set_int("batch", 2),
-                                                            yp_set_int("epochs", 2))),
-                          yp_case_of("medium", .set = YP_SET(SCALE_MEDIUM, yp_set_int("batch", 4),
-                                                             yp_set_int("epochs", 1)))),
+        .cases = YP_CASES(yp_case_of("small", .set = YP_SET(SCALE_SMALL, SCHEDULE(2, 2)),
+                                     .budgets = YP_BUDGETS(yp_min_value("loss drop", 0.3),
+                                                           yp_max_value("loss drop", 0.65),
+                                                           yp_max_value("loss ratio", 0.95))),
+                          yp_case_of("medium", .set = YP_SET(SCALE_MEDIUM, SCHEDULE(4, 1)),
+                                     .budgets = YP_BUDGETS(yp_max_value("loss ratio", 0.2)))),
         .devices = "cpu cuda", .timeout = 300,
-        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_max_value("loss ratio", 1),
-                              yp_min_value("roc auc", 0.85), yp_for_device("cuda"),
+        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_min_value("best epoch", 1),
+                              yp_min_value("roc auc", 0.80), yp_for_device("cuda"),
                               yp_max_peak(YP_HOST, 32 * YP_MIB)))
 {
     struct scale s = scale_of(t);
     uint64_t epochs = (uint64_t)yp_int(t, "epochs");
-    struct training_plan how = plan((size_t)yp_int(t, "batch"), epochs);
+    struct training_plan how = plan((size_t)yp_int(t, "batch"), epochs, yp_double(t, "lr"));
     struct training f;
     training_open(&f, t, &s, &how);
     yp_data_hash(t, scene_tiles_hash(&f.tiles, t));
@@ -63,8 +84,10 @@ YP_TEST(rx, train, .tags = "stress",
               "ended by %d with %llu steps skipped", (int)state.end,
               (unsigned long long)state.skipped);
     yp_value(t, "steps", (double)state.step);
+    yp_value(t, "best epoch", (double)state.best_epoch);
     yp_value(t, "loss before", before);
     yp_value(t, "loss after", after);
+    yp_value(t, "loss drop", before - after);
     yp_value(t, "loss ratio", after / before);
     yp_value(t, "roc auc", judged.ranked.roc_auc);
     yp_value(t, "average precision", judged.ranked.average_precision);
@@ -81,8 +104,53 @@ YP_RELATION(rx, train_data, .tags = "stress small",
 YP_TEST(rx, train_resumes, .tags = "stress small", .devices = "cpu cuda", .timeout = 120)
 {
     struct scale s = {.cubes = 10, .height = 64, .width = 64, .channels = 10};
-    struct training_plan how = plan(2, 2);
+    struct training_plan how = plan(2, 2, 1e-3);
     training_resumes(t, &s, &how);
+}
+
+struct epochs {
+    double losses[8];
+    size_t count;
+};
+
+static bool watch_epochs(void *arg, const struct train_event *event)
+{
+    struct epochs *seen = arg;
+    if (event->kind == TRAIN_EPOCH && seen->count < 8)
+        seen->losses[seen->count++] = event->validation_loss;
+    return true;
+}
+
+/* At a rate that leads astray the parameters from before are the best, and kept. */
+YP_TEST(rx, train_keeps_best, .tags = "stress small", .devices = "cpu cuda", .timeout = 120)
+{
+    struct scale s = {.cubes = 10, .height = 64, .width = 64, .channels = 10};
+    struct training_plan how = plan(2, 3, 10);
+    struct epochs seen = {.count = 0};
+    how.config.watch = watch_epochs;
+    how.config.watch_arg = &seen;
+    struct training f;
+    training_open(&f, t, &s, &how);
+    yp_ok(t, training_begin(&f));
+    yp_ok(t, train_run(f.train, 0));
+    struct train_state state;
+    train_state(f.train, &state);
+    size_t best = 0, last = seen.count - 1;
+    for (size_t i = 1; i < seen.count; i++)
+        best = seen.losses[i] < seen.losses[best] ? i : best;
+    double kept = NAN, now = NAN;
+    yp_ok(t, rx_training_judge(f.training, TRAIN_VALIDATION, train_best(f.train), &kept, NULL));
+    yp_ok(t,
+          rx_training_judge(f.training, TRAIN_VALIDATION, train_parameters(f.train), &now, NULL));
+    yp_expect(t, best < last && seen.losses[best] < seen.losses[last],
+              "nothing was lost: epoch %zu is the best of %zu", best, last);
+    yp_expect(t,
+              state.best_epoch == best && kept == seen.losses[best] &&
+                  state.best_loss == seen.losses[best] && now == seen.losses[last],
+              "epoch %llu is kept with a loss of %g, now %g; epoch %zu had %g, the last one %g",
+              (unsigned long long)state.best_epoch, kept, now, best, seen.losses[best],
+              seen.losses[last]);
+    training_close(&f);
 }
 
 /* -- gradients of whole pipelines ---------------------------------------------------------- */

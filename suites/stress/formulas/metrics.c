@@ -1,0 +1,173 @@
+/* Decisions, rankings and calibration of a detector's scores against their definitions. */
+#include "suites/stress/formulas/ranked.h"
+
+#include "models/metrics/metrics.h"
+#include "suites/scene_tiles.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHANNELS = 10, PIXELS = 1000 };
+
+static bool near(double a, double b)
+{
+    return (isnan(a) && isnan(b)) || fabs(a - b) <= 1e-12 * fabs(b);
+}
+
+/* Scores of a scene by its own statistics and what they are of. In eighths, so that there are ties
+ * between targets, in the background and across; some pixels, and the ends of cubes, have none. */
+static float *scores_of(struct yp_case *t, size_t *count, uint8_t **labels)
+{
+    struct scale s = {.cubes = 6, .height = 64, .width = 64, .channels = CHANNELS};
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, &s, PIXELS);
+    struct rx *rx = open_rx(t, CHANNELS, PIXELS, 2);
+    yp_ok(t, rx_fit(rx, &tiles.source));
+    yp_ok(t, rx_finish(rx, 0));
+    *count = tiles.source.tiles * PIXELS;
+    float *scores = yp_alloc_host(t, *count * sizeof *scores);
+    *labels = yp_alloc_host(t, *count);
+    yp_ok(t, rx_score(rx, &tiles.source, scores));
+    scene_tiles_labels(&tiles, t, s.cubes, *labels);
+    for (size_t i = 0; i < *count; i++) {
+        scores[i] = floorf(scores[i] * 8) / 8;
+        if (i % 149 == 0)
+            (*labels)[i] = 3; /* more of them, and some that score as the background does */
+    }
+    rx_destroy(rx);
+    scene_tiles_close(&tiles);
+    yp_data_hash(t, yp_hash_f32(0, scores, *count));
+    return scores;
+}
+
+YP_TEST(metrics, definitions, .tags = "stress small", .timeout = 120, .parallel = true)
+{
+    size_t n;
+    uint8_t *labels;
+    const float *scores = scores_of(t, &n, &labels);
+    const float limit = 14;
+    float *logits = yp_alloc_host(t, n * sizeof *logits);
+    for (size_t i = 0; i < n; i++)
+        logits[i] = 0.5F * (scores[i] - limit); /* exact, and so is 0 */
+    struct ranked right = ranked_of(scores, labels, n, limit);
+    struct metrics_confusion c = {0};
+    metrics_confusion_add(&c, logits, labels, n / 3);
+    metrics_confusion_add(&c, logits + n / 3, labels + n / 3, n - n / 3);
+    yp_expect(t, c.skipped == right.skipped && right.skipped > 0, "%zu NaN", (size_t)c.skipped);
+    yp_expect(t,
+              near(metrics_precision(&c), right.precision) &&
+                  near(metrics_recall(&c), right.recall) && near(metrics_f1(&c), right.f1) &&
+                  near(metrics_iou(&c), right.iou),
+              "decisions: %g %g %g %g, not %g %g %g %g", metrics_precision(&c), metrics_recall(&c),
+              metrics_f1(&c), metrics_iou(&c), right.precision, right.recall, right.f1, right.iou);
+
+    struct metrics_ranking *ranking = metrics_ranking_create(yp_device_cpu(), right.targets);
+    yp_got(t, ranking);
+    struct metrics_ranked r;
+    double auc = NAN;
+    for (int again = 0; again < 2; again++) { /* the second time as the first */
+        metrics_ranking_reset(ranking);
+        yp_ok(t, metrics_ranking_targets(ranking, scores, labels, n));
+        yp_ok(t, metrics_ranking_background(ranking, scores, labels, n / 2));
+        yp_ok(t, metrics_ranking_background(ranking, scores + n / 2, labels + n / 2, n - n / 2));
+        metrics_ranking_result(ranking, &r);
+    }
+    metrics_ranking_destroy(ranking);
+    yp_expect(t,
+              r.targets == right.targets && r.background == right.background &&
+                  r.skipped == right.skipped,
+              "%zu targets, %zu of background", (size_t)r.targets, (size_t)r.background);
+    yp_expect(t, near(r.average_precision, right.average_precision),
+              "average precision %.17g: %.17g", r.average_precision, right.average_precision);
+    yp_expect(t, near(r.roc_auc, right.roc_auc), "AUC %.17g: %.17g", r.roc_auc, right.roc_auc);
+    yp_expect(
+        t, near(r.detection_1e3, right.detection_1e3) && near(r.detection_1e4, right.detection_1e4),
+        "detection %g %g: %g %g", r.detection_1e3, r.detection_1e4, right.detection_1e3,
+        right.detection_1e4);
+    size_t skipped;
+    yp_ok(t, metrics_auc(yp_device_cpu(), scores, labels, n, &auc, &skipped));
+    yp_expect(t, near(auc, right.roc_auc), "AUC by sorting %.17g: %.17g", auc, right.roc_auc);
+    for (size_t i = 0; i < n; i++) /* and with the larger class the other one */
+        labels[i] = labels[i] == 0;
+    yp_ok(t, metrics_auc(yp_device_cpu(), scores, labels, n, &auc, &skipped));
+    yp_expect(t, fabs(auc + right.roc_auc - 1) < 1e-12, "AUC of the others %.17g", auc);
+    yp_value(t, "auc", right.roc_auc);
+    yp_value(t, "average precision", right.average_precision);
+}
+
+/* -- calibration ---------------------------------------------------------------------------------
+ */
+
+/* 1 - F of chi-square with an even number of degrees of freedom (Abramowitz and Stegun 26.4.5). */
+static double beyond(double x, int freedom)
+{
+    double term = exp(-x / 2), sum = 0;
+    for (int j = 0; j < freedom / 2; j++) {
+        sum += term;
+        term *= x / 2 / (j + 1);
+    }
+    return x > 0 ? sum : 1;
+}
+
+YP_TEST(metrics, calibration, .tags = "stress small", .timeout = 120, .parallel = true)
+{
+    size_t n, background = 0, over[METRICS_CALIBRATION_TAILS] = {0};
+    uint8_t *labels;
+    const float *scores = scores_of(t, &n, &labels);
+    struct metrics_calibration *got = yp_alloc_host(t, 2 * sizeof *got);
+    struct metrics_calibrated judged;
+    for (int i = 0; i < 2; i++)
+        yp_ok(t, metrics_calibration_start(&got[i], CHANNELS));
+    for (int i = 0; i < METRICS_CALIBRATION_TAILS; i++)
+        yp_expect(t, fabs(beyond(got->tails[i], CHANNELS) * pow(10, i + 1) - 1) < 1e-10,
+                  "quantile %d is %g", i, got->tails[i]);
+    for (int i = 1; i < METRICS_CALIBRATION_BINS; i++)
+        yp_expect(t,
+                  fabs(beyond(got->edges[i - 1], CHANNELS) + (double)i / METRICS_CALIBRATION_BINS -
+                       1) < 1e-10,
+                  "edge %d is %g", i, got->edges[i - 1]);
+    metrics_calibration_add(&got[0], scores, labels, n / 3);
+    metrics_calibration_add(&got[1], scores + n / 3, labels + n / 3, n - n / 3);
+    metrics_calibration_merge(&got[0], &got[1]);
+    metrics_calibration_result(&got[0], &judged);
+
+    double bins = 0, all = 0;
+    for (size_t i = 0; i < n; i++)
+        background += labels[i] == 0 && !isnan(scores[i]);
+    for (int k = 0; k < METRICS_CALIBRATION_BINS; k++) {
+        double below = 0, edge = k + 1 < METRICS_CALIBRATION_BINS ? got->edges[k] : INFINITY;
+        for (size_t i = 0; i < n; i++)
+            below += labels[i] == 0 && (double)scores[i] <= edge;
+        bins = fmax(bins, fabs(below / (double)background - (k + 1.0) / METRICS_CALIBRATION_BINS));
+    }
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < METRICS_CALIBRATION_TAILS && labels[i] == 0; k++)
+            over[k] += (double)scores[i] > got->tails[k];
+    /* Scores are in eighths: both sides of each step of their distribution. */
+    for (int k = 0; k < 8 * 400; k++) {
+        double below = 0, up_to = 0, f = 1 - beyond(k / 8.0, CHANNELS);
+        for (size_t i = 0; i < n; i++) {
+            below += labels[i] == 0 && (double)scores[i] < k / 8.0;
+            up_to += labels[i] == 0 && (double)scores[i] <= k / 8.0;
+        }
+        if (up_to > below)
+            all = fmax(all, fmax(f - below / (double)background, up_to / (double)background - f));
+    }
+    yp_expect(t, judged.background == background, "%zu of background, not %zu",
+              (size_t)judged.background, background);
+    for (int k = 0; k < METRICS_CALIBRATION_TAILS; k++)
+        yp_expect(t, near(judged.beyond[k], (double)over[k] / (double)background),
+                  "beyond quantile %d: %g", k, judged.beyond[k]);
+    double distance = NAN;
+    yp_expect(t, near(judged.distance, bins), "distance by bins %.17g: %.17g", judged.distance,
+              bins);
+    yp_ok(t, metrics_kolmogorov(yp_device_cpu(), scores, labels, n, CHANNELS, &distance));
+    yp_expect(t, fabs(distance - all) < 1e-10, "distance %.17g: %.17g", distance, all);
+    for (size_t i = 0; i < METRICS_CALIBRATION_TAILS; i++) {
+        double x = 3.0 * (double)(i + 1);
+        yp_expect(t,
+                  fabs(metrics_chi_square(x, CHANNELS) + beyond(x, CHANNELS) - 1) < 1e-12 &&
+                      near(metrics_chi_square_upper(x, CHANNELS), beyond(x, CHANNELS)),
+                  "chi-square at %g: %g", x, metrics_chi_square(x, CHANNELS));
+    }
+}
