@@ -94,6 +94,12 @@ static struct rx_pipeline_options options_named(struct yp_case *t, size_t channe
     const char *name = yp_string(t, "pipeline");
     if (strcmp(name, "selector") == 0) {
         o.select = o.train_temperature = true;
+    } else if (strcmp(name, "terms") == 0) {
+        o.select = o.train_temperature = true;
+        o.keep = 4;
+        o.temperature = 0.7;
+        o.entropy = 0.05;
+        o.diversity = 0.002;
     } else if (strcmp(name, "pca") == 0) {
         o.components = channels / 2;
         o.orthogonality = 0.1;
@@ -269,7 +275,7 @@ static void check(struct yp_case *t, const struct gradients *g, size_t count,
 YP_TEST(rx, pipeline_gradient, .tags = "stress",
         .cases = YP_CASES(yp_case_of("small", .set = YP_SET(yp_set_int("channels", 10))),
                           yp_case_of("medium", .set = YP_SET(yp_set_int("channels", 50)))),
-        .axes = YP_AXES(yp_axis_string("pipeline", "rx", "selector", "pca", "lad", "image",
+        .axes = YP_AXES(yp_axis_string("pipeline", "rx", "selector", "terms", "pca", "lad", "image",
                                        "autoencoder")),
         .devices = "cpu cuda", .timeout = 300, .parallel = true)
 {

@@ -122,20 +122,20 @@ static void write_front(const struct rx_pipeline *p, double n, float *gradient)
 {
     const struct ypi_rx_places *at = &p->places;
     size_t channels = p->options.channels;
-    double q = 0, h = 0, t = 0, heat = 0;
+    double q = 0, h = 0, heat = 0;
+    double t = ypi_rx_temperature(&p->options, at, p->parameters);
     for (size_t c = 0; c < channels; c++) {
         q += p->q[c];
         h += p->weights[c] * p->h[c];
     }
-    t = at->temperature == YPI_RX_NOWHERE ? p->options.temperature
-                                          : (double)p->parameters[at->temperature];
+    ypi_rx_selector_pull(p, p->column);
     for (size_t c = 0; c < channels && p->options.select; c++) {
-        double d = (p->q[c] - p->shares[c] * q) / t;
-        gradient[at->logits + c] = (float)(d / n);
+        double d = ((p->q[c] - p->shares[c] * q) / n + p->column[c]) / t;
+        gradient[at->logits + c] = (float)d;
         heat -= d * (double)p->parameters[at->logits + c] / t;
     }
     if (at->temperature != YPI_RX_NOWHERE)
-        gradient[at->temperature] = (float)(heat / n);
+        gradient[at->temperature] = (float)heat;
     if (p->options.normalise) {
         gradient[at->min] = (float)(((p->moves ? q : 0) - h) / p->range / n);
         gradient[at->max] = (float)((p->moves ? -q : 0) / p->range / n);

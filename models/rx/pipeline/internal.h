@@ -8,8 +8,9 @@
 
 #define YPI_RX_MIN_RANGE 1e-6 /* of MinMax */
 
-/* RX with the statistics of the image itself (plain_image.c): of RX alone, so in no table. */
-extern const struct nn_operator ypi_rx_image;
+/* RX with the statistics of the image itself (plain_image.c), and the selector's terms of the loss
+ * (plain_terms.c): of RX alone, so in no table. */
+extern const struct nn_operator ypi_rx_image, ypi_rx_choice_terms;
 
 /* -- the options, checked and with defaults in place; where parameters are ------------------ */
 
@@ -31,6 +32,18 @@ size_t ypi_rx_width(const struct rx_pipeline_options *options);
 static inline bool ypi_rx_trains(const struct rx_pipeline_options *options)
 {
     return options->detector != RX_AUTOENCODER; /* against labels, through a logit */
+}
+
+/* Is T a tensor of its own? */
+static inline bool ypi_rx_has_temperature(const struct rx_pipeline_options *options)
+{
+    return options->select && (options->train_temperature || options->temperature_decay > 0);
+}
+
+/* Does the selector add to the loss? */
+static inline bool ypi_rx_has_terms(const struct rx_pipeline_options *options)
+{
+    return options->select && (options->entropy != 0 || options->diversity != 0);
 }
 
 /* -- from covariance to factor (finish.c) --------------------------------------------------- */
@@ -186,6 +199,17 @@ void ypi_rx_image_front(const struct rx_pipeline *p, struct ypi_rx_lane *lane);
  * what that adds. */
 void ypi_rx_pipeline_lay_out(struct rx_pipeline *p, struct ypi_arena *arena,
                              const struct rx_pipeline_options *options, bool on_device);
+
+/* T, a parameter or the options'. */
+double ypi_rx_temperature(const struct rx_pipeline_options *options, const struct ypi_rx_places *at,
+                          const float *parameters);
+
+/* p->shares and p->weights from p->parameters; `hard`: as options.hard says, else soft. */
+void ypi_rx_weigh(struct rx_pipeline *p, bool hard);
+
+/* The selector's terms of the loss, 0 without, and T times their gradient for its logits, (C). */
+double ypi_rx_selector_terms(const struct rx_pipeline *p);
+void ypi_rx_selector_pull(const struct rx_pipeline *p, double *pull);
 
 /* The weighted penalty of PCA, 0 without; p->square = W W^T - I. */
 double ypi_rx_penalty(const struct rx_pipeline *p);

@@ -28,7 +28,7 @@ static enum yp_status start_front(struct rx_pipeline *p, const char *what,
     const struct rx_pipeline_options *o = &p->options;
     size_t c = o->channels;
     double top = -INFINITY, sum = 0;
-    double temperature = o->train_temperature ? settle(s, o->temperature) : o->temperature;
+    double temperature = ypi_rx_has_temperature(o) ? settle(s, o->temperature) : o->temperature;
     p->floor = o->normalise ? settle(s, s->min) : 0;
     double max = o->normalise ? settle(s, s->max) : 1;
     p->range = fmax(max - p->floor, YPI_RX_MIN_RANGE);
@@ -41,14 +41,14 @@ static enum yp_status start_front(struct rx_pipeline *p, const char *what,
         if (o->select && !isfinite(variance))
             return yp_set_error(YP_INVALID, "%s: the variance of channel %zu is %g, beyond float",
                                 what, i, p->square[i * c + i]);
-        p->shares[i] = settle(s, log(variance + RX_EPS));
+        p->shares[i] = o->uniform ? 0 : settle(s, log(variance + RX_EPS));
         if (o->select)
             to[p->places.logits + i] = p->shares[i];
         top = fmax(top, p->shares[i]);
     }
     for (size_t i = 0; i < c; i++)
         sum += p->shares[i] = exp((p->shares[i] - top) / temperature);
-    if (o->select && o->train_temperature)
+    if (ypi_rx_has_temperature(o))
         to[p->places.temperature] = temperature;
     for (size_t i = 0; i < c; i++)
         p->gain64[i] = (o->select ? o->keep * p->shares[i] / sum : 1) / p->range;
