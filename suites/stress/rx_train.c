@@ -199,6 +199,13 @@ static void add_part(struct yp_case *t, const struct subject *s, struct rx_tile 
                                .arg = tile};
     double mean = 0;
     yp_ok(t, rx_pipeline_gradient(s->pipeline, &source, s->start, &mean, fast));
+    double *losses = yp_alloc_host(t, outputs * sizeof *losses);
+    double loss = 0;
+    rx_plain_losses(plain, s->at, losses);
+    for (size_t i = 0; i < outputs; i++)
+        loss += share[i] * losses[i];
+    yp_expect(t, fabs(mean - loss) <= 1e-5 * fabs(loss),
+              "part %zu: the loss is %.9g, expected %.9g", part, mean, loss);
     for (size_t i = 0; i < s->tensors; i++) {
         size_t from = s->tensor[i].offset;
         size_t count = s->tensor[i].count;
