@@ -103,6 +103,10 @@ static struct rx_pipeline_options options_named(struct yp_case *t, size_t channe
     } else if (strcmp(name, "pca") == 0) {
         o.components = channels / 2;
         o.orthogonality = 0.1;
+    } else if (strcmp(name, "whitened") == 0) {
+        o.select = o.whiten = true;
+        o.components = channels / 2;
+        o.orthogonality = 0.1;
     } else if (strcmp(name, "lad") == 0) {
         o.detector = RX_LAD;
         o.eps = 0;
@@ -282,8 +286,8 @@ static void check(struct yp_case *t, const struct gradients *g, size_t count,
 YP_TEST(rx, pipeline_gradient, .tags = "stress",
         .cases = YP_CASES(yp_case_of("small", .set = YP_SET(yp_set_int("channels", 10))),
                           yp_case_of("medium", .set = YP_SET(yp_set_int("channels", 50)))),
-        .axes = YP_AXES(yp_axis_string("pipeline", "rx", "selector", "terms", "pca", "lad", "image",
-                                       "autoencoder")),
+        .axes = YP_AXES(yp_axis_string("pipeline", "rx", "selector", "terms", "pca", "whitened",
+                                       "lad", "image", "autoencoder")),
         .devices = "cpu cuda", .timeout = 300, .parallel = true)
 {
     size_t channels = (size_t)yp_int(t, "channels");

@@ -23,6 +23,8 @@
  *                alone: w_c of the k channels with the largest w, 0 for the others.
  *   PCA          v' = W (v - mean), W (K, C): the eigenvectors of the K largest eigenvalues, each
  *                with its largest element positive; penalty ||W W^T - I||_F^2 times a weight.
+ *                Whitened: v'_k / sqrt(variance_k + 1e-6), variance (K) the eigenvalues; their
+ *                logarithms train on as parameters (in cuvis.ai they stay: freeze them).
  *   RX           s = (v - mu)^T A (v - mu), A = (Sigma + eps I)^-1 (Reed and Xiaoli, 1990).
  *   RX by image  the same with mu and Sigma = M2 / (n - 1) of the tile's own finite pixels. The
  *                gradient goes through these statistics.
@@ -101,6 +103,7 @@ struct rx_pipeline_options {
     double diversity YPI_OR_ZERO;
     size_t components YPI_OR_ZERO;    /* PCA to so many before RX_GLOBAL; 0: no PCA */
     double orthogonality YPI_OR_ZERO; /* weight of its penalty in the loss */
+    bool whiten YPI_OR_ZERO;          /* its components */
     size_t hidden YPI_OR_ZERO;        /* of the autoencoder; 0: the smaller of 5 and channels */
     /* Added to the diagonal of the covariance of what the detector sees, that is after MinMax and
      * selector. RX_IMAGE needs more than 0; RX_GLOBAL takes 0 where the data have full rank. */
@@ -113,9 +116,9 @@ struct rx_pipeline_options {
     enum rx_tiles tiles YPI_OR_ZERO; /* of a GPU: where tiles come from, as rx.h says */
 };
 
-/* min, max, logits, temperature, mean, W, mu, A (RX) or M, L (LAD) or W1, b1, W2, b2, scale, bias:
- * those that the options ask for, in this order. */
-#define RX_PIPELINE_TENSORS 13
+/* min, max, logits, temperature, mean, W, log_variance, mu, A (RX) or M, L (LAD) or W1, b1, W2, b2,
+ * scale, bias: those that the options ask for, in this order. */
+#define RX_PIPELINE_TENSORS 14
 
 struct rx_pipeline;
 
@@ -153,6 +156,16 @@ size_t rx_pipeline_parameters(const struct rx_pipeline *pipeline);
 size_t rx_pipeline_tensors(const struct rx_pipeline *pipeline,
                            struct yp_tensor tensors[RX_PIPELINE_TENSORS]);
 
+/*
+ * How much of the variance each of PCA's components explains, to ratios (components):
+ * w S w^T / (w w^T tr S) for a row w of W, where S is the covariance of what PCA sees, made of that
+ * of `fitted`, a detector after rx_fit(), by MinMax and selector as the parameters have them. At
+ * the start they are the eigenvalues' parts of their sum; in training they follow W. 0 where S is
+ * 0. YP_INVALID: there is no PCA, or as rx_covariance() and rx_pipeline_gradient().
+ */
+enum yp_status rx_pipeline_explained(struct rx_pipeline *pipeline, const struct rx *fitted,
+                                     const float *parameters, double *ratios);
+
 /* Writes the k channels with the largest weights, which a hard selection keeps, to list (k), in
  * ascending order, as rx_subset_create() takes them; of equal weights the first. Returns how many;
  * 0 with yp_last_error() set: there is no selector, or k is not a whole number of 1 to channels. */
@@ -163,8 +176,9 @@ size_t rx_pipeline_selected(struct rx_pipeline *pipeline, const float *parameter
 void rx_pipeline_epoch(void *pipeline, uint64_t epoch, float *parameters);
 
 struct rx_start {
-    size_t masked;  /* dead channels, whose rows and columns of A are 0 */
-    size_t dropped; /* eigenvalues that RX_PINV_F32 took for zero */
+    size_t masked;    /* dead channels, whose rows and columns of A are 0 */
+    size_t dropped;   /* eigenvalues that RX_PINV_F32 took for zero */
+    double explained; /* part of the variance that PCA's components have; 0 without PCA */
 };
 
 /*

@@ -20,6 +20,26 @@ static void make_even(struct rx_pipeline *p)
         }
 }
 
+double ypi_rx_whitening_of(const struct rx_pipeline *p, const float *parameters, size_t k)
+{
+    if (!p->options.whiten)
+        return 1;
+    return 1 / sqrt(exp((double)parameters[p->places.log_variance + k]) + YPI_RX_WHITEN_EPS);
+}
+
+/* p->map, what PCA multiplies by. */
+static void whiten(struct rx_pipeline *p)
+{
+    size_t c = p->options.channels;
+    const float *w = p->parameters + p->places.w;
+    p->map = p->options.whiten ? p->whitened : w;
+    for (size_t k = 0; k < p->options.components && p->options.whiten; k++) {
+        double factor = ypi_rx_whitening_of(p, p->parameters, k);
+        for (size_t i = 0; i < c; i++)
+            p->whitened[k * c + i] = (float)(factor * (double)w[k * c + i]);
+    }
+}
+
 void ypi_rx_centre(const struct rx_pipeline *p, const double *centre, float *base, float *rest)
 {
     for (size_t c = 0; c < p->options.channels; c++) {
@@ -55,6 +75,8 @@ static enum yp_status prepare(struct rx_pipeline *p, const char *what, const flo
     ypi_rx_weigh(p, hard);
     if (p->symmetric != NULL)
         make_even(p);
+    if (o->components > 0)
+        whiten(p);
     p->lost = false;
     for (size_t c = 0; c < o->channels; c++) {
         p->gain64[c] = p->weights[c] / p->range;
@@ -169,6 +191,40 @@ enum yp_status rx_pipeline_score(struct rx_pipeline *p, const struct rx_source *
     p->scores_out = scores;
     p->logits_out = logits;
     return ypi_rx_pipeline_pass(p, what, source);
+}
+
+enum yp_status rx_pipeline_explained(struct rx_pipeline *p, const struct rx *fitted,
+                                     const float *parameters, double *ratios)
+{
+    const char *what = "rx_pipeline_explained";
+    if (fitted == NULL || ratios == NULL)
+        return yp_set_error(YP_INVALID, "%s: %s is NULL", what,
+                            fitted == NULL ? "fitted" : "ratios");
+    enum yp_status status = prepare(p, what, parameters, false);
+    if (p == NULL || status != YP_OK)
+        return status;
+    size_t c = p->options.channels;
+    if (p->options.components == 0 || fitted->channels != c)
+        return yp_set_error(YP_INVALID,
+                            "%s: there are %zu components of %zu channels and rx has %zu, allowed "
+                            "are 1 component or more and the same channels",
+                            what, p->options.components, c, fitted->channels);
+    status = rx_covariance(fitted, p->square);
+    double all = 0;
+    for (size_t i = 0; i < c && status == YP_OK; i++)
+        all += p->square[i * c + i] * p->gain64[i] * p->gain64[i];
+    for (size_t k = 0; k < p->options.components && status == YP_OK; k++) {
+        const float *w = parameters + p->places.w + k * c;
+        double along = 0, norm = 0;
+        for (size_t i = 0; i < c; i++) {
+            norm += (double)w[i] * (double)w[i];
+            for (size_t j = 0; j < c; j++)
+                along += (double)w[i] * p->gain64[i] * p->square[i * c + j] * p->gain64[j] *
+                         (double)w[j];
+        }
+        ratios[k] = all > 0 && norm > 0 ? along / norm / all : 0;
+    }
+    return status;
 }
 
 enum yp_status rx_pipeline_calibrate(struct rx_pipeline *p, const struct rx_source *source,

@@ -90,8 +90,8 @@ static void score_quadratic(const struct rx_pipeline *p, struct ypi_rx_lane *lan
     int n = (int)rows, c = (int)p->options.channels, d = (int)width;
     const float *x = lane->rows, *mu = p->parameters + p->places.mu;
     if (p->options.components > 0) {
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, d, c, 1, lane->rows, c,
-                    p->parameters + p->places.w, c, 0, lane->low, d);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, d, c, 1, lane->rows, c, p->map, c,
+                    0, lane->low, d);
         for (size_t r = 0; r < rows; r++)
             for (size_t k = 0; k < width; k++)
                 lane->low[r * width + k] -= mu[k];

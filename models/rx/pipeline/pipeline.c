@@ -82,6 +82,8 @@ static enum yp_status check_choice(const char *what, const struct rx_pipeline_op
     if (o->orthogonality > 0 && o->components == 0)
         return yp_set_error(YP_INVALID, "%s: orthogonality is %g and there are no components", what,
                             o->orthogonality);
+    if (o->whiten && o->components == 0)
+        return yp_set_error(YP_INVALID, "%s: whiten is set and there are no components", what);
     if (o->hidden > o->channels)
         return yp_set_error(YP_INVALID, "%s: hidden is %zu, allowed are 0 to channels, %zu", what,
                             o->hidden, o->channels);
@@ -152,6 +154,7 @@ static size_t list_tensors(const struct rx_pipeline_options *o, struct ypi_rx_pl
         {ypi_rx_has_temperature(o), "temperature", 1, &places->temperature},
         {o->components > 0, "mean", c, &places->mean},
         {o->components > 0, "W", o->components * c, &places->w},
+        {o->whiten, "log_variance", o->components, &places->log_variance},
         {quadratic, lad ? "M" : "mu", d, &places->mu},
         {quadratic, lad ? "L" : "A", d * d, &places->a},
         {autoencoder, "W1", h * c, &places->w1},
@@ -299,6 +302,8 @@ static void lay_out_start(struct rx_pipeline *p, struct ypi_arena *arena)
     p->start = ypi_arena_take(arena, p->places.count, sizeof(double));
     if (o->detector == RX_GLOBAL || o->detector == RX_LAD)
         p->symmetric = ypi_arena_take(arena, ypi_rx_width(o) * ypi_rx_width(o), sizeof(float));
+    if (o->whiten)
+        p->whitened = ypi_arena_take(arena, o->components * c, sizeof(float));
     p->dead = ypi_arena_take(arena, c, 1);
     if (o->detector == RX_GLOBAL && (o->components > 0 || o->inverse == RX_PINV_F32)) {
         p->lapack = ypi_arena_take(arena, ypi_rx_pca_work(c), sizeof(double));

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_STEPS 6
+#define MAX_STEPS 7
 
 /* An operator of the chain. Places are in elements. */
 struct step {
@@ -70,6 +70,9 @@ static void build(struct rx_plain *p)
                (struct nn_shape){.size = {n, c}, .setting = {o->keep}});
     if (o->components > 0)
         append(p, &nn_pca, p->places.mean, (struct nn_shape){.size = {n, o->components, c}});
+    if (o->whiten)
+        append(p, &ypi_rx_whitening, p->places.log_variance,
+               (struct nn_shape){.size = {n, o->components}, .setting = {YPI_RX_WHITEN_EPS}});
     append_detector(p);
     p->scored = p->count;
     if (ypi_rx_trains(o)) {

@@ -9,6 +9,7 @@
 /* Where float statistics cannot tell the smallest component from nothing: an eigenvalue is off by
  * some 2^-22 of the largest. */
 #define MIN_EIGENVALUE 0x1p-22
+#define MIN_VARIANCE 1e-30 /* whose logarithm is a parameter, whatever rounding left of it */
 
 struct statistics {
     const double *mean; /* (C), of the raw data; their covariance is in p->square, full */
@@ -96,9 +97,10 @@ static enum yp_status start_inverse(struct rx_pipeline *p, const char *what, con
     return status;
 }
 
-/* W and its mean, then p->square (K, K) = W Sigma W^T and mu = W (mean - its parameter). */
+/* W, its mean and variances, then, whitened or not, p->square (K, K) = W Sigma W^T and
+ * mu = W (mean - its parameter). */
 static enum yp_status start_pca(struct rx_pipeline *p, const char *what, const struct statistics *s,
-                                double *to)
+                                double *to, double *explained)
 {
     const struct rx_pipeline_options *o = &p->options;
     size_t c = o->channels, k = o->components;
@@ -114,14 +116,24 @@ static enum yp_status start_pca(struct rx_pipeline *p, const char *what, const s
                             "statistics of float data cannot tell from 0; use fewer components or "
                             "a larger eps",
                             what, k - 1, p->column[k - 1], p->column[0]);
+    double all = 0, kept = 0;
+    for (size_t i = 0; i < c; i++)
+        all += p->square[i * c + i];
+    for (size_t i = 0; i < k; i++)
+        kept += p->column[i];
+    *explained = all > 0 ? kept / all : 0;
     for (size_t i = 0; i < k * c; i++)
         w[i] = settle(s, w[i]);
     for (size_t i = 0; i < c; i++)
         mean[i] = settle(s, mean_after(p, s, i));
     for (size_t i = 0; i < k; i++) {
+        double logarithm = settle(s, log(fmax(p->column[i], MIN_VARIANCE)));
+        if (o->whiten)
+            to[p->places.log_variance + i] = logarithm;
+        p->column[i] = o->whiten ? 1 / sqrt(exp(logarithm) + YPI_RX_WHITEN_EPS) : 1;
         mu[i] = 0;
         for (size_t j = 0; j < c; j++)
-            mu[i] += w[i * c + j] * (mean_after(p, s, j) - mean[j]);
+            mu[i] += p->column[i] * w[i * c + j] * (mean_after(p, s, j) - mean[j]);
     }
     int n = (int)c, m = (int)k, threads = ypi_rx_alone();
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, n, 1, w, n, p->square, n, 0,
@@ -129,6 +141,8 @@ static enum yp_status start_pca(struct rx_pipeline *p, const char *what, const s
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, m, n, 1, p->other, n, w, n, 0,
                 p->square, m);
     omp_set_num_threads(threads);
+    for (size_t i = 0; i < k * k; i++)
+        p->square[i] *= p->column[i / k] * p->column[i % k];
     return YP_OK;
 }
 
@@ -153,7 +167,7 @@ static enum yp_status start_detector(struct rx_pipeline *p, const char *what,
     switch (o->detector) {
     case RX_GLOBAL:
         if (o->components > 0) {
-            status = start_pca(p, what, s, to);
+            status = start_pca(p, what, s, to, &start->explained);
             dead = NULL; /* a dead channel is in no component that is kept */
         }
         for (size_t i = 0; i < o->channels && o->components == 0; i++)

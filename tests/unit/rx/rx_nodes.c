@@ -37,6 +37,10 @@ const struct shape shapes[SHAPES] = {
       .diversity = -0.3,
       .detector = RX_IMAGE,
       .eps = 1e-3}},
+    {"MinMax whitened PCA RX",
+     {.normalise = true, .components = 4, .orthogonality = 0.5, .whiten = true, .eps = RX_EPS}},
+    {"MinMax selector whitened PCA RX",
+     {FRONT, .train_temperature = true, .components = 5, .whiten = true, .eps = 1e-2}},
 };
 
 /* Pixels around a sloping spectrum of level 3 whose covariance has eigenvalues from 1 down to

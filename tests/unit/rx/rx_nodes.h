@@ -46,7 +46,7 @@ struct shape {
     struct rx_pipeline_options options;
 };
 
-#define SHAPES ((size_t)16)
+#define SHAPES ((size_t)18)
 extern const struct shape shapes[SHAPES];
 
 struct rx_pipeline_options options_for(const struct shape *shape, const struct scene *s,
