@@ -107,6 +107,10 @@ static struct rx_pipeline_options options_named(struct yp_case *t, size_t channe
         o.select = o.whiten = true;
         o.components = channels / 2;
         o.orthogonality = 0.1;
+    } else if (strcmp(name, "positive") == 0) {
+        o.positive_weight = 5;
+    } else if (strcmp(name, "sample") == 0) {
+        o.select = o.by_sample = true;
     } else if (strcmp(name, "lad") == 0) {
         o.detector = RX_LAD;
         o.eps = 0;
@@ -287,12 +291,17 @@ YP_TEST(rx, pipeline_gradient, .tags = "stress",
         .cases = YP_CASES(yp_case_of("small", .set = YP_SET(yp_set_int("channels", 10))),
                           yp_case_of("medium", .set = YP_SET(yp_set_int("channels", 50)))),
         .axes = YP_AXES(yp_axis_string("pipeline", "rx", "selector", "terms", "pca", "whitened",
-                                       "lad", "image", "autoencoder")),
+                                       "positive", "sample", "lad", "image", "autoencoder")),
         .devices = "cpu cuda", .timeout = 300, .parallel = true)
 {
     size_t channels = (size_t)yp_int(t, "channels");
     struct subject s = {.options = options_named(t, channels, PIXELS)};
     s.pipeline = rx_pipeline_create(yp_device(t), &s.options);
+    if (s.options.by_sample && runs_on_gpu(t)) {
+        yp_expect(t, s.pipeline == NULL && strstr(yp_last_error(), "by_sample") != NULL,
+                  "a GPU takes MinMax by sample: %s", yp_last_error());
+        return;
+    }
     yp_got(t, s.pipeline);
     s.parameters = rx_pipeline_parameters(s.pipeline);
     s.tensors = rx_pipeline_tensors(s.pipeline, s.tensor);

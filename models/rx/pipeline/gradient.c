@@ -147,7 +147,7 @@ static void write_front(const struct rx_pipeline *p, double n, float *gradient)
     }
     if (at->temperature != YPI_RX_NOWHERE)
         gradient[at->temperature] = (float)heat;
-    if (p->options.normalise) {
+    if (ypi_rx_has_range(&p->options)) {
         gradient[at->min] = (float)(((p->moves ? q : 0) - h) / p->range / n);
         gradient[at->max] = (float)((p->moves ? -q : 0) / p->range / n);
     }

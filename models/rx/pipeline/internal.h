@@ -35,6 +35,12 @@ static inline bool ypi_rx_trains(const struct rx_pipeline_options *options)
     return options->detector != RX_AUTOENCODER; /* against labels, through a logit */
 }
 
+/* Are min and max of MinMax tensors? */
+static inline bool ypi_rx_has_range(const struct rx_pipeline_options *options)
+{
+    return options->normalise && !options->by_sample;
+}
+
 /* Is T a tensor of its own? */
 static inline bool ypi_rx_has_temperature(const struct rx_pipeline_options *options)
 {

@@ -12,11 +12,11 @@
  * gradient for every parameter, as one vector of named tensors, to any optimiser.
  *
  * Formulas, for a pixel x of C channels:
- *   MinMax       u = (x - min) / r,  r = max(max - min, 1e-6); min and max are two scalars.
- *   selector     v_c = u_c w_c,  w = k s,  s = softmax(logits / T); logits start at
- *                ln(var(u_c) + 1e-6), or all at 0 (uniform). Its terms of the loss, both of them
- *                as cuvis.ai's regularisers have them: -entropy H, H = -sum s ln s, and
- *                -diversity var w, var w = 1/C sum (w_c - k/C)^2. A weight of entropy above 0
+ *   MinMax       u = (x - min) / r,  r = max(max - min, 1e-6); min and max are two scalars, over
+ * all data, or, by sample, of the finite pixels of a tile, which is then a whole cube. selector v_c
+ * = u_c w_c,  w = k s,  s = softmax(logits / T); logits start at ln(var(u_c) + 1e-6), or all at 0
+ * (uniform). Its terms of the loss, both of them as cuvis.ai's regularisers have them: -entropy H,
+ * H = -sum s ln s, and -diversity var w, var w = 1/C sum (w_c - k/C)^2. A weight of entropy above 0
  *                draws s to the uniform, below 0 to a single channel; one of diversity above 0
  *                draws weights apart. T may fall from epoch to epoch,
  *                T_(n+1) = max(T_min, T_n decay). A hard selection, for scores and judgements
@@ -33,10 +33,11 @@
  *                2020). M and L train on as parameters of their own.
  *   autoencoder  o = W2 (W1 v + b1) + b2,  s = mean over channels of (o - v)^2; loss = s.
  *   logit        l = scale (s - bias); bias starts at mean + 2 sigma of the scores.
- *   loss         10 (max(l, 0) - l y + ln(1 + e^-|l|)), y in {0, 1}, its mean over the pixels plus
- *                PCA's penalty and the selector's terms.
- * A, L and W are used as general matrices: training need not keep them symmetric or orthogonal.
- * A pixel with a value that is not finite has no score (NaN), no loss and no gradient.
+ *   loss         10 p_y (max(l, 0) - l y + ln(1 + e^-|l|)), y in {0, 1}, p_0 = 1 and p_1 the
+ * positive weight (pos_weight of PyTorch's BCEWithLogitsLoss), its mean over the pixels plus PCA's
+ * penalty and the selector's terms. A, L and W are used as general matrices: training need not keep
+ * them symmetric or orthogonal. A pixel with a value that is not finite has no score (NaN), no loss
+ * and no gradient.
  */
 #ifndef RX_NODES_H
 #define RX_NODES_H
@@ -89,6 +90,7 @@ struct rx_pipeline_options {
     int threads YPI_OR_ZERO; /* 0: omp_get_max_threads() */
     enum rx_detector detector YPI_OR_ZERO;
     bool normalise YPI_OR_ZERO;         /* MinMax first */
+    bool by_sample YPI_OR_ZERO;         /* with each tile's own min and max; not on a GPU */
     bool select YPI_OR_ZERO;            /* the soft channel selector */
     double keep YPI_OR_ZERO;            /* its k; 0: channels */
     double temperature YPI_OR_ZERO;     /* its T; 0: 1 */
@@ -111,13 +113,14 @@ struct rx_pipeline_options {
     double shrink YPI_OR_ZERO;  /* this and the next two of RX_GLOBAL only; the first as in */
     bool mask_dead YPI_OR_ZERO; /* struct rx_finish_options */
     enum rx_inverse inverse YPI_OR_ZERO;
-    float scale YPI_OR_ZERO;         /* where the logit's scale starts; 0: 1 */
-    uint64_t seed YPI_OR_ZERO;       /* of the autoencoder's weights */
-    enum rx_tiles tiles YPI_OR_ZERO; /* of a GPU: where tiles come from, as rx.h says */
+    float scale YPI_OR_ZERO;            /* where the logit's scale starts; 0: 1 */
+    double positive_weight YPI_OR_ZERO; /* p_1 of the loss, up to 1e6; 0: 1 */
+    uint64_t seed YPI_OR_ZERO;          /* of the autoencoder's weights */
+    enum rx_tiles tiles YPI_OR_ZERO;    /* of a GPU: where tiles come from, as rx.h says */
 };
 
-/* min, max, logits, temperature, mean, W, log_variance, mu, A (RX) or M, L (LAD) or W1, b1, W2, b2,
- * scale, bias: those that the options ask for, in this order. */
+/* min, max (both not by sample), logits, temperature, mean, W, log_variance, mu, A (RX) or M, L
+ * (LAD) or W1, b1, W2, b2, scale, bias: those that the options ask for, in this order. */
 #define RX_PIPELINE_TENSORS 14
 
 struct rx_pipeline;
@@ -133,9 +136,9 @@ size_t rx_pipeline_bytes(const struct rx_pipeline_options *options);
  * from the same place. Everything else is the host's: parameters, gradient, scores and logits, and
  * what `take` is given. Scores, and the sums over pixels that make loss and gradient, are made
  * there; parameters, the way from sums to the gradient, and of RX_IMAGE the part of it before the
- * detector stay with the host, in double. `threads` is ignored. There are up to 248 channels:
- * else YP_UNSUPPORTED. The same bits come on every GPU, other ones than the CPU's, within what
- * gradients in float are off.
+ * detector stay with the host, in double. `threads` is ignored. There are up to 248 channels, and
+ * there is no MinMax by sample: else YP_UNSUPPORTED. The same bits come on every GPU, other ones
+ * than the CPU's, within what gradients in float are off.
  *
  * rx_pipeline_create() takes rx_pipeline_device_bytes() of the device, rx_pipeline_pinned_bytes()
  * of it page-locked (0 where tiles are the device's), and rx_pipeline_host_bytes() of the CPU.
@@ -195,6 +198,13 @@ enum yp_status rx_pipeline_start(struct rx_pipeline *pipeline, const struct rx *
 enum yp_status rx_pipeline_start_plain(struct rx_pipeline *pipeline, const double *mean,
                                        const double *covariance, double min, double max,
                                        double *parameters, struct rx_start *start);
+
+/* MinMax by sample as a source: what `source` yields, each tile scaled by the min and max of its
+ * own finite pixels, in the buffer that the caller gives. `source` stays the caller's and must
+ * outlive what is returned; its values are the host's. A detector that is fitted for
+ * rx_pipeline_start() of a pipeline with by_sample takes its tiles from this; rx_pipeline_fit() and
+ * all other calls do so themselves. */
+struct rx_source rx_sample_source(const struct rx_source *source);
 
 /* bias = mean + 2 sigma (n - 1) of the scores of all finite pixels of the source; sigma is 0 for
  * one pixel, YP_INVALID without one or when a score is not finite. Nothing to do, and YP_OK, for an

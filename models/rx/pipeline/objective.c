@@ -62,7 +62,7 @@ static enum yp_status prepare(struct rx_pipeline *p, const char *what, const flo
     p->parameters = parameters;
     double width = 1;
     p->floor = 0;
-    if (o->normalise) {
+    if (ypi_rx_has_range(o)) {
         p->floor = (double)parameters[at->min];
         width = (double)parameters[at->max] - p->floor;
         if (!isfinite(width) || width > MAX_RANGE)
@@ -259,8 +259,14 @@ enum yp_status rx_pipeline_fit(struct rx_pipeline *p, struct rx *rx, const struc
                             p == NULL    ? "pipeline"
                             : rx == NULL ? "rx"
                                          : "parameters");
+    bool scales = p->options.by_sample && source != NULL && source->yield != NULL;
+    if (scales && rx->on != NULL)
+        return yp_set_error(YP_UNSUPPORTED,
+                            "rx_pipeline_fit: MinMax is by sample, and rx takes a GPU's tiles; "
+                            "allowed is one of the CPU");
+    struct rx_source scaled = scales ? rx_sample_source(source) : (struct rx_source){0};
     rx_reset(rx);
-    enum yp_status status = rx_fit(rx, source);
+    enum yp_status status = rx_fit(rx, scales ? &scaled : source);
     if (status == YP_OK)
         status = rx_pipeline_start(p, rx, parameters, start);
     return status == YP_OK ? rx_pipeline_calibrate(p, source, parameters) : status;

@@ -21,7 +21,8 @@ static enum yp_status check_numbers(const char *what, const struct rx_pipeline_o
                    {"temperature_decay", o->temperature_decay, 0, 1},
                    {"temperature_min", o->temperature_min, 0, 1e6},
                    {"entropy", o->entropy, -1e30, 1e30},
-                   {"diversity", o->diversity, -1e30, 1e30}};
+                   {"diversity", o->diversity, -1e30, 1e30},
+                   {"positive_weight", o->positive_weight, 0, 1e6}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!(numbers[i].value >= numbers[i].min && numbers[i].value <= numbers[i].max))
             return yp_set_error(YP_INVALID, "%s: %s is %g, allowed are %g to %g", what,
@@ -72,6 +73,12 @@ static enum yp_status check_choice(const char *what, const struct rx_pipeline_op
     if ((unsigned)o->tiles > RX_TILES_SEQUENTIAL)
         return yp_set_error(YP_INVALID, "%s: tiles is %d, allowed are 0 to %d", what, (int)o->tiles,
                             (int)RX_TILES_SEQUENTIAL);
+    if (o->by_sample && !o->normalise)
+        return yp_set_error(YP_INVALID, "%s: by_sample is set and normalise is not", what);
+    if (o->positive_weight > 0 && o->detector == RX_AUTOENCODER)
+        return yp_set_error(YP_INVALID,
+                            "%s: positive_weight is %g, an autoencoder's loss has no targets", what,
+                            o->positive_weight);
     if (o->components > o->channels)
         return yp_set_error(YP_INVALID, "%s: components is %zu, allowed are 0 to channels, %zu",
                             what, o->components, o->channels);
@@ -126,6 +133,8 @@ enum yp_status ypi_rx_pipeline_check(const char *what, const struct rx_pipeline_
         options->hidden = options->channels < 5 ? options->channels : 5;
     if (options->scale == 0)
         options->scale = 1;
+    if (options->positive_weight == 0)
+        options->positive_weight = 1;
     return YP_OK;
 }
 
@@ -148,8 +157,8 @@ static size_t list_tensors(const struct rx_pipeline_options *o, struct ypi_rx_pl
         const char *name;
         size_t count, *place;
     } rows[RX_PIPELINE_TENSORS] = {
-        {o->normalise, "min", 1, &places->min},
-        {o->normalise, "max", 1, &places->max},
+        {ypi_rx_has_range(o), "min", 1, &places->min},
+        {ypi_rx_has_range(o), "max", 1, &places->max},
         {o->select, "logits", c, &places->logits},
         {ypi_rx_has_temperature(o), "temperature", 1, &places->temperature},
         {o->components > 0, "mean", c, &places->mean},

@@ -62,7 +62,7 @@ static void build(struct rx_plain *p)
     const struct rx_pipeline_options *o = &p->options;
     size_t n = p->rows, c = o->channels;
     p->count = 0;
-    if (o->normalise)
+    if (ypi_rx_has_range(o))
         append(p, &nn_minmax, p->places.min,
                (struct nn_shape){.size = {n * c}, .setting = {YPI_RX_MIN_RANGE}});
     if (o->select)
@@ -77,7 +77,7 @@ static void build(struct rx_plain *p)
     p->scored = p->count;
     if (ypi_rx_trains(o)) {
         append(p, &nn_logit, p->places.scale, (struct nn_shape){.size = {n}});
-        append(p, &nn_bce, 0, (struct nn_shape){.size = {n}, .setting = {10}});
+        append(p, &nn_bce, 0, (struct nn_shape){.size = {n}, .setting = {10, o->positive_weight}});
     }
     p->penalty = (struct step){.op = &nn_orthogonality,
                                .shape = {.size = {o->components, c}},
@@ -174,6 +174,19 @@ static void choose(struct rx_plain *p, const struct step *s, bool wide, const vo
     }
 }
 
+/* The first `count` values by their own min and max. */
+static void scale_sample(struct rx_plain *p, bool wide, size_t count)
+{
+    double min = INFINITY, max = -INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        min = fmin(min, get(p->values, i, wide));
+        max = fmax(max, get(p->values, i, wide));
+    }
+    for (size_t i = 0; i < count; i++)
+        put(p->values, i, (get(p->values, i, wide) - min) / fmax(max - min, YPI_RX_MIN_RANGE),
+            wide);
+}
+
 /* Forward through the first `steps` steps. */
 static void run(struct rx_plain *p, bool wide, const void *x, int steps, bool hard)
 {
@@ -181,6 +194,8 @@ static void run(struct rx_plain *p, bool wide, const void *x, int steps, bool ha
     for (size_t i = 0; i < p->tile.pixels; i++)
         for (size_t c = 0; c < p->tile.channels && p->keep[i]; c++)
             put(p->values, next++, (double)p->tile.values[i * ypi_rx_stride(&p->tile) + c], wide);
+    if (p->options.by_sample)
+        scale_sample(p, wide, next);
     put(&p->temperature, 0, p->options.temperature, wide);
     for (int i = 0; i < steps; i++) {
         forward(p, &p->steps[i], wide, x);

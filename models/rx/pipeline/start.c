@@ -30,10 +30,10 @@ static enum yp_status start_front(struct rx_pipeline *p, const char *what,
     size_t c = o->channels;
     double top = -INFINITY, sum = 0;
     double temperature = ypi_rx_has_temperature(o) ? settle(s, o->temperature) : o->temperature;
-    p->floor = o->normalise ? settle(s, s->min) : 0;
-    double max = o->normalise ? settle(s, s->max) : 1;
+    p->floor = ypi_rx_has_range(o) ? settle(s, s->min) : 0;
+    double max = ypi_rx_has_range(o) ? settle(s, s->max) : 1;
     p->range = fmax(max - p->floor, YPI_RX_MIN_RANGE);
-    if (o->normalise) {
+    if (ypi_rx_has_range(o)) {
         to[p->places.min] = p->floor;
         to[p->places.max] = max;
     }

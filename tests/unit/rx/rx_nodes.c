@@ -41,6 +41,14 @@ const struct shape shapes[SHAPES] = {
      {.normalise = true, .components = 4, .orthogonality = 0.5, .whiten = true, .eps = RX_EPS}},
     {"MinMax selector whitened PCA RX",
      {FRONT, .train_temperature = true, .components = 5, .whiten = true, .eps = 1e-2}},
+    {"MinMax LAD, targets weigh more",
+     {.normalise = true, .detector = RX_LAD, .positive_weight = 7}},
+#ifndef RX_NODES_ON_GPU
+    {"sample MinMax RX", {.normalise = true, .by_sample = true, .eps = RX_EPS}},
+    {"sample MinMax selector image RX, targets weigh less",
+     {FRONT, .by_sample = true, .train_temperature = true, .detector = RX_IMAGE,
+      .positive_weight = 0.3, .eps = 1e-3}},
+#endif
 };
 
 /* Pixels around a sloping spectrum of level 3 whose covariance has eigenvalues from 1 down to

@@ -46,7 +46,11 @@ struct shape {
     struct rx_pipeline_options options;
 };
 
-#define SHAPES ((size_t)18)
+#ifdef RX_NODES_ON_GPU /* which has no MinMax by sample */
+#define SHAPES ((size_t)19)
+#else
+#define SHAPES ((size_t)21)
+#endif
 extern const struct shape shapes[SHAPES];
 
 struct rx_pipeline_options options_for(const struct shape *shape, const struct scene *s,

@@ -81,7 +81,7 @@ static const struct node {
              {&nn_linear, {.size = {9, 3, 6}}},
              {&nn_mse, {.size = {9, 6}}},
              {&nn_logit, {.size = {9}}},
-             {&nn_bce, {.size = {9}, .setting = {10}}},
+             {&nn_bce, {.size = {9}, .setting = {10, 3}}},
              {&nn_orthogonality, {.size = {3, 6}}},
              {&ypi_rx_whitening, {.size = {9, 3}, .setting = {0.1}}},
              {&ypi_rx_choice_terms, {.size = {6}, .setting = {0.3, -0.2, 4}}}};

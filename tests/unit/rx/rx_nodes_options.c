@@ -25,6 +25,14 @@ Test(rx_nodes, options_that_make_no_sense_are_refused_by_name)
         {{.channels = 4, .tile_pixels = 9, .inverse = (enum rx_inverse)9}, "inverse is 9"},
         {{.channels = 4, .tile_pixels = 9, .tiles = (enum rx_tiles)9}, "tiles is 9"},
         {{.channels = 4, .tile_pixels = 9, .whiten = true}, "no components"},
+        {{.channels = 4, .tile_pixels = 9, .by_sample = true}, "normalise is not"},
+        {{.channels = 4, .tile_pixels = 9, .positive_weight = -1}, "positive_weight is -1"},
+        {{.channels = 4, .tile_pixels = 9, .positive_weight = 2, .detector = RX_AUTOENCODER},
+         "no targets"},
+#ifdef RX_NODES_ON_GPU
+        {{.channels = 4, .tile_pixels = 9, .normalise = true, .by_sample = true},
+         "MinMax over all data alone"},
+#endif
         {{.channels = 4, .tile_pixels = 9, .uniform = true}, "select is false"},
         {{.channels = 4, .tile_pixels = 9, .entropy = 1}, "select is false"},
         {{SELECTOR, .hard = (enum rx_hard)9}, "hard is 9"},
