@@ -157,20 +157,20 @@ static void forward(struct rx_plain *p, const struct step *s, bool wide, const v
  * equal ones with the lowest index, the values, or, with weights of 1, the inputs; of others 0. */
 static void choose(struct rx_plain *p, const struct step *s, bool wide, const void *x)
 {
-    struct nn_call call = bind(p, s, wide, x, NULL);
-    size_t channels = p->options.channels;
-    double t = get(call.value[2], 0, wide);
+    size_t channels = p->options.channels, n = p->rows * channels;
+    double t = ypi_rx_has_temperature(&p->options) ? get(x, p->places.temperature, wide)
+                                                   : get(&p->temperature, 0, wide);
     for (size_t c = 0; c < channels; c++) {
-        double own = get(call.value[1], c, wide) / t, before = 0;
+        double own = get(x, s->from + c, wide) / t, before = 0;
         for (size_t i = 0; i < channels; i++) {
-            double other = get(call.value[1], i, wide) / t;
+            double other = get(x, s->from + i, wide) / t;
             before += other > own || (other == own && i < c) ? 1 : 0;
         }
-        for (size_t i = c; i < p->rows * channels; i += channels)
+        for (size_t i = c; i < n; i += channels)
             if (!(before < p->options.keep))
-                put(call.value[3], i, 0, wide);
+                put(p->values, s->to + i, 0, wide);
             else if (p->options.hard == RX_TOP_ONES)
-                put(call.value[3], i, get(call.value[0], i, wide), wide);
+                put(p->values, s->to + i, get(p->values, s->at + i, wide), wide);
     }
 }
 
