@@ -132,6 +132,12 @@ static enum yp_status evaluate(void *arg, struct train_items items, const float 
     return status;
 }
 
+static void epoch(void *arg, uint64_t number, float *parameters)
+{
+    const struct rx_training *training = arg;
+    training->objective.epoch(training->objective.arg, number, parameters);
+}
+
 /* -- the object ------------------------------------------------------------------------------- */
 
 static enum yp_status check(const char *what, const struct rx_objective *objective,
@@ -177,7 +183,22 @@ static struct train_objective items_of(const struct rx_objective *objective,
                                     .n_settings = SETTINGS,
                                     .identity = objective->identity,
                                     .gradient = gradient,
-                                    .evaluate = objective->evaluate != NULL ? evaluate : NULL};
+                                    .evaluate = objective->evaluate != NULL ? evaluate : NULL,
+                                    .epoch = objective->epoch != NULL ? epoch : NULL};
+}
+
+/* The configuration with the objective's frozen tensors, in `all`; NULL stays for the trainer to
+ * refuse. */
+static const struct train_config *freeze(const struct rx_objective *objective,
+                                         const struct train_config *config,
+                                         struct train_config *all)
+{
+    if (config == NULL)
+        return NULL;
+    *all = *config;
+    for (size_t i = 0; i < sizeof all->frozen.word / sizeof *all->frozen.word; i++)
+        all->frozen.word[i] |= objective->frozen.word[i];
+    return all;
 }
 
 static struct rx_training *take(struct ypi_arena *arena, const struct rx_objective *objective)
@@ -199,7 +220,8 @@ size_t rx_training_bytes(const struct rx_objective *objective, const struct rx_s
         return 0;
     struct train_objective items = items_of(objective, source, tiles_per_cube, settings);
     take(&arena, objective);
-    size_t trainer = train_bytes(&items, config);
+    struct train_config all;
+    size_t trainer = train_bytes(&items, freeze(objective, config, &all));
     return trainer > 0 ? arena.used + trainer : 0;
 }
 
@@ -223,7 +245,8 @@ struct rx_training *rx_training_create(struct yp_device *device,
     training->device = device;
     training->source = *source;
     training->tiles_per_cube = tiles_per_cube;
-    training->trainer = train_create(device, &items, config);
+    struct train_config all;
+    training->trainer = train_create(device, &items, freeze(objective, config, &all));
     if (training->trainer == NULL) {
         yp_device_free(device, training);
         return NULL;

@@ -126,6 +126,8 @@ static enum yp_status step(struct train *train, bool *go_on)
     struct batches sum = {0};
     bool skipped = true;
     order_items(train);
+    if (at->place == 0 && train->objective.epoch != NULL)
+        train->objective.epoch(train->objective.arg, at->epoch, train->at.parameters);
     enum yp_status status = add_batches(train, &sum);
     if (status == YP_OK)
         status = make_step(train, &sum, &norm, &skipped);

@@ -53,6 +53,12 @@ typedef enum yp_status train_gradient(void *arg, struct train_items items, const
 typedef enum yp_status train_evaluate(void *arg, struct train_items items, const float *parameters,
                                       double *mean, double *weight, double *metrics);
 
+/* Called before the first step of epoch number `epoch`, from 0, by the thread that called
+ * train_run: changes what follows a schedule of the workload's, in frozen tensors. The parameters
+ * are on the trainer's device. It is called again where a run that stopped there goes on, so what
+ * it writes is a function of the epoch alone. */
+typedef void train_epoch(void *arg, uint64_t epoch, float *parameters);
+
 /* A number of the workload's that a run depends on, such as the length of sequences. */
 struct train_setting {
     const char *name;
@@ -75,6 +81,7 @@ struct train_objective {
                           identity is refused */
     train_gradient *gradient;
     train_evaluate *evaluate; /* NULL: the loss is gradient's, and there are no metrics */
+    train_epoch *epoch;       /* NULL: nothing changes with epochs */
     bool any_device; /* it takes parameters and gradient where the trainer's device has them; else
                         in the host's memory alone */
     void *arg;

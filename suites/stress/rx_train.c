@@ -162,9 +162,23 @@ static struct rx_pipeline_options options_named(struct yp_case *t, size_t channe
     const char *name = yp_string(t, "pipeline");
     if (strcmp(name, "selector") == 0) {
         o.select = o.train_temperature = true;
+    } else if (strcmp(name, "terms") == 0) {
+        o.select = o.train_temperature = true;
+        o.keep = 4;
+        o.temperature = 0.7;
+        o.entropy = 0.05;
+        o.diversity = 0.002;
     } else if (strcmp(name, "pca") == 0) {
         o.components = channels / 2;
         o.orthogonality = 0.1;
+    } else if (strcmp(name, "whitened") == 0) {
+        o.select = o.whiten = true;
+        o.components = channels / 2;
+        o.orthogonality = 0.1;
+    } else if (strcmp(name, "positive") == 0) {
+        o.positive_weight = 5;
+    } else if (strcmp(name, "sample") == 0) {
+        o.select = o.by_sample = true;
     } else if (strcmp(name, "lad") == 0) {
         o.detector = RX_LAD;
         o.eps = 0;
@@ -261,6 +275,13 @@ static void add_part(struct yp_case *t, const struct subject *s, struct rx_tile 
                                .arg = tile};
     double mean = 0;
     yp_ok(t, rx_pipeline_gradient(s->pipeline, &source, s->start, &mean, fast));
+    double *losses = yp_alloc_host(t, outputs * sizeof *losses);
+    double loss = 0;
+    rx_plain_losses(plain, s->at, losses);
+    for (size_t i = 0; i < outputs; i++)
+        loss += share[i] * losses[i];
+    yp_expect(t, fabs(mean - loss) <= 1e-5 * fabs(loss),
+              "part %zu: the loss is %.9g, expected %.9g", part, mean, loss);
     for (size_t i = 0; i < s->tensors; i++) {
         size_t from = s->tensor[i].offset;
         size_t count = s->tensor[i].count;
@@ -337,13 +358,18 @@ static void check(struct yp_case *t, const struct gradients *g, size_t count,
 YP_TEST(rx, pipeline_gradient, .tags = "stress",
         .cases = YP_CASES(yp_case_of("small", .set = YP_SET(yp_set_int("channels", 10))),
                           yp_case_of("medium", .set = YP_SET(yp_set_int("channels", 50)))),
-        .axes = YP_AXES(yp_axis_string("pipeline", "rx", "selector", "pca", "lad", "image",
-                                       "autoencoder")),
+        .axes = YP_AXES(yp_axis_string("pipeline", "rx", "selector", "terms", "pca", "whitened",
+                                       "positive", "sample", "lad", "image", "autoencoder")),
         .devices = "cpu cuda", .timeout = 300, .parallel = true)
 {
     size_t channels = (size_t)yp_int(t, "channels");
     struct subject s = {.options = options_named(t, channels, PIXELS)};
     s.pipeline = rx_pipeline_create(yp_device(t), &s.options);
+    if (s.options.by_sample && runs_on_gpu(t)) {
+        yp_expect(t, s.pipeline == NULL && strstr(yp_last_error(), "by_sample") != NULL,
+                  "a GPU takes MinMax by sample: %s", yp_last_error());
+        return;
+    }
     yp_got(t, s.pipeline);
     s.parameters = rx_pipeline_parameters(s.pipeline);
     s.tensors = rx_pipeline_tensors(s.pipeline, s.tensor);

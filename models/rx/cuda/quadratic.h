@@ -211,17 +211,17 @@ YPK_FUNCTION void rxc_go_down(const struct rxc_quadratic *job, const struct rxc_
 }
 
 /* From a score to g and to what it adds, as judge() of loss.c; `target`: a pixel that counts and is
- * one. */
-YPK_FUNCTION void rxc_judge(const float *scalars, float score, bool target, bool kept, float *g,
-                            double *sums)
+ * one, whose loss has that weight. */
+YPK_FUNCTION void rxc_judge(const float *scalars, float weight, float score, bool target, bool kept,
+                            float *g, double *sums)
 {
     float scale = scalars[0], bias = scalars[1];
     float distance = score - bias, l = scale * distance;
     float wrong = target ? -l : l;
     float slope = target ? -1 / (1 + expf(l)) : 1 / (1 + expf(-l));
-    float d = 10 * slope;
+    float most = target ? 10 * weight : 10, d = most * slope;
     *g = kept ? d * scale : 0;
-    sums[0] = kept ? 10.0 * (double)(fmaxf(wrong, 0) + log1pf(expf(-fabsf(wrong)))) : 0;
+    sums[0] = kept ? (double)most * (double)(fmaxf(wrong, 0) + log1pf(expf(-fabsf(wrong)))) : 0;
     sums[1] = kept ? (double)d : 0;
     sums[2] = kept ? (double)d * (double)distance : 0;
 }
@@ -274,7 +274,8 @@ YPK_FUNCTION void rxc_finish_pixel(const struct rxc_quadratic *job, const struct
     own[0] = own[1] = own[2] = 0;
     own[3] = kept;
     if (there && (outcome == RXC_LOSS || job->labels != NULL))
-        rxc_judge(job->scalars, score, kept && job->labels[pixel] != 0, kept, job->g + pixel, own);
+        rxc_judge(job->scalars, job->target, score, kept && job->labels[pixel] != 0, kept,
+                  job->g + pixel, own);
 }
 
 /* The work of one block; `shared` has rxc_quadratic_shared() bytes. */

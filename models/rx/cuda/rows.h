@@ -215,7 +215,8 @@ YPK_FUNCTION void rxc_dots_pixel(const struct rxc_dots *job, size_t first,
         job->g[pixel] = kept ? 1 : 0;
         sums[0] = kept ? (double)score : 0;
     } else if (job->labels != NULL) {
-        rxc_judge(job->scalars, score, kept && job->labels[pixel] != 0, kept, job->g + pixel, sums);
+        rxc_judge(job->scalars, job->target, score, kept && job->labels[pixel] != 0, kept,
+                  job->g + pixel, sums);
     }
 }
 

@@ -125,6 +125,7 @@ struct rxc_quadratic {
     float *scores;       /* (places), may be NULL when `loss` */
     const uint8_t *labels;
     const float *scalars;
+    float target;        /* the weight of a target in the loss; that of the others is 1 */
     float *g;            /* (pixels) */
     double *sums;        /* (blocks of RXC_PIXELS places, 3) */
     unsigned *kept;      /* (blocks) */
@@ -210,6 +211,7 @@ struct rxc_dots {
     const uint8_t *keep;   /* (pixels) */
     const uint8_t *labels; /* (pixels), or NULL */
     const float *scalars;  /* scale, bias; with labels */
+    float target;          /* as in rxc_quadratic */
     float *scores;         /* (pixels) */
     float *g;              /* (pixels) */
     double *sums;          /* (blocks of RXC_PIXELS, 3) */

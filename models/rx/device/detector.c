@@ -325,6 +325,7 @@ enum yp_status ypi_rx_device_gradient(struct ypi_rx_device *on, const struct rx_
         return status;
     on->quadratic.centre = on->gram.centre = on->loss.parameters = parameters;
     on->quadratic.scalars = parameters + channels + channels * channels;
+    on->quadratic.target = 1;
     on->loss.gradient = gradient;
     on->loss.fresh = on->merge.fresh = true;
     status = on->cuda->fold(on->device, (unsigned)channels, parameters + channels, on->slices);

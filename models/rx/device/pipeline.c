@@ -44,6 +44,9 @@ static enum yp_status check(const char *what, const struct rx_pipeline_options *
     enum yp_status status = ypi_rx_pipeline_check(what, given, checked);
     if (status != YP_OK)
         return status;
+    if (checked->by_sample)
+        return yp_set_error(YP_UNSUPPORTED,
+                            "%s: by_sample is set, a GPU has MinMax over all data alone", what);
     return ypi_rx_device_check(what, checked->channels, checked->tile_pixels,
                                &(struct rx_options){.tiles = checked->tiles});
 }

@@ -117,7 +117,7 @@ enum yp_status ypi_rx_device_image(struct rx_pipeline *p, struct ypi_rx_lane *la
     if (status == YP_OK && !p->lost)
         status = count_kept(d);
     lane->failed = !p->lost && d->kept - before != kept;
-    bool front = p->options.normalise || p->options.select;
+    bool front = ypi_rx_has_range(&p->options) || p->options.select;
     return status == YP_OK && known && !lane->failed && p->backward && front ? add_front(p, lane)
                                                                              : status;
 }

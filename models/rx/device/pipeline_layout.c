@@ -196,6 +196,7 @@ static void connect_quadratic(struct ypi_rx_pipeline_device *d, const struct rx_
     job->centre = d->numbers + d->at.zeros;
     job->products = d->product.out;
     job->scalars = d->dots.scalars;
+    job->target = d->dots.target;
     job->g = d->dots.g;
     job->sums = d->dots.sums;
     job->kept = d->dots.kept;
@@ -261,6 +262,7 @@ void ypi_rx_device_connect(struct ypi_rx_pipeline_device *d, const struct rx_pip
     d->gather.rest = d->numbers + d->at.rest;
     d->dots.own = o->detector == RX_AUTOENCODER;
     d->dots.scalars = d->numbers + d->at.scalars;
+    d->dots.target = (float)o->positive_weight;
     d->on.loss.sums = d->dots.sums;
     d->on.loss.kept = d->dots.kept;
     if (ypi_rx_maps(o))

@@ -73,7 +73,7 @@ static void give_weights(const struct rx_pipeline *p, float *to)
     if (ypi_rx_is_quadratic(o) && p->asymmetric)
         put_slices(to + at->back, p->symmetric, width);
     if (o->components > 0)
-        put(to + at->map, p->parameters + from->w, width * o->channels);
+        put(to + at->map, p->map, width * o->channels);
     for (size_t i = 0; i < o->components; i++)
         to[at->map_offset + i] = -p->parameters[from->mu + i];
 }

@@ -8,6 +8,8 @@
  * (From sum g z and sum g z z^T alone they follow too, but M is ill-conditioned: errors of those
  * sums come back many times larger.) Behind PCA, with dz = 2 g M z,
  *     dW = sum dz (v - mean)^T,  H = W^T sum dz = -dmean,  Q_c = sum_k W_kc dW_kc + mean_c H_c.
+ * Whitened, all of that holds for W' = F W with F_k = 1 / sqrt(variance_k + eps), and
+ *     dW_kc = F_k dW'_kc,  dln variance_k = -1/2 variance_k F_k^2 sum_c W'_kc dW'_kc.
  * Autoencoder, dv = W1^T dh - d:  H = W1^T db1 - db2,  Q_c = sum_h W1_hc dW1_hc - sum d_c v_c.
  * RX by image: H = 0 and Q is summed image by image.
  */
@@ -42,26 +44,35 @@ static void write_quadratic(const struct rx_pipeline *p, double n, float *gradie
 static void write_pca(const struct rx_pipeline *p, double n, float *gradient)
 {
     size_t c = p->options.channels, d = p->options.components;
-    const float *w = p->parameters + p->places.w;
+    const float *w = p->parameters + p->places.w, *map = p->map;
     const double *dw = p->matrices + p->at.cross, *moment = p->sums + p->at.moment;
+    for (size_t i = 0; i < d && p->options.whiten; i++) {
+        double factor = ypi_rx_whitening_of(p, p->parameters, i), sum = 0;
+        for (size_t j = 0; j < c; j++)
+            sum += (double)map[i * c + j] * dw[i * c + j];
+        double variance = exp((double)p->parameters[p->places.log_variance + i]);
+        gradient[p->places.log_variance + i] = (float)(-0.5 * variance * factor * factor * sum / n);
+    }
     for (size_t j = 0; j < c; j++) {
         p->h[j] = p->q[j] = 0;
         for (size_t i = 0; i < d; i++) {
-            p->h[j] += (double)w[i * c + j] * moment[i];
-            p->q[j] += (double)w[i * c + j] * dw[i * c + j];
+            p->h[j] += (double)map[i * c + j] * moment[i];
+            p->q[j] += (double)map[i * c + j] * dw[i * c + j];
         }
         p->q[j] += (double)p->parameters[p->places.mean + j] * p->h[j];
         gradient[p->places.mean + j] = (float)(-p->h[j] / n);
     }
     ypi_rx_excess(p);
     double weight = 4 * p->options.orthogonality;
-    for (size_t i = 0; i < d; i++)
+    for (size_t i = 0; i < d; i++) {
+        double factor = ypi_rx_whitening_of(p, p->parameters, i);
         for (size_t j = 0; j < c; j++) {
             double sum = 0;
             for (size_t l = 0; l < d && weight > 0; l++)
                 sum += p->square[i * d + l] * (double)w[l * c + j];
-            gradient[p->places.w + i * c + j] = (float)(dw[i * c + j] / n + weight * sum);
+            gradient[p->places.w + i * c + j] = (float)(factor * dw[i * c + j] / n + weight * sum);
         }
+    }
 }
 
 void ypi_rx_excess(const struct rx_pipeline *p)
@@ -122,21 +133,21 @@ static void write_front(const struct rx_pipeline *p, double n, float *gradient)
 {
     const struct ypi_rx_places *at = &p->places;
     size_t channels = p->options.channels;
-    double q = 0, h = 0, t = 0, heat = 0;
+    double q = 0, h = 0, heat = 0;
+    double t = ypi_rx_temperature(&p->options, at, p->parameters);
     for (size_t c = 0; c < channels; c++) {
         q += p->q[c];
         h += p->weights[c] * p->h[c];
     }
-    t = at->temperature == YPI_RX_NOWHERE ? p->options.temperature
-                                          : (double)p->parameters[at->temperature];
+    ypi_rx_selector_pull(p, p->column);
     for (size_t c = 0; c < channels && p->options.select; c++) {
-        double d = (p->q[c] - p->shares[c] * q) / t;
-        gradient[at->logits + c] = (float)(d / n);
+        double d = ((p->q[c] - p->shares[c] * q) / n + p->column[c]) / t;
+        gradient[at->logits + c] = (float)d;
         heat -= d * (double)p->parameters[at->logits + c] / t;
     }
     if (at->temperature != YPI_RX_NOWHERE)
-        gradient[at->temperature] = (float)(heat / n);
-    if (p->options.normalise) {
+        gradient[at->temperature] = (float)heat;
+    if (ypi_rx_has_range(&p->options)) {
         gradient[at->min] = (float)(((p->moves ? q : 0) - h) / p->range / n);
         gradient[at->max] = (float)((p->moves ? -q : 0) / p->range / n);
     }

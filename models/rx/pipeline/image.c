@@ -145,6 +145,7 @@ void ypi_rx_image_tile(const struct rx_pipeline *p, struct ypi_rx_lane *lane,
         return;
     memset(lane->m2, 0, channels * channels * sizeof *lane->m2);
     over_chunks(p, lane, tile, lane->base, lane->rest, add_gradient);
-    if (p->backward && lane->kept > 0 && !p->lost && (p->options.normalise || p->options.select))
+    if (p->backward && lane->kept > 0 && !p->lost &&
+        (ypi_rx_has_range(&p->options) || p->options.select))
         ypi_rx_image_front(p, lane);
 }

@@ -6,17 +6,19 @@
 #include "models/rx/internal.h"
 #include "models/rx/pipeline/nodes.h"
 
-#define YPI_RX_MIN_RANGE 1e-6 /* of MinMax */
+#define YPI_RX_MIN_RANGE 1e-6  /* of MinMax */
+#define YPI_RX_WHITEN_EPS 1e-6 /* beside the variances of components, as cuvis.ai has it */
 
-/* RX with the statistics of the image itself (plain_image.c): of RX alone, so in no table. */
-extern const struct nn_operator ypi_rx_image;
+/* RX with the statistics of the image itself (plain_image.c), and the selector's terms of the loss
+ * (plain_terms.c), and PCA's whitening (plain_whitening.c): of RX alone, so in no table. */
+extern const struct nn_operator ypi_rx_image, ypi_rx_choice_terms, ypi_rx_whitening;
 
 /* -- the options, checked and with defaults in place; where parameters are ------------------ */
 
 /* Offsets in the parameters; YPI_RX_NOWHERE: there is no such tensor. */
 #define YPI_RX_NOWHERE SIZE_MAX
 struct ypi_rx_places {
-    size_t min, max, logits, temperature, mean, w;
+    size_t min, max, logits, temperature, mean, w, log_variance;
     size_t mu, a; /* of RX, and M, L of LAD */
     size_t w1, b1, w2, b2, scale, bias;
     size_t count;
@@ -31,6 +33,24 @@ size_t ypi_rx_width(const struct rx_pipeline_options *options);
 static inline bool ypi_rx_trains(const struct rx_pipeline_options *options)
 {
     return options->detector != RX_AUTOENCODER; /* against labels, through a logit */
+}
+
+/* Are min and max of MinMax tensors? */
+static inline bool ypi_rx_has_range(const struct rx_pipeline_options *options)
+{
+    return options->normalise && !options->by_sample;
+}
+
+/* Is T a tensor of its own? */
+static inline bool ypi_rx_has_temperature(const struct rx_pipeline_options *options)
+{
+    return options->select && (options->train_temperature || options->temperature_decay > 0);
+}
+
+/* Does the selector add to the loss? */
+static inline bool ypi_rx_has_terms(const struct rx_pipeline_options *options)
+{
+    return options->select && (options->entropy != 0 || options->diversity != 0);
 }
 
 /* -- from covariance to factor (finish.c) --------------------------------------------------- */
@@ -151,6 +171,8 @@ struct rx_pipeline {
     double *square, *other; /* (C, C) of scratch; start keeps Sigma in the first */
     double *column;         /* (C) of scratch */
     double *start;          /* (parameters): before rounding */
+    float *whitened;        /* (K, C): W / sqrt(variance + eps), NULL without whitening */
+    const float *map;       /* (K, C): that, or W */
     float *symmetric;       /* (D, D): (A + A^T) / 2 of RX and LAD, else NULL */
     bool asymmetric;        /* A is another matrix */
     double *lapack;         /* of PCA and pinv */
@@ -200,6 +222,20 @@ void ypi_rx_image_front(const struct rx_pipeline *p, struct ypi_rx_lane *lane);
  * what that adds. */
 void ypi_rx_pipeline_lay_out(struct rx_pipeline *p, struct ypi_arena *arena,
                              const struct rx_pipeline_options *options, bool on_device);
+
+/* T, a parameter or the options'. */
+double ypi_rx_temperature(const struct rx_pipeline_options *options, const struct ypi_rx_places *at,
+                          const float *parameters);
+
+/* F_k = 1 / sqrt(variance_k + eps) of component k, 1 without whitening. */
+double ypi_rx_whitening_of(const struct rx_pipeline *p, const float *parameters, size_t k);
+
+/* p->shares and p->weights from p->parameters; `hard`: as options.hard says, else soft. */
+void ypi_rx_weigh(struct rx_pipeline *p, bool hard);
+
+/* The selector's terms of the loss, 0 without, and T times their gradient for its logits, (C). */
+double ypi_rx_selector_terms(const struct rx_pipeline *p);
+void ypi_rx_selector_pull(const struct rx_pipeline *p, double *pull);
 
 /* The weighted penalty of PCA, 0 without; p->square = W W^T - I. */
 double ypi_rx_penalty(const struct rx_pipeline *p);

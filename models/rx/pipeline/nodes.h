@@ -12,10 +12,20 @@
  * gradient for every parameter, as one vector of named tensors, to any optimiser.
  *
  * Formulas, for a pixel x of C channels:
- *   MinMax       u = (x - min) / r,  r = max(max - min, 1e-6); min and max are two scalars.
- *   selector     v_c = u_c w_c,  w = k softmax(logits / T); logits start at ln(var(u_c) + 1e-6).
+ *   MinMax       u = (x - min) / r,  r = max(max - min, 1e-6); min and max are two scalars: of
+ *                all data, or, by sample, of the finite pixels of a tile, then a whole cube.
+ *   selector     v_c = u_c w_c,  w = k s,  s = softmax(logits / T); logits start at
+ *                ln(var(u_c) + 1e-6), or all at 0 (uniform). Its terms of the loss, as cuvis.ai's
+ *                regularisers have them: -entropy H, H = -sum s ln s, and -diversity var w,
+ *                var w = 1/C sum (w_c - k/C)^2. A weight of entropy above 0 draws s to the
+ *                uniform, below 0 to a single channel; one of diversity above 0 draws weights
+ *                apart. T may fall from epoch to epoch, T_(n+1) = max(T_min, T_n decay). A hard
+ *                selection, for scores and judgements alone: w_c of the k channels with the
+ *                largest w, 0 for the others.
  *   PCA          v' = W (v - mean), W (K, C): the eigenvectors of the K largest eigenvalues, each
  *                with its largest element positive; penalty ||W W^T - I||_F^2 times a weight.
+ *                Whitened: v'_k / sqrt(variance_k + 1e-6), variance (K) the eigenvalues; their
+ *                logarithms train on as parameters (in cuvis.ai they stay: freeze them).
  *   RX           s = (v - mu)^T A (v - mu), A = (Sigma + eps I)^-1 (Reed and Xiaoli, 1990).
  *   RX by image  the same with mu and Sigma = M2 / (n - 1) of the tile's own finite pixels. The
  *                gradient goes through these statistics.
@@ -24,9 +34,12 @@
  *                2020). M and L train on as parameters of their own.
  *   autoencoder  o = W2 (W1 v + b1) + b2,  s = mean over channels of (o - v)^2; loss = s.
  *   logit        l = scale (s - bias); bias starts at mean + 2 sigma of the scores.
- *   loss         10 (max(l, 0) - l y + ln(1 + e^-|l|)), y in {0, 1}.
- * A, L and W are used as general matrices: training need not keep them symmetric or orthogonal.
- * A pixel with a value that is not finite has no score (NaN), no loss and no gradient.
+ *   loss         10 p_y (max(l, 0) - l y + ln(1 + e^-|l|)), y in {0, 1}, p_0 = 1 and p_1 the
+ *                positive weight (pos_weight of PyTorch's BCEWithLogitsLoss): its mean over the
+ *                pixels, plus PCA's penalty and the selector's terms.
+ *
+ * A, L and W are used as general matrices: training need not keep them symmetric or orthogonal. A
+ * pixel with a value that is not finite has no score (NaN), no loss and no gradient.
  */
 #ifndef RX_NODES_H
 #define RX_NODES_H
@@ -67,34 +80,53 @@ enum rx_inverse {
 
 enum rx_detector { RX_GLOBAL, RX_IMAGE, RX_LAD, RX_AUTOENCODER };
 
+/* What rx_pipeline_score() and rx_pipeline_train_evaluate() make of the selector. Gradients, the
+ * loss beside them and rx_pipeline_calibrate() are always soft. */
+enum rx_hard {
+    RX_SOFT,        /* all weights */
+    RX_TOP_WEIGHTS, /* the k largest, as they are */
+    RX_TOP_ONES,    /* 1 in the places of the k largest, as cuvis.ai has it */
+};
+
 struct rx_pipeline_options {
     size_t channels;
     size_t tile_pixels;      /* no tile has more; RX_IMAGE: a tile is an image */
     int threads YPI_OR_ZERO; /* 0: omp_get_max_threads() */
     enum rx_detector detector YPI_OR_ZERO;
     bool normalise YPI_OR_ZERO;         /* MinMax first */
+    bool by_sample YPI_OR_ZERO;         /* with each tile's own min and max; not on a GPU */
     bool select YPI_OR_ZERO;            /* the soft channel selector */
     double keep YPI_OR_ZERO;            /* its k; 0: channels */
     double temperature YPI_OR_ZERO;     /* its T; 0: 1 */
     bool train_temperature YPI_OR_ZERO; /* T is a parameter */
-    size_t components YPI_OR_ZERO;      /* PCA to so many before RX_GLOBAL; 0: no PCA */
-    double orthogonality YPI_OR_ZERO;   /* weight of its penalty in the loss */
-    size_t hidden YPI_OR_ZERO;          /* of the autoencoder; 0: the smaller of 5 and channels */
+    bool uniform YPI_OR_ZERO;           /* logits start at 0 */
+    enum rx_hard hard YPI_OR_ZERO;      /* other than RX_SOFT: k is a whole number, 1 to channels */
+    /* T falls by this factor, up to 1, an epoch; 0: it stays. T is then a tensor that the optimiser
+     * leaves alone and rx_pipeline_epoch() sets, so that parameters say which T they go with. */
+    double temperature_decay YPI_OR_ZERO;
+    double temperature_min YPI_OR_ZERO; /* up to temperature; 0: 0.1, or temperature below it */
+    double entropy YPI_OR_ZERO;         /* weights of the selector's terms in the loss */
+    double diversity YPI_OR_ZERO;
+    size_t components YPI_OR_ZERO;    /* PCA to so many before RX_GLOBAL; 0: no PCA */
+    double orthogonality YPI_OR_ZERO; /* weight of its penalty in the loss */
+    bool whiten YPI_OR_ZERO;          /* its components */
+    size_t hidden YPI_OR_ZERO;        /* of the autoencoder; 0: the smaller of 5 and channels */
     /* Added to the diagonal of the covariance of what the detector sees, that is after MinMax and
      * selector. RX_IMAGE needs more than 0; RX_GLOBAL takes 0 where the data have full rank. */
     double eps YPI_OR_ZERO;
     double shrink YPI_OR_ZERO;  /* this and the next two of RX_GLOBAL only; the first as in */
     bool mask_dead YPI_OR_ZERO; /* struct rx_finish_options */
     enum rx_inverse inverse YPI_OR_ZERO;
-    float scale YPI_OR_ZERO;         /* where the logit's scale starts; 0: 1 */
-    uint64_t seed YPI_OR_ZERO;       /* of the autoencoder's weights */
-    enum rx_tiles tiles YPI_OR_ZERO; /* of a GPU: where tiles come from, as rx.h says */
-    double max_error YPI_OR_ZERO;    /* the largest rx_start.score_error; 0: RX_MAX_ERROR */
+    float scale YPI_OR_ZERO;            /* where the logit's scale starts; 0: 1 */
+    double positive_weight YPI_OR_ZERO; /* p_1 of the loss, up to 1e6; 0: 1 */
+    uint64_t seed YPI_OR_ZERO;          /* of the autoencoder's weights */
+    enum rx_tiles tiles YPI_OR_ZERO;    /* of a GPU: where tiles come from, as rx.h says */
+    double max_error YPI_OR_ZERO;       /* the largest rx_start.score_error; 0: RX_MAX_ERROR */
 };
 
-/* min, max, logits, temperature, mean, W, mu, A (RX) or M, L (LAD) or W1, b1, W2, b2, scale, bias:
- * those that the options ask for, in this order. */
-#define RX_PIPELINE_TENSORS 13
+/* min, max (both not by sample), logits, temperature, mean, W, log_variance, mu, A (RX) or M, L
+ * (LAD) or W1, b1, W2, b2, scale, bias: those that the options ask for, in this order. */
+#define RX_PIPELINE_TENSORS 14
 
 struct rx_pipeline;
 
@@ -109,9 +141,9 @@ size_t rx_pipeline_bytes(const struct rx_pipeline_options *options);
  * from the same place. Everything else is the host's: parameters, gradient, scores and logits, and
  * what `take` is given. Scores, and the sums over pixels that make loss and gradient, are made
  * there; parameters, the way from sums to the gradient, and of RX_IMAGE the part of it before the
- * detector stay with the host, in double. `threads` is ignored. There are up to 248 channels:
- * else YP_UNSUPPORTED. The same bits come on every GPU, other ones than the CPU's, within what
- * gradients in float are off.
+ * detector stay with the host, in double. `threads` is ignored. There are up to 248 channels, and
+ * there is no MinMax by sample: else YP_UNSUPPORTED. The same bits come on every GPU, other ones
+ * than the CPU's, within what gradients in float are off.
  *
  * rx_pipeline_create() takes rx_pipeline_device_bytes() of the device, rx_pipeline_pinned_bytes()
  * of it page-locked (0 where tiles are the device's), and rx_pipeline_host_bytes() of the CPU.
@@ -132,6 +164,25 @@ size_t rx_pipeline_parameters(const struct rx_pipeline *pipeline);
 size_t rx_pipeline_tensors(const struct rx_pipeline *pipeline,
                            struct yp_tensor tensors[RX_PIPELINE_TENSORS]);
 
+/*
+ * How much of the variance each of PCA's components explains, to ratios (components):
+ * w S w^T / (w w^T tr S) for a row w of W, where S is the covariance of what PCA sees, made of that
+ * of `fitted`, a detector after rx_fit(), by MinMax and selector as the parameters have them. At
+ * the start they are the eigenvalues' parts of their sum; in training they follow W. 0 where S is
+ * 0. YP_INVALID: there is no PCA, or as rx_covariance() and rx_pipeline_gradient().
+ */
+enum yp_status rx_pipeline_explained(struct rx_pipeline *pipeline, const struct rx *fitted,
+                                     const float *parameters, double *ratios);
+
+/* Writes the k channels with the largest weights, which a hard selection keeps, to list (k), in
+ * ascending order, as rx_subset_create() takes them; of equal weights the first. Returns how many;
+ * 0 with yp_last_error() set: there is no selector, or k is not a whole number of 1 to channels. */
+size_t rx_pipeline_selected(struct rx_pipeline *pipeline, const float *parameters, size_t *list);
+
+/* For struct train_objective's `epoch`: sets T of the parameters for epoch number `epoch`, from 0.
+ * `pipeline` is a struct rx_pipeline. Nothing to do without temperature_decay. */
+void rx_pipeline_epoch(void *pipeline, uint64_t epoch, float *parameters);
+
 struct rx_start {
     size_t masked;  /* dead channels, whose rows and columns of A are 0 */
     size_t dropped; /* eigenvalues that RX_PINV_F32 took for zero */
@@ -140,6 +191,7 @@ struct rx_start {
      * correlations of the D channels that the detector sees, and |.| the Frobenius norm. Behind PCA
      * v is the mean over components of [Sigma'^-1]_kk sum_c W_kc^2 Sigma_cc. */
     double score_error;
+    double explained; /* part of the variance that PCA's components have; 0 without PCA */
 };
 
 /*
@@ -157,6 +209,13 @@ enum yp_status rx_pipeline_start(struct rx_pipeline *pipeline, const struct rx *
 enum yp_status rx_pipeline_start_plain(struct rx_pipeline *pipeline, const double *mean,
                                        const double *covariance, double min, double max,
                                        double *parameters, struct rx_start *start);
+
+/* MinMax by sample as a source: what `source` yields, each tile scaled by the min and max of its
+ * own finite pixels, in the buffer that the caller gives. `source` stays the caller's and must
+ * outlive what is returned; its values are the host's. A detector that is fitted for
+ * rx_pipeline_start() of a pipeline with by_sample takes its tiles from this; rx_pipeline_fit() and
+ * all other calls do so themselves. */
+struct rx_source rx_sample_source(const struct rx_source *source);
 
 /* bias = mean + 2 sigma (n - 1) of the scores of all finite pixels of the source; sigma is 0 for
  * one pixel, YP_INVALID without one or when a score is not finite. Nothing to do, and YP_OK, for an
@@ -178,13 +237,13 @@ enum yp_status rx_pipeline_score(struct rx_pipeline *pipeline, const struct rx_s
                                  const float *parameters, float *scores, float *logits);
 
 /*
- * The mean loss over all finite pixels of the source, plus the weighted penalty of PCA, and its
- * gradient, (rx_pipeline_parameters), which may be NULL: the loss alone. Tiles must have labels
- * but for the autoencoder. Tiles are summed in float (on a GPU up to 512 pixels), the sum over
- * tiles is double; the same bits for any number of threads. YP_INVALID when there is no finite
- * pixel; when min or max of MinMax is not finite or they are more than 1e37 apart; RX_IMAGE: when
- * the covariance of an image, with eps, cannot be factored, with the index of the first. Other
- * parameters that have run away give a loss that is not finite: look at it.
+ * The mean loss over all finite pixels of the source, plus the weighted penalty of PCA and the
+ * selector's terms, and its gradient, (rx_pipeline_parameters), which may be NULL: the loss alone.
+ * Tiles must have labels but for the autoencoder. Tiles are summed in float (on a GPU up to 512
+ * pixels), the sum over tiles is double; the same bits for any number of threads. YP_INVALID when
+ * there is no finite pixel; when min or max of MinMax is not finite or they are more than 1e37
+ * apart; RX_IMAGE: when the covariance of an image, with eps, cannot be factored, with the index of
+ * the first. Other parameters that have run away give a loss that is not finite: look at it.
  */
 enum yp_status rx_pipeline_gradient(struct rx_pipeline *pipeline, const struct rx_source *source,
                                     const float *parameters, double *mean, float *gradient);
@@ -215,7 +274,8 @@ struct rx_plain *rx_plain_create(struct yp_device *device,
                                  const struct rx_tile *tile);
 void rx_plain_destroy(struct rx_plain *plain); /* NULL is allowed */
 
-/* Pixels of the tile, and one more for the penalty, weighted, where there is PCA. */
+/* Pixels of the tile, one more for the penalty, weighted, where there is PCA, and one more for the
+ * selector's terms where it has any. */
 size_t rx_plain_outputs(const struct rx_plain *plain);
 
 /* The loss of each pixel (0 where it is not finite) and its vector-Jacobian product, in the shapes
@@ -226,7 +286,8 @@ void rx_plain_vjp(void *plain, const double *x, const double *cotangent, double 
 void rx_plain_vjp_f32(struct rx_plain *plain, const float *x, const float *cotangent,
                       float *gradient);
 
-/* The score of each pixel, NaN where it is not finite. */
+/* The score of each pixel, NaN where it is not finite; of a hard selection where options.hard is.
+ */
 void rx_plain_scores(struct rx_plain *plain, const double *x, double *scores);
 void rx_plain_scores_f32(struct rx_plain *plain, const float *x, float *scores);
 

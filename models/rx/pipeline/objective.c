@@ -7,25 +7,6 @@
 
 #define MAX_RANGE 1e37 /* the inverse of more loses digits in float */
 
-static void share_out(struct rx_pipeline *p)
-{
-    const struct rx_pipeline_options *o = &p->options;
-    const struct ypi_rx_places *at = &p->places;
-    double top = -INFINITY, sum = 0;
-    double t =
-        at->temperature == YPI_RX_NOWHERE ? o->temperature : (double)p->parameters[at->temperature];
-    for (size_t c = 0; c < o->channels; c++) {
-        p->shares[c] = o->select ? (double)p->parameters[at->logits + c] / t : 0;
-        top = fmax(top, p->shares[c]);
-    }
-    for (size_t c = 0; c < o->channels; c++)
-        sum += p->shares[c] = exp(p->shares[c] - top);
-    for (size_t c = 0; c < o->channels; c++) {
-        p->shares[c] /= sum;
-        p->weights[c] = o->select ? o->keep * p->shares[c] : 1;
-    }
-}
-
 /* p->symmetric = (A + A^T) / 2, and whether that is another matrix than A. */
 static void make_even(struct rx_pipeline *p)
 {
@@ -39,6 +20,26 @@ static void make_even(struct rx_pipeline *p)
         }
 }
 
+double ypi_rx_whitening_of(const struct rx_pipeline *p, const float *parameters, size_t k)
+{
+    if (!p->options.whiten)
+        return 1;
+    return 1 / sqrt(exp((double)parameters[p->places.log_variance + k]) + YPI_RX_WHITEN_EPS);
+}
+
+/* p->map, what PCA multiplies by. */
+static void whiten(struct rx_pipeline *p)
+{
+    size_t c = p->options.channels;
+    const float *w = p->parameters + p->places.w;
+    p->map = p->options.whiten ? p->whitened : w;
+    for (size_t k = 0; k < p->options.components && p->options.whiten; k++) {
+        double factor = ypi_rx_whitening_of(p, p->parameters, k);
+        for (size_t i = 0; i < c; i++)
+            p->whitened[k * c + i] = (float)(factor * (double)w[k * c + i]);
+    }
+}
+
 void ypi_rx_centre(const struct rx_pipeline *p, const double *centre, float *base, float *rest)
 {
     for (size_t c = 0; c < p->options.channels; c++) {
@@ -49,8 +50,9 @@ void ypi_rx_centre(const struct rx_pipeline *p, const double *centre, float *bas
 }
 
 /* MinMax and selector as one affine map, and from it base, gain and rest for what the detector
- * centres around. */
-static enum yp_status prepare(struct rx_pipeline *p, const char *what, const float *parameters)
+ * centres around. `hard`: the selector chooses as options.hard says. */
+static enum yp_status prepare(struct rx_pipeline *p, const char *what, const float *parameters,
+                              bool hard)
 {
     if (p == NULL || parameters == NULL)
         return yp_set_error(YP_INVALID, "%s: %s is NULL", what,
@@ -60,7 +62,7 @@ static enum yp_status prepare(struct rx_pipeline *p, const char *what, const flo
     p->parameters = parameters;
     double width = 1;
     p->floor = 0;
-    if (o->normalise) {
+    if (ypi_rx_has_range(o)) {
         p->floor = (double)parameters[at->min];
         width = (double)parameters[at->max] - p->floor;
         if (!isfinite(width) || width > MAX_RANGE)
@@ -70,9 +72,11 @@ static enum yp_status prepare(struct rx_pipeline *p, const char *what, const flo
     }
     p->moves = width >= YPI_RX_MIN_RANGE;
     p->range = p->moves ? width : YPI_RX_MIN_RANGE;
-    share_out(p);
+    ypi_rx_weigh(p, hard);
     if (p->symmetric != NULL)
         make_even(p);
+    if (o->components > 0)
+        whiten(p);
     p->lost = false;
     for (size_t c = 0; c < o->channels; c++) {
         p->gain64[c] = p->weights[c] / p->range;
@@ -95,23 +99,28 @@ static enum yp_status prepare(struct rx_pipeline *p, const char *what, const flo
     return YP_OK;
 }
 
-/* Mean loss and gradient, or only what is not NULL; p->kept tells of how many pixels. */
+/* 0 without a pixel. */
+static double mean_loss(const struct rx_pipeline *p)
+{
+    if (p->kept == 0)
+        return 0;
+    return p->sums[p->at.loss] / (double)p->kept + ypi_rx_penalty(p) + ypi_rx_selector_terms(p);
+}
+
+/* Mean loss and, unless it is NULL, gradient; p->kept tells of how many pixels. */
 static enum yp_status objective(struct rx_pipeline *p, const char *what,
                                 const struct rx_source *source, const float *parameters,
-                                double *mean, float *gradient, rx_take *take, void *take_arg)
+                                double *mean, float *gradient)
 {
-    enum yp_status status = prepare(p, what, parameters);
+    enum yp_status status = prepare(p, what, parameters, false);
     if (status != YP_OK)
         return status;
     p->judged = mean != NULL;
     p->backward = gradient != NULL;
-    p->take = ypi_rx_trains(&p->options) ? take : NULL;
-    p->take_arg = take_arg;
     status = ypi_rx_pipeline_pass(p, what, source);
     if (status != YP_OK)
         return status;
-    if (mean != NULL)
-        *mean = p->kept > 0 ? p->sums[p->at.loss] / (double)p->kept + ypi_rx_penalty(p) : 0;
+    *mean = mean_loss(p);
     if (gradient != NULL && p->kept > 0)
         ypi_rx_write_gradient(p, gradient);
     else if (gradient != NULL)
@@ -125,7 +134,7 @@ enum yp_status rx_pipeline_gradient(struct rx_pipeline *p, const struct rx_sourc
     const char *what = "rx_pipeline_gradient";
     if (mean == NULL)
         return yp_set_error(YP_INVALID, "%s: mean is NULL", what);
-    enum yp_status status = objective(p, what, source, parameters, mean, gradient, NULL, NULL);
+    enum yp_status status = objective(p, what, source, parameters, mean, gradient);
     if (status == YP_OK && p->kept == 0)
         return yp_set_error(YP_INVALID, "%s: the source has no finite pixel", what);
     return status;
@@ -142,7 +151,7 @@ enum yp_status rx_pipeline_train_gradient(void *pipeline, const struct rx_source
                             mean == NULL     ? "mean"
                             : weight == NULL ? "weight"
                                              : "gradient");
-    enum yp_status status = objective(p, what, source, parameters, mean, gradient, NULL, NULL);
+    enum yp_status status = objective(p, what, source, parameters, mean, gradient);
     *weight = status == YP_OK ? (double)p->kept : 0;
     return status;
 }
@@ -156,7 +165,15 @@ enum yp_status rx_pipeline_train_evaluate(void *pipeline, const struct rx_source
     if ((mean == NULL) != (weight == NULL))
         return yp_set_error(YP_INVALID, "%s: %s is NULL and the other is not", what,
                             mean == NULL ? "mean" : "weight");
-    enum yp_status status = objective(p, what, source, parameters, mean, NULL, take, take_arg);
+    enum yp_status status = prepare(p, what, parameters, true);
+    if (status != YP_OK)
+        return status;
+    p->judged = mean != NULL;
+    p->take = ypi_rx_trains(&p->options) ? take : NULL;
+    p->take_arg = take_arg;
+    status = ypi_rx_pipeline_pass(p, what, source);
+    if (status == YP_OK && mean != NULL)
+        *mean = mean_loss(p);
     if (weight != NULL)
         *weight = status == YP_OK ? (double)p->kept : 0;
     return status;
@@ -168,12 +185,46 @@ enum yp_status rx_pipeline_score(struct rx_pipeline *p, const struct rx_source *
     const char *what = "rx_pipeline_score";
     if (p != NULL && parameters != NULL && logits != NULL && !ypi_rx_trains(&p->options))
         return yp_set_error(YP_INVALID, "%s: an autoencoder has no logits", what);
-    enum yp_status status = prepare(p, what, parameters);
+    enum yp_status status = prepare(p, what, parameters, true);
     if (p == NULL || status != YP_OK)
         return status;
     p->scores_out = scores;
     p->logits_out = logits;
     return ypi_rx_pipeline_pass(p, what, source);
+}
+
+enum yp_status rx_pipeline_explained(struct rx_pipeline *p, const struct rx *fitted,
+                                     const float *parameters, double *ratios)
+{
+    const char *what = "rx_pipeline_explained";
+    if (fitted == NULL || ratios == NULL)
+        return yp_set_error(YP_INVALID, "%s: %s is NULL", what,
+                            fitted == NULL ? "fitted" : "ratios");
+    enum yp_status status = prepare(p, what, parameters, false);
+    if (p == NULL || status != YP_OK)
+        return status;
+    size_t c = p->options.channels;
+    if (p->options.components == 0 || fitted->channels != c)
+        return yp_set_error(YP_INVALID,
+                            "%s: there are %zu components of %zu channels and rx has %zu, allowed "
+                            "are 1 component or more and the same channels",
+                            what, p->options.components, c, fitted->channels);
+    status = rx_covariance(fitted, p->square);
+    double all = 0;
+    for (size_t i = 0; i < c && status == YP_OK; i++)
+        all += p->square[i * c + i] * p->gain64[i] * p->gain64[i];
+    for (size_t k = 0; k < p->options.components && status == YP_OK; k++) {
+        const float *w = parameters + p->places.w + k * c;
+        double along = 0, norm = 0;
+        for (size_t i = 0; i < c; i++) {
+            norm += (double)w[i] * (double)w[i];
+            for (size_t j = 0; j < c; j++)
+                along += (double)w[i] * p->gain64[i] * p->square[i * c + j] * p->gain64[j] *
+                         (double)w[j];
+        }
+        ratios[k] = all > 0 && norm > 0 ? along / norm / all : 0;
+    }
+    return status;
 }
 
 enum yp_status rx_pipeline_calibrate(struct rx_pipeline *p, const struct rx_source *source,
@@ -182,7 +233,7 @@ enum yp_status rx_pipeline_calibrate(struct rx_pipeline *p, const struct rx_sour
     const char *what = "rx_pipeline_calibrate";
     if (p != NULL && parameters != NULL && !ypi_rx_trains(&p->options))
         return YP_OK;
-    enum yp_status status = prepare(p, what, parameters);
+    enum yp_status status = prepare(p, what, parameters, false);
     if (status != YP_OK)
         return status;
     p->calibrates = true;
@@ -208,8 +259,14 @@ enum yp_status rx_pipeline_fit(struct rx_pipeline *p, struct rx *rx, const struc
                             p == NULL    ? "pipeline"
                             : rx == NULL ? "rx"
                                          : "parameters");
+    bool scales = p->options.by_sample && source != NULL && source->yield != NULL;
+    if (scales && rx->on != NULL)
+        return yp_set_error(YP_UNSUPPORTED,
+                            "rx_pipeline_fit: MinMax is by sample, and rx takes a GPU's tiles; "
+                            "allowed is one of the CPU");
+    struct rx_source scaled = scales ? rx_sample_source(source) : (struct rx_source){0};
     rx_reset(rx);
-    enum yp_status status = rx_fit(rx, source);
+    enum yp_status status = rx_fit(rx, scales ? &scaled : source);
     if (status == YP_OK)
         status = rx_pipeline_start(p, rx, parameters, start);
     return status == YP_OK ? rx_pipeline_calibrate(p, source, parameters) : status;

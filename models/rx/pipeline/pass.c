@@ -31,12 +31,14 @@ void ypi_rx_judge(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t 
         return;
     }
     float scale = p->parameters[p->places.scale], bias = p->parameters[p->places.bias];
+    float positive = (float)p->options.positive_weight;
     for (size_t r = 0; r < rows; r++) {
         float away = lane->scores[r] - bias, l = scale * away;
-        float wrong = lane->labels[r] != 0 ? -l : l; /* loss = 10 ln(1 + e^wrong) */
-        float d = 10 * (lane->labels[r] != 0 ? -1 / (1 + expf(l)) : 1 / (1 + expf(-l)));
+        float wrong = lane->labels[r] != 0 ? -l : l; /* loss = weight ln(1 + e^wrong) */
+        float weight = lane->labels[r] != 0 ? 10 * positive : 10;
+        float d = weight * (lane->labels[r] != 0 ? -1 / (1 + expf(l)) : 1 / (1 + expf(-l)));
         lane->g[r] = d * scale;
-        sums[0] += 10.0 * (double)(fmaxf(wrong, 0) + log1pf(expf(-fabsf(wrong))));
+        sums[0] += (double)weight * (double)(fmaxf(wrong, 0) + log1pf(expf(-fabsf(wrong))));
         sums[1] += (double)d;
         sums[2] += (double)d * (double)away;
     }
@@ -90,8 +92,8 @@ static void score_quadratic(const struct rx_pipeline *p, struct ypi_rx_lane *lan
     int n = (int)rows, c = (int)p->options.channels, d = (int)width;
     const float *x = lane->rows, *mu = p->parameters + p->places.mu;
     if (p->options.components > 0) {
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, d, c, 1, lane->rows, c,
-                    p->parameters + p->places.w, c, 0, lane->low, d);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, d, c, 1, lane->rows, c, p->map, c,
+                    0, lane->low, d);
         for (size_t r = 0; r < rows; r++)
             for (size_t k = 0; k < width; k++)
                 lane->low[r * width + k] -= mu[k];
@@ -257,6 +259,11 @@ enum yp_status ypi_rx_pipeline_pass(struct rx_pipeline *p, const char *what,
                                      .work = work,
                                      .merge = merge,
                                      .arg = p};
+    struct rx_source scaled;
+    if (p->options.by_sample && source != NULL && source->yield != NULL) {
+        scaled = rx_sample_source(source);
+        source = &scaled;
+    }
     enum yp_status status = p->on != NULL ? ypi_rx_pipeline_device_pass(p, what, source, labelled)
                                           : ypi_rx_run(&here, source);
     if (status == YP_OK && p->failed != SIZE_MAX)

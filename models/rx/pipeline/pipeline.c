@@ -18,11 +18,47 @@ static enum yp_status check_numbers(const char *what, const struct rx_pipeline_o
                    {"orthogonality", o->orthogonality, 0, 1e30},
                    {"shrink", o->shrink, 0, 1},
                    {"scale", (double)o->scale, -1e30, 1e30},
-                   {"max_error", o->max_error, 0, INFINITY}};
+                   {"max_error", o->max_error, 0, INFINITY},
+                   {"temperature_decay", o->temperature_decay, 0, 1},
+                   {"temperature_min", o->temperature_min, 0, 1e6},
+                   {"entropy", o->entropy, -1e30, 1e30},
+                   {"diversity", o->diversity, -1e30, 1e30},
+                   {"positive_weight", o->positive_weight, 0, 1e6}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!(numbers[i].value >= numbers[i].min && numbers[i].value <= numbers[i].max))
             return yp_set_error(YP_INVALID, "%s: %s is %g, allowed are %g to %g", what,
                                 numbers[i].name, numbers[i].value, numbers[i].min, numbers[i].max);
+    return YP_OK;
+}
+
+/* What the selector's options may be beside each other. */
+static enum yp_status check_selector(const char *what, const struct rx_pipeline_options *o)
+{
+    bool any = o->uniform || o->hard != RX_SOFT || o->temperature_decay > 0 ||
+               o->temperature_min > 0 || o->entropy != 0 || o->diversity != 0;
+    if ((unsigned)o->hard > RX_TOP_ONES)
+        return yp_set_error(YP_INVALID, "%s: hard is %d, allowed are 0 to %d", what, (int)o->hard,
+                            (int)RX_TOP_ONES);
+    if (any && !o->select)
+        return yp_set_error(YP_INVALID,
+                            "%s: uniform, hard, temperature_decay, temperature_min, entropy and "
+                            "diversity are for the selector, and select is false",
+                            what);
+    if (o->hard != RX_SOFT && o->keep != 0 &&
+        (o->keep < 1 || o->keep > (double)o->channels || o->keep != floor(o->keep)))
+        return yp_set_error(YP_INVALID,
+                            "%s: keep is %g, with a hard selection allowed are whole numbers of 1 "
+                            "to channels, %zu",
+                            what, o->keep, o->channels);
+    if (o->temperature_decay > 0 && o->train_temperature)
+        return yp_set_error(YP_INVALID,
+                            "%s: temperature_decay is %g, and train_temperature is set: a "
+                            "temperature is trained or decays",
+                            what, o->temperature_decay);
+    if (o->temperature_min > 0 && o->temperature_decay == 0)
+        return yp_set_error(YP_INVALID,
+                            "%s: temperature_min is %g and there is no temperature_decay", what,
+                            o->temperature_min);
     return YP_OK;
 }
 
@@ -38,6 +74,12 @@ static enum yp_status check_choice(const char *what, const struct rx_pipeline_op
     if ((unsigned)o->tiles > RX_TILES_SEQUENTIAL)
         return yp_set_error(YP_INVALID, "%s: tiles is %d, allowed are 0 to %d", what, (int)o->tiles,
                             (int)RX_TILES_SEQUENTIAL);
+    if (o->by_sample && !o->normalise)
+        return yp_set_error(YP_INVALID, "%s: by_sample is set and normalise is not", what);
+    if (o->positive_weight > 0 && o->detector == RX_AUTOENCODER)
+        return yp_set_error(YP_INVALID,
+                            "%s: positive_weight is %g, an autoencoder's loss has no targets", what,
+                            o->positive_weight);
     if (o->components > o->channels)
         return yp_set_error(YP_INVALID, "%s: components is %zu, allowed are 0 to channels, %zu",
                             what, o->components, o->channels);
@@ -48,6 +90,8 @@ static enum yp_status check_choice(const char *what, const struct rx_pipeline_op
     if (o->orthogonality > 0 && o->components == 0)
         return yp_set_error(YP_INVALID, "%s: orthogonality is %g and there are no components", what,
                             o->orthogonality);
+    if (o->whiten && o->components == 0)
+        return yp_set_error(YP_INVALID, "%s: whiten is set and there are no components", what);
     if (o->hidden > o->channels)
         return yp_set_error(YP_INVALID, "%s: hidden is %zu, allowed are 0 to channels, %zu", what,
                             o->hidden, o->channels);
@@ -72,16 +116,26 @@ enum yp_status ypi_rx_pipeline_check(const char *what, const struct rx_pipeline_
         status = check_numbers(what, given);
     if (status == YP_OK)
         status = check_choice(what, given);
+    if (status == YP_OK)
+        status = check_selector(what, given);
     if (status != YP_OK)
         return status;
     if (options->keep == 0)
         options->keep = (double)options->channels;
     if (options->temperature == 0)
         options->temperature = 1;
+    if (options->temperature_decay > 0 && options->temperature_min == 0)
+        options->temperature_min = fmin(0.1, options->temperature);
+    if (options->temperature_decay > 0 && options->temperature_min > options->temperature)
+        return yp_set_error(YP_INVALID,
+                            "%s: temperature_min is %g, allowed are values up to temperature, %g",
+                            what, options->temperature_min, options->temperature);
     if (options->hidden == 0)
         options->hidden = options->channels < 5 ? options->channels : 5;
     if (options->scale == 0)
         options->scale = 1;
+    if (options->positive_weight == 0)
+        options->positive_weight = 1;
     return YP_OK;
 }
 
@@ -104,12 +158,13 @@ static size_t list_tensors(const struct rx_pipeline_options *o, struct ypi_rx_pl
         const char *name;
         size_t count, *place;
     } rows[RX_PIPELINE_TENSORS] = {
-        {o->normalise, "min", 1, &places->min},
-        {o->normalise, "max", 1, &places->max},
+        {ypi_rx_has_range(o), "min", 1, &places->min},
+        {ypi_rx_has_range(o), "max", 1, &places->max},
         {o->select, "logits", c, &places->logits},
-        {o->select && o->train_temperature, "temperature", 1, &places->temperature},
+        {ypi_rx_has_temperature(o), "temperature", 1, &places->temperature},
         {o->components > 0, "mean", c, &places->mean},
         {o->components > 0, "W", o->components * c, &places->w},
+        {o->whiten, "log_variance", o->components, &places->log_variance},
         {quadratic, lad ? "M" : "mu", d, &places->mu},
         {quadratic, lad ? "L" : "A", d * d, &places->a},
         {autoencoder, "W1", h * c, &places->w1},
@@ -153,12 +208,21 @@ size_t rx_pipeline_tensors(const struct rx_pipeline *pipeline,
 struct rx_objective rx_pipeline_objective(struct rx_pipeline *pipeline,
                                           struct yp_tensor tensors[RX_PIPELINE_TENSORS])
 {
+    const struct rx_pipeline_options *o = &pipeline->options;
+    size_t count = rx_pipeline_tensors(pipeline, tensors);
+    bool decays = o->select && o->temperature_decay > 0;
+    struct train_set frozen = {.word = {0}};
+    for (size_t i = 0; i < count; i++)
+        if (decays && tensors[i].offset == pipeline->places.temperature)
+            train_set_add(&frozen, i);
     return (struct rx_objective){.parameters = rx_pipeline_parameters(pipeline),
                                  .tensors = tensors,
-                                 .n_tensors = rx_pipeline_tensors(pipeline, tensors),
+                                 .n_tensors = count,
+                                 .epoch = decays ? rx_pipeline_epoch : NULL,
+                                 .frozen = frozen,
                                  .gradient = rx_pipeline_train_gradient,
                                  .evaluate = rx_pipeline_train_evaluate,
-                                 .no_logits = !ypi_rx_trains(&pipeline->options),
+                                 .no_logits = !ypi_rx_trains(o),
                                  .arg = pipeline};
 }
 
@@ -248,6 +312,8 @@ static void lay_out_start(struct rx_pipeline *p, struct ypi_arena *arena)
     p->start = ypi_arena_take(arena, p->places.count, sizeof(double));
     if (o->detector == RX_GLOBAL || o->detector == RX_LAD)
         p->symmetric = ypi_arena_take(arena, ypi_rx_width(o) * ypi_rx_width(o), sizeof(float));
+    if (o->whiten)
+        p->whitened = ypi_arena_take(arena, o->components * c, sizeof(float));
     p->dead = ypi_arena_take(arena, c, 1);
     if (o->detector == RX_GLOBAL && (o->components > 0 || o->inverse == RX_PINV_F32)) {
         p->lapack = ypi_arena_take(arena, ypi_rx_pca_work(c), sizeof(double));

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_STEPS 6
+#define MAX_STEPS 7
 
 /* An operator of the chain. Places are in elements. */
 struct step {
@@ -21,7 +21,7 @@ struct rx_plain {
     struct rx_tile tile;
     uint8_t *keep, *labels; /* of all pixels; of the finite ones */
     size_t rows;            /* finite pixels */
-    struct step steps[MAX_STEPS], penalty;
+    struct step steps[MAX_STEPS], penalty, terms;
     int count, scored;           /* steps; those up to the score */
     size_t target;               /* the values that an autoencoder's output is compared with */
     double temperature;          /* one that is not trained, in the precision at hand */
@@ -62,7 +62,7 @@ static void build(struct rx_plain *p)
     const struct rx_pipeline_options *o = &p->options;
     size_t n = p->rows, c = o->channels;
     p->count = 0;
-    if (o->normalise)
+    if (ypi_rx_has_range(o))
         append(p, &nn_minmax, p->places.min,
                (struct nn_shape){.size = {n * c}, .setting = {YPI_RX_MIN_RANGE}});
     if (o->select)
@@ -70,16 +70,23 @@ static void build(struct rx_plain *p)
                (struct nn_shape){.size = {n, c}, .setting = {o->keep}});
     if (o->components > 0)
         append(p, &nn_pca, p->places.mean, (struct nn_shape){.size = {n, o->components, c}});
+    if (o->whiten)
+        append(p, &ypi_rx_whitening, p->places.log_variance,
+               (struct nn_shape){.size = {n, o->components}, .setting = {YPI_RX_WHITEN_EPS}});
     append_detector(p);
     p->scored = p->count;
     if (ypi_rx_trains(o)) {
         append(p, &nn_logit, p->places.scale, (struct nn_shape){.size = {n}});
-        append(p, &nn_bce, 0, (struct nn_shape){.size = {n}, .setting = {10}});
+        append(p, &nn_bce, 0, (struct nn_shape){.size = {n}, .setting = {10, o->positive_weight}});
     }
     p->penalty = (struct step){.op = &nn_orthogonality,
                                .shape = {.size = {o->components, c}},
                                .from = p->places.w,
                                .to = p->steps[p->count - 1].to + n};
+    p->terms = (struct step){.op = &ypi_rx_choice_terms,
+                             .shape = {.size = {c}, .setting = {o->entropy, o->diversity, o->keep}},
+                             .from = p->places.logits,
+                             .to = p->penalty.to + 1};
 }
 
 /* -- numbers of either precision --------------------------------------------------------------- */
@@ -120,7 +127,9 @@ static struct nn_call bind(struct rx_plain *p, const struct step *s, bool wide, 
     size_t from = s->from;
     for (int i = 0; i < nn_tensors(s->op); i++) {
         const struct nn_tensor *tensor = &s->op->tensors[i];
-        bool given = s->op == &nn_selector && i == 2 && !p->options.train_temperature;
+        bool given =
+            !ypi_rx_has_temperature(&p->options) &&
+            ((s->op == &nn_selector && i == 2) || (s->op == &ypi_rx_choice_terms && i == 1));
         if (tensor->role == NN_INPUT) {
             call.value[i] = at(p->values, i == 0 ? s->at : p->target, wide);
             call.gradient[i] = i == 0 ? at(p->cotangents, s->at, wide) : p->spare;
@@ -144,16 +153,55 @@ static void forward(struct rx_plain *p, const struct step *s, bool wide, const v
     (wide ? s->op->oracle : s->op->plain)(&call);
 }
 
+/* The selector's output from soft to hard: of the k channels with the largest logits / T, those of
+ * equal ones with the lowest index, the values, or, with weights of 1, the inputs; of others 0. */
+static void choose(struct rx_plain *p, const struct step *s, bool wide, const void *x)
+{
+    size_t channels = p->options.channels, n = p->rows * channels;
+    double t = ypi_rx_has_temperature(&p->options) ? get(x, p->places.temperature, wide)
+                                                   : get(&p->temperature, 0, wide);
+    for (size_t c = 0; c < channels; c++) {
+        double own = get(x, s->from + c, wide) / t, before = 0;
+        for (size_t i = 0; i < channels; i++) {
+            double other = get(x, s->from + i, wide) / t;
+            before += other > own || (other == own && i < c) ? 1 : 0;
+        }
+        for (size_t i = c; i < n; i += channels)
+            if (!(before < p->options.keep))
+                put(p->values, s->to + i, 0, wide);
+            else if (p->options.hard == RX_TOP_ONES)
+                put(p->values, s->to + i, get(p->values, s->at + i, wide), wide);
+    }
+}
+
+/* The first `count` values by their own min and max. */
+static void scale_sample(struct rx_plain *p, bool wide, size_t count)
+{
+    double min = INFINITY, max = -INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        min = fmin(min, get(p->values, i, wide));
+        max = fmax(max, get(p->values, i, wide));
+    }
+    for (size_t i = 0; i < count; i++)
+        put(p->values, i, (get(p->values, i, wide) - min) / fmax(max - min, YPI_RX_MIN_RANGE),
+            wide);
+}
+
 /* Forward through the first `steps` steps. */
-static void run(struct rx_plain *p, bool wide, const void *x, int steps)
+static void run(struct rx_plain *p, bool wide, const void *x, int steps, bool hard)
 {
     size_t next = 0;
     for (size_t i = 0; i < p->tile.pixels; i++)
         for (size_t c = 0; c < p->tile.channels && p->keep[i]; c++)
             put(p->values, next++, (double)p->tile.values[i * ypi_rx_stride(&p->tile) + c], wide);
+    if (p->options.by_sample)
+        scale_sample(p, wide, next);
     put(&p->temperature, 0, p->options.temperature, wide);
-    for (int i = 0; i < steps; i++)
+    for (int i = 0; i < steps; i++) {
         forward(p, &p->steps[i], wide, x);
+        if (hard && p->options.hard != RX_SOFT && p->steps[i].op == &nn_selector)
+            choose(p, &p->steps[i], wide, x);
+    }
 }
 
 /* The results of the first `steps` steps to their pixels. */
@@ -171,12 +219,17 @@ static double weight_of(const struct rx_plain *p, bool wide)
 
 static void losses_of(struct rx_plain *p, bool wide, const void *x, void *losses)
 {
-    run(p, wide, x, p->count);
+    size_t next = p->tile.pixels;
+    run(p, wide, x, p->count, false);
     scatter(p, wide, p->count, 0, losses);
-    if (p->options.components == 0)
-        return;
-    forward(p, &p->penalty, wide, x);
-    put(losses, p->tile.pixels, get(p->values, p->penalty.to, wide) * weight_of(p, wide), wide);
+    if (p->options.components > 0) {
+        forward(p, &p->penalty, wide, x);
+        put(losses, next++, get(p->values, p->penalty.to, wide) * weight_of(p, wide), wide);
+    }
+    if (ypi_rx_has_terms(&p->options)) {
+        forward(p, &p->terms, wide, x);
+        put(losses, next, get(p->values, p->terms.to, wide), wide);
+    }
 }
 
 static void penalty_vjp(struct rx_plain *p, bool wide, const void *x, const void *cotangent,
@@ -191,10 +244,25 @@ static void penalty_vjp(struct rx_plain *p, bool wide, const void *x, const void
         wide);
 }
 
+/* Behind the pixels' cotangents and the penalty's. */
+static void terms_vjp(struct rx_plain *p, bool wide, const void *x, const void *cotangent,
+                      void *gradient)
+{
+    struct nn_call call = bind(p, &p->terms, wide, x, NULL);
+    size_t channels = p->options.channels;
+    put(p->cotangents, p->terms.to, get(cotangent, rx_plain_outputs(p) - 1, wide), wide);
+    call.gradient[0] = p->spare;
+    call.gradient[1] = at(p->spare, channels, wide);
+    (wide ? ypi_rx_choice_terms.oracle_vjp : ypi_rx_choice_terms.plain_vjp)(&call);
+    add(at(gradient, p->places.logits, wide), p->spare, channels, wide);
+    if (ypi_rx_has_temperature(&p->options))
+        add(at(gradient, p->places.temperature, wide), call.gradient[1], 1, wide);
+}
+
 static void vjp(struct rx_plain *p, bool wide, const void *x, const void *cotangent, void *gradient)
 {
     size_t next = p->steps[p->count - 1].to;
-    run(p, wide, x, p->count);
+    run(p, wide, x, p->count, false);
     for (size_t i = 0; i < p->tile.pixels; i++)
         if (p->keep[i])
             put(p->cotangents, next++, get(cotangent, i, wide), wide);
@@ -207,6 +275,8 @@ static void vjp(struct rx_plain *p, bool wide, const void *x, const void *cotang
     }
     if (p->options.components > 0)
         penalty_vjp(p, wide, x, cotangent, gradient);
+    if (ypi_rx_has_terms(&p->options))
+        terms_vjp(p, wide, x, cotangent, gradient);
 }
 
 /* -- the object -------------------------------------------------------------------------------- */
@@ -216,7 +286,7 @@ static void lay_out(struct rx_plain *p, struct ypi_arena *arena)
 {
     p->rows = p->tile.pixels;
     build(p);
-    size_t values = p->penalty.to + 1, work = 0, spare = p->rows * p->options.channels;
+    size_t values = p->terms.to + 1, work = 0, spare = p->rows * p->options.channels;
     size_t w = p->options.components * p->options.channels;
     for (int i = 0; i < p->count; i++) {
         nn_bytes *bytes = p->steps[i].op->plain_work;
@@ -226,6 +296,7 @@ static void lay_out(struct rx_plain *p, struct ypi_arena *arena)
     p->labels = ypi_arena_take(arena, p->tile.pixels, 1);
     p->values = ypi_arena_take(arena, values, sizeof(double));
     p->cotangents = ypi_arena_take(arena, values, sizeof(double));
+    spare = spare > p->options.channels ? spare : p->options.channels;
     p->spare = ypi_arena_take(arena, (spare > w ? spare : w) + 1, sizeof(double));
     p->work = ypi_arena_take(arena, work, 1);
 }
@@ -313,7 +384,7 @@ void rx_plain_destroy(struct rx_plain *plain)
 
 size_t rx_plain_outputs(const struct rx_plain *plain)
 {
-    return plain->tile.pixels + (plain->options.components > 0);
+    return plain->tile.pixels + (plain->options.components > 0) + ypi_rx_has_terms(&plain->options);
 }
 
 void rx_plain_losses(void *plain, const double *x, double *losses)
@@ -339,12 +410,12 @@ void rx_plain_vjp_f32(struct rx_plain *plain, const float *x, const float *cotan
 
 void rx_plain_scores(struct rx_plain *plain, const double *x, double *scores)
 {
-    run(plain, true, x, plain->scored);
+    run(plain, true, x, plain->scored, true);
     scatter(plain, true, plain->scored, NAN, scores);
 }
 
 void rx_plain_scores_f32(struct rx_plain *plain, const float *x, float *scores)
 {
-    run(plain, false, x, plain->scored);
+    run(plain, false, x, plain->scored, true);
     scatter(plain, false, plain->scored, NAN, scores);
 }

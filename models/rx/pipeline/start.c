@@ -9,6 +9,7 @@
 /* Where float statistics cannot tell the smallest component from nothing: an eigenvalue is off by
  * some 2^-22 of the largest. */
 #define MIN_EIGENVALUE 0x1p-22
+#define MIN_VARIANCE 1e-30 /* whose logarithm is a parameter, whatever rounding left of it */
 
 struct statistics {
     const double *mean; /* (C), of the raw data; their covariance is in p->square, full */
@@ -29,11 +30,11 @@ static enum yp_status start_front(struct rx_pipeline *p, const char *what,
     const struct rx_pipeline_options *o = &p->options;
     size_t c = o->channels;
     double top = -INFINITY, sum = 0;
-    double temperature = o->train_temperature ? settle(s, o->temperature) : o->temperature;
-    p->floor = o->normalise ? settle(s, s->min) : 0;
-    double max = o->normalise ? settle(s, s->max) : 1;
+    double temperature = ypi_rx_has_temperature(o) ? settle(s, o->temperature) : o->temperature;
+    p->floor = ypi_rx_has_range(o) ? settle(s, s->min) : 0;
+    double max = ypi_rx_has_range(o) ? settle(s, s->max) : 1;
     p->range = fmax(max - p->floor, YPI_RX_MIN_RANGE);
-    if (o->normalise) {
+    if (ypi_rx_has_range(o)) {
         to[p->places.min] = p->floor;
         to[p->places.max] = max;
     }
@@ -42,14 +43,14 @@ static enum yp_status start_front(struct rx_pipeline *p, const char *what,
         if (o->select && !isfinite(variance))
             return yp_set_error(YP_INVALID, "%s: the variance of channel %zu is %g, beyond float",
                                 what, i, p->square[i * c + i]);
-        p->shares[i] = settle(s, log(variance + RX_EPS));
+        p->shares[i] = o->uniform ? 0 : settle(s, log(variance + RX_EPS));
         if (o->select)
             to[p->places.logits + i] = p->shares[i];
         top = fmax(top, p->shares[i]);
     }
     for (size_t i = 0; i < c; i++)
         sum += p->shares[i] = exp((p->shares[i] - top) / temperature);
-    if (o->select && o->train_temperature)
+    if (ypi_rx_has_temperature(o))
         to[p->places.temperature] = temperature;
     for (size_t i = 0; i < c; i++)
         p->gain64[i] = (o->select ? o->keep * p->shares[i] / sum : 1) / p->range;
@@ -122,10 +123,11 @@ static enum yp_status start_inverse(struct rx_pipeline *p, const char *what,
     return status;
 }
 
-/* W and its mean, then p->square (K, K) = W Sigma W^T and mu = W (mean - its parameter). p->q (K)
- * becomes what the channels' variances, which the errors of Sigma go with, are of a component. */
+/* W, its mean and variances, then, whitened or not, p->square (K, K) = W Sigma W^T and
+ * mu = W (mean - its parameter). p->q (K) becomes what the channels' variances, which the errors of
+ * Sigma go with, are of a component. */
 static enum yp_status start_pca(struct rx_pipeline *p, const char *what, const struct statistics *s,
-                                double *to)
+                                double *to, double *explained)
 {
     const struct rx_pipeline_options *o = &p->options;
     size_t c = o->channels, k = o->components;
@@ -141,19 +143,27 @@ static enum yp_status start_pca(struct rx_pipeline *p, const char *what, const s
                             "statistics of float data cannot tell from 0; use fewer components or "
                             "a larger eps",
                             what, k - 1, p->column[k - 1], p->column[0]);
+    double all = 0, kept = 0;
+    for (size_t i = 0; i < c; i++)
+        all += p->square[i * c + i];
+    for (size_t i = 0; i < k; i++)
+        kept += p->column[i];
+    *explained = all > 0 ? kept / all : 0;
     for (size_t i = 0; i < k * c; i++)
         w[i] = settle(s, w[i]);
     for (size_t i = 0; i < c; i++)
         mean[i] = settle(s, mean_after(p, s, i));
     for (size_t i = 0; i < k; i++) {
-        mu[i] = 0;
-        for (size_t j = 0; j < c; j++)
-            mu[i] += w[i * c + j] * (mean_after(p, s, j) - mean[j]);
-    }
-    for (size_t i = 0; i < k; i++) {
-        p->q[i] = 0;
-        for (size_t j = 0; j < c; j++)
-            p->q[i] += w[i * c + j] * w[i * c + j] * p->square[j * c + j];
+        double logarithm = settle(s, log(fmax(p->column[i], MIN_VARIANCE)));
+        if (o->whiten)
+            to[p->places.log_variance + i] = logarithm;
+        p->column[i] = o->whiten ? 1 / sqrt(exp(logarithm) + YPI_RX_WHITEN_EPS) : 1;
+        mu[i] = p->q[i] = 0;
+        for (size_t j = 0; j < c; j++) {
+            double weight = p->column[i] * w[i * c + j];
+            mu[i] += weight * (mean_after(p, s, j) - mean[j]);
+            p->q[i] += weight * weight * p->square[j * c + j];
+        }
     }
     int n = (int)c, m = (int)k, threads = ypi_rx_alone();
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, n, 1, w, n, p->square, n, 0,
@@ -161,6 +171,8 @@ static enum yp_status start_pca(struct rx_pipeline *p, const char *what, const s
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, m, n, 1, p->other, n, w, n, 0,
                 p->square, m);
     omp_set_num_threads(threads);
+    for (size_t i = 0; i < k * k; i++)
+        p->square[i] *= p->column[i / k] * p->column[i % k];
     return YP_OK;
 }
 
@@ -185,7 +197,7 @@ static enum yp_status start_detector(struct rx_pipeline *p, const char *what,
     switch (o->detector) {
     case RX_GLOBAL:
         if (o->components > 0) {
-            status = start_pca(p, what, s, to);
+            status = start_pca(p, what, s, to, &start->explained);
             dead = NULL; /* a dead channel is in no component that is kept */
         }
         for (size_t i = 0; i < o->channels && o->components == 0; i++) {

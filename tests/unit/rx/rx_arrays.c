@@ -79,6 +79,7 @@ struct dots dots_make(size_t pixels, unsigned width, size_t how)
                      .own = how % 3 == 1,
                      .judged = how % 3 == 2,
                      .factor = 0.3F,
+                     .target = 2.5F,
                      .scalars = {1.7F, -0.4F},
                      .a = normals(count, &state),
                      .b = normals(count, &state),
@@ -118,18 +119,19 @@ void dots_pixel(const struct dots *d, size_t p, double sums[3], double allowed[3
         return;
     bool target = d->labels[p] != 0;
     double away = score - (double)d->scalars[1], l = scale * away, wrong = target ? -l : l;
-    double loss = 10 * (fmax(wrong, 0) + log1p(exp(-fabs(wrong))));
-    double slope = 10 * (target ? -1 / (1 + exp(l)) : 1 / (1 + exp(-l)));
+    double weight = target ? 10 * (double)d->target : 10;
+    double loss = weight * (fmax(wrong, 0) + log1p(exp(-fabs(wrong))));
+    double slope = weight * (target ? -1 / (1 + exp(l)) : 1 / (1 + exp(-l)));
     /* l has two roundings, which a slope of up to 10 makes those of the loss. */
-    double roundings = 2 * fabs(l) + 6;
+    double roundings = 2 * fabs(l) + 7;
+    double tiny = weight / 10 * (double)FLT_MIN; /* where a sigmoid is lost */
     sums[0] += loss;
     sums[1] += slope;
     sums[2] += slope * away;
-    allowed[0] += within(20, fabs(l)) + within(6, loss) + (double)FLT_MIN;
-    allowed[1] += within(roundings, fabs(slope)) + (double)FLT_MIN;
-    allowed[2] += within(roundings, fabs(slope * away)) + (double)FLT_MIN;
-    note(worst, (double)d->g[p] - slope * scale,
-         within(roundings, fabs(slope * scale)) + (double)FLT_MIN);
+    allowed[0] += within(2 * weight, fabs(l)) + within(7, loss) + tiny;
+    allowed[1] += within(roundings, fabs(slope)) + tiny;
+    allowed[2] += within(roundings, fabs(slope * away)) + tiny;
+    note(worst, (double)d->g[p] - slope * scale, within(roundings, fabs(slope * scale)) + tiny);
 }
 
 /* What blocks have made of the scores that came: sums, counts and g. */

@@ -32,7 +32,7 @@ struct dots {
     size_t pixels;
     unsigned width;
     bool given, own, judged; /* products, or scores; the loss is the score, or the labels' */
-    float factor, scalars[2], *a, *b, *scores, *g;
+    float factor, target, scalars[2], *a, *b, *scores, *g;
     uint8_t *keep, *labels;
     double *sums;
     unsigned *kept;

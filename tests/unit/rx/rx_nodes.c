@@ -18,6 +18,37 @@ const struct shape shapes[SHAPES] = {
     {"autoencoder", {.detector = RX_AUTOENCODER, .hidden = 3}},
     {"MinMax autoencoder", {.normalise = true, .detector = RX_AUTOENCODER}},
     {"MinMax selector autoencoder", {FRONT, .train_temperature = true, .detector = RX_AUTOENCODER}},
+    {"MinMax selector RX, terms",
+     {FRONT, .train_temperature = true, .entropy = 0.3, .diversity = 0.02, .eps = RX_EPS}},
+    {"uniform selector PCA RX, terms, hard",
+     {.select = true,
+      .keep = 4,
+      .uniform = true,
+      .hard = RX_TOP_WEIGHTS,
+      .temperature_decay = 0.9,
+      .entropy = -0.2,
+      .components = 5,
+      .orthogonality = 2,
+      .eps = RX_EPS}},
+    {"selector image RX, terms, hard ones",
+     {.select = true,
+      .keep = 3,
+      .hard = RX_TOP_ONES,
+      .diversity = -0.3,
+      .detector = RX_IMAGE,
+      .eps = 1e-3}},
+    {"MinMax whitened PCA RX",
+     {.normalise = true, .components = 4, .orthogonality = 0.5, .whiten = true, .eps = RX_EPS}},
+    {"MinMax selector whitened PCA RX",
+     {FRONT, .train_temperature = true, .components = 5, .whiten = true, .eps = 1e-2}},
+    {"MinMax LAD, targets weigh more",
+     {.normalise = true, .detector = RX_LAD, .positive_weight = 7}},
+#ifndef RX_NODES_ON_GPU
+    {"sample MinMax RX", {.normalise = true, .by_sample = true, .eps = RX_EPS}},
+    {"sample MinMax selector image RX, targets weigh less",
+     {FRONT, .by_sample = true, .train_temperature = true, .detector = RX_IMAGE,
+      .positive_weight = 0.3, .eps = 1e-3}},
+#endif
 };
 
 /* Pixels around a sloping spectrum of level 3 whose covariance has eigenvalues from 1 down to
@@ -97,6 +128,8 @@ void settle(const struct rx_pipeline *p, float *parameters)
     for (size_t k = 0; k < p->options.components;
          k++) /* of PCA's scores it is 0 but for rounding */
         parameters[p->places.mu + k] += 0.05f;
+    for (size_t c = 0; c < p->options.channels && p->options.uniform; c++)
+        parameters[p->places.logits + c] = 0.1f * (float)(c % 5) - 0.17f;
     if (p->places.scale != YPI_RX_NOWHERE)
         parameters[p->places.scale] = 2 / parameters[p->places.bias];
 }

@@ -7,6 +7,7 @@
 
 #include "models/metrics/metrics.h"
 #include "models/rx/pipeline/internal.h"
+#include "models/rx/train.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -45,7 +46,11 @@ struct shape {
     struct rx_pipeline_options options;
 };
 
-#define SHAPES ((size_t)13)
+#ifdef RX_NODES_ON_GPU /* which has no MinMax by sample */
+#define SHAPES ((size_t)19)
+#else
+#define SHAPES ((size_t)21)
+#endif
 extern const struct shape shapes[SHAPES];
 
 struct rx_pipeline_options options_for(const struct shape *shape, const struct scene *s,

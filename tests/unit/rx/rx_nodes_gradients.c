@@ -81,8 +81,10 @@ static const struct node {
              {&nn_linear, {.size = {9, 3, 6}}},
              {&nn_mse, {.size = {9, 6}}},
              {&nn_logit, {.size = {9}}},
-             {&nn_bce, {.size = {9}, .setting = {10}}},
-             {&nn_orthogonality, {.size = {3, 6}}}};
+             {&nn_bce, {.size = {9}, .setting = {10, 3}}},
+             {&nn_orthogonality, {.size = {3, 6}}},
+             {&ypi_rx_whitening, {.size = {9, 3}, .setting = {0.1}}},
+             {&ypi_rx_choice_terms, {.size = {6}, .setting = {0.3, -0.2, 4}}}};
 
 static struct nn_point *point_of(const struct node *node)
 {
@@ -221,7 +223,9 @@ static double plain_mean(struct scene *s, const struct rx_pipeline_options *o, c
         rx_plain_vjp_f32(plain, x32, c32, g32);
         for (size_t i = 0; i < tile.pixels; i++)
             mean += losses[i] / kept;
-        penalty = outputs > tile.pixels ? losses[tile.pixels] : 0;
+        penalty = 0;
+        for (size_t i = tile.pixels; i < outputs; i++)
+            penalty += losses[i];
         for (size_t i = 0; i < n; i++) {
             wanted[i] += g[i];
             sum32[i] += (double)g32[i];

@@ -43,6 +43,7 @@ static void form_run(struct dots *d, const struct form *f)
                                                             : NULL,
                                 .scores = f->silent ? NULL : there(NULL, floats),
                                 .labels = d->judged ? there(d->labels, n) : NULL,
+                                .target = d->target,
                                 .scalars = d->judged ? there(d->scalars, sizeof d->scalars) : NULL,
                                 .g = d->judged ? there(NULL, floats) : NULL,
                                 .sums = there(NULL, 3 * blocks * sizeof(double)),

@@ -139,6 +139,7 @@ static void dots_run(struct dots *d)
                            .b = d->given ? there(d->b, products) : NULL,
                            .keep = there(d->keep, n),
                            .labels = d->judged ? there(d->labels, n) : NULL,
+                           .target = d->target,
                            .scalars = d->judged ? there(d->scalars, sizeof d->scalars) : NULL,
                            .scores = there(d->given ? NULL : d->scores, n * sizeof(float)),
                            .g = d->judged || d->own ? there(NULL, n * sizeof(float)) : NULL,

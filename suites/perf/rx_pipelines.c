@@ -1,0 +1,85 @@
+/* Whole pipelines forward, from raw values to logits: latency of a single image and of a batch, and
+ * images a second. */
+#include "suites/perf/rx_work.h"
+
+#include <string.h>
+
+#define SIDE 64
+#define CHANNELS 10
+#define HIDDEN 5
+#define THREADS 2
+#define REFERENCE "the reference system: 8.5 ms a forward pass of one image"
+
+static struct rx_pipeline_options options_named(const char *name)
+{
+    struct rx_pipeline_options o = {
+        .channels = CHANNELS, .threads = THREADS, .normalise = true, .select = true, .eps = RX_EPS};
+    if (strcmp(name, "pca") == 0) {
+        o.components = HIDDEN;
+        o.whiten = true;
+    } else if (strcmp(name, "lad") == 0) {
+        o.detector = RX_LAD;
+    } else if (strcmp(name, "image") == 0) {
+        o.detector = RX_IMAGE;
+    } else if (strcmp(name, "autoencoder") == 0) {
+        o.detector = RX_AUTOENCODER;
+        o.hidden = HIDDEN;
+    }
+    return o;
+}
+
+/* Useful operations a pixel: MinMax and selector are one product and a sum a channel; a quadratic
+ * form of C channels is C^2, as a triangular product has it; the logit 2. */
+static double flops_of(const struct rx_pipeline_options *o)
+{
+    double c = CHANNELS;
+    double k = (double)o->components;
+    double h = HIDDEN;
+    double front = 2 * c;
+    switch (o->detector) {
+    case RX_AUTOENCODER:
+        return front + 4 * h * c + 3 * c;
+    case RX_IMAGE:
+        return front + c * (c + 1) + c * c + 2;
+    default:
+        return front + (o->components > 0 ? 2 * k * c + k * k : c * c) + 2;
+    }
+}
+
+/* A tile is an image; on a GPU it is the batch, but where each image has its own statistics. */
+YP_TEST(rx, pipeline_forward, .tags = "perf small",
+        .axes = YP_AXES(yp_axis_string("pipeline", "rx", "pca", "lad", "image", "autoencoder"),
+                        yp_axis_int("batch", 1, 4, 8, 16)),
+        .devices = "cpu cuda", .timeout = 120,
+        .budgets = YP_BUDGETS(yp_required(yp_max_percentile("forward", 99, 8.5e-3), REFERENCE),
+                              yp_budget_file("budgets.ini")))
+{
+    struct scale s = {
+        .cubes = (size_t)yp_int(t, "batch"), .height = SIDE, .width = SIDE, .channels = CHANNELS};
+    struct rx_pipeline_options o = options_named(yp_string(t, "pipeline"));
+    struct kept_tiles kept;
+    o.tile_pixels = o.detector == RX_IMAGE
+                        ? (size_t)SIDE * SIDE
+                        : scale_tile_pixels(&s, yp_device(t), (size_t)SIDE * SIDE);
+    perf_keep(&kept, t, &s, o.tile_pixels);
+    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), &o);
+    struct rx *rx = rx_create(yp_device(t), CHANNELS, o.tile_pixels, THREADS);
+    yp_got(t, pipeline);
+    yp_got(t, rx);
+    float *parameters = yp_alloc_host(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
+    yp_ok(t, rx_pipeline_fit(pipeline, rx, &kept.source, parameters, NULL));
+    size_t places = kept.source.tiles * kept.source.tile_pixels;
+    float *scores = yp_alloc_host(t, places * sizeof *scores);
+    float *logits = o.detector == RX_AUTOENCODER ? NULL : yp_alloc_host(t, places * sizeof *logits);
+    double pixels = scale_pixels(&s);
+    double bytes = 4 * scale_values(&s);
+    enum yp_status status = YP_OK;
+    yp_measure (t, "forward", .items = (double)s.cubes, .unit = "images",
+                .flops = pixels * flops_of(&o), .bytes = bytes, .traffic = YP_READ,
+                .footprint = bytes, .threads = THREADS, .max_seconds = 0.5) {
+        status = rx_pipeline_score(pipeline, &kept.source, parameters, scores, logits);
+    }
+    yp_ok(t, status);
+    rx_destroy(rx);
+    rx_pipeline_destroy(pipeline);
+}
