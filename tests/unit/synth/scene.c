@@ -456,7 +456,7 @@ static double fit_psi(const struct synth_scene *scene, const float *value, const
     int unknowns = 2 * (int)spec->endmembers;
     for (int pass = 0; pass < 2; pass++)
         for (size_t c = 0; c < spec->channels; c++) {
-            double row[PSI], w = (double)c / (double)(spec->channels - 1);
+            double row[PSI] = {0}, w = (double)c / (double)(spec->channels - 1);
             double rest = (double)value[c] / tau_of(spec, wavelength_of(spec, c)), is = 0;
             for (int k = 0; k < unknowns / 2; k++) {
                 double part =
