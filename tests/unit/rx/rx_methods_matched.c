@@ -196,10 +196,11 @@ Test(rx_matched, what_a_target_scores)
     for (int i = 0; i < 9; i++)
         cr_expect_leq(fabs((double)scores[i] - wanted[i]), 2e-5, "%d: %g", i, (double)scores[i]);
     float *line = block((size_t)400 * 8, sizeof *line), cosines[400]; /* rounded beyond 1, nearly */
-    for (size_t i = 0; i < (size_t)400 * 8; i++) {
-        double mean = rx_mean(rx)[i % 8], d = (double)target[i % 8] - mean;
-        line[i] = (float)(mean + d * ((double)(i / 8) - 199.5) / 100);
-    }
+    for (size_t p = 0; p < 400; p++)
+        for (size_t c = 0; c < 8; c++) {
+            double mean = rx_mean(rx)[c], d = (double)target[c] - mean;
+            line[p * 8 + c] = (float)(mean + d * ((double)p - 199.5) / 100);
+        }
     few = (struct scene){.values = line, .pixels = 400, .channels = 8, .tile_pixels = 400};
     source = source_of(&few);
     rx_matched_destroy(m);
