@@ -184,8 +184,9 @@ static void library(struct yp_case *t, const struct scale *s, uint64_t seed, flo
                 sums[(labels[p] - 1U) * n + c] += (double)x[c];
         }
     }
-    for (size_t i = 0; i < SYNTH_TARGETS * n; i++)
-        targets[i] = (float)(sums[i] / (double)found[i / n]);
+    for (size_t k = 0; k < SYNTH_TARGETS; k++)
+        for (size_t c = 0; c < n; c++)
+            targets[k * n + c] = (float)(sums[k * n + c] / (double)found[k]);
 }
 
 /* AUC of one target's pixels above those without any. `judged` and `mask` are (pixels). */

@@ -212,7 +212,7 @@ YP_TEST(rx_methods, local, .tags = "stress", .cases = IMAGE_CASES, .timeout = 12
     size_t n = image.channels, pixels = image.height * image.width;
     struct rx_local_options options = {.inner = INNER, .outer = OUTER, .threads = THREADS};
     float *scores = yp_alloc(t, pixels * sizeof *scores);
-    struct rx_local_summary summary;
+    struct rx_local_summary summary = {0};
     yp_expect_memory (t, "local RX", .host_at_most = true, .host = rx_local_bytes(&image, &options))
         yp_ok(t, rx_local(yp_device(t), &image, &options, scores, &summary));
     double *x = yp_alloc(t, OUTER * OUTER * n * sizeof *x), *mean = yp_alloc(t, n * sizeof *mean);
@@ -287,12 +287,14 @@ YP_TEST(rx_methods, mnf, .tags = "stress", .cases = IMAGE_CASES, .timeout = 120,
     const double *values = rx_mnf_eigenvalues(m);
     double of_noise = 0, of_data = 0;
     project(rx_mnf_vectors(m), noise, n, half, out);
-    for (size_t i = 0; i < n * n; i++)
-        of_noise = fmax(of_noise, fabs(out[i] / 2 - (i / n == i % n)));
+    for (size_t k = 0; k < n; k++)
+        for (size_t j = 0; j < n; j++)
+            of_noise = fmax(of_noise, fabs(out[k * n + j] / 2 - (k == j)));
     project(rx_mnf_vectors(m), data, n, half, out);
-    for (size_t i = 0; i < n * n; i++)
-        of_data = fmax(of_data, fabs(out[i] - (i / n == i % n ? values[i / n] : 0)) /
-                                    sqrt(values[i / n] * values[i % n]));
+    for (size_t k = 0; k < n; k++)
+        for (size_t j = 0; j < n; j++)
+            of_data = fmax(of_data, fabs(out[k * n + j] - (k == j ? values[k] : 0)) /
+                                        sqrt(values[k] * values[j]));
     size_t places = source.tiles * source.tile_pixels;
     float *y = yp_alloc(t, places * n * sizeof *y), *back = yp_alloc(t, places * n * sizeof *back);
     yp_ok(t, rx_mnf_forward(m, &source, n, y));
@@ -300,9 +302,9 @@ YP_TEST(rx_methods, mnf, .tags = "stress", .cases = IMAGE_CASES, .timeout = 120,
     yp_ok(t, rx_image_pixels(&components, &tiles));
     yp_ok(t, rx_mnf_back(m, &tiles.source, back));
     double away = 0;
-    for (size_t i = 0; i < h * w * n; i++)
-        if (is_finite(image.values + i / n * n, n))
-            away = fmax(away, fabs((double)back[i] - (double)image.values[i]));
+    for (size_t p = 0; p < h * w; p++)
+        for (size_t c = 0; c < n && is_finite(image.values + p * n, n); c++)
+            away = fmax(away, fabs((double)back[p * n + c] - (double)image.values[p * n + c]));
     for (size_t k = 1; k < n; k++)
         yp_expect(t, values[k] <= values[k - 1], "eigenvalue %zu is %g, that before it %g", k,
                   values[k], values[k - 1]);
