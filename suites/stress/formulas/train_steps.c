@@ -337,7 +337,8 @@ static bool watch_loss(void *arg, const struct train_event *event)
 }
 
 /* Bounds, by five seeds: AdamW up to 1.4e-2, since it makes a gradient's rounding as large as the
- * gradient where that is near 0, descent up to 2e-5; losses up to 1e-6. */
+ * gradient where that is near 0, descent up to 2e-5 on the CPU and 8e-5 by the kernels of a GPU;
+ * losses up to 1e-6. */
 YP_TEST(rx, train_steps, .tags = "stress small", .timeout = 120, .parallel = true,
         .axes = YP_AXES(yp_axis_string("pipeline", "rx", "selector", "pca", "lad", "image",
                                        "autoencoder"),
@@ -376,7 +377,7 @@ YP_TEST(rx, train_steps, .tags = "stress small", .timeout = 120, .parallel = tru
     yp_value(t, "rate", state.lr);
     double off = off_by(&p, train_parameters(f.train));
     yp_value(t, "off by", off);
-    yp_expect(t, off <= (by_sgd ? 5e-5 : 3e-2), "parameters are off by %g of their way", off);
+    yp_expect(t, off <= (by_sgd ? 2e-4 : 3e-2), "parameters are off by %g of their way", off);
     double loss_off = fmax(fabs(last / right - 1), fabs(state.best_loss / p.least - 1));
     yp_expect(t, loss_off <= 3e-6, "losses are off by %g", loss_off);
     yp_value(t, "loss off", loss_off);
