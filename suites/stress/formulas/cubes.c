@@ -14,7 +14,7 @@ static const struct {
 } types[] = {{"float", SYNTH_F32, 0, 0, 0, 0},
              {"u16", SYNTH_U16, 20000, 65535, 0, 65534},
              {"i16", SYNTH_I16, 30000, -9999, -32768, 32767},
-             {"u8", SYNTH_U8, 300, 0, 1, 255}};
+             {"u8", SYNTH_U8, 256, 0, 1, 255}};
 
 /* A scene that has dead pixels and, divided by this, values beyond what an integer holds. */
 static float *values_of(struct yp_case *t)

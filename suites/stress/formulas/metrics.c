@@ -109,6 +109,25 @@ static double beyond(double x, int freedom)
     return x > 0 ? sum : 1;
 }
 
+/* Scores are in eighths: both sides of each step of their distribution. */
+static void check_kolmogorov(struct yp_case *t, const float *scores, const uint8_t *labels,
+                             size_t n, size_t background, int freedom)
+{
+    double all = 0, distance = NAN;
+    for (int k = 0; k < 8 * 400; k++) {
+        double below = 0, up_to = 0, f = 1 - beyond(k / 8.0, freedom);
+        for (size_t i = 0; i < n; i++) {
+            below += labels[i] == 0 && (double)scores[i] < k / 8.0;
+            up_to += labels[i] == 0 && (double)scores[i] <= k / 8.0;
+        }
+        if (up_to > below)
+            all = fmax(all, fmax(f - below / (double)background, up_to / (double)background - f));
+    }
+    yp_ok(t, metrics_kolmogorov(yp_device_cpu(), scores, labels, n, (size_t)freedom, &distance));
+    yp_expect(t, fabs(distance - all) < 1e-10, "distance from %d degrees %.17g: %.17g", freedom,
+              distance, all);
+}
+
 YP_TEST(metrics, calibration, .tags = "stress small", .timeout = 120, .parallel = true)
 {
     size_t n, background = 0, over[METRICS_CALIBRATION_TAILS] = {0};
@@ -131,7 +150,7 @@ YP_TEST(metrics, calibration, .tags = "stress small", .timeout = 120, .parallel 
     metrics_calibration_merge(&got[0], &got[1]);
     metrics_calibration_result(&got[0], &judged);
 
-    double bins = 0, all = 0;
+    double bins = 0;
     for (size_t i = 0; i < n; i++)
         background += labels[i] == 0 && !isnan(scores[i]);
     for (int k = 0; k < METRICS_CALIBRATION_BINS; k++) {
@@ -143,26 +162,16 @@ YP_TEST(metrics, calibration, .tags = "stress small", .timeout = 120, .parallel 
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < METRICS_CALIBRATION_TAILS && labels[i] == 0; k++)
             over[k] += (double)scores[i] > got->tails[k];
-    /* Scores are in eighths: both sides of each step of their distribution. */
-    for (int k = 0; k < 8 * 400; k++) {
-        double below = 0, up_to = 0, f = 1 - beyond(k / 8.0, CHANNELS);
-        for (size_t i = 0; i < n; i++) {
-            below += labels[i] == 0 && (double)scores[i] < k / 8.0;
-            up_to += labels[i] == 0 && (double)scores[i] <= k / 8.0;
-        }
-        if (up_to > below)
-            all = fmax(all, fmax(f - below / (double)background, up_to / (double)background - f));
-    }
     yp_expect(t, judged.background == background, "%zu of background, not %zu",
               (size_t)judged.background, background);
     for (int k = 0; k < METRICS_CALIBRATION_TAILS; k++)
         yp_expect(t, near(judged.beyond[k], (double)over[k] / (double)background),
                   "beyond quantile %d: %g", k, judged.beyond[k]);
-    double distance = NAN;
     yp_expect(t, near(judged.distance, bins), "distance by bins %.17g: %.17g", judged.distance,
               bins);
-    yp_ok(t, metrics_kolmogorov(yp_device_cpu(), scores, labels, n, CHANNELS, &distance));
-    yp_expect(t, fabs(distance - all) < 1e-10, "distance %.17g: %.17g", distance, all);
+    /* Too few degrees and too many: the distance is on the one side and on the other. */
+    for (int freedom = 4; freedom <= 30; freedom += freedom == 4 ? 6 : 20)
+        check_kolmogorov(t, scores, labels, n, background, freedom);
     for (size_t i = 0; i < METRICS_CALIBRATION_TAILS; i++) {
         double x = 3.0 * (double)(i + 1);
         yp_expect(t,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { C = 10, COMPONENTS = 4, TILE = 1000 };
+enum { C = 10, COMPONENTS = 4, TILE = 1000, DEAD = 4 };
 
 /* All pixels of a scene that are finite in double, and where they are. */
 struct pixels {
@@ -186,9 +186,7 @@ static enum yp_status yield_shifted(void *arg, size_t index, float *values, uint
 /* Statistics and scores of a detector that had other data before. Far off 0 the mean is no float:
  * what is left of it counts. */
 YP_TEST(rx, detector, .tags = "stress small", .timeout = 120, .parallel = true,
-        .axes = YP_AXES(yp_axis_int("off", 0, 64)),
-        .budgets = YP_BUDGETS(yp_max_value("covariance off", 1.5e-7),
-                              yp_max_value("mean off", 1e-10), yp_max_value("score off", 1e-5)))
+        .axes = YP_AXES(yp_axis_int("off", 0, 64)))
 {
     struct scale s = {.cubes = 3, .height = 64, .width = 64, .channels = C};
     struct scene_tiles tiles;
@@ -229,7 +227,8 @@ YP_TEST(rx, detector, .tags = "stress small", .timeout = 120, .parallel = true,
     }
     for (size_t c = 0; c < C; c++)
         of_mean = fmax(of_mean, fabs(rx_mean(rx)[c] - mean[c]) / sqrt(right[c * (C + 1)]));
-    yp_value(t, "covariance off", sqrt(off / size));
+    double of_covariance = sqrt(off / size);
+    yp_value(t, "covariance off", of_covariance);
     yp_value(t, "mean off", of_mean);
     invert(ridged, C, a);
     off = size = 0;
@@ -245,6 +244,9 @@ YP_TEST(rx, detector, .tags = "stress small", .timeout = 120, .parallel = true,
         next++;
     }
     yp_value(t, "score off", sqrt(off / size));
+    yp_expect(t, of_covariance < 1.5e-7 && of_mean < 1e-10 && sqrt(off / size) < 1e-5,
+              "covariance, mean and scores are off by %g, %g, %g", of_covariance, of_mean,
+              sqrt(off / size));
     rx_destroy(rx);
     scene_tiles_close(&tiles);
 }
@@ -274,8 +276,7 @@ static struct rx_pipeline_options named(struct yp_case *t)
 /* Scores of what a pipeline was fitted to, relative to their size, and where the bias starts. */
 YP_TEST(rx, nodes, .tags = "stress small", .timeout = 120, .parallel = true,
         .axes = YP_AXES(yp_axis_string("pipeline", "rx", "selector", "shrink", "pca", "lad",
-                                       "pinv")),
-        .budgets = YP_BUDGETS(yp_max_value("off by", 8e-5), yp_max_value("bias off", 5e-5)))
+                                       "pinv")))
 {
     struct scale s = {.cubes = 3, .height = 64, .width = 64, .channels = C};
     struct rx_pipeline_options o = named(t);
@@ -302,11 +303,16 @@ YP_TEST(rx, nodes, .tags = "stress small", .timeout = 120, .parallel = true,
     for (size_t i = 0; i < all.count; i++)
         squares += pow(right[i] - sum, 2);
     for (size_t i = 0; i < places; i++)
-        finite += !isnan(scores[i]);
+        finite += isnan(scores[i]) ? 0 : 1;
     yp_expect(t, finite == all.count, "%zu pixels have a score, not %zu", finite, all.count);
     double bias = sum + 2 * sqrt(squares / (count - 1));
-    yp_value(t, "off by", sqrt(off / size));
-    yp_value(t, "bias off", fabs((double)parameters[n - 1] / bias - 1));
+    double of_bias = fabs((double)parameters[n - 1] / bias - 1), of_scores = sqrt(off / size);
+    /* Where eps is large beside the covariance, or there is none, its condition is no matter. */
+    bool easy = o.shrink > 0 || o.detector == RX_LAD;
+    yp_value(t, "off by", of_scores);
+    yp_value(t, "bias off", of_bias);
+    yp_expect(t, of_scores < (easy ? 2e-6 : 8e-5) && of_bias < (easy ? 2e-6 : 5e-5),
+              "scores are off by %g, the bias by %g", of_scores, of_bias);
     yp_data_hash(t, scene_tiles_hash(&tiles, t));
     rx_pipeline_destroy(pipeline);
     rx_destroy(rx);
@@ -356,4 +362,94 @@ YP_TEST(rx, nodes_subset, .tags = "stress small", .timeout = 120, .parallel = tr
     rx_destroy(rx);
     rx_subset_destroy(subset);
     scene_tiles_close(&tiles);
+}
+
+static enum yp_status yield_dead(void *arg, size_t index, float *values, uint8_t *labels,
+                                 struct rx_tile *tile)
+{
+    const struct rx_source *from = arg;
+    enum yp_status status = from->yield(from->arg, index, values, labels, tile);
+    for (size_t p = 0; p < tile->pixels && status == YP_OK; p++)
+        values[p * C + DEAD] = isfinite(values[p * C]) ? 0.25F : NAN;
+    return status;
+}
+
+/* A dead band is named, or adds nothing where it is to be left out. */
+YP_TEST(rx, nodes_dead, .tags = "stress small", .timeout = 120, .parallel = true)
+{
+    enum { ALIVE = C - 1 };
+    struct scale s = {.cubes = 3, .height = 64, .width = 64, .channels = C};
+    struct scene_tiles tiles;
+    scene_tiles_open(&tiles, t, &s, TILE);
+    struct rx_source source = tiles.source;
+    source.yield = yield_dead;
+    source.arg = &tiles.source;
+    struct pixels all = pixels_of(t, &source);
+    double mean[C], covariance[C * C], alive[ALIVE * ALIVE], a[ALIVE * ALIVE], off = 0, size = 0;
+    size_t places = source.tiles * TILE;
+    float *scores = yp_alloc_host(t, places * sizeof *scores);
+    uint8_t masked[C];
+    struct rx *rx = open_rx(t, C, TILE, 2);
+    yp_ok(t, rx_fit(rx, &source));
+    yp_expect(t, rx_finish(rx, 0) == YP_INVALID && strstr(yp_last_error(), "channel 4") != NULL,
+              "a dead band was inverted");
+    yp_ok(t, rx_finish_with(rx, &(struct rx_finish_options){.mask_dead = true}));
+    yp_ok(t, rx_score(rx, &source, scores));
+    yp_expect(t, rx_masked(rx, masked) == 1 && masked[DEAD] == 1, "%zu bands are masked",
+              rx_masked(rx, NULL));
+    moments(all.x, all.count, C, mean, covariance);
+    for (size_t i = 0; i < ALIVE; i++)
+        for (size_t j = 0; j < ALIVE; j++)
+            alive[i * ALIVE + j] = covariance[(i + (i >= DEAD)) * C + j + (j >= DEAD)];
+    invert(alive, ALIVE, a);
+    for (size_t p = 0; p < all.count; p++) {
+        double score = 0, x[ALIVE];
+        for (size_t i = 0; i < ALIVE; i++)
+            x[i] = all.x[p * C + i + (i >= DEAD)] - mean[i + (i >= DEAD)];
+        for (size_t i = 0; i < ALIVE; i++)
+            for (size_t j = 0; j < ALIVE; j++)
+                score += x[i] * a[i * ALIVE + j] * x[j];
+        off += pow((double)scores[all.place[p]] - score, 2);
+        size += score * score;
+    }
+    yp_value(t, "score off", sqrt(off / size));
+    yp_expect(t, off < 3e-5 * 3e-5 * size, "scores are off by %g", sqrt(off / size));
+    rx_destroy(rx);
+    scene_tiles_close(&tiles);
+}
+
+/* The pseudo-inverse takes eigenvalues up to C 2^-23 of the largest for 0; an autoencoder's layers
+ * begin within 1 / sqrt(inputs). */
+YP_TEST(rx, nodes_start, .tags = "stress small", .timeout = 120, .parallel = true)
+{
+    double mean[C] = {0}, covariance[C * C] = {0}, at[C * C + 2 * C + 20];
+    struct rx_start start;
+    for (size_t c = 0; c < C; c++)
+        covariance[c * (C + 1)] = c == 3 ? 0.6 * C * 0x1p-23 : c == 7 ? 1.5 * C * 0x1p-23 : 1;
+    struct rx_pipeline_options o = {
+        .channels = C, .tile_pixels = TILE, .threads = 1, .inverse = RX_PINV_F32};
+    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device_cpu(), &o);
+    struct yp_tensor tensors[RX_PIPELINE_TENSORS];
+    yp_got(t, pipeline);
+    yp_ok(t, rx_pipeline_start_plain(pipeline, mean, covariance, 0, 1, at, &start));
+    const double *a = at + C;
+    yp_expect(t,
+              start.dropped == 1 && a[3 * (C + 1)] == 0 &&
+                  fabs(a[7 * (C + 1)] * 1.5 * C * 0x1p-23 - 1) < 1e-6 && fabs(a[0] - 1) < 1e-6,
+              "%zu dropped: %g, %g and %g", start.dropped, a[0], a[3 * (C + 1)], a[7 * (C + 1)]);
+    rx_pipeline_destroy(pipeline);
+    o = (struct rx_pipeline_options){
+        .channels = C, .tile_pixels = TILE, .threads = 1, .detector = RX_AUTOENCODER, .hidden = 3};
+    pipeline = rx_pipeline_create(yp_device_cpu(), &o);
+    yp_got(t, pipeline);
+    size_t count = rx_pipeline_tensors(pipeline, tensors);
+    yp_ok(t, rx_pipeline_start_plain(pipeline, mean, covariance, 0, 1, at, NULL));
+    for (size_t k = 0; k < count; k++) {
+        double most = 0, bound = 1 / sqrt(strchr(tensors[k].name, '1') != NULL ? C : 3.0);
+        for (size_t i = 0; i < tensors[k].count; i++)
+            most = fmax(most, fabs(at[tensors[k].offset + i]));
+        yp_expect(t, most <= bound && (tensors[k].count < 10 || most > 0.85 * bound),
+                  "%s begins within %g, not %g", tensors[k].name, most, bound);
+    }
+    rx_pipeline_destroy(pipeline);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CUBES = 10, VALIDATION = 2, TRAINED = CUBES - VALIDATION, BATCH = 3 };
+enum { CUBES = 10, VALIDATION = 3, TRAINED = CUBES - VALIDATION, BATCH = 3 };
 
 /* -- what is trained ----------------------------------------------------------------------------
  */
@@ -34,7 +34,8 @@ static struct training_plan plan_named(struct yp_case *t)
         p.options.eps = 0;
     struct train_config *c = &p.config;
     c->epochs = 3;
-    c->batch = BATCH; /* the last one of an epoch has two cubes */
+    c->validation = 0.25; /* 2.5 cubes: half up */
+    c->batch = BATCH;     /* the last one of an epoch has one cube */
     c->adamw.lr = 2e-3;
     c->adamw.weight_decay = 0.1;
     c->plateau.patience = 0;
@@ -44,7 +45,7 @@ static struct training_plan plan_named(struct yp_case *t)
     c->optimiser = TRAIN_SGD;
     c->sgd = (struct train_sgd){.lr = 1e-3, .momentum = 0.9, .weight_decay = 0.1, .nesterov = true};
     c->clip = 0.5;
-    c->accumulate = 2; /* steps of 6 and of 2 cubes */
+    c->accumulate = 2; /* steps of 6 cubes and of one */
     c->schedule = TRAIN_COSINE;
     c->cosine = (struct train_cosine){.warmup = 2, .steps = 5, .min_lr = 1e-4};
     train_set_add(&c->no_decay, 0);
@@ -335,14 +336,14 @@ static bool watch_loss(void *arg, const struct train_event *event)
     return true;
 }
 
-/* Bounds, by five seeds: AdamW up to 5.6e-3, since it makes a gradient's rounding as large as the
- * gradient where that is near 0, descent up to 2e-5; losses up to 1e-6. */
+/* Bounds, by five seeds: AdamW up to 1.4e-2, since it makes a gradient's rounding as large as the
+ * gradient where that is near 0, descent up to 2e-5 on the CPU and 8e-5 by the kernels of a GPU;
+ * losses up to 1e-6. */
 YP_TEST(rx, train_steps, .tags = "stress small", .timeout = 120, .parallel = true,
         .axes = YP_AXES(yp_axis_string("pipeline", "rx", "selector", "pca", "lad", "image",
                                        "autoencoder"),
                         yp_axis_string("optimiser", "adamw", "sgd")),
-        .devices = "cpu cuda",
-        .budgets = YP_BUDGETS(yp_max_value("off by", 1e-2), yp_max_value("loss off", 3e-6)))
+        .devices = "cpu cuda")
 {
     bool by_sgd = strcmp(yp_string(t, "optimiser"), "sgd") == 0;
     bool image = strcmp(yp_string(t, "pipeline"), "image") == 0;
@@ -376,8 +377,10 @@ YP_TEST(rx, train_steps, .tags = "stress small", .timeout = 120, .parallel = tru
     yp_value(t, "rate", state.lr);
     double off = off_by(&p, train_parameters(f.train));
     yp_value(t, "off by", off);
-    yp_expect(t, !by_sgd || off <= 5e-5, "off by %g: gradient descent has at most 5e-5", off);
-    yp_value(t, "loss off", fmax(fabs(last / right - 1), fabs(state.best_loss / p.least - 1)));
+    yp_expect(t, off <= (by_sgd ? 2e-4 : 3e-2), "parameters are off by %g of their way", off);
+    double loss_off = fmax(fabs(last / right - 1), fabs(state.best_loss / p.least - 1));
+    yp_expect(t, loss_off <= 3e-6, "losses are off by %g", loss_off);
+    yp_value(t, "loss off", loss_off);
     check_judgement(t, &p, &f);
     scene_tiles_close(&p.tiles);
     training_close(&f);
