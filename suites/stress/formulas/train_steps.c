@@ -379,7 +379,8 @@ YP_TEST(rx, train_steps, .tags = "stress small", .timeout = 120, .parallel = tru
     yp_value(t, "off by", off);
     yp_expect(t, off <= (by_sgd ? 2e-4 : 3e-2), "parameters are off by %g of their way", off);
     double loss_off = fmax(fabs(last / right - 1), fabs(state.best_loss / p.least - 1));
-    yp_expect(t, loss_off <= 3e-6, "losses are off by %g", loss_off);
+    /* 12 seeds gave up to 3.8e-6, with the selector by AdamW. */
+    yp_expect(t, loss_off <= 6e-6, "losses are off by %g", loss_off);
     yp_value(t, "loss off", loss_off);
     check_judgement(t, &p, &f);
     scene_tiles_close(&p.tiles);
