@@ -359,6 +359,13 @@ YP_TEST(rx, train_steps, .tags = "stress small", .timeout = 120, .parallel = tru
     yp_ok(t, train_run(f.train, 0));
     struct plain p;
     plain_open(&p, t, &f, &how);
+    struct train_items trained = train_part_items(f.train, TRAIN_TRAINING);
+    struct train_items judged = train_part_items(f.train, TRAIN_VALIDATION);
+    yp_require(t,
+               trained.count == TRAINED && judged.count == VALIDATION &&
+                   memcmp(trained.index, p.split, TRAINED * sizeof *p.split) == 0 &&
+                   memcmp(judged.index, p.split + TRAINED, VALIDATION * sizeof *p.split) == 0,
+               "the cubes are not split as the order says");
     plain_run(&p);
     struct train_state state;
     train_state(f.train, &state);
