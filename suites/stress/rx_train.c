@@ -32,18 +32,18 @@ static struct training_plan plan(size_t batch, uint64_t epochs, double lr)
 /*
  * Both phases as one measurement; batches are so many cubes.
  *
- * Limits are those of 12 seeds at small and of 3 at medium. With seed 0 the loss for validation
- * falls from 2.26 to 1.68 and from 0.0637 to 0.0086; over seeds by 0.33 to 0.60 at small, to 0.54
- * to 0.92 of what it was, at medium to 0.10 to 0.14. It does not fall with an AdamW that does
+ * Limits are those of 12 seeds each. With seed 0 the loss for validation falls from 3.41 to 2.85
+ * and from 0.0764 to 0.0093; over seeds by 0.33 to 0.66 at small, to 0.63 to 0.94 of what it was,
+ * at medium to 0.10 to 0.27. It does not fall with an AdamW that does
  * nothing, with the gradient's sign turned, or with lr 10 (--set lr=10).
  */
 YP_TEST(rx, train, .tags = "stress",
         .cases = YP_CASES(yp_case_of("small", .set = YP_SET(SCALE_SMALL, SCHEDULE(2, 2)),
                                      .budgets = YP_BUDGETS(yp_min_value("loss drop", 0.3),
-                                                           yp_max_value("loss drop", 0.65),
-                                                           yp_max_value("loss ratio", 0.95))),
+                                                           yp_max_value("loss drop", 0.7),
+                                                           yp_max_value("loss ratio", 0.96))),
                           yp_case_of("medium", .set = YP_SET(SCALE_MEDIUM, SCHEDULE(4, 1)),
-                                     .budgets = YP_BUDGETS(yp_max_value("loss ratio", 0.16)))),
+                                     .budgets = YP_BUDGETS(yp_max_value("loss ratio", 0.3)))),
         .devices = "cpu cuda", .timeout = 300,
         .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_min_value("best epoch", 1),
                               yp_min_value("roc auc", 0.80), yp_for_device("cuda"),
@@ -189,7 +189,8 @@ static struct rx_pipeline_options options_named(struct yp_case *t, size_t channe
         o.eps = 0;
     }
     o.tiles = RX_TILES_OVERLAPPED; /* the host's, whatever device works on them */
-    o.scale = 0.05F;               /* keeps logits off the flat ends of the sigmoid */
+    o.scale = 0.02F;               /* keeps logits off the flat ends of the sigmoid, where errors
+                                      relative to a gradient are a matter of few pixels */
     return o;
 }
 

@@ -270,11 +270,11 @@ YP_TEST(unmixing, by_files, .tags = "stress", .cases = CASES, .axes = AXES, .tim
 }
 
 /* The default in everything. One spectrum a material cannot follow psi: what is found are shares of
- * a_k psi_k, compared with a_k, which is what is stored. Over seeds 0 to 9 the error is 0.031 to
- * 0.109 and the right material is dominant in 97.2 to 98.9 %. */
+ * a_k psi_k, compared with a_k, which is what is stored. Over seeds 0 to 11 the error is 0.043 to
+ * 0.095 and the right material is dominant in 93.6 to 98.3 %. */
 YP_TEST(unmixing, by_files_varied, .tags = "stress", .cases = CASES, .axes = AXES, .timeout = 300,
-        .budgets = YP_BUDGETS(yp_max_value("abundance error", 0.13),
-                              yp_min_value("dominant", 0.96)))
+        .budgets = YP_BUDGETS(yp_max_value("abundance error", 0.11),
+                              yp_min_value("dominant", 0.925)))
 {
     unmix_files(t, "0.25");
 }
