@@ -61,6 +61,7 @@ static const struct row rows[] = {
     {"detector", "eps", REAL, OF(eps), 0, LARGE, false, NULL},
     {"detector", "shrink", REAL, OF(shrink), 0, 1, false, NULL},
     {"detector", "mask_dead", FLAG, OF(mask_dead), 0, 0, false, flags},
+    {"detector", "max_error", REAL, OF(max_error), 0, LARGE, false, NULL},
     {"detector", "inverse", CHOICE, OF(inverse), 0, 0, false, inverses},
     {"detector", "hidden", SIZE, OF(hidden), 0, RX_MAX_CHANNELS, false, NULL},
     {"detector", "seed", WHOLE64, OF(seed), 0, 0, false, NULL},

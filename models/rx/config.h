@@ -5,9 +5,11 @@
  *
  *     [minmax]    by_sample
  *     [selector]  keep, temperature, train_temperature, start = variance | uniform,
- *                 hard = soft | weights | ones, temperature_decay, temperature_min, entropy,
- * diversity [pca]       components (needed), orthogonality, whiten [detector]  kind = global |
- * image | lad | autoencoder, eps, shrink, mask_dead, inverse = cholesky | pinv, hidden, seed
+ *                 hard = soft | weights | ones, temperature_decay, temperature_min,
+ *                 entropy, diversity
+ *     [pca]       components (needed), orthogonality, whiten
+ *     [detector]  kind = global | image | lad | autoencoder, eps, shrink, mask_dead,
+ *                 max_error, inverse = cholesky | pinv, hidden, seed
  *     [logit]     scale
  *     [loss]      positive_weight
  *     [train]     seed, validation, epochs, batch, accumulate, optimiser = adamw | sgd, clip,
