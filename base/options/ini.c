@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <ini.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,13 +121,11 @@ static char *read_line(char *line, int capacity, void *user)
     return line;
 }
 
-enum ypi_ini ypi_ini_read_lines(const char *path, ypi_ini_take_line *take, void *arg)
+/* `file` is closed; NULL: errno says why. */
+static enum ypi_ini read_stream(FILE *file, const char *path, ypi_ini_take_line *take, void *arg)
 {
-    struct reading r = {.path = path,
-                        .section = ypi_strdup(""),
-                        .take = take,
-                        .arg = arg,
-                        .file = fopen(path, "re")};
+    struct reading r = {
+        .path = path, .section = ypi_strdup(""), .take = take, .arg = arg, .file = file};
     int line = r.file != NULL ? ini_parse_stream(read_line, &r, handle, &r) : -1;
     if (line < 0 || ferror(r.file) != 0) {
         fprintf(stderr, "error: %s: %s\n", path, strerror(errno));
@@ -140,6 +139,19 @@ enum ypi_ini ypi_ini_read_lines(const char *path, ypi_ini_take_line *take, void 
     free(r.section);
     free(r.text);
     return line < 0 ? YPI_INI_UNREADABLE : r.wrong ? YPI_INI_WRONG : YPI_INI_OK;
+}
+
+enum ypi_ini ypi_ini_read_lines(const char *path, ypi_ini_take_line *take, void *arg)
+{
+    return read_stream(fopen(path, "re"), path, take, arg);
+}
+
+enum ypi_ini ypi_ini_read_text(const char *path, const char *text, size_t length,
+                               ypi_ini_take_line *take, void *arg)
+{
+    return length == 0
+               ? YPI_INI_OK
+               : read_stream(fmemopen((char *)(uintptr_t)text, length, "r"), path, take, arg);
 }
 
 struct plain {

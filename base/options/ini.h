@@ -3,6 +3,7 @@
 #define YPI_INI_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum ypi_ini { YPI_INI_OK, YPI_INI_WRONG, YPI_INI_UNREADABLE };
 
@@ -20,6 +21,9 @@ enum ypi_ini ypi_ini_read(const char *path, ypi_ini_take *take, void *arg);
 typedef char *ypi_ini_take_line(void *arg, int line, const char *section, const char *name,
                                 const char *value);
 enum ypi_ini ypi_ini_read_lines(const char *path, ypi_ini_take_line *take, void *arg);
+/* The same of a text of `length` bytes that was read already; `path` is for messages. */
+enum ypi_ini ypi_ini_read_text(const char *path, const char *text, size_t length,
+                               ypi_ini_take_line *take, void *arg);
 
 /* Several programs share a file: a section that is none of `own` is another's, unless its name is
  * empty or nearly one of them and so a slip. */

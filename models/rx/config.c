@@ -258,6 +258,25 @@ static char *take(void *arg, int line, const char *section, const char *name, co
     return keep(r, line, name == NULL ? begin(r, line, section) : entry(r, section, name, value));
 }
 
+/* What belongs to an optimiser or a schedule that is not the chosen one would have no effect. */
+static void check_chosen(struct reading *r)
+{
+    const struct train_config *c = &r->config->training;
+    const struct {
+        const char *section, *choice;
+        bool chosen;
+    } parts[] = {{"adamw", "optimiser", c->optimiser == TRAIN_ADAMW},
+                 {"sgd", "optimiser", c->optimiser == TRAIN_SGD},
+                 {"plateau", "schedule", c->schedule == TRAIN_PLATEAU},
+                 {"cosine", "schedule", c->schedule == TRAIN_COSINE}};
+    for (size_t i = 0; i < ROWS && r->first[0] == '\0'; i++)
+        for (size_t k = 0; k < sizeof parts / sizeof *parts && r->given[i]; k++)
+            if (!parts[k].chosen && strcmp(parts[k].section, rows[i].section) == 0)
+                snprintf(r->first, sizeof r->first,
+                         "%s: %s of [%s] is given, and %s of [train] is another", r->path,
+                         rows[i].name, rows[i].section, parts[k].choice);
+}
+
 /* All of the file. */
 static enum yp_status take_text(const char *path, struct rx_config *config)
 {
@@ -290,11 +309,14 @@ enum yp_status rx_config_read(const char *path, struct rx_config *config)
     *config = (struct rx_config){.training = train_defaults()};
     struct reading r = {.path = path, .config = config};
     enum yp_status status = take_text(path, config);
-    enum ypi_ini read = status == YP_OK ? ypi_ini_read_lines(path, take, &r) : YPI_INI_OK;
+    enum ypi_ini read = status == YP_OK
+                            ? ypi_ini_read_text(path, config->text, config->length, take, &r)
+                            : YPI_INI_OK;
     if (r.pca > 0 && config->options.components == 0 && r.first[0] == '\0')
         snprintf(r.first, sizeof r.first,
                  "%s:%d: components of [pca] is missing, allowed are 1 to the channels", path,
                  r.pca);
+    check_chosen(&r);
     if (read == YPI_INI_UNREADABLE)
         status = yp_set_error(YP_IO, "rx_config_read: %s cannot be read", path);
     else if (r.first[0] != '\0')
@@ -342,6 +364,9 @@ uint64_t rx_config_identity(const struct rx_config *config)
 {
     uint64_t identity = data_order_key(ROWS, config->options.normalise, config->options.select);
     for (size_t i = 0; i < ROWS; i++) {
+        bool refuses = rows[i].at == OF(max_error); /* what is taken, and not what is computed */
+        if (rows[i].at >= offsetof(struct rx_config, training) || refuses)
+            continue;
         static const size_t bytes[] = {
             [REAL] = sizeof(double),      [SINGLE] = sizeof(float),     [SIZE] = sizeof(size_t),
             [WHOLE64] = sizeof(uint64_t), [WHOLE32] = sizeof(uint32_t), [FLAG] = sizeof(bool),

@@ -38,9 +38,10 @@ struct rx_config {
 
 /*
  * Reads the file. YP_IO: it cannot be read. YP_INVALID: a section or a name that is not known, or
- * comes twice, or a value that is not allowed; yp_last_error() has the place of the first, the
- * name, and what is allowed, and stderr has all of them. What combinations of options, and numbers
- * of channels, allow is checked where pipeline and trainer are made. On success the caller calls
+ * comes twice, a value that is not allowed, or one of an optimiser or a schedule that is not
+ * chosen; yp_last_error() has the place of the first, the name, and what is allowed, and stderr has
+ * all that is wrong with single lines. What combinations of other options, and numbers of channels,
+ * allow is checked where pipeline and trainer are made. On success the caller calls
  * rx_config_clear(), else there is nothing to give back.
  */
 enum yp_status rx_config_read(const char *path, struct rx_config *config);
@@ -50,8 +51,9 @@ void rx_config_clear(struct rx_config *config);
  * Replaces the file at once, as train_save() does. */
 enum yp_status rx_config_save(const struct rx_config *config, const char *path);
 
-/* All values as one number, for struct rx_objective's identity: a checkpoint of a pipeline with
- * other options is then refused. Comments and order do not count. */
+/* The pipeline's options as one number, for struct rx_objective's identity: a checkpoint of a
+ * pipeline with others is then refused. Comments, order and max_error do not count; the trainer
+ * compares its own settings, and names them. */
 uint64_t rx_config_identity(const struct rx_config *config);
 
 #ifdef __cplusplus

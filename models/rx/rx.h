@@ -221,9 +221,10 @@ size_t rx_masked(const struct rx *rx, uint8_t *mask);
 /*
  * The relative error that the scores of 99 % of the fitted data's pixels stay within, as the last
  * rx_finish_with() estimates it beside the factor; 0 without one. Let n be the pixels and
- *     v = 1/C sum_c Sigma_cc [(Sigma + ridge I)^-1]_cc,
- * the channels' mean variance inflation factor (Marquardt, Technometrics 12, 1970): how far each is
- * explained by the others, which unlike the condition of Sigma does not hang on their scale. Then
+ *     v = 1/C sum_c Sigma_cc [(Sigma + ridge I)^-1]_cc
+ * over the C channels that are not dead, the channels' mean variance inflation factor (Marquardt,
+ * Technometrics 12, 1970): how far each is explained by the others, which unlike the condition of
+ * Sigma does not hang on their scale. Then
  *     error^2 = (3 sqrt(2) u v)^2 + (b v)^2 + (3 2^-23)^2 v / C + 2^-40.
  * - Sigma + E instead of Sigma moves the score of z = L y by y^T F y, F = L^-1 E L^-T, to first
  *   order. With independent errors E_ij of size u sqrt(Sigma_ii Sigma_jj) that is sqrt(2) u v of a

@@ -157,6 +157,11 @@ static enum yp_status check(const char *what, const struct rx_objective *objecti
                             what, objective->targets);
     if (source->yield == NULL)
         return yp_set_error(YP_INVALID, "%s: source->yield is NULL", what);
+    if (objective->whole_cubes && tiles_per_cube != 1)
+        return yp_set_error(YP_INVALID,
+                            "%s: tiles_per_cube is %zu, allowed is 1: MinMax by sample (by_sample) "
+                            "takes a tile for a whole cube",
+                            what, tiles_per_cube);
     if (tiles_per_cube == 0 || source->tiles == 0 || source->tiles % tiles_per_cube != 0)
         return yp_set_error(YP_INVALID,
                             "%s: tiles_per_cube is %zu, allowed is a divisor of source->tiles, %zu",

@@ -39,6 +39,7 @@ struct rx_objective {
     rx_source_gradient *gradient;
     rx_source_evaluate *evaluate; /* NULL: the loss is gradient's, and there are no metrics */
     bool no_logits;               /* evaluate gives the loss alone */
+    bool whole_cubes;             /* a tile must be a cube: tiles_per_cube is 1 */
     train_epoch *epoch;           /* as struct train_objective; NULL: nothing changes with epochs */
     struct train_set frozen; /* tensors that the trainer leaves alone, beside the configuration's */
     size_t targets;          /* a judgement keeps the scores of so many targets, in two passes

@@ -1,6 +1,7 @@
 /* PCA before RX: what its components explain, whitened or not, and its scores beside those of RX on
  * all channels. */
 #include "suites/stress/training.h"
+#include "suites/worst.h"
 
 #include <math.h>
 #include <string.h>
@@ -87,7 +88,7 @@ YP_TEST(rx, explained_variance, .tags = "stress small", .timeout = 60,
             for (size_t c = 0; c < small.channels; c++)
                 norm += (double)w[k * small.channels + c] * (double)w[k * small.channels + c];
             double right = (m.squares[k] - m.sum[k] * m.sum[k] / m.n) / norm / all;
-            worst = fmax(worst, fabs(ratios[k] - right) / right);
+            worst = worse(worst, fabs(ratios[k] - right) / right);
         }
         if (moved == 0)
             yp_expect(t, fabs(ratios[0] + ratios[1] + ratios[2] - start.explained) < 1e-6,
@@ -146,6 +147,6 @@ YP_TEST(rx, components_beside_channels, .tags = "stress small", .devices = "cpu 
         training_close(&f);
     }
     yp_value(t, "all components",
-             fmax(apart(scores[1], scores[0], count), apart(scores[2], scores[0], count)));
+             worse(apart(scores[1], scores[0], count), apart(scores[2], scores[0], count)));
     yp_value(t, "whitened", apart(scores[4], scores[3], count));
 }

@@ -93,7 +93,7 @@ static size_t train(struct yp_case *t, const struct training_plan *plan, float *
     yp_ok(t, train_run(f.train, 0));
     size_t count = f.objective.parameters;
     yp_require(t, count <= room, "%zu parameters", count);
-    memcpy(parameters, train_best(f.train), count * sizeof *parameters);
+    memcpy(parameters, train_parameters(f.train), count * sizeof *parameters);
     training_close(&f);
     return count;
 }
@@ -119,6 +119,10 @@ YP_TEST(rx, config_trains, .tags = "stress small", .devices = "cpu cuda", .timeo
     yp_expect(t, strcmp(again.text, text) == 0, "the saved text is another");
     yp_expect(t, rx_config_identity(&config) == rx_config_identity(&again),
               "the same file has another identity");
+    again.training.epochs++;
+    again.options.max_error = 0.5;
+    yp_expect(t, rx_config_identity(&config) == rx_config_identity(&again),
+              "what may differ in a run that is taken up gives another identity");
     again.options.entropy = 0.03;
     yp_expect(t, rx_config_identity(&config) != rx_config_identity(&again),
               "other options have the same identity");
@@ -133,6 +137,82 @@ YP_TEST(rx, config_trains, .tags = "stress small", .devices = "cpu cuda", .timeo
               "the file trains to other bits");
     rx_config_clear(&config);
     rx_config_clear(&again);
+    scratch_close(&scratch);
+}
+
+/* Every name of the file goes to a member of its own: each value is another. */
+YP_TEST(rx, config_takes, .tags = "stress small", .timeout = 60, .parallel = true)
+{
+    static const char first[] =
+        "[minmax]\nby_sample = true\n[selector]\nkeep = 7\ntemperature = 1.5\n"
+        "train_temperature = true\ntemperature_decay = 0.7\ntemperature_min = 0.4\n"
+        "entropy = -0.25\ndiversity = 0.125\nstart = uniform\nhard = ones\n"
+        "[pca]\ncomponents = 9\northogonality = 0.6\nwhiten = true\n"
+        "[detector]\nkind = lad\neps = 0.01\nshrink = 0.2\nmask_dead = true\nmax_error = 0.3\n"
+        "inverse = pinv\nhidden = 3\nseed = 11\n[logit]\nscale = 2.5\n"
+        "[loss]\npositive_weight = 8\n[train]\nseed = 12\nvalidation = 0.35\nepochs = 13\n"
+        "batch = 14\naccumulate = 15\noptimiser = sgd\nclip = 1.25\nschedule = plateau\n"
+        "patience = 16\nmax_skipped = 17\nkeep_best = false\ncheckpoint_every = 18\n"
+        "[sgd]\nlr = 0.021\nmomentum = 0.8\ndampening = 0.15\nweight_decay = 0.022\n"
+        "nesterov = true\n[plateau]\nfactor = 0.45\npatience = 19\nthreshold = 0.023\n"
+        "absolute = true\ncooldown = 20\nmin_lr = 0.024\neps = 0.025\n"
+        "[scaling]\ninitial = 1024\ngrowth = 3\nbackoff = 0.55\ninterval = 21\n";
+    static const char second[] =
+        "[train]\nschedule = cosine\n[adamw]\nlr = 0.026\nbeta1 = 0.85\nbeta2 = 0.95\n"
+        "eps = 0.027\nweight_decay = 0.028\n[cosine]\nwarmup = 22\nsteps = 23\nmin_lr = 0.029\n";
+    struct scratch scratch;
+    char path[512];
+    struct rx_config config;
+    scratch_open(&scratch, t);
+    scratch_path(&scratch, "rx.ini", path);
+    write_text(t, path, first);
+    yp_ok(t, rx_config_read(path, &config));
+    const struct rx_pipeline_options *o = &config.options;
+    const struct train_config *c = &config.training;
+    yp_expect(t,
+              o->normalise && o->by_sample && o->select && o->train_temperature && o->uniform &&
+                  o->whiten && o->mask_dead && o->hard == RX_TOP_ONES && o->detector == RX_LAD &&
+                  o->inverse == RX_PINV_F32,
+              "a word went elsewhere");
+    yp_expect(t,
+              o->keep == 7 && o->temperature == 1.5 && o->temperature_decay == 0.7 &&
+                  o->temperature_min == 0.4 && o->entropy == -0.25 && o->diversity == 0.125,
+              "a number of the selector went elsewhere");
+    yp_expect(t,
+              o->components == 9 && o->orthogonality == 0.6 && o->eps == 0.01 && o->shrink == 0.2 &&
+                  o->max_error == 0.3 && o->hidden == 3 && o->seed == 11 && o->scale == 2.5F &&
+                  o->positive_weight == 8,
+              "a number of another node went elsewhere");
+    yp_expect(t,
+              c->seed == 12 && c->validation == 0.35 && c->epochs == 13 && c->batch == 14 &&
+                  c->accumulate == 15 && c->optimiser == TRAIN_SGD && c->clip == 1.25 &&
+                  c->schedule == TRAIN_PLATEAU && c->patience == 16 && c->max_skipped == 17 &&
+                  !c->keep_best && c->checkpoint_every == 18,
+              "a setting of the trainer went elsewhere");
+    yp_expect(t,
+              c->sgd.lr == 0.021 && c->sgd.momentum == 0.8 && c->sgd.dampening == 0.15 &&
+                  c->sgd.weight_decay == 0.022 && c->sgd.nesterov,
+              "a setting of SGD went elsewhere");
+    yp_expect(t,
+              c->plateau.factor == 0.45 && c->plateau.patience == 19 &&
+                  c->plateau.threshold == 0.023 && c->plateau.absolute &&
+                  c->plateau.cooldown == 20 && c->plateau.min_lr == 0.024 &&
+                  c->plateau.eps == 0.025,
+              "a setting of the plateau went elsewhere");
+    yp_expect(t,
+              c->scaling.initial == 1024 && c->scaling.growth == 3 && c->scaling.backoff == 0.55 &&
+                  c->scaling.interval == 21,
+              "a setting of the loss scale went elsewhere");
+    rx_config_clear(&config);
+    write_text(t, path, second);
+    yp_ok(t, rx_config_read(path, &config));
+    yp_expect(t,
+              c->adamw.lr == 0.026 && c->adamw.beta1 == 0.85 && c->adamw.beta2 == 0.95 &&
+                  c->adamw.eps == 0.027 && c->adamw.weight_decay == 0.028 &&
+                  c->schedule == TRAIN_COSINE && c->cosine.warmup == 22 && c->cosine.steps == 23 &&
+                  c->cosine.min_lr == 0.029,
+              "a setting of AdamW or the cosine went elsewhere");
+    rx_config_clear(&config);
     scratch_close(&scratch);
 }
 
@@ -159,6 +239,8 @@ YP_TEST(rx, config_refuses, .tags = "stress small", .timeout = 60, .parallel = t
         {"[train]\nepochs = 99999999999999999999\n", "rx.ini:2: epochs is"},
         {"[adamw]\nlr = 0\n", "rx.ini:2: lr is '0', allowed are numbers above 0"},
         {"epochs = 1\n", "rx.ini:1: 'epochs' stands before the first section"},
+        {"[sgd]\nlr = 0.1\n", "lr of [sgd] is given, and optimiser of [train] is another"},
+        {"[cosine]\nwarmup = 1\n", "warmup of [cosine] is given, and schedule of [train]"},
         {"[train]\nnonsense\n", "has a line that is no [section]"},
     };
     struct scratch scratch;

@@ -5,6 +5,7 @@
 #include "models/rx/methods/matched.h"
 #include "models/rx/pipeline/nodes.h"
 #include "suites/scene_tiles.h"
+#include "suites/worst.h"
 
 #include <math.h>
 #include <string.h>
@@ -248,8 +249,8 @@ YP_TEST(rx, known_targets, .tags = "stress medium", .timeout = 300,
             mean[2] +=
                 auc_of(t, plain, labels, k + 1, pixels, judged, labels + pixels) / SYNTH_TARGETS;
         for (int i = 0; i < 3; i++)
-            least[i] = fmin(least[i], mean[i]);
-        gain = fmin(gain, mean[0] - mean[2]);
+            least[i] = -worse(-least[i], -mean[i]);
+        gain = -worse(-gain, mean[2] - mean[0]);
         gains += (mean[0] - mean[2]) / SEEDS;
         rx_matched_destroy(m);
         rx_destroy(rx);

@@ -4,6 +4,7 @@
 #include "models/rx/methods/matched.h"
 #include "models/rx/methods/mnf.h"
 #include "suites/scene_tiles.h"
+#include "suites/worst.h"
 
 #include <math.h>
 #include <string.h>
@@ -171,7 +172,7 @@ YP_TEST(rx_methods, matched, .tags = "stress", .cases = IMAGE_CASES, .timeout = 
                 continue;
             double right = right_score((enum rx_match)match, l, mean, w, x + p * n, n, z);
             most = fmax(most, fabs(right));
-            error = fmax(error, fabs((double)scores[p] - right));
+            error = worse(error, fabs((double)scores[p] - right));
         }
         yp_value(t, names[match], error / most);
     }
@@ -230,7 +231,7 @@ YP_TEST(rx_methods, local, .tags = "stress", .cases = IMAGE_CASES, .timeout = 12
         for (size_t c = 0; c < n; c++)
             x[c] = (double)own[c];
         double right = whiten(l, mean, x, n, z);
-        error = fmax(error, fabs((double)scores[p] / right - 1));
+        error = worse(error, fabs((double)scores[p] / right - 1));
         judged++;
     }
     size_t skipped = 0;
@@ -289,12 +290,12 @@ YP_TEST(rx_methods, mnf, .tags = "stress", .cases = IMAGE_CASES, .timeout = 120,
     project(rx_mnf_vectors(m), noise, n, half, out);
     for (size_t k = 0; k < n; k++)
         for (size_t j = 0; j < n; j++)
-            of_noise = fmax(of_noise, fabs(out[k * n + j] / 2 - (k == j)));
+            of_noise = worse(of_noise, fabs(out[k * n + j] / 2 - (k == j)));
     project(rx_mnf_vectors(m), data, n, half, out);
     for (size_t k = 0; k < n; k++)
         for (size_t j = 0; j < n; j++)
-            of_data = fmax(of_data, fabs(out[k * n + j] - (k == j ? values[k] : 0)) /
-                                        sqrt(values[k] * values[j]));
+            of_data = worse(of_data, fabs(out[k * n + j] - (k == j ? values[k] : 0)) /
+                                         sqrt(values[k] * values[j]));
     size_t places = source.tiles * source.tile_pixels;
     float *y = yp_alloc(t, places * n * sizeof *y), *back = yp_alloc(t, places * n * sizeof *back);
     yp_ok(t, rx_mnf_forward(m, &source, n, y));
@@ -304,7 +305,7 @@ YP_TEST(rx_methods, mnf, .tags = "stress", .cases = IMAGE_CASES, .timeout = 120,
     double away = 0;
     for (size_t p = 0; p < h * w; p++)
         for (size_t c = 0; c < n && is_finite(image.values + p * n, n); c++)
-            away = fmax(away, fabs((double)back[p * n + c] - (double)image.values[p * n + c]));
+            away = worse(away, fabs((double)back[p * n + c] - (double)image.values[p * n + c]));
     for (size_t k = 1; k < n; k++)
         yp_expect(t, values[k] <= values[k - 1], "eigenvalue %zu is %g, that before it %g", k,
                   values[k], values[k - 1]);

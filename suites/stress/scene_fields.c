@@ -1,5 +1,6 @@
 /* The fields of a scene look alike at every pixel: nothing tells where the nodes of their lattice
  * are. */
+#include "suites/worst.h"
 #include "synth/scene/scene.h"
 
 #include <math.h>
@@ -85,8 +86,8 @@ YP_TEST(synth, stationary, .tags = "stress small", .timeout = 120, .parallel = t
             double bend = place->curvature / place->curvatures / (4.0 / 3 * turn * turn);
             low = fmin(low, gradient);
             high = fmax(high, gradient);
-            off = fmax(off, fabs(gradient - 1));
-            bent = fmax(bent, fabs(bend * (i == 0 ? 1.5 : 1) - 1));
+            off = worse(off, fabs(gradient - 1));
+            bent = worse(bent, fabs(bend * (i == 0 ? 1.5 : 1) - 1));
         }
     yp_value(t, "gradient off", off);
     yp_value(t, "gradient, largest over smallest", high / low);

@@ -61,12 +61,13 @@ void ypi_to_quantity(const struct ypi_outputs *o, size_t pixels, float *values)
     if (o->job->quantity != YPI_REFLECTANCE)
         return;
     for (size_t i = 0; i < pixels; i++)
-        for (size_t c = 0; c < channels; c++)
-            values[i * channels + c] = (values[i * channels + c] - o->path[c]) / o->transmission[c];
-    for (size_t c = 0; c < channels; c++)
-        for (size_t i = 0; i < pixels && !is_inverted(o, c); i++)
-            if (!isnan(values[i * channels + c]))
-                values[i * channels + c] = 0;
+        for (size_t c = 0; c < channels; c++) {
+            float *x = &values[i * channels + c];
+            if (is_inverted(o, c))
+                *x = (*x - o->path[c]) / o->transmission[c];
+            else if (!isnan(*x)) /* a dead pixel stays one */
+                *x = 0;
+        }
 }
 
 void ypi_spectrum_in_quantity(const struct ypi_outputs *o, size_t k, float *values)

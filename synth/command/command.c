@@ -2,7 +2,11 @@
 
 #include "synth/command/internal.h"
 
+#include "base/system/atomic_file.h"
+
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Prints an error of the spec as one of the command line: "synth_spec.snr_db is" becomes
  * "--snr-db is", and the remark that 0 means the default is dropped. */
@@ -36,12 +40,27 @@ static int interrupted(const struct ypi_outputs *outputs, const struct ypi_made 
     return 128 + number;
 }
 
+/* Of the files that --force replaces, PATH.json goes first: it says that all beside it is complete
+ * and of one kind. */
+static enum yp_status remove_description(const struct ypi_job *job)
+{
+    char path[YPI_PATH_MAX];
+    ypi_job_path(job, ".json", path);
+    if (!job->force)
+        return YP_OK;
+    if (unlink(path) == 0)
+        return ypi_sync_directory(path);
+    return errno == ENOENT ? YP_OK : yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
+}
+
 static int make(const struct ypi_outputs *outputs, struct ypi_preview *preview, uint64_t bytes)
 {
-    struct ypi_made made;
+    struct ypi_made made = {0};
     char path[YPI_PATH_MAX];
     int number = 0;
-    enum yp_status status = ypi_synth_run(outputs, bytes, preview, &made, &number);
+    enum yp_status status = remove_description(outputs->job);
+    if (status == YP_OK)
+        status = ypi_synth_run(outputs, bytes, preview, &made, &number);
     if (status != YP_OK) {
         int code = report_error(status);
         if (made.cubes > 0)

@@ -136,7 +136,7 @@ def killer(copy, mutant, only_first):
             return "a hang"
         if code == 5:
             stop(f"{mutant.name}: {' '.join(selection)} selects no case")
-        if code == 4:
+        if code not in (0, 1):  # of the run, not of a case
             stop(f"{mutant.name}: {' '.join(selection)}:\n{said[-2000:]}")
         if code != 0:
             found = FAILED.search(said)

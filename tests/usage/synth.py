@@ -204,6 +204,16 @@ def check_quantity(tap, program):
                         os.unlink(p.path(file))
 
 
+def check_no_light(tap, program):
+    """A band without light is 0, and no pixel of it is taken for a dead one."""
+    with place(program) as p:
+        p.good(tap, "no light", "--height=16", "--width=16", "--channels=2", "--first-nm=1400", "--last-nm=1500",
+               "--water=1", "--path=off", "--dead-fraction=off", "--quantity=reflectance", "--output=n")
+        values = envi(p.path("n.img"))[1]
+        tap.check(json.loads(p.contents()["n.json"])["empty_bands"][:1] == [0] and
+                  not any(values[0::2]) and all(v == v for v in values), "a band without light is 0 throughout")
+
+
 def check_noise(tap, name, document, beside, seen, dark):
     """Variance by band: a m + b at the mean of the endmembers, over tau^2."""
     a, b, tau = document["noise"]["a"], document["noise"]["b"], beside["transmission"]
@@ -565,6 +575,14 @@ def check_full(tap, program):
                                                       r"too large", done.err) and p.files() == [],
                       f"full: {words[0]} leaves nothing", (done, p.files()))
     with place(program) as p:
+        p.good(tap, "full: before", "--height=9", "--width=9", "--channels=4", "--output=a")
+        started = Started(program, "synth", "--height=200", "--width=200", "--channels=50", "--output=a", "--force",
+                          "--quantity=reflectance", cwd=p.folder, preexec_fn=lambda: resource.setrlimit(
+                              resource.RLIMIT_FSIZE, (3000000, 3000000)))
+        done = started.wait()
+        tap.check(done.code == FILE and "a.hdr" in p.files() and "a.json" not in p.files(),
+                  "full: with --force no description of another cube stays", (done, p.files()))
+    with place(program) as p:
         os.makedirs(p.path("small"))
         mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", p.path("small")],
                                capture_output=True, text=True, check=False)
@@ -682,6 +700,7 @@ def main(program, dump, usage):
     tap.run("formats", check_formats, tap, program, dump)
     tap.run("truth", check_truth, tap, program)
     tap.run("quantity", check_quantity, tap, program)
+    tap.run("no light", check_no_light, tap, program)
     tap.run("sensor", check_sensor, tap, program)
     tap.run("headers", check_headers, tap, program)
     tap.run("again", check_again, tap, program)

@@ -46,22 +46,22 @@ double ypi_rx_score_error(const struct rx *rx, double inflation)
     return sqrt(of_sums * of_sums + of_terms * of_terms);
 }
 
-double ypi_rx_product_error(double inflation, size_t channels)
+double ypi_rx_product_error(double inflation, size_t alive)
 {
-    double of_products = NINETY_NINE * 0x1p-23 * sqrt(inflation / (double)channels);
+    double of_products = NINETY_NINE * 0x1p-23 * sqrt(inflation / (double)alive);
     return sqrt(of_products * of_products + LEAST * LEAST);
 }
 
-double ypi_rx_inverse_error(const double *inverse, const double *variances, size_t n)
+double ypi_rx_inverse_error(const double *inverse, const double *variances, size_t n, size_t alive)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)
             sum += inverse[i * n + j] * inverse[i * n + j] * variances[i] * variances[j];
-    return INVERSE * sqrt(sum) / (double)n;
+    return INVERSE * sqrt(sum) / (double)alive;
 }
 
-double ypi_rx_inflation(const float *whiten, const double *variances, size_t channels)
+double ypi_rx_inflation(const float *whiten, const double *variances, size_t channels, size_t alive)
 {
     double sum = 0;
     for (size_t k = 0; k < channels; k++) {
@@ -70,7 +70,7 @@ double ypi_rx_inflation(const float *whiten, const double *variances, size_t cha
             column += (double)whiten[k * channels + i] * (double)whiten[k * channels + i];
         sum += variances[k] * column;
     }
-    return sum / (double)channels;
+    return sum / (double)alive;
 }
 
 enum yp_status ypi_rx_check_error(const struct ypi_rx_factoring *job, const struct rx *rx,

@@ -181,7 +181,7 @@ static enum yp_status factor_on_host(struct rx *rx, const struct ypi_rx_factorin
     for (size_t k = 0; k < channels; k++)
         rest[k] = rx->mean[k] - (double)(float)rx->mean[k];
     ypi_rx_whiten(rx->factor, channels, rest, rx->whiten, column, offset);
-    *inflation = ypi_rx_inflation(rx->whiten, rx->location, channels);
+    *inflation = ypi_rx_inflation(rx->whiten, rx->location, channels, job->alive);
     for (size_t i = 0; i < channels; i++)
         rx->offset[i] = (float)offset[i];
     return YP_OK;
@@ -206,7 +206,7 @@ static enum yp_status factor_on_device(struct rx *rx, const struct ypi_rx_factor
     *inflation = 0;
     for (size_t c = 0; c < rx->channels && status == YP_OK; c++)
         *inflation += rx->m2[c * rx->channels + c] / how->count * rx->location[c];
-    *inflation /= (double)rx->channels;
+    *inflation /= (double)job->alive;
     return status;
 }
 
@@ -219,17 +219,18 @@ enum yp_status rx_finish_with(struct rx *rx, const struct rx_finish_options *opt
     if (status != YP_OK)
         return status;
     uint8_t *dead = (uint8_t *)rx->offset; /* until it is filled */
-    ypi_rx_dead(rx, dead);
+    size_t alive = rx->channels - ypi_rx_dead(rx, dead);
     const struct ypi_rx_factoring job = {.what = "rx_finish",
                                          .channels = rx->channels,
                                          .eps = options->eps,
                                          .ridge = ridge_of(rx, options->eps),
                                          .shrink = options->shrink,
                                          .dead = options->mask_dead ? dead : NULL,
+                                         .alive = alive > 0 ? alive : 1,
                                          .max_error = options->max_error};
     double v = 0;
     status = rx->on != NULL ? factor_on_device(rx, &job, &v) : factor_on_host(rx, &job, &v);
-    rx->score_error = hypot(ypi_rx_score_error(rx, v), ypi_rx_product_error(v, rx->channels));
+    rx->score_error = hypot(ypi_rx_score_error(rx, v), ypi_rx_product_error(v, job.alive));
     if (status == YP_OK)
         status = ypi_rx_check_error(&job, rx, rx->score_error);
     for (size_t k = 0; k < rx->channels && status == YP_OK; k++) {

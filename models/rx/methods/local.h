@@ -15,7 +15,7 @@
  * two windows. So that rounding does not add up, blocks of RX_LOCAL_ROWS x RX_LOCAL_COLUMNS pixels
  * begin with sums of their own: none is carried further than that. What is left of rounding is
  * 1e-14 or so of sum (y - base)^2; with the covariance's condition times that it stays far below
- * float. Cost of a pixel: about 11 C^2 / 2 operations for the sums, C^3 / 3 for Cholesky, whatever
+ * float. Cost of a pixel: about 13 C^2 / 2 operations for the sums, C^3 / 3 for Cholesky, whatever
  * the windows' size.
  */
 #ifndef RX_LOCAL_H

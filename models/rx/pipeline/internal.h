@@ -70,7 +70,8 @@ struct ypi_rx_factoring {
     size_t channels;
     double eps, ridge, shrink;
     const uint8_t *dead; /* (channels): leave these out; NULL: none */
-    double max_error;    /* of scores; 0: RX_MAX_ERROR */
+    size_t alive;        /* channels that are not dead, left out or not, at least 1; this and the */
+    double max_error;    /* next for the error of scores; 0: RX_MAX_ERROR */
 };
 
 /* matrix (C, C): in the upper triangle of Sigma; out L of L L^T = (1 - shrink) Sigma + shrink
@@ -88,13 +89,14 @@ void ypi_rx_whiten(const double *factor, size_t channels, const double *rest, fl
 
 /* -- the error of scores (error.c), in the words of rx_score_error() ------------------------ */
 
-/* v, from what ypi_rx_whiten() and ypi_rx_factor() leave. */
-double ypi_rx_inflation(const float *whiten, const double *variances, size_t channels);
+/* v, from what ypi_rx_whiten() and ypi_rx_factor() leave. `alive`: channels that are not dead. */
+double ypi_rx_inflation(const float *whiten, const double *variances, size_t channels,
+                        size_t alive);
 /* What the sums of Sigma contribute, and what products with L^-1 in float do. */
 double ypi_rx_score_error(const struct rx *rx, double inflation);
-double ypi_rx_product_error(double inflation, size_t channels);
+double ypi_rx_product_error(double inflation, size_t alive);
 /* The same of z^T A z with A in float: `inverse` is A, (n, n), `variances` those of z, (n). */
-double ypi_rx_inverse_error(const double *inverse, const double *variances, size_t n);
+double ypi_rx_inverse_error(const double *inverse, const double *variances, size_t n, size_t alive);
 /* YP_INVALID, with what can be done, when that is more than job->max_error. */
 enum yp_status ypi_rx_check_error(const struct ypi_rx_factoring *job, const struct rx *rx,
                                   double error);

@@ -111,8 +111,9 @@ struct rx_pipeline_options {
     double orthogonality YPI_OR_ZERO; /* weight of its penalty in the loss */
     bool whiten YPI_OR_ZERO;          /* its components */
     size_t hidden YPI_OR_ZERO;        /* of the autoencoder; 0: the smaller of 5 and channels */
-    /* Added to the diagonal of the covariance of what the detector sees, that is after MinMax and
-     * selector. RX_IMAGE needs more than 0; RX_GLOBAL takes 0 where the data have full rank. */
+    /* Added to the diagonal of the covariance of what the detector sees, that is after MinMax,
+     * selector, PCA and whitening. RX_IMAGE needs more than 0; RX_GLOBAL takes 0 where the data
+     * have full rank. */
     double eps YPI_OR_ZERO;
     double shrink YPI_OR_ZERO;  /* this and the next two of RX_GLOBAL only; the first as in */
     bool mask_dead YPI_OR_ZERO; /* struct rx_finish_options */
@@ -176,7 +177,8 @@ enum yp_status rx_pipeline_explained(struct rx_pipeline *pipeline, const struct 
 
 /* Writes the k channels with the largest weights, which a hard selection keeps, to list (k), in
  * ascending order, as rx_subset_create() takes them; of equal weights the first. Returns how many;
- * 0 with yp_last_error() set: there is no selector, or k is not a whole number of 1 to channels. */
+ * 0 with yp_last_error() set: there is no selector, k is not a whole number of 1 to channels, or a
+ * weight is not finite. */
 size_t rx_pipeline_selected(struct rx_pipeline *pipeline, const float *parameters, size_t *list);
 
 /* For struct train_objective's `epoch`: sets T of the parameters for epoch number `epoch`, from 0.
@@ -187,9 +189,10 @@ struct rx_start {
     size_t masked;  /* dead channels, whose rows and columns of A are 0 */
     size_t dropped; /* eigenvalues that RX_PINV_F32 took for zero */
     /* Of RX_GLOBAL by RX_CHOLESKY, otherwise 0: rx_score_error() for the scores of
-     * rx_pipeline_score(), that is with (5 2^-24 |R^-1| / D)^2 for A in float more, R the
-     * correlations of the D channels that the detector sees, and |.| the Frobenius norm. Behind PCA
-     * v is the mean over components of [Sigma'^-1]_kk sum_c W_kc^2 Sigma_cc. */
+     * rx_pipeline_score() with a soft selection, that is with (5 2^-24 |R^-1| / D)^2 for A in float
+     * more, R the correlations of the D living channels that the detector sees, and |.| the
+     * Frobenius norm. Behind PCA v is the mean over components of [Sigma'^-1]_kk sum_c W_kc^2
+     * Sigma_cc. */
     double score_error;
     double explained; /* part of the variance that PCA's components have; 0 without PCA */
 };

@@ -99,6 +99,11 @@ static enum yp_status check_choice(const char *what, const struct rx_pipeline_op
         return yp_set_error(
             YP_INVALID, "%s: shrink, mask_dead and inverse are for RX_GLOBAL only (detector %d)",
             what, (int)o->detector);
+    if (o->max_error > 0 && (o->detector != RX_GLOBAL || o->inverse != RX_CHOLESKY))
+        return yp_set_error(YP_INVALID,
+                            "%s: max_error is %g, it is for RX_GLOBAL by RX_CHOLESKY only "
+                            "(detector %d, inverse %d)",
+                            what, o->max_error, (int)o->detector, (int)o->inverse);
     if (o->detector == RX_IMAGE && o->eps == 0)
         return yp_set_error(YP_INVALID, "%s: eps is 0, RX_IMAGE needs more than 0", what);
     return YP_OK;
@@ -223,6 +228,7 @@ struct rx_objective rx_pipeline_objective(struct rx_pipeline *pipeline,
                                  .gradient = rx_pipeline_train_gradient,
                                  .evaluate = rx_pipeline_train_evaluate,
                                  .no_logits = !ypi_rx_trains(o),
+                                 .whole_cubes = o->by_sample,
                                  .arg = pipeline};
 }
 

@@ -35,13 +35,19 @@ static void share_out(const struct rx_pipeline *p, const float *parameters, doub
         shares[c] /= sum;
 }
 
-/* Is the channel one of the k with the largest shares? Of equal ones, the first. */
-static bool leads(const double *shares, size_t channels, size_t keep, size_t c)
+/* Is the channel one of the k with the largest logits / T? Of equal ones, the first. Shares would
+ * not do: far below the largest they are all 0. */
+static bool leads(const struct rx_pipeline *p, const float *parameters, size_t c)
 {
-    size_t before = 0;
-    for (size_t i = 0; i < channels; i++)
-        before += shares[i] > shares[c] || (shares[i] == shares[c] && i < c);
-    return before < keep;
+    const struct rx_pipeline_options *o = &p->options;
+    const float *logits = parameters + p->places.logits;
+    double sign = ypi_rx_temperature(o, &p->places, parameters) < 0 ? -1 : 1;
+    double before = 0, own = sign * (double)logits[c];
+    for (size_t i = 0; i < o->channels; i++) {
+        double other = sign * (double)logits[i];
+        before += other > own || (other == own && i < c) ? 1 : 0;
+    }
+    return before < o->keep;
 }
 
 void ypi_rx_weigh(struct rx_pipeline *p, bool hard)
@@ -50,7 +56,7 @@ void ypi_rx_weigh(struct rx_pipeline *p, bool hard)
     share_out(p, p->parameters, p->shares);
     for (size_t c = 0; c < o->channels; c++) {
         double weight = o->select ? o->keep * p->shares[c] : 1;
-        bool out = hard && o->hard != RX_SOFT && !leads(p->shares, o->channels, (size_t)o->keep, c);
+        bool out = hard && o->hard != RX_SOFT && !leads(p, p->parameters, c);
         p->weights[c] = out ? 0 : hard && o->hard == RX_TOP_ONES ? 1 : weight;
     }
 }
@@ -75,7 +81,12 @@ size_t rx_pipeline_selected(struct rx_pipeline *p, const float *parameters, size
     }
     share_out(p, parameters, p->shares);
     for (size_t c = 0; c < o->channels; c++)
-        if (leads(p->shares, o->channels, (size_t)o->keep, c))
+        if (!isfinite(p->shares[c])) {
+            yp_set_error(YP_INVALID, "rx_pipeline_selected: the weights are not finite");
+            return 0;
+        }
+    for (size_t c = 0; c < o->channels; c++)
+        if (leads(p, parameters, c))
             list[count++] = c;
     return count;
 }

@@ -68,12 +68,21 @@ static double mean_after(const struct rx_pipeline *p, const struct statistics *s
 
 /* Of scores by A, (D, D): v with the errors of Sigma as large as p->q says, and rounding. */
 static double score_error(const struct rx_pipeline *p, const struct statistics *s, const double *a,
-                          size_t d)
+                          size_t d, size_t alive)
 {
-    double v = 0, inverse = ypi_rx_inverse_error(a, p->column, d);
+    double v = 0, inverse = ypi_rx_inverse_error(a, p->column, d, alive);
     for (size_t i = 0; i < d; i++)
-        v += p->q[i] * a[i * d + i] / (double)d;
-    return hypot(hypot(ypi_rx_score_error(s->fitted, v), ypi_rx_product_error(v, d)), inverse);
+        v += p->q[i] * a[i * d + i] / (double)alive;
+    return hypot(hypot(ypi_rx_score_error(s->fitted, v), ypi_rx_product_error(v, alive)), inverse);
+}
+
+/* Channels, or components, that are not dead; at least 1. */
+static size_t alive_of(const struct rx_pipeline *p)
+{
+    size_t d = ypi_rx_width(&p->options), alive = 0;
+    for (size_t i = 0; i < d; i++)
+        alive += p->options.components > 0 || p->dead[i] == 0;
+    return alive > 0 ? alive : 1;
 }
 
 /* (D, D) in p->square to A at `a`, by Cholesky. */
@@ -89,6 +98,7 @@ static enum yp_status start_cholesky(struct rx_pipeline *p, const char *what,
                                          .ridge = o->eps,
                                          .shrink = o->shrink,
                                          .dead = dead,
+                                         .alive = alive_of(p),
                                          .max_error = o->max_error};
     memcpy(a, p->square, d * d * sizeof *a);
     enum yp_status status = ypi_rx_factor(&job, a, p->column);
@@ -97,7 +107,7 @@ static enum yp_status start_cholesky(struct rx_pipeline *p, const char *what,
     ypi_rx_inverse(a, d);
     if (s->fitted == NULL)
         return YP_OK;
-    start->score_error = score_error(p, s, a, d);
+    start->score_error = score_error(p, s, a, d, job.alive);
     return ypi_rx_check_error(&job, s->fitted, start->score_error);
 }
 
@@ -137,12 +147,16 @@ static enum yp_status start_pca(struct rx_pipeline *p, const char *what, const s
         ypi_rx_pca(what, p->other, c, k, w, p->column, p->lapack, p->lapack_int);
     if (status != YP_OK)
         return status;
-    if (!(p->column[k - 1] + o->eps >= MIN_EIGENVALUE * (p->column[0] + o->eps)))
+    double most = p->column[0], least = p->column[k - 1];
+    /* eps is added behind the whitening, where a component is its variance times smaller. */
+    double unit_most = o->whiten ? most + YPI_RX_WHITEN_EPS : 1;
+    double unit_least = o->whiten ? least + YPI_RX_WHITEN_EPS : 1;
+    if (!(least + o->eps * unit_least >= MIN_EIGENVALUE * (most + o->eps * unit_most)))
         return yp_set_error(YP_INVALID,
                             "%s: component %zu has variance %g of %g in the first, which "
                             "statistics of float data cannot tell from 0; use fewer components or "
                             "a larger eps",
-                            what, k - 1, p->column[k - 1], p->column[0]);
+                            what, k - 1, least, most);
     double all = 0, kept = 0;
     for (size_t i = 0; i < c; i++)
         all += p->square[i * c + i];

@@ -3,6 +3,7 @@
 
 #include "models/metrics/metrics.h"
 #include "suites/scene_tiles.h"
+#include "suites/worst.h"
 
 #include <math.h>
 #include <string.h>
@@ -122,7 +123,7 @@ static void check_kolmogorov(struct yp_case *t, const float *scores, const uint8
             up_to += labels[i] == 0 && (double)scores[i] <= k / 8.0;
         }
         if (up_to > below)
-            all = fmax(all, fmax(f - below / (double)background, up_to / (double)background - f));
+            all = worse(all, worse(f - below / (double)background, up_to / (double)background - f));
     }
     yp_ok(t, metrics_kolmogorov(yp_device_cpu(), scores, labels, n, (size_t)freedom, &distance));
     yp_expect(t, fabs(distance - all) < 1e-10, "distance from %d degrees %.17g: %.17g", freedom,
@@ -158,7 +159,7 @@ YP_TEST(metrics, calibration, .tags = "stress small", .timeout = 120, .parallel 
         double below = 0, edge = k + 1 < METRICS_CALIBRATION_BINS ? got->edges[k] : INFINITY;
         for (size_t i = 0; i < n; i++)
             below += labels[i] == 0 && (double)scores[i] <= edge;
-        bins = fmax(bins, fabs(below / (double)background - (k + 1.0) / METRICS_CALIBRATION_BINS));
+        bins = worse(bins, fabs(below / (double)background - (k + 1.0) / METRICS_CALIBRATION_BINS));
     }
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < METRICS_CALIBRATION_TAILS && labels[i] == 0; k++)

@@ -1,6 +1,7 @@
 /* Where pipelines start and how they score, against plain loops in double from the pixels on. */
 #include "models/rx/pipeline/nodes.h"
 #include "suites/scene_tiles.h"
+#include "suites/worst.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -226,7 +227,7 @@ YP_TEST(rx, detector, .tags = "stress small", .timeout = 120, .parallel = true,
         ridged[i] = right[i] + (i % (C + 1) == 0 ? 1e-4 * (high - low) * (high - low) : 0);
     }
     for (size_t c = 0; c < C; c++)
-        of_mean = fmax(of_mean, fabs(rx_mean(rx)[c] - mean[c]) / sqrt(right[c * (C + 1)]));
+        of_mean = worse(of_mean, fabs(rx_mean(rx)[c] - mean[c]) / sqrt(right[c * (C + 1)]));
     double of_covariance = sqrt(off / size);
     yp_value(t, "covariance off", of_covariance);
     yp_value(t, "mean off", of_mean);
@@ -334,8 +335,8 @@ YP_TEST(rx, nodes_subset, .tags = "stress small", .timeout = 120, .parallel = tr
     moments(all.x, all.count, C, mean, covariance);
     yp_ok(t, rx_survey(yp_device_cpu(), &tiles.source, 2, channels));
     for (size_t c = 0; c < C; c++)
-        worst = fmax(worst, fmax(fabs(channels[c].variance / covariance[c * (C + 1)] - 1),
-                                 fabs(channels[c].mean / mean[c] - 1)));
+        worst = worse(worst, worse(fabs(channels[c].variance / covariance[c * (C + 1)] - 1),
+                                   fabs(channels[c].mean / mean[c] - 1)));
     yp_expect(t, worst < 1e-9, "mean or variance of a channel is off by %g", worst);
     size_t count = rx_usable(channels, C, KEPT, list);
     yp_require(t, count == KEPT, "%zu channels", count);
@@ -449,7 +450,7 @@ YP_TEST(rx, nodes_start, .tags = "stress small", .timeout = 120, .parallel = tru
     for (size_t k = 0; k < count; k++) {
         double most = 0, bound = 1 / sqrt(strchr(tensors[k].name, '1') != NULL ? C : 3.0);
         for (size_t i = 0; i < tensors[k].count; i++)
-            most = fmax(most, fabs(at[tensors[k].offset + i]));
+            most = worse(most, fabs(at[tensors[k].offset + i]));
         yp_expect(t, most <= bound && (tensors[k].count < 10 || most > 0.85 * bound),
                   "%s begins within %g, not %g", tensors[k].name, most, bound);
     }

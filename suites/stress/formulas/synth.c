@@ -1,6 +1,7 @@
 /* The generator against the formulas of synth/scene/scene.h: what its parts are is told apart by
  * turning the others off, and compared with what the formulas say, in double. */
 #include "suites/scene_tiles.h"
+#include "suites/worst.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -138,7 +139,7 @@ static double reflectance(const struct cube *c, size_t pixel, size_t channel)
     return sum;
 }
 
-/* Targets, mixture, light, water and scattered light; the mean relative error over all values. */
+/* Targets, mixture, light, water and scattered light; the largest error over all values. */
 YP_TEST(synth, mixture, .tags = "stress small", .timeout = 120, .parallel = true,
         .axes = YP_AXES(yp_axis_int("channels", 10, 60)),
         .budgets = YP_BUDGETS(yp_max_value("off", 1.2e-7), yp_max_value("wavelength off", 8e-8)))
@@ -168,8 +169,8 @@ YP_TEST(synth, mixture, .tags = "stress small", .timeout = 120, .parallel = true
             double nm = 400 + 2100.0 * (double)i / (double)(c.channels - 1), scale = 400 / nm;
             double x =
                 tau_of(nm, 0.97) * reflectance(&c, p, i) + 0.05 * scale * scale * scale * scale;
-            worst = fmax(worst, fabs((double)c.values[p * c.channels + i] - x));
-            nm_off = fmax(nm_off, fabs((double)c.wavelengths[i] / nm - 1));
+            worst = worse(worst, fabs((double)c.values[p * c.channels + i] - x));
+            nm_off = worse(nm_off, fabs((double)c.wavelengths[i] / nm - 1));
         }
     }
     yp_value(t, "off", worst);

@@ -2,6 +2,7 @@
  * clipping, optimisers, schedules, judgements, and which epoch was the best. */
 #include "suites/stress/formulas/ranked.h"
 #include "suites/stress/training.h"
+#include "suites/worst.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -282,7 +283,7 @@ static double off_by(const struct plain *p, const float *trained)
         }
         if (is_frozen(p, k) && off + moved > 0)
             return INFINITY;
-        worst = fmax(worst, moved > 0 ? sqrt(off / moved) : 0);
+        worst = worse(worst, moved > 0 ? sqrt(off / moved) : 0);
     }
     return worst;
 }
@@ -385,7 +386,7 @@ YP_TEST(rx, train_steps, .tags = "stress small", .timeout = 120, .parallel = tru
     double off = off_by(&p, train_parameters(f.train));
     yp_value(t, "off by", off);
     yp_expect(t, off <= (by_sgd ? 2e-4 : 3e-2), "parameters are off by %g of their way", off);
-    double loss_off = fmax(fabs(last / right - 1), fabs(state.best_loss / p.least - 1));
+    double loss_off = worse(fabs(last / right - 1), fabs(state.best_loss / p.least - 1));
     /* 12 seeds gave up to 3.8e-6, with the selector by AdamW. */
     yp_expect(t, loss_off <= 6e-6, "losses are off by %g", loss_off);
     yp_value(t, "loss off", loss_off);

@@ -196,6 +196,24 @@ Test(rx_error, goes_with_what_channels_say_of_each_other_alone)
     scene_free(&s);
 }
 
+/* The scores are those of the living channels, and so are their errors. */
+Test(rx_error, is_not_thinned_by_dead_channels)
+{
+    enum { ALIVE = 40, ALL = 160 };
+    struct scene s = mixtures(PIXELS, ALIVE, 50);
+    struct scene wide = s;
+    wide.channels = ALL;
+    wide.values = block(PIXELS * ALL, sizeof *wide.values);
+    for (size_t p = 0; p < PIXELS; p++)
+        for (size_t c = 0; c < ALL; c++)
+            wide.values[p * ALL + c] = c % 4 == 1 ? s.values[p * ALIVE + c / 4] : 3;
+    const struct rx_finish_options mask = {.mask_dead = true};
+    double alone = said_of(&s, &mask), among = said_of(&wide, &mask);
+    cr_expect_leq(fabs(among / alone - 1), 1e-6, "%g, among dead channels %g", alone, among);
+    scene_free(&s);
+    free(wide.values);
+}
+
 Test(rx_error, refuses_what_is_above_the_limit)
 {
     struct scene s = mixtures(PIXELS, 50, 60);

@@ -25,6 +25,10 @@ Test(rx_nodes, options_that_make_no_sense_are_refused_by_name)
         {{.channels = 4, .tile_pixels = 9, .inverse = (enum rx_inverse)9}, "inverse is 9"},
         {{.channels = 4, .tile_pixels = 9, .tiles = (enum rx_tiles)9}, "tiles is 9"},
         {{.channels = 4, .tile_pixels = 9, .whiten = true}, "no components"},
+        {{.channels = 4, .tile_pixels = 9, .max_error = 0.1, .detector = RX_LAD},
+         "max_error is 0.1"},
+        {{.channels = 4, .tile_pixels = 9, .max_error = 0.1, .inverse = RX_PINV_F32},
+         "max_error is 0.1"},
         {{.channels = 4, .tile_pixels = 9, .by_sample = true}, "normalise is not"},
         {{.channels = 4, .tile_pixels = 9, .positive_weight = -1}, "positive_weight is -1"},
         {{.channels = 4, .tile_pixels = 9, .positive_weight = 2, .detector = RX_AUTOENCODER},
@@ -76,6 +80,22 @@ Test(rx_nodes, the_largest_weights_are_selected)
     cr_assert_eq(rx_pipeline_selected(p, parameters, list), 3);
     cr_expect(list[0] == 0 && list[1] == 2 && list[2] == 5, "%zu %zu %zu", list[0], list[1],
               list[2]);
+    /* Shares of all but two are 0 here. */
+    const float apart[6] = {-9, 0, -30, -1, -8, -20};
+    memcpy(parameters, apart, sizeof apart);
+    parameters[p->places.temperature] = 0.01F;
+    cr_assert_eq(rx_pipeline_selected(p, parameters, list), 3);
+    cr_expect(list[0] == 1 && list[1] == 3 && list[2] == 4, "%zu %zu %zu", list[0], list[1],
+              list[2]);
+    /* No more than k are written, whatever the weights are. */
+    for (int i = 0; i < 3; i++) {
+        list[3] = 99;
+        parameters[2] = i == 0 ? NAN : i == 1 ? INFINITY : 0;
+        parameters[p->places.temperature] = i == 2 ? 0 : 1;
+        cr_expect_eq(rx_pipeline_selected(p, parameters, list), 0);
+        cr_expect(strstr(yp_last_error(), "not finite") != NULL, "%s", yp_last_error());
+        cr_expect_eq(list[3], 99);
+    }
     cr_expect_eq(rx_pipeline_selected(p, NULL, list), 0);
     cr_expect(strstr(yp_last_error(), "parameters is NULL") != NULL, "%s", yp_last_error());
     rx_pipeline_destroy(p);

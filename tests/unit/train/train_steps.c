@@ -538,6 +538,7 @@ Test(train_steps, what_is_not_allowed_is_named)
     REFUSES(source.tiles = 0, "divisor of source->tiles, 0");
     REFUSES(per_cube = 3, "tiles_per_cube is 3, allowed is a divisor of source->tiles, 26");
     REFUSES(per_cube = 0, "tiles_per_cube is 0");
+    REFUSES(objective.whole_cubes = true, "tiles_per_cube is 2, allowed is 1");
     REFUSES(config.validation = 1, "validation is 1, allowed is [0, 1)");
     REFUSES(config.validation = NAN, "validation is nan");
     REFUSES(config.batch = 0, "batch is 0");
