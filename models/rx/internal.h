@@ -10,6 +10,8 @@
 #include "models/nn/simd/pixels.h"
 #include "models/rx/rx.h"
 
+#include <math.h>
+
 /* Pixels that are centred and multiplied at once: small enough to stay in a core's cache, and as
  * far as a float sum may run before it is added to a double, whatever the size of a tile. */
 #define YPI_RX_CHUNK ((size_t)512)
@@ -20,6 +22,15 @@
 /* Checks what the create and bytes functions share and replaces threads = 0. `what` names the
  * function in the message. */
 enum yp_status ypi_rx_check(const char *what, size_t channels, size_t tile_pixels, int *threads);
+
+/* All channels of a pixel. */
+static inline bool ypi_rx_is_finite(const float *x, size_t channels)
+{
+    for (size_t c = 0; c < channels; c++)
+        if (!isfinite(x[c]))
+            return false;
+    return true;
+}
 
 /* -- a pass over the tiles ----------------------------------------------------------------- */
 

@@ -10,14 +10,6 @@ struct scoring {
     size_t stride; /* scores a tile */
 };
 
-static bool has_value(const float *x, size_t channels)
-{
-    for (size_t c = 0; c < channels; c++)
-        if (!isfinite(x[c]))
-            return false;
-    return true;
-}
-
 static void score(void *arg, struct ypi_work_item item, const struct rx_tile *tile)
 {
     const struct scoring *job = arg;
@@ -28,7 +20,7 @@ static void score(void *arg, struct ypi_work_item item, const struct rx_tile *ti
     rx->triangle->score(&triangle, tile->values, stride, tile->pixels,
                         rx->scratch[item.worker].panels, scores);
     for (size_t p = 0; p < tile->pixels; p++)
-        if (!isfinite(scores[p]) && !has_value(tile->values + p * stride, channels))
+        if (!isfinite(scores[p]) && !ypi_rx_is_finite(tile->values + p * stride, channels))
             scores[p] = NAN;
     for (size_t p = tile->pixels; p < job->stride; p++)
         scores[p] = NAN;
@@ -92,7 +84,7 @@ enum yp_status rx_score_plain(const struct rx *rx, const struct rx_tile *tile, d
         return YP_OUT_OF_MEMORY;
     for (size_t p = 0; p < tile->pixels; p++) {
         const float *x = tile->values + p * stride;
-        scores[p] = has_value(x, rx->channels) ? solve(rx, x, y) : NAN;
+        scores[p] = ypi_rx_is_finite(x, rx->channels) ? solve(rx, x, y) : NAN;
     }
     yp_device_free(rx->device, y);
     return YP_OK;

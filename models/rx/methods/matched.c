@@ -235,14 +235,6 @@ struct scoring {
     size_t stride, plane; /* scores of a tile, and of a target */
 };
 
-static bool has_value(const float *x, size_t channels)
-{
-    for (size_t c = 0; c < channels; c++)
-        if (!isfinite(x[c]))
-            return false;
-    return true;
-}
-
 /* From products with one filter to scores; a length of 0 has one of 0. */
 static void judge(enum rx_match match, const double *restrict products, double norm,
                   const float *restrict lengths, size_t pixels, float *restrict scores)
@@ -280,7 +272,7 @@ static void score(void *arg, struct ypi_work_item item, const struct rx_tile *ti
             judge(job->match, products + k * BLOCK, m->norms[k], lengths, n, scores);
         }
         for (size_t p = 0; p < n; p++)
-            if (!isfinite(products[p]) && !has_value(x + p * stride, channels))
+            if (!isfinite(products[p]) && !ypi_rx_is_finite(x + p * stride, channels))
                 for (size_t k = 0; k < m->count; k++)
                     job->scores[k * job->plane + item.index * job->stride + first + p] = NAN;
     }

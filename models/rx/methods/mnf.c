@@ -51,12 +51,10 @@ struct rx_mnf {
     double *eigenvalues;   /* (C) */
     double *vectors;       /* (C, C): row k is v_k */
     double *back;          /* (C, C): row k is Sigma_N v_k */
-    double *mean;          /* (C) */
     float *forward, *away; /* (C, C): the same rounded */
     float *centre, *rest;  /* (C): the mean as the sum of two floats */
     float *values;         /* (threads, tile_pixels, C) */
     float *rows;           /* (threads, CHUNK, C) */
-    const struct ypi_pixel_kernels *kernels;
 };
 
 /* What is needed while the object is made. N are the channels that count. */
@@ -74,11 +72,9 @@ static void lay_out(struct rx_mnf *m, struct ypi_arena *arena, size_t channels, 
 {
     size_t square = channels * channels, teams = (size_t)threads;
     *m = (struct rx_mnf){.channels = channels, .tile_pixels = tile_pixels, .threads = threads};
-    m->kernels = ypi_pixel_kernels();
     m->eigenvalues = ypi_arena_take(arena, channels, sizeof *m->eigenvalues);
     m->vectors = ypi_arena_take(arena, square, sizeof *m->vectors);
     m->back = ypi_arena_take(arena, square, sizeof *m->back);
-    m->mean = ypi_arena_take(arena, channels, sizeof *m->mean);
     m->forward = ypi_arena_take(arena, square, sizeof *m->forward);
     m->away = ypi_arena_take(arena, square, sizeof *m->away);
     m->centre = ypi_arena_take(arena, channels, sizeof *m->centre);
@@ -222,7 +218,6 @@ static void take(struct rx_mnf *m, const struct solving *s, const struct rx *rx)
         m->away[i] = (float)m->back[i];
     }
     for (size_t c = 0; c < channels; c++) {
-        m->mean[c] = rx->mean[c];
         m->centre[c] = (float)rx->mean[c];
         m->rest[c] = (float)(rx->mean[c] - (double)m->centre[c]);
     }
@@ -333,14 +328,6 @@ static void spoil(float *out, size_t values)
         out[i] = NAN;
 }
 
-static bool has_value(const float *x, size_t channels)
-{
-    for (size_t c = 0; c < channels; c++)
-        if (!isfinite(x[c]))
-            return false;
-    return true;
-}
-
 static void forward(void *arg, struct ypi_work_item item, const struct rx_tile *tile)
 {
     const struct transform *job = arg;
@@ -358,7 +345,7 @@ static void forward(void *arg, struct ypi_work_item item, const struct rx_tile *
                     rows, (int)channels, m->forward, (int)channels, 0, out + first * kept,
                     (int)kept);
         for (size_t p = 0; p < n; p++)
-            if (!has_value(x + p * stride, channels))
+            if (!ypi_rx_is_finite(x + p * stride, channels))
                 spoil(out + (first + p) * kept, kept);
     }
     spoil(out + tile->pixels * kept, (job->stride - tile->pixels) * kept);
@@ -374,7 +361,7 @@ static void back(void *arg, struct ypi_work_item item, const struct rx_tile *til
                 (int)kept, 1, tile->values, (int)stride, m->away, (int)channels, 0, out,
                 (int)channels);
     for (size_t p = 0; p < tile->pixels; p++, out += channels) {
-        if (!has_value(tile->values + p * stride, kept))
+        if (!ypi_rx_is_finite(tile->values + p * stride, kept))
             spoil(out, channels);
         for (size_t c = 0; c < channels; c++)
             out[c] = (out[c] + m->rest[c]) + m->centre[c];

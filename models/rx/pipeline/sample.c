@@ -3,14 +3,6 @@
 
 #include <math.h>
 
-static bool is_finite(const float *x, size_t channels)
-{
-    bool all = true;
-    for (size_t c = 0; c < channels; c++)
-        all = all && isfinite(x[c]);
-    return all;
-}
-
 /* Of the pixels that are finite: those that the others' calls count. */
 static void range_of(const struct rx_tile *tile, float *min, float *max)
 {
@@ -18,7 +10,7 @@ static void range_of(const struct rx_tile *tile, float *min, float *max)
     *max = -INFINITY;
     for (size_t i = 0; i < tile->pixels; i++) {
         const float *x = tile->values + i * ypi_rx_stride(tile);
-        if (!is_finite(x, tile->channels))
+        if (!ypi_rx_is_finite(x, tile->channels))
             continue;
         for (size_t c = 0; c < tile->channels; c++) {
             *min = x[c] < *min ? x[c] : *min;
