@@ -38,11 +38,18 @@ YP_TEST(rx, pipeline_step, .tags = "perf small", .axes = YP_AXES(CHANNELS), .bud
     on_image(t, measure_pipeline_step);
 }
 
-/* Growth with channels: linear where memory bounds the work, quadratic where products do. */
+/* Growth with channels: linear where memory bounds the work, quadratic where products do. Over both
+ * the line is bent, so the exponent is known where products bound it alone. */
 YP_RELATION(rx, statistics_growth, .tags = "perf small",
             .budgets = YP_BUDGETS(yp_min_value("exponent", 0.5), yp_max_value("exponent", 2.2)),
             .relation = yp_growth("perf/rx.c::statistics", "statistics", "channels"));
 
+YP_TEST(rx, score_of_many, .tags = "perf small",
+        .axes = YP_AXES(yp_axis_int("channels", 50, 70, 100, 140, 200)))
+{
+    on_image(t, measure_score);
+}
+
 YP_RELATION(rx, score_growth, .tags = "perf small",
-            .budgets = YP_BUDGETS(yp_min_value("exponent", 0.5), yp_max_value("exponent", 2.2)),
-            .relation = yp_growth("perf/rx.c::score", "score", "channels"));
+            .budgets = YP_BUDGETS(yp_min_value("exponent", 1.3), yp_max_value("exponent", 2.2)),
+            .relation = yp_growth("perf/rx.c::score_of_many", "score", "channels"));
