@@ -97,7 +97,12 @@ static double of_detector(struct yp_case *t, const struct image *image, struct r
     if (there != scores)
         yp_ok(t, yp_device_copy(yp_device(t), scores, there, PIXELS * sizeof *there));
     double said = rx_score_error(rx);
-    enum yp_status status = rx_finish(rx, 0);
+    enum yp_status status =
+        rx_finish_with(rx, &(struct rx_finish_options){.max_error = 0.99 * said});
+    yp_expect(t, status == YP_INVALID, "an error of %g is accepted where %g is allowed", said,
+              0.99 * said);
+    yp_ok(t, rx_finish_with(rx, &(struct rx_finish_options){.max_error = 1.01 * said}));
+    status = rx_finish(rx, 0);
     yp_expect(t, (status == YP_OK) == (said <= RX_MAX_ERROR), "an error of %g, and rx_finish: %s",
               said, status == YP_OK ? "accepted" : yp_last_error());
     return said;
