@@ -21,6 +21,19 @@ static bool is_dead(const struct rx *rx, size_t channel)
     return rx->low[channel] == rx->high[channel];
 }
 
+enum yp_status ypi_rx_check_fitted(const char *what, const struct rx *rx)
+{
+    if (rx->failed)
+        return yp_set_error(YP_INVALID,
+                            "%s: a rx_fit before it failed part of the way; call rx_reset and fit "
+                            "again",
+                            what);
+    if (rx->pixels < 2)
+        return yp_set_error(YP_INVALID, "%s: %zu finite pixels (%zu skipped), it takes 2 at least",
+                            what, (size_t)rx->pixels, (size_t)rx->skipped);
+    return YP_OK;
+}
+
 enum yp_status ypi_rx_check_finish(const char *what, const struct rx *rx,
                                    const struct rx_finish_options *options)
 {
@@ -33,14 +46,9 @@ enum yp_status ypi_rx_check_finish(const char *what, const struct rx *rx,
     if (!(max_error >= 0))
         return yp_set_error(YP_INVALID, "%s: max_error is %g, allowed is 0 or more", what,
                             max_error);
-    if (rx->failed)
-        return yp_set_error(YP_INVALID,
-                            "%s: a rx_fit before it failed part of the way; call rx_reset and fit "
-                            "again",
-                            what);
-    if (rx->pixels < 2)
-        return yp_set_error(YP_INVALID, "%s: %zu finite pixels (%zu skipped), it takes 2 at least",
-                            what, (size_t)rx->pixels, (size_t)rx->skipped);
+    enum yp_status fitted = ypi_rx_check_fitted(what, rx);
+    if (fitted != YP_OK)
+        return fitted;
     for (size_t c = 0; c < rx->channels; c++) {
         if (!isfinite(rx->m2[c * rx->channels + c]))
             return yp_set_error(YP_INVALID,

@@ -231,15 +231,7 @@ static enum yp_status check(const char *what, const struct rx *rx, const double 
     if (!(options->shrink >= 0 && options->shrink <= 1))
         return yp_set_error(YP_INVALID, "%s: shrink is %g, allowed are 0 to 1", what,
                             options->shrink);
-    if (rx->failed)
-        return yp_set_error(YP_INVALID,
-                            "%s: a rx_fit before it failed part of the way; call rx_reset and fit "
-                            "again",
-                            what);
-    if (rx->pixels < 2)
-        return yp_set_error(YP_INVALID, "%s: %zu finite pixels (%zu skipped), it takes 2 at least",
-                            what, (size_t)rx->pixels, (size_t)rx->skipped);
-    return YP_OK;
+    return ypi_rx_check_fitted(what, rx);
 }
 
 struct rx_mnf *rx_mnf_create(struct yp_device *device, const struct rx *rx, const double *noise,

@@ -64,6 +64,8 @@ enum yp_status ypi_rx_check_finish(const char *what, const struct rx *rx,
                                    const struct rx_finish_options *options);
 /* dead[c] = all values of the channel are the same; how many there are. */
 size_t ypi_rx_dead(const struct rx *rx, uint8_t *dead);
+/* YP_INVALID where the statistics are of a fit that failed, or of fewer than 2 pixels. */
+enum yp_status ypi_rx_check_fitted(const char *what, const struct rx *rx);
 
 struct ypi_rx_factoring {
     const char *what; /* the public function, for messages */
