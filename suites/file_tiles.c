@@ -1,15 +1,8 @@
 #include "suites/file_tiles.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <linux/magic.h>
 #include <omp.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/statvfs.h>
-#include <sys/vfs.h>
-#include <unistd.h>
 
 #define WRITERS 2
 
@@ -61,47 +54,9 @@ uint64_t file_tiles_hash(const struct file_tiles *files, struct yp_case *t)
     return sum;
 }
 
-static void open_under(struct scratch *scratch, struct yp_case *t, const char *under)
+void tmp_file(struct yp_case *t, const char *name, char path[512])
 {
-    snprintf(scratch->directory, sizeof scratch->directory, "%s/yieldpoint-XXXXXX", under);
-    yp_require(t, mkdtemp(scratch->directory) != NULL, "%s: %s", scratch->directory,
-               strerror(errno));
-}
-
-static const char *temporary(void)
-{
-    const char *given = getenv("TMPDIR");
-    return given != NULL && given[0] != '\0' ? given : "/tmp";
-}
-
-void scratch_open(struct scratch *scratch, struct yp_case *t)
-{
-    open_under(scratch, t, temporary());
-}
-
-void scratch_open_in_memory(struct scratch *scratch, struct yp_case *t)
-{
-    static const char memory[] = "/dev/shm";
-    struct statfs s;
-    bool there = statfs(memory, &s) == 0 && s.f_type == TMPFS_MAGIC && access(memory, W_OK) == 0 &&
-                 (double)s.f_bavail * (double)s.f_bsize >= 256.0 * YP_MIB;
-    open_under(scratch, t, there ? memory : temporary());
-}
-
-void scratch_path(const struct scratch *scratch, const char *name, char path[512])
-{
-    snprintf(path, 512, "%s/%s", scratch->directory, name);
-}
-
-void scratch_close(struct scratch *scratch)
-{
-    DIR *directory = opendir(scratch->directory);
-    if (directory == NULL)
-        return;
-    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory))
-        unlinkat(dirfd(directory), entry->d_name, 0); /* not . and .. */
-    closedir(directory);
-    rmdir(scratch->directory);
+    snprintf(path, 512, "%s/%s", yp_tmp_path(t), name);
 }
 
 struct synth_cube_info scene_tiles_info(const struct scene_tiles *tiles)
@@ -121,19 +76,14 @@ static bool has_space(const char *directory, uint64_t bytes)
            (uint64_t)space.f_bavail * (uint64_t)space.f_frsize > bytes;
 }
 
-void scene_tiles_write(const struct scene_tiles *tiles, struct yp_case *t, struct scratch *scratch,
-                       const char *path, const struct synth_cube_info *info)
+void scene_tiles_write(const struct scene_tiles *tiles, struct yp_case *t, const char *path,
+                       const struct synth_cube_info *info)
 {
     uint64_t bytes = synth_cube_bytes(info);
-    if (!has_space(scratch->directory, bytes)) {
-        scratch_close(scratch);
-        yp_skip(t, "no room for %.1f GB under %s", (double)bytes / 1e9, scratch->directory);
-    }
+    if (!has_space(yp_tmp_path(t), bytes))
+        yp_skip(t, "no room for %.1f GB under %s", (double)bytes / 1e9, yp_tmp_path(t));
     struct synth_cube_writer *writer = synth_cube_create(yp_device(t), path, info, SYNTH_REPLACE);
-    if (writer == NULL) {
-        scratch_close(scratch);
-        yp_fail(t, "%s", yp_last_error());
-    }
+    yp_require(t, writer != NULL, "%s", yp_last_error());
     size_t tile_values = tiles->source.tile_pixels * tiles->scale.channels;
     float *staging = yp_alloc(t, WRITERS * tile_values * sizeof *staging);
     int failed = 0;
@@ -147,7 +97,6 @@ void scene_tiles_write(const struct scene_tiles *tiles, struct yp_case *t, struc
     }
     if (failed > 0) {
         synth_cube_abandon(writer);
-        scratch_close(scratch);
         yp_fail(t, "%d tiles could not be written to %s", failed, path);
     }
     yp_ok(t, synth_cube_commit(writer));

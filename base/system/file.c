@@ -31,9 +31,19 @@ static int remove_one(const char *path, const struct stat *s, int kind, struct F
     return 0;
 }
 
+/* A directory that its owner may not write to or look into keeps what is in it. */
+static int open_one(const char *path, const struct stat *s, int kind, struct FTW *place)
+{
+    (void)place;
+    if (kind == FTW_DNR || (kind == FTW_D && (s->st_mode & S_IRWXU) != S_IRWXU))
+        (void)chmod(path, S_IRWXU);
+    return 0;
+}
+
 void ypi_remove_tree(const char *path)
 {
     enum { OPEN_AT_ONCE = 16 };
+    (void)nftw(path, open_one, OPEN_AT_ONCE, FTW_PHYS);
     (void)nftw(path, remove_one, OPEN_AT_ONCE, FTW_DEPTH | FTW_PHYS);
 }
 

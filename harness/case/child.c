@@ -262,6 +262,7 @@ static void end(struct yp_case *t)
     fflush(NULL);
     close_device(t);
     ypi_child_free_blocks(child);
+    ypi_child_forget_tmp_paths(child);
     ypi_child_send_memory(t);
     ypi_child_leave_fixtures(child);
     ypi_orphans_check(t);

@@ -5,6 +5,7 @@
 #include "base/text/text.h"
 #include "harness/case/child.h"
 #include "harness/case/modes.h"
+#include "harness/run/tmp_path.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -32,6 +33,7 @@ struct ypi_child {
     atomic_bool failed;
     void *data;
     struct ypi_block *blocks; /* of yp_alloc */
+    char *tmp_paths[YPI_TMP_PLACES];
     struct ypi_mapped provided, given[YP_MAX_FIXTURES];
     struct ypi_text names; /* used ones, each between newlines */
     struct yp_measurement *measurement;
@@ -54,6 +56,9 @@ void ypi_child_free_blocks(struct ypi_child *child);
 
 /* Gives back what yp_provide() and yp_fixture() mapped. */
 void ypi_child_leave_fixtures(struct ypi_child *child);
+
+/* Frees the names of the case's directories, which stay the runner's to remove. */
+void ypi_child_forget_tmp_paths(struct ypi_child *child);
 
 /* Sends the runner what was accounted and what is resident, at the end of the case. */
 void ypi_child_send_memory(struct yp_case *t);

@@ -277,6 +277,8 @@ static const struct ypi_option common[] = {
      AT(CHOICE, bind), .choices = "auto none cores", .again = 9},
     {"isa", 0, "NAME", "instructions to use at most: baseline, avx2, avx512 or amx", READ(read_isa),
      .write = write_isa, .again = 10},
+    {"keep-tmp", 0, "none|failed|all", "which processes' temporary directories to keep (none)",
+     AT(CHOICE, keep_tmp), .choices = "none failed all"},
     {"no-fork", 0, NULL, "run the cases in this process, without isolation or time-out",
      AT(FLAG, no_fork), .again = 16},
     {"gdb", 0, NULL, "run the one case that is selected under gdb, not timed", AT(FLAG, gdb)},

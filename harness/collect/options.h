@@ -39,6 +39,9 @@ enum ypi_traceback {
     YPI_TRACEBACK_NO,
 };
 
+/* --keep-tmp: whose directories stay; in the order of its choices. */
+enum ypi_keep_tmp { YPI_KEEP_TMP_NONE = 0, YPI_KEEP_TMP_FAILED, YPI_KEEP_TMP_ALL };
+
 struct ypi_set {
     char *axis;
     char *value;
@@ -109,6 +112,7 @@ struct ypi_options {
     uint64_t memory_limit;        /* bytes of accounted memory a case; 0: none */
     uint64_t device_memory_limit; /* the same of the accelerator's memory */
     uint64_t output_limit;        /* bytes a case may write */
+    enum ypi_keep_tmp keep_tmp;   /* directories of yp_tmp_path() */
     int process_limit;            /* processes and threads a case may have at once */
     int jobs;                     /* cases that time nothing, side by side */
     bool tap;

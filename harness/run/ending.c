@@ -5,6 +5,7 @@
 #include "base/text/text.h"
 #include "harness/run/process.h"
 #include "harness/run/symbols.h"
+#include "harness/run/tmp_path.h"
 #include "harness/run/watchdog.h"
 
 #include <fcntl.h>
@@ -214,6 +215,7 @@ struct ypi_report ypi_ending_result(struct ypi_item *item, const struct ypi_endi
     explain_end(r, item, &report, o);
     note_left_threads(r);
     r->tail = read_tail(item, &r->output_bytes);
+    ypi_tmp_path_end(item->channel, item->attempt, o->keep_tmp, r);
     ypi_item_remove_files(item);
     return report;
 }

@@ -6,6 +6,7 @@
 #include "harness/judge/budget.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/run/process.h"
+#include "harness/run/tmp_path.h"
 
 #include <criterion/alloc.h>
 #include <ctype.h>
@@ -28,8 +29,10 @@ static void remove_directory(const char *path)
     DIR *directory = opendir(path);
     const struct dirent *entry = NULL;
     while (directory != NULL && (entry = readdir(directory)) != NULL)
-        if (entry->d_name[0] != '.')
+        if (entry->d_name[0] != '.') {
+            ypi_tmp_path_remove(path, entry->d_name);
             unlinkat(dirfd(directory), entry->d_name, 0);
+        }
     if (directory != NULL)
         closedir(directory);
     rmdir(path);

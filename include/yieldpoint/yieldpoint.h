@@ -17,6 +17,7 @@
 #include <yieldpoint/relation.h>
 #include <yieldpoint/serve.h>
 #include <yieldpoint/test.h>
+#include <yieldpoint/tmp_path.h>
 #include <yieldpoint/types.h>
 
 #endif

@@ -2,9 +2,11 @@
  * Yieldpoint and the kernel do, and not the disk. */
 #include "suites/file_tiles.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define TILE_PIXELS 4096
+#define ROOM ((uint64_t)64 << 20) /* bytes: the file, and the one that replaces it */
 
 static enum synth_interleave interleave_named(const char *name)
 {
@@ -15,7 +17,6 @@ struct subject {
     struct scene_tiles tiles;
     struct kept_tiles kept;
     struct synth_cube_info info;
-    struct scratch scratch;
     char path[512];
 };
 
@@ -28,8 +29,7 @@ static void subject_open(struct subject *f, struct yp_case *t)
     f->info.interleave = interleave_named(yp_string(t, "interleave"));
     f->info.type = strcmp(yp_string(t, "type"), "uint16") == 0 ? SYNTH_U16 : SYNTH_F32;
     f->info.scale = f->info.type == SYNTH_U16 ? 65536 : 0;
-    scratch_open_in_memory(&f->scratch, t);
-    scratch_path(&f->scratch, "cube.img", f->path);
+    snprintf(f->path, sizeof f->path, "%s/cube.img", yp_tmp_path_in_memory(t, ROOM));
 }
 
 static enum yp_status write_all(struct subject *f, struct yp_device *device)
@@ -59,7 +59,6 @@ static double bytes_moved(const struct subject *f)
 
 static void subject_close(struct subject *f)
 {
-    scratch_close(&f->scratch);
     scene_tiles_close(&f->tiles);
 }
 

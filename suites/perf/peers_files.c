@@ -82,7 +82,6 @@ YP_TEST(peers, files, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is
         .axes = YP_AXES(SIZE, LAYOUT, TYPE), .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
 {
     struct peers_image image;
-    struct scratch scratch;
     char path[512];
     peers_image_open(&image, t);
     struct synth_cube_info info = info_of(t, &image);
@@ -90,8 +89,7 @@ YP_TEST(peers, files, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is
     float *found = yp_alloc(t, count * sizeof *found);
     double stored = (double)count * (info.type == SYNTH_U16 ? 2 : 4);
     enum yp_status status = YP_OK;
-    scratch_open(&scratch, t);
-    scratch_path(&scratch, info.format == SYNTH_NPY ? "image.npy" : "image.img", path);
+    tmp_file(t, info.format == SYNTH_NPY ? "image.npy" : "image.img", path);
     yp_measure (t, "write", .items = (double)count, .unit = "values",
                 .bytes = stored + 4 * (double)count, .footprint = stored + 4 * (double)count,
                 .threads = 1) {
@@ -103,7 +101,6 @@ YP_TEST(peers, files, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT, .filter = is
         status = status == YP_OK ? read_image(yp_device(t), path, image.pixels, found) : status;
         yp_keep(found);
     }
-    scratch_close(&scratch);
     yp_ok(t, status);
     yp_require(t, memcmp(found, image.values, count * sizeof *found) == 0,
                "what was read is not what was written");

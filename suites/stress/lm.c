@@ -313,17 +313,14 @@ YP_TEST(lm, train_resumes, .tags = "stress small", .axes = PRECISIONS, .devices 
     struct lm_options o = tiny(t, 16);
     struct train_config how = training_of(&o, 20, 1e-2);
     size_t bytes = lm_parameters(&o.config) * sizeof(float);
-    struct scratch scratch;
     char checkpoint[512];
-    scratch_open(&scratch, t);
-    scratch_path(&scratch, "checkpoint", checkpoint);
+    tmp_file(t, "checkpoint", checkpoint);
     const float *whole = trained(t, &o, &how, 12, 0, NULL);
     yp_expect(t, memcmp(whole, trained(t, &o, &how, 12, 0, NULL), bytes) == 0,
               "the same seed twice: other bits");
     for (uint64_t stop = 1; stop < 12; stop += 5)
         yp_expect(t, memcmp(whole, trained(t, &o, &how, 12, stop, checkpoint), bytes) == 0,
                   "stopped after %llu steps: other bits", (unsigned long long)stop);
-    scratch_close(&scratch);
 }
 
 /* Four batches of four, added up by the trainer, and one of sixteen; all at once and in parts. And

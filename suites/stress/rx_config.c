@@ -102,14 +102,12 @@ static size_t train(struct yp_case *t, const struct training_plan *plan, float *
 YP_TEST(rx, config_trains, .tags = "stress small", .devices = "cpu cuda", .timeout = 120)
 {
     enum { ROOM = 1024 };
-    struct scratch scratch;
     char path[512];
     char copy[512];
     struct rx_config config;
     struct rx_config again;
-    scratch_open(&scratch, t);
-    scratch_path(&scratch, "rx.ini", path);
-    scratch_path(&scratch, "rx.checkpoint.ini", copy);
+    tmp_file(t, "rx.ini", path);
+    tmp_file(t, "rx.checkpoint.ini", copy);
     write_text(t, path, text);
     yp_ok(t, rx_config_read(path, &config));
     yp_expect(t, config.length == sizeof text - 1 && strcmp(config.text, text) == 0,
@@ -137,7 +135,6 @@ YP_TEST(rx, config_trains, .tags = "stress small", .devices = "cpu cuda", .timeo
               "the file trains to other bits");
     rx_config_clear(&config);
     rx_config_clear(&again);
-    scratch_close(&scratch);
 }
 
 /* Every name of the file goes to a member of its own: each value is another. */
@@ -160,11 +157,9 @@ YP_TEST(rx, config_takes, .tags = "stress small", .timeout = 60, .parallel = tru
     static const char second[] =
         "[train]\nschedule = cosine\n[adamw]\nlr = 0.026\nbeta1 = 0.85\nbeta2 = 0.95\n"
         "eps = 0.027\nweight_decay = 0.028\n[cosine]\nwarmup = 22\nsteps = 23\nmin_lr = 0.029\n";
-    struct scratch scratch;
     char path[512];
     struct rx_config config;
-    scratch_open(&scratch, t);
-    scratch_path(&scratch, "rx.ini", path);
+    tmp_file(t, "rx.ini", path);
     write_text(t, path, first);
     yp_ok(t, rx_config_read(path, &config));
     const struct rx_pipeline_options *o = &config.options;
@@ -213,7 +208,6 @@ YP_TEST(rx, config_takes, .tags = "stress small", .timeout = 60, .parallel = tru
                   c->cosine.min_lr == 0.029,
               "a setting of AdamW or the cosine went elsewhere");
     rx_config_clear(&config);
-    scratch_close(&scratch);
 }
 
 /* The place, the name and what is allowed. */
@@ -243,10 +237,8 @@ YP_TEST(rx, config_refuses, .tags = "stress small", .timeout = 60, .parallel = t
         {"[cosine]\nwarmup = 1\n", "warmup of [cosine] is given, and schedule of [train]"},
         {"[train]\nnonsense\n", "has a line that is no [section]"},
     };
-    struct scratch scratch;
     char path[512];
-    scratch_open(&scratch, t);
-    scratch_path(&scratch, "rx.ini", path);
+    tmp_file(t, "rx.ini", path);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct rx_config config;
         write_text(t, path, wrong[i].text);
@@ -256,7 +248,6 @@ YP_TEST(rx, config_refuses, .tags = "stress small", .timeout = 60, .parallel = t
                   wrong[i].words);
     }
     struct rx_config config;
-    scratch_path(&scratch, "none.ini", path);
+    tmp_file(t, "none.ini", path);
     yp_expect(t, rx_config_read(path, &config) == YP_IO, "a file that is not there is read");
-    scratch_close(&scratch);
 }

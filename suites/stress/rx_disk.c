@@ -43,19 +43,16 @@ YP_TEST(rx, disk, .tags = "stress",
                       .channels = (size_t)yp_int(t, "channels")};
     struct scene_tiles tiles;
     scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
-    struct scratch scratch;
-    scratch_open(&scratch, t);
     char path[512];
-    scratch_path(&scratch, "cubes.npy", path);
+    tmp_file(t, "cubes.npy", path);
     struct synth_cube_info info = scene_tiles_info(&tiles);
     info.format = SYNTH_NPY;
     info.wavelengths = NULL;
-    scene_tiles_write(&tiles, t, &scratch, path, &info);
+    scene_tiles_write(&tiles, t, path, &info);
     forget(path);
 
     struct file_tiles files;
     file_tiles_open(&files, t, path, TILE_PIXELS);
-    scratch_close(&scratch); /* the open file stays readable and is freed however the case ends */
     struct rx *rx = open_rx(t, s.channels, TILE_PIXELS, THREADS);
     bool once = scale_values(&s) > 1e9;
     enum yp_status status = YP_OK;
@@ -88,16 +85,16 @@ YP_RELATION(rx, disk_data_large, .tags = "stress large slow",
 /* -- a cube of the user's ------------------------------------------------------------------- */
 
 /* Without one: a scene through a file all the same. */
-static void write_own(struct yp_case *t, struct scratch *scratch, char path[512])
+static void write_own(struct yp_case *t, char path[512])
 {
     struct scale s = {.cubes = 1, .height = 200, .width = 150, .channels = 60};
     struct scene_tiles tiles;
     scene_tiles_open(&tiles, t, &s, TILE_PIXELS);
-    scratch_path(scratch, "cube.img", path);
+    tmp_file(t, "cube.img", path);
     struct synth_cube_info info = scene_tiles_info(&tiles);
     info.format = SYNTH_ENVI;
     info.interleave = SYNTH_BIL;
-    scene_tiles_write(&tiles, t, scratch, path, &info);
+    scene_tiles_write(&tiles, t, path, &info);
     scene_tiles_close(&tiles);
 }
 
@@ -121,16 +118,11 @@ YP_TEST(rx, cube, .tags = "stress small", .axes = YP_AXES(yp_axis_string("cube",
 {
     const char *cube = yp_string(t, "cube");
     bool generated = strcmp(cube, "generated") == 0;
-    struct scratch scratch;
     char path[512];
-    if (generated) {
-        scratch_open(&scratch, t);
-        write_own(t, &scratch, path);
-    }
+    if (generated)
+        write_own(t, path);
     struct file_tiles files;
     file_tiles_open(&files, t, generated ? path : cube, TILE_PIXELS);
-    if (generated)
-        scratch_close(&scratch);
     double channels = (double)files.source.channels;
     double pixels = (double)(files.cube_pixels * synth_cube_info(files.file)->cubes);
     struct rx *rx = open_rx(t, files.source.channels, TILE_PIXELS, THREADS);

@@ -195,15 +195,15 @@ static struct cube_view read_cube(struct yp_case *t, const char *path)
     return cube;
 }
 /* Without --cube: the default scene, written to a file and read back. */
-static void write_own(struct yp_case *t, struct scratch *scratch, char path[512])
+static void write_own(struct yp_case *t, char path[512])
 {
     struct scale s = {.cubes = 1, .height = 100, .width = 100, .channels = 200};
     struct scene_tiles tiles;
     scene_tiles_open(&tiles, t, &s, 1000);
-    scratch_path(scratch, "cube.img", path);
+    tmp_file(t, "cube.img", path);
     struct synth_cube_info info = scene_tiles_info(&tiles);
     info.interleave = SYNTH_BIL;
-    scene_tiles_write(&tiles, t, scratch, path, &info);
+    scene_tiles_write(&tiles, t, path, &info);
     scene_tiles_close(&tiles);
 }
 
@@ -214,15 +214,10 @@ YP_TEST(synth, credible_cube, .tags = "stress small",
 {
     const char *path = yp_string(t, "cube");
     bool generated = strcmp(path, "generated") == 0;
-    struct scratch scratch;
     char own_path[512];
-    if (generated) {
-        scratch_open(&scratch, t);
-        write_own(t, &scratch, own_path);
-    }
-    struct cube_view cube = read_cube(t, generated ? own_path : path);
     if (generated)
-        scratch_close(&scratch);
+        write_own(t, own_path);
+    struct cube_view cube = read_cube(t, generated ? own_path : path);
     yp_data_hash(t, yp_hash_f32(0, cube.values, cube.height * cube.width * cube.channels));
     struct cube_statistics statistics;
     yp_ok(t, cube_statistics(yp_device(t), &cube, &statistics));

@@ -72,10 +72,8 @@ void training_resumes(struct yp_case *t, const struct scale *s, const struct tra
     training_open(&f, t, s, plan);
     size_t bytes = f.objective.parameters * sizeof(float);
     training_close(&f);
-    struct scratch scratch;
     char checkpoint[512];
-    scratch_open(&scratch, t);
-    scratch_path(&scratch, "checkpoint", checkpoint);
+    tmp_file(t, "checkpoint", checkpoint);
     float *whole = yp_alloc_host(t, bytes);
     float *other = yp_alloc_host(t, bytes);
     run(t, s, plan, 0, checkpoint, whole);
@@ -88,5 +86,4 @@ void training_resumes(struct yp_case *t, const struct scale *s, const struct tra
     alone.options.threads = 1;
     run(t, s, &alone, 3, checkpoint, other);
     yp_expect(t, memcmp(whole, other, bytes) == 0, "one thread: other bits");
-    scratch_close(&scratch);
 }

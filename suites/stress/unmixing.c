@@ -14,11 +14,12 @@
 
 #define TILE_PIXELS 1024
 #define THREADS 2
+#define ROOM ((uint64_t)256 << 20) /* bytes of all files of a scene, at most */
 
 /* -- the files ------------------------------------------------------------------------------- */
 
 /* As a user would call it: integers in ENVI, everything not said by default. */
-static void export_scene(struct yp_case *t, const struct scratch *scratch, const char *quantity,
+static void export_scene(struct yp_case *t, const char *folder, const char *quantity,
                          const char *variability)
 {
     char words[7][512];
@@ -36,7 +37,7 @@ static void export_scene(struct yp_case *t, const struct scratch *scratch, const
                     words[5],
                     words[6],
                     NULL};
-    snprintf(words[0], sizeof words[0], "--output=%s/scene", scratch->directory);
+    snprintf(words[0], sizeof words[0], "--output=%s/scene", folder);
     snprintf(words[1], sizeof words[1], "--height=%lld", yp_int(t, "side"));
     snprintf(words[2], sizeof words[2], "--width=%lld", yp_int(t, "side"));
     snprintf(words[3], sizeof words[3], "--channels=%lld", yp_int(t, "channels"));
@@ -48,12 +49,12 @@ static void export_scene(struct yp_case *t, const struct scratch *scratch, const
 }
 
 /* All values of an array of floats, which the case owns. */
-static float *array_of(struct yp_case *t, const struct scratch *scratch, const char *name,
-                       size_t *rows, size_t columns)
+static float *array_of(struct yp_case *t, const char *folder, const char *name, size_t *rows,
+                       size_t columns)
 {
     char path[512];
     struct ypi_npy head;
-    scratch_path(scratch, name, path);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     yp_require(t, fd >= 0, "%s cannot be opened", name);
     yp_ok(t, ypi_npy_read(fd, path, &head));
@@ -69,11 +70,11 @@ static float *array_of(struct yp_case *t, const struct scratch *scratch, const c
 }
 
 /* All values of a plane of the truth, which the case owns. */
-static float *plane_of(struct yp_case *t, const struct scratch *scratch, const char *name,
-                       size_t pixels, size_t *channels)
+static float *plane_of(struct yp_case *t, const char *folder, const char *name, size_t pixels,
+                       size_t *channels)
 {
     char path[512];
-    scratch_path(scratch, name, path);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     struct synth_cube_file *file = synth_cube_open(yp_device_cpu(), path, SYNTH_AS_STORED);
     yp_require(t, file != NULL, "%s", yp_last_error());
     *channels = synth_cube_info(file)->channels;
@@ -93,24 +94,23 @@ struct exported {
     float *labels, *valid;  /* (pixels) */
 };
 
-static void read_files(struct yp_case *t, const struct scratch *scratch, bool radiance,
-                       struct exported *e)
+static void read_files(struct yp_case *t, const char *folder, bool radiance, struct exported *e)
 {
     char path[512];
     size_t rows, one;
-    scratch_path(scratch, "scene.img", path);
+    snprintf(path, sizeof path, "%s/scene.img", folder);
     file_tiles_open(&e->cube, t, path, TILE_PIXELS);
     e->pixels = e->cube.cube_pixels;
     e->channels = e->cube.source.channels;
-    e->abundances = plane_of(t, scratch, "scene_abundances.img", e->pixels, &e->endmembers);
-    e->labels = plane_of(t, scratch, "scene_labels.img", e->pixels, &one);
-    e->valid = plane_of(t, scratch, "scene_valid.img", e->pixels, &one);
-    e->spectra = array_of(t, scratch, "scene_endmembers.npy", &rows, e->channels);
-    e->other = array_of(t, scratch, "scene_endmembers.npy", &rows, e->channels);
+    e->abundances = plane_of(t, folder, "scene_abundances.img", e->pixels, &e->endmembers);
+    e->labels = plane_of(t, folder, "scene_labels.img", e->pixels, &one);
+    e->valid = plane_of(t, folder, "scene_valid.img", e->pixels, &one);
+    e->spectra = array_of(t, folder, "scene_endmembers.npy", &rows, e->channels);
+    e->other = array_of(t, folder, "scene_endmembers.npy", &rows, e->channels);
     yp_require(t, rows >= e->endmembers, "%zu spectra of %zu endmembers", rows, e->endmembers);
-    e->path = array_of(t, scratch, "scene_path.npy", &one, e->channels);
-    e->weights = array_of(t, scratch, "scene_noise.npy", &one, e->channels);
-    const float *tau = array_of(t, scratch, "scene_transmission.npy", &one, e->channels);
+    e->path = array_of(t, folder, "scene_path.npy", &one, e->channels);
+    e->weights = array_of(t, folder, "scene_noise.npy", &one, e->channels);
+    const float *tau = array_of(t, folder, "scene_transmission.npy", &one, e->channels);
     for (size_t c = 0; c < e->channels; c++)
         e->weights[c] = e->weights[c] > 0 ? 1 / e->weights[c] : 0;
     for (size_t k = 0; k < e->endmembers; k++)
@@ -226,13 +226,11 @@ static struct agreement unmix(struct yp_case *t, const struct exported *e, const
 
 static void unmix_files(struct yp_case *t, const char *variability)
 {
-    struct scratch scratch;
     struct exported e = {0};
     bool radiance = strcmp(yp_string(t, "quantity"), "radiance") == 0;
-    scratch_open_in_memory(&scratch, t);
-    export_scene(t, &scratch, yp_string(t, "quantity"), variability);
-    read_files(t, &scratch, radiance, &e);
-    scratch_close(&scratch);
+    const char *folder = yp_tmp_path_in_memory(t, ROOM);
+    export_scene(t, folder, yp_string(t, "quantity"), variability);
+    read_files(t, folder, radiance, &e);
     yp_data_hash(t, file_tiles_hash(&e.cube, t));
     struct agreement a =
         unmix(t, &e, e.spectra, &(struct rx_nnls_options){.weights = e.weights, .offset = e.path});

@@ -76,11 +76,9 @@ YP_TEST(cubes, stored, .tags = "stress small", .timeout = 120, .parallel = true,
     while (order < 2 && strcmp(orders[order], yp_string(t, "order")) != 0)
         order++;
     float *values = values_of(t), *got = yp_alloc_host(t, PIXELS * CHANNELS * sizeof *got);
-    struct scratch scratch;
     char path[512];
     memset(got, 0, PIXELS * CHANNELS * sizeof *got);
-    scratch_open(&scratch, t);
-    scratch_path(&scratch, "cube.img", path);
+    tmp_file(t, "cube.img", path);
     for (int big = 0; big < 2; big++) {
         struct synth_cube_info info = {.type = types[type].type,
                                        .interleave = (enum synth_interleave)order,
@@ -111,5 +109,4 @@ YP_TEST(cubes, stored, .tags = "stress small", .timeout = 120, .parallel = true,
         check_window(t, file, values, type);
         synth_cube_close(file);
     }
-    scratch_close(&scratch);
 }
