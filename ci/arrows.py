@@ -3,7 +3,7 @@
 usage: arrows.py [ROOT]
 
 Prints a line for each include that the plan does not have, or that is not written from the root, and
-ends with 1 when there was one. A room is a folder with all below it that is no room of its own."""
+for each file that Python would take for a module of its own library; ends with 1 when there was one. A room is a folder with all below it that is no room of its own."""
 
 import os
 import re
@@ -68,6 +68,8 @@ def wrong(root):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in ("build", "shared"))
         for name in sorted(names):
             path = os.path.relpath(os.path.join(folder, name), root)
+            if name.endswith(".py") and name[:-3] in sys.stdlib_module_names:
+                yield path, 1, "programs beside it import it in place of Python's own module of that name"
             if not name.endswith(SOURCES) or "/" not in path or path.startswith("examples/"):
                 continue
             if room_of(path)[0] is None:

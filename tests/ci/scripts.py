@@ -633,6 +633,7 @@ class Arrows(Scratch):
                 ("harness/b.c", '"a.h"', '"a.h": is not written from the root'),
                 ("harness/b.c", '"../base/a.h"', '"../base/a.h": is not written from the root'),
                 ("harness/b.c", "<base/a.h>", "<base/a.h>: the project's own headers stand in quotes"),
+                ("tests/usage/bisect.py", "", "tests/usage/bisect.py:1: programs beside it import it in place"),
                 ("attic/b.c", "", "attic/b.c:1: is in no room that ci/arrows.py knows")):
             lines = self.arrows(**{path: include})
             os.remove(os.path.join(self.directory, path))

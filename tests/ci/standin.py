@@ -40,7 +40,7 @@ class Machine:
 
     HELPERS = ("awk", "bash", "cat", "dirname", "env", "sort")
     TOOLS = ("gcc", "g++", "meson", "ninja", "python3", "git", "sqlite3")
-    CHECKERS = ("pgrep", "valgrind", "gdal_translate", "xmllint", "prove", "groff", "zsh", "clang", "clang++", "clang-format",
+    CHECKERS = ("make", "pgrep", "valgrind", "gdal_translate", "xmllint", "prove", "groff", "zsh", "clang", "clang++", "clang-format",
                 "clang-tidy", "llvm-symbolizer")
     MODULES = ("criterion", "hwloc", "sqlite3", "inih", "libcjson", "libpng", "openblas", "lapacke")
     HEADERS = ("stdio.h", "Random123/philox.h", "dnnl.h", "omp.h", "sanitizer/asan_interface.h")

@@ -1,6 +1,6 @@
 """yieldpoint bisect: which commit it finds, what it skips, what it refuses, what it leaves behind.
 
-usage: bisect.py YIELDPOINT SUITE OTHER_SUITE [sanitized]"""
+usage: bisecting.py YIELDPOINT SUITE OTHER_SUITE [sanitized]"""
 
 import json
 import os
