@@ -21,7 +21,7 @@ class Place:
     """A project with a TMPDIR of its own, and beside it what no case may touch."""
 
     def __init__(self, program, folder):
-        self.program, self.folder = program, folder
+        self.program, self.folder = os.path.abspath(program), folder
         self.tmp, self.outside, self.shown = (os.path.join(folder, name) for name in ("tmp", "outside", "shown"))
         self.history = os.path.join(folder, "history", "history.db")
         os.makedirs(self.tmp)
