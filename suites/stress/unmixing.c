@@ -1,85 +1,39 @@
 /* Does the exported truth fit the exported cube? A scene goes through `yieldpoint synth` into
  * files; from the files alone its pixels are unmixed and compared with the stored abundances. */
 #include "models/rx/methods/nnls.h"
-#include "suites/file_tiles.h"
-#include "synth/command/command.h"
+#include "suites/exported.h"
 
-#include "base/system/npy.h"
-
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define TILE_PIXELS 1024
 #define THREADS 2
 
 /* -- the files ------------------------------------------------------------------------------- */
 
-/* As a user would call it: integers in ENVI, everything not said by default. */
+/* Integers in ENVI, everything not said by default. */
 static void export_scene(struct yp_case *t, const struct scratch *scratch, const char *quantity,
                          const char *variability)
 {
-    char words[7][512];
-    char *argv[] = {"synth",
-                    "--type=uint16",
-                    "--interleave=bil",
-                    "--threads=2",
-                    "--quiet",
-                    "--config=/dev/null",
-                    words[0],
-                    words[1],
-                    words[2],
-                    words[3],
-                    words[4],
-                    words[5],
-                    words[6],
-                    NULL};
-    snprintf(words[0], sizeof words[0], "--output=%s/scene", scratch->directory);
-    snprintf(words[1], sizeof words[1], "--height=%lld", yp_int(t, "side"));
-    snprintf(words[2], sizeof words[2], "--width=%lld", yp_int(t, "side"));
-    snprintf(words[3], sizeof words[3], "--channels=%lld", yp_int(t, "channels"));
-    snprintf(words[4], sizeof words[4], "--seed=%llu", (unsigned long long)yp_seed(t));
-    snprintf(words[5], sizeof words[5], "--quantity=%s", quantity);
-    snprintf(words[6], sizeof words[6], "--variability=%s", variability);
-    int code = ypi_synth_command((int)(sizeof argv / sizeof *argv) - 1, argv);
-    yp_require(t, code == 0, "yieldpoint synth ended with %d", code);
-}
-
-/* All values of an array of floats, which the case owns. */
-static float *array_of(struct yp_case *t, const struct scratch *scratch, const char *name,
-                       size_t *rows, size_t columns)
-{
-    char path[512];
-    struct ypi_npy head;
-    scratch_path(scratch, name, path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    yp_require(t, fd >= 0, "%s cannot be opened", name);
-    yp_ok(t, ypi_npy_read(fd, path, &head));
-    *rows = head.axes == 2 ? (size_t)head.shape[0] : 1;
-    yp_require(t, head.kind == 'f' && head.size == 4 && head.shape[head.axes - 1] == columns,
-               "%s does not have %zu floats a row", name, columns);
-    size_t bytes = *rows * columns * sizeof(float);
-    float *values = yp_alloc(t, bytes);
-    bool whole = pread(fd, values, bytes, (off_t)head.offset) == (ssize_t)bytes;
-    close(fd);
-    yp_require(t, whole, "%s is too short", name);
-    return values;
+    char words[5][64];
+    const char *options[] = {"--type=uint16", "--interleave=bil", words[0], words[1],
+                             words[2],        words[3],           words[4], NULL};
+    snprintf(words[0], sizeof words[0], "--height=%lld", yp_int(t, "side"));
+    snprintf(words[1], sizeof words[1], "--width=%lld", yp_int(t, "side"));
+    snprintf(words[2], sizeof words[2], "--channels=%lld", yp_int(t, "channels"));
+    snprintf(words[3], sizeof words[3], "--quantity=%s", quantity);
+    snprintf(words[4], sizeof words[4], "--variability=%s", variability);
+    exported_make(t, scratch, "scene", options);
 }
 
 /* All values of a plane of the truth, which the case owns. */
 static float *plane_of(struct yp_case *t, const struct scratch *scratch, const char *name,
-                       size_t pixels, size_t *channels)
+                       size_t *channels)
 {
-    char path[512];
-    scratch_path(scratch, name, path);
-    struct synth_cube_file *file = synth_cube_open(yp_device_cpu(), path, SYNTH_AS_STORED);
-    yp_require(t, file != NULL, "%s", yp_last_error());
-    *channels = synth_cube_info(file)->channels;
-    float *values = yp_alloc(t, pixels * *channels * sizeof *values);
-    yp_ok(t, synth_cube_read(file, 0, 0, pixels, values));
-    synth_cube_close(file);
+    struct synth_cube_info info;
+    float *values = exported_cube(t, scratch, name, &info);
+    *channels = info.channels;
     return values;
 }
 
@@ -102,15 +56,15 @@ static void read_files(struct yp_case *t, const struct scratch *scratch, bool ra
     file_tiles_open(&e->cube, t, path, TILE_PIXELS);
     e->pixels = e->cube.cube_pixels;
     e->channels = e->cube.source.channels;
-    e->abundances = plane_of(t, scratch, "scene_abundances.img", e->pixels, &e->endmembers);
-    e->labels = plane_of(t, scratch, "scene_labels.img", e->pixels, &one);
-    e->valid = plane_of(t, scratch, "scene_valid.img", e->pixels, &one);
-    e->spectra = array_of(t, scratch, "scene_endmembers.npy", &rows, e->channels);
-    e->other = array_of(t, scratch, "scene_endmembers.npy", &rows, e->channels);
+    e->abundances = plane_of(t, scratch, "scene_abundances.img", &e->endmembers);
+    e->labels = plane_of(t, scratch, "scene_labels.img", &one);
+    e->valid = plane_of(t, scratch, "scene_valid.img", &one);
+    e->spectra = exported_array(t, scratch, "scene_endmembers.npy", &rows, e->channels);
+    e->other = exported_array(t, scratch, "scene_endmembers.npy", &rows, e->channels);
     yp_require(t, rows >= e->endmembers, "%zu spectra of %zu endmembers", rows, e->endmembers);
-    e->path = array_of(t, scratch, "scene_path.npy", &one, e->channels);
-    e->weights = array_of(t, scratch, "scene_noise.npy", &one, e->channels);
-    const float *tau = array_of(t, scratch, "scene_transmission.npy", &one, e->channels);
+    e->path = exported_array(t, scratch, "scene_path.npy", &one, e->channels);
+    e->weights = exported_array(t, scratch, "scene_noise.npy", &one, e->channels);
+    const float *tau = exported_array(t, scratch, "scene_transmission.npy", &one, e->channels);
     for (size_t c = 0; c < e->channels; c++)
         e->weights[c] = e->weights[c] > 0 ? 1 / e->weights[c] : 0;
     for (size_t k = 0; k < e->endmembers; k++)

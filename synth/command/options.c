@@ -61,6 +61,8 @@ const struct ypi_option ypi_synth_options[] = {
      .help = "pixels over which neighbours look alike; 16"},
     {"first-nm", REAL(SPEC(first_nm)), SCENE, .help = "wavelength of the first channel; 400"},
     {"last-nm", REAL(SPEC(last_nm)), SCENE, .help = "wavelength of the last channel; 2500"},
+    {"fwhm-nm", REAL_OR_OFF(SPEC(fwhm_nm)), SCENE,
+     .help = "of a channel's response, at half its height; the channels' spacing; off: points"},
     {"sharpness", REAL(SPEC(sharpness)), SCENE, .help = "how pure the pixels are; 5"},
     {"variability", REAL_OR_OFF(SPEC(variability)), SCENE,
      .help = "of a material from place to place; 0.25"},

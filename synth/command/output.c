@@ -49,11 +49,11 @@ enum yp_status ypi_outputs_init(struct ypi_outputs *o, const struct ypi_job *job
         o->bands[i] = o->bands_by_wavelength ? nearest_band(wavelengths, channels, colours[i])
                                              : channels * (5 - 2 * i) / 6;
     enum yp_status status = ypi_bands_init(o);
-    if (status != YP_OK || o->spec->preset != SYNTH_SCENE || channels == 1)
+    if (status != YP_OK || o->spec->fwhm_nm == 0)
         return status;
     o->fwhm = yp_device_alloc(yp_device_cpu(), channels * sizeof *o->fwhm);
     for (size_t i = 0; o->fwhm != NULL && i < channels; i++)
-        o->fwhm[i] = (wavelengths[channels - 1] - wavelengths[0]) / (float)(channels - 1);
+        o->fwhm[i] = (float)o->spec->fwhm_nm;
     return o->fwhm != NULL ? YP_OK : YP_OUT_OF_MEMORY;
 }
 

@@ -1,6 +1,7 @@
 #include "base/random/portable.h"
 #include "synth/scene/accelerated.h"
 #include "synth/scene/internal.h"
+#include "synth/scene/passband.h"
 
 #include <inttypes.h>
 
@@ -154,6 +155,8 @@ static enum yp_status resolve_scene(struct synth_spec *spec)
     if (status == YP_OK)
         status = check_rising("first_nm", spec->first_nm, "last_nm", spec->last_nm, false);
     if (status == YP_OK)
+        status = ypi_passband_resolve(spec);
+    if (status == YP_OK)
         status = check_rising("fill_low", spec->fill_low, "fill_high", spec->fill_high, true);
     if (status == YP_OK && spec->bits != (double)(int)spec->bits)
         status =
@@ -169,6 +172,8 @@ static enum yp_status resolve_cuvis(struct synth_spec *spec)
         status = check_all_unused(spec, scene_options, COUNT(scene_options), other);
     if (status == YP_OK)
         status = check_unused("endmembers", (double)spec->endmembers, other);
+    if (status == YP_OK)
+        status = check_unused("fwhm_nm", spec->fwhm_nm, other);
     if (status == YP_OK)
         status = check_unused("correlation_px", (double)spec->correlation_px, other);
     if (status == YP_OK)
@@ -307,17 +312,18 @@ const float *synth_scene_spectrum(const struct synth_scene *scene, size_t k)
     return scene->spectra + (k < endmembers ? k : SYNTH_LAST + k - endmembers) * scene->stride;
 }
 
+const float *synth_scene_light(const struct synth_scene *scene, size_t k)
+{
+    const float *spectrum = synth_scene_spectrum(scene, k);
+    if (scene->spec.preset == SYNTH_CUVIS || spectrum == NULL)
+        return spectrum;
+    return scene->levels + (spectrum - scene->spectra);
+}
+
 void synth_scene_transmission(const struct synth_scene *scene, float *transmission)
 {
-    bool air = scene->spec.preset == SYNTH_SCENE;
-    for (size_t c = 0; c < scene->spec.channels; c++) {
-        double seen = 0, there = 0;
-        for (size_t k = 0; air && k < scene->spec.endmembers; k++) {
-            seen += (double)scene->levels[k * scene->stride + c];
-            there += (double)scene->spectra[k * scene->stride + c];
-        }
-        transmission[c] = air ? (float)(seen / there) : 1.0f;
-    }
+    for (size_t c = 0; c < scene->spec.channels; c++)
+        transmission[c] = scene->spec.preset == SYNTH_SCENE ? scene->tau[c] : 1.0f;
 }
 
 void synth_scene_path(const struct synth_scene *scene, float *path)

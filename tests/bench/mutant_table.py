@@ -18,6 +18,7 @@ TRAIN_RX = small("rx_train and train")
 ON_DEVICE = small("train_on_device")
 RX = small("rx_devices or stress/rx.c or formulas/nodes or formulas/tiles")
 SCENE = small("formulas/synth or formulas/known")
+OPTICS = small("scene_optics")
 DISK = small("formulas/cubes or rx_disk")
 PIPELINE = small("pipeline_gradient or formulas/train_steps")
 METRICS = small("formulas/metrics")
@@ -92,6 +93,15 @@ MUTANTS = [
            "features fall between channels", SCENE),
     Mutant("shape-shared", SYNTH + "prepare.c", "(double)(k % 3 + 1) * w / 2", "(double)(k % 2 + 1) * w / 2",
            "materials share a shape of their variation", small("formulas")),
+    # What the channels see.
+    Mutant("passband-wider", SYNTH + "passband.c", "#define DEVIATION 0.42466090014400953", "#define DEVIATION 0.467",
+           "channels are a tenth wider than they say", OPTICS),
+    Mutant("passband-half", SYNTH + "passband.c", "for (int i = -steps; i <= steps; i++)",
+           "for (int i = -steps; i <= 0; i++)", "channels see short wavelengths alone", OPTICS),
+    Mutant("fwhm-said", "synth/command/output.c", "(float)o->spec->fwhm_nm", "(float)(1.1 * o->spec->fwhm_nm)",
+           "the header says another width", OPTICS),
+    Mutant("light-of-the-centre", SYNTH + "prepare.c", "double nm = sum->centre + offset, w =",
+           "double nm = sum->centre, w =", "air is sampled at the centre alone", OPTICS),
     Mutant("window-old", SYNTH + "mixing_window.h", "outer = 0.471404523f - 0.5f * cosine;",
            "outer = 0.471404523f - 0.45f * cosine;", "a field varies by its place in the lattice",
            small("stationary or formulas/synth")),

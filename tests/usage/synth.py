@@ -107,6 +107,7 @@ def check_format(tap, p, dump, plain, order, kind, big):
     else:  # another sensor: its steps are wider
         tap.check(all(abs(a - b) <= 1 for a, b in zip(values, wanted)), f"{name}: the values")
     tap.check(head["interleave"] == order and len(head["wavelength"].split(",")) == 20 and
+              {round(float(w), 3) for w in head["fwhm"].strip("{}").split(",")} == {round(2100 / 19, 3)} and
               len(head["fwhm"].split(",")) == 20 and len(head["bbl"].split(",")) == 20,
               f"{name}: the header", head)
     read_shape, read = dumped(dump, p.path("cube_0001.hdr"), "scaled")
@@ -178,7 +179,9 @@ def arrays_of(p, stem):
 def check_quantity(tap, program):
     """Reflectance is the reading less the path over the transmission, by what is stored."""
     with place(program) as p:
-        for name, more in (("plain", []), ("blank", ["--blank-bands"])):
+        # Of 20 channels one has its centre in the dark; with a response of its own none is dark throughout.
+        for name, more in (("wide", []), ("plain", ["--fwhm-nm=off"]), ("narrow", ["--fwhm-nm=5"]),
+                           ("blank", ["--fwhm-nm=off", "--blank-bands"])):
             p.good(tap, name, *SIZES, *MUCH, *more, "--output=y")
             p.good(tap, name, *SIZES, *MUCH, *more, "--output=r", "--quantity=reflectance")
             beside, seen = arrays_of(p, "r"), arrays_of(p, "y")
@@ -186,8 +189,8 @@ def check_quantity(tap, program):
             y, r = envi(p.path("y.img"))[1], envi(p.path("r.img"))[1]
             document = json.loads(p.contents()["r.json"])
             bbl = [int(b) for b in envi(p.path("r.img"))[2]["bbl"].strip("{}").split(",")]
-            dark = [c for c in range(20) if tau[c] < 0.01 or (more and not bbl[c])]
-            tap.check(document["empty_bands"] == dark and len(dark) >= 1 and
+            dark = [c for c in range(20) if tau[c] < 0.01 or (name == "blank" and not bbl[c])]
+            tap.check(document["empty_bands"] == dark and (len(dark) >= 1) == (name in ("plain", "blank")) and
                       not any(bbl[c] for c in dark), f"{name}: the bands that are not inverted",
                       (document["empty_bands"], dark))
             wanted = [0 if v == v and i % 20 in dark else (v - path[i % 20]) / tau[i % 20]
@@ -208,7 +211,7 @@ def check_no_light(tap, program):
     """A band without light is 0, and no pixel of it is taken for a dead one."""
     with place(program) as p:
         p.good(tap, "no light", "--height=16", "--width=16", "--channels=2", "--first-nm=1400", "--last-nm=1500",
-               "--water=1", "--path=off", "--dead-fraction=off", "--quantity=reflectance", "--output=n")
+               "--fwhm-nm=off", "--water=1", "--path=off", "--dead-fraction=off", "--quantity=reflectance", "--output=n")
         values = envi(p.path("n.img"))[1]
         tap.check(json.loads(p.contents()["n.json"])["empty_bands"][:1] == [0] and
                   not any(values[0::2]) and all(v == v for v in values), "a band without light is 0 throughout")
@@ -458,6 +461,9 @@ WRONG = {
     "off where there is none": (["--sharpness=off"], USAGE, r"must be a number above 0\n"),
     "not a number": (["--shade=nan"], USAGE, r"--shade is 'nan'"),
     "a flag with a word": (["--force=maybe"], USAGE, r"--force is 'maybe': must be yes or no"),
+    "wider than the axis": ([*SIZES, "--output=a", "--fwhm-nm=2100.5"], USAGE,
+                            r"^yieldpoint: --fwhm-nm is 2100\.5: must be 1e-09 to last_nm - first_nm, here 2100, "
+                            r"or off\n$"),
     "beyond a field's range": ([*SIZES, "--output=a", "--snr-db=500"], USAGE,
                                r"^yieldpoint: --snr-db is 500: must be 1 to 120, or off\n$"),
     "of the other preset": ([*SIZES, "--output=a", "--noise-std=1"], USAGE,
