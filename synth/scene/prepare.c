@@ -2,6 +2,7 @@
  * (table.h), so that they have the same bits everywhere. */
 #include "base/random/stream.h"
 #include "synth/scene/internal.h"
+#include "synth/scene/optics.h"
 #include "synth/scene/passband.h"
 #include "synth/scene/table.h"
 
@@ -20,6 +21,7 @@ void ypi_scene_lay_out(struct synth_scene *scene, struct synth_tables *tables)
     if (spec->prnu > 0 || spec->dsnu > 0 || spec->dead_elements > 0)
         scene->columns = ypi_synth_take(tables, spec->width * scene->stride * sizeof(uint32_t));
     scene->tau = ypi_synth_take(tables, row);
+    ypi_optics_lay_out(scene, tables);
 }
 
 /* -- spectra ------------------------------------------------------------------------------ */
@@ -239,6 +241,32 @@ static struct light light_of(const struct synth_spec *spec, const struct ground 
     return light;
 }
 
+/* Column c of the tables that values are made of. */
+static void put_light(const struct light *light, float *levels, float *slopes, float *path,
+                      size_t stride)
+{
+    *path = (float)light->path;
+    for (size_t k = 0; k < SYNTH_ROWS; k++)
+        levels[k * stride] = (float)light->level[k];
+    for (size_t k = 0; k < light->spec->endmembers; k++)
+        slopes[k * stride] = (float)light->slope[k];
+}
+
+/* The same tables for channels that are shifted. */
+static void fill_knots(struct synth_scene *scene, const struct ground *ground)
+{
+    size_t stride = scene->stride;
+    for (size_t knot = 0; knot < SYNTH_KNOTS; knot++) {
+        float *levels = scene->knots + knot * SYNTH_KNOT_ROWS * stride;
+        float *slopes = levels + SYNTH_ROWS * stride, *path = slopes + SYNTH_LANES * stride;
+        double shift = scene->spec.smile_nm * (double)knot / (SYNTH_KNOTS - 1);
+        for (size_t c = 0; c < scene->spec.channels; c++) {
+            struct light light = light_of(&scene->spec, ground, c, shift);
+            put_light(&light, levels + c, slopes + c, path + c, stride);
+        }
+    }
+}
+
 /* Fills e_k, tau e_k, that times its variation, tau and path; returns m of scene.h. */
 static double fill_radiance(struct synth_scene *scene, const struct ground *ground)
 {
@@ -250,15 +278,11 @@ static double fill_radiance(struct synth_scene *scene, const struct ground *grou
         scene->wavelengths[c] = (float)light.centre;
         scene->good[c] = light.transmitted >= 0.3;
         scene->tau[c] = (float)light.tau;
-        scene->path[c] = (float)light.path;
-        for (size_t k = 0; k < SYNTH_ROWS; k++) {
+        put_light(&light, scene->levels + c, scene->slopes + c, scene->path + c, stride);
+        for (size_t k = 0; k < SYNTH_ROWS; k++)
             scene->spectra[k * stride + c] = (float)light.e[k];
-            scene->levels[k * stride + c] = (float)light.level[k];
-        }
-        for (size_t k = 0; k < spec->endmembers; k++) {
-            scene->slopes[k * stride + c] = (float)light.slope[k];
+        for (size_t k = 0; k < spec->endmembers; k++)
             sum += light.level[k] + light.path;
-        }
     }
     return sum / ((double)spec->channels * (double)spec->endmembers);
 }
@@ -319,6 +343,9 @@ void ypi_scene_prepare(struct synth_scene *scene)
     struct ground ground;
     draw_ground(scene, &ground);
     double m = fill_radiance(scene, &ground);
+    if (scene->knots != NULL)
+        fill_knots(scene, &ground);
+    ypi_optics_prepare(scene);
 
     /* m^2 10^(-snr/10) at m; half of it grows with the signal. */
     double variance =

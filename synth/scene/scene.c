@@ -1,6 +1,7 @@
 #include "base/random/portable.h"
 #include "synth/scene/accelerated.h"
 #include "synth/scene/internal.h"
+#include "synth/scene/optics.h"
 #include "synth/scene/passband.h"
 
 #include <inttypes.h>
@@ -47,6 +48,9 @@ static const struct option scene_options[] = {
     OPTION(bits, 16, 8, 16, true),
     OPTION(dead_fraction, 0.0005, LEAST, 1, true),
     OPTION(dead_elements, 0, LEAST, 1, true),
+    OPTION(psf_px, 0, LEAST, 6, true),
+    OPTION(smile_nm, 0, LEAST, 20, true),
+    OPTION(keystone_px, 0, LEAST, 4, true),
     OPTION(target_fraction, 0.001, LEAST, 1, true),
     OPTION(fill_low, 0.05, LEAST, 1, false),
     OPTION(fill_high, 1, LEAST, 1, false),
@@ -261,7 +265,8 @@ struct synth_scene *synth_scene_create(struct yp_device *device, const struct sy
     if (resolve_spec(spec, &resolved) != YP_OK)
         return NULL;
     bool accelerated = yp_device_memory_kind(device) != YP_HOST;
-    if (accelerated && ypi_scene_check_device() != YP_OK)
+    if (accelerated &&
+        (ypi_optics_check_device(&resolved) != YP_OK || ypi_scene_check_device() != YP_OK))
         return NULL;
     struct synth_scene *scene = create(&resolved);
     if (scene != NULL && accelerated && ypi_scene_to_device(scene, device) != YP_OK) {
@@ -386,6 +391,8 @@ static void make_tile(const struct synth_scene *scene, uint64_t cube, size_t fir
 {
     if (scene->spec.preset == SYNTH_CUVIS)
         ypi_cuvis_tile(scene, cube, first_pixel, pixels, values, truth);
+    else if (ypi_optics_is_on(&scene->spec))
+        ypi_optics_tile(scene, cube, first_pixel, pixels, values, truth);
     else
         ypi_scene_tile(scene, cube, first_pixel, pixels, values, truth);
 }
@@ -459,6 +466,8 @@ enum yp_status synth_scene_band(const struct synth_scene *scene, uint64_t cube, 
                             yp_device_name(scene->device));
     if (scene->spec.preset == SYNTH_CUVIS)
         ypi_cuvis_band(scene, cube, channel, first_pixel, pixels, values);
+    else if (ypi_optics_is_on(&scene->spec))
+        ypi_optics_band(scene, cube, channel, first_pixel, pixels, values);
     else
         ypi_scene_band(scene, cube, channel, first_pixel, pixels, values);
     return YP_OK;

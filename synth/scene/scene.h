@@ -79,6 +79,18 @@ enum synth_preset {
      * read 0 in every row of all cubes of a seed, whatever light they get.
      * - blank_bands: channels where water absorbs more than 70 % are 0 everywhere, as vendors
      *   deliver them.
+     * - psf_px, smile_nm, keystone_px: optics between x and y, off by default, on the CPU only.
+     *   Point spread: each pixel gets the light of those around it with weights of a Gaussian of
+     *   the distance, `psf_px` pixels wide at half its height, as far as 1.5 psf_px + 1 pixels
+     * (whole ones) along each axis, where it is below 0.4 %, and normalised to a sum of 1. Beyond
+     * its border the image goes on as its mirror image. Smile: in column j of the sensor all
+     * channels' responses are shifted by smile_nm (2 j / (width - 1) - 1)^2 to longer wavelengths;
+     * the tables are of 17 such shifts, evenly spaced, and interpolated linearly between two of
+     * them. Keystone: channel c of column j looks at column j + keystone_px c / (channels - 1) of
+     * the ground, between two pixels by linear interpolation. Point spread comes first, then the
+     *   sensor's column and channel. Spectra, tau and path are those without smile, that is of the
+     *   middle column; noise, gains, offsets, dead pixels and elements are the sensor's own as
+     * ever.
      * - f: on targets uniform in [fill_low, fill_high], elsewhere 0. Each pixel is a target with
      *   probability `target_fraction`, independently of the others.
      */
@@ -144,6 +156,9 @@ struct synth_spec {
     double bits;              /* whole, 8 to 16; default 16; or OFF: neither rounded nor clipped */
     double dead_fraction;     /* probability, 1e-9 to 1; default 0.0005; or OFF */
     double dead_elements;     /* probability, 1e-9 to 1; default 0: none; or OFF */
+    double psf_px;            /* 1e-9 to 6; default 0: none; or OFF */
+    double smile_nm;          /* 1e-9 to 20; default 0: none; or OFF */
+    double keystone_px;       /* 1e-9 to 4; default 0: none; or OFF */
     bool blank_bands;         /* default false */
     double target_fraction;   /* probability, 1e-9 to 1; default 0.001; or OFF */
     double fill_low, fill_high; /* 1e-9 to 1, rising; default 0.05 and 1 */
@@ -168,8 +183,9 @@ void synth_scene_destroy(struct synth_scene *scene);
 /* The exact bytes that synth_scene_create() allocates on the CPU, and again on the device when that
  * is another; 0 with yp_last_error() set when the spec is not allowed. With S = channels rounded up
  * to a multiple of 16: a header below 512 bytes; SCENE: 133 S, and 4 width S with striping or dead
- * elements; CUVIS: 13 S + 4 (height + width); each table rounded up to 64. Nothing else is
- * allocated, then or later; a tile uses less than 64 KiB of stack. */
+ * elements, 1360 S with a smile, up to 64 with a point spread; CUVIS: 13 S + 4 (height + width);
+ * each table rounded up to 64. Nothing else is allocated, then or later; a tile uses less than 64
+ * KiB of stack. */
 size_t synth_scene_bytes(const struct synth_spec *spec);
 
 /* The spec with its defaults filled in (OFF: 0) and its level resolved. Owned by the scene, like
@@ -203,7 +219,12 @@ void synth_scene_noise(const struct synth_scene *scene, double *a, double *b);
 void synth_scene_column(const struct synth_scene *scene, size_t column, float *gains,
                         float *offsets);
 
-/* The ground truth of a tile. Each array is the caller's; NULL: not wanted. */
+/* The ground truth of a tile. Each array is the caller's; NULL: not wanted.
+ * With a point spread it is that of the light that the pixel gets: fill and abundances are the
+ * parts of all the ground's light, S included, blurred as the radiance is, and a pixel has the
+ * label of the target that gives it most where that is at least fill_low times the weight of a
+ * pixel on itself, what the weakest target leaves in its own pixel where the light is even; smile
+ * and keystone leave truth as it is, that of the first channel's place. */
 struct synth_truth {
     uint8_t *labels;   /* (pixels): on a target 1 + its material, in a disc of CUVIS 1, else 0 */
     float *fill;       /* (pixels): f; CUVIS: 1 in a disc */

@@ -207,6 +207,19 @@ def check_quantity(tap, program):
                         os.unlink(p.path(file))
 
 
+def check_optics(tap, program):
+    """What was applied is in the header's description and in the options that make the same again."""
+    with place(program) as p:
+        p.good(tap, "optics", *SIZES, "--psf-px=1.5", "--smile-nm=2", "--keystone-px=0.25", "--output=o")
+        p.good(tap, "optics", *SIZES, "--output=plain")
+        said = envi(p.path("o.img"))[2]["description"]
+        tap.check("; point spread 1.5 px; smile 2 nm; keystone 0.25 px" in said, "optics: the description", said)
+        tap.check("spread" not in envi(p.path("plain.img"))[2]["description"], "no optics: the description")
+        options = json.loads(p.contents()["o.json"])["options"]
+        tap.equal([options[k] for k in ("psf-px", "smile-nm", "keystone-px")], [1.5, 2, 0.25], "optics: the options")
+        tap.equal(json.loads(p.contents()["plain.json"])["options"]["psf-px"], "off", "no optics: the options")
+
+
 def check_no_light(tap, program):
     """A band without light is 0, and no pixel of it is taken for a dead one."""
     with place(program) as p:
@@ -461,6 +474,12 @@ WRONG = {
     "off where there is none": (["--sharpness=off"], USAGE, r"must be a number above 0\n"),
     "not a number": (["--shade=nan"], USAGE, r"--shade is 'nan'"),
     "a flag with a word": (["--force=maybe"], USAGE, r"--force is 'maybe': must be yes or no"),
+    "a spread that is too wide": ([*SIZES, "--output=a", "--psf-px=6.5"], USAGE,
+                                  r"^yieldpoint: --psf-px is 6\.5: must be 1e-09 to 6, or off\n$"),
+    "a smile that is too wide": ([*SIZES, "--output=a", "--smile-nm=20.5"], USAGE,
+                                 r"^yieldpoint: --smile-nm is 20\.5: must be 1e-09 to 20, or off\n$"),
+    "a keystone that is too wide": ([*SIZES, "--output=a", "--keystone-px=4.1"], USAGE,
+                                    r"^yieldpoint: --keystone-px is 4\.1: must be 1e-09 to 4, or off\n$"),
     "wider than the axis": ([*SIZES, "--output=a", "--fwhm-nm=2100.5"], USAGE,
                             r"^yieldpoint: --fwhm-nm is 2100\.5: must be 1e-09 to last_nm - first_nm, here 2100, "
                             r"or off\n$"),
@@ -707,6 +726,7 @@ def main(program, dump, usage):
     tap.run("truth", check_truth, tap, program)
     tap.run("quantity", check_quantity, tap, program)
     tap.run("no light", check_no_light, tap, program)
+    tap.run("optics", check_optics, tap, program)
     tap.run("sensor", check_sensor, tap, program)
     tap.run("headers", check_headers, tap, program)
     tap.run("again", check_again, tap, program)

@@ -24,6 +24,9 @@ static const struct {
     {"few",
      {.endmembers = 2, .correlation_px = 40, .snr_db = 20, .dead_fraction = 0.05, .bits = 8},
      UINT64_C(0xbbbe8e1aa861f525)},
+    {"optics",
+     {.psf_px = 1.5, .smile_nm = 2, .keystone_px = 1.3, .target_fraction = 0.1},
+     UINT64_C(0x5e49c65dbc7a523d)},
     {"cuvis", {.preset = SYNTH_CUVIS}, UINT64_C(0x99742cb261cb5c27)},
 };
 
@@ -66,7 +69,7 @@ static uint64_t bits_of(struct yp_case *t, const struct synth_spec *spec)
 
 YP_TEST(synth, known, .tags = "stress small", .timeout = 120, .parallel = true,
         .axes = YP_AXES(yp_axis_string("scene", "default", "points", "plain", "many", "few",
-                                       "cuvis")))
+                                       "optics", "cuvis")))
 {
     size_t which = 0;
     while (strcmp(scenes[which].name, yp_string(t, "scene")) != 0)
