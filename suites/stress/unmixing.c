@@ -14,11 +14,20 @@
 
 /* Integers in ENVI, everything not said by default. */
 static void export_scene(struct yp_case *t, const struct scratch *scratch, const char *quantity,
-                         const char *variability, const char *optics)
+                         const char *variability, const char *const more[3])
 {
     char words[5][64];
-    const char *options[] = {"--type=uint16", "--interleave=bil", words[0], words[1], words[2],
-                             words[3],        words[4],           optics,   NULL};
+    const char *options[] = {"--type=uint16",
+                             "--interleave=bil",
+                             words[0],
+                             words[1],
+                             words[2],
+                             words[3],
+                             words[4],
+                             more[0],
+                             more[1],
+                             more[2],
+                             NULL};
     snprintf(words[0], sizeof words[0], "--height=%lld", yp_int(t, "side"));
     snprintf(words[1], sizeof words[1], "--width=%lld", yp_int(t, "side"));
     snprintf(words[2], sizeof words[2], "--channels=%lld", yp_int(t, "channels"));
@@ -178,13 +187,13 @@ static struct agreement unmix(struct yp_case *t, const struct exported *e, const
     return a;
 }
 
-static void unmix_files(struct yp_case *t, const char *variability, const char *optics)
+static void unmix_files(struct yp_case *t, const char *variability, const char *const more[3])
 {
     struct scratch scratch;
     struct exported e = {0};
     bool radiance = strcmp(yp_string(t, "quantity"), "radiance") == 0;
     scratch_open_in_memory(&scratch, t);
-    export_scene(t, &scratch, yp_string(t, "quantity"), variability, optics);
+    export_scene(t, &scratch, yp_string(t, "quantity"), variability, more);
     read_files(t, &scratch, radiance, &e);
     scratch_close(&scratch);
     yp_data_hash(t, file_tiles_hash(&e.cube, t));
@@ -220,7 +229,7 @@ YP_TEST(unmixing, by_files, .tags = "stress", .cases = CASES, .axes = AXES, .tim
                               yp_max_value("rest over noise", 2.1),
                               yp_max_value("largest rest", 9)))
 {
-    unmix_files(t, "off", "--psf-px=off");
+    unmix_files(t, "off", (const char *[3]){NULL});
 }
 
 /* The default in everything. One spectrum a material cannot follow psi: what is found are shares of
@@ -230,14 +239,18 @@ YP_TEST(unmixing, by_files_varied, .tags = "stress", .cases = CASES, .axes = AXE
         .budgets = YP_BUDGETS(yp_max_value("abundance error", 0.11),
                               yp_min_value("dominant", 0.925)))
 {
-    unmix_files(t, "0.25", "--psf-px=off");
+    unmix_files(t, "0.25", (const char *[3]){NULL});
 }
 
-/* Through a point spread truth is that of the light, blurred as it is: it fits as well as without.
+/* Through a point spread truth is that of the light, blurred as it is. Materials and light change
+ * from pixel to pixel here, so that the ground's own shares are 0.10 off, and shares blurred
+ * without the light 0.029. Over seeds 0 to 7 the error is 0.009 to 0.015, and blur leaves more
+ * pixels whose two largest shares are alike: the right material is dominant in 98.55 to 99.17 %.
  * Pixels that get a little of a target, but too little to be labelled, are among them. */
 YP_TEST(unmixing, by_files_blurred, .tags = "stress", .cases = CASES, .axes = AXES, .timeout = 300,
-        .budgets = YP_BUDGETS(yp_max_value("abundance error", 0.02), yp_min_value("dominant", 0.99),
-                              yp_min_value("light", 0.85), yp_max_value("light", 1.2)))
+        .budgets = YP_BUDGETS(yp_max_value("abundance error", 0.018),
+                              yp_min_value("dominant", 0.98), yp_min_value("light", 0.95),
+                              yp_max_value("light", 1.06)))
 {
-    unmix_files(t, "off", "--psf-px=1.5");
+    unmix_files(t, "off", (const char *[3]){"--psf-px=1.5", "--correlation-px=2", "--grain=0.4"});
 }
