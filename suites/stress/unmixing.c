@@ -1,86 +1,47 @@
 /* Does the exported truth fit the exported cube? A scene goes through `yieldpoint synth` into
  * files; from the files alone its pixels are unmixed and compared with the stored abundances. */
 #include "models/rx/methods/nnls.h"
-#include "suites/file_tiles.h"
-#include "synth/command/command.h"
+#include "suites/exported.h"
 
-#include "base/system/npy.h"
-
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define TILE_PIXELS 1024
 #define THREADS 2
-#define ROOM ((uint64_t)256 << 20) /* bytes of all files of a scene, at most */
 
 /* -- the files ------------------------------------------------------------------------------- */
 
-/* As a user would call it: integers in ENVI, everything not said by default. */
-static void export_scene(struct yp_case *t, const char *folder, const char *quantity,
-                         const char *variability)
+/* Integers in ENVI, everything not said by default. */
+static void export_scene(struct yp_case *t, const char *quantity, const char *variability,
+                         const char *const more[3])
 {
-    char words[7][512];
-    char *argv[] = {"synth",
-                    "--type=uint16",
-                    "--interleave=bil",
-                    "--threads=2",
-                    "--quiet",
-                    "--config=/dev/null",
-                    words[0],
-                    words[1],
-                    words[2],
-                    words[3],
-                    words[4],
-                    words[5],
-                    words[6],
-                    NULL};
-    snprintf(words[0], sizeof words[0], "--output=%s/scene", folder);
-    snprintf(words[1], sizeof words[1], "--height=%lld", yp_int(t, "side"));
-    snprintf(words[2], sizeof words[2], "--width=%lld", yp_int(t, "side"));
-    snprintf(words[3], sizeof words[3], "--channels=%lld", yp_int(t, "channels"));
-    snprintf(words[4], sizeof words[4], "--seed=%llu", (unsigned long long)yp_seed(t));
-    snprintf(words[5], sizeof words[5], "--quantity=%s", quantity);
-    snprintf(words[6], sizeof words[6], "--variability=%s", variability);
-    int code = ypi_synth_command((int)(sizeof argv / sizeof *argv) - 1, argv);
-    yp_require(t, code == 0, "yieldpoint synth ended with %d", code);
-}
-
-/* All values of an array of floats, which the case owns. */
-static float *array_of(struct yp_case *t, const char *folder, const char *name, size_t *rows,
-                       size_t columns)
-{
-    char path[512];
-    struct ypi_npy head;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    yp_require(t, fd >= 0, "%s cannot be opened", name);
-    yp_ok(t, ypi_npy_read(fd, path, &head));
-    *rows = head.axes == 2 ? (size_t)head.shape[0] : 1;
-    yp_require(t, head.kind == 'f' && head.size == 4 && head.shape[head.axes - 1] == columns,
-               "%s does not have %zu floats a row", name, columns);
-    size_t bytes = *rows * columns * sizeof(float);
-    float *values = yp_alloc(t, bytes);
-    bool whole = pread(fd, values, bytes, (off_t)head.offset) == (ssize_t)bytes;
-    close(fd);
-    yp_require(t, whole, "%s is too short", name);
-    return values;
+    char words[5][64];
+    const char *options[] = {"--type=uint16",
+                             "--interleave=bil",
+                             words[0],
+                             words[1],
+                             words[2],
+                             words[3],
+                             words[4],
+                             more[0],
+                             more[1],
+                             more[2],
+                             NULL};
+    snprintf(words[0], sizeof words[0], "--height=%lld", yp_int(t, "side"));
+    snprintf(words[1], sizeof words[1], "--width=%lld", yp_int(t, "side"));
+    snprintf(words[2], sizeof words[2], "--channels=%lld", yp_int(t, "channels"));
+    snprintf(words[3], sizeof words[3], "--quantity=%s", quantity);
+    snprintf(words[4], sizeof words[4], "--variability=%s", variability);
+    exported_make(t, "scene", options);
 }
 
 /* All values of a plane of the truth, which the case owns. */
-static float *plane_of(struct yp_case *t, const char *folder, const char *name, size_t pixels,
-                       size_t *channels)
+static float *plane_of(struct yp_case *t, const char *name, size_t *channels)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    struct synth_cube_file *file = synth_cube_open(yp_device_cpu(), path, SYNTH_AS_STORED);
-    yp_require(t, file != NULL, "%s", yp_last_error());
-    *channels = synth_cube_info(file)->channels;
-    float *values = yp_alloc(t, pixels * *channels * sizeof *values);
-    yp_ok(t, synth_cube_read(file, 0, 0, pixels, values));
-    synth_cube_close(file);
+    struct synth_cube_info info;
+    float *values = exported_cube(t, name, &info);
+    *channels = info.channels;
     return values;
 }
 
@@ -94,23 +55,23 @@ struct exported {
     float *labels, *valid;  /* (pixels) */
 };
 
-static void read_files(struct yp_case *t, const char *folder, bool radiance, struct exported *e)
+static void read_files(struct yp_case *t, bool radiance, struct exported *e)
 {
     char path[512];
     size_t rows, one;
-    snprintf(path, sizeof path, "%s/scene.img", folder);
+    exported_path(t, "scene.img", path);
     file_tiles_open(&e->cube, t, path, TILE_PIXELS);
     e->pixels = e->cube.cube_pixels;
     e->channels = e->cube.source.channels;
-    e->abundances = plane_of(t, folder, "scene_abundances.img", e->pixels, &e->endmembers);
-    e->labels = plane_of(t, folder, "scene_labels.img", e->pixels, &one);
-    e->valid = plane_of(t, folder, "scene_valid.img", e->pixels, &one);
-    e->spectra = array_of(t, folder, "scene_endmembers.npy", &rows, e->channels);
-    e->other = array_of(t, folder, "scene_endmembers.npy", &rows, e->channels);
+    e->abundances = plane_of(t, "scene_abundances.img", &e->endmembers);
+    e->labels = plane_of(t, "scene_labels.img", &one);
+    e->valid = plane_of(t, "scene_valid.img", &one);
+    e->spectra = exported_array(t, "scene_endmembers.npy", &rows, e->channels);
+    e->other = exported_array(t, "scene_endmembers.npy", &rows, e->channels);
     yp_require(t, rows >= e->endmembers, "%zu spectra of %zu endmembers", rows, e->endmembers);
-    e->path = array_of(t, folder, "scene_path.npy", &one, e->channels);
-    e->weights = array_of(t, folder, "scene_noise.npy", &one, e->channels);
-    const float *tau = array_of(t, folder, "scene_transmission.npy", &one, e->channels);
+    e->path = exported_array(t, "scene_path.npy", &one, e->channels);
+    e->weights = exported_array(t, "scene_noise.npy", &one, e->channels);
+    const float *tau = exported_array(t, "scene_transmission.npy", &one, e->channels);
     for (size_t c = 0; c < e->channels; c++)
         e->weights[c] = e->weights[c] > 0 ? 1 / e->weights[c] : 0;
     for (size_t k = 0; k < e->endmembers; k++)
@@ -224,13 +185,12 @@ static struct agreement unmix(struct yp_case *t, const struct exported *e, const
     return a;
 }
 
-static void unmix_files(struct yp_case *t, const char *variability)
+static void unmix_files(struct yp_case *t, const char *variability, const char *const more[3])
 {
     struct exported e = {0};
     bool radiance = strcmp(yp_string(t, "quantity"), "radiance") == 0;
-    const char *folder = yp_tmp_path_in_memory(t, ROOM);
-    export_scene(t, folder, yp_string(t, "quantity"), variability);
-    read_files(t, folder, radiance, &e);
+    export_scene(t, yp_string(t, "quantity"), variability, more);
+    read_files(t, radiance, &e);
     yp_data_hash(t, file_tiles_hash(&e.cube, t));
     struct agreement a =
         unmix(t, &e, e.spectra, &(struct rx_nnls_options){.weights = e.weights, .offset = e.path});
@@ -264,7 +224,7 @@ YP_TEST(unmixing, by_files, .tags = "stress", .cases = CASES, .axes = AXES, .tim
                               yp_max_value("rest over noise", 2.1),
                               yp_max_value("largest rest", 9)))
 {
-    unmix_files(t, "off");
+    unmix_files(t, "off", (const char *[3]){NULL});
 }
 
 /* The default in everything. One spectrum a material cannot follow psi: what is found are shares of
@@ -274,5 +234,18 @@ YP_TEST(unmixing, by_files_varied, .tags = "stress", .cases = CASES, .axes = AXE
         .budgets = YP_BUDGETS(yp_max_value("abundance error", 0.11),
                               yp_min_value("dominant", 0.925)))
 {
-    unmix_files(t, "0.25");
+    unmix_files(t, "0.25", (const char *[3]){NULL});
+}
+
+/* Through a point spread truth is that of the light, blurred as it is. Materials and light change
+ * from pixel to pixel here, so that the ground's own shares are 0.10 off, and shares blurred
+ * without the light 0.029. Over seeds 0 to 7 the error is 0.009 to 0.015, and blur leaves more
+ * pixels whose two largest shares are alike: the right material is dominant in 98.55 to 99.17 %.
+ * Pixels that get a little of a target, but too little to be labelled, are among them. */
+YP_TEST(unmixing, by_files_blurred, .tags = "stress", .cases = CASES, .axes = AXES, .timeout = 300,
+        .budgets = YP_BUDGETS(yp_max_value("abundance error", 0.018),
+                              yp_min_value("dominant", 0.98), yp_min_value("light", 0.95),
+                              yp_max_value("light", 1.06)))
+{
+    unmix_files(t, "off", (const char *[3]){"--psf-px=1.5", "--correlation-px=2", "--grain=0.4"});
 }

@@ -73,11 +73,14 @@ void ypi_to_quantity(const struct ypi_outputs *o, size_t pixels, float *values)
 void ypi_spectrum_in_quantity(const struct ypi_outputs *o, size_t k, float *values)
 {
     const float *spectrum = synth_scene_spectrum(o->scene, k);
+    const float *light = synth_scene_light(o->scene, k);
     bool seen = o->job->quantity == YPI_RADIANCE; /* with CUVIS without air: the spectrum itself */
-    for (size_t c = 0; c < o->spec->channels; c++)
-        values[c] =
-            seen ? (float)((double)o->transmission[c] * (double)spectrum[c] + (double)o->path[c])
-                 : spectrum[c];
+    for (size_t c = 0; c < o->spec->channels; c++) {
+        if (seen)
+            values[c] = (float)((double)light[c] + (double)o->path[c]);
+        else /* what the cube's pixels were divided by */
+            values[c] = o->transmission[c] > 0 ? light[c] / o->transmission[c] : spectrum[c];
+    }
 }
 
 /* a m + b at m = the mean of tau e_k + path over the endmembers. */
@@ -88,8 +91,8 @@ void ypi_noise_by_band(const struct ypi_outputs *o, float *variance)
     for (size_t c = 0; c < o->spec->channels; c++) {
         double mean = 0, tau = (double)o->transmission[c];
         for (size_t k = 0; k < o->spec->endmembers; k++)
-            mean += (double)synth_scene_spectrum(o->scene, k)[c] / (double)o->spec->endmembers;
-        double own = a * (tau * mean + (double)o->path[c]) + b;
+            mean += (double)synth_scene_light(o->scene, k)[c] / (double)o->spec->endmembers;
+        double own = a * (mean + (double)o->path[c]) + b;
         if (o->job->quantity == YPI_REFLECTANCE)
             own /= tau * tau;
         variance[c] = ypi_band_is_empty(o, c) ? 0.0F : (float)own;

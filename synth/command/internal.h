@@ -59,7 +59,7 @@ struct ypi_outputs {
     const struct synth_spec *spec; /* resolved */
     size_t bands[3];               /* red, green, blue */
     bool bands_by_wavelength;
-    float *fwhm; /* (channels), nm: the spacing of the channels; NULL: no wavelengths */
+    float *fwhm; /* (channels), nm: of the channels' responses; NULL: they have none */
     /* Of bands.c, (channels) each, in the block of name_list. */
     float *transmission, *path;
     char (*names)[32];

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define YPI_TEXT_MAX 256 /* of a description */
+#define YPI_OPTICS_MAX 96
+
 static const struct {
     const char *suffix;
     enum synth_type type;
@@ -49,11 +52,11 @@ enum yp_status ypi_outputs_init(struct ypi_outputs *o, const struct ypi_job *job
         o->bands[i] = o->bands_by_wavelength ? nearest_band(wavelengths, channels, colours[i])
                                              : channels * (5 - 2 * i) / 6;
     enum yp_status status = ypi_bands_init(o);
-    if (status != YP_OK || o->spec->preset != SYNTH_SCENE || channels == 1)
+    if (status != YP_OK || o->spec->fwhm_nm == 0)
         return status;
     o->fwhm = yp_device_alloc(yp_device_cpu(), channels * sizeof *o->fwhm);
     for (size_t i = 0; o->fwhm != NULL && i < channels; i++)
-        o->fwhm[i] = (wavelengths[channels - 1] - wavelengths[0]) / (float)(channels - 1);
+        o->fwhm[i] = (float)o->spec->fwhm_nm;
     return o->fwhm != NULL ? YP_OK : YP_OUT_OF_MEMORY;
 }
 
@@ -113,10 +116,29 @@ static void describe_values(const struct ypi_outputs *o, struct synth_cube_info 
     memcpy(info->default_bands, o->bands, sizeof o->bands);
 }
 
+/* What stands between the scene and the sensor, "" where nothing does. */
+static void describe_optics(const struct ypi_outputs *o, char text[YPI_OPTICS_MAX])
+{
+    const struct {
+        const char *what, *unit;
+        double value;
+    } all[] = {{"point spread", "px", o->spec->psf_px},
+               {"smile", "nm", o->spec->smile_nm},
+               {"keystone", "px", o->spec->keystone_px}};
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].value > 0)
+            length += (size_t)snprintf(text + length, YPI_OPTICS_MAX - length, "; %s %g %s",
+                                       all[i].what, all[i].value, all[i].unit);
+}
+
 static void describe(const struct ypi_outputs *o, size_t cube, enum ypi_plane plane,
-                     struct synth_cube_info *info, char text[160])
+                     struct synth_cube_info *info, char text[YPI_TEXT_MAX])
 {
     const struct ypi_job *job = o->job;
+    char optics[YPI_OPTICS_MAX];
+    describe_optics(o, optics);
     *info = (struct synth_cube_info){.format = (enum synth_format)job->format,
                                      .type = planes[plane].type,
                                      .interleave = (enum synth_interleave)job->interleave,
@@ -127,10 +149,10 @@ static void describe(const struct ypi_outputs *o, size_t cube, enum ypi_plane pl
                                      .channels = ypi_plane_channels(o, plane),
                                      .band_names = ypi_plane_names(o, plane),
                                      .description = text};
-    snprintf(text, 160,
-             "yieldpoint synth " YPI_VERSION ", preset %s, seed %" PRIu64 ", cube %zu: %s",
+    snprintf(text, YPI_TEXT_MAX,
+             "yieldpoint synth " YPI_VERSION ", preset %s, seed %" PRIu64 ", cube %zu: %s%s",
              o->spec->preset == SYNTH_CUVIS ? "cuvis" : "scene", o->spec->seed, cube,
-             plane == YPI_VALUES ? ypi_quantity_text(o) : planes[plane].what);
+             plane == YPI_VALUES ? ypi_quantity_text(o) : planes[plane].what, optics);
     if (plane == YPI_VALUES)
         describe_values(o, info);
     if (plane == YPI_LABELS)
@@ -150,7 +172,7 @@ static enum yp_status refuse_existing(const char *path)
 static enum yp_status check_plane(const struct ypi_outputs *o, size_t cube, enum ypi_plane plane,
                                   uint64_t *bytes)
 {
-    char path[YPI_PATH_MAX], text[160];
+    char path[YPI_PATH_MAX], text[YPI_TEXT_MAX];
     struct synth_cube_info info;
     ypi_plane_path(o, cube, plane, path);
     if (path[0] == '\0')
@@ -225,7 +247,7 @@ enum yp_status ypi_cube_begin(const struct ypi_outputs *o, size_t cube,
 {
     *out = (struct ypi_cube_outputs){0};
     for (int plane = 0; plane < YPI_PLANES; plane++) {
-        char path[YPI_PATH_MAX], text[160];
+        char path[YPI_PATH_MAX], text[YPI_TEXT_MAX];
         struct synth_cube_info info;
         ypi_plane_path(o, cube, (enum ypi_plane)plane, path);
         if (path[0] == '\0')

@@ -48,8 +48,10 @@ struct synth_scene {
     /* SCENE */
     float *levels;         /* SYNTH_ROWS x stride: tau e_k and tau t */
     float *slopes;         /* SYNTH_LANES x stride: tau e_k cos(n pi w), n = 1 + k mod 3 */
-    float *path;           /* stride */
+    float *path, *tau;     /* stride */
     uint32_t *columns;     /* width x stride: gain - 1 and offset, a bf16 each; NULL: none */
+    float *psf;            /* weights of the point spread along an axis, middle first; NULL: off */
+    float *knots;          /* of optics.h, tables at shifted wavelengths; NULL: no smile */
     uint64_t target, dead; /* a word below the threshold makes a target, a dead pixel; <= 2^32 */
     struct synth_sensor sensor;
 

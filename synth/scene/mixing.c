@@ -4,6 +4,7 @@
 #include "base/random/stream.h"
 #include "synth/scene/internal.h"
 #include "synth/scene/mixing_window.h"
+#include "synth/scene/optics.h"
 
 #include <math.h>
 
@@ -22,6 +23,7 @@ struct chunk {
     int32_t node[CHUNK];    /* the first of its three nodes, counted from the lattice's first */
     float weight[3][CHUNK]; /* of the three */
     float grain[CHUNK];     /* of shade; 0 where there is none */
+    float shade[CHUNK];
     float drawn[GRAINS];
     uint64_t group; /* whose grain is drawn, counted from 1 */
     float abundance[SYNTH_LAST][CHUNK];
@@ -255,4 +257,53 @@ void ypi_scene_band(const struct synth_scene *scene, uint64_t cube, size_t chann
             values[at + i] = one_value(scene, cube, channel, pixel + i, &chunk, i);
         at += s.pixels;
     }
+}
+
+/* -- for optics --------------------------------------------------------------------------- */
+
+static void put_light(const struct synth_spec *spec, const struct chunk *chunk, size_t i, size_t at,
+                      struct synth_ground_light *light)
+{
+    for (size_t k = 0; k < spec->endmembers; k++) {
+        light->of[SYNTH_LEVELS + k][at] = chunk->level[k][i];
+        light->of[SYNTH_SLOPES + k][at] = spec->variability > 0 ? chunk->slope[k][i] : 0.0f;
+        light->of[SYNTH_SHARES + k][at] = chunk->shade[i] * chunk->abundance[k][i];
+    }
+    light->of[SYNTH_FILLS + chunk->kind[i]][at] = chunk->level[SYNTH_LAST][i];
+}
+
+void ypi_mixing_light(const struct synth_scene *scene, uint64_t cube, size_t pixel, size_t pixels,
+                      struct synth_ground_light *light)
+{
+    struct lattice lattice;
+    struct chunk chunk;
+    start(&lattice, &chunk);
+    memset(light, 0, sizeof *light);
+    for (size_t at = 0; at < pixels;) {
+        struct segment s = next_segment(scene, cube, pixel + at, pixels - at, &lattice);
+        kernels_of(scene)->mix(scene, cube, pixel + at, s.pixels, &lattice, &chunk);
+        for (size_t i = 0; i < s.pixels; i++)
+            put_light(&scene->spec, &chunk, i, at + i, light);
+        at += s.pixels;
+    }
+}
+
+void ypi_mixing_truth(const struct synth_scene *scene, uint64_t cube, size_t pixel, size_t pixels,
+                      size_t at, const struct synth_truth *truth)
+{
+    struct lattice lattice;
+    struct chunk chunk;
+    start(&lattice, &chunk);
+    for (size_t done = 0; done < pixels;) {
+        struct segment s = next_segment(scene, cube, pixel + done, pixels - done, &lattice);
+        kernels_of(scene)->mix(scene, cube, pixel + done, s.pixels, &lattice, &chunk);
+        write_truth(&scene->spec, &chunk, s.pixels, at + done, truth);
+        done += s.pixels;
+    }
+}
+
+void ypi_mixing_read(const struct synth_scene *scene, float *values)
+{
+    static const struct chunk nothing;
+    kernels_of(scene)->values(scene, &nothing, 0, 1, values);
 }

@@ -2,6 +2,8 @@
  * (table.h), so that they have the same bits everywhere. */
 #include "base/random/stream.h"
 #include "synth/scene/internal.h"
+#include "synth/scene/optics.h"
+#include "synth/scene/passband.h"
 #include "synth/scene/table.h"
 
 #include <math.h>
@@ -18,6 +20,8 @@ void ypi_scene_lay_out(struct synth_scene *scene, struct synth_tables *tables)
     scene->path = ypi_synth_take(tables, row);
     if (spec->prnu > 0 || spec->dsnu > 0 || spec->dead_elements > 0)
         scene->columns = ypi_synth_take(tables, spec->width * scene->stride * sizeof(uint32_t));
+    scene->tau = ypi_synth_take(tables, row);
+    ypi_optics_lay_out(scene, tables);
 }
 
 /* -- spectra ------------------------------------------------------------------------------ */
@@ -67,8 +71,8 @@ static struct shape draw_shape(const uint32_t *word, size_t lane)
 
 static double bell(double x, double at, double width)
 {
-    double d = (x - at) / width;
-    return synth_table_exp(-0.5 * d * d);
+    double d = (x - at) / width, exponent = 0.5 * d * d;
+    return exponent < 50 ? synth_table_exp(-exponent) : 0; /* less than a last place of 1 */
 }
 
 /* The share of the light that remains after the absorption features of a shape. */
@@ -88,17 +92,6 @@ static double reflectance(const struct shape *shape, double w)
     return shape->level * smooth * dips(shape, w);
 }
 
-/* The place of a channel on the wavelength axis, 0 to 1. */
-static double position(const struct synth_spec *spec, size_t channel)
-{
-    return spec->channels > 1 ? (double)channel / (double)(spec->channels - 1) : 0.0;
-}
-
-static double wavelength(const struct synth_spec *spec, size_t channel)
-{
-    return spec->first_nm + (spec->last_nm - spec->first_nm) * position(spec, channel);
-}
-
 /* The factor of a target's features, which are shifted a little towards longer wavelengths against
  * those of the surroundings: darker below, brighter above, the same on average. Each has the form
  * (x/w) exp(1/2 - (x/w)^2/2), which is at most 1. */
@@ -107,7 +100,7 @@ static double shifts(const struct shape *shape, double w)
     double factor = 1.0;
     for (int i = 0; i < 3; i++) {
         double x = (w - shape->dip_at[i]) / shape->dip_width[i];
-        factor *= 1.0 + shape->depth[i] * x * synth_table_exp(-0.5 * x * x) * 1.6487212707001282;
+        factor *= 1.0 + shape->depth[i] * x * bell(x, 0, 1) * 1.6487212707001282;
     }
     return factor;
 }
@@ -118,15 +111,6 @@ static struct shape shape_of(const struct synth_scene *scene, size_t lane)
     ypi_random_words(scene->spec.level, synth_stream(scene->spec.seed, 0, SYNTH_SPECTRA),
                      lane * WORDS_A_SPECTRUM, WORDS_A_SPECTRUM, words);
     return draw_shape(words, lane);
-}
-
-/* Fills row `lane` of the table with spectrum `lane` of the seed. */
-static void fill_spectrum(struct synth_scene *scene, size_t lane)
-{
-    struct shape shape = shape_of(scene, lane);
-    for (size_t c = 0; c < scene->spec.channels; c++)
-        scene->spectra[lane * scene->stride + c] =
-            (float)reflectance(&shape, position(&scene->spec, c));
 }
 
 /* With fewer than 100 channels features grow with the channels' spacing: narrower ones would fall
@@ -143,21 +127,35 @@ static void widen(struct shape *shape, size_t channels)
     }
 }
 
-/* Fills row `row` with a target: the mean of the endmembers times deep features of its own, where
- * the light is good. It hides in the directions in which the background varies and shows in those
- * in which it does not. */
-static void fill_target(struct synth_scene *scene, size_t row)
+/* The shapes of all spectra, by the rows of the tables. */
+struct ground {
+    struct shape shape[SYNTH_ROWS];
+};
+
+static void draw_ground(const struct synth_scene *scene, struct ground *ground)
 {
-    struct shape shape = shape_of(scene, row);
-    size_t endmembers = scene->spec.endmembers;
-    widen(&shape, scene->spec.channels);
-    for (size_t c = 0; c < scene->spec.channels; c++) {
-        double mean = 0;
-        for (size_t k = 0; k < endmembers; k++)
-            mean += (double)scene->spectra[k * scene->stride + c] / (double)endmembers;
-        scene->spectra[row * scene->stride + c] =
-            (float)(mean * shifts(&shape, position(&scene->spec, c)));
+    for (size_t k = 0; k < scene->spec.endmembers; k++)
+        ground->shape[k] = shape_of(scene, k);
+    for (size_t row = SYNTH_LAST; row < SYNTH_ROWS; row++) {
+        ground->shape[row] = shape_of(scene, row);
+        widen(&ground->shape[row], scene->spec.channels);
     }
+}
+
+/* All reflectances at one wavelength. A target is the mean of the endmembers times deep features of
+ * its own, where the light is good. It hides in the directions in which the background varies and
+ * shows in those in which it does not. */
+static void reflectances(const struct ground *ground, size_t endmembers, double w,
+                         float e[SYNTH_ROWS])
+{
+    double mean = 0;
+    memset(e, 0, SYNTH_ROWS * sizeof *e);
+    for (size_t k = 0; k < endmembers; k++) {
+        e[k] = (float)reflectance(&ground->shape[k], w);
+        mean += (double)e[k] / (double)endmembers;
+    }
+    for (size_t row = SYNTH_LAST; row < SYNTH_ROWS; row++)
+        e[row] = (float)(mean * shifts(&ground->shape[row], w));
 }
 
 /* -- atmosphere --------------------------------------------------------------------------- */
@@ -193,26 +191,98 @@ static double variation(size_t k, double w)
     return synth_table_cos_turns((double)(k % 3 + 1) * w / 2);
 }
 
-/* Fills tau e_k, that times its variation, and path; returns m of scene.h. */
-static double fill_radiance(struct synth_scene *scene)
+/* What a channel sees: sums over its passband. */
+struct light {
+    const struct synth_spec *spec;
+    const struct ground *ground;
+    double place, centre; /* of the channel */
+    double weight, transmitted, tau, path;
+    double e[SYNTH_ROWS], level[SYNTH_ROWS], slope[SYNTH_LAST];
+};
+
+static void add_light(void *arg, double offset, double weight)
+{
+    struct light *sum = arg;
+    const struct synth_spec *spec = sum->spec;
+    double nm = sum->centre + offset, w = sum->place + offset / (spec->last_nm - spec->first_nm);
+    double transmitted = transmission(spec, nm), tau = response(nm) * transmitted;
+    float e[SYNTH_ROWS];
+    reflectances(sum->ground, spec->endmembers, w, e);
+    sum->weight += weight;
+    sum->transmitted += weight * transmitted;
+    sum->tau += weight * tau;
+    sum->path += weight * scattered(spec, nm);
+    for (size_t k = 0; k < SYNTH_ROWS; k++) {
+        double level = tau * (double)e[k];
+        sum->e[k] += weight * (double)e[k];
+        sum->level[k] += weight * level;
+        if (k < spec->endmembers)
+            sum->slope[k] += weight * (level * variation(k, w));
+    }
+}
+
+static struct light light_of(const struct synth_spec *spec, const struct ground *ground,
+                             size_t channel, double shift_nm)
+{
+    struct light light = {.spec = spec,
+                          .ground = ground,
+                          .place = ypi_passband_place(spec, channel),
+                          .centre = ypi_passband_centre(spec, channel)};
+    ypi_passband_sample(spec, channel, shift_nm, add_light, &light);
+    light.transmitted /= light.weight;
+    light.tau /= light.weight;
+    light.path /= light.weight;
+    for (size_t k = 0; k < SYNTH_ROWS; k++) {
+        light.e[k] /= light.weight;
+        light.level[k] /= light.weight;
+        if (k < SYNTH_LAST)
+            light.slope[k] /= light.weight;
+    }
+    return light;
+}
+
+/* Column c of the tables that values are made of. */
+static void put_light(const struct light *light, float *levels, float *slopes, float *path,
+                      size_t stride)
+{
+    *path = (float)light->path;
+    for (size_t k = 0; k < SYNTH_ROWS; k++)
+        levels[k * stride] = (float)light->level[k];
+    for (size_t k = 0; k < light->spec->endmembers; k++)
+        slopes[k * stride] = (float)light->slope[k];
+}
+
+/* The same tables for channels that are shifted. */
+static void fill_knots(struct synth_scene *scene, const struct ground *ground)
+{
+    size_t stride = scene->stride;
+    for (size_t knot = 0; knot < SYNTH_KNOTS; knot++) {
+        float *levels = scene->knots + knot * SYNTH_KNOT_ROWS * stride;
+        float *slopes = levels + SYNTH_ROWS * stride, *path = slopes + SYNTH_LANES * stride;
+        double shift = scene->spec.smile_nm * (double)knot / (SYNTH_KNOTS - 1);
+        for (size_t c = 0; c < scene->spec.channels; c++) {
+            struct light light = light_of(&scene->spec, ground, c, shift);
+            put_light(&light, levels + c, slopes + c, path + c, stride);
+        }
+    }
+}
+
+/* Fills e_k, tau e_k, that times its variation, tau and path; returns m of scene.h. */
+static double fill_radiance(struct synth_scene *scene, const struct ground *ground)
 {
     const struct synth_spec *spec = &scene->spec;
     size_t stride = scene->stride;
     double sum = 0.0;
     for (size_t c = 0; c < spec->channels; c++) {
-        double nm = wavelength(spec, c), transmitted = transmission(spec, nm);
-        double tau = response(nm) * transmitted;
-        scene->wavelengths[c] = (float)nm;
-        scene->good[c] = transmitted >= 0.3;
-        scene->path[c] = (float)scattered(spec, nm);
-        for (size_t k = 0; k < SYNTH_ROWS; k++) {
-            double level = tau * (double)scene->spectra[k * stride + c];
-            scene->levels[k * stride + c] = (float)level;
-            if (k < spec->endmembers) {
-                scene->slopes[k * stride + c] = (float)(level * variation(k, position(spec, c)));
-                sum += level + scattered(spec, nm);
-            }
-        }
+        struct light light = light_of(spec, ground, c, 0);
+        scene->wavelengths[c] = (float)light.centre;
+        scene->good[c] = light.transmitted >= 0.3;
+        scene->tau[c] = (float)light.tau;
+        put_light(&light, scene->levels + c, scene->slopes + c, scene->path + c, stride);
+        for (size_t k = 0; k < SYNTH_ROWS; k++)
+            scene->spectra[k * stride + c] = (float)light.e[k];
+        for (size_t k = 0; k < spec->endmembers; k++)
+            sum += light.level[k] + light.path;
     }
     return sum / ((double)spec->channels * (double)spec->endmembers);
 }
@@ -270,11 +340,12 @@ static void kill_elements(struct synth_scene *scene)
 void ypi_scene_prepare(struct synth_scene *scene)
 {
     const struct synth_spec *spec = &scene->spec;
-    for (size_t k = 0; k < spec->endmembers; k++)
-        fill_spectrum(scene, k);
-    for (size_t i = 0; i < SYNTH_TARGETS; i++)
-        fill_target(scene, SYNTH_LAST + i);
-    double m = fill_radiance(scene);
+    struct ground ground;
+    draw_ground(scene, &ground);
+    double m = fill_radiance(scene, &ground);
+    if (scene->knots != NULL)
+        fill_knots(scene, &ground);
+    ypi_optics_prepare(scene);
 
     /* m^2 10^(-snr/10) at m; half of it grows with the signal. */
     double variance =

@@ -1,6 +1,8 @@
 #include "base/random/portable.h"
 #include "synth/scene/accelerated.h"
 #include "synth/scene/internal.h"
+#include "synth/scene/optics.h"
+#include "synth/scene/passband.h"
 
 #include <inttypes.h>
 
@@ -46,6 +48,9 @@ static const struct option scene_options[] = {
     OPTION(bits, 16, 8, 16, true),
     OPTION(dead_fraction, 0.0005, LEAST, 1, true),
     OPTION(dead_elements, 0, LEAST, 1, true),
+    OPTION(psf_px, 0, LEAST, 6, true),
+    OPTION(smile_nm, 0, LEAST, 20, true),
+    OPTION(keystone_px, 0, LEAST, 4, true),
     OPTION(target_fraction, 0.001, LEAST, 1, true),
     OPTION(fill_low, 0.05, LEAST, 1, false),
     OPTION(fill_high, 1, LEAST, 1, false),
@@ -154,6 +159,8 @@ static enum yp_status resolve_scene(struct synth_spec *spec)
     if (status == YP_OK)
         status = check_rising("first_nm", spec->first_nm, "last_nm", spec->last_nm, false);
     if (status == YP_OK)
+        status = ypi_passband_resolve(spec);
+    if (status == YP_OK)
         status = check_rising("fill_low", spec->fill_low, "fill_high", spec->fill_high, true);
     if (status == YP_OK && spec->bits != (double)(int)spec->bits)
         status =
@@ -169,6 +176,8 @@ static enum yp_status resolve_cuvis(struct synth_spec *spec)
         status = check_all_unused(spec, scene_options, COUNT(scene_options), other);
     if (status == YP_OK)
         status = check_unused("endmembers", (double)spec->endmembers, other);
+    if (status == YP_OK)
+        status = check_unused("fwhm_nm", spec->fwhm_nm, other);
     if (status == YP_OK)
         status = check_unused("correlation_px", (double)spec->correlation_px, other);
     if (status == YP_OK)
@@ -256,7 +265,8 @@ struct synth_scene *synth_scene_create(struct yp_device *device, const struct sy
     if (resolve_spec(spec, &resolved) != YP_OK)
         return NULL;
     bool accelerated = yp_device_memory_kind(device) != YP_HOST;
-    if (accelerated && ypi_scene_check_device() != YP_OK)
+    if (accelerated &&
+        (ypi_optics_check_device(&resolved) != YP_OK || ypi_scene_check_device() != YP_OK))
         return NULL;
     struct synth_scene *scene = create(&resolved);
     if (scene != NULL && accelerated && ypi_scene_to_device(scene, device) != YP_OK) {
@@ -307,17 +317,18 @@ const float *synth_scene_spectrum(const struct synth_scene *scene, size_t k)
     return scene->spectra + (k < endmembers ? k : SYNTH_LAST + k - endmembers) * scene->stride;
 }
 
+const float *synth_scene_light(const struct synth_scene *scene, size_t k)
+{
+    const float *spectrum = synth_scene_spectrum(scene, k);
+    if (scene->spec.preset == SYNTH_CUVIS || spectrum == NULL)
+        return spectrum;
+    return scene->levels + (spectrum - scene->spectra);
+}
+
 void synth_scene_transmission(const struct synth_scene *scene, float *transmission)
 {
-    bool air = scene->spec.preset == SYNTH_SCENE;
-    for (size_t c = 0; c < scene->spec.channels; c++) {
-        double seen = 0, there = 0;
-        for (size_t k = 0; air && k < scene->spec.endmembers; k++) {
-            seen += (double)scene->levels[k * scene->stride + c];
-            there += (double)scene->spectra[k * scene->stride + c];
-        }
-        transmission[c] = air ? (float)(seen / there) : 1.0f;
-    }
+    for (size_t c = 0; c < scene->spec.channels; c++)
+        transmission[c] = scene->spec.preset == SYNTH_SCENE ? scene->tau[c] : 1.0f;
 }
 
 void synth_scene_path(const struct synth_scene *scene, float *path)
@@ -380,6 +391,8 @@ static void make_tile(const struct synth_scene *scene, uint64_t cube, size_t fir
 {
     if (scene->spec.preset == SYNTH_CUVIS)
         ypi_cuvis_tile(scene, cube, first_pixel, pixels, values, truth);
+    else if (ypi_optics_is_on(&scene->spec))
+        ypi_optics_tile(scene, cube, first_pixel, pixels, values, truth);
     else
         ypi_scene_tile(scene, cube, first_pixel, pixels, values, truth);
 }
@@ -453,6 +466,8 @@ enum yp_status synth_scene_band(const struct synth_scene *scene, uint64_t cube, 
                             yp_device_name(scene->device));
     if (scene->spec.preset == SYNTH_CUVIS)
         ypi_cuvis_band(scene, cube, channel, first_pixel, pixels, values);
+    else if (ypi_optics_is_on(&scene->spec))
+        ypi_optics_band(scene, cube, channel, first_pixel, pixels, values);
     else
         ypi_scene_band(scene, cube, channel, first_pixel, pixels, values);
     return YP_OK;

@@ -31,6 +31,14 @@ enum synth_preset {
      *   y = gain (x + sqrt(a x + b) z) + offset       the sensor's reading; z standard normal
      *   value = y to the nearest multiple of 2^-bits, clipped to 0 .. 1 - 2^-bits
      *
+     * Each of e_k, t, tau, path and of the products that a channel gets is the mean over
+     * wavelengths under the channel's response, a Gaussian about its centre with `fwhm_nm` at half
+     * its height, as real instruments have about their channels' spacing (AVIRIS: 10 nm each).
+     * Beyond the ends of the axis the light is taken to be that at the end. With fwhm_nm OFF they
+     * are the values at the centres. Half the step of sampling, or half as far again, changes no
+     * mean by more than a float's last place (13 axes of 2 to 1000 channels, 5 seeds: 282,260
+     * means, 8 % by one).
+     *
      * - e_k: `endmembers` reflectances in (0, 1), smooth, with absorption features, and of clearly
      *   different brightness; all are drawn from the seed and shared by its cubes.
      * - t: reflectance of one of SYNTH_TARGETS targets: the mean of all e_k with narrow features of
@@ -71,6 +79,18 @@ enum synth_preset {
      * read 0 in every row of all cubes of a seed, whatever light they get.
      * - blank_bands: channels where water absorbs more than 70 % are 0 everywhere, as vendors
      *   deliver them.
+     * - psf_px, smile_nm, keystone_px: optics between x and y, off by default, on the CPU only.
+     *   Point spread: each pixel gets the light of those around it with weights of a Gaussian of
+     *   the distance, `psf_px` pixels wide at half its height, as far as 1.5 psf_px + 1 pixels
+     * (whole ones) along each axis, where it is below 0.4 %, and normalised to a sum of 1. Beyond
+     * its border the image goes on as its mirror image. Smile: in column j of the sensor all
+     * channels' responses are shifted by smile_nm (2 j / (width - 1) - 1)^2 to longer wavelengths;
+     * the tables are of 17 such shifts, evenly spaced, and interpolated linearly between two of
+     * them. Keystone: channel c of column j looks at column j + keystone_px c / (channels - 1) of
+     * the ground, between two pixels by linear interpolation. Point spread comes first, then the
+     *   sensor's column and channel. Spectra, tau and path are those without smile, that is of the
+     *   middle column; noise, gains, offsets, dead pixels and elements are the sensor's own as
+     * ever.
      * - f: on targets uniform in [fill_low, fill_high], elsewhere 0. Each pixel is a target with
      *   probability `target_fraction`, independently of the others.
      */
@@ -123,6 +143,8 @@ struct synth_spec {
     size_t endmembers;        /* 2 to 7; default 6 */
     size_t correlation_px;    /* lattice pitch of the fields, 1 to 65536; default 16 */
     double first_nm, last_nm; /* 100 to 20,000, rising; default 400 and 2500 */
+    double fwhm_nm;           /* 1e-9 to last_nm - first_nm; default: the channels' spacing (one
+                                 channel: none); or OFF: point samples */
     double sharpness;         /* 1e-9 to 20; default 5 */
     double variability;       /* 1e-9 to 0.5; default 0.25; or OFF */
     double shade;             /* 1e-9 to 0.5; default 0.2; or OFF */
@@ -134,6 +156,9 @@ struct synth_spec {
     double bits;              /* whole, 8 to 16; default 16; or OFF: neither rounded nor clipped */
     double dead_fraction;     /* probability, 1e-9 to 1; default 0.0005; or OFF */
     double dead_elements;     /* probability, 1e-9 to 1; default 0: none; or OFF */
+    double psf_px;            /* 1e-9 to 6; default 0: none; or OFF */
+    double smile_nm;          /* 1e-9 to 20; default 0: none; or OFF */
+    double keystone_px;       /* 1e-9 to 4; default 0: none; or OFF */
     bool blank_bands;         /* default false */
     double target_fraction;   /* probability, 1e-9 to 1; default 0.001; or OFF */
     double fill_low, fill_high; /* 1e-9 to 1, rising; default 0.05 and 1 */
@@ -157,9 +182,10 @@ void synth_scene_destroy(struct synth_scene *scene);
 
 /* The exact bytes that synth_scene_create() allocates on the CPU, and again on the device when that
  * is another; 0 with yp_last_error() set when the spec is not allowed. With S = channels rounded up
- * to a multiple of 16: a header below 512 bytes; SCENE: 129 S, and 4 width S with striping or dead
- * elements; CUVIS: 13 S + 4 (height + width); each table rounded up to 64. Nothing else is
- * allocated, then or later; a tile uses less than 64 KiB of stack. */
+ * to a multiple of 16: a header below 512 bytes; SCENE: 133 S, and 4 width S with striping or dead
+ * elements, 1360 S with a smile, up to 64 with a point spread; CUVIS: 13 S + 4 (height + width);
+ * each table rounded up to 64. Nothing else is allocated, then or later; a tile uses less than 64
+ * KiB of stack. */
 size_t synth_scene_bytes(const struct synth_spec *spec);
 
 /* The spec with its defaults filled in (OFF: 0) and its level resolved. Owned by the scene, like
@@ -168,20 +194,24 @@ const struct synth_spec *synth_scene_spec(const struct synth_scene *scene);
 
 /* (channels), nm: of CUVIS 0 to 1, which has no unit. */
 const float *synth_scene_wavelengths(const struct synth_scene *scene);
-/* (channels): 0 where water absorbs more than 70 % of the light, else 1. */
+/* (channels): 0 where water absorbs more than 70 % of the channel's light, else 1. */
 const uint8_t *synth_scene_good_bands(const struct synth_scene *scene);
 /* Whether the sensor's element for a column and channel reads 0 always; false outside the image. */
 bool synth_scene_dead_element(const struct synth_scene *scene, size_t column, size_t channel);
-/* (channels): reflectance of endmember k < endmembers, then of the SYNTH_TARGETS targets. CUVIS has
- * two spectra, normal and anomaly. NULL for another k. */
+/* (channels): reflectance of endmember k < endmembers, then of the SYNTH_TARGETS targets, the mean
+ * under each channel's response. CUVIS has two spectra, normal and anomaly. NULL for another k. */
 const float *synth_scene_spectrum(const struct synth_scene *scene, size_t k);
 
 /* What stands between the ground and the sensor's reading, of SYNTH_SCENE; CUVIS has none of it:
  * tau is 1, path 0, a and b are 0, gains 1 and offsets 0. The arrays are the caller's. */
 
-/* tau, (channels): what the tables give, sum_k (tau e_k) / sum_k e_k, within 2e-7 of it. */
+/* tau e_k or tau t, (channels), rows as of synth_scene_spectrum(): the light that a channel gets
+ * from a material where S = 1, without path. Under a response as wide as a water band it is not the
+ * product of the mean tau and the mean e_k. CUVIS: the spectrum. NULL for another k. */
+const float *synth_scene_light(const struct synth_scene *scene, size_t k);
+/* tau, (channels), the mean under each channel's response. */
 void synth_scene_transmission(const struct synth_scene *scene, float *transmission);
-/* path, (channels): in the unit of the reading. */
+/* path, (channels), in the unit of the reading, the mean under each channel's response. */
 void synth_scene_path(const struct synth_scene *scene, float *path);
 /* a and b of the noise's variance a x + b. */
 void synth_scene_noise(const struct synth_scene *scene, double *a, double *b);
@@ -189,7 +219,12 @@ void synth_scene_noise(const struct synth_scene *scene, double *a, double *b);
 void synth_scene_column(const struct synth_scene *scene, size_t column, float *gains,
                         float *offsets);
 
-/* The ground truth of a tile. Each array is the caller's; NULL: not wanted. */
+/* The ground truth of a tile. Each array is the caller's; NULL: not wanted.
+ * With a point spread it is that of the light that the pixel gets: fill and abundances are the
+ * parts of all the ground's light, S included, blurred as the radiance is, and a pixel has the
+ * label of the target that gives it most where that is at least fill_low times the weight of a
+ * pixel on itself, what the weakest target leaves in its own pixel where the light is even; smile
+ * and keystone leave truth as it is, that of the first channel's place. */
 struct synth_truth {
     uint8_t *labels;   /* (pixels): on a target 1 + its material, in a disc of CUVIS 1, else 0 */
     float *fill;       /* (pixels): f; CUVIS: 1 in a disc */

@@ -18,6 +18,8 @@ TRAIN_RX = small("rx_train and train")
 ON_DEVICE = small("train_on_device")
 RX = small("rx_devices or stress/rx.c or formulas/nodes or formulas/tiles")
 SCENE = small("formulas/synth or formulas/known")
+OPTICS = small("scene_optics")
+BLURRED = small("by_files_blurred")
 DISK = small("formulas/cubes or rx_disk")
 PIPELINE = small("pipeline_gradient or formulas/train_steps")
 METRICS = small("formulas/metrics")
@@ -92,6 +94,33 @@ MUTANTS = [
            "features fall between channels", SCENE),
     Mutant("shape-shared", SYNTH + "prepare.c", "(double)(k % 3 + 1) * w / 2", "(double)(k % 2 + 1) * w / 2",
            "materials share a shape of their variation", small("formulas")),
+    # What the channels see.
+    Mutant("passband-wider", SYNTH + "passband.c", "#define DEVIATION 0.42466090014400953", "#define DEVIATION 0.467",
+           "channels are a tenth wider than they say", OPTICS),
+    Mutant("passband-half", SYNTH + "passband.c", "for (int i = -steps; i <= steps; i++)",
+           "for (int i = -steps; i <= 0; i++)", "channels see short wavelengths alone", OPTICS),
+    Mutant("fwhm-said", "synth/command/output.c", "(float)o->spec->fwhm_nm", "(float)(1.1 * o->spec->fwhm_nm)",
+           "the header says another width", OPTICS),
+    Mutant("light-of-the-centre", SYNTH + "prepare.c", "double nm = sum->centre + offset, w =",
+           "double nm = sum->centre, w =", "air is sampled at the centre alone", OPTICS),
+    Mutant("spread-wider", SYNTH + "optics.c", "synth_table_exp(-2.7725887222397811 * d * d)",
+           "synth_table_exp(-2.5 * d * d)", "the point spread is a twentieth wider", OPTICS),
+    Mutant("spread-rows-only", SYNTH + "optics.c", "sum += weight * down.of[k][place[i + x] - low];",
+           "sum += off == 0 ? down.of[k][place[i + x] - low] : 0;", "light spreads along columns alone", OPTICS),
+    Mutant("spread-of-truth", SYNTH + "optics.c", "            blur_truth(scene, &seen, run, at, truth);",
+           "            (void)blur_truth;", "abundances are not those of the blurred light", BLURRED),
+    Mutant("spread-dark", SYNTH + "mixing.c", "chunk->shade[i] * chunk->abundance[k][i];", "chunk->abundance[k][i];",
+           "abundances are blurred without the light", BLURRED),
+    Mutant("smile-linear", SYNTH + "optics.c", "(SYNTH_KNOTS - 1) * (u * u)", "(SYNTH_KNOTS - 1) * (u < 0 ? -u : u)",
+           "a smile grows with the column, not its square", OPTICS),
+    Mutant("smile-sign", SYNTH + "prepare.c", "double shift = scene->spec.smile_nm *",
+           "double shift = -scene->spec.smile_nm *", "channels shift to shorter wavelengths", OPTICS),
+    Mutant("smile-knot", SYNTH + "optics.c", "tables = tables_at(scene, knot + 1);", "tables = tables_at(scene, knot);",
+           "a smile jumps from knot to knot", OPTICS),
+    Mutant("keystone-back", SYNTH + "optics.c", "mix(scene, tables, seen, i + whole + 1, c + at, end - at, next);",
+           "mix(scene, tables, seen, i + whole, c + at, end - at, next);", "keystone is in whole pixels", OPTICS),
+    Mutant("keystone-channel", SYNTH + "optics.c", "(float)(step * (double)(c + k) - (double)whole)",
+           "(float)(step * (double)k - (double)whole)", "a block of channels starts at the first one's place", SCENE),
     Mutant("window-old", SYNTH + "mixing_window.h", "outer = 0.471404523f - 0.5f * cosine;",
            "outer = 0.471404523f - 0.45f * cosine;", "a field varies by its place in the lattice",
            small("stationary or formulas/synth")),

@@ -107,6 +107,7 @@ def check_format(tap, p, dump, plain, order, kind, big):
     else:  # another sensor: its steps are wider
         tap.check(all(abs(a - b) <= 1 for a, b in zip(values, wanted)), f"{name}: the values")
     tap.check(head["interleave"] == order and len(head["wavelength"].split(",")) == 20 and
+              {round(float(w), 3) for w in head["fwhm"].strip("{}").split(",")} == {round(2100 / 19, 3)} and
               len(head["fwhm"].split(",")) == 20 and len(head["bbl"].split(",")) == 20,
               f"{name}: the header", head)
     read_shape, read = dumped(dump, p.path("cube_0001.hdr"), "scaled")
@@ -178,7 +179,9 @@ def arrays_of(p, stem):
 def check_quantity(tap, program):
     """Reflectance is the reading less the path over the transmission, by what is stored."""
     with place(program) as p:
-        for name, more in (("plain", []), ("blank", ["--blank-bands"])):
+        # Of 20 channels one has its centre in the dark; with a response of its own none is dark throughout.
+        for name, more in (("wide", []), ("plain", ["--fwhm-nm=off"]), ("narrow", ["--fwhm-nm=5"]),
+                           ("blank", ["--fwhm-nm=off", "--blank-bands"])):
             p.good(tap, name, *SIZES, *MUCH, *more, "--output=y")
             p.good(tap, name, *SIZES, *MUCH, *more, "--output=r", "--quantity=reflectance")
             beside, seen = arrays_of(p, "r"), arrays_of(p, "y")
@@ -186,8 +189,8 @@ def check_quantity(tap, program):
             y, r = envi(p.path("y.img"))[1], envi(p.path("r.img"))[1]
             document = json.loads(p.contents()["r.json"])
             bbl = [int(b) for b in envi(p.path("r.img"))[2]["bbl"].strip("{}").split(",")]
-            dark = [c for c in range(20) if tau[c] < 0.01 or (more and not bbl[c])]
-            tap.check(document["empty_bands"] == dark and len(dark) >= 1 and
+            dark = [c for c in range(20) if tau[c] < 0.01 or (name == "blank" and not bbl[c])]
+            tap.check(document["empty_bands"] == dark and (len(dark) >= 1) == (name in ("plain", "blank")) and
                       not any(bbl[c] for c in dark), f"{name}: the bands that are not inverted",
                       (document["empty_bands"], dark))
             wanted = [0 if v == v and i % 20 in dark else (v - path[i % 20]) / tau[i % 20]
@@ -204,11 +207,24 @@ def check_quantity(tap, program):
                         os.unlink(p.path(file))
 
 
+def check_optics(tap, program):
+    """What was applied is in the header's description and in the options that make the same again."""
+    with place(program) as p:
+        p.good(tap, "optics", *SIZES, "--psf-px=1.5", "--smile-nm=2", "--keystone-px=0.25", "--output=o")
+        p.good(tap, "optics", *SIZES, "--output=plain")
+        said = envi(p.path("o.img"))[2]["description"]
+        tap.check("; point spread 1.5 px; smile 2 nm; keystone 0.25 px" in said, "optics: the description", said)
+        tap.check("spread" not in envi(p.path("plain.img"))[2]["description"], "no optics: the description")
+        options = json.loads(p.contents()["o.json"])["options"]
+        tap.equal([options[k] for k in ("psf-px", "smile-nm", "keystone-px")], [1.5, 2, 0.25], "optics: the options")
+        tap.equal(json.loads(p.contents()["plain.json"])["options"]["psf-px"], "off", "no optics: the options")
+
+
 def check_no_light(tap, program):
     """A band without light is 0, and no pixel of it is taken for a dead one."""
     with place(program) as p:
         p.good(tap, "no light", "--height=16", "--width=16", "--channels=2", "--first-nm=1400", "--last-nm=1500",
-               "--water=1", "--path=off", "--dead-fraction=off", "--quantity=reflectance", "--output=n")
+               "--fwhm-nm=off", "--water=1", "--path=off", "--dead-fraction=off", "--quantity=reflectance", "--output=n")
         values = envi(p.path("n.img"))[1]
         tap.check(json.loads(p.contents()["n.json"])["empty_bands"][:1] == [0] and
                   not any(values[0::2]) and all(v == v for v in values), "a band without light is 0 throughout")
@@ -458,6 +474,15 @@ WRONG = {
     "off where there is none": (["--sharpness=off"], USAGE, r"must be a number above 0\n"),
     "not a number": (["--shade=nan"], USAGE, r"--shade is 'nan'"),
     "a flag with a word": (["--force=maybe"], USAGE, r"--force is 'maybe': must be yes or no"),
+    "a spread that is too wide": ([*SIZES, "--output=a", "--psf-px=6.5"], USAGE,
+                                  r"^yieldpoint: --psf-px is 6\.5: must be 1e-09 to 6, or off\n$"),
+    "a smile that is too wide": ([*SIZES, "--output=a", "--smile-nm=20.5"], USAGE,
+                                 r"^yieldpoint: --smile-nm is 20\.5: must be 1e-09 to 20, or off\n$"),
+    "a keystone that is too wide": ([*SIZES, "--output=a", "--keystone-px=4.1"], USAGE,
+                                    r"^yieldpoint: --keystone-px is 4\.1: must be 1e-09 to 4, or off\n$"),
+    "wider than the axis": ([*SIZES, "--output=a", "--fwhm-nm=2100.5"], USAGE,
+                            r"^yieldpoint: --fwhm-nm is 2100\.5: must be 1e-09 to last_nm - first_nm, here 2100, "
+                            r"or off\n$"),
     "beyond a field's range": ([*SIZES, "--output=a", "--snr-db=500"], USAGE,
                                r"^yieldpoint: --snr-db is 500: must be 1 to 120, or off\n$"),
     "of the other preset": ([*SIZES, "--output=a", "--noise-std=1"], USAGE,
@@ -701,6 +726,7 @@ def main(program, dump, usage):
     tap.run("truth", check_truth, tap, program)
     tap.run("quantity", check_quantity, tap, program)
     tap.run("no light", check_no_light, tap, program)
+    tap.run("optics", check_optics, tap, program)
     tap.run("sensor", check_sensor, tap, program)
     tap.run("headers", check_headers, tap, program)
     tap.run("again", check_again, tap, program)

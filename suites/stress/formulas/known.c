@@ -13,16 +13,20 @@ static const struct {
     struct synth_spec spec; /* sizes and seed are set below */
     uint64_t bits;
 } scenes[] = {
-    {"default", {.preset = SYNTH_SCENE}, UINT64_C(0x56ac82e0935fbf89)},
+    {"default", {.preset = SYNTH_SCENE}, UINT64_C(0xf22a9130550e1ce9)},
+    {"points", {.fwhm_nm = SYNTH_OFF}, UINT64_C(0x56ac82e0935fbf89)},
     {"plain",
      {.variability = SYNTH_OFF, .grain = SYNTH_OFF, .prnu = SYNTH_OFF, .dsnu = SYNTH_OFF},
-     UINT64_C(0xbe6fec6e95822da8)},
+     UINT64_C(0xefd08a6db5cf10ec)},
     {"many",
      {.endmembers = 7, .correlation_px = 5, .target_fraction = 0.1, .blank_bands = true},
-     UINT64_C(0xf29c18c5b01853ae)},
+     UINT64_C(0x82258f4a7adafb6f)},
     {"few",
      {.endmembers = 2, .correlation_px = 40, .snr_db = 20, .dead_fraction = 0.05, .bits = 8},
-     UINT64_C(0x0804de2f7c6485a3)},
+     UINT64_C(0xbbbe8e1aa861f525)},
+    {"optics",
+     {.psf_px = 1.5, .smile_nm = 2, .keystone_px = 1.3, .target_fraction = 0.1},
+     UINT64_C(0x5e49c65dbc7a523d)},
     {"cuvis", {.preset = SYNTH_CUVIS}, UINT64_C(0x99742cb261cb5c27)},
 };
 
@@ -64,7 +68,8 @@ static uint64_t bits_of(struct yp_case *t, const struct synth_spec *spec)
 }
 
 YP_TEST(synth, known, .tags = "stress small", .timeout = 120, .parallel = true,
-        .axes = YP_AXES(yp_axis_string("scene", "default", "plain", "many", "few", "cuvis")))
+        .axes = YP_AXES(yp_axis_string("scene", "default", "points", "plain", "many", "few",
+                                       "optics", "cuvis")))
 {
     size_t which = 0;
     while (strcmp(scenes[which].name, yp_string(t, "scene")) != 0)

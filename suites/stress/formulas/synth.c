@@ -18,13 +18,14 @@ struct cube {
     uint8_t *labels, *valid, *good;
 };
 
-/* All off but the mixture itself. */
+/* All off but the mixture itself, at the channels' centres. */
 static struct synth_spec bare(struct yp_case *t)
 {
     return (struct synth_spec){.height = SIDE,
                                .width = SIDE,
                                .channels = CHANNELS,
                                .seed = yp_seed(t),
+                               .fwhm_nm = SYNTH_OFF,
                                .variability = SYNTH_OFF,
                                .shade = SYNTH_OFF,
                                .grain = SYNTH_OFF,

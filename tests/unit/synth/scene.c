@@ -129,6 +129,7 @@ Test(scene, names_its_wavelengths_and_good_bands)
     static const double water[] = {0.97, 0.72, 0.5, SYNTH_OFF};
     for (int i = 0; i < 4; i++) {
         struct synth_spec spec = kit_sized(2, 3, 421);
+        spec.fwhm_nm = SYNTH_OFF;
         spec.water = water[i];
         struct synth_scene *scene = kit_scene(&spec);
         const struct synth_spec *full = synth_scene_spec(scene);
@@ -152,6 +153,7 @@ Test(scene, tells_its_air_and_sensor)
     float tau[60], path[60], gains[60], offsets[60];
     double a, b, signal = 0;
     spec.seed = 3;
+    spec.fwhm_nm = SYNTH_OFF;
     spec.snr_db = 30;
     struct synth_scene *scene = kit_scene(&spec);
     const struct synth_spec *full = synth_scene_spec(scene);
@@ -246,6 +248,7 @@ Test(scene, keeps_its_spectra_whatever_else_is_asked)
     struct synth_spec spec = kit_sized(3, 4, 21), other = kit_sized(64, 5, 41);
     spec.endmembers = 3;
     other.endmembers = 7;
+    spec.fwhm_nm = other.fwhm_nm = SYNTH_OFF;
     struct synth_scene *a = kit_scene(&spec), *b = kit_scene(&other);
     for (size_t c = 0; c < 21; c++) {
         for (size_t k = 0; k < 3; k++)

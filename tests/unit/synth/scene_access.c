@@ -36,6 +36,9 @@ static const struct option {
     OPTION(bits, 8, 16, 16, true, false),
     OPTION(dead_fraction, 1e-9, 1, 0.0005, true, false),
     OPTION(dead_elements, 1e-9, 1, 0, true, false),
+    OPTION(psf_px, 1e-9, 6, 0, true, false),
+    OPTION(smile_nm, 1e-9, 20, 0, true, false),
+    OPTION(keystone_px, 1e-9, 4, 0, true, false),
     OPTION(target_fraction, 1e-9, 1, 0.001, true, false),
     OPTION(fill_low, 1e-9, 1, 0.05, false, false),
     OPTION(fill_high, 1e-9, 1, 1, false, false),
@@ -50,6 +53,12 @@ enum { OPTIONS = sizeof options / sizeof *options };
 static void set(struct synth_spec *spec, const struct option *option, double value)
 {
     memcpy((char *)spec + option->at, &value, sizeof value);
+}
+
+/* A value that has an effect. */
+static double on(const struct option *option)
+{
+    return option->standard > 0 ? option->standard : option->high / 4;
 }
 
 /* Remainders in every loop; frequent targets and dead pixels, so that the cube has some. */
@@ -80,7 +89,7 @@ static bool variant(int number, struct synth_spec *spec)
         return false;
     if (number % 2 == 1 && !option->cuvis)
         *spec = kit_off(*spec);
-    set(spec, option, number % 2 == 1 ? option->standard : SYNTH_OFF);
+    set(spec, option, number % 2 == 1 ? on(option) : SYNTH_OFF);
     return true;
 }
 
@@ -132,7 +141,8 @@ Test(scene_access, changes_with_each_option)
         if (strcmp(options[i].name, "bits") == 0)
             set(&other, &options[i], 8);
         else
-            set(&other, &options[i], options[i].standard > 0 ? options[i].standard / 2 : 0.1);
+            set(&other, &options[i],
+                options[i].standard > 0 ? options[i].standard / 2 : on(&options[i]));
         struct kit_cube a = kit_cube(&with, 3), b = kit_cube(&other, 3);
         cr_expect_arr_neq(a.value, b.value, a.values * sizeof(float), "%s", options[i].name);
         kit_free(a);

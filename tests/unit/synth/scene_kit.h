@@ -23,9 +23,10 @@ static inline struct synth_spec kit_sized(size_t height, size_t width, size_t ch
     return spec;
 }
 
-/* The mixture alone. */
+/* The mixture alone, at the channels' centres. */
 static inline struct synth_spec kit_off(struct synth_spec spec)
 {
+    spec.fwhm_nm = SYNTH_OFF;
     spec.variability = spec.shade = spec.water = spec.path = SYNTH_OFF;
     spec.grain = spec.snr_db = spec.prnu = spec.dsnu = spec.bits = SYNTH_OFF;
     spec.dead_fraction = spec.target_fraction = SYNTH_OFF;

@@ -333,14 +333,15 @@ static struct synth_spec odd_spec(enum synth_preset preset)
 /* The mixture alone: what the sensor and the air do to it turned off. */
 static struct synth_spec bare(struct synth_spec spec)
 {
-    spec.variability = spec.grain = spec.water = spec.path = SYNTH_OFF;
+    spec.variability = spec.grain = spec.water = spec.path = spec.fwhm_nm = SYNTH_OFF;
     spec.prnu = spec.dsnu = spec.bits = spec.dead_fraction = SYNTH_OFF;
     return spec;
 }
 
-static void check_golden(enum synth_preset preset, uint64_t golden)
+static void check_golden(enum synth_preset preset, double fwhm_nm, uint64_t golden)
 {
     struct synth_spec spec = odd_spec(preset);
+    spec.fwhm_nm = fwhm_nm;
     for (int level = YPI_LEVEL_AUTO; level < YPI_LEVELS; level++) {
         spec.level = (enum ypi_level)level;
         if (!ypi_level_runs(spec.level))
@@ -354,12 +355,13 @@ static void check_golden(enum synth_preset preset, uint64_t golden)
 
 Test(mixing, has_its_golden_bits_at_every_level)
 {
-    check_golden(SYNTH_SCENE, MIXING_HASH);
+    check_golden(SYNTH_SCENE, 0, MIXING_HASH);
+    check_golden(SYNTH_SCENE, SYNTH_OFF, MIXING_POINTS_HASH);
 }
 
 Test(cuvis, has_its_golden_bits_at_every_level)
 {
-    check_golden(SYNTH_CUVIS, CUVIS_HASH);
+    check_golden(SYNTH_CUVIS, 0, CUVIS_HASH);
 }
 
 static void check_tiles(struct synth_spec spec)
@@ -442,7 +444,7 @@ Test(scene, takes_exactly_the_bytes_it_says)
         struct yp_memory before, during, after;
         yp_device_memory(yp_device_cpu(), &before);
         struct synth_scene *scene = make_scene(&spec);
-        size_t tables = preset == SYNTH_SCENE ? 4 * (1 + 11 + 11 + 8 + 1) * 16 + 64 + 4 * 71 * 16
+        size_t tables = preset == SYNTH_SCENE ? 4 * (1 + 11 + 11 + 8 + 2) * 16 + 64 + 4 * 71 * 16
                                               : 4 * (1 + 2) * 16 + 64 + 320 + 320;
         yp_device_memory(yp_device_cpu(), &during);
         cr_expect_eq(during.allocated - before.allocated, synth_scene_bytes(&spec));
@@ -780,9 +782,10 @@ static struct rx rx_of(const struct synth_spec *spec, uint64_t number)
     return rx;
 }
 
-/* Measured over 16 seeds at 256 x 256: 0.973 to 0.999 at 50 channels, 0.931 to 0.994 at 100; for
- * the three seeds here at 128 x 128: 0.985 to 0.999 and 0.939 to 0.969. The targets with the least
- * fill are lost in the noise, and they widen the covariance themselves. */
+/* Measured over 16 seeds at 256 x 256: 0.967 to 0.999 at 50 channels, 0.921 to 0.992 at 100; for
+ * the three seeds here at 128 x 128: 0.980 to 0.997 and 0.935 to 0.966. The targets with the least
+ * fill are lost in the noise, and they widen the covariance themselves. With channels that are
+ * points the targets' narrow features stand out more: 0.975 and 0.931 were the lowest. */
 Test(mixing, lets_rx_find_the_targets, .timeout = 300)
 {
     for (size_t channels = 50; channels <= 100; channels += 50)
@@ -792,7 +795,7 @@ Test(mixing, lets_rx_find_the_targets, .timeout = 300)
             spec.dead_fraction = SYNTH_OFF; /* this detector knows no missing pixels */
             struct rx rx = rx_of(&spec, seed);
             cr_log_info("mixing, %zu channels, seed %d: AUC %.4f", channels, (int)seed, rx.auc);
-            cr_expect_geq(rx.auc, channels == 50 ? 0.98 : 0.93, "%zu channels, seed %d: AUC %g",
+            cr_expect_geq(rx.auc, channels == 50 ? 0.977 : 0.932, "%zu channels, seed %d: AUC %g",
                           channels, (int)seed, rx.auc);
         }
 }

@@ -319,6 +319,23 @@ Test(synth_cuda, takes_exactly_the_bytes_it_says_of_both)
     cr_expect_eq(during.allocated + host.allocated, before.allocated, "something leaked");
 }
 
+Test(synth_cuda, makes_no_optics)
+{
+    static const size_t fields[] = {offsetof(struct synth_spec, psf_px),
+                                    offsetof(struct synth_spec, smile_nm),
+                                    offsetof(struct synth_spec, keystone_px)};
+    static const char *const names[] = {"synth_spec.psf_px", "synth_spec.smile_nm",
+                                        "synth_spec.keystone_px"};
+    for (size_t i = 0; i < 3; i++) {
+        struct synth_spec spec = odd(4);
+        double value = 1;
+        memcpy((char *)&spec + fields[i], &value, sizeof value);
+        cr_expect_null(synth_scene_create(emulated_device(), &spec));
+        cr_expect_not_null(strstr(yp_last_error(), names[i]), "%s", yp_last_error());
+        cr_expect_not_null(strstr(yp_last_error(), "CPU only"), "%s", yp_last_error());
+    }
+}
+
 Test(synth_cuda, refuses_what_is_not_allowed)
 {
     struct synth_spec spec = odd(4);

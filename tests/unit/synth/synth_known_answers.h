@@ -21,7 +21,9 @@ static const struct philox_answer {
  * every instruction level. A change here means that every stored result with a data hash is of
  * other data: change it knowingly. */
 #define NORMALS_HASH UINT64_C(0xa256aef5425b0fad)
-#define MIXING_HASH UINT64_C(0xa7b9a3f954b89b0b)
+#define MIXING_HASH UINT64_C(0x78fd5f989d632f51)
+/* Channels as points, fwhm_nm OFF. */
+#define MIXING_POINTS_HASH UINT64_C(0xa7b9a3f954b89b0b)
 #define CUVIS_HASH UINT64_C(0x98bd70ff34d7f3ab)
 
 #endif

@@ -29,7 +29,8 @@ static int failed(void)
 }
 
 /* Values, labels and fill of one cube, by tiles and by bands. The sizes leave every loop a rest. */
-static int print_scene(const char *name, enum synth_preset preset, enum ypi_level level)
+static int print_scene(const char *name, enum synth_preset preset, bool optics,
+                       enum ypi_level level)
 {
     enum { HEIGHT = 67, WIDTH = 71, CHANNELS = 13, PIXELS = HEIGHT * WIDTH };
     static float values[PIXELS * CHANNELS], fill[PIXELS], band[PIXELS];
@@ -42,6 +43,8 @@ static int print_scene(const char *name, enum synth_preset preset, enum ypi_leve
                               .level = level};
     if (preset == SYNTH_SCENE)
         spec.target_fraction = 0.01;
+    if (optics)
+        spec.psf_px = 1.5, spec.smile_nm = 2, spec.keystone_px = 1.3;
     struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
     const struct synth_truth truth = {.labels = labels, .fill = fill};
     if (scene == NULL || synth_scene_tile(scene, CUBE, 0, PIXELS, values, &truth) != YP_OK)
@@ -82,8 +85,9 @@ int main(void)
         if (!ypi_level_runs((enum ypi_level)level))
             continue;
         print_streams((enum ypi_level)level);
-        if (print_scene("scene", SYNTH_SCENE, (enum ypi_level)level) != 0 ||
-            print_scene("cuvis", SYNTH_CUVIS, (enum ypi_level)level) != 0)
+        if (print_scene("scene", SYNTH_SCENE, false, (enum ypi_level)level) != 0 ||
+            print_scene("optics", SYNTH_SCENE, true, (enum ypi_level)level) != 0 ||
+            print_scene("cuvis", SYNTH_CUVIS, false, (enum ypi_level)level) != 0)
             return 1;
     }
     return fflush(stdout) == 0 ? 0 : 1;
