@@ -6,7 +6,7 @@
 #ifndef YIELDPOINT_SYNTH_CUDA_SCENE_PIXEL_H
 #define YIELDPOINT_SYNTH_CUDA_SCENE_PIXEL_H
 
-#include "synth/cuda/patch.h"
+#include "synth/cuda/scene_ground.h"
 #include "synth/scene/mixing_window.h"
 
 #define V_LANES 1
@@ -156,7 +156,7 @@ YPI_INLINE void synth_draw_four(const struct synth_cuda_scene *s, uint64_t cube,
     synth_philox_of(s, stream + SYNTH_TARGET, 2 * block + 1, target + 4);
     if (s->dead > 0)
         synth_philox_of(s, SYNTH_DEAD, block, dead);
-    if (s->grain > 0)
+    if (s->grain > 0 && s->grain_pitch.by == 1)
         grain = synth_four_normals(&s->keys, stream + SYNTH_GRAIN, block);
     YPI_UNROLL
     for (int32_t i = 0; i < 4; i++) {
@@ -164,6 +164,19 @@ YPI_INLINE void synth_draw_four(const struct synth_cuda_scene *s, uint64_t cube,
         if (first + i >= 0 && first + i < SIDE)
             pixels[first + i].drawn = drawn;
     }
+}
+
+/* Grain that is a field, of the same pixels of a row of the image. */
+YPI_INLINE void synth_grain_four(const struct synth_cuda_scene *s, const struct synth_patch *patch,
+                                 uint32_t row, int32_t first, struct synth_pixel *pixels)
+{
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+    for (int32_t x = first; x < first + 4; x++)
+        if (x >= 0 && x < SIDE)
+            pixels[x].drawn.grain =
+                synth_grain_field(s, patch->cube, row, patch->column + (uint32_t)x);
 }
 
 /* Draws the numbers of all pixels; i counts the threads that do. Words come in fours that begin at
@@ -177,9 +190,13 @@ YPI_INLINE void synth_draw_pixels(const struct synth_cuda_job *job, const struct
     for (; i < s->patch_rows * fours; i += SYNTH_CUDA_THREADS - SYNTH_FIRST_WORD_THREAD) {
         uint32_t y = aligned ? i / (SIDE / 4) : i / (SIDE / 4 + 1), k = i - y * fours;
         uint64_t begin = (uint64_t)(patch->row + y) * s->width + patch->column;
-        if (patch->row + y < s->height)
-            synth_draw_four(s, patch->cube, begin / 4 + k, (int32_t)(4 * k) - (int32_t)(begin % 4),
-                            synth_pixels(shared) + y * SIDE);
+        struct synth_pixel *pixels = synth_pixels(shared) + y * SIDE;
+        int32_t first = (int32_t)(4 * k) - (int32_t)(begin % 4);
+        if (patch->row + y >= s->height)
+            continue;
+        synth_draw_four(s, patch->cube, begin / 4 + k, first, pixels);
+        if (s->grain > 0 && s->grain_pitch.by > 1)
+            synth_grain_four(s, patch, patch->row + y, first, pixels);
     }
 }
 

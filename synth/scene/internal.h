@@ -12,6 +12,15 @@
 /* Rows of the tables of spectra: the endmembers, zeros, from SYNTH_LAST on the targets. */
 #define SYNTH_ROWS (SYNTH_LAST + SYNTH_TARGETS)
 
+/* The largest lattice pitch of grain. */
+#define SYNTH_MAX_GRAIN_PX 64
+
+/* Nodes in a lattice row of a field of this pitch. */
+static inline uint64_t synth_nodes_wide(size_t width, size_t pitch)
+{
+    return (width - 1) / pitch + 3;
+}
+
 /* Tables are padded to this many floats a row (64 bytes), with zeros. */
 #define SYNTH_PAD 16
 

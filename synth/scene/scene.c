@@ -144,9 +144,13 @@ static enum yp_status resolve_scene(struct synth_spec *spec)
         spec->endmembers = 6;
     if (spec->correlation_px == 0)
         spec->correlation_px = 16;
+    if (spec->grain_px == 0)
+        spec->grain_px = 1;
     enum yp_status status = check_size("endmembers", spec->endmembers, 2, SYNTH_LAST);
     if (status == YP_OK)
         status = check_size("correlation_px", spec->correlation_px, 1, 65536);
+    if (status == YP_OK)
+        status = check_size("grain_px", spec->grain_px, 1, SYNTH_MAX_GRAIN_PX);
     if (status == YP_OK)
         status = resolve_all(spec, scene_options, COUNT(scene_options));
     if (status == YP_OK)
@@ -171,6 +175,8 @@ static enum yp_status resolve_cuvis(struct synth_spec *spec)
         status = check_unused("endmembers", (double)spec->endmembers, other);
     if (status == YP_OK)
         status = check_unused("correlation_px", (double)spec->correlation_px, other);
+    if (status == YP_OK)
+        status = check_unused("grain_px", (double)spec->grain_px, other);
     if (status == YP_OK)
         status = check_unused("blank_bands", spec->blank_bands, other);
     return status;

@@ -55,7 +55,10 @@ enum synth_preset {
      *   signals stand out of the noise than in real scenes: a virtual dimension of 8, where those
      *   have 9 to 16; with three it is 10.)
      * - S = 1 + shade * g + grain * z, clamped to [1/4, 7/4]: g a field like the others, z standard
-     *   normal, independent at each pixel (shade finer than a pixel).
+     *   normal, independent at each pixel (shade finer than a pixel). Methods that take differences
+     *   of neighbours for noise (minimum noise fraction) take such grain for noise. With `grain_px`
+     *   of 2 and more z is a field of its own like g, of that pitch: texture of the ground, which
+     *   the optics have smoothed as they do in real images.
      * - tau: illumination, atmosphere and optics together, falling to both ends of the spectrum; at
      *   most 1/2 so that bright pixels stay in range. Water vapour absorbs the part `water` at the
      *   centre of its bands near 1400 and 1900 nm, 0.8 and 0.6 of that near 1130 and 940 nm.
@@ -127,6 +130,7 @@ struct synth_spec {
     double variability;       /* 1e-9 to 0.5; default 0.25; or OFF */
     double shade;             /* 1e-9 to 0.5; default 0.2; or OFF */
     double grain;             /* 1e-9 to 0.5; default 0.1; or OFF */
+    size_t grain_px;          /* lattice pitch of grain, 1 to 64; default 1: white */
     double water;             /* 1e-9 to 1; default 0.97; or OFF */
     double path;              /* 1e-9 to 1; default 0.1; or OFF */
     double snr_db;            /* 1 to 120; default 40; or OFF: no noise */

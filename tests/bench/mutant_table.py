@@ -24,6 +24,7 @@ METRICS = small("formulas/metrics")
 NODES = small("formulas/nodes")
 LM = small("formulas/known or lm.c")
 DATA = small("formulas/tiles or same_statistics")
+GROUND = small("scene_ground")
 
 SYNTH, RXD, PIPE = "synth/scene/", "models/rx/detector/", "models/rx/pipeline/"
 
@@ -59,6 +60,14 @@ MUTANTS = [
            "dead pixels are missed but for the last one of a chunk", SCENE),
     Mutant("grain-stale", SYNTH + "mixing.inc", "if (chunk->group != group)", "if (chunk->group == 0)",
            "grain is drawn once", SCENE),
+    Mutant("grain-always-white", SYNTH + "mixing.inc", "if (scene->spec.grain_px > 1)",
+           "if (scene->spec.grain_px > 1000)", "grain_px is ignored", GROUND),
+    Mutant("grain-one-row", SYNTH + "mixing_ground.inc", "(row / pitch + i) * wide + column / pitch",
+           "(row / pitch) * wide + column / pitch", "grain has one row of nodes thrice", GROUND),
+    Mutant("grain-first-cell", SYNTH + "mixing_ground.inc", "node += next;", "node += 0 * next;",
+           "all cells of a chunk have the grain of the first", GROUND),
+    Mutant("grain-phase", SYNTH + "mixing_ground.inc", "size_t rest = column % pitch, node = 0;",
+           "size_t rest = 0, node = 0;", "each chunk begins with a cell of its own", GROUND),
     Mutant("fill-not-taken-off", SYNTH + "mixing.inc", "V_SUB(V_SET(1.0f), V_LOAD(chunk->fill + i))",
            "V_SUB(V_SET(1.0f), V_MUL(V_SET(0.5f), V_LOAD(chunk->fill + i)))", "background shines through targets",
            SCENE),

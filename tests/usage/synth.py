@@ -460,6 +460,8 @@ WRONG = {
     "a flag with a word": (["--force=maybe"], USAGE, r"--force is 'maybe': must be yes or no"),
     "beyond a field's range": ([*SIZES, "--output=a", "--snr-db=500"], USAGE,
                                r"^yieldpoint: --snr-db is 500: must be 1 to 120, or off\n$"),
+    "grain beyond": ([*SIZES, "--output=a", "--grain-px=65"], USAGE,
+                     r"^yieldpoint: --grain-px is 65: must be 1 to 64\n$"),
     "of the other preset": ([*SIZES, "--output=a", "--noise-std=1"], USAGE,
                             r"--noise-std is 1: it belongs to SYNTH_CUVIS"),
     "reflectance without air": ([*SIZES, "--output=a", "--preset=cuvis",

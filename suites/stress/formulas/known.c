@@ -24,6 +24,7 @@ static const struct {
      {.endmembers = 2, .correlation_px = 40, .snr_db = 20, .dead_fraction = 0.05, .bits = 8},
      UINT64_C(0x0804de2f7c6485a3)},
     {"cuvis", {.preset = SYNTH_CUVIS}, UINT64_C(0x99742cb261cb5c27)},
+    {"grain", {.grain_px = 3}, UINT64_C(0x8422e388cd6ecc71)},
 };
 
 /* Values and truth of a cube, in tiles of no round size, and some bands of it. */
@@ -64,7 +65,8 @@ static uint64_t bits_of(struct yp_case *t, const struct synth_spec *spec)
 }
 
 YP_TEST(synth, known, .tags = "stress small", .timeout = 120, .parallel = true,
-        .axes = YP_AXES(yp_axis_string("scene", "default", "plain", "many", "few", "cuvis")))
+        .axes = YP_AXES(yp_axis_string("scene", "default", "plain", "many", "few", "cuvis",
+                                       "grain")))
 {
     size_t which = 0;
     while (strcmp(scenes[which].name, yp_string(t, "scene")) != 0)

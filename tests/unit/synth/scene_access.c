@@ -63,11 +63,21 @@ static struct synth_spec odd(enum synth_preset preset)
     return spec;
 }
 
-/* Both presets as they are, everything off, blank bands; each option off alone and on alone. */
-enum { VARIANTS = 4 + 2 * OPTIONS };
+/* Grain that is a field: a cell of the lattice two pixels wide, one that fits neither chunks nor
+ * rows, one that is larger than both. */
+static const size_t grains[] = {2, 7, 64};
+
+/* Both presets as they are, everything off, blank bands; each option off alone and on alone; what
+ * the ground has by option. */
+enum { GRAINS = 3, FIRST_GRAIN = 4 + 2 * OPTIONS, VARIANTS = FIRST_GRAIN + GRAINS };
 
 static bool variant(int number, struct synth_spec *spec)
 {
+    if (number >= FIRST_GRAIN) {
+        *spec = odd(SYNTH_SCENE);
+        spec->grain_px = grains[number - FIRST_GRAIN];
+        return true;
+    }
     const struct option *option = &options[number >= 4 ? (number - 4) / 2 : 0];
     *spec = odd(number == 1 || (number >= 4 && option->cuvis) ? SYNTH_CUVIS : SYNTH_SCENE);
     if (number < 4) {
@@ -314,6 +324,16 @@ Test(scene_access, takes_and_refuses_each_option_by_its_range)
     }
 }
 
+Test(scene_access, takes_white_grain_by_either_name)
+{
+    struct synth_spec spec = odd(SYNTH_SCENE), white = spec;
+    white.grain_px = 1;
+    struct kit_cube a = kit_cube(&spec, 3), b = kit_cube(&white, 3);
+    cr_expect_arr_eq(a.value, b.value, a.values * sizeof(float));
+    kit_free(a);
+    kit_free(b);
+}
+
 Test(scene_access, has_the_defaults_it_names)
 {
     for (int i = 0; i < OPTIONS; i++) {
@@ -327,7 +347,8 @@ Test(scene_access, has_the_defaults_it_names)
             memcpy(&is, (const char *)synth_scene_spec(scene) + o->at, sizeof is);
             cr_expect_eq(is, off ? 0 : o->standard, "%s is %g", o->name, is);
             cr_expect(o->cuvis || (synth_scene_spec(scene)->endmembers == 6 &&
-                                   synth_scene_spec(scene)->correlation_px == 16));
+                                   synth_scene_spec(scene)->correlation_px == 16 &&
+                                   synth_scene_spec(scene)->grain_px == 1));
             synth_scene_destroy(scene);
         }
     }
@@ -363,4 +384,10 @@ Test(scene_access, refuses_what_does_not_fit_together)
     spec = odd(SYNTH_SCENE);
     spec.correlation_px = 65537;
     check_refused(&spec, "correlation_px", "too long");
+    spec = odd(SYNTH_SCENE);
+    spec.grain_px = 65;
+    check_refused(&spec, "grain_px", "too long");
+    spec = odd(SYNTH_CUVIS);
+    spec.grain_px = 2;
+    check_refused(&spec, "grain_px", "of the other preset");
 }
