@@ -39,4 +39,34 @@ YPI_INLINE float synth_grain_field(const struct synth_cuda_scene *s, uint64_t cu
     return YPI_FMA(right[0], sum[0], YPI_FMA(right[1], sum[1], right[2] * sum[2]));
 }
 
+/* The four words of a block of the cells' stream. */
+YPI_INLINE void synth_cell_words(const struct synth_cuda_scene *s, uint64_t cube, uint64_t block,
+                                 uint32_t words[4])
+{
+    uint64_t subsequence = cube * SYNTH_PURPOSES + SYNTH_CELLS;
+    ypi_philox_keyed(&s->keys, (uint32_t)block, (uint32_t)(block >> 32), (uint32_t)subsequence,
+                     (uint32_t)(subsequence >> 32), words);
+}
+
+/* Fill of a pixel, and the word that tells which target it has, where targets have shapes. */
+YPI_INLINE float synth_shape_fill(const struct synth_cuda_scene *s, uint64_t cube, uint32_t row,
+                                  uint32_t column, uint32_t *kind)
+{
+    uint32_t words[SYNTH_CELL_WORDS];
+    synth_cell_words(s, cube, 0, words);
+    row += synth_cells_before(words[SYNTH_CELL_ROW], s->cell.by);
+    column += synth_cells_before(words[SYNTH_CELL_COLUMN], s->cell.by);
+    uint32_t y = synth_divided(row, s->cell), x = synth_divided(column, s->cell);
+    uint64_t block = 1 + 2 * (ypi_wide(y, s->cells_width) + x);
+    synth_cell_words(s, cube, block, words);
+    *kind = words[SYNTH_CELL_KIND];
+    if (words[SYNTH_CELL_TARGET] >= s->shapes.chance)
+        return 0.0f;
+    synth_cell_words(s, cube, block + 1, words + 4);
+    struct synth_target target = synth_target(&s->shapes, words);
+    float level = YPI_FMA(s->fill_span, ypi_uniform(words[SYNTH_CELL_FILL]), s->fill_low);
+    return level *
+           synth_covered(&s->shapes, &target, row - y * s->cell.by, column - x * s->cell.by);
+}
+
 #endif

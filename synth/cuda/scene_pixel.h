@@ -166,17 +166,24 @@ YPI_INLINE void synth_draw_four(const struct synth_cuda_scene *s, uint64_t cube,
     }
 }
 
-/* Grain that is a field, of the same pixels of a row of the image. */
-YPI_INLINE void synth_grain_four(const struct synth_cuda_scene *s, const struct synth_patch *patch,
-                                 uint32_t row, int32_t first, struct synth_pixel *pixels)
+/* Grain that is a field and targets of several pixels, where they are on, of the same pixels, which
+ * are in this row of the image. The fill is drawn then, not the word that it is made of. */
+YPI_INLINE void synth_ground_four(const struct synth_cuda_scene *s, const struct synth_patch *patch,
+                                  uint32_t row, int32_t first, struct synth_pixel *pixels)
 {
 #ifdef __CUDA_ARCH__
 #pragma unroll 1
 #endif
     for (int32_t x = first; x < first + 4; x++)
-        if (x >= 0 && x < SIDE)
-            pixels[x].drawn.grain =
-                synth_grain_field(s, patch->cube, row, patch->column + (uint32_t)x);
+        if (x >= 0 && x < SIDE) {
+            struct synth_drawn *drawn = &pixels[x].drawn;
+            uint32_t column = patch->column + (uint32_t)x;
+            if (s->grain > 0 && s->grain_pitch.by > 1)
+                drawn->grain = synth_grain_field(s, patch->cube, row, column);
+            if (s->shapes.shape != SYNTH_PIXEL)
+                drawn->fill = (uint32_t)ypi_bits_of(
+                    synth_shape_fill(s, patch->cube, row, column, &drawn->target));
+        }
 }
 
 /* Draws the numbers of all pixels; i counts the threads that do. Words come in fours that begin at
@@ -195,8 +202,8 @@ YPI_INLINE void synth_draw_pixels(const struct synth_cuda_job *job, const struct
         if (patch->row + y >= s->height)
             continue;
         synth_draw_four(s, patch->cube, begin / 4 + k, first, pixels);
-        if (s->grain > 0 && s->grain_pitch.by > 1)
-            synth_grain_four(s, patch, patch->row + y, first, pixels);
+        if (s->grain_pitch.by > 1 || s->shapes.shape != SYNTH_PIXEL)
+            synth_ground_four(s, patch, patch->row + y, first, pixels);
     }
 }
 
@@ -335,6 +342,8 @@ YPI_INLINE void synth_make_pixel(const struct synth_cuda_job *job, const struct 
     uint32_t kind = drawn.target % SYNTH_TARGETS;
     float fill = YPI_FMA(s->fill_span, ypi_uniform(drawn.fill), s->fill_low);
     fill = drawn.target < s->target ? fill : 0.0f;
+    if (s->shapes.shape != SYNTH_PIXEL)
+        fill = ypi_float_of((int32_t)drawn.fill);
     bool dead = drawn.dead < s->dead;
 
     const float *field = synth_blend(s, shared) +

@@ -70,6 +70,9 @@ struct synth_cuda_scene {
     bool varies, blank;
     float fill_low, fill_span, half_variability, shade, grain, sharpness;
     uint64_t target, dead;
+    struct synth_shapes shapes;
+    struct synth_divisor cell; /* the side of one; at least 1 */
+    uint32_t cells_width;      /* cells in a row of them */
     struct synth_sensor sensor;
     const float *levels, *slopes, *path;
     bool striped;

@@ -70,6 +70,9 @@ static void describe_mixing(const struct synth_scene *scene, struct synth_cuda_s
     out->sharpness = (float)spec->sharpness;
     out->target = scene->target;
     out->dead = scene->dead;
+    out->shapes = scene->shapes;
+    out->cell = synth_divisor(out->shapes.cell > 0 ? out->shapes.cell : 1);
+    out->cells_width = (uint32_t)synth_cells_wide(spec->width, out->cell.by);
     out->sensor = scene->sensor;
     out->levels = device_table(scene, scene->levels);
     out->slopes = device_table(scene, scene->slopes);

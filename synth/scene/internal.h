@@ -4,6 +4,7 @@
 
 #include "synth/scene/purpose.h"
 #include "synth/scene/scene.h"
+#include "synth/scene/shapes.h"
 
 /* Coefficients of a pixel: up to 7 endmembers, then its target; on the lattice shade is last. */
 #define SYNTH_LANES 8
@@ -60,6 +61,7 @@ struct synth_scene {
     float *path;           /* stride */
     uint32_t *columns;     /* width x stride: gain - 1 and offset, a bf16 each; NULL: none */
     uint64_t target, dead; /* a word below the threshold makes a target, a dead pixel; <= 2^32 */
+    struct synth_shapes shapes; /* of targets; all 0: single pixels */
     struct synth_sensor sensor;
 
     /* CUVIS */
@@ -74,6 +76,11 @@ struct synth_tables {
     size_t used;
 };
 void *ypi_synth_take(struct synth_tables *tables, size_t bytes);
+
+/* Checks target_shape and target_px and fills in their defaults; the other options are resolved. */
+enum yp_status ypi_shapes_resolve(struct synth_spec *spec);
+/* Fills scene->shapes. */
+void ypi_shapes_prepare(struct synth_scene *scene);
 
 /* Allocate the tables of a resolved spec. */
 void ypi_scene_lay_out(struct synth_scene *scene, struct synth_tables *tables);

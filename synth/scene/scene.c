@@ -159,6 +159,8 @@ static enum yp_status resolve_scene(struct synth_spec *spec)
         status = check_rising("first_nm", spec->first_nm, "last_nm", spec->last_nm, false);
     if (status == YP_OK)
         status = check_rising("fill_low", spec->fill_low, "fill_high", spec->fill_high, true);
+    if (status == YP_OK)
+        status = ypi_shapes_resolve(spec);
     if (status == YP_OK && spec->bits != (double)(int)spec->bits)
         status =
             yp_set_error(YP_INVALID, "synth_spec.bits is %g: must be a whole number", spec->bits);
@@ -177,6 +179,10 @@ static enum yp_status resolve_cuvis(struct synth_spec *spec)
         status = check_unused("correlation_px", (double)spec->correlation_px, other);
     if (status == YP_OK)
         status = check_unused("grain_px", (double)spec->grain_px, other);
+    if (status == YP_OK)
+        status = check_unused("target_shape", (double)spec->target_shape, other);
+    if (status == YP_OK)
+        status = check_unused("target_px", spec->target_px, other);
     if (status == YP_OK)
         status = check_unused("blank_bands", spec->blank_bands, other);
     return status;

@@ -25,6 +25,9 @@ static const struct {
      UINT64_C(0x0804de2f7c6485a3)},
     {"cuvis", {.preset = SYNTH_CUVIS}, UINT64_C(0x99742cb261cb5c27)},
     {"grain", {.grain_px = 3}, UINT64_C(0x8422e388cd6ecc71)},
+    {"shapes",
+     {.target_shape = SYNTH_MIXED, .target_px = 4.5, .target_fraction = 0.03},
+     UINT64_C(0x56afc51d76e792e5)},
 };
 
 /* Values and truth of a cube, in tiles of no round size, and some bands of it. */
@@ -65,8 +68,8 @@ static uint64_t bits_of(struct yp_case *t, const struct synth_spec *spec)
 }
 
 YP_TEST(synth, known, .tags = "stress small", .timeout = 120, .parallel = true,
-        .axes = YP_AXES(yp_axis_string("scene", "default", "plain", "many", "few", "cuvis",
-                                       "grain")))
+        .axes = YP_AXES(yp_axis_string("scene", "default", "plain", "many", "few", "cuvis", "grain",
+                                       "shapes")))
 {
     size_t which = 0;
     while (strcmp(scenes[which].name, yp_string(t, "scene")) != 0)

@@ -64,18 +64,34 @@ static struct synth_spec odd(enum synth_preset preset)
 }
 
 /* Grain that is a field: a cell of the lattice two pixels wide, one that fits neither chunks nor
- * rows, one that is larger than both. */
-static const size_t grains[] = {2, 7, 64};
+ * rows, one that is larger than both. Targets of several pixels: cells of 3 pixels, as small as
+ * they come, and some in a chunk, one larger than the cube. */
+static const struct {
+    size_t grain_px;
+    enum synth_shape shape;
+    double px;
+} grounds[] = {{2, SYNTH_PIXEL, 0},   {7, SYNTH_PIXEL, 0},       {64, SYNTH_PIXEL, 0},
+               {0, SYNTH_DISC, 1},    {0, SYNTH_RECTANGLE, 1},   {0, SYNTH_MIXED, 2.7},
+               {0, SYNTH_DISC, 7.25}, {0, SYNTH_RECTANGLE, 11},  {5, SYNTH_MIXED, 24},
+               {0, SYNTH_DISC, 64},   {0, SYNTH_RECTANGLE, 63.9}};
 
 /* Both presets as they are, everything off, blank bands; each option off alone and on alone; what
  * the ground has by option. */
-enum { GRAINS = 3, FIRST_GRAIN = 4 + 2 * OPTIONS, VARIANTS = FIRST_GRAIN + GRAINS };
+enum {
+    GROUNDS = sizeof grounds / sizeof *grounds,
+    FIRST_GROUND = 4 + 2 * OPTIONS,
+    VARIANTS = FIRST_GROUND + GROUNDS,
+};
 
 static bool variant(int number, struct synth_spec *spec)
 {
-    if (number >= FIRST_GRAIN) {
+    if (number >= FIRST_GROUND) {
         *spec = odd(SYNTH_SCENE);
-        spec->grain_px = grains[number - FIRST_GRAIN];
+        spec->grain_px = grounds[number - FIRST_GROUND].grain_px;
+        spec->target_shape = grounds[number - FIRST_GROUND].shape;
+        spec->target_px = grounds[number - FIRST_GROUND].px;
+        if (spec->target_px == 1)
+            spec->target_fraction = 0.015; /* cells hold no more */
         return true;
     }
     const struct option *option = &options[number >= 4 ? (number - 4) / 2 : 0];
@@ -348,7 +364,8 @@ Test(scene_access, has_the_defaults_it_names)
             cr_expect_eq(is, off ? 0 : o->standard, "%s is %g", o->name, is);
             cr_expect(o->cuvis || (synth_scene_spec(scene)->endmembers == 6 &&
                                    synth_scene_spec(scene)->correlation_px == 16 &&
-                                   synth_scene_spec(scene)->grain_px == 1));
+                                   synth_scene_spec(scene)->grain_px == 1 &&
+                                   synth_scene_spec(scene)->target_px == 1));
             synth_scene_destroy(scene);
         }
     }
@@ -390,4 +407,28 @@ Test(scene_access, refuses_what_does_not_fit_together)
     spec = odd(SYNTH_CUVIS);
     spec.grain_px = 2;
     check_refused(&spec, "grain_px", "of the other preset");
+    spec = odd(SYNTH_CUVIS);
+    spec.target_shape = SYNTH_DISC;
+    check_refused(&spec, "target_shape", "of the other preset");
+    spec = odd(SYNTH_CUVIS);
+    spec.target_px = 3;
+    check_refused(&spec, "target_px", "of the other preset");
+    spec = odd(SYNTH_SCENE);
+    spec.target_shape = (enum synth_shape)4;
+    check_refused(&spec, "target_shape", "unknown");
+    spec = odd(SYNTH_SCENE);
+    spec.target_px = 3;
+    check_refused(&spec, "target_px", "of single pixels");
+    static const double sizes[] = {0.99, 64.01, NAN, INFINITY, -3};
+    for (int i = 0; i < 5; i++) {
+        spec.target_shape = SYNTH_MIXED;
+        spec.target_px = sizes[i];
+        check_refused(&spec, "target_px", "out of its range");
+    }
+    spec.target_shape = SYNTH_DISC; /* pi/4 / 9 of the area is the most */
+    spec.target_px = 1;
+    spec.target_fraction = 0.0873;
+    check_refused(&spec, "target_fraction", "more than the cells hold");
+    spec.target_fraction = 0.0872;
+    synth_scene_destroy(kit_scene(&spec));
 }
