@@ -13,7 +13,7 @@ enum { SIDE = 128, PIXELS = SIDE * SIDE, THREADS = 2 };
 
 /* -- the field ------------------------------------------------------------------------------- */
 
-enum { CUBES = 128, PITCH = 8, APART = 4 * PITCH };
+enum { CUBES = 128, PITCH = 7, APART = 4 * PITCH }; /* chunks begin anywhere in a cell */
 
 /* The mixture under grain alone. */
 static struct synth_spec grainy(struct yp_case *t, size_t pitch)
@@ -74,13 +74,13 @@ static void add_places(const double *z, int axis, struct place *places)
 /*
  * As of the other fields (scene_fields.c), a step of one pixel has the variance
  * 2/3 (1 - cos(2 pi / (3 pitch))), at a cell's border too. A place has about 30,000 independent
- * values and steps.
+ * values and steps; for eight seeds the worst of 14 places is off by 0.2 to 2.3 %.
  */
 YP_TEST(synth, grain_field, .tags = "stress small", .timeout = 120, .parallel = true,
-        .budgets = YP_BUDGETS(yp_max_value("variance off", 0.04), yp_max_value("step off", 0.04),
+        .budgets = YP_BUDGETS(yp_max_value("variance off", 0.035), yp_max_value("step off", 0.03),
                               yp_max_value("one pitch apart", 0.49),
                               yp_min_value("one pitch apart", 0.45),
-                              yp_max_value("four pitches apart", 0.016)))
+                              yp_max_value("four pitches apart", 0.022)))
 {
     struct synth_spec spec = grainy(t, PITCH);
     struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);

@@ -288,6 +288,7 @@ def check_again(tap, program):
                   ["--output=c.npy", "--format=npy", "--preset=cuvis", "--noise-std=0.25",
                    "--seed=18446744073709551615"],
                   ["--output=e", "--preset=cuvis", "--anomaly-ratio=off"],
+                  ["--output=f", "--target-shape=mixed", "--target-px=3.5", "--grain-px=5"],
                   ["--output=d", "--interleave=bil", "--shade=0.1", "--blank-bands",
                    "--fill-low=0.3", "--bits=9", "--type=int16", "--quantity=reflectance"]):
         with place(program) as first, place(program) as second:
