@@ -6,7 +6,7 @@
 #ifndef YIELDPOINT_SYNTH_CUDA_SCENE_PIXEL_H
 #define YIELDPOINT_SYNTH_CUDA_SCENE_PIXEL_H
 
-#include "synth/cuda/patch.h"
+#include "synth/cuda/scene_ground.h"
 #include "synth/scene/mixing_window.h"
 
 #define V_LANES 1
@@ -156,7 +156,7 @@ YPI_INLINE void synth_draw_four(const struct synth_cuda_scene *s, uint64_t cube,
     synth_philox_of(s, stream + SYNTH_TARGET, 2 * block + 1, target + 4);
     if (s->dead > 0)
         synth_philox_of(s, SYNTH_DEAD, block, dead);
-    if (s->grain > 0)
+    if (s->grain > 0 && s->grain_pitch.by == 1)
         grain = synth_four_normals(&s->keys, stream + SYNTH_GRAIN, block);
     YPI_UNROLL
     for (int32_t i = 0; i < 4; i++) {
@@ -164,6 +164,26 @@ YPI_INLINE void synth_draw_four(const struct synth_cuda_scene *s, uint64_t cube,
         if (first + i >= 0 && first + i < SIDE)
             pixels[first + i].drawn = drawn;
     }
+}
+
+/* Grain that is a field and targets of several pixels, where they are on, of the same pixels, which
+ * are in this row of the image. The fill is drawn then, not the word that it is made of. */
+YPI_INLINE void synth_ground_four(const struct synth_cuda_scene *s, const struct synth_patch *patch,
+                                  uint32_t row, int32_t first, struct synth_pixel *pixels)
+{
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+    for (int32_t x = first; x < first + 4; x++)
+        if (x >= 0 && x < SIDE) {
+            struct synth_drawn *drawn = &pixels[x].drawn;
+            uint32_t column = patch->column + (uint32_t)x;
+            if (s->grain > 0 && s->grain_pitch.by > 1)
+                drawn->grain = synth_grain_field(s, patch->cube, row, column);
+            if (s->shapes.shape != SYNTH_PIXEL)
+                drawn->fill = (uint32_t)ypi_bits_of(
+                    synth_shape_fill(s, patch->cube, row, column, &drawn->target));
+        }
 }
 
 /* Draws the numbers of all pixels; i counts the threads that do. Words come in fours that begin at
@@ -177,9 +197,13 @@ YPI_INLINE void synth_draw_pixels(const struct synth_cuda_job *job, const struct
     for (; i < s->patch_rows * fours; i += SYNTH_CUDA_THREADS - SYNTH_FIRST_WORD_THREAD) {
         uint32_t y = aligned ? i / (SIDE / 4) : i / (SIDE / 4 + 1), k = i - y * fours;
         uint64_t begin = (uint64_t)(patch->row + y) * s->width + patch->column;
-        if (patch->row + y < s->height)
-            synth_draw_four(s, patch->cube, begin / 4 + k, (int32_t)(4 * k) - (int32_t)(begin % 4),
-                            synth_pixels(shared) + y * SIDE);
+        struct synth_pixel *pixels = synth_pixels(shared) + y * SIDE;
+        int32_t first = (int32_t)(4 * k) - (int32_t)(begin % 4);
+        if (patch->row + y >= s->height)
+            continue;
+        synth_draw_four(s, patch->cube, begin / 4 + k, first, pixels);
+        if (s->grain_pitch.by > 1 || s->shapes.shape != SYNTH_PIXEL)
+            synth_ground_four(s, patch, patch->row + y, first, pixels);
     }
 }
 
@@ -318,6 +342,8 @@ YPI_INLINE void synth_make_pixel(const struct synth_cuda_job *job, const struct 
     uint32_t kind = drawn.target % SYNTH_TARGETS;
     float fill = YPI_FMA(s->fill_span, ypi_uniform(drawn.fill), s->fill_low);
     fill = drawn.target < s->target ? fill : 0.0f;
+    if (s->shapes.shape != SYNTH_PIXEL)
+        fill = ypi_float_of((int32_t)drawn.fill);
     bool dead = drawn.dead < s->dead;
 
     const float *field = synth_blend(s, shared) +

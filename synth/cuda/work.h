@@ -65,9 +65,14 @@ struct synth_cuda_scene {
     struct synth_divisor lattice_columns; /* most nodes in a row of the lattice under a patch */
     uint32_t lattice_rows;                /* most rows of the lattice under a patch */
     uint32_t lattice_width;               /* nodes in a row of the whole lattice */
+    struct synth_divisor grain_pitch;     /* by 1: grain is white */
+    uint32_t grain_width;                 /* nodes in a row of the lattice of grain */
     bool varies, blank;
     float fill_low, fill_span, half_variability, shade, grain, sharpness;
     uint64_t target, dead;
+    struct synth_shapes shapes;
+    struct synth_divisor cell; /* the side of one; at least 1 */
+    uint32_t cells_width;      /* cells in a row of them */
     struct synth_sensor sensor;
     const float *levels, *slopes, *path;
     bool striped;

@@ -57,7 +57,9 @@ static void describe_mixing(const struct synth_scene *scene, struct synth_cuda_s
     out->patch_rows = pitch <= SYNTH_CUDA_DENSE ? SYNTH_CUDA_DENSE_ROWS : SYNTH_CUDA_ROWS;
     out->lattice_columns = synth_divisor((SYNTH_CUDA_SIDE - 1 + pitch - 1) / pitch + 3);
     out->lattice_rows = (out->patch_rows - 1 + pitch - 1) / pitch + 3;
-    out->lattice_width = (uint32_t)((spec->width - 1) / spec->correlation_px + 3);
+    out->lattice_width = (uint32_t)synth_nodes_wide(spec->width, spec->correlation_px);
+    out->grain_pitch = synth_divisor((uint32_t)spec->grain_px);
+    out->grain_width = (uint32_t)synth_nodes_wide(spec->width, spec->grain_px);
     out->varies = spec->variability > 0;
     out->blank = spec->blank_bands;
     out->fill_low = (float)spec->fill_low;
@@ -68,6 +70,9 @@ static void describe_mixing(const struct synth_scene *scene, struct synth_cuda_s
     out->sharpness = (float)spec->sharpness;
     out->target = scene->target;
     out->dead = scene->dead;
+    out->shapes = scene->shapes;
+    out->cell = synth_divisor(out->shapes.cell > 0 ? out->shapes.cell : 1);
+    out->cells_width = (uint32_t)synth_cells_wide(spec->width, out->cell.by);
     out->sensor = scene->sensor;
     out->levels = device_table(scene, scene->levels);
     out->slopes = device_table(scene, scene->slopes);

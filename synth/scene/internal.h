@@ -4,6 +4,7 @@
 
 #include "synth/scene/purpose.h"
 #include "synth/scene/scene.h"
+#include "synth/scene/shapes.h"
 
 /* Coefficients of a pixel: up to 7 endmembers, then its target; on the lattice shade is last. */
 #define SYNTH_LANES 8
@@ -11,6 +12,15 @@
 
 /* Rows of the tables of spectra: the endmembers, zeros, from SYNTH_LAST on the targets. */
 #define SYNTH_ROWS (SYNTH_LAST + SYNTH_TARGETS)
+
+/* The largest lattice pitch of grain. */
+#define SYNTH_MAX_GRAIN_PX 64
+
+/* Nodes in a lattice row of a field of this pitch. */
+static inline uint64_t synth_nodes_wide(size_t width, size_t pitch)
+{
+    return (width - 1) / pitch + 3;
+}
 
 /* Tables are padded to this many floats a row (64 bytes), with zeros. */
 #define SYNTH_PAD 16
@@ -53,6 +63,7 @@ struct synth_scene {
     float *psf;            /* weights of the point spread along an axis, middle first; NULL: off */
     float *knots;          /* of optics.h, tables at shifted wavelengths; NULL: no smile */
     uint64_t target, dead; /* a word below the threshold makes a target, a dead pixel; <= 2^32 */
+    struct synth_shapes shapes; /* of targets; all 0: single pixels */
     struct synth_sensor sensor;
 
     /* CUVIS */
@@ -67,6 +78,11 @@ struct synth_tables {
     size_t used;
 };
 void *ypi_synth_take(struct synth_tables *tables, size_t bytes);
+
+/* Checks target_shape and target_px and fills in their defaults; the other options are resolved. */
+enum yp_status ypi_shapes_resolve(struct synth_spec *spec);
+/* Fills scene->shapes. */
+void ypi_shapes_prepare(struct synth_scene *scene);
 
 /* Allocate the tables of a resolved spec. */
 void ypi_scene_lay_out(struct synth_scene *scene, struct synth_tables *tables);

@@ -118,7 +118,7 @@ static void fill_lattice(const struct synth_scene *scene, uint64_t cube, uint64_
     const struct synth_spec *spec = &scene->spec;
     if (lattice->row == row && lattice->node == node && lattice->nodes >= nodes)
         return;
-    uint64_t wide = (spec->width - 1) / spec->correlation_px + 3; /* nodes in a lattice row */
+    uint64_t wide = synth_nodes_wide(spec->width, spec->correlation_px);
     uint64_t first = row * wide + node;
     for (int lane = 0; lane < mixing_fields(scene); lane += SYNTH_LANES) {
         struct ypi_stream stream = synth_stream(spec->seed, cube, purposes[lane / SYNTH_LANES]);

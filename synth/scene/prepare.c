@@ -364,5 +364,6 @@ void ypi_scene_prepare(struct synth_scene *scene)
         scene->sensor.magic = (float)(1.5 * 0x1p23 / (double)steps); /* its last place is 2^-bits */
     }
     scene->target = threshold(spec->target_fraction);
+    ypi_shapes_prepare(scene);
     scene->dead = threshold(spec->dead_fraction);
 }

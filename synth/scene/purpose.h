@@ -17,6 +17,8 @@ enum synth_purpose {
     SYNTH_DEAD = 8,      /* of cube 0: a word per pixel */
     SYNTH_GRAIN = 9,     /* a normal per pixel */
     SYNTH_ELEMENTS = 10, /* of cube 0: a word per column and channel of the sensor */
+    SYNTH_GRAINS = 11,   /* a normal per node of the lattice of grain */
+    SYNTH_CELLS = 12,    /* four words, then eight per cell of targets of several pixels */
     SYNTH_PURPOSES = 16,
 };
 

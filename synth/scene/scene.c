@@ -9,7 +9,7 @@
 #define MAX_SIDE ((size_t)1 << 30)
 #define HEADER ((sizeof(struct synth_scene) + 63) / 64 * 64)
 
-_Static_assert(HEADER < 512, "scene.h promises a header below 512 bytes");
+_Static_assert(HEADER <= 512, "scene.h promises a header of up to 512 bytes");
 
 static enum yp_status check_size(const char *field, size_t value, size_t low, size_t high)
 {
@@ -149,9 +149,13 @@ static enum yp_status resolve_scene(struct synth_spec *spec)
         spec->endmembers = 6;
     if (spec->correlation_px == 0)
         spec->correlation_px = 16;
+    if (spec->grain_px == 0)
+        spec->grain_px = 1;
     enum yp_status status = check_size("endmembers", spec->endmembers, 2, SYNTH_LAST);
     if (status == YP_OK)
         status = check_size("correlation_px", spec->correlation_px, 1, 65536);
+    if (status == YP_OK)
+        status = check_size("grain_px", spec->grain_px, 1, SYNTH_MAX_GRAIN_PX);
     if (status == YP_OK)
         status = resolve_all(spec, scene_options, COUNT(scene_options));
     if (status == YP_OK)
@@ -162,6 +166,8 @@ static enum yp_status resolve_scene(struct synth_spec *spec)
         status = ypi_passband_resolve(spec);
     if (status == YP_OK)
         status = check_rising("fill_low", spec->fill_low, "fill_high", spec->fill_high, true);
+    if (status == YP_OK)
+        status = ypi_shapes_resolve(spec);
     if (status == YP_OK && spec->bits != (double)(int)spec->bits)
         status =
             yp_set_error(YP_INVALID, "synth_spec.bits is %g: must be a whole number", spec->bits);
@@ -180,6 +186,12 @@ static enum yp_status resolve_cuvis(struct synth_spec *spec)
         status = check_unused("fwhm_nm", spec->fwhm_nm, other);
     if (status == YP_OK)
         status = check_unused("correlation_px", (double)spec->correlation_px, other);
+    if (status == YP_OK)
+        status = check_unused("grain_px", (double)spec->grain_px, other);
+    if (status == YP_OK)
+        status = check_unused("target_shape", (double)spec->target_shape, other);
+    if (status == YP_OK)
+        status = check_unused("target_px", spec->target_px, other);
     if (status == YP_OK)
         status = check_unused("blank_bands", spec->blank_bands, other);
     return status;

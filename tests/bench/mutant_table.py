@@ -26,6 +26,7 @@ METRICS = small("formulas/metrics")
 NODES = small("formulas/nodes")
 LM = small("formulas/known or lm.c")
 DATA = small("formulas/tiles or same_statistics")
+GROUND = small("scene_ground or scene_targets")
 
 SYNTH, RXD, PIPE = "synth/scene/", "models/rx/detector/", "models/rx/pipeline/"
 
@@ -61,6 +62,39 @@ MUTANTS = [
            "dead pixels are missed but for the last one of a chunk", SCENE),
     Mutant("grain-stale", SYNTH + "mixing.inc", "if (chunk->group != group)", "if (chunk->group == 0)",
            "grain is drawn once", SCENE),
+    Mutant("grain-always-white", SYNTH + "mixing.inc", "if (scene->spec.grain_px > 1)",
+           "if (scene->spec.grain_px > 1000)", "grain_px is ignored", GROUND),
+    Mutant("grain-one-row", SYNTH + "mixing_ground.inc", "(row / pitch + i) * wide + column / pitch",
+           "(row / pitch) * wide + column / pitch", "grain has one row of nodes thrice", GROUND),
+    Mutant("grain-first-cell", SYNTH + "mixing_ground.inc", "node += next;", "node += 0 * next;",
+           "all cells of a chunk have the grain of the first", GROUND),
+    Mutant("grain-phase", SYNTH + "mixing_ground.inc", "size_t rest = column % pitch, node = 0;",
+           "size_t rest = 0, node = 0;", "each chunk begins with a cell of its own", GROUND),
+    Mutant("shapes-never", SYNTH + "mixing.inc", "if (scene->shapes.shape != SYNTH_PIXEL)",
+           "if (scene->shapes.shape > SYNTH_MIXED)", "target_shape is ignored", GROUND),
+    Mutant("shapes-cell-row", SYNTH + "mixing_ground.inc", "row / side * synth_cells_wide(spec->width, side)",
+           "row / side", "cells of different rows are the same", GROUND),
+    Mutant("shapes-corner", SYNTH + "mixing_ground.inc", "synth_cells_before(before[SYNTH_CELL_ROW], side)",
+           "0 * synth_cells_before(before[SYNTH_CELL_ROW], side)", "the cells' rows begin at the image's", GROUND),
+    Mutant("shapes-one-material", SYNTH + "mixing_ground.inc", "words[SYNTH_CELL_KIND] % SYNTH_TARGETS",
+           "(words[SYNTH_CELL_KIND] + i) % SYNTH_TARGETS", "a target is of several materials", GROUND),
+    Mutant("shapes-level-twice", SYNTH + "mixing_ground.inc", "chunk->fill[i] = level * synth_covered",
+           "chunk->fill[i] = level * level * synth_covered", "levels are squared", GROUND),
+    Mutant("shapes-whole-pixels", SYNTH + "shapes.h", "sum + (length > 0.0f ? length : 0.0f)",
+           "sum + (length > 0.0f ? 1.0f : 0.0f)", "a line fills a pixel or not", GROUND),
+    Mutant("shapes-lines-at-edges", SYNTH + "shapes.h", "((float)i + 0.5f) * (1.0f / SYNTH_LINES)",
+           "(float)i * (1.0f / SYNTH_LINES)", "lines lie at the edges of their parts",
+           small("scene_targets or formulas/known")),
+    Mutant("shapes-square", SYNTH + "shapes.h", "b = t->half / SYNTH_ASPECT", "b = t->half",
+           "rectangles are squares", GROUND),
+    Mutant("shapes-skewed", SYNTH + "shapes.h", "(across - b) / t->sine", "(-across - b) / t->sine",
+           "a side of a rectangle leans the other way", GROUND),
+    Mutant("shapes-never-upright", SYNTH + "shapes.h", "(word & 0x40000000u) != 0", "(word & 0x40000000u) > 0x40000000u",
+           "no rectangle is steeper than 45 degrees", GROUND),
+    Mutant("shapes-area", SYNTH + "ground.c", "square / (double)SYNTH_ASPECT;", "square;",
+           "as many rectangles as if they were squares", GROUND),
+    Mutant("shapes-play", SYNTH + "shapes.h", "(float)shapes->play", "0.5f * (float)shapes->play",
+           "targets stay in a quarter of their cells", GROUND),
     Mutant("fill-not-taken-off", SYNTH + "mixing.inc", "V_SUB(V_SET(1.0f), V_LOAD(chunk->fill + i))",
            "V_SUB(V_SET(1.0f), V_MUL(V_SET(0.5f), V_LOAD(chunk->fill + i)))", "background shines through targets",
            SCENE),

@@ -304,6 +304,7 @@ def check_again(tap, program):
                   ["--output=c.npy", "--format=npy", "--preset=cuvis", "--noise-std=0.25",
                    "--seed=18446744073709551615"],
                   ["--output=e", "--preset=cuvis", "--anomaly-ratio=off"],
+                  ["--output=f", "--target-shape=mixed", "--target-px=3.5", "--grain-px=5"],
                   ["--output=d", "--interleave=bil", "--shade=0.1", "--blank-bands",
                    "--fill-low=0.3", "--bits=9", "--type=int16", "--quantity=reflectance"]):
         with place(program) as first, place(program) as second:
@@ -485,6 +486,15 @@ WRONG = {
                             r"or off\n$"),
     "beyond a field's range": ([*SIZES, "--output=a", "--snr-db=500"], USAGE,
                                r"^yieldpoint: --snr-db is 500: must be 1 to 120, or off\n$"),
+    "grain beyond": ([*SIZES, "--output=a", "--grain-px=65"], USAGE,
+                     r"^yieldpoint: --grain-px is 65: must be 1 to 64\n$"),
+    "no shape": (["--target-shape=square"], USAGE, r"must be one of: pixel disc rectangle mixed"),
+    "a large pixel": ([*SIZES, "--output=a", "--target-px=3"], USAGE,
+                      r"^yieldpoint: --target-px is 3: must be 1 where targets are single pixels\n$"),
+    "a small disc": ([*SIZES, "--output=a", "--target-shape=disc", "--target-px=0.5"], USAGE,
+                     r"^yieldpoint: --target-px is 0.5: must be 1 to 64\n$"),
+    "discs everywhere": ([*SIZES, "--output=a", "--target-shape=disc", "--target-fraction=0.5"], USAGE,
+                         r"^yieldpoint: --target-fraction is 0.5: must be at most 0.144, which is"),
     "of the other preset": ([*SIZES, "--output=a", "--noise-std=1"], USAGE,
                             r"--noise-std is 1: it belongs to SYNTH_CUVIS"),
     "reflectance without air": ([*SIZES, "--output=a", "--preset=cuvis",

@@ -28,6 +28,10 @@ static const struct {
      {.psf_px = 1.5, .smile_nm = 2, .keystone_px = 1.3, .target_fraction = 0.1},
      UINT64_C(0x5e49c65dbc7a523d)},
     {"cuvis", {.preset = SYNTH_CUVIS}, UINT64_C(0x99742cb261cb5c27)},
+    {"grain", {.grain_px = 3}, UINT64_C(0x8422e388cd6ecc71)},
+    {"shapes",
+     {.target_shape = SYNTH_MIXED, .target_px = 4.5, .target_fraction = 0.03},
+     UINT64_C(0x56afc51d76e792e5)},
 };
 
 /* Values and truth of a cube, in tiles of no round size, and some bands of it. */
@@ -69,7 +73,7 @@ static uint64_t bits_of(struct yp_case *t, const struct synth_spec *spec)
 
 YP_TEST(synth, known, .tags = "stress small", .timeout = 120, .parallel = true,
         .axes = YP_AXES(yp_axis_string("scene", "default", "points", "plain", "many", "few",
-                                       "optics", "cuvis")))
+                                       "optics", "cuvis", "grain", "shapes")))
 {
     size_t which = 0;
     while (strcmp(scenes[which].name, yp_string(t, "scene")) != 0)

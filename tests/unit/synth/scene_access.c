@@ -72,11 +72,37 @@ static struct synth_spec odd(enum synth_preset preset)
     return spec;
 }
 
-/* Both presets as they are, everything off, blank bands; each option off alone and on alone. */
-enum { VARIANTS = 4 + 2 * OPTIONS };
+/* Grain that is a field: a cell of the lattice two pixels wide, one that fits neither chunks nor
+ * rows, one that is larger than both. Targets of several pixels: cells of 3 pixels, as small as
+ * they come, and some in a chunk, one larger than the cube. */
+static const struct {
+    size_t grain_px;
+    enum synth_shape shape;
+    double px;
+} grounds[] = {{2, SYNTH_PIXEL, 0},   {7, SYNTH_PIXEL, 0},       {64, SYNTH_PIXEL, 0},
+               {0, SYNTH_DISC, 1},    {0, SYNTH_RECTANGLE, 1},   {0, SYNTH_MIXED, 2.7},
+               {0, SYNTH_DISC, 7.25}, {0, SYNTH_RECTANGLE, 11},  {5, SYNTH_MIXED, 24},
+               {0, SYNTH_DISC, 64},   {0, SYNTH_RECTANGLE, 63.9}};
+
+/* Both presets as they are, everything off, blank bands; each option off alone and on alone; what
+ * the ground has by option. */
+enum {
+    GROUNDS = sizeof grounds / sizeof *grounds,
+    FIRST_GROUND = 4 + 2 * OPTIONS,
+    VARIANTS = FIRST_GROUND + GROUNDS,
+};
 
 static bool variant(int number, struct synth_spec *spec)
 {
+    if (number >= FIRST_GROUND) {
+        *spec = odd(SYNTH_SCENE);
+        spec->grain_px = grounds[number - FIRST_GROUND].grain_px;
+        spec->target_shape = grounds[number - FIRST_GROUND].shape;
+        spec->target_px = grounds[number - FIRST_GROUND].px;
+        if (spec->target_px == 1)
+            spec->target_fraction = 0.015; /* cells hold no more */
+        return true;
+    }
     const struct option *option = &options[number >= 4 ? (number - 4) / 2 : 0];
     *spec = odd(number == 1 || (number >= 4 && option->cuvis) ? SYNTH_CUVIS : SYNTH_SCENE);
     if (number < 4) {
@@ -324,6 +350,16 @@ Test(scene_access, takes_and_refuses_each_option_by_its_range)
     }
 }
 
+Test(scene_access, takes_white_grain_by_either_name)
+{
+    struct synth_spec spec = odd(SYNTH_SCENE), white = spec;
+    white.grain_px = 1;
+    struct kit_cube a = kit_cube(&spec, 3), b = kit_cube(&white, 3);
+    cr_expect_arr_eq(a.value, b.value, a.values * sizeof(float));
+    kit_free(a);
+    kit_free(b);
+}
+
 Test(scene_access, has_the_defaults_it_names)
 {
     for (int i = 0; i < OPTIONS; i++) {
@@ -337,7 +373,9 @@ Test(scene_access, has_the_defaults_it_names)
             memcpy(&is, (const char *)synth_scene_spec(scene) + o->at, sizeof is);
             cr_expect_eq(is, off ? 0 : o->standard, "%s is %g", o->name, is);
             cr_expect(o->cuvis || (synth_scene_spec(scene)->endmembers == 6 &&
-                                   synth_scene_spec(scene)->correlation_px == 16));
+                                   synth_scene_spec(scene)->correlation_px == 16 &&
+                                   synth_scene_spec(scene)->grain_px == 1 &&
+                                   synth_scene_spec(scene)->target_px == 1));
             synth_scene_destroy(scene);
         }
     }
@@ -373,4 +411,34 @@ Test(scene_access, refuses_what_does_not_fit_together)
     spec = odd(SYNTH_SCENE);
     spec.correlation_px = 65537;
     check_refused(&spec, "correlation_px", "too long");
+    spec = odd(SYNTH_SCENE);
+    spec.grain_px = 65;
+    check_refused(&spec, "grain_px", "too long");
+    spec = odd(SYNTH_CUVIS);
+    spec.grain_px = 2;
+    check_refused(&spec, "grain_px", "of the other preset");
+    spec = odd(SYNTH_CUVIS);
+    spec.target_shape = SYNTH_DISC;
+    check_refused(&spec, "target_shape", "of the other preset");
+    spec = odd(SYNTH_CUVIS);
+    spec.target_px = 3;
+    check_refused(&spec, "target_px", "of the other preset");
+    spec = odd(SYNTH_SCENE);
+    spec.target_shape = (enum synth_shape)4;
+    check_refused(&spec, "target_shape", "unknown");
+    spec = odd(SYNTH_SCENE);
+    spec.target_px = 3;
+    check_refused(&spec, "target_px", "of single pixels");
+    static const double sizes[] = {0.99, 64.01, NAN, INFINITY, -3};
+    for (int i = 0; i < 5; i++) {
+        spec.target_shape = SYNTH_MIXED;
+        spec.target_px = sizes[i];
+        check_refused(&spec, "target_px", "out of its range");
+    }
+    spec.target_shape = SYNTH_DISC; /* pi/4 / 9 of the area is the most */
+    spec.target_px = 1;
+    spec.target_fraction = 0.0873;
+    check_refused(&spec, "target_fraction", "more than the cells hold");
+    spec.target_fraction = 0.0872;
+    synth_scene_destroy(kit_scene(&spec));
 }

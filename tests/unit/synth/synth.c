@@ -512,6 +512,12 @@ Test(scene, refuses_what_is_not_allowed)
     REFUSED(mixing, noise_std, 0.1, "is 0.1", "belongs to SYNTH_CUVIS");
     REFUSED(cuvis, endmembers, 6, "is 6", "belongs to SYNTH_SCENE");
     REFUSED(cuvis, correlation_px, 16, "is 16", "belongs to SYNTH_SCENE");
+    REFUSED(mixing, grain_px, 65, "is 65", "1 to 64");
+    REFUSED(cuvis, grain_px, 2, "is 2", "belongs to SYNTH_SCENE");
+    REFUSED(mixing, target_shape, (enum synth_shape)4, "is 4", "SYNTH_MIXED (3)");
+    REFUSED(mixing, target_px, 3, "is 3", "must be 1 where");
+    REFUSED(mixing, target_px, 65, "is 65", "1 to 64");
+    REFUSED(cuvis, target_px, 3, "is 3", "belongs to SYNTH_SCENE");
     REFUSED(cuvis, shade, 0.2, "is 0.2", "belongs to SYNTH_SCENE");
     REFUSED(cuvis, snr_db, 40.0, "is 40", "belongs to SYNTH_SCENE");
     REFUSED(cuvis, target_fraction, 0.001, "is 0.001", "belongs to SYNTH_SCENE");

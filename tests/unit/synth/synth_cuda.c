@@ -214,6 +214,46 @@ Test(synth_cuda, makes_the_same_scene_over_any_lattice, .timeout = 120)
         }
 }
 
+Test(synth_cuda, makes_the_same_grain_over_any_lattice, .timeout = 120)
+{
+    static const size_t pitches[] = {2, 3, 7, 16, 64};
+    static const size_t sides[][2] = {{1, 1}, {1, 50}, {50, 1}, {17, 33}, {37, 48}};
+    for (size_t i = 0; i < sizeof pitches / sizeof *pitches; i++)
+        for (size_t k = 0; k < sizeof sides / sizeof *sides; k++) {
+            char what[64];
+            struct synth_spec spec = odd(6);
+            spec.grain_px = pitches[i];
+            spec.height = sides[k][0];
+            spec.width = sides[k][1];
+            snprintf(what, sizeof what, "grain of %zu, %zu x %zu", pitches[i], sides[k][0],
+                     sides[k][1]);
+            check_scene(&spec, what);
+            spec.grain = SYNTH_OFF;
+            check_scene(&spec, "no grain of any pitch");
+        }
+}
+
+Test(synth_cuda, makes_the_same_targets_of_any_shape, .timeout = 120)
+{
+    static const double sizes[] = {1, 2.7, 6, 17.5, 64};
+    static const size_t sides[][2] = {{1, 1}, {1, 150}, {50, 1}, {37, 148}};
+    for (int shape = SYNTH_DISC; shape <= SYNTH_MIXED; shape++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            for (size_t k = 0; k < sizeof sides / sizeof *sides; k++) {
+                char what[64];
+                struct synth_spec spec = odd(6);
+                spec.target_shape = (enum synth_shape)shape;
+                spec.target_px = sizes[i];
+                spec.target_fraction = i < 2 ? 0.015 : 0.05; /* what cells hold */
+                spec.grain_px = 1 + i;
+                spec.height = sides[k][0];
+                spec.width = sides[k][1];
+                snprintf(what, sizeof what, "shape %d of %g, %zu x %zu", shape, sizes[i],
+                         sides[k][0], sides[k][1]);
+                check_scene(&spec, what);
+            }
+}
+
 Test(synth_cuda, divides_by_what_is_known_before)
 {
     static const uint32_t numbers[] = {1,     2,     3,          5,          7,         16,

@@ -29,22 +29,16 @@ static int failed(void)
 }
 
 /* Values, labels and fill of one cube, by tiles and by bands. The sizes leave every loop a rest. */
-static int print_scene(const char *name, enum synth_preset preset, bool optics,
-                       enum ypi_level level)
+static int print_scene(const char *name, struct synth_spec spec, enum ypi_level level)
 {
     enum { HEIGHT = 67, WIDTH = 71, CHANNELS = 13, PIXELS = HEIGHT * WIDTH };
     static float values[PIXELS * CHANNELS], fill[PIXELS], band[PIXELS];
     static uint8_t labels[PIXELS];
-    struct synth_spec spec = {.preset = preset,
-                              .height = HEIGHT,
-                              .width = WIDTH,
-                              .channels = CHANNELS,
-                              .seed = 0x0123456789abcdef,
-                              .level = level};
-    if (preset == SYNTH_SCENE)
-        spec.target_fraction = 0.01;
-    if (optics)
-        spec.psf_px = 1.5, spec.smile_nm = 2, spec.keystone_px = 1.3;
+    spec.height = HEIGHT;
+    spec.width = WIDTH;
+    spec.channels = CHANNELS;
+    spec.seed = 0x0123456789abcdef;
+    spec.level = level;
     struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
     const struct synth_truth truth = {.labels = labels, .fill = fill};
     if (scene == NULL || synth_scene_tile(scene, CUBE, 0, PIXELS, values, &truth) != YP_OK)
@@ -78,6 +72,12 @@ static void print_streams(enum ypi_level level)
 
 int main(void)
 {
+    static const struct synth_spec scene = {.target_fraction = 0.01};
+    static const struct synth_spec cuvis = {.preset = SYNTH_CUVIS};
+    static const struct synth_spec optics = {
+        .target_fraction = 0.01, .psf_px = 1.5, .smile_nm = 2, .keystone_px = 1.3};
+    static const struct synth_spec ground = {
+        .target_shape = SYNTH_MIXED, .target_px = 6.5, .target_fraction = 0.04, .grain_px = 5};
     printf("normals golden 0x%016" PRIx64 "\n", NORMALS_HASH);
     printf("scene golden 0x%016" PRIx64 "\n", MIXING_HASH);
     printf("cuvis golden 0x%016" PRIx64 "\n", CUVIS_HASH);
@@ -85,9 +85,10 @@ int main(void)
         if (!ypi_level_runs((enum ypi_level)level))
             continue;
         print_streams((enum ypi_level)level);
-        if (print_scene("scene", SYNTH_SCENE, false, (enum ypi_level)level) != 0 ||
-            print_scene("optics", SYNTH_SCENE, true, (enum ypi_level)level) != 0 ||
-            print_scene("cuvis", SYNTH_CUVIS, false, (enum ypi_level)level) != 0)
+        if (print_scene("scene", scene, (enum ypi_level)level) != 0 ||
+            print_scene("optics", optics, (enum ypi_level)level) != 0 ||
+            print_scene("cuvis", cuvis, (enum ypi_level)level) != 0 ||
+            print_scene("ground", ground, (enum ypi_level)level) != 0)
             return 1;
     }
     return fflush(stdout) == 0 ? 0 : 1;
