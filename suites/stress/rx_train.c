@@ -173,7 +173,8 @@ static struct rx_pipeline_options options_named(struct yp_case *t, size_t channe
         o.orthogonality = 0.1;
     } else if (strcmp(name, "whitened") == 0) {
         o.select = o.whiten = true;
-        o.components = channels / 2;
+        o.components =
+            2 * channels / 5; /* further ones have less than 1e-7 of the first's variance */
         o.orthogonality = 0.1;
     } else if (strcmp(name, "positive") == 0) {
         o.positive_weight = 5;
