@@ -1,16 +1,17 @@
 """What Yieldpoint computes of hyperspectral data beside what others compute of the same data.
 
-usage: parity.py BUILD [--threads N] [--rounds N] [--seed N] [--only WORDS] [--work FOLDER]
+usage: parity.py BUILD [--threads N] [--rounds N] [--times N] [--seed N] [--only W] [--work FOLDER]
     BUILD     a build folder with cli/yieldpoint and tests/bench/parity, such as build/test
     --threads that both sides take (2)
     --rounds  in which both sides are timed, in turns that change their order (5)
+    --times   that each side is timed in its turn (3)
     --only    sections whose name has one of these words, separated by commas
     --work    for files (a temporary folder)
 
 Peers are Python packages: pip install numpy scipy scikit-learn spectral; and GDAL's command
 gdal_translate. A section whose peer is missing is skipped with the reason; without NumPy nothing
-can be compared. A difference is judged, or the ratio of medians, theirs over ours. Times are the calls' alone, without files, after one to warm
-up. Prints one table and ends with 1 when a bound is missed, with 2 when nothing was compared."""
+can be compared. A difference is judged, or the ratio of medians over all rounds, theirs over ours.
+Times are the calls' alone, without files, after one to warm up. Prints one table and ends with 1 when a bound is missed, with 2 when nothing was compared."""
 
 import argparse
 import importlib
@@ -68,14 +69,15 @@ class Run:
                  f">= {least:g} x", peer / ours >= least)
 
     def ours(self, work, *arguments):
-        """Seconds and what the program wrote."""
+        """Seconds of each time and what the program wrote."""
         out = self.path("out")
-        done = subprocess.run([self.program, work, str(self.options.threads), out,
-                               *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+        done = subprocess.run([self.program, work, str(self.options.threads),
+                               str(self.options.times), out, *map(str, arguments)],
+                              stdout=subprocess.PIPE, text=True)
         if done.returncode != 0:
             sys.exit(f"parity.py: parity {work} exited with {done.returncode}")
         with open(out, "rb") as file:
-            return float(done.stdout), file.read()
+            return [float(line) for line in done.stdout.split()], file.read()
 
     def synth(self, name, *options):
         done = subprocess.run([self.command, "synth", "--quiet", "--force",
@@ -84,8 +86,8 @@ class Run:
         if done.returncode != 0:
             sys.exit(f"parity.py: yieldpoint synth: {done.stderr}")
 
-    def turns(self, ours, peer, rounds=None):
-        """Seconds of both, and the last results."""
+    def turns(self, ours, peer, rounds=None, times=None):
+        """Seconds of both, and the last results. `times`: of the peer, when it is slow."""
         taken = {"ours": [], "peer": []}
         results = {}
         peer()  # as ours: once without being timed
@@ -93,11 +95,12 @@ class Run:
             for side in (("ours", "peer"), ("peer", "ours"))[turn % 2]:
                 if side == "ours":
                     spent, results[side] = ours()
-                else:
+                    taken[side] += spent
+                    continue
+                for _ in range(times or self.options.times):
                     start = time.perf_counter()
                     results[side] = peer()
-                    spent = time.perf_counter() - start
-                taken[side].append(spent)
+                    taken[side].append(time.perf_counter() - start)
         return taken["ours"], taken["peer"], results["ours"], results["peer"]
 
 
@@ -213,7 +216,7 @@ def local_rx(run):
         path, x = scene(run, "local", height, width, channels)
         ours, peer, data, scores = run.turns(lambda: run.ours("local", path, inner, outer),
                                              lambda: spectral.rx(x, window=(inner, outer)),
-                                             min(3, run.options.rounds))
+                                             min(3, run.options.rounds), 1)
         got, = parts(np, data)
         what = f"local RX ({inner}, {outer}), {height} x {width} x {channels}"
         run.off(f"{what}: scores", "float", "spectral",
@@ -364,6 +367,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
     parser.add_argument("--work")
@@ -382,6 +386,7 @@ def main():
             except Missing as missing:
                 run.skip(name, missing)
     print(f"{versions()}; {options.threads} threads, medians of {options.rounds} rounds in turns, "
+          f"{options.times} times each, "
           f"seed {options.seed}\n")
     table(run.rows)
     judged = [row[-1] for row in run.rows if not row[-1].startswith("skipped")]
