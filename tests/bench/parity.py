@@ -11,7 +11,8 @@ usage: parity.py BUILD [--threads N] [--rounds N] [--times N] [--seed N] [--only
 Peers are Python packages: pip install numpy scipy scikit-learn spectral torch; and GDAL's command
 gdal_translate. A section whose peer is missing is skipped with the reason; without NumPy nothing
 can be compared. A difference is judged, or the ratio of medians over all rounds, theirs over ours.
-Times are the calls' alone, without files, after one to warm up. Prints one table and ends with 1 when a bound is missed, with 2 when nothing was compared."""
+Times are the calls' alone, without files, after one to warm up. Prints one table and ends with 1
+when a bound is missed, with 2 when nothing was compared."""
 
 import argparse
 import importlib
