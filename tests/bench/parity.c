@@ -1,7 +1,7 @@
 /*
- * What parity.py compares with its peers, done once more and timed: reads arrays, writes arrays.
+ * What parity.py compares with its peers, done again and timed: reads arrays, writes arrays.
  *
- * usage: parity WORK THREADS OUT IN [ARGUMENTS]
+ * usage: parity WORK THREADS TIMES OUT IN [ARGUMENTS]
  *     rx       CUBE                mean (C), covariance (C, C) as doubles, then scores
  *     filter   CUBE TARGET         matched filter of one target, floats as a .npy of (1, C)
  *     ace      CUBE TARGET         squared, as Spectral Python's ace()
@@ -13,8 +13,9 @@
  *
  * rx, filter and ace with -double behind: their statistics are summed in double (RX_FP64).
  *
- * A CUBE is what `yieldpoint synth` writes. The work is done twice; prints the seconds that the
- * second time took, without files. OUT is raw, in the order above, floats where nothing is said.
+ * A CUBE is what `yieldpoint synth` writes. All files are read first, then the work is done once
+ * to warm up and TIMES more, each time with objects of its own; prints the seconds of each, a line
+ * each. OUT is raw, in the order above, floats where nothing is said.
  */
 #include "base/random/stream.h"
 #include "base/system/clock.h"
@@ -28,12 +29,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WRONG = 4, OUTS = 3 };
+enum { WRONG = 4, OUTS = 3, FIXED = 5 /* arguments of every work, and the name */ };
 
 struct work {
     struct rx_image image;
     struct rx_image_tiles tiles;
-    size_t pixels;
+    float *target; /* (channels) */
+    float *scores; /* (n), as labels */
+    uint8_t *labels;
+    size_t pixels, n;
     int threads;
     enum rx_precision precision;
     char **arguments;
@@ -99,6 +103,25 @@ static void open_cube(struct work *w)
     need(rx_image_pixels(image, &w->tiles) == YP_OK);
 }
 
+static void open_target(struct work *w)
+{
+    size_t one, other, channels;
+    open_cube(w);
+    w->target = read_cube(w->arguments[1], &one, &other, &channels);
+    if (channels == w->image.channels)
+        return;
+    fprintf(stderr, "parity: the target has %zu channels, the cube %zu\n", channels,
+            w->image.channels);
+    exit(WRONG);
+}
+
+static void open_scores(struct work *w)
+{
+    w->n = strtoul(w->arguments[2], NULL, 10);
+    w->scores = read_raw(w->arguments[0], w->n * sizeof *w->scores);
+    w->labels = read_raw(w->arguments[1], w->n);
+}
+
 static struct rx *fitted(struct work *w)
 {
     struct rx_source *source = &w->tiles.source;
@@ -128,17 +151,14 @@ static void global(struct work *w)
 
 static void match(struct work *w, enum rx_match how)
 {
-    size_t one, other, channels;
-    float *target = read_cube(w->arguments[1], &one, &other, &channels);
     float *scores = take(w, 0, places(w), sizeof *scores);
     struct rx *rx = fitted(w);
-    need(channels == w->image.channels && rx_finish(rx, 0) == YP_OK);
-    struct rx_matched *m =
-        rx_matched_create(yp_device_cpu(), rx, target, 1, w->tiles.source.tile_pixels, w->threads);
+    need(rx_finish(rx, 0) == YP_OK);
+    struct rx_matched *m = rx_matched_create(yp_device_cpu(), rx, w->target, 1,
+                                             w->tiles.source.tile_pixels, w->threads);
     need(m != NULL && rx_matched_score(m, &w->tiles.source, how, scores) == YP_OK);
     rx_matched_destroy(m);
     rx_destroy(rx);
-    free(target);
 }
 
 static void filter(struct work *w)
@@ -177,13 +197,8 @@ static void mnf(struct work *w)
 
 static void auc(struct work *w)
 {
-    size_t n = strtoul(w->arguments[2], NULL, 10);
-    if (w->image.values == NULL)
-        w->image.values = read_raw(w->arguments[0], n * sizeof(float));
-    uint8_t *labels = read_raw(w->arguments[1], n);
-    need(metrics_auc(yp_device_cpu(), w->image.values, labels, n, take(w, 0, 1, sizeof(double)),
+    need(metrics_auc(yp_device_cpu(), w->scores, w->labels, w->n, take(w, 0, 1, sizeof(double)),
                      NULL) == YP_OK);
-    free(labels);
 }
 
 static void normals(struct work *w)
@@ -200,36 +215,33 @@ static const struct {
     void (*run)(struct work *);
     enum rx_precision precision;
 } works[] = {
-    {"rx", 1, open_cube, global, RX_FP32},
-    {"rx-double", 1, open_cube, global, RX_FP64},
-    {"filter", 2, open_cube, filter, RX_FP32},
-    {"filter-double", 2, open_cube, filter, RX_FP64},
-    {"ace", 2, open_cube, ace, RX_FP32},
-    {"ace-double", 2, open_cube, ace, RX_FP64},
-    {"local", 3, open_cube, local, RX_FP32},
-    {"mnf", 1, open_cube, mnf, RX_FP32},
-    {"auc", 3, NULL, auc, RX_FP32},
-    {"normals", 2, NULL, normals, RX_FP32},
+    {"rx", 1, open_cube, global, RX_FP32},       {"rx-double", 1, open_cube, global, RX_FP64},
+    {"filter", 2, open_target, filter, RX_FP32}, {"filter-double", 2, open_target, filter, RX_FP64},
+    {"ace", 2, open_target, ace, RX_FP32},       {"ace-double", 2, open_target, ace, RX_FP64},
+    {"local", 3, open_cube, local, RX_FP32},     {"mnf", 1, open_cube, mnf, RX_FP32},
+    {"auc", 3, open_scores, auc, RX_FP32},       {"normals", 2, NULL, normals, RX_FP32},
 };
 
 int main(int argc, char **argv)
 {
-    for (size_t i = 0; argc > 3 && i < sizeof works / sizeof *works; i++) {
-        if (strcmp(argv[1], works[i].name) != 0 || argc != 4 + works[i].arguments)
+    for (size_t i = 0; argc > FIXED && i < sizeof works / sizeof *works; i++) {
+        if (strcmp(argv[1], works[i].name) != 0 || argc != FIXED + works[i].arguments)
             continue;
         struct work w = {
-            .threads = atoi(argv[2]), .precision = works[i].precision, .arguments = argv + 4};
+            .threads = atoi(argv[2]), .precision = works[i].precision, .arguments = argv + FIXED};
         if (works[i].open != NULL)
             works[i].open(&w);
         works[i].run(&w);
-        double start = ypi_now();
-        works[i].run(&w);
-        printf("%.9g\n", ypi_now() - start);
-        FILE *file = fopen(argv[3], "wb");
+        for (int times = atoi(argv[3]); times > 0; times--) {
+            double start = ypi_now();
+            works[i].run(&w);
+            printf("%.9g\n", ypi_now() - start);
+        }
+        FILE *file = fopen(argv[4], "wb");
         for (int k = 0; k < OUTS && file != NULL; k++)
             fwrite(w.out[k], 1, w.bytes[k], file);
         return file != NULL && fclose(file) == 0 ? 0 : WRONG;
     }
-    fputs("usage: parity WORK THREADS OUT IN [ARGUMENTS]; see parity.c\n", stderr);
+    fputs("usage: parity WORK THREADS TIMES OUT IN [ARGUMENTS]; see parity.c\n", stderr);
     return WRONG;
 }

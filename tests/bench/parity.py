@@ -1,16 +1,18 @@
 """What Yieldpoint computes of hyperspectral data beside what others compute of the same data.
 
-usage: parity.py BUILD [--threads N] [--rounds N] [--seed N] [--only WORDS] [--work FOLDER]
-    BUILD     a build folder with cli/yieldpoint and tests/bench/parity, such as build/test
+usage: parity.py BUILD [--threads N] [--rounds N] [--times N] [--seed N] [--only W] [--work FOLDER]
+    BUILD     a build folder with cli/yieldpoint, tests/bench/parity and parity-torch: build/test
     --threads that both sides take (2)
     --rounds  in which both sides are timed, in turns that change their order (5)
+    --times   that each side is timed in its turn (3)
     --only    sections whose name has one of these words, separated by commas
     --work    for files (a temporary folder)
 
-Peers are Python packages: pip install numpy scipy scikit-learn spectral; and GDAL's command
+Peers are Python packages: pip install numpy scipy scikit-learn spectral torch; and GDAL's command
 gdal_translate. A section whose peer is missing is skipped with the reason; without NumPy nothing
-can be compared. A difference is judged, or the ratio of medians, theirs over ours. Times are the calls' alone, without files, after one to warm
-up. Prints one table and ends with 1 when a bound is missed, with 2 when nothing was compared."""
+can be compared. A difference is judged, or the ratio of medians over all rounds, theirs over ours.
+Times are the calls' alone, without files, after one to warm up. Prints one table and ends with 1
+when a bound is missed, with 2 when nothing was compared."""
 
 import argparse
 import importlib
@@ -28,10 +30,14 @@ class Missing(Exception):
 
 
 def need(*names):
-    try:
-        found = [importlib.import_module(name) for name in names]
-    except ImportError as error:
-        raise Missing(f"no {error.name}") from error
+    found = []
+    for name in names:
+        try:
+            found.append(importlib.import_module(name))
+        except ModuleNotFoundError as error:
+            raise Missing(f"no {error.name}") from error
+        except ImportError as error:
+            raise Missing(f"{name} cannot be loaded: {error}") from error
     return found[0] if len(found) == 1 else found
 
 
@@ -42,9 +48,10 @@ class Run:
         self.options = options
         self.folder = folder
         self.program = os.path.abspath(os.path.join(options.build, "tests", "bench", "parity"))
+        self.torch = os.path.abspath(os.path.join(options.build, "tests", "bench", "parity-torch"))
         self.command = os.path.abspath(os.path.join(options.build, "cli", "yieldpoint"))
         self.rows = []
-        for path in (self.program, self.command):
+        for path in (self.program, self.torch, self.command):
             if not os.access(path, os.X_OK):
                 sys.exit(f"parity.py: {path} is not there; build it, with models")
 
@@ -68,14 +75,30 @@ class Run:
                  f">= {least:g} x", peer / ours >= least)
 
     def ours(self, work, *arguments):
-        """Seconds and what the program wrote."""
+        """Seconds of each time and what the program wrote."""
         out = self.path("out")
-        done = subprocess.run([self.program, work, str(self.options.threads), out,
-                               *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+        done = subprocess.run([self.program, work, str(self.options.threads),
+                               str(self.options.times), out, *map(str, arguments)],
+                              stdout=subprocess.PIPE, text=True)
         if done.returncode != 0:
             sys.exit(f"parity.py: parity {work} exited with {done.returncode}")
         with open(out, "rb") as file:
-            return float(done.stdout), file.read()
+            return [float(line) for line in done.stdout.split()], file.read()
+
+    def pipeline(self, name, path, labels):
+        """A pipeline of parity_torch.c: its lines, by their first word, and what it wrote."""
+        out = self.path("out")
+        done = subprocess.run([self.torch, name, str(self.options.threads),
+                               str(self.options.times), out, path, labels],
+                              stdout=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            sys.exit(f"parity.py: parity-torch {name} exited with {done.returncode}")
+        lines = {"tensor": [], "option": [], "seconds": []}
+        for line in done.stdout.splitlines():
+            word, *rest = line.split()
+            lines[word].append(rest)
+        with open(out, "rb") as file:
+            return lines, file.read()
 
     def synth(self, name, *options):
         done = subprocess.run([self.command, "synth", "--quiet", "--force",
@@ -84,8 +107,8 @@ class Run:
         if done.returncode != 0:
             sys.exit(f"parity.py: yieldpoint synth: {done.stderr}")
 
-    def turns(self, ours, peer, rounds=None):
-        """Seconds of both, and the last results."""
+    def turns(self, ours, peer, rounds=None, times=None):
+        """Seconds of both, and the last results. `times`: of the peer, when it is slow."""
         taken = {"ours": [], "peer": []}
         results = {}
         peer()  # as ours: once without being timed
@@ -93,11 +116,12 @@ class Run:
             for side in (("ours", "peer"), ("peer", "ours"))[turn % 2]:
                 if side == "ours":
                     spent, results[side] = ours()
-                else:
+                    taken[side] += spent
+                    continue
+                for _ in range(times or self.options.times):
                     start = time.perf_counter()
                     results[side] = peer()
-                    spent = time.perf_counter() - start
-                taken[side].append(spent)
+                    taken[side].append(time.perf_counter() - start)
         return taken["ours"], taken["peer"], results["ours"], results["peer"]
 
 
@@ -213,7 +237,7 @@ def local_rx(run):
         path, x = scene(run, "local", height, width, channels)
         ours, peer, data, scores = run.turns(lambda: run.ours("local", path, inner, outer),
                                              lambda: spectral.rx(x, window=(inner, outer)),
-                                             min(3, run.options.rounds))
+                                             min(3, run.options.rounds), 1)
         got, = parts(np, data)
         what = f"local RX ({inner}, {outer}), {height} x {width} x {channels}"
         run.off(f"{what}: scores", "float", "spectral",
@@ -335,14 +359,176 @@ def gdal_files(run):
             f"{equal} equal", f"{len(FORMATS)}", equal == len(FORMATS))
 
 
+# -- the pipelines of models/rx/pipeline/nodes.h, by autograd --------------------------------------
+
+RX_GLOBAL, RX_IMAGE, RX_LAD, RX_AUTOENCODER = range(4)  # enum rx_detector
+
+
+def pipeline_loss(torch, p, o, x, y):
+    """The loss of pixels x (tiles, pixels, channels) with labels y (tiles, pixels): parameters p by
+    name, options o by name. Formulas are those of nodes.h."""
+    extra = 0
+    v = x
+    if "min" in p:
+        v = (v - p["min"]) / torch.clamp(p["max"] - p["min"], min=1e-6)
+    if "logits" in p:
+        temperature = p["temperature"] if "temperature" in p else o["temperature"]
+        share = torch.softmax(p["logits"] / temperature, dim=0)
+        weights = o["keep"] * share
+        v = v * weights
+        entropy = -(share * torch.log(share)).sum()
+        extra = extra - o["entropy"] * entropy
+        extra = extra - o["diversity"] * ((weights - weights.mean()) ** 2).mean()
+    if "W" in p:
+        w = p["W"].reshape(-1, x.shape[-1])
+        v = (v - p["mean"]) @ w.T
+        unit = torch.eye(len(w), dtype=w.dtype)
+        extra = extra + o["orthogonality"] * ((w @ w.T - unit) ** 2).sum()
+        if o["whiten"]:
+            v = v / torch.sqrt(torch.exp(p["log_variance"]) + 1e-6)
+    width = v.shape[-1]
+    if o["detector"] == RX_AUTOENCODER:
+        hidden = v @ p["W1"].reshape(-1, width).T + p["b1"]
+        output = hidden @ p["W2"].reshape(width, -1).T + p["b2"]
+        return ((output - v) ** 2).mean()
+    if o["detector"] == RX_IMAGE:
+        z = v - v.mean(dim=1, keepdim=True)
+        covariance = z.transpose(1, 2) @ z / (v.shape[1] - 1)
+        matrix = torch.linalg.inv(covariance + o["eps"] * torch.eye(width, dtype=v.dtype))
+    else:
+        z = v - (p["M"] if o["detector"] == RX_LAD else p["mu"])
+        matrix = (p["L"] if o["detector"] == RX_LAD else p["A"]).reshape(width, width)
+    scores = ((z @ matrix) * z).sum(dim=-1)
+    logits = p["scale"] * (scores - p["bias"])
+    loss = torch.nn.functional.binary_cross_entropy_with_logits(
+        logits, y, pos_weight=torch.tensor(o["positive_weight"], dtype=x.dtype))
+    return 10 * loss + extra
+
+
+def by_torch(torch, kind, lines, parameters, x, y):
+    """A function that gives loss and gradients by name, in one floating-point type."""
+    options = {name: float(value) for name, value in lines["option"]}
+    p = {}
+    for name, offset, count in lines["tensor"]:
+        offset, count = int(offset), int(count)
+        p[name] = torch.tensor(parameters[offset:offset + count], dtype=kind, requires_grad=True)
+    x, y = torch.tensor(x, dtype=kind), torch.tensor(y, dtype=kind)
+
+    def step():
+        for tensor in p.values():
+            tensor.grad = None
+        loss = pipeline_loss(torch, p, options, x, y)
+        loss.backward()
+        return loss.item(), {name: tensor.grad for name, tensor in p.items()}
+
+    return step
+
+
+def scene_with_labels(run, np, name, side, channels):
+    """Path of a cube, path of its labels, and both as arrays by tiles of 4096 pixels."""
+    path, _ = scene(run, name, side, side, channels)
+    labels = (np.load(run.path(f"{name}_labels.npy")).reshape(-1) != 0).astype(np.uint8)
+    labels.tofile(run.path(f"{name}.labels"))
+    values = np.load(path).reshape(-1, 4096, channels)
+    return path, run.path(f"{name}.labels"), values, labels.reshape(-1, 4096)
+
+
+def worst_gradient(np, lines, gradient, right):
+    """The largest difference relative to a tensor's largest element, and that tensor's name."""
+    found = []
+    for name, offset, count in lines["tensor"]:
+        wanted = right[name]
+        if wanted is None:  # statistics of the image itself: nothing depends on this tensor
+            continue
+        got = gradient[int(offset):int(offset) + int(count)]
+        found.append((largest(np, got, wanted.numpy().ravel()), name))
+    return max(found)
+
+
+# Bounds of gradients in float, three to five times what seeds 1 to 4 gave. Those of the loss were
+# 2e-8 at most, and 3e-13 at most was what the plain loops in double are off.
+PIPELINES = (("rx", 1e-5), ("minmax-rx", 2e-5), ("selector-rx", 1e-5), ("pca-rx", 2e-5),
+             ("whitened-pca-rx", 1e-4), ("image-rx", 3e-6), ("lad", 2e-5), ("autoencoder", 1e-6))
+
+
+def pipelines(run):
+    np, torch = need("numpy", "torch")
+    torch.set_num_threads(run.options.threads)
+    small = scene_with_labels(run, np, "pipelines", 64, 20)
+    large = scene_with_labels(run, np, "pipelines-large", 256, 100)
+    for name, bound in PIPELINES:
+        path, labels, x, y = small
+        lines, data = run.pipeline(name, path, labels)
+        count = sum(int(tensor[2]) for tensor in lines["tensor"])
+        parameters, rest = data[:4 * count], data[4 * count:]
+        parameters = np.frombuffer(parameters, np.float32)
+        loss, = np.frombuffer(rest, np.float64, 1)
+        gradient = np.frombuffer(rest, np.float32, count, 8)
+        plain_loss, *plain = np.frombuffer(rest, np.float64, 1 + count, 8 + 4 * count)
+        right, gradients = by_torch(torch, torch.float64, lines, parameters, x, y)()
+        what = f"pipeline {name}, 64 x 64 x 20"
+        run.off(f"{what}: loss", f"{loss:.9g}", f"{right:.9g} (autograd, double)",
+                abs(loss / right - 1), 6e-8)
+        worst, tensor = worst_gradient(np, lines, gradient, gradients)
+        run.off(f"{what}: {len(lines['tensor'])} gradients, of their largest element",
+                f"float, worst of {tensor}", "autograd, double", worst, bound)
+        worst, tensor = worst_gradient(np, lines, np.array(plain), gradients)
+        run.off(f"{what}: loss and gradients", f"plain loops in double, worst of {tensor}",
+                "autograd, double", max(worst, abs(plain_loss / right - 1)), 1e-12)
+        time_pipeline(run, np, torch, name, large)
+
+
+def time_pipeline(run, np, torch, name, data):
+    """Loss and gradient in float, on both sides."""
+    path, labels, x, y = data
+    lines, raw = run.pipeline(name, path, labels)
+    count = sum(int(tensor[2]) for tensor in lines["tensor"])
+    step = by_torch(torch, torch.float32, lines, np.frombuffer(raw, np.float32, count), x, y)
+
+    def ours():
+        lines, _ = run.pipeline(name, path, labels)
+        return [float(value) for value, in lines["seconds"]], None
+
+    taken, peer, _, _ = run.turns(ours, step)
+    run.faster(f"pipeline {name}, 256 x 256 x 100, loss and gradient", taken, peer, 1)
+
+
+def adamw(run):
+    np, torch = need("numpy", "torch")
+    count, steps = 10000, 100
+    rng = np.random.default_rng(run.options.seed)
+    start = rng.standard_normal(count).astype(np.float32)
+    gradients = (rng.standard_normal((steps, count)) *
+                 10 ** rng.uniform(-6, 3, count)).astype(np.float32)
+    start.tofile(run.path("parameters"))
+    gradients.tofile(run.path("gradients"))
+    out = run.path("out")
+    done = subprocess.run([run.torch, "adamw", "-", "-", out, run.path("parameters"),
+                           run.path("gradients"), str(count), str(steps)])
+    if done.returncode != 0:
+        sys.exit(f"parity.py: parity-torch adamw exited with {done.returncode}")
+    got = np.fromfile(out, np.float32)
+    # Parameters in float round alike in every step, PyTorch's too: the second bound.
+    for kind, name, bound in ((torch.float32, "float", 5e-7), (torch.float64, "double", 1e-5)):
+        p = torch.tensor(start, dtype=kind, requires_grad=True)
+        optimiser = torch.optim.AdamW([p])
+        for gradient in gradients:
+            p.grad = torch.tensor(gradient, dtype=kind)
+            optimiser.step()
+        run.off(f"AdamW, {steps} steps of {count} parameters, of the largest", "float",
+                f"torch.optim.AdamW in {name}", largest(np, got, p.detach().double().numpy()),
+                bound)
+
+
 SECTIONS = {"global RX": global_rx, "matched filter": matched_filter, "ACE": ace,
             "local RX": local_rx, "MNF": mnf, "ROC-AUC": roc_auc, "normals": normals,
-            "files by Spectral Python": spectral_files, "files by GDAL": gdal_files}
+            "files by Spectral Python": spectral_files, "files by GDAL": gdal_files,
+            "pipelines by PyTorch": pipelines, "AdamW by PyTorch": adamw}
 
 
 def versions():
     found = [f"Python {sys.version.split()[0]}"]
-    for name in ("numpy", "scipy", "sklearn", "spectral"):
+    for name in ("numpy", "scipy", "sklearn", "spectral", "torch"):
         try:
             found.append(f"{name} {importlib.import_module(name).__version__}")
         except ImportError:
@@ -364,6 +550,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
     parser.add_argument("--work")
@@ -382,6 +569,7 @@ def main():
             except Missing as missing:
                 run.skip(name, missing)
     print(f"{versions()}; {options.threads} threads, medians of {options.rounds} rounds in turns, "
+          f"{options.times} times each, "
           f"seed {options.seed}\n")
     table(run.rows)
     judged = [row[-1] for row in run.rows if not row[-1].startswith("skipped")]
