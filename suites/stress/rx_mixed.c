@@ -203,34 +203,33 @@ static void tell(struct yp_case *t, const struct subject *s)
         fast += s->tensor[i].count == 1 ? e->fast : 0;
         if (s->tensor[i].count > 1) {
             worst = worse(worst, sqrt(e->fast / e->plain));
-            if (s->tensor[i].count > s->options.channels)
+            if (s->tensor[i].count > s->options.channels || s->options.detector == RX_IMAGE)
                 apart = worse(apart, sqrt(e->apart / e->plain));
         }
     }
     yp_value(t, "gradient error", off);
     yp_value(t, "gradient ratio", worse(worst, sqrt(fast / plain)));
-    yp_value(t, "matrices apart", apart);
+    yp_value(t, "apart", apart);
     yp_value(t, "loss error", sqrt(s->loss.off / s->loss.all));
     yp_value(t, "loss ratio", sqrt(s->loss.fast / s->loss.plain));
 }
 
 /* Every tensor, and the loss. Over 8 seeds the fast gradient is off by 0.91 to 1.3 times what plain
- * loops are, the loss by 0.25 (LAD, where it is a matter of float) to 1.2; gradients of matrices
- * are the same roundings, up to 0.11 of them apart. An operand that is not rounded makes it 0.5 and
- * more.
- */
+ * loops are, the loss by 0.25 (LAD, where it is a matter of float) to 1.2. Both have the same
+ * roundings but for few: gradients of matrices, and by image of the selector, are apart by up to
+ * 0.2 of that at small; an operand that is not rounded makes it 0.5 and more. */
 YP_TEST(rx, mixed_gradient, .tags = "stress",
-        .cases = YP_CASES(yp_case_of("small", .set = YP_SET(yp_set_int("channels", 10),
-                                                            yp_set_int("parts", 64))),
-                          yp_case_of("medium", .set = YP_SET(yp_set_int("channels", 50),
-                                                             yp_set_int("parts", 8)))),
+        .cases = YP_CASES(
+            yp_case_of("small", .set = YP_SET(yp_set_int("channels", 10), yp_set_int("parts", 64)),
+                       .budgets = YP_BUDGETS(yp_max_value("apart", 0.3))),
+            yp_case_of("medium",
+                       .set = YP_SET(yp_set_int("channels", 50), yp_set_int("parts", 8)))),
         .axes = YP_AXES(yp_axis_string("pipeline", "rx", "selector", "pca", "whitened", "lad",
                                        "image", "autoencoder"),
                         yp_axis_string("precision", "bf16", "fp16")),
         .timeout = 60, .parallel = true,
         .budgets = YP_BUDGETS(yp_max_value("loss ratio", 1.5), yp_min_value("gradient ratio", 0.85),
-                              yp_max_value("gradient ratio", 1.6),
-                              yp_max_value("matrices apart", 0.25)))
+                              yp_max_value("gradient ratio", 1.6)))
 {
     struct image image;
     open_image(t, &image, 30, PART);
