@@ -165,7 +165,7 @@ static void quadratic(struct plain *p, const float *z, bool target, float *dz)
 /* v (C); dv. */
 static void reduced(struct plain *p, const float *v, bool target, float *dv)
 {
-    float z[MOST], dz[MOST];
+    float z[MOST] = {0}, dz[MOST] = {0};
     for (size_t k = 0; k < p->d; k++) {
         z[k] = -p->mu[k];
         for (size_t c = 0; c < p->c; c++)
@@ -184,7 +184,7 @@ static void reduced(struct plain *p, const float *v, bool target, float *dv)
 
 static void autoencoder(struct plain *p, const float *v, float *dv)
 {
-    float hidden[MOST], d[MOST], s = 0;
+    float hidden[MOST] = {0}, d[MOST] = {0}, s = 0;
     for (size_t k = 0; k < p->h; k++) {
         hidden[k] = p->b1[k];
         for (size_t c = 0; c < p->c; c++)
@@ -216,7 +216,7 @@ static void autoencoder(struct plain *p, const float *v, float *dv)
 
 static void image_pixel(struct plain *p, const float *v, bool target)
 {
-    float z[MOST], s = 0;
+    float z[MOST] = {0}, s = 0;
     for (size_t c = 0; c < p->c; c++)
         z[c] = (float)((double)v[c] - p->middle[c]);
     for (size_t k = 0; k < p->c; k++) {
@@ -262,7 +262,7 @@ static void invert(struct plain *p, double *m)
 static void learn(struct plain *p, const struct rx_tile *tile)
 {
     double covariance[MOST * MOST] = {0}, n = 0;
-    float v[MOST];
+    float v[MOST] = {0};
     for (int pass = 0; pass < 2; pass++) {
         n = 0;
         for (size_t i = 0; i < tile->pixels; i++) {
@@ -298,7 +298,7 @@ static void finish_image(struct plain *p)
 
 static void pixel(struct plain *p, const float *v, bool target)
 {
-    float dv[MOST], z[MOST];
+    float dv[MOST] = {0}, z[MOST] = {0};
     if (p->o->detector == RX_IMAGE) {
         image_pixel(p, v, target);
         return;
@@ -362,7 +362,7 @@ double mixed_plain(const struct rx_pipeline_options *options, const struct yp_te
     prepare(&p);
     if (options->detector == RX_IMAGE)
         learn(&p, tile);
-    float v[MOST], kept = 0;
+    float v[MOST] = {0}, kept = 0;
     for (size_t i = 0; i < tile->pixels; i++) {
         if (!front(&p, tile->values + i * c, v))
             continue;
