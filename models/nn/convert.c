@@ -24,6 +24,20 @@ NN_LOOPS narrow_loops(const float *value, size_t n, uint16_t *restrict out)
 }
 NN_KERNEL(narrow, (const float *value, size_t n, uint16_t *out), (value, n, out))
 
+NN_LOOPS round_bf16_loops(const float *value, size_t n, float *out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = nn_from_bf16(nn_to_bf16(value[i]));
+}
+NN_KERNEL(round_bf16, (const float *value, size_t n, float *out), (value, n, out))
+
+NN_LOOPS round_fp16_loops(const float *value, size_t n, float *out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = nn_as_fp16(value[i]);
+}
+NN_KERNEL(round_fp16, (const float *value, size_t n, float *out), (value, n, out))
+
 void nn_widen(const uint16_t *half, size_t count, float *out)
 {
     widen_kernel *kernel = best_widen();
@@ -46,4 +60,14 @@ void nn_narrow(const float *value, size_t count, uint16_t *out)
 #pragma omp parallel for schedule(static) if (count > NN_FEW * NN_CHUNK)
     for (size_t at = 0; at < count; at += NN_CHUNK)
         kernel(value + at, nn_least(NN_CHUNK, count - at), out + at);
+}
+
+void nn_round_bf16(const float *value, size_t count, float *out)
+{
+    best_round_bf16()(value, count, out);
+}
+
+void nn_round_fp16(const float *value, size_t count, float *out)
+{
+    best_round_fp16()(value, count, out);
 }

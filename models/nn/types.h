@@ -32,6 +32,24 @@ NN_BOTH uint16_t nn_to_bf16(float value)
     return (uint16_t)(((bits & 0x7fffffffU) > 0x7f800000U ? quiet : rounded) >> 16);
 }
 
+/* The nearest value of IEEE 754's binary16, ties to even, as a float: infinite from 65520 on, and a
+ * multiple of 2^-24 below 2^-14. NaN stays NaN. Without branches. */
+NN_BOTH float nn_as_fp16(float value)
+{
+    uint32_t bits, small, out;
+    memcpy(&bits, &value, sizeof bits);
+    uint32_t sign = bits & 0x80000000U, size = bits ^ sign;
+    uint32_t rounded = (size + 0xfffU + (size >> 13 & 1U)) & ~0x1fffU;
+    float tiny;
+    memcpy(&tiny, &size, sizeof tiny);
+    tiny = (tiny + 0.5F) - 0.5F; /* floats from 0.5 to 1 are 2^-24 apart */
+    memcpy(&small, &tiny, sizeof small);
+    out = size < 0x38800000U ? small : rounded > 0x477fe000U ? 0x7f800000U : rounded;
+    out = (size > 0x7f800000U ? size : out) | sign;
+    memcpy(&value, &out, sizeof value);
+    return value;
+}
+
 /* Element i of an array of float, or of bf16: for loops that are compiled for each. */
 NN_BOTH float nn_get(const void *array, size_t i, bool half)
 {

@@ -34,6 +34,7 @@ static const char *const starts[] = {"variance", "uniform", NULL};
 static const char *const ways[] = {"soft", "weights", "ones", NULL};
 static const char *const detectors[] = {"global", "image", "lad", "autoencoder", NULL};
 static const char *const inverses[] = {"cholesky", "pinv", NULL};
+static const char *const operands[] = {"fp32", "bf16", "fp16", NULL};
 static const char *const optimisers[] = {"adamw", "sgd", NULL};
 static const char *const schedules[] = {"plateau", "constant", "cosine", NULL};
 static const char *const flags[] = {"false", "true", NULL};
@@ -73,6 +74,7 @@ static const struct row rows[] = {
     {"train", "batch", SIZE, OR(batch), 1, MANY, false, NULL},
     {"train", "accumulate", SIZE, OR(accumulate), 1, MANY, false, NULL},
     {"train", "optimiser", CHOICE, OR(optimiser), 0, 0, false, optimisers},
+    {"train", "precision", CHOICE, OF(precision), 0, 0, false, operands},
     {"train", "clip", REAL, OR(clip), 0, LARGE, false, NULL},
     {"train", "schedule", CHOICE, OR(schedule), 0, 0, false, schedules},
     {"train", "patience", WHOLE64, OR(patience), 0, 0, false, NULL},
@@ -277,6 +279,25 @@ static void check_chosen(struct reading *r)
                          rows[i].name, rows[i].section, parts[k].choice);
 }
 
+/* The scale of the loss is PyTorch's where fp16 needs one and the file says nothing else; without
+ * one its settings would have no effect. */
+static void check_scaling(struct reading *r)
+{
+    struct train_scaling *scaling = &r->config->training.scaling;
+    bool chosen = false;
+    for (size_t i = 0; i < ROWS; i++)
+        chosen = chosen || (r->given[i] && rows[i].at == OR(scaling.initial));
+    if (!chosen && r->config->options.precision == RX_OPERANDS_FP16)
+        scaling->initial = train_scaling_defaults().initial;
+    for (size_t i = 0; i < ROWS && scaling->initial == 0 && r->first[0] == '\0'; i++)
+        if (r->given[i] && strcmp(rows[i].section, "scaling") == 0 &&
+            rows[i].at != OR(scaling.initial))
+            snprintf(r->first, sizeof r->first,
+                     "%s: %s of [scaling] is given, and there is no scale: initial is 0, allowed "
+                     "with it are numbers above 0",
+                     r->path, rows[i].name);
+}
+
 /* All of the file. */
 static enum yp_status take_text(const char *path, struct rx_config *config)
 {
@@ -317,6 +338,7 @@ enum yp_status rx_config_read(const char *path, struct rx_config *config)
                  "%s:%d: components of [pca] is missing, allowed are 1 to the channels", path,
                  r.pca);
     check_chosen(&r);
+    check_scaling(&r);
     if (read == YPI_INI_UNREADABLE)
         status = yp_set_error(YP_IO, "rx_config_read: %s cannot be read", path);
     else if (r.first[0] != '\0')

@@ -12,12 +12,14 @@
  *                 max_error, inverse = cholesky | pinv, hidden, seed
  *     [logit]     scale
  *     [loss]      positive_weight
- *     [train]     seed, validation, epochs, batch, accumulate, optimiser = adamw | sgd, clip,
+ *     [train]     seed, validation, epochs, batch, accumulate, optimiser = adamw | sgd,
+ *                 precision = fp32 | bf16 | fp16 (of the pipeline's products), clip,
  *                 schedule = plateau | constant | cosine, patience, max_skipped, keep_best,
  *                 checkpoint_every
  *     [adamw], [sgd], [plateau], [cosine], [scaling]  the members of the trainer's structures
  *
- * Yes and no are true and false. Comments begin with # or ;.
+ * With fp16 the scale of the loss begins at 65536, with other precisions there is none, unless
+ * initial of [scaling] says so. Yes and no are true and false. Comments begin with # or ;.
  */
 #ifndef RX_CONFIG_H
 #define RX_CONFIG_H

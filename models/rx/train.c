@@ -54,11 +54,7 @@ static enum yp_status gradient(void *arg, struct train_items items, const float 
     const struct rx_objective *objective = &training->objective;
     struct rx_cubes cubes = cubes_of(training, items);
     struct rx_source source = rx_cubes_source(&cubes);
-    enum yp_status status =
-        objective->gradient(objective->arg, &source, parameters, mean, weight, out);
-    if (status == YP_OK && scale != 1)
-        train_scale_gradient(objective->parameters, scale, out);
-    return status;
+    return objective->gradient(objective->arg, &source, parameters, scale, mean, weight, out);
 }
 
 static void take_first(void *arg, const float *logits, const uint8_t *labels, size_t pixels)

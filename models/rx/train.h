@@ -20,10 +20,11 @@ extern "C" {
  */
 
 /* Writes the mean loss over the pixels of the source that count, how many those are (or the sum of
- * their weights), and the gradient of the mean, `parameters` floats, as train_gradient says. */
+ * their weights), and `scale` times the gradient of the mean, `parameters` floats, as
+ * train_gradient says. */
 typedef enum yp_status rx_source_gradient(void *arg, const struct rx_source *source,
-                                          const float *parameters, double *mean, double *weight,
-                                          float *gradient);
+                                          const float *parameters, double scale, double *mean,
+                                          double *weight, float *gradient);
 
 /* The same mean and weight without a gradient, unless `mean` and `weight` are NULL; and each tile's
  * logits to `take`, one call at a time and in the order of tiles, unless that is NULL. */

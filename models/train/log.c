@@ -64,7 +64,7 @@ static void add_none(struct train_log *log, size_t count)
 static void add_step(struct train_log *log, const struct train_event *e)
 {
     add(log, "step,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", e->epoch, e->place, e->step);
-    add_numbers(log, 4, (double[]){e->loss, e->weight, e->norm, e->lr});
+    add_numbers(log, 5, (double[]){e->loss, e->weight, e->norm, e->lr, e->scale});
     add(log, "%d,,,", e->skipped);
     add_none(log, log->metrics);
     add(log, ",%.9g\n", e->seconds);
@@ -72,8 +72,8 @@ static void add_step(struct train_log *log, const struct train_event *e)
 
 static void add_epoch(struct train_log *log, const struct train_event *e)
 {
-    add(log, "epoch,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",,,,%.9g,,", e->epoch, e->place, e->step,
-        e->lr);
+    add(log, "epoch,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",,,,%.9g,%.9g,,", e->epoch, e->place,
+        e->step, e->lr, e->scale);
     add_numbers(log, 2, (double[]){e->train_loss, e->validation_loss});
     if (e->metrics != NULL)
         add_numbers(log, log->metrics, e->metrics);
@@ -147,7 +147,7 @@ static enum yp_status length_until(const char *path, const char *head,
 static enum yp_status make_head(const char *const *metrics, size_t n_metrics, char head[ROW])
 {
     int length = snprintf(head, ROW,
-                          "kind,epoch,place,step,loss,weight,norm,lr,skipped,train_loss,"
+                          "kind,epoch,place,step,loss,weight,norm,lr,scale,skipped,train_loss,"
                           "validation_loss,");
     for (size_t i = 0; n_metrics <= TRAIN_METRICS && i < n_metrics && (size_t)length < ROW; i++)
         length += snprintf(head + length, ROW - (size_t)length, "%s,", metrics[i]);

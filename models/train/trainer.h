@@ -237,7 +237,8 @@ enum yp_status train_judge(struct train *train, struct train_items items, const 
 
 /*
  * A CSV file with a row for each event:
- *     kind,epoch,place,step,loss,weight,norm,lr,skipped,train_loss,validation_loss,METRICS,best,seconds
+ *     kind,epoch,place,step,loss,weight,norm,lr,scale,skipped,train_loss,validation_loss,METRICS,
+ *     best,seconds
  * with a column for each of the workload's metrics, without values where an event has none. Rows
  * are gathered in 64 KiB of accounted memory and written when it is full, at the end of epochs and
  * before a checkpoint becomes valid.

@@ -121,6 +121,10 @@ YP_TEST(rx, config_trains, .tags = "stress small", .devices = "cpu cuda", .timeo
     again.options.max_error = 0.5;
     yp_expect(t, rx_config_identity(&config) == rx_config_identity(&again),
               "what may differ in a run that is taken up gives another identity");
+    again.options.precision = RX_OPERANDS_BF16;
+    yp_expect(t, rx_config_identity(&config) != rx_config_identity(&again),
+              "another precision has the same identity");
+    again.options.precision = RX_OPERANDS_FP32;
     again.options.entropy = 0.03;
     yp_expect(t, rx_config_identity(&config) != rx_config_identity(&again),
               "other options have the same identity");
@@ -148,14 +152,16 @@ YP_TEST(rx, config_takes, .tags = "stress small", .timeout = 60, .parallel = tru
         "[detector]\nkind = lad\neps = 0.01\nshrink = 0.2\nmask_dead = true\nmax_error = 0.3\n"
         "inverse = pinv\nhidden = 3\nseed = 11\n[logit]\nscale = 2.5\n"
         "[loss]\npositive_weight = 8\n[train]\nseed = 12\nvalidation = 0.35\nepochs = 13\n"
-        "batch = 14\naccumulate = 15\noptimiser = sgd\nclip = 1.25\nschedule = plateau\n"
+        "batch = 14\naccumulate = 15\noptimiser = sgd\nprecision = bf16\nclip = 1.25\n"
+        "schedule = plateau\n"
         "patience = 16\nmax_skipped = 17\nkeep_best = false\ncheckpoint_every = 18\n"
         "[sgd]\nlr = 0.021\nmomentum = 0.8\ndampening = 0.15\nweight_decay = 0.022\n"
         "nesterov = true\n[plateau]\nfactor = 0.45\npatience = 19\nthreshold = 0.023\n"
         "absolute = true\ncooldown = 20\nmin_lr = 0.024\neps = 0.025\n"
         "[scaling]\ninitial = 1024\ngrowth = 3\nbackoff = 0.55\ninterval = 21\n";
     static const char second[] =
-        "[train]\nschedule = cosine\n[adamw]\nlr = 0.026\nbeta1 = 0.85\nbeta2 = 0.95\n"
+        "[train]\nschedule = cosine\nprecision = fp16\n[adamw]\nlr = 0.026\nbeta1 = 0.85\nbeta2 = "
+        "0.95\n"
         "eps = 0.027\nweight_decay = 0.028\n[cosine]\nwarmup = 22\nsteps = 23\nmin_lr = 0.029\n";
     char path[512];
     struct rx_config config;
@@ -167,7 +173,7 @@ YP_TEST(rx, config_takes, .tags = "stress small", .timeout = 60, .parallel = tru
     yp_expect(t,
               o->normalise && o->by_sample && o->select && o->train_temperature && o->uniform &&
                   o->whiten && o->mask_dead && o->hard == RX_TOP_ONES && o->detector == RX_LAD &&
-                  o->inverse == RX_PINV_F32,
+                  o->inverse == RX_PINV_F32 && o->precision == RX_OPERANDS_BF16,
               "a word went elsewhere");
     yp_expect(t,
               o->keep == 7 && o->temperature == 1.5 && o->temperature_decay == 0.7 &&
@@ -207,6 +213,16 @@ YP_TEST(rx, config_takes, .tags = "stress small", .timeout = 60, .parallel = tru
                   c->schedule == TRAIN_COSINE && c->cosine.warmup == 22 && c->cosine.steps == 23 &&
                   c->cosine.min_lr == 0.029,
               "a setting of AdamW or the cosine went elsewhere");
+    yp_expect(t,
+              o->precision == RX_OPERANDS_FP16 && c->scaling.initial == 65536 &&
+                  c->scaling.growth == 2 && c->scaling.backoff == 0.5 &&
+                  c->scaling.interval == 2000,
+              "fp16 has not PyTorch's scale of the loss, but %g", c->scaling.initial);
+    rx_config_clear(&config);
+    write_text(t, path, "[train]\nprecision = fp16\n[scaling]\ninitial = 0\n");
+    yp_ok(t, rx_config_read(path, &config));
+    yp_expect(t, c->scaling.initial == 0, "a scale that the file has not is %g",
+              c->scaling.initial);
     rx_config_clear(&config);
 }
 
@@ -235,6 +251,13 @@ YP_TEST(rx, config_refuses, .tags = "stress small", .timeout = 60, .parallel = t
         {"epochs = 1\n", "rx.ini:1: 'epochs' stands before the first section"},
         {"[sgd]\nlr = 0.1\n", "lr of [sgd] is given, and optimiser of [train] is another"},
         {"[cosine]\nwarmup = 1\n", "warmup of [cosine] is given, and schedule of [train]"},
+        {"[train]\nprecision = 16-mixed\n",
+         "rx.ini:2: precision is '16-mixed', allowed are fp32, bf16, fp16"},
+        {"[scaling]\ninitial = -1\n", "rx.ini:2: initial is '-1', allowed are numbers from 0"},
+        {"[scaling]\ninitial = 8\nbackoff = 1.5\n", "rx.ini:3: backoff is '1.5', allowed are"},
+        {"[scaling]\ninitial = 8\ngrowth = 1\n",
+         "rx.ini:3: growth is '1', allowed are numbers above 1"},
+        {"[scaling]\ninterval = 5\n", "interval of [scaling] is given, and there is no scale"},
         {"[train]\nnonsense\n", "has a line that is no [section]"},
     };
     char path[512];

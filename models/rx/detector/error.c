@@ -77,8 +77,21 @@ enum yp_status ypi_rx_check_error(const struct ypi_rx_factoring *job, const stru
                                   double error)
 {
     double allowed = job->max_error > 0 ? job->max_error : RX_MAX_ERROR;
-    if (error <= allowed)
+    if (error <= allowed && isfinite(error))
         return YP_OK;
+    if (job->precision != RX_OPERANDS_FP32 && !isfinite(error))
+        return yp_set_error(YP_INVALID,
+                            "%s: with eps %g the inverse of the covariance has a value beyond what "
+                            "%s holds; use PCA with whitening, bf16, fp32, or a larger eps",
+                            job->what, job->eps, ypi_rx_operands_name(job->precision));
+    if (job->precision != RX_OPERANDS_FP32)
+        return yp_set_error(YP_INVALID,
+                            "%s: with eps %g and operands in %s one score in a hundred would be "
+                            "off by more than %.2g %%, allowed are %g %%; use PCA with whitening "
+                            "or fewer components of it, fp32, a larger eps or shrink, or allow "
+                            "more (max_error)",
+                            job->what, job->eps, ypi_rx_operands_name(job->precision), 100 * error,
+                            100 * allowed);
     return yp_set_error(YP_INVALID,
                         "%s: with eps %g and %zu pixels in %s one score in a hundred would be off "
                         "by more than %.2g %%, allowed are %g %%; use more pixels, %sa larger eps "

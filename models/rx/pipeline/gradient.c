@@ -12,6 +12,7 @@
  *     dW_kc = F_k dW'_kc,  dln variance_k = -1/2 variance_k F_k^2 sum_c W'_kc dW'_kc.
  * Autoencoder, dv = W1^T dh - d:  H = W1^T db1 - db2,  Q_c = sum_h W1_hc dW1_hc - sum d_c v_c.
  * RX by image: H = 0 and Q is summed image by image.
+ * In 16 bits W' and W1 of H and Q are those that products took, so that what cancels does.
  */
 #include "models/rx/pipeline/internal.h"
 
@@ -56,8 +57,8 @@ static void write_pca(const struct rx_pipeline *p, double n, float *gradient)
     for (size_t j = 0; j < c; j++) {
         p->h[j] = p->q[j] = 0;
         for (size_t i = 0; i < d; i++) {
-            p->h[j] += (double)map[i * c + j] * moment[i];
-            p->q[j] += (double)map[i * c + j] * dw[i * c + j];
+            p->h[j] += (double)p->taken.map[i * c + j] * moment[i];
+            p->q[j] += (double)p->taken.map[i * c + j] * dw[i * c + j];
         }
         p->q[j] += (double)p->parameters[p->places.mean + j] * p->h[j];
         gradient[p->places.mean + j] = (float)(-p->h[j] / n);
@@ -102,7 +103,7 @@ static void write_autoencoder(const struct rx_pipeline *p, double n, float *grad
     size_t c = p->options.channels, h = p->options.hidden;
     const double *dw1 = p->matrices + p->at.w1, *dw2 = p->matrices + p->at.w2;
     const double *db1 = p->sums + p->at.b1, *db2 = p->sums + p->at.b2;
-    const float *w1 = p->parameters + p->places.w1;
+    const float *w1 = p->taken.w1;
     for (size_t i = 0; i < h * c; i++) {
         gradient[p->places.w1 + i] = (float)(dw1[i] / n);
         gradient[p->places.w2 + i] = (float)(dw2[i] / n);
@@ -155,7 +156,7 @@ static void write_front(const struct rx_pipeline *p, double n, float *gradient)
 
 void ypi_rx_write_gradient(const struct rx_pipeline *p, float *gradient)
 {
-    double n = (double)p->kept;
+    double kept = (double)p->kept, n = kept * p->pull; /* sums of cotangents are so much more */
     switch (p->options.detector) {
     case RX_AUTOENCODER:
         write_autoencoder(p, n, gradient);
@@ -171,7 +172,7 @@ void ypi_rx_write_gradient(const struct rx_pipeline *p, float *gradient)
     write_front(p, n, gradient);
     if (ypi_rx_trains(&p->options)) {
         double scale = (double)p->parameters[p->places.scale];
-        gradient[p->places.scale] = (float)(p->sums[p->at.d_away] / n);
-        gradient[p->places.bias] = (float)(-scale * p->sums[p->at.d] / n);
+        gradient[p->places.scale] = (float)(p->sums[p->at.d_away] / kept);
+        gradient[p->places.bias] = (float)(-scale * p->sums[p->at.d] / kept);
     }
 }

@@ -31,16 +31,16 @@ static void add_mean(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size
     lane->kept += rows;
 }
 
-/* lane->m2 += a^T rows, upper triangle. */
+/* lane->m2 += a^T b, upper triangle. */
 static void add_products(const struct rx_pipeline *p, struct ypi_rx_lane *lane, const float *a,
-                         size_t rows)
+                         const float *b, size_t rows)
 {
     size_t channels = p->options.channels;
     int c = (int)channels;
     for (size_t row = 0; row < rows; row += YPI_RX_IMAGE_ROWS) {
         size_t count = rows - row < YPI_RX_IMAGE_ROWS ? rows - row : YPI_RX_IMAGE_ROWS;
         cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, c, c, (int)count, 1,
-                    a + row * channels, c, lane->rows + row * channels, c, 0, lane->gram, c);
+                    a + row * channels, c, b + row * channels, c, 0, lane->gram, c);
         for (size_t i = 0; i < channels; i++)
             for (size_t j = i; j < channels; j++)
                 lane->m2[i * channels + j] += (double)lane->gram[i * channels + j];
@@ -53,14 +53,15 @@ static void add_covariance(const struct rx_pipeline *p, struct ypi_rx_lane *lane
     (void)first;
     (void)pixels;
     if (rows > 0)
-        add_products(p, lane, lane->rows, rows);
+        add_products(p, lane, lane->rows, lane->rows, rows);
 }
 
 static void score(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows)
 {
     int c = (int)p->options.channels;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, c, c, 1, lane->rows, c,
-                lane->whiten, c, 0, lane->products, c);
+    const float *z = ypi_rx_operand(p, lane->rows, rows * p->options.channels, lane->rows16);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, c, c, 1, z, c, lane->whiten,
+                c, 0, lane->products, c);
     p->kernels->dots(lane->products, lane->products, rows, p->options.channels, lane->scores);
 }
 
@@ -78,7 +79,9 @@ static void add_gradient(const struct rx_pipeline *p, struct ypi_rx_lane *lane, 
     memset(lane->variances, 0, p->options.channels * sizeof *lane->variances);
     p->kernels->scale(lane->rows, lane->g, rows, p->options.channels, lane->products,
                       lane->variances); /* its sums are of no use */
-    add_products(p, lane, lane->products, rows);
+    add_products(p, lane,
+                 ypi_rx_operand(p, lane->products, rows * p->options.channels, lane->products),
+                 ypi_rx_mixed(&p->options) ? lane->rows16 : lane->rows, rows);
 }
 
 /* Mean of the finite pixels; base and rest to centre around it. */
@@ -92,7 +95,36 @@ static void locate(const struct rx_pipeline *p, struct ypi_rx_lane *lane,
     ypi_rx_centre(p, lane->mean, lane->base, lane->rest);
 }
 
-/* lane->inverse = L of the image's Sigma + eps I, and lane->whiten; false: not positive definite */
+enum yp_status ypi_rx_refuse_image(const struct rx_pipeline *p, const char *what)
+{
+    const struct rx_pipeline_options *o = &p->options;
+    return yp_set_error(YP_INVALID,
+                        "%s: with eps %g and operands in %s one score in a hundred of image %zu "
+                        "would be off by more than %.2g %%, allowed are %g %%; use fp32, a larger "
+                        "eps, or allow more (max_error)",
+                        what, o->eps, ypi_rx_operands_name(o->precision), p->failed, 100 * p->error,
+                        100 * (o->max_error > 0 ? o->max_error : RX_MAX_ERROR));
+}
+
+/* lane->whiten as a product takes it, and lane->error where that is too far off; else false. */
+static bool round_whiten(const struct rx_pipeline *p, struct ypi_rx_lane *lane)
+{
+    const struct rx_pipeline_options *o = &p->options;
+    size_t c = o->channels;
+    double n = (double)c, trace = 0, v = n * ypi_rx_inflation(lane->whiten, lane->variances, c, c);
+    for (size_t i = 0; i < c * c; i++) /* of A: A Sigma is I - eps A */
+        trace += (double)lane->whiten[i] * (double)lane->whiten[i];
+    double allowed = o->max_error > 0 ? o->max_error : RX_MAX_ERROR;
+    double error = ypi_rx_map_error(o->precision, v, n - o->eps * trace);
+    ypi_rx_operand(p, lane->whiten, c * c, lane->whiten);
+    for (size_t i = 0; i < c * c; i++)
+        error = isfinite(lane->whiten[i]) ? error : INFINITY;
+    lane->error = error <= allowed && isfinite(error) ? 0 : error;
+    return lane->error == 0;
+}
+
+/* lane->inverse = L of the image's Sigma + eps I, and lane->whiten; false: not positive definite,
+ * or scores would be too far off */
 static bool learn(const struct rx_pipeline *p, struct ypi_rx_lane *lane, const struct rx_tile *tile)
 {
     size_t channels = p->options.channels;
@@ -106,8 +138,8 @@ static bool learn(const struct rx_pipeline *p, struct ypi_rx_lane *lane, const s
                                    .ridge = p->options.eps};
     if (ypi_rx_factor(&job, lane->inverse, lane->variances) != YP_OK)
         return false;
-    ypi_rx_whiten(lane->inverse, channels, NULL, lane->whiten, lane->variances, NULL);
-    return true;
+    ypi_rx_whiten(lane->inverse, channels, NULL, lane->whiten, lane->mean, NULL);
+    return !ypi_rx_mixed(&p->options) || round_whiten(p, lane);
 }
 
 /* Q_c = sum dv_c v_c with G in m2. dv = 2 g A z - 2 / (n - 1) A G A z, less its mean, and

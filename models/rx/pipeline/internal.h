@@ -74,6 +74,7 @@ struct ypi_rx_factoring {
     const uint8_t *dead; /* (channels): leave these out; NULL: none */
     size_t alive;        /* channels that are not dead, left out or not, at least 1; this and the */
     double max_error;    /* next for the error of scores; 0: RX_MAX_ERROR */
+    enum rx_operands precision; /* of products; for messages */
 };
 
 /* matrix (C, C): in the upper triangle of Sigma; out L of L L^T = (1 - shrink) Sigma + shrink
@@ -103,6 +104,30 @@ double ypi_rx_inverse_error(const double *inverse, const double *variances, size
 enum yp_status ypi_rx_check_error(const struct ypi_rx_factoring *job, const struct rx *rx,
                                   double error);
 
+/* -- products in 16 bits (mixed.c) ---------------------------------------------------------- */
+
+static inline bool ypi_rx_mixed(const struct rx_pipeline_options *options)
+{
+    return options->precision != RX_OPERANDS_FP32;
+}
+
+/* fp32, bf16, fp16 */
+const char *ypi_rx_operands_name(enum rx_operands precision);
+
+/* `count` values as a product takes them: themselves, or rounded into `room`, which they may be in.
+ */
+const float *ypi_rx_operand(const struct rx_pipeline *p, const float *values, size_t count,
+                            float *room);
+/* p->taken, from the parameters that are prepared. */
+void ypi_rx_take_operands(struct rx_pipeline *p);
+
+/* What rounding operands contributes to the error of scores, in the words of struct rx_start, where
+ * the mean score is `score`: of z^T A z, with A and the covariance of z (n, n), which uses
+ * p->other; and of products before, z or L^-1 z. */
+double ypi_rx_operands_error(const struct rx_pipeline *p, const double *inverse,
+                             const double *covariance, size_t n, double score);
+double ypi_rx_map_error(enum rx_operands precision, double v, double score);
+
 /* LAPACK's calls run in the calling thread: bits must not hang on the number of threads. Returns
  * what to hand to omp_set_num_threads() afterwards. */
 int ypi_rx_alone(void);
@@ -119,6 +144,7 @@ struct ypi_rx_lane {
     double mean_score, m2_score; /* of the tile, for rx_pipeline_calibrate() */
     float *rows;                 /* (CHUNK, C): what PCA or the detector takes, centred */
     float *low;                  /* (CHUNK, K): after PCA; or (2, CHUNK, H): hidden values */
+    float *rows16, *low16;       /* rows, and after PCA, as products take them; NULL in fp32 */
     float *products;             /* (CHUNK, C) */
     float *scores, *g;           /* (CHUNK): g is dloss/ds */
     uint8_t *keep, *labels;      /* (CHUNK) */
@@ -131,6 +157,7 @@ struct ypi_rx_lane {
     float *gram, *whiten;         /* (C, C) */
     float *base, *rest;           /* (C) */
     bool failed;                  /* the image at hand could not be factored */
+    double error;                 /* or, above 0, its scores would be so far off */
 };
 
 /* Where the sums over pixels are, in elements. */
@@ -156,6 +183,7 @@ struct rx_pipeline {
     uint64_t kept;
     double mean_score, m2_score;
     size_t failed; /* index of the first image that could not be factored; SIZE_MAX: none */
+    double error;  /* why: as in struct ypi_rx_lane */
     struct ypi_rx_lane *lanes; /* (threads) */
     const struct ypi_pixel_kernels *kernels;
     /* Of the call that is on: */
@@ -182,6 +210,14 @@ struct rx_pipeline {
     double *lapack;         /* of PCA and pinv */
     int *lapack_int;
     uint8_t *dead; /* (C) */
+    /* Matrices as products take them: the parameters' and those above, or rounded in `rounded`. */
+    struct {
+        const float *map, *a, *symmetric, *w1, *w2;
+    } taken;
+    float *rounded; /* (parameters + D^2) */
+    /* What cotangents of the loss are multiplied by before they are rounded: the loss's scale by a
+     * power of two below 1 / pixels; 1 in fp32. Sums of them have it as a factor. */
+    double pull;
 };
 
 /* Goes once over the source, with what the call has set in the object; its sums are in it then. */
@@ -209,6 +245,9 @@ void ypi_rx_put(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t fi
 void ypi_rx_begin_tile(struct ypi_rx_lane *lane, size_t index, const struct rx_tile *tile);
 void ypi_rx_end_tile(const struct rx_pipeline *p, const struct ypi_rx_lane *lane);
 void ypi_rx_merge_tile(struct rx_pipeline *p, const struct ypi_rx_lane *lane);
+
+/* Says why the scores of image p->failed would be too far off. */
+enum yp_status ypi_rx_refuse_image(const struct rx_pipeline *p, const char *what);
 
 /* One tile of RX by image: scores and sums. */
 void ypi_rx_image_tile(const struct rx_pipeline *p, struct ypi_rx_lane *lane,

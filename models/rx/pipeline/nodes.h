@@ -40,6 +40,22 @@
  *
  * A, L and W are used as general matrices: training need not keep them symmetric or orthogonal. A
  * pixel with a value that is not finite has no score (NaN), no loss and no gradient.
+ *
+ * Mixed precision (Micikevicius et al., 2018; precision='16-mixed' and 'bf16-mixed' of PyTorch
+ * Lightning): parameters, their gradient, the optimiser, statistics, MinMax, selector, logit and
+ * loss are as ever; operands of the products of matrices that scores and sums over pixels are made
+ * of, parameters, pixels and cotangents alike, are rounded to the nearest value of bf16 or fp16,
+ * and their sums are float. Results of products are not rounded but where they are operands again.
+ * Cotangents are those of the mean over the pixels that the source has room for, up to a power of
+ * two, times the scale of the loss: fp16 ends at 65504 and has multiples of 2^-24 below 2^-14,
+ * so that small ones are lost without a scale, and large ones make gradients that are not finite.
+ * The covariance of RX by image is a statistic; its scores and gradient are products.
+ * It is what training on units for 16 bits gives, on any machine; products are float's, so it
+ * is neither faster nor smaller here (models/README.md).
+ *
+ * Bounds, u = 2^-9 of bf16 and 2^-12 of fp16: of RX scores as rx_start.score_error has them. Loss
+ * and gradient are off from the formulas in double by as much as those of plain loops with the
+ * same operands rounded, at most 2 times the loss and 3 times a tensor's gradient.
  */
 #ifndef RX_NODES_H
 #define RX_NODES_H
@@ -88,6 +104,9 @@ enum rx_hard {
     RX_TOP_ONES,    /* 1 in the places of the k largest, as cuvis.ai has it */
 };
 
+/* Of the operands of products of matrices. */
+enum rx_operands { RX_OPERANDS_FP32, RX_OPERANDS_BF16, RX_OPERANDS_FP16 };
+
 struct rx_pipeline_options {
     size_t channels;
     size_t tile_pixels;      /* no tile has more; RX_IMAGE: a tile is an image */
@@ -118,11 +137,12 @@ struct rx_pipeline_options {
     double shrink YPI_OR_ZERO;  /* this and the next two of RX_GLOBAL only; the first as in */
     bool mask_dead YPI_OR_ZERO; /* struct rx_finish_options */
     enum rx_inverse inverse YPI_OR_ZERO;
-    float scale YPI_OR_ZERO;            /* where the logit's scale starts; 0: 1 */
-    double positive_weight YPI_OR_ZERO; /* p_1 of the loss, up to 1e6; 0: 1 */
-    uint64_t seed YPI_OR_ZERO;          /* of the autoencoder's weights */
-    enum rx_tiles tiles YPI_OR_ZERO;    /* of a GPU: where tiles come from, as rx.h says */
-    double max_error YPI_OR_ZERO;       /* the largest rx_start.score_error; 0: RX_MAX_ERROR */
+    float scale YPI_OR_ZERO;                /* where the logit's scale starts; 0: 1 */
+    double positive_weight YPI_OR_ZERO;     /* p_1 of the loss, up to 1e6; 0: 1 */
+    uint64_t seed YPI_OR_ZERO;              /* of the autoencoder's weights */
+    enum rx_tiles tiles YPI_OR_ZERO;        /* of a GPU: where tiles come from, as rx.h says */
+    double max_error YPI_OR_ZERO;           /* the largest rx_start.score_error; 0: RX_MAX_ERROR */
+    enum rx_operands precision YPI_OR_ZERO; /* of products; other than fp32: not on a GPU */
 };
 
 /* min, max (both not by sample), logits, temperature, mean, W, log_variance, mu, A (RX) or M, L
@@ -143,8 +163,8 @@ size_t rx_pipeline_bytes(const struct rx_pipeline_options *options);
  * what `take` is given. Scores, and the sums over pixels that make loss and gradient, are made
  * there; parameters, the way from sums to the gradient, and of RX_IMAGE the part of it before the
  * detector stay with the host, in double. `threads` is ignored. There are up to 248 channels, and
- * there is no MinMax by sample: else YP_UNSUPPORTED. The same bits come on every GPU, other ones
- * than the CPU's, within what gradients in float are off.
+ * there is no MinMax by sample and no mixed precision: else YP_UNSUPPORTED. The same bits come on
+ * every GPU, other ones than the CPU's, within what gradients in float are off.
  *
  * rx_pipeline_create() takes rx_pipeline_device_bytes() of the device, rx_pipeline_pinned_bytes()
  * of it page-locked (0 where tiles are the device's), and rx_pipeline_host_bytes() of the CPU.
@@ -192,7 +212,13 @@ struct rx_start {
      * rx_pipeline_score() with a soft selection, that is with (5 2^-24 |R^-1| / D)^2 for A in float
      * more, R the correlations of the D living channels that the detector sees, and |.| the
      * Frobenius norm. Behind PCA v is the mean over components of [Sigma'^-1]_kk sum_c W_kc^2
-     * Sigma_cc. */
+     * Sigma_cc. With operands in 16 bits, u = 2^-9 or 2^-12, of scores with mean
+     * m = tr A Sigma, which is D without eps, with squares more of
+     *     3 / m sqrt((tr d Sigma)^2 + 2 tr (d Sigma)^2)  for A, d what rounding changes of it,
+     *     1.3 u / m sqrt(sum A_kk Sigma_kk + 2)  over channels, for what A takes,
+     *     7.2 u / m sqrt(D v)  behind PCA, for W and what it takes.
+     * Where A does not fit, above 65504 in fp16, that is never accepted. Of RX_IMAGE every image
+     * has its own, as behind PCA, and calls that score one above max_error are YP_INVALID. */
     double score_error;
     double explained; /* part of the variance that PCA's components have; 0 without PCA */
 };
@@ -252,10 +278,11 @@ enum yp_status rx_pipeline_gradient(struct rx_pipeline *pipeline, const struct r
                                     const float *parameters, double *mean, float *gradient);
 
 /* The same for a trainer: `pipeline` is a struct rx_pipeline; `weight` is the number of finite
- * pixels, and 0 is no error (mean is then 0, and so is the gradient). */
+ * pixels, and 0 is no error (mean is then 0, and so is the gradient). The gradient is that of
+ * `scale` times the loss, which cotangents in 16 bits are made with. */
 enum yp_status rx_pipeline_train_gradient(void *pipeline, const struct rx_source *source,
-                                          const float *parameters, double *mean, double *weight,
-                                          float *gradient);
+                                          const float *parameters, double scale, double *mean,
+                                          double *weight, float *gradient);
 
 /* Mean loss and weight, unless both are NULL, and each tile's logits to `take`, one call at a time
  * and in the order of tiles, unless that is NULL; one pass for both. An autoencoder has no logits
@@ -266,7 +293,8 @@ enum yp_status rx_pipeline_train_evaluate(void *pipeline, const struct rx_source
 
 /* -- the pipeline in plain loops: the oracle ------------------------------------------------ */
 
-/* Operators of models/nn in a chain on one tile, with the memory for it. */
+/* Operators of models/nn in a chain on one tile, with the memory for it; options.precision is
+ * ignored. */
 struct rx_plain;
 size_t rx_plain_bytes(const struct rx_pipeline_options *options, const struct rx_tile *tile);
 

@@ -1,6 +1,7 @@
 /* What can be asked of the pipeline: the loss with its gradient, scores, a calibrated bias; each is
  * its parameters prepared and one pass. */
 #include "models/rx/pipeline/internal.h"
+#include "models/train/optimiser.h"
 
 #include <math.h>
 #include <string.h>
@@ -87,11 +88,14 @@ static enum yp_status prepare(struct rx_pipeline *p, const char *what, const flo
                                                   : 0;
     }
     ypi_rx_centre(p, p->column, p->base, p->rest);
+    ypi_rx_take_operands(p);
+    p->pull = 1;
     memset(p->sums, 0, p->at.sums * sizeof *p->sums);
     if (p->at.matrices > 0)
         memset(p->matrices, 0, p->at.matrices * sizeof *p->matrices);
     p->kept = 0;
     p->failed = SIZE_MAX;
+    p->error = 0;
     p->mean_score = p->m2_score = 0;
     p->scores_out = p->logits_out = NULL;
     p->judged = p->backward = p->calibrates = false;
@@ -107,16 +111,28 @@ static double mean_loss(const struct rx_pipeline *p)
     return p->sums[p->at.loss] / (double)p->kept + ypi_rx_penalty(p) + ypi_rx_selector_terms(p);
 }
 
-/* Mean loss and, unless it is NULL, gradient; p->kept tells of how many pixels. */
+/* A power of two, so that nothing is rounded but what leaves the range of 16 bits. */
+static void choose_pull(struct rx_pipeline *p, const struct rx_source *source, double scale)
+{
+    int exponent = 0;
+    if (!ypi_rx_mixed(&p->options) || source == NULL)
+        return;
+    (void)frexp((double)source->tiles * (double)source->tile_pixels, &exponent);
+    p->pull = (double)(float)ldexp(scale, -exponent);
+}
+
+/* Mean loss and, unless it is NULL, `scale` times its gradient; p->kept tells of how many pixels.
+ */
 static enum yp_status objective(struct rx_pipeline *p, const char *what,
                                 const struct rx_source *source, const float *parameters,
-                                double *mean, float *gradient)
+                                double scale, double *mean, float *gradient)
 {
     enum yp_status status = prepare(p, what, parameters, false);
     if (status != YP_OK)
         return status;
     p->judged = mean != NULL;
     p->backward = gradient != NULL;
+    choose_pull(p, source, scale);
     status = ypi_rx_pipeline_pass(p, what, source);
     if (status != YP_OK)
         return status;
@@ -125,6 +141,8 @@ static enum yp_status objective(struct rx_pipeline *p, const char *what,
         ypi_rx_write_gradient(p, gradient);
     else if (gradient != NULL)
         memset(gradient, 0, p->places.count * sizeof *gradient);
+    if (gradient != NULL && scale != 1)
+        train_scale_gradient(p->places.count, scale, gradient);
     return YP_OK;
 }
 
@@ -134,15 +152,15 @@ enum yp_status rx_pipeline_gradient(struct rx_pipeline *p, const struct rx_sourc
     const char *what = "rx_pipeline_gradient";
     if (mean == NULL)
         return yp_set_error(YP_INVALID, "%s: mean is NULL", what);
-    enum yp_status status = objective(p, what, source, parameters, mean, gradient);
+    enum yp_status status = objective(p, what, source, parameters, 1, mean, gradient);
     if (status == YP_OK && p->kept == 0)
         return yp_set_error(YP_INVALID, "%s: the source has no finite pixel", what);
     return status;
 }
 
 enum yp_status rx_pipeline_train_gradient(void *pipeline, const struct rx_source *source,
-                                          const float *parameters, double *mean, double *weight,
-                                          float *gradient)
+                                          const float *parameters, double scale, double *mean,
+                                          double *weight, float *gradient)
 {
     struct rx_pipeline *p = pipeline;
     const char *what = "rx_pipeline_train_gradient";
@@ -151,7 +169,7 @@ enum yp_status rx_pipeline_train_gradient(void *pipeline, const struct rx_source
                             mean == NULL     ? "mean"
                             : weight == NULL ? "weight"
                                              : "gradient");
-    enum yp_status status = objective(p, what, source, parameters, mean, gradient);
+    enum yp_status status = objective(p, what, source, parameters, scale, mean, gradient);
     *weight = status == YP_OK ? (double)p->kept : 0;
     return status;
 }

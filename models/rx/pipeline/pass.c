@@ -31,13 +31,13 @@ void ypi_rx_judge(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t 
         return;
     }
     float scale = p->parameters[p->places.scale], bias = p->parameters[p->places.bias];
-    float positive = (float)p->options.positive_weight;
+    float positive = (float)p->options.positive_weight, pull = (float)p->pull;
     for (size_t r = 0; r < rows; r++) {
         float away = lane->scores[r] - bias, l = scale * away;
         float wrong = lane->labels[r] != 0 ? -l : l; /* loss = weight ln(1 + e^wrong) */
         float weight = lane->labels[r] != 0 ? 10 * positive : 10;
         float d = weight * (lane->labels[r] != 0 ? -1 / (1 + expf(l)) : 1 / (1 + expf(-l)));
-        lane->g[r] = d * scale;
+        lane->g[r] = d * scale * pull;
         sums[0] += (double)weight * (double)(fmaxf(wrong, 0) + log1pf(expf(-fabsf(wrong))));
         sums[1] += (double)d;
         sums[2] += (double)d * (double)away;
@@ -85,6 +85,12 @@ void ypi_rx_put(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t fi
 
 /* -- detectors by matrix products ------------------------------------------------------------ */
 
+/* Where what RX and LAD take stands as an operand. */
+static float *z_room(const struct rx_pipeline *p, const struct ypi_rx_lane *lane)
+{
+    return p->options.components > 0 ? lane->low16 : lane->rows16;
+}
+
 /* RX and LAD, behind PCA or not, of lane->rows. */
 static void score_quadratic(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows)
 {
@@ -92,15 +98,17 @@ static void score_quadratic(const struct rx_pipeline *p, struct ypi_rx_lane *lan
     int n = (int)rows, c = (int)p->options.channels, d = (int)width;
     const float *x = lane->rows, *mu = p->parameters + p->places.mu;
     if (p->options.components > 0) {
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, d, c, 1, lane->rows, c, p->map, c,
-                    0, lane->low, d);
+        const float *v = ypi_rx_operand(p, x, rows * p->options.channels, lane->rows16);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, d, c, 1, v, c, p->taken.map, c, 0,
+                    lane->low, d);
         for (size_t r = 0; r < rows; r++)
             for (size_t k = 0; k < width; k++)
                 lane->low[r * width + k] -= mu[k];
         x = lane->low;
     }
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, d, 1, x, d,
-                p->parameters + p->places.a, d, 0, lane->products, d);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, d, 1,
+                ypi_rx_operand(p, x, rows * width, z_room(p, lane)), d, p->taken.a, d, 0,
+                lane->products, d);
     p->kernels->dots(lane->products, x, rows, width, lane->scores);
 }
 
@@ -111,17 +119,22 @@ static void quadratic_backward(const struct rx_pipeline *p, struct ypi_rx_lane *
     size_t width = ypi_rx_width(&p->options);
     int n = (int)rows, c = (int)p->options.channels, d = (int)width;
     const float *x = p->options.components > 0 ? lane->low : lane->rows;
+    const float *z = ypi_rx_mixed(&p->options) ? z_room(p, lane) : x;
     if (p->asymmetric)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, d, 1, x, d, p->symmetric, d, 0,
-                    lane->products, d);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, d, 1, z, d, p->taken.symmetric,
+                    d, 0, lane->products, d);
     p->kernels->weigh(lane->products, lane->g, 2, rows, width, lane->products);
     p->kernels->columns(lane->products, x, rows, width, lane->sums + p->at.moment,
                         lane->sums + p->at.dots);
-    if (p->options.components > 0)
-        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, d, c, n, 1, lane->products, d,
-                    lane->rows, c, 1, lane->matrices + p->at.cross, c);
+    if (p->options.components > 0) {
+        const float *v = ypi_rx_mixed(&p->options) ? lane->rows16 : lane->rows;
+        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, d, c, n, 1,
+                    ypi_rx_operand(p, lane->products, rows * width, lane->products), d, v, c, 1,
+                    lane->matrices + p->at.cross, c);
+    }
     p->kernels->weigh(x, lane->g, 1, rows, width, lane->products);
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, d, d, n, 1, lane->products, d, x, d, 1,
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, d, d, n, 1,
+                ypi_rx_operand(p, lane->products, rows * width, lane->products), d, z, d, 1,
                 lane->matrices + p->at.gram, d);
 }
 
@@ -139,13 +152,15 @@ static void score_autoencoder(const struct rx_pipeline *p, struct ypi_rx_lane *l
     int n = (int)rows, c = (int)channels, h = (int)hidden;
     const float *at = p->parameters;
     repeat(at + p->places.b1, hidden, rows, lane->low);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, h, c, 1, lane->rows, c,
-                at + p->places.w1, c, 1, lane->low, h);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, h, c, 1,
+                ypi_rx_operand(p, lane->rows, rows * channels, lane->rows16), c, p->taken.w1, c, 1,
+                lane->low, h);
     for (size_t r = 0; r < rows; r++)
         for (size_t i = 0; i < channels; i++)
             lane->products[r * channels + i] = at[p->places.b2 + i] - lane->rows[r * channels + i];
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, c, h, 1, lane->low, h,
-                at + p->places.w2, h, 1, lane->products, c);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, c, h, 1,
+                ypi_rx_operand(p, lane->low, rows * hidden, lane->low), h, p->taken.w2, h, 1,
+                lane->products, c);
     p->kernels->dots(lane->products, lane->products, rows, channels, lane->scores);
     for (size_t r = 0; r < rows; r++)
         lane->scores[r] /= (float)channels;
@@ -156,17 +171,20 @@ static void autoencoder_backward(const struct rx_pipeline *p, struct ypi_rx_lane
     size_t channels = p->options.channels, hidden = p->options.hidden;
     int n = (int)rows, c = (int)channels, h = (int)hidden;
     float *d = lane->products, *dh = lane->low + rows * hidden;
+    const float *v = ypi_rx_mixed(&p->options) ? lane->rows16 : lane->rows;
+    float pull = 2 / (float)channels * (float)p->pull;
     for (size_t i = 0; i < rows * channels; i++)
-        d[i] *= 2 / (float)channels;
+        d[i] *= pull;
     p->kernels->columns(d, lane->rows, rows, channels, lane->sums + p->at.b2,
                         lane->sums + p->at.dots);
+    ypi_rx_operand(p, d, rows * channels, d);
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, c, h, n, 1, d, c, lane->low, h, 1,
                 lane->matrices + p->at.w2, h);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, h, c, 1, d, c,
-                p->parameters + p->places.w2, h, 0, dh, h);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, h, c, 1, d, c, p->taken.w2, h, 0, dh,
+                h);
     p->kernels->columns(dh, NULL, rows, hidden, lane->sums + p->at.b1, NULL);
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, h, c, n, 1, dh, h, lane->rows, c, 1,
-                lane->matrices + p->at.w1, c);
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, h, c, n, 1,
+                ypi_rx_operand(p, dh, rows * hidden, dh), h, v, c, 1, lane->matrices + p->at.w1, c);
 }
 
 static void chunk(const struct rx_pipeline *p, struct ypi_rx_lane *lane, const struct rx_tile *tile,
@@ -192,6 +210,7 @@ void ypi_rx_begin_tile(struct ypi_rx_lane *lane, size_t index, const struct rx_t
     lane->tile_labels = tile->labels;
     lane->tile_pixels = tile->pixels;
     lane->failed = false;
+    lane->error = 0;
 }
 
 void ypi_rx_end_tile(const struct rx_pipeline *p, const struct ypi_rx_lane *lane)
@@ -225,8 +244,10 @@ static void work(void *arg, struct ypi_work_item item, const struct rx_tile *til
 void ypi_rx_merge_tile(struct rx_pipeline *p, const struct ypi_rx_lane *lane)
 {
     double n = (double)p->kept;
-    if (lane->failed && p->failed == SIZE_MAX)
+    if (lane->failed && p->failed == SIZE_MAX) {
         p->failed = lane->index;
+        p->error = lane->error;
+    }
     if (p->take != NULL && p->failed == SIZE_MAX)
         p->take(p->take_arg, lane->logits, lane->tile_labels, lane->tile_pixels);
     merge_moments(&n, &p->mean_score, &p->m2_score, (double)lane->kept, lane->mean_score,
@@ -266,6 +287,8 @@ enum yp_status ypi_rx_pipeline_pass(struct rx_pipeline *p, const char *what,
     }
     enum yp_status status = p->on != NULL ? ypi_rx_pipeline_device_pass(p, what, source, labelled)
                                           : ypi_rx_run(&here, source);
+    if (status == YP_OK && p->failed != SIZE_MAX && p->error > 0)
+        return ypi_rx_refuse_image(p, what);
     if (status == YP_OK && p->failed != SIZE_MAX)
         return yp_set_error(YP_INVALID,
                             "%s: the covariance of image %zu with eps %g is not positive definite "

@@ -74,6 +74,9 @@ static enum yp_status check_choice(const char *what, const struct rx_pipeline_op
     if ((unsigned)o->tiles > RX_TILES_SEQUENTIAL)
         return yp_set_error(YP_INVALID, "%s: tiles is %d, allowed are 0 to %d", what, (int)o->tiles,
                             (int)RX_TILES_SEQUENTIAL);
+    if ((unsigned)o->precision > RX_OPERANDS_FP16)
+        return yp_set_error(YP_INVALID, "%s: precision is %d, allowed are 0 to %d", what,
+                            (int)o->precision, (int)RX_OPERANDS_FP16);
     if (o->by_sample && !o->normalise)
         return yp_set_error(YP_INVALID, "%s: by_sample is set and normalise is not", what);
     if (o->positive_weight > 0 && o->detector == RX_AUTOENCODER)
@@ -99,11 +102,17 @@ static enum yp_status check_choice(const char *what, const struct rx_pipeline_op
         return yp_set_error(
             YP_INVALID, "%s: shrink, mask_dead and inverse are for RX_GLOBAL only (detector %d)",
             what, (int)o->detector);
-    if (o->max_error > 0 && (o->detector != RX_GLOBAL || o->inverse != RX_CHOLESKY))
+    bool estimated = o->detector == RX_GLOBAL && o->inverse == RX_CHOLESKY;
+    if (o->max_error > 0 && !estimated && !(ypi_rx_mixed(o) && o->detector == RX_IMAGE))
         return yp_set_error(YP_INVALID,
-                            "%s: max_error is %g, it is for RX_GLOBAL by RX_CHOLESKY only "
-                            "(detector %d, inverse %d)",
+                            "%s: max_error is %g, it is for RX_GLOBAL by RX_CHOLESKY only, and for "
+                            "RX_IMAGE in 16 bits (detector %d, inverse %d)",
                             what, o->max_error, (int)o->detector, (int)o->inverse);
+    if (ypi_rx_mixed(o) && o->inverse != RX_CHOLESKY)
+        return yp_set_error(YP_INVALID,
+                            "%s: precision is %s and inverse RX_PINV_F32, whose scores are off by "
+                            "nobody knows how much; allowed are fp32, or RX_CHOLESKY",
+                            what, ypi_rx_operands_name(o->precision));
     if (o->detector == RX_IMAGE && o->eps == 0)
         return yp_set_error(YP_INVALID, "%s: eps is 0, RX_IMAGE needs more than 0", what);
     return YP_OK;
@@ -277,6 +286,10 @@ static void lay_out_rows(struct ypi_rx_lane *lane, struct ypi_arena *arena,
         lane->matrices = ypi_arena_take(arena, p->at.matrices, sizeof(float));
     lane->rows = ypi_arena_take(arena, chunk * o->channels, sizeof(float));
     lane->products = ypi_arena_take(arena, chunk * o->channels, sizeof(float));
+    if (ypi_rx_mixed(o))
+        lane->rows16 = ypi_arena_take(arena, chunk * o->channels, sizeof(float));
+    if (ypi_rx_mixed(o) && o->components > 0)
+        lane->low16 = ypi_arena_take(arena, chunk * o->components, sizeof(float));
     if (o->components > 0 || o->detector == RX_AUTOENCODER)
         lane->low = ypi_arena_take(
             arena, chunk * (o->components > 0 ? o->components : 2 * o->hidden), sizeof(float));
@@ -320,6 +333,9 @@ static void lay_out_start(struct rx_pipeline *p, struct ypi_arena *arena)
         p->symmetric = ypi_arena_take(arena, ypi_rx_width(o) * ypi_rx_width(o), sizeof(float));
     if (o->whiten)
         p->whitened = ypi_arena_take(arena, o->components * c, sizeof(float));
+    if (ypi_rx_mixed(o))
+        p->rounded = ypi_arena_take(arena, p->places.count + ypi_rx_width(o) * ypi_rx_width(o),
+                                    sizeof(float));
     p->dead = ypi_arena_take(arena, c, 1);
     if (o->detector == RX_GLOBAL && (o->components > 0 || o->inverse == RX_PINV_F32)) {
         p->lapack = ypi_arena_take(arena, ypi_rx_pca_work(c), sizeof(double));

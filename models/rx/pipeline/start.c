@@ -66,6 +66,20 @@ static double mean_after(const struct rx_pipeline *p, const struct statistics *s
     return (s->mean[channel] - p->floor) * p->gain64[channel];
 }
 
+/* What operands in 16 bits add to that below. */
+static double operands_error(const struct rx_pipeline *p, const double *a, size_t d)
+{
+    double v = 0, score = 0;
+    if (!ypi_rx_mixed(&p->options))
+        return 0;
+    for (size_t i = 0; i < d * d; i++)
+        score += a[i] * p->square[i];
+    for (size_t i = 0; i < d && p->options.components > 0; i++)
+        v += p->q[i] * a[i * d + i];
+    return hypot(ypi_rx_operands_error(p, a, p->square, d, score),
+                 ypi_rx_map_error(p->options.precision, v, score));
+}
+
 /* Of scores by A, (D, D): v with the errors of Sigma as large as p->q says, and rounding. */
 static double score_error(const struct rx_pipeline *p, const struct statistics *s, const double *a,
                           size_t d, size_t alive)
@@ -73,7 +87,8 @@ static double score_error(const struct rx_pipeline *p, const struct statistics *
     double v = 0, inverse = ypi_rx_inverse_error(a, p->column, d, alive);
     for (size_t i = 0; i < d; i++)
         v += p->q[i] * a[i * d + i] / (double)alive;
-    return hypot(hypot(ypi_rx_score_error(s->fitted, v), ypi_rx_product_error(v, alive)), inverse);
+    return hypot(hypot(ypi_rx_score_error(s->fitted, v), ypi_rx_product_error(v, alive)),
+                 hypot(inverse, operands_error(p, a, d)));
 }
 
 /* Channels, or components, that are not dead; at least 1. */
@@ -99,7 +114,8 @@ static enum yp_status start_cholesky(struct rx_pipeline *p, const char *what,
                                          .shrink = o->shrink,
                                          .dead = dead,
                                          .alive = alive_of(p),
-                                         .max_error = o->max_error};
+                                         .max_error = o->max_error,
+                                         .precision = o->precision};
     memcpy(a, p->square, d * d * sizeof *a);
     enum yp_status status = ypi_rx_factor(&job, a, p->column);
     if (status != YP_OK)

@@ -2,6 +2,7 @@
  * it, its fast versions as exact as promised, on any number of threads, within their memory. */
 #include "tests/unit/nn/checks.h"
 
+#include "models/nn/convert.h"
 #include "models/nn/draw.h"
 #include "models/nn/maths.h"
 #include "models/nn/operators/rope.h"
@@ -110,6 +111,36 @@ Test(nn_operators, bf16_is_rounded_to_the_nearest)
     cr_expect(isinf(nn_from_bf16(nn_to_bf16(3.4e38f))));
     cr_expect(isnan(nn_from_bf16(nn_to_bf16(NAN))));
     cr_expect_eq(nn_from_bf16(nn_to_bf16(-INFINITY)), -INFINITY);
+}
+
+/* Value `bits` of binary16, in double; the one behind the last is where it becomes infinite. */
+static double half_value(unsigned bits)
+{
+    unsigned exponent = bits >> 10, digits = bits & 1023;
+    return exponent == 0 ? ldexp(digits, -24) : ldexp(1024 + digits, (int)exponent - 25);
+}
+
+/* Every value, what lies between it and the next, and on both sides of the middle. */
+Test(nn_operators, fp16_is_rounded_to_the_nearest)
+{
+    for (unsigned bits = 0; bits < 0x7c00; bits++) {
+        double value = half_value(bits), next = half_value(bits + 1);
+        float middle = (float)((value + next) / 2);
+        float up = bits == 0x7bff ? INFINITY : (float)next,
+              even = bits % 2 == 0 ? (float)value : up;
+        cr_assert_eq(nn_as_fp16((float)value), (float)value, "%a", value);
+        cr_assert_eq(nn_as_fp16(middle), even, "%a", (double)middle);
+        cr_assert_eq(nn_as_fp16(nextafterf(middle, 0)), (float)value, "below %a", (double)middle);
+        cr_assert_eq(nn_as_fp16(nextafterf(middle, INFINITY)), up, "above %a", (double)middle);
+        cr_assert_eq(nn_as_fp16(-middle), -even, "%a", -(double)middle);
+    }
+    const float odd[] = {1e-30F, 3.4e38F, INFINITY, NAN, -0.0F, 0x1p-149F};
+    float out[6], other[6];
+    nn_round_fp16(odd, 6, out);
+    nn_round_bf16(odd, 6, other);
+    cr_expect(out[0] == 0 && isinf(out[1]) && isinf(out[2]) && isnan(out[3]) && signbit(out[4]) &&
+              out[5] == 0);
+    cr_expect(other[0] == nn_from_bf16(nn_to_bf16(1e-30F)) && isinf(other[1]) && isnan(other[3]));
 }
 
 Test(nn_operators, elementary_functions_are_within_their_bounds)

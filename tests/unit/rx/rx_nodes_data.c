@@ -296,15 +296,15 @@ Test(rx_nodes, gains_that_run_away)
         float *parameters = fit(p, &s, 2), *gradient = block(n, sizeof(float));
         double mean = 0, weight = 0;
         float saved = parameters[p->places.logits + 2];
-        OK(rx_pipeline_train_gradient(p, &source, parameters, &mean, &weight, gradient));
+        OK(rx_pipeline_train_gradient(p, &source, parameters, 1, &mean, &weight, gradient));
         double before = mean;
         for (int j = 0; j < 2; j++) {
             parameters[p->places.logits + 2] = j == 0 ? NAN : INFINITY;
-            OK(rx_pipeline_train_gradient(p, &source, parameters, &mean, &weight, gradient));
+            OK(rx_pipeline_train_gradient(p, &source, parameters, 1, &mean, &weight, gradient));
             cr_expect(isnan(mean) && weight == 200, "%s: %g", shapes[i].name, mean);
         }
         parameters[p->places.logits + 2] = saved;
-        OK(rx_pipeline_train_gradient(p, &source, parameters, &mean, &weight, gradient));
+        OK(rx_pipeline_train_gradient(p, &source, parameters, 1, &mean, &weight, gradient));
         cr_expect_eq(mean, before, "%s", shapes[i].name);
         rx_pipeline_destroy(p);
         free(parameters);

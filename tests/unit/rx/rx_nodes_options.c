@@ -36,7 +36,18 @@ Test(rx_nodes, options_that_make_no_sense_are_refused_by_name)
 #ifdef RX_NODES_ON_GPU
         {{.channels = 4, .tile_pixels = 9, .normalise = true, .by_sample = true},
          "MinMax over all data alone"},
+        {{.channels = 4, .tile_pixels = 9, .precision = RX_OPERANDS_BF16},
+         "precision is bf16, a GPU's products are float's alone"},
 #endif
+        {{.channels = 4, .tile_pixels = 9, .precision = (enum rx_operands)3}, "precision is 3"},
+        {{.channels = 4, .tile_pixels = 9, .precision = RX_OPERANDS_FP16, .inverse = RX_PINV_F32},
+         "precision is fp16 and inverse RX_PINV_F32"},
+        {{.channels = 4,
+          .tile_pixels = 9,
+          .precision = RX_OPERANDS_FP16,
+          .max_error = 1,
+          .detector = RX_LAD},
+         "max_error is 1"},
         {{.channels = 4, .tile_pixels = 9, .uniform = true}, "select is false"},
         {{.channels = 4, .tile_pixels = 9, .entropy = 1}, "select is false"},
         {{SELECTOR, .hard = (enum rx_hard)9}, "hard is 9"},

@@ -200,7 +200,8 @@ Test(rx_nodes, a_trainer_is_told_weights_and_logits)
             double mean, again, weight = 0;
             s.copy = copied != 0;
             OK(rx_pipeline_gradient(p, &source, parameters, &mean, gradient));
-            OK(rx_pipeline_train_gradient(p, &source, parameters, &again, &weight, gradient + n));
+            OK(rx_pipeline_train_gradient(p, &source, parameters, 1, &again, &weight,
+                                          gradient + n));
             cr_expect_eq(again, mean);
             cr_expect_eq(weight, 699);
             cr_expect_eq(memcmp(gradient, gradient + n, bytes), 0);
@@ -219,11 +220,11 @@ Test(rx_nodes, a_trainer_is_told_weights_and_logits)
             }
             source.tiles = 0;
             gradient[0] = 5;
-            OK(rx_pipeline_train_gradient(p, &source, parameters, &again, &weight, gradient));
+            OK(rx_pipeline_train_gradient(p, &source, parameters, 1, &again, &weight, gradient));
             cr_expect(weight == 0 && again == 0 && gradient[0] == 0);
             FAILS(rx_pipeline_train_evaluate(p, &source, parameters, &mean, NULL, take, taken),
                   YP_INVALID, "weight is NULL");
-            FAILS(rx_pipeline_train_gradient(p, &source, parameters, &mean, NULL, gradient),
+            FAILS(rx_pipeline_train_gradient(p, &source, parameters, 1, &mean, NULL, gradient),
                   YP_INVALID, "weight is NULL");
             s.copy = false;
             rx_pipeline_destroy(p);

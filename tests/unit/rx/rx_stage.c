@@ -192,7 +192,8 @@ enum yp_status ask(enum call which, struct rx_pipeline *p, const struct rx_sourc
         status = rx_pipeline_calibrate(p, source, first);
         break;
     case TRAIN:
-        status = rx_pipeline_train_gradient(p, source, parameters, &numbers[0], &numbers[1], first);
+        status =
+            rx_pipeline_train_gradient(p, source, parameters, 1, &numbers[0], &numbers[1], first);
         break;
     default:
         status = rx_pipeline_train_evaluate(p, source, parameters, &numbers[0], &numbers[1], take,

@@ -170,7 +170,7 @@ Test(rx_phases, an_objective_is_the_loss_and_its_gradient_with_pixels_counted)
         cr_expect(strcmp(tensors[1].name, "A") == 0 && tensors[1].count == CHANNELS * CHANNELS);
         double mean, weight, again, counted, lone;
         s->slow = threads > 1;
-        OK(o.gradient(o.arg, &source, p, &mean, &weight, gradient));
+        OK(o.gradient(o.arg, &source, p, 1, &mean, &weight, gradient));
         OK(rx_pipeline_gradient(pipeline, &source, p, &lone, wanted));
         cr_expect(mean == lone && memcmp(gradient, wanted, sizeof wanted) == 0);
         cr_expect(weight == finite, "%g pixels, not %g", weight, finite);
@@ -206,21 +206,21 @@ Test(rx_phases, a_source_without_finite_pixels_has_no_weight_and_failures_stay_f
     struct rx_pipeline *pipeline = pipeline_create(2);
     struct rx_objective o = rx_pipeline_objective(pipeline, tensors);
     double mean, weight = 1;
-    OK(o.gradient(o.arg, &source, p, &mean, &weight, gradient));
+    OK(o.gradient(o.arg, &source, p, 1, &mean, &weight, gradient));
     cr_expect(weight == 0);
     weight = 1;
     OK(o.evaluate(o.arg, &source, p, &mean, &weight, NULL, NULL));
     cr_expect(weight == 0);
     s->fail_at = 3;
-    FAILS(o.gradient(o.arg, &source, p, &mean, &weight, gradient), YP_IO, "tile 3 cannot");
+    FAILS(o.gradient(o.arg, &source, p, 1, &mean, &weight, gradient), YP_IO, "tile 3 cannot");
     FAILS(o.evaluate(o.arg, &source, p, &mean, &weight, NULL, NULL), YP_IO, "tile 3 cannot");
     s->fail_at = SIZE_MAX;
     s->unlabelled = 4;
-    FAILS(o.gradient(o.arg, &source, p, &mean, &weight, gradient), YP_INVALID,
+    FAILS(o.gradient(o.arg, &source, p, 1, &mean, &weight, gradient), YP_INVALID,
           "tile 4 has no labels");
     s->unlabelled = SIZE_MAX;
     source.channels = 5;
-    FAILS(o.gradient(o.arg, &source, p, &mean, &weight, gradient), YP_INVALID,
+    FAILS(o.gradient(o.arg, &source, p, 1, &mean, &weight, gradient), YP_INVALID,
           "source->channels is 5");
     rx_pipeline_destroy(pipeline);
     free(s);

@@ -220,11 +220,11 @@ Test(train_items, a_log_has_the_workloads_columns)
     train_destroy(train);
     FILE *file = fopen(path, "r");
     cr_assert(file != NULL && fgets(line, sizeof line, file) != NULL);
-    cr_expect_str_eq(line, "kind,epoch,place,step,loss,weight,norm,lr,skipped,train_loss,"
+    cr_expect_str_eq(line, "kind,epoch,place,step,loss,weight,norm,lr,scale,skipped,train_loss,"
                            "validation_loss,rms,rows,best,seconds\n");
     cr_assert_not_null(fgets(line, sizeof line, file));
     double loss, rms;
-    cr_expect_eq(sscanf(line, "epoch,0,0,0,,,,0.1,,,%lf,%lf,8,1,", &loss, &rms), 2, "%s", line);
+    cr_expect_eq(sscanf(line, "epoch,0,0,0,,,,0.1,1,,,%lf,%lf,8,1,", &loss, &rms), 2, "%s", line);
     cr_expect_float_eq(rms, sqrt(2 * loss), 1e-8);
     cr_assert_not_null(fgets(line, sizeof line, file));
     cr_expect_not_null(strstr(line, ",0,,,,,,"), "%s", line);

@@ -208,10 +208,10 @@ static bool live(void *arg, const struct train_event *event)
 
 /* The subject's loss on the first parameters; the others only decay. */
 static enum yp_status slow_gradient(void *arg, const struct rx_source *source, const float *w,
-                                    double *mean, double *weight, float *gradient)
+                                    double scale, double *mean, double *weight, float *gradient)
 {
     memset(gradient, 0, 100000 * sizeof *gradient);
-    return subject_gradient(arg, source, w, mean, weight, gradient);
+    return subject_gradient(arg, source, w, scale, mean, weight, gradient);
 }
 
 static void live_once(struct life *life)
@@ -513,7 +513,7 @@ Test(train_resume, a_log_changes_nothing_and_has_a_row_for_each_event)
         commas = 0;
         for (const char *c = line; *c != '\n'; c++)
             commas += *c == ',';
-        cr_expect_eq(commas, 20, "row %zu: %zu commas", rows, commas);
+        cr_expect_eq(commas, 21, "row %zu: %zu commas", rows, commas);
     }
     cr_expect(steps == 18 && epochs == 7 && rows == 26);
     cr_expect_not_null(strstr(b.at, ",1,,,,")); /* the step that was skipped */

@@ -93,8 +93,8 @@ static inline enum yp_status subject_pass(const struct rx_source *source, const 
 }
 
 static inline enum yp_status subject_gradient(void *arg, const struct rx_source *source,
-                                              const float *w, double *mean, double *weight,
-                                              float *gradient)
+                                              const float *w, double scale, double *mean,
+                                              double *weight, float *gradient)
 {
     struct subject *s = arg;
     struct subject_sums sums;
@@ -102,7 +102,7 @@ static inline enum yp_status subject_gradient(void *arg, const struct rx_source 
     *weight = sums.weight;
     *mean = sums.loss / sums.weight;
     for (size_t i = 0; i < PARAMETERS; i++)
-        gradient[i] = (float)(sums.gradient[i] / sums.weight);
+        gradient[i] = (float)scale * (float)(sums.gradient[i] / sums.weight);
     if (++s->gradients == s->poison || s->poison_all)
         gradient[3] = s->gradients % 2 == 0 ? NAN : -INFINITY;
     if (s->gradients == s->poison && s->poison_loss) {
