@@ -173,7 +173,8 @@ static struct rx_pipeline_options options_named(struct yp_case *t, size_t channe
         o.orthogonality = 0.1;
     } else if (strcmp(name, "whitened") == 0) {
         o.select = o.whiten = true;
-        o.components = channels / 2 < 10 ? channels / 2 : 10; /* those that stand out of the noise */
+        o.components =
+            channels / 2 < 10 ? channels / 2 : 10; /* those that stand out of the noise */
         o.orthogonality = 0.1;
     } else if (strcmp(name, "positive") == 0) {
         o.positive_weight = 5;

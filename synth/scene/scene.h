@@ -209,10 +209,10 @@ void synth_scene_destroy(struct synth_scene *scene);
 
 /* The exact bytes that synth_scene_create() allocates on the CPU, and again on the device when that
  * is another; 0 with yp_last_error() set when the spec is not allowed. With S = channels rounded up
- * to a multiple of 16: a header of up to 512 bytes; SCENE: 133 S, and 4 width S with striping or dead
- * elements, 1360 S with a smile, up to 64 with a point spread; CUVIS: 13 S + 4 (height + width);
- * each table rounded up to 64. Nothing else is allocated, then or later; a tile uses less than 64
- * KiB of stack. */
+ * to a multiple of 16: a header of up to 512 bytes; SCENE: 133 S, and 4 width S with striping or
+ * dead elements, 1360 S with a smile, up to 64 with a point spread; CUVIS: 13 S + 4 (height +
+ * width); each table rounded up to 64. Nothing else is allocated, then or later; a tile uses less
+ * than 64 KiB of stack. */
 size_t synth_scene_bytes(const struct synth_spec *spec);
 
 /* The spec with its defaults filled in (OFF: 0) and its level resolved. Owned by the scene, like
