@@ -65,18 +65,25 @@ YPI_INLINE float ypi_normal_radius(uint32_t word)
     return YPI_SQRT(YPI_FMA(-h, q, e * YPI_LOG_E));
 }
 
-/* sin and cos of 2 pi (y + 1/2) / 2^32, times the radius of x. The remainder of y after the nearest
- * whole number of quarter turns, times four, is y * 4 modulo 2^32. */
-YPI_INLINE void ypi_normal_pair(uint32_t x, uint32_t y, float *first, float *second)
+/* sin and cos of 2 pi (y + 1/2) / 2^32 less the nearest whole number of quarter turns: of -45 to 45
+ * degrees, never of 0. That remainder of y, times four, is y * 4 modulo 2^32. */
+YPI_INLINE void ypi_within_quarter(uint32_t y, float *sine, float *cosine)
 {
     float angle = YPI_FMA((float)(int32_t)(y << 2), 0x1p-31f, 0x1p-30f);
     float z = angle * angle;
     float s = YPI_FMA(YPI_SIN_3, z, YPI_SIN_2);
     s = YPI_FMA(s, z, YPI_SIN_1);
-    s = YPI_FMA(s, z, YPI_SIN_0) * angle;
+    *sine = YPI_FMA(s, z, YPI_SIN_0) * angle;
     float c = YPI_FMA(YPI_COS_3, z, YPI_COS_2);
     c = YPI_FMA(c, z, YPI_COS_1);
-    c = YPI_FMA(c, z, 1.0f);
+    *cosine = YPI_FMA(c, z, 1.0f);
+}
+
+/* sin and cos of 2 pi (y + 1/2) / 2^32, times the radius of x. */
+YPI_INLINE void ypi_normal_pair(uint32_t x, uint32_t y, float *first, float *second)
+{
+    float s, c;
+    ypi_within_quarter(y, &s, &c);
     /* Bit 31: both change sign. Bit 30: they are swapped, and the second changes sign. */
     uint32_t turned = y + 0x20000000u;
     float r = ypi_float_of(ypi_bits_of(ypi_normal_radius(x)) ^ (int32_t)(turned & 0x80000000u));

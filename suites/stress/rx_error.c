@@ -1,9 +1,7 @@
 /* How far off scores are without eps, and what the detector says of it, over noise and channels. */
 #include "models/rx/pipeline/nodes.h"
 #include "suites/scene_tiles.h"
-
-#include <math.h>
-#include <stdlib.h>
+#include "suites/score_error.h"
 
 #define THREADS 2
 
@@ -45,27 +43,6 @@ static void image_open(struct image *image, struct yp_case *t)
     *image = (struct image){.values = values, .here = here};
     image->source = (struct rx_source){
         .channels = c, .tile_pixels = PIXELS, .tiles = 1, .yield = yield_image, .arg = image};
-}
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* What 99 % of the relative errors stay within. */
-static double measured(struct yp_case *t, const float *scores, const double *right)
-{
-    double *errors = yp_alloc_host(t, PIXELS * sizeof *errors);
-    size_t count = 0;
-    for (size_t p = 0; p < PIXELS; p++) {
-        yp_expect(t, isnan(right[p]) == isnan(scores[p]), "pixel %zu: %g, not %g", p,
-                  (double)scores[p], right[p]);
-        if (!isnan(right[p]))
-            errors[count++] = fabs((double)scores[p] / right[p] - 1);
-    }
-    qsort(errors, count, sizeof *errors, by_size);
-    return errors[count * 99 / 100];
 }
 
 /* All in double, on the CPU. */
@@ -142,11 +119,12 @@ YP_TEST(rx, score_error, .tags = "stress small", .devices = "cpu cuda", .timeout
     float *scores = yp_alloc_host(t, PIXELS * sizeof *scores);
     struct rx *rx = open_rx(t, image.source.channels, PIXELS, THREADS);
     yp_ok(t, rx_fit(rx, &image.source));
-    double said = of_detector(t, &image, rx, scores), error = measured(t, scores, right);
+    double said = of_detector(t, &image, rx, scores),
+           error = relative_error_99(t, scores, right, PIXELS);
     yp_value(t, "error", error);
     yp_value(t, "said over error", said / error);
     said = of_pipeline(t, &image, rx, scores);
-    error = measured(t, scores, right);
+    error = relative_error_99(t, scores, right, PIXELS);
     yp_value(t, "pipeline error", error);
     yp_value(t, "said over pipeline error", said / error);
     rx_destroy(rx);

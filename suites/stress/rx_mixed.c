@@ -2,6 +2,7 @@
  * precision, and what the detector says of its scores. */
 #include "models/train/optimiser.h"
 #include "suites/scene_tiles.h"
+#include "suites/score_error.h"
 #include "suites/stress/formulas/mixed.h"
 #include "suites/worst.h"
 
@@ -255,24 +256,6 @@ YP_TEST(rx, mixed_gradient, .tags = "stress",
 /* -- scores -------------------------------------------------------------------------------------
  */
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* What 99 % of the relative errors stay within. */
-static double measured(struct yp_case *t, const float *scores, const double *right)
-{
-    double *errors = yp_alloc_host(t, PIXELS * sizeof *errors);
-    size_t count = 0;
-    for (size_t p = 0; p < PIXELS; p++)
-        if (!isnan(right[p]))
-            errors[count++] = fabs((double)scores[p] / right[p] - 1);
-    qsort(errors, count, sizeof *errors, by_size);
-    return errors[count * 99 / 100];
-}
-
 /* What the calls say of the scores of an image: the least max_error that they accept. */
 static double said_of_image(struct yp_case *t, const struct image *image,
                             struct rx_pipeline_options o, const float *at, float *scores)
@@ -349,7 +332,7 @@ YP_TEST(rx, mixed_score_error, .tags = "stress",
     yp_got(t, plain);
     rx_plain_scores(plain, exactly, right);
     rx_plain_destroy(plain);
-    double error = measured(t, scores, right);
+    double error = relative_error_99(t, scores, right, PIXELS);
     yp_value(t, "error", error);
     yp_value(t, "said over error", said / error);
     rx_destroy(rx);

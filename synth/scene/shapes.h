@@ -58,17 +58,11 @@ struct synth_target {
     bool disc;
 };
 
-/* cos and sin of an angle uniform over half a turn, of -45 to 135 degrees; neither is ever 0. The
- * polynomials are those of normal.h. */
+/* cos and sin of an angle uniform over half a turn, of -45 to 135 degrees; neither is ever 0. */
 YPI_INLINE void synth_direction(uint32_t word, float *cosine, float *sine)
 {
-    float angle = YPI_FMA((float)(int32_t)(word << 2), 0x1p-31f, 0x1p-30f), z = angle * angle;
-    float s = YPI_FMA(YPI_SIN_3, z, YPI_SIN_2);
-    s = YPI_FMA(s, z, YPI_SIN_1);
-    s = YPI_FMA(s, z, YPI_SIN_0) * angle;
-    float c = YPI_FMA(YPI_COS_3, z, YPI_COS_2);
-    c = YPI_FMA(c, z, YPI_COS_1);
-    c = YPI_FMA(c, z, 1.0f);
+    float s, c;
+    ypi_within_quarter(word, &s, &c);
     bool quarter = (word & 0x40000000u) != 0;
     *cosine = quarter ? -s : c;
     *sine = quarter ? c : s;

@@ -1,0 +1,33 @@
+/* How far scores are off. */
+#ifndef YIELDPOINT_SUITES_SCORE_ERROR_H
+#define YIELDPOINT_SUITES_SCORE_ERROR_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <yieldpoint/yieldpoint.h>
+
+static inline int score_error_order(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* What 99 % of the relative errors stay within; both arrays are (pixels), of the host. The case
+ * fails where one has a score and the other none. */
+static inline double relative_error_99(struct yp_case *t, const float *scores, const double *right,
+                                       size_t pixels)
+{
+    double *errors = yp_alloc_host(t, pixels * sizeof *errors);
+    size_t count = 0;
+    for (size_t p = 0; p < pixels; p++) {
+        yp_require(t, isnan(right[p]) == isnan(scores[p]), "pixel %zu: %g, not %g", p,
+                   (double)scores[p], right[p]);
+        if (!isnan(right[p]))
+            errors[count++] = fabs((double)scores[p] / right[p] - 1);
+    }
+    yp_require(t, count > 0, "no pixel has a score");
+    qsort(errors, count, sizeof *errors, score_error_order);
+    return errors[count * 99 / 100];
+}
+
+#endif
