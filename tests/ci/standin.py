@@ -40,8 +40,9 @@ class Machine:
 
     HELPERS = ("awk", "bash", "cat", "dirname", "env", "sort")
     TOOLS = ("gcc", "g++", "meson", "ninja", "python3", "git", "sqlite3")
-    CHECKERS = ("make", "pgrep", "valgrind", "gdal_translate", "xmllint", "prove", "groff", "zsh", "clang", "clang++", "clang-format",
-                "clang-tidy", "llvm-symbolizer")
+    CHECKERS = ("make", "pgrep", "valgrind", "gdal_translate", "xmllint", "prove", "groff", "zsh", "clang", "clang++",
+                "clang-format", "clang-tidy", "llvm-symbolizer")
+    CHARMAP = "ANSI_X3.4-1968"
     MODULES = ("criterion", "hwloc", "sqlite3", "inih", "libcjson", "libpng", "openblas", "lapacke")
     HEADERS = ("stdio.h", "Random123/philox.h", "dnnl.h", "omp.h", "sanitizer/asan_interface.h")
 
@@ -76,6 +77,7 @@ class Machine:
         for name in self.TOOLS + self.CHECKERS:
             if name not in without:
                 self.tool(name)
+        self.tool("locale", f"echo {self.CHARMAP}")
         self.compilers(h for h in self.HEADERS if h not in without)
         self.pkg_config([m for m in self.MODULES if m not in without])
         return self

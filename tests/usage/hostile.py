@@ -355,7 +355,8 @@ def comma_locale(folder):
     if shutil.which("localedef"):
         subprocess.run(["localedef", "-c", "-i", source, "-f", "ANSI_X3.4-1968", os.path.join(folder, "comma_XX")],
                        capture_output=True)
-    return "comma_XX" if os.path.isdir(os.path.join(folder, "comma_XX")) else None
+    # Without the package of charmaps it is begun and not made.
+    return "comma_XX" if os.path.exists(os.path.join(folder, "comma_XX", "LC_CTYPE")) else None
 
 
 def check_locale(tap, program, folder):
