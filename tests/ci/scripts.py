@@ -292,6 +292,11 @@ class Gpu(Scratch):
         self.gpu("--steps", "xl", PYTHONPATH=site, CUDA_HOME=toolkit, CUDA_PATH=toolkit)
         self.assertIn("CUPTI: that of the toolkit", standin.read(os.path.join(self.out, "environment.txt")))
 
+    def test_neither_toolkit_nor_driver(self):
+        code, output, lines = self.gpu("--steps", "xl", CUDA_HOME=self.directory, CUDA_PATH=self.directory,
+                                       PATH=f"{self.directory}:/usr/bin:/bin")
+        self.assertEqual((code, list(lines)), (0, ["programs", "xl", "all"]), output)
+
     def test_what_the_sanitizer_finds_is_a_failure(self):
         found = "echo 1..2; echo 'ok 1 - memcheck'; echo 'not ok 2 - racecheck'; exit 1"
         code, output, lines = self.gpu("--steps", "sanitize", sanitizer=found)

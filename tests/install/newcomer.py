@@ -3,8 +3,9 @@ install, the example, a first test of one's own.
 
 usage: newcomer.py SOURCE_ROOT [TRANSCRIPT]
 
-Takes what is committed. TRANSCRIPT: the file for what was typed and printed, shortened, with the seconds. Needs root,
-mmdebstrap and Debian's packages: skipped where ci/chroot says that it cannot."""
+Takes what is committed. TRANSCRIPT: the file for what was typed and printed, shortened, with the seconds; where something
+failed, all of it is in TRANSCRIPT.log. Needs root, mmdebstrap and Debian's packages: skipped where ci/chroot says that
+it cannot."""
 
 import os
 import re
@@ -112,6 +113,9 @@ def main(root, file=None):
     if file:
         with open(file, "w", encoding="utf-8") as out:
             out.write(transcript(done))
+        if tap.failed:
+            with open(file + ".log", "w", encoding="utf-8") as out:
+                out.write(ran.stdout)
     tap.done()
 
 
