@@ -1,4 +1,4 @@
-/* Optimisers, clipping and loss scaling. */
+/* Optimisers and clipping. */
 #include "models/train/internal.h"
 
 #include "models/nn/operators/sum_squares.h"
