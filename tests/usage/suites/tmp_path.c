@@ -126,8 +126,8 @@ YP_TEST(files, tampered)
 YP_FIXTURE(given, directory)
 {
     const char *path = fill(t);
-    char *to = yp_provide(t, strlen(path) + 1);
-    strcpy(to, path);
+    size_t bytes = strlen(path) + 1;
+    memcpy(yp_provide(t, bytes), path, bytes);
 }
 
 YP_TEST(given, reads, .fixtures = "directory", .axes = YP_AXES(yp_axis_range("n", 1, 2, 1)))
