@@ -155,7 +155,7 @@ def check_interruption(tap, program, folder):
     os.mkdir(counts)
     process = subprocess.Popen([program, "--history", history, PATH + "quicker"],
                                stdout=subprocess.PIPE, text=True,
-                               env={**ENVIRONMENT, "SCRIPT": "ssss", "PROCESSES": counts})
+                               env={**ENVIRONMENT, "SCRIPT": "ssss", "PROCESSES": counts, "SLOWLY": "1"})
     count = os.path.join(counts, "quick")
     until = time.monotonic() + 60
     while time.monotonic() < until and not (os.path.exists(count) and os.path.getsize(count) > 1):
