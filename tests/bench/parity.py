@@ -114,6 +114,8 @@ class Run:
         peer()  # as ours: once without being timed
         for turn in range(rounds or self.options.rounds):
             for side in (("ours", "peer"), ("peer", "ours"))[turn % 2]:
+                # The threads of the other side's products go on spinning for some 30 ms.
+                time.sleep(0.3)
                 if side == "ours":
                     spent, results[side] = ours()
                     taken[side] += spent
