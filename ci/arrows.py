@@ -3,7 +3,8 @@
 usage: arrows.py [ROOT]
 
 Prints a line for each include that the plan does not have, or that is not written from the root, and
-for each file that Python would take for a module of its own library; ends with 1 when there was one. A room is a folder with all below it that is no room of its own."""
+for each file that Python would take for a module of its own library; ends with 1 when there was one.
+A room is a folder with all below it that is no room of its own."""
 
 import os
 import re

@@ -30,8 +30,11 @@ struct scale scale_of(struct yp_case *t)
 
 struct synth_spec scale_spec(const struct scale *s, uint64_t seed)
 {
-    return (struct synth_spec){
-        .height = s->height, .width = s->width, .channels = s->channels, .seed = seed};
+    return (struct synth_spec){.height = s->height,
+                               .width = s->width,
+                               .channels = s->channels,
+                               .seed = seed,
+                               .fwhm_nm = s->points ? SYNTH_OFF : 0};
 }
 
 struct rx *open_rx(struct yp_case *t, size_t channels, size_t tile_pixels, int threads)

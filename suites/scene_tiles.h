@@ -16,6 +16,7 @@
 
 struct scale {
     size_t cubes, height, width, channels;
+    bool points; /* channels see a point of the spectrum each, not the default's Gaussian */
 };
 
 /* The scales of the suites, as parameters of named cases: so many cubes of side x side pixels. */

@@ -207,9 +207,14 @@ static double auc_of(struct yp_case *t, const float *scores, const uint8_t *labe
 /* RX knows the background, ACE and the cosine the target as well. Means over the targets; of the
  * seeds the least, and the least that knowing a target gains. Targets as weak as 5 % of a pixel. */
 YP_TEST(rx, known_targets, .tags = "stress medium", .timeout = 300,
+        .axes = YP_AXES(yp_axis_string("channels", "points", "gaussians")),
         .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
 {
-    const struct scale s = {.cubes = 1, .height = 256, .width = 256, .channels = 60};
+    const struct scale s = {.cubes = 1,
+                            .height = 256,
+                            .width = 256,
+                            .channels = 60,
+                            .points = strcmp(yp_string(t, "channels"), "points") == 0};
     size_t pixels = s.height * s.width, n = s.channels;
     uint8_t *labels = yp_alloc(t, 2 * pixels);
     float *values = yp_alloc(t, pixels * n * sizeof *values);

@@ -299,7 +299,7 @@ struct detection {
 /* RX on a cube of the default scene with targets of this shape. */
 static struct detection detect(struct yp_case *t, enum synth_shape shape, uint64_t seed)
 {
-    const struct scale s = {1, WIDE, WIDE, CHANNELS};
+    const struct scale s = {.cubes = 1, .height = WIDE, .width = WIDE, .channels = CHANNELS};
     size_t pixels = (size_t)WIDE * WIDE, skipped;
     struct synth_spec spec = scale_spec(&s, seed);
     spec.target_shape = shape;

@@ -39,9 +39,8 @@ void training_close(struct training *f)
 
 enum yp_status training_begin(struct training *f)
 {
-    enum yp_status status =
-        rx_pipeline_fit(f->pipeline, f->rx, rx_training_source(f->training, TRAIN_TRAINING),
-                        f->parameters, &f->start);
+    enum yp_status status = rx_pipeline_fit(
+        f->pipeline, f->rx, rx_training_source(f->training, TRAIN_TRAINING), f->parameters, NULL);
     return status == YP_OK ? train_begin(f->train, f->parameters) : status;
 }
 

@@ -17,9 +17,8 @@ struct training {
     struct rx_objective objective;
     struct train_config config;
     struct rx_training *training;
-    struct train *train;   /* its trainer */
-    float *parameters;     /* at the start of the gradient phase; on the host, owned by the case */
-    struct rx_start start; /* what the statistical phase tells */
+    struct train *train; /* its trainer */
+    float *parameters;   /* at the start of the gradient phase; on the host, owned by the case */
 };
 
 /* What a case chooses: a pipeline for any number of channels (channels and tile_pixels are set
