@@ -58,6 +58,7 @@ static const struct row rows[] = {
     {"pca", "components", SIZE, OF(components), 1, RX_MAX_CHANNELS, false, NULL},
     {"pca", "orthogonality", REAL, OF(orthogonality), 0, LARGE, false, NULL},
     {"pca", "whiten", FLAG, OF(whiten), 0, 0, false, flags},
+    {"pca", "residual", FLAG, OF(residual), 0, 0, false, flags},
     {"detector", "kind", CHOICE, OF(detector), 0, 0, false, detectors},
     {"detector", "eps", REAL, OF(eps), 0, LARGE, false, NULL},
     {"detector", "shrink", REAL, OF(shrink), 0, 1, false, NULL},

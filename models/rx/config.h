@@ -7,7 +7,7 @@
  *     [selector]  keep, temperature, train_temperature, start = variance | uniform,
  *                 hard = soft | weights | ones, temperature_decay, temperature_min,
  *                 entropy, diversity
- *     [pca]       components (needed), orthogonality, whiten
+ *     [pca]       components (needed), orthogonality, whiten, residual
  *     [detector]  kind = global | image | lad | autoencoder, eps, shrink, mask_dead,
  *                 max_error, inverse = cholesky | pinv, hidden, seed
  *     [logit]     scale

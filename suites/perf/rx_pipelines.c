@@ -14,9 +14,10 @@ static struct rx_pipeline_options options_named(const char *name)
 {
     struct rx_pipeline_options o = {
         .channels = CHANNELS, .threads = THREADS, .normalise = true, .select = true, .eps = RX_EPS};
-    if (strcmp(name, "pca") == 0) {
+    if (strcmp(name, "pca") == 0 || strcmp(name, "residual") == 0) {
         o.components = HIDDEN;
         o.whiten = true;
+        o.residual = strcmp(name, "residual") == 0;
     } else if (strcmp(name, "lad") == 0) {
         o.detector = RX_LAD;
     } else if (strcmp(name, "image") == 0) {
@@ -42,13 +43,15 @@ static double flops_of(const struct rx_pipeline_options *o)
     case RX_IMAGE:
         return front + c * (c + 1) + c * c + 2;
     default:
-        return front + (o->components > 0 ? 2 * k * c + k * k : c * c) + 2;
+        return front + (o->components > 0 ? 2 * k * c + k * k : c * c) +
+               (o->residual ? 2 * k * c + 2 * c : 0) + 2;
     }
 }
 
 /* A tile is an image; on a GPU it is the batch, but where each image has its own statistics. */
 YP_TEST(rx, pipeline_forward, .tags = "perf small",
-        .axes = YP_AXES(yp_axis_string("pipeline", "rx", "pca", "lad", "image", "autoencoder"),
+        .axes = YP_AXES(yp_axis_string("pipeline", "rx", "pca", "residual", "lad", "image",
+                                       "autoencoder"),
                         yp_axis_int("batch", 1, 4, 8, 16)),
         .devices = "cpu cuda", .timeout = 120,
         .budgets = YP_BUDGETS(yp_required(yp_max_percentile("forward", 99, 8.5e-3), REFERENCE),
@@ -58,6 +61,8 @@ YP_TEST(rx, pipeline_forward, .tags = "perf small",
         .cubes = (size_t)yp_int(t, "batch"), .height = SIDE, .width = SIDE, .channels = CHANNELS};
     struct rx_pipeline_options o = options_named(yp_string(t, "pipeline"));
     struct kept_tiles kept;
+    if (o.residual && runs_on_gpu(t))
+        yp_skip(t, "a GPU scores what PCA keeps alone");
     o.tile_pixels = o.detector == RX_IMAGE
                         ? (size_t)SIDE * SIDE
                         : scale_tile_pixels(&s, yp_device(t), (size_t)SIDE * SIDE);

@@ -1,5 +1,7 @@
 /* PCA before RX: what its components explain, whitened or not, and its scores beside those of RX on
- * all channels. */
+ * all channels, with and without what the components leave. */
+#include "models/metrics/metrics.h"
+#include "suites/score_error.h"
 #include "suites/stress/training.h"
 #include "suites/worst.h"
 
@@ -153,4 +155,184 @@ YP_TEST(rx, components_beside_channels, .tags = "stress small", .devices = "cpu 
     yp_value(t, "all components",
              worse(apart(scores[1], scores[0], count), apart(scores[2], scores[0], count)));
     yp_value(t, "whitened", apart(scores[4], scores[3], count));
+}
+
+/* -- what components leave ------------------------------------------------------------------ */
+
+struct image {
+    const float *values; /* (tile_pixels, channels) */
+    size_t channels, pixels;
+};
+
+static enum yp_status yield_image(void *arg, size_t index, float *values, uint8_t *labels,
+                                  struct rx_tile *tile)
+{
+    const struct image *image = arg;
+    (void)index, (void)values, (void)labels;
+    tile->values = image->values;
+    tile->pixels = image->pixels;
+    return YP_OK;
+}
+
+/* The lower factor of the symmetric m (n, n), in place. */
+static void factor(double *m, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = j; i < n; i++) {
+            double sum = m[i * n + j];
+            for (size_t k = 0; k < j; k++)
+                sum -= m[i * n + k] * m[j * n + k];
+            m[i * n + j] = i == j ? sqrt(sum) : sum / m[j * n + j];
+        }
+}
+
+/* Squared Mahalanobis distances under probabilistic PCA (Tipping and Bishop, 1999), all in double
+ * but W, k components: of covariance s (I - W^T W) + W^T W Sigma W^T W, s the mean variance of what
+ * W leaves. */
+static const double *model_scores(struct yp_case *t, const struct rx_source *source, const float *w,
+                                  size_t k)
+{
+    size_t c = source->channels, n = source->tile_pixels;
+    const struct image *image = source->arg;
+    double *m = yp_alloc_host(t, c * c * sizeof *m), *sigma = yp_alloc_host(t, c * c * sizeof *m);
+    double *y = yp_alloc_host(t, c * sizeof *y), *l = yp_alloc_host(t, k * k * sizeof *l);
+    double *scores = yp_alloc_host(t, n * sizeof *scores), rest = 0;
+    struct rx *rx = rx_create_with(yp_device_cpu(), c, n, TRAINING_THREADS,
+                                   &(struct rx_options){.precision = RX_FP64});
+    yp_got(t, rx);
+    yp_ok(t, rx_fit(rx, source));
+    yp_ok(t, rx_covariance(rx, sigma));
+    for (size_t i = 0; i < c; i++)
+        rest += sigma[i * c + i];
+    for (size_t i = 0; i < k * k; i++) {
+        l[i] = 0;
+        for (size_t j = 0; j < c * c; j++)
+            l[i] += (double)w[i / k * c + j / c] * sigma[j] * (double)w[i % k * c + j % c];
+        rest -= i / k == i % k ? l[i] : 0;
+    }
+    rest /= (double)(c - k);
+    for (size_t i = 0; i < c * c; i++) {
+        m[i] = i % (c + 1) == 0 ? rest : 0;
+        for (size_t j = 0; j < k * k; j++)
+            m[i] += (l[j] - (j / k == j % k ? rest : 0)) * (double)w[j / k * c + i / c] *
+                    (double)w[j % k * c + i % c];
+    }
+    factor(m, c);
+    for (size_t p = 0; p < n; p++) {
+        scores[p] = 0;
+        for (size_t i = 0; i < c; i++) {
+            y[i] = (double)image->values[p * c + i] - rx_mean(rx)[i];
+            for (size_t j = 0; j < i; j++)
+                y[i] -= m[i * c + j] * y[j];
+            y[i] /= m[i * c + i];
+            scores[p] += y[i] * y[i];
+        }
+    }
+    rx_destroy(rx);
+    return scores;
+}
+
+/* Scores of a pipeline that starts from `rx`, what it says they are off, and its W to `w`. */
+static double pipeline_scores(struct yp_case *t, const struct rx_source *source,
+                              const struct rx *rx, struct rx_pipeline_options o, float *scores,
+                              float *w)
+{
+    o.channels = source->channels;
+    o.tile_pixels = source->tile_pixels;
+    o.threads = TRAINING_THREADS;
+    o.max_error = INFINITY;
+    struct rx_pipeline *pipeline = rx_pipeline_create(yp_device_cpu(), &o);
+    yp_got(t, pipeline);
+    float *parameters = yp_alloc_host(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
+    struct yp_tensor tensors[RX_PIPELINE_TENSORS];
+    size_t count = rx_pipeline_tensors(pipeline, tensors);
+    struct rx_start start;
+    yp_ok(t, rx_pipeline_start(pipeline, rx, parameters, &start));
+    yp_ok(t, rx_pipeline_score(pipeline, source, parameters, scores, NULL));
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(tensors[i].name, "W") == 0)
+            memcpy(w, parameters + tensors[i].offset, tensors[i].count * sizeof *w);
+    rx_pipeline_destroy(pipeline);
+    return start.score_error;
+}
+
+enum { SCENES = 8 };
+
+/* Over so many scenes: the error that is said over that of scores, the least and the geometric
+ * mean; the largest error of whitened ones over the other's; mean ROC-AUC, and by how much it is
+ * above that of the components alone. */
+struct found {
+    double said, mean_said, whitened, auc, gained;
+};
+
+static void add_scene(struct yp_case *t, uint64_t seed, struct found *found)
+{
+    enum { SIDE = 128, PIXELS = SIDE * SIDE };
+    size_t c = (size_t)yp_int(t, "channels"), k = (size_t)yp_int(t, "components"), skipped = 0;
+    const struct synth_spec spec = {.height = SIDE,
+                                    .width = SIDE,
+                                    .channels = c,
+                                    .seed = seed,
+                                    .snr_db = (double)yp_int(t, "db")};
+    float *values = yp_alloc_host(t, PIXELS * c * sizeof *values);
+    float *scores = yp_alloc_host(t, PIXELS * sizeof *scores);
+    float *w = yp_alloc_host(t, k * c * sizeof *w);
+    uint8_t *labels = yp_alloc_host(t, PIXELS);
+    struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
+    yp_got(t, scene);
+    yp_ok(t,
+          synth_scene_tile(scene, 0, 0, PIXELS, values, &(struct synth_truth){.labels = labels}));
+    synth_scene_destroy(scene);
+    yp_data_hash(t, yp_hash_f32(0, values, PIXELS * c));
+    struct image image = {values, c, PIXELS};
+    const struct rx_source source = {
+        .channels = c, .tile_pixels = PIXELS, .tiles = 1, .yield = yield_image, .arg = &image};
+    struct rx *rx = rx_create(yp_device_cpu(), c, PIXELS, TRAINING_THREADS);
+    yp_got(t, rx);
+    yp_ok(t, rx_fit(rx, &source));
+    double alone = 0, beside = 0;
+    struct rx_pipeline_options o = {.normalise = true, .components = k};
+    pipeline_scores(t, &source, rx, o, scores, w);
+    yp_ok(t, metrics_auc(yp_device_cpu(), scores, labels, PIXELS, &alone, &skipped));
+    o.residual = true;
+    double said = pipeline_scores(t, &source, rx, o, scores, w);
+    const double *right = model_scores(t, &source, w, k);
+    double error = relative_error_99(t, scores, right, PIXELS);
+    yp_ok(t, metrics_auc(yp_device_cpu(), scores, labels, PIXELS, &beside, &skipped));
+    o.whiten = true;
+    pipeline_scores(t, &source, rx, o, scores, w);
+    found->said = fmin(found->said, said / error);
+    found->mean_said *= pow(said / error, 1.0 / SCENES);
+    found->whitened = worse(found->whitened, relative_error_99(t, scores, right, PIXELS) / error);
+    found->auc += beside / SCENES;
+    found->gained += (beside - alone) / SCENES;
+    rx_destroy(rx);
+}
+
+#define LEFT_BY(components_, channels_, db_, gain_) \
+    .set = YP_SET(yp_set_int("components", components_), yp_set_int("channels", channels_), \
+                  yp_set_int("db", db_), yp_set_double("least_gain", gain_))
+
+/* RX of a few components beside what they leave is the distance of probabilistic PCA, off by no
+ * more than is said; and it finds targets that the components alone do not see. The variance of
+ * what is left is off by the same part in all pixels of a scene, so that what is said, three times
+ * the root mean square, is mostly several times the error. */
+YP_TEST(rx, residual, .tags = "stress small", .timeout = 60,
+        .cases = YP_CASES(yp_case_of("3-of-20", LEFT_BY(3, 20, 30, 0.25)),
+                          yp_case_of("8-of-20", LEFT_BY(8, 20, 50, 0.012)),
+                          yp_case_of("3-of-100", LEFT_BY(3, 100, 50, 0.33)),
+                          yp_case_of("8-of-100", LEFT_BY(8, 100, 30, 0.48))),
+        .budgets = YP_BUDGETS(yp_min_value("said over error", 0.7),
+                              yp_max_value("mean said over error", 4.2),
+                              yp_max_value("whitened over error", 1.03),
+                              yp_min_value("gained over asked", 1)))
+{
+    struct found found = {.said = INFINITY, .mean_said = 1};
+    for (uint64_t i = 0; i < SCENES; i++)
+        add_scene(t, yp_seed(t) + i, &found);
+    yp_value(t, "said over error", found.said);
+    yp_value(t, "mean said over error", found.mean_said);
+    yp_value(t, "whitened over error", found.whitened);
+    yp_value(t, "roc auc", found.auc);
+    yp_value(t, "gained over asked", found.gained / yp_double(t, "least_gain"));
 }

@@ -148,7 +148,7 @@ YP_TEST(rx, config_takes, .tags = "stress small", .timeout = 60, .parallel = tru
         "[minmax]\nby_sample = true\n[selector]\nkeep = 7\ntemperature = 1.5\n"
         "train_temperature = true\ntemperature_decay = 0.7\ntemperature_min = 0.4\n"
         "entropy = -0.25\ndiversity = 0.125\nstart = uniform\nhard = ones\n"
-        "[pca]\ncomponents = 9\northogonality = 0.6\nwhiten = true\n"
+        "[pca]\ncomponents = 9\northogonality = 0.6\nwhiten = true\nresidual = true\n"
         "[detector]\nkind = lad\neps = 0.01\nshrink = 0.2\nmask_dead = true\nmax_error = 0.3\n"
         "inverse = pinv\nhidden = 3\nseed = 11\n[logit]\nscale = 2.5\n"
         "[loss]\npositive_weight = 8\n[train]\nseed = 12\nvalidation = 0.35\nepochs = 13\n"
@@ -172,8 +172,9 @@ YP_TEST(rx, config_takes, .tags = "stress small", .timeout = 60, .parallel = tru
     const struct train_config *c = &config.training;
     yp_expect(t,
               o->normalise && o->by_sample && o->select && o->train_temperature && o->uniform &&
-                  o->whiten && o->mask_dead && o->hard == RX_TOP_ONES && o->detector == RX_LAD &&
-                  o->inverse == RX_PINV_F32 && o->precision == RX_OPERANDS_BF16,
+                  o->whiten && o->residual && o->mask_dead && o->hard == RX_TOP_ONES &&
+                  o->detector == RX_LAD && o->inverse == RX_PINV_F32 &&
+                  o->precision == RX_OPERANDS_BF16,
               "a word went elsewhere");
     yp_expect(t,
               o->keep == 7 && o->temperature == 1.5 && o->temperature_decay == 0.7 &&
@@ -244,6 +245,8 @@ YP_TEST(rx, config_refuses, .tags = "stress small", .timeout = 60, .parallel = t
         {"[selector]\nhard = yes\n", "rx.ini:2: hard is 'yes', allowed are soft, weights, ones"},
         {"[minmax]\nby_sample = 1\n", "rx.ini:2: by_sample is '1', allowed are false, true"},
         {"[pca]\nwhiten = true\n", "rx.ini:1: components of [pca] is missing"},
+        {"[pca]\ncomponents = 2\nresidual = 1\n",
+         "rx.ini:3: residual is '1', allowed are false, true"},
         {"[pca]\ncomponents = 2.5\n", "allowed are whole numbers from 1 up to"},
         {"[train]\nepochs = -1\n", "epochs is '-1', allowed are whole numbers of 0 to 2^64 - 1"},
         {"[train]\nepochs = 99999999999999999999\n", "rx.ini:2: epochs is"},

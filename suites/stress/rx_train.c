@@ -171,11 +171,12 @@ static struct rx_pipeline_options options_named(struct yp_case *t, size_t channe
     } else if (strcmp(name, "pca") == 0) {
         o.components = channels / 2;
         o.orthogonality = 0.1;
-    } else if (strcmp(name, "whitened") == 0) {
+    } else if (strcmp(name, "whitened") == 0 || strcmp(name, "residual") == 0) {
         o.select = o.whiten = true;
         o.components =
             channels / 2 < 10 ? channels / 2 : 10; /* those that stand out of the noise */
         o.orthogonality = 0.1;
+        o.residual = strcmp(name, "residual") == 0;
     } else if (strcmp(name, "positive") == 0) {
         o.positive_weight = 5;
     } else if (strcmp(name, "sample") == 0) {
@@ -361,15 +362,17 @@ YP_TEST(rx, pipeline_gradient, .tags = "stress",
         .cases = YP_CASES(yp_case_of("small", .set = YP_SET(yp_set_int("channels", 10))),
                           yp_case_of("medium", .set = YP_SET(yp_set_int("channels", 50)))),
         .axes = YP_AXES(yp_axis_string("pipeline", "rx", "selector", "terms", "pca", "whitened",
-                                       "positive", "sample", "lad", "image", "autoencoder")),
+                                       "residual", "positive", "sample", "lad", "image",
+                                       "autoencoder")),
         .devices = "cpu cuda", .timeout = 300, .parallel = true)
 {
     size_t channels = (size_t)yp_int(t, "channels");
     struct subject s = {.options = options_named(t, channels, PIXELS)};
     s.pipeline = rx_pipeline_create(yp_device(t), &s.options);
-    if (s.options.by_sample && runs_on_gpu(t)) {
-        yp_expect(t, s.pipeline == NULL && strstr(yp_last_error(), "by_sample") != NULL,
-                  "a GPU takes MinMax by sample: %s", yp_last_error());
+    if (runs_on_gpu(t) && (s.options.by_sample || s.options.residual)) {
+        const char *name = s.options.residual ? "residual" : "by_sample";
+        yp_expect(t, s.pipeline == NULL && strstr(yp_last_error(), name) != NULL,
+                  "a GPU takes %s: %s", name, yp_last_error());
         return;
     }
     yp_got(t, s.pipeline);

@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(o->components <= RX_MAX_CHANNELS && o->hidden <= RX_MAX_CHANNELS);
     FUZZ_CHECK((unsigned)o->detector <= RX_AUTOENCODER && (unsigned)o->hard <= RX_TOP_ONES);
     FUZZ_CHECK(o->select || (o->keep == 0 && !o->uniform && o->entropy == 0));
-    FUZZ_CHECK(o->components > 0 || (!o->whiten && o->orthogonality == 0));
+    FUZZ_CHECK(o->components > 0 || (!o->whiten && !o->residual && o->orthogonality == 0));
     FUZZ_CHECK(within(t->validation, 0, 1) && isfinite(t->adamw.lr) && t->batch <= 1000000000);
     FUZZ_CHECK(rx_config_read("rx.ini", &again) == YP_OK);
     FUZZ_CHECK(rx_config_identity(&config) == rx_config_identity(&again));

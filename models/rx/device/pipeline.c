@@ -47,6 +47,9 @@ static enum yp_status check(const char *what, const struct rx_pipeline_options *
     if (checked->by_sample)
         return yp_set_error(YP_UNSUPPORTED,
                             "%s: by_sample is set, a GPU has MinMax over all data alone", what);
+    if (checked->residual)
+        return yp_set_error(YP_UNSUPPORTED,
+                            "%s: residual is set, a GPU scores what PCA keeps alone", what);
     if (ypi_rx_mixed(checked))
         return yp_set_error(YP_UNSUPPORTED,
                             "%s: precision is %s, a GPU's products are float's alone; allowed is "

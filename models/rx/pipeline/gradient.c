@@ -168,6 +168,8 @@ void ypi_rx_write_gradient(const struct rx_pipeline *p, float *gradient)
         write_quadratic(p, n, gradient);
         if (p->options.components > 0)
             write_pca(p, n, gradient);
+        if (p->options.residual)
+            ypi_rx_residual_gradient(p, n, gradient);
     }
     write_front(p, n, gradient);
     if (ypi_rx_trains(&p->options)) {

@@ -9,9 +9,15 @@
 #define YPI_RX_MIN_RANGE 1e-6  /* of MinMax */
 #define YPI_RX_WHITEN_EPS 1e-6 /* beside the variances of components, as cuvis.ai has it */
 
+/* Where float statistics cannot tell the smallest component from nothing: an eigenvalue is off by
+ * some 2^-22 of the largest. */
+#define YPI_RX_MIN_EIGENVALUE 0x1p-22
+
 /* RX with the statistics of the image itself (plain_image.c), and the selector's terms of the loss
- * (plain_terms.c), and PCA's whitening (plain_whitening.c): of RX alone, so in no table. */
-extern const struct nn_operator ypi_rx_image, ypi_rx_choice_terms, ypi_rx_whitening;
+ * (plain_terms.c), PCA's whitening (plain_whitening.c) and its residual (plain_residual.c): of RX
+ * alone, so in no table. */
+extern const struct nn_operator ypi_rx_image, ypi_rx_choice_terms, ypi_rx_whitening,
+    ypi_rx_residual;
 
 /* -- the options, checked and with defaults in place; where parameters are ------------------ */
 
@@ -20,7 +26,7 @@ extern const struct nn_operator ypi_rx_image, ypi_rx_choice_terms, ypi_rx_whiten
 struct ypi_rx_places {
     size_t min, max, logits, temperature, mean, w, log_variance;
     size_t mu, a; /* of RX, and M, L of LAD */
-    size_t w1, b1, w2, b2, scale, bias;
+    size_t w1, b1, w2, b2, residual, scale, bias;
     size_t count;
 };
 
@@ -141,15 +147,16 @@ struct ypi_rx_lane {
     float *matrices; /* sums over a tile that are products of matrices: see struct ypi_rx_sums */
     double *sums;    /* the others */
     size_t kept, index;
-    double mean_score, m2_score; /* of the tile, for rx_pipeline_calibrate() */
-    float *rows;                 /* (CHUNK, C): what PCA or the detector takes, centred */
-    float *low;                  /* (CHUNK, K): after PCA; or (2, CHUNK, H): hidden values */
-    float *rows16, *low16;       /* rows, and after PCA, as products take them; NULL in fp32 */
-    float *products;             /* (CHUNK, C) */
-    float *scores, *g;           /* (CHUNK): g is dloss/ds */
-    uint8_t *keep, *labels;      /* (CHUNK) */
-    float *logits;               /* (tile_pixels) */
-    const uint8_t *tile_labels;  /* of the tile at hand */
+    double mean_score, m2_score;  /* of the tile, for rx_pipeline_calibrate() */
+    float *rows;                  /* (CHUNK, C): what PCA or the detector takes, centred */
+    float *low;                   /* (CHUNK, K): after PCA; or (2, CHUNK, H): hidden values */
+    float *along, *left, *energy; /* (CHUNK, K), (CHUNK, C), (CHUNK): y, r, |r|^2 of the residual */
+    float *rows16, *low16;        /* rows, and after PCA, as products take them; NULL in fp32 */
+    float *products;              /* (CHUNK, C) */
+    float *scores, *g;            /* (CHUNK): g is dloss/ds */
+    uint8_t *keep, *labels;       /* (CHUNK) */
+    float *logits;                /* (tile_pixels) */
+    const uint8_t *tile_labels;   /* of the tile at hand */
     size_t tile_pixels;
     /* RX by image: */
     double *m2, *inverse, *spare; /* (C, C) */
@@ -163,9 +170,11 @@ struct ypi_rx_lane {
 /* Where the sums over pixels are, in elements. */
 struct ypi_rx_sums {
     size_t gram, cross, w1, w2;  /* in matrices: (D, D), (K, C), (H, C), (C, H) */
+    size_t residual;             /* (K, C), what it adds to W's */
     size_t matrices;             /* their size */
     size_t moment, b1, b2, dots; /* in sums: (D), (H), (C), (C or D) */
     size_t loss, d, d_away;      /* scalars */
+    size_t left, energy;         /* of the residual: (2, C), of dv and dv c; a scalar */
     size_t sums;
 };
 
@@ -209,7 +218,8 @@ struct rx_pipeline {
     bool asymmetric;        /* A is another matrix */
     double *lapack;         /* of PCA and pinv */
     int *lapack_int;
-    uint8_t *dead; /* (C) */
+    uint8_t *dead;            /* (C) */
+    double left, left_weight; /* of the residual, for the error of scores */
     /* Matrices as products take them: the parameters' and those above, or rounded in `rounded`. */
     struct {
         const float *map, *a, *symmetric, *w1, *w2;
@@ -283,6 +293,19 @@ void ypi_rx_selector_pull(const struct rx_pipeline *p, double *pull);
 /* The weighted penalty of PCA, 0 without; p->square = W W^T - I. */
 double ypi_rx_penalty(const struct rx_pipeline *p);
 void ypi_rx_excess(const struct rx_pipeline *p);
+
+/* The residual beside RX of components: it and what RX takes, to lane->low, by W itself (were y
+ * made of W' and r of W, what rounding makes them differ by would be the same in all pixels, and
+ * where gradients of both cancel much larger than what is left); then it to RX's scores; then its
+ * sums, which use up lane->low. */
+void ypi_rx_residual_score(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows);
+void ypi_rx_residual_add(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows);
+void ypi_rx_residual_backward(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows);
+/* Its weight's, and adds what it has to W's, mean's and to H and Q; `n` as of the others. */
+void ypi_rx_residual_gradient(const struct rx_pipeline *p, double n, float *gradient);
+/* The weight to *weight, from p->square = Sigma of the channels and the variances of components,
+ * (K), which p->column has. */
+enum yp_status ypi_rx_residual_start(const struct rx_pipeline *p, const char *what, double *weight);
 
 /* Sums over all tiles to the gradient of the mean loss. */
 void ypi_rx_write_gradient(const struct rx_pipeline *p, float *gradient);

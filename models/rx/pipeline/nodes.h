@@ -26,6 +26,12 @@
  *                with its largest element positive; penalty ||W W^T - I||_F^2 times a weight.
  *                Whitened: v'_k / sqrt(variance_k + 1e-6), variance (K) the eigenvalues; their
  *                logarithms train on as parameters (in cuvis.ai they stay: freeze them).
+ *   residual     beside RX of the components what they leave of the pixel, under the same logit:
+ *                s + weight |r|^2, r = c - W^T W c, c = v - mean. weight starts at 1 over the mean
+ *                variance of the directions that are left, plus eps as RX adds it: without eps s is
+ *                then the squared Mahalanobis distance of probabilistic PCA (Tipping and Bishop,
+ *                1999), which takes those directions to be alike. |r|^2 is the Q statistic of
+ *                Jackson and Mudholkar (1979).
  *   RX           s = (v - mu)^T A (v - mu), A = (Sigma + eps I)^-1 (Reed and Xiaoli, 1990).
  *   RX by image  the same with mu and Sigma = M2 / (n - 1) of the tile's own finite pixels. The
  *                gradient goes through these statistics.
@@ -129,6 +135,7 @@ struct rx_pipeline_options {
     size_t components YPI_OR_ZERO;    /* PCA to so many before RX_GLOBAL; 0: no PCA */
     double orthogonality YPI_OR_ZERO; /* weight of its penalty in the loss */
     bool whiten YPI_OR_ZERO;          /* its components */
+    bool residual YPI_OR_ZERO;        /* beside RX; with fp32, and not on a GPU */
     size_t hidden YPI_OR_ZERO;        /* of the autoencoder; 0: the smaller of 5 and channels */
     /* Added to the diagonal of the covariance of what the detector sees, that is after MinMax,
      * selector, PCA and whitening. RX_IMAGE needs more than 0; RX_GLOBAL takes 0 where the data
@@ -146,8 +153,9 @@ struct rx_pipeline_options {
 };
 
 /* min, max (both not by sample), logits, temperature, mean, W, log_variance, mu, A (RX) or M, L
- * (LAD) or W1, b1, W2, b2, scale, bias: those that the options ask for, in this order. */
-#define RX_PIPELINE_TENSORS 14
+ * (LAD) or W1, b1, W2, b2, residual (its weight), scale, bias: those that the options ask for, in
+ * this order. */
+#define RX_PIPELINE_TENSORS 15
 
 struct rx_pipeline;
 
@@ -163,8 +171,8 @@ size_t rx_pipeline_bytes(const struct rx_pipeline_options *options);
  * what `take` is given. Scores, and the sums over pixels that make loss and gradient, are made
  * there; parameters, the way from sums to the gradient, and of RX_IMAGE the part of it before the
  * detector stay with the host, in double. `threads` is ignored. There are up to 248 channels, and
- * there is no MinMax by sample and no mixed precision: else YP_UNSUPPORTED. The same bits come on
- * every GPU, other ones than the CPU's, within what gradients in float are off.
+ * there is no MinMax by sample, no residual and no mixed precision: else YP_UNSUPPORTED. The same
+ * bits come on every GPU, other ones than the CPU's, within what gradients in float are off.
  *
  * rx_pipeline_create() takes rx_pipeline_device_bytes() of the device, rx_pipeline_pinned_bytes()
  * of it page-locked (0 where tiles are the device's), and rx_pipeline_host_bytes() of the CPU.
@@ -211,14 +219,18 @@ struct rx_start {
     /* Of RX_GLOBAL by RX_CHOLESKY, otherwise 0: rx_score_error() for the scores of
      * rx_pipeline_score() with a soft selection, that is with (5 2^-24 |R^-1| / D)^2 for A in float
      * more, R the correlations of the D living channels that the detector sees, and |.| the
-     * Frobenius norm. Behind PCA v is the mean over components of [Sigma'^-1]_kk sum_c W_kc^2
-     * Sigma_cc. With operands in 16 bits, u = 2^-9 or 2^-12, of scores with mean
-     * m = tr A Sigma, which is D without eps, with squares more of
+     * Frobenius norm. Behind PCA W is taken as it is, and v is the mean over components of
+     * [Sigma'^-1]_kk sum_c W_kc^2 Sigma_cc. With operands in 16 bits, u = 2^-9 or 2^-12, of scores
+     * with mean m = tr A Sigma, which is D without eps, with squares more of
      *     3 / m sqrt((tr d Sigma)^2 + 2 tr (d Sigma)^2)  for A, d what rounding changes of it,
      *     1.3 u / m sqrt(sum A_kk Sigma_kk + 2)  over channels, for what A takes,
      *     7.2 u / m sqrt(D v)  behind PCA, for W and what it takes.
-     * Where A does not fit, above 65504 in fp16, that is never accepted. Of RX_IMAGE every image
-     * has its own, as behind PCA, and calls that score one above max_error are YP_INVALID. */
+     * Where A does not fit, above 65504 in fp16, that is never accepted. Beside the residual sums
+     * are divided by the C living channels, not D; of what v multiplies, products with W have
+     * weight sum_c P_cc Sigma_cc / C more, P = I - W^T W, and there is one more square for weight,
+     *     3 sqrt(2) u weight / C sqrt(sum_ij P_ij^2 Sigma_ii Sigma_jj),
+     * which is the same part of all pixels' residual. Of RX_IMAGE every image has its own, as
+     * behind PCA, and calls that score one above max_error are YP_INVALID. */
     double score_error;
     double explained; /* part of the variance that PCA's components have; 0 without PCA */
 };

@@ -99,8 +99,11 @@ static void score_quadratic(const struct rx_pipeline *p, struct ypi_rx_lane *lan
     const float *x = lane->rows, *mu = p->parameters + p->places.mu;
     if (p->options.components > 0) {
         const float *v = ypi_rx_operand(p, x, rows * p->options.channels, lane->rows16);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, d, c, 1, v, c, p->taken.map, c, 0,
-                    lane->low, d);
+        if (p->options.residual)
+            ypi_rx_residual_score(p, lane, rows);
+        else
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, d, c, 1, v, c, p->taken.map, c,
+                        0, lane->low, d);
         for (size_t r = 0; r < rows; r++)
             for (size_t k = 0; k < width; k++)
                 lane->low[r * width + k] -= mu[k];
@@ -110,6 +113,8 @@ static void score_quadratic(const struct rx_pipeline *p, struct ypi_rx_lane *lan
                 ypi_rx_operand(p, x, rows * width, z_room(p, lane)), d, p->taken.a, d, 0,
                 lane->products, d);
     p->kernels->dots(lane->products, x, rows, width, lane->scores);
+    if (p->options.residual)
+        ypi_rx_residual_add(p, lane, rows);
 }
 
 /* Behind score_quadratic(), whose products are M z where A is symmetric, as it stays in training.
@@ -136,6 +141,8 @@ static void quadratic_backward(const struct rx_pipeline *p, struct ypi_rx_lane *
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, d, d, n, 1,
                 ypi_rx_operand(p, lane->products, rows * width, lane->products), d, z, d, 1,
                 lane->matrices + p->at.gram, d);
+    if (p->options.residual)
+        ypi_rx_residual_backward(p, lane, rows);
 }
 
 /* Rows of `width` values, each `from`. */

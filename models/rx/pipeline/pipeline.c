@@ -95,6 +95,15 @@ static enum yp_status check_choice(const char *what, const struct rx_pipeline_op
                             o->orthogonality);
     if (o->whiten && o->components == 0)
         return yp_set_error(YP_INVALID, "%s: whiten is set and there are no components", what);
+    if (o->residual && (o->components == 0 || o->components == o->channels))
+        return yp_set_error(
+            YP_INVALID,
+            "%s: residual is set with %zu components of %zu channels, allowed are 1 "
+            "to %zu",
+            what, o->components, o->channels, o->channels - 1);
+    if (o->residual && ypi_rx_mixed(o))
+        return yp_set_error(YP_INVALID, "%s: residual is set and precision is %s, allowed is fp32",
+                            what, ypi_rx_operands_name(o->precision));
     if (o->hidden > o->channels)
         return yp_set_error(YP_INVALID, "%s: hidden is %zu, allowed are 0 to channels, %zu", what,
                             o->hidden, o->channels);
@@ -185,6 +194,7 @@ static size_t list_tensors(const struct rx_pipeline_options *o, struct ypi_rx_pl
         {autoencoder, "b1", h, &places->b1},
         {autoencoder, "W2", c * h, &places->w2},
         {autoencoder, "b2", c, &places->b2},
+        {o->residual, "residual", 1, &places->residual},
         {!autoencoder, "scale", 1, &places->scale},
     };
     for (size_t i = 0; i < RX_PIPELINE_TENSORS; i++) {
@@ -249,7 +259,8 @@ static void count_sums(const struct rx_pipeline_options *o, struct ypi_rx_sums *
     *at = (struct ypi_rx_sums){0};
     if (o->detector == RX_GLOBAL || o->detector == RX_LAD) {
         at->cross = d * d;
-        at->matrices = at->cross + o->components * c;
+        at->residual = at->cross + o->components * c;
+        at->matrices = at->residual + (o->residual ? o->components * c : 0);
     } else if (o->detector == RX_AUTOENCODER) {
         at->w2 = h * c;
         at->matrices = 2 * h * c;
@@ -260,7 +271,9 @@ static void count_sums(const struct rx_pipeline_options *o, struct ypi_rx_sums *
     at->loss = at->dots + c;
     at->d = at->loss + 1;
     at->d_away = at->loss + 2;
-    at->sums = at->loss + 3;
+    at->left = at->loss + 3;
+    at->energy = at->left + 2 * c;
+    at->sums = o->residual ? at->energy + 1 : at->left;
 }
 
 static void lay_out_image(struct ypi_rx_lane *lane, struct ypi_arena *arena, size_t channels)
@@ -293,6 +306,11 @@ static void lay_out_rows(struct ypi_rx_lane *lane, struct ypi_arena *arena,
     if (o->components > 0 || o->detector == RX_AUTOENCODER)
         lane->low = ypi_arena_take(
             arena, chunk * (o->components > 0 ? o->components : 2 * o->hidden), sizeof(float));
+    if (o->residual) {
+        lane->along = ypi_arena_take(arena, chunk * o->components, sizeof(float));
+        lane->left = ypi_arena_take(arena, chunk * o->channels, sizeof(float));
+        lane->energy = ypi_arena_take(arena, chunk, sizeof(float));
+    }
     lane->g = ypi_arena_take(arena, chunk, sizeof(float));
     lane->labels = ypi_arena_take(arena, chunk, 1);
 }

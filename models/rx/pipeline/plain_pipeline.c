@@ -22,6 +22,7 @@ struct rx_plain {
     uint8_t *keep, *labels; /* of all pixels; of the finite ones */
     size_t rows;            /* finite pixels */
     struct step steps[MAX_STEPS], penalty, terms;
+    struct step residual;        /* from PCA's input to what is added to the score */
     int count, scored;           /* steps; those up to the score */
     size_t target;               /* the values that an autoencoder's output is compared with */
     double temperature;          /* one that is not trained, in the precision at hand */
@@ -79,6 +80,11 @@ static void build(struct rx_plain *p)
         append(p, &nn_logit, p->places.scale, (struct nn_shape){.size = {n}});
         append(p, &nn_bce, 0, (struct nn_shape){.size = {n}, .setting = {10, o->positive_weight}});
     }
+    p->residual = (struct step){
+        .op = &ypi_rx_residual, .shape = {.size = {n, o->components, c}}, .from = p->places.mean};
+    for (int i = 0; i < p->count; i++)
+        if (p->steps[i].op == &nn_pca)
+            p->residual.at = p->steps[i].at;
     p->penalty = (struct step){.op = &nn_orthogonality,
                                .shape = {.size = {o->components, c}},
                                .from = p->places.w,
@@ -87,6 +93,7 @@ static void build(struct rx_plain *p)
                              .shape = {.size = {c}, .setting = {o->entropy, o->diversity, o->keep}},
                              .from = p->places.logits,
                              .to = p->penalty.to + 1};
+    p->residual.to = p->terms.to + 1;
 }
 
 /* -- numbers of either precision --------------------------------------------------------------- */
@@ -133,6 +140,9 @@ static struct nn_call bind(struct rx_plain *p, const struct step *s, bool wide, 
         if (tensor->role == NN_INPUT) {
             call.value[i] = at(p->values, i == 0 ? s->at : p->target, wide);
             call.gradient[i] = i == 0 ? at(p->cotangents, s->at, wide) : p->spare;
+        } else if (s->op == &ypi_rx_residual && strcmp(tensor->name, "weight") == 0) {
+            call.value[i] = at(x, p->places.residual, wide);
+            call.gradient[i] = at(gradient, p->places.residual, wide);
         } else if (tensor->role == NN_PARAMETER) {
             call.value[i] = given ? &p->temperature : at(x, from, wide);
             call.gradient[i] = given ? p->spare : at(gradient, from, wide);
@@ -201,6 +211,11 @@ static void run(struct rx_plain *p, bool wide, const void *x, int steps, bool ha
         forward(p, &p->steps[i], wide, x);
         if (hard && p->options.hard != RX_SOFT && p->steps[i].op == &nn_selector)
             choose(p, &p->steps[i], wide, x);
+        if (p->options.residual && i + 1 == p->scored) {
+            forward(p, &p->residual, wide, x);
+            add(at(p->values, p->steps[i].to, wide), at(p->values, p->residual.to, wide), p->rows,
+                wide);
+        }
     }
 }
 
@@ -259,6 +274,22 @@ static void terms_vjp(struct rx_plain *p, bool wide, const void *x, const void *
         add(at(gradient, p->places.temperature, wide), call.gradient[1], 1, wide);
 }
 
+/* Behind PCA's own, to whose cotangent and gradient it adds. */
+static void residual_vjp(struct rx_plain *p, bool wide, const void *x, void *gradient)
+{
+    const struct rx_pipeline_options *o = &p->options;
+    struct nn_call call = bind(p, &p->residual, wide, x, gradient);
+    size_t pixels = p->rows * o->channels, count = (o->components + 1) * o->channels;
+    void *own = at(p->spare, pixels, wide); /* of mean and W, which follow each other */
+    call.gradient[0] = p->spare;
+    call.gradient[1] = own;
+    call.gradient[2] = at(own, o->channels, wide);
+    call.gradient[4] = at(p->cotangents, p->steps[p->scored - 1].to, wide);
+    (wide ? ypi_rx_residual.oracle_vjp : ypi_rx_residual.plain_vjp)(&call);
+    add(at(p->cotangents, p->residual.at, wide), p->spare, pixels, wide);
+    add(at(gradient, p->places.mean, wide), own, count, wide);
+}
+
 static void vjp(struct rx_plain *p, bool wide, const void *x, const void *cotangent, void *gradient)
 {
     size_t next = p->steps[p->count - 1].to;
@@ -272,6 +303,8 @@ static void vjp(struct rx_plain *p, bool wide, const void *x, const void *cotang
         (wide ? s->op->oracle_vjp : s->op->plain_vjp)(&call);
         if (!ypi_rx_trains(&p->options) && s->at == p->target && s->op == &nn_linear)
             add(call.gradient[0], p->spare, s->to - s->at, wide); /* input and target */
+        if (p->options.residual && s->op == &nn_pca)
+            residual_vjp(p, wide, x, gradient);
     }
     if (p->options.components > 0)
         penalty_vjp(p, wide, x, cotangent, gradient);
@@ -286,11 +319,15 @@ static void lay_out(struct rx_plain *p, struct ypi_arena *arena)
 {
     p->rows = p->tile.pixels;
     build(p);
-    size_t values = p->terms.to + 1, work = 0, spare = p->rows * p->options.channels;
+    size_t values = p->residual.to + p->rows, work = 0, spare = p->rows * p->options.channels;
     size_t w = p->options.components * p->options.channels;
     for (int i = 0; i < p->count; i++) {
         nn_bytes *bytes = p->steps[i].op->plain_work;
         work = bytes != NULL ? bytes(&p->steps[i].shape) : work;
+    }
+    if (p->options.residual) {
+        work = ypi_rx_residual.plain_work(&p->residual.shape);
+        spare += w + p->options.channels;
     }
     p->keep = ypi_arena_take(arena, p->tile.pixels, 1);
     p->labels = ypi_arena_take(arena, p->tile.pixels, 1);

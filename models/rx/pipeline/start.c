@@ -6,9 +6,6 @@
 #include <omp.h>
 #include <string.h>
 
-/* Where float statistics cannot tell the smallest component from nothing: an eigenvalue is off by
- * some 2^-22 of the largest. */
-#define MIN_EIGENVALUE 0x1p-22
 #define MIN_VARIANCE 1e-30 /* whose logarithm is a parameter, whatever rounding left of it */
 
 struct statistics {
@@ -87,16 +84,21 @@ static double score_error(const struct rx_pipeline *p, const struct statistics *
     double v = 0, inverse = ypi_rx_inverse_error(a, p->column, d, alive);
     for (size_t i = 0; i < d; i++)
         v += p->q[i] * a[i * d + i] / (double)alive;
-    return hypot(hypot(ypi_rx_score_error(s->fitted, v), ypi_rx_product_error(v, alive)),
+    double left = p->options.residual ? p->left / (double)alive : 0;
+    double of_weight = p->options.residual ? p->left_weight / (double)alive : 0;
+    return hypot(hypot(ypi_rx_score_error(s->fitted, hypot(v, of_weight)),
+                       ypi_rx_product_error(v + left, alive)),
                  hypot(inverse, operands_error(p, a, d)));
 }
 
-/* Channels, or components, that are not dead; at least 1. */
+/* Channels, or components without what they leave, that are not dead; at least 1. */
 static size_t alive_of(const struct rx_pipeline *p)
 {
-    size_t d = ypi_rx_width(&p->options), alive = 0;
+    const struct rx_pipeline_options *o = &p->options;
+    size_t d = o->residual ? o->channels : ypi_rx_width(o), alive = 0;
+    bool all = o->components > 0 && !o->residual;
     for (size_t i = 0; i < d; i++)
-        alive += p->options.components > 0 || p->dead[i] == 0;
+        alive += all || p->dead[i] == 0;
     return alive > 0 ? alive : 1;
 }
 
@@ -149,6 +151,24 @@ static enum yp_status start_inverse(struct rx_pipeline *p, const char *what,
     return status;
 }
 
+/* What the channels' variances, which the errors of Sigma go with, are of the residual: as of a
+ * component, and of the mean variance that its weight is of, by P = I - W^T W. */
+static void weigh_residual(struct rx_pipeline *p, const double *w, double weight)
+{
+    size_t c = p->options.channels;
+    double squares = 0;
+    p->left = 0;
+    for (size_t i = 0; i < c; i++)
+        for (size_t j = 0; j < c; j++) {
+            double value = i == j ? 1 : 0;
+            for (size_t k = 0; k < p->options.components; k++)
+                value -= w[k * c + i] * w[k * c + j];
+            p->left += i == j ? weight * value * p->square[i * c + i] : 0;
+            squares += value * value * p->square[i * c + i] * p->square[j * c + j];
+        }
+    p->left_weight = weight * sqrt(squares);
+}
+
 /* W, its mean and variances, then, whitened or not, p->square (K, K) = W Sigma W^T and
  * mu = W (mean - its parameter). p->q (K) becomes what the channels' variances, which the errors of
  * Sigma go with, are of a component. */
@@ -167,12 +187,17 @@ static enum yp_status start_pca(struct rx_pipeline *p, const char *what, const s
     /* eps is added behind the whitening, where a component is its variance times smaller. */
     double unit_most = o->whiten ? most + YPI_RX_WHITEN_EPS : 1;
     double unit_least = o->whiten ? least + YPI_RX_WHITEN_EPS : 1;
-    if (!(least + o->eps * unit_least >= MIN_EIGENVALUE * (most + o->eps * unit_most)))
+    if (!(least + o->eps * unit_least >= YPI_RX_MIN_EIGENVALUE * (most + o->eps * unit_most)))
         return yp_set_error(YP_INVALID,
                             "%s: component %zu has variance %g of %g in the first, which "
                             "statistics of float data cannot tell from 0; use fewer components or "
                             "a larger eps",
                             what, k - 1, least, most);
+    if (o->residual) {
+        status = ypi_rx_residual_start(p, what, to + p->places.residual);
+        if (status != YP_OK)
+            return status;
+    }
     double all = 0, kept = 0;
     for (size_t i = 0; i < c; i++)
         all += p->square[i * c + i];
@@ -195,6 +220,8 @@ static enum yp_status start_pca(struct rx_pipeline *p, const char *what, const s
             p->q[i] += weight * weight * p->square[j * c + j];
         }
     }
+    if (o->residual)
+        weigh_residual(p, w, to[p->places.residual]);
     int n = (int)c, m = (int)k, threads = ypi_rx_alone();
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, n, 1, w, n, p->square, n, 0,
                 p->other, n);

@@ -48,6 +48,11 @@ const struct shape shapes[SHAPES] = {
     {"sample MinMax selector image RX, targets weigh less",
      {FRONT, .by_sample = true, .train_temperature = true, .detector = RX_IMAGE,
       .positive_weight = 0.3, .eps = 1e-3}},
+    {"MinMax PCA RX beside its residual",
+     {.normalise = true, .components = 4, .orthogonality = 0.5, .residual = true, .eps = RX_EPS}},
+    {"MinMax selector whitened PCA RX beside its residual",
+     {FRONT, .train_temperature = true, .components = 4, .whiten = true, .residual = true,
+      .eps = 1e-3}},
 #endif
 };
 

@@ -49,7 +49,7 @@ struct shape {
 #ifdef RX_NODES_ON_GPU /* which has no MinMax by sample */
 #define SHAPES ((size_t)19)
 #else
-#define SHAPES ((size_t)21)
+#define SHAPES ((size_t)23)
 #endif
 extern const struct shape shapes[SHAPES];
 

@@ -101,6 +101,32 @@ Test(rx_nodes, a_dead_channel_has_no_part_in_the_inverse)
     rx_pipeline_destroy(p);
 }
 
+/* By hand: variances 8, 3, 1 and 0. Beside the first the living channels have 2 each, and eps 1. */
+Test(rx_nodes, the_residual_has_the_mean_variance_of_what_is_left)
+{
+    const double mean[4] = {1, 2, 3, 4};
+    double covariance[16] = {8, 0, 0, 0, 0, 3, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0};
+    struct rx_pipeline_options o = {.channels = 4,
+                                    .tile_pixels = 10,
+                                    .threads = 1,
+                                    .eps = 1,
+                                    .components = 1,
+                                    .residual = true};
+    struct rx_pipeline *p = pipeline_for(&o);
+    double parameters[4 + 4 + 1 + 1 + 1 + 2];
+    OK(rx_pipeline_start_plain(p, mean, covariance, 0, 5, parameters, NULL));
+    cr_expect(fabs(parameters[9] - 1.0 / 9) < 1e-15, "A is %g", parameters[9]);
+    cr_expect(fabs(parameters[10] - 1.0 / 3) < 1e-15, "the weight is %g", parameters[10]);
+    rx_pipeline_destroy(p);
+    o.eps = 0;
+    p = pipeline_for(&o);
+    covariance[5] = covariance[10] = 1e-6; /* 8 2^-23 */
+    cr_expect_eq(rx_pipeline_start_plain(p, mean, covariance, 0, 5, parameters, NULL), YP_INVALID);
+    cr_expect(strstr(yp_last_error(), "1 components of 3 channels that are not dead") != NULL, "%s",
+              yp_last_error());
+    rx_pipeline_destroy(p);
+}
+
 Test(rx_nodes, a_channel_that_is_never_finite)
 {
     struct scene s = scene_make(900, 8, 50, 3);

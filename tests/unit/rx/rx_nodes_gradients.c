@@ -84,6 +84,7 @@ static const struct node {
              {&nn_bce, {.size = {9}, .setting = {10, 3}}},
              {&nn_orthogonality, {.size = {3, 6}}},
              {&ypi_rx_whitening, {.size = {9, 3}, .setting = {0.1}}},
+             {&ypi_rx_residual, {.size = {9, 3, 6}}},
              {&ypi_rx_choice_terms, {.size = {6}, .setting = {0.3, -0.2, 4}}}};
 
 static struct nn_point *point_of(const struct node *node)

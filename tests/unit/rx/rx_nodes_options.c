@@ -25,6 +25,9 @@ Test(rx_nodes, options_that_make_no_sense_are_refused_by_name)
         {{.channels = 4, .tile_pixels = 9, .inverse = (enum rx_inverse)9}, "inverse is 9"},
         {{.channels = 4, .tile_pixels = 9, .tiles = (enum rx_tiles)9}, "tiles is 9"},
         {{.channels = 4, .tile_pixels = 9, .whiten = true}, "no components"},
+        {{.channels = 4, .tile_pixels = 9, .residual = true}, "0 components of 4 channels"},
+        {{.channels = 4, .tile_pixels = 9, .components = 4, .residual = true},
+         "allowed are 1 to 3"},
         {{.channels = 4, .tile_pixels = 9, .max_error = 0.1, .detector = RX_LAD},
          "max_error is 0.1"},
         {{.channels = 4, .tile_pixels = 9, .max_error = 0.1, .inverse = RX_PINV_F32},
@@ -36,6 +39,7 @@ Test(rx_nodes, options_that_make_no_sense_are_refused_by_name)
 #ifdef RX_NODES_ON_GPU
         {{.channels = 4, .tile_pixels = 9, .normalise = true, .by_sample = true},
          "MinMax over all data alone"},
+        {{.channels = 4, .tile_pixels = 9, .components = 2, .residual = true}, "a GPU scores"},
         {{.channels = 4, .tile_pixels = 9, .precision = RX_OPERANDS_BF16},
          "precision is bf16, a GPU's products are float's alone"},
 #endif
