@@ -64,7 +64,7 @@ static const struct {
       .residual = true,
       .orthogonality = 0.1,
       .eps = 1e-3,
-      .scale = 0.05F}},
+      .scale = 0.01F}},
     {"image-rx", {.detector = RX_IMAGE, .normalise = true, .eps = 1e-3, .scale = 0.05F}},
     {"lad", {.detector = RX_LAD, .normalise = true, .scale = 0.05F}},
     {"autoencoder", {.detector = RX_AUTOENCODER, .normalise = true, .hidden = 5}},
