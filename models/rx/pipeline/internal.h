@@ -298,7 +298,7 @@ void ypi_rx_excess(const struct rx_pipeline *p);
  * made of W' and r of W, what rounding makes them differ by would be the same in all pixels, and
  * where gradients of both cancel much larger than what is left); then it to RX's scores; then its
  * sums, which use up lane->low. */
-void ypi_rx_residual_score(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows);
+void ypi_rx_residual_split(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows);
 void ypi_rx_residual_add(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows);
 void ypi_rx_residual_backward(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows);
 /* Its weight's, and adds what it has to W's, mean's and to H and Q; `n` as of the others. */

@@ -100,7 +100,7 @@ static void score_quadratic(const struct rx_pipeline *p, struct ypi_rx_lane *lan
     if (p->options.components > 0) {
         const float *v = ypi_rx_operand(p, x, rows * p->options.channels, lane->rows16);
         if (p->options.residual)
-            ypi_rx_residual_score(p, lane, rows);
+            ypi_rx_residual_split(p, lane, rows);
         else
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, d, c, 1, v, c, p->taken.map, c,
                         0, lane->low, d);

@@ -5,7 +5,7 @@
 #include <cblas.h>
 #include <string.h>
 
-void ypi_rx_residual_score(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows)
+void ypi_rx_residual_split(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t rows)
 {
     size_t channels = p->options.channels, width = p->options.components;
     int n = (int)rows, c = (int)channels, k = (int)width;
