@@ -280,6 +280,26 @@ static void check_chosen(struct reading *r)
                          rows[i].name, rows[i].section, parts[k].choice);
 }
 
+/* Nor what another detector takes. */
+static void check_detector(struct reading *r)
+{
+    enum { STATISTICS = 1 << RX_GLOBAL | 1 << RX_IMAGE, LAYERS = 1 << RX_AUTOENCODER };
+    static const struct {
+        size_t at;
+        unsigned takers;
+    } parts[] = {{OF(eps), STATISTICS},
+                 {OF(hidden), LAYERS},
+                 {OF(seed), LAYERS},
+                 {OF(scale), ~(unsigned)LAYERS}};
+    enum rx_detector kind = r->config->options.detector;
+    for (size_t i = 0; i < ROWS && r->first[0] == '\0'; i++)
+        for (size_t k = 0; k < sizeof parts / sizeof *parts && r->given[i]; k++)
+            if (parts[k].at == rows[i].at && (parts[k].takers >> kind & 1) == 0)
+                snprintf(r->first, sizeof r->first,
+                         "%s: %s of [%s] is given, and nothing to a detector of kind %s", r->path,
+                         rows[i].name, rows[i].section, detectors[kind]);
+}
+
 /* The scale of the loss is PyTorch's where fp16 needs one and the file says nothing else; without
  * one its settings would have no effect. */
 static void check_scaling(struct reading *r)
@@ -339,6 +359,7 @@ enum yp_status rx_config_read(const char *path, struct rx_config *config)
                  "%s:%d: components of [pca] is missing, allowed are 1 to the channels", path,
                  r.pca);
     check_chosen(&r);
+    check_detector(&r);
     check_scaling(&r);
     if (read == YPI_INI_UNREADABLE)
         status = yp_set_error(YP_IO, "rx_config_read: %s cannot be read", path);

@@ -19,7 +19,8 @@
  *     [adamw], [sgd], [plateau], [cosine], [scaling]  the members of the trainer's structures
  *
  * With fp16 the scale of the loss begins at 65536, with other precisions there is none, unless
- * initial of [scaling] says so. Yes and no are true and false. Comments begin with # or ;.
+ * initial of [scaling] says so. What the chosen detector, optimiser or schedule does not take is
+ * refused. Yes and no are true and false. Comments begin with # or ;.
  */
 #ifndef RX_CONFIG_H
 #define RX_CONFIG_H

@@ -149,8 +149,8 @@ YP_TEST(rx, config_takes, .tags = "stress small", .timeout = 60, .parallel = tru
         "train_temperature = true\ntemperature_decay = 0.7\ntemperature_min = 0.4\n"
         "entropy = -0.25\ndiversity = 0.125\nstart = uniform\nhard = ones\n"
         "[pca]\ncomponents = 9\northogonality = 0.6\nwhiten = true\nresidual = true\n"
-        "[detector]\nkind = lad\neps = 0.01\nshrink = 0.2\nmask_dead = true\nmax_error = 0.3\n"
-        "inverse = pinv\nhidden = 3\nseed = 11\n[logit]\nscale = 2.5\n"
+        "[detector]\nkind = image\neps = 0.01\nshrink = 0.2\nmask_dead = true\nmax_error = 0.3\n"
+        "inverse = pinv\n[logit]\nscale = 2.5\n"
         "[loss]\npositive_weight = 8\n[train]\nseed = 12\nvalidation = 0.35\nepochs = 13\n"
         "batch = 14\naccumulate = 15\noptimiser = sgd\nprecision = bf16\nclip = 1.25\n"
         "schedule = plateau\n"
@@ -160,6 +160,7 @@ YP_TEST(rx, config_takes, .tags = "stress small", .timeout = 60, .parallel = tru
         "absolute = true\ncooldown = 20\nmin_lr = 0.024\neps = 0.025\n"
         "[scaling]\ninitial = 1024\ngrowth = 3\nbackoff = 0.55\ninterval = 21\n";
     static const char second[] =
+        "[detector]\nkind = autoencoder\nhidden = 3\nseed = 11\n"
         "[train]\nschedule = cosine\nprecision = fp16\n[adamw]\nlr = 0.026\nbeta1 = 0.85\nbeta2 = "
         "0.95\n"
         "eps = 0.027\nweight_decay = 0.028\n[cosine]\nwarmup = 22\nsteps = 23\nmin_lr = 0.029\n";
@@ -173,7 +174,7 @@ YP_TEST(rx, config_takes, .tags = "stress small", .timeout = 60, .parallel = tru
     yp_expect(t,
               o->normalise && o->by_sample && o->select && o->train_temperature && o->uniform &&
                   o->whiten && o->residual && o->mask_dead && o->hard == RX_TOP_ONES &&
-                  o->detector == RX_LAD && o->inverse == RX_PINV_F32 &&
+                  o->detector == RX_IMAGE && o->inverse == RX_PINV_F32 &&
                   o->precision == RX_OPERANDS_BF16,
               "a word went elsewhere");
     yp_expect(t,
@@ -182,8 +183,7 @@ YP_TEST(rx, config_takes, .tags = "stress small", .timeout = 60, .parallel = tru
               "a number of the selector went elsewhere");
     yp_expect(t,
               o->components == 9 && o->orthogonality == 0.6 && o->eps == 0.01 && o->shrink == 0.2 &&
-                  o->max_error == 0.3 && o->hidden == 3 && o->seed == 11 && o->scale == 2.5F &&
-                  o->positive_weight == 8,
+                  o->max_error == 0.3 && o->scale == 2.5F && o->positive_weight == 8,
               "a number of another node went elsewhere");
     yp_expect(t,
               c->seed == 12 && c->validation == 0.35 && c->epochs == 13 && c->batch == 14 &&
@@ -214,6 +214,8 @@ YP_TEST(rx, config_takes, .tags = "stress small", .timeout = 60, .parallel = tru
                   c->schedule == TRAIN_COSINE && c->cosine.warmup == 22 && c->cosine.steps == 23 &&
                   c->cosine.min_lr == 0.029,
               "a setting of AdamW or the cosine went elsewhere");
+    yp_expect(t, o->detector == RX_AUTOENCODER && o->hidden == 3 && o->seed == 11,
+              "a setting of the autoencoder went elsewhere");
     yp_expect(t,
               o->precision == RX_OPERANDS_FP16 && c->scaling.initial == 65536 &&
                   c->scaling.growth == 2 && c->scaling.backoff == 0.5 &&
@@ -252,6 +254,11 @@ YP_TEST(rx, config_refuses, .tags = "stress small", .timeout = 60, .parallel = t
         {"[train]\nepochs = 99999999999999999999\n", "rx.ini:2: epochs is"},
         {"[adamw]\nlr = 0\n", "rx.ini:2: lr is '0', allowed are numbers above 0"},
         {"epochs = 1\n", "rx.ini:1: 'epochs' stands before the first section"},
+        {"[detector]\nhidden = 3\n",
+         "rx.ini: hidden of [detector] is given, and nothing to a detector of kind global"},
+        {"[detector]\nkind = lad\neps = 0.1\n", "eps of [detector] is given"},
+        {"[detector]\nkind = autoencoder\n[logit]\nscale = 2\n",
+         "scale of [logit] is given, and nothing to a detector of kind autoencoder"},
         {"[sgd]\nlr = 0.1\n", "lr of [sgd] is given, and optimiser of [train] is another"},
         {"[cosine]\nwarmup = 1\n", "warmup of [cosine] is given, and schedule of [train]"},
         {"[train]\nprecision = 16-mixed\n",
