@@ -117,14 +117,13 @@ static enum yp_status check_addresses(int jobs)
 static enum yp_status check_shared_memory(int cases)
 {
     const size_t need = SHARED + SHARED_BY_CASE * (size_t)cases;
-    char *name = ypi_format("/yieldpoint-%d", (int)getpid());
-    int fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+    char name[] = "/dev/shm/yieldpoint-XXXXXX"; /* a runner's that was killed here may be left */
+    int fd = mkostemp(name, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(name);
     int error = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)need);
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-        shm_unlink(name);
-    }
-    free(name);
     if (error == 0)
         return YP_OK;
     return yp_set_error(YP_IO,

@@ -256,6 +256,11 @@ def check_mounts(tap, program, folder, sanitized):
         tap.check(not ran and why in done[2] and "--no-fork" in done[2], f"{name}: is named, with a way round it", done)
         done = in_mounts(commands, program, "--history", history, "--no-fork", "usage.c::passes", cwd=folder)
         tap.check(done[0] == OK, f"{name}: --no-fork runs", done)
+    left = "for i in $(seq $$ $(($$ + 200))); do : >/dev/shm/yieldpoint-$i; done"
+    history = os.path.join(folder, "left.db")
+    done = in_mounts(["mount -t tmpfs none /dev/shm", left], program, "--history", history, "usage.c::passes",
+                     cwd=folder)
+    tap.check(done[0] == OK, "what killed runners left in /dev/shm is in nobody's way", done)
     history = os.path.join(folder, "1m.db")
     done = in_mounts(["mount -t tmpfs -o size=1m none /dev/shm"], program, "--history", history, "-k", SOME, cwd=folder)
     tap.check(done[0] == FAILED and len(results(history)) == 6, "/dev/shm of 1 MiB: runs six cases", done)
