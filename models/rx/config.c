@@ -280,7 +280,7 @@ static void check_chosen(struct reading *r)
                          rows[i].name, rows[i].section, parts[k].choice);
 }
 
-/* Nor what another detector takes. */
+/* Nor has what the chosen detector does not take. */
 static void check_detector(struct reading *r)
 {
     enum { STATISTICS = 1 << RX_GLOBAL | 1 << RX_IMAGE, LAYERS = 1 << RX_AUTOENCODER };
@@ -296,8 +296,8 @@ static void check_detector(struct reading *r)
         for (size_t k = 0; k < sizeof parts / sizeof *parts && r->given[i]; k++)
             if (parts[k].at == rows[i].at && (parts[k].takers >> kind & 1) == 0)
                 snprintf(r->first, sizeof r->first,
-                         "%s: %s of [%s] is given, and nothing to a detector of kind %s", r->path,
-                         rows[i].name, rows[i].section, detectors[kind]);
+                         "%s: %s of [%s] is given, and a detector of kind %s does not take it",
+                         r->path, rows[i].name, rows[i].section, detectors[kind]);
 }
 
 /* The scale of the loss is PyTorch's where fp16 needs one and the file says nothing else; without

@@ -1,5 +1,6 @@
 /* The RX detector as the data grow: does it stay right and inside its memory. */
 #include "models/rx/pipeline/nodes.h"
+#include "suites/one_tile.h"
 #include "suites/scene_work.h"
 
 #include <math.h>
@@ -212,14 +213,6 @@ YP_TEST(rx, gradient, .tags = "stress",
     rx_plain_destroy(plain);
 }
 
-static enum yp_status yield_kept(void *arg, size_t index, float *values, uint8_t *labels,
-                                 struct rx_tile *tile)
-{
-    (void)index, (void)values, (void)labels;
-    *tile = *(const struct rx_tile *)arg;
-    return YP_OK;
-}
-
 enum { PARTS = 64, PART_PIXELS = 64 };
 
 /* The same on the device. */
@@ -273,11 +266,7 @@ static void add_part(struct yp_case *t, const struct gradient_case *g, const str
     struct rx_tile there = tile;
     there.values = moved->tile.values + (tile.values - g->tile.values);
     there.labels = moved->tile.labels + (tile.labels - g->tile.labels);
-    struct rx_source source = {.channels = g->channels,
-                               .tile_pixels = PART_PIXELS,
-                               .tiles = 1,
-                               .yield = yield_kept,
-                               .arg = &there};
+    struct rx_source source = one_tile_source(&there);
     double mean = 0;
     yp_ok(t, rx_loss_gradient(loss, &source, moved->start, &mean, moved->gradient));
     yp_ok(t, yp_device_copy(yp_device(t), fast_part, moved->gradient, n * sizeof *fast_part));
@@ -331,11 +320,7 @@ YP_TEST(rx, gradient_precision, .tags = "stress",
                                  .n_tensors = RX_LOSS_TENSORS};
     yp_check_precision(t, &check);
 
-    struct rx_source source = {.channels = g.channels,
-                               .tile_pixels = g.pixels,
-                               .tiles = 1,
-                               .yield = yield_kept,
-                               .arg = &moved.tile};
+    struct rx_source source = one_tile_source(&moved.tile);
     double mean = 0;
     enum yp_status status = YP_OK;
     double values = (double)(g.pixels * g.channels);

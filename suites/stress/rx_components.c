@@ -1,6 +1,7 @@
 /* PCA before RX: what its components explain, whitened or not, and its scores beside those of RX on
  * all channels, with and without what the components leave. */
 #include "models/metrics/metrics.h"
+#include "suites/one_tile.h"
 #include "suites/score_error.h"
 #include "suites/stress/training.h"
 #include "suites/worst.h"
@@ -119,11 +120,12 @@ static double apart(const float *a, const float *b, size_t count)
 
 /* RX does not see that components are whitened, and on all of them is RX on the channels; on a few
  * it is another detector, whose ranking stands beside that of RX. Channels are points, which are
- * less alike, so that less of it is rounding. */
+ * less alike, so that less of it is rounding: of 16 seeds, seed 0 has by far the most (7.4e-6 with
+ * AVX2, 1.2e-5 with AVX-512; the others at most 3e-6). */
 YP_TEST(rx, components_beside_channels, .tags = "stress small", .devices = "cpu cuda",
         .timeout = 60,
         .budgets = YP_BUDGETS(yp_max_value("whitened", 3.5e-7),
-                              yp_max_value("all components", 8.2e-6)))
+                              yp_max_value("all components", 1.3e-5)))
 {
     static const struct {
         size_t components;
@@ -159,21 +161,6 @@ YP_TEST(rx, components_beside_channels, .tags = "stress small", .devices = "cpu 
 
 /* -- what components leave ------------------------------------------------------------------ */
 
-struct image {
-    const float *values; /* (tile_pixels, channels) */
-    size_t channels, pixels;
-};
-
-static enum yp_status yield_image(void *arg, size_t index, float *values, uint8_t *labels,
-                                  struct rx_tile *tile)
-{
-    const struct image *image = arg;
-    (void)index, (void)values, (void)labels;
-    tile->values = image->values;
-    tile->pixels = image->pixels;
-    return YP_OK;
-}
-
 /* The lower factor of the symmetric m (n, n), in place. */
 static void factor(double *m, size_t n)
 {
@@ -189,18 +176,17 @@ static void factor(double *m, size_t n)
 /* Squared Mahalanobis distances under probabilistic PCA (Tipping and Bishop, 1999), all in double
  * but W, k components: of covariance s (I - W^T W) + W^T W Sigma W^T W, s the mean variance of what
  * W leaves. */
-static const double *model_scores(struct yp_case *t, const struct rx_source *source, const float *w,
-                                  size_t k)
+static const double *model_scores(struct yp_case *t, struct rx_tile *tile, const float *w, size_t k)
 {
-    size_t c = source->channels, n = source->tile_pixels;
-    const struct image *image = source->arg;
+    const struct rx_source source = one_tile_source(tile);
+    size_t c = tile->channels, n = tile->pixels;
     double *m = yp_alloc_host(t, c * c * sizeof *m), *sigma = yp_alloc_host(t, c * c * sizeof *m);
     double *y = yp_alloc_host(t, c * sizeof *y), *l = yp_alloc_host(t, k * k * sizeof *l);
     double *scores = yp_alloc_host(t, n * sizeof *scores), rest = 0;
     struct rx *rx = rx_create_with(yp_device_cpu(), c, n, TRAINING_THREADS,
                                    &(struct rx_options){.precision = RX_FP64});
     yp_got(t, rx);
-    yp_ok(t, rx_fit(rx, source));
+    yp_ok(t, rx_fit(rx, &source));
     yp_ok(t, rx_covariance(rx, sigma));
     for (size_t i = 0; i < c; i++)
         rest += sigma[i * c + i];
@@ -221,7 +207,7 @@ static const double *model_scores(struct yp_case *t, const struct rx_source *sou
     for (size_t p = 0; p < n; p++) {
         scores[p] = 0;
         for (size_t i = 0; i < c; i++) {
-            y[i] = (double)image->values[p * c + i] - rx_mean(rx)[i];
+            y[i] = (double)tile->values[p * c + i] - rx_mean(rx)[i];
             for (size_t j = 0; j < i; j++)
                 y[i] -= m[i * c + j] * y[j];
             y[i] /= m[i * c + i];
@@ -284,9 +270,8 @@ static void add_scene(struct yp_case *t, uint64_t seed, struct found *found)
           synth_scene_tile(scene, 0, 0, PIXELS, values, &(struct synth_truth){.labels = labels}));
     synth_scene_destroy(scene);
     yp_data_hash(t, yp_hash_f32(0, values, PIXELS * c));
-    struct image image = {values, c, PIXELS};
-    const struct rx_source source = {
-        .channels = c, .tile_pixels = PIXELS, .tiles = 1, .yield = yield_image, .arg = &image};
+    struct rx_tile tile = {.values = values, .channels = c, .pixels = PIXELS};
+    const struct rx_source source = one_tile_source(&tile);
     struct rx *rx = rx_create(yp_device_cpu(), c, PIXELS, TRAINING_THREADS);
     yp_got(t, rx);
     yp_ok(t, rx_fit(rx, &source));
@@ -296,7 +281,7 @@ static void add_scene(struct yp_case *t, uint64_t seed, struct found *found)
     yp_ok(t, metrics_auc(yp_device_cpu(), scores, labels, PIXELS, &alone, &skipped));
     o.residual = true;
     double said = pipeline_scores(t, &source, rx, o, scores, w);
-    const double *right = model_scores(t, &source, w, k);
+    const double *right = model_scores(t, &tile, w, k);
     double error = relative_error_99(t, scores, right, PIXELS);
     yp_ok(t, metrics_auc(yp_device_cpu(), scores, labels, PIXELS, &beside, &skipped));
     o.whiten = true;

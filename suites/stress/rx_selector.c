@@ -1,5 +1,6 @@
 /* The channel selector's ways: its start, its terms of the loss, a hard selection, a temperature
  * that falls from epoch to epoch. */
+#include "suites/one_tile.h"
 #include "suites/stress/training.h"
 
 #include <math.h>
@@ -123,15 +124,6 @@ YP_TEST(rx, selector_terms, .tags = "stress small", .timeout = 120,
 
 enum { PIXELS = 1024 };
 
-static enum yp_status yield_one(void *arg, size_t index, float *values, uint8_t *labels,
-                                struct rx_tile *tile)
-{
-    const struct rx_tile *one = arg;
-    (void)index, (void)values, (void)labels;
-    *tile = *one;
-    return YP_OK;
-}
-
 /* Scores are those of the plain chain in double; channels that are not selected change no bit of
  * them, those that are do. */
 YP_TEST(rx, selector_hard, .tags = "stress small", .devices = "cpu cuda", .timeout = 60,
@@ -172,11 +164,7 @@ YP_TEST(rx, selector_hard, .tags = "stress small", .devices = "cpu cuda", .timeo
     yp_data_hash(t, yp_hash_f32(0, values, PIXELS * small.channels));
     struct rx_tile tile = {
         .values = values, .labels = labels, .pixels = PIXELS, .channels = small.channels};
-    struct rx_source source = {.channels = small.channels,
-                               .tile_pixels = PIXELS,
-                               .tiles = 1,
-                               .yield = yield_one,
-                               .arg = &tile};
+    struct rx_source source = one_tile_source(&tile);
     struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &o, &tile);
     yp_got(t, plain);
     rx_plain_scores(plain, exact, right);

@@ -1,5 +1,6 @@
 /* Two-phase training of the whole pipeline: statistics, then gradients. Compared with oracles, and
  * an interrupted and resumed run with an uninterrupted one. */
+#include "suites/one_tile.h"
 #include "suites/scene_work.h"
 #include "suites/stress/training.h"
 
@@ -200,14 +201,6 @@ static struct rx_pipeline_options options_named(struct yp_case *t, size_t channe
  * is then no matter of luck. */
 enum { PIXELS = 256, PARTS = 64 };
 
-static enum yp_status yield_one(void *arg, size_t index, float *values, uint8_t *labels,
-                                struct rx_tile *tile)
-{
-    (void)index, (void)values, (void)labels;
-    *tile = *(const struct rx_tile *)arg;
-    return YP_OK;
-}
-
 /* The parts of a scene, with both classes in each, and the parameters training starts from. */
 static float *start_on_tiles(struct yp_case *t, struct rx_pipeline *pipeline, size_t channels,
                              struct rx_tile tiles[PARTS])
@@ -271,11 +264,7 @@ static void add_part(struct yp_case *t, const struct subject *s, struct rx_tile 
     float *fast = yp_alloc_host(t, n * sizeof *fast);
     rx_plain_vjp(plain, s->at, share, exact);
     rx_plain_vjp_f32(plain, s->start, share_f32, loops);
-    struct rx_source source = {.channels = tile->channels,
-                               .tile_pixels = PIXELS,
-                               .tiles = 1,
-                               .yield = yield_one,
-                               .arg = tile};
+    struct rx_source source = one_tile_source(tile);
     double mean = 0;
     yp_ok(t, rx_pipeline_gradient(s->pipeline, &source, s->start, &mean, fast));
     double *losses = yp_alloc_host(t, outputs * sizeof *losses);

@@ -1,8 +1,8 @@
 /*
  * What components leave of x, an operator in plain loops: q (n) = weight |r|^2 of x (n, c), with
  * r = x - mean - W^T y, y = W (x - mean), W (k, c). With t = W r, for the cotangent dq:
- *     dx = 2 dq weight (r - W^T t), dmean = -sum dx, dW = -2 weight sum dq (y r^T + t (x -
- * mean)^T), dweight = sum dq |r|^2.
+ *     dx = 2 dq weight (r - W^T t),  dmean = -sum dx,  dweight = sum dq |r|^2,
+ *     dW = -2 weight sum dq (y r^T + t (x - mean)^T).
  */
 #ifndef REAL
 #define NN_FILE "models/rx/pipeline/plain_residual.c"
@@ -30,7 +30,7 @@ const struct nn_operator ypi_rx_residual = {
 };
 
 #else
-/* x - mean, r (c) and y (k) of a pixel. */
+/* x - mean and r (c), y and t (k) of a pixel. */
 struct NAME(parts) {
     REAL *x, *r, *y, *t;
 };

@@ -152,17 +152,19 @@ static enum yp_status start_inverse(struct rx_pipeline *p, const char *what,
 }
 
 /* What the channels' variances, which the errors of Sigma go with, are of the residual: as of a
- * component, and of the mean variance that its weight is of, by P = I - W^T W. */
+ * component, and of the mean variance that its weight is of, by P = I - W^T W. Uses p->other. */
 static void weigh_residual(struct rx_pipeline *p, const double *w, double weight)
 {
     size_t c = p->options.channels;
+    int n = (int)c, threads = ypi_rx_alone();
     double squares = 0;
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n, n, (int)p->options.components, -1, w, n,
+                w, n, 0, p->other, n);
+    omp_set_num_threads(threads);
     p->left = 0;
     for (size_t i = 0; i < c; i++)
         for (size_t j = 0; j < c; j++) {
-            double value = i == j ? 1 : 0;
-            for (size_t k = 0; k < p->options.components; k++)
-                value -= w[k * c + i] * w[k * c + j];
+            double value = p->other[i * c + j] + (i == j ? 1 : 0);
             p->left += i == j ? weight * value * p->square[i * c + i] : 0;
             squares += value * value * p->square[i * c + i] * p->square[j * c + j];
         }

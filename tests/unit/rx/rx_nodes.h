@@ -46,7 +46,7 @@ struct shape {
     struct rx_pipeline_options options;
 };
 
-#ifdef RX_NODES_ON_GPU /* which has no MinMax by sample */
+#ifdef RX_NODES_ON_GPU /* which has neither MinMax by sample nor a residual */
 #define SHAPES ((size_t)19)
 #else
 #define SHAPES ((size_t)23)
