@@ -142,11 +142,15 @@ static double own_seconds(struct yp_measurement *m, double seconds)
 }
 
 /* A batch after a pause finds caches and pools cold, and is not timed, unless it is so long that it
- * does not notice. */
+ * does not notice, or the body counts on so many iterations. */
+static bool settles(const struct yp_measurement *m, double batch_seconds)
+{
+    return batch_seconds > 0 && batch_seconds < SETTLE_SECONDS && m->options.samples == 0;
+}
+
 static bool begin_turn(struct yp_measurement *m, double batch_seconds)
 {
-    bool settles = batch_seconds > 0 && batch_seconds < SETTLE_SECONDS && m->options.samples == 0;
-    m->state = settles ? YPI_MEASURE_SETTLING : YPI_MEASURE_SAMPLING;
+    m->state = settles(m, batch_seconds) ? YPI_MEASURE_SETTLING : YPI_MEASURE_SAMPLING;
     return ypi_measure_batch_begin(m);
 }
 
@@ -170,7 +174,7 @@ static bool begin_sampling(struct yp_measurement *m, double batch_seconds)
     ypi_noise_mark(&m->noise);
     if (m->measured.kind == YPI_MEASURED_SERVE)
         m->arrivals = ypi_arrivals_open(&m->serve, yp_seed(m->t), ypi_now());
-    else if (m->roofline != NULL && batch_seconds > 0 && batch_seconds < SETTLE_SECONDS)
+    else if (m->roofline != NULL && settles(m, batch_seconds))
         m->state = YPI_MEASURE_SETTLING;
     return ypi_measure_batch_begin(m);
 }
@@ -251,7 +255,7 @@ static bool sample(struct yp_measurement *m, double seconds)
     }
     if (ypi_stop_now(m, &why))
         return ypi_measure_finish(m, why);
-    if (due && seconds < SETTLE_SECONDS)
+    if (due && settles(m, seconds))
         m->state = YPI_MEASURE_SETTLING;
     return ypi_measure_batch_begin(m);
 }

@@ -69,7 +69,8 @@ struct yp_measure_options {
     /* A fixed protocol. -1 for warmup: none. 0: as long as the adaptive rule needs, one iteration
      * with .samples. */
     int warmup YPI_OR_ZERO;  /* iterations */
-    int samples YPI_OR_ZERO; /* samples to take, an iteration each; the adaptive rule is off */
+    int samples YPI_OR_ZERO; /* samples to take, an iteration each; the adaptive rule is off:
+                                on the CPU the body runs for the warm-up and these alone */
     /* The adaptive rule: stop when every speed budget of this measurement is decided; without one,
      * when the interval's half-width is below `precision` of the median, or when more samples make
      * it no narrower; in any case when `max_samples` are taken or `max_seconds` are over, but not

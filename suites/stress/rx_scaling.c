@@ -210,8 +210,7 @@ YP_TEST(rx, soak, .tags = "stress medium slow", .axes = YP_AXES(yp_axis_int("min
     yp_ok(t, rx_fit(rx, &tiles.source));
     double pass = ypi_now() - begun;
     size_t passes = (size_t)(60 * (double)yp_int(t, "minutes") / pass) + 8;
-    /* A pass that settles after a ceiling's probe is no sample; at most one comes before each. */
-    double *seconds = yp_alloc(t, 2 * passes * sizeof *seconds);
+    double *seconds = yp_alloc(t, passes * sizeof *seconds);
     size_t done = 0;
     enum yp_status status = YP_OK;
     yp_measure (t, "soak", .items = scale_values(&s), .unit = "values", .bounds = FIT_WORK(&s),

@@ -899,6 +899,27 @@ Test(measure, a_share_is_asked_of_stretches)
     cr_expect_eq(probes, 2);
 }
 
+/* A body may have as many places for its results as it asked for samples. */
+Test(measure, a_fixed_protocol_does_not_settle_after_a_probe)
+{
+    static const struct yp_test shared = {.name = "t",
+                                          .budgets = YP_BUDGETS(yp_min_share("fit", 0.5))};
+    static const int warmups[] = {-1, 0, 5};
+    for (size_t i = 0; i < sizeof warmups / sizeof warmups[0]; i++) {
+        uint64_t iterations = 0;
+        told_count = 0;
+        subject.budgets = shared.budgets;
+        yp_measure (t, "fit", .flops = 1, .warmup = warmups[i], .samples = 100) {
+            iterations++;
+            clock_seconds += 1e-3;
+        }
+        subject.budgets = NULL;
+        expect_sent(100, 1, YPI_STOP_FIXED);
+        cr_expect_eq(iterations, sent.warmup + 100, "%d", (int)iterations);
+        cr_expect_geq(probes, 5, "one every 20 ms: %d", probes);
+    }
+}
+
 /* -- what is sent of the samples ------------------------------------------------------------ */
 
 Test(measure, processor_time_is_kept_beside_each_sample)
