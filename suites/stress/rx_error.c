@@ -1,5 +1,6 @@
 /* How far off scores are without eps, and what the detector says of it, over noise and channels. */
 #include "models/rx/pipeline/nodes.h"
+#include "suites/one_tile.h"
 #include "suites/scene_tiles.h"
 #include "suites/score_error.h"
 
@@ -8,20 +9,9 @@
 enum { SIDE = 128, PIXELS = SIDE * SIDE };
 
 struct image {
-    struct rx_source source; /* one tile; `arg` is this structure */
-    const float *values;     /* (PIXELS, channels), of the case's device */
-    const float *here;       /* the same of the host */
+    struct rx_tile there; /* the cube in the memory of the case's device */
+    struct rx_tile here;  /* and in the host's */
 };
-
-static enum yp_status yield_image(void *arg, size_t index, float *values, uint8_t *labels,
-                                  struct rx_tile *tile)
-{
-    const struct image *image = arg;
-    (void)index, (void)values, (void)labels;
-    tile->values = image->values;
-    tile->pixels = PIXELS;
-    return YP_OK;
-}
 
 static void image_open(struct image *image, struct yp_case *t)
 {
@@ -40,37 +30,31 @@ static void image_open(struct image *image, struct yp_case *t)
     synth_scene_destroy(scene);
     yp_ok(t, status);
     yp_data_hash(t, yp_hash_f32(0, here, PIXELS * c));
-    *image = (struct image){.values = values, .here = here};
-    image->source = (struct rx_source){
-        .channels = c, .tile_pixels = PIXELS, .tiles = 1, .yield = yield_image, .arg = image};
+    image->there = (struct rx_tile){.values = values, .pixels = PIXELS, .channels = c};
+    image->here = (struct rx_tile){.values = here, .pixels = PIXELS, .channels = c};
 }
 
 /* All in double, on the CPU. */
-static const double *right_scores(struct yp_case *t, const struct image *image)
+static const double *right_scores(struct yp_case *t, struct rx_tile *here)
 {
-    struct image here = *image;
-    here.values = image->here;
-    here.source.arg = &here;
+    struct rx_source source = one_tile_source(here);
     double *scores = yp_alloc_host(t, PIXELS * sizeof *scores);
-    struct rx *rx = rx_create_with(yp_device_cpu(), here.source.channels, PIXELS, THREADS,
+    struct rx *rx = rx_create_with(yp_device_cpu(), here->channels, PIXELS, THREADS,
                                    &(struct rx_options){.precision = RX_FP64});
     yp_got(t, rx);
-    yp_ok(t, rx_fit(rx, &here.source));
+    yp_ok(t, rx_fit(rx, &source));
     yp_ok(t, rx_finish_with(rx, &(struct rx_finish_options){.max_error = INFINITY}));
-    const struct rx_tile tile = {
-        .values = here.values, .pixels = PIXELS, .channels = here.source.channels};
-    yp_ok(t, rx_score_plain(rx, &tile, scores));
+    yp_ok(t, rx_score_plain(rx, here, scores));
     rx_destroy(rx);
     return scores;
 }
 
 /* The detector's own scores, and what it says of them. */
-static double of_detector(struct yp_case *t, const struct image *image, struct rx *rx,
-                          float *scores)
+static double of_detector(struct yp_case *t, struct rx_source *source, struct rx *rx, float *scores)
 {
     float *there = runs_on_gpu(t) ? yp_alloc(t, PIXELS * sizeof *there) : scores;
     yp_ok(t, rx_finish_with(rx, &(struct rx_finish_options){.max_error = INFINITY}));
-    yp_ok(t, rx_score(rx, &image->source, there));
+    yp_ok(t, rx_score(rx, source, there));
     if (there != scores)
         yp_ok(t, yp_device_copy(yp_device(t), scores, there, PIXELS * sizeof *there));
     double said = rx_score_error(rx);
@@ -86,10 +70,10 @@ static double of_detector(struct yp_case *t, const struct image *image, struct r
 }
 
 /* The same of a pipeline, whose inverse is rounded. */
-static double of_pipeline(struct yp_case *t, const struct image *image, const struct rx *rx,
+static double of_pipeline(struct yp_case *t, struct rx_source *source, const struct rx *rx,
                           float *scores)
 {
-    const struct rx_pipeline_options options = {.channels = image->source.channels,
+    const struct rx_pipeline_options options = {.channels = source->channels,
                                                 .tile_pixels = PIXELS,
                                                 .threads = THREADS,
                                                 .normalise = true,
@@ -99,7 +83,7 @@ static double of_pipeline(struct yp_case *t, const struct image *image, const st
     float *parameters = yp_alloc_host(t, rx_pipeline_parameters(pipeline) * sizeof *parameters);
     struct rx_start start;
     yp_ok(t, rx_pipeline_start(pipeline, rx, parameters, &start));
-    yp_ok(t, rx_pipeline_score(pipeline, &image->source, parameters, scores, NULL));
+    yp_ok(t, rx_pipeline_score(pipeline, source, parameters, scores, NULL));
     rx_pipeline_destroy(pipeline);
     return start.score_error;
 }
@@ -115,15 +99,16 @@ YP_TEST(rx, score_error, .tags = "stress small", .devices = "cpu cuda", .timeout
 {
     struct image image;
     image_open(&image, t);
-    const double *right = right_scores(t, &image);
+    struct rx_source source = one_tile_source(&image.there);
+    const double *right = right_scores(t, &image.here);
     float *scores = yp_alloc_host(t, PIXELS * sizeof *scores);
-    struct rx *rx = open_rx(t, image.source.channels, PIXELS, THREADS);
-    yp_ok(t, rx_fit(rx, &image.source));
-    double said = of_detector(t, &image, rx, scores),
+    struct rx *rx = open_rx(t, source.channels, PIXELS, THREADS);
+    yp_ok(t, rx_fit(rx, &source));
+    double said = of_detector(t, &source, rx, scores),
            error = relative_error_99(t, scores, right, PIXELS);
     yp_value(t, "error", error);
     yp_value(t, "said over error", said / error);
-    said = of_pipeline(t, &image, rx, scores);
+    said = of_pipeline(t, &source, rx, scores);
     error = relative_error_99(t, scores, right, PIXELS);
     yp_value(t, "pipeline error", error);
     yp_value(t, "said over pipeline error", said / error);
