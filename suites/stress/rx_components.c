@@ -57,10 +57,11 @@ static void add_pixel(struct moments *m, const float *x)
 }
 
 /* Ratios against the variance of the projected pixels themselves, summed in double; those that W
- * has at the start, and those of a W that is not orthonormal any more. */
+ * has at the start, and those of a W that is not orthonormal any more. The error is a part of all
+ * variance, as that of float sums is: over 32 seeds and three instruction sets at most 5.2e-8. */
 YP_TEST(rx, explained_variance, .tags = "stress small", .timeout = 60,
         .axes = YP_AXES(yp_axis_string("whiten", "no", "yes")),
-        .budgets = YP_BUDGETS(yp_max_value("error", 7.8e-7), yp_min_value("of three", 0.98)))
+        .budgets = YP_BUDGETS(yp_max_value("error", 8e-8), yp_min_value("of three", 0.98)))
 {
     struct training f;
     struct training_plan how = plan_of(3, strcmp(yp_string(t, "whiten"), "yes") == 0);
@@ -91,7 +92,7 @@ YP_TEST(rx, explained_variance, .tags = "stress small", .timeout = 60,
             for (size_t c = 0; c < small.channels; c++)
                 norm += (double)w[k * small.channels + c] * (double)w[k * small.channels + c];
             double right = (m.squares[k] - m.sum[k] * m.sum[k] / m.n) / norm / all;
-            worst = worse(worst, fabs(ratios[k] - right) / right);
+            worst = worse(worst, fabs(ratios[k] - right));
         }
         if (moved == 0)
             yp_expect(t, fabs(ratios[0] + ratios[1] + ratios[2] - start.explained) < 1e-6,
