@@ -45,6 +45,11 @@ WRONG = {
 }
 
 
+def own_notes(lines):
+    """Not what is said of other work on the machine."""
+    return [line for line in lines if line.startswith("NOTE") and "was disturbed" not in line]
+
+
 def listed(out):
     """{case: its budgets, without what stands behind}"""
     found, case = {}, None
@@ -104,7 +109,7 @@ def check_slack(tap, program, folder):
               all(re.fullmatch(wanted, line) for wanted, line in
                   zip(LINES, [line for line in lines if "    met " in line])),
               "-v: what each budget leaves", done)
-    notes = [line for line in lines if line.startswith("NOTE")]
+    notes = own_notes(lines)
     tap.check(len(notes) == len(NOTES) and
               all(re.fullmatch(wanted, line) for wanted, line in zip(NOTES, notes)),
               "-v: those that would notice little, but for one that is required", done)
@@ -113,8 +118,8 @@ def check_slack(tap, program, folder):
               [("why", round(5 / stored[1]["measured"], 6)), (None, 16384), (None, 50), (None, 10),
                (None, True)], "both are stored")
     plain = run(program, *history, "budgets.c::loose", cwd=folder)
-    tap.check("NOTE" not in plain.out and "slack" not in plain.out, "nothing of it without -v",
-              plain)
+    tap.check(not own_notes(plain.out.splitlines()) and "slack" not in plain.out,
+              "nothing of it without -v", plain)
     out = run(program, *history, "--co", "-v", "budgets.c::loose", cwd=folder).out
     tap.check("    budget: error at most 0.5, measured 0.01, slack 50\n" in out and
               re.search(r"    budget: nap processor time at most 5 s \(required: why\), measured "
