@@ -58,7 +58,8 @@ static void add_pixel(struct moments *m, const float *x)
 
 /* Ratios against the variance of the projected pixels themselves, summed in double; those that W
  * has at the start, and those of a W that is not orthonormal any more. The error is a part of all
- * variance, as that of float sums is: over 32 seeds and three instruction sets at most 5.2e-8. */
+ * variance, as that of float sums is: over 32 seeds and three instruction sets 3e-9 to 5.2e-8; as
+ * a part of the ratio itself it scatters from 8e-8 to 7e-6. */
 YP_TEST(rx, explained_variance, .tags = "stress small", .timeout = 60,
         .axes = YP_AXES(yp_axis_string("whiten", "no", "yes")),
         .budgets = YP_BUDGETS(yp_max_value("error", 8e-8), yp_min_value("of three", 0.98)))
@@ -121,12 +122,13 @@ static double apart(const float *a, const float *b, size_t count)
 
 /* RX does not see that components are whitened, and on all of them is RX on the channels; on a few
  * it is another detector, whose ranking stands beside that of RX. Channels are points, which are
- * less alike, so that less of it is rounding: of 16 seeds, seed 0 has by far the most (7.4e-6 with
- * AVX2, 1.2e-5 with AVX-512; the others at most 3e-6). Whitened, they have at most 4.1e-7. */
+ * less alike, so that less of it is rounding. What is has a long tail: of 16 seeds and three
+ * instruction sets 3 of 48 are above 5e-6 and 11 above 2.5e-6, half below 1.7e-6. */
 YP_TEST(rx, components_beside_channels, .tags = "stress small", .devices = "cpu cuda",
         .timeout = 60,
-        .budgets = YP_BUDGETS(yp_max_value("whitened", 6e-7),
-                              yp_max_value("all components", 1.3e-5)))
+        .budgets = YP_BUDGETS(yp_max_value("whitened", 3.5e-7),
+                              yp_max_value("all components", 8.2e-6),
+                              yp_budget_file("budgets.ini")))
 {
     static const struct {
         size_t components;

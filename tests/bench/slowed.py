@@ -46,7 +46,7 @@ SLOWED = {
     "a serial loop: passes over tiles": (
         "models/data/pass.c", "#pragma omp parallel num_threads(pass->workers)",
         "#pragma omp parallel num_threads(1)",
-        DETECTION, r"rx_axes\.c::statistics_\w+\[channels=100-"),
+        DETECTION, r"rx_axes\.c::statistics_threads\[channels=100-threads=2\]"),
     "two reads more: files": (
         "synth/cube/read.c", "        enum yp_status status = ypi_read_at(file->fd, file->path, offset, to, count * size);",
         "        enum yp_status status = ypi_read_at(file->fd, file->path, offset, to, count * size);\n"

@@ -71,7 +71,7 @@ def script(lines):
 def shortened(output, first=2, last=9):
     """Without what differs by where it is done; mirrors have no name here, and home is ~."""
     lines = [re.sub(r"https?://[^/\s]+", "http://MIRROR", line.rstrip()) for line in output.splitlines()]
-    lines = [line.replace("/root/", "~/") for line in lines]
+    lines = [line.replace(os.path.expanduser("~root/"), "~/") for line in lines]
     lines = [line.split("\r")[-1] for line in lines if line]
     if len(lines) > first + last + 1:
         lines = lines[:first] + [f"[... {len(lines) - first - last} lines]"] + lines[-last:]
