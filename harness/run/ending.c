@@ -173,8 +173,8 @@ static void explain_end(struct ypi_result *r, const struct ypi_item *item,
         take_stacks(r, item, YPI_STACK_CRASH);
     } else if (report->pid == 0) {
         ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0,
-                        "the process exited with status %d before it began: a constructor left, or "
-                        "there is no room beside the history",
+                        "the process exited with status %d before it began: a constructor left, "
+                        "there is no room beside the history, or no more files may be open",
                         r->exit_code);
     } else if (!report->ended) {
         ypi_result_fail(r, YPI_CAUSE_EXIT, NULL, 0, "the process exited with status %d %s",

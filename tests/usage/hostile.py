@@ -23,6 +23,8 @@ from tap import Tap  # noqa: E402
 OK, FAILED, INTERRUPTED, INTERNAL = 0, 1, 2, 3
 SOME = "passes or fails or naps"
 NOBODY = 65534
+# A result, as `-v` prints it and as `--tap` does.
+TOLD = r"^(?:(?:not )?ok [0-9]+ - )?usage\.c::\S+(?: PASSED| FAILED|$| \(repeat)"
 
 
 # The search for leaks at the end of the runner takes a process more than a limit may leave.
@@ -196,7 +198,7 @@ def check_taken_away(tap, program, folder, sanitized):
             finally:
                 started.end()
             stored = rows_or_none(history)
-            printed = len(re.findall(r"^(?:ok [0-9]+ - )?usage\.c::\S+(?: PASSED| FAILED|$| \(repeat)", done.out, re.M))
+            printed = len(re.findall(TOLD, done.out, re.M))
             tap.check(done.code == INTERNAL and "error: " in done.err, f"{name}: ends with {INTERNAL} and says why",
                       (done.code, done.out[-300:], done.err[-600:]))
             tap.check(3 <= len(stored) < 400 and len(stored) <= printed <= len(stored) + 1,
