@@ -17,8 +17,15 @@ static const struct ypi_relation_kind kinds[] = {
     [YP_RELATION_GROWTH] = {"exponent", .of_speed = true, .name = true, .axis = true},
     [YP_RELATION_SAME_HASH] = {"distinct hashes", .to = true},
     [YP_RELATION_ORDER] = {"order", .of_speed = true, .name = true, .axis = true},
+    [YP_RELATION_SHARE_RATIO_OVER] = {"ratio", .of_speed = true, .name = true, .axis = true,
+                                      .ends = true},
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
+
+bool ypi_relation_has_ends(const struct yp_relation *relation)
+{
+    return kinds[relation->kind].ends;
+}
 
 bool ypi_relation_is_of_speed(const struct yp_test *test)
 {
@@ -125,7 +132,8 @@ static char *budget_problem(const struct yp_test *test)
 char *ypi_relation_problem(const struct yp_test *test)
 {
     static const char makers[] =
-        "yp_ratio, yp_ratio_over, yp_value_ratio, yp_growth, yp_order and yp_same_hash";
+        "yp_ratio, yp_ratio_over, yp_share_ratio_over, yp_value_ratio, yp_growth, yp_order and "
+        "yp_same_hash";
     unsigned kind = (unsigned)test->relation.kind;
     if (kind == YP_RELATION_NONE && test->body != NULL)
         return NULL;
@@ -329,6 +337,7 @@ bool ypi_relation_evaluate(const struct ypi_relation_input *input, struct ypi_re
         [YP_RELATION_GROWTH] = ypi_relation_growth,
         [YP_RELATION_SAME_HASH] = ypi_relation_same_hash,
         [YP_RELATION_ORDER] = ypi_relation_growth,
+        [YP_RELATION_SHARE_RATIO_OVER] = ypi_relation_ratio_over,
     };
     const struct yp_relation *relation = &r->c->test->relation;
     struct ypi_relation_work w = {.input = input,

@@ -7,16 +7,22 @@
 
 /* -- ratios ------------------------------------------------------------------------------- */
 
-/* False when a time is missing, which is then reported. */
+/* False when a time, or share, is missing, which is then reported. */
 static bool compare(struct ypi_relation_work *w, int of, int to, struct ypi_relation_worst *worst)
 {
-    const struct ypi_estimate *x = ypi_relation_time(w, of);
-    const struct ypi_estimate *y = x != NULL ? ypi_relation_time(w, to) : NULL;
+    bool shares = w->relation->kind == YP_RELATION_SHARE_RATIO_OVER;
+    const struct ypi_estimate *(*read)(struct ypi_relation_work *, int) =
+        shares ? ypi_relation_share : ypi_relation_time;
+    const struct ypi_estimate *x = read(w, of);
+    const struct ypi_estimate *y = x != NULL ? read(w, to) : NULL;
     const int cases[] = {of, to};
     if (y == NULL)
         return false;
-    struct ypi_spread ratio =
-        ypi_spread_of(y->median / x->median, y->low / x->high, y->high / x->low);
+    /* The larger a share, but the smaller a time, the faster is what took it. */
+    const struct ypi_estimate *above = shares ? x : y;
+    const struct ypi_estimate *below = shares ? y : x;
+    struct ypi_spread ratio = ypi_spread_of(above->median / below->median, above->low / below->high,
+                                            above->high / below->low);
     ypi_relation_consider(w, worst, ratio, cases, 2,
                           ypi_format("'%s' against '%s'", ypi_relation_case(w, of)->id,
                                      ypi_relation_case(w, to)->id));

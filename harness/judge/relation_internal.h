@@ -26,6 +26,9 @@ struct ypi_relation_cases { /* indices into the input */
     int count;
 };
 
+/* Whether it is of the cases that stand at two ends of an axis. */
+bool ypi_relation_has_ends(const struct yp_relation *relation);
+
 /* -- relation_read.c: what there is to read; `i` is an index into the input ------------------ */
 
 /* Both end the working out: false. The reason is taken over. */
@@ -49,9 +52,10 @@ bool ypi_relation_has_result(struct ypi_relation_work *w, int i);
  * processors. */
 bool ypi_relation_was_crowded(const struct ypi_relation_work *w, int i);
 
-/* The measurement, or value, of the relation's name. NULL, or false, when there is none, which is
+/* The measurement, its share of what bounds it, or the value, of the relation's name. NULL, or false, when there is none, which is
  * then reported. */
 const struct ypi_estimate *ypi_relation_time(struct ypi_relation_work *w, int i);
+const struct ypi_estimate *ypi_relation_share(struct ypi_relation_work *w, int i);
 bool ypi_relation_value(struct ypi_relation_work *w, int i, double *out);
 
 /* Where a case stands on an axis; NULL: it has none of that name. */

@@ -56,7 +56,7 @@ bool ypi_relation_reads(const struct yp_case *relation, const struct yp_case *c)
 {
     const struct yp_relation *r = &relation->test->relation;
     bool named = ypi_node_names(r->of, c->id) || (r->to != NULL && ypi_node_names(r->to, c->id));
-    bool at_end = r->kind != YP_RELATION_RATIO_OVER || ypi_relation_stands_at(c, r->axis, r->a) ||
+    bool at_end = !ypi_relation_has_ends(r) || ypi_relation_stands_at(c, r->axis, r->a) ||
                   ypi_relation_stands_at(c, r->axis, r->b);
     return named && at_end && of_its_device(relation, c) && !ypi_is_relation(c);
 }
@@ -122,33 +122,61 @@ static bool lacks(struct ypi_relation_work *w, int i, const char *what, struct y
     return false;
 }
 
-const struct ypi_estimate *ypi_relation_time(struct ypi_relation_work *w, int i)
+/* The measurement of the relation's name, or NULL. What else is there is added to `there`. */
+static const struct ypi_measured *measurement(struct ypi_relation_work *w, int i,
+                                              struct ypi_text *there)
+{
+    const struct ypi_result *r = w->input->results[i];
+    for (int k = 0; k < r->measured_count; k++) {
+        if (strcmp(r->measured[k].name, w->relation->name) == 0)
+            return &r->measured[k];
+        ypi_text_add(there, "%s'%s'", k > 0 ? ", " : "", r->measured[k].name);
+    }
+    return NULL;
+}
+
+static const struct ypi_measured *timed(struct ypi_relation_work *w, int i)
 {
     if (!ypi_relation_has_result(w, i))
         return NULL;
     const char *id = ypi_relation_case(w, i)->id;
     const char *name = w->relation->name;
-    const struct ypi_result *r = w->input->results[i];
     struct ypi_text there = {0};
-    for (int k = 0; k < r->measured_count; k++) {
-        const struct ypi_measured *m = &r->measured[k];
-        ypi_text_add(&there, "%s'%s'", k > 0 ? ", " : "", m->name);
-        if (strcmp(m->name, name) != 0)
-            continue;
-        free(ypi_text_take(&there));
-        if (!ypi_is_timed(m->kind))
-            ypi_relation_missing(w,
-                                 ypi_format("'%s' %s '%s' and did not time it", id,
-                                            m->kind == YPI_MEASURED_RUN ? "ran" : "counted", name));
-        else if (m->count == 0 || !(m->estimate.median > 0) || !isfinite(m->estimate.median))
-            ypi_relation_misuse(
-                w, "'%s': the median of '%s' is %g s over %zu samples: allowed is above 0", id,
-                name, m->estimate.median, m->count);
-        else
-            return &m->estimate;
+    const struct ypi_measured *m = measurement(w, i, &there);
+    if (m == NULL) {
+        lacks(w, i, "measurement", &there);
         return NULL;
     }
-    lacks(w, i, "measurement", &there);
+    free(ypi_text_take(&there));
+    if (!ypi_is_timed(m->kind))
+        ypi_relation_missing(w, ypi_format("'%s' %s '%s' and did not time it", id,
+                                           m->kind == YPI_MEASURED_RUN ? "ran" : "counted", name));
+    else if (m->count == 0 || !(m->estimate.median > 0) || !isfinite(m->estimate.median))
+        ypi_relation_misuse(w,
+                            "'%s': the median of '%s' is %g s over %zu samples: allowed is above 0",
+                            id, name, m->estimate.median, m->count);
+    else
+        return m;
+    return NULL;
+}
+
+const struct ypi_estimate *ypi_relation_time(struct ypi_relation_work *w, int i)
+{
+    const struct ypi_measured *m = timed(w, i);
+    return m != NULL ? &m->estimate : NULL;
+}
+
+const struct ypi_estimate *ypi_relation_share(struct ypi_relation_work *w, int i)
+{
+    const struct ypi_measured *m = timed(w, i);
+    if (m == NULL)
+        return NULL;
+    if (m->share_count > 0 && m->share_estimate.median > 0 && isfinite(m->share_estimate.median))
+        return &m->share_estimate;
+    ypi_relation_misuse(w,
+                        "'%s': nothing is known to bound '%s': allowed is a measurement that has a "
+                        "share",
+                        ypi_relation_case(w, i)->id, m->name);
     return NULL;
 }
 

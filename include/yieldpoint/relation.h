@@ -49,6 +49,13 @@
  * "cuda" is any of them. A case without its partner skips the relation. */
 #define yp_ratio_over(of_, name_, axis_, a_, b_) \
     { .kind = YP_RELATION_RATIO_OVER, .of = of_, .name = name_, .axis = axis_, .a = a_, .b = b_ }
+/* The same of their shares of what bounds each: the share of `a_` over that of `b_`. Over numbers of
+ * threads that is the efficiency by which they gain what the machine gains by them, whether its
+ * processors are cores, two threads of one core or one processor for both: near 1, and for two
+ * threads one of which waits for the other 0.5 where the machine gains twofold. A measurement that
+ * nothing bounds is an error. */
+#define yp_share_ratio_over(of_, name_, axis_, a_, b_) \
+    { .kind = YP_RELATION_SHARE_RATIO_OVER, .of = of_, .name = name_, .axis = axis_, .a = a_, .b = b_ }
 /* "ratio" of a value that both have by yp_value: `of` over `to`. Exact. */
 #define yp_value_ratio(of_, to_, name_) \
     { .kind = YP_RELATION_VALUE_RATIO, .of = of_, .to = to_, .name = name_ }

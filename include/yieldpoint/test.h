@@ -110,6 +110,7 @@ enum yp_relation_kind {
     YP_RELATION_GROWTH,
     YP_RELATION_SAME_HASH,
     YP_RELATION_ORDER,
+    YP_RELATION_SHARE_RATIO_OVER,
 };
 
 /* See relation.h for what each kind takes. */

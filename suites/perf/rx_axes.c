@@ -88,20 +88,22 @@ YP_TEST(rx, statistics_memory, .tags = TAGS,
 
 /* -- one against the other ----------------------------------------------------------------- */
 
-/* Reported and not judged: beside other programs, threads that wait for each other may gain
- * nothing, and a relation cannot be confirmed by fresh processes. Budgets judge two threads by
- * share. */
-#define TWO_THREADS(test_, what_) \
+/* What two threads gain by what the machine gains by them; a serial loop gains half of it. On a
+ * Zen 4 medians are 0.79 to 1; those of gradients, a short step with 10 channels, 0.85 to 1.04 with
+ * intervals from 0.64. */
+#define TWO_THREADS(test_, what_, least_) \
     YP_RELATION(rx, test_##_ratio, .tags = TAGS, \
-                .relation = yp_ratio_over("perf/rx_axes.c::" #test_, what_, "threads", "2", "1"))
+                .budgets = YP_BUDGETS(yp_min_value("ratio", least_)), \
+                .relation = \
+                    yp_share_ratio_over("perf/rx_axes.c::" #test_, what_, "threads", "2", "1"))
 #define HOT(test_, what_) \
     YP_RELATION(rx, test_##_ratio, .tags = TAGS, .budgets = YP_BUDGETS(yp_min_value("ratio", 1)), \
                 .relation = \
                     yp_ratio_over("perf/rx_axes.c::" #test_, what_, "cache", "hot", "cold"))
 
-TWO_THREADS(scene_threads, "scene");
-TWO_THREADS(statistics_threads, "statistics");
-TWO_THREADS(score_threads, "score");
-TWO_THREADS(gradient_threads, "gradient step");
+TWO_THREADS(scene_threads, "scene", 0.7);
+TWO_THREADS(statistics_threads, "statistics", 0.7);
+TWO_THREADS(score_threads, "score", 0.7);
+TWO_THREADS(gradient_threads, "gradient step", 0.6);
 HOT(statistics_cache, "statistics");
 HOT(score_cache, "score");

@@ -46,7 +46,7 @@ SLOWED = {
     "a serial loop: passes over tiles": (
         "models/data/pass.c", "#pragma omp parallel num_threads(pass->workers)",
         "#pragma omp parallel num_threads(1)",
-        DETECTION, r"rx_axes\.c::statistics_threads\[channels=100-threads=2\]"),
+        DETECTION, r"rx_axes\.c::statistics_threads_ratio"),
     "two reads more: files": (
         "synth/cube/read.c", "        enum yp_status status = ypi_read_at(file->fd, file->path, offset, to, count * size);",
         "        enum yp_status status = ypi_read_at(file->fd, file->path, offset, to, count * size);\n"
@@ -74,11 +74,20 @@ SLOWED = {
         "    }\n"
         "    return status;\n",
         r"operator=linear|lm\.c", r"speed_in_models\[operator=linear-"),
-    "a row at a time: the products of attention": (
-        "models/nn/simd/small.inc", "#define SMALL_ROWS 6", "#define SMALL_ROWS 1",
+    "lost vectorisation: the products of attention": (
+        "models/nn/simd/small.c", "ypi_simd_best(versions, sizeof versions / sizeof *versions)",
+        "ypi_simd_best(versions, 1)",
         r"operator=attention|lm\.c", r"speed_in_models\[operator=attention"),
-    "one block in flight: random words": (
-        "base/random/bulk_avx512.c", "#define MANY 6", "#define MANY 1",
+    "a second pass: random words": (
+        "base/random/bulk_kernel.h", "    uint32_t *out = to;\n    size_t vectors = groups * (YPI_GROUP_BLOCKS / V_BLOCKS);\n"
+        "    for (; vectors >= MANY; vectors -= MANY, out += MANY * 4 * V_BLOCKS)\n"
+        "        some_words(",
+        "    uint32_t *out = to;\n    size_t vectors = groups * (YPI_GROUP_BLOCKS / V_BLOCKS);\n"
+        "    V again = products;\n"
+        "    for (size_t v = 0; v + MANY <= vectors; v += MANY)\n"
+        "        some_words(&k, &again, MANY, second, nontemporal, out + v * 4 * V_BLOCKS);\n"
+        "    for (; vectors >= MANY; vectors -= MANY, out += MANY * 4 * V_BLOCKS)\n"
+        "        some_words(",
         r"synth\.c|scene|stream|prefetch", r"synth\.c::words_near\[threads=1\]"),
 }
 

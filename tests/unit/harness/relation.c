@@ -299,6 +299,7 @@ Test(relation, right_declarations_have_no_problem)
         yp_ratio("a.c::t[x]", "a.c::t[y]", "m"),
         yp_ratio("a.c::t", "a.c::u", "m"),
         yp_ratio_over("a.c::t", "m", "device", "cuda", "cpu"),
+        yp_share_ratio_over("a.c::t", "m", "threads", "2", "1"),
         yp_value_ratio("d/a.c::t[x]", "b.c::t", "v"),
         yp_growth("a.c::t", "m", "n"),
         yp_same_hash("a.c::t", "a.c::t"),
@@ -323,11 +324,11 @@ Test(relation, fields_that_are_missing_or_make_no_sense)
         const char *problem;
     } wrong[] = {
         {{0},
-         ".relation is missing: allowed are yp_ratio, yp_ratio_over, yp_value_ratio, "
-         "yp_growth, yp_order and yp_same_hash"},
-        {{.kind = (enum yp_relation_kind)7},
-         ".relation is of no known kind: allowed are yp_ratio, yp_ratio_over, yp_value_ratio, "
-         "yp_growth, yp_order and yp_same_hash"},
+         ".relation is missing: allowed are yp_ratio, yp_ratio_over, yp_share_ratio_over, "
+         "yp_value_ratio, yp_growth, yp_order and yp_same_hash"},
+        {{.kind = (enum yp_relation_kind)8},
+         ".relation is of no known kind: allowed are yp_ratio, yp_ratio_over, yp_share_ratio_over, "
+         "yp_value_ratio, yp_growth, yp_order and yp_same_hash"},
         {yp_ratio(NULL, "a.c::t", "m"),
          "'of' is missing: allowed is a test, 'FILE::TEST', or one case of it"},
         {yp_ratio("a.c::t", "", "m"),
@@ -360,6 +361,8 @@ Test(relation, fields_that_are_missing_or_make_no_sense)
         {yp_ratio_over("a.c::t", "m", "n", NULL, "2"),
          "'a' is '' and 'b' is '2': allowed are two values of the axis 'n'"},
         {yp_ratio_over("a.c::t", "m", "n", "1", ""),
+         "'a' is '1' and 'b' is '': allowed are two values of the axis 'n'"},
+        {yp_share_ratio_over("a.c::t", "m", "n", "1", ""),
          "'a' is '1' and 'b' is '': allowed are two values of the axis 'n'"},
         {yp_ratio_over("a.c::t", "m", "n", "1", "1"),
          "'a' is '1' and 'b' is '1': allowed are two values of the axis 'n'"},
@@ -693,6 +696,28 @@ Test(relation, pairs_are_the_same_in_all_else)
                    "not selected or not declared: the case like 'rx.c::fit[2]' with n=16");
     for (int i = 0; i < count; i++)
         free(cases[i].id);
+}
+
+static void share(int i, double low, double median, double high)
+{
+    results[i].measured[0].share_count = 3;
+    results[i].measured[0].share_estimate =
+        (struct ypi_estimate){.low = low, .median = median, .high = high};
+}
+
+/* Twice as fast by a machine that is twice as fast is no gain: times do not enter. */
+Test(relation, shares_are_compared_by_the_larger_one)
+{
+    static const struct yp_relation over = yp_share_ratio_over("rx.c::fit", "fit", "n", "16", "8");
+    declare_axes();
+    add_at("rx.c::fit[n=8-cpu]", 8, "c", "cpu", 60);
+    share(0, 0.4, 0.5, 0.8);
+    add_at("rx.c::fit[n=16-cpu]", 16, "c", "cpu", 30);
+    share(1, 0.2, 0.25, 0.3);
+    expect_value(work_out(over), "ratio", 0.2 / 0.8, 0.5, 0.3 / 0.4);
+    results[1].measured[0].share_count = 0;
+    expect_misuse(work_out(over), "'rx.c::fit[n=16-cpu]': nothing is known to bound 'fit': allowed "
+                                  "is a measurement that has a share");
 }
 
 /* With .devices a relation reads the cases of its own, and those that have none. */
