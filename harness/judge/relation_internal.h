@@ -52,8 +52,8 @@ bool ypi_relation_has_result(struct ypi_relation_work *w, int i);
  * processors. */
 bool ypi_relation_was_crowded(const struct ypi_relation_work *w, int i);
 
-/* The measurement, its share of what bounds it, or the value, of the relation's name. NULL, or false, when there is none, which is
- * then reported. */
+/* The measurement, its share of what bounds it, or the value, of the relation's name. NULL, or
+ * false, when there is none, which is then reported. */
 const struct ypi_estimate *ypi_relation_time(struct ypi_relation_work *w, int i);
 const struct ypi_estimate *ypi_relation_share(struct ypi_relation_work *w, int i);
 bool ypi_relation_value(struct ypi_relation_work *w, int i, double *out);

@@ -92,10 +92,9 @@ YP_TEST(rx, statistics_memory, .tags = TAGS,
  * Zen 4 medians are 0.79 to 1; those of gradients, a short step with 10 channels, 0.85 to 1.04 with
  * intervals from 0.64. */
 #define TWO_THREADS(test_, what_, least_) \
-    YP_RELATION(rx, test_##_ratio, .tags = TAGS, \
-                .budgets = YP_BUDGETS(yp_min_value("ratio", least_)), \
-                .relation = \
-                    yp_share_ratio_over("perf/rx_axes.c::" #test_, what_, "threads", "2", "1"))
+    YP_RELATION( \
+        rx, test_##_ratio, .tags = TAGS, .budgets = YP_BUDGETS(yp_min_value("ratio", least_)), \
+        .relation = yp_share_ratio_over("perf/rx_axes.c::" #test_, what_, "threads", "2", "1"))
 #define HOT(test_, what_) \
     YP_RELATION(rx, test_##_ratio, .tags = TAGS, .budgets = YP_BUDGETS(yp_min_value("ratio", 1)), \
                 .relation = \

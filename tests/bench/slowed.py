@@ -15,7 +15,8 @@ import tempfile
 from planted import copy_sources, planted
 
 SELECTION = ["-m", "perf and not gpu and not slow", "-q", "--tap"]
-DETECTION = r"perf/(rx|rx_axes|rx_precision|rx_stream)\.c::"
+# What passes over tiles.
+DETECTION = r"perf/rx(_axes|_precision|_stream|_pipelines|_methods)?\.c::"
 
 # name: (file, what stands there, what is planted, what may turn red, what must)
 SLOWED = {
