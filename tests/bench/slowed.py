@@ -80,7 +80,8 @@ SLOWED = {
         "ypi_simd_best(versions, 1)",
         r"operator=attention|lm\.c", r"speed_in_models\[operator=attention"),
     "a second pass: random words": (
-        "base/random/bulk_kernel.h", "    uint32_t *out = to;\n    size_t vectors = groups * (YPI_GROUP_BLOCKS / V_BLOCKS);\n"
+        "base/random/bulk_kernel.h",
+        "    uint32_t *out = to;\n    size_t vectors = groups * (YPI_GROUP_BLOCKS / V_BLOCKS);\n"
         "    for (; vectors >= MANY; vectors -= MANY, out += MANY * 4 * V_BLOCKS)\n"
         "        some_words(",
         "    uint32_t *out = to;\n    size_t vectors = groups * (YPI_GROUP_BLOCKS / V_BLOCKS);\n"
