@@ -14,6 +14,7 @@
 #include <criterion/criterion.h>
 #include <criterion/logging.h>
 #include <criterion/options.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -402,11 +403,24 @@ static void run_in_this_process(void)
     ypi_rounds_conclude(now);
 }
 
+/* In every process that the runner forks. Criterion's child asks for its end with the runner's a
+ * little later, and stops: where the runner was killed before, it would stay stopped for ever, with
+ * the run's output open. */
+static void end_with_runner(void)
+{
+    if (own_pid == 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != own_pid)
+        _exit(EXIT_FAILURE);
+}
+
 static void run_processes(void)
 {
     struct ypi_plan *plan = now->plan;
     struct criterion_test_set *set = set_up_criterion(plan);
     own_pid = getpid();
+    pthread_atfork(NULL, NULL, end_with_runner);
     const struct sigaction action = {.sa_handler = on_abort_of_criterion};
     sigaction(SIGABRT, &action, NULL);
     plan->cgroup = ypi_cgroup_enter(now->o->process_limit * now->o->jobs);
@@ -423,6 +437,7 @@ static void run_processes(void)
         ypi_watchdog_stop(watchdog);
     criterion_finalize(set);
     signal(SIGABRT, SIG_DFL);
+    own_pid = 0;
     ypi_cgroup_leave(plan->cgroup);
     plan->cgroup = NULL;
 }

@@ -28,6 +28,13 @@ def stored(history):
         return []  # its tables are being made
 
 
+def is_begun(history):
+    try:
+        return os.path.exists(history) and rows(history, "SELECT id FROM run") != []
+    except sqlite3.OperationalError:
+        return False
+
+
 def in_the_midst(program, history, *options):
     """A run whose first two cases are stored and whose third has started its helper."""
     started = Started(program, "--history", history, *options, "usage.c::long_work")
@@ -237,6 +244,21 @@ def check_killed(tap, program):
         check_left(tap, "after kill -9 and another run", started, folder)
 
 
+def check_killed_before_the_case(tap, program):
+    """The runner's child has not even asked to end with it."""
+    with tempfile.TemporaryDirectory() as folder:
+        history = os.path.join(folder, "history.db")
+        started = Started(program, "--history", history, "usage.c::passes", env={"YPTEST_SLOW_FORK": "1"})
+        try:
+            # Before the run is stored its children are others: git, probes.
+            wait_until(lambda: is_begun(history) and len(started.living()) == 2, what="the case's process")
+            os.kill(started.process.pid, signal.SIGKILL)
+            tap.equal(gone(started, 10), [], "kill -9 while a case is forked: it ends, too")
+        finally:
+            started.end()
+        tap.equal(started.wait().code, -signal.SIGKILL, "kill -9 while a case is forked: the run's output ends")
+
+
 def check_at_any_moment(tap, program):
     """From the first instructions to the end: never a failed case, never something left. Before
     the handler is there the signal itself is the end."""
@@ -270,6 +292,7 @@ def main(program):
     tap.run("too late", check_too_late, tap, program)
     tap.run("waiting", check_waiting, tap, program)
     tap.run("kill -9", check_killed, tap, program)
+    tap.run("kill -9 before the case", check_killed_before_the_case, tap, program)
     tap.run("at any moment", check_at_any_moment, tap, program)
     tap.done()
 

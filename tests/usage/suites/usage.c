@@ -1,5 +1,6 @@
 /* What the checks of a run's surroundings need: cases that sleep, write, allocate, look around. */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,18 @@
 static void nap(double seconds)
 {
     usleep((unsigned)(seconds * 1e6));
+}
+
+/* With YPTEST_SLOW_FORK the runner's children begin late: there is time to kill it before. */
+static void begin_late(void)
+{
+    nap(1);
+}
+
+__attribute__((constructor)) static void make_forks_slow(void)
+{
+    if (getenv("YPTEST_SLOW_FORK") != NULL && getenv("BXFI_MAP") == NULL)
+        pthread_atfork(NULL, NULL, begin_late);
 }
 
 /* Libraries have as much: threads of the framework's own have a place for it. */
