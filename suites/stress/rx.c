@@ -1,6 +1,6 @@
 /* The RX detector as the data grow: does it stay right and inside its memory. */
 #include "models/rx/pipeline/nodes.h"
-#include "suites/one_tile.h"
+#include "suites/memory_tiles.h"
 #include "suites/scene_work.h"
 
 #include <math.h>

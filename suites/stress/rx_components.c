@@ -1,7 +1,7 @@
 /* PCA before RX: what its components explain, whitened or not, and its scores beside those of RX on
  * all channels, with and without what the components leave. */
 #include "models/metrics/metrics.h"
-#include "suites/one_tile.h"
+#include "suites/memory_tiles.h"
 #include "suites/score_error.h"
 #include "suites/stress/training.h"
 #include "suites/worst.h"

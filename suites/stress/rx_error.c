@@ -1,6 +1,6 @@
 /* How far off scores are without eps, and what the detector says of it, over noise and channels. */
 #include "models/rx/pipeline/nodes.h"
-#include "suites/one_tile.h"
+#include "suites/memory_tiles.h"
 #include "suites/scene_tiles.h"
 #include "suites/score_error.h"
 

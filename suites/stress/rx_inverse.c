@@ -4,6 +4,7 @@
 #include "base/numbers/splitmix.h"
 #include "models/metrics/metrics.h"
 #include "models/rx/pipeline/nodes.h"
+#include "suites/memory_tiles.h"
 #include "suites/scene_tiles.h"
 
 #include <math.h>
@@ -12,24 +13,6 @@
 #define THREADS 2
 
 enum { SIDE = 192, PIXELS = SIDE * SIDE, CHANNELS = 200, TILE_PIXELS = 1024, SEEDS = 8 };
-
-/* One cube with its targets. */
-struct image {
-    struct rx_source source; /* `arg` is this structure */
-    float *values;           /* (PIXELS, CHANNELS) */
-    uint8_t *labels;         /* (PIXELS) */
-};
-
-static enum yp_status yield_image(void *arg, size_t index, float *values, uint8_t *labels,
-                                  struct rx_tile *tile)
-{
-    const struct image *image = arg;
-    (void)values, (void)labels;
-    tile->values = image->values + index * TILE_PIXELS * CHANNELS;
-    tile->labels = image->labels + index * TILE_PIXELS;
-    tile->pixels = TILE_PIXELS;
-    return YP_OK;
-}
 
 static struct synth_scene *scene_of(struct yp_case *t, const struct synth_spec *spec)
 {
@@ -54,7 +37,8 @@ static double uniform(uint64_t *state)
  * [0.05, 1], where b is the pixel itself without noise and t one of a scene of another seed in the
  * same light: nearly pure materials of the generator's, drawn with no regard to this scene.
  */
-static void put_materials(struct yp_case *t, const struct synth_spec *spec, struct image *image)
+static void put_materials(struct yp_case *t, const struct synth_spec *spec,
+                          struct memory_tiles *image)
 {
     struct synth_spec clean = *spec, foreign = *spec;
     clear_sensor(&clean);
@@ -84,7 +68,7 @@ static void put_materials(struct yp_case *t, const struct synth_spec *spec, stru
 }
 
 /* The same memory for every seed. Returns the hash of what is in it. */
-static uint64_t make_image(struct yp_case *t, struct image *image, uint64_t seed)
+static uint64_t make_image(struct yp_case *t, struct memory_tiles *image, uint64_t seed)
 {
     bool hidden = strcmp(yp_string(t, "targets"), "hidden") == 0;
     struct synth_spec spec = {.height = SIDE,
@@ -103,7 +87,7 @@ static uint64_t make_image(struct yp_case *t, struct image *image, uint64_t seed
     return yp_hash_f32(0, image->values, (size_t)PIXELS * CHANNELS);
 }
 
-static double auc_by(struct yp_case *t, const struct image *image, enum rx_inverse inverse,
+static double auc_by(struct yp_case *t, struct memory_tiles *image, enum rx_inverse inverse,
                      float *parameters, float *scores)
 {
     const struct rx_pipeline_options options = {.channels = CHANNELS,
@@ -114,10 +98,11 @@ static double auc_by(struct yp_case *t, const struct image *image, enum rx_inver
     struct rx_pipeline *pipeline = rx_pipeline_create(yp_device(t), &options);
     yp_got(t, pipeline);
     struct rx *rx = open_rx(t, CHANNELS, TILE_PIXELS, THREADS);
+    const struct rx_source source = memory_tiles_source(image);
     double auc = 0;
     size_t skipped = 0;
-    yp_ok(t, rx_pipeline_fit(pipeline, rx, &image->source, parameters, NULL));
-    yp_ok(t, rx_pipeline_score(pipeline, &image->source, parameters, scores, NULL));
+    yp_ok(t, rx_pipeline_fit(pipeline, rx, &source, parameters, NULL));
+    yp_ok(t, rx_pipeline_score(pipeline, &source, parameters, scores, NULL));
     yp_ok(t, metrics_auc(yp_device_cpu(), scores, image->labels, PIXELS, &auc, &skipped));
     rx_pipeline_destroy(pipeline);
     rx_destroy(rx);
@@ -175,13 +160,11 @@ YP_TEST(rx, cholesky_and_pinv, .tags = "stress medium", .timeout = 300,
         .budgets_of = budgets_of)
 {
     size_t n = CHANNELS * (CHANNELS + 1) + 2;
-    struct image image = {.values = yp_alloc(t, (size_t)PIXELS * CHANNELS * sizeof *image.values),
-                          .labels = yp_alloc(t, PIXELS),
-                          .source = {.channels = CHANNELS,
-                                     .tile_pixels = TILE_PIXELS,
-                                     .tiles = PIXELS / TILE_PIXELS,
-                                     .yield = yield_image}};
-    image.source.arg = &image;
+    struct memory_tiles image = {.channels = CHANNELS,
+                                 .pixels = PIXELS,
+                                 .tile_pixels = TILE_PIXELS,
+                                 .values = yp_alloc(t, (size_t)PIXELS * CHANNELS * sizeof(float)),
+                                 .labels = yp_alloc(t, PIXELS)};
     float *parameters = yp_alloc(t, n * sizeof *parameters);
     float *scores = yp_alloc(t, PIXELS * sizeof *scores);
     float by_cholesky[SEEDS], by_pinv[SEEDS], ratio[SEEDS];

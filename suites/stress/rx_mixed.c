@@ -1,6 +1,7 @@
 /* Pipelines with operands of products in 16 bits: loss and gradient against plain loops of the same
  * precision, and what the detector says of its scores. */
 #include "models/train/optimiser.h"
+#include "suites/memory_tiles.h"
 #include "suites/scene_tiles.h"
 #include "suites/score_error.h"
 #include "suites/stress/formulas/mixed.h"
@@ -47,38 +48,16 @@ static struct rx_pipeline_options options_of(struct yp_case *t, size_t pixels)
 }
 
 /* A scene's cube, part by part or as a whole. */
-struct image {
-    struct rx_source source; /* `arg` is this structure */
-    size_t channels, pixels; /* of a tile */
-    float *values;           /* (PIXELS, channels) */
-    uint8_t *labels;         /* (PIXELS) */
-};
-
-static enum yp_status yield_tile(void *arg, size_t index, float *values, uint8_t *labels,
-                                 struct rx_tile *tile)
-{
-    const struct image *image = arg;
-    (void)values, (void)labels;
-    tile->values = image->values + index * image->pixels * image->channels;
-    tile->labels = image->labels + index * image->pixels;
-    tile->pixels = image->pixels;
-    return YP_OK;
-}
-
-static void open_image(struct yp_case *t, struct image *image, double db, size_t pixels)
+static void open_image(struct yp_case *t, struct memory_tiles *image, double db, size_t tile_pixels)
 {
     size_t c = (size_t)yp_int(t, "channels");
     const struct synth_spec spec = {
         .height = SIDE, .width = SIDE, .channels = c, .seed = yp_seed(t), .snr_db = db};
-    *image = (struct image){.channels = c,
-                            .pixels = pixels,
-                            .values = yp_alloc_host(t, PIXELS * c * sizeof(float)),
-                            .labels = yp_alloc_host(t, PIXELS)};
-    image->source = (struct rx_source){.channels = c,
-                                       .tile_pixels = pixels,
-                                       .tiles = PIXELS / pixels,
-                                       .yield = yield_tile,
-                                       .arg = image};
+    *image = (struct memory_tiles){.channels = c,
+                                   .pixels = PIXELS,
+                                   .tile_pixels = tile_pixels,
+                                   .values = yp_alloc_host(t, PIXELS * c * sizeof(float)),
+                                   .labels = yp_alloc_host(t, PIXELS)};
     struct synth_scene *scene = synth_scene_create(yp_device_cpu(), &spec);
     yp_got(t, scene);
     enum yp_status status = synth_scene_tile(scene, 0, 0, PIXELS, image->values,
@@ -101,14 +80,15 @@ static struct rx_pipeline *open_pipeline(struct yp_case *t, struct rx_pipeline_o
 }
 
 /* Where training starts in float, and a little away from there: A is not symmetric. */
-static float *start(struct yp_case *t, const struct image *image,
+static float *start(struct yp_case *t, struct memory_tiles *image,
                     const struct rx_pipeline_options *o)
 {
     struct rx_pipeline *pipeline = open_pipeline(t, *o, RX_OPERANDS_FP32);
-    struct rx *rx = open_rx(t, image->channels, image->pixels, 1);
+    struct rx *rx = open_rx(t, image->channels, image->tile_pixels, 1);
     size_t n = rx_pipeline_parameters(pipeline);
     float *parameters = yp_alloc_host(t, n * sizeof *parameters);
-    yp_ok(t, rx_pipeline_fit(pipeline, rx, &image->source, parameters, NULL));
+    const struct rx_source source = memory_tiles_source(image);
+    yp_ok(t, rx_pipeline_fit(pipeline, rx, &source, parameters, NULL));
     for (size_t i = 0; i < n; i++)
         parameters[i] *= 1 + 1e-3F * (float)((double)(i * 2654435761U % 1024) / 512 - 1);
     rx_destroy(rx);
@@ -169,22 +149,18 @@ static double exact_part(struct yp_case *t, struct subject *s, const struct rx_t
     return loss;
 }
 
-static void add_part(struct yp_case *t, struct subject *s, const struct image *image, size_t part)
+static void add_part(struct yp_case *t, struct subject *s, const struct memory_tiles *image,
+                     size_t part)
 {
     struct rx_tile tile = {.values = image->values + part * PART * image->channels,
                            .labels = image->labels + part * PART,
                            .pixels = PART,
                            .channels = image->channels};
-    struct image one = *image;
-    one.values += part * PART * image->channels;
-    one.labels += part * PART;
-    one.source.tiles = 1;
-    one.source.arg = &one;
+    struct rx_source one = one_tile_source(&tile);
     double exact = exact_part(t, s, &tile), loss = NAN, weight = 0;
     double scale = part % 4 == 0 ? 0x1p-4 : 256; /* also where fp16 has fewer digits */
     double plain = mixed_plain(&s->options, s->tensor, s->tensors, s->at, &tile, scale, s->plain);
-    yp_ok(t, rx_pipeline_train_gradient(s->pipeline, &one.source, s->at, scale, &loss, &weight,
-                                        s->fast));
+    yp_ok(t, rx_pipeline_train_gradient(s->pipeline, &one, s->at, scale, &loss, &weight, s->fast));
     train_scale_gradient(s->n, 1 / scale, s->fast);
     compare(&s->loss, &exact, &(float){(float)plain}, &(float){(float)loss}, 1);
     for (size_t i = 0; i < s->tensors; i++) {
@@ -232,7 +208,7 @@ YP_TEST(rx, mixed_gradient, .tags = "stress",
         .budgets = YP_BUDGETS(yp_max_value("loss ratio", 1.5), yp_min_value("gradient ratio", 0.85),
                               yp_max_value("gradient ratio", 1.6)))
 {
-    struct image image;
+    struct memory_tiles image;
     open_image(t, &image, 30, PART);
     struct subject s = {.options = options_of(t, PART)};
     s.at = start(t, &image, &s.options);
@@ -257,7 +233,7 @@ YP_TEST(rx, mixed_gradient, .tags = "stress",
  */
 
 /* What the calls say of the scores of an image: the least max_error that they accept. */
-static double said_of_image(struct yp_case *t, const struct image *image,
+static double said_of_image(struct yp_case *t, const struct rx_source *source,
                             struct rx_pipeline_options o, const float *at, float *scores)
 {
     double low = 1e-6, high = 10;
@@ -265,7 +241,7 @@ static double said_of_image(struct yp_case *t, const struct image *image,
         o.max_error = sqrt(low * high);
         struct rx_pipeline *pipeline = rx_pipeline_create(yp_device_cpu(), &o);
         yp_got(t, pipeline);
-        bool taken = rx_pipeline_score(pipeline, &image->source, at, scores, NULL) == YP_OK;
+        bool taken = rx_pipeline_score(pipeline, source, at, scores, NULL) == YP_OK;
         yp_expect(t, taken || strstr(yp_last_error(), "of image 0 would be off") != NULL, "%s",
                   yp_last_error());
         *(taken ? &high : &low) = o.max_error;
@@ -306,14 +282,15 @@ YP_TEST(rx, mixed_score_error, .tags = "stress",
         .budgets = YP_BUDGETS(yp_min_value("said over error", 0.65),
                               yp_max_value("said over error", 2.1)))
 {
-    struct image image;
+    struct memory_tiles image;
     open_image(t, &image, (double)yp_int(t, "db"), PIXELS);
     struct rx_pipeline_options o = options_of(t, PIXELS);
     o.eps = 2e-5; /* keeps A in the range of fp16 */
     o.components = o.components > 0 ? 10 : 0;
     o.precision = precision_of(t);
+    const struct rx_source source = memory_tiles_source(&image);
     struct rx *rx = open_rx(t, image.channels, PIXELS, 1);
-    yp_ok(t, rx_fit(rx, &image.source));
+    yp_ok(t, rx_fit(rx, &source));
     struct rx_pipeline *pipeline = open_pipeline(t, o, o.precision);
     size_t n = rx_pipeline_parameters(pipeline);
     float *at = yp_alloc_host(t, n * sizeof *at);
@@ -323,9 +300,9 @@ YP_TEST(rx, mixed_score_error, .tags = "stress",
     yp_ok(t, rx_pipeline_start(pipeline, rx, at, NULL));
     for (size_t i = 0; i < n; i++)
         exactly[i] = (double)at[i];
-    double said = o.detector == RX_IMAGE ? said_of_image(t, &image, o, at, scores)
+    double said = o.detector == RX_IMAGE ? said_of_image(t, &source, o, at, scores)
                                          : said_of_start(t, rx, o, at);
-    yp_ok(t, rx_pipeline_score(pipeline, &image.source, at, scores, NULL));
+    yp_ok(t, rx_pipeline_score(pipeline, &source, at, scores, NULL));
     rx_pipeline_destroy(pipeline);
     struct rx_tile tile = {image.values, PIXELS, image.channels, image.labels, 0};
     struct rx_plain *plain = rx_plain_create(yp_device_cpu(), &o, &tile);

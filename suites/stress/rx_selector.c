@@ -1,6 +1,6 @@
 /* The channel selector's ways: its start, its terms of the loss, a hard selection, a temperature
  * that falls from epoch to epoch. */
-#include "suites/one_tile.h"
+#include "suites/memory_tiles.h"
 #include "suites/stress/training.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Two-phase training of the whole pipeline: statistics, then gradients. Compared with oracles, and
  * an interrupted and resumed run with an uninterrupted one. */
-#include "suites/one_tile.h"
+#include "suites/memory_tiles.h"
 #include "suites/scene_work.h"
 #include "suites/stress/training.h"
 
