@@ -406,13 +406,14 @@ static void run_in_this_process(void)
 /* In every process that the runner forks. Criterion's child asks for its end with the runner's a
  * little later, and stops: where the runner was killed before, it would stay stopped for ever, with
  * the run's output open. */
-static void end_with_runner(void)
+static void begin_child(void)
 {
     if (own_pid == 0)
         return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != own_pid)
         _exit(EXIT_FAILURE);
+    ypi_surroundings_make_way();
 }
 
 static void run_processes(void)
@@ -420,7 +421,8 @@ static void run_processes(void)
     struct ypi_plan *plan = now->plan;
     struct criterion_test_set *set = set_up_criterion(plan);
     own_pid = getpid();
-    pthread_atfork(NULL, NULL, end_with_runner);
+    ypi_surroundings_tidy();
+    pthread_atfork(NULL, NULL, begin_child);
     const struct sigaction action = {.sa_handler = on_abort_of_criterion};
     sigaction(SIGABRT, &action, NULL);
     plan->cgroup = ypi_cgroup_enter(now->o->process_limit * now->o->jobs);

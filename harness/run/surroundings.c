@@ -4,12 +4,17 @@
 #include "base/text/text.h"
 #include "harness/case/child.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Of the runner itself and of each case that runs beside others: what Criterion, its sockets, our
@@ -130,6 +135,52 @@ static enum yp_status check_shared_memory(int cases)
                         "/dev/shm gives no %zu KiB of shared memory (%s), which Criterion needs "
                         "for the processes of cases (--no-fork runs the cases without it)",
                         need >> 10, strerror(error));
+}
+
+/* -- what killed runners left --------------------------------------------------------------- */
+
+/* By a file of this name, and the number of the process, Criterion tells the process of a case what
+ * to run, which removes it. */
+#define SHARED_MEMORY "/dev/shm"
+#define ORDER "bxfi_"
+
+/* Longer than a case may take to come to life. A younger one may be of a process of another
+ * namespace. */
+enum { STALE_SECONDS = 60 };
+
+static bool is_stale(const char *path)
+{
+    struct stat file;
+    return stat(path, &file) == 0 && time(NULL) - file.st_mtime > STALE_SECONDS;
+}
+
+void ypi_surroundings_tidy(void)
+{
+    DIR *directory = opendir(SHARED_MEMORY);
+    const struct dirent *entry = NULL;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        char path[sizeof SHARED_MEMORY + sizeof entry->d_name];
+        char *end = NULL;
+        if (strncmp(entry->d_name, ORDER, sizeof ORDER - 1) != 0)
+            continue;
+        const long pid = strtol(entry->d_name + sizeof ORDER - 1, &end, 10);
+        snprintf(path, sizeof path, SHARED_MEMORY "/%s", entry->d_name);
+        if (pid > 0 && *end == '\0' && kill((pid_t)pid, 0) != 0 && errno == ESRCH && is_stale(path))
+            unlink(path);
+    }
+    if (directory != NULL)
+        closedir(directory);
+}
+
+void ypi_surroundings_make_way(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, SHARED_MEMORY "/" ORDER "%d", (int)getpid());
+    if (unlink(path) != 0 && errno != ENOENT)
+        dprintf(STDERR_FILENO,
+                "error: %s is in the way, which another user's killed run has left: remove it, or "
+                "run again\n",
+                path);
 }
 
 enum yp_status ypi_surroundings_check(int cases, int jobs, int fixtures)

@@ -233,10 +233,30 @@ def check_file_size(tap, program, folder):
     tap.check(stored > 0, "files of 1000 KiB: some are stored", stored)
 
 
-def in_mounts(commands, program, *arguments, cwd):
+def in_mounts(commands, program, *arguments, cwd, env=None):
     """In mounts of its own."""
     line = " && ".join([*commands, 'exec "$0" "$@"'])
-    return limited("unshare", "-m", "sh", "-c", line, program, *arguments, cwd=cwd)
+    return limited("unshare", "-m", "sh", "-c", line, program, *arguments, cwd=cwd, env=env)
+
+
+def check_left_orders(tap, program, folder):
+    """By such files Criterion tells the processes of cases what to run. A killed runner leaves one."""
+    touch = "touch -d '2 minutes ago' $(seq -f /dev/shm/bxfi_%.0f $$ $(($$ + 300)))"
+    mount = "mount -t tmpfs none /dev/shm"
+    history = os.path.join(folder, "orders.db")
+    done = in_mounts([mount, touch, "touch /dev/shm/bxfi_1x /dev/shm/bxfi_4000000"], "sh", "-c",
+                     '"$0" "$@"; ls /dev/shm', program, "--history", history, "usage.c::passes", cwd=folder)
+    tap.check("1 passed" in done[1] and "\nbxfi_1x\n" in done[1] and "\nbxfi_4000000\n" in done[1] and
+              done[1].count("bxfi_") < 20, "orders left in /dev/shm: old ones of no process are removed", done)
+    place = os.path.join(folder, "left-by-root")
+    os.makedirs(place)
+    shutil.copy2(program, place)
+    os.chown(place, NOBODY, NOBODY)
+    os.chmod(folder, 0o755)
+    done = in_mounts([mount, touch], "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+                     os.path.join(place, os.path.basename(program)), "usage.c::passes", cwd=place)
+    tap.check(done[0] == INTERNAL and re.search("^error: /dev/shm/bxfi_[0-9]+ is in the way.* another user", done[2], re.M),
+              "orders left in /dev/shm by another user: are named", done)
 
 
 def check_mounts(tap, program, folder, sanitized):
@@ -263,6 +283,7 @@ def check_mounts(tap, program, folder, sanitized):
     done = in_mounts(["mount -t tmpfs none /dev/shm", left], program, "--history", history, "usage.c::passes",
                      cwd=folder)
     tap.check(done[0] == OK, "what killed runners left in /dev/shm is in nobody's way", done)
+    check_left_orders(tap, program, folder)
     history = os.path.join(folder, "1m.db")
     done = in_mounts(["mount -t tmpfs -o size=1m none /dev/shm"], program, "--history", history, "-k", SOME, cwd=folder)
     tap.check(done[0] == FAILED and len(results(history)) == 6, "/dev/shm of 1 MiB: runs six cases", done)
