@@ -408,10 +408,12 @@ static void run_in_this_process(void)
  * the run's output open. */
 static void begin_child(void)
 {
-    if (own_pid == 0)
+    const pid_t runner = own_pid;
+    if (runner == 0)
         return;
+    own_pid = 0; /* what this process forks is its own affair */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != own_pid)
+    if (getppid() != runner)
         _exit(EXIT_FAILURE);
     ypi_surroundings_make_way();
 }
