@@ -36,7 +36,7 @@ def socket_of(pid):
     return f"/tmp/criterion_{pid}.sock"
 
 
-def start_as_nobody(program, *arguments, cwd):
+def start_as_nobody(program, *arguments, cwd, stdout=subprocess.PIPE):
     """With another user's socket, left over, where Criterion would listen."""
     def before():
         with open(socket_of(os.getpid()), "w"):
@@ -45,8 +45,13 @@ def start_as_nobody(program, *arguments, cwd):
         os.setgid(NOBODY)
         os.setuid(NOBODY)
 
-    return subprocess.Popen([program, *arguments], cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    return subprocess.Popen([program, *arguments], cwd=cwd, stdin=subprocess.DEVNULL, stdout=stdout,
                             stderr=subprocess.PIPE, text=True, env={**ENVIRONMENT, "ASAN_OPTIONS": LEAKS}, preexec_fn=before)
+
+
+def count_printed(path):
+    with open(path, encoding="utf-8") as file:
+        return len(re.findall(TOLD, file.read(), re.M))
 
 
 def check_live_socket(tap, program, place):
@@ -84,12 +89,13 @@ def check_socket(tap, program, place):
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         name = f"another user's socket in the way: {number.name}"
         history = os.path.join(place, f"{number.name}.db")
-        process = start_as_nobody(program, "--history", history, "--repeat", "1000", "-v", "usage.c::passes", cwd=place)
+        printed = history + ".out"
+        with open(printed, "w", encoding="utf-8") as out:
+            process = start_as_nobody(program, "--history", history, "--repeat", "1000", "-v", "usage.c::passes", cwd=place,
+                                      stdout=out)
         try:
             # Not by the history: what root makes beside it to read it, the run then may not write for a moment.
-            for _ in range(3):
-                while not re.match(TOLD, process.stdout.readline() or "usage.c::passes PASSED"):
-                    pass
+            wait_until(lambda: count_printed(printed) >= 3 or process.poll() is not None, what="the first cases")
             process.send_signal(number)
             # To its end, and not only to that of the process that was killed: the pipe is open for as long.
             _, err = process.communicate(timeout=60)
@@ -244,10 +250,12 @@ def in_mounts(commands, program, *arguments, cwd, env=None):
 
 def check_left_orders(tap, program, folder):
     """By such files Criterion tells the processes of cases what to run. A killed runner leaves one."""
-    touch = "touch -d '2 minutes ago' $(seq -f /dev/shm/bxfi_%.0f $$ $(($$ + 300)))"
+    def touch(*ranges):
+        return "touch -d '2 minutes ago' " + " ".join(f"$(seq -f /dev/shm/bxfi_%.0f {numbers})" for numbers in ranges)
+
     mount = "mount -t tmpfs none /dev/shm"
     history = os.path.join(folder, "orders.db")
-    done = in_mounts([mount, touch, "touch /dev/shm/bxfi_1x /dev/shm/bxfi_4000000"], "sh", "-c",
+    done = in_mounts([mount, touch("$$ $(($$ + 300))"), "touch /dev/shm/bxfi_1x /dev/shm/bxfi_4000000"], "sh", "-c",
                      '"$0" "$@"; ls /dev/shm', program, "--history", history, "usage.c::passes", cwd=folder)
     tap.check("1 passed" in done[1] and "\nbxfi_1x\n" in done[1] and "\nbxfi_4000000\n" in done[1] and
               done[1].count("bxfi_") < 20, "orders left in /dev/shm: old ones of no process are removed", done)
@@ -257,9 +265,8 @@ def check_left_orders(tap, program, folder):
     os.chown(place, NOBODY, NOBODY)
     os.chmod(folder, 0o755)
     # Others fork meanwhile, and after the highest number come low ones.
-    touch = touch.replace("300", "3000").replace("$(seq", "$(seq -f /dev/shm/bxfi_%.0f 300 3300) $(seq")
-    done = in_mounts([mount, touch], "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
-                     os.path.join(place, os.path.basename(program)), "usage.c::passes", cwd=place)
+    done = in_mounts([mount, touch("$$ $(($$ + 3000))", "300 3300")], "setpriv", f"--reuid={NOBODY}",
+                     f"--regid={NOBODY}", "--clear-groups", os.path.join(place, os.path.basename(program)), "usage.c::passes", cwd=place)
     tap.check(done[0] == INTERNAL and re.search("^error: /dev/shm/bxfi_[0-9]+ is in the way.* another user", done[2], re.M),
               "orders left in /dev/shm by another user: are named", done)
 

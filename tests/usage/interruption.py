@@ -259,6 +259,18 @@ def check_killed_before_the_case(tap, program):
         tap.equal(started.wait().code, -signal.SIGKILL, "kill -9 while a case is forked: the run's output ends")
 
 
+def check_runner_that_forks(tap, program):
+    """A library's thread may: what its children fork has another parent than the runner, and lives all the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        forked = os.path.join(folder, "forked")
+        done = run(program, "--history", os.path.join(folder, "history.db"), "--repeat", "20", "usage.c::passes",
+                   env={"YPTEST_FORKS": forked})
+        with open(forked, encoding="utf-8") as file:
+            told = file.read().split()
+        tap.check("passed in" in done.out and len(told) >= 10 and set(told) == {"0"},
+                  "a runner that forks: what its children fork lives", (done, told))
+
+
 def check_at_any_moment(tap, program):
     """From the first instructions to the end: never a failed case, never something left. Before
     the handler is there the signal itself is the end."""
@@ -293,6 +305,7 @@ def main(program):
     tap.run("waiting", check_waiting, tap, program)
     tap.run("kill -9", check_killed, tap, program)
     tap.run("kill -9 before the case", check_killed_before_the_case, tap, program)
+    tap.run("forks", check_runner_that_forks, tap, program)
     tap.run("at any moment", check_at_any_moment, tap, program)
     tap.done()
 
