@@ -117,23 +117,38 @@ static double turn(const struct ypi_pairing *p, struct side *s, double iteration
 
 struct rounds {
     double times[2][ROUNDS_MOST]; /* seconds an iteration: base, head */
-    double ratios[ROUNDS_MOST];   /* logarithms */
     int count;
+    /* Logarithms of head over base, of the two turns of a round and of the second one and the first
+     * of the next round: whatever drifts adds to the one what it takes from the other. */
+    double within[ROUNDS_MOST], between[ROUNDS_MOST];
 };
 
-/* A round is a turn of each, and the next one begins with the other: what drifts cancels in two. */
+/* A round is a turn of each, in the same order each time: who had two turns in a row would find its
+ * own data in the caches in the second. */
 static bool add_round(const struct ypi_pairing *p, struct side sides[2], int first,
                       double iterations, struct rounds *r)
 {
-    int before = r->count % 2 == 0 ? first : !first;
-    double *times[2] = {&r->times[0][r->count], &r->times[1][r->count]};
-    *times[before] = turn(p, &sides[before], iterations);
-    if (!isnan(*times[before]))
-        *times[!before] = turn(p, &sides[!before], iterations);
-    if (isnan(*times[before]) || isnan(*times[!before]))
+    int now = r->count;
+    double *mine = r->times[first];
+    double *others = r->times[!first];
+    double sign = first == 0 ? 1 : -1;
+    mine[now] = turn(p, &sides[first], iterations);
+    if (!isnan(mine[now]))
+        others[now] = turn(p, &sides[!first], iterations);
+    if (isnan(mine[now]) || isnan(others[now]))
         return false;
-    r->ratios[r->count++] = log(*times[1] / *times[0]);
+    r->within[now] = sign * log(others[now] / mine[now]);
+    if (now > 0)
+        r->between[now - 1] = sign * log(others[now - 1] / mine[now]);
+    r->count++;
     return true;
+}
+
+static double log_ratio_of(const struct rounds *r)
+{
+    double within = ypi_quantile(r->within, (size_t)r->count, 0.5);
+    return r->count < 2 ? within
+                        : (within + ypi_quantile(r->between, (size_t)r->count - 1, 0.5)) / 2;
 }
 
 static void compete(const struct ypi_pairing *p, struct side sides[2], int first, double began,
@@ -148,7 +163,7 @@ static void compete(const struct ypi_pairing *p, struct side sides[2], int first
     int few = fmax(one, other) > TURN_SECONDS ? ROUNDS_LEAST : ROUNDS_FEW;
     double now = ypi_now();
     double until = now + fmax(LEAST_SECONDS, now - began);
-    while (r.count < ROUNDS_MOST && (r.count < few || r.count % 2 != 0 || ypi_now() < until))
+    while (r.count < ROUNDS_MOST && (r.count < few || ypi_now() < until))
         if (!add_round(p, sides, first, iterations, &r))
             break;
     if (r.count == 0)
@@ -156,7 +171,7 @@ static void compete(const struct ypi_pairing *p, struct side sides[2], int first
     found->there = true;
     found->base = ypi_quantile(r.times[0], (size_t)r.count, 0.5);
     found->head = ypi_quantile(r.times[1], (size_t)r.count, 0.5);
-    found->log_ratio = ypi_quantile(r.ratios, (size_t)r.count, 0.5);
+    found->log_ratio = log_ratio_of(&r);
     found->rounds = r.count;
 }
 

@@ -30,7 +30,7 @@ struct ypi_paired {
     bool wanted;       /* else it is passed over */
     bool there;        /* both sides measured it */
     double base, head; /* seconds an iteration */
-    double log_ratio;  /* of head over base: the median of the rounds */
+    double log_ratio;  /* of head over base, of turns that follow each other */
     int rounds;
 };
 

@@ -8,16 +8,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CHILDREN_MAX = 1024, ZOMBIES_MAX = 64 };
-#define PERIOD_NS 20000000
+#define PERIOD_SECONDS 0.02
 /* Criterion reaps a case's process at once; what stays longer was started by something else. */
 #define UNRELATED_SECONDS 1.0
 #define AGAIN_SECONDS 1.0
@@ -35,7 +37,7 @@ struct ypi_watchdog {
     struct ypi_plan *plan;
     const struct ypi_options *o;
     const volatile bool *interrupted, *urgent;
-    _Atomic bool stop;
+    sem_t stop; /* posted once */
     pthread_t thread;
     struct zombie zombies[ZOMBIES_MAX];
     ypi_never_started *never_started;
@@ -266,11 +268,23 @@ static void watch_itself(struct ypi_watchdog *w)
     }
 }
 
+static bool stopped_within(struct ypi_watchdog *w, double seconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(seconds * 1e9);
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    int got = -1;
+    while ((got = sem_clockwait(&w->stop, CLOCK_MONOTONIC, &until)) != 0 && errno == EINTR) {
+    }
+    return got == 0;
+}
+
 static void *run(void *argument)
 {
-    static const struct timespec pause = {.tv_nsec = PERIOD_NS};
     struct ypi_watchdog *w = argument;
-    while (!w->stop) {
+    do {
         pthread_mutex_lock(&working);
         if (*w->urgent)
             end_everything(w);
@@ -285,8 +299,7 @@ static void *run(void *argument)
         watch_start(w);
         reap_unrelated(w);
         pthread_mutex_unlock(&working);
-        nanosleep(&pause, NULL);
-    }
+    } while (!stopped_within(w, PERIOD_SECONDS));
     return NULL;
 }
 
@@ -303,15 +316,18 @@ struct ypi_watchdog *ypi_watchdog_start(struct ypi_plan *plan, const struct ypi_
     w->o = o;
     w->interrupted = interrupted;
     w->urgent = urgent;
+    sem_init(&w->stop, 0, 0);
     if (ypi_thread_begin(&w->thread, run, w, 0))
         return w;
+    sem_destroy(&w->stop);
     free(w);
     return NULL;
 }
 
 void ypi_watchdog_stop(struct ypi_watchdog *w)
 {
-    w->stop = true;
+    sem_post(&w->stop);
     pthread_join(w->thread, NULL);
+    sem_destroy(&w->stop);
     free(w);
 }
