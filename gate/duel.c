@@ -133,6 +133,24 @@ double ypi_duel_seconds(const struct ypi_duel *d)
     return d->seconds;
 }
 
+/* Evidence grows about as fast as it has grown. */
+struct ypi_prospect ypi_duel_prospect(const struct ypi_duel *d)
+{
+    const double needed = log(1 / d->rule.error);
+    const double limit = log1p(d->rule.threshold);
+    struct ypi_prospect best = {.seconds = INFINITY};
+    for (int i = 0; i < d->count; i++) {
+        const struct contest *c = &d->contests[i];
+        for (int side = -1; side <= 1 && !c->decided; side += 2) {
+            double evidence = ypi_evidence(c->ratios, c->count, limit, side);
+            double seconds = evidence > 0 ? d->seconds * fmax(0, needed / evidence - 1) : INFINITY;
+            if (seconds < best.seconds)
+                best = (struct ypi_prospect){.seconds = seconds, .slower = side > 0};
+        }
+    }
+    return best;
+}
+
 static double median(const double *x, size_t count)
 {
     return ypi_quantile(x, count, 0.5);

@@ -26,6 +26,14 @@ enum ypi_pair_end ypi_duel_run(struct ypi_duel *d, struct ypi_seed *coin, double
 bool ypi_duel_is_over(const struct ypi_duel *d);
 int ypi_duel_pairs(const struct ypi_duel *d);
 double ypi_duel_seconds(const struct ypi_duel *d); /* that it took so far */
+
+/* What more pairs of a case promise, judged by those that there were. */
+struct ypi_prospect {
+    double seconds; /* until the next of its measurements is decided; INFINITY: none comes nearer */
+    bool slower;    /* that one looks slower */
+};
+struct ypi_prospect ypi_duel_prospect(const struct ypi_duel *d);
+
 /* "1.012 [0.980, 1.041]" of the measurement that is least decided; "" before the first pair. */
 void ypi_duel_told(const struct ypi_duel *d, char out[64]);
 

@@ -15,8 +15,16 @@ struct ypi_schedule {
     void *arg;
 };
 
-/* Each case in its turn until all are decided or the time is over: those that are decided at once
- * leave theirs to the others. False: it was stopped. */
+/* The next one of `count` cases, `left` seconds before the end: those that look slower and may be
+ * decided by then first, then the others, each time the one that is nearest to an answer, and of
+ * equals the one with the least `spent`. A case whose prospect has negative seconds is passed over;
+ * -1: all are. */
+int ypi_schedule_next(const struct ypi_prospect *prospects, const double *spent, int count,
+                      double left);
+
+/* Half of the time is shared evenly; then the case that ypi_schedule_next() names gets some, until
+ * all are decided or the time is over. Errors do not depend on that order: evidence may be looked
+ * at, and left, after any pair. False: it was stopped. */
 bool ypi_schedule_run(const struct ypi_schedule *s, struct ypi_seed *coin);
 
 #endif
