@@ -117,8 +117,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     char program[PATH_MAX] = "";
     if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
         snprintf(program, sizeof program, "?");
-    /* Whoever gives turns runs many of these, keeps none of their histories, and knows the commit.
-     */
+    /* Whoever gives turns keeps none of these many histories, and knows the commit. */
     ypi_environment_read(&environment, o->turns == NULL ? o->root : NULL);
     ypi_environment_add_program(&environment, ypi_all_tests());
     ypi_environment_add_devices(&environment);

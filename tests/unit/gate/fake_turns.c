@@ -1,9 +1,9 @@
 /* A suite of one measurement that takes turns and reports what its caches and a machine that slows
- * down would make of them: the head takes 1.1 times what the base does, each turn 1 % more than the
- * one before, and one that follows another of its own 0.7 of that. In its directory file `order`
- * gets a letter a turn, `b` or `h`.
+ * down would make of them: the head takes RATIO times what the base does, each turn 1 % more than
+ * the one before, and one that follows another of its own 0.7 of that. In its directory file
+ * `order` gets a letter a turn, `b` or `h`.
  *
- * usage: fake-turns ... --turns .../base.sock or .../head.sock */
+ * usage: fake-turns ... --turns .../base.sock or .../head.sock --ratio RATIO */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,18 +12,19 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static double seconds_of_turn(char own)
+/* The process has had `before` turns. */
+static double seconds_of_turn(char own, double ratio, int before)
 {
     FILE *order = fopen("order", "a+");
-    if (order == NULL)
+    if (order == NULL || fseek(order, 0, SEEK_END) != 0)
         exit(1);
-    char last = '\0';
-    int turns = 0;
-    for (int c; (c = fgetc(order)) != EOF; turns++)
-        last = (char)c;
+    long turns = ftell(order); /* of all pairs */
+    int last = turns > 0 && fseek(order, -1, SEEK_END) == 0 ? fgetc(order) : EOF;
+    fseek(order, 0, SEEK_END);
     fputc(own, order);
     fclose(order);
-    return 1e-3 * (own == 'h' ? 1.1 : 1) * exp(0.01 * turns) * (last == own ? 0.7 : 1);
+    double drift = exp(0.01 * (2 * before + (int)(turns % 2)));
+    return 1e-3 * (own == 'h' ? ratio : 1) * drift * (last == own ? 0.7 : 1);
 }
 
 int main(int argc, char **argv)
@@ -31,9 +32,13 @@ int main(int argc, char **argv)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char line[64];
     const char *path = "";
+    double ratio = 1;
+    int turns = 0;
     for (int i = 1; i + 1 < argc; i++)
         if (strcmp(argv[i], "--turns") == 0)
             path = argv[i + 1];
+        else if (strcmp(argv[i], "--ratio") == 0)
+            ratio = strtod(argv[i + 1], NULL);
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0)
@@ -46,7 +51,8 @@ int main(int argc, char **argv)
     fflush(out);
     while (fgets(line, sizeof line, in) != NULL && strncmp(line, "run ", 4) == 0) {
         double iterations = strtod(line + 4, NULL);
-        double seconds = seconds_of_turn(strstr(path, "/head.sock") != NULL ? 'h' : 'b');
+        double seconds =
+            seconds_of_turn(strstr(path, "/head.sock") != NULL ? 'h' : 'b', ratio, turns++);
         fprintf(out, "took %.17g %.0f\n", seconds * iterations, iterations);
         fflush(out);
     }

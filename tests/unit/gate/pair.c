@@ -18,7 +18,9 @@ enum { ORDER_MAX = 4096 };
 static void run_pair(uint64_t seed, struct ypi_paired *found, char order[ORDER_MAX])
 {
     char work[] = "/tmp/gate-pair-XXXXXX";
-    const struct ypi_contestant fake = {.program = getenv("FAKE_TURNS"), .directory = work};
+    static const char *const options[] = {"--ratio", "1.1", NULL};
+    const struct ypi_contestant fake = {
+        .program = getenv("FAKE_TURNS"), .directory = work, .options = options};
     cr_assert_not_null(mkdtemp(work));
     struct ypi_pairing p = {.base = fake, .head = fake, .id = "fake.c::case", .work = work};
     struct ypi_seed coin = ypi_seed_of(seed, 0, 0);

@@ -1,8 +1,12 @@
 /* Who gets the time when there is too little of it for all. */
 #include "gate/schedule.h"
 
+#include "base/text/text.h"
+
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 TestSuite(gate_schedule, .timeout = 60);
 
@@ -44,4 +48,95 @@ Test(gate_schedule, the_undecidable_share_what_is_left)
     cr_expect_eq(ypi_schedule_next(list, spent, 4, 60), 1);
     cr_expect_eq(ypi_schedule_next(&list[2], &spent[2], 1, 60), -1);
     cr_expect_eq(ypi_schedule_next(list, spent, 0, 60), -1);
+}
+
+/* -- fake suites --------------------------------------------------------------------------- */
+
+static const char *const names[] = {"work"};
+
+struct fake {
+    char work[32];
+    const char *options[3];
+    struct ypi_pairing pairing;
+    struct ypi_duel *duel;
+};
+
+/* Of which the head takes `ratio` times what the base does, whatever else is. */
+static void open_fake(struct fake *f, const char *ratio, double error)
+{
+    *f = (struct fake){.work = "/tmp/gate-schedule-XXXXXX", .options = {"--ratio", ratio}};
+    cr_assert_not_null(mkdtemp(f->work));
+    const struct ypi_contestant side = {
+        .program = getenv("FAKE_TURNS"), .directory = f->work, .options = f->options};
+    f->pairing =
+        (struct ypi_pairing){.base = side, .head = side, .id = "fake.c::case", .work = f->work};
+    f->duel = ypi_duel_open(&f->pairing, names, 1,
+                            (struct ypi_duel_rule){.threshold = 0.03, .error = error}, false);
+}
+
+static void close_fake(struct fake *f)
+{
+    char *words = ypi_format("rm -r %s", f->work);
+    ypi_duel_close(f->duel);
+    cr_expect_eq(system(words), 0);
+    free(words);
+}
+
+static struct ypi_prospect prospect_of(const char *ratio, double *spent)
+{
+    struct fake f;
+    struct ypi_seed coin = ypi_seed_of(1, 0, 0);
+    open_fake(&f, ratio, 1e-100); /* some 360 pairs */
+    cr_expect_eq(ypi_duel_prospect(f.duel).seconds, INFINITY, "before the first pair");
+    cr_expect_eq(ypi_duel_run(f.duel, &coin, 0.5), YPI_PAIR_DONE);
+    cr_assert_not(ypi_duel_is_over(f.duel));
+    *spent = ypi_duel_seconds(f.duel);
+    struct ypi_prospect p = ypi_duel_prospect(f.duel);
+    close_fake(&f);
+    return p;
+}
+
+Test(gate_schedule, pairs_tell_which_answer_is_near)
+{
+    double spent = 0;
+    struct ypi_prospect p = prospect_of("1.3", &spent);
+    cr_expect(p.slower && p.seconds > spent && isfinite(p.seconds), "%g after %g s", p.seconds,
+              spent);
+    p = prospect_of("0.8", &spent);
+    cr_expect(!p.slower && p.seconds > spent && isfinite(p.seconds), "%g after %g s", p.seconds,
+              spent);
+    /* Not for ever: 1.03 is rounded. */
+    cr_expect_gt(prospect_of("1.03", &spent).seconds, 1e6);
+}
+
+static void tell(void *arg, int at, int decided, double left)
+{
+    (void)at;
+    (void)left;
+    *(int *)arg = decided;
+}
+
+/* A head that is slower by exactly the threshold, of which no pair tells anything, and one that is
+ * slower by 10 %: that is decided, and the rest of the time is the first one's. */
+Test(gate_schedule, what_the_decided_leave_goes_to_the_others)
+{
+    struct fake hard;
+    struct fake easy;
+    int decided = -1;
+    struct ypi_seed coin = ypi_seed_of(1, 0, 0);
+    open_fake(&hard, "1.03", 0.001);
+    open_fake(&easy, "1.1", 0.001);
+    const struct ypi_schedule s = {.duels = (struct ypi_duel *const[]){hard.duel, easy.duel},
+                                   .count = 2,
+                                   .seconds = 6,
+                                   .case_seconds = 60,
+                                   .tell = tell,
+                                   .arg = &decided};
+    cr_expect(ypi_schedule_run(&s, &coin));
+    cr_expect_eq(decided, 1);
+    cr_expect(ypi_duel_is_over(easy.duel) && !ypi_duel_is_over(hard.duel));
+    double used = ypi_duel_seconds(hard.duel) + ypi_duel_seconds(easy.duel);
+    cr_expect_gt(used, 5.9, "of 6 s %g were used", used);
+    close_fake(&hard);
+    close_fake(&easy);
 }
