@@ -2,6 +2,7 @@
  * and the same work on the CPU. */
 #include "suites/perf/rx_work.h"
 
+#define BUDGETS YP_BUDGETS(yp_budget_file("budgets.ini"))
 #define WIDE yp_axis_int("channels", 100, 200)
 /* A pass goes so many times over one tile of a million pixels: more than any cache holds, and long
  * enough that the start and end of a pass are negligible. */
@@ -39,28 +40,28 @@ static void on_repeated(struct yp_case *t, perf_measurement *operation)
 }
 
 YP_TEST(rx_cuda, statistics, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = "cuda",
-        .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("statistics", 0.6)))
+        .timeout = 120, .budgets = BUDGETS)
 {
     on_repeated(t, measure_statistics);
 }
 
 YP_TEST(rx_cuda, score, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = "cuda",
-        .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("score", 0.6)))
+        .timeout = 120, .budgets = BUDGETS)
 {
     on_repeated(t, measure_score);
 }
 
-/* Scores, weights, and products with weights; the budget is an estimate. */
+/* Scores, weights, and products with weights. */
 YP_TEST(rx_cuda, gradient_step, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = "cuda",
-        .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("gradient step", 0.3)))
+        .timeout = 120, .budgets = BUDGETS)
 {
     on_repeated(t, measure_gradient_step);
 }
 
 /* Products, weights, products with weights, and the nodes before the detector. Products are stored,
- * so that the backward pass needs no second matrix. The budget is an estimate. */
+ * so that the backward pass needs no second matrix. */
 YP_TEST(rx_cuda, pipeline_step, .tags = "perf small", .axes = YP_AXES(WIDE), .devices = "cuda",
-        .timeout = 120, .budgets = YP_BUDGETS(yp_min_share("pipeline step", 0.3)))
+        .timeout = 120, .budgets = BUDGETS)
 {
     on_repeated(t, measure_pipeline_step);
 }
@@ -68,8 +69,8 @@ YP_TEST(rx_cuda, pipeline_step, .tags = "perf small", .axes = YP_AXES(WIDE), .de
 /* -- batches -------------------------------------------------------------------------------------
  */
 
-/* Images of one tile. */
-YP_TEST(rx_cuda, batch, .tags = "perf medium", .devices = "cuda",
+/* Images of one tile. A small batch does not fill a GPU: its share is small. */
+YP_TEST(rx_cuda, batch, .tags = "perf medium", .devices = "cuda", .budgets = BUDGETS,
         .axes = YP_AXES(yp_axis_int("channels", 100), yp_axis_int("batch", 1, 2, 4, 8, 16, 32)))
 {
     struct scale s = perf_image((size_t)yp_int(t, "channels"));
@@ -99,7 +100,7 @@ BATCH_GROWTH(batch_score, "score");
 /* A million pixels; all processors against the GPU. Marked gpu on the CPU too, so that `-m gpu` has
  * both sides. */
 YP_TEST(rx_cuda, both, .tags = "perf medium gpu", .devices = "cpu cuda", .timeout = 120,
-        .axes = YP_AXES(yp_axis_int("channels", 100)))
+        .budgets = BUDGETS, .axes = YP_AXES(yp_axis_int("channels", 100)))
 {
     struct scale s = perf_image((size_t)yp_int(t, "channels"));
     s.cubes = 16;
@@ -115,14 +116,16 @@ YP_TEST(rx_cuda, both, .tags = "perf medium gpu", .devices = "cpu cuda", .timeou
     rx_destroy(rx);
 }
 
-#define CUDA_AGAINST_CPU(name_, what_) \
+/* A third of what an H100 and an H200 reach beside 16 processors of their hosts; the two with a
+ * gradient were measured beside an OpenBLAS that did not know those, and have what scores have. */
+#define CUDA_AGAINST_CPU(name_, what_, least_) \
     YP_RELATION(rx_cuda, name_, .tags = "perf medium gpu", \
-                .budgets = YP_BUDGETS(yp_min_value("ratio", 2)), \
+                .budgets = YP_BUDGETS(yp_min_value("ratio", least_)), \
                 .relation = yp_ratio_over("perf/rx_cuda.c::both", what_, "device", "cuda", "cpu"))
-CUDA_AGAINST_CPU(statistics_against_cpu, "statistics");
-CUDA_AGAINST_CPU(score_against_cpu, "score");
-CUDA_AGAINST_CPU(gradient_against_cpu, "gradient step");
-CUDA_AGAINST_CPU(pipeline_against_cpu, "pipeline step");
+CUDA_AGAINST_CPU(statistics_against_cpu, "statistics", 7);
+CUDA_AGAINST_CPU(score_against_cpu, "score", 4);
+CUDA_AGAINST_CPU(gradient_against_cpu, "gradient step", 4);
+CUDA_AGAINST_CPU(pipeline_against_cpu, "pipeline step", 4);
 
 YP_RELATION(rx_cuda, both_data, .tags = "perf medium gpu",
             .relation = yp_same_hash("perf/rx_cuda.c::both[channels=100-cpu]",
@@ -215,21 +218,22 @@ static void from_host(struct yp_case *t, bool pinned, bool ahead)
 YP_TEST(rx_cuda, from_host, .tags = "perf medium", .devices = "cuda", .timeout = 120,
         .axes = YP_AXES(yp_axis_int("channels", 100),
                         yp_axis_string("memory", "pinned", "pageable")),
-        .budgets = YP_BUDGETS(yp_min_share("fit", 0.5)))
+        .budgets = BUDGETS)
 {
     from_host(t, yp_string(t, "memory")[1] == 'i', true);
 }
 
 /* A tile is copied while the one before is processed, or after it. */
 YP_TEST(rx_cuda, fetched, .tags = "perf medium", .devices = "cuda", .timeout = 120,
-        .axes = YP_AXES(yp_axis_int("channels", 100), yp_axis_string("fetch", "ahead", "behind")))
+        .axes = YP_AXES(yp_axis_int("channels", 100), yp_axis_string("fetch", "ahead", "behind")),
+        .budgets = BUDGETS)
 {
     from_host(t, true, yp_string(t, "fetch")[0] == 'a');
 }
 
-#define FROM_HOST(name_, test_, axis_, a_, b_) \
+#define FROM_HOST(name_, test_, axis_, a_, b_, least_) \
     YP_RELATION(rx_cuda, name_, .tags = "perf medium", .devices = "cuda", \
-                .budgets = YP_BUDGETS(yp_min_value("ratio", 1)), \
+                .budgets = YP_BUDGETS(yp_min_value("ratio", least_)), \
                 .relation = yp_ratio_over("perf/rx_cuda.c::" test_, "fit", axis_, a_, b_))
-FROM_HOST(pinned_memory, "from_host", "memory", "pinned", "pageable");
-FROM_HOST(fetched_ahead, "fetched", "fetch", "ahead", "behind");
+FROM_HOST(pinned_memory, "from_host", "memory", "pinned", "pageable", 3);
+FROM_HOST(fetched_ahead, "fetched", "fetch", "ahead", "behind", 1.05);

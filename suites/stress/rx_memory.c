@@ -118,9 +118,7 @@ static void report_estimates(struct yp_case *t, const struct scale *s, size_t pi
 /* A scene, a detector, a loss and a pipeline at the tiles that the scale is worked on with, and one
  * tile of it through all of them. */
 YP_TEST(rx, predicted_memory, .tags = "stress", .cases = SCALE_CASES, .devices = "cpu cuda",
-        .timeout = 120,
-        .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_for_device("cuda"),
-                              yp_max_peak(YP_HOST, 64 * YP_MIB)))
+        .timeout = 120, .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
 {
     struct scale s = scale_of(t);
     struct scene_tiles tiles = {0};

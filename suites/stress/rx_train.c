@@ -47,8 +47,7 @@ YP_TEST(rx, train, .tags = "stress",
                                      .budgets = YP_BUDGETS(yp_max_value("loss ratio", 0.3)))),
         .devices = "cpu cuda", .timeout = 300,
         .budgets = YP_BUDGETS(yp_budget_file("budgets.ini"), yp_min_value("best epoch", 1),
-                              yp_min_value("roc auc", 0.80), yp_for_device("cuda"),
-                              yp_max_peak(YP_HOST, 32 * YP_MIB)))
+                              yp_min_value("roc auc", 0.80)))
 {
     struct scale s = scale_of(t);
     uint64_t epochs = (uint64_t)yp_int(t, "epochs");
