@@ -2,6 +2,7 @@
  * nothing else. */
 #include "machine/machine.h"
 
+#include "base/simd/openblas.h"
 #include "base/system/clock.h"
 #include "base/text/text.h"
 
@@ -32,12 +33,27 @@ static void find(void *library, const char *name, void *function)
     memcpy(function, &address, sizeof address); /* ISO C has no cast from data to functions */
 }
 
+/* With the kernels that cases have (ypi_confine_isa()), which it chooses when it is loaded. */
+static void *load(void)
+{
+    static const char name[] = "libopenblas.so.0";
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    const char *core = library != NULL ? ypi_openblas_better(library) : NULL;
+    if (core == NULL)
+        return library;
+    dlclose(library);
+    setenv("OPENBLAS_CORETYPE", core, 1);
+    library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    unsetenv("OPENBLAS_CORETYPE");
+    return library;
+}
+
 struct ypi_blas *ypi_blas_open(int threads)
 {
     enum { FEW = 8, SMALL = 2048, LARGE = 4096 };
     threads_function *set_threads = NULL;
     struct ypi_blas *blas = ypi_calloc(1, sizeof *blas);
-    blas->library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    blas->library = load();
     if (blas->library != NULL) {
         find(blas->library, "cblas_sgemm", &blas->sgemm);
         find(blas->library, "cblas_dgemm", &blas->dgemm);

@@ -1,5 +1,6 @@
 #include "harness/case/command.h"
 
+#include "base/simd/openblas.h"
 #include "base/text/text.h"
 #include "harness/case/child.h"
 #include "harness/collect/substitute.h"
@@ -57,12 +58,21 @@ static void free_variables(struct variables *v)
     free(v->entries);
 }
 
+static bool is_of(const char *entry, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
 static struct variables variables_of(const struct yp_case *t)
 {
     struct variables v = {0};
-    /* A program that links Criterion itself would take its mark for an order to run a test. */
+    const bool chosen = getenv(YPI_OPENBLAS_MARK) != NULL;
+    /* A program that links Criterion itself would take its mark for an order to run a test; one
+     * with another OpenBLAS than this process's has to choose its kernels itself. */
     for (char **entry = environ; *entry != NULL; entry++)
-        if (strncmp(*entry, YPI_MARK_OF_CRITERION "=", sizeof YPI_MARK_OF_CRITERION) != 0)
+        if (!is_of(*entry, YPI_MARK_OF_CRITERION) &&
+            !(chosen && (is_of(*entry, "OPENBLAS_CORETYPE") || is_of(*entry, YPI_OPENBLAS_MARK))))
             set_variable(&v, ypi_strdup(*entry));
     set_variable(&v, ypi_format(YPI_MARK "=%d", (int)getpid()));
     set_variable(&v, ypi_format("YIELDPOINT_SEED=%" PRIu64, t->seed));

@@ -1,11 +1,13 @@
 #include "harness/collect/options.h"
 
+#include "base/simd/openblas.h"
 #include "base/text/text.h"
 #include "device/kind.h"
 #include "harness/collect/collect.h"
 #include "harness/collect/program_options.h"
 #include "harness/collect/words.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -394,17 +396,17 @@ void ypi_options_set_axis(struct ypi_options *o, const char *axis, const char *v
         (struct ypi_set){.axis = ypi_strdup(axis), .value = ypi_strdup(value)};
 }
 
-/* OpenBLAS chooses its kernels by this name alone. */
-static const char *const core_types[YP_ISAS] = {
-    [YP_ISA_BASELINE] = "Nehalem", [YP_ISA_AVX2] = "Haswell", [YP_ISA_AVX512] = "SkylakeX"};
-
 void ypi_confine_isa(const struct ypi_options *o)
 {
-    if (!o->isa_given)
-        return;
-    setenv("YIELDPOINT_ISA", yp_isa_name(o->isa), 1);
-    if (core_types[o->isa] != NULL)
-        setenv("OPENBLAS_CORETYPE", core_types[o->isa], 1);
+    if (o->isa_given)
+        setenv("YIELDPOINT_ISA", yp_isa_name(o->isa), 1);
+    const char *core = ypi_openblas_better(RTLD_DEFAULT);
+    if (o->isa_given && o->isa < YP_ISA_AMX)
+        setenv("OPENBLAS_CORETYPE", ypi_openblas_core(o->isa), 1);
+    else if (core != NULL) {
+        setenv("OPENBLAS_CORETYPE", core, 1);
+        setenv(YPI_OPENBLAS_MARK, core, 1);
+    }
 }
 
 static bool isa_is_confined(const struct ypi_options *o)

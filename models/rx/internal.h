@@ -32,6 +32,15 @@ static inline bool ypi_rx_is_finite(const float *x, size_t channels)
     return true;
 }
 
+/* The slope of a pixel's loss ln(1 + e^l), or of a target's ln(1 + e^-l), by its logit l. Below
+ * 2^-80 it is 0: such a pixel adds nothing to a sum of floats, and what it was multiplied by would
+ * be subnormal, which takes an Intel processor a hundred times as long. */
+static inline float ypi_rx_slope(bool target, float l)
+{
+    float slope = target ? -1 / (1 + expf(l)) : 1 / (1 + expf(-l));
+    return fabsf(slope) < 0x1p-80F ? 0 : slope;
+}
+
 /* -- a pass over the tiles ----------------------------------------------------------------- */
 
 /* Works on one tile; in parallel, in any order. */

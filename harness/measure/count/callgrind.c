@@ -1,5 +1,6 @@
 #include "harness/measure/count/callgrind.h"
 
+#include "base/simd/openblas.h"
 #include "base/text/text.h"
 #include "harness/run/process.h"
 
@@ -158,7 +159,9 @@ static void set_environment(const struct ypi_job *job)
     const char *given = getenv("YIELDPOINT_ISA");
     if (given == NULL || !yp_isa_from_name(given, &isa) || isa > YP_ISA_AVX2)
         setenv("YIELDPOINT_ISA", yp_isa_name(YP_ISA_AVX2), 1);
-    prefer("OPENBLAS_CORETYPE", "Haswell");
+    if (getenv(YPI_OPENBLAS_MARK) != NULL)
+        unsetenv("OPENBLAS_CORETYPE"); /* nobody's wish, and perhaps AVX-512 */
+    prefer("OPENBLAS_CORETYPE", ypi_openblas_core(YP_ISA_AVX2));
     prefer("OMP_NUM_THREADS", "1");
     prefer("OMP_WAIT_POLICY", "passive");
     /* The successor is an ordinary program again, though still this case's process. */

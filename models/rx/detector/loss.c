@@ -178,8 +178,7 @@ static void judge(struct slot *slot, size_t rows, float scale, float bias)
     for (size_t r = 0; r < rows; r++) {
         float away = slot->scores[r] - bias, l = scale * away;
         float wrong = slot->labels[r] != 0 ? -l : l; /* loss = 10 ln(1 + e^wrong) */
-        float slope = slot->labels[r] != 0 ? -1 / (1 + expf(l)) : 1 / (1 + expf(-l));
-        float d = 10 * slope;
+        float d = 10 * ypi_rx_slope(slot->labels[r] != 0, l);
         slot->g[r] = d * scale;
         slot->loss += 10.0 * (double)(fmaxf(wrong, 0) + log1pf(expf(-fabsf(wrong))));
         slot->d += (double)d;

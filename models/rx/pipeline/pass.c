@@ -36,7 +36,7 @@ void ypi_rx_judge(const struct rx_pipeline *p, struct ypi_rx_lane *lane, size_t 
         float away = lane->scores[r] - bias, l = scale * away;
         float wrong = lane->labels[r] != 0 ? -l : l; /* loss = weight ln(1 + e^wrong) */
         float weight = lane->labels[r] != 0 ? 10 * positive : 10;
-        float d = weight * (lane->labels[r] != 0 ? -1 / (1 + expf(l)) : 1 / (1 + expf(-l)));
+        float d = weight * ypi_rx_slope(lane->labels[r] != 0, l);
         lane->g[r] = d * scale * pull;
         sums[0] += (double)weight * (double)(fmaxf(wrong, 0) + log1pf(expf(-fabsf(wrong))));
         sums[1] += (double)d;

@@ -242,3 +242,19 @@ Test(rx, loss_needs_labels_and_a_finite_pixel)
     rx_loss_destroy(loss);
     scene_free(&s);
 }
+
+/* -- slopes -------------------------------------------------------------------------------- */
+
+Test(rx, a_slope_is_the_logistic_function_or_nothing)
+{
+    for (float l = -150; l <= 150; l += 0.25f) {
+        double exact = 1 / (1 + exp(-(double)l));
+        float background = ypi_rx_slope(false, l), target = ypi_rx_slope(true, -l);
+        cr_assert_eq(target, -background, "at %g", (double)l);
+        if (exact < 0x1p-80)
+            cr_assert_eq(background, 0, "at %g: %g", (double)l, (double)background);
+        else /* half a unit of expf, of the sum and of the quotient */
+            cr_assert_lt(fabs((double)background - exact), 2e-7 * exact, "at %g", (double)l);
+    }
+    cr_assert(isnan(ypi_rx_slope(false, NAN)) && isnan(ypi_rx_slope(true, NAN)));
+}
