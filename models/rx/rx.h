@@ -233,7 +233,8 @@ size_t rx_masked(const struct rx *rx, uint8_t *mask);
  *   u = 0.42 2^-24 m / sqrt(3 n); RX_FP64 has 2^-53 there and m = min(tile_pixels, n); on a GPU,
  *   where blocks of r pixels (512 to 8192, by tile_pixels) are summed in float from such sums, u^2
  *   is (1 + r^2 / m^3) times that.
- * - b = 2^-17 (RX_BF16X2) or 2^-19 (RX_BF16X3; on AMX 0): terms that are left out, as measured.
+ * - b = 2^-17 (RX_BF16X2) or 2^-19 (RX_BF16X3; on AMX 0), as measured: the square of what two
+ *   terms leave out; squares of bf16, which long sums all round down.
  * - L^-1 and its products with pixels are float: rounding of y_i by 2^-23.
  * - 3: 99 % of the pixels lie within three times the root mean square of such errors.
  * Half to twice what is measured where u v C is below 1 and pixels are more than ten times the

@@ -130,7 +130,7 @@ Test(rx_error, of_all_precisions_and_tiles)
     double *right = right_scores(&s, 0);
     expect_estimate(&s, RX_BF16X2, right, 1.2, 2.2); /* 1.55 to 1.62; on AMX 2.10 */
     if (yp_isa() == YP_ISA_AMX)
-        expect_estimate(&s, RX_BF16X3, right, 2, 5); /* 3.7: the sums are shorter than of floats */
+        expect_estimate(&s, RX_BF16X3, right, 2, 5); /* 3.7: its sums are shorter than of floats */
     else
         expect_estimate(&s, RX_BF16X3, right, 1.2, 2.1); /* 1.47 to 1.63 */
     expect_estimate(&s, RX_FP64, right, 0.6, 1.2);       /* 0.88 */
