@@ -401,9 +401,10 @@ void ypi_confine_isa(const struct ypi_options *o)
     if (o->isa_given)
         setenv("YIELDPOINT_ISA", yp_isa_name(o->isa), 1);
     const char *core = ypi_openblas_better(RTLD_DEFAULT);
-    if (o->isa_given && o->isa < YP_ISA_AMX)
+    if (o->isa_given && o->isa < YP_ISA_AMX) {
         setenv("OPENBLAS_CORETYPE", ypi_openblas_core(o->isa), 1);
-    else if (core != NULL) {
+        unsetenv(YPI_OPENBLAS_MARK);
+    } else if (core != NULL) {
         setenv("OPENBLAS_CORETYPE", core, 1);
         setenv(YPI_OPENBLAS_MARK, core, 1);
     }
