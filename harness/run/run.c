@@ -374,10 +374,12 @@ static struct sigaction fault_before;
  * whose files are taken away while it starts a process). Faults of others are none of this. */
 static void on_fault_of_criterion(int number, siginfo_t *about, void *context)
 {
-    (void)about;
     sigaction(number, &fault_before, NULL);
-    if (strstr(object_of(context), "libcriterion") == NULL)
-        return; /* it happens once more, as without this */
+    if (about->si_code <= 0 || strstr(object_of(context), "libcriterion") == NULL) {
+        if (about->si_code <= 0) /* sent by somebody: it does not happen again by itself */
+            raise(number);
+        return;
+    }
     fputs("error: Criterion has crashed; was it refused something, as by a limit (ulimit -a)?\n",
           stderr);
     on_abort_of_criterion(number);

@@ -232,7 +232,8 @@ size_t rx_masked(const struct rx *rx, uint8_t *mask);
  *   pixels, m = min(512, tile_pixels, n), that are added up in double leave
  *   u = 0.42 2^-24 m / sqrt(3 n); RX_FP64 has 2^-53 there and m = min(tile_pixels, n); on a GPU,
  *   where blocks of r pixels (512 to 8192, by tile_pixels) are summed in float from such sums, u^2
- *   is (1 + r^2 / m^3) times that.
+ *   is (1 + r^2 / m^3) times that. AMX rounds once for 32 pixels of each of 3 or 6 products (two or
+ *   three terms): u^2 is 3 or 6 ceil(m / 32) / m times that.
  * - b = 2^-17 (RX_BF16X2) or 2^-19 (RX_BF16X3; on AMX 0), as measured: the square of what two
  *   terms leave out; squares of bf16, which long sums all round down.
  * - L^-1 and its products with pixels are float: rounding of y_i by 2^-23.

@@ -234,9 +234,11 @@ YP_TEST(rx, xl, .tags = "stress slow",
                                                          yp_set_int("channels", 200)))),
         .axes = YP_AXES(yp_axis_int("cubes", 10000)), .devices = "cpu cuda", .timeout = 7200,
         .budgets = YP_BUDGETS(yp_min_value("auc", 0.95), yp_budget_file("budgets.ini"),
-                              yp_for_device("cpu"), yp_max_peak(YP_HOST, 512 * YP_MIB),
+                              yp_max_peak(YP_HOST, 512 * YP_MIB), yp_for_device("cpu"),
                               yp_min_share("fit", 0.39), yp_max_resident(512 * YP_MIB),
-                              yp_for_device("cuda"), yp_max_value("reserved over granules", 1.03)))
+                              yp_for_device("cuda"), yp_min_share("fit", 0.2),
+                              yp_max_peak(YP_DEVICE, 2 * YP_GIB),
+                              yp_max_value("reserved over granules", 1.03)))
 {
     struct scale s = scale_of(t);
     struct scene_tiles tiles;

@@ -271,6 +271,23 @@ def check_runner_that_forks(tap, program):
                   "a runner that forks: what its children fork lives", (done, told))
 
 
+def check_faults(tap, program):
+    """Criterion's faults end the run like its aborts; others end the program, as everywhere."""
+    for fault in ("criterion", "own", "sent"):
+        with tempfile.TemporaryDirectory() as folder:
+            history = os.path.join(folder, "history.db")
+            done = run(program, "--history", history, "--repeat", "500", "usage.c::passes", env={"YPTEST_FAULT": fault})
+            count = len(stored(history))
+            if fault == "criterion":
+                tap.check(done.code == 3 and "error: Criterion has crashed" in done.err and "what is done is stored"
+                          in done.err, "a fault of Criterion's: exit code 3, and why", done)
+                tap.check(0 < count < 500 and f"{count} passed" in done.out,
+                          "a fault of Criterion's: what is done is stored and told", (count, done.out[-200:]))
+            else:
+                tap.check(done.code not in (0, 3) and "Criterion has crashed" not in done.err and 0 < count < 500,
+                          f"a fault that is {fault}: ends the program", (count, done))
+
+
 def check_at_any_moment(tap, program):
     """From the first instructions to the end: never a failed case, never something left. Before
     the handler is there the signal itself is the end."""
@@ -306,6 +323,7 @@ def main(program):
     tap.run("kill -9", check_killed, tap, program)
     tap.run("kill -9 before the case", check_killed_before_the_case, tap, program)
     tap.run("forks", check_runner_that_forks, tap, program)
+    tap.run("faults", check_faults, tap, program)
     tap.run("at any moment", check_at_any_moment, tap, program)
     tap.done()
 

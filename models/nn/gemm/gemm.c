@@ -23,10 +23,17 @@ static size_t widened_bytes(const struct nn_matrix *matrix, size_t rows, size_t 
     return matrix->type != NN_FLOAT ? (bytes + 63) / 64 * 64 : 0;
 }
 
+/* Sums of integers are exact in float. Some of OpenBLAS's kernels add them in parts to what is
+ * there, and round each time; so they are made apart, and added as a whole. */
+static bool made_apart(const struct nn_gemm *g)
+{
+    return g->a.type == NN_SINT8 && (g->add || g->bias != NULL);
+}
+
 static size_t blas_bytes(const struct nn_gemm *g)
 {
     return widened_bytes(&g->a, g->m, g->k) + widened_bytes(&g->b, g->k, g->n) +
-           widened_bytes(&g->c, g->m, g->n);
+           widened_bytes(&g->c, g->m, g->n) + (made_apart(g) ? g->m * g->n * sizeof(float) : 0);
 }
 
 /* The matrix in float: itself, or widened into *work, which goes on behind it. */
@@ -50,12 +57,18 @@ static enum yp_status blas_gemm(const struct nn_gemm *g, void *work)
     const float *a = in_float(&g->a, g->m, g->k, true, &free);
     const float *b = in_float(&g->b, g->k, g->n, true, &free);
     float *c = in_float(&g->c, g->m, g->n, g->add, &free);
+    const bool apart = made_apart(g);
+    float *sums = apart ? (float *)(void *)free : c;
+    const size_t stride = apart ? g->n : g->c.stride;
     for (size_t i = 0; i < g->m && g->bias != NULL; i++)
         memcpy(c + i * g->c.stride, g->bias, g->n * sizeof *c);
     cblas_sgemm(CblasRowMajor, g->a.transposed ? CblasTrans : CblasNoTrans,
                 g->b.transposed ? CblasTrans : CblasNoTrans, (int)g->m, (int)g->n, (int)g->k, 1, a,
-                (int)g->a.stride, b, (int)g->b.stride, g->add || g->bias != NULL ? 1 : 0, c,
-                (int)g->c.stride);
+                (int)g->a.stride, b, (int)g->b.stride,
+                !apart && (g->add || g->bias != NULL) ? 1 : 0, sums, (int)stride);
+    for (size_t i = 0; i < g->m && apart; i++)
+        for (size_t j = 0; j < g->n; j++)
+            c[i * g->c.stride + j] += sums[i * stride + j];
     for (size_t i = 0; i < g->m && g->c.type == NN_BFLOAT16; i++)
         nn_narrow(c + i * g->c.stride, g->n, (uint16_t *)g->c.at + i * g->c.stride);
     return YP_OK;

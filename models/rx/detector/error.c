@@ -18,6 +18,11 @@
 /* Of float scores of a well-conditioned covariance. */
 #define LEAST 0x1p-20
 
+static bool by_tiles(void)
+{
+    return strcmp(ypi_split_kernels()->name, "amx") == 0;
+}
+
 /* Errors of variances that have a sign, so that more pixels do not help. Two terms leave out the
  * square of what is beyond them. Three leave out nothing, but squares of bf16 end in the bits 00 or
  * 01 and are all rounded down by a float sum whose last bit is four times theirs, as after some
@@ -25,23 +30,26 @@
  * channels, 4,096 to 262,144 pixels: 0.6 to 1 and 0.65 to 1.25 of these. */
 static double left_out(enum rx_precision precision)
 {
-    const bool tiles = strcmp(ypi_split_kernels()->name, "amx") == 0;
-    return precision == RX_BF16X2 ? 0x1p-17 : precision == RX_BF16X3 && !tiles ? 0x1p-19 : 0;
+    return precision == RX_BF16X2 ? 0x1p-17 : precision == RX_BF16X3 && !by_tiles() ? 0x1p-19 : 0;
 }
 
 /* Relative error of an entry of Sigma beside its channels' deviations: sums of `run` products, each
- * off by sum_k (k / run)^2 = run / 3 roundings of the whole, and pixels / run of them. On a GPU
- * those sums are summed in float again, over a block's range. */
+ * off by sum_k (k / run)^2 = run / 3 roundings of the whole, and pixels / run of them. AMX rounds
+ * once for 32 products of each pair of terms, of which there are 3 or 6. On a GPU those sums are
+ * summed in float again, over a block's range. */
 static double entry_error(const struct rx *rx)
 {
     double pixels = (double)rx->pixels, tile = (double)rx->tile_pixels;
     double all = fmin(pixels, tile), run = fmin(all, (double)YPI_RX_CHUNK), unit = 0x1p-24;
     double range = rx->on != NULL ? fmin(all, (double)rx->on->gram.range) : 0;
+    double roundings = run;
     if (rx->precision == RX_FP64) {
-        run = all;
+        run = roundings = all;
         unit = 0x1p-53;
+    } else if (rx->precision != RX_FP32 && by_tiles()) {
+        roundings = (rx->precision == RX_BF16X2 ? 3 : 6) * ceil(run / 32);
     }
-    return ROUNDING * unit * sqrt((run * run + range * range / run) / (3 * pixels));
+    return ROUNDING * unit * sqrt((run * roundings + range * range / run) / (3 * pixels));
 }
 
 double ypi_rx_score_error(const struct rx *rx, double inflation)

@@ -1,4 +1,5 @@
 /* What the checks of a run's surroundings need: cases that sleep, write, allocate, look around. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -50,6 +51,31 @@ static void *fork_and_fork(void *arg)
         nap(0.01);
     }
     return NULL;
+}
+
+/* With YPTEST_FAULT a thread of the runner faults in the middle of its run: in code of Criterion's
+ * or its own, or it sends itself the signal. */
+static void *fault(void *arg)
+{
+    void (*of_criterion)(void *, void *) = NULL;
+    void *address = dlsym(RTLD_DEFAULT, "criterion_register_test");
+    memcpy(&of_criterion, &address, sizeof address);
+    nap(1);
+    volatile int *volatile nowhere = NULL;
+    if (strcmp(arg, "criterion") == 0)
+        of_criterion(NULL, NULL);
+    else if (strcmp(arg, "own") == 0)
+        *nowhere = 1;
+    else
+        raise(SIGSEGV);
+    return NULL;
+}
+
+__attribute__((constructor)) static void begin_to_fault(void)
+{
+    pthread_t thread;
+    if (getenv("YPTEST_FAULT") != NULL && getenv("BXFI_MAP") == NULL)
+        pthread_create(&thread, NULL, fault, getenv("YPTEST_FAULT"));
 }
 
 __attribute__((constructor)) static void begin_to_fork(void)
