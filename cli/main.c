@@ -63,13 +63,14 @@ static const struct command {
      ypi_report_budgets, false},
     {"gate",
      "--base REV | --baseline RUNS [--head REV] [-m EXPR] [-k EXPR] [ID...] [--threshold 3%]\n"
-     "      [--error 1%] [--budget TIME] [--instructions] [--options WORDS] [--json FILE]\n"
-     "      [--markdown FILE] [-v]",
+     "      [--error 1%] [--budget TIME] [--instructions] [--always-time] [--options WORDS]\n"
+     "      [--json FILE] [--markdown FILE] [-v]",
      "builds two revisions and says whether the head is worse than the base: slower by more than\n"
      "      the threshold, with more memory, other values or failures; --head WORKTREE: what is\n"
      "      not committed; --baseline RUNS: stored runs, named as for compare, and be they of\n"
      "      another machine, instead of a base; --budget 5m: the time for all cases;\n"
-     "      --instructions: counts them too, by Callgrind; --options: words for the suites;\n"
+     "      --instructions: counts them too, by Callgrind; --always-time: even where both builds\n"
+     "      are the same; --options: words for the suites;\n"
      "      --head-options: words for the head alone, such as --slowdown=1.05, to try the gate",
      ypi_gate_command, false},
     {"gates", "[-n N] | last | PREFIX [--json FILE] [--markdown FILE] [-v]",

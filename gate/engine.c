@@ -21,7 +21,9 @@ struct both {
     struct ypi_suite base, head;
     char **ids; /* that both have; owned */
     int id_count;
-    bool turns; /* both take them */
+    bool turns;      /* both take them */
+    char **commands; /* of the cases those that run one, where nothing else is timed; owned */
+    int command_count;
 };
 
 struct ypi_engine {
@@ -37,6 +39,7 @@ struct ypi_engine {
     struct ypi_pairing *pairings;
     const char ***names;
     int duel_count;
+    bool same_build;
     double began;
 };
 
@@ -287,10 +290,35 @@ static const char **common(struct ypi_engine *e, const char *id, int *count)
     return base;
 }
 
-/* What failed did other work than what passed. */
-static bool is_timed(const struct ypi_engine *e, const char *id)
+/* What failed did other work than what passed. And what is the same takes as long, but for a
+ * command: what it runs need not be built. */
+static bool is_timed(const struct ypi_engine *e, const struct both *s, const char *id)
 {
-    return !ypi_exact_failed(e->exact_base, id) && !ypi_exact_failed(e->exact_head, id);
+    return !ypi_exact_failed(e->exact_base, id) && !ypi_exact_failed(e->exact_head, id) &&
+           (!e->same_build || has(s->commands, s->command_count, id));
+}
+
+static enum yp_status find_same_build(struct ypi_engine *e)
+{
+    const struct ypi_engine_task *t = e->task;
+    enum yp_status status = YP_OK;
+    int commands = 0;
+    bool alike = t->head_options == NULL || *t->head_options == '\0';
+    e->same_build = t->scope == YPI_ENGINE_ALL && !t->always_time && alike &&
+                    ypi_revision_same_build(t->base, t->head);
+    for (int i = 0; i < e->suite_count && status == YP_OK && e->same_build; i++) {
+        struct both *s = &e->suites[i];
+        if (s->id_count > 0)
+            status = ypi_suite_list_commands(&s->head, &t->cases, t->stop, &s->commands,
+                                             &s->command_count);
+        commands += s->command_count;
+    }
+    if (e->same_build)
+        ypi_comparisons_note(e->found,
+                             "both builds are the same, byte for byte: %s is timed "
+                             "(--always-time: all the same)",
+                             commands > 0 ? "nothing but commands" : "nothing");
+    return status;
 }
 
 static bool has_one_thread(const struct ypi_engine *e, const char *id)
@@ -313,7 +341,7 @@ static void open_duels(struct ypi_engine *e)
         for (int k = 0; k < e->suites[i].id_count; k++) {
             const struct both *s = &e->suites[i];
             int at = e->duel_count;
-            if (!is_timed(e, s->ids[k]))
+            if (!is_timed(e, s, s->ids[k]))
                 continue;
             e->names[at] = common(e, s->ids[k], &counts[at]);
             measurements += counts[at];
@@ -396,6 +424,8 @@ enum yp_status ypi_engine_run(struct ypi_engine *e)
     enum yp_status status =
         *e->task->stop ? yp_set_error(YP_UNSUPPORTED, "interrupted") : compare_exact(e);
     bool timed = e->task->scope != YPI_ENGINE_EXACT;
+    if (status == YP_OK && timed)
+        status = find_same_build(e);
     e->found->whole = status == YP_OK && (!timed || compare_times(e));
     e->found->seconds = ypi_now() - e->began;
     if (lock >= 0)
@@ -414,8 +444,10 @@ void ypi_engine_close(struct ypi_engine *e)
     free((void *)e->duels);
     free((void *)e->names);
     free(e->pairings);
-    for (int i = 0; i < e->suite_count; i++)
+    for (int i = 0; i < e->suite_count; i++) {
         ypi_list_free(e->suites[i].ids, e->suites[i].id_count);
+        ypi_list_free(e->suites[i].commands, e->suites[i].command_count);
+    }
     free(e->suites);
     ypi_exact_close(e->exact_base);
     ypi_exact_close(e->exact_head);

@@ -25,6 +25,8 @@ struct ypi_engine_task {
     struct ypi_duel_rule rule; /* its error is that of all measurements together */
     double budget;             /* seconds for all cases; infinite: as long as it takes */
     bool instructions;         /* are counted, by Callgrind, and compared too */
+    bool always_time; /* else, where both builds are the same and the head has no options of its
+                         own, commands alone are timed in YPI_ENGINE_ALL */
     const volatile bool *stop; /* polled */
 };
 

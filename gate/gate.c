@@ -69,6 +69,7 @@ static int compare(struct gate *g)
                                          .rule = {g->r->threshold, g->r->error},
                                          .budget = g->r->budget,
                                          .instructions = g->r->instructions,
+                                         .always_time = g->r->always_time,
                                          .stop = g->stop};
     struct ypi_engine *e = ypi_engine_open(&task, &g->found);
     enum yp_status status = e != NULL ? ypi_engine_list(e) : yp_last_status();

@@ -25,6 +25,8 @@ bool ypi_request_read(struct ypi_request *r, int argc, char **argv)
         {"head-options", WORD(head_options)},
         {"instructions", .kind = YPI_OPTION_FLAG,
          .offset = offsetof(struct ypi_request, instructions)},
+        {"always-time", .kind = YPI_OPTION_FLAG,
+         .offset = offsetof(struct ypi_request, always_time)},
         {"history", WORD(report.history)},
         {"json", WORD(report.json)},
         {"markdown", WORD(report.markdown)},

@@ -51,6 +51,11 @@ enum yp_status ypi_revision_find(const struct ypi_recipe *recipe, const char *na
  * build. YP_UNSUPPORTED: interrupted, `*stop`. */
 enum yp_status ypi_revision_build(const struct ypi_recipe *recipe, struct ypi_revision *revision,
                                   FILE *tell, const volatile bool *stop);
+
+/* Whether both builds have the same files, byte for byte, but for object files and what meson and
+ * ninja keep for themselves: their cases do the same then, unless they read files of the source. */
+bool ypi_revision_same_build(const struct ypi_revision *base, const struct ypi_revision *head);
+
 void ypi_revision_clear(struct ypi_revision *revision);
 
 #endif

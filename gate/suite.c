@@ -121,18 +121,29 @@ bool ypi_suite_takes_turns(const struct ypi_suite *suite, const volatile bool *s
     return takes;
 }
 
-/* A line that has "::" is an id: a count may follow the list. */
-static void take_ids(const char *text, char ***list, int *count)
+/* A line that has "::" and does not begin with a blank is an id: a count may follow the list. What
+ * `--co -v` tells of a case stands below its id; with `commands` those are taken that have one. */
+static void take_ids(const char *text, bool commands, char ***list, int *count)
 {
+    static const char of_command[] = "    command: ";
+    char *id = NULL;
     for (const char *line = text; *line != '\0';) {
         size_t length = strcspn(line, "\n");
         char *word = ypi_format("%.*s", (int)length, line);
-        if (strstr(word, "::") != NULL)
-            *list = ypi_list_add(*list, (*count)++, word);
-        else
+        bool is_id = *word != ' ' && strstr(word, "::") != NULL;
+        if (is_id) {
+            free(id);
+            id = word;
+        }
+        if (id != NULL && (commands ? strncmp(word, of_command, strlen(of_command)) == 0 : is_id)) {
+            *list = ypi_list_add(*list, (*count)++, id);
+            id = NULL;
+        }
+        if (!is_id)
             free(word);
         line += length + (line[length] == '\n');
     }
+    free(id);
 }
 
 /* Whether the suite has the case; an id that it does not have would be an error of its own. */
@@ -167,8 +178,8 @@ static void keep_meant(const struct ypi_choice *choice, char **list, int *count)
     *count = kept;
 }
 
-enum yp_status ypi_suite_list(const struct ypi_suite *suite, const struct ypi_choice *choice,
-                              const volatile bool *stop, char ***list, int *count)
+static enum yp_status list_cases(const struct ypi_suite *suite, const struct ypi_choice *choice,
+                                 bool commands, const volatile bool *stop, char ***list, int *count)
 {
     struct words words = {0};
     char *text = NULL;
@@ -177,7 +188,7 @@ enum yp_status ypi_suite_list(const struct ypi_suite *suite, const struct ypi_ch
     add(&words, suite->program);
     add_all(&words, suite->options);
     add(&words, "--co");
-    add(&words, "-q");
+    add(&words, commands ? "-vvv" : "-q"); /* the suite's options may have a -q */
     if (choice->mark != NULL) {
         add(&words, "-m");
         add(&words, choice->mark);
@@ -190,11 +201,24 @@ enum yp_status ypi_suite_list(const struct ypi_suite *suite, const struct ypi_ch
     bool ok =
         status.end == YPI_PROGRAM_EXITED && (status.code == 0 || status.code == SUITE_NOTHING);
     if (ok)
-        take_ids(text, list, count);
+        take_ids(text, commands, list, count);
     keep_meant(choice, *list, count);
     free(text);
     free((void *)words.list);
     return ok ? YP_OK : complain(suite, status);
+}
+
+enum yp_status ypi_suite_list(const struct ypi_suite *suite, const struct ypi_choice *choice,
+                              const volatile bool *stop, char ***list, int *count)
+{
+    return list_cases(suite, choice, false, stop, list, count);
+}
+
+enum yp_status ypi_suite_list_commands(const struct ypi_suite *suite,
+                                       const struct ypi_choice *choice, const volatile bool *stop,
+                                       char ***list, int *count)
+{
+    return list_cases(suite, choice, true, stop, list, count);
 }
 
 static enum yp_status run_some(const struct ypi_suite *suite, enum ypi_suite_mode mode,

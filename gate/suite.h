@@ -34,6 +34,11 @@ bool ypi_suite_takes_turns(const struct ypi_suite *suite, const volatile bool *s
 enum yp_status ypi_suite_list(const struct ypi_suite *suite, const struct ypi_choice *choice,
                               const volatile bool *stop, char ***list, int *count);
 
+/* Those of them that run a command (YP_COMMAND), by the same rules. */
+enum yp_status ypi_suite_list_commands(const struct ypi_suite *suite,
+                                       const struct ypi_choice *choice, const volatile bool *stop,
+                                       char ***list, int *count);
+
 enum ypi_suite_mode {
     YPI_SUITE_EXACT, /* nothing is timed */
     YPI_SUITE_COUNT, /* nothing is timed, instructions are counted by Callgrind */

@@ -1,6 +1,8 @@
 #include "harness/collect/list.h"
 
+#include "base/text/text.h"
 #include "harness/collect/axis.h"
+#include "harness/collect/substitute.h"
 #include "harness/judge/budget.h"
 #include "harness/record/environment.h"
 #include "harness/record/history.h"
@@ -24,6 +26,16 @@ static void list_parameters(const struct yp_case *c)
     }
     if (any)
         putchar('\n');
+}
+
+/* In one line, as a shell takes it. */
+static void list_command(const struct yp_case *c)
+{
+    char *line = ypi_substitute(c, c->test->command, ypi_shell_quote);
+    for (char *at = line; (at = strchr(at, '\n')) != NULL;)
+        *at = ' ';
+    printf("    command: %s\n", line);
+    free(line);
 }
 
 /* -- what was measured before --------------------------------------------------------------- */
@@ -101,6 +113,8 @@ static void list_case(const struct yp_case *c, const struct past *past)
     printf("    tags: %s; timeout: %g s%s%s\n", c->tags, c->timeout,
            c->skip != NULL ? "; skipped: " : "", c->skip != NULL ? c->skip : "");
     list_parameters(c);
+    if (c->test->command != NULL)
+        list_command(c);
     const struct yp_budget *b = NULL;
     cJSON *before = verdicts_before(past, c);
     for (int next = 0; (b = ypi_next_budget(c, &next)) != NULL;)

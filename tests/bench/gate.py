@@ -114,7 +114,7 @@ def same(bench, name, count):
     alarms = cases = 0
     walls, seconds, named, doubtful = [], [], [], []
     for i in range(count):
-        found = bench.gate(name, "main")
+        found = bench.gate(name, "main", "--always-time")
         alarms += found["code"] == 1
         walls.append(found["wall"])
         for c in times(found):

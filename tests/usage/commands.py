@@ -257,6 +257,12 @@ def check_given(tap, place):
     tap.equal(tails, sorted(f"[{c}][-3][{n}][18446744073709551615][cpu]\n"
                             for c in ("a case", "small") for n in ("0.25", "1e+300")),
               "case, axes, seed and device; {{ is a brace")
+    listed = place.run("commands.c::words", "--co", "-v", "--seed=7").out.splitlines()
+    tap.equal([line for line in listed if line.startswith("    command: ")],
+              [f"    command: printf '[%s]' {c} -3 {n} 7 cpu; {{ echo; }}"
+               for c in ("'a case'", "small") for n in ("0.25", "1e+300")], "and in lists")
+    listed = place.run("commands.c::quotes", "--co", "-v", "--set", "text=a\nb").out
+    tap.check("\n    command: printf '[%s]\\n' 'a b' x'a b'y" in listed, "in one line", listed)
 
     r = place.one("environment", "--seed=5", env={"OUTER": "kept", "PLAIN": "outer"})
     lines = r["tail"].splitlines()

@@ -1,6 +1,6 @@
 """yieldpoint gate: what it finds worse, what it refuses, what it leaves behind.
 
-usage: gate.py YIELDPOINT SUITE OTHER_SUITE [sanitized]"""
+usage: gate.py YIELDPOINT SUITE OTHER_SUITE SUITE_OF_COMMANDS [sanitized]"""
 
 import glob
 import json
@@ -233,7 +233,7 @@ def check_times(tap, yieldpoint, r):
                 "--slowdown=1x", "--error", "1e-6", "-k", "hash_short", "-v")
     tap.check(done.code == 0 and "faster        " in done.out, "faster is not worse", done)
     done = gate(yieldpoint, r, "--base", "main", "--head", "main", "--error", "1e-6", "-k", "roots_long", "--budget",
-                "1s")
+                "1s", "--always-time")
     tap.check(done.code == 6 and "cannot say" in done.out, "too little time: cannot say", done)
     old = r.head(wrapper=OLD_WRAPPER)
     done = gate(yieldpoint, r, "--base", old, "--head", "main", *slow[4:], "-k", "hash_short")
@@ -241,9 +241,42 @@ def check_times(tap, yieldpoint, r):
               "a base that cannot take turns: by whole processes", done)
 
 
+def check_same_build(tap, yieldpoint, r, of_commands):
+    """Where a change is none of the programs, nothing is timed but commands, whose files need not be built."""
+    def timed(done):
+        return {key[0]: c["verdict"] for key, c in found(done).items() if key[1] == "time"}
+
+    words = ["--base", "main", "-k", "hash_short or exact", "--error", "1e-6", "--json", "-"]
+    r.head(notes="not built")
+    done = gate(yieldpoint, r, *words)
+    tap.check(done.code == 0 and timed(done) == {} and ("exact", "outcome", None) in found(done) and
+              json.loads(done.out)["notes"] == ["both builds are the same, byte for byte: nothing is timed "
+                                                "(--always-time: all the same)"], "the same build: not timed", done)
+    done = gate(yieldpoint, r, *words, "--always-time", "--budget", "1s")
+    tap.equal(set(timed(done)), {"hash_short", "exact"}, "the same build: timed where it is wanted")
+    done = gate(yieldpoint, r, *words, "--head-options", "--slowdown=4x")
+    tap.equal(timed(done).get("hash_short"), "slower", "the same build, other options: timed")
+    one = r.head(change="roots=0")
+    for base, what in (("main", "a file more"), (one, "other bytes in a file")):
+        done = gate(yieldpoint, r, "--base", base, *words[2:], "--budget", "1s")
+        tap.equal(set(timed(done)), {"hash_short", "exact"}, f"{what} beside the program: timed")
+        r.head(change="roots=1")
+
+    def lines(seconds):
+        return f'{{"measure": "work", "seconds": {[seconds] * 20}, "items": 1000}}\n{{"value": "auc", "number": 1}}\n'
+
+    of_commands.write("lines", lines(0.001))
+    of_commands.commit("lines")
+    of_commands.git("checkout", "-q", "--detach")
+    of_commands.then("slower", lines=lines(0.002))
+    done = gate(yieldpoint, of_commands, "--base", "main", "-k", "budgets or where", "--json", "-")
+    tap.check(done.code == 1 and timed(done) == {"budgets": "slower"} and
+              "nothing but commands is timed" in done.out, "a command of the same build: timed", done)
+
+
 def check_endings(tap, yieldpoint, r):
     r.git("checkout", "-q", "main")
-    words = ["gate", "--base", "main", "--head", "main", "-k", "roots_long"]
+    words = ["gate", "--base", "main", "--head", "main", "--always-time", "-k", "roots_long"]
     for number, name in ((signal.SIGINT, "SIGINT"), (signal.SIGTERM, "SIGTERM"), (signal.SIGKILL, "SIGKILL")):
         started = Started(yieldpoint, *words, cwd=r.path, env=r.environment())
         deadline = time.time() + 60
@@ -277,7 +310,7 @@ def check_endings(tap, yieldpoint, r):
     tap.equal(r.places(), before, "SIGINT in a build: it is not left there")
 
 
-def main(yieldpoint, suite, other):
+def main(yieldpoint, suite, other, commands):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         # A name that a shell would take apart.
@@ -287,9 +320,12 @@ def main(yieldpoint, suite, other):
         for check in (check_exact, check_kept, check_builds, check_worktree, check_endings, *more):
             tap.run(check.__name__, check, tap, yieldpoint, repository)
             repository.git("checkout", "-q", "-f", "main")
+        if not SANITIZED:
+            tap.run("same build", check_same_build, tap, yieldpoint, repository,
+                    Repository(folder, "of commands", commands, other))
         tap.run("usage", check_usage, tap, yieldpoint, repository, folder)
     tap.done()
 
 
 if __name__ == "__main__":
-    main(*(os.path.abspath(a) for a in sys.argv[1:4]))
+    main(*(os.path.abspath(a) for a in sys.argv[1:5]))

@@ -1,0 +1,88 @@
+/* Whether two revisions were built to the same files. */
+#include "base/text/text.h"
+#include "gate/revision.h"
+
+#include <fnmatch.h>
+#include <fts.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What no program reads when it runs, and what meson and ninja keep for themselves: times, paths
+ * and tests that are not built. */
+static const char *const passed_over[] = {
+    "*.o", "*.a", "*.d", "meson-*", "build.ninja", ".ninja_*", "compile_commands.json"};
+
+struct files {
+    char **paths; /* below the directory, in order */
+    int count;
+    bool whole; /* all could be looked at */
+};
+
+static int by_name(const FTSENT **a, const FTSENT **b)
+{
+    return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+static bool is_passed_over(const char *name)
+{
+    for (size_t i = 0; i < sizeof passed_over / sizeof *passed_over; i++)
+        if (fnmatch(passed_over[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+static struct files files_of(const char *directory)
+{
+    char *const roots[] = {(char *)directory, NULL};
+    struct files f = {0};
+    FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+    f.whole = tree != NULL;
+    for (FTSENT *at; tree != NULL && (at = fts_read(tree)) != NULL;) {
+        if (at->fts_level > 0 && is_passed_over(at->fts_name))
+            (void)fts_set(tree, at, FTS_SKIP);
+        else if (at->fts_info == FTS_DNR || at->fts_info == FTS_ERR || at->fts_info == FTS_NS)
+            f.whole = false;
+        else if (at->fts_info != FTS_D && at->fts_info != FTS_DP)
+            f.paths =
+                ypi_list_add(f.paths, f.count++, ypi_strdup(at->fts_path + strlen(directory)));
+    }
+    if (tree != NULL)
+        fts_close(tree);
+    return f;
+}
+
+/* What cannot be read is not the same. */
+static bool is_same_file(const char *a, const char *b)
+{
+    static char blocks[2][1 << 16];
+    FILE *files[] = {fopen(a, "re"), fopen(b, "re")};
+    bool same = files[0] != NULL && files[1] != NULL;
+    for (size_t got = 1; same && got > 0;) {
+        got = fread(blocks[0], 1, sizeof blocks[0], files[0]);
+        same = fread(blocks[1], 1, sizeof blocks[1], files[1]) == got &&
+               memcmp(blocks[0], blocks[1], got) == 0;
+    }
+    for (int i = 0; i < 2; i++)
+        if (files[i] != NULL) {
+            same = same && !ferror(files[i]);
+            fclose(files[i]);
+        }
+    return same;
+}
+
+bool ypi_revision_same_build(const struct ypi_revision *base, const struct ypi_revision *head)
+{
+    struct files a = files_of(base->build);
+    struct files b = files_of(head->build);
+    bool same = a.whole && b.whole && a.count == b.count;
+    for (int i = 0; i < a.count && same; i++) {
+        char *in_base = ypi_format("%s%s", base->build, a.paths[i]);
+        char *in_head = ypi_format("%s%s", head->build, b.paths[i]);
+        same = strcmp(a.paths[i], b.paths[i]) == 0 && is_same_file(in_base, in_head);
+        free(in_base);
+        free(in_head);
+    }
+    ypi_list_free(a.paths, a.count);
+    ypi_list_free(b.paths, b.count);
+    return same;
+}
