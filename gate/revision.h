@@ -53,7 +53,8 @@ enum yp_status ypi_revision_build(const struct ypi_recipe *recipe, struct ypi_re
                                   FILE *tell, const volatile bool *stop);
 
 /* Whether both builds have the same files, byte for byte, but for object files and what meson and
- * ninja keep for themselves: their cases do the same then, unless they read files of the source. */
+ * ninja keep for themselves, and the same yieldpoint.ini: their cases do the same then, unless they
+ * read other files of the source. */
 bool ypi_revision_same_build(const struct ypi_revision *base, const struct ypi_revision *head);
 
 void ypi_revision_clear(struct ypi_revision *revision);

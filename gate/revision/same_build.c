@@ -6,6 +6,7 @@
 #include <fts.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What no program reads when it runs, and what meson and ninja keep for themselves: times, paths
  * and tests that are not built. */
@@ -70,11 +71,23 @@ static bool is_same_file(const char *a, const char *b)
     return same;
 }
 
+/* The options that a suite is given there. */
+static bool has_same_options(const struct ypi_revision *base, const struct ypi_revision *head)
+{
+    char *a = ypi_format("%s/yieldpoint.ini", base->source);
+    char *b = ypi_format("%s/yieldpoint.ini", head->source);
+    bool none = access(a, F_OK) != 0 && access(b, F_OK) != 0;
+    bool same = none || is_same_file(a, b);
+    free(a);
+    free(b);
+    return same;
+}
+
 bool ypi_revision_same_build(const struct ypi_revision *base, const struct ypi_revision *head)
 {
     struct files a = files_of(base->build);
     struct files b = files_of(head->build);
-    bool same = a.whole && b.whole && a.count == b.count;
+    bool same = a.whole && b.whole && a.count == b.count && has_same_options(base, head);
     for (int i = 0; i < a.count && same; i++) {
         char *in_base = ypi_format("%s%s", base->build, a.paths[i]);
         char *in_head = ypi_format("%s%s", head->build, b.paths[i]);

@@ -256,6 +256,9 @@ def check_same_build(tap, yieldpoint, r, of_commands):
     tap.equal(set(timed(done)), {"hash_short", "exact"}, "the same build: timed where it is wanted")
     done = gate(yieldpoint, r, *words, "--head-options", "--slowdown=4x")
     tap.equal(timed(done).get("hash_short"), "slower", "the same build, other options: timed")
+    r.head(**{"yieldpoint.ini": INI + "# other\n"})
+    done = gate(yieldpoint, r, *words, "--budget", "1s")
+    tap.equal(set(timed(done)), {"hash_short", "exact"}, "another yieldpoint.ini: timed")
     one = r.head(change="roots=0")
     for base, what in (("main", "a file more"), (one, "other bytes in a file")):
         done = gate(yieldpoint, r, "--base", base, *words[2:], "--budget", "1s")
