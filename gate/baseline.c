@@ -49,8 +49,7 @@ static enum yp_status time_suite(const struct timing *t, const char *program, in
     enum yp_status status = ypi_suite_list(&suite, &t->task->cases, t->task->stop, &ids, &count);
     for (int i = 0; i < RUNS && count > 0 && status == YP_OK; i++)
         if (i == 0 || ypi_now() - t->began < t->task->budget)
-            status =
-                ypi_suite_run(&suite, YPI_SUITE_TIME, ids, count, 1, t->history, t->task->stop);
+            status = ypi_suite_run(&suite, YPI_SUITE_TIME, ids, count, t->history, t->task->stop);
     *cases += count;
     ypi_list_free(ids, count);
     return status;

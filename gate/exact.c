@@ -261,19 +261,24 @@ static enum ypi_compared judge_outcome(struct group base, struct group head)
     return YPI_COMPARED_UNSURE; /* neither can be compared */
 }
 
-/* Apart as a whole but for one process of each, and by more than is worth a word. */
+/* As a whole but for one process of each, where there are more than two. */
+static bool is_above(struct group high, struct group low)
+{
+    double of_high = high.count > 2 ? 1.0 / (high.count - 1) : 0;
+    double of_low = low.count > 2 ? 1.0 / (low.count - 1) : 0;
+    return rank(high, of_high) > rank(low, 1 - of_low);
+}
+
+/* Apart, and by more than is worth a word. */
 static enum ypi_compared judge_resident(struct group base, struct group head)
 {
     double difference = rank(head, 0.5) - rank(base, 0.5);
-    double part = base.count > 2 ? 1.0 / (base.count - 1) : 0;
-    double other = head.count > 2 ? 1.0 / (head.count - 1) : 0;
     bool few = base.count < YPI_EXACT_REPEATS || head.count < YPI_EXACT_REPEATS;
     if (fabs(difference) < (few ? RESIDENT_MOST : RESIDENT_LEAST))
         return YPI_COMPARED_SAME;
-    if (difference > 0 && rank(head, other) > rank(base, 1 - part))
+    if (difference > 0 && is_above(head, base))
         return YPI_COMPARED_WORSE;
-    return difference < 0 && rank(head, 1 - other) < rank(base, part) ? YPI_COMPARED_BETTER
-                                                                      : YPI_COMPARED_SAME;
+    return difference < 0 && is_above(base, head) ? YPI_COMPARED_BETTER : YPI_COMPARED_SAME;
 }
 
 /* What is less is better. Where a side does not repeat itself, all of one must be beyond the
@@ -319,11 +324,24 @@ static enum ypi_compared judge(struct group base, struct group head)
 
 /* -- a case -------------------------------------------------------------------------------- */
 
-static bool may_differ(struct group base, struct group head)
+/* Whether more processes may show that it is another one. What overlaps once, or does not repeat
+ * itself, does so for ever; the ends of the resident set come nearer to each other from the third
+ * process on. */
+static bool is_open(struct group base, struct group head)
 {
-    if (base.first->quantity == YPI_QUANTITY_RESIDENT)
-        return fabs(head.first->value - base.first->value) > RESIDENT_NOTICED;
-    return !is_constant(base) || !is_constant(head) || !equal(base.first, head.first);
+    switch (base.first->quantity) {
+    case YPI_QUANTITY_OUTCOME:
+        return !is_constant(base) || !is_constant(head) || !equal(base.first, head.first);
+    case YPI_QUANTITY_RESIDENT:
+        return fabs(head.first->value - base.first->value) > RESIDENT_NOTICED &&
+               (base.count < 3 || head.count < 3 || is_above(head, base) || is_above(base, head));
+    case YPI_QUANTITY_PEAK:
+    case YPI_QUANTITY_ALLOCATIONS:
+    case YPI_QUANTITY_INSTRUCTIONS:
+        return judge_amount(base, head) != YPI_COMPARED_SAME;
+    default:
+        return is_constant(base) && is_constant(head) && !equal(base.first, head.first);
+    }
 }
 
 /* Calls back for each figure of a case that either side has; an empty group where it does not. */
@@ -344,18 +362,18 @@ static void each_figure(const struct ypi_exact *base, const struct ypi_exact *he
         }
 }
 
-static void note_difference(void *arg, struct group base, struct group head)
+static void note_open(void *arg, struct group base, struct group head)
 {
-    bool *differs = arg;
-    if (base.count == 0 || head.count == 0 || may_differ(base, head))
-        *differs = true;
+    bool *open = arg;
+    if (base.count == 0 || head.count == 0 || is_open(base, head))
+        *open = true;
 }
 
-bool ypi_exact_differs(const struct ypi_exact *base, const struct ypi_exact *head, const char *id)
+bool ypi_exact_is_open(const struct ypi_exact *base, const struct ypi_exact *head, const char *id)
 {
-    bool differs = false;
-    each_figure(base, head, id, note_difference, &differs);
-    return differs;
+    bool open = false;
+    each_figure(base, head, id, note_open, &open);
+    return open;
 }
 
 bool ypi_exact_failed(const struct ypi_exact *e, const char *id)

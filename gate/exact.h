@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <yieldpoint/device.h>
 
-/* How often each side runs a case whose figures differ: what a side does not repeat itself proves
- * nothing. */
+/* How often each side runs a case whose figures differ at most: what a side does not repeat itself
+ * proves nothing. */
 enum { YPI_EXACT_REPEATS = 8 };
 
 struct ypi_exact; /* the figures of all cases of one side */
@@ -38,8 +38,9 @@ int ypi_exact_threads(const struct ypi_exact *e, const char *id);
 /* Whether the case failed in any process of the side. */
 bool ypi_exact_failed(const struct ypi_exact *e, const char *id);
 
-/* Whether any figure of the case is another one, be it by chance. */
-bool ypi_exact_differs(const struct ypi_exact *base, const struct ypi_exact *head, const char *id);
+/* Whether more processes of the case may show that a figure is another one: so far it is, be it by
+ * chance. */
+bool ypi_exact_is_open(const struct ypi_exact *base, const struct ypi_exact *head, const char *id);
 
 /* Adds what differs, with a verdict; and, where nothing does, one comparison of the outcome. The
  * more processes there are of each side, the surer it is: with one it says what they show. */

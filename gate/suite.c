@@ -222,11 +222,10 @@ enum yp_status ypi_suite_list_commands(const struct ypi_suite *suite,
 }
 
 static enum yp_status run_some(const struct ypi_suite *suite, enum ypi_suite_mode mode,
-                               char *const *ids, int count, const char *repeat, const char *history,
+                               char *const *ids, int count, const char *history,
                                const volatile bool *stop)
 {
-    const char *own[] = {"--quiet",   "--noisy=report", "--repeat", repeat,
-                         "--history", history,          NULL};
+    const char *own[] = {"--quiet", "--noisy=report", "--history", history, NULL};
     struct words words = {0};
     add(&words, suite->program);
     if (mode == YPI_SUITE_TIME)
@@ -246,15 +245,13 @@ static enum yp_status run_some(const struct ypi_suite *suite, enum ypi_suite_mod
 }
 
 enum yp_status ypi_suite_run(const struct ypi_suite *suite, enum ypi_suite_mode mode,
-                             char *const *ids, int count, int repeat, const char *history,
+                             char *const *ids, int count, const char *history,
                              const volatile bool *stop)
 {
-    char *times = ypi_format("%d", repeat);
     enum yp_status status = YP_OK;
     for (int done = 0; done < count && status == YP_OK; done += IDS_AT_ONCE) {
         int some = count - done < IDS_AT_ONCE ? count - done : IDS_AT_ONCE;
-        status = run_some(suite, mode, ids + done, some, times, history, stop);
+        status = run_some(suite, mode, ids + done, some, history, stop);
     }
-    free(times);
     return status;
 }

@@ -45,9 +45,9 @@ enum ypi_suite_mode {
     YPI_SUITE_TIME,  /* the machine's lock is the suite's own to take */
 };
 
-/* Runs cases `repeat` times each into the history at `history`. Cases may fail. The same errors. */
+/* Runs cases into the history at `history`. Cases may fail. The same errors. */
 enum yp_status ypi_suite_run(const struct ypi_suite *suite, enum ypi_suite_mode mode,
-                             char *const *ids, int count, int repeat, const char *history,
+                             char *const *ids, int count, const char *history,
                              const volatile bool *stop);
 
 #endif

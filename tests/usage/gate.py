@@ -85,6 +85,18 @@ def check_exact(tap, yieldpoint, r):
               "what fails on both sides cannot be compared", done)
 
 
+def check_varying(tap, yieldpoint, r):
+    """What is another value in each process proves nothing, and no more are asked once that is plain."""
+    base = r.head(change="varies=1")
+    head = r.head(change="varies=2")
+    done = gate(yieldpoint, r, "--base", base, "--head", head, "-k", "exact", "--budget", "1s", "--json", "-")
+    tap.check(done.code in (0, 6) and ("exact", "value", "process") not in found(done), "a value that varies", done)
+    untimed = [os.path.join(p, "build", "untimed") for p in r.places()]
+    lines = [open(path, encoding="utf-8").read().count("1") for path in untimed if os.path.exists(path)]
+    # The resident set may ask for one or two more.
+    tap.check(len(lines) == 2 and all(2 <= n <= 4 for n in lines), "a value that varies: not eight processes", lines)
+
+
 def check_instructions(tap, yieldpoint, r):
     """One in a hundred more is found in one run of each, and nothing else."""
     r.head(change="roots=100")
@@ -320,7 +332,7 @@ def main(yieldpoint, suite, other, commands):
         repository = Repository(folder, "the 'project'", suite, other)
         # Under a sanitizer, minutes: without those whose code others run too.
         more = () if SANITIZED else (check_instructions, check_sides, check_times)
-        for check in (check_exact, check_kept, check_builds, check_worktree, check_endings, *more):
+        for check in (check_exact, check_varying, check_kept, check_builds, check_worktree, check_endings, *more):
             tap.run(check.__name__, check, tap, yieldpoint, repository)
             repository.git("checkout", "-q", "-f", "main")
         if not SANITIZED:
