@@ -52,9 +52,9 @@ enum yp_status ypi_revision_find(const struct ypi_recipe *recipe, const char *na
 enum yp_status ypi_revision_build(const struct ypi_recipe *recipe, struct ypi_revision *revision,
                                   FILE *tell, const volatile bool *stop);
 
-/* Whether both builds have the same files, byte for byte, but for object files and what meson and
- * ninja keep for themselves, and the same yieldpoint.ini: their cases do the same then, unless they
- * read other files of the source. */
+/* Whether both builds have the same files, byte for byte, but for what meson and ninja keep for
+ * themselves, and the same yieldpoint.ini: their cases do the same then, unless they read other
+ * files of the source. What cannot be read is not the same. */
 bool ypi_revision_same_build(const struct ypi_revision *base, const struct ypi_revision *head);
 
 void ypi_revision_clear(struct ypi_revision *revision);

@@ -2,16 +2,15 @@
 #include "base/text/text.h"
 #include "gate/revision.h"
 
-#include <fnmatch.h>
 #include <fts.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* What no program reads when it runs, and what meson and ninja keep for themselves: times, paths
- * and tests that are not built. */
+/* What meson and ninja keep for themselves: times, paths, and tests that are not built. */
 static const char *const passed_over[] = {
-    "*.o", "*.a", "*.d", "meson-*", "build.ninja", ".ninja_*", "compile_commands.json"};
+    "meson-info",  "meson-logs",  "meson-private", "meson-uninstalled",
+    "build.ninja", ".ninja_deps", ".ninja_log",    "compile_commands.json"};
 
 struct files {
     char **paths; /* below the directory, in order */
@@ -27,7 +26,7 @@ static int by_name(const FTSENT **a, const FTSENT **b)
 static bool is_passed_over(const char *name)
 {
     for (size_t i = 0; i < sizeof passed_over / sizeof *passed_over; i++)
-        if (fnmatch(passed_over[i], name, 0) == 0)
+        if (strcmp(passed_over[i], name) == 0)
             return true;
     return false;
 }
@@ -39,13 +38,14 @@ static struct files files_of(const char *directory)
     FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
     f.whole = tree != NULL;
     for (FTSENT *at; tree != NULL && (at = fts_read(tree)) != NULL;) {
-        if (at->fts_level > 0 && is_passed_over(at->fts_name))
+        /* Where they are: in the build directory itself. */
+        if (at->fts_level == 1 && is_passed_over(at->fts_name))
             (void)fts_set(tree, at, FTS_SKIP);
-        else if (at->fts_info == FTS_DNR || at->fts_info == FTS_ERR || at->fts_info == FTS_NS)
-            f.whole = false;
-        else if (at->fts_info != FTS_D && at->fts_info != FTS_DP)
+        else if (at->fts_info == FTS_F || at->fts_info == FTS_SL)
             f.paths =
                 ypi_list_add(f.paths, f.count++, ypi_strdup(at->fts_path + strlen(directory)));
+        else if (at->fts_info != FTS_D && at->fts_info != FTS_DP)
+            f.whole = false;
     }
     if (tree != NULL)
         fts_close(tree);

@@ -1,5 +1,6 @@
-/* For builds with a sanitizer, under which kernels on the emulated device take many times as long:
- * ten times the time limits that the tests declare. A test that hangs still ends. */
+/* For builds with a sanitizer, under which a test takes many times as long, most of all where
+ * kernels run on the emulated device: ten times the time limits that the tests declare. A test that
+ * hangs still ends. */
 #include <criterion/criterion.h>
 #include <criterion/hooks.h>
 #include <criterion/internal/ordered-set.h>

@@ -203,16 +203,22 @@ YP_TEST(gate, normalise, .tags = "perf small")
     }
 }
 
-/* A value that no process has twice, and a line more in a file `untimed` by each that is not
- * timed. */
-static void vary(struct yp_case *t, size_t iterations)
+/* Of processes that are not timed: each makes the file `untimed` a byte longer. With `value_varies`
+ * a value that none has twice; with `allocations_vary` an allocation by each second one, the first
+ * where it is odd. */
+static void vary(struct yp_case *t)
 {
-    yp_value(t, "process", getpid());
-    FILE *file = iterations == 1 ? beside("untimed", "a") : NULL;
-    if (file != NULL) {
-        fputs("1\n", file);
-        fclose(file);
-    }
+    long first = (long)change("allocations_vary");
+    bool value = change("value_varies") != 0;
+    FILE *file = first > 0 || value ? beside("untimed", "a") : NULL;
+    if (file == NULL)
+        return;
+    fputc('1', file);
+    if (first > 0 && (ftell(file) + first) % 2 == 0)
+        yp_alloc(t, 16);
+    if (value)
+        yp_value(t, "process", getpid());
+    fclose(file);
 }
 
 YP_TEST(gate, exact, .tags = "perf small")
@@ -230,6 +236,6 @@ YP_TEST(gate, exact, .tags = "perf small")
         yp_keep(sum);
         iterations++;
     }
-    if (change("varies") != 0)
-        vary(t, iterations);
+    if (iterations == 1)
+        vary(t);
 }
