@@ -33,6 +33,10 @@ static pid_t own_pid; /* of the runner */
 static volatile bool interrupted;
 static volatile bool urgent;
 
+/* Held by the runner's thread but while it is in Criterion; and, for good, by whichever thread ends
+ * the run because Criterion cannot go on: the runner's may be in the middle of a result then. */
+static pthread_mutex_t ours = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
 /* -- Criterion's events ------------------------------------------------------------------- */
 
 static struct ypi_item *item_of(const struct criterion_test *test)
@@ -60,23 +64,27 @@ static void start(struct ypi_item *item)
 static void on_start(struct criterion_suite *suite, struct criterion_test *test)
 {
     (void)suite;
+    pthread_mutex_lock(&ours);
     struct ypi_item *item = item_of(test);
-    /* Criterion also speaks of those that it passes over; they have no process. */
     const pid_t pid = pid_of(item);
-    if (item->extra.disabled && pid == 0)
-        return;
-    item->pid = pid;
-    ypi_item_open_files(item);
-    start(item);
+    /* Criterion also speaks of those that it passes over; they have no process. */
+    if (!item->extra.disabled || pid != 0) {
+        item->pid = pid;
+        ypi_item_open_files(item);
+        start(item);
+    }
+    pthread_mutex_unlock(&ours);
 }
 
 /* A case's process leaves by exit() while Criterion believes it in the middle of the test, so each
  * of these comes when the process is gone, with its exit code or signal. */
 static void on_end(struct criterion_test_stats *stats)
 {
+    pthread_mutex_lock(&ours);
     struct ypi_item *item = item_of(stats->test);
     if (!item->over)
         ypi_finish(now, item, stats->signal, stats->exit_code);
+    pthread_mutex_unlock(&ours);
 }
 
 static void on_abort(struct criterion_test_stats *stats, const char *message)
@@ -89,9 +97,11 @@ static void on_abort(struct criterion_test_stats *stats, const char *message)
 static void on_begin(struct criterion_test_set *set)
 {
     (void)set;
+    pthread_mutex_lock(&ours);
     for (int i = 0; i < now->plan->count; i++)
         if (now->plan->items[i].state == YPI_WAITING && !now->plan->items[i].extra.disabled)
             ypi_plan_job(&now->plan->items[i], now->o);
+    pthread_mutex_unlock(&ours);
 }
 
 static struct criterion_logger logger = {
@@ -208,7 +218,9 @@ static void pass(struct criterion_test_set *set, bool parallel, int jobs)
         return;
     }
     criterion_options.jobs = (size_t)jobs;
+    pthread_mutex_unlock(&ours);
     criterion_run_all_tests(set);
+    pthread_mutex_lock(&ours);
 }
 
 /* As many passes as the items that want one more process need. */
@@ -332,7 +344,7 @@ static void give_up(pid_t pid, double seconds)
 
 /* Criterion ends the program where the system refuses it something in the middle of a run. What is
  * known is stored and printed all the same. abort() calls this like a function, in a thread that is
- * not in the middle of one of ours. */
+ * in Criterion. */
 static void on_abort_of_criterion(int number)
 {
     enum { PATIENCE = 30 };
@@ -340,6 +352,7 @@ static void on_abort_of_criterion(int number)
     if (getpid() != own_pid) /* forked, and not yet another program */
         exit_at_abort(number);
     alarm(PATIENCE); /* whatever was going on may hold a lock that this needs */
+    pthread_mutex_lock(&ours);
     fputs("error: the run cannot go on, for the reason above; what is done is stored\n", stderr);
     ypi_run_stop(now);
     ypi_finish_pending(now);
@@ -459,6 +472,7 @@ static void run_processes(void)
     struct ypi_plan *plan = now->plan;
     struct criterion_test_set *set = set_up_criterion(plan);
     own_pid = getpid();
+    pthread_mutex_lock(&ours);
     ypi_surroundings_tidy();
     pthread_atfork(NULL, NULL, begin_child);
     const struct sigaction action = {.sa_handler = on_abort_of_criterion};
@@ -478,9 +492,12 @@ static void run_processes(void)
     ypi_rounds_conclude(now);
     if (watchdog != NULL)
         ypi_watchdog_stop(watchdog);
+    pthread_mutex_unlock(&ours);
     criterion_finalize(set);
+    pthread_mutex_lock(&ours);
     signal(SIGABRT, SIG_DFL);
     sigaction(SIGSEGV, &fault_before, NULL);
+    pthread_mutex_unlock(&ours);
     own_pid = 0;
     ypi_cgroup_leave(plan->cgroup);
     plan->cgroup = NULL;

@@ -273,19 +273,25 @@ def check_runner_that_forks(tap, program):
 
 def check_faults(tap, program):
     """Criterion's faults end the run like its aborts; others end the program, as everywhere."""
-    for fault in ("criterion", "own", "sent"):
+    def trial(fault):
         with tempfile.TemporaryDirectory() as folder:
             history = os.path.join(folder, "history.db")
             done = run(program, "--history", history, "--repeat", "500", "usage.c::passes", env={"YPTEST_FAULT": fault})
-            count = len(stored(history))
-            if fault == "criterion":
-                tap.check(done.code == 3 and "error: Criterion has crashed" in done.err and "what is done is stored"
-                          in done.err, "a fault of Criterion's: exit code 3, and why", done)
-                tap.check(0 < count < 500 and f"{count} passed" in done.out,
-                          "a fault of Criterion's: what is done is stored and told", (count, done.out[-200:]))
-            else:
-                tap.check(done.code not in (0, 3) and "Criterion has crashed" not in done.err and 0 < count < 500,
-                          f"a fault that is {fault}: ends the program", (count, done))
+            return done, len(stored(history))
+
+    # Beside each other: the thread that faults is another one than the runner's, which is somewhere in its work.
+    with ThreadPoolExecutor(4) as threads:
+        trials = list(threads.map(trial, ["criterion"] * 12))
+    wrong = [done for done, _ in trials if done.code != 3 or "error: Criterion has crashed" not in done.err or
+             "what is done is stored" not in done.err]
+    tap.equal(wrong, [], "a fault of Criterion's: exit code 3, and why")
+    wrong = [(count, done.out[-200:]) for done, count in trials
+             if not 0 < count < 500 or f"{count} passed" not in done.out]
+    tap.equal(wrong, [], "a fault of Criterion's: what is done is stored and told")
+    for fault in ("own", "sent"):
+        done, count = trial(fault)
+        tap.check(done.code not in (0, 3) and "Criterion has crashed" not in done.err and 0 < count < 500,
+                  f"a fault that is {fault}: ends the program", (count, done))
 
 
 def check_at_any_moment(tap, program):
