@@ -122,6 +122,13 @@ static void put_section(struct ypi_collecting *g, const struct yp_case *c, struc
         put_line(g, c, all, &s->budgets[i]);
 }
 
+/* Every process has the highest set at most, so a section of that one is for those that have it. */
+static bool section_holds(int isa)
+{
+    int mine = (int)yp_isa();
+    return isa == YP_ISAS - 1 ? mine == isa : mine <= isa;
+}
+
 void ypi_budgets_put_file(struct ypi_collecting *g, const struct yp_case *c, struct yp_budgets *all)
 {
     const struct yp_budget *list = g->test->budgets;
@@ -138,7 +145,7 @@ void ypi_budgets_put_file(struct ypi_collecting *g, const struct yp_case *c, str
     put_section(g, c, all, c->id);
     for (int isa = YP_ISAS - 1; isa >= 0; isa--) {
         char *title = ypi_format("%s %s", c->id, yp_isa_name((enum yp_isa)isa));
-        put_section(g, c, (int)yp_isa() <= isa ? all : NULL, title);
+        put_section(g, c, section_holds(isa) ? all : NULL, title);
         free(title);
     }
 }

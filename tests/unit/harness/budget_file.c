@@ -276,6 +276,7 @@ Test(budget_file, a_section_for_at_most_some_instructions)
                "[a.c::one[n=1] baseline]\nmin share work = 0.2\n"
                "[a.c::one[n=1] avx2]\nmin share work = 0.3\n"
                "[a.c::one[n=2] avx512]\nmin share work = 0.4\n"
+               "[a.c::two[n=1] amx]\nmin share work = 0.7\n"
                "[a.c::two[n=1] baseline]\nmin share work = 0.6\n");
     setenv("YIELDPOINT_ISA", "avx2", 1); /* no test has asked in this process yet */
     bool baseline = yp_isa() == YP_ISA_BASELINE;
@@ -292,6 +293,20 @@ Test(budget_file, a_section_for_at_most_some_instructions)
     write_file("[a.c::one[n=1] sse9]\nmin share work = 0.5\n");
     cr_expect_not_null(strstr(collect("suites/a.c", "--budgets=budgets.ini"),
                               ":1: [a.c::one[n=1] sse9] is no case of the tests"));
+    let_go();
+}
+
+Test(budget_file, a_section_of_the_highest_is_for_those_that_have_it)
+{
+    write_file("[a.c::one[n=1]]\nmin share work = 0.5\n"
+               "[a.c::one[n=1] amx]\nmin share work = 0.2\n"
+               "[a.c::one[n=2]]\nmin share work = 0.5\n"
+               "[a.c::one[n=2] avx512]\nmin share work = 0.4\n"
+               "[a.c::one[n=2] amx]\nmin share work = 0.3\n");
+    bool has = yp_isa() == YP_ISA_AMX;
+    cr_expect_str_eq(collect("suites/a.c", "--budgets=budgets.ini"), "");
+    cr_expect_eq(limit_of(0, YP_BUDGET_MIN_SHARE, "work"), has ? 0.2 : 0.5);
+    cr_expect_eq(limit_of(1, YP_BUDGET_MIN_SHARE, "work"), has ? 0.3 : 0.4);
     let_go();
 }
 
