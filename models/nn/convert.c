@@ -41,25 +41,22 @@ NN_KERNEL(round_fp16, (const float *value, size_t n, float *out), (value, n, out
 void nn_widen(const uint16_t *half, size_t count, float *out)
 {
     widen_kernel *kernel = best_widen();
-#pragma omp parallel for schedule(static) if (count > NN_FEW * NN_CHUNK)
-    for (size_t at = 0; at < count; at += NN_CHUNK)
-        kernel(half + at, nn_least(NN_CHUNK, count - at), out + at);
+    NN_PARALLEL_FOR(count > NN_FEW * NN_CHUNK, at, count, NN_CHUNK,
+                    kernel(half + at, nn_least(NN_CHUNK, count - at), out + at));
 }
 
 void nn_widen_int8(const int8_t *small, size_t count, float *out)
 {
     widen_int8_kernel *kernel = best_widen_int8();
-#pragma omp parallel for schedule(static) if (count > NN_FEW * NN_CHUNK)
-    for (size_t at = 0; at < count; at += NN_CHUNK)
-        kernel(small + at, nn_least(NN_CHUNK, count - at), out + at);
+    NN_PARALLEL_FOR(count > NN_FEW * NN_CHUNK, at, count, NN_CHUNK,
+                    kernel(small + at, nn_least(NN_CHUNK, count - at), out + at));
 }
 
 void nn_narrow(const float *value, size_t count, uint16_t *out)
 {
     narrow_kernel *kernel = best_narrow();
-#pragma omp parallel for schedule(static) if (count > NN_FEW * NN_CHUNK)
-    for (size_t at = 0; at < count; at += NN_CHUNK)
-        kernel(value + at, nn_least(NN_CHUNK, count - at), out + at);
+    NN_PARALLEL_FOR(count > NN_FEW * NN_CHUNK, at, count, NN_CHUNK,
+                    kernel(value + at, nn_least(NN_CHUNK, count - at), out + at));
 }
 
 void nn_round_bf16(const float *value, size_t count, float *out)

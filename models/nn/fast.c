@@ -24,17 +24,16 @@ void nn_columns(const void *x, bool half, size_t n, size_t c, double *sums)
     columns_kernel *kernel = best_columns(half);
     size_t rows = nn_rows(c, NN_CHUNK), chunks = nn_chunks(n, rows);
     memset(sums, 0, chunks * c * sizeof *sums);
-#pragma omp parallel for schedule(static) if (chunks > NN_FEW)
-    for (size_t i = 0; i < chunks; i++)
-        kernel(nn_from(x, i * rows * c, half), nn_least(rows, n - i * rows), c, sums + i * c);
+    NN_PARALLEL_FOR(
+        chunks > NN_FEW, i, chunks, 1,
+        kernel(nn_from(x, i * rows * c, half), nn_least(rows, n - i * rows), c, sums + i * c));
     nn_merge(sums, chunks, c);
 }
 
 void nn_zero(float *out, size_t count)
 {
-#pragma omp parallel for schedule(static) if (count > NN_FEW * NN_CHUNK)
-    for (size_t at = 0; at < count; at += NN_CHUNK)
-        memset(out + at, 0, nn_least(NN_CHUNK, count - at) * sizeof *out);
+    NN_PARALLEL_FOR(count > NN_FEW * NN_CHUNK, at, count, NN_CHUNK,
+                    memset(out + at, 0, nn_least(NN_CHUNK, count - at) * sizeof *out));
 }
 
 enum yp_status nn_check_indices(const char *op, const char *tensor, const int32_t *index,
@@ -82,19 +81,17 @@ size_t nn_affine_bytes(size_t n)
 void nn_affine(const float *x, float shift, float gain, size_t n, float *y)
 {
     affine_kernel *kernel = best_affine();
-#pragma omp parallel for schedule(static) if (n > NN_FEW * NN_CHUNK)
-    for (size_t at = 0; at < n; at += NN_CHUNK)
-        kernel(x + at, shift, gain, nn_least(NN_CHUNK, n - at), y + at);
+    NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
+                    kernel(x + at, shift, gain, nn_least(NN_CHUNK, n - at), y + at));
 }
 
 void nn_affine_vjp(const float *x, const float *dy, float shift, float gain, size_t n, float *dx,
                    double *sums)
 {
     slopes_kernel *kernel = best_slopes();
-#pragma omp parallel for schedule(static) if (n > NN_FEW * NN_CHUNK)
-    for (size_t at = 0; at < n; at += NN_CHUNK)
-        kernel(x + at, dy + at, shift, gain, nn_least(NN_CHUNK, n - at),
-               dx != NULL ? dx + at : NULL, sums + 2 * (at / NN_CHUNK));
+    NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
+                    kernel(x + at, dy + at, shift, gain, nn_least(NN_CHUNK, n - at),
+                           dx != NULL ? dx + at : NULL, sums + 2 * (at / NN_CHUNK)));
     nn_merge(sums, nn_chunks(n, NN_CHUNK), 2);
 }
 
@@ -102,7 +99,7 @@ void nn_centre(const float *x, const float *middle, size_t n, size_t c, float *o
 {
     const struct ypi_pixel_kernels *kernels = ypi_pixel_kernels();
     size_t rows = nn_rows(c, NN_CHUNK);
-#pragma omp parallel for schedule(static) if (n > NN_FEW * rows)
-    for (size_t at = 0; at < n; at += rows)
-        kernels->centre(x + at * c, NULL, nn_least(rows, n - at), c, middle, out + at * c);
+    NN_PARALLEL_FOR(
+        n > NN_FEW * rows, at, n, rows,
+        kernels->centre(x + at * c, NULL, nn_least(rows, n - at), c, middle, out + at * c));
 }

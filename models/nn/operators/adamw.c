@@ -59,14 +59,9 @@ static enum yp_status forward(const struct nn_call *call)
     float *p = call->value[PARAMETERS], *m = call->value[M], *v = call->value[V];
     size_t n = call->shape->size[N];
     update_kernel *kernel = best_update();
-    if (n <= NN_FEW * NN_CHUNK) { /* OpenMP takes memory for a team of one, too */
-        kernel(shared, setting[NN_ADAMW_FACTOR], gradient, n, p, m, v);
-        return YP_OK;
-    }
-#pragma omp parallel for schedule(static)
-    for (size_t at = 0; at < n; at += NN_CHUNK)
-        kernel(shared, setting[NN_ADAMW_FACTOR], gradient + at, nn_least(NN_CHUNK, n - at), p + at,
-               m + at, v + at);
+    NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
+                    kernel(shared, setting[NN_ADAMW_FACTOR], gradient + at,
+                           nn_least(NN_CHUNK, n - at), p + at, m + at, v + at));
     return YP_OK;
 }
 

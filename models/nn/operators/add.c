@@ -19,10 +19,9 @@ static enum yp_status forward_in(const struct nn_call *call, bool half)
 {
     sums_kernel *kernel = best_sums(half);
     size_t n = call->shape->size[N];
-#pragma omp parallel for schedule(static) if (n > NN_FEW * NN_CHUNK)
-    for (size_t at = 0; at < n; at += NN_CHUNK)
-        kernel(nn_from(call->value[A], at, half), nn_from(call->value[B], at, half),
-               nn_least(NN_CHUNK, n - at), nn_from(call->value[Y], at, half));
+    NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
+                    kernel(nn_from(call->value[A], at, half), nn_from(call->value[B], at, half),
+                           nn_least(NN_CHUNK, n - at), nn_from(call->value[Y], at, half)));
     return YP_OK;
 }
 

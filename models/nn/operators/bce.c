@@ -51,9 +51,9 @@ static enum yp_status forward(const struct nn_call *call)
     float positive = (float)call->shape->setting[1];
     size_t n = call->shape->size[N];
     losses_kernel *kernel = best_losses();
-#pragma omp parallel for schedule(static) if (n > NN_FEW * NN_CHUNK)
-    for (size_t at = 0; at < n; at += NN_CHUNK)
-        kernel(x + at, label + at, weight, positive, nn_least(NN_CHUNK, n - at), loss + at);
+    NN_PARALLEL_FOR(
+        n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
+        kernel(x + at, label + at, weight, positive, nn_least(NN_CHUNK, n - at), loss + at));
     return YP_OK;
 }
 
@@ -65,10 +65,9 @@ static enum yp_status vjp(const struct nn_call *call)
     float positive = (float)call->shape->setting[1];
     size_t n = call->shape->size[N];
     slopes_kernel *kernel = best_slopes();
-#pragma omp parallel for schedule(static) if (n > NN_FEW * NN_CHUNK)
-    for (size_t at = 0; at < (dx != NULL ? n : 0); at += NN_CHUNK)
-        kernel(x + at, label + at, dloss + at, weight, positive, nn_least(NN_CHUNK, n - at),
-               dx + at);
+    NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, (dx != NULL ? n : 0), NN_CHUNK,
+                    kernel(x + at, label + at, dloss + at, weight, positive,
+                           nn_least(NN_CHUNK, n - at), dx + at));
     return YP_OK;
 }
 

@@ -26,10 +26,9 @@ static enum yp_status forward_in(const struct nn_call *call, bool half)
     enum yp_status status = nn_check_indices("embedding", "token", token, size[N], size[V]);
     if (status != YP_OK)
         return status;
-#pragma omp parallel for schedule(static) if (size[N] * size[D] > NN_FEW * NN_CHUNK)
-    for (size_t i = 0; i < size[N]; i++)
-        memcpy(nn_from(call->value[Y], i * size[D], half),
-               nn_from(call->value[TABLE], (size_t)token[i] * size[D], half), bytes);
+    NN_PARALLEL_FOR(size[N] * size[D] > NN_FEW * NN_CHUNK, i, size[N], 1,
+                    memcpy(nn_from(call->value[Y], i * size[D], half),
+                           nn_from(call->value[TABLE], (size_t)token[i] * size[D], half), bytes));
     return YP_OK;
 }
 
@@ -43,11 +42,11 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
         return YP_OK;
     if (!nn_adds(call, TABLE))
         nn_zero(dtable, size[V] * size[D]);
-#pragma omp parallel for schedule(static) if (size[N] * size[D] > NN_FEW * NN_CHUNK)
-    for (size_t at = 0; at < size[D]; at += STRIPE)
+    NN_PARALLEL_FOR(size[N] * size[D] > NN_FEW * NN_CHUNK, at, size[D], STRIPE, {
         for (size_t i = 0; i < size[N]; i++)
             kernel(nn_from(call->gradient[Y], i * size[D] + at, half),
                    nn_least(STRIPE, size[D] - at), dtable + (size_t)token[i] * size[D] + at);
+    });
     return YP_OK;
 }
 

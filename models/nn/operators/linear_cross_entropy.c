@@ -147,11 +147,10 @@ static enum yp_status rows_forward(const struct nn_call *call, size_t at, size_t
     if (status != YP_OK || !losses)
         return status;
     float *loss = (float *)call->value[LOSS] + at, *lse = (float *)call->value[LSE] + at;
-#pragma omp parallel for schedule(static) if (rows * v > NN_FEW * NN_CHUNK)
-    for (size_t i = 0; i < rows; i++) {
+    NN_PARALLEL_FOR(rows * v > NN_FEW * NN_CHUNK, i, rows, 1, {
         log_sum(p->z + i * v, v, &lse[i]);
         loss[i] = lse[i] - p->z[i * v + (size_t)label[i]];
-    }
+    });
     return YP_OK;
 }
 
@@ -182,10 +181,9 @@ static enum yp_status vjp_of_rows(const struct nn_call *call, size_t at, bool ha
     slopes_kernel *slopes = best_slopes(half);
     struct nn_gemm product;
     enum yp_status status = rows_forward(call, at, rows, &p, call->both, half);
-#pragma omp parallel for schedule(static) if (rows * size[V] > NN_FEW * NN_CHUNK)
-    for (size_t i = 0; i < rows; i++)
-        slopes(p.z + i * size[V], size[V], lse[i], dloss[i], (size_t)label[i],
-               nn_from(p.s, i * size[V], half));
+    NN_PARALLEL_FOR(rows * size[V] > NN_FEW * NN_CHUNK, i, rows, 1,
+                    slopes(p.z + i * size[V], size[V], lse[i], dloss[i], (size_t)label[i],
+                           nn_from(p.s, i * size[V], half)));
     if (status == YP_OK && call->gradient[X] != NULL) {
         product = gradient_x(call, at, rows, p.s, half);
         status = nn_gemm(&product, p.products);

@@ -134,16 +134,14 @@ static enum yp_status forward(const struct nn_call *call)
     struct parts parts = parts_of(call, NN_FORWARD);
     const float *x = call->value[X], *scale = call->value[SCALE], *b = call->value[B];
     float *y = call->value[Y];
-#pragma omp parallel for schedule(static) if (n * c > NN_FEW * NN_CHUNK)
-    for (size_t i = 0; i < n; i++)
-        quantise(x + i * c, c, parts.x + i * c, &parts.of_row[i]);
+    NN_PARALLEL_FOR(n * c > NN_FEW * NN_CHUNK, i, n, 1,
+                    quantise(x + i * c, c, parts.x + i * c, &parts.of_row[i]));
     struct nn_gemm gemm = product(call, &parts, NN_FORWARD);
     enum yp_status status = nn_gemm(&gemm, parts.rest);
     if (status != YP_OK)
         return status;
-#pragma omp parallel for schedule(static) if (n * out > NN_FEW * NN_CHUNK)
-    for (size_t i = 0; i < n; i++)
-        units(y + i * out, out, parts.of_row[i], scale, b);
+    NN_PARALLEL_FOR(n * out > NN_FEW * NN_CHUNK, i, n, 1,
+                    units(y + i * out, out, parts.of_row[i], scale, b));
     return YP_OK;
 }
 
@@ -174,12 +172,10 @@ static enum yp_status vjp(const struct nn_call *call)
     const float *dy = call->gradient[Y], *scale = call->value[SCALE];
     const int8_t *w = call->value[W];
     if (call->gradient[X] != NULL) {
-#pragma omp parallel for schedule(static) if (n * out > NN_FEW * NN_CHUNK)
-        for (size_t i = 0; i < n; i++)
-            scaled(dy + i * out, scale, out, parts.dy + i * out);
-#pragma omp parallel for schedule(static) if (out * c > NN_FEW * NN_CHUNK)
-        for (size_t i = 0; i < out; i++)
-            weights(w + i * c, c, parts.w + i * c);
+        NN_PARALLEL_FOR(n * out > NN_FEW * NN_CHUNK, i, n, 1,
+                        scaled(dy + i * out, scale, out, parts.dy + i * out));
+        NN_PARALLEL_FOR(out * c > NN_FEW * NN_CHUNK, i, out, 1,
+                        weights(w + i * c, c, parts.w + i * c));
         struct nn_gemm gemm = product(call, &parts, NN_VJP);
         enum yp_status status = nn_gemm(&gemm, parts.rest);
         if (status != YP_OK)

@@ -44,9 +44,8 @@ static enum yp_status forward(const struct nn_call *call)
     size_t n = call->shape->size[N], c = call->shape->size[C];
     size_t rows = nn_rows(c, NN_CHUNK);
     losses_kernel *kernel = best_losses();
-#pragma omp parallel for schedule(static) if (n > NN_FEW * rows)
-    for (size_t at = 0; at < n; at += rows)
-        kernel(y + at * c, t + at * c, nn_least(rows, n - at), c, loss + at);
+    NN_PARALLEL_FOR(n > NN_FEW * rows, at, n, rows,
+                    kernel(y + at * c, t + at * c, nn_least(rows, n - at), c, loss + at));
     return YP_OK;
 }
 
@@ -57,10 +56,9 @@ static enum yp_status vjp(const struct nn_call *call)
     size_t n = call->shape->size[N], c = call->shape->size[C];
     size_t rows = nn_rows(c, NN_CHUNK);
     slopes_kernel *kernel = best_slopes();
-#pragma omp parallel for schedule(static) if (n > NN_FEW * rows)
-    for (size_t at = 0; at < n; at += rows)
-        kernel(y + at * c, t + at * c, dloss + at, nn_least(rows, n - at), c,
-               dy != NULL ? dy + at * c : NULL, dt != NULL ? dt + at * c : NULL);
+    NN_PARALLEL_FOR(n > NN_FEW * rows, at, n, rows,
+                    kernel(y + at * c, t + at * c, dloss + at, nn_least(rows, n - at), c,
+                           dy != NULL ? dy + at * c : NULL, dt != NULL ? dt + at * c : NULL));
     return YP_OK;
 }
 

@@ -55,10 +55,9 @@ static enum yp_status forward_in(const struct nn_call *call, bool half)
     size_t n = call->shape->size[N], d = call->shape->size[D];
     float *r = call->value[R], eps = (float)call->shape->setting[0];
     normalise_kernel *kernel = best_normalise(half);
-#pragma omp parallel for schedule(static) if (n * d > NN_FEW * NN_CHUNK)
-    for (size_t i = 0; i < n; i++)
-        kernel(nn_from(call->value[X], i * d, half), call->value[GAIN], d, eps,
-               nn_from(call->value[Y], i * d, half), r + i);
+    NN_PARALLEL_FOR(n * d > NN_FEW * NN_CHUNK, i, n, 1,
+                    kernel(nn_from(call->value[X], i * d, half), call->value[GAIN], d, eps,
+                           nn_from(call->value[Y], i * d, half), r + i));
     return YP_OK;
 }
 
@@ -87,8 +86,7 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
     char *dx = call->gradient[X];
     float *dgain = call->gradient[GAIN];
     slopes_kernel *kernel = best_slopes(half);
-#pragma omp parallel for schedule(static) if (n * d > NN_FEW * NN_CHUNK)
-    for (size_t k = 0; k < blocks; k++) {
+    NN_PARALLEL_FOR(n * d > NN_FEW * NN_CHUNK, k, blocks, 1, {
         double *sum = sums != NULL ? sums + k * d : NULL;
         if (sum != NULL)
             memset(sum, 0, d * sizeof *sum);
@@ -96,7 +94,7 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
             kernel(nn_from(call->value[X], i * d, half), call->value[GAIN], r[i],
                    nn_from(call->gradient[Y], i * d, half), d, nn_adds(call, X),
                    dx != NULL ? nn_from(dx, i * d, half) : NULL, sum);
-    }
+    });
     if (dgain == NULL)
         return YP_OK;
     nn_merge(sums, blocks, d);

@@ -85,12 +85,12 @@ static void turn_all(const struct nn_call *call, turn_kernel *kernel, bool half,
     const size_t *size = call->shape->size;
     const float *cosine = call->value[COS], *sine = call->value[SIN];
     size_t width = size[H] * size[E];
-#pragma omp parallel for schedule(static) if (size[B] * size[T] * width > NN_FEW * NN_CHUNK)
-    for (size_t at = 0; at < size[B] * size[T]; at++)
+    NN_PARALLEL_FOR(size[B] * size[T] * width > NN_FEW * NN_CHUNK, at, size[B] * size[T], 1, {
         for (size_t h = 0; h < size[H]; h++)
             kernel(nn_from(from, at * width + h * size[E], half), cosine + at % size[T] * size[P],
                    sine + at % size[T] * size[P], size[P],
                    nn_from(to, at * width + h * size[E], half));
+    });
 }
 
 static enum yp_status forward_in(const struct nn_call *call, bool half)

@@ -58,9 +58,8 @@ static void weigh(const struct nn_call *call, const float *x, const float *weigh
     size_t n = call->shape->size[N], c = call->shape->size[C];
     size_t rows = nn_rows(c, NN_CHUNK);
     values_kernel *kernel = best_values();
-#pragma omp parallel for schedule(static) if (n > NN_FEW * rows)
-    for (size_t at = 0; at < n; at += rows)
-        kernel(x + at * c, weight, nn_least(rows, n - at), c, y + at * c);
+    NN_PARALLEL_FOR(n > NN_FEW * rows, at, n, rows,
+                    kernel(x + at * c, weight, nn_least(rows, n - at), c, y + at * c));
 }
 
 static enum yp_status forward(const struct nn_call *call)
@@ -102,9 +101,9 @@ static enum yp_status vjp(const struct nn_call *call)
     if (call->gradient[X] != NULL)
         weigh(call, dy, weight, call->gradient[X]);
     sums_kernel *kernel = best_sums();
-#pragma omp parallel for schedule(static) if (n > NN_FEW * rows)
-    for (size_t at = 0; at < n; at += rows)
-        kernel(x + at * c, dy + at * c, nn_least(rows, n - at), c, sums + at / rows * c);
+    NN_PARALLEL_FOR(
+        n > NN_FEW * rows, at, n, rows,
+        kernel(x + at * c, dy + at * c, nn_least(rows, n - at), c, sums + at / rows * c));
     nn_merge(sums, chunks, c);
     logits_vjp(call, share, sums);
     return YP_OK;

@@ -34,14 +34,8 @@ double nn_squared_norm(const float *x, size_t n)
     size_t part = nn_chunks(nn_chunks(n, PARTS), NN_CHUNK) * NN_CHUNK;
     size_t parts = nn_chunks(n, part > 0 ? part : 1);
     squares_kernel *kernel = best_squares();
-    if (parts <= NN_FEW) { /* OpenMP takes memory for a team of one, too */
-        for (size_t i = 0; i < parts; i++)
-            kernel(x + i * part, nn_least(part, n - i * part), &sums[i]);
-    } else {
-#pragma omp parallel for schedule(static)
-        for (size_t i = 0; i < parts; i++)
-            kernel(x + i * part, nn_least(part, n - i * part), &sums[i]);
-    }
+    NN_PARALLEL_FOR(parts > NN_FEW, i, parts, 1,
+                    kernel(x + i * part, nn_least(part, n - i * part), &sums[i]));
     for (size_t i = 0; i < parts; i++)
         sum += sums[i];
     return sum;
@@ -69,9 +63,8 @@ static enum yp_status vjp(const struct nn_call *call)
     slope_kernel *kernel = best_slope();
     if (dx == NULL)
         return YP_OK;
-#pragma omp parallel for schedule(static) if (n > NN_FEW * NN_CHUNK)
-    for (size_t at = 0; at < n; at += NN_CHUNK)
-        kernel(x + at, twice, nn_least(NN_CHUNK, n - at), dx + at);
+    NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
+                    kernel(x + at, twice, nn_least(NN_CHUNK, n - at), dx + at));
     return YP_OK;
 }
 

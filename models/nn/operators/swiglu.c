@@ -45,10 +45,9 @@ static enum yp_status forward_in(const struct nn_call *call, bool half)
 {
     units_kernel *kernel = best_units(half);
     size_t n = call->shape->size[N];
-#pragma omp parallel for schedule(static) if (n > NN_FEW * NN_CHUNK)
-    for (size_t at = 0; at < n; at += NN_CHUNK)
-        kernel(nn_from(call->value[GATE], at, half), nn_from(call->value[UP], at, half),
-               nn_least(NN_CHUNK, n - at), nn_from(call->value[Y], at, half));
+    NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
+                    kernel(nn_from(call->value[GATE], at, half), nn_from(call->value[UP], at, half),
+                           nn_least(NN_CHUNK, n - at), nn_from(call->value[Y], at, half)));
     return YP_OK;
 }
 
@@ -61,11 +60,11 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
 {
     slopes_kernel *kernel = best_slopes(half);
     size_t n = call->shape->size[N];
-#pragma omp parallel for schedule(static) if (n > NN_FEW * NN_CHUNK)
-    for (size_t at = 0; at < n; at += NN_CHUNK)
-        kernel(nn_from(call->value[GATE], at, half), nn_from(call->value[UP], at, half),
-               nn_from(call->gradient[Y], at, half), nn_least(NN_CHUNK, n - at),
-               part(call->gradient[GATE], at, half), part(call->gradient[UP], at, half));
+    NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
+                    kernel(nn_from(call->value[GATE], at, half), nn_from(call->value[UP], at, half),
+                           nn_from(call->gradient[Y], at, half), nn_least(NN_CHUNK, n - at),
+                           part(call->gradient[GATE], at, half),
+                           part(call->gradient[UP], at, half)));
     return YP_OK;
 }
 
