@@ -127,6 +127,10 @@ def check(name, build, tree):
 
 
 def main(names):
+    unknown = [name for name in names if name not in SLOWED]
+    if unknown:
+        print(f"slowed.py: no {unknown[0]!r}; there are:\n  " + "\n  ".join(SLOWED), file=sys.stderr)
+        sys.exit(2)
     problems = 0
     with tempfile.TemporaryDirectory() as folder:
         tree, build = os.path.join(folder, "tree"), os.path.join(folder, "tree", "build")
