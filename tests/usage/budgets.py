@@ -32,6 +32,9 @@ WRONG = {
     "[budgets.c::held[small-n=2]]\nmax value error = 1\n":
         r"^error: {path}:1: \[budgets.c::held\[small-n=2\]\] is no case of the tests that refer to "
         r"this file, did you mean 'budgets.c::held\[small-n=[14]\]'\?; --co -q lists all ids$",
+    "[budgets.c::loose]\nmax value error = 1\n":
+        r"^error: {path}:1: \[budgets.c::loose\]: the test of this case does not refer to this "
+        r"file; a yp_budget_file\(\) among its .budgets does$",
     "\n[budgets.c::held[small-n=1]]\nmax latency nap = 1\n":
         r"^error: {path}:3: 'max latency nap': rates and times hold on one machine only; allowed "
         r"are min share, ",

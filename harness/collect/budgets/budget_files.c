@@ -152,6 +152,21 @@ void ypi_budgets_put_file(struct ypi_collecting *g, const struct yp_case *c, str
 
 /* -- what they say of none ----------------------------------------------------------------- */
 
+static char *unused(const char *id, const char *const *ids, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(id, ids[i]) == 0)
+            return ypi_format("[%s]: the test of this case does not refer to this file; a "
+                              "yp_budget_file() among its .budgets does",
+                              id);
+    char *near = ypi_did_you_mean(id, ids, count);
+    char *message = ypi_format("[%s] is no case of the tests that refer to this file%s; --co "
+                               "-q lists all ids",
+                               id, near);
+    free(near);
+    return message;
+}
+
 static void check_sections(struct ypi_collection *out, const struct ypi_budget_file *file)
 {
     const char **ids = ypi_calloc((size_t)out->count, sizeof *ids);
@@ -161,13 +176,9 @@ static void check_sections(struct ypi_collection *out, const struct ypi_budget_f
         const struct ypi_budget_section *s = &file->sections[i];
         if (s->used)
             continue;
-        char *near = ypi_did_you_mean(s->id, ids, out->count);
-        char *message = ypi_format("[%s] is no case of the tests that refer to this file%s; --co "
-                                   "-q lists all ids",
-                                   s->id, near);
+        char *message = unused(s->id, ids, out->count);
         tell(out, file, s->line, message);
         free(message);
-        free(near);
     }
     free(ids);
 }
