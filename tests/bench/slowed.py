@@ -32,13 +32,16 @@ SLOWED = {
         r"gradient", r"rx\.c::gradient_step\[channels=200\]"),
     "a tile of four pixels: the loss and the statistics": (
         "models/rx/internal.h", "#define YPI_RX_CHUNK ((size_t)512)", "#define YPI_RX_CHUNK ((size_t)4)",
-        r"gradient|statistics|stream|prefetch", r"rx\.c::gradient_step\[channels=200\]"),
+        r"gradient|statistics|stream|prefetch|pipeline|mnf", r"rx\.c::gradient_step\[channels=200\]"),
     "a block of one row: products": (
         "models/nn/simd/block.inc", "#define BLOCK_ROWS 8", "#define BLOCK_ROWS 1",
-        r"statistics|score|stream|prefetch", r"rx\.c::statistics\[channels=200\]"),
+        r"statistics|score|stream|prefetch|mnf", r"rx\.c::statistics\[channels=200\]"),
     "lost vectorisation: bf16": (
-        "models/nn/simd/split.c", "    {YP_ISA_AVX512, has_bf16, &split_kernels_native_bf16},\n",
-        "    {YP_ISAS, has_bf16, &split_kernels_native_bf16},\n",
+        "models/nn/simd/split.c",
+        "    {YP_ISA_AVX512, has_bf16, &split_kernels_native_bf16},\n"
+        "    {YP_ISA_AMX, NULL, &ypi_split_kernels_amx},\n",
+        "    {YP_ISAS, has_bf16, &split_kernels_native_bf16},\n"
+        "    {YP_ISAS, NULL, &ypi_split_kernels_amx},\n",
         r"bf16", r"statistics_precision\[channels=200-precision=bf16x2\]"),
     "lost vectorisation: an affine function's slopes": (
         "models/nn/fast.c", "    slopes_kernel *kernel = best_slopes();",
