@@ -50,16 +50,16 @@ SLOWED = {
     "a serial loop: passes over tiles": (
         "models/data/pass.c", "#pragma omp parallel num_threads(pass->workers)",
         "#pragma omp parallel num_threads(1)",
-        DETECTION, r"rx_axes\.c::statistics_threads_ratio"),
+        DETECTION, r"rx_axes\.c::statistics_threads(_ratio|\[channels=100-threads=2\])"),
     "two reads more: files": (
         "synth/cube/read.c", "        enum yp_status status = ypi_read_at(file->fd, file->path, offset, to, count * size);",
         "        enum yp_status status = ypi_read_at(file->fd, file->path, offset, to, count * size);\n"
         "        for (int again = 0; again < 2 && status == YP_OK; again++)\n"
         "            status = ypi_read_at(file->fd, file->path, offset, to, count * size);",
         r"cubes\.c::read.*float32", r"cubes\.c::read\[interleave=bip-type=float32\]"),
-    "noise drawn four times: a scene": (
+    "noise drawn eight times: a scene": (
         "synth/scene/mixing.c", "    ypi_random_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),\n",
-        "    for (int again = 0; again < 3; again++)\n"
+        "    for (int again = 0; again < 7; again++)\n"
         "        ypi_random_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),\n"
         "                      (uint64_t)pixel * channels, pixels * channels, values);\n"
         "    ypi_random_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),\n",
