@@ -184,7 +184,8 @@ static double warmup_of(const struct yp_measurement *m)
     return ypi_measure_in_turns(m) ? TURNS_WARMUP_SECONDS : WARMUP_SECONDS;
 }
 
-/* Warm-up also finds the batch: doubled until it is long enough to be timed. */
+/* Warm-up also finds the batch: doubled until it is long enough to be timed, or until warm-up has
+ * taken so long that hardly any of it is timed: the rest is paused, or on another stream. */
 static bool warm(struct yp_measurement *m, double seconds)
 {
     const struct yp_measure_options *o = &m->options;
@@ -199,7 +200,8 @@ static bool warm(struct yp_measurement *m, double seconds)
         m->started = ypi_now();
         return ypi_measure_batch_begin(m);
     }
-    bool too_long = (m->pauses || o->manual_time) && m->warm_seconds >= 10 * warmup_of(m);
+    bool too_long = (m->pauses || o->manual_time || m->accelerated != NULL) &&
+                    m->warm_seconds >= 10 * warmup_of(m);
     if (!serve && !alone(m) && seconds < least && m->batch < MAX_BATCH && !too_long) {
         m->batch *= 2;
         return ypi_measure_batch_begin(m);

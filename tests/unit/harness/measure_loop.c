@@ -1093,6 +1093,7 @@ Test(measure, a_name_of_a_phase_has_its_length)
 static int holds, releases, flushes, looks;
 static bool opens_early;       /* whoever launches waits for its work */
 static double others, broken;  /* seconds; NaN: the device has failed */
+static double seen = 1;        /* of what an iteration takes, by the events */
 static uint64_t throttled_for; /* how many looks find it slowed down ... */
 static uint64_t throttled_by = 0x8;
 static double throttled_clock = 1.8e9;
@@ -1144,7 +1145,7 @@ static bool condition(struct yp_device *of, struct ypi_condition *out)
 
 static double seconds_or_broken(struct yp_event *begin, struct yp_event *end)
 {
-    return event_seconds(begin, end) + broken;
+    return seen * event_seconds(begin, end) + broken;
 }
 
 static void on_an_accelerator(void)
@@ -1221,6 +1222,17 @@ Test(measure, work_on_another_stream_is_a_mistake, .init = on_an_accelerator)
     cr_expect_eq(failed, YPI_CAUSE_USAGE);
     cr_expect_eq(looks, 3, "never by one look alone");
     cr_expect_not_null(strstr(failure, "goes on for 0.5 ms on another stream"), "%s", failure);
+}
+
+/* Looks that come too late find nothing; the batch must not grow for ever, then. */
+Test(measure, work_that_the_stream_never_sees_ends_too, .init = on_an_accelerator)
+{
+    seen = 1e-4;
+    yp_measure (t, "elsewhere")
+        clock_seconds += 1e-5;
+    cr_expect_eq(told_count, 1);
+    cr_expect_eq(sent.batch, 32768, "%d: 10 us each, in 0.5 s", (int)sent.batch);
+    cr_expect_geq(sent.count, 10);
 }
 
 Test(measure, a_little_after_the_end_is_none, .init = on_an_accelerator)
