@@ -67,7 +67,7 @@ static void subject_close(struct subject *f)
             yp_axis_string("type", "float32", "uint16"))
 
 /* A file is made anew each time, so the kernel clears a page for each that is written: bands of two
- * bytes come out just below a share of 0.05 for that. */
+ * bytes have shares of 0.03 to 0.05 for that. */
 YP_TEST(cubes, write, .tags = "perf small", .axes = AXES, .timeout = 120,
         .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
 {

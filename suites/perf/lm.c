@@ -29,7 +29,10 @@ static int given(struct yp_case *t, const char *name, const char *text, int othe
 
 /* -- a pass ------------------------------------------------------------------------------------ */
 
-/* Small enough for every run: 5.2 million parameters. */
+/* Small enough for every run: 5.2 million parameters. On a GPU products go by tiles in fp32, not on
+ * matrix units, so that bf16 takes as long as fp32 (forward 1.67 and 1.74 ms on an H100) and has
+ * 0.002 to 0.009 of its ceiling; fp32 0.03 to 0.04: 512 tokens make 32 to 256 tiles of a product,
+ * for 132 multiprocessors. The same holds for 128 tokens of `small`. */
 static const struct lm_config mini = {.vocabulary = 2000,
                                       .d_model = 256,
                                       .d_ff = 1024,

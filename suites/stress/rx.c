@@ -320,7 +320,8 @@ YP_TEST(rx, gradient_precision, .tags = "stress",
     double values = (double)(g.pixels * g.channels);
     yp_measure (t, "gradient", .items = values, .unit = "values",
                 /* With 10 channels vectors are not full, and the loss of a pixel takes as long as
-                 * its products: a share below 0.05. */
+                 * its products: a share below 0.05. On a GPU up to "large": 93 us for an H100 at
+                 * "small" and 103 at "medium", which has 25 times the work. */
                 .flops = 4 * values * (double)g.channels, .threads = 1) {
         status = rx_loss_gradient(loss, &source, moved.start, &mean, moved.gradient);
     }

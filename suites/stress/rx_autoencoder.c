@@ -160,6 +160,9 @@ static void start_again(void *arg)
  * Bounds, by 12 seeds at small, six at medium: the loss ends at 1.02 to 1.17 and 1.02 to 1.07 times
  * the least one, at most 1.3e-4 of where it began; AUC 0.897 to 0.999 and 0.968 to 0.983, and 0.009
  * below to 0.006 above that of principal components.
+ *
+ * On a GPU shares are 0.0006 to 0.02: batches of one or two cubes do not fill it, and a step takes
+ * 0.1 ms however small it is (rx_devices.c).
  */
 YP_TEST(rx, autoencoder, .tags = "stress",
         .cases = YP_CASES(

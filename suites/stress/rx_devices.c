@@ -484,7 +484,8 @@ YP_TEST(rx, train_on_device, .tags = "stress",
     yp_value(t, "loss ratio", losses[STEPS - 1] / losses[0]);
     uint64_t step = STEPS;
     enum yp_status status = YP_OK;
-    /* With 10 channels products are a small part of it: a share below 0.05. */
+    /* With 10 channels products are a small part of it: a share below 0.05. On a GPU with 50 too:
+     * 99 us for an H100 with 10 and 104 us with 50, which is 25 times the work. */
     yp_measure (t, "step", .items = 4096, .unit = "pixels",
                 .flops = 4096.0 * 4 * (double)(scale.channels * scale.channels), .threads = THREADS,
                 .max_seconds = 0.5) {

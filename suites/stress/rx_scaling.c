@@ -26,7 +26,9 @@ static void fit_all(struct yp_case *t, const char *name, const struct scene_tile
 
 /* -- channels ----------------------------------------------------------------------------- */
 
-/* From data in memory, so that the detector is measured and not the generator. */
+/* From data in memory, so that the detector is measured and not the generator. On a GPU shares are
+ * 0.0007 to 0.03: a fit takes an H100 155 us with 10 channels and 372 us with 200, most of it
+ * launches. */
 YP_TEST(rx, channels, .tags = "stress small", .timeout = 120,
         .axes = YP_AXES(yp_axis_int("channels", 10, 20, 50, 100, 200)), .devices = "cpu cuda",
         .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
@@ -62,6 +64,8 @@ YP_RELATION(rx, channels_growth, .tags = "stress small", .devices = "cpu cuda",
 
 /* -- image size --------------------------------------------------------------------------- */
 
+/* On a GPU shares are 0.0009 to 0.03: 171 us for an H100 with images of 1,024 pixels, 217 us with
+ * 16 times as many. */
 YP_TEST(rx, spatial, .tags = "stress small", .timeout = 120,
         .axes = YP_AXES(yp_axis_int("pixels", 1024, 4096, 16384, 65536, 262144)),
         .devices = "cpu cuda", .budgets = YP_BUDGETS(yp_budget_file("budgets.ini")))
@@ -121,7 +125,8 @@ static void forward_close(struct forward *f)
 
 #define REFERENCE "the reference system: 8.5 ms a forward pass"
 
-/* A tile is an image; on a GPU it is the batch. */
+/* A tile is an image; on a GPU it is the batch, of which 1 takes an H100 4.1 us and 8 take 4.7: a
+ * launch, with shares of 0.005 to 0.04. */
 YP_TEST(rx, forward_latency, .tags = "stress small",
         .axes = YP_AXES(yp_axis_int("batch", 1, 4, 8, 16)), .devices = "cpu cuda", .timeout = 120,
         .budgets = YP_BUDGETS(yp_required(yp_max_percentile("forward", 99, 8.5e-3), REFERENCE),
@@ -142,7 +147,8 @@ YP_TEST(rx, forward_latency, .tags = "stress small",
     forward_close(&f);
 }
 
-/* Single images at a given rate: latency counts from the time when each was due. */
+/* Single images at a given rate: latency counts from the time when each was due. On a GPU an image
+ * is one launch, as above. */
 YP_TEST(rx, forward_under_load, .tags = "stress small",
         .axes = YP_AXES(yp_axis_int("rate", 100, 1000)), .devices = "cpu cuda", .timeout = 120,
         .budgets = YP_BUDGETS(yp_required(yp_max_percentile("request", 95, 8.5e-3), REFERENCE),
