@@ -54,9 +54,9 @@ static struct rx *fitted(struct yp_case *t, struct methods *m)
  * float. The filters of one target are bounded by reading.
  *
  * With 10 channels shares are 0.02 to 0.06 (a Zen 4: 0.11 to 0.43 with 50): of one thread's time
- * pixels made double, centred and projected, 10 values at a time, are 75 % of a filter's and 47 %
- * of ACE's; quotients and square roots of the scores, which are not declared, 9 to 12 % and 24 to
- * 37 %. */
+ * pixels made double, centred and projected, 10 values at a time, are 75 to 79 % of a filter's and
+ * 46 to 51 % of ACE's; quotients and square roots of the scores, which are not declared, 10 to 14 %
+ * and 24 to 42 %. */
 YP_TEST(rx_methods, matched, .tags = "perf small",
         .axes = YP_AXES(yp_axis_string("match", "filter", "ace"), yp_axis_int("targets", 1, 8),
                         CHANNELS),
@@ -85,7 +85,7 @@ YP_TEST(rx_methods, matched, .tags = "perf small",
 /* Useful operations of a pixel, in double: a pixel comes and one goes in each of two windows'
  * columns (4 C (C + 1)), a column comes and one goes in both, and one is taken off the other
  * (5 C (C + 1) / 2), Cholesky (C^3 / 3), and the score (C^2). With 10 channels shares are 0.03 to
- * 0.05 (a Zen 4: 0.15 to 0.19 with 50): 60 % of one thread's time is Cholesky and score of 11 rows,
+ * 0.05 (a Zen 4: 0.15 to 0.19 with 50): 61 % of one thread's time is Cholesky and score of 11 rows,
  * whose columns do not fill a vector. */
 YP_TEST(rx_methods, local, .tags = "perf small",
         .axes = YP_AXES(yp_axis_int("channels", 10, 50, 100)), .timeout = 120, .budgets = BUDGETS)

@@ -51,13 +51,13 @@ static double flops_of(const struct rx_pipeline_options *o)
 /*
  * A tile is an image; on a GPU it is the batch, but where each image has its own statistics.
  *
- * Most shares are below 0.05, since with 10 channels the declared work is not what takes the time.
- * Of one thread's (a Zen 4, batches of 16) OpenBLAS's products are 17 % (rx) to 32 % (residual);
- * sums over a pixel's row (dots) 21 to 39 % and gathering pixels 14 to 37 %, by rows of 10 values,
- * which do not fill a vector. With 100 channels instead of 10 the same batches reach 0.14 to 0.31.
- * One image is one tile, so one of the two threads takes it: half the share of a batch.
- * On a GPU shares are 0.0001 to 0.0013: an image takes an H100 67 to 84 us, most of it launches,
- * and each more of a batch 14 to 18 us; with statistics of its own 186 us and 167.
+ * Shares are 0.02 to 0.08, since with 10 channels the declared work is not what takes the time. Of
+ * one thread's (a Zen 4, batches of 16) OpenBLAS's products are 17 % (rx) to 35 % (residual); sums
+ * over a pixel's row (dots) 20 to 44 % and gathering pixels 13 to 40 %, by rows of 10 values, which
+ * do not fill a vector. With 100 channels instead of 10 the same batches have 2 to 5 times the
+ * share. One image is one tile, so one of the two threads takes it: half the share of a batch.
+ * On a GPU shares are 0.0001 to 0.0013: an image takes an H100 67 to 84 us, and each more of a
+ * batch 14 to 18; with statistics of its own 186 us, and each more 167.
  */
 YP_TEST(rx, pipeline_forward, .tags = "perf small",
         .axes = YP_AXES(yp_axis_string("pipeline", "rx", "pca", "residual", "lad", "image",
