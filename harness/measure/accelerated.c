@@ -151,6 +151,15 @@ static void look_at_others(struct yp_measurement *m, double seconds)
         fail_others(m);
 }
 
+void ypi_accelerated_look_again(struct yp_measurement *m)
+{
+    struct ypi_accelerated *a = m->accelerated;
+    if (a == NULL)
+        return;
+    a->looks = 0;
+    a->others = a->shortest = INFINITY;
+}
+
 /* -- what the device itself does -------------------------------------------------------------- */
 
 /* Whether it is slowed down now. */

@@ -202,10 +202,13 @@ static bool warm(struct yp_measurement *m, double seconds)
     }
     bool too_long = (m->pauses || o->manual_time || m->accelerated != NULL) &&
                     m->warm_seconds >= 10 * warmup_of(m);
-    if (!serve && !alone(m) && seconds < least && m->batch < MAX_BATCH && !too_long) {
+    bool too_short = !serve && !alone(m) && seconds < least && m->batch < MAX_BATCH;
+    if (too_short && !too_long) {
         m->batch *= 2;
         return ypi_measure_batch_begin(m);
     }
+    if (too_short)
+        ypi_accelerated_look_again(m);
     bool enough = fixed ? m->measured.warmup >= (uint64_t)(o->warmup > 0 ? o->warmup : 1)
                         : m->warm_seconds >= fmin(warmup_of(m), o->max_seconds / 10);
     return enough ? begin_sampling(m, seconds) : ypi_measure_batch_begin(m);

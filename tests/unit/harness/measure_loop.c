@@ -1091,6 +1091,7 @@ Test(measure, a_name_of_a_phase_has_its_length)
 /* -- on an accelerator ------------------------------------------------------------------------ */
 
 static int holds, releases, flushes, looks;
+static int late;               /* looks that come too late to find anything */
 static bool opens_early;       /* whoever launches waits for its work */
 static double others, broken;  /* seconds; NaN: the device has failed */
 static double seen = 1;        /* of what an iteration takes, by the events */
@@ -1117,7 +1118,7 @@ static double others_after(struct yp_event *end)
 {
     cr_expect_not_null(end);
     looks++;
-    return others;
+    return looks > late ? others : 0;
 }
 
 static enum yp_status flush(struct yp_stream *stream)
@@ -1224,7 +1225,22 @@ Test(measure, work_on_another_stream_is_a_mistake, .init = on_an_accelerator)
     cr_expect_not_null(strstr(failure, "goes on for 0.5 ms on another stream"), "%s", failure);
 }
 
-/* Looks that come too late find nothing; the batch must not grow for ever, then. */
+/* Looks that come too late find nothing; the batch must not grow for ever, and they come again. */
+Test(measure, work_on_another_stream_is_found_late, .init = on_an_accelerator)
+{
+    seen = 1e-4;
+    late = 3;
+    others = 0.5e-3;
+    if (setjmp(left) == 0) {
+        yp_measure (t, "elsewhere")
+            clock_seconds += 1e-5;
+        cr_assert_fail("it went on");
+    }
+    cr_expect_eq(failed, YPI_CAUSE_USAGE);
+    cr_expect_eq(looks, 6);
+    cr_expect_not_null(strstr(failure, "goes on for 0.5 ms on another stream"), "%s", failure);
+}
+
 Test(measure, work_that_the_stream_never_sees_ends_too, .init = on_an_accelerator)
 {
     seen = 1e-4;
