@@ -257,8 +257,10 @@ def check_left_orders(tap, program, folder):
     history = os.path.join(folder, "orders.db")
     done = in_mounts([mount, touch("$$ $(($$ + 300))"), "touch /dev/shm/bxfi_1x /dev/shm/bxfi_4000000"], "sh", "-c",
                      '"$0" "$@"; ls /dev/shm', program, "--history", history, "usage.c::passes", cwd=folder)
-    tap.check("1 passed" in done[1] and "\nbxfi_1x\n" in done[1] and "\nbxfi_4000000\n" in done[1] and
-              done[1].count("bxfi_") < 20, "orders left in /dev/shm: old ones of no process are removed", done)
+    # Those of processes and threads that run beside this stay, and some of these have ended since.
+    dead = [n for n in re.findall(r"^bxfi_([0-9]+)$", done[1], re.M) if not os.path.exists(f"/proc/{n}")]
+    tap.check("1 passed" in done[1] and "\nbxfi_1x\n" in done[1] and "4000000" in dead and len(dead) < 20,
+              "orders left in /dev/shm: old ones of no process are removed", done)
     place = os.path.join(folder, "left-by-root")
     os.makedirs(place)
     shutil.copy2(program, place)
