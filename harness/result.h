@@ -241,9 +241,12 @@ struct ypi_memory {
     struct yp_memory host;   /* as it was at the end of the case */
     struct yp_memory device; /* the accelerator's, if the case ran on one */
     bool has_device;
-    uint64_t leaked_bytes, leaked_blocks;    /* of the host's */
-    uint64_t resident_before, resident_peak; /* bytes; peak since just before setup */
-    uint64_t resident_huge; /* of the peak, at most, in huge pages that nobody asked for */
+    uint64_t leaked_bytes, leaked_blocks; /* of the host's */
+    /* Bytes of anonymous and shared memory, the framework's apart: just before setup, and the peak
+     * since then. Of a command: of all its memory. */
+    uint64_t resident_before, resident_peak;
+    uint64_t resident_huge;  /* of the peak, at most, in huge pages that nobody asked for */
+    uint64_t resident_files; /* growth of the pages of files that are mapped, at most */
 };
 
 enum ypi_stack_kind {

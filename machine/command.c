@@ -312,22 +312,22 @@ static void clear(struct report *report)
 
 static int run(const char *path, bool again, bool json)
 {
-    struct ypi_topology topology;
+    const struct ypi_topology *topology = ypi_topology();
     struct report report = {0};
     int code = YPI_COMMAND_FILE;
-    if (!ypi_topology_read(&topology)) {
+    if (topology == NULL) {
         fputs("yieldpoint: hwloc cannot read this machine\n", stderr);
         return YPI_COMMAND_FILE;
     }
     sqlite3 *db = ypi_store_open_to_write(path);
     if (db != NULL)
         report.device_count = ypi_devices_find(report.devices);
-    if (db != NULL && load(db, topology.fingerprint, &report) &&
-        complete(db, topology.fingerprint, &report, again, path)) {
+    if (db != NULL && load(db, topology->fingerprint, &report) &&
+        complete(db, topology->fingerprint, &report, again, path)) {
         ypi_figures_sort(&report.figures);
         for (int i = 0; i < report.device_count; i++)
             ypi_figures_sort(&report.devices[i].figures);
-        code = print(&topology, &report, json);
+        code = print(topology, &report, json);
     } else {
         code = ypi_file_error();
     }

@@ -116,7 +116,7 @@ char *ypi_machine_picture(struct hwloc_topology *topology)
 
 char *ypi_this_machine_picture(void)
 {
-    hwloc_topology_t topology = ypi_topology_load(true);
+    hwloc_topology_t topology = ypi_topology_load();
     if (topology == NULL)
         return ypi_strdup("");
     char *picture = ypi_machine_picture(topology);

@@ -376,6 +376,8 @@ static void print_memory(const cJSON *memory, const cJSON *result)
     cJSON_ArrayForEach(kind, memory) print_accounts(kind);
     printf("  resident: peak %s, %s before setup", ypi_bytes_of(result, "resident_peak"),
            ypi_bytes_of(result, "resident_before"));
+    if (ypi_real(result, "resident_files") > 0)
+        printf(", and %s of pages of files", ypi_bytes_of(result, "resident_files"));
     if (ypi_real(result, "resident_huge") > 0)
         printf(", up to %s of it in huge pages that nobody asked for",
                ypi_bytes_of(result, "resident_huge"));

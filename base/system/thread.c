@@ -30,3 +30,10 @@ bool ypi_thread_begin(pthread_t *thread, void *(*work)(void *), void *argument, 
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return begun;
 }
+
+__attribute__((noinline)) void ypi_touch_stack(void)
+{
+    volatile char bytes[64 * 1024];
+    for (size_t i = 0; i < sizeof bytes; i += 1024)
+        bytes[i] = 0;
+}

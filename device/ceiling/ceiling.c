@@ -171,6 +171,7 @@ static void *live(void *argument)
     CPU_ZERO(&own);
     CPU_SET((size_t)w->cpu, &own);
     sched_setaffinity(0, sizeof own, &own);
+    ypi_touch_stack(); /* it goes to sleep after its probe is over */
     bool ready = get_buffers(w);
     int round = 0;
     pthread_mutex_lock(&p->lock);

@@ -7,22 +7,23 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <hwloc.h>
+#include <linux/mempolicy.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define TASKS_MAX 4096
 
 /* Read once for the process. */
 static struct {
-    pthread_once_t allowed_once, topology_once;
+    pthread_once_t allowed_once;
     unsigned char allowed[YPI_CPUS_MAX];
-    hwloc_topology_t topology; /* NULL: cannot be read */
-} machine = {.allowed_once = PTHREAD_ONCE_INIT, .topology_once = PTHREAD_ONCE_INIT};
+    const struct ypi_places *told; /* NULL: to be read from the machine */
+} machine = {.allowed_once = PTHREAD_ONCE_INIT};
 
 /* -- lists of processors ------------------------------------------------------------------- */
 
@@ -188,100 +189,96 @@ enum yp_status ypi_cpus_confine(const char *list)
 
 /* -- the order of cores -------------------------------------------------------------------- */
 
-static bool holds(hwloc_const_bitmap_t set, int cpu)
+static bool is_allowed(const struct ypi_place *place, const unsigned char *allowed)
 {
-    return hwloc_bitmap_isset(set, (unsigned)cpu) != 0;
+    return place->cpu < YPI_CPUS_MAX && allowed[place->cpu];
 }
 
-/* The `turn`th allowed processor of a core, from 0; -1. */
-static int processor_of(hwloc_const_bitmap_t core, const unsigned char *allowed, int turn)
+/* How many allowed processors of its core come before it; some virtual machines show processors and
+ * no cores. */
+static int turn_of(const struct ypi_places *places, int index, const unsigned char *allowed)
 {
-    for (int cpu = hwloc_bitmap_first(core); cpu >= 0; cpu = hwloc_bitmap_next(core, cpu))
-        if (cpu < YPI_CPUS_MAX && allowed[cpu] && turn-- == 0)
-            return cpu;
-    return -1;
+    const struct ypi_place *self = &places->list[index];
+    int turn = 0;
+    for (const struct ypi_place *p = self; p-- > places->list && p->core == self->core;)
+        turn += self->core >= 0 && is_allowed(p, allowed);
+    return turn;
 }
 
-int ypi_bind_order(struct hwloc_topology *topology, const unsigned char *allowed, int *out,
+int ypi_bind_order(const struct ypi_places *places, const unsigned char *allowed, int *out,
                    int capacity)
 {
-    /* Some virtual machines show processors and no cores. */
-    bool cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0;
-    hwloc_obj_type_t type = cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
     int count = 0;
     for (int turn = 0, before = -1; before < count; turn++) {
         before = count;
-        for (hwloc_obj_t core = NULL; (core = hwloc_get_next_obj_by_type(topology, type, core));) {
-            int cpu = processor_of(core->cpuset, allowed, turn);
-            if (cpu >= 0 && count < capacity)
-                out[count] = cpu;
-            count += cpu >= 0;
+        for (int i = 0; i < places->count; i++) {
+            if (!is_allowed(&places->list[i], allowed) || turn_of(places, i, allowed) != turn)
+                continue;
+            if (count < capacity)
+                out[count] = places->list[i].cpu;
+            count++;
         }
     }
     return count;
 }
 
-/* There are several when one of them holds a part of the processors only. */
-static bool several_nodes(hwloc_topology_t topology, const unsigned char *allowed)
+static bool several_nodes(const struct ypi_places *places, const unsigned char *allowed)
 {
-    hwloc_obj_t node = NULL;
-    while ((node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node))) {
-        bool some = false;
-        bool all = true;
-        for (int cpu = 0; cpu < YPI_CPUS_MAX; cpu++) {
-            some |= allowed[cpu] && holds(node->cpuset, cpu);
-            all &= !allowed[cpu] || holds(node->cpuset, cpu);
-        }
-        if (some && !all)
+    const struct ypi_place *first = NULL;
+    for (int i = 0; i < places->count; i++) {
+        const struct ypi_place *place = &places->list[i];
+        if (!is_allowed(place, allowed))
+            continue;
+        if (first != NULL && first->node != place->node)
             return true;
+        first = place;
     }
     return false;
 }
 
-enum ypi_bind ypi_bind_resolve(struct hwloc_topology *topology, const unsigned char *allowed,
+enum ypi_bind ypi_bind_resolve(const struct ypi_places *places, const unsigned char *allowed,
                                enum ypi_bind bind)
 {
     if (bind != YPI_BIND_AUTO)
         return bind;
-    return several_nodes(topology, allowed) ? YPI_BIND_CORES : YPI_BIND_NONE;
+    return several_nodes(places, allowed) ? YPI_BIND_CORES : YPI_BIND_NONE;
 }
 
 /* -- binding ------------------------------------------------------------------------------- */
 
-static void read_topology(void)
+void ypi_bind_among(const struct ypi_places *places)
 {
-    machine.topology = ypi_topology_load(false);
+    machine.told = places;
 }
 
-static hwloc_topology_t topology_of_machine(void)
+/* NULL when the machine cannot be read. */
+static const struct ypi_places *places_here(void)
 {
-    pthread_once(&machine.topology_once, read_topology);
-    return machine.topology;
+    const struct ypi_topology *read = machine.told == NULL ? ypi_topology() : NULL;
+    return read != NULL ? &read->places : machine.told;
 }
 
 /* The order in which to bind, or none when it is not to be: -1 when it is not known. */
 static int order_of(enum ypi_bind bind, int order[YPI_CPUS_MAX])
 {
+    const struct ypi_places *places = bind != YPI_BIND_NONE ? places_here() : NULL;
     if (bind == YPI_BIND_NONE)
         return 0;
-    hwloc_topology_t topology = topology_of_machine();
-    if (!topology)
+    if (places == NULL)
         return -1;
-    if (ypi_bind_resolve(topology, ypi_cpus_allowed(), bind) == YPI_BIND_NONE)
+    if (ypi_bind_resolve(places, ypi_cpus_allowed(), bind) == YPI_BIND_NONE)
         return 0;
-    int count = ypi_bind_order(topology, ypi_cpus_allowed(), order, YPI_CPUS_MAX);
+    int count = ypi_bind_order(places, ypi_cpus_allowed(), order, YPI_CPUS_MAX);
     return count > 0 ? count : -1;
 }
 
 /* Memory where it is first touched, whatever policy was inherited: for a thread that stays where it
  * is that is its node, and threads that inherit it get their own. It is the kernel's default, so
  * where it may not be set it is in force already. */
-static void keep_memory_near(hwloc_topology_t topology)
+static void keep_memory_near(const struct ypi_places *places)
 {
-    if (several_nodes(topology, ypi_cpus_allowed()))
-        (void)hwloc_set_membind(topology, hwloc_topology_get_complete_nodeset(topology),
-                                HWLOC_MEMBIND_FIRSTTOUCH,
-                                HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET);
+    if (several_nodes(places, ypi_cpus_allowed()))
+        (void)syscall(SYS_set_mempolicy, MPOL_LOCAL, NULL, 0);
 }
 
 enum yp_status ypi_bind_self(enum ypi_bind bind)
@@ -295,7 +292,7 @@ enum yp_status ypi_bind_self(enum ypi_bind bind)
     if (!set_processor(gettid(), order[0]))
         return yp_set_error(YP_UNSUPPORTED, "binding: processor %d: sched_setaffinity: %s",
                             order[0], strerror(errno));
-    keep_memory_near(topology_of_machine());
+    keep_memory_near(places_here());
     return YP_OK;
 }
 

@@ -45,16 +45,20 @@ int ypi_processors(void);
  * stay the same when threads are bound later. */
 const unsigned char *ypi_cpus_allowed(void);
 
-struct hwloc_topology;
+struct ypi_places;
+
+/* Where processors are, for a process that is told instead of reading the machine itself; before it
+ * binds. `places` stays. */
+void ypi_bind_among(const struct ypi_places *places);
 
 /* One of these processors after the other, as threads are to be bound: in the order of the cores,
  * which keeps to one node until it is full, first one of every core, then the second ones. Returns
  * how many there are; `out` takes `capacity`. */
-int ypi_bind_order(struct hwloc_topology *topology, const unsigned char *allowed, int *out,
+int ypi_bind_order(const struct ypi_places *places, const unsigned char *allowed, int *out,
                    int capacity);
 
 /* What AUTO means for these processors; the others are what they are. */
-enum ypi_bind ypi_bind_resolve(struct hwloc_topology *topology, const unsigned char *allowed,
+enum ypi_bind ypi_bind_resolve(const struct ypi_places *places, const unsigned char *allowed,
                                enum ypi_bind bind);
 
 #endif

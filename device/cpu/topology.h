@@ -11,17 +11,30 @@ struct ypi_topology {
     char fingerprint[33]; /* see ypi_environment */
     int packages, cores, threads, numa_nodes;
     uint64_t memory; /* bytes */
+    struct ypi_places {
+        struct ypi_place {
+            int cpu;        /* as the kernel numbers it */
+            int core, node; /* counted from 0; -1: in none */
+        } * list;           /* core by core */
+        int count;
+    } places;
 };
 
-/* False when the machine cannot be read; `out` is then all zero. Takes some milliseconds. Devices
- * are not looked for. */
+/* All of the machine, devices apart. False when it cannot be read; `out` is then all zero. Takes
+ * some milliseconds. No plugin of hwloc is loaded. */
 bool ypi_topology_read(struct ypi_topology *out);
+void ypi_topology_clear(struct ypi_topology *topology);
+
+/* The same, read once for the process; NULL when it cannot be read. */
+const struct ypi_topology *ypi_topology(void);
 
 struct hwloc_topology;
 
-/* The same for hwloc's functions: what this process may use, or all of the machine. NULL when it
- * cannot be read. The caller destroys it. */
-struct hwloc_topology *ypi_topology_load(bool all);
+/* The same for hwloc's functions. NULL when it cannot be read. The caller destroys it. */
+struct hwloc_topology *ypi_topology_load(void);
+
+/* Where its processors are. The caller frees the list. */
+struct ypi_places ypi_places_of(struct hwloc_topology *topology);
 
 /* Fowler, Noll and Vo's FNV-1a with 128 bits, as 32 hexadecimal digits and a NUL. */
 void ypi_fnv128(const char *text, char out[33]);

@@ -71,6 +71,7 @@ static void on_thread_end(void *arg)
     static const char *const names[] = {"setup", "the body", "teardown"};
     const enum ypi_stage_name stage = t->child->stage;
     end_forked_child(t, stage);
+    ypi_resident_return(&t->child->resident);
     ypi_child_fail(t, YPI_CAUSE_EXIT, NULL, 0, "%s ended the case's thread (pthread_exit)",
                    names[stage]);
     if (stage == YPI_STAGE_BODY)
@@ -91,6 +92,7 @@ static bool guarded(struct yp_case *t, enum ypi_stage_name stage,
     const void *below = ypi_stack_below(__builtin_frame_address(0));
     pthread_cleanup_push(on_thread_end, t);
     if (setjmp(t->child->leave) == 0) {
+        ypi_child_framework_ends(t);
         if (function != NULL && t->test->enter != NULL)
             t->test->enter(function, t);
         else if (function != NULL)
@@ -98,6 +100,7 @@ static bool guarded(struct yp_case *t, enum ypi_stage_name stage,
         whole = true;
     }
     pthread_cleanup_pop(0);
+    ypi_resident_return(&t->child->resident);
     ypi_stack_below(below);
     t->child->leaving_allowed = false;
     t->child->unwind = NULL;
@@ -185,6 +188,7 @@ static bool begin(struct yp_case *t)
 {
     reset_signals();
     const struct ypi_job *job = t->child->job;
+    ypi_bind_among(&job->places);
     /* Whatever the case forks, however it detaches, stays a descendant of this process. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     /* Criterion leaves a pipe there that never ends: a case that reads would hang. */
@@ -206,8 +210,7 @@ static bool begin(struct yp_case *t)
     t->child->descriptors = ypi_descriptors();
     getrlimit(RLIMIT_NOFILE, &t->child->descriptor_limit);
     t->child->modes = ypi_modes_read();
-    ypi_reset_resident_peak();
-    t->child->resident_before = ypi_self_status("VmRSS:");
+    ypi_resident_begin(&t->child->resident);
     ypi_fail_any_allocation(job->fail_allocation);
     if (t->child->device != yp_device_cpu())
         t->child->series = ypi_series_open(t->child->device);

@@ -3,6 +3,7 @@
 #define YPI_CHILD_H
 
 #include "device/cpu/binding.h"
+#include "device/cpu/topology.h"
 #include "harness/case.h"
 #include "harness/run/channel.h"
 
@@ -30,7 +31,8 @@ struct ypi_job {
     bool untimed;             /* measured bodies run, and nothing is timed */
     bool once;                /* each body runs once: how it fails is what matters */
     enum ypi_bind bind;
-    int attempt; /* see ypi_result */
+    struct ypi_places places; /* none where nothing is bound */
+    int attempt;              /* see ypi_result */
     pid_t runner;
     int provided, given[YP_MAX_FIXTURES]; /* descriptors of the runner, see fixture.h; -1: none */
     int memory, number;                   /* of the runner and in it: see channel_memory.h */
@@ -81,8 +83,13 @@ char *ypi_child_name_problem(struct yp_case *t, const char *what, const char *na
 /* Sends a measurement with its samples, processor times and shares. */
 void ypi_child_send_measured(const struct yp_case *t, const struct ypi_measured *measured);
 
-/* From now on `bytes` of what is resident are the framework's own, and do not count. */
-void ypi_child_own_memory(struct yp_case *t, size_t bytes);
+/* Memory that becomes resident between the two is the framework's: it counts for no budget. They
+ * nest. Both read the process's counters, which takes some microseconds: not in what is timed. */
+void ypi_child_framework_begins(struct yp_case *t);
+void ypi_child_framework_ends(struct yp_case *t);
+
+/* Bytes that are resident now, without pages of files and without the framework's. */
+uint64_t ypi_child_resident(const struct yp_case *t);
 
 const struct ypi_job *ypi_child_job(const struct yp_case *t);
 

@@ -2,7 +2,6 @@
  */
 #include "device/backend.h"
 #include "harness/case/state.h"
-#include "harness/run/process.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,24 +61,6 @@ void ypi_child_free_blocks(struct ypi_child *child)
     }
 }
 
-void ypi_child_own_memory(struct yp_case *t, size_t bytes)
-{
-    struct ypi_child *child = t->child;
-    uint64_t peak = ypi_self_status("VmHWM:");
-    struct rusage usage;
-    if (peak == 0 && getrusage(RUSAGE_SELF, &usage) == 0) /* no descriptor left: at least this */
-        peak = (uint64_t)usage.ru_maxrss * 1024;
-    size_t own = bytes > child->own ? bytes : child->own; /* both were there, or are by now */
-    peak = peak > own ? peak - own : 0;
-    if (peak > child->resident_peak)
-        child->resident_peak = peak;
-    uint64_t huge = ypi_self_unasked_huge();
-    if (huge > child->resident_huge)
-        child->resident_huge = huge;
-    child->own = bytes;
-    ypi_reset_resident_peak();
-}
-
 void ypi_child_set_resident(struct yp_case *t, uint64_t peak)
 {
     t->child->resident_of_command = peak;
@@ -87,7 +68,7 @@ void ypi_child_set_resident(struct yp_case *t, uint64_t peak)
 
 void ypi_child_send_memory(struct yp_case *t)
 {
-    ypi_child_own_memory(t, 0);
+    const struct ypi_resident *r = &t->child->resident;
     struct ypi_memory memory;
     memset(&memory, 0, sizeof memory);
     yp_device_memory(yp_device_cpu(), &memory.host);
@@ -99,11 +80,12 @@ void ypi_child_send_memory(struct yp_case *t)
     memory.leaked_blocks = memory.host.allocations > memory.host.frees
                                ? memory.host.allocations - memory.host.frees
                                : 0;
-    memory.resident_before = t->child->resident_before;
-    memory.resident_peak = t->child->resident_peak;
-    memory.resident_huge = t->child->resident_huge;
+    memory.resident_before = r->before;
+    memory.resident_peak = r->before + r->peak;
+    memory.resident_huge = r->huge;
+    memory.resident_files = r->files_peak - r->files_before;
     if (t->child->resident_of_command > 0) {
-        memory.resident_before = memory.resident_huge = 0;
+        memory.resident_before = memory.resident_huge = memory.resident_files = 0;
         memory.resident_peak = t->child->resident_of_command;
     }
     ypi_child_send(t, YPI_MESSAGE_MEMORY, &memory, sizeof memory, NULL, 0);

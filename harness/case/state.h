@@ -20,6 +20,18 @@ struct ypi_mapped {
     size_t bytes;
 };
 
+/* Bytes. "Own" is anonymous and shared memory. */
+struct ypi_resident {
+    uint64_t before, files_before; /* just before setup */
+    uint64_t peak;                 /* growth of the case's own */
+    uint64_t huge;                 /* of it, at most, in huge pages that nobody asked for */
+    uint64_t files_peak;
+    uint64_t own, files;   /* when it was last looked at */
+    uint64_t stretch_peak; /* of both together, as the kernel had it at the stretch's begin */
+    int64_t framework;     /* own memory that the framework took since `before` */
+    int depth;             /* of functions of the framework that run; 0: the case's own do */
+};
+
 struct ypi_child {
     const struct ypi_job *job;
     struct yp_device *device;
@@ -40,16 +52,19 @@ struct ypi_child {
     struct ypi_series *series; /* of the accelerator; NULL: it reports nothing */
     char *descriptors;         /* as they were before the case began */
     struct rlimit descriptor_limit;
-    struct ypi_modes modes; /* as they were then too */
-    uint64_t resident_before, resident_peak;
-    uint64_t resident_huge;       /* of it, in huge pages that nobody asked for */
+    struct ypi_modes modes;       /* as they were then too */
     uint64_t resident_of_command; /* its peak; 0: there is no command */
-    size_t own;                   /* bytes of what is resident that are the framework's */
+    struct ypi_resident resident;
 };
 
 /* From now on a block of the accounted allocator that was written outside of fails the case when it
  * is freed. */
 void ypi_child_watch_blocks(const struct yp_case *t);
+
+/* Begins to watch: until the first ypi_child_framework_ends() everything is the framework's. */
+void ypi_resident_begin(struct ypi_resident *r);
+/* A function of the test is over, or was left from wherever it was. */
+void ypi_resident_return(struct ypi_resident *r);
 
 /* Gives back what yp_alloc() took. */
 void ypi_child_free_blocks(struct ypi_child *child);

@@ -1,10 +1,10 @@
 /* Memory over the samples of a measurement: a slope that is not zero is a leak. */
 #include "base/text/text.h"
 #include "harness/measure/measurement.h"
-#include "harness/run/process.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { POINTS = 512 };
 
@@ -18,6 +18,8 @@ struct ypi_growth {
 struct ypi_growth *ypi_growth_open(void)
 {
     struct ypi_growth *g = ypi_calloc(1, sizeof *g);
+    memset(g, 1, sizeof *g); /* resident before the first look: no growth of the body's */
+    g->count = g->skipped = 0;
     g->every = 1;
     return g;
 }
@@ -34,16 +36,16 @@ static void thin(struct ypi_growth *g)
     g->every *= 2;
 }
 
-void ypi_growth_look(struct ypi_growth *g, uint64_t iteration, struct yp_device *device, size_t own)
+void ypi_growth_look(struct ypi_growth *g, uint64_t iteration, const struct yp_measurement *m)
 {
     if (++g->skipped < g->every && g->count > 0)
         return;
     g->skipped = 0;
     struct yp_memory memory;
-    yp_device_memory(device, &memory);
+    yp_device_memory(m->device, &memory);
     g->at[g->count] = (double)iteration;
     g->accounted[g->count] = (double)memory.allocated;
-    g->resident[g->count] = (double)ypi_self_resident() - (double)own;
+    g->resident[g->count] = (double)ypi_child_resident(m->t);
     if (++g->count == POINTS)
         thin(g);
 }

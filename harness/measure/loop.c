@@ -160,18 +160,22 @@ static bool begin_sampling(struct yp_measurement *m, double batch_seconds)
         m->state = YPI_MEASURE_CAPTURING;
         return ypi_measure_batch_begin(m);
     }
+    bool turns = ypi_measure_in_turns(m);
+    ypi_child_framework_begins(m->t);
     /* The pool that the work uses is there by now. */
     ypi_bind_self(ypi_child_job(m->t)->bind);
     ypi_bind_threads(ypi_child_job(m->t)->bind);
-    m->state = YPI_MEASURE_SAMPLING;
     if (m->roofline != NULL)
         ypi_roofline_probe(m->roofline, &m->measured);
+    if (!turns)
+        ypi_noise_mark(&m->noise);
+    ypi_child_framework_ends(m->t);
+    m->state = YPI_MEASURE_SAMPLING;
     m->started = m->stretch = ypi_now();
-    if (ypi_measure_in_turns(m))
+    if (turns)
         return ypi_turns_begin(m) ? begin_turn(m, batch_seconds)
                                   : ypi_measure_finish(m, YPI_STOP_FIXED);
     m->next_check = (size_t)m->options.min_samples;
-    ypi_noise_mark(&m->noise);
     if (m->measured.kind == YPI_MEASURED_SERVE)
         m->arrivals = ypi_arrivals_open(&m->serve, yp_seed(m->t), ypi_now());
     else if (m->roofline != NULL && settles(m, batch_seconds))
@@ -219,8 +223,9 @@ static void keep_sample(struct yp_measurement *m, double seconds)
     struct ypi_measured *measured = &m->measured;
     if (measured->count == m->capacity) {
         ypi_counting_pause(m);
+        ypi_child_framework_begins(m->t);
         ypi_measure_capacity(m, 2 * m->capacity);
-        ypi_child_own_memory(m->t, ypi_measure_own_bytes(m));
+        ypi_child_framework_ends(m->t);
     }
     measured->samples[measured->count] = seconds / (double)m->batch;
     measured->cpu[measured->count] = m->cpu / (double)m->batch;
@@ -229,7 +234,7 @@ static void keep_sample(struct yp_measurement *m, double seconds)
     for (int i = 0; i < measured->phase_count; i++)
         measured->phases[i].seconds += m->phase_seconds[i] / (double)m->batch;
     if (m->growth != NULL)
-        ypi_growth_look(m->growth, measured->count * m->batch, m->device, ypi_measure_own_bytes(m));
+        ypi_growth_look(m->growth, measured->count * m->batch, m);
 }
 
 /* How many samples there may be is the body's affair; when to stop is not. */
@@ -255,7 +260,9 @@ static bool sample(struct yp_measurement *m, double seconds)
     bool due = m->roofline != NULL && ypi_roofline_due(m->roofline, ypi_now() - m->stretch);
     if (due) {
         ypi_counting_pause(m);
+        ypi_child_framework_begins(m->t);
         ypi_roofline_probe(m->roofline, &m->measured);
+        ypi_child_framework_ends(m->t);
         m->stretch = ypi_now();
     }
     if (ypi_stop_now(m, &why))

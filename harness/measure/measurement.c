@@ -42,13 +42,6 @@ static void describe(struct yp_measurement *m)
     measured->growth_accounted = measured->growth_resident = NAN;
 }
 
-/* The framework's own memory that is resident beside the case's. */
-size_t ypi_measure_own_bytes(const struct yp_measurement *m)
-{
-    return 2 * m->capacity * sizeof(double) + (m->scratch != NULL ? ypi_cache_flush_bytes() : 0) +
-           (m->roofline != NULL ? ypi_roofline_bytes(m->roofline) : 0);
-}
-
 bool ypi_measure_in_turns(const struct yp_measurement *m)
 {
     return ypi_child_job(m->t)->turns != NULL && m->measured.kind == YPI_MEASURED_WORK;
@@ -84,7 +77,6 @@ static struct yp_measurement *open_measurement(struct yp_case *t,
                        options->name);
     ypi_measure_check(t, options);
     const struct ypi_job *job = ypi_child_job(t);
-    ypi_child_own_memory(t, 0); /* what the case itself has used until now */
     struct yp_measurement *m = ypi_calloc(1, sizeof *m);
     m->t = t;
     m->options = *options;
@@ -109,29 +101,42 @@ static struct yp_measurement *open_measurement(struct yp_case *t,
     return m;
 }
 
-struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_options options)
+/* Emptied once, so that all of it is resident. */
+static void open_scratch(struct yp_measurement *m)
 {
-    struct yp_measurement *m = open_measurement(t, &options);
-    if (m->untimed || m->audited)
-        return m;
+    if (!m->options.cold || m->accelerated != NULL)
+        return;
+    m->scratch = ypi_calloc(1, ypi_cache_flush_bytes());
+    ypi_cache_flush(m->scratch);
+}
+
+static void open_instruments(struct yp_measurement *m)
+{
     if (ypi_measure_in_turns(m)) { /* nothing beside the work */
-        ypi_turns_connect(t);
-        if (m->options.cold && m->accelerated == NULL)
-            m->scratch = ypi_calloc(1, ypi_cache_flush_bytes());
-        return m;
+        ypi_turns_connect(m->t);
+        open_scratch(m);
+        return;
     }
-    m->each = ypi_budget_of(t, YP_BUDGET_MIN_SHARE, m->measured.name) != NULL;
+    m->each = ypi_budget_of(m->t, YP_BUDGET_MIN_SHARE, m->measured.name) != NULL;
     m->roofline = ypi_roofline_open(m->device, &m->measured, m->each);
     m->counters = ypi_counters_open();
     m->growth = ypi_growth_open();
-    if (m->options.cold && m->accelerated == NULL)
-        m->scratch = ypi_calloc(1, ypi_cache_flush_bytes());
-    ypi_child_own_memory(t, ypi_measure_own_bytes(m));
+    open_scratch(m);
+}
+
+struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_options options)
+{
+    ypi_child_framework_begins(t);
+    struct yp_measurement *m = open_measurement(t, &options);
+    if (!m->untimed && !m->audited)
+        open_instruments(m);
+    ypi_child_framework_ends(t);
     return m;
 }
 
 struct yp_measurement *ypi_serve_begin(struct yp_case *t, struct yp_serve_options options)
 {
+    ypi_child_framework_begins(t);
     ypi_serve_check(t, &options);
     struct yp_measure_options common = {.name = options.name,
                                         .items = 1,
@@ -141,12 +146,12 @@ struct yp_measurement *ypi_serve_begin(struct yp_case *t, struct yp_serve_option
     struct yp_measurement *m = open_measurement(t, &common);
     m->measured.kind = YPI_MEASURED_SERVE;
     m->measured.rate = options.rate;
-    if (m->untimed || m->audited)
-        return m;
-    m->serve = options;
-    m->counters = ypi_counters_open();
-    m->growth = ypi_growth_open();
-    ypi_child_own_memory(t, ypi_measure_own_bytes(m));
+    if (!m->untimed && !m->audited) {
+        m->serve = options;
+        m->counters = ypi_counters_open();
+        m->growth = ypi_growth_open();
+    }
+    ypi_child_framework_ends(t);
     return m;
 }
 
@@ -182,24 +187,25 @@ static void close_parts(struct yp_measurement *m)
 
 bool ypi_measure_finish(struct yp_measurement *m, enum ypi_stop stop)
 {
+    struct yp_case *t = m->t;
     struct ypi_measured *measured = &m->measured;
+    ypi_child_framework_begins(t);
     measured->stop = stop;
     measured->batch = m->batch;
     ypi_turns_over(m);
     if (m->threads_unknown && ypi_working_threads() < measured->threads)
         measured->threads = ypi_working_threads();
-    ypi_child_own_memory(m->t, ypi_measure_own_bytes(m));
     close_parts(m);
     for (int i = 0; i < measured->phase_count; i++)
         measured->phases[i].seconds /=
             measured->count > 0 ? (double)(measured->count + measured->slowed_count) : 1;
-    ypi_child_send_measured(m->t, measured);
+    ypi_child_send_measured(t, measured);
     ypi_tallies_close(m);
-    *ypi_child_measurement(m->t) = NULL;
+    *ypi_child_measurement(t) = NULL;
     yp_event_destroy(m->begin);
     yp_event_destroy(m->end);
     ypi_measured_clear(measured);
-    ypi_child_own_memory(m->t, 0);
     free(m);
+    ypi_child_framework_ends(t);
     return false;
 }

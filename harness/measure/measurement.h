@@ -103,7 +103,6 @@ bool ypi_measure_in_turns(const struct yp_measurement *m);
 void ypi_measure_capacity(struct yp_measurement *m, size_t capacity); /* samples, more than now */
 /* Closes the measurement: false, for ypi_measure_next() to return. */
 bool ypi_measure_finish(struct yp_measurement *m, enum ypi_stop stop);
-size_t ypi_measure_own_bytes(const struct yp_measurement *m); /* resident, the framework's */
 
 /* -- loop.c -------------------------------------------------------------------------------- */
 
@@ -166,7 +165,6 @@ void ypi_roofline_probe(struct ypi_roofline *r, struct ypi_measured *measured);
 
 /* Whether `stretch` seconds of samples are enough to probe again. */
 bool ypi_roofline_due(const struct ypi_roofline *r, double stretch);
-size_t ypi_roofline_bytes(const struct ypi_roofline *r); /* of resident memory, its own */
 
 /* Adds the ceilings' medians and which bound is the nearer. */
 void ypi_roofline_close(struct ypi_roofline *r, struct ypi_measured *measured);
@@ -208,9 +206,7 @@ bool ypi_stop_now(struct yp_measurement *m, enum ypi_stop *why);
 /* -- growth.c: what the samples leave behind ----------------------------------------------- */
 
 struct ypi_growth *ypi_growth_open(void);
-/* `own`: bytes of resident memory that are the framework's. */
-void ypi_growth_look(struct ypi_growth *g, uint64_t iteration, struct yp_device *device,
-                     size_t own);
+void ypi_growth_look(struct ypi_growth *g, uint64_t iteration, const struct yp_measurement *m);
 void ypi_growth_close(struct ypi_growth *g, struct ypi_measured *measured);
 
 /* -- serve.c ------------------------------------------------------------------------------- */

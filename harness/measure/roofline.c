@@ -312,14 +312,6 @@ bool ypi_roofline_due(const struct ypi_roofline *r, double stretch)
     return r->each && stretch >= STRETCH_SECONDS;
 }
 
-size_t ypi_roofline_bytes(const struct ypi_roofline *r)
-{
-    size_t bytes = 0;
-    for (int i = 0; i < r->count; i++)
-        bytes += r->ceilings[i].probe != NULL ? ypi_probe_bytes(r->ceilings[i].probe) : 0;
-    return bytes;
-}
-
 /* -- what is told -------------------------------------------------------------------------- */
 
 static void tell_ceilings(const struct ypi_roofline *r, struct ypi_measured *measured)

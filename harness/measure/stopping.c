@@ -91,5 +91,8 @@ bool ypi_stop_now(struct yp_measurement *m, enum ypi_stop *why)
         return false;
     m->next_check = count + count / 4 + 1;
     ypi_counting_pause(m); /* sorting takes memory and time of its own */
-    return looked_at(m, elapsed, why);
+    ypi_child_framework_begins(m->t);
+    bool stop = looked_at(m, elapsed, why);
+    ypi_child_framework_ends(m->t);
+    return stop;
 }

@@ -53,7 +53,7 @@ bool ypi_untimed_ran(struct yp_measurement *m)
     else
         m->measured.warmup = m->iterations;
     if (m->growth != NULL)
-        ypi_growth_look(m->growth, m->iterations, m->device, ypi_measure_own_bytes(m));
+        ypi_growth_look(m->growth, m->iterations, m);
     return m->iterations < m->iterations_wanted ? ypi_measure_batch_begin(m)
                                                 : finish_untimed(m, YPI_STOP_FIXED);
 }

@@ -52,18 +52,18 @@ static bool read_text(const char *path, char *out, size_t size)
 
 static void add_processors(struct ypi_environment *e)
 {
-    struct ypi_topology t;
+    const struct ypi_topology *t = ypi_topology();
     cpu_set_t allowed;
-    if (ypi_topology_read(&t)) {
-        memcpy(e->fingerprint, t.fingerprint, sizeof e->fingerprint);
-        add(e, "machine.fingerprint", "%s", t.fingerprint);
-        add(e, "cpu.model", "%s", t.model);
-        add(e, "cpu.packages", "%d", t.packages);
-        add(e, "cpu.cores", "%d", t.cores);
-        add(e, "cpu.threads", "%d", t.threads);
-        add(e, "memory.total", "%llu", (unsigned long long)t.memory);
-        add(e, "memory.nodes", "%d", t.numa_nodes);
-        add(e, "topology", "%s", t.synthetic);
+    if (t != NULL) {
+        memcpy(e->fingerprint, t->fingerprint, sizeof e->fingerprint);
+        add(e, "machine.fingerprint", "%s", t->fingerprint);
+        add(e, "cpu.model", "%s", t->model);
+        add(e, "cpu.packages", "%d", t->packages);
+        add(e, "cpu.cores", "%d", t->cores);
+        add(e, "cpu.threads", "%d", t->threads);
+        add(e, "memory.total", "%llu", (unsigned long long)t->memory);
+        add(e, "memory.nodes", "%d", t->numa_nodes);
+        add(e, "topology", "%s", t->synthetic);
     }
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
         add(e, "cpu.allowed", "%d", CPU_COUNT(&allowed));

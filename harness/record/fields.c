@@ -213,6 +213,7 @@ static const struct ypi_field result_fields[] = {
     FIELD(UNSIGNED, "fail_allocation", M(fail_allocation), 3, COUNTED, .as_text = true, .listed = true),
     FIELD(TEXT, "note", M(note), 3),
     FIELD(UNSIGNED, "resident_huge", M(memory.resident_huge), 6, WHEN(has_memory)), /* in huge pages that nobody asked for */
+    FIELD(UNSIGNED, "resident_files", M(memory.resident_files), 7, WHEN(has_memory)), /* growth of pages of files */
 };
 #undef C
 #undef ROW

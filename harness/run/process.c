@@ -192,12 +192,17 @@ int ypi_kill_tree(pid_t root, bool self)
     return killed;
 }
 
-/* A line of a file of /proc that is in kB, in bytes. */
+/* A line in kB of what a file of /proc holds, in bytes; 0: there is none. */
+static uint64_t in_kb(const char *text, const char *field)
+{
+    const char *at = strstr(text, field);
+    return at != NULL ? strtoull(at + strlen(field), NULL, 10) * 1024 : 0;
+}
+
 static uint64_t line_of(const char *path, const char *field)
 {
     char text[8192];
-    const char *at = ypi_read_file(path, text, sizeof text) > 0 ? strstr(text, field) : NULL;
-    return at != NULL ? strtoull(at + strlen(field), NULL, 10) * 1024 : 0;
+    return ypi_read_file(path, text, sizeof text) > 0 ? in_kb(text, field) : 0;
 }
 
 uint64_t ypi_self_status(const char *field)
@@ -219,12 +224,15 @@ uint64_t ypi_self_unasked_huge(void)
     return line_of("/proc/self/smaps_rollup", "AnonHugePages:");
 }
 
-uint64_t ypi_self_resident(void)
+bool ypi_self_memory(struct ypi_process_memory *out)
 {
-    char text[128];
-    const char *second =
-        ypi_read_file("/proc/self/statm", text, sizeof text) > 0 ? strchr(text, ' ') : NULL;
-    return second != NULL ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+    char text[8192];
+    if (ypi_read_file("/proc/self/status", text, sizeof text) == 0)
+        return false;
+    *out = (struct ypi_process_memory){.own = in_kb(text, "RssAnon:") + in_kb(text, "RssShmem:"),
+                                       .files = in_kb(text, "RssFile:"),
+                                       .peak = in_kb(text, "VmHWM:")};
+    return true;
 }
 
 void ypi_reset_resident_peak(void)

@@ -42,8 +42,13 @@ uint64_t ypi_self_status(const char *field);
 
 /* Bytes of memory that the system can still give without taking it from others; 0: not known. */
 uint64_t ypi_memory_available(void);
-uint64_t ypi_self_resident(void);   /* bytes, faster than by its line in status */
-void ypi_reset_resident_peak(void); /* VmHWM := VmRSS */
+struct ypi_process_memory { /* bytes that are resident */
+    uint64_t own;           /* anonymous and shared memory */
+    uint64_t files;         /* pages of mapped files: code, data that is read */
+    uint64_t peak;          /* of both together, since ypi_reset_resident_peak() */
+};
+bool ypi_self_memory(struct ypi_process_memory *out); /* false: it cannot be read */
+void ypi_reset_resident_peak(void);                   /* VmHWM := VmRSS */
 
 /* Bytes in huge pages that the kernel gave unasked, as it does where
  * /sys/kernel/mm/transparent_hugepage/enabled says "always"; 0 elsewhere. */

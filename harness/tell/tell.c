@@ -136,6 +136,11 @@ static void tell_verdict(FILE *out, const struct ypi_result *r, const struct ypi
     }
     if (isfinite(v->distance))
         fprintf(out, " (%+.3g %%)", v->distance * 100);
+    if (v->budget->kind == YP_BUDGET_MAX_RESIDENT && r->memory.resident_files > 0) {
+        char files[128];
+        ypi_format_bytes(files, (double)r->memory.resident_files);
+        fprintf(out, ", and %s of pages of files", files);
+    }
     if (slack && isfinite(left))
         fprintf(out, ", slack %.3g", left);
     if (v->asked > 0)

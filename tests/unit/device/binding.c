@@ -1,6 +1,7 @@
 /* Lists of processors, the order of cores on made-up machines, and threads of this process. */
 #include "device/cpu/binding.h"
 #include "device/cpu/task.h"
+#include "device/cpu/topology.h"
 
 #include <criterion/criterion.h>
 #include <hwloc.h>
@@ -70,13 +71,16 @@ Test(binding, what_is_no_list_is_refused)
 
 /* -- made-up machines ---------------------------------------------------------------------- */
 
-static hwloc_topology_t machine_of(const char *description)
+/* The caller frees the list. */
+static struct ypi_places machine_of(const char *description)
 {
     hwloc_topology_t t;
     cr_assert_eq(hwloc_topology_init(&t), 0);
     cr_assert_eq(hwloc_topology_set_synthetic(t, description), 0);
     cr_assert_eq(hwloc_topology_load(t), 0);
-    return t;
+    struct ypi_places places = ypi_places_of(t);
+    hwloc_topology_destroy(t);
+    return places;
 }
 
 /* Which processors, in which order: "0 2 1 3". */
@@ -88,9 +92,9 @@ static const char *order_on(const char *description, const char *map)
     int length = 0;
     for (int i = 0; map[i]; i++)
         allowed[i] = map[i] == '1';
-    hwloc_topology_t t = machine_of(description);
-    int count = ypi_bind_order(t, allowed, order, 8);
-    hwloc_topology_destroy(t);
+    struct ypi_places places = machine_of(description);
+    int count = ypi_bind_order(&places, allowed, order, 8);
+    free(places.list);
     text[0] = '\0';
     for (int i = 0; i < count && i < 8; i++)
         length += snprintf(text + length, sizeof text - (size_t)length, "%s%d", i > 0 ? " " : "",
@@ -116,28 +120,28 @@ Test(binding, more_processors_than_asked_for)
     unsigned char allowed[YPI_CPUS_MAX];
     int order[3] = {-1, -1, -1};
     memset(allowed, 1, sizeof allowed);
-    hwloc_topology_t t = machine_of("node:2 core:2 pu:2");
-    cr_expect_eq(ypi_bind_order(t, allowed, order, 2), 8);
+    struct ypi_places places = machine_of("node:2 core:2 pu:2");
+    cr_expect_eq(ypi_bind_order(&places, allowed, order, 2), 8);
     cr_expect(order[0] == 0 && order[1] == 2 && order[2] == -1);
-    hwloc_topology_destroy(t);
+    free(places.list);
 }
 
 Test(binding, automatic_is_cores_where_there_are_several_nodes)
 {
     unsigned char allowed[YPI_CPUS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1};
-    hwloc_topology_t two = machine_of("node:2 core:2 pu:2");
-    hwloc_topology_t one = machine_of("node:1 core:4 pu:2");
-    cr_expect_eq(ypi_bind_resolve(two, allowed, YPI_BIND_AUTO), YPI_BIND_CORES);
-    cr_expect_eq(ypi_bind_resolve(one, allowed, YPI_BIND_AUTO), YPI_BIND_NONE);
-    cr_expect_eq(ypi_bind_resolve(one, allowed, YPI_BIND_CORES), YPI_BIND_CORES);
-    cr_expect_eq(ypi_bind_resolve(two, allowed, YPI_BIND_NONE), YPI_BIND_NONE);
+    struct ypi_places two = machine_of("node:2 core:2 pu:2");
+    struct ypi_places one = machine_of("node:1 core:4 pu:2");
+    cr_expect_eq(ypi_bind_resolve(&two, allowed, YPI_BIND_AUTO), YPI_BIND_CORES);
+    cr_expect_eq(ypi_bind_resolve(&one, allowed, YPI_BIND_AUTO), YPI_BIND_NONE);
+    cr_expect_eq(ypi_bind_resolve(&one, allowed, YPI_BIND_CORES), YPI_BIND_CORES);
+    cr_expect_eq(ypi_bind_resolve(&two, allowed, YPI_BIND_NONE), YPI_BIND_NONE);
     memset(allowed, 0, 4);
-    cr_expect_eq(ypi_bind_resolve(two, allowed, YPI_BIND_AUTO), YPI_BIND_NONE,
+    cr_expect_eq(ypi_bind_resolve(&two, allowed, YPI_BIND_AUTO), YPI_BIND_NONE,
                  "the second node only");
     allowed[3] = 1;
-    cr_expect_eq(ypi_bind_resolve(two, allowed, YPI_BIND_AUTO), YPI_BIND_CORES);
-    hwloc_topology_destroy(two);
-    hwloc_topology_destroy(one);
+    cr_expect_eq(ypi_bind_resolve(&two, allowed, YPI_BIND_AUTO), YPI_BIND_CORES);
+    free(two.list);
+    free(one.list);
 }
 
 /* -- this process -------------------------------------------------------------------------- */
@@ -204,12 +208,8 @@ static int usable(void)
 
 static int order_here(int order[YPI_CPUS_MAX])
 {
-    hwloc_topology_t t;
-    cr_assert_eq(hwloc_topology_init(&t), 0);
-    cr_assert_eq(hwloc_topology_load(t), 0);
-    int count = ypi_bind_order(t, ypi_cpus_allowed(), order, YPI_CPUS_MAX);
-    hwloc_topology_destroy(t);
-    return count;
+    cr_assert_not_null(ypi_topology());
+    return ypi_bind_order(&ypi_topology()->places, ypi_cpus_allowed(), order, YPI_CPUS_MAX);
 }
 
 /* The processor at `place` of the order has `wanted` of the threads. */
@@ -388,12 +388,10 @@ Test(binding, none_is_none)
 
 Test(binding, automatic_on_this_machine)
 {
-    hwloc_topology_t t;
     int before = usable();
-    cr_assert_eq(hwloc_topology_init(&t), 0);
-    cr_assert_eq(hwloc_topology_load(t), 0);
-    bool cores = ypi_bind_resolve(t, ypi_cpus_allowed(), YPI_BIND_AUTO) == YPI_BIND_CORES;
-    hwloc_topology_destroy(t);
+    cr_assert_not_null(ypi_topology());
+    bool cores = ypi_bind_resolve(&ypi_topology()->places, ypi_cpus_allowed(), YPI_BIND_AUTO) ==
+                 YPI_BIND_CORES;
     cr_expect_eq(ypi_bind_self(YPI_BIND_AUTO), YP_OK);
     cr_expect_eq(usable(), cores ? 1 : before);
 }

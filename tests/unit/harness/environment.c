@@ -98,6 +98,8 @@ Test(environment, is_the_same_twice)
     cr_assert(ypi_topology_read(&other));
     cr_expect_str_eq(one.fingerprint, other.fingerprint);
     cr_expect_str_eq(one.synthetic, other.synthetic);
+    ypi_topology_clear(&one);
+    ypi_topology_clear(&other);
 }
 
 static void fingerprint_of(const char *machine, char out[33])
@@ -106,6 +108,7 @@ static void fingerprint_of(const char *machine, char out[33])
     cr_assert_eq(setenv("HWLOC_SYNTHETIC", machine, 1), 0);
     cr_assert(ypi_topology_read(&t));
     memcpy(out, t.fingerprint, sizeof t.fingerprint);
+    ypi_topology_clear(&t);
 }
 
 /* Machines that hwloc makes up: what makes another machine gives another fingerprint; what a

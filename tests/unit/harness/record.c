@@ -277,7 +277,8 @@ static struct ypi_result full_result(const struct yp_case *c)
                    .leaked_blocks = 10,
                    .resident_before = 11,
                    .resident_peak = 12,
-                   .resident_huge = 13},
+                   .resident_huge = 13,
+                   .resident_files = 14},
         .failures = failures,
         .failure_count = 2,
         .measured = measured,
@@ -358,7 +359,7 @@ Test(record, keeps_the_result)
            " seed, leaked_bytes, leaked_blocks, resident_before, resident_peak, tail,"
            " output_bytes) FROM result",
            "1|3|11|00c0ffee12345678|18446744073709551614|9|10|11|12|the\nend|123456");
-    expect("SELECT resident_huge FROM result", "13");
+    expect("SELECT resident_huge || '|' || resident_files FROM result", "13|14");
     expect("SELECT printf('%s|%d|%d|%d|%d|%d|%d|%d|%d|%u', memory, allocated, allocated_peak,"
            " reserved, reserved_peak, total, allocations, frees, refused, allowed) FROM memory",
            "host|1|2|3|4|5|6|7|8|18446744073709551615");
