@@ -344,26 +344,27 @@ struct ypi_job ypi_job_of(const struct ypi_item *item, const struct ypi_options 
     return job;
 }
 
-/* Of this machine, where every case's process finds them: so none has to read them itself. */
-static struct ypi_places shared_places(void)
+struct ypi_places ypi_plan_places(const struct ypi_options *o)
 {
-    static struct ypi_places places;
-    const struct ypi_topology *here = places.list == NULL ? ypi_topology() : NULL;
-    if (here != NULL && here->places.count > 0) {
-        size_t bytes = (size_t)here->places.count * sizeof *places.list;
-        places.list = cr_malloc(bytes);
+    const struct ypi_topology *here =
+        !o->no_fork && o->bind != YPI_BIND_NONE ? ypi_topology() : NULL;
+    struct ypi_places places = {0};
+    if (here == NULL || here->places.count == 0)
+        return places;
+    size_t bytes = (size_t)here->places.count * sizeof *places.list;
+    places.list = cr_malloc(bytes);
+    if (places.list != NULL) {
         memcpy(places.list, here->places.list, bytes);
         places.count = here->places.count;
     }
     return places;
 }
 
-void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o)
+void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o, struct ypi_places places)
 {
     struct ypi_job *job = cr_malloc(sizeof *job);
     *job = ypi_job_of(item, o);
-    if (job->bind != YPI_BIND_NONE)
-        job->places = shared_places();
+    job->places = places;
     for (int i = 0; i < job->setting_count; i++)
         job->settings[i].s = share(job->settings[i].s);
     for (int i = 0; i < YP_MAX_BUDGETS; i++)

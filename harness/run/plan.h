@@ -87,7 +87,11 @@ uint64_t ypi_item_fails(const struct ypi_item *item, const struct ypi_options *o
 /* What the case's process needs; its texts are the item's and the options'. */
 struct ypi_job ypi_job_of(const struct ypi_item *item, const struct ypi_options *o);
 
+/* Where this machine's processors are, in memory that the cases' processes will share, so that none
+ * has to read the machine itself; none where nothing is bound. Of one pass, from PRE_ALL on. */
+struct ypi_places ypi_plan_places(const struct ypi_options *o);
+
 /* Copies what the case's process needs into memory it will share; from PRE_ALL on. */
-void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o);
+void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o, struct ypi_places places);
 
 #endif

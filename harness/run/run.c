@@ -98,9 +98,10 @@ static void on_begin(struct criterion_test_set *set)
 {
     (void)set;
     pthread_mutex_lock(&ours);
+    struct ypi_places places = ypi_plan_places(now->o);
     for (int i = 0; i < now->plan->count; i++)
         if (now->plan->items[i].state == YPI_WAITING && !now->plan->items[i].extra.disabled)
-            ypi_plan_job(&now->plan->items[i], now->o);
+            ypi_plan_job(&now->plan->items[i], now->o, places);
     pthread_mutex_unlock(&ours);
 }
 

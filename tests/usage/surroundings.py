@@ -31,6 +31,17 @@ def refuses(tap, program, name, history, pattern, **more):
               re.fullmatch(rf"error: {pattern}\n", done.err) is not None, name, done)
 
 
+# -- what is installed beside it -----------------------------------------------------------------
+
+
+def check_plugins(tap, program, folder, planted):
+    """Plugins of hwloc bring libraries with them, whose memory and time no case is to have."""
+    loaded = os.path.join(folder, "loaded")
+    done = run(program, "--history", os.path.join(folder, "plugins.db"), "--bind=cores", PASS,
+               env={"HWLOC_PLUGINS_PATH": os.path.dirname(planted), "LOADED": loaded})
+    tap.check(done.code == 0 and not os.path.exists(loaded), "no plugin of hwloc is loaded", done)
+
+
 # -- the history -------------------------------------------------------------------------------
 
 
@@ -305,10 +316,11 @@ def check_environment(tap, program, folder):
     tap.check(done.code == 0, "HOME, TMPDIR and PATH do not matter", done)
 
 
-def main(program):
+def main(program, planted):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         folder = os.path.realpath(folder)
+        tap.run("plugins", check_plugins, tap, program, folder, planted)
         tap.run("history", check_history, tap, program, folder)
         tap.run("read-only", check_read_only, tap, program, folder)
         tap.run("full disk", check_full_disk, tap, program, folder)
@@ -320,4 +332,4 @@ def main(program):
     tap.done()
 
 
-main(os.path.abspath(sys.argv[1]))
+main(*map(os.path.abspath, sys.argv[1:]))

@@ -117,6 +117,12 @@ def check_pages(tap, history, outcome):
                  "JOIN result r ON r.id = m.result_id")}
     leak = growth.get(PATH + "soak[leak=1]") or 0
     tap.check(0.9 < leak / 65536 < 1.2, "by the slope of the resident set", growth)
+    tap.equal([outcome.get(f"empty[share={share}]") for share in (0, 1)], ["passed"] * 2,
+              "what the framework takes itself counts for no budget")
+    tap.equal(outcome.get("mapped[of=memory]"), "failed", "shared memory is the body's own")
+    tap.equal(outcome.get("mapped[of=file]"), "passed", "pages of a file are not")
+    files = rows(history, "SELECT resident_files AS n FROM result WHERE case_id GLOB '*of=file]'")
+    tap.check(files[0]["n"] >= 900 << 10, "and are stored beside it", files)
     tap.equal(outcome.get("faults[pages=10]"), "passed", "page faults within their budget")
     tap.equal(outcome.get("faults[pages=100]"), "failed", "and beyond it")
 
@@ -137,8 +143,8 @@ def check_bounds(tap, program, folder):
 
 def check_figures(tap, program, folder, sanitized):
     history = os.path.join(folder, "figures.db")
-    run(program, "--history", history, PATH + "soak", PATH + "faults", PATH + "served",
-        PATH + "removed", PATH + "shared", PATH + "instructions")
+    run(program, "--history", history, PATH + "soak", PATH + "empty", PATH + "mapped",
+        PATH + "faults", PATH + "served", PATH + "removed", PATH + "shared", PATH + "instructions")
     check_bounds(tap, program, folder)
     stored = results(history)
     outcome = {name.split("::")[1]: r["outcome"] for name, r in stored.items()}

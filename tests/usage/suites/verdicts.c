@@ -1,8 +1,10 @@
 /* Verdicts on speed and memory whose causes are planted, for verdicts.py. */
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 #include <yieldpoint/yieldpoint.h>
@@ -104,7 +106,7 @@ YP_TEST(memory, leaks)
     yp_device_free(yp_device(t), a);
 }
 
-YP_TEST(memory, soak, .budgets = YP_BUDGETS(yp_max_growth("step", 1024)),
+YP_TEST(memory, soak, .budgets = YP_BUDGETS(yp_max_growth("step", 0)),
         .axes = YP_AXES(yp_axis_int("leak", 0, 1)))
 {
     static char *kept[1000];
@@ -120,6 +122,37 @@ YP_TEST(memory, soak, .budgets = YP_BUDGETS(yp_max_growth("step", 1024)),
             kept[count++] = block;
         yp_keep(kept);
     }
+}
+
+/* Nothing of a body's own, whatever the framework needs to time it and to probe ceilings. */
+YP_TEST(memory, empty, .axes = YP_AXES(yp_axis_int("share", 0, 1)),
+        .budgets = YP_BUDGETS(yp_max_resident(0), yp_max_growth("nothing", 0),
+                              yp_min_share("probed", 1e-12)))
+{
+    double x = 1;
+    yp_measure (t, "nothing")
+        yp_keep(x);
+    yp_measure (t, yp_int(t, "share") == 1 ? "probed" : "bare", .flops = 1, .max_seconds = 0.5)
+        yp_keep(x);
+    if (yp_int(t, "share") == 0)
+        yp_measure (t, "probed", .flops = 1, .cold = true, .samples = 5)
+            yp_keep(x);
+}
+
+/* As much of shared memory, which is the body's own, or of a file, here the program's. */
+YP_TEST(memory, mapped, .budgets = YP_BUDGETS(yp_max_resident(64 * YP_KIB)),
+        .axes = YP_AXES(yp_axis_string("of", "file", "memory")))
+{
+    const size_t bytes = (size_t)1 << 20;
+    bool file = strcmp(yp_string(t, "of"), "file") == 0;
+    int fd = file ? open("/proc/self/exe", O_RDONLY | O_CLOEXEC) : -1;
+    const volatile char *at = mmap(NULL, bytes, PROT_READ | (file ? 0 : PROT_WRITE),
+                                   MAP_SHARED | (file ? 0 : MAP_ANONYMOUS), fd, 0);
+    yp_require(t, at != MAP_FAILED, "no memory");
+    int sum = 0;
+    for (size_t i = 0; i < bytes; i += 4096)
+        sum += at[i];
+    yp_keep(sum);
 }
 
 YP_TEST(counts, faults, .budgets = YP_BUDGETS(yp_max_count("touch", YP_PAGE_FAULTS, 40)),
