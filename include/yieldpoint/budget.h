@@ -33,10 +33,10 @@ enum yp_budget_kind {
     YP_BUDGET_MAX_CPU_TIME,   /* seconds an iteration, of all threads together */
     /* Exact: one run decides. */
     YP_BUDGET_MAX_PEAK,        /* accounted bytes in use at once */
-    YP_BUDGET_MAX_RESIDENT,    /* growth of the resident set, bytes; confirmed as speed is */
+    YP_BUDGET_MAX_RESIDENT,    /* growth of own resident memory, bytes; confirmed as speed is */
     YP_BUDGET_MAX_LEAK,        /* accounted bytes not freed */
     YP_BUDGET_MAX_ALLOCATIONS, /* number of accounted allocations */
-    YP_BUDGET_MAX_GROWTH,      /* of the resident set over the samples, bytes an iteration */
+    YP_BUDGET_MAX_GROWTH,      /* of the same over the samples, bytes an iteration */
     YP_BUDGET_MAX_COUNT,       /* of `counter`, an iteration */
     YP_BUDGET_MIN_VALUE,
     YP_BUDGET_MAX_VALUE,
@@ -130,6 +130,8 @@ struct yp_budgets;
     { .kind = YP_BUDGET_MAX_CPU_TIME, .name = name_, .limit = (double)(seconds_) }
 #define yp_max_peak(memory_, bytes_) \
     { .kind = YP_BUDGET_MAX_PEAK, .memory = memory_, .limit = (double)(bytes_) }
+/* Of anonymous and shared memory that the case's process has more than before setup: what the body
+ * and its code own, without pages of files and without what the framework takes itself. */
 #define yp_max_resident(bytes_) \
     { .kind = YP_BUDGET_MAX_RESIDENT, .memory = YP_HOST, .limit = (double)(bytes_) }
 /* Without this budget a case may leave nothing behind: the limit is then 0 bytes. */
@@ -137,7 +139,7 @@ struct yp_budgets;
     { .kind = YP_BUDGET_MAX_LEAK, .memory = memory_, .limit = (double)(bytes_) }
 #define yp_max_allocations(memory_, count_) \
     { .kind = YP_BUDGET_MAX_ALLOCATIONS, .memory = memory_, .limit = (double)(count_) }
-/* The slope of the resident set over the samples of a measurement: what a soak case leaks. */
+/* The slope of the same memory over the samples of a measurement: what a soak case leaks. */
 #define yp_max_growth(name_, bytes_per_iteration_) \
     { .kind = YP_BUDGET_MAX_GROWTH, .name = name_, .limit = (double)(bytes_per_iteration_) }
 #define yp_max_count(name_, counter_, per_iteration_) \

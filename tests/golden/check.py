@@ -92,6 +92,7 @@ VARYING = [
     (re.compile(r"(\b(?:copy|step) at .* slack )[0-9.]+(?:e[-+]?[0-9]+)?"), r"\1#"),
     (re.compile(r"(\b(?:copy|step) at [^:]*, measured )[^,]*"), r"\1#"),
     (re.compile(rf"(resident growth: ){FIGURE} MiB(.*?){FIGURE} %"), r"\1# MiB\2# %"),
+    (re.compile(rf"{FIGURE} [KM]iB of pages of files"), "# of pages of files"),
 ]
 # The limit of a budget is declared and stays; what follows its colon was measured.
 LIMIT = re.compile(r"(.*?\b(?:step|copy) at (?:least|most) [^:]*: )(.*)$")

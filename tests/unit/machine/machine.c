@@ -297,16 +297,15 @@ static void store_here(void)
 {
     struct ypi_figure all[3] = {copy, copy, copy};
     struct ypi_figures figures = {.list = all, .count = 3};
-    struct ypi_topology topology;
     all[1].threads = 16;
     all[1].rate = 4e10;
     snprintf(all[2].name, sizeof all[2].name, "fork");
     snprintf(all[2].unit, sizeof all[2].unit, "s");
     all[2].level[0] = all[2].isa[0] = '\0';
     all[2].rate = all[2].low = all[2].high = NAN;
-    cr_assert(ypi_topology_read(&topology));
+    cr_assert_not_null(ypi_topology());
     sqlite3 *db = open_history();
-    cr_assert_eq(ypi_figures_store(db, topology.fingerprint, &figures), YP_OK);
+    cr_assert_eq(ypi_figures_store(db, ypi_topology()->fingerprint, &figures), YP_OK);
     sqlite3_close(db);
 }
 
