@@ -82,20 +82,22 @@ static void swap_bytes(size_t size, const void *from, size_t count, void *to)
     }
 }
 
-/* The code for no data is compared before conversion: two stored values may give the same float. */
+/* The codes for no data are compared before conversion: two stored values may give the same float.
+ */
 #define LOAD(name, stored) \
     static void load_##name(const struct ypi_loading *how, const void *from, size_t count, \
                             float *to) \
     { \
         const unsigned char *in = from; \
-        const stored nodata = how->ignore ? (stored)how->nodata : (stored)0; \
+        const stored low = how->ignore ? (stored)how->nodata.low : (stored)0; \
+        const stored high = how->ignore ? (stored)how->nodata.high : (stored)0; \
         const double scale = how->scale; \
         const float times = how->times; \
         for (size_t i = 0; i < count; i++) { \
             stored value; \
             memcpy(&value, in + i * sizeof value, sizeof value); \
             float result = times != 0 ? (float)value * times : (float)((double)value / scale); \
-            to[i] = how->ignore && value == nodata ? NAN : result; \
+            to[i] = how->ignore && value >= low && value <= high ? NAN : result; \
         } \
     }
 
@@ -140,6 +142,16 @@ void ypi_load(const struct ypi_loading *how, const void *from, size_t count, flo
         swap_bytes(size, in + i * size, part, swapped);
         loads[how->type](how, swapped, part, to + i);
     }
+}
+
+void ypi_calibrate(const double *gains, const double *offsets, size_t pixels, size_t channels,
+                   float *values)
+{
+    for (size_t i = 0; i < pixels; i++)
+        for (size_t c = 0; c < channels; c++) {
+            float *value = &values[i * channels + c];
+            *value = (float)((double)*value * gains[c] + offsets[c]);
+        }
 }
 
 /* ---- to a file ---- */

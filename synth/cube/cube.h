@@ -62,8 +62,13 @@ struct synth_cube_info {
     double scale;                  /* value = stored value / scale */
     bool scale_is_gain;            /* false: the scale is the reflectance scale factor; true: the
                                       data gain values are 1 / scale in every band */
+    const double *gains, *offsets; /* (channels): value = stored value * gain + offset, where bands
+                                      differ or have offsets; else, and for a writer, both NULL */
+    const char *note;              /* why the file's gains and offsets are not applied; NULL: they
+                                      are, or there are none; a writer ignores it */
     const char *units;             /* data units; for a writer without braces and line ends */
-    bool has_ignore;               /* data ignore value: the stored value that means no data */
+    bool has_ignore;               /* data ignore value: the stored value that means no data; the
+                                      header may have rounded it */
     double ignore;                 /* may be a NaN */
     const float *wavelengths;      /* (channels), nm; NULL where their unit is not one of length */
     const float *fwhm;             /* (channels), nm */
@@ -81,28 +86,42 @@ struct synth_cube_info {
 
 /* ---- reading ---- */
 
-/* Whether values are divided by the scale, where there is one. */
+/* Whether values are divided by the scale, or times the gains plus the offsets, where there are
+ * such. */
 enum synth_scaling { SYNTH_AS_STORED = 0, SYNTH_SCALED = 1 };
 
 struct synth_cube_file;
 
 /*
- * Opens a .npy, or an ENVI cube by either of its names: NAME.hdr, or NAME, NAME.img, .dat, .raw,
- * .bsq, .bil, .bip, .bin with NAME.hdr or NAME.img.hdr beside it. The first bytes decide which.
+ * Opens a .npy, or an ENVI cube by its raw file, its header NAME.hdr, or NAME. The first bytes
+ * decide which of the two it is. A raw file NAME.ENDING has its header in NAME.ENDING.hdr or
+ * NAME.hdr. Of NAME and all NAME.ENDING a header's raw file is the one that is exactly as long as
+ * the header says; of several those with the usual endings (none, .img, .dat, .raw, .bsq, .bil,
+ * .bip, .bin, .hyspex) count, then the one whose ending is the interleave. Where that leaves more
+ * than one the raw file must be named.
  *
  * Headers are parsed leniently: keys in any case and order, with blanks or underscores; any end of
- * line; comments; lists over several lines, also with a comma at the end; unknown keys. Missing
- * keys: interleave is BSQ, byte order little, header offset 0; wavelengths without a unit are
- * micrometres when all are below 100, else nanometres. Data gain values count as a scale where all
- * bands have the same one, above 0, no band has an offset and there is no reflectance scale factor;
- * others are ignored, and so are names or colours of classes whose number is not that of the
- * classes. A raw file must be exactly as long as its header says.
+ * line; comments; lists over several lines, also with a comma at the end; unknown keys. An empty
+ * value or list is as if the key were missing, but for sizes, data type and interleave. Of a key
+ * that only describes the cube and is there twice the last counts; another with two values is
+ * refused. Missing keys: interleave is BSQ, byte order little, header offset 0; wavelengths without
+ * a unit are micrometres when all are below 100, else nanometres. Names or colours of classes whose
+ * number is not that of the classes are ignored.
+ *
+ * The data ignore value stands for itself and for all that it may be rounded from: where it is no
+ * float (with floats) or in steps above 1 (with integers), has 6 digits or more, and differs by
+ * half a unit of its last digit at most. Fewer digits are enough at the end of a float's range:
+ * -3.4e+38.
+ *
+ * Data gain and offset values are applied, value = stored value * gain + offset, unless there is a
+ * reflectance scale factor, which divides: `note` says so then, and when they are no lists of one
+ * number for each band. Values are floats between loading and gain.
  *
  * The file occupies one block of `device`'s memory (two while opening): at most twice the header's
  * size, the path (up to 4 KiB), 1 KiB, and for each channel 4 bytes of wavelengths, 4 of fwhm, 5 of
- * bbl and 8 of band names, for each class 8 of names and 15 of colours, of those that the header
- * has. Close it with synth_cube_close(). NULL with yp_last_error() set: the file, the line, what it
- * says and what is allowed.
+ * bbl, 8 of band names and 16 of gains or offsets, for each class 8 of names and 15 of colours, of
+ * those that the header has. Close it with synth_cube_close(). NULL with yp_last_error() set: the
+ * file, the line, what it says and what is allowed.
  */
 struct synth_cube_file *synth_cube_open(struct yp_device *device, const char *path,
                                         enum synth_scaling scaling);
@@ -115,8 +134,8 @@ const struct synth_cube_info *synth_cube_info(const struct synth_cube_file *file
 
 /*
  * Reads pixels first_pixel .. first_pixel + pixels - 1 of cube `cube`; values: pixels x channels,
- * the caller's. The data ignore value becomes NaN. YP_INVALID when the file has no such pixels, and
- * nothing is written; YP_IO when the file cannot be read or has become shorter.
+ * the caller's. Where the file has the data ignore value there is NaN. YP_INVALID when the file has
+ * no such pixels, and nothing is written; YP_IO when the file cannot be read or has become shorter.
  */
 enum yp_status synth_cube_read(const struct synth_cube_file *file, uint64_t cube,
                                size_t first_pixel, size_t pixels, float *values);
@@ -141,8 +160,8 @@ enum synth_existing { SYNTH_REFUSE = 0, SYNTH_REPLACE = 1 };
 
 /*
  * Begins a cube, or with .npy `info->cubes` of them. ENVI: `path` is the raw file's name; an
- * ending .img, .dat, .raw, .bsq, .bil, .bip, .bin or .hdr is replaced for the header, and the raw
- * file of .hdr gets .img. Either byte order; .npy: C order, BIP.
+ * ending .img, .dat, .raw, .bsq, .bil, .bip, .bin, .hyspex or .hdr is replaced for the header, and
+ * the raw file of .hdr gets .img. Either byte order; .npy: C order, BIP.
  *
  * The final names do not exist before synth_cube_commit(): until then the file has no name or,
  * where the file system does not support that, one that ends in ".part". NULL with yp_last_error()

@@ -94,36 +94,6 @@ static enum yp_status parse_sizes(const struct ypi_envi_text *text, struct synth
     return YP_OK;
 }
 
-/* A gain that all bands have, without offsets, is a scale; cube.h says that others are ignored. */
-static void take_gain(const struct ypi_envi_text *text, struct synth_cube_info *info)
-{
-    const char *gains = text->keys[YPI_GAINS].value, *offsets = text->keys[YPI_OFFSETS].value;
-    double gain = 0, offset = 0;
-    if (gains == NULL || !ypi_envi_same(gains, info->channels, &gain) || !isnormal(gain) ||
-        gain < 0 || !isnormal(1 / gain))
-        return;
-    if (offsets != NULL && (!ypi_envi_same(offsets, info->channels, &offset) || offset != 0))
-        return;
-    info->scale = 1 / gain;
-    info->scale_is_gain = true;
-}
-
-static enum yp_status parse_numbers(const struct ypi_envi_text *text, struct synth_cube_info *info)
-{
-    enum yp_status status = YP_OK;
-    if (text->keys[YPI_IGNORE].value != NULL) {
-        status = ypi_envi_number(text, YPI_IGNORE, &info->ignore);
-        info->has_ignore = status == YP_OK;
-    }
-    if (status == YP_OK && text->keys[YPI_SCALE].value != NULL &&
-        (ypi_envi_number(text, YPI_SCALE, &info->scale) != YP_OK || !(info->scale > 0) ||
-         isinf(info->scale)))
-        status = ypi_envi_value_error(text, YPI_SCALE, "a number above 0");
-    if (status == YP_OK && info->scale == 0)
-        take_gain(text, info);
-    return status;
-}
-
 /* Nanometres per `unit`; 0 when it is no unit of length. */
 static double unit_factor(const char *unit)
 {
@@ -148,6 +118,7 @@ static double unit_factor(const char *unit)
 
 /* Lists of the header, in the file's block. */
 struct lists {
+    double *gains, *offsets;
     float *wavelengths, *fwhm, *flags, *colours;
     uint8_t *good, *lookup;
     const char **names, **class_names;
@@ -254,20 +225,26 @@ static enum yp_status parse_lists(const struct ypi_envi_text *text, struct synth
     return YP_OK;
 }
 
-static enum yp_status check_length(const struct synth_cube_info *info, const char *header,
-                                   const char *raw, int fd)
+/* How long the raw file must be. */
+static enum yp_status count_bytes(const struct synth_cube_info *info, const char *header,
+                                  uint64_t *bytes)
 {
-    uint64_t bytes = 0;
+    if (ypi_cube_bytes(info, bytes) && !__builtin_add_overflow(*bytes, info->offset, bytes) &&
+        *bytes <= INT64_MAX)
+        return YP_OK;
+    return yp_set_error(YP_IO,
+                        "%s: %zu lines x %zu samples x %zu bands of %s after %" PRIu64
+                        " bytes: more than a file can hold",
+                        header, info->height, info->width, info->channels,
+                        ypi_type_name(info->type), info->offset);
+}
+
+static enum yp_status check_length(const struct synth_cube_info *info, uint64_t bytes,
+                                   const char *header, const char *raw, int fd)
+{
     struct stat file;
     if (fstat(fd, &file) != 0)
         return yp_set_error(YP_IO, "%s: %s", raw, strerror(errno));
-    if (!ypi_cube_bytes(info, &bytes) || __builtin_add_overflow(bytes, info->offset, &bytes) ||
-        bytes > INT64_MAX)
-        return yp_set_error(YP_IO,
-                            "%s: %zu lines x %zu samples x %zu bands of %s after %" PRIu64
-                            " bytes: more than a file can hold",
-                            header, info->height, info->width, info->channels,
-                            ypi_type_name(info->type), info->offset);
     if ((uint64_t)file.st_size == bytes)
         return YP_OK;
     return yp_set_error(
@@ -313,8 +290,10 @@ static struct synth_cube_file *lay_out(struct yp_device *device, struct ypi_envi
     size_t classes = class_count(text);
     bool class_names = text->keys[YPI_CLASS_NAMES].value != NULL && classes - 1 < length;
     bool lookup = text->keys[YPI_CLASS_LOOKUP].value != NULL && classes - 1 < length;
-    size_t size = sizeof(struct synth_cube_file) + entries * names * sizeof(char *) +
-                  classes * class_names * sizeof(char *) +
+    bool gains = (text->keys[YPI_GAINS].value != NULL || text->keys[YPI_OFFSETS].value != NULL) &&
+                 entries == channels;
+    size_t size = sizeof(struct synth_cube_file) + 2 * entries * gains * sizeof(double) +
+                  entries * names * sizeof(char *) + classes * class_names * sizeof(char *) +
                   entries * sizeof(float) * (size_t)(wavelengths + fwhm + good) + entries * good +
                   3 * classes * lookup * (sizeof(float) + 1) + strlen(raw) + 1 + length + 1;
     char *block = yp_device_alloc(device, size);
@@ -324,6 +303,10 @@ static struct synth_cube_file *lay_out(struct yp_device *device, struct ypi_envi
     *file = (struct synth_cube_file){.device = device, .fd = -1};
     block += sizeof *file;
     *lists = (struct lists){0};
+    if (gains)
+        lists->gains = (double *)block, block += entries * sizeof(double);
+    if (gains)
+        lists->offsets = (double *)block, block += entries * sizeof(double);
     if (names)
         lists->names = (const char **)block, block += entries * sizeof(char *);
     if (class_names)
@@ -356,20 +339,19 @@ static enum yp_status parse_head(const struct ypi_envi_text *text, struct synth_
         status = parse_type(text, info);
     if (status == YP_OK)
         status = parse_order(text, info);
-    if (status == YP_OK)
-        status = check_plain(text);
-    if (status == YP_OK)
-        status = parse_numbers(text, info);
-    return status;
+    return status == YP_OK ? check_plain(text) : status;
 }
 
-/* Opens the raw file that a parsed header describes. */
+/* Opens the raw file that a parsed header describes, `raw` or, where that is empty, the one beside
+ * the header. */
 static struct synth_cube_file *open_raw(struct yp_device *device, struct ypi_envi_text *text,
-                                        const char *old, size_t length, const char *raw)
+                                        const char *old, size_t length, char raw[YPI_PATH_MAX])
 {
     struct synth_cube_info info = {.format = SYNTH_ENVI};
     struct lists lists;
-    if (parse_head(text, &info) != YP_OK)
+    uint64_t bytes = 0;
+    if (parse_head(text, &info) != YP_OK || count_bytes(&info, text->path, &bytes) != YP_OK ||
+        (raw[0] == '\0' && ypi_envi_choose(text->path, bytes, info.interleave, raw) != YP_OK))
         return NULL;
     int fd = open(raw, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
@@ -377,13 +359,16 @@ static struct synth_cube_file *open_raw(struct yp_device *device, struct ypi_env
         return NULL;
     }
     struct synth_cube_file *file = NULL;
-    if (check_length(&info, text->path, raw, fd) == YP_OK)
+    if (check_length(&info, bytes, text->path, raw, fd) == YP_OK)
         file = lay_out(device, text, old, length, raw, info.channels, &lists);
-    if (file != NULL && parse_lists(text, &info, &lists) == YP_OK) {
-        file->fd = fd;
+    if (file != NULL) {
         file->info = info;
-        set_strides(file);
-        return file;
+        if (ypi_envi_meaning(text, file, lists.gains, lists.offsets) == YP_OK &&
+            parse_lists(text, &file->info, &lists) == YP_OK) {
+            file->fd = fd;
+            set_strides(file);
+            return file;
+        }
     }
     close(fd);
     if (file != NULL)

@@ -109,13 +109,32 @@ static int lines_within(const char *from, const char *to)
     return lines;
 }
 
+/* Keys that the values cannot be read without: an empty one is refused, with its line. */
+static bool is_needed(enum ypi_envi_key key)
+{
+    return key == YPI_SAMPLES || key == YPI_LINES || key == YPI_BANDS || key == YPI_DATA_TYPE ||
+           key == YPI_INTERLEAVE;
+}
+
+/* Keys that only describe the cube, of which the last one counts, as in GDAL. Two different values
+ * of another key change what is read. */
+static bool is_description(enum ypi_envi_key key)
+{
+    return key == YPI_DESCRIPTION || key == YPI_BAND_NAMES || key == YPI_UNITS ||
+           key == YPI_DEFAULT_BANDS || key == YPI_CLASSES || key == YPI_CLASS_NAMES ||
+           key == YPI_CLASS_LOOKUP;
+}
+
+/* An empty value says as much as a missing key. */
 static enum yp_status keep(struct parser *c, enum ypi_envi_key key, const char *value, int line)
 {
-    if (key == YPI_ENVI_KEYS)
+    if (key == YPI_ENVI_KEYS || (value[0] == '\0' && !is_needed(key)))
         return YP_OK;
     const char *before = c->out->keys[key].value;
-    if (before != NULL && strcasecmp(before, value) != 0)
-        return yp_set_error(YP_IO, "%s:%d: %s is there again, and in line %d it was another",
+    if (before != NULL && strcasecmp(before, value) != 0 && !is_description(key))
+        return yp_set_error(YP_IO,
+                            "%s:%d: %s is there again, and in line %d it was another: which one "
+                            "counts? remove the other",
                             c->out->path, line, key_names[key], c->out->keys[key].line);
     c->out->keys[key].value = value;
     c->out->keys[key].line = line;
@@ -160,7 +179,8 @@ static enum yp_status parse_line(struct parser *c)
     }
     int line = c->line;
     next_line(c, end);
-    return keep(c, key, trim(value, end), line);
+    value = trim(value, end);
+    return keep(c, key, *value == ';' ? "" : value, line);
 }
 
 enum yp_status ypi_envi_parse(struct ypi_envi_text *out, const char *path, char *text,
@@ -271,20 +291,6 @@ size_t ypi_envi_count(const char *value)
     return count;
 }
 
-bool ypi_envi_same(const char *value, size_t count, double *number)
-{
-    size_t i = 0;
-    for (const char *at = first_number(value); *at != '\0'; at = skip_to_number(at), i++) {
-        char *end = NULL;
-        double each = strtod(at, &end);
-        if (end == at || i == count || (i > 0 && each != *number))
-            return false;
-        *number = each;
-        at = end;
-    }
-    return i == count && count > 0;
-}
-
 static enum yp_status wrong_count(const struct ypi_envi_text *text, enum ypi_envi_key key,
                                   size_t there, const char *more, size_t count)
 {
@@ -292,8 +298,9 @@ static enum yp_status wrong_count(const struct ypi_envi_text *text, enum ypi_env
                         text->path, text->keys[key].line, key_names[key], there, more, count);
 }
 
-enum yp_status ypi_envi_numbers(const struct ypi_envi_text *text, enum ypi_envi_key key,
-                                size_t count, double factor, float *values)
+/* Writes to `floats` or to `doubles`, whichever is not NULL. */
+static enum yp_status read_list(const struct ypi_envi_text *text, enum ypi_envi_key key,
+                                size_t count, double factor, float *floats, double *doubles)
 {
     const char *value = text->keys[key].value;
     const char *at = first_number(value);
@@ -308,9 +315,24 @@ enum yp_status ypi_envi_numbers(const struct ypi_envi_text *text, enum ypi_envi_
         at = end;
         if (i == count)
             return wrong_count(text, key, count, " or more", count);
-        values[i] = (float)(number * factor);
+        if (floats != NULL)
+            floats[i] = (float)(number * factor);
+        else
+            doubles[i] = number * factor;
     }
     return i == count ? YP_OK : wrong_count(text, key, i, "", count);
+}
+
+enum yp_status ypi_envi_numbers(const struct ypi_envi_text *text, enum ypi_envi_key key,
+                                size_t count, double factor, float *values)
+{
+    return read_list(text, key, count, factor, values, NULL);
+}
+
+enum yp_status ypi_envi_doubles(const struct ypi_envi_text *text, enum ypi_envi_key key,
+                                size_t count, double *values)
+{
+    return read_list(text, key, count, 1, NULL, values);
 }
 
 enum yp_status ypi_envi_names(const struct ypi_envi_text *text, enum ypi_envi_key key, size_t count,

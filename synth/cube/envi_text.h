@@ -36,12 +36,13 @@ enum ypi_envi_key {
 struct ypi_envi_text {
     const char *path;
     struct {
-        const char *value; /* NUL-terminated, without braces; NULL: key missing */
+        const char *value; /* NUL-terminated, without braces; NULL: key missing or empty */
         int line;          /* of its beginning, from 1 */
     } keys[YPI_ENVI_KEYS];
 };
 
-/* Parses `text` in place: *out points into it. YP_IO with file and line when it is no header. */
+/* Parses `text` in place: *out points into it. YP_IO with file and line when it is no header, or
+ * when a key that changes what is read is there twice, with two values. */
 enum yp_status ypi_envi_parse(struct ypi_envi_text *out, const char *path, char *text,
                               size_t length);
 
@@ -59,11 +60,16 @@ enum yp_status ypi_envi_number(const struct ypi_envi_text *text, enum ypi_envi_k
  * at the end is allowed, and so are blanks instead of commas between numbers. */
 enum yp_status ypi_envi_numbers(const struct ypi_envi_text *text, enum ypi_envi_key key,
                                 size_t count, double factor, float *values);
+enum yp_status ypi_envi_doubles(const struct ypi_envi_text *text, enum ypi_envi_key key,
+                                size_t count, double *values);
 enum yp_status ypi_envi_names(const struct ypi_envi_text *text, enum ypi_envi_key key, size_t count,
                               const char **names);
 /* The number of entries; 0 when one of them is not a number. */
 size_t ypi_envi_count(const char *value);
-/* Whether there are `count` numbers, all the same: then *number is that. */
-bool ypi_envi_same(const char *value, size_t count, double *number);
+
+/* Sets what the header says of the stored numbers, in file->info, nodata and note; gains and
+ * offsets: (channels), the file's, or NULL where the header has neither. */
+enum yp_status ypi_envi_meaning(const struct ypi_envi_text *text, struct synth_cube_file *file,
+                                double *gains, double *offsets);
 
 #endif

@@ -91,6 +91,8 @@ static enum yp_status check_info(const struct synth_cube_info *info)
                             info->height, info->width, info->channels);
     if (!(info->scale >= 0) || isinf((float)info->scale))
         return refuse("scale", "not allowed", "0 or a number above it");
+    if (info->gains != NULL || info->offsets != NULL)
+        return refuse("gains or offsets", "there", "NULL: one scale for all bands is written");
     enum yp_status status = check_no_data(info);
     return status == YP_OK ? check_lists(info) : status;
 }

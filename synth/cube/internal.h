@@ -17,14 +17,19 @@ struct ypi_strides {
     uint64_t cube, row, column, band;
 };
 
+/* Stored values from low to high; none where low is above high. */
+struct ypi_range {
+    long double low, high;
+};
+
 /* How stored values become floats. */
 struct ypi_loading {
     enum synth_type type;
-    bool swap;     /* the file has the other byte order */
-    double scale;  /* values are divided by it, */
-    float times;   /* or multiplied by this where that is exact and faster; else 0 */
-    bool ignore;   /* whether nodata is used */
-    double nodata; /* the stored value that becomes NaN; within the range of an integer type */
+    bool swap;               /* the file has the other byte order */
+    double scale;            /* values are divided by it, */
+    float times;             /* or multiplied by this where that is exact and faster; else 0 */
+    bool ignore;             /* whether nodata is used */
+    struct ypi_range nodata; /* the stored values that become NaN; within the type's range */
 };
 
 struct synth_cube_file {
@@ -32,8 +37,11 @@ struct synth_cube_file {
     int fd;
     struct synth_cube_info info;
     struct ypi_strides strides;
+    struct ypi_range nodata; /* what the data ignore value of the header may stand for */
     struct ypi_loading loading;
+    bool calibrated;  /* whether gains and offsets of `info` are applied */
     const char *path; /* of the raw file, for messages */
+    char note[256];   /* what info.note points to */
 };
 
 size_t ypi_type_size(enum synth_type type);
@@ -45,6 +53,10 @@ bool ypi_big_endian(void);
 
 /* Converts `count` contiguous values to floats; from and to may be the same if the type is F32. */
 void ypi_load(const struct ypi_loading *how, const void *from, size_t count, float *to);
+
+/* (pixels, channels of gains): value times gain plus offset, in double. */
+void ypi_calibrate(const double *gains, const double *offsets, size_t pixels, size_t channels,
+                   float *values);
 
 /* How floats become stored values; integers are clipped to low .. high. ypi_store() returns how
  * many were clipped. */
@@ -83,8 +95,13 @@ size_t ypi_npy_header(char *to, size_t capacity, const struct synth_cube_info *i
 /* The length of `path` without an ending of raw files or headers. */
 size_t ypi_envi_stem(const char *path);
 
-/* The header and the raw file of a cube; `path` is either of them or their stem. */
+/* The header and the raw file of a cube; `path` is either of them or their stem. raw[0] is '\0'
+ * where the header has to say which it is: ypi_envi_choose(). */
 enum yp_status ypi_envi_find(const char *path, char header[YPI_PATH_MAX], char raw[YPI_PATH_MAX]);
+
+/* The raw file beside a header: `bytes` long by what the header says, or with a usual ending. */
+enum yp_status ypi_envi_choose(const char *header, uint64_t bytes, enum synth_interleave interleave,
+                               char raw[YPI_PATH_MAX]);
 
 /* Bytes of the header: before the values of a .npy, of the .hdr file with ENVI. */
 size_t ypi_cube_header_size(const struct synth_cube_info *info);

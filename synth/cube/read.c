@@ -89,28 +89,18 @@ static void init_loading(struct synth_cube_file *file, enum synth_scaling scalin
 {
     const struct synth_cube_info *info = &file->info;
     struct ypi_loading *how = &file->loading;
-    double low, high;
     *how = (struct ypi_loading){.type = info->type,
                                 .swap = info->big_endian != ypi_big_endian(),
                                 .scale = 1,
-                                .nodata = info->ignore};
+                                .nodata = file->nodata};
     if (scaling == SYNTH_SCALED && info->scale != 0)
         how->scale = info->scale;
     int exponent = 0;
     bool whole = !ypi_type_is_float(info->type) && frexp(how->scale, &exponent) == 0.5;
     if (how->scale == 1 || (whole && abs(exponent) < 60))
         how->times = (float)(1 / how->scale);
-    ypi_type_range(info->type, &low, &high);
-    if (!info->has_ignore || isnan(info->ignore))
-        how->ignore = false;
-    else if (info->type == SYNTH_F32)
-        how->ignore = isinf(info->ignore) || !isinf((float)info->ignore);
-    else
-        how->ignore =
-            ypi_type_is_float(info->type) ||
-            (info->ignore >= low && info->ignore <= high && info->ignore == trunc(info->ignore));
-    if (!how->ignore)
-        how->nodata = 0;
+    how->ignore = info->has_ignore && !isnan(info->ignore) && how->nodata.low <= how->nodata.high;
+    file->calibrated = scaling == SYNTH_SCALED && info->gains != NULL;
 }
 
 struct synth_cube_file *synth_cube_open(struct yp_device *device, const char *path,
@@ -311,9 +301,15 @@ static enum yp_status read_block(const struct synth_cube_file *file, uint64_t cu
     uint64_t buffer[BUFFER_VALUES];
     float floats[BUFFER_VALUES];
     struct reading r = {file, cube, *window, values, buffer, floats};
+    enum yp_status status;
     if (file->strides.band == 1)
-        return window->bands == file->info.channels ? read_pixels(&r) : read_some_bands(&r);
-    return file->strides.column == 1 ? read_bands(&r) : read_strided(&r);
+        status = window->bands == file->info.channels ? read_pixels(&r) : read_some_bands(&r);
+    else
+        status = file->strides.column == 1 ? read_bands(&r) : read_strided(&r);
+    if (status == YP_OK && file->calibrated)
+        ypi_calibrate(file->info.gains + window->band, file->info.offsets + window->band,
+                      window->rows * window->columns, window->bands, values);
+    return status;
 }
 
 static bool within(size_t first, size_t count, size_t all)

@@ -178,8 +178,8 @@ MUTANTS = [
     # Cubes in files.
     Mutant("scale-ignored", "synth/cube/convert.c", "times != 0 ? (float)value * times", "times != 0 ? (float)value",
            "the scale of a header is ignored", DISK),
-    Mutant("nodata-kept", "synth/cube/convert.c", "how->ignore && value == nodata ? NAN : result",
-           "how->ignore && value == nodata ? 0 : result", "pixels without data are 0", DISK),
+    Mutant("nodata-kept", "synth/cube/convert.c", "value >= low && value <= high ? NAN : result",
+           "value >= low && value <= high ? 0 : result", "pixels without data are 0", DISK),
     Mutant("store-truncates", "synth/cube/convert.c", "return (x + magic) - magic;", "return floorf(x);",
            "integers are cut off", DISK),
     Mutant("store-clip-low", "synth/cube/convert.c", "float inside = value > low ? value : low;",

@@ -4,6 +4,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,12 +64,16 @@ static void check_info(const struct synth_cube_info *info)
         read += info->fwhm != NULL && info->fwhm[i] > 0;
         read += info->good_bands != NULL && info->good_bands[i] > 0;
         read += info->band_names != NULL ? strlen(info->band_names[i]) : 0;
+        FUZZ_CHECK(info->gains == NULL ||
+                   (isfinite((float)info->gains[i]) && isfinite((float)info->offsets[i])));
     }
     for (size_t i = 0; i < info->classes && i < VALUES_MAX; i++) {
         read += info->class_names != NULL ? strlen(info->class_names[i]) : 0;
         for (size_t k = 0; k < 3 && info->class_lookup != NULL; k++)
             read += info->class_lookup[3 * i + k];
     }
+    FUZZ_CHECK((info->gains == NULL) == (info->offsets == NULL));
+    FUZZ_CHECK(info->note == NULL || info->note[0] != '\0');
     FUZZ_CHECK(info->scale >= 0 && (info->units == NULL || strlen(info->units) < SIZE_MAX));
     FUZZ_CHECK(read < SIZE_MAX);
 }

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <float.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -467,44 +468,75 @@ Test(cube_file, keeps_a_gain_apart_from_a_reflectance_scale_factor)
         }
 }
 
-/* Gains are a scale where all bands have the same one and nothing is added. */
-Test(cube_file, takes_gains_that_are_one_scale)
+/* A scale where all bands have the same gain and nothing is added, else lists of both; or a note.
+ */
+Test(cube_file, applies_gains_and_offsets)
 {
     static const struct {
         const char *line;
         double scale;
+        float values[2];
+        const char *note; /* NULL: none */
     } cases[] = {
-        {"data gain values = {0.5, 0.5}", 2},
-        {"data gain values = {\n 0.25 ,\n 0.25,}", 4},
-        {"data gain values = {0.5, 0.5}\ndata offset values = {0, 0}", 2},
-        {"data gain values = {0.5, 0.5}\nreflectance scale factor = 100", 100},
-        {"data gain values = {0.5, 0.5}\ndata offset values = {0, 1}", 0},
-        {"data gain values = {0.5, 0.5}\ndata offset values = {1, 1}", 0},
-        {"data gain values = {0.5, 0.25}", 0},
-        {"data gain values = {0.5}", 0},
-        {"data gain values = {0.5, 0.5, 0.5}", 0},
-        {"data gain values = {-0.5, -0.5}", 0},
-        {"data gain values = {0, 0}", 0},
-        {"data gain values = {inf, inf}", 0},
-        {"data gain values = {nan, nan}", 0},
-        {"data gain values = {1e-310, 1e-310}", 0},
-        {"data gain values = {half, half}", 0},
-        {"data gain values = {}", 0},
+        {"data gain values = {0.5, 0.5}", 2, {3, 4}, NULL},
+        {"data gain values = {\n 0.25 ,\n 0.25,}", 4, {1.5F, 2}, NULL},
+        {"data gain values = {0.5, 0.5}\ndata offset values = {0, 0}", 2, {3, 4}, NULL},
+        {"data gain values = {0.5, 0.5}\ndata offset values = {0, 1}", 0, {3, 5}, NULL},
+        {"data gain values = {0.5, 0.25}", 0, {3, 2}, NULL},
+        {"data gain values = {-0.5, -0.5}", 0, {-3, -4}, NULL},
+        {"data gain values = {2, 0}\ndata offset values = {-0.1, 7}", 0, {11.9F, 7}, NULL},
+        {"data offset values = {-1, 1}", 0, {5, 9}, NULL},
+        {"data gain values = {1, 1}\ndata offset values = {0, 0}", 1, {6, 8}, NULL},
+        {"data gain values = {}\ndata offset values = {}", 0, {6, 8}, NULL},
+        {"reflectance scale factor = 2\ndata gain values = {1, 1}", 2, {3, 4}, NULL},
+        {"data gain values = {0.5, 0.5}\nreflectance scale factor = 2",
+         2,
+         {3, 4},
+         "data gain values are not applied: the reflectance scale factor is"},
+        {"data gain values = {0.5}",
+         0,
+         {6, 8},
+         "data gain values are not applied: 6: data gain values has 1 entries: must be 2"},
+        {"data gain values = {1, 2}\ndata offset values = {0, 0, 0}",
+         0,
+         {6, 8},
+         "data gain and offset values are not applied: 7: data offset values has 2 or more"},
+        {"data gain values = {0, 0}", 0, {6, 8}, "data gain values are not applied: all gains are"},
+        {"data gain values = {1, inf}", 0, {6, 8}, "are not applied: one of them is beyond"},
+        {"data offset values = {nan, 0}", 0, {6, 8}, "data offset values are not applied: one of"},
+        {"data gain values = {1e-310, 1e-310}", 0, {6, 8}, "are not applied: one of them is"},
+        {"data gain values = {half, half}", 0, {6, 8}, "entry 1 of data gain values is 'half'"},
     };
+    static const char *const orders[] = {"bip", "bil", "bsq"};
     const uint8_t raw[] = {6, 8};
     put("cube.img", raw, sizeof raw);
-    for (size_t i = 0; i < COUNT(cases); i++) {
+    for (size_t i = 0; i < COUNT(cases) * 3; i++) {
         char text[256];
-        snprintf(text, sizeof text, "ENVI\nsamples = 1\nlines = 1\nbands = 2\ndata type = 1\n%s\n",
-                 cases[i].line);
+        const float *wanted = cases[i / 3].values;
+        snprintf(text, sizeof text,
+                 "ENVI\nsamples = 1\nlines = 1\nbands = 2\ndata type = 1\n%s\ninterleave = %s\n",
+                 cases[i / 3].line, orders[i % 3]);
         put_text("cube.hdr", text);
-        struct synth_cube_file *file =
-            synth_cube_open(yp_device_cpu(), in_folder("cube.hdr"), SYNTH_SCALED);
-        cr_assert_not_null(file, "%s", yp_last_error());
-        float values[2];
-        cr_assert_eq(synth_cube_info(file)->scale, cases[i].scale, "%s", cases[i].line);
+        struct synth_cube_file *file = open_scaled("cube.hdr", SYNTH_SCALED);
+        const struct synth_cube_info *info = synth_cube_info(file);
+        float values[2], second;
+        cr_assert_eq(info->scale, cases[i / 3].scale, "%s", text);
+        cr_assert_eq(info->note == NULL, cases[i / 3].note == NULL, "%s", text);
+        cr_assert(info->note == NULL || strstr(info->note, cases[i / 3].note) != NULL, "%s",
+                  info->note);
         cr_assert_eq(synth_cube_read(file, 0, 0, 1, values), YP_OK);
-        cr_assert_eq((double)values[0], cases[i].scale > 0 ? 6 / (float)cases[i].scale : 6);
+        cr_assert(values[0] == wanted[0] && values[1] == wanted[1], "%s%g %g", text,
+                  (double)values[0], (double)values[1]);
+        cr_assert_eq(synth_cube_read_window(
+                         file, 0,
+                         &(struct synth_window){.rows = 1, .columns = 1, .band = 1, .bands = 1},
+                         &second),
+                     YP_OK);
+        cr_assert_eq(second, wanted[1]);
+        synth_cube_close(file);
+        file = open_good("cube.hdr");
+        cr_assert_eq(synth_cube_read(file, 0, 0, 1, values), YP_OK);
+        cr_assert(values[0] == 6 && values[1] == 8, "as stored: %s", text);
         synth_cube_close(file);
     }
 }
@@ -613,6 +645,104 @@ Test(cube_file, takes_real_headers)
     }
 }
 
+/* An empty value is as if its key were missing, and of two descriptions the last counts. */
+Test(cube_file, bears_what_is_empty_or_twice)
+{
+    static const char *const empty[] = {
+        "data ignore value =",    "data ignore value = ; none",
+        "data ignore value = {}", "bbl = {}",
+        "wavelength = { }",       "fwhm = {\n}",
+        "band names = {}",        "reflectance scale factor =",
+        "data gain values = {}",  "data offset values = ",
+        "byte order =",           "header offset =",
+        "file compression =",     "wavelength units =",
+        "default bands = {}",     "classes =",
+        "description =",
+    };
+    put("cube", "\1\2", 2);
+    for (size_t i = 0; i < COUNT(empty); i++) {
+        char text[256];
+        snprintf(text, sizeof text, "ENVI\n%s\nsamples = 1\nlines = 1\nbands = 2\ndata type = 1\n",
+                 empty[i]);
+        put_text("cube.hdr", text);
+        struct synth_cube_file *file = open_scaled("cube.hdr", SYNTH_SCALED);
+        const struct synth_cube_info *info = synth_cube_info(file);
+        float values[2];
+        cr_assert(!info->has_ignore && info->good_bands == NULL && info->wavelengths == NULL &&
+                      info->fwhm == NULL && info->band_names == NULL && info->scale == 0 &&
+                      info->gains == NULL && info->note == NULL && info->description == NULL,
+                  "%s", empty[i]);
+        cr_assert_eq(synth_cube_read(file, 0, 0, 1, values), YP_OK);
+        cr_assert(values[0] == 1 && values[1] == 2, "%s", empty[i]);
+        synth_cube_close(file);
+    }
+    put_text("cube.hdr", "ENVI\nsamples = 1\nlines = 1\nbands = 2\ndata type = 1\nbbl = {}\n"
+                         "bbl = {1, 0}\nbbl = {1, 0}\ndescription = {a}\ndescription = {b}\n"
+                         "band names = {a, b}\nband names = {c, d}\nwavelength = {1, 2}\n"
+                         "wavelength units =\n");
+    struct synth_cube_file *file = open_good("cube.hdr");
+    const struct synth_cube_info *info = synth_cube_info(file);
+    cr_assert_str_eq(info->description, "b");
+    cr_assert_str_eq(info->band_names[1], "d");
+    cr_assert(info->good_bands[0] == 1 && info->good_bands[1] == 0);
+    cr_assert_eq(info->wavelengths[1], 2000, "2 um, as without a unit");
+    synth_cube_close(file);
+}
+
+/* Of several files the one that fits what the header says, or none. */
+Test(cube_file, chooses_the_raw_file_by_what_the_header_says)
+{
+    static const struct {
+        const char *files[3], *wanted, *message;
+    } cases[] = {
+        {{"a.hyspex"}, "a.hyspex", NULL},
+        {{"a.spectra"}, "a.spectra", NULL},
+        {{"a.img", "a.long"}, "a.img", NULL},
+        {{"a.txt", "a.png"}, NULL, "2 files may be its raw file"},
+        {{"a.img", "a.hyspex"}, NULL, "name the raw file instead of the header"},
+        {{"a", "a.raw"}, NULL, "a and "},
+        {{"a.raw", "a.bil"}, "a.bil", NULL},
+        {{"a.bsq", "a.bil", "a.bip"}, "a.bil", NULL},
+        {{"a.raw", "a.bil", "a.BIL"}, NULL, "3 files may be its raw file"},
+        {{"a.img", "a.raw", "short"}, NULL, "2 files may be"},
+        {{"a.b.img", "ab.img", "b.img"}, NULL, "no raw file beside it"},
+    };
+    put_text("a.hdr", "ENVI\nsamples=1\nlines=1\nbands=1\ndata type=1\ninterleave=bil\n");
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        for (size_t k = 0; k < 3 && cases[i].files[k] != NULL; k++) {
+            const char *name = cases[i].files[k];
+            bool wanted = cases[i].wanted != NULL && strcmp(name, cases[i].wanted) == 0;
+            put(name, wanted ? "\7" : "\1", 1);
+        }
+        const char *asked[] = {"a.hdr", "a"};
+        /* "a" is a raw file's own name where it is there. */
+        for (size_t k = 0; k < (strcmp(cases[i].files[0], "a") == 0 ? 1 : 2); k++) {
+            if (cases[i].wanted == NULL) {
+                refuse_open(asked[k], cases[i].message);
+                continue;
+            }
+            struct synth_cube_file *file = open_good(asked[k]);
+            float value;
+            cr_assert_eq(synth_cube_read(file, 0, 0, 1, &value), YP_OK);
+            cr_expect_eq(value, 7, "%zu: %g", i, (double)value);
+            synth_cube_close(file);
+        }
+        for (size_t k = 0; k < 3 && cases[i].files[k] != NULL; k++)
+            unlink(in_folder(cases[i].files[k]));
+    }
+    /* One that is too long does not count where another fits; alone it is refused with its length.
+     */
+    put("a.img", "\1\1", 2);
+    put("a.raw", "\7", 1);
+    synth_cube_close(open_good("a.hdr"));
+    unlink(in_folder("a.raw"));
+    refuse_open("a.hdr", "a.img: has 2 bytes, more than the 1 that");
+    /* One file with two names is one. */
+    put("a.raw", "\7", 1);
+    cr_assert_eq(link(in_folder("a.raw"), in_folder("a.bin")), 0);
+    synth_cube_close(open_good("a.hdr"));
+}
+
 Test(cube_file, finds_both_files_by_either_name)
 {
     static const struct {
@@ -682,10 +812,11 @@ Test(cube_file, refuses_broken_headers)
         {"ENVI\nfile compression=1\n" REST, ":2: file compression is '1': must be 0: compressed"},
         {"ENVI\nmajor frame offsets={0, 4}\n" REST, ":2: major frame offsets is '0, 4': must be 0"},
         {"ENVI\nsamples=1\nsamples=2\n",
-         ":3: samples is there again, and in line 2 it was another"},
+         ":3: samples is there again, and in line 2 it was another: which one counts? remove"},
+        {"ENVI\n" REST "bbl={1,1}\nbbl={1,0}\n", ":7: bbl is there again, and in line 6"},
+        {"ENVI\n" REST "data gain values={1,1}\ndata gain values={1,2}\n", "is there again"},
         {"ENVI\n" REST "wavelength = {1, 2, 3\n", ":6: the brace { is not closed to the end"},
         {"ENVI\n" REST "wavelength = {1}\n", ":6: wavelength has 1 entries: must be 2, one for"},
-        {"ENVI\n" REST "wavelength = {}\n", ":6: wavelength has 0 entries: must be 2"},
         {"ENVI\n" REST "wavelength = {1,2,3}\n", ":6: wavelength has 2 or more entries: must be 2"},
         {"ENVI\n" REST "wavelength = {1,\n two}\n",
          ":7: entry 2 of wavelength is 'two': must be a number"},
@@ -843,6 +974,67 @@ Test(cube_file, no_data_becomes_nan_and_scale_divides)
     synth_cube_close(file);
 }
 
+/* A data ignore value that the header has rounded means what it is rounded from, and no more. */
+Test(cube_file, no_data_may_be_rounded_in_the_header)
+{
+    static const struct {
+        const char *ignore;
+        double value; /* as stored */
+        bool none;
+        int type;
+    } cases[] = {
+        {"-3.40282e+38", -FLT_MAX, true, 4},
+        {"-3.402823466e+38", -FLT_MAX, true, 4},
+        {"-3.4028235e+38", -FLT_MAX, true, 4},
+        {"-3.403E+38", -FLT_MAX, true, 4},
+        {"-3.4e+38", -FLT_MAX, true, 4},
+        {"-3.4e+38", -3.4e38F, true, 4},
+        {"-3.4e+38", FLT_MAX, false, 4},
+        {"-3.40282e+38", -INFINITY, false, 4},
+        {"9.96921e+36", 0x1.ep+122, true, 4},
+        {"9.97e+36", 0x1.ep+122, false, 4},
+        {"-9999.9", -9999.9F, true, 4},
+        {"-9999.9", -9999.88F, false, 4},
+        {"-9999", -9999, true, 4},
+        {"-9999.00", -9999.004F, false, 4},
+        {"0.1", 0.12F, false, 4},
+        {"0.100000000", 0.1F, true, 4},
+        {"0.123457", 0.1234567F, true, 4},
+        {"0.123457", 0.123458F, false, 4},
+        {"-1e300", -FLT_MAX, false, 4},
+        {"-3.40282e+38", -FLT_MAX, true, 5},
+        {"-3.40282346638529e+38", -FLT_MAX, true, 5},
+        {"-1.79769e+308", -DBL_MAX, true, 5},
+        {"-1.79769313486232e+308", -DBL_MAX, true, 5},
+        {"-2.14748e+09", INT32_MIN, true, 3},
+        {"2.147e+09", INT32_MAX, false, 3},
+        {"-32768.4", INT16_MIN, false, 2},
+        {"-32768.0", INT16_MIN, true, 2},
+    };
+    char header[256];
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const float f = (float)cases[i].value;
+        const int32_t whole = cases[i].type < 4 ? (int32_t)cases[i].value : 0;
+        const int16_t half = (int16_t)whole;
+        float value;
+        if (cases[i].type == 5)
+            put("cube", &cases[i].value, 8);
+        else if (cases[i].type == 2)
+            put("cube", &half, 2);
+        else
+            put("cube", cases[i].type == 4 ? (const void *)&f : &whole, 4);
+        snprintf(header, sizeof header,
+                 "ENVI\nsamples=1\nlines=1\nbands=1\ndata type=%d\ndata ignore value=%s\n",
+                 cases[i].type, cases[i].ignore);
+        put_text("cube.hdr", header);
+        struct synth_cube_file *file = open_good("cube");
+        cr_assert_eq(synth_cube_read(file, 0, 0, 1, &value), YP_OK);
+        cr_expect_eq(isnan(value), cases[i].none, "%s and %.9g: %g", cases[i].ignore,
+                     cases[i].value, (double)value);
+        synth_cube_close(file);
+    }
+}
+
 /* Large integers that round to the same float are compared before the conversion. */
 Test(cube_file, no_data_is_looked_for_in_the_stored_values)
 {
@@ -996,6 +1188,9 @@ Test(cube_file, refuses_what_it_cannot_write)
     refuse_create("cube", &info, "description is '}'");
     info = little, info.scale = NAN;
     refuse_create("cube", &info, "scale is not allowed");
+    const double gains[] = {1, 2, 3, 4};
+    info = little, info.gains = gains;
+    refuse_create("cube", &info, "gains or offsets is there: must be NULL");
     info = little, info.default_band_count = 1, info.default_bands[0] = 4;
     refuse_create("cube", &info, "default_bands[] is beyond the cube");
     cr_assert_eq(files_there(), 1);
