@@ -63,7 +63,15 @@ size_t cube_statistics_bytes(const struct cube_view *cube)
 
 /* -- valid pixels and channels ------------------------------------------------------------ */
 
-static bool channel_counts(const struct cube_view *cube, size_t pixels, size_t c)
+static bool has_data(const float *pixel, size_t channels)
+{
+    size_t c = 0;
+    while (c < channels && !isfinite(pixel[c]))
+        c++;
+    return c < channels;
+}
+
+static bool channel_counts(const struct cube_view *cube, size_t pixels, size_t with_data, size_t c)
 {
     size_t finite = 0;
     float low = INFINITY, high = -INFINITY;
@@ -75,20 +83,22 @@ static bool channel_counts(const struct cube_view *cube, size_t pixels, size_t c
         low = x < low ? x : low;
         high = x > high ? x : high;
     }
-    return 2 * finite >= pixels && low < high;
+    return 2 * finite >= with_data && low < high;
 }
 
 static void find_what_counts(const struct cube_view *cube, struct work *w,
                              struct cube_statistics *out)
 {
+    for (size_t i = 0; i < w->pixels; i++) {
+        w->counts[i] = (char)has_data(cube->values + i * w->channels, w->channels);
+        out->with_data += (size_t)w->counts[i];
+    }
     w->count = 0;
     for (size_t c = 0; c < w->channels; c++)
-        if (channel_counts(cube, w->pixels, c))
+        if (channel_counts(cube, w->pixels, out->with_data, c))
             w->channel[w->count++] = c;
     out->channels = w->count;
-    out->pixels = 0;
     for (size_t i = 0; i < w->pixels; i++) {
-        w->counts[i] = 1;
         for (size_t k = 0; k < w->count && w->counts[i]; k++)
             w->counts[i] = (char)isfinite(cube->values[i * w->channels + w->channel[k]]);
         out->pixels += (size_t)w->counts[i];
@@ -159,17 +169,19 @@ static void judge_spectrum(const struct work *w, struct cube_statistics *out)
     double trace = 0, sum = 0;
     for (size_t k = 0; k < w->count; k++)
         trace += w->values[k];
-    out->components_99 = out->components_999 = w->count;
+    size_t of_99 = w->count, of_999 = w->count;
     for (size_t k = 0; k < w->count; k++) {
         sum += w->values[w->count - 1 - k];
         for (int i = 0; i < CUBE_SHARES; i++)
             if (k < first[i])
                 out->share[i] = sum / trace;
-        if (sum >= 0.99 * trace && out->components_99 == w->count)
-            out->components_99 = k + 1;
-        if (sum >= 0.999 * trace && out->components_999 == w->count)
-            out->components_999 = k + 1;
+        if (sum >= 0.99 * trace && of_99 == w->count)
+            of_99 = k + 1;
+        if (sum >= 0.999 * trace && of_999 == w->count)
+            of_999 = k + 1;
     }
+    out->components_99 = (double)of_99;
+    out->components_999 = (double)of_999;
 }
 
 /* The k-th eigenvalues of correlation and covariance differ by chance with a variance of about
@@ -284,14 +296,18 @@ static void judge_space(const struct cube_view *cube, const struct work *w,
                         struct cube_statistics *out)
 {
     for (int i = 0; i < CUBE_LAGS; i++) {
-        out->correlation[i] = NAN;
         if (lags[i] + 1 >= cube->width || lags[i] + 1 >= cube->height)
             continue;
-        double sum = 0;
+        double sum = 0, n = 0;
         for (size_t k = 0; k < w->count; k++)
-            for (int rows = 0; rows < 2; rows++)
-                sum += channel_correlation(cube, w, k, lags[i], rows) / 2;
-        out->correlation[i] = sum / (double)w->count;
+            for (int rows = 0; rows < 2; rows++) {
+                double each = channel_correlation(cube, w, k, lags[i], rows);
+                /* Where too few pairs are left, or all the same, it is none. */
+                sum += isfinite(each) ? each : 0;
+                n += isfinite(each);
+            }
+        if (n > 0)
+            out->correlation[i] = sum / n;
     }
 }
 
@@ -347,30 +363,57 @@ static double channel_noise(const struct cube_view *cube, struct work *w, size_t
 /* Overwrites w->scores, and w->others, which the virtual dimension no longer needs. */
 static void judge_noise(const struct cube_view *cube, struct work *w, struct cube_statistics *out)
 {
-    for (size_t k = 0; k < w->count; k++)
-        w->others[k] = fabs(w->mean[k]) / channel_noise(cube, w, k);
-    out->snr_db = 20 * log10(median(w->others, w->count));
+    size_t n = 0;
+    for (size_t k = 0; k < w->count; k++) {
+        double ratio = fabs(w->mean[k]) / channel_noise(cube, w, k);
+        if (!isnan(ratio))
+            w->others[n++] = ratio;
+    }
+    double middle = median(w->others, n);
+    if (middle > 0 && isfinite(middle))
+        out->snr_db = 20 * log10(middle);
 }
 
 /* -- all of it ---------------------------------------------------------------------------- */
 
+static void clear(struct cube_statistics *out)
+{
+    *out = (struct cube_statistics){.components_99 = NAN,
+                                    .components_999 = NAN,
+                                    .virtual_dimension = NAN,
+                                    .snr_db = NAN,
+                                    .degrees = NAN};
+    for (int i = 0; i < CUBE_SHARES; i++)
+        out->share[i] = NAN;
+    for (int i = 0; i < CUBE_LAGS; i++)
+        out->correlation[i] = NAN;
+    for (int i = 0; i < CUBE_TAILS; i++)
+        out->tail[i] = NAN;
+}
+
 static enum yp_status judge(const struct cube_view *cube, struct work *w,
                             struct cube_statistics *out)
 {
+    clear(out);
     find_what_counts(cube, w, out);
-    if (w->count == 0 || out->pixels < w->count + 2)
+    if (out->pixels == 0)
         return yp_set_error(YP_INVALID,
-                            "cube_statistics: %zu pixels and %zu channels count: must be at least "
-                            "1 channel and 2 pixels more than channels",
-                            out->pixels, w->count);
+                            "cube_statistics: no pixel counts: %zu of %zu have a finite value, and "
+                            "none is finite in all of the %zu channels that count",
+                            out->with_data, w->pixels, w->count);
+    if (w->count == 0 || out->pixels < 2)
+        return YP_OK;
     find_mean(cube, w, (double)out->pixels);
     find_covariance(cube, w, (double)out->pixels);
     enum yp_status status = find_eigenvalues(w);
     if (status != YP_OK)
         return status;
-    judge_spectrum(w, out);
-    judge_dimension(w, out);
-    judge_scores(cube, w, out);
+    if (w->values[w->count - 1] > 0)
+        judge_spectrum(w, out);
+    if (w->values[w->count - 1] > 0 && out->pixels >= w->count + 2) {
+        judge_dimension(w, out);
+        judge_scores(cube, w, out);
+    }
     judge_space(cube, w, out);
     judge_noise(cube, w, out);
     return YP_OK;

@@ -85,9 +85,9 @@ static enum yp_status parse_ignore(const struct ypi_envi_text *text, struct synt
 
 /* ---- gains and offsets ---- */
 
-static void note(struct synth_cube_file *file, const char *what, const char *why)
+static void note(struct synth_cube_file *file, const char *what, const char *where, const char *why)
 {
-    snprintf(file->note, sizeof file->note, "%s are not applied: %s", what, why);
+    snprintf(file->note, sizeof file->note, "%s are not applied: %s%.180s", what, where, why);
     file->info.note = file->note;
 }
 
@@ -149,23 +149,23 @@ static void parse_gains(const struct ypi_envi_text *text, struct synth_cube_file
     if (text->keys[YPI_GAINS].value == NULL && text->keys[YPI_OFFSETS].value == NULL)
         return;
     if (gains == NULL) {
-        note(file, what, "they have fewer entries than there are bands");
+        note(file, what, "", "they have fewer entries than there are bands");
         return;
     }
     if (read_gains(text, info->channels, gains, offsets) != YP_OK) {
-        /* Without the header's path, which may be long. */
+        /* Without the header's path, which may be long: "PATH:LINE: ...". */
         const char *why = yp_last_error();
         size_t path = strlen(text->path);
-        note(file, what, strncmp(why, text->path, path) == 0 ? why + path + 1 : why);
+        note(file, what, "line ", strncmp(why, text->path, path) == 0 ? why + path + 1 : why);
         return;
     }
     const char *fault = fault_of(gains, offsets, info->channels);
     if (fault != NULL)
-        note(file, what, fault);
+        note(file, what, "", fault);
     else if (info->scale == 0)
         take_gains(info, gains, offsets);
     else if (!all_are(gains, info->channels, 1) || !all_are(offsets, info->channels, 0))
-        note(file, what, "the reflectance scale factor is");
+        note(file, what, "", "the reflectance scale factor is");
 }
 
 enum yp_status ypi_envi_meaning(const struct ypi_envi_text *text, struct synth_cube_file *file,

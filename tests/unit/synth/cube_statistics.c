@@ -106,7 +106,7 @@ Test(cube_statistics, counts_the_sources_that_stand_out)
             x[i * CHANNELS + c] += 40 * (a * (float)(c < 15) + (1 - a) * (float)(c >= 15));
     }
     struct cube_statistics s = run(x, SIDE, SIDE, CHANNELS);
-    cr_expect(s.virtual_dimension >= 1 && s.virtual_dimension <= 2, "%zu", s.virtual_dimension);
+    cr_expect(s.virtual_dimension >= 1 && s.virtual_dimension <= 2, "%g", s.virtual_dimension);
     free(x);
 }
 
@@ -135,20 +135,64 @@ Test(cube_statistics, leaves_out_what_does_not_count)
     free(y);
 }
 
-Test(cube_statistics, refuses_what_has_too_few_pixels)
+/* A band counts by the pixels that have any data: of this cube 62 % have none. */
+Test(cube_statistics, bears_a_rotated_flight_line)
 {
-    struct cube_statistics s;
-    float *x = normals(200, 8);
-    struct cube_view few = {x, 3, 4, 11}, fine = {x, 2, 5, 8};
-    cr_expect_eq(cube_statistics(yp_device_cpu(), &few, &s), YP_INVALID);
-    cr_expect_not_null(strstr(yp_last_error(), "12 pixels and 11 channels"), "%s", yp_last_error());
-    cr_expect_eq(cube_statistics(yp_device_cpu(), &fine, &s), YP_OK);
-    cr_expect(isnan(s.correlation[1]), "a cube of 2 x 5 has pixels 8 apart");
+    enum { CHANNELS = 4, DATA = SIDE * 60 };
+    float *x = normals(PIXELS * CHANNELS, 10);
+    for (size_t i = DATA; i < PIXELS; i++)
+        for (size_t c = 0; c < CHANNELS; c++)
+            x[i * CHANNELS + c] = NAN;
+    struct cube_statistics all = run(x, SIDE, SIDE, CHANNELS), part = run(x, 60, SIDE, CHANNELS);
+    cr_expect(all.with_data == DATA && all.pixels == DATA && all.channels == CHANNELS);
+    cr_expect_arr_eq(all.share, part.share, sizeof all.share);
+    cr_expect_arr_eq(all.correlation, part.correlation, sizeof all.correlation);
+    cr_expect_eq(all.snr_db, part.snr_db);
+    free(x);
+}
+
+/* What a small cube has no value for is NaN, and the rest is there. */
+Test(cube_statistics, leaves_open_what_a_cube_does_not_have)
+{
+    float *x = normals(400, 8);
+    struct cube_statistics few = run(x, 3, 4, 11), fine = run(x, 2, 5, 8),
+                           narrow = run(x, 40, 9, 1);
+    cr_expect(few.share[0] > 0 && few.share[0] < 1 && few.components_99 > 1);
+    cr_expect(isnan(few.degrees) && isnan(few.tail[0]) && isnan(few.virtual_dimension),
+              "12 pixels of 11 channels have scores");
+    cr_expect(isnan(fine.correlation[1]), "a cube of 2 x 5 has pixels 8 apart");
+    cr_expect(isnan(fine.snr_db), "two rows have second differences");
+    cr_expect(isnan(narrow.correlation[1]) && narrow.correlation[0] < 1 && narrow.snr_db < 20 &&
+              narrow.degrees > 2);
+    struct cube_statistics one = run(x, 1, 1, 6);
+    cr_expect(one.pixels == 1 && one.channels == 0 && isnan(one.share[0]) && isnan(one.snr_db));
     for (int i = 0; i < 200; i++)
         x[i] = 1;
-    cr_expect_eq(cube_statistics(yp_device_cpu(), &fine, &s), YP_INVALID);
-    cr_expect_not_null(strstr(yp_last_error(), "0 channels"), "%s", yp_last_error());
+    struct cube_statistics constant = run(x, 2, 5, 8);
+    cr_expect(constant.channels == 0 && isnan(constant.components_99));
     free(x);
+}
+
+/* In most channels more than half of the second differences are 0: the noise is below a step. */
+Test(cube_statistics, knows_no_noise_below_a_step)
+{
+    float x[100];
+    for (int i = 0; i < 100; i++)
+        x[i] = 5 + (float)(i == 50);
+    cr_expect(isnan(run(x, 10, 10, 1).snr_db));
+}
+
+Test(cube_statistics, refuses_what_has_no_data)
+{
+    struct cube_statistics s;
+    float x[] = {NAN, NAN, INFINITY, NAN}, gaps[] = {1, NAN, NAN, 1, 2, NAN, NAN, 3};
+    cr_expect_eq(cube_statistics(yp_device_cpu(), &(struct cube_view){x, 2, 1, 2}, &s), YP_INVALID);
+    cr_expect_not_null(strstr(yp_last_error(), "0 of 2 have a finite value"), "%s",
+                       yp_last_error());
+    cr_expect_eq(cube_statistics(yp_device_cpu(), &(struct cube_view){gaps, 2, 2, 2}, &s),
+                 YP_INVALID);
+    cr_expect_not_null(strstr(yp_last_error(), "none is finite in all of the 2"), "%s",
+                       yp_last_error());
 }
 
 Test(cube_statistics, takes_exactly_the_bytes_it_says)
