@@ -31,10 +31,12 @@ static void leave_out_asked(struct cube_gaps *gaps, struct yp_case *t, const cha
     }
 }
 
-void cube_gaps_open(struct cube_gaps *gaps, struct yp_case *t, const struct synth_cube_info *info)
+void cube_gaps_open(struct cube_gaps *gaps, struct yp_case *t, const struct synth_cube_file *file)
 {
+    const struct synth_cube_info *info = synth_cube_info(file);
     size_t channels = info->channels;
-    *gaps = (struct cube_gaps){.info = info,
+    *gaps = (struct cube_gaps){.file = file,
+                               .info = info,
                                .finite = yp_alloc_host(t, channels * sizeof(uint64_t)),
                                .first = yp_alloc_host(t, channels * sizeof(float)),
                                .low = yp_alloc_host(t, channels * sizeof(float)),
@@ -172,8 +174,8 @@ static void tell(const struct cube_gaps *gaps, struct yp_case *t)
         printf("%" PRIu64
                " of these are 0 in all channels: the file declares no data ignore value\n",
                gaps->zero);
-    if (gaps->info->note != NULL)
-        printf("note: %s\n", gaps->info->note);
+    if (synth_cube_note(gaps->file) != NULL)
+        printf("note: %s\n", synth_cube_note(gaps->file));
     yp_value(t, "channels left out", (double)left_out(gaps));
     yp_value(t, "pixels without data", (double)gaps->blank);
     yp_value(t, "pixels of zeros", (double)gaps->zero);

@@ -9,7 +9,8 @@
 /* A pixel has no data where every band of it is no finite number or, in a file whose header
  * declares no data ignore value, stored as 0. */
 struct cube_gaps {
-    const struct synth_cube_info *info; /* of a file that stays open */
+    const struct synth_cube_file *file; /* which stays open */
+    const struct synth_cube_info *info; /* of it */
     uint64_t pixels, blank, zero;       /* of all: those without data, and of them those of zeros */
     uint64_t *finite;                   /* (channels): of pixels with data */
     float *first, *low, *high;          /* (channels): of their values */
@@ -19,7 +20,7 @@ struct cube_gaps {
 enum { CUBE_BAD = 1, CUBE_ASKED, CUBE_BLANK };
 
 /* Leaves out bands whose bbl is 0 and those of --leave-out. The case owns the memory. */
-void cube_gaps_open(struct cube_gaps *gaps, struct yp_case *t, const struct synth_cube_info *info);
+void cube_gaps_open(struct cube_gaps *gaps, struct yp_case *t, const struct synth_cube_file *file);
 
 /* Counts (pixels, channels) of values that were read with SYNTH_SCALED. */
 void cube_gaps_count(struct cube_gaps *gaps, const float *values, size_t pixels);

@@ -165,7 +165,7 @@ static void own_tiles_open(struct own_tiles *own, struct yp_case *t, const char 
     file_tiles_open(&own->files, t, path, TILE_PIXELS);
     const struct rx_source *files = &own->files.source;
     float *values = yp_alloc(t, files->tile_pixels * files->channels * sizeof *values);
-    cube_gaps_open(&own->gaps, t, synth_cube_info(own->files.file));
+    cube_gaps_open(&own->gaps, t, own->files.file);
     for (size_t i = 0; i < files->tiles; i++) {
         struct rx_tile tile = {.values = values};
         yp_ok(t, files->yield(files->arg, i, values, NULL, &tile));

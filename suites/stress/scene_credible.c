@@ -197,7 +197,7 @@ static struct cube_view read_cube(struct yp_case *t, const char *path, uint64_t 
     yp_ok(t, synth_cube_read_window(file, 0, &window, values));
     *hash = yp_hash_f32(0, values, rows * columns * info->channels);
     struct cube_gaps gaps;
-    cube_gaps_open(&gaps, t, info);
+    cube_gaps_open(&gaps, t, file);
     cube_gaps_count(&gaps, values, rows * columns);
     cube_gaps_judge(&gaps, t);
     cube_gaps_clear(&gaps, values, rows * columns);

@@ -144,8 +144,8 @@ void ypi_load(const struct ypi_loading *how, const void *from, size_t count, flo
     }
 }
 
-void ypi_calibrate(const double *gains, const double *offsets, size_t pixels, size_t channels,
-                   float *values)
+void ypi_apply_gains(const double *gains, const double *offsets, size_t pixels, size_t channels,
+                     float *values)
 {
     for (size_t i = 0; i < pixels; i++)
         for (size_t c = 0; c < channels; c++) {

@@ -55,21 +55,19 @@ struct synth_cube_info {
     enum synth_type type;
     enum synth_interleave interleave;
     bool big_endian;
-    size_t cubes; /* 1 with ENVI; 0 means 1 for a writer */
+    bool scale_is_gain; /* false: the scale is the reflectance scale factor; true: the data gain
+                           values are 1 / scale in every band */
+    bool has_ignore;    /* whether there is a data ignore value */
+    size_t cubes;       /* 1 with ENVI; 0 means 1 for a writer */
     size_t height, width, channels;
     uint64_t offset; /* bytes before the first value; must be 0 for a writer */
 
     double scale;                  /* value = stored value / scale */
-    bool scale_is_gain;            /* false: the scale is the reflectance scale factor; true: the
-                                      data gain values are 1 / scale in every band */
     const double *gains, *offsets; /* (channels): value = stored value * gain + offset, where bands
                                       differ or have offsets; else, and for a writer, both NULL */
-    const char *note;              /* why the file's gains and offsets are not applied; NULL: they
-                                      are, or there are none; a writer ignores it */
     const char *units;             /* data units; for a writer without braces and line ends */
-    bool has_ignore;               /* data ignore value: the stored value that means no data; the
-                                      header may have rounded it */
-    double ignore;                 /* may be a NaN */
+    double ignore;                 /* data ignore value: the stored value that means no data, maybe
+                                      rounded; may be a NaN */
     const float *wavelengths;      /* (channels), nm; NULL where their unit is not one of length */
     const float *fwhm;             /* (channels), nm */
     const uint8_t *good_bands;     /* bbl, (channels): 0 for a bad band, else 1 */
@@ -114,8 +112,8 @@ struct synth_cube_file;
  * -3.4e+38.
  *
  * Data gain and offset values are applied, value = stored value * gain + offset, unless there is a
- * reflectance scale factor, which divides: `note` says so then, and when they are no lists of one
- * number for each band. Values are floats between loading and gain.
+ * reflectance scale factor, which divides, or they are no lists of one number for each band:
+ * synth_cube_note() says so then. Values are floats between loading and gain.
  *
  * The file occupies one block of `device`'s memory (two while opening): at most twice the header's
  * size, the path (up to 4 KiB), 1 KiB, and for each channel 4 bytes of wavelengths, 4 of fwhm, 5 of
@@ -131,6 +129,10 @@ void synth_cube_close(struct synth_cube_file *file);
 
 /* Owned by the file. */
 const struct synth_cube_info *synth_cube_info(const struct synth_cube_file *file);
+
+/* Why gains and offsets that the header has are not applied, a sentence; NULL: they are, or there
+ * are none. */
+const char *synth_cube_note(const struct synth_cube_file *file);
 
 /*
  * Reads pixels first_pixel .. first_pixel + pixels - 1 of cube `cube`; values: pixels x channels,

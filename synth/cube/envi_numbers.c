@@ -6,9 +6,7 @@
 #include <ctype.h>
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- no data ---- */
 
@@ -35,11 +33,16 @@ static int significant_digits(const char *at, long double *unit)
     return digits;
 }
 
+/* The numbers that a header's number may stand for. */
+struct meant {
+    long double low, high;
+};
+
 /* Of floats the one nearest to the number. A number of six digits or more, what %g prints, that is
  * no float is a float rounded to so many digits; so is one of fewer digits that may stand for the
  * end of the range, where no data are. */
-static struct ypi_range floats_meant(enum synth_type type, long double value, long double unit,
-                                     int digits)
+static struct meant floats_meant(enum synth_type type, long double value, long double unit,
+                                 int digits)
 {
     long double nearest =
         type == SYNTH_F32 ? (long double)(float)value : (long double)(double)value;
@@ -47,21 +50,21 @@ static struct ypi_range floats_meant(enum synth_type type, long double value, lo
     long double half = unit / 2;
     bool rounded = digits >= FLT_DIG || (digits > 0 && fabsl(value) + half >= end);
     if (nearest == value || !rounded)
-        return isinf(nearest) && !isinf(value) ? (struct ypi_range){1, 0}
-                                               : (struct ypi_range){nearest, nearest};
+        return isinf(nearest) && !isinf(value) ? (struct meant){1, 0}
+                                               : (struct meant){nearest, nearest};
     long double low = fminl(value - half, nearest), high = fmaxl(value + half, nearest);
-    return (struct ypi_range){fmaxl(low, -end), fminl(high, end)};
+    return (struct meant){fmaxl(low, -end), fminl(high, end)};
 }
 
 /* Of integers the number itself; "-2.14748e+09" is one rounded to six digits. */
-static struct ypi_range integers_meant(enum synth_type type, long double value, long double unit,
-                                       int digits)
+static struct meant integers_meant(enum synth_type type, long double value, long double unit,
+                                   int digits)
 {
     double least, greatest;
     long double half = digits >= FLT_DIG && unit > 1 ? unit / 2 : 0;
     ypi_type_range(type, &least, &greatest);
-    return (struct ypi_range){fmaxl(ceill(value - half), (long double)least),
-                              fminl(floorl(value + half), (long double)greatest)};
+    return (struct meant){fmaxl(ceill(value - half), (long double)least),
+                          fminl(floorl(value + half), (long double)greatest)};
 }
 
 static enum yp_status parse_ignore(const struct ypi_envi_text *text, struct synth_cube_file *file)
@@ -78,17 +81,28 @@ static enum yp_status parse_ignore(const struct ypi_envi_text *text, struct synt
         return YP_OK;
     long double unit, number = strtold(value, NULL);
     int digits = significant_digits(value, &unit);
-    file->nodata = ypi_type_is_float(info->type) ? floats_meant(info->type, number, unit, digits)
-                                                 : integers_meant(info->type, number, unit, digits);
+    const struct meant meant = ypi_type_is_float(info->type)
+                                   ? floats_meant(info->type, number, unit, digits)
+                                   : integers_meant(info->type, number, unit, digits);
+    file->loading.nodata = (struct ypi_range){(double)meant.low, (double)meant.high};
     return YP_OK;
 }
 
 /* ---- gains and offsets ---- */
 
-static void note(struct synth_cube_file *file, const char *what, const char *where, const char *why)
+const char *synth_cube_note(const struct synth_cube_file *file)
 {
-    snprintf(file->note, sizeof file->note, "%s are not applied: %s%.180s", what, where, why);
-    file->info.note = file->note;
+    static const char *const notes[] = {
+        [YPI_NO_NOTE] = NULL,
+        [YPI_NOTE_LISTS] = "data gain and offset values are not applied: they must be lists of one "
+                           "number for each band",
+        [YPI_NOTE_ZERO] = "data gain and offset values are not applied: all gains are 0",
+        [YPI_NOTE_RANGE] = "data gain and offset values are not applied: one of them is beyond the "
+                           "range of a float",
+        [YPI_NOTE_SCALE] = "data gain and offset values are not applied: the reflectance scale "
+                           "factor is",
+    };
+    return notes[file->note];
 }
 
 /* Whether all of a list are this number. */
@@ -114,16 +128,16 @@ static enum yp_status read_gains(const struct ypi_envi_text *text, size_t count,
     return status;
 }
 
-/* Why lists of numbers cannot be applied; NULL: they can. A band without a gain is as good as
- * absent, but a cube of such bands is a header that was not filled in. */
-static const char *fault_of(const double *gains, const double *offsets, size_t count)
+/* Why lists of numbers cannot be applied. A band without a gain is as good as absent, but a cube of
+ * such bands is a header that was not filled in. */
+static enum ypi_note fault_of(const double *gains, const double *offsets, size_t count)
 {
     if (all_are(gains, count, 0))
-        return "all gains are 0";
+        return YPI_NOTE_ZERO;
     for (size_t i = 0; i < count; i++)
         if ((gains[i] != 0 && !isnormal((float)gains[i])) || !isfinite((float)offsets[i]))
-            return "one of them is beyond the range of a float";
-    return NULL;
+            return YPI_NOTE_RANGE;
+    return YPI_NO_NOTE;
 }
 
 /* One gain above 0 for all bands and no offset is a scale, which is exact for powers of two. */
@@ -139,33 +153,23 @@ static void take_gains(struct synth_cube_info *info, const double *gains, const 
     info->offsets = offsets;
 }
 
+/* Without memory for the lists they are shorter than the bands are many. */
 static void parse_gains(const struct ypi_envi_text *text, struct synth_cube_file *file,
                         double *gains, double *offsets)
 {
     struct synth_cube_info *info = &file->info;
-    const char *what = text->keys[YPI_OFFSETS].value == NULL ? "data gain values"
-                       : text->keys[YPI_GAINS].value == NULL ? "data offset values"
-                                                             : "data gain and offset values";
     if (text->keys[YPI_GAINS].value == NULL && text->keys[YPI_OFFSETS].value == NULL)
         return;
-    if (gains == NULL) {
-        note(file, what, "", "they have fewer entries than there are bands");
+    if (gains == NULL || read_gains(text, info->channels, gains, offsets) != YP_OK)
+        file->note = YPI_NOTE_LISTS;
+    else
+        file->note = fault_of(gains, offsets, info->channels);
+    if (file->note != YPI_NO_NOTE)
         return;
-    }
-    if (read_gains(text, info->channels, gains, offsets) != YP_OK) {
-        /* Without the header's path, which may be long: "PATH:LINE: ...". */
-        const char *why = yp_last_error();
-        size_t path = strlen(text->path);
-        note(file, what, "line ", strncmp(why, text->path, path) == 0 ? why + path + 1 : why);
-        return;
-    }
-    const char *fault = fault_of(gains, offsets, info->channels);
-    if (fault != NULL)
-        note(file, what, "", fault);
-    else if (info->scale == 0)
+    if (info->scale == 0)
         take_gains(info, gains, offsets);
     else if (!all_are(gains, info->channels, 1) || !all_are(offsets, info->channels, 0))
-        note(file, what, "", "the reflectance scale factor is");
+        file->note = YPI_NOTE_SCALE;
 }
 
 enum yp_status ypi_envi_meaning(const struct ypi_envi_text *text, struct synth_cube_file *file,

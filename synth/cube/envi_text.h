@@ -67,8 +67,8 @@ enum yp_status ypi_envi_names(const struct ypi_envi_text *text, enum ypi_envi_ke
 /* The number of entries; 0 when one of them is not a number. */
 size_t ypi_envi_count(const char *value);
 
-/* Sets what the header says of the stored numbers, in file->info, nodata and note; gains and
- * offsets: (channels), the file's, or NULL where the header has neither. */
+/* Sets what the header says of the stored numbers, in file->info, note and the no data of loading;
+ * gains and offsets: (channels), the file's, or NULL where the header has neither. */
 enum yp_status ypi_envi_meaning(const struct ypi_envi_text *text, struct synth_cube_file *file,
                                 double *gains, double *offsets);
 

@@ -19,29 +19,32 @@ struct ypi_strides {
 
 /* Stored values from low to high; none where low is above high. */
 struct ypi_range {
-    long double low, high;
+    double low, high;
 };
 
 /* How stored values become floats. */
 struct ypi_loading {
-    enum synth_type type;
+    enum synth_type type : 8;
     bool swap;               /* the file has the other byte order */
-    double scale;            /* values are divided by it, */
-    float times;             /* or multiplied by this where that is exact and faster; else 0 */
     bool ignore;             /* whether nodata is used */
+    float times;             /* values are multiplied by this where that is exact and faster; */
+    double scale;            /* where times is 0 they are divided by this */
     struct ypi_range nodata; /* the stored values that become NaN; within the type's range */
 };
 
+/* Why gains and offsets are not applied. */
+enum ypi_note { YPI_NO_NOTE = 0, YPI_NOTE_LISTS, YPI_NOTE_ZERO, YPI_NOTE_RANGE, YPI_NOTE_SCALE };
+
+/* Accounted for each file that is open, so the order leaves no gaps. */
 struct synth_cube_file {
     struct yp_device *device;
     int fd;
+    enum ypi_note note : 8;
+    bool calibrated; /* whether gains and offsets of `info` are applied */
     struct synth_cube_info info;
     struct ypi_strides strides;
-    struct ypi_range nodata; /* what the data ignore value of the header may stand for */
     struct ypi_loading loading;
-    bool calibrated;  /* whether gains and offsets of `info` are applied */
     const char *path; /* of the raw file, for messages */
-    char note[256];   /* what info.note points to */
 };
 
 size_t ypi_type_size(enum synth_type type);
@@ -55,8 +58,8 @@ bool ypi_big_endian(void);
 void ypi_load(const struct ypi_loading *how, const void *from, size_t count, float *to);
 
 /* (pixels, channels of gains): value times gain plus offset, in double. */
-void ypi_calibrate(const double *gains, const double *offsets, size_t pixels, size_t channels,
-                   float *values);
+void ypi_apply_gains(const double *gains, const double *offsets, size_t pixels, size_t channels,
+                     float *values);
 
 /* How floats become stored values; integers are clipped to low .. high. ypi_store() returns how
  * many were clipped. */

@@ -92,7 +92,7 @@ static void init_loading(struct synth_cube_file *file, enum synth_scaling scalin
     *how = (struct ypi_loading){.type = info->type,
                                 .swap = info->big_endian != ypi_big_endian(),
                                 .scale = 1,
-                                .nodata = file->nodata};
+                                .nodata = how->nodata};
     if (scaling == SYNTH_SCALED && info->scale != 0)
         how->scale = info->scale;
     int exponent = 0;
@@ -307,8 +307,8 @@ static enum yp_status read_block(const struct synth_cube_file *file, uint64_t cu
     else
         status = file->strides.column == 1 ? read_bands(&r) : read_strided(&r);
     if (status == YP_OK && file->calibrated)
-        ypi_calibrate(file->info.gains + window->band, file->info.offsets + window->band,
-                      window->rows * window->columns, window->bands, values);
+        ypi_apply_gains(file->info.gains + window->band, file->info.offsets + window->band,
+                        window->rows * window->columns, window->bands, values);
     return status;
 }
 

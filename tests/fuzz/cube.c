@@ -73,7 +73,6 @@ static void check_info(const struct synth_cube_info *info)
             read += info->class_lookup[3 * i + k];
     }
     FUZZ_CHECK((info->gains == NULL) == (info->offsets == NULL));
-    FUZZ_CHECK(info->note == NULL || info->note[0] != '\0');
     FUZZ_CHECK(info->scale >= 0 && (info->units == NULL || strlen(info->units) < SIZE_MAX));
     FUZZ_CHECK(read < SIZE_MAX);
 }
@@ -97,6 +96,7 @@ static void open_and_read(const char *path, enum synth_scaling scaling)
     }
     const struct synth_cube_info *info = synth_cube_info(file);
     check_info(info);
+    FUZZ_CHECK(synth_cube_note(file) == NULL || info->gains == NULL);
     size_t values = info->height * info->width * info->channels;
     for (uint64_t cube = 0; cube < info->cubes && cube < 3 && values <= VALUES_MAX; cube++)
         read_cube(file, cube);

@@ -98,6 +98,20 @@ def check_is_read(tap, program, dump, folder):
                       done)
 
 
+def check_gains(tap, dump, folder):
+    """Gains and offsets of bands, as GDAL applies them."""
+    with open(os.path.join(folder, "n.img"), "wb") as file:
+        file.write(bytes(range(2, 242)))
+    with open(os.path.join(folder, "n.hdr"), "w") as file:
+        file.write("ENVI\nsamples = 5\nlines = 6\nbands = 4\ndata type = 12\ninterleave = bil\nbyte order = 0\n"
+                   "data gain values = {0.001, -0.5, 2e-5, 1}\ndata offset values = {-0.1, 0, 7, 0.3}\n")
+    translate(folder, "-unscale", "-of", "ENVI", "-co", "INTERLEAVE=BIP", "-ot", "Float32", "n.img", "m.img")
+    wanted = raw(os.path.join(folder, "m.img"))
+    shape, read = dumped(dump, os.path.join(folder, "n.hdr"), "scaled")
+    tap.check(shape == (1, 6, 5, 4) and all(abs(a - b) <= 1e-6 * abs(b) for a, b in zip(read, wanted)),
+              "gains and offsets as GDAL has them", (list(read)[:8], list(wanted)[:8]))
+
+
 def main(program, dump):
     tap = Tap()
     if shutil.which("gdal_translate") is None or shutil.which("gdalinfo") is None:
@@ -107,6 +121,7 @@ def main(program, dump):
             tap.run("reads", check_reads, tap, program, folder)
             tap.run("quantities", check_quantities, tap, program, folder)
             tap.run("classes", check_classes, tap, program, dump, folder)
+            tap.run("gains", check_gains, tap, dump, folder)
             tap.run("is read", check_is_read, tap, program, dump, folder)
     tap.done()
 
