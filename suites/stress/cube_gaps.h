@@ -6,8 +6,8 @@
 
 #include <yieldpoint/yieldpoint.h>
 
-/* A pixel has no data where every band of it is no finite number or, in a file whose header
- * declares no data ignore value, stored as 0. */
+/* A pixel has no data where every band of it is no finite number or, in a file that declares no
+ * data ignore value that its type can hold, stored as 0. */
 struct cube_gaps {
     const struct synth_cube_file *file; /* which stays open */
     const struct synth_cube_info *info; /* of it */

@@ -57,7 +57,7 @@ struct synth_cube_info {
     bool big_endian;
     bool scale_is_gain; /* false: the scale is the reflectance scale factor; true: the data gain
                            values are 1 / scale in every band */
-    bool has_ignore;    /* whether there is a data ignore value */
+    bool has_ignore;    /* whether there is a data ignore value and the type can hold it */
     size_t cubes;       /* 1 with ENVI; 0 means 1 for a writer */
     size_t height, width, channels;
     uint64_t offset; /* bytes before the first value; must be 0 for a writer */

@@ -76,7 +76,7 @@ static enum yp_status parse_ignore(const struct ypi_envi_text *text, struct synt
     enum yp_status status = ypi_envi_number(text, YPI_IGNORE, &info->ignore);
     if (status != YP_OK)
         return status;
-    info->has_ignore = true;
+    info->has_ignore = ypi_type_is_float(info->type);
     if (isnan(info->ignore))
         return YP_OK;
     long double unit, number = strtold(value, NULL);
@@ -85,6 +85,7 @@ static enum yp_status parse_ignore(const struct ypi_envi_text *text, struct synt
                                    ? floats_meant(info->type, number, unit, digits)
                                    : integers_meant(info->type, number, unit, digits);
     file->loading.nodata = (struct ypi_range){(double)meant.low, (double)meant.high};
+    info->has_ignore = meant.low <= meant.high;
     return YP_OK;
 }
 

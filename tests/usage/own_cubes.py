@@ -107,6 +107,8 @@ def check_gaps(tap, f):
          with_band(filled(values, 0, corner), 5, 7, every), "bbl = {1, 1, 1, 1, 1, 0}")
     cube("zero_fill_with_offsets", counts(left, len(corner), len(corner)), filled(integers, 0, corner),
          "data gain values = {1, 1, 2, 1, 1, 1}\ndata offset values = {-0.1, 0, 0.1, 1, 1e-9, 3}", kind=12)
+    cube("zero_fill_of_unsigned", counts(left, len(corner), len(corner)), filled(integers, 0, corner),
+         "data ignore value = -9999", kind=12)
     cube("zeros_are_data", counts(1600), filled(values, 0, corner), "data ignore value = -9999")
     cube("rounded", counts(1440, 160), filled(values, -FLOAT_MAX, range(160)), "data ignore value = -3.40282e+38")
     cube("empty_and_twice", counts(1600), values,
@@ -120,7 +122,8 @@ def check_gaps(tap, f):
         tap.equal((outcome, {key: got.get(key) for key in counted}), ("passed", counted), f"{name} is scored")
     for line in ("1 of 6 channels left out (no data in most pixels that have any): 3", "(bbl is 0): 1, 4",
                  f"{len(corner)} of 1600 pixels have no data",
-                 f"{len(corner)} of these are 0 in all channels: the file declares no data ignore value"):
+                 f"{len(corner)} of these are 0 in all channels: the file declares no data ignore value that it can "
+                 "hold"):
         tap.check(line in done.out, f"it says '{line}'", done)
 
 
@@ -176,12 +179,12 @@ def check_gains(tap, f, dump):
     """Stored numbers become physical values."""
     gains, offsets = [5e-5, 1e-4, 2e-4, 3e-4, 4e-4, 5e-4], [-0.1, 0, 0.1, 0.1, 0.15, 0.2]
     stored = [round(v * 1e4) for v in spectra(1600)]
-    f.cube("stored", stored, f"data gain values = {{{str(gains)[1:-1]}}}\ndata offset values = {{{str(offsets)[1:-1]}}}",
-           kind=12)
+    lists = [",".join(map(str, values)) for values in (gains, offsets)]
+    f.cube("stored", stored, f"data gain values = {{{lists[0]}}}\ndata offset values = {{{lists[1]}}}", kind=12)
     read = dumped(dump, os.path.join(f.path, "stored.hdr"), "scaled")[1]
     physical = [v * gains[i % BANDS] + offsets[i % BANDS] for i, v in enumerate(stored)]
     tap.check(all(abs(a - b) < 1e-6 for a, b in zip(read, physical)), "gains and offsets are applied")
-    f.cube("both", stored, f"reflectance scale factor = 10000\ndata gain values = {{{str(gains)[1:-1]}}}", kind=12)
+    f.cube("both", stored, f"reflectance scale factor = 10000\ndata gain values = {{{lists[0]}}}", kind=12)
     f.cube("short", stored, "data gain values = {1, 2, 3}", kind=12)
     done = f.run(SCORES, ["both", "short"])[1]
     for why in ("the reflectance scale factor is", "they must be lists of one number for each band"):

@@ -1030,6 +1030,8 @@ Test(cube_file, no_data_may_be_rounded_in_the_header)
         put_text("cube.hdr", header);
         struct synth_cube_file *file = open_good("cube");
         cr_assert_eq(synth_cube_read(file, 0, 0, 1, &value), YP_OK);
+        cr_expect(synth_cube_info(file)->has_ignore == (strcmp(cases[i].ignore, "-1e300") != 0 &&
+                                                        strcmp(cases[i].ignore, "-32768.4") != 0));
         cr_expect_eq(isnan(value), cases[i].none, "%s and %.9g: %g", cases[i].ignore,
                      cases[i].value, (double)value);
         synth_cube_close(file);
