@@ -3,6 +3,8 @@
 
 #include "base/system/clock.h"
 #include "base/system/file.h"
+#include "base/system/self.h"
+#include "base/system/thread.h"
 #include "base/text/text.h"
 #include "harness/collect/arrange.h"
 #include "harness/collect/collect.h"
@@ -19,7 +21,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,17 +111,48 @@ static bool begin_reports(struct ypi_runner *runner)
     return false;
 }
 
+/* The hash of the program's file, beside all else that is read at the beginning: some programs have
+ * 100 MB. */
+struct hashing {
+    pthread_t thread;
+    bool begun, done;
+    char hash[17];
+};
+
+static void *hash_self(void *arg)
+{
+    struct hashing *h = arg;
+    h->done = ypi_self_hash(h->hash);
+    return NULL;
+}
+
+static void hash_program(struct hashing *h)
+{
+    enum { STACK = 64 << 10 };
+    h->begun = ypi_thread_begin(&h->thread, hash_self, h, STACK);
+}
+
+/* NULL: it cannot be read. */
+static const char *hash_of_program(struct hashing *h)
+{
+    if (h->begun)
+        pthread_join(h->thread, NULL);
+    else
+        hash_self(h);
+    return h->done ? h->hash : NULL;
+}
+
 static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int selected,
                          const char *line, const char *arranged)
 {
     signal(SIGXFSZ, on_file_too_large);
     struct ypi_environment environment = {0};
-    char program[PATH_MAX] = "";
-    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
-        snprintf(program, sizeof program, "?");
+    const char *program = ypi_self_path();
+    struct hashing hashing = {0};
+    hash_program(&hashing);
     /* Whoever gives turns keeps none of these many histories, and knows the commit. */
     ypi_environment_read(&environment, o->turns == NULL ? o->root : NULL);
-    ypi_environment_add_program(&environment, ypi_all_tests());
+    ypi_environment_add_program(&environment, ypi_all_tests(), hash_of_program(&hashing));
     ypi_environment_add_devices(&environment);
 
     int option_count = 0;
@@ -247,6 +280,10 @@ int ypi_program(int argc, char **argv)
             ypi_child_direct(job);
         fprintf(stderr, "error: %s\n", yp_last_error());
         return YPI_EXIT_INTERNAL;
+    }
+    if (!ypi_self_without_loader(argc)) {
+        fprintf(stderr, "error: %s\n", yp_last_error());
+        return YPI_EXIT_USAGE;
     }
     enum ypi_exit code = ypi_options_read(&o, argc, argv);
     if (code == YPI_EXIT_OK) {

@@ -1,5 +1,6 @@
 /* The process of a case from its first instruction to its last. */
 #include "base/system/clock.h"
+#include "base/system/self.h"
 #include "base/text/text.h"
 #include "device/backend.h"
 #include "device/plugin.h"
@@ -373,8 +374,17 @@ __attribute__((destructor(101))) static void tell_exit(void)
         ypi_channel_send(exit_channel, YPI_MESSAGE_EXIT, NULL, 0, NULL, 0);
 }
 
+/* The kernel calls a process by the name that it was executed by, which is a link's. */
+static void take_name(void)
+{
+    const char *path = ypi_self_path();
+    const char *slash = strrchr(path, '/');
+    prctl(PR_SET_NAME, slash != NULL ? slash + 1 : path);
+}
+
 void ypi_child_main(void)
 {
+    take_name();
     /* Before Criterion tells the runner of the case: it tells of cases that it passes over too, and
      * only one that has a process has said so here. */
     const struct ypi_job *job = read_job();

@@ -196,7 +196,8 @@ static void add_texts(struct ypi_environment *e, const char *key, struct ypi_tex
     free(texts);
 }
 
-void ypi_environment_add_program(struct ypi_environment *e, struct ypi_tests tests)
+void ypi_environment_add_program(struct ypi_environment *e, struct ypi_tests tests,
+                                 const char *hash)
 {
     struct ypi_text compilers = {0}, flags = {0};
     for (const struct yp_test *const *t = tests.begin; t < tests.end; t++)
@@ -207,6 +208,8 @@ void ypi_environment_add_program(struct ypi_environment *e, struct ypi_tests tes
     for (size_t at = 0; at < size; at += strlen(recorded + at) + 1)
         add_different(&flags, recorded + at);
     free(recorded);
+    if (hash != NULL)
+        add(e, "program.hash", "%s", hash);
     add_texts(e, "program.compiler", &compilers);
     add_texts(e, "program.flags", &flags);
 }

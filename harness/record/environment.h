@@ -25,9 +25,10 @@ struct ypi_environment {
  * has reaped them when it returns. */
 void ypi_environment_read(struct ypi_environment *e, const char *source_root);
 
-/* Adds how the program's own files are compiled (its declarations say), and with which flags where
- * it was compiled with -frecord-gcc-switches. */
-void ypi_environment_add_program(struct ypi_environment *e, struct ypi_tests tests);
+/* Adds the hash of the program's file (NULL: it is not known), how its own files are compiled (its
+ * declarations say), and with which flags where it was compiled with -frecord-gcc-switches. */
+void ypi_environment_add_program(struct ypi_environment *e, struct ypi_tests tests,
+                                 const char *hash);
 
 /* Adds the facts of the devices that were asked about (device/registry.h). */
 void ypi_environment_add_devices(struct ypi_environment *e);

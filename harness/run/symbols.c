@@ -1,24 +1,18 @@
 #include "harness/run/symbols.h"
 
+#include "base/system/self.h"
 #include "base/text/text.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* The program itself has no name in the list of what is loaded. */
-static void path_of(const struct ypi_frame *frame, char out[PATH_MAX])
+static const char *path_of(const struct ypi_frame *frame)
 {
-    ssize_t length = -1;
-    if (frame->module[0] == '\0')
-        length = readlink("/proc/self/exe", out, PATH_MAX - 1);
-    if (length >= 0)
-        out[length] = '\0';
-    else
-        snprintf(out, PATH_MAX, "%s", frame->module);
+    return frame->module[0] == '\0' ? ypi_self_path() : frame->module;
 }
 
 static const char *base_name(const char *path)
@@ -69,9 +63,12 @@ static void clean(struct symbol *symbol)
 }
 
 /* Of `count` frames of one module; those that addr2line does not know are left as they are. */
-static void ask(const char *path, const struct ypi_frame *frames, int count, struct symbol *out)
+static void ask(const struct ypi_frame *frames, int count, struct symbol *out)
 {
     struct ypi_text command = {0};
+    char self[YPI_SELF_FILE];
+    ypi_self_file(getpid(), self);
+    const char *path = frames[0].module[0] == '\0' ? self : frames[0].module;
     ypi_text_add(&command, "DEBUGINFOD_URLS= addr2line -f -C -e ");
     ypi_text_quoted(&command, path, true);
     for (int i = 0; i < count; i++)
@@ -161,11 +158,10 @@ static char *text_of(const struct ypi_stack *stack, const char *before, const ch
     trim(stack, &begin, &end);
     for (int i = begin, next = begin; i < end; i = next) {
         const struct ypi_frame *frames = stack->frames;
-        char path[PATH_MAX];
-        path_of(&frames[i], path);
+        const char *path = path_of(&frames[i]);
         while (next < end && strcmp(frames[next].module, frames[i].module) == 0)
             next++;
-        ask(path, &frames[i], next - i, &symbols[i]);
+        ask(&frames[i], next - i, &symbols[i]);
         for (int k = i; k < next; k++) {
             if (ends_program(&symbols[k])) {
                 flush(&lines);

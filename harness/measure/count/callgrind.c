@@ -1,12 +1,12 @@
 #include "harness/measure/count/callgrind.h"
 
 #include "base/simd/openblas.h"
+#include "base/system/self.h"
 #include "base/text/text.h"
 #include "harness/run/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,12 +196,11 @@ static char *out_file_option(const char *channel)
 
 void ypi_callgrind_execute(const struct yp_case *t, const struct ypi_job *job)
 {
-    char program[PATH_MAX] = "";
+    char program[YPI_SELF_FILE]; /* this process's own file is soon Valgrind's */
     char *file = beside(job->channel, "job");
     char *out = out_file_option(job->channel);
-    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0) {
-        yp_set_error(YP_IO, "/proc/self/exe: %s", strerror(errno));
-    } else if (write_job(job, file) == YP_OK) {
+    ypi_self_file(job->runner, program);
+    if (write_job(job, file) == YP_OK) {
         const char *const words[] = {"valgrind",
                                      "--tool=callgrind",
                                      "--command-line-only=yes",

@@ -1,11 +1,12 @@
 #include "harness/run/in_process/debugger.h"
 
+#include "base/system/self.h"
 #include "base/text/text.h"
 #include "harness/run/channel.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,6 @@ static int brought(const struct ypi_collection *c, int selected)
 
 enum ypi_exit ypi_debug(const struct ypi_collection *c, int selected, char **argv)
 {
-    static char program[PATH_MAX];
     if (selected - brought(c, selected) != 1)
         return refuse_selection(c, selected);
     char **words = words_of(argv);
@@ -75,9 +75,13 @@ enum ypi_exit ypi_debug(const struct ypi_collection *c, int selected, char **arg
               stderr);
         return YPI_EXIT_USAGE;
     }
-    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
-        snprintf(program, sizeof program, "%s", argv[0]);
-    words[PROGRAM] = program;
+    if (!ypi_self_in_place()) {
+        fprintf(stderr, "error: --gdb: %s is another file by now; start it again\n",
+                ypi_self_path());
+        free(words);
+        return YPI_EXIT_INTERNAL;
+    }
+    words[PROGRAM] = (char *)(uintptr_t)ypi_self_path();
     fflush(NULL);
     execvp(words[0], words);
     if (errno == ENOENT)

@@ -1,0 +1,104 @@
+"""One run is one program: what takes the place of its file meanwhile, how it is started, and what is kept of it.
+
+    one_program.py PROGRAM ITS_REBUILT_SELF"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from process import Started, wait_until  # noqa: E402
+from program import results, rows, run  # noqa: E402
+from tap import Tap  # noqa: E402
+
+OK, FAILED, USAGE = 0, 1, 4
+CASE = "program.c::naps[n=1]"
+
+
+def fact(history, key):
+    return [row["value"] for row in rows(history, "SELECT value FROM fact WHERE key = ?", key)]
+
+
+def replaced(folder, name, program, other, *words):
+    """A run of a program that is no more what it was once its first case runs; other None: it is removed."""
+    place = os.path.join(folder, name)
+    os.makedirs(place)
+    copy = shutil.copy(program, os.path.join(place, "the-suite"))
+    history = os.path.join(place, "h.db")
+    started = Started(copy, "--rootdir=.", "--history", history, *words, cwd=place)
+    try:
+        wait_until(started.cases, what="the first case")
+        if other is None:
+            os.remove(copy)
+        else:
+            os.replace(shutil.copy(other, copy + ".part"), copy)
+        done = started.wait()
+    finally:
+        started.end()
+    builds = rows(history, "SELECT DISTINCT value FROM value WHERE name = 'build'")
+    return done, results(history), [row["value"] for row in builds], history
+
+
+def check_replaced(tap, program, other, folder):
+    for name, by in (("rebuilt", other), ("replaced", sys.executable), ("removed", None)):
+        done, found, builds, history = replaced(folder, name, program, by, "-k", "naps or falls or is_called")
+        outcomes = {re.search("::([a-z_]+)", case)[1]: result["outcome"] for case, result in found.items()}
+        tap.check(done.code == FAILED and len(found) == 5 and builds == [1.0] and
+                  outcomes == {"naps": "passed", "is_called": "passed", "falls": "failed"},
+                  f"{name}: every case is the first program's", (done, builds))
+        tap.check(re.search(r"^ +at fall[.a-z0-9]* \(", done.out, re.M) is not None, f"{name}: a stack has its names", done)
+        tap.equal(rows(history, "SELECT program FROM run")[0]["program"], os.path.join(folder, name, "the-suite"),
+                  f"{name}: its path is kept as it was")
+    done, found, builds, _ = replaced(folder, "asked", program, other, "program.c::late")
+    tap.check(done.code == FAILED and builds == [1.0] and "3 fresh processes" in done.out, "fresh processes are, too",
+              (done, builds))
+    if shutil.which("valgrind") is None:
+        tap.skip("--instructions", "no valgrind")
+        return
+    done, found, builds, _ = replaced(folder, "counted", program, other, "--instructions", "--repeat=2",
+                                      "program.c::naps[n=1]", "program.c::counted")
+    tap.check(done.code == OK and builds == [1.0] and found["program.c::counted"]["verdicts"][0]["measured"] > 0,
+              "what Callgrind runs is, too", (done, builds))
+
+
+def check_hash(tap, program, other, folder):
+    hashes = []
+    for path in (program, shutil.copy(program, os.path.join(folder, "again")), other):
+        history = os.path.join(folder, f"hash{len(hashes)}.db")
+        run(path, "--history", history, CASE, cwd=folder)
+        hashes += fact(history, "program.hash")
+    tap.check(len(hashes) == 3 and hashes[0] == hashes[1] != hashes[2] and re.fullmatch("[0-9a-f]{16}", hashes[0]),
+              "the hash of the program is kept", hashes)
+
+
+def check_loader(tap, program, folder):
+    """`ld.so PROGRAM`: for the kernel the program is then the loader."""
+    headers = subprocess.run(["readelf", "-lW", program], capture_output=True, text=True, check=True).stdout
+    loader = re.search(r"interpreter: (.*)\]", headers)[1]
+    history = os.path.join(folder, "loader.db")
+    done = run(loader, "--library-path", "/nowhere", program, "--history", history, CASE, "--seed=3", cwd=folder)
+    tap.check(done.code == OK and str(results(history)[CASE]["seed"]) == "3" and
+              rows(history, "SELECT program FROM run") == [{"program": program}], "started by its loader: runs", done)
+    done = run(loader, "--inhibit-cache", program, CASE, cwd=folder)
+    tap.check(done.code == USAGE and "--inhibit-cache" in done.err and done.out == "",
+              "an option of the loader that has no other way: is named", done)
+    another = shutil.copy(loader, os.path.join(folder, "another-loader.so"))
+    done = run(another, program, CASE, cwd=folder)
+    tap.check(done.code == USAGE and another in done.err and loader in done.err and done.out == "",
+              "by another loader: both are named", done)
+
+
+def main(program, other):
+    tap = Tap()
+    with tempfile.TemporaryDirectory(prefix="yp-") as folder:
+        folder = os.path.realpath(folder)
+        tap.run("replaced", check_replaced, tap, program, other, folder)
+        tap.run("hash", check_hash, tap, program, other, folder)
+        tap.run("loader", check_loader, tap, program, folder)
+    tap.done()
+
+
+main(*map(os.path.abspath, sys.argv[1:]))
