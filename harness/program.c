@@ -142,6 +142,13 @@ static const char *hash_of_program(struct hashing *h)
     return h->done ? h->hash : NULL;
 }
 
+static void add_sources(struct ypi_environment *environment, const char *program)
+{
+    struct ypi_sources sources = ypi_sources_find(program);
+    ypi_environment_add_sources(environment, &sources);
+    ypi_sources_clear(&sources);
+}
+
 static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int selected,
                          const char *line, const char *arranged)
 {
@@ -150,8 +157,9 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     const char *program = ypi_self_path();
     struct hashing hashing = {0};
     hash_program(&hashing);
-    /* Whoever gives turns keeps none of these many histories, and knows the commit. */
-    ypi_environment_read(&environment, o->turns == NULL ? o->root : NULL);
+    ypi_environment_read(&environment);
+    if (o->turns == NULL) /* else none of these many histories is kept, and the commit is known */
+        add_sources(&environment, program);
     ypi_environment_add_program(&environment, ypi_all_tests(), hash_of_program(&hashing));
     ypi_environment_add_devices(&environment);
 

@@ -1,53 +1,22 @@
 #include "harness/collect/configuration.h"
 
 #include "base/options/project.h"
-#include "base/system/file.h"
+#include "base/system/self.h"
 #include "base/text/text.h"
-#include "harness/collect/collect.h"
+#include "harness/collect/sources.h"
 #include "harness/collect/tags.h"
 #include "harness/collect/words.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* -- the project --------------------------------------------------------------------------- */
 
-static char *sources_of(const char *file, const char *program)
-{
-    char above[YPI_PATH_MAX];
-    char found[PATH_MAX];
-    bool last = file[0] == '/';
-    ypi_directory_of(above, program);
-    for (;;) {
-        char *path = file[0] == '/' ? ypi_strdup(file) : ypi_format("%s/%s", above, file);
-        bool there = realpath(path, found) != NULL;
-        free(path);
-        if (there)
-            ypi_directory_of(above, found);
-        if (there || last)
-            return there ? ypi_strdup(above) : NULL;
-        memcpy(found, above, sizeof above);
-        ypi_directory_of(above, found);
-        last = strcmp(above, "/") == 0 || strchr(above, '/') == NULL;
-    }
-}
-
-char *ypi_sources_directory(const char *program)
-{
-    struct ypi_tests tests = ypi_all_tests();
-    return tests.begin < tests.end ? sources_of((*tests.begin)->file, program) : NULL;
-}
-
 static bool read_project(struct ypi_project *project, const struct ypi_options *asked)
 {
-    char program[PATH_MAX] = "";
-    char *sources = readlink("/proc/self/exe", program, sizeof program - 1) > 0
-                        ? ypi_sources_directory(program)
-                        : NULL;
+    char *sources = ypi_sources_directory(ypi_self_path());
     const struct ypi_project_search search = {
         .file = asked->config, .root = asked->rootdir, .beside = sources};
     bool ok = ypi_project_read(project, &search);

@@ -8,9 +8,4 @@
 /* --show-config: the file, the root, every option with its value and where it stands. */
 void ypi_show_configuration(const struct ypi_options *o);
 
-/* The directory in which the sources of the program's tests lie: from the paths that the compiler
- * was given, which are whole or begin in a directory at or above the program's. NULL: they are not
- * on this machine. The caller frees. */
-char *ypi_sources_directory(const char *program);
-
 #endif

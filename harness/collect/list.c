@@ -53,7 +53,7 @@ static void open_past(struct past *past, const struct ypi_options *o)
         return;
     past->db = ypi_store_open(o->history);
     if (past->db != NULL)
-        ypi_environment_read(&past->environment, NULL);
+        ypi_environment_read(&past->environment);
 }
 
 static void close_past(struct past *past)

@@ -250,19 +250,24 @@ static void add_variables(struct ypi_environment *e)
         add_variable(e, ypi_device_kinds[i].visible, ypi_device_kinds[i].visible_key);
 }
 
-static void add_sources(struct ypi_environment *e, const char *root)
+void ypi_environment_add_sources(struct ypi_environment *e, const struct ypi_sources *s)
 {
     struct ypi_git git;
-    if (!root || !ypi_git_read(root, &git))
+    if (s->repository != NULL && ypi_git_read(s->repository, &git)) {
+        add(e, "git.commit", "%s", git.commit);
+        add(e, "git.branch", "%s", git.branch);
+        add(e, "git.dirty", "%s", git.dirty || s->changed ? "yes" : "no");
+    } else if (s->repository != NULL) {
+        add(e, "git.note", "git tells nothing of %s", s->repository);
         return;
-    add(e, "git.commit", "%s", git.commit);
-    add(e, "git.branch", "%s", git.branch);
-    add(e, "git.dirty", "%s", git.dirty ? "yes" : "no");
+    }
+    if (s->note != NULL)
+        add(e, "git.note", "%s", s->note);
 }
 
 /* -- all of it ----------------------------------------------------------------------------- */
 
-void ypi_environment_read(struct ypi_environment *e, const char *source_root)
+void ypi_environment_read(struct ypi_environment *e)
 {
     *e = (struct ypi_environment){0};
     add_processors(e);
@@ -272,7 +277,6 @@ void ypi_environment_read(struct ypi_environment *e, const char *source_root)
     add_system(e);
     add_build(e);
     add_variables(e);
-    add_sources(e, source_root);
 }
 
 static void add_fact(void *environment, const char *key, const char *value)

@@ -4,6 +4,7 @@
 #define YPI_ENVIRONMENT_H
 
 #include "harness/collect/collect.h"
+#include "harness/collect/sources.h"
 
 #include <stdbool.h>
 
@@ -20,10 +21,12 @@ struct ypi_environment {
     char fingerprint[33]; /* hex: of the topology and the processor, the same after a reboot */
 };
 
-/* Reads what can be read; a fact that cannot is left out. `source_root` is where git is asked for
- * commit and dirtiness (NULL: it is not asked). Runs at most two short child processes (git) and
- * has reaped them when it returns. */
-void ypi_environment_read(struct ypi_environment *e, const char *source_root);
+/* Reads what can be read; a fact that cannot is left out. */
+void ypi_environment_read(struct ypi_environment *e);
+
+/* Adds the commit and the dirtiness of the program's own sources; none, and a note, where they
+ * cannot be known. Runs a short child process (git) and has reaped it when it returns. */
+void ypi_environment_add_sources(struct ypi_environment *e, const struct ypi_sources *s);
 
 /* Adds the hash of the program's file (NULL: it is not known), how its own files are compiled (its
  * declarations say), and with which flags where it was compiled with -frecord-gcc-switches. */

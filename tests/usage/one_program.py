@@ -74,6 +74,57 @@ def check_hash(tap, program, other, folder):
               "the hash of the program is kept", hashes)
 
 
+def git(place, *words):
+    done = subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", place, *words], capture_output=True,
+                          text=True, check=True)
+    return done.stdout.strip()
+
+
+def commit(place):
+    git(place, "commit", "-q", "--allow-empty", "-m", os.path.basename(place))
+    return git(place, "rev-parse", "HEAD")
+
+
+def check_commit(tap, program, folder):
+    """The commit of the program's sources, from wherever it is started."""
+    own, other = os.path.join(folder, "own"), os.path.join(folder, "other")
+    source = os.path.join(os.path.dirname(os.path.realpath(__file__)), "suites", "program.c")
+    source = os.path.relpath(source, os.path.realpath(os.path.join(os.path.dirname(program), "..", "..")))  # as compiled
+    build = os.path.join(own, *["deep"] * source.split("/").count(".."))
+    source = os.path.normpath(os.path.join(build, source))
+    for place in (build, os.path.dirname(source), other):
+        os.makedirs(place, exist_ok=True)
+    copy = shutil.copy(program, build)
+    with open(source, "w", encoding="utf-8"):
+        pass
+    for place in (own, other):
+        git(place, "init", "-q")
+    git(own, "add", source)
+    right = commit(own)
+    commit(other)
+
+    def facts():
+        history = os.path.join(folder, "commit.db")
+        run(copy, "--history", history, "--rootdir=.", CASE, cwd=other)
+        found = {row["key"]: row["value"] for row in rows(history, "SELECT key, value FROM fact WHERE key GLOB 'git.*'")}
+        os.remove(history)
+        return found
+    found = facts()
+    tap.equal((found.get("git.commit"), found.get("git.dirty"), found.get("git.note")), (right, "no", None),
+              "the commit is that of the sources, not of the working directory")
+    git(own, "rm", "-q", "--cached", source)
+    commit(own)
+    found = facts()
+    tap.check(list(found) == ["git.note"] and own in found["git.note"], "none of a repository that does not follow them", found)
+    shutil.rmtree(os.path.join(own, ".git"))
+    found = facts()
+    tap.check(list(found) == ["git.note"] and "in no git repository" in found["git.note"], "none without a repository", found)
+    os.remove(source)
+    found = facts()
+    tap.check(list(found) == ["git.note"] and "suites/program.c" in found["git.note"],
+              "none where the sources are not: a note says so", found)
+
+
 def check_loader(tap, program, folder):
     """`ld.so PROGRAM`: for the kernel the program is then the loader."""
     headers = subprocess.run(["readelf", "-lW", program], capture_output=True, text=True, check=True).stdout
@@ -97,6 +148,7 @@ def main(program, other):
         folder = os.path.realpath(folder)
         tap.run("replaced", check_replaced, tap, program, other, folder)
         tap.run("hash", check_hash, tap, program, other, folder)
+        tap.run("commit", check_commit, tap, program, folder)
         tap.run("loader", check_loader, tap, program, folder)
     tap.done()
 

@@ -57,7 +57,7 @@ Test(environment, fnv_is_fnv)
 Test(environment, names_the_machine)
 {
     struct ypi_environment e;
-    ypi_environment_read(&e, NULL);
+    ypi_environment_read(&e);
     cr_expect_eq(strlen(e.fingerprint), 32);
     cr_expect_eq(strspn(e.fingerprint, "0123456789abcdef"), 32);
     cr_expect_str_eq(fact(&e, "machine.fingerprint"), e.fingerprint);
@@ -79,7 +79,7 @@ Test(environment, names_the_machine)
 Test(environment, keys_are_lower_case_and_used_once)
 {
     struct ypi_environment e;
-    ypi_environment_read(&e, NULL);
+    ypi_environment_read(&e);
     for (int i = 0; i < e.count; i++) {
         cr_expect_gt(strlen(e.facts[i].value), 0, "%s", e.facts[i].key);
         for (const char *p = e.facts[i].key; *p; p++)
@@ -139,7 +139,7 @@ Test(environment, keeps_the_variables_that_matter)
     cr_assert_eq(setenv("OMP_NUM_THREADS", "3", 1), 0);
     cr_assert_eq(setenv("CUDA_VISIBLE_DEVICES", "", 1), 0);
     cr_assert_eq(unsetenv("OPENBLAS_NUM_THREADS"), 0);
-    ypi_environment_read(&e, NULL);
+    ypi_environment_read(&e);
     cr_expect_str_eq(fact(&e, "env.omp_num_threads"), "3");
     cr_expect_str_eq(fact(&e, "env.cuda_visible_devices"), "(empty)");
     cr_expect_null(ypi_environment_get(&e, "env.openblas_num_threads"));
@@ -186,13 +186,15 @@ Test(git, tells_commit_branch_and_changes)
     char inner[96];
     read_commit(commit);
     snprintf(inner, sizeof inner, "%s/inner", tree);
-    ypi_environment_read(&e, inner);
+    ypi_environment_read(&e);
+    ypi_environment_add_sources(&e, &(struct ypi_sources){.repository = inner});
     cr_expect_str_eq(fact(&e, "git.commit"), commit);
     cr_expect_str_eq(fact(&e, "git.branch"), "topic");
     cr_expect_str_eq(fact(&e, "git.dirty"), "no", "files that git does not follow do not count");
     ypi_environment_clear(&e);
     shell("echo 2 >'%s/file'", tree);
-    ypi_environment_read(&e, inner);
+    ypi_environment_read(&e);
+    ypi_environment_add_sources(&e, &(struct ypi_sources){.repository = inner});
     cr_expect_str_eq(fact(&e, "git.commit"), commit);
     cr_expect_str_eq(fact(&e, "git.dirty"), "yes");
     ypi_environment_clear(&e);
@@ -239,9 +241,11 @@ Test(git, is_silent_without_a_repository)
     shell("rm -rf '%s/.git'", tree);
     cr_expect_not(ypi_git_read(tree, &git));
     cr_expect_not(ypi_git_read("/nonexistent/directory", &git));
-    ypi_environment_read(&e, tree);
+    ypi_environment_read(&e);
+    ypi_environment_add_sources(&e, &(struct ypi_sources){.repository = tree});
     cr_expect_null(ypi_environment_get(&e, "git.commit"));
     cr_expect_null(ypi_environment_get(&e, "git.dirty"));
+    cr_expect_not_null(strstr(fact(&e, "git.note"), tree));
     cr_expect_not_null(ypi_environment_get(&e, "kernel"));
     ypi_environment_clear(&e);
 }
