@@ -42,17 +42,19 @@ static pid_t start(const struct ypi_pairing *p, struct side *s, const char *cons
     char *history = ypi_format("%s/%s.db", p->work, s->name);
     char *log = ypi_format("%s/%s.log", p->work, s->name);
     char *lock = ypi_format("YIELDPOINT_LOCK=%s/%s.lock", p->work, s->name);
-    const char *own[] = {s->who->program, p->id, "--history", history, "--quiet", "--confirm=0"};
+    const char *own[] = {s->who->program, "--history", history, "--quiet", "--confirm=0"};
+    const char *which[] = {"--", p->id, NULL}; /* an id may begin like an option */
     const char *variables[] = {lock, NULL};
     const char **words = NULL;
     size_t count = 0;
     unlink(log);
-    const char *const *const parts[] = {more, s->who->options};
+    const char *const *const parts[] = {more, s->who->options, which};
+    enum { PARTS = sizeof parts / sizeof *parts };
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         words = ypi_realloc(words, count + 2, sizeof *words);
         words[count++] = own[i];
     }
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < PARTS; i++)
         for (const char *const *w = parts[i]; w != NULL && *w != NULL; w++) {
             words = ypi_realloc(words, count + 2, sizeof *words);
             words[count++] = *w;

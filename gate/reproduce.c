@@ -137,12 +137,13 @@ static const char **words_of(const struct reproducing *p, const char *history)
     size_t count = 0;
     const char **words = ypi_calloc((size_t)cJSON_GetArraySize(options) + 8, sizeof *words);
     words[count++] = p->program;
-    words[count++] = ypi_text_of(part(p->old, "case"), "id");
     words[count++] = "--seed";
     words[count++] = ypi_text_of(part(p->old, "result"), "seed");
     cJSON_ArrayForEach(option, options) words[count++] = option->valuestring;
     words[count++] = "--history";
-    words[count] = history;
+    words[count++] = history;
+    words[count++] = "--"; /* an id may begin like an option */
+    words[count] = ypi_text_of(part(p->old, "case"), "id");
     return words;
 }
 

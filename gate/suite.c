@@ -236,6 +236,7 @@ static enum yp_status run_some(const struct ypi_suite *suite, enum ypi_suite_mod
     if (mode == YPI_SUITE_COUNT)
         add(&words, "--instructions");
     add_all(&words, own);
+    add(&words, "--"); /* an id may begin like an option */
     for (int i = 0; i < count; i++)
         add(&words, ids[i]);
     struct ypi_program_status status = ask(suite, &words, 0, stop, NULL);

@@ -1,6 +1,6 @@
 """One run is one program: what takes the place of its file meanwhile, how it is started, and what is kept of it.
 
-    one_program.py PROGRAM ITS_REBUILT_SELF"""
+    one_program.py PROGRAM ITS_REBUILT_SELF YIELDPOINT"""
 
 import os
 import re
@@ -11,10 +11,10 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from process import Started, wait_until  # noqa: E402
-from program import results, rows, run  # noqa: E402
+from program import results, rows, run, shell  # noqa: E402
 from tap import Tap  # noqa: E402
 
-OK, FAILED, USAGE = 0, 1, 4
+OK, FAILED, USAGE, UNSURE = 0, 1, 4, 6
 CASE = "program.c::naps[n=1]"
 
 
@@ -95,11 +95,13 @@ def check_commit(tap, program, folder):
     for place in (build, os.path.dirname(source), other):
         os.makedirs(place, exist_ok=True)
     copy = shutil.copy(program, build)
-    with open(source, "w", encoding="utf-8"):
-        pass
+    odd = os.path.join(build, "-odd.c")
+    for path in (source, odd):
+        with open(path, "w", encoding="utf-8"):
+            pass
     for place in (own, other):
         git(place, "init", "-q")
-    git(own, "add", source)
+    git(own, "add", source, odd)
     right = commit(own)
     commit(other)
 
@@ -114,12 +116,16 @@ def check_commit(tap, program, folder):
               "the commit is that of the sources, not of the working directory")
     git(own, "rm", "-q", "--cached", source)
     commit(own)
+    tap.equal(facts().get("git.dirty"), "yes", "dirty, where git does not follow one of them")
+    git(own, "rm", "-q", "--cached", odd)
+    commit(own)
     found = facts()
     tap.check(list(found) == ["git.note"] and own in found["git.note"], "none of a repository that does not follow them", found)
     shutil.rmtree(os.path.join(own, ".git"))
     found = facts()
     tap.check(list(found) == ["git.note"] and "in no git repository" in found["git.note"], "none without a repository", found)
     os.remove(source)
+    os.remove(odd)
     found = facts()
     tap.check(list(found) == ["git.note"] and "suites/program.c" in found["git.note"],
               "none where the sources are not: a note says so", found)
@@ -142,13 +148,27 @@ def check_loader(tap, program, folder):
               "by another loader: both are named", done)
 
 
-def main(program, other):
+def check_dash(tap, program, yieldpoint, folder):
+    """An id that begins like an option."""
+    history = os.path.join(folder, "dash.db")
+    done = run(program, "--history", history, "-k", "odd", "--seed=7", cwd=folder)
+    line = re.search(r"^  reproduce: (.*)$", done.out, re.M)
+    again = shell(line[1], "--history", os.path.join(folder, "again.db"))
+    tap.check(again.code == FAILED and "seed 7" in again.out and list(results(os.path.join(folder, "again.db"))) == ["-odd.c::fails"],
+              "its line runs it again", (line[1], again))
+    again = run(yieldpoint, "reproduce", results(history)["-odd.c::fails"]["id"], "--history", history, cwd=folder)
+    tap.check(again.code in (OK, UNSURE) and "1 failed" in again.err and "outcome failed -> failed" in again.out,
+              "and so does yieldpoint reproduce", again)
+
+
+def main(program, other, yieldpoint):
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix="yp-") as folder:
         folder = os.path.realpath(folder)
         tap.run("replaced", check_replaced, tap, program, other, folder)
         tap.run("hash", check_hash, tap, program, other, folder)
         tap.run("commit", check_commit, tap, program, folder)
+        tap.run("dash", check_dash, tap, program, yieldpoint, folder)
         tap.run("loader", check_loader, tap, program, folder)
     tap.done()
 

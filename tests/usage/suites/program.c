@@ -54,3 +54,10 @@ YP_TEST(program, falls, .parallel = true)
     usleep(200000);
     fall(NULL);
 }
+
+/* Of a file whose name begins like an option. */
+#line 1 "-odd.c"
+YP_TEST(program, fails, .parallel = true)
+{
+    yp_fail(t, "seed %llu", (unsigned long long)yp_seed(t));
+}
