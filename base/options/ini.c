@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <ini.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +11,10 @@
 
 struct reading {
     const char *path;
-    FILE *file;
-    char *text; /* the line read last, whole */
+    char *text; /* the line read last */
     size_t size;
     int line;
-    bool continues; /* it is indented, so perhaps a part of the value before */
-    char *section;  /* "" before the first */
+    char *section; /* "" before the first */
     bool wrong;
     ypi_ini_take_line *take;
     void *arg;
@@ -48,52 +45,60 @@ static void hand_over(struct reading *r)
     r->entry.section = NULL;
 }
 
-/* inih wants non-zero for "handled"; an error is remembered instead, so that all are reported. A
- * line that continues a value comes under that value's name. */
-static int handle(void *user, const char *section, const char *name, const char *value)
+/* -- a line -------------------------------------------------------------------------------- */
+
+static bool is_blank(char c)
 {
-    struct reading *r = user;
-    (void)section; /* cut short by inih */
-    if (r->continues && r->entry.section != NULL && strcmp(name, r->entry.name) == 0) {
-        char *before = r->entry.value;
-        r->entry.value = ypi_format("%s%s%s", before, before[0] != '\0' ? " " : "", value);
-        free(before);
-        return 1;
-    }
-    hand_over(r);
-    r->entry.section = ypi_strdup(r->section);
-    r->entry.name = ypi_strdup(name);
-    r->entry.value = ypi_strdup(value);
-    r->entry.line = r->line;
-    return 1;
+    return isspace((unsigned char)c) != 0;
 }
 
-/* Where a comment begins behind other text, or the line ends. */
-static size_t without_comment(const char *text)
+/* Where one of `ends` stands first, or a comment begins behind a blank with one of `marks`, or the
+ * text ends. */
+static size_t length_to(const char *text, const char *ends, const char *marks)
 {
     size_t length = 0;
-    while (text[length] != '\0' && (length == 0 || strchr(";#", text[length]) == NULL ||
-                                    isspace((unsigned char)text[length - 1]) == 0))
+    while (text[length] != '\0' && strchr(ends, text[length]) == NULL &&
+           (length == 0 || strchr(marks, text[length]) == NULL || !is_blank(text[length - 1])))
         length++;
     return length;
 }
 
-/* Sections are read here: inih would take the first `]` for the end of one, and cut its name. */
-static bool begins_section(struct reading *r)
+/* Without blanks around it. The caller frees. */
+static char *copy_of(const char *text, size_t length)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8, before the first line */
-    const char *at = r->text;
-    if (r->line == 1 && strncmp(at, mark, sizeof mark - 1) == 0)
-        at += sizeof mark - 1;
-    at += strspn(at, " \t");
-    size_t length = without_comment(at);
-    while (length > 0 && at[length - 1] != ']')
+    while (length > 0 && is_blank(text[0]))
+        text++, length--;
+    while (length > 0 && is_blank(text[length - 1]))
         length--;
-    if (at[0] != '[' || length == 0 || (r->continues && r->entry.section != NULL))
+    return ypi_format("%.*s", (int)length, text);
+}
+
+/* Up to a comment. */
+static char *value_of(const char *text)
+{
+    return copy_of(text, length_to(text, "", ";"));
+}
+
+static void go_on(struct reading *r, const char *text)
+{
+    char *before = r->entry.value;
+    char *more = value_of(text);
+    r->entry.value = ypi_format("%s%s%s", before, before[0] != '\0' ? " " : "", more);
+    free(before);
+    free(more);
+}
+
+/* Up to the last `]`. */
+static bool begin_section(struct reading *r, const char *text)
+{
+    size_t length = length_to(text, "", ";#");
+    while (length > 0 && text[length - 1] != ']')
+        length--;
+    if (length == 0)
         return false;
     hand_over(r);
     free(r->section);
-    r->section = ypi_format("%.*s", (int)length - 2, at + 1);
+    r->section = ypi_format("%.*s", (int)length - 2, text + 1);
     char *message = r->take(r->arg, r->line, r->section, NULL, NULL);
     if (message != NULL)
         tell(r, r->line, message);
@@ -101,44 +106,57 @@ static bool begins_section(struct reading *r)
     return true;
 }
 
-/* inih would cut a line at the end of its buffer and take the rest for a line of its own. */
-static char *read_line(char *line, int capacity, void *user)
+static bool begin_entry(struct reading *r, const char *text)
 {
-    struct reading *r = user;
-    if (getline(&r->text, &r->size, r->file) < 0)
-        return NULL;
-    r->line++;
-    r->continues = isspace((unsigned char)r->text[0]) != 0;
-    bool section = begins_section(r);
-    if (!section && strcspn(r->text, "\n") > (size_t)capacity - 1) {
-        char *message = ypi_format("the line is longer than %d bytes: a value may go on in the "
-                                   "next line, indented",
-                                   capacity - 1);
-        tell(r, r->line, message);
-        free(message);
+    size_t length = length_to(text, "=:", ";");
+    if (text[length] != '=' && text[length] != ':')
+        return false;
+    hand_over(r);
+    r->entry.section = ypi_strdup(r->section);
+    r->entry.name = copy_of(text, length);
+    r->entry.value = value_of(text + length + 1);
+    r->entry.line = r->line;
+    return true;
+}
+
+static void read_line(struct reading *r)
+{
+    static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8, before the first line */
+    const char *at = r->text;
+    const bool indented = is_blank(at[0]);
+    if (r->line == 1 && strncmp(at, mark, sizeof mark - 1) == 0)
+        at += sizeof mark - 1;
+    while (is_blank(*at))
+        at++;
+    if (*at == '\0' || *at == ';' || *at == '#')
+        return;
+    if (indented && r->entry.section != NULL) {
+        go_on(r, at);
+    } else if (*at == '[' ? !begin_section(r, at) : !begin_entry(r, at)) {
+        hand_over(r); /* what is wrong with it comes first */
+        tell(r, r->line, "not a [section], a name = value or a comment");
     }
-    snprintf(line, (size_t)capacity, "%s", section ? "[]" : r->text);
-    return line;
 }
 
 /* `file` is closed; NULL: errno says why. */
 static enum ypi_ini read_stream(FILE *file, const char *path, ypi_ini_take_line *take, void *arg)
 {
-    struct reading r = {
-        .path = path, .section = ypi_strdup(""), .take = take, .arg = arg, .file = file};
-    int line = r.file != NULL ? ini_parse_stream(read_line, &r, handle, &r) : -1;
-    if (line < 0 || ferror(r.file) != 0) {
-        fprintf(stderr, "error: %s: %s\n", path, strerror(errno));
-        line = -1;
+    struct reading r = {.path = path, .section = ypi_strdup(""), .take = take, .arg = arg};
+    for (ssize_t got = 0; file != NULL && (got = getline(&r.text, &r.size, file)) >= 0;) {
+        r.line++;
+        if (strlen(r.text) < (size_t)got)
+            tell(&r, r.line, "a byte of it is 0: not a text");
+        read_line(&r);
     }
+    const bool unreadable = file == NULL || ferror(file) != 0;
+    if (unreadable)
+        fprintf(stderr, "error: %s: %s\n", path, strerror(errno));
     hand_over(&r);
-    if (line > 0)
-        tell(&r, line, "not a [section], a name = value or a comment");
-    if (r.file != NULL)
-        fclose(r.file);
+    if (file != NULL)
+        fclose(file);
     free(r.section);
     free(r.text);
-    return line < 0 ? YPI_INI_UNREADABLE : r.wrong ? YPI_INI_WRONG : YPI_INI_OK;
+    return unreadable ? YPI_INI_UNREADABLE : r.wrong ? YPI_INI_WRONG : YPI_INI_OK;
 }
 
 enum ypi_ini ypi_ini_read_lines(const char *path, ypi_ini_take_line *take, void *arg)

@@ -1,4 +1,7 @@
-/* Ini files, by inih: with the numbers of lines, and lines that inih would cut refused. */
+/* Ini files, with the numbers of their lines, which may be as long as memory allows. A line is
+ * `[section]`, `name = value` (or `:`), more of the value before where it is indented, empty, or a
+ * comment where it begins with `;` or `#`; a comment behind a value begins with ` ;`, one behind a
+ * section with ` #` too. Some programs write U+FEFF in front: it is passed over. */
 #ifndef YPI_INI_H
 #define YPI_INI_H
 

@@ -39,13 +39,13 @@ class Setup(Scratch):
         self.assertEqual((code, output, called), (0, "setup: nothing is missing\n", []))
 
     def test_check_names_and_changes_nothing(self):
-        code, output, called = self.machine().complete(without=("meson", "inih")).setup("--check")
+        code, output, called = self.machine().complete(without=("meson", "libcjson")).setup("--check")
         self.assertEqual(code, 1)
         self.assertEqual(called, [])
         self.assertEqual(
             output,
             "setup: missing meson (Debian package meson)\n"
-            "setup: missing inih (Debian package libinih-dev)\n",
+            "setup: missing libcjson (Debian package libcjson-dev)\n",
         )
 
     def test_empty_machine_misses_everything_once(self):

@@ -43,7 +43,7 @@ class Machine:
     CHECKERS = ("make", "pgrep", "valgrind", "gdal_translate", "xmllint", "prove", "groff", "zsh", "clang", "clang++",
                 "clang-format", "clang-tidy", "llvm-symbolizer")
     CHARMAP = "ANSI_X3.4-1968"
-    MODULES = ("criterion", "hwloc", "sqlite3", "inih", "libcjson", "libpng", "openblas", "lapacke")
+    MODULES = ("criterion", "hwloc", "sqlite3", "libcjson", "libpng", "openblas", "lapacke")
     HEADERS = ("stdio.h", "Random123/philox.h", "dnnl.h", "omp.h", "sanitizer/asan_interface.h")
 
     def __init__(self, directory, user=0):

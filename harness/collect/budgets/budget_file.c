@@ -155,7 +155,7 @@ static char *read_limit(struct yp_budget *b, const char *key, const char *value)
 {
     bool any_sign = b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE;
     size_t length = strlen(value);
-    for (size_t i = 1; i < length; i++) /* a comment from # on, as inih takes one from ; on */
+    for (size_t i = 1; i < length; i++) /* a comment from # on, as ini.h takes one from ; on */
         if (value[i] == '#' && (value[i - 1] == ' ' || value[i - 1] == '\t'))
             length = i;
     while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\t'))

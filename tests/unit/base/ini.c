@@ -71,7 +71,34 @@ Test(ini, all_errors_have_their_lines)
     expect_read("[s]\na = bad\nb = 1\n c\nd = bad\n", YPI_INI_WRONG, "s.a=bad|s.b=1 c|s.d=bad|",
                 "2: a is bad|5: d is bad");
     expect_read("[s]\nnothing\na = bad\n", YPI_INI_WRONG, "s.a=bad|",
-                "3: a is bad|2: not a [section], a name = value or a comment");
+                "2: not a [section], a name = value or a comment|3: a is bad");
+    expect_read("[s]\na = bad\nnothing\n", YPI_INI_WRONG, "s.a=bad|",
+                "2: a is bad|3: not a [section], a name = value or a comment");
+    expect_read("nothing\n[s]\nnone\n[open\na : 1\n", YPI_INI_WRONG, "s.a=1|",
+                "1: not a [section], a name = value or a comment|"
+                "3: not a [section], a name = value or a comment|"
+                "4: not a [section], a name = value or a comment");
+}
+
+Test(ini, comments_and_blanks)
+{
+    expect_read("[s]\r\na=b;c ;d\r\n; x\n#y\n ;z\n  e ; f\ng = ; h\ni:j\n", YPI_INI_OK,
+                "s.a=b;c e|s.g=|s.i=j|", "");
+    expect_read("[s]\na = 1", YPI_INI_OK, "s.a=1|", "");
+    expect_read("[s]\na ; b = c\n", YPI_INI_WRONG, "",
+                "2: not a [section], a name = value or a comment");
+}
+
+/* Of a name, of a value, and of one that goes on. */
+Test(ini, lines_of_any_length)
+{
+    char *digits = ypi_format("%0100000d", 7);
+    char *text = ypi_format("[s]\n%s = %s ; no\n  %s\nb = 1\n", digits, digits, digits);
+    char *entries = ypi_format("s.%s=%s %s|s.b=1|", digits, digits, digits);
+    expect_read(text, YPI_INI_OK, entries, "");
+    free(entries);
+    free(text);
+    free(digits);
 }
 
 Test(ini, a_section_ends_at_the_last_bracket)
@@ -116,6 +143,17 @@ Test(ini, lines)
     cr_expect_str_eq(all, "2 [a]|4 b=1 2|6 [empty]|7 [bad]|8 c=3|");
     free(all);
     free(wanted);
+}
+
+Test(ini, a_byte_of_0)
+{
+    static const char text[] = "[s]\na = 1\0 2\n";
+    struct ypi_text noted = {0};
+    capture_begin(STDERR_FILENO);
+    enum ypi_ini got = ypi_ini_read_text("x.ini", text, sizeof text - 1, note_line, &noted);
+    cr_expect_str_eq(capture_end(), "error: x.ini:2: a byte of it is 0: not a text\n");
+    cr_expect_eq(got, YPI_INI_WRONG);
+    free(ypi_text_take(&noted));
 }
 
 Test(ini, no_file)
