@@ -132,8 +132,10 @@ static int help(void)
                commands[i].help);
     puts(
         "\n"
-        "  --history FILE  the history to read; else the nearest .yieldpoint/history.db above the\n"
-        "                  working directory; machine: the one to keep it in, else a suite's\n"
+        "  --history FILE  the history to read; else .yieldpoint/history.db of the project that "
+        "the\n"
+        "                  working directory is in, else the nearest above it: -v tells which and\n"
+        "                  why; machine: the one to keep it in, else a suite's\n"
         "  --version       the version\n"
         "  --help          this\n"
         "\n"

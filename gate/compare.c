@@ -83,6 +83,8 @@ static bool read_request(struct request *r, int argc, char **argv)
                 .options = options, .values = r, .words = r->words, .word_count = &r->word_count},
             argc, argv))
         return false;
+    if (r->report.verbose)
+        ypi_store_be_verbose();
     if (r->word_count >= 2)
         return true;
     ypi_usage_error(argc, argv, argc,

@@ -97,5 +97,7 @@ int ypi_gates_command(int argc, char **argv)
     if (!ypi_arguments_read(
             &(struct ypi_arguments){.options = options, .values = &r, .word = &r.word}, argc, argv))
         return YPI_GATE_USAGE;
+    if (r.report.verbose)
+        ypi_store_be_verbose();
     return r.word != NULL ? show(&r) : list(&r);
 }

@@ -302,6 +302,7 @@ static bool read_request(struct request *r, int argc, char **argv)
         {"threshold", YPI_OPTION_OF(ypi_read_threshold, struct request, threshold)},
         {"error", YPI_OPTION_OF(ypi_read_error, struct request, error)},
         {"history", WORD(report.history)},
+        YPI_STORE_VERBOSE,
         {"json", WORD(report.json)},
         {"markdown", WORD(report.markdown)},
         YPI_OPTIONS_END,

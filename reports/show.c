@@ -91,6 +91,7 @@ int ypi_report_show(int argc, char **argv)
     struct request request = {0};
     static const struct ypi_option options[] = {
         {"history", .kind = YPI_OPTION_WORD, .offset = offsetof(struct request, file)},
+        YPI_STORE_VERBOSE,
         {"samples", .kind = YPI_OPTION_FLAG, .offset = offsetof(struct request, samples)},
         {"json", .kind = YPI_OPTION_FLAG, .offset = offsetof(struct request, json)},
         {"csv", .kind = YPI_OPTION_FLAG, .offset = offsetof(struct request, csv)},

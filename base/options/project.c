@@ -175,6 +175,13 @@ static void find(struct ypi_project *p, const struct ypi_project_search *s)
         p->root = ypi_strdup(".");
 }
 
+char *ypi_project_history_why(const struct ypi_project *p)
+{
+    return p->history_from != NULL ? ypi_format("%s in %s", p->history_from, p->file)
+           : p->file != NULL       ? ypi_format("below the root: %s, %s", p->why, p->file)
+                                   : ypi_format("below the root: %s", p->why);
+}
+
 bool ypi_project_read(struct ypi_project *p, const struct ypi_project_search *search)
 {
     *p = (struct ypi_project){0};

@@ -14,7 +14,7 @@ struct ypi_project_search {
 struct ypi_project {
     char *file;          /* whole path; NULL: none */
     char *root;          /* whole path: where the file is, else .git, else the working directory */
-    const char *why;     /* the root is this: for whoever asks */
+    const char *why;     /* the root is this: "it holds .git" */
     char *history;       /* from the root; without any ROOT/.yieldpoint/history.db */
     char *history_from;  /* the section that says so; NULL: none does */
     char **options;      /* texts of options; a later one wins */
@@ -31,6 +31,10 @@ struct ypi_project {
  */
 bool ypi_project_read(struct ypi_project *p, const struct ypi_project_search *search);
 void ypi_project_clear(struct ypi_project *p);
+
+/* Why its history is that file: "[yieldpoint] in /p/yieldpoint.ini", "below the root, which holds
+ * .git". The caller frees. */
+char *ypi_project_history_why(const struct ypi_project *p);
 
 /* The path of the nearest `file`, from the working directory upwards. NULL: none. The caller frees.
  */

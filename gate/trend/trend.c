@@ -144,6 +144,8 @@ int ypi_trend_command(int argc, char **argv)
                                                             .words = r.cases.ids,
                                                             .word_count = &r.cases.id_count},
                                     argc, argv);
+    if (r.verbose)
+        ypi_store_be_verbose();
     sqlite3 *db = right ? ypi_store_open(r.history) : NULL;
     int code = !right ? YPI_COMMAND_USAGE : db != NULL ? run(db, &r, argc, argv) : ypi_file_error();
     sqlite3_close(db);

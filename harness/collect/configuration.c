@@ -93,6 +93,7 @@ enum ypi_exit ypi_options_read(struct ypi_options *o, int argc, char **argv)
         o->root_why = project.why;
         o->file = project.file != NULL ? ypi_strdup(project.file) : NULL;
         o->history = ypi_strdup(project.history);
+        o->history_why = ypi_project_history_why(&project);
         if (project.history_from != NULL)
             o->history_from = ypi_format("yieldpoint.ini, %s", project.history_from);
         ypi_register_tags(o, project.tags, project.tag_help, project.tag_count);
@@ -145,14 +146,32 @@ static char *value_of(const struct ypi_options *o, const struct ypi_option *opti
     return text.length > 0 ? ypi_text_take(&text) : ypi_strdup("");
 }
 
-static const char *source_of(const struct ypi_options *o, const struct ypi_option *option)
+/* NULL: it was not given. */
+static const char *given_where(const struct ypi_options *o, const struct ypi_option *option)
 {
     const char *where = NULL;
     for (int i = 0; i < o->given_count; i++)
         if (same_option(o->given[i].option, option))
             where = o->given[i].where;
+    return where != NULL && strcmp(where, program_invocation_short_name) == 0 ? "command line"
+                                                                              : where;
+}
+
+const char *ypi_history_why(const struct ypi_options *o)
+{
+    int errors = 0;
+    static const char name[] = "history";
+    const struct ypi_option *option =
+        ypi_option_find(ypi_options_table(&errors), name, sizeof name - 1);
+    const char *where = given_where(o, option);
+    return where != NULL ? where : o->history_why;
+}
+
+static const char *source_of(const struct ypi_options *o, const struct ypi_option *option)
+{
+    const char *where = given_where(o, option);
     if (where != NULL)
-        return strcmp(where, program_invocation_short_name) == 0 ? "command line" : where;
+        return where;
     if (option->name != NULL && strcmp(option->name, "history") == 0)
         return o->history_from != NULL ? o->history_from : "built in, below the root";
     return ypi_option_is_usual(o, option) ? "built in" : "another option";

@@ -8,4 +8,8 @@
 /* --show-config: the file, the root, every option with its value and where it stands. */
 void ypi_show_configuration(const struct ypi_options *o);
 
+/* Why the history is the file that it is: where the option was given, else where it is looked for;
+ * NULL: not known. */
+const char *ypi_history_why(const struct ypi_options *o);
+
 #endif

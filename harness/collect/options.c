@@ -543,6 +543,7 @@ void ypi_options_clear(struct ypi_options *o)
     free(o->rootdir);
     free(o->file);
     free(o->history_from);
+    free(o->history_why);
     free(o->budgets);
     free(o->report);
     ypi_list_free(o->deselected, o->deselected_count);

@@ -124,6 +124,7 @@ struct ypi_options {
     char *root;              /* whole path of the project */
     const char *root_why;    /* "the directory of the file" */
     char *history_from;      /* "yieldpoint.ini, [yieldpoint]"; NULL: no file says */
+    char *history_why;       /* where no option says: ypi_project_history_why() */
     struct ypi_given *given; /* in the order in which they were read */
     int given_count;
     char **tags;     /* registered ones, the built-in first */

@@ -4,6 +4,8 @@
 #ifndef YPI_STORE_H
 #define YPI_STORE_H
 
+#include "base/options/option.h"
+
 #include <cJSON.h>
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -13,9 +15,9 @@
 
 /* -- the file ------------------------------------------------------------------------------ */
 
-/* Opens `path`, or the .yieldpoint/history.db that is nearest above the working directory when it
- * is NULL, and holds on to one state of it: what is written meanwhile is not seen. Owned by the
- * caller: sqlite3_close(). NULL with yp_last_error() set. */
+/* Opens `path`, or what ypi_store_path() finds when it is NULL, and holds on to one state of it:
+ * what is written meanwhile is not seen. Owned by the caller: sqlite3_close(). NULL with
+ * yp_last_error() set. */
 sqlite3 *ypi_store_open(const char *path);
 
 /* Opens for writing, creating the file (not its directory) or upgrading its tables where that is
@@ -23,9 +25,18 @@ sqlite3 *ypi_store_open(const char *path);
  * Owned by the caller. NULL with yp_last_error() set. */
 sqlite3 *ypi_store_open_to_write(const char *path);
 
-/* `path`, or the history that is nearest above the working directory when it is NULL; the caller
- * frees. NULL with yp_last_error() set. */
+/* `path`; NULL: the history of the project that the working directory is in, else the nearest
+ * .yieldpoint/history.db above it. The caller frees. NULL with yp_last_error() set. */
 char *ypi_store_path(const char *path);
+
+/* From then on which one that is, and why, is told to stderr. */
+void ypi_store_be_verbose(void);
+/* The same as an entry of a table of options. */
+char *ypi_store_read_verbose(void *values, const struct ypi_option *option, const char *text);
+#define YPI_STORE_VERBOSE \
+    { \
+        "verbose", 'v', .kind = YPI_OPTION_OWN, .read = ypi_store_read_verbose \
+    }
 
 /* In SQL, of rows of `run`: whether its samples are those of the work, as they are not under
  * --slowdown, each in a process of its own, as they are not under --no-fork. Whoever judges,

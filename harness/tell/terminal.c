@@ -1,6 +1,7 @@
 /* Progress, failures and the summary, as pytest's users know them. */
 #include "base/text/figures.h"
 #include "base/text/text.h"
+#include "harness/collect/configuration.h"
 #include "harness/tell/screen.h"
 #include "harness/tell/summary.h"
 #include "harness/tell/tell.h"
@@ -28,8 +29,12 @@ static void tell_header(FILE *out, const struct ypi_session *s)
     const char *model = ypi_environment_get(s->environment, "cpu.model");
     fprintf(out, "machine: %s (%.12s)\n", model != NULL ? model : "unknown processor",
             s->environment->fingerprint);
-    fprintf(out, "seed: %llu, speed: %s, history: %s\n", (unsigned long long)s->o->seed,
+    fprintf(out, "seed: %llu, speed: %s, history: %s", (unsigned long long)s->o->seed,
             speeds[s->o->speed], s->o->history);
+    const char *why = s->o->verbose > 0 ? ypi_history_why(s->o) : NULL;
+    if (why != NULL)
+        fprintf(out, " (%s)", why);
+    fputc('\n', out);
 }
 
 struct ypi_terminal *ypi_terminal_begin(FILE *out, const struct ypi_session *s)

@@ -151,6 +151,7 @@ int ypi_report_budgets(int argc, char **argv)
 #define AT(kind_, field) .kind = YPI_OPTION_##kind_, .offset = offsetof(struct request, field)
     static const struct ypi_option options[] = {
         {"history", AT(WORD, file)},
+        YPI_STORE_VERBOSE,
         {.letter = 'm', AT(WORD, cases.mark)},
         {.letter = 'k', AT(WORD, cases.keyword)},
         {"suggest", AT(FLAG, suggest)},

@@ -12,9 +12,8 @@ struct ypi_history_request {
 
 /* Entries of a table of options whose values begin with a struct ypi_history_request. */
 #define YPI_HISTORY_FILE \
-    { \
-        "history", .kind = YPI_OPTION_WORD, .offset = offsetof(struct ypi_history_request, file) \
-    }
+    {"history", .kind = YPI_OPTION_WORD, .offset = offsetof(struct ypi_history_request, file)}, \
+        YPI_STORE_VERBOSE
 #define YPI_HISTORY_OWN(name_, read_) \
     { \
         name_, .kind = YPI_OPTION_OWN, .value = "", .read = read_ \

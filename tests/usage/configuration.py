@@ -149,13 +149,42 @@ def of_the_command(tap, program, yieldpoint, folder):
     tap.check(done.code != OK and f"{path}:2" in done.err, "a wrong file is told", done)
 
 
+def of_the_history(tap, program, yieldpoint, folder):
+    """-v says which history and why, and the commands read the one that a program started there writes to."""
+    project = os.path.join(folder, "histories")
+    path = write(project, "[yieldpoint]\n")
+    below = os.path.join(project, "below")
+    os.makedirs(below)
+    own, nearer = (os.path.join(place, ".yieldpoint", "history.db") for place in (project, below))
+
+    def header(*words):
+        return re.search("history: (.*)", run(program, "-v", PASS, *words, cwd=below).out)[1]
+    why = f"below the root: the directory of the file, {path}"
+    tap.equal(header(), f"{own} ({why})", "-v: below the root")
+    tap.equal(header("--history", nearer), f"{nearer} (command line)", "-v: as it is told")
+    tap.equal(header("--rootdir=."), f"{nearer} (below the root: asked for)", "-v: below a root that is asked for")
+    for command in ("history", "show", "budgets", "trend", "gates"):
+        done = run(yieldpoint, command, "-v", cwd=below)
+        tap.check(done.err.startswith(f"history: {own} ({why})\n"), f"{command} -v: the program's, not a nearer one", done)
+    tap.equal(run(yieldpoint, "history", cwd=below).err, "", "and without -v nothing is said")
+    os.remove(own)
+    done = run(yieldpoint, "history", "-v", cwd=below)
+    tap.check(done.err == f"history: {nearer} (the nearest, for there is no {own})\n" and PASS in done.out,
+              "where there is none, the nearest", done)
+    write(project, "[yieldpoint]\nhistory = all.db\n")
+    tap.equal(header(), f"{project}/all.db ([yieldpoint] in {path})", "-v: by the file")
+    done = run(yieldpoint, "history", "-v", cwd=below)
+    tap.equal(done.err, f"history: {project}/all.db ([yieldpoint] in {path})\n", "history -v: by the file")
+
+
 def main(program, yieldpoint):
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix="yp-") as folder:
         folder = os.path.realpath(folder)
         for check in (order, named, of_the_sources):
             tap.run(check.__name__, check, tap, program, folder)
-        tap.run("of_the_command", of_the_command, tap, program, yieldpoint, folder)
+        for check in (of_the_command, of_the_history):
+            tap.run(check.__name__, check, tap, program, yieldpoint, folder)
     tap.done()
 
 
