@@ -9,6 +9,7 @@
 #include "gate/report.h"
 #include "gate/revision.h"
 #include "gate/stored_compare.h"
+#include "gate/workplace.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -264,12 +265,23 @@ static int compare(const struct reproducing *p, const cJSON *new_one, const char
 
 /* -- the whole ----------------------------------------------------------------------------- */
 
-static char *path_of_history(const struct reproducing *p)
+/* Where the new result goes: beside the old one, or into a copy where that may not be written to.
+ * NULL with the error set; the caller frees. */
+static char *history_of(const struct reproducing *p, struct ypi_workplace *w)
 {
-    sqlite3 *db = ypi_store_open(p->r->report.history);
-    char *path = db != NULL ? ypi_strdup(sqlite3_db_filename(db, "main")) : NULL;
-    sqlite3_close(db);
-    return path;
+    struct ypi_imported imported;
+    char *path = ypi_store_path(p->r->report.history);
+    if (path == NULL || ypi_store_may_change(path))
+        return path;
+    char *copy = ypi_workplace_open(w) == YP_OK ? ypi_format("%s/history.db", w->path) : NULL;
+    if (copy != NULL && ypi_history_import(copy, path, &imported) != YP_OK) {
+        free(copy);
+        copy = NULL;
+    }
+    if (copy != NULL)
+        fprintf(stderr, "yieldpoint: %s may not be written to: the new result is not kept\n", path);
+    free(path);
+    return copy;
 }
 
 static int run(struct reproducing *p)
@@ -280,7 +292,8 @@ static int run(struct reproducing *p)
     enum yp_status status = choose_program(p);
     if (status != YP_OK)
         return told(p, status);
-    char *history = path_of_history(p);
+    struct ypi_workplace workplace = {.lock = -1};
+    char *history = history_of(p, &workplace);
     double place = 0;
     cJSON *new_one = NULL;
     if (history == NULL || (status = last_place(history, &place)) != YP_OK ||
@@ -290,6 +303,7 @@ static int run(struct reproducing *p)
         code = compare(p, new_one, history);
     cJSON_Delete(new_one);
     free(history);
+    ypi_workplace_close(&workplace);
     return code;
 }
 

@@ -27,6 +27,12 @@ int ypi_machine_lock(FILE *tell, const volatile bool *stop)
     }
     bool reported = false;
     while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            fprintf(tell, "warning: %s: cannot be locked (%s): other runs may disturb the timing\n",
+                    path, strerror(errno));
+            close(fd);
+            return -1;
+        }
         if (!reported)
             fprintf(tell, "waiting for another timed run on this machine (%s)\n", path);
         reported = true;

@@ -81,6 +81,11 @@ sqlite3 *ypi_store_open(const char *path)
     return db;
 }
 
+bool ypi_store_may_change(const char *path)
+{
+    return ypi_schema_may_change(path);
+}
+
 sqlite3 *ypi_store_open_to_write(const char *path)
 {
     return ypi_schema_open(path);

@@ -29,6 +29,10 @@ sqlite3 *ypi_store_open_to_write(const char *path);
  * .yieldpoint/history.db above it. The caller frees. NULL with yp_last_error() set. */
 char *ypi_store_path(const char *path);
 
+/* Whether this user can store something in it: neither a read-only disk nor the rights forbid it.
+ */
+bool ypi_store_may_change(const char *path);
+
 /* From then on which one that is, and why, is told to stderr. */
 void ypi_store_be_verbose(void);
 /* The same as an entry of a table of options. */

@@ -3,6 +3,7 @@
 #include "base/text/text.h"
 #include "harness/measure/series.h"
 #include "harness/record/row.h"
+#include "harness/record/schema.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +51,8 @@ static enum yp_status explain(struct ypi_history *h, const char *what)
                                 "history '%s': %s: a write was refused (%s; is there a limit on "
                                 "the size of files, ulimit -f?); what was stored before is kept",
                                 h->path, what, message);
+        if (extended == SQLITE_IOERR_SHMMAP || extended == SQLITE_IOERR_SHMOPEN)
+            return ypi_schema_refuse(h->db, h->path, what);
         /* fallthrough */
     default:
         return yp_set_error(YP_IO, "history '%s': %s: %s%s%s; what was stored before is kept",

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 /* Criterion's own; it takes no other. */
-#define PATH "/tmp/criterion_%d.sock"
+#define DIRECTORY "/tmp"
+#define PATH DIRECTORY "/criterion_%d.sock"
 
 /* A runner that was killed leaves its socket, and process IDs come round again. */
 enum { TRIES = 1000 };
@@ -26,23 +27,45 @@ static volatile pid_t successor;
 
 /* By a runner of the same ID, which another namespace of processes may have beside the same /tmp.
  */
-static bool is_listened_at(const char *path)
+static bool is_listened_at(const struct sockaddr_un *address)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
     const bool answers =
-        fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+        fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) == 0;
     if (fd >= 0)
         close(fd);
     return answers;
 }
 
+/* Listens there as Criterion will, and no more. False: errno. Too few descriptors are told of
+ * later. */
+static bool can_listen_at(const struct sockaddr_un *address)
+{
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool can = fd < 0 || (bind(fd, (const struct sockaddr *)address, sizeof *address) == 0 &&
+                                unlink(address->sun_path) == 0);
+    const int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = reason;
+    return can;
+}
+
+/* False: errno. */
 static bool free_here(void)
 {
-    char path[64];
-    snprintf(path, sizeof path, PATH, (int)getpid());
-    return !is_listened_at(path) && (unlink(path) == 0 || errno == ENOENT);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, PATH, (int)getpid());
+    if (!is_listened_at(&address))
+        return (unlink(address.sun_path) == 0 || errno == ENOENT) && can_listen_at(&address);
+    errno = EADDRINUSE;
+    return false;
+}
+
+/* Whether it is so for this process's ID alone: the file is another user's, or is used. */
+static bool is_in_the_way(int reason)
+{
+    return reason == EPERM || reason == EADDRINUSE || reason == EISDIR;
 }
 
 /* What a terminal sends reaches every process of its group by itself. */
@@ -123,6 +146,12 @@ enum yp_status ypi_socket_secure(void)
 {
     if (free_here())
         return YP_OK;
+    if (!is_in_the_way(errno))
+        return yp_set_error(YP_IO,
+                            "nothing was run: " DIRECTORY " takes no socket (%s), where Criterion "
+                            "listens to the processes of cases (--no-fork runs the cases without "
+                            "it)",
+                            strerror(errno));
     fflush(NULL); /* or the child would write it once more */
     int outcome = 1;
     for (int i = 0; i < TRIES && outcome == 1; i++)

@@ -8,7 +8,7 @@
  * that belongs to this process alone (threads, locks, open files of records). Usually that is this
  * process. Where a runner listens there, or a file stands that only another user may remove, it is
  * a child; this process then waits for it, passes signals on to it, and ends as it ends. Any other
- * status: no process could be had, yp_last_error() says why. */
+ * status: no socket can be in /tmp, or no process could be had; yp_last_error() says why. */
 enum yp_status ypi_socket_secure(void);
 
 #endif

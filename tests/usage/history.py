@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -274,6 +275,60 @@ def check_refused(tap, place):
     done = place.history("import", text, good, file=into)
     tap.check(done.code == FILE and "3 runs new" in done.out, "refused: the others are imported", done)
     tap.check(place.history("import", file=into).code == USAGE, "import: of no file is a wrong command line")
+
+
+def with_log(place, name, beside):
+    """A history in whose log something is left that its file has not: an exit code of 7."""
+    source = place.make("source-" + name, three_runs, 8)
+    with contextlib.closing(sqlite3.connect(source)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("UPDATE run SET exit_code = 7")
+        database.commit()
+        for ending in ("", *beside):
+            shutil.copy(source + ending, place.path(os.path.join("fixed", name)) + ending)
+
+
+def check_read_only(tap, place, header):
+    """Nothing can be written beside these files, as SQLite would: every command that reads reads them all the same."""
+    fixed = place.path("fixed")
+    os.makedirs(fixed)
+    shutil.copy(place.make("still.db", three_runs, 8), fixed)
+    with_log(place, "log.db", ("-wal", "-shm"))
+    with_log(place, "log-alone.db", ("-wal",))
+    old_history(header, os.path.join(fixed, "old.db"), 1)
+    shutil.copy(place.template, os.path.join(fixed, "real.db"))
+    command = shutil.copy(place.yieldpoint, place.path("yieldpoint"))
+    ways = {"rights": []}
+    if os.geteuid() == 0:
+        line = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
+        ways = {"rights": ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"],
+                "mount": ["unshare", "-m", "sh", "-c", line, fixed]}
+        if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0:
+            del ways["mount"]
+    os.chmod(place.folder, 0o755)
+    os.chmod(fixed, 0o555)
+    for file in os.listdir(fixed):
+        os.chmod(os.path.join(fixed, file), 0o444)
+    before = {file: bytes_of(os.path.join(fixed, file)) for file in os.listdir(fixed)}
+    for way, words in ways.items():
+        for name, seen in (("still.db", "run "), ("log.db", "exit code 7"), ("log-alone.db", "exit code 7"), ("old.db", "run ")):
+            path = os.path.join(fixed, name)
+            done = run(*words, command, "history", "--history", path)
+            tap.check(done.code == OK and seen in done.out, f"read-only by {way}: {name}", done)
+            others = (["compare", path, path], ["history", "export", "--csv", "-", "--history", path],
+                      ["history", "prune", "--dry-run", "--keep-last", "1", "--history", path])
+            for what in (["show", "last", "--history", path], *(others if name == "still.db" else ())):
+                done = run(*words, command, *what)
+                tap.check(done.code != FILE and done.out != "" and "history '" not in done.err,
+                          f"read-only by {way}: {name}, {what[0]} {what[1] if what[0] == 'history' else ''}", done)
+        done = run(*words, command, "history", "prune", "--keep-last", "1", "--history", os.path.join(fixed, "still.db"))
+        tap.check(done.code == FILE and "may not be written to" in done.err, f"read-only by {way}: is not pruned", done)
+    if "mount" in ways:
+        done = run(*ways["mount"], command, "reproduce", "last", "--history", os.path.join(fixed, "real.db"))
+        tap.check("the new result is not kept" in done.err and "outcome passed -> passed" in done.out,
+                  "read-only: reproduce runs it again", done)
+    tap.check({file: bytes_of(os.path.join(fixed, file)) for file in os.listdir(fixed)} == before, "read-only: stays as it is")
+    os.chmod(fixed, 0o755)
 
 
 def check_merged(tap, place):
@@ -637,6 +692,7 @@ def main(yieldpoint, program, old, rounds="25"):
         tap.run("filters", check_filters, tap, place)
         tap.run("import", check_import, tap, place, old)
         tap.run("refused", check_refused, tap, place)
+        tap.run("read-only", check_read_only, tap, place, old)
         tap.run("merged", check_merged, tap, place)
         tap.run("prune", check_prune, tap, place)
         tap.run("samples", check_samples, tap, place)

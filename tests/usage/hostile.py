@@ -1,7 +1,7 @@
 """Limits of the system, histories that are broken or held by another, a clock that is set back, a decimal comma, text
 that a shell would run: a clear error, or it works.
 
-    hostile.py USAGE OUTPUTS MANY CLI BACKWARDS [sanitized]"""
+    hostile.py USAGE OUTPUTS MANY CLI BACKWARDS NOLOCKS [sanitized]"""
 
 import os
 import re
@@ -281,7 +281,9 @@ def check_mounts(tap, program, folder, sanitized):
             ("/dev/shm read-only", ["mount -t tmpfs -o ro none /dev/shm"], "/dev/shm"),
             ("/dev/shm of 4 KiB", ["mount -t tmpfs -o size=4k none /dev/shm"], "/dev/shm"),
             ("/dev/shm of 256 KiB", ["mount -t tmpfs -o size=256k none /dev/shm"], "/dev/shm"),
-            ("no /proc", ["umount -l /proc"], "/proc")):
+            ("no /proc", ["umount -l /proc"], "/proc"),
+            ("/tmp read-only", ["mount --bind /tmp /tmp", "mount -o remount,ro,bind /tmp", f"mount -t tmpfs none {folder}"],
+             "/tmp takes no socket (Read-only file system)")):
         if sanitized and why == "/proc":
             tap.skip(name, "a sanitizer needs it itself")
             continue
@@ -359,6 +361,29 @@ def check_locked(tap, program, folder):
     stored = rows(history, "SELECT count(*) AS n FROM result")[0]["n"] - 2
     tap.check(done.code == INTERNAL and "another process has held its lock" in done.err and stored <= printed <= stored + 1,
               "locked for half a minute in the midst: is told, and what was done is there", (done, stored))
+
+
+def check_no_locks(tap, program, cli, library, folder, sanitized):
+    """File systems of networks may give no locks, or no shared memory: said as such, and at once."""
+    if sanitized:
+        tap.skip("no locks", "a sanitizer wants to be the first library")
+        return
+    history = os.path.join(folder, "there.db")
+    run(program, "--history", history, "usage.c::passes")
+    for name, said in (("YPTEST_NO_LOCKS", "gives no locks (No locks available)"),
+                       ("YPTEST_NO_SHARING", "gives no memory that processes share")):
+        lacking = {"LD_PRELOAD": library, name: "1"}
+        for words in ([program, "usage.c::passes", "--history", os.path.join(folder, f"{name}.db")],
+                      [program, "usage.c::passes", "--history", history], [cli, "show", "--history", history],
+                      [cli, "history", "import", history, "--history", os.path.join(folder, f"{name}-into.db")]):
+            begun = time.monotonic()
+            done = run(*words, env=lacking)
+            tap.check(done.code == INTERNAL and said in done.err and time.monotonic() - begun < 10,
+                      f"{name}: {' '.join(os.path.basename(word) for word in words[:3])}", done)
+    done = run(program, "--history", history, "usage.c::timed[n=1]", env={"LD_PRELOAD": library, "YPTEST_NO_FLOCK": "1"},
+               timeout=30)
+    tap.check(done.code == OK and "cannot be locked (No locks available)" in done.err, "no lock of the machine: runs and says so",
+              done)
 
 
 # -- clock and locale --------------------------------------------------------------------------
@@ -519,12 +544,12 @@ def check_no_shell(tap, program, cli, folder):
               "nothing of it was run")
 
 
-def main(usage, outputs, many, cli, library, *more):
+def main(usage, outputs, many, cli, library, nolocks, *more):
     sanitized = "sanitized" in [os.path.basename(word) for word in more]
     tap = Tap()
     for check, arguments in ((check_limits, (usage, sanitized)), (check_file_size, usage), (check_taken_away, (usage, sanitized)),
                              (check_mounts, (usage, sanitized)),
-                             (check_histories, (usage, cli)), (check_locked, usage),
+                             (check_histories, (usage, cli)), (check_locked, usage), (check_no_locks, (usage, cli, nolocks, sanitized)),
                              (check_clock, (outputs, cli, library, sanitized)), (check_locale, outputs),
                              (check_many, many), (check_long_ids, (usage, cli)), (check_places, usage),
                              (check_no_shell, (usage, cli))):
