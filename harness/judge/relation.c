@@ -316,7 +316,9 @@ void ypi_relation_add_worst(struct ypi_relation_work *w, const struct ypi_relati
             note_orders(w, &worst->orders);
     }
     if (worst->spread.crowded && worst->rank.level > 0)
-        ypi_result_note(w->r, "some of its times were taken while others used the processors");
+        ypi_result_note(w->r,
+                        "some of its times were taken while others used the processors or a quota "
+                        "held it back");
     if (worst->candidates > 1)
         ypi_result_note(w->r, "the worst of %d %s: %s", worst->candidates, of, worst->note);
     else if (worst->partial)

@@ -181,7 +181,7 @@ const struct ypi_estimate *ypi_relation_share(struct ypi_relation_work *w, int i
 }
 
 /* The kernel counts others' time in hundredths of a second: in less than this it may be rounding.
- */
+ * What a quota took is counted exactly. */
 #define SECONDS_THAT_TELL 0.1
 
 bool ypi_relation_was_crowded(const struct ypi_relation_work *w, int i)
@@ -190,7 +190,8 @@ bool ypi_relation_was_crowded(const struct ypi_relation_work *w, int i)
     for (int k = 0; r != NULL && k < r->measured_count; k++) {
         const struct ypi_measured *m = &r->measured[k];
         if (strcmp(m->name, w->relation->name) == 0)
-            return m->noise.wall >= SECONDS_THAT_TELL && ypi_noise_crowded(&m->noise, m->threads);
+            return (m->noise.wall >= SECONDS_THAT_TELL || m->noise.throttled > 0) &&
+                   ypi_noise_crowded(&m->noise, m->threads);
     }
     return false;
 }

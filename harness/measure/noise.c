@@ -438,6 +438,17 @@ bool ypi_noise_crowded(const struct ypi_noise *noise, int threads)
         return false;
     /* Beside others it still had half of what it wanted; one that naps wanted little. */
     const double wanted = fmin(fmin(threads, noise->processors), 2 * noise->own / noise->wall);
+    const struct times t = times_of(noise, threads);
     return wanted + noise->others / noise->wall > noise->processors + CROWDED_PROCESSORS ||
-           noise->stolen > CROWDED_STOLEN * fmax(noise->own + noise->stolen, noise->wall);
+           noise->stolen > CROWDED_STOLEN * fmax(noise->own + noise->stolen, noise->wall) ||
+           cost_of_throttled(noise, &t) > 0;
+}
+
+double ypi_noise_stretch(const struct ypi_noise *noise)
+{
+    /* NaN: not known. Both are sums over all processors, so neither bound alone is close: threads
+     * are held back side by side, and work that sleeps has little time of its own. */
+    const double held = fmax(noise->stolen, 0) + fmax(noise->throttled, 0);
+    const double of_wall = held < noise->wall ? noise->wall / (noise->wall - held) : INFINITY;
+    return held > 0 ? fmin(of_wall, 1 + held / noise->own) : 1;
 }

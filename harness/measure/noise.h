@@ -31,8 +31,12 @@ struct ypi_noise ypi_noise_between(const struct ypi_noise_mark *begin,
  * preemptions, migrations, pages from disk or heat, in this order. */
 bool ypi_noise_cause(const struct ypi_noise *noise, int threads, char *out, size_t size);
 
-/* Whether the work, of at most so many threads, had to share its processors. It may then be slow
- * for that alone. */
+/* Whether the work, of at most so many threads, had to share its processors, or the hypervisor or
+ * the control group's quota held it back. It may then be slow for that alone. */
 bool ypi_noise_crowded(const struct ypi_noise *noise, int threads);
+
+/* At most how many times longer the work took because the hypervisor and the quota held it back: 1
+ * where nothing did; infinity where nothing bounds it. */
+double ypi_noise_stretch(const struct ypi_noise *noise);
 
 #endif

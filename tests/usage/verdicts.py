@@ -253,6 +253,43 @@ def check_slowdown(tap, program, folder):
     tap.check(done.code == 0 and "slowdown" not in done.out, "1x is none", done)
 
 
+def group_with_quota(name):
+    """A control group that may use a fifth of one processor; None where none can be made."""
+    for mount, files in (("/sys/fs/cgroup/cpu", {"cpu.cfs_period_us": "50000", "cpu.cfs_quota_us": "10000"}),
+                         ("/sys/fs/cgroup", {"cpu.max": "10000 50000"})):
+        group = os.path.join(mount, name)
+        try:
+            os.mkdir(group)
+        except OSError:
+            continue
+        try:
+            for file, text in files.items():
+                with open(os.path.join(group, file), "r+", encoding="ascii") as limit:
+                    limit.write(text)
+            return group
+        except OSError:
+            os.rmdir(group)
+    return None
+
+
+def check_quota(tap, program, folder):
+    """What the quota of the control group held back may be too slow for that alone."""
+    group = group_with_quota(f"quota-of-verdicts-{os.getpid()}")
+    if group is None:
+        tap.skip("a quota", "no control group with a quota can be made here")
+        return
+    history = os.path.join(folder, "quota.db")
+    try:
+        done = run("sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh", program, "--history", history,
+                   "--confirm=0", PATH + "held_back")
+    finally:
+        os.rmdir(group)
+    tap.equal([r["outcome"] for r in rows(history, "SELECT outcome FROM result")], ["noisy"],
+              "work that a quota held back is undecided")
+    held = rows(history, "SELECT value FROM noise WHERE name = 'throttled'")[0]["value"]
+    tap.check(done.code == 0 and held > 0.1, "and the quota's part is stored", (held, done))
+
+
 def values(program, history, *options, env=None):
     run(program, "--history", history, PATH + "processors", *options, env=env)
     return {r["name"]: r["value"] for r in rows(history, "SELECT * FROM value")}
@@ -285,7 +322,7 @@ def check_place(tap, program, folder):
 def main(program, sanitized=""):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
-        for check in (check_confirmation, check_slowdown, check_place):
+        for check in (check_confirmation, check_slowdown, check_quota, check_place):
             tap.run(check.__name__, check, tap, program, folder)
         for check in (check_allocations, check_figures, check_untimed):
             tap.run(check.__name__, check, tap, program, folder, bool(sanitized))

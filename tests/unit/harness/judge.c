@@ -265,12 +265,15 @@ Test(judge, crowded_times_may_let_a_relation_pass_but_not_fail)
 Test(judge, crowded_work_may_pass_but_not_fail)
 {
     const struct {
-        double others, stolen;
+        double others, stolen, throttled;
         int threads;
         enum ypi_met met;
-    } cases[] = {{0, 0, 2, YPI_NOT_MET},     {1.0, 0, 1, YPI_NOT_MET},   {0.2, 0, 2, YPI_NOT_MET},
-                 {0.3, 0, 2, YPI_UNDECIDED}, {1.0, 0, 2, YPI_UNDECIDED}, {0, 0.05, 1, YPI_NOT_MET},
-                 {0, 0.2, 1, YPI_UNDECIDED}, {NAN, NAN, 2, YPI_NOT_MET}, {2.0, 0, 0, YPI_NOT_MET}};
+    } cases[] = {{0, 0, 0, 2, YPI_NOT_MET},       {1.0, 0, 0, 1, YPI_NOT_MET},
+                 {0.2, 0, 0, 2, YPI_NOT_MET},     {0.3, 0, 0, 2, YPI_UNDECIDED},
+                 {1.0, 0, 0, 2, YPI_UNDECIDED},   {0, 0.05, 0, 1, YPI_NOT_MET},
+                 {0, 0.2, 0, 1, YPI_UNDECIDED},   {0, 0, 0.005, 1, YPI_NOT_MET},
+                 {0, 0, 0.02, 1, YPI_UNDECIDED},  {0, 0, 0.8, 2, YPI_UNDECIDED},
+                 {NAN, NAN, NAN, 2, YPI_NOT_MET}, {2.0, 0, 0, 0, YPI_NOT_MET}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         begin(OUTSIDE);
         struct ypi_measured *m = results[0].measured;
@@ -279,6 +282,7 @@ Test(judge, crowded_work_may_pass_but_not_fail)
                                       .own = cases[i].threads,
                                       .others = cases[i].others,
                                       .stolen = cases[i].stolen,
+                                      .throttled = cases[i].throttled,
                                       .processors = 2};
         results[0].verdict_count = 0;
         ypi_judge_budgets(&results[0], &how);
@@ -294,6 +298,35 @@ Test(judge, crowded_work_may_pass_but_not_fail)
         results[0].verdict_count = 0;
         ypi_judge_budgets(&results[0], &how);
         cr_expect_eq(results[0].verdicts[0].met, YPI_MET);
+    }
+}
+
+/* A quota may leave so little that it alone explains more than any crowd; a sleeper's own time
+ * bounds nothing. */
+Test(judge, a_quota_explains_as_much_as_it_took)
+{
+    static const struct {
+        double own, throttled;
+        int times; /* too slow */
+        enum ypi_met met;
+    } cases[] = {{0.002, 0.998, 1000, YPI_UNDECIDED},
+                 {0.5, 0.5, 1000, YPI_NOT_MET},
+                 {4, 4, 1000, YPI_NOT_MET},
+                 {0.001, 0.02, 1000, YPI_NOT_MET},
+                 {0.001, 0.02, 50, YPI_UNDECIDED}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        begin(OUTSIDE);
+        struct ypi_measured *m = results[0].measured;
+        m->threads = 1;
+        m->noise = (struct ypi_noise){
+            .wall = 1, .own = cases[i].own, .throttled = cases[i].throttled, .processors = 2};
+        for (int k = 0; k < SAMPLES; k++)
+            m->samples[k] = cases[i].times * test.budgets[0].limit;
+        results[0].verdict_count = 0;
+        ypi_judge_budgets(&results[0], &how);
+        cr_expect_eq(results[0].verdicts[0].met, cases[i].met, "case %zu: %s", i,
+                     ypi_met_name(results[0].verdicts[0].met));
+        ypi_result_clear(&results[0]);
     }
 }
 

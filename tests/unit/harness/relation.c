@@ -936,6 +936,10 @@ Test(relation, of_times_taken_beside_others_it_is_known)
     expect_worst(at_least("ratio", 2), none, 1.0);
     cr_expect_not(r.values[0].crowded, "what the kernel rounds is no crowd");
     results[1].measured[0].noise =
+        (struct ypi_noise){.wall = 0.05, .own = 0.01, .throttled = 0.04, .processors = 2};
+    expect_worst(at_least("ratio", 1.2), none, 1.0);
+    cr_expect(r.values[0].crowded, "a quota's time is exact");
+    results[1].measured[0].noise =
         (struct ypi_noise){.wall = 1, .own = 1, .others = 1, .processors = 2};
     expect_worst(at_least("ratio", 1.2), none, 1.0);
     cr_expect_not_null(strstr(r.note, "some of its times were taken while others used"));

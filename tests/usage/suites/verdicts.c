@@ -73,6 +73,20 @@ YP_TEST(speed, slack, .budgets = YP_BUDGETS(yp_max_latency("work", 0.3e-3)))
     }
 }
 
+/* 20 ms of this thread's processor time: in half of that again, where nothing holds it back. */
+YP_TEST(speed, held_back, .budgets = YP_BUDGETS(yp_max_latency("work", 30e-3)))
+{
+    yp_measure (t, "work", .warmup = -1, .samples = 5) {
+        struct timespec at;
+        double from = 0, now = 0;
+        for (int i = 0; now - from < 20e-3; i++) {
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
+            now = (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+            from = i == 0 ? now : from;
+        }
+    }
+}
+
 YP_TEST(memory, sound)
 {
     void *a = yp_alloc(t, 100);
