@@ -9,9 +9,9 @@
 static void put_json(FILE *out, const void *all)
 {
     cJSON *document = ypi_summary_document(all);
-    char *text = cJSON_Print(document);
+    char *text = ypi_json_text(document, true);
     fprintf(out, "%s\n", text != NULL ? text : "null");
-    cJSON_free(text);
+    free(text);
     cJSON_Delete(document);
 }
 

@@ -1,8 +1,11 @@
 #include "base/text/output.h"
 
+#include "base/text/text.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <yieldpoint/device.h>
 
@@ -20,15 +23,24 @@ int ypi_flush(void)
     return YPI_COMMAND_FILE;
 }
 
+/* cJSON prints bytes from 0x80 as they are. */
+char *ypi_json_text(const cJSON *document, bool lines)
+{
+    char *printed = lines ? cJSON_Print(document) : cJSON_PrintUnformatted(document);
+    char *text = printed != NULL ? ypi_utf8(printed) : NULL;
+    cJSON_free(printed);
+    return text;
+}
+
 int ypi_put_json(const cJSON *document)
 {
-    char *text = cJSON_Print(document);
+    char *text = ypi_json_text(document, true);
     if (!text) {
         fputs("yieldpoint: no memory for the output\n", stderr);
         return YPI_COMMAND_FILE;
     }
     puts(text);
-    cJSON_free(text);
+    free(text);
     return ypi_flush();
 }
 

@@ -3,6 +3,7 @@
 #define YPI_OUTPUT_H
 
 #include <cJSON.h>
+#include <stdbool.h>
 
 enum ypi_command_exit {
     YPI_COMMAND_OK = 0,
@@ -18,6 +19,10 @@ int ypi_file_error(void);
 /* Writes what is left of the standard output; YPI_COMMAND_OK, or YPI_COMMAND_FILE after telling
  * the standard error stream. */
 int ypi_flush(void);
+
+/* The document as text, in lines or in one: valid UTF-8 whatever bytes its names and texts hold.
+ * The caller frees it with free(); NULL without memory. */
+char *ypi_json_text(const cJSON *document, bool lines);
 
 /* The document on the standard output, and ypi_flush(). */
 int ypi_put_json(const cJSON *document);

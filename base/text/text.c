@@ -119,18 +119,18 @@ void ypi_text_quoted(struct ypi_text *text, const char *argument, bool always)
 
 void ypi_text_csv(struct ypi_text *text, const char *field)
 {
-    if (strpbrk(field, ",\"\r\n") == NULL) {
-        ypi_text_add(text, "%s", field);
-        return;
+    char *valid = ypi_utf8(field);
+    const char *quote = strpbrk(valid, ",\"\r\n") != NULL ? "\"" : "";
+    ypi_text_add(text, "%s", quote);
+    for (const char *from = valid; *from != '\0';) {
+        size_t plain = strcspn(from, "\"");
+        bool quoted = from[plain] == '"';
+        ypi_text_bytes(text, from, plain);
+        ypi_text_add(text, "%s", quoted ? "\"\"" : "");
+        from += plain + quoted;
     }
-    ypi_text_add(text, "\"");
-    for (; *field != '\0'; field++) {
-        if (*field == '"')
-            ypi_text_add(text, "\"\"");
-        else
-            ypi_text_bytes(text, field, 1);
-    }
-    ypi_text_add(text, "\"");
+    ypi_text_add(text, "%s", quote);
+    free(valid);
 }
 
 char *ypi_shell_quote(const char *argument)
@@ -198,6 +198,23 @@ size_t ypi_character(const char *text)
         (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
         return 0;
     return length;
+}
+
+char *ypi_utf8(const char *text)
+{
+    struct ypi_text whole = {0};
+    while (*text != '\0') {
+        size_t right = 0, next = 0;
+        while (text[right] != '\0' && (next = ypi_character(text + right)) > 0)
+            right += next;
+        ypi_text_bytes(&whole, text, right);
+        text += right;
+        if (*text != '\0') {
+            ypi_text_add(&whole, "\xef\xbf\xbd");
+            text++;
+        }
+    }
+    return ypi_text_take(&whole);
 }
 
 size_t ypi_columns(const char *text, size_t length)

@@ -30,7 +30,7 @@ void ypi_text_vadd(struct ypi_text *text, const char *format, va_list arguments)
 void ypi_text_bytes(struct ypi_text *text, const char *bytes, size_t count);
 /* One argument, between quotes where a shell would not take it as it stands, or `always`. */
 void ypi_text_quoted(struct ypi_text *text, const char *argument, bool always);
-/* A field of CSV (RFC 4180): quoted where a comma, a quote or a line end stands in it. */
+/* A field of CSV (RFC 4180), in UTF-8: quoted where a comma, a quote or a line end stands in it. */
 void ypi_text_csv(struct ypi_text *text, const char *field);
 char *ypi_shell_quote(const char *argument); /* the caller frees */
 char *ypi_text_take(struct ypi_text *text);  /* never NULL; the caller frees; text is empty after */
@@ -44,6 +44,8 @@ bool ypi_has_word(const char *words, const char *word, size_t length);
 /* The length of the well-formed character of UTF-8 at `text` (RFC 3629, section 4), 0 when there is
  * none. */
 size_t ypi_character(const char *text);
+/* The text with U+FFFD in the place of each byte that is no UTF-8. The caller frees. */
+char *ypi_utf8(const char *text) __attribute__((returns_nonnull));
 /* The columns that `length` bytes of UTF-8 take on a terminal, one a character. */
 size_t ypi_columns(const char *text, size_t length);
 /* Tells stderr "   ^~~~": `length` columns from `column`, one at least. */

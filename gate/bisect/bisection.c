@@ -292,9 +292,9 @@ static void put_json(FILE *out, const void *what)
     add_own(document, b);
     cJSON_AddNumberToObject(document, "seconds", b->seconds);
     cJSON_AddBoolToObject(document, "whole", b->whole);
-    char *text = cJSON_Print(document);
+    char *text = ypi_json_text(document, true);
     fprintf(out, "%s\n", text != NULL ? text : "null");
-    cJSON_free(text);
+    free(text);
     cJSON_Delete(document);
 }
 

@@ -94,18 +94,7 @@ sqlite3 *ypi_store_open_to_write(const char *path)
 /* What a case wrote may be any bytes; JSON is UTF-8. */
 static cJSON *text_value(const char *text)
 {
-    static const char replacement[] = "\xef\xbf\xbd";
-    char *clean = malloc(3 * strlen(text) + 1);
-    char *to = clean;
-    if (!clean)
-        return NULL;
-    for (const char *from = text; *from;) {
-        size_t length = ypi_character(from);
-        memcpy(to, length ? from : replacement, length ? length : 3);
-        to += length ? length : 3;
-        from += length ? length : 1;
-    }
-    *to = '\0';
+    char *clean = ypi_utf8(text);
     cJSON *value = cJSON_CreateString(clean);
     free(clean);
     return value;

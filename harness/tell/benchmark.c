@@ -3,6 +3,7 @@
 #include "base/numbers/stats.h"
 #include "base/system/clock.h"
 #include "base/system/file.h"
+#include "base/text/output.h"
 #include "harness/tell/partial.h"
 #include "harness/tell/repeats.h"
 
@@ -39,30 +40,13 @@ static void put_number(cJSON *object, const char *name, double value)
         cJSON_AddNumberToObject(object, name, value);
 }
 
-/* Bytes that are no UTF-8 become U+FFFD. */
-static void put_text(cJSON *object, const char *name, const char *text)
-{
-    struct ypi_text whole = {0};
-    while (*text != '\0') {
-        size_t length = ypi_character(text);
-        if (length > 0)
-            ypi_text_bytes(&whole, text, length);
-        else
-            ypi_text_add(&whole, "\xef\xbf\xbd");
-        text += length > 0 ? length : 1;
-    }
-    char *valid = whole.length > 0 ? ypi_text_take(&whole) : ypi_strdup("");
-    cJSON_AddStringToObject(object, name, valid);
-    free(valid);
-}
-
 static void put_entry(struct ypi_benchmark *b, cJSON *entry)
 {
-    char *text = cJSON_PrintUnformatted(entry);
+    char *text = ypi_json_text(entry, false);
     if (text != NULL)
         fprintf(b->file.out, "%s\n    %s", b->any ? "," : "", text);
     b->any = true;
-    cJSON_free(text);
+    free(text);
     cJSON_Delete(entry);
 }
 
@@ -89,7 +73,7 @@ static cJSON *caches(void)
         for (int k = 0; k < YPI_CPUS_MAX; k++)
             sharing += shared[k] != 0;
         cJSON *cache = cJSON_CreateObject();
-        put_text(cache, "type", text[0]);
+        cJSON_AddStringToObject(cache, "type", text[0]);
         cJSON_AddNumberToObject(cache, "level", atoi(text[1]));
         cJSON_AddNumberToObject(cache, "size", (double)size);
         cJSON_AddNumberToObject(cache, "num_sharing", sharing);
@@ -122,7 +106,7 @@ static void put_fact(cJSON *context, const char *name, const struct ypi_session 
 {
     const char *text = ypi_environment_get(s->environment, key);
     if (text != NULL)
-        put_text(context, name, text);
+        cJSON_AddStringToObject(context, name, text);
 }
 
 static cJSON *context_of(const struct ypi_session *s)
@@ -138,9 +122,9 @@ static cJSON *context_of(const struct ypi_session *s)
         memmove(when + length - 1, when + length - 2, 3);
         when[length - 2] = ':';
     }
-    put_text(context, "date", when);
+    cJSON_AddStringToObject(context, "date", when);
     put_fact(context, "host_name", s, "hostname");
-    put_text(context, "executable", s->program);
+    cJSON_AddStringToObject(context, "executable", s->program);
     put_number(context, "num_cpus", fact(s, "cpu.threads"));
     put_number(context, "mhz_per_cpu", megahertz());
     const char *governor = ypi_environment_get(s->environment, "cpu.governor");
@@ -151,10 +135,10 @@ static cJSON *context_of(const struct ypi_session *s)
     int known = getloadavg(load, 3);
     for (int i = 0; i < known; i++)
         cJSON_AddItemToArray(averages, cJSON_CreateNumber(load[i]));
-    put_text(context, "library_version", "yieldpoint " YPI_VERSION);
-    put_text(context, "library_build_type", "release");
+    cJSON_AddStringToObject(context, "library_version", "yieldpoint " YPI_VERSION);
+    cJSON_AddStringToObject(context, "library_build_type", "release");
     cJSON_AddNumberToObject(context, "json_schema_version", 1);
-    put_text(context, "run", s->run_id);
+    cJSON_AddStringToObject(context, "run", s->run_id);
     put_fact(context, "machine", s, "machine.fingerprint");
     put_fact(context, "cpu_model", s, "cpu.model");
     put_fact(context, "commit", s, "git.commit");
@@ -188,10 +172,10 @@ static cJSON *entry_of(struct ypi_benchmark *b, const struct yp_case *c, const c
     const struct family *f = family_of(b, c);
     cJSON *entry = cJSON_CreateObject();
     char *name = ypi_format("%s%s%s", c->id, measurement[0] != '\0' ? "/" : "", measurement);
-    put_text(entry, "name", name);
+    cJSON_AddStringToObject(entry, "name", name);
     cJSON_AddNumberToObject(entry, "family_index", (double)(f - b->families));
     cJSON_AddNumberToObject(entry, "per_family_instance_index", f->instances);
-    put_text(entry, "run_name", name);
+    cJSON_AddStringToObject(entry, "run_name", name);
     cJSON_AddStringToObject(entry, "run_type", "iteration");
     cJSON_AddNumberToObject(entry, "repetitions", b->s->o->repeat);
     cJSON_AddNumberToObject(entry, "repetition_index", c->repeat);
@@ -223,18 +207,21 @@ static void put_outcome(cJSON *entry, const struct ypi_result *r)
 {
     if (ypi_is_failure(r->outcome)) {
         cJSON_AddTrueToObject(entry, "error_occurred");
-        put_text(entry, "error_message", ypi_first_reason(r));
+        cJSON_AddStringToObject(entry, "error_message", ypi_first_reason(r));
     } else if (r->outcome == YPI_SKIPPED) {
         cJSON_AddTrueToObject(entry, "skipped");
-        put_text(entry, "skip_message", r->reason != NULL ? r->reason : "");
+        cJSON_AddStringToObject(entry, "skip_message", r->reason != NULL ? r->reason : "");
     }
 }
 
 static void put_values(cJSON *entry, const struct ypi_result *r)
 {
-    for (int i = 0; i < r->value_count; i++)
-        if (cJSON_GetObjectItemCaseSensitive(entry, r->values[i].name) == NULL)
-            put_number(entry, r->values[i].name, r->values[i].value);
+    for (int i = 0; i < r->value_count; i++) {
+        char *name = ypi_utf8(r->values[i].name); /* as it is printed: no key is there twice */
+        if (cJSON_GetObjectItemCaseSensitive(entry, name) == NULL)
+            put_number(entry, name, r->values[i].value);
+        free(name);
+    }
 }
 
 static void add_measured(struct ypi_benchmark *b, const struct ypi_result *r,
@@ -316,8 +303,8 @@ static void add_aggregates(void *arg, const struct ypi_repeat *repeats, size_t c
         bool ratio = strcmp(aggregates[i], "cv") == 0;
         cJSON *entry = cJSON_CreateObject();
         char *whole = ypi_format("%s_%s", name, aggregates[i]);
-        put_text(entry, "name", whole);
-        put_text(entry, "run_name", name);
+        cJSON_AddStringToObject(entry, "name", whole);
+        cJSON_AddStringToObject(entry, "run_name", name);
         cJSON_AddStringToObject(entry, "run_type", "aggregate");
         cJSON_AddNumberToObject(entry, "repetitions", (double)count);
         cJSON_AddNumberToObject(entry, "threads", repeats[0].threads);
@@ -347,9 +334,9 @@ struct ypi_benchmark *ypi_benchmark_begin(const char *path, const struct ypi_ses
     struct ypi_benchmark *b = ypi_calloc(1, sizeof *b);
     *b = (struct ypi_benchmark){.file = file, .s = s};
     cJSON *context = context_of(s);
-    char *text = cJSON_PrintUnformatted(context);
+    char *text = ypi_json_text(context, false);
     fprintf(file.out, "{\n  \"context\": %s,\n  \"benchmarks\": [", text != NULL ? text : "{}");
-    cJSON_free(text);
+    free(text);
     cJSON_Delete(context);
     return b;
 }

@@ -10,14 +10,16 @@ void ypi_tap_begin(FILE *out, const struct ypi_session *s)
     fflush(out);
 }
 
-/* `#` begins a directive and a line end ends the line; some readers take other control characters
- * for one, too. */
+/* TAP is UTF-8. `#` begins a directive and a line end ends the line; some readers take other
+ * control characters for one, too. */
 static void put_plain(FILE *out, const char *text)
 {
-    for (; *text != '\0' && *text != '\n'; text++) {
-        const unsigned char byte = (unsigned char)*text;
+    char *valid = ypi_utf8(text);
+    for (const char *c = valid; *c != '\0' && *c != '\n'; c++) {
+        const unsigned char byte = (unsigned char)*c;
         fputc(byte == '#' ? '%' : (byte < ' ' && byte != '\t') || byte == 127 ? ' ' : byte, out);
     }
+    free(valid);
 }
 
 static void put_comment(FILE *out, const char *text)

@@ -92,12 +92,12 @@ static void add_csv(struct ypi_text *text, const cJSON *row)
 
 static void add_json(struct output *out, const cJSON *row)
 {
-    char *printed = cJSON_PrintUnformatted(row);
+    char *printed = ypi_json_text(row, false);
     if (printed)
         ypi_text_add(&out->text, "%s%s", out->rows > 0 ? ",\n" : "", printed);
     else
         out->status = yp_set_error(YP_OUT_OF_MEMORY, "no memory for a row of the output");
-    cJSON_free(printed);
+    free(printed);
 }
 
 static bool add_row(void *arg, const cJSON *row)

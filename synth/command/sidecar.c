@@ -3,6 +3,7 @@
 #include "synth/command/internal.h"
 
 #include "base/system/npy.h"
+#include "base/text/output.h"
 #include "base/text/text.h"
 
 #include <cJSON.h>
@@ -230,7 +231,7 @@ static char *document_of(const struct ypi_outputs *o, const struct ypi_made *mad
         add_sensor(document, o);
     add_arrays(document, o);
     add_files(document, o);
-    char *text = cJSON_Print(document);
+    char *text = ypi_json_text(document, true);
     cJSON_Delete(document);
     free(line);
     return text;

@@ -48,6 +48,21 @@ Test(text, of_nothing_is_empty_and_not_null)
     free(formatted);
 }
 
+Test(text, what_is_no_utf8_is_replaced)
+{
+    static const char *const pairs[][2] = {{"", ""},
+                                           {"gr\303\274n", "gr\303\274n"},
+                                           {"gr\374n", "gr\xef\xbf\xbdn"},
+                                           {"\303", "\xef\xbf\xbd"},
+                                           {"\300\200a", "\xef\xbf\xbd\xef\xbf\xbd"
+                                                         "a"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        char *valid = ypi_utf8(pairs[i][0]);
+        cr_expect_str_eq(valid, pairs[i][1], "pair %zu: %s", i, valid);
+        free(valid);
+    }
+}
+
 Test(text, bytes_keep_nul)
 {
     struct ypi_text text = {0};
