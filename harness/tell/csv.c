@@ -280,17 +280,22 @@ static enum yp_status refuse(const char *path)
     return yp_set_error(YP_IO, "--csv %s: %s", path, strerror(errno));
 }
 
-/* Rows of another shape would make the file unreadable. */
-static enum yp_status check_header(const char *path, const char *header)
+/* Rows of another shape would make the file unreadable. *is_open: its last line has no end, which
+ * an editor may leave out. */
+static enum yp_status check_file(const char *path, const char *header, off_t end, bool *is_open)
 {
     size_t length = strlen(header);
     char *first = ypi_calloc(length + 1, 1);
+    char last = '\n';
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd >= 0 ? read(fd, first, length) : -1;
-    enum yp_status status = size < 0 ? refuse(path) : YP_OK;
+    bool done = fd >= 0 && read(fd, first, length) >= 0 && pread(fd, &last, 1, end - 1) >= 0;
+    enum yp_status status = done ? YP_OK : refuse(path);
     if (fd >= 0)
         close(fd);
-    if (status == YP_OK && strcmp(first, header) != 0)
+    *is_open = last != '\n';
+    bool same = strncmp(first, header, length - 1) == 0 &&
+                (first[length - 1] == '\n' || (first[length - 1] == '\0' && *is_open));
+    if (status == YP_OK && !same)
         status = yp_set_error(
             YP_IO, "--csv %s: the file's header is of another version; name another file", path);
     free(first);
@@ -299,7 +304,7 @@ static enum yp_status check_header(const char *path, const char *header)
 
 /* Locked, for two runs may append to one file and one of them writes the header. Where a file
  * system has no locks, rows are still appended whole. -1 with the error set. */
-static int open_to_append(const char *path, const char *header, struct stat *file)
+static int open_to_append(const char *path, const char *header, struct stat *file, bool *is_open)
 {
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0) {
@@ -311,7 +316,7 @@ static int open_to_append(const char *path, const char *header, struct stat *fil
     if (fstat(fd, file) != 0)
         status = refuse(path);
     else if (file->st_size > 0 && S_ISREG(file->st_mode))
-        status = check_header(path, header);
+        status = check_file(path, header, file->st_size, is_open);
     if (status == YP_OK)
         return fd;
     close(fd);
@@ -326,11 +331,13 @@ static enum yp_status append(const char *path, const struct ypi_session *s,
     struct rows rows = {.s = s, .r = r};
     name_columns(&rows);
     char *header = header_of(&rows);
-    int fd = open_to_append(path, header, &file);
+    bool is_open = false;
+    int fd = open_to_append(path, header, &file, &is_open);
     enum yp_status status = fd >= 0 ? YP_OK : YP_IO;
     if (fd >= 0 && r != NULL) {
         if (file.st_size == 0)
             ypi_text_add(&rows.text, "%s", header);
+        ypi_text_add(&rows.text, "%s", is_open ? "\n" : "");
         add_rows(&rows);
         if (!write_rows(fd, file.st_size, &rows.text))
             status = refuse(path);

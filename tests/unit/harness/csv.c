@@ -202,6 +202,33 @@ Test(csv, is_looked_at_before_a_run)
     snprintf(path, sizeof path, "%s/results.csv", directory);
 }
 
+/* An editor may have saved it so: the next row begins a line of its own. */
+Test(csv, a_last_line_without_its_end_is_ended)
+{
+#define ROW(id) "2.000,run-1," id ",failed,duration,case,0,0,s,1,,,,,,,,,,0"
+    static const char *const files[] = {HEADER, HEADER ROW("a.c::t") "\n"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        write_header(files[i]);
+        cr_assert_eq(truncate(path, (off_t)strlen(files[i]) - 1), 0);
+        cr_expect_eq(ypi_csv_check(path), YP_OK, "%s", yp_last_error());
+        cr_expect_eq(append_bare("a.c::u"), YP_OK, "%s", yp_last_error());
+        char *text = read_file();
+        char *wanted = ypi_format("%s%s", files[i], ROW("a.c::u") "\n");
+        cr_expect_str_eq(text, wanted);
+        free(wanted);
+        free(text);
+    }
+}
+
+Test(csv, fields_are_utf8)
+{
+    append_full("gr\374n", "gr\303\274n", "\"\377\"");
+    char *text = read_file();
+    cr_expect_not_null(strstr(text, ",gr\xef\xbf\xbdn,passed,value,gr\303\274n,2,"), "%s", text);
+    cr_expect_not_null(strstr(text, ",\"\"\"\xef\xbf\xbd\"\"\","), "%s", text);
+    free(text);
+}
+
 /* Python reads it; each field comes back in hexadecimal digits, so that nothing is quoted here. */
 static char *read_by_python(void)
 {
