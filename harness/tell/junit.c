@@ -1,6 +1,7 @@
 #include "harness/tell/junit.h"
 
 #include "base/system/clock.h"
+#include "device/cpu/topology.h"
 #include "harness/collect/collect.h"
 #include "harness/tell/partial.h"
 
@@ -58,11 +59,34 @@ static void put(FILE *out, const char *text, bool attribute)
     }
 }
 
+/* Many readers hold an attribute whole and bound it, and a person sees its beginning. */
+enum { ATTRIBUTE_MAX = 8192 };
+
+static bool is_long(const char *value)
+{
+    return strnlen(value, ATTRIBUTE_MAX + 1) > ATTRIBUTE_MAX;
+}
+
+/* What is too long ends with its hash, so that two names are never one. */
+static char *bounded(const char *value)
+{
+    size_t kept = 0;
+    char hash[33];
+    while (kept < ATTRIBUTE_MAX) {
+        size_t length = ypi_character(value + kept);
+        kept += length > 0 ? length : 1;
+    }
+    ypi_fnv128(value, hash);
+    return ypi_format("%.*s... (%zu bytes, hash %s)", (int)kept, value, strlen(value), hash);
+}
+
 static void attribute(FILE *out, const char *name, const char *value)
 {
+    char *shorter = is_long(value) ? bounded(value) : NULL;
     fprintf(out, " %s=\"", name);
-    put(out, value, true);
+    put(out, shorter != NULL ? shorter : value, true);
     fputc('"', out);
+    free(shorter);
 }
 
 /* -- properties ---------------------------------------------------------------------------- */

@@ -37,10 +37,10 @@ static char *shortened(const struct ypi_screen *screen, const struct ypi_options
         return ypi_format(" - %.*s", length, reason);
     if (room < LEAST)
         return ypi_strdup("");
-    int kept = length;
-    while (kept > 0 && (ypi_columns(reason, (size_t)kept) > (size_t)room - 3 ||
-                        ((unsigned char)reason[kept] & 0xc0) == 0x80))
-        kept--;
+    int kept = 0;
+    for (int columns = 0; kept < length; kept++)
+        if (((unsigned char)reason[kept] & 0xc0) != 0x80 && columns++ == room - 3)
+            break;
     return ypi_format(" - %.*s...", kept, reason);
 }
 

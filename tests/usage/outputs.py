@@ -27,8 +27,9 @@ ODD = os.fsdecode(b"<&\">]]> \x1b[1m \xff \xc3\xbc \xef\xbf\xbf\ttab\nnot ok 3 -
 KINDS = {"passes": (None, "ok"), "fails": ("failure", "not ok"), "skipped": ("skipped", "skip"),
          "known": ("skipped", "todo failed"), "mended": (None, "todo"), "mended_strictly": ("failure", "not ok"),
          "without_setup": ("error", "not ok"), "crashes": ("failure", "not ok"), "hangs": ("failure", "not ok"),
-         "undecided": (None, "ok"), "figures": (None, "ok"), "loud": (None, "ok")}
-COUNTS = {"tests": 12, "failures": 4, "errors": 1, "skipped": 2}
+         "undecided": (None, "ok"), "figures": (None, "ok"), "loud": (None, "ok"),
+         "fails_at_length": ("failure", "not ok")}
+COUNTS = {"tests": 13, "failures": 5, "errors": 1, "skipped": 2}
 CASES = " or ".join(KINDS)
 
 
@@ -93,6 +94,10 @@ def check_junit(tap, program, folder):
     told = "first <&\">]]> #x1B[1m #xFF \u00fc #xEF#xBF#xBF # TODO \\ end\\\nok 7"
     tap.check(told in cases["fails"].find("failure").get("message") and told in cases["fails"].find("failure").text,
               "a message comes through, and what XML has no character for is written out", cases["fails"][1].attrib)
+    long = cases["fails_at_length"].find("failure")
+    tap.check(long.get("message").startswith("begins \u00fc   ") and len(long.get("message")) < 10000,
+              "a long reason: the attribute has its beginning", len(long.get("message")))
+    tap.check(f"begins \u00fc {1:20000} ends" in long.text, "and the element all of it", len(long.text))
     values = {p.get("name"): p.get("value") for p in cases["figures"].iter("property")}
     tap.check("not a number" not in values and values["too much"] == "inf" and values["too little"] == "-inf" and
               values["odd \"name\", " + told[6:-5].rstrip("\n")] == "0.5",
@@ -212,7 +217,7 @@ def prove(text, folder):
 def tap_of(program, folder, *arguments, timeout=120):
     done = subprocess.run([program, "--tap", "--history", os.path.join(folder, "tap.db"), *arguments], capture_output=True,
                           timeout=timeout, env=ENVIRONMENT, stdin=subprocess.DEVNULL)
-    return done.returncode, done.stdout.decode("utf-8", "surrogateescape")
+    return done.returncode, done.stdout.decode("utf-8")
 
 
 def refused(text):
@@ -242,15 +247,18 @@ def check_tap(tap, program, folder, has_prove):
         tap.equal(read_tap(text)[1], "", f"TAP{name}: to the end")
     if has_prove:
         told = prove(text, folder)
-        failed = re.search(r"Failed tests?:?  *([0-9, -]+)", told[1]) or re.search(r"Failed ([0-9]+)/12", told[1])
-        tap.check(told[0] != 0 and "Parse errors" not in told[1] and "Failed 5/12 subtests" in told[1] and
-                  "(less 1 skipped subtest" in told[1] and "TODO passed:" in told[1], "prove reads it: 5 failed",
+        failed = re.search(r"Failed tests?:?  *([0-9, -]+)", told[1]) or re.search(r"Failed ([0-9]+)/13", told[1])
+        tap.check(told[0] != 0 and "Parse errors" not in told[1] and "Failed 6/13 subtests" in told[1] and
+                  "(less 1 skipped subtest" in told[1] and "TODO passed:" in told[1], "prove reads it: 6 failed",
                   (failed, told[1]))
     else:
         tap.skip("prove", "no prove here")
     code, text = tap_of(program, folder, "-k", "label", "--set", f"label={ODD}")
     tap.equal((code, refused(text)), (OK, None), "an odd id: strict")
     tap.check("%0anot%20ok" in read_tap(text)[0][0][1], "an odd id: one line", text)
+    code, text = tap_of(program, folder, "-k", "bytes")
+    tap.equal((code, refused(text)), (OK, None), "names that are no UTF-8: strict")
+    tap.check("axis=gr\ufffdn" in text and "# gr\ufffdn\n" in text, "names that are no UTF-8: replaced", text)
     code, text = tap_of(program, folder, "-k", CASES, "-x")
     tap.check(refused(text) is None and read_tap(text)[1] == "Bail out! stopped before all cases were run",
               "-x: a bail out", text)
@@ -280,7 +288,12 @@ def read_json(data):
 def check_json(tap, program, cli, folder, sanitized):
     history = os.path.join(folder, "json.db")
     table = os.path.join(folder, "rows.csv")
-    run(program, "-q", "--history", history, "--csv", table, "-k", f"{CASES} or numbers")
+    benchmark = os.path.join(folder, "benchmark.json")
+    run(program, "-q", "--history", history, "--csv", table, "--json", benchmark, "-k", f"{CASES} or numbers or bytes")
+    with open(benchmark, "rb") as file:
+        entries = {e["name"]: e for e in read_json(file.read())["benchmarks"]}
+    odd = entries["outputs.c::bytes[axis=gr\ufffdn]/gr\ufffdn \u00fc"]
+    tap.equal((odd.get("gr\ufffdn"), odd.get("error_message")), (1, "gr\ufffdn"), "--json: UTF-8 whatever bytes names hold")
     run(program, "-q", "--history", history, "--csv", table, "-k", "label", "--set", f"label={ODD}")
     for bad in (b'{"a": NaN}', b'{"a": Infinity}', b'{"a": 1, "a": 2}', b'{"a": "\xff"}', b'{"a": 1,}'):
         try:
@@ -304,13 +317,13 @@ def check_json(tap, program, cli, folder, sanitized):
             tap.check(documents and documents[0], f"yieldpoint {name}: JSON", done)
         except ValueError as error:
             tap.check(False, f"yieldpoint {name}: JSON", (error, done))
-    with open(table, encoding="utf-8", errors="surrogateescape", newline="") as file:
+    with open(table, encoding="utf-8", newline="") as file:
         found = list(csv.reader(file, strict=True))
     tap.check(len(found) > 10 and {len(row) for row in found} == {len(found[0])}, "--csv: as many fields in each row",
               {len(row) for row in found})
     done = subprocess.run([cli, "history", "export", "--csv", "-", "--history", history], capture_output=True,
                           env=ENVIRONMENT, cwd=folder)
-    exported = list(csv.reader(done.stdout.decode("utf-8", "surrogateescape").splitlines(keepends=True), strict=True))
+    exported = list(csv.reader(done.stdout.decode("utf-8").splitlines(keepends=True), strict=True))
     tap.check(len(exported) > 5 and {len(row) for row in exported} == {len(exported[0])},
               "yieldpoint history export --csv: as many fields in each row", {len(row) for row in exported})
 

@@ -37,6 +37,11 @@ YP_TEST(outputs, mended_strictly, .parallel = true, .xfail = "was broken # once"
 {
 }
 
+YP_TEST(outputs, fails_at_length, .parallel = true)
+{
+    yp_fail(t, "begins \xc3\xbc %20000d ends", 1);
+}
+
 static void refuses(struct yp_case *t)
 {
     yp_fail(t, "no licence " ODD);
@@ -84,6 +89,18 @@ YP_TEST(outputs, loud, .parallel = true)
     line[255] = '\n';
     for (int i = 0; i < 8 * 4096; i++)
         fwrite(line, sizeof line, 1, stdout);
+}
+
+/* Names that no Unicode is: two of them are told alike. */
+YP_TEST(outputs, bytes, .axes = YP_AXES(yp_axis_string("axis", "gr\374n")))
+{
+    yp_value(t, "gr\374n", 1);
+    yp_value(t, "gr\373n", 2);
+    yp_measure (t, "gr\374n \303\274", .samples = 3, .items = 1, .unit = "gr\374n")
+        yp_phase (t, "gr\374n") {
+            usleep(10);
+        }
+    yp_fail(t, "gr\374n");
 }
 
 YP_TEST(outputs, label, .parallel = true,
