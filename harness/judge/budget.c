@@ -202,10 +202,10 @@ bool ypi_slack_is_loose(const struct yp_budget *budget, double slack)
 static void exact(struct ypi_verdict *v, double measured)
 {
     v->measured = v->low = v->high = measured;
+    /* NaN is never good enough. */
     bool good = kinds[v->budget->kind].at_least ? measured >= v->budget->limit
                                                 : measured <= v->budget->limit;
-    /* No figure at all is never good enough, not even an infinite one. */
-    v->met = good && isfinite(measured) ? YPI_MET : YPI_NOT_MET;
+    v->met = good ? YPI_MET : YPI_NOT_MET;
 }
 
 /* The work of one iteration that a speed budget counts; 0: not declared. */

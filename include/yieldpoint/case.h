@@ -82,8 +82,9 @@ void yp_skip(struct yp_case *t, const char *format, ...)
 
 /* -- results ------------------------------------------------------------------------------ */
 
-/* A named figure, stored with the record and judged by yp_min_value / yp_max_value. NaN and
- * infinity are stored and meet no budget. A name may be used once a case. */
+/* A named figure, stored with the record and judged by yp_min_value / yp_max_value. NaN is stored
+ * and meets neither; +infinity meets yp_min_value, -infinity yp_max_value. A name may be used once
+ * a case. */
 void yp_value(struct yp_case *t, const char *name, double value);
 void yp_value_unit(struct yp_case *t, const char *name, double value, const char *unit);
 
