@@ -259,8 +259,8 @@ static void finding_text(char out[160], const struct ypi_gradient *g)
         snprintf(out, 160, "; %s", findings[g->finding].text);
 }
 
-/* Checks and leaks are judged without a budget too. */
-static void judge_undeclared(struct ypi_result *r)
+/* Checks and leaks are judged without a budget too. `left`: see ypi_conclude(). */
+static void judge_undeclared(struct ypi_result *r, bool left)
 {
     for (int i = 0; i < r->gradient_count; i++) {
         const struct ypi_gradient *g = &r->gradients[i];
@@ -282,9 +282,9 @@ static void judge_undeclared(struct ypi_result *r)
                             finding);
     }
     const struct ypi_memory *m = &r->memory;
-    if (r->has_memory)
+    if (r->has_memory && !left)
         judge_leak(r, YP_HOST, m->leaked_bytes, m->leaked_blocks);
-    if (r->has_memory && m->has_device)
+    if (r->has_memory && !left && m->has_device)
         judge_leak(r, YP_DEVICE, m->device.allocated, m->device.allocations - m->device.frees);
 }
 
@@ -396,12 +396,16 @@ void ypi_conclude(struct ypi_result *r, const struct ypi_judging *how,
                   const struct ypi_result *others, int count)
 {
     bool noisy = false;
+    /* A body that failed or skipped may have left before it freed: that is no second fault. */
+    const bool left = r->failure_count > 0 || r->skipped;
     take_failures(r, others, count);
     merge(r, how, others, count);
     /* A case that never came to its end has said why; its budgets are listed as not measured. */
     bool whole = !r->skipped && r->ended && r->failure_count == 0;
     for (int i = 0; i < r->verdict_count; i++) {
-        const struct ypi_verdict *v = &r->verdicts[i];
+        struct ypi_verdict *v = &r->verdicts[i];
+        if (left && v->met == YPI_NOT_MET && v->budget->kind == YP_BUDGET_MAX_LEAK)
+            v->met = YPI_UNMEASURED;
         noisy = noisy || v->met == YPI_UNDECIDED;
         if (v->met == YPI_NOT_MET && v->budget->kind == YP_BUDGET_MAX_GRADIENT_ERROR)
             continue; /* reported with its tensor and direction, below */
@@ -409,7 +413,7 @@ void ypi_conclude(struct ypi_result *r, const struct ypi_judging *how,
             (v->met == YPI_UNDECIDED && how->noisy_fails))
             fail_verdict(r, v);
     }
-    judge_undeclared(r);
+    judge_undeclared(r, left);
     add_notes(r, noisy);
     r->outcome = outcome_of(r, noisy);
 }

@@ -344,6 +344,8 @@ def main(program, stillborn, sanitized, *others):
         tap.equal([f["message"] for f in stored["expectation"]["failures"]],
                   ["found == 42: found is 41", "found == 43: found is 41"],
                   "expectations go on")
+        tap.equal([f["message"] for f in stored["memory_not_got"]["failures"] if f["message"].startswith("leaked ")], [],
+                  "what a refused body holds is no leak")
         tap.equal([v["met"] for v in stored["crash_before_measuring"]["verdicts"]],
                   ["unmeasured"], "a crashed case has its budgets reported")
         tap.check(len(stored["floods_output"]["tail"]) > 1000 and

@@ -348,6 +348,36 @@ Test(budget, a_leak_needs_no_budget)
     let_go();
 }
 
+/* It had no time to free. What a budget says comes of a body that ran to its end. */
+Test(budget, what_a_body_holds_that_failed_is_no_leak)
+{
+    for (int budget = 0; budget < 2; budget++) {
+        BEGIN(budget ? (struct yp_budget)yp_max_leak(YP_HOST, 0)
+                     : (struct yp_budget)yp_max_peak(YP_HOST, 1e9));
+        r.memory.leaked_bytes = 2048;
+        r.memory.leaked_blocks = 1;
+        ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "refused");
+        judge();
+        cr_expect_eq(r.failure_count, 1, "%s", r.failures[r.failure_count - 1].message);
+        expect_verdict(0, budget ? YPI_UNMEASURED : YPI_MET);
+        let_go();
+        BEGIN(budget ? (struct yp_budget)yp_max_leak(YP_HOST, 0)
+                     : (struct yp_budget)yp_max_peak(YP_HOST, 1e9));
+        r.memory.leaked_bytes = 2048;
+        r.memory.leaked_blocks = 1;
+        judge_as(true, false, true);
+        expect_outcome(YPI_SKIPPED);
+        let_go();
+    }
+    BEGIN(yp_max_peak(YP_HOST, 10));
+    r.memory.host.allocated_peak = 100;
+    r.memory.leaked_bytes = 2048;
+    r.memory.leaked_blocks = 1;
+    judge();
+    cr_expect_eq(r.failure_count, 2);
+    let_go();
+}
+
 /* -- speed --------------------------------------------------------------------------------- */
 
 /* 0.4 to 0.5 s an iteration of 100 pixels, 200 operations, 400 bytes. */
