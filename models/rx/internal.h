@@ -10,6 +10,7 @@
 #include "models/nn/simd/pixels.h"
 #include "models/rx/rx.h"
 
+#include <float.h>
 #include <math.h>
 
 /* Pixels that are centred and multiplied at once: small enough to stay in a core's cache, and as
@@ -30,6 +31,19 @@ static inline bool ypi_rx_is_finite(const float *x, size_t channels)
         if (!isfinite(x[c]))
             return false;
     return true;
+}
+
+/* r of MinMax. What is too narrow for 1 / r to be a float is flat, and then r is a constant: no
+ * unit of the data is, be they amperes. */
+#define YPI_RX_FLAT 1e-6
+static inline bool ypi_rx_is_flat(double min, double max)
+{
+    return !(max - min >= (double)FLT_MIN);
+}
+
+static inline double ypi_rx_extent(double min, double max)
+{
+    return ypi_rx_is_flat(min, max) ? YPI_RX_FLAT : max - min;
 }
 
 /* The slope of a pixel's loss ln(1 + e^l), or of a target's ln(1 + e^-l), by its logit l. Below

@@ -184,9 +184,9 @@ enum yp_status rx_covariance(const struct rx *rx, double *out);
 
 /*
  * Factors Sigma + ridge I in double and prepares scoring. RX is affine-invariant, so the running
- * min-max normaliser x / r, r = max(max - min, 1e-6), is folded in: adding eps to the covariance
- * of normalised data is ridge = eps r^2 here, with the same scores. The statistics stay, so
- * fitting and finishing may go on; a failure leaves no factor.
+ * min-max normaliser x / r, r = max - min (1e-6 where all is one value), is folded in: adding eps
+ * to the covariance of normalised data is ridge = eps r^2 here, with the same scores. The
+ * statistics stay, so fitting and finishing may go on; a failure leaves no factor.
  *
  * YP_INVALID, naming the channel where there is one: eps is negative or not finite; fewer than 2
  * pixels; eps = 0 and a channel is constant (a dead band) or pixels <= channels; a variance

@@ -1,12 +1,15 @@
 /*
- * y (n) = (x - min) / r, r = max(max - min, least), of x (n) and two numbers, min and max. With
- * r = max - min: dmin = -sum dy (1 - y) / r, dmax = -sum dy y / r. Held at `least`, r is a
- * constant: dmin = -sum dy / r, dmax = 0.
+ * y (n) = (x - min) / r, of x (n) and two numbers, min and max. r = max - min, and
+ * dmin = -sum dy (1 - y) / r, dmax = -sum dy y / r. Where max is not above min, or by less than
+ * FLT_MIN, 1 / r would be no float: then r is the setting `flat`, a constant, dmin = -sum dy / r
+ * and dmax = 0.
  */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/minmax.c"
 enum { X, MIN, MAX, Y };
 enum { N };
+#include <float.h>
+
 #include "models/nn/fast.h"
 #include "models/nn/plain.h"
 
@@ -18,10 +21,9 @@ static size_t work(const struct nn_shape *shape)
 /* 1 / r, and whether r follows min and max. */
 static double gain_of(const struct nn_call *call, bool *moves)
 {
-    double least = call->shape->setting[0];
     double range = (double)*(float *)call->value[MAX] - (double)*(float *)call->value[MIN];
-    *moves = range >= (double)(float)least;
-    return 1 / (*moves ? range : least);
+    *moves = range >= (double)FLT_MIN;
+    return 1 / (*moves ? range : call->shape->setting[0]);
 }
 
 static enum yp_status forward(const struct nn_call *call)
@@ -57,12 +59,12 @@ static double flops(const struct nn_shape *shape, enum nn_pass pass)
 const struct nn_operator nn_minmax = {
     .name = "minmax",
     .dims = "n",
-    .settings = {"least"},
+    .settings = {"flat"},
     .tensors = {{"x", "n", .role = NN_INPUT},
                 {"min", "", .role = NN_PARAMETER, .domain = {NN_UNIFORM, .low = -2, .high = -1}},
                 {"max", "", .role = NN_PARAMETER, .domain = {NN_UNIFORM, .low = 1, .high = 2}},
                 {"y", "n", .role = NN_OUTPUT}},
-    .kinks = "max - min = least",
+    .kinks = "max = min",
     .shapes = {{"one", .size = {1}, .setting = {1e-6}},
                {"odd", .size = {37}, .setting = {1e-6}},
                {"small", .size = {4096}, .setting = {1e-6}},
@@ -76,8 +78,8 @@ const struct nn_operator nn_minmax = {
 static void NAME(forward)(const struct nn_call *call)
 {
     const REAL *x = call->value[X], *min = call->value[MIN], *max = call->value[MAX];
-    REAL *y = call->value[Y], least = (REAL)call->shape->setting[0];
-    REAL range = *max - *min >= least ? *max - *min : least;
+    REAL *y = call->value[Y], width = *max - *min;
+    REAL range = width >= (REAL)FLT_MIN ? width : (REAL)call->shape->setting[0];
     for (size_t i = 0; i < call->shape->size[N]; i++)
         y[i] = (x[i] - *min) / range;
 }
@@ -85,10 +87,10 @@ static void NAME(forward)(const struct nn_call *call)
 static void NAME(vjp)(const struct nn_call *call)
 {
     const REAL *x = call->value[X], *min = call->value[MIN], *max = call->value[MAX];
-    const REAL *dy = call->gradient[Y], least = (REAL)call->shape->setting[0];
+    const REAL *dy = call->gradient[Y];
     REAL *dx = call->gradient[X], *dmin = call->gradient[MIN], *dmax = call->gradient[MAX];
-    bool moves = *max - *min >= least;
-    REAL range = moves ? *max - *min : least;
+    bool moves = *max - *min >= (REAL)FLT_MIN;
+    REAL range = moves ? *max - *min : (REAL)call->shape->setting[0];
     *dmin = *dmax = 0;
     for (size_t i = 0; i < call->shape->size[N]; i++) {
         REAL y = (x[i] - *min) / range;

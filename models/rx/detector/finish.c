@@ -169,7 +169,7 @@ static double ridge_of(const struct rx *rx, double eps)
 {
     struct rx_summary all;
     rx_summary(rx, &all);
-    double range = fmax((double)all.max - (double)all.min, 1e-6);
+    double range = ypi_rx_extent((double)all.min, (double)all.max);
     return eps * range * range;
 }
 

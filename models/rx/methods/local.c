@@ -279,7 +279,7 @@ static enum yp_status survey(struct local *job, double *range)
         job->list[count++] = c;
     }
     job->size = count + 1;
-    *range = fmax((double)most - (double)least, 1e-6);
+    *range = ypi_rx_extent((double)least, (double)most);
     return YP_OK;
 }
 

@@ -6,7 +6,6 @@
 #include "models/rx/internal.h"
 #include "models/rx/pipeline/nodes.h"
 
-#define YPI_RX_MIN_RANGE 1e-6  /* of MinMax */
 #define YPI_RX_WHITEN_EPS 1e-6 /* beside the variances of components, as cuvis.ai has it */
 
 /* Where float statistics cannot tell the smallest component from nothing: an eigenvalue is off by

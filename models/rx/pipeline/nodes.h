@@ -12,8 +12,9 @@
  * gradient for every parameter, as one vector of named tensors, to any optimiser.
  *
  * Formulas, for a pixel x of C channels:
- *   MinMax       u = (x - min) / r,  r = max(max - min, 1e-6); min and max are two scalars: of
- *                all data, or, by sample, of the finite pixels of a tile, then a whole cube.
+ *   MinMax       u = (x - min) / r,  r = max - min, 1e-6 where all is one value; min and max are
+ *                two scalars: of all data, or, by sample, of the finite pixels of a tile, then a
+ *                whole cube.
  *   selector     v_c = u_c w_c,  w = k s,  s = softmax(logits / T); logits start at
  *                ln(var(u_c) + 1e-6), or all at 0 (uniform). Its terms of the loss, as cuvis.ai's
  *                regularisers have them: -entropy H, H = -sum s ln s, and -diversity var w,

@@ -61,18 +61,19 @@ static enum yp_status prepare(struct rx_pipeline *p, const char *what, const flo
     const struct rx_pipeline_options *o = &p->options;
     const struct ypi_rx_places *at = &p->places;
     p->parameters = parameters;
-    double width = 1;
+    double max = 1;
     p->floor = 0;
     if (ypi_rx_has_range(o)) {
         p->floor = (double)parameters[at->min];
-        width = (double)parameters[at->max] - p->floor;
+        max = (double)parameters[at->max];
+        double width = max - p->floor;
         if (!isfinite(width) || width > MAX_RANGE)
             return yp_set_error(
                 YP_INVALID, "%s: min is %g and max %g, allowed are finite values up to %g apart",
-                what, (double)parameters[at->min], (double)parameters[at->max], MAX_RANGE);
+                what, p->floor, max, MAX_RANGE);
     }
-    p->moves = width >= YPI_RX_MIN_RANGE;
-    p->range = p->moves ? width : YPI_RX_MIN_RANGE;
+    p->moves = !ypi_rx_is_flat(p->floor, max);
+    p->range = ypi_rx_extent(p->floor, max);
     ypi_rx_weigh(p, hard);
     if (p->symmetric != NULL)
         make_even(p);

@@ -65,7 +65,7 @@ static void build(struct rx_plain *p)
     p->count = 0;
     if (ypi_rx_has_range(o))
         append(p, &nn_minmax, p->places.min,
-               (struct nn_shape){.size = {n * c}, .setting = {YPI_RX_MIN_RANGE}});
+               (struct nn_shape){.size = {n * c}, .setting = {YPI_RX_FLAT}});
     if (o->select)
         append(p, &nn_selector, p->places.logits,
                (struct nn_shape){.size = {n, c}, .setting = {o->keep}});
@@ -193,8 +193,7 @@ static void scale_sample(struct rx_plain *p, bool wide, size_t count)
         max = fmax(max, get(p->values, i, wide));
     }
     for (size_t i = 0; i < count; i++)
-        put(p->values, i, (get(p->values, i, wide) - min) / fmax(max - min, YPI_RX_MIN_RANGE),
-            wide);
+        put(p->values, i, (get(p->values, i, wide) - min) / ypi_rx_extent(min, max), wide);
 }
 
 /* Forward through the first `steps` steps. */

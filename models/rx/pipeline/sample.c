@@ -26,7 +26,7 @@ static void scale_tile(struct rx_tile *tile, float *values)
 {
     float least, most;
     range_of(tile, &least, &most);
-    double min = (double)least, gain = 1 / fmax((double)most - min, YPI_RX_MIN_RANGE);
+    double min = (double)least, gain = 1 / ypi_rx_extent(min, (double)most);
     for (size_t i = 0; i < tile->pixels; i++) {
         const float *x = tile->values + i * ypi_rx_stride(tile);
         for (size_t c = 0; c < tile->channels; c++)

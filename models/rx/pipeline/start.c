@@ -30,7 +30,7 @@ static enum yp_status start_front(struct rx_pipeline *p, const char *what,
     double temperature = ypi_rx_has_temperature(o) ? settle(s, o->temperature) : o->temperature;
     p->floor = ypi_rx_has_range(o) ? settle(s, s->min) : 0;
     double max = ypi_rx_has_range(o) ? settle(s, s->max) : 1;
-    p->range = fmax(max - p->floor, YPI_RX_MIN_RANGE);
+    p->range = ypi_rx_extent(p->floor, max);
     if (ypi_rx_has_range(o)) {
         to[p->places.min] = p->floor;
         to[p->places.max] = max;

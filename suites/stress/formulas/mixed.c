@@ -86,7 +86,7 @@ static void prepare(struct plain *p)
     float top = -INFINITY, sum = 0;
     float t = p->o->temperature > 0 ? (float)p->o->temperature : 1;
     float k = p->o->keep > 0 ? (float)p->o->keep : (float)p->c;
-    p->range = fmaxf(*p->max - *p->min, 1e-6F);
+    p->range = *p->max > *p->min ? *p->max - *p->min : 1e-6F;
     for (size_t c = 0; c < p->c && p->o->select; c++)
         top = fmaxf(top, p->logits[c] / t);
     for (size_t c = 0; c < p->c && p->o->select; c++)

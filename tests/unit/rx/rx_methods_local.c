@@ -184,11 +184,14 @@ Test(rx_local, regularisation_is_that_of_rx)
         {.inner = 3, .outer = 5, .shrink = 0.3},
         {.inner = 1, .outer = 9, .eps = 1e-6, .shrink = 0.05},
         {.inner = 1, .outer = 9, .shrink = 1}};
-    for (size_t i = 0; i < LENGTH(cases); i++) {
-        double most = compare(&image, &cases[i]);
+    float *values = (float *)image.values;
+    for (size_t i = 0; i < 2 * LENGTH(cases); i++) {
+        double most = compare(&image, &cases[i % LENGTH(cases)]);
         cr_expect_leq(most, ROUNDED, "case %zu: %g", i, most);
+        for (size_t k = 0; i + 1 == LENGTH(cases) && k < 20 * 24 * 30; k++)
+            values[k] = ldexpf(values[k], -40); /* as amperes */
     }
-    free((void *)image.values);
+    free(values);
 }
 
 /* -- pixels and bands that are wrong --------------------------------------------------------- */

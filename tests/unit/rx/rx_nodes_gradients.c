@@ -105,12 +105,12 @@ Test(rx_nodes, every_node_has_the_gradient_of_its_formula)
     }
 }
 
-/* A range below 1e-6 is held at 1e-6, and then max has no gradient. */
+/* Without a range r is 1e-6, and then max has no gradient. */
 Test(rx_nodes, minmax_of_a_constant)
 {
-    double x[3] = {1, 1 + 1e-7, 1 - 1e-7}, min = 1, max = 1 + 1e-9, y[3], c[3] = {1, 2, 5};
+    double x[3] = {1, 1 + 1e-7, 1 - 1e-7}, min = 1, max = 1, y[3], c[3] = {1, 2, 5};
     double dx[3], dmin, dmax;
-    const struct nn_shape shape = {.size = {3}, .setting = {YPI_RX_MIN_RANGE}};
+    const struct nn_shape shape = {.size = {3}, .setting = {YPI_RX_FLAT}};
     struct nn_call call = {
         .shape = &shape, .value = {x, &min, &max, y}, .gradient = {dx, &dmin, &dmax, c}};
     nn_minmax.oracle(&call);
