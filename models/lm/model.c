@@ -16,7 +16,7 @@ struct lm {
 
 /* -- steps ------------------------------------------------------------------------------------- */
 
-enum { STEPS_OF_A_LAYER = 15, TENSORS_OF_A_LAYER = 27 };
+enum { STEPS_OF_A_LAYER = 15, TENSORS_OF_A_LAYER = 28 };
 
 static size_t positions(const struct lm *lm)
 {
@@ -144,7 +144,7 @@ static struct nn_model_options model_options(const struct lm_options *options)
                                      .precision = options->precision,
                                      .oracle = options->oracle,
                                      .steps = layers * STEPS_OF_A_LAYER + 3,
-                                     .tensors = layers * TENSORS_OF_A_LAYER + 12};
+                                     .tensors = layers * TENSORS_OF_A_LAYER + 13};
 }
 
 /* Pairs of all positions. */

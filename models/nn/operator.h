@@ -83,6 +83,10 @@ struct nn_domain {
     char below;    /* a letter of dims, for indices; 0: high counts */
     double kink;   /* where the operator has no derivative in this tensor's elements, ... */
     double margin; /* ... from which they stay this far; 0: there is no such point */
+    /* In a shape that is `lifted`: the first element of each row, whose other elements are quarters
+     * from -2 to 2. Products of such rows have a large number in common, and float holds them
+     * exactly. 0: drawn as ever. */
+    double lift;
 };
 
 struct nn_tensor {
@@ -100,12 +104,14 @@ struct nn_tensor {
 
 /* Sizes and settings to run an operator with. The suites know these names: "one" (all sizes 1,
  * or the least there is), "odd" (a few elements, no multiple of a vector's), "small" (fits a core's
- * cache), "medium" (as models have them). Gradients by differences are checked at the first two,
- * speed at the others. */
+ * cache), "medium" (as models have them). Gradients by differences are checked at the first
+ * three, speed at the last two. "lifted", of softmaxes alone: scores are large and near each other.
+ */
 struct nn_shape {
     const char *name; /* NULL behind the last one */
     size_t size[NN_DIMS];
     double setting[NN_SETTINGS];
+    bool lifted; /* see struct nn_domain */
 };
 
 /*

@@ -110,11 +110,22 @@ static char *staged(const struct nn_point *p, const void *place)
     return p->staging + ((const char *)place - p->there);
 }
 
+/* Element k of a tensor that is lifted: a multiple of 1/4 beside `lift`. */
+static double lifted(const struct nn_point *p, int i, size_t k, struct ypi_seed *state)
+{
+    static const struct nn_domain whole = {NN_WHOLE, .low = -8, .high = 8};
+    const struct nn_tensor *tensor = &p->op->tensors[i];
+    char letter = tensor->dims[strlen(tensor->dims) - 1];
+    size_t width = p->shape->size[strchr(p->op->dims, letter) - p->op->dims];
+    return k % width == 0 ? tensor->domain.lift : nn_draw(p->op, p->shape, &whole, state) / 4;
+}
+
 /* A tensor's values, or its cotangents, to all three. */
 static void fill(struct nn_point *p, int i, bool cotangents, uint64_t seed)
 {
     const struct nn_tensor *tensor = &p->op->tensors[i];
-    static const struct nn_domain any = {NN_BELL, 0, 1, 0, 0, 0};
+    static const struct nn_domain any = {NN_BELL, .high = 1};
+    bool lift = !cotangents && p->shape->lifted && tensor->domain.lift != 0;
     struct ypi_seed state = ypi_seed_of(seed, PURPOSE, (uint64_t)i + (cotangents ? NN_TENSORS : 0));
     enum nn_type type = cotangents ? nn_gradient_type(p->op, p->version, i)
                         : p->version == NULL && tensor->type == NN_REAL
@@ -127,7 +138,8 @@ static void fill(struct nn_point *p, int i, bool cotangents, uint64_t seed)
     if (oracle == NULL || plain == NULL)
         return;
     for (size_t k = 0; k < nn_count(p->op, tensor, p->shape); k++) {
-        double value = nn_draw(p->op, p->shape, cotangents ? &any : &tensor->domain, &state);
+        double value = lift ? lifted(p, i, k, &state)
+                            : nn_draw(p->op, p->shape, cotangents ? &any : &tensor->domain, &state);
         if (tensor->type == NN_REAL) {
             value = (double)nn_round(value, type);
             nn_store(oracle, NN_DOUBLE, k, value);

@@ -33,7 +33,7 @@ struct attention_own {
 struct attention_shared {
     float *q, *dy, *k, *v;
     float (*p)[ATTENTION_TILE + 1], (*ds)[ATTENTION_TILE + 1];
-    float *high, *sum, *lse, *along; /* (ATTENTION_TILE) */
+    float *high, *sum, *share, *along; /* (ATTENTION_TILE); share: 1 / sum, of the vjp */
     unsigned step;
 };
 
@@ -59,7 +59,7 @@ YPK_FUNCTION struct attention_shared attention_places(float *at, size_t e, bool 
     at = (float *)(void *)(vjp ? s.ds + ATTENTION_TILE : s.ds);
     s.high = at;
     s.sum = at + ATTENTION_TILE;
-    s.lse = at + 2 * ATTENTION_TILE;
+    s.share = at + 2 * ATTENTION_TILE;
     s.along = at + 3 * ATTENTION_TILE;
     return s;
 }
@@ -104,7 +104,7 @@ YPK_FUNCTION float attention_factor(const struct nn_cuda_attention *job)
 
 /* -- forward -------------------------------------------------------------------------------- */
 
-/* Scores of thread t's, -infinity where nothing is seen. */
+/* Products of thread t's, -infinity where nothing is seen. */
 YPK_FUNCTION void attention_scores(const struct nn_cuda_attention *job, size_t row, size_t column,
                                    unsigned t, const struct attention_shared *s)
 {
@@ -112,24 +112,25 @@ YPK_FUNCTION void attention_scores(const struct nn_cuda_attention *job, size_t r
     for (unsigned j = t % ATTENTION_LANES; j < ATTENTION_TILE; j += ATTENTION_LANES) {
         float score = -YPK_INFINITY;
         if (attention_sees(job, row + i, column + j))
-            score = attention_factor(job) *
-                    attention_dot(s->q + i * s->step, s->k + j * s->step, job->e);
+            score = attention_dot(s->q + i * s->step, s->k + j * s->step, job->e);
         s->p[i][j] = score;
     }
 }
 
 /* Row i's exponentials; what its sums so far are worth by the new maximum goes to `along`. */
-YPK_FUNCTION void attention_exponentials(unsigned i, const struct attention_shared *s)
+YPK_FUNCTION void attention_exponentials(const struct nn_cuda_attention *job, unsigned i,
+                                         const struct attention_shared *s)
 {
+    float factor = attention_factor(job);
     float before = s->high[i], high = before, sum = 0;
     for (unsigned j = 0; j < ATTENTION_TILE; j++)
         high = s->p[i][j] > high ? s->p[i][j] : high;
     for (unsigned j = 0; j < ATTENTION_TILE; j++) {
-        float p = high > -YPK_INFINITY ? expf(s->p[i][j] - high) : 0;
+        float p = high > -YPK_INFINITY ? expf(factor * (s->p[i][j] - high)) : 0;
         s->p[i][j] = p;
         sum += p;
     }
-    float worth = before > -YPK_INFINITY ? expf(before - high) : 0;
+    float worth = before > -YPK_INFINITY ? expf(factor * (before - high)) : 0;
     s->along[i] = worth;
     s->sum[i] = s->sum[i] * worth + sum;
     s->high[i] = high;
@@ -177,7 +178,7 @@ YPK_FUNCTION void attention_forward(const struct nn_cuda_attention *job, size_t 
             attention_scores(job, row, column, t, &s);
         ypk_barrier();
         YPK_EACH (t, ATTENTION_TILE)
-            attention_exponentials(t, &s);
+            attention_exponentials(job, t, &s);
         ypk_barrier();
         YPK_EACH (t, ATTENTION_THREADS)
             attention_weigh(job->e, t, &s, &own[YPK_OWN(t)]);
@@ -186,8 +187,10 @@ YPK_FUNCTION void attention_forward(const struct nn_cuda_attention *job, size_t 
     YPK_EACH (t, ATTENTION_THREADS) {
         size_t i = t / ATTENTION_LANES;
         if (row + i < job->t) {
-            if (t % ATTENTION_LANES == 0)
-                job->lse[pair * job->t + row + i] = s.high[i] + logf(s.sum[i]);
+            if (t % ATTENTION_LANES == 0) {
+                job->high[pair * job->t + row + i] = s.high[i];
+                job->sum[pair * job->t + row + i] = s.sum[i];
+            }
             ATTENTION_CHANNELS(n, c, t, job->e)
             nn_put(job->y, attention_place(job, pair, row + i) + c,
                    own[YPK_OWN(t)].first[n] / s.sum[i], job->half);
@@ -206,9 +209,8 @@ YPK_FUNCTION void attention_pairs(const struct nn_cuda_attention *job, size_t ro
     for (unsigned j = t % ATTENTION_LANES; j < ATTENTION_TILE; j += ATTENTION_LANES) {
         float p = 0, slope = 0;
         if (attention_sees(job, row + i, column + j)) {
-            p = expf(attention_factor(job) *
-                         attention_dot(s->q + i * s->step, s->k + j * s->step, job->e) -
-                     s->lse[i]);
+            float product = attention_dot(s->q + i * s->step, s->k + j * s->step, job->e);
+            p = expf(attention_factor(job) * (product - s->high[i])) * s->share[i];
             slope = attention_dot(s->dy + i * s->step, s->v + j * s->step, job->e);
         }
         s->p[i][j] = p;
@@ -216,16 +218,25 @@ YPK_FUNCTION void attention_pairs(const struct nn_cuda_attention *job, size_t ro
     }
 }
 
-YPK_FUNCTION void attention_load_rows(const struct nn_cuda_attention *job, size_t row, size_t pair,
-                                      unsigned t, const struct attention_shared *s)
+/* But for `along`. */
+YPK_FUNCTION void attention_load_softmax(const struct nn_cuda_attention *job, size_t row,
+                                         size_t pair, unsigned t, const struct attention_shared *s)
 {
     attention_load(job, job->q, pair, row, t, s->step, s->q);
     attention_load(job, job->dy, pair, row, t, s->step, s->dy);
     if (t < ATTENTION_TILE) {
         bool inside = row + t < job->t;
-        s->lse[t] = inside ? job->lse[pair * job->t + row + t] : 0;
-        s->along[t] = inside ? job->along[pair * job->t + row + t] : 0;
+        s->high[t] = inside ? job->high[pair * job->t + row + t] : 0;
+        s->share[t] = inside ? 1 / job->sum[pair * job->t + row + t] : 0;
     }
+}
+
+YPK_FUNCTION void attention_load_rows(const struct nn_cuda_attention *job, size_t row, size_t pair,
+                                      unsigned t, const struct attention_shared *s)
+{
+    attention_load_softmax(job, row, pair, t, s);
+    if (t < ATTENTION_TILE)
+        s->along[t] = row + t < job->t ? job->along[pair * job->t + row + t] : 0;
 }
 
 YPK_FUNCTION void attention_load_columns(const struct nn_cuda_attention *job, size_t column,
@@ -241,12 +252,9 @@ YPK_FUNCTION void attention_along(const struct nn_cuda_attention *job, size_t ro
 {
     struct attention_shared s = attention_places(memory, job->e, true);
     YPK_EACH (t, ATTENTION_THREADS) {
-        attention_load(job, job->q, pair, row, t, s.step, s.q);
-        attention_load(job, job->dy, pair, row, t, s.step, s.dy);
-        if (t < ATTENTION_TILE) {
-            s.lse[t] = row + t < job->t ? job->lse[pair * job->t + row + t] : 0;
-            s.sum[t] = 0;
-        }
+        attention_load_softmax(job, row, pair, t, &s);
+        if (t < ATTENTION_TILE)
+            s.along[t] = 0;
     }
     for (size_t column = 0; column < attention_end(job, row); column += ATTENTION_TILE) {
         ypk_barrier();
@@ -258,12 +266,12 @@ YPK_FUNCTION void attention_along(const struct nn_cuda_attention *job, size_t ro
         ypk_barrier();
         YPK_EACH (t, ATTENTION_TILE)
             for (unsigned j = 0; j < ATTENTION_TILE; j++)
-                s.sum[t] += s.p[t][j] * s.ds[t][j];
+                s.along[t] += s.p[t][j] * s.ds[t][j];
     }
     ypk_barrier();
     YPK_EACH (t, ATTENTION_TILE)
         if (row + t < job->t)
-            job->along[pair * job->t + row + t] = s.sum[t];
+            job->along[pair * job->t + row + t] = s.along[t];
 }
 
 /* ds of thread t's pairs. */

@@ -77,23 +77,24 @@ struct nn_cuda_swiglu {
 
 #define NN_CUDA_CHANNELS 128U /* of a head, at most */
 
-/* Arrays (b, t, h, e), lse and along (b, h, t); backward with dy, all of dq, dk, dv, and `along` as
- * workspace. YP_UNSUPPORTED: e is above NN_CUDA_CHANNELS. */
+/* Arrays (b, t, h, e); high, sum and along (b, h, t); backward with dy, all of dq, dk, dv, and
+ * `along` as workspace. YP_UNSUPPORTED: e is above NN_CUDA_CHANNELS. */
 struct nn_cuda_attention {
     size_t b, t, h, e;
     bool half, causal;
     const void *q, *k, *v, *dy;
     void *y, *dq, *dk, *dv;
-    float *lse, *along;
+    float *high, *sum, *along;
 };
 
-/* Of rows of logits z (n, v): forward loss and lse; backward s, where z may be when it is float. */
+/* Of rows of logits z (n, v): forward loss, high and sum; backward s, where z may be when it is
+ * float. */
 struct nn_cuda_cross_entropy {
     size_t n, v;
     bool half; /* of s */
     const float *z, *dloss;
     const int32_t *label;
-    float *loss, *lse;
+    float *loss, *high, *sum;
     void *s;
 };
 

@@ -106,10 +106,12 @@ YPK_FUNCTION void cross_entropy_row(const struct nn_cuda_cross_entropy *job, siz
     }
     rows_reduce(shared, false);
     YPK_EACH (t, 1U) {
-        float lse = high[YPK_OWN(t)] + logf(shared->all);
+        float most = high[YPK_OWN(t)];
         int32_t label = job->label[row];
-        job->lse[row] = lse;
-        job->loss[row] = label >= 0 && (size_t)label < job->v ? lse - z[label] : YPK_NAN;
+        bool inside = label >= 0 && (size_t)label < job->v;
+        job->high[row] = most;
+        job->sum[row] = shared->all;
+        job->loss[row] = inside ? logf(shared->all) - (z[label] - most) : YPK_NAN;
     }
 }
 
@@ -117,7 +119,8 @@ YPK_FUNCTION void cross_entropy_slope(const struct nn_cuda_cross_entropy *job, s
 {
     size_t row = at / job->v, i = at % job->v;
     int32_t label = job->label[row];
-    float p = expf(job->z[at] - job->lse[row]) - (label >= 0 && (size_t)label == i ? 1 : 0);
+    float p = expf(job->z[at] - job->high[row]) / job->sum[row];
+    p -= label >= 0 && (size_t)label == i ? 1 : 0;
     if (label < 0 || (size_t)label >= job->v)
         p = YPK_NAN;
     nn_put(job->s, at, job->dloss[row] * p, job->half);

@@ -2,13 +2,16 @@
  * Scaled dot-product attention of h heads of e channels (Vaswani et al., 2017): of q, k, v and y
  * (b, t, h, e), for each sequence and head y = softmax(q k^T / sqrt(e)) v. With the setting causal
  * = 1 position i sees positions 0 to i, with 0 all of them. Never t x t in memory: ROWS positions
- * are worked on at once, and the logarithm of the sum of exponentials of every position (b, h, t)
- * is saved, so that the vjp makes the softmax p again (Dao et al., "FlashAttention", 2022):
- *     dv = p^T dy,  ds = p (dy v^T - sum p dy v^T) / sqrt(e),  dq = ds k,  dk = ds^T q.
+ * are worked on at once, and of every position (b, h, t) the largest product of q and k and the
+ * sum of exponentials below it are saved, so that the vjp makes the softmax p again (Dao et al.,
+ * "FlashAttention", 2022, who save high / sqrt(e) + ln sum, which drops the sum's digits where
+ * `high` is large):
+ *     p = e^((q k^T - high) / sqrt(e)) / sum,  dv = p^T dy,
+ *     ds = p (dy v^T - sum p dy v^T) / sqrt(e),  dq = ds k,  dk = ds^T q.
  */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/attention.c"
-enum { Q, K, V, Y, LSE };
+enum { Q, K, V, Y, HIGH, SUM };
 enum { B, T, H, E };
 #include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
@@ -24,15 +27,15 @@ enum { ROWS = 64 };
 
 /* -- rows of the softmax ---------------------------------------------------------------------- */
 
-/* The first `seen` of `row` become e^(factor row - their maximum), the others 0; their sum to *sum.
- */
+/* The first `seen` of `row` become e^(factor (row - *high)), the others 0; their sum to *sum. The
+ * difference comes first: it is exact where the products are large and near each other. */
 NN_LOOPS exponentials_loops(float *restrict row, size_t seen, size_t count, float factor,
                             float *restrict high, float *restrict sum)
 {
-    float most = factor * nn_max(row, seen), all = 0;
+    float most = nn_max(row, seen), all = 0;
 #pragma omp simd reduction(+ : all)
     for (size_t i = 0; i < seen; i++) {
-        row[i] = nn_exp(factor * row[i] - most);
+        row[i] = nn_exp(factor * (row[i] - most));
         all += row[i];
     }
     for (size_t i = seen; i < count; i++)
@@ -51,14 +54,14 @@ NN_LOOPS scale_loops(float *restrict row, size_t count, float factor)
 }
 NN_KERNEL(scale, (float *row, size_t count, float factor), (row, count, factor))
 
-/* p: scores become the softmax, with the saved logarithm. ds: dy v^T becomes its gradient. */
-NN_LOOPS slopes_loops(float *restrict p, float *restrict ds, size_t seen, size_t count, float lse,
-                      float factor)
+/* p: products become the softmax, with `share` 1 / sum. ds: dy v^T becomes its gradient. */
+NN_LOOPS slopes_loops(float *restrict p, float *restrict ds, size_t seen, size_t count, float high,
+                      float share, float factor)
 {
     float along = 0;
 #pragma omp simd reduction(+ : along)
     for (size_t i = 0; i < seen; i++) {
-        p[i] = nn_exp(factor * p[i] - lse);
+        p[i] = share * nn_exp(factor * (p[i] - high));
         along += p[i] * ds[i];
     }
     for (size_t i = 0; i < seen; i++)
@@ -66,8 +69,9 @@ NN_LOOPS slopes_loops(float *restrict p, float *restrict ds, size_t seen, size_t
     for (size_t i = seen; i < count; i++)
         p[i] = ds[i] = 0;
 }
-NN_KERNEL(slopes, (float *p, float *ds, size_t seen, size_t count, float lse, float factor),
-          (p, ds, seen, count, lse, factor))
+NN_KERNEL(slopes,
+          (float *p, float *ds, size_t seen, size_t count, float high, float share, float factor),
+          (p, ds, seen, count, high, share, factor))
 
 /* -- one head of one sequence ------------------------------------------------------------------ */
 
@@ -76,6 +80,7 @@ struct head {
     float *q, *k, *v, *y, *dq, *dk, *dv; /* y: or its cotangent */
     float *kt, *vt;                      /* rows `step` apart */
     float *p, *ds;
+    float *high, *sum; /* (t), saved */
     size_t t, e, step;
     bool causal;
     float factor; /* of the scores */
@@ -109,11 +114,14 @@ static size_t work(const struct nn_shape *shape)
     return threads_of(shape) * head_floats(shape) * sizeof(float);
 }
 
-static struct head head_at(const struct nn_call *call, size_t thread)
+/* Of a pair of sequence and head. */
+static struct head head_at(const struct nn_call *call, size_t thread, size_t pair)
 {
     const size_t *size = call->shape->size;
     struct head s = {
         .t = size[T], .e = size[E], .step = step_of(size), .causal = call->shape->setting[0] != 0};
+    s.high = (float *)call->value[HIGH] + pair * s.t;
+    s.sum = (float *)call->value[SUM] + pair * s.t;
     float *at = (float *)call->work + thread * head_floats(call->shape);
     float **const arrays[] = {&s.q, &s.k, &s.v, &s.y, &s.dq, &s.dk, &s.dv};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
@@ -183,7 +191,7 @@ static void add_weighed(const struct head *s, size_t rows, size_t keys, const fl
         &(struct nn_small_product){keys, s->e, rows, a, 1, keys, b, s->e, c, s->e, true});
 }
 
-static void head_forward(const struct head *s, float *lse)
+static void head_forward(const struct head *s)
 {
     exponentials_kernel *exponentials = best_exponentials();
     scale_kernel *scale = best_scale();
@@ -191,20 +199,16 @@ static void head_forward(const struct head *s, float *lse)
     for (size_t at = 0; at < s->t; at += ROWS) {
         size_t rows = nn_least(ROWS, s->t - at), keys = s->causal ? at + rows : s->t;
         scores_of(s, rows, keys, s->q + at * s->e, s->kt, s->p);
-        float sum[ROWS];
-        for (size_t i = 0; i < rows; i++) {
-            float high;
-            exponentials(s->p + i * keys, s->causal ? at + i + 1 : keys, keys, s->factor, &high,
-                         &sum[i]);
-            lse[at + i] = high + logf(sum[i]);
-        }
+        for (size_t i = 0; i < rows; i++)
+            exponentials(s->p + i * keys, s->causal ? at + i + 1 : keys, keys, s->factor,
+                         &s->high[at + i], &s->sum[at + i]);
         weigh(s, rows, keys, s->p, s->v, s->y + at * s->e);
         for (size_t i = 0; i < rows; i++)
-            scale(s->y + (at + i) * s->e, s->e, 1 / sum[i]);
+            scale(s->y + (at + i) * s->e, s->e, 1 / s->sum[at + i]);
     }
 }
 
-static void head_vjp(const struct head *s, const float *lse)
+static void head_vjp(const struct head *s)
 {
     slopes_kernel *slopes = best_slopes();
     memset(s->dk, 0, s->t * s->e * sizeof *s->dk);
@@ -217,7 +221,7 @@ static void head_vjp(const struct head *s, const float *lse)
         scores_of(s, rows, keys, s->y + at * s->e, s->vt, s->ds);
         for (size_t i = 0; i < rows; i++)
             slopes(s->p + i * keys, s->ds + i * keys, s->causal ? at + i + 1 : keys, keys,
-                   lse[at + i], s->factor);
+                   s->high[at + i], 1 / s->sum[at + i], s->factor);
         weigh(s, rows, keys, s->ds, s->k, s->dq + at * s->e);
         add_weighed(s, rows, keys, s->ds, s->q + at * s->e, s->dk);
         add_weighed(s, rows, keys, s->p, s->y + at * s->e, s->dv);
@@ -238,14 +242,13 @@ static enum yp_status forward_in(const struct nn_call *call, bool half)
     size_t pairs = size[B] * size[H], stride = size[H] * size[E];
     gather_kernel *gather = best_gather(half);
     scatter_kernel *scatter = best_scatter(half);
-    float *lse = call->value[LSE];
 #pragma omp parallel for schedule(static) num_threads((int)threads_of(call->shape))
     for (size_t pair = 0; pair < pairs; pair++) {
-        struct head s = head_at(call, (size_t)omp_get_thread_num());
+        struct head s = head_at(call, (size_t)omp_get_thread_num(), pair);
         float *const to[] = {[Q] = s.q, [K] = s.k, [V] = s.v};
         for (int i = Q; i <= V; i++)
             gather(nn_from(call->value[i], place_of(size, pair), half), s.t, s.e, stride, to[i]);
-        head_forward(&s, lse + pair * s.t);
+        head_forward(&s);
         scatter(s.y, s.t, s.e, stride, nn_from(call->value[Y], place_of(size, pair), half));
     }
     return YP_OK;
@@ -257,17 +260,16 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
     size_t pairs = size[B] * size[H], stride = size[H] * size[E];
     gather_kernel *gather = best_gather(half);
     scatter_kernel *scatter = best_scatter(half);
-    const float *lse = call->value[LSE];
 #pragma omp parallel for schedule(static) num_threads((int)threads_of(call->shape))
     for (size_t pair = 0; pair < pairs; pair++) {
         size_t place = place_of(size, pair);
-        struct head s = head_at(call, (size_t)omp_get_thread_num());
+        struct head s = head_at(call, (size_t)omp_get_thread_num(), pair);
         float *const to[] = {[Q] = s.q, [K] = s.k, [V] = s.v};
         const float *const from[] = {[Q] = s.dq, [K] = s.dk, [V] = s.dv};
         for (int i = Q; i <= V; i++)
             gather(nn_from(call->value[i], place, half), s.t, s.e, stride, to[i]);
         gather(nn_from(call->gradient[Y], place, half), s.t, s.e, stride, s.y);
-        head_vjp(&s, lse + pair * s.t);
+        head_vjp(&s);
         for (int i = Q; i <= V; i++)
             if (call->gradient[i] != NULL)
                 scatter(from[i], s.t, s.e, stride, nn_from(call->gradient[i], place, half));
@@ -301,7 +303,8 @@ static struct nn_cuda_attention job_of(const struct nn_call *call, bool half)
                                       .dq = call->gradient[Q],
                                       .dk = call->gradient[K],
                                       .dv = call->gradient[V],
-                                      .lse = call->value[LSE],
+                                      .high = call->value[HIGH],
+                                      .sum = call->value[SUM],
                                       .along = call->work};
 }
 
@@ -337,55 +340,55 @@ const struct nn_operator nn_attention = {
     .name = "attention",
     .dims = "bthe",
     .settings = {"causal"},
-    .tensors = {{"q", "bthe", .role = NN_INPUT},
-                {"k", "bthe", .role = NN_INPUT},
+    .tensors = {{"q", "bthe", .role = NN_INPUT, .domain = {.lift = 0x1p19}},
+                {"k", "bthe", .role = NN_INPUT, .domain = {.lift = 1}},
                 {"v", "bthe", .role = NN_INPUT},
                 {"y", "bthe", .role = NN_OUTPUT},
-                {"lse", "bht", .role = NN_SAVED}},
+                {"high", "bht", .role = NN_SAVED},
+                {"sum", "bht", .role = NN_SAVED}},
     .shapes = {{"one", .size = {1, 1, 1, 1}, .setting = {1}},
                {"odd", .size = {2, 5, 2, 3}, .setting = {1}},
                {"small", .size = {1, 96, 2, 32}, .setting = {0}},
-               {"medium", .size = {1, 512, 12, 64}, .setting = {1}}},
+               {"medium", .size = {1, 512, 12, 64}, .setting = {1}},
+               {"lifted", .size = {1, 40, 2, 5}, .setting = {1}, .lifted = true}},
     NN_PLAIN,
     .plain_work = plain_work,
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work,
-                  .types = "bbbbf", .gradients = "bbbbf"},
+                  .types = "bbbbff", .gradients = "bbbbff"},
                  {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
                  {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
-                  .work = work_cuda, .types = "bbbbf", .gradients = "bbbbf"}},
+                  .work = work_cuda, .types = "bbbbff", .gradients = "bbbbff"}},
 };
 
 #else
-/* p (t): what position i of a head sees, as softmax; returns the logarithm of the sum. Rows are
+/* p (t): what position i of a head sees, as softmax; *high and *sum as they are saved. Rows are
  * `stride` apart. */
-static REAL NAME(softmax)(const size_t *size, bool causal, const REAL *q, const REAL *k, size_t i,
-                          REAL *p)
+static void NAME(softmax)(const size_t *size, bool causal, const REAL *q, const REAL *k, size_t i,
+                          REAL *p, REAL *high, REAL *sum)
 {
     size_t stride = size[H] * size[E], seen = causal ? i + 1 : size[T];
-    REAL high = 0, sum = 0;
     for (size_t j = 0; j < seen; j++) {
         p[j] = 0;
         for (size_t c = 0; c < size[E]; c++)
             p[j] += q[i * stride + c] * k[j * stride + c];
-        p[j] /= sqrt((REAL)size[E]);
-        high = j == 0 || p[j] > high ? p[j] : high;
+        *high = j == 0 || p[j] > *high ? p[j] : *high;
     }
-    for (size_t j = 0; j < seen; j++)
-        sum += exp(p[j] - high);
-    for (size_t j = 0; j < seen; j++)
-        p[j] = exp(p[j] - high) / sum;
-    for (size_t j = seen; j < size[T]; j++)
-        p[j] = 0;
-    return high + log(sum);
+    *sum = 0;
+    for (size_t j = 0; j < seen; j++) {
+        p[j] = exp((p[j] - *high) / sqrt((REAL)size[E]));
+        *sum += p[j];
+    }
+    for (size_t j = 0; j < size[T]; j++)
+        p[j] = j < seen ? p[j] / *sum : 0;
 }
 
 static void NAME(forward)(const struct nn_call *call)
 {
     const size_t *size = call->shape->size;
     size_t stride = size[H] * size[E];
-    REAL *p = call->work, *lse = call->value[LSE];
+    REAL *p = call->work, *high = call->value[HIGH], *sum = call->value[SUM];
     for (size_t pair = 0; pair < size[B] * size[H]; pair++) {
         size_t place = (pair / size[H] * size[T] * size[H] + pair % size[H]) * size[E];
         const REAL *q = (const REAL *)call->value[Q] + place;
@@ -393,12 +396,12 @@ static void NAME(forward)(const struct nn_call *call)
         const REAL *v = (const REAL *)call->value[V] + place;
         REAL *y = (REAL *)call->value[Y] + place;
         for (size_t i = 0; i < size[T]; i++) {
-            *lse++ = NAME(softmax)(size, call->shape->setting[0] != 0, q, k, i, p);
+            NAME(softmax)(size, call->shape->setting[0] != 0, q, k, i, p, high++, sum++);
             for (size_t c = 0; c < size[E]; c++) {
-                REAL sum = 0;
+                REAL weighed = 0;
                 for (size_t j = 0; j < size[T]; j++)
-                    sum += p[j] * v[j * stride + c];
-                y[i * stride + c] = sum;
+                    weighed += p[j] * v[j * stride + c];
+                y[i * stride + c] = weighed;
             }
         }
     }
@@ -415,8 +418,8 @@ static void NAME(position_vjp)(const struct nn_call *call, size_t place, size_t 
     const REAL *dy = (const REAL *)call->gradient[Y] + place;
     REAL *dq = (REAL *)call->gradient[Q] + place, *dk = (REAL *)call->gradient[K] + place;
     REAL *dv = (REAL *)call->gradient[V] + place;
-    REAL *p = call->work, *dp = p + size[T], along = 0;
-    NAME(softmax)(size, call->shape->setting[0] != 0, q, k, i, p);
+    REAL *p = call->work, *dp = p + size[T], along = 0, high, sum;
+    NAME(softmax)(size, call->shape->setting[0] != 0, q, k, i, p, &high, &sum);
     for (size_t j = 0; j < size[T]; j++) {
         dp[j] = 0;
         for (size_t c = 0; c < size[E]; c++)

@@ -1,13 +1,15 @@
 /*
  * The loss of a language model's head: of x (n, d) and w (v, d), logits z = x w^T, and for every
- * row the cross-entropy with its label, loss (n) = ln(sum e^z) - z[label]. The first term is saved.
- * With s = dloss (softmax(z) - 1 at the label): dx = s w, dw = s^T x. Logits are never in memory
- * all at once: ROWS rows are worked on at a time, and the vjp makes them again, or makes the loss
- * with them where forward did not run.
+ * row the cross-entropy with its label, loss (n) = ln(sum) - (z[label] - high), where sum is that
+ * of e^(z - high), and high the largest logit. Both are saved, and apart: the logarithm of the sum
+ * of e^z is one number, which drops digits of ln(sum) where `high` is large. With s = dloss
+ * (softmax(z) - 1 at the label): dx = s w, dw = s^T x. Logits are never in memory all at once: ROWS
+ * rows are worked on at a time, and the vjp makes them again, or makes the loss with them where
+ * forward did not run.
  */
 #ifndef REAL
 #define NN_FILE "models/nn/operators/linear_cross_entropy.c"
-enum { X, W, LABEL, LOSS, LSE };
+enum { X, W, LABEL, LOSS, HIGH, SUM };
 enum { N, V, D };
 #include "models/nn/cuda/on_cuda.h"
 #include "models/nn/fast.h"
@@ -20,29 +22,32 @@ enum { N, V, D };
 
 enum { ROWS = 256 };
 
-/* The logarithm of the sum of e^z. */
-NN_LOOPS log_sum_loops(const float *z, size_t n, float *restrict lse)
+/* The largest of z, and the sum of e^(z - high). */
+NN_LOOPS exponentials_loops(const float *z, size_t n, float *restrict high, float *restrict sum)
 {
-    float high = nn_max(z, n), sum = 0;
-#pragma omp simd reduction(+ : sum)
+    float most = nn_max(z, n), all = 0;
+#pragma omp simd reduction(+ : all)
     for (size_t i = 0; i < n; i++)
-        sum += nn_exp(z[i] - high);
-    *lse = high + logf(sum);
+        all += nn_exp(z[i] - most);
+    *high = most;
+    *sum = all;
 }
-NN_KERNEL(log_sum, (const float *z, size_t n, float *lse), (z, n, lse))
+NN_KERNEL(exponentials, (const float *z, size_t n, float *high, float *sum), (z, n, high, sum))
 
-/* s from z, which may be the same array when it is float. */
-NN_LOOPS slopes_loops(bool half, const float *z, size_t n, float lse, float dloss, size_t label,
-                      void *s)
+/* s from z, which may be the same array when it is float; `share` is 1 / sum. */
+NN_LOOPS slopes_loops(bool half, const float *z, size_t n, float high, float share, float dloss,
+                      size_t label, void *s)
 {
-    float own = dloss * (nn_exp(z[label] - lse) - 1);
+    float own = dloss * (share * nn_exp(z[label] - high) - 1), each = dloss * share;
 #pragma omp simd
     for (size_t i = 0; i < n; i++)
-        nn_put(s, i, dloss * nn_exp(z[i] - lse), half);
+        nn_put(s, i, each * nn_exp(z[i] - high), half);
     nn_put(s, label, own, half);
 }
-NN_TYPED_KERNEL(slopes, (const float *z, size_t n, float lse, float dloss, size_t label, void *s),
-                (z, n, lse, dloss, label, s))
+NN_TYPED_KERNEL(slopes,
+                (const float *z, size_t n, float high, float share, float dloss, size_t label,
+                 void *s),
+                (z, n, high, share, dloss, label, s))
 
 /* -- the three products of `rows` rows --------------------------------------------------------- */
 
@@ -141,15 +146,16 @@ static enum yp_status rows_forward(const struct nn_call *call, size_t at, size_t
 {
     size_t v = call->shape->size[V];
     const int32_t *label = (const int32_t *)call->value[LABEL] + at;
-    log_sum_kernel *log_sum = best_log_sum();
+    exponentials_kernel *exponentials = best_exponentials();
     struct nn_gemm product = logits(call, at, rows, p->z, half);
     enum yp_status status = nn_gemm(&product, p->products);
     if (status != YP_OK || !losses)
         return status;
-    float *loss = (float *)call->value[LOSS] + at, *lse = (float *)call->value[LSE] + at;
+    float *loss = (float *)call->value[LOSS] + at;
+    float *high = (float *)call->value[HIGH] + at, *sum = (float *)call->value[SUM] + at;
     NN_PARALLEL_FOR(rows * v > NN_FEW * NN_CHUNK, i, rows, 1, {
-        log_sum(p->z + i * v, v, &lse[i]);
-        loss[i] = lse[i] - p->z[i * v + (size_t)label[i]];
+        exponentials(p->z + i * v, v, &high[i], &sum[i]);
+        loss[i] = logf(sum[i]) - (p->z[i * v + (size_t)label[i]] - high[i]);
     });
     return YP_OK;
 }
@@ -176,14 +182,15 @@ static enum yp_status vjp_of_rows(const struct nn_call *call, size_t at, bool ha
     size_t rows = nn_least(ROWS, size[N] - at);
     const int32_t *label = (const int32_t *)call->value[LABEL] + at;
     const float *dloss = (const float *)call->gradient[LOSS] + at;
-    const float *lse = (const float *)call->value[LSE] + at;
+    const float *high = (const float *)call->value[HIGH] + at;
+    const float *sum = (const float *)call->value[SUM] + at;
     struct places p = places_of(call, half);
     slopes_kernel *slopes = best_slopes(half);
     struct nn_gemm product;
     enum yp_status status = rows_forward(call, at, rows, &p, call->both, half);
     NN_PARALLEL_FOR(rows * size[V] > NN_FEW * NN_CHUNK, i, rows, 1,
-                    slopes(p.z + i * size[V], size[V], lse[i], dloss[i], (size_t)label[i],
-                           nn_from(p.s, i * size[V], half)));
+                    slopes(p.z + i * size[V], size[V], high[i], 1 / sum[i], dloss[i],
+                           (size_t)label[i], nn_from(p.s, i * size[V], half)));
     if (status == YP_OK && call->gradient[X] != NULL) {
         product = gradient_x(call, at, rows, p.s, half);
         status = nn_gemm(&product, p.products);
@@ -219,7 +226,8 @@ static struct nn_cuda_cross_entropy job_of(const struct nn_call *call, size_t at
                                           .dloss = dloss != NULL ? dloss + at : NULL,
                                           .label = (const int32_t *)call->value[LABEL] + at,
                                           .loss = loss != NULL ? loss + at : NULL,
-                                          .lse = (float *)call->value[LSE] + at,
+                                          .high = (float *)call->value[HIGH] + at,
+                                          .sum = (float *)call->value[SUM] + at,
                                           .s = p->s};
 }
 
@@ -298,39 +306,42 @@ static double flops(const struct nn_shape *shape, enum nn_pass pass)
 const struct nn_operator nn_linear_cross_entropy = {
     .name = "linear_cross_entropy",
     .dims = "nvd",
-    .tensors = {{"x", "nd", .role = NN_INPUT},
+    .tensors = {{"x", "nd", .role = NN_INPUT, .domain = {.lift = 0x1p19}},
                 {"w", "vd", .role = NN_PARAMETER, .adds = true,
-                 .domain = {NN_BELL, .low = 0, .high = 0.25}},
+                 .domain = {NN_BELL, .low = 0, .high = 0.25, .lift = 1}},
                 {"label", "n", .role = NN_CONSTANT, .type = NN_INT32,
                  .domain = {NN_WHOLE, .below = 'v'}},
                 {"loss", "n", .role = NN_OUTPUT},
-                {"lse", "n", .role = NN_SAVED}},
+                {"high", "n", .role = NN_SAVED},
+                {"sum", "n", .role = NN_SAVED}},
     .both = true,
     .shapes = {{"one", .size = {1, 2, 1}},
                {"odd", .size = {5, 7, 3}},
                {"small", .size = {300, 64, 32}},
-               {"medium", .size = {128, 4096, 512}}},
+               {"medium", .size = {128, 4096, 512}},
+               {"lifted", .size = {40, 33, 5}, .lifted = true}},
     NN_PLAIN,
     .plain_work = plain_work,
     .flops = flops,
     .versions = {{NN_FP32, "cpu", .forward = forward, .vjp = vjp, .work = work},
                  {NN_BF16, "cpu", .forward = forward_bf16, .vjp = vjp_bf16, .work = work_bf16,
-                  .types = "bbfff", .gradients = "bffff",
+                  .types = "bbffff", .gradients = "bfffff",
                   .rounding = {[X] = 0x1p-9, [W] = 0x1p-9}, /* of s */
                   .arithmetic = YP_BF16},
                  {NN_FP32, "cuda", .forward = forward_cuda, .vjp = vjp_cuda, .work = work_cuda},
                  {NN_BF16, "cuda", .forward = forward_cuda_bf16, .vjp = vjp_cuda_bf16,
-                  .work = work_cuda_bf16, .types = "bbfff", .gradients = "bffff",
+                  .work = work_cuda_bf16, .types = "bbffff", .gradients = "bfffff",
                   .rounding = {[X] = 0x1p-9, [W] = 0x1p-9}, .arithmetic = YP_BF16}},
 };
 
 #else
-/* z (v): logits of row i; returns the logarithm of the sum of their exponentials. */
-static REAL NAME(row)(const struct nn_call *call, size_t i, REAL *z)
+/* z (v): logits of row i; returns the largest; *sum is that of exponentials below it. */
+static REAL NAME(row)(const struct nn_call *call, size_t i, REAL *z, REAL *sum)
 {
     const size_t *size = call->shape->size;
     const REAL *x = (const REAL *)call->value[X] + i * size[D], *w = call->value[W];
-    REAL high = 0, sum = 0;
+    REAL high = 0;
+    *sum = 0;
     for (size_t j = 0; j < size[V]; j++) {
         z[j] = 0;
         for (size_t k = 0; k < size[D]; k++)
@@ -338,17 +349,18 @@ static REAL NAME(row)(const struct nn_call *call, size_t i, REAL *z)
         high = j == 0 || z[j] > high ? z[j] : high;
     }
     for (size_t j = 0; j < size[V]; j++)
-        sum += exp(z[j] - high);
-    return high + log(sum);
+        *sum += exp(z[j] - high);
+    return high;
 }
 
 static void NAME(forward)(const struct nn_call *call)
 {
     const int32_t *label = call->value[LABEL];
-    REAL *loss = call->value[LOSS], *lse = call->value[LSE], *z = call->work;
+    REAL *loss = call->value[LOSS], *z = call->work;
+    REAL *high = call->value[HIGH], *sum = call->value[SUM];
     for (size_t i = 0; i < call->shape->size[N]; i++) {
-        lse[i] = NAME(row)(call, i, z);
-        loss[i] = lse[i] - z[label[i]];
+        high[i] = NAME(row)(call, i, z, &sum[i]);
+        loss[i] = log(sum[i]) - (z[label[i]] - high[i]);
     }
 }
 
@@ -361,9 +373,9 @@ static void NAME(vjp)(const struct nn_call *call)
     memset(dx, 0, size[N] * size[D] * sizeof *dx);
     memset(dw, 0, size[V] * size[D] * sizeof *dw);
     for (size_t i = 0; i < size[N]; i++) {
-        REAL lse = NAME(row)(call, i, z);
+        REAL sum, high = NAME(row)(call, i, z, &sum);
         for (size_t j = 0; j < size[V]; j++) {
-            REAL s = dloss[i] * (exp(z[j] - lse) - (j == (size_t)label[i] ? 1 : 0));
+            REAL s = dloss[i] * (exp(z[j] - high) / sum - (j == (size_t)label[i] ? 1 : 0));
             for (size_t k = 0; k < size[D]; k++) {
                 dx[i * size[D] + k] += s * w[j * size[D] + k];
                 dw[j * size[D] + k] += s * x[i * size[D] + k];

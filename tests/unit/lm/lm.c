@@ -353,8 +353,8 @@ Test(lm, the_arena_is_what_was_predicted_and_every_refusal_is_told)
 }
 
 /* Bytes a token and layer, with s bytes an element and H heads (8 d + 3 d_ff, and for the norms and
- * the softmax 2 + H floats): the plan keeps those, the last norm's input, output and sum, and the
- * head's sum. No memory is taken for it. */
+ * the softmax 2 + 2 H floats): the plan keeps those, the last norm's input, output and factor, and
+ * the head's largest logit and sum. No memory is taken for it. */
 Test(lm, the_plan_keeps_what_the_formula_says)
 {
     struct lm_options options = {.device = yp_device_cpu(),
@@ -366,7 +366,7 @@ Test(lm, the_plan_keeps_what_the_formula_says)
     struct lm *lm = lm_create(&options);
     cr_assert_not_null(lm, "%s", yp_last_error());
     const struct nn_model_bytes *bytes = nn_model_bytes(lm_model(lm));
-    size_t layer = 2 * (8 * 768 + 3 * 3072) + 4 * (2 + 12), rest = 2 * 2 * 768 + 2 * 4;
+    size_t layer = 2 * (8 * 768 + 3 * 3072) + 4 * (2 + 2 * 12), rest = 2 * 2 * 768 + 3 * 4;
     cr_expect_eq(bytes->kept, 2048 * (12 * layer + rest), "%zu", bytes->kept);
     cr_expect_eq(bytes->copies, 2 * (lm_parameters(&options.config) - 25 * 768));
     cr_expect_leq(bytes->arena, bytes->peak * 1.015, "%zu for %zu", bytes->arena, bytes->peak);

@@ -90,6 +90,14 @@ Test(nn_cuda, attention_of_several_tiles_and_all_channels)
     check_at("attention", (struct nn_shape){.size = {1, 65, 1, 5}, .setting = {0}});
 }
 
+/* Softmaxes of scores that are large and near each other. */
+Test(nn_cuda, large_scores)
+{
+    static const char *const names[] = {"attention", "linear_cross_entropy"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        check_at(names[i], *nn_shape(nn_operator(names[i]), "lifted"));
+}
+
 Test(nn_cuda, products_of_several_tiles)
 {
     check_at("linear", (struct nn_shape){.size = {130, 67, 33}});
@@ -112,7 +120,7 @@ static struct nn_point *point_of(const char *name, const struct nn_shape *shape)
 
 Test(nn_cuda, heads_that_are_too_wide_are_refused)
 {
-    const struct nn_shape shape = {"wide", {1, 4, 1, 129}, {1}};
+    const struct nn_shape shape = {"wide", .size = {1, 4, 1, 129}, .setting = {1}};
     struct nn_point *p = point_of("attention", &shape);
     cr_expect_eq(nn_point_fast(p, NN_FORWARD), YP_UNSUPPORTED);
     cr_expect_not_null(strstr(yp_last_error(), "129 channels a head"), "%s", yp_last_error());
