@@ -106,7 +106,7 @@ static char *allowed(const struct ypi_option *o)
     case YPI_OPTION_WORD64:
         return ypi_strdup("a whole number from 0 to 2^64-1");
     case YPI_OPTION_BYTES:
-        return ypi_strdup("a size above 0 such as 64K, 512M or 2G");
+        return ypi_strdup("a size above 0 such as 64K, 2G (of 1024^3) or 80GB (of 1000^3)");
     case YPI_OPTION_REAL:
         return ypi_format("a number %s 0%s", o->zero_is_off ? "of at least" : "above",
                           o->off != 0 ? ", or off" : "");

@@ -12,7 +12,7 @@ enum ypi_option_kind {
     YPI_OPTION_INT,    /* int, from `min` to `max` */
     YPI_OPTION_SIZE,   /* size_t, from 1 */
     YPI_OPTION_WORD64, /* uint64_t */
-    YPI_OPTION_BYTES,  /* uint64_t above 0: 64K, 512M, 2G */
+    YPI_OPTION_BYTES,  /* uint64_t above 0: 64K, 2GiB, 80GB; see ypi_parse_size() */
     YPI_OPTION_REAL,   /* double above 0, up to `max`; or off, which is `off`; 0: no such */
     YPI_OPTION_CHOICE, /* int or enum: the place of the value among `choices` */
     YPI_OPTION_TEXT,   /* char *, owned */

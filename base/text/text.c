@@ -358,13 +358,14 @@ bool ypi_parse_size(const char *text, uint64_t *out)
         return false;
     const char *units = "KMGT";
     const char *unit = *end != '\0' ? strchr(units, toupper((unsigned char)*end)) : NULL;
-    if (unit != NULL) {
-        value = ldexp(value, 10 * (int)(unit - units + 1));
-        end++;
-        if (strcasecmp(end, "iB") == 0 || strcasecmp(end, "B") == 0)
-            end += strlen(end);
-    }
-    if (*end != '\0' || !(value < 0x1p63))
+    int power = unit != NULL ? (int)(unit - units + 1) : 0;
+    end += power > 0;
+    bool decimal = strcasecmp(end, "B") == 0;
+    if (*end != '\0' && !decimal && (power == 0 || strcasecmp(end, "iB") != 0))
+        return false;
+    for (int i = 0; i < power; i++)
+        value *= decimal ? 1000 : 1024;
+    if (!(value < 0x1p63))
         return false;
     *out = (uint64_t)value;
     return true;

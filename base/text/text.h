@@ -62,7 +62,7 @@ char *ypi_did_you_mean(const char *word, const char *const *names, int count);
 bool ypi_parse_u64(const char *text, uint64_t *out);
 bool ypi_parse_i64(const char *text, long long *out);
 bool ypi_parse_double(const char *text, double *out);
-/* 1500, 64K, 64KiB, 2M, 1.5G, 1T: powers of 1024. */
+/* Bytes: 1500, 1500B; 64K, 64KiB, 2M, 1.5G, 1T: powers of 1024; 64KB, 80GB: of 1000. */
 bool ypi_parse_size(const char *text, uint64_t *out);
 /* "3%", "3 %" or 0.03. */
 bool ypi_parse_part(const char *text, double *out);

@@ -307,7 +307,7 @@ static const struct ypi_option common[] = {
 #define GROUP YPI_GROUP_LIMITS
     {"memory-limit", 0, "SIZE", "accounted memory a case may use: 64M, 2G", AT(BYTES, memory_limit),
      .again = 3},
-    {"device-memory-limit", 0, "SIZE", "the same of an accelerator's: 4G is a card of 4 GB",
+    {"device-memory-limit", 0, "SIZE", "the same of an accelerator's: 80GB, or 4G, which is 4 GiB",
      AT(BYTES, device_memory_limit), .again = 4},
     {"output-limit", 0, "SIZE", "how much a case may write (64M)", AT(BYTES, output_limit),
      .again = 6},

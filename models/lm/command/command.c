@@ -59,7 +59,7 @@ static const struct ypi_option options[] = {
     {"device", CHOICE(device, "cpu cuda"), .group = PASS,
      .help = "of a plan: cpu, or cuda, which need not be there; cpu"},
     {"limit", .value = "BYTES", .kind = YPI_OPTION_BYTES, .offset = AT(limit), .group = PASS,
-     .help = "of memory, such as 16G: whether the plan fits, and what would"},
+     .help = "of memory: 80GB, or 16G, which is 16 GiB: whether the plan fits, and what would"},
     {"json", .kind = YPI_OPTION_FLAG, .offset = AT(json), .group = PASS, .help = "print JSON"},
     {"tokens", FILE_(tokens), .group = RUN,
      .help = "a .npy of whole numbers (batch, context + 1): inputs, and the labels one further"},

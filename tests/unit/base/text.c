@@ -177,7 +177,13 @@ Test(numbers, sizes)
         {"64K", 65536},
         {"64k", 65536},
         {"64KiB", 65536},
-        {"64kb", 65536},
+        {"64kb", 64000},
+        {"80GB", UINT64_C(80000000000)},
+        {"80GiB", UINT64_C(80) << 30},
+        {"80G", UINT64_C(80) << 30},
+        {"1.5MB", 1500000},
+        {"2TB", UINT64_C(2000000000000)},
+        {"1500B", 1500},
         {"64M", UINT64_C(64) << 20},
         {"1.5G", UINT64_C(3) << 29},
         {"2GiB", UINT64_C(2) << 30},
@@ -191,9 +197,9 @@ Test(numbers, sizes)
         cr_expect(ypi_parse_size(table[i].text, &got), "%s", table[i].text);
         cr_expect_eq(got, table[i].wanted, "%s: %" PRIu64, table[i].text, got);
     }
-    static const char *const bad[] = {"",      "-1",  "+1",   " 1",     "1 ",       "1 M",
-                                      "M",     "64Q", "64MX", "64MiBs", "1KI",      ".5G",
-                                      "1e400", "nan", "inf",  "1e30",   "8388608T", "1,5G"};
+    static const char *const bad[] = {"",    "-1",    "+1",    " 1",  "1 ",   "1 M",      "M",
+                                      "64Q", "64MX",  "64BiB", "8iB", "8BB",  "64MiBs",   "1KI",
+                                      ".5G", "1e400", "nan",   "inf", "1e30", "8388608T", "1,5G"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         uint64_t got = 0;
         cr_expect_not(ypi_parse_size(bad[i], &got), "'%s' is taken as %" PRIu64, bad[i], got);

@@ -282,7 +282,7 @@ Test(options, devices)
 }
 
 #define COUNT(least) "allowed is a whole number from " #least " to 1000000"
-#define SIZE "allowed is a size above 0 such as 64K, 512M or 2G"
+#define SIZE "allowed is a size above 0 such as 64K, 2G (of 1024^3) or 80GB (of 1000^3)"
 #define SECONDS "allowed is seconds above 0 and up to 1e7"
 
 Test(options, bad_values_are_marked)
