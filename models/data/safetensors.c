@@ -21,10 +21,11 @@
 static const struct {
     const char *name;
     size_t bytes;
-} types[SAFETENSORS_TYPES] = {[SAFETENSORS_F64] = {"F64", 8}, [SAFETENSORS_F32] = {"F32", 4},
-                              [SAFETENSORS_F16] = {"F16", 2}, [SAFETENSORS_BF16] = {"BF16", 2},
-                              [SAFETENSORS_I64] = {"I64", 8}, [SAFETENSORS_I32] = {"I32", 4},
-                              [SAFETENSORS_U8] = {"U8", 1}};
+} types[SAFETENSORS_TYPES + 1] = {
+    [SAFETENSORS_F64] = {"F64", 8}, [SAFETENSORS_F32] = {"F32", 4},
+    [SAFETENSORS_F16] = {"F16", 2}, [SAFETENSORS_BF16] = {"BF16", 2},
+    [SAFETENSORS_I64] = {"I64", 8}, [SAFETENSORS_I32] = {"I32", 4},
+    [SAFETENSORS_U8] = {"U8", 1},   [SAFETENSORS_OTHER] = {"another type", 0}};
 
 struct safetensors {
     int fd;
@@ -66,12 +67,12 @@ static bool whole(const cJSON *item, uint64_t *out)
 
 static bool read_type(const cJSON *item, enum safetensors_type *type)
 {
-    for (int i = 0; cJSON_IsString(item) && i < SAFETENSORS_TYPES; i++)
-        if (strcmp(types[i].name, item->valuestring) == 0) {
-            *type = (enum safetensors_type)i;
-            return true;
-        }
-    return false;
+    int i = 0;
+    while (cJSON_IsString(item) && i < SAFETENSORS_TYPES &&
+           strcmp(types[i].name, item->valuestring) != 0)
+        i++;
+    *type = (enum safetensors_type)i;
+    return cJSON_IsString(item);
 }
 
 static enum yp_status wrong(const char *path, const char *name, const char *what)
@@ -110,7 +111,7 @@ static enum yp_status read_entry(const char *path, const cJSON *entry, uint64_t 
     if (strlen(entry->string) >= SAFETENSORS_NAME)
         return wrong(path, entry->string, "its name has more than 127 bytes");
     if (!read_type(cJSON_GetObjectItemCaseSensitive(entry, "dtype"), &tensor->type))
-        return wrong(path, tensor->name, "dtype is none of F64, F32, F16, BF16, I64, I32 and U8");
+        return wrong(path, tensor->name, "dtype is no word");
     enum yp_status status =
         read_shape(path, cJSON_GetObjectItemCaseSensitive(entry, "shape"), tensor);
     if (status != YP_OK)
@@ -119,6 +120,8 @@ static enum yp_status read_entry(const char *path, const cJSON *entry, uint64_t 
         !whole(cJSON_GetArrayItem(range, 0), &tensor->offset) ||
         !whole(cJSON_GetArrayItem(range, 1), &end) || end < tensor->offset || end > bytes)
         return wrong(path, tensor->name, "data_offsets are not a range within the file");
+    if (tensor->type == SAFETENSORS_OTHER)
+        tensor->bytes = end - tensor->offset;
     if (end - tensor->offset != tensor->bytes)
         return wrong(path, tensor->name, "data_offsets are not as long as shape and dtype say");
     return YP_OK;
@@ -300,6 +303,9 @@ enum yp_status safetensors_read(const struct safetensors *file,
 {
     size_t bytes = types[tensor->type].bytes;
     enum yp_status status = check_range(tensor, first, count);
+    if (tensor->type == SAFETENSORS_OTHER)
+        return yp_set_error(YP_UNSUPPORTED, "%s: tensor '%s' is of a type that is not known",
+                            file->path, tensor->name);
     return status == YP_OK
                ? ypi_read_at(file->fd, file->path, file->data + tensor->offset + first * bytes, out,
                              count * bytes)
@@ -343,11 +349,11 @@ static enum yp_status read_numbers(const struct safetensors *file,
                                    size_t count, float *floats, double *doubles)
 {
     double buffer[1024] = {0};
-    size_t most = sizeof buffer / types[tensor->type].bytes;
     enum yp_status status = check_range(tensor, first, count);
     if (tensor->type > SAFETENSORS_BF16)
         return yp_set_error(YP_UNSUPPORTED, "%s: tensor '%s' is %s: no real numbers", file->path,
                             tensor->name, types[tensor->type].name);
+    size_t most = sizeof buffer / types[tensor->type].bytes;
     for (size_t at = 0; at < count && status == YP_OK; at += most) {
         size_t some = count - at < most ? count - at : most;
         status = safetensors_read(file, tensor, first + at, some, buffer);

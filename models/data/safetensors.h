@@ -3,7 +3,7 @@
  * the length of a header, the header in JSON, and the tensors' bytes one behind the other, in the
  * order of the machine's memory on little-endian ones. What the header says is checked before
  * anything is read: sizes that are not the shape's, ranges that overlap, leave gaps or go beyond
- * the file's end.
+ * the file's end. A tensor of a type that is not known here, as BOOL, makes no file unreadable.
  */
 #ifndef DATA_SAFETENSORS_H
 #define DATA_SAFETENSORS_H
@@ -28,10 +28,12 @@ enum safetensors_type {
     SAFETENSORS_I64,
     SAFETENSORS_I32,
     SAFETENSORS_U8,
-    SAFETENSORS_TYPES
+    SAFETENSORS_TYPES,
+    SAFETENSORS_OTHER = SAFETENSORS_TYPES /* of a file: it has a place, and is not read */
 };
 
-const char *safetensors_type_name(enum safetensors_type type); /* "F64" */
+/* "F64", and bytes of an element; of SAFETENSORS_OTHER "another type", and 0. */
+const char *safetensors_type_name(enum safetensors_type type);
 size_t safetensors_type_bytes(enum safetensors_type type);
 
 struct safetensors_tensor {
@@ -58,7 +60,8 @@ const struct safetensors_tensor *safetensors_at(const struct safetensors *file, 
 /* NULL when there is none of that name. */
 const struct safetensors_tensor *safetensors_find(const struct safetensors *file, const char *name);
 
-/* `count` elements from element `first` on, as they are; both within the tensor. */
+/* `count` elements from element `first` on, as they are; both within the tensor. YP_UNSUPPORTED:
+ * they are of another type than the ones above. */
 enum yp_status safetensors_read(const struct safetensors *file,
                                 const struct safetensors_tensor *tensor, uint64_t first,
                                 size_t count, void *out);

@@ -1,6 +1,7 @@
 /* Sizes of the model, and names of its tensors. */
 #include "models/lm/lm.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,7 +64,7 @@ enum yp_status lm_check_config(const struct lm_config *c)
                          "lm_config.heads is %zu, d_model %zu: it must be made of as many even "
                          "parts",
                          c->heads, c->d_model);
-    if (status == YP_OK && !(c->theta > 1 && c->eps >= 0))
+    if (status == YP_OK && !(c->theta > 1 && c->eps >= 0 && isfinite(c->theta + c->eps)))
         status = yp_set_error(YP_INVALID,
                               "lm_config.theta is %g, eps %g: must be above 1, and 0 or above",
                               c->theta, c->eps);

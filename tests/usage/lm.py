@@ -13,7 +13,7 @@ from tap import Tap  # noqa: E402
 
 NOTHING, FILE, USAGE = 1, 3, 4
 REFERENCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lm")
-LETTERS = {"F64": "d", "F32": "f"}
+LETTERS = {"F64": "d", "F32": "f", "BOOL": "?"}
 
 
 # -- files --
@@ -31,6 +31,19 @@ def tensors(path):
         letter = LETTERS[t["dtype"]]
         found[name] = (t["shape"], struct.unpack(f"<{(end - begin) // struct.calcsize(letter)}{letter}", data[begin:end]))
     return found
+
+
+def save(path, found):
+    """Tensors as tensors() gives them, as F32, or as BOOL where they have truth values."""
+    header, data = {}, b""
+    for name, (shape, values) in found.items():
+        dtype = "BOOL" if isinstance(values[0], bool) else "F32"
+        part = struct.pack(f"<{len(values)}{LETTERS[dtype]}", *values)
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
+        data += part
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
 
 
 def npy(path, rows, letter="i8"):
@@ -195,12 +208,94 @@ def check_refused(tap, program, folder):
     refused(["plan", "--nonsense"], USAGE, "there is no such option")
 
 
+# -- what a file says beside the model --
+
+
+def check_keys(tap, program, folder):
+    """Each key of a configuration does what it says, or is refused."""
+    with open(os.path.join(REFERENCE, "config.json"), encoding="utf-8") as file:
+        base = json.load(file)
+    config = os.path.join(folder, "keys.json")
+    words = ["--config", config, "--tokens", os.path.join(REFERENCE, "tokens.npy"), "--load",
+             os.path.join(REFERENCE, "weights.safetensors"), "--double", "--pass", "forward", "--json"]
+
+    def loss(text=None, **keys):
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(text or json.dumps({**base, **keys}))
+        done = run(program, "lm", *words)
+        return json.loads(done.out)["loss"] if done.code == 0 else (done.code, done.err)
+
+    # Made from the formulas in models/lm/lm.h, by another program in double.
+    same, other = 2.941758425134318, 2.8288386637663687
+    for keys, wanted in (({}, same), ({"rms_norm_eps": 1e-5}, same), ({"rms_norm_eps": 0.5}, other),
+                         ({"tie_word_embeddings": False}, same), ({"context_length": 1024}, same)):
+        got = loss(**keys)
+        tap.check(isinstance(got, float) and abs(got - wanted) < 1e-9, f"the loss with {keys}", got)
+    got = loss(rope_theta=500)
+    tap.check(isinstance(got, float) and abs(got - same) > 1e-3, "rope_theta counts", got)
+    for keys, code, text in (
+            ({"rms_norm_epsilon": 0.5}, FILE, "no key 'rms_norm_epsilon', did you mean 'rms_norm_eps'? Allowed are "),
+            ({"tie_word_embeddings": True}, FILE, "tie_word_embeddings: must be false"),
+            ({"rope_theta": "500"}, FILE, "rope_theta: must be a number"),
+            ({"rms_norm_eps": None}, FILE, "rms_norm_eps: must be a number"),
+            ({"rms_norm_eps": -1}, USAGE, "eps -1"),
+            ({"context_length": 8}, USAGE, "has 10 tokens a row: context_length of the configuration allows 8")):
+        got = loss(**keys)
+        tap.check(isinstance(got, tuple) and got[0] == code and text in got[1], f"refused: {text}", got)
+    for text, why in (('{"d_ff": 1, "d_ff": 2}', "d_ff: must be there once"), ('["d_ff"]', "is no JSON object"),
+                      ('{"d_ff": 1} {}', "is no JSON object"), ('{"d_ff": 1}', "vocab_size is missing")):
+        got = loss(text=text)
+        tap.check(isinstance(got, tuple) and got[0] == FILE and why in got[1], f"refused: {why}", got)
+    loss()
+    _, found = plan(program, "--config", config)
+    tap.equal(found["context"], 9, "a plan is for context_length tokens")
+    done, _ = plan(program, "--config", config, "--context", "10")
+    tap.check(done.code == USAGE and "--context is 10: context_length" in done.err, "and for no more", done)
+
+
+def check_tensors(tap, program, folder):
+    """All weights of a file are the model's, and numbers; what is no weight is passed over, and named."""
+    good, path = tensors(os.path.join(REFERENCE, "weights.safetensors")), os.path.join(folder, "w.safetensors")
+    dump = os.path.join(folder, "none.safetensors")
+
+    def load(found, *more):
+        save(path, found)
+        return run(program, "lm", "--config", os.path.join(REFERENCE, "config.json"), "--tokens",
+                   os.path.join(REFERENCE, "tokens.npy"), "--load", path, "--dump", dump, *more)
+
+    right = load(good)
+    tap.check(right.code == 0 and right.err == "", "all tensors are the model's", right)
+    for more, text in (({"layers.0.attn.mask": ([9, 9], [True] * 81)}, "not used: tensor 'layers.0.attn.mask'"),
+                       ({"a": ([1], [1.0]), "b": ([1], [False])}, "not used: 'a' and 1 more")):
+        done = load({**good, **more})
+        tap.check(done.code == 0 and text in done.err and done.out.split(";")[0] == right.out.split(";")[0],
+                  f"{sorted(more)} is passed over", done)
+    os.unlink(dump)
+    head, values = "lm_head.weight", good["lm_head.weight"][1]
+    renamed = {prefix: {prefix + name: tensor for name, tensor in good.items()} for prefix in ("_orig_mod.", "model.")}
+    for found, more, code, text in (
+            (good, ["--layers", "1"], USAGE, "tensor 'layers.1.ln1.weight' is none of the model's, which has 1 layer "),
+            ({**good, "layers.0.ln1.bias": ([16], [0.0] * 16)}, [], USAGE, "tensor 'layers.0.ln1.bias' is none of"),
+            (renamed["_orig_mod."], [], USAGE, "'_orig_mod.token_embeddings.weight': take the prefix '_orig_mod.' off"),
+            (renamed["model."], [], USAGE, "take the prefix 'model.' off all names"),
+            ({name: t for name, t in good.items() if name != head}, [], USAGE, "has no tensor 'lm_head.weight'"),
+            ({**good, head: ([13, 16], [True] * 208)}, [], FILE, "'lm_head.weight' is another type: no real numbers"),
+            ({**good, head: ([13, 16], (*values[:5], math.nan, *values[6:]))}, [], NOTHING,
+             "w.safetensors: tensor 'lm_head.weight' is nan at element 5: must be finite"),
+            ({**good, head: ([13, 16], (*values[:5], -math.inf, *values[6:]))}, ["--double"], NOTHING,
+             "is -inf at element 5"),
+            ({**good, head: ([13, 16], [1e38 * (-1) ** i for i in range(208)])}, [], NOTHING, "of finite weights")):
+        done = load(found, *more)
+        tap.check(done.code == code and text in done.err and done.out == "" and not os.path.exists(dump),
+                  f"refused: {text}", done)
+
+
 def main(program):
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder:
         for check in (check_plans, check_recompute, check_fitting):
             tap.run(check.__name__, check, tap, program)
-        for check in (check_reference, check_seeds, check_refused):
+        for check in (check_reference, check_seeds, check_refused, check_keys, check_tensors):
             tap.run(check.__name__, check, tap, program, folder)
     tap.done()
 

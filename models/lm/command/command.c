@@ -4,11 +4,9 @@
 #include "models/lm/command/internal.h"
 
 #include "base/options/arguments.h"
-#include "base/system/file.h"
 #include "base/text/output.h"
 #include "base/text/text.h"
 
-#include <cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +15,6 @@
 struct words {
     const char *size, *config, *load, *tokens, *dump;
     size_t vocabulary, d_model, d_ff, layers, heads;
-    double theta;
     size_t batch, context;
     int precision, recompute, pass, device;
     uint64_t limit, seed;
@@ -40,7 +37,9 @@ static const struct ypi_option options[] = {
      .help = "small, medium, large, xl or 2.7B; small"},
     {"config", FILE_(config),
      .help = "instead of --size: a JSON object with vocab_size, d_model, d_ff, num_layers,\n"
-             "                             num_heads and, unless it is 10000, rope_theta"},
+             "                             num_heads; rope_theta (10000), rms_norm_eps (1e-5),\n"
+             "                             context_length and tie_word_embeddings (false) if it "
+             "has them"},
     {"vocabulary", SIZE(vocabulary),
      .help = "another one than the size or the file has; the same:"},
     {"d-model", SIZE(d_model), .help = "width of the model"},
@@ -48,7 +47,8 @@ static const struct ypi_option options[] = {
     {"layers", SIZE(layers), .help = "how many"},
     {"heads", SIZE(heads), .help = "of attention, in a layer"},
     {"batch", SIZE(batch), .group = PASS, .help = "sequences; 4"},
-    {"context", SIZE(context), .group = PASS, .help = "tokens of each; 512"},
+    {"context", SIZE(context), .group = PASS,
+     .help = "tokens of each; the configuration's context_length, or 512"},
     {"precision", CHOICE(precision, "fp32 bf16"), .group = PASS,
      .help = "fp32, or bf16 with weights and gradients in fp32; fp32"},
     {"recompute", CHOICE(recompute, "none norms blocks"), .group = PASS,
@@ -86,54 +86,23 @@ static int help(void)
 
 /* -- the model --------------------------------------------------------------------------------- */
 
-static bool take_number(const cJSON *file, const char *name, size_t *out)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(file, name);
-    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 1 && item->valuedouble <= 0x1p32) ||
-        item->valuedouble != (double)(size_t)item->valuedouble)
-        return false;
-    *out = (size_t)item->valuedouble;
-    return true;
-}
-
-/* False with the reason on the standard error stream. */
-static bool read_config(const char *path, struct lm_config *config)
-{
-    static const char *const names[] = {"vocab_size", "d_model", "d_ff", "num_layers", "num_heads"};
-    size_t *const to[] = {&config->vocabulary, &config->d_model, &config->d_ff, &config->layers,
-                          &config->heads};
-    char text[1 << 16];
-    size_t length = ypi_read_file(path, text, sizeof text);
-    cJSON *file = length > 0 ? cJSON_Parse(text) : NULL;
-    const char *missing = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && missing == NULL; i++)
-        missing = take_number(file, names[i], to[i]) ? NULL : names[i];
-    const cJSON *theta = cJSON_GetObjectItemCaseSensitive(file, "rope_theta");
-    config->theta = cJSON_IsNumber(theta) ? theta->valuedouble : 10000;
-    config->eps = 1e-5;
-    if (file == NULL)
-        fprintf(stderr, "yieldpoint: %s: %s\n", path,
-                length == 0 ? "cannot be read, or is empty" : "is no JSON object");
-    else if (missing != NULL)
-        fprintf(stderr, "yieldpoint: %s: %s: must be a whole number from 1\n", path, missing);
-    cJSON_Delete(file);
-    return file != NULL && missing == NULL;
-}
-
 static int usage(void)
 {
     fprintf(stderr, "yieldpoint: %s; `yieldpoint lm --help` tells all\n", yp_last_error());
     return YPI_COMMAND_USAGE;
 }
 
-static int take_model(const struct words *w, struct lm_config *config)
+static int take_model(const struct words *w, struct ypi_lm_request *request)
 {
+    struct ypi_lm_config file = {.context = 0};
+    struct lm_config *config = &request->options.config;
     if (w->config != NULL && w->size != NULL) {
         yp_set_error(YP_INVALID, "--size and --config are both said");
         return usage();
     }
-    if (w->config != NULL && !read_config(w->config, config))
-        return YPI_COMMAND_FILE;
+    if (w->config != NULL && ypi_lm_read_config(w->config, &file) != YP_OK)
+        return ypi_file_error();
+    *config = file.model;
     if (w->config == NULL && !lm_config_named(w->size != NULL ? w->size : "small", config))
         return usage();
     config->vocabulary = w->vocabulary > 0 ? w->vocabulary : config->vocabulary;
@@ -141,7 +110,13 @@ static int take_model(const struct words *w, struct lm_config *config)
     config->d_ff = w->d_ff > 0 ? w->d_ff : config->d_ff;
     config->layers = w->layers > 0 ? w->layers : config->layers;
     config->heads = w->heads > 0 ? w->heads : config->heads;
-    return YPI_COMMAND_OK;
+    request->longest = file.context;
+    request->options.context = w->context > 0 ? w->context : file.context > 0 ? file.context : 512;
+    if (file.context == 0 || w->context <= file.context)
+        return YPI_COMMAND_OK;
+    yp_set_error(YP_INVALID, "--context is %zu: context_length of %s allows %zu", w->context,
+                 w->config, file.context);
+    return usage();
 }
 
 /* -- the command ------------------------------------------------------------------------------- */
@@ -149,7 +124,7 @@ static int take_model(const struct words *w, struct lm_config *config)
 int ypi_lm_command(int argc, char **argv)
 {
     bool plan = argc > 1 && strcmp(argv[1], "plan") == 0;
-    struct words w = {.batch = 4, .context = 512, .pass = LM_TRAIN_STEP};
+    struct words w = {.batch = 4, .pass = LM_TRAIN_STEP};
     if (!plan)
         w.pass = LM_FORWARD_BACKWARD;
     const struct ypi_arguments arguments = {
@@ -161,7 +136,6 @@ int ypi_lm_command(int argc, char **argv)
     struct ypi_lm_request request = {.options = {.device = yp_device_cpu(),
                                                  .kind = w.device == 0 ? "cpu" : "cuda",
                                                  .batch = w.batch,
-                                                 .context = w.context,
                                                  .precision = (enum nn_precision)w.precision,
                                                  .recompute = (enum lm_recompute)w.recompute,
                                                  .oracle = w.in_double},
@@ -173,7 +147,7 @@ int ypi_lm_command(int argc, char **argv)
                                      .dump = w.dump,
                                      .in_double = w.in_double,
                                      .json = w.json};
-    int code = take_model(&w, &request.options.config);
+    int code = take_model(&w, &request);
     if (code != YPI_COMMAND_OK)
         return code;
     if (!plan && w.tokens == NULL) {

@@ -26,6 +26,7 @@ struct run {
     size_t count;
     struct safetensors_writer *dump;
     double loss, seconds;
+    bool not_finite; /* the error is of a weight or a result that is not */
 };
 
 enum { LOGITS, LOSS, FIRST_GRADIENT };
@@ -61,6 +62,16 @@ static enum yp_status check_shape(const char *path, const struct ypi_npy *h)
         return yp_set_error(YP_INVALID, "%s: is %" PRIu64 " x %" PRIu64 ": at most %u tokens", path,
                             h->shape[0], h->shape[1], LM_TOKENS);
     return YP_OK;
+}
+
+static enum yp_status check_length(const struct run *run)
+{
+    if (run->r->longest == 0 || run->o.context <= run->r->longest)
+        return YP_OK;
+    return yp_set_error(YP_INVALID,
+                        "%s: has %zu tokens a row: context_length of the configuration allows %zu "
+                        "and the last one's label",
+                        run->r->tokens, run->o.context + 1, run->r->longest);
 }
 
 /* A row of the file to a row of inputs and one of labels. */
@@ -114,42 +125,22 @@ static enum yp_status read_tokens(struct run *run)
     if (status == YP_OK) {
         run->o.batch = header.shape[0];
         run->o.context = header.shape[1] - 1;
-        status = read_rows(run, fd, &header);
+        status = check_length(run);
     }
+    if (status == YP_OK)
+        status = read_rows(run, fd, &header);
     close(fd);
     return status;
 }
 
 /* -- weights ----------------------------------------------------------------------------------- */
 
-static enum yp_status read_tensor(struct run *run, const struct safetensors *file,
-                                  const struct lm_tensor *tensor)
-{
-    const struct safetensors_tensor *found = safetensors_find(file, tensor->name);
-    const uint64_t wanted[2] = {tensor->rows > 0 ? tensor->rows : tensor->columns, tensor->columns};
-    size_t dims = tensor->rows > 0 ? 2 : 1, count = wanted[0] * (dims == 2 ? wanted[1] : 1);
-    char *to = (char *)run->parameters + tensor->offset * element(run);
-    if (found == NULL)
-        return yp_set_error(YP_INVALID, "%s: has no tensor '%s'", run->r->load, tensor->name);
-    if (found->dims != dims || memcmp(found->shape, wanted, dims * sizeof *wanted) != 0)
-        return yp_set_error(YP_INVALID,
-                            "%s: tensor '%s' has %zu axes and %" PRIu64
-                            " elements: must be (%" PRIu64 "%s%" PRIu64 ")",
-                            run->r->load, tensor->name, found->dims, safetensors_elements(found),
-                            wanted[0], dims == 2 ? ", " : "", dims == 2 ? wanted[1] : 0);
-    return run->o.oracle ? safetensors_read_doubles(file, found, 0, count, (double *)(void *)to)
-                         : safetensors_read_floats(file, found, 0, count, (float *)(void *)to);
-}
-
 static enum yp_status load(struct run *run)
 {
-    struct lm_tensor tensor;
-    struct safetensors *file = safetensors_open(run->r->load);
-    enum yp_status status = file != NULL ? YP_OK : yp_last_status();
-    for (size_t i = 0; status == YP_OK && lm_tensor(&run->o.config, i, &tensor); i++)
-        status = read_tensor(run, file, &tensor);
-    safetensors_close(file);
-    return status;
+    enum yp_status status = ypi_lm_load(run->r, run->parameters);
+    run->not_finite =
+        status == YP_OK && !ypi_lm_finite(run->r, run->parameters, run->r->load, "tensor");
+    return run->not_finite ? YP_INVALID : status;
 }
 
 /* Those of training's start; for the oracle the same values, widened in place from the end. */
@@ -246,6 +237,18 @@ static enum yp_status dump_logits(struct run *run)
     return status;
 }
 
+/* Weights may be finite and what is made of them beyond float. */
+static enum yp_status check_results(struct run *run)
+{
+    const char *of = run->r->load != NULL ? run->r->load : "weights to start from";
+    bool lost = !isfinite(run->loss);
+    if (lost)
+        yp_set_error(YP_INVALID, "%s: the loss is %g, of finite weights", of, run->loss);
+    run->not_finite = lost || (run->gradient != NULL &&
+                               !ypi_lm_finite(run->r, run->gradient, of, "the gradient of"));
+    return run->not_finite ? YP_INVALID : YP_OK;
+}
+
 static enum yp_status pass(struct run *run)
 {
     const struct lm_batch batch = {run->tokens, run->labels, 0};
@@ -257,7 +260,7 @@ static enum yp_status pass(struct run *run)
         status = lm_run(lm, &batch, run->parameters, run->gradient, 1, NN_MODEL_COPY, &run->loss);
     run->seconds = ypi_now() - begun;
     lm_destroy(lm);
-    return status;
+    return status == YP_OK ? check_results(run) : status;
 }
 
 static enum yp_status dump(struct run *run)
@@ -324,9 +327,9 @@ int ypi_lm_pass(const struct ypi_lm_request *request)
 {
     struct run run = {.r = request, .o = request->options};
     enum yp_status status = make(&run);
-    int code = status == YP_OK        ? print(&run)
-               : status == YP_INVALID ? (ypi_file_error(), YPI_COMMAND_USAGE)
-                                      : ypi_file_error();
+    int code = status == YP_OK ? print(&run) : ypi_file_error();
+    if (status == YP_INVALID)
+        code = run.not_finite ? YPI_COMMAND_NOTHING : YPI_COMMAND_USAGE;
     safetensors_abandon(run.dump);
     void *const owned[] = {run.tokens, run.labels, run.parameters, run.gradient, run.tensors};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)

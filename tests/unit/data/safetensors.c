@@ -112,6 +112,29 @@ Test(safetensors, files_of_others_are_read)
     safetensors_close(file);
 }
 
+/* Of a type that is not known it is not known how long it is: what the file says counts. */
+Test(safetensors, a_tensor_of_another_type_has_a_place)
+{
+    write_file("{\"m\":{\"dtype\":\"BOOL\",\"shape\":[2,2],\"data_offsets\":[0,4]},"
+               "\"n\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[4,6]},"
+               "\"u\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[6,8]}}",
+               -1, 8);
+    struct safetensors *file = safetensors_open(path);
+    cr_assert_not_null(file, "%s", yp_last_error());
+    const struct safetensors_tensor *n = safetensors_find(file, "n");
+    unsigned char u[2];
+    float floats[3];
+    cr_expect(n->type == SAFETENSORS_OTHER && n->bytes == 2 && safetensors_elements(n) == 3);
+    cr_expect_eq(safetensors_read(file, n, 0, 3, floats), YP_UNSUPPORTED);
+    cr_expect_not_null(strstr(yp_last_error(), "tensor 'n' is of a type that is not known"));
+    cr_expect_eq(safetensors_read_floats(file, n, 0, 3, floats), YP_UNSUPPORTED);
+    OK(safetensors_read(file, safetensors_find(file, "u"), 0, 2, u));
+    cr_expect(u[0] == 6 && u[1] == 7);
+    struct safetensors_tensor other[] = {{"a", SAFETENSORS_OTHER, 1, {2}, 0, 0}};
+    cr_expect_null(safetensors_create(path, other, 1));
+    safetensors_close(file);
+}
+
 Test(safetensors, every_sixteen_bits_are_the_number_they_stand_for)
 {
     struct safetensors_tensor tensors[] = {{"h", SAFETENSORS_F16, 1, {65536}, 0, 0}};
@@ -149,8 +172,9 @@ Test(safetensors, what_is_no_such_file_is_refused)
         {"[1]", -1, 0, "the header is no JSON object"},
         {"{" A "} x", -1, 8, NULL}, /* what stands behind the object does not count */
         {"{\"a\":7}", -1, 0, "is described by no object"},
-        {"{\"a\":{\"shape\":[2],\"data_offsets\":[0,8]}}", -1, 8, "dtype is none of"},
-        {"{\"a\":{\"dtype\":\"Q4\",\"shape\":[2],\"data_offsets\":[0,8]}}", -1, 8, "dtype is none"},
+        {"{\"a\":{\"shape\":[2],\"data_offsets\":[0,8]}}", -1, 8, "dtype is no word"},
+        {"{\"a\":{\"dtype\":4,\"shape\":[2],\"data_offsets\":[0,8]}}", -1, 8, "dtype is no word"},
+        {"{\"a\":{\"dtype\":\"Q4\",\"shape\":[2],\"data_offsets\":[0,9]}}", -1, 8, "not a range"},
         {"{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,8]}}", -1, 8, "shape is no list"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]}}", -1, 8,
          "whole number"},
