@@ -12,6 +12,7 @@
 #include "harness/judge/audit.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/measure/series.h"
+#include "harness/run/libraries.h"
 #include "harness/run/process.h"
 
 #include <criterion/criterion.h>
@@ -318,6 +319,20 @@ static void open_memory(const struct ypi_job *job)
     ypi_channel_set_memory(ypi_channel_memory_map(job->runner, job->memory, job->number));
 }
 
+/* The executable is the runner's own, and libraries are opened anew. */
+static bool is_of_the_run(const struct yp_case *t)
+{
+    const struct ypi_job *job = ypi_child_job(t);
+    char *path = job->runner != getpid() ? ypi_libraries_replaced(job->channel) : NULL;
+    if (path != NULL)
+        ypi_child_fail(t, YPI_CAUSE_EXIT, NULL, 0,
+                       "%s is another file than when the run began: the case would not be of the "
+                       "same program",
+                       path);
+    free(path);
+    return path == NULL;
+}
+
 static void run_job(const struct ypi_job *job)
 {
     /* Handlers of signals look at them to the end of the process. */
@@ -331,7 +346,7 @@ static void run_job(const struct ypi_job *job)
         open_memory(job);
     if (!here)
         ypi_callgrind_execute(&t, job);
-    bool ready = begin(&t);
+    bool ready = begin(&t) && is_of_the_run(&t);
     ypi_stack_watch(&t);
     ypi_stack_below(__builtin_frame_address(0));
     if (here && ready)

@@ -5,6 +5,7 @@
 #include "harness/judge/audit.h"
 #include "harness/judge/budget.h"
 #include "harness/measure/count/callgrind.h"
+#include "harness/run/libraries.h"
 #include "harness/run/process.h"
 #include "harness/run/tmp_path.h"
 
@@ -126,6 +127,8 @@ static enum yp_status make_directory(struct ypi_plan *plan, const char *history,
             plan->directory_fd = open(plan->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         flock(plan->directory_fd, LOCK_EX);
         close(parent_fd);
+        if (status == YP_OK)
+            status = ypi_libraries_write(plan->directory);
     }
     free(parent);
     return status;

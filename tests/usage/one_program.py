@@ -1,6 +1,6 @@
 """One run is one program: what takes the place of its file meanwhile, how it is started, and what is kept of it.
 
-    one_program.py PROGRAM ITS_REBUILT_SELF YIELDPOINT"""
+    one_program.py PROGRAM ITS_REBUILT_SELF YIELDPOINT LINKED ITS_LIBRARY THAT_REBUILT"""
 
 import os
 import re
@@ -62,6 +62,28 @@ def check_replaced(tap, program, other, folder):
                                       "program.c::naps[n=1]", "program.c::counted")
     tap.check(done.code == OK and builds == [1.0] and found["program.c::counted"]["verdicts"][0]["measured"] > 0,
               "what Callgrind runs is, too", (done, builds))
+
+
+def check_library(tap, linked, library, rebuilt, folder):
+    """One that is replaced meanwhile is opened by later cases, which are then of another program."""
+    place = os.path.join(folder, "library")
+    os.makedirs(place)
+    copy, own = shutil.copy(linked, place), shutil.copy(library, place)
+    history = os.path.join(place, "h.db")
+    run(copy, "--history", history, "linked.c::naps[n=3]", cwd=place)  # its tables are there then
+    started = Started(copy, "--rootdir=.", "--history", history, cwd=place)
+    try:
+        wait_until(lambda: len(results(history)) == 2, what="the first result")
+        os.replace(shutil.copy(rebuilt, own + ".part"), own)
+        done = started.wait()
+    finally:
+        started.end()
+    found = results(history)
+    said = [result["failures"][0]["message"] for result in found.values() if result["failures"]]
+    tap.check(done.code == FAILED and len(found) == 3 and found["linked.c::naps[n=1]"]["outcome"] == "passed" and
+              found["linked.c::naps[n=3]"]["outcome"] == "failed" and all(own in message for message in said),
+              "a library that is replaced: is named", done)
+    tap.equal(rows(history, "SELECT DISTINCT value FROM value"), [{"value": 1.0}], "and nothing of the other one is stored")
 
 
 def check_hash(tap, program, other, folder):
@@ -161,11 +183,12 @@ def check_dash(tap, program, yieldpoint, folder):
               "and so does yieldpoint reproduce", again)
 
 
-def main(program, other, yieldpoint):
+def main(program, other, yieldpoint, linked, library, rebuilt):
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix="yp-") as folder:
         folder = os.path.realpath(folder)
         tap.run("replaced", check_replaced, tap, program, other, folder)
+        tap.run("library", check_library, tap, linked, library, rebuilt, folder)
         tap.run("hash", check_hash, tap, program, other, folder)
         tap.run("commit", check_commit, tap, program, folder)
         tap.run("dash", check_dash, tap, program, yieldpoint, folder)
