@@ -168,11 +168,12 @@ static char **words_of_kernel(int *count)
 /* What the loader's own options say, of which `count` words stand before the program. */
 static bool take_options(char **words, int count, char **name)
 {
-    for (int i = 1; i < count; i += 2) {
-        if (i + 1 < count && strcmp(words[i], "--library-path") == 0)
-            setenv("LD_LIBRARY_PATH", words[i + 1], 1);
-        else if (i + 1 < count && strcmp(words[i], "--argv0") == 0)
-            *name = words[i + 1];
+    for (int i = 1; i < count && words[i] != NULL; i += 2) {
+        char *value = i + 1 < count ? words[i + 1] : NULL;
+        if (value != NULL && strcmp(words[i], "--library-path") == 0)
+            setenv("LD_LIBRARY_PATH", value, 1);
+        else if (value != NULL && strcmp(words[i], "--argv0") == 0)
+            *name = value;
         else
             return yp_set_error(YP_UNSUPPORTED,
                                 "%s cannot be given to the processes of the cases, which start "
@@ -193,7 +194,7 @@ static bool start_anew(const char *program, const struct object *own, int argc)
                             own->interpreter != NULL ? own->interpreter : "none") == YP_OK;
     int count = 0;
     char **words = words_of_kernel(&count);
-    const int before = count - argc;
+    const int before = argc > 0 ? count - argc : 0;
     char *name = before > 0 ? words[before] : NULL;
     if (name == NULL) {
         (void)yp_set_error(YP_IO, "/proc/self/cmdline has fewer words than main() was given");
