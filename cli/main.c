@@ -25,7 +25,7 @@ static const struct command {
     {"history",
      "[-n N] [--id PART] [-m EXPR] [-k EXPR] [--outcome NAME] [--device cpu | cuda]\n"
      "      [--machine PREFIX] [--commit PREFIX] [--since TIME] [--until TIME]\n"
-     "      [--attempts] [--json]\n"
+     "      [--attempts] [--json] [-v]\n"
      "  yieldpoint history import FILE...\n"
      "  yieldpoint history prune [--keep-last N] [--older-than TIME] [--samples] [--dry-run]\n"
      "  yieldpoint history export --csv FILE | --json FILE [--columns NAME]",
@@ -40,14 +40,14 @@ static const struct command {
      "      export: a row for each measurement; -: the standard output; --columns: all,\n"
      "      tile-sweep or model-sweep; prune and export take what selects results, too",
      ypi_report_history, false},
-    {"show", "[ID | PREFIX | last] [--samples] [--json | --csv]",
+    {"show", "[ID | PREFIX | last] [--samples] [--json | --csv] [-v]",
      "all that is stored of one result: the newest one of a case's id or of a part of it, or the\n"
      "      one whose UUID begins so; of a run, if it is a run's; else of the newest result;\n"
      "      --csv: what its accelerator did over time",
      ypi_report_show, false},
     {"budgets",
      "[-m EXPR] [-k EXPR] [ID...] [--new] [--suggest] [--error 1%] [--write FILE]\n"
-     "      [--slack SLACK] [--isa NAME] [--check SLACK] [--json]\n"
+     "      [--slack SLACK] [--isa NAME] [--check SLACK] [--json] [-v]\n"
      "  yieldpoint budgets --probe PROGRAM [ID...] [its options] [--slowdown 2x]",
      "each case's budgets beside what was measured: limit, typical value, spread, slack, the\n"
      "      regression that they would notice; --new: also shares and peaks without a budget;\n"
@@ -92,7 +92,8 @@ static const struct command {
      "      changes) or the file of a history; of two machines by shares of what bounds them",
      ypi_compare_command, false},
     {"reproduce",
-     "RESULT [--rev COMMIT] [--threshold 3%] [--error 1%] [--json FILE] [--markdown FILE]",
+     "RESULT [--rev COMMIT] [--threshold 3%] [--error 1%] [--json FILE] [--markdown FILE]\n"
+     "      [-v]",
      "runs a stored result again, with its seed, axes, device and options, and shows old and new\n"
      "      side by side with all that differs in the environment; a result is named as for show;\n"
      "      --rev stored: builds the commit that it is of, --rev REV: another one",
