@@ -33,8 +33,8 @@ static inline bool ypi_rx_is_finite(const float *x, size_t channels)
     return true;
 }
 
-/* r of MinMax. What is too narrow for 1 / r to be a float is flat, and then r is a constant: no
- * unit of the data is, be they amperes. */
+/* r of MinMax: max - min, in whatever unit the data are. Where 1 / r would be no float, as of data
+ * that are all one value, it is a constant. */
 #define YPI_RX_FLAT 1e-6
 static inline bool ypi_rx_is_flat(double min, double max)
 {

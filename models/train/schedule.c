@@ -13,11 +13,18 @@ void train_plateau_start(struct train_plateau_state *state)
     *state = (struct train_plateau_state){.best = INFINITY};
 }
 
+/* What is better lies below; the first value always does. */
+static double bar_of(const struct train_plateau *how, double best)
+{
+    if (how->absolute)
+        return best - how->threshold;
+    return best * (best < 0 ? 1 + how->threshold : 1 - how->threshold);
+}
+
 double train_plateau_step(const struct train_plateau *how, struct train_plateau_state *state,
                           double value, double lr)
 {
-    double bar = how->absolute ? state->best - how->threshold : state->best * (1 - how->threshold);
-    if (value < bar) {
+    if (value < bar_of(how, state->best)) {
         state->best = value;
         state->bad = 0;
     } else {

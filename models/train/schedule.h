@@ -17,11 +17,12 @@ enum train_schedule {
 
 /* -- ReduceLROnPlateau ----------------------------------------------------------------------- */
 
-/* As PyTorch's class of that name with mode 'min'. */
+/* As PyTorch's class of that name with mode 'min', but for losses below 0: there PyTorch takes
+ * nearly the same loss, or a worse one, for a better one, and the learning rate never falls. */
 struct train_plateau {
     double factor;     /* in (0, 1); 1: the learning rate stays */
     uint32_t patience; /* calls without improvement that are borne */
-    double threshold;  /* better: below best (1 - threshold), or best - threshold if `absolute` */
+    double threshold; /* better: below best - threshold |best|, or best - threshold if `absolute` */
     bool absolute;
     uint32_t cooldown; /* calls after a reduction in which nothing counts as bad */
     double min_lr;

@@ -170,6 +170,24 @@ Test(optimiser, clipping_decay_masks_and_schedule_go_together_as_in_pytorch)
     cr_assert(b.lr < 0.05, "the schedule did nothing");
 }
 
+/* A loss may lie below 0, as with a weight of entropy; better is lower there, too. */
+Test(optimiser, plateau_of_negative_losses)
+{
+    const struct train_plateau how = {.factor = 0.5, .patience = 1, .threshold = 0.01};
+    const struct {
+        double loss, lr;
+    } steps[] = {{-5, 1},     {-5.1, 1},   {-5.1, 1},  {-5.14, 0.5}, /* by less than 1 % */
+                 {-5.2, 0.5}, {-5.2, 0.5}, {-5, 0.25}, {0.5, 0.25},  {0.5, 0.125}, {-5.26, 0.125}};
+    struct train_plateau_state state;
+    double lr = 1;
+    train_plateau_start(&state);
+    for (size_t i = 0; i < LENGTH(steps); i++) {
+        lr = train_plateau_step(&how, &state, steps[i].loss, lr);
+        cr_expect_eq(lr, steps[i].lr, "step %zu: %g", i, lr);
+    }
+    cr_expect_eq(state.best, -5.26);
+}
+
 Test(optimiser, plateau_is_pytorchs)
 {
     int reduced = 0;
