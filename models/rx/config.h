@@ -20,7 +20,8 @@
  *
  * With fp16 the scale of the loss begins at 65536, with other precisions there is none, unless
  * initial of [scaling] says so. What the chosen detector, optimiser or schedule does not take is
- * refused. Yes and no are true and false. Comments begin with # or ;.
+ * refused. Yes and no are true and false. A line that begins with # or ; is a comment; behind a
+ * value a comment begins with a blank and ;, and # is a part of the value.
  */
 #ifndef RX_CONFIG_H
 #define RX_CONFIG_H

@@ -22,6 +22,7 @@ static const char text[] = "# what the case below sets in code\n"
                            "keep = 4\n"
                            "temperature = 2\n"
                            "temperature_decay = 0.5   ; an epoch\n"
+                           "; and the least of it\n"
                            "temperature_min = 0.3\n"
                            "entropy = 0.02\n"
                            "diversity = 0.01\n"
@@ -241,6 +242,7 @@ YP_TEST(rx, config_refuses, .tags = "stress small", .timeout = 60, .parallel = t
          "rx.ini:2: keep is '-1', allowed are numbers from 0 up to 1e+06"},
         {"[selector]\nkeep = nan\n", "rx.ini:2: keep is 'nan'"},
         {"[selector]\nkeep = 3 channels\n", "rx.ini:2: keep is '3 channels'"},
+        {"[selector]\nkeep = 3 # channels\n", "rx.ini:2: keep is '3 # channels'"},
         {"[selector]\nkept = 1\n",
          "rx.ini:2: 'kept' is not known in [selector], allowed are keep,"},
         {"[selector]\n\nkeep = 1\nkeep = 2\n", "rx.ini:4: keep of [selector] is given twice"},
