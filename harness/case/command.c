@@ -162,6 +162,7 @@ static bool start(struct command *r)
         char *line = ypi_substitute(r->t, r->t->test->command, ypi_shell_quote);
         struct variables variables = variables_of(r->t);
         fflush(NULL);
+        ypi_command_begins();
         r->pid = fork();
         if (r->pid == 0)
             become(line, variables.entries, root, input, ends[1]);

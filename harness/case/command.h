@@ -14,6 +14,9 @@ char *ypi_command_problem(const struct yp_test *test);
  * at the end, or with *problem set (the caller frees that too). */
 char *ypi_command_assignment(const char **cursor, char **problem);
 
+/* Before a command is started: what holds it back is looked at from here on. */
+void ypi_command_begins(void);
+
 enum ypi_line_kind {
     YPI_LINE_NOTHING, /* not a result */
     YPI_LINE_RESULT,  /* a figure */

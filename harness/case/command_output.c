@@ -3,6 +3,7 @@
 #include "device/cpu/binding.h"
 #include "harness/case/child.h"
 #include "harness/case/command.h"
+#include "harness/measure/noise.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -195,6 +196,25 @@ static double number_or_zero(const cJSON *value)
     return value != NULL ? value->valuedouble : 0;
 }
 
+/* When the command began, of which this process runs one at a time. */
+static struct ypi_noise_mark began;
+
+void ypi_command_begins(void)
+{
+    ypi_noise_mark(&began);
+}
+
+/* Since it began, what took processors from it and from this process alike. */
+static void add_held_back(struct ypi_measured *m)
+{
+    struct ypi_noise_mark now;
+    ypi_noise_mark(&now);
+    const struct ypi_noise noise = ypi_noise_between(&began, &now);
+    m->noise.wall = noise.wall;
+    m->noise.stolen = noise.stolen;
+    m->noise.throttled = noise.throttled;
+}
+
 /* What a program of ours would have counted and nobody has. */
 static void not_known(struct ypi_measured *m)
 {
@@ -227,6 +247,7 @@ static char *take_measure(struct yp_case *t, const cJSON *values[FIELDS_MAX])
     struct ypi_measured m;
     memset(&m, 0, sizeof m);
     not_known(&m);
+    add_held_back(&m);
     m.kind = YPI_MEASURED_WORK;
     snprintf(m.name, sizeof m.name, "%s", name);
     snprintf(m.unit, sizeof m.unit, "%s", text_or_empty(values[UNIT_OF]));

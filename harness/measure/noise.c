@@ -20,9 +20,11 @@
 #define PROCESSORS_LOOKED_AT 32
 #define TASKS_LOOKED_AT 64
 
-/* So many processors more than there are may be wanted; so much of what was wanted be stolen. */
+/* So many processors more than there are may be wanted; so much of what was wanted be stolen, or
+ * held back by a quota. */
 #define CROWDED_PROCESSORS 0.25
 #define CROWDED_STOLEN 0.1
+#define CROWDED_THROTTLED 0.01
 
 struct sources {
     const char *root;
@@ -438,16 +440,16 @@ bool ypi_noise_crowded(const struct ypi_noise *noise, int threads)
         return false;
     /* Beside others it still had half of what it wanted; one that naps wanted little. */
     const double wanted = fmin(fmin(threads, noise->processors), 2 * noise->own / noise->wall);
-    const struct times t = times_of(noise, threads);
     return wanted + noise->others / noise->wall > noise->processors + CROWDED_PROCESSORS ||
            noise->stolen > CROWDED_STOLEN * fmax(noise->own + noise->stolen, noise->wall) ||
-           cost_of_throttled(noise, &t) > 0;
+           noise->throttled > CROWDED_THROTTLED * fmax(noise->own + noise->throttled, noise->wall);
 }
 
 double ypi_noise_stretch(const struct ypi_noise *noise)
 {
-    /* NaN: not known. Both are sums over all processors, so neither bound alone is close: threads
-     * are held back side by side, and work that sleeps has little time of its own. */
+    /* NaN: not known, as a command's own time. Both are sums over all processors, so neither bound
+     * alone is close: threads are held back side by side, and work that sleeps has little time of
+     * its own. */
     const double held = fmax(noise->stolen, 0) + fmax(noise->throttled, 0);
     const double of_wall = held < noise->wall ? noise->wall / (noise->wall - held) : INFINITY;
     return held > 0 ? fmin(of_wall, 1 + held / noise->own) : 1;
