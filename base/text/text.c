@@ -126,7 +126,7 @@ void ypi_text_csv(struct ypi_text *text, const char *field)
         size_t plain = strcspn(from, "\"");
         bool quoted = from[plain] == '"';
         ypi_text_bytes(text, from, plain);
-        ypi_text_add(text, "%s", quoted ? "\"\"" : "");
+        ypi_text_bytes(text, "\"\"", quoted ? 2 : 0);
         from += plain + quoted;
     }
     ypi_text_add(text, "%s", quote);
@@ -210,7 +210,7 @@ char *ypi_utf8(const char *text)
         ypi_text_bytes(&whole, text, right);
         text += right;
         if (*text != '\0') {
-            ypi_text_add(&whole, "\xef\xbf\xbd");
+            ypi_text_bytes(&whole, "\xef\xbf\xbd", 3);
             text++;
         }
     }
