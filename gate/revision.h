@@ -10,7 +10,8 @@
  * in, for all revisions alike, so that one without such a section can be built too. Texts are
  * owned. */
 struct ypi_recipe {
-    char *root;    /* of the git repository, absolute */
+    char *root; /* of the git repository, absolute: its tree, or a bare one itself */
+    bool bare;
     char *project; /* where yieldpoint.ini is, from the root: "" or "native/" */
     char *history; /* the project's */
     char *cache;   /* directory of the builds: .yieldpoint/gate of the project */
@@ -33,6 +34,7 @@ struct ypi_revision {
     char *name;      /* as the user gave it */
     char commit[65]; /* of WORKTREE: of a snapshot, without the files that git ignores */
     bool worktree;
+    char *snapshot;       /* of WORKTREE: a repository in the cache that has it until it is built */
     char *source, *build; /* directories of the project; NULL before it is built; names as long
                              for all revisions */
     char **programs;      /* absolute paths of its suites */

@@ -73,17 +73,6 @@ static cJSON *of_commit(sqlite3 *db, const char *digits, bool dirty)
                        digits);
 }
 
-/* Owned; NULL where git knows none such. */
-static char *revision(const char *word)
-{
-    char *object = ypi_format("%s^{commit}", word);
-    const char *const words[] = {"rev-parse",        "--verify", "--quiet",
-                                 "--end-of-options", object,     NULL};
-    char *commit = ypi_gate_git(".", words, NULL);
-    free(object);
-    return commit;
-}
-
 static bool all_alike(const cJSON *rows, const char *column)
 {
     const cJSON *row;
@@ -113,7 +102,7 @@ static cJSON *rows_of_commit(sqlite3 *db, const char *word)
     char *name = ypi_format("%.*s", (int)(dirty ? length - 6 : length), word);
     cJSON *rows = is_hexadecimal(name) ? of_commit(db, name, dirty) : cJSON_CreateArray();
     if (rows != NULL && rows->child == NULL) {
-        char *commit = revision(name);
+        char *commit = ypi_gate_commit(".", name);
         cJSON_Delete(rows);
         rows = of_commit(db, commit != NULL ? commit : "no hash", dirty);
         free(commit);

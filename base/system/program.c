@@ -38,12 +38,12 @@ static void set_variables(const char *const *variables)
 /* -1 when one cannot be had. */
 static int redirect(const struct ypi_program *p, int output)
 {
-    int nothing = open("/dev/null", O_RDONLY);
+    int input = open(p->input != NULL ? p->input : "/dev/null", O_RDONLY | O_CLOEXEC);
     int error = p->log == NULL ? STDERR_FILENO
                                : open(p->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (nothing < 0 || error < 0)
+    if (input < 0 || error < 0)
         return -1;
-    if (dup2(nothing, STDIN_FILENO) < 0 || dup2(error, STDERR_FILENO) < 0)
+    if (dup2(input, STDIN_FILENO) < 0 || dup2(error, STDERR_FILENO) < 0)
         return -1;
     return dup2(output >= 0 ? output : STDERR_FILENO, STDOUT_FILENO);
 }

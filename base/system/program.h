@@ -10,8 +10,9 @@ struct ypi_program {
     const char *directory;        /* to start in; NULL: the working directory */
     const char *const *variables; /* "NAME=value" is set, "NAME" is taken away; ended by NULL; or
                                      NULL */
-    const char *log; /* a file that standard output and error go to, behind what it has;
-                        NULL: both go to the standard error stream */
+    const char *input; /* a file that standard input reads; NULL: there is nothing to read */
+    const char *log;   /* a file that standard output and error go to, behind what it has;
+                          NULL: both go to the standard error stream */
 };
 
 /* What became of a program. */

@@ -203,7 +203,8 @@ static enum yp_status make(const struct building *b)
     enum yp_status status = YP_OK;
     unlink(b->log);
     if (mkdir(b->place, 0777) != 0 ||
-        ypi_gate_checkout(r->root, b->revision->commit, b->checkout, b->log, b->stop) != YP_OK)
+        ypi_gate_checkout(r->root, b->revision->commit, b->revision->snapshot, b->checkout, b->log,
+                          b->stop) != YP_OK)
         status = failed(b, "cannot be checked out");
     else if (access(b->revision->source, F_OK) != 0)
         status = yp_set_error(YP_INVALID, "%s (%.10s) has no %s", b->revision->name,

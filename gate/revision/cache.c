@@ -17,6 +17,9 @@
 
 #define MARK "made"
 #define LOCK ".lock"
+#define SNAPSHOT "snapshot-"
+/* No process needs as long to build what it has taken a snapshot of. */
+#define SNAPSHOT_SECONDS (24 * 3600.0)
 
 enum yp_status ypi_cache_make(const struct ypi_recipe *r)
 {
@@ -41,6 +44,12 @@ char *ypi_cache_place(const struct ypi_recipe *r, const char *commit)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         sum = digest(sum, parts[i]);
     return ypi_format("%s/%.20s-%08" PRIx64, r->cache, commit, sum & UINT32_MAX);
+}
+
+char *ypi_cache_snapshot(const struct ypi_recipe *r)
+{
+    static int count; /* both sides of a gate may be one */
+    return ypi_format("%s/" SNAPSHOT "%d-%d", r->cache, (int)getpid(), count++);
 }
 
 int ypi_cache_lock(const char *place, bool alone, FILE *tell, const volatile bool *stop)
@@ -132,6 +141,16 @@ static void remove_place(const char *path)
     free(lock);
 }
 
+static void remove_snapshot(const struct ypi_recipe *r, const char *name)
+{
+    struct stat s;
+    char *path = ypi_format("%s/%s", r->cache, name);
+    if (strncmp(name, SNAPSHOT, sizeof SNAPSHOT - 1) == 0 && stat(path, &s) == 0 &&
+        difftime(time(NULL), s.st_mtime) > SNAPSHOT_SECONDS)
+        ypi_remove_tree(path);
+    free(path);
+}
+
 void ypi_cache_prune(const struct ypi_recipe *r)
 {
     struct place *places = NULL;
@@ -140,6 +159,7 @@ void ypi_cache_prune(const struct ypi_recipe *r)
     const struct dirent *entry = NULL;
     while (directory != NULL && (entry = readdir(directory)) != NULL) {
         struct stat s;
+        remove_snapshot(r, entry->d_name);
         char *mark = ypi_format("%s/%s/" MARK, r->cache, entry->d_name);
         if (entry->d_name[0] != '.' && stat(mark, &s) == 0) {
             places = ypi_realloc(places, (size_t)count + 1, sizeof *places);

@@ -11,6 +11,9 @@ enum yp_status ypi_cache_make(const struct ypi_recipe *recipe);
 /* The place of a build: as long a name for all. The caller frees. */
 char *ypi_cache_place(const struct ypi_recipe *recipe, const char *commit);
 
+/* The name of a repository for a snapshot, of this process alone. The caller frees. */
+char *ypi_cache_snapshot(const struct ypi_recipe *recipe);
+
 /* Locks a place, alone or shared with others that use it; waits for whoever builds there, and says
  * so on `tell`. A descriptor to close, -1 with yp_last_error() set. */
 int ypi_cache_lock(const char *place, bool alone, FILE *tell, const volatile bool *stop);
@@ -21,7 +24,8 @@ bool ypi_cache_is_made(const char *place);
 enum yp_status ypi_cache_mark(const char *place, const struct ypi_recipe *recipe,
                               const char *commit);
 
-/* Removes what was used longest ago, but for `keep` and what is in use. */
+/* Removes what was used longest ago, but for `keep` and what is in use; and snapshots that killed
+ * processes left behind. */
 void ypi_cache_prune(const struct ypi_recipe *recipe);
 
 #endif

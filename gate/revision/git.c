@@ -1,19 +1,17 @@
 #include "gate/revision/git.h"
 
-#include "base/system/atomic_file.h"
 #include "base/system/program.h"
-#include "base/text/text.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-enum { WORDS_MAX = 24, VARIABLES_MAX = 24 };
+enum { WORDS_MAX = 24, VARIABLES_MAX = 32, SAID_MAX = 2000 };
 
-/* Inside a hook these name another repository. */
+/* Inside a hook these name another repository; the last ones give other meanings to paths. */
 static const char *const cleared[] = {"GIT_DIR",
                                       "GIT_WORK_TREE",
                                       "GIT_INDEX_FILE",
@@ -22,115 +20,152 @@ static const char *const cleared[] = {"GIT_DIR",
                                       "GIT_COMMON_DIR",
                                       "GIT_NAMESPACE",
                                       "GIT_PREFIX",
-                                      "GIT_QUARANTINE_PATH"};
+                                      "GIT_QUARANTINE_PATH",
+                                      "GIT_SHALLOW_FILE",
+                                      "GIT_LITERAL_PATHSPECS",
+                                      "GIT_GLOB_PATHSPECS",
+                                      "GIT_NOGLOB_PATHSPECS",
+                                      "GIT_ICASE_PATHSPECS"};
 
-static void fill_words(const char *words[WORDS_MAX], const char *directory,
-                       const char *const *given)
+struct call {
+    const char *words[WORDS_MAX];
+    const char *variables[VARIABLES_MAX];
+    struct ypi_program program;
+};
+
+static void prepare(struct call *c, const char *directory, const char *const *given,
+                    const char *const *more)
 {
     const char *const own[] = {"git", "-C", directory, "-c", "core.fsmonitor=false"};
     int count = 0;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        words[count++] = own[i];
+        c->words[count++] = own[i];
     for (; *given != NULL && count < WORDS_MAX - 1; given++)
-        words[count++] = *given;
-    words[count] = NULL;
+        c->words[count++] = *given;
+    c->words[count] = NULL;
+    count = 0;
+    for (size_t i = 0; i < sizeof cleared / sizeof *cleared; i++)
+        c->variables[count++] = cleared[i];
+    c->variables[count++] = "GIT_TERMINAL_PROMPT=0";
+    for (; more != NULL && *more != NULL && count < VARIABLES_MAX - 1; more++)
+        c->variables[count++] = *more;
+    c->variables[count] = NULL;
+    c->program = (struct ypi_program){.words = c->words, .variables = c->variables};
 }
 
-static void fill_variables(const char *variables[VARIABLES_MAX], const char *const *more)
+/* -- what it prints ------------------------------------------------------------------------ */
+
+static void read_all(int input, struct ypi_text *out)
 {
-    int count = 0;
-    for (size_t i = 0; i < sizeof cleared / sizeof *cleared; i++)
-        variables[count++] = cleared[i];
-    variables[count++] = "GIT_TERMINAL_PROMPT=0";
-    for (; more != NULL && *more != NULL && count < VARIABLES_MAX - 1; more++)
-        variables[count++] = *more;
-    variables[count] = NULL;
+    char bytes[1 << 14];
+    for (;;) {
+        ssize_t got = read(input, bytes, sizeof bytes);
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return;
+        if (got > 0)
+            ypi_text_bytes(out, bytes, (size_t)got);
+    }
+}
+
+/* Without its last line ends. */
+static char *stripped(struct ypi_text *text)
+{
+    while (text->length > 0 && text->data[text->length - 1] == '\n')
+        text->data[--text->length] = '\0';
+    return ypi_text_take(text);
+}
+
+/* Where the command stands behind `-c NAME=VALUE`. */
+static const char *command_of(const char *const *given)
+{
+    while (given[0] != NULL && strcmp(given[0], "-c") == 0)
+        given += 2;
+    return given[0];
+}
+
+/* What it said on its standard error is behind `said`, an open file. */
+static void complain(const char *directory, const char *const *given, int said)
+{
+    char text[SAID_MAX + 1] = "";
+    ssize_t length = said >= 0 ? pread(said, text, SAID_MAX, 0) : 0;
+    while (length > 0 && text[length - 1] == '\n')
+        text[--length] = '\0';
+    (void)yp_set_error(YP_INVALID, "git %s: failed in %s%s%s", command_of(given), directory,
+                       length > 0 ? ": " : "", text);
+}
+
+enum yp_status ypi_gate_git_list(const char *directory, const char *const *given,
+                                 const char *const *more, struct ypi_text *out)
+{
+    struct call c;
+    int output = -1;
+    int said = memfd_create("git", MFD_CLOEXEC); /* opened again before git is there */
+    char *log = said >= 0 ? ypi_format("/proc/self/fd/%d", said) : ypi_strdup("/dev/null");
+    enum yp_status status = YP_IO;
+    *out = (struct ypi_text){0};
+    prepare(&c, directory, given, more);
+    c.program.log = log;
+    pid_t pid = ypi_program_open(&c.program, &output);
+    if (pid > 0) {
+        read_all(output, out);
+        close(output);
+        struct ypi_program_status end = ypi_program_wait(pid, 0, NULL);
+        status = end.end == YPI_PROGRAM_EXITED && end.code == 0 ? YP_OK : YP_INVALID;
+        if (status != YP_OK)
+            complain(directory, given, said);
+    }
+    if (said >= 0)
+        close(said);
+    if (status != YP_OK)
+        free(ypi_text_take(out));
+    free(log);
+    return status;
+}
+
+const char *ypi_gate_git_next(const struct ypi_text *list, size_t *at)
+{
+    if (*at >= list->length)
+        return NULL;
+    const char *text = list->data + *at;
+    *at += strlen(text) + 1;
+    return text;
 }
 
 char *ypi_gate_git(const char *directory, const char *const *given, const char *const *more)
 {
-    const char *words[WORDS_MAX];
-    const char *variables[VARIABLES_MAX];
-    char *text = NULL;
-    fill_words(words, directory, given);
-    fill_variables(variables, more);
-    const struct ypi_program git = {.words = words, .variables = variables, .log = "/dev/null"};
-    struct ypi_program_status status = ypi_program_run(&git, 0, NULL, &text);
-    if (status.end == YPI_PROGRAM_EXITED && status.code == 0 && text != NULL) {
-        size_t length = strlen(text);
-        while (length > 0 && text[length - 1] == '\n')
-            text[--length] = '\0';
-        return text;
-    }
-    free(text);
-    if (status.end != YPI_PROGRAM_NOT_STARTED)
-        (void)yp_set_error(YP_INVALID, "git %s: failed in %s", given[0], directory);
-    return NULL;
+    struct ypi_text text;
+    return ypi_gate_git_list(directory, given, more, &text) == YP_OK ? stripped(&text) : NULL;
 }
 
-static bool run_logged(const char *directory, const char *const *given, const char *log,
-                       const volatile bool *stop)
+bool ypi_gate_git_run(const char *directory, const char *const *given, const char *const *more,
+                      const char *input, const char *log, const volatile bool *stop)
 {
-    const char *words[WORDS_MAX];
-    const char *variables[VARIABLES_MAX];
-    fill_words(words, directory, given);
-    fill_variables(variables, NULL);
-    const struct ypi_program git = {.words = words, .variables = variables, .log = log};
-    struct ypi_program_status status = ypi_program_run(&git, 0, stop, NULL);
+    struct call c;
+    prepare(&c, directory, given, more);
+    c.program.input = input;
+    c.program.log = log;
+    struct ypi_program_status status = ypi_program_run(&c.program, 0, stop, NULL);
     return status.end == YPI_PROGRAM_EXITED && status.code == 0;
 }
 
-/* One line into a file that is made anew. */
-static bool write_line(const char *path, const char *line)
+/* -- revisions ----------------------------------------------------------------------------- */
+
+static char *verify(const char *root, const char *name)
 {
-    FILE *file = fopen(path, "w");
-    if (file == NULL)
-        return false;
-    bool right = fprintf(file, "%s\n", line) > 0;
-    return fclose(file) == 0 && right;
+    const char *const words[] = {"rev-parse",        "--verify", "--quiet",
+                                 "--end-of-options", name,       NULL};
+    return ypi_gate_git(root, words, NULL);
 }
 
-/* The new repository reads the objects of the old one, and the border of a shallow one. A clone
- * would copy branches, and refuses to share what is shallow. */
-static bool borrow(const char *root, const char *directory)
+/* In two steps, for ":/text^{commit}" looks for a message with all of that in it. */
+char *ypi_gate_commit(const char *root, const char *name)
 {
-    static const char *const objects_words[] = {"rev-parse", "--git-path", "objects", NULL};
-    static const char *const shallow_words[] = {"rev-parse", "--git-path", "shallow", NULL};
-    char *objects = ypi_gate_git(root, objects_words, NULL);
-    char *shallow = ypi_gate_git(root, shallow_words, NULL);
-    bool right = objects != NULL && shallow != NULL;
-    if (right) {
-        char *whole = objects[0] == '/' ? ypi_strdup(objects) : ypi_format("%s/%s", root, objects);
-        char *to = ypi_format("%s/.git/objects/info/alternates", directory);
-        right = write_line(to, whole);
-        free(to);
-        free(whole);
-        whole = shallow[0] == '/' ? ypi_strdup(shallow) : ypi_format("%s/%s", root, shallow);
-        to = ypi_format("%s/.git/shallow", directory);
-        if (right && access(whole, R_OK) == 0)
-            right = symlink(whole, to) == 0;
-        free(to);
-        free(whole);
-    }
-    free(objects);
-    free(shallow);
-    return right;
-}
-
-enum yp_status ypi_gate_checkout(const char *root, const char *commit, const char *directory,
-                                 const char *log, const volatile bool *stop)
-{
-    static const char *const init[] = {"init", "--quiet", NULL};
-    const char *const checkout[] = {
-        "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", commit, NULL};
-    static const char *const submodules[] = {"submodule", "update",      "--quiet",
-                                             "--init",    "--recursive", NULL};
-    if (mkdir(directory, 0777) != 0)
-        return yp_set_error(YP_IO, "%s: cannot be made: %s", directory, strerror(errno));
-    char *modules = ypi_format("%s/.gitmodules", directory);
-    bool right = run_logged(directory, init, log, stop) && borrow(root, directory) &&
-                 run_logged(directory, checkout, log, stop) &&
-                 (access(modules, F_OK) != 0 || run_logged(directory, submodules, log, stop));
-    free(modules);
-    return right ? YP_OK : yp_set_error(YP_IO, "%s: cannot be checked out", commit);
+    char *object = verify(root, name);
+    if (object == NULL)
+        return NULL;
+    char *peeled = ypi_format("%s^{commit}", object);
+    char *commit = verify(root, peeled);
+    free(peeled);
+    free(object);
+    return commit;
 }

@@ -79,13 +79,25 @@ static bool find_repository(struct ypi_recipe *r, const char *project)
 {
     static const char *const top[] = {"rev-parse", "--show-toplevel", NULL};
     static const char *const prefix[] = {"rev-parse", "--show-prefix", NULL};
+    static const char *const is_bare[] = {"rev-parse", "--is-bare-repository", NULL};
+    static const char *const itself[] = {"rev-parse", "--absolute-git-dir", NULL};
     r->root = ypi_gate_git(project, top, NULL);
     r->project = r->root != NULL ? ypi_gate_git(project, prefix, NULL) : NULL;
     if (r->project != NULL)
         return true;
-    fprintf(stderr, "yieldpoint: %s is in no git repository: there are no revisions to build\n",
-            project);
-    return false;
+    char *why = ypi_strdup(yp_last_error());
+    char *bare = ypi_gate_git(project, is_bare, NULL);
+    r->bare = bare != NULL && strcmp(bare, "true") == 0;
+    free(bare);
+    r->root = r->bare ? ypi_gate_git(project, itself, NULL) : NULL;
+    r->project = ypi_strdup("");
+    if (r->root == NULL)
+        fprintf(stderr,
+                "yieldpoint: %s is in no git repository that can be read, so there are no "
+                "revisions to build: %s\n",
+                project, why);
+    free(why);
+    return r->root != NULL;
 }
 
 bool ypi_recipe_read(struct ypi_recipe *r)
