@@ -64,13 +64,15 @@ static const struct command {
     {"gate",
      "--base REV | --baseline RUNS [--head REV] [-m EXPR] [-k EXPR] [ID...] [--threshold 3%]\n"
      "      [--error 1%] [--budget TIME] [--instructions] [--always-time] [--options WORDS]\n"
-     "      [--json FILE] [--markdown FILE] [-v]",
+     "      [--missing report|fail] [--json FILE] [--markdown FILE] [-v]",
      "builds two revisions and says whether the head is worse than the base: slower by more than\n"
      "      the threshold, with more memory, other values or failures; --head WORKTREE: what is\n"
      "      not committed; --baseline RUNS: stored runs, named as for compare, and be they of\n"
      "      another machine, instead of a base; --budget 5m: the time for all cases;\n"
      "      --instructions: counts them too, by Callgrind; --always-time: even where both builds\n"
-     "      are the same; --options: words for the suites;\n"
+     "      are the same; --missing fail: a case that only the base has is worse; --options: "
+     "words\n"
+     "      for the suites;\n"
      "      --head-options: words for the head alone, such as --slowdown=1.05, to try the gate",
      ypi_gate_command, false},
     {"gates", "[-n N] | last | PREFIX [--json FILE] [--markdown FILE] [-v]",
@@ -85,8 +87,8 @@ static const struct command {
      "      the case; --budget 5m: the time for all steps; --first-parent: merges as a whole",
      ypi_bisect_command, false},
     {"compare",
-     "A B [-m EXPR] [-k EXPR] [ID...] [--threshold 3%] [--error 1%] [--json FILE]\n"
-     "      [--markdown FILE] [-v]",
+     "A B [-m EXPR] [-k EXPR] [ID...] [--threshold 3%] [--error 1%] [--missing report|fail]\n"
+     "      [--json FILE] [--markdown FILE] [-v]",
      "stored runs beside other ones, by the gate's words and exit codes: A and B are a run's\n"
      "      UUID, 'last', 'last~1', a commit (with '-dirty' behind it: its runs with uncommitted\n"
      "      changes) or the file of a history; of two machines by shares of what bounds them",

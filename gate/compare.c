@@ -15,6 +15,7 @@ struct request {
     int word_count;
     const char *mark, *keyword;
     double threshold, error;
+    int missing_fails;
     struct ypi_report report;
 };
 
@@ -26,7 +27,8 @@ static int complain(enum yp_status status)
 
 static int compare(const struct request *r, struct ypi_stored sides[2])
 {
-    struct ypi_comparisons found = {.threshold = r->threshold, .error = r->error};
+    struct ypi_comparisons found = {
+        .threshold = r->threshold, .error = r->error, .missing_fails = r->missing_fails};
     const struct ypi_selection choice = {.mark = r->mark,
                                          .keyword = r->keyword,
                                          .ids = r->words + 2,
@@ -71,6 +73,7 @@ static bool read_request(struct request *r, int argc, char **argv)
         {.letter = 'k', WORD(keyword)},
         {"threshold", YPI_OPTION_OF(ypi_read_threshold, struct request, threshold)},
         {"error", YPI_OPTION_OF(ypi_read_error, struct request, error)},
+        YPI_OPTION_MISSING(struct request, missing_fails),
         {"history", WORD(report.history)},
         {"json", WORD(report.json)},
         {"markdown", WORD(report.markdown)},

@@ -21,6 +21,15 @@ struct ypi_comparison *ypi_comparison_add(struct ypi_comparisons *all, const cha
     return c;
 }
 
+char *ypi_comparison_no_time(bool base, bool head)
+{
+    return ypi_format("takes no time in the %s: the compiler has removed the work there; "
+                      "yp_keep() what it computes",
+                      base && head ? "base and the head"
+                      : base       ? "base"
+                                   : "head");
+}
+
 void ypi_comparisons_note(struct ypi_comparisons *all, const char *format, ...)
 {
     va_list arguments;

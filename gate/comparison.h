@@ -60,12 +60,13 @@ struct ypi_side {
 
 struct ypi_comparisons {
     struct ypi_side base, head;
-    double threshold; /* of times: 0.03 is 3 % */
-    double error;     /* rate for the whole of it: 0.01 */
-    double seconds;   /* that it took; 0: nothing was run */
-    bool whole;       /* it came to its end */
-    bool every;       /* exact figures that are the same are to be told too */
-    char **notes;     /* about the whole: owned, as the list is */
+    double threshold;  /* of times: 0.03 is 3 % */
+    double error;      /* rate for the whole of it: 0.01 */
+    double seconds;    /* that it took; 0: nothing was run */
+    bool whole;        /* it came to its end */
+    int missing_fails; /* bool: what is on the base's side only is worse */
+    bool every;        /* exact figures that are the same are to be told too */
+    char **notes;      /* about the whole: owned, as the list is */
     int note_count;
     struct ypi_comparison *list;
     int count;
@@ -74,6 +75,9 @@ struct ypi_comparisons {
 /* The new last element, zeroed but for NaN in all figures; valid until the next one is added. */
 struct ypi_comparison *ypi_comparison_add(struct ypi_comparisons *all, const char *id,
                                           enum ypi_quantity quantity, const char *name);
+/* Why a time is not compared that is less than any processor takes: in the base, the head or both.
+ * The caller frees. */
+char *ypi_comparison_no_time(bool base, bool head);
 void ypi_comparisons_note(struct ypi_comparisons *all, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void ypi_comparisons_clear(struct ypi_comparisons *all);

@@ -18,7 +18,8 @@ struct contest {
     size_t count;
     struct ypi_span span;
     bool decided;
-    bool in_whole; /* it cannot wait in between */
+    bool no_time[2]; /* base, head: the work was removed, so there is nothing to compare */
+    bool in_whole;   /* it cannot wait in between */
 };
 
 struct ypi_duel {
@@ -53,6 +54,12 @@ struct ypi_duel *ypi_duel_open(const struct ypi_pairing *pairing, const char *co
 
 static void add(struct contest *c, const struct ypi_paired *p, struct ypi_duel_rule rule)
 {
+    if (p->no_time[0] || p->no_time[1]) {
+        c->no_time[0] = p->no_time[0];
+        c->no_time[1] = p->no_time[1];
+        c->decided = true;
+        return;
+    }
     c->ratios = ypi_realloc(c->ratios, c->count + 1, sizeof *c->ratios);
     c->base = ypi_realloc(c->base, c->count + 1, sizeof *c->base);
     c->head = ypi_realloc(c->head, c->count + 1, sizeof *c->head);
@@ -174,7 +181,7 @@ void ypi_duel_told(const struct ypi_duel *d, char out[64])
 static enum ypi_compared verdict_of(const struct contest *c, double threshold)
 {
     double limit = log1p(threshold);
-    if (!c->decided)
+    if (!c->decided || c->no_time[0] || c->no_time[1])
         return YPI_COMPARED_UNSURE;
     if (c->span.low > limit)
         return YPI_COMPARED_WORSE;
@@ -184,6 +191,8 @@ static enum ypi_compared verdict_of(const struct contest *c, double threshold)
 /* Why there is no verdict; the caller frees, NULL: nothing more to say. */
 static char *reason(const struct ypi_duel *d, const struct contest *c)
 {
+    if (c->no_time[0] || c->no_time[1])
+        return ypi_comparison_no_time(c->no_time[0], c->no_time[1]);
     if (d->failures >= FAILURES_MOST)
         return ypi_format("%s (in %d pairs)", d->failure, d->failures);
     if (c->count == 0)

@@ -55,6 +55,7 @@ static void describe(struct gate *g)
     }
     g->found.threshold = g->r->threshold;
     g->found.error = g->r->error;
+    g->found.missing_fails = g->r->missing_fails;
     if (g->r->head_options != NULL && *g->r->head_options != '\0')
         ypi_comparisons_note(&g->found, "the head was run with %s", g->r->head_options);
 }

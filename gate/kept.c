@@ -2,6 +2,7 @@
 
 #include "base/system/clock.h"
 #include "base/text/text.h"
+#include "gate/summary.h"
 #include "harness/record/history.h"
 
 #include <stdlib.h>
@@ -154,6 +155,9 @@ static enum yp_status load(sqlite3 *db, const char *word, struct ypi_comparisons
     if (status == YP_OK)
         read_head(out, gates->child);
     cJSON_ArrayForEach(row, rows) add(out, row);
+    /* Nothing else makes a gate fail in which nothing is worse. */
+    if (status == YP_OK && ypi_summary_exit(out) != YPI_GATE_WORSE)
+        out->missing_fails = ypi_whole(gates->child, "exit_code") == YPI_GATE_WORSE;
     cJSON_Delete(rows);
     cJSON_Delete(gates);
     return status;

@@ -13,6 +13,13 @@ char *ypi_read_budget(void *values, const struct ypi_option *option, const char 
 #define YPI_THRESHOLD 0.03 /* unless --threshold says otherwise */
 #define YPI_ERROR 0.01     /* unless --error does */
 
+/* An int: what is there in the base alone fails the comparison. */
+#define YPI_OPTION_MISSING(struct_, member) \
+    { \
+        .name = "missing", .kind = YPI_OPTION_CHOICE, .offset = offsetof(struct_, member), \
+        .choices = "report fail" \
+    }
+
 #define YPI_OPTION_OF(read_, struct_, member) \
     .kind = YPI_OPTION_OWN, .value = "", .read = (read_), .offset = offsetof(struct_, member)
 

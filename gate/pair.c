@@ -153,6 +153,12 @@ static double log_ratio_of(const struct rounds *r)
                         : (within + ypi_quantile(r->between, (size_t)r->count - 1, 0.5)) / 2;
 }
 
+static void find_no_time(struct ypi_paired *found)
+{
+    found->no_time[0] = found->base < YPI_IMPOSSIBLE_SECONDS;
+    found->no_time[1] = found->head < YPI_IMPOSSIBLE_SECONDS;
+}
+
 static void compete(const struct ypi_pairing *p, struct side sides[2], int first, double began,
                     struct ypi_paired *found)
 {
@@ -173,6 +179,7 @@ static void compete(const struct ypi_pairing *p, struct side sides[2], int first
     found->there = true;
     found->base = ypi_quantile(r.times[0], (size_t)r.count, 0.5);
     found->head = ypi_quantile(r.times[1], (size_t)r.count, 0.5);
+    find_no_time(found);
     found->log_ratio = log_ratio_of(&r);
     found->rounds = r.count;
 }
@@ -260,7 +267,7 @@ static void set_out(const struct ypi_pairing *p, struct side sides[2], struct yp
     sides[0] = (struct side){.who = &p->base, .name = "base", .link = none};
     sides[1] = (struct side){.who = &p->head, .name = "head", .link = none};
     for (int i = 0; i < count; i++)
-        list[i].there = false;
+        list[i].there = list[i].no_time[0] = list[i].no_time[1] = false;
 }
 
 static int toss(struct ypi_seed *coin)
@@ -343,7 +350,8 @@ enum ypi_pair_end ypi_pair_in_whole(const struct ypi_pairing *p, struct ypi_seed
     if (!run_whole(p, &sides[first], list, count) || !run_whole(p, &sides[!first], list, count))
         return p->stop != NULL && *p->stop ? YPI_PAIR_STOPPED : YPI_PAIR_FAILED;
     for (int i = 0; i < count; i++) {
-        list[i].there = list[i].base > 0 && list[i].head > 0;
+        list[i].there = list[i].base >= 0 && list[i].head >= 0;
+        find_no_time(&list[i]);
         list[i].log_ratio = list[i].there ? log(list[i].head / list[i].base) : NAN;
         list[i].rounds = list[i].there;
     }

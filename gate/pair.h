@@ -30,6 +30,7 @@ struct ypi_paired {
     bool wanted;       /* else it is passed over */
     bool there;        /* both sides measured it */
     double base, head; /* seconds an iteration */
+    bool no_time[2];   /* base, head: is less than any processor takes */
     double log_ratio;  /* of head over base, of turns that follow each other */
     int rounds;
 };

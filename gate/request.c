@@ -27,6 +27,7 @@ bool ypi_request_read(struct ypi_request *r, int argc, char **argv)
          .offset = offsetof(struct ypi_request, instructions)},
         {"always-time", .kind = YPI_OPTION_FLAG,
          .offset = offsetof(struct ypi_request, always_time)},
+        YPI_OPTION_MISSING(struct ypi_request, missing_fails),
         {"history", WORD(report.history)},
         {"json", WORD(report.json)},
         {"markdown", WORD(report.markdown)},

@@ -17,6 +17,7 @@ struct ypi_request {
     const char *options;      /* words for the suites of both; NULL: none */
     const char *head_options; /* for the head's alone */
     bool instructions;        /* are counted too */
+    int missing_fails;        /* bool: a case or figure that only the base has is worse */
     bool always_time;         /* where both builds are the same, too */
 };
 

@@ -1,6 +1,7 @@
 #include "gate/stored_compare.h"
 
 #include "base/numbers/ratio.h"
+#include "base/system/clock.h"
 #include "base/text/text.h"
 #include "gate/exact.h"
 #include "gate/times.h"
@@ -180,7 +181,15 @@ static void compare_time(struct comparing *c, const struct ypi_times *const of[2
 {
     struct ypi_comparison *to =
         ypi_comparison_add(c->found, of[0]->id, YPI_QUANTITY_TIME, of[0]->name);
+    bool no_time[2];
     to->by_share = c->by_share;
+    for (int i = 0; i < 2; i++)
+        no_time[i] = middle(of[i]->seconds, of[i]->count) < YPI_IMPOSSIBLE_SECONDS;
+    if (no_time[0] || no_time[1]) {
+        to->verdict = YPI_COMPARED_UNSURE;
+        to->note = ypi_comparison_no_time(no_time[0], no_time[1]);
+        return;
+    }
     if (c->by_share &&
         (!all_known(of[0]->shares, of[0]->count) || !all_known(of[1]->shares, of[1]->count))) {
         to->verdict = YPI_COMPARED_UNSURE;

@@ -24,7 +24,8 @@ static int count_of(const struct ypi_comparisons *all, enum ypi_compared verdict
 
 int ypi_summary_exit(const struct ypi_comparisons *all)
 {
-    if (count_of(all, YPI_COMPARED_WORSE) + count_of(all, YPI_COMPARED_CHANGED) > 0)
+    int gone = all->missing_fails ? count_of(all, YPI_COMPARED_GONE) : 0;
+    if (count_of(all, YPI_COMPARED_WORSE) + count_of(all, YPI_COMPARED_CHANGED) + gone > 0)
         return YPI_GATE_WORSE;
     return count_of(all, YPI_COMPARED_UNSURE) > 0 ? YPI_GATE_UNSURE : YPI_GATE_FINE;
 }

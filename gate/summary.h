@@ -20,7 +20,7 @@ enum ypi_gate_exit {
 };
 
 /* Worse or changed: 1; else cannot say of one: 6; else 0. What is there on one side only is told
- * and changes nothing. */
+ * and changes nothing, unless .missing_fails. */
 int ypi_summary_exit(const struct ypi_comparisons *all);
 
 /* What is worse first, then changed, cannot say, better, one side only; what is the same as a

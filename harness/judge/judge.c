@@ -1,6 +1,7 @@
 /* Verdicts of all budgets together: what they mean for the case. */
 #include "harness/judge/judge.h"
 
+#include "base/system/clock.h"
 #include "base/text/figures.h"
 #include "base/text/text.h"
 #include "harness/judge/audit.h"
@@ -12,9 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* No processor does anything in less: a tenth of a cycle at 5 GHz. */
-#define IMPOSSIBLE_SECONDS 20e-12
 
 /* Nobody who shares processors makes work so many times slower, sample after sample; unless a
  * sample is shorter than what another gets at a time: a few slices of the scheduler, for threads
@@ -379,7 +377,7 @@ static void add_notes(struct ypi_result *r, bool noisy)
             ypi_result_note(r, "'%s' %s", m->name, sentence);
         if (ypi_audited(m) && ypi_audit_missing(m, sentence, sizeof sentence))
             ypi_result_note(r, "'%s': this device has no metric of %s", m->name, sentence);
-        if (m->count > 0 && m->estimate.median < IMPOSSIBLE_SECONDS)
+        if (m->count > 0 && m->estimate.median < YPI_IMPOSSIBLE_SECONDS)
             ypi_result_note(r,
                             "'%s' takes no time: the compiler has removed the work; yp_keep() what "
                             "it computes",

@@ -41,6 +41,7 @@ def check_usage(tap, yieldpoint, r, folder):
     refused(["--base", "main", "--error", "2"], 4, "a rate from 1e-6 to 0.25")
     refused(["--base", "main", "--budget", "soon"], 4, "a time from 1s")
     refused(["--base", "main", "--fast"], 4, "--fast")
+    refused(["--base", "main", "--missing=ignore"], 4, "--missing", "report or fail")
     refused(["--base", "no such"], 4, "no such: there is no such commit in", "WORKTREE")
     refused(["--base", "--help-me"], 4)
     refused(["--base", "main", "--head", "HEAD~99"], 4, "HEAD~99: there is no such commit")
@@ -167,6 +168,14 @@ def check_sides(tap, yieldpoint, r):
     done = gate(yieldpoint, r, "--head", "main", "--base", "HEAD", "-k", words[3], "--budget", "30s")
     tap.check(done.code == 0 and re.search(r"only in base  \S*usage.c::passes\n", done.out),
               "a case that is gone is told", done)
+    gone = ["--base", "HEAD", "--head", "main", "-k", "passes and not parallel", "--json", "-"]
+    tap.equal(gate(yieldpoint, r, *gone).code, 0, "a case that is gone changes nothing")
+    done = gate(yieldpoint, r, *gone, "--missing=fail")
+    tap.check(done.code == 1 and json.loads(done.out)["exit_code"] == 1, "--missing=fail: it fails", done)
+    again = run(yieldpoint, "gates", "last", "--json", "-", cwd=r.path, env=r.environment())
+    tap.equal(again.out, done.out, "and is told so again")
+    done = gate(yieldpoint, r, "--base", "main", "--missing=fail", *gone[4:])
+    tap.equal(done.code, 0, "--missing=fail: a new case does not")
 
 
 def check_builds(tap, yieldpoint, r):
@@ -255,6 +264,25 @@ def check_times(tap, yieldpoint, r):
               "a base that cannot take turns: by whole processes", done)
 
 
+def check_removed(tap, yieldpoint, r):
+    """Work that the compiler has removed on one side is not faster there, nor slower on the other."""
+    old = r.head(wrapper=OLD_WRAPPER)
+    head = r.head(change="not_kept=1")
+    for base, other, side in (("main", head, "head"), (head, "main", "base"), (old, head, "head")):
+        done = gate(yieldpoint, r, "--base", base, "--head", other, "-k", "kept", "--json", "-", "--budget", "20s")
+        c = found(done).get(("kept", "time", "step"), {})
+        tap.check(done.code == 6 and c.get("verdict") == "cannot say" and
+                  f"takes no time in the {side}: the compiler has removed the work" in (c.get("note") or ""),
+                  f"the {side} takes no time: it cannot say", done)
+    histories = []
+    for commit in (r.base, head):
+        place = [p for p in r.places() if os.path.basename(p).startswith(commit[:20])][0]
+        histories.append(os.path.join(r.path, "..", f"removed-{commit}.db"))
+        run(os.path.join(place, "build", "suite"), "-k", "kept", "--speed=record", "--history", histories[-1])
+    done = run(yieldpoint, "compare", *histories)
+    tap.check(done.code == 6 and "takes no time in the head" in done.out, "nor can compare", done)
+
+
 def check_same_build(tap, yieldpoint, r, of_commands):
     """Where a change is none of the programs, nothing is timed but commands, whose files need not be built."""
     def timed(done):
@@ -341,7 +369,7 @@ def main(yieldpoint, suite, other, commands):
         # A name that a shell would take apart.
         repository = Repository(folder, "the 'project'", suite, other)
         # Under a sanitizer, minutes: without those whose code others run too.
-        more = () if SANITIZED else (check_instructions, check_sides, check_times)
+        more = () if SANITIZED else (check_instructions, check_sides, check_times, check_removed)
         for check in (check_exact, check_varying, check_kept, check_builds, check_worktree, check_endings, *more):
             tap.run(check.__name__, check, tap, yieldpoint, repository)
             repository.git("checkout", "-q", "-f", "main")

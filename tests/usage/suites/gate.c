@@ -91,6 +91,21 @@ YP_TEST(gate, hash_short, .tags = "perf small")
     }
 }
 
+/* `not_kept`: without a yp_keep, of which an optimising compiler leaves nothing. */
+YP_TEST(gate, kept, .tags = "perf small")
+{
+    uint64_t state = 1;
+    if (change("not_kept") > 0)
+        yp_measure (t, "step", .max_seconds = 0.05) {
+            state *= UINT64_C(0x9e3779b97f4a7c15);
+        }
+    else
+        yp_measure (t, "step", .max_seconds = 0.05) {
+            state *= UINT64_C(0x9e3779b97f4a7c15);
+            yp_keep(state);
+        }
+}
+
 enum { ORDER = 96 };
 
 static void product(const float *a, const float *b, float *c, size_t rows)
