@@ -2,6 +2,7 @@
 
 #include "base/numbers/order.h"
 #include "base/numbers/slack.h"
+#include "base/system/clock.h"
 #include "base/text/figures.h"
 
 #include <math.h>
@@ -257,6 +258,18 @@ static void of_estimate(struct ypi_verdict *v, const struct ypi_estimate *e)
         between(v, e->median, e->low, e->high);
 }
 
+/* Above it a share is of work that was not done. Below, honest work may be above its ceiling: bytes
+ * of which a part is in a nearer cache than the footprint says, or an algorithm with fewer
+ * operations than the declared one (Winograd's has a quarter of a convolution's). */
+#define IMPOSSIBLE_SHARE 4
+
+bool ypi_speed_is_impossible(const struct ypi_measured *m, enum yp_budget_kind kind)
+{
+    return (m->count > 0 && m->estimate.median < YPI_IMPOSSIBLE_SECONDS) ||
+           (kind == YP_BUDGET_MIN_SHARE && m->share_estimate.count > 0 &&
+            m->share_estimate.low > IMPOSSIBLE_SHARE);
+}
+
 void ypi_budget_judge_speed(struct ypi_verdict *v, const struct ypi_measured *m)
 {
     if (!ypi_is_timed(m->kind)) {
@@ -281,6 +294,8 @@ void ypi_budget_judge_speed(struct ypi_verdict *v, const struct ypi_measured *m)
     default:
         rate(v, m);
     }
+    if (v->met == YPI_MET && ypi_speed_is_impossible(m, v->budget->kind))
+        v->met = YPI_NOT_MET;
 }
 
 /* Of a measurement, but exact. */

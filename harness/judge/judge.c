@@ -32,6 +32,14 @@ static bool outlasts_turns(const struct ypi_measured *m)
     return m->estimate.median * (double)m->batch > TURN_SECONDS;
 }
 
+/* Too fast for any processor, however busy the machine was that its ceiling was probed on. */
+static bool is_too_fast(const struct ypi_verdict *v, const struct ypi_measured *m)
+{
+    return ypi_speed_is_impossible(m, v->budget->kind) &&
+           (m->estimate.median < YPI_IMPOSSIBLE_SECONDS ||
+            beyond_crowding(v, ypi_noise_stretch(&m->noise)));
+}
+
 /* Work that had to share its processors or was held back may pass; that it is slow proves nothing,
  * unless it is so beyond all sharing. */
 static void excuse_crowded(const struct ypi_result *r, struct ypi_verdict *v)
@@ -41,7 +49,8 @@ static void excuse_crowded(const struct ypi_result *r, struct ypi_verdict *v)
     for (int i = 0; i < r->measured_count && ypi_budget_is_speed(v->budget->kind); i++) {
         const struct ypi_measured *m = &r->measured[i];
         if (strcmp(m->name, v->budget->name) == 0 && ypi_noise_crowded(&m->noise, m->threads) &&
-            !(beyond_crowding(v, ypi_noise_stretch(&m->noise)) && outlasts_turns(m)))
+            !(beyond_crowding(v, ypi_noise_stretch(&m->noise)) && outlasts_turns(m)) &&
+            !is_too_fast(v, m))
             v->met = YPI_UNDECIDED;
     }
     /* Of a relation; an exponent or an order is no multiple of its limit. */
@@ -163,6 +172,14 @@ static void take_failures(struct ypi_result *r, const struct ypi_result *others,
 
 /* -- what it means ------------------------------------------------------------------------- */
 
+static bool is_impossible(const struct ypi_result *r, const struct yp_budget *budget)
+{
+    for (int i = 0; i < r->measured_count && ypi_budget_is_speed(budget->kind); i++)
+        if (strcmp(r->measured[i].name, budget->name) == 0)
+            return ypi_speed_is_impossible(&r->measured[i], budget->kind);
+    return false;
+}
+
 static void fail_verdict(struct ypi_result *r, const struct ypi_verdict *v)
 {
     char text[256];
@@ -189,7 +206,9 @@ static void fail_verdict(struct ypi_result *r, const struct ypi_verdict *v)
     ypi_text_add(&message, "budget %s: %s%s", text, why, measured);
     if (v->low < v->high || (isnan(v->low) && ypi_budget_is_speed(v->budget->kind)))
         ypi_text_add(&message, " [%s, %s]", low, high);
-    if (isfinite(v->distance))
+    if (is_impossible(r, v->budget))
+        ypi_text_add(&message, ", more than there is: the declared work was not done");
+    else if (isfinite(v->distance))
         ypi_text_add(&message, ", %.3g %% %s the limit", fabs(v->distance) * 100,
                      (v->measured > v->budget->limit) ? "above" : "below");
     if (v->asked > 0)

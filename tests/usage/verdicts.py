@@ -141,6 +141,18 @@ def check_bounds(tap, program, folder):
               all(s["probes"] > 0 for s in stages), "each bound has a row", stages)
 
 
+def check_impossible(tap, program, folder):
+    """No budget of speed is met by work that was not done, whose share is told all the same."""
+    history = os.path.join(folder, "impossible.db")
+    done = run(program, "--history", history, "-v", PATH + "removed_and_budgeted", PATH + "undone")
+    met = [v["met"] for v in rows(history, "SELECT v.met FROM verdict v JOIN result r ON r.id = v.result_id "
+                                           "WHERE r.attempt = 0")]
+    tap.check(done.code == 1 and met == ["not met"] * 3, "work that was not done meets no budget", done)
+    why = "more than there is: the declared work was not done; 3 of 3 fresh processes say so too"
+    tap.equal([line.split(" at ")[0].strip() for line in done.out.splitlines() if line.endswith(why)][:3],
+              ["budget nothing", "budget nothing", "budget fill"], "it is said why, and confirmed")
+
+
 def check_figures(tap, program, folder, sanitized):
     history = os.path.join(folder, "figures.db")
     run(program, "--history", history, PATH + "soak", PATH + "empty", PATH + "mapped",
@@ -324,6 +336,8 @@ def main(program, sanitized=""):
     with tempfile.TemporaryDirectory() as folder:
         for check in (check_confirmation, check_slowdown, check_quota, check_place):
             tap.run(check.__name__, check, tap, program, folder)
+        if not sanitized:
+            tap.run("impossible", check_impossible, tap, program, folder)
         for check in (check_allocations, check_figures, check_untimed):
             tap.run(check.__name__, check, tap, program, folder, bool(sanitized))
     tap.done()

@@ -479,7 +479,9 @@ Test(budget, speed_that_is_no_number_is_not_met)
     expect_odd_speed(INFINITY, YP_BUDGET_MAX_LATENCY, 1e300, YPI_NOT_MET);
     expect_odd_speed(INFINITY, YP_BUDGET_MIN_RATE, 1, YPI_NOT_MET);
     expect_odd_speed(0, YP_BUDGET_MIN_RATE, 1, YPI_NOT_MET);
-    expect_odd_speed(0, YP_BUDGET_MAX_LATENCY, 1, YPI_MET);
+    expect_odd_speed(0, YP_BUDGET_MAX_LATENCY, 1, YPI_NOT_MET); /* nothing is done in no time */
+    expect_odd_speed(19e-12, YP_BUDGET_MAX_LATENCY, 1, YPI_NOT_MET);
+    expect_odd_speed(20e-12, YP_BUDGET_MAX_LATENCY, 1, YPI_MET);
 }
 
 /* One bad sample among good ones does not make it noisy: it makes it nothing. */

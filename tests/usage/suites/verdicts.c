@@ -227,6 +227,24 @@ YP_TEST(work, removed)
     }
 }
 
+YP_TEST(work, removed_and_budgeted,
+        .budgets = YP_BUDGETS(yp_min_share("nothing", 0.5), yp_max_latency("nothing", 1)))
+{
+    yp_measure (t, "nothing", .flops = 1000, .arithmetic = YP_FP32, .max_seconds = 0.1) {
+    }
+}
+
+/* Work of which only a part is done. */
+YP_TEST(work, undone, .budgets = YP_BUDGETS(yp_min_share("fill", 0.5)))
+{
+    static char block[1 << 16];
+    yp_measure (t, "fill", .bytes = 1e3 * sizeof block, .traffic = YP_FILL,
+                .footprint = sizeof block, .threads = 1, .max_seconds = 0.1) {
+        memset(block, 1, sizeof block);
+        yp_keep(block);
+    }
+}
+
 /* As long as a share is not asked for, bytes may be of any level. */
 YP_TEST(work, of_any_level)
 {
