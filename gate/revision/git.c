@@ -83,15 +83,27 @@ static const char *command_of(const char *const *given)
     return given[0];
 }
 
-/* What it said on its standard error is behind `said`, an open file. */
-static void complain(const char *directory, const char *const *given, int said)
+/* What it said on its standard error, which is behind `said`, an open file. */
+static void read_said(int said, char text[SAID_MAX + 1])
 {
-    char text[SAID_MAX + 1] = "";
     ssize_t length = said >= 0 ? pread(said, text, SAID_MAX, 0) : 0;
+    text[length > 0 ? length : 0] = '\0';
     while (length > 0 && text[length - 1] == '\n')
         text[--length] = '\0';
+}
+
+/* Whether it did all that it was to. A list goes on behind a directory that cannot be read. */
+static bool is_right(const char *directory, const char *const *given, struct ypi_program_status end,
+                     int said)
+{
+    char text[SAID_MAX + 1];
+    read_said(said, text);
+    if (end.end == YPI_PROGRAM_EXITED && end.code == 0 &&
+        strstr(text, "could not open directory") == NULL)
+        return true;
     (void)yp_set_error(YP_INVALID, "git %s: failed in %s%s%s", command_of(given), directory,
-                       length > 0 ? ": " : "", text);
+                       *text != '\0' ? ": " : "", text);
+    return false;
 }
 
 enum yp_status ypi_gate_git_list(const char *directory, const char *const *given,
@@ -110,9 +122,7 @@ enum yp_status ypi_gate_git_list(const char *directory, const char *const *given
         read_all(output, out);
         close(output);
         struct ypi_program_status end = ypi_program_wait(pid, 0, NULL);
-        status = end.end == YPI_PROGRAM_EXITED && end.code == 0 ? YP_OK : YP_INVALID;
-        if (status != YP_OK)
-            complain(directory, given, said);
+        status = is_right(directory, given, end, said) ? YP_OK : YP_INVALID;
     }
     if (said >= 0)
         close(said);

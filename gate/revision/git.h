@@ -13,7 +13,7 @@
 char *ypi_gate_git(const char *directory, const char *const *given, const char *const *more);
 
 /* The same byte for byte, for what is printed with -z: ypi_text_take(). YP_INVALID with the error
- * set. */
+ * set; so it is where a directory cannot be read, if `more` has LC_ALL=C. */
 enum yp_status ypi_gate_git_list(const char *directory, const char *const *given,
                                  const char *const *more, struct ypi_text *out);
 

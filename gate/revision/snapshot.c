@@ -151,6 +151,7 @@ static enum yp_status add_repository(struct listing *l, const char *prefix)
     static const char *const where[] = {"rev-parse", "--show-prefix", NULL};
     static const char *const followed[] = {"ls-files", "-z", "-t", "--stage", NULL};
     static const char *const others[] = {"ls-files", "-z", "--others", "--exclude-standard", NULL};
+    static const char *const english[] = {"LC_ALL=C", NULL};
     const char *const *const lists[] = {followed, others};
     char *top = ypi_format("%s/%s", l->root, prefix);
     char *within = ypi_gate_git(top, where, NULL);
@@ -163,7 +164,7 @@ static enum yp_status add_repository(struct listing *l, const char *prefix)
     for (int i = 0; i < 2 && status == YP_OK; i++) {
         struct ypi_text list;
         const char *entry = NULL;
-        status = ypi_gate_git_list(top, lists[i], NULL, &list);
+        status = ypi_gate_git_list(top, lists[i], english, &list);
         for (size_t at = 0; status == YP_OK && (entry = ypi_gate_git_next(&list, &at)) != NULL;)
             status = (i == 0 ? add_followed : add_new)(l, prefix, entry);
         if (list.data != NULL)

@@ -74,6 +74,28 @@ Test(program, variables_and_directory_are_its_own)
     free(text);
 }
 
+Test(program, its_input_is_a_file_or_nothing)
+{
+    static const char *const words[] = {"cat", NULL};
+    const struct ypi_program nothing = {.words = words};
+    char path[] = "/tmp/program-XXXXXX";
+    char *text = NULL;
+    int file = mkstemp(path);
+    cr_assert(file >= 0 && write(file, "in it", 5) == 5);
+    const struct ypi_program given = {.words = words, .input = path};
+    (void)ypi_program_run(&given, 0, NULL, &text);
+    cr_expect_str_eq(text, "in it");
+    free(text);
+    (void)ypi_program_run(&nothing, 0, NULL, &text);
+    cr_expect_str_eq(text, "");
+    free(text);
+    close(file);
+    unlink(path);
+    (void)ypi_program_run(&given, 0, NULL, &text);
+    cr_expect_null(text);
+    cr_expect_not_null(strstr(yp_last_error(), "No such file"), "%s", yp_last_error());
+}
+
 Test(program, a_late_one_is_ended_with_all_that_it_started)
 {
     double began = ypi_now();
