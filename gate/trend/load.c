@@ -2,6 +2,7 @@
 #include "gate/trend/trend.h"
 
 #include "base/numbers/stats.h"
+#include "base/system/clock.h"
 #include "base/text/text.h"
 
 #include <math.h>
@@ -96,10 +97,15 @@ static const struct ypi_trend_run *run_of(const struct ypi_trend *t, const cJSON
     " WHERE r.case_id = ?1 AND r.attempt = 0 AND r.fail_allocation = 0 AND NOT EXISTS" \
     " (SELECT 1 FROM failure AS f WHERE f.result_id = r.id AND f.cause <> 'budget')"
 
+/* A loop that the compiler has emptied has no time. */
+#define TEXT_OF(value) #value
+#define AS_TEXT(value) TEXT_OF(value)
+#define POSSIBLE AS_TEXT(YPI_IMPOSSIBLE_SECONDS)
+
 static const char time_sql[] =
     "SELECT r.run_id AS run, r.started, m.name, m.median AS figure, m.share"
     " FROM result AS r JOIN measurement AS m ON m.result_id = r.id" OF_CASE
-    " AND m.median > 0 ORDER BY r.started, r.rowid, m.position";
+    " AND m.median >= " POSSIBLE " ORDER BY r.started, r.rowid, m.position";
 static const char peak_sql[] =
     "SELECT r.run_id AS run, r.started, m.memory AS name, m.allocated_peak AS figure"
     " FROM result AS r JOIN memory AS m ON m.result_id = r.id" OF_CASE

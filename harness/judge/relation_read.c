@@ -1,6 +1,7 @@
 /* What a relation reads of the cases it names: which they are, their results, where they stand. */
 #include "harness/judge/relation_internal.h"
 
+#include "base/system/clock.h"
 #include "base/text/text.h"
 #include "device/cpu/binding.h"
 #include "harness/collect/axis.h"
@@ -155,6 +156,9 @@ static const struct ypi_measured *timed(struct ypi_relation_work *w, int i)
         ypi_relation_misuse(w,
                             "'%s': the median of '%s' is %g s over %zu samples: allowed is above 0",
                             id, name, m->estimate.median, m->count);
+    else if (m->estimate.median < YPI_IMPOSSIBLE_SECONDS)
+        ypi_relation_misuse(w, "'%s': '%s' takes no time: the compiler has removed the work", id,
+                            name);
     else
         return m;
     return NULL;

@@ -539,6 +539,9 @@ Test(relation, a_median_that_is_no_time_is_a_mistake)
     m->estimate.median = INFINITY;
     expect_misuse(work_out(a_to_b), "'rx.c::fit[a]': the median of 'fit' is inf s over 10 samples: "
                                     "allowed is above 0");
+    m->estimate.median = 1e-17;
+    expect_misuse(work_out(a_to_b), "'rx.c::fit[a]': 'fit' takes no time: the compiler has removed "
+                                    "the work");
     m->estimate.median = 1;
     m->count = 0;
     expect_misuse(work_out(a_to_b), "'rx.c::fit[a]': the median of 'fit' is 1 s over 0 samples: "
