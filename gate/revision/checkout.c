@@ -239,6 +239,15 @@ bool ypi_gate_borrow(const char *root, const char *directory, const char *log,
     return right;
 }
 
+/* For the log, which is what a failed build shows. */
+static bool git_failed(const struct way *w)
+{
+    char *line = ypi_format("%s\n", yp_last_error());
+    (void)append(w->log, line);
+    free(line);
+    return false;
+}
+
 /* -- submodules ---------------------------------------------------------------------------- */
 
 /* The name of the submodule at `path`; the caller frees. NULL: .gitmodules does not have it. */
@@ -336,7 +345,7 @@ static bool fill_submodules(const struct source *s, const char *directory, const
     static const char gitlink[] = "160000 ";
     struct ypi_text list;
     const char *entry = NULL;
-    bool right = ypi_gate_git_list(directory, words, NULL, &list) == YP_OK;
+    bool right = ypi_gate_git_list(directory, words, NULL, &list) == YP_OK || git_failed(w);
     for (size_t at = 0; right && (entry = ypi_gate_git_next(&list, &at)) != NULL;) {
         const char *hash = entry + sizeof gitlink - 1;
         const char *path = strchr(entry, '\t');
@@ -357,8 +366,10 @@ static bool is_whole(const char *directory, const struct way *w)
 {
     static const char *const words[] = {"ls-files", "--deleted", NULL};
     char *missing = ypi_gate_git(directory, words, NULL);
-    bool whole = missing != NULL && *missing == '\0';
-    if (missing != NULL && !whole) {
+    if (missing == NULL)
+        return git_failed(w);
+    bool whole = *missing == '\0';
+    if (!whole) {
         char *line = ypi_format("git left out files that it has no content of:\n%s\n", missing);
         (void)append(w->log, line);
         free(line);
@@ -382,7 +393,7 @@ enum yp_status ypi_gate_checkout(const char *root, const char *commit, const cha
     const struct way w = {log, stop};
     struct source s;
     bool right =
-        source_of(root, &s) &&
+        (source_of(root, &s) || git_failed(&w)) &&
         (snapshot != NULL ? rename(snapshot, directory) == 0 : borrow(&s, directory, &w)) &&
         fill(&s, commit, directory, &w);
     clear_source(&s);
