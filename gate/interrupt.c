@@ -15,11 +15,19 @@ static void on_signal(int number)
     interrupted = true;
 }
 
-const volatile bool *ypi_interrupt_watch(void)
+/* What nohup or a script's shell has ignored stays so. */
+static void catch_signal(int number)
 {
     const struct sigaction action = {.sa_handler = on_signal};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    struct sigaction before;
+    if (sigaction(number, &action, &before) == 0 && before.sa_handler == SIG_IGN)
+        sigaction(number, &before, NULL);
+}
+
+const volatile bool *ypi_interrupt_watch(void)
+{
+    catch_signal(SIGINT);
+    catch_signal(SIGTERM);
+    catch_signal(SIGHUP);
     return &interrupted;
 }

@@ -149,22 +149,22 @@ static void nap(void)
 
 static void end(pid_t pid)
 {
-    double deadline = ypi_now() + PATIENCE;
+    double deadline = ypi_kernel_now() + PATIENCE;
     kill(pid, SIGTERM);
-    while (!over(pid) && ypi_now() < deadline)
+    while (!over(pid) && ypi_kernel_now() < deadline)
         nap();
     kill(-pid, SIGKILL);
 }
 
 struct ypi_program_status ypi_program_wait(pid_t pid, double seconds, const volatile bool *stop)
 {
-    double deadline = ypi_now() + seconds;
+    double deadline = ypi_kernel_now() + seconds;
     enum ypi_program_end ended = YPI_PROGRAM_EXITED;
     int status = 0;
     /* Most are over within some milliseconds. */
     for (int wait = 1; !over(pid); wait = wait < POLL_MS ? 2 * wait : POLL_MS) {
         bool stopped = stop != NULL && *stop;
-        if (stopped || (seconds > 0 && ypi_now() >= deadline)) {
+        if (stopped || (seconds > 0 && ypi_kernel_now() >= deadline)) {
             ended = stopped ? YPI_PROGRAM_STOPPED : YPI_PROGRAM_LATE;
             end(pid);
             break;
@@ -183,7 +183,7 @@ struct ypi_program_status ypi_program_wait(pid_t pid, double seconds, const vola
 static void read_all(int input, struct ypi_text *text, double deadline, const volatile bool *stop)
 {
     char bytes[4096];
-    while (!(stop != NULL && *stop) && ypi_now() < deadline) {
+    while (!(stop != NULL && *stop) && ypi_kernel_now() < deadline) {
         struct pollfd p = {.fd = input, .events = POLLIN};
         if (poll(&p, 1, POLL_MS) <= 0)
             continue;
@@ -199,7 +199,7 @@ struct ypi_program_status ypi_program_run(const struct ypi_program *program, dou
                                           const volatile bool *stop, char **text)
 {
     int output = -1;
-    double began = ypi_now();
+    double began = ypi_kernel_now();
     if (text != NULL)
         *text = NULL;
     pid_t pid = text != NULL ? ypi_program_open(program, &output) : ypi_program_start(program);
@@ -208,7 +208,7 @@ struct ypi_program_status ypi_program_run(const struct ypi_program *program, dou
     struct ypi_text read = {0};
     if (text != NULL)
         read_all(output, &read, seconds > 0 ? began + seconds : (double)INFINITY, stop);
-    double left = began + seconds - ypi_now();
+    double left = began + seconds - ypi_kernel_now();
     struct ypi_program_status status = ypi_program_wait(pid,
                                                         seconds <= 0  ? 0
                                                         : left > 1e-3 ? left

@@ -193,6 +193,8 @@ static bool begin(struct yp_case *t)
     ypi_bind_among(&job->places);
     /* Whatever the case forks, however it detaches, stays a descendant of this process. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    /* By a process of its own the runner looks at the stacks of a case that is too slow. */
+    prctl(PR_SET_PTRACER, (unsigned long)job->runner);
     /* Criterion leaves a pipe there that never ends: a case that reads would hang. */
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     dup2(nothing, STDIN_FILENO);
@@ -403,7 +405,9 @@ void ypi_child_main(void)
     /* Before Criterion tells the runner of the case: it tells of cases that it passes over too, and
      * only one that has a process has said so here. */
     const struct ypi_job *job = read_job();
-    struct ypi_hello hello = {.pid = getpid()};
+    const struct ypi_hello hello = {
+        .pid = getpid(),
+        .places = {.below = (uintptr_t)ypi_stack_below_at(), .output = (uintptr_t)stdout}};
     ypi_channel_create(job->channel);
     if (job->output != NULL)
         ypi_channel_create(job->output);

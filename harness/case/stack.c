@@ -1,13 +1,15 @@
 #include "harness/case/stack.h"
 
+#include "base/system/clock.h"
 #include "harness/case/state.h"
+#include "harness/run/pending.h"
 #include "harness/run/process.h"
+#include "harness/run/stack/walk.h"
+#include "harness/run/symbols.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <link.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -33,8 +35,6 @@ static struct {
     const void *volatile below; /* on its stack */
     struct ypi_thread before[THREADS_MOST];
     int before_count;
-    volatile bool over; /* stacks are those of threads that outlived the body */
-    _Atomic int answers;
     char alternate[ALTERNATE_BYTES]; /* a stack that overflowed has no space for a handler */
 } here;
 
@@ -121,25 +121,31 @@ static void send_stack(enum ypi_stack_kind kind, const void *context)
                      (size_t)stack.count * sizeof *stack.frames);
 }
 
+/* What was printed without an end of line; exit() would write it. */
+static void write_pending(void)
+{
+    size_t size = 0;
+    const void *bytes = ypi_pending(stdout, &size);
+    if (size > 0 && write(fileno_unlocked(stdout), bytes, size) < 0)
+        return; /* whatever crashed it may have destroyed that, too */
+}
+
+static bool sanitized(void)
+{
+    return __asan_init != NULL || __tsan_init != NULL;
+}
+
 /* The process dies of the signal all the same. */
 static void on_crash(int number, siginfo_t *info, void *context)
 {
-    if (getpid() == here.t->child->pid)
-        send_stack(YPI_STACK_CRASH, context);
+    if (getpid() == here.t->child->pid) {
+        write_pending();
+        if (!sanitized())
+            send_stack(YPI_STACK_CRASH, context);
+    }
     signal(number, SIG_DFL);
     if (info->si_code <= 0) /* sent, and not raised anew by the instruction that is returned to */
         syscall(SYS_tgkill, getpid(), thread_id(), number);
-}
-
-static void on_request(int number, siginfo_t *info, void *context)
-{
-    (void)number;
-    (void)info;
-    int saved = errno;
-    if (getpid() == here.t->child->pid)
-        send_stack(here.over ? YPI_STACK_LEFT : YPI_STACK_STUCK, context);
-    atomic_fetch_add(&here.answers, 1);
-    errno = saved;
 }
 
 /* So that the runner does not look for what they do. */
@@ -189,24 +195,22 @@ static bool only_framework_threads(void)
 
 void ypi_stack_watch(const struct yp_case *t)
 {
-    static const int crashes[] = {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL};
-    struct sigaction action = {.sa_sigaction = on_request, .sa_flags = SA_SIGINFO | SA_RESTART};
+    /* At the end of its report a sanitizer aborts. */
+    static const int crashes[] = {SIGABRT, SIGSEGV, SIGFPE, SIGBUS, SIGILL};
+    const size_t count = sanitized() ? 1 : sizeof crashes / sizeof *crashes;
+    struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     here.t = t;
     here.thread = thread_id();
     find_framework_threads();
     send_framework_threads();
     _Unwind_Backtrace(stop, NULL); /* what it loads at first it loads here */
     if (t->test->command != NULL)
-        return; /* its stack tells nothing of the command */
-    sigfillset(&action.sa_mask);
-    sigaction(YPI_STACK_SIGNAL, &action, NULL);
-    if (__asan_init != NULL || __tsan_init != NULL)
-        return;
+        return; /* the stack tells nothing of the command */
     stack_t alternate = {.ss_sp = here.alternate, .ss_size = sizeof here.alternate};
-    sigaltstack(&alternate, NULL);
-    action.sa_sigaction = on_crash;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
+    if (!sanitized()) /* which has its own */
+        sigaltstack(&alternate, NULL);
+    sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < count; i++)
         sigaction(crashes[i], &action, NULL);
 }
 
@@ -240,23 +244,67 @@ static bool was_there(pid_t thread)
     return false;
 }
 
-void ypi_stack_of_left_threads(void)
+static int look_for_pool(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)size;
+    (void)arg;
+    return ypi_is_pool(info->dlpi_name);
+}
+
+static bool is_there(pid_t thread)
+{
+    return syscall(SYS_tgkill, getpid(), thread, 0) == 0;
+}
+
+/* False while it runs; a signal to it would end what it waits in. */
+static bool read_stack(const struct ypi_target *target, pid_t thread, struct ypi_stack *stack)
+{
+    struct ypi_registers at;
+    struct ypi_registers after;
+    if (!ypi_registers_of_waiting(target->pid, thread, &at))
+        return false;
+    ypi_walk(target, &at, 0, stack);
+    return ypi_registers_of_waiting(target->pid, thread, &after) &&
+           memcmp(&at, &after, sizeof at) == 0;
+}
+
+/* One that runs is soon gone, or waits again; not those of a pool, which look for work all along.
+ */
+static void tell_left_thread(const struct ypi_target *target, const struct ypi_thread *thread,
+                             double until)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
-    enum { PATIENCE_MS = 50 };
+    struct ypi_stack stack = {.kind = YPI_STACK_LEFT, .thread = thread->id};
+    memcpy(stack.name, thread->name, sizeof stack.name);
+    while (!read_stack(target, thread->id, &stack)) {
+        stack.count = 0;
+        if (!is_there(thread->id) || dl_iterate_phdr(look_for_pool, NULL) != 0)
+            return;
+        if (ypi_kernel_now() > until)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    ypi_child_send(here.t, YPI_MESSAGE_STACK, &stack, offsetof(struct ypi_stack, frames),
+                   stack.frames, (size_t)stack.count * sizeof *stack.frames);
+}
+
+void ypi_stack_of_left_threads(void)
+{
+    static const double patience = 0.05; /* seconds */
     struct ypi_thread found[THREADS_MOST];
-    struct sigaction now;
-    if (sigaction(YPI_STACK_SIGNAL, NULL, &now) != 0 || now.sa_sigaction != on_request ||
-        only_framework_threads())
+    struct ypi_target target;
+    if (here.t->test->command != NULL || only_framework_threads())
         return;
-    int count = ypi_threads(getpid(), found, THREADS_MOST);
-    int asked = 0;
-    here.over = true;
-    int before = atomic_load(&here.answers);
+    const int count = ypi_threads(getpid(), found, THREADS_MOST);
+    const double until = ypi_kernel_now() + patience;
+    ypi_target_open(&target, getpid());
     for (int i = 0; i < count; i++)
         if (!was_there(found[i].id))
-            asked += syscall(SYS_tgkill, getpid(), found[i].id, YPI_STACK_SIGNAL) == 0;
-    for (int ms = 0; ms < PATIENCE_MS && atomic_load(&here.answers) < before + asked; ms++)
-        nanosleep(&pause, NULL);
-    here.over = false;
+            tell_left_thread(&target, &found[i], until);
+    ypi_target_close(&target);
+}
+
+const void *ypi_stack_below_at(void)
+{
+    return (const void *)&here.below;
 }

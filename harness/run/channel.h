@@ -12,7 +12,6 @@
 #include "harness/result.h"
 #include "harness/run/channel_memory.h"
 
-#include <signal.h>
 #include <sys/types.h>
 
 enum ypi_message {
@@ -33,11 +32,15 @@ enum ypi_message {
     YPI_MESSAGE_STACK,    /* struct ypi_stack, of its frames those that are there */
 };
 
-/* To a thread of a case's process: send your stack. One that few programs use. */
-#define YPI_STACK_SIGNAL (SIGRTMIN + 13)
+/* Addresses in a case's process, whose memory the runner may read; 0: none is told. */
+struct ypi_places {
+    uint64_t below;  /* of what ypi_stack_below() sets */
+    uint64_t output; /* of the stream stdout */
+};
 
 struct ypi_hello {
     pid_t pid;
+    struct ypi_places places;
 };
 
 enum ypi_stage_name { YPI_STAGE_SETUP, YPI_STAGE_BODY, YPI_STAGE_TEARDOWN, YPI_STAGE_DONE };
@@ -70,6 +73,7 @@ bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first
  * YPI_STAGE_DONE where nothing was sent. */
 struct ypi_report {
     pid_t pid;
+    struct ypi_places places;
     bool staged; /* a stage was sent */
     enum ypi_stage_name stage;
     bool skipped, ended, exited;

@@ -82,17 +82,37 @@ static void add_stacks(struct ypi_text *text, const struct ypi_result *r, enum y
                 add_stack(text, &r->stacks[i], count > 1 || other == 1);
 }
 
+static bool has_stack(const struct ypi_result *r, int thread, enum ypi_stack_kind kind)
+{
+    for (int i = 0; i < r->stack_count; i++)
+        if (r->stacks[i].thread == thread && r->stacks[i].kind == kind)
+            return true;
+    return false;
+}
+
 static void add_silent_threads(struct ypi_text *text, const struct ypi_result *r,
                                const struct ypi_item *item)
 {
-    for (int i = 0; i < item->thread_count; i++) {
+    for (int i = 0; i < item->stack_count; i++) {
         const struct ypi_thread *thread = &item->threads[i];
-        bool answered = false;
-        for (int k = 0; k < r->stack_count; k++)
-            answered = answered || r->stacks[k].thread == thread->id;
-        if (!answered)
-            ypi_text_add(text, "%sthread %s (%d), state %c, does not take signals",
-                         text->length > 0 ? "\n" : "", thread->name, thread->id, thread->state);
+        if (!has_stack(r, thread->id, YPI_STACK_BEFORE) &&
+            !has_stack(r, thread->id, YPI_STACK_STUCK))
+            ypi_text_add(text, "%sthread %s (%d), state %c: its stack cannot be read%s%s",
+                         text->length > 0 ? "\n" : "", thread->name, thread->id, thread->state,
+                         item->no_stacks != 0 ? ": " : "",
+                         item->no_stacks != 0 ? strerror(item->no_stacks) : "");
+    }
+}
+
+/* What the watchdog saw of the threads, but of the framework's own. */
+static void add_seen_stacks(struct ypi_result *r, const struct ypi_item *item)
+{
+    for (int i = 0; i < item->stack_count; i++) {
+        const struct ypi_stack *stack = &item->stacks[i];
+        if (stack->count == 0 || has_stack(r, stack->thread, YPI_STACK_BEFORE))
+            continue;
+        r->stacks = ypi_realloc(r->stacks, (size_t)r->stack_count + 1, sizeof *r->stacks);
+        r->stacks[r->stack_count++] = *stack;
     }
 }
 
@@ -105,6 +125,14 @@ static void take_stacks(struct ypi_result *r, const struct ypi_item *item, enum 
         add_silent_threads(&text, r, item);
     if (text.length > 0)
         r->failures[r->failure_count - 1].stack = ypi_text_take(&text);
+}
+
+/* A check that had failed before may be why, and comes next. */
+static void put_last_first(struct ypi_result *r)
+{
+    const struct ypi_failure last = r->failures[r->failure_count - 1];
+    memmove(r->failures + 1, r->failures, (size_t)(r->failure_count - 1) * sizeof last);
+    r->failures[0] = last;
 }
 
 static void note_left_threads(struct ypi_result *r)
@@ -128,7 +156,9 @@ static void explain_killed(struct ypi_result *r, const struct ypi_item *item,
     case YPI_CAUSE_TIMEOUT:
         ypi_result_fail(r, cause, NULL, 0, "timeout: still running after %g s, killed %s",
                         item->c.timeout, stage_name(report));
+        add_seen_stacks(r, item);
         take_stacks(r, item, YPI_STACK_STUCK);
+        put_last_first(r);
         break;
     case YPI_CAUSE_OUTPUT:
         ypi_result_fail(r, cause, NULL, 0,
@@ -207,7 +237,7 @@ struct ypi_report ypi_ending_result(struct ypi_item *item, const struct ypi_endi
         .c = &item->c, .attempt = item->attempt, .fail_allocation = ypi_item_fails(item, o)};
     struct ypi_report report = ypi_item_read(item, r);
     r->started = item->started_wall;
-    r->duration = item->started > 0 ? ypi_now() - item->started : 0;
+    r->duration = item->started > 0 ? ypi_kernel_now() - item->started - item->paused : 0;
     r->signal = ending->signal;
     r->exit_code = ending->exit_code;
     r->ended = report.ended;

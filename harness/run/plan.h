@@ -31,7 +31,8 @@ struct ypi_item {
     int given[YP_MAX_FIXTURES]; /* that of its fixtures; -1: none */
     char *skip;                 /* owned: the reason, where a fixture's is the case's; NULL */
     /* Written by the runner's thread, read by the watchdog's. */
-    double started_wall, started; /* monotonic */
+    double started_wall, started; /* monotonic, the kernel's */
+    struct ypi_places places;     /* of its process */
     uint64_t oom_kills;           /* by the kernel, and refusals by the cgroup, before it began */
     uint64_t refusals;
     /* Its processes so far: the case itself first; owned. */
@@ -45,9 +46,11 @@ struct ypi_item {
     _Atomic int pid;
     _Atomic int killed; /* a cause + 1; 0: not by us */
     double killed_at;
-    double asked_at; /* for its stacks, before it is killed; 0: not yet */
-    struct ypi_thread threads[YPI_THREADS_MAX]; /* that were asked */
-    int thread_count;
+    double paused; /* seconds for which it was stopped together with the runner */
+    struct ypi_thread threads[YPI_THREADS_MAX]; /* of a case that was too slow, and */
+    struct ypi_stack *stacks;                   /* what they did; owned, NULL: not looked at */
+    int no_stacks;                              /* errno: why not all have frames; 0: they may */
+    _Atomic int stack_count;
 };
 
 struct ypi_plan {

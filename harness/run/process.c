@@ -104,16 +104,6 @@ int ypi_thread_count(void)
     return at != NULL ? atoi(at) : 0;
 }
 
-bool ypi_process_catches(pid_t pid, int signal)
-{
-    char path[64];
-    char text[8192];
-    static const char key[] = "SigCgt:";
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    const char *at = ypi_read_file(path, text, sizeof text) > 0 ? strstr(text, key) : NULL;
-    return at != NULL && (strtoull(at + sizeof key - 1, NULL, 16) >> (signal - 1) & 1) != 0;
-}
-
 void ypi_process_name(pid_t pid, char out[64])
 {
     char path[64];
@@ -174,9 +164,9 @@ int ypi_kill_tree(pid_t root, bool self)
         kill(-root, SIGKILL);
         kill(root, SIGKILL);
     }
-    double end = ypi_now() + 2;
+    double end = ypi_kernel_now() + 2;
     int live = 1;
-    while (!self && live > 0 && ypi_now() < end) {
+    while (!self && live > 0 && ypi_kernel_now() < end) {
         int count = ypi_descendants(root, found, CAPACITY);
         live = 0;
         for (int i = 0; i < count; i++) {

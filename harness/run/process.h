@@ -23,11 +23,10 @@ struct ypi_thread {
 };
 /* Threads of `pid`, at most `most`; returns how many. */
 int ypi_threads(pid_t pid, struct ypi_thread *out, int most);
-int ypi_thread_count(void);                      /* of this process; 0: it cannot be read */
-bool ypi_process_catches(pid_t pid, int signal); /* it has a handler for it */
-void ypi_process_name(pid_t pid, char out[64]);  /* "?" when it is gone */
-char ypi_process_state(pid_t pid);               /* 'R', 'S', 'Z', ...; '\0' when it is gone */
-bool ypi_same_command(pid_t a, pid_t b);         /* their command lines */
+int ypi_thread_count(void);                     /* of this process; 0: it cannot be read */
+void ypi_process_name(pid_t pid, char out[64]); /* "?" when it is gone */
+char ypi_process_state(pid_t pid);              /* 'R', 'S', 'Z', ...; '\0' when it is gone */
+bool ypi_same_command(pid_t a, pid_t b);        /* their command lines */
 bool ypi_environment_has(pid_t pid, const char *setting); /* "NAME=value" */
 
 /* What carries the number of a case's process in the environment of all that it starts: Criterion's

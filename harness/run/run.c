@@ -8,6 +8,7 @@
 #include "harness/run/in_process/in_process.h"
 #include "harness/run/process.h"
 #include "harness/run/provided.h"
+#include "harness/run/signals.h"
 #include "harness/run/surroundings.h"
 #include "harness/run/watchdog.h"
 
@@ -29,9 +30,8 @@ static struct ypi_runner *now;
 
 static pid_t own_pid; /* of the runner */
 
-/* Set by the signal handler, read by the watchdog. */
-static volatile bool interrupted;
-static volatile bool urgent;
+/* Set by handlers of signals, read by the watchdog. */
+static struct ypi_requests requests;
 
 /* Held by the runner's thread but while it is in Criterion; and, for good, by whichever thread ends
  * the run because Criterion cannot go on: the runner's may be in the middle of a result then. */
@@ -44,17 +44,17 @@ static struct ypi_item *item_of(const struct criterion_test *test)
     return (struct ypi_item *)((char *)test->data - offsetof(struct ypi_item, extra));
 }
 
-static pid_t pid_of(const struct ypi_item *item)
+static struct ypi_report begun(const struct ypi_item *item)
 {
     struct ypi_result unused = {0};
-    pid_t pid = ypi_item_read(item, &unused).pid;
+    const struct ypi_report report = ypi_item_read(item, &unused);
     ypi_result_clear(&unused);
-    return pid;
+    return report;
 }
 
 static void start(struct ypi_item *item)
 {
-    item->started = ypi_now();
+    item->started = ypi_kernel_now();
     item->started_wall = ypi_wall_clock();
     item->oom_kills = ypi_oom_kills();
     item->refusals = now->plan->cgroup != NULL ? ypi_cgroup_refusals(now->plan->cgroup) : 0;
@@ -66,10 +66,11 @@ static void on_start(struct criterion_suite *suite, struct criterion_test *test)
     (void)suite;
     pthread_mutex_lock(&ours);
     struct ypi_item *item = item_of(test);
-    const pid_t pid = pid_of(item);
+    const struct ypi_report report = begun(item);
     /* Criterion also speaks of those that it passes over; they have no process. */
-    if (!item->extra.disabled || pid != 0) {
-        item->pid = pid;
+    if (!item->extra.disabled || report.pid != 0) {
+        item->places = report.places;
+        item->pid = report.pid;
         ypi_item_open_files(item);
         start(item);
     }
@@ -116,37 +117,6 @@ static struct criterion_logger logger = {
     .log_post_fini = on_end,
 };
 
-/* -- signals ------------------------------------------------------------------------------ */
-
-static void on_signal(int number)
-{
-    (void)number;
-    /* A second one ends everything at once, by the watchdog, which may walk through /proc; a third
-     * one does not even wait for that. A case in this process cannot be ended alone. */
-    if (urgent || (interrupted && now->o->no_fork))
-        _exit(YPI_EXIT_INTERRUPTED);
-    urgent = interrupted;
-    interrupted = true;
-}
-
-/* Nobody reads on: what is done is stored, as after an interrupt. Caught and not ignored, for a
- * case's process would inherit that. */
-static void on_broken_pipe(int number)
-{
-    (void)number;
-    interrupted = true;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction broken = {.sa_handler = on_broken_pipe, .sa_flags = SA_RESTART};
-    sigaction(SIGPIPE, &broken, NULL);
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
-}
-
 /* -- the run ------------------------------------------------------------------------------ */
 
 static void end_report(enum yp_status status)
@@ -168,7 +138,7 @@ static void end_reports(void)
 static void tell_end(void)
 {
     end_reports();
-    now->totals.interrupted = interrupted;
+    now->totals.interrupted = requests.interrupted;
     if (now->o->tap)
         ypi_tap_end(now->out, &now->totals);
     else
@@ -183,7 +153,7 @@ static bool needs_process(const struct ypi_item *item)
 /* The same without Criterion: what is not disabled, in this process. */
 static void pass_here(void)
 {
-    for (int i = 0; i < now->plan->count && !interrupted && !now->stopped; i++) {
+    for (int i = 0; i < now->plan->count && !requests.interrupted && !now->stopped; i++) {
         struct ypi_item *item = &now->plan->items[i];
         if (item->extra.disabled)
             continue;
@@ -206,12 +176,12 @@ static void pass(struct criterion_test_set *set, bool parallel, int jobs)
     for (int i = 0; i < now->plan->count; i++) {
         struct ypi_item *item = &now->plan->items[i];
         bool mine = in_pass(item, parallel, jobs);
-        item->extra.disabled = !mine || interrupted;
+        item->extra.disabled = !mine || requests.interrupted;
         if (mine)
             ypi_item_renew(item);
         count += mine;
     }
-    if (count == 0 || interrupted || now->stopped)
+    if (count == 0 || requests.interrupted || now->stopped)
         return;
     now->alone = jobs == 1;
     if (now->o->no_fork) {
@@ -230,7 +200,7 @@ static void passes(struct criterion_test_set *set, bool parallel, int jobs)
     do {
         now->again = 0;
         pass(set, parallel, jobs);
-    } while (now->again > 0 && !interrupted && !now->stopped);
+    } while (now->again > 0 && !requests.interrupted && !now->stopped);
 }
 
 static bool any_timed(const struct ypi_plan *plan, int depth)
@@ -245,7 +215,7 @@ static bool any_timed(const struct ypi_plan *plan, int depth)
 /* What was neither run nor dropped: Criterion never spoke of it. */
 static void finish_unseen(void)
 {
-    for (int i = 0; i < now->plan->count && !interrupted; i++) {
+    for (int i = 0; i < now->plan->count && !requests.interrupted; i++) {
         struct ypi_item *item = &now->plan->items[i];
         if (ypi_item_open(item) && needs_process(item) && item->result_count == 0)
             ypi_finish(now, item, 0, 0);
@@ -254,7 +224,7 @@ static void finish_unseen(void)
 
 static void finish_cases(void)
 {
-    if (!interrupted && !now->totals.stopped)
+    if (!requests.interrupted && !now->totals.stopped)
         ypi_finish_skipped(now, now->plan->count);
     finish_unseen();
     ypi_finish_pending(now);
@@ -262,10 +232,10 @@ static void finish_cases(void)
 
 static void rounds(struct criterion_test_set *set)
 {
-    if (interrupted || now->stopped)
+    if (requests.interrupted || now->stopped)
         return;
     ypi_rounds_begin(now);
-    while (!interrupted && !now->stopped && ypi_rounds_next(now)) {
+    while (!requests.interrupted && !now->stopped && ypi_rounds_next(now)) {
         pass(set, false, 1);
         ypi_rounds_take(now);
     }
@@ -282,7 +252,7 @@ static void run_depth(struct criterion_test_set *set, int depth)
     /* Whoever gives turns holds it for both builds. */
     bool timed =
         now->o->speed != YPI_SPEED_OFF && now->o->turns == NULL && any_timed(now->plan, depth);
-    int lock = timed ? ypi_machine_lock(stderr, &interrupted) : -1;
+    int lock = timed ? ypi_machine_lock(stderr, &requests.interrupted) : -1;
     passes(set, false, 1);
     if (depth == 0) {
         finish_cases();
@@ -310,7 +280,7 @@ static struct criterion_test_set *set_up_criterion(struct ypi_plan *plan)
     struct criterion_test_set *set = criterion_initialize();
     /* Criterion makes a group of its own, which Ctrl-C in a script would not reach. */
     setpgid(0, group);
-    catch_signals();
+    ypi_signals_catch(&requests, now->o->no_fork);
     criterion_options.logger = &logger;
     /* Silent, but not QUIET, which would close the program's own standard output. */
     criterion_options.logging_threshold = CRITERION_LOG_LEVEL_QUIET - 1;
@@ -448,7 +418,7 @@ static struct ypi_judging judging(const struct ypi_options *o)
 /* No watchdog either: there is nothing that it could end. */
 static void run_in_this_process(void)
 {
-    catch_signals();
+    ypi_signals_catch(&requests, now->o->no_fork);
     run_items(NULL);
     ypi_rounds_conclude(now);
 }
@@ -482,15 +452,16 @@ static void run_processes(void)
     sigaction(SIGABRT, &action, NULL);
     sigaction(SIGSEGV, &at_fault, &fault_before);
     plan->cgroup = ypi_cgroup_enter(now->o->process_limit * now->o->jobs);
-    struct ypi_watchdog *watchdog =
-        ypi_watchdog_start(plan, now->o, &interrupted, &urgent, give_up);
+    struct ypi_watchdog *watchdog = ypi_watchdog_start(plan, now->o, &requests, give_up);
     if (watchdog == NULL) {
         fputs("error: no thread can be had for the watchdog: nothing is run\n", stderr);
         now->record_failed = true;
         ypi_run_stop(now);
     }
+    ypi_signals_catch_stops();
     run_items(set);
     ypi_rounds_conclude(now);
+    ypi_signals_leave_stops();
     if (watchdog != NULL)
         ypi_watchdog_stop(watchdog);
     pthread_mutex_unlock(&ours);
@@ -516,6 +487,7 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
         runner->junit = NULL;
         return;
     }
+    ypi_signals_look();
     /* What a crashed case leaves behind comes to this process, which ends it. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     /* Meson sets a random value, which costs time and touches memory that a case never used. */

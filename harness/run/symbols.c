@@ -26,14 +26,21 @@ static bool in_module(const struct ypi_frame *frame, const char *beginning)
     return strncmp(base_name(frame->module), beginning, strlen(beginning)) == 0;
 }
 
-bool ypi_stack_of_pool(const struct ypi_stack *stack)
+bool ypi_is_pool(const char *path)
 {
     static const char *const pools[] = {"libgomp", "libomp",  "libiomp",  "libopenblas",
                                         "libtbb",  "libcuda", "libcupti", "libnvidia"};
+    for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
+        if (strncmp(base_name(path), pools[i], strlen(pools[i])) == 0)
+            return true;
+    return false;
+}
+
+bool ypi_stack_of_pool(const struct ypi_stack *stack)
+{
     for (int i = 0; i < stack->count; i++)
-        for (size_t k = 0; k < sizeof pools / sizeof *pools; k++)
-            if (in_module(&stack->frames[i], pools[k]))
-                return true;
+        if (ypi_is_pool(stack->frames[i].module))
+            return true;
     return false;
 }
 

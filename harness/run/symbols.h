@@ -12,7 +12,10 @@ char *ypi_stack_text(const struct ypi_stack *stack, const char *indent);
 /* The same in one line: "work (tests/a.c:12) < main (tests/a.c:30)". */
 char *ypi_stack_line(const struct ypi_stack *stack);
 
-/* Whether the thread belongs to a library that keeps threads for later: OpenMP, OpenBLAS, CUDA. */
+/* Whether a library keeps threads for later, by its path: OpenMP, OpenBLAS, CUDA. */
+bool ypi_is_pool(const char *path);
+
+/* Whether the thread belongs to such a one. */
 bool ypi_stack_of_pool(const struct ypi_stack *stack);
 
 #endif

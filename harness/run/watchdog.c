@@ -3,17 +3,18 @@
 #include "base/system/clock.h"
 #include "base/system/thread.h"
 #include "base/text/text.h"
+#include "harness/run/freeze.h"
+#include "harness/run/pending.h"
 #include "harness/run/process.h"
+#include "harness/run/stack/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,10 +24,12 @@ enum { CHILDREN_MAX = 1024, ZOMBIES_MAX = 64 };
 /* Criterion reaps a case's process at once; what stays longer was started by something else. */
 #define UNRELATED_SECONDS 1.0
 #define AGAIN_SECONDS 1.0
-/* For the stacks of a case that is too slow: threads that wait for a processor come late. */
-#define ANSWER_SECONDS 0.2
+/* In which all threads of a case that is too slow stop, but those that a device keeps waiting. */
+#define STOP_SECONDS 0.2
 /* From a process's first sight to its first message; a start takes milliseconds. */
 #define START_SECONDS 30.0
+/* For a case that just comes to life, before the run stops at Ctrl-Z. */
+#define SUSPEND_SECONDS 1.0
 
 struct zombie {
     pid_t pid;
@@ -36,13 +39,14 @@ struct zombie {
 struct ypi_watchdog {
     struct ypi_plan *plan;
     const struct ypi_options *o;
-    const volatile bool *interrupted, *urgent;
-    sem_t stop; /* posted once */
+    struct ypi_requests *requests;
+    _Atomic uint32_t stop; /* set once */
     pthread_t thread;
     struct zombie zombies[ZOMBIES_MAX];
     ypi_never_started *never_started;
     struct zombie starting; /* a child that has sent no message yet */
     double blind;           /* since when /proc cannot be read; 0: it can */
+    double suspending;      /* since when the run is to stop; 0: it is not */
 };
 
 /* Held while the watchdog works. Criterion forks in the runner's thread and allocates memory before
@@ -84,38 +88,47 @@ static void end_case(struct ypi_item *item, enum ypi_cause cause)
 {
     if (item->killed == 0)
         item->killed = (int)cause + 1;
-    item->killed_at = ypi_now();
+    item->killed_at = ypi_kernel_now();
     ypi_kill_tree(item->pid, true);
 }
 
-/* Each thread is to say where it is; false where the process does not listen to that. From here on
- * the case is one that was killed: the signal ends a sleep early, and the body may then return. */
-static bool ask_for_stacks(struct ypi_item *item)
+/* The stack of a command's case tells nothing of the command. */
+static void take_stacks(struct ypi_item *item)
 {
-    if (item->asked_at > 0 || !ypi_process_catches(item->pid, YPI_STACK_SIGNAL))
-        return false;
-    item->thread_count = ypi_threads(item->pid, item->threads, YPI_THREADS_MAX);
-    for (int i = 0; i < item->thread_count; i++)
-        syscall(SYS_tgkill, (pid_t)item->pid, item->threads[i].id, YPI_STACK_SIGNAL);
+    if (item->c.test->command != NULL || item->stacks != NULL)
+        return;
+    struct ypi_stack *stacks = ypi_calloc(YPI_THREADS_MAX, sizeof *stacks);
+    const int count = ypi_threads(item->pid, item->threads, YPI_THREADS_MAX);
+    item->no_stacks = ypi_walk_stopped(item->pid, item->places.below, item->threads, count, stacks);
+    item->stacks = stacks;
+    item->stack_count = count;
+}
+
+/* From here on nothing of the case runs: what it did after its time would count, too. */
+static void end_late(struct ypi_item *item)
+{
+    struct ypi_frozen frozen = {0};
     item->killed = (int)YPI_CAUSE_TIMEOUT + 1;
-    item->asked_at = item->killed_at = ypi_now();
-    return true;
+    ypi_freeze(&frozen, item->pid);
+    ypi_await_frozen(item->pid, STOP_SECONDS);
+    take_stacks(item);
+    ypi_pending_rescue(item);
+    end_case(item, YPI_CAUSE_TIMEOUT);
+    ypi_frozen_clear(&frozen);
 }
 
 static void watch(struct ypi_watchdog *w, struct ypi_item *item)
 {
-    double now = ypi_now();
+    double now = ypi_kernel_now();
     if (item->state != YPI_RUNNING || item->pid == 0)
         return;
     if (item->killed != 0) {
-        bool asked = item->killed_at == item->asked_at;
-        if (now > item->killed_at + (asked ? ANSWER_SECONDS : AGAIN_SECONDS))
+        if (now > item->killed_at + AGAIN_SECONDS)
             end_case(item, YPI_CAUSE_TIMEOUT);
-    } else if (*w->interrupted) {
+    } else if (w->requests->interrupted) {
         end_case(item, YPI_CAUSE_INTERRUPTED);
-    } else if (now > item->started + item->c.timeout) {
-        if (!ask_for_stacks(item))
-            end_case(item, YPI_CAUSE_TIMEOUT);
+    } else if (now > item->started + item->paused + item->c.timeout) {
+        end_late(item);
     } else if (too_much_output(item, w->o)) {
         end_case(item, YPI_CAUSE_OUTPUT);
     } else if (w->plan->cgroup == NULL &&
@@ -166,7 +179,7 @@ static void reap_unrelated(struct ypi_watchdog *w)
 {
     pid_t children[CHILDREN_MAX];
     int count = ypi_children(getpid(), children, CHILDREN_MAX);
-    double now = ypi_now();
+    double now = ypi_kernel_now();
     struct zombie seen[ZOMBIES_MAX];
     memcpy(seen, w->zombies, sizeof seen);
     memset(w->zombies, 0, sizeof w->zombies);
@@ -200,7 +213,7 @@ static void watch_start(struct ypi_watchdog *w)
 {
     pid_t children[CHILDREN_MAX];
     int count = ypi_children(getpid(), children, CHILDREN_MAX);
-    double now = ypi_now();
+    double now = ypi_kernel_now();
     struct zombie before = w->starting;
     w->starting.pid = 0;
     for (int i = 0; i < count; i++) {
@@ -260,25 +273,54 @@ static void watch_itself(struct ypi_watchdog *w)
         close(fd);
         w->blind = 0;
     } else if (w->blind <= 0) {
-        w->blind = ypi_now();
-    } else if (ypi_now() > w->blind + START_SECONDS) {
+        w->blind = ypi_kernel_now();
+    } else if (ypi_kernel_now() > w->blind + START_SECONDS) {
         fprintf(stderr, "error: /proc could not be read for %g s: %s\n", START_SECONDS,
                 strerror(error));
         abort(); /* as Criterion does: the runner concludes */
     }
 }
 
+/* The shell knows the runner alone; cases have process groups of their own. The time for which all
+ * of them stand still counts for nothing. */
+static void suspend(struct ypi_watchdog *w)
+{
+    struct ypi_frozen frozen = {0};
+    for (int i = 0; i < w->plan->count; i++)
+        if (w->plan->items[i].state == YPI_RUNNING && w->plan->items[i].pid > 0)
+            ypi_freeze(&frozen, w->plan->items[i].pid);
+    const double from = ypi_kernel_now();
+    ypi_stop_here();
+    const double gap = ypi_kernel_now() - from;
+    for (int i = 0; i < w->plan->count; i++) {
+        w->plan->items[i].paused += gap;
+        w->plan->items[i].killed_at += gap;
+    }
+    for (int i = 0; i < ZOMBIES_MAX; i++)
+        w->zombies[i].seen += gap;
+    w->starting.seen += gap;
+    w->blind += w->blind > 0 ? gap : 0;
+    ypi_thaw(&frozen);
+}
+
+/* A case that comes to life is waited for: until then Criterion stops and continues it. */
+static void watch_suspension(struct ypi_watchdog *w)
+{
+    if (!w->requests->suspended)
+        return;
+    if (w->suspending <= 0)
+        w->suspending = ypi_kernel_now();
+    if (w->starting.pid != 0 && ypi_kernel_now() < w->suspending + SUSPEND_SECONDS)
+        return;
+    w->suspending = 0;
+    w->requests->suspended = false;
+    suspend(w);
+}
+
 static bool stopped_within(struct ypi_watchdog *w, double seconds)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)(seconds * 1e9);
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    int got = -1;
-    while ((got = sem_clockwait(&w->stop, CLOCK_MONOTONIC, &until)) != 0 && errno == EINTR) {
-    }
-    return got == 0;
+    ypi_kernel_wait(&w->stop, 0, seconds);
+    return w->stop != 0;
 }
 
 static void *run(void *argument)
@@ -286,11 +328,11 @@ static void *run(void *argument)
     struct ypi_watchdog *w = argument;
     do {
         pthread_mutex_lock(&working);
-        if (*w->urgent)
+        if (w->requests->urgent)
             end_everything(w);
         for (int i = 0; i < w->plan->count; i++) {
             struct ypi_item *item = &w->plan->items[i];
-            if (*w->interrupted && item->state == YPI_WAITING)
+            if (w->requests->interrupted && item->state == YPI_WAITING)
                 item->extra.disabled = true;
             watch(w, item);
         }
@@ -298,14 +340,14 @@ static void *run(void *argument)
         watch_cgroup(w);
         watch_start(w);
         reap_unrelated(w);
+        watch_suspension(w);
         pthread_mutex_unlock(&working);
     } while (!stopped_within(w, PERIOD_SECONDS));
     return NULL;
 }
 
 struct ypi_watchdog *ypi_watchdog_start(struct ypi_plan *plan, const struct ypi_options *o,
-                                        const volatile bool *interrupted,
-                                        const volatile bool *urgent,
+                                        struct ypi_requests *requests,
                                         ypi_never_started *never_started)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -314,20 +356,17 @@ struct ypi_watchdog *ypi_watchdog_start(struct ypi_plan *plan, const struct ypi_
     w->never_started = never_started;
     w->plan = plan;
     w->o = o;
-    w->interrupted = interrupted;
-    w->urgent = urgent;
-    sem_init(&w->stop, 0, 0);
+    w->requests = requests;
     if (ypi_thread_begin(&w->thread, run, w, 0))
         return w;
-    sem_destroy(&w->stop);
     free(w);
     return NULL;
 }
 
 void ypi_watchdog_stop(struct ypi_watchdog *w)
 {
-    sem_post(&w->stop);
+    w->stop = 1;
+    ypi_kernel_wake(&w->stop);
     pthread_join(w->thread, NULL);
-    sem_destroy(&w->stop);
     free(w);
 }

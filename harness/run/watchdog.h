@@ -4,6 +4,7 @@
 #define YPI_WATCHDOG_H
 
 #include "harness/run/plan.h"
+#include "harness/run/signals.h"
 
 struct ypi_watchdog;
 
@@ -11,11 +12,9 @@ struct ypi_watchdog;
  * will. The runner's own thread waits for it inside Criterion and cannot be woken. */
 typedef void ypi_never_started(pid_t pid, double seconds);
 
-/* `*interrupted` set makes it end the cases that run, `*urgent` everything, the runner as well. Its
- * thread has all signals blocked. */
+/* It does what `*requests` says. Its thread has all signals blocked. */
 struct ypi_watchdog *ypi_watchdog_start(struct ypi_plan *plan, const struct ypi_options *o,
-                                        const volatile bool *interrupted,
-                                        const volatile bool *urgent,
+                                        struct ypi_requests *requests,
                                         ypi_never_started *never_started);
 void ypi_watchdog_stop(struct ypi_watchdog *watchdog);
 

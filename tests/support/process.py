@@ -11,15 +11,17 @@ from program import ENVIRONMENT, Outcome
 
 class Started:
     """A program in a process group of its own, and whatever came of it: known by a mark in its
-    environment, which detached processes keep too."""
+    environment, which detached processes keep too. As a `job` it stays in this session, like one
+    that a shell has started: only such a one can be stopped by SIGTSTP."""
 
     def __init__(self, program, *arguments, cwd=None, env=None, stdout=subprocess.PIPE,
-                 preexec_fn=None):
+                 preexec_fn=None, job=False):
         self.mark = f"YPTEST_MARK={uuid.uuid4()}"
         name, value = self.mark.split("=")
         self.process = subprocess.Popen(
             [program, *arguments], stdin=subprocess.DEVNULL, stdout=stdout,
-            stderr=subprocess.PIPE, text=True, errors="replace", cwd=cwd, start_new_session=True,
+            stderr=subprocess.PIPE, text=True, errors="replace", cwd=cwd, start_new_session=not job,
+            process_group=0 if job else None,
             env={**ENVIRONMENT, **(env or {}), name: value}, preexec_fn=preexec_fn)
 
     def living(self, having=""):

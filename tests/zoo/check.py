@@ -115,7 +115,7 @@ STACKS = {
     "hang": ["pause", "ypi_body_zoo_hang"],
     "deadlock": ["the case's", "ypi_body_zoo_deadlock", "thread ", "take_second_then_first"],
     "stack_overflow": ["overflow", " times"],
-    "hang_ignoring_signals": ["does not take signals"],
+    "hang_ignoring_signals": ["ypi_body_zoo_hang_ignoring_signals"],
 }
 # of exceptions.cpp: the first failure's message, and functions of the second one's stack
 EXCEPTIONS = {
@@ -128,7 +128,7 @@ EXCEPTIONS = {
     "thread_ended": (r"^the body ended the case's thread \(pthread_exit\)$", None),
 }
 # Frames that are the framework's.
-OWN = ["guarded", "run_stages", "ypi_child", "criterion", "on_crash", "on_request", "on_terminate"]
+OWN = ["guarded", "run_stages", "ypi_child", "criterion", "on_crash", "on_terminate"]
 # A sanitizer turns the signal of a crash into an abort with a report.
 SANITIZED = ["crash", "stack_overflow", "crash_in_exit_handler", "crash_before_measuring"]
 # It also tells of the access itself.

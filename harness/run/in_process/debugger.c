@@ -2,9 +2,9 @@
 
 #include "base/system/self.h"
 #include "base/text/text.h"
-#include "harness/run/channel.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PROGRAM = 4 }; /* among gdb's words */
+enum { PROGRAM = 2 }; /* among gdb's words */
 
 static enum ypi_exit refuse_selection(const struct ypi_collection *c, int selected)
 {
@@ -29,11 +29,8 @@ static enum ypi_exit refuse_selection(const struct ypi_collection *c, int select
  * and would come again and again. */
 static char **words_of(char **argv)
 {
-    /* Threads that outlive the body are asked for their stacks, which is nothing to stop at. */
-    static char handle[64];
-    const char *const before[] = {"gdb", "-ex", handle, "--args", NULL, "--no-fork", "--speed=off"};
+    const char *const before[] = {"gdb", "--args", NULL, "--no-fork", "--speed=off"};
     enum { BEFORE = sizeof before / sizeof *before };
-    snprintf(handle, sizeof handle, "handle SIG%d nostop noprint pass", YPI_STACK_SIGNAL);
     size_t count = 0;
     while (argv[count] != NULL)
         count++;
