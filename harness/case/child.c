@@ -407,7 +407,7 @@ void ypi_child_main(void)
     const struct ypi_job *job = read_job();
     const struct ypi_hello hello = {
         .pid = getpid(),
-        .places = {.below = (uintptr_t)ypi_stack_below_at(), .output = (uintptr_t)stdout}};
+        .addresses = {.below = (uintptr_t)ypi_stack_below_at(), .output = (uintptr_t)stdout}};
     ypi_channel_create(job->channel);
     if (job->output != NULL)
         ypi_channel_create(job->output);

@@ -306,7 +306,7 @@ static bool read_message(struct reader *reader, uint32_t kind, const char *bytes
     if (kind == YPI_MESSAGE_HELLO && size == sizeof hello) {
         memcpy(&hello, bytes, size);
         reader->report.pid = hello.pid;
-        reader->report.places = hello.places;
+        reader->report.addresses = hello.addresses;
     } else if (kind == YPI_MESSAGE_STAGE && size == sizeof(struct ypi_stage)) {
         return read_stage(reader, bytes);
     } else if (kind == YPI_MESSAGE_FAILURE) {

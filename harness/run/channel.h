@@ -33,14 +33,14 @@ enum ypi_message {
 };
 
 /* Addresses in a case's process, whose memory the runner may read; 0: none is told. */
-struct ypi_places {
+struct ypi_addresses {
     uint64_t below;  /* of what ypi_stack_below() sets */
     uint64_t output; /* of the stream stdout */
 };
 
 struct ypi_hello {
     pid_t pid;
-    struct ypi_places places;
+    struct ypi_addresses addresses;
 };
 
 enum ypi_stage_name { YPI_STAGE_SETUP, YPI_STAGE_BODY, YPI_STAGE_TEARDOWN, YPI_STAGE_DONE };
@@ -73,7 +73,7 @@ bool ypi_channel_send(const char *path, enum ypi_message kind, const void *first
  * YPI_STAGE_DONE where nothing was sent. */
 struct ypi_report {
     pid_t pid;
-    struct ypi_places places;
+    struct ypi_addresses addresses;
     bool staged; /* a stage was sent */
     enum ypi_stage_name stage;
     bool skipped, ended, exited;

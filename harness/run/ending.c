@@ -97,10 +97,8 @@ static void add_silent_threads(struct ypi_text *text, const struct ypi_result *r
         const struct ypi_thread *thread = &item->threads[i];
         if (!has_stack(r, thread->id, YPI_STACK_BEFORE) &&
             !has_stack(r, thread->id, YPI_STACK_STUCK))
-            ypi_text_add(text, "%sthread %s (%d), state %c: its stack cannot be read%s%s",
-                         text->length > 0 ? "\n" : "", thread->name, thread->id, thread->state,
-                         item->no_stacks != 0 ? ": " : "",
-                         item->no_stacks != 0 ? strerror(item->no_stacks) : "");
+            ypi_text_add(text, "%sthread %s (%d), state %c: its stack cannot be read",
+                         text->length > 0 ? "\n" : "", thread->name, thread->id, thread->state);
     }
 }
 
@@ -123,6 +121,9 @@ static void take_stacks(struct ypi_result *r, const struct ypi_item *item, enum 
     add_stacks(&text, r, kind);
     if (kind == YPI_STACK_STUCK)
         add_silent_threads(&text, r, item);
+    if (kind == YPI_STACK_STUCK && item->untraced != 0)
+        ypi_text_add(&text, "%sframes may be missing: ptrace is refused (%s)",
+                     text.length > 0 ? "\n" : "", strerror(item->untraced));
     if (text.length > 0)
         r->failures[r->failure_count - 1].stack = ypi_text_take(&text);
 }

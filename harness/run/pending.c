@@ -32,8 +32,8 @@ void ypi_pending_rescue(const struct ypi_item *item)
     char path[64];
     FILE stream;
     size_t size = 0;
-    if (item->places.output == 0 ||
-        !ypi_target_get(&target, item->places.output, &stream, sizeof stream))
+    if (item->addresses.output == 0 ||
+        !ypi_target_get(&target, item->addresses.output, &stream, sizeof stream))
         return;
     const void *begin = ypi_pending(&stream, &size);
     if (size == 0 || size > MOST)

@@ -32,7 +32,7 @@ struct ypi_item {
     char *skip;                 /* owned: the reason, where a fixture's is the case's; NULL */
     /* Written by the runner's thread, read by the watchdog's. */
     double started_wall, started; /* monotonic, the kernel's */
-    struct ypi_places places;     /* of its process */
+    struct ypi_addresses addresses; /* of its process */
     uint64_t oom_kills;           /* by the kernel, and refusals by the cgroup, before it began */
     uint64_t refusals;
     /* Its processes so far: the case itself first; owned. */
@@ -49,7 +49,7 @@ struct ypi_item {
     double paused; /* seconds for which it was stopped together with the runner */
     struct ypi_thread threads[YPI_THREADS_MAX]; /* of a case that was too slow, and */
     struct ypi_stack *stacks;                   /* what they did; owned, NULL: not looked at */
-    int no_stacks;                              /* errno: why not all have frames; 0: they may */
+    int untraced;                               /* errno, where ptrace was refused; 0 */
     _Atomic int stack_count;
 };
 

@@ -69,7 +69,7 @@ static void on_start(struct criterion_suite *suite, struct criterion_test *test)
     const struct ypi_report report = begun(item);
     /* Criterion also speaks of those that it passes over; they have no process. */
     if (!item->extra.disabled || report.pid != 0) {
-        item->places = report.places;
+        item->addresses = report.addresses;
         item->pid = report.pid;
         ypi_item_open_files(item);
         start(item);

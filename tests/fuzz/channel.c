@@ -84,7 +84,7 @@ static void put_sound(struct message *m, int kind)
     m->size = 0;
     switch (kind) {
     case YPI_MESSAGE_HELLO:
-        put(m, &(struct ypi_hello){7}, sizeof(struct ypi_hello));
+        put(m, &(struct ypi_hello){.pid = 7}, sizeof(struct ypi_hello));
         break;
     case YPI_MESSAGE_STAGE:
         put(m, &(struct ypi_stage){.stage = YPI_STAGE_BODY, .at = 1}, sizeof(struct ypi_stage));

@@ -33,7 +33,7 @@ def check_threads(tap, program):
 
 
 def check_time_outs(tap, program):
-    cases, values, _ = stored(program, "-k", "late or spins or aborts or crashes")
+    cases, values, _ = stored(program, "-j4", "-k", "late or spins or aborts or crashes")
     late = cases["late"]
     tap.equal([f["message"] for f in late["failures"][:2]],
               ["timeout: still running after 0.3 s, killed in the body", "getppid() == 0: there is a parent"],

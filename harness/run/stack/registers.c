@@ -41,7 +41,7 @@ bool ypi_registers_of_waiting(pid_t pid, pid_t thread, struct ypi_registers *out
 
 /* -- by ptrace ---------------------------------------------------------------------------- */
 
-static bool read_registers(pid_t thread, struct ypi_registers *out)
+static void read_registers(pid_t thread, struct ypi_registers *out)
 {
 #if defined __x86_64__
     struct user_regs_struct user;
@@ -50,7 +50,7 @@ static bool read_registers(pid_t thread, struct ypi_registers *out)
 #endif
     struct iovec to = {.iov_base = &user, .iov_len = sizeof user};
     if (ptrace(PTRACE_GETREGSET, thread, (void *)NT_PRSTATUS, &to) != 0)
-        return false;
+        return;
 #if defined __x86_64__
     const uint64_t values[YPI_REGISTERS] = {
         user.rax, user.rdx, user.rcx, user.rbx, user.rsi, user.rdi, user.rbp, user.rsp, user.r8,
@@ -63,7 +63,6 @@ static bool read_registers(pid_t thread, struct ypi_registers *out)
     out->pc = user.pc;
 #endif
     out->known = (UINT64_C(1) << YPI_REGISTERS) - 1;
-    return true;
 }
 
 struct order {
@@ -81,8 +80,9 @@ static int trace(void *argument)
     struct order *order = argument;
     for (int i = 0; i < order->count; i++) {
         /* Of a thread that is stopped it comes back once the registers can be read. */
-        if (ptrace(PTRACE_SEIZE, order->threads[i], NULL, NULL) != 0 ||
-            !read_registers(order->threads[i], &order->out[i]))
+        if (ptrace(PTRACE_SEIZE, order->threads[i], NULL, NULL) == 0)
+            read_registers(order->threads[i], &order->out[i]);
+        else if (errno != ESRCH) /* gone */
             order->error = errno;
     }
     return 0;

@@ -3,7 +3,6 @@
 #include "base/text/text.h"
 #include "harness/run/stack/cfi.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +55,7 @@ int ypi_walk_stopped(pid_t pid, uint64_t below_at, const struct ypi_thread *thre
     struct ypi_target target;
     pid_t *ids = ypi_calloc((size_t)count + 1, sizeof *ids);
     struct ypi_registers *registers = ypi_calloc((size_t)count + 1, sizeof *registers);
-    int error = same_program(pid) && ypi_target_open(&target, pid) ? 0 : EPERM;
+    int error = 0;
     for (int i = 0; i < count; i++) {
         ids[i] = threads[i].id;
         memset(&out[i], 0, offsetof(struct ypi_stack, frames));
@@ -65,7 +64,7 @@ int ypi_walk_stopped(pid_t pid, uint64_t below_at, const struct ypi_thread *thre
         out[i].of_case = threads[i].id == pid;
         memcpy(out[i].name, threads[i].name, sizeof out[i].name);
     }
-    if (error == 0) {
+    if (same_program(pid) && ypi_target_open(&target, pid)) {
         error = ypi_registers_of_stopped(pid, ids, count, registers);
         for (int i = 0; i < count; i++) {
             uint64_t below = 0;

@@ -13,8 +13,9 @@ void ypi_walk(const struct ypi_target *target, const struct ypi_registers *regis
               uint64_t below, struct ypi_stack *out);
 
 /* Those of a process that was stopped, kind YPI_STACK_STUCK, one for each of the threads; without
- * frames where it could not be read. `below_at` is where in its memory the `below` of its first
- * thread is, 0: nowhere. Returns 0, or the reason (errno) for which it was not allowed to look. */
+ * frames where it could not be read, or another program runs there. `below_at` is where in its
+ * memory the `below` of its first thread is, 0: nowhere. Returns 0, or the error with which ptrace
+ * was refused: frames may be missing then. */
 int ypi_walk_stopped(pid_t pid, uint64_t below_at, const struct ypi_thread *threads, int count,
                      struct ypi_stack *out);
 
