@@ -31,9 +31,9 @@ struct ypi_item {
     int given[YP_MAX_FIXTURES]; /* that of its fixtures; -1: none */
     char *skip;                 /* owned: the reason, where a fixture's is the case's; NULL */
     /* Written by the runner's thread, read by the watchdog's. */
-    double started_wall, started; /* monotonic, the kernel's */
+    double started_wall, started;   /* monotonic, the kernel's */
     struct ypi_addresses addresses; /* of its process */
-    uint64_t oom_kills;           /* by the kernel, and refusals by the cgroup, before it began */
+    uint64_t oom_kills;             /* by the kernel, and refusals by the cgroup, before it began */
     uint64_t refusals;
     /* Its processes so far: the case itself first; owned. */
     int attempt; /* 0: the case itself; above: see ypi_result */

@@ -99,7 +99,8 @@ static void take_stacks(struct ypi_item *item)
         return;
     struct ypi_stack *stacks = ypi_calloc(YPI_THREADS_MAX, sizeof *stacks);
     const int count = ypi_threads(item->pid, item->threads, YPI_THREADS_MAX);
-    item->untraced = ypi_walk_stopped(item->pid, item->addresses.below, item->threads, count, stacks);
+    item->untraced =
+        ypi_walk_stopped(item->pid, item->addresses.below, item->threads, count, stacks);
     item->stacks = stacks;
     item->stack_count = count;
 }
