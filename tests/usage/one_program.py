@@ -70,8 +70,9 @@ def check_library(tap, linked, library, rebuilt, folder):
     os.makedirs(place)
     copy, own = shutil.copy(linked, place), shutil.copy(library, place)
     history = os.path.join(place, "h.db")
-    run(copy, "--history", history, "linked.c::naps[n=3]", cwd=place)  # its tables are there then
-    started = Started(copy, "--rootdir=.", "--history", history, cwd=place)
+    beside = {"LD_LIBRARY_PATH": place}  # Meson names the build's
+    run(copy, "--history", history, "linked.c::naps[n=3]", cwd=place, env=beside)  # its tables are there then
+    started = Started(copy, "--rootdir=.", "--history", history, cwd=place, env=beside)
     try:
         wait_until(lambda: len(results(history)) == 2, what="the first result")
         os.replace(shutil.copy(rebuilt, own + ".part"), own)
