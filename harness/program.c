@@ -156,11 +156,14 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     struct ypi_environment environment = {0};
     const char *program = ypi_self_path();
     struct hashing hashing = {0};
-    hash_program(&hashing);
+    const bool kept = o->turns == NULL; /* else none of these many histories is */
+    if (kept)
+        hash_program(&hashing);
     ypi_environment_read(&environment);
-    if (o->turns == NULL) /* else none of these many histories is kept, and the commit is known */
+    if (kept)
         add_sources(&environment, program);
-    ypi_environment_add_program(&environment, ypi_all_tests(), hash_of_program(&hashing));
+    ypi_environment_add_program(&environment, ypi_all_tests(),
+                                kept ? hash_of_program(&hashing) : NULL);
     ypi_environment_add_devices(&environment);
 
     int option_count = 0;
