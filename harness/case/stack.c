@@ -21,6 +21,7 @@
 /* Present in a program built with a sanitizer. */
 extern void __asan_init(void) __attribute__((weak));
 extern void __tsan_init(void) __attribute__((weak));
+extern void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
 enum { THREADS_MOST = 256, ALTERNATE_BYTES = 1 << 17 };
 
@@ -128,6 +129,7 @@ static void write_pending(void)
     const void *bytes = ypi_pending(stdout, &size);
     if (size > 0 && write(fileno_unlocked(stdout), bytes, size) < 0)
         return; /* whatever crashed it may have destroyed that, too */
+    stdout->_IO_write_ptr = stdout->_IO_write_base; /* a sanitizer may yet abort */
 }
 
 static bool sanitized(void)
@@ -200,6 +202,8 @@ void ypi_stack_watch(const struct yp_case *t)
     const size_t count = sanitized() ? 1 : sizeof crashes / sizeof *crashes;
     struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     here.t = t;
+    if (__sanitizer_set_death_callback != NULL)
+        __sanitizer_set_death_callback(write_pending);
     here.thread = thread_id();
     find_framework_threads();
     send_framework_threads();

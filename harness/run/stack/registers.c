@@ -1,20 +1,20 @@
 #include "harness/run/stack/registers.h"
 
 #include "base/system/file.h"
-#include "base/text/text.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 bool ypi_registers_of_waiting(pid_t pid, pid_t thread, struct ypi_registers *out)
 {
@@ -65,49 +65,50 @@ static void read_registers(pid_t thread, struct ypi_registers *out)
     out->known = (UINT64_C(1) << YPI_REGISTERS) - 1;
 }
 
-struct order {
-    const pid_t *threads;
-    int count;
-    struct ypi_registers *out;
-    int error;
-};
-
-/* In a process of its own, which shares the memory: a process that traces gets word of what it
- * traces from wait(), by which Criterion waits for the ends of cases in the runner. When this one
- * ends it traces no more, and what it traced is stopped as before. */
-static int trace(void *argument)
+/* In a process of its own. */
+static int trace(const pid_t *threads, int count, struct ypi_registers *out)
 {
-    struct order *order = argument;
-    for (int i = 0; i < order->count; i++) {
+    int error = 0;
+    for (int i = 0; i < count; i++) {
         /* Of a thread that is stopped it comes back once the registers can be read. */
-        if (ptrace(PTRACE_SEIZE, order->threads[i], NULL, NULL) == 0)
-            read_registers(order->threads[i], &order->out[i]);
+        if (ptrace(PTRACE_SEIZE, threads[i], NULL, NULL) == 0)
+            read_registers(threads[i], &out[i]);
         else if (errno != ESRCH) /* gone */
-            order->error = errno;
+            error = errno;
     }
-    return 0;
+    return error;
+}
+
+/* A process that traces gets word of what it traces from wait(), by which Criterion waits for the
+ * ends of cases in the runner. Another one traces, therefore, whose end sends no signal, so that
+ * Criterion does not see it; what it traced is stopped as before then. It is not made by fork():
+ * nothing is to run in it but this. */
+static int trace_apart(const pid_t *threads, int count, struct ypi_registers *shared)
+{
+    int status = 0;
+    const pid_t tracer = (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, 0UL);
+    if (tracer == 0)
+        syscall(SYS_exit_group, trace(threads, count, shared));
+    if (tracer < 0)
+        return errno;
+    while (waitpid(tracer, &status, (int)__WCLONE) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
 }
 
 int ypi_registers_of_stopped(pid_t pid, const pid_t *threads, int count, struct ypi_registers *out)
 {
-    enum { STACK = 64 << 10 };
-    struct order order = {.threads = threads, .count = count, .out = out};
-    sigset_t all;
-    sigset_t before;
-    memset(out, 0, (size_t)count * sizeof *out);
-    char *stack = ypi_calloc(STACK, 1);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    /* No signal for its end: Criterion does not see it then. */
-    const pid_t tracer = clone(trace, stack + STACK, CLONE_VM | CLONE_VFORK, &order);
-    if (tracer < 0)
-        order.error = errno;
-    while (tracer > 0 && waitpid(tracer, NULL, (int)__WCLONE) < 0 && errno == EINTR) {
+    const size_t size = (size_t)count * sizeof *out;
+    memset(out, 0, size);
+    struct ypi_registers *shared =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    const int error = shared != MAP_FAILED ? trace_apart(threads, count, shared) : errno;
+    if (shared != MAP_FAILED) {
+        memcpy(out, shared, size);
+        munmap(shared, size);
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    free(stack);
     for (int i = 0; i < count; i++)
         if (out[i].known == 0)
             ypi_registers_of_waiting(pid, threads[i], &out[i]);
-    return order.error;
+    return error;
 }
