@@ -30,12 +30,12 @@ void ypi_pending_rescue(const struct ypi_item *item)
     enum { MOST = 1 << 20 };
     const struct ypi_target target = {.pid = item->pid};
     char path[64];
-    FILE stream;
+    _Alignas(FILE) unsigned char stream[sizeof(FILE)];
     size_t size = 0;
     if (item->addresses.output == 0 ||
-        !ypi_target_get(&target, item->addresses.output, &stream, sizeof stream))
+        !ypi_target_get(&target, item->addresses.output, stream, sizeof stream))
         return;
-    const void *begin = ypi_pending(&stream, &size);
+    const void *begin = ypi_pending((const FILE *)(const void *)stream, &size);
     if (size == 0 || size > MOST)
         return;
     char *bytes = ypi_calloc(size, 1);

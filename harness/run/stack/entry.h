@@ -11,14 +11,15 @@ struct ypi_bytes {
     const unsigned char *at, *end;
 };
 
-uint64_t ypi_bytes_fixed(struct ypi_bytes *bytes, size_t size); /* of 1 to 8 bytes */
-uint64_t ypi_bytes_unsigned(struct ypi_bytes *bytes);           /* LEB128 */
-int64_t ypi_bytes_signed(struct ypi_bytes *bytes);
+uint64_t ypi_bytes_fixed(struct ypi_bytes *r, size_t size); /* of 1 to 8 bytes */
+uint64_t ypi_bytes_unsigned(struct ypi_bytes *r);           /* LEB128 */
+int64_t ypi_bytes_signed(struct ypi_bytes *r);
 int64_t ypi_with_sign(uint64_t value, size_t size);
 
 struct ypi_entry {
-    unsigned char common[YPI_ENTRY_MAX], own[YPI_ENTRY_MAX]; /* CIE, FDE without their lengths */
-    struct ypi_bytes initial, instructions;                  /* of the two */
+    unsigned char common[YPI_ENTRY_MAX + 1],
+        own[YPI_ENTRY_MAX + 1];             /* CIE, FDE without their lengths */
+    struct ypi_bytes initial, instructions; /* of the two */
     uint64_t code_factor;
     int64_t data_factor;
     uint64_t return_register;

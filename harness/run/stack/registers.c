@@ -43,11 +43,8 @@ bool ypi_registers_of_waiting(pid_t pid, pid_t thread, struct ypi_registers *out
 
 static void read_registers(pid_t thread, struct ypi_registers *out)
 {
-#if defined __x86_64__
+#if defined __x86_64__ || defined __aarch64__
     struct user_regs_struct user;
-#elif defined __aarch64__
-    struct user_regs_struct user; /* x0 to x30, sp, pc, pstate */
-#endif
     struct iovec to = {.iov_base = &user, .iov_len = sizeof user};
     if (ptrace(PTRACE_GETREGSET, thread, (void *)NT_PRSTATUS, &to) != 0)
         return;
@@ -57,12 +54,16 @@ static void read_registers(pid_t thread, struct ypi_registers *out)
         user.r9,  user.r10, user.r11, user.r12, user.r13, user.r14, user.r15, user.rip};
     memcpy(out->value, values, sizeof values);
     out->pc = user.rip;
-#elif defined __aarch64__
-    memcpy(out->value, user.regs, sizeof user.regs);
+#else
+    memcpy(out->value, user.regs, sizeof user.regs); /* x0 to x30 */
     out->value[YPI_REGISTER_SP] = user.sp;
     out->pc = user.pc;
 #endif
     out->known = (UINT64_C(1) << YPI_REGISTERS) - 1;
+#else
+    (void)thread;
+    (void)out;
+#endif
 }
 
 /* In a process of its own. */
