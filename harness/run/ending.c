@@ -97,8 +97,10 @@ static void add_silent_threads(struct ypi_text *text, const struct ypi_result *r
         const struct ypi_thread *thread = &item->threads[i];
         if (!has_stack(r, thread->id, YPI_STACK_BEFORE) &&
             !has_stack(r, thread->id, YPI_STACK_STUCK))
-            ypi_text_add(text, "%sthread %s (%d), state %c: its stack cannot be read",
-                         text->length > 0 ? "\n" : "", thread->name, thread->id, thread->state);
+            ypi_text_add(text, "%sthread %s (%d): %s", text->length > 0 ? "\n" : "", thread->name,
+                         thread->id,
+                         thread->state == 'D' ? "it cannot be stopped (state D)"
+                                              : "its stack cannot be read");
     }
 }
 

@@ -32,10 +32,12 @@ static bool freeze(struct ypi_frozen *frozen, pid_t pid)
 void ypi_freeze(struct ypi_frozen *frozen, pid_t root)
 {
     enum { CAPACITY = 4096 };
+    static const double patience = 0.5; /* seconds, with a chain of which each starts the next */
+    const double end = ypi_kernel_now() + patience;
     pid_t *found = ypi_calloc(CAPACITY, sizeof *found);
     freeze(frozen, root);
     /* What is being stopped may just have started another. */
-    for (bool again = true; again;) {
+    for (bool again = true; again && ypi_kernel_now() < end;) {
         const int count = ypi_descendants(root, found, CAPACITY);
         again = false;
         for (int i = 0; i < count; i++)

@@ -10,8 +10,9 @@ struct ypi_frozen {
     int count;
 };
 
-/* Stops `root` and all its descendants, those too that they start meanwhile, and adds them to
- * *frozen, which begins as zeros. Processes that something else has stopped are left out. */
+/* Stops `root` and all its descendants, those too that they start meanwhile (for half a second),
+ * and adds them to *frozen, which begins as zeros. Processes that something else has stopped are
+ * left out. */
 void ypi_freeze(struct ypi_frozen *frozen, pid_t root);
 
 /* Waits until no thread of `pid` runs any more, at most `seconds`. */

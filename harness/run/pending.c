@@ -32,7 +32,7 @@ void ypi_pending_rescue(const struct ypi_item *item)
     char path[64];
     _Alignas(FILE) unsigned char stream[sizeof(FILE)];
     size_t size = 0;
-    if (item->addresses.output == 0 ||
+    if (item->addresses.output == 0 || !ypi_target_same_program(item->pid) ||
         !ypi_target_get(&target, item->addresses.output, stream, sizeof stream))
         return;
     const void *begin = ypi_pending((const FILE *)(const void *)stream, &size);

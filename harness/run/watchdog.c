@@ -294,8 +294,9 @@ static void suspend(struct ypi_watchdog *w)
     ypi_stop_here();
     const double gap = ypi_kernel_now() - from;
     for (int i = 0; i < w->plan->count; i++) {
-        w->plan->items[i].paused += gap;
-        w->plan->items[i].killed_at += gap;
+        const bool running = w->plan->items[i].state == YPI_RUNNING;
+        w->plan->items[i].paused += running ? gap : 0;
+        w->plan->items[i].killed_at += running ? gap : 0;
     }
     for (int i = 0; i < ZOMBIES_MAX; i++)
         w->zombies[i].seen += gap;

@@ -147,3 +147,14 @@ void ypi_target_close(struct ypi_target *target)
     free(target->modules);
     *target = (struct ypi_target){0};
 }
+
+bool ypi_target_same_program(pid_t pid)
+{
+    char path[64];
+    char own[PATH_MAX];
+    char other[PATH_MAX];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    const ssize_t length = readlink("/proc/self/exe", own, sizeof own);
+    return length > 0 && readlink(path, other, sizeof other) == length &&
+           memcmp(own, other, (size_t)length) == 0;
+}

@@ -25,6 +25,10 @@ struct ypi_target {
 bool ypi_target_open(struct ypi_target *target, pid_t pid);
 void ypi_target_close(struct ypi_target *target);
 
+/* Whether it runs the program that this process runs: under another, such as Valgrind, neither the
+ * registers nor the addresses are the case's. */
+bool ypi_target_same_program(pid_t pid);
+
 /* NULL: no module is there. */
 const struct ypi_module *ypi_target_module(const struct ypi_target *target, uint64_t address);
 

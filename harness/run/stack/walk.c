@@ -3,11 +3,9 @@
 #include "base/text/text.h"
 #include "harness/run/stack/cfi.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static void add_frame(const struct ypi_target *target, uint64_t address, struct ypi_stack *out)
 {
@@ -37,18 +35,6 @@ void ypi_walk(const struct ypi_target *target, const struct ypi_registers *regis
     }
 }
 
-/* Under another program, such as Valgrind, the registers are not the case's. */
-static bool same_program(pid_t pid)
-{
-    char path[64];
-    char own[PATH_MAX];
-    char other[PATH_MAX];
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-    const ssize_t length = readlink("/proc/self/exe", own, sizeof own);
-    return length > 0 && readlink(path, other, sizeof other) == length &&
-           memcmp(own, other, (size_t)length) == 0;
-}
-
 int ypi_walk_stopped(pid_t pid, uint64_t below_at, const struct ypi_thread *threads, int count,
                      struct ypi_stack *out)
 {
@@ -64,7 +50,7 @@ int ypi_walk_stopped(pid_t pid, uint64_t below_at, const struct ypi_thread *thre
         out[i].of_case = threads[i].id == pid;
         memcpy(out[i].name, threads[i].name, sizeof out[i].name);
     }
-    if (same_program(pid) && ypi_target_open(&target, pid)) {
+    if (ypi_target_same_program(pid) && ypi_target_open(&target, pid)) {
         error = ypi_registers_of_stopped(pid, ids, count, registers);
         for (int i = 0; i < count; i++) {
             uint64_t below = 0;
