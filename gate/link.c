@@ -120,7 +120,7 @@ enum ypi_link_word ypi_link_read(struct ypi_link *link, pid_t pid, double patien
                                  const volatile bool *stop)
 {
     char line[sizeof link->text];
-    double deadline = ypi_now() + patience;
+    double deadline = ypi_kernel_now() + patience;
     for (;;) {
         enum ypi_link_word word = take_line(link, line);
         if (word == YPI_LINK_BROKEN)
@@ -131,7 +131,7 @@ enum ypi_link_word ypi_link_read(struct ypi_link *link, pid_t pid, double patien
             continue;
         if (stop != NULL && *stop)
             return broken("interrupted");
-        if (ypi_now() > deadline)
+        if (ypi_kernel_now() > deadline)
             return broken("the case did not go on for too long");
         if (link->fd < 0 && await_connection(link, pid) == YPI_LINK_CLOSED)
             return YPI_LINK_CLOSED;

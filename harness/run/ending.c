@@ -247,6 +247,8 @@ struct ypi_report ypi_ending_result(struct ypi_item *item, const struct ypi_endi
     sweep(r, item, report.pid, ending->alone);
     explain_end(r, item, &report, o);
     note_left_threads(r);
+    if (item->paused > 0) /* what was timed meanwhile has that in it */
+        ypi_result_note(r, "stood still together with the runner for %.3g s", item->paused);
     r->tail = read_tail(item, &r->output_bytes);
     ypi_tmp_path_end(item->channel, item->attempt, o->keep_tmp, r);
     ypi_item_remove_files(item);
