@@ -1,0 +1,21 @@
+#include "gate/interrupt.h"
+
+#include <criterion/criterion.h>
+#include <signal.h>
+
+Test(interrupt, is_seen)
+{
+    const volatile bool *seen = ypi_interrupt_watch();
+    raise(SIGHUP);
+    cr_expect(*seen);
+}
+
+Test(interrupt, that_was_ignored_stays_so)
+{
+    signal(SIGHUP, SIG_IGN); /* as nohup does */
+    const volatile bool *seen = ypi_interrupt_watch();
+    raise(SIGHUP);
+    cr_expect_not(*seen);
+    raise(SIGTERM);
+    cr_expect(*seen);
+}
