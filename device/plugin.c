@@ -1,6 +1,8 @@
 /* Plugins: found, checked, loaded once. */
 #include "device/plugin.h"
 
+#include "base/system/self.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -79,8 +81,7 @@ bool ypi_plugin_find(const char *name, char out[PATH_MAX])
         return false;
     }
     char program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[length > 0 ? length : 0] = '\0';
+    snprintf(program, sizeof program, "%s", ypi_self_path());
     char *slash = strrchr(program, '/');
     if (slash != NULL)
         *slash = '\0';

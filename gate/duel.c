@@ -130,11 +130,6 @@ enum ypi_pair_end ypi_duel_run(struct ypi_duel *d, struct ypi_seed *coin, double
     return how;
 }
 
-int ypi_duel_pairs(const struct ypi_duel *d)
-{
-    return d->pairs;
-}
-
 double ypi_duel_seconds(const struct ypi_duel *d)
 {
     return d->seconds;

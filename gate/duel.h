@@ -24,7 +24,6 @@ enum ypi_pair_end ypi_duel_run(struct ypi_duel *d, struct ypi_seed *coin, double
 
 /* Whether nothing is left to be found out, or can be. */
 bool ypi_duel_is_over(const struct ypi_duel *d);
-int ypi_duel_pairs(const struct ypi_duel *d);
 double ypi_duel_seconds(const struct ypi_duel *d); /* that it took so far */
 
 /* What more pairs of a case promise, judged by those that there were. */

@@ -108,16 +108,6 @@ struct ypi_exact *ypi_exact_read_runs(sqlite3 *db, const char *runs)
     return e;
 }
 
-const char **ypi_exact_cases(const struct ypi_exact *e, int *count)
-{
-    const char **ids = ypi_calloc((size_t)e->count + 1, sizeof *ids);
-    *count = 0;
-    for (int i = 0; i < e->count; i++)
-        if (i == 0 || strcmp(e->list[i].id, e->list[i - 1].id) != 0)
-            ids[(*count)++] = e->list[i].id;
-    return ids;
-}
-
 void ypi_exact_close(struct ypi_exact *e)
 {
     if (e == NULL)

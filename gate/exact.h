@@ -26,9 +26,6 @@ const char *ypi_exact_machine(const struct ypi_exact *e);
 
 bool ypi_exact_has(const struct ypi_exact *e, const char *id);
 
-/* The ids of all cases, in order: the texts are `e`'s, the list the caller's. */
-const char **ypi_exact_cases(const struct ypi_exact *e, int *count);
-
 /* The measurements of a case, in its order; the texts are `e`'s, the list the caller's. */
 const char **ypi_exact_measurements(const struct ypi_exact *e, const char *id, int *count);
 

@@ -194,3 +194,10 @@ void ypi_result_clear(struct ypi_result *r)
     free(r->tail);
     *r = (struct ypi_result){0};
 }
+
+void ypi_module_name(char out[YPI_MODULE_MAX], const char *path)
+{
+    const size_t length = strlen(path);
+    const size_t left_out = length < YPI_MODULE_MAX ? 0 : length - (YPI_MODULE_MAX - 1);
+    memcpy(out, path + left_out, length - left_out + 1);
+}

@@ -257,10 +257,15 @@ enum ypi_stack_kind {
 };
 
 #define YPI_FRAMES_MAX 32
+#define YPI_MODULE_MAX 160
 struct ypi_frame {
-    uint64_t offset;  /* of the instruction, from where the module is loaded */
-    char module[160]; /* path; "": the program, or not known */
+    uint64_t offset;             /* of the instruction, from where the module is loaded */
+    char module[YPI_MODULE_MAX]; /* path; "": the program, or not known */
 };
+
+/* The end of a path that is longer, so that files still differ. Calls nothing that a handler of
+ * signals may not. */
+void ypi_module_name(char out[YPI_MODULE_MAX], const char *path);
 
 /* Of one thread of the case's process. */
 struct ypi_stack {

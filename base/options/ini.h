@@ -16,8 +16,7 @@ enum ypi_ini { YPI_INI_OK, YPI_INI_WRONG, YPI_INI_UNREADABLE };
 typedef char *ypi_ini_take(void *arg, const char *section, const char *name, const char *value);
 
 /* Reads the whole file, whatever is wrong with it, and prints each error to stderr with its place:
- * "error: PATH:LINE: ...". A line that begins with ; or # is a comment; behind a value a blank and
- * ; begin one, behind a section # too. YPI_INI_UNREADABLE: the system's reason was printed. */
+ * "error: PATH:LINE: ...". YPI_INI_UNREADABLE: the system's reason was printed. */
 enum ypi_ini ypi_ini_read(const char *path, ypi_ini_take *take, void *arg);
 
 /* The same with the number of the line, and of the beginning of each section, for which name and

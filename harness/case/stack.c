@@ -69,9 +69,8 @@ static void locate(struct ypi_frame *frame, uintptr_t address)
         module = map->l_name;
     }
 #endif
-    size_t length = strlen(module);
     frame->offset = address - base;
-    memcpy(frame->module, module, length < sizeof frame->module ? length + 1 : 1);
+    ypi_module_name(frame->module, module);
 }
 
 static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *arg)

@@ -4,12 +4,9 @@
 #include "harness/record/row.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* -- the tables, version by version ---------------------------------------------------------- */

@@ -183,6 +183,15 @@ static bool came_to_its_end(const struct ypi_report *report, int signal)
     return report->ended && report->exited && signal == 0;
 }
 
+/* The process had ended by itself before the interrupt came or its time was over; the runner had
+ * other work, and has not yet seen it. */
+static bool ended_before(const struct ypi_item *item, const struct ypi_report *report, int signal)
+{
+    return (item->killed == (int)YPI_CAUSE_INTERRUPTED + 1 ||
+            item->killed == (int)YPI_CAUSE_TIMEOUT + 1) &&
+           came_to_its_end(report, signal);
+}
+
 bool ypi_was_interrupted(const struct ypi_item *item, const struct ypi_report *report, int signal)
 {
     return item->killed == (int)YPI_CAUSE_INTERRUPTED + 1 && !came_to_its_end(report, signal);
@@ -191,10 +200,7 @@ bool ypi_was_interrupted(const struct ypi_item *item, const struct ypi_report *r
 static void explain_end(struct ypi_result *r, const struct ypi_item *item,
                         const struct ypi_report *report, const struct ypi_options *o)
 {
-    /* The process had ended by itself before the interrupt came. */
-    bool too_late =
-        item->killed == (int)YPI_CAUSE_INTERRUPTED + 1 && came_to_its_end(report, r->signal);
-    if (item->killed != 0 && !too_late) {
+    if (item->killed != 0 && !ended_before(item, report, r->signal)) {
         explain_killed(r, item, report, o);
     } else if (r->signal == SIGKILL && ypi_oom_kills() > item->oom_kills) {
         ypi_result_fail(r, YPI_CAUSE_OOM_KILL, NULL, 0,
@@ -222,12 +228,13 @@ static void explain_end(struct ypi_result *r, const struct ypi_item *item,
     }
 }
 
-static void sweep(struct ypi_result *r, const struct ypi_item *item, pid_t worker, bool alone)
+static void sweep(struct ypi_result *r, const struct ypi_item *item,
+                  const struct ypi_report *report, bool alone)
 {
     char name[64] = "";
-    int swept = ypi_kill_leftovers(worker, alone, name);
+    int swept = ypi_kill_leftovers(report->pid, alone, name);
     /* A case that was killed could not have tidied up. */
-    if (swept > 0 && item->killed == 0)
+    if (swept > 0 && (item->killed == 0 || ended_before(item, report, r->signal)))
         ypi_result_fail(r, YPI_CAUSE_ORPHANS, NULL, 0,
                         "left %d process%s running, among them %s; killed", swept,
                         swept > 1 ? "es" : "", name);
@@ -244,7 +251,7 @@ struct ypi_report ypi_ending_result(struct ypi_item *item, const struct ypi_endi
     r->signal = ending->signal;
     r->exit_code = ending->exit_code;
     r->ended = report.ended;
-    sweep(r, item, report.pid, ending->alone);
+    sweep(r, item, &report, ending->alone);
     explain_end(r, item, &report, o);
     note_left_threads(r);
     if (item->paused > 0) /* what was timed meanwhile has that in it */

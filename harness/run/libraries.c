@@ -34,18 +34,22 @@ static int add_line(struct dl_phdr_info *object, size_t size, void *text)
     return 0;
 }
 
-enum yp_status ypi_libraries_write(const char *directory)
+char *ypi_libraries_list(void)
 {
     struct ypi_text text = {0};
     dl_iterate_phdr(add_line, &text);
+    return ypi_text_take(&text);
+}
+
+enum yp_status ypi_libraries_write(const char *list, const char *directory)
+{
     char *path = ypi_format("%s/" NAME, directory);
     FILE *file = fopen(path, "we");
-    bool ok = file != NULL && fwrite(text.data, 1, text.length, file) == text.length;
+    bool ok = file != NULL && fputs(list, file) >= 0;
     if (file != NULL)
         ok = fclose(file) == 0 && ok;
     enum yp_status status = ok ? YP_OK : yp_set_error(YP_IO, "%s: %s", path, strerror(errno));
     free(path);
-    free(ypi_text_take(&text));
     return status;
 }
 

@@ -5,9 +5,11 @@
 
 #include <yieldpoint/device.h>
 
-/* Writes which files this process has loaded into a run's directory. YP_IO with yp_last_error()
- * set. */
-enum yp_status ypi_libraries_write(const char *directory);
+/* Which files this process has loaded, and their state. The caller frees. */
+char *ypi_libraries_list(void);
+
+/* Writes such a list into a run's directory. YP_IO with yp_last_error() set. */
+enum yp_status ypi_libraries_write(const char *list, const char *directory);
 
 /* The path of one that is another file by now, in a process of a case whose channel is `channel`.
  * NULL: none is. The caller frees. */

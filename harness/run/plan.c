@@ -119,6 +119,7 @@ static enum yp_status make_directory(struct ypi_plan *plan, const char *history,
         flock(parent_fd, LOCK_EX);
         remove_stale(parent);
         plan->directory = ypi_format("%s/" PREFIX "%s", parent, run_id);
+        plan->libraries = ypi_libraries_list();
         if (mkdir(plan->directory, 0700) != 0)
             status = yp_set_error(YP_IO, "%s: %s", plan->directory, strerror(errno));
         else
@@ -126,7 +127,7 @@ static enum yp_status make_directory(struct ypi_plan *plan, const char *history,
         flock(plan->directory_fd, LOCK_EX);
         close(parent_fd);
         if (status == YP_OK)
-            status = ypi_libraries_write(plan->directory);
+            status = ypi_libraries_write(plan->libraries, plan->directory);
     }
     free(parent);
     return status;
@@ -218,6 +219,7 @@ void ypi_plan_clear(struct ypi_plan *plan)
     if (plan->memory >= 0)
         close(plan->memory);
     free(plan->directory);
+    free(plan->libraries);
 }
 
 void ypi_plan_keep_directory(struct ypi_plan *plan)
@@ -236,6 +238,7 @@ void ypi_plan_keep_directory(struct ypi_plan *plan)
     if (plan->directory_fd >= 0)
         close(plan->directory_fd);
     plan->directory_fd = fd;
+    (void)ypi_libraries_write(plan->libraries, plan->directory);
 }
 
 struct ypi_report ypi_item_read(const struct ypi_item *item, struct ypi_result *result)

@@ -58,6 +58,7 @@ struct ypi_plan {
     int count;
     char *directory;  /* of channels and outputs; removed at the end */
     int directory_fd; /* locked as long as the run lives */
+    char *libraries;  /* that the run began with */
     int memory;       /* shared with the cases, see channel_memory.h; -1: none */
     char *cgroup;     /* that bounds the number of processes; NULL: none */
 };

@@ -195,11 +195,6 @@ static uint64_t line_of(const char *path, const char *field)
     return ypi_read_file(path, text, sizeof text) > 0 ? in_kb(text, field) : 0;
 }
 
-uint64_t ypi_self_status(const char *field)
-{
-    return line_of("/proc/self/status", field);
-}
-
 uint64_t ypi_memory_available(void)
 {
     return line_of("/proc/meminfo", "MemAvailable:");

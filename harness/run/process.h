@@ -36,9 +36,6 @@ bool ypi_environment_has(pid_t pid, const char *setting); /* "NAME=value" */
 #define YPI_MARK "YIELDPOINT_WORKER"
 bool ypi_started_by(pid_t pid, pid_t worker);
 
-/* A line such as "VmRSS:" of /proc/self/status, in bytes; 0 when it is not there. */
-uint64_t ypi_self_status(const char *field);
-
 /* Bytes of memory that the system can still give without taking it from others; 0: not known. */
 uint64_t ypi_memory_available(void);
 struct ypi_process_memory { /* bytes that are resident */

@@ -84,58 +84,72 @@ static int processes(const struct ypi_item *item, int capacity)
     return count;
 }
 
-static void end_case(struct ypi_item *item, enum ypi_cause cause)
+/* Whether it is still that process's: the runner's thread may have begun the item anew. */
+static bool is_of(const struct ypi_item *item, pid_t pid)
 {
+    return pid > 0 && item->pid == pid;
+}
+
+static void end_case(struct ypi_item *item, pid_t pid, enum ypi_cause cause)
+{
+    if (!is_of(item, pid))
+        return;
     if (item->killed == 0)
         item->killed = (int)cause + 1;
     item->killed_at = ypi_kernel_now();
-    ypi_kill_tree(item->pid, true);
+    ypi_kill_tree(pid, true);
 }
 
 /* The stack of a command's case tells nothing of the command. */
-static void take_stacks(struct ypi_item *item)
+static void take_stacks(struct ypi_item *item, pid_t pid)
 {
     if (item->c.test->command != NULL || item->stacks != NULL)
         return;
     struct ypi_stack *stacks = ypi_calloc(YPI_THREADS_MAX, sizeof *stacks);
-    const int count = ypi_threads(item->pid, item->threads, YPI_THREADS_MAX);
-    item->untraced =
-        ypi_walk_stopped(item->pid, item->addresses.below, item->threads, count, stacks);
+    const int count = ypi_threads(pid, item->threads, YPI_THREADS_MAX);
+    const int untraced = ypi_walk_stopped(pid, item->addresses.below, item->threads, count, stacks);
+    if (!is_of(item, pid)) {
+        free(stacks);
+        return;
+    }
+    item->untraced = untraced;
     item->stacks = stacks;
     item->stack_count = count;
 }
 
 /* From here on nothing of the case runs: what it did after its time would count, too. */
-static void end_late(struct ypi_item *item)
+static void end_late(struct ypi_item *item, pid_t pid)
 {
     struct ypi_frozen frozen = {0};
     item->killed = (int)YPI_CAUSE_TIMEOUT + 1;
-    ypi_freeze(&frozen, item->pid);
-    ypi_await_frozen(item->pid, STOP_SECONDS);
-    take_stacks(item);
-    ypi_pending_rescue(item);
-    end_case(item, YPI_CAUSE_TIMEOUT);
+    ypi_freeze(&frozen, pid);
+    ypi_await_frozen(pid, STOP_SECONDS);
+    take_stacks(item, pid);
+    if (is_of(item, pid))
+        ypi_pending_rescue(item);
+    end_case(item, pid, YPI_CAUSE_TIMEOUT);
     ypi_frozen_clear(&frozen);
 }
 
 static void watch(struct ypi_watchdog *w, struct ypi_item *item)
 {
     double now = ypi_kernel_now();
-    if (item->state != YPI_RUNNING || item->pid == 0)
+    const pid_t pid = item->pid;
+    if (item->state != YPI_RUNNING || pid == 0)
         return;
     if (item->killed != 0) {
         if (now > item->killed_at + AGAIN_SECONDS)
-            end_case(item, YPI_CAUSE_TIMEOUT);
+            end_case(item, pid, YPI_CAUSE_TIMEOUT);
     } else if (w->requests->interrupted) {
-        end_case(item, YPI_CAUSE_INTERRUPTED);
+        end_case(item, pid, YPI_CAUSE_INTERRUPTED);
     } else if (now > item->started + item->paused + item->c.timeout) {
-        end_late(item);
+        end_late(item, pid);
     } else if (too_much_output(item, w->o)) {
-        end_case(item, YPI_CAUSE_OUTPUT);
+        end_case(item, pid, YPI_CAUSE_OUTPUT);
     } else if (w->plan->cgroup == NULL &&
                processes(item, w->o->process_limit + 1) > w->o->process_limit) {
         /* Where no cgroup bounds them, processes are counted from outside. */
-        end_case(item, YPI_CAUSE_FORKS);
+        end_case(item, pid, YPI_CAUSE_FORKS);
     }
 }
 
@@ -161,7 +175,7 @@ static void watch_cgroup(struct ypi_watchdog *w)
         }
     }
     if (guilty != NULL)
-        end_case(guilty, YPI_CAUSE_FORKS);
+        end_case(guilty, guilty->pid, YPI_CAUSE_FORKS);
 }
 
 /* -- processes without a parent ----------------------------------------------------------- */

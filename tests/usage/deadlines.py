@@ -1,8 +1,10 @@
 """A deadline ends a case and nothing else does: no signal of the framework's own, no faked clock, no stopped time."""
 
+import contextlib
 import os
 import re
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
@@ -66,6 +68,21 @@ def check_faked_clock(tap, program):
                   f"a clock that stands still at {still} s stops no deadline", cases)
 
 
+def check_busy_runner(tap, program):
+    """Somebody else writes to the history meanwhile, so that the runner sees late what has ended."""
+    with tempfile.TemporaryDirectory() as folder:
+        history = os.path.join(folder, "history.db")
+        started = Started(program, "--history", history, "-j2", "deadlines.c::short_one", "deadlines.c::in_time")
+        wait_until(lambda: len(started.cases()) == 2, what="both cases")
+        with contextlib.closing(sqlite3.connect(history, isolation_level=None, timeout=10)) as database:
+            database.execute("BEGIN IMMEDIATE")
+            time.sleep(2.5)
+            database.execute("COMMIT")
+        done = started.wait()
+        tap.check(done.code == 0 and "2 passed" in done.out, "a case that ended in time did, however busy its runner is",
+                  done)
+
+
 def check_ignored(tap, program):
     ignored = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
@@ -120,6 +137,7 @@ def main(program):
     tap.run("time-outs", check_time_outs, tap, program)
     tap.run("ptrace refused", check_refusal, tap, program)
     tap.run("a faked clock", check_faked_clock, tap, program)
+    tap.run("a busy runner", check_busy_runner, tap, program)
     tap.run("ignored", check_ignored, tap, program)
     tap.run("stop", check_stop, tap, program)
     tap.done()

@@ -3,6 +3,7 @@
 
 #include "base/options/project.h"
 #include "base/system/file.h"
+#include "base/system/self.h"
 #include "base/text/text.h"
 #include "harness/collect/budgets/budget_file.h"
 #include "harness/judge/budget.h"
@@ -35,14 +36,11 @@ static char *beside(const char *source, const char *name)
  */
 static char *find(const struct yp_test *test, const char *name, struct ypi_text *tried)
 {
-    char program[YPI_PATH_MAX];
     char folder[YPI_PATH_MAX];
     char *own = name[0] == '/' ? ypi_strdup(name) : beside(test->file, name);
     if (own[0] == '/' && access(own, F_OK) == 0)
         return own;
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[length > 0 ? length : 0] = '\0';
-    ypi_directory_of(folder, program);
+    ypi_directory_of(folder, ypi_self_path());
     char *below = beside(ypi_test_path(test->file), name);
     char *installed = ypi_format("suites/%s", below);
     char *found = own[0] == '/' ? NULL : ypi_nearest_from(folder, own);

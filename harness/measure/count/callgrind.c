@@ -109,6 +109,7 @@ static void texts_of(struct ypi_job *job, char **texts[JOB_TEXTS])
 static enum yp_status write_job(const struct ypi_job *job, const char *path)
 {
     struct ypi_job copy = *job;
+    copy.places = (struct ypi_places){0}; /* nothing is bound that is not timed */
     char **texts[JOB_TEXTS];
     texts_of(&copy, texts);
     FILE *file = fopen(path, "we");

@@ -4,8 +4,6 @@
 #include "base/text/text.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

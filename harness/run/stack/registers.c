@@ -1,10 +1,11 @@
 #include "harness/run/stack/registers.h"
 
+#include "base/system/clock.h"
 #include "base/system/file.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,9 @@ static void read_registers(pid_t thread, struct ypi_registers *out)
 #endif
 }
 
+#define PATIENCE_SECONDS 1.0
+#define POLL_SECONDS 0.001
+
 /* In a process of its own. */
 static int trace(const pid_t *threads, int count, struct ypi_registers *out)
 {
@@ -83,18 +87,27 @@ static int trace(const pid_t *threads, int count, struct ypi_registers *out)
 /* A process that traces gets word of what it traces from wait(), by which Criterion waits for the
  * ends of cases in the runner. Another one traces, therefore, whose end sends no signal, so that
  * Criterion does not see it; what it traced is stopped as before then. It is not made by fork():
- * nothing is to run in it but this. */
+ * nothing is to run in it but this. A thread inside of an execve() that hangs cannot be seized. */
 static int trace_apart(const pid_t *threads, int count, struct ypi_registers *shared)
 {
+    static _Atomic uint32_t never; /* nobody wakes who waits for it */
     int status = 0;
     const pid_t tracer = (pid_t)syscall(SYS_clone, 0UL, NULL, NULL, NULL, 0UL);
     if (tracer == 0)
         syscall(SYS_exit_group, trace(threads, count, shared));
     if (tracer < 0)
         return errno;
+    const double end = ypi_kernel_now() + PATIENCE_SECONDS;
+    pid_t ended = 0;
+    while ((ended = waitpid(tracer, &status, (int)__WCLONE | WNOHANG)) == 0 &&
+           ypi_kernel_now() < end)
+        ypi_kernel_wait(&never, 0, POLL_SECONDS);
+    if (ended != 0)
+        return WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
+    kill(tracer, SIGKILL);
     while (waitpid(tracer, &status, (int)__WCLONE) < 0 && errno == EINTR) {
     }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
+    return ETIMEDOUT;
 }
 
 int ypi_registers_of_stopped(pid_t pid, const pid_t *threads, int count, struct ypi_registers *out)

@@ -92,9 +92,8 @@ static void begin_module(struct ypi_target *target, uint64_t begin, struct place
     const char *name = place->path;
     if (strcmp(name, "[vdso]") == 0)
         name = "linux-vdso.so.1"; /* as the loader calls it */
-    const size_t length = strlen(name);
     if (strcmp(name, place->program) != 0)
-        memcpy(module->name, name, length < sizeof module->name ? length + 1 : 1);
+        ypi_module_name(module->name, name);
     place->module = read_headers(target, module) ? module : NULL;
     target->module_count += place->module != NULL;
 }

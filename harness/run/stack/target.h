@@ -2,6 +2,8 @@
 #ifndef YPI_TARGET_H
 #define YPI_TARGET_H
 
+#include "harness/result.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,10 +11,10 @@
 
 /* A file that is mapped as code. */
 struct ypi_module {
-    uint64_t begin, end;   /* addresses */
-    uint64_t base;         /* what the file's own addresses are to be added to */
-    uint64_t unwind_table; /* address of its .eh_frame_hdr; 0: none */
-    char name[160];        /* path; "": the program itself */
+    uint64_t begin, end;       /* addresses */
+    uint64_t base;             /* what the file's own addresses are to be added to */
+    uint64_t unwind_table;     /* address of its .eh_frame_hdr; 0: none */
+    char name[YPI_MODULE_MAX]; /* path; "": the program itself */
 };
 
 struct ypi_target {

@@ -78,12 +78,6 @@ double ypi_probe_run(struct ypi_probe *probe, double seconds)
     return probe->kept->rate;
 }
 
-size_t ypi_probe_bytes(const struct ypi_probe *probe)
-{
-    (void)probe;
-    return 1;
-}
-
 void ypi_probe_close(struct ypi_probe *probe)
 {
     opened -= probe != NULL;

@@ -163,3 +163,14 @@ YP_TEST(deadlines, naps, .parallel = true, .timeout = 2)
     for (int i = 0; i < 25; i++)
         usleep(20000);
 }
+
+/* The first to end: the runner waits for the history while it stores it. */
+YP_TEST(deadlines, short_one, .parallel = true)
+{
+    usleep(300000);
+}
+
+YP_TEST(deadlines, in_time, .parallel = true, .timeout = 1.5)
+{
+    usleep(600000);
+}
