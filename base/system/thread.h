@@ -11,8 +11,8 @@
  * come to life. */
 bool ypi_thread_begin(pthread_t *thread, void *(*work)(void *), void *argument, size_t stack);
 
-/* Makes 64 KiB of the calling thread's stack resident, so that calls that are not deeper take no new
- * memory later. */
+/* Makes 64 KiB of the calling thread's stack resident, so that calls that are not deeper take no
+ * new memory later. */
 void ypi_touch_stack(void);
 
 #endif

@@ -172,7 +172,7 @@ static void tell(const struct cube_gaps *gaps, struct yp_case *t)
         printf("%" PRIu64 " of %" PRIu64 " pixels have no data\n", gaps->blank, gaps->pixels);
     if (gaps->zero > 0)
         printf("%" PRIu64 " of these are 0 in all channels: the file declares no data ignore value "
-                          "that it can hold\n",
+               "that it can hold\n",
                gaps->zero);
     if (synth_cube_note(gaps->file) != NULL)
         printf("note: %s\n", synth_cube_note(gaps->file));
