@@ -47,8 +47,8 @@ const unsigned char *ypi_cpus_allowed(void);
 
 struct ypi_places;
 
-/* Where processors are, for a process that is told instead of reading the machine itself; before it
- * binds. `places` stays. */
+/* Gives this process the places of processors, so that it does not read the machine itself. Call it
+ * before anything is bound; `places` stays in use. */
 void ypi_bind_among(const struct ypi_places *places);
 
 /* One of these processors after the other, as threads are to be bound: in the order of the cores,

@@ -33,7 +33,7 @@ char *ypi_store_path(const char *path);
  */
 bool ypi_store_may_change(const char *path);
 
-/* From then on which one that is, and why, is told to stderr. */
+/* From then on every command prints to stderr which history it uses, and why. */
 void ypi_store_be_verbose(void);
 /* The same as an entry of a table of options. */
 char *ypi_store_read_verbose(void *values, const struct ypi_option *option, const char *text);

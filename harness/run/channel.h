@@ -32,7 +32,7 @@ enum ypi_message {
     YPI_MESSAGE_STACK,    /* struct ypi_stack, of its frames those that are there */
 };
 
-/* Addresses in a case's process, whose memory the runner may read; 0: none is told. */
+/* Addresses in a case's process, whose memory the runner may read; 0: not known. */
 struct ypi_addresses {
     uint64_t below;  /* of what ypi_stack_below() sets */
     uint64_t output; /* of the stream stdout */

@@ -37,8 +37,8 @@ static bool is_listened_at(const struct sockaddr_un *address)
     return answers;
 }
 
-/* Listens there as Criterion will, and no more. False: errno. Too few descriptors are told of
- * later. */
+/* Listens there as Criterion will, and no more. False: errno. The run
+ * reports too few descriptors later. */
 static bool can_listen_at(const struct sockaddr_un *address)
 {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

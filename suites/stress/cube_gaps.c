@@ -137,7 +137,7 @@ size_t cube_gaps_varying(const struct cube_gaps *gaps)
     return n;
 }
 
-/* -- what is told -------------------------------------------------------------------------- */
+/* -- output -------------------------------------------------------------------------------- */
 
 /* "2 channels left out (bbl is 0): 3, 5-8" */
 static void tell_channels(const struct cube_gaps *gaps, uint8_t reason, const char *why)

@@ -91,7 +91,7 @@ YP_TEST(outputs, loud, .parallel = true)
         fwrite(line, sizeof line, 1, stdout);
 }
 
-/* Names that no Unicode is: two of them are told alike. */
+/* Names that are no UTF-8: both are printed with the same replacement. */
 YP_TEST(outputs, bytes, .axes = YP_AXES(yp_axis_string("axis", "gr\374n")))
 {
     yp_value(t, "gr\374n", 1);
