@@ -409,12 +409,23 @@ static void add_notes(struct ypi_result *r, bool noisy)
     }
 }
 
+/* A body that failed or skipped may have left before it freed: that is no second fault. What is
+ * found once a body is over says nothing of where it left. */
+static bool body_failed(const struct ypi_result *r)
+{
+    for (int i = 0; i < r->failure_count; i++) {
+        const enum ypi_cause cause = r->failures[i].cause;
+        if (cause != YPI_CAUSE_LEAK && cause != YPI_CAUSE_DESCRIPTORS && cause != YPI_CAUSE_ORPHANS)
+            return true;
+    }
+    return false;
+}
+
 void ypi_conclude(struct ypi_result *r, const struct ypi_judging *how,
                   const struct ypi_result *others, int count)
 {
     bool noisy = false;
-    /* A body that failed or skipped may have left before it freed: that is no second fault. */
-    const bool left = r->failure_count > 0 || r->skipped;
+    const bool left = r->skipped || body_failed(r);
     take_failures(r, others, count);
     merge(r, how, others, count);
     /* A case that never came to its end has said why; its budgets are listed as not measured. */

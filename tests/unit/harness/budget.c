@@ -376,6 +376,13 @@ Test(budget, what_a_body_holds_that_failed_is_no_leak)
     judge();
     cr_expect_eq(r.failure_count, 2);
     let_go();
+    BEGIN(yp_max_peak(YP_HOST, 1e9));
+    r.memory.leaked_bytes = 2048;
+    r.memory.leaked_blocks = 1;
+    ypi_result_fail(&r, YPI_CAUSE_LEAK, NULL, 0, "found once the body was over");
+    judge();
+    cr_expect_eq(r.failure_count, 2, "the body came to its end");
+    let_go();
 }
 
 /* -- speed --------------------------------------------------------------------------------- */
