@@ -16,7 +16,7 @@ YP_TEST(program, naps, .parallel = true, .axes = YP_AXES(yp_axis_int("n", 1, 2, 
 YP_TEST(program, late, .budgets = YP_BUDGETS(yp_max_latency("nap", 1e-6)))
 {
     yp_measure (t, "nap", .samples = 10)
-        usleep(10000);
+        usleep(30000); /* longer than others get at a time: no crowd excuses it */
     yp_value(t, "build", BUILD);
 }
 

@@ -60,7 +60,7 @@ static void *fault(void *arg)
     void (*of_criterion)(void *, void *) = NULL;
     void *address = dlsym(RTLD_DEFAULT, "criterion_register_test");
     memcpy(&of_criterion, &address, sizeof address);
-    nap(1);
+    nap(2);
     volatile int *volatile nowhere = NULL;
     if (strcmp(arg, "criterion") == 0)
         of_criterion(NULL, NULL);
