@@ -226,9 +226,9 @@ double ypi_processor_seconds(void)
 
 static uint64_t resident;
 
-uint64_t ypi_child_resident(const struct yp_case *of)
+uint64_t ypi_child_resident(const struct yp_case *t)
 {
-    (void)of;
+    (void)t;
     return resident;
 }
 
