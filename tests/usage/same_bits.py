@@ -15,8 +15,8 @@ from tap import Tap  # noqa: E402
 SOURCES = [*(f"base/random/{name}" for name in ("bulk_avx2", "bulk_avx512", "bulk_baseline", "level", "stream")),
            *(f"synth/scene/{name}" for name in ("accelerated", "cuvis", "ground", "mixing", "optics", "passband", "prepare",
                                                 "scene"))]
-FRAMEWORK = ["base/system/error", "base/system/file", "base/text/text", "base/simd/isa", "base/simd/simd", "device/cpu/cpu",
-             "device/cpu/levels", "device/device", "device/plugin"]
+FRAMEWORK = ["base/numbers/hash", "base/system/error", "base/system/file", "base/system/self", "base/text/text",
+             "base/simd/isa", "base/simd/simd", "device/cpu/cpu", "device/cpu/levels", "device/device", "device/plugin"]
 OPTIONS = ["-std=c17", "-D_GNU_SOURCE", "-ffp-contract=off", "-fno-math-errno",
            "-fno-trapping-math", "-DYPI_VERSION=\"0\""]
 
