@@ -60,10 +60,12 @@ static void excuse_crowded(const struct ypi_result *r, struct ypi_verdict *v)
             v->met = YPI_UNDECIDED;
 }
 
-static bool not_judged(enum yp_budget_kind kind, const struct ypi_judging *how)
+static bool not_judged(const struct yp_case *c, enum yp_budget_kind kind,
+                       const struct ypi_judging *how)
 {
-    bool growth = kind == YP_BUDGET_MAX_GROWTH;
-    return (how->instructions && (growth || kind == YP_BUDGET_MAX_RESIDENT)) ||
+    bool growth = kind == YP_BUDGET_MAX_GROWTH, resident = kind == YP_BUDGET_MAX_RESIDENT;
+    return (how->instructions && (growth || resident)) ||
+           (how->sanitized && resident && c->test->command == NULL) ||
            (how->once && (growth || ypi_budget_is_speed(kind)));
 }
 
@@ -82,7 +84,7 @@ void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
         struct ypi_verdict *v = &r->verdicts[r->verdict_count++];
         *v = ypi_budget_judge(r, b, how->speed_judged);
         excuse_crowded(r, v);
-        if (not_judged(b->kind, how))
+        if (not_judged(r->c, b->kind, how))
             v->met = isnan(v->measured) ? YPI_NOT_JUDGED : YPI_RECORDED;
     }
 }

@@ -7,6 +7,7 @@
 struct ypi_judging {
     bool speed_judged; /* false: speed budgets are recorded only */
     bool instructions; /* under Callgrind or CUPTI, whose own memory is resident too */
+    bool sanitized;    /* AddressSanitizer's memory is resident too, but for commands */
     bool once;         /* each body runs once: neither speed nor growth is judged */
     bool noisy_fails;
     int confirmations; /* fresh processes that must all agree before a budget of speed or of

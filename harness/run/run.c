@@ -405,11 +405,15 @@ static bool can_run(const struct ypi_options *o, const struct ypi_plan *plan)
     return false;
 }
 
+/* Present in a program built with AddressSanitizer. */
+extern void __asan_init(void) __attribute__((weak));
+
 static struct ypi_judging judging(const struct ypi_options *o)
 {
     bool whole = o->turns == NULL && !o->instructions && !o->audit && !o->fail_each;
     return (struct ypi_judging){.speed_judged = whole && o->speed == YPI_SPEED_JUDGE,
                                 .instructions = o->instructions || o->audit,
+                                .sanitized = __asan_init != NULL,
                                 .once = o->fail_each,
                                 .noisy_fails = o->noisy_fails,
                                 .confirmations = whole && !o->no_fork ? o->confirmations : 0};

@@ -102,9 +102,10 @@ Test(judge, one_that_says_otherwise_makes_it_noisy)
 }
 
 /* Speed is not judged here: what is resident is, and asked of others like it. */
+static struct ypi_judging memory_only = {.confirmations = 3};
+
 static void add_resident(uint64_t bytes)
 {
-    static const struct ypi_judging recorded = {.confirmations = 3};
     if (count == 0)
         test.budgets[0] = (struct yp_budget)yp_max_resident(5 * YP_MIB);
     struct ypi_result *r = &results[count];
@@ -113,7 +114,7 @@ static void add_resident(uint64_t bytes)
     count++;
     r->memory.resident_before = YP_MIB;
     r->memory.resident_peak = YP_MIB + bytes;
-    ypi_judge_budgets(r, &recorded);
+    ypi_judge_budgets(r, &memory_only);
 }
 
 Test(judge, what_is_resident_is_asked_of_three_more)
@@ -136,6 +137,21 @@ Test(judge, what_is_resident_is_asked_of_three_more)
         add_resident(outside);
     }
     expect(YPI_FAILED, YPI_NOT_MET);
+}
+
+Test(judge, what_is_resident_under_a_sanitizer_is_recorded_but_for_a_command)
+{
+    begin(INSIDE);
+    ypi_result_clear(&results[0]);
+    memory_only.sanitized = true;
+    count = 0;
+    add_resident(6 * YP_MIB);
+    cr_expect(!more());
+    expect(YPI_PASSED, YPI_RECORDED);
+    test.command = "a program of its own";
+    count = 0;
+    add_resident(6 * YP_MIB);
+    cr_expect(more());
 }
 
 Test(judge, the_undecided_is_what_three_more_say)
