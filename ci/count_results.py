@@ -7,7 +7,7 @@ usage: count_results.py LABEL LOG EXPECTED CODE
     CODE      exit code of `meson test`
 
 The first line printed is `PASSED FAILED SKIPPED`; then each failure with the end of what it wrote
-and each skip with its reason.
+and each skip with its reason. LOG.seconds gets a line `SECONDS LABEL: NAME` for each test.
 
 Neither log is enough alone: the XML lacks time-outs and programs that died after their last
 subtest, the JSON lacks the subtests.
@@ -107,6 +107,8 @@ def main(label, log, expected, code):
             failed |= state == "failed"
         if failed:
             lines += tail(run)
+    with open(log + ".seconds", "w", encoding="utf-8") as file:
+        file.writelines(f"{run['duration']:.1f} {label}: {run['name'].rpartition(' / ')[2]}\n" for run in runs)
     if expected == 0:
         fail("no test was selected")
     elif runs and len(runs) != expected:

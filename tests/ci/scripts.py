@@ -480,7 +480,7 @@ class Checks(Scratch):
         project = self.project(GREEN)
         for arguments in (["--al"], ["--all", "unit"]):
             code, output, last = project.check(*arguments)
-            self.assertEqual((code, last), (2, "usage: ci/test [--all]"))
+            self.assertEqual((code, last), (2, "usage: ci/test [--all | --lint]"))
             self.assertIn(f"unknown argument '{arguments[-1]}'", output)
 
     def test_every_kind_of_failure_is_counted_and_does_not_stop_the_others(self):
@@ -515,6 +515,31 @@ class Checks(Scratch):
         self.assertEqual((code, last), (1, f"{PASSED_ALL - 1} passed, 1 failed, 0 skipped"), output)
         self.assertIn("FAILED lint", output)
         self.assertIn("readability-else-after-return", output)
+
+    def test_lint_of_what_has_changed(self):
+        project = self.project(GREEN)
+        standin.write(project.path("one.h"), "int sign(int n);\n")
+        standin.write(project.path("program.c"), '#include "one.h"\n' + standin.read(project.path("program.c")) +
+                      "\nint sign(int n)\n{\n    if (n < 0)\n        return -1;\n    else\n        return 1;\n}\n")
+
+        def commit(name, **more):
+            for words in (["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a", "commit", "-qm", name]):
+                done = standin.call(["git", *words], cwd=project.root, env={**os.environ, **more})
+                self.assertEqual(done.returncode, 0, done.stdout)
+
+        standin.write(project.path(".gitignore"), "build\n")
+        standin.call(["git", "init", "-q"], cwd=project.root)
+        commit("old", GIT_COMMITTER_DATE="2000-01-01T00:00:00Z")
+        standin.write(project.path("new.txt"), "")
+        commit("new")
+        code, output, last = project.check("--all")
+        self.assertEqual((code, last), (0, f"{PASSED_ALL} passed, 0 failed, 0 skipped"), output)
+        code, output, last = project.check("--lint")
+        self.assertEqual((code, last), (1, "1 passed, 1 failed, 0 skipped"), output)
+        # Of a header, a file that includes it is linted.
+        standin.write(project.path("one.h"), "int sign(int m);\n")
+        code, output, last = project.check("--all")
+        self.assertEqual((code, last), (1, f"{PASSED_ALL - 1} passed, 1 failed, 0 skipped"), output)
 
     def test_no_tests_is_a_failure(self):
         code, output, last = self.project("").check("--all")
