@@ -3,12 +3,12 @@
 #include "models/nn/fast.h"
 #include "models/nn/types.h"
 
-NN_LOOPS widen_loops(const uint16_t *half, size_t n, float *restrict out)
+NN_LOOPS widen_loops(const uint16_t *bf16, size_t n, float *restrict out)
 {
     for (size_t i = 0; i < n; i++)
-        out[i] = nn_from_bf16(half[i]);
+        out[i] = nn_from_bf16(bf16[i]);
 }
-NN_KERNEL(widen, (const uint16_t *half, size_t n, float *out), (half, n, out))
+NN_KERNEL(widen, (const uint16_t *bf16, size_t n, float *out), (bf16, n, out))
 
 NN_LOOPS widen_int8_loops(const int8_t *small, size_t n, float *restrict out)
 {
@@ -38,11 +38,11 @@ NN_LOOPS round_fp16_loops(const float *value, size_t n, float *out)
 }
 NN_KERNEL(round_fp16, (const float *value, size_t n, float *out), (value, n, out))
 
-void nn_widen(const uint16_t *half, size_t count, float *out)
+void nn_widen(const uint16_t *bf16, size_t count, float *out)
 {
     widen_kernel *kernel = best_widen();
     NN_PARALLEL_FOR(count > NN_FEW * NN_CHUNK, at, count, NN_CHUNK,
-                    kernel(half + at, nn_least(NN_CHUNK, count - at), out + at));
+                    kernel(bf16 + at, nn_least(NN_CHUNK, count - at), out + at));
 }
 
 void nn_widen_int8(const int8_t *small, size_t count, float *out)

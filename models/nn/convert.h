@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-void nn_widen(const uint16_t *half, size_t count, float *out);
+void nn_widen(const uint16_t *bf16, size_t count, float *out);
 void nn_widen_int8(const int8_t *small, size_t count, float *out);
 void nn_narrow(const float *value, size_t count, uint16_t *out); /* to the nearest */
 

@@ -11,22 +11,22 @@ size_t nn_columns_bytes(size_t n, size_t c)
     return nn_chunks(n, nn_rows(c, NN_CHUNK)) * c * sizeof(double);
 }
 
-NN_LOOPS columns_loops(bool half, const void *x, size_t rows, size_t c, double *restrict sum)
+NN_LOOPS columns_loops(bool bf16, const void *x, size_t rows, size_t c, double *restrict sum)
 {
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < c; k++)
-            sum[k] += (double)nn_get(x, i * c + k, half);
+            sum[k] += (double)nn_get(x, i * c + k, bf16);
 }
 NN_TYPED_KERNEL(columns, (const void *x, size_t rows, size_t c, double *sum), (x, rows, c, sum))
 
-void nn_columns(const void *x, bool half, size_t n, size_t c, double *sums)
+void nn_columns(const void *x, bool bf16, size_t n, size_t c, double *sums)
 {
-    columns_kernel *kernel = best_columns(half);
+    columns_kernel *kernel = best_columns(bf16);
     size_t rows = nn_rows(c, NN_CHUNK), chunks = nn_chunks(n, rows);
     memset(sums, 0, chunks * c * sizeof *sums);
     NN_PARALLEL_FOR(
         chunks > NN_FEW, i, chunks, 1,
-        kernel(nn_from(x, i * rows * c, half), nn_least(rows, n - i * rows), c, sums + i * c));
+        kernel(nn_from(x, i * rows * c, bf16), nn_least(rows, n - i * rows), c, sums + i * c));
     nn_merge(sums, chunks, c);
 }
 

@@ -33,26 +33,26 @@
 #define NN_AT(name) static name##_kernel *const name##_at_baseline = name##_baseline;
 #endif
 
-/* The same from NAME_loops(bool half, ...), for arrays of float and of bf16: best_NAME(half). */
+/* The same from NAME_loops(bool bf16, ...), for arrays of float and of bf16: best_NAME(bf16). */
 #define NN_TYPED_KERNEL(name, parameters, arguments) \
     NN_LOOPS name##_float_loops parameters \
     { \
         name##_loops(false, NN_UNWRAPPED arguments); \
     } \
-    NN_LOOPS name##_half_loops parameters \
+    NN_LOOPS name##_bf16_loops parameters \
     { \
         name##_loops(true, NN_UNWRAPPED arguments); \
     } \
     NN_KERNEL(name##_float, parameters, arguments) \
-    NN_KERNEL(name##_half, parameters, arguments) \
+    NN_KERNEL(name##_bf16, parameters, arguments) \
     typedef name##_float_kernel name##_kernel; \
-    static name##_kernel *best_##name(bool half) \
+    static name##_kernel *best_##name(bool bf16) \
     { \
-        return half ? best_##name##_half() : best_##name##_float(); \
+        return bf16 ? best_##name##_bf16() : best_##name##_float(); \
     }
 #define NN_UNWRAPPED(...) __VA_ARGS__
 
-/* The functions of versions in fp32 and bf16, from forward_in() and vjp_in() with bool half. */
+/* The functions of versions in fp32 and bf16, from forward_in() and vjp_in() with bool bf16. */
 #define NN_BOTH_TYPES \
     static enum yp_status forward(const struct nn_call *call) \
     { \
@@ -125,10 +125,10 @@ static inline void nn_merge(double *sums, size_t chunks, size_t width)
             sums[k] += sums[i * width + k];
 }
 
-/* Column sums of x (n, c), of bf16 if `half`: bytes of workspace, and sums (chunks, c), the totals
+/* Column sums of x (n, c), of bf16 if `bf16`: bytes of workspace, and sums (chunks, c), the totals
  * first. */
 size_t nn_columns_bytes(size_t n, size_t c);
-void nn_columns(const void *x, bool half, size_t n, size_t c, double *sums);
+void nn_columns(const void *x, bool bf16, size_t n, size_t c, double *sums);
 
 void nn_zero(float *out, size_t count);
 

@@ -14,9 +14,9 @@
 #define NN_BOTH static inline
 #endif
 
-NN_BOTH float nn_from_bf16(uint16_t half)
+NN_BOTH float nn_from_bf16(uint16_t bf16)
 {
-    uint32_t bits = (uint32_t)half << 16;
+    uint32_t bits = (uint32_t)bf16 << 16;
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
@@ -51,23 +51,23 @@ NN_BOTH float nn_as_fp16(float value)
 }
 
 /* Element i of an array of float, or of bf16: for loops that are compiled for each. */
-NN_BOTH float nn_get(const void *array, size_t i, bool half)
+NN_BOTH float nn_get(const void *array, size_t i, bool bf16)
 {
-    return half ? nn_from_bf16(((const uint16_t *)array)[i]) : ((const float *)array)[i];
+    return bf16 ? nn_from_bf16(((const uint16_t *)array)[i]) : ((const float *)array)[i];
 }
 
-NN_BOTH void nn_put(void *array, size_t i, float value, bool half)
+NN_BOTH void nn_put(void *array, size_t i, float value, bool bf16)
 {
-    if (half)
+    if (bf16)
         ((uint16_t *)array)[i] = nn_to_bf16(value);
     else
         ((float *)array)[i] = value;
 }
 
 /* From element i on. */
-NN_BOTH void *nn_from(const void *array, size_t i, bool half)
+NN_BOTH void *nn_from(const void *array, size_t i, bool bf16)
 {
-    return (char *)(uintptr_t)array + i * (half ? sizeof(uint16_t) : sizeof(float));
+    return (char *)(uintptr_t)array + i * (bf16 ? sizeof(uint16_t) : sizeof(float));
 }
 
 #endif

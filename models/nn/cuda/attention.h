@@ -79,7 +79,7 @@ YPK_FUNCTION void attention_load(const struct nn_cuda_attention *job, const void
         unsigned i = at / e, c = at % e;
         float value = 0;
         if (first + i < job->t)
-            value = nn_get(from, attention_place(job, pair, first + i) + c, job->half);
+            value = nn_get(from, attention_place(job, pair, first + i) + c, job->bf16);
         to[i * step + c] = value;
     }
 }
@@ -193,7 +193,7 @@ YPK_FUNCTION void attention_forward(const struct nn_cuda_attention *job, size_t 
             }
             ATTENTION_CHANNELS(n, c, t, job->e)
             nn_put(job->y, attention_place(job, pair, row + i) + c,
-                   own[YPK_OWN(t)].first[n] / s.sum[i], job->half);
+                   own[YPK_OWN(t)].first[n] / s.sum[i], job->bf16);
         }
     }
 }
@@ -288,7 +288,7 @@ YPK_FUNCTION void attention_put(const struct nn_cuda_attention *job, void *to, s
 {
     if (i < job->t)
         ATTENTION_CHANNELS(n, c, t, job->e)
-    nn_put(to, attention_place(job, pair, i) + c, values[n], job->half);
+    nn_put(to, attention_place(job, pair, i) + c, values[n], job->bf16);
 }
 
 /* dq of a tile of rows. */

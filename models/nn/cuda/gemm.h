@@ -26,7 +26,7 @@ struct gemm_own {
 YPK_FUNCTION float gemm_get(const struct nn_cuda_matrix *matrix, size_t i, size_t j)
 {
     return nn_get(matrix->at, matrix->transposed ? j * matrix->stride + i : i * matrix->stride + j,
-                  matrix->half);
+                  matrix->bf16);
 }
 
 /* Thread t's share of a part (GEMM_TILE rows from `row`, GEMM_DEPTH columns from `column`) of a
@@ -66,7 +66,7 @@ YPK_FUNCTION void gemm_multiply(const struct gemm_shared *shared, unsigned t, st
 YPK_FUNCTION void gemm_store(const struct nn_cuda_gemm *g, size_t row, size_t column, unsigned t,
                              const struct gemm_own *own)
 {
-    bool half = g->c.half;
+    bool bf16 = g->c.bf16;
     row += t / GEMM_SIDE * GEMM_OWN;
     column += t % GEMM_SIDE * GEMM_OWN;
     for (unsigned i = 0; i < GEMM_OWN && row + i < g->m; i++)
@@ -74,10 +74,10 @@ YPK_FUNCTION void gemm_store(const struct nn_cuda_gemm *g, size_t row, size_t co
             size_t at = (row + i) * g->c.stride + column + j;
             float value = own->sum[i][j];
             if (g->add)
-                value += nn_get(g->c.at, at, half);
+                value += nn_get(g->c.at, at, bf16);
             if (g->bias != NULL)
                 value += g->bias[column + j];
-            nn_put(g->c.at, at, value, half);
+            nn_put(g->c.at, at, value, bf16);
         }
 }
 

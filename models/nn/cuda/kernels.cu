@@ -26,10 +26,10 @@ YPK_KERNEL(add_kernel, struct nn_cuda_add, job, THREADS)
 {
     EVERY_ELEMENT(i, job.n)
     {
-        float value = nn_get(job.a, i, job.half);
+        float value = nn_get(job.a, i, job.bf16);
         if (job.b != NULL)
-            value += nn_get(job.b, i, job.half);
-        nn_put(job.y, i, value, job.half);
+            value += nn_get(job.b, i, job.bf16);
+        nn_put(job.y, i, value, job.bf16);
     }
 }
 
@@ -40,8 +40,8 @@ YPK_KERNEL(embedding_kernel, struct nn_cuda_embedding, job, THREADS)
         int32_t token = job.token[i / job.d];
         float value = YPK_NAN;
         if (token >= 0 && (size_t)token < job.v)
-            value = nn_get(job.table, (size_t)token * job.d + i % job.d, job.half);
-        nn_put(job.y, i, value, job.half);
+            value = nn_get(job.table, (size_t)token * job.d + i % job.d, job.bf16);
+        nn_put(job.y, i, value, job.bf16);
     }
 }
 
@@ -62,7 +62,7 @@ YPK_KERNEL(embedding_vjp_kernel, struct nn_cuda_embedding, job, THREADS)
             int32_t token = job.token[i];
             if (token >= 0 && (size_t)token < job.v && (unsigned)token % SHARES == YPK_BLOCK_Y)
                 job.dtable[(size_t)token * job.d + column] +=
-                    nn_get(job.dy, i * job.d + column, job.half);
+                    nn_get(job.dy, i * job.d + column, job.bf16);
         }
     }
 }
@@ -76,13 +76,13 @@ YPK_KERNEL(rope_kernel, struct nn_cuda_rope, job, THREADS)
         size_t near = row * job.e + 2 * i, first = row * job.e + i, second = first + pairs;
         float cosine = job.cosine[angle], sine = job.sine[angle];
         if (job.back) {
-            float a = nn_get(job.x, first, job.half), b = nn_get(job.x, second, job.half);
-            nn_put(job.y, near, a * cosine + b * sine, job.half);
-            nn_put(job.y, near + 1, b * cosine - a * sine, job.half);
+            float a = nn_get(job.x, first, job.bf16), b = nn_get(job.x, second, job.bf16);
+            nn_put(job.y, near, a * cosine + b * sine, job.bf16);
+            nn_put(job.y, near + 1, b * cosine - a * sine, job.bf16);
         } else {
-            float a = nn_get(job.x, near, job.half), b = nn_get(job.x, near + 1, job.half);
-            nn_put(job.y, first, a * cosine - b * sine, job.half);
-            nn_put(job.y, second, a * sine + b * cosine, job.half);
+            float a = nn_get(job.x, near, job.bf16), b = nn_get(job.x, near + 1, job.bf16);
+            nn_put(job.y, first, a * cosine - b * sine, job.bf16);
+            nn_put(job.y, second, a * sine + b * cosine, job.bf16);
         }
     }
 }
@@ -91,8 +91,8 @@ YPK_KERNEL(swiglu_kernel, struct nn_cuda_swiglu, job, THREADS)
 {
     EVERY_ELEMENT(i, job.n)
     {
-        float gate = nn_get(job.gate, i, job.half);
-        nn_put(job.y, i, gate / (1 + expf(-gate)) * nn_get(job.up, i, job.half), job.half);
+        float gate = nn_get(job.gate, i, job.bf16);
+        nn_put(job.y, i, gate / (1 + expf(-gate)) * nn_get(job.up, i, job.bf16), job.bf16);
     }
 }
 
@@ -100,13 +100,13 @@ YPK_KERNEL(swiglu_vjp_kernel, struct nn_cuda_swiglu, job, THREADS)
 {
     EVERY_ELEMENT(i, job.n)
     {
-        float gate = nn_get(job.gate, i, job.half), dy = nn_get(job.dy, i, job.half);
+        float gate = nn_get(job.gate, i, job.bf16), dy = nn_get(job.dy, i, job.bf16);
         float s = 1 / (1 + expf(-gate));
         if (job.dgate != NULL)
-            nn_put(job.dgate, i, dy * nn_get(job.up, i, job.half) * (s * (1 + gate * (1 - s))),
-                   job.half);
+            nn_put(job.dgate, i, dy * nn_get(job.up, i, job.bf16) * (s * (1 + gate * (1 - s))),
+                   job.bf16);
         if (job.dup != NULL)
-            nn_put(job.dup, i, dy * (gate * s), job.half);
+            nn_put(job.dup, i, dy * (gate * s), job.bf16);
     }
 }
 
@@ -240,7 +240,7 @@ static enum yp_status columns(struct yp_device *device, const struct nn_cuda_col
 static enum yp_status rmsnorm_vjp(struct yp_device *device, const struct nn_cuda_rmsnorm *job)
 {
     if (job->dgain != NULL) {
-        struct nn_cuda_columns sums = {job->n, job->d, job->half,  job->add_dgain, job->dy,
+        struct nn_cuda_columns sums = {job->n, job->d, job->bf16,  job->add_dgain, job->dy,
                                        job->x, job->r, job->dgain, job->work};
         enum yp_status status = columns(device, &sums);
         if (status != YP_OK)

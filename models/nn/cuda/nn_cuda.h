@@ -1,6 +1,6 @@
 /*
  * Operators on a GPU: what the plugin of kernels.cu gives. Pointers are the device's, arrays dense
- * unless a stride says otherwise; `half`: arrays of the version's type are bf16, else float. All
+ * unless a stride says otherwise; `bf16`: arrays of the version's type are bf16, else float. All
  * launch on the device's default stream and return the status of the launch.
  *
  * Sums are float's, in an order that the sizes alone decide. An index that is not allowed, which
@@ -30,7 +30,7 @@ struct nn_cuda_narrow {
 /* y (n) = a + b; b NULL: y = a. */
 struct nn_cuda_add {
     size_t n;
-    bool half;
+    bool bf16;
     const void *a, *b;
     void *y;
 };
@@ -39,7 +39,7 @@ struct nn_cuda_add {
  * first unless `add`. */
 struct nn_cuda_embedding {
     size_t n, v, d;
-    bool half, add;
+    bool bf16, add;
     const int32_t *token;
     const void *table, *dy;
     void *y;
@@ -49,7 +49,7 @@ struct nn_cuda_embedding {
 /* Backward: dx or dgain may be NULL; `work` is nn_cuda_columns_bytes(n, d). */
 struct nn_cuda_rmsnorm {
     size_t n, d;
-    bool half, add_dx, add_dgain;
+    bool bf16, add_dx, add_dgain;
     float eps;
     const void *x, *dy;
     const float *gain;
@@ -61,7 +61,7 @@ struct nn_cuda_rmsnorm {
 /* From x to y, turned; or, `back`, from dy as x to dx as y. */
 struct nn_cuda_rope {
     size_t b, t, h, e;
-    bool half, back;
+    bool bf16, back;
     const void *x;
     const float *cosine, *sine; /* (t, e / 2) */
     void *y;
@@ -70,7 +70,7 @@ struct nn_cuda_rope {
 /* Backward with dy; dgate or dup may be NULL. */
 struct nn_cuda_swiglu {
     size_t n;
-    bool half;
+    bool bf16;
     const void *gate, *up, *dy;
     void *y, *dgate, *dup;
 };
@@ -81,7 +81,7 @@ struct nn_cuda_swiglu {
  * `along` as workspace. YP_UNSUPPORTED: e is above NN_CUDA_CHANNELS. */
 struct nn_cuda_attention {
     size_t b, t, h, e;
-    bool half, causal;
+    bool bf16, causal;
     const void *q, *k, *v, *dy;
     void *y, *dq, *dk, *dv;
     float *high, *sum, *along;
@@ -91,7 +91,7 @@ struct nn_cuda_attention {
  * float. */
 struct nn_cuda_cross_entropy {
     size_t n, v;
-    bool half; /* of s */
+    bool bf16; /* of s */
     const float *z, *dloss;
     const int32_t *label;
     float *loss, *high, *sum;
@@ -102,7 +102,7 @@ struct nn_cuda_cross_entropy {
  * added to what is there when `add`. `work` is nn_cuda_columns_bytes(n, c). */
 struct nn_cuda_columns {
     size_t n, c;
-    bool half, add;
+    bool bf16, add;
     const void *dy, *x;
     const float *r;
     float *sums;
@@ -119,7 +119,7 @@ static inline size_t nn_cuda_columns_bytes(size_t n, size_t c)
 /* As struct nn_gemm (gemm/gemm.h) and its matrices, in float and bf16. */
 struct nn_cuda_matrix {
     void *at;
-    bool half, transposed;
+    bool bf16, transposed;
     size_t stride;
 };
 

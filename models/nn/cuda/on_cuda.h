@@ -14,12 +14,12 @@ enum yp_status nn_cuda_product(const struct nn_cuda *cuda, struct yp_device *dev
                                const struct nn_gemm *gemm);
 
 /* The functions of versions in fp32 and bf16, from forward_on() and vjp_on() with the plugin's
- * functions and bool half. */
-#define NN_ON_CUDA_AS(name, pass, half) \
+ * functions and bool bf16. */
+#define NN_ON_CUDA_AS(name, pass, bf16) \
     static enum yp_status name(const struct nn_call *call) \
     { \
         const struct nn_cuda *cuda = nn_cuda_table(); \
-        return cuda != NULL ? pass(cuda, call, half) : yp_last_status(); \
+        return cuda != NULL ? pass(cuda, call, bf16) : yp_last_status(); \
     }
 #define NN_ON_CUDA \
     NN_ON_CUDA_AS(forward_cuda, forward_on, false) \

@@ -42,7 +42,7 @@ YPK_FUNCTION void rmsnorm_row(const struct nn_cuda_rmsnorm *job, size_t row,
     YPK_EACH (t, ROWS_THREADS) {
         float sum = 0;
         for (size_t i = t; i < job->d; i += ROWS_THREADS) {
-            float x = nn_get(job->x, at + i, job->half);
+            float x = nn_get(job->x, at + i, job->bf16);
             sum += x * x;
         }
         shared->part[t] = sum;
@@ -53,7 +53,7 @@ YPK_FUNCTION void rmsnorm_row(const struct nn_cuda_rmsnorm *job, size_t row,
         if (t == 0)
             job->r[row] = r;
         for (size_t i = t; i < job->d; i += ROWS_THREADS)
-            nn_put(job->y, at + i, nn_get(job->x, at + i, job->half) * r * job->gain[i], job->half);
+            nn_put(job->y, at + i, nn_get(job->x, at + i, job->bf16) * r * job->gain[i], job->bf16);
     }
 }
 
@@ -64,19 +64,19 @@ YPK_FUNCTION void rmsnorm_row_vjp(const struct nn_cuda_rmsnorm *job, size_t row,
     YPK_EACH (t, ROWS_THREADS) {
         float sum = 0;
         for (size_t i = t; i < job->d; i += ROWS_THREADS)
-            sum += job->gain[i] * nn_get(job->dy, at + i, job->half) *
-                   nn_get(job->x, at + i, job->half);
+            sum += job->gain[i] * nn_get(job->dy, at + i, job->bf16) *
+                   nn_get(job->x, at + i, job->bf16);
         shared->part[t] = sum;
     }
     rows_reduce(shared, false);
     YPK_EACH (t, ROWS_THREADS) {
         float r = job->r[row], along = shared->all * (r * r * r / (float)job->d);
         for (size_t i = t; i < job->d; i += ROWS_THREADS) {
-            float slope = r * job->gain[i] * nn_get(job->dy, at + i, job->half) -
-                          along * nn_get(job->x, at + i, job->half);
+            float slope = r * job->gain[i] * nn_get(job->dy, at + i, job->bf16) -
+                          along * nn_get(job->x, at + i, job->bf16);
             if (job->add_dx)
-                slope += nn_get(job->dx, at + i, job->half);
-            nn_put(job->dx, at + i, slope, job->half);
+                slope += nn_get(job->dx, at + i, job->bf16);
+            nn_put(job->dx, at + i, slope, job->bf16);
         }
     }
 }
@@ -123,7 +123,7 @@ YPK_FUNCTION void cross_entropy_slope(const struct nn_cuda_cross_entropy *job, s
     p -= label >= 0 && (size_t)label == i ? 1 : 0;
     if (label < 0 || (size_t)label >= job->v)
         p = YPK_NAN;
-    nn_put(job->s, at, job->dloss[row] * p, job->half);
+    nn_put(job->s, at, job->dloss[row] * p, job->bf16);
 }
 
 /* -- sums of columns ------------------------------------------------------------------------ */
@@ -139,9 +139,9 @@ YPK_FUNCTION void columns_part(const struct nn_cuda_columns *job, size_t group, 
     double sum = 0;
     for (size_t row = group; row < job->n; row += NN_CUDA_GROUPS) {
         size_t at = row * job->c + i;
-        float value = nn_get(job->dy, at, job->half);
+        float value = nn_get(job->dy, at, job->bf16);
         if (job->x != NULL)
-            value *= nn_get(job->x, at, job->half) * job->r[row];
+            value *= nn_get(job->x, at, job->bf16) * job->r[row];
         sum += (double)value;
     }
     job->work[group * job->c + i] = sum;

@@ -8,26 +8,26 @@ enum { N };
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
 
-NN_LOOPS sums_loops(bool half, const void *a, const void *b, size_t n, void *restrict y)
+NN_LOOPS sums_loops(bool bf16, const void *a, const void *b, size_t n, void *restrict y)
 {
     for (size_t i = 0; i < n; i++)
-        nn_put(y, i, nn_get(a, i, half) + nn_get(b, i, half), half);
+        nn_put(y, i, nn_get(a, i, bf16) + nn_get(b, i, bf16), bf16);
 }
 NN_TYPED_KERNEL(sums, (const void *a, const void *b, size_t n, void *y), (a, b, n, y))
 
-static enum yp_status forward_in(const struct nn_call *call, bool half)
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
-    sums_kernel *kernel = best_sums(half);
+    sums_kernel *kernel = best_sums(bf16);
     size_t n = call->shape->size[N];
     NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
-                    kernel(nn_from(call->value[A], at, half), nn_from(call->value[B], at, half),
-                           nn_least(NN_CHUNK, n - at), nn_from(call->value[Y], at, half)));
+                    kernel(nn_from(call->value[A], at, bf16), nn_from(call->value[B], at, bf16),
+                           nn_least(NN_CHUNK, n - at), nn_from(call->value[Y], at, bf16)));
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool half)
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
-    size_t bytes = call->shape->size[N] * (half ? sizeof(uint16_t) : sizeof(float));
+    size_t bytes = call->shape->size[N] * (bf16 ? sizeof(uint16_t) : sizeof(float));
     for (int i = A; i <= B; i++)
         if (call->gradient[i] != NULL)
             memcpy(call->gradient[i], call->gradient[Y], bytes);
@@ -36,18 +36,18 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
 
 NN_BOTH_TYPES
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
-    const struct nn_cuda_add job = {call->shape->size[N], half, call->value[A], call->value[B],
+    const struct nn_cuda_add job = {call->shape->size[N], bf16, call->value[A], call->value[B],
                                     call->value[Y]};
     return cuda->add(call->device, &job);
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
     enum yp_status status = YP_OK;
     for (int i = A; i <= B && status == YP_OK; i++) {
-        const struct nn_cuda_add copy = {call->shape->size[N], half, call->gradient[Y], NULL,
+        const struct nn_cuda_add copy = {call->shape->size[N], bf16, call->gradient[Y], NULL,
                                          call->gradient[i]};
         if (copy.y != NULL)
             status = cuda->add(call->device, &copy);

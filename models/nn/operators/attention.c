@@ -137,22 +137,22 @@ static struct head head_at(const struct nn_call *call, size_t thread, size_t pai
 }
 
 /* Between a head's rows in an array (b, t, h, e) and dense ones in float. */
-NN_LOOPS gather_loops(bool half, const void *from, size_t t, size_t e, size_t stride,
+NN_LOOPS gather_loops(bool bf16, const void *from, size_t t, size_t e, size_t stride,
                       float *restrict to)
 {
     for (size_t i = 0; i < t; i++)
         for (size_t k = 0; k < e; k++)
-            to[i * e + k] = nn_get(from, i * stride + k, half);
+            to[i * e + k] = nn_get(from, i * stride + k, bf16);
 }
 NN_TYPED_KERNEL(gather, (const void *from, size_t t, size_t e, size_t stride, float *to),
                 (from, t, e, stride, to))
 
-NN_LOOPS scatter_loops(bool half, const float *from, size_t t, size_t e, size_t stride,
+NN_LOOPS scatter_loops(bool bf16, const float *from, size_t t, size_t e, size_t stride,
                        void *restrict to)
 {
     for (size_t i = 0; i < t; i++)
         for (size_t k = 0; k < e; k++)
-            nn_put(to, i * stride + k, from[i * e + k], half);
+            nn_put(to, i * stride + k, from[i * e + k], bf16);
 }
 NN_TYPED_KERNEL(scatter, (const float *from, size_t t, size_t e, size_t stride, void *to),
                 (from, t, e, stride, to))
@@ -236,30 +236,30 @@ static size_t place_of(const size_t *size, size_t pair)
     return (pair / size[H] * size[T] * size[H] + pair % size[H]) * size[E];
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool half)
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size;
     size_t pairs = size[B] * size[H], stride = size[H] * size[E];
-    gather_kernel *gather = best_gather(half);
-    scatter_kernel *scatter = best_scatter(half);
+    gather_kernel *gather = best_gather(bf16);
+    scatter_kernel *scatter = best_scatter(bf16);
 #pragma omp parallel for schedule(static) num_threads((int)threads_of(call->shape))
     for (size_t pair = 0; pair < pairs; pair++) {
         struct head s = head_at(call, (size_t)omp_get_thread_num(), pair);
         float *const to[] = {[Q] = s.q, [K] = s.k, [V] = s.v};
         for (int i = Q; i <= V; i++)
-            gather(nn_from(call->value[i], place_of(size, pair), half), s.t, s.e, stride, to[i]);
+            gather(nn_from(call->value[i], place_of(size, pair), bf16), s.t, s.e, stride, to[i]);
         head_forward(&s);
-        scatter(s.y, s.t, s.e, stride, nn_from(call->value[Y], place_of(size, pair), half));
+        scatter(s.y, s.t, s.e, stride, nn_from(call->value[Y], place_of(size, pair), bf16));
     }
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool half)
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size;
     size_t pairs = size[B] * size[H], stride = size[H] * size[E];
-    gather_kernel *gather = best_gather(half);
-    scatter_kernel *scatter = best_scatter(half);
+    gather_kernel *gather = best_gather(bf16);
+    scatter_kernel *scatter = best_scatter(bf16);
 #pragma omp parallel for schedule(static) num_threads((int)threads_of(call->shape))
     for (size_t pair = 0; pair < pairs; pair++) {
         size_t place = place_of(size, pair);
@@ -267,12 +267,12 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
         float *const to[] = {[Q] = s.q, [K] = s.k, [V] = s.v};
         const float *const from[] = {[Q] = s.dq, [K] = s.dk, [V] = s.dv};
         for (int i = Q; i <= V; i++)
-            gather(nn_from(call->value[i], place, half), s.t, s.e, stride, to[i]);
-        gather(nn_from(call->gradient[Y], place, half), s.t, s.e, stride, s.y);
+            gather(nn_from(call->value[i], place, bf16), s.t, s.e, stride, to[i]);
+        gather(nn_from(call->gradient[Y], place, bf16), s.t, s.e, stride, s.y);
         head_vjp(&s);
         for (int i = Q; i <= V; i++)
             if (call->gradient[i] != NULL)
-                scatter(from[i], s.t, s.e, stride, nn_from(call->gradient[i], place, half));
+                scatter(from[i], s.t, s.e, stride, nn_from(call->gradient[i], place, bf16));
     }
     return YP_OK;
 }
@@ -286,14 +286,14 @@ static size_t work_cuda(const struct nn_shape *shape)
     return shape->size[B] * shape->size[H] * shape->size[T] * sizeof(float);
 }
 
-static struct nn_cuda_attention job_of(const struct nn_call *call, bool half)
+static struct nn_cuda_attention job_of(const struct nn_call *call, bool bf16)
 {
     const size_t *size = call->shape->size;
     return (struct nn_cuda_attention){.b = size[B],
                                       .t = size[T],
                                       .h = size[H],
                                       .e = size[E],
-                                      .half = half,
+                                      .bf16 = bf16,
                                       .causal = call->shape->setting[0] != 0,
                                       .q = call->value[Q],
                                       .k = call->value[K],
@@ -308,15 +308,15 @@ static struct nn_cuda_attention job_of(const struct nn_call *call, bool half)
                                       .along = call->work};
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
-    const struct nn_cuda_attention job = job_of(call, half);
+    const struct nn_cuda_attention job = job_of(call, bf16);
     return cuda->attention[NN_FORWARD](call->device, &job);
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
-    const struct nn_cuda_attention job = job_of(call, half);
+    const struct nn_cuda_attention job = job_of(call, bf16);
     return cuda->attention[NN_VJP](call->device, &job);
 }
 

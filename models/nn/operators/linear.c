@@ -10,9 +10,9 @@ enum { N, OUT, C };
 #include "models/nn/plain.h"
 
 /* y, dx or dw; `i` is the tensor that is written. */
-static struct nn_gemm product(const struct nn_call *call, int i, bool half)
+static struct nn_gemm product(const struct nn_call *call, int i, bool bf16)
 {
-    enum nn_type type = half ? NN_BFLOAT16 : NN_FLOAT;
+    enum nn_type type = bf16 ? NN_BFLOAT16 : NN_FLOAT;
     size_t n = call->shape->size[N], out = call->shape->size[OUT], c = call->shape->size[C];
     if (i == Y)
         return (struct nn_gemm){n,
@@ -42,14 +42,14 @@ static struct nn_gemm product(const struct nn_call *call, int i, bool half)
                             NULL};
 }
 
-static size_t work_in(const struct nn_shape *shape, bool half)
+static size_t work_in(const struct nn_shape *shape, bool bf16)
 {
     float bias = 0; /* with and without what may be */
     const struct nn_call call = {.shape = shape};
     const struct nn_call more = {.shape = shape, .value[B] = &bias, .add = 1U << X | 1U << W};
-    const struct nn_gemm products[] = {product(&call, Y, half), product(&call, X, half),
-                                       product(&call, W, half), product(&more, Y, half),
-                                       product(&more, X, half), product(&more, W, half)};
+    const struct nn_gemm products[] = {product(&call, Y, bf16), product(&call, X, bf16),
+                                       product(&call, W, bf16), product(&more, Y, bf16),
+                                       product(&more, X, bf16), product(&more, W, bf16)};
     size_t sums = nn_columns_bytes(shape->size[N], shape->size[OUT]);
     size_t most = nn_gemm_most(products, sizeof products / sizeof *products);
     return sums > most ? sums : most;
@@ -65,32 +65,32 @@ static size_t work_bf16(const struct nn_shape *shape)
     return work_in(shape, true);
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool half)
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
-    struct nn_gemm gemm = product(call, Y, half);
+    struct nn_gemm gemm = product(call, Y, bf16);
     return nn_gemm(&gemm, call->work);
 }
 
-static void sum_of_rows(const struct nn_call *call, bool half)
+static void sum_of_rows(const struct nn_call *call, bool bf16)
 {
     size_t out = call->shape->size[OUT];
     double *sums = call->work;
     float *db = call->gradient[B];
-    nn_columns(call->gradient[Y], half, call->shape->size[N], out, sums);
+    nn_columns(call->gradient[Y], bf16, call->shape->size[N], out, sums);
     for (size_t o = 0; o < out; o++)
         db[o] = (float)(sums[o] + (nn_adds(call, B) ? (double)db[o] : 0));
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool half)
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     enum yp_status status = YP_OK;
     for (int i = X; i <= W && status == YP_OK; i++) {
-        struct nn_gemm gemm = product(call, i, half);
+        struct nn_gemm gemm = product(call, i, bf16);
         if (call->gradient[i] != NULL)
             status = nn_gemm(&gemm, call->work);
     }
     if (call->gradient[B] != NULL && status == YP_OK)
-        sum_of_rows(call, half);
+        sum_of_rows(call, bf16);
     return status;
 }
 
@@ -101,23 +101,23 @@ static size_t work_cuda(const struct nn_shape *shape)
     return nn_cuda_columns_bytes(shape->size[N], shape->size[OUT]);
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
-    const struct nn_gemm gemm = product(call, Y, half);
+    const struct nn_gemm gemm = product(call, Y, bf16);
     return nn_cuda_product(cuda, call->device, &gemm);
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
     enum yp_status status = YP_OK;
     for (int i = X; i <= W && status == YP_OK; i++) {
-        const struct nn_gemm gemm = product(call, i, half);
+        const struct nn_gemm gemm = product(call, i, bf16);
         if (call->gradient[i] != NULL)
             status = nn_cuda_product(cuda, call->device, &gemm);
     }
     const struct nn_cuda_columns sums = {.n = call->shape->size[N],
                                          .c = call->shape->size[OUT],
-                                         .half = half,
+                                         .bf16 = bf16,
                                          .add = nn_adds(call, B),
                                          .dy = call->gradient[Y],
                                          .sums = call->gradient[B],

@@ -35,14 +35,14 @@ NN_LOOPS exponentials_loops(const float *z, size_t n, float *restrict high, floa
 NN_KERNEL(exponentials, (const float *z, size_t n, float *high, float *sum), (z, n, high, sum))
 
 /* s from z, which may be the same array when it is float; `share` is 1 / sum. */
-NN_LOOPS slopes_loops(bool half, const float *z, size_t n, float high, float share, float dloss,
+NN_LOOPS slopes_loops(bool bf16, const float *z, size_t n, float high, float share, float dloss,
                       size_t label, void *s)
 {
     float own = dloss * (share * nn_exp(z[label] - high) - 1), each = dloss * share;
 #pragma omp simd
     for (size_t i = 0; i < n; i++)
-        nn_put(s, i, each * nn_exp(z[i] - high), half);
-    nn_put(s, label, own, half);
+        nn_put(s, i, each * nn_exp(z[i] - high), bf16);
+    nn_put(s, label, own, bf16);
 }
 NN_TYPED_KERNEL(slopes,
                 (const float *z, size_t n, float high, float share, float dloss, size_t label,
@@ -51,48 +51,48 @@ NN_TYPED_KERNEL(slopes,
 
 /* -- the three products of `rows` rows --------------------------------------------------------- */
 
-static enum nn_type type_of(bool half)
+static enum nn_type type_of(bool bf16)
 {
-    return half ? NN_BFLOAT16 : NN_FLOAT;
+    return bf16 ? NN_BFLOAT16 : NN_FLOAT;
 }
 
 static struct nn_gemm logits(const struct nn_call *call, size_t at, size_t rows, float *z,
-                             bool half)
+                             bool bf16)
 {
     size_t v = call->shape->size[V], d = call->shape->size[D];
     return (struct nn_gemm){rows,
                             v,
                             d,
-                            nn_rows_of(nn_from(call->value[X], at * d, half), type_of(half), d),
-                            nn_columns_of(call->value[W], type_of(half), d),
+                            nn_rows_of(nn_from(call->value[X], at * d, bf16), type_of(bf16), d),
+                            nn_columns_of(call->value[W], type_of(bf16), d),
                             nn_rows_of(z, NN_FLOAT, v),
                             false,
                             NULL};
 }
 
 static struct nn_gemm gradient_x(const struct nn_call *call, size_t at, size_t rows, const void *s,
-                                 bool half)
+                                 bool bf16)
 {
     size_t v = call->shape->size[V], d = call->shape->size[D];
     return (struct nn_gemm){rows,
                             d,
                             v,
-                            nn_rows_of(s, type_of(half), v),
-                            nn_rows_of(call->value[W], type_of(half), d),
-                            nn_rows_of(nn_from(call->gradient[X], at * d, half), type_of(half), d),
+                            nn_rows_of(s, type_of(bf16), v),
+                            nn_rows_of(call->value[W], type_of(bf16), d),
+                            nn_rows_of(nn_from(call->gradient[X], at * d, bf16), type_of(bf16), d),
                             false,
                             NULL};
 }
 
 static struct nn_gemm gradient_w(const struct nn_call *call, size_t at, size_t rows, const void *s,
-                                 bool half)
+                                 bool bf16)
 {
     size_t v = call->shape->size[V], d = call->shape->size[D];
     return (struct nn_gemm){v,
                             d,
                             rows,
-                            nn_columns_of(s, type_of(half), v),
-                            nn_rows_of(nn_from(call->value[X], at * d, half), type_of(half), d),
+                            nn_columns_of(s, type_of(bf16), v),
+                            nn_rows_of(nn_from(call->value[X], at * d, bf16), type_of(bf16), d),
                             nn_rows_of(call->gradient[W], NN_FLOAT, d),
                             at > 0 || nn_adds(call, W),
                             NULL};
@@ -101,7 +101,7 @@ static struct nn_gemm gradient_w(const struct nn_call *call, size_t at, size_t r
 /* -- workspace: logits of ROWS rows, their slopes in bf16, and what products take -------------- */
 
 /* The most that a product of the first rows, of others behind them, or of the last ones takes. */
-static size_t product_bytes(const struct nn_shape *shape, bool half)
+static size_t product_bytes(const struct nn_shape *shape, bool bf16)
 {
     size_t n = shape->size[N], most = 0;
     const size_t places[] = {0, ROWS, (n - 1) / ROWS * ROWS};
@@ -110,19 +110,19 @@ static size_t product_bytes(const struct nn_shape *shape, bool half)
         size_t at = places[i / 2], rows = at < n ? nn_least(ROWS, n - at) : 0;
         if (rows == 0)
             continue;
-        const struct nn_gemm products[] = {logits(&call, at, rows, NULL, half),
-                                           gradient_x(&call, at, rows, NULL, half),
-                                           gradient_w(&call, at, rows, NULL, half)};
+        const struct nn_gemm products[] = {logits(&call, at, rows, NULL, bf16),
+                                           gradient_x(&call, at, rows, NULL, bf16),
+                                           gradient_w(&call, at, rows, NULL, bf16)};
         size_t bytes = nn_gemm_most(products, sizeof products / sizeof *products);
         most = bytes > most ? bytes : most;
     }
     return most;
 }
 
-static size_t logits_bytes(const struct nn_shape *shape, bool half)
+static size_t logits_bytes(const struct nn_shape *shape, bool bf16)
 {
     size_t count = nn_least(ROWS, shape->size[N]) * shape->size[V];
-    return nn_aligned(count * sizeof(float)) + (half ? nn_aligned(count * sizeof(uint16_t)) : 0);
+    return nn_aligned(count * sizeof(float)) + (bf16 ? nn_aligned(count * sizeof(uint16_t)) : 0);
 }
 
 struct places {
@@ -130,24 +130,24 @@ struct places {
     void *s, *products;
 };
 
-static struct places places_of(const struct nn_call *call, bool half)
+static struct places places_of(const struct nn_call *call, bool bf16)
 {
     size_t count = nn_least(ROWS, call->shape->size[N]) * call->shape->size[V];
     char *slopes = (char *)call->work + nn_aligned(count * sizeof(float));
-    return (struct places){call->work, half ? (void *)slopes : call->work,
-                           half ? slopes + nn_aligned(count * sizeof(uint16_t)) : slopes};
+    return (struct places){call->work, bf16 ? (void *)slopes : call->work,
+                           bf16 ? slopes + nn_aligned(count * sizeof(uint16_t)) : slopes};
 }
 
 /* -- both passes ------------------------------------------------------------------------------- */
 
 /* The logits of some rows, and their losses where they are wanted. */
 static enum yp_status rows_forward(const struct nn_call *call, size_t at, size_t rows,
-                                   const struct places *p, bool losses, bool half)
+                                   const struct places *p, bool losses, bool bf16)
 {
     size_t v = call->shape->size[V];
     const int32_t *label = (const int32_t *)call->value[LABEL] + at;
     exponentials_kernel *exponentials = best_exponentials();
-    struct nn_gemm product = logits(call, at, rows, p->z, half);
+    struct nn_gemm product = logits(call, at, rows, p->z, bf16);
     enum yp_status status = nn_gemm(&product, p->products);
     if (status != YP_OK || !losses)
         return status;
@@ -166,17 +166,17 @@ static enum yp_status check_labels(const struct nn_call *call)
                             call->shape->size[N], call->shape->size[V]);
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool half)
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
     size_t n = call->shape->size[N];
-    struct places p = places_of(call, half);
+    struct places p = places_of(call, bf16);
     enum yp_status status = check_labels(call);
     for (size_t at = 0; at < n && status == YP_OK; at += ROWS)
-        status = rows_forward(call, at, nn_least(ROWS, n - at), &p, true, half);
+        status = rows_forward(call, at, nn_least(ROWS, n - at), &p, true, bf16);
     return status;
 }
 
-static enum yp_status vjp_of_rows(const struct nn_call *call, size_t at, bool half)
+static enum yp_status vjp_of_rows(const struct nn_call *call, size_t at, bool bf16)
 {
     const size_t *size = call->shape->size;
     size_t rows = nn_least(ROWS, size[N] - at);
@@ -184,29 +184,29 @@ static enum yp_status vjp_of_rows(const struct nn_call *call, size_t at, bool ha
     const float *dloss = (const float *)call->gradient[LOSS] + at;
     const float *high = (const float *)call->value[HIGH] + at;
     const float *sum = (const float *)call->value[SUM] + at;
-    struct places p = places_of(call, half);
-    slopes_kernel *slopes = best_slopes(half);
+    struct places p = places_of(call, bf16);
+    slopes_kernel *slopes = best_slopes(bf16);
     struct nn_gemm product;
-    enum yp_status status = rows_forward(call, at, rows, &p, call->both, half);
+    enum yp_status status = rows_forward(call, at, rows, &p, call->both, bf16);
     NN_PARALLEL_FOR(rows * size[V] > NN_FEW * NN_CHUNK, i, rows, 1,
                     slopes(p.z + i * size[V], size[V], high[i], 1 / sum[i], dloss[i],
-                           (size_t)label[i], nn_from(p.s, i * size[V], half)));
+                           (size_t)label[i], nn_from(p.s, i * size[V], bf16)));
     if (status == YP_OK && call->gradient[X] != NULL) {
-        product = gradient_x(call, at, rows, p.s, half);
+        product = gradient_x(call, at, rows, p.s, bf16);
         status = nn_gemm(&product, p.products);
     }
     if (status == YP_OK && call->gradient[W] != NULL) {
-        product = gradient_w(call, at, rows, p.s, half);
+        product = gradient_w(call, at, rows, p.s, bf16);
         status = nn_gemm(&product, p.products);
     }
     return status;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool half)
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     enum yp_status status = call->both ? check_labels(call) : YP_OK;
     for (size_t at = 0; at < call->shape->size[N] && status == YP_OK; at += ROWS)
-        status = vjp_of_rows(call, at, half);
+        status = vjp_of_rows(call, at, bf16);
     return status;
 }
 
@@ -215,13 +215,13 @@ NN_BOTH_TYPES
 /* -- on a GPU ---------------------------------------------------------------------------------- */
 
 static struct nn_cuda_cross_entropy job_of(const struct nn_call *call, size_t at,
-                                           const struct places *p, bool half)
+                                           const struct places *p, bool bf16)
 {
     const float *dloss = call->gradient[LOSS];
     float *loss = call->value[LOSS]; /* of a vjp alone NULL, as dloss is of forward */
     return (struct nn_cuda_cross_entropy){.n = nn_least(ROWS, call->shape->size[N] - at),
                                           .v = call->shape->size[V],
-                                          .half = half,
+                                          .bf16 = bf16,
                                           .z = p->z,
                                           .dloss = dloss != NULL ? dloss + at : NULL,
                                           .label = (const int32_t *)call->value[LABEL] + at,
@@ -233,36 +233,36 @@ static struct nn_cuda_cross_entropy job_of(const struct nn_call *call, size_t at
 
 /* The logits of rows from `at` on, with their losses or without. */
 static enum yp_status rows_on(const struct nn_cuda *cuda, const struct nn_call *call, size_t at,
-                              const struct places *p, bool losses, bool half)
+                              const struct places *p, bool losses, bool bf16)
 {
-    const struct nn_cuda_cross_entropy job = job_of(call, at, p, half);
-    struct nn_gemm product = logits(call, at, job.n, p->z, half);
+    const struct nn_cuda_cross_entropy job = job_of(call, at, p, bf16);
+    struct nn_gemm product = logits(call, at, job.n, p->z, bf16);
     enum yp_status status = nn_cuda_product(cuda, call->device, &product);
     return losses && status == YP_OK ? cuda->cross_entropy[NN_FORWARD](call->device, &job) : status;
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
-    struct places p = places_of(call, half);
+    struct places p = places_of(call, bf16);
     enum yp_status status = YP_OK;
     for (size_t at = 0; at < call->shape->size[N] && status == YP_OK; at += ROWS)
-        status = rows_on(cuda, call, at, &p, true, half);
+        status = rows_on(cuda, call, at, &p, true, bf16);
     return status;
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
-    struct places p = places_of(call, half);
+    struct places p = places_of(call, bf16);
     enum yp_status status = YP_OK;
     for (size_t at = 0; at < call->shape->size[N] && status == YP_OK; at += ROWS) {
-        const struct nn_cuda_cross_entropy job = job_of(call, at, &p, half);
-        status = rows_on(cuda, call, at, &p, call->both, half);
+        const struct nn_cuda_cross_entropy job = job_of(call, at, &p, bf16);
+        status = rows_on(cuda, call, at, &p, call->both, bf16);
         if (status == YP_OK)
             status = cuda->cross_entropy[NN_VJP](call->device, &job);
-        struct nn_gemm product = gradient_x(call, at, job.n, p.s, half);
+        struct nn_gemm product = gradient_x(call, at, job.n, p.s, bf16);
         if (status == YP_OK && call->gradient[X] != NULL)
             status = nn_cuda_product(cuda, call->device, &product);
-        product = gradient_w(call, at, job.n, p.s, half);
+        product = gradient_w(call, at, job.n, p.s, bf16);
         if (status == YP_OK && call->gradient[W] != NULL)
             status = nn_cuda_product(cuda, call->device, &product);
     }

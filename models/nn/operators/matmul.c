@@ -9,9 +9,9 @@ enum { M, N, K };
 #include "models/nn/plain.h"
 
 /* y, da or db, as they are needed; `i` is the tensor that is written. */
-static struct nn_gemm product(const struct nn_call *call, int i, bool half)
+static struct nn_gemm product(const struct nn_call *call, int i, bool bf16)
 {
-    enum nn_type type = half ? NN_BFLOAT16 : NN_FLOAT;
+    enum nn_type type = bf16 ? NN_BFLOAT16 : NN_FLOAT;
     size_t m = call->shape->size[M], n = call->shape->size[N], k = call->shape->size[K];
     if (i == Y)
         return (struct nn_gemm){m,
@@ -41,11 +41,11 @@ static struct nn_gemm product(const struct nn_call *call, int i, bool half)
                             NULL};
 }
 
-static size_t work_in(const struct nn_shape *shape, bool half)
+static size_t work_in(const struct nn_shape *shape, bool bf16)
 {
     const struct nn_call call = {.shape = shape};
-    const struct nn_gemm products[] = {product(&call, Y, half), product(&call, A, half),
-                                       product(&call, B, half)};
+    const struct nn_gemm products[] = {product(&call, Y, bf16), product(&call, A, bf16),
+                                       product(&call, B, bf16)};
     return nn_gemm_most(products, sizeof products / sizeof *products);
 }
 
@@ -59,17 +59,17 @@ static size_t work_bf16(const struct nn_shape *shape)
     return work_in(shape, true);
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool half)
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
-    struct nn_gemm gemm = product(call, Y, half);
+    struct nn_gemm gemm = product(call, Y, bf16);
     return nn_gemm(&gemm, call->work);
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool half)
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     enum yp_status status = YP_OK;
     for (int i = A; i <= B && status == YP_OK; i++) {
-        struct nn_gemm gemm = product(call, i, half);
+        struct nn_gemm gemm = product(call, i, bf16);
         if (call->gradient[i] != NULL)
             status = nn_gemm(&gemm, call->work);
     }
@@ -78,17 +78,17 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
 
 NN_BOTH_TYPES
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
-    const struct nn_gemm gemm = product(call, Y, half);
+    const struct nn_gemm gemm = product(call, Y, bf16);
     return nn_cuda_product(cuda, call->device, &gemm);
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
     enum yp_status status = YP_OK;
     for (int i = A; i <= B && status == YP_OK; i++) {
-        const struct nn_gemm gemm = product(call, i, half);
+        const struct nn_gemm gemm = product(call, i, bf16);
         if (call->gradient[i] != NULL)
             status = nn_cuda_product(cuda, call->device, &gemm);
     }

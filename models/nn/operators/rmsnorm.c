@@ -14,50 +14,50 @@ enum { N, D };
 
 #include <math.h>
 
-NN_LOOPS normalise_loops(bool half, const void *x, const float *gain, size_t d, float eps,
+NN_LOOPS normalise_loops(bool bf16, const void *x, const float *gain, size_t d, float eps,
                          void *restrict y, float *restrict r)
 {
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t i = 0; i < d; i++)
-        sum += nn_get(x, i, half) * nn_get(x, i, half);
+        sum += nn_get(x, i, bf16) * nn_get(x, i, bf16);
     *r = 1 / sqrtf(sum / (float)d + eps);
     for (size_t i = 0; i < d; i++)
-        nn_put(y, i, nn_get(x, i, half) * *r * gain[i], half);
+        nn_put(y, i, nn_get(x, i, bf16) * *r * gain[i], bf16);
 }
 NN_TYPED_KERNEL(normalise,
                 (const void *x, const float *gain, size_t d, float eps, void *y, float *r),
                 (x, gain, d, eps, y, r))
 
 /* dx, added to what is there when `add`, and dy x r added to dgain, either unless it is NULL. */
-NN_LOOPS slopes_loops(bool half, const void *x, const float *gain, float r, const void *dy,
+NN_LOOPS slopes_loops(bool bf16, const void *x, const float *gain, float r, const void *dy,
                       size_t d, bool add, void *restrict dx, double *restrict dgain)
 {
     float along = 0;
 #pragma omp simd reduction(+ : along)
     for (size_t i = 0; i < d; i++)
-        along += gain[i] * nn_get(dy, i, half) * nn_get(x, i, half);
+        along += gain[i] * nn_get(dy, i, bf16) * nn_get(x, i, bf16);
     along *= r * r * r / (float)d;
     for (size_t i = 0; i < d && dx != NULL; i++) {
-        float slope = r * gain[i] * nn_get(dy, i, half) - along * nn_get(x, i, half);
-        nn_put(dx, i, add ? nn_get(dx, i, half) + slope : slope, half);
+        float slope = r * gain[i] * nn_get(dy, i, bf16) - along * nn_get(x, i, bf16);
+        nn_put(dx, i, add ? nn_get(dx, i, bf16) + slope : slope, bf16);
     }
     for (size_t i = 0; i < d && dgain != NULL; i++)
-        dgain[i] += (double)(nn_get(dy, i, half) * nn_get(x, i, half) * r);
+        dgain[i] += (double)(nn_get(dy, i, bf16) * nn_get(x, i, bf16) * r);
 }
 NN_TYPED_KERNEL(slopes,
                 (const void *x, const float *gain, float r, const void *dy, size_t d, bool add,
                  void *dx, double *dgain),
                 (x, gain, r, dy, d, add, dx, dgain))
 
-static enum yp_status forward_in(const struct nn_call *call, bool half)
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
     size_t n = call->shape->size[N], d = call->shape->size[D];
     float *r = call->value[R], eps = (float)call->shape->setting[0];
-    normalise_kernel *kernel = best_normalise(half);
+    normalise_kernel *kernel = best_normalise(bf16);
     NN_PARALLEL_FOR(n * d > NN_FEW * NN_CHUNK, i, n, 1,
-                    kernel(nn_from(call->value[X], i * d, half), call->value[GAIN], d, eps,
-                           nn_from(call->value[Y], i * d, half), r + i));
+                    kernel(nn_from(call->value[X], i * d, bf16), call->value[GAIN], d, eps,
+                           nn_from(call->value[Y], i * d, bf16), r + i));
     return YP_OK;
 }
 
@@ -77,7 +77,7 @@ static size_t work(const struct nn_shape *shape)
     return nn_chunks(n, block_of(n, d)) * d * sizeof(double);
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool half)
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     size_t n = call->shape->size[N], d = call->shape->size[D], block = block_of(n, d);
     size_t blocks = nn_chunks(n, block);
@@ -85,15 +85,15 @@ static enum yp_status vjp_in(const struct nn_call *call, bool half)
     double *sums = call->gradient[GAIN] != NULL ? call->work : NULL;
     char *dx = call->gradient[X];
     float *dgain = call->gradient[GAIN];
-    slopes_kernel *kernel = best_slopes(half);
+    slopes_kernel *kernel = best_slopes(bf16);
     NN_PARALLEL_FOR(n * d > NN_FEW * NN_CHUNK, k, blocks, 1, {
         double *sum = sums != NULL ? sums + k * d : NULL;
         if (sum != NULL)
             memset(sum, 0, d * sizeof *sum);
         for (size_t i = k * block; i < nn_least(n, (k + 1) * block); i++)
-            kernel(nn_from(call->value[X], i * d, half), call->value[GAIN], r[i],
-                   nn_from(call->gradient[Y], i * d, half), d, nn_adds(call, X),
-                   dx != NULL ? nn_from(dx, i * d, half) : NULL, sum);
+            kernel(nn_from(call->value[X], i * d, bf16), call->value[GAIN], r[i],
+                   nn_from(call->gradient[Y], i * d, bf16), d, nn_adds(call, X),
+                   dx != NULL ? nn_from(dx, i * d, bf16) : NULL, sum);
     });
     if (dgain == NULL)
         return YP_OK;
@@ -110,11 +110,11 @@ static size_t work_cuda(const struct nn_shape *shape)
     return nn_cuda_columns_bytes(shape->size[N], shape->size[D]);
 }
 
-static struct nn_cuda_rmsnorm job_of(const struct nn_call *call, bool half)
+static struct nn_cuda_rmsnorm job_of(const struct nn_call *call, bool bf16)
 {
     return (struct nn_cuda_rmsnorm){.n = call->shape->size[N],
                                     .d = call->shape->size[D],
-                                    .half = half,
+                                    .bf16 = bf16,
                                     .add_dx = nn_adds(call, X),
                                     .add_dgain = nn_adds(call, GAIN),
                                     .eps = (float)call->shape->setting[0],
@@ -128,15 +128,15 @@ static struct nn_cuda_rmsnorm job_of(const struct nn_call *call, bool half)
                                     .work = call->work};
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
-    const struct nn_cuda_rmsnorm job = job_of(call, half);
+    const struct nn_cuda_rmsnorm job = job_of(call, bf16);
     return cuda->rmsnorm[NN_FORWARD](call->device, &job);
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
-    const struct nn_cuda_rmsnorm job = job_of(call, half);
+    const struct nn_cuda_rmsnorm job = job_of(call, bf16);
     return cuda->rmsnorm[NN_VJP](call->device, &job);
 }
 

@@ -26,9 +26,9 @@ void nn_rope_angles(size_t t, size_t p, double theta, double *cosine, double *si
 }
 
 /* Pair i of an array; those of bf16 are a word each, which vector code is made of. */
-static inline void get_pair(const void *x, size_t i, bool half, float *first, float *second)
+static inline void get_pair(const void *x, size_t i, bool bf16, float *first, float *second)
 {
-    if (half) {
+    if (bf16) {
         uint32_t both;
         memcpy(&both, (const uint16_t *)x + 2 * i, sizeof both);
         *first = nn_from_bf16((uint16_t)both);
@@ -39,9 +39,9 @@ static inline void get_pair(const void *x, size_t i, bool half, float *first, fl
     }
 }
 
-static inline void put_pair(void *x, size_t i, float first, float second, bool half)
+static inline void put_pair(void *x, size_t i, float first, float second, bool bf16)
 {
-    if (half) {
+    if (bf16) {
         uint32_t both = nn_to_bf16(first) | (uint32_t)nn_to_bf16(second) << 16;
         memcpy((uint16_t *)x + 2 * i, &both, sizeof both);
     } else {
@@ -50,28 +50,28 @@ static inline void put_pair(void *x, size_t i, float first, float second, bool h
     }
 }
 
-NN_LOOPS turn_loops(bool half, const void *x, const float *cosine, const float *sine, size_t p,
+NN_LOOPS turn_loops(bool bf16, const void *x, const float *cosine, const float *sine, size_t p,
                     void *restrict y)
 {
 #pragma omp simd
     for (size_t i = 0; i < p; i++) {
         float first, second;
-        get_pair(x, i, half, &first, &second);
-        nn_put(y, i, first * cosine[i] - second * sine[i], half);
-        nn_put(y, p + i, first * sine[i] + second * cosine[i], half);
+        get_pair(x, i, bf16, &first, &second);
+        nn_put(y, i, first * cosine[i] - second * sine[i], bf16);
+        nn_put(y, p + i, first * sine[i] + second * cosine[i], bf16);
     }
 }
 NN_TYPED_KERNEL(turn, (const void *x, const float *cosine, const float *sine, size_t p, void *y),
                 (x, cosine, sine, p, y))
 
-NN_LOOPS turn_back_loops(bool half, const void *dy, const float *cosine, const float *sine,
+NN_LOOPS turn_back_loops(bool bf16, const void *dy, const float *cosine, const float *sine,
                          size_t p, void *restrict dx)
 {
 #pragma omp simd
     for (size_t i = 0; i < p; i++) {
-        float first = nn_get(dy, i, half), second = nn_get(dy, p + i, half);
+        float first = nn_get(dy, i, bf16), second = nn_get(dy, p + i, bf16);
         put_pair(dx, i, first * cosine[i] + second * sine[i], second * cosine[i] - first * sine[i],
-                 half);
+                 bf16);
     }
 }
 NN_TYPED_KERNEL(turn_back,
@@ -79,7 +79,7 @@ NN_TYPED_KERNEL(turn_back,
                 (dy, cosine, sine, p, dx))
 
 /* All heads of all positions, from one array to another. */
-static void turn_all(const struct nn_call *call, turn_kernel *kernel, bool half, const void *from,
+static void turn_all(const struct nn_call *call, turn_kernel *kernel, bool bf16, const void *from,
                      void *to)
 {
     const size_t *size = call->shape->size;
@@ -87,28 +87,28 @@ static void turn_all(const struct nn_call *call, turn_kernel *kernel, bool half,
     size_t width = size[H] * size[E];
     NN_PARALLEL_FOR(size[B] * size[T] * width > NN_FEW * NN_CHUNK, at, size[B] * size[T], 1, {
         for (size_t h = 0; h < size[H]; h++)
-            kernel(nn_from(from, at * width + h * size[E], half), cosine + at % size[T] * size[P],
+            kernel(nn_from(from, at * width + h * size[E], bf16), cosine + at % size[T] * size[P],
                    sine + at % size[T] * size[P], size[P],
-                   nn_from(to, at * width + h * size[E], half));
+                   nn_from(to, at * width + h * size[E], bf16));
     });
 }
 
-static enum yp_status forward_in(const struct nn_call *call, bool half)
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
-    turn_all(call, best_turn(half), half, call->value[X], call->value[Y]);
+    turn_all(call, best_turn(bf16), bf16, call->value[X], call->value[Y]);
     return YP_OK;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool half)
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
     if (call->gradient[X] != NULL)
-        turn_all(call, best_turn_back(half), half, call->gradient[Y], call->gradient[X]);
+        turn_all(call, best_turn_back(bf16), bf16, call->gradient[Y], call->gradient[X]);
     return YP_OK;
 }
 
 NN_BOTH_TYPES
 
-static enum yp_status turn_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half,
+static enum yp_status turn_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16,
                               bool back)
 {
     const size_t *size = call->shape->size;
@@ -116,7 +116,7 @@ static enum yp_status turn_on(const struct nn_cuda *cuda, const struct nn_call *
                                      size[T],
                                      size[H],
                                      size[E],
-                                     half,
+                                     bf16,
                                      back,
                                      back ? call->gradient[Y] : call->value[X],
                                      call->value[COS],
@@ -125,14 +125,14 @@ static enum yp_status turn_on(const struct nn_cuda *cuda, const struct nn_call *
     return job.y != NULL ? cuda->rope(call->device, &job) : (enum yp_status)YP_OK;
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
-    return turn_on(cuda, call, half, false);
+    return turn_on(cuda, call, bf16, false);
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
-    return turn_on(cuda, call, half, true);
+    return turn_on(cuda, call, bf16, true);
 }
 
 NN_ON_CUDA

@@ -13,27 +13,27 @@ enum { N };
 #include "models/nn/plain.h"
 #include "models/nn/types.h"
 
-NN_LOOPS units_loops(bool half, const void *gate, const void *up, size_t n, void *restrict y)
+NN_LOOPS units_loops(bool bf16, const void *gate, const void *up, size_t n, void *restrict y)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float g = nn_get(gate, i, half);
-        nn_put(y, i, g / (1 + nn_exp(-g)) * nn_get(up, i, half), half);
+        float g = nn_get(gate, i, bf16);
+        nn_put(y, i, g / (1 + nn_exp(-g)) * nn_get(up, i, bf16), bf16);
     }
 }
 NN_TYPED_KERNEL(units, (const void *gate, const void *up, size_t n, void *y), (gate, up, n, y))
 
-NN_LOOPS slopes_loops(bool half, const void *gate, const void *up, const void *dy, size_t n,
+NN_LOOPS slopes_loops(bool bf16, const void *gate, const void *up, const void *dy, size_t n,
                       void *restrict dgate, void *restrict dup)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        float g = nn_get(gate, i, half), d = nn_get(dy, i, half);
+        float g = nn_get(gate, i, bf16), d = nn_get(dy, i, bf16);
         float s = 1 / (1 + nn_exp(-g));
         if (dgate != NULL)
-            nn_put(dgate, i, d * nn_get(up, i, half) * (s * (1 + g * (1 - s))), half);
+            nn_put(dgate, i, d * nn_get(up, i, bf16) * (s * (1 + g * (1 - s))), bf16);
         if (dup != NULL)
-            nn_put(dup, i, d * (g * s), half);
+            nn_put(dup, i, d * (g * s), bf16);
     }
 }
 NN_TYPED_KERNEL(slopes,
@@ -41,51 +41,51 @@ NN_TYPED_KERNEL(slopes,
                  void *dup),
                 (gate, up, dy, n, dgate, dup))
 
-static enum yp_status forward_in(const struct nn_call *call, bool half)
+static enum yp_status forward_in(const struct nn_call *call, bool bf16)
 {
-    units_kernel *kernel = best_units(half);
+    units_kernel *kernel = best_units(bf16);
     size_t n = call->shape->size[N];
     NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
-                    kernel(nn_from(call->value[GATE], at, half), nn_from(call->value[UP], at, half),
-                           nn_least(NN_CHUNK, n - at), nn_from(call->value[Y], at, half)));
+                    kernel(nn_from(call->value[GATE], at, bf16), nn_from(call->value[UP], at, bf16),
+                           nn_least(NN_CHUNK, n - at), nn_from(call->value[Y], at, bf16)));
     return YP_OK;
 }
 
-static void *part(void *array, size_t at, bool half)
+static void *part(void *array, size_t at, bool bf16)
 {
-    return array != NULL ? nn_from(array, at, half) : NULL;
+    return array != NULL ? nn_from(array, at, bf16) : NULL;
 }
 
-static enum yp_status vjp_in(const struct nn_call *call, bool half)
+static enum yp_status vjp_in(const struct nn_call *call, bool bf16)
 {
-    slopes_kernel *kernel = best_slopes(half);
+    slopes_kernel *kernel = best_slopes(bf16);
     size_t n = call->shape->size[N];
     NN_PARALLEL_FOR(n > NN_FEW * NN_CHUNK, at, n, NN_CHUNK,
-                    kernel(nn_from(call->value[GATE], at, half), nn_from(call->value[UP], at, half),
-                           nn_from(call->gradient[Y], at, half), nn_least(NN_CHUNK, n - at),
-                           part(call->gradient[GATE], at, half),
-                           part(call->gradient[UP], at, half)));
+                    kernel(nn_from(call->value[GATE], at, bf16), nn_from(call->value[UP], at, bf16),
+                           nn_from(call->gradient[Y], at, bf16), nn_least(NN_CHUNK, n - at),
+                           part(call->gradient[GATE], at, bf16),
+                           part(call->gradient[UP], at, bf16)));
     return YP_OK;
 }
 
 NN_BOTH_TYPES
 
-static struct nn_cuda_swiglu job_of(const struct nn_call *call, bool half)
+static struct nn_cuda_swiglu job_of(const struct nn_call *call, bool bf16)
 {
     return (struct nn_cuda_swiglu){
-        call->shape->size[N], half,           call->value[GATE],    call->value[UP],
+        call->shape->size[N], bf16,           call->value[GATE],    call->value[UP],
         call->gradient[Y],    call->value[Y], call->gradient[GATE], call->gradient[UP]};
 }
 
-static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+static enum yp_status forward_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
-    const struct nn_cuda_swiglu job = job_of(call, half);
+    const struct nn_cuda_swiglu job = job_of(call, bf16);
     return cuda->swiglu[NN_FORWARD](call->device, &job);
 }
 
-static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool half)
+static enum yp_status vjp_on(const struct nn_cuda *cuda, const struct nn_call *call, bool bf16)
 {
-    const struct nn_cuda_swiglu job = job_of(call, half);
+    const struct nn_cuda_swiglu job = job_of(call, bf16);
     return cuda->swiglu[NN_VJP](call->device, &job);
 }
 

@@ -48,7 +48,7 @@ static const struct ypi_simd_version versions[] = {YPI_SIMD_TABLE(gram)};
 YPI_SIMD_CHOICE(struct ypi_gram_kernels, ypi_gram_kernels)
 
 /* The pairs of one panel, rotation by rotation; of the last rotation of an even size the second
- * half says the same as the first. */
+ * bf16 says the same as the first. */
 static void merge_panel(size_t first, size_t size, size_t width, const double *sums,
                         const double *left, const double *right, double *m2, size_t channels)
 {

@@ -5,7 +5,7 @@
  * pixel's channels v width ... side by side; the last one has the `tail` = channels % width that
  * are left, then zeros. All products are sums over rows of two panels' entries:
  *   - of a panel with itself every pair once, by rotations: sum x[i] x[(i + r) % width] for
- *     r = 0 .. width / 2, which is half of what a square needs;
+ *     r = 0 .. width / 2, which is bf16 of what a square needs;
  *   - of a panel's rows with all panels after it, in blocks;
  *   - of the tail's rows with all whole panels, so that no vector is mostly zeros.
  * The sums of a tile, in double, stand in the same order: see struct ypi_gram_shape.

@@ -6,7 +6,7 @@
  *     three terms: those + t1 t1 + t0 t2 + t2 t0
  *
  * A term of a panel of gram.h is (pairs, width) words of 32 bits: channel c of pixels 2 k (low
- * half) and 2 k + 1 in word c of row k. Such a row is what VDPBF16PS takes, and 16 of them are what
+ * bf16) and 2 k + 1 in word c of row k. Such a row is what VDPBF16PS takes, and 16 of them are what
  * TDPBF16PS takes as its second factor; transposed they are its first.
  */
 #ifndef YPI_RX_SPLIT_H

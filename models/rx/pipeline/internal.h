@@ -58,7 +58,7 @@ static inline bool ypi_rx_has_terms(const struct rx_pipeline_options *options)
     return options->select && (options->entropy != 0 || options->diversity != 0);
 }
 
-/* -- from covariance to factor (finish.c) --------------------------------------------------- */
+/* -- from covariance to factor (factor.c) --------------------------------------------------- */
 
 /* What rounding leaves of a variance that other channels explain wholly: entries of the covariance
  * are right to 2^-22 or so, and a pivot collects a few of them. A condition of 1e6 stays above. */
