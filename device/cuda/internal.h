@@ -51,6 +51,8 @@ static inline struct ypi_cuda_device *ypi_cuda(const struct yp_device *device)
     return (struct ypi_cuda_device *)(uintptr_t)device;
 }
 
+/* -- status.c ------------------------------------------------------------------------------- */
+
 double ypi_cuda_now(void); /* monotonic seconds */
 
 /* What a call comes to, with the host's message set: `what` names it. */

@@ -7,103 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NO_SLOT SIZE_MAX
-
-/* -- the pass ------------------------------------------------------------------------------- */
-
-static void begin_pass(struct data_loader *l)
-{
-    size_t words = (l->o.items + 63) / 64;
-    memset(l->begun, 0, words * sizeof *l->begun);
-    if (l->o.items % 64 != 0)
-        l->begun[words - 1] = ~UINT64_C(0) << (l->o.items % 64);
-    for (size_t i = 0; i < l->slot_count; i++)
-        l->slots[i].state = YPI_EMPTY;
-    l->begun_count = 0;
-    l->cursor = 0;
-    l->ahead = 0;
-}
-
-static bool is_begun(const struct data_loader *l, size_t index)
-{
-    return (l->begun[index / 64] >> (index % 64) & 1) != 0;
-}
-
-size_t ypi_loader_next(const struct data_loader *l)
-{
-    size_t words = (l->o.items + 63) / 64;
-    size_t word = l->cursor / 64;
-    uint64_t open = ~l->begun[word] & ~UINT64_C(0) << (l->cursor % 64);
-    while (open == 0) {
-        word = (word + 1) % words;
-        open = ~l->begun[word];
-    }
-    return word * 64 + (size_t)__builtin_ctzll(open);
-}
-
-void ypi_loader_stop_clock(struct ypi_loader_worker *w)
-{
-    if (w->waits_since > 0)
-        w->loader->seen.worker_waiting += ypi_now() - w->waits_since;
-    w->waits_since = 0;
-}
-
-static size_t find_slot(const struct data_loader *l, size_t index)
-{
-    for (size_t i = 0; i < l->slot_count; i++)
-        if (l->slots[i].state != YPI_EMPTY && l->slots[i].index == index)
-            return i;
-    return NO_SLOT;
-}
-
-size_t ypi_loader_begin(struct data_loader *l, size_t index, enum ypi_loader_state state)
-{
-    size_t used = 0;
-    size_t at = NO_SLOT;
-    for (size_t i = 0; i < l->slot_count; i++) {
-        used += l->slots[i].state != YPI_EMPTY;
-        if (at == NO_SLOT && l->slots[i].state == YPI_EMPTY)
-            at = i;
-    }
-    if (used + 1 > l->seen.max_items)
-        l->seen.max_items = used + 1;
-    l->slots[at].state = state;
-    l->slots[at].index = index;
-    l->begun[index / 64] |= UINT64_C(1) << (index % 64);
-    if (++l->begun_count ==
-        l->o.items) /* from here on they wait for the next pass, not for capacity */
-        for (int i = 0; i < l->workers; i++)
-            ypi_loader_stop_clock(&l->worker[i]);
-    return at;
-}
-
-static void *data_of(const struct data_loader *l, size_t slot)
-{
-    return (char *)l->data + slot * l->data_stride;
-}
-
-static uint8_t *labels_of(const struct data_loader *l, size_t slot)
-{
-    return l->labels != NULL ? l->labels + slot * l->labels_stride : NULL;
-}
-
-double ypi_loader_make(struct data_loader *l, size_t at)
-{
-    struct ypi_loader_slot *s = &l->slots[at];
-    double begin = ypi_now();
-    s->count = 0;
-    s->status = l->o.fill(l->o.arg, s->index, data_of(l, at), labels_of(l, at), &s->count);
-    if (s->status == YP_OK && s->count > l->o.elements)
-        s->status = yp_set_error(YP_INVALID,
-                                 "data_loader: fill gave item %zu %zu elements: must be 0 to %zu",
-                                 s->index, s->count, l->o.elements);
-    if (s->status != YP_OK)
-        snprintf(s->message, sizeof s->message, "%s", yp_last_error());
-    return ypi_now() - begin;
-}
-
-/* -- the interface -------------------------------------------------------------------------- */
-
 struct data_loader *data_loader_create(struct yp_device *device,
                                        const struct data_loader_options *options)
 {
@@ -128,7 +31,7 @@ struct data_loader *data_loader_create(struct yp_device *device,
                               .made = PTHREAD_COND_INITIALIZER};
     struct ypi_arena arena = {.base = (char *)l};
     ypi_loader_lay_out(l, &arena);
-    begin_pass(l);
+    ypi_loader_begin_pass(l);
     if (ypi_loader_start(l) == YP_OK) {
         l->o.cpus = NULL; /* the caller's, read for the last time */
         return l;
@@ -153,20 +56,20 @@ void data_loader_destroy(struct data_loader *loader)
     yp_device_free(loader->device, loader);
 }
 
-/* Waits while a worker makes the item. NO_SLOT: somebody has taken it. */
+/* Waits while a worker makes the item. YPI_NO_SLOT: somebody has taken it. */
 static size_t wait_for_item(struct data_loader *l, size_t index)
 {
     double begin = ypi_now();
     bool waited = false;
-    size_t at = find_slot(l, index);
+    size_t at = ypi_loader_find_slot(l, index);
     /* Looked for again each time: another may take the same one, and the slot go on. */
-    while (at != NO_SLOT && l->slots[at].state == YPI_MAKING) {
+    while (at != YPI_NO_SLOT && l->slots[at].state == YPI_MAKING) {
         waited = true;
         pthread_cond_wait(&l->made, &l->lock);
-        at = find_slot(l, index);
+        at = ypi_loader_find_slot(l, index);
     }
-    if (at == NO_SLOT || l->slots[at].state != YPI_READY)
-        return NO_SLOT;
+    if (at == YPI_NO_SLOT || l->slots[at].state != YPI_READY)
+        return YPI_NO_SLOT;
     l->slots[at].state = YPI_HELD;
     l->ahead--;
     l->seen.waited += waited;
@@ -197,9 +100,9 @@ static enum yp_status take_item(struct data_loader *l, size_t index, struct data
                             index, l->held, l->o.consumers);
     l->held++;
     l->cursor = (index + 1) % l->o.items;
-    bool begun = is_begun(l, index);
+    bool begun = ypi_loader_is_begun(l, index);
     size_t at = begun ? wait_for_item(l, index) : make_oneself(l, index);
-    if (at == NO_SLOT) {
+    if (at == YPI_NO_SLOT) {
         l->held--;
         return yp_set_error(YP_INVALID,
                             "data_loader_take: item %zu was taken in this pass already: must be "
@@ -210,7 +113,8 @@ static enum yp_status take_item(struct data_loader *l, size_t index, struct data
         pthread_cond_signal(&l->space);
     struct ypi_loader_slot *s = &l->slots[at];
     if (s->status == YP_OK) {
-        *item = (struct data_item){index, s->count, data_of(l, at), labels_of(l, at)};
+        *item = (struct data_item){index, s->count, ypi_loader_data_of(l, at),
+                                   ypi_loader_labels_of(l, at)};
         return YP_OK;
     }
     l->held--;
@@ -239,9 +143,9 @@ enum yp_status data_loader_give_back(struct data_loader *loader, struct data_ite
         return yp_set_error(YP_INVALID, "data_loader_give_back: %s is NULL: must not be",
                             loader == NULL ? "loader" : "item");
     pthread_mutex_lock(&loader->lock);
-    size_t at = item->data != NULL ? find_slot(loader, item->index) : NO_SLOT;
-    bool held =
-        at != NO_SLOT && loader->slots[at].state == YPI_HELD && item->data == data_of(loader, at);
+    size_t at = item->data != NULL ? ypi_loader_find_slot(loader, item->index) : YPI_NO_SLOT;
+    bool held = at != YPI_NO_SLOT && loader->slots[at].state == YPI_HELD &&
+                item->data == ypi_loader_data_of(loader, at);
     if (held) {
         loader->slots[at].state = YPI_EMPTY;
         loader->held--;
@@ -266,7 +170,7 @@ enum yp_status data_loader_rewind(struct data_loader *loader)
         loader->rewinding = true;
         while (loader->making > 0)
             pthread_cond_wait(&loader->made, &loader->lock);
-        begin_pass(loader);
+        ypi_loader_begin_pass(loader);
         loader->rewinding = false;
         pthread_cond_broadcast(&loader->space);
     }

@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #define YPI_LOADER_CPUS 4096
+#define YPI_NO_SLOT SIZE_MAX
 
 /* YPI_MAKING: by a worker, YPI_READY: made by one. Both are ahead, there are at most `depth` of
  * them. YPI_HELD: a consumer's, from the moment he begins to make it or finds it. */
@@ -57,8 +58,29 @@ void ypi_loader_lay_out(struct data_loader *l, struct ypi_arena *arena);
 
 /* ---- items: with the lock but for ypi_loader_make() ---- */
 
+/* Nothing is begun, and all slots are empty. */
+void ypi_loader_begin_pass(struct data_loader *l);
+
+static inline bool ypi_loader_is_begun(const struct data_loader *l, size_t index)
+{
+    return (l->begun[index / 64] >> (index % 64) & 1) != 0;
+}
+
 /* The first item from the cursor on, and then from 0, that nobody has begun. There is one. */
 size_t ypi_loader_next(const struct data_loader *l);
+
+/* The slot that holds the item, or YPI_NO_SLOT. */
+size_t ypi_loader_find_slot(const struct data_loader *l, size_t index);
+
+static inline void *ypi_loader_data_of(const struct data_loader *l, size_t slot)
+{
+    return (char *)l->data + slot * l->data_stride;
+}
+
+static inline uint8_t *ypi_loader_labels_of(const struct data_loader *l, size_t slot)
+{
+    return l->labels != NULL ? l->labels + slot * l->labels_stride : NULL;
+}
 
 /* An empty slot for this item. There always is one: ahead < depth, or held <= consumers. */
 size_t ypi_loader_begin(struct data_loader *l, size_t index, enum ypi_loader_state state);
@@ -67,11 +89,11 @@ size_t ypi_loader_begin(struct data_loader *l, size_t index, enum ypi_loader_sta
  * waits in the slot. Returns the seconds it took. */
 double ypi_loader_make(struct data_loader *l, size_t at);
 
+void ypi_loader_stop_clock(struct ypi_loader_worker *w); /* of a worker's waiting */
+
 /* ---- workers ---- */
 
 /* As many as the system gives. YP_INVALID when it is a processor of the list that fails. */
 enum yp_status ypi_loader_start(struct data_loader *l);
-
-void ypi_loader_stop_clock(struct ypi_loader_worker *w); /* of a worker's waiting */
 
 #endif
