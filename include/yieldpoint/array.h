@@ -1,5 +1,5 @@
 /*
- * Arrays of numbers held against what they should be.
+ * Comparing an array of numbers with its expected values.
  *
  *     yp_expect_close(t, "labels", .got = labels, .want = wanted, .count = n,
  *                     .number = YP_NUMBER_UINT8);
@@ -10,8 +10,8 @@
  *                     .number = YP_NUMBER_BFLOAT16, .columns = width, .ulp = 2,
  *                     .nmse = 1e-5, .got_on = yp_device(t));
  *
- * A NaN or an infinity where none is expected always fails. The failure says how many elements are
- * off, which is the first and which the worst, by how much, and what stands around the first.
+ * An unexpected NaN or infinity always fails. The failure prints how many elements are off, the
+ * first and the worst of them, by how much, and the neighbours of the first.
  */
 #ifndef YIELDPOINT_ARRAY_H
 #define YIELDPOINT_ARRAY_H
@@ -37,26 +37,26 @@ enum yp_number {
     YP_NUMBER_UINT64
 };
 
-/* Bounds of each element: |got - want| <= absolute + relative |want|, as of NumPy's allclose, or
- * <= ulp units in the last place of `number` at `want`. None of the three, and no nmse: equal (0
- * and -0 are). */
+/* Bounds of each element: |got - want| <= absolute + relative |want|, as in NumPy's allclose, or
+ * <= ulp units in the last place of `number` at `want`. Without these three and nmse, elements must
+ * be equal (0 and -0 are). */
 struct yp_close {
     const char *name;
-    const void *got, *want; /* `count` elements each; not changed */
+    const void *got, *want; /* `count` elements each; only read */
     size_t count;
     enum yp_number number;                  /* of got */
     enum yp_number want_number YPI_OR_ZERO; /* of want; 0: that of got */
-    size_t columns YPI_OR_ZERO; /* elements a row, for telling where one stands; 0: one row */
+    size_t columns YPI_OR_ZERO;             /* elements per row, to print positions; 0: one row */
     double absolute YPI_OR_ZERO, relative YPI_OR_ZERO, ulp YPI_OR_ZERO;
-    double nmse YPI_OR_ZERO; /* of all: sum (got - want)^2 / sum want^2 at most; 0: no such bound */
-    bool equal_nan YPI_OR_ZERO;           /* NaN is right where NaN is expected */
-    struct yp_device *got_on YPI_OR_ZERO; /* whose memory it is; NULL: the host's */
+    double nmse YPI_OR_ZERO;              /* bound of sum (got - want)^2 / sum want^2; 0: none */
+    bool equal_nan YPI_OR_ZERO;           /* an expected NaN may be NaN */
+    struct yp_device *got_on YPI_OR_ZERO; /* owner of the memory; NULL: the host */
     struct yp_device *want_on YPI_OR_ZERO;
     int end_ YPI_OR_ZERO;
 };
 
-/* Whether it held; the case goes on either way. What cannot be compared (no name, no number, a
- * bound that is negative or NaN, a copy from the device that fails) ends it. */
+/* Returns whether the bounds hold; the case continues either way. A wrong call (no name, no number,
+ * a negative or NaN bound) or a failed copy from the device ends the case. */
 #define yp_expect_close(...) YPI_EXPECT_CLOSE(__VA_ARGS__, .end_ = 0)
 
 /* -- behind the macro --------------------------------------------------------------------- */

@@ -1,29 +1,29 @@
 /*
- * A command as a case: any program that prints JSON lines is measured, judged and recorded like C.
+ * A command as a case: Yieldpoint measures, judges and records any program that prints JSON lines.
  *
  *     YP_COMMAND(peers, numpy_mean, .tags = "perf", .command = "python3 peers/mean.py {n}",
  *                .axes = YP_AXES(yp_axis_int("n", 1000, 1000000)),
  *                .budgets = YP_BUDGETS(yp_min_rate("mean", 1e6)));
  *
- * The shell runs it in the directory of yieldpoint.ini (or .git). {axis} stands for the value of an
- * axis, {case} for the name of a case, {seed} and {device} for those, each quoted for the shell, in
- * .environment too; {{ is a brace of the shell's own. The environment has YIELDPOINT_SEED,
- * YIELDPOINT_CASE, YIELDPOINT_ID and YIELDPOINT_SPEED ("judge", "record", or "off": one sample is
- * enough). A line of its standard output that is a JSON object with one of the keys below is a
- * result; every other line is output, but one that begins as a result and is wrong (another key, a
- * number out of range, NaN, cut off) fails the case and ends the command.
+ * The shell runs the command in the directory of yieldpoint.ini (or .git). In the command and in
+ * .environment, {axis} is replaced by the value of that axis, {case} by the case's name, {seed} and
+ * {device} by theirs, each quoted for the shell; {{ is a literal brace. The environment has
+ * YIELDPOINT_SEED, YIELDPOINT_CASE, YIELDPOINT_ID and YIELDPOINT_SPEED ("judge", "record", or
+ * "off": one sample is enough). A line of standard output that is a JSON object with one of the
+ * keys below is a result; other lines are plain output. A line that begins as a result but is wrong
+ * (another key, a number out of range, NaN, cut off) fails the case and ends the command.
  *
  *     {"measure": "mean", "seconds": [0.11, 0.12], "items": 1000, "unit": "values",
- *      "flops": 0, "bytes": 0, "warmup": 3}        seconds an iteration, in the order taken
+ *      "flops": 0, "bytes": 0, "warmup": 3}        seconds per iteration, in the order taken
  *     {"value": "auc", "number": 0.97, "unit": ""}
  *     {"hash": "0123456789abcdef"}                  of the data
  *     {"skip": "no module named torch"}             ends the case
  *     {"fail": "rows 3 and 4 differ"}
  *
- * Any exit status but 0 fails the case (77: skips it). Time-out, output limit and budgets are
- * those of every case, but for shares, processor time and growth, which are not available; memory
- * is the command's own resident peak: that of the largest of its processes, judged by
- * yp_max_resident and reported as the value "resident peak" (B).
+ * Exit status 77 skips the case; any other status except 0 fails it. Time-out, output limit and
+ * budgets work as for every case, except that shares, processor time and growth are unavailable.
+ * yp_max_resident judges the resident peak of the command's largest process, which is also reported
+ * as the value "resident peak" (B).
  */
 #ifndef YIELDPOINT_COMMAND_H
 #define YIELDPOINT_COMMAND_H

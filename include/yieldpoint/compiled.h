@@ -1,6 +1,6 @@
 /*
- * How the including file is compiled, as far as its compiler tells: the compiler, the language, and
- * what changes speed. Every declaration carries it (struct yp_test), and it is stored with a run.
+ * How the including file is compiled: the compiler, the language, and options that change speed.
+ * Every declaration contains it (struct yp_test), and each run stores it.
  */
 #ifndef YIELDPOINT_COMPILED_H
 #define YIELDPOINT_COMPILED_H

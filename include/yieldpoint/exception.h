@@ -1,21 +1,20 @@
 /*
  * Exceptions, for C++; included by test.h.
  *
- * What ends a body (yp_require, yp_fail, yp_skip, yp_ok, yp_got, memory that is refused) does so in
- * a C++ file by an exception of the framework's own, so that destructors run on its way. It is of
- * no class that a `catch (const std::exception &)` catches; a `catch (...)` has to throw it again:
- * a body that goes on fails the case. What counts is the file that declares the test: its setup,
- * body and teardown, and all that they call.
+ * In a C++ file, the calls that end a body (yp_require, yp_fail, yp_skip, yp_ok, yp_got, refused
+ * memory) throw an exception of the framework, so destructors run. A `catch (const std::exception
+ * &)` does not catch it. A `catch (...)` must throw it again: a body that continues fails the case.
+ * The file that declares the test decides, for its setup, body and teardown and all that they call.
  *
- * Where no exception can pass, the body is ended as in C, at once and without the destructors that
- * stand between: from inside a function that is noexcept, a destructor among them, and through C
- * functions that were compiled without tables for it (-fno-asynchronous-unwind-tables; by default
- * x86-64 and aarch64 have them, so that a comparison called by qsort() may end the body). The same
- * holds for a file that is compiled with -fno-exceptions. A thread that the body has started may
- * not end it, in any language: the case then fails, and its process ends.
+ * Where no exception can pass, the body ends as in C, at once and without running the destructors
+ * in between: inside a noexcept function or a destructor, and through C functions compiled without
+ * unwind tables (-fno-asynchronous-unwind-tables; x86-64 and aarch64 have them by default, so a
+ * comparison called by qsort() may end the body). The same holds for a file compiled with
+ * -fno-exceptions. A thread started by the body must not end it, in any language: the case then
+ * fails and its process ends.
  *
- * An exception that nobody catches ends the process where it was thrown, so that its type, its
- * what() and the stack of that place become the reason of the case's failure.
+ * An uncaught exception ends the process where it was thrown. Its type, its what() and the stack of
+ * that place become the reason of the failure.
  */
 #ifndef YIELDPOINT_EXCEPTION_H
 #define YIELDPOINT_EXCEPTION_H
@@ -29,16 +28,15 @@
 
 struct yp_case;
 
-/* Fails the running case with an uncaught exception; `what` NULL: it has none. */
+/* Fails the running case because of an uncaught exception; `what` may be NULL. */
 extern "C" void ypi_uncaught(const char *type, const char *what);
 
-/* Until ypi_unwound() the case's function is left by `unwind`, which throws; stacks that are shown
+/* Until ypi_unwound(), the case's function is left through `unwind`, which throws. Printed stacks
  * end above `frame`. */
 extern "C" void ypi_unwind_by(struct yp_case *t, void (*unwind)(), const void *frame);
-/* The function is over, `left` by what was thrown (1) or not (0). Does not return if it was left.
- */
+/* The function has ended, `left` by the exception (1) or not (0). Does not return after 1. */
 extern "C" void ypi_unwound(struct yp_case *t, int left);
-/* What was thrown comes no further: leaves as C does. */
+/* The exception cannot pass further: leaves as in C. */
 extern "C" [[noreturn]] void ypi_not_unwound(void);
 
 namespace yieldpoint_internal
