@@ -345,8 +345,3 @@ void ypi_device_bind_near(const char *root)
     if (list[0] != '\0')
         (void)ypi_cpus_confine(list);
 }
-
-size_t ypi_device_cache_bytes(void)
-{
-    return accelerator != NULL ? accelerator->backend->cache_bytes(accelerator) : 0;
-}

@@ -32,7 +32,4 @@ void ypi_device_bind_near(const char *root);
 /* For a process that does not open it, but starts others that do: they see no other. */
 enum yp_status ypi_device_confine(const char *name);
 
-/* Bytes of the largest cache of the accelerator that is open; 0: none is. */
-size_t ypi_device_cache_bytes(void);
-
 #endif

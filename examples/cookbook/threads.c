@@ -5,7 +5,8 @@
 
 enum { ROWS = 256, COLUMNS = 1000 };
 
-YP_TEST(softmax, by_threads, .tags = "perf", .axes = YP_AXES(yp_axis_int("threads", 1, 2)))
+YP_TEST(softmax, by_threads, .tags = "perf", .axes = YP_AXES(yp_axis_int("threads", 1, 2)),
+        .budgets = YP_BUDGETS(yp_required(yp_min_flops("softmax", 10e6), "40 frames a second")))
 {
     int threads = (int)yp_int(t, "threads");
     float *x = yp_alloc(t, sizeof(float[ROWS * COLUMNS])),

@@ -325,11 +325,3 @@ uint64_t ypi_measure_sampled(struct yp_measurement *m, uint64_t left)
     m->whole = left == 0;
     return 0;
 }
-
-size_t yp_rotations(size_t bytes)
-{
-    size_t flush = ypi_cache_flush_bytes(); /* twice the largest cache at least */
-    size_t device = 2 * ypi_device_cache_bytes();
-    flush = device > flush ? device : flush;
-    return bytes > 0 ? flush / bytes + 2 : 2;
-}

@@ -169,10 +169,6 @@ void yp_iteration_time(struct yp_case *t, double seconds);
 void yp_average(struct yp_case *t, const char *name, double amount);
 void yp_rate(struct yp_case *t, const char *name, double amount);
 
-/* Cold by rotation, where emptying the caches would cost too much: how many copies of `bytes` each
- * are twice the largest cache together. Work on the next one in every iteration. */
-size_t yp_rotations(size_t bytes);
-
 struct yp_measurement *ypi_measure_begin(struct yp_case *t, struct yp_measure_options options);
 bool ypi_measure_next(struct yp_measurement *m);
 uint64_t ypi_measure_batch(struct yp_measurement *m);
