@@ -49,7 +49,7 @@ struct yp_close {
     size_t columns YPI_OR_ZERO;             /* elements per row, to print positions; 0: one row */
     double absolute YPI_OR_ZERO, relative YPI_OR_ZERO, ulp YPI_OR_ZERO;
     double nmse YPI_OR_ZERO;              /* bound of sum (got - want)^2 / sum want^2; 0: none */
-    bool equal_nan YPI_OR_ZERO;           /* an expected NaN may be NaN */
+    bool equal_nan YPI_OR_ZERO;           /* NaN equals an expected NaN */
     struct yp_device *got_on YPI_OR_ZERO; /* owner of the memory; NULL: the host */
     struct yp_device *want_on YPI_OR_ZERO;
     int end_ YPI_OR_ZERO;

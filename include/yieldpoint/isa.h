@@ -1,7 +1,7 @@
 /*
- * Which instructions a process may use: what the processor and the system have, or less when the
- * environment says so. Kernels that exist for several instruction sets choose by yp_isa(), so that
- * one build runs everywhere, under Valgrind too, and a weaker machine can be simulated.
+ * The instruction set that a process may use: that of the processor and the system, or a lower one
+ * from the environment. Kernels with versions for several sets choose by yp_isa(). So one build
+ * runs everywhere, including under Valgrind, and can simulate a weaker machine.
  */
 #ifndef YIELDPOINT_ISA_H
 #define YIELDPOINT_ISA_H
@@ -12,23 +12,23 @@
 extern "C" {
 #endif
 
-/* Each includes those before it. On processors other than x86-64 there is the baseline only. */
+/* Each set includes those before it. Processors other than x86-64 have only the baseline. */
 enum yp_isa {
-    YP_ISA_BASELINE = 0, /* what the compiler targets without -march */
+    YP_ISA_BASELINE = 0, /* the compiler's default without -march */
     YP_ISA_AVX2,         /* AVX2 and FMA */
     YP_ISA_AVX512,       /* AVX-512 F, DQ, BW, VL */
     YP_ISA_AMX,          /* AVX-512 and AMX tiles in bf16 and int8, allowed by the kernel */
     YP_ISAS
 };
 
-/* The highest one this process may use: the processor's and the system's, or the one named by the
- * environment variable YIELDPOINT_ISA (option --isa) where that is lower. Read once; safe to call
- * from every thread. */
+/* The highest set this process may use: that of the processor and the system, or that of the
+ * environment variable YIELDPOINT_ISA (option --isa) if lower. Read once; safe to call from every
+ * thread. */
 enum yp_isa yp_isa(void);
 
 const char *yp_isa_name(enum yp_isa isa); /* "baseline", "avx2", "avx512", "amx" */
 
-/* The reverse; false when there is none of that name. */
+/* The reverse; false for an unknown name. */
 bool yp_isa_from_name(const char *name, enum yp_isa *isa);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /*
- * Values and memory that the compiler may neither foresee nor drop.
+ * Values and memory that the compiler must neither predict nor remove.
  *
  *     yp_measure(t, "sine") {
  *         yp_keep(x);
@@ -7,22 +7,23 @@
  *         yp_keep(y);
  *     }
  *
- * Without the first the compiler computes sin(x) once, in front of the loop; without the second not
- * at all. Floats, doubles, integers and pointers stay in a register; others go to memory and back.
+ * Without the first yp_keep the compiler computes sin(x) once, before the loop; without the second
+ * it does not compute it at all. Floats, doubles, integers and pointers stay in a register; other
+ * types go to memory and back.
  */
 #ifndef YIELDPOINT_KEEP_H
 #define YIELDPOINT_KEEP_H
 
-/* Everything in memory may have been read and changed here. */
+/* The compiler must assume that all memory is read and changed here. */
 #define yp_clobber() __asm__ volatile("" : : : "memory")
 
 /*
- * yp_keep(variable): it has been read here, and it and all that memory holds may have another value
- * from now on. Of a pointer that is the pointer and what it points to. Never a bit-field; what is
- * const keeps its value.
+ * yp_keep(variable): the compiler must assume that the variable is read here and that it and all
+ * memory change. For a pointer, this covers the pointer and its target. Not for bit-fields; a const
+ * variable keeps its value.
  *
- * yp_use(value): the value, of any expression, has been computed here. In C++, yp_keep takes those
- * too.
+ * yp_use(value): the value of any expression must be computed here. In C++, yp_keep accepts
+ * expressions too.
  */
 
 #if defined(__SSE2__)
@@ -102,7 +103,7 @@ template <class T> YPI_EVERYWHERE void yp_keep(T *&variable)
 {
     YPI_KEEP_IN("+r", variable);
 }
-/* A variable of another type, what is const, and the value of an expression. */
+/* A variable of another type, a const variable, or the value of an expression. */
 template <class T> YPI_EVERYWHERE void yp_keep(T &&other)
 {
     YPI_KEEP_THERE(other);

@@ -5,15 +5,15 @@
  *         rx_fit(rx, tiles);
  *     }
  *
- * The block runs many times: warm-up first, then samples. A sample is one or more iterations in
- * a row (a batch, sized so that the clock's resolution does not matter), timed as a whole on the
- * device's stream; what is stored is seconds an iteration. How often it ran and why it stopped
- * are stored too. The estimate is the median with a distribution-free interval.
+ * The block runs many times: first as warm-up, then for samples. A sample is a batch of one or more
+ * iterations, large enough for the clock's resolution and timed as a whole on the device's stream.
+ * The record has seconds per iteration, the number of iterations and the reason for stopping. The
+ * estimate is the median with a distribution-free interval.
  *
- * `break` in the block ends the measurement after the current sample, which is dropped.
+ * `break` in the block ends the measurement and drops the current sample.
  *
- * With --speed=off nothing is timed: the block runs once, or `.samples` times, else `.min_samples`
- * times, where these are given; ten times for a yp_max_growth without them.
+ * With --speed=off nothing is timed. The block runs `.samples` times, else `.min_samples` times,
+ * else ten times for a yp_max_growth, else once.
  */
 #ifndef YIELDPOINT_MEASURE_H
 #define YIELDPOINT_MEASURE_H
@@ -34,47 +34,47 @@ enum yp_bound_kind { YP_BOUND_NONE = 0, YP_BOUND_WORK, YP_BOUND_TRAFFIC, YP_BOUN
 struct yp_bound {
     enum yp_bound_kind kind YPI_OR_ZERO;
     enum yp_ceiling ceiling YPI_OR_ZERO;
-    double work YPI_OR_ZERO;      /* operations or bytes an iteration */
+    double work YPI_OR_ZERO;      /* operations or bytes per iteration */
     double footprint YPI_OR_ZERO; /* of YP_BOUND_TRAFFIC */
 };
 
-/* A .footprint that no cache holds. */
+/* A .footprint larger than every cache. */
 #define YP_FOOTPRINT_MEMORY (-1.0)
 
 struct yp_measure_options {
     const char *name; /* set by yp_measure; unique in the case */
-    /* Work of one iteration, for rates; 0: unknown. */
+    /* The work of one iteration, for rates; 0: unknown. */
     double items YPI_OR_ZERO;
     const char *unit YPI_OR_ZERO; /* of items, plural: "pixels" */
-    double flops YPI_OR_ZERO;     /* operations, whatever `arithmetic` they are */
+    double flops YPI_OR_ZERO;     /* operations, of the kind `arithmetic` */
     double bytes YPI_OR_ZERO;     /* read plus written, as `traffic` */
-    /* What bounds that work, for yp_min_share and the classification of every measurement. */
+    /* The bounds of that work, for shares. */
     enum yp_ceiling arithmetic YPI_OR_ZERO; /* of flops [YP_FP32] */
     enum yp_ceiling traffic YPI_OR_ZERO;    /* of bytes [YP_COPY] */
-    double footprint YPI_OR_ZERO; /* bytes that all iterations touch again and again: the smallest
-                                     cache that holds them is the level meant. 0: not known; where
-                                     bytes are what bounds the work there is then no share, unless
-                                     it is .cold. YP_FOOTPRINT_MEMORY: beyond every cache */
-    struct yp_bound bounds[YP_MAX_BOUNDS] YPI_OR_ZERO; /* beside these: YP_WORK(...) below */
-    int threads YPI_OR_ZERO; /* that the work runs on; 0: as many as the case may use */
-    bool cold YPI_OR_ZERO;   /* caches are emptied before every iteration, which is timed alone */
-    bool graph YPI_OR_ZERO; /* an accelerator's launches are recorded once, as CUDA's graph, and the
-                               samples replay them; such work allocates nothing and waits
-                               for nothing. Ignored on the CPU */
-    bool manual_time YPI_OR_ZERO; /* the body says how long each iteration took: see
+    double footprint YPI_OR_ZERO; /* bytes that all iterations touch repeatedly; they come from the
+                                     smallest cache that holds them. 0: unknown; work bound by
+                                     bytes then has no share, unless it is .cold.
+                                     YP_FOOTPRINT_MEMORY: larger than every cache */
+    struct yp_bound bounds[YP_MAX_BOUNDS] YPI_OR_ZERO; /* further bounds: YP_WORK(...) below */
+    int threads YPI_OR_ZERO; /* of the work; 0: all that the case may use */
+    bool cold YPI_OR_ZERO;   /* caches are emptied before every iteration; each is timed alone */
+    bool graph YPI_OR_ZERO; /* an accelerator's launches are recorded once, as a CUDA graph, and the
+                               samples replay it; such work must not allocate or wait. Ignored on
+                               the CPU */
+    bool manual_time YPI_OR_ZERO; /* the body reports the time of each iteration by
                                      yp_iteration_time() */
-    /* Runs before every iteration, untimed; iterations are then timed one by one. */
+    /* Runs before every iteration, untimed; each iteration is then timed alone. */
     void (*reset)(void *arg) YPI_OR_ZERO;
     void *arg YPI_OR_ZERO; /* of reset */
-    /* A fixed protocol. -1 for warmup: none. 0: as long as the adaptive rule needs, one iteration
-     * with .samples. */
+    /* A fixed protocol. warmup -1: none; 0: as long as the adaptive rule needs, one iteration with
+     * .samples. */
     int warmup YPI_OR_ZERO;  /* iterations */
-    int samples YPI_OR_ZERO; /* samples to take, an iteration each; the adaptive rule is off:
-                                on the CPU the body runs for the warm-up and these alone */
-    /* The adaptive rule: stop when every speed budget of this measurement is decided; without one,
-     * when the interval's half-width is below `precision` of the median, or when more samples make
-     * it no narrower; in any case when `max_samples` are taken or `max_seconds` are over, but not
-     * before `min_samples`. 0 takes the defaults in brackets. */
+    int samples YPI_OR_ZERO; /* number of samples, one iteration each, without the adaptive rule; on
+                                the CPU the body runs for the warm-up and these alone */
+    /* The adaptive rule: stop when every speed budget of this measurement is decided. Without a
+     * budget, stop when half the interval is below `precision` of the median, or when more samples
+     * do not narrow it. Stop in any case at `max_samples` or `max_seconds`, but not before
+     * `min_samples`. 0 takes the defaults in brackets. */
     int min_samples YPI_OR_ZERO;    /* [10] */
     int max_samples YPI_OR_ZERO;    /* [10,000] */
     double max_seconds YPI_OR_ZERO; /* [1.0] */
@@ -84,24 +84,24 @@ struct yp_measure_options {
 };
 
 /*
- * All that bounds the work, where .flops and .bytes are not all of it:
+ * All bounds of the work, if .flops and .bytes are not enough:
  *
  *     .bounds = YP_WORK(yp_work(YP_INT32, 9.25 * words), yp_work(YP_FP32, 20.5 * words),
  *                       yp_traffic(YP_FILL, 4 * words, YP_FOOTPRINT_MEMORY))
  *
- * The roofline (Williams, Waterman and Patterson, CACM 52, 2009): units and levels of memory work
- * at the same time, so the work takes at least as long as the longest of what each of them needs.
- * Which one that is depends on the machine; every ceiling is probed there. Bytes may be declared of
- * several levels at once. .flops and .bytes are bounds like these.
+ * The roofline (Williams, Waterman and Patterson, CACM 52, 2009): arithmetic units and memory
+ * levels work at the same time, so the work takes at least the longest of their times. The longest
+ * depends on the machine, so every ceiling is probed there. Bytes of several levels may be declared
+ * at once. .flops and .bytes are bounds like these.
  *
- * Work done in steps of which each needs all that the one before has made is declared step by step,
- * and takes at least the sum of their times:
+ * If each step of the work needs the whole result of the step before, declare the steps one by one.
+ * The work then takes at least the sum of their times:
  *
  *     .bounds = YP_WORK(yp_work(YP_INT32, words), yp_then(), yp_work(YP_FP32, fit))
  *
- * .flops and .bytes belong to the first step. Declare the least that any way of doing the work
- * needs, not what yours does: a share says how much is left. At most YP_MAX_BOUNDS entries; two of
- * one step that name the same ceiling and level are a mistake: add them up.
+ * .flops and .bytes belong to the first step. Declare the least work that any implementation needs,
+ * not the work of yours: the share then shows how much can still be gained. At most YP_MAX_BOUNDS
+ * entries. Two entries of one step with the same ceiling and level are an error: add them up.
  */
 /* clang-format off */
 #ifdef __cplusplus
@@ -112,8 +112,8 @@ struct yp_measure_options {
 /* Operations of arithmetic. */
 #define yp_work(ceiling_, operations_) \
     { .kind = YP_BOUND_WORK, .ceiling = ceiling_, .work = (double)(operations_) }
-/* Bytes of traffic; footprint_: as .footprint, of these bytes. Of no meaning for transfers between
- * host and device. */
+/* Bytes of traffic; footprint_ is the .footprint of these bytes, ignored for transfers between host
+ * and device. */
 #define yp_traffic(ceiling_, bytes_, footprint_) \
     { .kind = YP_BOUND_TRAFFIC, .ceiling = ceiling_, .work = (double)(bytes_), .footprint = (double)(footprint_) }
 #define yp_then() { .kind = YP_BOUND_THEN }
@@ -139,33 +139,33 @@ struct yp_measurement; /* of the running case, owned by it */
 
 /* A named part of an iteration, inside a yp_measure block:
  *     yp_phase(t, "forward") { ... }
- * Its seconds an iteration are stored beside the measurement's. */
+ * Its seconds per iteration are stored beside those of the measurement. */
 #define yp_phase(t_, name_)                                                                     \
     for (bool ypi_p_ = ypi_phase_begin(t_, name_); ypi_p_; ypi_p_ = ypi_phase_end(t_))
 /* clang-format on */
 
-/* Inside a yp_measure block: what is no part of the iteration, such as putting its input back.
+/* Code inside a yp_measure block that is not part of the iteration, such as restoring its input.
  *     yp_pause(t) { refill(queue); }
- * Neither its time nor its processor time counts, nor do its instructions and other counts. Each
- * pause costs the measurement two readings of the clock (some 50 ns), on a device two events; where
- * a pause before each iteration is enough, `.reset` costs nothing. Not inside a phase or another
- * pause, and not in yp_serve, whose requests wait for each other. */
+ * Its time, processor time, instructions and other counts are left out. Each pause adds two
+ * readings of the clock (some 50 ns) to the measurement, or two events on a device; if one pause
+ * before each iteration is enough, `.reset` adds nothing. Not allowed inside a phase or another
+ * pause, or in yp_serve, whose requests wait for each other. */
 /* clang-format off */
 #define yp_pause(t_)                                                                            \
     for (bool ypi_q_ = ypi_pause_begin(t_); ypi_q_; ypi_q_ = ypi_pause_end(t_))
 /* clang-format on */
 
-/* With .manual_time: how long this iteration took, by a clock of the body's own, such as that of
- * another machine or of a protocol analyser. Called once in each iteration; seconds finite and
+/* With .manual_time: reports the time of this iteration by the body's own clock, such as that of
+ * another machine or of a protocol analyser. Call it once in each iteration, with finite seconds
  * above 0. Processor time and counts are still those of the body. */
 void yp_iteration_time(struct yp_case *t, double seconds);
 
-/* Inside a yp_measure block: `amount`, finite, more of what the iteration did. What it comes to
- * over all samples is a value of the case of this name: yp_average, its sum over the iterations;
- * yp_rate, that average over the seconds of an iteration, a second, with the interval of the
- * median. yp_rate(t, "collisions", insert(table, keys, count)); yp_min_value and yp_max_value judge
- * it as speed is judged; NaN where nothing is timed. Up to 16 in a measurement; names are those of
- * values, used once a case. */
+/* Inside a yp_measure block: adds a finite `amount` to a count of what the iteration did. At the
+ * end the case has a value of this name. yp_average stores the sum divided by the number of
+ * iterations. yp_rate divides that average by the seconds per iteration, with the interval of the
+ * median; for example yp_rate(t, "collisions", insert(table, keys, count)). yp_min_value and
+ * yp_max_value judge the value like speed; it is NaN if nothing is timed. Up to 16 per measurement;
+ * each name may be used once per case, as for yp_value. */
 void yp_average(struct yp_case *t, const char *name, double amount);
 void yp_rate(struct yp_case *t, const char *name, double amount);
 

@@ -1,14 +1,13 @@
 /*
- * Checking memory: that as much is accounted as was predicted, and how a body takes a refused
- * allocation.
+ * Checking memory: comparing accounted bytes with a prediction, and testing refused allocations.
  *
  *     yp_expect_memory (t, "a detector", .host = detector_bytes(channels))
  *         detector = detector_create(yp_device(t), channels);
  *     yp_expect_no_requests (t, "a fit")
  *         status = detector_fit(detector, tiles);
  *
- * Bytes are those of yp_device_alloc() and its like, on the CPU and on the case's device. `break`
- * leaves a block without the check.
+ * Bytes are those of yp_device_alloc() and related calls, on the CPU and on the case's device.
+ * `break` leaves a block without the check.
  */
 #ifndef YIELDPOINT_MEMORY_H
 #define YIELDPOINT_MEMORY_H
@@ -20,29 +19,29 @@ extern "C" {
 #endif
 
 struct yp_memory_options {
-    uint64_t host YPI_OR_ZERO; /* bytes that are in use at the end and were not at the beginning */
-    uint64_t device YPI_OR_ZERO;   /* of the case's device; 0 where that is the CPU */
-    bool host_at_most YPI_OR_ZERO; /* `host` is a bound; else it is exact, as `device` always is */
+    uint64_t host YPI_OR_ZERO;     /* growth of the bytes in use from the beginning to the end */
+    uint64_t device YPI_OR_ZERO;   /* the same on the case's device; 0 for the CPU */
+    bool host_at_most YPI_OR_ZERO; /* `host` is an upper bound; else exact, like `device` */
     int end_ YPI_OR_ZERO;
 };
 
-/* Allocates what it needs and frees it. Returns YP_OK, or another status with yp_last_error() set.
- * It does not end the case. */
+/* Allocates and frees its memory. Returns YP_OK, or another status with yp_last_error() set. Must
+ * not end the case. */
 typedef enum yp_status yp_attempt(struct yp_case *t, void *arg);
 
-/* Runs `body` with its first request to `device` refused, then with its second, until a run is
- * refused none; at most 10,000 runs. Fails the case, and goes on, unless
- * - a run that is refused nothing is YP_OK, the first as well as the one behind each refusal (a
- * body that keeps the results of the first can say there that others came out);
- * - a run that is refused a request is YP_OUT_OF_MEMORY, with a message that says "out of memory";
- * - after each run as much memory of the host and of the case's device is in use as before it.
- * Returns how many requests were refused. */
+/* Runs `body` with its first request to `device` refused, then with its second, and so on, until a
+ * run has no refused request; at most 10,000 runs. Fails the case, and continues, unless
+ * - a run without a refusal returns YP_OK: the first run, and one run after each refusal (a body
+ *   that keeps its first results can compare them there);
+ * - a run with a refusal returns YP_OUT_OF_MEMORY, with a message that contains "out of memory";
+ * - each run leaves the memory in use, of the host and of the case's device, as it was.
+ * Returns the number of refused requests. */
 #define yp_refuse_each(t, device, body, arg) \
     ypi_refuse_each(t, __FILE__, __LINE__, #body, device, body, arg)
 
 /* -- behind the macros -------------------------------------------------------------------- */
 
-/* What is in use, and the requests granted so far. */
+/* Bytes in use and requests granted so far. */
 struct ypi_memory_mark {
     const char *file;
     int line;

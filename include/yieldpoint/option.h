@@ -1,17 +1,17 @@
 /*
- * Options of a program's own, beside those that every program has.
+ * Options that a program declares, in addition to those of every program.
  *
  *     YP_OPTION(cube, .value = "FILE", .help = "a cube of your own", .axis = "cube", .path = true);
  *
- * `--cube scene.hdr` is then `--set cube=/home/you/scene.hdr`: the value is in the id. One without
- * an axis is for bodies to read:
+ * `--cube scene.hdr` then means `--set cube=/home/you/scene.hdr`: the value is in the id. Bodies
+ * read an option without an axis:
  *
  *     YP_OPTION(limit, .value = "N", .help = "scenes to fit at most");
  *     ...
- *     const char *limit = yp_option(limit);      NULL where it was not given
+ *     const char *limit = yp_option(limit);      NULL if it was not given
  *
- * They are given where other options are (the command line, YIELDPOINT_OPTIONS, yieldpoint.ini),
- * listed by --help and part of the line that reproduces a case. A _ in the name is a - there.
+ * Users give these options like all others (command line, YIELDPOINT_OPTIONS, yieldpoint.ini).
+ * --help lists them, and the `reproduce:` line has them. A _ in the name becomes a -.
  */
 #ifndef YIELDPOINT_OPTION_H
 #define YIELDPOINT_OPTION_H
@@ -28,17 +28,17 @@ struct yp_option {
     const char *name;
     const char *file;
     int line;
-    /* the rest is as declared */
-    const char *value; /* what --help calls its value: "FILE"; NULL: it takes none */
+    /* the declaration's own */
+    const char *value; /* name of the value in --help: "FILE"; NULL: no value */
     const char *help;
-    const char *axis; /* it sets this axis, and takes a value; NULL: none */
-    bool path;        /* the value is a path, which is made absolute */
+    const char *axis; /* the axis that the option sets to its value; NULL: none */
+    bool path;        /* the value is a path, and is made absolute */
     int end_;
 };
 
-/* The value of an option that is declared in this file and sets no axis, from filters too: NULL
- * where it was not given, "yes" where it takes no value. A command finds it in the environment:
- * YIELDPOINT_OPTION_ and the name in capitals. */
+/* The value of an option that this file declares without an axis; filters may call it too. NULL if
+ * it was not given, "yes" if it takes no value. A command finds it in the environment variable
+ * YIELDPOINT_OPTION_ with the name in capitals. */
 #define yp_option(name_) ypi_option_value(&ypi_option_##name_)
 
 const char *ypi_option_value(const struct yp_option *option);

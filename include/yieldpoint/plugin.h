@@ -1,10 +1,10 @@
 /*
- * Code for an accelerator in a shared object of its own, loaded only where it is used.
+ * Plugins: code for an accelerator in its own shared object, loaded only by processes that use it.
  *
- * A component that has kernels (a generator, a model, a project of yours) puts them into a plugin
- * `libyieldpoint-NAME.so`, which links the device's runtime and exports one function:
+ * A component with kernels (a generator, a model, your project) puts them into a plugin
+ * `libyieldpoint-NAME.so`. The plugin links the device's runtime and exports one function:
  *
- *     // mine_cuda.h, read by both sides
+ *     // mine_cuda.h, included by both sides
  *     struct mine_cuda {
  *         enum yp_status (*scale)(struct yp_device *device, size_t n, float a, float *x);
  *     };
@@ -25,20 +25,20 @@
  *         return cuda != NULL ? cuda->scale(device, n, a, x) : YP_UNSUPPORTED;
  *     }
  *
- * All work goes to the device's default stream: it is the one that is measured. Functions of a
- * table launch and return; whoever needs the result on the host calls yp_device_copy(), which
- * waits, or yp_device_synchronize(), which also reports faults. Memory comes from
- * yp_device_alloc() alone, before the work, so that it is accounted for. Streams, events and copies
- * are the host's as well: so it knows what may still use a block that is freed.
+ * All work goes to the device's default stream, which is the measured one. Functions of a table
+ * launch and return. A caller that needs the result on the host calls yp_device_copy(), which
+ * waits, or yp_device_synchronize(), which also reports faults. Allocate memory only by
+ * yp_device_alloc(), before the work, so that it is accounted for. Use the host's streams, events
+ * and copies too: the host then knows which work may still use a freed block.
  *
- * What a plugin needs once a process (a library's handle, its workspace) it creates when the device
- * is opened and frees when it is closed:
+ * A plugin creates objects that it needs once per process (a library's handle, its workspace) when
+ * the device is opened, and frees them when it is closed:
  *
  *     static enum yp_status open_blas(struct yp_device *device) { ... cublasCreate() ... }
  *     static void close_blas(struct yp_device *device) { ... }
  *     YP_PLUGIN_OPENED("mine-cuda", table, host, open_blas, close_blas)
  *
- * The process sees one device of CUDA only, as device 0, whichever number the case names.
+ * The process sees one CUDA device, as device 0, whatever number the case names.
  */
 #ifndef YIELDPOINT_PLUGIN_H
 #define YIELDPOINT_PLUGIN_H
@@ -51,8 +51,8 @@ extern "C" {
 
 #define YP_PLUGIN_ABI 2U
 
-/* What a plugin may call of the program that loaded it: functions of <yieldpoint/device.h>, unless
- * said otherwise. */
+/* Functions of the loading program that a plugin may call; those of <yieldpoint/device.h> unless
+ * stated otherwise. */
 struct yp_plugin_host {
     unsigned abi;
     enum yp_status (*set_error)(enum yp_status status, const char *format, ...)
@@ -62,7 +62,7 @@ struct yp_plugin_host {
     void *(*alloc)(struct yp_device *device, size_t bytes);
     void (*free)(struct yp_device *device, void *block);
     enum yp_memory_kind (*memory_kind)(const struct yp_device *device);
-    void *(*stream)(struct yp_device *device); /* the default one's native stream */
+    void *(*stream)(struct yp_device *device); /* native handle of the default stream */
     void *(*alloc_pinned)(struct yp_device *device, size_t bytes);
     void (*free_pinned)(struct yp_device *device, void *block);
     enum yp_status (*copy)(struct yp_device *device, void *to, const void *from, size_t bytes);
@@ -82,34 +82,33 @@ struct yp_plugin_host {
     double (*event_seconds)(struct yp_event *begin, struct yp_event *end);
 };
 
-/* What a plugin is. */
+/* A plugin's description of itself. */
 struct yp_plugin {
     unsigned abi;
     const char *name;
     const void *table;
     size_t table_size; /* bytes */
-    /* Called once, after the process has opened `device` and before anyone gets the table. It
-     * returns YP_OK, or sets the host's error, and nobody gets the table. NULL: nothing to do. */
+    /* Called once, after the process has opened `device` and before the table is used. Returns
+     * YP_OK, or sets the host's error; the table is then unavailable. NULL: nothing to do. */
     enum yp_status (*open)(struct yp_device *device);
-    /* Called at the end of the case, before leaks are looked for. NULL: nothing is to be done. */
+    /* Called at the end of the case, before the check for leaks. NULL: nothing to do. */
     void (*close)(struct yp_device *device);
 };
 
-/* The table of `libyieldpoint-NAME.so`, which is loaded when it is asked for the first time and
- * stays. NULL with yp_last_error() set: YP_UNSUPPORTED when there is none or it cannot be loaded,
- * YP_INVALID when it is of another version or its table has another size.
+/* The table of `libyieldpoint-NAME.so`. The first call loads the plugin, which stays loaded. NULL,
+ * with yp_last_error() set, on failure: YP_UNSUPPORTED if there is no such plugin or it cannot be
+ * loaded, YP_INVALID if its version or the size of its table differs.
  *
- * It is looked for in the directories of YIELDPOINT_PLUGINS (separated by colons) and, where that
- * is not set, in the program's directory, the four above it and where the framework was installed.
- * A file is passed over that belongs to another user than root or this one, or that others may
- * write. */
+ * The search covers the directories of YIELDPOINT_PLUGINS (separated by colons) or, if that is not
+ * set, the program's directory, the four above it, and the framework's installation. A file is
+ * ignored if it belongs to a user other than root and this one, or if others may write to it. */
 const void *yp_plugin_table(const char *name, size_t table_size);
 
-/* The one function a plugin exports. Keeps `host`, which stays valid; NULL when that is too old. */
+/* The exported function of a plugin. Keeps `host`, which stays valid; NULL if that is too old. */
 typedef const struct yp_plugin *yp_plugin_open_function(const struct yp_plugin_host *host);
 
-/* Defines it: the plugin's name, its table, and the static pointer that is to hold the host; then
- * its open and close functions, or NULL. */
+/* Defines that function, from the plugin's name, its table, the static pointer that receives the
+ * host, and its open and close functions or NULL. */
 #ifdef __cplusplus
 #define YPI_PLUGIN_EXTERN extern "C"
 #else
@@ -133,7 +132,7 @@ typedef const struct yp_plugin *yp_plugin_open_function(const struct yp_plugin_h
 }
 #endif
 
-/* For files that CUDA's compiler reads. */
+/* For files compiled by nvcc. */
 #ifdef __CUDACC__
 static inline cudaStream_t yp_plugin_stream(const struct yp_plugin_host *host,
                                             struct yp_device *device)
@@ -141,8 +140,8 @@ static inline cudaStream_t yp_plugin_stream(const struct yp_plugin_host *host,
     return static_cast<cudaStream_t>(host->stream(device));
 }
 
-/* What a call of CUDA's runtime comes to. The runtime's last error is
- * cleared: after out of memory the process can go on. */
+/* The status of a CUDA runtime call. Clears the runtime's last error, so the process can continue
+ * after out of memory. */
 static inline enum yp_status yp_plugin_status(const struct yp_plugin_host *host, cudaError_t error,
                                               const char *what)
 {
@@ -162,7 +161,7 @@ static inline enum yp_status yp_plugin_status(const struct yp_plugin_host *host,
                            cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
-/* After a launch: whether it was accepted. What goes wrong while it runs shows at the next wait. */
+/* After a launch: whether it was accepted. Errors during its run appear at the next wait. */
 static inline enum yp_status yp_plugin_launched(const struct yp_plugin_host *host,
                                                 const char *kernel)
 {

@@ -1,5 +1,5 @@
 /*
- * Relations between cases: what one measured against what another did in the same run.
+ * Relations: comparisons between cases of the same run.
  *
  *     YP_RELATION(rx, linear_in_pixels,
  *                 .tags = "stress",
@@ -7,32 +7,30 @@
  *                                       yp_max_value("exponent", 1.1)),
  *                 .relation = yp_growth("stress/rx.c::fit_pixels", "fit", "pixels"));
  *
- * A relation has an id, tags and a verdict of its own; beside .relation it takes .tags, .devices,
- * .skip, .xfail, .xfail_strict and .budgets. With .devices there is one for each of them, about the
- * cases of that device alone. It runs after the cases it reads, takes no process, and is
- * skipped naming the first of them that is not selected or has no result: one that failed or was
- * skipped has none, one that is noisy, or failed as it was expected to, has. What it finds is a
- * value with an interval ("exponent", "ratio"), judged by yp_min_value / yp_max_value; one whose
- * interval holds the limit is undecided. Under --speed=record values that come of speed are stored
- * and not judged. With --repeat the cases of one repeat are compared with each other.
+ * A relation has its own id, tags and verdict. Besides .relation it takes .tags, .devices, .skip,
+ * .xfail, .xfail_strict and .budgets. With .devices there is one relation per device, for the cases
+ * of that device. A relation runs after the cases it reads, without a process. It is skipped, with
+ * the case's name, if a case is not selected or has no result. A case that failed or was skipped
+ * has no result; one that is noisy or xfailed has. A relation finds a value with an interval
+ * ("exponent", "ratio"), judged by yp_min_value and yp_max_value. If the interval holds the limit,
+ * the budget is undecided. Under --speed=record, values computed from speed are stored but not
+ * judged. With --repeat, the cases of one repeat are compared with each other.
  *
- * What comes of speed is confirmed as a case's speed is, before it fails the relation: the cases of
- * each pair or series that is outside its budgets, or undecided, run again in fresh processes, once
- * in each of `--confirm` rounds. A pair or series is not met when the first finding and all rounds
- * say so, an undecided one is what all rounds say, and anything else is noisy. What they run is
- * stored as attempts of those cases and leaves their verdicts alone; one that crashes there fails
- * the relation. One made of times some of which were taken while the work had to share its
- * processors is undecided where it would not be met.
+ * A relation of speed is confirmed like a case's speed. The cases of each pair or series that is
+ * outside its budgets, or undecided, run again in fresh processes, once in each of `--confirm`
+ * rounds. A pair or series is not met if the first verdict and all rounds say so. An undecided one
+ * gets the verdict that all rounds agree on. Anything else is noisy. The runs are stored as
+ * attempts of the cases and leave their verdicts alone; a crash fails the relation. If some times
+ * were measured while the work had to share its processors, "not met" becomes undecided.
  *
- * On the command line the id of a relation stands for the cases that it reads as well, so that the
- * line that reproduces it runs them; -m and -k choose among all of them.
+ * On the command line, the id of a relation selects the cases it reads too, so its `reproduce:`
+ * line runs them; -m and -k then select among all of these.
  *
  * Nodes are written as on the command line: "stress/rx.c::fit" is every case of that test,
  * "stress/rx.c::fit[small]" one case.
  *
- * Where several pairs or series of cases give a value, the worst one by the budgets is reported and
- * named: when it is inside, all are. Without budgets that is the smallest ratio and the largest
- * exponent.
+ * If several pairs or series give a value, the relation reports and names the worst by the budgets:
+ * if it is inside, all are. Without budgets that is the smallest ratio or the largest exponent.
  */
 #ifndef YIELDPOINT_RELATION_H
 #define YIELDPOINT_RELATION_H
@@ -40,62 +38,64 @@
 #include <yieldpoint/test.h>
 
 /* clang-format off */
-/* "ratio": how many times faster `of` is than `to`: the time of `to` over that of `of`, medians of
- * the measurement `name_`. Both are one case. Its interval is that of the two medians' intervals. */
+/* "ratio": how many times faster the case `of` is than the case `to`: the time of `to` divided by
+ * that of `of`, from the medians of the measurement `name_`. The interval combines those of the two
+ * medians. */
 #define yp_ratio(of_, to_, name_) \
     { .kind = YP_RELATION_RATIO, .of = of_, .to = to_, .name = name_ }
-/* "ratio" over an axis of one test: every case that has `a_` there against the one that is the same
- * but for `b_`. Both are texts, read as the axis's values are; "device" is an axis, too, on which
- * "cuda" is any of them. A case without its partner skips the relation. */
+/* "ratio" along an axis of one test: each case with the value `a_` against the case that differs
+ * only in having `b_`. Both are strings, read as values of the axis. "device" is an axis too, on
+ * which "cuda" means any CUDA device. A case without its partner skips the relation. */
 #define yp_ratio_over(of_, name_, axis_, a_, b_) \
     { .kind = YP_RELATION_RATIO_OVER, .of = of_, .name = name_, .axis = axis_, .a = a_, .b = b_ }
-/* The same of their shares of what bounds each: the share of `a_` over that of `b_`. Over numbers of
- * threads that is the efficiency by which they gain what the machine gains by them, whether its
- * processors are cores, two threads of one core or one processor for both: near 1, and for two
- * threads one of which waits for the other 0.5 where the machine gains twofold. A measurement that
- * nothing bounds is an error. */
+/* The same for shares of the ceiling: the share of `a_` divided by that of `b_`. Along an axis of
+ * thread counts it is the efficiency of the threads relative to the machine, whether its processors
+ * are cores or threads of one core: near 1 for good scaling, and 0.5 for two threads of which one
+ * waits for the other on a machine that gains twofold. A measurement without share is an error. */
 #define yp_share_ratio_over(of_, name_, axis_, a_, b_) \
     { .kind = YP_RELATION_SHARE_RATIO_OVER, .of = of_, .name = name_, .axis = axis_, .a = a_, .b = b_ }
-/* "ratio" of a value that both have by yp_value: `of` over `to`. Exact. */
+/* "ratio" of a yp_value that both cases have: `of` divided by `to`. Exact. */
 #define yp_value_ratio(of_, to_, name_) \
     { .kind = YP_RELATION_VALUE_RATIO, .of = of_, .to = to_, .name = name_ }
-/* "exponent": the slope of log(seconds of the measurement) over log(axis), over the cases of the
+/* "exponent": the slope of log(seconds of the measurement) over log(axis), from the cases of the
  * test `of` that have a result: at least 3 values of the axis, all above 0. Cases that differ in
- * anything else (name, other axes, device) are a series each. The interval takes in the scatter
- * about the line at 99 % and the medians' own intervals. 3 values seldom decide anything, as the
- * scatter has then only one degree of freedom: take 5 over two decades.
+ * anything else (name, other axes, device) form separate series. The interval includes the scatter
+ * about the line at 99 % and the medians' own intervals. 3 values seldom decide, because the
+ * scatter then has one degree of freedom: use 5 over two decades.
  *
- * A series whose values cannot decide the budgets is an error at collection, and where a selection
- * or failures leave so few, the relation is skipped. The rule, for n values x of the axis:
- *     2 t(n - 2) 0.05 / sqrt(sum (ln x - mean ln x)^2) < the range that the budgets leave,
- * with Student's t at 99 % (63.7 for 3 values, 9.92 for 4, 5.84 for 5) and times that scatter by 5 %
- * about the line. The range is from the least to the largest exponent allowed; a largest one alone
- * leaves it from 0 on, one power at least; a least one alone one power. */
+ * A series whose values cannot decide the budgets is an error at collection. If a selection or
+ * failures leave too few values, the relation is skipped. The rule, for n values x of the axis:
+ *     2 t(n - 2) 0.05 / sqrt(sum (ln x - mean ln x)^2) < the allowed range of exponents,
+ * with Student's t at 99 % (63.7 for 3 values, 9.92 for 4, 5.84 for 5) and a scatter of 5 % about
+ * the line. With both limits the range lies between them. A maximum alone allows the range from 0
+ * to it, at least 1; a minimum alone allows a range of 1. */
 #define yp_growth(of_, name_, axis_) \
     { .kind = YP_RELATION_GROWTH, .of = of_, .name = name_, .axis = axis_ }
-/* "order": which of O(1), O(log N), O(N), O(N log N), O(N^2) and O(N^3) the seconds of the measurement
- * follow, N being the axis: at least 3 values, all above 1, of one series as for a growth. Each order
- * f is fitted as coefficient f(N), so that every value counts alike, and is refuted where the times
- * lie off it in the direction of another one by more than their scatter, 2 % at least, and the
- * medians' own intervals explain: a right one in 1 of 100 runs at most (base/numbers/order.h has the
- * method and its source, docs/measurement.md the figures). One that is not refuted is the answer;
- * several are "cannot say"; none is none of them, as for N^1.5. The budget is yp_grows_as(order).
+/* "order": the order that the seconds of the measurement follow: O(1), O(log N), O(N), O(N log N),
+ * O(N^2) or O(N^3), where N is the axis. It needs at least 3 values, all above 1; series are those
+ * of a growth. Each order f is fitted as coefficient f(N), with equal weight for every value. It is
+ * refuted if the times deviate from it in the direction of another order by more than their scatter
+ * (at least 2 %) and the medians' own intervals explain. The right order is refuted in at most 1 of
+ * 100 runs (base/numbers/order.h has the method and its source, docs/measurement.md the figures).
+ * If one order remains, it is the answer. If several remain, the answer is "cannot say". If none
+ * remains, it is none of them, as for N^1.5. The budget is yp_grows_as(order).
  *
- * Values: "order" (enum yp_order: the best, and the interval from the first to the last that is not
- * refuted, NaN when all are), "coefficient" of the best in seconds with its interval, logarithms to
- * base 2, and "rms O(1)" and so on: the root mean square by which times lie off each curve,
- * relatively. (Google Benchmark's rms is over the mean time, where the largest N alone counts.)
+ * Values: "order" (enum yp_order: the best one, and the interval from the first to the last that is
+ * not refuted, NaN if all are), "coefficient" of the best in seconds with its interval (logarithms
+ * have base 2), and "rms O(1)" and so on: the relative root mean square deviation from each curve.
+ * (Google Benchmark divides its rms by the mean time, so that the largest N dominates.)
  *
- * A cost that does not grow, as of a call, bends the curve at its beginning: take N from where that
- * is a few per cent, and to where the data still lie in the same cache. As for a growth, values that
- * cannot tell the asked order from its neighbours are an error at collection: with 5 % of scatter,
- *     2 t sigma / sqrt(sum (d - mean d)^2) < 1 for d = ln (g(N) / f(N)), t at 99.7 %.
- * For O(N) and O(N log N) that is 12 values from 16,000 to a million; where it is too much, bound the
+ * A constant cost, for example of a call, bends the start of the curve. Start with an N for which
+ * it is a few per cent, and end while the data still fit the same cache. As for a growth, values
+ * that cannot separate the required order from its neighbours are an error at collection. The rule,
+ * with a scatter sigma of 5 % and t at 99.7 %:
+ *     2 t sigma / sqrt(sum (d - mean d)^2) < 1 for d = ln (g(N) / f(N)).
+ * O(N) against O(N log N) needs 12 values from 16,000 to a million. If that is too much, limit the
  * exponent of a growth. */
 #define yp_order(of_, name_, axis_) \
     { .kind = YP_RELATION_ORDER, .of = of_, .name = name_, .axis = axis_ }
-/* The data hashes of all cases of both nodes are one and the same: a difference is a failure, and
- * no budget is needed. Its value is "distinct hashes". */
+/* All cases of both nodes must have the same data hash. A difference fails without a budget. The
+ * value is "distinct hashes". */
 #define yp_same_hash(of_, to_) \
     { .kind = YP_RELATION_SAME_HASH, .of = of_, .to = to_ }
 

@@ -5,11 +5,11 @@
  *         answer(request);
  *     }
  *
- * Requests come at a given rate, whether or not the one before is done. The latency of each counts
- * from when it was due, so time spent waiting behind others counts too; a loop that only sends the
- * next request after the last answer would leave it out. Each latency is one sample.
+ * Requests arrive at a given rate, whether or not the one before is done. The latency of a request
+ * counts from the time it was due, so it includes waiting behind others. (A loop that sends the
+ * next request after the last answer would leave that out.) Each latency is one sample.
  *
- * With --speed=off nothing is waited for and nothing timed: `.requests` are answered, or one.
+ * With --speed=off nothing waits and nothing is timed: `.requests` are answered, or one.
  */
 #ifndef YIELDPOINT_SERVE_H
 #define YIELDPOINT_SERVE_H
@@ -21,15 +21,14 @@ extern "C" {
 #endif
 
 struct yp_serve_options {
-    const char *name; /* set by yp_serve; a measurement's name, unique in the case */
+    const char *name; /* set by yp_serve; the measurement's name, unique in the case */
     double rate;      /* requests a second, above 0 */
-    /* Ends after `requests` if given, else after `seconds` of arrivals. */
+    /* Ends after `requests` if set, else after `seconds` of arrivals. */
     double seconds YPI_OR_ZERO; /* [2] */
     int requests YPI_OR_ZERO;
     int warmup YPI_OR_ZERO;   /* requests answered back to back before the first is due [10]; -1:
                                  none */
-    bool regular YPI_OR_ZERO; /* evenly spaced arrivals; else a Poisson process drawn from the seed
-                               */
+    bool regular YPI_OR_ZERO; /* evenly spaced arrivals; else a Poisson process from the seed */
     int end_ YPI_OR_ZERO;
 };
 

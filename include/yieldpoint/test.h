@@ -1,5 +1,5 @@
 /*
- * Declaring a test: workload, scale, tags, axes, budgets in one place.
+ * Declaring a test: workload, scales, tags, axes and budgets in one place.
  *
  *     YP_TEST(rx, fit,
  *             .tags = "stress",
@@ -14,12 +14,12 @@
  *         ... the body; `t` is the running case ...
  *     }
  *
- * The options are the fields of struct yp_test from `tags` on. C takes them in any order; C++20
- * wants the order in which they stand there. A file may be C17, C++20 or CUDA C++20.
+ * The options are the fields of struct yp_test from `tags` on. C accepts them in any order; C++20
+ * requires the order of the struct. A file may be C17, C++20 or CUDA C++20.
  *
- * A test times its cases times its axes times its devices are its *cases*. Each runs in a
- * process of its own. Ids are `path/from/suites/file.c::name[case-axis=value-device]`; the
- * parts that a test does not declare are left out, brackets and all if none is left.
+ * The *cases* of a test are the product of its named cases, axis values and devices. Each runs in
+ * its own process. An id is `path/from/suites/file.c::name[case-axis=value-device]`, without the
+ * parts that the test does not declare, and without brackets if none is left.
  */
 #ifndef YIELDPOINT_TEST_H
 #define YIELDPOINT_TEST_H
@@ -33,7 +33,7 @@
 #define YP_MAX_CASES 32
 #define YP_MAX_PARAMETERS 12 /* of a named case */
 #define YP_MAX_AXES 8
-#define YP_MAX_AXIS_VALUES 32 /* that stand in the declaration itself */
+#define YP_MAX_AXIS_VALUES 32 /* listed in the declaration itself */
 
 struct yp_case; /* the running case, see case.h */
 
@@ -43,14 +43,14 @@ enum yp_axis_kind {
     YP_AXIS_DOUBLE,
     YP_AXIS_STRING,
     YP_AXIS_FROM,
-    /* Whole numbers that the declaration gives the ends of. */
+    /* Whole numbers between two declared ends. */
     YP_AXIS_RANGE,
     YP_AXIS_GEOMETRIC,
     YP_AXIS_THREADS,
 };
 
-/* What a named case stands for. A body reads it like an axis (yp_int, ...), and `--set NAME=VALUE`
- * replaces it; only then it is in the id. */
+/* A parameter of a named case. A body reads it like an axis (yp_int, ...). `--set NAME=VALUE`
+ * replaces it; only then is it in the id. */
 struct yp_parameter {
     const char *name;
     enum yp_axis_kind kind;
@@ -67,20 +67,20 @@ struct yp_case_decl {
     const char *name;
     const char *tags;  /* more tags, separated by blanks */
     double timeout;    /* seconds; 0: the test's */
-    const char *skip;  /* reason; NULL: run it */
-    const char *xfail; /* reason why it is expected to fail; NULL: it is not */
-    /* YP_SET(yp_set_int("cubes", 10), ...): every case of a test has parameters of the same names
-     * and kinds, and none that is an axis too. */
+    const char *skip;  /* reason; NULL: not skipped */
+    const char *xfail; /* reason of an expected failure; NULL: none expected */
+    /* YP_SET(yp_set_int("cubes", 10), ...). All named cases of a test have parameters of the same
+     * names and kinds; none may be an axis too. */
     struct yp_parameter set[YP_MAX_PARAMETERS];
-    /* YP_BUDGETS(...): beside the test's, and in the place of those of the same thing. */
+    /* YP_BUDGETS(...): in addition to the test's, or replacing those of the same kind and name. */
     struct yp_budget budgets[YP_MAX_CASE_BUDGETS];
     int end_;
     char set_fit_, budgets_fit_;
 };
 
-/* Gives the values of an axis at collection (yp_axis_from). It must give the same ones whenever it
- * is asked, for the id alone has to reproduce a case. Anything but YP_OK is an error of the
- * collection, which shows yp_last_error(). */
+/* Adds the values of an axis at collection (yp_axis_from). Every call must add the same values,
+ * because the id alone must reproduce a case. Any status except YP_OK is an error of the
+ * collection, which prints yp_last_error(). */
 struct yp_axis_values;
 typedef enum yp_status yp_axis_function(struct yp_axis_values *values, const void *arg);
 
@@ -92,12 +92,12 @@ struct yp_axis {
         long long i[YP_MAX_AXIS_VALUES];
         double d[YP_MAX_AXIS_VALUES];
         const char *s[YP_MAX_AXIS_VALUES];
-    } values; /* of a range: first, last and what is between two of them */
+    } values; /* of a range: first, last and the step or factor */
     union {
         const long long *i;
         const double *d;
         const char *const *s;
-    } list; /* an array of `count` values in the place of `values`; NULL: they are there */
+    } list;                 /* an array of `count` values that replaces `values`, or NULL */
     yp_axis_function *from; /* of YP_AXIS_FROM */
     const void *arg;
 };
@@ -113,7 +113,7 @@ enum yp_relation_kind {
     YP_RELATION_SHARE_RATIO_OVER,
 };
 
-/* See relation.h for what each kind takes. */
+/* relation.h describes each kind. */
 struct yp_relation {
     enum yp_relation_kind kind;
     const char *of, *to; /* nodes */
@@ -127,37 +127,37 @@ struct yp_test {
     const char *name;
     const char *file;
     int line;
-    const char *compiled; /* how the file is (compiled.h) */
+    const char *compiled; /* how the file was compiled (compiled.h) */
     void (*body)(struct yp_case *t);
-    /* Runs a setup, body or teardown so that it can be left (exception.h); NULL: it is called. */
+    /* Calls a setup, body or teardown so that it can be left (exception.h); NULL: a plain call. */
     void (*enter)(void (*function)(struct yp_case *), struct yp_case *t);
     bool fixture;         /* of YP_FIXTURE (fixture.h) */
-    struct yp_axis types; /* of YP_TEST_TYPES (types.h): an axis before the others */
+    struct yp_axis types; /* of YP_TEST_TYPES (types.h): the first axis */
     /* the options */
-    const char *tags; /* separated by blanks, each one registered */
+    const char *tags; /* separated by blanks, all registered */
     struct yp_case_decl cases[YP_MAX_CASES];
     struct yp_axis axes[YP_MAX_AXES];
-    /* false leaves the combination out. Called at collection: only the case's name, its axes and
-     * its device may be asked for. */
+    /* false leaves the combination out. Called at collection; it may read only the case's name,
+     * axes and device. */
     bool (*filter)(const struct yp_case *t);
     const char *devices; /* "cpu", "cpu cuda"; NULL: the CPU, and no device in the id */
     double timeout;      /* seconds for setup, body and teardown together; 0: 60 */
     void (*setup)(struct yp_case *t);
-    void (*teardown)(struct yp_case *t); /* runs after a failed body too, not after a
-                                            failed or skipping setup, nor after a crash */
-    const char *fixtures;                /* "cube mask[{case}]": what it is given (fixture.h) */
+    void (*teardown)(struct yp_case *t); /* also runs after a failed body, but not after a failed or
+                                            skipping setup or a crash */
+    const char *fixtures;                /* "cube mask[{case}]": its fixtures (fixture.h) */
     const char *skip;                    /* reason */
     const char *xfail;                   /* reason */
-    bool xfail_strict;                   /* passing in spite of .xfail is then a failure */
-    bool parallel; /* times nothing, so it may run beside others under --jobs */
+    bool xfail_strict;                   /* passing despite .xfail is a failure */
+    bool parallel;                       /* times nothing, so --jobs may run it beside others */
     struct yp_budget budgets[YP_MAX_BUDGETS];
-    /* Adds what this case is held to beside them, or instead (yp_budget_add). Called at collection
-     * once a case, and may ask for what .filter may. */
+    /* Adds or replaces budgets of this case (yp_budget_add). Called at collection, once per case;
+     * it may read what .filter may. */
     void (*budgets_of)(const struct yp_case *c, struct yp_budgets *out);
     struct yp_relation relation; /* of YP_RELATION */
-    const char *command;         /* of YP_COMMAND: a line for the shell, like the two below */
-    const char *input;           /* what it reads on its standard input; NULL: nothing */
-    const char *environment;     /* "NAME=value NAME='other value'" beside what there is */
+    const char *command;         /* of YP_COMMAND: a line for the shell */
+    const char *input;           /* the command's standard input; NULL: empty */
+    const char *environment;     /* "NAME=value NAME='other value'", added to the environment */
     int end_;
     char cases_fit_, axes_fit_, budgets_fit_;
 };
@@ -174,8 +174,8 @@ template <class T, unsigned long count> constexpr unsigned elements(const T (&)[
 extern "C" {
 #endif
 
-/* Adds a value; texts are copied. YP_INVALID for a kind that the first value is not of, or NULL:
- * the axis then fails whatever its function returns, so that it need not look at each. */
+/* Adds a value; strings are copied. YP_INVALID if the kind differs from the first value's, or for
+ * NULL: the axis then fails whatever its function returns, so the function need not check. */
 enum yp_status yp_axis_add_int(struct yp_axis_values *values, long long value);
 enum yp_status yp_axis_add_double(struct yp_axis_values *values, double value);
 enum yp_status yp_axis_add_string(struct yp_axis_values *values, const char *value);
@@ -185,8 +185,8 @@ enum yp_status yp_axis_add_string(struct yp_axis_values *values, const char *val
 #endif
 
 /* clang-format off */
-/* More than fit is an error of C++, but only a warning of C, which then drops them:
- * there, an array of negative size is made of it. */
+/* Too many entries are an error in C++ but only a warning in C, which drops them. In C, an array of
+ * negative size turns the warning into an error. */
 #ifdef __cplusplus
 #define YP_CASES(...) { __VA_ARGS__ }
 #define YP_AXES(...) { __VA_ARGS__ }
@@ -211,7 +211,7 @@ enum yp_status yp_axis_add_string(struct yp_axis_values *values, const char *val
 #define yp_axis_string(name_, ...) \
     { .name = name_, .kind = YP_AXIS_STRING, .count = YPI_COUNT(const char *, __VA_ARGS__), .values = { .s = YPI_LIST(__VA_ARGS__) } }
 
-/* The values of an array that lives as long as the program, any number:
+/* Any number of values, from an array that lives as long as the program:
  *     static const long long primes[] = {2, 3, 5, ...};
  *     yp_axis_int_of("p", primes) */
 #define yp_axis_int_of(name_, array_) \
@@ -221,26 +221,26 @@ enum yp_status yp_axis_add_string(struct yp_axis_values *values, const char *val
 #define yp_axis_string_of(name_, array_) \
     { .name = name_, .kind = YP_AXIS_STRING, .count = YPI_ELEMENTS(array_), .list = { .s = array_ } }
 
-/* first_, first_ + step_, ... up to last_, or down to it where the step is below 0: whole numbers,
- * a million at most. */
+/* first_, first_ + step_, ... up to last_, or down to it for a negative step: whole numbers, at
+ * most a million. */
 #define yp_axis_range(name_, first_, last_, step_) \
     { .name = name_, .kind = YP_AXIS_RANGE, .count = 3, .values = { .i = { first_, last_, step_ } } }
-/* first_, first_ factor_, ... and last_, which ends it wherever it falls; from 1, factors from 2. */
+/* first_, first_ factor_, ... and last_, always included; first_ from 1, factor_ from 2. */
 #define yp_axis_geometric(name_, first_, last_, factor_) \
     { .name = name_, .kind = YP_AXIS_GEOMETRIC, .count = 3, .values = { .i = { first_, last_, factor_ } } }
-/* Numbers of threads: first_, doubled up to last_, and last_; 0 for last_ is the number of
- * processors that the run may use (its affinity, less what --cpus takes away), and where first_ is
- * more than that, that number alone. The ids then differ between machines: `--set threads=16` asks
- * for a number that is none of this machine's. */
+/* Numbers of threads: first_, doubled up to last_, and last_. last_ 0 is the number of processors
+ * that the run may use (its affinity, limited by --cpus); if first_ is larger, that number is the
+ * only value. The ids then differ between machines: `--set threads=16` asks for a number that this
+ * machine does not list. */
 #define yp_axis_threads(name_, first_, last_) \
     { .name = name_, .kind = YP_AXIS_THREADS, .count = 3, .values = { .i = { first_, last_, 2 } } }
 
-/* Values that function_(values, arg_) gives, any number of one kind. */
+/* Any number of values of one kind, added by function_(values, arg_). */
 #define yp_axis_from(name_, function_, arg_) \
     { .name = name_, .kind = YP_AXIS_FROM, .from = function_, .arg = arg_ }
 
-/* At least one value: without, the token in front stands alone and does not compile. A pointer is
- * no array, and has no number of elements. */
+/* At least one value: without one, the token before it does not compile alone. A pointer is not an
+ * array and is refused, because it has no number of elements. */
 #ifdef __cplusplus
 #define YPI_ELEMENTS(array_) yieldpoint_internal::elements(array_)
 #define YPI_LIST(...) { +__VA_ARGS__ }
@@ -271,7 +271,7 @@ enum yp_status yp_axis_add_string(struct yp_axis_values *values, const char *val
     static void ypi_body_##group_##_##name_(struct yp_case *t);                                 \
     YPI_DECLARE(group_, name_, ypi_body_##group_##_##name_, __VA_ARGS__);                       \
     static void ypi_body_##group_##_##name_(struct yp_case *t __attribute__((unused)))
-/* The declaration itself, without a body. */
+/* The declaration alone, without a body. */
 #define YPI_DECLARE(group_, name_, body_, ...)                                                  \
     _Pragma("GCC diagnostic push")                                                              \
     _Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"")                          \

@@ -1,10 +1,10 @@
 /*
  * For programs built with -fsanitize=thread; included by test.h.
  *
- * Criterion puts what it shares with its tests' processes at a random address between
- * 0x200000000000 and 0x600000000000. There ThreadSanitizer keeps its own memory, so that nothing is
- * free, and Criterion gives up ("Could not initialize inheritable arena"). What looks for an
- * address and maps it is moved from there to where ThreadSanitizer leaves memory to the program.
+ * Criterion maps the memory that it shares with its tests' processes at a random address between
+ * 0x200000000000 and 0x600000000000. ThreadSanitizer occupies that range, so Criterion fails
+ * ("Could not initialize inheritable arena"). The functions below move these mappings to a range
+ * that ThreadSanitizer leaves to the program.
  */
 #ifndef YIELDPOINT_THREAD_SANITIZER_H
 #define YIELDPOINT_THREAD_SANITIZER_H
@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-/* Of ThreadSanitizer: it notes what is mapped. */
+/* ThreadSanitizer's own, which records mappings. */
 void *ypi_sanitized_mmap(void *at, size_t bytes, int protection, int flags, int fd,
                          long offset) __asm__("__interceptor_mmap64");
 YPI_BEFORE_SANITIZER void *ypi_moved_mmap(void *at, size_t bytes, int protection, int flags, int fd,
@@ -42,7 +42,7 @@ long ypi_syscall(long number, ...) __asm__("syscall"); /* hidden by strict C */
 void *ypi_moved(void *at)
 {
     const uintptr_t address = (uintptr_t)at;
-    /* Between these the program's own code and heap may be. */
+    /* The program's own code and heap may lie here. */
     const int of_program = address >= 0x550000000000 && address < 0x568000000000;
     if (address < 0x200000000000 || address >= 0x600000000000 || of_program)
         return at;

@@ -1,5 +1,5 @@
 /*
- * Directories for what a case writes, as pytest's tmp_path:
+ * Temporary directories of a case, like pytest's tmp_path:
  *
  *     YP_TEST(cubes, written)
  *     {
@@ -8,12 +8,12 @@
  *         ...
  *     }
  *
- * A directory is the case's alone, and empty when its process begins: each of --repeat and each
- * fresh process that confirms a budget has its own. The runner removes it with all that is in it
- * when the process has ended, however it ended: a crash and a time-out leave nothing. Those of a
- * fixture stay until the run is over, so that it can provide paths. What a killed runner leaves,
- * the next run with the same history removes. --keep-tmp=failed keeps those of processes that
- * failed, and --keep-tmp=all keeps all; a note of the case then says where they are, and nothing
+ * Each process of a case has its own directory, empty at the beginning; this includes repetitions
+ * (--repeat) and the fresh processes that confirm a budget. The runner removes the directory with
+ * all its contents after the process, even after a crash or a time-out. Directories of a fixture
+ * stay until the run is over, so a fixture can provide paths. If the runner was killed, the next
+ * run with the same history removes its directories. --keep-tmp=failed keeps those of failed
+ * processes, --keep-tmp=all keeps all. A note of the case then states where they are; nothing
  * removes them later.
  */
 #ifndef YIELDPOINT_TMP_PATH_H
@@ -26,14 +26,14 @@
 extern "C" {
 #endif
 
-/* The whole path of the case's directory, made below TMPDIR, or /tmp, when it is asked for first;
- * it stays the case's, and the same to its end. Never NULL: the case fails where no directory can
- * be made. By one thread at a time. */
+/* The absolute path of the case's directory, owned by the case and valid to its end. The first call
+ * creates it below TMPDIR, or /tmp. Never NULL: if it cannot be created, the case fails. Only one
+ * thread may call this at a time. */
 const char *yp_tmp_path(struct yp_case *t);
 
-/* The same in memory, where the disk is not to decide how long something takes: in the system's
- * file system in memory, /dev/shm, if that has `bytes` free when it is asked for first, else
- * yp_tmp_path(). What is written there is in nobody's account and no part of resident memory. */
+/* The same in memory, to keep the disk out of a measurement: in /dev/shm if that has `bytes` free
+ * at the first call, else yp_tmp_path(). Files there are neither accounted nor resident memory of
+ * the case. */
 const char *yp_tmp_path_in_memory(struct yp_case *t, uint64_t bytes);
 
 #ifdef __cplusplus

@@ -8,18 +8,16 @@
  *         ...
  *     }
  *
- * The types are an axis of the name "type", the first one: its cases are
- * `file.cpp::dot[type=float-n=1000]` and so on, `-k double`, `--set type=double` and relations over
- * axes find them, and the options are those of YP_TEST, with room for one axis less. A list may be
- * a macro, where several tests have the same.
+ * The types form the first axis, "type". Cases are `file.cpp::dot[type=float-n=1000]` and so on;
+ * `-k double`, `--set type=double` and relations over axes select them. The options are those of
+ * YP_TEST, with one axis fewer. A list may be a macro that several tests share.
  *
- * A type's value is its name as it is written in the list, without the blanks that mean nothing;
- * yp_string(t, "type") gives it. What would be long, or changes, gets a name of its own:
+ * The value of a type is its name as written in the list, without insignificant blanks;
+ * yp_string(t, "type") returns it. Give a long or changing type a name of its own:
  *
  *     YP_TYPE_NAME("map", std::map<std::string, std::vector<int>>);
  *
- * at global scope and before the test. Names of one list differ; two of the same are an error at
- * collection.
+ * at global scope and before the test. Two equal names in one list are an error at collection.
  */
 #ifndef YIELDPOINT_TYPES_H
 #define YIELDPOINT_TYPES_H
@@ -37,7 +35,7 @@ template <class T> struct type_name {
     static constexpr const char *of = nullptr; /* as written */
 };
 
-/* Behind the type at `at` in the text of a list, "(a, b<c, d>)": at its comma or the end. */
+/* The end of the type at `at` in the text of a list, "(a, b<c, d>)": its comma or the end. */
 constexpr const char *behind_type(const char *at)
 {
     int depth = 0;
@@ -63,7 +61,7 @@ inline bool is_of_word(char c)
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* The type `number` of the list, without blanks but those between two words. */
+/* The type `number` of the list, with blanks only between two words. */
 inline std::string written_type(const char *text, std::size_t number)
 {
     std::string name;
