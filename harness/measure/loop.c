@@ -6,7 +6,6 @@
 
 #include "device/backend.h"
 #include "device/ceiling/ceiling.h"
-#include "device/registry.h"
 
 #include <inttypes.h>
 #include <math.h>
