@@ -13,7 +13,6 @@
 #include "harness/measure/count/callgrind.h"
 #include "harness/measure/series.h"
 #include "harness/run/libraries.h"
-#include "harness/run/process.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,10 +1,11 @@
 #include "harness/case/command.h"
 
 #include "base/simd/openblas.h"
+#include "base/system/process.h"
 #include "base/text/text.h"
 #include "harness/case/child.h"
 #include "harness/collect/substitute.h"
-#include "harness/run/process.h"
+#include "harness/run/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>

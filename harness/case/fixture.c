@@ -1,8 +1,8 @@
 /* What a fixture provides, and what a case is given: memory of the runner, mapped here. */
+#include "base/system/process.h"
 #include "base/text/text.h"
 #include "harness/case/state.h"
 #include "harness/collect/words.h"
-#include "harness/run/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 #include "harness/case/orphans.h"
 
+#include "base/system/process.h"
 #include "base/text/text.h"
 #include "harness/case/child.h"
-#include "harness/run/process.h"
 
 #include <dirent.h>
 #include <errno.h>

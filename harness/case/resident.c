@@ -7,9 +7,9 @@
  * peak's own part is at least the peak less the pages of files that are there at its begin or its
  * end, whichever are more: a program's code stays once it was read, so that this is the peak itself
  * unless the body mapped files after it. */
+#include "base/system/process.h"
 #include "base/system/thread.h"
 #include "harness/case/state.h"
-#include "harness/run/process.h"
 
 static struct ypi_process_memory look(const struct ypi_resident *r)
 {

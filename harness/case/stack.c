@@ -1,9 +1,9 @@
 #include "harness/case/stack.h"
 
 #include "base/system/clock.h"
+#include "base/system/process.h"
 #include "harness/case/state.h"
 #include "harness/run/pending.h"
-#include "harness/run/process.h"
 #include "harness/run/stack/walk.h"
 #include "harness/run/symbols.h"
 

@@ -7,10 +7,10 @@
  * for multicore architectures", CACM 52 (2009).
  */
 #include "base/system/clock.h"
+#include "base/system/process.h"
 #include "base/text/text.h"
 #include "device/cpu/task.h"
 #include "harness/measure/measurement.h"
-#include "harness/run/process.h"
 
 #include "device/backend.h"
 #include "device/ceiling/ceiling.h"

@@ -2,8 +2,8 @@
 #include "harness/run/ending.h"
 
 #include "base/system/clock.h"
+#include "base/system/process.h"
 #include "base/text/text.h"
-#include "harness/run/process.h"
 #include "harness/run/symbols.h"
 #include "harness/run/tmp_path.h"
 #include "harness/run/watchdog.h"

@@ -6,8 +6,8 @@
 #include "harness/judge/budget.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/run/libraries.h"
-#include "harness/run/process.h"
 #include "harness/run/tmp_path.h"
+#include "harness/run/worker.h"
 
 #include <criterion/alloc.h>
 #include <ctype.h>

@@ -2,9 +2,9 @@
 #ifndef YPI_PLAN_H
 #define YPI_PLAN_H
 
+#include "base/system/process.h"
 #include "harness/case/child.h"
 #include "harness/collect/collect.h"
-#include "harness/run/process.h"
 
 #include <criterion/types.h>
 #include <stdatomic.h>

@@ -2,11 +2,12 @@
 
 #include "base/system/clock.h"
 #include "base/system/lock.h"
+#include "base/system/process.h"
 #include "base/text/text.h"
 #include "harness/run/again/rounds.h"
+#include "harness/run/cgroup.h"
 #include "harness/run/finish.h"
 #include "harness/run/in_process/in_process.h"
-#include "harness/run/process.h"
 #include "harness/run/provided.h"
 #include "harness/run/signals.h"
 #include "harness/run/surroundings.h"

@@ -1,12 +1,14 @@
 #include "harness/run/watchdog.h"
 
 #include "base/system/clock.h"
+#include "base/system/freeze.h"
+#include "base/system/process.h"
 #include "base/system/thread.h"
 #include "base/text/text.h"
-#include "harness/run/freeze.h"
+#include "harness/run/cgroup.h"
 #include "harness/run/pending.h"
-#include "harness/run/process.h"
 #include "harness/run/stack/walk.h"
+#include "harness/run/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>

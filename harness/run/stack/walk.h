@@ -2,8 +2,8 @@
 #ifndef YPI_WALK_H
 #define YPI_WALK_H
 
+#include "base/system/process.h"
 #include "harness/result.h"
-#include "harness/run/process.h"
 #include "harness/run/stack/registers.h"
 #include "harness/run/stack/target.h"
 

@@ -11,7 +11,6 @@
 #include "harness/case/child.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/measure/measurement.h"
-#include "harness/run/process.h"
 #include "tests/unit/harness/sanitizer.h"
 
 #include <criterion/criterion.h>

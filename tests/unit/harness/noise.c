@@ -3,7 +3,6 @@
 #include "base/system/cgroup_path.h"
 #include "device/cpu/binding.h"
 #include "harness/record/row.h"
-#include "harness/run/process.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>

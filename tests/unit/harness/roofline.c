@@ -3,7 +3,6 @@
  */
 #include "device/ceiling/ceiling.h"
 #include "harness/measure/measurement.h"
-#include "harness/run/process.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,8 +1,8 @@
-#include "harness/run/freeze.h"
+#include "base/system/freeze.h"
 
 #include "base/system/clock.h"
+#include "base/system/process.h"
 #include "base/text/text.h"
-#include "harness/run/process.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -29,13 +29,6 @@ char ypi_process_state(pid_t pid);              /* 'R', 'S', 'Z', ...; '\0' when
 bool ypi_same_command(pid_t a, pid_t b);        /* their command lines */
 bool ypi_environment_has(pid_t pid, const char *setting); /* "NAME=value" */
 
-/* What carries the number of a case's process in the environment of all that it starts: Criterion's
- * own mark, or ours where a program that links Criterion would take that for an order to run a
- * test. */
-#define YPI_MARK_OF_CRITERION "BXFI_MAP"
-#define YPI_MARK "YIELDPOINT_WORKER"
-bool ypi_started_by(pid_t pid, pid_t worker);
-
 /* Bytes of memory that the system can still give without taking it from others; 0: not known. */
 uint64_t ypi_memory_available(void);
 struct ypi_process_memory { /* bytes that are resident */
@@ -52,16 +45,5 @@ uint64_t ypi_self_unasked_huge(void);
 
 /* How many processes the kernel has killed for want of memory since it started. */
 uint64_t ypi_oom_kills(void);
-
-/* -- a cgroup that bounds the number of processes ------------------------------------------ */
-
-/* Moves this process into a fresh group below its own, where it and all it starts from now on may
- * have `limit` processes and threads more than it has now. NULL when that cannot be done (not
- * root, no pids controller); else the group's path, for the others. Removes groups that dead
- * processes left. */
-char *ypi_cgroup_enter(int limit);
-/* How often the kernel has refused a process or thread for the limit. */
-uint64_t ypi_cgroup_refusals(const char *group);
-void ypi_cgroup_leave(char *group); /* frees the path; NULL is allowed */
 
 #endif
