@@ -2,7 +2,7 @@
 #ifndef YPI_PROGRAM_H
 #define YPI_PROGRAM_H
 
-#include "harness/collect/linked.h"
+#include "harness/vocabulary/linked.h"
 
 /* All of a test program; returns its exit code. */
 __attribute__((visibility("default"))) int ypi_program(int argc, char **argv);

@@ -1,6 +1,6 @@
 /* Gradient and precision checks of a running case: run here, sent to the runner, judged there. */
 #include "harness/case/child.h"
-#include "harness/judge/budget.h"
+#include "harness/vocabulary/budget.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,11 +8,11 @@
 #include "harness/case/orphans.h"
 #include "harness/case/stack.h"
 #include "harness/case/state.h"
-#include "harness/collect/linked.h"
-#include "harness/judge/audit.h"
 #include "harness/measure/count/callgrind.h"
+#include "harness/measure/measurement.h"
 #include "harness/measure/series.h"
 #include "harness/run/libraries.h"
+#include "harness/vocabulary/linked.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -4,8 +4,8 @@
 
 #include "device/cpu/binding.h"
 #include "device/cpu/topology.h"
-#include "harness/case.h"
 #include "harness/run/channel.h"
+#include "harness/vocabulary/case.h"
 
 #include <yieldpoint/fixture.h>
 

@@ -4,8 +4,9 @@
 #include "base/system/process.h"
 #include "base/text/text.h"
 #include "harness/case/child.h"
-#include "harness/collect/substitute.h"
 #include "harness/run/worker.h"
+#include "harness/vocabulary/command_declaration.h"
+#include "harness/vocabulary/substitute.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,18 +1,10 @@
-/* A command as a case: what its declaration says, and what its lines mean. */
+/* A command as a case: what its lines mean. */
 #ifndef YPI_COMMAND_H
 #define YPI_COMMAND_H
 
-#include "harness/case.h"
+#include "harness/vocabulary/case.h"
 
 #include <yieldpoint/command.h>
-
-/* NULL when .command, .input and .environment of the test are right or absent, else what is wrong
- * with them; the caller frees. */
-char *ypi_command_problem(const struct yp_test *test);
-
-/* The next assignment at *cursor, its quotes taken off: "NAME=value", which the caller frees. NULL
- * at the end, or with *problem set (the caller frees that too). */
-char *ypi_command_assignment(const char **cursor, char **problem);
 
 /* Before a command is started: what holds it back is looked at from here on. */
 void ypi_command_begins(void);

@@ -2,7 +2,6 @@
 #include "base/system/process.h"
 #include "base/text/text.h"
 #include "harness/case/state.h"
-#include "harness/collect/words.h"
 
 #include <errno.h>
 #include <fcntl.h>

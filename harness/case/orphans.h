@@ -2,7 +2,7 @@
 #ifndef YPI_ORPHANS_H
 #define YPI_ORPHANS_H
 
-#include "harness/case.h"
+#include "harness/vocabulary/case.h"
 
 /* Kills and reaps every process the case left running and sends a failure that names them. */
 void ypi_orphans_check(struct yp_case *t);

@@ -2,7 +2,7 @@
 #ifndef YPI_STACK_H
 #define YPI_STACK_H
 
-#include "harness/case.h"
+#include "harness/vocabulary/case.h"
 
 /* From now on a crash sends its stack, and writes what was printed without an end of line, before
  * the process dies of it. A sanitizer's handlers of crashes stay. */

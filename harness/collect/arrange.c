@@ -2,8 +2,8 @@
 
 #include "base/numbers/splitmix.h"
 #include "base/text/text.h"
-#include "harness/judge/relation.h"
 #include "harness/record/history.h"
+#include "harness/vocabulary/relation.h"
 
 #include <stdlib.h>
 #include <string.h>

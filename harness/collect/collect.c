@@ -1,8 +1,8 @@
 #include "harness/collect/internal.h"
 
 #include "base/text/text.h"
-#include "harness/collect/linked.h"
-#include "harness/judge/relation.h"
+#include "harness/vocabulary/linked.h"
+#include "harness/vocabulary/relation.h"
 
 #include <stdio.h>
 #include <stdlib.h>

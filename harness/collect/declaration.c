@@ -3,9 +3,9 @@
 
 #include "base/text/text.h"
 #include "device/cpu/binding.h"
-#include "harness/case/command.h"
 #include "harness/collect/tags.h"
-#include "harness/judge/relation.h"
+#include "harness/vocabulary/command_declaration.h"
+#include "harness/vocabulary/relation.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,9 +3,8 @@
 
 #include "base/text/text.h"
 #include "device/registry.h"
-#include "harness/judge/audit.h"
-#include "harness/judge/relation.h"
-#include "harness/measure/count/callgrind.h"
+#include "harness/collect/counted.h"
+#include "harness/vocabulary/relation.h"
 
 #include <stdio.h>
 #include <stdlib.h>

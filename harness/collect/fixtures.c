@@ -2,9 +2,9 @@
 
 #include "base/text/text.h"
 #include "harness/collect/internal.h"
-#include "harness/collect/node.h"
-#include "harness/collect/substitute.h"
 #include "harness/collect/words.h"
+#include "harness/vocabulary/node.h"
+#include "harness/vocabulary/substitute.h"
 
 #include <stdlib.h>
 #include <string.h>

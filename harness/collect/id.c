@@ -2,8 +2,8 @@
 #include "harness/collect/internal.h"
 
 #include "base/text/text.h"
-#include "harness/collect/axis.h"
 #include "harness/collect/tags.h"
+#include "harness/vocabulary/axis.h"
 
 #include <stdlib.h>
 #include <string.h>

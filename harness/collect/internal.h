@@ -2,11 +2,10 @@
 #ifndef YPI_COLLECT_INTERNAL_H
 #define YPI_COLLECT_INTERNAL_H
 
-#include "harness/collect/axis.h"
 #include "harness/collect/collect.h"
+#include "harness/vocabulary/axis.h"
 
-#define YPI_DEFAULT_TIMEOUT 60.0      /* seconds */
-#define YPI_AXIS_VALUES_MOST 1000000u /* of an array or a range */
+#define YPI_DEFAULT_TIMEOUT 60.0 /* seconds */
 
 /* The axes of one test; cases point to their texts. */
 struct ypi_axes {

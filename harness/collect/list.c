@@ -1,11 +1,11 @@
 #include "harness/collect/list.h"
 
 #include "base/text/text.h"
-#include "harness/collect/axis.h"
-#include "harness/collect/substitute.h"
-#include "harness/judge/budget.h"
 #include "harness/record/environment.h"
 #include "harness/record/history.h"
+#include "harness/vocabulary/axis.h"
+#include "harness/vocabulary/budget.h"
+#include "harness/vocabulary/substitute.h"
 
 #include <math.h>
 #include <stdio.h>

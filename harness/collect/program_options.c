@@ -1,8 +1,8 @@
 #include "harness/collect/program_options.h"
 
 #include "base/text/text.h"
-#include "harness/collect/linked.h"
 #include "harness/collect/options.h"
+#include "harness/vocabulary/linked.h"
 
 #include <ctype.h>
 #include <stdio.h>

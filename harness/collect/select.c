@@ -2,9 +2,9 @@
 
 #include "base/text/text.h"
 #include "harness/collect/expression.h"
-#include "harness/collect/node.h"
 #include "harness/collect/tags.h"
-#include "harness/judge/relation.h"
+#include "harness/vocabulary/node.h"
+#include "harness/vocabulary/relation.h"
 
 #include <stdio.h>
 #include <stdlib.h>

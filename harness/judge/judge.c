@@ -4,10 +4,10 @@
 #include "base/system/clock.h"
 #include "base/text/figures.h"
 #include "base/text/text.h"
-#include "harness/judge/audit.h"
-#include "harness/judge/budget.h"
 #include "harness/measure/count/counters.h"
 #include "harness/measure/noise.h"
+#include "harness/vocabulary/audit.h"
+#include "harness/vocabulary/budget.h"
 
 #include <math.h>
 #include <stdio.h>

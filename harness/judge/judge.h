@@ -2,7 +2,7 @@
 #ifndef YPI_JUDGE_H
 #define YPI_JUDGE_H
 
-#include "harness/result.h"
+#include "harness/vocabulary/result.h"
 
 struct ypi_judging {
     bool speed_judged; /* false: speed budgets are recorded only */

@@ -1,32 +1,9 @@
-/* Relations between the cases of a run. */
+/* What the relations between the cases of a run find. */
 #ifndef YPI_RELATION_H
 #define YPI_RELATION_H
 
-#include "harness/collect/node.h"
-#include "harness/result.h"
-
-/* What is wrong with a test's declaration as a relation, or as one that has none; NULL when nothing
- * is. The caller frees. */
-char *ypi_relation_problem(const struct yp_test *test);
-
-/* The same of a budget that is not in the declaration, as "is not one of ...". */
-char *ypi_relation_budget_problem(const struct yp_test *test, const struct yp_budget *budget);
-
-/* The first node of a relation that names none of the cases; NULL: each names one. Where all
- * declared cases were collected (no --set, no --device) that is a mistake of the declaration. */
-const char *ypi_relation_unmatched_node(const struct yp_test *test,
-                                        const struct yp_case *const *cases, int count);
-
-/* Why the values of the axis in one of its series cannot decide the budgets of a growth, whatever
- * is measured: Student's t for them at 99 %, times a scatter of 5 %, over their span (see
- * <yieldpoint/relation.h>) is not less than what the budgets leave. NULL: they can. The caller
- * frees. */
-char *ypi_relation_undecidable(const struct yp_case *relation, const struct yp_case *const *cases,
-                               int count);
-
-/* Whether a relation looks at this case, as far as its declaration says: one that its nodes name,
- * of its device, and of a ratio over an axis one at either end. */
-bool ypi_relation_reads(const struct yp_case *relation, const struct yp_case *c);
+#include "harness/vocabulary/relation.h"
+#include "harness/vocabulary/result.h"
 
 /* The results of this run so far, one a case. `results` may hold NULL for a case that has none. */
 struct ypi_relation_input {
@@ -59,8 +36,5 @@ void ypi_relation_findings_clear(struct ypi_relation_findings *findings);
  * `findings` are all that there are; NULL: they are not wanted. */
 bool ypi_relation_evaluate(const struct ypi_relation_input *input, struct ypi_result *r,
                            struct ypi_relation_findings *findings);
-
-/* Whether what it finds is made of times. */
-bool ypi_relation_is_of_speed(const struct yp_test *test);
 
 #endif

@@ -5,16 +5,11 @@
 #include "base/numbers/order.h"
 #include "base/numbers/stats.h"
 #include "base/text/text.h"
-#include "harness/judge/budget.h"
+#include "harness/vocabulary/budget.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define MIN_POINTS 3 /* with two, a line has no scatter to be unsure by */
-/* Of times about the line, relative: what cases of one test come to on a machine that is not idle.
- * What was measured then decides; this one says beforehand whether it ever can. */
-#define ASSUMED_SCATTER 0.05
 
 /* The cases that differ in the axis alone, on logarithmic scales. */
 struct series {
@@ -128,188 +123,13 @@ static char *series_note(const struct series *s, const char *first)
                       s->absence != NULL ? s->absence : "", more, s->absence != NULL ? ")" : "");
 }
 
-/* -- what its points can decide ----------------------------------------------------------- */
-
-/* How wide a range the budgets leave the exponent. A largest one alone leaves it from 0 on, which
- * is no growth, one power at least; a least one alone one power. Infinite without any. */
-static double allowed_width(const struct yp_case *relation)
-{
-    double low = -INFINITY;
-    double high = INFINITY;
-    const struct yp_budget *b = NULL;
-    for (int next = 0; (b = ypi_next_budget(relation, &next)) != NULL;)
-        if (b->kind == YP_BUDGET_MIN_VALUE)
-            low = fmax(low, b->limit);
-        else if (b->kind == YP_BUDGET_MAX_VALUE)
-            high = fmin(high, b->limit);
-    if (isinf(low) && isinf(high))
-        return INFINITY;
-    if (isinf(low))
-        low = fmin(0, high - 1);
-    return isinf(high) ? 1 : high - low;
-}
-
-/* How many values evenly spread over the span of these are enough; 0: none. */
-static int enough_values(const double *x, int count, double width)
-{
-    enum { MAX_VALUES = 100 };
-    double even[MAX_VALUES];
-    double low = x[0];
-    double high = x[0];
-    for (int i = 1; i < count; i++) {
-        low = fmin(low, x[i]);
-        high = fmax(high, x[i]);
-    }
-    for (int n = MIN_POINTS; n <= MAX_VALUES; n++) {
-        for (int i = 0; i < n; i++)
-            even[i] = low + (high - low) * i / (n - 1);
-        if (2 * ypi_line_reach(even, (size_t)n, ASSUMED_SCATTER) < width)
-            return n;
-    }
-    return 0;
-}
-
-/* The order that a budget asks for; -1: none does. */
-static int asked_order(const struct yp_case *relation)
-{
-    const struct yp_budget *b = NULL;
-    for (int next = 0; (b = ypi_next_budget(relation, &next)) != NULL;)
-        if (b->kind == YP_BUDGET_ORDER)
-            return (int)b->limit;
-    return -1;
-}
-
-/* How far the interval reaches that has to tell the order from the one that is nearest to it. */
-static double order_reach(const double *x, int count, int order, int *nearest)
-{
-    double most = 0;
-    for (int other = 0; other < YPI_ORDERS; other++) {
-        double reach =
-            order == other ? 0 : ypi_order_reach(x, (size_t)count, other, order, ASSUMED_SCATTER);
-        if (reach > most) {
-            most = reach;
-            *nearest = other;
-        }
-    }
-    return most;
-}
-
-/* How many values evenly spread on a logarithmic scale are enough; 0: none. */
-static int enough_for_order(const double *x, int count, int order)
-{
-    enum { MAX_VALUES = 100 };
-    double even[MAX_VALUES];
-    double low = x[0];
-    double high = x[0];
-    int nearest = 0;
-    for (int i = 1; i < count; i++) {
-        low = fmin(low, x[i]);
-        high = fmax(high, x[i]);
-    }
-    for (int n = MIN_POINTS; n <= MAX_VALUES; n++) {
-        for (int i = 0; i < n; i++)
-            even[i] = low + (high - low) * i / (n - 1);
-        if (2 * order_reach(even, n, order, &nearest) < 1)
-            return n;
-    }
-    return 0;
-}
-
-static char *order_undecidable(const struct yp_case *relation, const double *x, int count)
-{
-    int order = asked_order(relation);
-    int nearest = 0;
-    if (count == 0 || order < 0 || 2 * order_reach(x, count, order, &nearest) < 1)
-        return NULL;
-    int enough = enough_for_order(x, count, order);
-    char number[32];
-    snprintf(number, sizeof number, "%d values", enough);
-    return ypi_format("cannot tell %s from %s where times scatter by %g %%; needed are %s over %s",
-                      ypi_order_name(order), ypi_order_name(nearest), 100 * ASSUMED_SCATTER,
-                      enough > 0 ? number : "values",
-                      enough > 0 ? "the same span, or a wider one" : "a wider span");
-}
-
-/* Why points at `x`, logarithms of values of the axis, cannot decide the relation's budgets; NULL:
- * they can, or there is none. The caller frees. */
-static char *undecidable(const struct yp_case *relation, const double *x, int count)
-{
-    if (relation->test->relation.kind == YP_RELATION_ORDER)
-        return order_undecidable(relation, x, count);
-    double width = allowed_width(relation);
-    double reach = ypi_line_reach(x, (size_t)count, ASSUMED_SCATTER);
-    if (count == 0 || isinf(width) || 2 * reach < width)
-        return NULL;
-    int enough = enough_values(x, count, width);
-    struct ypi_text why = {0};
-    ypi_text_add(&why,
-                 "cannot decide the budgets: where times scatter by %g %% the exponent is known "
-                 "to +-%.2g, and the budgets leave it a range of %.2g; needed are ",
-                 100 * ASSUMED_SCATTER, reach, width);
-    if (enough > 0)
-        ypi_text_add(&why, "%d values over the same span, or a wider one", enough);
-    else
-        ypi_text_add(&why, "values over a wider span");
-    return ypi_text_take(&why);
-}
-
-static double position(const struct ypi_setting *s)
-{
-    return s->kind == YP_AXIS_INT ? (double)s->i : s->kind == YP_AXIS_DOUBLE ? s->d : NAN;
-}
-
-/* The series of the case at `first`; NULL: nothing is wrong with it. */
-static char *series_problem(const struct yp_case *relation, const struct yp_case *const *cases,
-                            int count, int first)
-{
-    const char *axis = relation->test->relation.axis;
-    double *x = ypi_calloc((size_t)count, sizeof *x);
-    int points = 0;
-    for (int i = first; i < count; i++) {
-        const struct ypi_setting *s = ypi_relation_setting(cases[i], axis);
-        const bool order = relation->test->relation.kind == YP_RELATION_ORDER;
-        if (s != NULL && position(s) > order && ypi_relation_reads(relation, cases[i]) &&
-            ypi_relation_differ_only_in(cases[first], cases[i], axis))
-            x[points++] = log(position(s));
-    }
-    char *why = undecidable(relation, x, points);
-    char *problem = why == NULL
-                        ? NULL
-                        : ypi_format("its %d value%s of '%s' in the cases like '%s' %s", points,
-                                     points == 1 ? "" : "s", axis, cases[first]->id, why);
-    free(why);
-    free(x);
-    return problem;
-}
-
-char *ypi_relation_undecidable(const struct yp_case *relation, const struct yp_case *const *cases,
-                               int count)
-{
-    char *problem = NULL;
-    const enum yp_relation_kind kind = relation->test->relation.kind;
-    if (kind != YP_RELATION_GROWTH && kind != YP_RELATION_ORDER)
-        return NULL;
-    for (int i = 0; i < count && problem == NULL; i++) {
-        bool taken = !ypi_relation_reads(relation, cases[i]);
-        for (int k = 0; k < i && !taken; k++)
-            taken = ypi_relation_reads(relation, cases[k]) &&
-                    ypi_relation_differ_only_in(cases[k], cases[i], relation->test->relation.axis);
-        if (!taken)
-            problem = series_problem(relation, cases, count, i);
-    }
-    return problem;
-}
-
-/* -- its series --------------------------------------------------------------------------- */
-
-/* A series that was skipped as a whole, as on a device that is not there, says nothing about the
- * others; one of which too little is there leaves the relation unknown. */
 static bool fit_series(struct ypi_relation_work *w, const struct series *s, int first,
                        struct ypi_relation_worst *worst)
 {
     const char *id = ypi_relation_case(w, first)->id;
     int points = distinct(s->x, s->count);
-    char *why = points >= MIN_POINTS ? undecidable(w->r->c, s->x, s->count) : NULL;
+    char *why =
+        points >= YPI_RELATION_POINTS ? ypi_relation_undecidable_by(w->r->c, s->x, s->count) : NULL;
     if (why != NULL) {
         ypi_relation_missing(w, ypi_format("%d values of '%s' among the cases like '%s' %s%s%s",
                                            points, w->relation->axis, id, why,
@@ -318,7 +138,7 @@ static bool fit_series(struct ypi_relation_work *w, const struct series *s, int 
         free(why);
         return false;
     }
-    if (points >= MIN_POINTS) {
+    if (points >= YPI_RELATION_POINTS) {
         const bool order = w->relation->kind == YP_RELATION_ORDER;
         ypi_relation_consider(w, worst, order ? order_of(w, s) : exponent_of(s), s->cases, s->count,
                               series_note(s, id));
@@ -332,7 +152,7 @@ static bool fit_series(struct ypi_relation_work *w, const struct series *s, int 
     }
     return ypi_relation_missing(
         w, ypi_format("%d value%s of '%s' among the cases like '%s', %d are needed%s%s", points,
-                      points == 1 ? "" : "s", w->relation->axis, id, MIN_POINTS,
+                      points == 1 ? "" : "s", w->relation->axis, id, YPI_RELATION_POINTS,
                       s->absence != NULL ? ": " : "", s->absence != NULL ? s->absence : ""));
 }
 

@@ -5,12 +5,6 @@
 #include "base/numbers/order.h"
 #include "harness/judge/relation.h"
 
-struct ypi_relation_kind {
-    const char *value; /* that it finds */
-    bool of_speed;
-    bool to, name, axis, ends; /* the fields that it takes beside `of` */
-};
-
 /* One relation while it is worked out. */
 struct ypi_relation_work {
     const struct ypi_relation_input *input;
@@ -25,9 +19,6 @@ struct ypi_relation_cases { /* indices into the input */
     int *at;                /* owned */
     int count;
 };
-
-/* Whether it is of the cases that stand at two ends of an axis. */
-bool ypi_relation_has_ends(const struct yp_relation *relation);
 
 /* -- relation_read.c: what there is to read; `i` is an index into the input ------------------ */
 
@@ -57,14 +48,6 @@ bool ypi_relation_was_crowded(const struct ypi_relation_work *w, int i);
 const struct ypi_estimate *ypi_relation_time(struct ypi_relation_work *w, int i);
 const struct ypi_estimate *ypi_relation_share(struct ypi_relation_work *w, int i);
 bool ypi_relation_value(struct ypi_relation_work *w, int i, double *out);
-
-/* Where a case stands on an axis; NULL: it has none of that name. */
-const struct ypi_setting *ypi_relation_setting(const struct yp_case *c, const char *axis);
-bool ypi_relation_stands_at(const struct yp_case *c, const char *axis, const char *text);
-
-/* Whether two cases differ in this axis at most. */
-bool ypi_relation_differ_only_in(const struct yp_case *x, const struct yp_case *y,
-                                 const char *axis);
 
 /* Whether the case's test has the relation's axis, of which the device is one if `devices` says so;
  * and this value on it. What is not so is reported. */

@@ -1,11 +1,12 @@
 /* What a relation reads of the cases it names: which they are, their results, where they stand. */
 #include "harness/judge/relation_internal.h"
+#include "harness/vocabulary/node.h"
 
 #include "base/system/clock.h"
 #include "base/text/text.h"
 #include "device/cpu/binding.h"
-#include "harness/collect/axis.h"
 #include "harness/measure/noise.h"
+#include "harness/vocabulary/axis.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -46,22 +47,6 @@ static bool holds(const struct ypi_relation_cases *list, int index)
     return false;
 }
 
-/* A relation that names devices is about cases of its own alone, where these name any. */
-static bool of_its_device(const struct yp_case *relation, const struct yp_case *c)
-{
-    return relation->device[0] == '\0' || c->device[0] == '\0' ||
-           strcmp(relation->device, c->device) == 0;
-}
-
-bool ypi_relation_reads(const struct yp_case *relation, const struct yp_case *c)
-{
-    const struct yp_relation *r = &relation->test->relation;
-    bool named = ypi_node_names(r->of, c->id) || (r->to != NULL && ypi_node_names(r->to, c->id));
-    bool at_end = !ypi_relation_has_ends(r) || ypi_relation_stands_at(c, r->axis, r->a) ||
-                  ypi_relation_stands_at(c, r->axis, r->b);
-    return named && at_end && of_its_device(relation, c) && !ypi_is_relation(c);
-}
-
 bool ypi_relation_find(struct ypi_relation_work *w, const char *node,
                        struct ypi_relation_cases *list)
 {
@@ -70,7 +55,7 @@ bool ypi_relation_find(struct ypi_relation_work *w, const char *node,
     for (int i = 0; i < w->input->count; i++) {
         const struct yp_case *c = ypi_relation_case(w, i);
         if (c->repeat != w->r->c->repeat || !ypi_node_names(node, c->id) ||
-            !of_its_device(w->r->c, c))
+            !ypi_relation_is_of_device(w->r->c, c))
             continue;
         if (ypi_is_relation(c))
             return ypi_relation_misuse(
@@ -219,50 +204,6 @@ bool ypi_relation_value(struct ypi_relation_work *w, int i, double *out)
 
 /* -- axes --------------------------------------------------------------------------------- */
 
-const struct ypi_setting *ypi_relation_setting(const struct yp_case *c, const char *axis)
-{
-    for (int i = 0; i < c->setting_count; i++)
-        if (!c->settings[i].parameter && strcmp(c->settings[i].axis, axis) == 0)
-            return &c->settings[i];
-    return NULL;
-}
-
-static bool equals_text(const struct ypi_setting *s, const char *text)
-{
-    long long i = 0;
-    double d = 0;
-    if (s->kind == YP_AXIS_INT)
-        return ypi_parse_i64(text, &i) && i == s->i;
-    if (s->kind == YP_AXIS_DOUBLE)
-        return ypi_parse_double(text, &d) && d == s->d;
-    return strcmp(s->s, text) == 0;
-}
-
-/* "cuda" names any of them, "cuda:1" that one. */
-static bool is_device(const char *device, const char *name, size_t length)
-{
-    return strncmp(device, name, length) == 0 && (device[length] == '\0' || device[length] == ':');
-}
-
-bool ypi_relation_stands_at(const struct yp_case *c, const char *axis, const char *text)
-{
-    const struct ypi_setting *s = ypi_relation_setting(c, axis);
-    return s != NULL ? equals_text(s, text) : is_device(c->device, text, strlen(text));
-}
-
-bool ypi_relation_differ_only_in(const struct yp_case *x, const struct yp_case *y, const char *axis)
-{
-    bool over_device = ypi_relation_setting(x, axis) == NULL;
-    if (x->test != y->test || x->decl != y->decl ||
-        (!over_device && strcmp(x->device, y->device) != 0))
-        return false;
-    for (int i = 0; i < x->setting_count; i++)
-        if (strcmp(x->settings[i].axis, axis) != 0 &&
-            !ypi_setting_equal(&x->settings[i], &y->settings[i]))
-            return false;
-    return true;
-}
-
 /* The axes of a case's test; the device is one where the test names devices. */
 bool ypi_relation_has_axis(struct ypi_relation_work *w, const struct yp_case *c, bool devices)
 {
@@ -297,7 +238,7 @@ static bool declares(const struct yp_test *test, const char *axis, const char *t
         for (size_t k = 0; k < values.count && !found; k++) {
             char *value = ypi_setting_text(&values.of[k]);
             ypi_text_add(shown, "%s%s", shown->length > 0 ? ", " : "", value);
-            found = equals_text(&values.of[k], text);
+            found = ypi_relation_equals(&values.of[k], text);
             free(value);
         }
         ypi_axis_clear(&values);
@@ -312,7 +253,7 @@ static bool declares_device(const struct yp_test *test, const char *text)
     size_t length = 0;
     bool found = false;
     while (!found && ypi_next_word(&cursor, &word, &length))
-        found = is_device(text, word, length);
+        found = ypi_relation_is_device(text, word, length);
     return found;
 }
 

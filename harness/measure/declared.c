@@ -1,7 +1,7 @@
 /* What a measurement declares: what is allowed, and what holds where nothing is said. */
-#include "harness/judge/budget.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/measure/measurement.h"
+#include "harness/vocabulary/budget.h"
 
 #include "device/backend.h"
 #include "device/ceiling/ceiling.h"

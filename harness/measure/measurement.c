@@ -1,9 +1,9 @@
 /* The begin and the end of a measurement. */
 #include "harness/measure/measurement.h"
 #include "base/text/text.h"
-#include "harness/judge/budget.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/measure/turns.h"
+#include "harness/vocabulary/budget.h"
 
 #include "device/backend.h"
 #include "device/ceiling/ceiling.h"

@@ -130,6 +130,9 @@ bool ypi_untimed_start(struct yp_measurement *m);
 bool ypi_untimed_ran(struct yp_measurement *m);
 bool ypi_audited_next(struct yp_measurement *m);
 
+/* Gets the case's device ready. YP_UNSUPPORTED with the reason where it may not count. */
+enum yp_status ypi_audit_open(struct yp_device *device);
+
 /* -- tally.c ------------------------------------------------------------------------------- */
 
 void ypi_tallies_forget(struct yp_measurement *m); /* of the batch that begins */

@@ -2,7 +2,7 @@
 #ifndef YPI_NOISE_H
 #define YPI_NOISE_H
 
-#include "harness/result.h"
+#include "harness/vocabulary/result.h"
 
 /* Counters as they stand at one moment; what cannot be read is NaN. */
 struct ypi_noise_mark {

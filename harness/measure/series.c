@@ -4,6 +4,7 @@
 #include "base/system/thread.h"
 #include "base/text/text.h"
 #include "device/backend.h"
+#include "harness/vocabulary/result.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -25,13 +26,6 @@ struct ypi_series {
     size_t count;
     int every; /* periods between rows */
 };
-
-const char *ypi_series_name(enum ypi_series_column column)
-{
-    static const char *const names[YPI_SERIES_COLUMNS] = {
-        "at", "clock", "temperature", "power", "utilisation", "memory used", "throttled"};
-    return column < YPI_SERIES_COLUMNS ? names[column] : "?";
-}
 
 static bool add_row(struct ypi_series *s)
 {

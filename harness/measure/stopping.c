@@ -1,7 +1,7 @@
 /* When a measurement stops, and why. */
 #include "base/system/clock.h"
-#include "harness/judge/budget.h"
 #include "harness/measure/measurement.h"
+#include "harness/vocabulary/budget.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,12 +2,12 @@
 #include "base/text/output.h"
 #include "base/text/text.h"
 #include "device/backend.h"
-#include "harness/collect/budgets/budget_file.h"
-#include "harness/judge/budget.h"
 #include "harness/measure/noise.h"
 #include "harness/record/history.h"
 #include "harness/record/reproduce.h"
 #include "harness/record/row.h"
+#include "harness/vocabulary/budget.h"
+#include "harness/vocabulary/budget_file.h"
 
 #include <math.h>
 #include <stdio.h>

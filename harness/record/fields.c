@@ -1,9 +1,9 @@
 #include "harness/record/fields.h"
 
-#include "harness/judge/budget.h"
 #include "harness/record/history.h"
 #include "harness/record/record.h"
 #include "harness/record/row.h"
+#include "harness/vocabulary/budget.h"
 
 #include <stdio.h>
 

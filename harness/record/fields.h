@@ -10,7 +10,7 @@
 #ifndef YPI_FIELDS_H
 #define YPI_FIELDS_H
 
-#include "harness/result.h"
+#include "harness/vocabulary/result.h"
 
 enum ypi_table_name {
     YPI_TABLE_RUN,

@@ -1,7 +1,7 @@
 /* Limits into a file of budgets: numbers change where they stand, and all else stays as it is. */
-#include "harness/collect/budgets/budget_file.h"
-#include "harness/judge/budget.h"
 #include "harness/record/history.h"
+#include "harness/vocabulary/budget.h"
+#include "harness/vocabulary/budget_file.h"
 
 #include "base/system/atomic_file.h"
 #include "base/text/text.h"

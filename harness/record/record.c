@@ -1,7 +1,6 @@
 #include "harness/record/record.h"
 
 #include "base/text/text.h"
-#include "harness/measure/series.h"
 #include "harness/record/row.h"
 #include "harness/record/schema.h"
 

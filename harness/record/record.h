@@ -9,7 +9,7 @@
 
 #include "harness/record/environment.h"
 #include "harness/record/schema.h"
-#include "harness/result.h"
+#include "harness/vocabulary/result.h"
 
 struct ypi_run {
     char id[37];    /* UUID, version 4 */

@@ -1,6 +1,5 @@
 #include "harness/run/channel.h"
 
-#include "harness/measure/series.h"
 #include "harness/run/channel_check.h"
 
 #include "base/text/text.h"

@@ -9,8 +9,8 @@
 #ifndef YPI_CHANNEL_H
 #define YPI_CHANNEL_H
 
-#include "harness/result.h"
 #include "harness/run/channel_memory.h"
+#include "harness/vocabulary/result.h"
 
 #include <sys/types.h>
 

@@ -2,12 +2,11 @@
 
 #include "base/system/file.h"
 #include "base/text/text.h"
-#include "harness/judge/audit.h"
-#include "harness/judge/budget.h"
-#include "harness/measure/count/callgrind.h"
+#include "harness/collect/counted.h"
 #include "harness/run/libraries.h"
 #include "harness/run/tmp_path.h"
 #include "harness/run/worker.h"
+#include "harness/vocabulary/budget.h"
 
 #include <criterion/alloc.h>
 #include <ctype.h>

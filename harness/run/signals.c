@@ -1,6 +1,6 @@
 #include "harness/run/signals.h"
 
-#include "harness/collect/options.h"
+#include "harness/vocabulary/options.h"
 
 #include <signal.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 #ifndef YPI_SYMBOLS_H
 #define YPI_SYMBOLS_H
 
-#include "harness/result.h"
+#include "harness/vocabulary/result.h"
 
 /* One frame a line, innermost first, each behind `indent`: "at work (tests/a.c:12)", or
  * "at libm.so.6+0x1f2a0"; those of the C library around what it calls are left out. NULL when there

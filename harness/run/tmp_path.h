@@ -6,8 +6,8 @@
 #ifndef YPI_TMP_PATH_H
 #define YPI_TMP_PATH_H
 
-#include "harness/collect/options.h"
-#include "harness/result.h"
+#include "harness/vocabulary/options.h"
+#include "harness/vocabulary/result.h"
 
 #include <yieldpoint/device.h>
 

@@ -1,11 +1,10 @@
 #include "base/numbers/stats.h"
 #include "base/text/text.h"
 #include "device/ceiling/ceiling.h"
-#include "harness/judge/audit.h"
-#include "harness/judge/budget.h"
-#include "harness/measure/series.h"
 #include "harness/record/row.h"
 #include "harness/tell/tell.h"
+#include "harness/vocabulary/audit.h"
+#include "harness/vocabulary/budget.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #ifndef YPI_REPEATS_H
 #define YPI_REPEATS_H
 
-#include "harness/result.h"
+#include "harness/vocabulary/result.h"
 
 struct ypi_repeat {
     char *id; /* of the case; owned */

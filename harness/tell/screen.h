@@ -2,13 +2,12 @@
 #ifndef YPI_SCREEN_H
 #define YPI_SCREEN_H
 
+#include "harness/vocabulary/options.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 
 enum ypi_colour { YPI_PLAIN, YPI_BOLD, YPI_GREEN, YPI_RED, YPI_YELLOW, YPI_MAGENTA, YPI_CYAN };
-
-/* --color; in the order of its choices. */
-enum ypi_colouring { YPI_COLOUR_AUTO, YPI_COLOUR_YES, YPI_COLOUR_NO };
 
 struct ypi_screen {
     FILE *out;

@@ -3,9 +3,9 @@
 #include "base/numbers/order.h"
 #include "base/text/figures.h"
 #include "base/text/text.h"
-#include "harness/judge/audit.h"
-#include "harness/judge/budget.h"
 #include "harness/record/reproduce.h"
+#include "harness/vocabulary/audit.h"
+#include "harness/vocabulary/budget.h"
 
 #include <math.h>
 #include <stdlib.h>

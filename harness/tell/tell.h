@@ -3,9 +3,9 @@
 #define YPI_TELL_H
 
 #include "base/text/text.h"
-#include "harness/collect/options.h"
 #include "harness/record/environment.h"
-#include "harness/result.h"
+#include "harness/vocabulary/options.h"
+#include "harness/vocabulary/result.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* A file of budgets: read, then a limit is put into it as `yieldpoint budgets` does. */
-#include "harness/collect/budgets/budget_file.h"
+#include "harness/vocabulary/budget_file.h"
 
 #include "base/text/text.h"
 #include "harness/record/history.h"

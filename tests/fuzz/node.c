@@ -1,6 +1,6 @@
 /* Ids of cases: a node as it stands on the command line, then the file, the test, a case's name, an
  * axis and its value, a line each. */
-#include "harness/collect/node.h"
+#include "harness/vocabulary/node.h"
 
 #include "base/text/text.h"
 #include "harness/collect/internal.h"

@@ -2,8 +2,8 @@
 #include "harness/collect/internal.h"
 
 #include "base/text/text.h"
-#include "harness/judge/budget.h"
-#include "harness/judge/relation.h"
+#include "harness/vocabulary/budget.h"
+#include "harness/vocabulary/relation.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
 #include "base/system/file.h"
 #include "base/system/self.h"
 #include "base/text/text.h"
-#include "harness/collect/budgets/budget_file.h"
-#include "harness/judge/budget.h"
-#include "harness/judge/relation.h"
+#include "harness/vocabulary/budget.h"
+#include "harness/vocabulary/budget_file.h"
+#include "harness/vocabulary/relation.h"
 
 #include <yieldpoint/isa.h>
 

@@ -17,9 +17,7 @@
 
 #if __has_include(<valgrind/callgrind.h>)
 #include <valgrind/callgrind.h>
-#define HAS_HEADER true
 #else
-#define HAS_HEADER false
 #define RUNNING_ON_VALGRIND 0
 #define CALLGRIND_ZERO_STATS ((void)0)
 #define CALLGRIND_START_INSTRUMENTATION ((void)0)
@@ -30,56 +28,6 @@
 
 /* In the environment of the program that is executed anew: the path of its channel. */
 #define DIRECT "YIELDPOINT_DIRECT"
-
-extern int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
-
-/* -- whether ------------------------------------------------------------------------------ */
-
-static bool on_path(const char *program)
-{
-    const char *at = getenv("PATH");
-    bool found = false;
-    while (at != NULL && *at != '\0' && !found) {
-        size_t length = strcspn(at, ":");
-        char *path = ypi_format("%.*s/%s", (int)length, at, program);
-        struct stat status;
-        found = length > 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
-                access(path, X_OK) == 0;
-        free(path);
-        at += length + (at[length] == ':');
-    }
-    return found;
-}
-
-const char *ypi_callgrind_absent(void)
-{
-    static bool asked;
-    static const char *reason;
-    if (!asked && !HAS_HEADER)
-        reason = "Yieldpoint was built without <valgrind/callgrind.h> (Debian package valgrind)";
-    else if (!asked && __lsan_do_recoverable_leak_check != NULL)
-        reason = "a program with AddressSanitizer does not run under Valgrind";
-    else if (!asked && !on_path("valgrind"))
-        reason = "no program 'valgrind' in PATH (Debian package valgrind)";
-    asked = true;
-    return reason;
-}
-
-bool ypi_callgrind_wanted(const struct yp_case *c)
-{
-    return !c->test->parallel && c->test->relation.kind == YP_RELATION_NONE;
-}
-
-const char *ypi_callgrind_refuses(const struct yp_case *c)
-{
-    if (!ypi_callgrind_wanted(c))
-        return NULL;
-    if (c->test->command != NULL)
-        return "instructions are counted in this program, not in a command";
-    if (ypi_on_accelerator(c))
-        return "Callgrind counts instructions of the CPU only";
-    return ypi_callgrind_absent();
-}
 
 /* -- from the case's process to its successor ---------------------------------------------- */
 

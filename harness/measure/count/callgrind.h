@@ -4,15 +4,6 @@
 
 #include "harness/case/child.h"
 
-/* NULL when Valgrind can be run here, else the reason it cannot. Static text; asked once. */
-const char *ypi_callgrind_absent(void);
-
-/* Whether a case has something to be counted, which one that times nothing has not. */
-bool ypi_callgrind_wanted(const struct yp_case *c);
-
-/* NULL when it can be counted here or has nothing to count, else the reason. Static text. */
-const char *ypi_callgrind_refuses(const struct yp_case *c);
-
 /* In the case's process: executes it anew under Valgrind, as the program itself with the case's
  * job in a file beside its channel. Returns only when that failed, with yp_last_error() set. */
 void ypi_callgrind_execute(const struct yp_case *t, const struct ypi_job *job);

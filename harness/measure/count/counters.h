@@ -2,7 +2,7 @@
 #ifndef YPI_COUNTERS_H
 #define YPI_COUNTERS_H
 
-#include "harness/result.h"
+#include "harness/vocabulary/result.h"
 
 #include <stdint.h>
 #include <yieldpoint/isa.h>

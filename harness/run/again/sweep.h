@@ -2,7 +2,7 @@
 #ifndef YPI_SWEEP_H
 #define YPI_SWEEP_H
 
-#include "harness/result.h"
+#include "harness/vocabulary/result.h"
 
 /* Judges the process `r`, in which one allocation was refused on purpose, for the case's result
  * `whole`: it may end as out of memory or with any failure that it reports, or find another way and

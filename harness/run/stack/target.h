@@ -2,7 +2,7 @@
 #ifndef YPI_TARGET_H
 #define YPI_TARGET_H
 
-#include "harness/result.h"
+#include "harness/vocabulary/result.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,9 +3,9 @@
 #define YPI_WALK_H
 
 #include "base/system/process.h"
-#include "harness/result.h"
 #include "harness/run/stack/registers.h"
 #include "harness/run/stack/target.h"
+#include "harness/vocabulary/result.h"
 
 /* The frames of a thread that stands where its registers say, innermost first. Of those that begin
  * beyond `below` on the stack, and the one inside them, none: they are the framework's; 0: all. */

@@ -1,5 +1,5 @@
 /* Declared work held against what a device counted. */
-#include "harness/judge/audit.h"
+#include "harness/vocabulary/audit.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

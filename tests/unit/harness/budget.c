@@ -1,5 +1,5 @@
 /* Verdicts and outcomes: every kind of budget at, inside and outside its limit, and the words. */
-#include "harness/judge/budget.h"
+#include "harness/vocabulary/budget.h"
 #include "harness/judge/judge.h"
 
 #include "base/text/text.h"

@@ -1,10 +1,10 @@
 /* Files of budgets: keys, what may stand in one, where it is found, and what it says of which case.
  */
-#include "harness/collect/budgets/budget_file.h"
+#include "harness/vocabulary/budget_file.h"
 
 #include "base/text/text.h"
 #include "harness/collect/collect.h"
-#include "harness/judge/budget.h"
+#include "harness/vocabulary/budget.h"
 #include "tests/unit/harness/capture.h"
 
 #include <criterion/criterion.h>

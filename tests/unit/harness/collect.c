@@ -3,7 +3,7 @@
 
 #include "base/text/text.h"
 #include "device/cpu/binding.h"
-#include "harness/judge/budget.h"
+#include "harness/vocabulary/budget.h"
 #include "tests/unit/harness/capture.h"
 
 #include <criterion/criterion.h>

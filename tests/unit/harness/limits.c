@@ -2,7 +2,7 @@
 #include "harness/record/history.h"
 
 #include "base/text/text.h"
-#include "harness/collect/budgets/budget_file.h"
+#include "harness/vocabulary/budget_file.h"
 #include "tests/unit/harness/capture.h"
 
 #include <criterion/criterion.h>

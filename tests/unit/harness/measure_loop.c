@@ -7,10 +7,10 @@
 
 #include "base/system/clock.h"
 #include "device/backend.h"
-#include "harness/case.h"
 #include "harness/case/child.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/measure/measurement.h"
+#include "harness/vocabulary/case.h"
 #include "tests/unit/harness/sanitizer.h"
 
 #include <criterion/criterion.h>

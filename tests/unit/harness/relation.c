@@ -1,6 +1,7 @@
 /* Relations: what they find, in which cases they find nothing, and what they say then. */
 #include "harness/judge/relation.h"
-#include "harness/judge/budget.h"
+#include "harness/vocabulary/budget.h"
+#include "harness/vocabulary/node.h"
 
 #include "base/text/text.h"
 

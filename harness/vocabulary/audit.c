@@ -1,5 +1,5 @@
 /* Declared work held against what a device counted. */
-#include "harness/judge/audit.h"
+#include "harness/vocabulary/audit.h"
 
 #include "base/text/figures.h"
 #include "base/text/text.h"
@@ -15,41 +15,6 @@
 #define FACTOR 2.0
 /* Bytes that any work may touch beside its own, between multiprocessors and cache. */
 #define TRIFLE 65536.0
-
-bool ypi_audit_wanted(const struct yp_case *c)
-{
-    return !c->test->parallel && c->test->relation.kind == YP_RELATION_NONE;
-}
-
-static const char *only_devices(void)
-{
-    static char *reason;
-    struct ypi_text kinds = {0};
-    if (reason != NULL)
-        return reason;
-    for (int i = 0; i < YPI_DEVICE_KINDS; i++)
-        if (ypi_device_kinds[i].counts_work)
-            ypi_text_add(&kinds, "%s ", ypi_device_kinds[i].label);
-    char *words = ypi_text_take(&kinds);
-    char *labels = ypi_join_words(words, "and");
-    reason = ypi_format("--audit counts the work of %s devices only: on the CPU every run holds "
-                        "declared work to the processor's counters where they can be read, and "
-                        "--instructions counts by Callgrind",
-                        labels);
-    free(labels);
-    free(words);
-    return reason;
-}
-
-const char *ypi_audit_refuses(const struct yp_case *c)
-{
-    if (!ypi_audit_wanted(c))
-        return NULL;
-    if (c->test->command != NULL)
-        return "--audit counts the work of this program, not of a command";
-    const struct ypi_device_kind *kind = ypi_device_kind(c->device);
-    return kind != NULL && kind->counts_work ? NULL : only_devices();
-}
 
 /* -- what was counted ---------------------------------------------------------------------- */
 

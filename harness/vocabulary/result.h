@@ -3,7 +3,7 @@
 #define YPI_RESULT_H
 
 #include "base/numbers/stats.h"
-#include "harness/case.h"
+#include "harness/vocabulary/case.h"
 
 #include <yieldpoint/gradient.h>
 #include <yieldpoint/measure.h>
@@ -277,6 +277,20 @@ struct ypi_stack {
     struct ypi_frame frames[YPI_FRAMES_MAX]; /* innermost first */
 };
 
+/* A row: monotonic seconds since the series began, then these of enum ypi_series_column. */
+enum ypi_series_column {
+    YPI_SERIES_AT,
+    YPI_SERIES_CLOCK,       /* Hz */
+    YPI_SERIES_TEMPERATURE, /* degrees Celsius */
+    YPI_SERIES_POWER,       /* W */
+    YPI_SERIES_UTILISATION, /* 0 to 1 */
+    YPI_SERIES_USED,        /* bytes of the device's memory, by all processes */
+    YPI_SERIES_THROTTLED,   /* NVML's reasons */
+    YPI_SERIES_COLUMNS
+};
+
+const char *ypi_series_name(enum ypi_series_column column); /* "clock", ... */
+
 struct ypi_result {
     const struct yp_case *c; /* not owned */
     char id[37];             /* UUID in the history, made when it is begun */
@@ -308,7 +322,7 @@ struct ypi_result {
     int verdict_count;
     struct ypi_stack *stacks; /* owned: as they came, until they are text */
     int stack_count;
-    double *series; /* owned: rows of what the accelerator did over time, see series.h */
+    double *series; /* owned: rows of what the accelerator did over time */
     size_t series_count;
     char *tail; /* owned: the end of what the case wrote; "" when nothing */
     uint64_t output_bytes;

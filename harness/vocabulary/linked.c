@@ -1,4 +1,4 @@
-#include "harness/collect/linked.h"
+#include "harness/vocabulary/linked.h"
 
 #include "base/system/section.h"
 #include "base/text/text.h"

@@ -2,7 +2,9 @@
 #ifndef YPI_AXIS_H
 #define YPI_AXIS_H
 
-#include "harness/case.h"
+#include "harness/vocabulary/case.h"
+
+#define YPI_AXIS_VALUES_MOST 1000000u /* of an array or a range */
 
 struct yp_axis_values {
     const char *name;

@@ -1,4 +1,4 @@
-#include "harness/collect/node.h"
+#include "harness/vocabulary/node.h"
 
 #include <string.h>
 #include <strings.h>

@@ -2,14 +2,7 @@
 #ifndef YPI_AUDIT_H
 #define YPI_AUDIT_H
 
-#include "harness/result.h"
-
-/* Whether a case has something to be counted, which one that times nothing has not. */
-bool ypi_audit_wanted(const struct yp_case *c);
-
-/* NULL when it may be counted or has nothing to count, else the reason. Static text. Whether the
- * device permits it is known in the case's process only. */
-const char *ypi_audit_refuses(const struct yp_case *c);
+#include "harness/vocabulary/result.h"
 
 /* Whether a measurement was counted so. */
 bool ypi_audited(const struct ypi_measured *m);
@@ -32,10 +25,5 @@ bool ypi_audit_contradicts(const struct ypi_measured *m, char *out, size_t size)
 
 /* What the device does not count though it should, by name; false: nothing. */
 bool ypi_audit_missing(const struct ypi_measured *m, char *out, size_t size);
-
-/* -- audited.c: in the case's process --------------------------------------------------------- */
-
-/* Gets the case's device ready. YP_UNSUPPORTED with the reason where it may not count. */
-enum yp_status ypi_audit_open(struct yp_device *device);
 
 #endif

@@ -1,4 +1,4 @@
-#include "harness/result.h"
+#include "harness/vocabulary/result.h"
 
 #include "base/text/text.h"
 
@@ -200,4 +200,11 @@ void ypi_module_name(char out[YPI_MODULE_MAX], const char *path)
     const size_t length = strlen(path);
     const size_t left_out = length < YPI_MODULE_MAX ? 0 : length - (YPI_MODULE_MAX - 1);
     memcpy(out, path + left_out, length - left_out + 1);
+}
+
+const char *ypi_series_name(enum ypi_series_column column)
+{
+    static const char *const names[YPI_SERIES_COLUMNS] = {
+        "at", "clock", "temperature", "power", "utilisation", "memory used", "throttled"};
+    return column < YPI_SERIES_COLUMNS ? names[column] : "?";
 }

@@ -3,7 +3,7 @@
 #ifndef YPI_SUBSTITUTE_H
 #define YPI_SUBSTITUTE_H
 
-#include "harness/case.h"
+#include "harness/vocabulary/case.h"
 
 /* `text` with those words replaced, each as `quote` writes it (the caller's, as what is returned
  * is). Only of a text without a problem. */

@@ -2,7 +2,7 @@
 #ifndef YPI_BUDGET_H
 #define YPI_BUDGET_H
 
-#include "harness/result.h"
+#include "harness/vocabulary/result.h"
 
 /* The verdict that one process's figures give. Needs the measurements' estimates. */
 struct ypi_verdict ypi_budget_judge(const struct ypi_result *r, const struct yp_budget *budget,

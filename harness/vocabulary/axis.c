@@ -1,7 +1,6 @@
-#include "harness/collect/axis.h"
+#include "harness/vocabulary/axis.h"
 
 #include "base/text/text.h"
-#include "harness/collect/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

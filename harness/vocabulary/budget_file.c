@@ -1,9 +1,9 @@
-#include "harness/collect/budgets/budget_file.h"
+#include "harness/vocabulary/budget_file.h"
 
 #include "base/options/ini.h"
 #include "base/text/text.h"
-#include "harness/collect/node.h"
-#include "harness/judge/budget.h"
+#include "harness/vocabulary/budget.h"
+#include "harness/vocabulary/node.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-#include "harness/collect/substitute.h"
+#include "harness/vocabulary/substitute.h"
 
 #include "base/text/text.h"
-#include "harness/collect/axis.h"
+#include "harness/vocabulary/axis.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

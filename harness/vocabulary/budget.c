@@ -1,4 +1,4 @@
-#include "harness/judge/budget.h"
+#include "harness/vocabulary/budget.h"
 
 #include "base/numbers/order.h"
 #include "base/numbers/slack.h"

@@ -1,8 +1,8 @@
 /* What the texts of a command's declaration say. */
-#include "harness/case/command.h"
+#include "harness/vocabulary/command_declaration.h"
 
 #include "base/text/text.h"
-#include "harness/collect/substitute.h"
+#include "harness/vocabulary/substitute.h"
 
 #include <stdlib.h>
 #include <string.h>
