@@ -12,6 +12,7 @@ import re
 import sys
 
 VOCABULARY = ["harness/vocabulary", "device", "base"]  # of every step of a run
+ENDS = ["harness/message", "harness/stack", *VOCABULARY]  # of the runner and of a case's process
 # room: what its files may include beside their own room and the public headers. A name that ends in .h
 # is that header alone.
 ARROWS = {
@@ -20,14 +21,16 @@ ARROWS = {
     "device": ["base", "device/cuda/cuda_plugin.h"],
     "device/cuda": ["device", "base"],
     "harness/vocabulary": ["device", "base"],
+    "harness/message": VOCABULARY,
+    "harness/stack": VOCABULARY,
     "harness/collect": ["harness/record", *VOCABULARY],
-    "harness/case": ["harness/collect/collect.h", "harness/measure", "harness/run", *VOCABULARY],
-    "harness/measure": ["harness/case/child.h", "harness/run/worker.h", *VOCABULARY],
+    "harness/case": ["harness/collect/collect.h", "harness/measure", *ENDS],
+    "harness/measure": ["harness/case/child.h", *ENDS],
     "harness/judge": ["harness/measure/noise.h", "harness/measure/count/counters.h", *VOCABULARY],
     "harness/record": ["harness/collect", "harness/measure/noise.h", *VOCABULARY],
     "harness/tell": ["harness/record", "harness/collect", *VOCABULARY],
     "harness/run": ["harness/tell", "harness/record", "harness/judge", "harness/case/child.h",
-                    "harness/collect", *VOCABULARY],
+                    "harness/collect", *ENDS],
     "harness": ["harness/run", "harness/record", "harness/measure/count/callgrind.h", "harness/collect",
                 *VOCABULARY],
     "machine": ["harness/record/history.h", "device", "base"],

@@ -11,7 +11,7 @@
 #include "harness/measure/count/callgrind.h"
 #include "harness/measure/measurement.h"
 #include "harness/measure/series.h"
-#include "harness/run/libraries.h"
+#include "harness/message/libraries.h"
 #include "harness/vocabulary/linked.h"
 
 #include <criterion/criterion.h>

@@ -2,47 +2,9 @@
 #ifndef YPI_CHILD_H
 #define YPI_CHILD_H
 
-#include "device/cpu/binding.h"
-#include "device/cpu/topology.h"
-#include "harness/run/channel.h"
+#include "harness/message/channel.h"
+#include "harness/message/job.h"
 #include "harness/vocabulary/case.h"
-
-#include <yieldpoint/fixture.h>
-
-/* What the runner hands to the process: which case, and how it is run. It lives in memory that
- * Criterion maps into the case's process at the same address, together with every text it points
- * to. */
-struct ypi_job {
-    size_t test; /* index among all tests of the program */
-    int decl;    /* index among the test's cases, -1: none */
-    struct ypi_setting settings[YPI_MAX_SETTINGS];
-    int setting_count;
-    struct yp_budget budgets[YP_MAX_BUDGETS + 1]; /* ended by one of YP_BUDGET_NONE */
-    char device[16];
-    uint64_t seed;
-    int repeat;
-    uint64_t memory_limit;
-    uint64_t device_memory_limit;
-    bool speed_judged;
-    double slowdown;          /* factor on every timed sample; 1: none */
-    bool instructions;        /* count them by Callgrind */
-    bool audit;               /* count the device's work by CUPTI */
-    uint64_t fail_allocation; /* the request to refuse; 0: none */
-    bool untimed;             /* measured bodies run, and nothing is timed */
-    bool once;                /* each body runs once: how it fails is what matters */
-    enum ypi_bind bind;
-    struct ypi_places places; /* none where nothing is bound */
-    int attempt;              /* see ypi_result */
-    pid_t runner;
-    int provided, given[YP_MAX_FIXTURES]; /* descriptors of the runner, see fixture.h; -1: none */
-    int memory, number;                   /* of the runner and in it: see channel_memory.h */
-    char *id;
-    char *tags;
-    char *root;    /* path: the project's, where commands run */
-    char *channel; /* path */
-    char *output;  /* path, NULL: not captured */
-    char *turns;   /* path of the socket by which batches get their turns; NULL: none */
-};
 
 /* Criterion's test function: the same for every case. */
 void ypi_child_main(void);

@@ -4,7 +4,7 @@
 #include "base/system/process.h"
 #include "base/text/text.h"
 #include "harness/case/child.h"
-#include "harness/run/worker.h"
+#include "harness/message/worker.h"
 #include "harness/vocabulary/command_declaration.h"
 #include "harness/vocabulary/substitute.h"
 

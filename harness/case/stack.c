@@ -3,9 +3,9 @@
 #include "base/system/clock.h"
 #include "base/system/process.h"
 #include "harness/case/state.h"
-#include "harness/run/pending.h"
-#include "harness/run/stack/walk.h"
-#include "harness/run/symbols.h"
+#include "harness/stack/pending.h"
+#include "harness/stack/symbols.h"
+#include "harness/stack/walk.h"
 
 #include <dlfcn.h>
 #include <link.h>

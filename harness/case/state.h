@@ -5,7 +5,7 @@
 #include "base/text/text.h"
 #include "harness/case/child.h"
 #include "harness/case/modes.h"
-#include "harness/run/tmp_path.h"
+#include "harness/message/tmp_path.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* A case's directories: made here, removed by the runner. */
-#include "harness/run/tmp_path.h"
+#include "harness/message/tmp_path.h"
 
 #include "harness/case/state.h"
 

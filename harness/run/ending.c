@@ -4,9 +4,9 @@
 #include "base/system/clock.h"
 #include "base/system/process.h"
 #include "base/text/text.h"
-#include "harness/run/symbols.h"
-#include "harness/run/tmp_path.h"
+#include "harness/message/tmp_path.h"
 #include "harness/run/watchdog.h"
+#include "harness/stack/symbols.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -2,7 +2,7 @@
 #ifndef YPI_ENDING_H
 #define YPI_ENDING_H
 
-#include "harness/run/channel.h"
+#include "harness/message/channel.h"
 #include "harness/run/plan.h"
 
 struct ypi_ending {

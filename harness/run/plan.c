@@ -3,9 +3,9 @@
 #include "base/system/file.h"
 #include "base/text/text.h"
 #include "harness/collect/counted.h"
-#include "harness/run/libraries.h"
-#include "harness/run/tmp_path.h"
-#include "harness/run/worker.h"
+#include "harness/message/libraries.h"
+#include "harness/message/tmp_path.h"
+#include "harness/message/worker.h"
 #include "harness/vocabulary/budget.h"
 
 #include <criterion/alloc.h>

@@ -5,10 +5,10 @@
 #include "base/system/process.h"
 #include "base/system/thread.h"
 #include "base/text/text.h"
+#include "harness/message/worker.h"
 #include "harness/run/cgroup.h"
-#include "harness/run/pending.h"
-#include "harness/run/stack/walk.h"
-#include "harness/run/worker.h"
+#include "harness/stack/pending.h"
+#include "harness/stack/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -128,7 +128,7 @@ static void end_late(struct ypi_item *item, pid_t pid)
     ypi_await_frozen(pid, STOP_SECONDS);
     take_stacks(item, pid);
     if (is_of(item, pid))
-        ypi_pending_rescue(item);
+        ypi_pending_rescue(item->pid, item->addresses.output, item->output);
     end_case(item, pid, YPI_CAUSE_TIMEOUT);
     ypi_frozen_clear(&frozen);
 }

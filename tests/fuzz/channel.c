@@ -8,7 +8,7 @@
  * The kind `timed` is a measurement with processor times and samples that were set aside. PLACE is
  * an offset or, of a measurement, a field.
  */
-#include "harness/run/channel.h"
+#include "harness/message/channel.h"
 
 #include "base/text/text.h"
 #include "harness/judge/judge.h"

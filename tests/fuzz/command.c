@@ -3,7 +3,7 @@
 #include "harness/case/command.h"
 
 #include "harness/case/state.h"
-#include "harness/run/channel.h"
+#include "harness/message/channel.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/simd/openblas.h"
 #include "base/system/self.h"
 #include "base/text/text.h"
-#include "harness/run/worker.h"
+#include "harness/message/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>

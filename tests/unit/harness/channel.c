@@ -1,5 +1,5 @@
 /* The channel: every kind of message, torn and damaged files, several writers at once. */
-#include "harness/run/channel.h"
+#include "harness/message/channel.h"
 
 #include "base/text/text.h"
 

@@ -1,4 +1,4 @@
-#include "harness/run/tmp_path.h"
+#include "harness/message/tmp_path.h"
 
 #include "base/system/file.h"
 #include "base/text/text.h"

@@ -2,7 +2,7 @@
 #ifndef YPI_ENTRY_H
 #define YPI_ENTRY_H
 
-#include "harness/run/stack/target.h"
+#include "harness/stack/target.h"
 
 enum { YPI_ENTRY_MAX = 8192 };
 

@@ -1,4 +1,4 @@
-#include "harness/run/stack/entry.h"
+#include "harness/stack/entry.h"
 
 #include <string.h>
 

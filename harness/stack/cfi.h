@@ -3,8 +3,8 @@
 #ifndef YPI_CFI_H
 #define YPI_CFI_H
 
-#include "harness/run/stack/registers.h"
-#include "harness/run/stack/target.h"
+#include "harness/stack/registers.h"
+#include "harness/stack/target.h"
 
 /* What `look` is in: `registers.pc`, or the instruction before it, where that is what a call
  * returns to. Turns the registers into those of the caller, as far as they can be known;

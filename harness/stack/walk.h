@@ -3,8 +3,8 @@
 #define YPI_WALK_H
 
 #include "base/system/process.h"
-#include "harness/run/stack/registers.h"
-#include "harness/run/stack/target.h"
+#include "harness/stack/registers.h"
+#include "harness/stack/target.h"
 #include "harness/vocabulary/result.h"
 
 /* The frames of a thread that stands where its registers say, innermost first. Of those that begin

@@ -1,4 +1,4 @@
-#include "harness/run/libraries.h"
+#include "harness/message/libraries.h"
 
 #include "base/system/file.h"
 #include "base/text/text.h"

@@ -1,6 +1,6 @@
-#include "harness/run/channel.h"
+#include "harness/message/channel.h"
 
-#include "harness/run/channel_check.h"
+#include "harness/message/channel_check.h"
 
 #include "base/text/text.h"
 

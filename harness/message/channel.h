@@ -9,7 +9,7 @@
 #ifndef YPI_CHANNEL_H
 #define YPI_CHANNEL_H
 
-#include "harness/run/channel_memory.h"
+#include "harness/message/channel_memory.h"
 #include "harness/vocabulary/result.h"
 
 #include <sys/types.h>

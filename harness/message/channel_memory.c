@@ -1,4 +1,4 @@
-#include "harness/run/channel_memory.h"
+#include "harness/message/channel_memory.h"
 
 #include "base/text/text.h"
 

@@ -1,4 +1,4 @@
-#include "harness/run/stack/target.h"
+#include "harness/stack/target.h"
 
 #include "base/text/text.h"
 

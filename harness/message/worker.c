@@ -1,4 +1,4 @@
-#include "harness/run/worker.h"
+#include "harness/message/worker.h"
 
 #include "base/system/process.h"
 

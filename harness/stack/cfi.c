@@ -1,6 +1,6 @@
-#include "harness/run/stack/cfi.h"
+#include "harness/stack/cfi.h"
 
-#include "harness/run/stack/entry.h"
+#include "harness/stack/entry.h"
 
 enum { REMEMBERED = 8, EXPRESSION_STACK = 16 };
 

@@ -1,4 +1,4 @@
-#include "harness/run/channel_check.h"
+#include "harness/message/channel_check.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "harness/run/stack/registers.h"
+#include "harness/stack/registers.h"
 
 #include "base/system/clock.h"
 #include "base/system/file.h"

@@ -1,7 +1,7 @@
-#include "harness/run/stack/walk.h"
+#include "harness/stack/walk.h"
 
 #include "base/text/text.h"
-#include "harness/run/stack/cfi.h"
+#include "harness/stack/cfi.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "harness/run/symbols.h"
+#include "harness/stack/symbols.h"
 
 #include "base/system/self.h"
 #include "base/text/text.h"
