@@ -6,6 +6,7 @@
 #include "base/system/self.h"
 #include "base/system/thread.h"
 #include "base/text/text.h"
+#include "harness/case/life.h"
 #include "harness/collect/arrange.h"
 #include "harness/collect/collect.h"
 #include "harness/collect/configuration.h"

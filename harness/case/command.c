@@ -3,7 +3,7 @@
 #include "base/simd/openblas.h"
 #include "base/system/process.h"
 #include "base/text/text.h"
-#include "harness/case/child.h"
+#include "harness/body/child.h"
 #include "harness/message/worker.h"
 #include "harness/vocabulary/command_declaration.h"
 #include "harness/vocabulary/substitute.h"

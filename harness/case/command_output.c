@@ -1,7 +1,7 @@
 /* What a line of a command's output says: JSON in, results out. */
 #include "base/text/text.h"
 #include "device/cpu/binding.h"
-#include "harness/case/child.h"
+#include "harness/body/child.h"
 #include "harness/case/command.h"
 #include "harness/measure/noise.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/system/process.h"
 #include "base/text/text.h"
-#include "harness/case/child.h"
+#include "harness/body/child.h"
 
 #include <dirent.h>
 #include <errno.h>

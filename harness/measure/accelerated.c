@@ -101,12 +101,14 @@ void ypi_accelerated_capture_begin(struct yp_measurement *m)
         yp_set_error(YP_UNSUPPORTED, "this device has no graphs");
         refuse_graph(m);
     }
+    ypi_child_captures(m->t, true);
     if (backend->capture_begin(m->stream) != YP_OK)
         refuse_graph(m);
 }
 
 void ypi_accelerated_capture_end(struct yp_measurement *m)
 {
+    ypi_child_captures(m->t, false);
     if (m->device->backend->capture_end(m->stream, &m->accelerated->graph) != YP_OK)
         refuse_graph(m);
 }

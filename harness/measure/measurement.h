@@ -2,7 +2,7 @@
 #ifndef YPI_MEASUREMENT_H
 #define YPI_MEASUREMENT_H
 
-#include "harness/case/child.h"
+#include "harness/body/child.h"
 #include "harness/measure/count/counters.h"
 #include "harness/measure/noise.h"
 

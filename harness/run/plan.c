@@ -2,6 +2,7 @@
 
 #include "base/system/file.h"
 #include "base/text/text.h"
+#include "harness/case/life.h"
 #include "harness/collect/counted.h"
 #include "harness/message/libraries.h"
 #include "harness/message/tmp_path.h"

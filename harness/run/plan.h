@@ -3,8 +3,9 @@
 #define YPI_PLAN_H
 
 #include "base/system/process.h"
-#include "harness/case/child.h"
 #include "harness/collect/collect.h"
+#include "harness/message/channel.h"
+#include "harness/message/job.h"
 
 #include <criterion/types.h>
 #include <stdatomic.h>

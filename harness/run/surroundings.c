@@ -2,7 +2,7 @@
 
 #include "base/system/thread.h"
 #include "base/text/text.h"
-#include "harness/case/child.h"
+#include "harness/message/job.h"
 
 #include <dirent.h>
 #include <errno.h>

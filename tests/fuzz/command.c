@@ -2,7 +2,7 @@
  * runner. */
 #include "harness/case/command.h"
 
-#include "harness/case/state.h"
+#include "harness/body/state.h"
 #include "harness/message/channel.h"
 #include "tests/fuzz/fuzz.h"
 

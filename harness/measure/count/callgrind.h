@@ -2,7 +2,7 @@
 #ifndef YPI_CALLGRIND_H
 #define YPI_CALLGRIND_H
 
-#include "harness/case/child.h"
+#include "harness/body/child.h"
 
 /* In the case's process: executes it anew under Valgrind, as the program itself with the case's
  * job in a file beside its channel. Returns only when that failed, with yp_last_error() set. */

@@ -1,6 +1,7 @@
 #include "harness/run/in_process/in_process.h"
 
 #include "base/system/clock.h"
+#include "harness/case/life.h"
 #include "harness/run/finish.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "base/system/clock.h"
 #include "device/backend.h"
-#include "harness/case/child.h"
+#include "harness/body/child.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/measure/measurement.h"
 #include "harness/vocabulary/case.h"
@@ -128,6 +128,12 @@ struct yp_measurement **ypi_child_measurement(struct yp_case *t)
 {
     (void)t;
     return &running;
+}
+
+void ypi_child_captures(const struct yp_case *t, bool captures)
+{
+    (void)t;
+    (void)captures;
 }
 
 void ypi_child_fail(const struct yp_case *t, enum ypi_cause cause, const char *file, int line,

@@ -3,8 +3,8 @@
 #define YPI_STATE_H
 
 #include "base/text/text.h"
-#include "harness/case/child.h"
-#include "harness/case/modes.h"
+#include "harness/body/child.h"
+#include "harness/body/modes.h"
 #include "harness/message/tmp_path.h"
 
 #include <pthread.h>
@@ -49,6 +49,7 @@ struct ypi_child {
     struct ypi_mapped provided, given[YP_MAX_FIXTURES];
     struct ypi_text names; /* used ones, each between newlines */
     struct yp_measurement *measurement;
+    bool captured;             /* the body is being: see ypi_child_captures() */
     struct ypi_series *series; /* of the accelerator; NULL: it reports nothing */
     char *descriptors;         /* as they were before the case began */
     struct rlimit descriptor_limit;

@@ -1,4 +1,4 @@
-#include "harness/case/accuracy/difference.h"
+#include "harness/body/accuracy/difference.h"
 
 #include "base/numbers/splitmix.h"
 #include "base/numbers/sum.h"

@@ -1,11 +1,26 @@
 /* What the process of a case sends to the runner: its figures, under names that are used once. */
 #include "base/text/text.h"
-#include "harness/case/state.h"
+#include "harness/body/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+const struct ypi_job *ypi_child_job(const struct yp_case *t)
+{
+    return t->child->job;
+}
+
+struct yp_measurement **ypi_child_measurement(struct yp_case *t)
+{
+    return &t->child->measurement;
+}
+
+void ypi_child_captures(const struct yp_case *t, bool captures)
+{
+    t->child->captured = captures;
+}
 
 /* In a process that the body forked: of it only failures are taken, figures are the case's own. */
 static bool refused_to_forked(const struct yp_case *t, enum ypi_message kind)

@@ -1,7 +1,7 @@
 /* A case's directories: made here, removed by the runner. */
 #include "harness/message/tmp_path.h"
 
-#include "harness/case/state.h"
+#include "harness/body/state.h"
 
 #include <linux/magic.h>
 #include <stdlib.h>

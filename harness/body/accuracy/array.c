@@ -1,8 +1,8 @@
 /* yp_expect_close: compared here, in pieces where an array lies on a device. */
 #include "base/numbers/close.h"
 #include "base/text/text.h"
-#include "harness/case/child.h"
-#include "harness/case/modes.h"
+#include "harness/body/child.h"
+#include "harness/body/modes.h"
 
 #include <math.h>
 #include <stdlib.h>

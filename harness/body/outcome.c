@@ -1,8 +1,7 @@
 /* How a body fails, skips and leaves. */
 #include "base/text/text.h"
-#include "harness/case/stack.h"
-#include "harness/case/state.h"
-#include "harness/measure/measurement.h"
+#include "harness/body/stack.h"
+#include "harness/body/state.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -130,19 +129,13 @@ void ypi_require(struct yp_case *t, const char *file, int line, const char *cond
     ypi_child_leave(t);
 }
 
-/* What a body may not do while it becomes a graph. */
-static bool is_captured(struct yp_case *t)
-{
-    return ypi_accelerated_captures(*ypi_child_measurement(t));
-}
-
 void ypi_ok(struct yp_case *t, const char *file, int line, const char *call, enum yp_status status)
 {
     if (status == YP_OK)
         return;
     enum ypi_cause cause = status == YP_OUT_OF_MEMORY  ? YPI_CAUSE_OUT_OF_MEMORY
                            : status == YP_DEVICE_FAULT ? YPI_CAUSE_DEVICE
-                           : is_captured(t)            ? YPI_CAUSE_USAGE
+                           : t->child->captured        ? YPI_CAUSE_USAGE
                                                        : YPI_CAUSE_EXPECTATION;
     ypi_child_fail(t, cause, file, line, "%s: %s", call, yp_last_error());
     ypi_child_leave(t);

@@ -1,8 +1,8 @@
-#include "harness/case/stack.h"
+#include "harness/body/stack.h"
 
 #include "base/system/clock.h"
 #include "base/system/process.h"
-#include "harness/case/state.h"
+#include "harness/body/state.h"
 #include "harness/stack/pending.h"
 #include "harness/stack/symbols.h"
 #include "harness/stack/walk.h"

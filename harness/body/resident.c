@@ -9,7 +9,7 @@
  * unless the body mapped files after it. */
 #include "base/system/process.h"
 #include "base/system/thread.h"
-#include "harness/case/state.h"
+#include "harness/body/state.h"
 
 static struct ypi_process_memory look(const struct ypi_resident *r)
 {

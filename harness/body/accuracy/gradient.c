@@ -1,6 +1,6 @@
 /* A vector-Jacobian product against differences; nothing here knows a running case. */
-#include "harness/case/accuracy/difference.h"
-#include "harness/case/accuracy/tensors.h"
+#include "harness/body/accuracy/difference.h"
+#include "harness/body/accuracy/tensors.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* What a fixture provides, and what a case is given: memory of the runner, mapped here. */
 #include "base/system/process.h"
 #include "base/text/text.h"
-#include "harness/case/state.h"
+#include "harness/body/state.h"
 
 #include <errno.h>
 #include <fcntl.h>

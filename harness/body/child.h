@@ -1,22 +1,10 @@
-/* The process that runs one case. */
+/* What is called in the process of a case while its functions run. */
 #ifndef YPI_CHILD_H
 #define YPI_CHILD_H
 
 #include "harness/message/channel.h"
 #include "harness/message/job.h"
 #include "harness/vocabulary/case.h"
-
-/* Criterion's test function: the same for every case. */
-void ypi_child_main(void);
-
-/* Runs the case in this process and leaves it: for a program that was executed anew, under
- * Valgrind, from the process that Criterion made. */
-void ypi_child_direct(const struct ypi_job *job) __attribute__((noreturn));
-
-/* Runs the case in this process, which goes on, unless the body crashes or exits. Its accounts
- * begin anew: what earlier cases left behind is not its own. The job is to stay as long as the
- * process. */
-void ypi_child_here(const struct ypi_job *job);
 
 struct ypi_child;
 
@@ -60,5 +48,9 @@ void ypi_child_set_resident(struct yp_case *t, uint64_t peak);
 
 /* The measurement that is going on, for phases; NULL: none. */
 struct yp_measurement **ypi_child_measurement(struct yp_case *t);
+
+/* From one call to the other the body is being captured: what it may not do then is a mistake in
+ * it. */
+void ypi_child_captures(const struct yp_case *t, bool captures);
 
 #endif

@@ -1,4 +1,4 @@
-#include "harness/case/modes.h"
+#include "harness/body/modes.h"
 
 #include "base/text/text.h"
 

@@ -1,6 +1,6 @@
 /* What a body and a filter may ask of their case. */
 #include "base/text/text.h"
-#include "harness/case/state.h"
+#include "harness/body/state.h"
 #include "harness/collect/collect.h"
 
 #include <stdlib.h>

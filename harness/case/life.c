@@ -1,13 +1,14 @@
-/* The process of a case from its first instruction to its last. */
+#include "harness/case/life.h"
+
 #include "base/system/clock.h"
 #include "base/system/self.h"
 #include "base/text/text.h"
 #include "device/backend.h"
 #include "device/plugin.h"
 #include "device/registry.h"
+#include "harness/body/stack.h"
+#include "harness/body/state.h"
 #include "harness/case/orphans.h"
-#include "harness/case/stack.h"
-#include "harness/case/state.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/measure/measurement.h"
 #include "harness/measure/series.h"
@@ -32,16 +33,6 @@ extern int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 /* The case's channel and process, for the word at its very end. */
 static const char *exit_channel;
 static pid_t exit_pid;
-
-const struct ypi_job *ypi_child_job(const struct yp_case *t)
-{
-    return t->child->job;
-}
-
-struct yp_measurement **ypi_child_measurement(struct yp_case *t)
-{
-    return &t->child->measurement;
-}
 
 static bool guarded(struct yp_case *t, enum ypi_stage_name stage,
                     void (*function)(struct yp_case *t));

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/numbers/sum.h"
-#include "harness/case/accuracy/tensors.h"
+#include "harness/body/accuracy/tensors.h"
 
 static enum yp_status check_precision_fields(const struct yp_precision *check)
 {

@@ -1,4 +1,4 @@
-#include "harness/case/accuracy/tensors.h"
+#include "harness/body/accuracy/tensors.h"
 
 enum yp_status ypi_check_tensors(const char *check, const char *name,
                                  const struct yp_tensor *tensors, size_t count,

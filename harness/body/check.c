@@ -1,5 +1,5 @@
 /* Gradient and precision checks of a running case: run here, sent to the runner, judged there. */
-#include "harness/case/child.h"
+#include "harness/body/child.h"
 #include "harness/vocabulary/budget.h"
 
 #include <math.h>

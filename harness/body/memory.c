@@ -1,7 +1,7 @@
 /* A case's memory: what yp_alloc() takes for it, and what is sent of it to the runner at the end.
  */
 #include "device/backend.h"
-#include "harness/case/state.h"
+#include "harness/body/state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Checks of a body: predicted memory against accounted memory, and each allocation refused. */
 #include "base/text/text.h"
-#include "harness/case/child.h"
+#include "harness/body/child.h"
 
 #include <stdlib.h>
 #include <string.h>
