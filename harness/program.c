@@ -46,20 +46,14 @@ static char *command_line(int argc, char **argv)
 }
 
 /* Results go to the standard output there was; whatever else writes to descriptor 1 from now on
- * must not get between the lines of a TAP stream. */
+ * must not get between the lines of a protocol. */
 static FILE *take_output(const struct ypi_options *o)
 {
     int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (out != NULL && o->tap)
+    if (out != NULL && ypi_reports_protocol(o))
         dup2(STDERR_FILENO, STDOUT_FILENO);
     return out != NULL ? out : stdout;
-}
-
-/* Before anything runs, rather than after all of it. */
-static bool can_append(const char *csv)
-{
-    return csv == NULL || ypi_csv_check(csv) == YP_OK;
 }
 
 /* A full disk or a closed pipe shows when what was written is flushed. */
@@ -96,21 +90,6 @@ static bool any_relation(const struct ypi_collection *c, int selected)
 static void on_file_too_large(int number)
 {
     (void)number;
-}
-
-/* Before anything runs, too. */
-static bool begin_reports(struct ypi_runner *runner)
-{
-    const struct ypi_options *o = runner->o;
-    if (o->junit != NULL)
-        runner->junit = ypi_junit_begin(o->junit, runner->session);
-    if (o->json != NULL && (o->junit == NULL || runner->junit != NULL))
-        runner->benchmark = ypi_benchmark_begin(o->json, runner->session);
-    if ((o->junit == NULL || runner->junit != NULL) &&
-        (o->json == NULL || runner->benchmark != NULL))
-        return true;
-    ypi_junit_abandon(runner->junit);
-    return false;
 }
 
 /* The hash of the program's file, beside all else that is read at the beginning: some programs have
@@ -192,25 +171,25 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
                                   .arranged = arranged,
                                   .total = ypi_plan_runs(c, selected, o),
                                   .started = ypi_now()};
-    struct ypi_runner runner = {.o = o, .session = &session};
+    struct ypi_runner runner = {.o = o, .session = &session, .out = take_output(o)};
     struct ypi_plan plan = {.directory_fd = -1, .memory = -1};
     enum ypi_exit code = YPI_EXIT_INTERNAL;
-    runner.history = can_append(o->csv) && ypi_make_parents(o->history) == YP_OK
-                         ? ypi_history_open(o->history)
-                         : NULL;
+    bool ready = ypi_reports_open(&runner.reports, &session, runner.out, &runner.totals) == YP_OK &&
+                 ypi_make_parents(o->history) == YP_OK;
+    runner.history = ready ? ypi_history_open(o->history) : NULL;
     if (runner.history == NULL || ypi_history_begin(runner.history, &record) != YP_OK ||
-        ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK || !begin_reports(&runner)) {
+        ypi_plan_make(&plan, c, selected, o, record.id) != YP_OK) {
         fprintf(stderr, "error: %s\n", yp_last_error());
+        ypi_report(&runner.reports, YPI_RUN_DROPPED, NULL);
     } else {
-        runner.out = take_output(o);
         ypi_run(&runner, &plan);
         code = exit_code(&runner);
         if (code != YPI_EXIT_INTERRUPTED && !written(runner.out))
             code = YPI_EXIT_INTERNAL;
         if (ypi_history_finish(runner.history, record.id, ypi_wall_clock(), (int)code) != YP_OK)
             fprintf(stderr, "error: %s\n", yp_last_error());
-        fclose(runner.out);
     }
+    fclose(runner.out);
     ypi_plan_clear(&plan);
     ypi_history_close(runner.history);
     for (int i = 0; i < option_count; i++)
@@ -219,7 +198,7 @@ static enum ypi_exit run(struct ypi_options *o, struct ypi_collection *c, int se
     ypi_environment_clear(&environment);
     /* In TAP the lines carry the failures; a status as well would make them an error of the
      * program to meson. */
-    return o->tap && code == YPI_EXIT_FAILED ? YPI_EXIT_OK : code;
+    return ypi_reports_protocol(o) && code == YPI_EXIT_FAILED ? YPI_EXIT_OK : code;
 }
 
 static enum ypi_exit select_and_arrange(struct ypi_collection *c, const struct ypi_options *o,

@@ -340,11 +340,7 @@ static const struct ypi_option common[] = {
 #undef GROUP
 #define GROUP YPI_GROUP_FILES
     {"history", 0, "FILE", "where results are kept (.yieldpoint/history.db)", AT(PATH, history)},
-    {"junitxml", 0, "FILE", "write JUnit's XML", AT(PATH, junit)},
-    {"junit-xml", 0, "FILE", NULL, AT(PATH, junit)},
-    {"json", 0, "FILE", "write times as Google Benchmark does", AT(PATH, json)},
-    {"csv", 0, "FILE", "append a row a measurement or value", AT(PATH, csv)},
-    {"tap", 0, NULL, "TAP on standard output, everything else on standard error", AT(FLAG, tap)},
+/* Behind it: those of the reporters. */
 #undef GROUP
 #define GROUP YPI_GROUP_OTHER
     {"config-file", 'c', "FILE", "this one instead of the yieldpoint.ini that is found",
@@ -369,7 +365,14 @@ const struct ypi_option *ypi_options_table(int *errors)
     static struct ypi_option *all;
     static int wrong;
     if (all == NULL) {
-        all = ypi_with_program_options(common, &wrong);
+        struct ypi_option with[sizeof common / sizeof *common + 2 * YPI_REPORTERS_MAX] = {0};
+        struct ypi_option *end = with;
+        for (const struct ypi_option *o = common; !ypi_option_is_end(o); o++) {
+            if (o->group == YPI_GROUP_OTHER && o[-1].group == YPI_GROUP_FILES)
+                end = ypi_reporter_options(end, YPI_GROUP_FILES);
+            *end++ = *o;
+        }
+        all = ypi_with_program_options(with, &wrong);
         char *names = ypi_device_names(true);
         char *words = ypi_format("auto %s all", names);
         struct ypi_option *device = all;
@@ -525,7 +528,8 @@ bool ypi_options_complete(struct ypi_options *o)
 
 void ypi_options_clear(struct ypi_options *o)
 {
-    ypi_options_free(o, common);
+    int errors = 0;
+    ypi_options_free(o, ypi_options_table(&errors));
     ypi_list_free(o->ids, o->id_count);
     if (o->places != NULL)
         ypi_list_free(o->places, o->id_count);

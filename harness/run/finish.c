@@ -33,40 +33,21 @@ static void count_outcome(struct ypi_runner *run, const struct ypi_result *r)
 
 void ypi_finish_store(struct ypi_runner *run, const struct ypi_result *r)
 {
-    const struct ypi_options *o = run->o;
     if (ypi_history_add(run->history, run->session->run_id, r) != YP_OK) {
         fprintf(stderr, "error: the result of %s is not stored: %s\n", r->c->id, yp_last_error());
         run->record_failed = true;
         ypi_run_stop(run);
     }
-    /* A row would not say that it is slowed down. */
-    if (o->csv != NULL && o->slowdown <= 1 && ypi_csv_append(o->csv, run->session, r) != YP_OK) {
-        fprintf(stderr, "error: %s\n", yp_last_error());
+    if (!ypi_report(&run->reports, YPI_STORED, r))
         run->record_failed = true;
-    }
 }
 
-/* Stored first: what is printed is in the history. */
-static void store_and_tell(struct ypi_runner *run, const struct ypi_result *r)
+/* Stored first: what is reported is in the history. */
+static void store_and_report(struct ypi_runner *run, const struct ypi_result *r)
 {
-    const struct ypi_options *o = run->o;
     ypi_finish_store(run, r);
-    run->reported++;
     count_outcome(run, r);
-    if (run->junit != NULL)
-        ypi_junit_case(run->junit, r);
-    if (run->benchmark != NULL)
-        ypi_benchmark_case(run->benchmark, r);
-    if (!o->tap) {
-        ypi_terminal_case(run->terminal, r);
-        return;
-    }
-    ypi_tap_case(run->out, run->reported, r);
-    if (ypi_is_failure(r->outcome)) {
-        fprintf(stderr, "%s %s\n", r->outcome == YPI_ERROR ? "ERROR" : "FAILED", r->c->id);
-        ypi_tell_failure(stderr, run->session, r);
-        fflush(stderr);
-    }
+    ypi_report(&run->reports, YPI_RESULT, r);
 }
 
 static void finish_skipped(struct ypi_runner *run, struct ypi_item *item)
@@ -77,7 +58,7 @@ static void finish_skipped(struct ypi_runner *run, struct ypi_item *item)
                            .reason = ypi_strdup(item->c.skip),
                            .outcome = YPI_SKIPPED,
                            .tail = ypi_strdup("")};
-    store_and_tell(run, &r);
+    store_and_report(run, &r);
     ypi_result_clear(&r);
 }
 
@@ -92,7 +73,7 @@ void ypi_finish_close(struct ypi_runner *run, struct ypi_item *item, struct ypi_
 {
     item->state = YPI_FINISHED;
     ypi_finish_skipped(run, item->number - 1);
-    store_and_tell(run, r);
+    store_and_report(run, r);
     ypi_result_drop_samples(r);
 }
 
@@ -171,7 +152,8 @@ void ypi_finish(struct ypi_runner *run, struct ypi_item *item, int signal_number
     ypi_plan_keep_directory(run->plan);
     struct ypi_report report = ypi_ending_result(item, &ending, run->o, &r);
     if (ypi_was_interrupted(item, &report, signal_number)) {
-        fprintf(run->o->tap ? stderr : run->out, "\ninterrupted: %s\n", item->c.id);
+        printf("\ninterrupted: %s\n", item->c.id);
+        fflush(stdout);
         ypi_result_clear(&r);
         if (item->result_count > 0 && !item->in_round)
             item->state = YPI_WAITING; /* to be concluded with what there is */

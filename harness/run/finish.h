@@ -19,7 +19,7 @@ void ypi_finish_without(struct ypi_runner *run, struct ypi_item *item, const cha
                         const char *reason);
 /* Those that waited for one more process when the run was stopped. */
 void ypi_finish_pending(struct ypi_runner *run);
-/* A result into the history and the CSV file. */
+/* A result into the history, and to the reporters that take each one stored. */
 void ypi_finish_store(struct ypi_runner *run, const struct ypi_result *r);
 /* Stored, printed and kept for the relations that read it, but for its samples. */
 void ypi_finish_close(struct ypi_runner *run, struct ypi_item *item, struct ypi_result *r);

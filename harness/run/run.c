@@ -120,30 +120,11 @@ static struct criterion_logger logger = {
 
 /* -- the run ------------------------------------------------------------------------------ */
 
-static void end_report(enum yp_status status)
+static void report_end(void)
 {
-    if (status == YP_OK)
-        return;
-    fprintf(stderr, "error: %s\n", yp_last_error());
-    now->record_failed = true;
-}
-
-static void end_reports(void)
-{
-    end_report(ypi_junit_end(now->junit));
-    end_report(ypi_benchmark_end(now->benchmark));
-    now->junit = NULL;
-    now->benchmark = NULL;
-}
-
-static void tell_end(void)
-{
-    end_reports();
     now->totals.interrupted = requests.interrupted;
-    if (now->o->tap)
-        ypi_tap_end(now->out, &now->totals);
-    else
-        ypi_terminal_end(now->terminal, &now->totals);
+    if (!ypi_report(&now->reports, YPI_RUN_ENDS, NULL))
+        now->record_failed = true;
 }
 
 static bool needs_process(const struct ypi_item *item)
@@ -159,7 +140,7 @@ static void pass_here(void)
         if (item->extra.disabled)
             continue;
         start(item);
-        ypi_run_here(now, item, tell_end);
+        ypi_run_here(now, item, report_end);
     }
 }
 
@@ -306,7 +287,7 @@ static void give_up(pid_t pid, double seconds)
     if (now->rounds != NULL)
         ypi_rounds_take(now);
     ypi_rounds_conclude(now);
-    tell_end();
+    report_end();
     ypi_history_finish(now->history, now->session->run_id, ypi_wall_clock(), YPI_EXIT_INTERNAL);
     /* The runner's own thread sees it end, too, and Criterion then aborts. */
     signal(SIGABRT, exit_at_abort);
@@ -332,7 +313,7 @@ static void on_abort_of_criterion(int number)
         ypi_rounds_take(now);
     ypi_rounds_conclude(now);
     now->totals.stopped = true;
-    tell_end();
+    report_end();
     ypi_history_finish(now->history, now->session->run_id, ypi_wall_clock(), YPI_EXIT_INTERNAL);
     ypi_kill_tree(getpid(), false);
     _exit(YPI_EXIT_INTERNAL);
@@ -487,9 +468,7 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
     runner->how = judging(runner->o);
     if (!can_run(runner->o, plan)) {
         runner->record_failed = true;
-        ypi_junit_abandon(runner->junit);
-        ypi_benchmark_abandon(runner->benchmark);
-        runner->junit = NULL;
+        ypi_report(&runner->reports, YPI_RUN_DROPPED, NULL);
         return;
     }
     ypi_signals_look();
@@ -502,17 +481,14 @@ void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan)
     prefer_flags("ASAN_OPTIONS", "abort_on_error=1:leak_check_at_exit=0");
     prefer_flags("LSAN_OPTIONS", "leak_check_at_exit=0");
     prefer_flags("UBSAN_OPTIONS", "abort_on_error=1:print_stacktrace=1");
-    if (runner->o->tap)
-        ypi_tap_begin(runner->out, runner->session);
-    else
-        runner->terminal = ypi_terminal_begin(runner->out, runner->session);
+    ypi_report(&runner->reports, YPI_RUN_BEGINS, NULL);
     fflush(runner->out); /* before a case writes to the same place, under -s */
 
     if (runner->o->no_fork)
         run_in_this_process();
     else
         run_processes();
-    tell_end();
+    report_end();
     ypi_rounds_free(runner->rounds);
     runner->rounds = NULL;
 }

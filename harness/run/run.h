@@ -5,24 +5,19 @@
 #include "harness/judge/judge.h"
 #include "harness/record/record.h"
 #include "harness/run/plan.h"
-#include "harness/tell/benchmark.h"
-#include "harness/tell/junit.h"
-#include "harness/tell/tell.h"
+#include "harness/tell/reporter.h"
 
 struct ypi_runner {
     const struct ypi_options *o;
     const struct ypi_session *session;
     struct ypi_history *history;
-    FILE *out;               /* where results are printed: the program's own standard output */
-    struct ypi_junit *junit; /* NULL: none is asked for; ypi_run() ends it */
-    struct ypi_benchmark *benchmark; /* the same */
+    FILE *out;                  /* where results are printed: the program's own standard output */
+    struct ypi_reports reports; /* open; ypi_run() ends them */
     struct ypi_totals totals;
     bool record_failed; /* a result could not be stored; was reported */
     /* Set and kept by ypi_run(). */
     struct ypi_plan *plan;
-    struct ypi_terminal *terminal;
     struct ypi_judging how;
-    int reported; /* results */
     int failures;
     int again;                 /* items that want one more process */
     int depth;                 /* of the items that run now: see ypi_case */
@@ -31,7 +26,7 @@ struct ypi_runner {
     struct ypi_rounds *rounds; /* of relations; NULL: before all cases have ended */
 };
 
-/* Runs, judges, stores and tells every item, in that order for each. */
+/* Runs, judges, stores and reports every item, in that order for each. */
 void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan);
 
 #endif

@@ -1,11 +1,12 @@
-#include "harness/tell/benchmark.h"
-
+/* The timed measurements of a run as Google Benchmark writes its own (its JSON of schema 1), for
+ * the tools that read that: an entry a measurement, `real_time` being its median.
+ * docs/google-benchmark.md says what stands where. */
 #include "base/numbers/stats.h"
 #include "base/system/clock.h"
 #include "base/system/file.h"
 #include "base/text/output.h"
-#include "harness/tell/partial.h"
 #include "harness/tell/repeats.h"
+#include "harness/tell/reporter.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -20,8 +21,8 @@ struct family {
     int instances;
 };
 
-struct ypi_benchmark {
-    struct ypi_partial file;
+struct benchmark {
+    FILE *out;
     const struct ypi_session *s;
     struct ypi_repeats repeats;
     struct family *families;
@@ -40,11 +41,11 @@ static void put_number(cJSON *object, const char *name, double value)
         cJSON_AddNumberToObject(object, name, value);
 }
 
-static void put_entry(struct ypi_benchmark *b, cJSON *entry)
+static void put_entry(struct benchmark *b, cJSON *entry)
 {
     char *text = ypi_json_text(entry, false);
     if (text != NULL)
-        fprintf(b->file.out, "%s\n    %s", b->any ? "," : "", text);
+        fprintf(b->out, "%s\n    %s", b->any ? "," : "", text);
     b->any = true;
     free(text);
     cJSON_Delete(entry);
@@ -147,7 +148,7 @@ static cJSON *context_of(const struct ypi_session *s)
 
 /* -- entries ------------------------------------------------------------------------------- */
 
-static struct family *family_of(struct ypi_benchmark *b, const struct yp_case *c)
+static struct family *family_of(struct benchmark *b, const struct yp_case *c)
 {
     struct family *f = b->families;
     while (f < b->families + b->family_count && f->test != c->test)
@@ -167,7 +168,7 @@ static struct family *family_of(struct ypi_benchmark *b, const struct yp_case *c
 }
 
 /* The entry's name: that of the case, and behind a slash that of its measurement. */
-static cJSON *entry_of(struct ypi_benchmark *b, const struct yp_case *c, const char *measurement)
+static cJSON *entry_of(struct benchmark *b, const struct yp_case *c, const char *measurement)
 {
     const struct family *f = family_of(b, c);
     cJSON *entry = cJSON_CreateObject();
@@ -224,7 +225,7 @@ static void put_values(cJSON *entry, const struct ypi_result *r)
     }
 }
 
-static void add_measured(struct ypi_benchmark *b, const struct ypi_result *r,
+static void add_measured(struct benchmark *b, const struct ypi_result *r,
                          const struct ypi_measured *m)
 {
     cJSON *entry = entry_of(b, r->c, m->name);
@@ -248,7 +249,7 @@ static void add_measured(struct ypi_benchmark *b, const struct ypi_result *r,
 }
 
 /* Without a time: what fails before, is skipped or only checked. */
-static void add_untimed(struct ypi_benchmark *b, const struct ypi_result *r)
+static void add_untimed(struct benchmark *b, const struct ypi_result *r)
 {
     cJSON *entry = entry_of(b, r->c, "");
     cJSON_AddNumberToObject(entry, "threads", 1);
@@ -262,8 +263,11 @@ static void add_untimed(struct ypi_benchmark *b, const struct ypi_result *r)
     put_entry(b, entry);
 }
 
-void ypi_benchmark_case(struct ypi_benchmark *b, const struct ypi_result *r)
+/* An entry for each measurement of the case, or one that says why there is none. */
+static enum yp_status report(struct ypi_reporting *to)
 {
+    const struct ypi_result *r = to->r;
+    struct benchmark *b = to->state;
     int timed = 0;
     for (int i = 0; i < r->measured_count; i++)
         if (ypi_is_timed(r->measured[i].kind) && r->measured[i].count > 0) {
@@ -273,6 +277,7 @@ void ypi_benchmark_case(struct ypi_benchmark *b, const struct ypi_result *r)
     if (timed == 0)
         add_untimed(b, r);
     ypi_repeats_add(&b->repeats, r);
+    return YP_OK;
 }
 
 /* -- over repeats -------------------------------------------------------------------------- */
@@ -288,7 +293,7 @@ static void values_of(double out[4], const double *samples, size_t count)
 
 static void add_aggregates(void *arg, const struct ypi_repeat *repeats, size_t count)
 {
-    struct ypi_benchmark *b = arg;
+    struct benchmark *b = arg;
     double *seconds = ypi_calloc(2 * count, sizeof *seconds);
     double real[4];
     double cpu[4];
@@ -326,45 +331,32 @@ static void add_aggregates(void *arg, const struct ypi_repeat *repeats, size_t c
 
 /* -- the file ------------------------------------------------------------------------------ */
 
-struct ypi_benchmark *ypi_benchmark_begin(const char *path, const struct ypi_session *s)
+static enum yp_status begin(struct ypi_reporting *to)
 {
-    struct ypi_partial file;
-    if (ypi_partial_open(&file, "--json", path) != YP_OK)
-        return NULL;
-    struct ypi_benchmark *b = ypi_calloc(1, sizeof *b);
-    *b = (struct ypi_benchmark){.file = file, .s = s};
-    cJSON *context = context_of(s);
+    struct benchmark *b = to->state = ypi_calloc(1, sizeof *b);
+    *b = (struct benchmark){.out = to->out, .s = to->s};
+    cJSON *context = context_of(to->s);
     char *text = ypi_json_text(context, false);
-    fprintf(file.out, "{\n  \"context\": %s,\n  \"benchmarks\": [", text != NULL ? text : "{}");
+    fprintf(to->out, "{\n  \"context\": %s,\n  \"benchmarks\": [", text != NULL ? text : "{}");
     free(text);
     cJSON_Delete(context);
-    return b;
+    return YP_OK;
 }
 
-static void release(struct ypi_benchmark *b)
+/* With mean, median, standard deviation and their ratio of what --repeat did more than once. */
+static enum yp_status end(struct ypi_reporting *to)
 {
+    struct benchmark *b = to->state;
+    ypi_repeats_each(&b->repeats, add_aggregates, b);
+    fputs("\n  ]\n}\n", to->out);
     for (int i = 0; i < b->family_count; i++)
         free(b->families[i].last);
     free(b->families);
     ypi_repeats_clear(&b->repeats);
-    free(b);
+    return YP_OK;
 }
 
-enum yp_status ypi_benchmark_end(struct ypi_benchmark *b)
-{
-    if (b == NULL)
-        return YP_OK;
-    ypi_repeats_each(&b->repeats, add_aggregates, b);
-    fputs("\n  ]\n}\n", b->file.out);
-    enum yp_status status = ypi_partial_close(&b->file);
-    release(b);
-    return status;
-}
-
-void ypi_benchmark_abandon(struct ypi_benchmark *b)
-{
-    if (b == NULL)
-        return;
-    ypi_partial_abandon(&b->file);
-    release(b);
-}
+const struct ypi_reporter ypi_benchmark_reporter = {
+    .options = {{"json", 0, "FILE", "write times as Google Benchmark does", YPI_OPTION_PATH}},
+    .has_file = true,
+    .on = {[YPI_RUN_BEGINS] = begin, [YPI_RESULT] = report, [YPI_RUN_ENDS] = end}};

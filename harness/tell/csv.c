@@ -2,7 +2,7 @@
 #include "base/text/text.h"
 #include "device/ceiling/ceiling.h"
 #include "harness/record/row.h"
-#include "harness/tell/tell.h"
+#include "harness/tell/reporter.h"
 #include "harness/vocabulary/audit.h"
 #include "harness/vocabulary/budget.h"
 

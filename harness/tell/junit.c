@@ -1,9 +1,9 @@
-#include "harness/tell/junit.h"
-
+/* The results as JUnit's XML, for the CI systems that read it: elements and attributes of the
+ * schema of Jenkins' xUnit plugin (junit-10.xsd), filled as pytest does (xunit2). */
 #include "base/system/clock.h"
 #include "device/cpu/topology.h"
 #include "harness/collect/collect.h"
-#include "harness/tell/partial.h"
+#include "harness/tell/reporter.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -11,9 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-struct ypi_junit {
-    struct ypi_partial file;
-    FILE *out; /* of it */
+struct junit {
+    FILE *out;
     const struct ypi_session *s;
     double began; /* seconds since 1970 */
     int tests, failures, errors, skipped;
@@ -192,7 +191,7 @@ static char *class_of(const char *id)
     return name;
 }
 
-static void failed(struct ypi_junit *junit, const struct ypi_result *r)
+static void failed(struct junit *junit, const struct ypi_result *r)
 {
     bool error = r->outcome == YPI_ERROR;
     const char *reason = ypi_first_reason(r);
@@ -213,7 +212,7 @@ static void failed(struct ypi_junit *junit, const struct ypi_result *r)
     free(message);
 }
 
-static void passed_over(struct ypi_junit *junit, const struct ypi_result *r)
+static void passed_over(struct junit *junit, const struct ypi_result *r)
 {
     const struct yp_test *test = r->c->test;
     bool skipped = r->outcome == YPI_SKIPPED;
@@ -228,8 +227,11 @@ static void passed_over(struct ypi_junit *junit, const struct ypi_result *r)
     free(place);
 }
 
-void ypi_junit_case(struct ypi_junit *junit, const struct ypi_result *r)
+/* With its measurements, values and memory as properties. */
+static enum yp_status report(struct ypi_reporting *to)
 {
+    const struct ypi_result *r = to->r;
+    struct junit *junit = to->state;
     FILE *out = junit->out;
     char *class_name = class_of(r->c->id);
     const char *test = strstr(r->c->id, "::");
@@ -256,6 +258,7 @@ void ypi_junit_case(struct ypi_junit *junit, const struct ypi_result *r)
     fputs("</testcase>", out);
     free(repeated);
     free(class_name);
+    return YP_OK;
 }
 
 /* -- the file ------------------------------------------------------------------------------ */
@@ -263,7 +266,7 @@ void ypi_junit_case(struct ypi_junit *junit, const struct ypi_result *r)
 /* Counts are known at the end, and come to the place that is kept for them. */
 enum { COUNTS = 128 };
 
-static void put_head(struct ypi_junit *junit)
+static void put_head(struct junit *junit)
 {
     char when[64];
     const char *host = ypi_environment_get(junit->s->environment, "hostname");
@@ -282,33 +285,24 @@ static void put_head(struct ypi_junit *junit)
     free(counts);
 }
 
-struct ypi_junit *ypi_junit_begin(const char *path, const struct ypi_session *s)
+static enum yp_status begin(struct ypi_reporting *to)
 {
-    struct ypi_partial file;
-    if (ypi_partial_open(&file, "--junitxml", path) != YP_OK)
-        return NULL;
-    struct ypi_junit *junit = ypi_calloc(1, sizeof *junit);
-    *junit = (struct ypi_junit){.file = file, .out = file.out, .s = s, .began = ypi_wall_clock()};
+    struct junit *junit = to->state = ypi_calloc(1, sizeof *junit);
+    *junit = (struct junit){.out = to->out, .s = to->s, .began = ypi_wall_clock()};
     put_head(junit);
-    return junit;
+    return YP_OK;
 }
 
-enum yp_status ypi_junit_end(struct ypi_junit *junit)
+static enum yp_status end(struct ypi_reporting *to)
 {
-    if (junit == NULL)
-        return YP_OK;
-    fputs("\n</testsuite></testsuites>\n", junit->out);
-    rewind(junit->out);
-    put_head(junit);
-    enum yp_status status = ypi_partial_close(&junit->file);
-    free(junit);
-    return status;
+    fputs("\n</testsuite></testsuites>\n", to->out);
+    rewind(to->out);
+    put_head(to->state);
+    return YP_OK;
 }
 
-void ypi_junit_abandon(struct ypi_junit *junit)
-{
-    if (junit == NULL)
-        return;
-    ypi_partial_abandon(&junit->file);
-    free(junit);
-}
+const struct ypi_reporter ypi_junit_reporter = {
+    .options = {{"junitxml", 0, "FILE", "write JUnit's XML", YPI_OPTION_PATH},
+                {"junit-xml", 0, "FILE", NULL, YPI_OPTION_PATH}},
+    .has_file = true,
+    .on = {[YPI_RUN_BEGINS] = begin, [YPI_RESULT] = report, [YPI_RUN_ENDS] = end}};

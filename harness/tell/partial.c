@@ -32,7 +32,7 @@ enum yp_status ypi_partial_open(struct ypi_partial *p, const char *option, const
     p->out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (p->out != NULL)
         return YP_OK;
-    status = yp_set_error(YP_IO, "%s: %s: %s", option, path, strerror(errno));
+    status = yp_set_error(YP_IO, "--%s: %s: %s", option, path, strerror(errno));
     if (fd >= 0)
         close(fd);
     ypi_atomic_abandon(&p->file);
@@ -50,7 +50,7 @@ enum yp_status ypi_partial_close(struct ypi_partial *p)
     enum yp_status status = YP_OK;
     bool ok = ferror(p->out) == 0;
     if (fclose(p->out) != 0 || !ok)
-        status = yp_set_error(YP_IO, "%s: %s could not be written: %s", p->option, p->file.path,
+        status = yp_set_error(YP_IO, "--%s: %s could not be written: %s", p->option, p->file.path,
                               strerror(errno));
     if (status == YP_OK)
         status = ypi_atomic_publish(&p->file, true);

@@ -9,7 +9,7 @@
 struct ypi_partial {
     struct ypi_atomic_file file;
     FILE *out;          /* of a descriptor of its own */
-    const char *option; /* that asks for it, for messages; not owned */
+    const char *option; /* "json", of --json, for messages; not owned */
 };
 
 /* In a directory that is made where it is missing. YP_IO with yp_last_error() set. */

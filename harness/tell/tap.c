@@ -1,13 +1,15 @@
+/* TAP 13, numbered, streamed: a line as soon as its case is stored. */
 #include "base/text/text.h"
-#include "harness/tell/tell.h"
+#include "harness/tell/reporter.h"
 
 #include <stdlib.h>
 
-void ypi_tap_begin(FILE *out, const struct ypi_session *s)
+static enum yp_status begin(struct ypi_reporting *to)
 {
-    fprintf(out, "TAP version 13\n1..%d\n", s->total);
-    ypi_tell_unusual(out, "# ", s->o);
-    fflush(out);
+    fprintf(to->out, "TAP version 13\n1..%d\n", to->s->total);
+    ypi_tell_unusual(to->out, "# ", to->s->o);
+    fflush(to->out);
+    return YP_OK;
 }
 
 /* TAP is UTF-8. `#` begins a directive and a line end ends the line; some readers take other
@@ -29,7 +31,7 @@ static void put_comment(FILE *out, const char *text)
     fputc('\n', out);
 }
 
-void ypi_tap_case(FILE *out, int number, const struct ypi_result *r)
+static void put_result(FILE *out, int number, const struct ypi_result *r)
 {
     bool failed = ypi_is_failure(r->outcome) || r->outcome == YPI_XFAILED;
     fprintf(out, "%sok %d - ", failed ? "not " : "", number);
@@ -57,11 +59,30 @@ void ypi_tap_case(FILE *out, int number, const struct ypi_result *r)
     fflush(out);
 }
 
-void ypi_tap_end(FILE *out, const struct ypi_totals *totals)
+/* With all there is to know of a failure on standard error. */
+static enum yp_status report(struct ypi_reporting *to)
 {
-    if (totals->interrupted)
-        fputs("Bail out! interrupted\n", out);
-    else if (totals->stopped)
-        fputs("Bail out! stopped before all cases were run\n", out);
-    fflush(out);
+    const struct ypi_result *r = to->r;
+    put_result(to->out, to->number, r);
+    if (ypi_is_failure(r->outcome)) {
+        fprintf(stderr, "%s %s\n", r->outcome == YPI_ERROR ? "ERROR" : "FAILED", r->c->id);
+        ypi_tell_failure(stderr, to->s, r);
+        fflush(stderr);
+    }
+    return YP_OK;
 }
+
+static enum yp_status end(struct ypi_reporting *to)
+{
+    if (to->totals->interrupted)
+        fputs("Bail out! interrupted\n", to->out);
+    else if (to->totals->stopped)
+        fputs("Bail out! stopped before all cases were run\n", to->out);
+    fflush(to->out);
+    return YP_OK;
+}
+
+const struct ypi_reporter ypi_tap_reporter = {
+    .options = {{"tap", .help = "TAP on standard output, everything else on standard error"}},
+    .protocol = true,
+    .on = {[YPI_RUN_BEGINS] = begin, [YPI_RESULT] = report, [YPI_RUN_ENDS] = end}};

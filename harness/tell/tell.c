@@ -91,10 +91,11 @@ const char *ypi_first_reason(const struct ypi_result *r)
 
 void ypi_tell_unusual(FILE *out, const char *prefix, const struct ypi_options *o)
 {
+    const char *rows = ypi_appended_to(o);
     if (o->slowdown > 1)
         fprintf(out, "%sslowdown: every timed sample takes %g times as long as its work%s%s\n",
-                prefix, o->slowdown, o->csv != NULL ? ", nothing is appended to " : "",
-                o->csv != NULL ? o->csv : "");
+                prefix, o->slowdown, rows != NULL ? ", nothing is appended to " : "",
+                rows != NULL ? rows : "");
     if (o->no_fork)
         fprintf(out,
                 "%sno-fork: no isolation: cases run in this process, without time-out; one that "

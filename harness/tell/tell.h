@@ -1,4 +1,4 @@
-/* The same results in three forms: for a person, for meson (TAP) and for a spreadsheet (CSV). */
+/* What reporters share: a run, what it comes to, and the words of a result. */
 #ifndef YPI_TELL_H
 #define YPI_TELL_H
 
@@ -53,23 +53,7 @@ void ypi_tell_output(FILE *out, const struct ypi_result *r);
  * output, how to run it again. */
 void ypi_tell_failure(FILE *out, const struct ypi_session *s, const struct ypi_result *r);
 
-struct ypi_terminal;
-struct ypi_terminal *ypi_terminal_begin(FILE *out, const struct ypi_session *s);
-void ypi_terminal_case(struct ypi_terminal *terminal, const struct ypi_result *r);
-void ypi_terminal_end(struct ypi_terminal *terminal, const struct ypi_totals *totals);
-void ypi_terminal_free(struct ypi_terminal *terminal); /* of a run that never began; takes NULL */
-
-/* TAP 13, numbered, streamed: a line as soon as its case is stored. */
-void ypi_tap_begin(FILE *out, const struct ypi_session *s);
-void ypi_tap_case(FILE *out, int number, const struct ypi_result *r);
-void ypi_tap_end(FILE *out, const struct ypi_totals *totals);
-
-/* Appends the rows of one result, and a header to an empty file: one row for the duration and one
- * for each measurement, value, check, memory peak and verdict. YP_IO with the path, also when the
- * file's header is another one. */
-enum yp_status ypi_csv_append(const char *path, const struct ypi_session *s,
-                              const struct ypi_result *r);
-/* Whether it can be appended to; creates the file. */
-enum yp_status ypi_csv_check(const char *path);
+/* The file to which rows are appended, except under --slowdown; NULL: none. */
+const char *ypi_appended_to(const struct ypi_options *o);
 
 #endif

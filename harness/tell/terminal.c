@@ -2,14 +2,14 @@
 #include "base/text/figures.h"
 #include "base/text/text.h"
 #include "harness/collect/configuration.h"
+#include "harness/tell/reporter.h"
 #include "harness/tell/screen.h"
 #include "harness/tell/summary.h"
-#include "harness/tell/tell.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct ypi_terminal {
+struct terminal {
     struct ypi_screen screen;
     const struct ypi_session *s;
     int reported, column;
@@ -37,9 +37,11 @@ static void tell_header(FILE *out, const struct ypi_session *s)
     fputc('\n', out);
 }
 
-struct ypi_terminal *ypi_terminal_begin(FILE *out, const struct ypi_session *s)
+static enum yp_status begin(struct ypi_reporting *to)
 {
-    struct ypi_terminal *terminal = ypi_calloc(1, sizeof *terminal);
+    FILE *out = to->out;
+    const struct ypi_session *s = to->s;
+    struct terminal *terminal = to->state = ypi_calloc(1, sizeof *terminal);
     terminal->s = s;
     ypi_screen_open(&terminal->screen, out, s->o->colouring);
     bool quiet = s->o->verbose < 0;
@@ -49,7 +51,7 @@ struct ypi_terminal *ypi_terminal_begin(FILE *out, const struct ypi_session *s)
         tell_header(out, s);
     ypi_tell_unusual(out, "", s->o);
     if (quiet)
-        return terminal;
+        return YP_OK;
     fprintf(out, "collected %d case%s", s->collected, s->collected == 1 ? "" : "s");
     if (s->deselected > 0)
         fprintf(out, " / %d deselected / %d selected", s->deselected, s->collected - s->deselected);
@@ -57,13 +59,13 @@ struct ypi_terminal *ypi_terminal_begin(FILE *out, const struct ypi_session *s)
     if (s->arranged != NULL)
         fputs(s->arranged, out);
     fputc('\n', out);
-    return terminal;
+    return YP_OK;
 }
 
 /* -- progress ------------------------------------------------------------------------------ */
 
 /* Ends a line of letters, or of a case, the last of which is that of case number `reported`. */
-static void percent(struct ypi_terminal *terminal, int reported)
+static void percent(struct terminal *terminal, int reported)
 {
     int room = terminal->screen.columns - 7;
     const char *begin =
@@ -75,7 +77,7 @@ static void percent(struct ypi_terminal *terminal, int reported)
     terminal->column = 0;
 }
 
-static void tell_line(struct ypi_terminal *terminal, const struct ypi_result *r)
+static void tell_line(struct terminal *terminal, const struct ypi_result *r)
 {
     const struct ypi_look *look = &ypi_looks[r->outcome];
     char headline[YPI_HEADLINE_MAX];
@@ -102,7 +104,7 @@ static void tell_line(struct ypi_terminal *terminal, const struct ypi_result *r)
 }
 
 /* With what its budgets leave; those of a failed one stand among the failures. */
-static void tell_whole(struct ypi_terminal *terminal, const struct ypi_result *r)
+static void tell_whole(struct terminal *terminal, const struct ypi_result *r)
 {
     tell_line(terminal, r);
     if (!ypi_is_failure(r->outcome) && r->outcome != YPI_SKIPPED)
@@ -110,7 +112,7 @@ static void tell_whole(struct ypi_terminal *terminal, const struct ypi_result *r
 }
 
 /* Under -q without the paths of the files. */
-static void begin_path(struct ypi_terminal *terminal, const struct ypi_result *r)
+static void begin_path(struct terminal *terminal, const struct ypi_result *r)
 {
     int length = (int)strcspn(r->c->id, ":");
     if (terminal->s->o->verbose < 0 ||
@@ -123,7 +125,7 @@ static void begin_path(struct ypi_terminal *terminal, const struct ypi_result *r
     terminal->column = fprintf(terminal->screen.out, "%.*s ", length, r->c->id);
 }
 
-static void tell_letter(struct ypi_terminal *terminal, const struct ypi_result *r)
+static void tell_letter(struct terminal *terminal, const struct ypi_result *r)
 {
     begin_path(terminal, r);
     fprintf(terminal->screen.out, "%s%c%s",
@@ -161,7 +163,7 @@ static void tell_one_line(FILE *out, const struct ypi_session *s, const struct y
     tell_place(out, r);
 }
 
-static void keep(const struct ypi_terminal *terminal, struct ypi_text *sections, const char *title,
+static void keep(const struct terminal *terminal, struct ypi_text *sections, const char *title,
                  enum ypi_colour colour,
                  void (*tell)(FILE *, const struct ypi_session *, const struct ypi_result *),
                  const struct ypi_result *r)
@@ -179,7 +181,7 @@ static void keep(const struct ypi_terminal *terminal, struct ypi_text *sections,
     free(text);
 }
 
-static void keep_failure(struct ypi_terminal *terminal, const struct ypi_result *r)
+static void keep_failure(struct terminal *terminal, const struct ypi_result *r)
 {
     bool error = r->outcome == YPI_ERROR;
     bool line = terminal->s->o->traceback == YPI_TRACEBACK_LINE;
@@ -191,7 +193,7 @@ static void keep_failure(struct ypi_terminal *terminal, const struct ypi_result 
     free(title);
 }
 
-static void keep_sections(struct ypi_terminal *terminal, const struct ypi_result *r)
+static void keep_sections(struct terminal *terminal, const struct ypi_result *r)
 {
     const struct ypi_options *o = terminal->s->o;
     if (ypi_is_failure(r->outcome))
@@ -200,8 +202,10 @@ static void keep_sections(struct ypi_terminal *terminal, const struct ypi_result
         keep(terminal, &terminal->passes, r->c->id, YPI_GREEN, tell_passed, r);
 }
 
-void ypi_terminal_case(struct ypi_terminal *terminal, const struct ypi_result *r)
+static enum yp_status report(struct ypi_reporting *to)
 {
+    const struct ypi_result *r = to->r;
+    struct terminal *terminal = to->state;
     terminal->reported++;
     keep_sections(terminal, r);
     ypi_summary_add(&terminal->summary, &terminal->screen, terminal->s->o, r);
@@ -210,11 +214,12 @@ void ypi_terminal_case(struct ypi_terminal *terminal, const struct ypi_result *r
     else
         tell_letter(terminal, r);
     fflush(terminal->screen.out);
+    return YP_OK;
 }
 
 /* -- after the last case ------------------------------------------------------------------- */
 
-static void tell_sections(const struct ypi_terminal *terminal)
+static void tell_sections(const struct terminal *terminal)
 {
     const bool all = terminal->s->o->traceback != YPI_TRACEBACK_NO;
     const struct {
@@ -237,7 +242,7 @@ static void tell_sections(const struct ypi_terminal *terminal)
 }
 
 /* Why not all were run. */
-static void tell_stop(const struct ypi_terminal *terminal, const struct ypi_totals *totals)
+static void tell_stop(const struct terminal *terminal, const struct ypi_totals *totals)
 {
     const struct ypi_options *o = terminal->s->o;
     int failures = totals->count[YPI_FAILED] + totals->count[YPI_ERROR];
@@ -256,8 +261,9 @@ static void tell_stop(const struct ypi_terminal *terminal, const struct ypi_tota
     free(title);
 }
 
-void ypi_terminal_end(struct ypi_terminal *terminal, const struct ypi_totals *totals)
+static enum yp_status end(struct ypi_reporting *to)
 {
+    struct terminal *terminal = to->state;
     const struct ypi_options *o = terminal->s->o;
     FILE *out = terminal->screen.out;
     if (terminal->column > 0)
@@ -269,20 +275,16 @@ void ypi_terminal_end(struct ypi_terminal *terminal, const struct ypi_totals *to
     ypi_summary_durations(&terminal->summary, &terminal->screen, o);
     if (!o->no_summary)
         ypi_summary_short(&terminal->summary, &terminal->screen, o);
-    tell_stop(terminal, totals);
-    ypi_summary_counts(&terminal->screen, terminal->s, totals);
+    tell_stop(terminal, to->totals);
+    ypi_summary_counts(&terminal->screen, terminal->s, to->totals);
     fflush(out);
-    ypi_terminal_free(terminal);
-}
-
-void ypi_terminal_free(struct ypi_terminal *terminal)
-{
-    if (terminal == NULL)
-        return;
     free(terminal->path);
     free(ypi_text_take(&terminal->errors));
     free(ypi_text_take(&terminal->failures));
     free(ypi_text_take(&terminal->passes));
     ypi_summary_clear(&terminal->summary);
-    free(terminal);
+    return YP_OK;
 }
+
+const struct ypi_reporter ypi_terminal_reporter = {
+    .on = {[YPI_RUN_BEGINS] = begin, [YPI_RESULT] = report, [YPI_RUN_ENDS] = end}};

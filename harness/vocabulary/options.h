@@ -58,6 +58,13 @@ struct ypi_given {
     char *where;
 };
 
+/* Of a reporter (harness/tell/reporter.h), as its option has it. */
+enum { YPI_REPORTERS_MAX = 16 };
+union ypi_asked {
+    char *path; /* NULL: not asked for */
+    bool flag;
+};
+
 struct ypi_options {
     char *mark;    /* -m; NULL: all */
     char *keyword; /* -k; NULL: all */
@@ -91,13 +98,11 @@ struct ypi_options {
     struct ypi_set *sets;
     int set_count;
     int repeat;
-    double timeout; /* overrides every case's; 0: as declared */
-    char *history;  /* path of the database */
-    char *csv;      /* NULL: none */
-    char *junit;    /* the same: of JUnit's XML */
-    char *json;     /* the same: of Google Benchmark's JSON */
-    char *turns;    /* path of a socket: see harness/measure/turns.h; NULL: none */
-    char *budgets;  /* whole path of a file in place of those of tests; NULL: those */
+    double timeout;                             /* overrides every case's; 0: as declared */
+    char *history;                              /* path of the database */
+    union ypi_asked reports[YPI_REPORTERS_MAX]; /* of each reporter, in their order */
+    char *turns;   /* path of a socket: see harness/measure/turns.h; NULL: none */
+    char *budgets; /* whole path of a file in place of those of tests; NULL: those */
     enum ypi_speed speed;
     int noisy_fails;   /* 0 or 1 */
     double slowdown;   /* factor on every timed sample, 1 or more; 1: none */
@@ -117,8 +122,7 @@ struct ypi_options {
     enum ypi_keep_tmp keep_tmp;   /* directories of yp_tmp_path() */
     int process_limit;            /* processes and threads a case may have at once */
     int jobs;                     /* cases that time nothing, side by side */
-    bool tap;
-    int durations;        /* slowest phases to list; -1: none, 0: all */
+    int durations;                /* slowest phases to list; -1: none, 0: all */
     double durations_min; /* seconds: shorter ones are not listed; 0: 0.005, under -vv none */
 
     char *config, *rootdir;  /* -c and --rootdir; NULL: searched for */

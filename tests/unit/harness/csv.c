@@ -1,6 +1,6 @@
 /* --csv: one header, quoting that a CSV reader undoes, several writers, a full disk. */
 #include "base/text/text.h"
-#include "harness/tell/tell.h"
+#include "harness/tell/reporter.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -39,8 +39,21 @@ TestSuite(csv, .init = make_directory, .fini = remove_directory, .timeout = 120)
     "p90," \
     "p99,met,attempt\n"
 
-static const struct ypi_session session = {.run_id = "run-1"};
+static const struct ypi_options options = {.slowdown = 1};
+static const struct ypi_session session = {.o = &options, .run_id = "run-1"};
 static const struct yp_test test = {.name = "t"};
+
+static enum yp_status open_file(void)
+{
+    struct ypi_reporting to = {.path = path};
+    return ypi_csv_reporter.on[YPI_RUN_OPENS](&to);
+}
+
+static enum yp_status append(const struct ypi_result *r)
+{
+    struct ypi_reporting to = {.path = path, .s = &session, .r = r};
+    return ypi_csv_reporter.on[YPI_STORED](&to);
+}
 
 /* A result with a measurement, a value, both checks and memory. */
 static void append_full(const char *id, const char *name, const char *unit)
@@ -70,14 +83,14 @@ static void append_full(const char *id, const char *name, const char *unit)
                            .gradient_count = 2,
                            .has_memory = true};
     r.memory.host.allocated_peak = 4096;
-    cr_assert_eq(ypi_csv_append(path, &session, &r), YP_OK, "%s", yp_last_error());
+    cr_assert_eq(append(&r), YP_OK, "%s", yp_last_error());
 }
 
 static enum yp_status append_bare(const char *id)
 {
     struct yp_case c = {.test = &test, .id = (char *)(uintptr_t)id};
     struct ypi_result r = {.c = &c, .outcome = YPI_FAILED, .started = 2, .duration = 1};
-    return ypi_csv_append(path, &session, &r);
+    return append(&r);
 }
 
 static char *read_file(void)
@@ -145,7 +158,7 @@ Test(csv, rows_of_a_judged_attempt)
                            .value_count = 1,
                            .verdicts = verdicts,
                            .verdict_count = 5};
-    cr_assert_eq(ypi_csv_append(path, &session, &r), YP_OK);
+    cr_assert_eq(append(&r), YP_OK);
     char *text = read_file();
 #define BEGIN "0.000,run-1,a.c::t,failed,"
     cr_expect_str_eq(text, HEADER BEGIN
@@ -182,7 +195,7 @@ Test(csv, an_older_file_is_refused)
         cr_expect_not_null(strstr(yp_last_error(), path), "%s", yp_last_error());
         cr_expect_not_null(strstr(yp_last_error(), "of another version; name another file"), "%s",
                            yp_last_error());
-        cr_expect_eq(ypi_csv_check(path), YP_IO);
+        cr_expect_eq(open_file(), YP_IO);
         char *text = read_file();
         cr_expect_str_eq(text, headers[i], "it is left as it was");
         free(text);
@@ -191,14 +204,14 @@ Test(csv, an_older_file_is_refused)
 
 Test(csv, is_looked_at_before_a_run)
 {
-    cr_expect_eq(ypi_csv_check(path), YP_OK);
+    cr_expect_eq(open_file(), YP_OK);
     append_bare("a.c::t");
-    cr_expect_eq(ypi_csv_check(path), YP_OK);
+    cr_expect_eq(open_file(), YP_OK);
     char *text = read_file();
     cr_expect_str_eq(text, HEADER "2.000,run-1,a.c::t,failed,duration,case,0,0,s,1,,,,,,,,,,0\n");
     free(text);
     snprintf(path, sizeof path, "%s/none/results.csv", directory);
-    cr_expect_eq(ypi_csv_check(path), YP_IO);
+    cr_expect_eq(open_file(), YP_IO);
     snprintf(path, sizeof path, "%s/results.csv", directory);
 }
 
@@ -210,7 +223,7 @@ Test(csv, a_last_line_without_its_end_is_ended)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         write_header(files[i]);
         cr_assert_eq(truncate(path, (off_t)strlen(files[i]) - 1), 0);
-        cr_expect_eq(ypi_csv_check(path), YP_OK, "%s", yp_last_error());
+        cr_expect_eq(open_file(), YP_OK, "%s", yp_last_error());
         cr_expect_eq(append_bare("a.c::u"), YP_OK, "%s", yp_last_error());
         char *text = read_file();
         char *wanted = ypi_format("%s%s", files[i], ROW("a.c::u") "\n");
@@ -301,7 +314,7 @@ Test(csv, odd_figures_are_numbers_to_a_reader)
                              {.name = "b", .value = INFINITY},
                              {.name = "c", .value = -INFINITY}};
     struct ypi_result r = {.c = &c, .values = v, .value_count = 3};
-    cr_assert_eq(ypi_csv_append(path, &session, &r), YP_OK);
+    cr_assert_eq(append(&r), YP_OK);
     char *text = read_file();
     cr_expect(strstr(text, ",a,0,0,,,,,") != NULL && strstr(text, ",b,0,0,,inf,") != NULL &&
                   strstr(text, ",c,0,0,,-inf,") != NULL,

@@ -1,5 +1,5 @@
 /* Telling a person and meson: progress, failures, the summary, colours, TAP. */
-#include "harness/tell/tell.h"
+#include "harness/tell/reporter.h"
 
 #include "base/system/clock.h"
 #include "base/text/text.h"
@@ -49,7 +49,23 @@ static struct ypi_result result_of(const struct yp_case *c, enum ypi_outcome out
     return (struct ypi_result){.c = c, .outcome = outcome, .duration = 0.25, .ended = true};
 }
 
-static void tell_one(struct ypi_terminal *terminal, const char *id, enum ypi_outcome outcome,
+/* A run begins that a reporter reports. */
+static struct ypi_reports begin_run(const struct ypi_reporter *reporter, FILE *out,
+                                    const struct ypi_totals *totals)
+{
+    struct ypi_reports all = {
+        .list = {{.reporter = reporter, .out = out, .s = &session, .totals = totals}}, .count = 1};
+    ypi_report(&all, YPI_RUN_BEGINS, NULL);
+    return all;
+}
+
+static struct ypi_reports begin_terminal(FILE *out)
+{
+    static const struct ypi_totals none;
+    return begin_run(&ypi_terminal_reporter, out, &none);
+}
+
+static void tell_one(struct ypi_reports *terminal, const char *id, enum ypi_outcome outcome,
                      const char *reason)
 {
     struct yp_case c = case_of(id);
@@ -58,7 +74,7 @@ static void tell_one(struct ypi_terminal *terminal, const char *id, enum ypi_out
         ypi_result_fail(&r, YPI_CAUSE_EXPECTATION, NULL, 0, "%s", reason);
     else if (reason != NULL)
         r.reason = ypi_strdup(reason);
-    ypi_terminal_case(terminal, &r);
+    ypi_report(terminal, YPI_RESULT, &r);
     ypi_result_clear(&r);
 }
 
@@ -69,12 +85,12 @@ static char *tell_all(const char *const *ids, const enum ypi_outcome *outcomes, 
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    struct ypi_terminal *terminal = ypi_terminal_begin(out, &session);
+    struct ypi_reports terminal = begin_run(&ypi_terminal_reporter, out, totals);
     for (int i = 0; i < count; i++) {
-        tell_one(terminal, ids[i], outcomes[i], "because");
+        tell_one(&terminal, ids[i], outcomes[i], "because");
         totals->count[outcomes[i]]++;
     }
-    ypi_terminal_end(terminal, totals);
+    ypi_report(&terminal, YPI_RUN_ENDS, NULL);
     fclose(out);
     return text;
 }
@@ -227,12 +243,12 @@ Test(terminal, verbose_says_which_repeat)
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    struct ypi_terminal *terminal = ypi_terminal_begin(out, &session);
+    struct ypi_reports terminal = begin_terminal(out);
     struct yp_case c = case_of("a.c::t");
     c.repeat = 2;
     struct ypi_result r = result_of(&c, YPI_PASSED);
-    ypi_terminal_case(terminal, &r);
-    ypi_terminal_end(terminal, &(struct ypi_totals){0});
+    ypi_report(&terminal, YPI_RESULT, &r);
+    ypi_report(&terminal, YPI_RUN_ENDS, NULL);
     fclose(out);
     cr_expect_not_null(strstr(text, "\na.c::t PASSED #3 in 250 ms   "), "%s", text);
     free(text);
@@ -261,16 +277,16 @@ Test(terminal, durations_are_sorted_and_counted)
         char *text = NULL;
         size_t size = 0;
         FILE *out = open_memstream(&text, &size);
-        struct ypi_terminal *terminal = ypi_terminal_begin(out, &session);
+        struct ypi_reports terminal = begin_terminal(out);
         for (int i = 0; i < 4; i++) {
             char id[16];
             snprintf(id, sizeof id, "a.c::%d", i);
             struct yp_case c = case_of(id);
             struct ypi_result r = result_of(&c, YPI_PASSED);
             r.body = seconds[i];
-            ypi_terminal_case(terminal, &r);
+            ypi_report(&terminal, YPI_RESULT, &r);
         }
-        ypi_terminal_end(terminal, &(struct ypi_totals){0});
+        ypi_report(&terminal, YPI_RUN_ENDS, NULL);
         fclose(out);
         enum { LINE = 22 };
         static const char all[] = "2.00s call     a.c::1\n1.00s call     a.c::3\n"
@@ -300,10 +316,11 @@ static const char *tell_a_terminal(int verbose)
     FILE *out = fdopen(slave, "w");
     cr_assert_not_null(out);
     begin_session(2, verbose);
-    struct ypi_terminal *terminal = ypi_terminal_begin(out, &session);
-    tell_one(terminal, "a.c::1", YPI_PASSED, NULL);
-    tell_one(terminal, "a.c::2", YPI_FAILED, "because");
-    ypi_terminal_end(terminal, &(struct ypi_totals){.count = {[YPI_PASSED] = 1}});
+    const struct ypi_totals totals = {.count = {[YPI_PASSED] = 1}};
+    struct ypi_reports terminal = begin_run(&ypi_terminal_reporter, out, &totals);
+    tell_one(&terminal, "a.c::1", YPI_PASSED, NULL);
+    tell_one(&terminal, "a.c::2", YPI_FAILED, "because");
+    ypi_report(&terminal, YPI_RUN_ENDS, NULL);
     fclose(out);
     /* It comes in pieces; after the last one the other end is gone. */
     size_t size = 0;
@@ -505,14 +522,19 @@ Test(output, lists)
 
 /* -- TAP ----------------------------------------------------------------------------------- */
 
-/* The lines of one case. */
+/* The lines of the case of this number. */
 static char *tap_of(int number, struct ypi_result *r)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    ypi_tap_case(out, number, r);
+    begin_session(number, 0);
+    struct ypi_reports tap = begin_run(&ypi_tap_reporter, out, NULL);
+    size_t before = size;
+    tap.list[0].number = number - 1;
+    ypi_report(&tap, YPI_RESULT, r);
     fclose(out);
+    memmove(text, text + before, size - before + 1);
     return text;
 }
 
@@ -575,9 +597,10 @@ Test(tap, begins_with_the_plan_and_may_bail_out)
         char *text = NULL;
         size_t size = 0;
         FILE *out = open_memstream(&text, &size);
-        ypi_tap_begin(out, &session);
-        ypi_tap_end(out, &(struct ypi_totals){.interrupted = table[i].interrupted,
-                                              .stopped = table[i].stopped});
+        const struct ypi_totals totals = {.interrupted = table[i].interrupted,
+                                          .stopped = table[i].stopped};
+        struct ypi_reports tap = begin_run(&ypi_tap_reporter, out, &totals);
+        ypi_report(&tap, YPI_RUN_ENDS, NULL);
         fclose(out);
         cr_expect_str_eq(text, table[i].wanted);
         free(text);
