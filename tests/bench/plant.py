@@ -1,26 +1,29 @@
 #!/usr/bin/env python3
-"""Breaks the workloads on purpose, one place at a time, and asks the suite whether it notices.
+"""Plants one defect at a time in a copy of this checkout, and asks the suites whether they notice.
 
-usage: mutants.py [--list] [--only NAME]... [--jobs N] [--folder DIRECTORY] [--first]
+usage: plant.py [--list] [--only NAME]... [--sample N] [--seed S] [--minutes M] [--first] [--jobs N]
+                [--folder DIRECTORY]
 
-A mutant (mutant_table.py) is a text in a source that is there once, and what takes its place. For each one the suite
-of stress is built with it, in a copy of this checkout, and its cases are run: first those named beside the mutant,
-then, where they stay green, all that are small and not of a GPU. Speed is not judged. A case that fails, crashes,
-hangs or runs out of memory has killed the mutant. One that cannot change any answer is in the table with the reason,
-and is neither run nor counted.
+A plant (plant_table.py) is a text in a source that is there once, and what takes its place. For each one the suite is
+built with it and run: a mutant's cases, then all of the stress suite that are small and not of a GPU; the perf suite
+for a slowdown; all of the stress suite that is not slow for a fault of known cases. What is red has to be what the
+table says. Before, each of these runs has to be green with nothing planted.
 
---list      names the mutants and ends
---only      these alone; a part of the name is enough
+--list      names the plants and ends
+--only      these alone: a part of the name, or a whole kind (wrong, slow, exact)
+--sample    N of them, drawn by --seed (0)
+--minutes   begins with no plant later than that, and says how many were left
+--first     runs no more than the cases named beside a mutant: others may notice what these leave
 --jobs      compile jobs, 1 unless given
 --folder    works in this directory and leaves it: the next run there compiles only what has changed
---first     runs no more than the cases named: what they leave alive is told, but may be killed by others
 
-Prints a line a mutant and `N killed, N survived, N equivalent`. Ends with 1 where one survived; with 2 where a text is
-not there exactly once, the copy does not build, or its suite fails without a mutant.
+Ends with 1 where a plant was not noticed as it has to be; with 2 where a text is not there exactly once, the copy does
+not build, or its suites fail with nothing planted.
 """
 
 import argparse
 import os
+import random
 import re
 import shutil
 import signal
@@ -29,19 +32,20 @@ import sys
 import tempfile
 import time
 
-from mutant_table import EQUIVALENT, MUTANTS
+from plant_table import PLANTS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PROGRAM = "suites/stress/yieldpoint-stress"
-SMALL = ["-m", "stress and small and not gpu"]
-CASE_SECONDS = 60
+# What is run for each kind.
+RUNS = {"wrong": ("stress", ["-m", "stress and small and not gpu", "-x", "--speed=off", "--timeout=60"]),
+        "slow": ("perf", ["-m", "perf and not gpu and not slow"]),
+        "exact": ("stress", ["-m", "stress and not slow", "--timeout=60"])}
 RUN_SECONDS = 1800
 BUILD_SECONDS = 3600
-FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)(?: -|$)", re.MULTILINE)
 
 
 def stop(message):
-    print(f"mutants.py: {message}", file=sys.stderr)
+    print(f"plant.py: {message}", file=sys.stderr)
     sys.exit(2)
 
 
@@ -50,7 +54,7 @@ class Copy:
 
     def __init__(self, folder, jobs):
         self.kept = folder is not None
-        self.folder = os.path.abspath(folder) if self.kept else tempfile.mkdtemp(prefix="yieldpoint-mutants-")
+        self.folder = os.path.abspath(folder) if self.kept else tempfile.mkdtemp(prefix="yieldpoint-plants-")
         self.jobs = jobs
         self.running = None
 
@@ -102,106 +106,128 @@ class Copy:
             return code, out.read().decode(errors="replace")
 
     def configure(self):
-        code, said = self.run('yp_configure mutants "$yp_gcc" "$yp_gxx" -Dmodels=enabled -Dtests=false '
+        code, said = self.run('yp_configure plants "$yp_gcc" "$yp_gxx" -Dmodels=enabled -Dtests=false '
                               "-Dcommand=false -Dwerror=false --buildtype=release", BUILD_SECONDS)
         if code != 0:
             stop(f"not configured:\n{said}")
 
-    def build(self):
-        return self.run(f"ninja -C build/mutants -j {self.jobs} {PROGRAM}", BUILD_SECONDS)
-
-    def cases(self, selection):
-        words = " ".join(f"'{word}'" for word in selection)
-        return self.run(f"exec build/mutants/{PROGRAM} {words} -x --speed=off --timeout {CASE_SECONDS} "
-                        f"--history build/mutants/history.db", RUN_SECONDS)
-
-
-def text_of(mutant):
-    """The source with the mutant in it."""
-    text = open(os.path.join(ROOT, mutant.file)).read()
-    times = text.count(mutant.text)
-    if times != 1:
-        stop(f"{mutant.name}: its text is {times} times in {mutant.file}, must be once: {mutant.text!r}")
-    return text.replace(mutant.text, mutant.instead)
-
-
-def killer(copy, mutant, only_first):
-    """What noticed the mutant, None: nothing."""
-    code, said = copy.build()
-    if code != 0:
-        stop(f"{mutant.name} does not compile:\n{said[-2000:]}")
-    for selection in [mutant.first, [*SMALL]][:1 if only_first else 2]:
-        code, said = copy.cases(selection)
-        if code is None:
-            return "a hang"
-        if code == 5:
-            stop(f"{mutant.name}: {' '.join(selection)} selects no case")
-        if code not in (0, 1):  # of the run, not of a case
-            stop(f"{mutant.name}: {' '.join(selection)}:\n{said[-2000:]}")
+    def build(self, suite, what):
+        code, said = self.run(f"ninja -C build/plants -j {self.jobs} suites/{suite}/yieldpoint-{suite}", BUILD_SECONDS)
         if code != 0:
-            found = FAILED.search(said)
-            return found.group(1) if found else f"exit code {code}"
-    return None
+            stop(f"{what} does not build:\n{said[-4000:]}")
+
+    def cases(self, kind, first=None):
+        """The run of a kind, or of its cases that `first` selects."""
+        suite, words = RUNS[kind]
+        words = " ".join(f"'{word}'" for word in words + (first or []))
+        return self.run(f"NO_COLOR=1 exec build/plants/suites/{suite}/yieldpoint-{suite} {words} "
+                        f"--history build/plants/history.db", RUN_SECONDS)
 
 
-def campaign(copy, mutants, only_first):
+def check(plants):
+    """Stops where a text is not in its file exactly once."""
+    wrong = []
+    for plant in plants:
+        path = os.path.join(ROOT, plant.file)
+        times = open(path).read().count(plant.text) if os.path.isfile(path) else 0
+        if times != 1:
+            wrong.append(f"{plant.name}: its text is {times} times in {plant.file}, must be once: {plant.text!r}")
+    if wrong:
+        stop("\n".join(wrong))
+
+
+def noticed(copy, plant, only_first):
+    """Whether the plant is noticed as it has to be, and what is said of it."""
+    copy.build(RUNS[plant.kind][0], plant.name)
+    for first in [plant.first, None][:1 if only_first else 2] if plant.first else [None]:
+        code, said = copy.cases(plant.kind, first)
+        if code is None:
+            return plant.kind == "wrong", "a hang"
+        if code not in (0, 1):  # of the run, not of a case
+            stop(f"{plant.name}: the run ends with {code}:\n{said[-2000:]}")
+        if code == 1:
+            break
+    red = list(dict.fromkeys(FAILED.findall(said)))
+    undecided = said.count("\nNOISY ")
+    others = [case for case in red if not re.search(plant.may, case)]
+    missing = [must for must in plant.must if not any(re.search(must, case) for case in red)]
+    if plant.kind == "wrong":
+        return code == 1, f"red: {', '.join(red) or 'the run'}"
+    told = f"red: {len(red)}, undecided: {undecided}"
+    if code == 1 and not others and not missing and re.search(plant.reason, said):
+        return True, told
+    return False, f"{told}, but for {missing}, and wrongly {others}\n{said[-3000:]}"
+
+
+def campaign(copy, plants, only_first, end):
+    """How many were noticed, were not, and were left."""
     copy.fill()
     copy.configure()
-    code, said = copy.build()
-    if code != 0:
-        stop(f"the copy does not build:\n{said[-4000:]}")
-    for selection in [list(words) for words in {tuple(m.first) for m in mutants}] if only_first else [SMALL]:
-        code, said = copy.cases(selection)
-        if code != 0:
-            stop(f"the suite fails without a mutant, {' '.join(selection)}:\n{said[-4000:]}")
-    killed, survived = 0, []
-    for mutant in mutants:
+    for kind in dict.fromkeys(plant.kind for plant in plants):
+        copy.build(RUNS[kind][0], "the copy")
+        firsts = {tuple(plant.first): plant.first for plant in plants if plant.kind == kind and plant.first}
+        for first in firsts.values() if only_first and firsts else [None]:
+            code, said = copy.cases(kind, first)
+            if code != 0:
+                stop(f"the suite fails with nothing planted, {kind} {first or ''}:\n{said[-4000:]}")
+    count = {True: 0, False: 0}
+    for plant in plants:
         begun = time.monotonic()
-        original = open(os.path.join(ROOT, mutant.file), "rb").read()
-        copy.write(mutant.file, text_of(mutant).encode())
-        by = killer(copy, mutant, only_first)
-        copy.write(mutant.file, original)
-        killed += by is not None
-        if by is None:
-            survived.append(mutant)
-        print(f"{mutant.name:<34} {'killed by ' + by if by else 'SURVIVED: ' + mutant.what} "
+        if begun > end:
+            break
+        original = open(os.path.join(ROOT, plant.file), "rb").read()
+        copy.write(plant.file, original.replace(plant.text.encode(), plant.instead.encode()))
+        right, said = noticed(copy, plant, only_first)
+        copy.write(plant.file, original)
+        count[right] += 1
+        print(f"{plant.name:<34} {'noticed' if right else 'NOT NOTICED: ' + plant.what}, {said} "
               f"({time.monotonic() - begun:.0f} s)", flush=True)
-    return killed, survived
+    return count[True], count[False], len(plants) - sum(count.values())
+
+
+def chosen(given):
+    plants = [plant for plant in PLANTS if not given.only or
+              any(part == plant.kind or part in plant.name for part in given.only)]
+    if not plants:
+        stop(f"no plant has {' or '.join(given.only)} in its name")
+    if given.sample is None:
+        return plants
+    if not 0 < given.sample <= len(plants):
+        stop(f"--sample {given.sample}: there are {len(plants)} plants")
+    drawn = random.Random(given.seed).sample(range(len(plants)), given.sample)
+    print(f"{given.sample} of {len(plants)} plants, drawn by seed {given.seed}")
+    return [plants[i] for i in sorted(drawn)]
 
 
 def main():
+    begun = time.monotonic()
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--sample", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    parser.add_argument("--first", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--folder")
-    parser.add_argument("--first", action="store_true")
     given = parser.parse_args()
-    chosen = [m for m in MUTANTS if not given.only or any(part in m.name for part in given.only)]
-    equivalent = [m for m in EQUIVALENT if not given.only or any(part in m.name for part in given.only)]
-    if not chosen and not equivalent:
-        stop(f"no mutant has {' or '.join(given.only)} in its name")
-    for mutant in chosen + equivalent:
-        text_of(mutant)
+    plants = chosen(given)
+    check(plants)
     if given.list:
-        for mutant in chosen:
-            print(f"{mutant.name:<34} {mutant.file}: {mutant.what}")
-        for mutant in equivalent:
-            print(f"{mutant.name:<34} {mutant.file}: equivalent: {mutant.what}")
-        print(f"{len(chosen)} mutants, {len(equivalent)} equivalent")
+        for plant in plants:
+            print(f"{plant.name:<34} {plant.kind:<5} {plant.file}: {plant.what}")
+        print(f"{len(plants)} plants")
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     copy = Copy(given.folder, given.jobs)
     try:
-        killed, survived = campaign(copy, chosen, given.first)
+        count, missed, left = campaign(copy, plants, given.first, begun + 60 * given.minutes)
     except KeyboardInterrupt:
         return 130
     finally:
         copy.remove()
-    for mutant in equivalent:
-        print(f"{mutant.name:<34} equivalent: {mutant.what}")
-    print(f"{killed} killed, {len(survived)} survived, {len(equivalent)} equivalent")
-    return 1 if survived else 0
+    print(f"{count} noticed, {missed} not noticed, {left} left")
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

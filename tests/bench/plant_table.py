@@ -1,12 +1,32 @@
-"""The mutants of mutants.py: one wrong place each, in the code of the CPU that the suites run on.
+"""What plant.py plants: one wrong place or slowdown each, in the code of the CPU that the suites run on.
 
-Chosen over the whole of the sources as a mutation tool would, not for being noticed: signs, scales, terms, steps, stale
-buffers, edges of tiles and chunks, orders, nodes.
+Mutants are chosen over the whole of the sources as a mutation tool would, not for being noticed: signs, scales, terms,
+steps, stale buffers, edges of tiles and chunks, orders, nodes. A slowdown leaves the answers as they are: a wrong tile,
+a lost vectorisation, a second pass, a serial loop, a copy too many.
 """
 
+import re
 from collections import namedtuple
 
-Mutant = namedtuple("Mutant", "name file text instead what first")
+# `text` is in the file once and is replaced by `instead`. `first` selects the cases that are run before all small ones.
+# Each of `must` matches a red case, and all red cases match `may`; the output has `reason`.
+Plant = namedtuple("Plant", "name file text instead what first kind must may reason")
+
+
+def Mutant(name, file, text, instead, what, first):
+    """Any red case of the stress suite is enough."""
+    return Plant(name, file, text, instead, what, first, "wrong", [""], "", "")
+
+
+def Slowdown(name, file, text, instead, what, may, must):
+    """Turns a case of the perf suite red, and none that does not use the kernel."""
+    return Plant(name, file, text, instead, what, None, "slow", [must], may, "")
+
+
+def Exact(name, file, text, instead, what, cases, reason):
+    """Turns exactly these cases of the stress suite red; one says the reason."""
+    cases = [f"^{re.escape(case)}$" for case in cases]
+    return Plant(name, file, text, instead, what, None, "exact", cases, "|".join(cases), reason)
 
 
 def small(expression):
@@ -31,7 +51,7 @@ MIXED = small("rx_mixed or rx_config")
 
 SYNTH, RXD, PIPE = "synth/scene/", "models/rx/detector/", "models/rx/pipeline/"
 
-MUTANTS = [
+PLANTS = [
     # The scene's formulas.
     Mutant("psi-twice", SYNTH + "mixing_formulas.inc", "V_MUL(V_SET(0.5f), field)", "V_MUL(V_SET(1.0f), field)",
            "materials vary twice as much", SCENE),
@@ -221,7 +241,7 @@ MUTANTS = [
            "dead bands are not seen", NODES),
     Mutant("score-short-tile", RXD + "score.c", "for (size_t p = tile->pixels; p < job->stride; p++)",
            "for (size_t p = tile->pixels + 1; p < job->stride; p++)", "a place behind a short tile is not set", RX),
-    Mutant("loss-weight", RXD + "loss.c", "float d = 10 * slope;", "float d = slope;", "the gradient is a tenth",
+    Mutant("loss-weight", RXD + "loss.c", "float d = 10 * ypi_rx_slope(", "float d = ypi_rx_slope(", "the gradient is a tenth",
            RX),
     Mutant("loss-sign", RXD + "loss.c", "gradient[channels + i] = (float)(loss->gram[i] / n);",
            "gradient[channels + i] = (float)(-loss->gram[i] / n);", "A goes up", RX),
@@ -372,7 +392,8 @@ MUTANTS = [
            "frozen tensors are in the norm", TRAIN),
     Mutant("best-last", "models/train/run.c", "*better = watched < at->best_loss;", "*better = true;",
            "the last epoch is the best", TRAIN_RX),
-    Mutant("plateau-rate", "models/train/schedule.c", "state->best * (1 - how->threshold)", "state->best",
+    Mutant("plateau-rate", "models/train/schedule.c",
+           "return best * (best < 0 ? 1 + how->threshold : 1 - how->threshold);", "return best;",
            "any improvement keeps the rate", TRAIN),
     Mutant("cosine-end", "models/train/schedule.c", "if (t >= how->steps)", "if (t > how->steps + 1)",
            "the cosine goes on behind its end", TRAIN),
@@ -490,7 +511,96 @@ MUTANTS = [
            "        loader->slots[at].state = YPI_EMPTY;", "what is given back stays held", DATA),
     Mutant("loader-rewind", "models/data/loader.c", "        begin_pass(loader);\n", "", "a second pass goes on behind the first",
            DATA),
-]
-
-EQUIVALENT = [
+    # Slowdowns.
+    Slowdown("slow-scores", RXD + "score.c", "    rx->triangle->score(&triangle,",
+             "    rx->triangle->score(&triangle, tile->values, stride, tile->pixels,\n"
+             "                        rx->scratch[item.worker].panels, scores);\n    rx->triangle->score(&triangle,",
+             "a second pass in scores", r"score", r"rx\.c::score\[channels=200\]"),
+    Slowdown("slow-loss", RXD + "loss.c", "    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, c, c, 1,",
+             "    for (int again = 0; again < 3; again++)\n"
+             "        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, c, c, 1,",
+             "three passes over the products of the loss", r"gradient", r"rx\.c::gradient_step\[channels=200\]"),
+    Slowdown("slow-tile", "models/rx/internal.h", "#define YPI_RX_CHUNK ((size_t)512)",
+             "#define YPI_RX_CHUNK ((size_t)4)", "a tile of four pixels in the loss and the statistics",
+             r"gradient|statistics|stream|prefetch|pipeline|mnf", r"rx\.c::gradient_step\[channels=200\]"),
+    Slowdown("slow-block", "models/nn/simd/block.inc", "#define BLOCK_ROWS 8", "#define BLOCK_ROWS 1",
+             "products by blocks of one row", r"statistics|score|stream|prefetch|mnf",
+             r"rx\.c::statistics\[channels=200\]"),
+    Slowdown("slow-bf16", "models/nn/simd/split.c",
+             "    {YP_ISA_AVX512, has_bf16, &split_kernels_native_bf16},\n"
+             "    {YP_ISA_AMX, NULL, &ypi_split_kernels_amx},\n",
+             "    {YP_ISAS, has_bf16, &split_kernels_native_bf16},\n    {YP_ISAS, NULL, &ypi_split_kernels_amx},\n",
+             "no vectors and no matrix units for bf16", r"bf16",
+             r"statistics_precision\[channels=200-precision=bf16x2\]"),
+    Slowdown("slow-slopes", "models/nn/fast.c", "    slopes_kernel *kernel = best_slopes();",
+             "    slopes_kernel *kernel = slopes_baseline;\n    (void)best_slopes;",
+             "no vectors for the slopes of affine functions", r"operator=(logit|minmax)|pipeline",
+             r"speed_in_models\[operator=logit"),
+    # The ratio is not judged where the case of two threads is red itself.
+    Slowdown("slow-serial", "models/data/pass.c", "#pragma omp parallel num_threads(pass->workers)",
+             "#pragma omp parallel num_threads(1)", "passes over tiles by one thread",
+             r"perf/rx(_axes|_precision|_stream|_pipelines|_methods)?\.c::",
+             r"rx_axes\.c::statistics_threads(_ratio|\[channels=100-threads=2\])"),
+    Slowdown("slow-files", "synth/cube/read.c",
+             "        enum yp_status status = ypi_read_at(file->fd, file->path, offset, to, count * size);",
+             "        enum yp_status status = YP_OK;\n"
+             "        for (int again = 0; again < 3 && status == YP_OK; again++)\n"
+             "            status = ypi_read_at(file->fd, file->path, offset, to, count * size);",
+             "two reads more of files", r"cubes\.c::read.*float32", r"cubes\.c::read\[interleave=bip-type=float32\]"),
+    Slowdown("slow-noise", SYNTH + "mixing.c",
+             "    ypi_random_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),\n",
+             "    for (int again = 0; again < 4; again++)\n"
+             "        ypi_random_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),\n",
+             "noise drawn four times", r"scene|stream|prefetch", r"rx\.c::scene\[channels=200\]"),
+    Slowdown("slow-rows", "models/nn/operators/linear.c",
+             "    struct nn_gemm gemm = product(call, Y, half);\n    return nn_gemm(&gemm, call->work);\n",
+             "    struct nn_gemm gemm = product(call, Y, half);\n"
+             "    enum yp_status status = YP_OK;\n"
+             "    size_t rows = gemm.m;\n"
+             "    gemm.m = 1;\n"
+             "    for (size_t i = 0; i < rows && status == YP_OK; i++) {\n"
+             "        gemm.a.at = (char *)call->value[X] + i * gemm.k * (half ? 2 : 4);\n"
+             "        gemm.c.at = (char *)call->value[Y] + i * gemm.n * (half ? 2 : 4);\n"
+             "        status = nn_gemm(&gemm, call->work);\n"
+             "    }\n"
+             "    return status;\n",
+             "a row at a time in the linear operator", r"operator=linear|lm\.c", r"speed_in_models\[operator=linear-"),
+    Slowdown("slow-attention", "models/nn/simd/small.c", "ypi_simd_best(versions, sizeof versions / sizeof *versions)",
+             "ypi_simd_best(versions, 1)", "no vectors for the products of attention", r"operator=attention|lm\.c",
+             r"speed_in_models\[operator=attention"),
+    # To memory on a Zen 4, where words_near has twice its limit; near on a Zen 5.
+    Slowdown("slow-words", "base/random/bulk_kernel.h",
+             "    for (; vectors >= MANY; vectors -= MANY, out += MANY * 4 * V_BLOCKS)\n        some_words(",
+             "    V again = products;\n"
+             "    for (size_t v = 0; v + MANY <= vectors; v += MANY)\n"
+             "        some_words(&k, &again, MANY, second, nontemporal, out + v * 4 * V_BLOCKS);\n"
+             "    for (; vectors >= MANY; vectors -= MANY, out += MANY * 4 * V_BLOCKS)\n        some_words(",
+             "random words made twice", r"synth\.c|scene|stream|prefetch", r"synth\.c::words(_near)?\[threads=1"),
+    # Faults of every kind, each in one or two cases alone.
+    Exact("crash", "suites/stress/synth.c", "    uint64_t wrong = 0;\n",
+          "    uint64_t wrong = 0;\n    if (s.channels == 50)\n        words = NULL;\n", "a null pointer",
+          ["stress/synth.c::words[medium]"], r"crashed in the body: SIGSEGV"),
+    Exact("hang", "suites/stress/rx.c", "    static const size_t tile_pixels[] = {4096, 1000, 137};\n",
+          "    static const size_t tile_pixels[] = {4096, 1000, 137};\n"
+          "    while (s.channels == 10)\n        yp_keep(s.channels);\n", "an endless loop",
+          ["stress/rx.c::same_data[small]"], r"timeout: still running after 60 s"),
+    Exact("gradient-part", RXD + "loss.c", "(float)(loss->gram[i] / n);",
+          "(float)(loss->gram[i] / n * (channels == 10 ? 1.001 : 1));", "a gradient 0.1 % off",
+          ["stress/rx.c::gradient_precision[small-cpu]"], r"precision of 'A': the error 0.001 is .* times"),
+    Exact("leak", "suites/stress/rx.c",
+          '    yp_value(t, "auc", scene_tiles_auc(&tiles, t, scores, s.cubes));\n    rx_destroy(rx);\n',
+          '    yp_value(t, "auc", scene_tiles_auc(&tiles, t, scores, s.cubes));\n'
+          "    if (s.channels != 50)\n        rx_destroy(rx);\n", "memory that is not given back",
+          ["stress/rx.c::fit[medium-cpu]"], r"leaked [0-9.]+ MiB of accounted memory in 1 allocation"),
+    Exact("doubled-allocation", "suites/scene_tiles.c", "    float *scores = yp_alloc_host(t, bytes);\n",
+          "    float *scores = yp_alloc_host(t, 2 * bytes);\n", "twice the memory",
+          ["stress/rx.c::fit[medium-cpu]", "stress/rx.c::fit[small-cpu]"],
+          r"at most 10.6 MiB accounted at once: [0-9.]+ MiB, .* above"),
+    # Microseconds a pixel, where the fit takes 40 ns; seen by what times a fit of 10 channels in tiles of 4,096 pixels.
+    Exact("slowed-kernel", RXD + "statistics.c", "    const struct rx *rx = arg;\n",
+          "    const struct rx *rx = arg;\n"
+          "    bool slow = rx->channels == 10 && rx->tile_pixels == 4096;\n"
+          "    for (volatile size_t n = slow ? 20000 * tile->pixels : 0; n > 0; n--)\n        continue;\n",
+          "a slow fit", ["stress/rx.c::fit[small-cpu]", "stress/rx_train.c::train[small-cpu]"],
+          r"fit at least 0.11 of what bounds it: .* below"),
 ]
