@@ -17,6 +17,7 @@ one case has the error that it would have among the nine."""
 import argparse
 import collections
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -91,11 +92,12 @@ class Bench:
 
 def at_most(hits, count):
     """What a rate can be at most, by 95 % confidence (Clopper and Pearson), by bisection."""
-    from math import comb
+    if hits >= count:
+        return 1.0
     low, high = hits / count, 1.0
     for _ in range(60):
         p = (low + high) / 2
-        tail = sum(comb(count, k) * p**k * (1 - p)**(count - k) for k in range(hits + 1))
+        tail = sum(math.comb(count, k) * p**k * (1 - p)**(count - k) for k in range(hits + 1))
         low, high = (p, high) if tail > 0.05 else (low, p)
     return high
 

@@ -1,7 +1,7 @@
 /*
  * Budgets as shares of ceilings, to be kept on one core and on several, by one instruction set and
  * by another, which stand in for other machines; `slowdown` 0.1 does a tenth more than is declared.
- * travels.py runs it everywhere.
+ * Run it with the options of each stand-in, such as --cpus=0 or --isa=avx2.
  */
 #include <omp.h>
 #include <string.h>

@@ -12,7 +12,6 @@ proves (95 % confidence, Clopper and Pearson), and how the processes of each kin
 
 import argparse
 import json
-import math
 import os
 import sqlite3
 import statistics
@@ -21,21 +20,10 @@ import sys
 import tempfile
 import time
 
+from gate import at_most
+
 BLOCK = 25
 BASES = 7
-
-
-def upper_bound(count, times, confidence=0.95):
-    """The largest probability that still gives `count` or fewer in 1 - confidence of the cases."""
-    if count >= times:
-        return 1.0
-    low, high = count / times, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        tail = sum(math.comb(times, k) * middle ** k * (1 - middle) ** (times - k)
-                   for k in range(count + 1))
-        low, high = (middle, high) if tail > 1 - confidence else (low, middle)
-    return high
 
 
 class Load:
@@ -113,7 +101,7 @@ def trial(program, work, load, margin, times):
     wrong = counts["failed"] if margin > 0 else counts["passed"]
     spread = [figure / statistics.median(figures) - 1 for figure in figures]
     result = {"work": work, "load": load, "margin": margin, "times": times, **counts,
-              "wrong": wrong, "at most (95 %)": round(upper_bound(wrong, times), 4),
+              "wrong": wrong, "at most (95 %)": round(at_most(wrong, times), 4),
               "asked fresh processes": asked,
               "spread of first processes": [round(min(spread), 3), round(max(spread), 3)],
               "minutes": round((time.monotonic() - begun) / 60, 1)}
