@@ -322,7 +322,9 @@ static int open_to_append(const char *path, const char *header, struct stat *fil
     return -1;
 }
 
-/* Appends the rows of a result; NULL: only sees whether that could be done. */
+/* Appends the rows of one result, and a header to an empty file: one row for the duration and one
+ * for each measurement, value, check, memory peak and verdict. NULL: only sees whether that could
+ * be done. YP_IO with the path, also when the file's header is another one. */
 static enum yp_status append(const char *path, const struct ypi_session *s,
                              const struct ypi_result *r)
 {
@@ -348,13 +350,18 @@ static enum yp_status append(const char *path, const struct ypi_session *s,
     return status;
 }
 
-enum yp_status ypi_csv_check(const char *path)
+/* Creates the file. */
+static enum yp_status open_file(struct ypi_reporting *to)
 {
-    return append(path, NULL, NULL);
+    return append(to->path, NULL, NULL);
 }
 
-enum yp_status ypi_csv_append(const char *path, const struct ypi_session *s,
-                              const struct ypi_result *r)
+static enum yp_status store(struct ypi_reporting *to)
 {
-    return append(path, s, r);
+    return to->s->o->slowdown > 1 ? YP_OK : append(to->path, to->s, to->r);
 }
+
+const struct ypi_reporter ypi_csv_reporter = {
+    .options = {{"csv", 0, "FILE", "append a row a measurement or value", YPI_OPTION_PATH}},
+    .appends = true,
+    .on = {[YPI_RUN_OPENS] = open_file, [YPI_STORED] = store}};
