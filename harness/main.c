@@ -1,6 +1,6 @@
 /* A test program's main. It is always a part of the program itself, whose own sections only it can
  * name, and whose functions come before those of libraries. */
-#include "harness/program.h"
+#include "harness/driver/program.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "harness/collect/select.h"
 
 #include "base/text/text.h"
-#include "harness/collect/arrange.h"
+#include "harness/driver/arrange.h"
 #include "tests/unit/harness/capture.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 /* One allocation refused: which ends are sound. */
-#include "harness/run/again/sweep.h"
+#include "harness/driver/sweep.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "base/system/clock.h"
 #include "base/text/text.h"
-#include "harness/collect/list.h"
+#include "harness/driver/list.h"
 #include "tests/unit/harness/capture.h"
 
 #include <criterion/criterion.h>

@@ -1,9 +1,9 @@
-#include "harness/run/again/rounds.h"
+#include "harness/driver/rounds.h"
 
 #include "base/system/clock.h"
 #include "base/text/text.h"
+#include "harness/driver/finish.h"
 #include "harness/judge/relation.h"
-#include "harness/run/finish.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "harness/collect/arrange.h"
+#include "harness/driver/arrange.h"
 
 #include "base/numbers/splitmix.h"
 #include "base/text/text.h"

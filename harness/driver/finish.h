@@ -2,7 +2,7 @@
 #ifndef YPI_FINISH_H
 #define YPI_FINISH_H
 
-#include "harness/run/run.h"
+#include "harness/driver/run.h"
 
 /* Nothing more is begun: what has no result yet is dropped. */
 void ypi_run_stop(struct ypi_runner *run);

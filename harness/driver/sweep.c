@@ -1,4 +1,4 @@
-#include "harness/run/again/sweep.h"
+#include "harness/driver/sweep.h"
 
 #include "base/text/text.h"
 

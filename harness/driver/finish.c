@@ -1,9 +1,9 @@
-#include "harness/run/finish.h"
+#include "harness/driver/finish.h"
 
 #include "base/system/clock.h"
 #include "base/text/text.h"
-#include "harness/run/again/rounds.h"
-#include "harness/run/again/sweep.h"
+#include "harness/driver/rounds.h"
+#include "harness/driver/sweep.h"
 #include "harness/run/ending.h"
 
 #include <stdlib.h>

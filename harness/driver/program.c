@@ -1,5 +1,5 @@
 /* A test program: options, collection, selection, run. */
-#include "harness/program.h"
+#include "harness/driver/program.h"
 
 #include "base/system/clock.h"
 #include "base/system/file.h"
@@ -7,17 +7,17 @@
 #include "base/system/thread.h"
 #include "base/text/text.h"
 #include "harness/case/life.h"
-#include "harness/collect/arrange.h"
 #include "harness/collect/collect.h"
 #include "harness/collect/configuration.h"
 #include "harness/collect/fixtures.h"
-#include "harness/collect/list.h"
 #include "harness/collect/select.h"
+#include "harness/driver/arrange.h"
+#include "harness/driver/debugger.h"
+#include "harness/driver/list.h"
+#include "harness/driver/run.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/record/environment.h"
-#include "harness/run/in_process/debugger.h"
 #include "harness/run/plan.h"
-#include "harness/run/run.h"
 #include "harness/run/socket.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "harness/collect/list.h"
+#include "harness/driver/list.h"
 
 #include "base/text/text.h"
 #include "harness/record/environment.h"

@@ -1,4 +1,4 @@
-#include "harness/run/in_process/debugger.h"
+#include "harness/driver/debugger.h"
 
 #include "base/system/self.h"
 #include "base/text/text.h"

@@ -1,8 +1,8 @@
-#include "harness/run/in_process/in_process.h"
+#include "harness/driver/in_process.h"
 
 #include "base/system/clock.h"
 #include "harness/case/life.h"
-#include "harness/run/finish.h"
+#include "harness/driver/finish.h"
 
 #include <stdlib.h>
 #include <unistd.h>

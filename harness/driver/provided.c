@@ -1,7 +1,7 @@
-#include "harness/run/provided.h"
+#include "harness/driver/provided.h"
 
 #include "base/text/text.h"
-#include "harness/run/finish.h"
+#include "harness/driver/finish.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
