@@ -31,7 +31,8 @@ static bool on_path(const char *program)
     return found;
 }
 
-const char *ypi_callgrind_absent(void)
+/* NULL when Valgrind can be run here, else the reason it cannot; asked once. */
+static const char *callgrind_absent(void)
 {
     static bool asked;
     static const char *reason;
@@ -58,7 +59,7 @@ const char *ypi_callgrind_refuses(const struct yp_case *c)
         return "instructions are counted in this program, not in a command";
     if (ypi_on_accelerator(c))
         return "Callgrind counts instructions of the CPU only";
-    return ypi_callgrind_absent();
+    return callgrind_absent();
 }
 
 bool ypi_audit_wanted(const struct yp_case *c)

@@ -4,9 +4,6 @@
 
 #include "harness/vocabulary/case.h"
 
-/* NULL when Valgrind can be run here, else the reason it cannot. Static text; asked once. */
-const char *ypi_callgrind_absent(void);
-
 /* Whether a case has something to be counted, which one that times nothing has not. */
 bool ypi_callgrind_wanted(const struct yp_case *c);
 

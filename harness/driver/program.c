@@ -11,6 +11,7 @@
 #include "harness/collect/configuration.h"
 #include "harness/collect/fixtures.h"
 #include "harness/collect/select.h"
+#include "harness/criterion/socket.h"
 #include "harness/driver/arrange.h"
 #include "harness/driver/debugger.h"
 #include "harness/driver/list.h"
@@ -18,7 +19,6 @@
 #include "harness/measure/count/callgrind.h"
 #include "harness/record/environment.h"
 #include "harness/run/plan.h"
-#include "harness/run/socket.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,32 +4,29 @@
 #include "base/system/lock.h"
 #include "base/system/process.h"
 #include "base/text/text.h"
+#include "harness/criterion/events.h"
+#include "harness/criterion/faults.h"
+#include "harness/criterion/surroundings.h"
 #include "harness/driver/finish.h"
 #include "harness/driver/in_process.h"
 #include "harness/driver/provided.h"
 #include "harness/driver/rounds.h"
 #include "harness/run/cgroup.h"
 #include "harness/run/signals.h"
-#include "harness/run/surroundings.h"
 #include "harness/run/watchdog.h"
 
 #include <criterion/criterion.h>
-#include <criterion/logging.h>
 #include <criterion/options.h>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <ucontext.h>
 #include <unistd.h>
 
-/* Criterion's callbacks carry no argument of ours: the run that is going on. */
+/* Callbacks carry no argument of ours: the run that is going on. */
 static struct ypi_runner *now;
-
-static pid_t own_pid; /* of the runner */
 
 /* Set by handlers of signals, read by the watchdog. */
 static struct ypi_requests requests;
@@ -37,13 +34,6 @@ static struct ypi_requests requests;
 /* Held by the runner's thread but while it is in Criterion; and, for good, by whichever thread ends
  * the run because Criterion cannot go on: the runner's may be in the middle of a result then. */
 static pthread_mutex_t ours = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-
-/* -- Criterion's events ------------------------------------------------------------------- */
-
-static struct ypi_item *item_of(const struct criterion_test *test)
-{
-    return (struct ypi_item *)((char *)test->data - offsetof(struct ypi_item, extra));
-}
 
 static struct ypi_report begun(const struct ypi_item *item)
 {
@@ -62,11 +52,9 @@ static void start(struct ypi_item *item)
     item->state = YPI_RUNNING;
 }
 
-static void on_start(struct criterion_suite *suite, struct criterion_test *test)
+static void on_start(struct ypi_item *item)
 {
-    (void)suite;
     pthread_mutex_lock(&ours);
-    struct ypi_item *item = item_of(test);
     const struct ypi_report report = begun(item);
     /* Criterion also speaks of those that it passes over; they have no process. */
     if (!item->extra.disabled || report.pid != 0) {
@@ -78,27 +66,16 @@ static void on_start(struct criterion_suite *suite, struct criterion_test *test)
     pthread_mutex_unlock(&ours);
 }
 
-/* A case's process leaves by exit() while Criterion believes it in the middle of the test, so each
- * of these comes when the process is gone, with its exit code or signal. */
-static void on_end(struct criterion_test_stats *stats)
+static void on_end(struct ypi_item *item, int signal_number, int exit_code)
 {
     pthread_mutex_lock(&ours);
-    struct ypi_item *item = item_of(stats->test);
     if (!item->over)
-        ypi_finish(now, item, stats->signal, stats->exit_code);
+        ypi_finish(now, item, signal_number, exit_code);
     pthread_mutex_unlock(&ours);
 }
 
-static void on_abort(struct criterion_test_stats *stats, const char *message)
+static void on_begin(void)
 {
-    (void)message;
-    on_end(stats);
-}
-
-/* Once Criterion's shared memory is there: what the cases' processes read. */
-static void on_begin(struct criterion_test_set *set)
-{
-    (void)set;
     pthread_mutex_lock(&ours);
     struct ypi_places places = ypi_plan_places(now->o);
     for (int i = 0; i < now->plan->count; i++)
@@ -107,17 +84,6 @@ static void on_begin(struct criterion_test_set *set)
     pthread_mutex_unlock(&ours);
 }
 
-static struct criterion_logger logger = {
-    .log_pre_all = on_begin,
-    .log_pre_init = on_start,
-    .log_test_timeout = on_end,
-    .log_test_crash = on_end,
-    .log_test_abort = on_abort,
-    .log_other_crash = on_end,
-    .log_abnormal_exit = on_end,
-    .log_post_fini = on_end,
-};
-
 /* -- the run ------------------------------------------------------------------------------ */
 
 static void report_end(void)
@@ -125,11 +91,6 @@ static void report_end(void)
     now->totals.interrupted = requests.interrupted;
     if (!ypi_report(&now->reports, YPI_RUN_ENDS, NULL))
         now->record_failed = true;
-}
-
-static bool needs_process(const struct ypi_item *item)
-{
-    return item->c.skip == NULL && !ypi_is_relation(&item->c);
 }
 
 /* The same without Criterion: what is not disabled, in this process. */
@@ -146,7 +107,7 @@ static void pass_here(void)
 
 static bool in_pass(const struct ypi_item *item, bool parallel, int jobs)
 {
-    return item->state == YPI_WAITING && needs_process(item) &&
+    return item->state == YPI_WAITING && ypi_item_needs_process(item) &&
            (item->in_round || item->c.depth == now->depth) &&
            (jobs == 1 || item->c.test->parallel == parallel);
 }
@@ -188,7 +149,7 @@ static void passes(struct criterion_test_set *set, bool parallel, int jobs)
 static bool any_timed(const struct ypi_plan *plan, int depth)
 {
     for (int i = 0; i < plan->count; i++)
-        if (needs_process(&plan->items[i]) && plan->items[i].c.depth == depth &&
+        if (ypi_item_needs_process(&plan->items[i]) && plan->items[i].c.depth == depth &&
             !plan->items[i].c.test->parallel)
             return true;
     return false;
@@ -199,7 +160,7 @@ static void finish_unseen(void)
 {
     for (int i = 0; i < now->plan->count && !requests.interrupted; i++) {
         struct ypi_item *item = &now->plan->items[i];
-        if (ypi_item_open(item) && needs_process(item) && item->result_count == 0)
+        if (ypi_item_open(item) && ypi_item_needs_process(item) && item->result_count == 0)
             ypi_finish(now, item, 0, 0);
     }
 }
@@ -256,28 +217,6 @@ static void run_items(struct criterion_test_set *set)
     run_depth(set, 0);
 }
 
-static struct criterion_test_set *set_up_criterion(struct ypi_plan *plan)
-{
-    pid_t group = getpgrp();
-    struct criterion_test_set *set = criterion_initialize();
-    /* Criterion makes a group of its own, which Ctrl-C in a script would not reach. */
-    setpgid(0, group);
-    ypi_signals_catch(&requests, now->o->no_fork);
-    criterion_options.logger = &logger;
-    /* Silent, but not QUIET, which would close the program's own standard output. */
-    criterion_options.logging_threshold = CRITERION_LOG_LEVEL_QUIET - 1;
-    for (int i = 0; i < plan->count; i++)
-        if (needs_process(&plan->items[i]))
-            criterion_register_test(set, &plan->items[i].test);
-    return set;
-}
-
-static void exit_at_abort(int number)
-{
-    (void)number;
-    _exit(YPI_EXIT_INTERNAL);
-}
-
 /* A process that never started: what is known is stored and printed, and the run is over, since
  * Criterion cannot be brought to go on. */
 static void give_up(pid_t pid, double seconds)
@@ -290,21 +229,14 @@ static void give_up(pid_t pid, double seconds)
     report_end();
     ypi_history_finish(now->history, now->session->run_id, ypi_wall_clock(), YPI_EXIT_INTERNAL);
     /* The runner's own thread sees it end, too, and Criterion then aborts. */
-    signal(SIGABRT, exit_at_abort);
+    ypi_faults_end(YPI_EXIT_INTERNAL);
     ypi_kill_tree(pid, true);
     _exit(YPI_EXIT_INTERNAL);
 }
 
-/* Criterion ends the program where the system refuses it something in the middle of a run. What is
- * known is stored and printed all the same. abort() calls this like a function, in a thread that is
- * in Criterion. */
-static void on_abort_of_criterion(int number)
+/* Criterion cannot go on. What is known is stored and printed all the same. */
+static void give_up_without_criterion(void)
 {
-    enum { PATIENCE = 30 };
-    signal(SIGABRT, exit_at_abort);
-    if (getpid() != own_pid) /* forked, and not yet another program */
-        exit_at_abort(number);
-    alarm(PATIENCE); /* whatever was going on may hold a lock that this needs */
     pthread_mutex_lock(&ours);
     fputs("error: the run cannot go on, for the reason above; what is done is stored\n", stderr);
     ypi_run_stop(now);
@@ -317,38 +249,6 @@ static void on_abort_of_criterion(int number)
     ypi_history_finish(now->history, now->session->run_id, ypi_wall_clock(), YPI_EXIT_INTERNAL);
     ypi_kill_tree(getpid(), false);
     _exit(YPI_EXIT_INTERNAL);
-}
-
-/* The library, or program, whose code was interrupted. */
-static const char *object_of(const ucontext_t *at)
-{
-    Dl_info info;
-#if defined(__x86_64__)
-    const uintptr_t code = (uintptr_t)at->uc_mcontext.gregs[REG_RIP];
-#elif defined(__aarch64__)
-    const uintptr_t code = (uintptr_t)at->uc_mcontext.pc;
-#else
-    const uintptr_t code = 0;
-    (void)at;
-#endif
-    return code != 0 && dladdr((const void *)code, &info) != 0 ? info.dli_fname : "";
-}
-
-static struct sigaction fault_before;
-
-/* Some of what the system refuses Criterion does not look at, and uses all the same (version 2.4.1
- * whose files are taken away while it starts a process). Faults of others are none of this. */
-static void on_fault_of_criterion(int number, siginfo_t *about, void *context)
-{
-    sigaction(number, &fault_before, NULL);
-    if (about->si_code <= 0 || strstr(object_of(context), "libcriterion") == NULL) {
-        if (about->si_code <= 0) /* sent by somebody: it does not happen again by itself */
-            raise(number);
-        return;
-    }
-    fputs("error: Criterion has crashed; was it refused something, as by a limit (ulimit -a)?\n",
-          stderr);
-    on_abort_of_criterion(number);
 }
 
 /* Sets flags of a sanitizer for the cases; the user's own come later and win. */
@@ -409,34 +309,15 @@ static void run_in_this_process(void)
     ypi_rounds_conclude(now);
 }
 
-/* In every process that the runner forks. Criterion's child asks for its end with the runner's a
- * little later, and stops: where the runner was killed before, it would stay stopped for ever, with
- * the run's output open. */
-static void begin_child(void)
-{
-    const pid_t runner = own_pid;
-    if (runner == 0)
-        return;
-    own_pid = 0; /* what this process forks is its own affair */
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != runner)
-        _exit(EXIT_FAILURE);
-    ypi_surroundings_make_way();
-}
-
 static void run_processes(void)
 {
     struct ypi_plan *plan = now->plan;
-    struct criterion_test_set *set = set_up_criterion(plan);
-    own_pid = getpid();
+    static const struct ypi_events events = {on_begin, on_start, on_end};
+    struct criterion_test_set *set = ypi_events_begin(plan, &events);
+    ypi_signals_catch(&requests, now->o->no_fork);
     pthread_mutex_lock(&ours);
     ypi_surroundings_tidy();
-    pthread_atfork(NULL, NULL, begin_child);
-    const struct sigaction action = {.sa_handler = on_abort_of_criterion};
-    const struct sigaction at_fault = {.sa_sigaction = on_fault_of_criterion,
-                                       .sa_flags = SA_SIGINFO};
-    sigaction(SIGABRT, &action, NULL);
-    sigaction(SIGSEGV, &at_fault, &fault_before);
+    ypi_faults_catch(give_up_without_criterion, YPI_EXIT_INTERNAL);
     plan->cgroup = ypi_cgroup_enter(now->o->process_limit * now->o->jobs);
     struct ypi_watchdog *watchdog = ypi_watchdog_start(plan, now->o, &requests, give_up);
     if (watchdog == NULL) {
@@ -453,10 +334,8 @@ static void run_processes(void)
     pthread_mutex_unlock(&ours);
     criterion_finalize(set);
     pthread_mutex_lock(&ours);
-    signal(SIGABRT, SIG_DFL);
-    sigaction(SIGSEGV, &fault_before, NULL);
+    ypi_faults_leave();
     pthread_mutex_unlock(&ours);
-    own_pid = 0;
     ypi_cgroup_leave(plan->cgroup);
     plan->cgroup = NULL;
 }

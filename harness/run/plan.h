@@ -99,4 +99,9 @@ struct ypi_places ypi_plan_places(const struct ypi_options *o);
 /* Copies what the case's process needs into memory it will share; from PRE_ALL on. */
 void ypi_plan_job(struct ypi_item *item, const struct ypi_options *o, struct ypi_places places);
 
+static inline bool ypi_item_needs_process(const struct ypi_item *item)
+{
+    return item->c.skip == NULL && !ypi_is_relation(&item->c);
+}
+
 #endif

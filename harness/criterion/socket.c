@@ -1,4 +1,4 @@
-#include "harness/run/socket.h"
+#include "harness/criterion/socket.h"
 
 #include "base/text/text.h"
 

@@ -1,4 +1,4 @@
-#include "harness/run/surroundings.h"
+#include "harness/criterion/surroundings.h"
 
 #include "base/system/thread.h"
 #include "base/text/text.h"
