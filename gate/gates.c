@@ -7,7 +7,7 @@
 #include "base/text/text.h"
 #include "gate/kept.h"
 #include "gate/report.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/system/clock.h"
 #include "base/text/text.h"
 #include "gate/summary.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 #include <stdlib.h>
 #include <string.h>

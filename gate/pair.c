@@ -6,7 +6,7 @@
 #include "base/text/text.h"
 #include "gate/link.h"
 #include "gate/processor.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 #include <math.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 #define YPI_STORED_H
 
 #include "gate/comparison.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 /* In SQL, of rows of `run`: the options that are part of the work, behind which stands what cases
  * were selected by. NULL: none. */

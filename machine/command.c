@@ -10,7 +10,7 @@
 #include "base/text/text.h"
 #include "device/cpu/topology.h"
 #include "device/registry.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 #include <errno.h>
 #include <math.h>

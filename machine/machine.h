@@ -2,7 +2,7 @@
 #ifndef YPI_MACHINE_H
 #define YPI_MACHINE_H
 
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 #include "reports/accelerator.h"
 
 #include "base/text/text.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 #include "reports/format.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "reports/describe.h"
 
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 #include "reports/accelerator.h"
 #include "reports/format.h"
 #include "reports/measurement.h"

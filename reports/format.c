@@ -1,7 +1,7 @@
 #include "reports/format.h"
 
 #include "base/text/text.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 #include <limits.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 
 #include "base/numbers/stats.h"
 #include "base/text/text.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 #include "reports/accelerator.h"
 #include "reports/format.h"
 #include "reports/noise.h"

@@ -1,7 +1,7 @@
 #include "reports/noise.h"
 
 #include "base/text/text.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 #include "reports/format.h"
 
 #include <stdio.h>

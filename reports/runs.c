@@ -1,6 +1,6 @@
 #include "reports/runs.h"
 
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 #include "reports/format.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 
 #include "base/options/arguments.h"
 #include "base/text/output.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 #include "reports/accelerator.h"
 #include "reports/describe.h"
 #include "reports/runs.h"

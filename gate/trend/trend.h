@@ -3,7 +3,7 @@
 #define YPI_TREND_H
 
 #include "base/numbers/change_points.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 #include <stdbool.h>
 

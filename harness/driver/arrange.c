@@ -2,7 +2,7 @@
 
 #include "base/numbers/splitmix.h"
 #include "base/text/text.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 #include "harness/vocabulary/relation.h"
 
 #include <stdlib.h>

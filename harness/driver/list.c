@@ -1,8 +1,8 @@
 #include "harness/driver/list.h"
 
 #include "base/text/text.h"
+#include "harness/history/history.h"
 #include "harness/record/environment.h"
-#include "harness/record/history.h"
 #include "harness/vocabulary/axis.h"
 #include "harness/vocabulary/budget.h"
 #include "harness/vocabulary/substitute.h"

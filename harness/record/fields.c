@@ -1,8 +1,8 @@
 #include "harness/record/fields.h"
 
-#include "harness/record/history.h"
 #include "harness/record/record.h"
 #include "harness/record/row.h"
+#include "harness/record/rows.h"
 #include "harness/vocabulary/budget.h"
 
 #include <stdio.h>

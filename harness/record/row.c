@@ -1,6 +1,6 @@
 #include "harness/record/row.h"
 
-#include "harness/record/history.h"
+#include "harness/record/rows.h"
 
 #include <limits.h>
 #include <math.h>

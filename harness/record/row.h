@@ -45,10 +45,6 @@ const char *ypi_field_member(const struct ypi_field *f); /* in JSON; "": none */
  * with yp_last_error() set. */
 struct cJSON *ypi_table_rows(sqlite3 *db, enum ypi_table_name table, const char *owner);
 
-/* The row that a statement stands at, an object with a member for each column; owned by the caller.
- */
-struct cJSON *ypi_row_read(sqlite3_stmt *s);
-
 /* -- SQL: each adds to `out` --------------------------------------------------------------- */
 
 /* "name TYPE NOT NULL", as in CREATE TABLE. */

@@ -6,7 +6,7 @@
 #include "base/options/arguments.h"
 #include "base/text/output.h"
 #include "base/text/text.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 #include <yieldpoint/isa.h>
 

@@ -3,7 +3,7 @@
 
 #include "base/text/output.h"
 #include "base/text/text.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 #include <math.h>
 #include <stdio.h>

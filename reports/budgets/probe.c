@@ -5,7 +5,7 @@
 #include "base/options/arguments.h"
 #include "base/text/output.h"
 #include "base/text/text.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 #define YPI_HISTORY_REQUEST_H
 
 #include "base/options/arguments.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 struct ypi_history_request {
     const char *file;

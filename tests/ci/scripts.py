@@ -645,7 +645,7 @@ class Arrows(Scratch):
         tree = {"include/yieldpoint/a.h": "", "base/a.h": "", "harness/a.h": '"harness/driver/program.h"',
                 "harness/driver/program.h": '"harness/record/a.h"',
                 "harness/vocabulary/a.h": '"base/a.h"', "harness/judge/a.h": '"harness/vocabulary/a.h"',
-                "harness/record/a.h": '"harness/collect/a.h"', "harness/collect/a.h": "",
+                "harness/record/a.h": '"harness/collect/collect.h"', "harness/collect/collect.h": "",
                 "models/train/a.h": '"base/a.h"', "models/rx/a.h": '"models/train/a.h"',
                 "models/mlp/a.h": '"base/a.h"', "tests/unit/a.c": '"harness/a.h"',
                 "cli/a.c": "<yieldpoint/a.h>", **planted}

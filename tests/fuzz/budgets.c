@@ -2,7 +2,7 @@
 #include "harness/vocabulary/budget_file.h"
 
 #include "base/text/text.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <cJSON.h>

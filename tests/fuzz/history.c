@@ -8,7 +8,7 @@
  *     byte OFFSET HEX          bytes of the file
  *     end N                    the file ends N bytes earlier
  */
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 #include "base/text/text.h"
 #include "gate/gate.h"

@@ -1,5 +1,5 @@
 /* Limits into a file of budgets: what changes, what stays, and who comes at the same time. */
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 #include "base/text/text.h"
 #include "harness/vocabulary/budget_file.h"

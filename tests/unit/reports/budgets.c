@@ -7,7 +7,7 @@
 #include "base/numbers/splitmix.h"
 #include "base/text/output.h"
 #include "base/text/text.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 #include "harness/record/record.h"
 
 #include <criterion/criterion.h>

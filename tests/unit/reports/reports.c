@@ -2,9 +2,9 @@
 #include "reports/reports.h"
 #include "base/text/output.h"
 #include "device/backend.h"
+#include "harness/history/history.h"
 #include "harness/measure/noise.h"
 #include "harness/measure/series.h"
-#include "harness/record/history.h"
 #include "harness/record/record.h"
 #include "harness/record/row.h"
 

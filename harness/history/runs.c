@@ -1,6 +1,6 @@
 /* Runs with their results, a row each: those fields that are listed. */
-#include "harness/record/filter.h"
-#include "harness/record/history.h"
+#include "harness/history/filter.h"
+#include "harness/history/history.h"
 #include "harness/record/row.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Tables `gate` and `comparison`: what `yieldpoint gate` found. */
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 #include "harness/record/record.h"
 #include "harness/record/row.h"
 

@@ -3,7 +3,7 @@
 #define YPI_FILTER_H
 
 #include "base/text/text.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 enum { YPI_WHERE_MAX = 8 };
 

@@ -1,6 +1,6 @@
 /* Table `ceiling`: what `yieldpoint machine` measured. */
 #include "base/text/output.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 #include "harness/record/row.h"
 
 static const struct ypi_table *const table = &ypi_tables[YPI_TABLE_CEILING];

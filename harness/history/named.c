@@ -1,5 +1,5 @@
 /* What a word of the command line names in the history. */
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 #include <stdio.h>
 #include <string.h>

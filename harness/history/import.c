@@ -3,7 +3,7 @@
  *
  * The connection's own file, "main", is a nameless copy of the source, which SQLite removes however
  * the process ends; "here" is the history that takes it. */
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 #include "harness/record/row.h"
 #include "harness/record/schema.h"
 

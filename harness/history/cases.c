@@ -1,6 +1,6 @@
 /* The cases of the history that a command line means, by the rules of a suite's own. */
 #include "harness/collect/select.h"
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 
 #include "base/text/text.h"
 

@@ -1,5 +1,5 @@
 /* Limits into a file of budgets: numbers change where they stand, and all else stays as it is. */
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 #include "harness/vocabulary/budget.h"
 #include "harness/vocabulary/budget_file.h"
 

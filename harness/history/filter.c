@@ -1,4 +1,4 @@
-#include "harness/record/filter.h"
+#include "harness/history/filter.h"
 
 #include "harness/collect/select.h"
 #include "harness/record/row.h"

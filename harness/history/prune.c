@@ -1,5 +1,5 @@
 /* Results that are to go, and the room that they had. */
-#include "harness/record/filter.h"
+#include "harness/history/filter.h"
 
 #include "base/system/clock.h"
 #include "base/system/file.h"
