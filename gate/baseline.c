@@ -2,7 +2,7 @@
 
 #include "base/system/clock.h"
 #include "base/text/text.h"
-#include "gate/stored_compare.h"
+#include "gate/stored/stored_compare.h"
 #include "gate/workplace.h"
 
 #include <math.h>

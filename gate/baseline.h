@@ -8,7 +8,7 @@
 
 struct ypi_baseline_task {
     const struct ypi_revision *head; /* built */
-    const char *baseline;            /* stored runs, by a word of gate/stored.h */
+    const char *baseline;            /* stored runs, by a word of gate/stored/stored.h */
     const char *history;             /* that they are in; NULL: the nearest */
     struct ypi_choice cases;
     const char *options, *head_options; /* words for the suites; NULL: none */

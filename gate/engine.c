@@ -4,7 +4,7 @@
 #include "base/system/lock.h"
 #include "base/text/text.h"
 #include "gate/exact.h"
-#include "gate/schedule.h"
+#include "gate/pair/schedule.h"
 #include "gate/workplace.h"
 
 #include <math.h>

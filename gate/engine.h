@@ -4,7 +4,7 @@
 #define YPI_ENGINE_H
 
 #include "gate/comparison.h"
-#include "gate/duel.h"
+#include "gate/pair/duel.h"
 #include "gate/revision.h"
 #include "gate/suite.h"
 

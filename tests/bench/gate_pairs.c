@@ -1,7 +1,7 @@
 /*
  * How many pairs `yieldpoint gate` takes until it is sure, by how far the head is off and how much
- * pairs scatter: the rule of gate/duel.c, asked after each pair, on pairs that are drawn here, one
- * in twenty of them four times as wide.
+ * pairs scatter: the rule of gate/pair/duel.c, asked after each pair, on pairs that are drawn here,
+ * one in twenty of them four times as wide.
  *
  * usage: gate-pairs [CASES [TRIALS]]
  *     CASES   that share the gate's error of 1 % (10)

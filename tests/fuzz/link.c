@@ -1,5 +1,5 @@
 /* What a case says to the gate over the socket of --turns. */
-#include "gate/link.h"
+#include "gate/pair/link.h"
 
 #include "tests/fuzz/fuzz.h"
 

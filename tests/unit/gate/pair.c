@@ -1,5 +1,5 @@
 /* One pair in turns: whose turn it is, and what becomes of what is no difference of the two. */
-#include "gate/pair.h"
+#include "gate/pair/pair.h"
 
 #include "base/text/text.h"
 

@@ -1,5 +1,5 @@
 /* Who gets the time when there is too little of it for all. */
-#include "gate/schedule.h"
+#include "gate/pair/schedule.h"
 
 #include "base/text/text.h"
 

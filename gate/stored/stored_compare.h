@@ -2,7 +2,7 @@
 #ifndef YPI_STORED_COMPARE_H
 #define YPI_STORED_COMPARE_H
 
-#include "gate/stored.h"
+#include "gate/stored/stored.h"
 
 /* Compares the chosen cases of both sides' runs into `found`, whose threshold, error and sides'
  * names are set before. Of machines that only one side has, no run counts; where they have none

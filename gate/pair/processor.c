@@ -1,4 +1,4 @@
-#include "gate/processor.h"
+#include "gate/pair/processor.h"
 
 #include <dirent.h>
 #include <sched.h>

@@ -8,7 +8,7 @@
 #include "gate/options.h"
 #include "gate/report.h"
 #include "gate/revision.h"
-#include "gate/stored_compare.h"
+#include "gate/stored/stored_compare.h"
 #include "gate/workplace.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "base/text/text.h"
 #include "gate/options.h"
 #include "gate/report.h"
-#include "gate/stored_compare.h"
+#include "gate/stored/stored_compare.h"
 
 #include <stdio.h>
 #include <stdlib.h>

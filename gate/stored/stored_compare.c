@@ -1,10 +1,10 @@
-#include "gate/stored_compare.h"
+#include "gate/stored/stored_compare.h"
 
 #include "base/numbers/ratio.h"
 #include "base/system/clock.h"
 #include "base/text/text.h"
 #include "gate/exact.h"
-#include "gate/times.h"
+#include "gate/stored/times.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
-#include "gate/pair.h"
+#include "gate/pair/pair.h"
 
 #include "base/numbers/stats.h"
 #include "base/system/clock.h"
 #include "base/system/program.h"
 #include "base/text/text.h"
-#include "gate/link.h"
-#include "gate/processor.h"
+#include "gate/pair/link.h"
+#include "gate/pair/processor.h"
 #include "harness/history/history.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "gate/times.h"
+#include "gate/stored/times.h"
 
 #include "base/text/text.h"
 

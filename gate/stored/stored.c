@@ -1,4 +1,4 @@
-#include "gate/stored.h"
+#include "gate/stored/stored.h"
 
 #include "base/text/text.h"
 #include "gate/revision/git.h"

@@ -4,7 +4,7 @@
 #define YPI_TIMES_H
 
 #include "base/numbers/ratio.h"
-#include "gate/stored.h"
+#include "gate/stored/stored.h"
 
 /* One measurement of one case. */
 struct ypi_times {

@@ -4,7 +4,7 @@
 #define YPI_DUEL_H
 
 #include "gate/comparison.h"
-#include "gate/pair.h"
+#include "gate/pair/pair.h"
 
 struct ypi_duel_rule {
     double threshold; /* 0.03: slower by more than 3 % is worse */

@@ -1,4 +1,4 @@
-#include "gate/schedule.h"
+#include "gate/pair/schedule.h"
 
 #include "base/system/clock.h"
 #include "base/text/text.h"

@@ -2,7 +2,7 @@
 #ifndef YPI_SCHEDULE_H
 #define YPI_SCHEDULE_H
 
-#include "gate/duel.h"
+#include "gate/pair/duel.h"
 
 struct ypi_schedule {
     struct ypi_duel *const *duels;

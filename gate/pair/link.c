@@ -1,4 +1,4 @@
-#include "gate/link.h"
+#include "gate/pair/link.h"
 
 #include "base/system/clock.h"
 

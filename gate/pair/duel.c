@@ -1,4 +1,4 @@
-#include "gate/duel.h"
+#include "gate/pair/duel.h"
 
 #include "base/numbers/sequential.h"
 #include "base/numbers/stats.h"
