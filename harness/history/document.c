@@ -8,6 +8,7 @@
 #include "harness/record/row.h"
 #include "harness/vocabulary/budget.h"
 #include "harness/vocabulary/budget_file.h"
+#include "harness/vocabulary/kinds/kind.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -396,16 +397,14 @@ const char *ypi_store_outcome(int i)
 struct yp_budget ypi_store_budget(const cJSON *b)
 {
     const char *detail = ypi_text_of(b, "detail");
-    struct yp_budget budget = {.limit = ypi_real(b, "allowed")};
+    struct yp_budget budget = {.kind = ypi_budget_kind_at(ypi_text_of(b, "kind"))->kind,
+                               .limit = ypi_real(b, "allowed")};
     if (*ypi_text_of(b, "name"))
         budget.name = ypi_text_of(b, "name");
     if (strcmp(ypi_text_of(b, "memory"), "device") == 0)
         budget.memory = YP_DEVICE;
     if (*ypi_text_of(b, "required"))
         budget.required = ypi_text_of(b, "required");
-    for (int kind = 0; kind < YP_BUDGET_FOR_DEVICE; kind++)
-        if (strcmp(ypi_budget_kind_name((enum yp_budget_kind)kind), ypi_text_of(b, "kind")) == 0)
-            budget.kind = (enum yp_budget_kind)kind;
     for (int counter = 0; counter < YP_COUNTERS; counter++)
         if (strcmp(ypi_counter_name((enum yp_counter)counter), detail) == 0)
             budget.counter = (enum yp_counter)counter;

@@ -8,6 +8,7 @@
 #include "harness/measure/noise.h"
 #include "harness/vocabulary/audit.h"
 #include "harness/vocabulary/budget.h"
+#include "harness/vocabulary/kinds/kind.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -63,10 +64,10 @@ static void excuse_crowded(const struct ypi_result *r, struct ypi_verdict *v)
 static bool not_judged(const struct yp_case *c, enum yp_budget_kind kind,
                        const struct ypi_judging *how)
 {
-    bool growth = kind == YP_BUDGET_MAX_GROWTH, resident = kind == YP_BUDGET_MAX_RESIDENT;
-    return (how->instructions && (growth || resident)) ||
-           (how->sanitized && resident && c->test->command == NULL) ||
-           (how->once && (growth || ypi_budget_is_speed(kind)));
+    const int unjudged = ypi_budget_kind(kind)->unjudged;
+    return (how->instructions && (unjudged & YPI_WHEN_COUNTING) != 0) ||
+           (how->sanitized && (unjudged & YPI_WHEN_SANITIZED) != 0 && c->test->command == NULL) ||
+           (how->once && (unjudged & YPI_WHEN_ONCE) != 0);
 }
 
 void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
@@ -94,17 +95,17 @@ void ypi_judge_budgets(struct ypi_result *r, const struct ypi_judging *how)
 /* Made of times, as what a relation finds may be. */
 static bool is_of_speed(const struct ypi_result *r, const struct yp_budget *b)
 {
-    bool of_value = ypi_budget_is_of_value(b->kind);
-    for (int i = 0; of_value && i < r->value_count; i++)
+    const struct ypi_budget_kind *k = ypi_budget_kind(b->kind);
+    for (int i = 0; k->value != NULL && i < r->value_count; i++)
         if (strcmp(r->values[i].name, b->name) == 0)
             return r->values[i].of_speed;
-    return ypi_budget_is_speed(b->kind);
+    return k->speed;
 }
 
 /* Whether another process could say otherwise: of the machine's state as much as of the case. */
 static bool in_question(const struct ypi_result *r, const struct ypi_verdict *v)
 {
-    if (v->budget->kind == YP_BUDGET_MAX_RESIDENT)
+    if (ypi_budget_kind(v->budget->kind)->confirmed)
         return v->met == YPI_NOT_MET;
     return is_of_speed(r, v->budget) && (v->met == YPI_NOT_MET || v->met == YPI_UNDECIDED);
 }
@@ -189,24 +190,23 @@ static void fail_verdict(struct ypi_result *r, const struct ypi_verdict *v)
     char low[128];
     char high[128];
     const char *unit = ypi_budget_unit(r, v->budget);
+    const struct ypi_budget_kind *k = ypi_budget_kind(v->budget->kind);
     ypi_budget_text(text, v->budget, unit);
     if (v->met == YPI_UNMEASURED) {
         ypi_result_fail(r, YPI_CAUSE_BUDGET, NULL, 0, "budget %s: the body never %s it%s", text,
-                        ypi_budget_is_speed(v->budget->kind) ? "measured" : "told",
-                        ypi_budget_is_speed(v->budget->kind) ? ", or declared no work for it" : "");
+                        k->speed ? "measured" : "told",
+                        k->speed ? ", or declared no work for it" : "");
         return;
     }
     ypi_budget_figure(measured, v->budget, v->measured, unit);
     ypi_budget_figure(low, v->budget, v->low, unit);
     ypi_budget_figure(high, v->budget, v->high, unit);
     struct ypi_text message = {0};
-    const char *why =
-        v->met != YPI_UNDECIDED ? ""
-        : v->budget->kind == YP_BUDGET_MAX_RESIDENT || v->budget->kind == YP_BUDGET_ORDER
-            ? "cannot say, "
-            : "too noisy, ";
+    const char *why = v->met != YPI_UNDECIDED ? ""
+                      : k->undecided != NULL  ? k->undecided
+                                              : "too noisy, ";
     ypi_text_add(&message, "budget %s: %s%s", text, why, measured);
-    if (v->low < v->high || (isnan(v->low) && ypi_budget_is_speed(v->budget->kind)))
+    if (v->low < v->high || (isnan(v->low) && k->speed))
         ypi_text_add(&message, " [%s, %s]", low, high);
     if (is_impossible(r, v->budget))
         ypi_text_add(&message, ", more than there is: the declared work was not done");
@@ -216,11 +216,8 @@ static void fail_verdict(struct ypi_result *r, const struct ypi_verdict *v)
     if (v->asked > 0)
         ypi_text_add(&message, "; %d of %d fresh %s say so too", v->confirmed, v->asked,
                      ypi_is_relation(r->c) ? "rounds" : "processes");
-    enum ypi_cause cause = v->budget->kind == YP_BUDGET_MAX_GRADIENT_ERROR ? YPI_CAUSE_GRADIENT
-                           : v->budget->kind == YP_BUDGET_MAX_LEAK         ? YPI_CAUSE_LEAK
-                                                                           : YPI_CAUSE_BUDGET;
     char *finished = ypi_text_take(&message);
-    ypi_result_fail(r, cause, NULL, 0, "%s", finished);
+    ypi_result_fail(r, k->cause != 0 ? k->cause : YPI_CAUSE_BUDGET, NULL, 0, "%s", finished);
     free(finished);
 }
 
@@ -318,8 +315,9 @@ static bool audited(const struct ypi_result *r)
 /* The caller frees it. */
 static char *why_absent(const struct ypi_result *r, const struct yp_budget *b)
 {
-    bool count = b->kind == YP_BUDGET_MAX_COUNT;
-    if (b->kind == YP_BUDGET_MIN_SHARE)
+    const struct ypi_budget_kind *k = ypi_budget_kind(b->kind);
+    bool count = k->detail == YPI_COUNTER;
+    if (k->of_ceiling)
         return ypi_strdup("no ceiling of it could be probed on the device");
     if (count && b->counter >= YP_GPU_FP64)
         return ypi_strdup(audited(r) ? "this device has no metric of it"
@@ -434,10 +432,11 @@ void ypi_conclude(struct ypi_result *r, const struct ypi_judging *how,
     bool whole = !r->skipped && r->ended && r->failure_count == 0;
     for (int i = 0; i < r->verdict_count; i++) {
         struct ypi_verdict *v = &r->verdicts[i];
-        if (left && v->met == YPI_NOT_MET && v->budget->kind == YP_BUDGET_MAX_LEAK)
+        const enum ypi_cause cause = ypi_budget_kind(v->budget->kind)->cause;
+        if (left && v->met == YPI_NOT_MET && cause == YPI_CAUSE_LEAK)
             v->met = YPI_UNMEASURED;
         noisy = noisy || v->met == YPI_UNDECIDED;
-        if (v->met == YPI_NOT_MET && v->budget->kind == YP_BUDGET_MAX_GRADIENT_ERROR)
+        if (v->met == YPI_NOT_MET && cause == YPI_CAUSE_GRADIENT)
             continue; /* reported with its tensor and direction, below */
         if (v->met == YPI_NOT_MET || (v->met == YPI_UNMEASURED && whole) ||
             (v->met == YPI_UNDECIDED && how->noisy_fails))

@@ -4,6 +4,7 @@
 #include "harness/record/row.h"
 #include "harness/record/rows.h"
 #include "harness/vocabulary/budget.h"
+#include "harness/vocabulary/kinds/kind.h"
 
 #include <stdio.h>
 
@@ -83,8 +84,9 @@ static void get_budget_kind(const struct ypi_item *item, struct ypi_datum *out)
 static void get_budget_memory(const struct ypi_item *item, struct ypi_datum *out)
 {
     const struct yp_budget *b = budget_of(item);
-    bool any = b->kind >= YP_BUDGET_MAX_PEAK && b->kind <= YP_BUDGET_MAX_ALLOCATIONS;
-    ypi_datum_text(out, !any ? NULL : b->memory == YP_DEVICE ? "device" : "host");
+    ypi_datum_text(out, ypi_budget_kind(b->kind)->memory == NULL ? NULL
+                        : b->memory == YP_DEVICE                 ? "device"
+                                                                 : "host");
 }
 
 static void get_slack(const struct ypi_item *item, struct ypi_datum *out)
@@ -97,16 +99,6 @@ static void get_slack(const struct ypi_item *item, struct ypi_datum *out)
 static void get_budget_detail(const struct ypi_item *item, struct ypi_datum *out)
 {
     ypi_datum_text(out, ypi_budget_detail(out->made, budget_of(item)) ? out->made : NULL);
-}
-
-bool ypi_budget_detail(char out[YPI_DETAIL_MAX], const struct yp_budget *budget)
-{
-    *out = '\0';
-    if (budget->kind == YP_BUDGET_MAX_COUNT)
-        snprintf(out, YPI_DETAIL_MAX, "%s", ypi_counter_name(budget->counter));
-    else if (budget->kind == YP_BUDGET_MAX_PERCENTILE)
-        snprintf(out, YPI_DETAIL_MAX, "p%g", 100 * budget->quantile);
-    return *out != '\0';
 }
 
 /* -- the tables ---------------------------------------------------------------------------- */

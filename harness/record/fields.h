@@ -128,9 +128,4 @@ struct ypi_series_row {
 double *ypi_series_columns(const struct ypi_result *result);
 struct ypi_series_row ypi_series_row(const double *columns, size_t count, int column);
 
-/* What the kind and the name of a budget leave open: its counter, or its quantile as "p99". False,
- * with "", when there is no such thing. */
-#define YPI_DETAIL_MAX 32
-bool ypi_budget_detail(char out[YPI_DETAIL_MAX], const struct yp_budget *budget);
-
 #endif

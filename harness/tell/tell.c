@@ -6,6 +6,7 @@
 #include "harness/record/reproduce.h"
 #include "harness/vocabulary/audit.h"
 #include "harness/vocabulary/budget.h"
+#include "harness/vocabulary/kinds/kind.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -168,15 +169,16 @@ void ypi_add_loose(struct ypi_text *out, const struct ypi_result *r)
     for (int i = 0; i < r->verdict_count; i++) {
         const struct ypi_verdict *v = &r->verdicts[i];
         const struct yp_budget *b = v->budget;
+        const struct ypi_budget_kind *k = ypi_budget_kind(b->kind);
         double slack = ypi_budget_slack(b, v->measured);
         char text[256];
         if (v->met != YPI_MET || !ypi_slack_is_loose(b, slack))
             continue;
         ypi_budget_text(text, b, ypi_budget_unit(r, b));
         add_loose(out, r, text, slack,
-                  ypi_budget_is_speed(b->kind)     ? "a threefold slowdown"
-                  : b->kind == YP_BUDGET_MIN_VALUE ? "a tenth of it"
-                                                   : "ten times as much");
+                  k->speed      ? "a threefold slowdown"
+                  : k->at_least ? "a tenth of it"
+                                : "ten times as much");
     }
     /* What is checked against the usual bound was given none of its own. */
     for (int i = 0; i < r->gradient_count; i++) {

@@ -28,6 +28,11 @@ bool ypi_slack_is_loose(const struct yp_budget *budget, double slack);
 /* "at least 1 M pixels/s of 'fit'", "at most 64 MiB of host memory at once". */
 void ypi_budget_text(char out[256], const struct yp_budget *budget, const char *unit);
 
+/* What the kind and the name of a budget leave open: its counter, or its quantile as "p99". False,
+ * with "", when there is no such thing. */
+#define YPI_DETAIL_MAX 32
+bool ypi_budget_detail(char out[YPI_DETAIL_MAX], const struct yp_budget *budget);
+
 /* A figure in the budget's unit. */
 void ypi_budget_figure(char out[128], const struct yp_budget *budget, double value,
                        const char *unit);
@@ -39,9 +44,7 @@ const struct yp_budget *ypi_budget_of(const struct yp_case *c, enum yp_budget_ki
                                       const char *name);
 
 const char *ypi_budget_kind_name(enum yp_budget_kind kind); /* "min rate", ... */
-bool ypi_budget_is_named(enum yp_budget_kind kind);         /* of a measurement, value or check */
 bool ypi_budget_is_speed(enum yp_budget_kind kind);
-bool ypi_budget_is_of_value(enum yp_budget_kind kind);
 bool ypi_budget_is_mark(enum yp_budget_kind kind); /* says something of others in a declaration */
 
 /* Whether both are of the same thing, whatever their limits. */

@@ -3,6 +3,7 @@
 #include "base/options/ini.h"
 #include "base/text/text.h"
 #include "harness/vocabulary/budget.h"
+#include "harness/vocabulary/kinds/kind.h"
 #include "harness/vocabulary/node.h"
 
 #include <math.h>
@@ -11,30 +12,51 @@
 
 /* -- keys ---------------------------------------------------------------------------------- */
 
-#define ALLOWED \
-    "allowed are min share, max growth, min value, max value and max gradient error with the " \
-    "name, max count with the name and the counter, max peak, max leak and max allocations " \
-    "with host or device, and max resident host"
-
 /* What an = or a comment would cut. */
 static const char escaped[] = "%=:;#";
 static const char codes[][3] = {"25", "3d", "3a", "3b", "23"}; /* behind a % */
 
-static bool of_memory(enum yp_budget_kind kind)
+/* What the processor decides beside the work; NULL: the work alone. */
+static const char *why_not(const struct ypi_budget_kind *k, enum yp_counter counter)
 {
-    return kind >= YP_BUDGET_MAX_PEAK && kind <= YP_BUDGET_MAX_ALLOCATIONS;
+    if (k->speed && !k->of_ceiling)
+        return "rates and times hold on one machine only";
+    if (k->alone != NULL)
+        return "an order stands with its relation";
+    bool own = counter == YP_INSTRUCTIONS || counter == YP_PAGE_FAULTS ||
+               (counter >= YP_GPU_FP64 && counter < YP_COUNTERS);
+    return k->detail == YPI_COUNTER && !own ? "this count is the processor's own" : NULL;
 }
 
-/* What the processor decides beside the work; NULL: the work alone. */
-static const char *why_not(const struct yp_budget *b)
+/* What stands behind the kind in a key. */
+static const char *const behind[] = {"with the name", "with the name and the counter",
+                                     "with host or device", "host"};
+
+static int behind_of(const struct ypi_budget_kind *k)
 {
-    if (ypi_budget_is_speed(b->kind) && b->kind != YP_BUDGET_MIN_SHARE)
-        return "rates and times hold on one machine only";
-    if (b->kind == YP_BUDGET_ORDER)
-        return "an order stands with its relation";
-    bool own = b->counter == YP_INSTRUCTIONS || b->counter == YP_PAGE_FAULTS ||
-               (b->counter >= YP_GPU_FP64 && b->counter < YP_COUNTERS);
-    return b->kind == YP_BUDGET_MAX_COUNT && !own ? "this count is the processor's own" : NULL;
+    return k->memory != NULL ? 2 + k->host_only : k->detail == YPI_COUNTER;
+}
+
+/* "min share and max growth with the name, ..., and max resident host", of all that may stand
+ * there. The caller frees. */
+static char *allowed(void)
+{
+    enum { GROUPS = sizeof behind / sizeof *behind };
+    struct ypi_text text = {0};
+    for (int group = 0; group < GROUPS; group++) {
+        const char *names[YP_BUDGET_FOR_DEVICE];
+        int count = 0;
+        for (int kind = YP_BUDGET_NONE + 1; kind < YP_BUDGET_FOR_DEVICE; kind++) {
+            const struct ypi_budget_kind *k = ypi_budget_kind((enum yp_budget_kind)kind);
+            if (behind_of(k) == group && why_not(k, YP_INSTRUCTIONS) == NULL)
+                names[count++] = k->name;
+        }
+        ypi_text_add(&text, group == 0 ? "" : group + 1 < GROUPS ? ", " : ", and ");
+        for (int i = 0; i < count; i++)
+            ypi_text_add(&text, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " and ", names[i]);
+        ypi_text_add(&text, " %s", behind[group]);
+    }
+    return ypi_text_take(&text);
 }
 
 static void add_escaped(struct ypi_text *key, const char *name)
@@ -67,30 +89,17 @@ static char *unescaped(const char *text, size_t length)
 char *ypi_budget_key(const struct yp_budget *b)
 {
     struct ypi_text key = {0};
-    if (b->kind == YP_BUDGET_NONE || ypi_budget_is_mark(b->kind) || why_not(b) != NULL)
+    const struct ypi_budget_kind *k = ypi_budget_kind(b->kind);
+    if (k->kind == YP_BUDGET_NONE || why_not(k, b->counter) != NULL)
         return NULL;
-    ypi_text_add(&key, "%s ", ypi_budget_kind_name(b->kind));
-    if (of_memory(b->kind))
+    ypi_text_add(&key, "%s ", k->name);
+    if (k->memory != NULL)
         ypi_text_add(&key, "%s", b->memory == YP_DEVICE ? "device" : "host");
     else
         add_escaped(&key, b->name);
-    if (b->kind == YP_BUDGET_MAX_COUNT)
+    if (k->detail == YPI_COUNTER)
         ypi_text_add(&key, " %s", ypi_counter_name(b->counter));
     return ypi_text_take(&key);
-}
-
-/* The kind that the key begins with, and what stands behind it. */
-static enum yp_budget_kind kind_of(const char *key, const char **rest)
-{
-    for (int kind = YP_BUDGET_NONE + 1; kind < YP_BUDGET_FOR_DEVICE; kind++) {
-        const char *name = ypi_budget_kind_name((enum yp_budget_kind)kind);
-        size_t length = strlen(name);
-        if (strncmp(key, name, length) != 0 || (key[length] != ' ' && key[length] != '\0'))
-            continue;
-        *rest = key + length + strspn(key + length, " \t");
-        return (enum yp_budget_kind)kind;
-    }
-    return YP_BUDGET_NONE;
 }
 
 /* Takes the counter off the end; false when there is none behind a name. */
@@ -111,20 +120,27 @@ static bool take_counter(struct yp_budget *out, const char *rest, size_t *length
 
 char *ypi_budget_of_key(struct yp_budget *out, const char *key)
 {
-    const char *rest = "";
-    struct yp_budget b = {.kind = kind_of(key, &rest), .limit = out->limit};
+    const struct ypi_budget_kind *k = ypi_budget_kind_at(key);
+    const bool known = k->kind != YP_BUDGET_NONE;
+    const char *rest = known ? key + strlen(k->name) : "";
+    struct yp_budget b = {.kind = k->kind, .limit = out->limit};
+    rest += strspn(rest, " \t");
     size_t length = strlen(rest);
     bool device = strcmp(rest, "device") == 0;
-    bool right = b.kind != YP_BUDGET_NONE && length > 0;
-    if (right && of_memory(b.kind))
-        right = strcmp(rest, "host") == 0 || (device && b.kind != YP_BUDGET_MAX_RESIDENT);
-    else if (right && b.kind == YP_BUDGET_MAX_COUNT)
+    bool right = known && length > 0;
+    if (right && k->memory != NULL)
+        right = strcmp(rest, "host") == 0 || (device && !k->host_only);
+    else if (right && k->detail == YPI_COUNTER)
         right = take_counter(&b, rest, &length);
-    if (b.kind != YP_BUDGET_NONE && why_not(&b) != NULL)
-        return ypi_format("'%s': %s; " ALLOWED, key, why_not(&b));
-    if (!right)
-        return ypi_format("'%s' is no budget: " ALLOWED, key);
-    if (of_memory(b.kind))
+    const char *why = known ? why_not(k, b.counter) : NULL;
+    if (why != NULL || !right) {
+        char *all = allowed();
+        char *problem = why != NULL ? ypi_format("'%s': %s; allowed are %s", key, why, all)
+                                    : ypi_format("'%s' is no budget: allowed are %s", key, all);
+        free(all);
+        return problem;
+    }
+    if (k->memory != NULL)
         b.memory = device ? YP_DEVICE : YP_HOST;
     else
         b.name = unescaped(rest, length);
@@ -153,7 +169,7 @@ static char *begin_section(struct ypi_budget_file *file, int line, const char *i
 
 static char *read_limit(struct yp_budget *b, const char *key, const char *value)
 {
-    bool any_sign = b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE;
+    bool any_sign = ypi_budget_kind(b->kind)->any_sign;
     size_t length = strlen(value);
     for (size_t i = 1; i < length; i++) /* a comment from # on, as ini.h takes one from ; on */
         if (value[i] == '#' && (value[i - 1] == ' ' || value[i - 1] == '\t'))

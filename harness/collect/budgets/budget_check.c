@@ -3,6 +3,7 @@
 
 #include "base/text/text.h"
 #include "harness/vocabulary/budget.h"
+#include "harness/vocabulary/kinds/kind.h"
 #include "harness/vocabulary/relation.h"
 
 #include <math.h>
@@ -11,15 +12,9 @@
 
 /* -- one budget ---------------------------------------------------------------------------- */
 
-static bool is_inside(enum yp_budget_kind kind)
-{
-    return kind == YP_BUDGET_MIN_SHARE || kind == YP_BUDGET_MAX_CPU_TIME ||
-           kind == YP_BUDGET_MAX_GROWTH || kind == YP_BUDGET_MAX_COUNT;
-}
-
 static char *limit_problem(const struct yp_budget *b)
 {
-    bool any_sign = b->kind == YP_BUDGET_MIN_VALUE || b->kind == YP_BUDGET_MAX_VALUE;
+    bool any_sign = ypi_budget_kind(b->kind)->any_sign;
     if (isfinite(b->limit) && (any_sign || b->limit >= 0))
         return NULL;
     return ypi_format("has the limit %g: allowed is any finite number%s", b->limit,
@@ -28,25 +23,26 @@ static char *limit_problem(const struct yp_budget *b)
 
 char *ypi_budget_problem(const struct yp_test *test, const struct yp_budget *b)
 {
-    if (ypi_budget_is_named(b->kind) && (b->name == NULL || b->name[0] == '\0'))
+    const struct ypi_budget_kind *k = ypi_budget_kind(b->kind);
+    if (k->memory == NULL && (b->name == NULL || b->name[0] == '\0'))
         return ypi_strdup(b->kind == YP_BUDGET_REQUIRED ? "is required for no reason"
                           : b->kind == YP_BUDGET_FILE   ? "names no file"
                                                         : "names no measurement, value or check");
     char *problem = limit_problem(b);
     if (problem != NULL)
         return problem;
-    if (b->kind == YP_BUDGET_ORDER && test->relation.kind == YP_RELATION_NONE)
-        return ypi_strdup("(order) is one of a relation yp_order: no case has an order alone");
-    if (b->kind == YP_BUDGET_MAX_PERCENTILE && !(b->quantile > 0 && b->quantile < 1))
+    if (k->alone != NULL && test->relation.kind == YP_RELATION_NONE)
+        return ypi_strdup(k->alone);
+    if (k->detail == YPI_QUANTILE && !(b->quantile > 0 && b->quantile < 1))
         return ypi_format("is of the percentile %g: allowed is more than 0 and less than 100",
                           b->quantile * 100);
-    if (b->kind == YP_BUDGET_MAX_COUNT && b->counter >= YP_COUNTERS)
+    if (k->detail == YPI_COUNTER && b->counter >= YP_COUNTERS)
         return ypi_format("is of counter %d: allowed are those of enum yp_counter",
                           (int)b->counter);
-    if (test->command != NULL && is_inside(b->kind))
+    if (test->command != NULL && k->inside)
         return ypi_format("(%s) is of what goes on inside a process: a command's cannot be seen",
-                          ypi_budget_kind_name(b->kind));
-    if (ypi_budget_is_speed(b->kind) && test->parallel)
+                          k->name);
+    if (k->speed && test->parallel)
         return ypi_strdup("is one of speed, but .parallel says that nothing is timed");
     return NULL;
 }
