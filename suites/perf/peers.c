@@ -190,13 +190,8 @@ YP_TEST(peers, normals, .tags = PEERS_TAGS, .timeout = PEERS_TIMEOUT,
 /* `of_` and `to_`: the beginning of a case's id, in brackets. */
 #define FASTER(name_, what_, of_, to_, least_) \
     PEERS_FASTER(name_, what_, "perf/peers.c::" of_ "]", "perf/peers.c::" to_ "]", least_)
-/* The same, to `off_` relative. */
 #define AGREES(name_, what_, of_, to_, off_) \
-    YP_RELATION( \
-        peers, name_, .tags = PEERS_TAGS, \
-        .budgets = \
-            YP_BUDGETS(yp_min_value("ratio", 1 - (off_)), yp_max_value("ratio", 1 + (off_))), \
-        .relation = yp_value_ratio("perf/peers.c::" of_ "]", "perf/peers.c::" to_ "]", what_))
+    PEERS_AGREES(name_, what_, "perf/peers.c::" of_ "]", "perf/peers.c::" to_ "]", off_)
 #define SAME_IMAGE(name_, of_, to_) \
     PEERS_SAME_IMAGE(name_, "perf/peers.c::" of_ "]", "perf/peers.c::" to_ "]")
 

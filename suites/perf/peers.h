@@ -26,6 +26,12 @@
     YP_RELATION(peers, name_, .tags = PEERS_TAGS, \
                 .budgets = YP_BUDGETS(yp_required(yp_min_value("ratio", least_), PEERS_REQUIRED)), \
                 .relation = yp_ratio(of_, to_, what_))
+/* A value of both, to `off_` relative. */
+#define PEERS_AGREES(name_, what_, of_, to_, off_) \
+    YP_RELATION(peers, name_, .tags = PEERS_TAGS, \
+                .budgets = YP_BUDGETS(yp_min_value("ratio", 1 - (off_)), \
+                                      yp_max_value("ratio", 1 + (off_))), \
+                .relation = yp_value_ratio(of_, to_, what_))
 #define PEERS_SAME_IMAGE(name_, of_, to_) \
     YP_RELATION(peers, name_, .tags = PEERS_TAGS, .relation = yp_same_hash(of_, to_))
 
@@ -41,5 +47,13 @@ struct peers_image {
 /* By the case's axes "side" and "channels", and its seed; sets the data hash. The bits are those of
  * peers/common.py. The structure must not move. */
 void peers_image_open(struct peers_image *image, struct yp_case *t);
+
+/* From -0.5 to 0.5, by place; the bits are those of peers/common.py. */
+float peers_uniform(uint64_t seed, uint64_t index);
+
+/* Many values as one: three times their norm, and their sum with signs that depend on the place. A
+ * value that is off, elsewhere or of the other sign shows by as much as it is of the norm. */
+double peers_digest(const double *values, size_t count);
+double peers_digest_f32(struct yp_case *t, const float *values, size_t count);
 
 #endif

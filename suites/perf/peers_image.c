@@ -1,6 +1,8 @@
 /* The image that peers/common.py makes, with the same bits. */
 #include "suites/perf/peers.h"
 
+#include <math.h>
+
 enum { MATERIALS = 7 }; /* the last material is the target's */
 
 /* SplitMix64 (Steele, Lea, Flood 2014). */
@@ -90,4 +92,27 @@ void peers_image_open(struct peers_image *image, struct yp_case *t)
         }
     }
     yp_data_hash(t, hash);
+}
+
+float peers_uniform(uint64_t seed, uint64_t index)
+{
+    return (float)(word(seed, index) >> 40) * 0x1p-24F - 0.5F;
+}
+
+double peers_digest(const double *values, size_t count)
+{
+    double square = 0, sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        square += values[i] * values[i];
+        sum += __builtin_parityll(i) ? -values[i] : values[i];
+    }
+    return 3 * sqrt(square) + sum;
+}
+
+double peers_digest_f32(struct yp_case *t, const float *values, size_t count)
+{
+    double *wide = yp_alloc(t, count * sizeof *wide);
+    for (size_t i = 0; i < count; i++)
+        wide[i] = (double)values[i];
+    return peers_digest(wide, count);
 }

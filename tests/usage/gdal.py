@@ -23,8 +23,20 @@ def raw(path):
         return values_of(file.read(), "f", False)
 
 
+def by_spectral():
+    """Reads a file by Spectral Python; None: it is not installed."""
+    try:
+        from spectral.io import envi as reader
+    except ImportError:
+        return None
+    return lambda path: reader.open(path + ".hdr", path + ".img").load(scale=False).ravel().tolist()
+
+
 def check_reads(tap, program, folder):
     """Through GDAL to floats in BIP; the file itself says what they are."""
+    spectral = by_spectral()
+    if spectral is None:
+        tap.skip("Spectral Python", "the package spectral is not installed")
     for order in ("bip", "bil", "bsq"):
         for kind in ("float32", "uint16", "int16"):
             for big in ("no", "yes"):
@@ -37,6 +49,8 @@ def check_reads(tap, program, folder):
                 translate(folder, "-of", "ENVI", "-co", "INTERLEAVE=BIP", "-ot", "Float32",
                           "a.img", "b.img")
                 tap.check(same(raw(os.path.join(folder, "b.img")), values), f"GDAL reads {name}")
+                if spectral is not None:
+                    tap.check(same(spectral(os.path.join(folder, "a")), values), f"Spectral Python reads {name}")
                 info = run("gdalinfo", "a.img", cwd=folder)
                 none = {"uint16": "65535", "int16": "-32768"}.get(kind)
                 tap.check(info.code == 0 and "Size is 13, 11" in info.out and
