@@ -150,9 +150,44 @@ COMMAND_LINES = {
     "tap keeps nothing selected": (["--tap", "-k", "nowhere"], NOTHING, [r"no case selected"]),
     "tap with failures is a success": (["--tap", FAIL], OK, [r"FAILED usage.c::fails"]),
     "exit first": (["-x", FAIL, PASS], FAILED, ["^$"]),
+    "columns, not bytes": (["-k", "gr\u00f6\u00dfe", "--seed=x"], USAGE, [marked("-k gr\u00f6\u00dfe --seed=x", "x")]),
+    "value missing behind letters": (["-vk"], USAGE, [r"-k needs a value", marked("-vk", "-vk")]),
+    "no name of an option": (["--=1"], USAGE, [r"unknown option '--'; --help"]),
+    "a letter's value that is none": (["-x=1"], USAGE, [r"unknown option '-='", marked("-x=1", "=")]),
+    "a bad value after a letter": (["-vj", "1.5"], USAGE, [r"-j is '1.5'", marked("-vj 1.5", "1.5")]),
+    "two things to count": (["--instructions", "--audit"], USAGE, [r"--audit and --instructions"]),
+    "slowdown of instructions": (["--slowdown=2x", "--instructions"], USAGE,
+                                 [r"--slowdown and --instructions: nothing is timed"]),
+    "slowdown of an audit": (["--slowdown=2x", "--audit"], USAGE, [r"--slowdown and --audit: nothing is timed"]),
+    "slowdown of refused allocations": (["--slowdown=2x", "--fail-allocation=each"], USAGE,
+                                        [r"--slowdown and --fail-allocation=each: nothing is timed"]),
     "words after --": (["--", "--co"], USAGE, [r"not found: '--co'"]),
     "csv in a missing directory": (["--csv", "/nowhere/rows.csv", PASS], INTERNAL,
                                    [r"--csv /nowhere/rows.csv: No such file or directory"]),
+}
+
+# option: (what is allowed, what is refused)
+COUNT, SIZE, PATH = r"a whole number from \d to 1000000$", r"a size above 0 such as 64K", r"the path of a file$"
+REFUSED = {
+    "--seed": (r"a whole number from 0 to 2\^64-1$", ["1e3"]),
+    "--maxfail": (COUNT, ["1000001"]),
+    "--repeat": (COUNT, ["two"]),
+    "--jobs": (COUNT, ["99999999999999999999"]),
+    "--process-limit": (COUNT, ["7"]),
+    "--memory-limit": (SIZE, ["-1", "64Q"]),
+    "--device-memory-limit": (SIZE, ["0"]),
+    "--output-limit": (SIZE, ["9e99"]),
+    "--timeout": (r"seconds above 0 and up to 1e7$", ["-1", "1e8", "1s"]),
+    "--speed": (r"judge, record or off$", ["Judge"]),
+    "--noisy": (r"report or fail$", [""]),
+    "--set": (r"AXIS=VALUE$", ["n="]),
+    "--slowdown": (r"a finite factor from 1, such as 2x or 1\.5x$", ["", "0.9x", "-2x", "nanx", "2y", "1e999", " 2x"]),
+    "--history": (PATH, [""]),
+    "--csv": (PATH, [""]),
+    # One name for one device: it stands in ids.
+    "--device": (r"auto, cpu, cuda, cuda:N or all$",
+                 ["", "CPU", "cuda:x", "cuda:-1", "cuda:1024", "cuda:0x1", "cuda:01", "cuda:1 ", "cpu:0", "auto cpu",
+                  "cuda:18446744073709551616"]),
 }
 
 # name: (text of YIELDPOINT_OPTIONS, arguments, exit code, standard error)
@@ -177,6 +212,17 @@ CONFIGURATIONS = {
     "a tag that is a word of the language": ("[tags]\nnot = never\n", [PASS], USAGE,
                                              [r"yieldpoint.ini:2: a tag is letters.* at 'not'"]),
     "a tag with a blank": ("[tags]\nevery night = x\n", [PASS], USAGE, [r"a tag is letters"]),
+    "tags that are words of the language": ("[tags]\nand = y\nor = y\na-b = y\n[yieldpoint]\ne = f\n", [PASS], USAGE,
+                                            [r"at 'and' in \[tags\]", r"at 'or' in \[tags\]", r"at 'a-b' in \[tags\]",
+                                             r"at 'e' in \[yieldpoint\]"]),
+    "unknown key of a machine": ("[machine a]\nseed = 1\n", [PASS], USAGE,
+                                 [r"and any name in \[tags\], at 'seed' in \[machine a\]"]),
+    "no section": ("x = y\n", [PASS], USAGE, [r"at 'x' in \[\]"]),
+    "a key of another section": ("[tag]\nhistory = x\n", [PASS], USAGE, [r"at 'history' in \[tag\]"]),
+    "a section without its end": ("[tags\nok = y\n", [PASS], USAGE,
+                                  [r"yieldpoint.ini:1: not a \[section\], a name = value or a comment"]),
+    "an empty history": ("[yieldpoint]\nhistory =\n", [PASS], USAGE,
+                         [r"history is empty: allowed is the path of a file"]),
     "unknown key": ("[yieldpoint]\noption = -v\n", [PASS], USAGE,
                     [r"known are options and history in \[yieldpoint\] .* at 'option' in \[yieldpoint\]"]),
     "another program's section": ("[pages]\ncolour = red\n", ["-k", "passes"], OK, ["^$"]),
@@ -237,6 +283,12 @@ def check_command_lines(tap, program, folder):
         # What is being tested stands behind, so that a marked place is that of its own.
         done = run(program, *history, *arguments, cwd=folder)
         check_outcome(tap, name, done, code, wanted)
+    for option, (allowed, values) in REFUSED.items():
+        for value in values:
+            done = run(program, *history, f"{option}={value}", cwd=folder)
+            check_outcome(tap, f"{option}={value}", done, USAGE,
+                          [rf"^error: {option} is '{re.escape(value)}': allowed is {allowed}",
+                           marked(f"{option}={value}", value) if value.strip() == value != "" else ""])
 
 
 def check_sources(tap, program, folder):
@@ -380,6 +432,8 @@ def check_own_options(tap, own, bad, folder):
     done = run(own, *history, "--some-file=", cwd=folder)
     check_outcome(tap, "own: an empty path", done, USAGE,
                   [r"--some-file is '': allowed is the path of a file"])
+    for slip, wanted in (("--word=", r"--word is '': allowed is WORD"), ("--loud=no", r"--loud takes no value")):
+        check_outcome(tap, f"own: {slip}", run(own, *history, slip, cwd=folder), USAGE, [wanted])
     done = run(own, *history, "--word", "a b", "--loud", cwd=folder)
     tap.check("says a b!\n" in done.out and "prints a b\n" in done.out and
               "--seed 0 --loud '--word=a b'\n" in done.out, "own: values for bodies and commands", done)
