@@ -2,10 +2,10 @@
 
 usage: kills.py BUILD_DIRECTORY [ROUNDS] [SEED]
 
-Each round runs 1,000 trivial cases into the one history that all rounds share, and kills the
+Each round runs 1,000 trivial cases into the one history that ten rounds share, and kills the
 runner (even rounds) or the process of a case (odd rounds, then the runner a moment later) with
-SIGKILL. Afterwards the history must open, pass its integrity check, hold every result that was
-printed, and none twice.
+SIGKILL; the first of ten while the history is made. Afterwards the history must open, pass its
+integrity check, hold every result that was printed, and none twice.
 """
 
 import os
@@ -52,7 +52,7 @@ def one_round(number, program, history, folder, random_source, problems):
     with open(printed_path, "w") as printed:
         process = subprocess.Popen([program, "-v", "--history", history], stdout=printed,
                                    stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-    time.sleep(random_source.uniform(0.0, 0.8))
+    time.sleep(random_source.uniform(0.0, 0.8 if number % 10 else 0.1))
     killed_case = False
     if number % 2 == 1:
         killed_case = any(kill(child) for child in children(process.pid))
@@ -94,6 +94,9 @@ def main(build, rounds=200, seed=1):
     with tempfile.TemporaryDirectory() as folder:
         history = os.path.join(folder, "history.db")
         for number in range(int(rounds)):
+            for name in os.listdir(folder) if number % 10 == 0 else ():
+                if name.startswith("history.db"):
+                    os.unlink(os.path.join(folder, name))
             count, killed = one_round(number, program, history, folder, random_source, problems)
             printed += count
             cases += killed

@@ -3,6 +3,7 @@ that a shell would run: a clear error, or it works.
 
     hostile.py USAGE OUTPUTS MANY CLI BACKWARDS NOLOCKS [sanitized]"""
 
+import contextlib
 import os
 import re
 import resource
@@ -236,7 +237,8 @@ def check_file_size(tap, program, folder):
             stored = rows(history, "SELECT count(*) AS n FROM result")[0]["n"]
         except sqlite3.Error:
             stored = 0
-        tap.check(code == INTERNAL and re.search("refused|File too large", err) is not None,
+        tap.check(code == INTERNAL and re.search("refused|File too large", err) is not None and
+                  (stored == 0 or "what was stored before is kept" in err),
                   f"files of {size} bytes: says that a write was refused", (code, out[-300:], err))
         tap.check(stored <= printed <= stored + 1, f"files of {size} bytes: what is printed is stored ({stored})", printed)
     tap.check(stored > 0, "files of 1000 KiB: some are stored", stored)
@@ -319,6 +321,24 @@ def check_histories(tap, program, cli, folder):
     broken = {"cut off in its first page": content[:1000], "cut off": content[:len(content) // 2 + 100],
               "with noise in it": content[:2 * page] + os.urandom(len(content) - 2 * page),
               "of zeros": bytes(len(content))}
+    foreign = {"that is text": (b"run,started\n" * 100, None, "some other file"),
+               "that is a short text": (b"short", None, "some other file"),
+               "of a newer version": (content, "PRAGMA user_version = 99", "schema version 99.*newer Yieldpoint"),
+               "of an unnamed application": (b"", "CREATE TABLE theirs (a)", "another application"),
+               "of another application": (b"", "CREATE TABLE theirs (a); PRAGMA application_id = 99", r"\(id 0x63\)")}
+    for name, (data, change, said) in foreign.items():
+        path = os.path.join(folder, f"{name}.db")
+        with open(path, "wb") as file:
+            file.write(data)
+        if change is not None:
+            with contextlib.closing(sqlite3.connect(path)) as database:
+                database.executescript(change)
+        with open(path, "rb") as file:
+            before = file.read()
+        done = run(program, "--history", path, "-k", SOME)
+        with open(path, "rb") as file:
+            tap.check(done.code == INTERNAL and path in done.err and re.search(said, done.err) and file.read() == before,
+                      f"a history {name}: is refused and stays as it is", done)
     for name, data in broken.items():
         path = os.path.join(folder, f"broken {name}.db")
         with open(path, "wb") as file:

@@ -138,14 +138,6 @@ static void write_version_2(void)
     execute(history_v2_rows);
 }
 
-static void write_file(const char *name, const char *bytes)
-{
-    FILE *file = fopen(name, "w");
-    cr_assert_not_null(file);
-    fputs(bytes, file);
-    cr_assert_eq(fclose(file), 0);
-}
-
 /* FNV-1a of the file. */
 static uint64_t file_hash(const char *name)
 {
@@ -745,37 +737,6 @@ Test(record, the_tables_of_version_4_are_those_of_older_programs)
     expect(sql, older);
 }
 
-Test(record, refuses_a_newer_version)
-{
-    ypi_history_close(begun(RUN));
-    char text[64];
-    int newer = ypi_schema_version() + 1;
-    snprintf(text, sizeof text, "PRAGMA user_version = %d", newer);
-    execute(text);
-    snprintf(text, sizeof text, "schema version %d", newer);
-    expect_refused(path, text);
-    expect_refused(path, "newer Yieldpoint");
-    expect_version(newer);
-}
-
-Test(record, refuses_other_files)
-{
-    write_file(path, "once upon a time there was a text that is longer than a header of a database,"
-                     " which has one hundred bytes and no more than that");
-    expect_refused(path, "some other file");
-    write_file(path, "short");
-    expect_refused(path, "some other file");
-}
-
-Test(record, refuses_other_databases)
-{
-    execute("CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)");
-    expect_refused(path, "another application");
-    execute("PRAGMA application_id = 99; PRAGMA journal_mode = WAL; INSERT INTO theirs VALUES (2)");
-    expect_refused(path, "another application (id 0x63)");
-    expect("SELECT count(*) FROM theirs", "2");
-}
-
 Test(record, refuses_places_that_cannot_be)
 {
     char missing[128];
@@ -817,19 +778,6 @@ Test(record, refuses_what_may_not_be_written)
     cr_expect_eq(hash, file_hash(path));
 }
 
-Test(record, a_damaged_file_is_named)
-{
-    ypi_history_close(begun(RUN));
-    int file = open(path, O_WRONLY);
-    char junk[4000];
-    memset(junk, 0xa5, sizeof junk);
-    cr_assert_eq(pwrite(file, junk, sizeof junk, 96), (ssize_t)sizeof junk);
-    close(file);
-    cr_expect_null(ypi_history_open(path));
-    cr_expect_not_null(strstr(yp_last_error(), path), "%s", yp_last_error());
-    cr_expect_not_null(strstr(yp_last_error(), "damaged"), "%s", yp_last_error());
-}
-
 /* -- reading ------------------------------------------------------------------------------- */
 
 Test(record, is_read_while_it_is_written)
@@ -863,138 +811,6 @@ Test(record, reading_upgrades_nothing)
 }
 
 /* -- dying, meeting, filling up ------------------------------------------------------------ */
-
-/* Adds until it is killed, and writes each number to `out` once it is committed. */
-static void add_forever(int out)
-{
-    char run_id[37];
-    ypi_uuid(run_id);
-    struct ypi_history *h = ypi_history_open(path);
-    struct ypi_run run = run_of(run_id);
-    if (!h || ypi_history_begin(h, &run) != YP_OK)
-        _exit(1);
-    for (int repeat = 0;; repeat++) {
-        struct yp_case c = case_of(run_id, repeat);
-        struct ypi_result result = full_result(&c);
-        if (ypi_history_add(h, run_id, &result) != YP_OK)
-            _exit(1);
-        char line[64];
-        int length = snprintf(line, sizeof line, "%s %d\n", run_id, repeat);
-        if (write(out, line, (size_t)length) != length)
-            _exit(1);
-    }
-}
-
-/* Every third time at once, so that the creation of the file is hit too; else up to 40 ms after
- * the first number came, over some checkpoints. The pauses are fixed, the scheduler is not. */
-static void kill_some_time_later(pid_t pid, bool at_once)
-{
-    static unsigned state = 12345;
-    state = state * 1103515245U + 12345U;
-    struct timespec pause = {.tv_nsec = (long)(state >> 8) % (at_once ? 15000000 : 40000000)};
-    nanosleep(&pause, NULL);
-    kill(pid, SIGKILL);
-}
-
-static bool next_number(FILE *in, char run_id[37], int *last)
-{
-    int number;
-    if (fscanf(in, "%36s %d", run_id, &number) != 2)
-        return false;
-    cr_assert_eq(number, *last + 1);
-    *last = number;
-    return true;
-}
-
-/* The last number that the child wrote before it was killed; -1: none. */
-static int round_of_killing(int round, char run_id[37])
-{
-    int ends[2];
-    int status;
-    int last = -1;
-    bool at_once = round % 3 == 0;
-    cr_assert_eq(pipe(ends), 0);
-    pid_t pid = fork();
-    cr_assert_geq(pid, 0);
-    if (pid == 0)
-        add_forever(ends[1]);
-    close(ends[1]);
-    FILE *in = fdopen(ends[0], "r");
-    cr_assert_not_null(in);
-    cr_assert(at_once || next_number(in, run_id, &last), "the child wrote nothing");
-    kill_some_time_later(pid, at_once);
-    while (next_number(in, run_id, &last))
-        continue;
-    fclose(in);
-    waitpid(pid, &status, 0);
-    cr_assert(WIFSIGNALED(status), "the child ended by itself: %#x", status);
-    return last;
-}
-
-Test(record, what_was_committed_survives_kill)
-{
-    int stored = 0;
-    for (int round = 0; round < 30; round++) {
-        char run_id[37] = "";
-        char sql[512];
-        char wanted[32];
-        if (round % 10 == 0) { /* a new file again: its creation is to be hit too */
-            remove_directory();
-            make_directory();
-        }
-        int last = round_of_killing(round, run_id);
-        ypi_history_close(ypi_history_open(path));
-        expect_sound();
-        snprintf(sql, sizeof sql,
-                 "SELECT count(DISTINCT repeat) || ' ' || (count(*) - count(DISTINCT repeat))"
-                 " FROM result WHERE run_id = '%s' AND repeat <= %d",
-                 run_id, last);
-        snprintf(wanted, sizeof wanted, "%d 0", last + 1);
-        expect(sql, wanted);
-        expect("SELECT count(*) FROM result WHERE (SELECT count(*) FROM verdict"
-               " WHERE result_id = result.id) <> 5",
-               "0");
-        stored += last + 1;
-    }
-    cr_expect_geq(stored, 20, "only %d results were stored in all", stored);
-}
-
-static void add_many(int count)
-{
-    char run_id[37];
-    ypi_uuid(run_id);
-    struct ypi_history *h = ypi_history_open(path);
-    struct ypi_run run = run_of(run_id);
-    if (!h || ypi_history_begin(h, &run) != YP_OK)
-        _exit(1);
-    for (int i = 0; i < count; i++)
-        if (add_repeat(h, run_id, i) != YP_OK)
-            _exit(2);
-    if (ypi_history_finish(h, run_id, 1, 0) != YP_OK)
-        _exit(3);
-    ypi_history_close(h);
-    _exit(0);
-}
-
-/* They create the file at the same time, too. */
-Test(record, two_processes_write_at_once)
-{
-    for (int round = 0; round < 10; round++) {
-        int status;
-        (void)unlink(path);
-        for (int i = 0; i < 2; i++) {
-            pid_t pid = fork();
-            cr_assert_geq(pid, 0);
-            if (pid == 0)
-                add_many(100);
-        }
-        while (wait(&status) > 0)
-            cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", status);
-        expect("SELECT count(*) FROM result", "200");
-        expect("SELECT count(*) FROM run WHERE exit_code = 0", "2");
-        expect_sound();
-    }
-}
 
 static void hold_lock(int out)
 {
@@ -1033,54 +849,6 @@ Test(record, waits_for_the_log_too)
     expect("PRAGMA journal_mode", "wal");
 }
 
-/* No file of this process may grow beyond 256 KiB: as on a full disk, the log takes no more. */
-static void fill(int out)
-{
-    struct rlimit limit = {256 << 10, 256 << 10};
-    struct ypi_history *h = ypi_history_open(path);
-    struct ypi_run run = run_of(RUN);
-    signal(SIGXFSZ, SIG_IGN);
-    if (!h || ypi_history_begin(h, &run) != YP_OK || setrlimit(RLIMIT_FSIZE, &limit) != 0)
-        _exit(1);
-    for (int i = 0; i < 10000; i++) {
-        enum yp_status status = add_repeat(h, RUN, i);
-        if (status == YP_OK)
-            continue;
-        dprintf(out, "%d %d %s\n", i, (int)status, yp_last_error());
-        ypi_history_close(h);
-        _exit(0);
-    }
-    _exit(2);
-}
-
-Test(record, a_full_disk_is_reported)
-{
-    int ends[2];
-    int status;
-    int stored = 0;
-    int code = 0;
-    char message[512] = "";
-    char wanted[32];
-    cr_assert_eq(pipe(ends), 0);
-    pid_t pid = fork();
-    cr_assert_geq(pid, 0);
-    if (pid == 0)
-        fill(ends[1]);
-    close(ends[1]);
-    FILE *file = fdopen(ends[0], "r");
-    cr_assert_eq(fscanf(file, "%d %d %511[^\n]", &stored, &code, message), 3);
-    fclose(file);
-    waitpid(pid, &status, 0);
-    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", status);
-    cr_expect_gt(stored, 0);
-    cr_expect_eq(code, YP_IO);
-    cr_expect_not_null(strstr(message, path), "%s", message);
-    cr_expect_not_null(strstr(message, "what was stored before is kept"), "%s", message);
-    snprintf(wanted, sizeof wanted, "%d", stored);
-    expect("SELECT count(*) FROM result", wanted);
-    expect_sound();
-}
-
 Test(record, goes_on_once_there_is_room)
 {
     struct ypi_history *h = begun(RUN);
@@ -1117,23 +885,4 @@ Test(record, uuids_are_random_and_well_formed)
 Test(record, closing_nothing_is_allowed)
 {
     ypi_history_close(NULL);
-}
-
-/* A shell takes the line apart into what was put in. */
-Test(record, a_shell_reads_the_reproduce_line)
-{
-    static const char *const extra[] = {"--set", "s=it's $HOME `x` \"y\" \\", ""};
-    char output[512];
-    char *line = ypi_reproduce("printf", "%s|", UINT64_MAX, extra, 3);
-    cr_assert_not_null(line);
-    FILE *shell = popen(line, "r");
-    cr_assert_not_null(shell);
-    size_t length = fread(output, 1, sizeof output - 1, shell);
-    output[length] = '\0';
-    cr_expect_eq(pclose(shell), 0);
-    cr_expect_str_eq(output, "--seed|18446744073709551615|--set|s=it's $HOME `x` \"y\" \\||");
-    free(line);
-    line = ypi_reproduce("./b u/stress", "a.c::t[x='1']", 3, NULL, 0);
-    cr_expect_str_eq(line, "'./b u/stress' 'a.c::t[x='\\''1'\\'']' --seed 3");
-    free(line);
 }
