@@ -120,6 +120,8 @@ COMMAND_LINES = {
                       r"--co -q lists all ids$"]),
     "id of a case not found": (["usage.c::axes[small-channels=11-noise=0.5]"], USAGE,
                                [r"did you mean 'usage.c::axes\[small-channels=10-noise=0.5\]'"]),
+    "a test not found": (["usage.c::axe"], USAGE, [r"did you mean 'usage.c::axes'\?"]),
+    "nothing like it": (["banana/split/with/cream.c"], USAGE, [r"^error: not found: 'banana/split/with/cream.c'; --co -q"]),
     "file not found": (["usge.c"], USAGE, [r"not found: 'usge.c'"]),
     "two ids not found": (["nowhere", PASS, "elsewhere"], USAGE,
                           [r"'nowhere'", r"'elsewhere'"]),
@@ -128,6 +130,9 @@ COMMAND_LINES = {
     "mark not registered": (["-m", "stress and nightly"], USAGE,
                             [r"'nightly' is not a registered tag; --markers lists them",
                              marked("-m stress and nightly", "nightly")]),
+    "the first mark not registered": (["-m", "slwo and stres"], USAGE, [r"'slwo' is not", marked("-m slwo and", "slwo")]),
+    "mark not registered where it decides nothing": (["-m", "slow or not slow or SLOW"], USAGE,
+                                                     [r"'SLOW' is not a registered tag"]),
     "mark nearly registered": (["-m", "not slwo"], USAGE,
                                [r"'slwo' is not a registered tag, did you mean 'slow'\?"]),
     "mark not closed": (["-m", "(stress or perf"], USAGE,
@@ -164,6 +169,7 @@ COMMAND_LINES = {
     "words after --": (["--", "--co"], USAGE, [r"not found: '--co'"]),
     "csv in a missing directory": (["--csv", "/nowhere/rows.csv", PASS], INTERNAL,
                                    [r"--csv /nowhere/rows.csv: No such file or directory"]),
+    "csv in the place of a directory": (["--csv", "/", PASS], INTERNAL, [r"--csv /: Is a directory"]),
 }
 
 # option: (what is allowed, what is refused)

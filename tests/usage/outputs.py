@@ -321,6 +321,9 @@ def check_json(tap, program, cli, folder, sanitized):
         found = list(csv.reader(file, strict=True))
     tap.check(len(found) > 10 and {len(row) for row in found} == {len(found[0])}, "--csv: as many fields in each row",
               {len(row) for row in found})
+    values = {row[5]: row[9] for row in found if row[4] == "value"}
+    tap.equal([values.get(name) for name in ("not a number", "too much", "too little")], ["", "inf", "-inf"],
+              "--csv: no NaN, infinities")
     done = subprocess.run([cli, "history", "export", "--csv", "-", "--history", history], capture_output=True,
                           env=ENVIRONMENT, cwd=folder)
     exported = list(csv.reader(done.stdout.decode("utf-8").splitlines(keepends=True), strict=True))

@@ -105,26 +105,6 @@ static char *read_file(void)
     return ypi_text_take(&text);
 }
 
-Test(csv, rows)
-{
-    append_full("a.c::t", "fit", "mm");
-    append_bare("a.c::u");
-    char *text = read_file();
-    cr_expect_str_eq(
-        text,
-        HEADER "1.500,run-1,a.c::t,passed,duration,case,2,18446744073709551615,s,0.25,,,,,,,,,,0\n"
-               "1.500,run-1,a.c::t,passed,measurement,fit,2,18446744073709551615,s,0.5,0.25,1,5,"
-               "100,,,0.75,,,0\n"
-               "1.500,run-1,a.c::t,passed,value,fit,2,18446744073709551615,mm,"
-               "0.10000000000000001,,,,,,,,,,0\n"
-               "1.500,run-1,a.c::t,passed,gradient,fit,2,18446744073709551615,,1e-09,,,,,,,,,,0\n"
-               "1.500,run-1,a.c::t,passed,precision,fit,2,18446744073709551615,,1.5,,,,,,,,,,0\n"
-               "1.500,run-1,a.c::t,passed,memory,host peak,2,18446744073709551615,B,4096,,,,,,,,,,"
-               "0\n"
-               "2.000,run-1,a.c::u,failed,duration,case,0,0,s,1,,,,,,,,,,0\n");
-    free(text);
-}
-
 /* What a verdict says, what stands behind an interval, and which attempt it was. */
 Test(csv, rows_of_a_judged_attempt)
 {
@@ -307,21 +287,6 @@ Test(csv, a_reader_undoes_the_quoting)
     free(text);
 }
 
-Test(csv, odd_figures_are_numbers_to_a_reader)
-{
-    struct yp_case c = {.test = &test, .id = (char *)(uintptr_t) "a.c::t"};
-    struct ypi_value v[3] = {{.name = "a", .value = NAN},
-                             {.name = "b", .value = INFINITY},
-                             {.name = "c", .value = -INFINITY}};
-    struct ypi_result r = {.c = &c, .values = v, .value_count = 3};
-    cr_assert_eq(append(&r), YP_OK);
-    char *text = read_file();
-    cr_expect(strstr(text, ",a,0,0,,,,,") != NULL && strstr(text, ",b,0,0,,inf,") != NULL &&
-                  strstr(text, ",c,0,0,,-inf,") != NULL,
-              "%s", text);
-    free(text);
-}
-
 /* -- several at once ----------------------------------------------------------------------- */
 
 Test(csv, several_processes_append)
@@ -409,16 +374,4 @@ Test(csv, a_full_disk_leaves_whole_rows)
     free(before);
     free(after);
     free(later);
-}
-
-Test(csv, a_path_that_cannot_be_is_named)
-{
-    snprintf(path, sizeof path, "%s/none/results.csv", directory);
-    cr_expect_eq(append_bare("a.c::t"), YP_IO);
-    cr_expect_not_null(strstr(yp_last_error(), path));
-    cr_expect_not_null(strstr(yp_last_error(), "No such file or directory"));
-    snprintf(path, sizeof path, "%s", directory);
-    cr_expect_eq(append_bare("a.c::t"), YP_IO);
-    cr_expect_not_null(strstr(yp_last_error(), "Is a directory"));
-    snprintf(path, sizeof path, "%s/results.csv", directory);
 }
