@@ -36,7 +36,7 @@ void training_close(struct training *f);
 /* The statistical phase, on the cubes for training; the gradient phase may begin then. */
 enum yp_status training_begin(struct training *f);
 
-/* Expects that a run which is left after 1, 3, 5 or 7 steps and goes on in a new trainer, and one
+/* Expects that a run which is left after 1, 3, 4 or 7 steps and goes on in a new trainer, and one
  * on a single thread, end in the same bits as one that is not. */
 void training_resumes(struct yp_case *t, const struct scale *s, const struct training_plan *plan);
 
