@@ -74,21 +74,26 @@ bool operators_has_vjp(const struct yp_case *t)
     return operators_has(t) && nn_last_pass(nn_operator(yp_string(t, "operator"))) == NN_VJP;
 }
 
-struct nn_point *operators_point(struct yp_case *t, const char *name, const char *shape)
+struct nn_point *operators_point_at(struct yp_case *t, const struct nn_operator *op,
+                                    const struct nn_shape *shape)
 {
-    const struct nn_operator *op = nn_operator(name);
     enum nn_precision precision = NN_FP32;
-    yp_got(t, op);
-    yp_got(t, nn_shape(op, shape));
     nn_precision_from_name(yp_string(t, "precision"), &precision);
     const struct nn_version *version = nn_version(op, kind_of_device(t), precision);
     if (version == NULL)
         yp_skip(t, "%s", yp_last_error());
-    struct nn_point *point =
-        nn_point_create(yp_device(t), op, nn_shape(op, shape), version, yp_seed(t));
+    struct nn_point *point = nn_point_create(yp_device(t), op, shape, version, yp_seed(t));
     yp_got(t, point);
     yp_data_hash(t, nn_point_hash(point));
     return point;
+}
+
+struct nn_point *operators_point(struct yp_case *t, const char *name, const char *shape)
+{
+    const struct nn_operator *op = nn_operator(name);
+    yp_got(t, op);
+    yp_got(t, nn_shape(op, shape));
+    return operators_point_at(t, op, nn_shape(op, shape));
 }
 
 void operators_check(struct yp_case *t, struct nn_point *point, enum nn_pass pass)

@@ -27,6 +27,8 @@ bool operators_has_vjp(const struct yp_case *t);
 /* The operator `name` as the axes say, with drawn inputs; skips the case when this process may not
  * use the version. */
 struct nn_point *operators_point(struct yp_case *t, const char *name, const char *shape);
+struct nn_point *operators_point_at(struct yp_case *t, const struct nn_operator *op,
+                                    const struct nn_shape *shape); /* of any sizes; it stays */
 
 /* Runs a pass on the device and compares its outputs with the oracle, tensor by tensor. */
 void operators_check(struct yp_case *t, struct nn_point *point, enum nn_pass pass);

@@ -1,6 +1,9 @@
 /* Every entry of the operator table: results and gradients as its formula has them. */
 #include "suites/operators.h"
 
+#include <math.h>
+#include <string.h>
+
 static void right(struct yp_case *t)
 {
     struct nn_point *point = operators_point(t, yp_string(t, "operator"), yp_string(t, "shape"));
@@ -58,4 +61,222 @@ YP_TEST(operators, vjp_in_models, .tags = "stress medium",
         .filter = operators_has_vjp, .parallel = true)
 {
     vjp(t);
+}
+
+/* -- sizes of several tiles, of kernels and of the caches ------------------------------------- */
+
+static const struct {
+    const char *name;
+    struct nn_shape shape;
+} sizes[] = {{"attention", {"tiles", .size = {2, 77, 3, 16}, .setting = {1}}},
+             {"attention", {"channels", .size = {1, 33, 2, 128}, .setting = {1}}},
+             {"attention", {"unmasked", .size = {1, 65, 1, 5}, .setting = {0}}},
+             {"attention", {"wide", .size = {1, 4, 1, 129}, .setting = {1}}},
+             {"linear", {"tiles", .size = {130, 67, 33}}},
+             {"matmul", {"tiles", .size = {65, 129, 17}}},
+             {"linear_cross_entropy", {"chunks", .size = {515, 300, 8}}}};
+
+static bool has_size(const struct yp_case *t)
+{
+    return operators_declares(t, sizes[yp_int(t, "size")].name, "odd");
+}
+
+YP_TEST(operators, sizes, .tags = "stress small", .devices = "cpu cuda", .filter = has_size,
+        .axes = YP_AXES(yp_axis_range("size", 0, sizeof sizes / sizeof *sizes - 1, 1),
+                        yp_axis_string("precision", "fp32", "bf16")),
+        .parallel = true)
+{
+    const struct nn_shape *shape = &sizes[yp_int(t, "size")].shape;
+    struct nn_point *p = operators_point_at(t, nn_operator(sizes[yp_int(t, "size")].name), shape);
+    bool wide = strcmp(shape->name, "wide") == 0; /* too wide for a GPU */
+    if (wide && yp_device_memory_kind(yp_device(t)) == YP_DEVICE)
+        yp_expect(t,
+                  nn_point_fast(p, NN_FORWARD) == YP_UNSUPPORTED &&
+                      strstr(yp_last_error(), "129 channels a head") != NULL &&
+                      nn_point_fast(p, NN_VJP) == YP_UNSUPPORTED,
+                  "%s", yp_last_error());
+    else
+        for (int pass = NN_FORWARD; pass <= NN_VJP; pass++)
+            operators_check(t, p, (enum nn_pass)pass);
+    nn_point_destroy(p);
+}
+
+/* -- what a call may ask for ------------------------------------------------------------------ */
+
+struct calls {
+    struct yp_case *t;
+    struct nn_point *p;
+    float *right[2][NN_TENSORS]; /* results of each pass */
+};
+
+/* Runs a pass without a tensor's value or gradient, where `value` and `gradient` name one. */
+static void run(const struct calls *c, enum nn_pass pass, int value, int gradient)
+{
+    struct nn_call *call = &c->p->fast;
+    const struct nn_call whole = *call;
+    if (value >= 0)
+        call->value[value] = NULL;
+    if (gradient >= 0)
+        call->gradient[gradient] = NULL;
+    yp_ok(c->t, nn_point_fast(c->p, pass));
+    yp_ok(c->t, yp_device_synchronize(yp_device(c->t)));
+    memcpy(call->value, whole.value, sizeof whole.value);
+    memcpy(call->gradient, whole.gradient, sizeof whole.gradient);
+    yp_ok(c->t, nn_point_fetch(c->p, pass));
+}
+
+static size_t count_at(const struct calls *c, int i)
+{
+    return nn_count(c->p->op, &c->p->op->tensors[i], c->p->shape);
+}
+
+static void keep(struct calls *c, enum nn_pass pass)
+{
+    for (int i = 0; i < nn_tensors(c->p->op); i++) {
+        size_t bytes = count_at(c, i) * sizeof(float);
+        if (!nn_point_written(c->p, pass, i))
+            continue;
+        c->right[pass][i] = yp_alloc_host(c->t, bytes);
+        memcpy(c->right[pass][i], c->p->got[i], bytes);
+    }
+}
+
+/* All results have the bits of before, but those of tensor `but`. */
+static void expect_same(const struct calls *c, enum nn_pass pass, int but, const char *how)
+{
+    for (int i = 0; i < nn_tensors(c->p->op); i++)
+        if (i != but && nn_point_written(c->p, pass, i))
+            yp_expect(c->t,
+                      memcmp(c->p->got[i], c->right[pass][i], count_at(c, i) * sizeof(float)) == 0,
+                      "%s: other bits of %s", how, c->p->op->tensors[i].name);
+}
+
+/* A gradient that is added to itself is twice as large. */
+static void check_added(const struct calls *c, int i)
+{
+    bool half = nn_gradient_type(c->p->op, c->p->version, i) == NN_BFLOAT16;
+    run(c, NN_VJP, -1, -1);
+    c->p->fast.add = 1U << i;
+    run(c, NN_VJP, -1, -1);
+    c->p->fast.add = 0;
+    for (size_t k = 0; k < count_at(c, i); k++) {
+        double got = (double)c->p->got[i][k], once = (double)c->right[NN_VJP][i][k];
+        yp_expect(c->t, fabs(got - 2 * once) <= (half ? 0x1p-6 : 0x1p-18) * (0.1 + fabs(once)),
+                  "%s[%zu] is %g, not %g twice", c->p->op->tensors[i].name, k, got, once);
+    }
+    expect_same(c, NN_VJP, i, "added");
+}
+
+/* Without the tensor the results are those of zeros. */
+static void check_optional(struct calls *c, int i)
+{
+    size_t n = count_at(c, i);
+    float *zeros = yp_alloc_host(c->t, n * sizeof *zeros);
+    memset(zeros, 0, n * sizeof *zeros);
+    memset(c->p->oracle.value[i], 0, n * sizeof(double));
+    yp_ok(c->t, yp_device_copy(yp_device(c->t), c->p->fast.value[i], zeros,
+                               n * nn_type_bytes(nn_value_type(c->p->op, c->p->version, i))));
+    for (int pass = NN_FORWARD; pass <= (int)nn_last_pass(c->p->op); pass++) {
+        run(c, (enum nn_pass)pass, -1, -1);
+        keep(c, (enum nn_pass)pass);
+        run(c, (enum nn_pass)pass, i, i);
+        expect_same(c, (enum nn_pass)pass, i, "left out");
+    }
+}
+
+/* The same call has the same bits; gradients are added or left out; what a vjp does not read may be
+ * gone, and it may do forward's work. */
+YP_TEST(operators, calls, .tags = "stress small",
+        .axes = OPERATORS_AXES(operators_shapes_only, "odd"), .devices = "cpu cuda",
+        .filter = operators_has, .parallel = true)
+{
+    struct calls c = {.t = t,
+                      .p = operators_point(t, yp_string(t, "operator"), yp_string(t, "shape"))};
+    const struct nn_operator *op = c.p->op;
+    bool states = false;
+    for (int i = 0; i < nn_tensors(op); i++)
+        states = states || op->tensors[i].role == NN_STATE;
+    for (int pass = NN_FORWARD; pass <= (int)nn_last_pass(op) && !states; pass++) {
+        run(&c, (enum nn_pass)pass, -1, -1);
+        keep(&c, (enum nn_pass)pass);
+        run(&c, (enum nn_pass)pass, -1, -1);
+        expect_same(&c, (enum nn_pass)pass, -1, "again");
+    }
+    for (int i = 0; i < nn_tensors(op) && nn_last_pass(op) == NN_VJP; i++) {
+        const struct nn_tensor *tensor = &op->tensors[i];
+        if (nn_has_gradient(tensor) && tensor->adds)
+            check_added(&c, i);
+        if (nn_has_gradient(tensor)) {
+            run(&c, NN_VJP, -1, i);
+            expect_same(&c, NN_VJP, i, "not wanted");
+        }
+        if (tensor->unread) {
+            run(&c, NN_VJP, i, -1);
+            expect_same(&c, NN_VJP, -1, "not read");
+        }
+    }
+    if (op->both) {
+        nn_point_destroy(c.p); /* forward has not run at this one */
+        c.p = operators_point(t, op->name, yp_string(t, "shape"));
+        c.p->fast.both = true;
+        run(&c, NN_VJP, -1, -1);
+        expect_same(&c, NN_VJP, -1, "both");
+        yp_ok(t, nn_point_fetch(c.p, NN_FORWARD));
+        expect_same(&c, NN_FORWARD, -1, "both");
+        c.p->fast.both = false;
+    }
+    for (int i = 0; i < nn_tensors(op); i++)
+        if (op->tensors[i].optional)
+            check_optional(&c, i);
+    nn_point_destroy(c.p);
+}
+
+/* -- indices outside -------------------------------------------------------------------------- */
+
+static bool has_indices(const struct yp_case *t)
+{
+    const struct nn_operator *op = nn_operator(yp_string(t, "operator"));
+    for (int i = 0; i < nn_tensors(op); i++)
+        if (op->tensors[i].type == NN_INT32)
+            return operators_has(t);
+    return false;
+}
+
+/* The CPU refuses them; on a GPU that row's results are NaN. */
+YP_TEST(operators, indices, .tags = "stress small",
+        .axes = OPERATORS_AXES(operators_shapes_only, "odd"), .devices = "cpu cuda",
+        .filter = has_indices, .parallel = true)
+{
+    enum { ROW = 3 };
+    struct calls c = {.t = t,
+                      .p = operators_point(t, yp_string(t, "operator"), yp_string(t, "shape"))};
+    const struct nn_operator *op = c.p->op;
+    int index = 0;
+    while (op->tensors[index].type != NN_INT32)
+        index++;
+    int32_t *drawn = (int32_t *)c.p->oracle.value[index] + ROW,
+            *there = (int32_t *)c.p->fast.value[index] + ROW;
+    for (int32_t wrong = -1; wrong <= 7; wrong += 8) {
+        yp_ok(t, yp_device_copy(yp_device(t), there, &wrong, sizeof wrong));
+        *drawn = wrong; /* it is what may not change */
+        if (yp_device_memory_kind(yp_device(t)) == YP_HOST) {
+            yp_expect(t,
+                      nn_point_fast(c.p, NN_FORWARD) == YP_INVALID &&
+                          strstr(yp_last_error(), "must be 0 to ") != NULL,
+                      "%d: %s", wrong, yp_last_error());
+            c.p->fast.both = true;
+            yp_expect(t, !op->both || nn_point_fast(c.p, NN_VJP) == YP_INVALID, "%d", wrong);
+            c.p->fast.both = false;
+            continue;
+        }
+        run(&c, NN_FORWARD, -1, -1);
+        for (int i = 0; i < nn_tensors(op); i++) {
+            size_t n = count_at(&c, i), rows = count_at(&c, index);
+            for (size_t k = 0; k < n && op->tensors[i].role == NN_OUTPUT; k++)
+                yp_expect(t, (isnan(c.p->got[i][k]) != 0) == (k / (n / rows) == ROW),
+                          "%s[%zu] is %g", op->tensors[i].name, k, (double)c.p->got[i][k]);
+        }
+        run(&c, NN_VJP, -1, -1); /* writes nothing outside */
+    }
+    nn_point_destroy(c.p);
 }

@@ -270,6 +270,8 @@ static uint64_t taken(void)
 
 static cudaError_t keep(void **out, size_t bytes, bool pooled)
 {
+    emulated.kernels.order = YPK_MIXED;
+    emulated.kernels.garbage = EMULATED_NAN;
     emulated.unprotected = true; /* else each launch would take as long as many system calls */
     *out = emulated_take(bytes);
     if (*out == NULL)

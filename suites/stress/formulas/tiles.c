@@ -192,7 +192,13 @@ YP_TEST(tiles, taken, .tags = "stress small", .timeout = 120,
     yp_got(t, loader);
     if (options.workers > 0)
         check_ahead(t, loader, &m, depth);
-    data_loader_destroy(loader); /* while workers make items */
+    for (size_t round = 0; round < 30; round++) { /* while workers make items */
+        yp_ok(t, data_loader_rewind(loader));
+        for (size_t i = 0; i < (round < 29 ? round % 7 : ITEMS); i++)
+            wrong += !take_right(loader, &m, i);
+    }
+    yp_ok(t, data_loader_rewind(loader));
+    data_loader_destroy(loader);
     for (int order = 0; order < 3; order++) {
         struct data_loader_statistics seen;
         memset(&m, 0, sizeof m);

@@ -1,9 +1,8 @@
-/* models/nn/model: what may be built, the order of calls, places that do not overlap while they are
- * needed, and sums of gradients, of small chains of operators. tests/unit/lm runs a whole model. */
+/* models/nn/model: what may be built, the order of calls and places that do not overlap while they
+ * are needed, of small chains of operators. suites/stress/lm.c runs a whole model. */
 #include "models/nn/model/internal.h"
 
 #include <criterion/criterion.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define OK(call) cr_assert_eq(call, YP_OK, "%s", yp_last_error())
@@ -105,62 +104,6 @@ Test(nn_model, a_forward_pass_alone_keeps_nothing)
     cr_expect_gt(nn_model_bytes(m)->arena, forward);
     cr_expect_gt(nn_model_bytes(m)->kept, 0);
     nn_model_destroy(m);
-}
-
-/* Runs it with parameters 1, 2, ... over 64 and a cotangent of ones; returns the gradient. */
-static float *run(struct nn_model *m, int tokens, int result)
-{
-    size_t n = nn_model_parameters(m), size = sizeof(float);
-    float *parameters = malloc(n * size), *gradient = malloc(n * size);
-    void *arena = yp_device_alloc(yp_device_cpu(), nn_model_bytes(m)->arena);
-    memset(arena, 0xff, nn_model_bytes(m)->arena); /* nothing may be read before it is written */
-    memset(gradient, 0xff, n * size);
-    nn_model_bind(m, arena);
-    memcpy(nn_model_value(m, tokens), (int32_t[N]){4, 0, 2, 0}, N * sizeof(int32_t));
-    for (size_t i = 0; i < n; i++)
-        parameters[i] = ((float)i + 1) / 64;
-    for (size_t i = 0; i < (size_t)N * D; i++)
-        ((float *)nn_model_cotangent(m, result))[i] = 1;
-    OK(nn_model_run(m, parameters, gradient, 0));
-    yp_device_free(yp_device_cpu(), arena);
-    free(parameters);
-    return gradient;
-}
-
-Test(nn_model, a_parameter_that_is_taken_twice_has_both_gradients)
-{
-    int result;
-    struct nn_model *fast = residual(&result);
-    OK(nn_model_plan(fast, NN_MODEL_GRADIENT));
-    float *g = run(fast, 1, result);
-    /* dw of y = x + w w x, by differences of the sum of y at one element. */
-    double base[2];
-    for (int k = 0; k < 2; k++) {
-        double table[5 * D], matrix[D * D], sum = 0;
-        for (int i = 0; i < 5 * D; i++)
-            table[i] = (i + 1) / 64.0;
-        for (int i = 0; i < D * D; i++)
-            matrix[i] = (5 * D + i + 1) / 64.0;
-        matrix[7] += k == 0 ? -1e-6 : 1e-6;
-        static const int tokens[N] = {4, 0, 2, 0};
-        for (int n = 0; n < N; n++) {
-            double once[D] = {0};
-            for (int i = 0; i < D; i++)
-                for (int j = 0; j < D; j++)
-                    once[i] += matrix[i * D + j] * table[tokens[n] * D + j];
-            for (int i = 0; i < D; i++) {
-                sum += table[tokens[n] * D + i];
-                for (int j = 0; j < D; j++)
-                    sum += matrix[i * D + j] * once[j];
-            }
-        }
-        base[k] = sum;
-    }
-    double expected = (base[1] - base[0]) / 2e-6;
-    cr_expect_float_eq((double)g[5 * D + 7], expected, 1e-4 * expected, "%g, not %g",
-                       (double)g[5 * D + 7], expected);
-    free(g);
-    nn_model_destroy(fast);
 }
 
 /* -- what is not allowed
