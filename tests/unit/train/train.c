@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* -- what is trained: the distance of four numbers from those of each item --------------------- */
+/* -- what is trained: the distance of five numbers from those of each item --------------------- */
 
-enum { N = 4, ITEMS = 13, TRAINED = 10, STEPS = 3 /* an epoch */ };
+enum { N = 5, ITEMS = 13, TRAINED = 10, STEPS = 3 /* an epoch */ };
 
 struct subject {
     size_t calls, fails, poison; /* numbers of calls of gradient(); 0: none */
@@ -37,7 +37,7 @@ static void add(const struct subject *s, struct train_items items, const float *
             sums[k] += off;
         }
     }
-    *mean /= *weight;
+    *mean = *weight > 0 ? *mean / *weight : 0;
 }
 
 static enum yp_status gradient(void *arg, struct train_items items, const float *p, double scale,
@@ -69,7 +69,7 @@ static enum yp_status evaluate(void *arg, struct train_items items, const float 
 static const struct yp_tensor tensors[] = {{"w", 0, N - 1}, {"b", N - 1, 1}};
 static const struct train_setting settings[] = {{"width", N}};
 static const char *const metric_names[] = {"rms"};
-static const float start[N] = {4, -2, 3, 1};
+static const float start[N] = {4, -2, 3, 1, 2};
 
 static struct train_objective objective_of(struct subject *s)
 {
@@ -374,12 +374,12 @@ Test(train, another_run_is_refused_by_name)
     struct train *train = begun(&s, &first);
     OK(train_save(train, "a"));
     train_destroy(train);
-    OTHER((objective.parameters = 8, objective.tensors = longer),
-          "another configuration: parameters is 4 there, 8 here");
+    OTHER((objective.parameters = 9, objective.tensors = longer),
+          "another configuration: parameters is 5 there, 9 here");
     OTHER(objective.tensors = renamed, "tensors is");
     OTHER(objective.tensors = moved, "tensors is");
     OTHER(objective.identity = 78, "identity is 0 there, 78 here");
-    OTHER(objective.settings = wider, "width is 4 there, 7 here");
+    OTHER(objective.settings = wider, "width is 5 there, 7 here");
     OTHER(objective.settings = named, "settings is");
     OTHER(objective.n_settings = 0, "settings is");
     OTHER(objective.items = 41, "items is 13 there, 41 here");
@@ -585,6 +585,9 @@ Test(train, a_batch_without_weight_adds_nothing)
         s.weightless = train_part_items(train, TRAIN_TRAINING).index[4];
         OK(train_run(train, 0));
         cr_expect_eq(state_of(train).skipped, accumulate == 1 ? 5 : 0);
+        double loss;
+        OK(train_judge(train, (struct train_items){&s.weightless, 1}, start, &loss, NULL));
+        cr_expect(isnan(loss));
         for (size_t k = 0; k < N; k++)
             cr_expect(isfinite(train_parameters(train)[k]));
         train_destroy(train);
@@ -663,16 +666,16 @@ Test(train, what_is_not_allowed_is_named)
 {
     static const char *const nameless[] = {NULL};
     static const struct train_setting unnamed[] = {{NULL, 0}};
-    static const struct yp_tensor gap[] = {{"w", 0, 2}, {"b", 3, 1}};
-    static const struct yp_tensor over[] = {{"w", 0, 3}, {"b", 3, 9}};
+    static const struct yp_tensor gap[] = {{"w", 0, 3}, {"b", 4, 1}};
+    static const struct yp_tensor over[] = {{"w", 0, 4}, {"b", 4, 9}};
     struct subject s = {0};
     REFUSES(objective.parameters = 0, "objective->parameters is 0");
     REFUSES(objective.gradient = NULL, "objective->gradient is NULL");
     REFUSES(objective.n_tensors = TRAIN_TENSORS + 1, "n_tensors is 513, allowed are 0 to 512");
     REFUSES(objective.tensors = NULL, "objective->tensors is NULL");
-    REFUSES(objective.tensors = gap, "tensor 1, b, has 1 parameters from 3 on");
+    REFUSES(objective.tensors = gap, "tensor 1, b, has 1 parameters from 4 on");
     REFUSES(objective.tensors = over, "tensor 1, b, has 9");
-    REFUSES(objective.n_tensors = 1, "the tensors end at 3, there are 4");
+    REFUSES(objective.n_tensors = 1, "the tensors end at 4, there are 5");
     REFUSES(objective.items = 0, "objective->items is 0, allowed are 1 to 4294967295");
     REFUSES(objective.items = SIZE_MAX, "objective->items is 1844");
     REFUSES(objective.n_metrics = 33, "n_metrics is 33, allowed are 0 to 32");
