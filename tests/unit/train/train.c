@@ -611,6 +611,11 @@ Test(train, a_run_ends_when_it_gets_no_better)
     OK(train_judge(train, train_part_items(train, TRAIN_VALIDATION), train_best(train), &loss,
                    NULL));
     cr_expect_eq(loss, state.best_loss);
+    OK(train_save(train, "a"));
+    struct train *other = created(&s, &c);
+    OK(train_resume(other, "a"));
+    cr_expect(memcmp(train_best(other), train_best(train), sizeof start) == 0);
+    train_destroy(other);
     train_destroy(train);
 }
 
