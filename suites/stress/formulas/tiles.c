@@ -71,11 +71,14 @@ static enum yp_status yield_or_fail(void *arg, size_t index, float *values, uint
 /* The first tile that cannot be had ends a pass and is named; what was added up before is not taken
  * for a whole. */
 YP_TEST(tiles, failing, .tags = "stress small", .timeout = 120,
-        .axes = YP_AXES(yp_axis_int("threads", 1, 2)))
+        .axes = YP_AXES(yp_axis_int("threads", 1, 2)), .devices = "cpu cuda")
 {
     struct scene_tiles tiles;
+    double right[CHANNELS * CHANNELS], got[CHANNELS * CHANNELS];
     scene_tiles_open(&tiles, t, &scale, TILE);
     struct rx *rx = open_rx(t, CHANNELS, TILE, (int)yp_int(t, "threads"));
+    yp_ok(t, rx_fit(rx, &tiles.source));
+    yp_ok(t, rx_covariance(rx, right));
     for (size_t at = 0; at < tiles.source.tiles; at += 7) {
         struct failing f = {tiles.source, at};
         struct rx_source source = tiles.source;
@@ -89,6 +92,10 @@ YP_TEST(tiles, failing, .tags = "stress small", .timeout = 120,
                   "tile %zu fails: status %d, %s", at, (int)status, yp_last_error());
         yp_expect(t, at == 0 || rx_finish(rx, RX_EPS) == YP_INVALID, "half a fit is finished");
     }
+    rx_reset(rx);
+    yp_ok(t, rx_fit(rx, &tiles.source));
+    yp_ok(t, rx_covariance(rx, got));
+    yp_expect(t, memcmp(got, right, sizeof got) == 0, "what failed is left in the covariance");
     rx_destroy(rx);
     scene_tiles_close(&tiles);
 }
