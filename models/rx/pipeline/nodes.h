@@ -333,7 +333,6 @@ void rx_plain_vjp_f32(struct rx_plain *plain, const float *x, const float *cotan
 /* The score of each pixel, NaN where it is not finite; of a hard selection where options.hard is.
  */
 void rx_plain_scores(struct rx_plain *plain, const double *x, double *scores);
-void rx_plain_scores_f32(struct rx_plain *plain, const float *x, float *scores);
 
 /* -- fewer channels ------------------------------------------------------------------------ */
 

@@ -449,9 +449,3 @@ void rx_plain_scores(struct rx_plain *plain, const double *x, double *scores)
     run(plain, true, x, plain->scored, true);
     scatter(plain, true, plain->scored, NAN, scores);
 }
-
-void rx_plain_scores_f32(struct rx_plain *plain, const float *x, float *scores)
-{
-    run(plain, false, x, plain->scored, true);
-    scatter(plain, false, plain->scored, NAN, scores);
-}

@@ -99,51 +99,6 @@ struct rx *detector_for(const struct scene *s, int threads)
     return rx;
 }
 
-size_t two_passes(const struct scene *s, double *mean, double *covariance)
-{
-    size_t channels = s->channels, n = 0;
-    long double *m = block(channels, sizeof *m), *m2 = block(channels * channels, sizeof *m2);
-    long double *x = block(channels, sizeof *x);
-    bool *finite = block(s->pixels, sizeof *finite);
-    for (size_t p = 0; p < s->pixels; p++) {
-        const float *at = s->values + p * stride_of(s);
-        finite[p] = true;
-        for (size_t c = 0; c < channels; c++)
-            finite[p] = finite[p] && isfinite(at[c]);
-        n += finite[p];
-        for (size_t c = 0; c < channels && finite[p]; c++)
-            m[c] += (long double)at[c];
-    }
-    for (size_t c = 0; c < channels; c++)
-        mean[c] = (double)(m[c] /= (long double)n);
-    for (size_t p = 0; p < s->pixels; p++) {
-        for (size_t c = 0; c < channels; c++)
-            x[c] = (long double)s->values[p * stride_of(s) + c] - m[c];
-        for (size_t i = 0; i < channels && finite[p]; i++)
-            for (size_t j = 0; j <= i; j++)
-                m2[i * channels + j] += x[i] * x[j];
-    }
-    for (size_t i = 0; i < channels; i++)
-        for (size_t j = 0; j <= i; j++)
-            covariance[i * channels + j] = covariance[j * channels + i] =
-                (double)(m2[i * channels + j] / (long double)(n - 1));
-    free(m);
-    free(m2);
-    free(x);
-    free(finite);
-    return n;
-}
-
-double distance(const double *a, const double *b, size_t n)
-{
-    double difference = 0, norm = 0;
-    for (size_t i = 0; i < n; i++) {
-        difference += (a[i] - b[i]) * (a[i] - b[i]);
-        norm += b[i] * b[i];
-    }
-    return sqrt(difference / norm);
-}
-
 struct yp_memory memory(void)
 {
     struct yp_memory m;

@@ -1,4 +1,4 @@
-/* What the tests of models/rx set up alike: numbers, pixels in memory as a source, oracles. */
+/* What the tests of models/rx set up alike: numbers, pixels in memory as a source. */
 #ifndef RX_FIXTURE_H
 #define RX_FIXTURE_H
 
@@ -55,13 +55,6 @@ rx_yield scene_yield;                        /* with a struct scene */
 struct rx_source source_of(struct scene *s); /* refers to it */
 struct rx_tile tile_of(const struct scene *s);
 struct rx *detector_for(const struct scene *s, int threads);
-
-/* -- oracles ------------------------------------------------------------------------------- */
-
-/* Two passes in long double over all finite pixels; returns how many. */
-size_t two_passes(const struct scene *s, double *mean, double *covariance);
-
-double distance(const double *a, const double *b, size_t n); /* ||a - b|| / ||b|| */
 
 struct yp_memory memory(void); /* of the CPU device */
 
