@@ -15,6 +15,8 @@
  *     lost          it fails when it is first used
  *     fault=N       wait N (from 1) finds that a kernel has failed
  *     context=N     0: the driver tells none [1]
+ *     mixed         threads run in another order from block to block, and new memory is NaN: what
+ *                   misses a barrier or reads what nothing has written comes out otherwise
  *     hang          asking for it never ends
  *     crash         asking for it ends the process
  */
@@ -273,6 +275,10 @@ static cudaError_t keep(void **out, size_t bytes, bool pooled)
     emulated.kernels.order = YPK_MIXED;
     emulated.kernels.garbage = EMULATED_NAN;
     emulated.unprotected = true; /* else each launch would take as long as many system calls */
+    if (word("mixed", NULL)) {
+        emulated.kernels.order = YPK_MIXED;
+        emulated.kernels.garbage = EMULATED_NAN;
+    }
     *out = emulated_take(bytes);
     if (*out == NULL)
         return cudaErrorMemoryAllocation;

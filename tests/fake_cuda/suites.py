@@ -15,7 +15,7 @@ from tap import Tap  # noqa: E402
 # What grows with the image takes too long so, as do 200 channels and the training of an autoencoder.
 WHICH = ("-m", "stress and small and gpu and not slow",
          "-k", "not spatial and not rx_autoencoder and not (score_error and channels=200)")
-LEAST = 140
+LEAST = 170
 # What lays out each kind of block.
 SEPARATE = "predicted_memory or pipeline_gradient or gradient_precision or train_on_device"
 
@@ -25,7 +25,7 @@ def main(program, *plugins):
     with tempfile.TemporaryDirectory() as folder:
         history = os.path.join(folder, "history.db")
         env = {"YIELDPOINT_PLUGINS": ":".join(os.path.dirname(os.path.abspath(p)) for p in plugins),
-               "FAKE_CUDA": "memory=8589934592"}
+               "FAKE_CUDA": "memory=8589934592 mixed"}
         done = run(program, "--history", history, "--speed=record", *WHICH, env=env)
         found = results(history)
         outcomes = {key: (value["outcome"], value["reason"] or
@@ -40,8 +40,13 @@ def main(program, *plugins):
         tap.check(len(memory) >= LEAST - 1, "with the device's memory, all given back", memory)
         done = run(program, "--history", os.path.join(folder, "separate.db"), "--speed=record",
                    "-m", "stress and small and gpu and not slow", "-k", SEPARATE,
-                   env={**env, "YIELDPOINT_SEPARATE_ARRAYS": "1"})
+                   env={**env, "YIELDPOINT_SEPARATE_ARRAYS": "1", "FAKE_CUDA": "memory=8589934592"})
         tap.equal(done.code, 0, "with an allocation for each array, too")
+        done = run(program, "--history", os.path.join(folder, "without.db"), "--speed=record",
+                   "stress/formulas/known.c::known[scene=one-cuda]",
+                   env={**env, "YIELDPOINT_PLUGINS": os.path.dirname(os.path.abspath(plugins[0]))})
+        tap.check(done.code == 1 and "scene: no plugin libyieldpoint-synth-cuda.so" in done.out,
+                  "a plugin that is missing is named", done)
     tap.done()
 
 

@@ -96,6 +96,13 @@ YP_TEST(cubes, stored, .tags = "stress small", .timeout = 120, .parallel = true,
             size_t n = PIXELS - at < 300 ? PIXELS - at : 300;
             yp_ok(t, synth_cube_write(writer, 0, at, n, values + at * CHANNELS));
         }
+        double clipped = 0;
+        for (size_t i = 0; i < PIXELS * CHANNELS; i++) {
+            double whole = rint((double)values[i] * types[type].scale);
+            clipped += whole < types[type].low || whole > types[type].high;
+        }
+        yp_expect(t, (double)synth_cube_clipped(writer) == clipped, "%llu values clipped, not %g",
+                  (unsigned long long)synth_cube_clipped(writer), clipped);
         yp_ok(t, synth_cube_commit(writer));
         struct synth_cube_file *file = synth_cube_open(yp_device_cpu(), path, SYNTH_SCALED);
         yp_got(t, file);
