@@ -1,8 +1,9 @@
 /*
  * Philox4x32-10: random numbers that are addressed, not drawn one after the other.
  *
- * Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC11. The reference is
- * Random123; tests/unit/synth/synth.c compares this form, which compilers vectorise, with it.
+ * Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC11.
+ * suites/stress/synth.c compares this form, which compilers vectorise, with the definition and with
+ * the known answers of Random123, the authors' library.
  *
  * A 32-bit word is a function of (seed, subsequence, index): key = the seed, counter = {index / 4,
  * subsequence}, lane = index % 4. That is word `index` of cuRAND's curand_init(seed, subsequence,

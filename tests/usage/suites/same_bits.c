@@ -1,8 +1,7 @@
-/* Prints a hash of what synth makes at each instruction level, and those of the unit tests. */
+/* Prints a hash of what synth makes at each instruction level, and those that are known. */
 #include "base/random/stream.h"
 #include "synth/scene/purpose.h"
 #include "synth/scene/scene.h"
-#include "tests/unit/synth/synth_known_answers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +9,12 @@
 
 #define COUNT 100003
 #define CUBE 3
+
+/* The same from gcc 12 and clang 14 at -O0, -O1, -O2, -O3 and at every instruction level. A change
+ * here means that every stored result with a data hash is of other data: change it knowingly. */
+#define NORMALS_HASH UINT64_C(0xa256aef5425b0fad)
+#define MIXING_HASH UINT64_C(0x78fd5f989d632f51)
+#define CUVIS_HASH UINT64_C(0x98bd70ff34d7f3ab)
 
 /* FNV-1a over bytes. */
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes)
