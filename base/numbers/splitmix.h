@@ -1,6 +1,6 @@
 /*
- * Random directions and cotangents for the harness, which links no mathematics library and no
- * Random123. Not for data: those come from synth/.
+ * Random directions and cotangents for the harness, which links no mathematics library. Not for
+ * data: those come from synth/.
  *
  * The words are splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
  * generators", 2014): equally spaced numbers through a mixing function.

@@ -44,7 +44,7 @@ class Machine:
                 "clang-format", "clang-tidy", "llvm-symbolizer")
     CHARMAP = "ANSI_X3.4-1968"
     MODULES = ("criterion", "hwloc", "sqlite3", "libcjson", "libpng", "openblas", "lapacke")
-    HEADERS = ("stdio.h", "Random123/philox.h", "dnnl.h", "omp.h", "sanitizer/asan_interface.h")
+    HEADERS = ("stdio.h", "dnnl.h", "omp.h", "sanitizer/asan_interface.h")
 
     def __init__(self, directory, user=0):
         self.directory = directory
