@@ -9,6 +9,7 @@
 #include "synth/scene/device_stream.h"
 #include "synth/scene/scene.h"
 #include "synth/tokens/tokens.h"
+#include "tests/emulated/device.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define SIZES .height = 4, .width = 4, .channels = 3
@@ -229,6 +230,18 @@ Test(scene_spec, refuses_tiles_and_bands_outside_the_cube)
     cr_expect_not(synth_scene_dead_element(scene, 0, 3));
     synth_scene_destroy(scene);
     synth_scene_destroy(cuvis);
+}
+
+Test(scene_spec, leaves_nothing_where_a_copy_to_the_device_fails)
+{
+    const struct synth_spec spec = {SIZES};
+    struct yp_memory before, host, device;
+    yp_device_memory(yp_device_cpu(), &before);
+    emulated.copies_fail = true;
+    cr_expect_null(synth_scene_create(emulated_device(), &spec));
+    yp_device_memory(yp_device_cpu(), &host);
+    yp_device_memory(emulated_device(), &device);
+    cr_expect_eq(host.allocated + device.allocated, before.allocated, "something leaked");
 }
 
 /* ---- words, tokens ---- */
