@@ -54,12 +54,6 @@ static struct ypi_reports begin_run(const struct ypi_reporter *reporter, FILE *o
     return all;
 }
 
-static struct ypi_reports begin_terminal(FILE *out)
-{
-    static const struct ypi_totals none;
-    return begin_run(&ypi_terminal_reporter, out, &none);
-}
-
 static void tell_one(struct ypi_reports *terminal, const char *id, enum ypi_outcome outcome,
                      const char *reason)
 {
