@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { HEIGHT = 37, WIDTH = 53, CHANNELS = 11, PIXELS = HEIGHT * WIDTH };
+enum { HEIGHT = 61, WIDTH = 53, CHANNELS = 11, PIXELS = HEIGHT * WIDTH };
 
 static const struct {
     const char *name;
@@ -92,8 +92,8 @@ YP_TEST(cubes, stored, .tags = "stress small", .timeout = 120, .parallel = true,
         struct synth_cube_writer *writer =
             synth_cube_create(yp_device_cpu(), path, &info, SYNTH_REPLACE);
         yp_got(t, writer);
-        for (size_t at = 0; at < PIXELS; at += 700) {
-            size_t n = PIXELS - at < 700 ? PIXELS - at : 700;
+        for (size_t at = 0; at < PIXELS; at += 2500) {
+            size_t n = PIXELS - at < 2500 ? PIXELS - at : 2500;
             yp_ok(t, synth_cube_write(writer, 0, at, n, values + at * CHANNELS));
         }
         double clipped = 0;
@@ -106,8 +106,8 @@ YP_TEST(cubes, stored, .tags = "stress small", .timeout = 120, .parallel = true,
         yp_ok(t, synth_cube_commit(writer));
         struct synth_cube_file *file = synth_cube_open(yp_device_cpu(), path, SYNTH_SCALED);
         yp_got(t, file);
-        for (size_t at = 0; at < PIXELS; at += 810) {
-            size_t n = PIXELS - at < 810 ? PIXELS - at : 810;
+        for (size_t at = 0; at < PIXELS; at += 2700) {
+            size_t n = PIXELS - at < 2700 ? PIXELS - at : 2700;
             yp_ok(t, synth_cube_read(file, 0, at, n, got + at * CHANNELS));
         }
         for (size_t i = 0; i < PIXELS * CHANNELS; i++)
