@@ -44,6 +44,17 @@ WRONG = {
         r"^error: {path}:2: max peak host = 1 KiB: allowed is one finite number from 0",
     "[budgets.c::held[small-n=1]]\nmax peak host = 1\n[budgets.c::held[small-n=1]]\n":
         r"^error: {path}:3: \[budgets.c::held\[small-n=1\]\] stands in line 1 already$",
+    "[budgets.c::held[small-n=1]]\nmax peak host = 1\nmin share x = 1\nmax peak host = 2\n":
+        r"^error: {path}:4: 'max peak host' stands in line 2 already",
+    "[budgets.c::held[small-n=1]]\nmin share x = -1\nmin share y =\nmax value z = nan\nmax value u = inf\nnothing\n":
+        r"^error: {path}:2: min share x = -1: allowed is one finite number from 0\n"
+        r"error: {path}:3: min share y = : allowed is one finite number from 0\n"
+        r"error: {path}:4: max value z = nan: allowed is one finite number\n"
+        r"error: {path}:5: max value u = inf: allowed is one finite number\n"
+        r"error: {path}:6: not a \[section\], a name = value or a comment",
+    "[budgets.c::held[small-n=1]]\nmin share x = 1\n  min share y = 1\n":
+        r"^error: {path}:2: min share x = 1 min share y = 1: allowed is one finite number from 0 \(an indented line "
+        r"belongs to the one before\)",
     "max peak host = 1\n": r"^error: {path}:1: 'max peak host' stands before the first \[id",
 }
 
@@ -168,7 +179,10 @@ def check_option(tap, program, folder):
         done = run(program, "--co", "--budgets", path, cwd=folder)
         tap.check(done.code == INTERRUPTED and
                   re.search(pattern.replace("{path}", re.escape(path)), done.err, re.M) and
-                  done.err.count("error: ") == 1, f"wrong: {text!r}", done)
+                  done.err.count("error: ") == pattern.count("error: "), f"wrong: {text!r}", done)
+    done = run(program, "--co", "--budgets=none.ini", cwd=folder)
+    tap.check(done.code == INTERRUPTED and done.err.count("error: ") == 1 and
+              "none.ini: No such file or directory\n" in done.err, "a file that is not there", done)
     done = run(program, "--co", "--set", "n=2", "--budgets",
                os.path.join(HERE, "suites", "budgets.ini"), cwd=folder)
     tap.equal(done.code, 0, "with --set a section may be of a case that is not there")

@@ -136,48 +136,6 @@ Test(budget_file, sections_and_limits)
     ypi_budget_file_free(NULL);
 }
 
-/* `errors`: the start of each line behind "error: PATH:", separated by '|'. */
-static void expect_wrong(const char *text, const char *errors)
-{
-    write_file(text);
-    capture_begin(STDERR_FILENO);
-    struct ypi_budget_file *file = ypi_budget_file_read(path);
-    const char *output = capture_end();
-    cr_expect(file->wrong);
-    while (*errors != '\0') {
-        int length = (int)strcspn(errors, "|");
-        char *line = ypi_format("error: %s:%.*s", path, length, errors);
-        cr_expect_eq(strncmp(output, line, strlen(line)), 0, "%swanted %s", output, line);
-        output += strcspn(output, "\n") + 1;
-        errors += length + (errors[length] == '|');
-        free(line);
-    }
-    cr_expect_str_eq(output, "");
-    ypi_budget_file_free(file);
-}
-
-Test(budget_file, all_that_is_wrong_has_its_place)
-{
-    expect_wrong("max peak host = 1\n",
-                 "1: 'max peak host' stands before the first [id of a case]");
-    expect_wrong("[a]\nmax peak host = 1\nmin share x = 1\nmax peak host = 2\n",
-                 "4: 'max peak host' stands in line 2 already");
-    expect_wrong("[a]\n[b]\n[a]\n", "3: [a] stands in line 1 already");
-    expect_wrong("[a]\nmax peak host = 1k\nmin share x = -1\nmin share y =\nmax value z = nan\n"
-                 "max value u = inf\n",
-                 "2: max peak host = 1k: allowed is one finite number from 0|"
-                 "3: min share x = -1: allowed is one finite number from 0|"
-                 "4: min share y = : allowed is one finite number from 0|"
-                 "5: max value z = nan: allowed is one finite number|"
-                 "6: max value u = inf: allowed is one finite number");
-    expect_wrong("[a]\nmin share x = 1\n  min share y = 1\n",
-                 "2: min share x = 1 min share y = 1: allowed is one finite number from 0 (an "
-                 "indented line belongs to the one before)");
-    expect_wrong("[a]\nmin rate x = 1\nnothing\n",
-                 "2: 'min rate x': rates and times hold on one machine only; allowed are|"
-                 "3: not a [section], a name = value or a comment");
-}
-
 /* -- collections --------------------------------------------------------------------------- */
 
 static void nothing(struct yp_case *t)
@@ -222,52 +180,13 @@ static double limit_of(int i, enum yp_budget_kind kind, const char *name)
     return b->limit;
 }
 
-Test(budget_file, beside_the_source)
+Test(budget_file, what_is_wrong_is_told_once_for_all_tests)
 {
-    char *source = ypi_format("%s/suites/a.c", directory);
-    char *folder = ypi_format("%s/suites", directory);
-    snprintf(path, sizeof path, "%s/suites/budgets.ini", directory);
-    cr_assert_eq(mkdir(folder, 0700), 0);
-    write_file("[a.c::one[n=2]]\nmin share work = 0.5\nmax value y = 3\n[a.c::two[n=1]]\n"
-               "max value x = 2\n");
-    cr_expect_str_eq(collect(source, NULL), "");
-    cr_assert_eq(found.count, 4);
-    cr_expect_eq(limit_of(0, YP_BUDGET_MIN_SHARE, "work"), 0.1);
-    cr_expect_eq(limit_of(1, YP_BUDGET_MIN_SHARE, "work"), 0.5);
-    cr_expect_eq(limit_of(1, YP_BUDGET_MAX_VALUE, "x"), 1);
-    cr_expect_eq(limit_of(1, YP_BUDGET_MAX_VALUE, "y"), 3);
-    cr_expect_eq(limit_of(2, YP_BUDGET_MAX_VALUE, "x"), 2);
-    cr_expect_eq(limit_of(3, YP_BUDGET_MAX_VALUE, "x"), 1);
-    let_go();
-    /* Sections of cases that there are not. */
-    write_file("[a.c::one[n=2]]\n[a.c::one[n=3]]\nmax value x = 2\n");
-    char *wanted = ypi_format("error: %s:2: [a.c::one[n=3]] is no case of the tests that refer to "
-                              "this file, did you mean 'a.c::one[n=1]'?; --co -q lists all ids\n",
-                              path);
-    cr_expect_str_eq(collect(source, NULL), wanted);
-    cr_expect_eq(found.errors, 1);
-    free(wanted);
-    let_go();
-    cr_expect_str_eq(collect(source, "--set=n=3"), "", "ids are others then");
-    cr_expect_eq(limit_of(0, YP_BUDGET_MAX_VALUE, "x"), 2);
-    let_go();
-    /* One that is wrong is told of once, though two tests refer to it. */
     write_file("[a.c::one[n=1]]\nmin share = 2\n");
-    cr_expect_not_null(strstr(collect(source, NULL), ":2: 'min share' is no budget: "));
+    cr_expect_not_null(
+        strstr(collect("suites/a.c", "--budgets=budgets.ini"), ":2: 'min share' is no budget: "));
     cr_expect_eq(found.errors, 1);
     let_go();
-    cr_assert_eq(unlink(path), 0);
-    wanted = ypi_format("error: %s:1: test g.one: no file of budgets 'budgets.ini': there is "
-                        "neither %s, nor suites/budgets.ini from ",
-                        source, path);
-    const char *output = collect(source, NULL);
-    cr_expect_eq(strncmp(output, wanted, strlen(wanted)), 0, "%s", output);
-    cr_expect_eq(found.errors, 2, "of each of them: %s", output);
-    let_go();
-    free(wanted);
-    cr_assert_eq(rmdir(folder), 0);
-    free(folder);
-    free(source);
 }
 
 Test(budget_file, a_section_for_at_most_some_instructions)
@@ -307,27 +226,5 @@ Test(budget_file, a_section_of_the_highest_is_for_those_that_have_it)
     cr_expect_str_eq(collect("suites/a.c", "--budgets=budgets.ini"), "");
     cr_expect_eq(limit_of(0, YP_BUDGET_MIN_SHARE, "work"), has ? 0.2 : 0.5);
     cr_expect_eq(limit_of(1, YP_BUDGET_MIN_SHARE, "work"), has ? 0.3 : 0.4);
-    let_go();
-}
-
-/* Of what is not allowed in a test, though it is in a file. */
-Test(budget_file, another_file_by_an_option)
-{
-    write_file("[a.c::one[n=1]]\nmax value x = 4\n");
-    cr_expect_str_eq(collect("suites/a.c", "--budgets=budgets.ini"), "");
-    cr_expect_eq(limit_of(0, YP_BUDGET_MAX_VALUE, "x"), 4);
-    int count = 0;
-    char **again = ypi_options_reproduce(&options, false, &count);
-    char *wanted = ypi_format("--budgets=%s", path);
-    cr_assert_eq(count, 1);
-    cr_expect_str_eq(again[0], wanted, "from any directory");
-    free(again[0]);
-    free(again);
-    free(wanted);
-    let_go();
-    char *output = ypi_strdup(collect("suites/a.c", "--budgets=none.ini"));
-    cr_expect_not_null(strstr(output, "none.ini: No such file or directory\n"));
-    cr_expect_eq(found.errors, 1, "%s", output);
-    free(output);
     let_go();
 }

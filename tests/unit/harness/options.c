@@ -366,81 +366,11 @@ static void make_directory(const char *name)
     cr_assert_eq(mkdir(path, 0755), 0);
 }
 
-static bool has_tag(const struct ypi_options *o, const char *tag)
-{
-    return ypi_is_tag(o, tag, strlen(tag));
-}
-
-Test(config, tags_built_in)
-{
-    struct ypi_options o = read_good("");
-    const char *const tags[] = {"stress", "perf", "small", "medium", "large", "xl", "slow", "gpu"};
-    cr_expect_eq(o.tag_count, 8);
-    for (int i = 0; i < 8; i++) {
-        cr_expect(has_tag(&o, tags[i]), "%s", tags[i]);
-        cr_expect(o.tag_help[i][0] != '\0');
-    }
-    cr_expect_not(has_tag(&o, "smal"));
-    cr_expect_not(has_tag(&o, "smaller"));
-    cr_expect_not(has_tag(&o, ""));
-    ypi_options_clear(&o);
-}
-
-Test(config, is_found_above)
-{
-    write_ini("; of the project\n[yieldpoint]\noptions = --seed 5 -k \"x y\"\n"
-              "history = results/all.db\n\n[tags]\nnightly = at night\nsmall = already there\n");
-    make_directory("a");
-    make_directory("a/b");
-    make_directory("a/.git");
-    cr_assert_eq(chdir("a/b"), 0);
-    struct ypi_options o = read_good("");
-    cr_expect_str_eq(o.root, directory, "the ini's directory, not the nearer .git's");
-    cr_expect_eq(o.seed, 5);
-    cr_expect_str_eq(o.keyword, "x y");
-    char *history = ypi_format("%s/results/all.db", directory);
-    cr_expect_str_eq(o.history, history);
-    free(history);
-    cr_expect(has_tag(&o, "nightly"));
-    cr_expect_eq(o.tag_count, 9, "a tag is registered once");
-    cr_expect_str_eq(o.tag_help[8], "at night");
-    ypi_options_clear(&o);
-}
-
-Test(config, git_marks_the_root_where_there_is_no_ini)
-{
-    make_directory("a");
-    make_directory("a/.git");
-    make_directory("a/b");
-    cr_assert_eq(chdir("a/b"), 0);
-    struct ypi_options o = read_good("");
-    char *root = ypi_format("%s/a", directory);
-    cr_expect_str_eq(o.root, root);
-    free(root);
-    ypi_options_clear(&o);
-}
-
 Test(config, an_absolute_history_stays)
 {
     write_ini("[yieldpoint]\nhistory = /var/tmp/h.db\n");
     struct ypi_options o = read_good("");
     cr_expect_str_eq(o.history, "/var/tmp/h.db");
-    ypi_options_clear(&o);
-}
-
-Test(config, the_nearer_word_wins)
-{
-    write_ini("[yieldpoint]\noptions = --seed 1 --repeat 2 --jobs 3 -v\nhistory = ini.db\n");
-    setenv("YIELDPOINT_OPTIONS", "--seed 10 --repeat 20 -v", 1);
-    struct ypi_options o = read_good("--seed=100|-v");
-    cr_expect_eq(o.seed, 100);
-    cr_expect_eq(o.repeat, 20);
-    cr_expect_eq(o.jobs, 3);
-    cr_expect_eq(o.verbose, 3, "what counts, counts on");
-    ypi_options_clear(&o);
-    o = read_good("--history=here.db");
-    cr_expect_str_eq(o.history, "here.db");
-    cr_expect_eq(o.seed, 10);
     ypi_options_clear(&o);
 }
 
@@ -454,40 +384,8 @@ Test(config, a_value_goes_on_in_the_next_line)
     ypi_options_clear(&o);
 }
 
-/* The library's buffer has 200 bytes: what is longer must not be taken for two lines. */
-Test(config, a_line_may_be_long)
-{
-    struct ypi_text text = {0};
-    ypi_text_add(&text, "[yieldpoint]\noptions =");
-    while (text.length < 50000)
-        ypi_text_add(&text, " --deselect 'a.c::long[of=%d]'", (int)text.length);
-    ypi_text_add(&text, " --seed=5\n[tags]\nnightly = %0*d", 9000, 1);
-    write_ini(text.data);
-    struct ypi_options o = read_good("");
-    cr_expect_eq(o.seed, 5);
-    cr_expect(has_tag(&o, "nightly"));
-    cr_expect_eq(strlen(o.tag_help[8]), 9000);
-    ypi_options_clear(&o);
-    free(ypi_text_take(&text));
-}
-
 Test(config, a_directory_is_no_file)
 {
     make_directory("yieldpoint.ini");
     cr_expect_not_null(strstr(read_bad(""), "yieldpoint.ini: Is a directory"));
-}
-
-Test(config, many_lines_are_read)
-{
-    struct ypi_text text = {0};
-    ypi_text_add(&text, "[yieldpoint]\noptions =");
-    for (int i = 0; i < 60; i++)
-        ypi_text_add(&text, " --set=n=%d%s", i, i % 5 == 0 ? "\n  " : "");
-    ypi_text_add(&text, " --seed=5\n");
-    write_ini(text.data);
-    struct ypi_options o = read_good("");
-    cr_expect_eq(o.set_count, 60);
-    cr_expect_eq(o.seed, 5);
-    ypi_options_clear(&o);
-    free(ypi_text_take(&text));
 }
