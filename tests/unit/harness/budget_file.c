@@ -6,6 +6,7 @@
 #include "harness/collect/collect.h"
 #include "harness/vocabulary/budget.h"
 #include "tests/unit/harness/capture.h"
+#include "tests/unit/harness/folder.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -15,24 +16,21 @@
 #include <unistd.h>
 #include <yieldpoint/yieldpoint.h>
 
-static char directory[64], path[128];
+static char path[128];
 
-static void enter_directory(void)
+static void begin(void)
 {
-    snprintf(directory, sizeof directory, "/tmp/yp-budgets-XXXXXX");
-    cr_assert_not_null(mkdtemp(directory));
-    cr_assert_eq(chdir(directory), 0);
+    enter_directory();
     snprintf(path, sizeof path, "%s/budgets.ini", directory);
-    unsetenv("YIELDPOINT_OPTIONS");
 }
 
-static void leave_directory(void)
+static void end(void)
 {
     unlink(path);
-    cr_assert_eq(rmdir(directory), 0);
+    remove_empty_directory();
 }
 
-TestSuite(budget_file, .init = enter_directory, .fini = leave_directory, .timeout = 60);
+TestSuite(budget_file, .init = begin, .fini = end, .timeout = 60);
 
 static void write_file(const char *text)
 {

@@ -2,6 +2,7 @@
 #include "harness/message/channel.h"
 
 #include "base/text/text.h"
+#include "tests/unit/harness/folder.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -16,24 +17,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char directory[64];
 static char path[96];
 
-static void make_directory(void)
+static void begin(void)
 {
-    snprintf(directory, sizeof directory, "/tmp/yp-channel-XXXXXX");
-    cr_assert_not_null(mkdtemp(directory));
+    make_directory();
     snprintf(path, sizeof path, "%s/1.channel", directory);
     cr_assert(ypi_channel_create(path));
 }
 
-static void remove_directory(void)
+static void end(void)
 {
     unlink(path);
-    cr_assert_eq(rmdir(directory), 0);
+    remove_empty_directory();
 }
 
-TestSuite(channel, .init = make_directory, .fini = remove_directory, .timeout = 120);
+TestSuite(channel, .init = begin, .fini = end, .timeout = 120);
 
 /* -- messages ------------------------------------------------------------------------------ */
 

@@ -5,6 +5,7 @@
 #include "device/cpu/binding.h"
 #include "harness/vocabulary/budget.h"
 #include "tests/unit/harness/capture.h"
+#include "tests/unit/harness/folder.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -17,23 +18,8 @@
 #include <unistd.h>
 #include <yieldpoint/yieldpoint.h>
 
-static char directory[64];
-
-static void enter_directory(void)
-{
-    snprintf(directory, sizeof directory, "/tmp/yp-collect-XXXXXX");
-    cr_assert_not_null(mkdtemp(directory));
-    cr_assert_eq(chdir(directory), 0);
-    unsetenv("YIELDPOINT_OPTIONS");
-}
-
-static void leave_directory(void)
-{
-    cr_assert_eq(rmdir(directory), 0);
-}
-
-TestSuite(collect, .init = enter_directory, .fini = leave_directory, .timeout = 60);
-TestSuite(declarations, .init = enter_directory, .fini = leave_directory, .timeout = 60);
+TestSuite(collect, .init = enter_directory, .fini = remove_empty_directory, .timeout = 60);
+TestSuite(declarations, .init = enter_directory, .fini = remove_empty_directory, .timeout = 60);
 
 static void nothing(struct yp_case *t)
 {

@@ -1,6 +1,7 @@
 /* --csv: one header, quoting that a CSV reader undoes, several writers, a full disk. */
 #include "base/text/text.h"
 #include "harness/tell/reporter.h"
+#include "tests/unit/harness/folder.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -16,23 +17,21 @@
 #include <time.h>
 #include <unistd.h>
 
-static char directory[64];
 static char path[96];
 
-static void make_directory(void)
+static void begin(void)
 {
-    snprintf(directory, sizeof directory, "/tmp/yp-csv-XXXXXX");
-    cr_assert_not_null(mkdtemp(directory));
+    make_directory();
     snprintf(path, sizeof path, "%s/results.csv", directory);
 }
 
-static void remove_directory(void)
+static void end(void)
 {
     unlink(path);
-    cr_assert_eq(rmdir(directory), 0);
+    remove_empty_directory();
 }
 
-TestSuite(csv, .init = make_directory, .fini = remove_directory, .timeout = 120);
+TestSuite(csv, .init = begin, .fini = end, .timeout = 120);
 
 #define HEADER \
     "started,run,id,outcome,kind,name,repeat,seed,unit,value,low,high,samples,items,share,cpu," \

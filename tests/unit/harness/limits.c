@@ -4,6 +4,7 @@
 #include "base/text/text.h"
 #include "harness/vocabulary/budget_file.h"
 #include "tests/unit/harness/capture.h"
+#include "tests/unit/harness/folder.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -13,23 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char directory[64];
-
-static void enter(void)
-{
-    snprintf(directory, sizeof directory, "/tmp/yp-limits-XXXXXX");
-    cr_assert_not_null(mkdtemp(directory));
-    cr_assert_eq(chdir(directory), 0);
-}
-
-static void leave(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    cr_assert_eq(system(command), 0);
-}
-
-TestSuite(limits, .init = enter, .fini = leave, .timeout = 60);
+TestSuite(limits, .init = enter_directory, .fini = remove_directory, .timeout = 60);
 
 static void put(const char *path, const char *text)
 {

@@ -4,6 +4,7 @@
 #include "base/text/text.h"
 #include "harness/collect/tags.h"
 #include "tests/unit/harness/capture.h"
+#include "tests/unit/harness/folder.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -18,28 +19,16 @@
 /* An option of this program's own. */
 YP_OPTION(cube, .value = "FILE", .help = "a cube", .axis = "cube", .path = true);
 
-static char directory[64];
-
-static void enter_directory(void)
+static void enter(void)
 {
-    snprintf(directory, sizeof directory, "/tmp/yp-options-XXXXXX");
-    cr_assert_not_null(mkdtemp(directory));
-    cr_assert_eq(chdir(directory), 0);
-    unsetenv("YIELDPOINT_OPTIONS");
+    enter_directory();
     /* Errors begin with the program's name. */
     static char name[] = "suite";
     program_invocation_short_name = name;
 }
 
-static void leave_directory(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    cr_assert_eq(system(command), 0);
-}
-
-TestSuite(options, .init = enter_directory, .fini = leave_directory, .timeout = 60);
-TestSuite(config, .init = enter_directory, .fini = leave_directory, .timeout = 60);
+TestSuite(options, .init = enter, .fini = remove_directory, .timeout = 60);
+TestSuite(config, .init = enter, .fini = remove_directory, .timeout = 60);
 
 enum { WORDS_MAX = 16 };
 
@@ -359,13 +348,6 @@ static void write_ini(const char *text)
     cr_assert(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
 }
 
-static void make_directory(const char *name)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    cr_assert_eq(mkdir(path, 0755), 0);
-}
-
 Test(config, an_absolute_history_stays)
 {
     write_ini("[yieldpoint]\nhistory = /var/tmp/h.db\n");
@@ -386,6 +368,6 @@ Test(config, a_value_goes_on_in_the_next_line)
 
 Test(config, a_directory_is_no_file)
 {
-    make_directory("yieldpoint.ini");
+    cr_assert_eq(mkdir("yieldpoint.ini", 0755), 0);
     cr_expect_not_null(strstr(read_bad(""), "yieldpoint.ini: Is a directory"));
 }

@@ -3,6 +3,7 @@
 #include "harness/run/plan.h"
 
 #include "base/text/text.h"
+#include "tests/unit/harness/folder.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -14,21 +15,6 @@
 
 #define OWN "11111111-2222-4333-8444-555555555555"
 #define OTHER "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
-
-static char directory[64];
-
-static void make_directory(void)
-{
-    snprintf(directory, sizeof directory, "/tmp/yp-plan-XXXXXX");
-    cr_assert_not_null(mkdtemp(directory));
-}
-
-static void remove_directory(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    cr_assert_eq(system(command), 0);
-}
 
 TestSuite(plan, .init = make_directory, .fini = remove_directory, .timeout = 60);
 

@@ -3,6 +3,7 @@
 #include "harness/record/reproduce.h"
 #include "harness/record/row.h"
 
+#include "tests/unit/harness/folder.h"
 #include "tests/unit/harness/history_v2.h"
 #include "tests/unit/harness/history_v4.h"
 
@@ -23,24 +24,15 @@
 
 #define RUN "11111111-2222-4333-8444-555555555555"
 
-static char directory[64];
 static char path[96];
 
-static void make_directory(void)
+static void begin(void)
 {
-    snprintf(directory, sizeof directory, "/tmp/yp-record-XXXXXX");
-    cr_assert_not_null(mkdtemp(directory));
+    make_directory();
     snprintf(path, sizeof path, "%s/history.db", directory);
 }
 
-static void remove_directory(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    cr_assert_eq(system(command), 0);
-}
-
-TestSuite(record, .init = make_directory, .fini = remove_directory, .timeout = 120);
+TestSuite(record, .init = begin, .fini = remove_directory, .timeout = 120);
 
 /* -- helpers ------------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@
 #include "base/text/text.h"
 #include "harness/driver/arrange.h"
 #include "tests/unit/harness/capture.h"
+#include "tests/unit/harness/folder.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -12,22 +13,7 @@
 #include <unistd.h>
 #include <yieldpoint/relation.h>
 
-static char directory[64];
-
-static void enter_directory(void)
-{
-    snprintf(directory, sizeof directory, "/tmp/yp-select-XXXXXX");
-    cr_assert_not_null(mkdtemp(directory));
-    cr_assert_eq(chdir(directory), 0);
-    unsetenv("YIELDPOINT_OPTIONS");
-}
-
-static void leave_directory(void)
-{
-    cr_assert_eq(rmdir(directory), 0);
-}
-
-TestSuite(select, .init = enter_directory, .fini = leave_directory, .timeout = 60);
+TestSuite(select, .init = enter_directory, .fini = remove_empty_directory, .timeout = 60);
 
 /* a: stress/rx.c::fit[small], [large]; b: stress/rx.c::fitting; c: stress/rx.cu::fit;
  * d: perf/gemm.c::Gemm[n=1-cpu], [n=1-cuda], [n=2-cpu], [n=2-cuda]; e: stress_more/x.c::run */

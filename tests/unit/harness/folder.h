@@ -1,0 +1,39 @@
+/* A directory of each test's own. */
+#ifndef TESTS_UNIT_HARNESS_FOLDER_H
+#define TESTS_UNIT_HARNESS_FOLDER_H
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char directory[64];
+
+static inline void make_directory(void)
+{
+    snprintf(directory, sizeof directory, "/tmp/yp-unit-XXXXXX");
+    cr_assert_not_null(mkdtemp(directory));
+}
+
+/* And works there, without options of the environment. */
+static inline void enter_directory(void)
+{
+    make_directory();
+    cr_assert_eq(chdir(directory), 0);
+    unsetenv("YIELDPOINT_OPTIONS");
+}
+
+static inline void remove_directory(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", directory);
+    cr_assert_eq(system(command), 0);
+}
+
+/* Nothing may be left in it. */
+static inline void remove_empty_directory(void)
+{
+    cr_assert_eq(rmdir(directory), 0);
+}
+
+#endif
