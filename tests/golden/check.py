@@ -236,6 +236,8 @@ def check_terminal(tap, program, places, folder, update):
         tap.check("\033" not in plain, f"{name}: no colour with NO_COLOR", plain)
         tap.equal(normalise(re.sub("\033\\[[0-9;]*m", "", colour), places),
                   normalise(plain, places), f"{name}: colour is all that NO_COLOR takes away")
+    _, colour = on_terminal(program, ["golden.c::passes"], folder, NO_COLOR="")
+    tap.check("\033[32m" in colour, "an empty NO_COLOR is none", colour)
 
 
 def check_csv(tap, program, places, folder, update):
