@@ -42,6 +42,30 @@ static float *scores_of(struct yp_case *t, size_t *count, uint8_t **labels)
     return scores;
 }
 
+/* The threshold is the lowest target's score with no more false alarms than the rate; all targets
+ * from there on are detected. */
+static void check_detection(struct yp_case *t, struct metrics_ranking *ranking, const float *scores,
+                            const uint8_t *labels, size_t n)
+{
+    for (double rate = 0; rate <= 1; rate = rate < 1e-4 ? 1e-4 : rate * 10) {
+        double count[2] = {0}, above[2] = {0};
+        float limit, next = -INFINITY; /* the highest target's score below */
+        double got = metrics_ranking_detection(ranking, rate, &limit), more = 0;
+        for (size_t i = 0; i < n; i++) {
+            count[labels[i] != 0] += isnan(scores[i]) ? 0 : 1;
+            above[labels[i] != 0] += scores[i] >= limit;
+            if (labels[i] != 0 && scores[i] < limit)
+                next = fmaxf(next, scores[i]);
+        }
+        for (size_t i = 0; i < n; i++)
+            more += labels[i] == 0 && scores[i] >= next;
+        yp_expect(t,
+                  near(got, above[1] / count[1]) && above[0] <= rate * count[0] &&
+                      (!isfinite(next) || more > rate * count[0]),
+                  "rate %g: %g above %g", rate, got, (double)limit);
+    }
+}
+
 YP_TEST(metrics, definitions, .tags = "stress small", .timeout = 120, .parallel = true)
 {
     size_t n;
@@ -74,6 +98,7 @@ YP_TEST(metrics, definitions, .tags = "stress small", .timeout = 120, .parallel 
         yp_ok(t, metrics_ranking_background(ranking, scores + n / 2, labels + n / 2, n - n / 2));
         metrics_ranking_result(ranking, &r);
     }
+    check_detection(t, ranking, scores, labels, n);
     metrics_ranking_destroy(ranking);
     yp_expect(t,
               r.targets == right.targets && r.background == right.background &&

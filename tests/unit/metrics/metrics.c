@@ -64,49 +64,6 @@ static struct metrics_ranking *ranking_of(size_t capacity, const float *scores,
     return ranking;
 }
 
-/* Tries every threshold there is. */
-static double detection_by_search(const float *scores, const uint8_t *labels, size_t n, double rate,
-                                  float *threshold)
-{
-    double best = 0;
-    *threshold = INFINITY;
-    for (size_t t = 0; t < n; t++) {
-        double count[2] = {0}, above[2] = {0};
-        for (size_t i = 0; i < n; i++) {
-            count[labels[i]]++;
-            above[labels[i]] += scores[i] >= scores[t];
-        }
-        if (labels[t] != 0 && above[0] / count[0] <= rate && scores[t] < *threshold) {
-            *threshold = scores[t];
-            best = above[1] / count[1];
-        }
-    }
-    return best;
-}
-
-Test(metrics, detection_keeps_to_the_false_alarm_rate)
-{
-    static const double rates[] = {0, 0.001, 0.01, 0.02, 0.5, 1};
-    enum { N = 400 };
-    for (unsigned seed = 1; seed < 7; seed++) {
-        float scores[N];
-        uint8_t labels[N];
-        for (unsigned i = 0, x = seed; i < N; i++) {
-            x = x * 1664525U + 1013904223U;
-            labels[i] = x >> 28 == 0;
-            scores[i] = (float)(x >> 8 & (seed % 2 == 0 ? 15U : 4095U)) + 6 * (float)labels[i];
-        }
-        struct metrics_ranking *ranking = ranking_of(N, scores, labels, N);
-        for (size_t i = 0; i < LENGTH(rates); i++) {
-            float wanted, got;
-            double best = detection_by_search(scores, labels, N, rates[i], &wanted);
-            cr_expect(metrics_ranking_detection(ranking, rates[i], &got) == best && got == wanted,
-                      "rate %g: %g, not %g", rates[i], (double)got, (double)wanted);
-        }
-        metrics_ranking_destroy(ranking);
-    }
-}
-
 /* Targets, background, skipped; average precision, AUC and detection at 1e-3 and 1e-4. */
 Test(metrics, rankings_that_do_not_exist_are_nan)
 {
