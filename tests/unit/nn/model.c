@@ -115,6 +115,13 @@ static void expect_error(const char *words)
     cr_expect_not_null(strstr(yp_last_error(), words), "'%s' is not '%s'", yp_last_error(), words);
 }
 
+static void expect_no_plan(struct nn_model *m, const char *words)
+{
+    cr_expect_eq(nn_model_plan(m, NN_MODEL_GRADIENT), YP_INVALID);
+    expect_error(words);
+    nn_model_destroy(m);
+}
+
 Test(nn_model, what_does_not_fit_is_told_once)
 {
     struct nn_model *m = model_of(3, 20);
@@ -160,9 +167,7 @@ Test(nn_model, gradients_that_cannot_be_added_are_refused)
     struct nn_model *m = model_of(4, 20);
     int x = embed(m);
     gate(m, gate(m, x, x), x);
-    cr_expect_eq(nn_model_plan(m, NN_MODEL_GRADIENT), YP_INVALID);
-    expect_error("the gradient of 'y' is that of several steps, and swiglu does not add");
-    nn_model_destroy(m);
+    expect_no_plan(m, "the gradient of 'y' is that of several steps, and swiglu does not add");
     int result;
     m = residual(&result);
     OK(nn_model_plan(m, NN_MODEL_FORWARD));
@@ -178,18 +183,14 @@ Test(nn_model, a_cotangent_that_others_read_is_not_added_to)
     struct nn_model *m = model_of(6, 20);
     int x = embed(m), w = nn_model_parameter(m, "w", D * D);
     add(m, x, project(m, x, w)); /* x + w x: the product's vjp reads what it would add to */
-    cr_expect_eq(nn_model_plan(m, NN_MODEL_GRADIENT), YP_INVALID);
-    expect_error("linear would add to the gradient of 'y' where that of 'y' is read still");
-    nn_model_destroy(m);
+    expect_no_plan(m, "linear would add to the gradient of 'y' where that of 'y' is read still");
 
     m = model_of(6, 20);
     x = embed(m);
     w = nn_model_parameter(m, "w", D * D);
     int v = project(m, x, w), u = project(m, project(m, x, w), w);
     add(m, add(m, x, v), u); /* x + w x + w w x: v's is still to be read */
-    cr_expect_eq(nn_model_plan(m, NN_MODEL_GRADIENT), YP_INVALID);
-    expect_error("is read still");
-    nn_model_destroy(m);
+    expect_no_plan(m, "is read still");
 
     m = model_of(6, 20);
     x = embed(m);
@@ -197,7 +198,5 @@ Test(nn_model, a_cotangent_that_others_read_is_not_added_to)
     v = project(m, x, w);
     add(m, v, project(m, x, w));
     project(m, v, w); /* behind the sum, so that its vjp runs before */
-    cr_expect_eq(nn_model_plan(m, NN_MODEL_GRADIENT), YP_INVALID);
-    expect_error("the gradient of 'y' is that of several steps, and add does not add");
-    nn_model_destroy(m);
+    expect_no_plan(m, "the gradient of 'y' is that of several steps, and add does not add");
 }
