@@ -85,12 +85,11 @@ static struct yp_memory memory(void)
 
 /* -- what is refused ------------------------------------------------------------------------- */
 
-#define REFUSED(call, words) \
-    do { \
-        cr_expect_eq(call, YP_INVALID, "%s", #call); \
-        cr_expect_not_null(strstr(yp_last_error(), words), "'%s' lacks '%s'", yp_last_error(), \
-                           words); \
-    } while (0)
+static void expect_refused(enum yp_status status, const char *words)
+{
+    cr_expect_eq(status, YP_INVALID, "%s", words);
+    cr_expect_not_null(strstr(yp_last_error(), words), "'%s' lacks '%s'", yp_last_error(), words);
+}
 
 Test(loader, refuses_what_is_not_allowed)
 {
@@ -99,30 +98,37 @@ Test(loader, refuses_what_is_not_allowed)
         struct data_loader_options o = options_of(&p, workers, 2, 1);
         struct data_loader *loader = opened(&o);
         struct data_item item, other, wrong;
-        REFUSED(data_loader_take(loader, ITEMS, &item), "0 to 149");
-        REFUSED(data_loader_take(NULL, 0, &item), "loader is NULL");
-        REFUSED(data_loader_take(loader, 0, NULL), "item is NULL");
-        REFUSED(data_loader_rewind(NULL), "loader is NULL");
-        REFUSED(data_loader_give_back(loader, NULL), "item is NULL");
-        REFUSED(data_loader_give_back(NULL, &item), "loader is NULL");
+        expect_refused(data_loader_take(loader, ITEMS, &item), "0 to 149");
+        expect_refused(data_loader_take(NULL, 0, &item), "loader is NULL");
+        expect_refused(data_loader_take(loader, 0, NULL), "item is NULL");
+        expect_refused(data_loader_rewind(NULL), "loader is NULL");
+        expect_refused(data_loader_give_back(loader, NULL), "item is NULL");
+        expect_refused(data_loader_give_back(NULL, &item), "loader is NULL");
         cr_assert_eq(data_loader_take(loader, 0, &item), YP_OK);
-        REFUSED(data_loader_take(loader, 1, &other), "consumers, 1");
-        REFUSED(data_loader_rewind(loader), "1 items are held");
+        expect_refused(data_loader_take(loader, 1, &other), "consumers, 1");
+        expect_refused(data_loader_rewind(loader), "1 items are held");
         wrong = item, wrong.data = (char *)wrong.data + 4;
-        REFUSED(data_loader_give_back(loader, &wrong), "must be one that was taken");
+        expect_refused(data_loader_give_back(loader, &wrong), "must be one that was taken");
         wrong = item, wrong.index = 1;
-        REFUSED(data_loader_give_back(loader, &wrong), "must be one that was taken");
+        expect_refused(data_loader_give_back(loader, &wrong), "must be one that was taken");
         wrong = item;
         cr_expect_eq(data_loader_give_back(loader, &item), YP_OK);
-        REFUSED(data_loader_give_back(loader, &item), "must be one that was taken");
-        REFUSED(data_loader_give_back(loader, &wrong), "must be one that was taken");
-        REFUSED(data_loader_take(loader, 0, &item), "taken in this pass already");
+        expect_refused(data_loader_give_back(loader, &item), "must be one that was taken");
+        expect_refused(data_loader_give_back(loader, &wrong), "must be one that was taken");
+        expect_refused(data_loader_take(loader, 0, &item), "taken in this pass already");
         p.floods = 20;
-        REFUSED(data_loader_take(loader, 20, &item), "item 20 8 elements: must be 0 to 7");
+        expect_refused(data_loader_take(loader, 20, &item), "item 20 8 elements: must be 0 to 7");
         cr_expect_eq(data_loader_take(loader, 1, &item), YP_OK, "a refusal holds nothing");
         data_loader_destroy(loader);
     }
     data_loader_destroy(NULL);
+}
+
+static void expect_wrong(const struct data_loader_options *o, const char *words)
+{
+    cr_expect_eq(data_loader_bytes(o), 0, "%s", words);
+    cr_expect_not_null(strstr(yp_last_error(), words), "'%s'", yp_last_error());
+    cr_expect_null(data_loader_create(yp_device_cpu(), o));
 }
 
 Test(loader, names_the_option_that_is_wrong)
@@ -131,13 +137,7 @@ Test(loader, names_the_option_that_is_wrong)
     struct places p;
     const struct data_loader_options good = options_of(&p, 1, 2, 1);
     struct data_loader_options o = good;
-#define WRONG(change, words) \
-    do { \
-        o = good, change; \
-        cr_expect_eq(data_loader_bytes(&o), 0, "%s", words); \
-        cr_expect_not_null(strstr(yp_last_error(), words), "'%s'", yp_last_error()); \
-        cr_expect_null(data_loader_create(yp_device_cpu(), &o)); \
-    } while (0)
+#define WRONG(change, words) (o = good, change, expect_wrong(&o, words))
     WRONG(o.fill = NULL, ".fill is NULL");
     WRONG(o.items = 0, ".items is 0");
     WRONG(o.items = SIZE_MAX, ".items is");

@@ -350,17 +350,23 @@ Test(train, every_damage_is_seen_and_nothing_is_taken_over)
     train_destroy(train);
 }
 
+static void expect_other(const struct train_objective *objective, const struct train_config *c,
+                         const char *words)
+{
+    struct train *other = train_create(yp_device_cpu(), objective, c);
+    cr_assert_not_null(other, "%s", yp_last_error());
+    FAILS(train_resume(other, "a"), YP_INVALID, words);
+    cr_expect_null(train_parameters(other));
+    train_destroy(other);
+}
+
 /* The run that was saved, but for `change`, does not take up the file. */
 #define OTHER(change, words) \
     do { \
         struct train_config c = first; \
         struct train_objective objective = objective_of(&s); \
         change; \
-        struct train *other = train_create(yp_device_cpu(), &objective, &c); \
-        cr_assert_not_null(other, "%s", yp_last_error()); \
-        FAILS(train_resume(other, "a"), YP_INVALID, words); \
-        cr_expect_null(train_parameters(other)); \
-        train_destroy(other); \
+        expect_other(&objective, &c, words); \
     } while (0)
 
 Test(train, another_run_is_refused_by_name)
@@ -658,13 +664,19 @@ Test(train, memory_is_one_block_of_the_size_that_was_said)
 
 /* -- what is refused --------------------------------------------------------------------------- */
 
+static void expect_refused(const struct train_objective *objective, const struct train_config *c,
+                           const char *words)
+{
+    REFUSED(train_create(yp_device_cpu(), objective, c), words);
+    cr_expect_eq(train_bytes(objective, c), 0);
+}
+
 #define REFUSES(change, words) \
     do { \
         struct train_config c = config_of(); \
         struct train_objective objective = objective_of(&s); \
         change; \
-        REFUSED(train_create(yp_device_cpu(), &objective, &c), words); \
-        cr_expect_eq(train_bytes(&objective, &c), 0); \
+        expect_refused(&objective, &c, words); \
     } while (0)
 
 Test(train, what_is_not_allowed_is_named)
