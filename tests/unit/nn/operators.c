@@ -173,7 +173,7 @@ Test(nn_operators, quantised_rows_are_each_their_own)
     nn_point_destroy(q);
 }
 
-Test(nn_operators, inputs_are_of_the_seed_and_keep_off_kinks)
+Test(nn_operators, inputs_are_of_the_seed_alone)
 {
     EACH(op)
     {
@@ -183,12 +183,6 @@ Test(nn_operators, inputs_are_of_the_seed_and_keep_off_kinks)
         struct nn_point *other = nn_point_create(yp_device_cpu(), op, shape, of_cpu(op), 8);
         cr_expect_eq(nn_point_hash(p), nn_point_hash(q), "%s", op->name);
         cr_expect_neq(nn_point_hash(p), nn_point_hash(other), "%s", op->name);
-        for (int i = 0; i < nn_tensors(op); i++) {
-            const struct nn_domain *d = &op->tensors[i].domain;
-            const float *value = p->plain.value[i];
-            for (size_t k = 0; d->margin > 0 && k < nn_count(op, &op->tensors[i], p->shape); k++)
-                cr_expect_geq(fabs((double)value[k] - d->kink), d->margin * 0.99, "%s", op->name);
-        }
         nn_point_destroy(p);
         nn_point_destroy(q);
         nn_point_destroy(other);
