@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { HEIGHT = 61, WIDTH = 53, CHANNELS = 11, PIXELS = HEIGHT * WIDTH };
+enum { HEIGHT = 61, WIDTH = 53, CHANNELS = 17, PIXELS = HEIGHT * WIDTH };
 
 static const struct {
     const char *name;

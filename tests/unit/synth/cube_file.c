@@ -855,6 +855,9 @@ Test(cube_file, refuses_what_it_cannot_write)
         {"file/cube", {LITTLE}, "Not a directory"},
         {"", {LITTLE}, "must be the name of a file"},
         {"folder", {LITTLE}, "is there and is no file"},
+        {"file", {LITTLE}, "file: is there already"},
+        {"taken", {LITTLE}, "taken.hdr: is there already"},
+        {"cube", {.height = 1 << 20, .width = 1 << 20, .channels = 1 << 12}, "needs 18014398509"},
         {"cube", {.width = 4, .channels = 4}, "each must be 1 at least"},
         {"cube", {.height = SIZE_MAX / 2, .width = 4, .channels = 4}, "fit a file"},
         {"cube", {LITTLE, .type = SYNTH_F64}, "synth_cube_info.type is none that is written"},
@@ -896,11 +899,12 @@ Test(cube_file, refuses_what_it_cannot_write)
          "default_bands[] is beyond the cube"},
     };
     put_text("file", "x");
+    put_text("taken.hdr", "x");
     mkdir(in_folder("folder"), 0777);
     for (size_t i = 0; i < COUNT(bad); i++)
         refuse_create(bad[i].path, &bad[i].info, bad[i].message);
     rmdir(in_folder("folder"));
-    cr_assert_eq(files_there(), 1);
+    cr_assert_eq(files_there(), 2);
 }
 
 static enum yp_status write_pixels(struct synth_cube_writer *writer, size_t pixels)
