@@ -17,7 +17,7 @@ WHICH = ("-m", "stress and small and gpu and not slow",
          "-k", "not spatial and not rx_autoencoder and not (score_error and channels=200)")
 LEAST = 200
 # What lays out each kind of block.
-SEPARATE = "predicted_memory or pipeline_gradient or gradient_precision or train_on_device"
+SEPARATE = "predicted_memory or pipeline_shapes or pipeline_gradient or gradient_precision or train_on_device"
 
 
 def main(program, *plugins):
