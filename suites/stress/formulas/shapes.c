@@ -203,6 +203,26 @@ static double judge_scores(struct yp_case *t, struct rx *rx, struct pixels *s,
     return sqrt(off / size);
 }
 
+/* Beyond float is not the same as no value. Changes the data. */
+static void expect_infinite(struct yp_case *t, struct pixels *s)
+{
+    struct rx_source source = source_of(s);
+    float scores[2], *to = yp_alloc(t, s->tile_pixels * sizeof *to);
+    struct rx *rx = rx_create(yp_device(t), s->channels, s->tile_pixels, 2);
+    yp_got(t, rx);
+    yp_ok(t, rx_fit(rx, &source));
+    yp_ok(t, rx_finish(rx, finish.eps));
+    s->here[0] = 1e25F;
+    s->here[s->stride] = INFINITY;
+    source.tiles = 1;
+    yp_ok(t, yp_device_copy(yp_device(t), s->there, s->here, 2 * s->stride * sizeof *to));
+    yp_ok(t, rx_score(rx, &source, to));
+    yp_ok(t, yp_device_copy(yp_device(t), scores, to, sizeof scores));
+    yp_expect(t, isinf(scores[0]) && isnan(scores[1]), "scores are %g and %g", (double)scores[0],
+              (double)scores[1]);
+    rx_destroy(rx);
+}
+
 /* The largest over tensors of how far two gradients are apart, relative to the right one. */
 static double apart(const float *got, const double *right, const struct yp_tensor *tensors,
                     size_t count)
@@ -325,6 +345,8 @@ YP_TEST(rx, shapes, .tags = "stress small", .timeout = 120, .parallel = true,
                 of_loss = worse(of_loss, judge_loss(t, &s, &o));
             rx_destroy(rx);
         }
+    s.tile_pixels = 522;
+    expect_infinite(t, &s);
     yp_value(t, "covariance over bound", of_fit);
     yp_value(t, "score off", of_scores);
     yp_value(t, "loss off", of_loss);
@@ -349,11 +371,12 @@ static const struct refusal {
     {"few", "8 finite pixels cannot give a covariance of 8 channels full rank", CLEAN, 0},
     {"dead", "channel 3 is dead, all its 60 values are 7", 60, 0},
     {"explained", "not positive definite at channel 3", 60, 0},
+    {"nearly", "not positive definite at channel 3", 60, 0},
     {"beyond", "channel 3 has values from", 60, 1e-3}};
 
 /* By either device in the same words; what is refused leaves no factor, and no loss. */
 YP_TEST(rx, refusals, .tags = "stress small", .parallel = true,
-        .axes = YP_AXES(yp_axis_string("data", "one", "none", "few", "dead", "explained",
+        .axes = YP_AXES(yp_axis_string("data", "one", "none", "few", "dead", "explained", "nearly",
                                        "beyond")),
         .devices = "cpu cuda")
 {
@@ -371,6 +394,8 @@ YP_TEST(rx, refusals, .tags = "stress small", .parallel = true,
             x[BAD] = 7;
         else if (strcmp(r->name, "explained") == 0)
             x[BAD] = 0.5F * x[1] + x[2];
+        else if (strcmp(r->name, "nearly") == 0) /* to less than 2^-20 of its variance */
+            x[BAD] = 0.5F * x[1] + 1e-4F * x[5];
         else if (strcmp(r->name, "beyond") == 0 && p == 9)
             x[BAD] = 3e30F;
     }

@@ -96,6 +96,17 @@ YP_TEST(tiles, failing, .tags = "stress small", .timeout = 120,
     yp_ok(t, rx_fit(rx, &tiles.source));
     yp_ok(t, rx_covariance(rx, got));
     yp_expect(t, memcmp(got, right, sizeof got) == 0, "what failed is left in the covariance");
+    if (runs_on_gpu(t)) { /* the statistics are as they were */
+        struct failing f = {tiles.source, 3};
+        struct rx_source source = tiles.source;
+        source.yield = yield_or_fail;
+        source.arg = &f;
+        yp_ok(t, rx_finish(rx, RX_EPS));
+        double before = rx_score_error(rx);
+        yp_expect(t, rx_fit(rx, &source) == YP_IO, "a tile that fails");
+        yp_ok(t, rx_finish(rx, RX_EPS));
+        yp_expect(t, rx_score_error(rx) == before, "what failed is left in the factor");
+    }
     rx_destroy(rx);
     scene_tiles_close(&tiles);
 }
