@@ -203,6 +203,23 @@ static double judge_scores(struct yp_case *t, struct rx *rx, struct pixels *s,
     return sqrt(off / size);
 }
 
+/* What a GPU says of its scores is what the CPU does: sums of blocks make one part in 500. */
+static void expect_same_error(struct yp_case *t, const struct rx *rx, const struct pixels *s)
+{
+    struct pixels here = *s;
+    struct rx_source source = source_of(&here);
+    struct rx *right = rx_create(yp_device_cpu(), s->channels, s->tile_pixels, 2);
+    yp_got(t, right);
+    here.there = here.here;
+    here.labels_there = here.labels;
+    yp_ok(t, rx_fit(right, &source));
+    yp_ok(t, rx_finish(right, finish.eps));
+    yp_expect(t, fabs(rx_score_error(rx) / rx_score_error(right) - 1) < 5e-3,
+              "scores are said to be off by %g, on the CPU by %g", rx_score_error(rx),
+              rx_score_error(right));
+    rx_destroy(right);
+}
+
 /* Beyond float is not the same as no value. Changes the data. */
 static void expect_infinite(struct yp_case *t, struct pixels *s)
 {
@@ -212,6 +229,7 @@ static void expect_infinite(struct yp_case *t, struct pixels *s)
     yp_got(t, rx);
     yp_ok(t, rx_fit(rx, &source));
     yp_ok(t, rx_finish(rx, finish.eps));
+    expect_same_error(t, rx, s);
     s->here[0] = 1e25F;
     s->here[s->stride] = INFINITY;
     source.tiles = 1;
