@@ -431,6 +431,26 @@ char *ypi_store_budget_key(const cJSON *budget)
     return ypi_budget_key(&b);
 }
 
+struct ypi_figure_kind ypi_store_budget_kind(const cJSON *budget)
+{
+    const struct ypi_budget_kind *k = ypi_budget_kind(ypi_store_budget(budget).kind);
+    return (struct ypi_figure_kind){.at_least = k->at_least,
+                                    .speed = k->speed,
+                                    .any_sign = k->any_sign,
+                                    .exact = k->memory != NULL || k->detail == YPI_COUNTER,
+                                    .ordinal = k->ordinal};
+}
+
+char *ypi_store_speed_kinds(void)
+{
+    struct ypi_text text = {0};
+    ypi_text_add(&text, ",");
+    for (int kind = 0; kind < YP_BUDGET_FOR_DEVICE; kind++)
+        if (ypi_budget_kind((enum yp_budget_kind)kind)->speed)
+            ypi_text_add(&text, "%s,", ypi_budget_kind_name((enum yp_budget_kind)kind));
+    return ypi_text_take(&text);
+}
+
 bool ypi_store_budget_measured(const cJSON *budget)
 {
     static const enum ypi_met without[] = {YPI_UNMEASURED, YPI_NOT_JUDGED, YPI_ABSENT};

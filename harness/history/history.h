@@ -191,6 +191,16 @@ void ypi_store_budget_text(char out[256], const cJSON *budget, const char *unit)
 void ypi_store_budget_figure(char out[128], const cJSON *budget, double value, const char *unit);
 bool ypi_store_budget_measured(const cJSON *budget); /* whether there is a figure */
 
+/* What the kind of such an element says of its figures. */
+struct ypi_figure_kind {
+    bool at_least, speed, any_sign;
+    bool exact;   /* bytes and counts */
+    bool ordinal; /* places in a list */
+};
+struct ypi_figure_kind ypi_store_budget_kind(const cJSON *budget);
+/* ",min share,min rate,...,": the kinds of speed, for a query. The caller frees. */
+char *ypi_store_speed_kinds(void);
+
 /* Its key in a file of budgets; NULL: what it holds on one machine only may not stand there. The
  * caller frees. */
 char *ypi_store_budget_key(const cJSON *budget);

@@ -2,6 +2,7 @@
 #ifndef YPI_BUDGETS_H
 #define YPI_BUDGETS_H
 
+#include "harness/record/history.h"
 #include "reports/budgets/suggest.h"
 
 #include <cJSON.h>
@@ -17,6 +18,7 @@ struct ypi_budget_history {
     double *measured; /* `figures.count`, newest first, as are the next three */
     double *low, *high;
     int *machine; /* place in the list of machines */
+    struct ypi_figure_kind kind;
     struct ypi_figures_of figures;
     struct ypi_spread spread; /* NaN throughout without a figure */
     double slack; /* the limit over the typical value, or its reverse, so that 1 and more is met */

@@ -188,8 +188,9 @@ static void add_budget(struct ypi_budgets *b, const char *id, const cJSON *verdi
     *h = (struct ypi_budget_history){
         .id = id, .verdict = cJSON_Duplicate(verdict, true), .suggested = NAN};
     const char *kind = ypi_text_of(verdict, "kind");
-    h->figures.at_least = strncmp(kind, "min ", 4) == 0;
-    h->figures.exact = *memory != '\0' || strcmp(kind, "max count") == 0;
+    h->kind = ypi_store_budget_kind(verdict);
+    h->figures.at_least = h->kind.at_least;
+    h->figures.exact = h->kind.exact;
     snprintf(h->label, sizeof h->label, "%s %s%s%s", kind, *name ? name : memory,
              *detail ? " " : "", detail);
 }
@@ -326,21 +327,12 @@ bool ypi_budget_is_required(const struct ypi_budget_history *b)
     return *ypi_text_of(b->verdict, "required") != '\0';
 }
 
-/* Whether another machine, which was not measured, may be slower or faster. */
-static bool is_speed(const struct ypi_budget_history *h)
-{
-    static const char *const others[] = {"min value", "max value", "max growth",
-                                         "max gradient error"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strcmp(ypi_text_of(h->verdict, "kind"), others[i]) == 0)
-            return false;
-    return !h->figures.exact;
-}
-
-/* A suggestion of speed, or looser so that the typical value has at least that slack. */
+/* A suggestion of speed, or looser so that the typical value has at least that slack: another
+ * machine, which was not measured, may be slower or faster. */
 static double with_slack(const struct ypi_budget_history *h, double slack)
 {
-    if (!is_speed(h) || !(ypi_slack(h->suggested, h->spread.typical, h->figures.at_least) < slack))
+    if (!h->kind.speed ||
+        !(ypi_slack(h->suggested, h->spread.typical, h->figures.at_least) < slack))
         return h->suggested;
     return h->figures.at_least ? ypi_round_outwards(h->spread.typical / slack, false)
                                : ypi_round_outwards(h->spread.typical * slack, true);
@@ -350,19 +342,17 @@ void ypi_budgets_suggest(struct ypi_budgets *b, double error, double slack)
 {
     for (int i = 0; i < b->count; i++) {
         struct ypi_budget_history *h = &b->list[i];
-        const char *kind = ypi_text_of(h->verdict, "kind");
-        bool any_sign = strcmp(kind, "min value") == 0 || strcmp(kind, "max value") == 0;
         if (ypi_budget_is_required(h)) {
             h->why_not = "required";
             continue;
         }
-        if (strcmp(kind, "order") == 0) {
+        if (h->kind.ordinal) {
             h->why_not = "an order";
             continue;
         }
         h->suggested = ypi_suggest(&h->figures, error, &h->why_not);
         h->suggested = with_slack(h, slack);
-        if (h->suggested < 0 && !any_sign)
+        if (h->suggested < 0 && !h->kind.any_sign)
             h->suggested = 0;
     }
 }

@@ -123,8 +123,7 @@ static const char sql[] =
     " FROM result AS r JOIN run ON run.id = r.run_id"
     " LEFT JOIN verdict AS v ON v.result_id = r.id AND v.position ="
     "  (SELECT w.position FROM verdict AS w WHERE w.result_id = r.id AND w.measured IS NOT NULL"
-    "   AND w.kind IN ('min share', 'min rate', 'min flops', 'min bandwidth', 'max latency',"
-    "                  'max percentile', 'max cpu time')"
+    "   AND instr(?1, ',' || w.kind || ',')"
     "   ORDER BY CASE WHEN w.kind LIKE 'min %' THEN w.measured / w.allowed"
     "            ELSE w.allowed / w.measured END LIMIT 1)"
     " LEFT JOIN measurement AS m ON m.result_id = r.id AND m.name = v.name"
@@ -210,7 +209,8 @@ static cJSON *document_of(const cJSON *rows, const struct counts *c)
 static int tell(const char *history, bool json)
 {
     sqlite3 *db = ypi_store_open(history);
-    cJSON *rows = db ? ypi_store_rows(db, sql, 0, NULL) : NULL;
+    char *kinds = ypi_store_speed_kinds();
+    cJSON *rows = db ? ypi_store_rows(db, sql, 1, (const char *const[]){kinds}) : NULL;
     int code = YPI_COMMAND_UNSELECTED;
     if (!rows) {
         code = ypi_file_error();
@@ -231,6 +231,7 @@ static int tell(const char *history, bool json)
     }
     cJSON_Delete(rows);
     sqlite3_close(db);
+    free(kinds);
     return code;
 }
 

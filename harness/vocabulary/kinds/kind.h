@@ -24,7 +24,7 @@ enum ypi_unjudged {
 
 struct ypi_budget_kind {
     enum yp_budget_kind kind;
-    const char *name; /* in files of budgets, in the history, in messages: "min rate" */
+    const char *name; /* in files of budgets, the history and messages: "min rate" */
     bool at_least;    /* else at most */
     bool speed;       /* judged on an interval that fresh processes confirm */
     bool confirmed;   /* by fresh processes where it is not met, without being speed */
