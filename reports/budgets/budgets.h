@@ -2,7 +2,7 @@
 #ifndef YPI_BUDGETS_H
 #define YPI_BUDGETS_H
 
-#include "harness/record/history.h"
+#include "harness/history/history.h"
 #include "reports/budgets/suggest.h"
 
 #include <cJSON.h>
