@@ -504,13 +504,13 @@ PLANTS = [
            "mine->first = mine->first % mine->slots;", "one slot is merged twice", RX),
     Mutant("pass-failure", "models/data/pass.c", "if (first.status != YP_OK)", "if (first.status == YP_OUT_OF_MEMORY)",
            "a tile that fails is none", RX),
-    Mutant("loader-stale", "models/data/loader.c", "    begin_pass(l);\n    if (ypi_loader_start(l) == YP_OK)",
+    Mutant("loader-stale", "models/data/loader.c", "    ypi_loader_begin_pass(l);\n    if (ypi_loader_start(l) == YP_OK)",
            "    if (ypi_loader_start(l) == YP_OK)", "a loader without a first pass", DATA),
     Mutant("loader-give-back", "models/data/loader.c",
            "        loader->slots[at].state = YPI_EMPTY;\n        loader->held--;",
            "        loader->slots[at].state = YPI_EMPTY;", "what is given back stays held", DATA),
-    Mutant("loader-rewind", "models/data/loader.c", "        begin_pass(loader);\n", "", "a second pass goes on behind the first",
-           DATA),
+    Mutant("loader-rewind", "models/data/loader.c", "        ypi_loader_begin_pass(loader);\n", "",
+           "a second pass goes on behind the first", DATA),
     # Slowdowns.
     Slowdown("slow-scores", RXD + "score.c", "    rx->triangle->score(&triangle,",
              "    rx->triangle->score(&triangle, tile->values, stride, tile->pixels,\n"
@@ -553,14 +553,14 @@ PLANTS = [
              "        ypi_random_normals(spec->level, synth_stream(spec->seed, cube, SYNTH_NOISE),\n",
              "noise drawn four times", r"scene|stream|prefetch", r"rx\.c::scene\[channels=200\]"),
     Slowdown("slow-rows", "models/nn/operators/linear.c",
-             "    struct nn_gemm gemm = product(call, Y, half);\n    return nn_gemm(&gemm, call->work);\n",
-             "    struct nn_gemm gemm = product(call, Y, half);\n"
+             "    struct nn_gemm gemm = product(call, Y, bf16);\n    return nn_gemm(&gemm, call->work);\n",
+             "    struct nn_gemm gemm = product(call, Y, bf16);\n"
              "    enum yp_status status = YP_OK;\n"
              "    size_t rows = gemm.m;\n"
              "    gemm.m = 1;\n"
              "    for (size_t i = 0; i < rows && status == YP_OK; i++) {\n"
-             "        gemm.a.at = (char *)call->value[X] + i * gemm.k * (half ? 2 : 4);\n"
-             "        gemm.c.at = (char *)call->value[Y] + i * gemm.n * (half ? 2 : 4);\n"
+             "        gemm.a.at = (char *)call->value[X] + i * gemm.k * (bf16 ? 2 : 4);\n"
+             "        gemm.c.at = (char *)call->value[Y] + i * gemm.n * (bf16 ? 2 : 4);\n"
              "        status = nn_gemm(&gemm, call->work);\n"
              "    }\n"
              "    return status;\n",
