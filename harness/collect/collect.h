@@ -2,8 +2,8 @@
 #ifndef YPI_COLLECT_H
 #define YPI_COLLECT_H
 
-#include "harness/collect/options.h"
 #include "harness/vocabulary/case.h"
+#include "harness/vocabulary/options.h"
 
 struct ypi_collection {
     struct yp_case **cases; /* in declared order; owned */

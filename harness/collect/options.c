@@ -389,16 +389,6 @@ const struct ypi_option *ypi_options_table(int *errors)
 
 /* -- reading ------------------------------------------------------------------------------- */
 
-void ypi_options_set_axis(struct ypi_options *o, const char *axis, const char *value)
-{
-    for (int i = 0; i < o->set_count; i++)
-        if (strcmp(o->sets[i].axis, axis) == 0 && strcmp(o->sets[i].value, value) == 0)
-            return; /* once more would be the same case once more */
-    o->sets = ypi_realloc(o->sets, (size_t)o->set_count + 1, sizeof *o->sets);
-    o->sets[o->set_count++] =
-        (struct ypi_set){.axis = ypi_strdup(axis), .value = ypi_strdup(value)};
-}
-
 void ypi_confine_isa(const struct ypi_options *o)
 {
     if (o->isa_given)

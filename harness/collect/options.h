@@ -21,8 +21,6 @@ bool ypi_option_is_usual(const struct ypi_options *o, const struct ypi_option *o
 bool ypi_options_complete(struct ypi_options *o);
 
 void ypi_options_help(const char *program);
-/* Runs an axis at this value too; one that is there is no second. */
-void ypi_options_set_axis(struct ypi_options *o, const char *axis, const char *value);
 /* Says in the environment which instructions are the highest to use, if --isa was given: for this
  * process, unless it has asked already, and for those that it starts or becomes. Likewise which
  * kernels an OpenBLAS that does not know the processor has to take (base/simd/openblas.h). */

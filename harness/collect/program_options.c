@@ -1,7 +1,6 @@
 #include "harness/collect/program_options.h"
 
 #include "base/text/text.h"
-#include "harness/collect/options.h"
 #include "harness/vocabulary/linked.h"
 
 #include <ctype.h>
@@ -70,6 +69,16 @@ char *ypi_whole_path(const char *path)
     char *whole = ypi_format("%s%s%s", direct ? "" : here, path[0] == '/' ? "" : "/", path);
     free(here);
     return whole;
+}
+
+void ypi_options_set_axis(struct ypi_options *o, const char *axis, const char *value)
+{
+    for (int i = 0; i < o->set_count; i++)
+        if (strcmp(o->sets[i].axis, axis) == 0 && strcmp(o->sets[i].value, value) == 0)
+            return; /* once more would be the same case once more */
+    o->sets = ypi_realloc(o->sets, (size_t)o->set_count + 1, sizeof *o->sets);
+    o->sets[o->set_count++] =
+        (struct ypi_set){.axis = ypi_strdup(axis), .value = ypi_strdup(value)};
 }
 
 static char *read_value(void *values, const struct ypi_option *option, const char *text)

@@ -3,6 +3,7 @@
 #define YPI_PROGRAM_OPTIONS_H
 
 #include "base/options/option.h"
+#include "harness/vocabulary/options.h"
 
 /* In the order of the help. */
 enum ypi_option_group {
@@ -28,6 +29,8 @@ struct ypi_option *ypi_with_program_options(const struct ypi_option *common, int
  * frees. */
 char *ypi_whole_path(const char *path);
 
+/* Runs an axis at this value too; one that is there is no second. */
+void ypi_options_set_axis(struct ypi_options *o, const char *axis, const char *value);
 /* Forgets all values. */
 void ypi_program_options_forget(void);
 

@@ -2,6 +2,7 @@
 
 #include "base/system/clock.h"
 #include "harness/case/life.h"
+#include "harness/driver/conclude.h"
 #include "harness/driver/finish.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef YPI_IN_PROCESS_H
 #define YPI_IN_PROCESS_H
 
-#include "harness/driver/run.h"
+#include "harness/driver/runner.h"
 
 /* Runs the item's case here and finishes it. A body that crashes or is killed ends this process;
  * of one that calls exit() the result is stored and told, and the process ends with

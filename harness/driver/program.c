@@ -15,7 +15,7 @@
 #include "harness/driver/arrange.h"
 #include "harness/driver/debugger.h"
 #include "harness/driver/list.h"
-#include "harness/driver/run.h"
+#include "harness/driver/runner.h"
 #include "harness/measure/count/callgrind.h"
 #include "harness/record/environment.h"
 #include "harness/run/plan.h"

@@ -1,7 +1,7 @@
 #include "harness/driver/provided.h"
 
 #include "base/text/text.h"
-#include "harness/driver/finish.h"
+#include "harness/driver/conclude.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -4,7 +4,7 @@
 #ifndef YPI_PROVIDED_H
 #define YPI_PROVIDED_H
 
-#include "harness/driver/run.h"
+#include "harness/driver/runner.h"
 
 /* Before the items of this depth (ypi_case) run: opens memory for those that are fixtures, hands
  * the others' fixtures over, and concludes those that wait for one that has not passed. */

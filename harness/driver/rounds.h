@@ -8,7 +8,7 @@
 #ifndef YPI_ROUNDS_H
 #define YPI_ROUNDS_H
 
-#include "harness/driver/run.h"
+#include "harness/driver/runner.h"
 
 /* All relations that wait, once every case has its result. */
 struct ypi_rounds *ypi_rounds_begin(struct ypi_runner *run);

@@ -1,4 +1,4 @@
-#include "harness/driver/run.h"
+#include "harness/driver/runner.h"
 
 #include "base/system/clock.h"
 #include "base/system/lock.h"
@@ -7,6 +7,7 @@
 #include "harness/criterion/events.h"
 #include "harness/criterion/faults.h"
 #include "harness/criterion/surroundings.h"
+#include "harness/driver/conclude.h"
 #include "harness/driver/finish.h"
 #include "harness/driver/in_process.h"
 #include "harness/driver/provided.h"

@@ -10,51 +10,10 @@
 #define YPI_CHANNEL_H
 
 #include "harness/message/channel_memory.h"
+#include "harness/message/content.h"
 #include "harness/vocabulary/result.h"
 
 #include <sys/types.h>
-
-enum ypi_message {
-    YPI_MESSAGE_HELLO = 1, /* struct ypi_hello */
-    YPI_MESSAGE_STAGE,     /* struct ypi_stage */
-    YPI_MESSAGE_FAILURE,   /* struct ypi_failure_message, then file and message, NUL-terminated */
-    YPI_MESSAGE_SKIP,      /* the reason, NUL-terminated */
-    YPI_MESSAGE_VALUE,     /* struct ypi_value */
-    YPI_MESSAGE_MEASURED,  /* struct ypi_measured, then its samples, processor times and shares */
-    YPI_MESSAGE_GRADIENT,  /* struct ypi_gradient */
-    YPI_MESSAGE_HASH,      /* uint64_t */
-    YPI_MESSAGE_MEMORY,    /* struct ypi_memory */
-    YPI_MESSAGE_SERIES,    /* rows of doubles, see series.h */
-    YPI_MESSAGE_END,       /* nothing: the case is over */
-    YPI_MESSAGE_EXIT,      /* nothing: the process ended in the ordinary way */
-    YPI_MESSAGE_RETURNED, /* enum ypi_stage_name: a process that the body forked returned from it */
-    YPI_MESSAGE_NOTE,     /* a sentence, NUL-terminated */
-    YPI_MESSAGE_STACK,    /* struct ypi_stack, of its frames those that are there */
-};
-
-/* Addresses in a case's process, whose memory the runner may read; 0: not known. */
-struct ypi_addresses {
-    uint64_t below;  /* of what ypi_stack_below() sets */
-    uint64_t output; /* of the stream stdout */
-};
-
-struct ypi_hello {
-    pid_t pid;
-    struct ypi_addresses addresses;
-};
-
-enum ypi_stage_name { YPI_STAGE_SETUP, YPI_STAGE_BODY, YPI_STAGE_TEARDOWN, YPI_STAGE_DONE };
-
-struct ypi_stage {
-    enum ypi_stage_name stage; /* entered now */
-    double at;                 /* monotonic seconds */
-};
-
-struct ypi_failure_message {
-    enum ypi_cause cause;
-    int line;
-    bool has_file;
-};
 
 /* Makes an empty file, and its directory where that is gone. False when it cannot. */
 bool ypi_channel_create(const char *path);

@@ -3,7 +3,7 @@
 #ifndef YPI_CHANNEL_CHECK_H
 #define YPI_CHANNEL_CHECK_H
 
-#include "harness/message/channel.h"
+#include "harness/message/content.h"
 
 /* Texts that end, enums and flags that have one of their values, counts and places within their
  * arrays. Of a measurement without its samples. */

@@ -1,14 +1,25 @@
 #include "harness/record/fields.h"
 
-#include "harness/record/record.h"
-#include "harness/record/row.h"
+#include "harness/record/environment.h"
 #include "harness/record/rows.h"
 #include "harness/vocabulary/budget.h"
 #include "harness/vocabulary/kinds/kind.h"
 
 #include <stdio.h>
 
+void ypi_datum_text(struct ypi_datum *out, const char *text)
+{
+    out->type = text ? YPI_A_TEXT : YPI_NOTHING;
+    out->text = text;
+}
+
 /* -- values that are made ------------------------------------------------------------------ */
+
+static void take_made(struct ypi_datum *out)
+{
+    out->type = YPI_A_TEXT;
+    out->text = out->made;
+}
 
 static void get_machine(const struct ypi_item *item, struct ypi_datum *out)
 {
@@ -42,7 +53,7 @@ static void get_hash(const struct ypi_item *item, struct ypi_datum *out)
 {
     uint64_t hash = ((const struct ypi_result *)item->row)->hash;
     snprintf(out->made, sizeof out->made, "%016llx", (unsigned long long)hash);
-    ypi_datum_text(out, out->made);
+    take_made(out);
 }
 
 static void get_memory(const struct ypi_item *item, struct ypi_datum *out)
@@ -63,7 +74,7 @@ bool ypi_has_ceiling(const struct ypi_ceiling *c)
 static void get_bound(const struct ypi_item *item, struct ypi_datum *out)
 {
     ypi_bound_text(item->row, false, out->made, sizeof out->made);
-    ypi_datum_text(out, out->made);
+    take_made(out);
 }
 
 static void get_counter(const struct ypi_item *item, struct ypi_datum *out)

@@ -74,6 +74,8 @@ struct ypi_datum {
     char made[YPI_BOUND_MAX]; /* `text`, where it stands nowhere else */
 };
 
+void ypi_datum_text(struct ypi_datum *out, const char *text); /* NULL: nothing */
+
 struct ypi_field {
     const char *name; /* the column */
     enum ypi_field_type type;

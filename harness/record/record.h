@@ -11,22 +11,6 @@
 #include "harness/record/schema.h"
 #include "harness/vocabulary/result.h"
 
-struct ypi_run {
-    char id[37];    /* UUID, version 4 */
-    double started; /* seconds since 1970 */
-    uint64_t seed;
-    const char *command; /* the command line, quoted so that a shell takes it */
-    const char *program; /* path of the executable */
-    bool speed_judged;
-    double slowdown;                           /* factor of --slowdown, 0: none */
-    bool no_fork;                              /* its cases had no processes of their own */
-    uint64_t memory_limit;                     /* bytes, 0: none */
-    const struct ypi_environment *environment; /* NULL: none */
-    /* Arguments that a reproduction must repeat: "--memory-limit", "1G", ... */
-    const char *const *reproduce_options;
-    int reproduce_option_count;
-};
-
 struct ypi_history; /* an open database */
 
 /* Opens or creates the file (not its directory), brings an older schema up to date inside one

@@ -13,12 +13,6 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && sizeof(double) == 8,
 
 /* -- one field of one row ------------------------------------------------------------------ */
 
-void ypi_datum_text(struct ypi_datum *out, const char *text)
-{
-    out->type = text ? YPI_A_TEXT : YPI_NOTHING;
-    out->text = text;
-}
-
 static void get_text(const struct ypi_field *f, const char *at, struct ypi_datum *out)
 {
     const char *text = at;

@@ -30,7 +30,6 @@ bool ypi_statement_run(sqlite3_stmt *s);
 
 /* -- one field of a row -------------------------------------------------------------------- */
 
-void ypi_datum_text(struct ypi_datum *out, const char *text);     /* NULL: nothing */
 bool ypi_field_known(const struct ypi_field *f, const void *row); /* by .when */
 void ypi_field_get(const struct ypi_field *f, const struct ypi_item *item, struct ypi_datum *out);
 

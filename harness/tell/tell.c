@@ -3,6 +3,7 @@
 #include "base/numbers/order.h"
 #include "base/text/figures.h"
 #include "base/text/text.h"
+#include "harness/collect/options.h"
 #include "harness/record/reproduce.h"
 #include "harness/vocabulary/audit.h"
 #include "harness/vocabulary/budget.h"

@@ -1,6 +1,7 @@
 /* Files of budgets: keys, what may stand in one, where it is found, and what it says of which case.
  */
 #include "harness/vocabulary/budget_file.h"
+#include "harness/collect/options.h"
 
 #include "base/text/text.h"
 #include "harness/collect/collect.h"

@@ -1,5 +1,6 @@
 /* Collection: products, ids, tags, devices, --set, and every error of a declaration. */
 #include "harness/collect/collect.h"
+#include "harness/collect/options.h"
 
 #include "base/text/text.h"
 #include "device/cpu/binding.h"

@@ -1,5 +1,6 @@
 /* Selection: node ids, -k, -m and --set, alone and together. */
 #include "harness/collect/select.h"
+#include "harness/collect/options.h"
 
 #include "base/text/text.h"
 #include "harness/driver/arrange.h"

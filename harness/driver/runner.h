@@ -1,6 +1,6 @@
-/* Drives Criterion over a plan: one process a case. */
-#ifndef YPI_RUN_H
-#define YPI_RUN_H
+/* A run while it goes on: what its parts share. */
+#ifndef YPI_RUNNER_H
+#define YPI_RUNNER_H
 
 #include "harness/judge/judge.h"
 #include "harness/record/record.h"
@@ -26,7 +26,7 @@ struct ypi_runner {
     struct ypi_rounds *rounds; /* of relations; NULL: before all cases have ended */
 };
 
-/* Runs, judges, stores and reports every item, in that order for each. */
+/* Runs, judges, stores and reports every item, in that order for each: in run.c. */
 void ypi_run(struct ypi_runner *runner, struct ypi_plan *plan);
 
 #endif
